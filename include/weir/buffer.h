@@ -1,0 +1,85 @@
+/* Buffers: named ranges of bytes with an instance in each domain that uses them. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/region.h>
+#include <weir/runtime.h>
+#include <weir/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * A named range of bytes. The host instance is the program's memory; every other domain gets an
+ * instance of its own on first use (zero-filled), or shares the host's where it can (aliasing).
+ * Contents move between instances only by transfers.
+ */
+typedef struct weir_buffer weir_buffer;
+
+/** What kind of memory the host instance of a buffer made by weir_buffer_create() is. */
+typedef enum weir_memory_kind {
+  WEIR_MEMORY_KIND_NORMAL = 0,
+  WEIR_MEMORY_KIND_PINNED = 1,        /**< never paged out */
+  WEIR_MEMORY_KIND_HUGE_PAGE = 2,     /**< backed by large pages */
+  WEIR_MEMORY_KIND_HIGH_BANDWIDTH = 3 /**< the machine's high-bandwidth memory */
+} weir_memory_kind;
+
+typedef struct weir_buffer_options {
+  size_t struct_size;
+  const char* name;      /**< for messages and traces; NULL: "buffer N" */
+  weir_memory_kind kind; /**< ignored by weir_buffer_wrap() */
+  bool strict;           /**< fail when kind cannot be had; otherwise take normal memory */
+  bool no_alias;         /**< own instances also where a domain could share the host's */
+  bool prefault;         /**< touch the memory now; otherwise the place that first uses it does */
+  size_t alignment;      /**< bytes, a power of two; 0: 64 for new memory, 8 for wrapped */
+} weir_buffer_options;
+#define WEIR_BUFFER_OPTIONS_INIT \
+  { sizeof(weir_buffer_options), NULL, WEIR_MEMORY_KIND_NORMAL, false, false, false, 0 }
+
+/** Makes a buffer of new zero-filled host memory. bytes > 0. The caller owns *out_buffer. */
+WEIR_API
+weir_status weir_buffer_create(weir_runtime* runtime, size_t bytes,
+                               const weir_buffer_options* options, weir_buffer** out_buffer);
+
+/**
+ * Makes a buffer of the program's memory [address, address + bytes), which must stay valid until
+ * the buffer is destroyed and must not overlap another buffer. The memory is not freed.
+ */
+WEIR_API
+weir_status weir_buffer_wrap(weir_runtime* runtime, void* address, size_t bytes,
+                             const weir_buffer_options* options, weir_buffer** out_buffer);
+
+/** Waits for the enqueued actions that use the buffer, then frees its instances. NULL is ignored.
+ */
+WEIR_API
+void weir_buffer_destroy(weir_buffer* buffer);
+
+typedef struct weir_buffer_info {
+  size_t struct_size;
+  const char* name; /**< lives as long as the buffer */
+  void* address;    /**< of the host instance */
+  size_t bytes;
+  weir_memory_kind kind; /**< what was really got */
+} weir_buffer_info;
+#define WEIR_BUFFER_INFO_INIT \
+  { sizeof(weir_buffer_info), NULL, NULL, 0, WEIR_MEMORY_KIND_NORMAL }
+
+/** Fills out_info. */
+WEIR_API
+weir_status weir_buffer_get_info(const weir_buffer* buffer, weir_buffer_info* out_info);
+
+/**
+ * Finds the buffer that holds a host address, and the offset of the address in it: programs can go
+ * on naming data by one address and let weir translate it.
+ */
+WEIR_API
+weir_status weir_buffer_find(const weir_runtime* runtime, const void* address,
+                             weir_buffer** out_buffer, size_t* out_offset);
+
+#ifdef __cplusplus
+}
+#endif

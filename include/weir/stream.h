@@ -1,0 +1,169 @@
+/* Streams: FIFO queues of actions bound to a place, executed out of order where operands allow. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/buffer.h>
+#include <weir/event.h>
+#include <weir/kernel.h>
+#include <weir/place.h>
+#include <weir/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * A FIFO of actions bound to a place.
+ *
+ * The effect of its actions on their operands equals their execution in the order in which they
+ * were enqueued. Two of them depend on each other if and only if their operands overlap in the same
+ * instance and one of them writes; all others may run at the same time and in any order. Between
+ * streams nothing is ordered but by events.
+ *
+ * When an action fails, the later actions of the stream that depend on it complete as POISONED and
+ * never run, until the stream is synchronised; all others run. Any thread may enqueue; the order
+ * between threads is the order of the calls.
+ */
+typedef struct weir_stream weir_stream;
+
+/** What orders the actions of a stream. */
+typedef enum weir_dependence_policy {
+  WEIR_DEPENDENCE_POLICY_OPERANDS = 0, /**< overlapping operands (default) */
+  WEIR_DEPENDENCE_POLICY_FIFO = 1,     /**< everything: strict order */
+  WEIR_DEPENDENCE_POLICY_NONE = 2      /**< nothing: for measurements only, results may be wrong */
+} weir_dependence_policy;
+
+typedef struct weir_stream_options {
+  size_t struct_size;
+  const char* name; /**< NULL: "PLACE/sN" */
+  weir_dependence_policy policy;
+  int priority; /**< -1, 0 or 1: which stream of its place a free core serves first */
+} weir_stream_options;
+#define WEIR_STREAM_OPTIONS_INIT \
+  { sizeof(weir_stream_options), NULL, WEIR_DEPENDENCE_POLICY_OPERANDS, 0 }
+
+/** Makes a stream on a place. options may be NULL. The caller owns *out_stream. */
+WEIR_API
+weir_status weir_stream_create(weir_place* place, const weir_stream_options* options,
+                               weir_stream** out_stream);
+
+/** Waits for the enqueued actions, whatever their outcome, and frees the stream. NULL is ignored.
+ */
+WEIR_API
+void weir_stream_destroy(weir_stream* stream);
+
+/** A region of a buffer and how an action uses it, in the instance of the stream's domain. */
+typedef struct weir_operand {
+  weir_buffer* buffer;
+  weir_region region;
+  weir_access access;
+} weir_operand;
+
+typedef struct weir_compute {
+  size_t struct_size;
+  const weir_kernel* kernel; /**< or NULL with kernel_name */
+  const char* kernel_name;   /**< looked up at each call; a handle is faster */
+  const weir_operand* operands;
+  size_t operand_count;
+  const weir_scalar* scalars;
+  size_t scalar_count;
+  const char*
+      name; /**< of the action in messages and traces, cut at 31 bytes; NULL: the kernel's */
+} weir_compute;
+#define WEIR_COMPUTE_INIT \
+  { sizeof(weir_compute), NULL, NULL, NULL, 0, NULL, 0, NULL }
+
+/**
+ * Enqueues a call of a kernel and returns at once. Everything in compute is copied.
+ * out_event may be NULL; so it may in all functions below.
+ */
+WEIR_API
+weir_status weir_stream_compute(weir_stream* stream, const weir_compute* compute,
+                                weir_event* out_event);
+
+/** One end of a transfer. */
+typedef struct weir_endpoint {
+  weir_domain* domain; /**< whose instance; NULL: the program's host memory */
+  weir_buffer* buffer;
+  weir_region region;
+} weir_endpoint;
+
+typedef struct weir_transfer {
+  size_t struct_size;
+  weir_endpoint source;
+  weir_endpoint target; /**< region of the same shape as the source's */
+  const char* name;     /**< NULL: "h2d", "d2h", "d2d" or "h2h" */
+} weir_transfer;
+#define WEIR_TRANSFER_INIT                                       \
+  {                                                              \
+    sizeof(weir_transfer), {NULL, NULL, {0, {0, 0, 0}, {0, 0}}}, \
+        {NULL, NULL, {0, {0, 0, 0}, {0, 0}}}, NULL               \
+  }
+
+/**
+ * Enqueues a copy between two instances: reads the source and writes the target.
+ * Between instances that share their memory it costs nothing but keeps its place in the order.
+ */
+WEIR_API
+weir_status weir_stream_transfer(weir_stream* stream, const weir_transfer* transfer,
+                                 weir_event* out_event);
+
+/** Enqueues the transfer of a region from host memory to the instance of the stream's domain. */
+WEIR_API
+weir_status weir_stream_upload(weir_stream* stream, weir_buffer* buffer, weir_region region,
+                               weir_event* out_event);
+
+/** Enqueues the transfer of a region from the instance of the stream's domain to host memory. */
+WEIR_API
+weir_status weir_stream_download(weir_stream* stream, weir_buffer* buffer, weir_region region,
+                                 weir_event* out_event);
+
+/** What a sync action orders. */
+typedef enum weir_sync_scope {
+  WEIR_SYNC_SCOPE_STREAM = 0,   /**< all earlier and all later actions: a barrier (no operands) */
+  WEIR_SYNC_SCOPE_OPERANDS = 1, /**< earlier and later actions that touch the operands */
+  WEIR_SYNC_SCOPE_NOTHING = 2   /**< waits for all earlier actions; later ones do not wait for it */
+} weir_sync_scope;
+
+typedef struct weir_sync {
+  size_t struct_size;
+  const weir_event* events; /**< of any stream of the runtime, all to be complete first */
+  size_t event_count;
+  const weir_operand* operands; /**< for SCOPE_OPERANDS; the access is ignored */
+  size_t operand_count;
+  weir_sync_scope scope;
+  const char* name; /**< NULL: "sync" */
+} weir_sync;
+#define WEIR_SYNC_INIT \
+  { sizeof(weir_sync), NULL, 0, NULL, 0, WEIR_SYNC_SCOPE_STREAM, NULL }
+
+/**
+ * Enqueues a sync action: waits inside the stream, never on the calling thread.
+ * An event that failed poisons the actions that the sync orders.
+ */
+WEIR_API
+weir_status weir_stream_sync(weir_stream* stream, const weir_sync* sync, weir_event* out_event);
+
+/** Enqueues a barrier that also waits for one event: weir_stream_sync() with SCOPE_STREAM. */
+WEIR_API
+weir_status weir_stream_wait_event(weir_stream* stream, const weir_event* event);
+
+/**
+ * Blocks until everything enqueued so far is complete.
+ * Returns the status of the first action that failed since the last synchronise, whose message
+ * weir_last_error() holds, and forgets it: the stream is as good as new. Refused with BUSY inside a
+ * kernel or a callback.
+ */
+WEIR_API
+weir_status weir_stream_synchronize(weir_stream* stream, int64_t timeout_ns);
+
+/** Completes every action that has not started as CANCELLED. Running ones end normally. */
+WEIR_API
+weir_status weir_stream_cancel(weir_stream* stream);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,14 @@
+/* weir: one streaming runtime for every processor in a machine. The whole C interface. */
+#pragma once
+
+#include <weir/buffer.h>
+#include <weir/domain.h>
+#include <weir/event.h>
+#include <weir/kernel.h>
+#include <weir/place.h>
+#include <weir/region.h>
+#include <weir/runtime.h>
+#include <weir/status.h>
+#include <weir/stream.h>
+#include <weir/trace.h>
+#include <weir/version.h>
