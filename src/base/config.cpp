@@ -1,0 +1,46 @@
+#include "base/config.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/sys.hpp"
+#include "base/text.hpp"
+
+namespace weir::rt::config {
+
+const std::vector<Variable>& variables() {
+  static const std::vector<Variable> table = {
+      {"WEIR_BLAS", "BLAS for the tile kernels: openblas, blis, mkl or the path of a library"},
+      {"WEIR_DOMAINS", "domains to open when the program does not say, as weir run --domains"},
+      {"WEIR_LOG", "what to print on stderr: debug, info, warning or error; nothing by default"},
+      {"WEIR_SPIN_US", "microseconds that an idle worker polls before it sleeps (default 50)"},
+      {"WEIR_TRACE", "file to write a trace of the program to (.json or .pftrace)"},
+  };
+  return table;
+}
+
+std::vector<std::string> unknown_variables() {
+  std::vector<std::string> known;
+  for (const Variable& variable : variables()) known.emplace_back(variable.name);
+  std::vector<std::string> unknown;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string name(text.substr(0, text.find('=')));
+    if (!name.starts_with("WEIR_") || name.starts_with("WEIR_TEST_")) continue;
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      unknown.push_back(name + did_you_mean(name, known));
+    }
+  }
+  return unknown;
+}
+
+long long spin_ns() {
+  const char* text = sys::environment("WEIR_SPIN_US");
+  const auto value = text ? parse_unsigned(text) : std::nullopt;
+  return static_cast<long long>(std::min<std::uint64_t>(value.value_or(50), 1'000'000)) * 1000;
+}
+
+}  // namespace weir::rt::config

@@ -1,0 +1,23 @@
+// The environment variables of weir, in one table.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace weir::rt::config {
+
+struct Variable {
+  const char* name;
+  const char* meaning;
+};
+
+/// Every variable that weir reads.
+const std::vector<Variable>& variables();
+
+/// WEIR_* variables of the environment that weir does not know, each with the nearest known name.
+std::vector<std::string> unknown_variables();
+
+/// How long an idle worker polls before it sleeps, in nanoseconds (WEIR_SPIN_US).
+long long spin_ns();
+
+}  // namespace weir::rt::config

@@ -1,0 +1,95 @@
+// What public handles point to: objects whose memory outlives them, so that a stale handle is
+// recognised instead of followed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include "base/error.hpp"
+
+namespace weir::rt {
+
+/// Memory for handles of one type: dead blocks rest for a while, keeping an epitaph, before they
+/// are used again. Never returned to the system.
+class HandleHeap {
+ public:
+  explicit HandleHeap(std::size_t bytes) noexcept : bytes_(bytes) {}
+
+  void* allocate();
+  void release(void* block) noexcept;
+
+ private:
+  static constexpr std::size_t kResting = 256;
+  struct State;
+  State& state();
+
+  const std::size_t bytes_;
+  State* state_ = nullptr;
+};
+
+/// Base of every public handle type T, which defines `static constexpr const char* kNoun`.
+/// Objects are made with new and ended with bury().
+template <class T>
+class Handle {
+ public:
+  Handle() noexcept : mark_(kLive) {}
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  static void* operator new(std::size_t) { return heap().allocate(); }
+  static void operator delete(void* block) noexcept { heap().release(block); }
+
+  /// Destroys an object, leaving its name for whoever uses the handle again.
+  static void bury(T* object) noexcept {
+    Handle* const grave = object;
+    char epitaph[kEpitaph] = {};
+    std::string_view(object->name()).copy(epitaph, kEpitaph - 1);
+    object->~T();
+    // Raw memory now: plain writes that no optimiser takes for those of a dead object.
+    std::memcpy(static_cast<void*>(grave), &kDead, sizeof kDead);
+    std::memcpy(reinterpret_cast<std::byte*>(grave) + sizeof kDead, epitaph, kEpitaph);
+    heap().release(object);
+  }
+  struct Bury {
+    void operator()(T* object) const noexcept { bury(object); }
+  };
+
+  /// Returns the object of a handle. Throws Error{invalid_argument} for NULL, a destroyed object
+  /// (by name), or something else.
+  static T& check(T* handle) {
+    if (handle != nullptr && static_cast<Handle*>(handle)->mark_ == kLive) [[likely]] {
+      return *handle;
+    }
+    refuse(handle);
+  }
+  static const T& check(const T* handle) { return check(const_cast<T*>(handle)); }
+
+ private:
+  static constexpr std::uint32_t kLive = 0x52494557;
+  static constexpr std::uint32_t kDead = 0x44414544;
+  static constexpr std::size_t kEpitaph = 20;
+
+  static HandleHeap& heap() {
+    static HandleHeap instance(sizeof(T));
+    return instance;
+  }
+
+  [[noreturn, gnu::cold]] static void refuse(const T* object) {
+    if (object == nullptr) fail_argument("the {} is NULL", T::kNoun);
+    const Handle* const handle = object;
+    if (handle->mark_ != kDead) fail_argument("the handle is not a {}", T::kNoun);
+    fail_argument("{} '{}' has been destroyed", T::kNoun, handle->epitaph_);
+  }
+
+  std::uint32_t mark_;
+  char epitaph_[kEpitaph];  ///< written after the object's end
+};
+
+/// Owner of a handle's object.
+template <class T>
+using Owned = std::unique_ptr<T, typename Handle<T>::Bury>;
+
+}  // namespace weir::rt

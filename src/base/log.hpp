@@ -1,0 +1,33 @@
+// Messages for people, on stderr, only when WEIR_LOG asks for them.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace weir::rt::log {
+
+/// What each level is for: error = work is lost, warning = it goes on differently than asked,
+/// info = once in a run, debug = once in an object's life. Nothing is logged per action.
+enum class Level { debug, info, warning, error };
+
+bool enabled(Level level) noexcept;
+void write(Level level, const std::string& line) noexcept;
+
+template <class... Args>
+void warning(fmt::format_string<Args...> format, Args&&... args) {
+  if (enabled(Level::warning)) {
+    write(Level::warning, fmt::format(format, std::forward<Args>(args)...));
+  }
+}
+template <class... Args>
+void info(fmt::format_string<Args...> format, Args&&... args) {
+  if (enabled(Level::info)) write(Level::info, fmt::format(format, std::forward<Args>(args)...));
+}
+template <class... Args>
+void debug(fmt::format_string<Args...> format, Args&&... args) {
+  if (enabled(Level::debug)) write(Level::debug, fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace weir::rt::log

@@ -1,0 +1,40 @@
+// Validated regions, and exactly when two of them share a byte.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <weir/region.h>
+
+namespace weir::rt {
+
+/// A validated region of a buffer: planes of rows of contiguous bytes.
+struct Region {
+  std::uint64_t offset = 0;
+  std::uint64_t row = 0;           ///< bytes, > 0
+  std::uint64_t row_stride = 0;    ///< 0 when rows == 1
+  std::uint64_t plane_stride = 0;  ///< 0 when planes == 1
+  std::uint32_t rows = 1;
+  std::uint16_t planes = 1;
+
+  /// Bytes from the first byte of a plane to the end of its last row.
+  std::uint64_t plane_span() const noexcept { return (rows - 1u) * row_stride + row; }
+  /// Offset after the last byte.
+  std::uint64_t end() const noexcept {
+    return offset + (planes - 1u) * plane_stride + plane_span();
+  }
+  /// Bytes that belong to the region.
+  std::uint64_t bytes() const noexcept { return row * rows * planes; }
+  bool contiguous() const noexcept { return rows == 1 && planes == 1; }
+
+  bool operator==(const Region&) const noexcept = default;
+};
+
+/// Checks a public region against a buffer of `bytes` bytes. Strides that do not matter become 0.
+/// Throws Error naming `buffer` and the limit that is broken.
+Region make_region(const weir_region& region, std::uint64_t bytes, const char* buffer);
+
+/// Returns whether the two regions have a byte in common. Exact, also for different strides.
+bool overlap(const Region& a, const Region& b) noexcept;
+
+}  // namespace weir::rt

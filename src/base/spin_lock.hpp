@@ -1,0 +1,31 @@
+// A lock for sections of a few instructions.
+#pragma once
+
+#include <atomic>
+
+#include "base/sys.hpp"
+
+namespace weir::rt {
+
+/// Spins briefly, then yields: the owner may have been descheduled. Never held across a call-back.
+class SpinLock {
+ public:
+  void lock() noexcept {
+    for (unsigned tries = 0; flag_.exchange(true, std::memory_order_acquire); ++tries) {
+      while (flag_.load(std::memory_order_relaxed)) {
+        if (++tries % 64 == 0) {
+          sys::yield();
+        } else {
+          sys::pause();
+        }
+      }
+    }
+  }
+  bool try_lock() noexcept { return !flag_.exchange(true, std::memory_order_acquire); }
+  void unlock() noexcept { flag_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> flag_{false};
+};
+
+}  // namespace weir::rt

@@ -1,0 +1,29 @@
+// Reading what people write: sizes, numbers, names with typing errors.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weir::rt {
+
+/// Splits at a separator; an empty text gives no parts.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
+/// Reads a whole text as a number; nullopt when anything else is in it or it does not fit.
+std::optional<std::uint64_t> parse_unsigned(std::string_view text);
+std::optional<double> parse_real(std::string_view text);
+
+/// Reads a size in bytes with an optional unit: "4096", "64MiB", "1.5GiB", "2GB", "1k".
+std::optional<std::uint64_t> parse_size(std::string_view text);
+
+/// Writes a size the way people read it: "1.5 GiB".
+std::string format_size(std::uint64_t bytes);
+
+/// Returns " (did you mean 'x'?)" for the nearest candidate, "" when none is near.
+std::string did_you_mean(std::string_view wrong, std::span<const std::string> candidates);
+
+}  // namespace weir::rt

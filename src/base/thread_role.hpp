@@ -1,0 +1,21 @@
+// Which threads must not wait for weir's own work.
+#pragma once
+
+namespace weir::rt {
+
+/// While one exists, the calling thread runs a kernel or a callback: waiting for an event there
+/// could wait for itself. Nests.
+class NoWaitScope {
+ public:
+  NoWaitScope() noexcept { ++depth(); }
+  NoWaitScope(const NoWaitScope&) = delete;
+  NoWaitScope& operator=(const NoWaitScope&) = delete;
+  ~NoWaitScope() { --depth(); }
+
+  static bool active() noexcept { return depth() > 0; }
+
+ private:
+  static int& depth() noexcept;
+};
+
+}  // namespace weir::rt

@@ -1,0 +1,149 @@
+#include "base/topology.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <memory>
+
+#include <fmt/format.h>
+#include <hwloc.h>
+#include <sys/utsname.h>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+struct TopologyDeleter {
+  void operator()(hwloc_topology* topology) const { hwloc_topology_destroy(topology); }
+};
+using Topology = std::unique_ptr<hwloc_topology, TopologyDeleter>;
+
+struct BitmapDeleter {
+  void operator()(hwloc_bitmap_s* bitmap) const { hwloc_bitmap_free(bitmap); }
+};
+using Bitmap = std::unique_ptr<hwloc_bitmap_s, BitmapDeleter>;
+
+Topology load() {
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0) fail(WEIR_STATUS_UNAVAILABLE, "hwloc cannot be initialised");
+  Topology topology(raw);
+  if (hwloc_topology_load(raw) != 0) {
+    fail(WEIR_STATUS_UNAVAILABLE, "hwloc cannot read the machine; check HWLOC_XMLFILE");
+  }
+  return topology;
+}
+
+Bitmap allowed_processors(hwloc_topology_t topology, bool real) {
+  Bitmap allowed(hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(topology)));
+  Bitmap bound(hwloc_bitmap_alloc());
+  if (real && hwloc_get_cpubind(topology, bound.get(), HWLOC_CPUBIND_THREAD) == 0) {
+    hwloc_bitmap_and(allowed.get(), allowed.get(), bound.get());
+  }
+  return allowed;
+}
+
+unsigned ancestor_index(hwloc_topology_t topology, hwloc_obj_t object, hwloc_obj_type_t type) {
+  const hwloc_obj_t found = hwloc_get_ancestor_obj_by_type(topology, type, object);
+  return found ? found->logical_index : 0;
+}
+
+std::vector<Core> read_cores(hwloc_topology_t topology, hwloc_const_bitmap_t allowed) {
+  std::vector<Core> cores;
+  const int count = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE);
+  const hwloc_obj_type_t type = count > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+  for (hwloc_obj_t object = hwloc_get_next_obj_by_type(topology, type, nullptr); object;
+       object = hwloc_get_next_obj_by_type(topology, type, object)) {
+    Core core;
+    for (int pu = hwloc_bitmap_first(object->cpuset); pu >= 0;
+         pu = hwloc_bitmap_next(object->cpuset, pu)) {
+      if (hwloc_bitmap_isset(allowed, static_cast<unsigned>(pu))) {
+        core.siblings.push_back(static_cast<unsigned>(pu));
+      }
+    }
+    if (core.siblings.empty()) continue;
+    core.processor = core.siblings.front();
+    core.package = ancestor_index(topology, object, HWLOC_OBJ_PACKAGE);
+    const int node = hwloc_bitmap_first(object->nodeset);
+    core.numa_node = node < 0 ? 0 : static_cast<unsigned>(node);
+    cores.push_back(std::move(core));
+  }
+  return cores;
+}
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+double read_quota() {
+  const std::string unified = first_line("/sys/fs/cgroup/cpu.max");
+  const auto parts = split(unified, ' ');
+  if (parts.size() == 2) {
+    const auto quota = parse_real(parts[0]), period = parse_real(parts[1]);
+    return quota && period && *period > 0 ? *quota / *period : 0;
+  }
+  const auto quota = parse_real(first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"));
+  const auto period = parse_real(first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us"));
+  return quota && period && *quota > 0 && *period > 0 ? *quota / *period : 0;
+}
+
+std::string read_system() {
+  utsname name{};
+  uname(&name);
+  std::string distribution;
+  std::ifstream file("/etc/os-release");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("PRETTY_NAME=\"")) distribution = line.substr(13, line.size() - 14);
+  }
+  return fmt::format("{} {}{}{}", name.sysname, name.release, distribution.empty() ? "" : ", ",
+                     distribution);
+}
+
+std::vector<std::pair<std::string, std::uint64_t>> read_caches(hwloc_topology_t topology) {
+  std::vector<std::pair<std::string, std::uint64_t>> caches;
+  const std::pair<const char*, hwloc_obj_type_t> kinds[] = {
+      {"L1d", HWLOC_OBJ_L1CACHE}, {"L2", HWLOC_OBJ_L2CACHE}, {"L3", HWLOC_OBJ_L3CACHE}};
+  for (const auto& [name, type] : kinds) {
+    const hwloc_obj_t cache = hwloc_get_next_obj_by_type(topology, type, nullptr);
+    if (cache != nullptr) caches.emplace_back(name, cache->attr->cache.size);
+  }
+  return caches;
+}
+
+}  // namespace
+
+Machine read_machine() {
+  const Topology topology = load();
+  Machine machine;
+  machine.real = hwloc_topology_is_thissystem(topology.get()) != 0;
+  const Bitmap allowed = allowed_processors(topology.get(), machine.real);
+  machine.cores = read_cores(topology.get(), allowed.get());
+  if (machine.cores.empty()) fail(WEIR_STATUS_UNAVAILABLE, "this process may use no processor");
+  for (const Core& core : machine.cores) {
+    machine.hardware_threads += static_cast<unsigned>(core.siblings.size());
+    machine.numa_nodes = std::max(machine.numa_nodes, core.numa_node + 1);
+    machine.packages = std::max(machine.packages, core.package + 1);
+  }
+  machine.cpu_quota = machine.real ? read_quota() : 0;
+  if (machine.cpu_quota > 0) {
+    const auto granted =
+        static_cast<std::size_t>(std::max(1LL, std::llround(std::ceil(machine.cpu_quota))));
+    if (granted < machine.cores.size()) machine.cores.resize(granted);
+  }
+  const hwloc_obj_t root = hwloc_get_root_obj(topology.get());
+  const hwloc_obj_t package =
+      hwloc_get_next_obj_by_type(topology.get(), HWLOC_OBJ_PACKAGE, nullptr);
+  const char* model = hwloc_obj_get_info_by_name(package ? package : root, "CPUModel");
+  machine.processor = model ? model : "unknown processor";
+  machine.system = read_system();
+  machine.memory_bytes = root->total_memory;
+  machine.caches = read_caches(topology.get());
+  return machine;
+}
+
+}  // namespace weir::rt

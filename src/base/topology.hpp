@@ -1,0 +1,35 @@
+// The machine: which processors this process may use, and what they are.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace weir::rt {
+
+/// A core that places can be made of.
+struct Core {
+  unsigned processor = 0;          ///< operating system number of its first hardware thread
+  std::vector<unsigned> siblings;  ///< all its hardware threads that may be used
+  unsigned numa_node = 0;
+  unsigned package = 0;
+};
+
+struct Machine {
+  std::string processor;  ///< model name
+  std::string system;     ///< kernel and distribution
+  std::vector<Core> cores;
+  unsigned hardware_threads = 0;
+  unsigned numa_nodes = 1;
+  unsigned packages = 1;
+  std::uint64_t memory_bytes = 0;
+  std::vector<std::pair<std::string, std::uint64_t>> caches;  ///< "L2", bytes of one
+  double cpu_quota = 0;  ///< cores the control group grants, 0: no limit
+  bool real = true;      ///< false when read from HWLOC_XMLFILE: threads are then not pinned
+};
+
+/// Reads the machine with hwloc. Cores are those the affinity mask and the control group allow; a
+/// CPU quota below their number shortens the list.
+Machine read_machine();
+
+}  // namespace weir::rt
