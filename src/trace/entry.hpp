@@ -1,0 +1,29 @@
+// Reading single entries.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "trace/recording.hpp"
+
+namespace weir::rt::trace {
+
+/// Returns how long the action ran, in nanoseconds. 0 when it never ran, or when the clock of a
+/// device went back.
+inline std::int64_t duration(const Entry& entry) noexcept {
+  return std::max<std::int64_t>(0, entry.ended - entry.started);
+}
+
+/// Returns the name up to its first NUL, as it was given: any bytes.
+inline std::string_view label(const Entry& entry) noexcept {
+  return {entry.name.data(), strnlen(entry.name.data(), entry.name.size())};
+}
+
+/// Returns "compute", "transfer" or "sync".
+inline const char* kind_name(Kind kind) noexcept {
+  return kind == Kind::compute ? "compute" : kind == Kind::transfer ? "transfer" : "sync";
+}
+
+}  // namespace weir::rt::trace

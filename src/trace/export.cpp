@@ -1,0 +1,14 @@
+#include "trace/export.hpp"
+
+#include "trace/export_format.hpp"
+
+namespace weir::rt::trace {
+
+void write_file(const Recording& recording, const std::string& path) {
+  sys::FileWriter file(path);
+  const Drawing drawing(recording);
+  (path.ends_with(".pftrace") ? write_perfetto : write_chrome)(drawing, file);
+  file.commit();
+}
+
+}  // namespace weir::rt::trace

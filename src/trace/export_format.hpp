@@ -1,0 +1,24 @@
+// The formats that a recording can be written in.
+#pragma once
+
+#include "base/sys.hpp"
+#include "trace/graph.hpp"
+#include "trace/recording.hpp"
+#include "trace/timeline.hpp"
+
+namespace weir::rt::trace {
+
+/// A recording together with what both formats show of it.
+struct Drawing {
+  explicit Drawing(const Recording& what) : recording(what) {}
+
+  const Recording& recording;
+  const Graph graph{recording};
+  const Timeline timeline{recording, graph};
+};
+
+/// Write a whole file, which the caller commits. Throw Error naming path and reason.
+void write_chrome(const Drawing& drawing, sys::FileWriter& file);
+void write_perfetto(const Drawing& drawing, sys::FileWriter& file);
+
+}  // namespace weir::rt::trace

@@ -1,0 +1,173 @@
+#include "trace/recorder.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <type_traits>
+#include <utility>
+
+namespace weir::rt::trace {
+
+namespace {
+
+constexpr std::size_t kChunkBytes = 256 << 10;
+
+std::uint64_t next_serial() noexcept {
+  static std::atomic<std::uint64_t> serial{0};
+  return serial.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+}  // namespace
+
+/// Items written by one thread; `written` publishes them.
+template <class Item>
+struct Recorder::Chunk {
+  static constexpr std::uint32_t kItems = kChunkBytes / sizeof(Item);
+  std::atomic<std::uint32_t> written{0};
+  std::array<Item, kItems> items;
+};
+
+/// What one thread has recorded. It appends chunks under the recorder's mutex.
+struct Recorder::Ring {
+  template <class Item>
+  using Chunks = std::vector<std::unique_ptr<Chunk<Item>>>;
+  Chunks<Entry> entries;
+  Chunks<Dependence> dependences;
+
+  template <class Item>
+  Chunks<Item>& chunks() noexcept {
+    if constexpr (std::is_same_v<Item, Entry>) {
+      return entries;
+    } else {
+      return dependences;
+    }
+  }
+};
+
+Recorder::Recorder() : serial_(next_serial()) {}
+Recorder::~Recorder() = default;
+
+void Recorder::start(std::size_t max_bytes) {
+  sys::Lock lock(mutex_);
+  rings_.clear();
+  budget_.store(static_cast<std::int64_t>(max_bytes ? max_bytes : kDefaultBytes),
+                std::memory_order_relaxed);
+  dropped_.store(0, std::memory_order_relaxed);
+  generation_.fetch_add(1, std::memory_order_release);
+  on_.store(true, std::memory_order_relaxed);
+}
+
+std::uint32_t Recorder::add_track(Track track) {
+  sys::Lock lock(mutex_);
+  tracks_.push_back(std::move(track));
+  return static_cast<std::uint32_t>(tracks_.size() - 1);
+}
+
+std::uint32_t Recorder::add_stream(std::string name) {
+  sys::Lock lock(mutex_);
+  streams_.push_back({std::move(name)});
+  return static_cast<std::uint32_t>(streams_.size() - 1);
+}
+
+Recorder::Ring* Recorder::ring() noexcept {
+  struct Known {
+    std::uint64_t recorder = 0, generation = 0;
+    std::shared_ptr<Ring> ring;
+  };
+  thread_local Known known;
+  const std::uint64_t generation = generation_.load(std::memory_order_acquire);
+  if (known.recorder == serial_ && known.generation == generation) return known.ring.get();
+  try {
+    auto made = std::make_shared<Ring>();
+    sys::Lock lock(mutex_);
+    rings_.push_back(made);
+    known = {serial_, generation, std::move(made)};
+    return known.ring.get();
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+template <class Item>
+Recorder::Chunk<Item>* Recorder::room(Ring& ring) noexcept {
+  auto& chunks = ring.chunks<Item>();
+  if (!chunks.empty() &&
+      chunks.back()->written.load(std::memory_order_relaxed) < Chunk<Item>::kItems) {
+    return chunks.back().get();
+  }
+  constexpr auto size = static_cast<std::int64_t>(sizeof(Chunk<Item>));
+  if (budget_.fetch_sub(size, std::memory_order_relaxed) < size) {
+    budget_.fetch_add(size, std::memory_order_relaxed);
+    return nullptr;
+  }
+  try {
+    auto made = std::make_unique<Chunk<Item>>();
+    sys::Lock lock(mutex_);
+    return chunks.emplace_back(std::move(made)).get();
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+template <class Item>
+void Recorder::append(const Item& item) noexcept {
+  Ring* const own = ring();
+  Chunk<Item>* const chunk = own ? room<Item>(*own) : nullptr;
+  if (chunk == nullptr) {
+    dropped_.fetch_add(std::is_same_v<Item, Entry> ? 1 : 0, std::memory_order_relaxed);
+    return;
+  }
+  const std::uint32_t at = chunk->written.load(std::memory_order_relaxed);
+  chunk->items[at] = item;
+  chunk->written.store(at + 1, std::memory_order_release);
+}
+
+void Recorder::record(const Entry& entry) noexcept { append(entry); }
+
+void Recorder::record_dependences(std::uint64_t id,
+                                  std::span<const std::uint64_t> earlier) noexcept {
+  for (const std::uint64_t other : earlier) append(Dependence{id, other});
+}
+
+Recording Recorder::recording() const {
+  Recording result;
+  std::vector<Dependence> dependences;
+  {
+    sys::Lock lock(mutex_);
+    result.tracks = tracks_;
+    result.streams = streams_;
+    result.dropped = dropped_.load(std::memory_order_relaxed);
+    const auto take = [](const auto& chunks, auto& items) {
+      for (const auto& chunk : chunks) {
+        const std::uint32_t written = chunk->written.load(std::memory_order_acquire);
+        items.insert(items.end(), chunk->items.begin(), chunk->items.begin() + written);
+      }
+    };
+    for (const auto& ring : rings_) {
+      take(ring->entries, result.entries);
+      take(ring->dependences, dependences);
+    }
+  }
+  const auto by_later = [](const Dependence& a, const Dependence& b) {
+    return a.later != b.later ? a.later < b.later : a.earlier < b.earlier;
+  };
+  std::sort(dependences.begin(), dependences.end(), by_later);
+  for (Entry& entry : result.entries) {
+    auto at =
+        std::lower_bound(dependences.begin(), dependences.end(), Dependence{entry.id, 0}, by_later);
+    entry.first_dependence = static_cast<std::uint32_t>(result.dependences.size());
+    for (; at != dependences.end() && at->later == entry.id; ++at) {
+      const bool repeated = at != dependences.begin() && std::prev(at)->later == at->later &&
+                            std::prev(at)->earlier == at->earlier;
+      if (!repeated) result.dependences.push_back(at->earlier);
+    }
+    entry.dependence_count =
+        static_cast<std::uint32_t>(result.dependences.size()) - entry.first_dependence;
+  }
+  std::sort(result.entries.begin(), result.entries.end(), [](const Entry& a, const Entry& b) {
+    return a.ended != b.ended ? a.ended < b.ended : a.id < b.id;
+  });
+  return result;
+}
+
+}  // namespace weir::rt::trace

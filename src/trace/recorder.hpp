@@ -1,0 +1,70 @@
+// Collects trace entries from all threads.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/sys.hpp"
+#include "trace/recording.hpp"
+
+namespace weir::rt::trace {
+
+/// Each thread writes into chunks of its own; when the memory set aside for the recording is used
+/// up, the newest entries are dropped and counted.
+class Recorder {
+ public:
+  static constexpr std::size_t kDefaultBytes = std::size_t{512} << 20;
+
+  Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+  ~Recorder();
+
+  /// Whether actions are to be recorded now. Costs one load.
+  bool on() const noexcept { return on_.load(std::memory_order_relaxed); }
+
+  /// Forgets the recording and starts a new one of at most max_bytes (0: the default).
+  void start(std::size_t max_bytes);
+  void stop() noexcept { on_.store(false, std::memory_order_relaxed); }
+
+  /// Name what entries refer to. They return the index. Throw std::bad_alloc.
+  std::uint32_t add_track(Track track);
+  std::uint32_t add_stream(std::string name);
+
+  /// Adds the entry of an action that is over. Any thread.
+  void record(const Entry& entry) noexcept;
+  /// Adds that action `id` waits for others, before its entry is added. Any thread.
+  void record_dependences(std::uint64_t id, std::span<const std::uint64_t> earlier) noexcept;
+
+  /// Returns all entries of actions that ended before the call.
+  Recording recording() const;
+
+ private:
+  template <class Item>
+  struct Chunk;
+  struct Ring;
+  struct Dependence {
+    std::uint64_t later, earlier;
+  };
+  /// A ring for each thread that records, found again through the thread's own memory.
+  Ring* ring() noexcept;
+  template <class Item>
+  void append(const Item& item) noexcept;
+  template <class Item>
+  Chunk<Item>* room(Ring& ring) noexcept;
+
+  const std::uint64_t serial_;  ///< distinguishes recorders at the same address
+  std::atomic<bool> on_{false};
+  std::atomic<std::uint64_t> generation_{0};
+  std::atomic<std::int64_t> budget_{0};
+  std::atomic<std::uint64_t> dropped_{0};
+  mutable sys::Mutex mutex_;                  // of the lists below
+  std::vector<std::shared_ptr<Ring>> rings_;  // a late writer may still hold an old one
+  std::vector<Track> tracks_;
+  std::vector<StreamName> streams_;
+};
+
+}  // namespace weir::rt::trace

@@ -1,0 +1,13 @@
+// Names hold any bytes, files want UTF-8.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace weir::rt::trace {
+
+/// Returns the text with U+FFFD in place of every byte that is not part of valid UTF-8. A name that
+/// was cut inside a character ends with one.
+std::string valid_utf8(std::string_view text);
+
+}  // namespace weir::rt::trace
