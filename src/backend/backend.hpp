@@ -1,0 +1,177 @@
+// The driver interface: what a kind of device must do to be a domain.
+//
+// Ordering is the runtime's business: a backend never delays one job for another, except where its
+// hardware does. It calls the runtime back through PlaceFeed and CopySink only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <weir/kernel.h>
+
+#include "base/error.hpp"
+#include "base/region.hpp"
+#include "base/topology.hpp"
+
+namespace weir::rt {
+
+class Device;
+
+/// An allocation in a device's memory.
+struct Memory {
+  void* address = nullptr;
+  std::size_t bytes = 0;
+};
+
+/// One end of a copy: a region of an allocation of `device`, or of host memory when it is null.
+struct CopyEnd {
+  Device* device = nullptr;
+  std::byte* base = nullptr;
+  Region region;
+};
+
+/// Who is told about the end of a copy.
+class CopySink {
+ public:
+  /// Called once for each copy, on any thread, possibly inside Device::copy(). Does not block.
+  /// started_ns and ended_ns are when the link was occupied, on the device's clock.
+  virtual void copied(void* token, Outcome outcome, std::int64_t started_ns,
+                      std::int64_t ended_ns) noexcept = 0;
+
+ protected:
+  ~CopySink() = default;
+};
+
+/// A copy to be made. Regions have the same bytes in rows, rows and planes.
+struct CopyJob {
+  CopyEnd source, target;
+  CopySink* sink = nullptr;
+  void* token = nullptr;
+};
+
+/// A call of a kernel to be made.
+struct Job {
+  void* token = nullptr;    ///< the runtime's, not for the backend
+  void* context = nullptr;  ///< likewise
+  weir_call call{};
+  weir_host_function function = nullptr;
+  weir_cost_function cost = nullptr;
+  bool parallel = false;
+  bool timed = false;           ///< the runtime wants the times below
+  std::int64_t started_ns = 0;  ///< set by the backend, on the device's clock
+  std::int64_t ended_ns = 0;
+};
+
+/// One thread, or simulated core, of a place. Owned by the driver, used by the feed.
+struct Worker {
+  unsigned index = 0;
+  void* current = nullptr;       ///< the feed's
+  std::vector<weir_view> views;  ///< the feed's: operands of the current job
+  std::vector<weir_scalar> scalars;
+};
+
+/// Where a place's driver gets its work. Implemented by the runtime.
+class PlaceFeed {
+ public:
+  /// Fills job with the next call to make. Returns false when there is none now. Any thread of the
+  /// place, one call at a time for one worker; does not block.
+  virtual bool next(Worker& worker, Job& job) noexcept = 0;
+  /// Takes back a job, with how it went. The worker that got it; does not block.
+  virtual void finish(Worker& worker, Job& job, Outcome outcome) noexcept = 0;
+  /// Whether next() may have something: what a driver checks before it sleeps.
+  virtual bool has_work() const noexcept = 0;
+
+ protected:
+  ~PlaceFeed() = default;
+};
+
+/// Runs the jobs of one place. Its destructor stops it: the feed has no work then.
+class PlaceDriver {
+ public:
+  virtual ~PlaceDriver() = default;
+  /// Says that has_work() has become true. Any thread, often; neither blocks nor calls back.
+  virtual void wake() noexcept = 0;
+};
+
+/// What a place is made of.
+struct PlaceRequest {
+  std::string name;
+  std::vector<unsigned> cores;  ///< indices below DeviceInfo::cores
+};
+
+/// Facts about a device that do not change.
+struct DeviceInfo {
+  std::string name;  ///< unique in the runtime
+  std::string backend;
+  std::string description;
+  unsigned cores = 0;
+  std::uint64_t memory_bytes = 0;
+  bool aliases_host = false;      ///< host memory can be used as it is
+  bool virtual_time = false;      ///< time passes only in drive()
+  bool copies_by_worker = false;  ///< copy() blocks: the place's workers are to call it
+  double link_gbps = 0, link_latency_us = 0;
+  std::string link_duplex = "none";
+};
+
+/// One device: a memory and the cores that compute on it.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual const DeviceInfo& info() const noexcept = 0;
+
+  /// Allocates zero-filled memory. Throws Error{out_of_memory} when the device has none left; the
+  /// capacity is kept by the caller. Any thread.
+  virtual Memory allocate(std::size_t bytes) = 0;
+  /// Frees memory that no job or copy uses any more. Any thread.
+  virtual void release(Memory& memory) noexcept = 0;
+
+  /// Returns whether copy() can have `peer` (null: the host) at the other end.
+  virtual bool reaches(const Device* peer) const noexcept = 0;
+  /// Starts a copy that has this device at one end, and tells job.sink when it is done. Any thread.
+  /// Returns at once, unless info().copies_by_worker. Copies may overlap each other.
+  virtual void copy(const CopyJob& job) noexcept = 0;
+
+  /// Starts a place. Throws Error when it cannot be had. The feed outlives the driver.
+  virtual std::unique_ptr<PlaceDriver> open_place(const PlaceRequest& request, PlaceFeed& feed) = 0;
+
+  /// Returns the device's clock in nanoseconds. Any thread.
+  virtual std::int64_t now_ns() const noexcept = 0;
+  /// In virtual time: makes the next thing happen and advances the clock to it. Returns false when
+  /// there is nothing left to happen. Called by threads that wait, one at a time for all devices.
+  virtual bool drive() noexcept = 0;
+};
+
+/// What `--domains` says about one domain: "sim:cores=2,gbps=6".
+struct DomainSpec {
+  std::string kind;
+  std::vector<std::pair<std::string, std::string>> settings;
+  std::string text;  ///< as written, for messages
+};
+
+/// What a backend may take of the machine.
+struct OpenContext {
+  const Machine* machine = nullptr;
+  std::vector<Core> cores;  ///< cores of the machine meant for this domain
+  std::string name;         ///< for DeviceInfo::name
+};
+
+/// A kind of device.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  /// Its name in specifications and kernel implementations.
+  virtual const char* kind() const noexcept = 0;
+  /// Its settings for people, one "key=VALUE  meaning" a line.
+  virtual const char* settings_help() const noexcept = 0;
+  /// How many cores of the machine a specification asks for, 0: all that are left. Throws Error.
+  virtual unsigned cores_wanted(const DomainSpec& spec, const Machine& machine) const = 0;
+  /// Opens a device. Throws Error naming the setting that is wrong, or what is unavailable.
+  virtual std::unique_ptr<Device> open(const DomainSpec& spec, OpenContext context) = 0;
+};
+
+}  // namespace weir::rt

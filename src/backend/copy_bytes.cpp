@@ -1,0 +1,63 @@
+#include "backend/copy_bytes.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace weir::rt {
+
+namespace {
+
+/// The same bytes with rows that touch each other joined.
+Region joined(Region region) noexcept {
+  if (region.planes > 1 && region.plane_stride == region.rows * region.row_stride) {
+    region.rows *= region.planes;
+    region.planes = 1;
+  }
+  if (region.rows > 1 && region.row_stride == region.row) {
+    region.row *= region.rows;
+    region.rows = 1;
+  }
+  return region;
+}
+
+/// Walks the bytes of a region in contiguous pieces.
+class Cursor {
+ public:
+  explicit Cursor(const Region& region) : region_(joined(region)), left_(region_.row) {}
+
+  std::uint64_t position() const noexcept {
+    return region_.offset + plane_ * region_.plane_stride + row_ * region_.row_stride +
+           (region_.row - left_);
+  }
+  std::uint64_t contiguous() const noexcept { return left_; }
+  void advance(std::uint64_t bytes) noexcept {
+    left_ -= bytes;
+    if (left_ > 0) return;
+    left_ = region_.row;
+    if (++row_ == region_.rows) {
+      row_ = 0;
+      ++plane_;
+    }
+  }
+
+ private:
+  const Region region_;
+  std::uint64_t left_;
+  std::uint64_t row_ = 0, plane_ = 0;
+};
+
+}  // namespace
+
+void copy_bytes(std::byte* target, const Region& target_region, const std::byte* source,
+                const Region& source_region) noexcept {
+  Cursor to(target_region), from(source_region);
+  for (std::uint64_t left = source_region.bytes(); left > 0;) {
+    const std::uint64_t piece = std::min(to.contiguous(), from.contiguous());
+    std::memcpy(target + to.position(), source + from.position(), piece);
+    to.advance(piece);
+    from.advance(piece);
+    left -= piece;
+  }
+}
+
+}  // namespace weir::rt

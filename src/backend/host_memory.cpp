@@ -1,0 +1,23 @@
+#include "backend/host_memory.hpp"
+
+#include <sys/mman.h>
+
+#include "base/text.hpp"
+
+namespace weir::rt {
+
+Memory allocate_host_memory(std::size_t bytes, const std::string& owner) {
+  void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (address == MAP_FAILED) {
+    fail(WEIR_STATUS_OUT_OF_MEMORY, "the system has no {} left for {}", format_size(bytes), owner);
+  }
+  return {address, bytes};
+}
+
+void release_host_memory(Memory& memory) noexcept {
+  if (memory.address != nullptr) munmap(memory.address, memory.bytes);
+  memory = {};
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,96 @@
+// Places made of host cores: one pinned thread each, used by the host and by simulated cards.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "backend/team.hpp"
+#include "base/parking.hpp"
+#include "base/sys.hpp"
+
+namespace weir::rt {
+
+struct WorkerTeamOptions {
+  std::string name;
+  std::vector<unsigned> processors;  ///< of each worker, operating system numbers
+  bool pin = true;
+  double speed = 1;  ///< below 1 every job takes 1/speed times as long
+};
+
+/// A team of threads that run the jobs of one place.
+///
+/// Each runs serial jobs of its own; for a parallel job all of them come together as a gang, led by
+/// the one that got the job. An idle worker polls for a bounded time, less when other threads want
+/// its core, and then sleeps.
+class WorkerTeam final : public PlaceDriver, public weir_team {
+ public:
+  WorkerTeam(WorkerTeamOptions options, PlaceFeed& feed);
+  ~WorkerTeam() override;
+
+  void wake() noexcept override { parking_.unpark_one(); }
+
+  std::size_t size() const noexcept override { return workers_.size(); }
+  void for_each(std::size_t count, std::size_t grain, weir_team_body body, void* payload) override;
+  void run(weir_team_function function, void* payload) override;
+  void barrier() override;
+
+ private:
+  struct alignas(64) Slot {
+    Worker worker;
+    std::optional<sys::Thread> thread;
+  };
+  /// What the gang does together: a loop or a function for each member.
+  struct Task {
+    weir_team_body body = nullptr;
+    weir_team_function function = nullptr;
+    void* payload = nullptr;
+    std::size_t count = 0, chunk = 0;
+    std::atomic<std::size_t> next{0};
+    std::atomic<std::uint32_t> running{0};
+  };
+
+  void work(Slot& slot);
+  void execute(Worker& worker, Job& job);
+  Outcome run_timed(Job& job) const;
+  bool stirring() const noexcept;
+  void idle() noexcept;
+
+  Outcome lead(Worker& worker, Job& job);
+  void join_gang(const Worker& worker);
+  void perform(std::size_t member);
+  void take_part(std::size_t member) noexcept;
+  void start_task();
+  void run_task(std::size_t leader);
+  void wait_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept;
+  void wait_until(const std::atomic<std::uint32_t>& word, std::uint32_t wanted) noexcept;
+  void change(std::atomic<std::uint32_t>& word, std::uint32_t by) noexcept;
+
+  const WorkerTeamOptions options_;
+  PlaceFeed& feed_;
+  const long long spin_ns_;
+  std::vector<std::unique_ptr<Slot>> workers_;
+  Parking parking_;
+  std::atomic<bool> stopping_{false};
+
+  // The gang. Words are waited on; all others are guarded by who may write them: the leader.
+  std::atomic<bool> gang_led_{false};           ///< somebody leads, or waits to
+  std::atomic<bool> gang_called_{false};        ///< members are to come
+  std::atomic<std::uint32_t> gang_present_{0};  ///< members that have come
+  std::atomic<std::uint32_t> gang_task_{0};     ///< number of the current task; changes wake
+  bool gang_over_ = false;
+  Task task_;
+  std::size_t leader_ = 0;
+  std::atomic<std::uint32_t> barrier_waiting_{0};
+  std::atomic<std::uint32_t> barrier_phase_{0};
+  std::atomic<bool> broken_{false};  ///< a member threw: nobody waits for it
+  std::exception_ptr thrown_;
+  std::atomic<bool> thrown_taken_{false};
+};
+
+}  // namespace weir::rt

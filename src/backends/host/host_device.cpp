@@ -1,0 +1,45 @@
+#include "backends/host/host_device.hpp"
+
+#include "backend/copy_bytes.hpp"
+#include "backend/host_memory.hpp"
+#include "backend/worker_team.hpp"
+#include "base/sys.hpp"
+
+namespace weir::rt {
+
+HostDevice::HostDevice(std::string name, const Machine& machine, std::vector<unsigned> processors)
+    : processors_(std::move(processors)), pin_(machine.real) {
+  info_.name = std::move(name);
+  info_.backend = "host";
+  info_.description = machine.processor;
+  info_.cores = static_cast<unsigned>(processors_.size());
+  info_.memory_bytes = machine.memory_bytes;
+  info_.aliases_host = true;
+  info_.copies_by_worker = true;
+}
+
+Memory HostDevice::allocate(std::size_t bytes) { return allocate_host_memory(bytes, info_.name); }
+
+void HostDevice::release(Memory& memory) noexcept { release_host_memory(memory); }
+
+bool HostDevice::reaches(const Device* peer) const noexcept {
+  return peer == nullptr || peer == this;
+}
+
+void HostDevice::copy(const CopyJob& job) noexcept {
+  const std::int64_t started = now_ns();
+  copy_bytes(job.target.base, job.target.region, job.source.base, job.source.region);
+  job.sink->copied(job.token, {}, started, now_ns());
+}
+
+std::unique_ptr<PlaceDriver> HostDevice::open_place(const PlaceRequest& request, PlaceFeed& feed) {
+  WorkerTeamOptions options{.name = request.name, .processors = {}, .pin = pin_};
+  for (const unsigned core : request.cores) options.processors.push_back(processors_[core]);
+  return std::make_unique<WorkerTeam>(std::move(options), feed);
+}
+
+std::int64_t HostDevice::now_ns() const noexcept { return sys::now_ns(); }
+
+bool HostDevice::drive() noexcept { return false; }
+
+}  // namespace weir::rt

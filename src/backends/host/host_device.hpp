@@ -1,0 +1,30 @@
+// The host as a device: its memory is the program's, its places are teams of pinned threads.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+
+namespace weir::rt {
+
+class HostDevice final : public Device {
+ public:
+  HostDevice(std::string name, const Machine& machine, std::vector<unsigned> processors);
+
+  const DeviceInfo& info() const noexcept override { return info_; }
+  Memory allocate(std::size_t bytes) override;
+  void release(Memory& memory) noexcept override;
+  bool reaches(const Device* peer) const noexcept override;
+  void copy(const CopyJob& job) noexcept override;
+  std::unique_ptr<PlaceDriver> open_place(const PlaceRequest& request, PlaceFeed& feed) override;
+  std::int64_t now_ns() const noexcept override;
+  bool drive() noexcept override;
+
+ private:
+  DeviceInfo info_;
+  std::vector<unsigned> processors_;
+  bool pin_;
+};
+
+}  // namespace weir::rt

@@ -1,0 +1,79 @@
+#include "backends/sim/sim_backend.hpp"
+
+#include "backend/settings.hpp"
+#include "backends/sim/sim_device.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr unsigned kMostVirtualCores = 4096;
+
+bool is_virtual(const Settings& settings) {
+  return settings.choice("clock", {"real", "virtual"}) == 1;
+}
+
+SimModel read_model(const Settings& settings, const Machine& machine) {
+  SimModel model;
+  model.virtual_time = is_virtual(settings);
+  const std::uint64_t most = model.virtual_time ? kMostVirtualCores : machine.cores.size();
+  model.cores = static_cast<unsigned>(settings.count("cores", 1, most));
+  model.link_bytes_per_s = settings.real("gbps", 6, 1e-3, 1e6) * 1e9;
+  model.link_latency_ns = static_cast<std::int64_t>(settings.real("latency_us", 10, 0, 1e7) * 1e3);
+  model.full_duplex = settings.choice("duplex", {"full", "half"}) == 0;
+  model.speed = settings.real("speed", 1, 1e-3, model.virtual_time ? 1e6 : 1);
+  model.memory_bytes = settings.size("memory", machine.memory_bytes);
+  model.core_flops_per_s = settings.real("gflops", 0, 0, 1e9) * 1e9;
+  model.memory_bytes_per_s = settings.real("memory_gbps", 0, 0, 1e9) * 1e9;
+  model.skip_kernels = settings.choice("kernels", {"run", "skip"}) == 1;
+  return model;
+}
+
+class SimBackend final : public Backend {
+ public:
+  const char* kind() const noexcept override { return "sim"; }
+  const char* settings_help() const noexcept override {
+    return "cores=N            cores of the card (default 1)\n"
+           "gbps=G             bandwidth of its link in GB/s (default 6)\n"
+           "latency_us=L       latency of a transfer (default 10)\n"
+           "duplex=full|half   whether both directions go at once (default full)\n"
+           "speed=S            of a core against the host's; above 1 in virtual time only\n"
+           "memory=SIZE        capacity for instances (default: the host's)\n"
+           "clock=real|virtual whether transfers and kernels take real or simulated time\n"
+           "gflops=F           of a core, for kernels with a cost function, in virtual time\n"
+           "memory_gbps=B      of the card's memory, likewise\n"
+           "kernels=run|skip   skip: in virtual time only let the modelled time pass";
+  }
+
+  unsigned cores_wanted(const DomainSpec& spec, const Machine& machine) const override {
+    const Settings settings = read(spec);
+    const SimModel model = read_model(settings, machine);
+    return model.virtual_time ? 1 : model.cores;
+  }
+
+  std::unique_ptr<Device> open(const DomainSpec& spec, OpenContext context) override {
+    const SimModel model = read_model(read(spec), *context.machine);
+    if (model.skip_kernels && (!model.virtual_time || model.core_flops_per_s <= 0)) {
+      fail_argument("domain '{}': kernels=skip needs clock=virtual and gflops=F", spec.text);
+    }
+    std::vector<unsigned> processors;
+    for (const Core& core : context.cores) processors.push_back(core.processor);
+    return std::make_unique<SimDevice>(std::move(context.name), model, std::move(processors),
+                                       context.machine->real, clock_);
+  }
+
+ private:
+  static Settings read(const DomainSpec& spec) {
+    return {spec,
+            {"cores", "gbps", "latency_us", "duplex", "speed", "memory", "clock", "gflops",
+             "memory_gbps", "kernels"}};
+  }
+
+  std::shared_ptr<SimClock> clock_ = std::make_shared<SimClock>();
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_sim_backend() { return std::make_unique<SimBackend>(); }
+
+}  // namespace weir::rt

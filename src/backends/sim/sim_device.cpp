@@ -1,0 +1,98 @@
+#include "backends/sim/sim_device.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "backend/copy_bytes.hpp"
+#include "backend/host_memory.hpp"
+#include "backend/worker_team.hpp"
+#include "backends/sim/virtual_place.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+SimDirection direction_of(const CopyJob& job, const Device* self) noexcept {
+  return job.target.device == self ? SimDirection::in : SimDirection::out;
+}
+
+std::string describe(const SimModel& model) {
+  return fmt::format("simulated card of {} core{} at {:g}x, {:g} GB/s {} duplex, {:g} us{}",
+                     model.cores, model.cores == 1 ? "" : "s", model.speed,
+                     model.link_bytes_per_s / 1e9, model.full_duplex ? "full" : "half",
+                     static_cast<double>(model.link_latency_ns) / 1e3,
+                     model.virtual_time ? ", virtual time" : "");
+}
+
+}  // namespace
+
+SimDevice::SimDevice(std::string name, const SimModel& model, std::vector<unsigned> processors,
+                     bool pin, std::shared_ptr<SimClock> clock)
+    : model_(model), processors_(std::move(processors)), pin_(pin), clock_(std::move(clock)) {
+  info_.name = std::move(name);
+  info_.backend = "sim";
+  info_.description = describe(model_);
+  info_.cores = model_.cores;
+  info_.memory_bytes = model_.memory_bytes;
+  info_.virtual_time = model_.virtual_time;
+  info_.link_gbps = model_.link_bytes_per_s / 1e9;
+  info_.link_latency_us = static_cast<double>(model_.link_latency_ns) / 1e3;
+  info_.link_duplex = model_.full_duplex ? "full" : "half";
+  if (!model_.virtual_time) link_ = std::make_unique<SimLink>(info_.name, model_);
+}
+
+Memory SimDevice::allocate(std::size_t bytes) { return allocate_host_memory(bytes, info_.name); }
+
+void SimDevice::release(Memory& memory) noexcept { release_host_memory(memory); }
+
+bool SimDevice::reaches(const Device* peer) const noexcept {
+  return peer == nullptr || peer->info().backend == info_.backend;
+}
+
+void SimDevice::copy(const CopyJob& job) noexcept {
+  if (model_.virtual_time) {
+    copy_virtually(direction_of(job, this), job);
+  } else {
+    link_->submit(direction_of(job, this), job);
+  }
+}
+
+void SimDevice::copy_virtually(SimDirection direction, const CopyJob& job) noexcept {
+  copy_bytes(job.target.base, job.target.region, job.source.base, job.source.region);
+  std::int64_t started = 0, ended = 0;
+  {
+    sys::Lock lock(mutex_);
+    std::int64_t& free_at =
+        lane_free_at_ns_[model_.full_duplex ? static_cast<std::size_t>(direction) : 0];
+    started = std::max(free_at, clock_->now_ns());
+    ended = free_at = started + model_.transfer_ns(job.source.region.bytes());
+  }
+  try {
+    clock_->schedule(ended,
+                     [job, started, ended] { job.sink->copied(job.token, {}, started, ended); });
+  } catch (...) {
+    job.sink->copied(job.token, {WEIR_STATUS_OUT_OF_MEMORY, "no memory to plan a transfer"},
+                     started, started);
+  }
+}
+
+std::unique_ptr<PlaceDriver> SimDevice::open_place(const PlaceRequest& request, PlaceFeed& feed) {
+  if (model_.virtual_time) {
+    return std::make_unique<VirtualPlace>(model_, request.cores.size(), clock_, feed);
+  }
+  WorkerTeamOptions options{
+      .name = request.name, .processors = {}, .pin = pin_, .speed = model_.speed};
+  for (const unsigned core : request.cores) {
+    options.processors.push_back(processors_[core % processors_.size()]);
+  }
+  return std::make_unique<WorkerTeam>(std::move(options), feed);
+}
+
+std::int64_t SimDevice::now_ns() const noexcept {
+  return model_.virtual_time ? clock_->now_ns() : sys::now_ns();
+}
+
+bool SimDevice::drive() noexcept { return model_.virtual_time && clock_->drive(); }
+
+}  // namespace weir::rt

@@ -1,0 +1,42 @@
+// A simulated card: real results, modelled time.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "backends/sim/sim_clock.hpp"
+#include "backends/sim/sim_link.hpp"
+#include "backends/sim/sim_model.hpp"
+
+namespace weir::rt {
+
+class SimDevice final : public Device {
+ public:
+  /// `clock` is used in virtual time only. `processors` of the host stand for the card's cores.
+  SimDevice(std::string name, const SimModel& model, std::vector<unsigned> processors, bool pin,
+            std::shared_ptr<SimClock> clock);
+
+  const DeviceInfo& info() const noexcept override { return info_; }
+  Memory allocate(std::size_t bytes) override;
+  void release(Memory& memory) noexcept override;
+  bool reaches(const Device* peer) const noexcept override;
+  void copy(const CopyJob& job) noexcept override;
+  std::unique_ptr<PlaceDriver> open_place(const PlaceRequest& request, PlaceFeed& feed) override;
+  std::int64_t now_ns() const noexcept override;
+  bool drive() noexcept override;
+
+ private:
+  void copy_virtually(SimDirection direction, const CopyJob& job) noexcept;
+
+  DeviceInfo info_;
+  const SimModel model_;
+  const std::vector<unsigned> processors_;
+  const bool pin_;
+  const std::shared_ptr<SimClock> clock_;
+  std::int64_t lane_free_at_ns_[2] = {0, 0};  // virtual time: guarded by mutex_
+  sys::Mutex mutex_;
+  std::unique_ptr<SimLink> link_;  // real time
+};
+
+}  // namespace weir::rt

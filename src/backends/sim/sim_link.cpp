@@ -1,0 +1,77 @@
+#include "backends/sim/sim_link.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+
+#include "backend/copy_bytes.hpp"
+#include "base/thread_role.hpp"
+
+namespace weir::rt {
+
+SimLink::SimLink(const std::string& name, const SimModel& model) : model_(model) {
+  const std::size_t lanes = model.full_duplex ? 2 : 1;
+  for (std::size_t i = 0; i < lanes; ++i) {
+    Lane& lane = lanes_[i];
+    lane.thread.emplace(fmt::format("{}.link{}", name, i), [this, &lane] { serve(lane); });
+  }
+}
+
+SimLink::~SimLink() {
+  for (Lane& lane : lanes_) {
+    {
+      sys::Lock lock(lane.mutex);
+      lane.stopping = true;
+    }
+    lane.changed.notify_all();
+    lane.thread.reset();
+  }
+}
+
+void SimLink::submit(SimDirection direction, const CopyJob& job) noexcept {
+  Lane& lane = lanes_[model_.full_duplex ? static_cast<std::size_t>(direction) : 0];
+  try {
+    sys::Lock lock(lane.mutex);
+    lane.queue.push_back({job, sys::now_ns()});
+  } catch (...) {
+    const std::int64_t now = sys::now_ns();
+    job.sink->copied(job.token, {WEIR_STATUS_OUT_OF_MEMORY, "no memory to queue a transfer"}, now,
+                     now);
+    return;
+  }
+  lane.changed.notify_one();
+}
+
+void SimLink::serve(Lane& lane) noexcept {
+  const NoWaitScope no_wait;
+  prctl(PR_SET_TIMERSLACK, 1);
+  sys::Lock lock(lane.mutex);
+  for (;;) {
+    if (lane.queue.empty()) {
+      if (lane.stopping) return;
+      lane.changed.wait(lock);
+      continue;
+    }
+    const Request request = lane.queue.front();
+    lane.queue.pop_front();
+    lock.unlock();
+    transfer(lane, request);
+    lock.lock();
+  }
+}
+
+/// A transfer occupies the link from when it was submitted or the one before it ended, whichever is
+/// later: that this thread wakes up late does not delay the link.
+void SimLink::transfer(Lane& lane, const Request& request) noexcept {
+  const CopyJob& job = request.job;
+  const std::int64_t started = std::max(lane.free_at_ns, request.submitted_ns);
+  copy_bytes(job.target.base, job.target.region, job.source.base, job.source.region);
+  const std::int64_t modelled = started + model_.transfer_ns(job.source.region.bytes());
+  const std::int64_t copied = sys::now_ns();
+  lane.free_at_ns = std::max(modelled, copied);
+  if (modelled > copied) sys::sleep_until(modelled);
+  job.sink->copied(job.token, {}, started, lane.free_at_ns);
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,46 @@
+// The link of a simulated card in real time.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "backend/backend.hpp"
+#include "backends/sim/sim_model.hpp"
+#include "base/sys.hpp"
+
+namespace weir::rt {
+
+/// Makes transfers take the time the model says, one after the other in each direction (in both
+/// together at half duplex), on threads that sleep that time away.
+class SimLink {
+ public:
+  SimLink(const std::string& name, const SimModel& model);
+  ~SimLink();
+
+  void submit(SimDirection direction, const CopyJob& job) noexcept;
+
+ private:
+  struct Request {
+    CopyJob job;
+    std::int64_t submitted_ns;
+  };
+  /// One direction of the link, or both at half duplex.
+  struct Lane {
+    sys::Mutex mutex;
+    sys::Condition changed;
+    std::deque<Request> queue;
+    bool stopping = false;
+    std::int64_t free_at_ns = 0;
+    std::optional<sys::Thread> thread;
+  };
+
+  void serve(Lane& lane) noexcept;
+  void transfer(Lane& lane, const Request& request) noexcept;
+
+  const SimModel model_;
+  std::array<Lane, 2> lanes_;
+};
+
+}  // namespace weir::rt

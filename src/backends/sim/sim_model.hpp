@@ -1,0 +1,32 @@
+// What a simulated card is like.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/backend.hpp"
+
+namespace weir::rt {
+
+struct SimModel {
+  unsigned cores = 1;
+  double link_bytes_per_s = 6e9;
+  std::int64_t link_latency_ns = 10'000;
+  bool full_duplex = true;
+  double speed = 1;  ///< of a core, against one of the host's
+  std::uint64_t memory_bytes = 0;
+  bool virtual_time = false;
+  double core_flops_per_s = 0;    ///< for kernels with a cost function; 0: measure them
+  double memory_bytes_per_s = 0;  ///< shared by the cores, likewise
+  bool skip_kernels = false;      ///< do not compute, only let the modelled time pass
+
+  /// Time the link is occupied by a transfer.
+  std::int64_t transfer_ns(std::uint64_t bytes) const noexcept {
+    return link_latency_ns +
+           static_cast<std::int64_t>(static_cast<double>(bytes) / link_bytes_per_s * 1e9);
+  }
+};
+
+/// Direction of a transfer as seen from the card.
+enum class SimDirection : unsigned { in = 0, out = 1 };
+
+}  // namespace weir::rt

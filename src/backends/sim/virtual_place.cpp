@@ -1,0 +1,80 @@
+#include "backends/sim/virtual_place.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "backend/invoke.hpp"
+#include "base/thread_role.hpp"
+
+namespace weir::rt {
+
+VirtualPlace::VirtualPlace(const SimModel& model, std::size_t cores,
+                           std::shared_ptr<SimClock> clock, PlaceFeed& feed)
+    : model_(model), clock_(std::move(clock)), feed_(feed) {
+  for (unsigned i = 0; i < cores; ++i) {
+    cores_.push_back(std::make_unique<Core>());
+    cores_.back()->worker.index = i;
+  }
+  clock_->add(*this);
+}
+
+VirtualPlace::~VirtualPlace() { clock_->remove(*this); }
+
+void VirtualPlace::act() noexcept {
+  if (waiting_ != nullptr && busy_ == 0) {
+    Core& core = *std::exchange(waiting_, nullptr);
+    gang_ = true;
+    start(core);
+  }
+  for (auto& core : cores_) {
+    if (gang_ || waiting_ != nullptr) return;
+    if (core->busy || !feed_.next(core->worker, core->job)) continue;
+    if (core->job.parallel && busy_ > 0) {
+      waiting_ = core.get();
+      return;
+    }
+    gang_ = core->job.parallel;
+    start(*core);
+  }
+}
+
+void VirtualPlace::start(Core& core) noexcept {
+  const NoWaitScope no_wait;
+  core.busy = true;
+  ++busy_;
+  Job& job = core.job;
+  if (job.parallel) job.call.team = &team_;
+  const std::int64_t before = sys::now_ns();
+  Outcome outcome = model_.skip_kernels ? Outcome{} : invoke(job);
+  const std::int64_t measured = sys::now_ns() - before;
+  job.started_ns = clock_->now_ns();
+  job.ended_ns = job.started_ns + duration_ns(job, measured);
+  try {
+    auto shared = std::make_shared<Outcome>(std::move(outcome));
+    clock_->schedule(job.ended_ns, [this, &core, shared] { end(core, std::move(*shared)); });
+  } catch (...) {
+    end(core, {WEIR_STATUS_OUT_OF_MEMORY, "no memory to plan the end of a kernel"});
+  }
+}
+
+void VirtualPlace::end(Core& core, Outcome outcome) noexcept {
+  core.busy = false;
+  --busy_;
+  if (core.job.parallel) gang_ = false;
+  feed_.finish(core.worker, core.job, std::move(outcome));
+}
+
+std::int64_t VirtualPlace::duration_ns(const Job& job, std::int64_t measured) const noexcept {
+  double seconds = static_cast<double>(measured) * 1e-9;
+  if (job.cost != nullptr && model_.core_flops_per_s > 0) {
+    const weir_cost cost = job.cost(&job.call);
+    seconds = cost.flops / model_.core_flops_per_s;
+    if (model_.memory_bytes_per_s > 0) {
+      seconds = std::max(seconds, cost.bytes / model_.memory_bytes_per_s);
+    }
+  }
+  if (job.parallel) seconds /= static_cast<double>(cores_.size());
+  return std::max<std::int64_t>(1, std::llround(seconds / model_.speed * 1e9));
+}
+
+}  // namespace weir::rt
