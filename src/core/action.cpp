@@ -1,0 +1,46 @@
+#include "core/action.hpp"
+
+#include "core/kernel.hpp"
+
+namespace weir::rt {
+
+void Action::reserve(std::size_t operand_room, std::size_t scalar_room, std::size_t event_room) {
+  const std::size_t bytes = operand_room * sizeof(Operand) + scalar_room * sizeof(weir_scalar) +
+                            event_room * sizeof(EventWait);
+  spilled = bytes > kInlineBytes;
+  if (spilled && bytes > spill_bytes) {
+    spill = std::make_unique<std::byte[]>(bytes);
+    spill_bytes = static_cast<std::uint32_t>(bytes);
+  }
+  operand_count = static_cast<std::uint16_t>(operand_room);
+  scalar_count = static_cast<std::uint8_t>(scalar_room);
+  event_count = static_cast<std::uint16_t>(event_room);
+  for (EventWait& wait : events()) new (&wait) EventWait;
+}
+
+void Action::drop_events() noexcept {
+  for (EventWait& wait : events()) wait.~EventWait();
+  event_count = 0;
+}
+
+const char* Action::label() const noexcept {
+  if (named) return name.data();
+  switch (kind) {
+    case ActionKind::compute: return code->kernel->name().c_str();
+    case ActionKind::transfer: {
+      const bool from_host = operands()[0].memory == 0, to_host = operands()[1].memory == 0;
+      return from_host ? (to_host ? "h2h" : "h2d") : (to_host ? "d2h" : "d2d");
+    }
+    case ActionKind::drain: return "synchronize";
+    default: return "sync";
+  }
+}
+
+std::uint64_t Action::bytes() const noexcept {
+  if (kind == ActionKind::transfer) return operands()[0].bytes();
+  std::uint64_t total = 0;
+  for (const Operand& operand : operands()) total += operand.bytes();
+  return total;
+}
+
+}  // namespace weir::rt

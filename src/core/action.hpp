@@ -1,0 +1,174 @@
+// Actions: the units in a stream.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+
+#include <weir/event.h>
+#include <weir/kernel.h>
+
+#include "base/region.hpp"
+#include "core/event.hpp"
+#include "core/failure.hpp"
+
+namespace weir::rt {
+
+struct Action;
+class Buffer;
+struct KernelCode;
+
+enum class ActionKind : std::uint8_t {
+  compute,   ///< calls a kernel
+  transfer,  ///< copies operand 0 to operand 1
+  sync,      ///< orders what touches its operands
+  barrier,   ///< orders everything in its stream
+  marker,    ///< waits for everything earlier, orders nothing
+  drain,     ///< a barrier that never is poisoned and takes the stream's failure with it
+};
+
+/// A region of one instance of a buffer. `memory` names the instance: the index of the domain whose
+/// memory it is in, the host's where the domain aliases it.
+struct Operand : Region {
+  std::uint8_t memory = 0;
+  std::uint8_t access = 0;  ///< a weir_access
+  Buffer* buffer = nullptr;
+
+  const Region& region() const noexcept { return *this; }
+  bool writes() const noexcept { return (access & WEIR_ACCESS_WRITE) != 0; }
+};
+static_assert(sizeof(Operand) == 48, "actions are made of few cache lines");
+
+/// An item in a stream's mailbox: an action that comes back, or the news of an event.
+struct Message {
+  enum class Kind : std::uint8_t { finished, event, retry, cancel };
+
+  Message* next_message = nullptr;
+  Kind message_kind = Kind::finished;
+};
+
+/// An event that a sync action waits for, the waiter that waits for it, and the news it brings.
+struct EventWait : Waiter, Message {
+  weir_event event;
+  Action* action = nullptr;  ///< the sync action
+  FailureRef failure;
+};
+
+/// Times of one action on the platform's clock, filled while a trace is recorded.
+struct ActionTimes {
+  std::int64_t enqueued, ready, started, ended;
+};
+
+/// One edge of the dependence graph, known to the action that is waited for.
+struct Edge {
+  Action* successor;
+  Edge* next;
+};
+
+/// One unit in a stream. Lives in a slot of an ActionPool that is used again and again.
+///
+/// The producer fills it, then it belongs to the stream's engine; only `event` and `waiters` are
+/// shared. It is written on one core and read on another, so every line counts: what every action
+/// touches comes first, what few do comes last and keeps its values from use to use.
+struct alignas(64) Action : Message {
+  static constexpr std::size_t kInlineBytes = 3 * sizeof(Operand) + 4 * sizeof(weir_scalar);
+  static constexpr std::size_t kNameBytes = 32;
+  static constexpr std::size_t kHotBytes = 128;  ///< what an action of one operand touches
+
+  ActionKind kind = ActionKind::compute;
+  bool evented = false;  ///< somebody has its event
+  bool elided = false;   ///< a transfer between instances that share their memory
+  bool traced = false;
+  bool named = false;         ///< has a name of its own
+  bool needs_memory = false;  ///< has operands in a memory other than the host's
+  bool spilled = false;       ///< arguments are in `spill`
+  EventState event;
+  const KernelCode* code = nullptr;  ///< of a compute action
+  std::uint16_t operand_count = 0;
+  std::uint16_t event_count = 0;
+  std::uint8_t scalar_count = 0;
+  bool windowed = false;                                            ///< in the engine's window
+  bool started = false;                                             ///< handed out to run
+  alignas(8) std::array<std::byte, kInlineBytes> inline_arguments;  ///< operands, scalars, events
+
+  // What few actions use.
+  Action* next = nullptr;  ///< in the engine's lists
+  Edge* successors = nullptr;
+  FailureRef failure;  ///< so far: the earliest root among its predecessors; in the end: its own
+  weir_status status = WEIR_STATUS_OK;
+  std::uint32_t pending = 0;           ///< predecessors and events that are not complete
+  Waiter* waiters = nullptr;           ///< of the event, guarded by it
+  std::unique_ptr<std::byte[]> spill;  ///< arguments that do not fit; kept for the slot's next use
+  std::uint32_t spill_bytes = 0;
+  std::uint32_t slot = 0;  ///< index in the pool
+  void* stream = nullptr;  ///< the runtime's stream whose slot it is
+  ActionTimes times;
+  std::uint16_t lane = 0;             ///< worker that ran it, for the trace
+  std::array<char, kNameBytes> name;  ///< when `named`
+
+  /// Ids are (serial number of the stream, position in the stream), both from 1. Valid until the
+  /// event is closed.
+  static constexpr unsigned kSequenceBits = 40;
+  std::uint64_t id() const noexcept { return event.id(); }
+  std::uint64_t sequence() const noexcept {
+    return id() & ((std::uint64_t{1} << kSequenceBits) - 1);
+  }
+
+  std::span<Operand> operands() noexcept {
+    return {std::launder(reinterpret_cast<Operand*>(arguments())), operand_count};
+  }
+  std::span<const Operand> operands() const noexcept {
+    return const_cast<Action*>(this)->operands();
+  }
+  std::span<weir_scalar> scalars() noexcept {
+    std::byte* const start = arguments() + operand_count * sizeof(Operand);
+    return {std::launder(reinterpret_cast<weir_scalar*>(start)), scalar_count};
+  }
+  std::span<EventWait> events() noexcept {
+    std::byte* const start =
+        arguments() + operand_count * sizeof(Operand) + scalar_count * sizeof(weir_scalar);
+    return {std::launder(reinterpret_cast<EventWait*>(start)), event_count};
+  }
+
+  /// What EventState does for the action with this id, if it is still in the slot.
+  bool watch(std::uint64_t wanted, Waiter& waiter) noexcept {
+    return event.watch(wanted, waiters, waiter);
+  }
+  bool unwatch(std::uint64_t wanted, Waiter& waiter) noexcept {
+    return event.unwatch(wanted, waiters, waiter);
+  }
+
+  /// Sets the argument counts and makes room for them. Throws std::bad_alloc.
+  void reserve(std::size_t operand_room, std::size_t scalar_room, std::size_t event_room);
+
+  /// Makes the slot ready for its next use: drops what the action owns.
+  void recycle() noexcept {
+    if (event_count > 0) drop_events();
+    if (status != WEIR_STATUS_OK) [[unlikely]] {
+      status = WEIR_STATUS_OK;
+      failure.reset();
+    }
+  }
+
+  void set_name(const char* text) noexcept {
+    std::strncpy(name.data(), text, kNameBytes - 1);
+    name[kNameBytes - 1] = '\0';
+    named = true;
+  }
+
+  /// The name for people: its own, its kernel's, or what it does.
+  const char* label() const noexcept;
+
+  /// Bytes of all operands together; of a transfer, what it moves.
+  std::uint64_t bytes() const noexcept;
+
+ private:
+  std::byte* arguments() noexcept { return spilled ? spill.get() : inline_arguments.data(); }
+  void drop_events() noexcept;
+};
+
+}  // namespace weir::rt

@@ -1,0 +1,116 @@
+// Slots for actions: used again and again, never unmapped while the runtime lives.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "base/prefetch.hpp"
+#include "base/spin_lock.hpp"
+#include "core/action.hpp"
+
+namespace weir::rt {
+
+/// All slots of a runtime. Streams take chunks of them and give them back when they end.
+class ActionPool {
+ public:
+  ActionPool();
+  ActionPool(const ActionPool&) = delete;
+  ActionPool& operator=(const ActionPool&) = delete;
+  ~ActionPool();
+
+  /// Returns a batch of at most 64 free slots linked by `next`. Throws std::bad_alloc.
+  Action* take();
+  /// Gives back a list of free slots of any length.
+  void give(Action* list) noexcept;
+
+  /// Returns a slot by index, nullptr when there is none: events come from user memory.
+  Action* at(std::uint64_t slot) const noexcept;
+
+ private:
+  static constexpr std::uint32_t kChunkSlots = 64;
+  static constexpr std::uint32_t kPageChunks = 4096;
+  static constexpr std::uint32_t kPages = 4096;
+  using Page = std::array<Action*, kPageChunks>;
+
+  Action* grow();
+
+  SpinLock lock_;
+  Action* free_ = nullptr;  // batches, linked by the `stream` of their first slot
+  std::atomic<std::uint32_t> chunks_{0};
+  std::unique_ptr<std::array<std::unique_ptr<Page>, kPages>> pages_;
+};
+
+/// The slots of one stream: taken by the producer, returned by the owner of the engine.
+///
+/// They come back through a ring of pointers rather than a list, so that the producer can fetch the
+/// lines of the next ones ahead of time: the owner's core wrote them last. What does not fit in the
+/// ring waits in a list. A slot's `stream` is set when it comes from the pool.
+class ActionCache {
+ public:
+  ActionCache(ActionPool& pool, void* stream);
+  ActionCache(const ActionCache&) = delete;
+  ActionCache& operator=(const ActionCache&) = delete;
+  ~ActionCache();
+
+  /// Producer: returns a free slot. Throws std::bad_alloc.
+  Action& take() {
+    if (taken_ == seen_ && taken_ == (seen_ = returned_.load(std::memory_order_acquire))) {
+      return take_fresh();
+    }
+    Action& slot = *ring_[taken_ % kRing];
+    if (seen_ - taken_ > kAhead) {
+      prefetch_for_write<Action::kHotBytes>(ring_[(taken_ + kAhead) % kRing]);
+    }
+    ++taken_;
+    if (taken_ % kBatch == 0) reusable_.store(taken_, std::memory_order_release);
+    return slot;
+  }
+  /// Producer: returns a slot that was taken and not used.
+  void untake(Action& slot) noexcept {
+    slot.next = fresh_;
+    fresh_ = &slot;
+  }
+
+  /// Owner: returns the slot of an action that is over.
+  void give(Action& slot) noexcept {
+    if (given_ - room_ >= kRing &&
+        given_ - (room_ = reusable_.load(std::memory_order_acquire)) >= kRing) {
+      give_to_list(slot);
+      return;
+    }
+    ring_[given_ % kRing] = &slot;
+    if (++given_ % kBatch == 0) flush();
+  }
+  /// Owner: makes all returned slots visible to the producer.
+  void flush() noexcept { returned_.store(given_, std::memory_order_release); }
+
+ private:
+  static constexpr std::uint64_t kRing = 4096;
+  static constexpr std::uint64_t kBatch = 16;
+  static constexpr std::uint64_t kAhead = 10;
+
+  static constexpr std::uint64_t kEnough = 1024;
+
+  Action& take_fresh();
+  bool await_returned() noexcept;
+  void give_to_list(Action& slot) noexcept;
+
+  ActionPool& pool_;
+  void* const stream_;
+  std::unique_ptr<Action*[]> ring_;
+  // Producer's.
+  alignas(64) std::uint64_t taken_ = 0;
+  std::uint64_t seen_ = 0;
+  Action* fresh_ = nullptr;
+  std::uint64_t owned_ = 0;                 ///< slots that came from the pool
+  std::atomic<std::uint64_t> reusable_{0};  ///< how far the ring may be overwritten
+  // Owner's.
+  alignas(64) std::uint64_t given_ = 0;
+  std::uint64_t room_ = 0;
+  std::atomic<std::uint64_t> returned_{0};
+  std::atomic<Action*> list_{nullptr};  ///< slots that found no room in the ring
+};
+
+}  // namespace weir::rt

@@ -1,0 +1,144 @@
+// From the threads that enqueue to the owner of the engine.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/prefetch.hpp"
+#include "base/sys.hpp"
+#include "core/action.hpp"
+
+namespace weir::rt {
+
+/// An unbounded queue of actions, for any number of producers and one consumer at a time.
+///
+/// One word holds the number of actions pushed, the producers' lock, and whether the consumer has
+/// gone idle: an enqueue costs one locked instruction. Made of chunks that are used again; the
+/// consumer sees what comes next and fetches it ahead of time.
+class ActionQueue {
+ public:
+  ActionQueue();
+  ActionQueue(const ActionQueue&) = delete;
+  ActionQueue& operator=(const ActionQueue&) = delete;
+  ~ActionQueue();
+
+  /// Held by the producer that fills in the next action.
+  class Turn {
+   public:
+    explicit Turn(ActionQueue& queue) noexcept : queue_(queue), word_(queue.lock()) {}
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    ~Turn() {
+      if (!pushed_) queue_.word_.store(word_, std::memory_order_release);
+    }
+
+    /// Actions pushed before this one.
+    std::uint64_t count() const noexcept { return word_ >> kCountShift; }
+    /// Makes sure that push() has room. Throws std::bad_alloc.
+    void reserve() { queue_.reserve(count()); }
+    /// Appends the action and ends the turn. Returns whether the consumer had gone idle: then the
+    /// caller has to see to it.
+    bool push(Action& action) noexcept {
+      pushed_ = true;
+      return queue_.push(action, word_);
+    }
+
+   private:
+    ActionQueue& queue_;
+    const std::uint64_t word_;
+    bool pushed_ = false;
+  };
+
+  /// Anybody: actions pushed so far.
+  std::uint64_t pushed() const noexcept {
+    return word_.load(std::memory_order_seq_cst) >> kCountShift;
+  }
+
+  /// Consumer: removes the first of the actions it has seen, nullptr when there is none.
+  Action* pop() noexcept;
+  /// Consumer: looks for more. Returns whether there is any to pop. Each look takes the line of the
+  /// word from the producers, so a consumer that is faster than they are looks now and then.
+  bool look() noexcept {
+    if (popped_ == seen_) seen_ = word_.load(std::memory_order_acquire) >> kCountShift;
+    return popped_ != seen_;
+  }
+  std::uint64_t popped() const noexcept { return popped_; }
+
+  /// Consumer: goes idle: the next producer will notice. Fails when there is an action, or one is
+  /// being pushed.
+  bool go_idle() noexcept;
+
+ private:
+  static constexpr std::uint64_t kLocked = 1;
+  static constexpr std::uint64_t kIdle = 2;
+  static constexpr unsigned kCountShift = 2;
+  static constexpr std::uint64_t kChunkActions = 512;
+  static constexpr std::uint64_t kAhead = 10;
+  struct Chunk {
+    Action* actions[kChunkActions];
+    Chunk* next;
+  };
+
+  /// Returns the word as it was, without the lock.
+  std::uint64_t lock() noexcept {
+    std::uint64_t word = word_.load(std::memory_order_relaxed) & ~kLocked;
+    for (unsigned tries = 1; !word_.compare_exchange_weak(
+             word, word | kLocked, std::memory_order_acquire, std::memory_order_relaxed);
+         ++tries) {
+      word &= ~kLocked;
+      if (tries % 64 == 0) {
+        sys::yield();
+      } else {
+        sys::pause();
+      }
+    }
+    return word;
+  }
+  void reserve(std::uint64_t count) {
+    if (count % kChunkActions == 0 && count > 0 && fresh_ == nullptr) make_room();
+  }
+  bool push(Action& action, std::uint64_t word) noexcept {
+    const std::uint64_t count = word >> kCountShift;
+    if (count % kChunkActions == 0 && count > 0) link_fresh();
+    tail_->actions[count % kChunkActions] = &action;
+    const std::uint64_t next = (count + 1) << kCountShift;
+    if ((word & kIdle) == 0) [[likely]] {
+      word_.store(next, std::memory_order_release);
+      return false;
+    }
+    word_.store(next, std::memory_order_seq_cst);
+    return true;
+  }
+  void make_room();
+  void link_fresh() noexcept;
+  void recycle(Chunk* chunk) noexcept;
+
+  // Producers'.
+  alignas(64) Chunk* tail_;
+  Chunk* fresh_ = nullptr;
+  // Shared.
+  alignas(64) std::atomic<std::uint64_t> word_{kIdle};
+  std::atomic<Chunk*> spare_{nullptr};
+  // Consumer's.
+  alignas(64) Chunk* head_;
+  std::uint64_t popped_ = 0;
+  std::uint64_t seen_ = 0;
+};
+
+inline Action* ActionQueue::pop() noexcept {
+  if (popped_ == seen_) return nullptr;
+  const std::uint64_t slot = popped_ % kChunkActions;
+  if (slot == 0 && popped_ > 0) {
+    Chunk* const done = head_;
+    head_ = done->next;
+    recycle(done);
+  }
+  Action* const action = head_->actions[slot];
+  ++popped_;
+  if (popped_ + kAhead <= seen_ && slot + kAhead < kChunkActions) {
+    prefetch_for_write<Action::kHotBytes>(head_->actions[slot + kAhead]);
+  }
+  return action;
+}
+
+}  // namespace weir::rt

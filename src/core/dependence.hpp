@@ -1,0 +1,166 @@
+// Which earlier accesses of a stream conflict with a new one.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "core/action.hpp"
+
+namespace weir::rt {
+
+/// The accesses of one stream that still matter, by instance and region.
+///
+/// Programs use the same regions over and over. Each distinct region of an instance has one entry
+/// with its last writer and the readers since, and knows the entries it overlaps, so that a lookup
+/// touches nothing else and allocates nothing once the regions are known. Accesses are named by the
+/// sequence number of their action; whether that is still in flight is the caller's knowledge.
+class DependenceTable {
+ public:
+  DependenceTable();
+  DependenceTable(const DependenceTable&) = delete;
+  DependenceTable& operator=(const DependenceTable&) = delete;
+  ~DependenceTable();
+
+  /// Collects what `action` has to do with earlier accesses: calls found(sequence) for each that it
+  /// conflicts with (some, but not all, that are implied by others are left out; one may come
+  /// twice) and merges the poison of conflicting failed accesses into `poison`. Accesses for which
+  /// matters(sequence) is false may be forgotten.
+  /// Makes room so that enter() cannot fail. Throws std::bad_alloc, having changed nothing.
+  template <class Matters, class Found>
+  void collect(const Action& action, Matters&& matters, Found&& found, FailureRef& poison);
+
+  /// Records the accesses of the action that was last collected.
+  void enter(const Action& action) noexcept;
+
+  /// Marks the accesses of an action that did not do its work: whatever conflicts with them later
+  /// is poisoned. Throws std::bad_alloc.
+  void poison(const Action& action, const FailureRef& failure);
+  void clear_poison() noexcept;
+  bool poisoned() const noexcept { return !poisoned_.empty(); }
+  /// Merges the poison an action would meet, without allocating. Slower than collect().
+  void find_poison(const Action& action, FailureRef& poison) const noexcept;
+
+  /// Forgets entries none of whose accesses matters, when there are many.
+  template <class Matters>
+  void trim(Matters&& matters) noexcept;
+
+  std::size_t size() const noexcept { return entry_count_; }
+
+ private:
+  struct Entry {
+    Region region;
+    std::uint64_t writer = 0;            ///< sequence of the last write, 0: none
+    std::vector<std::uint64_t> readers;  ///< since then
+    std::vector<Entry*> peers;           ///< entries of the same instance that overlap this one
+    FailureRef poisoned_write, poisoned_read;
+    std::uint64_t visit = 0;  ///< mark of the last search that met it
+    bool idle = false;
+  };
+  struct RegionHash {
+    std::size_t operator()(const Region& region) const noexcept {
+      std::uint64_t hash = region.offset * 0x9E3779B97F4A7C15u;
+      hash ^= (region.row + (std::uint64_t{region.rows} << 32)) * 0xC2B2AE3D27D4EB4Fu;
+      return hash ^ hash >> 29;
+    }
+  };
+  /// All entries of one instance.
+  struct Shadow {
+    std::unordered_map<Region, std::unique_ptr<Entry>, RegionHash> entries;
+    /// Entries by the stretch of the buffer they reach into; empty while there are few.
+    std::vector<std::vector<Entry*>> bins;
+    unsigned bin_shift = 0;
+  };
+  struct Key {
+    std::uint64_t buffer;
+    std::uint16_t memory;
+    bool operator==(const Key&) const noexcept = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const noexcept {
+      return (key.buffer * kHashFactor) ^ key.memory;
+    }
+    static constexpr std::uint64_t kHashFactor = 0x9E3779B97F4A7C15u;
+  };
+
+  static constexpr std::size_t kFewEntries = 16;
+  static constexpr std::size_t kBins = 256;
+  static constexpr std::size_t kTrimAbove = 16384;
+  static constexpr std::size_t kManyReaders = 64;
+
+  Shadow& shadow_of(const Operand& operand);
+  Entry& entry_of(const Operand& operand);
+  Entry& make_entry(Shadow& shadow, const Operand& operand);
+  void fill_bins(Shadow& shadow, std::uint64_t bytes);
+  void add_to_bins(Shadow& shadow, Entry& entry);
+  template <class Visit>
+  void each_candidate(Shadow& shadow, const Region& region, Visit&& visit);
+  template <class Found>
+  static void meet(const Entry& entry, bool writes, std::uint64_t since, Found&& found,
+                   FailureRef& poison);
+  void remove_idle(Shadow& shadow) noexcept;
+
+  std::unordered_map<Key, Shadow, KeyHash> shadows_;
+  Key last_key_{0, 0};
+  Shadow* last_shadow_ = nullptr;
+  std::vector<Entry*> collected_;  ///< entries of the operands of the action last collected
+  std::vector<Entry*> poisoned_;
+  std::uint64_t visits_ = 0;
+  std::size_t entry_count_ = 0;
+  std::size_t trim_at_ = kTrimAbove;
+};
+
+template <class Found>
+void DependenceTable::meet(const Entry& entry, bool writes, std::uint64_t since, Found&& found,
+                           FailureRef& poison) {
+  if (entry.writer > since) found(entry.writer);
+  poison.merge(entry.poisoned_write);
+  if (!writes) return;
+  for (const std::uint64_t reader : entry.readers) {
+    if (reader > since) found(reader);
+  }
+  poison.merge(entry.poisoned_read);
+}
+
+template <class Matters, class Found>
+void DependenceTable::collect(const Action& action, Matters&& matters, Found&& found,
+                              FailureRef& poison) {
+  collected_.clear();
+  for (const Operand& operand : action.operands()) {
+    Entry& entry = entry_of(operand);
+    collected_.push_back(&entry);
+    if (operand.writes()) continue;
+    auto& readers = entry.readers;
+    const std::size_t wanted = readers.size() + action.operand_count;
+    if (wanted > std::max(readers.capacity(), kManyReaders)) {
+      std::erase_if(readers, [&](std::uint64_t reader) { return !matters(reader); });
+    }
+    if (wanted > readers.capacity()) readers.reserve(std::max<std::size_t>(8, 2 * wanted));
+  }
+  for (std::size_t i = 0; i < collected_.size(); ++i) {
+    const bool writes = action.operands()[i].writes();
+    const Entry& own = *collected_[i];
+    meet(own, writes, 0, found, poison);
+    // What came before this entry's last writer and conflicts with it is implied by it.
+    for (const Entry* peer : own.peers) meet(*peer, writes, own.writer, found, poison);
+  }
+}
+
+template <class Matters>
+void DependenceTable::trim(Matters&& matters) noexcept {
+  if (entry_count_ < trim_at_) return;
+  for (auto& [key, shadow] : shadows_) {
+    for (auto& [region, entry] : shadow.entries) {
+      bool idle = !matters(entry->writer) && !entry->poisoned_write && !entry->poisoned_read;
+      for (const std::uint64_t reader : entry->readers) idle = idle && !matters(reader);
+      entry->idle = idle;
+    }
+    remove_idle(shadow);
+  }
+  last_shadow_ = nullptr;
+  trim_at_ = std::max(kTrimAbove, 2 * entry_count_);
+}
+
+}  // namespace weir::rt

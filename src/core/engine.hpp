@@ -1,0 +1,177 @@
+// The engine of one stream: decides which action may run when.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <weir/stream.h>
+
+#include "core/action.hpp"
+#include "core/dependence.hpp"
+
+namespace weir::rt {
+
+/// A first-in first-out list of actions linked by `next`.
+class ActionList {
+ public:
+  bool empty() const noexcept { return head_ == nullptr; }
+  Action* front() const noexcept { return head_; }
+  void push(Action& action) noexcept {
+    action.next = nullptr;
+    (tail_ ? tail_->next : head_) = &action;
+    tail_ = &action;
+  }
+  Action* pop() noexcept {
+    Action* const action = head_;
+    if (action != nullptr) {
+      head_ = action->next;
+      if (head_ == nullptr) tail_ = nullptr;
+    }
+    return action;
+  }
+
+ private:
+  Action* head_ = nullptr;
+  Action* tail_ = nullptr;
+};
+
+/// A pure state machine without threads, clocks or devices, driven by whoever owns the stream.
+///
+/// Actions are admitted in FIFO order. Each is handed out to run exactly once, when everything it
+/// depends on is over, and comes back through finish(). In the end each is in the list of finished
+/// actions, exactly once, with its final status.
+///
+/// Memory is needed only to run actions out of order: when there is none left, the engine goes on
+/// one action at a time.
+class Engine {
+ public:
+  explicit Engine(weir_dependence_policy policy) noexcept : policy_(policy) {}
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine();
+
+  /// Whether the next action of the FIFO may be admitted now.
+  bool accepts() const noexcept {
+    return !blocked_ && exclusive_ == nullptr && deferred_ == nullptr &&
+           (policy_ != WEIR_DEPENDENCE_POLICY_FIFO || window_.empty());
+  }
+
+  /// Admits the next action. Its `pending` counts the events it waits for, its `failure` is that of
+  /// events which have failed already; a `status` other than OK means it must not run.
+  ///
+  /// With `alone`, for a compute action only, the caller promises that, if true is returned, it
+  /// runs the action at once and nothing else happens to this engine until finish(): this costs no
+  /// bookkeeping. Otherwise the action comes out of pop_transfer() or pop_compute() when it is
+  /// ready.
+  bool admit(Action& action, bool alone) noexcept;
+
+  /// Hand out the next transfer, or compute, that is ready to run; nullptr when there is none.
+  Action* pop_transfer() noexcept { return pop_ready(ready_transfers_); }
+  Action* pop_compute() noexcept { return pop_ready(ready_computes_); }
+  bool has_compute() const noexcept { return !ready_computes_.empty(); }
+
+  /// Takes the news that an event a sync action waits for is complete.
+  void satisfy(Action& action, const FailureRef& failure) noexcept;
+
+  /// Takes back an action that was handed out; its `status` and `failure` say how it went. Returns
+  /// true when that is all, and it is not in the list of finished actions.
+  [[nodiscard]] bool finish(Action& action) noexcept;
+
+  /// Cancels what is admitted and has not been handed out. Sync actions that wait for events stay
+  /// until satisfy() was called for each.
+  void cancel(const FailureRef& reason) noexcept;
+
+  /// Returns the next action that is over, nullptr when there is none.
+  Action* pop_finished() noexcept { return finished_.pop(); }
+
+  /// Calls visit(action) for the admitted actions that are not over.
+  template <class Visit>
+  void each_admitted(Visit&& visit) const {
+    for (std::uint64_t at = window_.low(); at < window_.high(); ++at) {
+      if (Action* const action = window_.at(at)) visit(*action);
+    }
+    if (deferred_ != nullptr) visit(*deferred_);
+  }
+
+  /// Whether nothing admitted is left.
+  bool idle() const noexcept {
+    return window_.empty() && exclusive_ == nullptr && deferred_ == nullptr;
+  }
+
+ private:
+  /// The admitted actions by sequence number, from the oldest that is not over.
+  class Window {
+   public:
+    bool empty() const noexcept { return low_ == high_; }
+    std::uint64_t low() const noexcept { return low_; }
+    std::uint64_t high() const noexcept { return high_; }
+    Action* at(std::uint64_t sequence) const noexcept {
+      return sequence >= low_ && sequence < high_ ? ring_[sequence & mask_] : nullptr;
+    }
+    Action* front() const noexcept { return empty() ? nullptr : ring_[low_ & mask_]; }
+    /// Makes room for one more. Throws std::bad_alloc.
+    void reserve();
+    void push(Action& action) noexcept;
+    void remove(const Action& action) noexcept;
+    /// Skips a sequence number while the window is empty.
+    void skip(std::uint64_t sequence) noexcept { low_ = high_ = sequence + 1; }
+
+   private:
+    std::vector<Action*> ring_;
+    std::uint64_t mask_ = 0;
+    std::uint64_t low_ = 1;
+    std::uint64_t high_ = 1;
+  };
+
+  /// Edges come from chunks and are used again.
+  class EdgePool {
+   public:
+    void reserve(std::size_t count);
+    Edge& take() noexcept;
+    void give(Edge& edge) noexcept;
+
+   private:
+    std::vector<std::unique_ptr<Edge[]>> chunks_;
+    Edge* free_ = nullptr;
+    std::size_t free_count_ = 0;
+  };
+
+  bool tracks() const noexcept { return policy_ == WEIR_DEPENDENCE_POLICY_OPERANDS; }
+  bool clean() const noexcept { return !first_failure_ && !table_.poisoned(); }
+  bool in_flight(std::uint64_t sequence) const noexcept { return window_.at(sequence) != nullptr; }
+
+  void admit_ordering(Action& action) noexcept;
+  void admit_tracked(Action& action);
+  void settle(Action& action) noexcept;
+  void make_ready(Action& action) noexcept;
+  Action* pop_ready(ActionList& list) noexcept;
+  void defer(Action& action) noexcept;
+  void resume_deferred() noexcept;
+  void complete(Action& action) noexcept;
+  void complete_one(Action& action) noexcept;
+  void release_successors(Action& action) noexcept;
+  void complete_front() noexcept;
+  void end_ordering(Action& action) noexcept;
+  void end_unrun(Action& action) noexcept;
+  void note_failure(Action& action) noexcept;
+
+  const weir_dependence_policy policy_;
+  Window window_;
+  DependenceTable table_;
+  EdgePool edges_;
+  std::vector<Action*> predecessors_;
+  ActionList ready_transfers_;
+  ActionList ready_computes_;
+  ActionList finished_;
+  ActionList completing_;
+  bool completing_now_ = false;
+  bool blocked_ = false;         ///< a barrier is admitted: nothing passes it
+  Action* exclusive_ = nullptr;  ///< runs outside the window
+  Action* deferred_ = nullptr;   ///< waits for the window to be empty: no memory to track it
+  FailureRef poison_all_;        ///< a failure that concerns everything later in the stream
+  FailureRef first_failure_;     ///< what the next drain reports
+  weir_status first_status_ = WEIR_STATUS_OK;
+  std::uint64_t first_sequence_ = 0;
+};
+
+}  // namespace weir::rt

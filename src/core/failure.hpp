@@ -1,0 +1,66 @@
+// Why an action did not do its work.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <weir/status.h>
+
+namespace weir::rt {
+
+/// The root cause shared by a failed or cancelled action and everything it poisoned.
+struct Failure {
+  weir_status status;
+  std::string message;        ///< what the kernel, device or runtime said
+  std::string action;         ///< name of the root action
+  std::string origin;         ///< stream and place it was in
+  std::uint64_t root_id = 0;  ///< id of the root action: the earliest names a poisoned action
+  std::atomic<std::uint32_t> references{1};
+
+  /// One line for a person: as the root action says it, or as an action poisoned by it does.
+  std::string describe(bool poisoned) const;
+};
+
+/// Shared ownership of a Failure; null means success. One pointer wide.
+class FailureRef {
+ public:
+  FailureRef() noexcept = default;
+  FailureRef(const FailureRef& other) noexcept : failure_(other.failure_) { retain(); }
+  FailureRef(FailureRef&& other) noexcept : failure_(std::exchange(other.failure_, nullptr)) {}
+  FailureRef& operator=(FailureRef other) noexcept {
+    std::swap(failure_, other.failure_);
+    return *this;
+  }
+  ~FailureRef() { release(); }
+
+  /// Makes a failure; when even that has no memory, a preallocated "out of host memory".
+  static FailureRef make(weir_status status, std::string message, std::string action,
+                         std::string origin, std::uint64_t root_id) noexcept;
+
+  explicit operator bool() const noexcept { return failure_ != nullptr; }
+  const Failure* operator->() const noexcept { return failure_; }
+  const Failure* get() const noexcept { return failure_; }
+  void reset() noexcept { *this = FailureRef(); }
+
+  /// Keeps the failure whose root comes first, so that the named root does not depend on timing.
+  void merge(const FailureRef& other) noexcept {
+    if (other && (!failure_ || other->root_id < failure_->root_id)) *this = other;
+  }
+
+ private:
+  explicit FailureRef(Failure* owned) noexcept : failure_(owned) {}
+  void retain() noexcept {
+    if (failure_) failure_->references.fetch_add(1, std::memory_order_relaxed);
+  }
+  void release() noexcept {
+    if (failure_ && failure_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      delete failure_;
+    }
+  }
+
+  Failure* failure_ = nullptr;
+};
+
+}  // namespace weir::rt

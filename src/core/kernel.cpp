@@ -1,0 +1,90 @@
+#include "core/kernel.hpp"
+
+#include <set>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace weir::rt {
+
+Kernel::Kernel(const weir_kernel_options& options)
+    : name_(options.name), shape_(options.shape), cost_(options.cost), release_(options.release) {
+  for (std::size_t i = 0; i < options.implementation_count; ++i) {
+    const weir_implementation& given = options.implementations[i];
+    codes_.push_back({this, given.backend, given.function, given.payload});
+  }
+}
+
+Kernel::~Kernel() {
+  if (release_ == nullptr) return;
+  std::set<void*> payloads;
+  for (const KernelCode& code : codes_) {
+    if (code.payload != nullptr) payloads.insert(code.payload);
+  }
+  for (void* payload : payloads) release_(payload);
+}
+
+const KernelCode* Kernel::code_for(std::string_view backend) const noexcept {
+  const KernelCode* host = nullptr;
+  for (const KernelCode& code : codes_) {
+    if (code.backend == backend) return &code;
+    if (code.backend == "host") host = &code;
+  }
+  return backend == "sim" ? host : nullptr;
+}
+
+std::string Kernel::backends() const {
+  std::string list;
+  for (const KernelCode& code : codes_) {
+    list.append(list.empty() ? "" : ", ").append(code.backend);
+  }
+  return list;
+}
+
+weir_kernel& KernelTable::add(const weir_kernel_options& options) {
+  if (options.name == nullptr || *options.name == '\0') fail_argument("kernel has no name");
+  if (options.implementation_count == 0 || options.implementations == nullptr) {
+    fail_argument("kernel '{}' has no implementation", options.name);
+  }
+  if (options.shape != WEIR_KERNEL_SHAPE_SERIAL && options.shape != WEIR_KERNEL_SHAPE_PARALLEL) {
+    fail_argument("kernel '{}' has unknown shape {}", options.name,
+                  static_cast<int>(options.shape));
+  }
+  for (std::size_t i = 0; i < options.implementation_count; ++i) {
+    const weir_implementation& implementation = options.implementations[i];
+    if (implementation.backend == nullptr || implementation.function == nullptr) {
+      fail_argument("implementation {} of kernel '{}' lacks its {}", i, options.name,
+                    implementation.backend == nullptr ? "backend" : "function");
+    }
+  }
+  sys::Lock lock(mutex_);
+  const auto [position, added] = kernels_.try_emplace(options.name, nullptr);
+  if (!added) {
+    fail(WEIR_STATUS_BUSY, "kernel '{}' is already registered; choose another name", options.name);
+  }
+  try {
+    position->second = Owned<weir_kernel>(new weir_kernel(options));
+  } catch (...) {
+    kernels_.erase(position);
+    throw;
+  }
+  return *position->second;
+}
+
+weir_kernel& KernelTable::find(std::string_view name) const {
+  sys::Lock lock(mutex_);
+  const auto found = kernels_.find(name);
+  if (found != kernels_.end()) return *found->second;
+  std::vector<std::string> known;
+  for (const auto& [key, kernel] : kernels_) known.push_back(key);
+  fail(WEIR_STATUS_NOT_FOUND, "no kernel is registered as '{}'{}", name, did_you_mean(name, known));
+}
+
+std::vector<std::string> KernelTable::names() const {
+  sys::Lock lock(mutex_);
+  std::vector<std::string> known;
+  for (const auto& [key, kernel] : kernels_) known.push_back(key);
+  return known;
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,76 @@
+// Kernels and the table of their names.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <weir/kernel.h>
+
+#include "base/handle.hpp"
+#include "base/sys.hpp"
+
+namespace weir::rt {
+
+class Kernel;
+
+/// Code of a kernel for one kind of domain, as actions refer to it.
+struct KernelCode {
+  const Kernel* kernel;
+  std::string backend;
+  weir_host_function function;
+  void* payload;
+};
+
+/// A named function with an implementation for each kind of domain. Immutable once registered.
+class Kernel {
+ public:
+  explicit Kernel(const weir_kernel_options& options);
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+  ~Kernel();
+
+  const std::string& name() const noexcept { return name_; }
+  bool parallel() const noexcept { return shape_ == WEIR_KERNEL_SHAPE_PARALLEL; }
+  weir_cost_function cost() const noexcept { return cost_; }
+
+  /// Returns the code for a kind of domain, or nullptr. Simulated cards also run host code.
+  const KernelCode* code_for(std::string_view backend) const noexcept;
+  /// The kinds it has code for, "host, sim".
+  std::string backends() const;
+
+ private:
+  std::string name_;
+  weir_kernel_shape shape_;
+  std::vector<KernelCode> codes_;
+  weir_cost_function cost_;
+  void (*release_)(void*);
+};
+
+}  // namespace weir::rt
+
+/// The public handle.
+struct weir_kernel final : weir::rt::Handle<weir_kernel>, weir::rt::Kernel {
+  static constexpr const char* kNoun = "kernel";
+  using Kernel::Kernel;
+};
+
+namespace weir::rt {
+
+/// All kernels of a runtime by name. Any thread may register and find.
+class KernelTable {
+ public:
+  /// Throws Error{busy} when the name is taken, Error{invalid_argument} for a bad description.
+  weir_kernel& add(const weir_kernel_options& options);
+  /// Throws Error{not_found} with the nearest name.
+  weir_kernel& find(std::string_view name) const;
+  std::vector<std::string> names() const;
+
+ private:
+  mutable sys::Mutex mutex_;
+  std::map<std::string, Owned<weir_kernel>, std::less<>> kernels_;
+};
+
+}  // namespace weir::rt

@@ -1,0 +1,256 @@
+#include "core/residency.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+bool contains(const std::vector<Buffer*>& buffers, const Buffer* buffer) {
+  return std::find(buffers.begin(), buffers.end(), buffer) != buffers.end();
+}
+
+Region whole(const Buffer& buffer) { return {.offset = 0, .row = buffer.bytes()}; }
+
+}  // namespace
+
+Residency::Residency(Device& device, std::uint16_t memory, std::function<void(Action&)> retry)
+    : device_(device),
+      memory_(memory),
+      capacity_(device.info().memory_bytes),
+      retry_(std::move(retry)) {}
+
+Residency::Buffers Residency::needs_of(Action& action) const {
+  Buffers needs;
+  for (Operand& operand : action.operands()) {
+    if (operand.memory == memory_ && !contains(needs, operand.buffer)) {
+      operand.buffer->instance(memory_);
+      needs.push_back(operand.buffer);
+    }
+  }
+  return needs;
+}
+
+Residency::Grant Residency::acquire(Action& action, Outcome& why) noexcept {
+  Action* next = nullptr;
+  Grant result = Grant::refused;
+  std::vector<CopyJob> copies;
+  try {
+    const Buffers needs = needs_of(action);
+    sys::Lock lock(mutex_);
+    if (!waiting_.empty() && waiting_.front() == &action) front_told_ = false;
+    try {
+      result = try_acquire(action, needs, why);
+    } catch (...) {
+      why = current_exception_outcome(WEIR_STATUS_INTERNAL);
+    }
+    if (result != Grant::waiting && !waiting_.empty() && waiting_.front() == &action) {
+      waiting_.pop_front();
+      next = front_to_tell();
+    }
+    copies.swap(copies_);
+  } catch (...) {
+    why = current_exception_outcome(WEIR_STATUS_INTERNAL);
+  }
+  for (const CopyJob& copy : copies) device_.copy(copy);
+  if (next != nullptr) retry_(*next);
+  return result;
+}
+
+/// Returns the first waiting action unless it has been told already.
+Action* Residency::front_to_tell() noexcept {
+  if (waiting_.empty() || std::exchange(front_told_, true)) return nullptr;
+  return waiting_.front();
+}
+
+Residency::Grant Residency::try_acquire(Action& action, const Buffers& needs, Outcome& why) {
+  bool resident = true, moving = false;
+  std::uint64_t wanted = 0, missing = 0;
+  for (Buffer* buffer : needs) {
+    const Instance& instance = instance_of(*buffer);
+    wanted += buffer->bytes();
+    resident = resident && instance.state == Instance::State::resident;
+    moving = moving || instance.state == Instance::State::leaving ||
+             instance.state == Instance::State::returning;
+    if (instance.state == Instance::State::absent || instance.state == Instance::State::evicted) {
+      missing += buffer->bytes();
+    }
+  }
+  if (resident) {
+    grant(action);
+    return Grant::granted;
+  }
+  if (wanted > capacity_) {
+    why = too_large(wanted);
+    return Grant::refused;
+  }
+  const bool first = waiting_.empty() || waiting_.front() == &action;
+  if (!first || moving || !make_room(needs, missing)) return wait(action);
+  allocate(needs);
+  for (Buffer* buffer : needs) {
+    if (instance_of(*buffer).state != Instance::State::resident) return wait(action);
+  }
+  grant(action);
+  return Grant::granted;
+}
+
+void Residency::grant(Action& action) noexcept {
+  ++uses_;
+  for (const Operand& operand : action.operands()) {
+    if (operand.memory != memory_) continue;
+    Instance& instance = instance_of(*operand.buffer);
+    ++instance.users;
+    instance.last_use = uses_;
+    instance.dirty = instance.dirty || operand.writes();
+  }
+}
+
+Residency::Grant Residency::wait(Action& action) {
+  if (std::find(waiting_.begin(), waiting_.end(), &action) == waiting_.end()) {
+    waiting_.push_back(&action);
+  }
+  return Grant::waiting;
+}
+
+/// Evicts until `missing` bytes are or will be free. Returns whether they are free now.
+bool Residency::make_room(const Buffers& needs, std::uint64_t missing) {
+  while (used() - leaving_ + missing > capacity_) {
+    Buffer* victim = nullptr;
+    for (Buffer* buffer : present_) {
+      const Instance& instance = instance_of(*buffer);
+      const bool free_to_go = instance.state == Instance::State::resident && instance.users == 0;
+      if (!free_to_go || contains(needs, buffer)) continue;
+      if (victim == nullptr || instance.last_use < instance_of(*victim).last_use) victim = buffer;
+    }
+    if (victim == nullptr) return false;
+    evict(*victim);
+  }
+  return used() + missing <= capacity_;
+}
+
+void Residency::allocate(const Buffers& needs) {
+  for (Buffer* buffer : needs) {
+    Instance& instance = instance_of(*buffer);
+    const bool was_here = instance.state == Instance::State::evicted;
+    if (!was_here && instance.state != Instance::State::absent) continue;
+    present_.reserve(present_.size() + 1);
+    instance.memory = device_.allocate(buffer->bytes());
+    present_.push_back(buffer);
+    used_.fetch_add(buffer->bytes(), std::memory_order_relaxed);
+    instance.state = Instance::State::resident;
+    if (was_here) bring_back(*buffer);
+  }
+}
+
+void Residency::evict(Buffer& buffer) {
+  Instance& instance = instance_of(buffer);
+  if (!instance.dirty) {
+    drop(buffer);
+    instance.state = instance.evicted ? Instance::State::evicted : Instance::State::absent;
+    return;
+  }
+  copies_.reserve(copies_.size() + 1);
+  if (!instance.evicted) instance.evicted.reset(new std::byte[buffer.bytes()]);
+  instance.state = Instance::State::leaving;
+  leaving_ += buffer.bytes();
+  bytes_moved_.fetch_add(buffer.bytes(), std::memory_order_relaxed);
+  copies_.push_back(
+      {.source = here(buffer), .target = outside(buffer), .sink = this, .token = &buffer});
+}
+
+void Residency::bring_back(Buffer& buffer) {
+  Instance& instance = instance_of(buffer);
+  copies_.reserve(copies_.size() + 1);
+  instance.state = Instance::State::returning;
+  bytes_moved_.fetch_add(buffer.bytes(), std::memory_order_relaxed);
+  copies_.push_back(
+      {.source = outside(buffer), .target = here(buffer), .sink = this, .token = &buffer});
+}
+
+CopyEnd Residency::here(const Buffer& buffer) const noexcept {
+  auto* const base = static_cast<std::byte*>(instance_of(buffer).memory.address);
+  return {&device_, base, whole(buffer)};
+}
+
+CopyEnd Residency::outside(const Buffer& buffer) const noexcept {
+  return {nullptr, instance_of(buffer).evicted.get(), whole(buffer)};
+}
+
+void Residency::drop(Buffer& buffer) noexcept {
+  device_.release(instance_of(buffer).memory);
+  std::erase(present_, &buffer);
+  used_.fetch_sub(buffer.bytes(), std::memory_order_relaxed);
+}
+
+void Residency::copied(void* token, Outcome outcome, std::int64_t, std::int64_t) noexcept {
+  Buffer& buffer = *static_cast<Buffer*>(token);
+  Action* next = nullptr;
+  {
+    sys::Lock lock(mutex_);
+    Instance& instance = instance_of(buffer);
+    if (instance.state == Instance::State::leaving) {
+      leaving_ -= buffer.bytes();
+      instance.state = outcome.ok() ? Instance::State::evicted : Instance::State::resident;
+      if (outcome.ok()) {
+        instance.dirty = false;
+        drop(buffer);
+      }
+    } else {
+      instance.state = Instance::State::resident;
+      if (!outcome.ok()) {
+        drop(buffer);
+        instance.state = Instance::State::evicted;
+      }
+    }
+    next = front_to_tell();
+  }
+  settled_.notify_all();
+  if (next != nullptr) retry_(*next);
+}
+
+void Residency::release(Action& action) noexcept {
+  Action* next = nullptr;
+  {
+    sys::Lock lock(mutex_);
+    for (const Operand& operand : action.operands()) {
+      if (operand.memory == memory_) --instance_of(*operand.buffer).users;
+    }
+    next = front_to_tell();
+  }
+  if (next != nullptr) retry_(*next);
+}
+
+void Residency::forget(Buffer& buffer) noexcept {
+  sys::Lock lock(mutex_);
+  Instance* const instance = buffer.find_instance(memory_);
+  if (instance == nullptr) return;
+  while (instance->state == Instance::State::leaving ||
+         instance->state == Instance::State::returning) {
+    settled_.wait(lock);
+  }
+  if (instance->state == Instance::State::resident) drop(buffer);
+  instance->state = Instance::State::absent;
+}
+
+Outcome Residency::too_large(std::uint64_t wanted) const {
+  Buffers holders = present_;
+  std::sort(holders.begin(), holders.end(),
+            [](const Buffer* a, const Buffer* b) { return a->bytes() > b->bytes(); });
+  std::string list;
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, holders.size()); ++i) {
+    list += fmt::format("{} '{}' {}", list.empty() ? "; largest there:" : ",", holders[i]->name(),
+                        format_size(holders[i]->bytes()));
+  }
+  return {WEIR_STATUS_OUT_OF_MEMORY,
+          fmt::format("its operands need {} of domain '{}', which has {} ({} free){}; use smaller "
+                      "buffers or raise memory=",
+                      format_size(wanted), device_.info().name, format_size(capacity_),
+                      format_size(capacity_ - std::min(capacity_, used())), list)};
+}
+
+}  // namespace weir::rt

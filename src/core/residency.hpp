@@ -1,0 +1,84 @@
+// Which instances are in a device's memory, and making room for others.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "base/sys.hpp"
+#include "core/action.hpp"
+#include "core/buffer.hpp"
+
+namespace weir::rt {
+
+/// The instances in the memory of one device, within its capacity.
+///
+/// An action acquires the instances of its operands before it starts, all or none. When there is no
+/// room, the least recently used instances that no started action uses are evicted to host memory;
+/// they come back, with their contents, on their next use. Actions that must wait for memory are
+/// served in the order in which they asked; only the first of them evicts. Nothing here blocks.
+class Residency final : private CopySink {
+ public:
+  /// `retry` is called, under no lock, for an action that was told to wait and is to ask again.
+  Residency(Device& device, std::uint16_t memory, std::function<void(Action&)> retry);
+
+  enum class Grant { granted, waiting, refused };
+
+  /// Asks for the instances of the action's operands in this memory. On `refused`, `why` says so.
+  Grant acquire(Action& action, Outcome& why) noexcept;
+  /// Gives back what acquire() granted.
+  void release(Action& action) noexcept;
+  /// Frees the instance of a buffer no action uses any more.
+  void forget(Buffer& buffer) noexcept;
+
+  std::uint16_t memory() const noexcept { return memory_; }
+  std::uint64_t capacity() const noexcept { return capacity_; }
+  std::uint64_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
+  std::uint64_t bytes_evicted() const noexcept {
+    return bytes_moved_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  using Buffers = std::vector<Buffer*>;
+
+  Instance& instance_of(const Buffer& buffer) const noexcept {
+    return *buffer.find_instance(memory_);
+  }
+  Buffers needs_of(Action& action) const;
+  Grant try_acquire(Action& action, const Buffers& needs, Outcome& why);
+  bool make_room(const Buffers& needs, std::uint64_t missing);
+  void allocate(const Buffers& needs);
+  void evict(Buffer& buffer);
+  void bring_back(Buffer& buffer);
+  void drop(Buffer& buffer) noexcept;
+  void grant(Action& action) noexcept;
+  Grant wait(Action& action);
+  Outcome too_large(std::uint64_t wanted) const;
+  Action* front_to_tell() noexcept;
+  CopyEnd here(const Buffer& buffer) const noexcept;
+  CopyEnd outside(const Buffer& buffer) const noexcept;
+  void copied(void* token, Outcome outcome, std::int64_t started_ns,
+              std::int64_t ended_ns) noexcept override;
+
+  Device& device_;
+  const std::uint16_t memory_;
+  const std::uint64_t capacity_;
+  const std::function<void(Action&)> retry_;
+
+  sys::Mutex mutex_;
+  sys::Condition settled_;  // an instance has left or come back
+  Buffers present_;         // instances that take up memory here
+  std::deque<Action*> waiting_;
+  bool front_told_ = false;      // the first of them has been asked to try again, and has not yet
+  std::vector<CopyJob> copies_;  // to be started when the mutex is free
+  std::uint64_t uses_ = 0;
+  std::uint64_t leaving_ = 0;  // bytes that will be free when their copies are done
+  std::atomic<std::uint64_t> used_{0};
+  std::atomic<std::uint64_t> bytes_moved_{0};
+};
+
+}  // namespace weir::rt
