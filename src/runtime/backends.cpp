@@ -1,0 +1,122 @@
+#include "runtime/backends.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include <fmt/ranges.h>
+
+#include "backends/host/host_backend.hpp"
+#include "backends/null/null_backend.hpp"
+#include "backends/sim/sim_backend.hpp"
+#include "base/text.hpp"
+#include "core/buffer.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+Backend& find_backend(const DomainSpec& spec, std::vector<std::unique_ptr<Backend>>& backends) {
+  std::vector<std::string> kinds;
+  for (const auto& backend : backends) {
+    if (spec.kind == backend->kind()) return *backend;
+    kinds.emplace_back(backend->kind());
+  }
+  fail(WEIR_STATUS_NOT_FOUND, "no backend '{}'{}; known: {}", spec.kind,
+       did_you_mean(spec.kind, kinds), fmt::join(kinds, ", "));
+}
+
+void add_setting(DomainSpec& spec, std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size()) {
+    fail_argument("domain '{}': '{}' is not a setting KEY=VALUE", spec.text, text);
+  }
+  spec.settings.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+}
+
+/// Deals the cores of the machine to domains; starts over when there are not enough.
+class CoreDealer {
+ public:
+  explicit CoreDealer(const std::vector<Core>& cores) : cores_(cores) {}
+
+  std::vector<Core> deal(unsigned count) {
+    std::vector<Core> dealt;
+    for (unsigned i = 0; i < count; ++i) dealt.push_back(cores_[next_++ % cores_.size()]);
+    return dealt;
+  }
+  std::vector<Core> rest() const {
+    if (next_ >= cores_.size()) return cores_;
+    return {cores_.begin() + static_cast<std::ptrdiff_t>(next_), cores_.end()};
+  }
+
+ private:
+  const std::vector<Core>& cores_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Backend>> make_backends() {
+  std::vector<std::unique_ptr<Backend>> backends;
+  backends.push_back(make_host_backend());
+  backends.push_back(make_sim_backend());
+  backends.push_back(make_null_backend());
+  return backends;
+}
+
+std::vector<DomainSpec> parse_domains(std::string_view text) {
+  std::vector<DomainSpec> specs;
+  for (const std::string_view part : split(text, ',')) {
+    const std::size_t colon = part.find(':');
+    const bool setting = part.find('=') < colon;
+    if (setting && !specs.empty()) {
+      specs.back().text.append(",").append(part);
+      add_setting(specs.back(), part);
+      continue;
+    }
+    DomainSpec spec{
+        .kind = std::string(part.substr(0, colon)), .settings = {}, .text = std::string(part)};
+    if (spec.kind.empty() || setting) fail_argument("'{}' is not a domain: KIND[:KEY=VALUE]", part);
+    if (colon != std::string_view::npos && colon + 1 < part.size()) {
+      add_setting(spec, part.substr(colon + 1));
+    }
+    specs.push_back(std::move(spec));
+  }
+  if (specs.empty()) fail_argument("no domain is given: try 'host' or 'sim:cores=1'");
+  if (specs.size() >= kMaxMemories) {
+    fail_argument("{} domains are too many: at most {}", specs.size(), kMaxMemories - 1);
+  }
+  return specs;
+}
+
+std::vector<std::unique_ptr<Device>> open_devices(std::string_view specification,
+                                                  const Machine& machine,
+                                                  std::vector<std::unique_ptr<Backend>>& backends) {
+  const std::vector<DomainSpec> specs = parse_domains(specification);
+  std::map<std::string, std::size_t> of_kind, opened;
+  for (const DomainSpec& spec : specs) ++of_kind[spec.kind];
+
+  CoreDealer dealer(machine.cores);
+  std::vector<std::vector<Core>> cores(specs.size());
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    cores[i] = dealer.deal(find_backend(specs[i], backends).cores_wanted(specs[i], machine));
+  }
+  std::vector<std::unique_ptr<Device>> devices;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const std::string& kind = specs[i].kind;
+    OpenContext context{
+        .machine = &machine, .cores = cores[i].empty() ? dealer.rest() : cores[i], .name = kind};
+    const std::size_t number = opened[kind]++;
+    if (kind != "host" || of_kind[kind] > 1) context.name += fmt::format(":{}", number);
+    devices.push_back(find_backend(specs[i], backends).open(specs[i], std::move(context)));
+  }
+  const auto is_virtual = [](const auto& device) { return device->info().virtual_time; };
+  if (std::any_of(devices.begin(), devices.end(), is_virtual) &&
+      !std::all_of(devices.begin(), devices.end(), is_virtual)) {
+    fail_argument("'{}' mixes real and virtual time: use sim:clock=virtual for every domain",
+                  specification);
+  }
+  return devices;
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,68 @@
+// Domains of a runtime.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <weir/domain.h>
+
+#include "backend/backend.hpp"
+#include "base/handle.hpp"
+#include "base/sys.hpp"
+#include "core/residency.hpp"
+
+namespace weir::rt {
+
+class Runtime;
+
+/// One device, the instances in its memory, and which of its cores are in places.
+class Domain {
+ public:
+  Domain(Runtime& runtime, std::size_t index, std::unique_ptr<Device> device);
+  Domain(const Domain&) = delete;
+  Domain& operator=(const Domain&) = delete;
+
+  Runtime& runtime() const noexcept { return runtime_; }
+  std::size_t index() const noexcept { return index_; }
+  Device& device() const noexcept { return *device_; }
+  const DeviceInfo& info() const noexcept { return device_->info(); }
+  const std::string& name() const noexcept { return info().name; }
+  Residency& residency() noexcept { return residency_; }
+  const Residency& residency() const noexcept { return residency_; }
+
+  /// Index of the memory an instance of the buffer is in: the host's when it is shared.
+  std::uint16_t memory_of(const Buffer& buffer) const noexcept {
+    return shares_host_ && buffer.aliases() ? kHostMemory : residency_.memory();
+  }
+
+  /// Takes cores for a place: those of `wanted`, or `count` free ones (0: all free ones).
+  /// Throws Error naming what is not there.
+  std::vector<unsigned> take_cores(const std::vector<unsigned>& wanted, std::size_t count,
+                                   bool oversubscribe);
+  void return_cores(const std::vector<unsigned>& cores) noexcept;
+  std::size_t free_cores() const;
+  std::uint32_t next_place_number() noexcept { return places_made_++; }
+
+  /// Tracks of the trace for the two directions of the link.
+  std::uint32_t track_in = 0, track_out = 0;
+
+ private:
+  Runtime& runtime_;
+  const std::size_t index_;
+  const std::unique_ptr<Device> device_;
+  const bool shares_host_;
+  Residency residency_;
+  mutable sys::Mutex mutex_;
+  std::vector<unsigned> core_users_;  ///< places on each core
+  std::atomic<std::uint32_t> places_made_{0};
+};
+
+}  // namespace weir::rt
+
+/// The public handle.
+struct weir_domain final : weir::rt::Handle<weir_domain>, weir::rt::Domain {
+  static constexpr const char* kNoun = "domain";
+  using Domain::Domain;
+};

@@ -1,0 +1,31 @@
+// Host memory of the kind a buffer asks for.
+#pragma once
+
+#include <cstddef>
+
+#include <weir/buffer.h>
+
+namespace weir::rt {
+
+/// Memory for the host instance of a buffer. Frees itself.
+class HostAllocation {
+ public:
+  HostAllocation() noexcept = default;
+  /// Allocates zero-filled memory, of normal kind when the wanted one is not to be had and `strict`
+  /// is false. Throws Error.
+  HostAllocation(std::size_t bytes, std::size_t alignment, weir_memory_kind kind, bool strict);
+  HostAllocation(HostAllocation&& other) noexcept;
+  HostAllocation& operator=(HostAllocation&&) = delete;
+  ~HostAllocation();
+
+  void* address() const noexcept { return address_; }
+  weir_memory_kind kind() const noexcept { return kind_; }
+
+ private:
+  void* base_ = nullptr;  ///< of the mapping
+  std::size_t mapped_ = 0;
+  void* address_ = nullptr;
+  weir_memory_kind kind_ = WEIR_MEMORY_KIND_NORMAL;
+};
+
+}  // namespace weir::rt

@@ -1,0 +1,166 @@
+#include "runtime/place.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "runtime/runtime.hpp"
+#include "runtime/stream.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr unsigned kMostQuantum = 64;
+constexpr std::int64_t kLongQuantumNs = 50'000;
+
+}  // namespace
+
+Place::Place(Domain& domain, std::string name, std::vector<unsigned> cores)
+    : domain_(domain),
+      name_(std::move(name)),
+      cores_(std::move(cores)),
+      exclusive_(cores_.size() == 1 && domain.info().copies_by_worker),
+      track_(domain.runtime().recorder().add_track(
+          {.name = name_,
+           .domain = domain.name(),
+           .kind = trace::Kind::compute,
+           .width = static_cast<std::uint32_t>(cores_.size())})),
+      feed_(*this),
+      driver_(domain.device().open_place({.name = name_, .cores = cores_}, feed_)) {}
+
+Place::~Place() {
+  while (pushers_.load(std::memory_order_acquire) > 0) sys::yield();
+  domain_.return_cores(cores_);
+}
+
+void Place::push(Stream& stream) noexcept {
+  pushers_.fetch_add(1, std::memory_order_relaxed);
+  {
+    std::lock_guard guard(lock_);
+    RunQueue& queue = queues_[stream.priority()];
+    stream.next_in_queue = nullptr;
+    (queue.tail ? queue.tail->next_in_queue : queue.head) = &stream;
+    queue.tail = &stream;
+    queued_.store(queued_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+  }
+  driver_->wake();
+  pushers_.fetch_sub(1, std::memory_order_release);
+}
+
+Stream* Place::pop() noexcept {
+  if (queued_.load(std::memory_order_relaxed) == 0) return nullptr;
+  std::lock_guard guard(lock_);
+  for (std::size_t priority = queues_.size(); priority-- > 0;) {
+    RunQueue& queue = queues_[priority];
+    Stream* const stream = queue.head;
+    if (stream == nullptr) continue;
+    queue.head = stream->next_in_queue;
+    if (queue.head == nullptr) queue.tail = nullptr;
+    queued_.store(queued_.load(std::memory_order_relaxed) - 1, std::memory_order_seq_cst);
+    return stream;
+  }
+  return nullptr;
+}
+
+bool Place::next(Worker& worker, Job& job) noexcept {
+  return exclusive_ ? next_exclusive(worker, job) : next_shared(worker, job);
+}
+
+bool Place::next_exclusive(Worker& worker, Job& job) noexcept {
+  for (;;) {
+    auto* stream = static_cast<Stream*>(worker.current);
+    if (stream != nullptr && budget_ == 0) {
+      // Long actions make for short turns.
+      const std::int64_t now = sys::now_ns();
+      const bool slow = now - std::exchange(quantum_start_ns_, now) > kLongQuantumNs;
+      quantum_ = slow ? std::max(1u, quantum_ / 4) : std::min(kMostQuantum, 2 * quantum_);
+      budget_ = quantum_;
+      if (has_work()) {
+        worker.current = nullptr;
+        push(*stream);
+        continue;
+      }
+    }
+    if (stream == nullptr) {
+      stream = pop();
+      if (stream == nullptr) return false;
+      worker.current = stream;
+      stream->look();
+    }
+    if (Action* const action = stream->advance()) {
+      if (!prepare(worker, job, *stream, *action)) continue;
+      --budget_;
+      return true;
+    }
+    if (!has_work() && stream->linger()) continue;
+    if (stream->release()) worker.current = nullptr;
+  }
+}
+
+bool Place::next_shared(Worker& worker, Job& job) noexcept {
+  while (Stream* const stream = pop()) {
+    stream->look();
+    Action* const action = stream->advance();
+    if (action != nullptr && !prepare(worker, job, *stream, *action)) {
+      push(*stream);
+      continue;
+    }
+    if (stream->has_more() || !stream->release()) push(*stream);
+    if (action != nullptr) return true;
+  }
+  return false;
+}
+
+/// Fills in the job for an action. Returns false when there is no memory for it: then it has
+/// failed.
+bool Place::prepare(Worker& worker, Job& job, Stream& stream, Action& action) noexcept {
+  try {
+    worker.views.resize(action.operand_count);
+  } catch (...) {
+    stream.set_failure(action, {WEIR_STATUS_OUT_OF_MEMORY, "no memory for its arguments"});
+    stream.finish(action);
+    return false;
+  }
+  weir_view* view = worker.views.data();
+  for (const Operand& operand : action.operands()) {
+    const Region& region = operand.region();
+    *view++ = {.address = operand.buffer->address_in(operand.memory) + region.offset,
+               .extent = {region.row, region.rows, region.planes},
+               .stride = {region.row_stride, region.plane_stride},
+               .access = static_cast<weir_access>(operand.access)};
+  }
+  job.token = &action;
+  job.context = &stream;
+  job.function = action.code->function;
+  job.cost = action.code->kernel->cost();
+  job.parallel = action.code->kernel->parallel();
+  job.timed = action.traced;
+  job.call = {.scalars = action.scalars().data(),
+              .scalar_count = action.scalar_count,
+              .operands = worker.views.data(),
+              .operand_count = action.operand_count,
+              .team = nullptr,
+              .name = action.label(),
+              .payload = action.code->payload};
+  return true;
+}
+
+void Place::finish(Worker& worker, Job& job, Outcome outcome) noexcept {
+  auto& action = *static_cast<Action*>(job.token);
+  auto& stream = *static_cast<Stream*>(job.context);
+  if (action.traced) {
+    action.times.started = job.started_ns;
+    action.times.ended = job.ended_ns;
+    action.lane = static_cast<std::uint16_t>(worker.index);
+  }
+  if (!outcome.ok()) [[unlikely]]
+    stream.set_failure(action, std::move(outcome));
+  if (exclusive_) {
+    stream.finish(action);
+  } else {
+    stream.post_finished(action);
+  }
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,106 @@
+// Places: who executes the ready actions of which streams.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <weir/place.h>
+
+#include "backend/backend.hpp"
+#include "base/handle.hpp"
+#include "base/spin_lock.hpp"
+#include "runtime/domain.hpp"
+
+namespace weir::rt {
+
+class Stream;
+
+/// Feeds the workers of one place with the actions of its streams.
+///
+/// Streams with something for a worker wait in a run queue, by priority. A worker that takes one
+/// owns it: on a place of one core it keeps it while it runs its actions, up to a quantum;
+/// otherwise it takes one action and passes the stream on.
+class Place {
+ public:
+  /// Takes over cores that were taken from the domain. Throws Error when they cannot be had.
+  Place(Domain& domain, std::string name, std::vector<unsigned> cores);
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  ~Place();
+
+  Domain& domain() const noexcept { return domain_; }
+  const std::string& name() const noexcept { return name_; }
+  std::size_t width() const noexcept { return cores_.size(); }
+  std::uint32_t track() const noexcept { return track_; }
+
+  /// Whether the worker that owns a stream may run its actions without letting go of it: there is
+  /// no other worker, and nobody but a worker has anything to do for the stream.
+  bool exclusive() const noexcept { return exclusive_; }
+
+  /// Puts a stream that its caller owns into the run queue. Any thread.
+  void push(Stream& stream) noexcept;
+
+  std::uint32_t next_stream_number() noexcept { return streams_made_++; }
+
+ private:
+  /// Streams linked by Stream::next_in_queue.
+  struct RunQueue {
+    Stream* head = nullptr;
+    Stream* tail = nullptr;
+  };
+
+  /// What the driver sees of the place.
+  class Feed final : public PlaceFeed {
+   public:
+    explicit Feed(Place& place) noexcept : place_(place) {}
+    bool next(Worker& worker, Job& job) noexcept override { return place_.next(worker, job); }
+    void finish(Worker& worker, Job& job, Outcome outcome) noexcept override {
+      place_.finish(worker, job, std::move(outcome));
+    }
+    bool has_work() const noexcept override { return place_.has_work(); }
+
+   private:
+    Place& place_;
+  };
+
+  bool next(Worker& worker, Job& job) noexcept;
+  void finish(Worker& worker, Job& job, Outcome outcome) noexcept;
+  bool has_work() const noexcept { return queued_.load(std::memory_order_seq_cst) > 0; }
+
+  Stream* pop() noexcept;
+  bool next_exclusive(Worker& worker, Job& job) noexcept;
+  bool next_shared(Worker& worker, Job& job) noexcept;
+  bool prepare(Worker& worker, Job& job, Stream& stream, Action& action) noexcept;
+
+  Domain& domain_;
+  const std::string name_;
+  const std::vector<unsigned> cores_;
+  const bool exclusive_;
+  std::uint32_t track_;
+  std::atomic<std::uint32_t> streams_made_{0};
+
+  SpinLock lock_;  // of the run queues
+  std::array<RunQueue, 3> queues_;
+  alignas(64) std::atomic<std::uint32_t> queued_{0};
+  std::atomic<std::uint32_t> pushers_{0};  ///< threads in push(): the stream may be gone already
+
+  unsigned budget_ = 0;  ///< actions the exclusive owner may still run before others get their turn
+  std::int64_t quantum_start_ns_ = 0;
+  unsigned quantum_ = 16;
+
+  Feed feed_;
+  // Last: its threads use all of the above, and the pointer itself until they are joined.
+  const std::unique_ptr<PlaceDriver> driver_;
+};
+
+}  // namespace weir::rt
+
+/// The public handle.
+struct weir_place final : weir::rt::Handle<weir_place>, weir::rt::Place {
+  static constexpr const char* kNoun = "place";
+  using Place::Place;
+};

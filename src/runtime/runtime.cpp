@@ -1,0 +1,453 @@
+#include "runtime/runtime.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/config.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "base/thread_role.hpp"
+#include "runtime/backends.hpp"
+#include "trace/export.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+std::string wanted_domains(const weir_runtime_options& options) {
+  if (options.domains != nullptr && *options.domains != '\0') return options.domains;
+  const char* text = sys::environment("WEIR_DOMAINS");
+  return text != nullptr && *text != '\0' ? text : "host";
+}
+
+std::string path_from_environment() {
+  const char* path = sys::environment("WEIR_TRACE");
+  return path != nullptr ? path : "";
+}
+
+/// Waiter for weir_event_on_complete().
+struct CallbackWaiter : Waiter {
+  weir_event_callback callback;
+  void* payload;
+
+  static void run(Waiter& self, weir_status status, const FailureRef& failure) {
+    const std::unique_ptr<CallbackWaiter> owned(&static_cast<CallbackWaiter&>(self));
+    owned->call(status, failure);
+  }
+  void call(weir_status status, const FailureRef& failure) const {
+    const NoWaitScope no_wait;
+    try {
+      const std::string message =
+          failure ? failure->describe(status == WEIR_STATUS_POISONED) : std::string();
+      callback(status, message.c_str(), payload);
+    } catch (const std::exception& error) {
+      log::warning("a callback threw: {}", error.what());
+    } catch (...) {
+      log::warning("a callback threw");
+    }
+  }
+};
+
+}  // namespace
+
+Runtime::Runtime(const weir_runtime_options& options)
+    : machine_(read_machine()),
+      shutdown_timeout_ns_(options.shutdown_timeout_ns),
+      trace_path_(path_from_environment()),
+      backends_(make_backends()) {
+  for (auto& device : open_devices(wanted_domains(options), machine_, backends_)) {
+    const std::size_t index = domains_.size();
+    domains_.emplace_back(new weir_domain(*this, index, std::move(device)));
+    weir_domain& domain = *domains_.back();
+    const auto track = [&](const char* direction) {
+      return recorder_.add_track({.name = fmt::format("{} {}", domain.name(), direction),
+                                  .domain = domain.name(),
+                                  .kind = trace::Kind::transfer,
+                                  .width = 1});
+    };
+    domain.track_in = track("in");
+    // At half duplex there is one link, which one track shows.
+    domain.track_out = domain.info().link_duplex == "half" ? domain.track_in : track("out");
+    virtual_time_ = virtual_time_ || domain.info().virtual_time;
+  }
+  for (const std::string& name : config::unknown_variables()) {
+    log::warning("unknown environment variable {}", name);
+  }
+  if (!trace_path_.empty()) recorder_.start(0);
+}
+
+Runtime::~Runtime() {
+  shut_down();
+  write_requested_trace();
+  for (auto& [key, stream] : std::exchange(streams_, {})) stream.reset();
+  places_.clear();
+  buffers_.clear();
+  domains_.clear();
+}
+
+void Runtime::shut_down() noexcept {
+  try {
+    const std::vector<weir_stream*> all = streams();
+    if (drain(all, shutdown_timeout_ns_).status == WEIR_STATUS_TIMEOUT) {
+      for (weir_stream* stream : all) stream->cancel();
+      drain(all, WEIR_FOREVER);
+    }
+    for (weir_stream* stream : all) stream->wait_until_left();
+  } catch (const std::exception& error) {
+    log::warning("shutdown: {}", error.what());
+  }
+}
+
+void Runtime::write_requested_trace() noexcept {
+  if (trace_path_.empty()) return;
+  try {
+    trace::write_file(recorder_.recording(), trace_path_);
+  } catch (const std::exception& error) {
+    // Asked for by the environment, so this is the one place that may speak unasked.
+    fmt::print(stderr, "weir: the trace is not written: {}\n", error.what());
+  }
+}
+
+weir_domain& Runtime::find_domain(const std::string& name) const {
+  weir_domain* found = nullptr;
+  std::vector<std::string> names;
+  std::size_t of_backend = 0;
+  for (const auto& domain : domains_) {
+    if (domain->name() == name) return *domain;
+    names.push_back(domain->name());
+    if (domain->info().backend == name) {
+      found = domain.get();
+      ++of_backend;
+    }
+  }
+  if (of_backend == 1) return *found;
+  if (of_backend > 1) {
+    fail_argument("{} domains are of backend '{}': name one, such as '{}'", of_backend, name,
+                  found->name());
+  }
+  fail(WEIR_STATUS_NOT_FOUND, "no domain '{}'{}", name, did_you_mean(name, names));
+}
+
+// ---- Places and streams ------------------------------------------------------------------------
+
+weir_place* Runtime::create_place(Domain& domain, const weir_place_options& options) {
+  const bool listed = options.cores != nullptr;
+  if (listed && options.core_count == 0) {
+    fail_argument("a place of domain '{}' needs at least one core", domain.name());
+  }
+  std::vector<unsigned> wanted;
+  if (listed) wanted.assign(options.cores, options.cores + options.core_count);
+  const std::uint32_t number = domain.next_place_number();
+  std::string name = options.name ? options.name : fmt::format("{}/p{}", domain.name(), number);
+  Owned<weir_place> place(new weir_place(
+      domain, std::move(name),
+      domain.take_cores(wanted, listed ? 0 : options.core_count, options.oversubscribe)));
+  sys::Lock lock(mutex_);
+  weir_place* const handle = place.get();
+  places_.emplace(handle, std::move(place));
+  return handle;
+}
+
+void Runtime::partition(Domain& domain, std::size_t count, bool oversubscribe,
+                        weir_place** out_places) {
+  const std::size_t cores = oversubscribe ? domain.info().cores : domain.free_cores();
+  if (count == 0) fail_argument("domain '{}' cannot be divided into 0 places", domain.name());
+  if (count > cores && !oversubscribe) {
+    fail_argument(
+        "{} places do not fit on the {} free cores of domain '{}'; set oversubscribe to "
+        "share cores",
+        count, cores, domain.name());
+  }
+  std::size_t made = 0;
+  try {
+    for (; made < count; ++made) {
+      weir_place_options options = WEIR_PLACE_OPTIONS_INIT;
+      options.core_count = std::max<std::size_t>(1, cores / count + (made < cores % count ? 1 : 0));
+      options.oversubscribe = oversubscribe;
+      out_places[made] = create_place(domain, options);
+    }
+  } catch (...) {
+    while (made-- > 0) destroy_place(out_places[made]);
+    throw;
+  }
+}
+
+void Runtime::destroy_place(weir_place* place) noexcept {
+  std::vector<weir_stream*> own;
+  for (weir_stream* stream : streams()) {
+    if (&stream->place() == place) own.push_back(stream);
+  }
+  for (weir_stream* stream : own) destroy_stream(stream);
+  Owned<weir_place> dead;
+  {
+    sys::Lock lock(mutex_);
+    const auto found = places_.find(place);
+    if (found == places_.end()) return;
+    dead = std::move(found->second);
+    places_.erase(found);
+  }
+}
+
+weir_stream* Runtime::create_stream(Place& place, const weir_stream_options& options) {
+  if (options.priority < -1 || options.priority > 1) {
+    fail_argument("priority {} of a stream of place '{}' is not -1, 0 or 1", options.priority,
+                  place.name());
+  }
+  if (options.policy < WEIR_DEPENDENCE_POLICY_OPERANDS ||
+      options.policy > WEIR_DEPENDENCE_POLICY_NONE) {
+    fail_argument("dependence policy {} does not exist", static_cast<int>(options.policy));
+  }
+  const std::uint32_t number = place.next_stream_number();
+  std::string name = options.name ? options.name : fmt::format("{}/s{}", place.name(), number);
+  sys::Lock lock(mutex_);
+  const std::uint64_t serial = streams_made_.load(std::memory_order_relaxed) + 1;
+  Owned<weir_stream> stream(
+      new weir_stream(place, serial, std::move(name), options.policy, options.priority));
+  weir_stream* const handle = stream.get();
+  streams_.emplace(serial, std::move(stream));
+  streams_made_.store(serial, std::memory_order_release);
+  return handle;
+}
+
+void Runtime::destroy_stream(weir_stream* stream) noexcept {
+  if (NoWaitScope::active()) {
+    log::warning("stream '{}' is destroyed by a kernel or callback: ignored", stream->name());
+    return;
+  }
+  try {
+    drain({stream}, WEIR_FOREVER);
+  } catch (const std::exception& error) {
+    log::warning("stream '{}': {}", stream->name(), error.what());
+  }
+  stream->wait_until_left();
+  Owned<weir_stream> dead;
+  sys::Lock lock(mutex_);
+  const auto found = streams_.find(stream->serial());
+  if (found == streams_.end()) return;
+  const Stream::Counters& counters = stream->counters();
+  finished_stats_.actions_enqueued += stream->enqueued();
+  finished_stats_.actions_completed += counters.completed;
+  finished_stats_.actions_failed += counters.failed;
+  finished_stats_.bytes_h2d += counters.h2d;
+  finished_stats_.bytes_d2h += counters.d2h;
+  finished_stats_.bytes_d2d += counters.d2d;
+  finished_stats_.transfers_elided += counters.elided;
+  dead = std::move(found->second);
+  streams_.erase(found);
+  lock.unlock();
+}
+
+std::vector<weir_stream*> Runtime::streams() const {
+  sys::Lock lock(mutex_);
+  std::vector<weir_stream*> all;
+  for (const auto& [serial, stream] : streams_) all.push_back(stream.get());
+  return all;
+}
+
+WaitResult Runtime::synchronize(Stream& stream, std::int64_t timeout_ns) {
+  return drain({static_cast<weir_stream*>(&stream)}, timeout_ns);
+}
+
+WaitResult Runtime::synchronize_all(std::int64_t timeout_ns) {
+  return drain(streams(), timeout_ns);
+}
+
+WaitResult Runtime::drain(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns) {
+  std::vector<weir_event> ends;
+  for (weir_stream* stream : streams) {
+    if (stream->settled()) continue;
+    if (NoWaitScope::active()) {
+      fail(WEIR_STATUS_BUSY, "a kernel or callback must not synchronise stream '{}'",
+           stream->name());
+    }
+    ends.push_back(stream->drain());
+  }
+  WaitResult result = wait_for_events(*this, ends, WEIR_WAIT_MODE_ALL, timeout_ns);
+  if (result.status != WEIR_STATUS_TIMEOUT) {
+    for (const weir_event& end : ends) failures_.remove(end.opaque[1]);
+  }
+  return result;
+}
+
+// ---- Buffers -----------------------------------------------------------------------------------
+
+weir_buffer* Runtime::create_buffer(std::size_t bytes, const weir_buffer_options& options) {
+  const std::size_t alignment = options.alignment ? options.alignment : 64;
+  if (bytes == 0) fail_argument("a buffer of 0 bytes cannot be created");
+  if (!std::has_single_bit(alignment)) {
+    fail_argument("alignment {} is not a power of two", alignment);
+  }
+  HostAllocation memory(bytes, alignment, options.kind, options.strict);
+  void* const address = memory.address();
+  return add_buffer(address, bytes, std::move(memory), options);
+}
+
+weir_buffer* Runtime::wrap_buffer(void* address, std::size_t bytes,
+                                  const weir_buffer_options& options) {
+  const std::size_t alignment = options.alignment ? options.alignment : 8;
+  if (address == nullptr) fail_argument("the memory to wrap is NULL");
+  if (bytes == 0) fail_argument("0 bytes at {} cannot be wrapped", fmt::ptr(address));
+  if (!std::has_single_bit(alignment)) {
+    fail_argument("alignment {} is not a power of two", alignment);
+  }
+  if (reinterpret_cast<std::uintptr_t>(address) % alignment != 0) {
+    fail_argument(
+        "address {} is not a multiple of {}: align the memory, or set the option alignment "
+        "to what its elements need",
+        fmt::ptr(address), alignment);
+  }
+  return add_buffer(address, bytes, {}, options);
+}
+
+weir_buffer* Runtime::add_buffer(void* address, std::size_t bytes, HostAllocation memory,
+                                 const weir_buffer_options& options) {
+  auto* const start = static_cast<std::byte*>(address);
+  sys::Lock lock(mutex_);
+  const std::uint64_t id = ++buffers_made_;
+  std::string name = options.name ? options.name : fmt::format("buffer {}", id);
+  const auto other = buffers_.upper_bound(start);
+  if (other != buffers_.end() && other->second.buffer->host_address() < start + bytes) {
+    const Buffer& there = *other->second.buffer;
+    fail_argument("buffer '{}' ({} bytes at {}) overlaps buffer '{}' ({} bytes at {})", name, bytes,
+                  fmt::ptr(address), there.name(), there.bytes(), fmt::ptr(there.host_address()));
+  }
+  Owned<weir_buffer> buffer(
+      new weir_buffer(this, id, std::move(name), address, bytes, !options.no_alias));
+  weir_buffer* const handle = buffer.get();
+  buffers_.emplace(start + bytes, OwnedBuffer{std::move(buffer), std::move(memory)});
+  lock.unlock();
+  if (options.prefault) {
+    for (std::size_t at = 0; at < bytes; at += 4096) {
+      auto* const byte = reinterpret_cast<volatile std::byte*>(start + at);
+      *byte = *byte;
+    }
+  }
+  return handle;
+}
+
+void Runtime::destroy_buffer(weir_buffer* buffer) noexcept {
+  if (NoWaitScope::active()) {
+    log::warning("buffer '{}' is destroyed by a kernel or callback: ignored", buffer->name());
+    return;
+  }
+  try {
+    std::vector<weir_event> ends;
+    for (weir_stream* stream : streams()) {
+      if (buffer->maybe_used_by(stream->serial())) ends.push_back(stream->mark());
+    }
+    wait_for_events(*this, ends, WEIR_WAIT_MODE_ALL, WEIR_FOREVER);
+  } catch (const std::exception& error) {
+    log::warning("buffer '{}' is kept: {}", buffer->name(), error.what());
+    return;
+  }
+  for (const auto& domain : domains_) domain->residency().forget(*buffer);
+  sys::Lock lock(mutex_);
+  const auto found = buffers_.find(buffer->host_address() + buffer->bytes());
+  if (found == buffers_.end() || found->second.buffer.get() != buffer) return;
+  const OwnedBuffer dead = std::move(found->second);
+  buffers_.erase(found);
+  lock.unlock();
+}
+
+weir_memory_kind Runtime::kind_of(const weir_buffer& buffer) const {
+  sys::Lock lock(mutex_);
+  return buffers_.at(buffer.host_address() + buffer.bytes()).memory.kind();
+}
+
+weir_buffer* Runtime::find_buffer(const void* address, std::size_t& out_offset) const {
+  const auto* const byte = static_cast<const std::byte*>(address);
+  sys::Lock lock(mutex_);
+  const auto found = buffers_.upper_bound(byte);
+  if (found == buffers_.end() || byte < found->second.buffer->host_address()) {
+    fail(WEIR_STATUS_NOT_FOUND, "no buffer holds address {}", fmt::ptr(address));
+  }
+  out_offset = static_cast<std::size_t>(byte - found->second.buffer->host_address());
+  return found->second.buffer.get();
+}
+
+// ---- Events ------------------------------------------------------------------------------------
+
+void Runtime::check_event(const weir_event& event) const {
+  const auto [slot, id] = event.opaque;
+  if (id == 0) return;
+  const std::uint64_t stream = id >> Action::kSequenceBits;
+  if (stream == 0 || stream > streams_made() || actions_.at(slot) == nullptr) {
+    fail_argument("not an event of this runtime (words {:#x} {:#x})", slot, id);
+  }
+}
+
+void Runtime::on_complete(const weir_event& event, weir_event_callback callback, void* payload) {
+  if (callback == nullptr) fail_argument("the callback is NULL");
+  check_event(event);
+  const auto [slot, id] = event.opaque;
+  auto waiter = std::make_unique<CallbackWaiter>();
+  waiter->deliver = CallbackWaiter::run;
+  waiter->callback = callback;
+  waiter->payload = payload;
+  if (id != 0 && actions_.at(slot)->watch(id, *waiter)) {
+    static_cast<void>(waiter.release());
+    return;
+  }
+  const FailureLog::Entry entry = id != 0 ? failures_.find(id) : FailureLog::Entry{};
+  waiter->call(entry.status, entry.failure);
+}
+
+// ---- Memory of domains -------------------------------------------------------------------------
+
+Residency::Grant Runtime::acquire_memory(Action& action, Outcome& why) noexcept {
+  std::uint64_t memories = 0;
+  for (const Operand& operand : action.operands()) memories |= std::uint64_t{1} << operand.memory;
+  memories &= ~std::uint64_t{1};
+  for (std::uint64_t left = memories; left != 0; left &= left - 1) {
+    const auto memory = static_cast<std::size_t>(std::countr_zero(left));
+    const Residency::Grant grant = domains_[memory - 1]->residency().acquire(action, why);
+    if (grant == Residency::Grant::granted) continue;
+    for (std::uint64_t got = memories & ~left & ((std::uint64_t{1} << memory) - 1); got != 0;
+         got &= got - 1) {
+      domains_[static_cast<std::size_t>(std::countr_zero(got)) - 1]->residency().release(action);
+    }
+    return grant;
+  }
+  return Residency::Grant::granted;
+}
+
+void Runtime::release_memory(Action& action) noexcept {
+  std::uint64_t memories = 0;
+  for (const Operand& operand : action.operands()) memories |= std::uint64_t{1} << operand.memory;
+  for (memories &= ~std::uint64_t{1}; memories != 0; memories &= memories - 1) {
+    const auto memory = static_cast<std::size_t>(std::countr_zero(memories));
+    domains_[memory - 1]->residency().release(action);
+  }
+}
+
+bool Runtime::drive() noexcept {
+  std::unique_lock lock(driving_, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  for (const auto& domain : domains_) {
+    if (domain->device().drive()) return true;
+  }
+  return false;
+}
+
+void Runtime::get_stats(weir_stats& stats) const {
+  const std::size_t struct_size = stats.struct_size;
+  sys::Lock lock(mutex_);
+  stats = finished_stats_;
+  stats.struct_size = struct_size;
+  for (const auto& [serial, stream] : streams_) {
+    const Stream::Counters& counters = stream->counters();
+    stats.actions_enqueued += stream->enqueued();
+    stats.actions_completed += counters.completed;
+    stats.actions_failed += counters.failed;
+    stats.bytes_h2d += counters.h2d;
+    stats.bytes_d2h += counters.d2h;
+    stats.bytes_d2d += counters.d2d;
+    stats.transfers_elided += counters.elided;
+  }
+  for (const auto& domain : domains_) stats.bytes_evicted += domain->residency().bytes_evicted();
+}
+
+}  // namespace weir::rt

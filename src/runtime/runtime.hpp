@@ -1,0 +1,138 @@
+// One instance of weir.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <weir/buffer.h>
+#include <weir/place.h>
+#include <weir/runtime.h>
+#include <weir/stream.h>
+
+#include "base/handle.hpp"
+#include "base/sys.hpp"
+#include "base/topology.hpp"
+#include "core/action_pool.hpp"
+#include "core/buffer.hpp"
+#include "core/failure_log.hpp"
+#include "core/kernel.hpp"
+#include "runtime/domain.hpp"
+#include "runtime/host_allocation.hpp"
+#include "runtime/place.hpp"
+#include "runtime/stream.hpp"
+#include "runtime/waiting.hpp"
+#include "trace/recorder.hpp"
+
+namespace weir::rt {
+
+/// Owns everything one program sees: domains, places, streams, buffers, kernels, the recording.
+class Runtime {
+ public:
+  explicit Runtime(const weir_runtime_options& options);
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+  ~Runtime();
+
+  const std::string& name() const noexcept { return name_; }
+
+  // Domains.
+  std::size_t domain_count() const noexcept { return domains_.size(); }
+  weir_domain* domain(std::size_t index) const noexcept {
+    return index < domains_.size() ? domains_[index].get() : nullptr;
+  }
+  weir_domain& find_domain(const std::string& name) const;
+  Device& device_of(std::uint16_t memory) const noexcept { return domains_[memory - 1u]->device(); }
+
+  // Places and streams.
+  weir_place* create_place(Domain& domain, const weir_place_options& options);
+  void partition(Domain& domain, std::size_t count, bool oversubscribe, weir_place** out_places);
+  void destroy_place(weir_place* place) noexcept;
+  weir_stream* create_stream(Place& place, const weir_stream_options& options);
+  void destroy_stream(weir_stream* stream) noexcept;
+  WaitResult synchronize(Stream& stream, std::int64_t timeout_ns);
+  WaitResult synchronize_all(std::int64_t timeout_ns);
+  std::uint64_t streams_made() const noexcept {
+    return streams_made_.load(std::memory_order_acquire);
+  }
+
+  // Buffers.
+  weir_buffer* create_buffer(std::size_t bytes, const weir_buffer_options& options);
+  weir_buffer* wrap_buffer(void* address, std::size_t bytes, const weir_buffer_options& options);
+  void destroy_buffer(weir_buffer* buffer) noexcept;
+  weir_memory_kind kind_of(const weir_buffer& buffer) const;
+  weir_buffer* find_buffer(const void* address, std::size_t& out_offset) const;
+
+  // Events.
+  /// Throws Error when this cannot be an event of the runtime.
+  void check_event(const weir_event& event) const;
+  void on_complete(const weir_event& event, weir_event_callback callback, void* payload);
+
+  // Memory of domains, for actions that are to start.
+  Residency::Grant acquire_memory(Action& action, Outcome& why) noexcept;
+  void release_memory(Action& action) noexcept;
+
+  // Time.
+  bool virtual_time() const noexcept { return virtual_time_; }
+  std::int64_t now_ns() const noexcept {
+    return virtual_time_ ? domains_.front()->device().now_ns() : sys::now_ns();
+  }
+  /// Makes the next thing happen in virtual time. False when there is nothing, or another thread
+  /// is at it.
+  bool drive() noexcept;
+
+  ActionPool& actions() noexcept { return actions_; }
+  FailureLog& failures() noexcept { return failures_; }
+  KernelTable& kernels() noexcept { return kernels_; }
+  const KernelTable& kernels() const noexcept { return kernels_; }
+  trace::Recorder& recorder() noexcept { return recorder_; }
+  const Machine& machine() const noexcept { return machine_; }
+
+  void get_stats(weir_stats& stats) const;
+  std::string describe() const;
+
+ private:
+  struct OwnedBuffer {
+    Owned<weir_buffer> buffer;
+    HostAllocation memory;  ///< empty for wrapped memory
+  };
+
+  weir_buffer* add_buffer(void* address, std::size_t bytes, HostAllocation memory,
+                          const weir_buffer_options& options);
+  std::vector<weir_stream*> streams() const;
+  WaitResult drain(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns);
+  void shut_down() noexcept;
+  void write_requested_trace() noexcept;
+
+  const std::string name_ = "weir";
+  const Machine machine_;
+  const std::int64_t shutdown_timeout_ns_;
+  std::string trace_path_;
+  trace::Recorder recorder_;
+  ActionPool actions_;
+  FailureLog failures_;
+  KernelTable kernels_;
+  std::vector<std::unique_ptr<Backend>> backends_;
+  std::vector<Owned<weir_domain>> domains_;
+  bool virtual_time_ = false;
+  sys::Mutex driving_;
+
+  mutable sys::Mutex mutex_;  // of the lists below
+  std::map<const weir_place*, Owned<weir_place>> places_;
+  std::map<std::uint64_t, Owned<weir_stream>> streams_;
+  std::map<const std::byte*, OwnedBuffer> buffers_;  // by end of their host memory
+  std::uint64_t buffers_made_ = 0;
+  std::atomic<std::uint64_t> streams_made_{0};
+  weir_stats finished_stats_{};  // of streams that are gone
+};
+
+}  // namespace weir::rt
+
+/// The public handle.
+struct weir_runtime final : weir::rt::Handle<weir_runtime>, weir::rt::Runtime {
+  static constexpr const char* kNoun = "runtime";
+  using Runtime::Runtime;
+};

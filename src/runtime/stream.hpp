@@ -1,0 +1,174 @@
+// Streams: where producers and the engine meet.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <weir/stream.h>
+
+#include "base/handle.hpp"
+#include "core/action_pool.hpp"
+#include "core/action_queue.hpp"
+#include "core/engine.hpp"
+#include "runtime/place.hpp"
+
+namespace weir::rt {
+
+class History;
+class Runtime;
+
+/// A FIFO of actions and its engine, as an actor.
+///
+/// Any thread enqueues, under a lock of producers only. The engine belongs to one thread at a time,
+/// the owner: whoever finds the stream idle when there is news for it becomes that. News of
+/// completed copies, jobs and events come through a mailbox, whose word also says whether there is
+/// an owner; after a message is posted its sender never touches the stream again.
+class Stream : private CopySink {
+ public:
+  Stream(Place& place, std::uint64_t serial, std::string name, weir_dependence_policy policy,
+         int priority);
+  ~Stream();
+
+  Place& place() const noexcept { return place_; }
+  Domain& domain() const noexcept { return place_.domain(); }
+  Runtime& runtime() const noexcept { return runtime_; }
+  const std::string& name() const noexcept { return name_; }
+  std::uint64_t serial() const noexcept { return serial_; }
+  std::size_t priority() const noexcept { return priority_; }
+
+  // Any thread. They throw Error, having enqueued nothing. An event is made when `evented`.
+  weir_event compute(const weir_compute& compute, bool evented);
+  weir_event transfer(const weir_transfer& transfer, bool evented);
+  weir_event sync(const weir_sync& sync, bool evented);
+  /// Enqueues a barrier whose event ends with the stream's first failure, which is then forgotten.
+  weir_event drain();
+  /// Enqueues a marker: its event completes when everything enqueued so far has.
+  weir_event mark();
+  void cancel();
+
+  /// Whether everything enqueued so far is complete and nothing failed: then a drain is not needed.
+  bool settled() const noexcept;
+  /// Waits until no thread owns the stream. The caller knows that there is no news to come.
+  void wait_until_left() const noexcept;
+
+  std::uint64_t enqueued() const noexcept { return queue_.pushed(); }
+
+  /// What happened so far, written by the owner.
+  struct Counters {
+    std::atomic<std::uint64_t> completed{0}, failed{0}, h2d{0}, d2h{0}, d2d{0}, elided{0};
+  };
+  const Counters& counters() const noexcept { return counters_; }
+
+  // The owner.
+  /// Looks for actions that were enqueued; advance() and release() go by what was seen.
+  void look() noexcept { queue_.look(); }
+  /// Goes on until there is a call for a worker, which it returns, or nothing to do now.
+  Action* advance() noexcept;
+  /// Waits a moment for news, which is cheaper than to give up the stream and be called again.
+  /// Returns whether there is any.
+  bool linger() noexcept;
+  /// Whether there may be more for a worker now.
+  bool has_more() noexcept;
+  /// Takes back an action; its `failure` and `status` say how it went.
+  void finish(Action& action) noexcept;
+  /// Gives up the stream. Returns false when news came in: then the caller still owns it.
+  bool release() noexcept;
+
+  // Anybody.
+  /// Takes back a call from a thread that does not own the stream.
+  void post_finished(Action& action) noexcept {
+    action.message_kind = Message::Kind::finished;
+    post(action);
+  }
+  /// Records how an action of the stream went wrong.
+  void set_failure(Action& action, Outcome outcome) const noexcept;
+  /// Called by a Residency for an action that waited for memory.
+  static void retry(Action& action);
+
+  Stream* next_in_queue = nullptr;  ///< of the place's run queue
+
+ private:
+  struct CancelMessage;
+
+  template <class Fill>
+  weir_event enqueue(ActionKind kind, bool evented, Fill&& fill);
+  void fill_compute(Action& action, const weir_compute& compute);
+  void fill_transfer(Action& action, const weir_transfer& transfer) const;
+  void fill_sync(Action& action, const weir_sync& sync) const;
+  Operand make_operand(weir_buffer* handle, const weir_region& region, weir_access access,
+                       const Domain* domain) const;
+  const KernelCode& code_of(const weir_kernel& kernel);
+  void check_route(const Operand& source, const Operand& target, const Domain* from,
+                   const Domain* to) const;
+  void check_not_later(const weir_event& event) const;
+
+  void notify() noexcept;
+  void post(Message& message) noexcept;
+  void schedule() noexcept;
+  void pump() noexcept;
+
+  void turn() noexcept;
+  void advance_transfers() noexcept;
+  bool has_call() const noexcept { return !granted_.empty() || engine_.has_compute(); }
+  bool admit_next(Action*& alone) noexcept;
+  void watch_events(Action& action) noexcept;
+  static void deliver_event(Waiter& waiter, weir_status status, const FailureRef& failure);
+  void read_mail() noexcept;
+  void take_message(Message& message) noexcept;
+  void cancel_now(const CancelMessage& message) noexcept;
+  bool acquire(Action& action) noexcept;
+  void release_memory(Action& action) noexcept;
+  void start_transfer(Action& action) noexcept;
+  void copied(void* token, Outcome outcome, std::int64_t started_ns,
+              std::int64_t ended_ns) noexcept override;
+  std::string describe_origin() const noexcept;
+  void retire(Action& action) noexcept;
+  void note_outcome(const Action& action) noexcept;
+  void count(const Action& action) noexcept;
+  void stamp_ready(Action& action) noexcept;
+  void trace_admission(const Action& action) noexcept;
+  void trace_end(Action& action) noexcept;
+
+  Place& place_;
+  Runtime& runtime_;
+  const std::uint64_t serial_;
+  const std::string name_;
+  const weir_dependence_policy policy_;
+  const std::size_t priority_;
+  const bool pumps_;  ///< whoever brings news does what needs no worker
+  const std::uint32_t trace_index_;
+
+  // Producers'.
+  ActionCache actions_;
+  ActionQueue queue_;
+  static constexpr std::size_t kCodeCache = 8;
+  struct CachedCode {
+    const weir_kernel* kernel = nullptr;
+    const KernelCode* code = nullptr;
+  };
+  std::array<CachedCode, kCodeCache> code_cache_;
+
+  // Shared: messages, or one of the marks below.
+  alignas(64) std::atomic<Message*> mailbox_;
+  std::atomic<std::uint32_t> owners_{0};  ///< threads that have not quite left yet
+
+  // The owner's.
+  alignas(64) Engine engine_;
+  ActionList granted_;  ///< calls that waited for memory and have it now
+  Counters counters_;
+  std::atomic<bool> failed_{false};  ///< something failed since the last drain
+  std::uint64_t cancel_until_ = 0;
+  FailureRef cancel_reason_;
+  std::unique_ptr<History> history_;  ///< while a trace is recorded
+};
+
+}  // namespace weir::rt
+
+/// The public handle.
+struct weir_stream final : weir::rt::Handle<weir_stream>, weir::rt::Stream {
+  static constexpr const char* kNoun = "stream";
+  using Stream::Stream;
+};

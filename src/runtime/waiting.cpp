@@ -1,0 +1,162 @@
+#include "runtime/waiting.hpp"
+
+#include <memory>
+#include <vector>
+
+#include "base/config.hpp"
+#include "base/thread_role.hpp"
+#include "runtime/runtime.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+/// Counts deliveries; the top bit says that somebody sleeps on it.
+class Signal {
+ public:
+  void deliver() noexcept {
+    if (word_.fetch_add(1, std::memory_order_acq_rel) & kSleeper) sys::wake_all(word_);
+  }
+  std::uint32_t count() const noexcept { return word_.load(std::memory_order_acquire) & ~kSleeper; }
+  /// Sleeps until there are `wanted` deliveries or the deadline.
+  void sleep(std::uint32_t wanted, std::int64_t deadline_ns) noexcept {
+    std::uint32_t word = word_.fetch_or(kSleeper, std::memory_order_acq_rel) | kSleeper;
+    while ((word & ~kSleeper) < wanted && sys::now_ns() < deadline_ns) {
+      sys::wait(word_, word, deadline_ns);
+      word = word_.load(std::memory_order_acquire);
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t kSleeper = 1u << 31;
+  std::atomic<std::uint32_t> word_{0};
+};
+
+struct HostWaiter : Waiter {
+  Signal* signal = nullptr;
+  std::atomic<bool> done{false};
+  bool watching = false;
+  weir_status status = WEIR_STATUS_OK;
+  FailureRef failure;
+
+  static void on_deliver(Waiter& self, weir_status status, const FailureRef& failure) {
+    auto& waiter = static_cast<HostWaiter&>(self);
+    waiter.status = status;
+    waiter.failure = failure;
+    Signal* const signal = waiter.signal;
+    waiter.done.store(true, std::memory_order_release);
+    signal->deliver();
+  }
+};
+
+/// Waiters for a list of events. Once it is destroyed nobody will deliver to them any more.
+class WaitList {
+ public:
+  WaitList(Runtime& runtime, std::span<const weir_event> events)
+      : runtime_(runtime), events_(events), waiters_(events.size()) {}
+  WaitList(const WaitList&) = delete;
+  WaitList& operator=(const WaitList&) = delete;
+
+  ~WaitList() {
+    std::uint32_t late = 0;
+    for (std::size_t i = 0; i < waiters_.size(); ++i) {
+      const auto [slot, id] = events_[i].opaque;
+      if (!waiters_[i].watching) continue;
+      if (!runtime_.actions().at(slot)->unwatch(id, waiters_[i])) ++late;
+    }
+    // Those that were not taken back are delivered, or are being delivered just now.
+    while (signal_.count() < late) sys::yield();
+  }
+
+  void watch() {
+    for (std::size_t i = 0; i < waiters_.size(); ++i) {
+      const auto [slot, id] = events_[i].opaque;
+      HostWaiter& waiter = waiters_[i];
+      waiter.signal = &signal_;
+      waiter.deliver = HostWaiter::on_deliver;
+      waiter.watching = id != 0 && runtime_.actions().at(slot)->watch(id, waiter);
+      if (waiter.watching) {
+        ++watched_;
+        continue;
+      }
+      if (id != 0) {
+        FailureLog::Entry entry = runtime_.failures().find(id);
+        waiter.status = entry.status;
+        waiter.failure = std::move(entry.failure);
+      }
+      waiter.done.store(true, std::memory_order_relaxed);
+    }
+  }
+
+  std::uint32_t watched() const noexcept { return watched_; }
+  bool complete(std::size_t index) const noexcept {
+    return waiters_[index].done.load(std::memory_order_acquire);
+  }
+  Signal& signal() noexcept { return signal_; }
+  WaitResult result(std::size_t index) const {
+    return {waiters_[index].status, waiters_[index].failure, index};
+  }
+
+ private:
+  Runtime& runtime_;
+  std::span<const weir_event> events_;
+  std::vector<HostWaiter> waiters_;
+  Signal signal_;
+  std::uint32_t watched_ = 0;
+};
+
+/// Polls, drives virtual time, or sleeps, until there are enough deliveries or the deadline.
+void wait_until(Runtime& runtime, Signal& signal, std::uint32_t wanted, std::int64_t deadline_ns) {
+  const std::int64_t spin_until = sys::now_ns() + config::spin_ns();
+  while (signal.count() < wanted) {
+    if (runtime.virtual_time()) {
+      if (runtime.drive()) {
+        if (sys::now_ns() >= deadline_ns) return;
+        continue;
+      }
+      // Nothing is left to happen here; another thread may still enqueue something.
+      signal.sleep(wanted, std::min(deadline_ns, sys::now_ns() + 1'000'000));
+      if (sys::now_ns() >= deadline_ns) return;
+      continue;
+    }
+    const std::int64_t now = sys::now_ns();
+    if (now >= deadline_ns) return;
+    if (now >= spin_until) {
+      signal.sleep(wanted, deadline_ns);
+      return;
+    }
+    for (int i = 0; i < 32 && signal.count() < wanted; ++i) sys::pause();
+    sys::yield();
+  }
+}
+
+}  // namespace
+
+WaitResult wait_for_events(Runtime& runtime, std::span<const weir_event> events,
+                           weir_wait_mode mode, std::int64_t timeout_ns) {
+  if (events.empty()) return {};
+  if (mode != WEIR_WAIT_MODE_ALL && mode != WEIR_WAIT_MODE_ANY) {
+    fail_argument("wait mode {} is neither all nor any", static_cast<int>(mode));
+  }
+  for (const weir_event& event : events) runtime.check_event(event);
+  WaitList list(runtime, events);
+  list.watch();
+  const bool any = mode == WEIR_WAIT_MODE_ANY;
+  const bool done_already = list.watched() == 0 || (any && list.watched() < events.size());
+  if (!done_already && timeout_ns != 0 && NoWaitScope::active()) {
+    fail(WEIR_STATUS_BUSY, "a kernel or callback must not wait: it would block what it waits for");
+  }
+  if (!done_already) {
+    wait_until(runtime, list.signal(), any ? 1 : list.watched(), sys::deadline_after(timeout_ns));
+  }
+  WaitResult result;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const bool complete = list.complete(i);
+    if (any && complete) return list.result(i);
+    if (!any && !complete) return {WEIR_STATUS_TIMEOUT, {}, i};
+    if (complete && result.status == WEIR_STATUS_OK) result = list.result(i);
+  }
+  return any ? WaitResult{WEIR_STATUS_TIMEOUT, {}, 0} : result;
+}
+
+}  // namespace weir::rt

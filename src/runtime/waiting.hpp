@@ -1,0 +1,29 @@
+// Threads of the program that wait for events.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include <weir/event.h>
+
+#include "core/event.hpp"
+#include "core/failure.hpp"
+
+namespace weir::rt {
+
+class Runtime;
+
+/// How a wait for events ended.
+struct WaitResult {
+  weir_status status = WEIR_STATUS_OK;
+  FailureRef failure;
+  std::size_t index = 0;
+};
+
+/// Waits on the calling thread until all, or any, of the events are complete. Contract of
+/// weir_event_wait(). Throws Error for events that are none, and for threads that must not wait.
+WaitResult wait_for_events(Runtime& runtime, std::span<const weir_event> events,
+                           weir_wait_mode mode, std::int64_t timeout_ns);
+
+}  // namespace weir::rt
