@@ -1,0 +1,120 @@
+#include <weir/stream.h>
+
+#include "capi/guard.hpp"
+#include "runtime/runtime.hpp"
+
+using namespace weir::rt;
+using namespace weir::rt::capi;
+
+namespace {
+
+/// Runs an enqueue that returns an event, made only when the caller wants it.
+template <class Enqueue>
+weir_status guard_enqueue(weir_stream* stream, weir_event* out_event, Enqueue&& enqueue) noexcept {
+  return guard([&] {
+    const weir_event event = enqueue(weir_stream::check(stream), out_event != nullptr);
+    if (out_event != nullptr) *out_event = event;
+  });
+}
+
+/// Returns the caller's struct when it is of this version, `copy` otherwise.
+template <class Options>
+const Options& current(const Options* given, Options& copy, const char* name) {
+  const Options& known = out(const_cast<Options*>(given), name);
+  if (known.struct_size == sizeof(Options)) [[likely]]
+    return known;
+  return copy = read_options(given, copy, name);
+}
+
+weir_transfer between_host(weir_stream& stream, weir_buffer* buffer, const weir_region& region,
+                           bool upload) {
+  weir_transfer transfer = WEIR_TRANSFER_INIT;
+  const weir_endpoint host{nullptr, buffer, region};
+  const weir_endpoint here{static_cast<weir_domain*>(&stream.domain()), buffer, region};
+  transfer.source = upload ? host : here;
+  transfer.target = upload ? here : host;
+  return transfer;
+}
+
+}  // namespace
+
+extern "C" {
+
+weir_status weir_stream_create(weir_place* place, const weir_stream_options* options,
+                               weir_stream** out_stream) {
+  return guard([&] {
+    weir_stream*& result = out(out_stream, "out_stream");
+    weir_place& live = weir_place::check(place);
+    const weir_stream_options known =
+        read_options(options, weir_stream_options WEIR_STREAM_OPTIONS_INIT, "options");
+    result = live.domain().runtime().create_stream(live, known);
+  });
+}
+
+void weir_stream_destroy(weir_stream* stream) {
+  if (stream == nullptr) return;
+  guard([&] {
+    weir_stream& live = weir_stream::check(stream);
+    live.runtime().destroy_stream(&live);
+  });
+}
+
+weir_status weir_stream_compute(weir_stream* stream, const weir_compute* compute,
+                                weir_event* out_event) {
+  return guard_enqueue(stream, out_event, [&](weir_stream& live, bool evented) {
+    weir_compute copy = WEIR_COMPUTE_INIT;
+    return live.compute(current(compute, copy, "compute"), evented);
+  });
+}
+
+weir_status weir_stream_transfer(weir_stream* stream, const weir_transfer* transfer,
+                                 weir_event* out_event) {
+  return guard_enqueue(stream, out_event, [&](weir_stream& live, bool evented) {
+    weir_transfer copy = WEIR_TRANSFER_INIT;
+    return live.transfer(current(transfer, copy, "transfer"), evented);
+  });
+}
+
+weir_status weir_stream_upload(weir_stream* stream, weir_buffer* buffer, weir_region region,
+                               weir_event* out_event) {
+  return guard_enqueue(stream, out_event, [&](weir_stream& live, bool evented) {
+    return live.transfer(between_host(live, buffer, region, true), evented);
+  });
+}
+
+weir_status weir_stream_download(weir_stream* stream, weir_buffer* buffer, weir_region region,
+                                 weir_event* out_event) {
+  return guard_enqueue(stream, out_event, [&](weir_stream& live, bool evented) {
+    return live.transfer(between_host(live, buffer, region, false), evented);
+  });
+}
+
+weir_status weir_stream_sync(weir_stream* stream, const weir_sync* sync, weir_event* out_event) {
+  return guard_enqueue(stream, out_event, [&](weir_stream& live, bool evented) {
+    weir_sync copy = WEIR_SYNC_INIT;
+    return live.sync(current(sync, copy, "sync"), evented);
+  });
+}
+
+weir_status weir_stream_wait_event(weir_stream* stream, const weir_event* event) {
+  return guard_enqueue(stream, nullptr, [&](weir_stream& live, bool evented) {
+    weir_sync sync = WEIR_SYNC_INIT;
+    sync.events = &out(const_cast<weir_event*>(event), "event");
+    sync.event_count = 1;
+    return live.sync(sync, evented);
+  });
+}
+
+weir_status weir_stream_synchronize(weir_stream* stream, int64_t timeout_ns) {
+  weir_status status = WEIR_STATUS_OK;
+  const weir_status failed = guard([&] {
+    weir_stream& live = weir_stream::check(stream);
+    status = report_wait(live.runtime().synchronize(live, timeout_ns));
+  });
+  return failed != WEIR_STATUS_OK ? failed : status;
+}
+
+weir_status weir_stream_cancel(weir_stream* stream) {
+  return guard([&] { weir_stream::check(stream).cancel(); });
+}
+}
