@@ -1,0 +1,130 @@
+// The BLAS of the process: found and opened at run time.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "kernels/blas_info.hpp"
+
+namespace weir::kernels {
+
+// The options of the BLAS standard, with the values of its C interface.
+enum class Order : int { column_major = 102 };
+enum class Side : int { left = 141, right = 142 };
+enum class Uplo : int { upper = 121, lower = 122 };
+enum class Trans : int { no = 111, yes = 112 };
+enum class Diag : int { non_unit = 131, unit = 132 };
+
+/// Functions of the library for one type of element. The last two are null when it has no LAPACK.
+template <class T>
+struct Blas {
+  void (*gemm)(Order, Trans, Trans, int m, int n, int k, T alpha, const T* a, int lda, const T* b,
+               int ldb, T beta, T* c, int ldc);
+  void (*syrk)(Order, Uplo, Trans, int n, int k, T alpha, const T* a, int lda, T beta, T* c,
+               int ldc);
+  void (*trsm)(Order, Side, Uplo, Trans, Diag, int m, int n, T alpha, const T* a, int lda, T* b,
+               int ldb);
+  void (*potrf)(const char* uplo, const int* n, T* a, const int* lda, int* info,
+                std::size_t uplo_length);
+  void (*getrf)(const int* m, const int* n, T* a, const int* lda, int* pivots, int* info);
+};
+
+/// A shared object. Never closed but on request: the process may be in it when it exits.
+class SharedObject {
+ public:
+  /// Opens a file by name or path. Throws Error{unavailable} with the loader's reason.
+  void open(const std::string& file);
+  void close() noexcept;
+
+  /// Whether the program had it before open().
+  bool was_loaded() const noexcept { return was_loaded_; }
+  /// The file that defines a symbol, "" when nothing does.
+  std::string file_of(const char* symbol) const;
+
+  /// Finds a function here or in what this depends on; null when it is not there.
+  template <class Function>
+  Function* find(const char* symbol) const noexcept {
+    return reinterpret_cast<Function*>(address_of(symbol));
+  }
+
+ private:
+  void* address_of(const char* symbol) const noexcept;
+
+  void* handle_ = nullptr;
+  bool was_loaded_ = false;
+};
+
+/// An open BLAS. It runs each call on the thread that makes it.
+class BlasLibrary {
+ public:
+  /// Decides which library instance() opens: "openblas", "blis", "mkl", "reference" or a path; null
+  /// leaves it to WEIR_BLAS, or to the best one installed. Only the first choice of the process
+  /// counts; a later one that differs is logged. Throws Error{invalid_argument} for another word.
+  static void choose(const char* name);
+
+  /// Returns the library, opened by the first call. Throws Error{unavailable} with what to install;
+  /// the next call then tries again.
+  static const BlasLibrary& instance();
+
+  /// Opens a library by name or path, whatever was chosen. Throws Error{unavailable}.
+  explicit BlasLibrary(const std::string& name);
+  BlasLibrary(const BlasLibrary&) = delete;
+  BlasLibrary& operator=(const BlasLibrary&) = delete;
+
+  template <class T>
+  const Blas<T>& functions() const noexcept {
+    if constexpr (std::is_same_v<T, float>) {
+      return single_;
+    } else {
+      return double_;
+    }
+  }
+  const BlasInfo& info() const noexcept { return info_; }
+
+  /// Whether its products of small contiguous blocks are so much faster than its triangular
+  /// routines that these are better made out of products.
+  bool excels_at_small_products() const noexcept { return small_products_; }
+
+  /// Sets the thread count of the OpenMP that the library uses, for the calling thread, and returns
+  /// the one before; 1 when it uses none.
+  int set_openmp_threads(int count) const noexcept;
+
+ private:
+  void open(const std::string& name);
+  void identify();
+  void identify_openblas();
+  void use_better_kernels();
+  void use_one_thread();
+  template <class T>
+  void bind(Blas<T>& functions, const std::string& prefix);
+
+  SharedObject object_;
+  Blas<float> single_{};
+  Blas<double> double_{};
+  BlasInfo info_;
+  bool small_products_ = false;
+  int (*openmp_threads_)() = nullptr;
+  void (*set_openmp_threads_)(int) = nullptr;
+};
+
+/// Keeps a BLAS that uses OpenMP on the calling thread while it lives.
+class OneThread {
+ public:
+  explicit OneThread(const BlasLibrary& library) noexcept
+      : library_(library), before_(library.set_openmp_threads(1)) {}
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+  ~OneThread() { library_.set_openmp_threads(before_); }
+
+ private:
+  const BlasLibrary& library_;
+  int before_;
+};
+
+/// Returns the OpenBLAS kernels to ask for instead of `in_use` on this processor, "" when they are
+/// as good as it can run.
+std::string better_openblas_kernels(std::string_view in_use);
+
+}  // namespace weir::kernels
