@@ -1,0 +1,555 @@
+// weir for C++: owning handles, exceptions and lambdas over the C interface. Header-only, C++20.
+//
+// Contracts are those of the C functions; what they report as a status is thrown as weir::Error.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <weir/weir.h>
+
+namespace weir {
+
+/// A failed call, with the status and the message of weir_last_error().
+class Error : public std::runtime_error {
+ public:
+  Error(weir_status status, const std::string& message)
+      : std::runtime_error(message), status_(status) {}
+  weir_status status() const noexcept { return status_; }
+
+ private:
+  weir_status status_;
+};
+
+/// Throws Error unless status is OK.
+inline void check(weir_status status) {
+  if (status != WEIR_STATUS_OK) throw Error(status, weir_last_error());
+}
+
+/// A wait without a deadline.
+inline constexpr std::chrono::nanoseconds forever{WEIR_FOREVER};
+
+// ---- Data --------------------------------------------------------------------------------------
+
+/// A region of a buffer. Borrows the buffer.
+struct Region {
+  weir_buffer* buffer = nullptr;
+  weir_region region{};
+};
+
+/// A region and how a compute action uses it.
+struct Operand : weir_operand {
+  Operand(const Region& part, weir_access access)
+      : weir_operand{part.buffer, part.region, access} {}
+};
+inline Operand read(const Region& part) { return {part, WEIR_ACCESS_READ}; }
+inline Operand write(const Region& part) { return {part, WEIR_ACCESS_WRITE}; }
+inline Operand readwrite(const Region& part) { return {part, WEIR_ACCESS_READ_WRITE}; }
+
+/// A scalar argument: integers become i64 or u64, float f32, double f64; letters stay letters.
+struct Scalar : weir_scalar {
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  Scalar(T given) : weir_scalar(convert(given)) {}
+
+ private:
+  template <class T>
+  static weir_scalar convert(T given) {
+    if constexpr (std::is_same_v<T, float>) {
+      return weir_scalar_f32(given);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return weir_scalar_f64(static_cast<double>(given));
+    } else if constexpr (std::is_unsigned_v<T> && sizeof(T) == 8) {
+      return weir_scalar_u64(given);
+    } else {
+      return weir_scalar_i64(static_cast<std::int64_t>(given));
+    }
+  }
+};
+
+namespace detail {
+
+template <class T, void (*destroy)(T*)>
+struct Destroy {
+  void operator()(T* object) const noexcept { destroy(object); }
+};
+template <class T, void (*destroy)(T*)>
+using Owner = std::unique_ptr<T, Destroy<T, destroy>>;
+
+}  // namespace detail
+
+/// Owns a buffer. Destroying it waits for the actions that use it.
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(weir_buffer* owned) : buffer_(owned) {
+    weir_buffer_info info = WEIR_BUFFER_INFO_INIT;
+    check(weir_buffer_get_info(owned, &info));
+    address_ = info.address;
+    bytes_ = info.bytes;
+  }
+
+  weir_buffer* handle() const noexcept { return buffer_.get(); }
+  std::size_t bytes() const noexcept { return bytes_; }
+  /// Host memory, as elements of T.
+  template <class T = std::byte>
+  T* data() const noexcept {
+    return static_cast<T*>(address_);
+  }
+
+  Region all() const noexcept { return range(0, bytes_); }
+  /// `count` bytes from byte `offset`.
+  Region range(std::size_t offset, std::size_t count) const noexcept {
+    return {handle(), weir_region_range(offset, count)};
+  }
+  /// `count` elements of T from element `first`.
+  template <class T>
+  Region elements(std::size_t first, std::size_t count) const noexcept {
+    return range(first * sizeof(T), count * sizeof(T));
+  }
+  /// rows x columns elements of a column-major matrix of T with leading dimension ld.
+  template <class T>
+  Region tile(std::size_t row, std::size_t column, std::size_t rows, std::size_t columns,
+              std::size_t ld) const noexcept {
+    return {handle(), weir_region_tile(row, column, rows, columns, ld, sizeof(T))};
+  }
+
+ private:
+  detail::Owner<weir_buffer, weir_buffer_destroy> buffer_;
+  void* address_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+// ---- Kernels -----------------------------------------------------------------------------------
+
+/// A column-major tile of T in the memory of the domain that runs the kernel.
+template <class T>
+struct Tile {
+  T* data;
+  std::size_t rows, columns, ld;
+  T& operator()(std::size_t row, std::size_t column) const { return data[column * ld + row]; }
+};
+
+/// The arguments of one call of a kernel; valid during the call.
+class Call {
+ public:
+  explicit Call(const weir_call* call) noexcept : call_(call) {}
+
+  const weir_call* handle() const noexcept { return call_; }
+  const char* name() const noexcept { return call_->name; }
+
+  /// Operand `index` as contiguous elements. Throws std::invalid_argument when it is not.
+  template <class T>
+  std::span<T> span(std::size_t index) const {
+    const weir_view& view = operand(index);
+    if (view.extent[1] > 1 || view.extent[2] > 1) {
+      throw std::invalid_argument("operand " + std::to_string(index) + " is not contiguous");
+    }
+    return {static_cast<T*>(view.address), view.extent[0] / sizeof(T)};
+  }
+  /// Operand `index` as a column-major tile.
+  template <class T>
+  Tile<T> tile(std::size_t index) const {
+    const weir_view& view = operand(index);
+    const std::size_t rows = view.extent[0] / sizeof(T);
+    const std::size_t ld = view.stride[0] ? view.stride[0] / sizeof(T) : rows;
+    return {static_cast<T*>(view.address), rows, view.extent[1], ld};
+  }
+  const weir_view& operand(std::size_t index) const {
+    if (index >= call_->operand_count) {
+      throw std::out_of_range("operand " + std::to_string(index) + " of " +
+                              std::to_string(call_->operand_count));
+    }
+    return call_->operands[index];
+  }
+
+  /// Scalar `index`, converted to T.
+  template <class T>
+  T scalar(std::size_t index) const {
+    if (index >= call_->scalar_count) {
+      throw std::out_of_range("scalar " + std::to_string(index) + " of " +
+                              std::to_string(call_->scalar_count));
+    }
+    const weir_scalar& given = call_->scalars[index];
+    switch (given.type) {
+      case WEIR_SCALAR_TYPE_U64: return static_cast<T>(given.value.u64);
+      case WEIR_SCALAR_TYPE_F32: return static_cast<T>(given.value.f32);
+      case WEIR_SCALAR_TYPE_F64: return static_cast<T>(given.value.f64);
+      default: return static_cast<T>(given.value.i64);
+    }
+  }
+
+  /// Threads of the place that work on a parallel kernel, 1 for a serial one.
+  std::size_t team_size() const noexcept { return weir_team_size(call_->team); }
+  /// Runs body(begin, end) over [0, count) on the threads of the team.
+  template <class Body>
+  void parallel_for(std::size_t count, std::size_t grain, Body&& body) const {
+    using Plain = std::remove_reference_t<Body>;
+    weir_team_for(
+        call_->team, count, grain,
+        [](std::size_t begin, std::size_t end, std::size_t, void* payload) {
+          (*static_cast<Plain*>(payload))(begin, end);
+        },
+        const_cast<void*>(static_cast<const void*>(std::addressof(body))));
+  }
+
+ private:
+  const weir_call* call_;
+};
+
+/// A registered kernel. Borrowed from the runtime.
+class Kernel {
+ public:
+  Kernel() = default;
+  explicit Kernel(weir_kernel* kernel) noexcept : kernel_(kernel) {}
+  weir_kernel* handle() const noexcept { return kernel_; }
+
+ private:
+  weir_kernel* kernel_ = nullptr;
+};
+
+// ---- Events and streams ------------------------------------------------------------------------
+
+/// The completion of an action. A value.
+class Event {
+ public:
+  Event() = default;
+  Event(weir_runtime* runtime, weir_event event) noexcept : runtime_(runtime), event_(event) {}
+
+  const weir_event& handle() const noexcept { return event_; }
+
+  /// Waits; throws Error when the action failed or the time is over.
+  void wait(std::chrono::nanoseconds timeout = forever) const {
+    if (runtime_ == nullptr) return;
+    check(weir_event_wait(runtime_, &event_, 1, WEIR_WAIT_MODE_ALL, timeout.count(), nullptr));
+  }
+  bool complete() const { return runtime_ == nullptr || info().complete; }
+  weir_event_info info() const {
+    weir_event_info found = WEIR_EVENT_INFO_INIT;
+    check(weir_event_get_info(runtime_, &event_, &found));
+    return found;
+  }
+
+ private:
+  weir_runtime* runtime_ = nullptr;
+  weir_event event_ = WEIR_EVENT_INIT;
+};
+
+/// Owns a stream. Destroying it waits for its actions.
+class Stream {
+ public:
+  Stream() = default;
+  Stream(weir_runtime* runtime, weir_stream* owned) : runtime_(runtime), stream_(owned) {}
+
+  weir_stream* handle() const noexcept { return stream_.get(); }
+
+  Event compute(const Kernel& kernel, std::initializer_list<Operand> operands,
+                std::initializer_list<Scalar> scalars = {}, const char* name = nullptr) const {
+    return compute(kernel, std::span(operands.begin(), operands.size()),
+                   std::span(scalars.begin(), scalars.size()), name);
+  }
+  Event compute(const Kernel& kernel, std::span<const Operand> operands,
+                std::span<const Scalar> scalars, const char* name = nullptr) const {
+    static_assert(sizeof(Operand) == sizeof(weir_operand) && sizeof(Scalar) == sizeof(weir_scalar));
+    weir_compute compute = WEIR_COMPUTE_INIT;
+    compute.kernel = kernel.handle();
+    compute.operands = operands.data();
+    compute.operand_count = operands.size();
+    compute.scalars = scalars.data();
+    compute.scalar_count = scalars.size();
+    compute.name = name;
+    return enqueue(
+        [&](weir_event* event) { return weir_stream_compute(handle(), &compute, event); });
+  }
+
+  /// From host memory to the stream's domain.
+  Event upload(const Region& part) const {
+    return enqueue([&](weir_event* event) {
+      return weir_stream_upload(handle(), part.buffer, part.region, event);
+    });
+  }
+  /// From the stream's domain to host memory.
+  Event download(const Region& part) const {
+    return enqueue([&](weir_event* event) {
+      return weir_stream_download(handle(), part.buffer, part.region, event);
+    });
+  }
+  Event transfer(const weir_endpoint& source, const weir_endpoint& target) const {
+    weir_transfer transfer = WEIR_TRANSFER_INIT;
+    transfer.source = source;
+    transfer.target = target;
+    return enqueue(
+        [&](weir_event* event) { return weir_stream_transfer(handle(), &transfer, event); });
+  }
+
+  /// A barrier inside the stream that also waits for an event of another.
+  Event wait(const Event& event) const { return sync({&event, 1}, {}, WEIR_SYNC_SCOPE_STREAM); }
+  /// Orders what touches `part` after an event of another stream; everything else passes.
+  Event wait(const Event& event, const Region& part) const {
+    return sync({&event, 1}, {&part, 1}, WEIR_SYNC_SCOPE_OPERANDS);
+  }
+  Event barrier() const { return sync({}, {}, WEIR_SYNC_SCOPE_STREAM); }
+  /// An event for everything enqueued so far, which orders nothing.
+  Event mark() const { return sync({}, {}, WEIR_SYNC_SCOPE_NOTHING); }
+
+  Event sync(std::span<const Event> events, std::span<const Region> parts,
+             weir_sync_scope scope) const {
+    std::vector<weir_event> waits;
+    for (const Event& event : events) waits.push_back(event.handle());
+    std::vector<Operand> operands;
+    for (const Region& part : parts) operands.push_back(readwrite(part));
+    weir_sync sync = WEIR_SYNC_INIT;
+    sync.events = waits.data();
+    sync.event_count = waits.size();
+    sync.operands = operands.data();
+    sync.operand_count = operands.size();
+    sync.scope = scope;
+    return enqueue([&](weir_event* event) { return weir_stream_sync(handle(), &sync, event); });
+  }
+
+  /// Blocks until everything enqueued so far is complete; throws the first failure.
+  void synchronize(std::chrono::nanoseconds timeout = forever) const {
+    check(weir_stream_synchronize(handle(), timeout.count()));
+  }
+  void cancel() const { check(weir_stream_cancel(handle())); }
+
+ private:
+  template <class Enqueue>
+  Event enqueue(Enqueue&& enqueue) const {
+    weir_event event;
+    check(enqueue(&event));
+    return {runtime_, event};
+  }
+
+  weir_runtime* runtime_ = nullptr;
+  detail::Owner<weir_stream, weir_stream_destroy> stream_;
+};
+
+// ---- Resources ---------------------------------------------------------------------------------
+
+struct StreamOptions {
+  const char* name = nullptr;
+  weir_dependence_policy policy = WEIR_DEPENDENCE_POLICY_OPERANDS;
+  int priority = 0;
+};
+
+/// Owns a place. Destroying it destroys its streams: keep it longer than they are.
+class Place {
+ public:
+  Place() = default;
+  Place(weir_runtime* runtime, weir_place* owned) : runtime_(runtime), place_(owned) {}
+
+  weir_place* handle() const noexcept { return place_.get(); }
+  std::size_t cores() const {
+    weir_place_info info = WEIR_PLACE_INFO_INIT;
+    check(weir_place_get_info(handle(), &info));
+    return info.core_count;
+  }
+  Stream stream(const StreamOptions& wanted = {}) const {
+    weir_stream_options options = WEIR_STREAM_OPTIONS_INIT;
+    options.name = wanted.name;
+    options.policy = wanted.policy;
+    options.priority = wanted.priority;
+    weir_stream* made = nullptr;
+    check(weir_stream_create(handle(), &options, &made));
+    return {runtime_, made};
+  }
+
+ private:
+  weir_runtime* runtime_ = nullptr;
+  detail::Owner<weir_place, weir_place_destroy> place_;
+};
+
+/// A domain. Borrowed from the runtime.
+class Domain {
+ public:
+  Domain(weir_runtime* runtime, weir_domain* domain) noexcept
+      : runtime_(runtime), domain_(domain) {}
+
+  weir_domain* handle() const noexcept { return domain_; }
+  weir_domain_info info() const {
+    weir_domain_info found = WEIR_DOMAIN_INFO_INIT;
+    check(weir_domain_get_info(domain_, &found));
+    return found;
+  }
+  std::string name() const { return info().name; }
+
+  /// A place of `cores` cores, 0: of all that are free.
+  Place place(std::size_t cores = 0) const {
+    weir_place_options options = WEIR_PLACE_OPTIONS_INIT;
+    options.core_count = cores;
+    weir_place* made = nullptr;
+    check(weir_place_create(domain_, &options, &made));
+    return {runtime_, made};
+  }
+  /// All free cores, divided evenly.
+  std::vector<Place> partition(std::size_t count, bool oversubscribe = false) const {
+    std::vector<weir_place*> made(count ? count : 1);
+    check(weir_domain_partition(domain_, count, oversubscribe, made.data()));
+    std::vector<Place> places;
+    for (weir_place* place : made) places.emplace_back(runtime_, place);
+    return places;
+  }
+
+ private:
+  weir_runtime* runtime_;
+  weir_domain* domain_;
+};
+
+/// Owns a runtime. Destroy it after the places, streams and buffers made from it.
+class Runtime {
+ public:
+  /// Opens domains, "host,sim:cores=2,gbps=6"; without any those of WEIR_DOMAINS, or the host.
+  explicit Runtime(const char* domains = nullptr) {
+    weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+    options.domains = domains;
+    create(options);
+  }
+  explicit Runtime(const std::string& domains) : Runtime(domains.c_str()) {}
+  explicit Runtime(const weir_runtime_options& options) { create(options); }
+
+  weir_runtime* handle() const noexcept { return runtime_.get(); }
+
+  std::size_t domain_count() const noexcept { return weir_runtime_domain_count(handle()); }
+  Domain domain(std::size_t index) const {
+    weir_domain* const found = weir_runtime_get_domain(handle(), index);
+    if (found == nullptr) {
+      throw Error(WEIR_STATUS_NOT_FOUND, "there is no domain " + std::to_string(index) + ": the " +
+                                             "runtime has " + std::to_string(domain_count()));
+    }
+    return {handle(), found};
+  }
+  Domain domain(const std::string& name) const {
+    weir_domain* found = nullptr;
+    check(weir_runtime_find_domain(handle(), name.c_str(), &found));
+    return {handle(), found};
+  }
+
+  /// New zero-filled memory.
+  Buffer buffer(std::size_t bytes, const char* name = nullptr) const {
+    weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
+    options.name = name;
+    return buffer(bytes, options);
+  }
+  Buffer buffer(std::size_t bytes, const weir_buffer_options& options) const {
+    weir_buffer* made = nullptr;
+    check(weir_buffer_create(handle(), bytes, &options, &made));
+    return Buffer(made);
+  }
+  /// The program's own memory, which must outlive the buffer.
+  Buffer wrap(void* address, std::size_t bytes, const char* name = nullptr) const {
+    weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
+    options.name = name;
+    return wrap(address, bytes, options);
+  }
+  Buffer wrap(void* address, std::size_t bytes, const weir_buffer_options& options) const {
+    weir_buffer* made = nullptr;
+    check(weir_buffer_wrap(handle(), address, bytes, &options, &made));
+    return Buffer(made);
+  }
+  template <class T>
+  Buffer wrap(std::vector<T>& memory, const char* name = nullptr) const {
+    return wrap(memory.data(), memory.size() * sizeof(T), name);
+  }
+
+  /// Finds a kernel: a built-in one, or one that was registered.
+  Kernel kernel(const char* name) const {
+    weir_kernel* found = nullptr;
+    check(weir_kernel_find(handle(), name, &found));
+    return Kernel(found);
+  }
+  /// Registers code(Call&) as a kernel for host cores. What it throws fails the action.
+  template <class Code>
+  Kernel kernel(const char* name, Code code,
+                weir_kernel_shape shape = WEIR_KERNEL_SHAPE_SERIAL) const {
+    auto owned = std::make_unique<Code>(std::move(code));
+    const weir_implementation implementation = {"host", run<Code>, owned.get()};
+    weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
+    options.name = name;
+    options.shape = shape;
+    options.implementations = &implementation;
+    options.implementation_count = 1;
+    options.release = [](void* payload) { delete static_cast<Code*>(payload); };
+    weir_kernel* made = nullptr;
+    check(weir_kernel_register(handle(), &options, &made));
+    static_cast<void>(owned.release());
+    return Kernel(made);
+  }
+
+  void synchronize(std::chrono::nanoseconds timeout = forever) const {
+    check(weir_runtime_synchronize(handle(), timeout.count()));
+  }
+  /// Waits for all of the events; throws the first failure.
+  void wait(std::span<const Event> events, std::chrono::nanoseconds timeout = forever) const {
+    std::vector<weir_event> all;
+    for (const Event& event : events) all.push_back(event.handle());
+    check(weir_event_wait(handle(), all.data(), all.size(), WEIR_WAIT_MODE_ALL, timeout.count(),
+                          nullptr));
+  }
+
+  std::chrono::nanoseconds now() const noexcept {
+    return std::chrono::nanoseconds(weir_runtime_now(handle()));
+  }
+  weir_stats stats() const {
+    weir_stats found = WEIR_STATS_INIT;
+    check(weir_runtime_get_stats(handle(), &found));
+    return found;
+  }
+  /// Machine, domains, libraries and kernels as JSON.
+  std::string describe() const {
+    std::size_t size = 0;
+    check(weir_runtime_describe(handle(), nullptr, 0, &size));
+    std::string text(size, '\0');
+    check(weir_runtime_describe(handle(), text.data(), text.size(), nullptr));
+    text.resize(size - 1);
+    return text;
+  }
+
+  void start_trace(std::size_t max_bytes = 0) const {
+    check(weir_trace_start(handle(), max_bytes));
+  }
+  void stop_trace() const { check(weir_trace_stop(handle())); }
+  void write_trace(const std::string& path) const {
+    check(weir_trace_write(handle(), path.c_str()));
+  }
+  weir_trace_summary trace_summary() const {
+    weir_trace_summary found = WEIR_TRACE_SUMMARY_INIT;
+    check(weir_trace_summarize(handle(), &found));
+    return found;
+  }
+
+ private:
+  void create(const weir_runtime_options& options) {
+    weir_runtime* made = nullptr;
+    check(weir_runtime_create(&options, &made));
+    runtime_.reset(made);
+  }
+
+  template <class Code>
+  static weir_status run(const weir_call* call) {
+    try {
+      Call wrapped(call);
+      (*static_cast<Code*>(call->payload))(wrapped);
+      return WEIR_STATUS_OK;
+    } catch (const std::exception& error) {
+      return weir_call_fail(call, WEIR_STATUS_KERNEL_ERROR, "%s", error.what());
+    } catch (...) {
+      return weir_call_fail(call, WEIR_STATUS_KERNEL_ERROR, "unknown exception");
+    }
+  }
+
+  detail::Owner<weir_runtime, weir_runtime_destroy> runtime_;
+};
+
+}  // namespace weir
