@@ -1,0 +1,36 @@
+# What every target of the tree is compiled with.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 99)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, RelWithDebInfo or Debug" FORCE)
+endif()
+
+add_library(weir_compile_options INTERFACE)
+target_compile_options(weir_compile_options INTERFACE
+  -Wall -Wextra -Wconversion -fstack-protector-strong
+  $<$<BOOL:${WEIR_WERROR}>:-Werror>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # Warns of std::string where nothing is wrong (GCC bug 105651).
+  target_compile_options(weir_compile_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+endif()
+if(NOT WEIR_SANITIZE)  # it hides calls from the sanitizers
+  target_compile_options(weir_compile_options INTERFACE $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
+endif()
+target_link_options(weir_compile_options INTERFACE -Wl,-z,relro,-z,now)
+if(WEIR_SANITIZE)
+  target_compile_options(weir_compile_options INTERFACE
+    -fsanitize=${WEIR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g)
+  target_link_options(weir_compile_options INTERFACE -fsanitize=${WEIR_SANITIZE})
+endif()
+
+# The action path crosses many small files: let the linker inline it.
+include(CheckIPOSupported)
+check_ipo_supported(RESULT WEIR_IPO LANGUAGES CXX)

@@ -1,0 +1,68 @@
+#!/bin/sh
+# Installs what building, testing and measuring weir needs, from Debian and PyPI.
+#
+#   scripts/setup.sh [build] [test] [bench] [lint]      (default: build test)
+#
+# Silent when everything is there. Uses sudo only when it is not run by root.
+set -eu
+
+cd "$(dirname "$0")/.."
+groups="${*:-build test}"
+log="${TMPDIR:-/tmp}/weir-setup.$$.log"
+
+packages_of() {
+  case "$1" in
+    build) echo "g++ cmake ninja-build pkg-config libhwloc-dev libfmt-dev libspdlog-dev
+                 nlohmann-json3-dev libprotozero-dev libcli11-dev libopenblas0-pthread
+                 python3-numpy python3-scipy" ;;
+    test) echo "libgtest-dev librapidcheck-dev binutils python3-venv" ;;
+    bench) echo "libstarpu-dev libtbb-dev" ;;
+    lint) echo "clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev" ;;
+    *) echo "setup: unknown group '$1': choose from build, test, bench, lint" >&2; exit 2 ;;
+  esac
+}
+
+installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q "ok installed"; }
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null 2>&1; then
+    sudo "$@"
+  else
+    echo "setup: installing packages needs root: run 'scripts/setup.sh $groups' as root" >&2
+    exit 1
+  fi
+}
+
+missing=""
+for group in $groups; do
+  packages="$(packages_of "$group")"
+  for package in $packages; do
+    installed "$package" || missing="$missing $package"
+  done
+done
+
+if [ -n "$missing" ]; then
+  echo "setup: installing$missing" >&2
+  export DEBIAN_FRONTEND=noninteractive
+  if ! { as_root apt-get update -q &&
+         as_root apt-get install -q -y --no-install-recommends $missing; } >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    echo "setup: installing failed; the whole log is in $log" >&2
+    exit 1
+  fi
+  rm -f "$log"
+fi
+
+# Real matrices for the tests come with pyamg; without PyPI those tests say that they are skipped.
+case " $groups " in
+  *" test "*)
+    if ! build/venv/bin/python3 -c "import pyamg" 2>/dev/null; then
+      mkdir -p build
+      { /usr/bin/python3 -m venv --system-site-packages build/venv &&
+        build/venv/bin/python3 -m pip install --quiet --disable-pip-version-check pyamg; } \
+        >"$log" 2>&1 || echo "setup: pyamg is not to be had from PyPI; its matrices are not tested" >&2
+      rm -f "$log"
+    fi ;;
+esac

@@ -1,0 +1,124 @@
+#include "oracle.hpp"
+
+namespace weir::model {
+
+namespace {
+
+/// What failed in a stream since it was last synchronised.
+struct Poison {
+  std::map<std::array<std::size_t, 2>, std::uint64_t> written, read;  ///< masks of words
+  bool all = false;
+  bool any = false;
+  weir_status first = WEIR_STATUS_OK;
+};
+
+class Oracle {
+ public:
+  explicit Oracle(const Program& program) : program_(program), poison_(program.streams.size()) {
+    for (std::size_t buffer = 0; buffer < program.buffer_aliases.size(); ++buffer) {
+      for (std::size_t word = 0; word < kWords; ++word) {
+        result_.images[{buffer, 0}].words[word] = initial_word(buffer, word);
+      }
+    }
+    result_.status.resize(program.steps.size(), WEIR_STATUS_OK);
+  }
+
+  Outcome run() {
+    for (index_ = 0; index_ < program_.steps.size(); ++index_) {
+      const Step& step = program_.steps[index_];
+      if (step.kind == StepKind::host_synchronize) {
+        result_.status[index_] = poison_[step.stream].first;
+        poison_[step.stream] = {};
+      } else if (step.enqueues()) {
+        result_.status[index_] = enqueue(step);
+      }
+    }
+    return std::move(result_);
+  }
+
+ private:
+  weir_status enqueue(const Step& step) {
+    Poison& poison = poison_[step.stream];
+    if (poisoned(step, poison)) {
+      note_failure(step, poison, WEIR_STATUS_POISONED);
+      return WEIR_STATUS_POISONED;
+    }
+    if (step.fails) {
+      note_failure(step, poison, WEIR_STATUS_KERNEL_ERROR);
+      return WEIR_STATUS_KERNEL_ERROR;
+    }
+    if (step.kind == StepKind::compute) compute(step);
+    if (step.kind == StepKind::transfer) transfer(step);
+    return WEIR_STATUS_OK;
+  }
+
+  bool poisoned(const Step& step, const Poison& poison) const {
+    for (const std::size_t event : step.events) {
+      if (result_.status[event] != WEIR_STATUS_OK) return true;
+    }
+    const bool fifo = program_.streams[step.stream].policy == WEIR_DEPENDENCE_POLICY_FIFO;
+    const bool orders_all = step.kind == StepKind::sync && step.scope != WEIR_SYNC_SCOPE_OPERANDS;
+    if (poison.all || (poison.any && (fifo || orders_all))) return true;
+    for (const Part& part : step.parts) {
+      const std::array<std::size_t, 2> where{part.buffer, part.memory};
+      const auto hits = [&](const auto& masks) {
+        const auto found = masks.find(where);
+        return found != masks.end() && (found->second & part.mask()) != 0;
+      };
+      if (hits(poison.written) || (part.writes() && hits(poison.read))) return true;
+    }
+    return false;
+  }
+
+  void note_failure(const Step& step, Poison& poison, weir_status status) {
+    if (step.kind == StepKind::sync && step.scope == WEIR_SYNC_SCOPE_NOTHING) return;
+    if (!poison.any) poison.first = status;
+    poison.any = true;
+    if (step.kind == StepKind::sync && step.scope == WEIR_SYNC_SCOPE_STREAM) poison.all = true;
+    for (const Part& part : step.parts) {
+      auto& masks = part.writes() ? poison.written : poison.read;
+      masks[{part.buffer, part.memory}] |= part.mask();
+    }
+  }
+
+  Image& image(const Part& part) { return result_.images[{part.buffer, part.memory}]; }
+
+  void compute(const Step& step) {
+    std::uint64_t read = 0;
+    for (const Part& part : step.parts) {
+      if (!part.reads()) continue;
+      for (const std::size_t word : part.words()) {
+        read = mix(read, image(part).words[word], step.key);
+      }
+    }
+    for (const Part& part : step.parts) {
+      if (!part.writes()) continue;
+      for (const std::size_t word : part.words()) {
+        Image& target = image(part);
+        const std::uint64_t old = part.reads() ? target.words[word] : 0;
+        target.words[word] = mix(old, read, step.key + word);
+        target.writer[word] = index_;
+      }
+    }
+  }
+
+  void transfer(const Step& step) {
+    const auto from = step.parts[0].words(), to = step.parts[1].words();
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      Image& target = image(step.parts[1]);
+      target.words[to[i]] = image(step.parts[0]).words[from[i]];
+      target.writer[to[i]] = index_;
+    }
+  }
+
+  const Program& program_;
+  std::vector<Poison> poison_;
+  std::size_t index_ = 0;
+  Outcome result_;
+};
+
+}  // namespace
+
+Outcome run_sequentially(const Program& program) { return Oracle(program).run(); }
+
+}  // namespace weir::model

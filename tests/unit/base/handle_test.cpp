@@ -1,0 +1,54 @@
+#include "base/handle.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace weir::rt {
+namespace {
+
+struct Thing final : Handle<Thing> {
+  static constexpr const char* kNoun = "thing";
+  explicit Thing(std::string given) : name_(std::move(given)) {}
+  const std::string& name() const { return name_; }
+  std::string name_;
+};
+
+std::string refusal(Thing* thing) {
+  try {
+    Thing::check(thing);
+    return "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), WEIR_STATUS_INVALID_ARGUMENT);
+    return error.what();
+  }
+}
+
+TEST(Handle, KnowsTheLivingAndTheDead) {
+  auto* thing = new Thing("alpha");
+  EXPECT_EQ(&Thing::check(thing), thing);
+  Thing::bury(thing);
+  EXPECT_EQ(refusal(thing), "thing 'alpha' has been destroyed");
+  EXPECT_EQ(refusal(nullptr), "the thing is NULL");
+}
+
+TEST(Handle, RecognisesADeadOneLongAfter) {
+  auto* first = new Thing("first of many with a long name");
+  Thing::bury(first);
+  for (int i = 0; i < 200; ++i) Thing::bury(new Thing("later"));
+  EXPECT_EQ(refusal(first), "thing 'first of many with ' has been destroyed");
+}
+
+TEST(Handle, UsesMemoryAgain) {
+  std::set<Thing*> blocks;
+  for (int i = 0; i < 10'000; ++i) {
+    auto* thing = new Thing("x");
+    blocks.insert(thing);
+    Thing::bury(thing);
+  }
+  EXPECT_LT(blocks.size(), 600u);
+}
+
+}  // namespace
+}  // namespace weir::rt

@@ -1,0 +1,389 @@
+// The engine against a sequential oracle, driven without threads.
+#include "core/engine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <random>
+#include <set>
+
+#include "core/buffer.hpp"
+
+namespace weir::rt {
+namespace {
+
+constexpr std::size_t kBytes = 64;
+
+/// Buffers, slots and an engine, for programs on single bytes.
+class EngineTest : public testing::Test {
+ protected:
+  explicit EngineTest(weir_dependence_policy policy = WEIR_DEPENDENCE_POLICY_OPERANDS)
+      : engine_(policy) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      buffers_.emplace_back(nullptr, i + 1, "b" + std::to_string(i), nullptr, kBytes, true);
+    }
+  }
+
+  struct Use {
+    std::size_t buffer, offset, bytes;
+    weir_access access;
+    std::uint8_t memory = 0;
+    std::uint32_t rows = 1;
+    std::uint64_t stride = 0;
+  };
+
+  Action& make(ActionKind kind, const std::vector<Use>& uses) {
+    Action& action = actions_.emplace_back();
+    action.kind = kind;
+    action.event.open(std::uint64_t{1} << Action::kSequenceBits | actions_.size());
+    action.reserve(uses.size(), 0, 0);
+    for (std::size_t i = 0; i < uses.size(); ++i) {
+      Operand& operand = action.operands()[i];
+      operand = Operand{};
+      operand.offset = uses[i].offset;
+      operand.row = uses[i].bytes;
+      operand.rows = uses[i].rows;
+      operand.row_stride = uses[i].stride;
+      operand.memory = uses[i].memory;
+      operand.access = static_cast<std::uint8_t>(uses[i].access);
+      operand.buffer = &buffers_[uses[i].buffer];
+    }
+    return action;
+  }
+
+  Action& admit(ActionKind kind, const std::vector<Use>& uses) {
+    Action& action = make(kind, uses);
+    EXPECT_TRUE(engine_.accepts());
+    EXPECT_FALSE(engine_.admit(action, false));
+    return action;
+  }
+
+  std::vector<Action*> ready() {
+    std::vector<Action*> list;
+    while (Action* action = engine_.pop_transfer()) list.push_back(action);
+    while (Action* action = engine_.pop_compute()) list.push_back(action);
+    return list;
+  }
+  std::vector<Action*> finished() {
+    std::vector<Action*> list;
+    while (Action* action = engine_.pop_finished()) list.push_back(action);
+    return list;
+  }
+  void finish(Action& action, bool fails = false) {
+    if (fails) fail(action);
+    EXPECT_FALSE(engine_.finish(action));
+  }
+  static void fail(Action& action) {
+    action.status = WEIR_STATUS_KERNEL_ERROR;
+    action.failure =
+        FailureRef::make(WEIR_STATUS_KERNEL_ERROR, "boom", "root", "test", action.id());
+  }
+
+  std::deque<Buffer> buffers_;
+  std::deque<Action> actions_;
+  Engine engine_;
+};
+
+constexpr auto R = WEIR_ACCESS_READ;
+constexpr auto W = WEIR_ACCESS_WRITE;
+constexpr auto RW = WEIR_ACCESS_READ_WRITE;
+constexpr auto kCompute = ActionKind::compute;
+
+TEST_F(EngineTest, IndependentActionsAreReadyAtOnce) {
+  Action& a = admit(kCompute, {{0, 0, 8, W}});
+  Action& b = admit(kCompute, {{0, 8, 8, W}});
+  EXPECT_EQ(ready(), (std::vector{&a, &b}));
+}
+
+TEST_F(EngineTest, OrdersWriteReadWrite) {
+  Action& write = admit(kCompute, {{0, 0, 16, W}});
+  Action& read1 = admit(kCompute, {{0, 0, 8, R}});
+  Action& read2 = admit(kCompute, {{0, 8, 8, R}});
+  Action& again = admit(kCompute, {{0, 4, 8, W}});
+  EXPECT_EQ(ready(), std::vector{&write});
+  finish(write);
+  EXPECT_EQ(ready().size(), 2u);
+  finish(read2);
+  EXPECT_TRUE(ready().empty());
+  finish(read1);
+  EXPECT_EQ(ready(), std::vector{&again});
+}
+
+TEST_F(EngineTest, ReadersRunTogether) {
+  for (int i = 0; i < 5; ++i) admit(kCompute, {{0, 0, 16, R}});
+  EXPECT_EQ(ready().size(), 5u);
+}
+
+TEST_F(EngineTest, InstancesAreSeparate) {
+  admit(kCompute, {{0, 0, 16, W, 0}});
+  admit(kCompute, {{0, 0, 16, W, 1}});
+  admit(kCompute, {{1, 0, 16, W, 0}});
+  EXPECT_EQ(ready().size(), 3u);
+}
+
+TEST_F(EngineTest, InterleavedStridesDoNotConflict) {
+  admit(kCompute, {{0, 0, 4, W, 0, 8, 8}});
+  admit(kCompute, {{0, 4, 4, W, 0, 8, 8}});
+  EXPECT_EQ(ready().size(), 2u);
+  admit(kCompute, {{0, 3, 2, R}});
+  EXPECT_TRUE(ready().empty());
+}
+
+TEST_F(EngineTest, BarrierStopsEverythingUntilAllIsOver) {
+  Action& a = admit(kCompute, {{0, 0, 8, W}});
+  Action& barrier = admit(ActionKind::barrier, {});
+  EXPECT_FALSE(engine_.accepts());
+  EXPECT_EQ(ready(), std::vector{&a});
+  finish(a);
+  EXPECT_TRUE(engine_.accepts());
+  EXPECT_EQ(finished(), (std::vector{&a, &barrier}));
+}
+
+TEST_F(EngineTest, MarkerOrdersNothing) {
+  Action& a = admit(kCompute, {{0, 0, 8, W}});
+  Action& marker = admit(ActionKind::marker, {});
+  Action& b = admit(kCompute, {{1, 0, 8, W}});
+  EXPECT_EQ(ready(), (std::vector{&a, &b}));
+  finish(b);
+  EXPECT_EQ(finished(), std::vector{&b});
+  finish(a);
+  EXPECT_EQ(finished(), (std::vector{&a, &marker}));
+}
+
+TEST_F(EngineTest, MarkerKnowsOnlyOfEarlierFailures) {
+  Action& a = admit(kCompute, {{0, 0, 8, W}});
+  Action& marker = admit(ActionKind::marker, {});
+  Action& b = admit(kCompute, {{1, 0, 8, W}});
+  ready();
+  finish(b, true);
+  finish(a);
+  EXPECT_EQ(marker.status, WEIR_STATUS_OK);
+}
+
+TEST_F(EngineTest, SyncWithOperandsOrdersOnlyThose) {
+  Action& sync = make(ActionKind::sync, {{0, 0, 8, RW}});
+  sync.pending = 1;  // one event
+  EXPECT_FALSE(engine_.admit(sync, false));
+  Action& after = admit(kCompute, {{0, 0, 8, R}});
+  Action& beside = admit(kCompute, {{0, 8, 8, W}});
+  EXPECT_EQ(ready(), std::vector{&beside});
+  engine_.satisfy(sync, {});
+  EXPECT_EQ(ready(), std::vector{&after});
+}
+
+TEST_F(EngineTest, PoisonReachesDependentsOnlyAndLastsUntilTheDrain) {
+  Action& root = admit(kCompute, {{0, 0, 8, W}});
+  Action& reader = admit(kCompute, {{0, 0, 8, R}, {1, 0, 8, W}});
+  Action& free = admit(kCompute, {{2, 0, 8, W}});
+  ready();
+  finish(root, true);
+  EXPECT_EQ(reader.status, WEIR_STATUS_POISONED);
+  EXPECT_EQ(reader.failure.get(), root.failure.get());
+  Action& late = admit(kCompute, {{1, 4, 8, R}});
+  EXPECT_EQ(late.status, WEIR_STATUS_POISONED);
+  finish(free);
+  EXPECT_EQ(free.status, WEIR_STATUS_OK);
+  Action& drain = admit(ActionKind::drain, {});
+  EXPECT_EQ(drain.status, WEIR_STATUS_KERNEL_ERROR);
+  EXPECT_EQ(finished().size(), 5u);
+  Action& again = admit(kCompute, {{1, 4, 8, R}});
+  EXPECT_EQ(ready(), std::vector{&again});
+}
+
+TEST_F(EngineTest, ReadOnlyFailurePoisonsWritersNotReaders) {
+  Action& root = admit(kCompute, {{0, 0, 8, R}});
+  ready();
+  finish(root, true);
+  Action& reader = admit(kCompute, {{0, 0, 8, R}});
+  Action& writer = admit(kCompute, {{0, 0, 4, W}});
+  EXPECT_EQ(ready(), std::vector{&reader});
+  finish(reader);
+  EXPECT_EQ(reader.status, WEIR_STATUS_OK);
+  EXPECT_EQ(writer.status, WEIR_STATUS_POISONED);
+}
+
+TEST_F(EngineTest, BarrierAfterAFailurePoisonsAllThatFollows) {
+  Action& root = admit(kCompute, {{0, 0, 8, W}});
+  ready();
+  finish(root, true);
+  EXPECT_EQ(admit(ActionKind::barrier, {}).status, WEIR_STATUS_POISONED);
+  EXPECT_EQ(admit(kCompute, {{2, 0, 8, W}}).status, WEIR_STATUS_POISONED);
+}
+
+TEST_F(EngineTest, AloneActionsCostNoBookkeepingButKeepTheOrder) {
+  Action& a = make(kCompute, {{0, 0, 8, W}});
+  EXPECT_TRUE(engine_.admit(a, true));
+  EXPECT_FALSE(engine_.accepts());
+  EXPECT_TRUE(engine_.finish(a));
+  Action& transfer = admit(ActionKind::transfer, {{0, 0, 8, R}, {0, 0, 8, W, 1}});
+  EXPECT_EQ(ready(), std::vector{&transfer});
+  Action& b = make(kCompute, {{0, 0, 8, W}});
+  EXPECT_FALSE(engine_.admit(b, true));
+  EXPECT_TRUE(ready().empty());
+  finish(transfer);
+  EXPECT_EQ(ready(), std::vector{&b});
+}
+
+TEST_F(EngineTest, FailureOfAnAloneActionPoisonsLaterOnes) {
+  Action& a = make(kCompute, {{0, 0, 8, W}});
+  EXPECT_TRUE(engine_.admit(a, true));
+  fail(a);
+  EXPECT_TRUE(engine_.finish(a));
+  Action& b = make(kCompute, {{0, 4, 8, R}});
+  EXPECT_FALSE(engine_.admit(b, true));
+  EXPECT_EQ(b.status, WEIR_STATUS_POISONED);
+}
+
+TEST_F(EngineTest, CancelEndsWhatHasNotStarted) {
+  Action& running = admit(kCompute, {{0, 0, 8, W}});
+  EXPECT_EQ(ready(), std::vector{&running});
+  Action& parked = admit(kCompute, {{0, 0, 8, R}});
+  Action& waiting = admit(kCompute, {{1, 0, 8, R}});
+  engine_.cancel(FailureRef::make(WEIR_STATUS_CANCELLED, "cancelled", "c", "s", 1));
+  EXPECT_TRUE(ready().empty());
+  EXPECT_EQ(waiting.status, WEIR_STATUS_CANCELLED);
+  finish(running);
+  EXPECT_EQ(parked.status, WEIR_STATUS_CANCELLED);
+  EXPECT_EQ(running.status, WEIR_STATUS_OK);
+  EXPECT_EQ(finished().size(), 3u);
+  EXPECT_TRUE(engine_.idle());
+  EXPECT_EQ(admit(kCompute, {{0, 0, 8, R}}).status, WEIR_STATUS_OK);
+}
+
+class FifoEngineTest : public EngineTest {
+ protected:
+  FifoEngineTest() : EngineTest(WEIR_DEPENDENCE_POLICY_FIFO) {}
+};
+
+TEST_F(FifoEngineTest, AcceptsOneAtATime) {
+  Action& a = admit(kCompute, {{0, 0, 8, R}});
+  EXPECT_FALSE(engine_.accepts());
+  ready();
+  finish(a);
+  EXPECT_TRUE(engine_.accepts());
+}
+
+class FreeEngineTest : public EngineTest {
+ protected:
+  FreeEngineTest() : EngineTest(WEIR_DEPENDENCE_POLICY_NONE) {}
+};
+
+TEST_F(FreeEngineTest, OrdersNothingButBarriers) {
+  admit(kCompute, {{0, 0, 8, W}});
+  admit(kCompute, {{0, 0, 8, W}});
+  EXPECT_EQ(ready().size(), 2u);
+  admit(ActionKind::barrier, {});
+  EXPECT_FALSE(engine_.accepts());
+}
+
+/// Random programs: what is handed out never conflicts with what is earlier and not over, whatever
+/// may run is handed out, every action ends once, and poison is what the sequential rule says.
+class RandomEngineTest : public EngineTest, public testing::WithParamInterface<std::uint64_t> {
+ protected:
+  struct Bytes {
+    std::set<std::size_t> read, written;
+  };
+
+  static std::size_t key(const Operand& operand, std::uint64_t byte) {
+    return (operand.buffer->id() * 8 + operand.memory) * 4096 + byte;
+  }
+  static Bytes bytes_of(const Action& action) {
+    Bytes bytes;
+    for (const Operand& operand : action.operands()) {
+      for (std::uint64_t row = 0; row < operand.rows; ++row) {
+        for (std::uint64_t byte = 0; byte < operand.row; ++byte) {
+          const auto at = key(operand, operand.offset + row * operand.row_stride + byte);
+          (operand.writes() ? bytes.written : bytes.read).insert(at);
+        }
+      }
+    }
+    return bytes;
+  }
+  static bool meet(const std::set<std::size_t>& a, const std::set<std::size_t>& b) {
+    return std::any_of(a.begin(), a.end(), [&](std::size_t at) { return b.contains(at); });
+  }
+  static bool conflict(const Bytes& a, const Bytes& b) {
+    return meet(a.written, b.written) || meet(a.written, b.read) || meet(a.read, b.written);
+  }
+
+  std::size_t below(std::size_t limit) { return random_() % limit; }
+
+  Use random_use() {
+    Use use{below(3), below(40), 1 + below(8), static_cast<weir_access>(1 + below(3)),
+            static_cast<std::uint8_t>(below(2))};
+    if (below(3) == 0) {
+      use.rows = static_cast<std::uint32_t>(1 + below(3));
+      use.stride = use.rows > 1 ? use.bytes + below(4) : 0;
+      use.offset = below(24);
+    }
+    return use;
+  }
+
+  std::mt19937_64 random_;
+};
+
+TEST_P(RandomEngineTest, MatchesTheSequentialRule) {
+  random_.seed(GetParam());
+  const std::size_t count = 1 + below(60);
+  const bool failures = below(3) == 0;
+  std::map<const Action*, std::size_t> index;
+  std::vector<Bytes> bytes;
+  std::vector<bool> over(count), should_fail(count), bad(count);
+  std::vector<Action*> running;
+  std::size_t admitted = 0, ended = 0;
+
+  const auto check_handed_out = [&](Action& action) {
+    const std::size_t at = index.at(&action);
+    for (std::size_t earlier = 0; earlier < at; ++earlier) {
+      if (over[earlier]) continue;
+      ASSERT_FALSE(conflict(bytes[earlier], bytes[at]))
+          << "seed " << GetParam() << ": " << at << " passes " << earlier;
+    }
+  };
+  const auto step = [&] {
+    for (Action* action : finished()) {
+      const std::size_t at = index.at(action);
+      ASSERT_FALSE(over[at]) << "seed " << GetParam() << ": " << at << " ends twice";
+      over[at] = true;
+      ++ended;
+      ASSERT_EQ(action->status != WEIR_STATUS_OK, bad[at])
+          << "seed " << GetParam() << ": status of " << at;
+    }
+    for (Action* action : ready()) {
+      check_handed_out(*action);
+      running.push_back(action);
+    }
+  };
+  while (ended < count) {
+    const bool admits = admitted < count && (running.empty() || below(2) == 0);
+    if (admits) {
+      std::vector<Use> uses;
+      for (std::size_t i = below(4); i > 0; --i) uses.push_back(random_use());
+      Action& action = make(kCompute, uses);
+      const std::size_t at = admitted++;
+      index[&action] = at;
+      bytes.push_back(bytes_of(action));
+      should_fail[at] = failures && below(6) == 0;
+      bad[at] = should_fail[at];
+      for (std::size_t earlier = 0; earlier < at; ++earlier) {
+        bad[at] = bad[at] || (bad[earlier] && conflict(bytes[earlier], bytes[at]));
+      }
+      engine_.admit(action, false);
+    } else {
+      ASSERT_FALSE(running.empty()) << "seed " << GetParam() << ": stuck";
+      const std::size_t pick = below(running.size());
+      Action& action = *running[pick];
+      running.erase(running.begin() + static_cast<std::ptrdiff_t>(pick));
+      finish(action, should_fail[index.at(&action)]);
+    }
+    step();
+  }
+  EXPECT_TRUE(engine_.idle());
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomEngineTest, testing::Range<std::uint64_t>(0, 5000));
+
+}  // namespace
+}  // namespace weir::rt
