@@ -41,22 +41,19 @@ typedef struct weir_buffer_options {
   { sizeof(weir_buffer_options), NULL, WEIR_MEMORY_KIND_NORMAL, false, false, false, 0 }
 
 /** Makes a buffer of new zero-filled host memory. bytes > 0. The caller owns *out_buffer. */
-WEIR_API
-weir_status weir_buffer_create(weir_runtime* runtime, size_t bytes,
-                               const weir_buffer_options* options, weir_buffer** out_buffer);
+WEIR_API weir_status weir_buffer_create(weir_runtime* runtime, size_t bytes,
+                                        const weir_buffer_options* options,
+                                        weir_buffer** out_buffer);
 
 /**
  * Makes a buffer of the program's memory [address, address + bytes), which must stay valid until
  * the buffer is destroyed and must not overlap another buffer. The memory is not freed.
  */
-WEIR_API
-weir_status weir_buffer_wrap(weir_runtime* runtime, void* address, size_t bytes,
-                             const weir_buffer_options* options, weir_buffer** out_buffer);
+WEIR_API weir_status weir_buffer_wrap(weir_runtime* runtime, void* address, size_t bytes,
+                                      const weir_buffer_options* options, weir_buffer** out_buffer);
 
-/** Waits for the enqueued actions that use the buffer, then frees its instances. NULL is ignored.
- */
-WEIR_API
-void weir_buffer_destroy(weir_buffer* buffer);
+/** Waits for the actions that use the buffer, then frees its instances. NULL is ignored. */
+WEIR_API void weir_buffer_destroy(weir_buffer* buffer);
 
 typedef struct weir_buffer_info {
   size_t struct_size;
@@ -69,16 +66,14 @@ typedef struct weir_buffer_info {
   { sizeof(weir_buffer_info), NULL, NULL, 0, WEIR_MEMORY_KIND_NORMAL }
 
 /** Fills out_info. */
-WEIR_API
-weir_status weir_buffer_get_info(const weir_buffer* buffer, weir_buffer_info* out_info);
+WEIR_API weir_status weir_buffer_get_info(const weir_buffer* buffer, weir_buffer_info* out_info);
 
 /**
  * Finds the buffer that holds a host address, and the offset of the address in it: programs can go
  * on naming data by one address and let weir translate it.
  */
-WEIR_API
-weir_status weir_buffer_find(const weir_runtime* runtime, const void* address,
-                             weir_buffer** out_buffer, size_t* out_offset);
+WEIR_API weir_status weir_buffer_find(const weir_runtime* runtime, const void* address,
+                                      weir_buffer** out_buffer, size_t* out_offset);
 
 #ifdef __cplusplus
 }

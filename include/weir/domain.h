@@ -34,8 +34,7 @@ typedef struct weir_domain_info {
   { sizeof(weir_domain_info), NULL, NULL, NULL, 0, 0, 0, 0, false, false, 0, 0, NULL }
 
 /** Fills out_info, whose struct_size must be set. */
-WEIR_API
-weir_status weir_domain_get_info(const weir_domain* domain, weir_domain_info* out_info);
+WEIR_API weir_status weir_domain_get_info(const weir_domain* domain, weir_domain_info* out_info);
 
 #ifdef __cplusplus
 }

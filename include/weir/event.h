@@ -38,9 +38,8 @@ typedef enum weir_wait_mode {
  * TIMEOUT when the deadline passes first; a timeout of 0 polls. count 0 returns at once.
  * Refused with BUSY inside a kernel or a callback, which would block the place it runs on.
  */
-WEIR_API
-weir_status weir_event_wait(weir_runtime* runtime, const weir_event* events, size_t count,
-                            weir_wait_mode mode, int64_t timeout_ns, size_t* out_index);
+WEIR_API weir_status weir_event_wait(weir_runtime* runtime, const weir_event* events, size_t count,
+                                     weir_wait_mode mode, int64_t timeout_ns, size_t* out_index);
 
 /** State of an event. */
 typedef struct weir_event_info {
@@ -53,21 +52,18 @@ typedef struct weir_event_info {
   { sizeof(weir_event_info), false, WEIR_STATUS_OK, "" }
 
 /** Reads the state of an event without waiting. */
-WEIR_API
-weir_status weir_event_get_info(weir_runtime* runtime, const weir_event* event,
-                                weir_event_info* out_info);
+WEIR_API weir_status weir_event_get_info(weir_runtime* runtime, const weir_event* event,
+                                         weir_event_info* out_info);
 
-/** Called once when an event is complete. message is "" when status is OK; valid during the call.
- */
+/** Called once when an event is complete. message, "" when status is OK, is valid during the call. */
 typedef void (*weir_event_callback)(weir_status status, const char* message, void* payload);
 
 /**
  * Calls callback(status, message, payload) when the event is complete, at once if it already is.
  * It runs on the thread that completed the action, under no lock; it may enqueue, but not wait.
  */
-WEIR_API
-weir_status weir_event_on_complete(weir_runtime* runtime, const weir_event* event,
-                                   weir_event_callback callback, void* payload);
+WEIR_API weir_status weir_event_on_complete(weir_runtime* runtime, const weir_event* event,
+                                            weir_event_callback callback, void* payload);
 
 #ifdef __cplusplus
 }

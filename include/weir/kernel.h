@@ -94,13 +94,11 @@ typedef weir_status (*weir_host_function)(const weir_call* call);
  * Fails the action with a message: `return weir_call_fail(call, WEIR_STATUS_KERNEL_ERROR, "...")`.
  * Returns status. Only from the thread that the kernel was called on.
  */
-WEIR_API
-weir_status weir_call_fail(const weir_call* call, weir_status status, const char* format, ...)
-    WEIR_PRINTF(3, 4);
+WEIR_API weir_status weir_call_fail(const weir_call* call, weir_status status, const char* format,
+                                    ...) WEIR_PRINTF(3, 4);
 
 /** Returns the number of threads of the team; 1 for NULL. */
-WEIR_API
-size_t weir_team_size(const weir_team* team);
+WEIR_API size_t weir_team_size(const weir_team* team);
 
 /** Body of a team loop: handles the indices [begin, end) as team member `member`. */
 typedef void (*weir_team_body)(size_t begin, size_t end, size_t member, void* payload);
@@ -109,19 +107,17 @@ typedef void (*weir_team_body)(size_t begin, size_t end, size_t member, void* pa
  * Runs body over [0, count) on all threads of the team in chunks of at least grain indices, and
  * returns when all are done. Called from the kernel only. With team == NULL runs it on this thread.
  */
-WEIR_API
-void weir_team_for(weir_team* team, size_t count, size_t grain, weir_team_body body, void* payload);
+WEIR_API void weir_team_for(weir_team* team, size_t count, size_t grain, weir_team_body body,
+                            void* payload);
 
 /** Code of one team member: member < weir_team_size(team). */
 typedef void (*weir_team_function)(weir_team* team, size_t member, void* payload);
 
 /** Runs function once on every thread of the team at the same time; returns when all have. */
-WEIR_API
-void weir_team_run(weir_team* team, weir_team_function function, void* payload);
+WEIR_API void weir_team_run(weir_team* team, weir_team_function function, void* payload);
 
 /** Waits inside weir_team_run() until every member has called it. */
-WEIR_API
-void weir_team_barrier(weir_team* team);
+WEIR_API void weir_team_barrier(weir_team* team);
 
 /** How a kernel uses its place. */
 typedef enum weir_kernel_shape {
@@ -160,9 +156,8 @@ typedef struct weir_kernel_options {
 typedef struct weir_kernel weir_kernel;
 
 /** Registers a kernel under its name; BUSY when the name is taken. */
-WEIR_API
-weir_status weir_kernel_register(weir_runtime* runtime, const weir_kernel_options* options,
-                                 weir_kernel** out_kernel);
+WEIR_API weir_status weir_kernel_register(weir_runtime* runtime, const weir_kernel_options* options,
+                                          weir_kernel** out_kernel);
 
 /**
  * Finds a kernel by name.
@@ -178,9 +173,8 @@ weir_status weir_kernel_register(weir_runtime* runtime, const weir_kernel_option
  * Options are the letters of the BLAS standard as i64 ('N', 'T', 'L', 'U', 'R'). Each has a variant
  * with the suffix ".team" that uses the whole place. Sizes follow from the regions.
  */
-WEIR_API
-weir_status weir_kernel_find(const weir_runtime* runtime, const char* name,
-                             weir_kernel** out_kernel);
+WEIR_API weir_status weir_kernel_find(const weir_runtime* runtime, const char* name,
+                                      weir_kernel** out_kernel);
 
 #ifdef __cplusplus
 }

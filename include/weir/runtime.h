@@ -42,45 +42,39 @@ typedef struct weir_runtime_options {
  * Opens the domains and registers the built-in kernels.
  * options may be NULL. The caller owns *out_runtime and ends it with weir_runtime_destroy().
  */
-WEIR_API
-weir_status weir_runtime_create(const weir_runtime_options* options, weir_runtime** out_runtime);
+WEIR_API weir_status weir_runtime_create(const weir_runtime_options* options,
+                                         weir_runtime** out_runtime);
 
 /**
  * Waits for all enqueued work (see shutdown_timeout_ns), cancels what is left, joins every thread
  * and frees every object of the runtime, whose handles are invalid afterwards. NULL is ignored.
  * Must not be called from a kernel or a callback.
  */
-WEIR_API
-void weir_runtime_destroy(weir_runtime* runtime);
+WEIR_API void weir_runtime_destroy(weir_runtime* runtime);
 
 /**
  * Waits until everything enqueued so far in all streams is complete.
  * Reports the first failure of each stream like weir_stream_synchronize(); with several failing
  * streams, that of the stream created first.
  */
-WEIR_API
-weir_status weir_runtime_synchronize(weir_runtime* runtime, int64_t timeout_ns);
+WEIR_API weir_status weir_runtime_synchronize(weir_runtime* runtime, int64_t timeout_ns);
 
 /** Returns the number of domains, at least 1; 0 for NULL. */
-WEIR_API
-size_t weir_runtime_domain_count(const weir_runtime* runtime);
+WEIR_API size_t weir_runtime_domain_count(const weir_runtime* runtime);
 
 /** Returns the domain at index (in the order of weir_runtime_options::domains), NULL beyond the
  * last. */
-WEIR_API
-weir_domain* weir_runtime_get_domain(const weir_runtime* runtime, size_t index);
+WEIR_API weir_domain* weir_runtime_get_domain(const weir_runtime* runtime, size_t index);
 
 /** Finds a domain by its name ("sim:0"), or by its backend when only one domain has it ("host"). */
-WEIR_API
-weir_status weir_runtime_find_domain(const weir_runtime* runtime, const char* name,
-                                     weir_domain** out_domain);
+WEIR_API weir_status weir_runtime_find_domain(const weir_runtime* runtime, const char* name,
+                                              weir_domain** out_domain);
 
 /**
  * Returns the platform's clock in nanoseconds. Simulated time when the domains run in virtual time,
  * a monotonic clock of the machine otherwise; only differences mean anything.
  */
-WEIR_API
-int64_t weir_runtime_now(const weir_runtime* runtime);
+WEIR_API int64_t weir_runtime_now(const weir_runtime* runtime);
 
 /** Work done since the runtime was created. */
 typedef struct weir_stats {
@@ -98,17 +92,15 @@ typedef struct weir_stats {
   { sizeof(weir_stats), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** Fills out_stats; exact when nothing is in flight. */
-WEIR_API
-weir_status weir_runtime_get_stats(const weir_runtime* runtime, weir_stats* out_stats);
+WEIR_API weir_status weir_runtime_get_stats(const weir_runtime* runtime, weir_stats* out_stats);
 
 /**
  * Writes a description of machine, domains, libraries and kernels as one JSON object.
  * out_json receives at most capacity bytes including the final NUL; *out_size (may be NULL) the
  * size needed. Call with capacity 0 to ask for the size.
  */
-WEIR_API
-weir_status weir_runtime_describe(const weir_runtime* runtime, char* out_json, size_t capacity,
-                                  size_t* out_size);
+WEIR_API weir_status weir_runtime_describe(const weir_runtime* runtime, char* out_json,
+                                           size_t capacity, size_t* out_size);
 
 #ifdef __cplusplus
 }

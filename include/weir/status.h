@@ -31,15 +31,13 @@ typedef enum weir_status {
 } weir_status;
 
 /** Returns the lower-case name of a status, "invalid_argument"; "unknown" for any other value. */
-WEIR_API
-const char* weir_status_name(weir_status status);
+WEIR_API const char* weir_status_name(weir_status status);
 
 /**
  * Returns the message of the last function that failed on the calling thread, "" when none has.
  * The text is valid until the next failing call on this thread.
  */
-WEIR_API
-const char* weir_last_error(void);
+WEIR_API const char* weir_last_error(void);
 
 #ifdef __cplusplus
 }

@@ -46,14 +46,12 @@ typedef struct weir_stream_options {
   { sizeof(weir_stream_options), NULL, WEIR_DEPENDENCE_POLICY_OPERANDS, 0 }
 
 /** Makes a stream on a place. options may be NULL. The caller owns *out_stream. */
-WEIR_API
-weir_status weir_stream_create(weir_place* place, const weir_stream_options* options,
-                               weir_stream** out_stream);
+WEIR_API weir_status weir_stream_create(weir_place* place, const weir_stream_options* options,
+                                        weir_stream** out_stream);
 
 /** Waits for the enqueued actions, whatever their outcome, and frees the stream. NULL is ignored.
  */
-WEIR_API
-void weir_stream_destroy(weir_stream* stream);
+WEIR_API void weir_stream_destroy(weir_stream* stream);
 
 /** A region of a buffer and how an action uses it, in the instance of the stream's domain. */
 typedef struct weir_operand {
@@ -80,9 +78,8 @@ typedef struct weir_compute {
  * Enqueues a call of a kernel and returns at once. Everything in compute is copied.
  * out_event may be NULL; so it may in all functions below.
  */
-WEIR_API
-weir_status weir_stream_compute(weir_stream* stream, const weir_compute* compute,
-                                weir_event* out_event);
+WEIR_API weir_status weir_stream_compute(weir_stream* stream, const weir_compute* compute,
+                                         weir_event* out_event);
 
 /** One end of a transfer. */
 typedef struct weir_endpoint {
@@ -107,19 +104,16 @@ typedef struct weir_transfer {
  * Enqueues a copy between two instances: reads the source and writes the target.
  * Between instances that share their memory it costs nothing but keeps its place in the order.
  */
-WEIR_API
-weir_status weir_stream_transfer(weir_stream* stream, const weir_transfer* transfer,
-                                 weir_event* out_event);
+WEIR_API weir_status weir_stream_transfer(weir_stream* stream, const weir_transfer* transfer,
+                                          weir_event* out_event);
 
 /** Enqueues the transfer of a region from host memory to the instance of the stream's domain. */
-WEIR_API
-weir_status weir_stream_upload(weir_stream* stream, weir_buffer* buffer, weir_region region,
-                               weir_event* out_event);
+WEIR_API weir_status weir_stream_upload(weir_stream* stream, weir_buffer* buffer,
+                                        weir_region region, weir_event* out_event);
 
 /** Enqueues the transfer of a region from the instance of the stream's domain to host memory. */
-WEIR_API
-weir_status weir_stream_download(weir_stream* stream, weir_buffer* buffer, weir_region region,
-                                 weir_event* out_event);
+WEIR_API weir_status weir_stream_download(weir_stream* stream, weir_buffer* buffer,
+                                          weir_region region, weir_event* out_event);
 
 /** What a sync action orders. */
 typedef enum weir_sync_scope {
@@ -144,12 +138,11 @@ typedef struct weir_sync {
  * Enqueues a sync action: waits inside the stream, never on the calling thread.
  * An event that failed poisons the actions that the sync orders.
  */
-WEIR_API
-weir_status weir_stream_sync(weir_stream* stream, const weir_sync* sync, weir_event* out_event);
+WEIR_API weir_status weir_stream_sync(weir_stream* stream, const weir_sync* sync,
+                                      weir_event* out_event);
 
 /** Enqueues a barrier that also waits for one event: weir_stream_sync() with SCOPE_STREAM. */
-WEIR_API
-weir_status weir_stream_wait_event(weir_stream* stream, const weir_event* event);
+WEIR_API weir_status weir_stream_wait_event(weir_stream* stream, const weir_event* event);
 
 /**
  * Blocks until everything enqueued so far is complete.
@@ -157,12 +150,10 @@ weir_status weir_stream_wait_event(weir_stream* stream, const weir_event* event)
  * weir_last_error() holds, and forgets it: the stream is as good as new. Refused with BUSY inside a
  * kernel or a callback.
  */
-WEIR_API
-weir_status weir_stream_synchronize(weir_stream* stream, int64_t timeout_ns);
+WEIR_API weir_status weir_stream_synchronize(weir_stream* stream, int64_t timeout_ns);
 
 /** Completes every action that has not started as CANCELLED. Running ones end normally. */
-WEIR_API
-weir_status weir_stream_cancel(weir_stream* stream);
+WEIR_API weir_status weir_stream_cancel(weir_stream* stream);
 
 #ifdef __cplusplus
 }

@@ -16,19 +16,16 @@ extern "C" {
  * max_bytes bounds the memory (0: 512 MiB); beyond it the newest actions are dropped and counted.
  * WEIR_TRACE=FILE records any program from its start and writes FILE when its runtime ends.
  */
-WEIR_API
-weir_status weir_trace_start(weir_runtime* runtime, size_t max_bytes);
+WEIR_API weir_status weir_trace_start(weir_runtime* runtime, size_t max_bytes);
 
 /** Stops recording; the recording stays. */
-WEIR_API
-weir_status weir_trace_stop(weir_runtime* runtime);
+WEIR_API weir_status weir_trace_stop(weir_runtime* runtime);
 
 /**
  * Writes the recording: Perfetto's protobuf if path ends in ".pftrace", Chrome's JSON otherwise.
  * Both open in ui.perfetto.dev. Synchronise first: actions that are not complete are not in it.
  */
-WEIR_API
-weir_status weir_trace_write(weir_runtime* runtime, const char* path);
+WEIR_API weir_status weir_trace_write(weir_runtime* runtime, const char* path);
 
 /** What the recording says. Times in seconds. */
 typedef struct weir_trace_summary {
@@ -52,8 +49,7 @@ typedef struct weir_trace_summary {
   { sizeof(weir_trace_summary), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "", "" }
 
 /** Computes the summary of the recording. */
-WEIR_API
-weir_status weir_trace_summarize(weir_runtime* runtime, weir_trace_summary* out_summary);
+WEIR_API weir_status weir_trace_summarize(weir_runtime* runtime, weir_trace_summary* out_summary);
 
 #ifdef __cplusplus
 }

@@ -14,8 +14,7 @@ extern "C" {
 
 /** Returns the version of the loaded library, "MAJOR.MINOR.PATCH"; compare with
  * WEIR_VERSION_STRING. */
-WEIR_API
-const char* weir_version(void);
+WEIR_API const char* weir_version(void);
 
 #ifdef __cplusplus
 }

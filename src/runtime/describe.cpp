@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/config.hpp"
+#include "kernels/builtin.hpp"
 #include "runtime/runtime.hpp"
 #include "weir/version.h"
 
@@ -42,6 +43,12 @@ nlohmann::ordered_json describe_domain(const Domain& domain) {
   return json;
 }
 
+nlohmann::ordered_json describe_blas() {
+  const kernels::BlasInfo info = kernels::blas_info();
+  return {{"available", info.available}, {"name", info.name},       {"library", info.library},
+          {"kernels", info.kernels},     {"version", info.version}, {"problem", info.problem}};
+}
+
 }  // namespace
 
 std::string Runtime::describe() const {
@@ -55,6 +62,7 @@ std::string Runtime::describe() const {
   for (const auto& backend : backends_) {
     json["backends"].push_back({{"kind", backend->kind()}, {"settings", backend->settings_help()}});
   }
+  json["blas"] = describe_blas();
   json["kernels"] = kernels_.names();
   for (const config::Variable& variable : config::variables()) {
     const char* value = sys::environment(variable.name);

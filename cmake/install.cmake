@@ -1,0 +1,37 @@
+# The package: library, headers, find_package(weir), weir.pc and the command line tool, all of them
+# free of absolute paths, so that the installed tree can be moved. The same find_package(weir) works
+# on the build tree with weir_DIR set to it.
+include(CMakePackageConfigHelpers)
+
+set(WEIR_INSTALL_CMAKEDIR ${CMAKE_INSTALL_LIBDIR}/cmake/weir)
+set(WEIR_INSTALL_PKGCONFIGDIR ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(TARGETS weir EXPORT weir-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/weir)
+
+# find_package(weir)
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/weir-config.cmake.in
+  ${PROJECT_BINARY_DIR}/weir-config.cmake INSTALL_DESTINATION ${WEIR_INSTALL_CMAKEDIR})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/weir-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${PROJECT_BINARY_DIR}/weir-config.cmake ${PROJECT_BINARY_DIR}/weir-config-version.cmake
+  DESTINATION ${WEIR_INSTALL_CMAKEDIR})
+install(EXPORT weir-targets NAMESPACE weir:: DESTINATION ${WEIR_INSTALL_CMAKEDIR})
+export(EXPORT weir-targets NAMESPACE weir:: FILE ${PROJECT_BINARY_DIR}/weir-targets.cmake)
+
+# pkg-config
+file(RELATIVE_PATH WEIR_PC_TO_PREFIX
+  ${CMAKE_INSTALL_PREFIX}/${WEIR_INSTALL_PKGCONFIGDIR} ${CMAKE_INSTALL_PREFIX})
+file(RELATIVE_PATH WEIR_PC_INCLUDEDIR ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+file(RELATIVE_PATH WEIR_PC_LIBDIR ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
+configure_file(${CMAKE_CURRENT_LIST_DIR}/weir.pc.in ${PROJECT_BINARY_DIR}/weir.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/weir.pc DESTINATION ${WEIR_INSTALL_PKGCONFIGDIR})
+
+if(TARGET weir_cli)
+  file(RELATIVE_PATH bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+  set_target_properties(weir_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${bin_to_lib}")
+  install(TARGETS weir_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
