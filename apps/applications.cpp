@@ -1,0 +1,14 @@
+#include "cholesky/cholesky.hpp"
+#include "common/workload.hpp"
+#include "matmul/matmul.hpp"
+
+namespace weir::apps {
+
+std::vector<std::unique_ptr<Application>> make_applications() {
+  std::vector<std::unique_ptr<Application>> all;
+  all.push_back(make_cholesky());
+  all.push_back(make_matmul());
+  return all;
+}
+
+}  // namespace weir::apps

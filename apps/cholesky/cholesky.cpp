@@ -1,0 +1,300 @@
+#include "cholesky/cholesky.hpp"
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+#include "common/dense.hpp"
+#include "common/tiled_matrix.hpp"
+
+namespace weir::apps {
+
+namespace {
+
+constexpr std::size_t kUsualOrder = 4096, kUsualTile = 256;
+constexpr double kLimit = 30;  ///< of LAPACK's own tests
+
+/// Files that only this application has; "" for none.
+struct SystemFiles {
+  std::string rhs, solution;
+};
+
+template <class T>
+std::string routine(const char* library, const char* name) {
+  return fmt::format("{}.{}{}", library, std::is_same_v<T, float> ? 's' : 'd', name);
+}
+
+/// The kernels of the factorisation and of the solves, enqueued with their letters.
+template <class T>
+class Kernels {
+ public:
+  explicit Kernels(const weir::Runtime& runtime)
+      : gemm_(runtime.kernel(routine<T>("blas", "gemm").c_str())),
+        syrk_(runtime.kernel(routine<T>("blas", "syrk").c_str())),
+        trsm_(runtime.kernel(routine<T>("blas", "trsm").c_str())),
+        potrf_(runtime.kernel(routine<T>("lapack", "potrf").c_str())) {}
+
+  /// A = L L^T, in place. `first` rows of the whole matrix are above it.
+  weir::Event factor(const Lane& lane, const weir::Operand& a, std::size_t first,
+                     const char* name) const {
+    return lane.stream.compute(potrf_, {a}, {'L', static_cast<std::int64_t>(first)}, name);
+  }
+  /// X L^T = B for X, which replaces B.
+  weir::Event solve_right(const Lane& lane, const weir::Operand& l, const weir::Operand& b,
+                          const char* name) const {
+    return lane.stream.compute(trsm_, {l, b}, {'R', 'L', 'T', 'N', T{1}}, name);
+  }
+  /// L X = B or L^T X = B for X, which replaces B.
+  weir::Event solve_left(const Lane& lane, char trans, const weir::Operand& l,
+                         const weir::Operand& b) const {
+    return lane.stream.compute(trsm_, {l, b}, {'L', 'L', trans, 'N', T{1}});
+  }
+  /// C -= A A^T.
+  weir::Event subtract_square(const Lane& lane, const weir::Operand& a, const weir::Operand& c,
+                              const char* name) const {
+    return lane.stream.compute(syrk_, {a, c}, {'L', 'N', T{-1}, T{1}}, name);
+  }
+  /// C -= op(A) op(B).
+  weir::Event subtract_product(const Lane& lane, char trans_a, char trans_b, const weir::Operand& a,
+                               const weir::Operand& b, const weir::Operand& c,
+                               const char* name = nullptr) const {
+    return lane.stream.compute(gemm_, {a, b, c}, {trans_a, trans_b, T{-1}, T{1}}, name);
+  }
+
+ private:
+  weir::Kernel gemm_, syrk_, trsm_, potrf_;
+};
+
+std::string tile_name(const char* routine, std::size_t i, std::size_t j) {
+  return fmt::format("{} {},{}", routine, i, j);
+}
+
+template <class T>
+class Cholesky final : public Workload {
+ public:
+  Cholesky(Matrix<T> matrix, std::size_t tile, const weir::Runtime& runtime, const Lanes& lanes)
+      : given_(std::move(matrix)),
+        factor_(make_matrix<T>(given_.rows(), given_.rows(), 2)),
+        tile_(tile),
+        runtime_(runtime),
+        lanes_(lanes),
+        kernels_(runtime),
+        tiles_(runtime, factor_, tile, tile, lanes.size(), "A"),
+        owners_(lanes.deal(tiles_.rows())) {}
+
+  /// Makes finish() solve a system with these right-hand sides and write what is asked for.
+  void solve_later(Matrix<T> rhs, std::string solution) {
+    rhs_ = std::move(rhs);
+    solution_file_ = std::move(solution);
+  }
+  void write_later(std::string factor) { factor_file_ = std::move(factor); }
+
+  std::size_t n() const override { return given_.rows(); }
+  std::size_t tile() const override { return tile_; }
+  std::size_t tiles() const override { return tiles_.rows(); }
+  double operations() const override {
+    const double n = static_cast<double>(given_.rows());
+    return n * n * n / 3 + n * n / 2 + n / 6;
+  }
+  double gemm_peak(const ReferenceBlas& blas) const override { return blas.gemm_peak<T>(); }
+
+  void reset() override {
+    copy(given_, factor_);
+    tiles_.reset();
+  }
+
+  /// Right-looking. Each row of tiles belongs to a place. What the next panel waits for goes to the
+  /// urgent stream of the place, so that panels run ahead of the updates.
+  void enqueue() override {
+    for (std::size_t k = 0; k < tiles(); ++k) {
+      factor_panel(k);
+      for (std::size_t j = k + 1; j < tiles(); ++j) {
+        for (std::size_t i = j; i < tiles(); ++i) update(i, j, k);
+      }
+    }
+  }
+
+  void finish() override {
+    for (std::size_t j = 1; j < n(); ++j) std::fill_n(&factor_(0, j), j, T{0});
+    if (rhs_) solve();
+    if (!factor_file_.empty()) write_matrix(factor_file_, factor_);
+    if (rhs_ && !solution_file_.empty()) write_matrix(solution_file_, *solution_);
+  }
+
+  std::vector<Verification> verify(const ReferenceBlas& blas) const override {
+    std::vector<Verification> done = {factor_error(blas)};
+    if (rhs_) done.push_back(solution_error(blas));
+    return done;
+  }
+
+ private:
+  void factor_panel(std::size_t k) {
+    const Lane& diagonal = lanes_.urgent(owners_[k]);
+    tiles_.wrote(diagonal, k, k,
+                 kernels_.factor(diagonal, tiles_.readwrite(diagonal, k, k), k * tile_,
+                                 tile_name("potrf", k, k).c_str()));
+    for (std::size_t i = k + 1; i < tiles(); ++i) {
+      const Lane& lane = lanes_.urgent(owners_[i]);
+      tiles_.wrote(lane, i, k,
+                   kernels_.solve_right(lane, tiles_.read(lane, k, k), tiles_.readwrite(lane, i, k),
+                                        tile_name("trsm", i, k).c_str()));
+    }
+    for (std::size_t i = k; i < tiles(); ++i) tiles_.collect(i, k);
+  }
+
+  void update(std::size_t i, std::size_t j, std::size_t k) {
+    const Lane& lane = j == k + 1 ? lanes_.urgent(owners_[i]) : lanes_.any(owners_[i], i);
+    const weir::Operand left = tiles_.read(lane, i, k), target = tiles_.readwrite(lane, i, j);
+    tiles_.wrote(lane, i, j,
+                 i == j
+                     ? kernels_.subtract_square(lane, left, target, tile_name("syrk", i, j).c_str())
+                     : kernels_.subtract_product(lane, 'N', 'T', left, tiles_.read(lane, j, k),
+                                                 target, tile_name("gemm", i, j).c_str()));
+  }
+
+  /// Solves L Y = B and L^T X = Y by tiles, in one stream.
+  void solve() {
+    solution_.emplace(rhs_->rows(), rhs_->columns());
+    copy(*rhs_, *solution_);
+    const Lane& lane = lanes_.urgent(0);
+    TiledMatrix<T> x(runtime_, *solution_, tile_, rhs_->columns(), lanes_.size(), "x");
+    const auto divide = [&](std::size_t k, char trans) {
+      x.wrote(lane, k, 0,
+              kernels_.solve_left(lane, trans, tiles_.read(lane, k, k), x.readwrite(lane, k, 0)));
+    };
+    const auto subtract = [&](std::size_t to, std::size_t from, char trans) {
+      const weir::Operand l = tiles_.read(lane, std::max(to, from), std::min(to, from));
+      x.wrote(lane, to, 0,
+              kernels_.subtract_product(lane, trans, 'N', l, x.read(lane, from, 0),
+                                        x.readwrite(lane, to, 0)));
+    };
+    for (std::size_t k = 0; k < tiles(); ++k) {
+      for (std::size_t j = 0; j < k; ++j) subtract(k, j, 'N');
+      divide(k, 'N');
+    }
+    for (std::size_t k = tiles(); k-- > 0;) {
+      for (std::size_t i = k + 1; i < tiles(); ++i) subtract(k, i, 'T');
+      divide(k, 'T');
+    }
+    for (std::size_t k = 0; k < tiles(); ++k) x.collect(k, 0);
+    runtime_.synchronize();
+  }
+
+  /// As LAPACK's test of its own factorisation (dpot01), by block columns.
+  Verification factor_error(const ReferenceBlas& blas) const {
+    double error = 0, size = 0;
+    for (std::size_t j = 0; j < n(); j += kUsualTile) {
+      const std::size_t rows = n() - j, columns = std::min(kUsualTile, rows);
+      Matrix<T> block(rows, columns);
+      for (std::size_t c = 0; c < columns; ++c) {
+        std::copy_n(&given_(j, j + c), rows, &block(0, c));
+      }
+      size += squares_of_symmetric(block);
+      blas.multiply<T>(rows, columns, j + columns, T{-1}, {&factor_(j, 0), n()},
+                       {&factor_(j, 0), n(), true}, T{1}, block.data(), rows);
+      error += squares_of_symmetric(block);
+    }
+    return {"|A - L L^T| / (n eps |A|)", std::sqrt(error / size) / (eps() * as_double(n())),
+            kLimit};
+  }
+
+  /// Sum of the squares of a block column of a symmetric matrix and of its transpose.
+  static double squares_of_symmetric(const Matrix<T>& block) {
+    double sum = 0;
+    for (std::size_t j = 0; j < block.columns(); ++j) {
+      for (std::size_t i = j; i < block.rows(); ++i) {
+        const double x = block(i, j);
+        sum += i == j ? x * x : 2 * x * x;
+      }
+    }
+    return sum;
+  }
+
+  /// As LAPACK's test of its own solution (dpot02).
+  Verification solution_error(const ReferenceBlas& blas) const {
+    const std::size_t columns = rhs_->columns();
+    Matrix<T> residual(n(), columns);
+    copy(*rhs_, residual);
+    blas.multiply<T>(n(), columns, n(), T{-1}, {given_.data(), n()}, {solution_->data(), n()}, T{1},
+                     residual.data(), n());
+    return {"|A x - b| / (n eps |A| |x|)",
+            norm(residual) / (norm(given_) * norm(*solution_) * eps() * as_double(n())), kLimit};
+  }
+
+  static double eps() { return std::numeric_limits<T>::epsilon(); }
+  static double as_double(std::size_t value) { return static_cast<double>(value); }
+
+  Matrix<T> given_, factor_;
+  std::size_t tile_;
+  const weir::Runtime& runtime_;
+  const Lanes& lanes_;
+  Kernels<T> kernels_;
+  TiledMatrix<T> tiles_;
+  std::vector<std::size_t> owners_;
+  std::optional<Matrix<T>> rhs_, solution_;
+  std::string factor_file_, solution_file_;
+};
+
+template <class T>
+Matrix<T> read_or_generate(const Parameters& parameters) {
+  if (parameters.input.empty()) {
+    const std::size_t n = parameters.n > 0 ? parameters.n : kUsualOrder;
+    Matrix<T> matrix = make_matrix<T>(n, n, 2);
+    fill_positive_definite(matrix, parameters.seed);
+    return matrix;
+  }
+  Matrix<T> matrix = read_matrix<T>(parameters.input);
+  check_symmetric(matrix, parameters.input);
+  if (matrix.rows() == 0) fail_input("{}: the matrix is empty", parameters.input);
+  return matrix;
+}
+
+template <class T>
+std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemFiles& files,
+                                     const weir::Runtime& runtime, const Lanes& lanes) {
+  Matrix<T> matrix = read_or_generate<T>(parameters);
+  const std::size_t n = matrix.rows();
+  auto cholesky = std::make_unique<Cholesky<T>>(
+      std::move(matrix), choose_tile(n, parameters.tile, parameters.tiles, kUsualTile), runtime,
+      lanes);
+  cholesky->write_later(parameters.output);
+  if (!files.rhs.empty()) {
+    Matrix<T> rhs = read_matrix<T>(files.rhs);
+    if (rhs.rows() != n || rhs.columns() == 0) {
+      fail_input("{}: the right-hand side is {} x {}: expected {} rows", files.rhs, rhs.rows(),
+                 rhs.columns(), n);
+    }
+    cholesky->solve_later(std::move(rhs), files.solution);
+  }
+  return cholesky;
+}
+
+class CholeskyApplication final : public Application {
+ public:
+  const char* name() const override { return "cholesky"; }
+  const char* summary() const override {
+    return "factor a symmetric positive definite matrix, and solve with it";
+  }
+  void add_options(CLI::App& app) override {
+    CLI::Option* const rhs =
+        app.add_option("--rhs", files_.rhs, "also solve A x = b for the b in this file");
+    app.add_option("--solution", files_.solution, "write x to this file")->needs(rhs);
+  }
+  std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
+                                    const Lanes& lanes) override {
+    return parameters.single ? prepare_in<float>(parameters, files_, runtime, lanes)
+                             : prepare_in<double>(parameters, files_, runtime, lanes);
+  }
+
+ private:
+  SystemFiles files_;
+};
+
+}  // namespace
+
+std::unique_ptr<Application> make_cholesky() { return std::make_unique<CholeskyApplication>(); }
+
+}  // namespace weir::apps

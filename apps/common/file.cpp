@@ -1,0 +1,92 @@
+#include "common/file.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "common/input_error.hpp"
+
+namespace weir::apps {
+
+namespace {
+
+constexpr std::size_t capacity = std::size_t{1} << 20;
+
+std::string reason(int error) { return std::generic_category().message(error); }
+
+[[noreturn]] void fail_read(const std::string& path, int error) {
+  fail_input("{}: cannot be read: {}", path, reason(error));
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const std::string& path) {
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status {};
+  if (file.value() < 0 || fstat(file.value(), &status) != 0) fail_read(path, errno);
+  if (S_ISDIR(status.st_mode)) fail_input("{}: found a directory, expected a file", path);
+  if (!S_ISREG(status.st_mode)) {
+    fail_input("{}: found a pipe or a device, expected a regular file", path);
+  }
+  if (status.st_size == 0) return;
+  size_ = static_cast<std::size_t>(status.st_size);
+  address_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.value(), 0);
+  if (address_ == MAP_FAILED) fail_read(path, errno);
+  madvise(address_, size_, MADV_SEQUENTIAL);
+}
+
+MappedFile::~MappedFile() {
+  if (size_ > 0) munmap(address_, size_);
+}
+
+OutputFile::~OutputFile() {
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+void OutputFile::append(std::string_view text) {
+  buffer_ += text;
+  if (buffer_.size() >= capacity) flush();
+}
+
+void OutputFile::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file_.value(), bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR) fail_write();
+    bytes.remove_prefix(written < 0 ? 0 : static_cast<std::size_t>(written));
+  }
+}
+
+void OutputFile::flush() {
+  write(buffer_);
+  buffer_.clear();
+}
+
+void OutputFile::commit() {
+  flush();
+  if (close(file_.release()) != 0) fail_write();
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) fail_write();
+  temporary_.clear();
+}
+
+int OutputFile::create() {
+  static std::atomic<unsigned> serial{0};
+  for (;;) {
+    temporary_ = fmt::format("{}.{}-{}.part", path_, getpid(), serial++);
+    const int file = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file >= 0) return file;
+    if (errno != EEXIST) break;
+  }
+  temporary_.clear();
+  fail_write();
+}
+
+void OutputFile::fail_write() const {
+  fail_input("{}: cannot be written: {}", path_, reason(errno));
+}
+
+}  // namespace weir::apps

@@ -1,0 +1,71 @@
+// Files that are read by mapping them, and files that appear when they are complete.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <unistd.h>
+
+namespace weir::apps {
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int value) : value_(value) {}
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  ~FileDescriptor() {
+    if (value_ >= 0) close(value_);
+  }
+
+  int value() const { return value_; }
+  int release() { return std::exchange(value_, -1); }
+
+ private:
+  int value_;
+};
+
+/// The bytes of a regular file, mapped read-only. Throws InputError with the path and the reason.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& path);
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile();
+
+  std::string_view bytes() const { return {static_cast<const char*>(address_), size_}; }
+
+ private:
+  void* address_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// A file that appears under its path when it is complete and leaves nothing behind otherwise.
+/// All functions throw InputError with the path and the reason.
+class OutputFile {
+ public:
+  explicit OutputFile(const std::string& path) : path_(path), file_(create()) {}
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  ~OutputFile();
+
+  /// Adds a small piece, which is written later with others.
+  void append(std::string_view text);
+  /// Writes at once. What was appended before must have been flushed.
+  void write(std::string_view bytes);
+  void flush();
+  /// Makes the file appear.
+  void commit();
+
+ private:
+  int create();
+  [[noreturn]] void fail_write() const;
+
+  std::string path_;
+  std::string temporary_;
+  std::string buffer_;
+  FileDescriptor file_;
+};
+
+}  // namespace weir::apps

@@ -1,0 +1,40 @@
+#include "common/lanes.hpp"
+
+#include <algorithm>
+
+namespace weir::apps {
+
+Lanes::Lanes(const weir::Runtime& runtime, const Sharing& sharing) : streams_(sharing.streams) {
+  for (std::size_t index = 0; index < runtime.domain_count(); ++index) {
+    const weir::Domain domain = runtime.domain(index);
+    weir_domain* const memory = domain.info().aliases_host ? nullptr : domain.handle();
+    for (weir::Place& place : domain.partition(sharing.places)) {
+      cores_.push_back(place.cores());
+      for (std::size_t i = 0; i < streams_; ++i) {
+        lanes_.push_back({place.stream({.priority = i == 0 && streams_ > 1 ? 1 : 0}), lanes_.size(),
+                          index, memory});
+      }
+      places_.push_back(std::move(place));
+    }
+  }
+}
+
+const Lane& Lanes::any(std::size_t place, std::size_t part) const noexcept {
+  return streams_ == 1 ? urgent(place) : lanes_[place * streams_ + 1 + part % (streams_ - 1)];
+}
+
+std::vector<std::size_t> Lanes::deal(std::size_t parts) const {
+  std::vector<std::size_t> dealt(places(), 0), owners;
+  for (std::size_t part = 0; part < parts; ++part) {
+    // The place that would be least loaded with one part more.
+    std::size_t best = 0;
+    for (std::size_t place = 1; place < places(); ++place) {
+      if ((dealt[place] + 1) * cores_[best] < (dealt[best] + 1) * cores_[place]) best = place;
+    }
+    ++dealt[best];
+    owners.push_back(best);
+  }
+  return owners;
+}
+
+}  // namespace weir::apps

@@ -1,0 +1,52 @@
+// The streams of a run, with the places and domains they belong to.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <weir/weir.hpp>
+
+namespace weir::apps {
+
+/// A stream and where it runs.
+struct Lane {
+  weir::Stream stream;
+  std::size_t index;    ///< among all lanes
+  std::size_t domain;   ///< index in the runtime
+  weir_domain* memory;  ///< whose instances its actions use; null: the program's memory
+};
+
+/// How many places and streams to make.
+struct Sharing {
+  std::size_t places = 1;   ///< of each domain ("spatial sharing")
+  std::size_t streams = 2;  ///< of each place ("temporal sharing")
+};
+
+/// Divides every domain of a runtime into places and gives each its streams. The first stream of a
+/// place is served before the others: it is for what much else waits for.
+class Lanes {
+ public:
+  /// Throws weir::Error, as when there are more places than cores.
+  Lanes(const weir::Runtime& runtime, const Sharing& sharing);
+
+  std::size_t size() const noexcept { return lanes_.size(); }
+  const Lane& operator[](std::size_t index) const noexcept { return lanes_[index]; }
+
+  std::size_t places() const noexcept { return places_.size(); }
+  std::size_t streams() const noexcept { return streams_; }
+  const Lane& urgent(std::size_t place) const noexcept { return lanes_[place * streams_]; }
+  /// A stream of a place for one of many equal parts; the urgent one when there is no other.
+  const Lane& any(std::size_t place, std::size_t part) const noexcept;
+
+  /// Deals equal parts to the places in proportion to their cores: the place of each part.
+  std::vector<std::size_t> deal(std::size_t parts) const;
+
+ private:
+  std::vector<weir::Place> places_;
+  std::vector<Lane> lanes_;
+  std::vector<std::size_t> cores_;
+  std::size_t streams_;
+};
+
+}  // namespace weir::apps

@@ -1,0 +1,65 @@
+#include "common/matrix_io.hpp"
+
+#include <unistd.h>
+
+#include "common/file.hpp"
+#include "common/matrix_market.hpp"
+#include "common/npy.hpp"
+#include "common/parsing.hpp"
+
+namespace weir::apps {
+
+namespace {
+
+std::string_view extension(std::string_view path) {
+  const std::string_view file = path.substr(path.rfind('/') + 1);
+  const std::size_t dot = file.rfind('.');
+  return dot == std::string_view::npos ? "" : file.substr(dot);
+}
+
+}  // namespace
+
+std::uint64_t half_of_memory() {
+  const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes) / 2;
+}
+
+template <class T>
+Matrix<T> read_matrix_from(std::string_view bytes, std::string_view name,
+                           const ReadLimits& limits) {
+  if (bytes.empty()) fail_input("{}: byte 0: found an empty file, expected a matrix", name);
+  if (bytes.starts_with(npy_magic)) return read_npy<T>(bytes, name, limits);
+  if (bytes.starts_with(market_magic)) return read_matrix_market<T>(bytes, name, limits);
+  fail_input("{}: byte 0: found {}, expected {} or \\x93NUMPY", name, quoted(bytes.substr(0, 16)),
+             market_magic);
+}
+
+template <class T>
+Matrix<T> read_matrix(const std::string& path, const ReadLimits& limits) {
+  const MappedFile file(path);
+  return read_matrix_from<T>(file.bytes(), path, limits);
+}
+
+template <class T>
+void write_matrix(const std::string& path, const Matrix<T>& matrix) {
+  const std::string_view format = extension(path);
+  if (format != ".npy" && format != ".mtx") {
+    fail_input("{}: found the extension {}, expected .npy or .mtx", path, quoted(format));
+  }
+  OutputFile file(path);
+  if (format == ".npy") {
+    write_npy(file, matrix);
+  } else {
+    write_matrix_market(file, matrix);
+  }
+  file.commit();
+}
+
+template Matrix<float> read_matrix(const std::string&, const ReadLimits&);
+template Matrix<double> read_matrix(const std::string&, const ReadLimits&);
+template Matrix<float> read_matrix_from(std::string_view, std::string_view, const ReadLimits&);
+template Matrix<double> read_matrix_from(std::string_view, std::string_view, const ReadLimits&);
+template void write_matrix(const std::string&, const Matrix<float>&);
+template void write_matrix(const std::string&, const Matrix<double>&);
+
+}  // namespace weir::apps

@@ -1,0 +1,94 @@
+#include "common/reference_blas.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace weir::apps {
+
+namespace {
+
+constexpr int kColumnMajor = 102, kNoTrans = 111, kTrans = 112;
+
+template <class Function>
+void find(void* library, const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+/// Returns the function that sets the library's number of threads, null when it has none.
+auto find_set_threads(void* library) {
+  void (*found)(int) = nullptr;
+  for (const char* name :
+       {"openblas_set_num_threads", "bli_thread_set_num_threads", "MKL_Set_Num_Threads"}) {
+    if (found == nullptr) find(library, name, found);
+  }
+  return found;
+}
+
+}  // namespace
+
+ReferenceBlas::ReferenceBlas(const weir::Runtime& runtime) {
+  const auto description = nlohmann::json::parse(runtime.describe());
+  const auto& blas = description.at("blas");
+  if (!blas.at("available").get<bool>()) {
+    throw weir::Error(WEIR_STATUS_UNAVAILABLE, blas.at("problem").get<std::string>());
+  }
+  name_ = blas.at("name").get<std::string>();
+  kernels_ = blas.at("kernels").get<std::string>();
+  cores_ = description.at("machine").at("cores").get<int>();
+  const auto path = blas.at("library").get<std::string>();
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library != nullptr) {
+    find(library, "cblas_sgemm", single_);
+    find(library, "cblas_dgemm", double_);
+    set_threads_ = find_set_threads(library);
+  }
+  if (single_ == nullptr || double_ == nullptr) {
+    throw weir::Error(WEIR_STATUS_UNAVAILABLE, path + " has no cblas_dgemm to compare with");
+  }
+}
+
+template <class T>
+void ReferenceBlas::multiply(std::size_t m, std::size_t n, std::size_t k,
+                             std::type_identity_t<T> alpha, Factor<T> a, Factor<T> b,
+                             std::type_identity_t<T> beta, T* c, std::size_t stride) const {
+  if (m == 0 || n == 0) return;
+  if (set_threads_ != nullptr) set_threads_(cores_);
+  const auto integer = [](std::size_t value) { return static_cast<int>(value); };
+  gemm<T>()(kColumnMajor, a.transposed ? kTrans : kNoTrans, b.transposed ? kTrans : kNoTrans,
+            integer(m), integer(n), integer(k), alpha, a.data, integer(a.stride), b.data,
+            integer(b.stride), beta, c, integer(stride));
+  if (set_threads_ != nullptr) set_threads_(1);  // as the kernels of the runtime want it
+}
+
+template <class T>
+double ReferenceBlas::gemm_peak() const {
+  constexpr std::size_t kOrder = 2048;
+  constexpr int kRuns = 4;
+  std::vector<T> a(kOrder * kOrder), c(kOrder * kOrder);
+  std::minstd_rand random(1);
+  for (T& element : a) element = static_cast<T>(random()) / static_cast<T>(random.max());
+  double best = 0;
+  for (int run = 0; run < kRuns; ++run) {
+    const auto start = std::chrono::steady_clock::now();
+    multiply<T>(kOrder, kOrder, kOrder, T{1}, {a.data(), kOrder}, {a.data(), kOrder}, T{0},
+                c.data(), kOrder);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    best = std::max(best, 2.0 * kOrder * kOrder * kOrder / taken.count());
+  }
+  return best;
+}
+
+template void ReferenceBlas::multiply(std::size_t, std::size_t, std::size_t, float, Factor<float>,
+                                      Factor<float>, float, float*, std::size_t) const;
+template void ReferenceBlas::multiply(std::size_t, std::size_t, std::size_t, double, Factor<double>,
+                                      Factor<double>, double, double*, std::size_t) const;
+template double ReferenceBlas::gemm_peak<float>() const;
+template double ReferenceBlas::gemm_peak<double>() const;
+
+}  // namespace weir::apps

@@ -1,0 +1,104 @@
+// A matrix cut into tiles that streams of several domains work on.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include <weir/weir.hpp>
+
+#include "common/lanes.hpp"
+#include "common/matrix.hpp"
+
+namespace weir::apps {
+
+/// Keeps count of where the newest copy of each tile is, and makes a stream wait for it and fetch
+/// it. Waits and copies happen inside the streams, never on the calling thread.
+///
+/// The program must not write a tile that another stream still reads: here each tile has one owner
+/// that writes it, and others read it after its last write.
+class TileDirectory {
+ public:
+  /// All tiles are in the program's memory.
+  TileDirectory(std::size_t tiles, std::size_t lanes);
+
+  /// Orders the next actions of a lane after the newest contents of a tile, in its memory.
+  void fetch(const Lane& lane, std::size_t tile, const weir::Region& region);
+  /// Says that `written`, the last action of a lane, wrote the tile.
+  void wrote(const Lane& lane, std::size_t tile, const weir::Event& written);
+  /// Copies a tile to the program's memory if its newest copy is elsewhere.
+  void collect(std::size_t tile, const weir::Region& region);
+  /// Forgets everything: all tiles are in the program's memory again.
+  void reset();
+
+ private:
+  /// The newest contents of a tile in one memory.
+  struct Copy {
+    weir_domain* memory;
+    const Lane* lane;  ///< that wrote or fetched it last; null: there before the streams began
+    weir::Event ready;
+  };
+  struct Tile {
+    std::vector<Copy> copies;   ///< the first is the one that was written
+    std::vector<bool> ordered;  ///< lanes whose next actions come after their copy
+  };
+
+  const Copy* find(const Tile& tile, weir_domain* memory) const;
+
+  std::vector<Tile> tiles_;
+  std::size_t lanes_;
+};
+
+/// A column-major matrix of T in the program's memory, as a buffer of tiles. The last row and
+/// column of tiles may be smaller.
+template <class T>
+class TiledMatrix {
+ public:
+  /// Borrows the memory.
+  TiledMatrix(const weir::Runtime& runtime, Matrix<T>& memory, std::size_t tile_rows,
+              std::size_t tile_columns, std::size_t lanes, const char* name)
+      : memory_(memory),
+        tile_rows_(tile_rows),
+        tile_columns_(tile_columns),
+        rows_((memory.rows() + tile_rows - 1) / tile_rows),
+        columns_((memory.columns() + tile_columns - 1) / tile_columns),
+        buffer_(runtime.wrap(memory.data(), memory.size() * sizeof(T), name)),
+        directory_(rows_ * columns_, lanes) {}
+
+  /// Tiles in a column and in a row.
+  std::size_t rows() const noexcept { return rows_; }
+  std::size_t columns() const noexcept { return columns_; }
+
+  /// Makes the newest contents of a tile ready for the next action of the lane, as its operand.
+  weir::Operand read(const Lane& lane, std::size_t i, std::size_t j) {
+    directory_.fetch(lane, index(i, j), region(i, j));
+    return weir::read(region(i, j));
+  }
+  weir::Operand readwrite(const Lane& lane, std::size_t i, std::size_t j) {
+    directory_.fetch(lane, index(i, j), region(i, j));
+    return weir::readwrite(region(i, j));
+  }
+  /// For an action that writes all of a tile: nothing is fetched.
+  weir::Operand write(std::size_t i, std::size_t j) { return weir::write(region(i, j)); }
+  void wrote(const Lane& lane, std::size_t i, std::size_t j, const weir::Event& event) {
+    directory_.wrote(lane, index(i, j), event);
+  }
+  void collect(std::size_t i, std::size_t j) { directory_.collect(index(i, j), region(i, j)); }
+  void reset() { directory_.reset(); }
+
+ private:
+  std::size_t index(std::size_t i, std::size_t j) const noexcept { return i + j * rows_; }
+  weir::Region region(std::size_t i, std::size_t j) const noexcept {
+    const std::size_t row = i * tile_rows_, column = j * tile_columns_;
+    return buffer_.template tile<T>(row, column, std::min(tile_rows_, memory_.rows() - row),
+                                    std::min(tile_columns_, memory_.columns() - column),
+                                    memory_.leading_dimension());
+  }
+
+  Matrix<T>& memory_;
+  std::size_t tile_rows_, tile_columns_, rows_, columns_;
+  weir::Buffer buffer_;
+  TileDirectory directory_;
+};
+
+}  // namespace weir::apps

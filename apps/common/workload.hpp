@@ -1,0 +1,81 @@
+// What an application is to those who run it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <weir/weir.hpp>
+
+#include "common/lanes.hpp"
+#include "common/reference_blas.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace weir::apps {
+
+/// A figure that says how good a result is.
+struct Verification {
+  std::string metric;  ///< in words or as a formula
+  double value;
+  double limit;
+  bool passed() const noexcept { return value <= limit; }  // not for nan
+};
+
+/// What a run is made of; parameters that an application does not have are ignored by it.
+struct Parameters {
+  std::size_t n = 0;      ///< order of the problem, 0: the application's own or that of the input
+  std::size_t tile = 0;   ///< edge of a tile, 0: the application's choice
+  std::size_t tiles = 0;  ///< tiles along an edge, instead of their size
+  bool single = false;    ///< float instead of double
+  std::uint64_t seed = 1;
+  std::string input;   ///< file to read, "": generate
+  std::string output;  ///< file to write the result to, "": none
+};
+
+/// A problem in memory, ready to be solved again and again. From one thread. All may throw
+/// weir::Error, InputError or std::bad_alloc.
+class Workload {
+ public:
+  virtual ~Workload() = default;
+
+  /// The order of the problem, and of its tiles.
+  virtual std::size_t n() const = 0;
+  virtual std::size_t tile() const = 0;
+  virtual std::size_t tiles() const = 0;
+  /// Floating-point operations of one run.
+  virtual double operations() const = 0;
+  /// The machine's fastest product in the precision of the problem, in operations a second.
+  virtual double gemm_peak(const ReferenceBlas& blas) const = 0;
+
+  /// Restores the input in the program's memory.
+  virtual void reset() = 0;
+  /// Enqueues one run, from the program's memory back to it.
+  virtual void enqueue() = 0;
+  /// Works with the result, once, when all runs are over: solves, writes files.
+  virtual void finish() {}
+  /// Checks the result of the last run, by other means than those that made it.
+  virtual std::vector<Verification> verify(const ReferenceBlas& blas) const = 0;
+};
+
+/// A kind of problem.
+class Application {
+ public:
+  virtual ~Application() = default;
+  virtual const char* name() const = 0;
+  virtual const char* summary() const = 0;
+  /// Adds the options that only this application has.
+  virtual void add_options(CLI::App&) {}
+  /// Reads or generates a problem. Throws InputError for a file that cannot be used.
+  virtual std::unique_ptr<Workload> prepare(const Parameters& parameters,
+                                            const weir::Runtime& runtime, const Lanes& lanes) = 0;
+};
+
+/// All applications.
+std::vector<std::unique_ptr<Application>> make_applications();
+
+}  // namespace weir::apps

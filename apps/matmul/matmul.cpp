@@ -1,0 +1,145 @@
+#include "matmul/matmul.hpp"
+
+#include <limits>
+#include <string>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+#include "common/dense.hpp"
+#include "common/tiled_matrix.hpp"
+
+namespace weir::apps {
+
+namespace {
+
+constexpr std::size_t kUsualOrder = 4096, kUsualTile = 1024;
+
+/// C = A B with one action for each tile of C: a row of A's tiles times a column of B's.
+template <class T>
+class Matmul final : public Workload {
+ public:
+  Matmul(Matrix<T> a, Matrix<T> b, std::size_t tile, std::string output,
+         const weir::Runtime& runtime, const Lanes& lanes)
+      : a_(std::move(a)),
+        b_(std::move(b)),
+        c_(make_matrix<T>(a_.rows(), b_.columns(), 3)),
+        tile_(tile),
+        output_(std::move(output)),
+        lanes_(lanes),
+        gemm_(runtime.kernel(std::is_same_v<T, float> ? "blas.sgemm" : "blas.dgemm")),
+        rows_(runtime, a_, tile, a_.columns(), lanes.size(), "A"),
+        columns_(runtime, b_, b_.rows(), tile, lanes.size(), "B"),
+        tiles_(runtime, c_, tile, tile, lanes.size(), "C"),
+        owners_(lanes.deal(tiles_.rows() * tiles_.columns())) {}
+
+  std::size_t n() const override { return c_.rows(); }
+  std::size_t tile() const override { return tile_; }
+  std::size_t tiles() const override { return tiles_.rows(); }
+  double operations() const override {
+    return 2.0 * static_cast<double>(c_.rows()) * static_cast<double>(c_.columns()) *
+           static_cast<double>(a_.columns());
+  }
+  double gemm_peak(const ReferenceBlas& blas) const override { return blas.gemm_peak<T>(); }
+
+  void reset() override {
+    rows_.reset();
+    columns_.reset();
+    tiles_.reset();
+  }
+
+  void enqueue() override {
+    std::size_t part = 0;
+    for (std::size_t j = 0; j < tiles_.columns(); ++j) {
+      for (std::size_t i = 0; i < tiles_.rows(); ++i, ++part) {
+        const Lane& lane = lanes_.any(owners_[part], part);
+        const weir::Operand row = rows_.read(lane, i, 0), column = columns_.read(lane, 0, j);
+        tiles_.wrote(
+            lane, i, j,
+            lane.stream.compute(gemm_, {row, column, tiles_.write(i, j)}, {'N', 'N', T{1}, T{0}},
+                                fmt::format("gemm {},{}", i, j).c_str()));
+        tiles_.collect(i, j);
+      }
+    }
+  }
+
+  void finish() override {
+    if (!output_.empty()) write_matrix(output_, c_);
+  }
+
+  /// Against one product of the whole matrices. Both have rounding errors below half of the limit.
+  std::vector<Verification> verify(const ReferenceBlas& blas) const override {
+    Matrix<T> error(c_.rows(), c_.columns());
+    copy(c_, error);
+    blas.multiply<T>(c_.rows(), c_.columns(), a_.columns(), T{-1}, {a_.data(), a_.rows()},
+                     {b_.data(), b_.rows()}, T{1}, error.data(), error.rows());
+    const double scale =
+        norm(a_) * norm(b_) * std::numeric_limits<T>::epsilon() * static_cast<double>(a_.columns());
+    return {{"|C - A B| / (n eps |A| |B|)", scale > 0 ? norm(error) / scale : norm(error), 1}};
+  }
+
+ private:
+  Matrix<T> a_, b_, c_;
+  std::size_t tile_;
+  std::string output_;
+  const Lanes& lanes_;
+  weir::Kernel gemm_;
+  TiledMatrix<T> rows_, columns_, tiles_;
+  std::vector<std::size_t> owners_;
+};
+
+template <class T>
+Matrix<T> read_factor(const std::string& path) {
+  Matrix<T> matrix = read_matrix<T>(path);
+  if (matrix.size() == 0) fail_input("{}: the matrix is empty", path);
+  return matrix;
+}
+
+template <class T>
+Matrix<T> generate_factor(std::size_t rows, std::size_t columns, std::uint64_t seed) {
+  Matrix<T> matrix = make_matrix<T>(rows, columns, 3);
+  fill_random(matrix, seed);
+  return matrix;
+}
+
+template <class T>
+std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const std::string& second,
+                                     const weir::Runtime& runtime, const Lanes& lanes) {
+  const std::size_t n = parameters.n > 0 ? parameters.n : kUsualOrder;
+  Matrix<T> a = parameters.input.empty() ? generate_factor<T>(n, n, parameters.seed)
+                                         : read_factor<T>(parameters.input);
+  Matrix<T> b = second.empty() ? generate_factor<T>(a.columns(), a.columns(), parameters.seed + 1)
+                               : read_factor<T>(second);
+  if (a.columns() != b.rows()) {
+    fail_input("{} is {} x {} and {} is {} x {}: they cannot be multiplied",
+               parameters.input.empty() ? "A" : parameters.input, a.rows(), a.columns(), second,
+               b.rows(), b.columns());
+  }
+  const std::size_t tile =
+      choose_tile(std::max(a.rows(), b.columns()), parameters.tile, parameters.tiles, kUsualTile);
+  return std::make_unique<Matmul<T>>(std::move(a), std::move(b), tile, parameters.output, runtime,
+                                     lanes);
+}
+
+class MatmulApplication final : public Application {
+ public:
+  const char* name() const override { return "matmul"; }
+  const char* summary() const override { return "multiply two matrices"; }
+  void add_options(CLI::App& app) override {
+    app.add_option("--second", second_, "file with the second factor [random]");
+  }
+  std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
+                                    const Lanes& lanes) override {
+    return parameters.single ? prepare_in<float>(parameters, second_, runtime, lanes)
+                             : prepare_in<double>(parameters, second_, runtime, lanes);
+  }
+
+ private:
+  std::string second_;
+};
+
+}  // namespace
+
+std::unique_ptr<Application> make_matmul() { return std::make_unique<MatmulApplication>(); }
+
+}  // namespace weir::apps
