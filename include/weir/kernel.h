@@ -105,7 +105,8 @@ typedef void (*weir_team_body)(size_t begin, size_t end, size_t member, void* pa
 
 /**
  * Runs body over [0, count) on all threads of the team in chunks of at least grain indices, and
- * returns when all are done. Called from the kernel only. With team == NULL runs it on this thread.
+ * returns when all are done. Called from the kernel only. With team == NULL, and inside another
+ * loop or function of the team, the calling thread runs all of it.
  */
 WEIR_API void weir_team_for(weir_team* team, size_t count, size_t grain, weir_team_body body,
                             void* payload);
@@ -113,7 +114,10 @@ WEIR_API void weir_team_for(weir_team* team, size_t count, size_t grain, weir_te
 /** Code of one team member: member < weir_team_size(team). */
 typedef void (*weir_team_function)(weir_team* team, size_t member, void* payload);
 
-/** Runs function once on every thread of the team at the same time; returns when all have. */
+/**
+ * Runs function once on every thread of the team at the same time; returns when all have. Not inside
+ * another loop or function of the team: the action fails.
+ */
 WEIR_API void weir_team_run(weir_team* team, weir_team_function function, void* payload);
 
 /** Waits inside weir_team_run() until every member has called it. */

@@ -152,7 +152,10 @@ WEIR_API weir_status weir_stream_wait_event(weir_stream* stream, const weir_even
  */
 WEIR_API weir_status weir_stream_synchronize(weir_stream* stream, int64_t timeout_ns);
 
-/** Completes every action that has not started as CANCELLED. Running ones end normally. */
+/**
+ * Completes every action that has not started as CANCELLED, those that depend on running ones when
+ * these end. Running ones end normally.
+ */
 WEIR_API weir_status weir_stream_cancel(weir_stream* stream);
 
 #ifdef __cplusplus

@@ -8,6 +8,7 @@
 
 #include "backend/invoke.hpp"
 #include "base/config.hpp"
+#include "base/error.hpp"
 #include "base/thread_role.hpp"
 
 namespace weir::rt {
@@ -32,6 +33,14 @@ bool set_openmp_threads(std::size_t count) noexcept {
 struct GangBroken final : std::exception {
   const char* what() const noexcept override { return "another member of the team failed"; }
 };
+
+/// What the calling thread does for its team, to tell nested calls apart.
+enum class Part { none, loop, function };
+struct Duty {
+  Part part = Part::none;
+  std::size_t member = 0;
+};
+constinit thread_local Duty duty;
 
 }  // namespace
 
@@ -168,6 +177,7 @@ void WorkerTeam::join_gang(const Worker& worker) {
 }
 
 void WorkerTeam::perform(std::size_t member) {
+  duty = {task_.function != nullptr ? Part::function : Part::loop, member};
   if (task_.function != nullptr) {
     task_.function(this, member, task_.payload);
     return;
@@ -191,11 +201,16 @@ void WorkerTeam::take_part(std::size_t member) noexcept {
     broken_.store(true, std::memory_order_seq_cst);
     change(barrier_phase_, 1);
   }
+  duty = {};
   change(task_.running, static_cast<std::uint32_t>(-1));
 }
 
 void WorkerTeam::for_each(std::size_t count, std::size_t grain, weir_team_body body,
                           void* payload) {
+  if (duty.part != Part::none) {
+    if (count > 0) body(0, count, duty.member, payload);
+    return;
+  }
   task_.body = body;
   task_.function = nullptr;
   task_.payload = payload;
@@ -205,6 +220,9 @@ void WorkerTeam::for_each(std::size_t count, std::size_t grain, weir_team_body b
 }
 
 void WorkerTeam::run(weir_team_function function, void* payload) {
+  if (duty.part != Part::none) {
+    fail_argument("weir_team_run() inside a loop or function of the team: its threads are taken");
+  }
   task_.function = function;
   task_.payload = payload;
   run_task(leader_);
@@ -225,6 +243,9 @@ void WorkerTeam::run_task(std::size_t leader) {
 }
 
 void WorkerTeam::barrier() {
+  if (duty.part != Part::function) {
+    fail_argument("weir_team_barrier() outside weir_team_run(): the other threads are not there");
+  }
   const std::uint32_t phase = barrier_phase_.load(std::memory_order_acquire);
   if (barrier_waiting_.fetch_add(1, std::memory_order_acq_rel) + 1 == size()) {
     barrier_waiting_.store(0, std::memory_order_relaxed);

@@ -65,7 +65,6 @@ class WorkerTeam final : public PlaceDriver, public weir_team {
   void join_gang(const Worker& worker);
   void perform(std::size_t member);
   void take_part(std::size_t member) noexcept;
-  void start_task();
   void run_task(std::size_t leader);
   void wait_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept;
   void wait_until(const std::atomic<std::uint32_t>& word, std::uint32_t wanted) noexcept;

@@ -1,11 +1,13 @@
 #include "base/config.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/error.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 
@@ -35,6 +37,19 @@ std::vector<std::string> unknown_variables() {
     }
   }
   return unknown;
+}
+
+void check_values() {
+  const char* const log = sys::environment("WEIR_LOG");
+  const auto is = [log](std::string_view level) { return level == log; };
+  constexpr std::string_view kLevels[] = {"", "debug", "info", "warning", "error"};
+  if (log != nullptr && std::none_of(std::begin(kLevels), std::end(kLevels), is)) {
+    fail_argument("WEIR_LOG is '{}': choose from debug, info, warning, error", log);
+  }
+  const char* const spin = sys::environment("WEIR_SPIN_US");
+  if (spin != nullptr && !parse_unsigned(spin)) {
+    fail_argument("WEIR_SPIN_US is '{}': expected a number of microseconds", spin);
+  }
 }
 
 long long spin_ns() {

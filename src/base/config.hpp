@@ -17,6 +17,9 @@ const std::vector<Variable>& variables();
 /// WEIR_* variables of the environment that weir does not know, each with the nearest known name.
 std::vector<std::string> unknown_variables();
 
+/// Throws Error{invalid_argument} for a variable whose value nobody could use.
+void check_values();
+
 /// How long an idle worker polls before it sleeps, in nanoseconds (WEIR_SPIN_US).
 long long spin_ns();
 

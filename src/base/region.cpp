@@ -56,9 +56,10 @@ bool product_fits(std::uint64_t a, std::uint64_t b, std::uint64_t& out) {
 
 [[noreturn, gnu::cold]] void fail_outside(const weir_region& region, std::uint64_t bytes,
                                           const char* buffer) {
-  fail_argument("region (offset {}, extent {}x{}x{}, stride {}/{}) reaches outside {} of {} bytes",
-                region.offset, region.extent[0], region.extent[1], region.extent[2],
-                region.stride[0], region.stride[1], buffer, bytes);
+  fail_argument(
+      "region (offset {}, extent {}x{}x{}, stride {}/{}) reaches outside buffer '{}' of {} bytes",
+      region.offset, region.extent[0], region.extent[1], region.extent[2], region.stride[0],
+      region.stride[1], buffer, bytes);
 }
 
 }  // namespace

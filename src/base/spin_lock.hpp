@@ -28,4 +28,16 @@ class SpinLock {
   std::atomic<bool> flag_{false};
 };
 
+/// Holds a SpinLock while it lives.
+class SpinGuard {
+ public:
+  explicit SpinGuard(SpinLock& lock) noexcept : lock_(lock) { lock_.lock(); }
+  SpinGuard(const SpinGuard&) = delete;
+  SpinGuard& operator=(const SpinGuard&) = delete;
+  ~SpinGuard() { lock_.unlock(); }
+
+ private:
+  SpinLock& lock_;
+};
+
 }  // namespace weir::rt

@@ -103,6 +103,9 @@ class FileWriter {
   int descriptor_ = -1;
 };
 
+/// Returns the size of the machine's memory.
+std::uint64_t memory_bytes() noexcept;
+
 /// Returns the value of an environment variable, or nullptr.
 const char* environment(const char* name) noexcept;
 

@@ -155,6 +155,11 @@ void FileWriter::give_up(const char* verb) {
   fail(WEIR_STATUS_UNAVAILABLE, "cannot {} '{}': {}", verb, path_, std::strerror(reason));
 }
 
+std::uint64_t memory_bytes() noexcept {
+  const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
+}
+
 const char* environment(const char* name) noexcept { return std::getenv(name); }
 
 }  // namespace weir::rt::sys

@@ -10,6 +10,7 @@
 #include <sys/utsname.h>
 
 #include "base/error.hpp"
+#include "base/sys.hpp"
 #include "base/text.hpp"
 
 namespace weir::rt {
@@ -141,7 +142,7 @@ Machine read_machine() {
   const char* model = hwloc_obj_get_info_by_name(package ? package : root, "CPUModel");
   machine.processor = model ? model : "unknown processor";
   machine.system = read_system();
-  machine.memory_bytes = root->total_memory;
+  machine.memory_bytes = machine.real ? sys::memory_bytes() : root->total_memory;
   machine.caches = read_caches(topology.get());
   return machine;
 }

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 
 #include <weir/kernel.h>
 
@@ -19,7 +21,7 @@ weir_status weir_kernel_register(weir_runtime* runtime, const weir_kernel_option
   return guard([&] {
     weir_runtime& live = weir_runtime::check(runtime);
     out(const_cast<weir_kernel_options*>(options), "options");
-    weir_kernel& kernel = live.kernels().add(
+    weir_kernel& kernel = live.add_kernel(
         read_options(options, weir_kernel_options WEIR_KERNEL_OPTIONS_INIT, "options"));
     if (out_kernel != nullptr) *out_kernel = &kernel;
   });
@@ -42,6 +44,8 @@ weir_status weir_call_fail(const weir_call* call, weir_status status, const char
   va_start(arguments, format);
   std::vsnprintf(message, sizeof message, format, arguments);
   va_end(arguments);
+  std::replace_if(
+      message, message + std::strlen(message), [](unsigned char c) { return c < ' '; }, ' ');
   guard([&] { set_call_failure(message); });
   return status == WEIR_STATUS_OK ? WEIR_STATUS_KERNEL_ERROR : status;
 }

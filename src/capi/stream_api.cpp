@@ -109,7 +109,11 @@ weir_status weir_stream_synchronize(weir_stream* stream, int64_t timeout_ns) {
   weir_status status = WEIR_STATUS_OK;
   const weir_status failed = guard([&] {
     weir_stream& live = weir_stream::check(stream);
-    status = report_wait(live.runtime().synchronize(live, timeout_ns));
+    const WaitResult result = live.runtime().synchronize(live, timeout_ns);
+    if (result.status == WEIR_STATUS_TIMEOUT) {
+      fail(WEIR_STATUS_TIMEOUT, "the deadline passed before stream '{}' was done", live.name());
+    }
+    status = report_wait(result);
   });
   return failed != WEIR_STATUS_OK ? failed : status;
 }

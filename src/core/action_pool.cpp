@@ -1,6 +1,5 @@
 #include "core/action_pool.hpp"
 
-#include <mutex>
 #include <utility>
 
 namespace weir::rt {
@@ -15,7 +14,7 @@ ActionPool::~ActionPool() {
 }
 
 Action* ActionPool::take() {
-  std::lock_guard guard(lock_);
+  const SpinGuard guard(lock_);
   if (free_ == nullptr) return grow();
   Action* const batch = free_;
   free_ = static_cast<Action*>(std::exchange(batch->stream, nullptr));
@@ -42,7 +41,7 @@ void ActionPool::give(Action* list) noexcept {
     Action* const batch = list;
     for (std::uint32_t i = 1; i < kChunkSlots && list->next != nullptr; ++i) list = list->next;
     list = std::exchange(list->next, nullptr);
-    std::lock_guard guard(lock_);
+    const SpinGuard guard(lock_);
     batch->stream = std::exchange(free_, batch);
   }
 }

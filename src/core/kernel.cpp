@@ -1,5 +1,6 @@
 #include "core/kernel.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "base/error.hpp"
@@ -41,7 +42,31 @@ std::string Kernel::backends() const {
   return list;
 }
 
-weir_kernel& KernelTable::add(const weir_kernel_options& options) {
+namespace {
+
+void check_implementation(const weir_kernel_options& options, std::size_t index,
+                          const std::vector<std::string>& backends) {
+  const weir_implementation& implementation = options.implementations[index];
+  if (implementation.backend == nullptr || implementation.function == nullptr) {
+    fail_argument("implementation {} of kernel '{}' lacks its {}", index, options.name,
+                  implementation.backend == nullptr ? "backend" : "function");
+  }
+  const std::string_view backend = implementation.backend;
+  if (std::find(backends.begin(), backends.end(), backend) == backends.end()) {
+    fail_argument("kernel '{}' has an implementation for the unknown backend '{}'{}", options.name,
+                  backend, did_you_mean(backend, backends));
+  }
+  for (std::size_t other = 0; other < index; ++other) {
+    if (options.implementations[other].backend == backend) {
+      fail_argument("kernel '{}' has two implementations for backend '{}'", options.name, backend);
+    }
+  }
+}
+
+}  // namespace
+
+weir_kernel& KernelTable::add(const weir_kernel_options& options,
+                              const std::vector<std::string>& backends) {
   if (options.name == nullptr || *options.name == '\0') fail_argument("kernel has no name");
   if (options.implementation_count == 0 || options.implementations == nullptr) {
     fail_argument("kernel '{}' has no implementation", options.name);
@@ -51,11 +76,7 @@ weir_kernel& KernelTable::add(const weir_kernel_options& options) {
                   static_cast<int>(options.shape));
   }
   for (std::size_t i = 0; i < options.implementation_count; ++i) {
-    const weir_implementation& implementation = options.implementations[i];
-    if (implementation.backend == nullptr || implementation.function == nullptr) {
-      fail_argument("implementation {} of kernel '{}' lacks its {}", i, options.name,
-                    implementation.backend == nullptr ? "backend" : "function");
-    }
+    check_implementation(options, i, backends);
   }
   sys::Lock lock(mutex_);
   const auto [position, added] = kernels_.try_emplace(options.name, nullptr);
@@ -69,6 +90,12 @@ weir_kernel& KernelTable::add(const weir_kernel_options& options) {
     throw;
   }
   return *position->second;
+}
+
+bool KernelTable::has(const weir_kernel& kernel) const {
+  sys::Lock lock(mutex_);
+  const auto found = kernels_.find(kernel.name());
+  return found != kernels_.end() && found->second.get() == &kernel;
 }
 
 weir_kernel& KernelTable::find(std::string_view name) const {

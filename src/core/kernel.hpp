@@ -62,8 +62,11 @@ namespace weir::rt {
 /// All kernels of a runtime by name. Any thread may register and find.
 class KernelTable {
  public:
-  /// Throws Error{busy} when the name is taken, Error{invalid_argument} for a bad description.
-  weir_kernel& add(const weir_kernel_options& options);
+  /// Adds a kernel with code for some of `backends`. Throws Error{busy} when the name is taken,
+  /// Error{invalid_argument} for a bad description.
+  weir_kernel& add(const weir_kernel_options& options, const std::vector<std::string>& backends);
+  /// Whether a kernel is in this table.
+  bool has(const weir_kernel& kernel) const;
   /// Throws Error{not_found} with the nearest name.
   weir_kernel& find(std::string_view name) const;
   std::vector<std::string> names() const;

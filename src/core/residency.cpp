@@ -25,37 +25,35 @@ Residency::Residency(Device& device, std::uint16_t memory, std::function<void(Ac
       capacity_(device.info().memory_bytes),
       retry_(std::move(retry)) {}
 
-Residency::Buffers Residency::needs_of(Action& action) const {
-  Buffers needs;
+const Residency::Buffers& Residency::needs_of(Action& action) {
+  needs_.clear();
   for (Operand& operand : action.operands()) {
-    if (operand.memory == memory_ && !contains(needs, operand.buffer)) {
+    if (operand.memory == memory_ && !contains(needs_, operand.buffer)) {
       operand.buffer->instance(memory_);
-      needs.push_back(operand.buffer);
+      needs_.push_back(operand.buffer);
     }
   }
-  return needs;
+  return needs_;
 }
 
 Residency::Grant Residency::acquire(Action& action, Outcome& why) noexcept {
   Action* next = nullptr;
   Grant result = Grant::refused;
   std::vector<CopyJob> copies;
-  try {
-    const Buffers needs = needs_of(action);
+  {
     sys::Lock lock(mutex_);
-    if (!waiting_.empty() && waiting_.front() == &action) front_told_ = false;
+    const bool was_first = !waiting_.empty() && waiting_.front() == &action;
+    if (was_first) front_told_ = false;
     try {
-      result = try_acquire(action, needs, why);
+      result = try_acquire(action, needs_of(action), why);
     } catch (...) {
       why = current_exception_outcome(WEIR_STATUS_INTERNAL);
     }
-    if (result != Grant::waiting && !waiting_.empty() && waiting_.front() == &action) {
+    if (was_first && result != Grant::waiting) {
       waiting_.pop_front();
       next = front_to_tell();
     }
     copies.swap(copies_);
-  } catch (...) {
-    why = current_exception_outcome(WEIR_STATUS_INTERNAL);
   }
   for (const CopyJob& copy : copies) device_.copy(copy);
   if (next != nullptr) retry_(*next);
@@ -90,6 +88,10 @@ Residency::Grant Residency::try_acquire(Action& action, const Buffers& needs, Ou
     return Grant::refused;
   }
   const bool first = waiting_.empty() || waiting_.front() == &action;
+  if (first && !trouble_.ok()) {
+    why = std::exchange(trouble_, {});
+    return Grant::refused;
+  }
   if (!first || moving || !make_room(needs, missing)) return wait(action);
   allocate(needs);
   for (Buffer* buffer : needs) {
@@ -207,6 +209,7 @@ void Residency::copied(void* token, Outcome outcome, std::int64_t, std::int64_t)
         instance.state = Instance::State::evicted;
       }
     }
+    if (!outcome.ok()) trouble_ = std::move(outcome);
     next = front_to_tell();
   }
   settled_.notify_all();

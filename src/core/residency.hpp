@@ -48,7 +48,7 @@ class Residency final : private CopySink {
   Instance& instance_of(const Buffer& buffer) const noexcept {
     return *buffer.find_instance(memory_);
   }
-  Buffers needs_of(Action& action) const;
+  const Buffers& needs_of(Action& action);
   Grant try_acquire(Action& action, const Buffers& needs, Outcome& why);
   bool make_room(const Buffers& needs, std::uint64_t missing);
   void allocate(const Buffers& needs);
@@ -72,7 +72,9 @@ class Residency final : private CopySink {
   sys::Mutex mutex_;
   sys::Condition settled_;  // an instance has left or come back
   Buffers present_;         // instances that take up memory here
+  Buffers needs_;           // of the action that asks, kept for its memory
   std::deque<Action*> waiting_;
+  Outcome trouble_;  // why a copy failed: told to the first of them, which would try for ever
   bool front_told_ = false;      // the first of them has been asked to try again, and has not yet
   std::vector<CopyJob> copies_;  // to be started when the mutex is free
   std::uint64_t uses_ = 0;

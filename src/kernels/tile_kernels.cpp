@@ -123,7 +123,10 @@ struct Potrf {
   Matrix<T> a = arguments.template matrix<T>(0, WEIR_ACCESS_WRITE);
 
   void run(const TeamBlas<T>& blas) const {
-    const int failed = blas.potrf(uplo, a);
+    int failed = blas.potrf(uplo, a);
+    for (int i = 0; failed == 0 && i < a.rows; ++i) {
+      if (!(a(i, i) > 0)) failed = i + 1;  // libraries let nan through
+    }
     if (failed == 0) return;
     fail(WEIR_STATUS_KERNEL_ERROR, "the leading minor of order {} is not positive definite",
          first + failed);

@@ -10,9 +10,12 @@ std::span<const std::uint64_t> History::note(const Action& action) {
   if (policy_ == WEIR_DEPENDENCE_POLICY_NONE) return found_;
   const bool orders_all = action.kind == ActionKind::barrier || action.kind == ActionKind::drain ||
                           action.kind == ActionKind::marker;
-  if (orders_all || policy_ == WEIR_DEPENDENCE_POLICY_FIFO) {
+  if (orders_all) {
+    if (action.kind != ActionKind::marker) barrier_ = action.id();
+    return found_;
+  }
+  if (policy_ == WEIR_DEPENDENCE_POLICY_FIFO) {
     if (previous != 0) found_.push_back(previous);
-    if (orders_all && action.kind != ActionKind::marker) barrier_ = action.id();
     return found_;
   }
   const std::uint64_t sequence = action.sequence();

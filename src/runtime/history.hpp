@@ -16,10 +16,11 @@ class History {
  public:
   explicit History(weir_dependence_policy policy) : policy_(policy) {}
 
-  /// Returns the ids that the action, next in its stream, depends on. Valid until the next call.
+  /// Returns the ids that the action, next in its stream, depends on; none for one that orders the
+  /// stream, see last_ended(). Valid until the next call.
   /// Throws std::bad_alloc.
   std::span<const std::uint64_t> note(const Action& action);
-  /// Notes that an action is over: a barrier depends on the last of those before it.
+  /// Notes that an action is over. What orders the stream depends on the last of these.
   void note_end(const Action& action) noexcept { last_ended_ = action.id(); }
   std::uint64_t last_ended() const noexcept { return last_ended_; }
 

@@ -1,7 +1,6 @@
 #include "runtime/place.hpp"
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include "runtime/runtime.hpp"
@@ -37,7 +36,7 @@ Place::~Place() {
 void Place::push(Stream& stream) noexcept {
   pushers_.fetch_add(1, std::memory_order_relaxed);
   {
-    std::lock_guard guard(lock_);
+    const SpinGuard guard(lock_);
     RunQueue& queue = queues_[stream.priority()];
     stream.next_in_queue = nullptr;
     (queue.tail ? queue.tail->next_in_queue : queue.head) = &stream;
@@ -50,7 +49,7 @@ void Place::push(Stream& stream) noexcept {
 
 Stream* Place::pop() noexcept {
   if (queued_.load(std::memory_order_relaxed) == 0) return nullptr;
-  std::lock_guard guard(lock_);
+  const SpinGuard guard(lock_);
   for (std::size_t priority = queues_.size(); priority-- > 0;) {
     RunQueue& queue = queues_[priority];
     Stream* const stream = queue.head;

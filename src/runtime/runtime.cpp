@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/config.hpp"
 #include "base/log.hpp"
@@ -53,11 +54,40 @@ struct CallbackWaiter : Waiter {
 
 }  // namespace
 
+/// All streams, which are not destroyed while this exists.
+class Runtime::PinnedStreams {
+ public:
+  explicit PinnedStreams(Runtime& runtime) : runtime_(runtime) {
+    sys::Lock lock(runtime_.mutex_);
+    list_.reserve(runtime_.streams_.size());
+    for (const auto& [serial, stream] : runtime_.streams_) {
+      if (stream->listing.leaving) continue;
+      ++stream->listing.pins;
+      list_.push_back(stream.get());
+    }
+  }
+  PinnedStreams(const PinnedStreams&) = delete;
+  PinnedStreams& operator=(const PinnedStreams&) = delete;
+  ~PinnedStreams() {
+    sys::Lock lock(runtime_.mutex_);
+    for (weir_stream* stream : list_) --stream->listing.pins;
+    lock.unlock();
+    runtime_.stream_unpinned_.notify_all();
+  }
+
+  const std::vector<weir_stream*>& list() const noexcept { return list_; }
+
+ private:
+  Runtime& runtime_;
+  std::vector<weir_stream*> list_;
+};
+
 Runtime::Runtime(const weir_runtime_options& options)
     : machine_(read_machine()),
       shutdown_timeout_ns_(options.shutdown_timeout_ns),
       trace_path_(path_from_environment()),
       backends_(make_backends()) {
+  config::check_values();
   for (auto& device : open_devices(wanted_domains(options), machine_, backends_)) {
     const std::size_t index = domains_.size();
     domains_.emplace_back(new weir_domain(*this, index, std::move(device)));
@@ -84,18 +114,21 @@ Runtime::~Runtime() {
   write_requested_trace();
   for (auto& [key, stream] : std::exchange(streams_, {})) stream.reset();
   places_.clear();
+  for (const auto& [end, owned] : buffers_) {
+    for (const auto& domain : domains_) domain->residency().forget(*owned.buffer);
+  }
   buffers_.clear();
   domains_.clear();
 }
 
 void Runtime::shut_down() noexcept {
   try {
-    const std::vector<weir_stream*> all = streams();
-    if (drain(all, shutdown_timeout_ns_).status == WEIR_STATUS_TIMEOUT) {
-      for (weir_stream* stream : all) stream->cancel();
-      drain(all, WEIR_FOREVER);
+    const PinnedStreams all(*this);
+    if (drain(all.list(), shutdown_timeout_ns_).status == WEIR_STATUS_TIMEOUT) {
+      for (weir_stream* stream : all.list()) stream->cancel();
+      drain(all.list(), WEIR_FOREVER);
     }
-    for (weir_stream* stream : all) stream->wait_until_left();
+    for (weir_stream* stream : all.list()) stream->wait_until_left();
   } catch (const std::exception& error) {
     log::warning("shutdown: {}", error.what());
   }
@@ -128,7 +161,8 @@ weir_domain& Runtime::find_domain(const std::string& name) const {
     fail_argument("{} domains are of backend '{}': name one, such as '{}'", of_backend, name,
                   found->name());
   }
-  fail(WEIR_STATUS_NOT_FOUND, "no domain '{}'{}", name, did_you_mean(name, names));
+  fail(WEIR_STATUS_NOT_FOUND, "no domain '{}'{}; there is: {}", name, did_you_mean(name, names),
+       fmt::join(names, ", "));
 }
 
 // ---- Places and streams ------------------------------------------------------------------------
@@ -142,9 +176,15 @@ weir_place* Runtime::create_place(Domain& domain, const weir_place_options& opti
   if (listed) wanted.assign(options.cores, options.cores + options.core_count);
   const std::uint32_t number = domain.next_place_number();
   std::string name = options.name ? options.name : fmt::format("{}/p{}", domain.name(), number);
-  Owned<weir_place> place(new weir_place(
-      domain, std::move(name),
-      domain.take_cores(wanted, listed ? 0 : options.core_count, options.oversubscribe)));
+  std::vector<unsigned> cores =
+      domain.take_cores(wanted, listed ? 0 : options.core_count, options.oversubscribe);
+  Owned<weir_place> place;
+  try {
+    place.reset(new weir_place(domain, std::move(name), cores));
+  } catch (...) {
+    domain.return_cores(cores);
+    throw;
+  }
   sys::Lock lock(mutex_);
   weir_place* const handle = place.get();
   places_.emplace(handle, std::move(place));
@@ -176,18 +216,33 @@ void Runtime::partition(Domain& domain, std::size_t count, bool oversubscribe,
 }
 
 void Runtime::destroy_place(weir_place* place) noexcept {
-  std::vector<weir_stream*> own;
-  for (weir_stream* stream : streams()) {
-    if (&stream->place() == place) own.push_back(stream);
+  if (NoWaitScope::active()) {
+    log::warning("place '{}' is destroyed by a kernel or callback: ignored", place->name());
+    return;
   }
-  for (weir_stream* stream : own) destroy_stream(stream);
+  while (weir_stream* const stream = any_stream_of(*place)) destroy_stream(stream);
   Owned<weir_place> dead;
-  {
-    sys::Lock lock(mutex_);
-    const auto found = places_.find(place);
-    if (found == places_.end()) return;
-    dead = std::move(found->second);
-    places_.erase(found);
+  sys::Lock lock(mutex_);
+  const auto found = places_.find(place);
+  if (found == places_.end()) return;
+  dead = std::move(found->second);
+  places_.erase(found);
+  lock.unlock();
+}
+
+/// Returns a stream of a place, once those that other threads destroy are gone; null: there is
+/// none.
+weir_stream* Runtime::any_stream_of(const Place& place) {
+  sys::Lock lock(mutex_);
+  for (;;) {
+    bool leaving = false;
+    for (const auto& [serial, stream] : streams_) {
+      if (&stream->place() != &place) continue;
+      if (!stream->listing.leaving) return stream.get();
+      leaving = true;
+    }
+    if (!leaving) return nullptr;
+    stream_gone_.wait(lock);
   }
 }
 
@@ -217,6 +272,11 @@ void Runtime::destroy_stream(weir_stream* stream) noexcept {
     log::warning("stream '{}' is destroyed by a kernel or callback: ignored", stream->name());
     return;
   }
+  {
+    sys::Lock lock(mutex_);
+    if (std::exchange(stream->listing.leaving, true)) return;
+    while (stream->listing.pins > 0) stream_unpinned_.wait(lock);
+  }
   try {
     drain({stream}, WEIR_FOREVER);
   } catch (const std::exception& error) {
@@ -227,49 +287,65 @@ void Runtime::destroy_stream(weir_stream* stream) noexcept {
   sys::Lock lock(mutex_);
   const auto found = streams_.find(stream->serial());
   if (found == streams_.end()) return;
-  const Stream::Counters& counters = stream->counters();
-  finished_stats_.actions_enqueued += stream->enqueued();
-  finished_stats_.actions_completed += counters.completed;
-  finished_stats_.actions_failed += counters.failed;
-  finished_stats_.bytes_h2d += counters.h2d;
-  finished_stats_.bytes_d2h += counters.d2h;
-  finished_stats_.bytes_d2d += counters.d2d;
-  finished_stats_.transfers_elided += counters.elided;
+  stream->add_to(finished_stats_);
   dead = std::move(found->second);
   streams_.erase(found);
   lock.unlock();
-}
-
-std::vector<weir_stream*> Runtime::streams() const {
-  sys::Lock lock(mutex_);
-  std::vector<weir_stream*> all;
-  for (const auto& [serial, stream] : streams_) all.push_back(stream.get());
-  return all;
+  dead.reset();
+  stream_gone_.notify_all();
 }
 
 WaitResult Runtime::synchronize(Stream& stream, std::int64_t timeout_ns) {
+  if (NoWaitScope::active()) {
+    fail(WEIR_STATUS_BUSY, "a kernel or callback must not synchronise stream '{}'", stream.name());
+  }
   return drain({static_cast<weir_stream*>(&stream)}, timeout_ns);
 }
 
 WaitResult Runtime::synchronize_all(std::int64_t timeout_ns) {
-  return drain(streams(), timeout_ns);
+  if (NoWaitScope::active()) fail(WEIR_STATUS_BUSY, "a kernel or callback must not synchronise");
+  const PinnedStreams all(*this);
+  return drain(all.list(), timeout_ns);
 }
 
 WaitResult Runtime::drain(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns) {
   std::vector<weir_event> ends;
   for (weir_stream* stream : streams) {
-    if (stream->settled()) continue;
-    if (NoWaitScope::active()) {
-      fail(WEIR_STATUS_BUSY, "a kernel or callback must not synchronise stream '{}'",
-           stream->name());
-    }
-    ends.push_back(stream->drain());
+    take_overdue(*stream, ends);
+    if (!stream->settled()) ends.push_back(stream->drain());
   }
   WaitResult result = wait_for_events(*this, ends, WEIR_WAIT_MODE_ALL, timeout_ns);
-  if (result.status != WEIR_STATUS_TIMEOUT) {
+  if (result.status == WEIR_STATUS_TIMEOUT) {
+    give_overdue(ends);
+  } else {
     for (const weir_event& end : ends) failures_.remove(end.opaque[1]);
   }
   return result;
+}
+
+/// A drain takes the failure of its stream with it, also when the wait for it was given up: the
+/// next one to synchronise waits for that drain as well.
+void Runtime::take_overdue(weir_stream& stream, std::vector<weir_event>& ends) {
+  sys::Lock lock(mutex_);
+  auto& overdue = stream.listing.overdue;
+  ends.insert(ends.end(), overdue.begin(), overdue.end());
+  overdue.clear();
+}
+
+void Runtime::give_overdue(const std::vector<weir_event>& ends) {
+  sys::Lock lock(mutex_);
+  for (const weir_event& end : ends) {
+    const auto found = streams_.find(end.opaque[1] >> Action::kSequenceBits);
+    if (found != streams_.end()) found->second->listing.overdue.push_back(end);
+  }
+}
+
+// ---- Kernels -----------------------------------------------------------------------------------
+
+weir_kernel& Runtime::add_kernel(const weir_kernel_options& options) {
+  std::vector<std::string> known;
+  for (const auto& backend : backends_) known.emplace_back(backend->kind());
+  return kernels_.add(options, known);
 }
 
 // ---- Buffers -----------------------------------------------------------------------------------
@@ -295,9 +371,9 @@ weir_buffer* Runtime::wrap_buffer(void* address, std::size_t bytes,
   }
   if (reinterpret_cast<std::uintptr_t>(address) % alignment != 0) {
     fail_argument(
-        "address {} is not a multiple of {}: align the memory, or set the option alignment "
-        "to what its elements need",
-        fmt::ptr(address), alignment);
+        "address {} of buffer '{}' is not a multiple of {}: align the memory, or set the option "
+        "alignment to what its elements need",
+        fmt::ptr(address), options.name ? options.name : "", alignment);
   }
   return add_buffer(address, bytes, {}, options);
 }
@@ -305,6 +381,10 @@ weir_buffer* Runtime::wrap_buffer(void* address, std::size_t bytes,
 weir_buffer* Runtime::add_buffer(void* address, std::size_t bytes, HostAllocation memory,
                                  const weir_buffer_options& options) {
   auto* const start = static_cast<std::byte*>(address);
+  if (bytes > UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(address)) {
+    fail_argument("buffer '{}' ({} bytes at {}) reaches beyond the end of all memory",
+                  options.name ? options.name : "", bytes, fmt::ptr(address));
+  }
   sys::Lock lock(mutex_);
   const std::uint64_t id = ++buffers_made_;
   std::string name = options.name ? options.name : fmt::format("buffer {}", id);
@@ -334,11 +414,13 @@ void Runtime::destroy_buffer(weir_buffer* buffer) noexcept {
     return;
   }
   try {
+    const PinnedStreams all(*this);
     std::vector<weir_event> ends;
-    for (weir_stream* stream : streams()) {
+    for (weir_stream* stream : all.list()) {
       if (buffer->maybe_used_by(stream->serial())) ends.push_back(stream->mark());
     }
     wait_for_events(*this, ends, WEIR_WAIT_MODE_ALL, WEIR_FOREVER);
+    for (const weir_event& end : ends) failures_.remove(end.opaque[1]);
   } catch (const std::exception& error) {
     log::warning("buffer '{}' is kept: {}", buffer->name(), error.what());
     return;
@@ -424,12 +506,11 @@ void Runtime::release_memory(Action& action) noexcept {
 }
 
 bool Runtime::drive() noexcept {
-  std::unique_lock lock(driving_, std::try_to_lock);
-  if (!lock.owns_lock()) return false;
-  for (const auto& domain : domains_) {
-    if (domain->device().drive()) return true;
-  }
-  return false;
+  if (driving_.exchange(true, std::memory_order_acquire)) return false;
+  const bool moved = std::any_of(domains_.begin(), domains_.end(),
+                                 [](const auto& domain) { return domain->device().drive(); });
+  driving_.store(false, std::memory_order_release);
+  return moved;
 }
 
 void Runtime::get_stats(weir_stats& stats) const {
@@ -437,16 +518,7 @@ void Runtime::get_stats(weir_stats& stats) const {
   sys::Lock lock(mutex_);
   stats = finished_stats_;
   stats.struct_size = struct_size;
-  for (const auto& [serial, stream] : streams_) {
-    const Stream::Counters& counters = stream->counters();
-    stats.actions_enqueued += stream->enqueued();
-    stats.actions_completed += counters.completed;
-    stats.actions_failed += counters.failed;
-    stats.bytes_h2d += counters.h2d;
-    stats.bytes_d2h += counters.d2h;
-    stats.bytes_d2d += counters.d2d;
-    stats.transfers_elided += counters.elided;
-  }
+  for (const auto& [serial, stream] : streams_) stream->add_to(stats);
   for (const auto& domain : domains_) stats.bytes_evicted += domain->residency().bytes_evicted();
 }
 

@@ -59,6 +59,10 @@ class Runtime {
     return streams_made_.load(std::memory_order_acquire);
   }
 
+  // Kernels.
+  weir_kernel& add_kernel(const weir_kernel_options& options);
+  const KernelTable& kernels() const noexcept { return kernels_; }
+
   // Buffers.
   weir_buffer* create_buffer(std::size_t bytes, const weir_buffer_options& options);
   weir_buffer* wrap_buffer(void* address, std::size_t bytes, const weir_buffer_options& options);
@@ -86,10 +90,7 @@ class Runtime {
 
   ActionPool& actions() noexcept { return actions_; }
   FailureLog& failures() noexcept { return failures_; }
-  KernelTable& kernels() noexcept { return kernels_; }
-  const KernelTable& kernels() const noexcept { return kernels_; }
   trace::Recorder& recorder() noexcept { return recorder_; }
-  const Machine& machine() const noexcept { return machine_; }
 
   void get_stats(weir_stats& stats) const;
   std::string describe() const;
@@ -102,7 +103,10 @@ class Runtime {
 
   weir_buffer* add_buffer(void* address, std::size_t bytes, HostAllocation memory,
                           const weir_buffer_options& options);
-  std::vector<weir_stream*> streams() const;
+  class PinnedStreams;
+  weir_stream* any_stream_of(const Place& place);
+  void take_overdue(weir_stream& stream, std::vector<weir_event>& ends);
+  void give_overdue(const std::vector<weir_event>& ends);
   WaitResult drain(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns);
   void shut_down() noexcept;
   void write_requested_trace() noexcept;
@@ -118,9 +122,10 @@ class Runtime {
   std::vector<std::unique_ptr<Backend>> backends_;
   std::vector<Owned<weir_domain>> domains_;
   bool virtual_time_ = false;
-  sys::Mutex driving_;
+  std::atomic<bool> driving_{false};  // a thread makes virtual time pass
 
   mutable sys::Mutex mutex_;  // of the lists below
+  sys::Condition stream_unpinned_, stream_gone_;
   std::map<const weir_place*, Owned<weir_place>> places_;
   std::map<std::uint64_t, Owned<weir_stream>> streams_;
   std::map<const std::byte*, OwnedBuffer> buffers_;  // by end of their host memory

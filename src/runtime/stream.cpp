@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <utility>
 
 #include "runtime/history.hpp"
@@ -34,6 +33,11 @@ Message* reversed(Message* list) noexcept {
     list = next;
   }
   return result;
+}
+
+/// Refuses an array that is not there.
+void check_array(const void* array, std::size_t count, const char* what) {
+  if (array == nullptr && count > 0) fail_argument("{} {} are given as NULL", count, what);
 }
 
 bool same_shape(const Region& a, const Region& b) noexcept {
@@ -118,6 +122,7 @@ weir_event Stream::sync(const weir_sync& sync, bool evented) {
 }
 
 weir_event Stream::drain() {
+  drains_.fetch_add(1, std::memory_order_relaxed);
   return enqueue(ActionKind::drain, true, [](Action& action) { action.reserve(0, 0, 0); });
 }
 
@@ -148,6 +153,9 @@ const KernelCode& Stream::code_of(const weir_kernel& kernel) {
       code_cache_[reinterpret_cast<std::uintptr_t>(&kernel) / sizeof(weir_kernel) % kCodeCache];
   if (cached.kernel == &kernel) [[likely]]
     return *cached.code;
+  if (!runtime_.kernels().has(kernel)) {
+    fail_argument("kernel '{}' belongs to another runtime than stream '{}'", kernel.name(), name_);
+  }
   const std::string& backend = domain().info().backend;
   const KernelCode* const code = kernel.code_for(backend);
   if (code == nullptr) {
@@ -164,6 +172,8 @@ void Stream::fill_compute(Action& action, const weir_compute& compute) {
     fail_argument("{} operands and {} scalars are too many: at most {} and {}",
                   compute.operand_count, compute.scalar_count, kMostOperands, kMostScalars);
   }
+  check_array(compute.operands, compute.operand_count, "operands");
+  check_array(compute.scalars, compute.scalar_count, "scalars");
   const weir_kernel& kernel = compute.kernel != nullptr || compute.kernel_name == nullptr
                                   ? weir_kernel::check(compute.kernel)
                                   : runtime_.kernels().find(compute.kernel_name);
@@ -197,8 +207,9 @@ void Stream::fill_transfer(Action& action, const weir_transfer& transfer) const 
   source = make_operand(transfer.source.buffer, transfer.source.region, WEIR_ACCESS_READ, from);
   target = make_operand(transfer.target.buffer, transfer.target.region, WEIR_ACCESS_WRITE, to);
   if (!same_shape(source.region(), target.region())) {
-    fail_argument("a transfer of {} x {} x {} bytes cannot fill {} x {} x {}", source.row,
-                  source.rows, source.planes, target.row, target.rows, target.planes);
+    fail_argument("{} x {} x {} bytes of buffer '{}' cannot fill {} x {} x {} of buffer '{}'",
+                  source.row, source.rows, source.planes, source.buffer->name(), target.row,
+                  target.rows, target.planes, target.buffer->name());
   }
   check_route(source, target, from, to);
   const bool same_memory = source.buffer == target.buffer && source.memory == target.memory;
@@ -251,15 +262,18 @@ void Stream::fill_sync(Action& action, const weir_sync& sync) const {
     fail_argument("scope {} of a sync is not stream, operands or nothing",
                   static_cast<int>(sync.scope));
   }
-  const bool has_operands = sync.operand_count > 0;
-  if (has_operands != (sync.scope == WEIR_SYNC_SCOPE_OPERANDS)) {
-    fail_argument("a sync of scope {} has {} operands: scope and operands go together",
-                  static_cast<int>(sync.scope), sync.operand_count);
+  if (sync.scope == WEIR_SYNC_SCOPE_OPERANDS && sync.operand_count == 0) {
+    fail_argument("a sync with WEIR_SYNC_SCOPE_OPERANDS has no operands: it would order nothing");
+  }
+  if (sync.scope != WEIR_SYNC_SCOPE_OPERANDS && sync.operand_count > 0) {
+    fail_argument("a sync with {} operands needs WEIR_SYNC_SCOPE_OPERANDS", sync.operand_count);
   }
   if (sync.operand_count > kMostOperands || sync.event_count > kMostEvents) {
     fail_argument("{} operands and {} events are too many: at most {} and {}", sync.operand_count,
                   sync.event_count, kMostOperands, kMostEvents);
   }
+  check_array(sync.operands, sync.operand_count, "operands");
+  check_array(sync.events, sync.event_count, "events");
   for (std::size_t i = 0; i < sync.event_count; ++i) {
     runtime_.check_event(sync.events[i]);
     check_not_later(sync.events[i]);
@@ -598,6 +612,7 @@ void Stream::retire(Action& action) noexcept {
 void Stream::note_outcome(const Action& action) noexcept {
   if (action.kind == ActionKind::drain) {
     failed_.store(false, std::memory_order_release);
+    counters_.drained.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   counters_.failed.fetch_add(1, std::memory_order_relaxed);
@@ -617,6 +632,16 @@ void Stream::count(const Action& action) noexcept {
   if (from_host && to_host) return;
   auto& counter = from_host ? counters_.h2d : to_host ? counters_.d2h : counters_.d2d;
   counter.fetch_add(action.bytes(), std::memory_order_relaxed);
+}
+
+void Stream::add_to(weir_stats& stats) const noexcept {
+  stats.actions_enqueued += enqueued() - drains_.load(std::memory_order_relaxed);
+  stats.actions_completed += counters_.completed - counters_.drained;
+  stats.actions_failed += counters_.failed;
+  stats.bytes_h2d += counters_.h2d;
+  stats.bytes_d2h += counters_.d2h;
+  stats.bytes_d2d += counters_.d2d;
+  stats.transfers_elided += counters_.elided;
 }
 
 // ---- Tracing -----------------------------------------------------------------------------------
@@ -639,8 +664,18 @@ void Stream::trace_admission(const Action& action) noexcept {
   }
 }
 
+/// What orders the stream is over because the action that ended last before it is.
+void Stream::trace_order(const Action& action) noexcept {
+  if (!history_) return;
+  const bool orders = action.kind == ActionKind::barrier || action.kind == ActionKind::marker;
+  if (!orders) return history_->note_end(action);
+  const std::uint64_t last = history_->last_ended();
+  if (last != 0) runtime_.recorder().record_dependences(action.id(), {&last, 1});
+}
+
 void Stream::trace_end(Action& action) noexcept {
   if (action.kind == ActionKind::drain) return;
+  trace_order(action);
   const bool ran = action.started && action.times.ended != 0;
   if (!ran) {
     stamp_ready(action);

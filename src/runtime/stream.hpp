@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <weir/stream.h>
 
@@ -59,8 +60,10 @@ class Stream : private CopySink {
   /// What happened so far, written by the owner.
   struct Counters {
     std::atomic<std::uint64_t> completed{0}, failed{0}, h2d{0}, d2h{0}, d2d{0}, elided{0};
+    std::atomic<std::uint64_t> drained{0};  ///< drains among the completed
   };
-  const Counters& counters() const noexcept { return counters_; }
+  /// Adds what the program's actions did; weir's own drains do not count.
+  void add_to(weir_stats& stats) const noexcept;
 
   // The owner.
   /// Looks for actions that were enqueued; advance() and release() go by what was seen.
@@ -89,6 +92,13 @@ class Stream : private CopySink {
   static void retry(Action& action);
 
   Stream* next_in_queue = nullptr;  ///< of the place's run queue
+
+  /// Of the runtime, under its mutex.
+  struct Listing {
+    std::size_t pins = 0;             ///< threads that use the stream without owning its handle
+    bool leaving = false;             ///< is being destroyed: not to be pinned again
+    std::vector<weir_event> overdue;  ///< drains that nobody waited for to the end
+  } listing;
 
  private:
   struct CancelMessage;
@@ -130,6 +140,7 @@ class Stream : private CopySink {
   void count(const Action& action) noexcept;
   void stamp_ready(Action& action) noexcept;
   void trace_admission(const Action& action) noexcept;
+  void trace_order(const Action& action) noexcept;
   void trace_end(Action& action) noexcept;
 
   Place& place_;
@@ -144,6 +155,7 @@ class Stream : private CopySink {
   // Producers'.
   ActionCache actions_;
   ActionQueue queue_;
+  std::atomic<std::uint64_t> drains_{0};
   static constexpr std::size_t kCodeCache = 8;
   struct CachedCode {
     const weir_kernel* kernel = nullptr;

@@ -1,5 +1,6 @@
 #include "trace/export.hpp"
 
+#include "base/log.hpp"
 #include "trace/export_format.hpp"
 
 namespace weir::rt::trace {
@@ -9,6 +10,9 @@ void write_file(const Recording& recording, const std::string& path) {
   const Drawing drawing(recording);
   (path.ends_with(".pftrace") ? write_perfetto : write_chrome)(drawing, file);
   file.commit();
+  if (recording.dropped > 0) {
+    log::warning("{}: the recording was full: {} actions are not in it", path, recording.dropped);
+  }
 }
 
 }  // namespace weir::rt::trace

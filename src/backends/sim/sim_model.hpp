@@ -16,7 +16,7 @@ struct SimModel {
   std::uint64_t memory_bytes = 0;
   bool virtual_time = false;
   double core_flops_per_s = 0;    ///< for kernels with a cost function; 0: measure them
-  double memory_bytes_per_s = 0;  ///< shared by the cores, likewise
+  double memory_bytes_per_s = 0;  ///< shared by the kernels that run at once, likewise
   bool skip_kernels = false;      ///< do not compute, only let the modelled time pass
 
   /// Time the link is occupied by a transfer.

@@ -68,12 +68,15 @@ std::int64_t VirtualPlace::duration_ns(const Job& job, std::int64_t measured) co
   double seconds = static_cast<double>(measured) * 1e-9;
   if (job.cost != nullptr && model_.core_flops_per_s > 0) {
     const weir_cost cost = job.cost(&job.call);
-    seconds = cost.flops / model_.core_flops_per_s;
+    const double cores = job.parallel ? static_cast<double>(cores_.size()) : 1;
+    const double sharers = job.parallel ? 1 : static_cast<double>(busy_);
+    seconds = cost.flops / (cores * model_.core_flops_per_s);
     if (model_.memory_bytes_per_s > 0) {
-      seconds = std::max(seconds, cost.bytes / model_.memory_bytes_per_s);
+      seconds = std::max(seconds, cost.bytes * sharers / model_.memory_bytes_per_s);
     }
+  } else if (job.parallel) {
+    seconds /= static_cast<double>(cores_.size());
   }
-  if (job.parallel) seconds /= static_cast<double>(cores_.size());
   return std::max<std::int64_t>(1, std::llround(seconds / model_.speed * 1e9));
 }
 

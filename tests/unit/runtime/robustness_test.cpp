@@ -1,0 +1,201 @@
+// Misuse, failures and races that once lost something, crashed or leaked.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include <weir/weir.hpp>
+
+#include "runtime/gate.hpp"
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(Robustness, AFailureOutlivesASynchroniseThatTimedOut) {
+  Gate gate;
+  const Runtime runtime("host:cores=1");
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  const Kernel fails = runtime.kernel("fails", [](Call&) { throw std::runtime_error("boom"); });
+  gate.close(runtime, stream);
+  stream.compute(fails, {});
+  EXPECT_EQ(status_of([&] { stream.synchronize(milliseconds(1)); }), WEIR_STATUS_TIMEOUT);
+  gate.open();
+  EXPECT_EQ(status_of([&] { stream.synchronize(); }), WEIR_STATUS_KERNEL_ERROR);
+  EXPECT_EQ(status_of([&] { stream.synchronize(); }), WEIR_STATUS_OK);
+}
+
+TEST(Robustness, APlaceIsNotDestroyedByItsOwnKernel) {
+  const Runtime runtime("host:cores=1");
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  weir_place* const handle = place.handle();
+  stream.compute(runtime.kernel("destroy", [=](Call&) { weir_place_destroy(handle); }), {});
+  stream.synchronize();
+  EXPECT_EQ(place.cores(), 1u);
+}
+
+TEST(Robustness, ArraysThatAreNullAreRefused) {
+  const Runtime runtime("host:cores=1");
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  weir_compute compute = WEIR_COMPUTE_INIT;
+  compute.kernel_name = "mem.set";
+  compute.operand_count = 1;
+  EXPECT_EQ(weir_stream_compute(stream.handle(), &compute, nullptr), WEIR_STATUS_INVALID_ARGUMENT);
+  EXPECT_STREQ(weir_last_error(), "1 operands are given as NULL");
+  compute.operand_count = 0;
+  compute.scalar_count = 2;
+  EXPECT_EQ(weir_stream_compute(stream.handle(), &compute, nullptr), WEIR_STATUS_INVALID_ARGUMENT);
+  weir_sync sync = WEIR_SYNC_INIT;
+  sync.event_count = 3;
+  EXPECT_EQ(weir_stream_sync(stream.handle(), &sync, nullptr), WEIR_STATUS_INVALID_ARGUMENT);
+  EXPECT_STREQ(weir_last_error(), "3 events are given as NULL");
+}
+
+TEST(Robustness, ARuntimeReturnsTheMemoryOfBuffersThatWereNotDestroyed) {
+  const auto mapped_pages = [] {
+    std::ifstream file("/proc/self/statm");
+    std::size_t pages = 0;
+    file >> pages;
+    return pages;
+  };
+  constexpr std::size_t kBytes = std::size_t{64} << 20, kPageBytes = 4096;
+  const auto round = [&] {
+    weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+    options.domains = "sim:cores=1";
+    weir_runtime* runtime = nullptr;
+    weir_place* place = nullptr;
+    weir_stream* stream = nullptr;
+    weir_buffer* buffer = nullptr;
+    check(weir_runtime_create(&options, &runtime));
+    check(weir_place_create(weir_runtime_get_domain(runtime, 0), nullptr, &place));
+    check(weir_stream_create(place, nullptr, &stream));
+    check(weir_buffer_create(runtime, kBytes, nullptr, &buffer));
+    check(weir_stream_upload(stream, buffer, weir_region_range(0, 64), nullptr));
+    check(weir_stream_synchronize(stream, WEIR_FOREVER));
+    weir_runtime_destroy(runtime);
+  };
+  round();
+  const std::size_t before = mapped_pages();
+  for (int i = 0; i < 4; ++i) round();
+  EXPECT_LT(mapped_pages(), before + kBytes / kPageBytes);
+}
+
+TEST(Robustness, AMessageOfACallThatSucceededIsForgotten) {
+  const Runtime runtime("host:cores=1");
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  const Kernel changes_its_mind = runtime.kernel("changes its mind", [](Call& call) {
+    weir_call_fail(call.handle(), WEIR_STATUS_KERNEL_ERROR, "old news");
+  });
+  const weir_implementation silent = {
+      "host", [](const weir_call*) { return WEIR_STATUS_DEVICE_ERROR; }, nullptr};
+  weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
+  options.name = "silent";
+  options.implementations = &silent;
+  options.implementation_count = 1;
+  weir_kernel* kernel = nullptr;
+  check(weir_kernel_register(runtime.handle(), &options, &kernel));
+  stream.compute(changes_its_mind, {});
+  stream.compute(Kernel(kernel), {});
+  EXPECT_EQ(status_of([&] { stream.synchronize(); }), WEIR_STATUS_DEVICE_ERROR);
+  EXPECT_EQ(std::string(weir_last_error()).find("old news"), std::string::npos);
+}
+
+TEST(Robustness, AKernelCannotClaimThatItWasCancelled) {
+  const Runtime runtime("host:cores=1");
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  const Buffer buffer = runtime.buffer(64);
+  const Kernel claims = runtime.kernel("claims", [](Call& call) {
+    throw Error(weir_call_fail(call.handle(), WEIR_STATUS_CANCELLED, "no"), "no");
+  });
+  const Kernel reads = runtime.kernel("reads", [](Call&) {});
+  stream.compute(claims, {write(buffer.all())});
+  const Event dependent = stream.compute(reads, {read(buffer.all())});
+  EXPECT_EQ(status_of([&] { stream.synchronize(); }), WEIR_STATUS_KERNEL_ERROR);
+  EXPECT_EQ(dependent.info().status, WEIR_STATUS_POISONED);
+}
+
+TEST(Robustness, AKernelForAnUnknownBackendIsRefused) {
+  const Runtime runtime("host:cores=1");
+  const weir_implementation typo = {
+      "hots", [](const weir_call*) { return WEIR_STATUS_OK; }, nullptr};
+  const weir_implementation twice[] = {{"host", typo.function, nullptr},
+                                       {"host", typo.function, nullptr}};
+  weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
+  options.name = "k";
+  options.implementations = &typo;
+  options.implementation_count = 1;
+  EXPECT_EQ(weir_kernel_register(runtime.handle(), &options, nullptr),
+            WEIR_STATUS_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(weir_last_error()).find("'hots' (did you mean 'host'"), std::string::npos)
+      << weir_last_error();
+  options.implementations = twice;
+  options.implementation_count = 2;
+  EXPECT_EQ(weir_kernel_register(runtime.handle(), &options, nullptr),
+            WEIR_STATUS_INVALID_ARGUMENT);
+}
+
+TEST(Robustness, ABarrierIsOnTheCriticalPathThroughTheSlowestOfThoseBefore) {
+  const Runtime runtime("sim:clock=virtual,cores=2,gflops=1,kernels=skip");
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  const Buffer buffer = runtime.buffer(64);
+  const weir_implementation nothing = {
+      "sim", [](const weir_call*) { return WEIR_STATUS_OK; }, nullptr};
+  weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
+  options.name = "work";
+  options.implementations = &nothing;
+  options.implementation_count = 1;
+  options.cost = [](const weir_call* call) { return weir_cost{call->scalars[0].value.f64, 0}; };
+  weir_kernel* made = nullptr;
+  check(weir_kernel_register(runtime.handle(), &options, &made));
+  const Kernel work(made);
+  runtime.start_trace();
+  stream.compute(work, {write(buffer.range(0, 8))}, {10e6});
+  stream.compute(work, {write(buffer.range(8, 8))}, {1e6});
+  stream.barrier();
+  stream.compute(work, {write(buffer.range(8, 8))}, {10e6});
+  stream.synchronize();
+  const weir_trace_summary summary = runtime.trace_summary();
+  EXPECT_DOUBLE_EQ(summary.measured_s, 20e-3);
+  EXPECT_DOUBLE_EQ(summary.critical_path_s, 20e-3);
+}
+
+TEST(Robustness, StreamsAreDestroyedWhileOtherThreadsSynchroniseAllAndDestroyBuffers) {
+  const Runtime runtime("host:cores=1");
+  const Place place = runtime.domain(0).place();
+  const Kernel nothing = runtime.kernel("nothing", [](Call&) {});
+  std::atomic<bool> over{false};
+  std::thread synchronising([&] {
+    while (!over) runtime.synchronize();
+  });
+  std::thread destroying([&] {
+    while (!over) {
+      const Buffer buffer = runtime.buffer(64);
+      place.stream().compute(nothing, {write(buffer.all())});
+    }
+  });
+  for (int i = 0; i < 500; ++i) place.stream().compute(nothing, {});
+  over = true;
+  synchronising.join();
+  destroying.join();
+}
+
+TEST(Robustness, ABadVariableIsRefusedByName) {
+  setenv("WEIR_SPIN_US", "soon", 1);
+  EXPECT_EQ(status_of([] { Runtime runtime("host:cores=1"); }), WEIR_STATUS_INVALID_ARGUMENT);
+  EXPECT_STREQ(weir_last_error(), "WEIR_SPIN_US is 'soon': expected a number of microseconds");
+  unsetenv("WEIR_SPIN_US");
+}
+
+}  // namespace
+}  // namespace weir
