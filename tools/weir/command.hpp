@@ -1,0 +1,40 @@
+// The commands of the tool `weir`.
+#pragma once
+
+#include <memory>
+
+namespace CLI {
+class App;
+}
+
+namespace weir::cli {
+
+/// What the tool's exit status says.
+enum class ExitCode : int {
+  ok = 0,
+  run_failed = 1,
+  usage = 2,
+  bad_input = 3,    ///< also a configuration that cannot be
+  unavailable = 4,  ///< a device or library is not there
+  mismatch = 5,     ///< the result was computed and is wrong
+  deadline = 6
+};
+
+/// One command of the tool.
+class Command {
+ public:
+  virtual ~Command() = default;
+  virtual const char* name() const = 0;
+  virtual const char* summary() const = 0;
+  /// Adds the options, bound to members of the command, and a footer that starts with examples.
+  virtual void add_options(CLI::App& app) = 0;
+  /// Does the work once the options are read. Data goes to standard output, talk to standard error;
+  /// throws weir::Error, or any exception, for main() to translate.
+  virtual ExitCode run() = 0;
+};
+
+std::unique_ptr<Command> make_info();
+std::unique_ptr<Command> make_run();
+std::unique_ptr<Command> make_doctor();
+
+}  // namespace weir::cli

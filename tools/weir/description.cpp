@@ -1,0 +1,27 @@
+#include "description.hpp"
+
+#include <fmt/format.h>
+
+namespace weir::cli {
+
+Runtime open_runtime(const RuntimeChoice& choice) {
+  weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+  if (!choice.domains.empty()) options.domains = choice.domains.c_str();
+  if (!choice.blas.empty()) options.blas = choice.blas.c_str();
+  return Runtime(options);
+}
+
+nlohmann::ordered_json describe(const Runtime& runtime) {
+  return nlohmann::ordered_json::parse(runtime.describe());
+}
+
+std::string version_line() {
+  std::string kinds;
+  const auto description = describe(Runtime("null"));
+  for (const auto& backend : description.at("backends")) {
+    kinds += (kinds.empty() ? "" : ", ") + backend.at("kind").get<std::string>();
+  }
+  return fmt::format("weir {} (backends: {})", weir_version(), kinds);
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,26 @@
+// What the library says about itself and the machine.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include <weir/weir.hpp>
+
+namespace weir::cli {
+
+/// Which runtime a command opens; empty texts leave it to the environment and the defaults.
+struct RuntimeChoice {
+  std::string domains;
+  std::string blas;
+};
+
+/// Opens a runtime. Throws weir::Error.
+Runtime open_runtime(const RuntimeChoice& choice);
+
+/// Returns weir_runtime_describe() as JSON, keys in its order.
+nlohmann::ordered_json describe(const Runtime& runtime);
+
+/// "weir 0.1.0 (backends: host, sim, null)".
+std::string version_line();
+
+}  // namespace weir::cli

@@ -1,0 +1,216 @@
+// `weir run`: runs an application, measures it and says what the recording of it shows.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <weir/weir.hpp>
+
+#include "command.hpp"
+#include "common/input_error.hpp"
+#include "common/lanes.hpp"
+#include "common/reference_blas.hpp"
+#include "common/workload.hpp"
+#include "run_report.hpp"
+#include "terminal.hpp"
+
+namespace weir::cli {
+
+namespace {
+
+/// What the options say.
+struct RunOptions {
+  std::string domains, trace;
+  apps::Sharing sharing;
+  apps::Parameters parameters;
+  std::string precision = "double";
+  std::size_t repeat = 11;
+  double timeout_s = 0;  ///< 0: none
+  bool verify = false;
+  bool json = false;
+};
+
+std::chrono::nanoseconds as_timeout(double seconds) {
+  return seconds > 0 ? std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9))
+                     : weir::forever;
+}
+
+/// One application, prepared on the domains, places and streams asked for.
+class Run {
+ public:
+  Run(apps::Application& application, const RunOptions& options)
+      : options_(options),
+        runtime_(options.domains.empty() ? nullptr : options.domains.c_str()),
+        lanes_(runtime_, options.sharing),
+        workload_(application.prepare(options.parameters, runtime_, lanes_)) {
+    report_.application = application.name();
+  }
+
+  RunReport perform() {
+    try {
+      repeat();
+      workload_->finish();
+    } catch (const weir::Error&) {
+      cancel();  // what is left must not keep the destructors waiting
+      throw;
+    }
+    describe();
+    if (options_.verify) verify();
+    return std::move(report_);
+  }
+
+ private:
+  void repeat() {
+    Progress progress;
+    for (std::size_t run = 0; run < options_.repeat; ++run) {
+      progress.update(run, options_.repeat, "running");
+      const bool last = run + 1 == options_.repeat;
+      if (last) runtime_.start_trace();
+      const double seconds = run_once();
+      const bool warm_up = run == 0 && !last;
+      if (!warm_up) report_.samples.push_back(seconds);
+    }
+    runtime_.stop_trace();
+    report_.trace = runtime_.trace_summary();
+    if (!options_.trace.empty()) runtime_.write_trace(options_.trace);
+  }
+
+  double run_once() {
+    workload_->reset();
+    const weir_stats before = runtime_.stats();
+    const auto start = runtime_.now();
+    workload_->enqueue();
+    report_.actions = runtime_.stats().actions_enqueued - before.actions_enqueued;
+    runtime_.synchronize(as_timeout(options_.timeout_s));
+    const std::chrono::duration<double> taken = runtime_.now() - start;
+    const weir_stats after = runtime_.stats();
+    report_.bytes_h2d = after.bytes_h2d - before.bytes_h2d;
+    report_.bytes_d2h = after.bytes_d2h - before.bytes_d2h;
+    report_.bytes_d2d = after.bytes_d2d - before.bytes_d2d;
+    report_.bytes_evicted = after.bytes_evicted - before.bytes_evicted;
+    return taken.count();
+  }
+
+  void describe() {
+    report_.n = workload_->n();
+    report_.tile = workload_->tile();
+    report_.tiles = workload_->tiles();
+    report_.operations = workload_->operations();
+    report_.precision = options_.precision;
+    report_.parameters = options_.parameters;
+    report_.sharing = options_.sharing;
+    report_.repeat = options_.repeat;
+    report_.trace_file = options_.trace;
+    report_.description = runtime_.describe();
+    if (options_.verify && !virtual_time()) report_.gemm_peak = workload_->gemm_peak(blas());
+  }
+
+  void verify() { report_.checks = workload_->verify(blas()); }
+
+  bool virtual_time() const { return runtime_.domain(0).info().virtual_time; }
+
+  const apps::ReferenceBlas& blas() {
+    if (!blas_) blas_.emplace(runtime_);
+    return *blas_;
+  }
+
+  void cancel() noexcept {
+    for (std::size_t i = 0; i < lanes_.size(); ++i) weir_stream_cancel(lanes_[i].stream.handle());
+  }
+
+  const RunOptions& options_;
+  weir::Runtime runtime_;
+  apps::Lanes lanes_;
+  std::unique_ptr<apps::Workload> workload_;
+  std::optional<apps::ReferenceBlas> blas_;
+  RunReport report_;
+};
+
+class RunCommand final : public Command {
+ public:
+  const char* name() const override { return "run"; }
+  const char* summary() const override { return "Run an application, measure and verify it"; }
+
+  void add_options(CLI::App& app) override {
+    app.require_subcommand(1);
+    std::string examples = "\nExamples:\n";
+    for (const char* example :
+         {"weir run cholesky --n 4096 --tile 256 --verify",
+          "weir run cholesky --input stiffness.mtx --rhs load.npy --solution displacement.npy",
+          "weir run matmul --n 4096 --domains host,sim:cores=1,gbps=6 --trace timeline.json",
+          "weir run cholesky --help"}) {
+      examples.append("  ").append(example).append("\n");
+    }
+    app.footer(examples);
+    for (const auto& application : applications_) {
+      CLI::App* const command = app.add_subcommand(application->name(), application->summary());
+      add_common_options(*command);
+      application->add_options(*command);
+      commands_.push_back(command);
+    }
+  }
+
+  ExitCode run() override {
+    options_.parameters.single = options_.precision == "float";
+    const RunReport report = measure();
+    print(options_.json ? report.json() : report.text());
+    return report.verified() ? ExitCode::ok : ExitCode::mismatch;
+  }
+
+ private:
+  void add_common_options(CLI::App& app) {
+    RunOptions& o = options_;
+    app.add_option("--n", o.parameters.n, "Order of the problem")->check(kCount);
+    auto* const tile = app.add_option("--tile", o.parameters.tile, "Edge of a tile")->check(kCount);
+    app.add_option("--tiles", o.parameters.tiles, "Tiles along an edge, instead of --tile")
+        ->check(kCount)
+        ->excludes(tile);
+    app.add_option("--precision", o.precision, "double or float [double]")
+        ->check(CLI::IsMember({"double", "float"}));
+    app.add_option("--seed", o.parameters.seed, "Of a generated input [1]");
+    app.add_option("--input", o.parameters.input, "Matrix to read: Matrix Market or .npy");
+    app.add_option("--output", o.parameters.output, "File for the result: .mtx or .npy");
+    app.add_option("--domains", o.domains, "Domains, as \"host,sim:cores=1,gbps=6\" [host]");
+    app.add_option("--places", o.sharing.places, "Places of each domain [1]")->check(kCount);
+    app.add_option("--streams", o.sharing.streams, "Streams of each place [2]")->check(kCount);
+    app.add_option("--repeat", o.repeat, "Runs; the first of several does not count [11]")
+        ->check(kCount);
+    app.add_option("--timeout", o.timeout_s, "Seconds that one run may take [no limit]")
+        ->check(CLI::PositiveNumber);
+    app.add_flag("--verify", o.verify, "Check the result; exit status 5 when it is wrong");
+    app.add_option("--trace", o.trace, "File for the timeline: .json, or .pftrace for Perfetto");
+    app.add_flag("--json", o.json, "Print one JSON object");
+  }
+
+  RunReport measure() {
+    try {
+      return Run(selected(), options_).perform();
+    } catch (const apps::InputError& error) {
+      throw weir::Error(WEIR_STATUS_INVALID_ARGUMENT, error.what());
+    }
+  }
+
+  apps::Application& selected() const {
+    std::size_t index = 0;
+    while (!commands_[index]->parsed()) ++index;
+    return *applications_[index];
+  }
+
+  inline static const CLI::Range kCount{std::size_t{1},
+                                        std::size_t{std::numeric_limits<std::int32_t>::max()}};
+
+  RunOptions options_;
+  std::vector<std::unique_ptr<apps::Application>> applications_ = apps::make_applications();
+  std::vector<CLI::App*> commands_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_run() { return std::make_unique<RunCommand>(); }
+
+}  // namespace weir::cli

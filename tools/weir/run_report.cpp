@@ -1,0 +1,168 @@
+#include "run_report.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "terminal.hpp"
+
+namespace weir::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double median(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  const std::size_t half = samples.size() / 2;
+  return samples.size() % 2 == 1 ? samples[half] : (samples[half - 1] + samples[half]) / 2;
+}
+
+double least(const std::vector<double>& samples) {
+  return *std::min_element(samples.begin(), samples.end());
+}
+
+double most(const std::vector<double>& samples) {
+  return *std::max_element(samples.begin(), samples.end());
+}
+
+/// The check that came closest to its limit, or went furthest beyond.
+const apps::Verification* worst(const std::vector<apps::Verification>& checks) {
+  const auto found =
+      std::max_element(checks.begin(), checks.end(), [](const auto& a, const auto& b) {
+        return a.passed() && (!b.passed() || a.value / a.limit < b.value / b.limit);
+      });
+  return found == checks.end() ? nullptr : &*found;
+}
+
+Json as_json(const apps::Verification& check) {
+  return {{"metric", check.metric}, {"value", check.value}, {"limit", check.limit}};
+}
+
+double rate_of(const RunReport& report) {
+  const double seconds = median(report.samples);
+  return seconds > 0 ? report.operations / seconds : 0;
+}
+
+std::string gflops(double rate) { return fmt::format("{:.1f} GFLOP/s", rate / 1e9); }
+
+std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
+Json domain_names(const Json& description) {
+  Json names = Json::array();
+  for (const Json& domain : description.at("domains")) names.push_back(domain.at("name"));
+  return names;
+}
+
+std::string where(const RunReport& report, const Json& description) {
+  std::string text;
+  for (const Json& domain : description.at("domains")) {
+    text.append(text.empty() ? "" : "; ");
+    text.append(fmt::format("{}: cores {}, places {}, streams {} each",
+                            domain.at("name").get<std::string>(), domain.at("cores").get<int>(),
+                            report.sharing.places, report.sharing.streams));
+  }
+  return text;
+}
+
+std::string time_of(const RunReport& report) {
+  const std::string typical = format_seconds(median(report.samples));
+  if (report.samples.size() == 1) return typical + ", one run";
+  return fmt::format("{}, median of {} runs ({} to {})", typical, report.samples.size(),
+                     format_seconds(least(report.samples)), format_seconds(most(report.samples)));
+}
+
+std::string speed_of(const RunReport& report) {
+  const double rate = rate_of(report);
+  if (report.gemm_peak == 0) return gflops(rate);
+  return fmt::format("{}, {} of this machine's gemm peak ({})", gflops(rate),
+                     percent(rate / report.gemm_peak), gflops(report.gemm_peak));
+}
+
+std::string overlap_of(const weir_trace_summary& trace) {
+  return fmt::format(
+      "measured / ideal = {:.2f}: {} of computing, {} of transfers, {} of them hidden",
+      trace.overlap_ratio, format_seconds(trace.compute_s), format_seconds(trace.transfer_s),
+      format_seconds(trace.hidden_s));
+}
+
+std::string traffic_of(const RunReport& report) {
+  return fmt::format("{}; {} to devices, {} back, {} between them", format_count(report.actions),
+                     format_bytes(report.bytes_h2d), format_bytes(report.bytes_d2h),
+                     format_bytes(report.bytes_d2d));
+}
+
+}  // namespace
+
+bool RunReport::verified() const noexcept {
+  return std::all_of(checks.begin(), checks.end(),
+                     [](const auto& check) { return check.passed(); });
+}
+
+std::string RunReport::text() const {
+  const Json facts = Json::parse(description);
+  Table table;
+  const auto row = [&](const char* name, std::string value) {
+    table.add({paint(name, Tone::faint), std::move(value)});
+  };
+  row("on", where(*this, facts));
+  row("time", time_of(*this));
+  row("speed", paint(speed_of(*this), Tone::strong));
+  row("actions", traffic_of(*this));
+  row("overlap", overlap_of(trace));
+  row("idle", fmt::format("{} of the cores' time; critical path {}", percent(trace.idle_share),
+                          format_seconds(trace.critical_path_s)));
+  for (const apps::Verification& check : checks) {
+    row(check.passed() ? "verified" : "WRONG",
+        paint(fmt::format("{} = {:.3g}, limit {:g}", check.metric, check.value, check.limit),
+              check.passed() ? Tone::good : Tone::bad));
+  }
+  if (!trace_file.empty()) {
+    row("timeline", trace_file + " (drop it into https://ui.perfetto.dev)");
+  }
+  const std::string title = fmt::format("{}: n {}, tile {}, {}", application, n, tile, precision);
+  return fmt::format("{}\n{}", paint(title, Tone::strong), table.text(2));
+}
+
+std::string RunReport::json() const {
+  const Json facts = Json::parse(description);
+  Json json;
+  json["schema"] = "weir.run/1";
+  json["app"] = application;
+  json["params"] = {{"n", n},
+                    {"tile", tile},
+                    {"precision", precision},
+                    {"repeat", repeat},
+                    {"seed", parameters.seed},
+                    {"input", parameters.input}};
+  json["domains"] = domain_names(facts);
+  json["places"] = sharing.places;
+  json["streams"] = sharing.streams;
+  json["tiles"] = tiles;
+  json["seconds"] = {{"median", median(samples)},
+                     {"min", least(samples)},
+                     {"max", most(samples)},
+                     {"samples", samples}};
+  json["verified"] = checks.empty() ? Json(nullptr) : Json(verified());
+  json["error"] = checks.empty() ? Json(nullptr) : as_json(*worst(checks));
+  for (const apps::Verification& check : checks) json["checks"].push_back(as_json(check));
+  json["rate"] = {{"value", rate_of(*this) / 1e9}, {"unit", "GFLOP/s"}};
+  if (gemm_peak > 0) {
+    json["gemm_peak"] = {
+        {"value", gemm_peak / 1e9}, {"unit", "GFLOP/s"}, {"share", rate_of(*this) / gemm_peak}};
+  }
+  json["actions"] = actions;
+  json["bytes"] = {
+      {"h2d", bytes_h2d}, {"d2h", bytes_d2h}, {"d2d", bytes_d2d}, {"evicted", bytes_evicted}};
+  json["overlap"] = {{"transfer_s", trace.transfer_s}, {"compute_s", trace.compute_s},
+                     {"measured_s", trace.measured_s}, {"ideal_s", trace.ideal_s},
+                     {"ratio", trace.overlap_ratio},   {"hidden_s", trace.hidden_s},
+                     {"idle_share", trace.idle_share}, {"critical_path_s", trace.critical_path_s}};
+  if (!trace_file.empty()) json["trace"] = trace_file;
+  json["machine"] = facts.at("machine");
+  json["blas"] = facts.at("blas");
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,41 @@
+// What `weir run` says about a run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <weir/weir.hpp>
+
+#include "common/workload.hpp"
+
+namespace weir::cli {
+
+/// The facts of one `weir run`. Counts are those of the last repetition.
+struct RunReport {
+  std::string application;
+  std::string precision;
+  apps::Parameters parameters;
+  apps::Sharing sharing;
+  std::size_t repeat = 0;
+  std::size_t n = 0, tile = 0, tiles = 0;
+  double operations = 0;
+  double gemm_peak = 0;         ///< operations a second, 0: not measured
+  std::vector<double> samples;  ///< seconds
+  std::vector<apps::Verification> checks;
+  std::uint64_t actions = 0, bytes_h2d = 0, bytes_d2h = 0, bytes_d2d = 0, bytes_evicted = 0;
+  weir_trace_summary trace = WEIR_TRACE_SUMMARY_INIT;
+  std::string trace_file;
+  std::string description;  ///< of the runtime, JSON
+
+  /// Whether no check failed.
+  bool verified() const noexcept;
+
+  /// For people.
+  std::string text() const;
+  /// One object, schema "weir.run/1".
+  std::string json() const;
+};
+
+}  // namespace weir::cli

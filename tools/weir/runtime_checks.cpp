@@ -1,0 +1,196 @@
+#include "runtime_checks.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "description.hpp"
+#include "terminal.hpp"
+
+namespace weir::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds kDeadline{5};
+constexpr const char* kInstallBlas = "apt install libopenblas0-pthread";
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// A kernel of the tool, y = 2 x + 1, registered once in a runtime.
+Kernel trial_kernel(const Runtime& runtime) {
+  weir_kernel* found = nullptr;
+  if (weir_kernel_find(runtime.handle(), "doctor.trial", &found) == WEIR_STATUS_OK) {
+    return Kernel(found);
+  }
+  return runtime.kernel("doctor.trial", [](const Call& call) {
+    const auto x = call.span<double>(0);
+    const auto y = call.span<double>(1);
+    std::transform(x.begin(), x.end(), y.begin(), [](double value) { return 2 * value + 1; });
+  });
+}
+
+/// Returns how many of the numbers computed on the domain are wrong.
+std::size_t try_domain(const Runtime& runtime, const Domain& domain) {
+  constexpr std::size_t kCount = 4096;
+  const Buffer x = runtime.buffer(kCount * sizeof(double), "x");
+  const Buffer y = runtime.buffer(kCount * sizeof(double), "y");
+  for (std::size_t i = 0; i < kCount; ++i) x.data<double>()[i] = static_cast<double>(i);
+  const Place place = domain.place(1);
+  const Stream stream = place.stream();
+  stream.upload(x.all());
+  stream.compute(trial_kernel(runtime), {read(x.all()), write(y.all())});
+  stream.download(y.all());
+  stream.synchronize(kDeadline);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if (y.data<double>()[i] != 2 * static_cast<double>(i) + 1) ++wrong;
+  }
+  return wrong;
+}
+
+Finding check_domain(const Runtime& runtime, const Domain& domain) {
+  const std::string check = "domain " + domain.name();
+  if (domain.info().cores == 0) {
+    return {Level::ok, check, fmt::format("opens; {}", domain.info().description)};
+  }
+  try {
+    const auto start = Clock::now();
+    const std::size_t wrong = try_domain(runtime, domain);
+    if (wrong > 0) {
+      return {Level::problem, check, fmt::format("{} of 4096 numbers come back wrong", wrong),
+              "a card with kernels=skip computes nothing; report any other with weir info --json"};
+    }
+    return {Level::ok, check,
+            fmt::format("upload, kernel, download verified in {}",
+                        format_seconds(seconds_since(start)))};
+  } catch (const Error& error) {
+    return {Level::problem, check, error.what(), "weir info --json shows what it is made of"};
+  }
+}
+
+/// A square column-major matrix with ones around a dominant diagonal.
+Buffer make_matrix(const Runtime& runtime, std::size_t n, const char* name) {
+  Buffer matrix = runtime.buffer(n * n * sizeof(double), name);
+  std::fill_n(matrix.data<double>(), n * n, 1.0);
+  for (std::size_t i = 0; i < n; ++i)
+    matrix.data<double>()[i * n + i] = 2.0 * static_cast<double>(n);
+  return matrix;
+}
+
+Region whole(const Buffer& matrix, std::size_t n) { return matrix.tile<double>(0, 0, n, n, n); }
+
+/// Returns the GFLOP/s of one core in products of 256 x 256 tiles, the best of several.
+double gemm_rate(const Runtime& runtime, const Stream& stream) {
+  constexpr std::size_t kTile = 256;
+  constexpr double kFlops = 2.0 * kTile * kTile * kTile;
+  const Buffer a = make_matrix(runtime, kTile, "a"), c = make_matrix(runtime, kTile, "c");
+  double best = 0;
+  for (int i = 0; i < 6; ++i) {
+    const auto start = Clock::now();
+    stream.compute(runtime.kernel("blas.dgemm"),
+                   {read(whole(a, kTile)), read(whole(a, kTile)), readwrite(whole(c, kTile))},
+                   {'N', 'N', 1.0, 0.0});
+    stream.synchronize(kDeadline);
+    best = std::max(best, kFlops / seconds_since(start) / 1e9);
+  }
+  return best;
+}
+
+Finding check_lapack(const Runtime& runtime, const Stream& stream) {
+  constexpr std::size_t kTile = 64;
+  const Buffer a = make_matrix(runtime, kTile, "a");
+  try {
+    stream.compute(runtime.kernel("lapack.dpotrf"), {readwrite(whole(a, kTile))}, {'L', 0});
+    stream.synchronize(kDeadline);
+    return {Level::ok, "LAPACK", "factors a tile"};
+  } catch (const Error& error) {
+    return {Level::problem, "LAPACK", error.what(), kInstallBlas};
+  }
+}
+
+Finding check_gemm(const Runtime& runtime, const Stream& stream) {
+  try {
+    const double rate = gemm_rate(runtime, stream);
+    const auto blas = describe(runtime).value("blas", nlohmann::ordered_json::object());
+    const std::string found =
+        fmt::format("{} {}, kernels for {}, {:.1f} GFLOP/s on one core", blas.value("name", ""),
+                    blas.value("version", ""), blas.value("kernels", ""), rate);
+    const std::string slower = blas.value("problem", "");
+    if (slower.empty()) return {Level::ok, "BLAS", found};
+    return {Level::warning, "BLAS", fmt::format("{}; {}", found, slower), kInstallBlas};
+  } catch (const Error& error) {
+    return {Level::problem, "BLAS", error.what(), kInstallBlas};
+  }
+}
+
+/// A file next to WEIR_TRACE, or in the folder for temporary files.
+std::filesystem::path trial_trace() {
+  const char* wanted = std::getenv("WEIR_TRACE");
+  const std::filesystem::path folder = wanted != nullptr && *wanted != '\0'
+                                           ? std::filesystem::absolute(wanted).parent_path()
+                                           : std::filesystem::temp_directory_path();
+  return folder / fmt::format("weir-doctor-{}.json", getpid());
+}
+
+}  // namespace
+
+Findings check_domains(const Runtime& runtime) {
+  Findings findings;
+  for (std::size_t i = 0; i < runtime.domain_count(); ++i) {
+    findings.push_back(check_domain(runtime, runtime.domain(i)));
+  }
+  return findings;
+}
+
+Finding check_backend(const std::string& kind) {
+  try {
+    const Runtime runtime(kind);
+    Finding finding = check_domain(runtime, runtime.domain(0));
+    finding.check = "backend " + kind;
+    return finding;
+  } catch (const Error& error) {
+    return {Level::warning, "backend " + kind, error.what()};
+  }
+}
+
+Findings check_blas(const std::string& choice) {
+  try {
+    const Runtime runtime = open_runtime({.domains = "host", .blas = choice});
+    const Place place = runtime.domain("host").place(1);
+    const Stream stream = place.stream();
+    const Finding gemm = check_gemm(runtime, stream);
+    if (gemm.level == Level::problem) return {gemm};
+    return {gemm, check_lapack(runtime, stream)};
+  } catch (const Error& error) {
+    return {{Level::problem, "BLAS", error.what(), kInstallBlas}};
+  }
+}
+
+Finding check_trace(const Runtime& runtime) {
+  const std::filesystem::path path = trial_trace();
+  const std::string folder = path.parent_path().string();
+  std::error_code ignored;
+  try {
+    runtime.start_trace();
+    check_domains(runtime);
+    runtime.stop_trace();
+    runtime.write_trace(path.string());
+    const auto bytes = std::filesystem::file_size(path, ignored);
+    std::filesystem::remove(path, ignored);
+    return {Level::ok, "trace", fmt::format("{} written to {}", format_bytes(bytes), folder)};
+  } catch (const Error& error) {
+    std::filesystem::remove(path, ignored);
+    return {Level::warning, "trace", error.what(),
+            "name a folder that can be written in WEIR_TRACE or TMPDIR"};
+  }
+}
+
+}  // namespace weir::cli

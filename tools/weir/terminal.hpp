@@ -1,0 +1,64 @@
+// What the tool's output has in common: colours, aligned tables, numbers for people, progress.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weir::cli {
+
+/// Writes text to standard output. Throws std::system_error when it cannot be written.
+void print(std::string_view text);
+/// Writes out what print() still holds. Throws as print() does.
+void flush();
+
+enum class Tone { plain, strong, faint, good, warning, bad };
+
+/// Returns whether escape sequences may go to a stream: never with NO_COLOR, always with
+/// CLICOLOR_FORCE, otherwise on a terminal whose TERM is not "dumb".
+bool has_color(std::FILE* stream);
+
+/// Returns text in a tone if `stream` has colour, unchanged otherwise.
+std::string paint(std::string_view text, Tone tone, std::FILE* stream = stdout);
+
+/// Rows of cells printed in columns that line up. Cells may be painted.
+class Table {
+ public:
+  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  /// Cells of columns in `right` are aligned to the right. Each row starts with `indent` blanks.
+  std::string text(std::size_t indent = 0, const std::vector<std::size_t>& right = {}) const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// "1.5 GiB", "64 KiB", "17 B".
+std::string format_bytes(std::uint64_t bytes);
+/// "2.35 s", "14.1 ms", "3.20 us", "85 ns".
+std::string format_seconds(double seconds);
+/// "1,234,567".
+std::string format_count(std::uint64_t count);
+
+/// A progress line on standard error, redrawn at most ten times a second. Nothing appears unless
+/// that is a terminal; the destructor removes the line.
+class Progress {
+ public:
+  Progress();
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// Shows `text` and how much of `total` is done; total 0 shows the text alone.
+  void update(std::uint64_t done, std::uint64_t total, std::string_view text);
+  /// Removes the line, so that other text may follow.
+  void clear();
+
+ private:
+  bool visible_;
+  bool drawn_ = false;
+  std::int64_t next_ns_ = 0;
+};
+
+}  // namespace weir::cli
