@@ -1,0 +1,92 @@
+"""Runs the command line tool for the tests of this folder."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+OK, RUN_FAILED, USAGE, BAD_INPUT, UNAVAILABLE, MISMATCH, DEADLINE = range(7)
+
+SIM = "sim:cores=1,gbps=6,latency_us=10"
+MIXED = "host:cores=1,sim:cores=1"
+DOMAINS = ("host", SIM, MIXED)
+
+TYPES = {"double": np.float64, "float": np.float32}
+
+_programs = []
+
+
+def main():
+    """Takes the paths of programs from the command line, up to the first option."""
+    while len(sys.argv) > 1 and not sys.argv[1].startswith("-"):
+        _programs.append(os.path.abspath(sys.argv.pop(1)))
+    if not _programs:
+        sys.exit(f"usage: {sys.argv[0]} WEIR [OTHER PROGRAM] [unittest options]")
+    unittest.main(module="__main__")
+
+
+def program(index):
+    return _programs[index]
+
+
+class CliTest(unittest.TestCase):
+    """A test with a folder of its own, in which it runs the tool."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def save(self, name, matrix):
+        np.save(self.path(name), matrix)
+        return self.path(name)
+
+    def write(self, name, content):
+        with open(self.path(name), "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+        return self.path(name)
+
+    def weir(self, *arguments, code=OK):
+        """Runs the tool, requires an exit code or one of several; returns (stdout, stderr)."""
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("WEIR_")}
+        command = [program(0)] + [str(argument) for argument in arguments]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False,
+                                cwd=self.folder, env=environment)
+        self.assertIn(result.returncode, code if isinstance(code, tuple) else (code,),
+                      f"{' '.join(command)}\n{result.stdout}{result.stderr}")
+        return result.stdout, result.stderr
+
+    def report(self, *arguments):
+        """Runs an application once and returns its report."""
+        output, _ = self.weir("run", *arguments, "--repeat", 1, "--json")
+        return json.loads(output)
+
+    def refusal(self, *arguments, code):
+        """Runs what must fail with a message of one line and without data; returns the message."""
+        output, message = self.weir(*arguments, code=code)
+        self.assertEqual(output, "")
+        self.assertRegex(message, r"\A[^\n]+\n\Z")
+        return message
+
+    def assert_names(self, message, *words):
+        for word in words:
+            self.assertRegex(message, r"(?<![\w.])" + re.escape(str(word)) + r"(?![\w.]\w)")
+
+
+def relative_error(ours, expected):
+    return np.linalg.norm(ours - expected) / np.linalg.norm(expected)
+
+
+def positive_definite(n, seed=1):
+    """A well-conditioned one, so that its factor is known to almost full precision."""
+    part = np.random.default_rng(seed).standard_normal((n, n))
+    return part @ part.T / n + np.eye(n)

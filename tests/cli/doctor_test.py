@@ -1,0 +1,74 @@
+"""weir doctor: what it checks, how it says what is wrong, and its exit status."""
+
+import json
+import tempfile
+import unittest
+
+from tool import weir
+
+UNAVAILABLE = 4
+
+
+def checks(result):
+    return {check["check"]: check for check in json.loads(result.stdout)["checks"]}
+
+
+class Doctor(unittest.TestCase):
+    def test_a_machine_that_runs_the_tests_is_usable(self):
+        result = weir("doctor", "--json")
+        self.assertEqual(result.returncode, 0, result.stdout)
+        report = json.loads(result.stdout)
+        self.assertEqual(report["schema"], "weir.doctor/1")
+        self.assertTrue(report["usable"])
+        found = checks(result)
+        for name in ("runtime", "cores", "BLAS", "LAPACK", "domain host", "backend sim", "trace"):
+            self.assertIn(name, found)
+            self.assertNotEqual(found[name]["level"], "problem", found[name])
+        self.assertIn("GFLOP/s", found["BLAS"]["found"])
+        self.assertIn("verified", found["domain host"]["found"])
+
+    def test_the_page_says_the_same(self):
+        result = weir("doctor")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("weir is usable here", result.stdout)
+
+    def test_tries_every_domain_that_is_asked_for(self):
+        for domains, names in (
+            ("host:cores=1,sim:gbps=100", ("domain host", "domain sim:0")),
+            ("sim:clock=virtual", ("domain sim:0", "backend host")),
+        ):
+            found = checks(weir("doctor", "--json", "--domains", domains))
+            for name in names:
+                self.assertIn("verified", found[name]["found"])
+
+    def test_unknown_variables_are_warnings_with_a_fix(self):
+        result = weir("doctor", "--json", WEIR_BLSA="x")
+        self.assertEqual(result.returncode, 0)
+        found = checks(result)["environment"]
+        self.assertEqual(found["level"], "warning")
+        self.assertIn("did you mean 'WEIR_BLAS'", found["found"])
+        self.assertEqual(found["fix"], "unset WEIR_BLSA")
+
+    def test_a_runtime_that_does_not_open_is_a_problem(self):
+        result = weir("doctor", "--json", "--domains", "cuda")
+        self.assertEqual(result.returncode, UNAVAILABLE)
+        self.assertFalse(json.loads(result.stdout)["usable"])
+        self.assertEqual(checks(result)["runtime"]["level"], "problem")
+
+    def test_a_blas_that_is_not_there_is_a_problem_with_the_package(self):
+        result = weir("doctor", "--json", "--blas", "./no_such_blas.so")
+        self.assertEqual(result.returncode, UNAVAILABLE, result.stdout)
+        found = checks(result)["BLAS"]
+        self.assertEqual(found["level"], "problem")
+        self.assertIn("apt install libopenblas0-pthread", found["fix"])
+
+    def test_a_trace_that_cannot_be_written_is_a_warning(self):
+        with tempfile.TemporaryDirectory() as folder:
+            missing = f"{folder}/missing/trace.json"
+            found = checks(weir("doctor", "--json", WEIR_TRACE=missing))["trace"]
+        self.assertEqual(found["level"], "warning")
+        self.assertIn("missing", found["found"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,24 @@
+"""Runs the tool under test, whose path is in WEIR_TOOL."""
+
+import os
+import subprocess
+
+TOOL = os.environ["WEIR_TOOL"]
+
+
+def weir(*arguments, stdout=subprocess.PIPE, **variables):
+    """Runs the tool without the WEIR_* variables and colours of the caller's environment."""
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("WEIR_", "CLICOLOR")) and name != "NO_COLOR"
+    }
+    return subprocess.run(
+        [TOOL, *arguments],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        env={**environment, **variables},
+        check=False,
+    )

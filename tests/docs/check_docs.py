@@ -1,0 +1,224 @@
+#!/usr/bin/python3
+"""Compiles the C and C++ of the documentation and runs its programs.
+
+    check_docs.py ROOT LIBRARY C_COMPILER CXX_COMPILER [SANITIZERS]
+    check_docs.py --self-test ROOT LIBRARY C_COMPILER CXX_COMPILER [SANITIZERS]
+
+A block with a main is a program. It is run when a ```text or ```output block comes next, which is
+then its exact output. A block without main is declarations or the body of a function that sees
+<weir/weir.h> or <weir/weir.hpp>; it is compiled. On the line before a block one may write
+
+    <!-- weir: no-compile REASON -->    before code that is not to compile
+    <!-- weir: output varies -->        before output that is not compared
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+FENCE = re.compile(r"^(\s*)```\s*([\w+-]*)")
+INCLUDE = re.compile(r"^\s*#\s*include\b")
+MAIN = re.compile(r"\bint\s+main\s*\(")
+NO_COMPILE = re.compile(r"<!--\s*weir:\s*no-compile\s+(\S.*?)\s*-->")
+NO_REASON = re.compile(r"<!--\s*weir:\s*no-compile\s*-->")
+VARIES = re.compile(r"<!--\s*weir:\s*output varies\s*-->")
+SECONDS = 60
+LANGUAGES = {
+    # word of the fence: suffix, header that bodies see, flags
+    "c": (".c", "weir/weir.h", ["-std=gnu99"]),
+    "cpp": (".cpp", "weir/weir.hpp", ["-std=c++20"]),
+}
+FLAGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-variable", "-Wno-unused-but-set-variable",
+         "-Wno-unused-function"]
+
+
+class Block:
+    def __init__(self, page, line, language, text, before):
+        self.page, self.line, self.language = page, line, language
+        self.text, self.before = text, before
+        self.output = None  # block of its expected output
+
+    @property
+    def place(self):
+        return f"{self.page}:{self.line}"
+
+    @property
+    def is_program(self):
+        return MAIN.search(self.text) is not None
+
+
+def blocks_of(page, text):
+    """Yields the fenced blocks of a page."""
+    lines = text.splitlines()
+    number = 0
+    while number < len(lines):
+        opening = FENCE.match(lines[number])
+        number += 1
+        if not opening:
+            continue
+        indent, start = opening[1], number
+        while number < len(lines) and lines[number].strip() != "```":
+            number += 1
+        body = [line.removeprefix(indent) for line in lines[start:number]]
+        before = lines[start - 2] if start >= 2 else ""
+        yield Block(page, start, opening[2], "\n".join(body) + "\n", before)
+        number += 1
+
+
+def follows_directly(lines, first, second):
+    """Whether nothing but blank lines and comments lie between two blocks."""
+    end = first.line + first.text.count("\n") + 1
+    between = lines[end:second.line - 1]
+    return all(not line.strip() or line.lstrip().startswith("<!--") for line in between)
+
+
+def code_of(page, text):
+    """Returns the C and C++ blocks of a page, programs with their output."""
+    lines = text.splitlines()
+    found = list(blocks_of(page, text))
+    for block, after in zip(found, found[1:]):
+        if after.language in ("text", "output") and follows_directly(lines, block, after):
+            block.output = after
+    return [block for block in found if block.language in LANGUAGES]
+
+
+class DocsTest:
+    def __init__(self, root, library, cc, cxx, sanitizers, scratch):
+        self.root, self.library = Path(root), Path(library)
+        self.compilers = {"c": cc, "cpp": cxx}
+        self.sanitize = [f"-fsanitize={sanitizers}"] if sanitizers else []
+        self.scratch = Path(scratch)
+
+    def compile(self, block, name, text, *flags):
+        """Returns what the compiler said, "" when it is content."""
+        suffix, _, standard = LANGUAGES[block.language]
+        source = self.scratch / (name + suffix)
+        source.write_text(text)
+        command = [self.compilers[block.language], *standard, *FLAGS, *self.sanitize,
+                   f"-I{self.root / 'include'}", str(source), *flags]
+        done = subprocess.run(command, text=True, capture_output=True)
+        return done.stderr if done.returncode != 0 else ""
+
+    def check_program(self, block, name):
+        program = self.scratch / name
+        folder = self.library.parent
+        errors = self.compile(block, name, f'#line {block.line + 1} "{block.page}"\n' + block.text,
+                              "-o", str(program), f"-L{folder}", "-lweir", "-lm", "-pthread",
+                              f"-Wl,-rpath,{folder}")
+        if errors or block.output is None:
+            return errors
+        try:
+            done = subprocess.run([program], text=True, capture_output=True, timeout=SECONDS,
+                                  cwd=self.scratch, env={**os.environ, "WEIR_DOMAINS": ""})
+        except subprocess.TimeoutExpired:
+            return f"the program did not end within {SECONDS} s"
+        if done.returncode != 0:
+            return f"the program ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+        if VARIES.search(block.output.before) or done.stdout == block.output.text:
+            return ""
+        return f"the program printed\n{done.stdout}but {block.output.place} says\n{block.output.text}"
+
+    def check_part(self, block, name):
+        """Compiles the body of a function, or else declarations."""
+        header = f"#include <{LANGUAGES[block.language][1]}>\n"
+        line = f'#line {block.line + 1} "{block.page}"\n'
+        lines = block.text.splitlines()
+        includes = "".join(each + "\n" for each in lines if INCLUDE.match(each))
+        rest = "".join(("" if INCLUDE.match(each) else each) + "\n" for each in lines)
+        body = f"void part(void);\nvoid part(void) {{\n{line}{rest}}}\n"
+        errors = self.compile(block, name, header + includes + body, "-fsyntax-only")
+        if errors and not self.compile(block, name, header + line + block.text, "-fsyntax-only"):
+            return ""
+        return errors
+
+    def check(self, numbered):
+        number, block = numbered
+        if NO_COMPILE.search(block.before):
+            return ""
+        if NO_REASON.search(block.before):
+            return "no-compile wants a reason"
+        name = f"block{number}"
+        return (self.check_program if block.is_program else self.check_part)(block, name)
+
+    def pages(self):
+        return [page for page in (self.root / "README.md", self.root / "ARCHITECTURE.md",
+                                  *sorted((self.root / "docs").rglob("*.md"))) if page.is_file()]
+
+    def run(self):
+        """Returns {place: problem} and the number of blocks."""
+        blocks = []
+        for page in self.pages():
+            blocks += code_of(page.relative_to(self.root).as_posix(), page.read_text())
+        with ThreadPoolExecutor(os.cpu_count()) as workers:
+            problems = list(workers.map(self.check, enumerate(blocks)))
+        return {block.place: problem for block, problem in zip(blocks, problems) if problem}, blocks
+
+
+def check_tree(root, *toolchain):
+    with tempfile.TemporaryDirectory(prefix="weir-docs-") as scratch:
+        problems, blocks = DocsTest(root, *toolchain, scratch).run()
+    for place, problem in problems.items():
+        print(f"{place}: {problem}")
+    programs = [block for block in blocks if block.is_program]
+    compared = [block for block in programs if block.output]
+    print(f"docs: {len(blocks)} blocks, {len(programs)} programs, {len(compared)} of them run, "
+          f"{len(problems)} broken")
+    return 1 if problems else 0
+
+
+# ---- Self-test ----------------------------------------------------------------------------------
+
+HELLO = "#include <cstdio>\nint main() { std::puts(\"hello\"); }\n"
+SAMPLES = [
+    # language, code, output, comment before, whether it is broken
+    ("cpp", HELLO, "hello\n", "", False),
+    ("cpp", HELLO, "good bye\n", "", True),
+    ("cpp", HELLO, None, "", False),
+    ("cpp", "int main() { return 3; }\n", "", "", True),
+    ("cpp", "#include <vector>\nweir::Runtime runtime;\nstd::vector<int> v;\n", None, "", False),
+    ("cpp", "weir::Runtime runtime;\nruntime.no_such_thing();\n", None, "", True),
+    ("cpp", "nonsense\n", None, "<!-- weir: no-compile pseudo code -->", False),
+    ("cpp", "nonsense\n", None, "<!-- weir: no-compile -->", True),
+    ("c", "weir_runtime* runtime;\nweir_runtime_create(NULL, &runtime);\n", None, "", False),
+    ("c", "static int twice(int x) { return 2 * x; }\n", None, "", False),
+    ("c", "weir_runtime_create(NULL);\n", None, "", True),
+    ("sh", "no such command\n", None, "", False),
+]
+
+
+def self_test(root, *toolchain):
+    page, wanted = "", {}
+    for language, code, output, comment, broken in SAMPLES:
+        page += f"Text.\n{comment}\n```{language}\n"
+        wanted[page.count("\n")] = broken
+        page += f"{code}```\n"
+        if output is not None:
+            page += f"\n```text\n{output}```\n"
+    with tempfile.TemporaryDirectory(prefix="weir-docs-") as folder:
+        tree = Path(folder)
+        (tree / "docs").mkdir()
+        (tree / "docs/page.md").write_text(page)
+        (tree / "include").symlink_to(Path(root).resolve() / "include")
+        (tree / "scratch").mkdir()
+        problems, _ = DocsTest(tree, *toolchain, tree / "scratch").run()
+    found = {int(place.rpartition(":")[2]) for place in problems}
+    wrong = [line for line, broken in wanted.items() if broken != (line in found)]
+    for line in wrong:
+        print(f"block at line {line} is {'broken' if wanted[line] else 'good'}, not found so:\n"
+              f"{problems.get(f'docs/page.md:{line}', '')}")
+    print(f"self-test: {len(wanted)} blocks, {sum(wanted.values())} broken, {len(wrong)} misjudged")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    arguments = sys.argv[1:]
+    run = check_tree
+    if arguments[:1] == ["--self-test"]:
+        run, arguments = self_test, arguments[1:]
+    if len(arguments) not in (4, 5):
+        sys.exit(__doc__)
+    sys.exit(run(*(arguments + [""])[:5]))

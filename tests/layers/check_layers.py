@@ -1,0 +1,245 @@
+#!/usr/bin/python3
+"""Checks that every layer includes only what it may.
+
+    check_layers.py ROOT          check the tree at ROOT
+    check_layers.py --self-test   check that the check finds violations
+
+The tables below are the layers of ARCHITECTURE.md.
+"""
+
+import fnmatch
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+# Layer (a folder) -> the layers it may include beside itself. "public" is include/.
+LAYERS = {
+    "src/base": "public",
+    "src/trace": "public src/base",
+    "src/tune": "public src/base",
+    "src/backend": "public src/base src/trace",
+    "src/net": "public src/base src/trace",
+    "src/kernels": "public src/base",
+    "src/core": "public src/base src/trace src/backend",
+    "src/sched": "public src/base src/trace src/backend src/core",
+    "src/pipeline": "public src/base src/trace src/core src/sched",
+    "src/backends/null": "public src/base src/trace src/backend",
+    "src/backends/sim": "public src/base src/trace src/backend",
+    "src/backends/host": "public src/base src/trace src/backend",
+    "src/backends/opencl": "public src/base src/trace src/backend",
+    "src/backends/cuda": "public src/base src/trace src/backend",
+    "src/backends/rank": "public src/base src/trace src/backend src/net",
+    "src/runtime": "public src/base src/trace src/tune src/backend src/net src/kernels src/core"
+                   " src/sched src/pipeline src/backends/*",
+    "src/capi": "public src/base src/runtime",
+    "src/hstreams": "public",
+    "include": "public",
+    "apps": "public",
+    "tools": "public apps",  # the command line tool runs the applications
+    "examples": "public",
+    "bindings": "public",
+}
+
+# Includes that break the table on purpose, each with its reason. One that is no longer there fails.
+EXCEPTIONS = {
+    ("src/capi/kernel_api.cpp", "backend/invoke.hpp"): "weir_call_fail() is part of calling a kernel",
+    ("src/capi/kernel_api.cpp", "backend/team.hpp"): "weir_team_*() are the virtual functions of a team",
+    ("src/capi/kernel_api.cpp", "kernels/builtin.hpp"): "finding a tile kernel opens its BLAS",
+    ("src/capi/runtime_api.cpp", "kernels/builtin.hpp"): "a new runtime has the built-in kernels",
+    ("src/capi/trace_api.cpp", "trace/export.hpp"): "the runtime hands out its recording as it is",
+    ("src/capi/trace_api.cpp", "trace/summary.hpp"): "the runtime hands out its recording as it is",
+}
+
+# Headers of others -> the only layers that may include them.
+VENDORS = {
+    "cuda*.h": "src/backends/cuda",
+    "nv*.h": "src/backends/cuda",
+    "cu*.h": "src/backends/cuda",
+    "CL/*": "src/backends/opencl",
+    "mpi.h": "src/backends/rank src/net",
+    "hwloc.h": "src/base",
+    "hwloc/*": "src/base",
+    "spdlog/*": "src/base",
+}
+
+# Pure layers: what runs, waits or reads a clock comes to them through base.
+PURE = ("src/core", "src/sched", "src/pipeline", "src/tune")
+IMPURE_HEADERS = set(
+    "thread mutex shared_mutex condition_variable future semaphore latch barrier stop_token chrono"
+    " ctime time.h pthread.h sched.h unistd.h semaphore.h threads.h".split())
+
+# The C interface stands on three headers; weir.hpp on any of the C++ library.
+C_HEADERS = {"stddef.h", "stdint.h", "stdbool.h"}
+
+# Conditional compilation on a backend belongs to those that know backends.
+KNOW_BACKENDS = ("src/backends/", "src/net", "src/runtime")
+BACKEND_CONDITION = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*(CUDA|OPENCL|MPI)")
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+SOURCES = {".h", ".hpp", ".c", ".cpp", ".cu", ".inc"}
+SEARCH_PATH = ("src", "include", "apps", "tools", "tools/weir", "examples")
+
+
+def layer_of(path):
+    """Returns the layer of a file given relative to the root, None outside all of them."""
+    found = [layer for layer in LAYERS if path.startswith(layer + "/")]
+    return max(found, key=len, default=None)
+
+
+def words(layers):
+    return ", ".join(layers)
+
+
+class Check:
+    def __init__(self, root):
+        self.root = root
+        self.violations = []
+        self.used_exceptions = set()
+        self.files = 0
+
+    def run(self):
+        for top in ("src", "include", "apps", "tools", "examples", "bindings"):
+            for path in sorted((self.root / top).rglob("*")):
+                if path.suffix in SOURCES and path.is_file():
+                    self.check_file(path.relative_to(self.root).as_posix())
+        for (path, header), reason in EXCEPTIONS.items():
+            if (self.root / path).exists() and (path, header) not in self.used_exceptions:
+                self.report(path, 1, f"no longer includes {header}: remove its exception")
+        return self.violations
+
+    def report(self, path, line, what):
+        self.violations.append(f"{path}:{line}: {what}")
+
+    def check_file(self, path):
+        layer = layer_of(path)
+        if layer is None:
+            self.report(path, 1, "is in no layer: add its folder to tests/layers/check_layers.py")
+            return
+        self.files += 1
+        text = (self.root / path).read_text(errors="replace")
+        for number, line in enumerate(text.splitlines(), 1):
+            match = INCLUDE.match(line)
+            if match:
+                self.check_include(path, number, layer, match[1] == '"', match[2])
+            elif BACKEND_CONDITION.match(line) and not path.startswith(KNOW_BACKENDS):
+                self.report(path, number, "#if on a backend, which only "
+                            f"{words(KNOW_BACKENDS)} may have")
+
+    def check_include(self, path, number, layer, quoted, header):
+        target = self.resolve(path, quoted, header)
+        if target is None:
+            if quoted:
+                self.report(path, number, f'"{header}" is not in the tree; write <...> for others')
+            else:
+                self.check_foreign(path, number, layer, header)
+            return
+        there = layer_of(target)
+        allowed = self.allowed(layer)
+        there_name = "public" if there == "include" else there
+        if there == layer or any(fnmatch.fnmatch(there_name, each) for each in allowed):
+            return
+        if (path, header) in EXCEPTIONS:
+            self.used_exceptions.add((path, header))
+            return
+        self.report(path, number, f"includes {header} of {there}; "
+                    f"{layer} may include {words([layer] + allowed)}")
+
+    @staticmethod
+    def allowed(layer):
+        return LAYERS[layer].split()
+
+    def resolve(self, path, quoted, header):
+        """Returns the file of the tree that is included, None when it is not of the tree."""
+        places = [Path(path).parent] if quoted else []
+        places += [Path(place) for place in SEARCH_PATH]
+        for place in places:
+            candidate = self.root / place / header
+            if candidate.is_file():
+                found = candidate.resolve().relative_to(self.root.resolve()).as_posix()
+                if layer_of(found):
+                    return found
+        return None
+
+    def check_foreign(self, path, number, layer, header):
+        if layer in PURE and header in IMPURE_HEADERS:
+            self.report(path, number, f"includes <{header}>; {layer} has no threads, locks, clocks "
+                        "or sleeps: go through base/sys.hpp")
+        if layer == "include" and path.endswith(".h") and header not in C_HEADERS:
+            self.report(path, number, f"includes <{header}>; a public C header may include "
+                        f"{words('<' + each + '>' for each in sorted(C_HEADERS))} and <weir/...>")
+        if layer == "include" and path.endswith(".hpp") and ("/" in header or "." in header):
+            self.report(path, number, f"includes <{header}>; a public C++ header may include the "
+                        "C++ library and <weir/...>")
+        for pattern, owners in VENDORS.items():
+            if fnmatch.fnmatchcase(header, pattern) and layer not in owners.split():
+                self.report(path, number,
+                            f"includes <{header}>, which only {words(owners.split())} may")
+
+
+def main_check(root):
+    check = Check(root)
+    violations = check.run()
+    for violation in violations:
+        print(violation)
+    if check.files == 0:
+        print(f"{root}: no sources found")
+        return 1
+    print(f"layers: {check.files} files, {len(check.used_exceptions)} exceptions, "
+          f"{len(violations)} violations")
+    return 1 if violations else 0
+
+
+# ---- Self-test ----------------------------------------------------------------------------------
+
+# Path -> contents, and the line and words that the check is to report (None: nothing).
+SAMPLES = {
+    "src/base/sys.hpp": ("#include <thread>\n#include <hwloc.h>\n", None),
+    "src/core/engine.hpp": ('#include "base/sys.hpp"\n#include <weir/status.h>\n', None),
+    "src/runtime/runtime.hpp": ('#include "core/engine.hpp"\n#include "backends/sim/sim.hpp"\n', None),
+    "src/backends/sim/sim.hpp": ('#include "base/sys.hpp"\n', None),
+    "src/base/up.cpp": ('\n#include "core/engine.hpp"\n', ":2: includes core/engine.hpp of src/core"),
+    "src/base/angle.cpp": ("#include <core/engine.hpp>\n", ":1: includes core/engine.hpp of src/core"),
+    "src/core/threads.cpp": ("#  include <mutex> // why\n", ":1: includes <mutex>"),
+    "src/core/backend.cpp": ('#include "backends/sim/sim.hpp"\n', ":1: includes backends/sim/sim.hpp"),
+    "src/core/switch.cpp": ("#if WEIR_HAVE_CUDA\n#endif\n", ":1: #if on a backend"),
+    "src/backends/host/host.cpp": ('#include "backends/sim/sim.hpp"\n', ":1: includes backends/sim"),
+    "src/backends/cuda/cuda.cpp": ("#include <cuda.h>\n", None),
+    "src/runtime/vendor.cpp": ("#include <CL/cl.h>\n", ":1: includes <CL/cl.h>"),
+    "src/kernels/gemm.cpp": ('#include "runtime/runtime.hpp"\n', ":1: includes runtime/runtime.hpp"),
+    "src/capi/api.cpp": ('#include "core/engine.hpp"\n', ":1: includes core/engine.hpp"),
+    "src/stray.cpp": ("", ":1: is in no layer"),
+    "include/weir/status.h": ("#include <stddef.h>\n#include <stdio.h>\n", ":2: includes <stdio.h>"),
+    "include/weir/weir.hpp": ("#include <span>\n#include <fmt/format.h>\n", ":2: includes <fmt/format.h>"),
+    "include/weir/inner.h": ('#include "base/sys.hpp"\n', ":1: includes base/sys.hpp of src/base"),
+    "apps/matmul.cpp": ("#include <weir/weir.hpp>\n#include <fmt/format.h>\n", None),
+    "apps/inside.cpp": ('#include "runtime/runtime.hpp"\n', ":1: includes runtime/runtime.hpp"),
+    "apps/common/io.hpp": ("", None),
+    "tools/weir/run.cpp": ('#include "common/io.hpp"\n', None),
+    "examples/hello.c": ('#include "common/io.hpp"\n', ":1: includes common/io.hpp of apps"),
+    "examples/lost.c": ('#include "nowhere.h"\n', ':1: "nowhere.h" is not in the tree'),
+}
+
+
+def self_test():
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        for path, (text, _) in SAMPLES.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text)
+        found = Check(root).run()
+    wanted = [path + words_ for path, (_, words_) in SAMPLES.items() if words_]
+    missed = [each for each in wanted if not any(line.startswith(each) for line in found)]
+    false = [line for line in found if not any(line.startswith(each) for each in wanted)]
+    for each in missed:
+        print(f"not found: {each}")
+    for line in false:
+        print(f"found wrongly: {line}")
+    print(f"self-test: {len(wanted)} violations planted, {len(missed)} missed, {len(false)} too many")
+    return 1 if missed or false else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    sys.exit(self_test() if sys.argv[1] == "--self-test" else main_check(Path(sys.argv[1])))

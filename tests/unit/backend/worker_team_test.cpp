@@ -1,0 +1,388 @@
+#include "backend/worker_team.hpp"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <latch>
+#include <numeric>
+#include <stdexcept>
+
+#include "queue_feed.hpp"
+
+namespace weir::rt {
+namespace {
+
+std::vector<unsigned> allowed_processors() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  sched_getaffinity(0, sizeof mask, &mask);
+  std::vector<unsigned> processors;
+  for (unsigned i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &mask)) processors.push_back(i);
+  }
+  return processors;
+}
+
+/// Teams of any size on the processors of this machine, and a feed.
+class WorkerTeamTest : public testing::TestWithParam<unsigned> {
+ protected:
+  WorkerTeam make_team(double speed = 1) {
+    WorkerTeamOptions options{.name = "test", .processors = {}, .pin = true, .speed = speed};
+    const std::vector<unsigned> all = allowed_processors();
+    for (unsigned i = 0; i < GetParam(); ++i) options.processors.push_back(all[i % all.size()]);
+    return {std::move(options), feed_};
+  }
+
+  void expect_all_well() {
+    for (const QueueFeed::Ending& ending : feed_.wait()) {
+      EXPECT_EQ(ending.outcome.status, WEIR_STATUS_OK) << ending.outcome.message;
+    }
+  }
+
+  QueueFeed feed_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Sizes, WorkerTeamTest, testing::Values(1u, 2u, 3u, 5u),
+                         testing::PrintToStringParamName());
+
+TEST_P(WorkerTeamTest, RunsEverySerialJobOnceWithoutATeam) {
+  WorkerTeam team = make_team();
+  std::vector<std::atomic<int>> runs(200);
+  for (auto& run : runs) {
+    feed_.add_serial([&run](const weir_call& call) {
+      EXPECT_EQ(call.team, nullptr);
+      ++run;
+      return WEIR_STATUS_OK;
+    });
+    team.wake();
+  }
+  expect_all_well();
+  for (const auto& run : runs) EXPECT_EQ(run, 1);
+}
+
+TEST_P(WorkerTeamTest, RunsAsManySerialJobsAtOnceAsItHasWorkers) {
+  WorkerTeam team = make_team();
+  std::latch all_here(GetParam());
+  for (unsigned i = 0; i < GetParam(); ++i) {
+    feed_.add_serial([&](const weir_call&) {
+      all_here.arrive_and_wait();
+      return WEIR_STATUS_OK;
+    });
+    team.wake();
+  }
+  expect_all_well();
+}
+
+TEST_P(WorkerTeamTest, WakesForEveryJobWhenIdleWorkersSleepAtOnce) {
+  setenv("WEIR_SPIN_US", "0", 1);
+  WorkerTeam team = make_team();
+  unsetenv("WEIR_SPIN_US");
+  for (int i = 0; i < 300; ++i) {
+    feed_.add(i % 3 == 0, [](const weir_call&) { return WEIR_STATUS_OK; });
+    team.wake();
+    expect_all_well();
+  }
+}
+
+TEST_P(WorkerTeamTest, LoopCoversEveryIndexOnce) {
+  WorkerTeam team = make_team();
+  constexpr std::size_t kCounts[] = {0, 1, 2, 7, 64, 1000};
+  constexpr std::size_t kGrains[] = {0, 1, 3, 5000};
+  struct Seen {
+    std::vector<std::atomic<int>> times;
+    std::size_t members = 0;
+  };
+  feed_.add_parallel([&](const weir_call& call) {
+    EXPECT_EQ(call.team->size(), GetParam());
+    for (const std::size_t count : kCounts) {
+      for (const std::size_t grain : kGrains) {
+        Seen seen{std::vector<std::atomic<int>>(count), GetParam()};
+        call.team->for_each(
+            count, grain,
+            [](std::size_t begin, std::size_t end, std::size_t member, void* payload) {
+              auto& all = *static_cast<Seen*>(payload);
+              EXPECT_LT(member, all.members);
+              for (std::size_t i = begin; i < end; ++i) ++all.times[i];
+            },
+            &seen);
+        for (const auto& times : seen.times) EXPECT_EQ(times, 1) << count << " by " << grain;
+      }
+    }
+    return WEIR_STATUS_OK;
+  });
+  team.wake();
+  expect_all_well();
+}
+
+TEST_P(WorkerTeamTest, LoopKeepsChunksAtLeastAsLargeAsTheGrain) {
+  WorkerTeam team = make_team();
+  feed_.add_parallel([&](const weir_call& call) {
+    call.team->for_each(
+        100, 30,
+        [](std::size_t begin, std::size_t end, std::size_t, void*) {
+          EXPECT_TRUE(end - begin >= 30 || end == 100) << begin << " to " << end;
+        },
+        nullptr);
+    return WEIR_STATUS_OK;
+  });
+  team.wake();
+  expect_all_well();
+}
+
+TEST_P(WorkerTeamTest, BarrierSeparatesThePhasesOfAllMembers) {
+  WorkerTeam team = make_team();
+  struct Phases {
+    std::atomic<std::size_t> arrived{0};
+    std::vector<std::atomic<int>> calls;
+  } phases{{}, std::vector<std::atomic<int>>(GetParam())};
+  feed_.add_parallel([&](const weir_call& call) {
+    call.team->run(
+        [](weir_team* own, std::size_t member, void* payload) {
+          auto& all = *static_cast<Phases*>(payload);
+          ++all.calls[member];
+          for (std::size_t phase = 1; phase <= 50; ++phase) {
+            ++all.arrived;
+            own->barrier();
+            EXPECT_EQ(all.arrived, phase * own->size());
+            own->barrier();
+          }
+        },
+        &phases);
+    return WEIR_STATUS_OK;
+  });
+  team.wake();
+  expect_all_well();
+  for (const auto& calls : phases.calls) EXPECT_EQ(calls, 1);
+}
+
+TEST_P(WorkerTeamTest, ManyLoopsFollowEachOtherInOneKernel) {
+  WorkerTeam team = make_team();
+  std::atomic<int> total{0};
+  feed_.add_parallel([&](const weir_call& call) {
+    for (int i = 0; i < 500; ++i) {
+      call.team->for_each(
+          8, 1,
+          [](std::size_t begin, std::size_t end, std::size_t, void* payload) {
+            *static_cast<std::atomic<int>*>(payload) += static_cast<int>(end - begin);
+          },
+          &total);
+    }
+    return WEIR_STATUS_OK;
+  });
+  team.wake();
+  expect_all_well();
+  EXPECT_EQ(total, 4000);
+}
+
+TEST_P(WorkerTeamTest, ParallelAndSerialJobsMixWithoutLoss) {
+  WorkerTeam team = make_team();
+  std::atomic<std::size_t> members{0}, serial{0};
+  for (int i = 0; i < 120; ++i) {
+    feed_.add(i % 2 == 0, [&](const weir_call& call) {
+      if (call.team == nullptr) {
+        ++serial;
+        return WEIR_STATUS_OK;
+      }
+      call.team->run([](weir_team*, std::size_t,
+                        void* count) { ++*static_cast<std::atomic<std::size_t>*>(count); },
+                     &members);
+      return WEIR_STATUS_OK;
+    });
+    team.wake();
+  }
+  expect_all_well();
+  EXPECT_EQ(serial, 60u);
+  EXPECT_EQ(members, 60u * GetParam());
+}
+
+TEST_P(WorkerTeamTest, ExceptionInALoopFailsTheJobAndLeavesTheTeamWhole) {
+  WorkerTeam team = make_team();
+  for (int i = 0; i < 20; ++i) {
+    feed_.add_parallel([](const weir_call& call) {
+      call.team->for_each(
+          100, 1,
+          [](std::size_t begin, std::size_t end, std::size_t, void*) {
+            if (begin <= 40 && 40 < end) throw std::runtime_error("index 40 is bad");
+          },
+          nullptr);
+      return WEIR_STATUS_OK;
+    });
+  }
+  team.wake();
+  for (const QueueFeed::Ending& ending : feed_.wait()) {
+    EXPECT_EQ(ending.outcome.status, WEIR_STATUS_KERNEL_ERROR);
+    EXPECT_EQ(ending.outcome.message, "index 40 is bad");
+  }
+}
+
+TEST_P(WorkerTeamTest, ExceptionFreesTheMembersThatWaitInTheBarrier) {
+  WorkerTeam team = make_team();
+  for (int i = 0; i < 20; ++i) {
+    feed_.add_parallel([i](const weir_call& call) {
+      auto thrower = static_cast<std::size_t>(i) % call.team->size();
+      try {
+        call.team->run(
+            [](weir_team* own, std::size_t member, void* payload) {
+              own->barrier();
+              if (member == *static_cast<std::size_t*>(payload)) throw std::logic_error("me");
+              own->barrier();
+            },
+            &thrower);
+        ADD_FAILURE() << "nothing was thrown";
+      } catch (const std::logic_error& error) {
+        EXPECT_STREQ(error.what(), "me");
+      }
+      call.team->run([](weir_team* own, std::size_t, void*) { own->barrier(); }, nullptr);
+      return WEIR_STATUS_OK;
+    });
+  }
+  team.wake();
+  expect_all_well();
+}
+
+TEST_P(WorkerTeamTest, PinsEachWorkerToItsProcessor) {
+  WorkerTeam team = make_team();
+  const std::vector<unsigned> all = allowed_processors();
+  std::latch everybody(GetParam());
+  std::vector<std::vector<unsigned>> bound(GetParam());
+  std::atomic<std::size_t> index{0};
+  for (unsigned i = 0; i < GetParam(); ++i) {
+    feed_.add_serial([&](const weir_call&) {
+      everybody.arrive_and_wait();
+      bound[index++] = allowed_processors();
+      return WEIR_STATUS_OK;
+    });
+    team.wake();
+  }
+  expect_all_well();
+  std::vector<int> workers(all.back() + 1);
+  for (const auto& mask : bound) {
+    ASSERT_EQ(mask.size(), 1u);
+    ++workers[mask.front()];
+  }
+  for (unsigned i = 0; i < GetParam(); ++i) --workers[all[i % all.size()]];
+  EXPECT_EQ(std::count(workers.begin(), workers.end(), 0), std::ssize(workers));
+}
+
+TEST_P(WorkerTeamTest, TimesAJobOnlyOnRequest) {
+  WorkerTeam team = make_team();
+  feed_.add(
+      false, [](const weir_call&) { return WEIR_STATUS_OK; }, true);
+  feed_.add(
+      false, [](const weir_call&) { return WEIR_STATUS_OK; }, false);
+  const std::int64_t before = sys::now_ns();
+  team.wake();
+  for (const QueueFeed::Ending& ending : feed_.wait()) {
+    if (!ending.job.timed) {
+      EXPECT_EQ(ending.job.started_ns, 0);
+      continue;
+    }
+    EXPECT_GE(ending.job.started_ns, before);
+    EXPECT_GE(ending.job.ended_ns, ending.job.started_ns);
+    EXPECT_LE(ending.job.ended_ns, sys::now_ns());
+  }
+}
+
+TEST_P(WorkerTeamTest, SlowTeamStretchesTheTimeOfAJob) {
+  WorkerTeam team = make_team(0.25);
+  std::int64_t spent = 0;
+  feed_.add_serial([&](const weir_call&) {
+    const std::int64_t start = sys::now_ns();
+    while ((spent = sys::now_ns() - start) < 100'000) {
+    }
+    return WEIR_STATUS_OK;
+  });
+  team.wake();
+  const auto endings = feed_.wait();
+  const std::int64_t now = sys::now_ns();
+  EXPECT_GE(endings.front().job.ended_ns - endings.front().job.started_ns, 4 * spent);
+  EXPECT_GE(now, endings.front().job.ended_ns);
+}
+
+TEST_P(WorkerTeamTest, FailuresKeepTheirStatusAndMessage) {
+  WorkerTeam team = make_team();
+  feed_.add(GetParam() % 2 == 0, [](const weir_call&) { return WEIR_STATUS_DEVICE_ERROR; });
+  team.wake();
+  const auto endings = feed_.wait();
+  EXPECT_EQ(endings.front().outcome.status, WEIR_STATUS_DEVICE_ERROR);
+  EXPECT_EQ(endings.front().outcome.message, "the kernel returned device_error");
+}
+
+TEST_P(WorkerTeamTest, OpenMPGivesAKernelTheThreadsOfItsPlace) {
+  using GetThreads = int();
+  auto* const threads = reinterpret_cast<GetThreads*>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
+  if (threads == nullptr) GTEST_SKIP() << "this program has no OpenMP";
+  WorkerTeam team = make_team();
+  for (int i = 0; i < 6; ++i) {
+    feed_.add(i % 2 == 1, [&](const weir_call& call) {
+      EXPECT_EQ(threads(), call.team == nullptr ? 1 : static_cast<int>(GetParam()));
+      return WEIR_STATUS_OK;
+    });
+  }
+  team.wake();
+  expect_all_well();
+}
+
+TEST(SingleTeamTest, DoesEverythingOnTheCallingThread) {
+  SingleTeam team;
+  std::size_t sum = 0;
+  team.for_each(
+      10, 3,
+      [](std::size_t begin, std::size_t end, std::size_t member, void* payload) {
+        EXPECT_EQ(member, 0u);
+        *static_cast<std::size_t*>(payload) += end - begin;
+      },
+      &sum);
+  team.for_each(
+      0, 1, [](std::size_t, std::size_t, std::size_t, void*) { FAIL(); }, nullptr);
+  team.run([](weir_team* own, std::size_t, void*) { own->barrier(); }, nullptr);
+  EXPECT_EQ(sum, 10u);
+}
+
+TEST_P(WorkerTeamTest, ALoopInsideALoopRunsOnTheThreadThatCallsIt) {
+  WorkerTeam team = make_team();
+  std::atomic<int> visits{0};
+  feed_.add_parallel([&](const weir_call& call) {
+    struct Shared {
+      weir_team* team;
+      std::atomic<int>& visits;
+    } shared{call.team, visits};
+    const auto inner = [](std::size_t begin, std::size_t end, std::size_t, void* payload) {
+      static_cast<Shared*>(payload)->visits += static_cast<int>(end - begin);
+    };
+    const auto outer = [](std::size_t begin, std::size_t end, std::size_t, void* payload) {
+      for (; begin < end; ++begin) {
+        static_cast<Shared*>(payload)->team->for_each(8, 1, decltype(inner){}, payload);
+      }
+    };
+    call.team->for_each(16, 1, outer, &shared);
+    return WEIR_STATUS_OK;
+  });
+  team.wake();
+  expect_all_well();
+  EXPECT_EQ(visits, 16 * 8);
+}
+
+TEST_P(WorkerTeamTest, CallsThatWouldWaitForTakenThreadsFailTheAction) {
+  WorkerTeam team = make_team();
+  feed_.add_parallel([](const weir_call& call) {
+    call.team->barrier();
+    return WEIR_STATUS_OK;
+  });
+  feed_.add_parallel([](const weir_call& call) {
+    call.team->run([](weir_team* own, std::size_t,
+                      void*) { own->run([](weir_team*, std::size_t, void*) {}, nullptr); },
+                   nullptr);
+    return WEIR_STATUS_OK;
+  });
+  team.wake();
+  for (const QueueFeed::Ending& ending : feed_.wait()) {
+    EXPECT_EQ(ending.outcome.status, WEIR_STATUS_INVALID_ARGUMENT) << ending.outcome.message;
+  }
+}
+
+}  // namespace
+}  // namespace weir::rt

@@ -1,0 +1,62 @@
+#include "backends/sim/sim_clock.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace weir::rt {
+namespace {
+
+TEST(SimClock, StandsStillUntilDriven) {
+  SimClock clock;
+  clock.schedule(50, [] {});
+  EXPECT_EQ(clock.now_ns(), 0);
+  EXPECT_TRUE(clock.drive());
+  EXPECT_EQ(clock.now_ns(), 50);
+  EXPECT_FALSE(clock.drive());
+  EXPECT_EQ(clock.now_ns(), 50);
+}
+
+TEST(SimClock, EventsHappenInOrderOfTimeAndThenOfPlanning) {
+  SimClock clock;
+  std::string order;
+  clock.schedule(20, [&] { order += 'c'; });
+  clock.schedule(10, [&] { order += 'a'; });
+  clock.schedule(20, [&] { order += 'd'; });
+  clock.schedule(10, [&] { order += 'b'; });
+  while (clock.drive()) {
+  }
+  EXPECT_EQ(order, "abcd");
+}
+
+TEST(SimClock, EventsThatArePlannedInThePastHappenNow) {
+  SimClock clock;
+  std::int64_t happened = -1;
+  clock.schedule(100, [&] { clock.schedule(10, [&] { happened = clock.now_ns(); }); });
+  while (clock.drive()) {
+  }
+  EXPECT_EQ(happened, 100);
+}
+
+TEST(SimClock, ActorsActBeforeTheNextEvent) {
+  struct Starter final : SimClock::Actor {
+    explicit Starter(SimClock& owner) : clock(owner) { clock.add(*this); }
+    ~Starter() { clock.remove(*this); }
+    void act() noexcept override {
+      if (left-- > 0) clock.schedule(clock.now_ns() + 5, [] {});
+    }
+    SimClock& clock;
+    int left = 3;
+  };
+  SimClock clock;
+  {
+    Starter starter(clock);
+    while (clock.drive()) {
+    }
+    EXPECT_EQ(clock.now_ns(), 15);
+  }
+  EXPECT_FALSE(clock.drive());
+}
+
+}  // namespace
+}  // namespace weir::rt

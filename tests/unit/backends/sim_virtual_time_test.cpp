@@ -1,0 +1,178 @@
+// Programs on simulated cards in virtual time: exact times, and the same ones every time.
+#include <gtest/gtest.h>
+
+#include <vector>
+#include <weir/weir.hpp>
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kBlock = 1'000'000;
+constexpr const char* kCard = "sim:cores=4,clock=virtual,gbps=1,latency_us=0,duplex=half,gflops=1";
+
+/// Registers a kernel of 1e6 flops, so 1 ms on a core of the card, that counts its calls.
+Kernel millisecond(const Runtime& runtime, const char* name, int* calls,
+                   weir_kernel_shape shape = WEIR_KERNEL_SHAPE_SERIAL) {
+  const weir_implementation code{"host",
+                                 [](const weir_call* call) {
+                                   ++*static_cast<int*>(call->payload);
+                                   return WEIR_STATUS_OK;
+                                 },
+                                 calls};
+  weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
+  options.name = name;
+  options.shape = shape;
+  options.implementations = &code;
+  options.implementation_count = 1;
+  options.cost = [](const weir_call*) { return weir_cost{1e6, 0}; };
+  weir_kernel* made = nullptr;
+  check(weir_kernel_register(runtime.handle(), &options, &made));
+  return Kernel(made);
+}
+
+std::chrono::microseconds simulated(const Runtime& runtime) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(runtime.now());
+}
+
+TEST(SimVirtualTime, ChainOfTransferKernelTransferAddsUp) {
+  const Runtime runtime(kCard);
+  int calls = 0;
+  const Kernel kernel = millisecond(runtime, "ms", &calls);
+  const Buffer data = runtime.buffer(kBlock);
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  stream.upload(data.all());
+  stream.compute(kernel, {readwrite(data.all())});
+  stream.download(data.all());
+  EXPECT_EQ(runtime.now().count(), 0);
+  stream.synchronize();
+  EXPECT_EQ(simulated(runtime).count(), 3000);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(SimVirtualTime, IndependentKernelsFillTheCores) {
+  const Runtime runtime(kCard);
+  int calls = 0;
+  const Kernel kernel = millisecond(runtime, "ms", &calls);
+  const Buffer data = runtime.buffer(10);
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  for (std::size_t i = 0; i < 10; ++i) stream.compute(kernel, {write(data.range(i, 1))});
+  stream.synchronize();
+  EXPECT_EQ(simulated(runtime).count(), 3000);
+}
+
+TEST(SimVirtualTime, ParallelKernelTakesTheWholePlace) {
+  const Runtime runtime(kCard);
+  int calls = 0;
+  const Kernel wide = millisecond(runtime, "wide", &calls, WEIR_KERNEL_SHAPE_PARALLEL);
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  for (int i = 0; i < 4; ++i) stream.compute(wide, {});
+  stream.synchronize();
+  EXPECT_EQ(simulated(runtime).count(), 1000);
+}
+
+TEST(SimVirtualTime, SpeedScalesTheKernelsOnly) {
+  const Runtime runtime(std::string(kCard) + ",speed=0.5");
+  int calls = 0;
+  const Kernel kernel = millisecond(runtime, "ms", &calls);
+  const Buffer data = runtime.buffer(kBlock);
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  stream.upload(data.all());
+  stream.compute(kernel, {read(data.all())});
+  stream.synchronize();
+  EXPECT_EQ(simulated(runtime).count(), 1000 + 2000);
+}
+
+TEST(SimVirtualTime, TransfersOverlapKernels) {
+  const Runtime runtime(kCard);
+  int calls = 0;
+  const Kernel kernel = millisecond(runtime, "ms", &calls);
+  const Buffer data = runtime.buffer(4 * kBlock);
+  const Place place = runtime.domain(0).place(1);
+  const Stream stream = place.stream();
+  for (std::size_t i = 0; i < 4; ++i) {
+    const Region block = data.range(i * kBlock, kBlock);
+    stream.upload(block);
+    stream.compute(kernel, {readwrite(block)});
+  }
+  stream.synchronize();
+  EXPECT_EQ(simulated(runtime).count(), 5000);
+}
+
+TEST(SimVirtualTime, SkippedKernelsTakeTheirTimeAndDoNotRun) {
+  const Runtime runtime(std::string(kCard) + ",kernels=skip");
+  int calls = 0;
+  const Kernel kernel = millisecond(runtime, "ms", &calls);
+  const Place place = runtime.domain(0).place(1);
+  const Stream stream = place.stream();
+  for (int i = 0; i < 5; ++i) stream.compute(kernel, {});
+  stream.synchronize();
+  EXPECT_EQ(simulated(runtime).count(), 5000);
+  EXPECT_EQ(calls, 0);
+}
+
+/// A program of transfers and kernels over streams of two cards with waits between them; returns
+/// when each of its actions was complete, and what the trace says.
+std::vector<double> times_of_a_program() {
+  const Runtime runtime(std::string(kCard) + "," +
+                        "sim:cores=2,clock=virtual,gbps=2,latency_us=5,duplex=full,gflops=3");
+  int calls = 0;
+  const Kernel kernel = millisecond(runtime, "ms", &calls);
+  const Buffer data = runtime.buffer(8 * kBlock);
+  runtime.start_trace();
+  std::vector<Place> places;
+  std::vector<Stream> streams;
+  for (std::size_t i = 0; i < 2; ++i) {
+    places.push_back(runtime.domain(i).place());
+    for (int j = 0; j < 2; ++j) streams.push_back(places.back().stream());
+  }
+  std::vector<Event> events;
+  for (std::size_t i = 0; i < 32; ++i) {
+    const Region part = data.range(i % 8 * kBlock, kBlock / (1 + i % 3));
+    const Stream& stream = streams[i % 4];
+    if (i >= 5) stream.wait(events[i - 5], part);
+    stream.upload(part);
+    stream.compute(kernel, {readwrite(part)});
+    events.push_back(stream.download(part));
+  }
+  std::vector<double> times;
+  for (const Event& event : events) {
+    event.wait();
+    times.push_back(static_cast<double>(runtime.now().count()));
+  }
+  runtime.synchronize();
+  const weir_trace_summary summary = runtime.trace_summary();
+  times.insert(times.end(), {summary.measured_s, summary.compute_s, summary.transfer_s,
+                             summary.critical_path_s, summary.busiest_link_s});
+  return times;
+}
+
+TEST(SimVirtualTime, TheSameProgramTakesTheSameTimesAgain) {
+  const std::vector<double> first = times_of_a_program();
+  EXPECT_GT(first.back(), 0);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(times_of_a_program(), first);
+}
+
+TEST(SimVirtualTime, ActionLargerThanTheCardFailsAndNamesTheLimit) {
+  const Runtime runtime(std::string(kCard) + ",memory=1MiB");
+  const Buffer large = runtime.buffer(2 << 20, "large"), small = runtime.buffer(1 << 20, "small");
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  stream.upload(large.all());
+  try {
+    stream.synchronize();
+    FAIL() << "2 MiB fit in 1 MiB";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), WEIR_STATUS_OUT_OF_MEMORY);
+    EXPECT_NE(std::string(error.what()).find("2 MiB of domain 'sim:0'"), std::string::npos)
+        << error.what();
+  }
+  stream.upload(small.all());
+  stream.synchronize();
+}
+
+}  // namespace
+}  // namespace weir

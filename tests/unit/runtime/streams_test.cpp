@@ -1,0 +1,157 @@
+// Streams and places of whole runtimes: threads, priorities, oversubscription, shutdown.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gate.hpp"
+
+namespace weir {
+namespace {
+
+TEST(Streams, AnyThreadMayEnqueueAndKeepsItsOwnOrder) {
+  constexpr int kThreads = 6, kEach = 400;
+  const Runtime runtime("host");
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  std::vector<int> next(kThreads, 0);
+  const Kernel kernel = runtime.kernel("count", [&next](const Call& call) {
+    const auto thread = call.scalar<std::size_t>(0);
+    EXPECT_EQ(next[thread], call.scalar<int>(1));
+    ++next[thread];
+  });
+  const Buffer order = runtime.buffer(kThreads);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t thread = 0; thread < kThreads; ++thread) {
+      threads.emplace_back([&, thread] {
+        for (int i = 0; i < kEach; ++i) {
+          stream.compute(kernel, {readwrite(order.range(thread, 1))}, {thread, i});
+        }
+      });
+    }
+  }
+  stream.synchronize();
+  EXPECT_EQ(next, std::vector<int>(kThreads, kEach));
+}
+
+TEST(Streams, FreeCoreServesTheStreamOfHighestPriority) {
+  Gate gate;
+  const Runtime runtime("host");
+  const Place place = runtime.domain(0).place(1);
+  const Stream first = place.stream();
+  const Stream low = place.stream({.priority = -1}), normal = place.stream({.priority = 0}),
+               high = place.stream({.priority = 1});
+  std::string order;
+  const Kernel note =
+      runtime.kernel("note", [&order](const Call& call) { order += call.scalar<char>(0); });
+  gate.close(runtime, first);
+  for (int i = 0; i < 3; ++i) {
+    low.compute(note, {}, {'l'});
+    normal.compute(note, {}, {'n'});
+    high.compute(note, {}, {'h'});
+  }
+  gate.open();
+  runtime.synchronize();
+  EXPECT_EQ(order, "hhhnnnlll");
+}
+
+TEST(Streams, MorePlacesThanCoresFinish) {
+  const Runtime runtime("host");
+  const std::size_t count = 2 * runtime.domain(0).info().cores;
+  EXPECT_EQ(status_of([&] { runtime.domain(0).partition(count); }), WEIR_STATUS_INVALID_ARGUMENT);
+  const std::vector<Place> places = runtime.domain(0).partition(count, true);
+  const Kernel wide = runtime.kernel(
+      "wide", [](const Call& call) { call.parallel_for(100, 1, [](std::size_t, std::size_t) {}); },
+      WEIR_KERNEL_SHAPE_PARALLEL);
+  std::atomic<int> runs{0};
+  const Kernel serial = runtime.kernel("serial", [&runs](const Call&) { ++runs; });
+  std::vector<Stream> streams;
+  for (const Place& place : places) streams.push_back(place.stream());
+  for (int i = 0; i < 200; ++i) {
+    Event before;
+    for (const Stream& stream : streams) {
+      stream.wait(before);
+      stream.compute(wide, {});
+      before = stream.compute(serial, {});
+    }
+  }
+  runtime.synchronize();
+  EXPECT_EQ(runs, static_cast<int>(200 * count));
+}
+
+TEST(Streams, TwoRuntimesLiveSideBySide) {
+  const Runtime one("host"), other("host,sim");
+  const Place place = one.domain(0).place(), other_place = other.domain("sim").place();
+  const Stream stream = place.stream(), other_stream = other_place.stream();
+  int calls = 0, other_calls = 0;
+  const Kernel kernel = one.kernel("same", [&calls](const Call&) { ++calls; });
+  const Kernel other_kernel = other.kernel("same", [&other_calls](const Call&) { ++other_calls; });
+  const Buffer buffer = one.buffer(8), other_buffer = other.buffer(8);
+  for (int i = 0; i < 100; ++i) {
+    stream.compute(kernel, {readwrite(buffer.all())});
+    other_stream.compute(other_kernel, {readwrite(other_buffer.all())});
+  }
+  stream.synchronize();
+  other_stream.synchronize();
+  EXPECT_EQ(calls, 100);
+  EXPECT_EQ(other_calls, 100);
+  EXPECT_EQ(status_of([&] { stream.compute(kernel, {read(other_buffer.all())}); }),
+            WEIR_STATUS_INVALID_ARGUMENT);
+}
+
+/// Notes how an action ended, and opens a gate then.
+struct Ending {
+  Gate* gate;
+  std::atomic<int> status{-1};
+
+  void watch(weir_runtime* runtime, const Event& event) {
+    const auto note = [](weir_status status, const char*, void* payload) {
+      auto& ending = *static_cast<Ending*>(payload);
+      ending.status = status;
+      ending.gate->open();
+    };
+    check(weir_event_on_complete(runtime, &event.handle(), note, this));
+  }
+};
+
+// The gate opens only because the action that waits for it in another stream is cancelled. The
+// streams end after the runtime, which is allowed and does nothing.
+TEST(Shutdown, CancelsWhatHasNotStartedWhenItsTimeIsOver) {
+  Gate gate;
+  Ending running{&gate}, waiting{&gate};
+  weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+  options.domains = "host";
+  options.shutdown_timeout_ns = 1'000'000;
+  auto runtime = std::make_unique<Runtime>(options);
+  const Place place = runtime->domain(0).place();
+  const Stream first = place.stream(), second = place.stream();
+  const Event held = gate.close(*runtime, first);
+  running.watch(runtime->handle(), held);
+  waiting.watch(runtime->handle(), second.wait(held));
+  runtime.reset();
+  EXPECT_EQ(running.status, WEIR_STATUS_OK);
+  EXPECT_EQ(waiting.status, WEIR_STATUS_CANCELLED);
+}
+
+TEST(Shutdown, WaitsForEverythingWithoutADeadline) {
+  Gate gate;
+  std::atomic<int> runs{0};
+  {
+    Runtime runtime("host");
+    const Place place = runtime.domain(0).place();
+    const Stream stream = place.stream();
+    const Kernel count = runtime.kernel("count", [&runs](const Call&) { ++runs; });
+    gate.close(runtime, stream);
+    stream.barrier();
+    for (int i = 0; i < 100; ++i) stream.compute(count, {});
+    gate.open();
+  }
+  EXPECT_EQ(runs, 100);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,155 @@
+// Waits for events: any and all, deadlines, and callbacks.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "gate.hpp"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+class WaitingTest : public testing::Test {
+ protected:
+  void TearDown() override { gate_.open(); }
+
+  weir_status wait(std::initializer_list<Event> events, weir_wait_mode mode,
+                   std::chrono::nanoseconds timeout, std::size_t* index = nullptr) {
+    std::vector<weir_event> handles;
+    for (const Event& event : events) handles.push_back(event.handle());
+    return weir_event_wait(runtime_.handle(), handles.data(), handles.size(), mode, timeout.count(),
+                           index);
+  }
+
+  Gate gate_;
+  Runtime runtime_{"host"};
+  Place place_ = runtime_.domain(0).place(1);
+  Stream stream_ = place_.stream();
+  Kernel nothing_ = runtime_.kernel("nothing", [](const Call&) {});
+  Kernel bad_ = runtime_.kernel("bad", [](const Call&) { throw std::runtime_error("no luck"); });
+};
+
+TEST_F(WaitingTest, DeadlinePassesWhileTheActionGoesOn) {
+  const Event event = gate_.close(runtime_, stream_);
+  EXPECT_EQ(wait({event}, WEIR_WAIT_MODE_ALL, 0ns), WEIR_STATUS_TIMEOUT);
+  EXPECT_EQ(wait({event}, WEIR_WAIT_MODE_ALL, 2ms), WEIR_STATUS_TIMEOUT);
+  EXPECT_EQ(wait({event}, WEIR_WAIT_MODE_ANY, 2ms), WEIR_STATUS_TIMEOUT);
+  EXPECT_EQ(status_of([&] { stream_.synchronize(1ms); }), WEIR_STATUS_TIMEOUT);
+  EXPECT_EQ(status_of([&] { runtime_.synchronize(1ms); }), WEIR_STATUS_TIMEOUT);
+  EXPECT_FALSE(event.complete());
+  gate_.open();
+  EXPECT_EQ(wait({event}, WEIR_WAIT_MODE_ALL, forever), WEIR_STATUS_OK);
+  EXPECT_TRUE(event.complete());
+}
+
+TEST_F(WaitingTest, AnyTellsTheLowestCompletedEvent) {
+  const Event done = stream_.compute(nothing_, {});
+  const Event also_done = stream_.compute(nothing_, {});
+  stream_.synchronize();
+  const Event running = gate_.close(runtime_, stream_);
+  std::size_t index = 99;
+  EXPECT_EQ(wait({running, done, also_done}, WEIR_WAIT_MODE_ANY, forever, &index), WEIR_STATUS_OK);
+  EXPECT_EQ(index, 1u);
+  EXPECT_EQ(wait({running, done}, WEIR_WAIT_MODE_ALL, 0ns), WEIR_STATUS_TIMEOUT);
+}
+
+TEST_F(WaitingTest, AllWaitsForEveryEventAndReportsTheFirstThatIsBad) {
+  const Event good = stream_.compute(nothing_, {});
+  const Event bad = stream_.compute(bad_, {});
+  const Event last = stream_.compute(nothing_, {});
+  EXPECT_EQ(wait({good, bad, last}, WEIR_WAIT_MODE_ALL, forever), WEIR_STATUS_KERNEL_ERROR);
+  EXPECT_NE(std::string(weir_last_error()).find("no luck"), std::string::npos) << weir_last_error();
+  EXPECT_TRUE(last.complete());
+  EXPECT_EQ(status_of([&] { stream_.synchronize(); }), WEIR_STATUS_KERNEL_ERROR);
+  stream_.synchronize();
+}
+
+TEST_F(WaitingTest, WaitsForNothingAndForTheNullEventReturnAtOnce) {
+  EXPECT_EQ(wait({}, WEIR_WAIT_MODE_ALL, forever), WEIR_STATUS_OK);
+  const weir_event null = WEIR_EVENT_INIT;
+  EXPECT_EQ(weir_event_wait(runtime_.handle(), &null, 1, WEIR_WAIT_MODE_ANY, -1, nullptr),
+            WEIR_STATUS_OK);
+}
+
+TEST_F(WaitingTest, ManyThreadsWaitForOneEvent) {
+  const Event event = gate_.close(runtime_, stream_);
+  std::atomic<int> woken{0};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      event.wait();
+      ++woken;
+    });
+  }
+  gate_.open();
+  threads.clear();
+  EXPECT_EQ(woken, 8);
+}
+
+using Callback = std::function<void(weir_status, const std::string&)>;
+
+/// Calls `callback`, which outlives the event, when the event is complete.
+void on_complete(const Runtime& runtime, const Event& event, Callback& callback) {
+  const auto call = [](weir_status status, const char* message, void* payload) {
+    (*static_cast<Callback*>(payload))(status, message);
+  };
+  check(weir_event_on_complete(runtime.handle(), &event.handle(), call, &callback));
+}
+
+TEST_F(WaitingTest, CallbackRunsOnceWithTheStatusAndMessage) {
+  const Event bad = gate_.close(runtime_, stream_);
+  const Event after = stream_.compute(bad_, {});
+  std::latch called(2);
+  Callback failed = [&](weir_status status, const std::string& message) {
+    EXPECT_EQ(status, WEIR_STATUS_KERNEL_ERROR);
+    EXPECT_NE(message.find("no luck"), std::string::npos);
+    called.count_down();
+  };
+  Callback fine = [&](weir_status status, const std::string& message) {
+    EXPECT_EQ(status, WEIR_STATUS_OK);
+    EXPECT_EQ(message, "");
+    called.count_down();
+  };
+  on_complete(runtime_, bad, fine);
+  on_complete(runtime_, after, failed);
+  EXPECT_FALSE(called.try_wait());
+  gate_.open();
+  called.wait();
+  EXPECT_EQ(status_of([&] { stream_.synchronize(); }), WEIR_STATUS_KERNEL_ERROR);
+}
+
+TEST_F(WaitingTest, CallbackOfACompleteEventRunsAtOnceOnTheCaller) {
+  const Event event = stream_.compute(nothing_, {});
+  event.wait();
+  std::thread::id where;
+  Callback note = [&](weir_status, const std::string&) { where = std::this_thread::get_id(); };
+  on_complete(runtime_, event, note);
+  EXPECT_EQ(where, std::this_thread::get_id());
+}
+
+TEST_F(WaitingTest, CallbackHoldsNoLock) {
+  const Event event = gate_.close(runtime_, stream_);
+  std::latch enqueued(1);
+  Event next;
+  Callback busy = [&](weir_status, const std::string&) {
+    next = stream_.compute(nothing_, {});
+    const Buffer buffer = runtime_.buffer(64);
+    runtime_.stats();
+    runtime_.describe();
+    EXPECT_EQ(wait({next}, WEIR_WAIT_MODE_ALL, forever), WEIR_STATUS_BUSY);
+    EXPECT_EQ(status_of([&] { stream_.synchronize(); }), WEIR_STATUS_BUSY);
+    enqueued.count_down();
+  };
+  on_complete(runtime_, event, busy);
+  gate_.open();
+  enqueued.wait();
+  next.wait();
+}
+
+}  // namespace
+}  // namespace weir
