@@ -1,0 +1,77 @@
+"""One run of one program: a process that prints a line of JSON."""
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class NotBuilt(Exception):
+    """The program is not there: nothing can be said about it."""
+
+
+class Failed(Exception):
+    """The program ran and failed."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A program of the build with its arguments."""
+
+    program: str
+    arguments: tuple = ()
+
+    @staticmethod
+    def of(program, *arguments):
+        return Command(program, tuple(str(argument) for argument in arguments))
+
+    def run(self, build, environment, timeout_s=120):
+        """Returns the JSON that the program prints last. Raises NotBuilt or Failed."""
+        path = find_program(build, self.program)
+        try:
+            done = subprocess.run(
+                [path, *self.arguments],
+                env={**os.environ, **environment},
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as late:
+            raise Failed(f"{self.program} did not end within {timeout_s} s") from late
+        if done.returncode != 0:
+            lines = done.stderr.strip().splitlines() or ["no message"]
+            raise Failed(f"{self.program} ended with {done.returncode}: {lines[-1]}")
+        return parse(self.program, done.stdout)
+
+
+def find_program(build, name):
+    for folder in ("bench/programs", "bin"):
+        path = Path(build) / folder / name
+        if path.is_file():
+            return str(path.resolve())
+    raise NotBuilt(f"{name} is not built: what it needs was not found by CMake")
+
+
+def parse(program, output):
+    """Programs print one line, the command line tool one object over many lines."""
+    try:
+        return json.loads(output)
+    except json.JSONDecodeError as error:
+        raise Failed(f"{program} printed no JSON: {error}") from error
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number in what a command prints: `field` is its path, with dots."""
+
+    command: Command
+    field: str = "value"
+
+    def read(self, output):
+        for key in self.field.split("."):
+            if not isinstance(output, dict) or key not in output:
+                raise Failed(f"{self.command.program} printed no '{self.field}'")
+            output = output[key]
+        return float(output)

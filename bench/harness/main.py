@@ -1,0 +1,78 @@
+"""The command line of bench/run."""
+
+import argparse
+import importlib
+import json
+import re
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+
+from harness.machine import describe_machine
+from harness.measure import measure
+from harness.report import save, table
+from harness.row import report_row
+
+BENCH = Path(__file__).resolve().parent.parent
+ROUNDS = 7
+QUICK_ROUNDS = 5
+
+
+def suites():
+    return sorted(path.stem for path in (BENCH / "suites").glob("[a-z]*.py"))
+
+
+def parse_arguments(arguments):
+    parser = argparse.ArgumentParser(
+        prog="bench/run", description="Measures weir beside its peers, in turn, on this machine."
+    )
+    parser.add_argument("suite", choices=[*suites(), "all"])
+    parser.add_argument("--quick", action="store_true", help="smaller problems, within 3 minutes")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--only", metavar="PATTERN", help="rows whose name matches this expression")
+    parser.add_argument("--save", metavar="DIR", help="also write DIR/SUITE.json and DIR/SUITE.md")
+    parser.add_argument(
+        "--build",
+        metavar="DIR",
+        default=str(BENCH.parent / "build" / "bench"),
+        help="build folder of the preset 'bench' (default: build/bench)",
+    )
+    options = parser.parse_args(arguments)
+    if not (Path(options.build) / "bench" / "programs").is_dir():
+        parser.error(
+            f"no benchmarks in '{options.build}': "
+            "configure with the preset 'bench', build, or name another folder with --build"
+        )
+    try:
+        re.compile(options.only or "")
+    except re.error as error:
+        parser.error(f"--only '{options.only}' is no regular expression: {error}")
+    return options
+
+
+def run_suite(name, options):
+    """Returns the report of one suite."""
+    groups = importlib.import_module(f"suites.{name}").groups(options.quick)
+    wanted = re.compile(options.only or "", re.IGNORECASE)
+    groups = [[row for row in rows if wanted.search(row.name)] for rows in groups]
+    groups = [rows for rows in groups if rows]
+    outputs = measure(groups, QUICK_ROUNDS if options.quick else ROUNDS, options.build)
+    return {
+        "suite": name,
+        "machine": describe_machine(options.build),
+        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
+        "rows": [report_row(row, outputs) for rows in groups for row in rows],
+    }
+
+
+def main(arguments):
+    options = parse_arguments(arguments)
+    for name in suites() if options.suite == "all" else [options.suite]:
+        report = run_suite(name, options)
+        if not report["rows"]:
+            print(f"bench: no row of '{name}' matches '{options.only}'", file=sys.stderr)
+            return 2
+        if options.save:
+            save(report, options.save)
+        print(json.dumps(report, indent=1) if options.json else table(report) + "\n", flush=True)
+    return 0

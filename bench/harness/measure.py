@@ -1,0 +1,52 @@
+"""Runs the commands of rows in turn, round by round, so that a drifting clock meets all alike."""
+
+import os
+import sys
+import tempfile
+
+from harness.command import Failed, NotBuilt
+
+
+class Progress:
+    """One line on stderr when that is a terminal."""
+
+    def __init__(self):
+        self.visible = sys.stderr.isatty()
+
+    def show(self, text):
+        if self.visible:
+            print(f"\r\033[K{text[:100]}", end="", file=sys.stderr, flush=True)
+
+    def clear(self):
+        self.show("")
+
+
+def measure(groups, rounds, build):
+    """Returns, for every command of the groups, its outputs or the exception that stopped it."""
+    progress = Progress()
+    outputs = {}
+    with tempfile.TemporaryDirectory(prefix="weir-bench-") as scratch:
+        environment = {"STARPU_HOME": scratch, "STARPU_SILENT": "1"}
+        for number, rows in enumerate(groups, 1):
+            commands = list(dict.fromkeys(c for row in rows for c in row.commands()))
+            for round_number in range(1, rounds + 1):
+                for command in commands:
+                    progress.show(
+                        f"group {number} of {len(groups)}, round {round_number} of {rounds}: "
+                        f"{command.program} {' '.join(command.arguments)}"
+                    )
+                    run_once(command, outputs, build, environment)
+    progress.clear()
+    return outputs
+
+
+def run_once(command, outputs, build, environment):
+    known = outputs.setdefault(command, [])
+    if isinstance(known, Exception):
+        return
+    try:
+        known.append(command.run(build, environment))
+    except (NotBuilt, Failed) as problem:
+        outputs[command] = problem
+    except OSError as problem:
+        outputs[command] = Failed(f"{command.program}: {os.strerror(problem.errno)}")

@@ -1,0 +1,111 @@
+"""A row of a report: a figure of weir, that of a peer, and the target."""
+
+from dataclasses import dataclass
+from statistics import median
+from typing import Optional
+
+from harness.command import Failed, Figure, NotBuilt
+
+HIGHER_IS_BETTER = {"GFLOP/s"}  # of any other unit less is better
+
+
+@dataclass(frozen=True)
+class Target:
+    """A bound on one figure of the row: "ours" or "ratio"."""
+
+    figure: str
+    relation: str
+    bound: float
+
+    def __str__(self):
+        return f"{self.figure} {self.relation} {self.bound:g}"
+
+    def met(self, value):
+        return value <= self.bound if self.relation == "<=" else value >= self.bound
+
+
+def at_most(bound):
+    """weir's own figure is at most `bound`."""
+    return Target("ours", "<=", bound)
+
+
+def ratio_at_least(bound):
+    """weir is at least `bound` times as good as the peer."""
+    return Target("ratio", ">=", bound)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What to measure for a row. Without a peer the ratio is null, without a target ok is."""
+
+    name: str
+    unit: str
+    ours: Figure
+    peer: Optional[Figure] = None
+    peer_name: Optional[str] = None
+    target: Optional[Target] = None
+
+    def commands(self):
+        figures = [self.ours] + ([self.peer] if self.peer else [])
+        return [figure.command for figure in figures]
+
+
+def report_row(row, outputs):
+    """Makes the row of the report. `outputs`: what each command printed, or an exception."""
+    report = {
+        "name": row.name,
+        "ours": None,
+        "peer": None,
+        "peer_name": row.peer_name,
+        "unit": row.unit,
+        "ratio": None,
+        "target": str(row.target) if row.target else None,
+        "ok": None,
+    }
+    ours = read_side(report, "ours", row.ours, outputs)
+    peer = read_side(report, "peer", row.peer, outputs) if row.peer else []
+    if "reason" in report:
+        return report
+    if peer:
+        report["ratio"] = median(ratio(row.unit, *sides) for sides in zip(ours, peer))
+    if row.target:
+        report["ok"] = row.target.met(report[row.target.figure])
+    return report
+
+
+def ratio(unit, ours, peer):
+    """Above 1 when ours is better."""
+    return ours / peer if unit in HIGHER_IS_BETTER else peer / ours
+
+
+def read_side(report, side, figure, outputs):
+    """Returns the values of a figure, one for each round, and enters their median and spread.
+
+    When its command gave none, enters the reason: a program that failed fails the row.
+    """
+    try:
+        given = outputs[figure.command]
+        if isinstance(given, Exception):
+            raise given
+        values = [figure.read(output) for output in given]
+    except (NotBuilt, Failed) as problem:
+        report["reason"] = str(problem)
+        if isinstance(problem, Failed):
+            report["ok"] = False
+        return []
+    report[side] = median(values)
+    report.setdefault("spread", {})[side] = [min(values), max(values)]
+    report["runs"] = len(values)
+    if figure.field != "peer":
+        report.setdefault("config", {})[side] = configuration(given[-1])
+    return values
+
+
+def configuration(output):
+    """What a program of ours, or `weir run`, says about how it ran."""
+    if "config" in output:
+        return output["config"]
+    return (
+        f"{', '.join(output['domains'])}: {output['places']} place(s), "
+        f"{output['streams']} stream(s) each, tile {output['params']['tile']}"
+    )

@@ -1,0 +1,171 @@
+// Empty actions in weir.
+#include <weir/weir.hpp>
+
+#include "common/task_shapes.hpp"
+
+namespace weir_bench {
+namespace {
+
+constexpr std::size_t cell_bytes = 64;
+constexpr std::size_t cholesky_streams = 8;
+
+class WeirTasks final : public TaskShapes {
+ public:
+  explicit WeirTasks(const Arguments& arguments)
+      : domains_(arguments.text("--domains", "host")),
+        runtime_(domains_),
+        kernel_(runtime_.kernel("empty", [](weir::Call&) { empty_task(); })),
+        places_(make_places(static_cast<std::size_t>(arguments.number("--places", 1)))) {
+    for (std::size_t index = 0; index < cholesky_streams; ++index) {
+      streams_.push_back(places_[index % places_.size()].stream());
+    }
+  }
+
+  double independent(long tasks) override {
+    weir_compute compute = compute_of(nullptr, 0);
+    return timed([&] {
+      for (long task = 0; task < tasks; ++task) enqueue(0, compute, nullptr);
+    });
+  }
+
+  double operands(long tasks) override {
+    const weir::Buffer& cells = buffer_of(static_cast<std::size_t>(tasks));
+    weir_operand operand = cell(cells, 0, WEIR_ACCESS_READ_WRITE);
+    const weir_compute compute = compute_of(&operand, 1);
+    return timed([&] {
+      for (long task = 0; task < tasks; ++task, operand.region.offset += cell_bytes) {
+        enqueue(0, compute, nullptr);
+      }
+    });
+  }
+
+  double chain(long tasks) override {
+    const weir::Buffer& cells = buffer_of(1);
+    const weir_operand operand = cell(cells, 0, WEIR_ACCESS_READ_WRITE);
+    const weir_compute compute = compute_of(&operand, 1);
+    return timed([&] {
+      for (long task = 0; task < tasks; ++task) enqueue(0, compute, nullptr);
+    });
+  }
+
+  double cross(long tasks) override {
+    const weir::Buffer& cells = buffer_of(2);
+    const weir_operand operands[2] = {cell(cells, 0, WEIR_ACCESS_READ_WRITE),
+                                      cell(cells, 1, WEIR_ACCESS_READ_WRITE)};
+    const weir_compute computes[2] = {compute_of(&operands[0], 1), compute_of(&operands[1], 1)};
+    weir_event last[2] = {WEIR_EVENT_INIT, WEIR_EVENT_INIT};
+    return timed([&] {
+      for (long task = 0; task < tasks; ++task) {
+        const std::size_t mine = static_cast<std::size_t>(task & 1);
+        const long link = task / 2;
+        const bool meets = link > 0 && link % cross_every == 0;
+        if (meets) {
+          weir::check(weir_stream_wait_event(streams_[mine].handle(), &last[1 - mine]));
+        }
+        const bool awaited = meets || (link + 1) % cross_every == 0;
+        enqueue(mine, computes[mine], awaited ? &last[mine] : nullptr);
+      }
+    });
+  }
+
+  /// Row r of tiles belongs to stream r % 8. A stream that reads a tile of another one first waits
+  /// for its event, inside the stream and only for what touches that tile.
+  double cholesky(int tiles) override {
+    const auto cells = static_cast<std::size_t>(packed_tiles(tiles));
+    const weir::Buffer& matrix = buffer_of(cells);
+    std::vector<weir_event> final_event(cells);
+    std::vector<unsigned> synced(cells);  // a bit for each stream that ordered itself
+    return timed([&] {
+      visit_cholesky(tiles, [&](const TileTask& task) {
+        const std::size_t stream = static_cast<std::size_t>(task.row) % cholesky_streams;
+        const TileReads reads = reads_of(task);
+        weir_operand operands[3];
+        for (std::size_t index = 0; index < reads.count; ++index) {
+          const auto tile = static_cast<std::size_t>(reads.tile[index]);
+          operands[index] = cell(matrix, tile, WEIR_ACCESS_READ);
+          order(stream, operands[index], final_event[tile], synced[tile]);
+        }
+        const auto target = static_cast<std::size_t>(target_of(task));
+        operands[reads.count] = cell(matrix, target, WEIR_ACCESS_READ_WRITE);
+        const bool last = task.column == task.step;  // potrf or trsm: the tile is done
+        if (last) synced[target] = 1U << stream;
+        enqueue(stream, compute_of(operands, reads.count + 1),
+                last ? &final_event[target] : nullptr);
+      });
+    });
+  }
+
+  std::string config() const override {
+    std::size_t workers = 0;
+    for (const weir::Place& place : places_) workers += place.cores();
+    return domains_ + ": " + std::to_string(places_.size()) + " place(s), " +
+           std::to_string(workers) + " workers and the calling thread";
+  }
+
+ private:
+  std::vector<weir::Place> make_places(std::size_t count) const {
+    const weir::Domain domain = runtime_.domain(0);
+    return domain.partition(count, count > domain.info().cores);
+  }
+
+  /// The buffer of all repeats: the warm-up meets its regions for the first time.
+  const weir::Buffer& buffer_of(std::size_t cells) {
+    if (buffer_.handle() == nullptr) buffer_ = runtime_.buffer(cells * cell_bytes);
+    return buffer_;
+  }
+
+  static weir_operand cell(const weir::Buffer& buffer, std::size_t index, weir_access access) {
+    return {buffer.handle(), weir_region_range(index * cell_bytes, cell_bytes), access};
+  }
+
+  weir_compute compute_of(const weir_operand* operands, std::size_t count) const {
+    weir_compute compute = WEIR_COMPUTE_INIT;
+    compute.kernel = kernel_.handle();
+    compute.operands = operands;
+    compute.operand_count = count;
+    return compute;
+  }
+
+  void enqueue(std::size_t stream, const weir_compute& compute, weir_event* event) const {
+    weir::check(weir_stream_compute(streams_[stream].handle(), &compute, event));
+  }
+
+  void order(std::size_t stream, const weir_operand& operand, const weir_event& event,
+             unsigned& synced) const {
+    if (synced & (1U << stream)) return;
+    synced |= 1U << stream;
+    weir_sync sync = WEIR_SYNC_INIT;
+    sync.events = &event;
+    sync.event_count = 1;
+    sync.operands = &operand;
+    sync.operand_count = 1;
+    sync.scope = WEIR_SYNC_SCOPE_OPERANDS;
+    weir::check(weir_stream_sync(streams_[stream].handle(), &sync, nullptr));
+  }
+
+  template <class Submit>
+  double timed(Submit&& submit) const {
+    return time_of([&] {
+      submit();
+      runtime_.synchronize();
+    });
+  }
+
+  std::string domains_;
+  weir::Runtime runtime_;
+  weir::Kernel kernel_;
+  std::vector<weir::Place> places_;
+  std::vector<weir::Stream> streams_;
+  weir::Buffer buffer_;
+};
+
+}  // namespace
+}  // namespace weir_bench
+
+int main(int argc, char** argv) {
+  using namespace weir_bench;
+  return run_program(argc, argv, [](const Arguments& arguments) {
+    WeirTasks tasks(arguments);
+    return measure_shape(tasks, arguments);
+  });
+}
