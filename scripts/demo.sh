@@ -1,0 +1,45 @@
+#!/bin/sh
+# Factors a real matrix and checks the result: the stiffness of a steel bracket under load.
+#
+#   scripts/demo.sh [BUILD_FOLDER]      (default: build/release)
+#
+# Everything it writes is in build/demo. Ends with the exit code of the first step that fails.
+set -eu
+
+cd "$(dirname "$0")/.."
+build="${1:-build/release}"
+folder=build/demo
+
+for program in weir bracket; do
+  if [ ! -x "$build/bin/$program" ]; then
+    echo "demo: $build/bin/$program is not there: run 'make build' first" >&2
+    exit 2
+  fi
+done
+
+# Nothing of an earlier run may pass for a result of this one.
+rm -rf "$folder"
+mkdir -p "$folder"
+
+"$build/bin/bracket" --output "$folder"
+"$build/bin/weir" run cholesky --input "$folder/K.mtx" --rhs "$folder/f.npy" \
+  --solution "$folder/u.npy" --repeat 4 --verify --trace "$folder/timeline.json" \
+  --json >"$folder/result.json"
+
+/usr/bin/python3 - "$folder/result.json" <<'END'
+import json
+import sys
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    result = json.load(file)
+rate, peak, error = result["rate"], result["gemm_peak"], result["error"]
+print(f"cholesky: {result['seconds']['median']:.3f} s, {rate['value']:.1f} {rate['unit']}, "
+      f"{peak['share']:.0%} of the gemm peak of this machine ({peak['value']:.1f} {peak['unit']})")
+print(f"          {result['actions']} actions in {result['streams']} streams, "
+      f"{'verified' if result['verified'] else 'NOT VERIFIED'}: "
+      f"{error['metric']} {error['value']:.2g}, limit {error['limit']:.2g}")
+END
+
+echo "checks that use none of weir's code:"
+/usr/bin/python3 scripts/check_bracket.py "$folder" "$folder/u.npy"
+echo "timeline: $folder/timeline.json, to be opened at https://ui.perfetto.dev"

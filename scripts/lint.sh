@@ -1,0 +1,44 @@
+#!/bin/sh
+# Checks format, layers and, with clang-tidy, names and mistakes.
+#
+#   scripts/lint.sh BUILD_DIR [FOLDER...]     only in these folders, default: src apps tools examples
+#
+# BUILD_DIR is configured: what is compiled there is checked.
+set -eu
+
+if [ $# -lt 1 ]; then
+  sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
+  exit 2
+fi
+build="$(cd "$1" && pwd)"
+shift
+cd "$(dirname "$0")/.."
+[ $# -gt 0 ] || set -- src apps tools examples
+if [ ! -f "$build/compile_commands.json" ]; then
+  echo "lint: $build has no compile_commands.json: configure it first" >&2
+  exit 2
+fi
+
+failed=""
+scripts/format.sh --check || { echo "lint: run scripts/format.sh" >&2; failed="$failed format"; }
+/usr/bin/python3 tests/layers/check_layers.py . || failed="$failed layers"
+
+sources() {
+  /usr/bin/python3 - "$build/compile_commands.json" "$@" <<'END'
+import json, os, sys
+root, folders = os.getcwd(), tuple(folder + "/" for folder in sys.argv[2:])
+names = {os.path.relpath(entry["file"], root) for entry in json.load(open(sys.argv[1]))}
+print("\n".join(sorted(name for name in names if name.startswith(folders))))
+END
+}
+
+# Clang does not know some of the options of g++. It speaks only of files with findings.
+tidy='said="$(clang-tidy-16 -p "$0" --quiet --extra-arg=-Wno-unknown-warning-option \
+  --extra-arg=-Wno-ignored-optimization-argument "$1" 2>&1)" || { echo "$said"; exit 1; }'
+sources "$@" | xargs -r -P "$(nproc)" -n 1 sh -c "$tidy" "$build" || failed="$failed clang-tidy"
+
+if [ -n "$failed" ]; then
+  echo "lint: failed:$failed" >&2
+  exit 1
+fi
+echo "lint: clean"
