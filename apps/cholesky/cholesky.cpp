@@ -14,8 +14,12 @@ namespace weir::apps {
 
 namespace {
 
-constexpr std::size_t kUsualOrder = 4096, kUsualTile = 256;
-constexpr double kLimit = 30;  ///< of LAPACK's own tests
+constexpr std::size_t kUsualOrder = 4096;
+constexpr std::size_t kLargeOrder = 8192;  ///< from here on tiles are larger
+/// Rows of the tallest action: products of BLAS are the faster the more rows share a packed tile.
+constexpr std::size_t kMostRows = 2048;
+constexpr std::size_t kCheckedColumns = 256;  ///< of a block of the verification
+constexpr double kLimit = 30;                 ///< of LAPACK's own tests
 
 /// Files that only this application has; "" for none.
 struct SystemFiles {
@@ -83,7 +87,8 @@ class Cholesky final : public Workload {
         lanes_(lanes),
         kernels_(runtime),
         tiles_(runtime, factor_, tile, tile, lanes.size(), "A"),
-        owners_(lanes.deal(tiles_.rows())) {}
+        group_(group_of(given_.rows(), tile, lanes.cores())),
+        owners_(lanes.deal((tiles_.rows() + group_ - 1) / group_)) {}
 
   /// Makes finish() solve a system with these right-hand sides and write what is asked for.
   void solve_later(Matrix<T> rhs, std::string solution) {
@@ -106,13 +111,14 @@ class Cholesky final : public Workload {
     tiles_.reset();
   }
 
-  /// Right-looking. Each row of tiles belongs to a place. What the next panel waits for goes to the
-  /// urgent stream of the place, so that panels run ahead of the updates.
+  /// Right-looking. Each group of rows of tiles belongs to a place. What the next panel waits for
+  /// goes to the urgent stream of the place, so that panels run ahead of the updates.
   void enqueue() override {
     for (std::size_t k = 0; k < tiles(); ++k) {
       factor_panel(k);
       for (std::size_t j = k + 1; j < tiles(); ++j) {
-        for (std::size_t i = j; i < tiles(); ++i) update(i, j, k);
+        update_diagonal(j, k);
+        for_groups(j + 1, [&](std::size_t group, Rows i) { update(group, i, j, k); });
       }
     }
   }
@@ -131,28 +137,54 @@ class Cholesky final : public Workload {
   }
 
  private:
+  /// Rows of tiles in a group: tall actions, but at least two groups for each core.
+  static std::size_t group_of(std::size_t n, std::size_t tile, std::size_t cores) {
+    return std::max<std::size_t>(1, std::min(kMostRows, n / (2 * cores)) / tile);
+  }
+
+  /// Calls function(group, rows) for the tiles of a column from row `first` on.
+  template <class Function>
+  void for_groups(std::size_t first, const Function& function) const {
+    for (std::size_t row = first; row < tiles();) {
+      const std::size_t group = row / group_, end = std::min((group + 1) * group_, tiles());
+      function(group, Rows(row, end));
+      row = end;
+    }
+  }
+
+  /// The stream in which a group of rows is updated in column j by column k.
+  const Lane& lane_of(std::size_t group, std::size_t j, std::size_t k) const noexcept {
+    return j == k + 1 ? lanes_.urgent(owners_[group]) : lanes_.any(owners_[group], group);
+  }
+
   void factor_panel(std::size_t k) {
-    const Lane& diagonal = lanes_.urgent(owners_[k]);
+    const Lane& diagonal = lanes_.urgent(owners_[k / group_]);
     tiles_.wrote(diagonal, k, k,
                  kernels_.factor(diagonal, tiles_.readwrite(diagonal, k, k), k * tile_,
                                  tile_name("potrf", k, k).c_str()));
-    for (std::size_t i = k + 1; i < tiles(); ++i) {
-      const Lane& lane = lanes_.urgent(owners_[i]);
+    for_groups(k + 1, [&](std::size_t group, Rows i) {
+      const Lane& lane = lanes_.urgent(owners_[group]);
       tiles_.wrote(lane, i, k,
                    kernels_.solve_right(lane, tiles_.read(lane, k, k), tiles_.readwrite(lane, i, k),
-                                        tile_name("trsm", i, k).c_str()));
-    }
+                                        tile_name("trsm", i.begin, k).c_str()));
+    });
     for (std::size_t i = k; i < tiles(); ++i) tiles_.collect(i, k);
   }
 
-  void update(std::size_t i, std::size_t j, std::size_t k) {
-    const Lane& lane = j == k + 1 ? lanes_.urgent(owners_[i]) : lanes_.any(owners_[i], i);
-    const weir::Operand left = tiles_.read(lane, i, k), target = tiles_.readwrite(lane, i, j);
+  void update_diagonal(std::size_t j, std::size_t k) {
+    const Lane& lane = lane_of(j / group_, j, k);
+    tiles_.wrote(
+        lane, j, j,
+        kernels_.subtract_square(lane, tiles_.read(lane, j, k), tiles_.readwrite(lane, j, j),
+                                 tile_name("syrk", j, k).c_str()));
+  }
+
+  void update(std::size_t group, Rows i, std::size_t j, std::size_t k) {
+    const Lane& lane = lane_of(group, j, k);
     tiles_.wrote(lane, i, j,
-                 i == j
-                     ? kernels_.subtract_square(lane, left, target, tile_name("syrk", i, j).c_str())
-                     : kernels_.subtract_product(lane, 'N', 'T', left, tiles_.read(lane, j, k),
-                                                 target, tile_name("gemm", i, j).c_str()));
+                 kernels_.subtract_product(lane, 'N', 'T', tiles_.read(lane, i, k),
+                                           tiles_.read(lane, j, k), tiles_.readwrite(lane, i, j),
+                                           tile_name("gemm", i.begin, j).c_str()));
   }
 
   /// Solves L Y = B and L^T X = Y by tiles, in one stream.
@@ -186,8 +218,8 @@ class Cholesky final : public Workload {
   /// As LAPACK's test of its own factorisation (dpot01), by block columns.
   Verification factor_error(const ReferenceBlas& blas) const {
     double error = 0, size = 0;
-    for (std::size_t j = 0; j < n(); j += kUsualTile) {
-      const std::size_t rows = n() - j, columns = std::min(kUsualTile, rows);
+    for (std::size_t j = 0; j < n(); j += kCheckedColumns) {
+      const std::size_t rows = n() - j, columns = std::min(kCheckedColumns, rows);
       Matrix<T> block(rows, columns);
       for (std::size_t c = 0; c < columns; ++c) {
         std::copy_n(&given_(j, j + c), rows, &block(0, c));
@@ -233,7 +265,8 @@ class Cholesky final : public Workload {
   const Lanes& lanes_;
   Kernels<T> kernels_;
   TiledMatrix<T> tiles_;
-  std::vector<std::size_t> owners_;
+  std::size_t group_;                ///< rows of tiles in a group
+  std::vector<std::size_t> owners_;  ///< place of each group
   std::optional<Matrix<T>> rhs_, solution_;
   std::string factor_file_, solution_file_;
 };
@@ -252,13 +285,20 @@ Matrix<T> read_or_generate(const Parameters& parameters) {
   return matrix;
 }
 
+/// Returns an edge with which BLAS is fast and the panels, which hold up everything, are not large.
+std::size_t usual_tile(std::size_t n) {
+  constexpr std::size_t kSmallest = 32, kFewest = 8, kUsual = 256, kLarge = 512;
+  if (n >= kLargeOrder) return kLarge;
+  return std::clamp(n / kFewest / kSmallest * kSmallest, kSmallest, kUsual);
+}
+
 template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemFiles& files,
                                      const weir::Runtime& runtime, const Lanes& lanes) {
   Matrix<T> matrix = read_or_generate<T>(parameters);
   const std::size_t n = matrix.rows();
   auto cholesky = std::make_unique<Cholesky<T>>(
-      std::move(matrix), choose_tile(n, parameters.tile, parameters.tiles, kUsualTile), runtime,
+      std::move(matrix), choose_tile(n, parameters.tile, parameters.tiles, usual_tile(n)), runtime,
       lanes);
   cholesky->write_later(parameters.output);
   if (!files.rhs.empty()) {

@@ -94,14 +94,11 @@ double norm(const Matrix<T>& matrix) {
   return norm(matrix.data(), matrix.rows(), matrix.columns(), matrix.leading_dimension());
 }
 
-/// Returns the edge of a tile: as asked for, or `usual` cut so that there are some tiles at all.
+/// Returns the edge of a tile: as asked for, or `usual`.
 inline std::size_t choose_tile(std::size_t n, std::size_t tile, std::size_t tiles,
                                std::size_t usual) {
-  constexpr std::size_t kFewest = 8, kSmallest = 32;
   if (tiles > 0) return (n + tiles - 1) / tiles;
-  if (tile > 0) return std::min(tile, n);
-  const std::size_t eighth = (n / kFewest + kSmallest - 1) / kSmallest * kSmallest;
-  return std::min({n, usual, std::max(kSmallest, eighth)});
+  return std::min(n, tile > 0 ? tile : usual);
 }
 
 }  // namespace weir::apps

@@ -1,6 +1,7 @@
 #include "common/lanes.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace weir::apps {
 
@@ -17,6 +18,15 @@ Lanes::Lanes(const weir::Runtime& runtime, const Sharing& sharing) : streams_(sh
       places_.push_back(std::move(place));
     }
   }
+}
+
+std::size_t Lanes::cores() const noexcept {
+  return std::accumulate(cores_.begin(), cores_.end(), std::size_t{0});
+}
+
+bool Lanes::share_memory() const noexcept {
+  return std::all_of(lanes_.begin(), lanes_.end(),
+                     [](const Lane& lane) { return lane.memory == nullptr; });
 }
 
 const Lane& Lanes::any(std::size_t place, std::size_t part) const noexcept {

@@ -33,6 +33,11 @@ class Lanes {
   std::size_t size() const noexcept { return lanes_.size(); }
   const Lane& operator[](std::size_t index) const noexcept { return lanes_[index]; }
 
+  /// Of all places together.
+  std::size_t cores() const noexcept;
+  /// Whether the program's memory serves all places.
+  bool share_memory() const noexcept;
+
   std::size_t places() const noexcept { return places_.size(); }
   std::size_t streams() const noexcept { return streams_; }
   const Lane& urgent(std::size_t place) const noexcept { return lanes_[place * streams_]; }

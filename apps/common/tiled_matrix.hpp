@@ -49,6 +49,13 @@ class TileDirectory {
   std::size_t lanes_;
 };
 
+/// Tiles of a column, one below the other.
+struct Rows {
+  std::size_t begin, end;
+  Rows(std::size_t first, std::size_t last) : begin(first), end(last) {}
+  Rows(std::size_t row) : begin(row), end(row + 1) {}
+};
+
 /// A column-major matrix of T in the program's memory, as a buffer of tiles. The last row and
 /// column of tiles may be smaller.
 template <class T>
@@ -69,28 +76,36 @@ class TiledMatrix {
   std::size_t rows() const noexcept { return rows_; }
   std::size_t columns() const noexcept { return columns_; }
 
-  /// Makes the newest contents of a tile ready for the next action of the lane, as its operand.
-  weir::Operand read(const Lane& lane, std::size_t i, std::size_t j) {
-    directory_.fetch(lane, index(i, j), region(i, j));
+  /// Makes the newest contents of tiles ready for the next action of the lane, as its operand.
+  weir::Operand read(const Lane& lane, Rows i, std::size_t j) {
+    fetch(lane, i, j);
     return weir::read(region(i, j));
   }
-  weir::Operand readwrite(const Lane& lane, std::size_t i, std::size_t j) {
-    directory_.fetch(lane, index(i, j), region(i, j));
+  weir::Operand readwrite(const Lane& lane, Rows i, std::size_t j) {
+    fetch(lane, i, j);
     return weir::readwrite(region(i, j));
   }
   /// For an action that writes all of a tile: nothing is fetched.
-  weir::Operand write(std::size_t i, std::size_t j) { return weir::write(region(i, j)); }
-  void wrote(const Lane& lane, std::size_t i, std::size_t j, const weir::Event& event) {
-    directory_.wrote(lane, index(i, j), event);
+  weir::Operand write(Rows i, std::size_t j) { return weir::write(region(i, j)); }
+  /// Says that `event`, of the last action of a lane, completes when the tiles are written.
+  void wrote(const Lane& lane, Rows i, std::size_t j, const weir::Event& event) {
+    for (std::size_t row = i.begin; row < i.end; ++row)
+      directory_.wrote(lane, index(row, j), event);
   }
+  /// Copies a tile to the program's memory if its newest copy is elsewhere.
   void collect(std::size_t i, std::size_t j) { directory_.collect(index(i, j), region(i, j)); }
   void reset() { directory_.reset(); }
 
  private:
   std::size_t index(std::size_t i, std::size_t j) const noexcept { return i + j * rows_; }
-  weir::Region region(std::size_t i, std::size_t j) const noexcept {
-    const std::size_t row = i * tile_rows_, column = j * tile_columns_;
-    return buffer_.template tile<T>(row, column, std::min(tile_rows_, memory_.rows() - row),
+  void fetch(const Lane& lane, Rows i, std::size_t j) {
+    for (std::size_t row = i.begin; row < i.end; ++row) {
+      directory_.fetch(lane, index(row, j), region(row, j));
+    }
+  }
+  weir::Region region(Rows i, std::size_t j) const noexcept {
+    const std::size_t row = i.begin * tile_rows_, column = j * tile_columns_;
+    return buffer_.template tile<T>(row, column, std::min(i.end * tile_rows_, memory_.rows()) - row,
                                     std::min(tile_columns_, memory_.columns() - column),
                                     memory_.leading_dimension());
   }

@@ -1,5 +1,6 @@
 #include "matmul/matmul.hpp"
 
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -13,7 +14,17 @@ namespace weir::apps {
 
 namespace {
 
-constexpr std::size_t kUsualOrder = 4096, kUsualTile = 1024;
+constexpr std::size_t kUsualOrder = 4096;
+
+/// Returns the edge of large tiles, of which each core still gets two, and which are many enough to
+/// hide transfers behind products where there are any.
+std::size_t usual_tile(std::size_t n, const Lanes& lanes) {
+  constexpr std::size_t kUnit = 64, kStreamed = 8;
+  const double enough = std::ceil(std::sqrt(2.0 * static_cast<double>(lanes.cores())));
+  const std::size_t parts =
+      std::max(static_cast<std::size_t>(enough), lanes.share_memory() ? 1 : kStreamed);
+  return ((n + parts - 1) / parts + kUnit - 1) / kUnit * kUnit;
+}
 
 /// C = A B with one action for each tile of C: a row of A's tiles times a column of B's.
 template <class T>
@@ -115,8 +126,9 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const std::st
                parameters.input.empty() ? "A" : parameters.input, a.rows(), a.columns(), second,
                b.rows(), b.columns());
   }
+  const std::size_t most = std::max(a.rows(), b.columns());
   const std::size_t tile =
-      choose_tile(std::max(a.rows(), b.columns()), parameters.tile, parameters.tiles, kUsualTile);
+      choose_tile(most, parameters.tile, parameters.tiles, usual_tile(most, lanes));
   return std::make_unique<Matmul<T>>(std::move(a), std::move(b), tile, parameters.output, runtime,
                                      lanes);
 }
