@@ -80,8 +80,8 @@ def four_places():
     )
 
 
-def weir_app(app, n, tile):
-    command = Command.of("weir", "run", app, "--n", n, "--tile", tile, "--repeat", 2, "--json")
+def weir_app(app, n):
+    command = Command.of("weir", "run", app, "--n", n, "--repeat", 3, "--json")
     return Figure(command, "rate.value")
 
 
@@ -90,7 +90,7 @@ def tile_figure(program, app, n, tiles):
 
 
 def matmul(n):
-    ours = weir_app("matmul", n, 512)
+    ours = weir_app("matmul", n)
     one_call = tile_figure("tiles_openblas", "matmul", n, 0)
     tasks = tile_figure("tiles_openmp", "matmul", n, 512)
     return [
@@ -100,7 +100,7 @@ def matmul(n):
 
 
 def cholesky(n, bound):
-    ours = weir_app("cholesky", n, 256)
+    ours = weir_app("cholesky", n)
     one_call = tile_figure("tiles_openblas", "cholesky", n, 0)
     rows = [gflops(f"cholesky {n}", ours, one_call, "OpenBLAS, one call", ratio_at_least(bound))]
     for peer_name, program in (("StarPU tiles", "tiles_starpu"), ("OpenMP tiles", "tiles_openmp")):

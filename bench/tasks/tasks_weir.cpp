@@ -68,29 +68,32 @@ class WeirTasks final : public TaskShapes {
     });
   }
 
-  /// Row r of tiles belongs to stream r % 8. A stream that reads a tile of another one first waits
-  /// for its event, inside the stream and only for what touches that tile.
+  /// Row r of tiles belongs to stream r % 8. Each stream waits for the tiles of the others once a
+  /// step for the diagonal one and once for the rest of the panel: inside the stream, and only what
+  /// touches these tiles waits.
   double cholesky(int tiles) override {
-    const auto cells = static_cast<std::size_t>(packed_tiles(tiles));
-    const weir::Buffer& matrix = buffer_of(cells);
-    std::vector<weir_event> final_event(cells);
-    std::vector<unsigned> synced(cells);  // a bit for each stream that ordered itself
+    const weir::Buffer& matrix = buffer_of(static_cast<std::size_t>(packed_tiles(tiles)));
+    std::vector<Panel> waits(cholesky_streams);
     return timed([&] {
       visit_cholesky(tiles, [&](const TileTask& task) {
-        const std::size_t stream = static_cast<std::size_t>(task.row) % cholesky_streams;
+        const std::size_t stream = stream_of(task.row);
+        if (task.kernel == TileKernel::trsm && task.row == task.step + 1) await(waits);
+        if (task.kernel == TileKernel::syrk && task.row == task.step + 1) await(waits);
         const TileReads reads = reads_of(task);
         weir_operand operands[3];
         for (std::size_t index = 0; index < reads.count; ++index) {
-          const auto tile = static_cast<std::size_t>(reads.tile[index]);
-          operands[index] = cell(matrix, tile, WEIR_ACCESS_READ);
-          order(stream, operands[index], final_event[tile], synced[tile]);
+          operands[index] =
+              cell(matrix, static_cast<std::size_t>(reads.tile[index]), WEIR_ACCESS_READ);
         }
-        const auto target = static_cast<std::size_t>(target_of(task));
-        operands[reads.count] = cell(matrix, target, WEIR_ACCESS_READ_WRITE);
+        operands[reads.count] =
+            cell(matrix, static_cast<std::size_t>(target_of(task)), WEIR_ACCESS_READ_WRITE);
         const bool last = task.column == task.step;  // potrf or trsm: the tile is done
-        if (last) synced[target] = 1U << stream;
-        enqueue(stream, compute_of(operands, reads.count + 1),
-                last ? &final_event[target] : nullptr);
+        weir_event done = WEIR_EVENT_INIT;
+        enqueue(stream, compute_of(operands, reads.count + 1), last ? &done : nullptr);
+        if (!last) return;
+        for (std::size_t other = 0; other < cholesky_streams; ++other) {
+          if (other != stream) waits[other].add(operands[reads.count], done);
+        }
       });
     });
   }
@@ -103,6 +106,23 @@ class WeirTasks final : public TaskShapes {
   }
 
  private:
+  /// Finished tiles of a panel, and the events that say so.
+  struct Panel {
+    std::vector<weir_operand> operands;
+    std::vector<weir_event> events;
+
+    void add(const weir_operand& operand, const weir_event& event) {
+      operands.push_back(operand);
+      events.push_back(event);
+    }
+    void clear() {
+      operands.clear();
+      events.clear();
+    }
+  };
+
+  static std::size_t stream_of(int row) { return static_cast<std::size_t>(row) % cholesky_streams; }
+
   std::vector<weir::Place> make_places(std::size_t count) const {
     const weir::Domain domain = runtime_.domain(0);
     return domain.partition(count, count > domain.info().cores);
@@ -130,17 +150,20 @@ class WeirTasks final : public TaskShapes {
     weir::check(weir_stream_compute(streams_[stream].handle(), &compute, event));
   }
 
-  void order(std::size_t stream, const weir_operand& operand, const weir_event& event,
-             unsigned& synced) const {
-    if (synced & (1U << stream)) return;
-    synced |= 1U << stream;
-    weir_sync sync = WEIR_SYNC_INIT;
-    sync.events = &event;
-    sync.event_count = 1;
-    sync.operands = &operand;
-    sync.operand_count = 1;
-    sync.scope = WEIR_SYNC_SCOPE_OPERANDS;
-    weir::check(weir_stream_sync(streams_[stream].handle(), &sync, nullptr));
+  /// Makes every stream wait for the tiles of the others that were finished since the last call.
+  void await(std::vector<Panel>& panels) const {
+    for (std::size_t stream = 0; stream < panels.size(); ++stream) {
+      Panel& panel = panels[stream];
+      if (panel.events.empty()) continue;
+      weir_sync sync = WEIR_SYNC_INIT;
+      sync.events = panel.events.data();
+      sync.event_count = panel.events.size();
+      sync.operands = panel.operands.data();
+      sync.operand_count = panel.operands.size();
+      sync.scope = WEIR_SYNC_SCOPE_OPERANDS;
+      weir::check(weir_stream_sync(streams_[stream].handle(), &sync, nullptr));
+      panel.clear();
+    }
   }
 
   template <class Submit>
