@@ -176,7 +176,7 @@ class Cholesky final : public Workload {
     tiles_.wrote(
         lane, j, j,
         kernels_.subtract_square(lane, tiles_.read(lane, j, k), tiles_.readwrite(lane, j, j),
-                                 tile_name("syrk", j, k).c_str()));
+                                 tile_name("syrk", j, j).c_str()));
   }
 
   void update(std::size_t group, Rows i, std::size_t j, std::size_t k) {

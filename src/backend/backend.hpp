@@ -70,6 +70,7 @@ struct Job {
 struct Worker {
   unsigned index = 0;
   void* current = nullptr;       ///< the feed's
+  unsigned turn = 0;             ///< the feed's
   std::vector<weir_view> views;  ///< the feed's: operands of the current job
   std::vector<weir_scalar> scalars;
 };

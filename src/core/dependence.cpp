@@ -7,6 +7,53 @@
 
 namespace weir::rt {
 
+std::uint64_t DependenceTable::Index::hash_of(const Region& region) noexcept {
+  std::uint64_t hash = region.offset * 0x9E3779B97F4A7C15u;
+  hash ^= (region.row + (std::uint64_t{region.rows} << 32)) * 0xC2B2AE3D27D4EB4Fu;
+  return hash ^ hash >> 29;
+}
+
+DependenceTable::Entry* DependenceTable::Index::find(const Region& region) const noexcept {
+  if (slots_.empty()) return nullptr;
+  const std::uint64_t hash = hash_of(region), mask = slots_.size() - 1;
+  for (std::uint64_t at = hash & mask; slots_[at].entry != nullptr; at = (at + 1) & mask) {
+    const Slot& slot = slots_[at];
+    if (slot.hash == hash && slot.entry->region == region) return slot.entry;
+  }
+  return nullptr;
+}
+
+void DependenceTable::Index::place(std::vector<Slot>& slots, Entry& entry) noexcept {
+  const std::uint64_t hash = hash_of(entry.region), mask = slots.size() - 1;
+  std::uint64_t at = hash & mask;
+  while (slots[at].entry != nullptr) at = (at + 1) & mask;
+  slots[at] = {hash, &entry};
+}
+
+void DependenceTable::Index::reserve() {
+  constexpr std::size_t kFewest = 32;
+  if (entries_.size() == entries_.capacity()) {
+    entries_.reserve(std::max(kFewest, 2 * entries_.size()));
+  }
+  if (2 * (entries_.size() + 1) <= slots_.size()) return;
+  std::vector<Slot> bigger(std::max(2 * kFewest, 2 * slots_.size()));
+  for (const auto& entry : entries_) place(bigger, *entry);
+  slots_ = std::move(bigger);
+}
+
+DependenceTable::Entry& DependenceTable::Index::add(std::unique_ptr<Entry> entry) noexcept {
+  place(slots_, *entry);
+  entries_.push_back(std::move(entry));
+  return *entries_.back();
+}
+
+template <class Remove>
+void DependenceTable::Index::remove_if(Remove&& remove) noexcept {
+  std::erase_if(entries_, [&](const auto& entry) { return remove(*entry); });
+  std::fill(slots_.begin(), slots_.end(), Slot());
+  for (const auto& entry : entries_) place(slots_, *entry);
+}
+
 DependenceTable::DependenceTable() = default;
 DependenceTable::~DependenceTable() = default;
 
@@ -21,14 +68,14 @@ DependenceTable::Shadow& DependenceTable::shadow_of(const Operand& operand) {
 
 DependenceTable::Entry& DependenceTable::entry_of(const Operand& operand) {
   Shadow& shadow = shadow_of(operand);
-  const auto found = shadow.entries.find(operand.region());
-  return found != shadow.entries.end() ? *found->second : make_entry(shadow, operand);
+  Entry* const found = shadow.entries.find(operand.region());
+  return found != nullptr ? *found : make_entry(shadow, operand);
 }
 
 template <class Visit>
 void DependenceTable::each_candidate(Shadow& shadow, const Region& region, Visit&& visit) {
   if (shadow.bins.empty()) {
-    for (auto& [key, entry] : shadow.entries) visit(*entry);
+    for (const auto& entry : shadow.entries) visit(*entry);
     return;
   }
   ++visits_;
@@ -41,36 +88,36 @@ void DependenceTable::each_candidate(Shadow& shadow, const Region& region, Visit
 }
 
 DependenceTable::Entry& DependenceTable::make_entry(Shadow& shadow, const Operand& operand) {
+  if (shadow.entries.size() >= shadow.bins_full_at) fill_bins(shadow, operand.buffer->bytes());
   auto made = std::make_unique<Entry>();
   made->region = operand.region();
   each_candidate(shadow, operand.region(), [&](Entry& other) {
     if (overlap(other.region, made->region)) made->peers.push_back(&other);
   });
   for (Entry* peer : made->peers) peer->peers.reserve(peer->peers.size() + 1);
-  Entry& entry = *made;
-  if (shadow.bins.empty() && shadow.entries.size() >= kFewEntries) {
-    fill_bins(shadow, operand.buffer->bytes());
-  }
-  if (!shadow.bins.empty()) add_to_bins(shadow, entry);
-  try {
-    shadow.entries.emplace(operand.region(), std::move(made));
-  } catch (...) {
-    for (auto& bin : shadow.bins) std::erase(bin, &entry);
-    throw;
-  }
+  shadow.entries.reserve();
+  if (!shadow.bins.empty()) add_to_bins(shadow, *made);
+  // Nothing below fails.
+  Entry& entry = shadow.entries.add(std::move(made));
   for (Entry* peer : entry.peers) peer->peers.push_back(&entry);
   ++entry_count_;
   return entry;
 }
 
-void DependenceTable::fill_bins(Shadow& shadow, std::uint64_t bytes) {
-  shadow.bin_shift = static_cast<unsigned>(std::bit_width(bytes / kBins));
-  shadow.bins.resize((bytes >> shadow.bin_shift) + 1);
+/// Divides the buffer into stretches again, about as long as the regions reach, but not of more
+/// than there are entries. Without memory for that, searches take longer.
+void DependenceTable::fill_bins(Shadow& shadow, std::uint64_t bytes) noexcept {
+  const std::size_t count = shadow.entries.size();
+  std::uint64_t reach = 0;
+  for (const auto& entry : shadow.entries) reach += entry->region.end() - entry->region.offset;
+  shadow.bins_full_at = 4 * count;
   try {
-    for (auto& [region, entry] : shadow.entries) add_to_bins(shadow, *entry);
-  } catch (...) {
+    shadow.bin_shift = static_cast<unsigned>(std::bit_width(std::max(bytes, reach) / count));
     shadow.bins.clear();
-    throw;
+    shadow.bins.resize((bytes >> shadow.bin_shift) + 1);
+    for (const auto& entry : shadow.entries) add_to_bins(shadow, *entry);
+  } catch (const std::bad_alloc&) {
+    shadow.bins.clear();
   }
 }
 
@@ -103,7 +150,7 @@ void DependenceTable::poison(const Action& action, const FailureRef& failure) {
   poisoned_.reserve(poisoned_.size() + action.operand_count);
   for (const Operand& operand : action.operands()) {
     Entry& entry = entry_of(operand);
-    if (!entry.poisoned_write && !entry.poisoned_read) poisoned_.push_back(&entry);
+    if (!std::exchange(entry.poisoned, true)) poisoned_.push_back(&entry);
     (operand.writes() ? entry.poisoned_write : entry.poisoned_read).merge(failure);
   }
 }
@@ -112,6 +159,7 @@ void DependenceTable::clear_poison() noexcept {
   for (Entry* entry : poisoned_) {
     entry->poisoned_write.reset();
     entry->poisoned_read.reset();
+    entry->poisoned = false;
   }
   poisoned_.clear();
 }
@@ -120,21 +168,27 @@ void DependenceTable::find_poison(const Action& action, FailureRef& poison) cons
   for (const Operand& operand : action.operands()) {
     const auto shadow = shadows_.find(Key{operand.buffer->id(), operand.memory});
     if (shadow == shadows_.end()) continue;
-    for (const auto& [region, entry] : shadow->second.entries) {
-      if (!overlap(region, operand.region())) continue;
-      poison.merge(entry->poisoned_write);
-      if (operand.writes()) poison.merge(entry->poisoned_read);
+    for (const auto& entry : shadow->second.entries) {
+      if (!entry->poisoned || !overlap(entry->region, operand.region())) continue;
+      merge_poison(*entry, operand.writes(), poison);
     }
   }
+}
+
+void DependenceTable::merge_poison(const Entry& entry, bool writes, FailureRef& poison) noexcept {
+  poison.merge(entry.poisoned_write);
+  if (writes) poison.merge(entry.poisoned_read);
 }
 
 void DependenceTable::remove_idle(Shadow& shadow) noexcept {
   const auto idle = [](const Entry* entry) { return entry->idle; };
   for (auto& bin : shadow.bins) std::erase_if(bin, idle);
-  for (auto& [region, entry] : shadow.entries) {
+  for (const auto& entry : shadow.entries) {
     if (!entry->idle) std::erase_if(entry->peers, idle);
   }
-  entry_count_ -= std::erase_if(shadow.entries, [](const auto& item) { return item.second->idle; });
+  const std::size_t before = shadow.entries.size();
+  shadow.entries.remove_if([](const Entry& entry) { return entry.idle; });
+  entry_count_ -= before - shadow.entries.size();
 }
 
 }  // namespace weir::rt

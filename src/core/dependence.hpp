@@ -50,28 +50,51 @@ class DependenceTable {
   std::size_t size() const noexcept { return entry_count_; }
 
  private:
-  struct Entry {
+  /// What a lookup always needs comes first: it is one cache line.
+  struct alignas(64) Entry {
     Region region;
-    std::uint64_t writer = 0;            ///< sequence of the last write, 0: none
+    std::uint64_t writer = 0;  ///< sequence of the last write, 0: none
+    bool poisoned = false;     ///< whether there is any poison
+    bool idle = false;
+    std::uint64_t visit = 0;             ///< mark of the last search that met it
     std::vector<std::uint64_t> readers;  ///< since then
     std::vector<Entry*> peers;           ///< entries of the same instance that overlap this one
     FailureRef poisoned_write, poisoned_read;
-    std::uint64_t visit = 0;  ///< mark of the last search that met it
-    bool idle = false;
   };
-  struct RegionHash {
-    std::size_t operator()(const Region& region) const noexcept {
-      std::uint64_t hash = region.offset * 0x9E3779B97F4A7C15u;
-      hash ^= (region.row + (std::uint64_t{region.rows} << 32)) * 0xC2B2AE3D27D4EB4Fu;
-      return hash ^ hash >> 29;
-    }
+  /// The entries of an instance by region, with open addressing: a lookup touches one slot, as a
+  /// rule, and the entry.
+  class Index {
+   public:
+    Entry* find(const Region& region) const noexcept;
+    /// Makes room for one more. Throws std::bad_alloc.
+    void reserve();
+    Entry& add(std::unique_ptr<Entry> entry) noexcept;
+    template <class Remove>
+    void remove_if(Remove&& remove) noexcept;
+
+    std::size_t size() const noexcept { return entries_.size(); }
+    auto begin() const noexcept { return entries_.begin(); }
+    auto end() const noexcept { return entries_.end(); }
+
+   private:
+    struct Slot {
+      std::uint64_t hash = 0;
+      Entry* entry = nullptr;
+    };
+
+    static std::uint64_t hash_of(const Region& region) noexcept;
+    static void place(std::vector<Slot>& slots, Entry& entry) noexcept;
+
+    std::vector<std::unique_ptr<Entry>> entries_;
+    std::vector<Slot> slots_;  ///< 2^n, at most half of them taken
   };
   /// All entries of one instance.
   struct Shadow {
-    std::unordered_map<Region, std::unique_ptr<Entry>, RegionHash> entries;
+    Index entries;
     /// Entries by the stretch of the buffer they reach into; empty while there are few.
     std::vector<std::vector<Entry*>> bins;
     unsigned bin_shift = 0;
+    std::size_t bins_full_at = kFewEntries;  ///< entries from which on smaller bins are better
   };
   struct Key {
     std::uint64_t buffer;
@@ -86,20 +109,20 @@ class DependenceTable {
   };
 
   static constexpr std::size_t kFewEntries = 16;
-  static constexpr std::size_t kBins = 256;
   static constexpr std::size_t kTrimAbove = 16384;
   static constexpr std::size_t kManyReaders = 64;
 
   Shadow& shadow_of(const Operand& operand);
   Entry& entry_of(const Operand& operand);
   Entry& make_entry(Shadow& shadow, const Operand& operand);
-  void fill_bins(Shadow& shadow, std::uint64_t bytes);
+  void fill_bins(Shadow& shadow, std::uint64_t bytes) noexcept;
   void add_to_bins(Shadow& shadow, Entry& entry);
   template <class Visit>
   void each_candidate(Shadow& shadow, const Region& region, Visit&& visit);
   template <class Found>
   static void meet(const Entry& entry, bool writes, std::uint64_t since, Found&& found,
                    FailureRef& poison);
+  static void merge_poison(const Entry& entry, bool writes, FailureRef& poison) noexcept;
   void remove_idle(Shadow& shadow) noexcept;
 
   std::unordered_map<Key, Shadow, KeyHash> shadows_;
@@ -116,12 +139,12 @@ template <class Found>
 void DependenceTable::meet(const Entry& entry, bool writes, std::uint64_t since, Found&& found,
                            FailureRef& poison) {
   if (entry.writer > since) found(entry.writer);
-  poison.merge(entry.poisoned_write);
+  if (entry.poisoned) [[unlikely]]
+    merge_poison(entry, writes, poison);
   if (!writes) return;
   for (const std::uint64_t reader : entry.readers) {
     if (reader > since) found(reader);
   }
-  poison.merge(entry.poisoned_read);
 }
 
 template <class Matters, class Found>
@@ -152,8 +175,8 @@ template <class Matters>
 void DependenceTable::trim(Matters&& matters) noexcept {
   if (entry_count_ < trim_at_) return;
   for (auto& [key, shadow] : shadows_) {
-    for (auto& [region, entry] : shadow.entries) {
-      bool idle = !matters(entry->writer) && !entry->poisoned_write && !entry->poisoned_read;
+    for (const auto& entry : shadow.entries) {
+      bool idle = !matters(entry->writer) && !entry->poisoned;
       for (const std::uint64_t reader : entry->readers) idle = idle && !matters(reader);
       entry->idle = idle;
     }

@@ -65,6 +65,9 @@ class Engine {
   /// ready.
   bool admit(Action& action, bool alone) noexcept;
 
+  /// Whether an action runs alone: its owner must not let go of the engine before finish().
+  bool runs_alone() const noexcept { return exclusive_ != nullptr; }
+
   /// Hand out the next transfer, or compute, that is ready to run; nullptr when there is none.
   Action* pop_transfer() noexcept { return pop_ready(ready_transfers_); }
   Action* pop_compute() noexcept { return pop_ready(ready_computes_); }

@@ -1,6 +1,9 @@
 // Kernels and the table of their names.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,6 +19,28 @@ namespace weir::rt {
 
 class Kernel;
 
+/// How long the calls of a kernel take, roughly. Any thread.
+class Pace {
+ public:
+  /// Whether a call is over before another thread could have been told of other work.
+  bool brief() const noexcept { return typical_ns_.load(std::memory_order_relaxed) < kBriefNs; }
+
+  /// Learns from a call: from a long one at once, from brief ones by and by.
+  void note(std::int64_t duration_ns) noexcept {
+    const auto sample =
+        static_cast<std::uint32_t>(std::clamp<std::int64_t>(duration_ns, 0, kLongNs));
+    const std::uint32_t typical = typical_ns_.load(std::memory_order_relaxed);
+    typical_ns_.store(std::max(sample, typical - (typical - std::min(sample, typical)) / 4),
+                      std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr std::uint32_t kBriefNs = 500;
+  static constexpr std::uint32_t kLongNs = 10'000;
+
+  std::atomic<std::uint32_t> typical_ns_{kLongNs};
+};
+
 /// Code of a kernel for one kind of domain, as actions refer to it.
 struct KernelCode {
   const Kernel* kernel;
@@ -24,7 +49,8 @@ struct KernelCode {
   void* payload;
 };
 
-/// A named function with an implementation for each kind of domain. Immutable once registered.
+/// A named function with an implementation for each kind of domain. Immutable once registered, but
+/// for what is learned of its pace.
 class Kernel {
  public:
   explicit Kernel(const weir_kernel_options& options);
@@ -35,6 +61,7 @@ class Kernel {
   const std::string& name() const noexcept { return name_; }
   bool parallel() const noexcept { return shape_ == WEIR_KERNEL_SHAPE_PARALLEL; }
   weir_cost_function cost() const noexcept { return cost_; }
+  Pace& pace() const noexcept { return pace_; }
 
   /// Returns the code for a kind of domain, or nullptr. Simulated cards also run host code.
   const KernelCode* code_for(std::string_view backend) const noexcept;
@@ -47,6 +74,7 @@ class Kernel {
   std::vector<KernelCode> codes_;
   weir_cost_function cost_;
   void (*release_)(void*);
+  mutable Pace pace_;
 };
 
 }  // namespace weir::rt

@@ -12,6 +12,7 @@ namespace {
 
 constexpr unsigned kMostQuantum = 64;
 constexpr std::int64_t kLongQuantumNs = 50'000;
+constexpr unsigned kSampled = 16;  ///< of so many brief calls one is timed
 
 }  // namespace
 
@@ -20,6 +21,7 @@ Place::Place(Domain& domain, std::string name, std::vector<unsigned> cores)
       name_(std::move(name)),
       cores_(std::move(cores)),
       exclusive_(cores_.size() == 1 && domain.info().copies_by_worker),
+      virtual_time_(domain.info().virtual_time),
       track_(domain.runtime().recorder().add_track(
           {.name = name_,
            .domain = domain.name(),
@@ -98,17 +100,39 @@ bool Place::next_exclusive(Worker& worker, Job& job) noexcept {
 }
 
 bool Place::next_shared(Worker& worker, Job& job) noexcept {
-  while (Stream* const stream = pop()) {
-    stream->look();
+  for (;;) {
+    auto* stream = static_cast<Stream*>(std::exchange(worker.current, nullptr));
+    const bool kept = stream != nullptr;
+    if (kept && ++worker.turn % kMostQuantum == 0 && has_work()) {
+      push(*stream);
+      continue;
+    }
+    if (!kept) {
+      stream = pop();
+      if (stream == nullptr) return false;
+      stream->look();
+    }
     Action* const action = stream->advance();
     if (action != nullptr && !prepare(worker, job, *stream, *action)) {
       push(*stream);
       continue;
     }
+    const bool brief = action != nullptr && (stream->runs_alone() || keeps(*action));
+    if (brief || (action == nullptr && kept && !has_work() && stream->linger())) {
+      worker.current = stream;
+      if (brief) return true;
+      continue;
+    }
     if (stream->has_more() || !stream->release()) push(*stream);
-    if (action != nullptr) return true;
+    if (action == nullptr) continue;
+    job.timed = true;
+    return true;
   }
-  return false;
+}
+
+bool Place::keeps(const Action& action) const noexcept {
+  const Kernel& kernel = *action.code->kernel;
+  return kernel.pace().brief() && !kernel.parallel() && !virtual_time_;
 }
 
 /// Fills in the job for an action. Returns false when there is no memory for it: then it has
@@ -134,7 +158,7 @@ bool Place::prepare(Worker& worker, Job& job, Stream& stream, Action& action) no
   job.function = action.code->function;
   job.cost = action.code->kernel->cost();
   job.parallel = action.code->kernel->parallel();
-  job.timed = action.traced;
+  job.timed = action.traced || (!exclusive_ && worker.turn % kSampled == 0);
   job.call = {.scalars = action.scalars().data(),
               .scalar_count = action.scalar_count,
               .operands = worker.views.data(),
@@ -155,7 +179,8 @@ void Place::finish(Worker& worker, Job& job, Outcome outcome) noexcept {
   }
   if (!outcome.ok()) [[unlikely]]
     stream.set_failure(action, std::move(outcome));
-  if (exclusive_) {
+  if (job.timed && !exclusive_) action.code->kernel->pace().note(job.ended_ns - job.started_ns);
+  if (worker.current == &stream) {
     stream.finish(action);
   } else {
     stream.post_finished(action);

@@ -18,12 +18,14 @@
 namespace weir::rt {
 
 class Stream;
+struct Action;
 
 /// Feeds the workers of one place with the actions of its streams.
 ///
 /// Streams with something for a worker wait in a run queue, by priority. A worker that takes one
-/// owns it: on a place of one core it keeps it while it runs its actions, up to a quantum;
-/// otherwise it takes one action and passes the stream on.
+/// owns it. On a place of one core it keeps it while it runs its actions, up to a quantum.
+/// Otherwise it takes one action and passes the stream on, unless the action is so brief that it
+/// will be over before another worker could begin.
 class Place {
  public:
   /// Takes over cores that were taken from the domain. Throws Error when they cannot be had.
@@ -40,6 +42,9 @@ class Place {
   /// Whether the worker that owns a stream may run its actions without letting go of it: there is
   /// no other worker, and nobody but a worker has anything to do for the stream.
   bool exclusive() const noexcept { return exclusive_; }
+
+  /// Whether the worker that owns a stream keeps it while it runs the action, because it is brief.
+  bool keeps(const Action& action) const noexcept;
 
   /// Puts a stream that its caller owns into the run queue. Any thread.
   void push(Stream& stream) noexcept;
@@ -80,6 +85,7 @@ class Place {
   const std::string name_;
   const std::vector<unsigned> cores_;
   const bool exclusive_;
+  const bool virtual_time_;
   std::uint32_t track_;
   std::atomic<std::uint32_t> streams_made_{0};
 

@@ -445,9 +445,9 @@ bool Stream::admit_next(Action*& alone) noexcept {
   } else if (action->event_count > 0) {
     watch_events(*action);
   }
-  if (engine_.admit(*action, place_.exclusive() && action->kind == ActionKind::compute)) {
-    alone = action;
-  }
+  const bool may_run_alone = action->kind == ActionKind::compute && !pumps_ &&
+                             (place_.exclusive() || place_.keeps(*action));
+  if (engine_.admit(*action, may_run_alone)) alone = action;
   return true;
 }
 

@@ -70,6 +70,8 @@ class Stream : private CopySink {
   void look() noexcept { queue_.look(); }
   /// Goes on until there is a call for a worker, which it returns, or nothing to do now.
   Action* advance() noexcept;
+  /// Whether the action that advance() returned must be finished before the stream is let go of.
+  bool runs_alone() const noexcept { return engine_.runs_alone(); }
   /// Waits a moment for news, which is cheaper than to give up the stream and be called again.
   /// Returns whether there is any.
   bool linger() noexcept;
