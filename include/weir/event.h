@@ -55,7 +55,8 @@ typedef struct weir_event_info {
 WEIR_API weir_status weir_event_get_info(weir_runtime* runtime, const weir_event* event,
                                          weir_event_info* out_info);
 
-/** Called once when an event is complete. message, "" when status is OK, is valid during the call. */
+/** Called once when an event is complete. message, "" when status is OK, is valid during the call.
+ */
 typedef void (*weir_event_callback)(weir_status status, const char* message, void* payload);
 
 /**

@@ -115,8 +115,8 @@ WEIR_API void weir_team_for(weir_team* team, size_t count, size_t grain, weir_te
 typedef void (*weir_team_function)(weir_team* team, size_t member, void* payload);
 
 /**
- * Runs function once on every thread of the team at the same time; returns when all have. Not inside
- * another loop or function of the team: the action fails.
+ * Runs function once on every thread of the team at the same time; returns when all have. Not
+ * inside another loop or function of the team: the action fails.
  */
 WEIR_API void weir_team_run(weir_team* team, weir_team_function function, void* payload);
 

@@ -129,8 +129,8 @@ TEST(Robustness, AKernelCannotClaimThatItWasCancelled) {
 
 TEST(Robustness, AKernelForAnUnknownBackendIsRefused) {
   const Runtime runtime("host:cores=1");
-  const weir_implementation typo = {
-      "hots", [](const weir_call*) { return WEIR_STATUS_OK; }, nullptr};
+  const weir_implementation typo = {"hots", [](const weir_call*) { return WEIR_STATUS_OK; },
+                                    nullptr};
   const weir_implementation twice[] = {{"host", typo.function, nullptr},
                                        {"host", typo.function, nullptr}};
   weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
@@ -152,8 +152,8 @@ TEST(Robustness, ABarrierIsOnTheCriticalPathThroughTheSlowestOfThoseBefore) {
   const Place place = runtime.domain(0).place();
   const Stream stream = place.stream();
   const Buffer buffer = runtime.buffer(64);
-  const weir_implementation nothing = {
-      "sim", [](const weir_call*) { return WEIR_STATUS_OK; }, nullptr};
+  const weir_implementation nothing = {"sim", [](const weir_call*) { return WEIR_STATUS_OK; },
+                                       nullptr};
   weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
   options.name = "work";
   options.implementations = &nothing;
