@@ -240,6 +240,19 @@ class Event {
     check(weir_event_get_info(runtime_, &event_, &found));
     return found;
   }
+  /// Calls code(status, message) once when the event is complete, at once if it already is. It may
+  /// enqueue, but not wait.
+  template <class Code>
+  void on_complete(Code code) const {
+    if (runtime_ == nullptr) return code(WEIR_STATUS_OK, "");
+    auto owned = std::make_unique<Code>(std::move(code));
+    const auto run = [](weir_status status, const char* message, void* payload) {
+      const std::unique_ptr<Code> called(static_cast<Code*>(payload));
+      (*called)(status, message);
+    };
+    check(weir_event_on_complete(runtime_, &event_, run, owned.get()));
+    static_cast<void>(owned.release());
+  }
 
  private:
   weir_runtime* runtime_ = nullptr;
@@ -496,6 +509,17 @@ class Runtime {
     for (const Event& event : events) all.push_back(event.handle());
     check(weir_event_wait(handle(), all.data(), all.size(), WEIR_WAIT_MODE_ALL, timeout.count(),
                           nullptr));
+  }
+
+  /// Waits for one of the events; returns its index. Throws when it failed or the time is over.
+  std::size_t wait_any(std::span<const Event> events,
+                       std::chrono::nanoseconds timeout = forever) const {
+    std::vector<weir_event> all;
+    for (const Event& event : events) all.push_back(event.handle());
+    std::size_t index = 0;
+    check(weir_event_wait(handle(), all.data(), all.size(), WEIR_WAIT_MODE_ANY, timeout.count(),
+                          &index));
+    return index;
   }
 
   std::chrono::nanoseconds now() const noexcept {

@@ -151,5 +151,30 @@ TEST_F(WaitingTest, CallbackHoldsNoLock) {
   next.wait();
 }
 
+TEST(Waiting, WrappersOfCppWaitForAnyAndCallBack) {
+  Gate gate;
+  const Runtime runtime("host:cores=1");
+  const Place place = runtime.domain(0).place();
+  const Stream held = place.stream(), free = place.stream();
+  const Event soon = free.mark();
+  free.synchronize();
+  const Event never = gate.close(runtime, held);
+  const Event events[] = {never, soon};
+  EXPECT_EQ(runtime.wait_any(events), 1u);
+  std::atomic<int> calls{0};
+  const auto count = [&](weir_status status, const char*) {
+    calls += status == WEIR_STATUS_OK;
+    calls.notify_all();
+  };
+  soon.on_complete(count);
+  Event().on_complete(count);
+  EXPECT_EQ(calls, 2);
+  never.on_complete(count);
+  EXPECT_EQ(calls, 2);
+  gate.open();
+  calls.wait(2);
+  EXPECT_EQ(calls, 3);
+}
+
 }  // namespace
 }  // namespace weir
