@@ -1,0 +1,252 @@
+// What producers do: checking calls and making actions of them.
+#include "runtime/stream.hpp"
+
+#include <algorithm>
+
+#include "runtime/runtime.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr std::size_t kMostOperands = 1000;
+constexpr std::size_t kMostScalars = 255;
+constexpr std::size_t kMostEvents = 10'000;
+
+/// Refuses an array that is not there.
+void check_array(const void* array, std::size_t count, const char* what) {
+  if (array == nullptr && count > 0) fail_argument("{} {} are given as NULL", count, what);
+}
+
+bool same_shape(const Region& a, const Region& b) noexcept {
+  return a.row == b.row && a.rows == b.rows && a.planes == b.planes;
+}
+
+}  // namespace
+
+template <class Fill>
+weir_event Stream::enqueue(ActionKind kind, bool evented, Fill&& fill) {
+  weir_event event = WEIR_EVENT_INIT;
+  bool idle = false;
+  {
+    ActionQueue::Turn turn(queue_);
+    turn.reserve();
+    Action& action = actions_.take();
+    action.kind = kind;
+    action.evented = evented;
+    action.elided = false;
+    action.named = false;
+    action.needs_memory = false;
+    action.traced = runtime_.recorder().on();
+    try {
+      fill(action);
+    } catch (...) {
+      action.recycle();
+      actions_.untake(action);
+      throw;
+    }
+    const std::uint64_t id = serial_ << Action::kSequenceBits | (turn.count() + 1);
+    action.event.open(id);
+    if (action.traced) [[unlikely]] {
+      action.times = {};
+      action.times.enqueued = runtime_.now_ns();
+    }
+    if (evented) event = {{action.slot, id}};
+    idle = turn.push(action);
+  }
+  if (idle) notify();
+  return event;
+}
+
+weir_event Stream::compute(const weir_compute& compute, bool evented) {
+  return enqueue(ActionKind::compute, evented,
+                 [&](Action& action) { fill_compute(action, compute); });
+}
+
+weir_event Stream::transfer(const weir_transfer& transfer, bool evented) {
+  return enqueue(ActionKind::transfer, evented,
+                 [&](Action& action) { fill_transfer(action, transfer); });
+}
+
+weir_event Stream::sync(const weir_sync& sync, bool evented) {
+  const ActionKind kind = sync.scope == WEIR_SYNC_SCOPE_OPERANDS  ? ActionKind::sync
+                          : sync.scope == WEIR_SYNC_SCOPE_NOTHING ? ActionKind::marker
+                                                                  : ActionKind::barrier;
+  return enqueue(kind, evented, [&](Action& action) { fill_sync(action, sync); });
+}
+
+weir_event Stream::drain() {
+  drains_.fetch_add(1, std::memory_order_relaxed);
+  return enqueue(ActionKind::drain, true, [](Action& action) { action.reserve(0, 0, 0); });
+}
+
+weir_event Stream::mark() {
+  return enqueue(ActionKind::marker, true, [](Action& action) { action.reserve(0, 0, 0); });
+}
+
+Operand Stream::make_operand(weir_buffer* handle, const weir_region& region, weir_access access,
+                             const Domain* domain) const {
+  weir_buffer& buffer = weir_buffer::check(handle);
+  if (buffer.owner() != &runtime_) {
+    fail_argument("buffer '{}' belongs to another runtime than stream '{}'", buffer.name(), name_);
+  }
+  if (access < WEIR_ACCESS_READ || access > WEIR_ACCESS_READ_WRITE) {
+    fail_argument("access {} of an operand in buffer '{}' is not read, write or read-write",
+                  static_cast<int>(access), buffer.name());
+  }
+  buffer.note_use(serial_);
+  Operand operand{make_region(region, buffer.bytes(), buffer.name().c_str())};
+  operand.memory = static_cast<std::uint8_t>(domain ? domain->memory_of(buffer) : kHostMemory);
+  operand.access = static_cast<std::uint8_t>(access);
+  operand.buffer = &buffer;
+  return operand;
+}
+
+const KernelCode& Stream::code_of(const weir_kernel& kernel) {
+  CachedCode& cached =
+      code_cache_[reinterpret_cast<std::uintptr_t>(&kernel) / sizeof(weir_kernel) % kCodeCache];
+  if (cached.kernel == &kernel) [[likely]]
+    return *cached.code;
+  if (!runtime_.kernels().has(kernel)) {
+    fail_argument("kernel '{}' belongs to another runtime than stream '{}'", kernel.name(), name_);
+  }
+  const std::string& backend = domain().info().backend;
+  const KernelCode* const code = kernel.code_for(backend);
+  if (code == nullptr) {
+    fail(WEIR_STATUS_UNSUPPORTED,
+         "kernel '{}' has no implementation for domain '{}' (backend {}); it has: {}",
+         kernel.name(), domain().name(), backend, kernel.backends());
+  }
+  cached = {&kernel, code};
+  return *code;
+}
+
+void Stream::fill_compute(Action& action, const weir_compute& compute) {
+  if (compute.operand_count > kMostOperands || compute.scalar_count > kMostScalars) {
+    fail_argument("{} operands and {} scalars are too many: at most {} and {}",
+                  compute.operand_count, compute.scalar_count, kMostOperands, kMostScalars);
+  }
+  check_array(compute.operands, compute.operand_count, "operands");
+  check_array(compute.scalars, compute.scalar_count, "scalars");
+  const weir_kernel& kernel = compute.kernel != nullptr || compute.kernel_name == nullptr
+                                  ? weir_kernel::check(compute.kernel)
+                                  : runtime_.kernels().find(compute.kernel_name);
+  action.reserve(compute.operand_count, compute.scalar_count, 0);
+  action.code = &code_of(kernel);
+  const Domain& here = domain();
+  Operand* operand = action.operands().data();
+  for (std::size_t i = 0; i < compute.operand_count; ++i, ++operand) {
+    const weir_operand& given = compute.operands[i];
+    *operand = make_operand(given.buffer, given.region, given.access, &here);
+    action.needs_memory |= operand->memory != kHostMemory;
+  }
+  std::copy_n(compute.scalars, compute.scalar_count, action.scalars().data());
+  if (compute.name != nullptr) action.set_name(compute.name);
+}
+
+void Stream::fill_transfer(Action& action, const weir_transfer& transfer) const {
+  const auto domain_of = [&](const weir_endpoint& end) -> const Domain* {
+    if (end.domain == nullptr) return nullptr;
+    const weir_domain& given = weir_domain::check(end.domain);
+    if (&given.runtime() != &runtime_) {
+      fail_argument("domain '{}' belongs to another runtime than stream '{}'", given.name(), name_);
+    }
+    return &given;
+  };
+  const Domain* const from = domain_of(transfer.source);
+  const Domain* const to = domain_of(transfer.target);
+  action.reserve(2, 0, 0);
+  Operand& source = action.operands()[0];
+  Operand& target = action.operands()[1];
+  source = make_operand(transfer.source.buffer, transfer.source.region, WEIR_ACCESS_READ, from);
+  target = make_operand(transfer.target.buffer, transfer.target.region, WEIR_ACCESS_WRITE, to);
+  if (!same_shape(source.region(), target.region())) {
+    fail_argument("{} x {} x {} bytes of buffer '{}' cannot fill {} x {} x {} of buffer '{}'",
+                  source.row, source.rows, source.planes, source.buffer->name(), target.row,
+                  target.rows, target.planes, target.buffer->name());
+  }
+  check_route(source, target, from, to);
+  const bool same_memory = source.buffer == target.buffer && source.memory == target.memory;
+  action.elided = same_memory && source.region() == target.region();
+  action.needs_memory =
+      !action.elided && (source.memory != kHostMemory || target.memory != kHostMemory);
+  if (same_memory && !action.elided && overlap(source.region(), target.region())) {
+    fail_argument("source and target of a transfer within buffer '{}' overlap",
+                  source.buffer->name());
+  }
+  if (transfer.name != nullptr) action.set_name(transfer.name);
+}
+
+/// Makes sure that the device of this stream can make the copy.
+void Stream::check_route(const Operand& source, const Operand& target, const Domain* from,
+                         const Domain* to) const {
+  if (source.memory == target.memory && source.buffer == target.buffer &&
+      source.region() == target.region()) {
+    return;
+  }
+  const std::uint16_t own = domain().residency().memory();
+  const bool within_host = source.memory == kHostMemory && target.memory == kHostMemory;
+  if (within_host ? !domain().info().aliases_host : source.memory != own && target.memory != own) {
+    fail_argument("neither end of the transfer is domain '{}' of stream '{}': use a stream of '{}'",
+                  domain().name(), name_,
+                  to ? to->name() : (from ? from->name() : std::string("host")));
+  }
+  const Domain* const peer = target.memory == own ? from : to;
+  const bool host_peer = (target.memory == own ? source : target).memory == kHostMemory;
+  const Device* const other = host_peer || peer == nullptr ? nullptr : &peer->device();
+  if (!domain().device().reaches(other)) {
+    fail(WEIR_STATUS_UNSUPPORTED,
+         "domain '{}' has no link to '{}': transfer to host memory and from there", domain().name(),
+         other ? peer->name() : std::string("host"));
+  }
+}
+
+void Stream::check_not_later(const weir_event& event) const {
+  const std::uint64_t id = event.opaque[1];
+  if (id >> Action::kSequenceBits != serial_) return;
+  const std::uint64_t position = id - (serial_ << Action::kSequenceBits);
+  if (position > enqueued()) {
+    fail_argument("stream '{}' cannot wait for its own later action: number {} of {} enqueued",
+                  name_, position, enqueued());
+  }
+}
+
+void Stream::fill_sync(Action& action, const weir_sync& sync) const {
+  if (sync.scope < WEIR_SYNC_SCOPE_STREAM || sync.scope > WEIR_SYNC_SCOPE_NOTHING) {
+    fail_argument("scope {} of a sync is not stream, operands or nothing",
+                  static_cast<int>(sync.scope));
+  }
+  if (sync.scope == WEIR_SYNC_SCOPE_OPERANDS && sync.operand_count == 0) {
+    fail_argument("a sync with WEIR_SYNC_SCOPE_OPERANDS has no operands: it would order nothing");
+  }
+  if (sync.scope != WEIR_SYNC_SCOPE_OPERANDS && sync.operand_count > 0) {
+    fail_argument("a sync with {} operands needs WEIR_SYNC_SCOPE_OPERANDS", sync.operand_count);
+  }
+  if (sync.operand_count > kMostOperands || sync.event_count > kMostEvents) {
+    fail_argument("{} operands and {} events are too many: at most {} and {}", sync.operand_count,
+                  sync.event_count, kMostOperands, kMostEvents);
+  }
+  check_array(sync.operands, sync.operand_count, "operands");
+  check_array(sync.events, sync.event_count, "events");
+  for (std::size_t i = 0; i < sync.event_count; ++i) {
+    runtime_.check_event(sync.events[i]);
+    check_not_later(sync.events[i]);
+  }
+  action.reserve(sync.operand_count, 0, sync.event_count);
+  const Domain& here = domain();
+  Operand* operand = action.operands().data();
+  for (std::size_t i = 0; i < sync.operand_count; ++i) {
+    const weir_operand& given = sync.operands[i];
+    *operand++ = make_operand(given.buffer, given.region, WEIR_ACCESS_READ_WRITE, &here);
+  }
+  EventWait* wait = action.events().data();
+  for (std::size_t i = 0; i < sync.event_count; ++i, ++wait) {
+    wait->event = sync.events[i];
+    wait->action = &action;
+    wait->message_kind = Message::Kind::event;
+    wait->deliver = deliver_event;
+  }
+  if (sync.name != nullptr) action.set_name(sync.name);
+}
+
+}  // namespace weir::rt

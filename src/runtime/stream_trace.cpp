@@ -1,0 +1,67 @@
+// What a recording is told of a stream's actions.
+#include "runtime/stream.hpp"
+
+#include <cstring>
+
+#include "runtime/history.hpp"
+#include "runtime/runtime.hpp"
+
+namespace weir::rt {
+
+void Stream::stamp_ready(Action& action) noexcept {
+  if (action.times.ready == 0) action.times.ready = runtime_.now_ns();
+}
+
+void Stream::trace_admission(const Action& action) noexcept {
+  try {
+    if (!history_) history_ = std::make_unique<History>(policy_);
+    trace::Recorder& recorder = runtime_.recorder();
+    recorder.record_dependences(action.id(), history_->note(action));
+    for (const EventWait& wait : const_cast<Action&>(action).events()) {
+      const std::uint64_t id = wait.event.opaque[1];
+      if (id != 0) recorder.record_dependences(action.id(), {&id, 1});
+    }
+  } catch (...) {
+    history_.reset();
+  }
+}
+
+/// What orders the stream is over because the action that ended last before it is.
+void Stream::trace_order(const Action& action) noexcept {
+  if (!history_) return;
+  const bool orders = action.kind == ActionKind::barrier || action.kind == ActionKind::marker;
+  if (!orders) return history_->note_end(action);
+  const std::uint64_t last = history_->last_ended();
+  if (last != 0) runtime_.recorder().record_dependences(action.id(), {&last, 1});
+}
+
+void Stream::trace_end(Action& action) noexcept {
+  if (action.kind == ActionKind::drain) return;
+  trace_order(action);
+  const bool ran = action.started && action.times.ended != 0;
+  if (!ran) {
+    stamp_ready(action);
+    action.times.started = action.times.ended = action.times.ready;
+  }
+  const bool moved = action.kind == ActionKind::transfer && !action.elided;
+  const bool incoming = moved && action.operands()[1].memory == domain().residency().memory();
+  trace::Entry entry{.id = action.id(),
+                     .enqueued = action.times.enqueued,
+                     .ready = action.times.ready,
+                     .started = action.times.started,
+                     .ended = action.times.ended,
+                     .bytes = action.bytes(),
+                     .stream = trace_index_,
+                     .track = incoming ? domain().track_in
+                              : moved  ? domain().track_out
+                                       : place_.track(),
+                     .lane = action.lane,
+                     .kind = action.kind == ActionKind::compute ? trace::Kind::compute
+                             : moved                            ? trace::Kind::transfer
+                                                                : trace::Kind::sync,
+                     .status = action.status};
+  std::strncpy(entry.name.data(), action.label(), entry.name.size() - 1);
+  runtime_.recorder().record(entry);
+}
+
+}  // namespace weir::rt
