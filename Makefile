@@ -8,40 +8,36 @@
 #   make asan    run the tests with the address and undefined-behaviour sanitizers
 #   make tsan    run the tests with the thread sanitizer
 
-.PHONY: demo build test bench format lint asan tsan clean setup
+.PHONY: demo build test bench format lint asan tsan clean
 .DEFAULT_GOAL := build
 
-CMAKE_CONFIGURE = cmake --preset $(1) >build/$(1).configure.log 2>&1 \
-  || { cat build/$(1).configure.log; exit 1; }
+# Configures and builds a preset; $(2): more arguments for CMake.
+define BUILD
+@mkdir -p build
+@cmake --preset $(1) $(2) >build/$(1).configure.log 2>&1 || { cat build/$(1).configure.log; exit 1; }
+@cmake --build --preset $(1)
+endef
 
-setup:
+build:
 	@scripts/setup.sh build
-
-build: setup
-	@mkdir -p build
-	@$(call CMAKE_CONFIGURE,release)
-	@cmake --build --preset release
+	$(call BUILD,release,-DWEIR_BUILD_TESTS=OFF)
 
 demo: build
 	@scripts/demo.sh build/release
 
 test:
 	@scripts/setup.sh build test
-	@$(MAKE) --no-print-directory build
-	@ctest --preset release --output-on-failure
+	$(call BUILD,release,-DWEIR_BUILD_TESTS=ON)
+	@ctest --preset release
 
 bench:
 	@scripts/setup.sh build bench
-	@mkdir -p build
-	@$(call CMAKE_CONFIGURE,bench)
-	@cmake --build --preset bench
+	$(call BUILD,bench)
 	@bench/run all --save docs/measurements
 
 asan tsan:
-	@scripts/setup.sh build test lint
-	@mkdir -p build
-	@$(call CMAKE_CONFIGURE,$@)
-	@cmake --build --preset $@
+	@scripts/setup.sh build test
+	$(call BUILD,$@)
 	@ctest --preset $@
 
 format:
@@ -50,8 +46,7 @@ format:
 
 lint:
 	@scripts/setup.sh build test lint
-	@mkdir -p build
-	@$(call CMAKE_CONFIGURE,release)
+	$(call BUILD,release,-DWEIR_BUILD_TESTS=ON)
 	@scripts/lint.sh build/release
 
 clean:
