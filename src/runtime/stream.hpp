@@ -143,6 +143,7 @@ class Stream : private CopySink {
   void stamp_ready(Action& action) noexcept;
   void trace_admission(const Action& action) noexcept;
   void trace_order(const Action& action) noexcept;
+  std::uint16_t cores_of(const Action& action) const noexcept;
   void trace_end(Action& action) noexcept;
 
   Place& place_;

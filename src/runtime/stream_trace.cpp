@@ -35,6 +35,11 @@ void Stream::trace_order(const Action& action) noexcept {
   if (last != 0) runtime_.recorder().record_dependences(action.id(), {&last, 1});
 }
 
+std::uint16_t Stream::cores_of(const Action& action) const noexcept {
+  const bool parallel = action.kind == ActionKind::compute && action.code->kernel->parallel();
+  return parallel ? static_cast<std::uint16_t>(place_.width()) : 1;
+}
+
 void Stream::trace_end(Action& action) noexcept {
   if (action.kind == ActionKind::drain) return;
   trace_order(action);
@@ -56,6 +61,7 @@ void Stream::trace_end(Action& action) noexcept {
                               : moved  ? domain().track_out
                                        : place_.track(),
                      .lane = action.lane,
+                     .cores = cores_of(action),
                      .kind = action.kind == ActionKind::compute ? trace::Kind::compute
                              : moved                            ? trace::Kind::transfer
                                                                 : trace::Kind::sync,

@@ -100,7 +100,7 @@ double idle_share(const Recording& recording, std::int64_t measured) {
   for (const Entry& entry : recording.entries) {
     if (entry.kind != Kind::compute) continue;
     std::int64_t& sum = busy[entry.track];
-    sum = std::max<std::int64_t>(0, sum) + duration(entry);
+    sum = std::max<std::int64_t>(0, sum) + entry.cores * duration(entry);
   }
   double idle = 0, all = 0;
   for (std::size_t track = 0; track < busy.size(); ++track) {

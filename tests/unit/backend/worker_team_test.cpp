@@ -269,11 +269,11 @@ TEST_P(WorkerTeamTest, PinsEachWorkerToItsProcessor) {
 
 TEST_P(WorkerTeamTest, TimesAJobOnlyOnRequest) {
   WorkerTeam team = make_team();
+  const std::int64_t before = sys::now_ns();
   feed_.add(
       false, [](const weir_call&) { return WEIR_STATUS_OK; }, true);
   feed_.add(
       false, [](const weir_call&) { return WEIR_STATUS_OK; }, false);
-  const std::int64_t before = sys::now_ns();
   team.wake();
   for (const QueueFeed::Ending& ending : feed_.wait()) {
     if (!ending.job.timed) {

@@ -102,6 +102,14 @@ TEST(Summary, WeighsIdleTimeByCores) {
   EXPECT_DOUBLE_EQ(summarize(sketch.recording()).idle_share, 0.5);
 }
 
+TEST(Summary, CountsAllCoresOfAParallelKernelAsBusy) {
+  Sketch sketch;
+  const auto place = sketch.place("host/p0", "host", 2);
+  sketch.compute(place, 0, 10).cores = 2;
+  sketch.compute(place, 10, 20);
+  EXPECT_DOUBLE_EQ(summarize(sketch.recording()).idle_share, 0.25);
+}
+
 TEST(Summary, LeavesOutPlacesThatNobodyUsed) {
   Sketch sketch;
   sketch.place("host/default", "host", 16);
