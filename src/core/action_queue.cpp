@@ -4,27 +4,31 @@
 
 namespace weir::rt {
 
-ActionQueue::ActionQueue() : tail_(new Chunk), head_(tail_) {}
+ActionQueue::ActionQueue() : tail_(new Chunk{}), head_(tail_) {}
 
 ActionQueue::~ActionQueue() {
-  for (Chunk* chunk = head_; chunk != tail_;) delete std::exchange(chunk, chunk->next);
-  delete tail_;
-  delete fresh_;
-  delete spare_.load(std::memory_order_relaxed);
+  tail_->next = nullptr;
+  for (Chunk* list : {head_, fresh_, spare_.load(std::memory_order_relaxed)}) {
+    while (list != nullptr) delete std::exchange(list, list->next);
+  }
 }
 
 void ActionQueue::make_room() {
   fresh_ = spare_.exchange(nullptr, std::memory_order_acquire);
-  if (fresh_ == nullptr) fresh_ = new Chunk;
+  if (fresh_ == nullptr) fresh_ = new Chunk{};
 }
 
 void ActionQueue::link_fresh() noexcept {
-  tail_->next = fresh_;
-  tail_ = std::exchange(fresh_, nullptr);
+  Chunk* const added = std::exchange(fresh_, fresh_->next);
+  tail_->next = added;
+  tail_ = added;
 }
 
 void ActionQueue::recycle(Chunk* chunk) noexcept {
-  delete spare_.exchange(chunk, std::memory_order_acq_rel);
+  chunk->next = spare_.load(std::memory_order_relaxed);
+  while (!spare_.compare_exchange_weak(chunk->next, chunk, std::memory_order_release,
+                                       std::memory_order_relaxed)) {
+  }
 }
 
 bool ActionQueue::go_idle() noexcept {

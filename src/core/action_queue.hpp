@@ -115,10 +115,10 @@ class ActionQueue {
 
   // Producers'.
   alignas(64) Chunk* tail_;
-  Chunk* fresh_ = nullptr;
+  Chunk* fresh_ = nullptr;  ///< a list, for the chunks to come
   // Shared.
   alignas(64) std::atomic<std::uint64_t> word_{kIdle};
-  std::atomic<Chunk*> spare_{nullptr};
+  std::atomic<Chunk*> spare_{nullptr};  ///< a list of those that were read
   // Consumer's.
   alignas(64) Chunk* head_;
   std::uint64_t popped_ = 0;
