@@ -75,7 +75,7 @@ int main(int argc, char** argv) try {
   std::printf("%zu blocks of %zu KiB through %s\n", blocks, block * sizeof(double) / 1024,
               runtime.domain(0).name().c_str());
   std::printf("slots    measured        link      kernels  measured/ideal   roots\n");
-  for (const std::size_t slots : {1, 2, 3}) measure(runtime, roots, slots);
+  for (const std::size_t slots : {1u, 2u, 3u}) measure(runtime, roots, slots);
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "overlap: %s\n", error.what());
