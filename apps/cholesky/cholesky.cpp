@@ -295,6 +295,8 @@ std::size_t usual_tile(std::size_t n) {
 template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemFiles& files,
                                      const weir::Runtime& runtime, const Lanes& lanes) {
+  if (!parameters.output.empty()) check_output_format(parameters.output);
+  if (!files.solution.empty()) check_output_format(files.solution);
   Matrix<T> matrix = read_or_generate<T>(parameters);
   const std::size_t n = matrix.rows();
   auto cholesky = std::make_unique<Cholesky<T>>(

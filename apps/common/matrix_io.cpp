@@ -40,14 +40,17 @@ Matrix<T> read_matrix(const std::string& path, const ReadLimits& limits) {
   return read_matrix_from<T>(file.bytes(), path, limits);
 }
 
+void check_output_format(const std::string& path) {
+  const std::string_view format = extension(path);
+  if (format == ".npy" || format == ".mtx") return;
+  fail_input("{}: found the extension {}, expected .npy or .mtx", path, quoted(format));
+}
+
 template <class T>
 void write_matrix(const std::string& path, const Matrix<T>& matrix) {
-  const std::string_view format = extension(path);
-  if (format != ".npy" && format != ".mtx") {
-    fail_input("{}: found the extension {}, expected .npy or .mtx", path, quoted(format));
-  }
+  check_output_format(path);
   OutputFile file(path);
-  if (format == ".npy") {
+  if (extension(path) == ".npy") {
     write_npy(file, matrix);
   } else {
     write_matrix_market(file, matrix);

@@ -43,6 +43,9 @@ template <class T>
 Matrix<T> read_matrix_from(std::string_view bytes, std::string_view name,
                            const ReadLimits& limits = {});
 
+/// Throws InputError unless the extension is one that write_matrix() knows.
+void check_output_format(const std::string& path);
+
 /// Writes a matrix by extension: .npy (1.0, little endian, Fortran order) or .mtx (array real
 /// general, 17 significant digits). Readers of the path see what was there before or the whole new
 /// file. Throws InputError with the path and the reason, and leaves nothing behind.

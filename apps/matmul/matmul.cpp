@@ -116,6 +116,7 @@ Matrix<T> generate_factor(std::size_t rows, std::size_t columns, std::uint64_t s
 template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const std::string& second,
                                      const weir::Runtime& runtime, const Lanes& lanes) {
+  if (!parameters.output.empty()) check_output_format(parameters.output);
   const std::size_t n = parameters.n > 0 ? parameters.n : kUsualOrder;
   Matrix<T> a = parameters.input.empty() ? generate_factor<T>(n, n, parameters.seed)
                                          : read_factor<T>(parameters.input);

@@ -154,6 +154,18 @@ class FileTest(weir_cli.CliTest):
                 self.assertIn(path, message)
                 self.assertFalse(os.path.exists(path))
 
+    def test_files_that_cannot_appear_are_refused_before_the_run(self):
+        for option, file, expected in (
+            ("--output", self.path("result.txt"), "extension '.txt'"),
+            ("--output", self.path("no/folder.npy"), "is no folder"),
+            ("--trace", self.path("no/folder.json"), "is no folder"),
+        ):
+            # A run would exceed its deadline, which is another exit code.
+            with self.subTest(option=option, file=file):
+                _, message = self.weir("run", "matmul", "--n", "64", "--timeout", "1e-9",
+                                       option, file, code=BAD_INPUT)
+                self.assertIn(expected, message)
+
     def test_more_than_the_memory(self):
         for app in ("cholesky", "matmul"):
             self.assert_names(self.refusal("run", app, "--n", 2000000000, code=BAD_INPUT),

@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <weir/weir.hpp>
 
@@ -38,6 +40,15 @@ struct RunOptions {
 std::chrono::nanoseconds as_timeout(double seconds) {
   return seconds > 0 ? std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9))
                      : weir::forever;
+}
+
+/// Throws before a long run, not after it, when a file cannot appear where it is asked for.
+void check_folder(const std::string& file) {
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  if (folder.empty() || std::filesystem::is_directory(folder)) return;
+  throw weir::Error(
+      WEIR_STATUS_INVALID_ARGUMENT,
+      fmt::format("'{}' cannot be written: '{}' is no folder", file, folder.string()));
 }
 
 /// One application, prepared on the domains, places and streams asked for.
@@ -157,6 +168,7 @@ class RunCommand final : public Command {
 
   ExitCode run() override {
     options_.parameters.single = options_.precision == "float";
+    for (const std::string& file : {options_.parameters.output, options_.trace}) check_folder(file);
     const RunReport report = measure();
     print(options_.json ? report.json() : report.text());
     return report.verified() ? ExitCode::ok : ExitCode::mismatch;
