@@ -10,6 +10,7 @@
 #include "base/config.hpp"
 #include "base/error.hpp"
 #include "base/thread_role.hpp"
+#include "base/threads.hpp"
 
 namespace weir::rt {
 
@@ -18,7 +19,7 @@ namespace {
 /// Sets OpenMP's thread count for regions started by this thread, if the program has an OpenMP.
 bool set_openmp_threads(std::size_t count) noexcept {
   using SetThreads = void (*)(int);
-  static std::atomic<SetThreads> cached{nullptr};
+  static sys::Atomic<SetThreads> cached{nullptr};
   SetThreads set = cached.load(std::memory_order_relaxed);
   if (set == nullptr) {
     set = reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
@@ -257,7 +258,7 @@ void WorkerTeam::barrier() {
 }
 
 /// Polls, then sleeps, while word == value.
-void WorkerTeam::wait_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
+void WorkerTeam::wait_while(const sys::Atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
   const std::int64_t start = sys::now_ns();
   do {
     for (int i = 0; i < 64; ++i) {
@@ -269,14 +270,14 @@ void WorkerTeam::wait_while(const std::atomic<std::uint32_t>& word, std::uint32_
   while (word.load(std::memory_order_acquire) == value) sys::wait(word, value);
 }
 
-void WorkerTeam::wait_until(const std::atomic<std::uint32_t>& word, std::uint32_t wanted) noexcept {
+void WorkerTeam::wait_until(const sys::Atomic<std::uint32_t>& word, std::uint32_t wanted) noexcept {
   for (std::uint32_t value = word.load(std::memory_order_acquire); value != wanted;
        value = word.load(std::memory_order_acquire)) {
     wait_while(word, value);
   }
 }
 
-void WorkerTeam::change(std::atomic<std::uint32_t>& word, std::uint32_t by) noexcept {
+void WorkerTeam::change(sys::Atomic<std::uint32_t>& word, std::uint32_t by) noexcept {
   word.fetch_add(by, std::memory_order_acq_rel);
   sys::wake_all(word);
 }

@@ -1,7 +1,6 @@
 // Places made of host cores: one pinned thread each, used by the host and by simulated cards.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -12,7 +11,7 @@
 #include "backend/backend.hpp"
 #include "backend/team.hpp"
 #include "base/parking.hpp"
-#include "base/sys.hpp"
+#include "base/threads.hpp"
 
 namespace weir::rt {
 
@@ -51,8 +50,8 @@ class WorkerTeam final : public PlaceDriver, public weir_team {
     weir_team_function function = nullptr;
     void* payload = nullptr;
     std::size_t count = 0, chunk = 0;
-    std::atomic<std::size_t> next{0};
-    std::atomic<std::uint32_t> running{0};
+    sys::Atomic<std::size_t> next{0};
+    sys::Atomic<std::uint32_t> running{0};
   };
 
   void work(Slot& slot);
@@ -66,30 +65,30 @@ class WorkerTeam final : public PlaceDriver, public weir_team {
   void perform(std::size_t member);
   void take_part(std::size_t member) noexcept;
   void run_task(std::size_t leader);
-  void wait_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept;
-  void wait_until(const std::atomic<std::uint32_t>& word, std::uint32_t wanted) noexcept;
-  void change(std::atomic<std::uint32_t>& word, std::uint32_t by) noexcept;
+  void wait_while(const sys::Atomic<std::uint32_t>& word, std::uint32_t value) noexcept;
+  void wait_until(const sys::Atomic<std::uint32_t>& word, std::uint32_t wanted) noexcept;
+  void change(sys::Atomic<std::uint32_t>& word, std::uint32_t by) noexcept;
 
   const WorkerTeamOptions options_;
   PlaceFeed& feed_;
   const long long spin_ns_;
   std::vector<std::unique_ptr<Slot>> workers_;
   Parking parking_;
-  std::atomic<bool> stopping_{false};
+  sys::Atomic<bool> stopping_{false};
 
   // The gang. Words are waited on; all others are guarded by who may write them: the leader.
-  std::atomic<bool> gang_led_{false};           ///< somebody leads, or waits to
-  std::atomic<bool> gang_called_{false};        ///< members are to come
-  std::atomic<std::uint32_t> gang_present_{0};  ///< members that have come
-  std::atomic<std::uint32_t> gang_task_{0};     ///< number of the current task; changes wake
+  sys::Atomic<bool> gang_led_{false};           ///< somebody leads, or waits to
+  sys::Atomic<bool> gang_called_{false};        ///< members are to come
+  sys::Atomic<std::uint32_t> gang_present_{0};  ///< members that have come
+  sys::Atomic<std::uint32_t> gang_task_{0};     ///< number of the current task; changes wake
   bool gang_over_ = false;
   Task task_;
   std::size_t leader_ = 0;
-  std::atomic<std::uint32_t> barrier_waiting_{0};
-  std::atomic<std::uint32_t> barrier_phase_{0};
-  std::atomic<bool> broken_{false};  ///< a member threw: nobody waits for it
+  sys::Atomic<std::uint32_t> barrier_waiting_{0};
+  sys::Atomic<std::uint32_t> barrier_phase_{0};
+  sys::Atomic<bool> broken_{false};  ///< a member threw: nobody waits for it
   std::exception_ptr thrown_;
-  std::atomic<bool> thrown_taken_{false};
+  sys::Atomic<bool> thrown_taken_{false};
 };
 
 }  // namespace weir::rt

@@ -3,7 +3,7 @@
 #include <deque>
 #include <new>
 
-#include "base/sys.hpp"
+#include "base/threads.hpp"
 
 namespace weir::rt {
 

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "base/sys.hpp"
+#include "base/threads.hpp"
 
 namespace weir::rt {
 
@@ -56,8 +56,8 @@ class Parking {
     }
   }
 
-  alignas(64) std::atomic<std::uint32_t> sleepers_{0};  ///< that no waker has taken
-  std::atomic<std::uint32_t> tokens_{0};                ///< wake-ups not used yet
+  alignas(64) sys::Atomic<std::uint32_t> sleepers_{0};  ///< that no waker has taken
+  sys::Atomic<std::uint32_t> tokens_{0};                ///< wake-ups not used yet
 };
 
 }  // namespace weir::rt

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "base/sys.hpp"
+#include "base/threads.hpp"
 
 namespace weir::rt {
 
@@ -25,7 +25,7 @@ class SpinLock {
   void unlock() noexcept { flag_.store(false, std::memory_order_release); }
 
  private:
-  std::atomic<bool> flag_{false};
+  sys::Atomic<bool> flag_{false};
 };
 
 /// Holds a SpinLock while it lives.

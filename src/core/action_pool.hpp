@@ -8,6 +8,7 @@
 
 #include "base/prefetch.hpp"
 #include "base/spin_lock.hpp"
+#include "base/threads.hpp"
 #include "core/action.hpp"
 
 namespace weir::rt {
@@ -38,7 +39,7 @@ class ActionPool {
 
   SpinLock lock_;
   Action* free_ = nullptr;  // batches, linked by the `stream` of their first slot
-  std::atomic<std::uint32_t> chunks_{0};
+  sys::Atomic<std::uint32_t> chunks_{0};
   std::unique_ptr<std::array<std::unique_ptr<Page>, kPages>> pages_;
 };
 
@@ -105,12 +106,12 @@ class ActionCache {
   std::uint64_t seen_ = 0;
   Action* fresh_ = nullptr;
   std::uint64_t owned_ = 0;                 ///< slots that came from the pool
-  std::atomic<std::uint64_t> reusable_{0};  ///< how far the ring may be overwritten
+  sys::Atomic<std::uint64_t> reusable_{0};  ///< how far the ring may be overwritten
   // Owner's.
   alignas(64) std::uint64_t given_ = 0;
   std::uint64_t room_ = 0;
-  std::atomic<std::uint64_t> returned_{0};
-  std::atomic<Action*> list_{nullptr};  ///< slots that found no room in the ring
+  sys::Atomic<std::uint64_t> returned_{0};
+  sys::Atomic<Action*> list_{nullptr};  ///< slots that found no room in the ring
 };
 
 }  // namespace weir::rt

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/prefetch.hpp"
-#include "base/sys.hpp"
+#include "base/threads.hpp"
 #include "core/action.hpp"
 
 namespace weir::rt {
@@ -117,8 +117,8 @@ class ActionQueue {
   alignas(64) Chunk* tail_;
   Chunk* fresh_ = nullptr;  ///< a list, for the chunks to come
   // Shared.
-  alignas(64) std::atomic<std::uint64_t> word_{kIdle};
-  std::atomic<Chunk*> spare_{nullptr};  ///< a list of those that were read
+  alignas(64) sys::Atomic<std::uint64_t> word_{kIdle};
+  sys::Atomic<Chunk*> spare_{nullptr};  ///< a list of those that were read
   // Consumer's.
   alignas(64) Chunk* head_;
   std::uint64_t popped_ = 0;

@@ -12,6 +12,7 @@
 
 #include "backend/backend.hpp"
 #include "base/handle.hpp"
+#include "base/threads.hpp"
 
 namespace weir::rt {
 
@@ -94,10 +95,10 @@ class Buffer {
   std::byte* const address_;
   const std::size_t bytes_;
   const void* const owner_;
-  std::atomic<std::uint64_t> users_{0};
+  sys::Atomic<std::uint64_t> users_{0};
   const bool aliases_;
   const std::string name_;
-  std::array<std::atomic<Instance*>, kMaxMemories> instances_{};
+  std::array<sys::Atomic<Instance*>, kMaxMemories> instances_{};
 };
 
 }  // namespace weir::rt

@@ -11,7 +11,7 @@
 
 #include <weir/status.h>
 
-#include "base/sys.hpp"
+#include "base/threads.hpp"
 #include "core/failure.hpp"
 
 namespace weir::rt {
@@ -83,7 +83,7 @@ class EventState {
   }
   void unlock(std::uint64_t id) noexcept { word_.store(id << kShift, std::memory_order_release); }
 
-  std::atomic<std::uint64_t> word_{0};
+  sys::Atomic<std::uint64_t> word_{0};
 };
 
 }  // namespace weir::rt

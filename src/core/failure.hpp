@@ -8,6 +8,8 @@
 
 #include <weir/status.h>
 
+#include "base/threads.hpp"
+
 namespace weir::rt {
 
 /// The root cause shared by a failed or cancelled action and everything it poisoned.
@@ -17,7 +19,7 @@ struct Failure {
   std::string action;         ///< name of the root action
   std::string origin;         ///< stream and place it was in
   std::uint64_t root_id = 0;  ///< id of the root action: the earliest names a poisoned action
-  std::atomic<std::uint32_t> references{1};
+  sys::Atomic<std::uint32_t> references{1};
 
   /// One line for a person: as the root action says it, or as an action poisoned by it does.
   std::string describe(bool poisoned) const;

@@ -1,14 +1,13 @@
 // How events ended that did not end well.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <unordered_map>
 
 #include <weir/status.h>
 
-#include "base/sys.hpp"
+#include "base/threads.hpp"
 #include "core/failure.hpp"
 
 namespace weir::rt {
@@ -34,7 +33,7 @@ class FailureLog {
   mutable sys::Mutex mutex_;
   std::unordered_map<std::uint64_t, Entry> entries_;
   std::deque<std::uint64_t> order_;
-  std::atomic<bool> used_{false};
+  sys::Atomic<bool> used_{false};
 };
 
 }  // namespace weir::rt

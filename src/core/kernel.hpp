@@ -13,7 +13,7 @@
 #include <weir/kernel.h>
 
 #include "base/handle.hpp"
-#include "base/sys.hpp"
+#include "base/threads.hpp"
 
 namespace weir::rt {
 
@@ -38,7 +38,7 @@ class Pace {
   static constexpr std::uint32_t kBriefNs = 500;
   static constexpr std::uint32_t kLongNs = 10'000;
 
-  std::atomic<std::uint32_t> typical_ns_{kLongNs};
+  sys::Atomic<std::uint32_t> typical_ns_{kLongNs};
 };
 
 /// Code of a kernel for one kind of domain, as actions refer to it.

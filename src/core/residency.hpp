@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
-#include "base/sys.hpp"
+#include "base/threads.hpp"
 #include "core/action.hpp"
 #include "core/buffer.hpp"
 
@@ -79,8 +79,8 @@ class Residency final : private CopySink {
   std::vector<CopyJob> copies_;  // to be started when the mutex is free
   std::uint64_t uses_ = 0;
   std::uint64_t leaving_ = 0;  // bytes that will be free when their copies are done
-  std::atomic<std::uint64_t> used_{0};
-  std::atomic<std::uint64_t> bytes_moved_{0};
+  sys::Atomic<std::uint64_t> used_{0};
+  sys::Atomic<std::uint64_t> bytes_moved_{0};
 };
 
 }  // namespace weir::rt

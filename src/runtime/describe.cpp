@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/config.hpp"
+#include "base/sys.hpp"
 #include "kernels/builtin.hpp"
 #include "runtime/runtime.hpp"
 #include "weir/version.h"

@@ -10,7 +10,7 @@
 
 #include "backend/backend.hpp"
 #include "base/handle.hpp"
-#include "base/sys.hpp"
+#include "base/threads.hpp"
 #include "core/residency.hpp"
 
 namespace weir::rt {
@@ -56,7 +56,7 @@ class Domain {
   Residency residency_;
   mutable sys::Mutex mutex_;
   std::vector<unsigned> core_users_;  ///< places on each core
-  std::atomic<std::uint32_t> places_made_{0};
+  sys::Atomic<std::uint32_t> places_made_{0};
 };
 
 }  // namespace weir::rt

@@ -13,6 +13,7 @@
 #include "backend/backend.hpp"
 #include "base/handle.hpp"
 #include "base/spin_lock.hpp"
+#include "base/threads.hpp"
 #include "runtime/domain.hpp"
 
 namespace weir::rt {
@@ -87,12 +88,12 @@ class Place {
   const bool exclusive_;
   const bool virtual_time_;
   std::uint32_t track_;
-  std::atomic<std::uint32_t> streams_made_{0};
+  sys::Atomic<std::uint32_t> streams_made_{0};
 
   SpinLock lock_;  // of the run queues
   std::array<RunQueue, 3> queues_;
-  alignas(64) std::atomic<std::uint32_t> queued_{0};
-  std::atomic<std::uint32_t> pushers_{0};  ///< threads in push(): the stream may be gone already
+  alignas(64) sys::Atomic<std::uint32_t> queued_{0};
+  sys::Atomic<std::uint32_t> pushers_{0};  ///< threads in push(): the stream may be gone already
 
   unsigned budget_ = 0;  ///< actions the exclusive owner may still run before others get their turn
   std::int64_t quantum_start_ns_ = 0;

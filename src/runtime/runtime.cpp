@@ -9,6 +9,7 @@
 
 #include "base/config.hpp"
 #include "base/log.hpp"
+#include "base/sys.hpp"
 #include "base/text.hpp"
 #include "base/thread_role.hpp"
 #include "runtime/backends.hpp"

@@ -14,7 +14,7 @@
 #include <weir/stream.h>
 
 #include "base/handle.hpp"
-#include "base/sys.hpp"
+#include "base/threads.hpp"
 #include "base/topology.hpp"
 #include "core/action_pool.hpp"
 #include "core/buffer.hpp"
@@ -122,7 +122,7 @@ class Runtime {
   std::vector<std::unique_ptr<Backend>> backends_;
   std::vector<Owned<weir_domain>> domains_;
   bool virtual_time_ = false;
-  std::atomic<bool> driving_{false};  // a thread makes virtual time pass
+  sys::Atomic<bool> driving_{false};  // a thread makes virtual time pass
 
   mutable sys::Mutex mutex_;  // of the lists below
   sys::Condition stream_unpinned_, stream_gone_;
@@ -130,7 +130,7 @@ class Runtime {
   std::map<std::uint64_t, Owned<weir_stream>> streams_;
   std::map<const std::byte*, OwnedBuffer> buffers_;  // by end of their host memory
   std::uint64_t buffers_made_ = 0;
-  std::atomic<std::uint64_t> streams_made_{0};
+  sys::Atomic<std::uint64_t> streams_made_{0};
   weir_stats finished_stats_{};  // of streams that are gone
 };
 

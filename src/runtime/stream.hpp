@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,6 +10,7 @@
 #include <weir/stream.h>
 
 #include "base/handle.hpp"
+#include "base/threads.hpp"
 #include "core/action_pool.hpp"
 #include "core/action_queue.hpp"
 #include "core/engine.hpp"
@@ -59,8 +59,8 @@ class Stream : private CopySink {
 
   /// What happened so far, written by the owner.
   struct Counters {
-    std::atomic<std::uint64_t> completed{0}, failed{0}, h2d{0}, d2h{0}, d2d{0}, elided{0};
-    std::atomic<std::uint64_t> drained{0};  ///< drains among the completed
+    sys::Atomic<std::uint64_t> completed{0}, failed{0}, h2d{0}, d2h{0}, d2d{0}, elided{0};
+    sys::Atomic<std::uint64_t> drained{0};  ///< drains among the completed
   };
   /// Adds what the program's actions did; weir's own drains do not count.
   void add_to(weir_stats& stats) const noexcept;
@@ -158,7 +158,7 @@ class Stream : private CopySink {
   // Producers'.
   ActionCache actions_;
   ActionQueue queue_;
-  std::atomic<std::uint64_t> drains_{0};
+  sys::Atomic<std::uint64_t> drains_{0};
   static constexpr std::size_t kCodeCache = 8;
   struct CachedCode {
     const weir_kernel* kernel = nullptr;
@@ -167,14 +167,14 @@ class Stream : private CopySink {
   std::array<CachedCode, kCodeCache> code_cache_;
 
   // Shared: messages, or one of the marks below.
-  alignas(64) std::atomic<Message*> mailbox_;
-  std::atomic<std::uint32_t> owners_{0};  ///< threads that have not quite left yet
+  alignas(64) sys::Atomic<Message*> mailbox_;
+  sys::Atomic<std::uint32_t> owners_{0};  ///< threads that have not quite left yet
 
   // The owner's.
   alignas(64) Engine engine_;
   ActionList granted_;  ///< calls that waited for memory and have it now
   Counters counters_;
-  std::atomic<bool> failed_{false};  ///< something failed since the last drain
+  sys::Atomic<bool> failed_{false};  ///< something failed since the last drain
   std::uint64_t cancel_until_ = 0;
   FailureRef cancel_reason_;
   std::unique_ptr<History> history_;  ///< while a trace is recorded

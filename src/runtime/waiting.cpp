@@ -5,6 +5,7 @@
 
 #include "base/config.hpp"
 #include "base/thread_role.hpp"
+#include "base/threads.hpp"
 #include "runtime/runtime.hpp"
 
 namespace weir::rt {
@@ -29,12 +30,12 @@ class Signal {
 
  private:
   static constexpr std::uint32_t kSleeper = 1u << 31;
-  std::atomic<std::uint32_t> word_{0};
+  sys::Atomic<std::uint32_t> word_{0};
 };
 
 struct HostWaiter : Waiter {
   Signal* signal = nullptr;
-  std::atomic<bool> done{false};
+  sys::Atomic<bool> done{false};
   bool watching = false;
   weir_status status = WEIR_STATUS_OK;
   FailureRef failure;

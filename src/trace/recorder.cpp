@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/threads.hpp"
+
 namespace weir::rt::trace {
 
 namespace {
@@ -13,7 +15,7 @@ namespace {
 constexpr std::size_t kChunkBytes = 256 << 10;
 
 std::uint64_t next_serial() noexcept {
-  static std::atomic<std::uint64_t> serial{0};
+  static sys::Atomic<std::uint64_t> serial{0};
   return serial.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
@@ -23,7 +25,7 @@ std::uint64_t next_serial() noexcept {
 template <class Item>
 struct Recorder::Chunk {
   static constexpr std::uint32_t kItems = kChunkBytes / sizeof(Item);
-  std::atomic<std::uint32_t> written{0};
+  sys::Atomic<std::uint32_t> written{0};
   std::array<Item, kItems> items;
 };
 

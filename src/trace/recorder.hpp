@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "base/sys.hpp"
+#include "base/threads.hpp"
 #include "trace/recording.hpp"
 
 namespace weir::rt::trace {
@@ -57,10 +57,10 @@ class Recorder {
   Chunk<Item>* room(Ring& ring) noexcept;
 
   const std::uint64_t serial_;  ///< distinguishes recorders at the same address
-  std::atomic<bool> on_{false};
-  std::atomic<std::uint64_t> generation_{0};
-  std::atomic<std::int64_t> budget_{0};
-  std::atomic<std::uint64_t> dropped_{0};
+  sys::Atomic<bool> on_{false};
+  sys::Atomic<std::uint64_t> generation_{0};
+  sys::Atomic<std::int64_t> budget_{0};
+  sys::Atomic<std::uint64_t> dropped_{0};
   mutable sys::Mutex mutex_;                  // of the lists below
   std::vector<std::shared_ptr<Ring>> rings_;  // a late writer may still hold an old one
   std::vector<Track> tracks_;

@@ -1,6 +1,6 @@
 #include "backends/null/null_device.hpp"
 
-#include "base/sys.hpp"
+#include "base/threads.hpp"
 
 namespace weir::rt {
 

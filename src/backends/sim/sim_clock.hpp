@@ -7,7 +7,7 @@
 #include <queue>
 #include <vector>
 
-#include "base/sys.hpp"
+#include "base/threads.hpp"
 
 namespace weir::rt {
 
@@ -52,7 +52,7 @@ class SimClock {
   std::priority_queue<Event, std::vector<Event>, Later> agenda_;
   std::vector<Actor*> actors_;
   std::uint64_t scheduled_ = 0;
-  std::atomic<std::int64_t> now_{0};
+  sys::Atomic<std::int64_t> now_{0};
 };
 
 }  // namespace weir::rt

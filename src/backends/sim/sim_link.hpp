@@ -8,7 +8,7 @@
 
 #include "backend/backend.hpp"
 #include "backends/sim/sim_model.hpp"
-#include "base/sys.hpp"
+#include "base/threads.hpp"
 
 namespace weir::rt {
 
