@@ -144,19 +144,9 @@ void Engine::make_ready(Action& action) noexcept {
 }
 
 Action* Engine::pop_ready(ActionList& list) noexcept {
-  while (Action* const action = list.pop()) {
-    if (runs_not(*action)) {  // cancelled while it was in the list
-      if (action != exclusive_) {
-        complete(*action);
-      } else if (finish(*action)) {
-        finished_.push(*action);
-      }
-      continue;
-    }
-    action->started = true;
-    return action;
-  }
-  return nullptr;
+  Action* const action = list.pop();
+  if (action != nullptr) action->started = true;
+  return action;
 }
 
 /// Keeps an action for which there is no memory until it is the only one.
@@ -299,6 +289,19 @@ void Engine::cancel(const FailureRef& reason) noexcept {
     action.status = WEIR_STATUS_CANCELLED;
     action.failure = reason;
   });
+  complete_cancelled(ready_transfers_);
+  complete_cancelled(ready_computes_);
+}
+
+void Engine::complete_cancelled(ActionList& list) noexcept {
+  ActionList ready = std::exchange(list, {});
+  while (Action* const action = ready.pop()) {
+    if (!runs_not(*action)) {
+      list.push(*action);
+    } else if (finish(*action)) {
+      finished_.push(*action);
+    }
+  }
 }
 
 }  // namespace weir::rt

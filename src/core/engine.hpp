@@ -147,7 +147,8 @@ class Engine {
   void admit_tracked(Action& action);
   void settle(Action& action) noexcept;
   void make_ready(Action& action) noexcept;
-  Action* pop_ready(ActionList& list) noexcept;
+  static Action* pop_ready(ActionList& list) noexcept;
+  void complete_cancelled(ActionList& list) noexcept;
   void defer(Action& action) noexcept;
   void resume_deferred() noexcept;
   void complete(Action& action) noexcept;

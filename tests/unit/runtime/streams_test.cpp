@@ -137,6 +137,22 @@ TEST(Shutdown, CancelsWhatHasNotStartedWhenItsTimeIsOver) {
   EXPECT_EQ(waiting.status, WEIR_STATUS_CANCELLED);
 }
 
+TEST(Cancel, EndsWhatIsReadyThoughNothingIsEnqueuedAfter) {
+  for (const char* domain : {"host", "sim"}) {
+    Gate gate;
+    const Runtime runtime(domain);
+    const Place place = runtime.domain(0).place(1);
+    const Stream busy = place.stream(), stream = place.stream();
+    const Kernel nothing = runtime.kernel("nothing", [](const Call&) {});
+    gate.close(runtime, busy);
+    const Event ready = stream.compute(nothing, {});
+    stream.cancel();
+    gate.open();
+    EXPECT_EQ(status_of([&] { ready.wait(std::chrono::seconds(30)); }), WEIR_STATUS_CANCELLED)
+        << domain;
+  }
+}
+
 TEST(Shutdown, WaitsForEverythingWithoutADeadline) {
   Gate gate;
   std::atomic<int> runs{0};
