@@ -8,8 +8,12 @@
 
 namespace weir::rt {
 
-Kernel::Kernel(const weir_kernel_options& options)
-    : name_(options.name), shape_(options.shape), cost_(options.cost), release_(options.release) {
+Kernel::Kernel(const weir_kernel_options& options, std::size_t number)
+    : number_(number),
+      name_(options.name),
+      shape_(options.shape),
+      cost_(options.cost),
+      release_(options.release) {
   for (std::size_t i = 0; i < options.implementation_count; ++i) {
     const weir_implementation& given = options.implementations[i];
     codes_.push_back({this, given.backend, given.function, given.payload});
@@ -84,7 +88,7 @@ weir_kernel& KernelTable::add(const weir_kernel_options& options,
     fail(WEIR_STATUS_BUSY, "kernel '{}' is already registered; choose another name", options.name);
   }
   try {
-    position->second = Owned<weir_kernel>(new weir_kernel(options));
+    position->second = Owned<weir_kernel>(new weir_kernel(options, kernels_.size()));
   } catch (...) {
     kernels_.erase(position);
     throw;

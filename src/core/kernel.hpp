@@ -53,11 +53,13 @@ struct KernelCode {
 /// for what is learned of its pace.
 class Kernel {
  public:
-  explicit Kernel(const weir_kernel_options& options);
+  Kernel(const weir_kernel_options& options, std::size_t number);
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
   ~Kernel();
 
+  /// Kernels of a runtime are numbered from 1 in the order of their registration.
+  std::size_t number() const noexcept { return number_; }
   const std::string& name() const noexcept { return name_; }
   bool parallel() const noexcept { return shape_ == WEIR_KERNEL_SHAPE_PARALLEL; }
   weir_cost_function cost() const noexcept { return cost_; }
@@ -69,6 +71,7 @@ class Kernel {
   std::string backends() const;
 
  private:
+  std::size_t number_;
   std::string name_;
   weir_kernel_shape shape_;
   std::vector<KernelCode> codes_;

@@ -43,7 +43,9 @@ class Domain {
                                    bool oversubscribe);
   void return_cores(const std::vector<unsigned>& cores) noexcept;
   std::size_t free_cores() const;
-  std::uint32_t next_place_number() noexcept { return places_made_++; }
+  std::uint32_t next_place_number() noexcept {
+    return places_made_.fetch_add(1, std::memory_order_relaxed);
+  }
 
   /// Tracks of the trace for the two directions of the link.
   std::uint32_t track_in = 0, track_out = 0;

@@ -50,7 +50,9 @@ class Place {
   /// Puts a stream that its caller owns into the run queue. Any thread.
   void push(Stream& stream) noexcept;
 
-  std::uint32_t next_stream_number() noexcept { return streams_made_++; }
+  std::uint32_t next_stream_number() noexcept {
+    return streams_made_.fetch_add(1, std::memory_order_relaxed);
+  }
 
  private:
   /// Streams linked by Stream::next_in_queue.

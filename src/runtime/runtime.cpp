@@ -188,7 +188,7 @@ weir_place* Runtime::create_place(Domain& domain, const weir_place_options& opti
   }
   sys::Lock lock(mutex_);
   weir_place* const handle = place.get();
-  places_.emplace(handle, std::move(place));
+  places_.push_back(std::move(place));
   return handle;
 }
 
@@ -224,9 +224,10 @@ void Runtime::destroy_place(weir_place* place) noexcept {
   while (weir_stream* const stream = any_stream_of(*place)) destroy_stream(stream);
   Owned<weir_place> dead;
   sys::Lock lock(mutex_);
-  const auto found = places_.find(place);
+  const auto found = std::find_if(places_.begin(), places_.end(),
+                                  [place](const auto& owned) { return owned.get() == place; });
   if (found == places_.end()) return;
-  dead = std::move(found->second);
+  dead = std::move(*found);
   places_.erase(found);
   lock.unlock();
 }

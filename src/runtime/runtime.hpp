@@ -126,7 +126,7 @@ class Runtime {
 
   mutable sys::Mutex mutex_;  // of the lists below
   sys::Condition stream_unpinned_, stream_gone_;
-  std::map<const weir_place*, Owned<weir_place>> places_;
+  std::vector<Owned<weir_place>> places_;
   std::map<std::uint64_t, Owned<weir_stream>> streams_;
   std::map<const std::byte*, OwnedBuffer> buffers_;  // by end of their host memory
   std::uint64_t buffers_made_ = 0;

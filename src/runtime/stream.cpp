@@ -396,13 +396,20 @@ void Stream::count(const Action& action) noexcept {
 }
 
 void Stream::add_to(weir_stats& stats) const noexcept {
-  stats.actions_enqueued += enqueued() - drains_.load(std::memory_order_relaxed);
-  stats.actions_completed += counters_.completed - counters_.drained;
-  stats.actions_failed += counters_.failed;
-  stats.bytes_h2d += counters_.h2d;
-  stats.bytes_d2h += counters_.d2h;
-  stats.bytes_d2d += counters_.d2d;
-  stats.transfers_elided += counters_.elided;
+  const auto read = [](const sys::Atomic<std::uint64_t>& counter) {
+    return counter.load(std::memory_order_relaxed);
+  };
+  // A drain that is under way may have been counted among the drains only.
+  const auto without = [](std::uint64_t all, std::uint64_t drains) {
+    return all - std::min(all, drains);
+  };
+  stats.actions_enqueued += without(enqueued(), read(drains_));
+  stats.actions_completed += without(read(counters_.completed), read(counters_.drained));
+  stats.actions_failed += read(counters_.failed);
+  stats.bytes_h2d += read(counters_.h2d);
+  stats.bytes_d2h += read(counters_.d2h);
+  stats.bytes_d2d += read(counters_.d2d);
+  stats.transfers_elided += read(counters_.elided);
 }
 
 }  // namespace weir::rt

@@ -103,8 +103,7 @@ Operand Stream::make_operand(weir_buffer* handle, const weir_region& region, wei
 }
 
 const KernelCode& Stream::code_of(const weir_kernel& kernel) {
-  CachedCode& cached =
-      code_cache_[reinterpret_cast<std::uintptr_t>(&kernel) / sizeof(weir_kernel) % kCodeCache];
+  CachedCode& cached = code_cache_[kernel.number() % kCodeCache];
   if (cached.kernel == &kernel) [[likely]]
     return *cached.code;
   if (!runtime_.kernels().has(kernel)) {
