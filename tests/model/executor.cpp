@@ -1,8 +1,10 @@
 #include "executor.hpp"
 
+#include <atomic>
 #include <cstring>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 
 namespace weir::model {
 
@@ -27,21 +29,30 @@ void each_word(const weir_view& view, Visit&& visit) {
   }
 }
 
-/// Scalars: key, whether to fail, then for each operand the number of its first word and strides.
+Host* host_of_kernels = nullptr;
+
+/// Scalars: key, whether to fail, where to note what it reads (a vector of words), then for each
+/// operand the number of its first word.
 weir_status mix_kernel(const weir_call* call) {
   const std::uint64_t key = call->scalars[0].value.u64;
   if (call->scalars[1].value.u64 != 0) throw std::runtime_error("told to fail");
+  auto& seen = *reinterpret_cast<std::vector<std::uint64_t>*>(call->scalars[2].value.u64);
+  seen.clear();
   std::uint64_t read = 0;
   for (std::size_t i = 0; i < call->operand_count; ++i) {
     if ((call->operands[i].access & WEIR_ACCESS_READ) == 0) continue;
-    each_word(call->operands[i], [&](std::uint64_t& word) { read = mix(read, word, key); });
+    each_word(call->operands[i], [&](std::uint64_t& word) {
+      seen.push_back(word);
+      read = mix(read, word, key);
+    });
   }
+  host_of_kernels->inside_kernel();
   for (std::size_t i = 0; i < call->operand_count; ++i) {
     const weir_view& view = call->operands[i];
     if ((view.access & WEIR_ACCESS_WRITE) == 0) continue;
     const bool keeps = (view.access & WEIR_ACCESS_READ) != 0;
     const auto* const base = static_cast<const std::byte*>(view.address);
-    const std::uint64_t first = call->scalars[2 + i].value.u64;
+    const std::uint64_t first = call->scalars[3 + i].value.u64;
     each_word(view, [&](std::uint64_t& word) {
       const auto at =
           first + static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(&word) - base) / 8;
@@ -51,8 +62,15 @@ weir_status mix_kernel(const weir_call* call) {
   return WEIR_STATUS_OK;
 }
 
-weir_kernel* add_kernel(weir_runtime* runtime, const char* name, weir_kernel_shape shape) {
-  const weir_implementation implementation = {"host", mix_kernel, nullptr};
+/// Scalar: a counter of the times it was called.
+weir_status mark_kernel(const weir_call* call) {
+  reinterpret_cast<std::atomic<int>*>(call->scalars[0].value.u64)->fetch_add(1);
+  return WEIR_STATUS_OK;
+}
+
+weir_kernel* add_kernel(weir_runtime* runtime, const char* name, weir_host_function function,
+                        weir_kernel_shape shape) {
+  const weir_implementation implementation = {"host", function, nullptr};
   weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
   options.name = name;
   options.shape = shape;
@@ -65,12 +83,23 @@ weir_kernel* add_kernel(weir_runtime* runtime, const char* name, weir_kernel_sha
 
 }  // namespace
 
-Executor::Executor(const Platform& platform) : platform_(platform) {
+void Host::run_all(const std::vector<std::function<void()>>& bodies) {
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < bodies.size(); ++i) threads.emplace_back(bodies[i]);
+  bodies[0]();
+  for (std::thread& thread : threads) thread.join();
+}
+
+void Host::relax() noexcept { std::this_thread::yield(); }
+
+Executor::Executor(const Platform& platform, Host& host) : platform_(platform), host_(host) {
+  host_of_kernels = &host;
   weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
   options.domains = platform.domains.c_str();
   check(weir_runtime_create(&options, &runtime_));
-  mix_ = add_kernel(runtime_, "mix", WEIR_KERNEL_SHAPE_SERIAL);
-  mix_team_ = add_kernel(runtime_, "mix.team", WEIR_KERNEL_SHAPE_PARALLEL);
+  mix_ = add_kernel(runtime_, "mix", mix_kernel, WEIR_KERNEL_SHAPE_SERIAL);
+  mix_team_ = add_kernel(runtime_, "mix.team", mix_kernel, WEIR_KERNEL_SHAPE_PARALLEL);
+  mark_ = add_kernel(runtime_, "mark", mark_kernel, WEIR_KERNEL_SHAPE_SERIAL);
   for (std::size_t i = 0; i < platform.places.size(); ++i) {
     weir_place_options place = WEIR_PLACE_OPTIONS_INIT;
     place.core_count = platform.cores[i];
@@ -85,19 +114,31 @@ Executor::~Executor() { weir_runtime_destroy(runtime_); }
 
 /// The objects of one program.
 struct Executor::Run {
+  /// What happened to one step.
+  struct Record {
+    weir_event event{};
+    std::atomic<bool> issued{false};
+    std::vector<std::uint64_t> seen;
+    weir_status host_status = WEIR_STATUS_OK;
+    std::size_t host_index = 0;
+    // Of a callback.
+    Run* run = nullptr;
+    std::atomic<int> called{0}, marked{0};
+    weir_status told = WEIR_STATUS_OK;
+  };
+
   Executor& executor;
   const Program& program;
-  const Outcome& expected;
   std::vector<Words> memory;
   std::vector<weir_buffer*> buffers;
   std::vector<weir_stream*> streams;
-  std::vector<weir_event> events;
+  weir_stream* callbacks = nullptr;  ///< callbacks enqueue here, from any thread
+  std::vector<Record> records;
   std::ostringstream wrong;
 
-  Run(Executor& owner, const Program& planned, const Outcome& oracle)
-      : executor(owner), program(planned), expected(oracle) {
+  Run(Executor& owner, const Program& planned)
+      : executor(owner), program(planned), records(planned.steps.size()) {
     memory.resize(program.buffer_aliases.size());
-    events.resize(program.steps.size());
     for (std::size_t buffer = 0; buffer < memory.size(); ++buffer) {
       for (std::size_t word = 0; word < kWords; ++word) {
         memory[buffer][word] = initial_word(buffer, word);
@@ -115,109 +156,245 @@ struct Executor::Run {
       streams.push_back(nullptr);
       check(weir_stream_create(executor.places_[plan.place], &options, &streams.back()));
     }
+    check(weir_stream_create(executor.places_[0], nullptr, &callbacks));
   }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
   ~Run() {
     for (weir_stream* stream : streams) weir_stream_destroy(stream);
+    weir_stream_destroy(callbacks);
     for (weir_buffer* buffer : buffers) weir_buffer_destroy(buffer);
   }
 
   weir_domain* domain_of_memory(std::size_t index) const {
     return index == 0 ? nullptr : weir_runtime_get_domain(executor.runtime_, index - 1);
   }
-
-  void compute(const Step& step, weir_event* event) const {
+  std::vector<weir_event> events_of(const Step& step) const {
+    std::vector<weir_event> events;
+    for (const std::size_t earlier : step.events) events.push_back(records[earlier].event);
+    return events;
+  }
+  std::vector<weir_operand> operands_of(const Step& step) const {
     std::vector<weir_operand> operands;
-    std::vector<weir_scalar> scalars = {weir_scalar_u64(step.key), weir_scalar_u64(step.fails)};
     for (const Part& part : step.parts) {
       operands.push_back({buffers[part.buffer], part.region(), part.access});
-      scalars.push_back(weir_scalar_u64(part.offset));
     }
+    return operands;
+  }
+
+  void compute(const Step& step, Record& record) const {
+    const std::vector<weir_operand> operands = operands_of(step);
+    record.seen.reserve(kWords * operands.size());
+    std::vector<weir_scalar> scalars = {
+        weir_scalar_u64(step.key), weir_scalar_u64(step.fails),
+        weir_scalar_u64(reinterpret_cast<std::uint64_t>(&record.seen))};
+    for (const Part& part : step.parts) scalars.push_back(weir_scalar_u64(part.offset));
     weir_compute compute = WEIR_COMPUTE_INIT;
     compute.kernel = step.parallel ? executor.mix_team_ : executor.mix_;
     compute.operands = operands.data();
     compute.operand_count = operands.size();
     compute.scalars = scalars.data();
     compute.scalar_count = scalars.size();
-    check(weir_stream_compute(streams[step.stream], &compute, event));
+    check(weir_stream_compute(streams[step.stream], &compute, &record.event));
   }
 
-  void transfer(const Step& step, weir_event* event) const {
+  void transfer(const Step& step, Record& record) const {
     const auto end = [&](const Part& part) {
       return weir_endpoint{domain_of_memory(part.memory), buffers[part.buffer], part.region()};
     };
     weir_transfer transfer = WEIR_TRANSFER_INIT;
     transfer.source = end(step.parts[0]);
     transfer.target = end(step.parts[1]);
-    check(weir_stream_transfer(streams[step.stream], &transfer, event));
+    check(weir_stream_transfer(streams[step.stream], &transfer, &record.event));
   }
 
-  void sync(const Step& step, weir_event* event) const {
-    std::vector<weir_event> waits;
-    for (const std::size_t earlier : step.events) waits.push_back(events[earlier]);
-    std::vector<weir_operand> operands;
-    for (const Part& part : step.parts) {
-      operands.push_back({buffers[part.buffer], part.region(), part.access});
-    }
+  void sync(const Step& step, Record& record) const {
+    const std::vector<weir_event> events = events_of(step);
+    const std::vector<weir_operand> operands = operands_of(step);
     weir_sync sync = WEIR_SYNC_INIT;
-    sync.events = waits.data();
-    sync.event_count = waits.size();
+    sync.events = events.data();
+    sync.event_count = events.size();
     sync.operands = operands.data();
     sync.operand_count = operands.size();
     sync.scope = step.scope;
-    check(weir_stream_sync(streams[step.stream], &sync, event));
+    check(weir_stream_sync(streams[step.stream], &sync, &record.event));
   }
 
-  void host_wait(const Step& step) {
-    std::vector<weir_event> waits;
-    for (const std::size_t earlier : step.events) waits.push_back(events[earlier]);
-    std::size_t index = 0;
-    const weir_status status = weir_event_wait(
-        executor.runtime_, waits.data(), waits.size(),
-        step.wait_any ? WEIR_WAIT_MODE_ANY : WEIR_WAIT_MODE_ALL, WEIR_FOREVER, &index);
-    weir_status wanted = WEIR_STATUS_OK;
-    if (step.wait_any) {
-      wanted = expected.status[step.events[index]];
-    } else {
-      for (const std::size_t event : step.events) {
-        if (wanted == WEIR_STATUS_OK) wanted = expected.status[event];
-      }
-    }
-    if (status != wanted) {
-      wrong << "host wait: " << weir_status_name(status) << " instead of "
-            << weir_status_name(wanted) << "\n";
-    }
+  void host_wait(const Step& step, Record& record) const {
+    const std::vector<weir_event> events = events_of(step);
+    record.host_status = weir_event_wait(executor.runtime_, events.data(), events.size(),
+                                         step.wait_any ? WEIR_WAIT_MODE_ANY : WEIR_WAIT_MODE_ALL,
+                                         WEIR_FOREVER, &record.host_index);
+  }
+
+  void host_callback(const Step& step, Record& record) {
+    record.run = this;
+    check(weir_event_on_complete(executor.runtime_, &records[step.events[0]].event,
+                                 &Run::on_complete, &record));
+  }
+
+  static void on_complete(weir_status status, const char*, void* payload) {
+    auto& record = *static_cast<Record*>(payload);
+    const weir_scalar scalar = weir_scalar_u64(reinterpret_cast<std::uint64_t>(&record.marked));
+    weir_compute compute = WEIR_COMPUTE_INIT;
+    compute.kernel = record.run->executor.mark_;
+    compute.scalars = &scalar;
+    compute.scalar_count = 1;
+    record.told = status;
+    const bool enqueued =
+        weir_stream_compute(record.run->callbacks, &compute, nullptr) == WEIR_STATUS_OK;
+    record.called.fetch_add(enqueued ? 1 : 1000);
+  }
+
+  void host_query(const Step& step) const {
+    weir_event_info info = WEIR_EVENT_INFO_INIT;
+    check(weir_event_get_info(executor.runtime_, &records[step.events[0]].event, &info));
+    weir_stats stats = WEIR_STATS_INIT;
+    check(weir_runtime_get_stats(executor.runtime_, &stats));
   }
 
   void run_step(std::size_t index) {
     const Step& step = program.steps[index];
+    Record& record = records[index];
+    for (const std::size_t event : step.events) {
+      while (!records[event].issued.load()) executor.host_.relax();
+    }
     switch (step.kind) {
-      case StepKind::compute: compute(step, &events[index]); break;
-      case StepKind::transfer: transfer(step, &events[index]); break;
-      case StepKind::sync: sync(step, &events[index]); break;
-      case StepKind::host_wait: host_wait(step); break;
-      case StepKind::host_synchronize: {
-        const weir_status status = weir_stream_synchronize(streams[step.stream], WEIR_FOREVER);
-        compare_status(index, status);
+      case StepKind::compute: compute(step, record); break;
+      case StepKind::transfer: transfer(step, record); break;
+      case StepKind::sync: sync(step, record); break;
+      case StepKind::host_wait: host_wait(step, record); break;
+      case StepKind::host_synchronize:
+        record.host_status = weir_stream_synchronize(streams[step.stream], WEIR_FOREVER);
         break;
+      case StepKind::host_cancel: check(weir_stream_cancel(streams[step.stream])); break;
+      case StepKind::host_callback: host_callback(step, record); break;
+      case StepKind::host_query: host_query(step); break;
+    }
+    record.issued.store(true);
+  }
+
+  void run_all() {
+    std::vector<std::function<void()>> bodies;
+    for (std::size_t thread = 0; thread < program.threads; ++thread) {
+      bodies.push_back([this, thread] {
+        for (std::size_t i = 0; i < program.steps.size(); ++i) {
+          if (program.steps[i].stream % program.threads == thread) run_step(i);
+        }
+      });
+    }
+    executor.host_.run_all(bodies);
+    for (weir_stream* stream : streams) weir_stream_synchronize(stream, WEIR_FOREVER);
+  }
+
+  std::vector<weir_status> statuses() {
+    std::vector<weir_status> list(program.steps.size(), WEIR_STATUS_OK);
+    for (std::size_t i = 0; i < program.steps.size(); ++i) {
+      if (!program.steps[i].enqueues()) continue;
+      weir_event_info info = WEIR_EVENT_INFO_INIT;
+      check(weir_event_get_info(executor.runtime_, &records[i].event, &info));
+      if (!info.complete) complain(i) << "is not complete\n";
+      list[i] = info.status;
+    }
+    return list;
+  }
+
+  /// The steps that were cancelled, each of which must have had reason to.
+  std::vector<bool> cancelled(const std::vector<weir_status>& found) {
+    std::vector<bool> list(found.size());
+    std::vector<bool> may(program.streams.size(), false);
+    for (std::size_t i = found.size(); i-- > 0;) {
+      const Step& step = program.steps[i];
+      if (step.kind == StepKind::host_cancel) may[step.stream] = true;
+      if (step.kind == StepKind::host_synchronize) may[step.stream] = false;
+      if (!step.enqueues() || found[i] != WEIR_STATUS_CANCELLED) continue;
+      if (!may[step.stream]) complain(i) << "is cancelled, and nobody cancelled it\n";
+      list[i] = true;
+    }
+    return list;
+  }
+
+  std::ostringstream& complain(std::size_t step) {
+    wrong << program.describe(step, executor.platform_) << " ";
+    return wrong;
+  }
+  void compare(std::size_t step, const char* what, weir_status found, weir_status wanted) {
+    if (found == wanted) return;
+    complain(step) << what << weir_status_name(found) << " instead of " << weir_status_name(wanted)
+                   << "\n";
+  }
+
+  void compare_statuses(const Outcome& expected, const std::vector<weir_status>& found) {
+    for (std::size_t i = 0; i < program.steps.size(); ++i) {
+      const Step& step = program.steps[i];
+      const Record& record = records[i];
+      if (step.enqueues()) compare(i, "is ", found[i], expected.status[i]);
+      if (step.kind == StepKind::host_synchronize) {
+        compare(i, "returned ", record.host_status, expected.status[i]);
+      }
+      if (step.kind == StepKind::host_wait) {
+        compare(i, "returned ", record.host_status, wait_status(expected, step, record));
+      }
+      if (step.kind == StepKind::host_callback) {
+        compare(i, "was told ", record.told, expected.status[step.events[0]]);
       }
     }
   }
 
-  void compare_status(std::size_t index, weir_status status) {
-    if (status == expected.status[index]) return;
-    wrong << program.describe(index, executor.platform_) << ": " << weir_status_name(status)
-          << " instead of " << weir_status_name(expected.status[index]) << "\n";
+  static weir_status wait_status(const Outcome& expected, const Step& step, const Record& record) {
+    if (step.wait_any) return expected.status[step.events[record.host_index]];
+    for (const std::size_t event : step.events) {
+      if (expected.status[event] != WEIR_STATUS_OK) return expected.status[event];
+    }
+    return WEIR_STATUS_OK;
   }
 
-  void compare_statuses() {
+  /// Every callback comes once, and what it enqueued runs once.
+  void finish_callbacks() {
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
-      if (!program.steps[i].enqueues()) continue;
-      weir_event_info info = WEIR_EVENT_INFO_INIT;
-      check(weir_event_get_info(executor.runtime_, &events[i], &info));
-      if (!info.complete) wrong << program.describe(i, executor.platform_) << ": not complete\n";
-      compare_status(i, info.status);
+      if (program.steps[i].kind != StepKind::host_callback) continue;
+      // It may come a moment after waiters see the event.
+      while (records[i].called.load() == 0) {
+        weir_stream_synchronize(callbacks, WEIR_FOREVER);
+        executor.host_.relax();
+      }
+    }
+    check(weir_stream_synchronize(callbacks, WEIR_FOREVER));
+    for (std::size_t i = 0; i < program.steps.size(); ++i) {
+      if (program.steps[i].kind != StepKind::host_callback) continue;
+      const int called = records[i].called.load(), marked = records[i].marked.load();
+      if (called != 1 || marked != 1) {
+        complain(i) << "was called " << called << " times, its action ran " << marked << " times\n";
+      }
+    }
+  }
+
+  /// Who made a value: names the edge that was missing.
+  std::string maker(const Outcome& expected, std::uint64_t value) const {
+    const auto found = expected.producers.find(value);
+    if (found != expected.producers.end()) return "step " + std::to_string(found->second);
+    for (std::size_t buffer = 0; buffer < memory.size(); ++buffer) {
+      for (std::size_t word = 0; word < kWords; ++word) {
+        if (value == initial_word(buffer, word)) return "nobody (first contents)";
+      }
+    }
+    return value == 0 ? "nobody (zero)" : "no step of a sequential execution";
+  }
+
+  void compare_reads(const Outcome& expected) {
+    for (std::size_t i = 0; i < program.steps.size(); ++i) {
+      if (program.steps[i].kind != StepKind::compute) continue;
+      if (expected.status[i] != WEIR_STATUS_OK) continue;
+      const auto& seen = records[i].seen;
+      const auto& wanted = expected.reads[i];
+      std::size_t word = 0;
+      while (word < wanted.size() && word < seen.size() && seen[word] == wanted[word]) ++word;
+      if (word == wanted.size() && word == seen.size()) continue;
+      complain(i) << "read as its word number " << word << " what "
+                  << (word < seen.size() ? maker(expected, seen[word]) : "nobody")
+                  << " wrote instead of "
+                  << (word < wanted.size() ? maker(expected, wanted[word]) : "nothing") << "\n";
+      return;  // the later ones follow from it
     }
   }
 
@@ -245,13 +422,13 @@ struct Executor::Run {
     return words;
   }
 
-  void compare_memories() {
+  void compare_memories(const Outcome& expected) {
     for (const auto& [where, image] : expected.images) {
       const Words found = contents(where[0], where[1]);
       for (std::size_t word = 0; word < kWords; ++word) {
         if (found[word] == image.words[word]) continue;
         wrong << "buffer " << where[0] << " memory " << where[1] << " word " << word
-              << " is wrong; last written by ";
+              << " holds what " << maker(expected, found[word]) << " wrote; the last to write is ";
         if (image.writer[word] == SIZE_MAX) {
           wrong << "nobody\n";
         } else {
@@ -263,12 +440,15 @@ struct Executor::Run {
   }
 };
 
-std::string Executor::run(const Program& program, const Outcome& expected) {
-  Run run(*this, program, expected);
-  for (std::size_t i = 0; i < program.steps.size(); ++i) run.run_step(i);
-  for (weir_stream* stream : run.streams) weir_stream_synchronize(stream, WEIR_FOREVER);
-  run.compare_statuses();
-  run.compare_memories();
+std::string Executor::run(const Program& program) {
+  Run run(*this, program);
+  run.run_all();
+  run.finish_callbacks();
+  const std::vector<weir_status> found = run.statuses();
+  const Outcome expected = run_sequentially(program, run.cancelled(found));
+  run.compare_statuses(expected, found);
+  run.compare_reads(expected);
+  run.compare_memories(expected);
   return run.wrong.str();
 }
 

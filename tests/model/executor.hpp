@@ -1,7 +1,7 @@
 // Runs programs on weir and compares with the oracle.
 #pragma once
 
-#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,24 +12,37 @@
 
 namespace weir::model {
 
+/// Where the program's own threads come from, and what they do while they wait for each other.
+class Host {
+ public:
+  virtual ~Host() = default;
+  /// Runs all bodies at the same time and waits for them.
+  virtual void run_all(const std::vector<std::function<void()>>& bodies);
+  virtual void relax() noexcept;
+  /// Called in the middle of every kernel.
+  virtual void inside_kernel() noexcept {}
+};
+
 /// A runtime with the places of a platform.
 class Executor {
  public:
-  explicit Executor(const Platform& platform);
+  Executor(const Platform& platform, Host& host);
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
   ~Executor();
 
-  /// Runs the program. Returns "" when everything is as the oracle says, else what is not.
-  std::string run(const Program& program, const Outcome& expected);
+  /// Runs an ordered program. Returns "" when everything is as the oracle says, else what is not.
+  std::string run(const Program& program);
 
  private:
   struct Run;
 
   const Platform& platform_;
+  Host& host_;
   weir_runtime* runtime_ = nullptr;
   weir_kernel* mix_ = nullptr;
   weir_kernel* mix_team_ = nullptr;
+  weir_kernel* mark_ = nullptr;
   std::vector<weir_place*> places_;
 };
 

@@ -14,13 +14,15 @@ struct Poison {
 
 class Oracle {
  public:
-  explicit Oracle(const Program& program) : program_(program), poison_(program.streams.size()) {
+  Oracle(const Program& program, const std::vector<bool>& cancelled)
+      : program_(program), cancelled_(cancelled), poison_(program.streams.size()) {
     for (std::size_t buffer = 0; buffer < program.buffer_aliases.size(); ++buffer) {
       for (std::size_t word = 0; word < kWords; ++word) {
         result_.images[{buffer, 0}].words[word] = initial_word(buffer, word);
       }
     }
     result_.status.resize(program.steps.size(), WEIR_STATUS_OK);
+    result_.reads.resize(program.steps.size());
   }
 
   Outcome run() {
@@ -38,6 +40,7 @@ class Oracle {
 
  private:
   weir_status enqueue(const Step& step) {
+    if (cancelled_[index_]) return WEIR_STATUS_CANCELLED;
     Poison& poison = poison_[step.stream];
     if (poisoned(step, poison)) {
       note_failure(step, poison, WEIR_STATUS_POISONED);
@@ -88,7 +91,9 @@ class Oracle {
     for (const Part& part : step.parts) {
       if (!part.reads()) continue;
       for (const std::size_t word : part.words()) {
-        read = mix(read, image(part).words[word], step.key);
+        const std::uint64_t found = image(part).words[word];
+        result_.reads[index_].push_back(found);
+        read = mix(read, found, step.key);
       }
     }
     for (const Part& part : step.parts) {
@@ -98,6 +103,7 @@ class Oracle {
         const std::uint64_t old = part.reads() ? target.words[word] : 0;
         target.words[word] = mix(old, read, step.key + word);
         target.writer[word] = index_;
+        result_.producers.emplace(target.words[word], index_);
       }
     }
   }
@@ -112,6 +118,7 @@ class Oracle {
   }
 
   const Program& program_;
+  const std::vector<bool>& cancelled_;
   std::vector<Poison> poison_;
   std::size_t index_ = 0;
   Outcome result_;
@@ -119,6 +126,8 @@ class Oracle {
 
 }  // namespace
 
-Outcome run_sequentially(const Program& program) { return Oracle(program).run(); }
+Outcome run_sequentially(const Program& program, const std::vector<bool>& cancelled) {
+  return Oracle(program, cancelled).run();
+}
 
 }  // namespace weir::model

@@ -22,9 +22,13 @@ struct Image {
 struct Outcome {
   std::vector<weir_status> status;  ///< of each step that enqueues; of each synchronize
   std::map<std::array<std::size_t, 2>, Image> images;  ///< by buffer and memory
+  std::vector<std::vector<std::uint64_t>> reads;       ///< what each compute step finds
+  std::map<std::uint64_t, std::size_t> producers;      ///< values, and the steps that made them
 };
 
-Outcome run_sequentially(const Program& program);
+/// Executes the program in order. `cancelled` says of each step whether it was; which are cancelled
+/// is a matter of timing, what follows from it is not.
+Outcome run_sequentially(const Program& program, const std::vector<bool>& cancelled);
 
 /// First contents of a word of host memory.
 inline std::uint64_t initial_word(std::size_t buffer, std::size_t word) {

@@ -40,8 +40,9 @@ class Planner {
   }
 
   Program plan() {
+    // Sizes vary over orders of magnitude: most bugs need one of them large.
     for (std::size_t i = 1 + below(4); i > 0; --i) program_.buffer_aliases.push_back(below(4) != 0);
-    for (std::size_t i = 1 + below(8); i > 0; --i) {
+    for (std::size_t i = up_to_power(5); i > 0; --i) {
       StreamPlan stream;
       stream.place = below(platform_.places.size());
       stream.policy =
@@ -49,22 +50,16 @@ class Planner {
       stream.priority = static_cast<int>(below(3)) - 1;
       program_.streams.push_back(stream);
     }
+    program_.threads = below(4) == 0 ? 1 + below(4) : 1;
     failures_ = below(3) == 0;
-    // Lengths vary over orders of magnitude.
-    const std::size_t steps = std::size_t{1} << below(7);
-    for (std::size_t i = 1 + below(steps); i > 0; --i) add_step();
+    cancels_ = below(5) == 0;
+    for (std::size_t i = up_to_power(7); i > 0; --i) add_step();
     return std::move(program_);
   }
 
  private:
-  /// Accesses to one word of one instance that a later access may conflict with.
-  struct WordHistory {
-    std::size_t writer = kNone;
-    std::set<std::size_t> readers;
-  };
-  static constexpr std::size_t kNone = SIZE_MAX;
-
   std::size_t below(std::size_t limit) { return random_() % limit; }
+  std::size_t up_to_power(std::size_t most) { return 1 + below(std::size_t{1} << below(most + 1)); }
   std::size_t domain_of(std::size_t stream) const {
     return platform_.places[program_.streams[stream].place];
   }
@@ -94,42 +89,49 @@ class Planner {
     return part;
   }
 
+  Step& add(StepKind kind) {
+    Step& step = program_.steps.emplace_back();
+    step.kind = kind;
+    step.stream = below(program_.streams.size());
+    step.strict = below(4) == 0;
+    return step;
+  }
+
   void add_step() {
     const std::size_t dice = below(100);
-    if (dice < 60) {
+    if (dice < 58) {
       add_compute();
-    } else if (dice < 85) {
+    } else if (dice < 82) {
       add_transfer();
-    } else if (dice < 94) {
+    } else if (dice < 90) {
       add_sync();
+    } else if (dice < 93) {
+      add_host_step(StepKind::host_wait);
+    } else if (dice < 95) {
+      add(StepKind::host_synchronize);
     } else if (dice < 97) {
-      add_host_wait();
-    } else {
-      Step step;
-      step.kind = StepKind::host_synchronize;
-      step.stream = below(program_.streams.size());
-      program_.steps.push_back(step);
+      add_host_step(StepKind::host_callback);
+    } else if (dice < 98) {
+      add_host_step(StepKind::host_query);
+    } else if (cancels_) {
+      add(StepKind::host_cancel);
     }
   }
 
   void add_compute() {
-    Step step;
-    step.stream = below(program_.streams.size());
+    Step& step = add(StepKind::compute);
     for (std::size_t i = below(4); i > 0; --i) {
       step.parts.push_back(random_part(domain_of(step.stream)));
     }
     step.fails = failures_ && below(12) == 0;
     step.parallel = below(8) == 0;
     step.key = random_();
-    enqueue(std::move(step));
   }
 
   /// Between host memory and the stream's domain, or two domains that reach each other.
   void add_transfer() {
-    Step step;
-    step.kind = StepKind::transfer;
-    step.stream = below(program_.streams.size());
-    const std::size_t domain = domain_of(step.stream);
+    const std::size_t stream = below(program_.streams.size());
+    const std::size_t domain = domain_of(stream);
     Part source = random_part(domain), target = source;
     source.access = WEIR_ACCESS_READ;
     target.access = WEIR_ACCESS_WRITE;
@@ -153,8 +155,9 @@ class Planner {
       const bool equal = target.offset == source.offset;
       if (!equal && (target.mask() & source.mask()) != 0) return;
     }
+    Step& step = add(StepKind::transfer);
+    step.stream = stream;
     step.parts = {source, target};
-    enqueue(std::move(step));
   }
 
   std::vector<std::size_t> random_events() {
@@ -167,77 +170,114 @@ class Planner {
   }
 
   void add_sync() {
-    Step step;
-    step.kind = StepKind::sync;
-    step.stream = below(program_.streams.size());
+    std::vector<std::size_t> events = random_events();
+    Step& step = add(StepKind::sync);
     step.scope = static_cast<weir_sync_scope>(below(3));
-    step.events = random_events();
-    if (step.scope == WEIR_SYNC_SCOPE_OPERANDS) {
-      for (std::size_t i = 1 + below(2); i > 0; --i) {
-        Part part = random_part(domain_of(step.stream));
-        part.access = WEIR_ACCESS_READ_WRITE;
-        step.parts.push_back(part);
-      }
+    step.events = std::move(events);
+    if (step.scope != WEIR_SYNC_SCOPE_OPERANDS) return;
+    for (std::size_t i = 1 + below(2); i > 0; --i) {
+      Part part = random_part(domain_of(step.stream));
+      part.access = WEIR_ACCESS_READ_WRITE;
+      step.parts.push_back(part);
     }
-    program_.steps.push_back(std::move(step));
   }
 
-  void add_host_wait() {
-    Step step;
-    step.kind = StepKind::host_wait;
-    step.events = random_events();
+  void add_host_step(StepKind kind) {
+    std::vector<std::size_t> events = random_events();
+    if (events.empty()) return;
+    if (kind != StepKind::host_wait) events.erase(events.begin() + 1, events.end());
+    Step& step = add(kind);
+    step.events = std::move(events);
     step.wait_any = below(2) == 0;
-    if (!step.events.empty()) program_.steps.push_back(std::move(step));
-  }
-
-  /// Adds a step after a sync for whatever of other streams it conflicts with.
-  void enqueue(Step step) {
-    std::set<std::size_t> conflicts;
-    for (const Part& part : step.parts) {
-      for (const std::size_t word : part.words()) {
-        const WordHistory& history = words_[{part.buffer, part.memory, word}];
-        if (history.writer != kNone) conflicts.insert(history.writer);
-        if (part.writes()) conflicts.insert(history.readers.begin(), history.readers.end());
-      }
-    }
-    std::erase_if(conflicts,
-                  [&](std::size_t other) { return program_.steps[other].stream == step.stream; });
-    if (!conflicts.empty()) {
-      Step sync;
-      sync.kind = StepKind::sync;
-      sync.stream = step.stream;
-      sync.events.assign(conflicts.begin(), conflicts.end());
-      const std::size_t domain = domain_of(step.stream);
-      for (Part part : step.parts) {
-        if (part.memory != memory_of(platform_, program_, domain, part.buffer)) continue;
-        part.access = WEIR_ACCESS_READ_WRITE;
-        sync.parts.push_back(part);
-      }
-      sync.scope =
-          below(4) == 0 || sync.parts.empty() ? WEIR_SYNC_SCOPE_STREAM : WEIR_SYNC_SCOPE_OPERANDS;
-      if (sync.scope == WEIR_SYNC_SCOPE_STREAM) sync.parts.clear();
-      program_.steps.push_back(std::move(sync));
-    }
-    const std::size_t index = program_.steps.size();
-    for (const Part& part : step.parts) {
-      for (const std::size_t word : part.words()) {
-        WordHistory& history = words_[{part.buffer, part.memory, word}];
-        if (part.writes()) {
-          history.writer = index;
-          history.readers.clear();
-        } else if (history.writer != index) {
-          history.readers.insert(index);
-        }
-      }
-    }
-    program_.steps.push_back(std::move(step));
   }
 
   std::mt19937_64 random_;
   const Platform& platform_;
   Program program_;
   bool failures_ = false;
-  std::map<std::array<std::size_t, 3>, WordHistory> words_;
+  bool cancels_ = false;
+};
+
+/// Puts a sync before each step that conflicts with one of another stream.
+class Orderer {
+ public:
+  Orderer(const Program& plan, const Platform& platform)
+      : plan_(plan), platform_(platform), keeps_all_(plan.cancels()) {
+    result_ = {plan.seed, plan.threads, plan.buffer_aliases, plan.streams, {}};
+  }
+
+  Program run() {
+    for (Step step : plan_.steps) {
+      for (std::size_t& event : step.events) event = moved_to_[event];
+      if (step.kind == StepKind::compute || step.kind == StepKind::transfer) order(step);
+      moved_to_.push_back(result_.steps.size());
+      note(step);
+      result_.steps.push_back(std::move(step));
+    }
+    return std::move(result_);
+  }
+
+ private:
+  struct Access {
+    std::size_t step;
+    bool writes;
+  };
+  using Word = std::array<std::size_t, 3>;  ///< buffer, memory, number
+
+  void order(const Step& step) {
+    const std::set<std::size_t> conflicts = conflicts_of(step);
+    if (conflicts.empty()) return;
+    Step sync;
+    sync.kind = StepKind::sync;
+    sync.ordering = true;
+    sync.stream = step.stream;
+    sync.events.assign(conflicts.begin(), conflicts.end());
+    const std::size_t domain = platform_.places[plan_.streams[step.stream].place];
+    for (Part part : step.parts) {
+      if (part.memory != memory_of(platform_, plan_, domain, part.buffer)) continue;
+      part.access = WEIR_ACCESS_READ_WRITE;
+      sync.parts.push_back(part);
+    }
+    sync.scope =
+        step.strict || sync.parts.empty() ? WEIR_SYNC_SCOPE_STREAM : WEIR_SYNC_SCOPE_OPERANDS;
+    if (sync.scope == WEIR_SYNC_SCOPE_STREAM) sync.parts.clear();
+    result_.steps.push_back(std::move(sync));
+  }
+
+  std::set<std::size_t> conflicts_of(const Step& step) const {
+    std::set<std::size_t> conflicts;
+    for (const Part& part : step.parts) {
+      for (const std::size_t word : part.words()) {
+        const auto found = accesses_.find({part.buffer, part.memory, word});
+        if (found == accesses_.end()) continue;
+        for (const Access& access : found->second) {
+          const bool other = result_.steps[access.step].stream != step.stream;
+          if (other && (access.writes || part.writes())) conflicts.insert(access.step);
+        }
+      }
+    }
+    return conflicts;
+  }
+
+  /// A write takes the place of all earlier accesses, which it waited for, unless it may be
+  /// cancelled.
+  void note(const Step& step) {
+    if (step.kind != StepKind::compute && step.kind != StepKind::transfer) return;
+    for (const Part& part : step.parts) {
+      for (const std::size_t word : part.words()) {
+        std::vector<Access>& accesses = accesses_[{part.buffer, part.memory, word}];
+        if (part.writes() && !keeps_all_) accesses.clear();
+        accesses.push_back({result_.steps.size(), part.writes()});
+      }
+    }
+  }
+
+  const Program& plan_;
+  const Platform& platform_;
+  const bool keeps_all_;
+  Program result_;
+  std::vector<std::size_t> moved_to_;
+  std::map<Word, std::vector<Access>> accesses_;
 };
 
 }  // namespace
@@ -246,8 +286,40 @@ Program plan_program(std::uint64_t seed, const Platform& platform) {
   return Planner(seed, platform).plan();
 }
 
+Program ordered(const Program& plan, const Platform& platform) {
+  return Orderer(plan, platform).run();
+}
+
+Program without(const Program& plan, const std::vector<bool>& taken_out) {
+  Program result = plan;
+  result.steps.clear();
+  std::vector<std::size_t> moved_to(plan.steps.size());
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    if (taken_out[i]) continue;
+    Step step = plan.steps[i];
+    std::erase_if(step.events, [&](std::size_t event) { return taken_out[event]; });
+    for (std::size_t& event : step.events) event = moved_to[event];
+    const bool about_events = step.kind == StepKind::host_wait ||
+                              step.kind == StepKind::host_callback ||
+                              step.kind == StepKind::host_query;
+    if (about_events && step.events.empty()) {
+      // Takes itself out: nothing names a host step.
+      continue;
+    }
+    moved_to[i] = result.steps.size();
+    result.steps.push_back(std::move(step));
+  }
+  return result;
+}
+
+bool Program::cancels() const {
+  return std::any_of(steps.begin(), steps.end(),
+                     [](const Step& step) { return step.kind == StepKind::host_cancel; });
+}
+
 std::string Program::describe(std::size_t index, const Platform& platform) const {
-  static const char* const kinds[] = {"compute", "transfer", "sync", "host wait", "synchronize"};
+  static const char* const kinds[] = {"compute",     "transfer", "sync",     "wait",
+                                      "synchronize", "cancel",   "callback", "query"};
   const Step& step = steps[index];
   std::ostringstream text;
   text << "step " << index << " " << kinds[static_cast<int>(step.kind)] << " stream " << step.stream
@@ -261,6 +333,7 @@ std::string Program::describe(std::size_t index, const Platform& platform) const
   for (const std::size_t event : step.events) text << " after " << event;
   if (step.kind == StepKind::sync) text << " scope " << step.scope;
   if (step.fails) text << " fails";
+  if (step.parallel) text << " parallel";
   return text.str();
 }
 

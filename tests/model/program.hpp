@@ -14,6 +14,7 @@ inline constexpr std::size_t kWords = 64;  ///< 64-bit words of every buffer: a 
 
 /// What a program runs on. Made once, used by many programs.
 struct Platform {
+  std::string name;
   std::string domains;              ///< as for WEIR_DOMAINS
   std::vector<std::size_t> places;  ///< domain of each place
   std::vector<std::size_t> cores;   ///< cores of each place
@@ -37,22 +38,33 @@ struct Part {
   bool writes() const { return (access & WEIR_ACCESS_WRITE) != 0; }
 };
 
-enum class StepKind { compute, transfer, sync, host_wait, host_synchronize };
+enum class StepKind {
+  compute,
+  transfer,
+  sync,
+  host_wait,
+  host_synchronize,
+  host_cancel,    ///< of a stream
+  host_callback,  ///< on an event; it enqueues, too
+  host_query      ///< statistics and the state of an event
+};
 
 /// One call of the program. Steps that enqueue have an event, named by the step's index.
 struct Step {
   StepKind kind = StepKind::compute;
-  std::size_t stream = 0;
+  std::size_t stream = 0;           ///< also of host steps: its thread makes the call
   std::vector<Part> parts;          ///< operands; of a transfer source and target
-  std::vector<std::size_t> events;  ///< steps that a sync or host_wait waits for
+  std::vector<std::size_t> events;  ///< steps that a sync or host step is about
   weir_sync_scope scope = WEIR_SYNC_SCOPE_STREAM;
   bool wait_any = false;
   bool fails = false;
   bool parallel = false;
+  bool strict = false;    ///< is to be ordered after other streams by a barrier
+  bool ordering = false;  ///< a sync that is there to order the step after it
   std::uint64_t key = 0;  ///< of the mixing kernel
 
   bool enqueues() const {
-    return kind != StepKind::host_wait && kind != StepKind::host_synchronize;
+    return kind == StepKind::compute || kind == StepKind::transfer || kind == StepKind::sync;
   }
 };
 
@@ -64,16 +76,24 @@ struct StreamPlan {
 
 struct Program {
   std::uint64_t seed = 0;
+  std::size_t threads = 1;           ///< of the program; stream i belongs to thread i % threads
   std::vector<bool> buffer_aliases;  ///< one for each buffer
   std::vector<StreamPlan> streams;
   std::vector<Step> steps;
 
+  bool cancels() const;
   std::string describe(std::size_t step, const Platform& platform) const;
 };
 
-/// Plans a program in which conflicting actions of different streams are ordered by events, and by
-/// nothing else.
+/// Plans a program whose streams are not ordered yet.
 Program plan_program(std::uint64_t seed, const Platform& platform);
+
+/// Adds syncs so that conflicting actions of different streams are ordered by events, and by
+/// nothing else. Any steps may be taken out of a program before this, which keeps it valid.
+Program ordered(const Program& plan, const Platform& platform);
+
+/// The program without some of its steps, and without the events that named them.
+Program without(const Program& plan, const std::vector<bool>& taken_out);
 
 /// Memory an instance of a buffer is in.
 inline std::size_t memory_of(const Platform& platform, const Program& program, std::size_t domain,

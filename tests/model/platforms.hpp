@@ -1,0 +1,56 @@
+// What random programs run on.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "program.hpp"
+
+namespace weir::model {
+
+struct Case {
+  Platform platform;
+  unsigned share;  ///< of each thousand programs
+};
+
+inline std::string many(int times, const std::string& text) {
+  std::string all;
+  while (times-- > 0) all += text;
+  return all;
+}
+
+/// All platforms; the shares add up to 1000.
+inline const std::array<Case, 9>& cases() {
+  static const std::array<Case, 9> all = {{
+      {{"host_one_core", "host:cores=1", {0}, {1}, {true}}, 150},
+      {{"host_two_places", "host:cores=2", {0, 0}, {1, 1}, {true}}, 180},
+      {{"host_team", "host:cores=2", {0}, {2}, {true}}, 140},
+      {{"host_crowded", "host:cores=2", {0, 0, 0}, {2, 1, 1}, {true}}, 70},
+      {{"sim", "sim:cores=1,gbps=1000,latency_us=0", {0, 0}, {1, 1}, {false}}, 130},
+      {{"sim_small_memory", "sim:cores=1,gbps=1000,latency_us=0,memory=1536B", {0}, {1}, {false}},
+       70},
+      {{"host_and_two_sims",
+        "host:cores=1,sim:cores=1,gbps=1000,latency_us=0,duplex=half,"
+        "sim:cores=1,gbps=1000,latency_us=0",
+        {0, 1, 2},
+        {1, 1, 1},
+        {true, false, false}},
+       130},
+      {{"eight_domains",
+        "host:cores=1" + many(3, ",sim:cores=1,gbps=1000,latency_us=0,duplex=half") +
+            many(4, ",sim:cores=1,gbps=1000,latency_us=0,memory=1536B,duplex=half"),
+        {0, 1, 2, 3, 4, 5, 6, 7},
+        {1, 1, 1, 1, 1, 1, 1, 1},
+        {true, false, false, false, false, false, false, false}},
+       20},
+      {{"virtual_time",
+        "sim:cores=3,clock=virtual,gbps=6,sim:cores=2,clock=virtual,duplex=half",
+        {0, 0, 1},
+        {2, 1, 2},
+        {false, false}},
+       110},
+  }};
+  return all;
+}
+
+}  // namespace weir::model

@@ -1,0 +1,17 @@
+// Smaller programs that still fail.
+#pragma once
+
+#include <functional>
+
+#include "program.hpp"
+
+namespace weir::model {
+
+/// Returns whether a plan fails when it is ordered and run.
+using Fails = std::function<bool(const Program& plan)>;
+
+/// Takes steps, threads, streams, operands and properties away for as long as the plan still fails
+/// and there is time. The plan itself must fail.
+Program shrink(Program plan, const Fails& fails, double seconds);
+
+}  // namespace weir::model

@@ -1,0 +1,199 @@
+// Random programs on the whole runtime, run by the scheduler: one seed is one execution.
+//
+// WEIR_TEST_PROGRAMS=N   runs N programs over all platforms
+// WEIR_TEST_SEED=S       starts at seed S
+// WEIR_TEST_REPLAY=FILE  runs the program in a file, with the schedule the file names
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+
+#include <sched.h>
+
+#include "base/threads.hpp"
+#include "corpus.hpp"
+#include "executor.hpp"
+#include "platforms.hpp"
+#include "scheduler.hpp"
+#include "settings.hpp"
+#include "shrink.hpp"
+
+namespace weir::model {
+namespace {
+
+constexpr std::uint64_t kPrograms = 10'000;
+constexpr std::uint64_t kRepeatOneIn = 10;  ///< must do exactly the same again
+constexpr std::uint64_t kSchedulesTried = 100;
+constexpr double kShrinkSeconds = 60;
+
+class ScheduledHost final : public Host {
+ public:
+  void run_all(const std::vector<std::function<void()>>& bodies) override {
+    std::vector<rt::sys::Thread> threads;
+    for (std::size_t i = 1; i < bodies.size(); ++i) {
+      threads.emplace_back("program" + std::to_string(i), bodies[i]);
+    }
+    bodies[0]();
+  }
+  void relax() noexcept override { schedule::pause(); }
+  void inside_kernel() noexcept override { schedule::point(schedule::Operation::load); }
+};
+
+std::string name_of(schedule::Strategy strategy) {
+  return strategy == schedule::Strategy::random ? "random" : "priorities";
+}
+schedule::Strategy strategy_of(std::uint64_t seed) {
+  return seed % 2 == 0 ? schedule::Strategy::random : schedule::Strategy::priorities;
+}
+
+/// The platform of a program, by the shares of all.
+const Platform& platform_of(std::uint64_t seed) {
+  std::uint64_t at = seed * 0x9E3779B97F4A7C15u % 1000;
+  for (const Case& each : cases()) {
+    if (at < each.share) return each.platform;
+    at -= each.share;
+  }
+  return cases().back().platform;
+}
+
+const Platform& platform_named(const std::string& name) {
+  for (const Case& each : cases()) {
+    if (each.platform.name == name) return each.platform;
+  }
+  throw std::runtime_error("no platform is called '" + name + "'");
+}
+
+std::string replay_command(std::uint64_t seed) {
+  return "WEIR_TEST_SEED=" + std::to_string(seed) + " WEIR_TEST_PROGRAMS=1 scheduled_programs";
+}
+
+struct Result {
+  std::string wrong;
+  schedule::Summary summary;
+};
+
+Result run_once(const Program& program, const Platform& platform, schedule::Options options) {
+  Result result;
+  result.summary = schedule::run(options, [&] {
+    ScheduledHost host;
+    Executor executor(platform, host);
+    result.wrong = executor.run(program);
+  });
+  return result;
+}
+
+std::string list_of(const Program& program, const Platform& platform) {
+  std::string list;
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    list += program.describe(i, platform) + "\n";
+  }
+  return list;
+}
+
+/// Shrinks a plan that failed, looking for schedules that make the smaller ones fail.
+std::string report(const Program& plan, const Platform& platform, const schedule::Options& first) {
+  std::uint64_t failing_seed = first.seed;
+  const Fails fails = [&](const Program& candidate) {
+    const Program program = ordered(candidate, platform);
+    for (std::uint64_t i = 0; i <= kSchedulesTried; ++i) {
+      schedule::Options options = first;
+      options.seed = i == 0 ? failing_seed : i;
+      if (run_once(program, platform, options).wrong.empty()) continue;
+      failing_seed = options.seed;
+      return true;
+    }
+    return false;
+  };
+  const Program small = shrink(plan, fails, kShrinkSeconds);
+  const auto file = keep({platform.name, small, name_of(first.strategy), failing_seed});
+  return "replay: " + first.replay_command + "\nshrunk: WEIR_TEST_REPLAY=" + file.string() +
+         " scheduled_programs\n" + list_of(ordered(small, platform), platform);
+}
+
+TEST(ScheduledPrograms, EqualTheirSequentialExecution) {
+  if (!setting("WEIR_TEST_REPLAY").empty()) GTEST_SKIP() << "not asked for";
+  const std::uint64_t first = setting("WEIR_TEST_SEED", 1);
+  const std::uint64_t count = setting("WEIR_TEST_PROGRAMS", kPrograms);
+  std::uint64_t repeated = 0, points = 0, switches = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const Platform& platform = platform_of(seed);
+    const Program plan = plan_program(seed, platform);
+    const Program program = ordered(plan, platform);
+    schedule::Options options;
+    options.seed = seed;
+    options.strategy = strategy_of(seed);
+    options.most_points = 20'000'000;
+    options.replay_command = replay_command(seed);
+    if (count == 1) std::fputs(list_of(program, platform).c_str(), stdout);
+    const Result result = run_once(program, platform, options);
+    points += result.summary.points;
+    switches += result.summary.switches;
+    if (!result.wrong.empty()) FAIL() << result.wrong << report(plan, platform, options);
+    if (seed % kRepeatOneIn != 0) continue;
+    ++repeated;
+    ASSERT_EQ(run_once(program, platform, options).summary.hash, result.summary.hash)
+        << "the same seed did something else; replay: " << options.replay_command;
+  }
+  std::printf("proof: %s programs, %s repeated exactly, %s points, %s switches, 0 mismatches\n",
+              grouped(count).c_str(), grouped(repeated).c_str(), grouped(points).c_str(),
+              grouped(switches).c_str());
+}
+
+TEST(ScheduledPrograms, RecordingsReplay) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const Platform& platform = platform_of(seed);
+    const Program program = ordered(plan_program(seed, platform), platform);
+    schedule::Options options;
+    options.seed = seed;
+    options.strategy = strategy_of(seed);
+    options.record = true;
+    options.replay_command = "replay of " + replay_command(seed);
+    const Result first = run_once(program, platform, options);
+    options.strategy = schedule::Strategy::replay;
+    options.switches = first.summary.recorded;
+    ASSERT_EQ(run_once(program, platform, options).summary.hash, first.summary.hash)
+        << "seed " << seed;
+  }
+}
+
+void run_file(const std::filesystem::path& file) {
+  const Found found = load(file);
+  const Platform& platform = platform_named(found.platform);
+  const Program program = ordered(found.plan, platform);
+  schedule::Options options;
+  options.replay_command = "WEIR_TEST_REPLAY=" + file.string() + " scheduled_programs";
+  for (std::uint64_t i = 0; i <= kSchedulesTried; ++i) {
+    options.seed = i == 0 ? found.schedule_seed : i;
+    options.strategy = i == 0 && !found.strategy.empty()
+                           ? (found.strategy == "random" ? schedule::Strategy::random
+                                                         : schedule::Strategy::priorities)
+                           : strategy_of(i);
+    ASSERT_EQ(run_once(program, platform, options).wrong, "") << file << "\n"
+                                                              << list_of(program, platform);
+  }
+}
+
+TEST(ScheduledCorpus, ProgramsThatOnceFailed) {
+  const std::string only = setting("WEIR_TEST_REPLAY");
+  if (!only.empty()) {
+    run_file(only);
+    return;
+  }
+  for (const auto& file : corpus()) run_file(file);
+}
+
+/// The machine must not matter: all run on the same eight imagined cores. One at a time, so that
+/// one real core does best.
+const bool machine_chosen = [] {
+  setenv("HWLOC_SYNTHETIC", "package:1 core:8 pu:1", 1);
+  setenv("WEIR_SPIN_US", "1", 1);
+  cpu_set_t core;
+  CPU_ZERO(&core);
+  CPU_SET(sched_getcpu(), &core);
+  sched_setaffinity(0, sizeof core, &core);
+  return true;
+}();
+
+}  // namespace
+}  // namespace weir::model
