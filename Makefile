@@ -7,8 +7,11 @@
 #   make format  format the sources          make lint   check format, layers and clang-tidy
 #   make asan    run the tests with the address and undefined-behaviour sanitizers
 #   make tsan    run the tests with the thread sanitizer
+#   make proof-gate  the part of the proof that is in `make test`: prints one table
+#   make proof   the part for a night; SCALE=0.1 for a tenth of it
+#   make mutants break the library in many ways, one at a time, and see that the tests notice
 
-.PHONY: demo build test bench format lint asan tsan clean
+.PHONY: demo build test bench format lint asan tsan proof-gate proof mutants clean
 .DEFAULT_GOAL := build
 
 # Configures and builds a preset; $(2): more arguments for CMake.
@@ -16,6 +19,12 @@ define BUILD
 @mkdir -p build
 @cmake --preset $(1) $(2) >build/$(1).configure.log 2>&1 || { cat build/$(1).configure.log; exit 1; }
 @cmake --build --preset $(1)
+endef
+
+# Builds what runs under the thread sanitizer in the gate.
+define BUILD_RACES
+@cmake --preset tsan >build/tsan.configure.log 2>&1 || { cat build/tsan.configure.log; exit 1; }
+@cmake --build --preset tsan --target random_programs
 endef
 
 build:
@@ -28,7 +37,21 @@ demo: build
 test:
 	@scripts/setup.sh build test
 	$(call BUILD,release,-DWEIR_BUILD_TESTS=ON)
-	@ctest --preset release
+	@ctest --preset release --label-exclude proof
+	@$(MAKE) --no-print-directory proof-gate
+
+proof-gate:
+	@scripts/setup.sh build test
+	$(call BUILD,release,-DWEIR_BUILD_TESTS=ON)
+	$(call BUILD_RACES)
+	@tests/proof/proof.py gate
+
+proof: proof-gate
+	@tests/proof/proof.py long --scale $(or $(SCALE),1) --save docs/measurements/proof.md
+
+mutants:
+	@scripts/setup.sh build test
+	@tests/mutants/mutants.py --run
 
 bench:
 	@scripts/setup.sh build bench

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <stdexcept>
 #include <string>
 
 #include "program.hpp"
@@ -51,6 +52,13 @@ inline const std::array<Case, 9>& cases() {
        110},
   }};
   return all;
+}
+
+inline const Platform& platform_named(const std::string& name) {
+  for (const Case& each : cases()) {
+    if (each.platform.name == name) return each.platform;
+  }
+  throw std::runtime_error("no platform is called '" + name + "'");
 }
 
 }  // namespace weir::model

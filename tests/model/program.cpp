@@ -317,6 +317,12 @@ bool Program::cancels() const {
                      [](const Step& step) { return step.kind == StepKind::host_cancel; });
 }
 
+std::string Program::list(const Platform& platform) const {
+  std::string lines;
+  for (std::size_t i = 0; i < steps.size(); ++i) lines += describe(i, platform) + "\n";
+  return lines;
+}
+
 std::string Program::describe(std::size_t index, const Platform& platform) const {
   static const char* const kinds[] = {"compute",     "transfer", "sync",     "wait",
                                       "synchronize", "cancel",   "callback", "query"};

@@ -83,6 +83,8 @@ struct Program {
 
   bool cancels() const;
   std::string describe(std::size_t step, const Platform& platform) const;
+  /// All steps, a line each.
+  std::string list(const Platform& platform) const;
 };
 
 /// Plans a program whose streams are not ordered yet.

@@ -4,6 +4,7 @@
 // WEIR_TEST_SEED=S       starts at seed S
 // WEIR_TEST_PLATFORM=P   on this platform only, which then gets all N
 // WEIR_TEST_REPLAY=FILE  runs the program in a file as often as asked for (100 times)
+// WEIR_TEST_SHRINK=0     does not shrink and keep what fails
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -58,16 +59,10 @@ std::string replay_command(const Platform& platform, std::uint64_t seed) {
          " WEIR_TEST_PROGRAMS=1 random_programs";
 }
 
-std::string list_of(const Program& program, const Platform& platform) {
-  std::string list;
-  for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    list += program.describe(i, platform) + "\n";
-  }
-  return list;
-}
-
 /// Shrinks a plan that failed, keeps it, and says how to repeat it.
 std::string report(Executor& executor, const Platform& platform, const Program& plan) {
+  const std::string replay = "replay: " + replay_command(platform, plan.seed) + "\n";
+  if (setting("WEIR_TEST_SHRINK", 1) == 0) return replay;
   const Fails fails = [&](const Program& candidate) {
     for (int i = 0; i < kTries; ++i) {
       const HangGuard guard(replay_command(platform, plan.seed));
@@ -77,16 +72,8 @@ std::string report(Executor& executor, const Platform& platform, const Program& 
   };
   const Program small = shrink(plan, fails, kShrinkSeconds);
   const auto file = keep({platform.name, small, "", 0});
-  return "replay: " + replay_command(platform, plan.seed) +
-         "\nshrunk: WEIR_TEST_REPLAY=" + file.string() + " random_programs\n" +
-         list_of(ordered(small, platform), platform);
-}
-
-const Platform& platform_named(const std::string& name) {
-  for (const Case& each : cases()) {
-    if (each.platform.name == name) return each.platform;
-  }
-  throw std::runtime_error("no platform is called '" + name + "'");
+  return replay + "shrunk: WEIR_TEST_REPLAY=" + file.string() + " random_programs\n" +
+         ordered(small, platform).list(platform);
 }
 
 class RandomPrograms : public testing::TestWithParam<Case> {};
@@ -104,7 +91,7 @@ TEST_P(RandomPrograms, EqualTheirSequentialExecution) {
   Executor executor(platform, host);
   for (std::uint64_t seed = first; seed < first + count; ++seed, ++programs_run) {
     const Program plan = plan_program(seed, platform);
-    if (count == 1) std::fputs(list_of(ordered(plan, platform), platform).c_str(), stdout);
+    if (count == 1) std::fputs(ordered(plan, platform).list(platform).c_str(), stdout);
     std::string wrong;
     {
       const HangGuard guard(replay_command(platform, seed));
@@ -126,7 +113,7 @@ void run_file(const std::filesystem::path& file, std::uint64_t times) {
   for (std::uint64_t i = 0; i < times; ++i, ++programs_run) {
     const HangGuard guard("WEIR_TEST_REPLAY=" + file.string() + " random_programs");
     const std::string wrong = executor.run(program);
-    ASSERT_EQ(wrong, "") << file << "\n" << list_of(program, platform);
+    ASSERT_EQ(wrong, "") << file << "\n" << program.list(platform);
   }
 }
 
@@ -147,8 +134,8 @@ TEST(Corpus, KeepsWhatItIsGiven) {
       const std::filesystem::path file = testing::TempDir() + "/weir_program.json";
       save({each.platform.name, plan, "random", seed}, file);
       const Found back = load(file);
-      EXPECT_EQ(list_of(ordered(back.plan, each.platform), each.platform),
-                list_of(ordered(plan, each.platform), each.platform));
+      EXPECT_EQ(ordered(back.plan, each.platform).list(each.platform),
+                ordered(plan, each.platform).list(each.platform));
       EXPECT_EQ(back.schedule_seed, seed);
     }
   }
@@ -172,7 +159,7 @@ TEST(Shrink, LeavesWhatMatters) {
     if (!fails(plan)) continue;
     ++tried;
     const Program small = shrink(plan, fails, 10);
-    EXPECT_EQ(small.steps.size(), 2u) << list_of(small, platform);
+    EXPECT_EQ(small.steps.size(), 2u) << small.list(platform);
     EXPECT_EQ(small.threads, 1u);
   }
 }

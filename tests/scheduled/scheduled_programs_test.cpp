@@ -3,10 +3,10 @@
 // WEIR_TEST_PROGRAMS=N   runs N programs over all platforms
 // WEIR_TEST_SEED=S       starts at seed S
 // WEIR_TEST_REPLAY=FILE  runs the program in a file, with the schedule the file names
+// WEIR_TEST_SHRINK=0     does not shrink and keep what fails
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <stdexcept>
 #include <string>
 
 #include <sched.h>
@@ -57,13 +57,6 @@ const Platform& platform_of(std::uint64_t seed) {
   return cases().back().platform;
 }
 
-const Platform& platform_named(const std::string& name) {
-  for (const Case& each : cases()) {
-    if (each.platform.name == name) return each.platform;
-  }
-  throw std::runtime_error("no platform is called '" + name + "'");
-}
-
 std::string replay_command(std::uint64_t seed) {
   return "WEIR_TEST_SEED=" + std::to_string(seed) + " WEIR_TEST_PROGRAMS=1 scheduled_programs";
 }
@@ -83,16 +76,10 @@ Result run_once(const Program& program, const Platform& platform, schedule::Opti
   return result;
 }
 
-std::string list_of(const Program& program, const Platform& platform) {
-  std::string list;
-  for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    list += program.describe(i, platform) + "\n";
-  }
-  return list;
-}
-
 /// Shrinks a plan that failed, looking for schedules that make the smaller ones fail.
 std::string report(const Program& plan, const Platform& platform, const schedule::Options& first) {
+  const std::string replay = "replay: " + first.replay_command + "\n";
+  if (setting("WEIR_TEST_SHRINK", 1) == 0) return replay;
   std::uint64_t failing_seed = first.seed;
   const Fails fails = [&](const Program& candidate) {
     const Program program = ordered(candidate, platform);
@@ -107,8 +94,8 @@ std::string report(const Program& plan, const Platform& platform, const schedule
   };
   const Program small = shrink(plan, fails, kShrinkSeconds);
   const auto file = keep({platform.name, small, name_of(first.strategy), failing_seed});
-  return "replay: " + first.replay_command + "\nshrunk: WEIR_TEST_REPLAY=" + file.string() +
-         " scheduled_programs\n" + list_of(ordered(small, platform), platform);
+  return replay + "shrunk: WEIR_TEST_REPLAY=" + file.string() + " scheduled_programs\n" +
+         ordered(small, platform).list(platform);
 }
 
 TEST(ScheduledPrograms, EqualTheirSequentialExecution) {
@@ -125,7 +112,7 @@ TEST(ScheduledPrograms, EqualTheirSequentialExecution) {
     options.strategy = strategy_of(seed);
     options.most_points = 20'000'000;
     options.replay_command = replay_command(seed);
-    if (count == 1) std::fputs(list_of(program, platform).c_str(), stdout);
+    if (count == 1) std::fputs(program.list(platform).c_str(), stdout);
     const Result result = run_once(program, platform, options);
     points += result.summary.points;
     switches += result.summary.switches;
@@ -170,7 +157,7 @@ void run_file(const std::filesystem::path& file) {
                                                          : schedule::Strategy::priorities)
                            : strategy_of(i);
     ASSERT_EQ(run_once(program, platform, options).wrong, "") << file << "\n"
-                                                              << list_of(program, platform);
+                                                              << program.list(platform);
   }
 }
 

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Runs the proof that any program equals its sequential execution and that no fault does harm.
+
+  proof.py gate          what `make test` runs
+  proof.py long          the amounts for a night; --scale 0.1 for a tenth of them
+  proof.py long --only TEXT --save FILE
+
+Each test prints `proof: AMOUNT`; this prints one table of them: test, amount, result, time.
+"""
+
+import argparse
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Item:
+    name: str
+    build: str  # preset
+    test: str  # of ctest; or a command, when it begins with a slash
+    gate: bool = True
+    amount: dict = field(default_factory=dict)  # environment of the long run; numbers are scaled
+
+
+ITEMS = [
+    Item("random programs", "release", "random_programs", amount={"WEIR_TEST_PROGRAMS": 10**7}),
+    Item("random programs, thread sanitizer", "tsan", "random_programs",
+         amount={"WEIR_TEST_PROGRAMS": 10**6}),
+    Item("random programs, scheduled", "release", "scheduled_programs",
+         amount={"WEIR_TEST_PROGRAMS": 10**6}),
+]
+
+
+def processor():
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def machine():
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True,
+                            text=True).stdout.strip()
+    return (f"{os.cpu_count()} cores ({processor()}), {memory:.0f} GiB, {platform.system()} "
+            f"{platform.release()}, {time.strftime('%Y-%m-%d')}, commit {commit or 'unknown'}")
+
+
+def run(item, scale):
+    """Returns (amount, result, seconds, output)."""
+    environment = dict(os.environ)
+    if scale is not None:
+        for name, value in item.amount.items():
+            environment[name] = str(max(1, int(value * scale)) if isinstance(value, int) else value)
+    if item.test.startswith("/"):
+        command = [str(ROOT) + item.test]
+    else:
+        command = ["ctest", "--test-dir", str(ROOT / "build" / item.build), "-R",
+                   f"^{item.test}$", "--verbose", "--no-tests=error"]
+        if scale is not None:
+            command += ["--timeout", "86400"]
+    start = time.monotonic()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True,
+                          errors="replace")
+    seconds = time.monotonic() - start
+    output = done.stdout + done.stderr
+    amounts = re.findall(r"proof: (.+)", output)
+    if done.returncode != 0:
+        result = "FAILED"
+    elif not amounts:
+        result = "skipped" if "Skipped" in output else "FAILED: no amount"
+    else:
+        result = "passed"
+    return "; ".join(amounts) or "-", result, seconds, output
+
+
+def table(rows):
+    lines = ["| test | amount | result | seconds |", "| --- | --- | --- | ---: |"]
+    lines += [f"| {name} | {amount} | {result} | {seconds:.0f} |"
+              for name, amount, result, seconds in rows]
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=["gate", "long"])
+    parser.add_argument("--scale", type=float, default=1.0, help="of the long amounts")
+    parser.add_argument("--only", default="", metavar="TEXT", help="tests with TEXT in their name")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write the table there, too")
+    arguments = parser.parse_args()
+    long = arguments.part == "long"
+    rows, failed = [], False
+    for item in ITEMS:
+        if arguments.only not in item.name or not (long or item.gate):
+            continue
+        print(f"{item.name} ...", end=" ", flush=True)
+        amount, result, seconds, output = run(item, arguments.scale if long else None)
+        print(f"{result}, {seconds:.0f} s", flush=True)
+        rows.append((item.name, amount, result, seconds))
+        if result.startswith("FAILED"):
+            failed = True
+            print(output[-20000:])
+    total = sum(row[3] for row in rows)
+    text = f"{table(rows)}\n\n{total:.0f} seconds in all, on {machine()}.\n"
+    print(f"\n{text}")
+    if arguments.save:
+        arguments.save.write_text(text)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
