@@ -15,7 +15,7 @@ packages_of() {
     build) echo "g++ cmake ninja-build pkg-config libhwloc-dev libfmt-dev libspdlog-dev
                  nlohmann-json3-dev libprotozero-dev libcli11-dev libopenblas0-pthread
                  python3-numpy python3-scipy" ;;
-    test) echo "libgtest-dev librapidcheck-dev binutils python3-venv" ;;
+    test) echo "libgtest-dev librapidcheck-dev relacy-dev binutils python3-venv" ;;
     bench) echo "libstarpu-dev libtbb-dev" ;;
     lint) echo "clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev" ;;
     *) echo "setup: unknown group '$1': choose from build, test, bench, lint" >&2; exit 2 ;;

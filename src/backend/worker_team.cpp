@@ -118,7 +118,7 @@ bool WorkerTeam::stirring() const noexcept {
 
 void WorkerTeam::idle() noexcept {
   constexpr long long kBusyCoreNs = 5'000;
-  constexpr int kPausesPerLook = 32;
+  constexpr int kPausesPerLook = sys::scaled(32, 1);
   const std::int64_t start = sys::now_ns();
   std::int64_t now = start;
   while (now - start < spin_ns_) {
@@ -187,7 +187,8 @@ void WorkerTeam::perform(std::size_t member) {
     return task_.next.fetch_add(task_.chunk, std::memory_order_relaxed);
   };
   for (std::size_t begin = claim(); begin < task_.count; begin = claim()) {
-    task_.body(begin, std::min(begin + task_.chunk, task_.count), member, task_.payload);
+    task_.body(begin, std::min<std::size_t>(begin + task_.chunk, task_.count), member,
+               task_.payload);
   }
 }
 
@@ -259,9 +260,10 @@ void WorkerTeam::barrier() {
 
 /// Polls, then sleeps, while word == value.
 void WorkerTeam::wait_while(const sys::Atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
+  constexpr int kLooks = sys::scaled(64, 1);
   const std::int64_t start = sys::now_ns();
   do {
-    for (int i = 0; i < 64; ++i) {
+    for (int i = 0; i < kLooks; ++i) {
       if (word.load(std::memory_order_acquire) != value) return;
       sys::pause();
     }

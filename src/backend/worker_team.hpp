@@ -11,6 +11,7 @@
 #include "backend/backend.hpp"
 #include "backend/team.hpp"
 #include "base/parking.hpp"
+#include "base/plain.hpp"
 #include "base/threads.hpp"
 
 namespace weir::rt {
@@ -46,10 +47,10 @@ class WorkerTeam final : public PlaceDriver, public weir_team {
   };
   /// What the gang does together: a loop or a function for each member.
   struct Task {
-    weir_team_body body = nullptr;
-    weir_team_function function = nullptr;
-    void* payload = nullptr;
-    std::size_t count = 0, chunk = 0;
+    sys::Plain<weir_team_body> body = nullptr;
+    sys::Plain<weir_team_function> function = nullptr;
+    sys::Plain<void*> payload = nullptr;
+    sys::Plain<std::size_t> count = 0, chunk = 0;
     sys::Atomic<std::size_t> next{0};
     sys::Atomic<std::uint32_t> running{0};
   };
@@ -81,9 +82,9 @@ class WorkerTeam final : public PlaceDriver, public weir_team {
   sys::Atomic<bool> gang_called_{false};        ///< members are to come
   sys::Atomic<std::uint32_t> gang_present_{0};  ///< members that have come
   sys::Atomic<std::uint32_t> gang_task_{0};     ///< number of the current task; changes wake
-  bool gang_over_ = false;
+  sys::Plain<bool> gang_over_ = false;
   Task task_;
-  std::size_t leader_ = 0;
+  sys::Plain<std::size_t> leader_ = 0;
   sys::Atomic<std::uint32_t> barrier_waiting_{0};
   sys::Atomic<std::uint32_t> barrier_phase_{0};
   sys::Atomic<bool> broken_{false};  ///< a member threw: nobody waits for it

@@ -7,7 +7,8 @@
 
 namespace weir::rt {
 
-/// Spins briefly, then yields: the owner may have been descheduled. Never held across a call-back.
+/// Spins briefly, then yields: the owner may have been descheduled. Never waited for across a
+/// callback.
 class SpinLock {
  public:
   void lock() noexcept {

@@ -12,6 +12,7 @@
 #include <weir/event.h>
 #include <weir/kernel.h>
 
+#include "base/plain.hpp"
 #include "base/region.hpp"
 #include "core/event.hpp"
 #include "core/failure.hpp"
@@ -47,7 +48,7 @@ static_assert(sizeof(Operand) == 48, "actions are made of few cache lines");
 struct Message {
   enum class Kind : std::uint8_t { finished, event, retry, cancel };
 
-  Message* next_message = nullptr;
+  sys::Plain<Message*> next_message = nullptr;
   Kind message_kind = Kind::finished;
 };
 
@@ -96,12 +97,12 @@ struct alignas(64) Action : Message {
   alignas(8) std::array<std::byte, kInlineBytes> inline_arguments;  ///< operands, scalars, events
 
   // What few actions use.
-  Action* next = nullptr;  ///< in the engine's lists
+  sys::Plain<Action*> next = nullptr;  ///< in the engine's lists
   Edge* successors = nullptr;
   FailureRef failure;  ///< so far: the earliest root among its predecessors; in the end: its own
   weir_status status = WEIR_STATUS_OK;
-  std::uint32_t pending = 0;           ///< predecessors and events that are not complete
-  Waiter* waiters = nullptr;           ///< of the event, guarded by it
+  std::uint32_t pending = 0;              ///< predecessors and events that are not complete
+  sys::Plain<Waiter*> waiters = nullptr;  ///< of the event, guarded by it
   std::unique_ptr<std::byte[]> spill;  ///< arguments that do not fit; kept for the slot's next use
   std::uint32_t spill_bytes = 0;
   std::uint32_t slot = 0;  ///< index in the pool

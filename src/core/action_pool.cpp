@@ -53,7 +53,7 @@ Action* ActionPool::at(std::uint64_t slot) const noexcept {
 }
 
 ActionCache::ActionCache(ActionPool& pool, void* stream)
-    : pool_(pool), stream_(stream), ring_(std::make_unique<Action*[]>(kRing)) {}
+    : pool_(pool), stream_(stream), ring_(std::make_unique<sys::Plain<Action*>[]>(kRing)) {}
 
 ActionCache::~ActionCache() {
   for (; taken_ != given_; ++taken_) untake(*ring_[taken_ % kRing]);
@@ -63,8 +63,8 @@ ActionCache::~ActionCache() {
 
 /// Waits a moment for slots to come back: memory that is in the caches is worth more than new one.
 bool ActionCache::await_returned() noexcept {
-  constexpr int kLooks = 20;
-  constexpr int kPausesPerLook = 5;
+  constexpr int kLooks = sys::scaled(20, 2);
+  constexpr int kPausesPerLook = sys::scaled(5, 1);
   for (int look = 0; look < kLooks; ++look) {
     seen_ = returned_.load(std::memory_order_acquire);
     if (seen_ != taken_) return true;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/plain.hpp"
 #include "base/prefetch.hpp"
 #include "base/spin_lock.hpp"
 #include "base/threads.hpp"
@@ -30,15 +31,15 @@ class ActionPool {
   Action* at(std::uint64_t slot) const noexcept;
 
  private:
-  static constexpr std::uint32_t kChunkSlots = 64;
-  static constexpr std::uint32_t kPageChunks = 4096;
-  static constexpr std::uint32_t kPages = 4096;
-  using Page = std::array<Action*, kPageChunks>;
+  static constexpr std::uint32_t kChunkSlots = sys::scaled(64, 2);
+  static constexpr std::uint32_t kPageChunks = sys::scaled(4096, 4);
+  static constexpr std::uint32_t kPages = sys::scaled(4096, 16);
+  using Page = std::array<sys::Plain<Action*>, kPageChunks>;
 
   Action* grow();
 
   SpinLock lock_;
-  Action* free_ = nullptr;  // batches, linked by the `stream` of their first slot
+  sys::Plain<Action*> free_ = nullptr;  // batches, linked by the `stream` of their first slot
   sys::Atomic<std::uint32_t> chunks_{0};
   std::unique_ptr<std::array<std::unique_ptr<Page>, kPages>> pages_;
 };
@@ -88,11 +89,10 @@ class ActionCache {
   void flush() noexcept { returned_.store(given_, std::memory_order_release); }
 
  private:
-  static constexpr std::uint64_t kRing = 4096;
-  static constexpr std::uint64_t kBatch = 16;
+  static constexpr std::uint64_t kRing = sys::scaled(4096, 4);
+  static constexpr std::uint64_t kBatch = sys::scaled(16, 2);
   static constexpr std::uint64_t kAhead = 10;
-
-  static constexpr std::uint64_t kEnough = 1024;
+  static constexpr std::uint64_t kEnough = sys::scaled(1024, 4);
 
   Action& take_fresh();
   bool await_returned() noexcept;
@@ -100,16 +100,16 @@ class ActionCache {
 
   ActionPool& pool_;
   void* const stream_;
-  std::unique_ptr<Action*[]> ring_;
+  std::unique_ptr<sys::Plain<Action*>[]> ring_;
   // Producer's.
-  alignas(64) std::uint64_t taken_ = 0;
-  std::uint64_t seen_ = 0;
-  Action* fresh_ = nullptr;
-  std::uint64_t owned_ = 0;                 ///< slots that came from the pool
+  alignas(64) sys::Plain<std::uint64_t> taken_ = 0;
+  sys::Plain<std::uint64_t> seen_ = 0;
+  sys::Plain<Action*> fresh_ = nullptr;
+  sys::Plain<std::uint64_t> owned_ = 0;     ///< slots that came from the pool
   sys::Atomic<std::uint64_t> reusable_{0};  ///< how far the ring may be overwritten
   // Owner's.
-  alignas(64) std::uint64_t given_ = 0;
-  std::uint64_t room_ = 0;
+  alignas(64) sys::Plain<std::uint64_t> given_ = 0;
+  sys::Plain<std::uint64_t> room_ = 0;
   sys::Atomic<std::uint64_t> returned_{0};
   sys::Atomic<Action*> list_{nullptr};  ///< slots that found no room in the ring
 };

@@ -1,5 +1,6 @@
 #include "core/action_queue.hpp"
 
+#include <initializer_list>
 #include <utility>
 
 namespace weir::rt {
@@ -8,7 +9,8 @@ ActionQueue::ActionQueue() : tail_(new Chunk{}), head_(tail_) {}
 
 ActionQueue::~ActionQueue() {
   tail_->next = nullptr;
-  for (Chunk* list : {head_, fresh_, spare_.load(std::memory_order_relaxed)}) {
+  Chunk* const spare = spare_.load(std::memory_order_relaxed);
+  for (Chunk* list : std::initializer_list<Chunk*>{head_, fresh_, spare}) {
     while (list != nullptr) delete std::exchange(list, list->next);
   }
 }

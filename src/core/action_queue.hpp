@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/plain.hpp"
 #include "base/prefetch.hpp"
 #include "base/threads.hpp"
 #include "core/action.hpp"
@@ -72,11 +73,11 @@ class ActionQueue {
   static constexpr std::uint64_t kLocked = 1;
   static constexpr std::uint64_t kIdle = 2;
   static constexpr unsigned kCountShift = 2;
-  static constexpr std::uint64_t kChunkActions = 512;
+  static constexpr std::uint64_t kChunkActions = sys::scaled(512, 2);
   static constexpr std::uint64_t kAhead = 10;
   struct Chunk {
-    Action* actions[kChunkActions];
-    Chunk* next;
+    sys::Plain<Action*> actions[kChunkActions];
+    sys::Plain<Chunk*> next = nullptr;
   };
 
   /// Returns the word as it was, without the lock.
@@ -114,15 +115,15 @@ class ActionQueue {
   void recycle(Chunk* chunk) noexcept;
 
   // Producers'.
-  alignas(64) Chunk* tail_;
-  Chunk* fresh_ = nullptr;  ///< a list, for the chunks to come
+  alignas(64) sys::Plain<Chunk*> tail_;
+  sys::Plain<Chunk*> fresh_ = nullptr;  ///< a list, for the chunks to come
   // Shared.
   alignas(64) sys::Atomic<std::uint64_t> word_{kIdle};
   sys::Atomic<Chunk*> spare_{nullptr};  ///< a list of those that were read
   // Consumer's.
-  alignas(64) Chunk* head_;
-  std::uint64_t popped_ = 0;
-  std::uint64_t seen_ = 0;
+  alignas(64) sys::Plain<Chunk*> head_;
+  sys::Plain<std::uint64_t> popped_ = 0;
+  sys::Plain<std::uint64_t> seen_ = 0;
 };
 
 inline Action* ActionQueue::pop() noexcept {

@@ -12,6 +12,7 @@
 
 #include "backend/backend.hpp"
 #include "base/handle.hpp"
+#include "base/plain.hpp"
 #include "base/threads.hpp"
 
 namespace weir::rt {
@@ -33,7 +34,7 @@ struct Instance {
 
   Memory memory;
   std::unique_ptr<std::byte[]> evicted;
-  std::uint64_t last_use = 0;
+  sys::Plain<std::uint64_t> last_use = 0;
   std::uint32_t users = 0;  ///< started actions that use it
   State state = State::absent;
   bool dirty = false;  ///< differs from `evicted`

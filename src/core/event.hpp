@@ -11,6 +11,7 @@
 
 #include <weir/status.h>
 
+#include "base/plain.hpp"
 #include "base/threads.hpp"
 #include "core/failure.hpp"
 
@@ -19,7 +20,7 @@ namespace weir::rt {
 /// Somebody to tell when an action is complete. Owned by whoever waits, which keeps it alive until
 /// deliver() was called or EventState::unwatch() returned true.
 struct Waiter {
-  Waiter* next = nullptr;
+  sys::Plain<Waiter*> next = nullptr;
   /// Called once, on the completing thread, under no lock. May destroy the waiter.
   void (*deliver)(Waiter& self, weir_status status, const FailureRef& failure) = nullptr;
 };
@@ -36,7 +37,7 @@ class EventState {
 
   /// Adds a waiter to action `id`. Returns false, and does nothing, when it is complete; then its
   /// effects are visible to the caller.
-  bool watch(std::uint64_t id, Waiter*& waiters, Waiter& waiter) noexcept {
+  bool watch(std::uint64_t id, sys::Plain<Waiter*>& waiters, Waiter& waiter) noexcept {
     if (!lock(id)) return false;
     waiter.next = waiters;
     waiters = &waiter;
@@ -45,10 +46,10 @@ class EventState {
   }
 
   /// Takes a waiter back. Returns false when it was, or is just being, delivered.
-  bool unwatch(std::uint64_t id, Waiter*& waiters, Waiter& waiter) noexcept {
+  bool unwatch(std::uint64_t id, sys::Plain<Waiter*>& waiters, Waiter& waiter) noexcept {
     if (!lock(id)) return false;
     bool found = false;
-    for (Waiter** link = &waiters; *link != nullptr; link = &(*link)->next) {
+    for (sys::Plain<Waiter*>* link = &waiters; *link != nullptr; link = &(*link)->next) {
       if (*link == &waiter) {
         *link = waiter.next;
         found = true;
@@ -60,7 +61,7 @@ class EventState {
   }
 
   /// Completes the action and returns its waiters, which the caller delivers.
-  Waiter* close(std::uint64_t id, Waiter*& waiters) noexcept {
+  Waiter* close(std::uint64_t id, sys::Plain<Waiter*>& waiters) noexcept {
     lock(id);
     Waiter* const list = std::exchange(waiters, nullptr);
     word_.store(0, std::memory_order_release);

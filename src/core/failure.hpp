@@ -8,6 +8,7 @@
 
 #include <weir/status.h>
 
+#include "base/plain.hpp"
 #include "base/threads.hpp"
 
 namespace weir::rt {
@@ -15,10 +16,11 @@ namespace weir::rt {
 /// The root cause shared by a failed or cancelled action and everything it poisoned.
 struct Failure {
   weir_status status;
-  std::string message;        ///< what the kernel, device or runtime said
-  std::string action;         ///< name of the root action
-  std::string origin;         ///< stream and place it was in
-  std::uint64_t root_id = 0;  ///< id of the root action: the earliest names a poisoned action
+  std::string message;  ///< what the kernel, device or runtime said
+  std::string action;   ///< name of the root action
+  std::string origin;   ///< stream and place it was in
+  sys::Plain<std::uint64_t> root_id =
+      0;  ///< id of the root action: the earliest names a poisoned action
   sys::Atomic<std::uint32_t> references{1};
 
   /// One line for a person: as the root action says it, or as an action poisoned by it does.

@@ -31,37 +31,12 @@ Place::Place(Domain& domain, std::string name, std::vector<unsigned> cores)
       driver_(domain.device().open_place({.name = name_, .cores = cores_}, feed_)) {}
 
 Place::~Place() {
-  while (pushers_.load(std::memory_order_acquire) > 0) sys::yield();
+  streams_.wait_until_left();
   domain_.return_cores(cores_);
 }
 
 void Place::push(Stream& stream) noexcept {
-  pushers_.fetch_add(1, std::memory_order_relaxed);
-  {
-    const SpinGuard guard(lock_);
-    RunQueue& queue = queues_[stream.priority()];
-    stream.next_in_queue = nullptr;
-    (queue.tail ? queue.tail->next_in_queue : queue.head) = &stream;
-    queue.tail = &stream;
-    queued_.store(queued_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
-  }
-  driver_->wake();
-  pushers_.fetch_sub(1, std::memory_order_release);
-}
-
-Stream* Place::pop() noexcept {
-  if (queued_.load(std::memory_order_relaxed) == 0) return nullptr;
-  const SpinGuard guard(lock_);
-  for (std::size_t priority = queues_.size(); priority-- > 0;) {
-    RunQueue& queue = queues_[priority];
-    Stream* const stream = queue.head;
-    if (stream == nullptr) continue;
-    queue.head = stream->next_in_queue;
-    if (queue.head == nullptr) queue.tail = nullptr;
-    queued_.store(queued_.load(std::memory_order_relaxed) - 1, std::memory_order_seq_cst);
-    return stream;
-  }
-  return nullptr;
+  streams_.push(stream, [this] { driver_->wake(); });
 }
 
 bool Place::next(Worker& worker, Job& job) noexcept {
@@ -84,7 +59,7 @@ bool Place::next_exclusive(Worker& worker, Job& job) noexcept {
       }
     }
     if (stream == nullptr) {
-      stream = pop();
+      stream = streams_.pop();
       if (stream == nullptr) return false;
       worker.current = stream;
       stream->look();
@@ -108,7 +83,7 @@ bool Place::next_shared(Worker& worker, Job& job) noexcept {
       continue;
     }
     if (!kept) {
-      stream = pop();
+      stream = streams_.pop();
       if (stream == nullptr) return false;
       stream->look();
     }

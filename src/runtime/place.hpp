@@ -1,7 +1,6 @@
 // Places: who executes the ready actions of which streams.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -12,9 +11,9 @@
 
 #include "backend/backend.hpp"
 #include "base/handle.hpp"
-#include "base/spin_lock.hpp"
 #include "base/threads.hpp"
 #include "runtime/domain.hpp"
+#include "runtime/run_queue.hpp"
 
 namespace weir::rt {
 
@@ -55,12 +54,6 @@ class Place {
   }
 
  private:
-  /// Streams linked by Stream::next_in_queue.
-  struct RunQueue {
-    Stream* head = nullptr;
-    Stream* tail = nullptr;
-  };
-
   /// What the driver sees of the place.
   class Feed final : public PlaceFeed {
    public:
@@ -77,9 +70,8 @@ class Place {
 
   bool next(Worker& worker, Job& job) noexcept;
   void finish(Worker& worker, Job& job, Outcome outcome) noexcept;
-  bool has_work() const noexcept { return queued_.load(std::memory_order_seq_cst) > 0; }
+  bool has_work() const noexcept { return streams_.any(); }
 
-  Stream* pop() noexcept;
   bool next_exclusive(Worker& worker, Job& job) noexcept;
   bool next_shared(Worker& worker, Job& job) noexcept;
   bool prepare(Worker& worker, Job& job, Stream& stream, Action& action) noexcept;
@@ -92,10 +84,7 @@ class Place {
   std::uint32_t track_;
   sys::Atomic<std::uint32_t> streams_made_{0};
 
-  SpinLock lock_;  // of the run queues
-  std::array<RunQueue, 3> queues_;
-  alignas(64) sys::Atomic<std::uint32_t> queued_{0};
-  sys::Atomic<std::uint32_t> pushers_{0};  ///< threads in push(): the stream may be gone already
+  RunQueue<Stream> streams_;
 
   unsigned budget_ = 0;  ///< actions the exclusive owner may still run before others get their turn
   std::int64_t quantum_start_ns_ = 0;

@@ -508,10 +508,10 @@ void Runtime::release_memory(Action& action) noexcept {
 }
 
 bool Runtime::drive() noexcept {
-  if (driving_.exchange(true, std::memory_order_acquire)) return false;
+  if (!driving_.try_lock()) return false;
   const bool moved = std::any_of(domains_.begin(), domains_.end(),
                                  [](const auto& domain) { return domain->device().drive(); });
-  driving_.store(false, std::memory_order_release);
+  driving_.unlock();
   return moved;
 }
 

@@ -14,6 +14,7 @@
 #include <weir/stream.h>
 
 #include "base/handle.hpp"
+#include "base/spin_lock.hpp"
 #include "base/threads.hpp"
 #include "base/topology.hpp"
 #include "core/action_pool.hpp"
@@ -122,7 +123,7 @@ class Runtime {
   std::vector<std::unique_ptr<Backend>> backends_;
   std::vector<Owned<weir_domain>> domains_;
   bool virtual_time_ = false;
-  sys::Atomic<bool> driving_{false};  // a thread makes virtual time pass
+  SpinLock driving_;  // only ever tried: a thread makes virtual time pass
 
   mutable sys::Mutex mutex_;  // of the lists below
   sys::Condition stream_unpinned_, stream_gone_;

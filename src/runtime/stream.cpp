@@ -14,24 +14,6 @@ namespace {
 constexpr int kLingerLooks = 20;
 constexpr int kPausesPerLook = 20;
 
-/// Marks in the mailbox of a stream that nobody owns.
-Message idle_mark;     // any news wakes it
-Message waiting_mark;  // only messages do: its engine accepts no action
-bool is_mark(const Message* message) noexcept {
-  return message == &idle_mark || message == &waiting_mark;
-}
-
-Message* reversed(Message* list) noexcept {
-  Message* result = nullptr;
-  while (list != nullptr) {
-    Message* const next = list->next_message;
-    list->next_message = result;
-    result = list;
-    list = next;
-  }
-  return result;
-}
-
 }  // namespace
 
 /// Asks the owner to cancel what was enqueued before it.
@@ -51,7 +33,6 @@ Stream::Stream(Place& place, std::uint64_t serial, std::string name, weir_depend
       pumps_(!place.domain().info().copies_by_worker),
       trace_index_(runtime_.recorder().add_stream(name_)),
       actions_(runtime_.actions(), this),
-      mailbox_(&idle_mark),
       engine_(policy) {}
 
 Stream::~Stream() = default;
@@ -65,36 +46,10 @@ void Stream::cancel() {
   post(*message.release());
 }
 
-bool Stream::settled() const noexcept {
-  return counters_.completed.load(std::memory_order_acquire) == enqueued() &&
-         !failed_.load(std::memory_order_acquire);
-}
-
-void Stream::wait_until_left() const noexcept {
-  while (!is_mark(mailbox_.load(std::memory_order_acquire)) ||
-         owners_.load(std::memory_order_acquire) > 0) {
-    sys::yield();
-  }
-}
-
 // ---- Ownership ---------------------------------------------------------------------------------
 
-void Stream::notify() noexcept {
-  Message* mark = &idle_mark;
-  if (!mailbox_.compare_exchange_strong(mark, nullptr, std::memory_order_seq_cst)) return;
-  owners_.fetch_add(1, std::memory_order_acq_rel);
-  schedule();
-}
-
 void Stream::post(Message& message) noexcept {
-  Message* head = mailbox_.load(std::memory_order_relaxed);
-  do {
-    message.next_message = is_mark(head) ? nullptr : head;
-  } while (!mailbox_.compare_exchange_weak(head, &message, std::memory_order_seq_cst,
-                                           std::memory_order_relaxed));
-  if (!is_mark(head)) return;
-  owners_.fetch_add(1, std::memory_order_acq_rel);
-  schedule();
+  if (mailbox_.post(message)) schedule();
 }
 
 void Stream::schedule() noexcept {
@@ -118,24 +73,7 @@ void Stream::pump() noexcept {
 
 bool Stream::release() noexcept {
   actions_.flush();
-  const bool accepting = engine_.accepts();
-  if (accepting && !queue_.go_idle()) {
-    if (!queue_.look()) sys::yield();  // a producer is about to push, perhaps on this core
-    return false;
-  }
-  const std::uint64_t popped = queue_.popped();
-  Message* expected = nullptr;
-  Message* const mark = accepting ? &idle_mark : &waiting_mark;
-  if (!mailbox_.compare_exchange_strong(expected, mark, std::memory_order_seq_cst)) return false;
-  // A producer that came in between did not find the mark.
-  if (accepting && queue_.pushed() != popped) {
-    expected = mark;
-    if (mailbox_.compare_exchange_strong(expected, nullptr, std::memory_order_seq_cst)) {
-      return false;
-    }
-  }
-  owners_.fetch_sub(1, std::memory_order_release);
-  return true;
+  return mailbox_.leave(queue_, engine_.accepts());
 }
 
 // ---- The owner ---------------------------------------------------------------------------------
@@ -166,7 +104,7 @@ bool Stream::linger() noexcept {
   for (int look = 0; look < kLingerLooks; ++look) {
     // Looking less often leaves the lines to the threads that write them.
     for (int i = 0; i < kPausesPerLook; ++i) sys::pause();
-    if (mailbox_.load(std::memory_order_relaxed) != nullptr) return true;
+    if (mailbox_.has_mail()) return true;
     if (accepting && queue_.look()) return true;
   }
   return false;
@@ -179,10 +117,10 @@ bool Stream::has_more() noexcept {
 /// Reads the mail, starts transfers, retires what is over.
 void Stream::turn() noexcept {
   do {
-    if (mailbox_.load(std::memory_order_relaxed) != nullptr) read_mail();
+    if (mailbox_.has_mail()) read_mail();
     while (Action* const transfer = engine_.pop_transfer()) start_transfer(*transfer);
     while (Action* const over = engine_.pop_finished()) retire(*over);
-  } while (mailbox_.load(std::memory_order_relaxed) != nullptr);
+  } while (mailbox_.has_mail());
 }
 
 /// The same, admitting all there is: links are to be busy while workers compute.
@@ -231,7 +169,7 @@ void Stream::deliver_event(Waiter& waiter, weir_status, const FailureRef& failur
 }
 
 void Stream::read_mail() noexcept {
-  Message* list = reversed(mailbox_.exchange(nullptr, std::memory_order_acquire));
+  Message* list = mailbox_.take();
   while (list != nullptr) {
     Message& message = *std::exchange(list, list->next_message);
     take_message(message);
@@ -360,8 +298,7 @@ void Stream::retire(Action& action) noexcept {
     waiters = action.event.close(action.id(), action.waiters);
   }
   // Whoever sees the count finds the events complete; whoever is told finds the count up to date.
-  counters_.completed.store(counters_.completed.load(std::memory_order_relaxed) + 1,
-                            std::memory_order_release);
+  progress_.complete();
   while (waiters != nullptr) {
     Waiter& waiter = *std::exchange(waiters, waiters->next);
     waiter.deliver(waiter, action.status, action.failure);
@@ -372,13 +309,13 @@ void Stream::retire(Action& action) noexcept {
 
 void Stream::note_outcome(const Action& action) noexcept {
   if (action.kind == ActionKind::drain) {
-    failed_.store(false, std::memory_order_release);
+    progress_.set_failed(false);
     counters_.drained.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   counters_.failed.fetch_add(1, std::memory_order_relaxed);
   if (action.status != WEIR_STATUS_CANCELLED && action.kind != ActionKind::marker) {
-    failed_.store(true, std::memory_order_release);
+    progress_.set_failed(true);
   }
 }
 
@@ -404,7 +341,7 @@ void Stream::add_to(weir_stats& stats) const noexcept {
     return all - std::min(all, drains);
   };
   stats.actions_enqueued += without(enqueued(), read(drains_));
-  stats.actions_completed += without(read(counters_.completed), read(counters_.drained));
+  stats.actions_completed += without(progress_.completed(), read(counters_.drained));
   stats.actions_failed += read(counters_.failed);
   stats.bytes_h2d += read(counters_.h2d);
   stats.bytes_d2h += read(counters_.d2h);

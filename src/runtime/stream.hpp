@@ -14,6 +14,8 @@
 #include "core/action_pool.hpp"
 #include "core/action_queue.hpp"
 #include "core/engine.hpp"
+#include "core/mailbox.hpp"
+#include "core/progress.hpp"
 #include "runtime/place.hpp"
 
 namespace weir::rt {
@@ -51,15 +53,15 @@ class Stream : private CopySink {
   void cancel();
 
   /// Whether everything enqueued so far is complete and nothing failed: then a drain is not needed.
-  bool settled() const noexcept;
+  bool settled() const noexcept { return progress_.settled(enqueued()); }
   /// Waits until no thread owns the stream. The caller knows that there is no news to come.
-  void wait_until_left() const noexcept;
+  void wait_until_left() const noexcept { mailbox_.wait_until_left(); }
 
   std::uint64_t enqueued() const noexcept { return queue_.pushed(); }
 
   /// What happened so far, written by the owner.
   struct Counters {
-    sys::Atomic<std::uint64_t> completed{0}, failed{0}, h2d{0}, d2h{0}, d2d{0}, elided{0};
+    sys::Atomic<std::uint64_t> failed{0}, h2d{0}, d2h{0}, d2d{0}, elided{0};
     sys::Atomic<std::uint64_t> drained{0};  ///< drains among the completed
   };
   /// Adds what the program's actions did; weir's own drains do not count.
@@ -93,7 +95,7 @@ class Stream : private CopySink {
   /// Called by a Residency for an action that waited for memory.
   static void retry(Action& action);
 
-  Stream* next_in_queue = nullptr;  ///< of the place's run queue
+  sys::Plain<Stream*> next_in_queue = nullptr;  ///< of the place's run queue
 
   /// Of the runtime, under its mutex.
   struct Listing {
@@ -117,7 +119,6 @@ class Stream : private CopySink {
                    const Domain* to) const;
   void check_not_later(const weir_event& event) const;
 
-  void notify() noexcept;
   void post(Message& message) noexcept;
   void schedule() noexcept;
   void pump() noexcept;
@@ -166,15 +167,13 @@ class Stream : private CopySink {
   };
   std::array<CachedCode, kCodeCache> code_cache_;
 
-  // Shared: messages, or one of the marks below.
-  alignas(64) sys::Atomic<Message*> mailbox_;
-  sys::Atomic<std::uint32_t> owners_{0};  ///< threads that have not quite left yet
+  Mailbox mailbox_;
 
   // The owner's.
   alignas(64) Engine engine_;
   ActionList granted_;  ///< calls that waited for memory and have it now
+  Progress progress_;
   Counters counters_;
-  sys::Atomic<bool> failed_{false};  ///< something failed since the last drain
   std::uint64_t cancel_until_ = 0;
   FailureRef cancel_reason_;
   std::unique_ptr<History> history_;  ///< while a trace is recorded

@@ -54,7 +54,7 @@ weir_event Stream::enqueue(ActionKind kind, bool evented, Fill&& fill) {
     if (evented) event = {{action.slot, id}};
     idle = turn.push(action);
   }
-  if (idle) notify();
+  if (idle && mailbox_.claim()) schedule();
   return event;
 }
 

@@ -6,49 +6,12 @@
 #include "base/config.hpp"
 #include "base/thread_role.hpp"
 #include "base/threads.hpp"
+#include "runtime/host_waiter.hpp"
 #include "runtime/runtime.hpp"
 
 namespace weir::rt {
 
 namespace {
-
-/// Counts deliveries; the top bit says that somebody sleeps on it.
-class Signal {
- public:
-  void deliver() noexcept {
-    if (word_.fetch_add(1, std::memory_order_acq_rel) & kSleeper) sys::wake_all(word_);
-  }
-  std::uint32_t count() const noexcept { return word_.load(std::memory_order_acquire) & ~kSleeper; }
-  /// Sleeps until there are `wanted` deliveries or the deadline.
-  void sleep(std::uint32_t wanted, std::int64_t deadline_ns) noexcept {
-    std::uint32_t word = word_.fetch_or(kSleeper, std::memory_order_acq_rel) | kSleeper;
-    while ((word & ~kSleeper) < wanted && sys::now_ns() < deadline_ns) {
-      sys::wait(word_, word, deadline_ns);
-      word = word_.load(std::memory_order_acquire);
-    }
-  }
-
- private:
-  static constexpr std::uint32_t kSleeper = 1u << 31;
-  sys::Atomic<std::uint32_t> word_{0};
-};
-
-struct HostWaiter : Waiter {
-  Signal* signal = nullptr;
-  sys::Atomic<bool> done{false};
-  bool watching = false;
-  weir_status status = WEIR_STATUS_OK;
-  FailureRef failure;
-
-  static void on_deliver(Waiter& self, weir_status status, const FailureRef& failure) {
-    auto& waiter = static_cast<HostWaiter&>(self);
-    waiter.status = status;
-    waiter.failure = failure;
-    Signal* const signal = waiter.signal;
-    waiter.done.store(true, std::memory_order_release);
-    signal->deliver();
-  }
-};
 
 /// Waiters for a list of events. Once it is destroyed nobody will deliver to them any more.
 class WaitList {

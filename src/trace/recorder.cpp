@@ -1,7 +1,6 @@
 #include "trace/recorder.hpp"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <type_traits>
 #include <utility>
@@ -12,8 +11,6 @@ namespace weir::rt::trace {
 
 namespace {
 
-constexpr std::size_t kChunkBytes = 256 << 10;
-
 std::uint64_t next_serial() noexcept {
   static sys::Atomic<std::uint64_t> serial{0};
   return serial.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -21,18 +18,10 @@ std::uint64_t next_serial() noexcept {
 
 }  // namespace
 
-/// Items written by one thread; `written` publishes them.
-template <class Item>
-struct Recorder::Chunk {
-  static constexpr std::uint32_t kItems = kChunkBytes / sizeof(Item);
-  sys::Atomic<std::uint32_t> written{0};
-  std::array<Item, kItems> items;
-};
-
 /// What one thread has recorded. It appends chunks under the recorder's mutex.
 struct Recorder::Ring {
   template <class Item>
-  using Chunks = std::vector<std::unique_ptr<Chunk<Item>>>;
+  using Chunks = std::vector<std::unique_ptr<ChunkOf<Item>>>;
   Chunks<Entry> entries;
   Chunks<Dependence> dependences;
 
@@ -91,19 +80,16 @@ Recorder::Ring* Recorder::ring() noexcept {
 }
 
 template <class Item>
-Recorder::Chunk<Item>* Recorder::room(Ring& ring) noexcept {
+Recorder::ChunkOf<Item>* Recorder::room(Ring& ring) noexcept {
   auto& chunks = ring.chunks<Item>();
-  if (!chunks.empty() &&
-      chunks.back()->written.load(std::memory_order_relaxed) < Chunk<Item>::kItems) {
-    return chunks.back().get();
-  }
-  constexpr auto size = static_cast<std::int64_t>(sizeof(Chunk<Item>));
+  if (!chunks.empty() && chunks.back()->has_room()) return chunks.back().get();
+  constexpr auto size = static_cast<std::int64_t>(sizeof(ChunkOf<Item>));
   if (budget_.fetch_sub(size, std::memory_order_relaxed) < size) {
     budget_.fetch_add(size, std::memory_order_relaxed);
     return nullptr;
   }
   try {
-    auto made = std::make_unique<Chunk<Item>>();
+    auto made = std::make_unique<ChunkOf<Item>>();
     sys::Lock lock(mutex_);
     return chunks.emplace_back(std::move(made)).get();
   } catch (...) {
@@ -114,14 +100,12 @@ Recorder::Chunk<Item>* Recorder::room(Ring& ring) noexcept {
 template <class Item>
 void Recorder::append(const Item& item) noexcept {
   Ring* const own = ring();
-  Chunk<Item>* const chunk = own ? room<Item>(*own) : nullptr;
+  ChunkOf<Item>* const chunk = own ? room<Item>(*own) : nullptr;
   if (chunk == nullptr) {
     dropped_.fetch_add(std::is_same_v<Item, Entry> ? 1 : 0, std::memory_order_relaxed);
     return;
   }
-  const std::uint32_t at = chunk->written.load(std::memory_order_relaxed);
-  chunk->items[at] = item;
-  chunk->written.store(at + 1, std::memory_order_release);
+  chunk->append(item);
 }
 
 void Recorder::record(const Entry& entry) noexcept { append(entry); }
@@ -141,8 +125,8 @@ Recording Recorder::recording() const {
     result.dropped = dropped_.load(std::memory_order_relaxed);
     const auto take = [](const auto& chunks, auto& items) {
       for (const auto& chunk : chunks) {
-        const std::uint32_t written = chunk->written.load(std::memory_order_acquire);
-        items.insert(items.end(), chunk->items.begin(), chunk->items.begin() + written);
+        const auto some = chunk->items();
+        items.insert(items.end(), some.begin(), some.end());
       }
     };
     for (const auto& ring : rings_) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/threads.hpp"
+#include "trace/chunk.hpp"
 #include "trace/recording.hpp"
 
 namespace weir::rt::trace {
@@ -43,8 +44,9 @@ class Recorder {
   Recording recording() const;
 
  private:
+  static constexpr std::size_t kChunkBytes = 256 << 10;
   template <class Item>
-  struct Chunk;
+  using ChunkOf = Chunk<Item, kChunkBytes / sizeof(Item)>;
   struct Ring;
   struct Dependence {
     std::uint64_t later, earlier;
@@ -54,7 +56,7 @@ class Recorder {
   template <class Item>
   void append(const Item& item) noexcept;
   template <class Item>
-  Chunk<Item>* room(Ring& ring) noexcept;
+  ChunkOf<Item>* room(Ring& ring) noexcept;
 
   const std::uint64_t serial_;  ///< distinguishes recorders at the same address
   sys::Atomic<bool> on_{false};

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks that every layer includes only what it may.
+"""Checks that every layer includes only what it may, and that nothing has a memory fence.
 
     check_layers.py ROOT          check the tree at ROOT
     check_layers.py --self-test   check that the check finds violations
@@ -76,6 +76,9 @@ C_HEADERS = {"stddef.h", "stdint.h", "stdbool.h"}
 KNOW_BACKENDS = ("src/backends/", "src/net", "src/runtime")
 BACKEND_CONDITION = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*(CUDA|OPENCL|MPI)")
 
+# Orders are those of atomic operations: neither the thread sanitizer nor readers see fences.
+FENCE = re.compile(r"\batomic_(?:thread|signal)_fence\b")
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SOURCES = {".h", ".hpp", ".c", ".cpp", ".cu", ".inc"}
 SEARCH_PATH = ("src", "include", "apps", "tools", "tools/weir", "examples")
@@ -125,6 +128,8 @@ class Check:
             elif BACKEND_CONDITION.match(line) and not path.startswith(KNOW_BACKENDS):
                 self.report(path, number, "#if on a backend, which only "
                             f"{words(KNOW_BACKENDS)} may have")
+            if FENCE.search(line):
+                self.report(path, number, "has a fence: give the atomic operations the order")
 
     def check_include(self, path, number, layer, quoted, header):
         target = self.resolve(path, quoted, header)
@@ -208,6 +213,8 @@ SAMPLES = {
     "src/runtime/vendor.cpp": ("#include <CL/cl.h>\n", ":1: includes <CL/cl.h>"),
     "src/kernels/gemm.cpp": ('#include "runtime/runtime.hpp"\n', ":1: includes runtime/runtime.hpp"),
     "src/capi/api.cpp": ('#include "core/engine.hpp"\n', ":1: includes core/engine.hpp"),
+    "src/core/fence.cpp": ("\nstd::atomic_thread_fence(order);\n", ":2: has a fence"),
+    "apps/fence.c": ("atomic_thread_fence(memory_order_seq_cst);\n", ":1: has a fence"),
     "src/stray.cpp": ("", ":1: is in no layer"),
     "include/weir/status.h": ("#include <stddef.h>\n#include <stdio.h>\n", ":2: includes <stdio.h>"),
     "include/weir/weir.hpp": ("#include <span>\n#include <fmt/format.h>\n", ":2: includes <fmt/format.h>"),

@@ -1,0 +1,95 @@
+// What is new for a stream, and whether some thread is its owner.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/threads.hpp"
+#include "core/action.hpp"
+#include "core/action_queue.hpp"
+
+namespace weir::rt {
+
+/// Messages to the owner of a stream. The word that holds them also says when there is none:
+/// whoever brings the news then becomes that.
+class Mailbox {
+ public:
+  Mailbox() noexcept : word_(&idle_mark) {}
+
+  /// Anybody: adds a message. Returns whether the caller has become the owner; if not, it must not
+  /// touch the stream again.
+  bool post(Message& message) noexcept {
+    Message* head = word_.load(std::memory_order_relaxed);
+    do {
+      message.next_message = is_mark(head) ? nullptr : head;
+    } while (!word_.compare_exchange_weak(head, &message, std::memory_order_seq_cst,
+                                          std::memory_order_relaxed));
+    if (!is_mark(head)) return false;
+    owners_.fetch_add(1, std::memory_order_acq_rel);
+    return true;
+  }
+
+  /// A producer whose push found the consumer idle. Returns whether it has become the owner.
+  bool claim() noexcept {
+    Message* mark = &idle_mark;
+    if (!word_.compare_exchange_strong(mark, nullptr, std::memory_order_seq_cst)) return false;
+    owners_.fetch_add(1, std::memory_order_acq_rel);
+    return true;
+  }
+
+  /// Owner: whether there is mail.
+  bool has_mail() const noexcept { return word_.load(std::memory_order_relaxed) != nullptr; }
+  /// Owner: takes all messages, linked by `next_message`, the oldest first.
+  Message* take() noexcept { return reversed(word_.exchange(nullptr, std::memory_order_acquire)); }
+
+  /// Owner: ceases to be that, as the consumer of `queue` too. Unless `accepting`, only messages
+  /// bring the next owner. Returns false when there is news: then the caller still is the owner.
+  bool leave(ActionQueue& queue, bool accepting) noexcept {
+    if (accepting && !queue.go_idle()) {
+      if (!queue.look()) sys::yield();  // a producer is about to push, perhaps on this core
+      return false;
+    }
+    const std::uint64_t popped = queue.popped();
+    Message* expected = nullptr;
+    Message* const mark = accepting ? &idle_mark : &waiting_mark;
+    if (!word_.compare_exchange_strong(expected, mark, std::memory_order_seq_cst)) return false;
+    // A producer that came in between did not find the mark.
+    if (accepting && queue.pushed() != popped) {
+      expected = mark;
+      if (word_.compare_exchange_strong(expected, nullptr, std::memory_order_seq_cst)) return false;
+    }
+    owners_.fetch_sub(1, std::memory_order_release);
+    return true;
+  }
+
+  /// Waits until no thread is the owner. The caller knows that there is no news to come.
+  void wait_until_left() const noexcept {
+    while (!is_mark(word_.load(std::memory_order_acquire)) ||
+           owners_.load(std::memory_order_acquire) > 0) {
+      sys::yield();
+    }
+  }
+
+ private:
+  static inline Message idle_mark;     ///< any news wakes the stream
+  static inline Message waiting_mark;  ///< only messages do: its engine accepts no action
+
+  static bool is_mark(const Message* message) noexcept {
+    return message == &idle_mark || message == &waiting_mark;
+  }
+  static Message* reversed(Message* list) noexcept {
+    Message* result = nullptr;
+    while (list != nullptr) {
+      Message* const next = list->next_message;
+      list->next_message = result;
+      result = list;
+      list = next;
+    }
+    return result;
+  }
+
+  alignas(64) sys::Atomic<Message*> word_;  ///< messages, the newest first, or a mark
+  sys::Atomic<std::uint32_t> owners_{0};    ///< threads that have not quite left yet
+};
+
+}  // namespace weir::rt
