@@ -149,6 +149,7 @@ class Engine {
   void make_ready(Action& action) noexcept;
   Action* pop_ready(ActionList& list) noexcept;
   void defer(Action& action) noexcept;
+  void inherit_failures(Action& action) noexcept;
   void resume_deferred() noexcept;
   void complete(Action& action) noexcept;
   void complete_one(Action& action) noexcept;
