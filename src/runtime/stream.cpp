@@ -65,10 +65,11 @@ void Stream::cancel() {
   post(*message.release());
 }
 
-bool Stream::settled() const noexcept {
-  return counters_.completed.load(std::memory_order_acquire) == enqueued() &&
-         !failed_.load(std::memory_order_acquire);
+bool Stream::over() const noexcept {
+  return counters_.completed.load(std::memory_order_acquire) == enqueued();
 }
+
+bool Stream::settled() const noexcept { return over() && !failed_.load(std::memory_order_acquire); }
 
 void Stream::wait_until_left() const noexcept {
   while (!is_mark(mailbox_.load(std::memory_order_acquire)) ||
@@ -355,8 +356,9 @@ void Stream::retire(Action& action) noexcept {
     note_outcome(action);
   }
   Waiter* waiters = nullptr;
+  bool kept = false;
   if (action.evented) {
-    if (action.failure) runtime_.failures().add(action.id(), action.status, action.failure);
+    if (action.failure) kept = runtime_.failures().add(action);
     waiters = action.event.close(action.id(), action.waiters);
   }
   // Whoever sees the count finds the events complete; whoever is told finds the count up to date.
@@ -365,6 +367,10 @@ void Stream::retire(Action& action) noexcept {
   while (waiters != nullptr) {
     Waiter& waiter = *std::exchange(waiters, waiters->next);
     waiter.deliver(waiter, action.status, action.failure);
+  }
+  if (kept) [[unlikely]] {
+    action.drop_waits();
+    return;
   }
   action.recycle();
   actions_.give(action);
