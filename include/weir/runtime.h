@@ -25,7 +25,9 @@ typedef struct weir_runtime_options {
    *
    *   host[:cores=N][,smt=on|off]                cores of this machine
    *   sim[:cores=N][,gbps=G][,latency_us=L][,duplex=half|full][,speed=S][,memory=SIZE]
-   *      [,clock=real|virtual][,gflops=F]        a simulated accelerator made of host cores
+   *      [,clock=real|virtual][,gflops=F]        a simulated accelerator made of host cores,
+   *      [,lost_at=N][,fail_allocation=N]        which can break
+   *      [,fail_copy=N]
    *   null                                       accepts nothing (template for new backends)
    */
   const char* domains;

@@ -35,7 +35,7 @@ WEIR_API const char* weir_status_name(weir_status status);
 
 /**
  * Returns the message of the last function that failed on the calling thread, "" when none has.
- * The text is valid until the next failing call on this thread.
+ * The text is valid until the next failing call on this thread, and cut at 2047 bytes.
  */
 WEIR_API const char* weir_last_error(void);
 

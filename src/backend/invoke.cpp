@@ -1,5 +1,6 @@
 #include "backend/invoke.hpp"
 
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,8 +9,8 @@ namespace weir::rt {
 
 namespace {
 
-thread_local std::string call_failure;
-constinit thread_local bool has_call_failure = false;
+/// Where the call that this thread is in keeps its message.
+constinit thread_local std::optional<std::string>* call_failure = nullptr;
 
 /// Returns the status of a failed call: what only the runtime may say counts as a kernel error.
 weir_status believed(weir_status status) noexcept {
@@ -19,34 +20,34 @@ weir_status believed(weir_status status) noexcept {
   return known && !runtimes ? status : WEIR_STATUS_KERNEL_ERROR;
 }
 
-[[gnu::cold]] Outcome failed(weir_status status) noexcept {
+[[gnu::cold]] Outcome failed(weir_status status, std::optional<std::string>& message) noexcept {
   try {
-    std::string message = has_call_failure
-                              ? std::exchange(call_failure, {})
-                              : fmt::format("the kernel returned {}", status_name(status));
-    return {believed(status), std::move(message)};
+    if (!message) message = fmt::format("the kernel returned {}", status_name(status));
+    return {believed(status), std::move(*message)};
   } catch (...) {
-    return {believed(status), {}};
+    return {believed(status), "kernel failed"};  // needs no memory
   }
 }
 
 }  // namespace
 
 Outcome invoke(const Job& job) noexcept {
-  has_call_failure = false;
+  std::optional<std::string> message;
+  call_failure = &message;
+  Outcome outcome;
   try {
     const weir_status status = job.function(&job.call);
-    if (status == WEIR_STATUS_OK) [[likely]]
-      return {};
-    return failed(status);
+    if (status != WEIR_STATUS_OK) [[unlikely]]
+      outcome = failed(status, message);
   } catch (...) {
-    return current_exception_outcome(WEIR_STATUS_KERNEL_ERROR);
+    outcome = current_exception_outcome(WEIR_STATUS_KERNEL_ERROR);
   }
+  call_failure = nullptr;
+  return outcome;
 }
 
 void set_call_failure(std::string message) noexcept {
-  call_failure = std::move(message);
-  has_call_failure = true;
+  if (call_failure != nullptr) *call_failure = std::move(message);
 }
 
 }  // namespace weir::rt

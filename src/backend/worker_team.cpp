@@ -52,6 +52,7 @@ WorkerTeam::WorkerTeam(WorkerTeamOptions options, PlaceFeed& feed)
   for (unsigned i = 0; i < count; ++i) {
     workers_.push_back(std::make_unique<Slot>());
     workers_.back()->worker.index = i;
+    workers_.back()->processor = {options_.processors[i]};
   }
   try {
     for (auto& slot : workers_) {
@@ -75,7 +76,7 @@ WorkerTeam::~WorkerTeam() {
 
 void WorkerTeam::work(Slot& slot) {
   const NoWaitScope no_wait;
-  if (options_.pin) sys::bind_this_thread({options_.processors[slot.worker.index]});
+  bind(slot.worker);
   set_openmp_threads(1);
   Job job;
   while (!stopping_.load(std::memory_order_relaxed)) {
@@ -109,6 +110,10 @@ Outcome WorkerTeam::run_timed(Job& job) const {
     sys::sleep_until(job.ended_ns);
   }
   return outcome;
+}
+
+void WorkerTeam::bind(const Worker& worker) const noexcept {
+  if (options_.pin) sys::bind_this_thread(workers_[worker.index]->processor);
 }
 
 bool WorkerTeam::stirring() const noexcept {
@@ -151,7 +156,7 @@ Outcome WorkerTeam::lead(Worker& worker, Job& job) {
   job.call.team = this;
   Outcome outcome = run_timed(job);
   if (set_openmp_threads(1) && options_.pin) {
-    sys::bind_this_thread({options_.processors[worker.index]});
+    bind(worker);
   }
   gang_called_.store(false, std::memory_order_seq_cst);
   gang_over_ = true;

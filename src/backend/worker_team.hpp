@@ -43,6 +43,8 @@ class WorkerTeam final : public PlaceDriver, public weir_team {
  private:
   struct alignas(64) Slot {
     Worker worker;
+    std::vector<unsigned>
+        processor;  ///< the one it is bound to, ready for use: threads never throw
     std::optional<sys::Thread> thread;
   };
   /// What the gang does together: a loop or a function for each member.
@@ -62,6 +64,7 @@ class WorkerTeam final : public PlaceDriver, public weir_team {
   void idle() noexcept;
 
   Outcome lead(Worker& worker, Job& job);
+  void bind(const Worker& worker) const noexcept;
   void join_gang(const Worker& worker);
   void perform(std::size_t member);
   void take_part(std::size_t member) noexcept;

@@ -5,6 +5,14 @@
 
 namespace weir::rt {
 
+Outcome failed_outcome(weir_status status, const char* message) noexcept {
+  try {
+    return {status, message};
+  } catch (...) {
+    return {status, status == WEIR_STATUS_OUT_OF_MEMORY ? "out of memory" : "failed"};
+  }
+}
+
 Outcome current_exception_outcome(weir_status status_of_foreign) noexcept {
   try {
     try {
@@ -12,14 +20,14 @@ Outcome current_exception_outcome(weir_status status_of_foreign) noexcept {
     } catch (const Error& error) {
       return {error.status(), error.what()};
     } catch (const std::bad_alloc&) {
-      return {WEIR_STATUS_OUT_OF_MEMORY, "out of host memory"};
+      return {WEIR_STATUS_OUT_OF_MEMORY, "out of memory"};
     } catch (const std::exception& error) {
       return {status_of_foreign, error.what()};
     } catch (...) {
       return {status_of_foreign, "unknown exception"};
     }
   } catch (...) {
-    return {WEIR_STATUS_OUT_OF_MEMORY, {}};
+    return {WEIR_STATUS_OUT_OF_MEMORY, "out of memory"};
   }
 }
 

@@ -44,7 +44,11 @@ struct Outcome {
   bool ok() const noexcept { return status == WEIR_STATUS_OK; }
 };
 
-/// Turns the exception being handled into an outcome. Call it inside a catch block only.
+/// Makes an outcome with a message, or with a shorter one when there is no memory for it.
+Outcome failed_outcome(weir_status status, const char* message) noexcept;
+
+/// Turns the exception being handled into an outcome. Call it inside a catch block only. "out of
+/// memory", which a std::string holds without any, when there is none for the message.
 Outcome current_exception_outcome(weir_status status_of_foreign) noexcept;
 
 /// Returns the lower-case name of a status.

@@ -1,44 +1,36 @@
 #include "base/handle.hpp"
 
-#include <deque>
 #include <new>
-
-#include "base/threads.hpp"
 
 namespace weir::rt {
 
-struct HandleHeap::State {
-  sys::Mutex mutex;
-  std::deque<void*> resting;
+struct HandleHeap::Link {
+  void* next;
 };
 
-/// Made once and never freed: handles may be used until the process ends.
-HandleHeap::State& HandleHeap::state() {
-  static sys::Mutex making;
-  sys::Lock lock(making);
-  if (state_ == nullptr) state_ = new State;
-  return *state_;
+HandleHeap::Link& HandleHeap::link_of(void* block) const noexcept {
+  return *reinterpret_cast<Link*>(static_cast<std::byte*>(block) + bytes_);
 }
 
 void* HandleHeap::allocate() {
-  State& heap = state();
-  sys::Lock lock(heap.mutex);
-  if (heap.resting.size() > kResting) {
-    void* const block = heap.resting.front();
-    heap.resting.pop_front();
-    return block;
+  {
+    sys::Lock lock(mutex_);
+    if (resting_ > kResting) {
+      void* const block = oldest_;
+      oldest_ = link_of(block).next;
+      --resting_;
+      return block;
+    }
   }
-  return ::operator new(bytes_, std::align_val_t{64});
+  return ::operator new(bytes_ + sizeof(Link), std::align_val_t{64});
 }
 
 void HandleHeap::release(void* block) noexcept {
-  try {
-    State& heap = state();
-    sys::Lock lock(heap.mutex);
-    heap.resting.push_back(block);
-  } catch (...) {
-    // Without memory to remember it the block rests for ever.
-  }
+  new (&link_of(block)) Link{nullptr};
+  sys::Lock lock(mutex_);
+  (oldest_ == nullptr ? oldest_ : link_of(newest_).next) = block;
+  newest_ = block;
+  ++resting_;
 }
 
 }  // namespace weir::rt

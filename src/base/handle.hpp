@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/threads.hpp"
 
 namespace weir::rt {
 
@@ -18,16 +20,20 @@ class HandleHeap {
  public:
   explicit HandleHeap(std::size_t bytes) noexcept : bytes_(bytes) {}
 
+  /// Throws std::bad_alloc.
   void* allocate();
   void release(void* block) noexcept;
 
  private:
   static constexpr std::size_t kResting = 256;
-  struct State;
-  State& state();
+  struct Link;
+  Link& link_of(void* block) const noexcept;
 
   const std::size_t bytes_;
-  State* state_ = nullptr;
+  sys::Mutex mutex_;
+  void* oldest_ = nullptr;  ///< resting blocks are linked behind their object
+  void* newest_ = nullptr;
+  std::size_t resting_ = 0;
 };
 
 /// Base of every public handle type T, which defines `static constexpr const char* kNoun`.
@@ -72,8 +78,10 @@ class Handle {
   static constexpr std::uint32_t kDead = 0x44414544;
   static constexpr std::size_t kEpitaph = 20;
 
+  /// Never destroyed: handles may be used until the process ends.
   static HandleHeap& heap() {
-    static HandleHeap instance(sizeof(T));
+    alignas(HandleHeap) static std::byte room[sizeof(HandleHeap)];
+    static HandleHeap& instance = *new (room) HandleHeap(sizeof(T));
     return instance;
   }
 

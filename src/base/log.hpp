@@ -15,19 +15,27 @@ enum class Level { debug, info, warning, error };
 bool enabled(Level level) noexcept;
 void write(Level level, const std::string& line) noexcept;
 
+/// Writes a line, if there is memory for it.
 template <class... Args>
-void warning(fmt::format_string<Args...> format, Args&&... args) {
-  if (enabled(Level::warning)) {
-    write(Level::warning, fmt::format(format, std::forward<Args>(args)...));
+void print(Level level, fmt::format_string<Args...> format, Args&&... args) noexcept {
+  if (!enabled(level)) return;
+  try {
+    write(level, fmt::format(format, std::forward<Args>(args)...));
+  } catch (...) {
   }
 }
+
 template <class... Args>
-void info(fmt::format_string<Args...> format, Args&&... args) {
-  if (enabled(Level::info)) write(Level::info, fmt::format(format, std::forward<Args>(args)...));
+void warning(fmt::format_string<Args...> format, Args&&... args) noexcept {
+  print(Level::warning, format, std::forward<Args>(args)...);
 }
 template <class... Args>
-void debug(fmt::format_string<Args...> format, Args&&... args) {
-  if (enabled(Level::debug)) write(Level::debug, fmt::format(format, std::forward<Args>(args)...));
+void info(fmt::format_string<Args...> format, Args&&... args) noexcept {
+  print(Level::info, format, std::forward<Args>(args)...);
+}
+template <class... Args>
+void debug(fmt::format_string<Args...> format, Args&&... args) noexcept {
+  print(Level::debug, format, std::forward<Args>(args)...);
 }
 
 }  // namespace weir::rt::log

@@ -13,7 +13,14 @@
 
 namespace weir::rt::sys {
 
+namespace {
+
+constexpr std::size_t kFlushBytes = 1 << 20;
+
+}  // namespace
+
 FileWriter::FileWriter(const std::string& path) : path_(path) {
+  pending_.reserve(kFlushBytes);  // first: nothing may throw once there is a file
   struct stat status {};
   const bool plain = stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode);
   if (plain) {
@@ -27,7 +34,6 @@ FileWriter::FileWriter(const std::string& path) : path_(path) {
     temporary_.clear();
     give_up("open");
   }
-  pending_.reserve(1 << 20);
 }
 
 FileWriter::~FileWriter() {
@@ -38,7 +44,7 @@ FileWriter::~FileWriter() {
 void FileWriter::write(const void* data, std::size_t bytes) {
   const char* text = static_cast<const char*>(data);
   pending_.insert(pending_.end(), text, text + bytes);
-  if (pending_.size() >= (1 << 20)) flush();
+  if (pending_.size() >= kFlushBytes) flush();
 }
 
 void FileWriter::flush() {

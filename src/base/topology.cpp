@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fstream>
 #include <memory>
+#include <new>
 
 #include <fmt/format.h>
 #include <hwloc.h>
@@ -40,6 +41,7 @@ Topology load() {
 Bitmap allowed_processors(hwloc_topology_t topology, bool real) {
   Bitmap allowed(hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(topology)));
   Bitmap bound(hwloc_bitmap_alloc());
+  if (allowed == nullptr || bound == nullptr) throw std::bad_alloc();
   if (real && hwloc_get_cpubind(topology, bound.get(), HWLOC_CPUBIND_THREAD) == 0) {
     hwloc_bitmap_and(allowed.get(), allowed.get(), bound.get());
   }

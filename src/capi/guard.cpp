@@ -4,19 +4,14 @@ namespace weir::rt::capi {
 
 namespace {
 
-std::string& last_error() noexcept {
-  thread_local std::string message;
-  return message;
-}
+/// Longer messages are cut: this must work without memory, also when a thread's first one comes.
+constexpr std::size_t kMessageBytes = 2048;
+constinit thread_local char last_error[kMessageBytes] = "";
 
 }  // namespace
 
-weir_status report(weir_status status, const std::string& message) noexcept {
-  try {
-    last_error() = message;
-  } catch (...) {
-    last_error().clear();
-  }
+weir_status report(weir_status status, std::string_view message) noexcept {
+  last_error[message.copy(last_error, kMessageBytes - 1)] = '\0';
   return status;
 }
 
@@ -25,10 +20,14 @@ weir_status report_exception() noexcept {
   return report(outcome.status, outcome.message);
 }
 
-weir_status report_wait(const WaitResult& result) {
+weir_status report_wait(const WaitResult& result) noexcept {
   if (result.status == WEIR_STATUS_OK) return result.status;
   if (result.failure) {
-    return report(result.status, result.failure->describe(result.status == WEIR_STATUS_POISONED));
+    try {
+      return report(result.status, result.failure->describe(result.status == WEIR_STATUS_POISONED));
+    } catch (...) {
+      return report(result.status, result.failure->message);
+    }
   }
   if (result.status == WEIR_STATUS_TIMEOUT) {
     return report(result.status, "the deadline passed before the wait was over");
@@ -44,7 +43,7 @@ void fail_struct_size(const char* name, std::size_t size) {
 
 extern "C" {
 
-const char* weir_last_error(void) { return weir::rt::capi::last_error().c_str(); }
+const char* weir_last_error(void) { return weir::rt::capi::last_error; }
 
 const char* weir_status_name(weir_status status) { return weir::rt::status_name(status); }
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <weir/status.h>
@@ -15,7 +16,7 @@
 namespace weir::rt::capi {
 
 /// Keeps a message for weir_last_error() of this thread and returns the status.
-weir_status report(weir_status status, const std::string& message) noexcept;
+weir_status report(weir_status status, std::string_view message) noexcept;
 /// The same for the exception being handled.
 weir_status report_exception() noexcept;
 
@@ -31,7 +32,7 @@ weir_status guard(Body&& body) noexcept {
 }
 
 /// Returns the status of a wait, with its message.
-weir_status report_wait(const WaitResult& result);
+weir_status report_wait(const WaitResult& result) noexcept;
 
 /// Throws Error unless an out-parameter is given.
 template <class T>

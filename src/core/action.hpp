@@ -105,8 +105,9 @@ struct alignas(64) Action : Message {
   sys::Plain<Waiter*> waiters = nullptr;  ///< of the event, guarded by it
   std::unique_ptr<std::byte[]> spill;  ///< arguments that do not fit; kept for the slot's next use
   std::uint32_t spill_bytes = 0;
-  std::uint32_t slot = 0;  ///< index in the pool
-  void* stream = nullptr;  ///< the runtime's stream whose slot it is
+  std::uint32_t slot = 0;     ///< index in the pool
+  std::uint64_t kept_id = 0;  ///< of the action whose outcome the failure log keeps in this slot
+  void* stream = nullptr;     ///< the runtime's stream whose slot it is
   ActionTimes times;
   std::uint16_t lane = 0;             ///< worker that ran it, for the trace
   std::array<char, kNameBytes> name;  ///< when `named`
@@ -148,11 +149,16 @@ struct alignas(64) Action : Message {
 
   /// Makes the slot ready for its next use: drops what the action owns.
   void recycle() noexcept {
-    if (event_count > 0) drop_events();
+    drop_waits();
     if (status != WEIR_STATUS_OK) [[unlikely]] {
       status = WEIR_STATUS_OK;
       failure.reset();
     }
+  }
+
+  /// Drops the events that the action waited for.
+  void drop_waits() noexcept {
+    if (event_count > 0) drop_events();
   }
 
   void set_name(const char* text) noexcept {

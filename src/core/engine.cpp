@@ -152,16 +152,24 @@ Action* Engine::pop_ready(ActionList& list) noexcept {
 /// Keeps an action for which there is no memory until it is the only one.
 void Engine::defer(Action& action) noexcept {
   deferred_ = &action;
-  if (!clean() && action.kind != ActionKind::drain && action.status == WEIR_STATUS_OK) {
+  resume_deferred();
+}
+
+/// Gives a deferred action the failures it would have met, had it been tracked.
+void Engine::inherit_failures(Action& action) noexcept {
+  if (action.kind == ActionKind::drain || action.status != WEIR_STATUS_OK) return;
+  if (tracks()) {
     table_.find_poison(action, action.failure);
     action.failure.merge(poison_all_);
+  } else if (policy_ == WEIR_DEPENDENCE_POLICY_FIFO) {
+    action.failure.merge(first_failure_);
   }
-  resume_deferred();
 }
 
 void Engine::resume_deferred() noexcept {
   if (deferred_ == nullptr || !window_.empty() || deferred_->pending > 0) return;
   Action& action = *std::exchange(deferred_, nullptr);
+  if (!clean()) inherit_failures(action);
   if (runs_not(action)) {
     end_unrun(action);
     window_.skip(action.sequence());

@@ -150,6 +150,7 @@ class Engine {
   static Action* pop_ready(ActionList& list) noexcept;
   void complete_cancelled(ActionList& list) noexcept;
   void defer(Action& action) noexcept;
+  void inherit_failures(Action& action) noexcept;
   void resume_deferred() noexcept;
   void complete(Action& action) noexcept;
   void complete_one(Action& action) noexcept;

@@ -17,7 +17,7 @@ std::string Failure::describe(bool poisoned) const {
 FailureRef FailureRef::make(weir_status status, std::string message, std::string action,
                             std::string origin, std::uint64_t root_id) noexcept {
   static Failure no_memory{.status = WEIR_STATUS_OUT_OF_MEMORY,
-                           .message = "out of host memory",
+                           .message = "out of memory",
                            .action = "?",
                            .origin = "?"};
   try {

@@ -39,7 +39,7 @@ class FailureRef {
   }
   ~FailureRef() { release(); }
 
-  /// Makes a failure; when even that has no memory, a preallocated "out of host memory".
+  /// Makes a failure; when even that has no memory, a preallocated "out of memory".
   static FailureRef make(weir_status status, std::string message, std::string action,
                          std::string origin, std::uint64_t root_id) noexcept;
 

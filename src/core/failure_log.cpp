@@ -1,34 +1,48 @@
 #include "core/failure_log.hpp"
 
-#include "base/log.hpp"
+#include <utility>
 
 namespace weir::rt {
 
-void FailureLog::add(std::uint64_t id, weir_status status, const FailureRef& failure) noexcept {
+bool FailureLog::add(Action& action) noexcept {
+  const std::uint64_t id = action.id();
   sys::Lock lock(mutex_);
   used_.store(true, std::memory_order_release);
   try {
     order_.push_back(id);
-    entries_.insert_or_assign(id, Entry{status, failure});
+    entries_.insert_or_assign(id, Entry{action.status, action.failure});
     if (order_.size() > kMost) {
       entries_.erase(order_.front());
       order_.pop_front();
     }
+    return false;
   } catch (...) {
-    log::warning("no memory to remember how an event ended: {}", failure->describe(false));
+    action.kept_id = id;
+    action.next = std::exchange(kept_, &action);
+    return true;
   }
 }
 
 void FailureLog::remove(std::uint64_t id) noexcept {
   sys::Lock lock(mutex_);
   entries_.erase(id);
+  for (Action* action = kept_; action != nullptr; action = action->next) {
+    if (action->kept_id == id) action->kept_id = 0;
+  }
+}
+
+FailureLog::Entry FailureLog::kept(std::uint64_t id) const noexcept {
+  for (const Action* action = kept_; action != nullptr; action = action->next) {
+    if (action->kept_id == id) return {action->status, action->failure};
+  }
+  return {};
 }
 
 FailureLog::Entry FailureLog::find(std::uint64_t id) const noexcept {
   if (!used_.load(std::memory_order_acquire)) return {};
   sys::Lock lock(mutex_);
   const auto found = entries_.find(id);
-  return found == entries_.end() ? Entry{} : found->second;
+  return found == entries_.end() ? kept(id) : found->second;
 }
 
 }  // namespace weir::rt

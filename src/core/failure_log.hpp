@@ -8,6 +8,7 @@
 #include <weir/status.h>
 
 #include "base/threads.hpp"
+#include "core/action.hpp"
 #include "core/failure.hpp"
 
 namespace weir::rt {
@@ -21,7 +22,9 @@ class FailureLog {
     FailureRef failure;
   };
 
-  void add(std::uint64_t id, weir_status status, const FailureRef& failure) noexcept;
+  /// Notes how an action that is over ended. Without memory for that the log keeps the action's
+  /// slot itself, which then must not be used again, and returns true.
+  [[nodiscard]] bool add(Action& action) noexcept;
   void remove(std::uint64_t id) noexcept;
 
   /// Returns the entry of an action that is complete; OK when it is not in the log.
@@ -30,9 +33,12 @@ class FailureLog {
  private:
   static constexpr std::size_t kMost = 1'000'000;
 
+  Entry kept(std::uint64_t id) const noexcept;
+
   mutable sys::Mutex mutex_;
   std::unordered_map<std::uint64_t, Entry> entries_;
   std::deque<std::uint64_t> order_;
+  Action* kept_ = nullptr;  ///< slots, linked by `next`
   sys::Atomic<bool> used_{false};
 };
 

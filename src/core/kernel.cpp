@@ -1,7 +1,6 @@
 #include "core/kernel.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -22,11 +21,11 @@ Kernel::Kernel(const weir_kernel_options& options, std::size_t number)
 
 Kernel::~Kernel() {
   if (release_ == nullptr) return;
-  std::set<void*> payloads;
-  for (const KernelCode& code : codes_) {
-    if (code.payload != nullptr) payloads.insert(code.payload);
+  for (auto code = codes_.begin(); code != codes_.end(); ++code) {
+    const auto same = [&](const KernelCode& other) { return other.payload == code->payload; };
+    const bool released = std::any_of(codes_.begin(), code, same);
+    if (code->payload != nullptr && !released) release_(code->payload);
   }
-  for (void* payload : payloads) release_(payload);
 }
 
 const KernelCode* Kernel::code_for(std::string_view backend) const noexcept {

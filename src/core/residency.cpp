@@ -141,6 +141,7 @@ void Residency::allocate(const Buffers& needs) {
     const bool was_here = instance.state == Instance::State::evicted;
     if (!was_here && instance.state != Instance::State::absent) continue;
     present_.reserve(present_.size() + 1);
+    copies_.reserve(copies_.size() + 1);
     instance.memory = device_.allocate(buffer->bytes());
     present_.push_back(buffer);
     used_.fetch_add(buffer->bytes(), std::memory_order_relaxed);
@@ -165,9 +166,8 @@ void Residency::evict(Buffer& buffer) {
       {.source = here(buffer), .target = outside(buffer), .sink = this, .token = &buffer});
 }
 
-void Residency::bring_back(Buffer& buffer) {
+void Residency::bring_back(Buffer& buffer) noexcept {
   Instance& instance = instance_of(buffer);
-  copies_.reserve(copies_.size() + 1);
   instance.state = Instance::State::returning;
   bytes_moved_.fetch_add(buffer.bytes(), std::memory_order_relaxed);
   copies_.push_back(
@@ -212,7 +212,6 @@ void Residency::copied(void* token, Outcome outcome, std::int64_t, std::int64_t)
     if (!outcome.ok()) trouble_ = std::move(outcome);
     next = front_to_tell();
   }
-  settled_.notify_all();
   if (next != nullptr) retry_(*next);
 }
 
@@ -228,16 +227,17 @@ void Residency::release(Action& action) noexcept {
   if (next != nullptr) retry_(*next);
 }
 
-void Residency::forget(Buffer& buffer) noexcept {
+bool Residency::forget(Buffer& buffer) noexcept {
   sys::Lock lock(mutex_);
   Instance* const instance = buffer.find_instance(memory_);
-  if (instance == nullptr) return;
-  while (instance->state == Instance::State::leaving ||
-         instance->state == Instance::State::returning) {
-    settled_.wait(lock);
+  if (instance == nullptr) return true;
+  if (instance->state == Instance::State::leaving ||
+      instance->state == Instance::State::returning) {
+    return false;
   }
   if (instance->state == Instance::State::resident) drop(buffer);
   instance->state = Instance::State::absent;
+  return true;
 }
 
 Outcome Residency::too_large(std::uint64_t wanted) const {

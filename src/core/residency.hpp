@@ -32,8 +32,9 @@ class Residency final : private CopySink {
   Grant acquire(Action& action, Outcome& why) noexcept;
   /// Gives back what acquire() granted.
   void release(Action& action) noexcept;
-  /// Frees the instance of a buffer no action uses any more.
-  void forget(Buffer& buffer) noexcept;
+  /// Frees the instance of a buffer no action uses any more. Returns false, having done nothing,
+  /// while it is on its way out of this memory or into it.
+  [[nodiscard]] bool forget(Buffer& buffer) noexcept;
 
   std::uint16_t memory() const noexcept { return memory_; }
   std::uint64_t capacity() const noexcept { return capacity_; }
@@ -53,7 +54,7 @@ class Residency final : private CopySink {
   bool make_room(const Buffers& needs, std::uint64_t missing);
   void allocate(const Buffers& needs);
   void evict(Buffer& buffer);
-  void bring_back(Buffer& buffer);
+  void bring_back(Buffer& buffer) noexcept;
   void drop(Buffer& buffer) noexcept;
   void grant(Action& action) noexcept;
   Grant wait(Action& action);
@@ -70,9 +71,8 @@ class Residency final : private CopySink {
   const std::function<void(Action&)> retry_;
 
   sys::Mutex mutex_;
-  sys::Condition settled_;  // an instance has left or come back
-  Buffers present_;         // instances that take up memory here
-  Buffers needs_;           // of the action that asks, kept for its memory
+  Buffers present_;  // instances that take up memory here
+  Buffers needs_;    // of the action that asks, kept for its memory
   std::deque<Action*> waiting_;
   Outcome trouble_;  // why a copy failed: told to the first of them, which would try for ever
   bool front_told_ = false;      // the first of them has been asked to try again, and has not yet

@@ -1,6 +1,5 @@
-#include <nlohmann/json.hpp>
-
 #include "base/config.hpp"
+#include "base/json.hpp"
 #include "base/sys.hpp"
 #include "kernels/builtin.hpp"
 #include "runtime/runtime.hpp"
@@ -10,69 +9,102 @@ namespace weir::rt {
 
 namespace {
 
-nlohmann::ordered_json describe_machine(const Machine& machine) {
-  nlohmann::ordered_json json;
-  json["processor"] = machine.processor;
-  json["system"] = machine.system;
-  json["cores"] = machine.cores.size();
-  json["hardware_threads"] = machine.hardware_threads;
-  json["packages"] = machine.packages;
-  json["numa_nodes"] = machine.numa_nodes;
-  json["memory_bytes"] = machine.memory_bytes;
-  for (const auto& [name, bytes] : machine.caches) json["caches"][name] = bytes;
-  if (machine.cpu_quota > 0) json["cpu_quota"] = machine.cpu_quota;
-  if (!machine.real) json["from"] = "HWLOC_XMLFILE";
-  return json;
-}
-
-nlohmann::ordered_json describe_domain(const Domain& domain) {
-  const DeviceInfo& info = domain.info();
-  nlohmann::ordered_json json;
-  json["name"] = info.name;
-  json["backend"] = info.backend;
-  json["description"] = info.description;
-  json["cores"] = info.cores;
-  json["memory_bytes"] = info.memory_bytes;
-  json["memory_used"] = domain.residency().used();
-  json["aliases_host"] = info.aliases_host;
-  json["virtual_time"] = info.virtual_time;
-  if (info.link_duplex != "none") {
-    json["link"] = {{"gbps", info.link_gbps},
-                    {"latency_us", info.link_latency_us},
-                    {"duplex", info.link_duplex}};
+void describe_machine(const Machine& machine, JsonWriter& json) {
+  json.begin_object();
+  json.member("processor", machine.processor);
+  json.member("system", machine.system);
+  json.member("cores", machine.cores.size());
+  json.member("hardware_threads", machine.hardware_threads);
+  json.member("packages", machine.packages);
+  json.member("numa_nodes", machine.numa_nodes);
+  json.member("memory_bytes", machine.memory_bytes);
+  if (!machine.caches.empty()) {
+    json.key("caches").begin_object();
+    for (const auto& [name, bytes] : machine.caches) json.member(name, bytes);
+    json.end_object();
   }
-  return json;
+  if (machine.cpu_quota > 0) json.member("cpu_quota", machine.cpu_quota);
+  if (!machine.real) json.member("from", "HWLOC_XMLFILE");
+  json.end_object();
 }
 
-nlohmann::ordered_json describe_blas() {
+void describe_domain(const Domain& domain, JsonWriter& json) {
+  const DeviceInfo& info = domain.info();
+  json.begin_object();
+  json.member("name", info.name);
+  json.member("backend", info.backend);
+  json.member("description", info.description);
+  json.member("cores", info.cores);
+  json.member("memory_bytes", info.memory_bytes);
+  json.member("memory_used", domain.residency().used());
+  json.member("aliases_host", info.aliases_host);
+  json.member("virtual_time", info.virtual_time);
+  if (info.link_duplex != "none") {
+    json.key("link").begin_object();
+    json.member("gbps", info.link_gbps);
+    json.member("latency_us", info.link_latency_us);
+    json.member("duplex", info.link_duplex);
+    json.end_object();
+  }
+  json.end_object();
+}
+
+void describe_blas(JsonWriter& json) {
   const kernels::BlasInfo info = kernels::blas_info();
-  return {{"available", info.available}, {"name", info.name},       {"library", info.library},
-          {"kernels", info.kernels},     {"version", info.version}, {"problem", info.problem}};
+  json.begin_object();
+  json.member("available", info.available);
+  json.member("name", info.name);
+  json.member("library", info.library);
+  json.member("kernels", info.kernels);
+  json.member("version", info.version);
+  json.member("problem", info.problem);
+  json.end_object();
+}
+
+void describe_environment(JsonWriter& json) {
+  json.begin_array();
+  for (const config::Variable& variable : config::variables()) {
+    const char* const value = sys::environment(variable.name);
+    json.begin_object();
+    json.member("name", variable.name);
+    json.member("meaning", variable.meaning);
+    json.key("value");
+    value != nullptr ? json.value(value) : json.null();
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void describe_list(const std::vector<std::string>& list, JsonWriter& json) {
+  json.begin_array();
+  for (const std::string& text : list) json.value(text);
+  json.end_array();
 }
 
 }  // namespace
 
 std::string Runtime::describe() const {
-  nlohmann::ordered_json json;
-  json["schema"] = "weir.info/1";
-  json["version"] = WEIR_VERSION_STRING;
-  json["machine"] = describe_machine(machine_);
-  json["domains"] = nlohmann::ordered_json::array();
-  for (const auto& domain : domains_) json["domains"].push_back(describe_domain(*domain));
-  json["backends"] = nlohmann::ordered_json::array();
+  JsonWriter json;
+  json.begin_object();
+  json.member("schema", "weir.info/1");
+  json.member("version", WEIR_VERSION_STRING);
+  describe_machine(machine_, json.key("machine"));
+  json.key("domains").begin_array();
+  for (const auto& domain : domains_) describe_domain(*domain, json);
+  json.end_array();
+  json.key("backends").begin_array();
   for (const auto& backend : backends_) {
-    json["backends"].push_back({{"kind", backend->kind()}, {"settings", backend->settings_help()}});
+    json.begin_object();
+    json.member("kind", backend->kind());
+    json.member("settings", backend->settings_help());
+    json.end_object();
   }
-  json["blas"] = describe_blas();
-  json["kernels"] = kernels_.names();
-  for (const config::Variable& variable : config::variables()) {
-    const char* value = sys::environment(variable.name);
-    json["environment"].push_back({{"name", variable.name},
-                                   {"meaning", variable.meaning},
-                                   {"value", value ? nlohmann::ordered_json(value) : nullptr}});
-  }
-  json["unknown_environment"] = config::unknown_variables();
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  json.end_array();
+  describe_blas(json.key("blas"));
+  describe_list(kernels_.names(), json.key("kernels"));
+  describe_environment(json.key("environment"));
+  describe_list(config::unknown_variables(), json.key("unknown_environment"));
+  return json.end_object().text();
 }
 
 }  // namespace weir::rt

@@ -116,7 +116,8 @@ bool Place::prepare(Worker& worker, Job& job, Stream& stream, Action& action) no
   try {
     worker.views.resize(action.operand_count);
   } catch (...) {
-    stream.set_failure(action, {WEIR_STATUS_OUT_OF_MEMORY, "no memory for its arguments"});
+    stream.set_failure(action,
+                       failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory for its arguments"));
     stream.finish(action);
     return false;
   }

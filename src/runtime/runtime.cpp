@@ -30,6 +30,16 @@ std::string path_from_environment() {
   return path != nullptr ? path : "";
 }
 
+/// Returns the description of a failure, made in `room`; without memory what the root action said.
+const char* describe(const Failure& failure, bool poisoned, std::string& room) noexcept {
+  try {
+    room = failure.describe(poisoned);
+    return room.c_str();
+  } catch (...) {
+    return failure.message.c_str();
+  }
+}
+
 /// Waiter for weir_event_on_complete().
 struct CallbackWaiter : Waiter {
   weir_event_callback callback;
@@ -41,10 +51,11 @@ struct CallbackWaiter : Waiter {
   }
   void call(weir_status status, const FailureRef& failure) const {
     const NoWaitScope no_wait;
+    std::string described;
+    const char* message = "";
+    if (failure) message = describe(*failure.get(), status == WEIR_STATUS_POISONED, described);
     try {
-      const std::string message =
-          failure ? failure->describe(status == WEIR_STATUS_POISONED) : std::string();
-      callback(status, message.c_str(), payload);
+      callback(status, message, payload);
     } catch (const std::exception& error) {
       log::warning("a callback threw: {}", error.what());
     } catch (...) {
@@ -52,6 +63,15 @@ struct CallbackWaiter : Waiter {
     }
   }
 };
+
+bool try_to_cancel(Stream& stream) noexcept {
+  try {
+    stream.cancel();
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
 
 }  // namespace
 
@@ -91,8 +111,8 @@ Runtime::Runtime(const weir_runtime_options& options)
   config::check_values();
   for (auto& device : open_devices(wanted_domains(options), machine_, backends_)) {
     const std::size_t index = domains_.size();
-    domains_.emplace_back(new weir_domain(*this, index, std::move(device)));
-    weir_domain& domain = *domains_.back();
+    Owned<weir_domain> made(new weir_domain(*this, index, std::move(device)));
+    weir_domain& domain = *domains_.emplace_back(std::move(made));
     const auto track = [&](const char* direction) {
       return recorder_.add_track({.name = fmt::format("{} {}", domain.name(), direction),
                                   .domain = domain.name(),
@@ -115,9 +135,7 @@ Runtime::~Runtime() {
   write_requested_trace();
   for (auto& [key, stream] : std::exchange(streams_, {})) stream.reset();
   places_.clear();
-  for (const auto& [end, owned] : buffers_) {
-    for (const auto& domain : domains_) domain->residency().forget(*owned.buffer);
-  }
+  for (const auto& [end, owned] : buffers_) forget_instances_of(*owned.buffer);
   buffers_.clear();
   domains_.clear();
 }
@@ -130,8 +148,53 @@ void Runtime::shut_down() noexcept {
       drain(all.list(), WEIR_FOREVER);
     }
     for (weir_stream* stream : all.list()) stream->wait_until_left();
-  } catch (const std::exception& error) {
-    log::warning("shutdown: {}", error.what());
+  } catch (...) {
+    shut_down_without_memory();
+  }
+}
+
+void Runtime::shut_down_without_memory() noexcept {
+  const std::int64_t deadline = sys::deadline_after(shutdown_timeout_ns_);
+  for (const auto& [serial, stream] : streams_) {
+    bool cancelled = false;
+    while (!stream->over()) {
+      if (!cancelled && sys::now_ns() >= deadline) cancelled = try_to_cancel(*stream);
+      pass_time();
+    }
+    stream->wait_until_left();
+  }
+}
+
+/// Lets something happen while the caller waits for it: for when there is no memory to wait better.
+void Runtime::pass_time() noexcept {
+  constexpr std::int64_t kNapNs = 50'000;
+  if (!virtual_time_ || !drive()) sys::sleep_until(sys::now_ns() + kNapNs);
+}
+
+/// Waits until all that is enqueued in a stream is complete.
+void Runtime::outlast(const Stream& stream) noexcept {
+  while (!stream.over()) pass_time();
+}
+
+void Runtime::outlast_users_of(const Buffer& buffer) noexcept {
+  sys::Lock lock(mutex_);
+  for (auto at = streams_.begin(); at != streams_.end();) {
+    weir_stream& stream = *at->second;
+    if (!stream.listing.leaving && buffer.maybe_used_by(stream.serial())) {
+      ++stream.listing.pins;
+      lock.unlock();
+      outlast(stream);
+      lock.lock();
+      --stream.listing.pins;
+      stream_unpinned_.notify_all();
+    }
+    at = streams_.upper_bound(stream.serial());
+  }
+}
+
+void Runtime::forget_instances_of(Buffer& buffer) noexcept {
+  for (const auto& domain : domains_) {
+    while (!domain->residency().forget(buffer)) pass_time();
   }
 }
 
@@ -281,8 +344,8 @@ void Runtime::destroy_stream(weir_stream* stream) noexcept {
   }
   try {
     drain({stream}, WEIR_FOREVER);
-  } catch (const std::exception& error) {
-    log::warning("stream '{}': {}", stream->name(), error.what());
+  } catch (...) {
+    outlast(*stream);
   }
   stream->wait_until_left();
   Owned<weir_stream> dead;
@@ -311,34 +374,49 @@ WaitResult Runtime::synchronize_all(std::int64_t timeout_ns) {
 }
 
 WaitResult Runtime::drain(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns) {
-  std::vector<weir_event> ends;
-  for (weir_stream* stream : streams) {
-    take_overdue(*stream, ends);
-    if (!stream->settled()) ends.push_back(stream->drain());
-  }
-  WaitResult result = wait_for_events(*this, ends, WEIR_WAIT_MODE_ALL, timeout_ns);
-  if (result.status == WEIR_STATUS_TIMEOUT) {
+  std::list<weir_event> ends;
+  try {
+    for (weir_stream* stream : streams) {
+      take_overdue(*stream, ends);
+      if (!stream->settled()) add_drain(*stream, ends);
+    }
+    const std::vector<weir_event> events(ends.begin(), ends.end());
+    WaitResult result = wait_for_events(*this, events, WEIR_WAIT_MODE_ALL, timeout_ns);
+    if (result.status == WEIR_STATUS_TIMEOUT) {
+      give_overdue(ends);
+    } else {
+      for (const weir_event& end : ends) failures_.remove(end.opaque[1]);
+    }
+    return result;
+  } catch (...) {
     give_overdue(ends);
-  } else {
-    for (const weir_event& end : ends) failures_.remove(end.opaque[1]);
+    throw;
   }
-  return result;
+}
+
+void Runtime::add_drain(Stream& stream, std::list<weir_event>& ends) {
+  std::list<weir_event> added(1);  // nothing may fail once the drain is enqueued
+  added.front() = stream.drain();
+  ends.splice(ends.end(), added);
 }
 
 /// A drain takes the failure of its stream with it, also when the wait for it was given up: the
 /// next one to synchronise waits for that drain as well.
-void Runtime::take_overdue(weir_stream& stream, std::vector<weir_event>& ends) {
+void Runtime::take_overdue(weir_stream& stream, std::list<weir_event>& ends) noexcept {
   sys::Lock lock(mutex_);
-  auto& overdue = stream.listing.overdue;
-  ends.insert(ends.end(), overdue.begin(), overdue.end());
-  overdue.clear();
+  ends.splice(ends.end(), stream.listing.overdue);
 }
 
-void Runtime::give_overdue(const std::vector<weir_event>& ends) {
+void Runtime::give_overdue(std::list<weir_event>& ends) noexcept {
   sys::Lock lock(mutex_);
-  for (const weir_event& end : ends) {
-    const auto found = streams_.find(end.opaque[1] >> Action::kSequenceBits);
-    if (found != streams_.end()) found->second->listing.overdue.push_back(end);
+  while (!ends.empty()) {
+    const auto found = streams_.find(ends.front().opaque[1] >> Action::kSequenceBits);
+    if (found == streams_.end()) {
+      ends.pop_front();
+      continue;
+    }
+    auto& overdue = found->second->listing.overdue;
+    overdue.splice(overdue.end(), ends, ends.begin());
   }
 }
 
@@ -423,11 +501,10 @@ void Runtime::destroy_buffer(weir_buffer* buffer) noexcept {
     }
     wait_for_events(*this, ends, WEIR_WAIT_MODE_ALL, WEIR_FOREVER);
     for (const weir_event& end : ends) failures_.remove(end.opaque[1]);
-  } catch (const std::exception& error) {
-    log::warning("buffer '{}' is kept: {}", buffer->name(), error.what());
-    return;
+  } catch (...) {
+    outlast_users_of(*buffer);
   }
-  for (const auto& domain : domains_) domain->residency().forget(*buffer);
+  forget_instances_of(*buffer);
   sys::Lock lock(mutex_);
   const auto found = buffers_.find(buffer->host_address() + buffer->bytes());
   if (found == buffers_.end() || found->second.buffer.get() != buffer) return;

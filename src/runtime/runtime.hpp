@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -106,10 +107,16 @@ class Runtime {
                           const weir_buffer_options& options);
   class PinnedStreams;
   weir_stream* any_stream_of(const Place& place);
-  void take_overdue(weir_stream& stream, std::vector<weir_event>& ends);
-  void give_overdue(const std::vector<weir_event>& ends);
+  void add_drain(Stream& stream, std::list<weir_event>& ends);
+  void take_overdue(weir_stream& stream, std::list<weir_event>& ends) noexcept;
+  void give_overdue(std::list<weir_event>& ends) noexcept;
   WaitResult drain(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns);
+  void pass_time() noexcept;
+  void outlast(const Stream& stream) noexcept;
+  void outlast_users_of(const Buffer& buffer) noexcept;
+  void forget_instances_of(Buffer& buffer) noexcept;
   void shut_down() noexcept;
+  void shut_down_without_memory() noexcept;
   void write_requested_trace() noexcept;
 
   const std::string name_ = "weir";

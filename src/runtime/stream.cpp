@@ -293,8 +293,9 @@ void Stream::retire(Action& action) noexcept {
     note_outcome(action);
   }
   Waiter* waiters = nullptr;
+  bool kept = false;
   if (action.evented) {
-    if (action.failure) runtime_.failures().add(action.id(), action.status, action.failure);
+    if (action.failure) kept = runtime_.failures().add(action);
     waiters = action.event.close(action.id(), action.waiters);
   }
   // Whoever sees the count finds the events complete; whoever is told finds the count up to date.
@@ -302,6 +303,10 @@ void Stream::retire(Action& action) noexcept {
   while (waiters != nullptr) {
     Waiter& waiter = *std::exchange(waiters, waiters->next);
     waiter.deliver(waiter, action.status, action.failure);
+  }
+  if (kept) [[unlikely]] {
+    action.drop_waits();
+    return;
   }
   action.recycle();
   actions_.give(action);

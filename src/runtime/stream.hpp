@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -52,7 +53,9 @@ class Stream : private CopySink {
   weir_event mark();
   void cancel();
 
-  /// Whether everything enqueued so far is complete and nothing failed: then a drain is not needed.
+  /// Whether everything enqueued so far is complete.
+  bool over() const noexcept { return progress_.completed() == enqueued(); }
+  /// Whether it is and nothing failed: then a drain is not needed.
   bool settled() const noexcept { return progress_.settled(enqueued()); }
   /// Waits until no thread owns the stream. The caller knows that there is no news to come.
   void wait_until_left() const noexcept { mailbox_.wait_until_left(); }
@@ -99,9 +102,9 @@ class Stream : private CopySink {
 
   /// Of the runtime, under its mutex.
   struct Listing {
-    std::size_t pins = 0;             ///< threads that use the stream without owning its handle
-    bool leaving = false;             ///< is being destroyed: not to be pinned again
-    std::vector<weir_event> overdue;  ///< drains that nobody waited for to the end
+    std::size_t pins = 0;           ///< threads that use the stream without owning its handle
+    bool leaving = false;           ///< is being destroyed: not to be pinned again
+    std::list<weir_event> overdue;  ///< drains that nobody waited for to the end
   } listing;
 
  private:

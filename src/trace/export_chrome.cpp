@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "trace/entry.hpp"
 #include "trace/export_format.hpp"
-#include "trace/utf8.hpp"
 
 namespace weir::rt::trace {
 
@@ -22,21 +22,6 @@ bool is_plain(std::string_view text) noexcept {
                      [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
 }
 
-/// Returns what stands between the quotes of a JSON string.
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : valid_utf8(text)) {
-    if (c == '"' || c == '\\') {
-      result += {'\\', c};
-    } else if (c >= 0 && c < ' ') {
-      result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
-
 /// Writes one event after the other, as text: there is never a tree of them in memory.
 class ChromeWriter {
  public:
@@ -45,7 +30,8 @@ class ChromeWriter {
         graph_(drawing.graph),
         timeline_(drawing.timeline),
         file_(file) {
-    for (const StreamName& stream : recording_.streams) streams_.push_back(escaped(stream.name));
+    for (const StreamName& stream : recording_.streams)
+      streams_.push_back(json_escaped(stream.name));
     // No thread has the number of a process: viewers would take it for a main thread.
     const std::size_t first_thread = timeline_.processes().size() + 1;
     for (const Row& row : timeline_.rows()) {
@@ -105,7 +91,7 @@ void ChromeWriter::put_name(std::string_view name) {
   if (is_plain(name)) {
     put(FMT_COMPILE("{}"), name);
   } else {
-    put(FMT_COMPILE("{}"), escaped(name));
+    put(FMT_COMPILE("{}"), json_escaped(name));
   }
 }
 
@@ -116,7 +102,7 @@ void ChromeWriter::put_micros(std::int64_t ns) {
 void ChromeWriter::describe_processes() {
   for (std::size_t process = 0; process < timeline_.processes().size(); ++process) {
     put(FMT_COMPILE(R"({}{{"ph":"M","pid":{},"name":"process_name","args":{{"name":"{}"}}}})"),
-        separator_, process + 1, escaped(timeline_.processes()[process]));
+        separator_, process + 1, json_escaped(timeline_.processes()[process]));
     separator_ = ",\n";
     put(FMT_COMPILE(
             R"({}{{"ph":"M","pid":{},"name":"process_sort_index","args":{{"sort_index":{}}}}})"),
@@ -128,7 +114,7 @@ void ChromeWriter::describe_rows() {
   for (std::uint32_t row = 0; row < timeline_.rows().size(); ++row) {
     open_event('M', row);
     put(FMT_COMPILE(R"(,"name":"thread_name","args":{{"name":"{}"}}}})"),
-        escaped(timeline_.rows()[row].name));
+        json_escaped(timeline_.rows()[row].name));
     open_event('M', row);
     put(FMT_COMPILE(R"(,"name":"thread_sort_index","args":{{"sort_index":{}}}}})"), row);
   }

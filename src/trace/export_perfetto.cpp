@@ -9,9 +9,9 @@
 #include <protozero/pbf_builder.hpp>
 
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 #include "trace/entry.hpp"
 #include "trace/export_format.hpp"
-#include "trace/utf8.hpp"
 
 namespace weir::rt::trace {
 

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/spin_lock.hpp"
 #include "base/threads.hpp"
 
 namespace weir::rt::trace {
@@ -20,6 +21,7 @@ std::uint64_t next_serial() noexcept {
 
 /// What one thread has recorded. It appends chunks under the recorder's mutex.
 struct Recorder::Ring {
+  SpinLock writing;  ///< held by its thread while it adds an item
   template <class Item>
   using Chunks = std::vector<std::unique_ptr<ChunkOf<Item>>>;
   Chunks<Entry> entries;
@@ -39,13 +41,22 @@ Recorder::Recorder() : serial_(next_serial()) {}
 Recorder::~Recorder() = default;
 
 void Recorder::start(std::size_t max_bytes) {
+  for (std::size_t i = 0; Ring* const former = ring_at(i); ++i) {
+    const SpinGuard writing(former->writing);
+    sys::Lock lock(mutex_);
+    former->entries.clear();
+    former->dependences.clear();
+  }
   sys::Lock lock(mutex_);
-  rings_.clear();
   budget_.store(static_cast<std::int64_t>(max_bytes ? max_bytes : kDefaultBytes),
                 std::memory_order_relaxed);
   dropped_.store(0, std::memory_order_relaxed);
-  generation_.fetch_add(1, std::memory_order_release);
   on_.store(true, std::memory_order_relaxed);
+}
+
+Recorder::Ring* Recorder::ring_at(std::size_t index) const {
+  sys::Lock lock(mutex_);
+  return index < rings_.size() ? rings_[index].get() : nullptr;
 }
 
 std::uint32_t Recorder::add_track(Track track) {
@@ -61,19 +72,19 @@ std::uint32_t Recorder::add_stream(std::string name) {
 }
 
 Recorder::Ring* Recorder::ring() noexcept {
+  // Without a destructor: the C library ends the process when it has no memory to note one.
   struct Known {
-    std::uint64_t recorder = 0, generation = 0;
-    std::shared_ptr<Ring> ring;
+    std::uint64_t recorder = 0;
+    Ring* ring = nullptr;
   };
-  thread_local Known known;
-  const std::uint64_t generation = generation_.load(std::memory_order_acquire);
-  if (known.recorder == serial_ && known.generation == generation) return known.ring.get();
+  constinit thread_local Known known;
+  if (known.recorder == serial_) return known.ring;
   try {
-    auto made = std::make_shared<Ring>();
+    auto made = std::make_unique<Ring>();
     sys::Lock lock(mutex_);
-    rings_.push_back(made);
-    known = {serial_, generation, std::move(made)};
-    return known.ring.get();
+    rings_.push_back(std::move(made));
+    known = {serial_, rings_.back().get()};
+    return known.ring;
   } catch (...) {
     return nullptr;
   }
@@ -93,6 +104,7 @@ Recorder::ChunkOf<Item>* Recorder::room(Ring& ring) noexcept {
     sys::Lock lock(mutex_);
     return chunks.emplace_back(std::move(made)).get();
   } catch (...) {
+    budget_.fetch_add(size, std::memory_order_relaxed);
     return nullptr;
   }
 }
@@ -100,12 +112,18 @@ Recorder::ChunkOf<Item>* Recorder::room(Ring& ring) noexcept {
 template <class Item>
 void Recorder::append(const Item& item) noexcept {
   Ring* const own = ring();
-  ChunkOf<Item>* const chunk = own ? room<Item>(*own) : nullptr;
-  if (chunk == nullptr) {
+  if (own == nullptr || !add(*own, item)) {
     dropped_.fetch_add(std::is_same_v<Item, Entry> ? 1 : 0, std::memory_order_relaxed);
-    return;
   }
+}
+
+template <class Item>
+bool Recorder::add(Ring& ring, const Item& item) noexcept {
+  const SpinGuard writing(ring.writing);
+  ChunkOf<Item>* const chunk = room<Item>(ring);
+  if (chunk == nullptr) return false;
   chunk->append(item);
+  return true;
 }
 
 void Recorder::record(const Entry& entry) noexcept { append(entry); }

@@ -53,18 +53,21 @@ class Recorder {
   };
   /// A ring for each thread that records, found again through the thread's own memory.
   Ring* ring() noexcept;
+  /// A ring by number, null beyond the last.
+  Ring* ring_at(std::size_t index) const;
   template <class Item>
   void append(const Item& item) noexcept;
+  template <class Item>
+  bool add(Ring& ring, const Item& item) noexcept;
   template <class Item>
   ChunkOf<Item>* room(Ring& ring) noexcept;
 
   const std::uint64_t serial_;  ///< distinguishes recorders at the same address
   sys::Atomic<bool> on_{false};
-  sys::Atomic<std::uint64_t> generation_{0};
   sys::Atomic<std::int64_t> budget_{0};
   sys::Atomic<std::uint64_t> dropped_{0};
-  mutable sys::Mutex mutex_;                  // of the lists below
-  std::vector<std::shared_ptr<Ring>> rings_;  // a late writer may still hold an old one
+  mutable sys::Mutex mutex_;  // of the lists below, and of those of chunks in the rings
+  std::vector<std::unique_ptr<Ring>> rings_;
   std::vector<Track> tracks_;
   std::vector<StreamName> streams_;
 };

@@ -88,7 +88,18 @@ class Run {
     }
     runtime_.stop_trace();
     report_.trace = runtime_.trace_summary();
-    if (!options_.trace.empty()) runtime_.write_trace(options_.trace);
+    if (!options_.trace.empty()) write_trace();
+  }
+
+  /// A timeline that finds no room is no reason to lose the results.
+  void write_trace() {
+    try {
+      runtime_.write_trace(options_.trace);
+      report_.trace_file = options_.trace;
+    } catch (const weir::Error& error) {
+      fmt::print(stderr, "{} the timeline is not written: {}\n",
+                 paint("weir:", Tone::warning, stderr), error.what());
+    }
   }
 
   double run_once() {
@@ -116,7 +127,6 @@ class Run {
     report_.parameters = options_.parameters;
     report_.sharing = options_.sharing;
     report_.repeat = options_.repeat;
-    report_.trace_file = options_.trace;
     report_.description = runtime_.describe();
     if (options_.verify && !virtual_time()) report_.gemm_peak = workload_->gemm_peak(blas());
   }

@@ -20,7 +20,8 @@ bool NullDevice::reaches(const Device*) const noexcept { return false; }
 
 void NullDevice::copy(const CopyJob& job) noexcept {
   const std::int64_t now = now_ns();
-  job.sink->copied(job.token, {WEIR_STATUS_UNSUPPORTED, "the null domain copies nothing"}, now,
+  job.sink->copied(job.token,
+                   failed_outcome(WEIR_STATUS_UNSUPPORTED, "the null domain copies nothing"), now,
                    now);
 }
 

@@ -13,6 +13,7 @@ void SimClock::add(Actor& actor) {
 void SimClock::remove(Actor& actor) noexcept {
   sys::Lock lock(mutex_);
   std::erase(actors_, &actor);
+  while (acting_ == &actor) acted_.wait(lock);
 }
 
 void SimClock::schedule(std::int64_t at_ns, std::function<void()> event) {
@@ -20,13 +21,20 @@ void SimClock::schedule(std::int64_t at_ns, std::function<void()> event) {
   agenda_.push({std::max(at_ns, now_ns()), scheduled_++, std::move(event)});
 }
 
-bool SimClock::drive() noexcept {
-  std::vector<Actor*> actors;
-  {
-    sys::Lock lock(mutex_);
-    actors = actors_;
+void SimClock::let_all_act() noexcept {
+  sys::Lock lock(mutex_);
+  for (std::size_t i = 0; i < actors_.size(); ++i) {
+    acting_ = actors_[i];
+    lock.unlock();
+    acting_->act();
+    lock.lock();
+    acting_ = nullptr;
+    acted_.notify_all();
   }
-  for (Actor* actor : actors) actor->act();
+}
+
+bool SimClock::drive() noexcept {
+  let_all_act();
   std::function<void()> happen;
   {
     sys::Lock lock(mutex_);

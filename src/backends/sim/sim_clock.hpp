@@ -28,6 +28,7 @@ class SimClock {
   std::int64_t now_ns() const noexcept { return now_.load(std::memory_order_acquire); }
 
   void add(Actor& actor);
+  /// Returns when the actor does not act any more.
   void remove(Actor& actor) noexcept;
 
   /// Plans an event at a time that is not in the past. Throws std::bad_alloc.
@@ -37,6 +38,8 @@ class SimClock {
   bool drive() noexcept;
 
  private:
+  void let_all_act() noexcept;
+
   struct Event {
     std::int64_t at_ns;
     std::uint64_t order;
@@ -49,8 +52,10 @@ class SimClock {
   };
 
   sys::Mutex mutex_;  // of the agenda and the actors
+  sys::Condition acted_;
   std::priority_queue<Event, std::vector<Event>, Later> agenda_;
   std::vector<Actor*> actors_;
+  Actor* acting_ = nullptr;
   std::uint64_t scheduled_ = 0;
   sys::Atomic<std::int64_t> now_{0};
 };

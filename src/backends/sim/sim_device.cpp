@@ -29,7 +29,11 @@ std::string describe(const SimModel& model) {
 
 SimDevice::SimDevice(std::string name, const SimModel& model, std::vector<unsigned> processors,
                      bool pin, std::shared_ptr<SimClock> clock)
-    : model_(model), processors_(std::move(processors)), pin_(pin), clock_(std::move(clock)) {
+    : model_(model),
+      processors_(std::move(processors)),
+      pin_(pin),
+      clock_(std::move(clock)),
+      faults_(model.faults.any() ? std::make_unique<SimFaults>(name, model.faults) : nullptr) {
   info_.name = std::move(name);
   info_.backend = "sim";
   info_.description = describe(model_);
@@ -39,10 +43,13 @@ SimDevice::SimDevice(std::string name, const SimModel& model, std::vector<unsign
   info_.link_gbps = model_.link_bytes_per_s / 1e9;
   info_.link_latency_us = static_cast<double>(model_.link_latency_ns) / 1e3;
   info_.link_duplex = model_.full_duplex ? "full" : "half";
-  if (!model_.virtual_time) link_ = std::make_unique<SimLink>(info_.name, model_);
+  if (!model_.virtual_time) link_ = std::make_unique<SimLink>(info_.name, model_, faults_.get());
 }
 
-Memory SimDevice::allocate(std::size_t bytes) { return allocate_host_memory(bytes, info_.name); }
+Memory SimDevice::allocate(std::size_t bytes) {
+  if (faults_) faults_->allocate();
+  return allocate_host_memory(bytes, info_.name);
+}
 
 void SimDevice::release(Memory& memory) noexcept { release_host_memory(memory); }
 
@@ -50,7 +57,21 @@ bool SimDevice::reaches(const Device* peer) const noexcept {
   return peer == nullptr || peer->info().backend == info_.backend;
 }
 
+/// Says how the faults of both ends let a copy start.
+Outcome SimDevice::start_copy(const CopyJob& job) noexcept {
+  Outcome outcome = faults_ ? faults_->copy() : Outcome{};
+  for (const Device* end : {job.source.device, job.target.device}) {
+    const auto* const card = static_cast<const SimDevice*>(end);
+    if (outcome.ok() && card != nullptr && card->faults_) outcome = card->faults_->end();
+  }
+  return outcome;
+}
+
 void SimDevice::copy(const CopyJob& job) noexcept {
+  if (Outcome start = start_copy(job); !start.ok()) {
+    job.sink->copied(job.token, std::move(start), now_ns(), now_ns());
+    return;
+  }
   if (model_.virtual_time) {
     copy_virtually(direction_of(job, this), job);
   } else {
@@ -69,15 +90,25 @@ void SimDevice::copy_virtually(SimDirection direction, const CopyJob& job) noexc
     ended = free_at = started + model_.transfer_ns(job.source.region.bytes());
   }
   try {
-    clock_->schedule(ended,
-                     [job, started, ended] { job.sink->copied(job.token, {}, started, ended); });
+    clock_->schedule(ended, [this, job, started, ended] {
+      job.sink->copied(job.token, faults_ ? faults_->end() : Outcome{}, started, ended);
+    });
   } catch (...) {
-    job.sink->copied(job.token, {WEIR_STATUS_OUT_OF_MEMORY, "no memory to plan a transfer"},
+    job.sink->copied(job.token,
+                     failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory to plan a transfer"),
                      started, started);
   }
 }
 
 std::unique_ptr<PlaceDriver> SimDevice::open_place(const PlaceRequest& request, PlaceFeed& feed) {
+  if (!faults_) return open_sound_place(request, feed);
+  auto place = std::make_unique<SimFaultyPlace>(feed, *faults_);
+  place->driver = open_sound_place(request, place->feed);
+  return place;
+}
+
+std::unique_ptr<PlaceDriver> SimDevice::open_sound_place(const PlaceRequest& request,
+                                                         PlaceFeed& feed) {
   if (model_.virtual_time) {
     return std::make_unique<VirtualPlace>(model_, request.cores.size(), clock_, feed);
   }

@@ -6,6 +6,7 @@
 
 #include "backend/backend.hpp"
 #include "backends/sim/sim_clock.hpp"
+#include "backends/sim/sim_faults.hpp"
 #include "backends/sim/sim_link.hpp"
 #include "backends/sim/sim_model.hpp"
 
@@ -27,7 +28,9 @@ class SimDevice final : public Device {
   bool drive() noexcept override;
 
  private:
+  Outcome start_copy(const CopyJob& job) noexcept;
   void copy_virtually(SimDirection direction, const CopyJob& job) noexcept;
+  std::unique_ptr<PlaceDriver> open_sound_place(const PlaceRequest& request, PlaceFeed& feed);
 
   DeviceInfo info_;
   const SimModel model_;
@@ -36,7 +39,8 @@ class SimDevice final : public Device {
   const std::shared_ptr<SimClock> clock_;
   std::int64_t lane_free_at_ns_[2] = {0, 0};  // virtual time: guarded by mutex_
   sys::Mutex mutex_;
-  std::unique_ptr<SimLink> link_;  // real time
+  const std::unique_ptr<SimFaults> faults_;  // null: nothing is to go wrong
+  std::unique_ptr<SimLink> link_;            // real time
 };
 
 }  // namespace weir::rt

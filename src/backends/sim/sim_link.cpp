@@ -10,15 +10,23 @@
 
 namespace weir::rt {
 
-SimLink::SimLink(const std::string& name, const SimModel& model) : model_(model) {
+SimLink::SimLink(const std::string& name, const SimModel& model, const SimFaults* faults)
+    : model_(model), faults_(faults) {
   const std::size_t lanes = model.full_duplex ? 2 : 1;
-  for (std::size_t i = 0; i < lanes; ++i) {
-    Lane& lane = lanes_[i];
-    lane.thread.emplace(fmt::format("{}.link{}", name, i), [this, &lane] { serve(lane); });
+  try {
+    for (std::size_t i = 0; i < lanes; ++i) {
+      Lane& lane = lanes_[i];
+      lane.thread.emplace(fmt::format("{}.link{}", name, i), [this, &lane] { serve(lane); });
+    }
+  } catch (...) {
+    stop();
+    throw;
   }
 }
 
-SimLink::~SimLink() {
+SimLink::~SimLink() { stop(); }
+
+void SimLink::stop() noexcept {
   for (Lane& lane : lanes_) {
     {
       sys::Lock lock(lane.mutex);
@@ -36,8 +44,9 @@ void SimLink::submit(SimDirection direction, const CopyJob& job) noexcept {
     lane.queue.push_back({job, sys::now_ns()});
   } catch (...) {
     const std::int64_t now = sys::now_ns();
-    job.sink->copied(job.token, {WEIR_STATUS_OUT_OF_MEMORY, "no memory to queue a transfer"}, now,
-                     now);
+    job.sink->copied(job.token,
+                     failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory to queue a transfer"),
+                     now, now);
     return;
   }
   lane.changed.notify_one();
@@ -71,7 +80,7 @@ void SimLink::transfer(Lane& lane, const Request& request) noexcept {
   const std::int64_t copied = sys::now_ns();
   lane.free_at_ns = std::max(modelled, copied);
   if (modelled > copied) sys::sleep_until(modelled);
-  job.sink->copied(job.token, {}, started, lane.free_at_ns);
+  job.sink->copied(job.token, faults_ ? faults_->end() : Outcome{}, started, lane.free_at_ns);
 }
 
 }  // namespace weir::rt

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "backend/backend.hpp"
+#include "backends/sim/sim_faults.hpp"
 #include "backends/sim/sim_model.hpp"
 #include "base/threads.hpp"
 
@@ -16,7 +17,8 @@ namespace weir::rt {
 /// together at half duplex), on threads that sleep that time away.
 class SimLink {
  public:
-  SimLink(const std::string& name, const SimModel& model);
+  /// `faults` may be null.
+  SimLink(const std::string& name, const SimModel& model, const SimFaults* faults);
   ~SimLink();
 
   void submit(SimDirection direction, const CopyJob& job) noexcept;
@@ -36,10 +38,12 @@ class SimLink {
     std::optional<sys::Thread> thread;
   };
 
+  void stop() noexcept;
   void serve(Lane& lane) noexcept;
   void transfer(Lane& lane, const Request& request) noexcept;
 
   const SimModel model_;
+  const SimFaults* const faults_;
   std::array<Lane, 2> lanes_;
 };
 

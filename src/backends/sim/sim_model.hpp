@@ -7,6 +7,15 @@
 
 namespace weir::rt {
 
+/// Numbers of the operations that fail, each from 1; 0: none does.
+struct SimFaultPlan {
+  std::uint64_t lost_at = 0;  ///< among allocations, transfers and kernels together
+  std::uint64_t fail_allocation = 0;
+  std::uint64_t fail_copy = 0;
+
+  bool any() const noexcept { return lost_at + fail_allocation + fail_copy > 0; }
+};
+
 struct SimModel {
   unsigned cores = 1;
   double link_bytes_per_s = 6e9;
@@ -18,6 +27,7 @@ struct SimModel {
   double core_flops_per_s = 0;    ///< for kernels with a cost function; 0: measure them
   double memory_bytes_per_s = 0;  ///< shared by the kernels that run at once, likewise
   bool skip_kernels = false;      ///< do not compute, only let the modelled time pass
+  SimFaultPlan faults;
 
   /// Time the link is occupied by a transfer.
   std::int64_t transfer_ns(std::uint64_t bytes) const noexcept {

@@ -48,12 +48,12 @@ void VirtualPlace::start(Core& core) noexcept {
   Outcome outcome = model_.skip_kernels ? Outcome{} : invoke(job);
   const std::int64_t measured = sys::now_ns() - before;
   job.started_ns = clock_->now_ns();
-  job.ended_ns = job.started_ns + duration_ns(job, measured);
+  job.ended_ns = job.started_ns + duration_ns(job, measured, outcome);
   try {
     auto shared = std::make_shared<Outcome>(std::move(outcome));
     clock_->schedule(job.ended_ns, [this, &core, shared] { end(core, std::move(*shared)); });
   } catch (...) {
-    end(core, {WEIR_STATUS_OUT_OF_MEMORY, "no memory to plan the end of a kernel"});
+    end(core, failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory to plan the end of a kernel"));
   }
 }
 
@@ -64,7 +64,19 @@ void VirtualPlace::end(Core& core, Outcome outcome) noexcept {
   feed_.finish(core.worker, core.job, std::move(outcome));
 }
 
-std::int64_t VirtualPlace::duration_ns(const Job& job, std::int64_t measured) const noexcept {
+/// A cost function that throws fails the action, whose outcome this then is.
+std::int64_t VirtualPlace::duration_ns(const Job& job, std::int64_t measured,
+                                       Outcome& outcome) const noexcept {
+  try {
+    return modelled_ns(job, measured);
+  } catch (...) {
+    if (outcome.ok()) outcome = current_exception_outcome(WEIR_STATUS_KERNEL_ERROR);
+    return 1;
+  }
+}
+
+std::int64_t VirtualPlace::modelled_ns(const Job& job, std::int64_t measured) const {
+  constexpr double kLongestSeconds = 1e8;
   double seconds = static_cast<double>(measured) * 1e-9;
   if (job.cost != nullptr && model_.core_flops_per_s > 0) {
     const weir_cost cost = job.cost(&job.call);
@@ -77,7 +89,9 @@ std::int64_t VirtualPlace::duration_ns(const Job& job, std::int64_t measured) co
   } else if (job.parallel) {
     seconds /= static_cast<double>(cores_.size());
   }
-  return std::max<std::int64_t>(1, std::llround(seconds / model_.speed * 1e9));
+  seconds /= model_.speed;
+  if (!(seconds < kLongestSeconds)) seconds = kLongestSeconds;  // also what is not a number
+  return std::max<std::int64_t>(1, std::llround(seconds * 1e9));
 }
 
 }  // namespace weir::rt

@@ -32,7 +32,8 @@ class VirtualPlace final : public PlaceDriver, private SimClock::Actor {
   void act() noexcept override;
   void start(Core& core) noexcept;
   void end(Core& core, Outcome outcome) noexcept;
-  std::int64_t duration_ns(const Job& job, std::int64_t measured) const noexcept;
+  std::int64_t duration_ns(const Job& job, std::int64_t measured, Outcome& outcome) const noexcept;
+  std::int64_t modelled_ns(const Job& job, std::int64_t measured) const;
 
   const SimModel model_;
   const std::shared_ptr<SimClock> clock_;

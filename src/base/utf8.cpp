@@ -1,8 +1,8 @@
-#include "trace/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <cstddef>
 
-namespace weir::rt::trace {
+namespace weir::rt {
 
 namespace {
 
@@ -43,4 +43,4 @@ std::string valid_utf8(std::string_view text) {
   return valid;
 }
 
-}  // namespace weir::rt::trace
+}  // namespace weir::rt

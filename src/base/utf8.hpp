@@ -4,10 +4,10 @@
 #include <string>
 #include <string_view>
 
-namespace weir::rt::trace {
+namespace weir::rt {
 
 /// Returns the text with U+FFFD in place of every byte that is not part of valid UTF-8. A name that
 /// was cut inside a character ends with one.
 std::string valid_utf8(std::string_view text);
 
-}  // namespace weir::rt::trace
+}  // namespace weir::rt

@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "trace/utf8.hpp"
+#include "base/utf8.hpp"
 
-namespace weir::rt::trace {
+namespace weir::rt {
 namespace {
 
 std::string marks(std::size_t count) {
@@ -42,4 +42,4 @@ TEST(Utf8, MarksCutCharactersAndGoesOn) {
 }
 
 }  // namespace
-}  // namespace weir::rt::trace
+}  // namespace weir::rt

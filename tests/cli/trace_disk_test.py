@@ -1,0 +1,99 @@
+"""A trace that cannot be written costs one warning: no result, no exit code, no file in its place."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+from tool import weir
+
+RUN = ["run", "matmul", "--n", "64", "--domains", "sim:cores=1", "--verify"]
+#: Enough actions for a trace of more than 64 KiB.
+LONG_RUN = ["run", "matmul", "--n", "512", "--tile", "32", "--domains", "sim:cores=1"]
+
+
+class TraceDisk(unittest.TestCase):
+    """Each way to ask for a trace meets each way in which a disk refuses it."""
+
+    cases = 0
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    @classmethod
+    def tearDownClass(cls):
+        print(f"proof: {cls.cases} traces that could not be written, no result lost")
+
+    def check_lost(self, ran, reason):
+        """The run succeeded, and said once why there is no trace."""
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("matmul", ran.stdout)
+        self.assertEqual(ran.stderr.count("\n"), 1, ran.stderr)
+        self.assertIn("is not written", ran.stderr)
+        self.assertIn(reason, ran.stderr)
+        type(self).cases += 1
+
+    def lose(self, path, reason, command=RUN):
+        self.check_lost(weir(*command, WEIR_TRACE=path), reason)
+        self.check_lost(weir(*command, "--trace", path), reason)
+
+    def test_a_device_that_is_full(self):
+        for name in ("json", "pftrace"):
+            link = os.path.join(self.folder, "full." + name)
+            os.symlink("/dev/full", link)
+            self.lose(link, "No space left on device")
+            self.assertTrue(os.path.islink(link))
+
+    def test_a_disk_that_is_full(self):
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", self.folder],
+            capture_output=True,
+            check=False,
+        )
+        if mounted.returncode != 0:
+            self.skipTest("this user may not mount a file system of 64 KiB")
+        self.addCleanup(subprocess.run, ["umount", self.folder], check=True)
+        for name in ("trace.json", "trace.pftrace"):
+            self.lose(os.path.join(self.folder, name), "No space left on device", LONG_RUN)
+            self.assertEqual(os.listdir(self.folder), [])
+
+    def test_an_older_trace_stays_when_the_new_one_finds_no_room(self):
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", self.folder],
+            capture_output=True,
+            check=False,
+        )
+        if mounted.returncode != 0:
+            self.skipTest("this user may not mount a file system of 64 KiB")
+        self.addCleanup(subprocess.run, ["umount", self.folder], check=True)
+        path = os.path.join(self.folder, "trace.json")
+        self.assertEqual(weir(*RUN, "--trace", path).returncode, 0)
+        with open(path, encoding="utf-8") as file:
+            before = file.read()
+        self.lose(path, "No space left on device", LONG_RUN)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), before)
+        json.loads(before)
+
+    def test_a_folder_that_is_missing(self):
+        path = os.path.join(self.folder, "missing", "trace.json")
+        self.check_lost(weir(*RUN, WEIR_TRACE=path), "No such file or directory")
+        # What the command line says is checked before the run.
+        refused = weir(*RUN, "--trace", path)
+        self.assertEqual(refused.returncode, 3, refused.stderr)
+        self.assertIn("missing", refused.stderr)
+
+    def test_a_folder_that_is_read_only(self):
+        if os.geteuid() == 0:
+            self.skipTest("root may write to a folder that is read-only")
+        os.chmod(self.folder, 0o500)
+        self.addCleanup(os.chmod, self.folder, 0o700)
+        path = os.path.join(self.folder, "trace.json")
+        self.check_lost(weir(*RUN, WEIR_TRACE=path), "Permission denied")
+
+
+if __name__ == "__main__":
+    unittest.main()

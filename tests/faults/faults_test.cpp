@@ -1,0 +1,364 @@
+// Every way to memory, threads, mappings and files fails once, and from there on.
+//
+// A walk of the whole C interface (walk.cpp) is counted first: how often does it ask for memory,
+// start a thread, map, or touch a file? Then a child process walks for each position, with that
+// call failing ("once"), or that one and all after it ("on"). Each must end in a clean error or in
+// the right result; the same process then does a correct job, destroys everything and holds no
+// memory.
+//
+//   fault_injection                the first position of each distinct stack of calls: the gate
+//   fault_injection --all          every position
+//   fault_injection --replay ROUTE KIND POSITION once|on    one, with stacks of what leaks
+//   fault_injection --trace        prints what the walk says when nothing fails
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <dirent.h>
+#include <execinfo.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <csignal>
+
+#include "injector.hpp"
+#include "walk.hpp"
+
+namespace faults {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostPositions = 1 << 16;
+constexpr std::chrono::seconds kHang{20};
+
+struct Case {
+  const Route* route;
+  Plan plan;
+};
+
+/// How a child ended.
+enum class End : unsigned { clean, absorbed, wrong, leak, crash, hang, unreached };
+constexpr const char* kEndNames[] = {"clean error", "absorbed", "WRONG",    "LEAK",
+                                     "CRASH",       "HANG",     "unreached"};
+constexpr std::size_t kEnds = std::size(kEndNames);
+
+/// What a child tells its parent.
+struct Board {
+  Report report;
+  Stack failed, crashed;
+  std::uint64_t calls, failures;
+  std::size_t leaked;
+  bool finished;
+  char folder[64];
+};
+
+template <class T>
+T* share(std::size_t count = 1) {
+  void* const room = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) std::abort();
+  return static_cast<T*>(room);
+}
+
+void print_stack(const Stack& stack) {
+  int count = 0;
+  while (count < static_cast<int>(kFrames) && stack.frames[count] != nullptr) ++count;
+  std::fflush(stdout);
+  backtrace_symbols_fd(const_cast<void**>(stack.frames), count, STDOUT_FILENO);
+}
+
+void print_leak(std::size_t bytes, const Stack& stack) {
+  std::printf("  leaked: %zu bytes\n", bytes);
+  print_stack(stack);
+}
+
+Board* current = nullptr;
+
+void note_crash(int signal) {
+  void* frames[kFrames + 2] = {};
+  backtrace(frames, kFrames + 2);
+  std::memcpy(current->crashed.frames, frames + 2, sizeof current->crashed.frames);
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+std::size_t entries_of(const char* folder) {
+  std::size_t count = 0;
+  DIR* const directory = opendir(folder);
+  while (directory != nullptr && readdir(directory) != nullptr) ++count;
+  if (directory != nullptr) closedir(directory);
+  return count;
+}
+
+/// One walk in this process.
+void go(const Case& wanted, Board& board, std::uint64_t* sites, bool verbose) {
+  current = &board;
+  for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE}) std::signal(signal, note_crash);
+  const std::size_t files = entries_of(board.folder), descriptors = entries_of("/proc/self/fd");
+  if (intercepts_memory()) watch_memory(verbose);
+  arm(wanted.plan, {&board.failed, sites, sites != nullptr ? kMostPositions : 0});
+  walk(*wanted.route, board.folder, board.report);
+  board.calls = calls();
+  board.failures = failures();
+  disarm();
+  finish(*wanted.route, board.report);
+  if (entries_of(board.folder) != files) board.report.blame("a file is left behind");
+  if (entries_of("/proc/self/fd") != descriptors) board.report.blame("a file is left open");
+  board.leaked = intercepts_memory() ? live_allocations(verbose ? print_leak : nullptr) : 0;
+  board.finished = true;
+}
+
+pid_t start(const Case& wanted, Board& board, std::uint64_t* sites = nullptr,
+            bool verbose = false) {
+  std::fflush(nullptr);
+  char folder[sizeof board.folder];
+  std::memcpy(folder, board.folder, sizeof folder);
+  board = {};
+  std::memcpy(board.folder, folder, sizeof folder);
+  const pid_t child = fork();
+  if (child != 0) return child;
+  go(wanted, board, sites, verbose);
+  std::fflush(nullptr);
+  _exit(0);
+}
+
+End end_of(int status, const Board& board) {
+  if (WIFSIGNALED(status)) return WTERMSIG(status) == SIGKILL ? End::hang : End::crash;
+  if (!board.finished) return End::crash;
+  if (board.report.wrong > 0) return End::wrong;
+  if (board.leaked > 0) return End::leak;
+  if (board.failures == 0) return End::unreached;
+  return board.report.errors > 0 ? End::clean : End::absorbed;
+}
+
+bool bad(End end) { return end != End::clean && end != End::absorbed && end != End::unreached; }
+
+struct Table {
+  std::size_t counts[kKinds][2][kEnds] = {};
+  std::size_t bad = 0;
+};
+
+class Runner {
+ public:
+  Runner(const char* program, std::string folder) : program_(program) {
+    for (Slot& slot : slots_) {
+      slot.board = share<Board>();
+      std::snprintf(slot.board->folder, sizeof slot.board->folder, "%s/%td", folder.c_str(),
+                    &slot - slots_);
+      mkdir(slot.board->folder, 0700);
+    }
+  }
+  ~Runner() {
+    for (const Slot& slot : slots_) rmdir(slot.board->folder);
+  }
+
+  void run(const Case& wanted) {
+    Slot* const slot = free_slot();
+    slot->wanted = wanted;
+    slot->since = Clock::now();
+    slot->child = start(wanted, *slot->board);
+  }
+  void finish() {
+    for (Slot& slot : slots_) {
+      while (slot.child != 0) collect();
+    }
+  }
+  const Table& table() const { return table_; }
+
+ private:
+  struct Slot {
+    Board* board = nullptr;
+    pid_t child = 0;
+    Case wanted{};
+    Clock::time_point since;
+  };
+
+  Slot* free_slot() {
+    for (;;) {
+      for (Slot& slot : slots_) {
+        if (slot.child == 0) return &slot;
+      }
+      collect();
+    }
+  }
+
+  void collect() {
+    int status = 0;
+    const pid_t ended = waitpid(-1, &status, WNOHANG);
+    if (ended <= 0) {
+      for (Slot& slot : slots_) {
+        if (slot.child != 0 && Clock::now() - slot.since > kHang) kill(slot.child, SIGKILL);
+      }
+      usleep(500);
+      return;
+    }
+    for (Slot& slot : slots_) {
+      if (slot.child != ended) continue;
+      slot.child = 0;
+      judge(slot, status);
+    }
+  }
+
+  void judge(const Slot& slot, int status) {
+    const End end = end_of(status, *slot.board);
+    const Plan& plan = slot.wanted.plan;
+    ++table_.counts[static_cast<unsigned>(plan.kind)][plan.lasting][static_cast<unsigned>(end)];
+    if (!bad(end)) return;
+    if (++table_.bad > 40) return;
+    std::printf("%s: %s call %llu (%s), route %s", kEndNames[static_cast<unsigned>(end)],
+                kind_name(plan.kind), static_cast<unsigned long long>(plan.position),
+                plan.lasting ? "and all later" : "alone", slot.wanted.route->name);
+    if (end == End::crash && WIFSIGNALED(status)) std::printf(": %s", strsignal(WTERMSIG(status)));
+    if (end == End::leak) std::printf(": %zu allocations", slot.board->leaked);
+    std::printf("\n%s", slot.board->report.text);
+    print_stack(slot.board->failed);
+    if (end == End::crash) {
+      std::printf("crashed at\n");
+      print_stack(slot.board->crashed);
+    }
+    std::printf("again: %s --replay %s %s %llu %s\n\n", program_, slot.wanted.route->name,
+                kind_name(plan.kind), static_cast<unsigned long long>(plan.position),
+                plan.lasting ? "on" : "once");
+  }
+
+  const char* program_;
+  Slot slots_[2];
+  Table table_;
+};
+
+/// Fills the caches that live as long as the process, so that a walk returns all it takes.
+void warm_up(const std::string& folder, int rounds) {
+  static Report report;
+  for (int i = 0; i < rounds; ++i) {
+    for (const Route& route : kRoutes) {
+      walk(route, folder.c_str(), report);
+      finish(route, report);
+    }
+  }
+  if (report.wrong == 0 && report.errors == 0) return;
+  std::printf("the walk fails without any fault:\n%s%s\n", report.text, report.first_error);
+  std::exit(1);
+}
+
+/// The positions to try: all, or the first of each distinct stack.
+std::vector<std::uint64_t> positions_of(const std::uint64_t* sites, std::uint64_t calls, bool all) {
+  std::vector<std::uint64_t> positions;
+  std::set<std::uint64_t> seen;
+  for (std::uint64_t at = 0; at < std::min<std::uint64_t>(calls, kMostPositions); ++at) {
+    if (seen.insert(sites[at]).second || all) positions.push_back(at + 1);
+  }
+  return positions;
+}
+
+void await(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+}
+
+std::size_t run_all(Runner& runner, const std::string& folder, bool all) {
+  Board& board = *share<Board>();
+  std::snprintf(board.folder, sizeof board.folder, "%s", folder.c_str());
+  auto* const sites = share<std::uint64_t>(kMostPositions);
+  std::size_t total = 0;
+  for (const Route& route : kRoutes) {
+    for (unsigned kind = 0; kind < kKinds; ++kind) {
+      const Case counting{&route, {static_cast<Kind>(kind), 0, false}};
+      await(start(counting, board, sites));
+      const auto positions = positions_of(sites, board.calls, all);
+      if (board.calls > kMostPositions) std::printf("too many calls to try them all\n");
+      std::printf("%s, %s: %llu calls, %zu tried\n", route.name, kind_name(static_cast<Kind>(kind)),
+                  static_cast<unsigned long long>(board.calls), positions.size());
+      for (const std::uint64_t position : positions) {
+        for (const bool lasting : {false, true}) {
+          runner.run({&route, {static_cast<Kind>(kind), position, lasting}});
+          ++total;
+        }
+      }
+    }
+  }
+  runner.finish();
+  return total;
+}
+
+void print_table(const Table& table) {
+  std::printf("\n%-8s %-6s", "call", "fails");
+  for (const char* name : kEndNames) std::printf(" %11s", name);
+  std::printf("\n");
+  for (unsigned kind = 0; kind < kKinds; ++kind) {
+    for (const bool lasting : {false, true}) {
+      std::printf("%-8s %-6s", kind_name(static_cast<Kind>(kind)), lasting ? "on" : "once");
+      for (const std::size_t count : table.counts[kind][lasting]) std::printf(" %11zu", count);
+      std::printf("\n");
+    }
+  }
+}
+
+int replay(char** arguments, const std::string& folder) {
+  const Route* route = std::strcmp(arguments[0], "real") == 0 ? &kRoutes[0] : &kRoutes[1];
+  Case wanted{route,
+              {Kind::memory, std::strtoull(arguments[2], nullptr, 10),
+               std::strcmp(arguments[3], "on") == 0}};
+  for (unsigned kind = 0; kind < kKinds; ++kind) {
+    if (std::strcmp(arguments[1], kind_name(static_cast<Kind>(kind))) == 0) {
+      wanted.plan.kind = static_cast<Kind>(kind);
+    }
+  }
+  static Board board;
+  std::snprintf(board.folder, sizeof board.folder, "%s", folder.c_str());
+  go(wanted, board, nullptr, true);
+  std::printf(
+      "%llu calls, %llu failed; %u errors, first: %s\n%u wrong:\n%s%zu leaked\nfailed at:\n",
+      static_cast<unsigned long long>(board.calls), static_cast<unsigned long long>(board.failures),
+      board.report.errors, board.report.first_error, board.report.wrong, board.report.text,
+      board.leaked);
+  print_stack(board.failed);
+  return board.report.wrong > 0 || board.leaked > 0 ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace faults
+
+int main(int count, char** arguments) {
+  using namespace faults;
+  setvbuf(stdout, nullptr, _IOLBF, 0);
+  const char* temporary = std::getenv("TMPDIR");
+  std::string folder = std::string(temporary != nullptr ? temporary : "/tmp") + "/weir-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) return 1;
+  void* frames[4];
+  backtrace(frames, 4);  // loads what it needs
+  const auto begin = Clock::now();
+  warm_up(folder, 90);
+  std::printf("warm after %.1f s\n", std::chrono::duration<double>(Clock::now() - begin).count());
+  int result = 0;
+  if (count == 6 && std::strcmp(arguments[1], "--replay") == 0) {
+    result = replay(arguments + 2, folder);
+  } else {
+    const bool all = count > 1 && std::strcmp(arguments[1], "--all") == 0;
+    Runner runner(arguments[0], folder);
+    const std::size_t total = run_all(runner, folder, all);
+    const Table& table = runner.table();
+    print_table(table);
+    std::size_t clean = 0, absorbed = 0;
+    for (const auto& kind : table.counts) {
+      for (const auto& mode : kind) {
+        clean += mode[static_cast<unsigned>(End::clean)];
+        absorbed += mode[static_cast<unsigned>(End::absorbed)];
+      }
+    }
+    std::printf("%zu bad of %zu, %.1f s\n", table.bad, total,
+                std::chrono::duration<double>(Clock::now() - begin).count());
+    if (table.bad == 0) {
+      std::printf("proof: %zu positions: %zu clean errors, %zu absorbed\n", total, clean, absorbed);
+    }
+    result = table.bad == 0 ? 0 : 1;
+  }
+  rmdir(folder.c_str());
+  return result;
+}

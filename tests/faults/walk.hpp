@@ -1,0 +1,39 @@
+// One walk of the whole C interface, with an oracle for every status and every byte.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace faults {
+
+/// What a walk has to say, in memory that survives the process it runs in.
+struct Report {
+  unsigned errors = 0;         ///< calls or actions that failed and need not have
+  unsigned device_errors = 0;  ///< actions that a card is to blame for
+  unsigned wrong = 0;          ///< contradictions; the first few are in `text`
+  std::size_t written = 0;
+  char text[4000] = "";
+  char first_error[200] = "";
+
+  void blame(const char* format, ...) __attribute__((format(printf, 2, 3)));
+};
+
+/// Where to walk. Two domains; with virtual time both are cards and nothing runs on other threads.
+struct Route {
+  const char* name;
+  const char* domains;
+  bool virtual_time;
+  bool breaks = false;           ///< a card may fail
+  std::size_t sound_domain = 1;  ///< one that works in the end
+};
+extern const Route kRoutes[2];
+
+/// Creates a runtime, does everything a program can do with it, and remembers what it was told.
+/// Allocates nothing itself.
+void walk(const Route& route, const char* folder, Report& report);
+
+/// Afterwards, when nothing fails any more: compares all results with what the statuses promised,
+/// does a small job with the same runtime and with a new one, and destroys both.
+void finish(const Route& route, Report& report);
+
+}  // namespace faults
