@@ -26,6 +26,8 @@ struct Item {
 /// A program that opens a team of workers, gives it jobs, waits for them and closes it.
 template <class Derived, int kWorkers, int kJobs>
 struct Program : Check<Derived, 1, kWorkers>, PlaceFeed {
+  virtual ~Program() = default;
+
   RunQueue<Item> queue;
   Item items[kJobs + 1];
   Signal finished;
