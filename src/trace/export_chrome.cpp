@@ -18,17 +18,18 @@ namespace weir::rt::trace {
 namespace {
 
 bool is_plain(std::string_view text) noexcept {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return c >= ' ' && c <= '~' && c != '"' && c != '\\' && c != '<';
+  });
 }
 
-/// Returns what stands between the quotes of a JSON string.
+/// Returns what stands between the quotes of a JSON string, also inside a script of an HTML page.
 std::string escaped(std::string_view text) {
   std::string result;
   for (const char c : valid_utf8(text)) {
     if (c == '"' || c == '\\') {
       result += {'\\', c};
-    } else if (c >= 0 && c < ' ') {
+    } else if ((c >= 0 && c < ' ') || c == '<') {
       result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
     } else {
       result += c;
