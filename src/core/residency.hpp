@@ -35,6 +35,9 @@ class Residency final : private CopySink {
   /// Frees the instance of a buffer no action uses any more.
   void forget(Buffer& buffer) noexcept;
 
+  /// Whether an action that asked has been told to wait, and waits.
+  bool waits(const Action& action) const noexcept;
+
   std::uint16_t memory() const noexcept { return memory_; }
   std::uint64_t capacity() const noexcept { return capacity_; }
   std::uint64_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
@@ -69,7 +72,7 @@ class Residency final : private CopySink {
   const std::uint64_t capacity_;
   const std::function<void(Action&)> retry_;
 
-  sys::Mutex mutex_;
+  mutable sys::Mutex mutex_;
   sys::Condition settled_;  // an instance has left or come back
   Buffers present_;         // instances that take up memory here
   Buffers needs_;           // of the action that asks, kept for its memory

@@ -86,6 +86,7 @@ class Runtime::PinnedStreams {
 Runtime::Runtime(const weir_runtime_options& options)
     : machine_(read_machine()),
       shutdown_timeout_ns_(options.shutdown_timeout_ns),
+      watchdog_limit_ns_(config::watchdog_ns()),
       trace_path_(path_from_environment()),
       backends_(make_backends()) {
   config::check_values();
@@ -108,10 +109,12 @@ Runtime::Runtime(const weir_runtime_options& options)
     log::warning("unknown environment variable {}", name);
   }
   if (!trace_path_.empty()) recorder_.start(0);
+  if (watched()) watchdog_ = std::make_unique<Watchdog>(*this, watchdog_limit_ns_);
 }
 
 Runtime::~Runtime() {
   shut_down();
+  watchdog_.reset();
   write_requested_trace();
   for (auto& [key, stream] : std::exchange(streams_, {})) stream.reset();
   places_.clear();
@@ -504,6 +507,25 @@ void Runtime::release_memory(Action& action) noexcept {
     const auto memory = static_cast<std::size_t>(std::countr_zero(memories));
     domains_[memory - 1]->residency().release(action);
   }
+}
+
+std::string Runtime::memory_waited_for(const Action& action) const {
+  for (const Operand& operand : action.operands()) {
+    if (operand.memory == kHostMemory) continue;
+    const Domain& domain = *domains_[operand.memory - 1u];
+    if (domain.residency().waits(action)) return domain.name();
+  }
+  return {};
+}
+
+void Runtime::with_streams(const std::function<void(const std::vector<weir_stream*>&)>& use) {
+  const PinnedStreams all(*this);
+  use(all.list());
+}
+
+void Runtime::each_place(const std::function<void(const Place&)>& use) const {
+  sys::Lock lock(mutex_);
+  for (const auto& [key, place] : places_) use(*place);
 }
 
 bool Runtime::drive() noexcept {

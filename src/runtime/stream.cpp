@@ -260,6 +260,7 @@ void Stream::take_message(Message& message) noexcept {
       cancel_now(*owned);
       break;
     }
+    case Message::Kind::report: answer(message); break;
   }
 }
 
