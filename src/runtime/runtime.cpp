@@ -25,9 +25,19 @@ std::string wanted_domains(const weir_runtime_options& options) {
   return text != nullptr && *text != '\0' ? text : "host";
 }
 
-std::string path_from_environment() {
-  const char* path = sys::environment("WEIR_TRACE");
-  return path != nullptr ? path : "";
+/// Returns the file for the trace of a new runtime, "": none. Each of the process has its own: the
+/// second has "out.2.json" for "out.json".
+std::string next_trace_path() {
+  static sys::Atomic<unsigned> made{0};
+  const char* const wanted = sys::environment("WEIR_TRACE");
+  if (wanted == nullptr || *wanted == '\0') return {};
+  std::string path = wanted;
+  const unsigned number = made.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (number == 1) return path;
+  const std::size_t name = path.rfind('/') + 1;  // 0 without a folder
+  const std::size_t dot = path.rfind('.');
+  const bool has_suffix = dot != std::string::npos && dot > name;
+  return path.insert(has_suffix ? dot : path.size(), fmt::format(".{}", number));
 }
 
 /// Waiter for weir_event_on_complete().
@@ -87,7 +97,7 @@ Runtime::Runtime(const weir_runtime_options& options)
     : machine_(read_machine()),
       shutdown_timeout_ns_(options.shutdown_timeout_ns),
       watchdog_limit_ns_(config::watchdog_ns()),
-      trace_path_(path_from_environment()),
+      trace_path_(next_trace_path()),
       backends_(make_backends()) {
   config::check_values();
   for (auto& device : open_devices(wanted_domains(options), machine_, backends_)) {
