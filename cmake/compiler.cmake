@@ -24,7 +24,9 @@ endif()
 if(NOT WEIR_SANITIZE)  # it hides calls from the sanitizers
   target_compile_options(weir_compile_options INTERFACE $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
 endif()
-target_link_options(weir_compile_options INTERFACE -Wl,-z,relro,-z,now)
+target_link_options(weir_compile_options INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
+include(CheckPIESupported)
+check_pie_supported()  # programs, too, are position independent, whatever the compiler is used to
 if(WEIR_SANITIZE)
   target_compile_options(weir_compile_options INTERFACE
     -fsanitize=${WEIR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g)

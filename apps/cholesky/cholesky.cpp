@@ -90,7 +90,7 @@ class Cholesky final : public Workload {
         group_(group_of(given_.rows(), tile, lanes.cores())),
         owners_(lanes.deal((tiles_.rows() + group_ - 1) / group_)) {}
 
-  /// Makes finish() solve a system with these right-hand sides and write what is asked for.
+  /// Makes finish() solve a system with these right-hand sides and save() write what is asked for.
   void solve_later(Matrix<T> rhs, std::string solution) {
     rhs_ = std::move(rhs);
     solution_file_ = std::move(solution);
@@ -126,6 +126,8 @@ class Cholesky final : public Workload {
   void finish() override {
     for (std::size_t j = 1; j < n(); ++j) std::fill_n(&factor_(0, j), j, T{0});
     if (rhs_) solve();
+  }
+  void save() const override {
     if (!factor_file_.empty()) write_matrix(factor_file_, factor_);
     if (rhs_ && !solution_file_.empty()) write_matrix(solution_file_, *solution_);
   }

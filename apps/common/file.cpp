@@ -19,6 +19,12 @@ constexpr std::size_t capacity = std::size_t{1} << 20;
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
+/// Returns a name for a temporary file beside another.
+std::string beside(const std::string& path) {
+  static std::atomic<unsigned> serial{0};
+  return fmt::format("{}.{}-{}.part", path, getpid(), serial++);
+}
+
 [[noreturn]] void fail_read(const std::string& path, int error) {
   fail_input("{}: cannot be read: {}", path, reason(error));
 }
@@ -68,17 +74,39 @@ void OutputFile::flush() {
 
 void OutputFile::commit() {
   flush();
+  if (temporary_.empty()) name_it();
   if (close(file_.release()) != 0) fail_write();
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail_write();
   temporary_.clear();
 }
 
 int OutputFile::create() {
-  static std::atomic<unsigned> serial{0};
+  const std::size_t slash = path_.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
+  const bool can_name = access("/proc/self/fd", X_OK) == 0;
+  const int file = can_name ? open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+  return file >= 0 ? file : create_named();
+}
+
+int OutputFile::create_named() {
   for (;;) {
-    temporary_ = fmt::format("{}.{}-{}.part", path_, getpid(), serial++);
+    temporary_ = beside(path_);
     const int file = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file >= 0) return file;
+    if (errno != EEXIST) break;
+  }
+  temporary_.clear();
+  fail_write();
+}
+
+/// Gives a file without a name a temporary one: link() replaces nothing, rename() does.
+void OutputFile::name_it() {
+  const std::string open_file = fmt::format("/proc/self/fd/{}", file_.value());
+  for (;;) {
+    temporary_ = beside(path_);
+    if (linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      return;
+    }
     if (errno != EEXIST) break;
   }
   temporary_.clear();

@@ -41,8 +41,10 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-/// A file that appears under its path when it is complete and leaves nothing behind otherwise.
-/// All functions throw InputError with the path and the reason.
+/// A file that appears under its path when it is complete and leaves nothing behind otherwise:
+/// until then it has no name, or where file systems cannot do this a temporary one. A link under
+/// that path is replaced, not followed. All functions throw InputError with the path and the
+/// reason.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path) : path_(path), file_(create()) {}
@@ -60,10 +62,12 @@ class OutputFile {
 
  private:
   int create();
+  int create_named();
+  void name_it();
   [[noreturn]] void fail_write() const;
 
   std::string path_;
-  std::string temporary_;
+  std::string temporary_;  ///< name until commit(), "": none
   std::string buffer_;
   FileDescriptor file_;
 };

@@ -56,8 +56,10 @@ class Workload {
   virtual void reset() = 0;
   /// Enqueues one run, from the program's memory back to it.
   virtual void enqueue() = 0;
-  /// Works with the result, once, when all runs are over: solves, writes files.
+  /// Works with the result, once, when all runs are over: solves.
   virtual void finish() {}
+  /// Writes the files that are asked for, after that.
+  virtual void save() const {}
   /// Checks the result of the last run, by other means than those that made it.
   virtual std::vector<Verification> verify(const ReferenceBlas& blas) const = 0;
 };

@@ -74,7 +74,7 @@ class Matmul final : public Workload {
     }
   }
 
-  void finish() override {
+  void save() const override {
     if (!output_.empty()) write_matrix(output_, c_);
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -20,6 +21,8 @@ const std::vector<Variable>& variables() {
       {"WEIR_LOG", "what to print on stderr: debug, info, warning or error; nothing by default"},
       {"WEIR_SPIN_US", "microseconds that an idle worker polls before it sleeps (default 50)"},
       {"WEIR_TRACE", "file to write a trace of the program to (.json or .pftrace)"},
+      {"WEIR_WATCHDOG_S",
+       "seconds without an end of an action before a report of what waits (0: none)"},
   };
   return table;
 }
@@ -50,12 +53,24 @@ void check_values() {
   if (spin != nullptr && !parse_unsigned(spin)) {
     fail_argument("WEIR_SPIN_US is '{}': expected a number of microseconds", spin);
   }
+  const char* const watchdog = sys::environment("WEIR_WATCHDOG_S");
+  const std::optional<double> limit = watchdog ? parse_real(watchdog) : 0;
+  if (!limit || !(*limit >= 0)) {
+    fail_argument("WEIR_WATCHDOG_S is '{}': expected a number of seconds", watchdog);
+  }
 }
 
 long long spin_ns() {
   const char* text = sys::environment("WEIR_SPIN_US");
   const auto value = text ? parse_unsigned(text) : std::nullopt;
   return static_cast<long long>(std::min<std::uint64_t>(value.value_or(50), 1'000'000)) * 1000;
+}
+
+std::int64_t watchdog_ns() {
+  constexpr double kMost = 1e9, kNsInSecond = 1e9;
+  const char* const text = sys::environment("WEIR_WATCHDOG_S");
+  const double wanted = text ? parse_real(text).value_or(0) : 0;
+  return wanted > 0 ? static_cast<std::int64_t>(std::min(wanted, kMost) * kNsInSecond) : 0;
 }
 
 }  // namespace weir::rt::config

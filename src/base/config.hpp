@@ -1,6 +1,7 @@
 // The environment variables of weir, in one table.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -22,5 +23,9 @@ void check_values();
 
 /// How long an idle worker polls before it sleeps, in nanoseconds (WEIR_SPIN_US).
 long long spin_ns();
+
+/// How long nothing may end before the watchdog says so, in nanoseconds (WEIR_WATCHDOG_S); 0: there
+/// is none.
+std::int64_t watchdog_ns();
 
 }  // namespace weir::rt::config

@@ -10,8 +10,10 @@
 
 namespace weir::rt::sys {
 
-/// Writes a whole file: to a temporary beside it, then renamed. Throws Error naming path and
-/// reason.
+/// Writes a whole file, which gets its name when it is complete: until then it has none, so that
+/// not even a killed process leaves a part behind, or on file systems that cannot do this a
+/// temporary one beside it. A link under that name is replaced, not followed. Pipes and devices are
+/// written to as they are. Throws Error naming path and reason.
 class FileWriter {
  public:
   explicit FileWriter(const std::string& path);
@@ -25,19 +27,25 @@ class FileWriter {
   void commit();
 
  private:
+  void open_special();
+  void open_unnamed();
+  void open_named();
+  void name_it();
   void flush();
   [[noreturn]] void give_up(const char* verb);
 
   std::string path_;
-  std::string temporary_;
+  std::string temporary_;  ///< name until commit(), "": none
   std::vector<char> pending_;
   int descriptor_ = -1;
+  bool unnamed_ = false;
 };
 
 /// Returns the size of the machine's memory.
 std::uint64_t memory_bytes() noexcept;
 
-/// Returns the value of an environment variable, or nullptr.
+/// Returns the value of an environment variable, or nullptr; always that in a program that has more
+/// rights than its user (setuid and the like).
 const char* environment(const char* name) noexcept;
 
 }  // namespace weir::rt::sys

@@ -1,11 +1,14 @@
 #include "base/sys.hpp"
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,23 +20,67 @@ namespace {
 
 constexpr std::size_t kFlushBytes = 1 << 20;
 
+/// Returns a name for a temporary file beside another, one that nobody guesses.
+std::string beside(const std::string& path) {
+  constexpr std::string_view kLetters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+  std::array<unsigned char, sizeof(std::int64_t)> random{};
+  if (getrandom(random.data(), random.size(), 0) < 0) {
+    const std::int64_t now = now_ns();
+    std::memcpy(random.data(), &now, sizeof now);
+  }
+  std::string name = path + ".";
+  for (const unsigned char byte : random) name += kLetters[byte % kLetters.size()];
+  return name;
+}
+
 }  // namespace
 
 FileWriter::FileWriter(const std::string& path) : path_(path) {
   pending_.reserve(kFlushBytes);  // first: nothing may throw once there is a file
+  open_special();
+  if (descriptor_ < 0) open_unnamed();
+  if (descriptor_ < 0) open_named();
+}
+
+void FileWriter::open_special() {
   struct stat status {};
-  const bool plain = stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode);
-  if (plain) {
-    temporary_ = path + ".XXXXXX";
-    descriptor_ = mkostemp(temporary_.data(), O_CLOEXEC);
-    if (descriptor_ >= 0) fchmod(descriptor_, 0644);
-  } else {
-    descriptor_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  }
-  if (descriptor_ < 0) {
-    temporary_.clear();
-    give_up("open");
-  }
+  if (stat(path_.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return;
+  descriptor_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  if (descriptor_ < 0) give_up("open");
+  if (fstat(descriptor_, &status) == 0 && !S_ISREG(status.st_mode)) return;
+  close(std::exchange(descriptor_, -1));  // somebody has put a file there
+}
+
+void FileWriter::open_unnamed() {
+  const std::size_t slash = path_.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
+  if (access("/proc/self/fd", X_OK) != 0) return;  // name_it() needs it
+  descriptor_ = open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  unnamed_ = descriptor_ >= 0;
+}
+
+void FileWriter::open_named() {
+  do {
+    temporary_ = beside(path_);
+    descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (descriptor_ < 0 && errno == EEXIST);
+  if (descriptor_ >= 0) return;
+  temporary_.clear();
+  give_up("open");
+}
+
+/// Gives a file without a name a temporary one: link() replaces nothing, rename() does.
+void FileWriter::name_it() {
+  const std::string open_file = "/proc/self/fd/" + std::to_string(descriptor_);
+  do {
+    temporary_ = beside(path_);
+    if (linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      return;
+    }
+  } while (errno == EEXIST);
+  temporary_.clear();
+  give_up("name");
 }
 
 FileWriter::~FileWriter() {
@@ -60,6 +107,7 @@ void FileWriter::flush() {
 
 void FileWriter::commit() {
   flush();
+  if (unnamed_) name_it();
   const int descriptor = std::exchange(descriptor_, -1);
   if (close(descriptor) != 0) give_up("close");
   if (!temporary_.empty() && rename(temporary_.c_str(), path_.c_str()) != 0) give_up("rename");
@@ -76,6 +124,6 @@ std::uint64_t memory_bytes() noexcept {
   return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
 }
 
-const char* environment(const char* name) noexcept { return std::getenv(name); }
+const char* environment(const char* name) noexcept { return secure_getenv(name); }
 
 }  // namespace weir::rt::sys

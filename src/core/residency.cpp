@@ -227,6 +227,11 @@ void Residency::release(Action& action) noexcept {
   if (next != nullptr) retry_(*next);
 }
 
+bool Residency::waits(const Action& action) const noexcept {
+  sys::Lock lock(mutex_);
+  return std::find(waiting_.begin(), waiting_.end(), &action) != waiting_.end();
+}
+
 bool Residency::forget(Buffer& buffer) noexcept {
   sys::Lock lock(mutex_);
   Instance* const instance = buffer.find_instance(memory_);

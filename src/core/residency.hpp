@@ -36,6 +36,9 @@ class Residency final : private CopySink {
   /// while it is on its way out of this memory or into it.
   [[nodiscard]] bool forget(Buffer& buffer) noexcept;
 
+  /// Whether an action that asked has been told to wait, and waits.
+  bool waits(const Action& action) const noexcept;
+
   std::uint16_t memory() const noexcept { return memory_; }
   std::uint64_t capacity() const noexcept { return capacity_; }
   std::uint64_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
@@ -70,7 +73,7 @@ class Residency final : private CopySink {
   const std::uint64_t capacity_;
   const std::function<void(Action&)> retry_;
 
-  sys::Mutex mutex_;
+  mutable sys::Mutex mutex_;
   Buffers present_;  // instances that take up memory here
   Buffers needs_;    // of the action that asks, kept for its memory
   std::deque<Action*> waiting_;

@@ -27,6 +27,7 @@ Place::Place(Domain& domain, std::string name, std::vector<unsigned> cores)
            .domain = domain.name(),
            .kind = trace::Kind::compute,
            .width = static_cast<std::uint32_t>(cores_.size())})),
+      running_(domain.runtime().watched() ? std::make_unique<RunningNow>(cores_.size()) : nullptr),
       feed_(*this),
       driver_(domain.device().open_place({.name = name_, .cores = cores_}, feed_)) {}
 
@@ -142,12 +143,16 @@ bool Place::prepare(Worker& worker, Job& job, Stream& stream, Action& action) no
               .team = nullptr,
               .name = action.label(),
               .payload = action.code->payload};
+  if (running_) [[unlikely]]
+    running_->begin(worker.index, action);
   return true;
 }
 
 void Place::finish(Worker& worker, Job& job, Outcome outcome) noexcept {
   auto& action = *static_cast<Action*>(job.token);
   auto& stream = *static_cast<Stream*>(job.context);
+  if (running_) [[unlikely]]
+    running_->end(worker.index);
   if (action.traced) {
     action.times.started = job.started_ns;
     action.times.ended = job.ended_ns;

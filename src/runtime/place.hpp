@@ -14,6 +14,7 @@
 #include "base/threads.hpp"
 #include "runtime/domain.hpp"
 #include "runtime/run_queue.hpp"
+#include "runtime/running_now.hpp"
 
 namespace weir::rt {
 
@@ -38,6 +39,10 @@ class Place {
   const std::string& name() const noexcept { return name_; }
   std::size_t width() const noexcept { return cores_.size(); }
   std::uint32_t track() const noexcept { return track_; }
+  /// What its workers run; nothing without a watchdog. Throws std::bad_alloc.
+  std::vector<RunningNow::Entry> running() const {
+    return running_ ? running_->list() : std::vector<RunningNow::Entry>();
+  }
 
   /// Whether the worker that owns a stream may run its actions without letting go of it: there is
   /// no other worker, and nobody but a worker has anything to do for the stream.
@@ -82,6 +87,7 @@ class Place {
   const bool exclusive_;
   const bool virtual_time_;
   std::uint32_t track_;
+  const std::unique_ptr<RunningNow> running_;  ///< null: nobody watches
   sys::Atomic<std::uint32_t> streams_made_{0};
 
   RunQueue<Stream> streams_;

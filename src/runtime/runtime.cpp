@@ -25,9 +25,19 @@ std::string wanted_domains(const weir_runtime_options& options) {
   return text != nullptr && *text != '\0' ? text : "host";
 }
 
-std::string path_from_environment() {
-  const char* path = sys::environment("WEIR_TRACE");
-  return path != nullptr ? path : "";
+/// Returns the file for the trace of a new runtime, "": none. Each of the process has its own: the
+/// second has "out.2.json" for "out.json".
+std::string next_trace_path() {
+  static sys::Atomic<unsigned> made{0};
+  const char* const wanted = sys::environment("WEIR_TRACE");
+  if (wanted == nullptr || *wanted == '\0') return {};
+  std::string path = wanted;
+  const unsigned number = made.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (number == 1) return path;
+  const std::size_t name = path.rfind('/') + 1;  // 0 without a folder
+  const std::size_t dot = path.rfind('.');
+  const bool has_suffix = dot != std::string::npos && dot > name;
+  return path.insert(has_suffix ? dot : path.size(), fmt::format(".{}", number));
 }
 
 /// Returns the description of a failure, made in `room`; without memory what the root action said.
@@ -106,7 +116,8 @@ class Runtime::PinnedStreams {
 Runtime::Runtime(const weir_runtime_options& options)
     : machine_(read_machine()),
       shutdown_timeout_ns_(options.shutdown_timeout_ns),
-      trace_path_(path_from_environment()),
+      watchdog_limit_ns_(config::watchdog_ns()),
+      trace_path_(next_trace_path()),
       backends_(make_backends()) {
   config::check_values();
   for (auto& device : open_devices(wanted_domains(options), machine_, backends_)) {
@@ -128,10 +139,12 @@ Runtime::Runtime(const weir_runtime_options& options)
     log::warning("unknown environment variable {}", name);
   }
   if (!trace_path_.empty()) recorder_.start(0);
+  if (watched()) watchdog_ = std::make_unique<Watchdog>(*this, watchdog_limit_ns_);
 }
 
 Runtime::~Runtime() {
   shut_down();
+  watchdog_.reset();
   write_requested_trace();
   for (auto& [key, stream] : std::exchange(streams_, {})) stream.reset();
   places_.clear();
@@ -582,6 +595,25 @@ void Runtime::release_memory(Action& action) noexcept {
     const auto memory = static_cast<std::size_t>(std::countr_zero(memories));
     domains_[memory - 1]->residency().release(action);
   }
+}
+
+std::string Runtime::memory_waited_for(const Action& action) const {
+  for (const Operand& operand : action.operands()) {
+    if (operand.memory == kHostMemory) continue;
+    const Domain& domain = *domains_[operand.memory - 1u];
+    if (domain.residency().waits(action)) return domain.name();
+  }
+  return {};
+}
+
+void Runtime::with_streams(const std::function<void(const std::vector<weir_stream*>&)>& use) {
+  const PinnedStreams all(*this);
+  use(all.list());
+}
+
+void Runtime::each_place(const std::function<void(const Place&)>& use) const {
+  sys::Lock lock(mutex_);
+  for (const auto& [key, place] : places_) use(*place);
 }
 
 bool Runtime::drive() noexcept {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -27,6 +28,7 @@
 #include "runtime/place.hpp"
 #include "runtime/stream.hpp"
 #include "runtime/waiting.hpp"
+#include "runtime/watchdog.hpp"
 #include "trace/recorder.hpp"
 
 namespace weir::rt {
@@ -81,6 +83,17 @@ class Runtime {
   Residency::Grant acquire_memory(Action& action, Outcome& why) noexcept;
   void release_memory(Action& action) noexcept;
 
+  /// Returns the name of the domain for whose memory an action waits, "": none.
+  std::string memory_waited_for(const Action& action) const;
+
+  // For the watchdog.
+  /// Whether there is one.
+  bool watched() const noexcept { return watchdog_limit_ns_ > 0; }
+  /// Calls use(streams); they are not destroyed meanwhile.
+  void with_streams(const std::function<void(const std::vector<weir_stream*>&)>& use);
+  /// Calls use(place) for all places, which must not create or destroy any.
+  void each_place(const std::function<void(const Place&)>& use) const;
+
   // Time.
   bool virtual_time() const noexcept { return virtual_time_; }
   std::int64_t now_ns() const noexcept {
@@ -122,6 +135,7 @@ class Runtime {
   const std::string name_ = "weir";
   const Machine machine_;
   const std::int64_t shutdown_timeout_ns_;
+  const std::int64_t watchdog_limit_ns_;  // 0: none
   std::string trace_path_;
   trace::Recorder recorder_;
   ActionPool actions_;
@@ -140,6 +154,7 @@ class Runtime {
   std::uint64_t buffers_made_ = 0;
   sys::Atomic<std::uint64_t> streams_made_{0};
   weir_stats finished_stats_{};  // of streams that are gone
+  std::unique_ptr<Watchdog> watchdog_;
 };
 
 }  // namespace weir::rt

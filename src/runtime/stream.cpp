@@ -198,6 +198,7 @@ void Stream::take_message(Message& message) noexcept {
       cancel_now(*owned);
       break;
     }
+    case Message::Kind::report: answer(message); break;
   }
 }
 

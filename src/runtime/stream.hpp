@@ -23,6 +23,7 @@ namespace weir::rt {
 
 class History;
 class Runtime;
+class StreamReport;
 
 /// A FIFO of actions and its engine, as an actor.
 ///
@@ -52,6 +53,8 @@ class Stream : private CopySink {
   /// Enqueues a marker: its event completes when everything enqueued so far has.
   weir_event mark();
   void cancel();
+  /// Asks the owner to say what the actions wait for. Throws std::bad_alloc.
+  void ask(std::shared_ptr<StreamReport> report);
 
   /// Whether everything enqueued so far is complete.
   bool over() const noexcept { return progress_.completed() == enqueued(); }
@@ -61,6 +64,11 @@ class Stream : private CopySink {
   void wait_until_left() const noexcept { mailbox_.wait_until_left(); }
 
   std::uint64_t enqueued() const noexcept { return queue_.pushed(); }
+  /// Actions that are not over, weir's own included.
+  std::uint64_t in_flight() const noexcept {
+    const std::uint64_t over = counters_.completed.load(std::memory_order_acquire);
+    return enqueued() - over;
+  }
 
   /// What happened so far, written by the owner.
   struct Counters {
@@ -109,6 +117,7 @@ class Stream : private CopySink {
 
  private:
   struct CancelMessage;
+  struct ReportMessage;
 
   template <class Fill>
   weir_event enqueue(ActionKind kind, bool evented, Fill&& fill);
@@ -135,6 +144,9 @@ class Stream : private CopySink {
   void read_mail() noexcept;
   void take_message(Message& message) noexcept;
   void cancel_now(const CancelMessage& message) noexcept;
+  void answer(Message& message) noexcept;
+  std::string state_of(const Action& action) const;
+  std::vector<std::uint64_t> missing_events(Action& action) const;
   bool acquire(Action& action) noexcept;
   void release_memory(Action& action) noexcept;
   void start_transfer(Action& action) noexcept;

@@ -18,8 +18,9 @@ namespace weir::rt::trace {
 namespace {
 
 bool is_plain(std::string_view text) noexcept {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return c >= ' ' && c <= '~' && c != '"' && c != '\\' && c != '<';
+  });
 }
 
 /// Writes one event after the other, as text: there is never a tree of them in memory.

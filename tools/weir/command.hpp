@@ -9,7 +9,7 @@ class App;
 
 namespace weir::cli {
 
-/// What the tool's exit status says.
+/// What the tool's exit status says; 128 + its number for a signal that ended it.
 enum class ExitCode : int {
   ok = 0,
   run_failed = 1,

@@ -7,6 +7,7 @@
 
 #include "command.hpp"
 #include "description.hpp"
+#include "interruption.hpp"
 #include "machine_checks.hpp"
 #include "runtime_checks.hpp"
 #include "terminal.hpp"
@@ -40,7 +41,9 @@ std::size_t count(const Findings& findings, Level level) {
                     [level](const Finding& finding) { return finding.level == level; }));
 }
 
+/// Adds what a check found. A signal ends the examination between two checks.
 void append(Findings& findings, Findings more) {
+  Interruption::check();
   findings.insert(findings.end(), std::make_move_iterator(more.begin()),
                   std::make_move_iterator(more.end()));
 }
@@ -82,9 +85,9 @@ Findings examine(const RuntimeChoice& choice) {
     append(findings, check_blas(choice.blas));
     append(findings, check_domains(runtime));
     for (const std::string& kind : other_backends(description)) {
-      findings.push_back(check_backend(kind));
+      append(findings, {check_backend(kind)});
     }
-    findings.push_back(check_trace(runtime));
+    append(findings, {check_trace(runtime)});
   } catch (const Error& error) {
     findings.push_back({Level::problem, "runtime", error.what(),
                         "correct --domains, WEIR_DOMAINS or WEIR_BLAS; see weir help doctor"});

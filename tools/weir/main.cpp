@@ -18,6 +18,7 @@
 
 #include "command.hpp"
 #include "description.hpp"
+#include "interruption.hpp"
 #include "suggest.hpp"
 #include "terminal.hpp"
 
@@ -211,6 +212,8 @@ ExitCode Tool::run(int argc, char** argv) {
 ExitCode run(int argc, char** argv) noexcept {
   try {
     return Tool().run(argc, argv);
+  } catch (const Interrupted&) {
+    return ExitCode::run_failed;  // Interruption::end() knows better
   } catch (const Error& error) {
     return complain(exit_code_of(error.status()), error.what());
   } catch (const std::bad_alloc&) {
@@ -226,5 +229,6 @@ ExitCode run(int argc, char** argv) noexcept {
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   weir::cli::hold_standard_streams();
-  return static_cast<int>(weir::cli::run(argc, argv));
+  weir::cli::Interruption interruption;
+  return interruption.end(static_cast<int>(weir::cli::run(argc, argv)));
 }

@@ -1,5 +1,6 @@
 // `weir run`: runs an application, measures it and says what the recording of it shows.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -18,6 +19,7 @@
 #include "common/lanes.hpp"
 #include "common/reference_blas.hpp"
 #include "common/workload.hpp"
+#include "interruption.hpp"
 #include "run_report.hpp"
 #include "terminal.hpp"
 
@@ -52,37 +54,65 @@ void check_folder(const std::string& file) {
 }
 
 /// One application, prepared on the domains, places and streams asked for.
-class Run {
+class Run final : private Stoppable {
  public:
   Run(apps::Application& application, const RunOptions& options)
       : options_(options),
+        name_(application.name()),
         runtime_(options.domains.empty() ? nullptr : options.domains.c_str()),
         lanes_(runtime_, options.sharing),
         workload_(application.prepare(options.parameters, runtime_, lanes_)) {
-    report_.application = application.name();
+    report_.application = name_;
   }
 
   RunReport perform() {
+    Interruption::Scope scope(*this);
     try {
       repeat();
-      workload_->finish();
-    } catch (const weir::Error&) {
+      finish();
+      describe();
+      if (options_.verify) verify();
+      Interruption::check();
+    } catch (...) {
       cancel();  // what is left must not keep the destructors waiting
-      throw;
+      if (!Interruption::requested()) throw;
+      scope.save();
+      throw Interrupted();
     }
-    describe();
-    if (options_.verify) verify();
     return std::move(report_);
   }
 
  private:
+  void stop() noexcept override { cancel(); }
+
+  std::string save() noexcept override {
+    std::string words = name_;
+    try {
+      words += where();
+      if (options_.trace.empty()) return words;
+      runtime_.write_trace(options_.trace);
+      return words + fmt::format("; what was complete is in '{}'", options_.trace);
+    } catch (const std::exception& error) {
+      return words + "; " + error.what();
+    }
+  }
+
+  std::string where() const {
+    const char* const stage = stage_;
+    if (stage != nullptr) return fmt::format(", {}", stage);
+    return fmt::format(", run {} of {}", runs_begun_.load(), options_.repeat);
+  }
+
   void repeat() {
     Progress progress;
     for (std::size_t run = 0; run < options_.repeat; ++run) {
+      runs_begun_ = run + 1;
       progress.update(run, options_.repeat, "running");
       const bool last = run + 1 == options_.repeat;
-      if (last) runtime_.start_trace();
+      // A run that is stopped has a trace, too.
+      if (last || !options_.trace.empty()) runtime_.start_trace();
       const double seconds = run_once();
+      Interruption::check();
       const bool warm_up = run == 0 && !last;
       if (!warm_up) report_.samples.push_back(seconds);
     }
@@ -118,6 +148,13 @@ class Run {
     return taken.count();
   }
 
+  void finish() {
+    stage_ = "working with the result";
+    workload_->finish();
+    Interruption::check();  // what was stopped may be incomplete
+    workload_->save();
+  }
+
   void describe() {
     report_.n = workload_->n();
     report_.tile = workload_->tile();
@@ -131,7 +168,10 @@ class Run {
     if (options_.verify && !virtual_time()) report_.gemm_peak = workload_->gemm_peak(blas());
   }
 
-  void verify() { report_.checks = workload_->verify(blas()); }
+  void verify() {
+    stage_ = "verifying";
+    report_.checks = workload_->verify(blas());
+  }
 
   bool virtual_time() const { return runtime_.domain(0).info().virtual_time; }
 
@@ -145,6 +185,9 @@ class Run {
   }
 
   const RunOptions& options_;
+  const std::string name_;
+  std::atomic<std::size_t> runs_begun_{0};
+  std::atomic<const char*> stage_{nullptr};  ///< after the runs
   weir::Runtime runtime_;
   apps::Lanes lanes_;
   std::unique_ptr<apps::Workload> workload_;

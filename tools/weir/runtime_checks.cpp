@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <vector>
 
@@ -131,13 +133,19 @@ Finding check_gemm(const Runtime& runtime, const Stream& stream) {
   }
 }
 
-/// A file next to WEIR_TRACE, or in the folder for temporary files.
-std::filesystem::path trial_trace() {
+/// A folder of its own next to WEIR_TRACE, or in the folder for temporary files. Throws
+/// weir::Error.
+std::filesystem::path trial_folder() {
   const char* wanted = std::getenv("WEIR_TRACE");
   const std::filesystem::path folder = wanted != nullptr && *wanted != '\0'
                                            ? std::filesystem::absolute(wanted).parent_path()
                                            : std::filesystem::temp_directory_path();
-  return folder / fmt::format("weir-doctor-{}.json", getpid());
+  std::string made = folder / "weir-doctor-XXXXXX";
+  if (mkdtemp(made.data()) == nullptr) {
+    throw Error(WEIR_STATUS_UNAVAILABLE,
+                fmt::format("cannot write in '{}': {}", folder.string(), std::strerror(errno)));
+  }
+  return made;
 }
 
 }  // namespace
@@ -175,19 +183,21 @@ Findings check_blas(const std::string& choice) {
 }
 
 Finding check_trace(const Runtime& runtime) {
-  const std::filesystem::path path = trial_trace();
-  const std::string folder = path.parent_path().string();
+  std::filesystem::path folder;
   std::error_code ignored;
   try {
+    folder = trial_folder();
+    const std::filesystem::path path = folder / "trace.json";
     runtime.start_trace();
     check_domains(runtime);
     runtime.stop_trace();
     runtime.write_trace(path.string());
     const auto bytes = std::filesystem::file_size(path, ignored);
-    std::filesystem::remove(path, ignored);
-    return {Level::ok, "trace", fmt::format("{} written to {}", format_bytes(bytes), folder)};
+    std::filesystem::remove_all(folder, ignored);
+    return {Level::ok, "trace",
+            fmt::format("{} written to {}", format_bytes(bytes), folder.parent_path().string())};
   } catch (const Error& error) {
-    std::filesystem::remove(path, ignored);
+    if (!folder.empty()) std::filesystem::remove_all(folder, ignored);
     return {Level::warning, "trace", error.what(),
             "name a folder that can be written in WEIR_TRACE or TMPDIR"};
   }

@@ -4,6 +4,10 @@
 #include <fstream>
 #include <sstream>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "base/error.hpp"
 #include "base/sys.hpp"
 
@@ -47,6 +51,41 @@ TEST_F(FileWriterTest, WritesAllOrNothing) {
   }
   EXPECT_EQ(contents(path("a")).size(), 3u << 20);
   EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(FileWriterTest, HasNoNameUntilItIsComplete) {
+  const int unnamed = open(folder_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  if (unnamed < 0) GTEST_SKIP() << folder_ << " cannot hold files without a name";
+  close(unnamed);
+  sys::FileWriter writer(path("a"));
+  writer.write(std::string(3 << 20, 'x'));
+  EXPECT_EQ(files(), 0u);
+  writer.commit();
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(FileWriterTest, ReplacesALinkAndLeavesItsTargetAlone) {
+  std::ofstream(path("precious")) << "keep me";
+  for (const char* target : {"precious", "missing"}) {
+    std::filesystem::create_symlink(path(target), path("link"));
+    sys::FileWriter writer(path("link"));
+    writer.write(std::string("new"));
+    writer.commit();
+    EXPECT_FALSE(std::filesystem::is_symlink(path("link")));
+    EXPECT_EQ(contents(path("link")), "new");
+    std::filesystem::remove(path("link"));
+  }
+  EXPECT_EQ(contents(path("precious")), "keep me");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(FileWriterTest, KeepsToTheMaskOfTheUser) {
+  const mode_t before = umask(077);
+  sys::FileWriter writer(path("a"));
+  writer.commit();
+  umask(before);
+  EXPECT_EQ(std::filesystem::status(path("a")).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
 
 TEST_F(FileWriterTest, NamesPathAndReason) {

@@ -1,0 +1,83 @@
+// What the watchdog is told of a stream's actions.
+#include <fmt/format.h>
+
+#include "runtime/runtime.hpp"
+#include "runtime/stream.hpp"
+#include "runtime/watchdog.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+bool is_ordering(const Action& action) noexcept {
+  return action.kind == ActionKind::barrier || action.kind == ActionKind::marker ||
+         action.kind == ActionKind::drain;
+}
+
+/// Counts the actions that `action` waits for, and names one: "3 actions, 'gemm' (12) one of them".
+std::string predecessors_of(const Action& action, const Engine& engine) {
+  std::size_t count = 0;
+  const Action* first = nullptr;
+  engine.each_admitted([&](Action& earlier) {
+    for (const Edge* edge = earlier.successors; edge != nullptr; edge = edge->next) {
+      if (edge->successor != &action) continue;
+      if (first == nullptr) first = &earlier;
+      ++count;
+    }
+  });
+  if (count == 0) return {};
+  const std::string name = fmt::format("'{}', action {}", first->label(), first->sequence());
+  return count == 1 ? name : fmt::format("{} and {} more", name, count - 1);
+}
+
+}  // namespace
+
+struct Stream::ReportMessage : Message {
+  std::shared_ptr<StreamReport> report;
+};
+
+void Stream::ask(std::shared_ptr<StreamReport> report) {
+  auto message = std::make_unique<ReportMessage>();
+  message->message_kind = Message::Kind::report;
+  message->report = std::move(report);
+  post(*message.release());
+}
+
+void Stream::answer(Message& message) noexcept {
+  const std::unique_ptr<ReportMessage> owned(&static_cast<ReportMessage&>(message));
+  std::vector<StreamReport::Line> lines;
+  try {
+    engine_.each_admitted([&](Action& action) {
+      if (lines.size() == Watchdog::kListed) return;
+      lines.push_back(
+          {fmt::format("'{}', action {}, {}", action.label(), action.sequence(), state_of(action)),
+           missing_events(action)});
+    });
+  } catch (...) {  // what there is
+  }
+  owned->report->answer(std::move(lines));
+}
+
+std::string Stream::state_of(const Action& action) const {
+  if (action.started) {
+    const std::string memory = runtime_.memory_waited_for(action);
+    if (!memory.empty()) return fmt::format("waits for memory of '{}'", memory);
+    return action.kind == ActionKind::transfer ? "is being copied" : "has been given to a worker";
+  }
+  if (is_ordering(action)) return "waits for everything before it";
+  if (action.pending == 0) return "is ready and waits for a worker";
+  const std::string earlier = predecessors_of(action, engine_);
+  return earlier.empty() ? fmt::format("waits for {}", action.pending)
+                         : fmt::format("waits for {}: {}", action.pending, earlier);
+}
+
+std::vector<std::uint64_t> Stream::missing_events(Action& action) const {
+  std::vector<std::uint64_t> missing;
+  for (const EventWait& wait : action.events()) {
+    const auto [slot, id] = wait.event.opaque;
+    if (id != 0 && runtime_.actions().at(slot)->id() == id) missing.push_back(id);
+  }
+  return missing;
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,150 @@
+#include "runtime/watchdog.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "runtime/runtime.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr std::int64_t kLooksInLimit = 32;
+constexpr std::int64_t kAnswerNs = 200'000'000;
+
+double seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+std::uint64_t position(std::uint64_t id) {
+  return id & ((std::uint64_t{1} << Action::kSequenceBits) - 1);
+}
+
+using Streams = std::vector<weir_stream*>;
+
+/// "action 7 of stream 'x'".
+std::string name_of(std::uint64_t id, const Streams& streams) {
+  const std::uint64_t serial = id >> Action::kSequenceBits;
+  for (const weir_stream* stream : streams) {
+    if (stream->serial() != serial) continue;
+    return fmt::format("action {} of stream '{}'", position(id), stream->name());
+  }
+  return fmt::format("action {} of a stream that is being destroyed", position(id));
+}
+
+void add_running(std::string& text, const Place& place, const Streams& streams) {
+  for (const RunningNow::Entry& entry : place.running()) {
+    fmt::format_to(std::back_inserter(text),
+                   "  worker {} of place '{}' runs '{}', {}, for {:.1f} s\n", entry.worker,
+                   place.name(), entry.label.data(), name_of(entry.id, streams),
+                   seconds(sys::now_ns() - entry.since_ns));
+  }
+}
+
+void add_stream(std::string& text, const Stream& stream, const StreamReport* report,
+                const Streams& streams) {
+  const auto out = std::back_inserter(text);
+  const std::uint64_t left = stream.in_flight();
+  fmt::format_to(out, "  stream '{}' of place '{}': {} in flight\n", stream.name(),
+                 stream.place().name(), left);
+  if (report == nullptr) {
+    text += "    no worker has time to say what they wait for\n";
+    return;
+  }
+  for (const StreamReport::Line& line : report->lines()) {
+    text += "    " + line.text;
+    for (const std::uint64_t id : line.events) text += ", the event of " + name_of(id, streams);
+    text += "\n";
+  }
+  if (left > report->lines().size()) {
+    fmt::format_to(out, "    and {} more\n", left - report->lines().size());
+  }
+}
+
+}  // namespace
+
+void StreamReport::answer(std::vector<Line> lines) noexcept {
+  sys::Lock lock(mutex_);
+  lines_ = std::move(lines);
+  ready_ = true;
+  answered_.notify_all();
+}
+
+bool StreamReport::wait(std::int64_t deadline_ns) {
+  sys::Lock lock(mutex_);
+  while (!ready_ && sys::now_ns() < deadline_ns) answered_.wait_until(lock, deadline_ns);
+  return ready_;
+}
+
+Watchdog::Watchdog(Runtime& runtime, std::int64_t limit_ns)
+    : runtime_(runtime), limit_ns_(limit_ns), thread_("weir watchdog", [this] { watch(); }) {}
+
+Watchdog::~Watchdog() {
+  sys::Lock lock(mutex_);
+  leaving_ = true;
+  lock.unlock();
+  leave_.notify_all();
+  thread_.join();
+}
+
+void Watchdog::watch() {
+  const std::int64_t period = std::max<std::int64_t>(limit_ns_ / kLooksInLimit, 1'000'000);
+  sys::Lock lock(mutex_);
+  moved_ns_ = sys::now_ns();
+  while (!leaving_) {
+    leave_.wait_until(lock, sys::now_ns() + period);
+    if (leaving_) return;
+    lock.unlock();
+    look(sys::now_ns());
+    lock.lock();
+  }
+}
+
+void Watchdog::look(std::int64_t now_ns) {
+  weir_stats stats = WEIR_STATS_INIT;
+  runtime_.get_stats(stats);
+  const bool in_flight = stats.actions_completed < stats.actions_enqueued;
+  if (!in_flight || stats.actions_completed != completed_) {
+    completed_ = stats.actions_completed;
+    moved_ns_ = now_ns;
+    told_ = false;
+    return;
+  }
+  if (told_ || now_ns - moved_ns_ < limit_ns_) return;
+  told_ = true;
+  try {
+    const std::string text = report(now_ns - moved_ns_);
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    std::fflush(stderr);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "weir: nothing ends any more; the report failed: {}\n", error.what());
+  }
+}
+
+std::string Watchdog::report(std::int64_t for_ns) const {
+  std::string text;
+  runtime_.with_streams([&](const Streams& streams) {
+    std::vector<std::shared_ptr<StreamReport>> reports(streams.size());
+    std::uint64_t left = 0;
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      left += streams[i]->in_flight();
+      if (streams[i]->in_flight() == 0) continue;
+      reports[i] = std::make_shared<StreamReport>();
+      streams[i]->ask(reports[i]);
+    }
+    text = fmt::format("weir: no action has ended for {:.1f} s, {} in flight{}\n", seconds(for_ns),
+                       left,
+                       runtime_.virtual_time() ? "; virtual time passes while a thread waits" : "");
+    runtime_.each_place([&](const Place& place) { add_running(text, place, streams); });
+    const std::int64_t deadline = sys::now_ns() + kAnswerNs;
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      if (reports[i] == nullptr) continue;
+      add_stream(text, *streams[i], reports[i]->wait(deadline) ? reports[i].get() : nullptr,
+                 streams);
+    }
+  });
+  return text;
+}
+
+}  // namespace weir::rt

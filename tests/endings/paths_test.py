@@ -1,0 +1,118 @@
+"""What becomes of output paths that somebody has prepared, and of variables in a program with more
+rights than its user."""
+
+import json
+import os
+import pwd
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from traces import actions_of
+
+TOOL = os.environ["WEIR_TOOL"]
+RUN = ("run", "cholesky", "--n", "64", "--tile", "32", "--repeat", "1")
+PRECIOUS = "keep me"
+
+
+class PathsTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        with open(self.path("precious"), "w", encoding="ascii") as file:
+            file.write(PRECIOUS)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def weir(self, *arguments, tool=TOOL, **variables):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("WEIR_")}
+        return subprocess.run([tool, *arguments], cwd=self.folder, capture_output=True, text=True,
+                              timeout=60, check=False, env={**environment, **variables})
+
+    def check_link_is_replaced(self, name, *arguments, **variables):
+        """The attack: a link under a name that somebody is about to write to."""
+        for target in ("precious", "missing"):
+            os.symlink(self.path(target), self.path(name))
+            result = self.weir(*arguments, **variables)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertFalse(os.path.islink(self.path(name)))
+            self.assertGreater(os.path.getsize(self.path(name)), 100)
+            os.remove(self.path(name))
+            with open(self.path("precious"), encoding="ascii") as file:
+                self.assertEqual(file.read(), PRECIOUS)
+            self.assertEqual(os.listdir(self.folder), ["precious"])
+
+    def test_a_link_is_replaced_by_a_trace(self):
+        for name in ("t.json", "t.pftrace"):
+            self.check_link_is_replaced(name, *RUN, "--trace", name)
+            self.check_link_is_replaced(name, *RUN, WEIR_TRACE=name)
+
+    def test_a_link_is_replaced_by_a_result(self):
+        for name in ("l.npy", "l.mtx"):
+            self.check_link_is_replaced(name, *RUN, "--output", name)
+
+    def test_files_of_others_keep_their_other_names(self):
+        os.link(self.path("precious"), self.path("t.json"))
+        self.assertEqual(self.weir(*RUN, "--trace", "t.json").returncode, 0)
+        with open(self.path("precious"), encoding="ascii") as file:
+            self.assertEqual(file.read(), PRECIOUS)
+
+    def test_files_have_the_rights_that_the_mask_leaves(self):
+        before = os.umask(0o077)
+        try:
+            self.assertEqual(
+                self.weir(*RUN, "--trace", "t.json", "--output", "l.npy").returncode, 0)
+        finally:
+            os.umask(before)
+        for name in ("t.json", "l.npy"):
+            self.assertEqual(stat.S_IMODE(os.stat(self.path(name)).st_mode), 0o600)
+
+    def test_names_are_not_commands(self):
+        for name in ("; touch x;.json", "$(touch x).json", "`touch x`.json", "a b\nc.json"):
+            result = self.weir(*RUN, "--trace", name)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertGreater(actions_of(self.path(name)), 0)
+            os.remove(self.path(name))
+        self.assertEqual(os.listdir(self.folder), ["precious"])
+
+    def test_a_folder_that_others_prepare_is_no_trap_for_the_doctor(self):
+        result = self.weir("doctor", TMPDIR=self.folder)
+        self.assertIn("trace", result.stdout)
+        self.assertEqual(os.listdir(self.folder), ["precious"])
+
+    def test_more_rights_than_the_user_make_variables_void(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can give a program to somebody else")
+        nobody = pwd.getpwnam("nobody").pw_uid
+        os.chmod(self.folder, 0o777)
+        tool = shutil.copy(TOOL, self.path("tool"))
+        os.chown(tool, nobody, -1)
+        variables = {"WEIR_DOMAINS": "sim", "WEIR_TRACE": "stolen.json"}
+        plain = self.weir("info", "--json", tool=tool, **variables)
+        self.assertEqual(self.opened(plain), "sim")
+        os.remove(self.path("stolen.json"))
+        os.chmod(tool, 0o4755)
+        raised = self.weir("info", "--json", tool=tool, **variables)
+        if raised.returncode != 0 or self.opened(raised) == "sim" and self.nosuid():
+            self.skipTest(f"the copy cannot run with the rights of nobody: {raised.stderr}")
+        self.assertEqual(self.opened(raised), "host")
+        self.assertFalse(os.path.exists(self.path("stolen.json")))
+
+    def opened(self, result):
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)["domains"][0]["backend"]
+
+    def nosuid(self):
+        return bool(os.statvfs(self.folder).f_flag & os.ST_NOSUID)
+
+
+if __name__ == "__main__":
+    program = unittest.main(exit=False)
+    if not program.result.wasSuccessful():
+        sys.exit(1)
+    print(f"proof: {program.result.testsRun} attacks by paths and variables fail")

@@ -1,0 +1,142 @@
+"""SIGINT and SIGTERM at random moments of the tool.
+
+Each time: the exit status is that of the signal, one line says what was stopped, a trace that was
+asked for can be read, and no file, shared memory or process is left.
+
+usage: signals_test.py [--moments N] [--seed S] [--only I]
+
+N is 60 by default, or WEIR_TEST_MOMENTS; 1000 take about ten minutes.
+"""
+
+import argparse
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from victim import OTHERS, RUNS, Victim
+
+LIMIT = 30  # of seconds; nothing but a hang takes so long
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Moment:
+    """What happens at one moment, decided by the seed and the number of the moment alone."""
+
+    def __init__(self, seed, number):
+        choice = random.Random(f"{seed}/{number}")
+        runs = {**RUNS, **OTHERS}
+        self.name = list(runs)[number % len(runs)]
+        self.arguments = runs[self.name]
+        self.signal = choice.choice(SIGNALS)
+        suffix = choice.choice((None, "json", "pftrace"))
+        self.trace = f"t.{suffix}" if suffix and self.name in RUNS else None
+        self.delay = choice.choice((choice.uniform(0, 0.05), choice.uniform(0, 0.6)))
+        self.again = choice.uniform(0, 0.2) if choice.random() < 0.1 else None
+
+    def __str__(self):
+        again = f" and {self.again:.3f} s later" if self.again is not None else ""
+        return f"{self.name}: {self.signal.name} after {self.delay:.3f} s{again}"
+
+
+class Result:
+    ended = ready = stopped = early = traces = actions = 0
+    slowest = 0.0
+
+
+def try_moment(moment, result):
+    with Victim(moment.arguments, moment.trace) as victim:
+        time.sleep(moment.delay)
+        victim.process.send_signal(moment.signal)
+        if moment.again is not None:
+            time.sleep(moment.again)
+            victim.process.send_signal(moment.signal)
+        seconds, message = victim.end(LIMIT)
+        status = victim.process.returncode
+        actions = victim.check_remains()
+        result.ended += 1
+        result.slowest = max(result.slowest, seconds)
+        if status in (-moment.signal, 128 + moment.signal) and not message.count("stopped by"):
+            # Before main(), or in the last words: a shell sees the same status.
+            assert status == -moment.signal, f"status {status} without a word: {message!r}"
+            result.early += 1
+            return
+        if status in (0, 1) and moment.name in OTHERS:
+            result.ready += 1  # before the signal came
+            return
+        assert status == 128 + moment.signal, f"exit status {status}: {message!r}"
+        pattern = rf"weir: stopped by {moment.signal.name}(: [^\n]+)?\n"
+        assert re.fullmatch(pattern, message), f"not one line: {message!r}"
+        result.stopped += 1
+        if "what was complete is in" in message:
+            assert actions is not None, f"there is no trace: {message!r}"
+            result.traces += 1
+            result.actions += actions
+
+
+def check_ignored():
+    """A program started with SIGINT ignored, as by nohup or in the background, ignores it."""
+    ignore = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        victim = Victim(RUNS["host"], "t.json")
+    finally:
+        signal.signal(signal.SIGINT, ignore)
+    with victim:
+        wait_for_work(victim)
+        victim.process.send_signal(signal.SIGINT)
+        try:
+            victim.process.wait(1)
+            raise AssertionError(f"SIGINT ended it with {victim.process.returncode}")
+        except subprocess.TimeoutExpired:
+            pass
+        victim.process.send_signal(signal.SIGTERM)
+        victim.end(LIMIT)
+        assert victim.process.returncode == 128 + signal.SIGTERM, victim.process.returncode
+        assert victim.check_remains() is not None
+
+
+def wait_for_work(victim):
+    """Until the run has workers; their threads carry the name of the place."""
+    tasks = f"/proc/{victim.process.pid}/task"
+    until = time.monotonic() + LIMIT
+    while time.monotonic() < until:
+        names = [open(f"{tasks}/{task}/comm", encoding="utf-8").read() for task in os.listdir(tasks)]
+        if any("/p0." in name for name in names):
+            return
+        time.sleep(0.01)
+    raise AssertionError("no worker has appeared")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--moments", type=int, default=int(os.environ.get("WEIR_TEST_MOMENTS", 60)))
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
+    parser.add_argument("--only", type=int)
+    options = parser.parse_args()
+    print(f"seed {options.seed}", flush=True)
+    result = Result()
+    numbers = range(options.moments) if options.only is None else (options.only,)
+    for number in numbers:
+        moment = Moment(options.seed, number)
+        try:
+            try_moment(moment, result)
+        except (AssertionError, ValueError, KeyError, subprocess.TimeoutExpired) as error:
+            print(f"{moment}: {error}\nagain: WEIR_TOOL={os.environ['WEIR_TOOL']} "
+                  f"{sys.executable} {sys.argv[0]} --seed {options.seed} --only {number}")
+            return 1
+    if options.only is None:
+        check_ignored()
+        if options.moments >= 60:
+            assert result.stopped > options.moments // 3, "hardly any run was stopped at work"
+            assert result.actions > 0, "no trace has anything in it"
+    print(f"proof: {result.ended} moments: {result.stopped} stopped at work, {result.early} before "
+          f"main, {result.ready} over already; {result.traces} traces of {result.actions} actions; "
+          f"slowest end {result.slowest:.2f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

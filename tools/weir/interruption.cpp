@@ -1,0 +1,143 @@
+#include "interruption.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
+namespace weir::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kToUnwind{500};
+constexpr std::chrono::milliseconds kStopAgain{20};
+
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+
+/// A process has its signals only once.
+struct State {
+  std::atomic<int> signal{0};        ///< that came first
+  std::atomic<bool> leaving{false};  ///< the watching thread is no longer needed
+  std::atomic<bool> ended{false};    ///< somebody says the last words
+  std::mutex mutex;                  ///< of what follows
+  Stoppable* work = nullptr;
+  std::string last_words;
+  sigset_t watched{}, before{};
+  std::thread watcher;
+};
+State state;
+
+const char* name_of(int signal) noexcept {
+  return signal == SIGINT ? "SIGINT" : signal == SIGTERM ? "SIGTERM" : "SIGHUP";
+}
+
+/// Writes the one line, unless that would mean to wait for somebody who reads it.
+void say(const std::string& words) {
+  pollfd target{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  if (poll(&target, 1, 0) != 1) return;
+  const std::string line =
+      fmt::format("{}weir: stopped by {}{}{}\n", isatty(STDERR_FILENO) != 0 ? "\r\x1b[K" : "",
+                  name_of(state.signal), words.empty() ? "" : ": ", words);
+  static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
+}
+
+[[noreturn]] void leave_now(const std::string& words) {
+  say(words);
+  _exit(128 + state.signal);
+}
+
+void stop_work() {
+  const std::lock_guard lock(state.mutex);
+  if (state.work != nullptr) state.work->stop();
+}
+
+/// For what does not unwind. The signals do what they usually do while a trace is written.
+void give_up() {
+  if (state.ended.exchange(true)) return;
+  pthread_sigmask(SIG_UNBLOCK, &state.watched, nullptr);
+  const std::lock_guard lock(state.mutex);
+  leave_now(state.work != nullptr ? state.work->save() : state.last_words);
+}
+
+void watch() {
+  int signal = 0;
+  while (sigwait(&state.watched, &signal) != 0) {
+  }
+  if (state.leaving) return;
+  state.signal = signal;
+  const auto limit = Clock::now() + kToUnwind;
+  const timespec pause{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kStopAgain).count()};
+  do {
+    stop_work();  // also what was enqueued since
+    signal = sigtimedwait(&state.watched, nullptr, &pause);
+    if (state.leaving) return;
+    if (signal > 0 && !state.ended.exchange(true)) leave_now("at once");
+  } while (Clock::now() < limit);
+  give_up();
+}
+
+}  // namespace
+
+Interruption::Interruption() {
+  sigemptyset(&state.watched);
+  for (const int signal : kSignals) {
+    struct sigaction action {};
+    sigaction(signal, nullptr, &action);
+    if (action.sa_handler != SIG_IGN) sigaddset(&state.watched, signal);
+  }
+  pthread_sigmask(SIG_BLOCK, &state.watched, &state.before);
+  try {
+    state.watcher = std::thread(watch);
+  } catch (const std::system_error&) {  // signals do what they usually do
+    pthread_sigmask(SIG_SETMASK, &state.before, nullptr);
+  }
+}
+
+Interruption::~Interruption() {
+  if (!state.watcher.joinable()) return;
+  state.leaving = true;
+  pthread_kill(state.watcher.native_handle(), SIGTERM);
+  state.watcher.join();
+}
+
+int Interruption::end(int status) {
+  if (!requested()) return status;
+  if (state.ended.exchange(true)) {
+    for (;;) pause();  // the watching thread ends the process
+  }
+  say(state.last_words);
+  return 128 + state.signal;
+}
+
+bool Interruption::requested() noexcept { return state.signal != 0; }
+
+void Interruption::check() {
+  if (requested()) throw Interrupted();
+}
+
+Interruption::Scope::Scope(Stoppable& work) : work_(work) {
+  const std::lock_guard lock(state.mutex);
+  state.work = &work;
+}
+
+Interruption::Scope::~Scope() {
+  const std::lock_guard lock(state.mutex);
+  state.work = nullptr;
+}
+
+void Interruption::Scope::save() noexcept {
+  std::string words = work_.save();
+  const std::lock_guard lock(state.mutex);
+  state.last_words = std::move(words);
+}
+
+}  // namespace weir::cli
