@@ -613,7 +613,7 @@ void Runtime::with_streams(const std::function<void(const std::vector<weir_strea
 
 void Runtime::each_place(const std::function<void(const Place&)>& use) const {
   sys::Lock lock(mutex_);
-  for (const auto& [key, place] : places_) use(*place);
+  for (const auto& place : places_) use(*place);
 }
 
 bool Runtime::drive() noexcept {

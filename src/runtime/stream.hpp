@@ -66,8 +66,8 @@ class Stream : private CopySink {
   std::uint64_t enqueued() const noexcept { return queue_.pushed(); }
   /// Actions that are not over, weir's own included.
   std::uint64_t in_flight() const noexcept {
-    const std::uint64_t over = counters_.completed.load(std::memory_order_acquire);
-    return enqueued() - over;
+    const std::uint64_t completed = progress_.completed();  // first: it never overtakes
+    return enqueued() - completed;
   }
 
   /// What happened so far, written by the owner.
