@@ -334,7 +334,7 @@ int main(int count, char** arguments) {
   void* frames[4];
   backtrace(frames, 4);  // loads what it needs
   const auto begin = Clock::now();
-  warm_up(folder, 90);
+  warm_up(folder, 46);
   std::printf("warm after %.1f s\n", std::chrono::duration<double>(Clock::now() - begin).count());
   int result = 0;
   if (count == 6 && std::strcmp(arguments[1], "--replay") == 0) {
