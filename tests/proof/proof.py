@@ -23,19 +23,35 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Item:
+    """A test of ctest in the build folder of a preset, and what makes it long."""
     name: str
-    build: str  # preset
-    test: str  # of ctest; or a command, when it begins with a slash
+    build: str
+    test: str
     gate: bool = True
     amount: dict = field(default_factory=dict)  # environment of the long run; numbers are scaled
+    arguments: tuple = ()  # of the program of the test's name, which then runs without ctest
+    command: tuple = ()  # instead of a test
 
 
 ITEMS = [
     Item("random programs", "release", "random_programs", amount={"WEIR_TEST_PROGRAMS": 10**7}),
     Item("random programs, thread sanitizer", "tsan", "random_programs",
          amount={"WEIR_TEST_PROGRAMS": 10**6}),
-    Item("random programs, scheduled", "release", "scheduled_programs",
+    Item("random programs on the scheduler", "release", "scheduled_programs",
          amount={"WEIR_TEST_PROGRAMS": 10**6}),
+    Item("weak memory (Relacy)", "release", "relacy", arguments=(10**7,)),
+    Item("failing resources", "release", "fault_injection", arguments=("--all",)),
+    Item("cards that break", "release", "device_faults"),
+    Item("code that throws", "release", "throwing"),
+    Item("traces without a disk", "release", "cli_trace_disk"),
+    Item("bad files", "release", "fuzz_files", amount={"WEIR_TEST_FILES": 10**6}),
+    Item("sequences of calls", "release", "fuzz_calls", amount={"WEIR_TEST_SEQUENCES": 10**7}),
+    Item("signals", "release", "endings_signals", amount={"WEIR_TEST_MOMENTS": 1000}),
+    Item("kill -9 while tracing", "release", "endings_kills", amount={"WEIR_TEST_KILLS": 1000}),
+    Item("mutants", "", "", gate=False, command=("tests/mutants/mutants.py", "--run")),
+    Item("whole suite, address and undefined-behaviour sanitizers", "", "", gate=False,
+         command=("make", "asan")),
+    Item("whole suite, thread sanitizer", "", "", gate=False, command=("make", "tsan")),
 ]
 
 
@@ -54,21 +70,28 @@ def machine():
             f"{platform.release()}, {time.strftime('%Y-%m-%d')}, commit {commit or 'unknown'}")
 
 
-def run(item, scale):
+def scaled(value, scale):
+    return str(max(1, int(value * scale)) if isinstance(value, int) else value)
+
+
+def command_of(item, long, scale):
+    if item.command:
+        return list(item.command)
+    folder = ROOT / "build" / item.build
+    if long and item.arguments:
+        return [folder / "bin" / item.test] + [scaled(word, scale) for word in item.arguments]
+    return ["ctest", "--test-dir", folder, "-R", f"^{item.test}$", "--verbose", "--no-tests=error",
+            "--timeout", "86400" if long else "1500"]
+
+
+def run(item, long, scale):
     """Returns (amount, result, seconds, output)."""
     environment = dict(os.environ)
-    if scale is not None:
-        for name, value in item.amount.items():
-            environment[name] = str(max(1, int(value * scale)) if isinstance(value, int) else value)
-    if item.test.startswith("/"):
-        command = [str(ROOT) + item.test]
-    else:
-        command = ["ctest", "--test-dir", str(ROOT / "build" / item.build), "-R",
-                   f"^{item.test}$", "--verbose", "--no-tests=error"]
-        if scale is not None:
-            command += ["--timeout", "86400"]
+    if long:
+        environment |= {name: scaled(value, scale) for name, value in item.amount.items()}
+    command = command_of(item, long, scale)
     start = time.monotonic()
-    done = subprocess.run(command, env=environment, capture_output=True, text=True,
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True,
                           errors="replace")
     seconds = time.monotonic() - start
     output = done.stdout + done.stderr
@@ -103,7 +126,7 @@ def main():
         if arguments.only not in item.name or not (long or item.gate):
             continue
         print(f"{item.name} ...", end=" ", flush=True)
-        amount, result, seconds, output = run(item, arguments.scale if long else None)
+        amount, result, seconds, output = run(item, long, arguments.scale)
         print(f"{result}, {seconds:.0f} s", flush=True)
         rows.append((item.name, amount, result, seconds))
         if result.startswith("FAILED"):
