@@ -1,5 +1,7 @@
 #include "capi/guard.hpp"
 
+#include "base/text.hpp"
+
 namespace weir::rt::capi {
 
 namespace {
@@ -13,7 +15,7 @@ std::string& last_error() noexcept {
 
 weir_status report(weir_status status, const std::string& message) noexcept {
   try {
-    last_error() = message;
+    last_error() = one_line(message);
   } catch (...) {
     last_error().clear();
   }
