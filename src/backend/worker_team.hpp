@@ -49,8 +49,8 @@ class WorkerTeam final : public PlaceDriver, public weir_team {
     weir_team_body body = nullptr;
     weir_team_function function = nullptr;
     void* payload = nullptr;
-    std::size_t count = 0, chunk = 0;
-    sys::Atomic<std::size_t> next{0};
+    std::size_t count = 0, chunk = 0, chunks = 0;
+    sys::Atomic<std::size_t> next{0};  ///< chunk
     sys::Atomic<std::uint32_t> running{0};
   };
 
