@@ -12,13 +12,20 @@ namespace weir::rt {
 
 SimLink::SimLink(const std::string& name, const SimModel& model) : model_(model) {
   const std::size_t lanes = model.full_duplex ? 2 : 1;
-  for (std::size_t i = 0; i < lanes; ++i) {
-    Lane& lane = lanes_[i];
-    lane.thread.emplace(fmt::format("{}.link{}", name, i), [this, &lane] { serve(lane); });
+  try {
+    for (std::size_t i = 0; i < lanes; ++i) {
+      Lane& lane = lanes_[i];
+      lane.thread.emplace(fmt::format("{}.link{}", name, i), [this, &lane] { serve(lane); });
+    }
+  } catch (...) {
+    stop();
+    throw;
   }
 }
 
-SimLink::~SimLink() {
+SimLink::~SimLink() { stop(); }
+
+void SimLink::stop() noexcept {
   for (Lane& lane : lanes_) {
     {
       sys::Lock lock(lane.mutex);

@@ -36,6 +36,7 @@ class SimLink {
     std::optional<sys::Thread> thread;
   };
 
+  void stop() noexcept;
   void serve(Lane& lane) noexcept;
   void transfer(Lane& lane, const Request& request) noexcept;
 
