@@ -152,6 +152,10 @@ Action* Stream::advance() noexcept {
       if (acquire(*ready)) return ready;
       continue;
     }
+    if (Action* const over = engine_.pop_finished()) {  // cancelled while it was ready
+      retire(*over);
+      continue;
+    }
     if (pumps_) return nullptr;
     Action* alone = nullptr;
     if (!admit_next(alone)) return nullptr;
