@@ -7,8 +7,9 @@
 #   make format  format the sources          make lint   check format, layers and clang-tidy
 #   make asan    run the tests with the address and undefined-behaviour sanitizers
 #   make tsan    run the tests with the thread sanitizer
+#   make fuzz    run the fuzzers, FUZZ_SECONDS each (60), FUZZ_TARGETS only if given
 
-.PHONY: demo build test bench format lint asan tsan clean
+.PHONY: demo build test bench format lint asan tsan fuzz clean
 .DEFAULT_GOAL := build
 
 # Configures and builds a preset; $(2): more arguments for CMake.
@@ -39,6 +40,11 @@ asan tsan:
 	@scripts/setup.sh build test
 	$(call BUILD,$@)
 	@ctest --preset $@
+
+fuzz:
+	@scripts/setup.sh build fuzz
+	$(call BUILD,$@)
+	@scripts/fuzz.sh build/fuzz $(FUZZ_TARGETS)
 
 format:
 	@scripts/setup.sh lint
