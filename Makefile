@@ -10,8 +10,9 @@
 #   make proof-gate  the part of the proof that is in `make test`: prints one table
 #   make proof   the part for a night; SCALE=0.1 for a tenth of it
 #   make mutants break the library in many ways, one at a time, and see that the tests notice
+#   make fuzz    run the fuzzers, FUZZ_SECONDS each (60), FUZZ_TARGETS only if given
 
-.PHONY: demo build test bench format lint asan tsan proof-gate proof mutants clean
+.PHONY: demo build test bench format lint asan tsan proof-gate proof mutants fuzz clean
 .DEFAULT_GOAL := build
 
 # Configures and builds a preset; $(2): more arguments for CMake.
@@ -62,6 +63,11 @@ asan tsan:
 	@scripts/setup.sh build test
 	$(call BUILD,$@)
 	@ctest --preset $@
+
+fuzz:
+	@scripts/setup.sh build fuzz
+	$(call BUILD,$@)
+	@scripts/fuzz.sh build/fuzz $(FUZZ_TARGETS)
 
 format:
 	@scripts/setup.sh lint

@@ -36,6 +36,10 @@ if(WEIR_SANITIZE)
     target_compile_options(weir_compile_options INTERFACE -fno-sanitize=enum)
   endif()
 endif()
+if(WEIR_BUILD_FUZZERS)  # what is fuzzed tells libFuzzer which branches it takes
+  target_compile_options(weir_compile_options INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(weir_compile_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # The action path crosses many small files: let the linker inline it.
 include(CheckIPOSupported)

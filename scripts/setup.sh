@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what building, testing and measuring weir needs, from Debian and PyPI.
 #
-#   scripts/setup.sh [build] [test] [bench] [lint]      (default: build test)
+#   scripts/setup.sh [build] [test] [bench] [lint] [fuzz]      (default: build test)
 #
 # Silent when everything is there. Uses sudo only when it is not run by root.
 set -eu
@@ -18,7 +18,8 @@ packages_of() {
     test) echo "libgtest-dev librapidcheck-dev relacy-dev binutils python3-venv" ;;
     bench) echo "libstarpu-dev libtbb-dev" ;;
     lint) echo "clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev" ;;
-    *) echo "setup: unknown group '$1': choose from build, test, bench, lint" >&2; exit 2 ;;
+    fuzz) echo "clang-16 libclang-rt-16-dev llvm-16" ;;
+    *) echo "setup: unknown group '$1': choose from build, test, bench, lint, fuzz" >&2; exit 2 ;;
   esac
 }
 

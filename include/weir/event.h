@@ -14,7 +14,8 @@ extern "C" {
 
 /**
  * Names the completion of one action. A value: copy it, keep it, wait for it as often as you like;
- * there is nothing to free. It stays valid until the runtime is destroyed.
+ * there is nothing to free. It stays valid until the runtime is destroyed. No other runtime takes
+ * it.
  * The null event (all zero) is complete.
  */
 typedef struct weir_event {

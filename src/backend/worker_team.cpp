@@ -188,12 +188,11 @@ void WorkerTeam::perform(std::size_t member) {
     task_.function(this, member, task_.payload);
     return;
   }
-  const auto claim = [this] {
-    return task_.next.fetch_add(task_.chunk, std::memory_order_relaxed);
-  };
-  for (std::size_t begin = claim(); begin < task_.count; begin = claim()) {
-    task_.body(begin, std::min<std::size_t>(begin + task_.chunk, task_.count), member,
-               task_.payload);
+  const auto claim = [this] { return task_.next.fetch_add(1, std::memory_order_relaxed); };
+  for (std::size_t chunk = claim(); chunk < task_.chunks; chunk = claim()) {
+    const std::size_t begin = chunk * task_.chunk;
+    const std::size_t indices = std::min<std::size_t>(task_.chunk, task_.count - begin);
+    task_.body(begin, begin + indices, member, task_.payload);
   }
 }
 
@@ -223,6 +222,7 @@ void WorkerTeam::for_each(std::size_t count, std::size_t grain, weir_team_body b
   task_.payload = payload;
   task_.count = count;
   task_.chunk = std::max<std::size_t>({1, grain, count / (4 * size())});
+  task_.chunks = count / task_.chunk + (count % task_.chunk != 0 ? 1 : 0);
   run_task(leader_);
 }
 

@@ -52,8 +52,8 @@ class WorkerTeam final : public PlaceDriver, public weir_team {
     sys::Plain<weir_team_body> body = nullptr;
     sys::Plain<weir_team_function> function = nullptr;
     sys::Plain<void*> payload = nullptr;
-    sys::Plain<std::size_t> count = 0, chunk = 0;
-    sys::Atomic<std::size_t> next{0};
+    sys::Plain<std::size_t> count = 0, chunk = 0, chunks = 0;
+    sys::Atomic<std::size_t> next{0};  ///< chunk
     sys::Atomic<std::uint32_t> running{0};
   };
 

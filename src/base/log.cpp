@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/sys.hpp"
+#include "base/text.hpp"
 
 namespace weir::rt::log {
 
@@ -45,7 +46,13 @@ bool enabled(Level level) noexcept {
 }
 
 void write(Level level, const std::string& line) noexcept {
-  if (spdlog::logger* const target = logger()) target->log(to_spdlog(level), line);
+  spdlog::logger* const target = logger();
+  if (target == nullptr) return;
+  try {
+    target->log(to_spdlog(level), one_line(line));
+  } catch (...) {
+    // Without memory there is no line.
+  }
 }
 
 }  // namespace weir::rt::log

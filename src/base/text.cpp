@@ -100,6 +100,16 @@ std::string format_size(std::uint64_t bytes) {
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.4g} {}", value, units[unit]);
 }
 
+void make_one_line(std::span<char> text) noexcept {
+  const auto control = [](unsigned char c) { return c < ' ' || c == 0x7f; };
+  std::replace_if(text.begin(), text.end(), control, ' ');
+}
+
+std::string one_line(std::string text) {
+  make_one_line(text);
+  return text;
+}
+
 std::string did_you_mean(std::string_view wrong, std::span<const std::string> candidates) {
   const auto nearest = std::min_element(candidates.begin(), candidates.end(),
                                         [&](const std::string& a, const std::string& b) {

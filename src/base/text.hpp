@@ -23,6 +23,11 @@ std::optional<std::uint64_t> parse_size(std::string_view text);
 /// Writes a size the way people read it: "1.5 GiB".
 std::string format_size(std::uint64_t bytes);
 
+/// Returns a text as one line that does nothing to a terminal: a blank for each control character.
+std::string one_line(std::string text);
+/// The same in place.
+void make_one_line(std::span<char> text) noexcept;
+
 /// Returns " (did you mean 'x'?)" for the nearest candidate, "" when none is near.
 std::string did_you_mean(std::string_view wrong, std::span<const std::string> candidates);
 

@@ -1,5 +1,7 @@
 #include "capi/guard.hpp"
 
+#include "base/text.hpp"
+
 namespace weir::rt::capi {
 
 namespace {
@@ -11,7 +13,9 @@ constinit thread_local char last_error[kMessageBytes] = "";
 }  // namespace
 
 weir_status report(weir_status status, std::string_view message) noexcept {
-  last_error[message.copy(last_error, kMessageBytes - 1)] = '\0';
+  const std::size_t length = message.copy(last_error, kMessageBytes - 1);
+  make_one_line({last_error, length});
+  last_error[length] = '\0';
   return status;
 }
 

@@ -43,15 +43,22 @@ T& out(T* pointer, const char* name) {
 
 [[noreturn]] void fail_struct_size(const char* name, std::size_t size);
 
+/// Throws Error unless some version of a struct may have the size. A size that is no multiple of
+/// the alignment would cut a pointer in two.
+template <class Struct>
+void check_struct_size(std::size_t size, const char* name) {
+  if (size < sizeof(std::size_t) || size > 16 * sizeof(Struct) || size % alignof(Struct) != 0) {
+    fail_struct_size(name, size);
+  }
+}
+
 /// Returns an options struct as this version knows it: fields that the caller's version does not
 /// have keep their defaults. `given` may be null where `defaults` will do.
 template <class Options>
 Options read_options(const Options* given, const Options& defaults, const char* name) {
   Options options = defaults;
   if (given == nullptr) return options;
-  if (given->struct_size < sizeof(std::size_t) || given->struct_size > 16 * sizeof(Options)) {
-    fail_struct_size(name, given->struct_size);
-  }
+  check_struct_size<Options>(given->struct_size, name);
   std::memcpy(&options, given, std::min(given->struct_size, sizeof options));
   options.struct_size = sizeof options;
   return options;
@@ -61,9 +68,7 @@ Options read_options(const Options* given, const Options& defaults, const char* 
 template <class Info>
 void write_info(Info* target, const Info& info, const char* name) {
   Info& given = out(target, name);
-  if (given.struct_size < sizeof(std::size_t) || given.struct_size > 16 * sizeof(Info)) {
-    fail_struct_size(name, given.struct_size);
-  }
+  check_struct_size<Info>(given.struct_size, name);
   const std::size_t size = given.struct_size;
   std::memcpy(&given, &info, std::min(size, sizeof info));
   given.struct_size = size;

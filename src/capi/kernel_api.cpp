@@ -1,7 +1,5 @@
-#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
-#include <cstring>
 
 #include <weir/kernel.h>
 
@@ -44,8 +42,6 @@ weir_status weir_call_fail(const weir_call* call, weir_status status, const char
   va_start(arguments, format);
   std::vsnprintf(message, sizeof message, format, arguments);
   va_end(arguments);
-  std::replace_if(
-      message, message + std::strlen(message), [](unsigned char c) { return c < ' '; }, ' ');
   guard([&] { set_call_failure(message); });
   return status == WEIR_STATUS_OK ? WEIR_STATUS_KERNEL_ERROR : status;
 }

@@ -1,8 +1,8 @@
 // Completion of an action, seen from other threads.
 //
-// An event names (slot of the action, id of the action). Slots are never unmapped while the runtime
-// lives and their `state` holds the id of the action in them, so a stale event is recognised
-// without reference counts: its action is complete.
+// An event names (slot of the action, id of the action), and the runtime of both. Slots are never
+// unmapped while the runtime lives and their `state` holds the id of the action in them, so a stale
+// event is recognised without reference counts: its action is complete.
 #pragma once
 
 #include <atomic>

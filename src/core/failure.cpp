@@ -3,15 +3,17 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace weir::rt {
 
 std::string Failure::describe(bool poisoned) const {
   if (poisoned) {
-    return fmt::format("not run because it depends on action '{}' of {}, which ended as {}: {}",
-                       action, origin, status_name(status), message);
+    return one_line(
+        fmt::format("not run because it depends on action '{}' of {}, which ended as {}: {}",
+                    action, origin, status_name(status), message));
   }
-  return fmt::format("action '{}' of {}: {}", action, origin, message);
+  return one_line(fmt::format("action '{}' of {}: {}", action, origin, message));
 }
 
 FailureRef FailureRef::make(weir_status status, std::string message, std::string action,

@@ -25,6 +25,11 @@ std::string wanted_domains(const weir_runtime_options& options) {
   return text != nullptr && *text != '\0' ? text : "host";
 }
 
+std::uint64_t next_number() {
+  static sys::Atomic<std::uint32_t> made{0};
+  return made.fetch_add(1, std::memory_order_relaxed) + std::uint64_t{1};
+}
+
 /// Returns the file for the trace of a new runtime, "": none. Each of the process has its own: the
 /// second has "out.2.json" for "out.json".
 std::string next_trace_path() {
@@ -114,7 +119,8 @@ class Runtime::PinnedStreams {
 };
 
 Runtime::Runtime(const weir_runtime_options& options)
-    : machine_(read_machine()),
+    : number_(next_number()),
+      machine_(read_machine()),
       shutdown_timeout_ns_(options.shutdown_timeout_ns),
       watchdog_limit_ns_(config::watchdog_ns()),
       trace_path_(next_trace_path()),
@@ -545,23 +551,24 @@ weir_buffer* Runtime::find_buffer(const void* address, std::size_t& out_offset) 
 // ---- Events ------------------------------------------------------------------------------------
 
 void Runtime::check_event(const weir_event& event) const {
-  const auto [slot, id] = event.opaque;
+  const auto [name, id] = event.opaque;
   if (id == 0) return;
   const std::uint64_t stream = id >> Action::kSequenceBits;
+  const std::uint64_t slot = name - (number_ << kSlotBits);  // large when the number is another
   if (stream == 0 || stream > streams_made() || actions_.at(slot) == nullptr) {
-    fail_argument("not an event of this runtime (words {:#x} {:#x})", slot, id);
+    fail_argument("not an event of this runtime (words {:#x} {:#x})", name, id);
   }
 }
 
 void Runtime::on_complete(const weir_event& event, weir_event_callback callback, void* payload) {
   if (callback == nullptr) fail_argument("the callback is NULL");
   check_event(event);
-  const auto [slot, id] = event.opaque;
+  const std::uint64_t id = event.opaque[1];
   auto waiter = std::make_unique<CallbackWaiter>();
   waiter->deliver = CallbackWaiter::run;
   waiter->callback = callback;
   waiter->payload = payload;
-  if (id != 0 && actions_.at(slot)->watch(id, *waiter)) {
+  if (id != 0 && slot_of(event).watch(id, *waiter)) {
     static_cast<void>(waiter.release());
     return;
   }

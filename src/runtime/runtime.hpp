@@ -74,9 +74,16 @@ class Runtime {
   weir_memory_kind kind_of(const weir_buffer& buffer) const;
   weir_buffer* find_buffer(const void* address, std::size_t& out_offset) const;
 
-  // Events.
+  // Events: the number of the runtime and the slot of the action, then the id of the action.
+  weir_event event_of(const Action& action, std::uint64_t id) const noexcept {
+    return {{number_ << kSlotBits | action.slot, id}};
+  }
   /// Throws Error when this cannot be an event of the runtime.
   void check_event(const weir_event& event) const;
+  /// Returns the slot of an event that check_event() lets pass and that is not null.
+  Action& slot_of(const weir_event& event) const noexcept {
+    return *actions_.at(event.opaque[0] & ((std::uint64_t{1} << kSlotBits) - 1));
+  }
   void on_complete(const weir_event& event, weir_event_callback callback, void* payload);
 
   // Memory of domains, for actions that are to start.
@@ -132,7 +139,10 @@ class Runtime {
   void shut_down_without_memory() noexcept;
   void write_requested_trace() noexcept;
 
+  static constexpr unsigned kSlotBits = 32;
+
   const std::string name_ = "weir";
+  const std::uint64_t number_;  ///< of this runtime in the process
   const Machine machine_;
   const std::int64_t shutdown_timeout_ns_;
   const std::int64_t watchdog_limit_ns_;  // 0: none

@@ -152,9 +152,9 @@ bool Stream::admit_next(Action*& alone) noexcept {
 
 void Stream::watch_events(Action& action) noexcept {
   for (EventWait& wait : action.events()) {
-    const auto [slot, id] = wait.event.opaque;
+    const std::uint64_t id = wait.event.opaque[1];
     if (id == 0) continue;
-    if (runtime_.actions().at(slot)->watch(id, wait)) {
+    if (runtime_.slot_of(wait.event).watch(id, wait)) {
       ++action.pending;
     } else {
       action.failure.merge(runtime_.failures().find(id).failure);
@@ -209,8 +209,8 @@ void Stream::cancel_now(const CancelMessage& message) noexcept {
   engine_.each_admitted([this](Action& action) {
     if (action.status != WEIR_STATUS_CANCELLED) return;
     for (EventWait& wait : action.events()) {
-      const auto [slot, id] = wait.event.opaque;
-      if (id == 0 || !runtime_.actions().at(slot)->unwatch(id, wait)) continue;
+      const std::uint64_t id = wait.event.opaque[1];
+      if (id == 0 || !runtime_.slot_of(wait.event).unwatch(id, wait)) continue;
       engine_.satisfy(action, {});
     }
   });

@@ -51,7 +51,7 @@ weir_event Stream::enqueue(ActionKind kind, bool evented, Fill&& fill) {
       action.times = {};
       action.times.enqueued = runtime_.now_ns();
     }
-    if (evented) event = {{action.slot, id}};
+    if (evented) event = runtime_.event_of(action, id);
     idle = turn.push(action);
   }
   if (idle && mailbox_.claim()) schedule();

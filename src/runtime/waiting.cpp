@@ -24,9 +24,9 @@ class WaitList {
   ~WaitList() {
     std::uint32_t late = 0;
     for (std::size_t i = 0; i < waiters_.size(); ++i) {
-      const auto [slot, id] = events_[i].opaque;
       if (!waiters_[i].watching) continue;
-      if (!runtime_.actions().at(slot)->unwatch(id, waiters_[i])) ++late;
+      Action& slot = runtime_.slot_of(events_[i]);
+      if (!slot.unwatch(events_[i].opaque[1], waiters_[i])) ++late;
     }
     // Those that were not taken back are delivered, or are being delivered just now.
     while (signal_.count() < late) sys::yield();
@@ -34,11 +34,11 @@ class WaitList {
 
   void watch() {
     for (std::size_t i = 0; i < waiters_.size(); ++i) {
-      const auto [slot, id] = events_[i].opaque;
+      const std::uint64_t id = events_[i].opaque[1];
       HostWaiter& waiter = waiters_[i];
       waiter.signal = &signal_;
       waiter.deliver = HostWaiter::on_deliver;
-      waiter.watching = id != 0 && runtime_.actions().at(slot)->watch(id, waiter);
+      waiter.watching = id != 0 && runtime_.slot_of(events_[i]).watch(id, waiter);
       if (waiter.watching) {
         ++watched_;
         continue;

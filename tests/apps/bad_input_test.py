@@ -232,6 +232,19 @@ class UsageTest(weir_cli.CliTest):
             with self.subTest(" ".join(arguments)):
                 self.refusal(*arguments, code=USAGE)
 
+    def test_a_complaint_is_one_line(self):
+        """What it quotes of the arguments does nothing to a terminal."""
+        for arguments in (["--\x1b[31m"], ["run\n", "cholesky"], ["run", "chol\tesky"],
+                          ["info", "a\x7fb"], ["help", "\r\n"]):
+            with self.subTest(repr(arguments)):
+                message = self.refusal(*arguments, code=USAGE)
+                self.assertTrue(message.removesuffix("\n").isprintable(), repr(message))
+
+    def test_a_timeout_of_more_than_centuries_is_none(self):
+        for seconds in ("9.3e9", "1e300"):
+            with self.subTest(seconds):
+                self.weir("run", "matmul", "--n", 8, "--repeat", 1, "--timeout", seconds)
+
     def test_help(self):
         for arguments in (["--help"], ["run", "--help"], ["run", "cholesky", "--help"]):
             output, message = self.weir(*arguments)

@@ -1,21 +1,22 @@
-// Reads a matrix and shows what was read: the driver of readers_against_scipy.py.
+// Reads matrices and shows what was read: the driver of readers_against_scipy.py.
+//
+// Each line of standard input names a file: "double|float INPUT [OUTPUT.npy|OUTPUT.mtx]". The
+// answer begins with a line, "read ROWS COLUMNS" or "refused MESSAGE". Without an output the
+// elements follow, column by column, one hexadecimal number on each line.
 #include <array>
 #include <charconv>
 #include <cstdio>
-#include <cstring>
+#include <iostream>
+#include <sstream>
 #include <string>
 
 #include "common/matrix_io.hpp"
 
 namespace {
 
-constexpr int usage_error = 2;
-constexpr int input_error = 3;
-
-/// Prints "rows columns" and the elements, column by column, as hexadecimal numbers.
 template <class T>
-void print(const weir::apps::Matrix<T>& matrix) {
-  std::string text = fmt::format("{} {}\n", matrix.rows(), matrix.columns());
+std::string elements(const weir::apps::Matrix<T>& matrix) {
+  std::string text;
   std::array<char, 40> number;
   for (std::size_t k = 0; k < matrix.size(); ++k) {
     const auto [end, error] =
@@ -23,31 +24,33 @@ void print(const weir::apps::Matrix<T>& matrix) {
                       static_cast<double>(matrix.data()[k]), std::chars_format::hex);
     text.append(number.data(), end).push_back('\n');
   }
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  return text;
 }
 
 template <class T>
-void show(const std::string& input, const char* output) {
+std::string show(const std::string& input, const std::string& output) {
   const auto matrix = weir::apps::read_matrix<T>(input);
-  if (output) return weir::apps::write_matrix(output, matrix);
-  print(matrix);
+  if (!output.empty()) weir::apps::write_matrix(output, matrix);
+  return fmt::format("read {} {}\n{}", matrix.rows(), matrix.columns(),
+                     output.empty() ? elements(matrix) : "");
+}
+
+std::string answer(const std::string& precision, const std::string& input,
+                   const std::string& output) {
+  try {
+    return precision == "float" ? show<float>(input, output) : show<double>(input, output);
+  } catch (const std::exception& error) {
+    return fmt::format("refused {}\n", error.what());
+  }
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const bool single = argc > 1 && std::strcmp(argv[1], "--float") == 0;
-  const int first = single ? 2 : 1;
-  if (argc != first + 1 && argc != first + 2) {
-    std::fprintf(stderr, "usage: matrix_dump [--float] FILE [OUTPUT.npy|OUTPUT.mtx]\n");
-    return usage_error;
+int main() {
+  for (std::string line; std::getline(std::cin, line);) {
+    std::string precision, input, output;
+    std::istringstream(line) >> precision >> input >> output;
+    std::cout << answer(precision, input, output) << std::flush;
   }
-  const char* output = argc == first + 2 ? argv[first + 1] : nullptr;
-  try {
-    single ? show<float>(argv[first], output) : show<double>(argv[first], output);
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return input_error;
-  }
+  return 0;
 }

@@ -139,14 +139,14 @@ static void null_is_destroyed_silently(void) {
 }
 
 /* Every struct, with sizes that no version has. */
-#define CHECK_SIZES(type, init, expression)                      \
-  do {                                                           \
-    const size_t sizes[] = {0, 1, sizeof(size_t) - 1, SIZE_MAX}; \
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {  \
-      type given = init;                                         \
-      given.struct_size = sizes[i];                              \
-      CHECK_REFUSED(expression, "struct_size");                  \
-    }                                                            \
+#define CHECK_SIZES(type, init, expression)                                            \
+  do {                                                                                 \
+    const size_t sizes[] = {0, 1, sizeof(size_t) - 1, sizeof(type) - 4, SIZE_MAX - 7}; \
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {                        \
+      type given = init;                                                               \
+      given.struct_size = sizes[i];                                                    \
+      CHECK_REFUSED(expression, "struct_size");                                        \
+    }                                                                                  \
   } while (0)
 
 static void wrong_struct_sizes(void) {

@@ -172,6 +172,60 @@ static void failures_are_counted(void) {
   CHECK(after.actions_enqueued == after.actions_completed);
 }
 
+/* Names are any bytes, messages are one line. */
+static void names_of_several_lines(void) {
+  weir_stream_options options = WEIR_STREAM_OPTIONS_INIT;
+  weir_stream* stream = NULL;
+  weir_event event = WEIR_EVENT_INIT;
+  weir_event_info info = WEIR_EVENT_INFO_INIT;
+  options.name = "two\nlines\x1b[31m";
+  CHECK_OK(weir_stream_create(f.places[0], &options, &stream));
+  CHECK_OK(enqueue(stream, "fail", f.x, 0, &event));
+  CHECK_FAILS(weir_stream_synchronize(stream, SOON), WEIR_STATUS_KERNEL_ERROR, "'two lines [31m'");
+  CHECK_OK(weir_event_get_info(f.runtime, &event, &info));
+  CHECK_CONTAINS(info.message, "'two lines [31m'");
+  weir_stream_destroy(stream);
+  CHECK_REFUSED(weir_stream_cancel(stream), "'two lines [31m'");
+  CHECK_FAILS(weir_kernel_find(f.runtime, "no\r\nkernel", &(weir_kernel*){NULL}),
+              WEIR_STATUS_NOT_FOUND, "'no  kernel'");
+}
+
+static weir_status cancel_own_stream(const weir_call* call) {
+  weir_stream* stream = NULL;
+  memcpy(&stream, &call->scalars[0].value.u64, sizeof stream);
+  return weir_stream_cancel(stream);
+}
+
+/* What was ready to run when the stream was cancelled completes without any other news. */
+static void a_kernel_cancels_its_stream(const char* domains) {
+  weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+  weir_place_options one_core = WEIR_PLACE_OPTIONS_INIT;
+  weir_runtime* runtime = NULL;
+  weir_place* place = NULL;
+  weir_event events[3];
+  options.domains = domains;
+  one_core.core_count = 1;
+  require(weir_runtime_create(&options, &runtime));
+  require(weir_place_create(weir_runtime_get_domain(runtime, 0), &one_core, &place));
+  weir_stream* const stream = make_stream(place, "cancelled");
+  const weir_scalar scalar = weir_scalar_u64((uint64_t)(uintptr_t)stream);
+  weir_compute compute = WEIR_COMPUTE_INIT;
+  compute.kernel = register_kernel(runtime, "cancel", cancel_own_stream, NULL);
+  compute.scalars = &scalar;
+  compute.scalar_count = 1;
+  for (size_t i = 0; i < 3; ++i) CHECK_OK(weir_stream_compute(stream, &compute, &events[i]));
+  CHECK_FAILS(weir_event_wait(runtime, events, 3, WEIR_WAIT_MODE_ALL, SOON, NULL),
+              WEIR_STATUS_CANCELLED, "stream 'cancelled'");
+  CHECK_OK(weir_stream_synchronize(stream, SOON));
+  weir_runtime_destroy(runtime);
+}
+
+static void a_kernel_cancels_its_stream_on_the_host(void) { a_kernel_cancels_its_stream("host"); }
+static void a_kernel_cancels_its_stream_on_a_card(void) { a_kernel_cancels_its_stream("sim"); }
+static void a_kernel_cancels_its_stream_in_virtual_time(void) {
+  a_kernel_cancels_its_stream("sim:clock=virtual");
+}
+
 int main(void) {
   set_up(&f);
   RUN(a_failure_poisons_what_depends_on_it);
@@ -186,6 +240,10 @@ int main(void) {
   RUN(cancelling_nothing);
   RUN(cancelling_a_wait);
   RUN(failures_are_counted);
+  RUN(names_of_several_lines);
+  RUN(a_kernel_cancels_its_stream_on_the_host);
+  RUN(a_kernel_cancels_its_stream_on_a_card);
+  RUN(a_kernel_cancels_its_stream_in_virtual_time);
   tear_down(&f);
   return check_failures != 0;
 }

@@ -122,6 +122,23 @@ static void objects_of_another_runtime(void) {
   tear_down(&foreign);
 }
 
+/* The first events of two runtimes would be the same but for the runtime. */
+static void events_of_another_runtime(void) {
+  fixture foreign;
+  weir_event event = WEIR_EVENT_INIT;
+  weir_event_info info = WEIR_EVENT_INFO_INIT;
+  set_up(&foreign);
+  CHECK_OK(enqueue(foreign.stream, "add", foreign.x, 1, &event));
+  CHECK_OK(enqueue(f.stream, "add", f.x, 1, NULL));
+  CHECK_REFUSED(wait_for(&f, event), "not an event of this runtime");
+  CHECK_REFUSED(weir_event_get_info(f.runtime, &event, &info), "not an event of this runtime");
+  CHECK_REFUSED(weir_stream_wait_event(f.stream, &event), "not an event of this runtime");
+  CHECK_OK(wait_for(&foreign, event));
+  tear_down(&foreign);
+  CHECK_REFUSED(wait_for(&f, event), "not an event of this runtime");
+  CHECK_OK(weir_stream_synchronize(f.stream, SOON));
+}
+
 static void kernel_of_another_runtime(void) {
   fixture foreign;
   weir_kernel* kernel = NULL;
@@ -145,6 +162,7 @@ int main(void) {
   RUN(many_dead_buffers);
   RUN(handle_of_something_else);
   RUN(objects_of_another_runtime);
+  RUN(events_of_another_runtime);
   RUN(kernel_of_another_runtime);
   tear_down(&f);
   return check_failures != 0;

@@ -40,8 +40,9 @@ struct RunOptions {
 };
 
 std::chrono::nanoseconds as_timeout(double seconds) {
-  return seconds > 0 ? std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9))
-                     : weir::forever;
+  constexpr double kCenturies = 9e9;  // as many nanoseconds as 64 bits hold
+  if (!(seconds > 0) || seconds > kCenturies) return weir::forever;
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
 }
 
 /// Throws before a long run, not after it, when a file cannot appear where it is asked for.

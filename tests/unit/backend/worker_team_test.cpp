@@ -7,8 +7,10 @@
 #include <atomic>
 #include <cstdlib>
 #include <latch>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 #include "queue_feed.hpp"
 
@@ -110,6 +112,31 @@ TEST_P(WorkerTeamTest, LoopCoversEveryIndexOnce) {
             &seen);
         for (const auto& times : seen.times) EXPECT_EQ(times, 1) << count << " by " << grain;
       }
+    }
+    return WEIR_STATUS_OK;
+  });
+  team.wake();
+  expect_all_well();
+}
+
+TEST_P(WorkerTeamTest, LoopEndsAtTheLargestCount) {
+  WorkerTeam team = make_team();
+  constexpr std::size_t kCount = std::numeric_limits<std::size_t>::max();
+  constexpr std::size_t kGrains[] = {1, kCount / 2 + 1, kCount - 1, kCount};
+  feed_.add_parallel([&](const weir_call& call) {
+    for (const std::size_t grain : kGrains) {
+      std::atomic<std::size_t> indices{0}, chunks{0};
+      std::pair both{&indices, &chunks};
+      call.team->for_each(
+          kCount, grain,
+          [](std::size_t begin, std::size_t end, std::size_t, void* payload) {
+            EXPECT_LT(begin, end);
+            auto& [all, calls] = *static_cast<decltype(both)*>(payload);
+            *all += end - begin;
+            if (++*calls > 1000) throw std::runtime_error("the loop does not end");
+          },
+          &both);
+      EXPECT_EQ(indices, kCount) << "by " << grain;
     }
     return WEIR_STATUS_OK;
   });

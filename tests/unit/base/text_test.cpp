@@ -34,6 +34,12 @@ TEST(Text, WritesSizesForPeople) {
   EXPECT_EQ(format_size(std::uint64_t{3} << 29), "1.5 GiB");
 }
 
+TEST(Text, MakesOneLine) {
+  EXPECT_EQ(one_line("buffer 'two\nlines\t\x1b[31m\x7f'"), "buffer 'two lines  [31m '");
+  EXPECT_EQ(one_line("\xC3\xA9 \xFF"), "\xC3\xA9 \xFF");
+  EXPECT_EQ(one_line(""), "");
+}
+
 TEST(Text, SuggestsTheNearestName) {
   const std::vector<std::string> names = {"cholesky", "matmul"};
   EXPECT_EQ(did_you_mean("choleski", names), " (did you mean 'cholesky'?)");

@@ -1,0 +1,225 @@
+#include "tool.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+#include <weir/weir.hpp>
+
+#include "description.hpp"
+#include "interruption.hpp"
+#include "suggest.hpp"
+#include "terminal.hpp"
+
+namespace weir::cli {
+namespace {
+
+/// Help with the examples before the options.
+class ExamplesFirst final : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    if (mode == CLI::AppFormatMode::Sub) return make_expanded(app);
+    const std::string footer = app->get_footer();
+    return make_description(app) + make_usage(app, name) + (footer.empty() ? "" : footer + "\n") +
+           make_positionals(app) + make_groups(app, mode) + make_subcommands(app, mode);
+  }
+};
+
+ExitCode exit_code_of(weir_status status) {
+  switch (status) {
+    case WEIR_STATUS_INVALID_ARGUMENT:
+    case WEIR_STATUS_NOT_FOUND: return ExitCode::bad_input;
+    case WEIR_STATUS_UNSUPPORTED:
+    case WEIR_STATUS_UNAVAILABLE: return ExitCode::unavailable;
+    case WEIR_STATUS_TIMEOUT: return ExitCode::deadline;
+    default: return ExitCode::run_failed;
+  }
+}
+
+/// Shows control characters as \x1b: what a message quotes is one line and no command to a
+/// terminal.
+std::string shown(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    const bool control = code < ' ' || code == 0x7f;
+    result += control ? fmt::format("\\x{:02x}", code) : std::string(1, c);
+  }
+  return result;
+}
+
+ExitCode complain(ExitCode code, std::string_view message) {
+  fmt::print(stderr, "{} {}\n", paint("weir:", Tone::bad, stderr), shown(message));
+  return code;
+}
+
+class Tool {
+ public:
+  explicit Tool(Commands commands);
+  ExitCode run(int argc, char** argv);
+
+ private:
+  void add(std::unique_ptr<Command> command);
+  void add_help();
+  ExitCode answer(const CLI::ParseError& error) const;
+  std::string what_is_wrong(const CLI::ParseError& error) const;
+  ExitCode usage_error(const CLI::ParseError& error) const;
+  std::string unknown_argument() const;
+  const CLI::App& selected() const;
+  ExitCode perform();
+  std::string help() const;
+
+  CLI::App app_{"One streaming runtime for every processor in a machine.", "weir"};
+  std::vector<std::pair<CLI::App*, std::unique_ptr<Command>>> commands_;
+  CLI::App* help_ = nullptr;
+  std::string topic_;
+};
+
+Tool::Tool(Commands commands) {
+  app_.formatter(std::make_shared<ExamplesFirst>());
+  app_.require_subcommand(0, 1);
+  app_.set_help_flag("-h,--help", "Show this help");
+  app_.set_version_flag("-V,--version", version_line, "Show the version and the backends");
+  app_.footer(
+      "\nExamples:\n"
+      "  weir doctor                              check this machine\n"
+      "  weir run cholesky --n 4096 --verify      run an application\n"
+      "  weir help run                            options of a command");
+  for (auto& command : commands) add(std::move(command));
+  add_help();
+}
+
+void Tool::add(std::unique_ptr<Command> command) {
+  CLI::App* const app = app_.add_subcommand(command->name(), command->summary());
+  command->add_options(*app);
+  commands_.emplace_back(app, std::move(command));
+}
+
+void Tool::add_help() {
+  help_ = app_.add_subcommand("help", "Show the options of a command");
+  help_->footer("");
+  std::vector<std::string> names;
+  for (const auto& [app, command] : commands_) names.emplace_back(command->name());
+  help_->add_option("COMMAND", topic_, "What to explain")
+      ->type_name("")
+      ->check([names](const std::string& name) {
+        const bool known = std::find(names.begin(), names.end(), name) != names.end();
+        return known ? "" : fmt::format("no command '{}'{}", name, did_you_mean(name, names));
+      });
+}
+
+/// The innermost command that the arguments name.
+const CLI::App& Tool::selected() const {
+  const CLI::App* app = &app_;
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().back();
+  return *app;
+}
+
+/// Names the first argument that nothing takes.
+std::string Tool::unknown_argument() const {
+  const CLI::App& app = selected();
+  const std::string wrong = app_.remaining(true).front();
+  std::vector<std::string> known;
+  if (wrong.starts_with("-")) {
+    for (const CLI::Option* option : app.get_options()) {
+      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    }
+    const std::string name = wrong.substr(0, wrong.find('='));
+    return fmt::format("unknown option '{}'{}", name, did_you_mean(name, known));
+  }
+  for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
+  if (known.empty()) return fmt::format("unexpected argument '{}'", wrong);
+  const char* const kind = &app == &app_ ? "command" : "application";
+  return fmt::format("unknown {} '{}'{}", kind, wrong, did_you_mean(wrong, known));
+}
+
+std::string Tool::what_is_wrong(const CLI::ParseError& error) const {
+  const auto is = [&](CLI::ExitCodes code) {
+    return error.get_exit_code() == static_cast<int>(code);
+  };
+  const bool lacks_command =
+      is(CLI::ExitCodes::RequiredError) && selected().get_require_subcommand_min() > 0;
+  if (is(CLI::ExitCodes::ExtrasError) || (lacks_command && app_.remaining_size(true) > 0)) {
+    return unknown_argument();
+  }
+  if (!lacks_command) return error.what();
+  std::vector<std::string> names;
+  for (const CLI::App* command : selected().get_subcommands({})) {
+    names.push_back(command->get_name());
+  }
+  return fmt::format("say what to {}: {}", selected().get_name(), fmt::join(names, ", "));
+}
+
+ExitCode Tool::usage_error(const CLI::ParseError& error) const {
+  std::string what = what_is_wrong(error);
+  if (what.size() > 1 && std::islower(what[1]) != 0)
+    what[0] = static_cast<char>(std::tolower(what[0]));
+  std::string command;
+  for (const CLI::App* app = &selected(); app != nullptr; app = app->get_parent()) {
+    command.insert(0, app->get_name() + " ");
+  }
+  return complain(ExitCode::usage, fmt::format("{}; see '{}--help'", what, command));
+}
+
+/// Answers --help and --version, which the parser throws, and explains what it did not understand.
+ExitCode Tool::answer(const CLI::ParseError& error) const {
+  if (error.get_exit_code() != 0) return usage_error(error);
+  const bool version = error.get_name() == "CallForVersion";
+  print(version ? std::string(error.what()) + "\n" : app_.help());
+  return ExitCode::ok;
+}
+
+std::string Tool::help() const {
+  if (!topic_.empty()) return app_.get_subcommand(topic_)->help(app_.get_name());
+  return app_.get_formatter()->make_help(&app_, app_.get_name(), CLI::AppFormatMode::Normal);
+}
+
+ExitCode Tool::perform() {
+  for (const auto& [app, command] : commands_) {
+    if (app->parsed()) return command->run();
+  }
+  if (help_->parsed()) {
+    print(help());
+    return ExitCode::ok;
+  }
+  fmt::print(stderr, "{}", app_.help());
+  return ExitCode::usage;
+}
+
+ExitCode Tool::run(int argc, char** argv) {
+  ExitCode code = ExitCode::ok;
+  try {
+    app_.parse(argc, argv);
+    code = perform();
+  } catch (const CLI::ParseError& error) {
+    code = answer(error);
+  }
+  flush();
+  return code;
+}
+
+}  // namespace
+
+ExitCode run_tool(int argc, char** argv, Commands commands) noexcept {
+  try {
+    return Tool(std::move(commands)).run(argc, argv);
+  } catch (const Interrupted&) {
+    return ExitCode::run_failed;  // Interruption::end() knows better
+  } catch (const Error& error) {
+    return complain(exit_code_of(error.status()), error.what());
+  } catch (const std::bad_alloc&) {
+    return complain(ExitCode::run_failed, "out of memory");
+  } catch (const std::exception& error) {
+    return complain(ExitCode::run_failed, error.what());
+  }
+}
+
+}  // namespace weir::cli
