@@ -89,28 +89,28 @@ int OutputFile::create() {
 }
 
 int OutputFile::create_named() {
-  for (;;) {
-    temporary_ = beside(path_);
-    const int file = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file >= 0) return file;
-    if (errno != EEXIST) break;
-  }
-  temporary_.clear();
-  fail_write();
+  std::string name;
+  int file = -1;
+  do {
+    name = beside(path_);
+    file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (file < 0 && errno == EEXIST);
+  if (file < 0) fail_write();
+  temporary_ = std::move(name);
+  return file;
 }
 
 /// Gives a file without a name a temporary one: link() replaces nothing, rename() does.
 void OutputFile::name_it() {
   const std::string open_file = fmt::format("/proc/self/fd/{}", file_.value());
-  for (;;) {
-    temporary_ = beside(path_);
-    if (linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) == 0) {
-      return;
-    }
-    if (errno != EEXIST) break;
-  }
-  temporary_.clear();
-  fail_write();
+  std::string name;
+  int refused = 0;
+  do {
+    name = beside(path_);
+    refused = linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW);
+  } while (refused != 0 && errno == EEXIST);
+  if (refused != 0) fail_write();
+  temporary_ = std::move(name);
 }
 
 void OutputFile::fail_write() const {

@@ -61,26 +61,26 @@ void FileWriter::open_unnamed() {
 }
 
 void FileWriter::open_named() {
+  std::string name;
   do {
-    temporary_ = beside(path_);
-    descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    name = beside(path_);
+    descriptor_ = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (descriptor_ < 0 && errno == EEXIST);
-  if (descriptor_ >= 0) return;
-  temporary_.clear();
-  give_up("open");
+  if (descriptor_ < 0) give_up("open");
+  temporary_ = std::move(name);
 }
 
 /// Gives a file without a name a temporary one: link() replaces nothing, rename() does.
 void FileWriter::name_it() {
   const std::string open_file = "/proc/self/fd/" + std::to_string(descriptor_);
+  std::string name;
+  int refused = 0;
   do {
-    temporary_ = beside(path_);
-    if (linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) == 0) {
-      return;
-    }
-  } while (errno == EEXIST);
-  temporary_.clear();
-  give_up("name");
+    name = beside(path_);
+    refused = linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW);
+  } while (refused != 0 && errno == EEXIST);
+  if (refused != 0) give_up("name");
+  temporary_ = std::move(name);
 }
 
 FileWriter::~FileWriter() {

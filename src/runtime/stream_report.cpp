@@ -74,8 +74,8 @@ std::string Stream::state_of(const Action& action) const {
 std::vector<std::uint64_t> Stream::missing_events(Action& action) const {
   std::vector<std::uint64_t> missing;
   for (const EventWait& wait : action.events()) {
-    const auto [slot, id] = wait.event.opaque;
-    if (id != 0 && runtime_.actions().at(slot)->id() == id) missing.push_back(id);
+    const std::uint64_t id = wait.event.opaque[1];
+    if (id != 0 && runtime_.slot_of(wait.event).id() == id) missing.push_back(id);
   }
   return missing;
 }
