@@ -2,6 +2,7 @@
 // complete finds how it ended.
 #include "core/failure.hpp"
 
+#include "core/action.hpp"
 #include "core/event.hpp"
 #include "core/failure_log.hpp"
 #include "parts.hpp"
@@ -38,8 +39,11 @@ struct Log : Check<Log, 3> {
   void before() { state.open(7); }
   void thread(unsigned index) {
     if (index == 2) {
-      const FailureRef made = FailureRef::make(WEIR_STATUS_KERNEL_ERROR, "m", "a", "o", 7);
-      log.add(7, WEIR_STATUS_KERNEL_ERROR, made);
+      Action action;
+      action.event.open(7);
+      action.status = WEIR_STATUS_KERNEL_ERROR;
+      action.failure = FailureRef::make(WEIR_STATUS_KERNEL_ERROR, "m", "a", "o", 7);
+      CHECK_THAT(!log.add(action));
       state.close(7, waiters);
       return;
     }
