@@ -207,7 +207,8 @@ void Stream::cancel_now(const CancelMessage& message) noexcept {
   cancel_reason_ = message.reason;
   engine_.cancel(message.reason);
   engine_.each_admitted([this](Action& action) {
-    if (action.status != WEIR_STATUS_CANCELLED) return;
+    // The status of one that runs is its worker's to write.
+    if (action.started || action.status != WEIR_STATUS_CANCELLED) return;
     for (EventWait& wait : action.events()) {
       const std::uint64_t id = wait.event.opaque[1];
       if (id == 0 || !runtime_.slot_of(wait.event).unwatch(id, wait)) continue;
