@@ -147,7 +147,7 @@ def main():
     text = f"{table(rows)}\n\n{total:.0f} seconds in all, on {machine()}.\n"
     print(f"\n{text}")
     if arguments.save:
-        arguments.save.write_text(text)
+        arguments.save.write_text(f"# Measurements: the proof\n\n{text}")
     return 1 if failed else 0
 
 
