@@ -179,6 +179,5 @@ struct alignas(64) Action : Message {
   std::byte* arguments() noexcept { return spilled ? spill.get() : inline_arguments.data(); }
   void drop_events() noexcept;
 };
-static_assert(sizeof(Action) <= 6 * 64, "another line for every action costs a third of the speed");
 
 }  // namespace weir::rt
