@@ -29,8 +29,8 @@ for target in "$@"; do
   mkdir -p "$found" "$seeds"
   dictionary=""
   [ ! -f "$seeds.dict" ] || dictionary="-dict=$seeds.dict"
-  if ! "$build/bin/${target}_fuzz" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=2048 \
-      -malloc_limit_mb=512 -max_len=4096 -print_final_stats=1 $dictionary \
+  if ! "$build/bin/${target}_fuzz" -max_total_time="$seconds" -timeout=25 -report_slow_units=25 \
+      -rss_limit_mb=2048 -malloc_limit_mb=512 -max_len=4096 -print_final_stats=1 $dictionary \
       -artifact_prefix="$seeds/" "$found" "$seeds" >"$log" 2>&1; then
     failed="$failed $target"
     grep -aE '^fuzz: |ERROR: |runtime error: |Test unit written' "$log" >&2 || tail -n 20 "$log" >&2
