@@ -49,7 +49,9 @@ typedef struct weir_stream_options {
 WEIR_API weir_status weir_stream_create(weir_place* place, const weir_stream_options* options,
                                         weir_stream** out_stream);
 
-/** Waits for the enqueued actions, whatever their outcome, and frees the stream. NULL is ignored.
+/**
+ * Waits for the enqueued actions, whatever their outcome, and frees the stream. NULL is ignored.
+ * The caller sees to it that no other thread is in a call with the stream, or begins one.
  */
 WEIR_API void weir_stream_destroy(weir_stream* stream);
 

@@ -12,7 +12,6 @@ import os
 import random
 import signal
 import sys
-import time
 
 import victim
 from traces import actions_of
@@ -68,7 +67,7 @@ def main():
         seconds, whole = known[trace]
         delay = choice.uniform(0, 1.1 * seconds)
         with start(trace) as run:
-            time.sleep(delay)
+            run.live(delay)
             run.process.send_signal(signal.SIGKILL)
             run.end(LIMIT)
             try:

@@ -49,7 +49,8 @@ def watch(arguments):
                 process.kill()
                 raise AssertionError(f"{' '.join(arguments)}: {', '.join(found)}")
             looks += 1
-            time.sleep(0.002)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.002)
         process.kill()
     return looks
 

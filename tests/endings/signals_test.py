@@ -15,7 +15,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 from victim import OTHERS, RUNS, Victim
 
@@ -49,10 +48,10 @@ class Result:
 
 def try_moment(moment, result):
     with Victim(moment.arguments, moment.trace) as victim:
-        time.sleep(moment.delay)
+        victim.live(moment.delay)
         victim.process.send_signal(moment.signal)
         if moment.again is not None:
-            time.sleep(moment.again)
+            victim.live(moment.again)
             victim.process.send_signal(moment.signal)
         seconds, message = victim.end(LIMIT)
         status = victim.process.returncode
@@ -81,33 +80,18 @@ def check_ignored():
     """A program started with SIGINT ignored, as by nohup or in the background, ignores it."""
     ignore = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        victim = Victim(RUNS["host"], "t.json")
+        victim = Victim(RUNS["host"], "t.json", {"WEIR_LOG": "info"})
     finally:
         signal.signal(signal.SIGINT, ignore)
     with victim:
-        wait_for_work(victim)
+        assert "BLAS" in victim.process.stderr.readline(), "the run has not begun"
         victim.process.send_signal(signal.SIGINT)
-        try:
-            victim.process.wait(1)
-            raise AssertionError(f"SIGINT ended it with {victim.process.returncode}")
-        except subprocess.TimeoutExpired:
-            pass
+        victim.live(1)
+        assert victim.process.poll() is None, f"SIGINT ended it: {victim.process.returncode}"
         victim.process.send_signal(signal.SIGTERM)
         victim.end(LIMIT)
         assert victim.process.returncode == 128 + signal.SIGTERM, victim.process.returncode
         assert victim.check_remains() is not None
-
-
-def wait_for_work(victim):
-    """Until the run has workers; their threads carry the name of the place."""
-    tasks = f"/proc/{victim.process.pid}/task"
-    until = time.monotonic() + LIMIT
-    while time.monotonic() < until:
-        names = [open(f"{tasks}/{task}/comm", encoding="utf-8").read() for task in os.listdir(tasks)]
-        if any("/p0." in name for name in names):
-            return
-        time.sleep(0.01)
-    raise AssertionError("no worker has appeared")
 
 
 def main():

@@ -1,5 +1,6 @@
 """Runs of the tool that are made to end, and what must be left of them: nothing."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -37,13 +38,13 @@ def leftovers(folder, expected):
 class Victim:
     """One run in a folder and a session of its own. A context: what is left of it is removed."""
 
-    def __init__(self, arguments, trace=None):
+    def __init__(self, arguments, trace=None, settings=None):
         self.trace = trace
         self.shared_before = set(os.listdir("/dev/shm"))
         self.folder = tempfile.mkdtemp(prefix="weir-ending-")
         command = [TOOL, *arguments, *(("--trace", trace) if trace else ())]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("WEIR_")}
-        environment["TMPDIR"] = self.folder
+        environment.update(settings or {}, TMPDIR=self.folder)
         self.process = subprocess.Popen(
             command, cwd=self.folder, env=environment, start_new_session=True, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -62,6 +63,11 @@ class Victim:
         start = time.monotonic()
         _, message = self.process.communicate(timeout=limit)
         return time.monotonic() - start, message
+
+    def live(self, seconds):
+        """Returns when the run has ended, or after this time."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
 
     def path(self):
         return os.path.join(self.folder, self.trace)

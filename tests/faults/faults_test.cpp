@@ -27,6 +27,7 @@
 #include <unistd.h>
 #include <csignal>
 
+#include "child.hpp"
 #include "injector.hpp"
 #include "walk.hpp"
 
@@ -196,7 +197,7 @@ class Runner {
       for (Slot& slot : slots_) {
         if (slot.child != 0 && Clock::now() - slot.since > kHang) kill(slot.child, SIGKILL);
       }
-      usleep(500);
+      weir::await_end_of_any(running(), std::chrono::seconds(1));
       return;
     }
     for (Slot& slot : slots_) {
@@ -204,6 +205,14 @@ class Runner {
       slot.child = 0;
       judge(slot, status);
     }
+  }
+
+  std::vector<pid_t> running() const {
+    std::vector<pid_t> children;
+    for (const Slot& slot : slots_) {
+      if (slot.child != 0) children.push_back(slot.child);
+    }
+    return children;
   }
 
   void judge(const Slot& slot, int status) {

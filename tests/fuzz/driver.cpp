@@ -18,7 +18,6 @@
 #include <iostream>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <malloc.h>
@@ -29,6 +28,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.hpp"
 #include "mutator.hpp"
 #include "target.hpp"
 
@@ -206,7 +206,7 @@ class Campaign {
         waitpid(child, &status, 0);
         return "still waiting after 60 s";
       }
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      weir::await_end_of_any({&child, 1}, std::chrono::seconds(1));
     }
   }
 
