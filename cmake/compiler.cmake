@@ -29,7 +29,7 @@ include(CheckPIESupported)
 check_pie_supported()  # programs, too, are position independent, whatever the compiler is used to
 if(WEIR_SANITIZE)
   target_compile_options(weir_compile_options INTERFACE
-    -fsanitize=${WEIR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g)
+    -fsanitize=${WEIR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
   target_link_options(weir_compile_options INTERFACE -fsanitize=${WEIR_SANITIZE})
   # Callers in C may put any number into an enum: it is checked, and must be read to be checked.
   if(WEIR_SANITIZE MATCHES undefined)
