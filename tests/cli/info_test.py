@@ -9,7 +9,7 @@ import unittest
 
 from tool import TOOL, weir
 
-USAGE, BAD_INPUT = 2, 3
+USAGE, BAD_INPUT, UNAVAILABLE = 2, 3, 4
 
 
 class Info(unittest.TestCase):
@@ -34,6 +34,18 @@ class Info(unittest.TestCase):
     def test_unknown_variables_are_named(self):
         page = weir("info", WEIR_BLSA="x").stdout
         self.assertIn("WEIR_BLSA (did you mean 'WEIR_BLAS'?)", page)
+
+    def test_opencl_without_a_driver_says_what_to_install(self):
+        result = weir("info", "--domains", "opencl", OCL_ICD_VENDORS="/nonexistent")
+        self.assertEqual(result.returncode, UNAVAILABLE)
+        self.assertRegex(result.stderr, r"^weir: .*OpenCL.*install.*\n$")
+
+    def test_a_device_that_is_not_there_is_bad_input(self):
+        if weir("info", "--domains", "opencl").returncode == UNAVAILABLE:
+            self.skipTest("there is no OpenCL device")
+        result = weir("info", "--domains", "host,opencl:999")
+        self.assertEqual(result.returncode, BAD_INPUT)
+        self.assertRegex(result.stderr, r"^weir: domain 'opencl:999': .*OpenCL has: 0 .*\n$")
 
     def test_bad_domains_are_bad_input(self):
         result = weir("info", "--domains", "sim:memroy=1GiB")
@@ -177,7 +189,7 @@ class Help(unittest.TestCase):
 
     def test_version_names_the_backends(self):
         self.assertRegex(
-            weir("--version").stdout, r"^weir \d+\.\d+\.\d+ \(backends: host, sim, null\)\n$"
+            weir("--version").stdout, r"^weir \d+\.\d+\.\d+ \(backends: host, sim, opencl, null\)\n$"
         )
 
 

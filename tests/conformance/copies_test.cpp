@@ -106,6 +106,23 @@ CONFORMANCE_TEST(Copies, FromTheDevice) { try_shapes(subject, Direction::down); 
 CONFORMANCE_TEST(Copies, InTheDevice) { try_shapes(subject, Direction::inside); }
 CONFORMANCE_TEST(Copies, ToAnotherPlace) { try_shapes(subject, Direction::up_elsewhere); }
 
+CONFORMANCE_TEST(Copies, WithinABuffer) {
+  const Rig rig(subject);
+  std::mt19937 random(1);
+  Pair x(rig, random);
+  const auto copy = [&](const weir_region& from, const weir_region& to) {
+    rig.stream.transfer({rig.domain.handle(), x.buffer.handle(), from},
+                        {rig.domain.handle(), x.buffer.handle(), to});
+    const Bytes before = x.device;
+    copy_simply(before, from, x.device, to);
+  };
+  copy(weir_region_range(320, 24), weir_region_range(384, 24));
+  copy(weir_region_range(24, 24), weir_region_range(0, 24));
+  copy({1000, {8, 4, 1}, {16, 0}}, {1008, {8, 4, 1}, {16, 0}});  // between each other
+  rig.stream.synchronize();
+  x.check(rig);
+}
+
 CONFORMANCE_TEST(Copies, BetweenTwoDevices) {
   const Rig rig(subject, subject.domain + "," + subject.domain);
   const Domain peer = rig.runtime.domain(1);

@@ -342,6 +342,12 @@ void* operator new(std::size_t bytes) {
   return address;
 }
 
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return faults::must_fail(Kind::memory) ? nullptr : std::malloc(bytes);
+}
+
+void* operator new[](std::size_t bytes) { return operator new(bytes); }
+
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   const auto boundary = static_cast<std::size_t>(alignment);
   void* const address =
@@ -354,6 +360,8 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
 
 void operator delete(void* address) noexcept { std::free(address); }
 void operator delete(void* address, std::size_t) noexcept { std::free(address); }
+void operator delete[](void* address) noexcept { std::free(address); }
+void operator delete[](void* address, std::size_t) noexcept { std::free(address); }
 void operator delete(void* address, std::align_val_t) noexcept { std::free(address); }
 void operator delete(void* address, std::size_t, std::align_val_t) noexcept { std::free(address); }
 
