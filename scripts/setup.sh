@@ -13,9 +13,10 @@ log="${TMPDIR:-/tmp}/weir-setup.$$.log"
 packages_of() {
   case "$1" in
     build) echo "g++ cmake ninja-build pkg-config libhwloc-dev libfmt-dev libspdlog-dev
-                 nlohmann-json3-dev libprotozero-dev libcli11-dev libopenblas0-pthread
+                 nlohmann-json3-dev libprotozero-dev libcli11-dev opencl-c-headers libopenblas0-pthread
                  python3-numpy python3-scipy" ;;
-    test) echo "libgtest-dev librapidcheck-dev relacy-dev binutils python3-venv" ;;
+    test) echo "libgtest-dev librapidcheck-dev relacy-dev binutils python3-venv
+                ocl-icd-libopencl1 pocl-opencl-icd" ;;
     bench) echo "libstarpu-dev libtbb-dev" ;;
     lint) echo "clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev" ;;
     fuzz) echo "clang-16 libclang-rt-16-dev llvm-16" ;;

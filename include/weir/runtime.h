@@ -28,6 +28,7 @@ typedef struct weir_runtime_options {
    *      [,clock=real|virtual][,gflops=F]        a simulated accelerator made of host cores,
    *      [,lost_at=N][,fail_allocation=N]        which can break
    *      [,fail_copy=N]
+   *   opencl[:N][,alias=on|off][,memory=SIZE]    the Nth OpenCL device, a processor
    *   null                                       accepts nothing (template for new backends)
    */
   const char* domains;

@@ -111,6 +111,7 @@ struct DeviceInfo {
   std::string description;
   unsigned cores = 0;
   std::uint64_t memory_bytes = 0;
+  bool runs_host_code = false;    ///< kernels for "host" run there, too
   bool aliases_host = false;      ///< host memory can be used as it is
   bool virtual_time = false;      ///< time passes only in drive()
   bool copies_by_worker = false;  ///< copy() blocks: the place's workers are to call it

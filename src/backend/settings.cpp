@@ -45,6 +45,14 @@ std::uint64_t Settings::count(std::string_view key, std::uint64_t otherwise,
   return *value;
 }
 
+std::uint64_t Settings::index(std::string_view key) const {
+  const std::string* text = find(key);
+  if (text == nullptr) return 0;
+  const auto value = parse_unsigned(*text);
+  if (!value) refuse(key, "a number from 0 on");
+  return *value;
+}
+
 double Settings::real(std::string_view key, double otherwise, double least, double most) const {
   const std::string* text = find(key);
   if (text == nullptr) return otherwise;

@@ -16,7 +16,10 @@ class Settings {
   /// Throws Error for a key that is not in `allowed`, with the nearest one, and for repeated keys.
   Settings(const DomainSpec& spec, std::initializer_list<std::string_view> allowed);
 
+  /// From 1 to `most`.
   std::uint64_t count(std::string_view key, std::uint64_t otherwise, std::uint64_t most) const;
+  /// From 0 on.
+  std::uint64_t index(std::string_view key) const;
   double real(std::string_view key, double otherwise, double least, double most) const;
   std::uint64_t size(std::string_view key, std::uint64_t otherwise) const;
   /// Returns the index of the value in `choices`; the first is the default.

@@ -28,13 +28,13 @@ Kernel::~Kernel() {
   }
 }
 
-const KernelCode* Kernel::code_for(std::string_view backend) const noexcept {
+const KernelCode* Kernel::code_for(std::string_view backend, bool runs_host_code) const noexcept {
   const KernelCode* host = nullptr;
   for (const KernelCode& code : codes_) {
     if (code.backend == backend) return &code;
     if (code.backend == "host") host = &code;
   }
-  return backend == "sim" ? host : nullptr;
+  return runs_host_code ? host : nullptr;
 }
 
 std::string Kernel::backends() const {

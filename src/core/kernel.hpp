@@ -65,8 +65,9 @@ class Kernel {
   weir_cost_function cost() const noexcept { return cost_; }
   Pace& pace() const noexcept { return pace_; }
 
-  /// Returns the code for a kind of domain, or nullptr. Simulated cards also run host code.
-  const KernelCode* code_for(std::string_view backend) const noexcept;
+  /// Returns the code for a kind of domain, else that for the host if such domains run it, else
+  /// nullptr.
+  const KernelCode* code_for(std::string_view backend, bool runs_host_code) const noexcept;
   /// The kinds it has code for, "host, sim".
   std::string backends() const;
 

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 
 #include <fmt/ranges.h>
 
 #include "backends/host/host_backend.hpp"
 #include "backends/null/null_backend.hpp"
+#include "backends/opencl/opencl_backend.hpp"
 #include "backends/sim/sim_backend.hpp"
 #include "base/text.hpp"
 #include "core/buffer.hpp"
@@ -26,7 +28,12 @@ Backend& find_backend(const DomainSpec& spec, std::vector<std::unique_ptr<Backen
        did_you_mean(spec.kind, kinds), fmt::join(kinds, ", "));
 }
 
+/// "KEY=VALUE"; a number alone is that of the device.
 void add_setting(DomainSpec& spec, std::string_view text) {
+  if (!text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos) {
+    spec.settings.emplace_back("device", text);
+    return;
+  }
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size()) {
     fail_argument("domain '{}': '{}' is not a setting KEY=VALUE", spec.text, text);
@@ -54,12 +61,21 @@ class CoreDealer {
   std::size_t next_ = 0;
 };
 
+/// The number of the device that a specification names, or nullptr.
+const std::string* device_of(const DomainSpec& spec) {
+  for (const auto& [key, value] : spec.settings) {
+    if (key == "device") return &value;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::vector<std::unique_ptr<Backend>> make_backends() {
   std::vector<std::unique_ptr<Backend>> backends;
   backends.push_back(make_host_backend());
   backends.push_back(make_sim_backend());
+  backends.push_back(make_opencl_backend());
   backends.push_back(make_null_backend());
   return backends;
 }
@@ -102,12 +118,22 @@ std::vector<std::unique_ptr<Device>> open_devices(std::string_view specification
     cores[i] = dealer.deal(find_backend(specs[i], backends).cores_wanted(specs[i], machine));
   }
   std::vector<std::unique_ptr<Device>> devices;
+  std::set<std::string> names;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const std::string& kind = specs[i].kind;
     OpenContext context{
         .machine = &machine, .cores = cores[i].empty() ? dealer.rest() : cores[i], .name = kind};
     const std::size_t number = opened[kind]++;
-    if (kind != "host" || of_kind[kind] > 1) context.name += fmt::format(":{}", number);
+    const std::string* const device = device_of(specs[i]);
+    if (device != nullptr) {
+      context.name += ":" + *device;
+    } else if (kind != "host" || of_kind[kind] > 1) {
+      context.name += fmt::format(":{}", number);
+    }
+    if (!names.insert(context.name).second) {  // a second domain on the same device
+      context.name += fmt::format("#{}", number);
+      names.insert(context.name);
+    }
     devices.push_back(find_backend(specs[i], backends).open(specs[i], std::move(context)));
   }
   const auto is_virtual = [](const auto& device) { return device->info().virtual_time; };

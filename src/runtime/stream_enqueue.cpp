@@ -110,7 +110,7 @@ const KernelCode& Stream::code_of(const weir_kernel& kernel) {
     fail_argument("kernel '{}' belongs to another runtime than stream '{}'", kernel.name(), name_);
   }
   const std::string& backend = domain().info().backend;
-  const KernelCode* const code = kernel.code_for(backend);
+  const KernelCode* const code = kernel.code_for(backend, domain().info().runs_host_code);
   if (code == nullptr) {
     fail(WEIR_STATUS_UNSUPPORTED,
          "kernel '{}' has no implementation for domain '{}' (backend {}); it has: {}",

@@ -2,12 +2,14 @@
 
 import json
 import os
+import shutil
 import subprocess
+import tempfile
 import unittest
 
 from tool import TOOL, weir
 
-USAGE, BAD_INPUT = 2, 3
+USAGE, BAD_INPUT, UNAVAILABLE = 2, 3, 4
 
 
 class Info(unittest.TestCase):
@@ -33,11 +35,97 @@ class Info(unittest.TestCase):
         page = weir("info", WEIR_BLSA="x").stdout
         self.assertIn("WEIR_BLSA (did you mean 'WEIR_BLAS'?)", page)
 
+    def test_opencl_without_a_driver_says_what_to_install(self):
+        result = weir("info", "--domains", "opencl", OCL_ICD_VENDORS="/nonexistent")
+        self.assertEqual(result.returncode, UNAVAILABLE)
+        self.assertRegex(result.stderr, r"^weir: .*OpenCL.*install.*\n$")
+
+    def test_a_device_that_is_not_there_is_bad_input(self):
+        if weir("info", "--domains", "opencl").returncode == UNAVAILABLE:
+            self.skipTest("there is no OpenCL device")
+        result = weir("info", "--domains", "host,opencl:999")
+        self.assertEqual(result.returncode, BAD_INPUT)
+        self.assertRegex(result.stderr, r"^weir: domain 'opencl:999': .*OpenCL has: 0 .*\n$")
+
     def test_bad_domains_are_bad_input(self):
         result = weir("info", "--domains", "sim:memroy=1GiB")
         self.assertEqual(result.returncode, BAD_INPUT)
         self.assertEqual(result.stdout, "")
         self.assertRegex(result.stderr, r"^weir: .*did you mean 'memory'.*\n$")
+
+
+class Measured(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="weir-info-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.file = os.path.join(self.folder, "weir", "rates.json")
+
+    def rates(self, domains, *options):
+        result = weir("info", "--json", "--domains", domains, *options,
+                      XDG_CACHE_HOME=self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.said = result.stderr
+        return [domain.get("measured") for domain in json.loads(result.stdout)["domains"]]
+
+    def test_cores_and_links(self):
+        host, card, null = self.rates("host:cores=1,sim:cores=1,gbps=0.5,latency_us=300,null")
+        for key in ("gemm_gflops", "copy_gbps"):
+            self.assertGreater(host[key], 0)
+            self.assertGreater(card[key], 0)
+        for key in ("h2d_gbps", "d2h_gbps", "both_gbps", "latency_us"):
+            self.assertIsNone(host[key])
+        # A simulated link is never faster than its model.
+        self.assertLess(0.01, card["h2d_gbps"])
+        self.assertLess(card["h2d_gbps"], 0.51)
+        self.assertLess(card["both_gbps"], 1.02)
+        self.assertGreater(card["latency_us"], 299)
+        self.assertIsNone(null)
+
+    def test_a_model_gives_itself(self):
+        (card,) = self.rates("sim:clock=virtual,gbps=4,latency_us=7,gflops=20,duplex=half")
+        self.assertAlmostEqual(card["h2d_gbps"], 4, delta=0.1)
+        self.assertAlmostEqual(card["both_gbps"], 4, delta=0.1)
+        self.assertAlmostEqual(card["latency_us"], 7, delta=0.1)
+        self.assertAlmostEqual(card["gemm_gflops"], 20, delta=0.1)
+        self.assertIsNone(card["copy_gbps"])
+        self.assertFalse(os.path.exists(self.file), "what is modelled is not kept")
+
+    def test_once_for_each_machine_unless_asked(self):
+        self.rates("host:cores=1")
+        with open(self.file, encoding="utf-8") as file:
+            book = json.load(file)
+        book["rates"][0]["measured"]["gemm_gflops"] = 123456
+        with open(self.file, "w", encoding="utf-8") as file:
+            json.dump(book, file)
+        self.assertEqual(self.rates("host:cores=1")[0]["gemm_gflops"], 123456)
+        self.assertIn("123456 GFLOP/s", weir("info", "--domains", "host:cores=1",
+                                             XDG_CACHE_HOME=self.folder).stdout)
+        self.assertNotEqual(self.rates("host:cores=1", "--refresh")[0]["gemm_gflops"], 123456)
+        self.assertNotEqual(self.rates("host:cores=1")[0]["gemm_gflops"], 123456)
+
+    def test_what_was_kept_may_be_anything(self):
+        os.makedirs(os.path.dirname(self.file))
+        for text in ("", "[]", "{", '{"schema": 5}', '{"schema": "weir.rates/1"}',
+                     '{"schema": "weir.rates/1", "rates": 7}',
+                     '{"schema": "weir.rates/1", "rates": [1, {"of": 1}, null]}',
+                     '{"schema": "weir.rates/1", "rates": [{"of": 1, "measured": {"date": 1}}]}'):
+            with open(self.file, "w", encoding="utf-8") as file:
+                file.write(text)
+            self.assertGreater(self.rates("host:cores=1")[0]["gemm_gflops"], 0, text)
+            self.assertEqual(self.said, "")
+
+    def test_without_a_place_to_keep_it(self):
+        with open(os.path.join(self.folder, "weir"), "w", encoding="utf-8") as file:
+            file.write("no folder")
+        self.assertGreater(self.rates("host:cores=1")[0]["gemm_gflops"], 0)
+        self.assertRegex(self.said, r"^weir: the rates are not kept for the next time: .*\n$")
+
+    def test_a_card_that_breaks_says_so_and_others_are_measured(self):
+        card, host = self.rates("sim:cores=1,lost_at=3,host:cores=1")
+        self.assertIn("sim:0", card["problem"])
+        self.assertGreater(host["gemm_gflops"], 0)
+        page = weir("info", "--domains", "sim:lost_at=3", XDG_CACHE_HOME=self.folder).stdout
+        self.assertRegex(page, r"not measured: sim:0: .*\n")
 
 
 class Colour(unittest.TestCase):
@@ -101,7 +189,7 @@ class Help(unittest.TestCase):
 
     def test_version_names_the_backends(self):
         self.assertRegex(
-            weir("--version").stdout, r"^weir \d+\.\d+\.\d+ \(backends: host, sim, null\)\n$"
+            weir("--version").stdout, r"^weir \d+\.\d+\.\d+ \(backends: host, sim, opencl, null\)\n$"
         )
 
 

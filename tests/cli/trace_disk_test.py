@@ -47,7 +47,7 @@ class TraceDisk(unittest.TestCase):
             self.lose(link, "No space left on device")
             self.assertTrue(os.path.islink(link))
 
-    def test_a_disk_that_is_full(self):
+    def mount_small_disk(self):
         mounted = subprocess.run(
             ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", self.folder],
             capture_output=True,
@@ -56,19 +56,15 @@ class TraceDisk(unittest.TestCase):
         if mounted.returncode != 0:
             self.skipTest("this user may not mount a file system of 64 KiB")
         self.addCleanup(subprocess.run, ["umount", self.folder], check=True)
+
+    def test_a_disk_that_is_full(self):
+        self.mount_small_disk()
         for name in ("trace.json", "trace.pftrace"):
             self.lose(os.path.join(self.folder, name), "No space left on device", LONG_RUN)
             self.assertEqual(os.listdir(self.folder), [])
 
     def test_an_older_trace_stays_when_the_new_one_finds_no_room(self):
-        mounted = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", self.folder],
-            capture_output=True,
-            check=False,
-        )
-        if mounted.returncode != 0:
-            self.skipTest("this user may not mount a file system of 64 KiB")
-        self.addCleanup(subprocess.run, ["umount", self.folder], check=True)
+        self.mount_small_disk()
         path = os.path.join(self.folder, "trace.json")
         self.assertEqual(weir(*RUN, "--trace", path).returncode, 0)
         with open(path, encoding="utf-8") as file:

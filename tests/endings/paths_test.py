@@ -92,16 +92,19 @@ class PathsTest(unittest.TestCase):
         os.chmod(self.folder, 0o777)
         tool = shutil.copy(TOOL, self.path("tool"))
         os.chown(tool, nobody, -1)
-        variables = {"WEIR_DOMAINS": "sim", "WEIR_TRACE": "stolen.json"}
+        variables = {"WEIR_DOMAINS": "sim", "WEIR_TRACE": "stolen.json",
+                     "XDG_CACHE_HOME": self.path("cache")}
         plain = self.weir("info", "--json", tool=tool, **variables)
         self.assertEqual(self.opened(plain), "sim")
         os.remove(self.path("stolen.json"))
+        shutil.rmtree(self.path("cache"))
         os.chmod(tool, 0o4755)
         raised = self.weir("info", "--json", tool=tool, **variables)
         if raised.returncode != 0 or self.opened(raised) == "sim" and self.nosuid():
             self.skipTest(f"the copy cannot run with the rights of nobody: {raised.stderr}")
         self.assertEqual(self.opened(raised), "host")
-        self.assertFalse(os.path.exists(self.path("stolen.json")))
+        for name in ("stolen.json", "cache"):
+            self.assertFalse(os.path.exists(self.path(name)))
 
     def opened(self, result):
         self.assertEqual(result.returncode, 0, result.stderr)

@@ -54,8 +54,20 @@ inline const std::array<Case, 9>& cases() {
   return all;
 }
 
+/// Platforms with threads of their own: for real threads only, where there is such a device.
+inline const std::array<Case, 1>& device_cases() {
+  static const std::array<Case, 1> all = {{
+      {{"host_and_opencl", "host:cores=1,opencl:0,alias=off", {0, 1, 1}, {1, 1, 1}, {true, false}},
+       20},
+  }};
+  return all;
+}
+
 inline const Platform& platform_named(const std::string& name) {
   for (const Case& each : cases()) {
+    if (each.platform.name == name) return each.platform;
+  }
+  for (const Case& each : device_cases()) {
     if (each.platform.name == name) return each.platform;
   }
   throw std::runtime_error("no platform is called '" + name + "'");

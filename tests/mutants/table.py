@@ -37,7 +37,7 @@ MUTANTS = [
            ""),
     Mutant("memories mixed up", "src/core/dependence.cpp",
            "const Key key{operand.buffer->id(), operand.memory};",
-           "const Key key{operand.buffer->id() * 4 + operand.memory, 0};",
+           "const Key key{operand.buffer->id(), 0};",
            ("unit_core",) + PROGRAMS),
     Mutant("a new writer keeps no readers of others", "src/core/dependence.cpp",
            "entry.readers.push_back(sequence);",
@@ -119,9 +119,9 @@ MUTANTS = [
            "action.elided = same_memory && source.region() == target.region();",
            "action.elided = source.buffer == target.buffer && source.region() == target.region();"),
     Mutant("a copy forgets its last row", "src/backend/copy_bytes.cpp",
-           "for (std::uint64_t left = source_region.bytes(); left > 0;) {",
-           "for (std::uint64_t left = source_region.bytes() - (source_region.rows > 1 ? "
-           "source_region.row : 0); left > 0;) {"),
+           "    std::memcpy(target + to.position(), source + from.position(), piece);\n",
+           "    if (left > piece || source_region.rows == 1) std::memcpy(target + to.position(), "
+           "source + from.position(), piece);\n"),
     Mutant("an event comes before the copy", "src/backends/sim/sim_link.cpp",
            "  copy_bytes(job.target.base, job.target.region, job.source.base, job.source.region);\n",
            "  if (job.source.region.rows > 1) copy_bytes(job.target.base, job.target.region, "

@@ -20,7 +20,7 @@ Runtime open_runtime(const RuntimeChoice& choice);
 /// Returns weir_runtime_describe() as JSON, keys in its order.
 nlohmann::ordered_json describe(const Runtime& runtime);
 
-/// "weir 0.1.0 (backends: host, sim, null)".
+/// "weir 0.1.0 (backends: host, sim, opencl, null)".
 std::string version_line();
 
 }  // namespace weir::cli

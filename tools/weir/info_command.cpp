@@ -8,6 +8,7 @@
 
 #include "command.hpp"
 #include "description.hpp"
+#include "rates.hpp"
 #include "terminal.hpp"
 
 namespace weir::cli {
@@ -94,6 +95,34 @@ std::string domains_page(const Json& domains) {
   return heading("Domains") + table.text(2, {1, 3});
 }
 
+std::string rate_of(const Json& rates, const char* key, const char* unit) {
+  const Json value = rates.value(key, Json());
+  return value.is_number() ? fmt::format("{:g} {}", value.get<double>(), unit) : "-";
+}
+
+std::string rates_page(const Json& domains) {
+  const auto measured = [](const Json& domain) { return domain.contains("measured"); };
+  if (std::none_of(domains.begin(), domains.end(), measured)) return {};
+  Table table;
+  table.add({"name", "dgemm", "copy", "to it", "from it", "both ways", "latency", "on"});
+  std::string problems;
+  for (const Json& domain : domains) {
+    if (!measured(domain)) continue;
+    const Json& rates = domain.at("measured");
+    if (rates.contains("problem")) {
+      problems += fmt::format("  {} {}: {}\n", paint("not measured:", Tone::warning),
+                              text_of(domain, "name"), text_of(rates, "problem"));
+      continue;
+    }
+    table.add({text_of(domain, "name"), rate_of(rates, "gemm_gflops", "GFLOP/s"),
+               rate_of(rates, "copy_gbps", "GB/s"), rate_of(rates, "h2d_gbps", "GB/s"),
+               rate_of(rates, "d2h_gbps", "GB/s"), rate_of(rates, "both_gbps", "GB/s"),
+               rate_of(rates, "latency_us", "us"), text_of(rates, "date")});
+  }
+  return heading("Measured") + table.text(2, {1, 2, 3, 4, 5, 6}) + problems +
+         "  again with --refresh\n";
+}
+
 std::string backends_page(const Json& backends) {
   std::string page =
       heading("Backends") + "  settings follow the name: --domains sim:cores=2,gbps=6\n";
@@ -158,6 +187,7 @@ std::string page_of(const Json& description) {
   std::string page = paint("weir " + text_of(description, "version"), Tone::strong) + "\n";
   page += machine_page(description.at("machine"));
   page += domains_page(description.at("domains"));
+  page += rates_page(description.at("domains"));
   if (description.contains("blas")) page += blas_page(description.at("blas"));
   page += kernels_page(description.at("kernels"));
   page += backends_page(description.at("backends"));
@@ -174,6 +204,7 @@ class InfoCommand final : public Command {
  private:
   RuntimeChoice choice_;
   bool json_ = false;
+  bool refresh_ = false;
 };
 
 void InfoCommand::add_options(CLI::App& app) {
@@ -181,17 +212,21 @@ void InfoCommand::add_options(CLI::App& app) {
       ->type_name("LIST");
   app.add_option("--blas", choice_.blas, "BLAS to use (default: WEIR_BLAS, or the best installed)")
       ->type_name("NAME|PATH");
+  app.add_flag("--refresh", refresh_, "Measure links and cores again, not once for each machine");
   app.add_flag("--json", json_, "Print one JSON object");
   app.footer(
       "\nExamples:\n"
       "  weir info\n"
       "  weir info --domains host,sim:cores=2,gbps=6,duplex=half,memory=1GiB\n"
-      "  weir info --json | jq .machine.cores");
+      "  weir info --json | jq .machine.cores\n"
+      "  weir info --json | jq '.domains[] | {name, measured}'");
 }
 
 ExitCode InfoCommand::run() {
   const Runtime runtime = open_runtime(choice_);
-  print(json_ ? runtime.describe() + "\n" : page_of(describe(runtime)));
+  Json description = describe(runtime);
+  add_rates(description, runtime, refresh_);
+  print(json_ ? description.dump(2) + "\n" : page_of(description));
   return ExitCode::ok;
 }
 

@@ -14,6 +14,7 @@ HostDevice::HostDevice(std::string name, const Machine& machine, std::vector<uns
   info_.description = machine.processor;
   info_.cores = static_cast<unsigned>(processors_.size());
   info_.memory_bytes = machine.memory_bytes;
+  info_.runs_host_code = true;
   info_.aliases_host = true;
   info_.copies_by_worker = true;
 }

@@ -36,6 +36,7 @@ SimDevice::SimDevice(std::string name, const SimModel& model, std::vector<unsign
       faults_(model.faults.any() ? std::make_unique<SimFaults>(name, model.faults) : nullptr) {
   info_.name = std::move(name);
   info_.backend = "sim";
+  info_.runs_host_code = true;
   info_.description = describe(model_);
   info_.cores = model_.cores;
   info_.memory_bytes = model_.memory_bytes;

@@ -1,0 +1,59 @@
+#include "backends/opencl/opencl_backend.hpp"
+
+#include "backend/settings.hpp"
+#include "backends/opencl/opencl_device.hpp"
+#include "backends/opencl/opencl_platforms.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+std::string list_of(const std::vector<OpenClDeviceInfo>& devices) {
+  std::string text;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", i, devices[i].description);
+  }
+  return text;
+}
+
+class OpenClBackend final : public Backend {
+ public:
+  const char* kind() const noexcept override { return "opencl"; }
+  const char* settings_help() const noexcept override {
+    return "device=N      which device, in the order of the loader; opencl:N is short for it "
+           "(default 0)\n"
+           "alias=on|off  off: instances of its own, though it shares the host's memory (default "
+           "on)\n"
+           "memory=SIZE   capacity for instances (default: what the driver says)";
+  }
+
+  /// None: its compute units are the driver's.
+  unsigned cores_wanted(const DomainSpec& spec, const Machine&) const override {
+    read(spec);
+    return 0;
+  }
+
+  std::unique_ptr<Device> open(const DomainSpec& spec, OpenContext context) override {
+    const Settings settings = read(spec);
+    const auto number = static_cast<std::size_t>(settings.index("device"));
+    const bool aliases = settings.choice("alias", {"on", "off"}) == 0;
+    const std::vector<OpenClDeviceInfo> devices = list_opencl_devices();
+    if (number >= devices.size()) {
+      fail(WEIR_STATUS_NOT_FOUND, "domain '{}': there is no device {}; OpenCL has: {}", spec.text,
+           number, list_of(devices));
+    }
+    OpenClOptions options{.name = std::move(context.name),
+                          .memory = settings.size("memory", devices[number].memory),
+                          .aliases = aliases};
+    return std::make_unique<OpenClDevice>(std::move(options), devices[number]);
+  }
+
+ private:
+  static Settings read(const DomainSpec& spec) { return {spec, {"device", "alias", "memory"}}; }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_opencl_backend() { return std::make_unique<OpenClBackend>(); }
+
+}  // namespace weir::rt

@@ -1,0 +1,154 @@
+#include "backends/opencl/opencl_copies.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/thread_role.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+using Triple = std::array<std::size_t, 3>;
+
+std::int64_t time_of(cl_event event, cl_profiling_info what) noexcept {
+  cl_ulong time = 0;
+  OpenClLibrary::get().clGetEventProfilingInfo(event, what, sizeof time, &time, nullptr);
+  return static_cast<std::int64_t>(time);
+}
+
+/// What to add to a time of the device.
+std::int64_t compare_clocks(cl_command_queue queue) {
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  cl_event event = nullptr;
+  check_opencl(cl.clEnqueueMarkerWithWaitList(queue, 0, nullptr, &event), "comparing clocks");
+  const cl_int code = cl.clWaitForEvents(1, &event);
+  const std::int64_t offset = sys::now_ns() - time_of(event, CL_PROFILING_COMMAND_END);
+  cl.clReleaseEvent(event);
+  check_opencl(code, "comparing clocks");
+  return offset;
+}
+
+}  // namespace
+
+struct OpenClCopies::Flight {
+  OpenClCopies* copies = nullptr;
+  Flight* next = nullptr;
+  CopyJob job;
+  sys::Atomic<std::uint32_t> open{0};  ///< commands that are not complete, and one for start()
+  sys::Atomic<std::int32_t> error{CL_SUCCESS};
+  sys::Atomic<std::int64_t> started_ns{0};  ///< of the first command, on the device's clock
+};
+
+OpenClCopies::OpenClCopies(const std::string& owner, OpenClQueue queue)
+    : owner_(owner), queue_(std::move(queue)), clock_offset_ns_(compare_clocks(queue_.get())) {}
+
+OpenClCopies::~OpenClCopies() { OpenClLibrary::get().clFinish(queue_.get()); }
+
+OpenClCopies::Flight* OpenClCopies::take() {
+  const sys::Lock lock(mutex_);
+  if (free_ == nullptr) {
+    flights_.push_back(std::make_unique<Flight>());
+    flights_.back()->copies = this;
+    return flights_.back().get();
+  }
+  return std::exchange(free_, free_->next);
+}
+
+void OpenClCopies::give(Flight& flight) noexcept {
+  const sys::Lock lock(mutex_);
+  flight.next = std::exchange(free_, &flight);
+}
+
+void OpenClCopies::start(const CopyJob& job, cl_mem buffer, Direction direction) noexcept {
+  Flight* flight = nullptr;
+  try {
+    flight = take();
+  } catch (...) {
+    const std::int64_t now = sys::now_ns();
+    job.sink->copied(job.token, failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory for a copy"),
+                     now, now);
+    return;
+  }
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  const auto planes = std::uint32_t{job.source.region.planes};
+  flight->job = job;
+  flight->error.store(CL_SUCCESS, std::memory_order_relaxed);
+  flight->started_ns.store(std::numeric_limits<std::int64_t>::max(), std::memory_order_relaxed);
+  flight->open.store(planes + 1, std::memory_order_release);
+  std::uint32_t unborn = 1;
+  for (std::uint32_t plane = 0; plane < planes; ++plane) {
+    cl_event event = nullptr;
+    cl_int code = enqueue_plane(job, buffer, direction, plane, &event);
+    if (code == CL_SUCCESS) {
+      code = cl.clSetEventCallback(event, CL_COMPLETE, on_complete, flight);
+      if (code != CL_SUCCESS) cl.clWaitForEvents(1, &event);  // nobody else would
+      cl.clReleaseEvent(event);
+    }
+    if (code == CL_SUCCESS) continue;
+    flight->error.store(code, std::memory_order_relaxed);
+    unborn += planes - plane;
+    break;
+  }
+  cl.clFlush(queue_.get());
+  settle(*flight, unborn);
+}
+
+/// Enqueues the copy of one plane.
+cl_int OpenClCopies::enqueue_plane(const CopyJob& job, cl_mem buffer, Direction direction,
+                                   std::size_t plane, cl_event* event) const noexcept {
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  const bool writes = direction == Direction::write;
+  const CopyEnd &ours = writes ? job.target : job.source, &hosts = writes ? job.source : job.target;
+  const auto begin = [&](const Region& region) {
+    return region.offset + plane * region.plane_stride;
+  };
+  const auto pitch = [](const Region& region) {  // a single row has none
+    return region.rows > 1 ? region.row_stride : region.row;
+  };
+  const Triple size{ours.region.row, ours.region.rows, 1};
+  const Triple origin{begin(ours.region), 0, 0}, zero{0, 0, 0};
+  std::byte* const host = hosts.base + begin(hosts.region);
+  const auto enqueue = [&](auto function) {
+    return function(queue_.get(), buffer, CL_FALSE, origin.data(), zero.data(), size.data(),
+                    pitch(ours.region), 0, pitch(hosts.region), 0, host, 0, nullptr, event);
+  };
+  return writes ? enqueue(cl.clEnqueueWriteBufferRect) : enqueue(cl.clEnqueueReadBufferRect);
+}
+
+void CL_CALLBACK OpenClCopies::on_complete(cl_event event, cl_int status, void* flight) {
+  const NoWaitScope no_wait;
+  auto& mine = *static_cast<Flight*>(flight);
+  if (status != CL_COMPLETE) mine.error.store(status, std::memory_order_relaxed);
+  const std::int64_t started = time_of(event, CL_PROFILING_COMMAND_START);
+  std::int64_t first = mine.started_ns.load(std::memory_order_relaxed);
+  while (started < first &&
+         !mine.started_ns.compare_exchange_weak(first, started, std::memory_order_relaxed)) {
+  }
+  mine.copies->settle(mine, 1);
+}
+
+/// So many commands of a copy are over; the last tell the sink.
+void OpenClCopies::settle(Flight& flight, std::uint32_t commands) noexcept {
+  if (flight.open.fetch_sub(commands, std::memory_order_acq_rel) != commands) return;
+  const CopyJob job = flight.job;
+  const cl_int error = flight.error.load(std::memory_order_relaxed);
+  const std::int64_t ended = sys::now_ns();
+  const std::int64_t started = flight.started_ns.load(std::memory_order_relaxed);
+  give(flight);
+  Outcome outcome;
+  if (error != CL_SUCCESS) {
+    outcome = failed_outcome(WEIR_STATUS_DEVICE_ERROR, "the OpenCL driver cannot copy");
+    try {
+      outcome.message =
+          fmt::format("domain '{}': the copy failed: {}", owner_, opencl_error(error));
+    } catch (...) {  // what there is says enough
+    }
+  }
+  job.sink->copied(job.token, std::move(outcome),
+                   error == CL_SUCCESS ? std::min(started + clock_offset_ns_, ended) : ended,
+                   ended);
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,83 @@
+#include "backends/opencl/opencl_device.hpp"
+
+#include "backend/host_memory.hpp"
+#include "backends/opencl/opencl_place.hpp"
+
+namespace weir::rt {
+
+OpenClDevice::OpenClDevice(OpenClOptions options, const OpenClDeviceInfo& facts)
+    : facts_(facts),
+      context_(make_opencl_context(facts.platform, facts.id)),
+      copies_(options.name, make_opencl_queue(context_.get(), facts.id)) {
+  info_.name = std::move(options.name);
+  info_.backend = "opencl";
+  info_.description = facts.description;
+  info_.cores = facts.units;
+  info_.memory_bytes = options.memory;
+  info_.aliases_host = options.aliases;
+  info_.runs_host_code = true;
+  if (!facts.native) {
+    fail(WEIR_STATUS_UNSUPPORTED,
+         "domain '{}': {} runs no native kernels, which are the only ones that weir has for OpenCL",
+         info_.name, facts.description);
+  }
+}
+
+OpenClDevice::~OpenClDevice() = default;
+
+Memory OpenClDevice::allocate(std::size_t bytes) {
+  if (bytes > facts_.allocation) {
+    fail(WEIR_STATUS_OUT_OF_MEMORY,
+         "domain '{}' was asked for {} bytes at once, but its driver gives at most {}; use smaller "
+         "buffers",
+         info_.name, bytes, facts_.allocation);
+  }
+  Memory memory = allocate_host_memory(bytes, info_.name);
+  try {
+    cl_int code = CL_SUCCESS;
+    OpenClBuffer buffer(OpenClLibrary::get().clCreateBuffer(
+        context_.get(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, memory.address, &code));
+    check_opencl(code, fmt::format("domain '{}' gives no {} bytes", info_.name, bytes));
+    const sys::Lock lock(mutex_);
+    buffers_.emplace(memory.address, std::move(buffer));
+  } catch (...) {
+    release_host_memory(memory);
+    throw;
+  }
+  return memory;
+}
+
+void OpenClDevice::release(Memory& memory) noexcept {
+  {
+    const sys::Lock lock(mutex_);
+    buffers_.erase(memory.address);
+  }
+  release_host_memory(memory);
+}
+
+bool OpenClDevice::reaches(const Device* peer) const noexcept {
+  return peer == nullptr || peer->info().backend == info_.backend;
+}
+
+cl_mem OpenClDevice::buffer_at(const std::byte* base) const {
+  const sys::Lock lock(mutex_);
+  const auto found = buffers_.find(base);
+  return found == buffers_.end() ? nullptr : found->second.get();
+}
+
+/// All memory is the host's, so one end can always be taken as that: between regions of one buffer
+/// drivers see overlaps where there are none.
+void OpenClDevice::copy(const CopyJob& job) noexcept {
+  const bool writes = job.target.device == this;
+  copies_.start(job, buffer_at((writes ? job.target : job.source).base),
+                writes ? OpenClCopies::Direction::write : OpenClCopies::Direction::read);
+}
+
+std::unique_ptr<PlaceDriver> OpenClDevice::open_place(const PlaceRequest& request,
+                                                      PlaceFeed& feed) {
+  return std::make_unique<OpenClPlace>(request, facts_, feed);
+}
+
+std::int64_t OpenClDevice::now_ns() const noexcept { return sys::now_ns(); }
+
+}  // namespace weir::rt

@@ -1,0 +1,97 @@
+#include "backends/opencl/opencl_library.hpp"
+
+#include <dlfcn.h>
+
+#include <array>
+
+namespace weir::rt {
+
+namespace {
+
+constexpr const char* kLoader = "libOpenCL.so.1";
+
+OpenClLibrary open_library() {
+  void* const library = dlopen(kLoader, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    fail(WEIR_STATUS_UNAVAILABLE,
+         "there is no OpenCL on this machine: {}; install a loader and a driver (Debian: "
+         "ocl-icd-libopencl1 and, for processors, pocl-opencl-icd)",
+         dlerror());
+  }
+  OpenClLibrary found;
+#define WEIR_OPENCL_FIND(name)                                                           \
+  found.name = reinterpret_cast<decltype(found.name)>(dlsym(library, #name));            \
+  if (found.name == nullptr) {                                                           \
+    fail(WEIR_STATUS_UNAVAILABLE, "{} has no {}: OpenCL 1.2 is needed", kLoader, #name); \
+  }
+  WEIR_OPENCL_FUNCTIONS(WEIR_OPENCL_FIND)
+#undef WEIR_OPENCL_FIND
+  return found;
+}
+
+struct Name {
+  cl_int code;
+  const char* text;
+};
+#define WEIR_OPENCL_NAME(code) \
+  Name { code, #code }
+constexpr std::array kNames = {WEIR_OPENCL_NAME(CL_DEVICE_NOT_FOUND),
+                               WEIR_OPENCL_NAME(CL_DEVICE_NOT_AVAILABLE),
+                               WEIR_OPENCL_NAME(CL_MEM_OBJECT_ALLOCATION_FAILURE),
+                               WEIR_OPENCL_NAME(CL_OUT_OF_RESOURCES),
+                               WEIR_OPENCL_NAME(CL_OUT_OF_HOST_MEMORY),
+                               WEIR_OPENCL_NAME(CL_MEM_COPY_OVERLAP),
+                               WEIR_OPENCL_NAME(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST),
+                               WEIR_OPENCL_NAME(CL_DEVICE_PARTITION_FAILED),
+                               WEIR_OPENCL_NAME(CL_INVALID_VALUE),
+                               WEIR_OPENCL_NAME(CL_INVALID_DEVICE),
+                               WEIR_OPENCL_NAME(CL_INVALID_CONTEXT),
+                               WEIR_OPENCL_NAME(CL_INVALID_QUEUE_PROPERTIES),
+                               WEIR_OPENCL_NAME(CL_INVALID_MEM_OBJECT),
+                               WEIR_OPENCL_NAME(CL_INVALID_OPERATION),
+                               WEIR_OPENCL_NAME(CL_INVALID_BUFFER_SIZE),
+                               WEIR_OPENCL_NAME(CL_INVALID_DEVICE_PARTITION_COUNT)};
+#undef WEIR_OPENCL_NAME
+
+}  // namespace
+
+const OpenClLibrary& OpenClLibrary::get() {
+  static const OpenClLibrary library = open_library();
+  return library;
+}
+
+std::string opencl_error(cl_int code) {
+  for (const Name& name : kNames) {
+    if (name.code == code) return fmt::format("{} ({})", name.text, code);
+  }
+  return fmt::format("OpenCL error {}", code);
+}
+
+void check_opencl(cl_int code, const std::string& what) {
+  if (code == CL_SUCCESS) return;
+  const bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY ||
+                      code == CL_INVALID_BUFFER_SIZE;
+  fail(memory ? WEIR_STATUS_OUT_OF_MEMORY : WEIR_STATUS_DEVICE_ERROR, "{}: {}", what,
+       opencl_error(code));
+}
+
+OpenClQueue make_opencl_queue(cl_context context, cl_device_id device) {
+  cl_int code = CL_SUCCESS;
+  constexpr cl_command_queue_properties kProperties =
+      CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE;
+  OpenClQueue queue(OpenClLibrary::get().clCreateCommandQueue(context, device, kProperties, &code));
+  check_opencl(code, "no queue that executes out of order");
+  return queue;
+}
+
+OpenClContext make_opencl_context(cl_platform_id platform, cl_device_id device) {
+  const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
+                                              reinterpret_cast<cl_context_properties>(platform), 0};
+  cl_int code = CL_SUCCESS;
+  OpenClContext context(
+      OpenClLibrary::get().clCreateContext(properties, 1, &device, nullptr, nullptr, &code));
+  check_opencl(code, "no OpenCL context");
+  return context;
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,68 @@
+// The OpenCL loader, opened at run time: programs start on machines that have none.
+#pragma once
+
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace weir::rt {
+
+#define WEIR_OPENCL_FUNCTIONS(each)                                                              \
+  each(clCreateBuffer) each(clCreateCommandQueue) each(clCreateContext) each(clCreateSubDevices) \
+      each(clEnqueueNativeKernel) each(clEnqueueReadBufferRect) each(clEnqueueWriteBufferRect)   \
+          each(clFinish) each(clFlush) each(clGetDeviceIDs) each(clGetDeviceInfo)                \
+              each(clGetEventProfilingInfo) each(clGetPlatformIDs) each(clGetPlatformInfo)       \
+                  each(clReleaseCommandQueue) each(clReleaseContext) each(clReleaseDevice)       \
+                      each(clReleaseEvent) each(clReleaseMemObject) each(clSetEventCallback)     \
+                          each(clEnqueueMarkerWithWaitList) each(clWaitForEvents)
+
+/// The functions that weir calls, under their own names.
+struct OpenClLibrary {
+#define WEIR_OPENCL_MEMBER(name) decltype(&::name) name = nullptr;
+  WEIR_OPENCL_FUNCTIONS(WEIR_OPENCL_MEMBER)
+#undef WEIR_OPENCL_MEMBER
+
+  /// Opens the loader on first use. Throws Error{unavailable} that says what to install.
+  static const OpenClLibrary& get();
+};
+
+/// "CL_OUT_OF_RESOURCES (-5)".
+std::string opencl_error(cl_int code);
+
+/// Throws Error unless code is CL_SUCCESS. `what` names the call for people.
+void check_opencl(cl_int code, const std::string& what);
+
+/// Owns an OpenCL object. Empty when default constructed.
+template <class T, auto release>
+class OpenClOwned {
+ public:
+  OpenClOwned() = default;
+  explicit OpenClOwned(T value) noexcept : value_(value) {}
+  OpenClOwned(OpenClOwned&& other) noexcept : value_(std::exchange(other.value_, nullptr)) {}
+  OpenClOwned& operator=(OpenClOwned&& other) noexcept {
+    std::swap(value_, other.value_);
+    return *this;
+  }
+  ~OpenClOwned() {
+    if (value_ != nullptr) (OpenClLibrary::get().*release)(value_);
+  }
+  T get() const noexcept { return value_; }
+
+ private:
+  T value_ = nullptr;
+};
+using OpenClContext = OpenClOwned<cl_context, &OpenClLibrary::clReleaseContext>;
+using OpenClQueue = OpenClOwned<cl_command_queue, &OpenClLibrary::clReleaseCommandQueue>;
+using OpenClBuffer = OpenClOwned<cl_mem, &OpenClLibrary::clReleaseMemObject>;
+using OpenClSubDevice = OpenClOwned<cl_device_id, &OpenClLibrary::clReleaseDevice>;
+
+/// Makes a queue that executes out of order, with times of its commands. Throws Error.
+OpenClQueue make_opencl_queue(cl_context context, cl_device_id device);
+/// Throws Error.
+OpenClContext make_opencl_context(cl_platform_id platform, cl_device_id device);
+
+}  // namespace weir::rt

@@ -1,0 +1,103 @@
+// Instances of buffers: what is in them, whose they are, when they go.
+#include <algorithm>
+#include <numeric>
+
+#include "suite.hpp"
+
+namespace weir::conformance {
+namespace {
+
+CONFORMANCE_TEST(Memory, InstancesBeginAsZeros) {
+  const Rig rig(subject);
+  const Buffer x = rig.apart(10'000);
+  std::fill_n(x.data<unsigned char>(), x.bytes(), 7);
+  rig.stream.download(x.all());
+  rig.stream.synchronize();
+  const auto* const bytes = x.data<unsigned char>();
+  EXPECT_EQ(std::count(bytes, bytes + x.bytes(), 0), static_cast<std::ptrdiff_t>(x.bytes()));
+}
+
+CONFORMANCE_TEST(Memory, KeepsWhatItWasGiven) {
+  const Rig rig(subject);
+  for (const std::size_t size : {1u, 3u, 64u, 4095u, 4096u, 65'537u, 3u << 20}) {
+    const Buffer x = rig.apart(size);
+    auto* const bytes = x.data<unsigned char>();
+    std::iota(bytes, bytes + size, static_cast<unsigned char>(size));
+    const std::vector<unsigned char> before(bytes, bytes + size);
+    rig.stream.upload(x.all());
+    rig.stream.synchronize();
+    std::fill_n(bytes, size, static_cast<unsigned char>(0));
+    rig.stream.download(x.all());
+    rig.stream.synchronize();
+    EXPECT_TRUE(std::equal(before.begin(), before.end(), bytes)) << size << " bytes";
+  }
+}
+
+CONFORMANCE_TEST(Memory, InstancesAreApart) {
+  const Rig rig(subject);
+  const Buffer x = rig.numbers(100);
+  auto* const host = x.data<std::int64_t>();
+  std::fill_n(host, 100, 1);
+  rig.stream.upload(x.all());
+  rig.stream.synchronize();
+  std::fill_n(host, 100, 50);  // changes the instance of the host only
+  rig.stream.compute(rig.kernels.add, {readwrite(x.all())}, {2});
+  rig.stream.synchronize();
+  EXPECT_EQ(host[99], 50);
+  rig.stream.download(x.all());
+  rig.stream.synchronize();
+  EXPECT_EQ(std::count(host, host + 100, 3), 100);
+}
+
+CONFORMANCE_TEST(Memory, IsTheHostsWhereThatIsShared) {
+  const Rig rig(subject);
+  const Buffer x = rig.runtime.buffer(64 * sizeof(std::int64_t));
+  x.data<std::int64_t>()[63] = 5;
+  rig.stream.upload(x.all());
+  rig.stream.compute(rig.kernels.add, {readwrite(x.all())}, {1});
+  rig.stream.synchronize();
+  const bool shared = rig.domain.info().aliases_host;
+  EXPECT_EQ(x.data<std::int64_t>()[63], shared ? 6 : 5);
+  EXPECT_EQ(rig.runtime.stats().bytes_h2d, shared ? 0u : x.bytes());
+}
+
+CONFORMANCE_TEST(Memory, MayBeTheProgramsAtAnyAddress) {
+  const Rig rig(subject);
+  std::vector<std::int64_t> memory(1003, 4);
+  const Buffer x = rig.runtime.wrap(memory.data() + 1, 1001 * sizeof(std::int64_t));
+  rig.stream.upload(x.all());
+  rig.stream.compute(rig.kernels.add, {readwrite(x.all())}, {1});
+  rig.stream.download(x.all());
+  rig.stream.synchronize();
+  EXPECT_EQ(memory.front(), 4);
+  EXPECT_EQ(memory.back(), 4);
+  EXPECT_EQ(std::count(memory.begin() + 1, memory.end() - 1, 5), 1001);
+}
+
+CONFORMANCE_TEST(Memory, ComesBackWhenBuffersGo) {
+  const Rig rig(subject);
+  for (int round = 0; round < 5; ++round) {
+    const Buffer x = rig.apart(1 << 20);
+    rig.stream.upload(x.all());
+    rig.stream.synchronize();
+    EXPECT_GE(rig.domain.info().memory_used, std::uint64_t{1} << 20);
+  }
+  EXPECT_EQ(rig.domain.info().memory_used, 0u);
+}
+
+CONFORMANCE_TEST(Memory, HoldsThousandsOfBuffers) {
+  const Rig rig(subject);
+  std::vector<Buffer> buffers;
+  for (std::int64_t i = 0; i < 2000; ++i) {
+    buffers.push_back(rig.numbers(1));
+    rig.stream.compute(rig.kernels.fill, {write(buffers.back().all())}, {i});
+    rig.stream.download(buffers.back().all());
+  }
+  rig.stream.synchronize();
+  for (std::int64_t i = 0; i < 2000; ++i) {
+    ASSERT_EQ(*buffers[static_cast<std::size_t>(i)].data<std::int64_t>(), i);
+  }
+}
+
+}  // namespace
+}  // namespace weir::conformance

@@ -1,0 +1,38 @@
+#include "suite.hpp"
+
+namespace weir::conformance {
+namespace {
+
+constexpr char kCard[] = "sim:cores=2,gbps=100,latency_us=0";
+constexpr char kVirtual[] = "sim:cores=2,clock=virtual";
+
+const Registration real({
+    .name = "sim",
+    .domain = kCard,
+    .small = std::string(kCard) + ",memory=32KiB",
+    .kernels = host_code,
+    .exceptions = {},
+});
+
+constexpr char kAlone[] = "no core of the host can hold it back: its time passes in another clock";
+
+const Registration in_virtual_time({
+    .name = "virtual",
+    .domain = kVirtual,
+    .small = std::string(kVirtual) + ",memory=32KiB",
+    .kernels =
+        [](const Runtime& runtime) { return host_code(runtime, std::chrono::milliseconds(100)); },
+    .exceptions = {{"Overlap.*", "one thread runs all kernels, one after the other"},
+                   {"Errors.CancelEndsWhatHasNotBegun", kAlone},
+                   {"Events.CanBeWaitedForTogether", kAlone},
+                   {"Events.ComeWhenTheirActionIsOver", kAlone},
+                   {"Events.MarkEverythingBefore", kAlone},
+                   {"Events.OrderTheDeviceAndTheHost", kAlone},
+                   {"Ordering.FifoIsStrict", kAlone},
+                   {"Ordering.IndependentActionsPass", kAlone},
+                   {"Ordering.InterleavedTilesAreIndependent", kAlone},
+                   {"Ordering.NothingPassesABarrier", kAlone}},
+});
+
+}  // namespace
+}  // namespace weir::conformance
