@@ -59,10 +59,15 @@ bench:
 	$(call BUILD,bench)
 	@bench/run all --save docs/measurements
 
-asan tsan:
+asan:
 	@scripts/setup.sh build test
-	$(call BUILD,$@)
-	@ctest --preset $@
+	$(call BUILD,asan)
+	@ctest --preset asan
+
+tsan:
+	@scripts/setup.sh build test lint
+	$(call BUILD,tsan-clang)
+	@ctest --preset tsan-clang
 
 fuzz:
 	@scripts/setup.sh build fuzz

@@ -69,6 +69,7 @@ OpenClPlace::~OpenClPlace() {
   stopping_.store(true, std::memory_order_seq_cst);
   parking_.unpark_all();
   thread_.reset();
+  while (callers_.load(std::memory_order_acquire) > 0) sys::yield();
   OpenClLibrary::get().clFinish(queue_.get());
 }
 
@@ -124,8 +125,9 @@ void CL_CALLBACK OpenClPlace::on_complete(cl_event, cl_int status, void* slot) {
   mine.place->end(mine, status == CL_COMPLETE ? CL_SUCCESS : status);
 }
 
-/// The driver is done with a job. Any thread.
+/// The driver is done with a job. Any thread; once the job is seen to be over the place may go.
 void OpenClPlace::end(Slot& slot, cl_int code) noexcept {
+  callers_.fetch_add(1, std::memory_order_relaxed);
   if (code != CL_SUCCESS) {
     slot.job.started_ns = slot.job.ended_ns = sys::now_ns();
     slot.outcome = failed_outcome(WEIR_STATUS_DEVICE_ERROR, "the OpenCL driver cannot run it");
@@ -136,6 +138,7 @@ void OpenClPlace::end(Slot& slot, cl_int code) noexcept {
   }
   slot.state.store(Slot::over, std::memory_order_seq_cst);
   parking_.unpark_one();
+  callers_.fetch_sub(1, std::memory_order_release);
 }
 
 bool OpenClPlace::stirring() const noexcept {

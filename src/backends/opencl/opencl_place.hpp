@@ -51,6 +51,7 @@ class OpenClPlace final : public PlaceDriver {
   std::vector<std::unique_ptr<Slot>> slots_;
   Parking parking_;
   sys::Atomic<bool> stopping_{false};
+  sys::Atomic<std::uint32_t> callers_{0};  ///< threads of the driver that have not left end()
   std::optional<sys::Thread> thread_;
 };
 
