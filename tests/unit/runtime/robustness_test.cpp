@@ -10,7 +10,7 @@
 
 #include <weir/weir.hpp>
 
-#include "runtime/gate.hpp"
+#include "gate.hpp"
 
 namespace weir {
 namespace {
