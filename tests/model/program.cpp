@@ -64,7 +64,17 @@ class Planner {
     return platform_.places[program_.streams[stream].place];
   }
 
+  /// A part that an earlier step has too, or any other. Readers of one region must all be kept.
   Part random_part(std::size_t domain) {
+    if (!program_.steps.empty() && below(4) == 0) {
+      const Step& step = program_.steps[below(program_.steps.size())];
+      Part part = step.parts.empty() ? Part() : step.parts[below(step.parts.size())];
+      part.access = static_cast<weir_access>(1 + below(3));
+      if (!step.parts.empty() &&
+          part.memory == memory_of(platform_, program_, domain, part.buffer)) {
+        return part;
+      }
+    }
     Part part;
     part.buffer = below(program_.buffer_aliases.size());
     part.memory = memory_of(platform_, program_, domain, part.buffer);

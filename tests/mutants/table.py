@@ -66,9 +66,9 @@ MUTANTS = [
            "action.pending += static_cast<std::uint32_t>(predecessors_.size());",
            "action.pending += static_cast<std::uint32_t>(predecessors_.size() > 2 ? "
            "predecessors_.size() - 1 : predecessors_.size());"),
-    Mutant("successors are released one too early", "src/core/engine.cpp",
-           "if (--successor.pending == 0) {",
-           "if (successor.pending-- == 2 || (successor.pending == 0 && !successor.started)) {"),
+    Mutant("an action does not wait for its last predecessor", "src/core/engine.cpp",
+           "  if (action.pending > 0) return;\n  if (runs_not(action)) {",
+           "  if (action.pending > 1) return;\n  if (runs_not(action)) {"),
     Mutant("failure stops at the first successor", "src/core/engine.cpp",
            "if (poisons && successor.status == WEIR_STATUS_OK) successor.failure.merge("
            "action.failure);",

@@ -137,7 +137,7 @@ long peak_kilobytes() {
 }
 
 TEST(Matrix, IsZeroAlignedAndColumnMajor) {
-  for (const std::size_t rows : {1, 3, 64, 1000}) {
+  for (const std::size_t rows : {1u, 3u, 64u, 1000u}) {
     Matrix<float> matrix(rows, 7);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(matrix.data()) % Matrix<float>::alignment, 0u);
     EXPECT_EQ(matrix.leading_dimension(), rows);
@@ -584,7 +584,7 @@ TEST(MatrixFormats, RefuseWhatIsNeither) {
 }
 
 TEST_F(Files, RoundTripInBothFormats) {
-  for (const std::size_t columns : {0, 1, 5, 40}) {
+  for (const std::size_t columns : {0u, 1u, 5u, 40u}) {
     const auto matrix = numbers(33, columns);
     for (const std::string name : {"a.npy", "a.mtx"}) {
       write_matrix(path(name), matrix);
