@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
+#include <atomic>
 #include <optional>
 #include <vector>
 
@@ -192,16 +192,19 @@ std::string SharedObject::file_of(const char* symbol) const {
 void BlasLibrary::choose(const char* name) { choice().make(name); }
 
 const BlasLibrary& BlasLibrary::instance() {
-  static std::once_flag once;
-  static const BlasLibrary* library = nullptr;
-  std::call_once(once, [] {
-    const std::optional<std::string> name = choice().get();
-    library = name ? new BlasLibrary(*name) : open_best();
-    const BlasInfo& info = library->info();
-    rt::log::info("BLAS: {} {} for {} from {}", info.name, info.version, info.kernels,
-                  info.library);
-    if (!info.problem.empty()) rt::log::warning("BLAS: {}", info.problem);
-  });
+  static sys::Atomic<const BlasLibrary*> opened{nullptr};
+  static sys::Mutex mutex;  // not call_once(), after whose first exception some systems hang
+  const BlasLibrary* library = opened.load(std::memory_order_acquire);
+  if (library != nullptr) return *library;
+  const sys::Lock lock(mutex);
+  library = opened.load(std::memory_order_relaxed);
+  if (library != nullptr) return *library;
+  const std::optional<std::string> name = choice().get();
+  library = name ? new BlasLibrary(*name) : open_best();
+  const BlasInfo& info = library->info();
+  rt::log::info("BLAS: {} {} for {} from {}", info.name, info.version, info.kernels, info.library);
+  if (!info.problem.empty()) rt::log::warning("BLAS: {}", info.problem);
+  opened.store(library, std::memory_order_release);
   return *library;
 }
 
