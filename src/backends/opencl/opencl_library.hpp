@@ -22,6 +22,7 @@ namespace weir::rt {
 
 /// The functions that weir calls, under their own names.
 struct OpenClLibrary {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): it is a member's name
 #define WEIR_OPENCL_MEMBER(name) decltype(&::name) name = nullptr;
   WEIR_OPENCL_FUNCTIONS(WEIR_OPENCL_MEMBER)
 #undef WEIR_OPENCL_MEMBER

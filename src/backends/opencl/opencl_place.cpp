@@ -100,7 +100,7 @@ bool OpenClPlace::serve(Slot& slot) noexcept {
 void OpenClPlace::start(Slot& slot) noexcept {
   const OpenClLibrary& cl = OpenClLibrary::get();
   slot.state.store(Slot::under_way, std::memory_order_relaxed);
-  Slot* argument = &slot;
+  void* argument = &slot;
   cl_int code = cl.clEnqueueNativeKernel(queue_.get(), run, &argument, sizeof argument, 0, nullptr,
                                          nullptr, 0, nullptr, &slot.event);
   if (code == CL_SUCCESS) {
@@ -114,7 +114,7 @@ void OpenClPlace::start(Slot& slot) noexcept {
 /// The native kernel; the driver has copied the argument.
 void CL_CALLBACK OpenClPlace::run(void* argument) {
   const NoWaitScope no_wait;
-  Slot& slot = **static_cast<Slot**>(argument);
+  Slot& slot = *static_cast<Slot*>(*static_cast<void**>(argument));
   slot.job.started_ns = sys::now_ns();
   slot.outcome = invoke(slot.job);
   slot.job.ended_ns = sys::now_ns();
