@@ -68,7 +68,7 @@ TEST_P(Watchdog, SaysNothingWhileThingsMove) {
   std::printf("proof: %zu actions, no false alarm\n", actions);
 }
 
-TEST_P(Watchdog, SaysNothingWhileThereIsNothingToDo) {
+TEST_P(Watchdog, SaysNothingWhenNothingIsInFlight) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const auto program = [](const Runtime& runtime, const Stream& stream) {
       stream.compute(runtime.kernel("nothing", [](const Call&) {}), {});
