@@ -42,6 +42,12 @@ class OpenClBackend final : public Backend {
       fail(WEIR_STATUS_NOT_FOUND, "domain '{}': there is no device {}; OpenCL has: {}", spec.text,
            number, list_of(devices));
     }
+    if (!devices[number].native) {
+      fail(WEIR_STATUS_UNSUPPORTED,
+           "domain '{}': {} runs no native kernels, which are the only ones that weir has for "
+           "OpenCL",
+           spec.text, devices[number].description);
+    }
     OpenClOptions options{.name = std::move(context.name),
                           .memory = settings.size("memory", devices[number].memory),
                           .aliases = aliases};

@@ -16,11 +16,6 @@ OpenClDevice::OpenClDevice(OpenClOptions options, const OpenClDeviceInfo& facts)
   info_.memory_bytes = options.memory;
   info_.aliases_host = options.aliases;
   info_.runs_host_code = true;
-  if (!facts.native) {
-    fail(WEIR_STATUS_UNSUPPORTED,
-         "domain '{}': {} runs no native kernels, which are the only ones that weir has for OpenCL",
-         info_.name, facts.description);
-  }
 }
 
 OpenClDevice::~OpenClDevice() = default;

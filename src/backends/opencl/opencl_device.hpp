@@ -21,7 +21,7 @@ struct OpenClOptions {
 /// Commands that depend on each other are ordered by weir, so all queues execute out of order.
 class OpenClDevice final : public Device {
  public:
-  /// Throws Error{unsupported} for a device that runs no native kernels.
+  /// The device runs native kernels. Throws Error.
   OpenClDevice(OpenClOptions options, const OpenClDeviceInfo& facts);
   ~OpenClDevice() override;
 
