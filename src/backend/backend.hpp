@@ -1,12 +1,15 @@
 // The driver interface: what a kind of device must do to be a domain.
 //
 // Ordering is the runtime's business: a backend never delays one job for another, except where its
-// hardware does. It calls the runtime back through PlaceFeed and CopySink only.
+// hardware does, or where it has said that it orders jobs. It calls the runtime back through
+// PlaceFeed and CopySink only.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,17 +56,39 @@ struct CopyJob {
   void* token = nullptr;
 };
 
-/// A call of a kernel to be made.
+/// A kernel in the portable dialect, as a device's compiler gets it.
+struct KernelSource {
+  std::string entry;                       ///< its name in the text
+  std::string text;                        ///< without the header of the dialect
+  std::string file;                        ///< for messages
+  std::array<unsigned, 3> group{1, 1, 1};  ///< items of a group
+  /// A letter for each parameter: 'p' the address of the next operand; of the next scalar 'i', 'u'
+  /// its lower 32 bits, 'l', 'm' all 64 of them, signed and unsigned, 'f' a float, 'd' a double.
+  std::string parameters;
+};
+
+/// A call of a kernel, or a copy, to be made.
 struct Job {
   void* token = nullptr;    ///< the runtime's, not for the backend
   void* context = nullptr;  ///< likewise
   weir_call call{};
   weir_host_function function = nullptr;
   weir_cost_function cost = nullptr;
+  const KernelSource* source = nullptr;   ///< code for the device instead of `function`
+  std::array<std::uint32_t, 3> groups{};  ///< then: how many groups to run
   bool parallel = false;
   bool timed = false;           ///< the runtime wants the times below
   std::int64_t started_ns = 0;  ///< set by the backend, on the device's clock
   std::int64_t ended_ns = 0;
+
+  // Of devices that order jobs.
+  bool copies = false;  ///< no call, but a copy between the host and the device
+  CopyEnd from, to;
+  std::uint64_t number = 0;  ///< of the job in its place, from 1 in the order of next()
+  /// Numbers of earlier jobs, perhaps over, that must be over before it starts. Until the next call
+  /// of next() for any worker of the place. When one of them has failed, the job must not run code
+  /// of the host, may run code of the device, and ends with WEIR_STATUS_POISONED.
+  std::span<const std::uint64_t> waits;
 };
 
 /// One thread, or simulated core, of a place. Owned by the driver, used by the feed.
@@ -115,6 +140,10 @@ struct DeviceInfo {
   bool aliases_host = false;      ///< host memory can be used as it is
   bool virtual_time = false;      ///< time passes only in drive()
   bool copies_by_worker = false;  ///< copy() blocks: the place's workers are to call it
+  /// Jobs of a place come before those they wait for are over, and one thread per place calls
+  /// next() and finish(). Copies between the host and the device come as jobs of the stream's
+  /// place.
+  bool orders_jobs = false;
   double link_gbps = 0, link_latency_us = 0;
   std::string link_duplex = "none";
 };
