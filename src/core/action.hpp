@@ -64,10 +64,13 @@ struct ActionTimes {
   std::int64_t enqueued, ready, started, ended;
 };
 
-/// One edge of the dependence graph, known to the action that is waited for.
+/// One edge of the dependence graph, known to the action that is waited for and, when a device
+/// orders the actions, to the one that waits.
 struct Edge {
   Action* successor;
-  Edge* next;
+  Edge* next;           ///< of the same predecessor
+  Action* predecessor;  ///< null: it is over
+  Edge* next_wait;      ///< of the same successor
 };
 
 /// One unit in a stream. Lives in a slot of an ActionPool that is used again and again.
@@ -92,8 +95,9 @@ struct alignas(64) Action : Message {
   std::uint16_t operand_count = 0;
   std::uint16_t event_count = 0;
   std::uint8_t scalar_count = 0;
-  bool windowed = false;                                            ///< in the engine's window
-  bool started = false;                                             ///< handed out to run
+  bool windowed = false;  ///< in the engine's window
+  bool started = false;   ///< handed out to run
+  bool apart = false;     ///< its device does not order it with the others
   alignas(8) std::array<std::byte, kInlineBytes> inline_arguments;  ///< operands, scalars, events
 
   // What few actions use.

@@ -15,6 +15,11 @@ bool runs(ActionKind kind) noexcept {
   return kind == ActionKind::compute || kind == ActionKind::transfer;
 }
 
+/// Whether the failure of a predecessor concerns it: it has no other.
+bool may_be_poisoned(const Action& action) noexcept {
+  return action.status == WEIR_STATUS_OK || action.status == WEIR_STATUS_POISONED;
+}
+
 /// Whether the action has nothing to do but to be over.
 bool runs_not(const Action& action) noexcept {
   return !runs(action.kind) || action.elided || action.failure || action.status != WEIR_STATUS_OK;
@@ -27,13 +32,19 @@ Engine::~Engine() = default;
 void Engine::Window::reserve() {
   if (high_ - low_ < ring_.size()) return;
   std::vector<Action*> bigger(std::max<std::size_t>(64, 2 * ring_.size()), nullptr);
+  std::vector<Early> bigger_early(by_device_ ? bigger.size() : 0);
   const std::uint64_t mask = bigger.size() - 1;
-  for (std::uint64_t at = low_; at < high_; ++at) bigger[at & mask] = ring_[at & mask_];
+  for (std::uint64_t at = low_; at < high_; ++at) {
+    bigger[at & mask] = ring_[at & mask_];
+    if (by_device_) bigger_early[at & mask] = early_[at & mask_];
+  }
   ring_ = std::move(bigger);
+  early_ = std::move(bigger_early);
   mask_ = mask;
 }
 
 void Engine::Window::push(Action& action) noexcept {
+  if (by_device_) early_[high_ & mask_] = {};
   ring_[high_++ & mask_] = &action;
   action.windowed = true;
 }
@@ -75,10 +86,10 @@ bool Engine::admit(Action& action, bool alone) noexcept {
     admit_ordering(action);
     return false;
   }
+  predecessors_.clear();
   try {
     if (policy_ == WEIR_DEPENDENCE_POLICY_FIFO) {
-      if (action.status == WEIR_STATUS_OK) action.failure.merge(first_failure_);
-      window_.reserve();
+      admit_in_line(action);
     } else if (tracks() && action.status == WEIR_STATUS_OK) {
       admit_tracked(action);
     } else {
@@ -89,6 +100,7 @@ bool Engine::admit(Action& action, bool alone) noexcept {
     return false;
   }
   window_.push(action);
+  connect(action);
   settle(action);
   return false;
 }
@@ -106,7 +118,6 @@ void Engine::admit_ordering(Action& action) noexcept {
 }
 
 void Engine::admit_tracked(Action& action) {
-  predecessors_.clear();
   FailureRef poison = action.failure;
   const auto matters = [this](std::uint64_t sequence) { return in_flight(sequence); };
   table_.trim(matters);
@@ -121,16 +132,38 @@ void Engine::admit_tracked(Action& action) {
   // Nothing below fails.
   poison.merge(poison_all_);
   action.failure = std::move(poison);
-  for (Action* const predecessor : predecessors_) {
-    Edge& edge = edges_.take();
-    edge = {&action, predecessor->successors};
-    predecessor->successors = &edge;
-  }
-  action.pending += static_cast<std::uint32_t>(predecessors_.size());
   table_.enter(action);
 }
 
+/// Each follows the one before it; the device orders them, or there is only one at a time.
+void Engine::admit_in_line(Action& action) {
+  if (Action* const last = window_.at(last_in_line_)) predecessors_.push_back(last);
+  edges_.reserve(predecessors_.size());
+  window_.reserve();
+  // Nothing below fails.
+  if (action.status == WEIR_STATUS_OK) action.failure.merge(first_failure_);
+  last_in_line_ = action.sequence();
+}
+
+/// Makes the action a successor of its predecessors.
+void Engine::connect(Action& action) noexcept {
+  for (Action* const predecessor : predecessors_) {
+    Edge& edge = edges_.take();
+    edge = {&action, predecessor->successors, predecessor, nullptr};
+    predecessor->successors = &edge;
+    if (by_device_) note_wait(early_of(action), edge);
+  }
+  if (by_device_) early_of(action).unissued += action.pending;
+  action.pending += static_cast<std::uint32_t>(predecessors_.size());
+}
+
+void Engine::note_wait(Early& early, Edge& edge) noexcept {
+  edge.next_wait = std::exchange(early.waits, &edge);
+  if (!early_of(*edge.predecessor).issued) ++early.unissued;
+}
+
 void Engine::settle(Action& action) noexcept {
+  if (by_device_) return settle_by_device(action);
   if (action.pending > 0) return;
   if (runs_not(action)) {
     complete(action);
@@ -139,14 +172,75 @@ void Engine::settle(Action& action) noexcept {
   }
 }
 
+/// Hands an action out, or lets it pass, before everything it depends on is over.
+void Engine::settle_by_device(Action& action) noexcept {
+  const Early& early = early_of(action);
+  if (early.queued || action.started) return;
+  if (!runs_not(action)) {
+    if ((action.apart ? action.pending : early.unissued) == 0) make_ready(action);
+  } else if (action.pending == 0) {
+    complete(action);
+  } else if (early.unissued == 0 && !early.issued && may_pass(action)) {
+    pass_on(action);
+  }
+}
+
+/// Whether successors of an action that is no job may wait for its predecessors instead: all of
+/// these are jobs, or over.
+bool Engine::may_pass(const Action& action) const noexcept {
+  if (action.failure || action.status != WEIR_STATUS_OK) return false;
+  for (const Edge* edge = early_of(action).waits; edge != nullptr; edge = edge->next_wait) {
+    if (edge->predecessor != nullptr && early_of(*edge->predecessor).number == 0) return false;
+  }
+  return true;
+}
+
+void Engine::issue(Action& action, std::uint64_t number) noexcept {
+  drop_waits(action);
+  early_of(action).number = number;
+  pass_on(action);
+}
+
+/// Successors need not wait for the end of the action.
+void Engine::pass_on(Action& action) noexcept {
+  early_of(action).issued = true;
+  for (Edge* edge = action.successors; edge != nullptr; edge = edge->next) {
+    --early_of(*edge->successor).unissued;
+    settle(*edge->successor);
+  }
+}
+
+/// The action waits for nothing any more: edges whose predecessors are over belong to nobody.
+void Engine::drop_waits(Action& action) noexcept {
+  for (Edge* edge = std::exchange(early_of(action).waits, nullptr); edge != nullptr;) {
+    Edge* const next = edge->next_wait;
+    if (edge->predecessor == nullptr) {
+      edges_.give(*edge);
+    } else {
+      edge->next_wait = edge;  // alone: its predecessor gives it back
+    }
+    edge = next;
+  }
+}
+
 void Engine::make_ready(Action& action) noexcept {
+  if (by_device_) early_of(action).queued = true;
   (action.kind == ActionKind::transfer ? ready_transfers_ : ready_computes_).push(action);
 }
 
 Action* Engine::pop_ready(ActionList& list) noexcept {
-  Action* const action = list.pop();
-  if (action != nullptr) action->started = true;
-  return action;
+  while (Action* const action = list.pop()) {
+    if (by_device_) {
+      early_of(*action).queued = false;
+      if (runs_not(*action)) [[unlikely]] {  // a predecessor has failed meanwhile
+        settle(*action);
+        continue;
+      }
+    }
+    action->started = true;
+    return action;
+  }
+  return nullptr;
 }
 
 /// Keeps an action for which there is no memory until it is the only one.
@@ -177,12 +271,17 @@ void Engine::resume_deferred() noexcept {
     return;
   }
   exclusive_ = &action;
+  alone_ = {};
   make_ready(action);
 }
 
 void Engine::satisfy(Action& action, const FailureRef& failure) noexcept {
   if (failure && action.status == WEIR_STATUS_OK) action.failure.merge(failure);
-  if (--action.pending > 0) return;
+  if (by_device_) --early_of(action).unissued;
+  if (--action.pending > 0) {
+    if (by_device_ && action.windowed && !orders_stream(action.kind)) settle(action);
+    return;
+  }
   if (!action.windowed) {
     resume_deferred();
   } else if (orders_stream(action.kind)) {
@@ -194,7 +293,11 @@ void Engine::satisfy(Action& action, const FailureRef& failure) noexcept {
 
 bool Engine::finish(Action& action) noexcept {
   if (&action != exclusive_) {
-    complete(action);
+    if (action.pending == 0) {
+      complete(action);
+    } else {
+      early_of(action).returned = true;
+    }
     return false;
   }
   exclusive_ = nullptr;
@@ -225,6 +328,7 @@ void Engine::end_unrun(Action& action) noexcept {
 void Engine::complete_one(Action& action) noexcept {
   end_unrun(action);
   window_.remove(action);
+  if (by_device_) drop_waits(action);
   release_successors(action);
   finished_.push(action);
   complete_front();
@@ -233,12 +337,31 @@ void Engine::complete_one(Action& action) noexcept {
 void Engine::release_successors(Action& action) noexcept {
   const bool poisons = action.failure && action.status != WEIR_STATUS_CANCELLED;
   for (Edge* edge = std::exchange(action.successors, nullptr); edge != nullptr;) {
-    Action& successor = *edge->successor;
-    if (poisons && successor.status == WEIR_STATUS_OK) successor.failure.merge(action.failure);
-    if (--successor.pending == 0) {
-      settle(successor);
+    Edge& released = *std::exchange(edge, edge->next);
+    Action& successor = *released.successor;
+    if (poisons && may_be_poisoned(successor)) successor.failure.merge(action.failure);
+    if (by_device_) {
+      release_by_device(released);
+      continue;
     }
-    edges_.give(*std::exchange(edge, edge->next));
+    if (--successor.pending == 0) settle(successor);
+    edges_.give(released);
+  }
+}
+
+void Engine::release_by_device(Edge& edge) noexcept {
+  Action& successor = *edge.successor;
+  if (!early_of(*edge.predecessor).issued) --early_of(successor).unissued;
+  --successor.pending;
+  if (edge.next_wait == &edge) {
+    edges_.give(edge);
+  } else {
+    edge.predecessor = nullptr;
+  }
+  if (!successor.started) {
+    settle(successor);
+  } else if (early_of(successor).returned && successor.pending == 0) {
+    complete(successor);
   }
 }
 
@@ -291,9 +414,8 @@ void Engine::note_failure(Action& action) noexcept {
 
 void Engine::cancel(const FailureRef& reason) noexcept {
   each_admitted([&](Action& action) {
-    if (action.started || action.kind == ActionKind::drain || action.status != WEIR_STATUS_OK) {
-      return;
-    }
+    const bool gone = action.started || (by_device_ && early_of(action).issued);
+    if (gone || action.kind == ActionKind::drain || action.status != WEIR_STATUS_OK) return;
     action.status = WEIR_STATUS_CANCELLED;
     action.failure = reason;
   });
@@ -306,6 +428,11 @@ void Engine::complete_cancelled(ActionList& list) noexcept {
   while (Action* const action = ready.pop()) {
     if (!runs_not(*action)) {
       list.push(*action);
+      continue;
+    }
+    if (by_device_) early_of(*action).queued = false;
+    if (action != exclusive_) {
+      settle(*action);
     } else if (finish(*action)) {
       finished_.push(*action);
     }

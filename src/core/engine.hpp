@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <weir/stream.h>
@@ -35,17 +36,28 @@ class ActionList {
   Action* tail_ = nullptr;
 };
 
+/// Who sees to it that an action runs after those it depends on.
+enum class Ordering : std::uint8_t {
+  host,    ///< the engine: it hands an action out when they are over
+  device,  ///< the device: an action is handed out when the device has them
+};
+
 /// A pure state machine without threads, clocks or devices, driven by whoever owns the stream.
 ///
 /// Actions are admitted in FIFO order. Each is handed out to run exactly once, when everything it
 /// depends on is over, and comes back through finish(). In the end each is in the list of finished
 /// actions, exactly once, with its final status.
 ///
+/// When the device orders actions, one is handed out as soon as everything it depends on has been
+/// issued there, and may come back before it; it is over when they are. Actions that are `apart`
+/// are neither issued nor handed out early.
+///
 /// Memory is needed only to run actions out of order: when there is none left, the engine goes on
 /// one action at a time.
 class Engine {
  public:
-  explicit Engine(weir_dependence_policy policy) noexcept : policy_(policy) {}
+  explicit Engine(weir_dependence_policy policy, Ordering ordering = Ordering::host) noexcept
+      : policy_(policy), by_device_(ordering == Ordering::device), window_(by_device_) {}
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   ~Engine();
@@ -53,7 +65,7 @@ class Engine {
   /// Whether the next action of the FIFO may be admitted now.
   bool accepts() const noexcept {
     return !blocked_ && exclusive_ == nullptr && deferred_ == nullptr &&
-           (policy_ != WEIR_DEPENDENCE_POLICY_FIFO || window_.empty());
+           (policy_ != WEIR_DEPENDENCE_POLICY_FIFO || by_device_ || window_.empty());
   }
 
   /// Admits the next action. Its `pending` counts the events it waits for, its `failure` is that of
@@ -71,7 +83,24 @@ class Engine {
   /// Hand out the next transfer, or compute, that is ready to run; nullptr when there is none.
   Action* pop_transfer() noexcept { return pop_ready(ready_transfers_); }
   Action* pop_compute() noexcept { return pop_ready(ready_computes_); }
+  bool has_transfer() const noexcept { return !ready_transfers_.empty(); }
   bool has_compute() const noexcept { return !ready_computes_.empty(); }
+
+  /// Calls visit(number) for the jobs that have to be over before an action that was handed out.
+  template <class Visit>
+  void each_wait(const Action& action, Visit&& visit) const {
+    for (const Edge* edge = early_of(action).waits; edge != nullptr; edge = edge->next_wait) {
+      if (edge->predecessor == nullptr) continue;
+      const std::uint64_t number = early_of(*edge->predecessor).number;
+      if (number != 0) {
+        visit(number);
+      } else {
+        each_wait(*edge->predecessor, visit);  // no job: it lets what it waits for through
+      }
+    }
+  }
+  /// Takes the news that the device has an action that was handed out, as the job of that number.
+  void issue(Action& action, std::uint64_t number) noexcept;
 
   /// Takes the news that an event a sync action waits for is complete.
   void satisfy(Action& action, const FailureRef& failure) noexcept;
@@ -102,9 +131,20 @@ class Engine {
   }
 
  private:
+  /// What is known of an action when the device orders them.
+  struct Early {
+    Edge* waits = nullptr;       ///< from its predecessors, until the device has it
+    std::uint64_t number = 0;    ///< of the job it is; 0: none yet
+    std::uint32_t unissued = 0;  ///< predecessors and events that the device does not know
+    bool issued = false;         ///< successors need not wait for its end
+    bool queued = false;         ///< in a list of actions to be handed out
+    bool returned = false;       ///< has run, but a predecessor is not known to be over
+  };
+
   /// The admitted actions by sequence number, from the oldest that is not over.
   class Window {
    public:
+    explicit Window(bool by_device) noexcept : by_device_(by_device) {}
     bool empty() const noexcept { return low_ == high_; }
     std::uint64_t low() const noexcept { return low_; }
     std::uint64_t high() const noexcept { return high_; }
@@ -112,6 +152,10 @@ class Engine {
       return sequence >= low_ && sequence < high_ ? ring_[sequence & mask_] : nullptr;
     }
     Action* front() const noexcept { return empty() ? nullptr : ring_[low_ & mask_]; }
+    /// Of an action in the window, when the device orders them.
+    const Early& early(const Action& action) const noexcept {
+      return early_[action.sequence() & mask_];
+    }
     /// Makes room for one more. Throws std::bad_alloc.
     void reserve();
     void push(Action& action) noexcept;
@@ -120,7 +164,9 @@ class Engine {
     void skip(std::uint64_t sequence) noexcept { low_ = high_ = sequence + 1; }
 
    private:
+    const bool by_device_;
     std::vector<Action*> ring_;
+    std::vector<Early> early_;
     std::uint64_t mask_ = 0;
     std::uint64_t low_ = 1;
     std::uint64_t high_ = 1;
@@ -139,15 +185,30 @@ class Engine {
     std::size_t free_count_ = 0;
   };
 
+  const Early& early_of(const Action& action) const noexcept {
+    return action.windowed ? window_.early(action) : alone_;
+  }
+  Early& early_of(const Action& action) noexcept {
+    return const_cast<Early&>(std::as_const(*this).early_of(action));
+  }
+
   bool tracks() const noexcept { return policy_ == WEIR_DEPENDENCE_POLICY_OPERANDS; }
   bool clean() const noexcept { return !first_failure_ && !table_.poisoned(); }
   bool in_flight(std::uint64_t sequence) const noexcept { return window_.at(sequence) != nullptr; }
 
   void admit_ordering(Action& action) noexcept;
   void admit_tracked(Action& action);
+  void admit_in_line(Action& action);
+  void connect(Action& action) noexcept;
+  void note_wait(Early& early, Edge& edge) noexcept;
   void settle(Action& action) noexcept;
+  void settle_by_device(Action& action) noexcept;
   void make_ready(Action& action) noexcept;
-  static Action* pop_ready(ActionList& list) noexcept;
+  Action* pop_ready(ActionList& list) noexcept;
+  bool may_pass(const Action& action) const noexcept;
+  void pass_on(Action& action) noexcept;
+  void drop_waits(Action& action) noexcept;
+  void release_by_device(Edge& edge) noexcept;
   void complete_cancelled(ActionList& list) noexcept;
   void defer(Action& action) noexcept;
   void inherit_failures(Action& action) noexcept;
@@ -161,7 +222,9 @@ class Engine {
   void note_failure(Action& action) noexcept;
 
   const weir_dependence_policy policy_;
+  const bool by_device_;
   Window window_;
+  Early alone_;  ///< of an action outside the window
   DependenceTable table_;
   EdgePool edges_;
   std::vector<Action*> predecessors_;
@@ -170,11 +233,12 @@ class Engine {
   ActionList finished_;
   ActionList completing_;
   bool completing_now_ = false;
-  bool blocked_ = false;         ///< a barrier is admitted: nothing passes it
-  Action* exclusive_ = nullptr;  ///< runs outside the window
-  Action* deferred_ = nullptr;   ///< waits for the window to be empty: no memory to track it
-  FailureRef poison_all_;        ///< a failure that concerns everything later in the stream
-  FailureRef first_failure_;     ///< what the next drain reports
+  std::uint64_t last_in_line_ = 0;  ///< sequence of the action that the next one follows
+  bool blocked_ = false;            ///< a barrier is admitted: nothing passes it
+  Action* exclusive_ = nullptr;     ///< runs outside the window
+  Action* deferred_ = nullptr;      ///< waits for the window to be empty: no memory to track it
+  FailureRef poison_all_;           ///< a failure that concerns everything later in the stream
+  FailureRef first_failure_;        ///< what the next drain reports
   weir_status first_status_ = WEIR_STATUS_OK;
   std::uint64_t first_sequence_ = 0;
 };

@@ -21,13 +21,16 @@ Place::Place(Domain& domain, std::string name, std::vector<unsigned> cores)
       name_(std::move(name)),
       cores_(std::move(cores)),
       exclusive_(cores_.size() == 1 && domain.info().copies_by_worker),
+      ordered_(domain.info().orders_jobs),
       virtual_time_(domain.info().virtual_time),
       track_(domain.runtime().recorder().add_track(
           {.name = name_,
            .domain = domain.name(),
            .kind = trace::Kind::compute,
            .width = static_cast<std::uint32_t>(cores_.size())})),
-      running_(domain.runtime().watched() ? std::make_unique<RunningNow>(cores_.size()) : nullptr),
+      running_(domain.runtime().watched()
+                   ? std::make_unique<RunningNow>(ordered_ ? kJobsListed : cores_.size())
+                   : nullptr),
       feed_(*this),
       driver_(domain.device().open_place({.name = name_, .cores = cores_}, feed_)) {}
 
@@ -41,6 +44,7 @@ void Place::push(Stream& stream) noexcept {
 }
 
 bool Place::next(Worker& worker, Job& job) noexcept {
+  if (ordered_) return next_ordered(worker, job);
   return exclusive_ ? next_exclusive(worker, job) : next_shared(worker, job);
 }
 
@@ -111,17 +115,68 @@ bool Place::keeps(const Action& action) const noexcept {
   return kernel.pace().brief() && !kernel.parallel() && !virtual_time_;
 }
 
+bool Place::next_ordered(Worker& worker, Job& job) noexcept {
+  while (Stream* const stream = current_stream()) {
+    if (Action* const action = stream->advance()) {
+      if (!prepare(worker, job, *stream, *action)) continue;
+      ++turn_;
+      return true;
+    }
+    if (stream->release()) current_.store(nullptr, std::memory_order_relaxed);
+  }
+  return false;
+}
+
+/// Returns the stream whose jobs come next, nullptr when none has any.
+Stream* Place::current_stream() noexcept {
+  Stream* stream = current_.load(std::memory_order_relaxed);
+  if (stream != nullptr) {
+    if (turn_ < kMostQuantum || !streams_.any()) return stream;
+    push(*stream);
+  }
+  stream = streams_.pop();
+  if (stream != nullptr) stream->look();
+  turn_ = 0;
+  current_.store(stream, std::memory_order_relaxed);
+  return stream;
+}
+
 /// Fills in the job for an action. Returns false when there is no memory for it: then it has
 /// failed.
 bool Place::prepare(Worker& worker, Job& job, Stream& stream, Action& action) noexcept {
   try {
-    worker.views.resize(action.operand_count);
+    fill(worker, job, stream, action);
   } catch (...) {
     stream.set_failure(action,
                        failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory for its arguments"));
     stream.finish(action);
     return false;
   }
+  if (running_) [[unlikely]]
+    running_->begin(running_slot(worker, job), action);
+  return true;
+}
+
+void Place::fill(Worker& worker, Job& job, Stream& stream, Action& action) {
+  job.token = &action;
+  job.context = &stream;
+  job.copies = action.kind == ActionKind::transfer;
+  if (job.copies) {
+    job.from = stream.end_of_copy(action, 0);
+    job.to = stream.end_of_copy(action, 1);
+  } else {
+    fill_call(worker, job, action);
+  }
+  job.timed = action.traced || (!exclusive_ && worker.turn % kSampled == 0);
+  if (!ordered_) return;
+  waits_.clear();
+  stream.issue(action, issued_ + 1, waits_);
+  job.number = ++issued_;
+  job.waits = waits_;
+}
+
+void Place::fill_call(Worker& worker, Job& job, const Action& action) {
+  worker.views.resize(action.operand_count);
   weir_view* view = worker.views.data();
   for (const Operand& operand : action.operands()) {
     const Region& region = operand.region();
@@ -130,38 +185,39 @@ bool Place::prepare(Worker& worker, Job& job, Stream& stream, Action& action) no
                .stride = {region.row_stride, region.plane_stride},
                .access = static_cast<weir_access>(operand.access)};
   }
-  job.token = &action;
-  job.context = &stream;
   job.function = action.code->function;
   job.cost = action.code->kernel->cost();
   job.parallel = action.code->kernel->parallel();
-  job.timed = action.traced || (!exclusive_ && worker.turn % kSampled == 0);
-  job.call = {.scalars = action.scalars().data(),
+  job.call = {.scalars = const_cast<Action&>(action).scalars().data(),
               .scalar_count = action.scalar_count,
               .operands = worker.views.data(),
               .operand_count = action.operand_count,
               .team = nullptr,
               .name = action.label(),
               .payload = action.code->payload};
-  if (running_) [[unlikely]]
-    running_->begin(worker.index, action);
-  return true;
 }
 
 void Place::finish(Worker& worker, Job& job, Outcome outcome) noexcept {
   auto& action = *static_cast<Action*>(job.token);
   auto& stream = *static_cast<Stream*>(job.context);
   if (running_) [[unlikely]]
-    running_->end(worker.index);
+    running_->end(running_slot(worker, job));
   if (action.traced) {
     action.times.started = job.started_ns;
     action.times.ended = job.ended_ns;
     action.lane = static_cast<std::uint16_t>(worker.index);
   }
-  if (!outcome.ok()) [[unlikely]]
+  if (outcome.status == WEIR_STATUS_POISONED) [[unlikely]] {
+    action.status = WEIR_STATUS_POISONED;  // the failure is that of a predecessor
+  } else if (!outcome.ok()) [[unlikely]] {
     stream.set_failure(action, std::move(outcome));
-  if (job.timed && !exclusive_) action.code->kernel->pace().note(job.ended_ns - job.started_ns);
-  if (worker.current == &stream) {
+  }
+  if (job.timed && !exclusive_ && !ordered_) {
+    action.code->kernel->pace().note(job.ended_ns - job.started_ns);
+  }
+  const bool owned =
+      ordered_ ? current_.load(std::memory_order_relaxed) == &stream : worker.current == &stream;
+  if (owned) {
     stream.finish(action);
   } else {
     stream.post_finished(action);

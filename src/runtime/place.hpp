@@ -26,7 +26,8 @@ struct Action;
 /// Streams with something for a worker wait in a run queue, by priority. A worker that takes one
 /// owns it. On a place of one core it keeps it while it runs its actions, up to a quantum.
 /// Otherwise it takes one action and passes the stream on, unless the action is so brief that it
-/// will be over before another worker could begin.
+/// will be over before another worker could begin. A device that orders jobs gets the actions of a
+/// stream in a row, too, without an end to be waited for.
 class Place {
  public:
   /// Takes over cores that were taken from the domain. Throws Error when they cannot be had.
@@ -75,16 +76,29 @@ class Place {
 
   bool next(Worker& worker, Job& job) noexcept;
   void finish(Worker& worker, Job& job, Outcome outcome) noexcept;
-  bool has_work() const noexcept { return streams_.any(); }
+  bool has_work() const noexcept {
+    return streams_.any() || current_.load(std::memory_order_relaxed) != nullptr;
+  }
 
   bool next_exclusive(Worker& worker, Job& job) noexcept;
   bool next_shared(Worker& worker, Job& job) noexcept;
+  bool next_ordered(Worker& worker, Job& job) noexcept;
+  Stream* current_stream() noexcept;
+  /// Where `running_` says what a worker is at; the jobs of a device share some entries.
+  unsigned running_slot(const Worker& worker, const Job& job) const noexcept {
+    return ordered_ ? static_cast<unsigned>(job.number % kJobsListed) : worker.index;
+  }
   bool prepare(Worker& worker, Job& job, Stream& stream, Action& action) noexcept;
+  void fill(Worker& worker, Job& job, Stream& stream, Action& action);
+  void fill_call(Worker& worker, Job& job, const Action& action);
+
+  static constexpr std::size_t kJobsListed = 64;
 
   Domain& domain_;
   const std::string name_;
   const std::vector<unsigned> cores_;
   const bool exclusive_;
+  const bool ordered_;
   const bool virtual_time_;
   std::uint32_t track_;
   const std::unique_ptr<RunningNow> running_;  ///< null: nobody watches
@@ -95,6 +109,12 @@ class Place {
   unsigned budget_ = 0;  ///< actions the exclusive owner may still run before others get their turn
   std::int64_t quantum_start_ns_ = 0;
   unsigned quantum_ = 16;
+
+  // Of a device that orders jobs.
+  sys::Atomic<Stream*> current_{nullptr};  ///< the one whose jobs it gets
+  unsigned turn_ = 0;                      ///< jobs it got in a row
+  std::uint64_t issued_ = 0;               ///< jobs so far
+  std::vector<std::uint64_t> waits_;       ///< of the last one
 
   Feed feed_;
   // Last: its threads use all of the above, and the pointer itself until they are joined.

@@ -30,10 +30,11 @@ Stream::Stream(Place& place, std::uint64_t serial, std::string name, weir_depend
       name_(std::move(name)),
       policy_(policy),
       priority_(static_cast<std::size_t>(priority + 1)),
-      pumps_(!place.domain().info().copies_by_worker),
+      ordered_(place.domain().info().orders_jobs),
+      pumps_(!ordered_ && !place.domain().info().copies_by_worker),
       trace_index_(runtime_.recorder().add_stream(name_)),
       actions_(runtime_.actions(), this),
-      engine_(policy) {}
+      engine_(policy, ordered_ ? Ordering::device : Ordering::host) {}
 
 Stream::~Stream() = default;
 
@@ -85,8 +86,11 @@ Action* Stream::advance() noexcept {
     } else {
       turn();
     }
-    if (Action* const granted = granted_.pop()) return granted;
-    if (Action* const ready = engine_.pop_compute()) {
+    if (Action* const granted = granted_.pop()) {
+      if (still_to_run(*granted)) return granted;
+      continue;
+    }
+    if (Action* const ready = next_job()) {
       if (acquire(*ready)) return ready;
       continue;
     }
@@ -97,6 +101,30 @@ Action* Stream::advance() noexcept {
       if (acquire(*alone)) return alone;
     }
   }
+}
+
+/// What is ready for a worker or, when it orders jobs, the device.
+Action* Stream::next_job() noexcept {
+  while (Action* const transfer = ordered_ ? engine_.pop_transfer() : nullptr) {
+    if (!transfer->apart) return transfer;
+    start_transfer(*transfer);
+  }
+  return engine_.pop_compute();
+}
+
+/// Whether no predecessor has failed while the action waited for memory; if one has, it is over.
+bool Stream::still_to_run(Action& action) noexcept {
+  if (!ordered_ || !action.failure) return true;
+  finish(action);
+  return false;
+}
+
+void Stream::issue(Action& action, std::uint64_t number, std::vector<std::uint64_t>& waits) {
+  std::size_t count = 0;
+  engine_.each_wait(action, [&](std::uint64_t) { ++count; });
+  waits.reserve(waits.size() + count);
+  engine_.each_wait(action, [&](std::uint64_t earlier) { waits.push_back(earlier); });
+  engine_.issue(action, number);
 }
 
 bool Stream::linger() noexcept {
@@ -118,7 +146,9 @@ bool Stream::has_more() noexcept {
 void Stream::turn() noexcept {
   do {
     if (mailbox_.has_mail()) read_mail();
-    while (Action* const transfer = engine_.pop_transfer()) start_transfer(*transfer);
+    while (Action* const transfer = ordered_ ? nullptr : engine_.pop_transfer()) {
+      start_transfer(*transfer);
+    }
     while (Action* const over = engine_.pop_finished()) retire(*over);
   } while (mailbox_.has_mail());
 }
@@ -144,10 +174,21 @@ bool Stream::admit_next(Action*& alone) noexcept {
   } else if (action->event_count > 0) {
     watch_events(*action);
   }
-  const bool may_run_alone = action->kind == ActionKind::compute && !pumps_ &&
+  if (ordered_) action->apart = is_apart(*action);
+  const bool may_run_alone = action->kind == ActionKind::compute && !pumps_ && !ordered_ &&
                              (place_.exclusive() || place_.keeps(*action));
   if (engine_.admit(*action, may_run_alone)) alone = action;
   return true;
+}
+
+/// Whether the action is a copy that concerns another device as well.
+bool Stream::is_apart(const Action& action) const noexcept {
+  if (action.kind != ActionKind::transfer) return false;
+  const std::uint16_t own = domain().residency().memory();
+  const auto elsewhere = [&](const Operand& end) {
+    return end.memory != kHostMemory && end.memory != own;
+  };
+  return elsewhere(action.operands()[0]) || elsewhere(action.operands()[1]);
 }
 
 void Stream::watch_events(Action& action) noexcept {
@@ -186,7 +227,7 @@ void Stream::take_message(Message& message) noexcept {
     }
     case Message::Kind::retry: {
       auto& action = static_cast<Action&>(message);
-      if (action.kind == ActionKind::transfer) {
+      if (action.kind == ActionKind::transfer && !(ordered_ && !action.apart)) {
         start_transfer(action);
       } else if (acquire(action)) {
         granted_.push(action);
@@ -243,14 +284,16 @@ void Stream::release_memory(Action& action) noexcept { runtime_.release_memory(a
 
 void Stream::start_transfer(Action& action) noexcept {
   if (!acquire(action)) return;
-  const auto end_of = [this](const Operand& operand) -> CopyEnd {
-    return {operand.memory == kHostMemory ? nullptr : &runtime_.device_of(operand.memory),
-            operand.buffer->address_in(operand.memory), operand.region()};
-  };
-  domain().device().copy({.source = end_of(action.operands()[0]),
-                          .target = end_of(action.operands()[1]),
+  domain().device().copy({.source = end_of_copy(action, 0),
+                          .target = end_of_copy(action, 1),
                           .sink = this,
                           .token = &action});
+}
+
+CopyEnd Stream::end_of_copy(const Action& action, std::size_t end) const noexcept {
+  const Operand& operand = action.operands()[end];
+  return {operand.memory == kHostMemory ? nullptr : &runtime_.device_of(operand.memory),
+          operand.buffer->address_in(operand.memory), operand.region()};
 }
 
 void Stream::copied(void* token, Outcome outcome, std::int64_t started_ns,

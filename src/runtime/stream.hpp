@@ -38,6 +38,8 @@ class Stream : private CopySink {
   ~Stream();
 
   Place& place() const noexcept { return place_; }
+  /// One end of a copy: 0 is the source, 1 the target.
+  CopyEnd end_of_copy(const Action& action, std::size_t end) const noexcept;
   Domain& domain() const noexcept { return place_.domain(); }
   Runtime& runtime() const noexcept { return runtime_; }
   const std::string& name() const noexcept { return name_; }
@@ -81,8 +83,12 @@ class Stream : private CopySink {
   // The owner.
   /// Looks for actions that were enqueued; advance() and release() go by what was seen.
   void look() noexcept { queue_.look(); }
-  /// Goes on until there is a call for a worker, which it returns, or nothing to do now.
+  /// Goes on until there is a call for a worker, which it returns, or nothing to do now. When the
+  /// device orders jobs, copies are returned as well, and all are to be issued.
   Action* advance() noexcept;
+  /// Says that the device has an action as its job of that number, and adds to `waits` the jobs
+  /// that have to be over before it. Throws std::bad_alloc, having done nothing.
+  void issue(Action& action, std::uint64_t number, std::vector<std::uint64_t>& waits);
   /// Whether the action that advance() returned must be finished before the stream is let go of.
   bool runs_alone() const noexcept { return engine_.runs_alone(); }
   /// Waits a moment for news, which is cheaper than to give up the stream and be called again.
@@ -137,8 +143,13 @@ class Stream : private CopySink {
 
   void turn() noexcept;
   void advance_transfers() noexcept;
-  bool has_call() const noexcept { return !granted_.empty() || engine_.has_compute(); }
+  bool has_call() const noexcept {
+    return !granted_.empty() || engine_.has_compute() || (ordered_ && engine_.has_transfer());
+  }
+  Action* next_job() noexcept;
+  bool still_to_run(Action& action) noexcept;
   bool admit_next(Action*& alone) noexcept;
+  bool is_apart(const Action& action) const noexcept;
   void watch_events(Action& action) noexcept;
   static void deliver_event(Waiter& waiter, weir_status status, const FailureRef& failure);
   void read_mail() noexcept;
@@ -168,7 +179,8 @@ class Stream : private CopySink {
   const std::string name_;
   const weir_dependence_policy policy_;
   const std::size_t priority_;
-  const bool pumps_;  ///< whoever brings news does what needs no worker
+  const bool ordered_;  ///< the device orders jobs
+  const bool pumps_;    ///< whoever brings news does what needs no worker
   const std::uint32_t trace_index_;
 
   // Producers'.

@@ -1,10 +1,12 @@
 #include "backends/opencl/opencl_place.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include <fmt/ranges.h>
 
+#include "backend/copy_bytes.hpp"
 #include "backend/invoke.hpp"
 #include "base/config.hpp"
 #include "base/thread_role.hpp"
@@ -53,15 +55,12 @@ OpenClSubDevice part_of(const OpenClDeviceInfo& device, const PlaceRequest& requ
 
 OpenClPlace::OpenClPlace(const PlaceRequest& request, const OpenClDeviceInfo& device,
                          PlaceFeed& feed)
-    : feed_(feed), part_(part_of(device, request)) {
+    : feed_(feed), part_(part_of(device, request)), slots_(kWindow) {
   const cl_device_id used = part_.get() != nullptr ? part_.get() : device.id;
   context_ = make_opencl_context(device.platform, used);
   queue_ = make_opencl_queue(context_.get(), used);
-  for (unsigned i = 0; i < request.cores.size(); ++i) {
-    slots_.push_back(std::make_unique<Slot>());
-    slots_.back()->place = this;
-    slots_.back()->worker.index = i;
-  }
+  for (Slot& slot : slots_) slot.place = this;
+  events_.reserve(kWindow);
   thread_.emplace(request.name, [this] { serve(); });
 }
 
@@ -69,84 +68,126 @@ OpenClPlace::~OpenClPlace() {
   stopping_.store(true, std::memory_order_seq_cst);
   parking_.unpark_all();
   thread_.reset();
-  while (callers_.load(std::memory_order_acquire) > 0) sys::yield();
   OpenClLibrary::get().clFinish(queue_.get());
 }
 
 void OpenClPlace::serve() noexcept {
   const NoWaitScope no_wait;
   while (!stopping_.load(std::memory_order_relaxed)) {
-    bool moved = false;
-    for (const auto& slot : slots_) moved |= serve(*slot);
-    if (!moved) idle();
+    const bool took = take_back();
+    const bool gave = hand_out();
+    if (gave) OpenClLibrary::get().clFlush(queue_.get());
+    if (!took && !gave) idle();
   }
 }
 
-/// Takes back what is over and hands out the next. Returns whether there was any.
-bool OpenClPlace::serve(Slot& slot) noexcept {
-  const std::uint32_t state = slot.state.load(std::memory_order_acquire);
-  if (state == Slot::under_way) return false;
-  if (state == Slot::over) {
+/// Gives the jobs that are over back to the feed. Returns whether there was any.
+bool OpenClPlace::take_back() noexcept {
+  const std::uint64_t ended = ended_.load(std::memory_order_acquire);
+  if (ended == taken_back_) return false;
+  for (std::uint64_t number = first_; taken_back_ < ended && number < next_; ++number) {
+    Slot& slot = slot_of(number);
+    if (slot.job.number != number || !slot.over.load(std::memory_order_acquire)) continue;
+    ++taken_back_;
     if (slot.event != nullptr) OpenClLibrary::get().clReleaseEvent(slot.event);
     slot.event = nullptr;
-    slot.state.store(Slot::empty, std::memory_order_relaxed);
     feed_.finish(slot.worker, slot.job, std::exchange(slot.outcome, {}));
+    slot.job.number = 0;
   }
-  if (!feed_.next(slot.worker, slot.job)) return state == Slot::over;
-  start(slot);
+  while (first_ < next_ && slot_of(first_).job.number == 0) ++first_;
+  failed_.forget_before(first_);
   return true;
 }
 
-void OpenClPlace::start(Slot& slot) noexcept {
-  const OpenClLibrary& cl = OpenClLibrary::get();
-  slot.state.store(Slot::under_way, std::memory_order_relaxed);
-  void* argument = &slot;
-  cl_int code = cl.clEnqueueNativeKernel(queue_.get(), run, &argument, sizeof argument, 0, nullptr,
-                                         nullptr, 0, nullptr, &slot.event);
-  if (code == CL_SUCCESS) {
-    code = cl.clSetEventCallback(slot.event, CL_COMPLETE, on_complete, &slot);
-    if (code != CL_SUCCESS) cl.clWaitForEvents(1, &slot.event);  // nobody else would
+/// Gives jobs to the driver until there is no more, or no room. Returns whether there was any.
+bool OpenClPlace::hand_out() noexcept {
+  bool any = false;
+  while (next_ - first_ < kWindow) {
+    Slot& slot = slot_of(next_);
+    if (!feed_.next(slot.worker, slot.job)) break;
+    ++next_;
+    any = true;
+    start(slot);
   }
-  if (code != CL_SUCCESS) return end(slot, code);
-  cl.clFlush(queue_.get());
+  return any;
+}
+
+void OpenClPlace::start(Slot& slot) noexcept {
+  slot.over.store(false, std::memory_order_relaxed);
+  cl_int code = CL_OUT_OF_HOST_MEMORY;
+  try {
+    slot.waits.assign(slot.job.waits.begin(), slot.job.waits.end());
+    events_.clear();
+    for (const std::uint64_t earlier : slot.waits) {
+      const Slot& other = slot_of(earlier);
+      const bool live = other.job.number == earlier && other.event != nullptr;
+      if (live && !other.over.load(std::memory_order_acquire)) events_.push_back(other.event);
+    }
+    void* argument = &slot;
+    code = OpenClLibrary::get().clEnqueueNativeKernel(
+        queue_.get(), run, &argument, sizeof argument, 0, nullptr, nullptr,
+        static_cast<cl_uint>(events_.size()), events_.empty() ? nullptr : events_.data(),
+        &slot.event);
+  } catch (...) {  // as when the driver has no memory
+  }
+  if (code == CL_SUCCESS) return;
+  slot.job.started_ns = slot.job.ended_ns = sys::now_ns();
+  slot.outcome = failed_outcome(WEIR_STATUS_DEVICE_ERROR, "the OpenCL driver cannot run it");
+  try {
+    slot.outcome.message = "the OpenCL driver cannot run it: " + opencl_error(code);
+  } catch (...) {  // what there is says enough
+  }
+  end(slot);
 }
 
 /// The native kernel; the driver has copied the argument.
 void CL_CALLBACK OpenClPlace::run(void* argument) {
   const NoWaitScope no_wait;
   Slot& slot = *static_cast<Slot*>(*static_cast<void**>(argument));
-  slot.job.started_ns = sys::now_ns();
-  slot.outcome = invoke(slot.job);
-  slot.job.ended_ns = sys::now_ns();
+  slot.place->run(slot);
 }
 
-void CL_CALLBACK OpenClPlace::on_complete(cl_event, cl_int status, void* slot) {
-  auto& mine = *static_cast<Slot*>(slot);
-  mine.place->end(mine, status == CL_COMPLETE ? CL_SUCCESS : status);
+void OpenClPlace::run(Slot& slot) noexcept {
+  const unsigned unit = take_unit();
+  slot.worker.index = unit;
+  slot.job.started_ns = slot.job.ended_ns = 0;
+  if (slot.job.timed) slot.job.started_ns = sys::now_ns();
+  slot.outcome = perform(slot);
+  if (slot.job.timed) slot.job.ended_ns = sys::now_ns();
+  busy_.fetch_and(~(std::uint64_t{1} << unit), std::memory_order_relaxed);
+  end(slot);
 }
 
-/// The driver is done with a job. Any thread; once the job is seen to be over the place may go.
-void OpenClPlace::end(Slot& slot, cl_int code) noexcept {
-  callers_.fetch_add(1, std::memory_order_relaxed);
-  if (code != CL_SUCCESS) {
-    slot.job.started_ns = slot.job.ended_ns = sys::now_ns();
-    slot.outcome = failed_outcome(WEIR_STATUS_DEVICE_ERROR, "the OpenCL driver cannot run it");
-    try {
-      slot.outcome.message = "the OpenCL driver cannot run it: " + opencl_error(code);
-    } catch (...) {  // what there is says enough
-    }
+Outcome OpenClPlace::perform(const Slot& slot) const noexcept {
+  const Job& job = slot.job;
+  if (failed_.any_of(slot.waits)) return {WEIR_STATUS_POISONED, {}};
+  if (!job.copies) return invoke(job);
+  copy_bytes(job.to.base, job.to.region, job.from.base, job.from.region);
+  return {};
+}
+
+/// Returns the lowest unit that is not at work.
+unsigned OpenClPlace::take_unit() noexcept {
+  std::uint64_t busy = busy_.load(std::memory_order_relaxed);
+  for (;;) {
+    const auto unit = static_cast<unsigned>(std::countr_one(busy)) % 64;
+    const std::uint64_t taken = busy | (std::uint64_t{1} << unit);
+    if (busy_.compare_exchange_weak(busy, taken, std::memory_order_relaxed)) return unit;
   }
-  slot.state.store(Slot::over, std::memory_order_seq_cst);
+}
+
+/// A job is over. Any thread; the slot is not touched any more.
+void OpenClPlace::end(Slot& slot) noexcept {
+  if (!slot.outcome.ok()) failed_.add(slot.job.number);
+  slot.over.store(true, std::memory_order_release);
+  ended_.fetch_add(1, std::memory_order_seq_cst);
   parking_.unpark_one();
-  callers_.fetch_sub(1, std::memory_order_release);
 }
 
 bool OpenClPlace::stirring() const noexcept {
-  const auto is_over = [](const auto& slot) {
-    return slot->state.load(std::memory_order_seq_cst) == Slot::over;
-  };
-  return feed_.has_work() || stopping_.load(std::memory_order_seq_cst) ||
-         std::any_of(slots_.begin(), slots_.end(), is_over);
+  const bool room = next_ - first_ < kWindow;
+  return ended_.load(std::memory_order_seq_cst) != taken_back_ || (room && feed_.has_work()) ||
+         stopping_.load(std::memory_order_seq_cst);
 }
 
 /// Polls for a while, then sleeps, until something stirs.

@@ -7,14 +7,16 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "backend/failed_jobs.hpp"
 #include "backends/opencl/opencl_platforms.hpp"
 #include "base/parking.hpp"
 #include "base/threads.hpp"
 
 namespace weir::rt {
 
-/// A thread takes jobs and enqueues them as native kernels, at most one for each unit. Parallel
-/// kernels get a team of one.
+/// A thread takes jobs and enqueues them as native kernels, in a window of so many at once, on a
+/// queue that executes out of order: the driver lets them wait for each other. Copies are native
+/// kernels, too. Parallel kernels get a team of one.
 class OpenClPlace final : public PlaceDriver {
  public:
   /// Throws Error, {unsupported} when the device cannot be divided so.
@@ -24,34 +26,50 @@ class OpenClPlace final : public PlaceDriver {
   void wake() noexcept override { parking_.unpark_one(); }
 
  private:
+  static constexpr std::size_t kWindow = 256;
+
   /// A job that the driver has, or room for one.
   struct Slot {
-    enum State : std::uint32_t { empty, under_way, over };
     OpenClPlace* place = nullptr;
     Worker worker;
     Job job;
+    std::vector<std::uint64_t> waits;
     Outcome outcome;
     cl_event event = nullptr;
-    sys::Atomic<std::uint32_t> state{empty};
+    sys::Atomic<bool> over{true};
   };
 
+  Slot& slot_of(std::uint64_t number) noexcept { return slots_[number % kWindow]; }
+
   void serve() noexcept;
-  bool serve(Slot& slot) noexcept;
+  bool take_back() noexcept;
+  bool hand_out() noexcept;
   void start(Slot& slot) noexcept;
   void idle() noexcept;
   bool stirring() const noexcept;
   static void CL_CALLBACK run(void* argument);
-  static void CL_CALLBACK on_complete(cl_event event, cl_int status, void* slot);
-  void end(Slot& slot, cl_int code) noexcept;
+  void run(Slot& slot) noexcept;
+  Outcome perform(const Slot& slot) const noexcept;
+  void end(Slot& slot) noexcept;
+  unsigned take_unit() noexcept;
 
   PlaceFeed& feed_;
   OpenClSubDevice part_;  ///< empty: all of the device
   OpenClContext context_;
   OpenClQueue queue_;
-  std::vector<std::unique_ptr<Slot>> slots_;
+
+  // The thread's.
+  std::vector<Slot> slots_;
+  std::vector<cl_event> events_;  ///< of the jobs that a job waits for
+  std::uint64_t first_ = 1;       ///< the oldest job in flight
+  std::uint64_t next_ = 1;        ///< the number of the next one
+  std::uint64_t taken_back_ = 0;
+
+  sys::Atomic<std::uint64_t> ended_{0};
+  sys::Atomic<std::uint64_t> busy_{0};  ///< units at work, a bit each, for the trace
+  FailedJobs failed_{kWindow};
   Parking parking_;
   sys::Atomic<bool> stopping_{false};
-  sys::Atomic<std::uint32_t> callers_{0};  ///< threads of the driver that have not left end()
   std::optional<sys::Thread> thread_;
 };
 

@@ -1,0 +1,52 @@
+// Which jobs have failed, for the jobs that wait for them.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/threads.hpp"
+
+namespace weir::rt {
+
+/// The failed jobs of a place that jobs in flight may wait for: at most `window` of them are. Costs
+/// nothing while there are none.
+class FailedJobs {
+ public:
+  explicit FailedJobs(std::size_t window) : window_(window) { numbers_.reserve(2 * window); }
+
+  /// Adds a job before its end is seen by those that wait for it. Any thread.
+  void add(std::uint64_t number) noexcept {
+    const sys::Lock lock(mutex_);
+    numbers_.push_back(number);
+    any_.store(true, std::memory_order_release);
+  }
+
+  /// Whether one of the jobs has failed. Any thread.
+  bool any_of(std::span<const std::uint64_t> jobs) const noexcept {
+    if (!any_.load(std::memory_order_acquire)) return false;
+    const sys::Lock lock(mutex_);
+    const auto failed = [this](std::uint64_t job) {
+      return std::find(numbers_.begin(), numbers_.end(), job) != numbers_.end();
+    };
+    return std::any_of(jobs.begin(), jobs.end(), failed);
+  }
+
+  /// Forgets jobs for which nothing waits: `first` is the oldest job in flight.
+  void forget_before(std::uint64_t first) noexcept {
+    if (!any_.load(std::memory_order_relaxed)) return;
+    const sys::Lock lock(mutex_);
+    std::erase_if(numbers_, [&](std::uint64_t job) { return job + window_ <= first; });
+    any_.store(!numbers_.empty(), std::memory_order_relaxed);
+  }
+
+ private:
+  const std::uint64_t window_;
+  mutable sys::Mutex mutex_;
+  std::vector<std::uint64_t> numbers_;
+  sys::Atomic<bool> any_{false};
+};
+
+}  // namespace weir::rt
