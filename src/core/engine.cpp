@@ -151,15 +151,19 @@ void Engine::connect(Action& action) noexcept {
     Edge& edge = edges_.take();
     edge = {&action, predecessor->successors, predecessor, nullptr};
     predecessor->successors = &edge;
-    if (by_device_) note_wait(early_of(action), edge);
+    if (by_device_) note_wait(action, edge);
   }
   if (by_device_) early_of(action).unissued += action.pending;
   action.pending += static_cast<std::uint32_t>(predecessors_.size());
 }
 
-void Engine::note_wait(Early& early, Edge& edge) noexcept {
+void Engine::note_wait(Action& action, Edge& edge) noexcept {
+  const Action& predecessor = *edge.predecessor;
+  Early& early = early_of(action);
   edge.next_wait = std::exchange(early.waits, &edge);
-  if (!early_of(*edge.predecessor).issued) ++early.unissued;
+  if (!early_of(predecessor).issued) ++early.unissued;
+  const bool poisons = predecessor.failure && predecessor.status != WEIR_STATUS_CANCELLED;
+  if (poisons && !predecessor.started) poison(action, predecessor.failure);
 }
 
 void Engine::settle(Action& action) noexcept {
@@ -339,13 +343,24 @@ void Engine::release_successors(Action& action) noexcept {
   for (Edge* edge = std::exchange(action.successors, nullptr); edge != nullptr;) {
     Edge& released = *std::exchange(edge, edge->next);
     Action& successor = *released.successor;
-    if (poisons && may_be_poisoned(successor)) successor.failure.merge(action.failure);
+    if (poisons) poison(successor, action.failure);
     if (by_device_) {
       release_by_device(released);
       continue;
     }
     if (--successor.pending == 0) settle(successor);
     edges_.give(released);
+  }
+}
+
+/// Lets a failure of a predecessor reach an action and, when it has been passed on, what need not
+/// wait for its end.
+void Engine::poison(Action& action, const FailureRef& failure) noexcept {
+  if (!may_be_poisoned(action)) return;
+  action.failure.merge(failure);
+  if (!by_device_ || action.started || !early_of(action).issued) return;
+  for (Edge* edge = action.successors; edge != nullptr; edge = edge->next) {
+    poison(*edge->successor, failure);
   }
 }
 

@@ -200,7 +200,7 @@ class Engine {
   void admit_tracked(Action& action);
   void admit_in_line(Action& action);
   void connect(Action& action) noexcept;
-  void note_wait(Early& early, Edge& edge) noexcept;
+  void note_wait(Action& action, Edge& edge) noexcept;
   void settle(Action& action) noexcept;
   void settle_by_device(Action& action) noexcept;
   void make_ready(Action& action) noexcept;
@@ -208,6 +208,7 @@ class Engine {
   bool may_pass(const Action& action) const noexcept;
   void pass_on(Action& action) noexcept;
   void drop_waits(Action& action) noexcept;
+  void poison(Action& action, const FailureRef& failure) noexcept;
   void release_by_device(Edge& edge) noexcept;
   void complete_cancelled(ActionList& list) noexcept;
   void defer(Action& action) noexcept;

@@ -19,8 +19,9 @@ constexpr std::size_t kBytes = 64;
 /// Buffers, slots and an engine, for programs on single bytes.
 class EngineTest : public testing::Test {
  protected:
-  explicit EngineTest(weir_dependence_policy policy = WEIR_DEPENDENCE_POLICY_OPERANDS)
-      : engine_(policy) {
+  explicit EngineTest(weir_dependence_policy policy = WEIR_DEPENDENCE_POLICY_OPERANDS,
+                      Ordering ordering = Ordering::host)
+      : engine_(policy, ordering) {
     for (std::size_t i = 0; i < 3; ++i) {
       buffers_.emplace_back(nullptr, i + 1, "b" + std::to_string(i), nullptr, kBytes, true);
     }
@@ -278,10 +279,114 @@ TEST_F(FreeEngineTest, OrdersNothingButBarriers) {
   EXPECT_FALSE(engine_.accepts());
 }
 
+/// With a device that orders jobs.
+class DeviceEngineTest : public EngineTest {
+ protected:
+  explicit DeviceEngineTest(weir_dependence_policy policy = WEIR_DEPENDENCE_POLICY_OPERANDS)
+      : EngineTest(policy, Ordering::device) {}
+
+  /// Issues an action and returns the numbers of the jobs it waits for.
+  std::set<std::uint64_t> issue(Action& action, std::uint64_t number) {
+    std::set<std::uint64_t> waits;
+    engine_.each_wait(action, [&](std::uint64_t earlier) { waits.insert(earlier); });
+    engine_.issue(action, number);
+    return waits;
+  }
+  using Numbers = std::set<std::uint64_t>;
+};
+
+TEST_F(DeviceEngineTest, HandsAChainOutBeforeItsFirstIsOver) {
+  Action& a = admit(kCompute, {{0, 0, 8, W}});
+  Action& b = admit(kCompute, {{0, 0, 8, RW}});
+  Action& c = admit(ActionKind::transfer, {{0, 4, 2, R}, {1, 0, 2, W}});
+  EXPECT_EQ(ready(), std::vector{&a});
+  EXPECT_EQ(issue(a, 1), Numbers{});
+  EXPECT_EQ(ready(), std::vector{&b});
+  EXPECT_EQ(issue(b, 2), Numbers{1});
+  EXPECT_EQ(ready(), std::vector{&c});
+  EXPECT_EQ(issue(c, 3), Numbers{2});
+  finish(c);
+  finish(b);
+  EXPECT_TRUE(finished().empty());
+  finish(a);
+  EXPECT_EQ(finished(), (std::vector{&a, &b, &c}));
+  EXPECT_TRUE(engine_.idle());
+}
+
+TEST_F(DeviceEngineTest, SyncsLetThroughWhatTheyWaitFor) {
+  Action& a = admit(kCompute, {{0, 0, 8, W}});
+  Action& b = admit(kCompute, {{1, 0, 8, W}});
+  admit(ActionKind::sync, {{0, 0, 8, RW}, {1, 0, 8, RW}});
+  Action& c = admit(kCompute, {{1, 0, 8, R}});
+  ready();
+  issue(a, 1);
+  EXPECT_TRUE(ready().empty());
+  issue(b, 2);
+  EXPECT_EQ(ready(), std::vector{&c});
+  EXPECT_EQ(issue(c, 3), (Numbers{1, 2}));
+  finish(a);
+  finish(b);
+  finish(c);
+  EXPECT_EQ(finished().size(), 4u);
+}
+
+TEST_F(DeviceEngineTest, FailuresReachWhatWasIssued) {
+  Action& a = admit(kCompute, {{0, 0, 8, W}});
+  Action& b = admit(kCompute, {{0, 0, 8, RW}});
+  Action& c = admit(kCompute, {{0, 0, 8, RW}});
+  ready();
+  issue(a, 1);
+  ready();
+  issue(b, 2);
+  finish(a, true);
+  b.status = WEIR_STATUS_POISONED;  // as the device says that has not run it
+  finish(b);
+  EXPECT_TRUE(ready().empty());
+  EXPECT_EQ(b.status, WEIR_STATUS_POISONED);
+  EXPECT_EQ(c.status, WEIR_STATUS_POISONED);
+  EXPECT_EQ(finished().size(), 3u);
+}
+
+TEST_F(DeviceEngineTest, ActionsApartWaitForTheEnd) {
+  Action& a = admit(kCompute, {{0, 0, 8, W}});
+  Action& apart = make(ActionKind::transfer, {{0, 0, 8, R}, {1, 0, 8, W}});
+  apart.apart = true;
+  engine_.admit(apart, false);
+  Action& b = admit(kCompute, {{1, 0, 8, R}});
+  ready();
+  issue(a, 1);
+  EXPECT_TRUE(ready().empty());
+  finish(a);
+  EXPECT_EQ(ready(), std::vector{&apart});
+  EXPECT_TRUE(ready().empty());
+  finish(apart);
+  EXPECT_EQ(ready(), std::vector{&b});
+}
+
+class DeviceFifoTest : public DeviceEngineTest {
+ protected:
+  DeviceFifoTest() : DeviceEngineTest(WEIR_DEPENDENCE_POLICY_FIFO) {}
+};
+
+TEST_F(DeviceFifoTest, EachFollowsTheOneBefore) {
+  Action& a = admit(kCompute, {{0, 0, 8, R}});
+  Action& b = admit(kCompute, {{1, 0, 8, R}});
+  EXPECT_EQ(ready(), std::vector{&a});
+  issue(a, 1);
+  EXPECT_EQ(ready(), std::vector{&b});
+  EXPECT_EQ(issue(b, 2), Numbers{1});
+  finish(a, true);
+  finish(b);
+  EXPECT_EQ(b.status, WEIR_STATUS_POISONED);
+}
+
 /// Random programs: what is handed out never conflicts with what is earlier and not over, whatever
 /// may run is handed out, every action ends once, and poison is what the sequential rule says.
 class RandomEngineTest : public EngineTest, public testing::WithParamInterface<std::uint64_t> {
  protected:
+  explicit RandomEngineTest(Ordering ordering = Ordering::host)
+      : EngineTest(WEIR_DEPENDENCE_POLICY_OPERANDS, ordering) {}
+
   struct Bytes {
     std::set<std::size_t> read, written;
   };
@@ -383,6 +488,126 @@ TEST_P(RandomEngineTest, MatchesTheSequentialRule) {
   EXPECT_TRUE(engine_.idle());
 }
 
+/// The same with a device that orders jobs: it runs one when those it was told to wait for are
+/// over, and says so later, in any order.
+class RandomDeviceTest : public RandomEngineTest {
+ protected:
+  RandomDeviceTest() : RandomEngineTest(Ordering::device) {}
+
+  enum class State { waiting, issued, ran, over };
+  struct Record {
+    Action* action = nullptr;
+    Bytes bytes;
+    State state = State::waiting;
+    bool should_fail = false, bad = false, failed = false;
+    std::uint64_t number = 0;
+    std::vector<std::uint64_t> waits;
+  };
+
+  void admit_next(bool failures) {
+    const ActionKind kinds[] = {kCompute, kCompute, ActionKind::transfer, ActionKind::sync};
+    const ActionKind kind = kinds[below(4)];
+    std::vector<Use> uses;
+    for (std::size_t i = 1 + below(3); i > 0; --i) uses.push_back(random_use());
+    Record record{.action = &make(kind, uses), .bytes = {}, .waits = {}};
+    record.bytes = bytes_of(*record.action);
+    record.action->apart = kind == ActionKind::transfer && below(4) == 0;
+    record.should_fail = failures && kind != ActionKind::sync && below(6) == 0;
+    record.bad = record.should_fail;
+    for (const Record& earlier : records_) {
+      record.bad = record.bad || (earlier.bad && conflict(earlier.bytes, record.bytes));
+    }
+    index_[record.action] = records_.size();
+    records_.push_back(std::move(record));
+    engine_.admit(*records_.back().action, false);
+  }
+
+  void hand_out() {
+    for (Action* const action : ready()) {
+      Record& record = records_[index_.at(action)];
+      if (!action->apart) {
+        record.number = ++issued_;
+        engine_.each_wait(*action, [&](std::uint64_t job) { record.waits.push_back(job); });
+        engine_.issue(*action, record.number);
+      }
+      record.state = State::issued;
+      in_flight_.push_back(&record - records_.data());
+    }
+  }
+
+  const Record& job(std::uint64_t number) const {
+    return *std::find_if(records_.begin(), records_.end(),
+                         [&](const Record& record) { return record.number == number; });
+  }
+
+  /// The device runs a job if it may.
+  void run(std::size_t at) {
+    Record& record = records_[at];
+    bool doomed = false;
+    for (const std::uint64_t wait : record.waits) {
+      if (job(wait).state < State::ran) return;
+      doomed = doomed || job(wait).failed;
+    }
+    for (std::size_t earlier = 0; earlier < at && !doomed; ++earlier) {
+      const Record& other = records_[earlier];
+      const bool gone = other.state >= State::ran || other.action->kind == ActionKind::sync;
+      ASSERT_TRUE(gone || !conflict(other.bytes, record.bytes))
+          << "seed " << GetParam() << ": " << at << " passes " << earlier;
+    }
+    ASSERT_FALSE(!doomed && record.bad && !record.should_fail)
+        << "seed " << GetParam() << ": " << at << " runs after a failure";
+    record.failed = doomed || record.should_fail;
+    record.state = State::ran;
+    if (doomed) record.action->status = WEIR_STATUS_POISONED;
+  }
+
+  void check_finished() {
+    for (Action* const action : finished()) {
+      Record& record = records_[index_.at(action)];
+      ASSERT_NE(record.state, State::over) << "seed " << GetParam() << ": ends twice";
+      record.state = State::over;
+      ++ended_;
+      ASSERT_EQ(action->status != WEIR_STATUS_OK, record.bad)
+          << "seed " << GetParam() << ": status of " << index_.at(action);
+      ASSERT_EQ(static_cast<bool>(action->failure), record.bad);
+    }
+  }
+
+  std::vector<Record> records_;
+  std::map<const Action*, std::size_t> index_;
+  std::vector<std::ptrdiff_t> in_flight_;
+  std::uint64_t issued_ = 0;
+  std::size_t ended_ = 0;
+};
+
+TEST_P(RandomDeviceTest, MatchesTheSequentialRule) {
+  random_.seed(GetParam());
+  const std::size_t count = 1 + below(60);
+  const bool failures = below(3) == 0;
+  records_.reserve(count);
+  while (ended_ < count && !HasFatalFailure()) {
+    if (records_.size() < count && (in_flight_.empty() || below(2) == 0)) {
+      admit_next(failures);
+    } else {
+      ASSERT_FALSE(in_flight_.empty()) << "seed " << GetParam() << ": stuck";
+      const auto pick = static_cast<std::ptrdiff_t>(below(in_flight_.size()));
+      const auto at = static_cast<std::size_t>(in_flight_[static_cast<std::size_t>(pick)]);
+      if (records_[at].state == State::issued) {
+        run(at);
+      } else {
+        in_flight_.erase(in_flight_.begin() + pick);
+        finish(*records_[at].action,
+               records_[at].should_fail && records_[at].action->status == WEIR_STATUS_OK);
+      }
+    }
+    check_finished();
+    hand_out();
+    check_finished();
+  }
+  EXPECT_TRUE(engine_.idle());
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomDeviceTest, testing::Range<std::uint64_t>(0, 5000));
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomEngineTest, testing::Range<std::uint64_t>(0, 5000));
 
 }  // namespace
