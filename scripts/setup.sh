@@ -17,7 +17,7 @@ packages_of() {
                  python3-numpy python3-scipy" ;;
     test) echo "libgtest-dev librapidcheck-dev relacy-dev binutils python3-venv
                 ocl-icd-libopencl1 pocl-opencl-icd" ;;
-    bench) echo "libstarpu-dev libtbb-dev" ;;
+    bench) echo "libstarpu-dev libtbb-dev ocl-icd-opencl-dev pocl-opencl-icd" ;;
     lint) echo "clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev" ;;
     fuzz) echo "clang-16 libclang-rt-16-dev llvm-16" ;;
     *) echo "setup: unknown group '$1': choose from build, test, bench, lint, fuzz" >&2; exit 2 ;;

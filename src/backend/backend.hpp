@@ -77,6 +77,7 @@ struct Job {
   const KernelSource* source = nullptr;   ///< code for the device instead of `function`
   std::array<std::uint32_t, 3> groups{};  ///< then: how many groups to run
   bool parallel = false;
+  bool brief = false;           ///< known to be over before another could begin elsewhere
   bool timed = false;           ///< the runtime wants the times below
   std::int64_t started_ns = 0;  ///< set by the backend, on the device's clock
   std::int64_t ended_ns = 0;

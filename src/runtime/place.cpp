@@ -22,6 +22,7 @@ Place::Place(Domain& domain, std::string name, std::vector<unsigned> cores)
       cores_(std::move(cores)),
       exclusive_(cores_.size() == 1 && domain.info().copies_by_worker),
       ordered_(domain.info().orders_jobs),
+      paced_(!exclusive_ && domain.info().runs_host_code),
       virtual_time_(domain.info().virtual_time),
       track_(domain.runtime().recorder().add_track(
           {.name = name_,
@@ -167,8 +168,10 @@ void Place::fill(Worker& worker, Job& job, Stream& stream, Action& action) {
   } else {
     fill_call(worker, job, action);
   }
-  job.timed = action.traced || (!exclusive_ && worker.turn % kSampled == 0);
+  const unsigned turn = ordered_ ? turn_ : worker.turn;
+  job.timed = action.traced || (!exclusive_ && turn % kSampled == 0);
   if (!ordered_) return;
+  job.brief = !job.copies && job.source == nullptr && keeps(action);
   waits_.clear();
   stream.issue(action, issued_ + 1, waits_);
   job.number = ++issued_;
@@ -212,7 +215,7 @@ void Place::finish(Worker& worker, Job& job, Outcome outcome) noexcept {
   } else if (!outcome.ok()) [[unlikely]] {
     stream.set_failure(action, std::move(outcome));
   }
-  if (job.timed && !exclusive_ && !ordered_) {
+  if (job.timed && paced_ && !job.copies && job.source == nullptr) {
     action.code->kernel->pace().note(job.ended_ns - job.started_ns);
   }
   const bool owned =

@@ -99,6 +99,7 @@ class Place {
   const std::vector<unsigned> cores_;
   const bool exclusive_;
   const bool ordered_;
+  const bool paced_;  ///< learns how long kernels take
   const bool virtual_time_;
   std::uint32_t track_;
   const std::unique_ptr<RunningNow> running_;  ///< null: nobody watches

@@ -59,7 +59,7 @@ OpenClPlace::OpenClPlace(const PlaceRequest& request, const OpenClDeviceInfo& de
   const cl_device_id used = part_.get() != nullptr ? part_.get() : device.id;
   context_ = make_opencl_context(device.platform, used);
   queue_ = make_opencl_queue(context_.get(), used);
-  for (Slot& slot : slots_) slot.place = this;
+  batch_.place = this;
   events_.reserve(kWindow);
   thread_.emplace(request.name, [this] { serve(); });
 }
@@ -101,50 +101,76 @@ bool OpenClPlace::take_back() noexcept {
 
 /// Gives jobs to the driver until there is no more, or no room. Returns whether there was any.
 bool OpenClPlace::hand_out() noexcept {
-  bool any = false;
+  const std::uint64_t before = next_;
   while (next_ - first_ < kWindow) {
     Slot& slot = slot_of(next_);
     if (!feed_.next(slot.worker, slot.job)) break;
-    ++next_;
-    any = true;
-    start(slot);
+    slot.over.store(false, std::memory_order_relaxed);
+    const bool joins = slot.job.brief && next_ - batch_.first < kBatch;
+    if (!joins) submit();
+    batch_.end = ++next_;
+    try {
+      slot.waits.assign(slot.job.waits.begin(), slot.job.waits.end());
+      add_waits(slot);
+    } catch (...) {
+      fail_batch(CL_OUT_OF_HOST_MEMORY);
+    }
+    if (!slot.job.brief) submit();
   }
-  return any;
+  submit();
+  return next_ != before;
 }
 
-void OpenClPlace::start(Slot& slot) noexcept {
-  slot.over.store(false, std::memory_order_relaxed);
-  cl_int code = CL_OUT_OF_HOST_MEMORY;
-  try {
-    slot.waits.assign(slot.job.waits.begin(), slot.job.waits.end());
-    events_.clear();
-    for (const std::uint64_t earlier : slot.waits) {
-      const Slot& other = slot_of(earlier);
-      const bool live = other.job.number == earlier && other.event != nullptr;
-      if (live && !other.over.load(std::memory_order_acquire)) events_.push_back(other.event);
+/// Adds the events that a job of the batch waits for.
+void OpenClPlace::add_waits(const Slot& slot) {
+  for (const std::uint64_t earlier : slot.waits) {
+    if (earlier >= batch_.first) continue;  // the batch runs in order
+    const Slot& other = slot_of(earlier);
+    if (other.job.number != earlier || other.over.load(std::memory_order_acquire)) continue;
+    const cl_event event = slot_of(other.last).event;
+    const bool known = std::find(events_.begin(), events_.end(), event) != events_.end();
+    if (event != nullptr && !known) events_.push_back(event);
+  }
+}
+
+/// Enqueues the batch as one command.
+void OpenClPlace::submit() noexcept {
+  if (batch_.first == batch_.end) return;
+  for (std::uint64_t number = batch_.first; number < batch_.end; ++number) {
+    slot_of(number).last = batch_.end - 1;
+  }
+  Slot& last = slot_of(batch_.end - 1);
+  const cl_int code = OpenClLibrary::get().clEnqueueNativeKernel(
+      queue_.get(), run, &batch_, sizeof batch_, 0, nullptr, nullptr,
+      static_cast<cl_uint>(events_.size()), events_.empty() ? nullptr : events_.data(),
+      &last.event);
+  if (code != CL_SUCCESS) return fail_batch(code);
+  batch_.first = batch_.end;
+  events_.clear();
+}
+
+void OpenClPlace::fail_batch(cl_int code) noexcept {
+  for (std::uint64_t number = batch_.first; number < batch_.end; ++number) {
+    Slot& slot = slot_of(number);
+    slot.job.started_ns = slot.job.ended_ns = sys::now_ns();
+    slot.outcome = failed_outcome(WEIR_STATUS_DEVICE_ERROR, "the OpenCL driver cannot run it");
+    try {
+      slot.outcome.message = "the OpenCL driver cannot run it: " + opencl_error(code);
+    } catch (...) {  // what there is says enough
     }
-    void* argument = &slot;
-    code = OpenClLibrary::get().clEnqueueNativeKernel(
-        queue_.get(), run, &argument, sizeof argument, 0, nullptr, nullptr,
-        static_cast<cl_uint>(events_.size()), events_.empty() ? nullptr : events_.data(),
-        &slot.event);
-  } catch (...) {  // as when the driver has no memory
+    end(slot);
   }
-  if (code == CL_SUCCESS) return;
-  slot.job.started_ns = slot.job.ended_ns = sys::now_ns();
-  slot.outcome = failed_outcome(WEIR_STATUS_DEVICE_ERROR, "the OpenCL driver cannot run it");
-  try {
-    slot.outcome.message = "the OpenCL driver cannot run it: " + opencl_error(code);
-  } catch (...) {  // what there is says enough
-  }
-  end(slot);
+  batch_.first = batch_.end;
+  events_.clear();
 }
 
 /// The native kernel; the driver has copied the argument.
 void CL_CALLBACK OpenClPlace::run(void* argument) {
   const NoWaitScope no_wait;
-  Slot& slot = *static_cast<Slot*>(*static_cast<void**>(argument));
-  slot.place->run(slot);
+  const Batch batch = *static_cast<Batch*>(argument);
+  for (std::uint64_t number = batch.first; number < batch.end; ++number) {
+    batch.place->run(batch.place->slot_of(number));
+  }
 }
 
 void OpenClPlace::run(Slot& slot) noexcept {

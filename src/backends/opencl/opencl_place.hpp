@@ -16,7 +16,8 @@ namespace weir::rt {
 
 /// A thread takes jobs and enqueues them as native kernels, in a window of so many at once, on a
 /// queue that executes out of order: the driver lets them wait for each other. Copies are native
-/// kernels, too. Parallel kernels get a team of one.
+/// kernels, too. Brief jobs that follow each other make one command, which runs them in a row.
+/// Parallel kernels get a team of one.
 class OpenClPlace final : public PlaceDriver {
  public:
   /// Throws Error, {unsupported} when the device cannot be divided so.
@@ -26,17 +27,23 @@ class OpenClPlace final : public PlaceDriver {
   void wake() noexcept override { parking_.unpark_one(); }
 
  private:
-  static constexpr std::size_t kWindow = 256;
+  static constexpr std::size_t kWindow = 512;
+  static constexpr std::size_t kBatch = 32;
 
   /// A job that the driver has, or room for one.
   struct Slot {
-    OpenClPlace* place = nullptr;
     Worker worker;
     Job job;
     std::vector<std::uint64_t> waits;
     Outcome outcome;
-    cl_event event = nullptr;
+    std::uint64_t last = 0;    ///< job of its command
+    cl_event event = nullptr;  ///< of the command, when it is the last
     sys::Atomic<bool> over{true};
+  };
+  /// The jobs of one command.
+  struct Batch {
+    OpenClPlace* place = nullptr;
+    std::uint64_t first = 1, end = 1;
   };
 
   Slot& slot_of(std::uint64_t number) noexcept { return slots_[number % kWindow]; }
@@ -44,7 +51,9 @@ class OpenClPlace final : public PlaceDriver {
   void serve() noexcept;
   bool take_back() noexcept;
   bool hand_out() noexcept;
-  void start(Slot& slot) noexcept;
+  void add_waits(const Slot& slot);
+  void submit() noexcept;
+  void fail_batch(cl_int code) noexcept;
   void idle() noexcept;
   bool stirring() const noexcept;
   static void CL_CALLBACK run(void* argument);
@@ -60,7 +69,8 @@ class OpenClPlace final : public PlaceDriver {
 
   // The thread's.
   std::vector<Slot> slots_;
-  std::vector<cl_event> events_;  ///< of the jobs that a job waits for
+  Batch batch_;                   ///< the jobs that are to be enqueued next
+  std::vector<cl_event> events_;  ///< what they wait for
   std::uint64_t first_ = 1;       ///< the oldest job in flight
   std::uint64_t next_ = 1;        ///< the number of the next one
   std::uint64_t taken_back_ = 0;
