@@ -62,11 +62,12 @@ class Mailbox {
     return true;
   }
 
-  /// Waits until no thread is the owner. The caller knows that there is no news to come.
-  void wait_until_left() const noexcept {
+  /// Calls meanwhile() until no thread is the owner. The caller knows that there is no news to come.
+  template <class Meanwhile>
+  void wait_until_left(Meanwhile&& meanwhile) const noexcept {
     while (!is_mark(word_.load(std::memory_order_acquire)) ||
            owners_.load(std::memory_order_acquire) > 0) {
-      sys::yield();
+      meanwhile();
     }
   }
 

@@ -166,7 +166,7 @@ void Runtime::shut_down() noexcept {
       for (weir_stream* stream : all.list()) stream->cancel();
       drain(all.list(), WEIR_FOREVER);
     }
-    for (weir_stream* stream : all.list()) stream->wait_until_left();
+    for (weir_stream* stream : all.list()) wait_until_left(*stream);
   } catch (...) {
     shut_down_without_memory();
   }
@@ -180,7 +180,7 @@ void Runtime::shut_down_without_memory() noexcept {
       if (!cancelled && sys::now_ns() >= deadline) cancelled = try_to_cancel(*stream);
       pass_time();
     }
-    stream->wait_until_left();
+    wait_until_left(*stream);
   }
 }
 
@@ -188,6 +188,13 @@ void Runtime::shut_down_without_memory() noexcept {
 void Runtime::pass_time() noexcept {
   constexpr std::int64_t kNapNs = 50'000;
   if (!virtual_time_ || !drive()) sys::sleep_until(sys::now_ns() + kNapNs);
+}
+
+/// Waits until no thread owns the stream. A place in virtual time gives it up when time passes.
+void Runtime::wait_until_left(const Stream& stream) noexcept {
+  stream.wait_until_left([this] {
+    if (!virtual_time_ || !drive()) sys::yield();
+  });
 }
 
 /// Waits until all that is enqueued in a stream is complete.
@@ -366,7 +373,7 @@ void Runtime::destroy_stream(weir_stream* stream) noexcept {
   } catch (...) {
     outlast(*stream);
   }
-  stream->wait_until_left();
+  wait_until_left(*stream);
   Owned<weir_stream> dead;
   sys::Lock lock(mutex_);
   const auto found = streams_.find(stream->serial());

@@ -133,6 +133,7 @@ class Runtime {
   WaitResult drain(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns);
   void pass_time() noexcept;
   void outlast(const Stream& stream) noexcept;
+  void wait_until_left(const Stream& stream) noexcept;
   void outlast_users_of(const Buffer& buffer) noexcept;
   void forget_instances_of(Buffer& buffer) noexcept;
   void shut_down() noexcept;

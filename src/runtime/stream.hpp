@@ -62,8 +62,12 @@ class Stream : private CopySink {
   bool over() const noexcept { return progress_.completed() == enqueued(); }
   /// Whether it is and nothing failed: then a drain is not needed.
   bool settled() const noexcept { return progress_.settled(enqueued()); }
-  /// Waits until no thread owns the stream. The caller knows that there is no news to come.
-  void wait_until_left() const noexcept { mailbox_.wait_until_left(); }
+  /// Calls meanwhile() until no thread owns the stream. The caller knows that there is no news to
+  /// come.
+  template <class Meanwhile>
+  void wait_until_left(Meanwhile&& meanwhile) const noexcept {
+    mailbox_.wait_until_left(meanwhile);
+  }
 
   std::uint64_t enqueued() const noexcept { return queue_.pushed(); }
   /// Actions that are not over, weir's own included.

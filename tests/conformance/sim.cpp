@@ -14,6 +14,16 @@ const Registration real({
     .exceptions = {},
 });
 
+constexpr char kQueued[] = "sim:cores=2,gbps=100,latency_us=0,order=device";
+
+const Registration queued({
+    .name = "sim_queued",
+    .domain = kQueued,
+    .small = std::string(kQueued) + ",memory=32KiB",
+    .kernels = host_code,
+    .exceptions = {},
+});
+
 constexpr char kAlone[] = "no core of the host can hold it back: its time passes in another clock";
 
 const Registration in_virtual_time({

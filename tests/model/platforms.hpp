@@ -21,11 +21,11 @@ inline std::string many(int times, const std::string& text) {
 }
 
 /// All platforms; the shares add up to 1000.
-inline const std::array<Case, 9>& cases() {
-  static const std::array<Case, 9> all = {{
+inline const std::array<Case, 11>& cases() {
+  static const std::array<Case, 11> all = {{
       {{"host_one_core", "host:cores=1", {0}, {1}, {true}}, 150},
-      {{"host_two_places", "host:cores=2", {0, 0}, {1, 1}, {true}}, 180},
-      {{"host_team", "host:cores=2", {0}, {2}, {true}}, 140},
+      {{"host_two_places", "host:cores=2", {0, 0}, {1, 1}, {true}}, 150},
+      {{"host_team", "host:cores=2", {0}, {2}, {true}}, 120},
       {{"host_crowded", "host:cores=2", {0, 0, 0}, {2, 1, 1}, {true}}, 70},
       {{"sim", "sim:cores=1,gbps=1000,latency_us=0", {0, 0}, {1, 1}, {false}}, 130},
       {{"sim_small_memory", "sim:cores=1,gbps=1000,latency_us=0,memory=1536B", {0}, {1}, {false}},
@@ -49,7 +49,15 @@ inline const std::array<Case, 9>& cases() {
         {0, 0, 1},
         {2, 1, 2},
         {false, false}},
-       110},
+       90},
+      {{"sim_queued", "sim:cores=1,gbps=1000,latency_us=0,order=device", {0, 0}, {1, 1}, {false}},
+       40},
+      {{"virtual_queued",
+        "sim:cores=3,clock=virtual,order=device,memory=1536B,sim:cores=2,clock=virtual",
+        {0, 0, 1},
+        {2, 1, 2},
+        {false, false}},
+       30},
   }};
   return all;
 }

@@ -26,6 +26,7 @@ SimModel read_model(const Settings& settings, const Machine& machine) {
   model.core_flops_per_s = settings.real("gflops", 0, 0, 1e9) * 1e9;
   model.memory_bytes_per_s = settings.real("memory_gbps", 0, 0, 1e9) * 1e9;
   model.skip_kernels = settings.choice("kernels", {"run", "skip"}) == 1;
+  model.orders_jobs = settings.choice("order", {"host", "device"}) == 1;
   model.faults.lost_at = settings.count("lost_at", 0, UINT64_MAX);
   model.faults.fail_allocation = settings.count("fail_allocation", 0, UINT64_MAX);
   model.faults.fail_copy = settings.count("fail_copy", 0, UINT64_MAX);
@@ -46,6 +47,7 @@ class SimBackend final : public Backend {
            "gflops=F           of a core, for kernels with a cost function, in virtual time\n"
            "memory_gbps=B      of the card's memory, likewise\n"
            "kernels=run|skip   skip: in virtual time only let the modelled time pass\n"
+           "order=host|device  who orders kernels and transfers: weir, or the card's queue\n"
            "lost_at=N          lose the card at its Nth operation, for good\n"
            "fail_allocation=N  let the Nth allocation of its memory fail\n"
            "fail_copy=N        let the Nth transfer fail";
@@ -72,7 +74,7 @@ class SimBackend final : public Backend {
   static Settings read(const DomainSpec& spec) {
     return {spec,
             {"cores", "gbps", "latency_us", "duplex", "speed", "memory", "clock", "gflops",
-             "memory_gbps", "kernels", "lost_at", "fail_allocation", "fail_copy"}};
+             "memory_gbps", "kernels", "order", "lost_at", "fail_allocation", "fail_copy"}};
   }
 
   std::shared_ptr<SimClock> clock_ = std::make_shared<SimClock>();

@@ -7,6 +7,7 @@
 #include "backend/copy_bytes.hpp"
 #include "backend/host_memory.hpp"
 #include "backend/worker_team.hpp"
+#include "backends/sim/sim_queue.hpp"
 #include "backends/sim/virtual_place.hpp"
 
 namespace weir::rt {
@@ -41,6 +42,7 @@ SimDevice::SimDevice(std::string name, const SimModel& model, std::vector<unsign
   info_.cores = model_.cores;
   info_.memory_bytes = model_.memory_bytes;
   info_.virtual_time = model_.virtual_time;
+  info_.orders_jobs = model_.orders_jobs;
   info_.link_gbps = model_.link_bytes_per_s / 1e9;
   info_.link_latency_us = static_cast<double>(model_.link_latency_ns) / 1e3;
   info_.link_duplex = model_.full_duplex ? "full" : "half";
@@ -102,6 +104,15 @@ void SimDevice::copy_virtually(SimDirection direction, const CopyJob& job) noexc
 }
 
 std::unique_ptr<PlaceDriver> SimDevice::open_place(const PlaceRequest& request, PlaceFeed& feed) {
+  if (!model_.orders_jobs) return open_cores(request, feed);
+  auto place = std::make_unique<SimQueuedPlace>(request.name, feed, *this,
+                                                model_.virtual_time ? clock_ : nullptr);
+  place->cores = open_cores(request, place->queue);
+  place->queue.start(*place->cores);
+  return place;
+}
+
+std::unique_ptr<PlaceDriver> SimDevice::open_cores(const PlaceRequest& request, PlaceFeed& feed) {
   if (!faults_) return open_sound_place(request, feed);
   auto place = std::make_unique<SimFaultyPlace>(feed, *faults_);
   place->driver = open_sound_place(request, place->feed);

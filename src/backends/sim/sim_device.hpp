@@ -30,6 +30,7 @@ class SimDevice final : public Device {
  private:
   Outcome start_copy(const CopyJob& job) noexcept;
   void copy_virtually(SimDirection direction, const CopyJob& job) noexcept;
+  std::unique_ptr<PlaceDriver> open_cores(const PlaceRequest& request, PlaceFeed& feed);
   std::unique_ptr<PlaceDriver> open_sound_place(const PlaceRequest& request, PlaceFeed& feed);
 
   DeviceInfo info_;

@@ -26,6 +26,7 @@ struct SimModel {
   bool virtual_time = false;
   double core_flops_per_s = 0;    ///< for kernels with a cost function; 0: measure them
   double memory_bytes_per_s = 0;  ///< shared by the kernels that run at once, likewise
+  bool orders_jobs = false;       ///< the card's queue resolves dependences
   bool skip_kernels = false;      ///< do not compute, only let the modelled time pass
   SimFaultPlan faults;
 
