@@ -13,15 +13,15 @@ namespace weir::conformance {
 namespace {
 
 namespace wk {
-#include "kernels.wk"
+#include "suite.wk"
 }
-#include <kernels.wk.h>
+#include <suite.wk.h>
 
 /// Registers a kernel of the file with its text.
 template <class Grid>
 Kernel made(const Rig& rig, const weir_portable_kernel& kernel, Grid grid) {
   return rig.runtime.portable_kernel(
-      {.kernel = &kernel, .source = kernels_wk, .source_name = "kernels.wk"}, grid);
+      {.kernel = &kernel, .source = suite_wk, .source_name = "suite.wk"}, grid);
 }
 
 /// Groups for as many items as the last scalar says.

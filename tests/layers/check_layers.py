@@ -218,6 +218,7 @@ SAMPLES = {
     "src/stray.cpp": ("", ":1: is in no layer"),
     "include/weir/status.h": ("#include <stddef.h>\n#include <stdio.h>\n", ":2: includes <stdio.h>"),
     "include/weir/weir.hpp": ("#include <span>\n#include <fmt/format.h>\n", ":2: includes <fmt/format.h>"),
+    "include/weir/portable.h": ("#if defined(__OPENCL_VERSION__)\n#endif\n", None),
     "include/weir/inner.h": ('#include "base/sys.hpp"\n', ":1: includes base/sys.hpp of src/base"),
     "apps/matmul.cpp": ("#include <weir/weir.hpp>\n#include <fmt/format.h>\n", None),
     "apps/inside.cpp": ('#include "runtime/runtime.hpp"\n', ":1: includes runtime/runtime.hpp"),
