@@ -40,7 +40,7 @@ std::filesystem::path absolute(const char* variable) {
 }
 
 std::filesystem::path cache_folder() {
-  const std::filesystem::path given = absolute("XDG_CACHE_HOME");
+  std::filesystem::path given = absolute("XDG_CACHE_HOME");
   if (!given.empty()) return given;
   const std::filesystem::path home = absolute("HOME");
   return home.empty() ? home : home / ".cache";

@@ -35,6 +35,7 @@ struct OpenClLibrary {
 #undef WEIR_OPENCL_MEMBER
 
   /// Of OpenCL 2.0: nullptr where the loader is older.
+  // NOLINTNEXTLINE(readability-identifier-naming): as the others are called
   cl_int(CL_API_CALL* clSetKernelArgSVMPointer)(cl_kernel kernel, cl_uint index,
                                                 const void* address) = nullptr;
 
