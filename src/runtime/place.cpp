@@ -14,6 +14,16 @@ constexpr unsigned kMostQuantum = 64;
 constexpr std::int64_t kLongQuantumNs = 50'000;
 constexpr unsigned kSampled = 16;  ///< of so many brief calls one is timed
 
+/// Fills in how many groups a call of a source runs.
+Outcome count_groups(Job& job, const Portable& portable) noexcept {
+  try {
+    job.groups = portable.groups_of(job.call);
+    return {};
+  } catch (...) {
+    return current_exception_outcome(WEIR_STATUS_KERNEL_ERROR);
+  }
+}
+
 }  // namespace
 
 Place::Place(Domain& domain, std::string name, std::vector<unsigned> cores)
@@ -142,14 +152,16 @@ Stream* Place::current_stream() noexcept {
   return stream;
 }
 
-/// Fills in the job for an action. Returns false when there is no memory for it: then it has
-/// failed.
+/// Fills in the job for an action. Returns false when that cannot be: then it has failed.
 bool Place::prepare(Worker& worker, Job& job, Stream& stream, Action& action) noexcept {
+  Outcome outcome;
   try {
-    fill(worker, job, stream, action);
+    outcome = fill(worker, job, stream, action);
   } catch (...) {
-    stream.set_failure(action,
-                       failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory for its arguments"));
+    outcome = failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory for its arguments");
+  }
+  if (!outcome.ok()) {
+    stream.set_failure(action, std::move(outcome));
     stream.finish(action);
     return false;
   }
@@ -158,24 +170,30 @@ bool Place::prepare(Worker& worker, Job& job, Stream& stream, Action& action) no
   return true;
 }
 
-void Place::fill(Worker& worker, Job& job, Stream& stream, Action& action) {
+Outcome Place::fill(Worker& worker, Job& job, Stream& stream, Action& action) {
   job.token = &action;
   job.context = &stream;
   job.copies = action.kind == ActionKind::transfer;
+  job.source = job.copies ? nullptr : action.code->source;
   if (job.copies) {
     job.from = stream.end_of_copy(action, 0);
     job.to = stream.end_of_copy(action, 1);
   } else {
     fill_call(worker, job, action);
   }
+  if (job.source != nullptr) {
+    Outcome outcome = count_groups(job, *action.code->portable);
+    if (!outcome.ok()) return outcome;
+  }
   const unsigned turn = ordered_ ? turn_ : worker.turn;
   job.timed = action.traced || (!exclusive_ && turn % kSampled == 0);
-  if (!ordered_) return;
+  if (!ordered_) return {};
   job.brief = !job.copies && job.source == nullptr && keeps(action);
   waits_.clear();
   stream.issue(action, issued_ + 1, waits_);
   job.number = ++issued_;
   job.waits = waits_;
+  return {};
 }
 
 void Place::fill_call(Worker& worker, Job& job, const Action& action) {

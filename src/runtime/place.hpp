@@ -89,7 +89,7 @@ class Place {
     return ordered_ ? static_cast<unsigned>(job.number % kJobsListed) : worker.index;
   }
   bool prepare(Worker& worker, Job& job, Stream& stream, Action& action) noexcept;
-  void fill(Worker& worker, Job& job, Stream& stream, Action& action);
+  Outcome fill(Worker& worker, Job& job, Stream& stream, Action& action);
   void fill_call(Worker& worker, Job& job, const Action& action);
 
   static constexpr std::size_t kJobsListed = 64;

@@ -41,6 +41,7 @@ static void null_runtime(void) {
   CHECK_REFUSED(weir_buffer_wrap(NULL, &f, 8, NULL, &buffer), "runtime");
   CHECK_REFUSED(weir_buffer_find(NULL, &f, &buffer, NULL), "runtime");
   CHECK_REFUSED(weir_kernel_register(NULL, &options, NULL), "runtime");
+  CHECK_REFUSED(weir_kernel_register_portable(NULL, NULL, NULL), "runtime");
   CHECK_REFUSED(weir_kernel_find(NULL, "add", &kernel), "runtime");
   CHECK_REFUSED(weir_event_wait(NULL, &event, 1, WEIR_WAIT_MODE_ALL, 0, NULL), "runtime");
   CHECK_REFUSED(weir_event_get_info(NULL, &event, &info), "runtime");
@@ -92,6 +93,7 @@ static void null_arguments(void) {
   CHECK_REFUSED(weir_runtime_find_domain(f.runtime, NULL, &domain), "domain");
   CHECK_REFUSED(weir_kernel_find(f.runtime, NULL, &kernel), "kernel");
   CHECK_REFUSED(weir_kernel_register(f.runtime, NULL, NULL), "options");
+  CHECK_REFUSED(weir_kernel_register_portable(f.runtime, NULL, NULL), "options");
   CHECK_REFUSED(weir_buffer_wrap(f.runtime, NULL, 8, NULL, &buffer), "NULL");
   CHECK_REFUSED(weir_stream_compute(f.stream, NULL, NULL), "compute");
   CHECK_REFUSED(weir_stream_transfer(f.stream, NULL, NULL), "transfer");
@@ -165,6 +167,8 @@ static void wrong_struct_sizes(void) {
               weir_stream_create(f.places[0], &given, &stream));
   CHECK_SIZES(weir_kernel_options, WEIR_KERNEL_OPTIONS_INIT,
               weir_kernel_register(f.runtime, &given, NULL));
+  CHECK_SIZES(weir_portable_options, WEIR_PORTABLE_OPTIONS_INIT,
+              weir_kernel_register_portable(f.runtime, &given, NULL));
   CHECK_SIZES(weir_compute, WEIR_COMPUTE_INIT, weir_stream_compute(f.stream, &given, NULL));
   CHECK_SIZES(weir_transfer, WEIR_TRANSFER_INIT, weir_stream_transfer(f.stream, &given, NULL));
   CHECK_SIZES(weir_sync, WEIR_SYNC_INIT, weir_stream_sync(f.stream, &given, NULL));

@@ -356,12 +356,29 @@ weir_kernel* add_kernel(const char* name, weir_host_function function, weir_kern
   return kernel;
 }
 
+/// One with a text, which no device here compiles.
+void add_portable_kernel() {
+  static const weir_portable_kernel kernel = {
+      "portable",
+      {64, 1, 1},
+      "pi",
+      [](const std::uint32_t*, std::uint64_t, std::uint64_t, void* const*) {},
+      nullptr};
+  weir_portable_options options = WEIR_PORTABLE_OPTIONS_INIT;
+  options.kernel = &kernel;
+  options.source = "WEIR_KERNEL(portable, 64, 1, 1, WEIR_GLOBAL double* x, int n) {}";
+  options.grid = [](const weir_call*, std::uint32_t*) {};
+  options.cost = cost_of;
+  took(weir_kernel_register_portable(world.runtime, &options, nullptr), "kernel_register_portable");
+}
+
 void add_kernels() {
   world.mix = add_kernel("mix", mix_kernel, WEIR_KERNEL_SHAPE_SERIAL);
   world.team = add_kernel("mix of the whole team", team_kernel, WEIR_KERNEL_SHAPE_PARALLEL);
   world.throws = add_kernel("throws", throwing_kernel, WEIR_KERNEL_SHAPE_SERIAL);
   world.fails = add_kernel("fails", failing_kernel, WEIR_KERNEL_SHAPE_SERIAL);
   world.gate = add_kernel("gate", gate_kernel, WEIR_KERNEL_SHAPE_SERIAL);
+  add_portable_kernel();
   weir_kernel* found = nullptr;
   took(weir_kernel_find(world.runtime, "mem.copy", &found), "kernel_find");
   took(weir_kernel_find(world.runtime, "mem.copi", &found), "kernel_find of none",

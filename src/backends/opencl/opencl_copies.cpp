@@ -12,24 +12,6 @@ namespace {
 
 using Triple = std::array<std::size_t, 3>;
 
-std::int64_t time_of(cl_event event, cl_profiling_info what) noexcept {
-  cl_ulong time = 0;
-  OpenClLibrary::get().clGetEventProfilingInfo(event, what, sizeof time, &time, nullptr);
-  return static_cast<std::int64_t>(time);
-}
-
-/// What to add to a time of the device.
-std::int64_t compare_clocks(cl_command_queue queue) {
-  const OpenClLibrary& cl = OpenClLibrary::get();
-  cl_event event = nullptr;
-  check_opencl(cl.clEnqueueMarkerWithWaitList(queue, 0, nullptr, &event), "comparing clocks");
-  const cl_int code = cl.clWaitForEvents(1, &event);
-  const std::int64_t offset = sys::now_ns() - time_of(event, CL_PROFILING_COMMAND_END);
-  cl.clReleaseEvent(event);
-  check_opencl(code, "comparing clocks");
-  return offset;
-}
-
 }  // namespace
 
 struct OpenClCopies::Flight {
@@ -42,7 +24,9 @@ struct OpenClCopies::Flight {
 };
 
 OpenClCopies::OpenClCopies(const std::string& owner, OpenClQueue queue)
-    : owner_(owner), queue_(std::move(queue)), clock_offset_ns_(compare_clocks(queue_.get())) {}
+    : owner_(owner),
+      queue_(std::move(queue)),
+      clock_offset_ns_(opencl_clock_offset(queue_.get())) {}
 
 OpenClCopies::~OpenClCopies() { OpenClLibrary::get().clFinish(queue_.get()); }
 
@@ -121,7 +105,7 @@ void CL_CALLBACK OpenClCopies::on_complete(cl_event event, cl_int status, void* 
   const NoWaitScope no_wait;
   auto& mine = *static_cast<Flight*>(flight);
   if (status != CL_COMPLETE) mine.error.store(status, std::memory_order_relaxed);
-  const std::int64_t started = time_of(event, CL_PROFILING_COMMAND_START);
+  const std::int64_t started = opencl_time(event, CL_PROFILING_COMMAND_START);
   std::int64_t first = mine.started_ns.load(std::memory_order_relaxed);
   while (started < first &&
          !mine.started_ns.compare_exchange_weak(first, started, std::memory_order_relaxed)) {

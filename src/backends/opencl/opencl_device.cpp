@@ -17,6 +17,7 @@ OpenClDevice::OpenClDevice(OpenClOptions options, const OpenClDeviceInfo& facts)
   info_.aliases_host = options.aliases;
   info_.runs_host_code = true;
   info_.orders_jobs = true;
+  info_.compiles_source = facts.compiles;
 }
 
 OpenClDevice::~OpenClDevice() = default;

@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "base/threads.hpp"
+
 namespace weir::rt {
 
 namespace {
@@ -26,6 +28,8 @@ OpenClLibrary open_library() {
   }
   WEIR_OPENCL_FUNCTIONS(WEIR_OPENCL_FIND)
 #undef WEIR_OPENCL_FIND
+  found.clSetKernelArgSVMPointer = reinterpret_cast<decltype(found.clSetKernelArgSVMPointer)>(
+      dlsym(library, "clSetKernelArgSVMPointer"));
   return found;
 }
 
@@ -92,6 +96,23 @@ OpenClContext make_opencl_context(cl_platform_id platform, cl_device_id device) 
       OpenClLibrary::get().clCreateContext(properties, 1, &device, nullptr, nullptr, &code));
   check_opencl(code, "no OpenCL context");
   return context;
+}
+
+std::int64_t opencl_time(cl_event event, cl_profiling_info what) noexcept {
+  cl_ulong time = 0;
+  OpenClLibrary::get().clGetEventProfilingInfo(event, what, sizeof time, &time, nullptr);
+  return static_cast<std::int64_t>(time);
+}
+
+std::int64_t opencl_clock_offset(cl_command_queue queue) {
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  cl_event event = nullptr;
+  check_opencl(cl.clEnqueueMarkerWithWaitList(queue, 0, nullptr, &event), "comparing clocks");
+  const cl_int code = cl.clWaitForEvents(1, &event);
+  const std::int64_t offset = sys::now_ns() - opencl_time(event, CL_PROFILING_COMMAND_END);
+  cl.clReleaseEvent(event);
+  check_opencl(code, "comparing clocks");
+  return offset;
 }
 
 }  // namespace weir::rt

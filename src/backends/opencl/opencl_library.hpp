@@ -11,14 +11,21 @@
 
 namespace weir::rt {
 
-#define WEIR_OPENCL_FUNCTIONS(each)                                                              \
-  each(clCreateBuffer) each(clCreateCommandQueue) each(clCreateContext) each(clCreateSubDevices) \
-      each(clEnqueueNativeKernel) each(clEnqueueReadBufferRect) each(clEnqueueWriteBufferRect)   \
-          each(clFinish) each(clFlush) each(clGetDeviceIDs) each(clGetDeviceInfo)                \
-              each(clGetEventProfilingInfo) each(clGetPlatformIDs) each(clGetPlatformInfo)       \
-                  each(clReleaseCommandQueue) each(clReleaseContext) each(clReleaseDevice)       \
-                      each(clReleaseEvent) each(clReleaseMemObject) each(clSetEventCallback)     \
-                          each(clEnqueueMarkerWithWaitList) each(clWaitForEvents)
+#define WEIR_OPENCL_FUNCTIONS(each)                                                                \
+  each(clBuildProgram) each(clCreateBuffer) each(clCreateCommandQueue) each(clCreateContext)       \
+      each(clCreateKernel) each(clCreateProgramWithBinary) each(clCreateProgramWithSource)         \
+          each(clCreateSubDevices) each(clEnqueueMarkerWithWaitList) each(clEnqueueNDRangeKernel)  \
+              each(clEnqueueNativeKernel) each(clEnqueueReadBufferRect)                            \
+                  each(clEnqueueWriteBufferRect) each(clFinish) each(clFlush) each(clGetDeviceIDs) \
+                      each(clGetDeviceInfo) each(clGetEventProfilingInfo) each(clGetKernelInfo)    \
+                          each(clGetKernelWorkGroupInfo) each(clGetPlatformIDs)                    \
+                              each(clGetPlatformInfo) each(clGetProgramBuildInfo)                  \
+                                  each(clGetProgramInfo) each(clReleaseCommandQueue)               \
+                                      each(clReleaseContext) each(clReleaseDevice)                 \
+                                          each(clReleaseEvent) each(clReleaseKernel)               \
+                                              each(clReleaseMemObject) each(clReleaseProgram)      \
+                                                  each(clSetEventCallback) each(clSetKernelArg)    \
+                                                      each(clWaitForEvents)
 
 /// The functions that weir calls, under their own names.
 struct OpenClLibrary {
@@ -26,6 +33,11 @@ struct OpenClLibrary {
 #define WEIR_OPENCL_MEMBER(name) decltype(&::name) name = nullptr;
   WEIR_OPENCL_FUNCTIONS(WEIR_OPENCL_MEMBER)
 #undef WEIR_OPENCL_MEMBER
+
+  /// Of OpenCL 2.0: nullptr where the loader is older.
+  // NOLINTNEXTLINE(readability-identifier-naming): as the others are called
+  cl_int(CL_API_CALL* clSetKernelArgSVMPointer)(cl_kernel kernel, cl_uint index,
+                                                const void* address) = nullptr;
 
   /// Opens the loader on first use. Throws Error{unavailable} that says what to install.
   static const OpenClLibrary& get();
@@ -59,11 +71,18 @@ class OpenClOwned {
 using OpenClContext = OpenClOwned<cl_context, &OpenClLibrary::clReleaseContext>;
 using OpenClQueue = OpenClOwned<cl_command_queue, &OpenClLibrary::clReleaseCommandQueue>;
 using OpenClBuffer = OpenClOwned<cl_mem, &OpenClLibrary::clReleaseMemObject>;
+using OpenClProgram = OpenClOwned<cl_program, &OpenClLibrary::clReleaseProgram>;
+using OpenClKernel = OpenClOwned<cl_kernel, &OpenClLibrary::clReleaseKernel>;
 using OpenClSubDevice = OpenClOwned<cl_device_id, &OpenClLibrary::clReleaseDevice>;
 
 /// Makes a queue that executes out of order, with times of its commands. Throws Error.
 OpenClQueue make_opencl_queue(cl_context context, cl_device_id device);
 /// Throws Error.
 OpenClContext make_opencl_context(cl_platform_id platform, cl_device_id device);
+
+/// Returns a time of a command on the device's clock, in nanoseconds.
+std::int64_t opencl_time(cl_event event, cl_profiling_info what) noexcept;
+/// Returns what to add to such a time to get one of the host's clock. Throws Error.
+std::int64_t opencl_clock_offset(cl_command_queue queue);
 
 }  // namespace weir::rt

@@ -51,6 +51,16 @@ OpenClSubDevice part_of(const OpenClDeviceInfo& device, const PlaceRequest& requ
   return divide(device, counts, units.front() > 0 ? 1 : 0, request.name);
 }
 
+/// "the OpenCL driver cannot run it: CL_...", as far as there is memory for it.
+Outcome failed_call(cl_int code) noexcept {
+  Outcome outcome = failed_outcome(WEIR_STATUS_DEVICE_ERROR, "the OpenCL driver has failed");
+  try {
+    outcome.message = "the OpenCL driver cannot run it: " + opencl_error(code);
+  } catch (...) {  // what there is says enough
+  }
+  return outcome;
+}
+
 }  // namespace
 
 OpenClPlace::OpenClPlace(const PlaceRequest& request, const OpenClDeviceInfo& device,
@@ -59,6 +69,9 @@ OpenClPlace::OpenClPlace(const PlaceRequest& request, const OpenClDeviceInfo& de
   const cl_device_id used = part_.get() != nullptr ? part_.get() : device.id;
   context_ = make_opencl_context(device.platform, used);
   queue_ = make_opencl_queue(context_.get(), used);
+  clock_offset_ns_ = opencl_clock_offset(queue_.get());
+  programs_.emplace(device, context_.get(), used);
+  for (Slot& slot : slots_) slot.place = this;
   batch_.place = this;
   events_.reserve(kWindow);
   thread_.emplace(request.name, [this] { serve(); });
@@ -69,6 +82,7 @@ OpenClPlace::~OpenClPlace() {
   parking_.unpark_all();
   thread_.reset();
   OpenClLibrary::get().clFinish(queue_.get());
+  while (callers_.load(std::memory_order_acquire) > 0) sys::yield();
 }
 
 void OpenClPlace::serve() noexcept {
@@ -136,10 +150,11 @@ void OpenClPlace::add_waits(const Slot& slot) {
 /// Enqueues the batch as one command.
 void OpenClPlace::submit() noexcept {
   if (batch_.first == batch_.end) return;
+  Slot& last = slot_of(batch_.end - 1);
+  if (last.job.source != nullptr) return launch(last);
   for (std::uint64_t number = batch_.first; number < batch_.end; ++number) {
     slot_of(number).last = batch_.end - 1;
   }
-  Slot& last = slot_of(batch_.end - 1);
   const cl_int code = OpenClLibrary::get().clEnqueueNativeKernel(
       queue_.get(), run, &batch_, sizeof batch_, 0, nullptr, nullptr,
       static_cast<cl_uint>(events_.size()), events_.empty() ? nullptr : events_.data(),
@@ -149,15 +164,49 @@ void OpenClPlace::submit() noexcept {
   events_.clear();
 }
 
+/// Enqueues a kernel of the driver, the only job of the batch.
+void OpenClPlace::launch(Slot& slot) noexcept {
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  slot.last = slot.job.number;
+  slot.worker.index = 0;
+  slot.outcome = programs_->enqueue(queue_.get(), slot.job, events_, &slot.event);
+  batch_.first = batch_.end;
+  events_.clear();
+  if (!slot.outcome.ok()) return end(slot);
+  const cl_int code = cl.clSetEventCallback(slot.event, CL_COMPLETE, on_complete, &slot);
+  if (code == CL_SUCCESS) return;
+  cl.clWaitForEvents(1, &slot.event);  // nobody else would
+  slot.outcome = failed_call(code);
+  end(slot);
+}
+
+void CL_CALLBACK OpenClPlace::on_complete(cl_event event, cl_int status, void* slot) {
+  const NoWaitScope no_wait;
+  auto& mine = *static_cast<Slot*>(slot);
+  mine.place->complete(mine, event, status);
+}
+
+/// The driver is done with a kernel. Once the job is seen to be over the place may go.
+void OpenClPlace::complete(Slot& slot, cl_event event, cl_int status) noexcept {
+  callers_.fetch_add(1, std::memory_order_relaxed);
+  if (slot.job.timed) {
+    slot.job.started_ns = opencl_time(event, CL_PROFILING_COMMAND_START) + clock_offset_ns_;
+    slot.job.ended_ns = opencl_time(event, CL_PROFILING_COMMAND_END) + clock_offset_ns_;
+  }
+  if (status != CL_COMPLETE) {
+    slot.outcome = failed_call(status);
+  } else if (failed_.any_of(slot.waits)) {
+    slot.outcome = {WEIR_STATUS_POISONED, {}};
+  }
+  end(slot);
+  callers_.fetch_sub(1, std::memory_order_release);
+}
+
 void OpenClPlace::fail_batch(cl_int code) noexcept {
   for (std::uint64_t number = batch_.first; number < batch_.end; ++number) {
     Slot& slot = slot_of(number);
     slot.job.started_ns = slot.job.ended_ns = sys::now_ns();
-    slot.outcome = failed_outcome(WEIR_STATUS_DEVICE_ERROR, "the OpenCL driver cannot run it");
-    try {
-      slot.outcome.message = "the OpenCL driver cannot run it: " + opencl_error(code);
-    } catch (...) {  // what there is says enough
-    }
+    slot.outcome = failed_call(code);
     end(slot);
   }
   batch_.first = batch_.end;

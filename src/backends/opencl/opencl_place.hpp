@@ -9,6 +9,7 @@
 #include "backend/backend.hpp"
 #include "backend/failed_jobs.hpp"
 #include "backends/opencl/opencl_platforms.hpp"
+#include "backends/opencl/opencl_programs.hpp"
 #include "base/parking.hpp"
 #include "base/threads.hpp"
 
@@ -17,7 +18,8 @@ namespace weir::rt {
 /// A thread takes jobs and enqueues them as native kernels, in a window of so many at once, on a
 /// queue that executes out of order: the driver lets them wait for each other. Copies are native
 /// kernels, too. Brief jobs that follow each other make one command, which runs them in a row.
-/// Parallel kernels get a team of one.
+/// Parallel kernels get a team of one. Kernels with a source for the device are kernels of its
+/// driver.
 class OpenClPlace final : public PlaceDriver {
  public:
   /// Throws Error, {unsupported} when the device cannot be divided so.
@@ -32,6 +34,7 @@ class OpenClPlace final : public PlaceDriver {
 
   /// A job that the driver has, or room for one.
   struct Slot {
+    OpenClPlace* place = nullptr;
     Worker worker;
     Job job;
     std::vector<std::uint64_t> waits;
@@ -53,10 +56,14 @@ class OpenClPlace final : public PlaceDriver {
   bool hand_out() noexcept;
   void add_waits(const Slot& slot);
   void submit() noexcept;
+  cl_int enqueue_native() noexcept;
+  void launch(Slot& slot) noexcept;
   void fail_batch(cl_int code) noexcept;
   void idle() noexcept;
   bool stirring() const noexcept;
   static void CL_CALLBACK run(void* argument);
+  static void CL_CALLBACK on_complete(cl_event event, cl_int status, void* slot);
+  void complete(Slot& slot, cl_event event, cl_int status) noexcept;
   void run(Slot& slot) noexcept;
   Outcome perform(const Slot& slot) const noexcept;
   void end(Slot& slot) noexcept;
@@ -66,6 +73,8 @@ class OpenClPlace final : public PlaceDriver {
   OpenClSubDevice part_;  ///< empty: all of the device
   OpenClContext context_;
   OpenClQueue queue_;
+  std::int64_t clock_offset_ns_ = 0;  ///< of the host's clock against the device's
+  std::optional<OpenClPrograms> programs_;
 
   // The thread's.
   std::vector<Slot> slots_;
@@ -80,6 +89,7 @@ class OpenClPlace final : public PlaceDriver {
   FailedJobs failed_{kWindow};
   Parking parking_;
   sys::Atomic<bool> stopping_{false};
+  sys::Atomic<std::uint32_t> callers_{0};  ///< threads of the driver that have not left end()
   std::optional<sys::Thread> thread_;
 };
 
