@@ -142,7 +142,8 @@ bool Place::prepare(Worker& worker, Job& job, Stream& stream, Action& action) no
               .operand_count = action.operand_count,
               .team = nullptr,
               .name = action.label(),
-              .payload = action.code->payload};
+              .payload = action.code->payload,
+              .queue = nullptr};
   if (running_) [[unlikely]]
     running_->begin(worker.index, action);
   return true;
