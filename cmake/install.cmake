@@ -18,8 +18,11 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/weir-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES
   ${PROJECT_BINARY_DIR}/weir-config.cmake ${PROJECT_BINARY_DIR}/weir-config-version.cmake
+  ${CMAKE_CURRENT_LIST_DIR}/weir-embed.cmake
   DESTINATION ${WEIR_INSTALL_CMAKEDIR})
 install(EXPORT weir-targets NAMESPACE weir:: DESTINATION ${WEIR_INSTALL_CMAKEDIR})
+configure_file(${CMAKE_CURRENT_LIST_DIR}/weir-embed.cmake
+  ${PROJECT_BINARY_DIR}/weir-embed.cmake COPYONLY)
 export(EXPORT weir-targets NAMESPACE weir:: FILE ${PROJECT_BINARY_DIR}/weir-targets.cmake)
 
 # pkg-config

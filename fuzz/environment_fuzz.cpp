@@ -38,7 +38,8 @@ std::string set_variable(const std::string& line) {
   const std::string value = equals == std::string::npos ? "" : line.substr(equals + 1);
   if (!name.starts_with("WEIR_") || name.size() > 64 || reaches_files(name, value)) return {};
   setenv(name.c_str(), value.c_str(), 1);
-  static const std::set<std::string> known = {"WEIR_BLAS", "WEIR_DOMAINS", "WEIR_LOG",
+  static const std::set<std::string> known = {"WEIR_BLAS",    "WEIR_DOMAINS",
+                                              "WEIR_LOG",     "WEIR_PORTABLE_BACKWARDS",
                                               "WEIR_SPIN_US", "WEIR_TRACE"};
   return known.contains(name) || name.starts_with("WEIR_TEST_") ? std::string() : name;
 }

@@ -167,6 +167,64 @@ WEIR_API weir_status weir_kernel_register(weir_runtime* runtime, const weir_kern
                                           weir_kernel** out_kernel);
 
 /**
+ * A kernel in the dialect of <weir/portable.h>. For the host WEIR_KERNEL() defines one under the
+ * kernel's name; a kernel of which there is only the text is described by hand.
+ */
+typedef struct weir_portable_kernel {
+  const char* name;       /**< in the text */
+  uint32_t group[3];      /**< items of a group: X, Y, Z; none is 0 */
+  const char* parameters; /**< a letter for each, 64 at most: 'p' pointer; 'i' and 'u', 'l' and 'm'
+                               signed and unsigned integers of 32 and 64 bits; 'f', 'd' */
+  /** Runs the groups with the indices [begin, end), x fastest; arguments point to the values of the
+      parameters. NULL, as the next: there is no code for the host. */
+  void (*run)(const uint32_t groups[3], uint64_t begin, uint64_t end, void* const* arguments);
+  void (*run_backwards)(const uint32_t groups[3], uint64_t begin, uint64_t end,
+                        void* const* arguments);
+} weir_portable_kernel;
+
+/**
+ * Says how many groups a call runs: fills in out_groups, which are 1, 1, 1 before, from the scalars
+ * and the extents of the operands. Must not touch the data. None: the call does nothing; at most
+ * 2^31 - 1 in x and 65535 in y and z. On any thread.
+ */
+typedef void (*weir_grid_function)(const weir_call* call, uint32_t out_groups[3]);
+
+typedef struct weir_portable_options {
+  size_t struct_size;
+  const char* name;                   /**< unique in the runtime; NULL: that in the text */
+  const weir_portable_kernel* kernel; /**< copied; must have code, or a source be given */
+  const char* source;      /**< the text, for devices with a compiler; NULL: for the host only */
+  const char* source_name; /**< for messages of compilers; NULL: the kernel's name */
+  weir_grid_function grid;
+  weir_kernel_shape shape; /**< on the host: parallel, unless you say otherwise */
+  weir_cost_function cost; /**< as in weir_kernel_options */
+  /** Native code for some backends, which goes before the portable one there. It sees operands and
+      scalars as they were enqueued. */
+  const weir_implementation* implementations;
+  size_t implementation_count;
+  void (*release)(void* payload); /**< of these implementations */
+} weir_portable_options;
+#define WEIR_PORTABLE_OPTIONS_INIT                                                                 \
+  {                                                                                                \
+    sizeof(weir_portable_options), NULL, NULL, NULL, NULL, NULL, WEIR_KERNEL_SHAPE_PARALLEL, NULL, \
+        NULL, 0, NULL                                                                              \
+  }
+
+/**
+ * Registers a portable kernel; BUSY when the name is taken. Devices with a compiler run its source,
+ * if there is one; those that run code of the host, its code. A device compiles the source when the
+ * kernel first runs there: what its compiler says then fails the action.
+ *
+ * An action gives as many operands as the kernel has pointers and as many scalars as it has other
+ * parameters. Scalars are converted to the parameters' types: an integer may be given for a float
+ * or double, but no fraction for an integer and no value that the type cannot hold
+ * (INVALID_ARGUMENT from weir_stream_compute()).
+ */
+WEIR_API weir_status weir_kernel_register_portable(weir_runtime* runtime,
+                                                   const weir_portable_options* options,
+                                                   weir_kernel** out_kernel);
+
+/**
  * Finds a kernel by name.
  *
  * Built in, all on column-major tiles with scalars and operands in BLAS order (T = s or d):

@@ -219,6 +219,29 @@ class Kernel {
   weir_kernel* kernel_ = nullptr;
 };
 
+/// How many groups a call of a portable kernel runs.
+struct Groups {
+  std::uint32_t x = 1, y = 1, z = 1;
+};
+
+/// How many groups of `size` have `items` items, in one direction; INT32_MAX at most.
+constexpr std::uint32_t group_count(std::size_t items, std::size_t size) noexcept {
+  const std::size_t groups = items / size + (items % size != 0 ? 1 : 0);
+  return groups < INT32_MAX ? static_cast<std::uint32_t>(groups) : INT32_MAX;
+}
+
+/// What weir_portable_options says, but for the grid.
+struct PortableOptions {
+  const weir_portable_kernel* kernel = nullptr;  ///< what WEIR_KERNEL() defines
+  const char* source = nullptr;                  ///< the text, nullptr: for the host only
+  const char* source_name = nullptr;
+  const char* name = nullptr;  ///< nullptr: that in the text
+  weir_kernel_shape shape = WEIR_KERNEL_SHAPE_PARALLEL;
+  weir_cost_function cost = nullptr;
+  std::span<const weir_implementation> implementations = {};
+  void (*release)(void* payload) = nullptr;
+};
+
 // ---- Events and streams ------------------------------------------------------------------------
 
 /// The completion of an action. A value.
@@ -497,6 +520,33 @@ class Runtime {
     weir_kernel* made = nullptr;
     check(weir_kernel_register(handle(), &options, &made));
     static_cast<void>(owned.release());
+    return Kernel(made);
+  }
+
+  /// Registers a kernel of <weir/portable.h>. grid(const Call&) returns the Groups of a call; it is
+  /// a lambda without captures.
+  template <class Grid>
+  Kernel portable_kernel(const PortableOptions& wanted, Grid) const {
+    static_assert(std::is_empty_v<Grid> && std::is_default_constructible_v<Grid>,
+                  "a grid captures nothing: it is called with the scalars and operands of a call");
+    weir_portable_options options = WEIR_PORTABLE_OPTIONS_INIT;
+    options.name = wanted.name;
+    options.kernel = wanted.kernel;
+    options.source = wanted.source;
+    options.source_name = wanted.source_name;
+    options.grid = [](const weir_call* call, std::uint32_t out_groups[3]) {
+      const Groups groups = Grid()(Call(call));
+      out_groups[0] = groups.x;
+      out_groups[1] = groups.y;
+      out_groups[2] = groups.z;
+    };
+    options.shape = wanted.shape;
+    options.cost = wanted.cost;
+    options.implementations = wanted.implementations.data();
+    options.implementation_count = wanted.implementations.size();
+    options.release = wanted.release;
+    weir_kernel* made = nullptr;
+    check(weir_kernel_register_portable(handle(), &options, &made));
     return Kernel(made);
   }
 

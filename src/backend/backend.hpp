@@ -75,7 +75,7 @@ struct Job {
   weir_host_function function = nullptr;
   weir_cost_function cost = nullptr;
   const KernelSource* source = nullptr;   ///< code for the device instead of `function`
-  std::array<std::uint32_t, 3> groups{};  ///< then: how many groups to run
+  std::array<std::uint32_t, 3> groups{};  ///< then: how many groups to run; nothing if one is 0
   bool parallel = false;
   bool timed = false;           ///< the runtime wants the times below
   std::int64_t started_ns = 0;  ///< set by the backend, on the device's clock
@@ -137,6 +137,7 @@ struct DeviceInfo {
   unsigned cores = 0;
   std::uint64_t memory_bytes = 0;
   bool runs_host_code = false;    ///< kernels for "host" run there, too
+  bool compiles_source = false;   ///< takes jobs with a KernelSource
   bool aliases_host = false;      ///< host memory can be used as it is
   bool virtual_time = false;      ///< time passes only in drive()
   bool copies_by_worker = false;  ///< copy() blocks: the place's workers are to call it

@@ -1,81 +1,143 @@
 #include "backend/launch_arguments.hpp"
 
-#include <cstring>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
 
 namespace weir::rt {
 
 namespace {
 
-/// A value in the first bytes of a word.
+struct Integers {
+  const char* name;
+  std::int64_t least;
+  std::uint64_t most;
+};
+
 template <class T>
-std::uint64_t word_of(T value) noexcept {
-  std::uint64_t word = 0;
-  std::memcpy(&word, &value, sizeof value);
-  return word;
+constexpr Integers integers(const char* name) {
+  return {name, static_cast<std::int64_t>(std::numeric_limits<T>::min()),
+          static_cast<std::uint64_t>(std::numeric_limits<T>::max())};
 }
 
-bool is_real(const weir_scalar& scalar) noexcept {
+Integers integers_of(char letter) noexcept {
+  switch (letter) {
+    case 'i': return integers<std::int32_t>("a signed 32-bit integer");
+    case 'u': return integers<std::uint32_t>("an unsigned 32-bit integer");
+    case 'l': return integers<std::int64_t>("a signed 64-bit integer");
+    default: return integers<std::uint64_t>("an unsigned 64-bit integer");
+  }
+}
+
+bool is_fraction(const weir_scalar& scalar) noexcept {
   return scalar.type == WEIR_SCALAR_TYPE_F32 || scalar.type == WEIR_SCALAR_TYPE_F64;
 }
 
-double real_of(const weir_scalar& scalar) noexcept {
-  return scalar.type == WEIR_SCALAR_TYPE_F32 ? static_cast<double>(scalar.value.f32)
-                                             : scalar.value.f64;
+/// The value of a scalar in the type of a parameter.
+template <class T>
+T value_of(const weir_scalar& scalar) noexcept {
+  switch (scalar.type) {
+    case WEIR_SCALAR_TYPE_U64: return static_cast<T>(scalar.value.u64);
+    case WEIR_SCALAR_TYPE_F32: return static_cast<T>(scalar.value.f32);
+    case WEIR_SCALAR_TYPE_F64: return static_cast<T>(scalar.value.f64);
+    default: return static_cast<T>(scalar.value.i64);
+  }
 }
 
-std::size_t size_of(char letter) noexcept {
-  return letter == 'i' || letter == 'u' || letter == 'f' ? 4 : 8;
+std::string text_of(const weir_scalar& scalar) {
+  switch (scalar.type) {
+    case WEIR_SCALAR_TYPE_U64: return fmt::format("{}", scalar.value.u64);
+    case WEIR_SCALAR_TYPE_F32: return fmt::format("{}", scalar.value.f32);
+    case WEIR_SCALAR_TYPE_F64: return fmt::format("{}", scalar.value.f64);
+    default: return fmt::format("{}", scalar.value.i64);
+  }
 }
 
-std::uint64_t scalar_word(char letter, const weir_scalar& scalar, std::size_t parameter,
-                          const char* entry) {
-  const bool wants_real = letter == 'f' || letter == 'd';
-  if (wants_real != is_real(scalar)) {
-    fail_argument("parameter {} of kernel '{}' takes {}, and was given {}", parameter, entry,
-                  wants_real ? "a real number" : "an integer",
-                  wants_real ? "an integer" : "a real number");
+bool fits(const Integers& range, const weir_scalar& scalar) noexcept {
+  if (scalar.type == WEIR_SCALAR_TYPE_U64) return scalar.value.u64 <= range.most;
+  const std::int64_t value = scalar.value.i64;
+  return value >= range.least && (value < 0 || static_cast<std::uint64_t>(value) <= range.most);
+}
+
+bool fits_float(const weir_scalar& scalar) noexcept {
+  const auto value = value_of<double>(scalar);
+  return !std::isfinite(value) || std::abs(value) <= double{std::numeric_limits<float>::max()};
+}
+
+std::string scalar_complaint(char letter, const weir_scalar& scalar) {
+  if (scalar.type < WEIR_SCALAR_TYPE_I64 || scalar.type > WEIR_SCALAR_TYPE_F64) {
+    return fmt::format("is a scalar of unknown type {}", static_cast<int>(scalar.type));
   }
-  switch (letter) {
-    case 'f': return word_of(static_cast<float>(real_of(scalar)));
-    case 'd': return word_of(real_of(scalar));
-    case 'i':
-    case 'u': return word_of(static_cast<std::uint32_t>(scalar.value.u64));
-    case 'l':
-    case 'm': return scalar.value.u64;
-    default:
-      fail(WEIR_STATUS_INTERNAL, "parameter {} of kernel '{}' has the unknown letter '{}'",
-           parameter, entry, letter);
+  if (letter == 'd') return {};
+  if (letter == 'f') {
+    return fits_float(scalar) ? ""
+                              : fmt::format("is a float, which cannot hold {}", text_of(scalar));
   }
+  const Integers range = integers_of(letter);
+  if (is_fraction(scalar)) {
+    return fmt::format("is {}, but {} was given as a floating-point number; give an integer",
+                       range.name, text_of(scalar));
+  }
+  if (fits(range, scalar)) return {};
+  return fmt::format("is {}, which cannot hold {}", range.name, text_of(scalar));
 }
 
 }  // namespace
 
-void LaunchArguments::pack_all(const KernelSource& source, const weir_call& call) {
-  const std::size_t count = source.parameters.size();
-  values_.resize(count);
-  addresses_.resize(count);
-  sizes_.resize(count);
-  std::size_t operand = 0, scalar = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const char letter = source.parameters[i];
-    const char* const entry = source.entry.c_str();
-    if (letter == 'p' ? operand == call.operand_count : scalar == call.scalar_count) {
-      fail_argument("kernel '{}' has {} parameters, and was given {} operands and {} scalars",
-                    entry, count, call.operand_count, call.scalar_count);
+std::string launch_complaint(std::string_view parameters, std::size_t operands,
+                             std::span<const weir_scalar> scalars) {
+  const auto pointers =
+      static_cast<std::size_t>(std::count(parameters.begin(), parameters.end(), 'p'));
+  if (operands != pointers || scalars.size() != parameters.size() - pointers) {
+    return fmt::format("it has {} pointers and {} values, but was given {} operands and {} scalars",
+                       pointers, parameters.size() - pointers, operands, scalars.size());
+  }
+  std::size_t scalar = 0;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i] == 'p') continue;
+    const std::string complaint = scalar_complaint(parameters[i], scalars[scalar]);
+    if (!complaint.empty()) {
+      return fmt::format("parameter {} (scalar {}) {}", i, scalar, complaint);
     }
-    values_[i] = letter == 'p' ? word_of(call.operands[operand++].address)
-                               : scalar_word(letter, call.scalars[scalar++], i, entry);
+    ++scalar;
+  }
+  return {};
+}
+
+LaunchArguments::LaunchArguments(std::string_view parameters, const weir_call& call) noexcept
+    : letters_(parameters) {
+  const weir_view* operand = call.operands;
+  const weir_scalar* scalar = call.scalars;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i] == 'p') {
+      values_[i].address = (operand++)->address;
+    } else {
+      values_[i] = converted(parameters[i], *scalar++);
+    }
     addresses_[i] = &values_[i];
-    sizes_[i] = size_of(letter);
   }
 }
 
-Outcome LaunchArguments::pack(const KernelSource& source, const weir_call& call) noexcept {
-  try {
-    pack_all(source, call);
-    return {};
-  } catch (...) {
-    return current_exception_outcome(WEIR_STATUS_INTERNAL);
+LaunchArguments::Value LaunchArguments::converted(char letter, const weir_scalar& scalar) noexcept {
+  switch (letter) {
+    case 'i': return {.i = value_of<std::int32_t>(scalar)};
+    case 'u': return {.u = value_of<std::uint32_t>(scalar)};
+    case 'l': return {.l = value_of<std::int64_t>(scalar)};
+    case 'm': return {.m = value_of<std::uint64_t>(scalar)};
+    case 'f': return {.f = value_of<float>(scalar)};
+    default: return {.d = value_of<double>(scalar)};
+  }
+}
+
+std::size_t LaunchArguments::size(std::size_t index) const noexcept {
+  switch (letters_[index]) {
+    case 'p': return sizeof(void*);
+    case 'i':
+    case 'u':
+    case 'f': return 4;
+    default: return 8;
   }
 }
 

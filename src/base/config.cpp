@@ -21,6 +21,8 @@ const std::vector<Variable>& variables() {
       {"WEIR_DOMAINS", "domains to open when the program does not say, as weir run --domains"},
       {"WEIR_LOG", "what to print on stderr: debug, info, warning or error; nothing by default"},
       {"WEIR_NVRTC", "path of the CUDA compiler's library (default: libnvrtc.so.13 or .12)"},
+      {"WEIR_PORTABLE_BACKWARDS",
+       "1: portable kernels run the items of a phase backwards on the host, to find races"},
       {"WEIR_SPIN_US", "microseconds that an idle worker polls before it sleeps (default 50)"},
       {"WEIR_TRACE", "file to write a trace of the program to (.json or .pftrace)"},
       {"WEIR_WATCHDOG_S",
@@ -51,6 +53,11 @@ void check_values() {
   if (log != nullptr && std::none_of(std::begin(kLevels), std::end(kLevels), is)) {
     fail_argument("WEIR_LOG is '{}': choose from debug, info, warning, error", log);
   }
+  const char* const backwards = sys::environment("WEIR_PORTABLE_BACKWARDS");
+  if (backwards != nullptr && backwards != std::string_view("0") &&
+      backwards != std::string_view("1")) {
+    fail_argument("WEIR_PORTABLE_BACKWARDS is '{}': expected 0 or 1", backwards);
+  }
   const char* const spin = sys::environment("WEIR_SPIN_US");
   if (spin != nullptr && !parse_unsigned(spin)) {
     fail_argument("WEIR_SPIN_US is '{}': expected a number of microseconds", spin);
@@ -66,6 +73,11 @@ long long spin_ns() {
   const char* text = sys::environment("WEIR_SPIN_US");
   const auto value = text ? parse_unsigned(text) : std::nullopt;
   return static_cast<long long>(std::min<std::uint64_t>(value.value_or(50), 1'000'000)) * 1000;
+}
+
+bool portable_backwards() {
+  const char* const text = sys::environment("WEIR_PORTABLE_BACKWARDS");
+  return text != nullptr && text == std::string_view("1");
 }
 
 std::int64_t watchdog_ns() {

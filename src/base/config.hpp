@@ -28,4 +28,8 @@ long long spin_ns();
 /// is none.
 std::int64_t watchdog_ns();
 
+/// Whether portable kernels run the items of a phase backwards on the host
+/// (WEIR_PORTABLE_BACKWARDS).
+bool portable_backwards();
+
 }  // namespace weir::rt::config

@@ -25,6 +25,18 @@ weir_status weir_kernel_register(weir_runtime* runtime, const weir_kernel_option
   });
 }
 
+weir_status weir_kernel_register_portable(weir_runtime* runtime,
+                                          const weir_portable_options* options,
+                                          weir_kernel** out_kernel) {
+  return guard([&] {
+    weir_runtime& live = weir_runtime::check(runtime);
+    out(const_cast<weir_portable_options*>(options), "options");
+    weir_kernel& kernel = live.add_kernel(
+        read_options(options, weir_portable_options WEIR_PORTABLE_OPTIONS_INIT, "options"));
+    if (out_kernel != nullptr) *out_kernel = &kernel;
+  });
+}
+
 weir_status weir_kernel_find(const weir_runtime* runtime, const char* name,
                              weir_kernel** out_kernel) {
   return guard([&] {

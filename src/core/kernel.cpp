@@ -7,15 +7,36 @@
 
 namespace weir::rt {
 
+namespace {
+
+constexpr std::string_view kHost = "host", kSource = "source";
+
+}  // namespace
+
 Kernel::Kernel(const weir_kernel_options& options, std::size_t number)
-    : number_(number),
+    : Kernel(options, nullptr, number) {}
+
+Kernel::Kernel(const weir_kernel_options& options, std::unique_ptr<const Portable> portable,
+               std::size_t number)
+    : portable_(std::move(portable)),
+      number_(number),
       name_(options.name),
       shape_(options.shape),
       cost_(options.cost),
       release_(options.release) {
   for (std::size_t i = 0; i < options.implementation_count; ++i) {
     const weir_implementation& given = options.implementations[i];
-    codes_.push_back({this, given.backend, given.function, given.payload});
+    codes_.push_back({this, given.backend, given.function, given.payload, portable_.get()});
+  }
+  if (portable_ == nullptr) return;
+  const auto is_host = [](const KernelCode& code) { return code.backend == kHost; };
+  if (portable_->has_host_code() && std::none_of(codes_.begin(), codes_.end(), is_host)) {
+    auto* const payload = const_cast<Portable*>(portable_.get());  // run() does not change it
+    codes_.push_back({this, std::string(kHost), Portable::run, payload, portable_.get()});
+  }
+  if (portable_->has_source()) {
+    codes_.push_back(
+        {this, std::string(kSource), nullptr, nullptr, portable_.get(), &portable_->source()});
   }
 }
 
@@ -24,17 +45,21 @@ Kernel::~Kernel() {
   for (auto code = codes_.begin(); code != codes_.end(); ++code) {
     const auto same = [&](const KernelCode& other) { return other.payload == code->payload; };
     const bool released = std::any_of(codes_.begin(), code, same);
-    if (code->payload != nullptr && !released) release_(code->payload);
+    const bool given = code->payload != nullptr && code->payload != portable_.get();
+    if (given && !released) release_(code->payload);
   }
 }
 
-const KernelCode* Kernel::code_for(std::string_view backend, bool runs_host_code) const noexcept {
+const KernelCode* Kernel::code_for(const DeviceInfo& device) const noexcept {
   const KernelCode* host = nullptr;
+  const KernelCode* source = nullptr;
   for (const KernelCode& code : codes_) {
-    if (code.backend == backend) return &code;
-    if (code.backend == "host") host = &code;
+    if (code.backend == device.backend) return &code;
+    if (code.backend == kHost) host = &code;
+    if (code.backend == kSource) source = &code;
   }
-  return runs_host_code ? host : nullptr;
+  if (source != nullptr && device.compiles_source) return source;
+  return device.runs_host_code ? host : nullptr;
 }
 
 std::string Kernel::backends() const {
@@ -70,8 +95,30 @@ void check_implementation(const weir_kernel_options& options, std::size_t index,
 
 weir_kernel& KernelTable::add(const weir_kernel_options& options,
                               const std::vector<std::string>& backends) {
+  if (options.implementation_count == 0 && options.name != nullptr && *options.name != '\0') {
+    fail_argument("kernel '{}' has no implementation", options.name);
+  }
+  return add(options, backends, nullptr);
+}
+
+weir_kernel& KernelTable::add(const weir_portable_options& options,
+                              const std::vector<std::string>& backends) {
+  auto portable = std::make_unique<const Portable>(options);
+  weir_kernel_options native = WEIR_KERNEL_OPTIONS_INIT;
+  native.name = options.name != nullptr ? options.name : options.kernel->name;
+  native.shape = options.shape;
+  native.cost = options.cost;
+  native.implementations = options.implementations;
+  native.implementation_count = options.implementation_count;
+  native.release = options.release;
+  return add(native, backends, std::move(portable));
+}
+
+weir_kernel& KernelTable::add(const weir_kernel_options& options,
+                              const std::vector<std::string>& backends,
+                              std::unique_ptr<const Portable> portable) {
   if (options.name == nullptr || *options.name == '\0') fail_argument("kernel has no name");
-  if (options.implementation_count == 0 || options.implementations == nullptr) {
+  if (options.implementation_count > 0 && options.implementations == nullptr) {
     fail_argument("kernel '{}' has no implementation", options.name);
   }
   if (options.shape != WEIR_KERNEL_SHAPE_SERIAL && options.shape != WEIR_KERNEL_SHAPE_PARALLEL) {
@@ -87,7 +134,8 @@ weir_kernel& KernelTable::add(const weir_kernel_options& options,
     fail(WEIR_STATUS_BUSY, "kernel '{}' is already registered; choose another name", options.name);
   }
   try {
-    position->second = Owned<weir_kernel>(new weir_kernel(options, kernels_.size()));
+    position->second =
+        Owned<weir_kernel>(new weir_kernel(options, std::move(portable), kernels_.size()));
   } catch (...) {
     kernels_.erase(position);
     throw;

@@ -12,8 +12,10 @@
 
 #include <weir/kernel.h>
 
+#include "backend/backend.hpp"
 #include "base/handle.hpp"
 #include "base/threads.hpp"
+#include "core/portable.hpp"
 
 namespace weir::rt {
 
@@ -47,6 +49,8 @@ struct KernelCode {
   std::string backend;
   weir_host_function function;
   void* payload;
+  const Portable* portable = nullptr;    ///< whose check() calls must pass
+  const KernelSource* source = nullptr;  ///< code for the device instead of `function`
 };
 
 /// A named function with an implementation for each kind of domain. Immutable once registered, but
@@ -54,6 +58,9 @@ struct KernelCode {
 class Kernel {
  public:
   Kernel(const weir_kernel_options& options, std::size_t number);
+  /// With a portable kernel for those domains that the options have no implementation for.
+  Kernel(const weir_kernel_options& options, std::unique_ptr<const Portable> portable,
+         std::size_t number);
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
   ~Kernel();
@@ -65,13 +72,14 @@ class Kernel {
   weir_cost_function cost() const noexcept { return cost_; }
   Pace& pace() const noexcept { return pace_; }
 
-  /// Returns the code for a kind of domain, else that for the host if such domains run it, else
-  /// nullptr.
-  const KernelCode* code_for(std::string_view backend, bool runs_host_code) const noexcept;
-  /// The kinds it has code for, "host, sim".
+  /// Returns the code for a kind of device, else the source if it compiles that, else the code for
+  /// the host if it runs that, else nullptr.
+  const KernelCode* code_for(const DeviceInfo& device) const noexcept;
+  /// The kinds it has code for, "host, sim, source".
   std::string backends() const;
 
  private:
+  std::unique_ptr<const Portable> portable_;
   std::size_t number_;
   std::string name_;
   weir_kernel_shape shape_;
@@ -97,6 +105,7 @@ class KernelTable {
   /// Adds a kernel with code for some of `backends`. Throws Error{busy} when the name is taken,
   /// Error{invalid_argument} for a bad description.
   weir_kernel& add(const weir_kernel_options& options, const std::vector<std::string>& backends);
+  weir_kernel& add(const weir_portable_options& options, const std::vector<std::string>& backends);
   /// Whether a kernel is in this table.
   bool has(const weir_kernel& kernel) const;
   /// Throws Error{not_found} with the nearest name.
@@ -104,6 +113,9 @@ class KernelTable {
   std::vector<std::string> names() const;
 
  private:
+  weir_kernel& add(const weir_kernel_options& options, const std::vector<std::string>& backends,
+                   std::unique_ptr<const Portable> portable);
+
   mutable sys::Mutex mutex_;
   std::map<std::string, Owned<weir_kernel>, std::less<>> kernels_;
 };

@@ -14,6 +14,16 @@ constexpr unsigned kMostQuantum = 64;
 constexpr std::int64_t kLongQuantumNs = 50'000;
 constexpr unsigned kSampled = 16;  ///< of so many brief calls one is timed
 
+/// Fills in how many groups a call of a source runs.
+Outcome count_groups(Job& job, const Portable& portable) noexcept {
+  try {
+    job.groups = portable.groups_of(job.call);
+    return {};
+  } catch (...) {
+    return current_exception_outcome(WEIR_STATUS_KERNEL_ERROR);
+  }
+}
+
 }  // namespace
 
 Place::Place(Domain& domain, std::string name, std::vector<unsigned> cores)
@@ -144,6 +154,15 @@ bool Place::prepare(Worker& worker, Job& job, Stream& stream, Action& action) no
               .name = action.label(),
               .payload = action.code->payload,
               .queue = nullptr};
+  job.source = action.code->source;
+  if (job.source != nullptr) [[unlikely]] {
+    Outcome outcome = count_groups(job, *action.code->portable);
+    if (!outcome.ok()) {
+      stream.set_failure(action, std::move(outcome));
+      stream.finish(action);
+      return false;
+    }
+  }
   if (running_) [[unlikely]]
     running_->begin(worker.index, action);
   return true;

@@ -441,10 +441,10 @@ void Runtime::give_overdue(std::list<weir_event>& ends) noexcept {
 
 // ---- Kernels -----------------------------------------------------------------------------------
 
-weir_kernel& Runtime::add_kernel(const weir_kernel_options& options) {
-  std::vector<std::string> known;
-  for (const auto& backend : backends_) known.emplace_back(backend->kind());
-  return kernels_.add(options, known);
+std::vector<std::string> Runtime::backend_kinds() const {
+  std::vector<std::string> kinds;
+  for (const auto& backend : backends_) kinds.emplace_back(backend->kind());
+  return kinds;
 }
 
 // ---- Buffers -----------------------------------------------------------------------------------

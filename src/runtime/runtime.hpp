@@ -64,7 +64,10 @@ class Runtime {
   }
 
   // Kernels.
-  weir_kernel& add_kernel(const weir_kernel_options& options);
+  template <class Options>  // weir_kernel_options or weir_portable_options
+  weir_kernel& add_kernel(const Options& options) {
+    return kernels_.add(options, backend_kinds());
+  }
   const KernelTable& kernels() const noexcept { return kernels_; }
 
   // Buffers.
@@ -118,6 +121,8 @@ class Runtime {
   std::string describe() const;
 
  private:
+  std::vector<std::string> backend_kinds() const;
+
   struct OwnedBuffer {
     Owned<weir_buffer> buffer;
     HostAllocation memory;  ///< empty for wrapped memory

@@ -110,7 +110,7 @@ const KernelCode& Stream::code_of(const weir_kernel& kernel) {
     fail_argument("kernel '{}' belongs to another runtime than stream '{}'", kernel.name(), name_);
   }
   const std::string& backend = domain().info().backend;
-  const KernelCode* const code = kernel.code_for(backend, domain().info().runs_host_code);
+  const KernelCode* const code = kernel.code_for(domain().info());
   if (code == nullptr) {
     fail(WEIR_STATUS_UNSUPPORTED,
          "kernel '{}' has no implementation for domain '{}' (backend {}); it has: {}",
@@ -132,6 +132,10 @@ void Stream::fill_compute(Action& action, const weir_compute& compute) {
                                   : runtime_.kernels().find(compute.kernel_name);
   action.reserve(compute.operand_count, compute.scalar_count, 0);
   action.code = &code_of(kernel);
+  if (action.code->portable != nullptr) [[unlikely]] {
+    action.code->portable->check(kernel.name(), compute.operand_count,
+                                 {compute.scalars, compute.scalar_count});
+  }
   const Domain& here = domain();
   Operand* operand = action.operands().data();
   for (std::size_t i = 0; i < compute.operand_count; ++i, ++operand) {

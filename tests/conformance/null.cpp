@@ -18,6 +18,7 @@ const Registration null({
                    {"Events.*", kRefuses},
                    {"Places.*", kRefuses},
                    {"Capacity.*", kRefuses},
+                   {"Portable.*", kRefuses},
                    {"Errors.*", kRefuses},
                    {"Threads.*", kRefuses},
                    {"Shutdown.*", kRefuses}},

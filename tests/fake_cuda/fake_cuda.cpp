@@ -817,10 +817,11 @@ int nvrtcCompileProgram(FakeProgram* program, int, const char* const*) {
     const Lock lock(world().mutex);
     ++world().calls["nvrtcCompileProgram"];
   }
-  const std::size_t error = program->text.find("#error");
+  const std::size_t text = std::min(program->text.rfind("#line 1 "), program->text.size());
+  const std::size_t error = program->text.find("#error", text);
   if (error == std::string::npos) return 0;
   const auto at = program->text.begin() + static_cast<std::ptrdiff_t>(error);
-  const auto line = 1 + std::count(program->text.begin(), at, '\n');
+  const auto line = std::count(program->text.begin() + static_cast<std::ptrdiff_t>(text), at, '\n');
   const std::size_t end = std::min(program->text.find('\n', error), program->text.size());
   program->log = program->name + "(" + std::to_string(line) +
                  "): error: " + program->text.substr(error, end - error) + "\n";

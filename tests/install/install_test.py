@@ -71,6 +71,15 @@ class InstallTest:
         run(self.cmake, "--build", folder)
         expect_output(folder / "consumer")
 
+    def check_portable(self, root):
+        """Builds the example whose kernels become texts of the program."""
+        example = self.source / "examples/portable"
+        folder = self.configure(example, f"-DCMAKE_PREFIX_PATH={root}")
+        run(self.cmake, "--build", folder)
+        output = run(folder / "portable")
+        if output != (example / "expected.txt").read_text():
+            raise Failure(f"{folder / 'portable'} printed {output!r}")
+
     def check_pkg_config(self, root, compiler, program, *options):
         pc = only(root, "weir.pc")
         told = run("pkg-config", "--cflags", "--libs", "weir", PKG_CONFIG_PATH=str(pc.parent)).split()
@@ -82,7 +91,8 @@ class InstallTest:
 
     def check_tree(self, root):
         """Checks the files of an installed tree."""
-        for path in ("include/weir/weir.h", "include/weir/weir.hpp", "share/doc/weir/LICENSE"):
+        for path in ("include/weir/weir.h", "include/weir/weir.hpp",
+                     "include/weir/portable.h", "share/doc/weir/LICENSE"):
             if not (root / path).is_file():
                 raise Failure(f"{root / path} is not installed")
         for path in root.rglob("*"):
@@ -102,6 +112,7 @@ class InstallTest:
         self.check_tree(root)
         self.check_cmake("c", f"-DCMAKE_PREFIX_PATH={root}")
         self.check_cmake("cpp", f"-DCMAKE_PREFIX_PATH={root}")
+        self.check_portable(root)
         self.check_pkg_config(root, self.cc, "consumer.c", "-std=c99")
         self.check_pkg_config(root, self.cxx, "consumer.cpp", "-std=c++20")
         self.check_cli(root)

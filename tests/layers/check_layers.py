@@ -73,7 +73,7 @@ IMPURE_HEADERS = set(
 C_HEADERS = {"stddef.h", "stdint.h", "stdbool.h"}
 
 # Conditional compilation on a backend belongs to those that know backends.
-KNOW_BACKENDS = ("src/backends/", "src/net", "src/runtime")
+KNOW_BACKENDS = ("src/backends/", "src/net", "src/runtime", "include/weir/portable.h")
 BACKEND_CONDITION = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*(CUDA|OPENCL|MPI)")
 
 # Orders are those of atomic operations: neither the thread sanitizer nor readers see fences.
@@ -218,6 +218,7 @@ SAMPLES = {
     "src/stray.cpp": ("", ":1: is in no layer"),
     "include/weir/status.h": ("#include <stddef.h>\n#include <stdio.h>\n", ":2: includes <stdio.h>"),
     "include/weir/weir.hpp": ("#include <span>\n#include <fmt/format.h>\n", ":2: includes <fmt/format.h>"),
+    "include/weir/portable.h": ("#if defined(__OPENCL_VERSION__)\n#endif\n", None),
     "include/weir/inner.h": ('#include "base/sys.hpp"\n', ":1: includes base/sys.hpp of src/base"),
     "apps/matmul.cpp": ("#include <weir/weir.hpp>\n#include <fmt/format.h>\n", None),
     "apps/inside.cpp": ('#include "runtime/runtime.hpp"\n', ":1: includes runtime/runtime.hpp"),

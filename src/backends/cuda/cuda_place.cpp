@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "backend/invoke.hpp"
+#include "backend/launch_arguments.hpp"
 #include "base/config.hpp"
 #include "base/thread_role.hpp"
 
@@ -196,14 +197,13 @@ Outcome CudaPlace::launch(const Job& job, unsigned lane) noexcept {
   } catch (...) {
     return failed_outcome(code.outcome.status, "no code");
   }
-  Outcome packed = arguments_.pack(*job.source, job.call);
-  if (!packed.ok()) return packed;
   const auto& [x, y, z] = job.groups;
   if (x == 0 || y == 0 || z == 0) return {};
   const auto& group = job.source->group;
+  LaunchArguments arguments(job.source->parameters, job.call);
   return judge(
       CudaLibrary::get().cuLaunchKernel(code.function, x, y, z, group[0], group[1], group[2], 0,
-                                        queues_->stream(lane), arguments_.addresses(), nullptr),
+                                        queues_->stream(lane), arguments.addresses(), nullptr),
       name_of(job));
 }
 

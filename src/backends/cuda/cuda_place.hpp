@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "backend/launch_arguments.hpp"
 #include "backends/cuda/cuda_bell.hpp"
 #include "backends/cuda/cuda_flights.hpp"
 #include "backends/cuda/cuda_kernels.hpp"
@@ -87,7 +86,6 @@ class CudaPlace final : public PlaceDriver {
   std::size_t failures_ = 0;
   bool dry_ = false;  ///< the feed had no more when it was asked last
   std::int64_t nap_ns_ = 0;
-  LaunchArguments arguments_;
   CudaBell bell_;
   sys::Atomic<bool> stopping_{false};
   std::optional<sys::Thread> thread_;

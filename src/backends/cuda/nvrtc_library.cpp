@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "base/sys.hpp"
 #include "base/text.hpp"
@@ -12,9 +13,23 @@ namespace weir::rt {
 
 namespace {
 
+/// Opens what NVRTC needs from its own folder, and does not look for there.
+void open_builtins(const std::filesystem::path& library) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(library.parent_path(), error)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("libnvrtc-builtins.so.")) {
+      dlopen(entry.path().c_str(), RTLD_NOW | RTLD_GLOBAL);
+    }
+  }
+}
+
 void* open_first() {
   const char* const chosen = sys::environment("WEIR_NVRTC");
-  if (chosen != nullptr && *chosen != '\0') return dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
+  if (chosen != nullptr && *chosen != '\0') {
+    open_builtins(chosen);
+    return dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
+  }
   for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}) {
     void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library != nullptr) return library;

@@ -16,6 +16,7 @@ OpenClDevice::OpenClDevice(OpenClOptions options, const OpenClDeviceInfo& facts)
   info_.memory_bytes = options.memory;
   info_.aliases_host = options.aliases;
   info_.runs_host_code = true;
+  info_.compiles_source = facts.compiles;
 }
 
 OpenClDevice::~OpenClDevice() = default;

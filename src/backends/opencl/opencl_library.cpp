@@ -26,6 +26,8 @@ OpenClLibrary open_library() {
   }
   WEIR_OPENCL_FUNCTIONS(WEIR_OPENCL_FIND)
 #undef WEIR_OPENCL_FIND
+  found.clSetKernelArgSVMPointer = reinterpret_cast<decltype(found.clSetKernelArgSVMPointer)>(
+      dlsym(library, "clSetKernelArgSVMPointer"));
   return found;
 }
 

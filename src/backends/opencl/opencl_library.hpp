@@ -11,14 +11,21 @@
 
 namespace weir::rt {
 
-#define WEIR_OPENCL_FUNCTIONS(each)                                                              \
-  each(clCreateBuffer) each(clCreateCommandQueue) each(clCreateContext) each(clCreateSubDevices) \
-      each(clEnqueueNativeKernel) each(clEnqueueReadBufferRect) each(clEnqueueWriteBufferRect)   \
-          each(clFinish) each(clFlush) each(clGetDeviceIDs) each(clGetDeviceInfo)                \
-              each(clGetEventProfilingInfo) each(clGetPlatformIDs) each(clGetPlatformInfo)       \
-                  each(clReleaseCommandQueue) each(clReleaseContext) each(clReleaseDevice)       \
-                      each(clReleaseEvent) each(clReleaseMemObject) each(clSetEventCallback)     \
-                          each(clEnqueueMarkerWithWaitList) each(clWaitForEvents)
+#define WEIR_OPENCL_FUNCTIONS(each)                                                                \
+  each(clBuildProgram) each(clCreateBuffer) each(clCreateCommandQueue) each(clCreateContext)       \
+      each(clCreateKernel) each(clCreateProgramWithBinary) each(clCreateProgramWithSource)         \
+          each(clCreateSubDevices) each(clEnqueueMarkerWithWaitList) each(clEnqueueNDRangeKernel)  \
+              each(clEnqueueNativeKernel) each(clEnqueueReadBufferRect)                            \
+                  each(clEnqueueWriteBufferRect) each(clFinish) each(clFlush) each(clGetDeviceIDs) \
+                      each(clGetDeviceInfo) each(clGetEventProfilingInfo) each(clGetKernelInfo)    \
+                          each(clGetKernelWorkGroupInfo) each(clGetPlatformIDs)                    \
+                              each(clGetPlatformInfo) each(clGetProgramBuildInfo)                  \
+                                  each(clGetProgramInfo) each(clReleaseCommandQueue)               \
+                                      each(clReleaseContext) each(clReleaseDevice)                 \
+                                          each(clReleaseEvent) each(clReleaseKernel)               \
+                                              each(clReleaseMemObject) each(clReleaseProgram)      \
+                                                  each(clSetEventCallback) each(clSetKernelArg)    \
+                                                      each(clWaitForEvents)
 
 /// The functions that weir calls, under their own names.
 struct OpenClLibrary {
@@ -26,6 +33,10 @@ struct OpenClLibrary {
 #define WEIR_OPENCL_MEMBER(name) decltype(&::name) name = nullptr;
   WEIR_OPENCL_FUNCTIONS(WEIR_OPENCL_MEMBER)
 #undef WEIR_OPENCL_MEMBER
+
+  /// Of OpenCL 2.0: nullptr where the loader is older.
+  cl_int(CL_API_CALL* clSetKernelArgSVMPointer)(cl_kernel kernel, cl_uint index,
+                                                const void* address) = nullptr;
 
   /// Opens the loader on first use. Throws Error{unavailable} that says what to install.
   static const OpenClLibrary& get();
@@ -59,6 +70,8 @@ class OpenClOwned {
 using OpenClContext = OpenClOwned<cl_context, &OpenClLibrary::clReleaseContext>;
 using OpenClQueue = OpenClOwned<cl_command_queue, &OpenClLibrary::clReleaseCommandQueue>;
 using OpenClBuffer = OpenClOwned<cl_mem, &OpenClLibrary::clReleaseMemObject>;
+using OpenClProgram = OpenClOwned<cl_program, &OpenClLibrary::clReleaseProgram>;
+using OpenClKernel = OpenClOwned<cl_kernel, &OpenClLibrary::clReleaseKernel>;
 using OpenClSubDevice = OpenClOwned<cl_device_id, &OpenClLibrary::clReleaseDevice>;
 
 /// Makes a queue that executes out of order, with times of its commands. Throws Error.

@@ -57,6 +57,7 @@ OpenClPlace::OpenClPlace(const PlaceRequest& request, const OpenClDeviceInfo& de
   const cl_device_id used = part_.get() != nullptr ? part_.get() : device.id;
   context_ = make_opencl_context(device.platform, used);
   queue_ = make_opencl_queue(context_.get(), used);
+  programs_.emplace(device, context_.get(), used);
   for (unsigned i = 0; i < request.cores.size(); ++i) {
     slots_.push_back(std::make_unique<Slot>());
     slots_.back()->place = this;
@@ -100,9 +101,16 @@ bool OpenClPlace::serve(Slot& slot) noexcept {
 void OpenClPlace::start(Slot& slot) noexcept {
   const OpenClLibrary& cl = OpenClLibrary::get();
   slot.state.store(Slot::under_way, std::memory_order_relaxed);
-  void* argument = &slot;
-  cl_int code = cl.clEnqueueNativeKernel(queue_.get(), run, &argument, sizeof argument, 0, nullptr,
-                                         nullptr, 0, nullptr, &slot.event);
+  cl_int code = CL_SUCCESS;
+  if (slot.job.source != nullptr) {
+    slot.job.started_ns = slot.job.ended_ns = sys::now_ns();
+    slot.outcome = programs_->enqueue(queue_.get(), slot.job, {}, &slot.event);
+    if (!slot.outcome.ok()) return end(slot, CL_SUCCESS);
+  } else {
+    void* argument = &slot;
+    code = cl.clEnqueueNativeKernel(queue_.get(), run, &argument, sizeof argument, 0, nullptr,
+                                    nullptr, 0, nullptr, &slot.event);
+  }
   if (code == CL_SUCCESS) {
     code = cl.clSetEventCallback(slot.event, CL_COMPLETE, on_complete, &slot);
     if (code != CL_SUCCESS) cl.clWaitForEvents(1, &slot.event);  // nobody else would
@@ -122,6 +130,7 @@ void CL_CALLBACK OpenClPlace::run(void* argument) {
 
 void CL_CALLBACK OpenClPlace::on_complete(cl_event, cl_int status, void* slot) {
   auto& mine = *static_cast<Slot*>(slot);
+  if (mine.job.source != nullptr) mine.job.ended_ns = sys::now_ns();
   mine.place->end(mine, status == CL_COMPLETE ? CL_SUCCESS : status);
 }
 

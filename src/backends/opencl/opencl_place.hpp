@@ -8,6 +8,7 @@
 
 #include "backend/backend.hpp"
 #include "backends/opencl/opencl_platforms.hpp"
+#include "backends/opencl/opencl_programs.hpp"
 #include "base/parking.hpp"
 #include "base/threads.hpp"
 
@@ -48,6 +49,7 @@ class OpenClPlace final : public PlaceDriver {
   OpenClSubDevice part_;  ///< empty: all of the device
   OpenClContext context_;
   OpenClQueue queue_;
+  std::optional<OpenClPrograms> programs_;
   std::vector<std::unique_ptr<Slot>> slots_;
   Parking parking_;
   sys::Atomic<bool> stopping_{false};

@@ -1,0 +1,17 @@
+// Texts of portable kernels as compilers of devices get them.
+#pragma once
+
+#include <string>
+
+#include "backend/backend.hpp"
+
+namespace weir::rt {
+
+/// The text of <weir/portable.h>.
+const char* portable_dialect() noexcept;
+
+/// Returns a source with the dialect before it. Compilers then count its lines from 1 and name its
+/// file.
+std::string portable_text(const KernelSource& source);
+
+}  // namespace weir::rt

@@ -1,0 +1,209 @@
+#include "backends/opencl/opencl_programs.hpp"
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "backend/launch_arguments.hpp"
+#include "backend/portable_text.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr const char* kOptions = "-cl-std=CL1.2";
+
+template <class T>
+T kernel_fact(cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info what) noexcept {
+  T value{};
+  OpenClLibrary::get().clGetKernelWorkGroupInfo(kernel, device, what, sizeof value, &value,
+                                                nullptr);
+  return value;
+}
+
+void set_arguments(cl_kernel kernel, const Job& job) {
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  LaunchArguments arguments(job.source->parameters, job.call);
+  for (std::size_t i = 0; i < arguments.count(); ++i) {
+    const auto index = static_cast<cl_uint>(i);
+    const cl_int code =
+        arguments.is_operand(i)
+            ? cl.clSetKernelArgSVMPointer(kernel, index, arguments.operand(i))
+            : cl.clSetKernelArg(kernel, index, arguments.size(i), arguments.addresses()[i]);
+    if (code == CL_SUCCESS) continue;
+    check_opencl(code, fmt::format("parameter {} of kernel '{}'", i, job.source->entry));
+  }
+}
+
+}  // namespace
+
+OpenClPrograms::OpenClPrograms(const OpenClDeviceInfo& facts, cl_context context,
+                               cl_device_id device)
+    : device_name_(facts.description), context_(context), device_(device), cache_("kernels") {}
+
+Outcome OpenClPrograms::enqueue(cl_command_queue queue, const Job& job,
+                                std::span<const cl_event> waits, cl_event* out_event) noexcept {
+  try {
+    const OpenClLibrary& cl = OpenClLibrary::get();
+    const Built& found = built(*job.source);
+    if (!found.outcome.ok()) return found.outcome;
+    const auto count = static_cast<cl_uint>(waits.size());
+    const cl_event* const events = waits.empty() ? nullptr : waits.data();
+    std::array<std::size_t, 3> local{}, items{};
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      local[i] = job.source->group[i];
+      items[i] = local[i] * job.groups[i];
+    }
+    if (items[0] == 0 || items[1] == 0 || items[2] == 0) {
+      check_opencl(cl.clEnqueueMarkerWithWaitList(queue, count, events, out_event),
+                   "a call of no groups");
+      return {};
+    }
+    set_arguments(found.kernel.get(), job);
+    check_opencl(cl.clEnqueueNDRangeKernel(queue, found.kernel.get(), 3, nullptr, items.data(),
+                                           local.data(), count, events, out_event),
+                 fmt::format("kernel '{}'", job.source->entry));
+    return {};
+  } catch (...) {
+    return current_exception_outcome(WEIR_STATUS_DEVICE_ERROR);
+  }
+}
+
+const OpenClPrograms::Built& OpenClPrograms::built(const KernelSource& source) {
+  const auto found = built_.find(&source);
+  if (found != built_.end()) return found->second;
+  return built_.emplace(&source, build(source)).first->second;
+}
+
+OpenClPrograms::Built OpenClPrograms::build(const KernelSource& source) {
+  Built made;
+  try {
+    check_group(source);
+    cl_int code = CL_SUCCESS;
+    made.kernel = OpenClKernel(
+        OpenClLibrary::get().clCreateKernel(program_of(source), source.entry.c_str(), &code));
+    check_opencl(code, fmt::format("no kernel '{}' in {}", source.entry, source.file));
+    check_kernel(source, made.kernel.get());
+  } catch (...) {
+    made.outcome = current_exception_outcome(WEIR_STATUS_DEVICE_ERROR);
+  }
+  return made;
+}
+
+/// Returns a program that is built: one that there is, or from the cache. Throws Error.
+cl_program OpenClPrograms::program_of(const KernelSource& source) {
+  const std::string text = portable_text(source);
+  const std::string key = cache_key(fmt::format("{}\n{}\n{}", device_name_, kOptions, text));
+  OpenClProgram& program = programs_[key];
+  if (program.get() == nullptr) {
+    if (const auto binary = cache_.read(key)) program = load(*binary);
+  }
+  if (program.get() == nullptr) {
+    program = compile(source, text);
+    keep(program.get(), key);
+  }
+  return program.get();
+}
+
+OpenClProgram OpenClPrograms::compile(const KernelSource& source, const std::string& text) const {
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  const char* address = text.c_str();
+  cl_int code = CL_SUCCESS;
+  OpenClProgram program(cl.clCreateProgramWithSource(context_, 1, &address, nullptr, &code));
+  check_opencl(code, fmt::format("no program for kernel '{}'", source.entry));
+  code = cl.clBuildProgram(program.get(), 1, &device_, kOptions, nullptr, nullptr);
+  if (code == CL_OUT_OF_HOST_MEMORY) check_opencl(code, "compiling");
+  if (code != CL_SUCCESS) {
+    fail(WEIR_STATUS_KERNEL_ERROR, "kernel '{}' of {} does not compile for {}: {}", source.entry,
+         source.file, device_name_, log_of(program.get()));
+  }
+  return program;
+}
+
+/// Returns an empty program when the driver does not want the binary.
+OpenClProgram OpenClPrograms::load(const std::string& binary) const {
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  const std::size_t bytes = binary.size();
+  const auto* address = reinterpret_cast<const unsigned char*>(binary.data());
+  cl_int state = CL_SUCCESS, code = CL_SUCCESS;
+  OpenClProgram program(
+      cl.clCreateProgramWithBinary(context_, 1, &device_, &bytes, &address, &state, &code));
+  if (code != CL_SUCCESS || state != CL_SUCCESS) return {};
+  code = cl.clBuildProgram(program.get(), 1, &device_, kOptions, nullptr, nullptr);
+  return code == CL_SUCCESS ? std::move(program) : OpenClProgram();
+}
+
+void OpenClPrograms::keep(cl_program program, const std::string& key) const {
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  std::size_t bytes = 0;
+  if (cl.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) !=
+          CL_SUCCESS ||
+      bytes == 0) {
+    return;
+  }
+  std::vector<unsigned char> binary(bytes);
+  unsigned char* address = binary.data();
+  if (cl.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof address, &address, nullptr) ==
+      CL_SUCCESS) {
+    cache_.write(key, {reinterpret_cast<const char*>(binary.data()), bytes});
+  }
+}
+
+std::string OpenClPrograms::log_of(cl_program program) const {
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  std::size_t bytes = 0;
+  cl.clGetProgramBuildInfo(program, device_, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes);
+  std::string text(bytes, '\0');
+  cl.clGetProgramBuildInfo(program, device_, CL_PROGRAM_BUILD_LOG, bytes, text.data(), nullptr);
+  const std::size_t end = text.find_last_not_of(std::string_view(" \n\0", 3));
+  text.resize(end == std::string::npos ? 0 : end + 1);
+  return text.empty() ? "its compiler does not say why" : text;
+}
+
+template <class T>
+T OpenClPrograms::limit(cl_device_info what) const noexcept {
+  T value{};
+  OpenClLibrary::get().clGetDeviceInfo(device_, what, sizeof value, &value, nullptr);
+  return value;
+}
+
+void OpenClPrograms::check_group(const KernelSource& source) const {
+  const auto& [x, y, z] = source.group;
+  const auto most = limit<std::size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE);
+  const auto sides = limit<std::array<std::size_t, 3>>(CL_DEVICE_MAX_WORK_ITEM_SIZES);
+  if (std::size_t{x} * y * z <= most && x <= sides[0] && y <= sides[1] && z <= sides[2]) return;
+  fail(WEIR_STATUS_UNSUPPORTED,
+       "kernel '{}' has groups of {} x {} x {} items, but {} runs groups of {} at most, {} x {} x "
+       "{}; use smaller ones",
+       source.entry, x, y, z, device_name_, most, sides[0], sides[1], sides[2]);
+}
+
+void OpenClPrograms::check_kernel(const KernelSource& source, cl_kernel kernel) const {
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  cl_uint parameters = 0;
+  check_opencl(
+      cl.clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof parameters, &parameters, nullptr),
+      fmt::format("kernel '{}'", source.entry));
+  if (parameters != source.parameters.size()) {
+    fail(WEIR_STATUS_KERNEL_ERROR,
+         "kernel '{}' has {} parameters in {}, but was registered with {}", source.entry,
+         parameters, source.file, source.parameters.size());
+  }
+  const auto shared = kernel_fact<cl_ulong>(kernel, device_, CL_KERNEL_LOCAL_MEM_SIZE);
+  const auto most = limit<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE);
+  if (shared > most) {
+    fail(WEIR_STATUS_UNSUPPORTED,
+         "kernel '{}' wants {} bytes of shared memory, but {} has {}; use smaller groups",
+         source.entry, shared, device_name_, most);
+  }
+  const auto items = std::size_t{source.group[0]} * source.group[1] * source.group[2];
+  const auto fit = kernel_fact<std::size_t>(kernel, device_, CL_KERNEL_WORK_GROUP_SIZE);
+  if (fit != 0 && items > fit) {
+    fail(WEIR_STATUS_UNSUPPORTED,
+         "kernel '{}' has groups of {} items, but {} has the resources for {} of it; use smaller "
+         "ones",
+         source.entry, items, device_name_, fit);
+  }
+}
+
+}  // namespace weir::rt
