@@ -547,6 +547,18 @@ CUresult cuMemcpyDtoHAsync(void* target, CUdeviceptr source, std::size_t bytes, 
       stream, [=] { return reachable(bytes_at(source), bytes, device); },
       [=] { std::memcpy(target, bytes_at(source), bytes); });
 }
+CUresult cuMemcpyDtoDAsync(CUdeviceptr target, CUdeviceptr source, std::size_t bytes,
+                           CUstream handle) {
+  ENTER_STREAM(handle);
+  const int device = stream->context->device;
+  return push_bytes(
+      stream,
+      [=] {
+        return reachable(bytes_at(source), bytes, device) &&
+               reachable(bytes_at(target), bytes, device);
+      },
+      [=] { std::memcpy(bytes_at(target), bytes_at(source), bytes); });
+}
 CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* given, CUstream handle) {
   ENTER_STREAM(handle);
   const CUDA_MEMCPY2D copy = *given;
@@ -623,15 +635,8 @@ CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned y, unsigned z,
     }
     std::vector<void*> arguments;
     for (std::uint64_t& value : *values) arguments.push_back(&value);
-    const unsigned groups[3] = {x, y, z};
-    for (unsigned k = 0; k < z; ++k) {
-      for (unsigned j = 0; j < y; ++j) {
-        for (unsigned i = 0; i < x; ++i) {
-          const unsigned id[3] = {i, j, k};
-          run(id, groups, arguments.data());
-        }
-      }
-    }
+    const std::uint32_t groups[3] = {x, y, z};
+    run(groups, 0, std::uint64_t{x} * y * z, arguments.data());
     const Lock lock(world().mutex);
     --world().running;
   });

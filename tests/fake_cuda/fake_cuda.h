@@ -6,12 +6,15 @@
 // FAKE_CUDA_MEMORY bytes (1 GiB).
 #pragma once
 
+#include <stdint.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/// Code of a kernel for one group. `arguments` are the addresses of copies of its arguments.
-typedef void (*fake_cuda_run)(const unsigned group_id[3], const unsigned groups[3],
+/// Code of a kernel for the groups with the indices [begin, end), x fastest, as in
+/// weir_portable_kernel. `arguments` are the addresses of copies of its arguments.
+typedef void (*fake_cuda_run)(const uint32_t groups[3], uint64_t begin, uint64_t end,
                               void* const* arguments);
 
 /// Gives a kernel that compiled texts may have its code. `parameters` has a letter for each, as in
@@ -36,7 +39,7 @@ unsigned long fake_cuda_depth(void);
 unsigned long fake_cuda_misuses(void);
 /// Returns how many streams, events, allocations, libraries and green contexts there are now.
 unsigned long fake_cuda_objects(void);
-/// Returns in how many streams a kernel is running at most since the reset.
+/// Returns in how many streams a kernel was running at most since the reset.
 unsigned long fake_cuda_most_at_once(void);
 /// Returns the bits of the groups of multiprocessors that the last kernel ran on.
 unsigned long fake_cuda_last_groups(void);

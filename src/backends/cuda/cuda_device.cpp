@@ -33,6 +33,7 @@ CudaDevice::CudaDevice(CudaOptions options, const CudaDeviceInfo& facts)
   info_.cores = std::max(1u, static_cast<unsigned>(groups_.size()));
   info_.memory_bytes = options_.memory > 0 ? options_.memory : usable_memory(context_);
   info_.orders_jobs = true;
+  info_.compiles_source = true;
 }
 
 CudaDevice::~CudaDevice() = default;

@@ -22,6 +22,7 @@ TEST_F(CudaBackendTest, SaysWhatADeviceIs) {
   EXPECT_EQ(info.cores, 4u) << "groups of eight multiprocessors";
   EXPECT_EQ(info.memory_bytes, (1u << 30) - (1u << 27)) << "all but an eighth";
   EXPECT_TRUE(info.orders_jobs);
+  EXPECT_TRUE(info.compiles_source);
   EXPECT_FALSE(info.runs_host_code);
   EXPECT_FALSE(info.aliases_host);
   EXPECT_EQ(open_device(*backend_, {{"memory", "1MiB"}})->info().memory_bytes, 1u << 20);

@@ -18,27 +18,28 @@ std::atomic<unsigned> met{0};
 std::atomic<bool> open_gate{true};
 
 /// x = 3 x + value
-void run_mix(const unsigned*, const unsigned*, void* const* arguments) {
+void run_mix(const std::uint32_t*, std::uint64_t, std::uint64_t, void* const* arguments) {
   std::int64_t& x = number_at(arguments[0]);
   x = 3 * x + number_in(arguments[1]);
 }
 /// x[0] = when it began, x[1] = when it ended
-void run_stamp(const unsigned*, const unsigned*, void* const* arguments) {
+void run_stamp(const std::uint32_t*, std::uint64_t, std::uint64_t, void* const* arguments) {
   std::int64_t* const x = &number_at(arguments[0]);
   x[0] = ++ticks;
   x[1] = ++ticks;
 }
 /// Returns when as many have begun as it is told.
-void run_meet(const unsigned*, const unsigned*, void* const* arguments) {
+void run_meet(const std::uint32_t*, std::uint64_t, std::uint64_t, void* const* arguments) {
   ++met;
   while (met < static_cast<unsigned>(number_in(arguments[0]))) std::this_thread::yield();
 }
-void run_gate(const unsigned*, const unsigned*, void* const*) {
+void run_gate(const std::uint32_t*, std::uint64_t, std::uint64_t, void* const*) {
   while (!open_gate) std::this_thread::yield();
 }
 /// Counts groups.
-void run_count(const unsigned* id, const unsigned* groups, void* const* arguments) {
-  number_at(arguments[0]) += id[0] < groups[0];
+void run_count(const std::uint32_t*, std::uint64_t begin, std::uint64_t end,
+               void* const* arguments) {
+  number_at(arguments[0]) += static_cast<std::int64_t>(end - begin);
 }
 
 class CudaPlaceTest : public CudaTest {
