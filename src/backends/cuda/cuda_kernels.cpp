@@ -63,7 +63,6 @@ CudaCode CudaKernels::load(const std::string& image) const noexcept {
   CUlibrary library = nullptr;
   const CUresult code = CudaLibrary::get().cuLibraryLoadData(&library, image.c_str(), nullptr,
                                                              nullptr, 0, nullptr, nullptr, 0);
-  context_.note(code, "loading code");
   return CudaCode(code == CUDA_SUCCESS ? library : nullptr);
 }
 

@@ -44,7 +44,7 @@ CudaPlace::CudaPlace(const std::string& name, CudaContext& context, CudaKernels&
   points_.reserve(kWindow);
   failed_.resize(kFailures);
   const CudaScope scope(partition_.context());
-  queues_.emplace(context, partition_, lanes);
+  queues_.emplace(context, partition_, lanes, bell_);
   trains_.resize(queues_->lanes().count());
   thread_.emplace(name, [this] { serve(); });
 }
@@ -107,7 +107,7 @@ void CudaPlace::start_jobs() noexcept {
   for (CudaFlight* flight : taken_) start(*flight, flight == taken_.back());
   taken_.clear();
   if (!dry_ || context_.lost()) return;
-  for (unsigned lane = 0; lane < trains_.size(); ++lane) queues_->mark(lane);
+  for (unsigned lane = 0; lane < trains_.size(); ++lane) mark(lane);
 }
 
 /// Enqueues a job in the lane that suits it. One that must not run gets its place there, too: it is
@@ -137,7 +137,7 @@ void CudaPlace::start(CudaFlight& flight, bool last) noexcept {
   Train& train = trains_[lane];
   (train.last == nullptr ? train.first : train.last->next) = &flight;
   train.last = &flight;
-  if (queues_->unmarked(lane) >= kMarkEvery || flight.job.copies) queues_->mark(lane);
+  if (queues_->unmarked(lane) >= kMarkEvery || flight.job.copies) mark(lane);
 }
 
 /// Collects the ends of the job's predecessors. Returns whether one of them has failed.
@@ -165,6 +165,12 @@ void CudaPlace::keep_tail(unsigned lane, bool last) noexcept {
     return point.lane == lane && point.epoch == tail->point.epoch;
   });
   if (tail->consumers > 0 || (follows && last && dry_)) queues_->keep_tail(lane);
+}
+
+/// A mark that fails is tried again before the thread sleeps.
+void CudaPlace::mark(unsigned lane) noexcept {
+  const CUresult code = queues_->mark(lane);
+  if (code != CUDA_SUCCESS) context_.note(code, oldest_name("a job"));
 }
 
 void CudaPlace::enqueue(CudaFlight& flight, unsigned lane) noexcept {
@@ -372,9 +378,9 @@ void CudaPlace::idle() noexcept {
 void CudaPlace::watch() noexcept {
   for (unsigned lane = 0; lane < trains_.size() && !context_.lost(); ++lane) {
     if (trains_[lane].first == nullptr) continue;
-    queues_->mark(lane);
+    mark(lane);
     if (context_.note(queues_->query(lane), oldest_name("a job"))) return;
-    queues_->ring_after(lane, bell_);
+    queues_->ring_after(lane);
   }
 }
 

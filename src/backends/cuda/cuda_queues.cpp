@@ -9,9 +9,10 @@ namespace {
 
 constexpr std::size_t kLine = 64;
 
-const sys::Atomic<std::uint64_t>* counter(const CudaPinned& counters, unsigned lane) noexcept {
-  return reinterpret_cast<const sys::Atomic<std::uint64_t>*>(
-      static_cast<const std::byte*>(counters.get()) + lane * kLine);
+/// The number that the device writes for a lane: no thread of the host does.
+const std::uint64_t* counter(const CudaPinned& counters, unsigned lane) noexcept {
+  return reinterpret_cast<const std::uint64_t*>(static_cast<const std::byte*>(counters.get()) +
+                                                lane * kLine);
 }
 
 }  // namespace
@@ -49,13 +50,15 @@ CudaStream CudaPartition::make_stream() const {
   return CudaStream(stream);
 }
 
-CudaQueues::CudaQueues(CudaContext& context, const CudaPartition& partition, unsigned compute_lanes)
+CudaQueues::CudaQueues(CudaContext& context, const CudaPartition& partition, unsigned compute_lanes,
+                       CudaBell& bell)
     : context_(context),
       compute_(compute_lanes),
       lanes_(compute_lanes + 2 * kCopyLanes),
       chunks_(make_cuda_pinned(2 * kCopyLanes * kCudaChunk)),
       counters_(make_cuda_pinned(lanes_.count() * kLine)),
-      rails_(lanes_.count()) {
+      rails_(lanes_.count()),
+      bell_(bell) {
   std::memset(counters_.get(), 0, lanes_.count() * kLine);
   check_cuda(CudaLibrary::get().cuMemHostGetDevicePointer(&counters_there_, counters_.get(), 0),
              "showing memory of the host to the device");
@@ -160,36 +163,32 @@ void CUDA_CB CudaQueues::pack(void* piece) {
   mine.context->leave();
 }
 
-void CudaQueues::mark(unsigned lane) noexcept {
-  if (unmarked(lane) == 0) return;
+CUresult CudaQueues::mark(unsigned lane) noexcept {
+  if (unmarked(lane) == 0) return CUDA_SUCCESS;
   const CUresult code =
       CudaLibrary::get().cuStreamWriteValue64(stream(lane), counters_there_ + lane * kLine,
                                               lanes_.tail(lane), CU_STREAM_WRITE_VALUE_DEFAULT);
-  if (code == CUDA_SUCCESS) {
-    rails_[lane].marked = lanes_.tail(lane);
-  } else {
-    context_.note(code, "a mark");
-  }
+  if (code == CUDA_SUCCESS) rails_[lane].marked = lanes_.tail(lane);
+  return code;
 }
 
 std::uint64_t CudaQueues::seen(unsigned lane) const noexcept {
-  return counter(counters_, lane)->load(std::memory_order_acquire);
+  return __atomic_load_n(counter(counters_, lane), __ATOMIC_ACQUIRE);
 }
 
-void CudaQueues::ring_after(unsigned lane, CudaBell& bell) noexcept {
+void CudaQueues::ring_after(unsigned lane) noexcept {
   Rail& rail = rails_[lane];
   if (rail.belled == lanes_.tail(lane)) return;
-  ringer_ = {&context_, &bell};
-  if (CudaLibrary::get().cuLaunchHostFunc(rail.stream.get(), ring, &ringer_) == CUDA_SUCCESS) {
+  if (CudaLibrary::get().cuLaunchHostFunc(rail.stream.get(), ring, this) == CUDA_SUCCESS) {
     rail.belled = lanes_.tail(lane);
   }
 }
 
-void CUDA_CB CudaQueues::ring(void* ringer) {
-  const auto& mine = *static_cast<Ringer*>(ringer);
-  if (!mine.context->enter()) return;
-  mine.bell->ring();
-  mine.context->leave();
+void CUDA_CB CudaQueues::ring(void* queues) {
+  const auto& mine = *static_cast<CudaQueues*>(queues);
+  if (!mine.context_.enter()) return;
+  mine.bell_.ring();
+  mine.context_.leave();
 }
 
 CUresult CudaQueues::query(unsigned lane) const noexcept {

@@ -37,7 +37,8 @@ class CudaQueues {
   static constexpr unsigned kCopyLanes = 2;
 
   /// With the partition's context current. Throws Error.
-  CudaQueues(CudaContext& context, const CudaPartition& partition, unsigned compute_lanes);
+  CudaQueues(CudaContext& context, const CudaPartition& partition, unsigned compute_lanes,
+             CudaBell& bell);
 
   CudaLanes& lanes() noexcept { return lanes_; }
   const CudaLanes& lanes() const noexcept { return lanes_; }
@@ -54,7 +55,7 @@ class CudaQueues {
   CUresult enqueue_copy(CudaFlight& flight, unsigned lane);
 
   /// Lets the device write how far a lane has come, after what is in it.
-  void mark(unsigned lane) noexcept;
+  CUresult mark(unsigned lane) noexcept;
   /// Jobs in a lane that no mark follows.
   std::uint64_t unmarked(unsigned lane) const noexcept {
     return lanes_.tail(lane) - rails_[lane].marked;
@@ -62,8 +63,8 @@ class CudaQueues {
   /// How far the device says that a lane has come.
   std::uint64_t seen(unsigned lane) const noexcept;
 
-  /// Rings when a lane is through with what is in it, once.
-  void ring_after(unsigned lane, CudaBell& bell) noexcept;
+  /// Rings the bell when a lane is through with what is in it, once.
+  void ring_after(unsigned lane) noexcept;
   /// Asks the driver whether a lane is still sound. Costs a call.
   CUresult query(unsigned lane) const noexcept;
   /// Waits until the driver needs nothing of this any more.
@@ -77,18 +78,13 @@ class CudaQueues {
     std::byte* chunk = nullptr;  ///< page-locked memory of a lane for copies
     std::uint64_t marked = 0, belled = 0;
   };
-  struct Ringer {
-    CudaContext* context;
-    CudaBell* bell;
-  };
-
   bool copies(unsigned lane) const noexcept { return lane >= compute_; }
   unsigned partner(unsigned lane) const noexcept { return compute_ + ((lane - compute_) ^ 1u); }
   CUresult wait(unsigned lane, CudaPoint point) noexcept;
   CUresult stage(CudaHostPiece& piece, CUstream stream) noexcept;
   CUresult stage_on_two(CudaFlight& flight, unsigned lane) noexcept;
   static void CUDA_CB pack(void* piece);
-  static void CUDA_CB ring(void* ringer);
+  static void CUDA_CB ring(void* queues);
 
   CudaContext& context_;
   const unsigned compute_;
@@ -97,7 +93,7 @@ class CudaQueues {
   CudaPinned counters_;         ///< one for each lane, in a cache line of its own
   CUdeviceptr counters_there_;  ///< as the device sees them
   std::vector<Rail> rails_;
-  Ringer ringer_{};
+  CudaBell& bell_;
 };
 
 }  // namespace weir::rt
