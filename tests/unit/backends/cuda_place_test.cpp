@@ -458,10 +458,10 @@ TEST_F(CudaPlaceTest, PlacesAreGroupsOfMultiprocessors) {
 }
 
 TEST_F(CudaPlaceTest, EndsUnderLoad) {
-  std::int64_t* const x = numbers(64);
+  std::int64_t* const x = numbers(500);
   for (int round = 0; round < 20; ++round) {
     OrderFeed feed;
-    for (int i = 0; i < 500; ++i) feed.add(mix(x + i % 64, i));
+    for (int i = 0; i < 500; ++i) feed.add(mix(x + i, i));
     const auto driver = place(feed, {static_cast<unsigned>(round) % 4});
     if (round % 2 == 0) feed.wait();
   }
