@@ -66,5 +66,12 @@ case " $groups " in
         build/venv/bin/python3 -m pip install --quiet --disable-pip-version-check pyamg; } \
         >"$log" 2>&1 || echo "setup: pyamg is not to be had from PyPI; its matrices are not tested" >&2
       rm -f "$log"
+    fi
+    # CUDA's headers and its compiler, as far as they are needed without a card.
+    if ! ls build/venv/lib/python3*/site-packages/nvidia/cu13/lib/libnvrtc.so.13 >/dev/null 2>&1; then
+      build/venv/bin/python3 -m pip install --quiet --disable-pip-version-check --no-deps \
+        nvidia-cuda-runtime==13.0.96 nvidia-cuda-nvrtc==13.0.88 >"$log" 2>&1 ||
+        echo "setup: CUDA's headers are not to be had from PyPI; without others the kind cuda is left out" >&2
+      rm -f "$log"
     fi ;;
 esac

@@ -17,8 +17,10 @@ namespace weir::rt::config {
 const std::vector<Variable>& variables() {
   static const std::vector<Variable> table = {
       {"WEIR_BLAS", "BLAS for the tile kernels: openblas, blis, mkl or the path of a library"},
+      {"WEIR_CUDA_DRIVER", "path of the CUDA driver's library (default: libcuda.so.1)"},
       {"WEIR_DOMAINS", "domains to open when the program does not say, as weir run --domains"},
       {"WEIR_LOG", "what to print on stderr: debug, info, warning or error; nothing by default"},
+      {"WEIR_NVRTC", "path of the CUDA compiler's library (default: libnvrtc.so.13 or .12)"},
       {"WEIR_PORTABLE_BACKWARDS",
        "1: portable kernels run the items of a phase backwards on the host, to find races"},
       {"WEIR_SPIN_US", "microseconds that an idle worker polls before it sleeps (default 50)"},

@@ -7,6 +7,7 @@
 
 #include <fmt/ranges.h>
 
+#include "backends/cuda/cuda_backend.hpp"
 #include "backends/host/host_backend.hpp"
 #include "backends/null/null_backend.hpp"
 #include "backends/opencl/opencl_backend.hpp"
@@ -76,6 +77,7 @@ std::vector<std::unique_ptr<Backend>> make_backends() {
   backends.push_back(make_host_backend());
   backends.push_back(make_sim_backend());
   backends.push_back(make_opencl_backend());
+  backends.push_back(make_cuda_backend());
   backends.push_back(make_null_backend());
   return backends;
 }

@@ -215,7 +215,8 @@ void Place::fill_call(Worker& worker, Job& job, const Action& action) {
               .operand_count = action.operand_count,
               .team = nullptr,
               .name = action.label(),
-              .payload = action.code->payload};
+              .payload = action.code->payload,
+              .queue = nullptr};
 }
 
 void Place::finish(Worker& worker, Job& job, Outcome outcome) noexcept {

@@ -35,6 +35,11 @@ class Info(unittest.TestCase):
         page = weir("info", WEIR_BLSA="x").stdout
         self.assertIn("WEIR_BLSA (did you mean 'WEIR_BLAS'?)", page)
 
+    def test_cuda_without_a_driver_says_what_to_install(self):
+        result = weir("info", "--domains", "cuda", WEIR_CUDA_DRIVER="/nonexistent")
+        self.assertEqual(result.returncode, UNAVAILABLE)
+        self.assertRegex(result.stderr, r"^weir: .*CUDA.*(install|build).*\n$")
+
     def test_opencl_without_a_driver_says_what_to_install(self):
         result = weir("info", "--domains", "opencl", OCL_ICD_VENDORS="/nonexistent")
         self.assertEqual(result.returncode, UNAVAILABLE)
@@ -189,7 +194,7 @@ class Help(unittest.TestCase):
 
     def test_version_names_the_backends(self):
         self.assertRegex(
-            weir("--version").stdout, r"^weir \d+\.\d+\.\d+ \(backends: host, sim, opencl, null\)\n$"
+            weir("--version").stdout, r"^weir \d+\.\d+\.\d+ \(backends: host, sim, opencl, cuda, null\)\n$"
         )
 
 

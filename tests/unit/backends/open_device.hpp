@@ -71,11 +71,9 @@ class Copies final : public CopySink {
 
   void copied(void* token, Outcome outcome, std::int64_t started_ns,
               std::int64_t ended_ns) noexcept override {
-    {
-      std::lock_guard lock(mutex_);
-      endings_.push_back({token, std::move(outcome), started_ns, ended_ns});
-    }
-    changed_.notify_all();
+    std::lock_guard lock(mutex_);
+    endings_.push_back({token, std::move(outcome), started_ns, ended_ns});
+    changed_.notify_all();  // locked: the test may end as soon as it sees this
   }
   std::vector<Ending> endings() const {
     std::lock_guard lock(mutex_);

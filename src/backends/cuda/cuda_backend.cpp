@@ -1,0 +1,66 @@
+#include "backends/cuda/cuda_backend.hpp"
+
+#include "backend/settings.hpp"
+#include "backends/cuda/cuda_device.hpp"
+#include "backends/cuda/cuda_devices.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr unsigned kMostLanes = 8;
+
+std::string list_of(const std::vector<CudaDeviceInfo>& devices) {
+  std::string text;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", i, devices[i].description);
+  }
+  return text;
+}
+
+void check_abilities(const DomainSpec& spec, const CudaDeviceInfo& device) {
+  if (device.has_pools && device.writes_values) return;
+  fail(WEIR_STATUS_UNSUPPORTED, "domain '{}': {} cannot {} in the order of streams", spec.text,
+       device.description, device.has_pools ? "write values" : "allocate");
+}
+
+class CudaBackend final : public Backend {
+ public:
+  const char* kind() const noexcept override { return "cuda"; }
+  const char* settings_help() const noexcept override {
+    return "device=N      which device, in the order of the driver; cuda:N is short for it "
+           "(default 0)\n"
+           "memory=SIZE   capacity for instances (default: what is free, but for a reserve)\n"
+           "lanes=N       streams for kernels in each place, 1 to 8 (default 4)";
+  }
+
+  /// None: its cores are the device's.
+  unsigned cores_wanted(const DomainSpec& spec, const Machine&) const override {
+    read(spec);
+    return 0;
+  }
+
+  std::unique_ptr<Device> open(const DomainSpec& spec, OpenContext context) override {
+    const Settings settings = read(spec);
+    const auto number = static_cast<std::size_t>(settings.index("device"));
+    CudaOptions options{.name = std::move(context.name),
+                        .memory = settings.size("memory", 0),
+                        .lanes = static_cast<unsigned>(settings.count("lanes", 4, kMostLanes))};
+    const std::vector<CudaDeviceInfo> devices = list_cuda_devices();
+    if (number >= devices.size()) {
+      fail(WEIR_STATUS_NOT_FOUND, "domain '{}': there is no device {}; CUDA has: {}", spec.text,
+           number, list_of(devices));
+    }
+    check_abilities(spec, devices[number]);
+    return std::make_unique<CudaDevice>(std::move(options), devices[number]);
+  }
+
+ private:
+  static Settings read(const DomainSpec& spec) { return {spec, {"device", "memory", "lanes"}}; }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cuda_backend() { return std::make_unique<CudaBackend>(); }
+
+}  // namespace weir::rt

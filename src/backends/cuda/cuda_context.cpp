@@ -1,0 +1,130 @@
+#include "backends/cuda/cuda_context.hpp"
+
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace weir::rt {
+
+CudaContext::CudaContext(std::string domain, CUdevice device)
+    : domain_(std::move(domain)), device_(device) {
+  check_cuda(CudaLibrary::get().cuDevicePrimaryCtxRetain(&context_, device_),
+             fmt::format("domain '{}' gets no CUDA context", domain_));
+}
+
+CudaContext::~CudaContext() { CudaLibrary::get().cuDevicePrimaryCtxRelease(device_); }
+
+bool CudaContext::note(CUresult code, const char* during) noexcept {
+  if (!breaks_context(code)) return false;
+  const sys::Lock lock(mutex_);
+  if (lost()) return true;
+  try {
+    cause_ = fmt::format("domain '{}' is lost: {} while '{}' was under way", domain_,
+                         cuda_error(code), during == nullptr ? "?" : during);
+  } catch (...) {
+    cause_.clear();
+  }
+  lost_.store(true, std::memory_order_seq_cst);
+  return true;
+}
+
+Outcome CudaContext::loss() const noexcept {
+  Outcome outcome = failed_outcome(WEIR_STATUS_DEVICE_ERROR, "device lost");
+  try {
+    const sys::Lock lock(mutex_);
+    if (!cause_.empty()) outcome.message = cause_;
+  } catch (...) {  // what there is says enough
+  }
+  return outcome;
+}
+
+Outcome CudaContext::failure(const char* what, CUresult code) const noexcept {
+  const bool memory = code == CUDA_ERROR_OUT_OF_MEMORY;
+  Outcome outcome = failed_outcome(memory ? WEIR_STATUS_OUT_OF_MEMORY : WEIR_STATUS_DEVICE_ERROR,
+                                   "the CUDA driver fails");
+  try {
+    outcome.message = fmt::format("domain '{}': {}: {}", domain_, what, cuda_error(code));
+  } catch (...) {  // what there is says enough
+  }
+  return outcome;
+}
+
+bool CudaContext::enter() noexcept {
+  inside_.fetch_add(1, std::memory_order_seq_cst);
+  if (!lost()) return true;
+  leave();
+  return false;
+}
+
+void CudaContext::await_leavers() const noexcept {
+  while (inside_.load(std::memory_order_seq_cst) > 0) sys::yield();
+}
+
+CudaMemory::CudaMemory(CudaContext& context) : context_(context) {
+  const CudaScope scope(context.get());
+  const CudaLibrary& cu = CudaLibrary::get();
+  CUmemPoolProps properties{};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = context.device();
+  CUmemoryPool pool = nullptr;
+  check_cuda(cu.cuMemPoolCreate(&pool, &properties),
+             fmt::format("domain '{}' gets no memory pool", context.domain()));
+  pool_ = CudaPool(pool);
+  cuuint64_t threshold = UINT64_MAX;  // what is freed stays for the next allocation
+  check_cuda(cu.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold),
+             "setting up a memory pool");
+  stream_ = make_cuda_stream();
+}
+
+CudaMemory::~CudaMemory() {
+  if (!context_.lost()) CudaLibrary::get().cuStreamSynchronize(stream_.get());
+}
+
+Memory CudaMemory::allocate(std::size_t bytes) {
+  if (context_.lost()) throw Error(context_.loss().status, context_.loss().message);
+  const CudaScope scope(context_.get());
+  const CudaLibrary& cu = CudaLibrary::get();
+  CUdeviceptr address = 0;
+  const CUresult code = cu.cuMemAllocFromPoolAsync(&address, bytes, pool_.get(), stream_.get());
+  if (code == CUDA_ERROR_OUT_OF_MEMORY) {
+    fail(WEIR_STATUS_OUT_OF_MEMORY, "domain '{}' was asked for {}, and its device has {} free",
+         context_.domain(), format_size(bytes), format_size(free_cuda_memory(context_)));
+  }
+  context_.note(code, "an allocation");
+  check_cuda(code, fmt::format("domain '{}' gives no {}", context_.domain(), format_size(bytes)));
+  Memory memory{reinterpret_cast<void*>(address), bytes};
+  CUresult cleared = cu.cuMemsetD8Async(address, 0, bytes, stream_.get());
+  if (cleared == CUDA_SUCCESS) cleared = cu.cuStreamSynchronize(stream_.get());
+  if (cleared != CUDA_SUCCESS) {
+    context_.note(cleared, "clearing memory");
+    cu.cuMemFreeAsync(address, stream_.get());
+    check_cuda(cleared, fmt::format("domain '{}' cannot clear its memory", context_.domain()));
+  }
+  return memory;
+}
+
+void CudaMemory::release(Memory& memory) noexcept {
+  if (memory.address != nullptr && !context_.lost()) {
+    CudaLibrary::get().cuMemFreeAsync(reinterpret_cast<CUdeviceptr>(memory.address), stream_.get());
+  }
+  memory = {};
+}
+
+CUresult CudaMemory::open_to(CUdevice peer) noexcept {
+  CUmemAccessDesc access{};
+  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access.location.id = peer;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  return CudaLibrary::get().cuMemPoolSetAccess(pool_.get(), &access, 1);
+}
+
+std::size_t free_cuda_memory(const CudaContext& context) {
+  const CudaScope scope(context.get());
+  std::size_t free = 0, total = 0;
+  check_cuda(CudaLibrary::get().cuMemGetInfo(&free, &total),
+             fmt::format("domain '{}': asking for free memory", context.domain()));
+  return free;
+}
+
+}  // namespace weir::rt

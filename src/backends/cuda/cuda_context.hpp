@@ -1,0 +1,76 @@
+// The primary context of a device, and whether it still works.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "backend/backend.hpp"
+#include "backends/cuda/cuda_library.hpp"
+#include "base/threads.hpp"
+
+namespace weir::rt {
+
+/// Shared by all that use a device. A context breaks once and for good; then nothing that was
+/// enqueued comes to an end, and the driver calls nobody back.
+class CudaContext {
+ public:
+  /// Throws Error.
+  CudaContext(std::string domain, CUdevice device);
+  CudaContext(const CudaContext&) = delete;
+  CudaContext& operator=(const CudaContext&) = delete;
+  ~CudaContext();
+
+  CUcontext get() const noexcept { return context_; }
+  CUdevice device() const noexcept { return device_; }
+  const std::string& domain() const noexcept { return domain_; }
+
+  bool lost() const noexcept { return lost_.load(std::memory_order_seq_cst); }
+  /// Notes what a call gave while `during` was under way. Returns whether it breaks the context.
+  bool note(CUresult code, const char* during) noexcept;
+  /// How everything ends since the context is broken.
+  Outcome loss() const noexcept;
+  /// An outcome for a call that failed and breaks nothing, "WHAT: CUDA_ERROR_...".
+  Outcome failure(const char* what, CUresult code) const noexcept;
+
+  /// Functions of the host that the driver calls are inside these; after lost() has become true
+  /// they must do nothing. Returns whether they may go on.
+  bool enter() noexcept;
+  void leave() noexcept { inside_.fetch_sub(1, std::memory_order_seq_cst); }
+  /// Waits until nobody is inside. Once the context is lost.
+  void await_leavers() const noexcept;
+
+ private:
+  const std::string domain_;
+  const CUdevice device_;
+  CUcontext context_ = nullptr;
+  mutable sys::Mutex mutex_;
+  std::string cause_;  ///< why it is lost
+  sys::Atomic<bool> lost_{false};
+  sys::Atomic<std::uint32_t> inside_{0};
+};
+
+/// Memory of a device, zero-filled.
+class CudaMemory {
+ public:
+  /// Throws Error.
+  explicit CudaMemory(CudaContext& context);
+  CudaMemory(const CudaMemory&) = delete;
+  CudaMemory& operator=(const CudaMemory&) = delete;
+  ~CudaMemory();
+
+  /// Throws Error{out_of_memory} naming what was asked for and what is free. Any thread.
+  Memory allocate(std::size_t bytes);
+  void release(Memory& memory) noexcept;
+  /// Lets another device reach the memory.
+  CUresult open_to(CUdevice peer) noexcept;
+
+ private:
+  CudaContext& context_;
+  CudaPool pool_;
+  CudaStream stream_;
+};
+
+/// Returns how much of a device's memory is free. Throws Error.
+std::size_t free_cuda_memory(const CudaContext& context);
+
+}  // namespace weir::rt

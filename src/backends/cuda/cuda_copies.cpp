@@ -1,0 +1,151 @@
+#include "backends/cuda/cuda_copies.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace weir::rt {
+
+namespace {
+
+CudaBlock::End end_of(const CopyEnd& end) noexcept {
+  const Region& region = end.region;
+  return {.address = end.base + region.offset,
+          .host = end.device == nullptr,
+          .row_stride = region.rows > 1 ? region.row_stride : region.row,
+          .plane_stride = region.planes > 1 ? region.plane_stride : 0};
+}
+
+/// Makes planes that follow each other like rows into rows, and rows that touch each other into
+/// one.
+void join(CudaBlock& block) noexcept {
+  const auto planes_are_rows = [&](const CudaBlock::End& end) {
+    return block.rows == 1 || end.plane_stride == block.rows * end.row_stride;
+  };
+  if (block.planes > 1 && planes_are_rows(block.source) && planes_are_rows(block.target)) {
+    for (CudaBlock::End* end : {&block.source, &block.target}) {
+      if (block.rows == 1) end->row_stride = end->plane_stride;
+    }
+    block.rows *= std::exchange(block.planes, 1);
+  }
+  if (block.source.row_stride == block.row && block.target.row_stride == block.row) {
+    block.row *= std::exchange(block.rows, 1);
+    block.source.row_stride = block.target.row_stride = block.row;
+  }
+}
+
+std::byte* plane_of(const CudaBlock::End& end, std::size_t plane) noexcept {
+  return end.address + plane * end.plane_stride;
+}
+
+bool is_pinned(const std::byte* address) noexcept {
+  CUmemorytype type{};
+  const CUresult code = CudaLibrary::get().cuPointerGetAttribute(
+      &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, reinterpret_cast<CUdeviceptr>(address));
+  return code == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST;
+}
+
+CUresult enqueue_row(const CudaBlock& block, CUstream stream) noexcept {
+  const CudaLibrary& cu = CudaLibrary::get();
+  if (block.source.host) {
+    return cu.cuMemcpyHtoDAsync(reinterpret_cast<CUdeviceptr>(block.target.address),
+                                block.source.address, block.row, stream);
+  }
+  return cu.cuMemcpyDtoHAsync(
+      block.target.address, reinterpret_cast<CUdeviceptr>(block.source.address), block.row, stream);
+}
+
+CUresult enqueue_rows(const CudaBlock& block, std::size_t plane, CUstream stream) noexcept {
+  CUDA_MEMCPY2D copy{};
+  std::byte *const source = plane_of(block.source, plane), *const target =
+                                                               plane_of(block.target, plane);
+  copy.srcMemoryType = block.source.host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  copy.srcHost = source;
+  copy.srcDevice = reinterpret_cast<CUdeviceptr>(source);
+  copy.srcPitch = block.source.row_stride;
+  copy.dstMemoryType = block.target.host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  copy.dstHost = target;
+  copy.dstDevice = reinterpret_cast<CUdeviceptr>(target);
+  copy.dstPitch = block.target.row_stride;
+  copy.WidthInBytes = block.row;
+  copy.Height = block.rows;
+  return CudaLibrary::get().cuMemcpy2DAsync(&copy, stream);
+}
+
+}  // namespace
+
+CudaBlock make_cuda_block(const CopyEnd& from, const CopyEnd& to) noexcept {
+  CudaBlock block{.source = end_of(from),
+                  .target = end_of(to),
+                  .row = from.region.row,
+                  .rows = from.region.rows,
+                  .planes = from.region.planes};
+  join(block);
+  return block;
+}
+
+bool is_cuda_pinned(const CudaBlock& block) noexcept {
+  const CudaBlock::End& host = block.source.host ? block.source : block.target;
+  if (!host.host) return true;
+  const std::byte* const last =
+      plane_of(host, block.planes - 1) + (block.rows - 1) * host.row_stride + block.row - 1;
+  return is_pinned(host.address) && is_pinned(last);
+}
+
+CUresult enqueue_cuda_block(const CudaBlock& block, CUstream stream) noexcept {
+  const bool simple = block.rows == 1 && block.planes == 1;
+  if (simple && block.source.host != block.target.host) return enqueue_row(block, stream);
+  CUresult code = CUDA_SUCCESS;
+  for (std::size_t plane = 0; plane < block.planes && code == CUDA_SUCCESS; ++plane) {
+    code = enqueue_rows(block, plane, stream);
+  }
+  return code;
+}
+
+bool CudaPieces::next(CudaBlock& piece) noexcept {
+  if (plane_ == block_.planes) return false;
+  piece = block_;
+  piece.planes = 1;
+  for (auto [end, whole] :
+       {std::pair{&piece.source, &block_.source}, std::pair{&piece.target, &block_.target}}) {
+    end->address = plane_of(*whole, plane_) + row_ * whole->row_stride + byte_;
+  }
+  if (block_.row > kCudaChunk) {
+    piece.row = std::min(kCudaChunk, block_.row - byte_);
+    piece.rows = 1;
+    byte_ += piece.row;
+    if (byte_ < block_.row) return true;
+    byte_ = 0;
+    ++row_;
+  } else {
+    piece.rows = std::min(kCudaChunk / block_.row, block_.rows - row_);
+    row_ += piece.rows;
+  }
+  if (row_ == block_.rows) {
+    row_ = 0;
+    ++plane_;
+  }
+  return true;
+}
+
+void CudaStagedPiece::pack() const noexcept {
+  const CudaBlock::End& host = to_device() ? block.source : block.target;
+  for (std::size_t row = 0; row < block.rows; ++row) {
+    std::byte *const outside = host.address + row * host.row_stride, *const inside =
+                                                                         chunk + row * block.row;
+    if (to_device()) {
+      std::memcpy(inside, outside, block.row);
+    } else {
+      std::memcpy(outside, inside, block.row);
+    }
+  }
+}
+
+CUresult CudaStagedPiece::enqueue(CUstream stream) const noexcept {
+  CudaBlock dense = block;
+  CudaBlock::End& host = to_device() ? dense.source : dense.target;
+  host = {.address = chunk, .host = true, .row_stride = dense.row, .plane_stride = 0};
+  join(dense);
+  return enqueue_cuda_block(dense, stream);
+}
+
+}  // namespace weir::rt

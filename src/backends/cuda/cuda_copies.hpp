@@ -1,0 +1,60 @@
+// The geometry of copies between host and device, and the commands for them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backend/backend.hpp"
+#include "backends/cuda/cuda_library.hpp"
+
+namespace weir::rt {
+
+/// Bytes of page-locked memory through which other memory of the host goes at a time.
+inline constexpr std::size_t kCudaChunk = std::size_t{4} << 20;
+
+/// A copy as planes of rows, as few as possible.
+struct CudaBlock {
+  struct End {
+    std::byte* address = nullptr;
+    bool host = false;
+    std::size_t row_stride = 0, plane_stride = 0;
+  };
+  End source, target;
+  std::size_t row = 0, rows = 1, planes = 1;
+
+  std::size_t bytes() const noexcept { return row * rows * planes; }
+};
+
+CudaBlock make_cuda_block(const CopyEnd& from, const CopyEnd& to) noexcept;
+
+/// Returns whether the host's end, if there is one, is page-locked: the device reaches it alone.
+bool is_cuda_pinned(const CudaBlock& block) noexcept;
+
+/// Enqueues a copy whose host memory is page-locked.
+CUresult enqueue_cuda_block(const CudaBlock& block, CUstream stream) noexcept;
+
+/// Divides a block into blocks of one plane and at most kCudaChunk bytes, in order.
+class CudaPieces {
+ public:
+  explicit CudaPieces(const CudaBlock& block) noexcept : block_(block) {}
+  /// Returns false when there is none left.
+  bool next(CudaBlock& piece) noexcept;
+
+ private:
+  const CudaBlock& block_;
+  std::size_t plane_ = 0, row_ = 0, byte_ = 0;
+};
+
+/// A piece on its way through page-locked memory. With a piece that comes from the host, pack()
+/// fills that memory and enqueue() empties it to the device; otherwise enqueue() fills it and
+/// pack() empties it.
+struct CudaStagedPiece {
+  CudaBlock block;
+  std::byte* chunk = nullptr;  ///< of kCudaChunk bytes
+
+  bool to_device() const noexcept { return block.source.host; }
+  void pack() const noexcept;
+  CUresult enqueue(CUstream stream) const noexcept;
+};
+
+}  // namespace weir::rt

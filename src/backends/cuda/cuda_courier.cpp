@@ -1,0 +1,114 @@
+#include "backends/cuda/cuda_courier.hpp"
+
+#include <utility>
+
+#include "base/thread_role.hpp"
+
+namespace weir::rt {
+
+CudaCourier::CudaCourier(CudaContext& context, const std::string& name) : context_(context) {
+  const CudaScope scope(context.get());
+  for (CudaStream& stream : streams_) stream = make_cuda_stream();
+  thread_.emplace(name, [this] { serve(); });
+}
+
+CudaCourier::~CudaCourier() {
+  {
+    const sys::Lock lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.reset();
+}
+
+void CudaCourier::add(const CopyJob& job) noexcept {
+  try {
+    const sys::Lock lock(mutex_);
+    jobs_.push_back(job);
+  } catch (...) {
+    const std::int64_t now = sys::now_ns();
+    job.sink->copied(job.token, failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory for a copy"),
+                     now, now);
+    return;
+  }
+  changed_.notify_one();
+}
+
+void CudaCourier::serve() noexcept {
+  const NoWaitScope no_wait;
+  CudaLibrary::get().cuCtxSetCurrent(context_.get());
+  for (sys::Lock lock(mutex_); !stopping_ || !jobs_.empty();) {
+    if (jobs_.empty()) {
+      changed_.wait(lock);
+      continue;
+    }
+    const CopyJob job = jobs_.front();
+    jobs_.pop_front();
+    lock.unlock();
+    run(job);
+    lock.lock();
+  }
+  staging_.reset();  // while the context is the thread's
+}
+
+void CudaCourier::run(const CopyJob& job) noexcept {
+  const std::int64_t started = sys::now_ns();
+  Outcome outcome = copy(make_cuda_block(job.source, job.target));
+  job.sink->copied(job.token, std::move(outcome), started, sys::now_ns());
+}
+
+Outcome CudaCourier::copy(const CudaBlock& block) noexcept {
+  if (context_.lost()) return context_.loss();
+  CUresult code = CUDA_SUCCESS;
+  try {
+    if (is_cuda_pinned(block)) {
+      code = enqueue_cuda_block(block, streams_[0].get());
+      const CUresult end = CudaLibrary::get().cuStreamSynchronize(streams_[0].get());
+      if (code == CUDA_SUCCESS) code = end;
+    } else {
+      code = stage(block);
+    }
+  } catch (...) {
+    return current_exception_outcome(WEIR_STATUS_DEVICE_ERROR);
+  }
+  if (code == CUDA_SUCCESS) return {};
+  return context_.note(code, "a copy") ? context_.loss() : context_.failure("a copy", code);
+}
+
+/// Two pieces are under way at a time, each in a stream of its own.
+CUresult CudaCourier::stage(const CudaBlock& block) {
+  if (staging_ == nullptr) {
+    staging_ = std::make_unique<Staging>();
+    for (std::size_t i = 0; i < 2; ++i) {
+      staging_->pieces[i].chunk = static_cast<std::byte*>(staging_->memory.get()) + i * kCudaChunk;
+    }
+  }
+  CUresult code = CUDA_SUCCESS;
+  bool busy[2] = {false, false};
+  std::size_t turn = 0;
+  CudaPieces pieces(block);
+  for (CudaBlock next; code == CUDA_SUCCESS && pieces.next(next); turn ^= 1) {
+    CudaStagedPiece& piece = staging_->pieces[turn];
+    CUstream stream = streams_[turn].get();
+    if (std::exchange(busy[turn], false)) code = settle(piece, stream);
+    if (code != CUDA_SUCCESS) break;
+    piece.block = next;
+    if (piece.to_device()) piece.pack();
+    code = piece.enqueue(stream);
+    busy[turn] = code == CUDA_SUCCESS;
+  }
+  for (const std::size_t i : {turn, turn ^ 1}) {
+    if (!busy[i]) continue;
+    const CUresult end = settle(staging_->pieces[i], streams_[i].get());
+    if (code == CUDA_SUCCESS) code = end;
+  }
+  return code;
+}
+
+CUresult CudaCourier::settle(CudaStagedPiece& piece, CUstream stream) const noexcept {
+  const CUresult code = CudaLibrary::get().cuStreamSynchronize(stream);
+  if (code == CUDA_SUCCESS && !piece.to_device()) piece.pack();
+  return code;
+}
+
+}  // namespace weir::rt

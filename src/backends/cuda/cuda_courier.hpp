@@ -1,0 +1,50 @@
+// Copies that no place orders: those of an eviction, and those from card to card.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "backends/cuda/cuda_context.hpp"
+#include "backends/cuda/cuda_copies.hpp"
+#include "base/threads.hpp"
+
+namespace weir::rt {
+
+/// A thread that makes copies, one after the other, and waits for the driver.
+class CudaCourier {
+ public:
+  /// Throws Error.
+  CudaCourier(CudaContext& context, const std::string& name);
+  CudaCourier(const CudaCourier&) = delete;
+  CudaCourier& operator=(const CudaCourier&) = delete;
+  /// Makes the copies that it has.
+  ~CudaCourier();
+
+  /// Any thread; the sink is told by the courier's, or at once when there is no memory for it.
+  void add(const CopyJob& job) noexcept;
+
+ private:
+  struct Staging {
+    CudaPinned memory = make_cuda_pinned(2 * kCudaChunk);
+    CudaStagedPiece pieces[2];
+  };
+
+  void serve() noexcept;
+  void run(const CopyJob& job) noexcept;
+  Outcome copy(const CudaBlock& block) noexcept;
+  CUresult stage(const CudaBlock& block);
+  CUresult settle(CudaStagedPiece& piece, CUstream stream) const noexcept;
+
+  CudaContext& context_;
+  CudaStream streams_[2];
+  std::unique_ptr<Staging> staging_;
+  sys::Mutex mutex_;
+  sys::Condition changed_;
+  std::deque<CopyJob> jobs_;
+  bool stopping_ = false;
+  std::optional<sys::Thread> thread_;
+};
+
+}  // namespace weir::rt

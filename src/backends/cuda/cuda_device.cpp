@@ -1,0 +1,69 @@
+#include "backends/cuda/cuda_device.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "backends/cuda/cuda_place.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+/// What is free but for a reserve: for code, stacks, and libraries that programs bring.
+std::uint64_t usable_memory(const CudaContext& context) {
+  constexpr std::uint64_t kReserve = std::uint64_t{512} << 20;
+  const std::uint64_t free = free_cuda_memory(context);
+  return free - std::min(kReserve, free / 8);
+}
+
+}  // namespace
+
+CudaDevice::CudaDevice(CudaOptions options, const CudaDeviceInfo& facts)
+    : options_(std::move(options)),
+      facts_(facts),
+      context_(options_.name, facts.id),
+      groups_(divide_cuda_device(facts.id)),
+      memory_(context_),
+      kernels_(context_, facts.architecture),
+      inward_(context_, options_.name + "-in"),
+      outward_(context_, options_.name + "-out") {
+  info_.name = options_.name;
+  info_.backend = "cuda";
+  info_.description = facts.description;
+  info_.cores = std::max(1u, static_cast<unsigned>(groups_.size()));
+  info_.memory_bytes = options_.memory > 0 ? options_.memory : usable_memory(context_);
+  info_.orders_jobs = true;
+  info_.compiles_source = true;
+}
+
+CudaDevice::~CudaDevice() = default;
+
+bool CudaDevice::reaches(const Device* peer) const noexcept {
+  if (peer == nullptr) return true;
+  if (peer->info().backend != info_.backend) return false;
+  const CUdevice other = static_cast<const CudaDevice*>(peer)->facts_.id;
+  int can = 0;
+  CudaLibrary::get().cuDeviceCanAccessPeer(&can, facts_.id, other);
+  return can != 0 || other == facts_.id;
+}
+
+void CudaDevice::copy(const CopyJob& job) noexcept {
+  const bool comes = job.target.device == this;
+  Device* const peer = comes ? job.source.device : job.target.device;
+  if (peer != nullptr && peer != this) {
+    static_cast<CudaDevice*>(peer)->memory_.open_to(facts_.id);
+  }
+  (comes ? inward_ : outward_).add(job);
+}
+
+std::unique_ptr<PlaceDriver> CudaDevice::open_place(const PlaceRequest& request, PlaceFeed& feed) {
+  const bool whole = request.cores.size() == info_.cores;
+  std::vector<CUdevResource> part;
+  for (const unsigned core : request.cores) {
+    if (!whole) part.push_back(groups_[core]);
+  }
+  return std::make_unique<CudaPlace>(request.name, context_, kernels_, std::move(part),
+                                     options_.lanes, feed);
+}
+
+}  // namespace weir::rt

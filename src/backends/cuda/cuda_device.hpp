@@ -1,0 +1,50 @@
+// A graphics card as a CUDA device.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "backends/cuda/cuda_context.hpp"
+#include "backends/cuda/cuda_courier.hpp"
+#include "backends/cuda/cuda_devices.hpp"
+#include "backends/cuda/cuda_kernels.hpp"
+
+namespace weir::rt {
+
+struct CudaOptions {
+  std::string name;
+  std::uint64_t memory = 0;  ///< bytes for instances, 0: nearly all that is free
+  unsigned lanes = 4;        ///< streams for kernels in a place
+};
+
+/// Its cores are the groups of multiprocessors that it can be divided into.
+class CudaDevice final : public Device {
+ public:
+  /// Throws Error.
+  CudaDevice(CudaOptions options, const CudaDeviceInfo& facts);
+  ~CudaDevice() override;
+
+  const DeviceInfo& info() const noexcept override { return info_; }
+  Memory allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
+  void release(Memory& memory) noexcept override { memory_.release(memory); }
+  bool reaches(const Device* peer) const noexcept override;
+  void copy(const CopyJob& job) noexcept override;
+  std::unique_ptr<PlaceDriver> open_place(const PlaceRequest& request, PlaceFeed& feed) override;
+  std::int64_t now_ns() const noexcept override { return sys::now_ns(); }
+  bool drive() noexcept override { return false; }
+
+ private:
+  const CudaOptions options_;
+  DeviceInfo info_;
+  const CudaDeviceInfo facts_;
+  CudaContext context_;
+  const std::vector<CUdevResource> groups_;
+  CudaMemory memory_;
+  CudaKernels kernels_;
+  CudaCourier inward_, outward_;
+};
+
+}  // namespace weir::rt

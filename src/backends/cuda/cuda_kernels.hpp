@@ -1,0 +1,45 @@
+// Kernels in the portable dialect as code of a CUDA device.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "backend/backend.hpp"
+#include "backends/cuda/cuda_context.hpp"
+#include "base/cache.hpp"
+#include "base/threads.hpp"
+
+namespace weir::rt {
+
+/// The compiled kernels of one device. Each is compiled when it is first launched, those of one
+/// text together, and the code kept in the user's cache folder for other processes.
+class CudaKernels {
+ public:
+  CudaKernels(CudaContext& context, unsigned architecture)
+      : context_(context), architecture_(architecture), cache_("kernels") {}
+
+  /// Code that can be launched in every context of the device, or why there is none.
+  struct Code {
+    CUfunction function = nullptr;
+    Outcome outcome;
+  };
+
+  /// Returns the code of a kernel, which stays as long as this. The source does, too. Any thread.
+  const Code& find(const KernelSource& source) noexcept;
+
+ private:
+  Code make(const KernelSource& source);
+  CUlibrary program_of(const KernelSource& source);
+  CudaCode load(const std::string& image) const noexcept;
+  void check_group(const KernelSource& source, CUfunction function) const;
+
+  CudaContext& context_;
+  const unsigned architecture_;
+  const Cache cache_;
+  sys::Mutex mutex_;
+  std::map<std::string, CudaCode> programs_;  ///< by keys of the cache
+  std::map<const KernelSource*, Code> codes_;
+};
+
+}  // namespace weir::rt

@@ -1,0 +1,101 @@
+// The CUDA driver, opened at run time: programs start on machines that have none.
+#pragma once
+
+#include <cuda.h>
+
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace weir::rt {
+
+#define WEIR_CUDA_FUNCTIONS(each)                                                                  \
+  each(cuCtxFromGreenCtx) each(cuCtxPopCurrent) each(cuCtxPushCurrent) each(cuCtxSetCurrent) each( \
+      cuDevResourceGenerateDesc) each(cuDevSmResourceSplitByCount) each(cuDeviceCanAccessPeer)     \
+      each(cuDeviceGet) each(cuDeviceGetAttribute) each(cuDeviceGetCount)                          \
+          each(cuDeviceGetDevResource) each(cuDeviceGetName) each(cuDevicePrimaryCtxRelease)       \
+              each(cuDevicePrimaryCtxRetain) each(cuDriverGetVersion) each(cuEventCreate) each(    \
+                  cuEventDestroy) each(cuEventElapsedTime) each(cuEventRecord)                     \
+                  each(cuEventSynchronize) each(cuGetErrorName) each(cuGetErrorString) each(       \
+                      cuGreenCtxCreate) each(cuGreenCtxDestroy) each(cuGreenCtxStreamCreate)       \
+                      each(cuInit) each(cuKernelGetAttribute) each(cuLaunchHostFunc) each(         \
+                          cuLaunchKernel) each(cuLibraryGetKernel) each(cuLibraryLoadData)         \
+                          each(cuLibraryUnload) each(cuMemAllocFromPoolAsync) each(cuMemFreeAsync) \
+                              each(cuMemFreeHost) each(cuMemGetInfo) each(cuMemHostAlloc)          \
+                                  each(cuMemHostGetDevicePointer) each(cuMemPoolCreate)            \
+                                      each(cuMemPoolDestroy) each(cuMemPoolSetAccess)              \
+                                          each(cuMemPoolSetAttribute) each(cuMemcpy2DAsync) each(  \
+                                              cuMemcpyDtoHAsync) each(cuMemcpyHtoDAsync)           \
+                                              each(cuMemsetD8Async) each(cuPointerGetAttribute)    \
+                                                  each(cuStreamCreate) each(cuStreamDestroy)       \
+                                                      each(cuStreamQuery)                          \
+                                                          each(cuStreamSynchronize)                \
+                                                              each(cuStreamWaitEvent)              \
+                                                                  each(cuStreamWriteValue64)
+
+/// The functions that weir calls, under their own names.
+struct CudaLibrary {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): it is a member's name
+#define WEIR_CUDA_MEMBER(name) decltype(&::name) name = nullptr;
+  WEIR_CUDA_FUNCTIONS(WEIR_CUDA_MEMBER)
+#undef WEIR_CUDA_MEMBER
+
+  /// Opens and initialises the driver on first use: WEIR_CUDA_DRIVER, or libcuda.so.1. Throws
+  /// Error{unavailable} that says what to install.
+  static const CudaLibrary& get();
+};
+
+/// "CUDA_ERROR_OUT_OF_MEMORY (2: out of memory)". Not before CudaLibrary::get() has returned.
+std::string cuda_error(CUresult code);
+
+/// Throws Error unless code is CUDA_SUCCESS. `what` names the call for people.
+void check_cuda(CUresult code, const std::string& what);
+
+/// Returns whether a call that gave this code leaves a context that can do nothing any more.
+bool breaks_context(CUresult code) noexcept;
+
+/// Makes a context the thread's current one for a while.
+class CudaScope {
+ public:
+  /// Throws Error.
+  explicit CudaScope(CUcontext context);
+  CudaScope(const CudaScope&) = delete;
+  CudaScope& operator=(const CudaScope&) = delete;
+  ~CudaScope();
+};
+
+/// Owns an object of the driver. Empty when default constructed.
+template <class T, auto release>
+class CudaOwned {
+ public:
+  CudaOwned() = default;
+  explicit CudaOwned(T value) noexcept : value_(value) {}
+  CudaOwned(CudaOwned&& other) noexcept : value_(std::exchange(other.value_, nullptr)) {}
+  CudaOwned& operator=(CudaOwned&& other) noexcept {
+    std::swap(value_, other.value_);
+    return *this;
+  }
+  ~CudaOwned() {
+    if (value_ != nullptr) (CudaLibrary::get().*release)(value_);
+  }
+  T get() const noexcept { return value_; }
+
+ private:
+  T value_ = nullptr;
+};
+using CudaStream = CudaOwned<CUstream, &CudaLibrary::cuStreamDestroy>;
+using CudaEvent = CudaOwned<CUevent, &CudaLibrary::cuEventDestroy>;
+using CudaPool = CudaOwned<CUmemoryPool, &CudaLibrary::cuMemPoolDestroy>;
+using CudaPinned = CudaOwned<void*, &CudaLibrary::cuMemFreeHost>;
+using CudaGreenContext = CudaOwned<CUgreenCtx, &CudaLibrary::cuGreenCtxDestroy>;
+using CudaCode = CudaOwned<CUlibrary, &CudaLibrary::cuLibraryUnload>;
+
+/// Makes an event in the current context, with times or without. Throws Error.
+CudaEvent make_cuda_event(bool timed);
+/// Makes a stream in the current context that does not wait for the default one. Throws Error.
+CudaStream make_cuda_stream();
+/// Allocates page-locked memory of the host that every device can reach. Throws Error.
+CudaPinned make_cuda_pinned(std::size_t bytes);
+
+}  // namespace weir::rt

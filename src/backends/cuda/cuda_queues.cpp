@@ -1,0 +1,209 @@
+#include "backends/cuda/cuda_queues.hpp"
+
+#include <cstring>
+#include <utility>
+
+namespace weir::rt {
+
+namespace {
+
+constexpr std::size_t kLine = 64;
+
+/// The number that the device writes for a lane: no thread of the host does.
+const std::uint64_t* counter(const CudaPinned& counters, unsigned lane) noexcept {
+  return reinterpret_cast<const std::uint64_t*>(static_cast<const std::byte*>(counters.get()) +
+                                                lane * kLine);
+}
+
+}  // namespace
+
+CudaPartition::CudaPartition(const std::string& place, const CudaContext& whole,
+                             std::vector<CUdevResource> part)
+    : context_(whole.get()) {
+  if (part.empty()) return;
+  const CudaLibrary& cu = CudaLibrary::get();
+  CUdevResourceDesc description = nullptr;
+  CUgreenCtx green = nullptr;
+  CUresult code =
+      cu.cuDevResourceGenerateDesc(&description, part.data(), static_cast<unsigned>(part.size()));
+  if (code == CUDA_SUCCESS) {
+    code = cu.cuGreenCtxCreate(&green, description, whole.device(), CU_GREEN_CTX_DEFAULT_STREAM);
+  }
+  if (code == CUDA_SUCCESS) {
+    green_ = CudaGreenContext(green);
+    code = cu.cuCtxFromGreenCtx(&context_, green);
+  }
+  if (code != CUDA_SUCCESS) {
+    fail(WEIR_STATUS_UNSUPPORTED,
+         "place '{}' cannot be a part of domain '{}', whose driver makes no green context of {} "
+         "groups of multiprocessors: {}; use all cores",
+         place, whole.domain(), part.size(), cuda_error(code));
+  }
+}
+
+CudaStream CudaPartition::make_stream() const {
+  if (green_.get() == nullptr) return make_cuda_stream();
+  CUstream stream = nullptr;
+  check_cuda(
+      CudaLibrary::get().cuGreenCtxStreamCreate(&stream, green_.get(), CU_STREAM_NON_BLOCKING, 0),
+      "making a stream of a green context");
+  return CudaStream(stream);
+}
+
+CudaQueues::CudaQueues(CudaContext& context, const CudaPartition& partition, unsigned compute_lanes,
+                       CudaBell& bell)
+    : context_(context),
+      compute_(compute_lanes),
+      lanes_(compute_lanes + 2 * kCopyLanes),
+      chunks_(make_cuda_pinned(2 * kCopyLanes * kCudaChunk)),
+      counters_(make_cuda_pinned(lanes_.count() * kLine)),
+      rails_(lanes_.count()),
+      bell_(bell) {
+  std::memset(counters_.get(), 0, lanes_.count() * kLine);
+  check_cuda(CudaLibrary::get().cuMemHostGetDevicePointer(&counters_there_, counters_.get(), 0),
+             "showing memory of the host to the device");
+  for (unsigned lane = 0; lane < lanes_.count(); ++lane) {
+    Rail& rail = rails_[lane];
+    rail.stream = partition.make_stream();
+    for (CudaEvent& event : rail.records) event = make_cuda_event(false);
+    if (!copies(lane)) continue;
+    rail.begun = make_cuda_event(false);
+    rail.ended = make_cuda_event(false);
+    rail.chunk = static_cast<std::byte*>(chunks_.get()) + (lane - compute_) * kCudaChunk;
+  }
+}
+
+unsigned CudaQueues::choose(const Job& job,
+                            std::span<const CudaPoint> predecessors) const noexcept {
+  if (!job.copies) return lanes_.choose(0, compute_, predecessors);
+  const unsigned first = compute_ + (job.from.device == nullptr ? 0 : kCopyLanes);
+  return lanes_.choose(first, kCopyLanes, predecessors);
+}
+
+CUresult CudaQueues::order(unsigned lane, std::span<const CudaPoint> points) noexcept {
+  CUresult code = CUDA_SUCCESS;
+  for (std::size_t i = points.size(); i-- > 0 && code == CUDA_SUCCESS;) {
+    if (!lanes_.implied(lane, points[i])) code = wait(lane, points[i]);
+  }
+  return code;
+}
+
+CUresult CudaQueues::wait(unsigned lane, CudaPoint point) noexcept {
+  const CudaLibrary& cu = CudaLibrary::get();
+  auto record = lanes_.recorded(point);
+  if (!record) {
+    record = lanes_.record(point.lane);
+    const CUresult code =
+        cu.cuEventRecord(rails_[point.lane].records[*record].get(), stream(point.lane));
+    if (code != CUDA_SUCCESS) {
+      lanes_.forget(point.lane, *record);
+      return code;
+    }
+  }
+  const CUresult code =
+      cu.cuStreamWaitEvent(stream(lane), rails_[point.lane].records[*record].get(), 0);
+  if (code == CUDA_SUCCESS) lanes_.wait(lane, point.lane, *record);
+  return code;
+}
+
+void CudaQueues::keep_tail(unsigned lane) noexcept {
+  if (lanes_.recorded({lane, lanes_.tail(lane)})) return;
+  const unsigned record = lanes_.record(lane);
+  const CUresult code =
+      CudaLibrary::get().cuEventRecord(rails_[lane].records[record].get(), stream(lane));
+  if (code != CUDA_SUCCESS) lanes_.forget(lane, record);  // later jobs wait for more than they must
+}
+
+CUresult CudaQueues::enqueue_copy(CudaFlight& flight, unsigned lane) {
+  const CudaBlock block = make_cuda_block(flight.job.from, flight.job.to);
+  if (is_cuda_pinned(block)) return enqueue_cuda_block(block, stream(lane));
+  flight.pieces.clear();
+  CudaPieces pieces(block);
+  for (CudaBlock next; pieces.next(next);) {
+    const unsigned rail = flight.pieces.size() % 2 == 0 ? lane : partner(lane);
+    flight.pieces.push_back({{next, rails_[rail].chunk}, &context_});
+  }
+  if (flight.pieces.size() == 1) return stage(flight.pieces[0], stream(lane));
+  return stage_on_two(flight, lane);
+}
+
+CUresult CudaQueues::stage(CudaHostPiece& piece, CUstream stream) noexcept {
+  const CudaLibrary& cu = CudaLibrary::get();
+  CUresult code = CUDA_SUCCESS;
+  if (piece.piece.to_device()) code = cu.cuLaunchHostFunc(stream, pack, &piece);
+  if (code == CUDA_SUCCESS) code = piece.piece.enqueue(stream);
+  if (code == CUDA_SUCCESS && !piece.piece.to_device()) {
+    code = cu.cuLaunchHostFunc(stream, pack, &piece);
+  }
+  return code;
+}
+
+/// Pieces take turns in two lanes, so that one is packed while the other is on its way. The lane of
+/// the job ends after both.
+CUresult CudaQueues::stage_on_two(CudaFlight& flight, unsigned lane) noexcept {
+  const CudaLibrary& cu = CudaLibrary::get();
+  Rail& rail = rails_[lane];
+  CUstream const streams[] = {rail.stream.get(), stream(partner(lane))};
+  CUresult code = cu.cuEventRecord(rail.begun.get(), streams[0]);
+  if (code == CUDA_SUCCESS) code = cu.cuStreamWaitEvent(streams[1], rail.begun.get(), 0);
+  if (code != CUDA_SUCCESS) return code;
+  for (std::size_t i = 0; i < flight.pieces.size() && code == CUDA_SUCCESS; ++i) {
+    code = stage(flight.pieces[i], streams[i % 2]);
+  }
+  CUresult end = cu.cuEventRecord(rail.ended.get(), streams[1]);
+  if (end == CUDA_SUCCESS) end = cu.cuStreamWaitEvent(streams[0], rail.ended.get(), 0);
+  if (end != CUDA_SUCCESS) cu.cuStreamSynchronize(streams[1]);  // its pieces are the flight's
+  return code == CUDA_SUCCESS ? end : code;
+}
+
+void CUDA_CB CudaQueues::pack(void* piece) {
+  const auto& mine = *static_cast<CudaHostPiece*>(piece);
+  if (!mine.context->enter()) return;
+  mine.piece.pack();
+  mine.context->leave();
+}
+
+CUresult CudaQueues::mark(unsigned lane) noexcept {
+  if (unmarked(lane) == 0) return CUDA_SUCCESS;
+  const CUresult code =
+      CudaLibrary::get().cuStreamWriteValue64(stream(lane), counters_there_ + lane * kLine,
+                                              lanes_.tail(lane), CU_STREAM_WRITE_VALUE_DEFAULT);
+  if (code == CUDA_SUCCESS) rails_[lane].marked = lanes_.tail(lane);
+  return code;
+}
+
+std::uint64_t CudaQueues::seen(unsigned lane) const noexcept {
+  return __atomic_load_n(counter(counters_, lane), __ATOMIC_ACQUIRE);
+}
+
+void CudaQueues::ring_after(unsigned lane) noexcept {
+  Rail& rail = rails_[lane];
+  if (rail.belled == lanes_.tail(lane)) return;
+  if (CudaLibrary::get().cuLaunchHostFunc(rail.stream.get(), ring, this) == CUDA_SUCCESS) {
+    rail.belled = lanes_.tail(lane);
+  }
+}
+
+void CUDA_CB CudaQueues::ring(void* queues) {
+  const auto& mine = *static_cast<CudaQueues*>(queues);
+  if (!mine.context_.enter()) return;
+  mine.bell_.ring();
+  mine.context_.leave();
+}
+
+CUresult CudaQueues::query(unsigned lane) const noexcept {
+  const CUresult code = CudaLibrary::get().cuStreamQuery(stream(lane));
+  return code == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : code;
+}
+
+void CudaQueues::drain() noexcept {
+  for (const Rail& rail : rails_) {
+    if (!context_.lost()) {
+      context_.note(CudaLibrary::get().cuStreamSynchronize(rail.stream.get()),
+                    "the end of a place");
+    }
+  }
+  if (context_.lost()) context_.await_leavers();
+}
+
+}  // namespace weir::rt

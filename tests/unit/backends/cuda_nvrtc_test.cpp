@@ -1,0 +1,70 @@
+// The real compiler, which needs no card. In a process of its own: it is opened once.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "backends/cuda/nvrtc_library.hpp"
+
+namespace weir::rt {
+namespace {
+
+/// Compiles and ends the process: 0 with code of the device, 4 with that for the driver.
+[[noreturn]] void compile(const char* library, const std::string& text, unsigned architecture) {
+  setenv("WEIR_NVRTC", library, 1);
+  try {
+    const std::string code = compile_for_cuda(text, "kernel.cu", architecture);
+    std::exit(code.starts_with("\x7f"
+                               "ELF")
+                  ? 0
+                  : 4);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s: %s\n", status_name(error.status()), error.what());
+    std::exit(3);
+  }
+}
+
+constexpr char kGood[] =
+    "extern \"C\" __global__ void add(long long* x, long long value) {\n"
+    "  x[blockIdx.x * blockDim.x + threadIdx.x] += value;\n"
+    "}\n";
+constexpr char kWrong[] =
+    "extern \"C\" __global__ void add(long long* x) {\n"
+    "  x[0] = nowhere;\n"
+    "}\n";
+
+class NvrtcTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "the compiler is not made for sanitizers";
+#endif
+    if (std::string(WEIR_TEST_NVRTC).ends_with("-NOTFOUND")) {
+      GTEST_SKIP() << "there is no NVRTC: scripts/setup.sh test gets it from PyPI";
+    }
+  }
+};
+
+TEST_F(NvrtcTest, CompilesForACard) {
+  EXPECT_EXIT(compile(WEIR_TEST_NVRTC, kGood, 90), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(NvrtcTest, CompilesForTheDriverOfANewerCard) {
+  EXPECT_EXIT(compile(WEIR_TEST_NVRTC, kGood, 999), testing::ExitedWithCode(4), "");
+}
+
+TEST_F(NvrtcTest, SaysFileAndLine) {
+  EXPECT_EXIT(compile(WEIR_TEST_NVRTC, kWrong, 90), testing::ExitedWithCode(3),
+              "kernel_error: kernel.cu does not compile for CUDA: kernel.cu\\(2\\): error: "
+              "identifier \"nowhere\" is undefined");
+}
+
+TEST(Nvrtc, SaysWhatToInstall) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(compile("/nowhere/libnvrtc.so", kGood, 90), testing::ExitedWithCode(3),
+              "unavailable: there is no compiler for CUDA kernels: .*; install NVRTC");
+}
+
+}  // namespace
+}  // namespace weir::rt

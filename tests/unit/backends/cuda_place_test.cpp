@@ -1,0 +1,492 @@
+#include <atomic>
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "cuda_rig.hpp"
+
+namespace weir::rt {
+namespace {
+
+using Waits = std::vector<std::uint64_t>;
+
+std::int64_t& number_at(void* argument) { return **static_cast<std::int64_t**>(argument); }
+std::int64_t number_in(void* argument) { return *static_cast<std::int64_t*>(argument); }
+
+std::atomic<std::int64_t> ticks{0};
+std::atomic<unsigned> met{0};
+std::atomic<bool> open_gate{true};
+
+/// x = 3 x + value
+void run_mix(const std::uint32_t*, std::uint64_t, std::uint64_t, void* const* arguments) {
+  std::int64_t& x = number_at(arguments[0]);
+  x = 3 * x + number_in(arguments[1]);
+}
+/// x[0] = when it began, x[1] = when it ended
+void run_stamp(const std::uint32_t*, std::uint64_t, std::uint64_t, void* const* arguments) {
+  std::int64_t* const x = &number_at(arguments[0]);
+  x[0] = ++ticks;
+  x[1] = ++ticks;
+}
+/// Returns when as many have begun as it is told.
+void run_meet(const std::uint32_t*, std::uint64_t, std::uint64_t, void* const* arguments) {
+  ++met;
+  while (met < static_cast<unsigned>(number_in(arguments[0]))) std::this_thread::yield();
+}
+void run_gate(const std::uint32_t*, std::uint64_t, std::uint64_t, void* const*) {
+  while (!open_gate) std::this_thread::yield();
+}
+/// Counts groups.
+void run_count(const std::uint32_t*, std::uint64_t begin, std::uint64_t end,
+               void* const* arguments) {
+  number_at(arguments[0]) += static_cast<std::int64_t>(end - begin);
+}
+
+class CudaPlaceTest : public CudaTest {
+ protected:
+  void SetUp() override {
+    CudaTest::SetUp();
+    ticks = 0;
+    met = 0;
+    open_gate = true;
+    fake_cuda_register_kernel("mix", "pl", run_mix);
+    fake_cuda_register_kernel("stamp", "p", run_stamp);
+    fake_cuda_register_kernel("meet", "l", run_meet);
+    fake_cuda_register_kernel("gate", "", run_gate);
+    fake_cuda_register_kernel("count", "p", run_count);
+  }
+  void TearDown() override {
+    for (Memory& memory : memories_) device().release(memory);
+    CudaTest::TearDown();
+  }
+
+  std::int64_t* numbers(std::size_t count) {
+    return static_cast<std::int64_t*>(memories_.emplace_back(device().allocate(8 * count)).address);
+  }
+  Job mix(std::int64_t* x, std::int64_t value) {
+    if (mix_ == nullptr) mix_ = &source("mix", "pl");
+    return job(*mix_, {x}, {weir_scalar_i64(value)});
+  }
+  Job meet(std::int64_t count) {
+    if (meet_ == nullptr) meet_ = &source("meet", "l");
+    return job(*meet_, {}, {weir_scalar_i64(count)});
+  }
+  Job gate() {
+    if (gate_ == nullptr) gate_ = &source("gate", "");
+    return job(*gate_, {});
+  }
+
+  std::vector<Memory> memories_;
+  const KernelSource *mix_ = nullptr, *meet_ = nullptr, *gate_ = nullptr;
+};
+
+TEST_F(CudaPlaceTest, AChainCostsLaunchesOnly) {
+  constexpr int kLength = 1000;
+  std::int64_t* const x = numbers(1);
+  OrderFeed feed;
+  std::uint64_t last = 0;
+  std::int64_t expected = 0;
+  for (int i = 0; i < kLength; ++i) {
+    last = feed.add(mix(x, i), last == 0 ? Waits{} : Waits{last});
+    expected = static_cast<std::int64_t>(3 * static_cast<std::uint64_t>(expected) +
+                                         static_cast<std::uint64_t>(i));
+  }
+  const auto driver = place(feed);
+  const unsigned long events = fake_cuda_calls("cuEventCreate");
+  for (const auto& [number, ending] : feed.wait()) {
+    EXPECT_TRUE(ending.outcome.ok()) << ending.outcome.message;
+    EXPECT_EQ(ending.lane, 0u);
+  }
+  EXPECT_EQ(*x, expected);
+  EXPECT_EQ(fake_cuda_calls("cuLaunchKernel"), static_cast<unsigned long>(kLength));
+  EXPECT_EQ(fake_cuda_calls("cuStreamWaitEvent"), 0u);
+  EXPECT_LE(fake_cuda_calls("cuEventRecord"), 2u) << "at most where the feed ran dry";
+  EXPECT_EQ(fake_cuda_calls("cuEventCreate"), events);
+  EXPECT_LE(fake_cuda_depth(), 600u) << "the driver would block";
+}
+
+TEST_F(CudaPlaceTest, FollowersOfOneJobRunAtOnce) {
+  std::int64_t* const x = numbers(1);
+  OrderFeed feed;
+  const auto root = feed.add(mix(x, 1));
+  Waits leaves;
+  for (int i = 0; i < 4; ++i) leaves.push_back(feed.add(meet(4), {root}));
+  feed.add(mix(x, 5), leaves);
+  const auto driver = place(feed);
+  const auto endings = feed.wait();
+  EXPECT_EQ(*x, 8);
+  std::set<unsigned> lanes;
+  for (const std::uint64_t leaf : leaves) lanes.insert(endings.at(leaf).lane);
+  EXPECT_EQ(lanes.size(), 4u);
+  EXPECT_LE(fake_cuda_calls("cuStreamWaitEvent"), 6u) << "three to fork, three to join";
+}
+
+/// A follower that comes while its predecessor runs with another one after it.
+TEST_F(CudaPlaceTest, LateFollowersWaitForNoMore) {
+  open_gate = false;
+  OrderFeed feed;
+  const auto driver = place(feed);
+  const auto ask = [&](Job job, Waits waits) {
+    const auto number = feed.add(job, std::move(waits));
+    driver->wake();
+    while (feed.has_work()) std::this_thread::yield();
+    return number;
+  };
+  const auto root = ask(gate(), {});
+  ask(meet(2), {root});
+  ask(meet(2), {root});
+  open_gate = true;
+  for (const auto& [number, ending] : feed.wait()) EXPECT_TRUE(ending.outcome.ok());
+}
+
+TEST_F(CudaPlaceTest, AnyOrderHolds) {
+  constexpr std::size_t kJobs = 3000;
+  std::mt19937 random(7);
+  std::int64_t* const stamps = numbers(2 * kJobs);
+  const KernelSource& stamp = source("stamp", "p");
+  OrderFeed feed;
+  std::vector<Waits> all;
+  for (std::size_t i = 0; i < kJobs; ++i) {
+    Waits waits;
+    const std::size_t count = random() % 4;
+    for (std::size_t k = 0; k < count && i > 0; ++k) {
+      waits.push_back(i - random() % std::min<std::size_t>(i, k == 0 ? 3 : 40));
+    }
+    std::sort(waits.begin(), waits.end());
+    all.push_back(waits);
+    Job made = job(stamp, {stamps + 2 * i});
+    made.timed = i % 7 == 0;
+    feed.add(made, std::move(waits));
+  }
+  const auto driver = place(feed);
+  const auto endings = feed.wait();
+  for (std::size_t i = 0; i < kJobs; ++i) {
+    ASSERT_TRUE(endings.at(i + 1).outcome.ok()) << endings.at(i + 1).outcome.message;
+    for (const std::uint64_t before : all[i]) {
+      ASSERT_LT(stamps[2 * (before - 1) + 1], stamps[2 * i]) << before << " before " << i + 1;
+    }
+  }
+  std::vector<std::size_t> position(kJobs + 1);
+  const auto order = feed.order();
+  for (std::size_t i = 0; i < kJobs; ++i) position[order[i]] = i;
+  for (std::size_t i = 0; i < kJobs; ++i) {
+    for (const std::uint64_t before : all[i]) ASSERT_LT(position[before], position[i + 1]);
+  }
+  EXPECT_LE(fake_cuda_depth(), 600u);
+}
+
+TEST_F(CudaPlaceTest, GroupsAndTimes) {
+  std::int64_t* const x = numbers(1);
+  OrderFeed feed;
+  Job counted = job(source("count", "p"), {x}, {}, 6);
+  counted.timed = true;
+  const std::int64_t before = device().now_ns();
+  feed.add(counted);
+  const auto driver = place(feed);
+  const auto ending = feed.wait().at(1);
+  EXPECT_EQ(*x, 6);
+  EXPECT_LE(before, ending.job.started_ns);
+  EXPECT_LE(ending.job.started_ns, ending.job.ended_ns);
+  EXPECT_LE(ending.job.ended_ns, device().now_ns());
+}
+
+TEST_F(CudaPlaceTest, CodeOfKindCudaGetsTheQueue) {
+  OrderFeed feed;
+  static void* queue;
+  queue = nullptr;
+  Job made;
+  made.function = [](const weir_call* call) {
+    queue = call->queue;
+    return WEIR_STATUS_OK;
+  };
+  const auto first = feed.add(made);
+  made.function = [](const weir_call*) { return WEIR_STATUS_UNSUPPORTED; };
+  const auto second = feed.add(made, {first});
+  made.function = nullptr;
+  feed.add(made);
+  const auto driver = place(feed);
+  const auto endings = feed.wait();
+  EXPECT_TRUE(endings.at(first).outcome.ok());
+  EXPECT_NE(queue, nullptr);
+  EXPECT_EQ(endings.at(second).outcome.message, "the kernel returned unsupported");
+  EXPECT_EQ(endings.at(3).outcome.message, "it has no code for cuda");
+}
+
+// Copies.
+
+TEST_F(CudaPlaceTest, CopiesAreJobs) {
+  std::vector<std::int64_t> out{1, 2, 3}, in(3);
+  std::int64_t* const x = numbers(3);
+  const Region all{.offset = 0, .row = 24};
+  OrderFeed feed;
+  const auto to = feed.add(copy(here(out.data(), all), there(x, all)));
+  const auto mixed = feed.add(mix(x + 1, 5), {to});
+  feed.add(copy(there(x, all), here(in.data(), all)), {mixed});
+  const auto driver = place(feed);
+  for (const auto& [number, ending] : feed.wait()) {
+    EXPECT_TRUE(ending.outcome.ok()) << ending.outcome.message;
+  }
+  EXPECT_EQ(in, (std::vector<std::int64_t>{1, 11, 3}));
+}
+
+TEST_F(CudaPlaceTest, CopiesOfManyShapes) {
+  struct Shape {
+    std::uint64_t row;
+    std::uint32_t rows;
+    std::uint16_t planes;
+    std::uint64_t pitch, other_pitch, plane_gap;
+  };
+  constexpr std::uint64_t kMiB = 1 << 20;
+  const Shape shapes[] = {{7, 1, 1, 7, 7, 0},
+                          {16, 5, 1, 16, 24, 0},
+                          {16, 5, 3, 20, 16, 9},
+                          {8, 4, 3, 8, 8, 0},
+                          {3, 1, 6, 3, 3, 5},
+                          {5 * kMiB + 3, 2, 1, 5 * kMiB + 3, 6 * kMiB, 1},
+                          {1000, 9000, 1, 1000, 1008, 0},
+                          {64, 3000, 2, 80, 64, 16}};
+  for (const Shape& shape : shapes) {
+    const auto region = [&](std::uint64_t pitch) {
+      return Region{.offset = 5,
+                    .row = shape.row,
+                    .row_stride = shape.rows > 1 ? pitch : 0,
+                    .plane_stride = shape.planes > 1 ? pitch * shape.rows + shape.plane_gap : 0,
+                    .rows = shape.rows,
+                    .planes = shape.planes};
+    };
+    const Region mine = region(shape.pitch), its = region(shape.other_pitch);
+    std::vector<char> out(mine.end() + 3), in(out.size(), 1), wanted(out.size(), 1);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<char>(i * 31 + i / 256);
+    for (std::uint64_t plane = 0; plane < mine.planes; ++plane) {
+      for (std::uint64_t row = 0; row < mine.rows; ++row) {
+        const std::uint64_t at = mine.offset + plane * mine.plane_stride + row * mine.row_stride;
+        std::copy_n(out.begin() + static_cast<std::ptrdiff_t>(at), mine.row,
+                    wanted.begin() + static_cast<std::ptrdiff_t>(at));
+      }
+    }
+    Memory memory = device().allocate(its.end());
+    {
+      OrderFeed feed;
+      const auto to = feed.add(copy(here(out.data(), mine), there(memory.address, its)));
+      feed.add(copy(there(memory.address, its), here(in.data(), mine)), {to});
+      const auto driver = place(feed);
+      for (const auto& [number, ending] : feed.wait()) {
+        EXPECT_TRUE(ending.outcome.ok()) << ending.outcome.message;
+      }
+    }
+    EXPECT_TRUE(in == wanted) << shape.row << " x " << shape.rows << " x " << shape.planes;
+    device().release(memory);
+  }
+}
+
+TEST_F(CudaPlaceTest, ManyCopiesShareThePageLockedMemory) {
+  constexpr std::size_t kCopies = 300, kBytes = 100'000;
+  std::vector<std::vector<char>> out, in(kCopies, std::vector<char>(kBytes));
+  std::vector<Memory> there_memory;
+  const Region all{.offset = 0, .row = kBytes};
+  OrderFeed feed;
+  for (std::size_t i = 0; i < kCopies; ++i) {
+    out.emplace_back(kBytes, static_cast<char>(i));
+    there_memory.push_back(device().allocate(kBytes));
+    const auto to = feed.add(copy(here(out[i].data(), all), there(there_memory[i].address, all)));
+    feed.add(copy(there(there_memory[i].address, all), here(in[i].data(), all)), {to});
+  }
+  {
+    const auto driver = place(feed);
+    feed.wait();
+  }
+  EXPECT_TRUE(in == out);
+  for (Memory& memory : there_memory) device().release(memory);
+}
+
+// Failures.
+
+TEST_F(CudaPlaceTest, TextsThatDoNotCompileSayWhere) {
+  std::int64_t* const x = numbers(1);
+  OrderFeed feed;
+  const KernelSource& wrong = source("wrong", "p", "\n#error no such thing\n");
+  const auto bad = feed.add(job(wrong, {x}));
+  const auto again = feed.add(job(wrong, {x}));
+  const auto poisoned = feed.add(mix(x, 1), {bad});
+  const auto after = feed.add(mix(x, 1), {poisoned});
+  feed.add(mix(x, 7));
+  const auto driver = place(feed);
+  const auto endings = feed.wait();
+  EXPECT_EQ(endings.at(bad).outcome.status, WEIR_STATUS_KERNEL_ERROR);
+  EXPECT_EQ(endings.at(bad).outcome.message,
+            "wrong.cu does not compile for CUDA: wrong.cu(3): error: #error no such thing");
+  EXPECT_EQ(endings.at(again).outcome.message, endings.at(bad).outcome.message);
+  EXPECT_EQ(fake_cuda_calls("nvrtcCompileProgram"), 2u) << "each text once";
+  EXPECT_EQ(endings.at(poisoned).outcome.status, WEIR_STATUS_POISONED);
+  EXPECT_EQ(endings.at(after).outcome.status, WEIR_STATUS_POISONED);
+  EXPECT_EQ(*x, 7) << "what is poisoned did not run";
+  feed.add(mix(x, 0), {after});
+  driver->wake();
+  EXPECT_EQ(feed.wait().at(6).outcome.status, WEIR_STATUS_POISONED) << "also when it is long over";
+}
+
+TEST_F(CudaPlaceTest, CompiledCodeIsKept) {
+  std::int64_t* const x = numbers(1);
+  for (int run = 0; run < 2; ++run) {
+    for (Memory& memory : std::exchange(memories_, {})) device().release(memory);
+    device_.reset();
+    std::int64_t* const y = numbers(1);
+    OrderFeed feed;
+    feed.add(mix(y, 4));
+    const auto driver = place(feed);
+    EXPECT_TRUE(feed.wait().at(1).outcome.ok());
+    EXPECT_EQ(*y, 4);
+    EXPECT_EQ(fake_cuda_calls("nvrtcCompileProgram"), 1u);
+  }
+  (void)x;
+}
+
+TEST_F(CudaPlaceTest, KernelsThatDoNotFitSayWhy) {
+  std::int64_t* const x = numbers(1);
+  OrderFeed feed;
+  KernelSource& large = sources_.emplace_back(source("mix", "pl"));
+  large.group = {64, 32, 1};
+  feed.add(job(large, {x}, {weir_scalar_i64(1)}));
+  feed.add(job(source("absent", "p"), {x}));
+  fake_cuda_fail("cuLaunchKernel", 1, 701);
+  feed.add(mix(x, 1));
+  const auto driver = place(feed);
+  const auto endings = feed.wait();
+  EXPECT_EQ(endings.at(1).outcome.message,
+            "kernel 'mix' of mix.cu has groups of 64 x 32 x 1 items, and domain 'test' runs at "
+            "most 1024 of it in one");
+  EXPECT_EQ(
+      endings.at(2).outcome.message,
+      "domain 'test' finds no kernel 'absent' in absent.cu: CUDA_ERROR_NOT_FOUND (500: as the "
+      "test wants it)");
+  EXPECT_EQ(endings.at(3).outcome.message,
+            "domain 'test': mix: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (701: as the test wants it)");
+}
+
+TEST_F(CudaPlaceTest, ALostDeviceEndsEverything) {
+  setenv("WEIR_SPIN_US", "0", 1);
+  for (const int code : {700, 719, 214}) {
+    SCOPED_TRACE(code);
+    for (Memory& memory : std::exchange(memories_, {})) device().release(memory);
+    device_.reset();
+    fake_cuda_reset();
+    std::int64_t* const x = numbers(2);
+    OrderFeed feed, other;
+    const auto driver = place(feed, {0, 1}), beside = place(other, {2, 3});
+    std::uint64_t last = 0;
+    fake_cuda_break_launch(50, code);
+    for (int i = 0; i < 600; ++i) last = feed.add(mix(x, i), last == 0 ? Waits{} : Waits{last});
+    driver->wake();
+    const auto endings = feed.wait();
+    const std::string message = endings.at(600).outcome.message;
+    EXPECT_TRUE(message.starts_with("domain 'test' is lost: CUDA_ERROR_")) << message;
+    EXPECT_NE(message.find(" while 'mix' was under way"), std::string::npos) << message;
+    for (std::uint64_t i = 50; i <= 600; ++i) {
+      EXPECT_EQ(endings.at(i).outcome.status, WEIR_STATUS_DEVICE_ERROR) << i;
+      EXPECT_EQ(endings.at(i).outcome.message, message);
+    }
+    other.add(mix(x + 1, 1));
+    beside->wake();
+    EXPECT_EQ(other.wait().at(1).outcome.message, message);
+    feed.add(mix(x, 1));
+    driver->wake();
+    EXPECT_EQ(feed.wait().at(601).outcome.message, message);
+  }
+  unsetenv("WEIR_SPIN_US");
+}
+
+/// Every call of the driver fails once: nothing hangs, and what is not concerned goes on.
+TEST_F(CudaPlaceTest, NoFailedCallHangs) {
+  const char* const calls[] = {"cuEventRecord",     "cuStreamWaitEvent",    "cuLaunchKernel",
+                               "cuLaunchHostFunc",  "cuStreamWriteValue64", "cuMemcpyHtoDAsync",
+                               "cuMemcpyDtoHAsync", "cuStreamQuery",        "cuPointerGetAttribute",
+                               "cuEventCreate",     "cuEventElapsedTime",   "cuEventSynchronize"};
+  std::vector<char> bytes(std::size_t{5} << 20);
+  const Region all{.offset = 0, .row = bytes.size()};
+  for (const int code : {1, 2, 719}) {
+    for (const char* call : calls) {
+      for (const unsigned long n : {1ul, 3ul}) {
+        SCOPED_TRACE(testing::Message() << call << " number " << n << " gives " << code);
+        device();
+        Memory memory = device().allocate(bytes.size());
+        auto* const x = static_cast<std::int64_t*>(memory.address);
+        OrderFeed feed;
+        {
+          const auto driver = place(feed);
+          fake_cuda_fail(call, n, code);
+          const auto to = feed.add(copy(here(bytes.data(), all), there(x, all)));
+          Waits leaves;
+          for (int i = 0; i < 30; ++i) {
+            Job made = mix(x + i, i);
+            made.timed = i % 2 == 0;
+            leaves.push_back(feed.add(made, {to}));
+          }
+          feed.add(copy(there(x, all), here(bytes.data(), all)), leaves);
+          driver->wake();
+          EXPECT_EQ(feed.wait().size(), 32u);
+        }
+        device().release(memory);
+        if (code == 719) device_.reset();
+        fake_cuda_reset();
+      }
+    }
+  }
+}
+
+// Places.
+
+TEST_F(CudaPlaceTest, PlacesAreGroupsOfMultiprocessors) {
+  OrderFeed left, right, all;
+  const auto one = place(left, {0, 2}), two = place(right, {3}), three = place(all);
+  left.add(meet(2));
+  right.add(meet(2));
+  one->wake();
+  two->wake();
+  left.wait();
+  right.wait();
+  EXPECT_EQ(fake_cuda_most_at_once(), 2u);
+  std::int64_t* const x = numbers(1);
+  const auto groups_of = [&](OrderFeed& feed, PlaceDriver& driver) {
+    feed.add(mix(x, 1));
+    driver.wake();
+    feed.wait();
+    return fake_cuda_last_groups();
+  };
+  EXPECT_EQ(groups_of(left, *one), 0b0101u);
+  EXPECT_EQ(groups_of(right, *two), 0b1000u);
+  EXPECT_EQ(groups_of(all, *three), 0b1111u);
+}
+
+TEST_F(CudaPlaceTest, EndsUnderLoad) {
+  std::int64_t* const x = numbers(500);
+  for (int round = 0; round < 20; ++round) {
+    OrderFeed feed;
+    for (int i = 0; i < 500; ++i) feed.add(mix(x + i, i));
+    const auto driver = place(feed, {static_cast<unsigned>(round) % 4});
+    if (round % 2 == 0) feed.wait();
+  }
+}
+
+TEST_F(CudaPlaceTest, SleepsAndWakes) {
+  setenv("WEIR_SPIN_US", "0", 1);
+  std::int64_t* const x = numbers(1);
+  OrderFeed feed;
+  const auto driver = place(feed);
+  unsetenv("WEIR_SPIN_US");
+  for (int i = 0; i < 300; ++i) {
+    feed.add(mix(x, 1));
+    driver->wake();
+    feed.wait();
+  }
+  const unsigned long events = fake_cuda_calls("cuEventCreate");
+  for (int i = 0; i < 300; ++i) {
+    const auto first = feed.add(mix(x, 1));
+    feed.add(meet(0), {first});
+    driver->wake();
+    feed.wait();
+  }
+  EXPECT_EQ(fake_cuda_calls("cuEventCreate"), events) << "none is made in steady state";
+}
+
+}  // namespace
+}  // namespace weir::rt

@@ -1,0 +1,172 @@
+// A CUDA device on the fake driver, and a feed of jobs with waits.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/cuda/cuda_backend.hpp"
+#include "fake_cuda.h"
+#include "open_device.hpp"
+
+namespace weir::rt {
+
+/// Hands out jobs in the order in which they were added, numbered from 1.
+class OrderFeed final : public PlaceFeed {
+ public:
+  struct Ending {
+    Outcome outcome;
+    Job job;
+    unsigned lane = 0;
+  };
+
+  bool next(Worker&, Job& job) noexcept override {
+    const std::lock_guard lock(mutex_);
+    if (ready_.empty()) return false;
+    job = ready_.front().first;
+    waits_ = std::move(ready_.front().second);
+    job.waits = waits_;
+    ready_.pop_front();
+    return true;
+  }
+  void finish(Worker& worker, Job& job, Outcome outcome) noexcept override {
+    {
+      const std::lock_guard lock(mutex_);
+      order_.push_back(job.number);
+      endings_[job.number] = {std::move(outcome), job, worker.index};
+    }
+    changed_.notify_all();
+  }
+  bool has_work() const noexcept override {
+    const std::lock_guard lock(mutex_);
+    return !ready_.empty();
+  }
+
+  /// Returns the job's number.
+  std::uint64_t add(Job job, std::vector<std::uint64_t> waits = {}) {
+    const std::lock_guard lock(mutex_);
+    job.number = ++added_;
+    ready_.emplace_back(job, std::move(waits));
+    return added_;
+  }
+  /// Waits until everything added so far is over.
+  std::map<std::uint64_t, Ending> wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return endings_.size() == added_; });
+    return endings_;
+  }
+  std::size_t over() const {
+    const std::lock_guard lock(mutex_);
+    return endings_.size();
+  }
+  /// Numbers in the order in which they were handed back.
+  std::vector<std::uint64_t> order() const {
+    const std::lock_guard lock(mutex_);
+    return order_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::pair<Job, std::vector<std::uint64_t>>> ready_;
+  std::vector<std::uint64_t> waits_;
+  std::map<std::uint64_t, Ending> endings_;
+  std::vector<std::uint64_t> order_;
+  std::uint64_t added_ = 0;
+};
+
+/// The arguments of a job, which must stay until it is over.
+struct CudaCall {
+  std::vector<weir_view> views;
+  std::vector<weir_scalar> scalars;
+};
+
+class CudaTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    setenv("WEIR_CUDA_DRIVER", WEIR_TEST_FAKE_CUDA, 1);
+    setenv("WEIR_NVRTC", WEIR_TEST_FAKE_CUDA, 1);
+  }
+  void SetUp() override {
+    cache_ = testing::TempDir() + "cuda_cache_XXXXXX";
+    ASSERT_NE(mkdtemp(cache_.data()), nullptr);
+    setenv("XDG_CACHE_HOME", cache_.c_str(), 1);
+    fake_cuda_reset();
+  }
+  void TearDown() override {
+    device_.reset();
+    EXPECT_EQ(fake_cuda_objects(), 0u);
+    if (!misuse_expected_) {
+      EXPECT_EQ(fake_cuda_misuses(), 0u);
+    }
+    std::filesystem::remove_all(cache_);
+  }
+
+  Device& device(KeyValues settings = {}) {
+    if (device_ == nullptr) device_ = open_device(*backend_, std::move(settings));
+    return *device_;
+  }
+  std::unique_ptr<PlaceDriver> place(OrderFeed& feed, std::vector<unsigned> cores = {0, 1, 2, 3}) {
+    return device().open_place({"place", std::move(cores)}, feed);
+  }
+
+  /// A call of a kernel whose text the fake compiler takes.
+  const KernelSource& source(const std::string& entry, const std::string& parameters,
+                             const std::string& more = "") {
+    KernelSource made;
+    made.entry = entry;
+    made.text = "extern \"C\" __global__ void " + entry + "()\n" + more;
+    made.file = entry + ".cu";
+    made.parameters = parameters;
+    return sources_.emplace_back(std::move(made));
+  }
+  Job job(const KernelSource& source, std::vector<void*> operands,
+          std::vector<weir_scalar> scalars = {}, unsigned groups = 1) {
+    CudaCall& call = calls_.emplace_back();
+    for (void* operand : operands) {
+      call.views.push_back({operand, {8, 1, 1}, {8, 8}, WEIR_ACCESS_READ_WRITE});
+    }
+    call.scalars = std::move(scalars);
+    Job made;
+    made.source = &source;
+    made.groups = {groups, 1, 1};
+    made.call.operands = call.views.data();
+    made.call.operand_count = call.views.size();
+    made.call.scalars = call.scalars.data();
+    made.call.scalar_count = call.scalars.size();
+    made.call.name = source.entry.c_str();
+    return made;
+  }
+  Job copy(CopyEnd from, CopyEnd to) {
+    Job made;
+    made.copies = true;
+    made.from = from;
+    made.to = to;
+    made.call.name = "copy";
+    return made;
+  }
+  CopyEnd here(void* base, Region region) const {
+    return {nullptr, static_cast<std::byte*>(base), region};
+  }
+  CopyEnd there(void* base, Region region) {
+    return {&device(), static_cast<std::byte*>(base), region};
+  }
+
+  std::unique_ptr<Backend> backend_ = make_cuda_backend();
+  std::unique_ptr<Device> device_;
+  std::string cache_;
+  std::deque<KernelSource> sources_;
+  std::deque<CudaCall> calls_;
+  bool misuse_expected_ = false;
+};
+
+}  // namespace weir::rt
