@@ -11,11 +11,12 @@
 
 namespace weir::rt {
 
-/// The failed jobs of a place that jobs in flight may wait for: at most `window` of them are. Costs
-/// nothing while there are none.
+/// The jobs of a place that have failed lately. A job may name one that was given back long ago:
+/// the runtime learns of failures in other streams by and by. Costs nothing while there are none.
 class FailedJobs {
  public:
-  explicit FailedJobs(std::size_t window) : window_(window) { numbers_.reserve(2 * window); }
+  /// At most `window` jobs are in flight.
+  explicit FailedJobs(std::size_t window) : kept_(16 * window) { numbers_.reserve(kept_ + window); }
 
   /// Adds a job before its end is seen by those that wait for it. Any thread.
   void add(std::uint64_t number) noexcept {
@@ -34,16 +35,16 @@ class FailedJobs {
     return std::any_of(jobs.begin(), jobs.end(), failed);
   }
 
-  /// Forgets jobs for which nothing waits: `first` is the oldest job in flight.
+  /// Forgets what was long ago: `first` is the oldest job in flight.
   void forget_before(std::uint64_t first) noexcept {
     if (!any_.load(std::memory_order_relaxed)) return;
     const sys::Lock lock(mutex_);
-    std::erase_if(numbers_, [&](std::uint64_t job) { return job + window_ <= first; });
+    std::erase_if(numbers_, [&](std::uint64_t job) { return job + kept_ <= first; });
     any_.store(!numbers_.empty(), std::memory_order_relaxed);
   }
 
  private:
-  const std::uint64_t window_;
+  const std::uint64_t kept_;
   mutable sys::Mutex mutex_;
   std::vector<std::uint64_t> numbers_;
   sys::Atomic<bool> any_{false};

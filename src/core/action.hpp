@@ -57,6 +57,11 @@ struct EventWait : Waiter, Message {
   weir_event event;
   Action* action = nullptr;  ///< the sync action
   FailureRef failure;
+
+  // When a device orders actions.
+  std::uint64_t job = 0;  ///< what has to be over instead, there; 0: nothing is known of it
+  EventWait* next_awaiting = nullptr;
+  bool awaiting = false;  ///< for the event's action to become a job
 };
 
 /// Times of one action on the platform's clock, filled while a trace is recorded.

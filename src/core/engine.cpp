@@ -145,6 +145,13 @@ void Engine::admit_in_line(Action& action) {
   last_in_line_ = action.sequence();
 }
 
+/// Counts the events, not complete, that the device does not know.
+std::uint32_t Engine::unknown_events(Action& action) noexcept {
+  std::uint32_t unknown = action.pending;
+  for (const EventWait& wait : action.events()) unknown -= wait.job != 0 ? 1 : 0;
+  return unknown;
+}
+
 /// Makes the action a successor of its predecessors.
 void Engine::connect(Action& action) noexcept {
   for (Action* const predecessor : predecessors_) {
@@ -153,7 +160,7 @@ void Engine::connect(Action& action) noexcept {
     predecessor->successors = &edge;
     if (by_device_) note_wait(action, edge);
   }
-  if (by_device_) early_of(action).unissued += action.pending;
+  if (by_device_) early_of(action).unissued += unknown_events(action);
   action.pending += static_cast<std::uint32_t>(predecessors_.size());
 }
 
@@ -279,9 +286,17 @@ void Engine::resume_deferred() noexcept {
   make_ready(action);
 }
 
-void Engine::satisfy(Action& action, const FailureRef& failure) noexcept {
-  if (failure && action.status == WEIR_STATUS_OK) action.failure.merge(failure);
-  if (by_device_) --early_of(action).unissued;
+void Engine::note_issued(EventWait& wait, std::uint64_t number) noexcept {
+  Action& action = *wait.action;
+  wait.job = number;
+  --early_of(action).unissued;
+  if (action.windowed && !orders_stream(action.kind)) settle(action);
+}
+
+void Engine::satisfy(EventWait& wait, const FailureRef& failure) noexcept {
+  Action& action = *wait.action;
+  if (failure && action.status == WEIR_STATUS_OK) poison(action, failure);
+  if (by_device_ && std::exchange(wait.job, 0) == 0) --early_of(action).unissued;
   if (--action.pending > 0) {
     if (by_device_ && action.windowed && !orders_stream(action.kind)) settle(action);
     return;

@@ -98,12 +98,17 @@ class Engine {
         each_wait(*edge->predecessor, visit);  // no job: it lets what it waits for through
       }
     }
+    for (const EventWait& wait : const_cast<Action&>(action).events()) {
+      if (wait.job != 0) visit(wait.job);
+    }
   }
   /// Takes the news that the device has an action that was handed out, as the job of that number.
   void issue(Action& action, std::uint64_t number) noexcept;
 
+  /// Takes the news that the device has the action of an event that a sync action waits for.
+  void note_issued(EventWait& wait, std::uint64_t number) noexcept;
   /// Takes the news that an event a sync action waits for is complete.
-  void satisfy(Action& action, const FailureRef& failure) noexcept;
+  void satisfy(EventWait& wait, const FailureRef& failure) noexcept;
 
   /// Takes back an action that was handed out; its `status` and `failure` say how it went. Returns
   /// true when that is all, and it is not in the list of finished actions.
@@ -199,6 +204,7 @@ class Engine {
   void admit_ordering(Action& action) noexcept;
   void admit_tracked(Action& action);
   void admit_in_line(Action& action);
+  static std::uint32_t unknown_events(Action& action) noexcept;
   void connect(Action& action) noexcept;
   void note_wait(Action& action, Edge& edge) noexcept;
   void settle(Action& action) noexcept;

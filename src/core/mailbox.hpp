@@ -37,6 +37,15 @@ class Mailbox {
     return true;
   }
 
+  /// The same for one whose news makes an engine go on that accepts no action.
+  bool claim_idle_or_waiting() noexcept {
+    if (claim()) return true;
+    Message* mark = &waiting_mark;
+    if (!word_.compare_exchange_strong(mark, nullptr, std::memory_order_seq_cst)) return false;
+    owners_.fetch_add(1, std::memory_order_acq_rel);
+    return true;
+  }
+
   /// Owner: whether there is mail.
   bool has_mail() const noexcept { return word_.load(std::memory_order_relaxed) != nullptr; }
   /// Owner: takes all messages, linked by `next_message`, the oldest first.
@@ -62,7 +71,8 @@ class Mailbox {
     return true;
   }
 
-  /// Calls meanwhile() until no thread is the owner. The caller knows that there is no news to come.
+  /// Calls meanwhile() until no thread is the owner. The caller knows that there is no news to
+  /// come.
   template <class Meanwhile>
   void wait_until_left(Meanwhile&& meanwhile) const noexcept {
     while (!is_mark(word_.load(std::memory_order_acquire)) ||

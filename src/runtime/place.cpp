@@ -42,6 +42,7 @@ Place::Place(Domain& domain, std::string name, std::vector<unsigned> cores)
       running_(domain.runtime().watched()
                    ? std::make_unique<RunningNow>(ordered_ ? kJobsListed : cores_.size())
                    : nullptr),
+      issued_events_(ordered_ ? std::make_unique<IssuedEvents>() : nullptr),
       feed_(*this),
       driver_(domain.device().open_place({.name = name_, .cores = cores_}, feed_)) {}
 
@@ -193,7 +194,17 @@ Outcome Place::fill(Worker& worker, Job& job, Stream& stream, Action& action) {
   stream.issue(action, issued_ + 1, waits_);
   job.number = ++issued_;
   job.waits = waits_;
+  if (action.evented) tell_issued(action);
   return {};
+}
+
+/// Tells the streams that wait for an action that it has become a job.
+void Place::tell_issued(const Action& action) noexcept {
+  EventWait* wait = issued_events_->note(action.id(), issued_);
+  while (wait != nullptr) {
+    EventWait& told = *std::exchange(wait, wait->next_awaiting);
+    static_cast<Stream*>(told.action->stream)->note_issued(told, issued_);
+  }
 }
 
 void Place::fill_call(Worker& worker, Job& job, const Action& action) {

@@ -13,6 +13,7 @@
 #include "base/handle.hpp"
 #include "base/threads.hpp"
 #include "runtime/domain.hpp"
+#include "runtime/issued_events.hpp"
 #include "runtime/run_queue.hpp"
 #include "runtime/running_now.hpp"
 
@@ -52,6 +53,9 @@ class Place {
   /// Whether the worker that owns a stream keeps it while it runs the action, because it is brief.
   bool keeps(const Action& action) const noexcept;
 
+  /// The events of jobs, when the device orders them.
+  IssuedEvents& issued() noexcept { return *issued_events_; }
+
   /// Puts a stream that its caller owns into the run queue. Any thread.
   void push(Stream& stream) noexcept;
 
@@ -90,6 +94,7 @@ class Place {
   }
   bool prepare(Worker& worker, Job& job, Stream& stream, Action& action) noexcept;
   Outcome fill(Worker& worker, Job& job, Stream& stream, Action& action);
+  void tell_issued(const Action& action) noexcept;
   void fill_call(Worker& worker, Job& job, const Action& action);
 
   static constexpr std::size_t kJobsListed = 64;
@@ -115,7 +120,8 @@ class Place {
   sys::Atomic<Stream*> current_{nullptr};  ///< the one whose jobs it gets
   unsigned turn_ = 0;                      ///< jobs it got in a row
   std::uint64_t issued_ = 0;               ///< jobs so far
-  std::vector<std::uint64_t> waits_;       ///< of the last one
+  const std::unique_ptr<IssuedEvents> issued_events_;
+  std::vector<std::uint64_t> waits_;  ///< of the last one
 
   Feed feed_;
   // Last: its threads use all of the above, and the pointer itself until they are joined.

@@ -197,10 +197,28 @@ void Stream::watch_events(Action& action) noexcept {
     if (id == 0) continue;
     if (runtime_.slot_of(wait.event).watch(id, wait)) {
       ++action.pending;
+      if (ordered_) look_for_job(wait);
     } else {
       action.failure.merge(runtime_.failures().find(id).failure);
     }
   }
+}
+
+/// Whether the device can wait for the event: its action is a job there, or may become one.
+void Stream::look_for_job(EventWait& wait) noexcept {
+  IssuedEvents& issued = place_.issued();
+  wait.job = issued.find(wait.event.opaque[1]);
+  if (wait.job == 0) issued.await(wait);
+}
+
+void Stream::note_issued(EventWait& wait, std::uint64_t number) noexcept {
+  engine_.note_issued(wait, number);
+  if (mailbox_.claim_idle_or_waiting()) schedule();
+}
+
+void Stream::satisfy(EventWait& wait, const FailureRef& failure) noexcept {
+  if (wait.awaiting) place_.issued().forget(wait);
+  engine_.satisfy(wait, failure);
 }
 
 void Stream::deliver_event(Waiter& waiter, weir_status, const FailureRef& failure) {
@@ -222,7 +240,7 @@ void Stream::take_message(Message& message) noexcept {
     case Message::Kind::finished: finish(static_cast<Action&>(message)); break;
     case Message::Kind::event: {
       auto& wait = static_cast<EventWait&>(message);
-      engine_.satisfy(*wait.action, wait.failure);
+      satisfy(wait, wait.failure);
       break;
     }
     case Message::Kind::retry: {
@@ -253,7 +271,7 @@ void Stream::cancel_now(const CancelMessage& message) noexcept {
     for (EventWait& wait : action.events()) {
       const std::uint64_t id = wait.event.opaque[1];
       if (id == 0 || !runtime_.slot_of(wait.event).unwatch(id, wait)) continue;
-      engine_.satisfy(action, {});
+      satisfy(wait, {});
     }
   });
 }

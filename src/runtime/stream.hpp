@@ -102,6 +102,8 @@ class Stream : private CopySink {
   bool has_more() noexcept;
   /// Takes back an action; its `failure` and `status` say how it went.
   void finish(Action& action) noexcept;
+  /// The thread that talks to the device: it has the action of an event that this stream waits for.
+  void note_issued(EventWait& wait, std::uint64_t number) noexcept;
   /// Gives up the stream. Returns false when news came in: then the caller still owns it.
   bool release() noexcept;
 
@@ -155,6 +157,8 @@ class Stream : private CopySink {
   bool admit_next(Action*& alone) noexcept;
   bool is_apart(const Action& action) const noexcept;
   void watch_events(Action& action) noexcept;
+  void look_for_job(EventWait& wait) noexcept;
+  void satisfy(EventWait& wait, const FailureRef& failure) noexcept;
   static void deliver_event(Waiter& waiter, weir_status status, const FailureRef& failure);
   void read_mail() noexcept;
   void take_message(Message& message) noexcept;

@@ -246,6 +246,8 @@ void Stream::fill_sync(Action& action, const weir_sync& sync) const {
   for (std::size_t i = 0; i < sync.event_count; ++i, ++wait) {
     wait->event = sync.events[i];
     wait->action = &action;
+    wait->job = 0;
+    wait->awaiting = false;
     wait->message_kind = Message::Kind::event;
     wait->deliver = deliver_event;
   }

@@ -124,6 +124,7 @@ bool SimQueue::give_back() noexcept {
   }
   taken_.clear();
   while (first_ < next_ && slot_of(first_).job.number == 0) ++first_;
+  failed_.forget_before(first_);
   return any;
 }
 
@@ -154,16 +155,13 @@ bool SimQueue::take() noexcept {
 }
 
 void SimQueue::admit(Slot& slot) noexcept {
-  slot.over = slot.doomed = false;
+  slot.over = false;
+  slot.doomed = failed_.any_of(slot.job.waits);
   slot.open = 0;
   slot.dependents.clear();
   for (const std::uint64_t earlier : slot.job.waits) {
     Slot& other = slot_of(earlier);
-    if (other.job.number != earlier) continue;
-    if (other.over) {
-      slot.doomed = slot.doomed || !other.outcome.ok();
-      continue;
-    }
+    if (other.job.number != earlier || other.over) continue;
     if (!other.dependents.empty() && other.dependents.back() == slot.job.number) continue;
     other.dependents.push_back(slot.job.number);
     ++slot.open;
@@ -180,6 +178,7 @@ void SimQueue::make_ready(Slot& slot) noexcept {
 
 void SimQueue::end(Slot& slot, Outcome outcome) noexcept {
   const bool failed = !outcome.ok();
+  if (failed) failed_.add(slot.job.number);
   slot.outcome = std::move(outcome);
   slot.over = true;
   ended_.push_back(slot.job.number);

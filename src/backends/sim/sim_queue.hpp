@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "backend/failed_jobs.hpp"
 #include "backends/sim/sim_clock.hpp"
 #include "base/parking.hpp"
 #include "base/threads.hpp"
@@ -74,6 +75,7 @@ class SimQueue final : public PlaceFeed, private CopySink, private SimClock::Act
 
   sys::Mutex mutex_;  // of the lists and what jobs wait for
   std::vector<Slot> slots_;
+  FailedJobs failed_{kWindow};
   Numbers calls_, copies_, ended_;        ///< jobs to be run, to be copied, to be given back
   sys::Atomic<std::size_t> to_run_{0};    ///< jobs in calls_
   sys::Atomic<std::size_t> to_serve_{0};  ///< jobs in the other two

@@ -170,7 +170,9 @@ TEST_F(EngineTest, SyncWithOperandsOrdersOnlyThose) {
   Action& after = admit(kCompute, {{0, 0, 8, R}});
   Action& beside = admit(kCompute, {{0, 8, 8, W}});
   EXPECT_EQ(ready(), std::vector{&beside});
-  engine_.satisfy(sync, {});
+  EventWait wait;
+  wait.action = &sync;
+  engine_.satisfy(wait, {});
   EXPECT_EQ(ready(), std::vector{&after});
 }
 
