@@ -360,6 +360,8 @@ void Engine::release_successors(Action& action) noexcept {
     Action& successor = *released.successor;
     if (poisons) poison(successor, action.failure);
     if (by_device_) {
+      // Of a line every failure concerns all that follow, past actions that were cancelled.
+      if (policy_ == WEIR_DEPENDENCE_POLICY_FIFO) poison(successor, first_failure_);
       release_by_device(released);
       continue;
     }
@@ -371,7 +373,7 @@ void Engine::release_successors(Action& action) noexcept {
 /// Lets a failure of a predecessor reach an action and, when it has been passed on, what need not
 /// wait for its end.
 void Engine::poison(Action& action, const FailureRef& failure) noexcept {
-  if (!may_be_poisoned(action)) return;
+  if (!failure || !may_be_poisoned(action)) return;
   action.failure.merge(failure);
   if (!by_device_ || action.started || !early_of(action).issued) return;
   for (Edge* edge = action.successors; edge != nullptr; edge = edge->next) {

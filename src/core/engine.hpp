@@ -118,6 +118,7 @@ class Engine {
   /// until satisfy() was called for each.
   void cancel(const FailureRef& reason) noexcept;
 
+  bool has_finished() const noexcept { return !finished_.empty(); }
   /// Returns the next action that is over, nullptr when there is none.
   Action* pop_finished() noexcept { return finished_.pop(); }
 

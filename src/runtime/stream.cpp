@@ -94,6 +94,7 @@ Action* Stream::advance() noexcept {
       if (acquire(*ready)) return ready;
       continue;
     }
+    if (engine_.has_finished()) continue;  // ready, but for a failure that came meanwhile
     if (pumps_) return nullptr;
     Action* alone = nullptr;
     if (!admit_next(alone)) return nullptr;
