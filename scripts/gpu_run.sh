@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tests and measures weir on the CUDA card of this machine; a part of what gpu_bundle.sh packs.
 #
-#   ./run.sh [CARD]      (default: 0)
+#   ./run.sh [CARD [N]]      (default: 0 8192, which is the order of the matrices)
 #
 # Writes results/: machine.json, and for each step its output or report. Ends with 0 when every step
 # has passed, 1 when one has not, and 2 when there is no card to use. Needs no network.
@@ -9,6 +9,7 @@ set -eu
 
 cd "$(dirname "$0")"
 card="${1:-0}"
+order="${2:-8192}"
 domain="cuda:$card"
 export LD_LIBRARY_PATH="$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export WEIR_CUDA_DRIVER="${WEIR_CUDA_DRIVER:-libcuda.so.1}"
@@ -63,7 +64,7 @@ for application in matmul cholesky; do
   for precision in double float; do
     for domains in "$domain" "host,$domain"; do
       report "$application-$precision-$(echo "$domains" | tr ':,' '__')" \
-        bin/weir run "$application" --n 8192 --precision "$precision" --domains "$domains" \
+        bin/weir run "$application" --n "$order" --precision "$precision" --domains "$domains" \
         --verify --json
     done
   done

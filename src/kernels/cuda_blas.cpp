@@ -140,7 +140,7 @@ class Factorizations {
       std::snprintf(failure.text.data(), failure.text.size(),
                     "'%s', an earlier action of this place: the leading minor of order %lld is not "
                     "positive definite",
-                    entry.name.data(), static_cast<long long>(entry.first + info));
+                    entry.name.data(), static_cast<long long>(entry.first) + info);
       return true;
     }
     return false;
