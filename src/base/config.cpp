@@ -17,7 +17,10 @@ namespace weir::rt::config {
 const std::vector<Variable>& variables() {
   static const std::vector<Variable> table = {
       {"WEIR_BLAS", "BLAS for the tile kernels: openblas, blis, mkl or the path of a library"},
+      {"WEIR_CUBLAS", "path of cuBLAS for the tile kernels (default: libcublas.so.13 or .12)"},
       {"WEIR_CUDA_DRIVER", "path of the CUDA driver's library (default: libcuda.so.1)"},
+      {"WEIR_CUSOLVER",
+       "path of cuSOLVER for the tile kernels (default: libcusolver.so.12 or .11)"},
       {"WEIR_DOMAINS", "domains to open when the program does not say, as weir run --domains"},
       {"WEIR_LOG", "what to print on stderr: debug, info, warning or error; nothing by default"},
       {"WEIR_NVRTC", "path of the CUDA compiler's library (default: libnvrtc.so.13 or .12)"},
@@ -67,6 +70,11 @@ void check_values() {
   if (!limit || !(*limit >= 0)) {
     fail_argument("WEIR_WATCHDOG_S is '{}': expected a number of seconds", watchdog);
   }
+}
+
+const char* cuda_driver() {
+  const char* const path = sys::environment("WEIR_CUDA_DRIVER");
+  return path != nullptr && *path != '\0' ? path : "libcuda.so.1";
 }
 
 long long spin_ns() {

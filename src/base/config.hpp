@@ -21,6 +21,9 @@ std::vector<std::string> unknown_variables();
 /// Throws Error{invalid_argument} for a variable whose value nobody could use.
 void check_values();
 
+/// The file of the CUDA driver's library (WEIR_CUDA_DRIVER). Borrowed from the environment.
+const char* cuda_driver();
+
 /// How long an idle worker polls before it sleeps, in nanoseconds (WEIR_SPIN_US).
 long long spin_ns();
 

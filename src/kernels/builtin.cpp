@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "kernels/blas_library.hpp"
+#include "kernels/cuda_blas.hpp"
 #include "kernels/memory_kernels.hpp"
 #include "kernels/tile_kernels.hpp"
 
@@ -18,12 +19,13 @@ constexpr std::string_view kTeamSuffix = ".team";
 
 void register_as(weir_runtime& runtime, const BuiltinKernel& kernel, const std::string& name,
                  weir_kernel_shape shape) {
-  const weir_implementation implementation = {"host", kernel.function, nullptr};
+  const weir_implementation implementations[] = {{"host", kernel.function, nullptr},
+                                                 {"cuda", cuda_code(kernel.name), nullptr}};
   weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
   options.name = name.c_str();
   options.shape = shape;
-  options.implementations = &implementation;
-  options.implementation_count = 1;
+  options.implementations = implementations;
+  options.implementation_count = implementations[1].function == nullptr ? 1 : 2;
   options.cost = kernel.cost;
   const weir_status status = weir_kernel_register(&runtime, &options, nullptr);
   if (status != WEIR_STATUS_OK) throw rt::Error(status, weir_last_error());

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "kernels/call_arguments.hpp"
+#include "kernels/memory_calls.hpp"
 
 namespace weir::kernels {
 
@@ -54,29 +54,18 @@ void for_each(const weir_call& call, const Pieces& pieces, const Body& body) {
 }
 
 void set(const weir_call& call) {
-  const CallArguments arguments(call, "byte", "X");
-  const std::int64_t byte = arguments.integer(0);
-  if (byte < 0 || byte > 255) rt::fail_argument("scalar 1 (byte) is {}: expected 0 to 255", byte);
-  const weir_view& x = arguments.view(0, WEIR_ACCESS_WRITE);
-  const Pieces pieces(x);
+  const SetCall arguments(call);
+  const Pieces pieces(arguments.x);
   for_each(call, pieces, [&](std::size_t index) {
-    std::memset(pieces.at(x, index), static_cast<int>(byte), pieces.size(index));
+    std::memset(pieces.at(arguments.x, index), arguments.byte, pieces.size(index));
   });
 }
 
 void copy(const weir_call& call) {
-  const CallArguments arguments(call, "", "X, Y");
-  const weir_view& x = arguments.view(0, WEIR_ACCESS_READ);
-  const weir_view& y = arguments.view(1, WEIR_ACCESS_WRITE);
-  if (!std::equal(std::begin(x.extent), std::end(x.extent), std::begin(y.extent))) {
-    rt::fail_argument(
-        "operand 1 (X) is {} x {} x {} bytes and operand 2 (Y) {} x {} x {}: expected "
-        "the same shape",
-        x.extent[0], x.extent[1], x.extent[2], y.extent[0], y.extent[1], y.extent[2]);
-  }
-  const Pieces pieces(x);
+  const CopyCall arguments(call);
+  const Pieces pieces(arguments.x);
   for_each(call, pieces, [&](std::size_t index) {
-    std::memmove(pieces.at(y, index), pieces.at(x, index), pieces.size(index));
+    std::memmove(pieces.at(arguments.y, index), pieces.at(arguments.x, index), pieces.size(index));
   });
 }
 

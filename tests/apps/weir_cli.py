@@ -41,6 +41,7 @@ class CliTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
+        self.environment = {}  # variables for the tool
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -58,6 +59,7 @@ class CliTest(unittest.TestCase):
         """Runs the tool, requires an exit code or one of several; returns (stdout, stderr)."""
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith("WEIR_")}
+        environment.update(self.environment)
         command = [program(0)] + [str(argument) for argument in arguments]
         result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False,
                                 cwd=self.folder, env=environment)

@@ -55,7 +55,8 @@ struct Stream {
 
 struct Allocation {
   std::size_t bytes = 0;
-  int device = -1;  // -1: of the host
+  int device = -1;       // -1: of the host
+  bool leaving = false;  // when its stream gets there
 };
 
 struct Pool {
@@ -238,6 +239,17 @@ CUresult make_stream(CUstream* out, Context* context) {
 
 std::byte* bytes_at(CUdeviceptr address) { return reinterpret_cast<std::byte*>(address); }
 
+CUresult allocate(CUdeviceptr* address, std::size_t bytes, int device) {
+  Device& mine = world().devices[static_cast<std::size_t>(device)];
+  if (bytes > world().memory - mine.used) return CUDA_ERROR_OUT_OF_MEMORY;
+  auto* const made = static_cast<std::byte*>(std::malloc(bytes));
+  std::memset(made, 0xdb, bytes);  // nobody may count on zeros
+  mine.used += bytes;
+  world().allocations[made] = {bytes, device};
+  *address = reinterpret_cast<CUdeviceptr>(made);
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 extern "C" {
@@ -384,6 +396,7 @@ CUresult cuCtxPushCurrent(CUcontext context) {
   return CUDA_SUCCESS;
 }
 CUresult cuCtxPopCurrent(CUcontext* context) {
+  if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
   *context = reinterpret_cast<CUcontext>(current.back());
   current.pop_back();
   return CUDA_SUCCESS;
@@ -472,20 +485,33 @@ CUresult cuMemPoolSetAccess(CUmemoryPool, const CUmemAccessDesc*, std::size_t) {
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool,
                                  CUstream handle) {
   ENTER_STREAM(handle);
-  const int device = reinterpret_cast<Pool*>(pool)->device;
-  Device& mine = world().devices[static_cast<std::size_t>(device)];
-  if (bytes > world().memory - mine.used) return CUDA_ERROR_OUT_OF_MEMORY;
-  auto* const made = static_cast<std::byte*>(std::malloc(bytes));
-  std::memset(made, 0xdb, bytes);  // nobody may count on zeros
-  mine.used += bytes;
-  world().allocations[made] = {bytes, device};
-  *address = reinterpret_cast<CUdeviceptr>(made);
-  return CUDA_SUCCESS;
+  return allocate(address, bytes, reinterpret_cast<Pool*>(pool)->device);
+}
+CUresult cuMemAllocAsync(CUdeviceptr* address, std::size_t bytes, CUstream handle) {
+  ENTER_STREAM(handle);
+  return allocate(address, bytes, stream->context->device);
 }
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
   ENTER_STREAM(handle);
   const auto found = world().allocations.find(bytes_at(address));
-  if (found == world().allocations.end()) return misuse(CUDA_ERROR_INVALID_VALUE);
+  if (found == world().allocations.end() || found->second.leaving) {
+    return misuse(CUDA_ERROR_INVALID_VALUE);
+  }
+  world().devices[static_cast<std::size_t>(found->second.device)].used -= found->second.bytes;
+  found->second.leaving = true;
+  push(stream, [memory = found->first] {
+    const Lock inner(world().mutex);
+    world().allocations.erase(memory);
+    std::free(memory);
+  });
+  return CUDA_SUCCESS;
+}
+CUresult cuMemFree(CUdeviceptr address) {
+  const Lock lock(world().mutex);
+  const auto found = world().allocations.find(bytes_at(address));
+  if (current.empty() || found == world().allocations.end() || found->second.leaving) {
+    return misuse(CUDA_ERROR_INVALID_VALUE);
+  }
   world().devices[static_cast<std::size_t>(found->second.device)].used -= found->second.bytes;
   std::free(found->first);
   world().allocations.erase(found);
@@ -529,6 +555,20 @@ CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, std::size_t b
   return push_bytes(
       stream, [=] { return reachable(bytes_at(address), bytes, device); },
       [=] { std::memset(bytes_at(address), value, bytes); });
+}
+CUresult cuMemsetD2D8Async(CUdeviceptr address, std::size_t pitch, unsigned char value,
+                           std::size_t width, std::size_t height, CUstream handle) {
+  ENTER_STREAM(handle);
+  if (pitch < width) return misuse(CUDA_ERROR_INVALID_VALUE);
+  const int device = stream->context->device;
+  const std::size_t span = (height - 1) * pitch + width;
+  return push_bytes(
+      stream, [=] { return reachable(bytes_at(address), span, device); },
+      [=] {
+        for (std::size_t row = 0; row < height; ++row) {
+          std::memset(bytes_at(address) + row * pitch, value, width);
+        }
+      });
 }
 CUresult cuMemcpyHtoDAsync(CUdeviceptr target, const void* source, std::size_t bytes,
                            CUstream handle) {

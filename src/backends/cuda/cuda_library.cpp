@@ -5,16 +5,11 @@
 #include <algorithm>
 #include <array>
 
-#include "base/sys.hpp"
+#include "base/config.hpp"
 
 namespace weir::rt {
 
 namespace {
-
-const char* driver_path() {
-  const char* const path = sys::environment("WEIR_CUDA_DRIVER");
-  return path != nullptr && *path != '\0' ? path : "libcuda.so.1";
-}
 
 #define WEIR_CUDA_TEXT(name) #name  // one step later than the macros of cuda.h
 #define WEIR_CUDA_NAME(name) WEIR_CUDA_TEXT(name)
@@ -43,7 +38,7 @@ std::string text_of(const CudaLibrary& cu, CUresult code) {
 }
 
 CudaLibrary open_library() {
-  const char* const path = driver_path();
+  const char* const path = config::cuda_driver();
   void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     fail(WEIR_STATUS_UNAVAILABLE,

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <random>
 #include <string>
@@ -106,7 +107,13 @@ struct Ending {
   std::string message;
 };
 
-/// A runtime with one stream on all cores of the host.
+/// Where the kernels run: WEIR_TEST_DOMAIN, or on the host.
+inline const char* test_domain() {
+  const char* const given = std::getenv("WEIR_TEST_DOMAIN");
+  return given == nullptr ? "host" : given;
+}
+
+/// A runtime with one stream on all cores of a domain.
 class KernelTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -119,8 +126,11 @@ class KernelTest : public testing::Test {
   void SetUp() override {
     if (!blas_info().available) GTEST_SKIP() << blas_info().problem;
     weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
-    options.domains = "host";
+    options.domains = test_domain();
     ASSERT_EQ(weir_runtime_create(&options, &runtime_), WEIR_STATUS_OK) << weir_last_error();
+    weir_domain_info info = WEIR_DOMAIN_INFO_INIT;
+    ASSERT_EQ(weir_domain_get_info(weir_runtime_get_domain(runtime_, 0), &info), WEIR_STATUS_OK);
+    apart_ = !info.aliases_host;
     weir_place* place = nullptr;
     ASSERT_EQ(weir_place_create(weir_runtime_get_domain(runtime_, 0), nullptr, &place),
               WEIR_STATUS_OK);
@@ -139,6 +149,7 @@ class KernelTest : public testing::Test {
           << weir_last_error();
       operands.push_back({buffer, argument.region, argument.access});
     }
+    if (apart_) move(operands, true);
     weir_compute compute = WEIR_COMPUTE_INIT;
     compute.kernel_name = name.c_str();
     compute.scalars = scalars.data();
@@ -146,12 +157,26 @@ class KernelTest : public testing::Test {
     compute.operands = operands.data();
     compute.operand_count = operands.size();
     Ending ending{weir_stream_compute(stream_, &compute, nullptr), ""};
+    if (apart_ && ending.status == WEIR_STATUS_OK) move(operands, false);
     if (ending.status == WEIR_STATUS_OK) {
       ending.status = weir_stream_synchronize(stream_, WEIR_FOREVER);
     }
     if (ending.status != WEIR_STATUS_OK) ending.message = weir_last_error();
     for (const weir_operand& operand : operands) weir_buffer_destroy(operand.buffer);
     return ending;
+  }
+
+  /// Copies operands to a domain that has a memory of its own, or what was written back.
+  void move(const std::vector<weir_operand>& operands, bool there) {
+    weir_domain* const domain = weir_runtime_get_domain(runtime_, 0);
+    for (const weir_operand& operand : operands) {
+      if (!there && (operand.access & WEIR_ACCESS_WRITE) == 0) continue;
+      weir_transfer transfer = WEIR_TRANSFER_INIT;
+      transfer.source = {there ? nullptr : domain, operand.buffer, operand.region};
+      transfer.target = {there ? domain : nullptr, operand.buffer, operand.region};
+      EXPECT_EQ(weir_stream_transfer(stream_, &transfer, nullptr), WEIR_STATUS_OK)
+          << weir_last_error();
+    }
   }
 
   void succeed(const std::string& name, const std::vector<weir_scalar>& scalars,
@@ -162,6 +187,7 @@ class KernelTest : public testing::Test {
 
   weir_runtime* runtime_ = nullptr;
   weir_stream* stream_ = nullptr;
+  bool apart_ = false;  ///< the domain has a memory of its own
 };
 
 template <class T>

@@ -363,7 +363,7 @@ TYPED_TEST(TileKernels, TeamsComputeTheSame) {
             {reads(lower)});
   }
   for (int i = 0; i < kOrder; ++i) start(kOrder - 1 - i, i) += T(20);
-  compare(this->lapack("getrf"), {}, {}, {writes(pivots)});
+  if (!this->apart_) compare(this->lapack("getrf"), {}, {}, {writes(pivots)});  // cards have none
   start = make_definite<T>(kOrder, 'L', 1);
   for (int j = 0; j < kOrder; ++j) {
     for (int i = 0; i < j; ++i) start(i, j) = 0;

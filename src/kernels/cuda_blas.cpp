@@ -1,0 +1,322 @@
+#include "kernels/cuda_blas.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/log.hpp"
+#include "kernels/builtin_kernel.hpp"
+#include "kernels/cuda_libraries.hpp"
+#include "kernels/memory_calls.hpp"
+#include "kernels/tile_calls.hpp"
+
+namespace weir::kernels {
+
+namespace {
+
+using rt::fail;
+
+// The numbers of cuBLAS for its options; those that cuSOLVER takes are the same.
+int number(Trans trans) { return trans == Trans::no ? 0 : 1; }
+int number(Uplo uplo) { return uplo == Uplo::lower ? 0 : 1; }
+int number(Side side) { return side == Side::left ? 0 : 1; }
+int number(Diag diag) { return diag == Diag::non_unit ? 0 : 1; }
+
+CudaAddress address_of(const void* pointer) { return reinterpret_cast<CudaAddress>(pointer); }
+
+/// The handles of one stream. Two streams that shared a workspace would write into each other's.
+class CudaLane {
+ public:
+  explicit CudaLane(void* stream) : stream_(stream) {}
+  CudaLane(const CudaLane&) = delete;
+  CudaLane& operator=(const CudaLane&) = delete;
+  ~CudaLane() {
+    if (work_ != 0) CudaDriver::get().release(work_);
+    if (cublas_ != nullptr) Cublas::get().destroy(cublas_);
+    if (cusolver_ != nullptr) Cusolver::get().destroy(cusolver_);
+  }
+
+  void* stream() const noexcept { return stream_; }
+  void* cublas() { return made<Cublas>(cublas_); }
+  void* cusolver() { return made<Cusolver>(cusolver_); }
+
+  /// Where device memory of so many bytes is; the next call in the stream may overwrite it.
+  CudaAddress work(std::size_t bytes) {
+    if (bytes <= bytes_) return work_;
+    const CudaDriver& driver = CudaDriver::get();
+    CudaAddress larger = 0;
+    driver.check(driver.allocate(&larger, bytes, stream_), "the workspace of a factorisation");
+    if (work_ != 0) driver.release_in(work_, stream_);
+    work_ = larger;
+    bytes_ = bytes;
+    return work_;
+  }
+
+ private:
+  template <class Library>
+  void* made(void*& handle) {
+    if (handle != nullptr) return handle;
+    const Library& library = Library::get();
+    void* fresh = nullptr;
+    Library::check(library.create(&fresh), "making a handle");
+    const int status = library.set_stream(fresh, stream_);
+    if (status != 0) library.destroy(fresh);
+    Library::check(status, "choosing a stream");
+    return handle = fresh;
+  }
+
+  void* stream_;
+  void *cublas_ = nullptr, *cusolver_ = nullptr;
+  CudaAddress work_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+/// What became of the factorisations of a place: the device writes it to memory of the host.
+class Factorizations {
+ public:
+  Factorizations() = default;
+  Factorizations(const Factorizations&) = delete;
+  Factorizations& operator=(const Factorizations&) = delete;
+  ~Factorizations() {
+    for (Failure failure; next(failure);) {
+      rt::log::warning("CUDA: {}", failure.text.data());
+    }
+    if (infos_ != nullptr) CudaDriver::get().release_pinned(infos_);
+  }
+
+  /// Throws rt::Error{kernel_error} for one that has failed, once.
+  void check() {
+    Failure failure;
+    if (next(failure)) fail(WEIR_STATUS_KERNEL_ERROR, "{}", failure.text.data());
+  }
+
+  /// Copies the result of one from the device when the stream gets there.
+  void watch(const char* name, std::int64_t first, CudaAddress info, void* stream) {
+    const CudaDriver& driver = CudaDriver::get();
+    prepare(driver);
+    Entry& entry = entries_[added_ % kMost];
+    std::int32_t* const word = infos_ + added_ % kMost;
+    entry.first = first;
+    std::snprintf(entry.name.data(), entry.name.size(), "%s", name == nullptr ? "potrf" : name);
+    __atomic_store_n(word, kUnknown, __ATOMIC_RELEASE);
+    driver.check(driver.copy_to_host(word, info, sizeof *word, stream), "copying a result");
+    ++added_;
+  }
+
+ private:
+  /// More than are with the driver at once: what falls out was over long ago.
+  static constexpr std::size_t kMost = 1024;
+  static constexpr std::int32_t kUnknown = INT32_MIN;
+
+  struct Entry {
+    std::int64_t first = 0;  ///< rows before the tile
+    std::array<char, 48> name{};
+  };
+  struct Failure {
+    std::array<char, 160> text{};
+  };
+
+  void prepare(const CudaDriver& driver) {
+    if (infos_ != nullptr) return;
+    entries_.resize(kMost);
+    void* memory = nullptr;
+    driver.check(driver.allocate_pinned(&memory, kMost * sizeof(std::int32_t), 0),
+                 "memory for the results of factorisations");
+    infos_ = static_cast<std::int32_t*>(memory);
+  }
+
+  /// Goes on to the next that has failed, as far as they are over. Returns whether there was one.
+  bool next(Failure& failure) noexcept {
+    if (added_ - seen_ > kMost) seen_ = added_ - kMost;
+    while (seen_ < added_) {
+      const std::int32_t info = __atomic_load_n(infos_ + seen_ % kMost, __ATOMIC_ACQUIRE);
+      if (info == kUnknown) return false;
+      const Entry& entry = entries_[seen_++ % kMost];
+      if (info == 0) continue;
+      std::snprintf(failure.text.data(), failure.text.size(),
+                    "'%s', an earlier action of this place: the leading minor of order %lld is not "
+                    "positive definite",
+                    entry.name.data(), static_cast<long long>(entry.first) + info);
+      return true;
+    }
+    return false;
+  }
+
+  std::vector<Entry> entries_;
+  std::int32_t* infos_ = nullptr;
+  std::size_t added_ = 0, seen_ = 0;
+};
+
+/// What the calls on the thread of a place share. It ends with the thread, which still has the
+/// context of the place then, and nothing in its streams.
+struct CudaThread {
+  Factorizations factorizations;
+  std::vector<std::unique_ptr<CudaLane>> lanes;
+
+  CudaLane& lane(void* stream) {
+    for (const auto& known : lanes) {
+      if (known->stream() == stream) return *known;
+    }
+    return *lanes.emplace_back(std::make_unique<CudaLane>(stream));
+  }
+
+  static CudaThread& get() {
+    static thread_local CudaThread mine;
+    return mine;
+  }
+};
+
+/// The routines of TeamBlas that cuBLAS and cuSOLVER have, in one stream.
+template <class T>
+class CudaBlas {
+ public:
+  CudaBlas(CudaThread& thread, const weir_call& call)
+      : thread_(thread), lane_(thread.lane(call.queue)), name_(call.name) {}
+
+  void gemm(Trans trans_a, Trans trans_b, T alpha, Matrix<T> a, Matrix<T> b, T beta,
+            Matrix<T> c) const {
+    const int depth = Shape<T>(a, trans_a).columns;
+    Cublas::check(
+        blas().gemm(lane_.cublas(), number(trans_a), number(trans_b), c.rows, c.columns, depth,
+                    &alpha, a.data, a.stride, b.data, b.stride, &beta, c.data, c.stride),
+        "gemm");
+  }
+
+  void syrk(Uplo uplo, Trans trans, T alpha, Matrix<T> a, T beta, Matrix<T> c) const {
+    const int depth = Shape<T>(a, trans).columns;
+    Cublas::check(blas().syrk(lane_.cublas(), number(uplo), number(trans), c.rows, depth, &alpha,
+                              a.data, a.stride, &beta, c.data, c.stride),
+                  "syrk");
+  }
+
+  void trsm(Side side, Uplo uplo, Trans trans, Diag diag, T alpha, Matrix<T> a, Matrix<T> b) const {
+    Cublas::check(
+        blas().trsm(lane_.cublas(), number(side), number(uplo), number(trans), number(diag), b.rows,
+                    b.columns, &alpha, a.data, a.stride, b.data, b.stride),
+        "trsm");
+  }
+
+  void potrf(Uplo uplo, std::int64_t first, Matrix<T> a) const {
+    constexpr std::size_t kInfoBytes = 256;  // before the workspace, which stays aligned
+    const CusolverRoutines<T>& lapack = Cusolver::get().routines<T>();
+    void* const handle = lane_.cusolver();
+    int elements = 0;
+    Cusolver::check(lapack.potrf_size(handle, number(uplo), a.rows, a.data, a.stride, &elements),
+                    "asking for the workspace of potrf");
+    const CudaAddress info =
+        lane_.work(kInfoBytes + sizeof(T) * static_cast<std::size_t>(std::max(elements, 0)));
+    Cusolver::check(lapack.potrf(handle, number(uplo), a.rows, a.data, a.stride,
+                                 reinterpret_cast<T*>(info + kInfoBytes), elements,
+                                 reinterpret_cast<int*>(info)),
+                    "potrf");
+    thread_.factorizations.watch(name_, first, info, lane_.stream());
+  }
+
+ private:
+  static const CublasRoutines<T>& blas() { return Cublas::get().routines<T>(); }
+
+  CudaThread& thread_;
+  CudaLane& lane_;
+  const char* name_;
+};
+
+template <class T>
+struct CudaPotrf : Potrf<T> {
+  using Potrf<T>::Potrf;
+
+  void run(const CudaBlas<T>& blas) const { blas.potrf(this->uplo, this->first, this->a); }
+};
+
+template <class T, template <class> class Routine>
+void call_routine(const weir_call& call) {
+  const Routine<T> routine(call);
+  CudaThread& thread = CudaThread::get();
+  thread.factorizations.check();
+  routine.run(CudaBlas<T>(thread, call));
+}
+
+/// Merges rows that follow each other without a gap.
+weir_view merged(weir_view view) {
+  if (view.extent[1] == 1) view.stride[0] = view.extent[0];
+  if (view.extent[2] == 1) view.stride[1] = view.stride[0] * view.extent[1];
+  return view;
+}
+bool dense(const weir_view& view) {
+  return view.stride[0] == view.extent[0] && view.stride[1] == view.extent[0] * view.extent[1];
+}
+std::size_t bytes_of(const weir_view& view) {
+  return view.extent[0] * view.extent[1] * view.extent[2];
+}
+
+void set(const weir_call& call) {
+  const SetCall arguments(call);
+  const weir_view x = merged(arguments.x);
+  const CudaDriver& driver = CudaDriver::get();
+  const CudaAddress start = address_of(x.address);
+  if (dense(x)) {
+    return driver.check(driver.set(start, arguments.byte, bytes_of(x), call.queue), "mem.set");
+  }
+  for (std::size_t plane = 0; plane < x.extent[2]; ++plane) {
+    driver.check(driver.set_rows(start + plane * x.stride[1], x.stride[0], arguments.byte,
+                                 x.extent[0], x.extent[1], call.queue),
+                 "mem.set");
+  }
+}
+
+void copy(const weir_call& call) {
+  const CopyCall arguments(call);
+  const weir_view x = merged(arguments.x), y = merged(arguments.y);
+  const CudaDriver& driver = CudaDriver::get();
+  const CudaAddress from = address_of(x.address), to = address_of(y.address);
+  if (dense(x) && dense(y)) {
+    return driver.check(driver.copy(to, from, bytes_of(x), call.queue), "mem.copy");
+  }
+  CudaRows rows;
+  rows.width = x.extent[0];
+  rows.height = x.extent[1];
+  rows.source.pitch = x.stride[0];
+  rows.target.pitch = y.stride[0];
+  for (std::size_t plane = 0; plane < x.extent[2]; ++plane) {
+    rows.source.device = from + plane * x.stride[1];
+    rows.target.device = to + plane * y.stride[1];
+    driver.check(driver.copy_rows(&rows, call.queue), "mem.copy");
+  }
+}
+
+struct CudaKernel {
+  std::string_view name;
+  weir_host_function function;
+};
+
+template <class T, template <class> class Routine>
+constexpr CudaKernel kernel(std::string_view name) {
+  return {name, run_kernel<call_routine<T, Routine>>};
+}
+
+constexpr CudaKernel kKernels[] = {
+    kernel<float, Gemm>("blas.sgemm"),
+    kernel<double, Gemm>("blas.dgemm"),
+    kernel<float, Syrk>("blas.ssyrk"),
+    kernel<double, Syrk>("blas.dsyrk"),
+    kernel<float, Trsm>("blas.strsm"),
+    kernel<double, Trsm>("blas.dtrsm"),
+    kernel<float, CudaPotrf>("lapack.spotrf"),
+    kernel<double, CudaPotrf>("lapack.dpotrf"),
+    {"mem.set", run_kernel<set>},
+    {"mem.copy", run_kernel<copy>},
+};
+
+}  // namespace
+
+weir_host_function cuda_code(std::string_view kernel) noexcept {
+  for (const CudaKernel& known : kKernels) {
+    if (known.name == kernel) return known.function;
+  }
+  return nullptr;
+}
+
+}  // namespace weir::kernels

@@ -1,0 +1,77 @@
+"""The applications on CUDA's driver, cuBLAS and cuSOLVER for tests, compared with NumPy and SciPy."""
+
+import itertools
+import json
+
+import numpy as np
+import scipy.linalg
+
+import weir_cli
+from weir_cli import RUN_FAILED, TYPES, UNAVAILABLE, positive_definite, relative_error
+
+DOMAINS = ("cuda:0", "host,cuda:0", "cuda:0,lanes=1,cuda:1")
+
+
+class CudaTest(weir_cli.CliTest):
+    def setUp(self):
+        super().setUp()
+        driver, cublas = weir_cli.program(1), weir_cli.program(2)
+        self.environment = {"WEIR_CUDA_DRIVER": driver, "WEIR_NVRTC": driver,
+                            "WEIR_CUBLAS": cublas, "WEIR_CUSOLVER": cublas}
+
+    def verified(self, *arguments):
+        """Runs an application, which checks its result itself; returns the report."""
+        output, _ = self.weir("run", *arguments, "--repeat", 2, "--verify", "--json")
+        return json.loads(output)
+
+    def test_product(self):
+        random = np.random.default_rng(3)
+        for precision, domains in itertools.product(TYPES, DOMAINS):
+            with self.subTest(precision=precision, domains=domains):
+                dtype = TYPES[precision]
+                left, right = (random.standard_normal((200, 200)).astype(dtype) for _ in range(2))
+                self.verified("matmul", "--input", self.save("A.npy", left), "--second",
+                              self.save("B.npy", right), "--output", self.path("C.npy"),
+                              "--precision", precision, "--domains", domains, "--tile", 64)
+                expected = left.astype(float) @ right.astype(float)
+                error = relative_error(np.load(self.path("C.npy")), expected)
+                self.assertLess(error, 200 * np.finfo(dtype).eps)
+
+    def test_factor_and_solution(self):
+        matrix = positive_definite(300)
+        rhs = np.arange(1.0, 301)
+        for domains, places in itertools.product(DOMAINS, (1, 2)):
+            with self.subTest(domains=domains, places=places):
+                self.verified("cholesky", "--input", self.save("A.npy", matrix), "--rhs",
+                              self.save("b.npy", rhs), "--output", self.path("L.npy"),
+                              "--solution", self.path("x.npy"), "--domains", domains, "--tile", 64,
+                              "--places", places if "host" not in domains else 1)
+                error = relative_error(np.load(self.path("L.npy")),
+                                       scipy.linalg.cholesky(matrix, lower=True))
+                self.assertLess(error, 3000 * np.finfo(float).eps)
+                error = relative_error(np.load(self.path("x.npy")).ravel(),
+                                       scipy.linalg.solve(matrix, rhs, assume_a="pos"))
+                self.assertLess(error, 3000 * np.finfo(float).eps)
+
+    def test_single_precision(self):
+        self.verified("cholesky", "--n", 200, "--tile", 64, "--precision", "float", "--domains",
+                      "cuda:0")
+
+    def test_matrices_that_are_not_positive_definite_are_named(self):
+        """The run fails, since later calls see it, and names the minor."""
+        matrix = positive_definite(256)
+        matrix[10, 10] = -1
+        message = self.refusal("run", "cholesky", "--input", self.save("A.npy", matrix), "--tile",
+                               32, "--domains", "cuda:0", "--repeat", 3, code=RUN_FAILED)
+        self.assertIn("the leading minor of order 11 is not positive definite", message)
+
+    def test_missing_libraries_are_named(self):
+        self.environment["WEIR_CUBLAS"] = "/nonexistent"
+        message = self.refusal("run", "matmul", "--n", 64, "--domains", "cuda:0",
+                               code=(RUN_FAILED, UNAVAILABLE))
+        self.assertIn("there is no cuBLAS for the tile kernels: ", message)
+        self.assertIn("nvidia-cublas", message)
+
+
+if __name__ == "__main__":
+    weir_cli.main()

@@ -1,0 +1,156 @@
+// What the kernels for CUDA do otherwise than those for the host; unit_kernels_cuda runs the tests
+// of these on a card, too.
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include <weir/weir.hpp>
+
+#include "fake_cublas.h"
+#include "fake_cuda.h"
+#include "kernel_fixture.hpp"
+
+namespace weir::kernels {
+namespace {
+
+/// A runtime on the card for tests.
+class CudaBlasTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    setenv("WEIR_CUDA_DRIVER", WEIR_TEST_FAKE_CUDA, 1);
+    setenv("WEIR_CUBLAS", WEIR_TEST_FAKE_CUBLAS, 1);
+    setenv("WEIR_CUSOLVER", WEIR_TEST_FAKE_CUBLAS, 1);
+  }
+  void SetUp() override {
+    if (!blas_info().available) GTEST_SKIP() << blas_info().problem;  // kernels are found with it
+    fake_cuda_reset();
+    runtime_.emplace("cuda:0");
+    place_ = runtime_->domain(0).place();
+    stream_ = place_.stream();
+    matrix_ = runtime_->buffer(kOrder * kOrder * sizeof(double));
+  }
+  void TearDown() override {
+    matrix_ = {}, stream_ = {}, place_ = {};
+    runtime_.reset();
+    EXPECT_EQ(fake_cuda_misuses(), 0u);
+    EXPECT_EQ(fake_cuda_objects(), 0u);
+    EXPECT_EQ(fake_cublas_handles(), 0u);
+  }
+
+  /// Uploads the unit matrix with one other element on the diagonal.
+  void fill(std::size_t at, double value) {
+    for (std::size_t i = 0; i < kOrder * kOrder; ++i) {
+      matrix_.data<double>()[i] = i % (kOrder + 1) == 0 ? 1 : 0;
+    }
+    matrix_.data<double>()[at * (kOrder + 1)] = value;
+    stream_.upload(matrix_.all());
+  }
+  Operand tile() const { return readwrite(matrix_.tile<double>(0, 0, kOrder, kOrder, kOrder)); }
+  void factor(const char* name) {
+    stream_.compute(runtime_->kernel("lapack.dpotrf"), {tile()}, {'L', std::int64_t{100}}, name);
+  }
+  void solve() {
+    const Buffer other = runtime_->buffer(matrix_.bytes());
+    stream_.upload(other.all());
+    stream_.compute(runtime_->kernel("blas.dtrsm"),
+                    {read(matrix_.tile<double>(0, 0, kOrder, kOrder, kOrder)),
+                     readwrite(other.tile<double>(0, 0, kOrder, kOrder, kOrder))},
+                    {'L', 'L', 'N', 'N', 1.0});
+    stream_.synchronize();
+  }
+  /// What an action says that fails.
+  template <class Action>
+  static std::string failure_of(const Action& action) {
+    try {
+      action();
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+
+  static constexpr std::size_t kOrder = 8;
+  std::optional<Runtime> runtime_;
+  Place place_;
+  Stream stream_;
+  Buffer matrix_;
+};
+
+TEST_F(CudaBlasTest, AFailedFactorisationFailsTheNextCallOnce) {
+  fill(4, -1);
+  factor("potrf 3,3");
+  stream_.synchronize();
+  EXPECT_NE(failure_of([&] { solve(); })
+                .find("'potrf 3,3', an earlier action of this place: the leading minor of order "
+                      "105 is not positive definite"),
+            std::string::npos);
+  stream_ = place_.stream();
+  fill(4, 1);
+  factor("potrf 4,4");
+  EXPECT_EQ(failure_of([&] { solve(); }), "");
+}
+
+TEST_F(CudaBlasTest, ManyFactorisationsAreWatched) {
+  fill(0, 1);
+  for (int i = 0; i < 3000; ++i) factor("potrf");
+  EXPECT_EQ(failure_of([&] { solve(); }), "");
+}
+
+TEST_F(CudaBlasTest, LaterCallsInAStreamNeedNothingNew) {
+  fill(0, 1);
+  factor("potrf");
+  solve();
+  const unsigned long handles = fake_cublas_handles();
+  const unsigned long allocations = fake_cuda_calls("cuMemAllocAsync");
+  for (int i = 0; i < 10; ++i) factor("potrf");
+  solve();
+  EXPECT_EQ(fake_cublas_handles(), handles);
+  EXPECT_EQ(fake_cuda_calls("cuMemAllocAsync"), allocations);
+}
+
+TEST_F(CudaBlasTest, FailuresOfTheLibraryAreThoseOfTheAction) {
+  fill(0, 1);
+  factor("potrf");
+  stream_.synchronize();
+  fake_cublas_fail(13);
+  EXPECT_NE(failure_of([&] { solve(); }).find("cuBLAS: trsm fails with status 13"),
+            std::string::npos);
+}
+
+TEST_F(CudaBlasTest, FailuresOfTheDriverAreThoseOfTheAction) {
+  fill(0, 1);
+  stream_.synchronize();
+  fake_cuda_fail("cuMemAllocAsync", 1, 2);
+  factor("potrf");
+  const std::string message = failure_of([&] { stream_.synchronize(); });
+  EXPECT_NE(message.find("the workspace of a factorisation: CUDA_ERROR_OUT_OF_MEMORY (2)"),
+            std::string::npos)
+      << message;
+}
+
+/// In a process of its own: the libraries are opened once.
+TEST_F(CudaBlasTest, SaysWhatToInstall) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto run = [&](const char* variable, const char* library) {
+    setenv(variable, library, 1);
+    fill(0, 1);
+    std::string message;
+    message = failure_of([&] {
+      factor("potrf");
+      stream_.synchronize();
+      solve();
+    });
+    std::fprintf(stderr, "%s\n", message.c_str());
+    std::_Exit(message.empty() ? 0 : 3);
+  };
+  EXPECT_EXIT(run("WEIR_CUBLAS", "/nowhere/libcublas.so"), testing::ExitedWithCode(3),
+              "there is no cuBLAS for the tile kernels: .*/nowhere/libcublas.so.*; install the "
+              "package nvidia-cublas from PyPI or the CUDA toolkit, or set WEIR_CUBLAS");
+  EXPECT_EXIT(run("WEIR_CUSOLVER", "/nowhere/libcusolver.so"), testing::ExitedWithCode(3),
+              "there is no cuSOLVER for the tile kernels: .*; install the package nvidia-cusolver");
+  EXPECT_EXIT(run("WEIR_CUBLAS", "libm.so.6"), testing::ExitedWithCode(3),
+              "cuBLAS has no cublasCreate_v2: that of CUDA 12 or newer is needed");
+}
+
+}  // namespace
+}  // namespace weir::kernels
