@@ -1,7 +1,11 @@
 #include "executor.hpp"
 
+#include <dlfcn.h>
+
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -62,6 +66,38 @@ weir_status mix_kernel(const weir_call* call) {
   return WEIR_STATUS_OK;
 }
 
+/// A call that a stream comes to later, with what it points to.
+struct LaterCall {
+  weir_call call;
+  std::vector<weir_scalar> scalars;
+  std::vector<weir_view> operands;
+
+  explicit LaterCall(const weir_call& given)
+      : call(given),
+        scalars(given.scalars, given.scalars + given.scalar_count),
+        operands(given.operands, given.operands + given.operand_count) {
+    call.scalars = scalars.data();
+    call.operands = operands.data();
+  }
+};
+
+/// For the CUDA driver for tests, whose memory is that of the host.
+weir_status mix_in_stream(const weir_call* call) {
+  using Function = void (*)(void*);
+  using Launch = int (*)(void* stream, Function function, void* data);
+  static const auto launch = reinterpret_cast<Launch>(
+      dlsym(dlopen(std::getenv("WEIR_CUDA_DRIVER"), RTLD_NOW), "cuLaunchHostFunc"));
+  if (call->scalars[1].value.u64 != 0) throw std::runtime_error("told to fail");
+  auto later = std::make_unique<LaterCall>(*call);
+  const Function run = [](void* data) {
+    const std::unique_ptr<LaterCall> mine(static_cast<LaterCall*>(data));
+    mix_kernel(&mine->call);
+  };
+  if (launch(call->queue, run, later.get()) != 0) throw std::runtime_error("not launched");
+  later.release();
+  return WEIR_STATUS_OK;
+}
+
 /// Scalar: a counter of the times it was called.
 weir_status mark_kernel(const weir_call* call) {
   reinterpret_cast<std::atomic<int>*>(call->scalars[0].value.u64)->fetch_add(1);
@@ -69,13 +105,14 @@ weir_status mark_kernel(const weir_call* call) {
 }
 
 weir_kernel* add_kernel(weir_runtime* runtime, const char* name, weir_host_function function,
-                        weir_kernel_shape shape) {
-  const weir_implementation implementation = {"host", function, nullptr};
+                        weir_kernel_shape shape, weir_host_function in_stream = nullptr) {
+  const weir_implementation implementations[] = {{"host", function, nullptr},
+                                                 {"cuda", in_stream, nullptr}};
   weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
   options.name = name;
   options.shape = shape;
-  options.implementations = &implementation;
-  options.implementation_count = 1;
+  options.implementations = implementations;
+  options.implementation_count = in_stream == nullptr ? 1 : 2;
   weir_kernel* kernel = nullptr;
   check(weir_kernel_register(runtime, &options, &kernel));
   return kernel;
@@ -97,8 +134,9 @@ Executor::Executor(const Platform& platform, Host& host) : platform_(platform), 
   weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
   options.domains = platform.domains.c_str();
   check(weir_runtime_create(&options, &runtime_));
-  mix_ = add_kernel(runtime_, "mix", mix_kernel, WEIR_KERNEL_SHAPE_SERIAL);
-  mix_team_ = add_kernel(runtime_, "mix.team", mix_kernel, WEIR_KERNEL_SHAPE_PARALLEL);
+  mix_ = add_kernel(runtime_, "mix", mix_kernel, WEIR_KERNEL_SHAPE_SERIAL, mix_in_stream);
+  mix_team_ =
+      add_kernel(runtime_, "mix.team", mix_kernel, WEIR_KERNEL_SHAPE_PARALLEL, mix_in_stream);
   mark_ = add_kernel(runtime_, "mark", mark_kernel, WEIR_KERNEL_SHAPE_SERIAL);
   for (std::size_t i = 0; i < platform.places.size(); ++i) {
     weir_place_options place = WEIR_PLACE_OPTIONS_INIT;

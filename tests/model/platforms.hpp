@@ -63,10 +63,11 @@ inline const std::array<Case, 11>& cases() {
 }
 
 /// Platforms with threads of their own: for real threads only, where there is such a device.
-inline const std::array<Case, 1>& device_cases() {
-  static const std::array<Case, 1> all = {{
+inline const std::array<Case, 2>& device_cases() {
+  static const std::array<Case, 2> all = {{
       {{"host_and_opencl", "host:cores=1,opencl:0,alias=off", {0, 1, 1}, {1, 1, 1}, {true, false}},
        20},
+      {{"host_and_cuda", "host:cores=1,cuda:0", {0, 1, 1}, {1, 1, 1}, {true, false}}, 20},
   }};
   return all;
 }

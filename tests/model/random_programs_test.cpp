@@ -9,6 +9,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -77,6 +78,11 @@ std::string report(Executor& executor, const Platform& platform, const Program& 
   return replay + "shrunk: WEIR_TEST_REPLAY=" + file.string() + " random_programs\n" +
          ordered(small, platform).list(platform);
 }
+
+#ifdef WEIR_TEST_FAKE_CUDA
+/// The kernels are code of the host: never on a real card.
+const bool fake_driver = setenv("WEIR_CUDA_DRIVER", WEIR_TEST_FAKE_CUDA, 1) == 0;
+#endif
 
 /// Why there is no such platform here, "": there is.
 std::string missing(const Platform& platform) {
