@@ -1,50 +1,8 @@
 // What an expert writes by hand for an OpenCL device that runs code of the host: the peer of weir.
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
-
-#include <cstdlib>
-#include <cstring>
-
-#include "common/program.hpp"
+#include "devices/opencl_by_hand.hpp"
 
 namespace weir_bench {
 namespace {
-
-void check(cl_int code, const char* what) {
-  if (code != CL_SUCCESS) {
-    throw std::runtime_error(std::string(what) + " failed with " + std::to_string(code));
-  }
-}
-
-/// The first device of the first platform, with one queue.
-class Device {
- public:
-  explicit Device(cl_command_queue_properties properties) {
-    cl_platform_id platform = nullptr;
-    check(clGetPlatformIDs(1, &platform, nullptr), "listing platforms");
-    check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &id_, nullptr), "listing devices");
-    cl_int code = CL_SUCCESS;
-    context_ = clCreateContext(nullptr, 1, &id_, nullptr, nullptr, &code);
-    check(code, "making a context");
-    queue_ = clCreateCommandQueue(context_, id_, properties, &code);
-    check(code, "making a queue");
-  }
-  Device(const Device&) = delete;
-  Device& operator=(const Device&) = delete;
-  ~Device() {
-    clReleaseCommandQueue(queue_);
-    clReleaseContext(context_);
-  }
-
-  cl_command_queue queue() const { return queue_; }
-  cl_context context() const { return context_; }
-  void finish() const { check(clFinish(queue_), "waiting"); }
-
- private:
-  cl_device_id id_ = nullptr;
-  cl_context context_ = nullptr;
-  cl_command_queue queue_ = nullptr;
-};
 
 void CL_CALLBACK nothing(void*) {}
 
@@ -65,12 +23,43 @@ double kernels(bool in_order, long count) {
   return median(repeat(1, 5, once)) / static_cast<double>(count) * 1e9;
 }
 
+constexpr char kText[] = R"(
+kernel __attribute__((reqd_work_group_size(64, 1, 1)))
+void increment(global int* x, int from) { x[from + get_local_id(0)] += 1; }
+)";
+constexpr std::size_t cell_items = 64;
+
+/// The same of kernels that the driver compiles: on one cell, or each on its own.
+double source_kernels(bool in_order, long count) {
+  const Device device(in_order ? 0 : CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+  const std::size_t cells = in_order ? 1 : static_cast<std::size_t>(count);
+  std::vector<int> zeros(cells * cell_items, 0);
+  cl_mem buffer = device.buffer(zeros.size() * sizeof(int));
+  device.write(buffer, zeros.data(), zeros.size() * sizeof(int));
+  cl_kernel kernel = device.kernel(kText, "increment");
+  set_argument(kernel, 0, buffer);
+  set_argument(kernel, 1, cl_int{0});
+  const auto once = [&] {
+    return time_of([&] {
+      for (long i = 0; i < count; ++i) {
+        if (!in_order) set_argument(kernel, 1, static_cast<cl_int>(i) * cl_int{cell_items});
+        check(clEnqueueNDRangeKernel(device.queue(), kernel, 1, nullptr, &cell_items, &cell_items,
+                                     0, nullptr, nullptr),
+              "enqueueing a kernel");
+      }
+      device.finish();
+    });
+  };
+  const double seconds = median(repeat(1, 5, once));
+  clReleaseKernel(kernel);
+  clReleaseMemObject(buffer);
+  return seconds / static_cast<double>(count) * 1e9;
+}
+
 /// GB/s of copies of so many bytes to the device, or from it.
 double copies(bool to_device, std::size_t bytes, long count) {
   const Device device(0);
-  cl_int code = CL_SUCCESS;
-  cl_mem buffer = clCreateBuffer(device.context(), CL_MEM_READ_WRITE, bytes, nullptr, &code);
-  check(code, "making a buffer");
+  cl_mem buffer = device.buffer(bytes);
   std::vector<char> host(bytes, 1);
   const auto once = [&] {
     return time_of([&] {
@@ -92,9 +81,11 @@ double copies(bool to_device, std::size_t bytes, long count) {
 nlohmann::json run(const Arguments& arguments) {
   const std::string& verb = arguments.verb();
   const long actions = arguments.number("--actions", 10'000);
-  if (verb == "chain") return {{"value", kernels(true, actions)}, {"config", "one in-order queue"}};
-  if (verb == "independent") {
-    return {{"value", kernels(false, actions)}, {"config", "one out-of-order queue"}};
+  if (verb == "chain" || verb == "independent") {
+    const bool in_order = verb == "chain",
+               source = arguments.text("--kernel", "native") == "source";
+    return {{"value", (source ? source_kernels : kernels)(in_order, actions)},
+            {"config", in_order ? "one in-order queue" : "one out-of-order queue"}};
   }
   if (verb != "h2d" && verb != "d2h") throw std::invalid_argument("unknown: " + verb);
   const long bytes = arguments.number("--bytes", 1 << 20), count = arguments.number("--count", 64);

@@ -5,6 +5,7 @@ from harness.row import Row, ratio_at_least
 
 ACTIONS = 10_000
 MIB = 1 << 20
+PROBLEMS = (("saxpy", "GB/s"), ("stencil", "GB/s"), ("reduce", "GB/s"), ("multiply", "GFLOP/s"))
 
 
 def groups(quick):
@@ -13,6 +14,9 @@ def groups(quick):
     return [
         small_kernels("one chain", "chain", "OpenCL, one in-order queue"),
         small_kernels("independent", "independent", "OpenCL, one out-of-order queue"),
+        source_kernels("one chain", "chain", "OpenCL, one in-order queue"),
+        source_kernels("independent", "independent", "OpenCL, one out-of-order queue"),
+        *[portable(problem, unit) for problem, unit in PROBLEMS],
         *[transfers(direction, size) for size in sizes for direction in ("h2d", "d2h")],
         *[strided(row) for row in (1024, 8192)],
     ]
@@ -25,6 +29,29 @@ def small_kernels(title, shape, peer_name):
     raw = Figure(Command.of("opencl_raw", shape, "--actions", ACTIONS))
     name = f"opencl: small kernels, {title}"
     return [Row(name, "ns/action", ours, raw, peer_name, ratio_at_least(round(1 / 1.10, 3)))]
+
+
+def source_kernels(title, shape, peer_name):
+    """Kernels that the driver compiles."""
+    ours = Figure(Command.of("kernels_weir", shape, "--actions", ACTIONS))
+    raw = Figure(Command.of("opencl_raw", shape, "--actions", ACTIONS, "--kernel", "source"))
+    name = f"opencl: small kernels of the driver, {title}"
+    return [Row(name, "ns/action", ours, raw, peer_name, ratio_at_least(round(1 / 1.10, 3)))]
+
+
+def portable(problem, unit):
+    """One text on two devices, each beside what its own language makes of the same problem."""
+    target = ratio_at_least(round(1 / 1.15, 3))
+
+    def row(domain, program, peer_name):
+        ours = Figure(Command.of("kernels_weir", problem, "--domains", domain))
+        peer = Figure(Command.of(program, problem))
+        return Row(f"{domain}: portable {problem}", unit, ours, peer, peer_name, target)
+
+    return [
+        row("opencl:0", "opencl_kernels", "OpenCL C, one in-order queue"),
+        row("host", "host_kernels", "C++, OpenMP"),
+    ]
 
 
 def transfers(direction, size):

@@ -88,6 +88,12 @@ struct Position {
   }
 };
 
+/// How many of the items of a group in one direction come before item `end` of all groups.
+constexpr int items_below(std::int64_t end, int group, int items) noexcept {
+  const std::int64_t left = end - static_cast<std::int64_t>(group) * items;
+  return left <= 0 ? 0 : left < items ? static_cast<int>(left) : items;
+}
+
 /// The letter of a parameter's type, as in weir_portable_kernel::parameters.
 template <class T>
 constexpr char letter_of() {
@@ -243,6 +249,16 @@ T weir_atomic_max(T* p, std::type_identity_t<T> v) noexcept {
     for (int weir_y_ = 0; weir_y_ < weir_items_y; ++weir_y_) \
   WEIR_FREE_ for (int weir_x_ = 0; weir_x_ < weir_items_x; ++weir_x_)
 #define WEIR_ITEMS_LAST WEIR_ITEMS
+// The bound is that of the loop: a condition inside keeps GCC from vector instructions.
+#define WEIR_ITEMS_BELOW(n)                                                                      \
+  for (int weir_z_ = 0; weir_z_ < weir_items_z; ++weir_z_)                                       \
+    for (int weir_y_ = 0; weir_y_ < weir_items_y; ++weir_y_)                                     \
+      for (int weir_m_ = ::weir::portable::items_below((n), WEIR_GROUP_X, weir_items_x),         \
+               weir_e_ = weir_backwards_ ? weir_items_x : weir_m_, weir_once_ = 1;               \
+           weir_once_; weir_once_ = 0)                                                           \
+  WEIR_FREE_ for (int weir_x_ = weir_backwards_ ? weir_items_x - weir_m_ : 0; weir_x_ < weir_e_; \
+                  ++weir_x_)
+#define WEIR_ITEMS_LAST_BELOW(n) WEIR_ITEMS_BELOW(n)
 #define WEIR_SHARED(T, v, n) alignas(64) T v[n]
 #define WEIR_PRIVATE(T, v) alignas(64) T v[weir_items_z][weir_items_y][weir_items_x]
 #define WEIR_PRIVATE_ARRAY(T, v, n) alignas(64) T v[weir_items_z][weir_items_y][weir_items_x][n]

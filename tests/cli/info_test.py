@@ -52,6 +52,36 @@ class Info(unittest.TestCase):
         self.assertEqual(result.returncode, BAD_INPUT)
         self.assertRegex(result.stderr, r"^weir: domain 'opencl:999': .*OpenCL has: 0 .*\n$")
 
+    def test_all_devices_are_listed_and_the_named_ones_measured(self):
+        two = {"POCL_DEVICES": "pthread pthread"}
+        names = "opencl:0,alias=off,opencl:1,alias=off"
+        result = weir("info", "--json", "--domains", names, **two)
+        if result.returncode != 0:
+            self.skipTest(f"there are no two OpenCL devices: {result.stderr.strip()}")
+        description = json.loads(result.stdout)
+        for domain in description["domains"]:
+            for rate in ("h2d_gbps", "d2h_gbps", "latency_us"):
+                self.assertGreater(domain["measured"][rate], 0)
+        # Without --domains only the host is opened; the others are listed all the same.
+        description = json.loads(weir("info", "--json", **two).stdout)
+        self.assertEqual([domain["name"] for domain in description["domains"]], ["host"])
+        listed = [device for device in description["available"]
+                  if device["domain"] in ("opencl:0", "opencl:1")]
+        self.assertEqual([device["domain"] for device in listed], ["opencl:0", "opencl:1"])
+        for device in listed:
+            self.assertGreater(device["cores"], 0)
+            self.assertGreater(device["memory_bytes"], 0)
+            self.assertEqual(device["portable_kernels"], "compiled by the device")
+        self.assertEqual(description["domains"][0]["portable_kernels"],
+                         "compiled with the program")
+        page = weir("info", **two).stdout
+        self.assertRegex(page, r"opencl:1 .*compiled by the device")
+
+    def test_without_drivers_no_devices_are_listed(self):
+        nowhere = {"OCL_ICD_VENDORS": "/nonexistent", "WEIR_CUDA_DRIVER": "/nonexistent"}
+        self.assertEqual(json.loads(weir("info", "--json", **nowhere).stdout)["available"], [])
+        self.assertNotIn("Devices", weir("info", **nowhere).stdout)
+
     def test_bad_domains_are_bad_input(self):
         result = weir("info", "--domains", "sim:memroy=1GiB")
         self.assertEqual(result.returncode, BAD_INPUT)

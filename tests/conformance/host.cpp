@@ -9,7 +9,8 @@ const Registration host({
     .small = "",
     .kernels = host_code,
     .exceptions = {{"Capacity.*", "the host's memory is the program's: nothing limits instances"},
-                   {"Copies.BetweenTwoDevices", "domains of the host have no link to each other"}},
+                   {"Copies.BetweenTwoDevices", "domains of the host have no link to each other"},
+                   {"Ordering.DependentActionsNeedNoHost", "workers take what is ready"}},
 });
 
 }  // namespace

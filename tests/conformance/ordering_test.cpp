@@ -1,7 +1,16 @@
 // The effect of a stream is that of its actions one after the other; what is independent passes.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstdio>
+#include <fstream>
+#include <limits>
 #include <random>
+#include <regex>
+#include <sstream>
+#include <thread>
 
 #include "suite.hpp"
 
@@ -163,6 +172,72 @@ CONFORMANCE_TEST(Ordering, EventsOrderStreams) {
   rig.stream.download(x.all());
   rig.stream.synchronize();
   EXPECT_EQ(*x.data<std::uint64_t>(), expected);
+}
+
+/// A chain whose first action runs until the program lets it end, and what its trace says.
+class HeldChain {
+ public:
+  explicit HeldChain(const Subject& subject)
+      : rig_(subject),
+        path_(testing::TempDir() + subject.name + std::to_string(getpid()) + ".json") {
+    check(weir_trace_start(rig_.runtime.handle(), 0));
+  }
+  ~HeldChain() { std::remove(path_.c_str()); }
+
+  /// Enqueues all of it, gives others the processor so often, and lets the first end.
+  void run(int patience) {
+    const Buffer x = rig_.numbers(1);
+    const Kernel held = rig_.runtime.kernel("held", [this](const Call&) { open_.wait(false); });
+    rig_.stream.compute(held, {readwrite(x.all())});
+    for (int i = 0; i < kLength; ++i) {
+      rig_.stream.compute(rig_.kernels.add, {readwrite(x.all())}, {1});
+    }
+    for (int i = 0; i < patience; ++i) std::this_thread::yield();
+    open_ = true;
+    open_.notify_all();
+    rig_.stream.synchronize();
+  }
+
+  /// How many actions were handed over before the first ended.
+  int handed_over() {
+    check(weir_trace_write(rig_.runtime.handle(), path_.c_str()));
+    std::stringstream text;
+    text << std::ifstream(path_).rdbuf();
+    const std::string trace = text.str();
+    const std::regex slice(
+        R"re("ts":([0-9.]+),"dur":([0-9.]+),"cat":"[a-z]+","name":"(held|add)[^{]*\{[^}]*"ready_us":([0-9.]+))re");
+    double end = std::numeric_limits<double>::infinity();
+    std::vector<double> ready;
+    for (std::sregex_iterator found(trace.begin(), trace.end(), slice), last; found != last;
+         ++found) {
+      if ((*found)[3] == "held") {
+        end = std::stod((*found)[1]) + std::stod((*found)[2]);
+      } else {
+        ready.push_back(std::stod((*found)[4]));
+      }
+    }
+    EXPECT_EQ(ready.size(), std::size_t{kLength}) << trace;
+    return static_cast<int>(
+        std::count_if(ready.begin(), ready.end(), [&](double time) { return time < end; }));
+  }
+
+  static constexpr int kLength = 8;
+
+ private:
+  std::atomic<bool> open_{false};
+  Rig rig_;
+  const std::string path_;
+};
+
+/// Where the host orders actions no patience is enough.
+CONFORMANCE_TEST(Ordering, DependentActionsNeedNoHost) {
+  int handed_over = 0;
+  for (int patience = 1; patience <= 1 << 20 && handed_over < HeldChain::kLength; patience *= 16) {
+    HeldChain chain(subject);
+    chain.run(patience);
+    handed_over = chain.handed_over();
+  }
+  EXPECT_EQ(handed_over, HeldChain::kLength);
 }
 
 }  // namespace

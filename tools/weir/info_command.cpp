@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "available.hpp"
 #include "command.hpp"
 #include "description.hpp"
 #include "rates.hpp"
@@ -86,13 +87,31 @@ std::string places_of(const Json& domain) {
 
 std::string domains_page(const Json& domains) {
   Table table;
-  table.add({"name", "cores", "places", "memory", "link", "device"});
+  table.add({"name", "cores", "places", "memory", "link", "portable kernels", "device"});
   for (const Json& domain : domains) {
     table.add({text_of(domain, "name"), std::to_string(count_of(domain, "cores")),
                places_of(domain), format_bytes(count_of(domain, "memory_bytes")), link_of(domain),
-               text_of(domain, "description")});
+               text_of(domain, "portable_kernels"), text_of(domain, "description")});
   }
   return heading("Domains") + table.text(2, {1, 3});
+}
+
+std::string devices_page(const Json& devices) {
+  if (devices.empty()) return {};
+  Table table;
+  table.add({"domain", "cores", "memory", "portable kernels", "device"});
+  std::string problems;
+  for (const Json& device : devices) {
+    if (device.contains("problem")) {
+      problems +=
+          fmt::format("  {} {}\n", paint("not usable:", Tone::warning), text_of(device, "problem"));
+      continue;
+    }
+    table.add({text_of(device, "domain"), std::to_string(count_of(device, "cores")),
+               format_bytes(count_of(device, "memory_bytes")), text_of(device, "portable_kernels"),
+               text_of(device, "description")});
+  }
+  return heading("Devices") + table.text(2, {1, 2}) + problems;
 }
 
 std::string rate_of(const Json& rates, const char* key, const char* unit) {
@@ -187,6 +206,7 @@ std::string page_of(const Json& description) {
   std::string page = paint("weir " + text_of(description, "version"), Tone::strong) + "\n";
   page += machine_page(description.at("machine"));
   page += domains_page(description.at("domains"));
+  page += devices_page(description.at("available"));
   page += rates_page(description.at("domains"));
   if (description.contains("blas")) page += blas_page(description.at("blas"));
   page += kernels_page(description.at("kernels"));
@@ -226,6 +246,8 @@ ExitCode InfoCommand::run() {
   const Runtime runtime = open_runtime(choice_);
   Json description = describe(runtime);
   add_rates(description, runtime, refresh_);
+  add_compilers(description, runtime);
+  description["available"] = available_devices();
   print(json_ ? description.dump(2) + "\n" : page_of(description));
   return ExitCode::ok;
 }
