@@ -13,6 +13,7 @@ struct NvrtcLibrary {
   using Program = void*;
   using Result = int;
 
+  // NOLINTBEGIN(readability-identifier-naming): the library's names
   Result (*nvrtcVersion)(int* major, int* minor) = nullptr;
   Result (*nvrtcGetNumSupportedArchs)(int* count) = nullptr;
   Result (*nvrtcGetSupportedArchs)(int* architectures) = nullptr;
@@ -27,6 +28,7 @@ struct NvrtcLibrary {
   Result (*nvrtcGetPTXSize)(Program program, std::size_t* bytes) = nullptr;
   Result (*nvrtcGetPTX)(Program program, char* code) = nullptr;
   const char* (*nvrtcGetErrorString)(Result result) = nullptr;
+  // NOLINTEND(readability-identifier-naming)
 
   std::string version;                  ///< "13.0"
   std::vector<unsigned> architectures;  ///< that it compiles for, ascending
