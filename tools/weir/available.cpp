@@ -1,5 +1,7 @@
 #include "available.hpp"
 
+#include <sys/auxv.h>
+
 #include <string>
 
 #include "description.hpp"
@@ -63,6 +65,7 @@ void add_devices(const std::string& kind, Json& devices) {
 
 Json available_devices() {
   Json devices = Json::array();
+  if (getauxval(AT_SECURE) != 0) return devices;
   for (const char* kind : kDrivers) add_devices(kind, devices);
   return devices;
 }

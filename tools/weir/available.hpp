@@ -8,7 +8,8 @@
 namespace weir::cli {
 
 /// Returns the devices of drivers that can be opened now, kind by kind: for each `domain`,
-/// `description`, `cores`, `memory_bytes` and `portable_kernels`, or `domain` and `problem`.
+/// `description`, `cores`, `memory_bytes` and `portable_kernels`, or `domain` and `problem`. None
+/// when the program has more rights than its user, whose variables the drivers believe.
 nlohmann::ordered_json available_devices();
 
 /// Adds `portable_kernels` to the domains with cores in a description of the runtime: who compiles
