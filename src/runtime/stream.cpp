@@ -125,6 +125,8 @@ void Stream::issue(Action& action, std::uint64_t number, std::vector<std::uint64
   engine_.each_wait(action, [&](std::uint64_t) { ++count; });
   waits.reserve(waits.size() + count);
   engine_.each_wait(action, [&](std::uint64_t earlier) { waits.push_back(earlier); });
+  std::sort(waits.begin(), waits.end());
+  waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
   engine_.issue(action, number);
 }
 

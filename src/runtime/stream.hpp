@@ -90,8 +90,8 @@ class Stream : private CopySink {
   /// Goes on until there is a call for a worker, which it returns, or nothing to do now. When the
   /// device orders jobs, copies are returned as well, and all are to be issued.
   Action* advance() noexcept;
-  /// Says that the device has an action as its job of that number, and adds to `waits` the jobs
-  /// that have to be over before it. Throws std::bad_alloc, having done nothing.
+  /// Says that the device has an action as its job of that number, and puts into `waits` the
+  /// jobs that have to be over before it, each once. Throws std::bad_alloc, having done nothing.
   void issue(Action& action, std::uint64_t number, std::vector<std::uint64_t>& waits);
   /// Whether the action that advance() returned must be finished before the stream is let go of.
   bool runs_alone() const noexcept { return engine_.runs_alone(); }
