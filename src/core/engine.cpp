@@ -99,7 +99,7 @@ bool Engine::admit(Action& action, bool alone) noexcept {
     defer(action);
     return false;
   }
-  window_.push(action);
+  enter(action);
   connect(action);
   settle(action);
   return false;
@@ -113,7 +113,7 @@ void Engine::admit_ordering(Action& action) noexcept {
     defer(action);
     return;
   }
-  window_.push(action);
+  enter(action);
   complete_front();
 }
 
@@ -145,6 +145,11 @@ void Engine::admit_in_line(Action& action) {
   last_in_line_ = action.sequence();
 }
 
+void Engine::enter(Action& action) noexcept {
+  window_.push(action);
+  if (by_device_) early_of(action).unissued = unknown_events(action);
+}
+
 /// Counts the events, not complete, that the device does not know.
 std::uint32_t Engine::unknown_events(Action& action) noexcept {
   std::uint32_t unknown = action.pending;
@@ -160,7 +165,6 @@ void Engine::connect(Action& action) noexcept {
     predecessor->successors = &edge;
     if (by_device_) note_wait(action, edge);
   }
-  if (by_device_) early_of(action).unissued += unknown_events(action);
   action.pending += static_cast<std::uint32_t>(predecessors_.size());
 }
 
@@ -257,6 +261,8 @@ Action* Engine::pop_ready(ActionList& list) noexcept {
 /// Keeps an action for which there is no memory until it is the only one.
 void Engine::defer(Action& action) noexcept {
   deferred_ = &action;
+  alone_ = {};
+  if (by_device_) alone_.unissued = unknown_events(action);
   resume_deferred();
 }
 
@@ -282,7 +288,6 @@ void Engine::resume_deferred() noexcept {
     return;
   }
   exclusive_ = &action;
-  alone_ = {};
   make_ready(action);
 }
 

@@ -205,6 +205,7 @@ class Engine {
   void admit_ordering(Action& action) noexcept;
   void admit_tracked(Action& action);
   void admit_in_line(Action& action);
+  void enter(Action& action) noexcept;
   static std::uint32_t unknown_events(Action& action) noexcept;
   void connect(Action& action) noexcept;
   void note_wait(Action& action, Edge& edge) noexcept;
