@@ -155,15 +155,11 @@ Stream* Place::current_stream() noexcept {
 
 /// Fills in the job for an action. Returns false when that cannot be: then it has failed.
 bool Place::prepare(Worker& worker, Job& job, Stream& stream, Action& action) noexcept {
-  Outcome outcome;
   try {
-    outcome = fill(worker, job, stream, action);
+    if (!fill(worker, job, stream, action)) return false;
   } catch (...) {
-    outcome = failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory for its arguments");
-  }
-  if (!outcome.ok()) {
-    stream.set_failure(action, std::move(outcome));
-    stream.finish(action);
+    refuse(stream, action,
+           failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory for its arguments"));
     return false;
   }
   if (running_) [[unlikely]]
@@ -171,7 +167,12 @@ bool Place::prepare(Worker& worker, Job& job, Stream& stream, Action& action) no
   return true;
 }
 
-Outcome Place::fill(Worker& worker, Job& job, Stream& stream, Action& action) {
+void Place::refuse(Stream& stream, Action& action, Outcome why) noexcept {
+  stream.set_failure(action, std::move(why));
+  stream.finish(action);
+}
+
+bool Place::fill(Worker& worker, Job& job, Stream& stream, Action& action) {
   job.token = &action;
   job.context = &stream;
   job.copies = action.kind == ActionKind::transfer;
@@ -182,20 +183,23 @@ Outcome Place::fill(Worker& worker, Job& job, Stream& stream, Action& action) {
   } else {
     fill_call(worker, job, action);
   }
-  if (job.source != nullptr) {
+  if (job.source != nullptr) [[unlikely]] {
     Outcome outcome = count_groups(job, *action.code->portable);
-    if (!outcome.ok()) return outcome;
+    if (!outcome.ok()) {
+      refuse(stream, action, std::move(outcome));
+      return false;
+    }
   }
   const unsigned turn = ordered_ ? turn_ : worker.turn;
   job.timed = action.traced || (!exclusive_ && turn % kSampled == 0);
-  if (!ordered_) return {};
+  if (!ordered_) return true;
   job.brief = !job.copies && job.source == nullptr && keeps(action);
   waits_.clear();
   stream.issue(action, issued_ + 1, waits_);
   job.number = ++issued_;
   job.waits = waits_;
   if (action.evented) tell_issued(action);
-  return {};
+  return true;
 }
 
 /// Tells the streams that wait for an action that it has become a job.

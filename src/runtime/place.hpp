@@ -93,7 +93,8 @@ class Place {
     return ordered_ ? static_cast<unsigned>(job.number % kJobsListed) : worker.index;
   }
   bool prepare(Worker& worker, Job& job, Stream& stream, Action& action) noexcept;
-  Outcome fill(Worker& worker, Job& job, Stream& stream, Action& action);
+  bool fill(Worker& worker, Job& job, Stream& stream, Action& action);
+  static void refuse(Stream& stream, Action& action, Outcome why) noexcept;
   void tell_issued(const Action& action) noexcept;
   void fill_call(Worker& worker, Job& job, const Action& action);
 
