@@ -86,9 +86,9 @@ struct Job {
   bool copies = false;  ///< no call, but a copy between the host and the device
   CopyEnd from, to;
   std::uint64_t number = 0;  ///< of the job in its place, from 1 in the order of next()
-  /// Numbers of earlier jobs, perhaps over, that must be over before it starts. Until the next call
-  /// of next() for any worker of the place. When one of them has failed, the job must not run code
-  /// of the host, may run code of the device, and ends with WEIR_STATUS_POISONED.
+  /// Numbers of earlier jobs, each once, perhaps over, that must be over before it starts. Until
+  /// the next call of next() for any worker of the place. When one of them has failed, the job must
+  /// not run code of the host, may run code of the device, and ends with WEIR_STATUS_POISONED.
   std::span<const std::uint64_t> waits;
 };
 

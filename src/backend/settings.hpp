@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "backend/backend.hpp"
 
@@ -24,6 +26,19 @@ class Settings {
   std::uint64_t size(std::string_view key, std::uint64_t otherwise) const;
   /// Returns the index of the value in `choices`; the first is the default.
   std::size_t choice(std::string_view key, std::initializer_list<std::string_view> choices) const;
+  /// Returns the one of `devices` that `device` names by its index. Throws Error{not_found} that
+  /// lists them with their `description`; `driver` is its name for people.
+  template <class Device>
+  const Device& device(const char* driver, const std::vector<Device>& devices) const {
+    const std::uint64_t wanted = index("device");
+    if (wanted < devices.size()) return devices[static_cast<std::size_t>(wanted)];
+    std::string list;
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      list += fmt::format("{}{} {}", i == 0 ? "" : ", ", i, devices[i].description);
+    }
+    fail(WEIR_STATUS_NOT_FOUND, "domain '{}': there is no device {}; {} has: {}", spec_.text,
+         wanted, driver, list);
+  }
 
  private:
   const std::string* find(std::string_view key) const noexcept;

@@ -10,14 +10,6 @@ namespace {
 
 constexpr unsigned kMostLanes = 8;
 
-std::string list_of(const std::vector<CudaDeviceInfo>& devices) {
-  std::string text;
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", i, devices[i].description);
-  }
-  return text;
-}
-
 void check_abilities(const DomainSpec& spec, const CudaDeviceInfo& device) {
   if (device.has_pools && device.writes_values) return;
   fail(WEIR_STATUS_UNSUPPORTED, "domain '{}': {} cannot {} in the order of streams", spec.text,
@@ -42,17 +34,13 @@ class CudaBackend final : public Backend {
 
   std::unique_ptr<Device> open(const DomainSpec& spec, OpenContext context) override {
     const Settings settings = read(spec);
-    const auto number = static_cast<std::size_t>(settings.index("device"));
     CudaOptions options{.name = std::move(context.name),
                         .memory = settings.size("memory", 0),
                         .lanes = static_cast<unsigned>(settings.count("lanes", 4, kMostLanes))};
     const std::vector<CudaDeviceInfo> devices = list_cuda_devices();
-    if (number >= devices.size()) {
-      fail(WEIR_STATUS_NOT_FOUND, "domain '{}': there is no device {}; CUDA has: {}", spec.text,
-           number, list_of(devices));
-    }
-    check_abilities(spec, devices[number]);
-    return std::make_unique<CudaDevice>(std::move(options), devices[number]);
+    const CudaDeviceInfo& device = settings.device("CUDA", devices);
+    check_abilities(spec, device);
+    return std::make_unique<CudaDevice>(std::move(options), device);
   }
 
  private:

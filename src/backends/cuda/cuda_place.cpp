@@ -18,8 +18,6 @@ constexpr std::size_t kWindow = 256;
 constexpr std::size_t kLookAhead = 16;
 /// The device marks its progress in a lane after so many jobs, and whenever there are no more.
 constexpr std::uint64_t kMarkEvery = 16;
-/// So many failed jobs are remembered.
-constexpr std::size_t kFailures = 4096;
 
 constexpr std::int64_t kShortestNap = 1'000'000, kLongestNap = 20'000'000;
 /// Times relative to an older event lose microseconds.
@@ -39,10 +37,10 @@ CudaPlace::CudaPlace(const std::string& name, CudaContext& context, CudaKernels&
       feed_(feed),
       spin_ns_(config::spin_ns()),
       partition_(name, context, std::move(part)),
-      flights_(kWindow) {
+      flights_(kWindow),
+      failed_(kWindow) {
   taken_.reserve(kLookAhead);
   points_.reserve(kWindow);
-  failed_.resize(kFailures);
   const CudaScope scope(partition_.context());
   queues_.emplace(context, partition_, lanes, bell_);
   trains_.resize(queues_->lanes().count());
@@ -147,7 +145,7 @@ bool CudaPlace::gather(CudaFlight& flight) noexcept {
   for (const std::uint64_t number : flight.waits) {
     CudaFlight* const before = flights_.find(number);
     if (before == nullptr) {
-      poisoned |= has_failed(number);
+      poisoned |= failed_.any_of({&number, 1});
       continue;
     }
     --before->consumers;
@@ -324,7 +322,8 @@ CudaFlight* CudaPlace::oldest(bool over_only) const noexcept {
 
 void CudaPlace::finish(CudaFlight& flight, Outcome outcome) noexcept {
   if (flight.job.timed) set_times(flight);
-  if (!outcome.ok()) failed_[failures_++ % kFailures] = flight.job.number;
+  failed_.forget_before(flight.job.number);
+  if (!outcome.ok()) failed_.add(flight.job.number);
   flight.outcome = {};
   feed_.finish(flight.worker, flight.job, std::move(outcome));
   flights_.give(flight);
@@ -341,11 +340,6 @@ bool CudaPlace::fail_all() noexcept {
     finish(*flight, context_.loss());
   }
   return true;
-}
-
-bool CudaPlace::has_failed(std::uint64_t number) const noexcept {
-  const auto end = failed_.begin() + static_cast<std::ptrdiff_t>(std::min(failures_, kFailures));
-  return std::find(failed_.begin(), end, number) != end;
 }
 
 bool CudaPlace::stirring() const noexcept {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/failed_jobs.hpp"
 #include "backends/cuda/cuda_bell.hpp"
 #include "backends/cuda/cuda_flights.hpp"
 #include "backends/cuda/cuda_kernels.hpp"
@@ -65,7 +66,6 @@ class CudaPlace final : public PlaceDriver {
   CudaFlight* oldest(bool over_only) const noexcept;
   void finish(CudaFlight& flight, Outcome outcome) noexcept;
   bool fail_all() noexcept;
-  bool has_failed(std::uint64_t number) const noexcept;
 
   // Waiting.
   void idle() noexcept;
@@ -81,10 +81,9 @@ class CudaPlace final : public PlaceDriver {
   std::optional<Reference> reference_;
   CudaFlights flights_;
   std::vector<Train> trains_;
-  std::vector<CudaFlight*> taken_;     ///< and not enqueued
-  std::vector<CudaPoint> points_;      ///< of the predecessors of the job at hand
-  std::vector<std::uint64_t> failed_;  ///< numbers of the last jobs that failed, a ring
-  std::size_t failures_ = 0;
+  std::vector<CudaFlight*> taken_;  ///< and not enqueued
+  std::vector<CudaPoint> points_;   ///< of the predecessors of the job at hand
+  FailedJobs failed_;
   bool dry_ = false;  ///< the feed had no more when it was asked last
   std::int64_t nap_ns_ = 0;
   CudaBell bell_;

@@ -8,14 +8,6 @@ namespace weir::rt {
 
 namespace {
 
-std::string list_of(const std::vector<OpenClDeviceInfo>& devices) {
-  std::string text;
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", i, devices[i].description);
-  }
-  return text;
-}
-
 class OpenClBackend final : public Backend {
  public:
   const char* kind() const noexcept override { return "opencl"; }
@@ -35,23 +27,19 @@ class OpenClBackend final : public Backend {
 
   std::unique_ptr<Device> open(const DomainSpec& spec, OpenContext context) override {
     const Settings settings = read(spec);
-    const auto number = static_cast<std::size_t>(settings.index("device"));
     const bool aliases = settings.choice("alias", {"on", "off"}) == 0;
     const std::vector<OpenClDeviceInfo> devices = list_opencl_devices();
-    if (number >= devices.size()) {
-      fail(WEIR_STATUS_NOT_FOUND, "domain '{}': there is no device {}; OpenCL has: {}", spec.text,
-           number, list_of(devices));
-    }
-    if (!devices[number].native) {
+    const OpenClDeviceInfo& device = settings.device("OpenCL", devices);
+    if (!device.native) {
       fail(WEIR_STATUS_UNSUPPORTED,
-           "domain '{}': {} runs no native kernels, which are the only ones that weir has for "
-           "OpenCL",
-           spec.text, devices[number].description);
+           "domain '{}': {} runs no native kernels, so it is no processor: of OpenCL, weir uses "
+           "processors only",
+           spec.text, device.description);
     }
     OpenClOptions options{.name = std::move(context.name),
-                          .memory = settings.size("memory", devices[number].memory),
+                          .memory = settings.size("memory", device.memory),
                           .aliases = aliases};
-    return std::make_unique<OpenClDevice>(std::move(options), devices[number]);
+    return std::make_unique<OpenClDevice>(std::move(options), device);
   }
 
  private:
