@@ -80,8 +80,8 @@ format:
 
 lint:
 	@scripts/setup.sh build test lint
-	$(call BUILD,release,-DWEIR_BUILD_TESTS=ON)
-	@scripts/lint.sh build/release
+	$(call BUILD,dev)
+	@scripts/lint.sh build/dev
 
 clean:
 	@rm -rf build

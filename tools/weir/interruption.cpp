@@ -36,7 +36,7 @@ struct State {
 };
 State state;
 
-const char* name_of(int signal) noexcept {
+const char* signal_name(int signal) noexcept {
   return signal == SIGINT ? "SIGINT" : signal == SIGTERM ? "SIGTERM" : "SIGHUP";
 }
 
@@ -46,8 +46,8 @@ void say(const std::string& words) {
   if (poll(&target, 1, 0) != 1) return;
   const std::string line =
       fmt::format("{}weir: stopped by {}{}{}\n", isatty(STDERR_FILENO) != 0 ? "\r\x1b[K" : "",
-                  name_of(state.signal), words.empty() ? "" : ": ", words);
-  static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
+                  signal_name(state.signal), words.empty() ? "" : ": ", words);
+  static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
 }
 
 [[noreturn]] void leave_now(const std::string& words) {

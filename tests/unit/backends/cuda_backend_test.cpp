@@ -5,16 +5,6 @@ namespace {
 
 using CudaBackendTest = CudaTest;
 
-template <class Code>
-std::string message_of(Code code) {
-  try {
-    code();
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
-
 TEST_F(CudaBackendTest, SaysWhatADeviceIs) {
   const DeviceInfo& info = device().info();
   EXPECT_EQ(info.backend, "cuda");

@@ -54,6 +54,17 @@ weir_status status_of(Code code) {
   }
 }
 
+/// The message of the Error that code throws, "" without one.
+template <class Code>
+std::string message_of(Code code) {
+  try {
+    code();
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 struct IdleFeed final : PlaceFeed {
   bool next(Worker&, Job&) noexcept override { return false; }
   void finish(Worker&, Job&, Outcome) noexcept override {}

@@ -9,17 +9,6 @@
 namespace weir::rt {
 namespace {
 
-/// The message of the Error that code throws, "" without one.
-template <class Code>
-std::string message_of(Code code) {
-  try {
-    code();
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
-
 class OpenClBackendTest : public testing::Test {
  protected:
   void SetUp() override {
