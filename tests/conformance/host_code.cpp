@@ -49,7 +49,9 @@ Kernels host_code(const Runtime& runtime, std::chrono::milliseconds patience) {
   made.mix = runtime.kernel("mix", [](const Call& call) {
     const Numbers x = numbers(call, 0), y = numbers(call, 1);
     for (std::size_t i = 0; i < y.size(); ++i)
-      y[i] = 3 * y[i] + x[i] + call.scalar<std::int64_t>(0);
+      y[i] = static_cast<std::int64_t>(3 * static_cast<std::uint64_t>(y[i]) +
+                                       static_cast<std::uint64_t>(x[i]) +
+                                       call.scalar<std::uint64_t>(0));
   });
   made.number = runtime.kernel("number", [](const Call& call) {
     const auto tile = call.tile<std::int64_t>(0);
