@@ -107,6 +107,11 @@ Region make_region(const weir_region& region, std::uint64_t bytes, const char* b
   return normal;
 }
 
+bool contains(const Region& outer, const Region& inner) noexcept {
+  const bool within = inner.offset >= outer.offset && inner.end() <= outer.end();
+  return outer == inner || (outer.contiguous() && within);
+}
+
 bool overlap(const Region& a, const Region& b) noexcept {
   if (a.end() <= b.offset || b.end() <= a.offset) return false;
   if (a.contiguous() && b.contiguous()) return true;

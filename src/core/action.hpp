@@ -27,6 +27,7 @@ enum class ActionKind : std::uint8_t {
   compute,   ///< calls a kernel
   transfer,  ///< copies operand 0 to operand 1
   sync,      ///< orders what touches its operands
+  renewal,   ///< a sync after which earlier failures do not concern what overlaps its operands
   barrier,   ///< orders everything in its stream
   marker,    ///< waits for everything earlier, orders nothing
   drain,     ///< a barrier that never is poisoned and takes the stream's failure with it
@@ -52,11 +53,12 @@ struct Message {
   Kind message_kind = Kind::finished;
 };
 
-/// An event that a sync action waits for, the waiter that waits for it, and the news it brings.
+/// An event that an action waits for, the waiter that waits for it, and the news it brings.
 struct EventWait : Waiter, Message {
   weir_event event;
-  Action* action = nullptr;  ///< the sync action
+  Action* action = nullptr;  ///< that waits
   FailureRef failure;
+  bool harmless = false;  ///< its failure does not concern the action
 
   // When a device orders actions.
   std::uint64_t job = 0;  ///< what has to be over instead, there; 0: nothing is known of it
@@ -76,6 +78,7 @@ struct Edge {
   Edge* next;           ///< of the same predecessor
   Action* predecessor;  ///< null: it is over
   Edge* next_wait;      ///< of the same successor
+  bool harmless;        ///< a failure of the predecessor does not concern the successor
 };
 
 /// One unit in a stream. Lives in a slot of an ActionPool that is used again and again.
@@ -91,8 +94,10 @@ struct alignas(64) Action : Message {
   ActionKind kind = ActionKind::compute;
   bool evented = false;  ///< somebody has its event
   bool elided = false;   ///< a transfer between instances that share their memory
-  bool traced = false;
-  bool named = false;         ///< has a name of its own
+  bool traced : 1 = false;
+  bool timed : 1 = false;     ///< who waits for its event is told its times
+  bool replaces : 1 = false;  ///< a transfer that what happened to its target does not concern
+  bool named = false;     ///< has a name of its own
   bool needs_memory = false;  ///< has operands in a memory other than the host's
   bool spilled = false;       ///< arguments are in `spill`
   EventState event;

@@ -150,6 +150,7 @@ void DependenceTable::poison(const Action& action, const FailureRef& failure) {
   poisoned_.reserve(poisoned_.size() + action.operand_count);
   for (const Operand& operand : action.operands()) {
     Entry& entry = entry_of(operand);
+    if (action.sequence() < entry.renewed) continue;
     if (!std::exchange(entry.poisoned, true)) poisoned_.push_back(&entry);
     (operand.writes() ? entry.poisoned_write : entry.poisoned_read).merge(failure);
   }
@@ -164,8 +165,26 @@ void DependenceTable::clear_poison() noexcept {
   poisoned_.clear();
 }
 
+void DependenceTable::renew(const Action& action) noexcept {
+  const auto renew = [&](Entry& entry) {
+    entry.renewed = action.sequence();
+    if (!std::exchange(entry.poisoned, false)) return;
+    entry.poisoned_write.reset();
+    entry.poisoned_read.reset();
+    std::erase(poisoned_, &entry);
+  };
+  for (const Operand& operand : action.operands()) {
+    const auto shadow = shadows_.find(Key{operand.buffer->id(), operand.memory});
+    if (!operand.writes() || shadow == shadows_.end()) continue;
+    for (const auto& entry : shadow->second.entries) {
+      if (contains(operand.region(), entry->region)) renew(*entry);
+    }
+  }
+}
+
 void DependenceTable::find_poison(const Action& action, FailureRef& poison) const noexcept {
   for (const Operand& operand : action.operands()) {
+    if (action.replaces && operand.writes()) continue;
     const auto shadow = shadows_.find(Key{operand.buffer->id(), operand.memory});
     if (shadow == shadows_.end()) continue;
     for (const auto& entry : shadow->second.entries) {

@@ -24,11 +24,12 @@ class DependenceTable {
   DependenceTable& operator=(const DependenceTable&) = delete;
   ~DependenceTable();
 
-  /// Collects what `action` has to do with earlier accesses: calls found(sequence) for each that it
-  /// conflicts with (some, but not all, that are implied by others are left out; one may come
-  /// twice) and merges the poison of conflicting failed accesses into `poison`. Accesses for which
-  /// matters(sequence) is false may be forgotten.
-  /// Makes room so that enter() cannot fail. Throws std::bad_alloc, having changed nothing.
+  /// Collects what `action` has to do with earlier accesses: calls found(sequence, harmless) for
+  /// each that it conflicts with, harmless if the failure of that one does not concern it (some,
+  /// but not all, that are implied by others are left out; one may come twice) and merges the
+  /// poison of conflicting failed accesses into `poison`. Accesses for which matters(sequence) is
+  /// false may be forgotten. Makes room so that enter() cannot fail. Throws std::bad_alloc, having
+  /// changed nothing.
   template <class Matters, class Found>
   void collect(const Action& action, Matters&& matters, Found&& found, FailureRef& poison);
 
@@ -39,6 +40,8 @@ class DependenceTable {
   /// is poisoned. Throws std::bad_alloc.
   void poison(const Action& action, const FailureRef& failure);
   void clear_poison() noexcept;
+  /// Makes failures of actions before this one no concern of what is within what it writes.
+  void renew(const Action& action) noexcept;
   bool poisoned() const noexcept { return !poisoned_.empty(); }
   /// Merges the poison an action would meet, without allocating. Slower than collect().
   void find_poison(const Action& action, FailureRef& poison) const noexcept;
@@ -57,6 +60,7 @@ class DependenceTable {
     bool poisoned = false;     ///< whether there is any poison
     bool idle = false;
     std::uint64_t visit = 0;             ///< mark of the last search that met it
+    std::uint64_t renewed = 0;           ///< sequence of the last renewal
     std::vector<std::uint64_t> readers;  ///< since then
     std::vector<Entry*> peers;           ///< entries of the same instance that overlap this one
     FailureRef poisoned_write, poisoned_read;
@@ -120,8 +124,8 @@ class DependenceTable {
   template <class Visit>
   void each_candidate(Shadow& shadow, const Region& region, Visit&& visit);
   template <class Found>
-  static void meet(const Entry& entry, bool writes, std::uint64_t since, Found&& found,
-                   FailureRef& poison);
+  static void meet(const Entry& entry, bool writes, bool harmless, std::uint64_t since,
+                   Found&& found, FailureRef& poison);
   static void merge_poison(const Entry& entry, bool writes, FailureRef& poison) noexcept;
   void remove_idle(Shadow& shadow) noexcept;
 
@@ -136,14 +140,14 @@ class DependenceTable {
 };
 
 template <class Found>
-void DependenceTable::meet(const Entry& entry, bool writes, std::uint64_t since, Found&& found,
-                           FailureRef& poison) {
-  if (entry.writer > since) found(entry.writer);
-  if (entry.poisoned) [[unlikely]]
+void DependenceTable::meet(const Entry& entry, bool writes, bool harmless, std::uint64_t since,
+                           Found&& found, FailureRef& poison) {
+  if (entry.writer > since) found(entry.writer, harmless);
+  if (entry.poisoned && !harmless) [[unlikely]]
     merge_poison(entry, writes, poison);
   if (!writes) return;
   for (const std::uint64_t reader : entry.readers) {
-    if (reader > since) found(reader);
+    if (reader > since) found(reader, harmless);
   }
 }
 
@@ -164,10 +168,11 @@ void DependenceTable::collect(const Action& action, Matters&& matters, Found&& f
   }
   for (std::size_t i = 0; i < collected_.size(); ++i) {
     const bool writes = action.operands()[i].writes();
+    const bool harmless = action.replaces && writes;
     const Entry& own = *collected_[i];
-    meet(own, writes, 0, found, poison);
+    meet(own, writes, harmless, 0, found, poison);
     // What came before this entry's last writer and conflicts with it is implied by it.
-    for (const Entry* peer : own.peers) meet(*peer, writes, own.writer, found, poison);
+    for (const Entry* peer : own.peers) meet(*peer, writes, harmless, own.writer, found, poison);
   }
 }
 

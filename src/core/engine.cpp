@@ -17,6 +17,7 @@ bool runs(ActionKind kind) noexcept {
 
 /// Whether the failure of a predecessor concerns it: it has no other.
 bool may_be_poisoned(const Action& action) noexcept {
+  if (action.kind == ActionKind::renewal) return false;
   return action.status == WEIR_STATUS_OK || action.status == WEIR_STATUS_POISONED;
 }
 
@@ -123,21 +124,26 @@ void Engine::admit_tracked(Action& action) {
   table_.trim(matters);
   table_.collect(
       action, matters,
-      [this](std::uint64_t sequence) {
-        if (Action* const earlier = window_.at(sequence)) predecessors_.push_back(earlier);
+      [this](std::uint64_t sequence, bool harmless) {
+        if (Action* const earlier = window_.at(sequence)) {
+          predecessors_.push_back({earlier, harmless});
+        }
       },
       poison);
   edges_.reserve(predecessors_.size());
   window_.reserve();
   // Nothing below fails.
-  poison.merge(poison_all_);
-  action.failure = std::move(poison);
+  if (action.kind == ActionKind::renewal || action.replaces) table_.renew(action);
+  if (action.kind != ActionKind::renewal) {
+    poison.merge(poison_all_);
+    action.failure = std::move(poison);
+  }
   table_.enter(action);
 }
 
 /// Each follows the one before it; the device orders them, or there is only one at a time.
 void Engine::admit_in_line(Action& action) {
-  if (Action* const last = window_.at(last_in_line_)) predecessors_.push_back(last);
+  if (Action* const last = window_.at(last_in_line_)) predecessors_.push_back({last, false});
   edges_.reserve(predecessors_.size());
   window_.reserve();
   // Nothing below fails.
@@ -159,11 +165,13 @@ std::uint32_t Engine::unknown_events(Action& action) noexcept {
 
 /// Makes the action a successor of its predecessors.
 void Engine::connect(Action& action) noexcept {
-  for (Action* const predecessor : predecessors_) {
+  for (const auto& [predecessor, harmless] : predecessors_) {
     Edge& edge = edges_.take();
-    edge = {&action, predecessor->successors, predecessor, nullptr};
+    edge = {&action, predecessor->successors, predecessor, nullptr, harmless};
     predecessor->successors = &edge;
-    if (by_device_) note_wait(action, edge);
+    if (!by_device_) continue;
+    note_wait(action, edge);
+    action.apart = action.apart || harmless;  // the device would see the failure
   }
   action.pending += static_cast<std::uint32_t>(predecessors_.size());
 }
@@ -174,7 +182,7 @@ void Engine::note_wait(Action& action, Edge& edge) noexcept {
   edge.next_wait = std::exchange(early.waits, &edge);
   if (!early_of(predecessor).issued) ++early.unissued;
   const bool poisons = predecessor.failure && predecessor.status != WEIR_STATUS_CANCELLED;
-  if (poisons && !predecessor.started) poison(action, predecessor.failure);
+  if (poisons && !predecessor.started && !edge.harmless) poison(action, predecessor.failure);
 }
 
 void Engine::settle(Action& action) noexcept {
@@ -204,6 +212,7 @@ void Engine::settle_by_device(Action& action) noexcept {
 /// these are jobs, or over.
 bool Engine::may_pass(const Action& action) const noexcept {
   if (action.failure || action.status != WEIR_STATUS_OK) return false;
+  if (action.kind == ActionKind::renewal) return false;  // the device would see failures through it
   for (const Edge* edge = early_of(action).waits; edge != nullptr; edge = edge->next_wait) {
     if (edge->predecessor != nullptr && early_of(*edge->predecessor).number == 0) return false;
   }
@@ -269,6 +278,7 @@ void Engine::defer(Action& action) noexcept {
 /// Gives a deferred action the failures it would have met, had it been tracked.
 void Engine::inherit_failures(Action& action) noexcept {
   if (action.kind == ActionKind::drain || action.status != WEIR_STATUS_OK) return;
+  if (action.kind == ActionKind::renewal) return table_.renew(action);
   if (tracks()) {
     table_.find_poison(action, action.failure);
     action.failure.merge(poison_all_);
@@ -300,7 +310,7 @@ void Engine::note_issued(EventWait& wait, std::uint64_t number) noexcept {
 
 void Engine::satisfy(EventWait& wait, const FailureRef& failure) noexcept {
   Action& action = *wait.action;
-  if (failure && action.status == WEIR_STATUS_OK) poison(action, failure);
+  if (failure && !wait.harmless && action.status == WEIR_STATUS_OK) poison(action, failure);
   if (by_device_ && std::exchange(wait.job, 0) == 0) --early_of(action).unissued;
   if (--action.pending > 0) {
     if (by_device_ && action.windowed && !orders_stream(action.kind)) settle(action);
@@ -311,7 +321,7 @@ void Engine::satisfy(EventWait& wait, const FailureRef& failure) noexcept {
   } else if (orders_stream(action.kind)) {
     complete_front();
   } else {
-    complete(action);
+    settle(action);
   }
 }
 
@@ -363,7 +373,7 @@ void Engine::release_successors(Action& action) noexcept {
   for (Edge* edge = std::exchange(action.successors, nullptr); edge != nullptr;) {
     Edge& released = *std::exchange(edge, edge->next);
     Action& successor = *released.successor;
-    if (poisons) poison(successor, action.failure);
+    if (poisons && !released.harmless) poison(successor, action.failure);
     if (by_device_) {
       // Of a line every failure concerns all that follow, past actions that were cancelled.
       if (policy_ == WEIR_DEPENDENCE_POLICY_FIFO) poison(successor, first_failure_);
@@ -382,7 +392,7 @@ void Engine::poison(Action& action, const FailureRef& failure) noexcept {
   action.failure.merge(failure);
   if (!by_device_ || action.started || !early_of(action).issued) return;
   for (Edge* edge = action.successors; edge != nullptr; edge = edge->next) {
-    poison(*edge->successor, failure);
+    if (!edge->harmless) poison(*edge->successor, failure);
   }
 }
 

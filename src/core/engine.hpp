@@ -236,7 +236,11 @@ class Engine {
   Early alone_;  ///< of an action outside the window
   DependenceTable table_;
   EdgePool edges_;
-  std::vector<Action*> predecessors_;
+  struct Predecessor {
+    Action* action;
+    bool harmless;
+  };
+  std::vector<Predecessor> predecessors_;
   ActionList ready_transfers_;
   ActionList ready_computes_;
   ActionList finished_;

@@ -35,6 +35,11 @@ class EventState {
   /// The action in the slot, for its owner.
   std::uint64_t id() const noexcept { return word_.load(std::memory_order_relaxed) >> kShift; }
 
+  /// Whether action `id` is complete; then its effects are visible to the caller.
+  bool over(std::uint64_t id) const noexcept {
+    return word_.load(std::memory_order_acquire) >> kShift != id;
+  }
+
   /// Adds a waiter to action `id`. Returns false, and does nothing, when it is complete; then its
   /// effects are visible to the caller.
   bool watch(std::uint64_t id, sys::Plain<Waiter*>& waiters, Waiter& waiter) noexcept {

@@ -25,7 +25,7 @@ std::span<const std::uint64_t> History::note(const Action& action) {
   table_.trim(matters);
   table_.collect(
       action, matters,
-      [&](std::uint64_t other) {
+      [&](std::uint64_t other, bool) {
         if (stream + other > barrier_) found_.push_back(stream + other);
       },
       ignored);

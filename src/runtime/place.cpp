@@ -191,7 +191,7 @@ bool Place::fill(Worker& worker, Job& job, Stream& stream, Action& action) {
     }
   }
   const unsigned turn = ordered_ ? turn_ : worker.turn;
-  job.timed = action.traced || (!exclusive_ && turn % kSampled == 0);
+  job.timed = action.traced || action.timed || (!exclusive_ && turn % kSampled == 0);
   if (!ordered_) return true;
   job.brief = !job.copies && job.source == nullptr && keeps(action);
   waits_.clear();
@@ -239,7 +239,7 @@ void Place::finish(Worker& worker, Job& job, Outcome outcome) noexcept {
   auto& stream = *static_cast<Stream*>(job.context);
   if (running_) [[unlikely]]
     running_->end(running_slot(worker, job));
-  if (action.traced) {
+  if (action.traced || action.timed) {
     action.times.started = job.started_ns;
     action.times.ended = job.ended_ns;
     action.lane = static_cast<std::uint16_t>(worker.index);

@@ -179,6 +179,7 @@ bool Stream::admit_next(Action*& alone) noexcept {
   }
   if (ordered_) action->apart = is_apart(*action);
   const bool may_run_alone = action->kind == ActionKind::compute && !pumps_ && !ordered_ &&
+                             action->event_count == 0 &&
                              (place_.exclusive() || place_.keeps(*action));
   if (engine_.admit(*action, may_run_alone)) alone = action;
   return true;
@@ -201,7 +202,7 @@ void Stream::watch_events(Action& action) noexcept {
     if (runtime_.slot_of(wait.event).watch(id, wait)) {
       ++action.pending;
       if (ordered_) look_for_job(wait);
-    } else {
+    } else if (!wait.harmless) {
       action.failure.merge(runtime_.failures().find(id).failure);
     }
   }
@@ -209,6 +210,7 @@ void Stream::watch_events(Action& action) noexcept {
 
 /// Whether the device can wait for the event: its action is a job there, or may become one.
 void Stream::look_for_job(EventWait& wait) noexcept {
+  if (wait.harmless) return;  // the device would see the failure
   IssuedEvents& issued = place_.issued();
   wait.job = issued.find(wait.event.opaque[1]);
   if (wait.job == 0) issued.await(wait);

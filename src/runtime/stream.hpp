@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,11 @@ namespace weir::rt {
 class History;
 class Runtime;
 class StreamReport;
+
+/// Is told of the end of an action, whose slot and times are still there then.
+struct ActionWatcher : Waiter {
+  const Action* action = nullptr;
+};
 
 /// A FIFO of actions and its engine, as an actor.
 ///
@@ -50,6 +56,21 @@ class Stream : private CopySink {
   weir_event compute(const weir_compute& compute, bool evented);
   weir_event transfer(const weir_transfer& transfer, bool evented);
   weir_event sync(const weir_sync& sync, bool evented);
+
+  // For weir's own queues: actions that wait for events of other streams themselves.
+  /// Enqueues a call of a kernel, and somebody to tell at its end, who finds its times in its slot.
+  weir_event compute_after(const weir_compute& compute, std::span<const weir_event> events,
+                           ActionWatcher& watcher);
+  /// Enqueues a transfer. What happened to its target before is no concern of it nor of what comes
+  /// after it, but for the order; and nor are failures of the last `harmless` events.
+  weir_event replace_after(const weir_transfer& transfer, std::span<const weir_event> events,
+                           std::size_t harmless);
+  /// Enqueues a sync that uses its operand as that says: one that reads does not order readers.
+  weir_event touch(const weir_operand& operand);
+  /// Enqueues a sync that never fails: what happened to its operand before is no concern of what
+  /// comes after it.
+  weir_event renew_after(const weir_operand& operand, std::span<const weir_event> events);
+
   /// Enqueues a barrier whose event ends with the stream's first failure, which is then forgotten.
   weir_event drain();
   /// Enqueues a marker: its event completes when everything enqueued so far has.
@@ -133,9 +154,12 @@ class Stream : private CopySink {
 
   template <class Fill>
   weir_event enqueue(ActionKind kind, bool evented, Fill&& fill);
-  void fill_compute(Action& action, const weir_compute& compute);
-  void fill_transfer(Action& action, const weir_transfer& transfer) const;
+  void fill_compute(Action& action, const weir_compute& compute,
+                    std::span<const weir_event> events);
+  void fill_transfer(Action& action, const weir_transfer& transfer,
+                     std::span<const weir_event> events) const;
   void fill_sync(Action& action, const weir_sync& sync) const;
+  static void fill_events(Action& action, std::span<const weir_event> events) noexcept;
   Operand make_operand(weir_buffer* handle, const weir_region& region, weir_access access,
                        const Domain* domain) const;
   const KernelCode& code_of(const weir_kernel& kernel);

@@ -38,6 +38,7 @@ weir_event Stream::enqueue(ActionKind kind, bool evented, Fill&& fill) {
     action.named = false;
     action.needs_memory = false;
     action.traced = runtime_.recorder().on();
+    action.timed = action.replaces = false;
     try {
       fill(action);
     } catch (...) {
@@ -60,12 +61,49 @@ weir_event Stream::enqueue(ActionKind kind, bool evented, Fill&& fill) {
 
 weir_event Stream::compute(const weir_compute& compute, bool evented) {
   return enqueue(ActionKind::compute, evented,
-                 [&](Action& action) { fill_compute(action, compute); });
+                 [&](Action& action) { fill_compute(action, compute, {}); });
+}
+
+weir_event Stream::compute_after(const weir_compute& compute, std::span<const weir_event> events,
+                                 ActionWatcher& watcher) {
+  return enqueue(ActionKind::compute, true, [&](Action& action) {
+    fill_compute(action, compute, events);
+    action.timed = true;
+    watcher.action = &action;
+    watcher.next = nullptr;
+    action.waiters = &watcher;  // nobody else has the event yet
+  });
 }
 
 weir_event Stream::transfer(const weir_transfer& transfer, bool evented) {
   return enqueue(ActionKind::transfer, evented,
-                 [&](Action& action) { fill_transfer(action, transfer); });
+                 [&](Action& action) { fill_transfer(action, transfer, {}); });
+}
+
+weir_event Stream::replace_after(const weir_transfer& transfer, std::span<const weir_event> events,
+                                 std::size_t harmless) {
+  return enqueue(ActionKind::transfer, true, [&](Action& action) {
+    fill_transfer(action, transfer, events);
+    for (EventWait& wait : action.events().last(harmless)) wait.harmless = true;
+    action.replaces = true;
+  });
+}
+
+weir_event Stream::renew_after(const weir_operand& operand, std::span<const weir_event> events) {
+  weir_sync sync = WEIR_SYNC_INIT;
+  sync.events = events.data();
+  sync.event_count = events.size();
+  sync.operands = &operand;
+  sync.operand_count = 1;
+  sync.scope = WEIR_SYNC_SCOPE_OPERANDS;
+  return enqueue(ActionKind::renewal, true, [&](Action& action) { fill_sync(action, sync); });
+}
+
+weir_event Stream::touch(const weir_operand& given) {
+  return enqueue(ActionKind::sync, true, [&](Action& action) {
+    action.reserve(1, 0, 0);
+    action.operands()[0] = make_operand(given.buffer, given.region, given.access, &domain());
+  });
 }
 
 weir_event Stream::sync(const weir_sync& sync, bool evented) {
@@ -120,7 +158,8 @@ const KernelCode& Stream::code_of(const weir_kernel& kernel) {
   return *code;
 }
 
-void Stream::fill_compute(Action& action, const weir_compute& compute) {
+void Stream::fill_compute(Action& action, const weir_compute& compute,
+                          std::span<const weir_event> events) {
   if (compute.operand_count > kMostOperands || compute.scalar_count > kMostScalars) {
     fail_argument("{} operands and {} scalars are too many: at most {} and {}",
                   compute.operand_count, compute.scalar_count, kMostOperands, kMostScalars);
@@ -130,7 +169,7 @@ void Stream::fill_compute(Action& action, const weir_compute& compute) {
   const weir_kernel& kernel = compute.kernel != nullptr || compute.kernel_name == nullptr
                                   ? weir_kernel::check(compute.kernel)
                                   : runtime_.kernels().find(compute.kernel_name);
-  action.reserve(compute.operand_count, compute.scalar_count, 0);
+  action.reserve(compute.operand_count, compute.scalar_count, events.size());
   action.code = &code_of(kernel);
   if (action.code->portable != nullptr) [[unlikely]] {
     action.code->portable->check(kernel.name(), compute.operand_count,
@@ -144,10 +183,12 @@ void Stream::fill_compute(Action& action, const weir_compute& compute) {
     action.needs_memory |= operand->memory != kHostMemory;
   }
   std::copy_n(compute.scalars, compute.scalar_count, action.scalars().data());
+  if (!events.empty()) fill_events(action, events);
   if (compute.name != nullptr) action.set_name(compute.name);
 }
 
-void Stream::fill_transfer(Action& action, const weir_transfer& transfer) const {
+void Stream::fill_transfer(Action& action, const weir_transfer& transfer,
+                           std::span<const weir_event> events) const {
   const auto domain_of = [&](const weir_endpoint& end) -> const Domain* {
     if (end.domain == nullptr) return nullptr;
     const weir_domain& given = weir_domain::check(end.domain);
@@ -158,7 +199,7 @@ void Stream::fill_transfer(Action& action, const weir_transfer& transfer) const 
   };
   const Domain* const from = domain_of(transfer.source);
   const Domain* const to = domain_of(transfer.target);
-  action.reserve(2, 0, 0);
+  action.reserve(2, 0, events.size());
   Operand& source = action.operands()[0];
   Operand& target = action.operands()[1];
   source = make_operand(transfer.source.buffer, transfer.source.region, WEIR_ACCESS_READ, from);
@@ -177,6 +218,7 @@ void Stream::fill_transfer(Action& action, const weir_transfer& transfer) const 
     fail_argument("source and target of a transfer within buffer '{}' overlap",
                   source.buffer->name());
   }
+  fill_events(action, events);
   if (transfer.name != nullptr) action.set_name(transfer.name);
 }
 
@@ -214,6 +256,20 @@ void Stream::check_not_later(const weir_event& event) const {
   }
 }
 
+void Stream::fill_events(Action& action, std::span<const weir_event> events) noexcept {
+  EventWait* wait = action.events().data();
+  for (const weir_event& event : events) {
+    wait->event = event;
+    wait->action = &action;
+    wait->job = 0;
+    wait->awaiting = false;
+    wait->harmless = false;
+    wait->message_kind = Message::Kind::event;
+    wait->deliver = deliver_event;
+    ++wait;
+  }
+}
+
 void Stream::fill_sync(Action& action, const weir_sync& sync) const {
   if (sync.scope < WEIR_SYNC_SCOPE_STREAM || sync.scope > WEIR_SYNC_SCOPE_NOTHING) {
     fail_argument("scope {} of a sync is not stream, operands or nothing",
@@ -242,15 +298,7 @@ void Stream::fill_sync(Action& action, const weir_sync& sync) const {
     const weir_operand& given = sync.operands[i];
     *operand++ = make_operand(given.buffer, given.region, WEIR_ACCESS_READ_WRITE, &here);
   }
-  EventWait* wait = action.events().data();
-  for (std::size_t i = 0; i < sync.event_count; ++i, ++wait) {
-    wait->event = sync.events[i];
-    wait->action = &action;
-    wait->job = 0;
-    wait->awaiting = false;
-    wait->message_kind = Message::Kind::event;
-    wait->deliver = deliver_event;
-  }
+  fill_events(action, {sync.events, sync.event_count});
   if (sync.name != nullptr) action.set_name(sync.name);
 }
 
