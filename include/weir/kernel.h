@@ -15,7 +15,9 @@ extern "C" {
 typedef enum weir_access {
   WEIR_ACCESS_READ = 1,
   WEIR_ACCESS_WRITE = 2,
-  WEIR_ACCESS_READ_WRITE = 3
+  WEIR_ACCESS_READ_WRITE = 3,
+  /** For tasks of a queue only: read-write, in any order with others that commute. */
+  WEIR_ACCESS_COMMUTE = 7
 } weir_access;
 
 typedef enum weir_scalar_type {

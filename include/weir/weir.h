@@ -6,6 +6,7 @@
 #include <weir/event.h>
 #include <weir/kernel.h>
 #include <weir/place.h>
+#include <weir/queue.h>
 #include <weir/region.h>
 #include <weir/runtime.h>
 #include <weir/status.h>

@@ -56,6 +56,8 @@ struct Operand : weir_operand {
 inline Operand read(const Region& part) { return {part, WEIR_ACCESS_READ}; }
 inline Operand write(const Region& part) { return {part, WEIR_ACCESS_WRITE}; }
 inline Operand readwrite(const Region& part) { return {part, WEIR_ACCESS_READ_WRITE}; }
+/// Of tasks of a queue: read and written, in any order with others that commute.
+inline Operand commute(const Region& part) { return {part, WEIR_ACCESS_COMMUTE}; }
 
 /// A scalar argument: integers become i64 or u64, float f32, double f64; letters stay letters.
 struct Scalar : weir_scalar {
@@ -407,6 +409,79 @@ class Place {
   detail::Owner<weir_place, weir_place_destroy> place_;
 };
 
+/// What weir_task says besides kernel, operands and scalars.
+struct TaskOptions {
+  const char* name = nullptr;
+  int priority = 0;
+  std::uint64_t domains = 0;    ///< bit i: domain i may run it; 0: all
+  weir_place* place = nullptr;  ///< nullptr: the policy decides
+};
+
+/// Owns a task queue. Destroying it waits for its tasks.
+class Queue {
+ public:
+  Queue() = default;
+  Queue(weir_runtime* runtime, weir_queue* owned) : runtime_(runtime), queue_(owned) {}
+
+  weir_queue* handle() const noexcept { return queue_.get(); }
+
+  Event submit(const Kernel& kernel, std::initializer_list<Operand> operands,
+               std::initializer_list<Scalar> scalars = {}, const TaskOptions& wanted = {}) const {
+    return submit(kernel, std::span(operands.begin(), operands.size()),
+                  std::span(scalars.begin(), scalars.size()), wanted);
+  }
+  Event submit(const Kernel& kernel, std::span<const Operand> operands,
+               std::span<const Scalar> scalars, const TaskOptions& wanted = {}) const {
+    weir_task task = WEIR_TASK_INIT;
+    task.kernel = kernel.handle();
+    task.operands = operands.data();
+    task.operand_count = operands.size();
+    task.scalars = scalars.data();
+    task.scalar_count = scalars.size();
+    task.name = wanted.name;
+    task.priority = wanted.priority;
+    task.domains = wanted.domains;
+    task.place = wanted.place;
+    weir_event event = WEIR_EVENT_INIT;
+    check(weir_queue_submit(handle(), &task, &event));
+    return {runtime_, event};
+  }
+
+  /// Waits until the program may read a region, or read and write it.
+  void acquire(const Region& part, weir_access access = WEIR_ACCESS_READ,
+               std::chrono::nanoseconds timeout = forever) const {
+    check(weir_queue_acquire(handle(), part.buffer, part.region, access, timeout.count()));
+  }
+  /// Begins to write a region back to host memory.
+  Event flush(const Region& part) const {
+    weir_event event = WEIR_EVENT_INIT;
+    check(weir_queue_flush(handle(), part.buffer, part.region, &event));
+    return {runtime_, event};
+  }
+  /// Waits for all tasks and their results; throws the first failure.
+  void synchronize(std::chrono::nanoseconds timeout = forever) const {
+    check(weir_queue_synchronize(handle(), timeout.count()));
+  }
+  void cancel() const { check(weir_queue_cancel(handle())); }
+
+  weir_queue_info info() const {
+    weir_queue_info found = WEIR_QUEUE_INFO_INIT;
+    check(weir_queue_get_info(handle(), &found, nullptr, 0));
+    return found;
+  }
+  /// What each place did.
+  std::vector<weir_queue_share> shares() const {
+    weir_queue_info found = info();
+    std::vector<weir_queue_share> shares(found.place_count);
+    check(weir_queue_get_info(handle(), &found, shares.data(), shares.size()));
+    return shares;
+  }
+
+ private:
+  weir_runtime* runtime_ = nullptr;
+  detail::Owner<weir_queue, weir_queue_destroy> queue_;
+};
+
 /// A domain. Borrowed from the runtime.
 class Domain {
  public:
@@ -470,6 +545,18 @@ class Runtime {
     weir_domain* found = nullptr;
     check(weir_runtime_find_domain(handle(), name.c_str(), &found));
     return {handle(), found};
+  }
+
+  /// A task queue over all free cores of all domains, or over the places of the options.
+  Queue queue(const char* policy = nullptr) const {
+    weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
+    options.policy = policy;
+    return queue(options);
+  }
+  Queue queue(const weir_queue_options& options) const {
+    weir_queue* made = nullptr;
+    check(weir_queue_create(handle(), &options, &made));
+    return {handle(), made};
   }
 
   /// New zero-filled memory.

@@ -64,6 +64,15 @@ Options read_options(const Options* given, const Options& defaults, const char* 
   return options;
 }
 
+/// Returns the caller's struct when it is of this version, `copy` otherwise.
+template <class Options>
+const Options& current(const Options* given, Options& copy, const char* name) {
+  const Options& known = out(const_cast<Options*>(given), name);
+  if (known.struct_size == sizeof(Options)) [[likely]]
+    return known;
+  return copy = read_options(given, copy, name);
+}
+
 /// Fills a struct of the caller as far as the caller's version knows it.
 template <class Info>
 void write_info(Info* target, const Info& info, const char* name) {

@@ -17,15 +17,6 @@ weir_status guard_enqueue(weir_stream* stream, weir_event* out_event, Enqueue&& 
   });
 }
 
-/// Returns the caller's struct when it is of this version, `copy` otherwise.
-template <class Options>
-const Options& current(const Options* given, Options& copy, const char* name) {
-  const Options& known = out(const_cast<Options*>(given), name);
-  if (known.struct_size == sizeof(Options)) [[likely]]
-    return known;
-  return copy = read_options(given, copy, name);
-}
-
 weir_transfer between_host(weir_stream& stream, weir_buffer* buffer, const weir_region& region,
                            bool upload) {
   weir_transfer transfer = WEIR_TRANSFER_INIT;

@@ -118,6 +118,33 @@ class Runtime::PinnedStreams {
   std::vector<weir_stream*> list_;
 };
 
+/// All queues, which are not destroyed while this exists.
+class Runtime::PinnedQueues {
+ public:
+  explicit PinnedQueues(Runtime& runtime) : runtime_(runtime) {
+    sys::Lock lock(runtime_.mutex_);
+    list_.reserve(runtime_.queues_.size());
+    for (const auto& queue : runtime_.queues_) {
+      ++queue->pins;
+      list_.push_back(queue.get());
+    }
+  }
+  PinnedQueues(const PinnedQueues&) = delete;
+  PinnedQueues& operator=(const PinnedQueues&) = delete;
+  ~PinnedQueues() {
+    sys::Lock lock(runtime_.mutex_);
+    for (weir_queue* queue : list_) --queue->pins;
+    lock.unlock();
+    runtime_.stream_unpinned_.notify_all();
+  }
+
+  const std::vector<weir_queue*>& list() const noexcept { return list_; }
+
+ private:
+  Runtime& runtime_;
+  std::vector<weir_queue*> list_;
+};
+
 Runtime::Runtime(const weir_runtime_options& options)
     : number_(next_number()),
       machine_(read_machine()),
@@ -149,6 +176,7 @@ Runtime::Runtime(const weir_runtime_options& options)
 }
 
 Runtime::~Runtime() {
+  while (!queues_.empty()) destroy_queue(queues_.back().get());
   shut_down();
   watchdog_.reset();
   write_requested_trace();
@@ -184,7 +212,6 @@ void Runtime::shut_down_without_memory() noexcept {
   }
 }
 
-/// Lets something happen while the caller waits for it: for when there is no memory to wait better.
 void Runtime::pass_time() noexcept {
   constexpr std::int64_t kNapNs = 50'000;
   if (!virtual_time_ || !drive()) sys::sleep_until(sys::now_ns() + kNapNs);
@@ -395,8 +422,21 @@ WaitResult Runtime::synchronize(Stream& stream, std::int64_t timeout_ns) {
 
 WaitResult Runtime::synchronize_all(std::int64_t timeout_ns) {
   if (NoWaitScope::active()) fail(WEIR_STATUS_BUSY, "a kernel or callback must not synchronise");
+  const std::int64_t deadline = sys::deadline_after(timeout_ns);
+  const auto left = [&] {
+    if (deadline == sys::kNever) return std::int64_t{WEIR_FOREVER};
+    return std::max<std::int64_t>(0, deadline - sys::now_ns());
+  };
+  const PinnedQueues queues(*this);
+  WaitResult first;
+  for (weir_queue* queue : queues.list()) {
+    WaitResult result = queue->synchronize(left());
+    if (result.status == WEIR_STATUS_TIMEOUT) return result;
+    if (first.status == WEIR_STATUS_OK) first = std::move(result);
+  }
   const PinnedStreams all(*this);
-  return drain(all.list(), timeout_ns);
+  WaitResult result = drain(all.list(), left());
+  return first.status == WEIR_STATUS_OK ? result : first;
 }
 
 WaitResult Runtime::drain(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns) {
@@ -444,6 +484,46 @@ void Runtime::give_overdue(std::list<weir_event>& ends) noexcept {
     auto& overdue = found->second->listing.overdue;
     overdue.splice(overdue.end(), ends, ends.begin());
   }
+}
+
+// ---- Task queues -------------------------------------------------------------------------------
+
+weir_queue* Runtime::create_queue(const weir_queue_options& options) {
+  std::uint64_t serial = 0;  // of a stream that there is not: its events are those of the tasks
+  {
+    sys::Lock lock(mutex_);
+    serial = streams_made_.load(std::memory_order_relaxed) + 1;
+    streams_made_.store(serial, std::memory_order_release);
+    queues_.reserve(queues_.size() + 1);
+  }
+  Owned<weir_queue> queue(new weir_queue(*this, serial, options));
+  weir_queue* const handle = queue.get();
+  sys::Lock lock(mutex_);
+  queues_.push_back(std::move(queue));
+  return handle;
+}
+
+void Runtime::destroy_queue(weir_queue* queue) noexcept {
+  if (NoWaitScope::active()) {
+    log::warning("queue '{}' is destroyed by a kernel or callback: ignored", queue->name());
+    return;
+  }
+  Owned<weir_queue> dead;
+  {
+    sys::Lock lock(mutex_);
+    while (queue->pins > 0) stream_unpinned_.wait(lock);
+    const auto found = std::find_if(queues_.begin(), queues_.end(),
+                                    [queue](const auto& owned) { return owned.get() == queue; });
+    if (found == queues_.end()) return;
+    dead = std::move(*found);
+    queues_.erase(found);
+  }
+  dead.reset();
+}
+
+void Runtime::add_policy(const weir_policy_options& options) {
+  sys::Lock lock(mutex_);
+  policies_.add(options);
 }
 
 // ---- Kernels -----------------------------------------------------------------------------------
@@ -514,12 +594,21 @@ weir_buffer* Runtime::add_buffer(void* address, std::size_t bytes, HostAllocatio
   return handle;
 }
 
+Owned<weir_buffer> Runtime::make_device_buffer(std::size_t bytes) {
+  sys::Lock lock(mutex_);
+  const std::uint64_t id = ++buffers_made_;
+  return Owned<weir_buffer>(
+      new weir_buffer(this, id, fmt::format("slot {}", id), nullptr, bytes, false));
+}
+
 void Runtime::destroy_buffer(weir_buffer* buffer) noexcept {
   if (NoWaitScope::active()) {
     log::warning("buffer '{}' is destroyed by a kernel or callback: ignored", buffer->name());
     return;
   }
   try {
+    const PinnedQueues queues(*this);
+    for (weir_queue* queue : queues.list()) queue->release(*buffer);
     const PinnedStreams all(*this);
     std::vector<weir_event> ends;
     for (weir_stream* stream : all.list()) {

@@ -26,9 +26,11 @@
 #include "runtime/domain.hpp"
 #include "runtime/host_allocation.hpp"
 #include "runtime/place.hpp"
+#include "runtime/queue.hpp"
 #include "runtime/stream.hpp"
 #include "runtime/waiting.hpp"
 #include "runtime/watchdog.hpp"
+#include "sched/policy.hpp"
 #include "trace/recorder.hpp"
 
 namespace weir::rt {
@@ -63,6 +65,13 @@ class Runtime {
     return streams_made_.load(std::memory_order_acquire);
   }
 
+  // Task queues.
+  weir_queue* create_queue(const weir_queue_options& options);
+  void destroy_queue(weir_queue* queue) noexcept;
+  void add_policy(const weir_policy_options& options);
+  PolicyTable& policies() noexcept { return policies_; }
+  const std::string& machine_name() const noexcept { return machine_.processor; }
+
   // Kernels.
   template <class Options>  // weir_kernel_options or weir_portable_options
   weir_kernel& add_kernel(const Options& options) {
@@ -74,6 +83,10 @@ class Runtime {
   weir_buffer* create_buffer(std::size_t bytes, const weir_buffer_options& options);
   weir_buffer* wrap_buffer(void* address, std::size_t bytes, const weir_buffer_options& options);
   void destroy_buffer(weir_buffer* buffer) noexcept;
+  /// Makes a buffer without host memory, which only weir's own streams use, in one device's memory.
+  Owned<weir_buffer> make_device_buffer(std::size_t bytes);
+  /// Frees the memory of a buffer in all devices, which no action uses any more.
+  void forget_instances_of(Buffer& buffer) noexcept;
   weir_memory_kind kind_of(const weir_buffer& buffer) const;
   weir_buffer* find_buffer(const void* address, std::size_t& out_offset) const;
 
@@ -109,6 +122,9 @@ class Runtime {
   std::int64_t now_ns() const noexcept {
     return virtual_time_ ? domains_.front()->device().now_ns() : sys::now_ns();
   }
+  /// Lets something happen while the caller waits for it: for when there is no memory to wait
+  /// better.
+  void pass_time() noexcept;
   /// Makes the next thing happen in virtual time. False when there is nothing, or another thread
   /// is at it.
   bool drive() noexcept;
@@ -136,11 +152,10 @@ class Runtime {
   void take_overdue(weir_stream& stream, std::list<weir_event>& ends) noexcept;
   void give_overdue(std::list<weir_event>& ends) noexcept;
   WaitResult drain(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns);
-  void pass_time() noexcept;
   void outlast(const Stream& stream) noexcept;
   void wait_until_left(const Stream& stream) noexcept;
   void outlast_users_of(const Buffer& buffer) noexcept;
-  void forget_instances_of(Buffer& buffer) noexcept;
+  class PinnedQueues;
   void shut_down() noexcept;
   void shut_down_without_memory() noexcept;
   void write_requested_trace() noexcept;
@@ -166,6 +181,8 @@ class Runtime {
   sys::Condition stream_unpinned_, stream_gone_;
   std::vector<Owned<weir_place>> places_;
   std::map<std::uint64_t, Owned<weir_stream>> streams_;
+  std::vector<Owned<weir_queue>> queues_;
+  PolicyTable policies_;
   std::map<const std::byte*, OwnedBuffer> buffers_;  // by end of their host memory
   std::uint64_t buffers_made_ = 0;
   sys::Atomic<std::uint64_t> streams_made_{0};

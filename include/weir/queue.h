@@ -1,0 +1,177 @@
+/* Task queues: one sequential program over all resources (the MetaQ of hStreams' future, paper
+ * 001). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/buffer.h>
+#include <weir/event.h>
+#include <weir/kernel.h>
+#include <weir/place.h>
+#include <weir/runtime.h>
+#include <weir/status.h>
+#include <weir/stream.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * A queue that spans places of any domains.
+ *
+ * Tasks are submitted in program order. Their effect on their operands equals their execution in
+ * that order, on one memory: weir chooses the place of each, copies what it needs there, and orders
+ * what depends on each other across all places. Everything else runs at the same time.
+ *
+ * Operands name host memory. A place whose domain has its own memory works on copies, one for each
+ * region that tasks name, packed. They are made when they are needed, kept, shared between readers,
+ * and written back when somebody else needs them, when there is no room, or when the program asks:
+ * what tasks wrote is in host memory after weir_queue_acquire(), weir_queue_flush() or
+ * weir_queue_synchronize(). Between the submission of a task and one of these the program must not
+ * touch what the task uses, and nor must streams of its own. Regions that overlap without being the
+ * same meet in host memory: programs are fast when they always name the same ones.
+ *
+ * When a task fails, those that depend on it complete as POISONED and never run, until the queue is
+ * synchronised; all others run. Any thread may submit; the order between threads is that of calls.
+ */
+typedef struct weir_queue weir_queue;
+
+typedef struct weir_queue_options {
+  size_t struct_size;
+  const char* name;          /**< NULL: "queue N" */
+  weir_place* const* places; /**< that run tasks; they must outlive the queue */
+  size_t place_count;        /**< 0: a place of its own with all free cores of each domain */
+  const char* policy;        /**< which place runs a task; NULL: "finish" */
+  const double* weights;     /**< speeds of the places for policy "static"; NULL: their cores */
+  size_t weight_count;       /**< that of the places */
+  bool no_models;            /**< neither reads nor keeps measured times in the user's cache */
+} weir_queue_options;
+#define WEIR_QUEUE_OPTIONS_INIT \
+  { sizeof(weir_queue_options), NULL, NULL, 0, NULL, NULL, 0, false }
+
+/** Makes a queue. options may be NULL. The caller owns *out_queue. */
+WEIR_API weir_status weir_queue_create(weir_runtime* runtime, const weir_queue_options* options,
+                                       weir_queue** out_queue);
+
+/**
+ * Synchronises the queue, whatever the outcome, and frees it and the places it made. NULL is
+ * ignored. The caller sees to it that no other thread is in a call with the queue, or begins one.
+ */
+WEIR_API void weir_queue_destroy(weir_queue* queue);
+
+typedef struct weir_task {
+  size_t struct_size;
+  const weir_kernel* kernel; /**< or NULL with kernel_name */
+  const char* kernel_name;   /**< looked up at each call; a handle is faster */
+  const weir_operand* operands;
+  size_t operand_count;
+  const weir_scalar* scalars;
+  size_t scalar_count;
+  const char* name;  /**< in messages and traces, cut at 31 bytes; NULL: the kernel's */
+  int priority;      /**< -1, 0 or 1: which of several tasks gets a free place first */
+  uint64_t domains;  /**< bit i: domain i of the runtime may run it; 0: all of them */
+  weir_place* place; /**< runs it there; NULL: the policy decides */
+} weir_task;
+#define WEIR_TASK_INIT \
+  { sizeof(weir_task), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, 0, NULL }
+
+/**
+ * Submits a call of a kernel and returns at once. Everything in task is copied. out_event may be
+ * NULL. UNSUPPORTED when no place of the queue that may run it can.
+ */
+WEIR_API weir_status weir_queue_submit(weir_queue* queue, const weir_task* task,
+                                       weir_event* out_event);
+
+/**
+ * Waits until host memory has the newest contents of a region and no earlier task touches them any
+ * more; with READ none writes them. After it the program may use them so until it submits the next
+ * task that names them. Tasks of other regions go on. Returns the failure of a task that was to
+ * write the region, or TIMEOUT.
+ */
+WEIR_API weir_status weir_queue_acquire(weir_queue* queue, weir_buffer* buffer, weir_region region,
+                                        weir_access access, int64_t timeout_ns);
+
+/** The same without waiting, for reading: the event, which may be NULL, says when. */
+WEIR_API weir_status weir_queue_flush(weir_queue* queue, weir_buffer* buffer, weir_region region,
+                                      weir_event* out_event);
+
+/**
+ * Waits until all tasks submitted so far are complete and host memory has all contents. Returns the
+ * status of the first task, in program order, that failed since the last time, and forgets it.
+ * Refused with BUSY inside a kernel or a callback.
+ */
+WEIR_API weir_status weir_queue_synchronize(weir_queue* queue, int64_t timeout_ns);
+
+/** Completes every task that has not started as CANCELLED. Running ones end normally. */
+WEIR_API weir_status weir_queue_cancel(weir_queue* queue);
+
+/** What a queue did with one of its places. */
+typedef struct weir_queue_share {
+  const char* place;  /**< its name; lives as long as the place */
+  uint64_t tasks;     /**< that ran there */
+  int64_t busy_ns;    /**< they took together, where that is known */
+  uint64_t bytes_in;  /**< copied to its memory for them */
+  uint64_t bytes_out; /**< copied from its memory */
+} weir_queue_share;
+
+typedef struct weir_queue_info {
+  size_t struct_size;
+  const char* name; /**< lives as long as the queue */
+  const char* policy;
+  size_t place_count;
+  uint64_t submitted, completed; /**< tasks */
+} weir_queue_info;
+#define WEIR_QUEUE_INFO_INIT \
+  { sizeof(weir_queue_info), NULL, NULL, 0, 0, 0 }
+
+/** Fills out_info, and the first share_count of the places' shares. shares may be NULL. */
+WEIR_API weir_status weir_queue_get_info(weir_queue* queue, weir_queue_info* out_info,
+                                         weir_queue_share* shares, size_t share_count);
+
+/* ---- Policies ---------------------------------------------------------------------------------
+ */
+
+/** A place that could run a task. Times are estimates, from now. */
+typedef struct weir_candidate {
+  weir_place* place;
+  size_t cores;
+  size_t tasks;           /**< that it has and that are not over */
+  bool full;              /**< has enough for now: choosing it puts the task off */
+  double weight;          /**< of the options, or its cores */
+  int64_t free_ns;        /**< until it is done with them */
+  int64_t ready_ns;       /**< until the operands have their values, wherever */
+  int64_t transfer_ns;    /**< to copy what is missing there */
+  int64_t run_ns;         /**< of the task, -1: never run on a place like this */
+  uint64_t missing_bytes; /**< of the operands that it reads */
+  uint64_t owned_bytes;   /**< of the operands that it writes, last written there */
+} weir_candidate;
+
+/** Choose nothing now: the task is offered again when something has changed. */
+#define WEIR_POLICY_LATER ((size_t)-1)
+
+/**
+ * Returns the index of the candidate that is to run a task, or WEIR_POLICY_LATER, which is refused
+ * when nothing is running. Called on any thread, one call at a time for one queue; does not block.
+ */
+typedef size_t (*weir_policy_function)(const char* task, const weir_candidate* candidates,
+                                       size_t count, void* payload);
+
+typedef struct weir_policy_options {
+  size_t struct_size;
+  const char* name;    /**< of a kind no other policy of the runtime has */
+  const char* summary; /**< one line for people */
+  weir_policy_function choose;
+  void* payload;
+} weir_policy_options;
+#define WEIR_POLICY_OPTIONS_INIT \
+  { sizeof(weir_policy_options), NULL, NULL, NULL, NULL }
+
+/** Adds a policy, for queues created later. weir_runtime_describe() lists all of them. */
+WEIR_API weir_status weir_policy_register(weir_runtime* runtime,
+                                          const weir_policy_options* options);
+
+#ifdef __cplusplus
+}
+#endif

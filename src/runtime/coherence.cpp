@@ -1,0 +1,354 @@
+#include "runtime/coherence.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "runtime/runtime.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr std::size_t kManyReaders = 16;
+
+/// A piece's bytes without the gaps between its rows.
+weir_region packed(const Region& region) {
+  return {0, {region.row, region.rows, region.planes}, {region.row, region.row * region.rows}};
+}
+
+}  // namespace
+
+Coherence::Coherence(Runtime& runtime, std::vector<Lane>& lanes)
+    : runtime_(runtime), lanes_(lanes) {
+  for (Lane& lane : lanes_) rooms_[lane.domain().residency().memory()].domain = &lane.domain();
+}
+
+Coherence::~Coherence() {
+  for (auto& [memory, room] : rooms_) {
+    for (const auto& slot : room.slots) runtime_.forget_instances_of(*slot->owned);
+    for (const auto& slot : room.abandoned) runtime_.forget_instances_of(*slot->owned);
+  }
+}
+
+std::uint64_t Coherence::missing_bytes(const Lane& lane,
+                                       std::span<const PieceUse> uses) const noexcept {
+  std::uint64_t bytes = 0;
+  for (const PieceUse& use : uses) {
+    const std::uint16_t memory = lane.memory_of(*use.piece->home.buffer);
+    if (use.reads() && !use.piece->valid_in(memory)) bytes += use.piece->bytes();
+  }
+  return bytes;
+}
+
+// ---- Tasks -------------------------------------------------------------------------------------
+
+void Coherence::prepare(Lane& lane, std::span<const PieceUse> uses, std::uint64_t sequence,
+                        std::vector<weir_operand>& operands, std::vector<weir_event>& waits) {
+  ++pin_;
+  for (const PieceUse& use : uses) use.piece->pinned = pin_;
+  for (const PieceUse& use : uses) {
+    use.piece->last_use = sequence;
+    settle_peers(*use.piece, use.writes());
+  }
+  operands.clear();
+  for (const PieceUse& use : uses) {
+    const Storage& storage = bring(lane, *use.piece, use.reads());
+    operands.push_back({storage.buffer, storage.region, use.access});
+  }
+  waits.clear();
+  for (const PieceUse& use : uses) {
+    const std::uint16_t memory = lane.memory_of(*use.piece->home.buffer);
+    add_waits(*use.piece, storage_of(*use.piece, memory), use.writes(), lane.index, waits);
+  }
+}
+
+void Coherence::note(const Lane& lane, std::span<const PieceUse> uses, const weir_event& event) {
+  for (const PieceUse& use : uses) {
+    Piece& piece = *use.piece;
+    const std::uint16_t memory = lane.memory_of(*piece.home.buffer);
+    note_use(storage_of(piece, memory), {event, lane.index}, use.writes());
+    if (!use.writes()) continue;
+    piece.valid = std::uint64_t{1} << memory;
+    piece.owner = lane.index;
+  }
+}
+
+void Coherence::note_failed(std::span<const PieceUse> uses, const weir_event& failed) {
+  for (const PieceUse& use : uses) {
+    if (!use.writes()) continue;
+    use.piece->home.writer = {failed, Use::kNoLane};
+    use.piece->valid = 1;
+  }
+}
+
+// ---- The program -------------------------------------------------------------------------------
+
+void Coherence::fetch(Buffer& buffer, const Region& region, bool writes,
+                      std::vector<weir_event>& waits) {
+  pieces_.each_overlapping(buffer, region, [&](Piece& piece) {
+    if (!piece.at_home()) write_back(piece);
+  });
+  pieces_.each_overlapping(buffer, region, [&](Piece& piece) {
+    add_waits(piece.home, writes, Use::kNoLane, waits);
+    if (writes) piece.valid = 1;
+  });
+}
+
+void Coherence::fetch_all(std::vector<weir_event>& waits) {
+  pieces_.each([&](Piece& piece) {
+    if (!piece.at_home()) write_back(piece);
+  });
+  for (const Lane& lane : lanes_) waits.push_back(lane.stream->mark());
+}
+
+void Coherence::forget_uses() {
+  const auto forget = [this](Storage& storage) {
+    if (over(storage.writer)) storage.writer = {};
+    std::erase_if(storage.readers, [this](const Use& use) { return over(use); });
+  };
+  pieces_.each([&](Piece& piece) { forget(piece.home); });
+  for (auto& [memory, room] : rooms_) {
+    for (const auto& slot : room.slots) forget(*slot);
+    free_abandoned(room);
+  }
+}
+
+void Coherence::forget(const Buffer& buffer) noexcept {
+  pieces_.each([&](Piece& piece) {
+    if (piece.home.buffer != &buffer) return;
+    for (Storage* storage : piece.slots) {
+      if (storage == nullptr) continue;
+      Slot& slot = *static_cast<Slot*>(storage);
+      slot.piece = nullptr;
+      rooms_.at(slot.memory).free.emplace(slot.bytes, &slot);
+    }
+  });
+  pieces_.forget(buffer);
+}
+
+// ---- Order -------------------------------------------------------------------------------------
+
+bool Coherence::over(const Use& use) const noexcept {
+  const std::uint64_t id = use.event.opaque[1];
+  return id == 0 || runtime_.slot_of(use.event).event.over(id);
+}
+
+/// Whether nothing has to wait for it, nor learn of its failure.
+bool Coherence::settled(const Use& use) const noexcept {
+  return over(use) && runtime_.failures().find(use.event.opaque[1]).status == WEIR_STATUS_OK;
+}
+
+void Coherence::add_wait(const Use& use, std::uint32_t lane, std::vector<weir_event>& waits) const {
+  const bool elsewhere = use.lane != lane || lane == Use::kNoLane;
+  if (elsewhere && !settled(use)) waits.push_back(use.event);
+}
+
+/// Adds what an action of a lane has to wait for, besides what its stream orders.
+void Coherence::add_waits(const Storage& storage, bool writes, std::uint32_t lane,
+                          std::vector<weir_event>& waits) const {
+  add_wait(storage.writer, lane, waits);
+  if (!writes) return;
+  for (const Use& reader : storage.readers) add_wait(reader, lane, waits);
+}
+
+/// The same for a memory of a piece: pieces that overlap share host memory.
+void Coherence::add_waits(const Piece& piece, const Storage& storage, bool writes,
+                          std::uint32_t lane, std::vector<weir_event>& waits) const {
+  add_waits(storage, writes, lane, waits);
+  if (storage.memory != kHostMemory) return;
+  for (const Piece* peer : piece.peers) add_waits(peer->home, writes, lane, waits);
+}
+
+void Coherence::note_use(Storage& storage, const Use& use, bool writes) {
+  if (writes) {
+    storage.readers.clear();
+    storage.writer = use;
+    return;
+  }
+  if (storage.readers.size() >= kManyReaders) {
+    std::erase_if(storage.readers, [this](const Use& reader) { return settled(reader); });
+  }
+  storage.readers.push_back(use);
+}
+
+// ---- Copies ------------------------------------------------------------------------------------
+
+/// Pieces that overlap without being the same meet in host memory.
+void Coherence::settle_peers(Piece& piece, bool writes) {
+  for (Piece* peer : piece.peers) {
+    if (!peer->at_home()) write_back(*peer);
+    if (writes) peer->valid = 1;
+  }
+}
+
+Storage& Coherence::storage_of(Piece& piece, std::uint16_t memory) noexcept {
+  return memory == kHostMemory ? piece.home : *piece.slots[memory];
+}
+
+Storage& Coherence::bring(Lane& lane, Piece& piece, bool reads) {
+  const std::uint16_t memory = lane.memory_of(*piece.home.buffer);
+  if (memory == kHostMemory) {
+    if (reads && !piece.at_home()) write_back(piece);
+    return piece.home;
+  }
+  Slot& slot = slot_of(lane, piece, memory);
+  if (reads && !piece.valid_in(memory)) copy_in(lane, piece, slot);
+  return slot;
+}
+
+/// From another device if there is a way, else from host memory.
+void Coherence::copy_in(Lane& lane, Piece& piece, Slot& slot) {
+  Storage* source = &piece.home;
+  for (std::uint16_t memory = 1; !piece.at_home() && memory < kMaxMemories; ++memory) {
+    if (!piece.valid_in(memory)) continue;
+    if (lane.domain().device().reaches(&runtime_.device_of(memory))) source = piece.slots[memory];
+    break;
+  }
+  if (source == &piece.home && !piece.at_home()) write_back(piece);
+  transfer(lane, piece, *source, slot);
+}
+
+void Coherence::write_back(Piece& piece) {
+  std::uint16_t memory = 1;
+  while (!piece.valid_in(memory)) ++memory;
+  Storage& slot = *piece.slots[memory];
+  transfer(lane_of(memory, slot), piece, slot, piece.home);
+}
+
+/// Enqueues a copy in a lane of the device at one end: the other end may be that of other lanes.
+void Coherence::transfer(Lane& lane, Piece& piece, Storage& source, Storage& target) {
+  waits_.clear();
+  add_waits(piece, source, false, lane.index, waits_);
+  const std::size_t concerned = waits_.size();
+  add_waits(piece, target, true, lane.index, waits_);
+  const auto end_of = [&](const Storage& end) {
+    weir_domain* const domain =
+        end.memory == kHostMemory ? nullptr : runtime_.domain(end.memory - 1u);
+    return weir_endpoint{domain, end.buffer, end.region};
+  };
+  weir_transfer transfer = WEIR_TRANSFER_INIT;
+  transfer.source = end_of(source);
+  transfer.target = end_of(target);
+  const weir_event event = lane.stream->replace_after(transfer, waits_, waits_.size() - concerned);
+  note_use(source, {event, lane.index}, false);
+  note_use(target, {event, lane.index}, true);
+  piece.valid |= std::uint64_t{1} << target.memory;
+  (target.memory == kHostMemory ? lane.share.bytes_out : lane.share.bytes_in) += piece.bytes();
+}
+
+/// Prefers the lane that wrote a slot, which then needs no event.
+Lane& Coherence::lane_of(std::uint16_t memory, const Storage& slot) {
+  const auto fits = [&](const Lane& lane) { return lane.domain().residency().memory() == memory; };
+  const std::uint32_t writer = slot.writer.lane;
+  if (writer < lanes_.size() && fits(lanes_[writer])) return lanes_[writer];
+  return *std::find_if(lanes_.begin(), lanes_.end(), fits);
+}
+
+// ---- Memory of devices -------------------------------------------------------------------------
+
+Coherence::Slot& Coherence::slot_of(Lane& lane, Piece& piece, std::uint16_t memory) {
+  if (piece.slots[memory] != nullptr) return *static_cast<Slot*>(piece.slots[memory]);
+  Room& room = rooms_.at(memory);
+  Slot* slot = nullptr;
+  while (slot == nullptr) slot = take_room(room, piece.bytes());
+  slot->region = packed(piece.region);
+  renew(lane, *slot);
+  slot->piece = &piece;
+  piece.slots[memory] = slot;
+  return *slot;
+}
+
+/// What is done with the slot from now on comes after what was, and has nothing to do with how that
+/// went.
+void Coherence::renew(Lane& lane, Slot& slot) {
+  if (slot.writer.lane == Use::kNoLane && slot.readers.empty()) return;
+  waits_.clear();
+  add_waits(slot, true, lane.index, waits_);
+  const weir_operand all{slot.buffer, weir_region_range(0, slot.bytes), WEIR_ACCESS_READ_WRITE};
+  const weir_event event = lane.stream->renew_after(all, waits_);
+  note_use(slot, {event, lane.index}, true);
+}
+
+/// Returns a slot without a piece; nullptr when another one had to go first.
+Coherence::Slot* Coherence::take_room(Room& room, std::uint64_t bytes) {
+  const auto found = room.free.find(bytes);
+  if (found != room.free.end()) {
+    Slot* const slot = found->second;
+    room.free.erase(found);
+    return slot;
+  }
+  if (room.used + bytes <= room.domain->residency().capacity()) return &new_slot(room, bytes);
+  if (!room.free.empty()) {
+    Slot& unfit = *room.free.begin()->second;
+    room.free.erase(room.free.begin());
+    abandon(room, unfit);
+    return nullptr;
+  }
+  Slot* const victim = victim_in(room, bytes);
+  if (victim == nullptr) return &new_slot(room, bytes);  // the domain evicts, or says why it cannot
+  vacate(*victim);
+  if (victim->bytes == bytes) return victim;
+  abandon(room, *victim);
+  return nullptr;
+}
+
+Coherence::Slot& Coherence::new_slot(Room& room, std::uint64_t bytes) {
+  free_abandoned(room);
+  auto slot = std::make_unique<Slot>();
+  room.slots.reserve(room.slots.size() + 1);
+  slot->owned = runtime_.make_device_buffer(bytes);
+  slot->buffer = slot->owned.get();
+  slot->memory = room.domain->residency().memory();
+  slot->bytes = bytes;
+  room.used += bytes;
+  room.slots.push_back(std::move(slot));
+  return *room.slots.back();
+}
+
+/// Returns the slot whose contents cost least to lose: those that are old, then those that are
+/// needed last, then of the same size.
+Coherence::Slot* Coherence::victim_in(const Room& room, std::uint64_t bytes) const noexcept {
+  const auto cost = [&](const Slot& slot) {
+    const Piece& piece = *slot.piece;
+    const std::uint64_t next = piece.expected != nullptr ? piece.expected->sequence : UINT64_MAX;
+    return std::tuple(piece.valid_in(slot.memory), UINT64_MAX - next, piece.last_use,
+                      slot.bytes != bytes);
+  };
+  Slot* best = nullptr;
+  for (const auto& slot : room.slots) {
+    if (slot->piece == nullptr || slot->piece->pinned == pin_) continue;
+    if (best == nullptr || cost(*slot) < cost(*best)) best = slot.get();
+  }
+  return best;
+}
+
+/// Takes a slot away from its piece, whose contents go to host memory if they are nowhere else.
+void Coherence::vacate(Slot& slot) {
+  Piece& piece = *slot.piece;
+  const std::uint64_t here = std::uint64_t{1} << slot.memory;
+  if (piece.valid == here) write_back(piece);
+  piece.valid &= ~here;
+  piece.slots[slot.memory] = nullptr;
+  slot.piece = nullptr;
+}
+
+void Coherence::abandon(Room& room, Slot& slot) {
+  room.abandoned.reserve(room.abandoned.size() + 1);
+  room.used -= slot.bytes;
+  const auto at = std::find_if(room.slots.begin(), room.slots.end(),
+                               [&](const auto& owned) { return owned.get() == &slot; });
+  room.abandoned.push_back(std::move(*at));
+  room.slots.erase(at);
+}
+
+void Coherence::free_abandoned(Room& room) {
+  std::erase_if(room.abandoned, [&](const auto& slot) {
+    const bool idle =
+        over(slot->writer) && std::all_of(slot->readers.begin(), slot->readers.end(),
+                                          [this](const Use& use) { return over(use); });
+    return idle && room.domain->residency().forget(*slot->owned);
+  });
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,447 @@
+#include "runtime/queue.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/cache.hpp"
+#include "base/log.hpp"
+#include "base/thread_role.hpp"
+#include "runtime/queue_ownership.hpp"
+#include "runtime/runtime.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr std::size_t kMostArguments = 255;
+
+weir_access as_read_write(weir_access access) noexcept {
+  return static_cast<weir_access>(access & WEIR_ACCESS_READ_WRITE);
+}
+
+bool is_access(weir_access access) noexcept {
+  return (access >= WEIR_ACCESS_READ && access <= WEIR_ACCESS_READ_WRITE) ||
+         access == WEIR_ACCESS_COMMUTE;
+}
+
+}  // namespace
+
+// ---- Making and ending -------------------------------------------------------------------------
+
+Queue::Queue(Runtime& runtime, std::uint64_t serial, const weir_queue_options& options)
+    : runtime_(runtime),
+      serial_(serial),
+      name_(options.name != nullptr ? options.name : fmt::format("queue {}", serial)),
+      policy_name_(options.policy != nullptr ? options.policy : "finish"),
+      keeps_models_(!options.no_models),
+      tickets_(runtime.actions(), nullptr),
+      policy_(runtime.policies().make(policy_name_)) {
+  try {
+    open_lanes(options);
+    direct_ = lanes_.size() == 1 && lanes_.front().domain().info().aliases_host;
+    coherence_ = std::make_unique<Coherence>(runtime_, lanes_);
+    weir_buffer_options gates = WEIR_BUFFER_OPTIONS_INIT;
+    gates.name = "gates";
+    gates.no_alias = true;
+    gates_ = runtime_.create_buffer(kGates, gates);
+    if (keeps_models_ && !direct_) read_models();
+  } catch (...) {
+    close_lanes();
+    throw;
+  }
+}
+
+Queue::~Queue() {
+  try {
+    synchronize(WEIR_FOREVER);
+  } catch (...) {
+    outlast_tasks();
+  }
+  while (visitors_.load() > 0) sys::yield();
+  tell(std::exchange(finished_, nullptr));
+  if (keeps_models_ && !direct_) keep_models();
+  coherence_.reset();
+  if (gates_ != nullptr) runtime_.destroy_buffer(gates_);
+  close_lanes();
+  while (spare_ != nullptr) delete std::exchange(spare_, spare_->next);
+}
+
+void Queue::open_lanes(const weir_queue_options& options) {
+  if (options.places == nullptr && options.place_count > 0) {
+    fail_argument("{} places are given as NULL", options.place_count);
+  }
+  std::vector<weir_place*> places(options.places, options.places + options.place_count);
+  if (places.empty()) {
+    for (std::size_t i = 0; i < runtime_.domain_count(); ++i) {
+      own_places_.reserve(i + 1);
+      own_places_.push_back(runtime_.create_place(*runtime_.domain(i), WEIR_PLACE_OPTIONS_INIT));
+    }
+    places = own_places_;
+  }
+  if (places.size() > kMostLanes) {
+    fail_argument("{} places are too many for queue '{}': at most {}", places.size(), name_,
+                  kMostLanes);
+  }
+  if (options.weight_count != 0 && options.weight_count != places.size()) {
+    fail_argument("{} weights do not fit {} places", options.weight_count, places.size());
+  }
+  lanes_.reserve(places.size());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    weir_place& place = weir_place::check(places[i]);
+    if (&place.domain().runtime() != &runtime_) {
+      fail_argument("place '{}' belongs to another runtime than queue '{}'", place.name(), name_);
+    }
+    const double weight =
+        options.weight_count > 0 ? options.weights[i] : static_cast<double>(place.width());
+    if (!(weight > 0) || weight > 1e9) {
+      fail_argument("weight {} of place '{}' is not a positive number", weight, place.name());
+    }
+    add_lane(place, weight);
+  }
+}
+
+void Queue::add_lane(weir_place& place, double weight) {
+  const DeviceInfo& info = place.domain().info();
+  weir_stream_options options = WEIR_STREAM_OPTIONS_INIT;
+  const std::string name = fmt::format("{}/{}", name_, place.name());
+  options.name = name.c_str();
+  Lane& lane = lanes_.emplace_back();
+  lane.index = static_cast<std::uint32_t>(lanes_.size() - 1);
+  lane.place = &place;
+  lane.kind = fmt::format("{} {} x{}", info.backend, info.description, place.width());
+  lane.weight = weight;
+  lane.share.place = place.name().c_str();
+  lane.stream = runtime_.create_stream(place, options);
+}
+
+void Queue::close_lanes() noexcept {
+  for (const Lane& lane : lanes_) {
+    if (lane.stream != nullptr) runtime_.destroy_stream(lane.stream);
+  }
+  for (weir_place* place : own_places_) runtime_.destroy_place(place);
+}
+
+std::string Queue::models_key() const { return cache_key("models " + runtime_.machine_name()); }
+
+void Queue::read_models() {
+  const auto text = Cache("models").read(models_key());
+  if (!text) return;
+  try {
+    models_.read(*text, runtime_.machine_name(), "the cache");
+  } catch (const Error& error) {
+    log::warning("queue '{}' starts without models: {}", name_, error.what());
+  }
+}
+
+void Queue::keep_models() const noexcept {
+  try {
+    Cache("models").write(models_key(), models_.text(runtime_.machine_name()));
+  } catch (...) {
+    log::warning("queue '{}' found no memory to keep its models", name_);
+  }
+}
+
+/// For when there is no memory to wait better.
+void Queue::outlast_tasks() noexcept {
+  while (completed_.load() < submitted_.load()) {
+    progress();
+    runtime_.pass_time();
+  }
+}
+
+// ---- Producers ---------------------------------------------------------------------------------
+
+weir_event Queue::submit(const weir_task& given, bool evented) {
+  if (direct_) return submit_directly(given, evented);
+  std::unique_ptr<Task> task = take_task();
+  task->kind = Task::Kind::call;
+  fill_call(*task, given);
+  return append(std::move(task));
+}
+
+weir_event Queue::submit_directly(const weir_task& given, bool evented) {
+  weir_compute compute = WEIR_COMPUTE_INIT;
+  compute.kernel = given.kernel;
+  compute.kernel_name = given.kernel_name;
+  compute.operands = given.operands;
+  compute.operand_count = given.operand_count;
+  compute.scalars = given.scalars;
+  compute.scalar_count = given.scalar_count;
+  compute.name = given.name;
+  const Lane& lane = lanes_.front();
+  const bool restricted = given.domains != 0 || given.place != nullptr;
+  const bool commutes = std::any_of(
+      given.operands, given.operands + given.operand_count,
+      [](const weir_operand& operand) { return operand.access == WEIR_ACCESS_COMMUTE; });
+  if (restricted || given.priority != 0 || commutes) [[unlikely]] {
+    Task task;
+    fill_call(task, given);
+    if (commutes) {
+      std::vector<weir_operand> operands(given.operands, given.operands + given.operand_count);
+      for (weir_operand& operand : operands) operand.access = as_read_write(operand.access);
+      compute.operands = operands.data();
+      return lane.stream->compute(compute, evented);
+    }
+  }
+  return lane.stream->compute(compute, evented);
+}
+
+Task::Operand Queue::check_operand(weir_buffer* handle, const weir_region& region,
+                                   weir_access access) const {
+  weir_buffer& buffer = weir_buffer::check(handle);
+  if (buffer.owner() != &runtime_) {
+    fail_argument("buffer '{}' belongs to another runtime than queue '{}'", buffer.name(), name_);
+  }
+  if (!is_access(access)) {
+    fail_argument(
+        "access {} of an operand in buffer '{}' is not read, write, read-write or commute",
+        static_cast<int>(access), buffer.name());
+  }
+  return {&buffer, make_region(region, buffer.bytes(), buffer.name().c_str())};
+}
+
+void Queue::fill_call(Task& task, const weir_task& given) const {
+  if (given.operand_count > kMostArguments || given.scalar_count > kMostArguments) {
+    fail_argument("{} operands and {} scalars are too many: at most {} each", given.operand_count,
+                  given.scalar_count, kMostArguments);
+  }
+  if ((given.operands == nullptr && given.operand_count > 0) ||
+      (given.scalars == nullptr && given.scalar_count > 0)) {
+    fail_argument("{} operands or {} scalars are given as NULL", given.operand_count,
+                  given.scalar_count);
+  }
+  if (given.priority < -1 || given.priority > 1) {
+    fail_argument("priority {} of a task is not -1, 0 or 1", given.priority);
+  }
+  const weir_kernel& kernel = given.kernel != nullptr || given.kernel_name == nullptr
+                                  ? weir_kernel::check(given.kernel)
+                                  : runtime_.kernels().find(given.kernel_name);
+  if (!runtime_.kernels().has(kernel)) {
+    fail_argument("kernel '{}' belongs to another runtime than queue '{}'", kernel.name(), name_);
+  }
+  task.kernel = &kernel;
+  task.priority = given.priority;
+  task.name.assign(given.name != nullptr ? given.name : "", 0,
+                   given.name != nullptr ? std::string::npos : 0);
+  task.scalars.assign(given.scalars, given.scalars + given.scalar_count);
+  task.operands.clear();
+  task.uses.clear();
+  task.commutes.clear();
+  task.bytes = 0;
+  for (std::size_t i = 0; i < given.operand_count; ++i) {
+    const weir_operand& operand = given.operands[i];
+    task.operands.push_back(check_operand(operand.buffer, operand.region, operand.access));
+    task.uses.push_back({nullptr, as_read_write(operand.access)});
+    task.commutes.push_back(operand.access == WEIR_ACCESS_COMMUTE);
+    task.bytes += task.operands.back().region.bytes();
+  }
+  task.lanes = lanes_for(task, given);
+}
+
+std::uint64_t Queue::lanes_for(const Task& task, const weir_task& given) const {
+  std::uint64_t able = 0, allowed = 0;
+  for (const Lane& lane : lanes_) {
+    const std::uint64_t bit = std::uint64_t{1} << lane.index;
+    const std::size_t domain = lane.domain().index();
+    const bool named = given.domains == 0 || (domain < 64 && (given.domains >> domain & 1) != 0);
+    if (!named || (given.place != nullptr && given.place != lane.place)) continue;
+    allowed |= bit;
+    const KernelCode* const code = task.kernel->code_for(lane.domain().info());
+    if (code == nullptr || !fits(lane, task)) continue;
+    if (code->portable != nullptr) {
+      code->portable->check(task.kernel->name(), task.operands.size(), task.scalars);
+    }
+    able |= bit;
+  }
+  if (able != 0) return able;
+  if (allowed == 0) {
+    fail_argument(
+        "task '{}' may run on no place of queue '{}': its domains and its place leave none",
+        task.label(), name_);
+  }
+  fail(
+      WEIR_STATUS_UNSUPPORTED,
+      "task '{}' can run on none of the places it may run on: kernel '{}' has code for {}; its "
+      "operands need {} bytes, and only places that work in host memory take operands that overlap "
+      "and are written",
+      task.label(), task.kernel->name(), task.kernel->backends(), task.bytes);
+}
+
+/// Whether the operands can be in a lane's memory together.
+bool Queue::fits(const Lane& lane, const Task& task) const {
+  std::uint64_t apart = 0;
+  for (std::size_t i = 0; i < task.operands.size(); ++i) {
+    const Task::Operand& own = task.operands[i];
+    if (lane.memory_of(*own.buffer) == kHostMemory) continue;
+    bool repeated = false;
+    for (std::size_t j = 0; j < i; ++j) {
+      const Task::Operand& other = task.operands[j];
+      if (other.buffer != own.buffer) continue;
+      if (other.region == own.region) {
+        repeated = true;
+      } else if ((task.uses[i].writes() || task.uses[j].writes()) &&
+                 overlap(other.region, own.region)) {
+        return false;
+      }
+    }
+    if (!repeated) apart += own.region.bytes();
+  }
+  return apart <= lane.domain().residency().capacity();
+}
+
+std::unique_ptr<Task> Queue::take_task() {
+  {
+    const SpinGuard guard(submitting_);
+    if (spare_ != nullptr) return std::unique_ptr<Task>(std::exchange(spare_, spare_->next));
+  }
+  return std::make_unique<Task>();
+}
+
+weir_event Queue::append(std::unique_ptr<Task> owned) {
+  Task& task = *owned;
+  weir_event event = WEIR_EVENT_INIT;
+  {
+    const SpinGuard guard(submitting_);
+    Action& ticket = tickets_.take();
+    task.sequence = ++made_;
+    const std::uint64_t id = serial_ << Action::kSequenceBits | task.sequence;
+    ticket.kind = ActionKind::marker;
+    ticket.evented = true;
+    ticket.named = ticket.traced = false;
+    ticket.reserve(0, 0, 0);
+    ticket.waiters = nullptr;
+    ticket.event.open(id);
+    event = runtime_.event_of(ticket, id);
+    task.queue = this;
+    task.deliver = on_end;
+    task.ticket = &ticket;
+    task.next = nullptr;
+    (submitted_last_ != nullptr ? submitted_last_->next : submitted_first_) = owned.release();
+    submitted_last_ = &task;
+  }
+  if (task.kind == Task::Kind::call) submitted_.fetch_add(1);
+  more_.store(true);
+  progress();
+  return event;
+}
+
+weir_event Queue::access(Task::Kind kind, weir_buffer* buffer, const weir_region& region,
+                         weir_access access) {
+  std::unique_ptr<Task> task = take_task();
+  task->kind = kind;
+  task->kernel = nullptr;
+  task->priority = 0;
+  task->name.clear();
+  task->operands.clear();
+  task->uses.clear();
+  task->commutes.clear();
+  task->scalars.clear();
+  if (kind == Task::Kind::access) {
+    task->operands.push_back(check_operand(buffer, region, access));
+    task->uses.push_back({nullptr, access});
+    task->commutes.push_back(false);
+  }
+  return append(std::move(task));
+}
+
+// ---- The program waits -------------------------------------------------------------------------
+
+weir_event Queue::flush(weir_buffer* buffer, const weir_region& region) {
+  if (!direct_) return access(Task::Kind::access, buffer, region, WEIR_ACCESS_READ);
+  return lanes_.front().stream->touch({buffer, region, WEIR_ACCESS_READ});
+}
+
+WaitResult Queue::acquire(weir_buffer* buffer, const weir_region& region, weir_access wanted,
+                          std::int64_t timeout_ns) {
+  if (wanted < WEIR_ACCESS_READ || wanted > WEIR_ACCESS_READ_WRITE) {
+    fail_argument("access {} of the program is not read, write or read-write",
+                  static_cast<int>(wanted));
+  }
+  if (NoWaitScope::active()) {
+    fail(WEIR_STATUS_BUSY, "a kernel or callback must not wait for queue '{}'", name_);
+  }
+  const weir_event event = direct_ ? lanes_.front().stream->touch({buffer, region, wanted})
+                                   : access(Task::Kind::access, buffer, region, wanted);
+  return wait_for_events(runtime_, {&event, 1}, WEIR_WAIT_MODE_ALL, timeout_ns);
+}
+
+WaitResult Queue::synchronize(std::int64_t timeout_ns) {
+  if (NoWaitScope::active()) {
+    fail(WEIR_STATUS_BUSY, "a kernel or callback must not synchronise queue '{}'", name_);
+  }
+  if (direct_) return runtime_.synchronize(*lanes_.front().stream, timeout_ns);
+  const std::int64_t deadline = sys::deadline_after(timeout_ns);
+  const auto left = [&] {
+    return deadline == sys::kNever ? WEIR_FOREVER
+                                   : std::max<std::int64_t>(0, deadline - sys::now_ns());
+  };
+  const weir_event fetched = access(Task::Kind::fetch, nullptr, {}, WEIR_ACCESS_READ);
+  WaitResult result = wait_for_events(runtime_, {&fetched, 1}, WEIR_WAIT_MODE_ALL, left());
+  if (result.status == WEIR_STATUS_TIMEOUT) return result;
+  runtime_.failures().remove(fetched.opaque[1]);
+  for (const Lane& lane : lanes_) {
+    WaitResult drained = runtime_.synchronize(*lane.stream, left());
+    if (drained.status == WEIR_STATUS_TIMEOUT) return drained;
+    if (result.status == WEIR_STATUS_OK) result = drained;
+  }
+  {
+    const Ownership owner(*this);
+    if (first_status_ != WEIR_STATUS_OK) result = {first_status_, first_failure_, 0};
+    first_status_ = WEIR_STATUS_OK;
+    first_failure_.reset();
+    coherence_->forget_uses();
+  }
+  return result;
+}
+
+void Queue::cancel() {
+  if (!direct_) {
+    std::uint64_t until = 0;
+    {
+      const SpinGuard guard(submitting_);
+      until = made_;
+    }
+    cancel_until_.store(until);
+  }
+  for (const Lane& lane : lanes_) lane.stream->cancel();
+  more_.store(true);
+  progress();
+}
+
+void Queue::release(weir_buffer& buffer) noexcept {
+  if (direct_ || &buffer == gates_) return;
+  try {
+    const weir_region all = weir_region_range(0, buffer.bytes());
+    const weir_event event = access(Task::Kind::access, &buffer, all, WEIR_ACCESS_READ_WRITE);
+    wait_for_events(runtime_, {&event, 1}, WEIR_WAIT_MODE_ALL, WEIR_FOREVER);
+    runtime_.failures().remove(event.opaque[1]);
+  } catch (...) {
+    outlast_tasks();
+  }
+  const Ownership owner(*this);
+  coherence_->forget(buffer);
+}
+
+void Queue::get_info(weir_queue_info& info, weir_queue_share* shares, std::size_t count) {
+  info.name = name_.c_str();
+  info.policy = policy_name_.c_str();
+  info.place_count = lanes_.size();
+  if (direct_) {
+    weir_stats stats = WEIR_STATS_INIT;
+    lanes_.front().stream->add_to(stats);
+    info.submitted = stats.actions_enqueued;
+    info.completed = stats.actions_completed;
+    lanes_.front().share.tasks = stats.actions_completed;
+  } else {
+    info.completed = completed_.load();
+    info.submitted = submitted_.load();
+  }
+  if (shares == nullptr) return;
+  const Ownership owner(*this);
+  for (std::size_t i = 0; i < std::min(count, lanes_.size()); ++i) shares[i] = lanes_[i].share;
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,173 @@
+// Task queues: one sequential program over all places.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <weir/queue.h>
+
+#include "base/handle.hpp"
+#include "base/spin_lock.hpp"
+#include "base/threads.hpp"
+#include "core/action_pool.hpp"
+#include "runtime/coherence.hpp"
+#include "runtime/queue_lane.hpp"
+#include "runtime/queue_task.hpp"
+#include "runtime/waiting.hpp"
+#include "sched/performance_model.hpp"
+#include "sched/policy.hpp"
+
+namespace weir::rt {
+
+class Runtime;
+
+/// Binds the tasks of a sequential program to places.
+///
+/// Producers append tasks; completions arrive as mail. Whoever brings something tries to become the
+/// owner, who binds what can be bound: a task goes to the lane that the policy chooses, in the
+/// order of the program but for those that depend on nothing that is put off, as long as the lane
+/// is not full. From then on streams do the rest. A queue with one place that works in host memory
+/// is that place's stream and nothing else.
+class Queue {
+ public:
+  Queue(Runtime& runtime, std::uint64_t serial, const weir_queue_options& options);
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+  /// Waits for everything.
+  ~Queue();
+
+  Runtime& runtime() const noexcept { return runtime_; }
+  const std::string& name() const noexcept { return name_; }
+
+  // The program. They throw Error.
+  weir_event submit(const weir_task& task, bool evented);
+  WaitResult acquire(weir_buffer* buffer, const weir_region& region, weir_access access,
+                     std::int64_t timeout_ns);
+  weir_event flush(weir_buffer* buffer, const weir_region& region);
+  WaitResult synchronize(std::int64_t timeout_ns);
+  void cancel();
+  /// Waits for the tasks that use a buffer, writes back what they wrote and forgets it.
+  void release(weir_buffer& buffer) noexcept;
+  void get_info(weir_queue_info& info, weir_queue_share* shares, std::size_t count);
+
+  std::size_t pins = 0;  ///< threads that use it without owning its handle; of the runtime
+
+ private:
+  using Pending = TaskList<&Task::pending_before, &Task::pending_after>;
+  using Live = TaskList<&Task::live_before, &Task::live_after>;
+
+  // Making and ending.
+  void open_lanes(const weir_queue_options& options);
+  void add_lane(weir_place& place, double weight);
+  void close_lanes() noexcept;
+  std::string models_key() const;
+  void read_models();
+  void keep_models() const noexcept;
+  void outlast_tasks() noexcept;
+
+  // Producers'.
+  weir_event submit_directly(const weir_task& given, bool evented);
+  void fill_call(Task& task, const weir_task& given) const;
+  Task::Operand check_operand(weir_buffer* buffer, const weir_region& region,
+                              weir_access access) const;
+  std::uint64_t lanes_for(const Task& task, const weir_task& given) const;
+  bool fits(const Lane& lane, const Task& task) const;
+  std::unique_ptr<Task> take_task();
+  weir_event append(std::unique_ptr<Task> task);
+  weir_event access(Task::Kind kind, weir_buffer* buffer, const weir_region& region,
+                    weir_access access);
+
+  /// Becomes the owner and does what there is to do, unless somebody else is.
+  void progress() noexcept;
+
+  // The owner's.
+  /// Is the owner while it lives; waits to become it.
+  class Ownership;
+  void work() noexcept;
+  void take_mail() noexcept;
+  void take_submitted() noexcept;
+  void expect(Task& task);
+  void bind_what_can_be() noexcept;
+  bool bind_pass(int priority) noexcept;
+  bool all_full() const noexcept;
+  bool full(const Lane& lane) const noexcept;
+  bool follows_one_put_off(const Task& task) const noexcept;
+  void put_off(const Task& task) noexcept;
+  bool bind(Task& task) noexcept;
+  Lane* choose(const Task& task);
+  weir_candidate candidate_for(const Task& task, const Lane& lane, std::int64_t now_ns);
+  PerformanceModel::Curve& curve_of(const Task& task, const Lane& lane);
+  void bind_call(Task& task, Lane& lane);
+  void bind_access(Task& task);
+  void expect_end(Task& task, Lane& lane, std::uint64_t missing);
+  weir_event wait_at_gate(std::vector<weir_event> waits);
+  void leave_pending(Task& task) noexcept;
+  void fail_task(Task& task, Outcome outcome) noexcept;
+  void finish(Task& task) noexcept;
+  void close(Task& task) noexcept;
+  /// Tells those who wait for tasks, under no lock, and keeps the tasks for their next use.
+  void tell(Task* finished) noexcept;
+
+  static void on_end(Waiter& waiter, weir_status status, const FailureRef& failure);
+
+  static constexpr std::size_t kMostLanes = 64;
+  static constexpr std::size_t kLookahead = 128;  ///< tasks that are tried before others
+  static constexpr std::uint64_t kGates = 4096;
+
+  Runtime& runtime_;
+  const std::uint64_t serial_;
+  const std::string name_;
+  const std::string policy_name_;
+  const bool keeps_models_;
+  std::vector<Lane> lanes_;
+  std::vector<weir_place*> own_places_;
+  bool direct_ = false;  ///< tasks go to the only stream
+
+  // Producers'.
+  SpinLock submitting_;
+  ActionCache tickets_;
+  Task* submitted_first_ = nullptr;
+  Task* submitted_last_ = nullptr;
+  Task* spare_ = nullptr;
+  std::uint64_t made_ = 0;  ///< tasks so far, accesses included
+
+  sys::Atomic<std::uint64_t> submitted_{0}, completed_{0};  ///< calls
+  sys::Atomic<std::uint64_t> cancel_until_{0};
+  sys::Atomic<std::uint32_t> visitors_{0};  ///< threads that bring news
+  sys::Atomic<Task*> mail_{nullptr};        ///< tasks that streams are done with
+  sys::Atomic<bool> more_{false};           ///< something was submitted
+  sys::Atomic<bool> owned_{false};
+
+  // The owner's.
+  std::unique_ptr<Policy> policy_;
+  PerformanceModel models_;
+  std::vector<PerformanceModel::Curve*> curves_;  ///< by kernel and lane
+  std::unique_ptr<Coherence> coherence_;
+  Pending pending_;                         ///< without a place, in the order of the program
+  std::array<std::uint64_t, 3> waiting_{};  ///< how many of them, by priority
+  Live live_;                               ///< all that are not over
+  std::uint64_t running_ = 0;               ///< bound and not over
+  std::uint64_t pass_ = 0;
+  Task* finished_ = nullptr;
+  std::vector<weir_candidate> candidates_;
+  std::vector<Lane*> candidate_lanes_;
+  std::vector<weir_operand> operands_;
+  std::vector<weir_event> waits_;
+  FailureRef first_failure_;
+  weir_status first_status_ = WEIR_STATUS_OK;
+  std::uint64_t first_sequence_ = 0;
+  weir_buffer* gates_ = nullptr;  ///< no contents: accesses wait on its bytes
+  std::uint64_t gates_used_ = 0;
+};
+
+}  // namespace weir::rt
+
+/// The public handle.
+struct weir_queue final : weir::rt::Handle<weir_queue>, weir::rt::Queue {
+  static constexpr const char* kNoun = "queue";
+  using Queue::Queue;
+};

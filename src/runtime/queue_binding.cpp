@@ -1,0 +1,440 @@
+// What the owner of a queue does: binding tasks to places, and ending them.
+#include <algorithm>
+#include <utility>
+
+#include "runtime/queue.hpp"
+#include "runtime/queue_ownership.hpp"
+#include "runtime/runtime.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr std::int64_t kEnoughNs = 2'000'000;  ///< of work for each core of a place
+constexpr std::uint64_t kManyTasks = 64;       ///< for each core
+constexpr double kUsualGbps = 8;               ///< of a link that says nothing
+
+std::size_t index_of(int priority) noexcept { return static_cast<std::size_t>(priority + 1); }
+
+}  // namespace
+
+void Queue::progress() noexcept {
+  while (more_.load() || mail_.load() != nullptr) {
+    if (owned_.exchange(true)) return;  // the owner looks again
+    work();
+    Task* const finished = std::exchange(finished_, nullptr);
+    owned_.store(false);
+    tell(finished);
+  }
+}
+
+void Queue::work() noexcept {
+  while (more_.exchange(false) || mail_.load() != nullptr) {
+    take_mail();
+    take_submitted();
+    bind_what_can_be();
+  }
+}
+
+/// Called where a task's action ends. Nothing of the queue is touched after the visit.
+void Queue::on_end(Waiter& waiter, weir_status status, const FailureRef& failure) {
+  auto& task = static_cast<Task&>(static_cast<ActionWatcher&>(waiter));
+  Queue& queue = *task.queue;
+  queue.visitors_.fetch_add(1);
+  task.status = status;
+  task.failure = failure;
+  if (status == WEIR_STATUS_OK && task.kind == Task::Kind::call) {
+    task.run_ns = task.action->times.ended - task.action->times.started;
+  }
+  task.next = queue.mail_.load();
+  while (!queue.mail_.compare_exchange_weak(task.next, &task)) {
+  }
+  queue.progress();
+  queue.visitors_.fetch_sub(1);
+}
+
+void Queue::take_mail() noexcept {
+  Task* list = mail_.exchange(nullptr);
+  while (list != nullptr) {
+    Task& task = *std::exchange(list, list->next);
+    if (task.kind == Task::Kind::call) {
+      Lane& lane = lanes_[task.lane];
+      --lane.tasks;
+      lane.backlog_ns -= task.estimate_ns;
+      if (task.unmeasured) --lane.unmeasured;
+      ++lane.share.tasks;
+      if (task.run_ns >= 0) {
+        lane.share.busy_ns += task.run_ns;
+        try {
+          curve_of(task, lane).note(task.bytes, task.run_ns);
+        } catch (const std::bad_alloc&) {  // one time less
+        }
+      }
+    }
+    --running_;
+    finish(task);
+  }
+}
+
+void Queue::take_submitted() noexcept {
+  Task* list = nullptr;
+  {
+    const SpinGuard guard(submitting_);
+    list = std::exchange(submitted_first_, nullptr);
+    submitted_last_ = nullptr;
+  }
+  while (list != nullptr) {
+    Task& task = *std::exchange(list, list->next);
+    task.status = WEIR_STATUS_OK;
+    task.failure.reset();
+    task.run_ns = -1;
+    task.estimate_ns = 0;
+    task.unmeasured = task.expected = task.held = false;
+    task.pending = true;
+    live_.push(task);
+    pending_.push(task);
+    ++waiting_[index_of(task.priority)];
+    try {
+      expect(task);
+    } catch (...) {
+      leave_pending(task);
+      fail_task(task, current_exception_outcome(WEIR_STATUS_OUT_OF_MEMORY));
+    }
+  }
+}
+
+/// Finds the pieces of a task, which learn that it will use them.
+void Queue::expect(Task& task) {
+  if (task.kind != Task::Kind::call) return;
+  task.expectations.assign(task.operands.size(), {task.sequence, nullptr});
+  for (std::size_t i = 0; i < task.operands.size(); ++i) {
+    const Task::Operand& operand = task.operands[i];
+    task.uses[i].piece = &coherence_->pieces().find(*operand.buffer, operand.region);
+  }
+  for (std::size_t i = 0; i < task.uses.size(); ++i) {
+    task.uses[i].piece->expect(task.expectations[i]);
+  }
+  task.expected = true;
+}
+
+// ---- Which task ---------------------------------------------------------------------------------
+
+void Queue::bind_what_can_be() noexcept {
+  for (int priority = 1; priority >= -1; --priority) {
+    while (waiting_[index_of(priority)] > 0 && bind_pass(priority)) {
+    }
+  }
+  if (running_ > 0 || pending_.empty()) return;
+  Task& task = *pending_.first();
+  leave_pending(task);
+  fail_task(task, {WEIR_STATUS_INVALID_ARGUMENT,
+                   "policy '" + policy_name_ + "' put off task '" + task.label() +
+                       "' while nothing was running: no place would ever take it"});
+  more_.store(true);
+}
+
+/// Goes through the next tasks in order and binds those of a priority that may be bound. Returns
+/// whether it is worth to go through them again.
+bool Queue::bind_pass(int priority) noexcept {
+  ++pass_;
+  std::size_t looked = 0, bound = 0, skipped = 0;
+  for (Task* task = pending_.first(); task != nullptr && looked < kLookahead; ++looked) {
+    Task& current = *std::exchange(task, Pending::after(*task));
+    const bool call = current.kind == Task::Kind::call;
+    if (call && all_full()) break;
+    const bool turn = current.priority == priority && !follows_one_put_off(current) &&
+                      (current.kind != Task::Kind::fetch || skipped == 0);
+    if (turn && bind(current)) {
+      ++bound;
+      continue;
+    }
+    if (!call) break;  // nothing passes what the program waits for
+    put_off(current);
+    ++skipped;
+  }
+  return bound > 0 && looked == kLookahead;
+}
+
+bool Queue::full(const Lane& lane) const noexcept {
+  const std::uint64_t cores = lane.place->width();
+  if (lane.tasks < 3 * cores + 4) return false;
+  return lane.unmeasured > 0 || lane.tasks >= kManyTasks * cores ||
+         lane.backlog_ns >= kEnoughNs * static_cast<std::int64_t>(cores);
+}
+
+bool Queue::all_full() const noexcept {
+  return std::all_of(lanes_.begin(), lanes_.end(), [this](const Lane& lane) { return full(lane); });
+}
+
+/// Whether a task depends on one before it that this pass has put off.
+bool Queue::follows_one_put_off(const Task& task) const noexcept {
+  const auto conflicts = [this](const Piece& piece, bool writes, bool commutes) {
+    if (piece.awaited != pass_) return false;
+    if (commutes && piece.awaited_access == WEIR_ACCESS_COMMUTE) return false;
+    return writes || (piece.awaited_access & WEIR_ACCESS_WRITE) != 0;
+  };
+  bool found = false;
+  if (task.kind == Task::Kind::access) {
+    const Task::Operand& operand = task.operands.front();
+    coherence_->pieces().each_overlapping(*operand.buffer, operand.region, [&](const Piece& piece) {
+      found = found || conflicts(piece, task.uses.front().writes(), false);
+    });
+    return found;
+  }
+  for (std::size_t i = 0; i < task.uses.size() && !found; ++i) {
+    const PieceUse& use = task.uses[i];
+    found = conflicts(*use.piece, use.writes(), task.commutes[i]);
+    for (const Piece* peer : use.piece->peers) {
+      found = found || conflicts(*peer, use.writes(), false);
+    }
+  }
+  return found;
+}
+
+void Queue::put_off(const Task& task) noexcept {
+  for (std::size_t i = 0; i < task.uses.size(); ++i) {
+    const PieceUse& use = task.uses[i];
+    const auto access =
+        static_cast<std::uint8_t>(task.commutes[i] ? WEIR_ACCESS_COMMUTE : use.access);
+    const bool first = std::exchange(use.piece->awaited, pass_) != pass_;
+    if (first) {
+      use.piece->awaited_access = access;
+    } else if (use.piece->awaited_access != access) {
+      use.piece->awaited_access = WEIR_ACCESS_READ_WRITE;
+    }
+  }
+}
+
+// ---- Which place --------------------------------------------------------------------------------
+
+/// Returns whether the task is no longer pending.
+bool Queue::bind(Task& task) noexcept {
+  try {
+    if (task.kind == Task::Kind::call && task.sequence <= cancel_until_.load()) {
+      leave_pending(task);
+      fail_task(task, {WEIR_STATUS_CANCELLED, "the queue was cancelled"});
+      return true;
+    }
+    Lane* const lane = task.kind == Task::Kind::call ? choose(task) : nullptr;
+    if (task.kind == Task::Kind::call && lane == nullptr) return false;
+    leave_pending(task);
+    ++running_;
+    if (lane != nullptr) {
+      bind_call(task, *lane);
+    } else {
+      bind_access(task);
+    }
+  } catch (...) {
+    if (task.pending) {
+      leave_pending(task);
+    } else {
+      --running_;
+    }
+    fail_task(task, current_exception_outcome(WEIR_STATUS_INTERNAL));
+  }
+  return true;
+}
+
+/// Returns the lane that is to run a task, nullptr: none now.
+Lane* Queue::choose(const Task& task) {
+  candidates_.clear();
+  candidate_lanes_.clear();
+  const std::int64_t now_ns = runtime_.now_ns();
+  for (Lane& lane : lanes_) {
+    if ((task.lanes >> lane.index & 1) == 0) continue;
+    candidates_.push_back(candidate_for(task, lane, now_ns));
+    candidate_lanes_.push_back(&lane);
+  }
+  const std::size_t chosen = policy_->choose(task.label(), candidates_);
+  if (chosen == WEIR_POLICY_LATER) return nullptr;
+  if (chosen >= candidates_.size()) {
+    fail_argument("policy '{}' chose candidate {} of {} for task '{}'", policy_name_, chosen,
+                  candidates_.size(), task.label());
+  }
+  return candidates_[chosen].full ? nullptr : candidate_lanes_[chosen];
+}
+
+weir_candidate Queue::candidate_for(const Task& task, const Lane& lane, std::int64_t now_ns) {
+  weir_candidate candidate{};
+  candidate.place = lane.place;
+  candidate.cores = lane.place->width();
+  candidate.tasks = lane.tasks;
+  candidate.full = full(lane);
+  candidate.weight = lane.weight;
+  candidate.free_ns = lane.backlog_ns / static_cast<std::int64_t>(candidate.cores);
+  candidate.missing_bytes = coherence_->missing_bytes(lane, task.uses);
+  for (const PieceUse& use : task.uses) {
+    candidate.ready_ns = std::max(candidate.ready_ns, use.piece->ready_ns - now_ns);
+    if (use.writes() && use.piece->owner == lane.index) {
+      candidate.owned_bytes += use.piece->bytes();
+    }
+  }
+  if (candidate.missing_bytes > 0) {
+    candidate.transfer_ns = std::max<std::int64_t>(0, lane.link_free_ns - now_ns) +
+                            lane.copy_ns(candidate.missing_bytes, kUsualGbps);
+  }
+  candidate.run_ns = curve_of(task, lane).estimate(task.bytes);
+  return candidate;
+}
+
+PerformanceModel::Curve& Queue::curve_of(const Task& task, const Lane& lane) {
+  const std::size_t at = task.kernel->number() * lanes_.size() + lane.index;
+  if (at >= curves_.size()) curves_.resize(at + 1);
+  if (curves_[at] == nullptr) curves_[at] = &models_.curve(task.kernel->name(), lane.kind);
+  return *curves_[at];
+}
+
+void Queue::bind_call(Task& task, Lane& lane) {
+  const std::uint64_t missing = coherence_->missing_bytes(lane, task.uses);
+  coherence_->prepare(lane, task.uses, task.sequence, operands_, waits_);
+  weir_compute compute = WEIR_COMPUTE_INIT;
+  compute.kernel = task.kernel;
+  compute.operands = operands_.data();
+  compute.operand_count = operands_.size();
+  compute.scalars = task.scalars.data();
+  compute.scalar_count = task.scalars.size();
+  compute.name = task.name.empty() ? nullptr : task.name.c_str();
+  task.lane = lane.index;
+  ++lane.tasks;  // before it can be over
+  expect_end(task, lane, missing);
+  try {
+    const weir_event event = lane.stream->compute_after(compute, waits_, task);
+    coherence_->note(lane, task.uses, event);
+  } catch (...) {
+    --lane.tasks;
+    lane.backlog_ns -= task.estimate_ns;
+    if (task.unmeasured) --lane.unmeasured;
+    throw;
+  }
+}
+
+void Queue::expect_end(Task& task, Lane& lane, std::uint64_t missing) {
+  const std::int64_t now_ns = runtime_.now_ns();
+  const std::int64_t known = curve_of(task, lane).estimate(task.bytes);
+  const auto cores = static_cast<std::int64_t>(lane.place->width());
+  std::int64_t start = now_ns + lane.backlog_ns / cores;
+  for (const PieceUse& use : task.uses) start = std::max(start, use.piece->ready_ns);
+  if (missing > 0) {
+    lane.link_free_ns = std::max(lane.link_free_ns, now_ns) + lane.copy_ns(missing, kUsualGbps);
+    start = std::max(start, lane.link_free_ns);
+  }
+  task.unmeasured = known < 0;
+  task.estimate_ns = std::max<std::int64_t>(known, 0);
+  lane.backlog_ns += task.estimate_ns;
+  if (task.unmeasured) ++lane.unmeasured;
+  for (const PieceUse& use : task.uses) {
+    if (use.writes()) use.piece->ready_ns = start + task.estimate_ns;
+  }
+}
+
+void Queue::bind_access(Task& task) {
+  std::vector<weir_event> waits;
+  if (task.kind == Task::Kind::fetch) {
+    coherence_->fetch_all(waits);
+  } else {
+    const Task::Operand& operand = task.operands.front();
+    coherence_->fetch(*operand.buffer, operand.region, task.uses.front().writes(), waits);
+  }
+  const weir_event event = wait_at_gate(std::move(waits));
+  const std::uint64_t id = event.opaque[1];
+  if (id != 0 && runtime_.slot_of(event).watch(id, task)) return;
+  FailureLog::Entry entry;
+  if (id != 0) entry = runtime_.failures().find(id);
+  on_end(task, entry.status, entry.failure);
+}
+
+/// Returns an event for all of these.
+weir_event Queue::wait_at_gate(std::vector<weir_event> waits) {
+  constexpr std::size_t kMostAtOnce = 4096;
+  weir_event event = WEIR_EVENT_INIT;
+  while (!waits.empty()) {
+    const std::size_t count = std::min(waits.size(), kMostAtOnce);
+    const weir_operand gate{gates_, weir_region_range(gates_used_++ % kGates, 1),
+                            WEIR_ACCESS_READ_WRITE};
+    weir_sync sync = WEIR_SYNC_INIT;
+    sync.events = waits.data() + (waits.size() - count);
+    sync.event_count = count;
+    sync.operands = &gate;
+    sync.operand_count = 1;
+    sync.scope = WEIR_SYNC_SCOPE_OPERANDS;
+    event = lanes_.front().stream->sync(sync, true);
+    waits.resize(waits.size() - count);
+    if (!waits.empty()) waits.push_back(event);
+  }
+  return event;
+}
+
+// ---- Ends ---------------------------------------------------------------------------------------
+
+void Queue::leave_pending(Task& task) noexcept {
+  pending_.remove(task);
+  task.pending = false;
+  --waiting_[index_of(task.priority)];
+  if (!std::exchange(task.expected, false)) return;
+  for (std::size_t i = 0; i < task.uses.size(); ++i) {
+    task.uses[i].piece->unexpect(task.expectations[i]);
+  }
+}
+
+/// Ends a task that no stream has. What depends on it is poisoned by its event.
+void Queue::fail_task(Task& task, Outcome outcome) noexcept {
+  task.status = outcome.status;
+  task.failure = FailureRef::make(outcome.status, std::move(outcome.message), task.label(),
+                                  "queue '" + name_ + "'", task.ticket->id());
+  const bool poisons = outcome.status != WEIR_STATUS_CANCELLED && task.kind == Task::Kind::call &&
+                       std::all_of(task.uses.begin(), task.uses.end(),
+                                   [](const PieceUse& use) { return use.piece != nullptr; });
+  if (poisons) {
+    coherence_->note_failed(task.uses, runtime_.event_of(*task.ticket, task.ticket->id()));
+  }
+  finish(task);
+}
+
+/// A fetch is over when everything before it is, too.
+void Queue::finish(Task& task) noexcept {
+  if (task.kind == Task::Kind::fetch && live_.first() != &task) {
+    task.held = true;
+    return;
+  }
+  close(task);
+  while (!live_.empty() && live_.first()->held) close(*live_.first());
+}
+
+void Queue::close(Task& task) noexcept {
+  live_.remove(task);
+  const bool failed = task.status != WEIR_STATUS_OK && task.status != WEIR_STATUS_CANCELLED;
+  if (failed && task.kind == Task::Kind::call &&
+      (first_status_ == WEIR_STATUS_OK || task.sequence < first_sequence_)) {
+    first_status_ = task.status;
+    first_failure_ = task.failure;
+    first_sequence_ = task.sequence;
+  }
+  Action& ticket = *task.ticket;
+  ticket.status = task.status;
+  ticket.failure = task.failure;
+  const bool kept = task.failure && runtime_.failures().add(ticket);
+  task.told = ticket.event.close(ticket.id(), ticket.waiters);
+  if (!kept) {
+    ticket.recycle();
+    tickets_.give(ticket);
+    tickets_.flush();
+  }
+  if (task.kind == Task::Kind::call) completed_.fetch_add(1);
+  task.next = std::exchange(finished_, &task);
+}
+
+void Queue::tell(Task* finished) noexcept {
+  while (finished != nullptr) {
+    Task& task = *std::exchange(finished, finished->next);
+    Waiter* waiters = std::exchange(task.told, nullptr);
+    while (waiters != nullptr) {
+      Waiter& waiter = *std::exchange(waiters, waiters->next);
+      waiter.deliver(waiter, task.status, task.failure);
+    }
+    task.failure.reset();
+    const SpinGuard guard(submitting_);
+    task.next = std::exchange(spare_, &task);
+  }
+}
+
+}  // namespace weir::rt

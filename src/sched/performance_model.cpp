@@ -1,0 +1,105 @@
+#include "sched/performance_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr std::string_view kHeading = "weir performance models 1";
+
+/// Fields of a line, which tabs divide.
+std::vector<std::string_view> fields_of(std::string_view line) {
+  std::vector<std::string_view> fields;
+  for (std::size_t start = 0; start <= line.size();) {
+    const std::size_t end = std::min(line.find('\t', start), line.size());
+    fields.push_back(line.substr(start, end - start));
+    start = end + 1;
+  }
+  return fields;
+}
+
+template <class Number>
+bool read_number(std::string_view text, Number& out) {
+  std::istringstream stream{std::string(text)};
+  return static_cast<bool>(stream >> out) && stream.eof();
+}
+
+}  // namespace
+
+void PerformanceModel::Curve::note(std::uint64_t bytes, std::int64_t ns) {
+  Sample& sample = sizes_[bytes];
+  sample.count = std::min(sample.count + 1, kMemory);
+  sample.mean_ns += (static_cast<double>(std::max<std::int64_t>(ns, 1)) - sample.mean_ns) /
+                    static_cast<double>(sample.count);
+}
+
+std::int64_t PerformanceModel::Curve::estimate(std::uint64_t bytes) const {
+  if (sizes_.empty()) return -1;
+  const auto found = sizes_.find(bytes);
+  if (found != sizes_.end()) return static_cast<std::int64_t>(found->second.mean_ns);
+  return by_power_law(static_cast<double>(bytes));
+}
+
+/// Least squares of log(time) over log(bytes); with one size only, proportional to the bytes.
+std::int64_t PerformanceModel::Curve::by_power_law(double bytes) const {
+  double n = 0, x = 0, y = 0, xx = 0, xy = 0;
+  for (const auto& [size, sample] : sizes_) {
+    const double lx = std::log(static_cast<double>(size) + 1), ly = std::log(sample.mean_ns);
+    n += 1, x += lx, y += ly, xx += lx * lx, xy += lx * ly;
+  }
+  const double spread = n * xx - x * x;
+  const double slope = n < 2 || spread <= 0 ? 1 : std::clamp((n * xy - x * y) / spread, 0.0, 3.0);
+  const double log_ns = (y - slope * x) / n + slope * std::log(bytes + 1);
+  return static_cast<std::int64_t>(std::exp(std::min(log_ns, 40.0)));
+}
+
+PerformanceModel::Curve& PerformanceModel::curve(std::string_view kernel, std::string_view kind) {
+  return curves_[std::pair(std::string(kernel), std::string(kind))];
+}
+
+std::string PerformanceModel::text(std::string_view machine) const {
+  std::string text = fmt::format("{}\n{}\n", kHeading, machine);
+  for (const auto& [key, curve] : curves_) {
+    for (const auto& [bytes, sample] : curve.sizes_) {
+      text += fmt::format("{}\t{}\t{}\t{}\t{:.0f}\n", key.first, key.second, bytes, sample.count,
+                          sample.mean_ns);
+    }
+  }
+  return text;
+}
+
+void PerformanceModel::read(std::string_view text, std::string_view machine,
+                            std::string_view file) {
+  std::istringstream lines{std::string(text)};
+  std::string line;
+  if (!std::getline(lines, line) || line != kHeading) {
+    fail_argument("'{}' has no performance models of this version: remove it", file);
+  }
+  if (!std::getline(lines, line) || line != machine) {
+    fail_argument("the models in '{}' are of another machine, '{}': name another file", file, line);
+  }
+  decltype(curves_) read;
+  for (unsigned number = 3; std::getline(lines, line); ++number) {
+    const auto fields = fields_of(line);
+    std::uint64_t bytes = 0;
+    Curve::Sample sample;
+    if (fields.size() != 5 || fields[0].empty() || !read_number(fields[2], bytes) ||
+        !read_number(fields[3], sample.count) || !read_number(fields[4], sample.mean_ns) ||
+        sample.count == 0 || !(sample.mean_ns >= 1)) {
+      fail_argument("line {} of '{}' is not a model: remove the file", number, file);
+    }
+    sample.count = std::min(sample.count, Curve::kMemory);
+    read[std::pair(std::string(fields[0]), std::string(fields[1]))].sizes_[bytes] = sample;
+  }
+  for (auto& [key, curve] : read) curves_[key].sizes_.merge(curve.sizes_);
+}
+
+}  // namespace weir::rt

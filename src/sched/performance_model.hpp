@@ -1,0 +1,49 @@
+// How long tasks take: measured while they run.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace weir::rt {
+
+/// Times of kernels by kind of place and bytes of operands: the history of a size that was seen,
+/// else a power law through the others. One thread at a time.
+class PerformanceModel {
+ public:
+  /// Times of one kernel on one kind of place.
+  class Curve {
+   public:
+    void note(std::uint64_t bytes, std::int64_t ns);
+    /// Returns -1 when nothing was measured.
+    std::int64_t estimate(std::uint64_t bytes) const;
+
+   private:
+    friend class PerformanceModel;
+    struct Sample {
+      std::uint64_t count = 0;
+      double mean_ns = 0;
+    };
+    static constexpr std::uint64_t kMemory = 32;  ///< older times fade
+
+    std::int64_t by_power_law(double bytes) const;
+
+    std::map<std::uint64_t, Sample> sizes_;
+  };
+
+  /// Returns the curve of a kernel on a kind of place, which stays where it is.
+  Curve& curve(std::string_view kernel, std::string_view kind);
+
+  /// As lines of text, for machine `machine`.
+  std::string text(std::string_view machine) const;
+  /// Adds what text() made. Throws Error naming `file` when it is not of this form, or was measured
+  /// on another machine; nothing is added then.
+  void read(std::string_view text, std::string_view machine, std::string_view file);
+
+ private:
+  std::map<std::pair<std::string, std::string>, Curve, std::less<>> curves_;
+};
+
+}  // namespace weir::rt

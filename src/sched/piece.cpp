@@ -1,0 +1,67 @@
+#include "sched/piece.hpp"
+
+#include <utility>
+
+namespace weir::rt {
+
+namespace {
+
+weir_region public_form(const Region& region) {
+  return {region.offset,
+          {region.row, region.rows, region.planes},
+          {region.row_stride, region.plane_stride}};
+}
+
+}  // namespace
+
+void Piece::expect(ExpectedUse& use) noexcept {
+  use.next = nullptr;
+  (expected_last != nullptr ? expected_last->next : expected) = &use;
+  expected_last = &use;
+}
+
+void Piece::unexpect(ExpectedUse& use) noexcept {
+  ExpectedUse* before = nullptr;
+  for (ExpectedUse* at = expected; at != &use; at = at->next) before = at;
+  (before != nullptr ? before->next : expected) = use.next;
+  if (expected_last == &use) expected_last = before;
+}
+
+const std::vector<Piece*>& PieceTable::Shelf::candidates(const Region& region,
+                                                         std::uint64_t search) {
+  found.clear();
+  const std::uint64_t last = (region.end() - 1) / stretch;
+  for (std::uint64_t bin = region.offset / stretch; bin <= last; ++bin) {
+    for (Piece* piece : bins[bin]) {
+      if (std::exchange(piece->mark, search) != search) found.push_back(piece);
+    }
+  }
+  return found;
+}
+
+Piece& PieceTable::find(weir_buffer& buffer, const Region& region) {
+  Shelf& shelf = buffers_[buffer.id()];
+  const auto known = shelf.by_region.find(region);
+  if (known != shelf.by_region.end()) return *known->second;
+  shelf.stretch = buffer.bytes() / kBins + 1;
+  auto made = std::make_unique<Piece>();
+  made->region = region;
+  made->home.buffer = &buffer;
+  made->home.region = public_form(region);
+  Piece& piece = *made;
+  shelf.pieces.push_back(std::move(made));
+  for (Piece* other : shelf.candidates(region, ++searches_)) {
+    if (overlap(other->region, region)) piece.peers.push_back(other);
+  }
+  for (Piece* peer : piece.peers) peer->peers.push_back(&piece);
+  const std::uint64_t last = (region.end() - 1) / shelf.stretch;
+  for (std::uint64_t bin = region.offset / shelf.stretch; bin <= last; ++bin) {
+    shelf.bins[bin].push_back(&piece);
+  }
+  shelf.by_region.emplace(region, &piece);
+  return piece;
+}
+
+void PieceTable::forget(const Buffer& buffer) noexcept { buffers_.erase(buffer.id()); }
+
+}  // namespace weir::rt

@@ -1,0 +1,118 @@
+// The regions that the tasks of a queue use, and where their newest contents are.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include <weir/event.h>
+#include <weir/region.h>
+
+#include "base/region.hpp"
+#include "core/buffer.hpp"
+
+namespace weir::rt {
+
+struct Piece;
+
+/// An action that uses a memory, and the lane it is in.
+struct Use {
+  static constexpr std::uint32_t kNoLane = UINT32_MAX;
+
+  weir_event event = WEIR_EVENT_INIT;
+  std::uint32_t lane = kNoLane;
+};
+
+/// Memory for the contents of a piece: its region in host memory, or a slot in a device's memory.
+struct Storage {
+  weir_buffer* buffer = nullptr;
+  weir_region region{};
+  std::uint16_t memory = kHostMemory;
+  Use writer;                ///< the last action that wrote it
+  std::vector<Use> readers;  ///< those that have read it since
+  Piece* piece = nullptr;    ///< of a slot: whose contents it is for
+};
+
+/// A task that is to use a piece and has no place yet.
+struct ExpectedUse {
+  std::uint64_t sequence = 0;  ///< of the task
+  ExpectedUse* next = nullptr;
+};
+
+/// A region that tasks name.
+struct Piece {
+  Region region;
+  Storage home;                                ///< in host memory
+  std::array<Storage*, kMaxMemories> slots{};  ///< by memory
+  std::uint64_t valid = 1;                     ///< bit m: memory m has the newest contents
+  std::vector<Piece*> peers;                   ///< others with bytes in common
+  std::uint64_t last_use = 0;                  ///< sequence of the last task that was bound
+  std::uint64_t pinned = 0;                    ///< mark of the task that needs it just now
+  std::uint64_t mark = 0;                      ///< of the last search that met it
+  std::uint64_t awaited = 0;                   ///< mark of the last pass that put off a use of it
+  std::uint8_t awaited_access = 0;             ///< all of those uses together
+  std::int64_t ready_ns = 0;                   ///< when it is expected to have its value
+  std::uint32_t owner = Use::kNoLane;          ///< lane that last wrote it
+  ExpectedUse* expected = nullptr;             ///< in the order of the tasks
+  ExpectedUse* expected_last = nullptr;
+
+  bool valid_in(std::uint16_t where) const noexcept { return (valid >> where & 1) != 0; }
+  bool at_home() const noexcept { return valid_in(kHostMemory); }
+  std::uint64_t bytes() const noexcept { return region.bytes(); }
+
+  void expect(ExpectedUse& use) noexcept;
+  void unexpect(ExpectedUse& use) noexcept;
+};
+
+/// All pieces of a queue. One thread at a time.
+class PieceTable {
+ public:
+  /// Returns the piece of a valid region of a live buffer, made at its first use. Throws
+  /// std::bad_alloc.
+  Piece& find(weir_buffer& buffer, const Region& region);
+  /// Calls visit(piece) for the pieces of a buffer that have a byte in common with a region.
+  template <class Visit>
+  void each_overlapping(const Buffer& buffer, const Region& region, Visit&& visit) {
+    const auto found = buffers_.find(buffer.id());
+    if (found == buffers_.end()) return;
+    for (Piece* piece : found->second.candidates(region, ++searches_)) {
+      if (overlap(piece->region, region)) visit(*piece);
+    }
+  }
+  template <class Visit>
+  void each(Visit&& visit) {
+    for (auto& [id, shelf] : buffers_) {
+      for (const auto& piece : shelf.pieces) visit(*piece);
+    }
+  }
+  /// Forgets the pieces of a buffer, which have no slots any more.
+  void forget(const Buffer& buffer) noexcept;
+
+ private:
+  static constexpr std::size_t kBins = 256;
+
+  struct Hash {
+    std::size_t operator()(const Region& region) const noexcept {
+      std::uint64_t hash = region.offset * 0x9E3779B97F4A7C15u;
+      hash ^= (region.row + (std::uint64_t{region.rows} << 32)) * 0xC2B2AE3D27D4EB4Fu;
+      return hash ^ hash >> 29;
+    }
+  };
+  /// The pieces of one buffer, by region and by the stretch of the buffer they reach into.
+  struct Shelf {
+    std::vector<std::unique_ptr<Piece>> pieces;
+    std::unordered_map<Region, Piece*, Hash> by_region;
+    std::array<std::vector<Piece*>, kBins> bins;
+    std::uint64_t stretch = 1;
+    std::vector<Piece*> found;
+
+    const std::vector<Piece*>& candidates(const Region& region, std::uint64_t search);
+  };
+
+  std::unordered_map<std::uint64_t, Shelf> buffers_;
+  std::uint64_t searches_ = 0;
+};
+
+}  // namespace weir::rt
