@@ -1,5 +1,6 @@
 #include "cholesky/cholesky.hpp"
 #include "common/workload.hpp"
+#include "lu/lu.hpp"
 #include "matmul/matmul.hpp"
 
 namespace weir::apps {
@@ -7,6 +8,7 @@ namespace weir::apps {
 std::vector<std::unique_ptr<Application>> make_applications() {
   std::vector<std::unique_ptr<Application>> all;
   all.push_back(make_cholesky());
+  all.push_back(make_lu());
   all.push_back(make_matmul());
   return all;
 }
