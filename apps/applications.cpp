@@ -3,6 +3,7 @@
 #include "lu/lu.hpp"
 #include "matmul/matmul.hpp"
 #include "sparse_cholesky/sparse_cholesky.hpp"
+#include "wave/wave.hpp"
 
 namespace weir::apps {
 
@@ -12,6 +13,7 @@ std::vector<std::unique_ptr<Application>> make_applications() {
   all.push_back(make_lu());
   all.push_back(make_matmul());
   all.push_back(make_sparse_cholesky());
+  all.push_back(make_wave());
   return all;
 }
 
