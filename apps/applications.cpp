@@ -2,6 +2,7 @@
 #include "common/workload.hpp"
 #include "lu/lu.hpp"
 #include "matmul/matmul.hpp"
+#include "rtm/rtm.hpp"
 #include "sparse_cholesky/sparse_cholesky.hpp"
 #include "wave/wave.hpp"
 
@@ -12,6 +13,7 @@ std::vector<std::unique_ptr<Application>> make_applications() {
   all.push_back(make_cholesky());
   all.push_back(make_lu());
   all.push_back(make_matmul());
+  all.push_back(make_rtm());
   all.push_back(make_sparse_cholesky());
   all.push_back(make_wave());
   return all;

@@ -41,6 +41,14 @@ struct Slab {
     }
   }
 
+  /// Calls visit(range) for the planes of each action.
+  template <class Visit>
+  void for_ranges(const Visit& visit) const {
+    for (const auto* ranges : {&edges, &interior}) {
+      for (const PlaneRange& range : *ranges) visit(range);
+    }
+  }
+
   bool has(std::size_t z) const noexcept { return z >= first && z < first + planes; }
 
   const Lane* lane;
@@ -74,9 +82,8 @@ class Slabs {
   std::size_t block() const noexcept {
     std::size_t most = 0;
     for (const Slab<T>& slab : slabs_) {
-      for (const auto* ranges : {&slab.edges, &slab.interior}) {
-        for (const PlaneRange& range : *ranges) most = std::max(most, range.end - range.begin);
-      }
+      slab.for_ranges(
+          [&](const PlaneRange& range) { most = std::max(most, range.end - range.begin); });
     }
     return most;
   }
