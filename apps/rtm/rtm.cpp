@@ -44,8 +44,7 @@ class Migration final : public Workload {
         image_(std::move(image)),
         slabs_(runtime, lanes, survey.n, {survey.ground, survey.background()}, block, overlap),
         wavelet_(runtime, 1, steps, "wavelet"),
-        recorded_(runtime, plane(), steps, "recorded"),
-        expected_(runtime, plane(), steps, "expected") {
+        recorded_(runtime, plane(), steps, "recorded") {
     for (std::size_t step = 0; step < steps; ++step) {
       wavelet_.memory(0, step) = static_cast<T>(survey.wavelet(static_cast<double>(step)));
     }
@@ -75,15 +74,14 @@ class Migration final : public Workload {
 
   void reset() override {}
 
-  /// Records what the ground sends back and what the background alone would, and keeps snapshots of
-  /// the latter. The difference goes back into the background in reverse: where it meets the shot's
-  /// wave there is what reflected it.
+  /// Records what the ground sends back, less what the background alone would, and keeps snapshots
+  /// of the background's wave. The record goes back into the background in reverse: where it meets
+  /// that wave there is what reflected it.
   void enqueue() override {
     slabs_.upload();
     shot_lane().stream.upload(wavelet_.buffer.all());
-    shoot(ground, recorded_);
-    shoot(background, expected_);
-    subtract_expected();
+    shoot(ground);
+    shoot(background);
     migrate();
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       slabs_.all()[i].lane->stream.download(parts_[i].image.buffer.all());
@@ -147,8 +145,8 @@ class Migration final : public Workload {
     return slabs_.planes(slab, field, {z, z + 1});
   }
 
-  /// Lets the wavelet into a medium and records the plane of the receivers.
-  void shoot(Medium medium, const Array<T>& traces) {
+  /// Lets the wavelet into a medium and records it.
+  void shoot(Medium medium) {
     slabs_.clear();
     for (std::size_t step = 0; step < steps_; ++step) {
       slabs_.step(step, medium, [&](const Slab<T>& slab, PlaneRange range, std::size_t field) {
@@ -158,15 +156,26 @@ class Migration final : public Workload {
         stream.compute(slabs_.kernels().add_scaled,
                        {weir::readwrite(cell), weir::read(wavelet_.column(step))}, {T{1}, 1},
                        "shot");
-        stream.compute(slabs_.kernels().copy,
-                       {weir::read(shot_plane(slab, field)), weir::write(traces.column(step))}, {},
-                       "record");
+        record(slab, field, step, medium);
       });
       if (medium == background) take_snapshots(step + 1);
     }
   }
 
-  /// The snapshot of a field after some steps; false: there is none.
+  /// Records the plane of the receivers; the background's is subtracted from the ground's.
+  void record(const Slab<T>& slab, std::size_t field, std::size_t step, Medium medium) const {
+    const weir::Stream& stream = slab.lane->stream;
+    const weir::Operand heard = weir::read(shot_plane(slab, field));
+    const weir::Region trace = recorded_.column(step);
+    if (medium == ground) {
+      stream.compute(slabs_.kernels().copy, {heard, weir::write(trace)}, {}, "record");
+    } else {
+      stream.compute(slabs_.kernels().add_scaled, {weir::readwrite(trace), heard}, {T{-1}, plane()},
+                     "record");
+    }
+  }
+
+  /// Whether the field after some steps is kept.
   bool has_snapshot(std::size_t made) const { return made % every_ == 0; }
 
   void take_snapshots(std::size_t made) {
@@ -178,13 +187,6 @@ class Migration final : public Workload {
       slab.lane->stream.transfer({slab.lane->memory, field.buffer, field.region},
                                  {nullptr, kept.buffer, kept.region});
     }
-  }
-
-  void subtract_expected() {
-    shot_lane().stream.compute(
-        slabs_.kernels().add_scaled,
-        {weir::readwrite(recorded_.buffer.all()), weir::read(expected_.buffer.all())},
-        {T{-1}, recorded_.memory.size()}, "residual");
   }
 
   void migrate() {
@@ -250,9 +252,9 @@ class Migration final : public Workload {
   std::size_t steps_, every_;
   Matrix<T> image_;  ///< a column for each line of cells
   Slabs<T> slabs_;
-  Array<T> wavelet_;              ///< a column for each step, as the next two
-  Array<T> recorded_, expected_;  ///< by the receivers
-  std::vector<Part> parts_;       ///< of each slab
+  Array<T> wavelet_;         ///< a column for each step, as the next
+  Array<T> recorded_;        ///< by the receivers
+  std::vector<Part> parts_;  ///< of each slab
   std::string picture_;
 };
 
@@ -272,7 +274,7 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const WaveOpt
   if (every > steps) {
     fail_input("--every {}: there are {} steps, so that no snapshot would be taken", every, steps);
   }
-  const std::size_t traces = 2 * steps / n + 1;
+  const std::size_t traces = steps / n + 1;
   auto migration = std::make_unique<Migration<T>>(
       survey, make_matrix<T>(n, n * n, kArrays + traces + steps / every), steps, every,
       parameters.tile, options.overlap, runtime, lanes);
