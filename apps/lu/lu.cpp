@@ -94,7 +94,8 @@ class Lu final : public Workload {
 
   /// Right-looking. Each column of tiles belongs to a place, because pivots are looked for in all
   /// of it. The column of the next panel goes to the urgent stream of its place, so that panels run
-  /// ahead of the updates. Rows to the left are exchanged last: by then nobody reads them.
+  /// ahead of the updates. Rows to the left are exchanged last, by pivots that come after all
+  /// updates: then nobody reads these rows.
   void enqueue() override {
     for (std::size_t k = 0; k < tiles(); ++k) {
       factor_panel(k);

@@ -53,7 +53,6 @@ class SparseCholesky final : public Workload {
                  const Lanes& lanes)
       : system_(std::move(tree)),
         tile_(tile),
-        lanes_(lanes),
         kernels_(runtime),
         places_(runtime.wrap(system_.places, "places")),
         values_(runtime.wrap(system_.values, "values")) {
@@ -237,7 +236,6 @@ class SparseCholesky final : public Workload {
 
   SparseSystem<T> system_;
   std::size_t tile_;
-  const Lanes& lanes_;
   FrontKernels<T> kernels_;
   weir::Buffer places_, values_, map_;
   std::vector<weir::Buffer> buffers_;  ///< of each front

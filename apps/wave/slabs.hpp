@@ -113,9 +113,8 @@ class Slabs {
   void clear() const {
     meet();
     for (const Slab<T>& slab : slabs_) {
-      for (const std::size_t field : {0, 1}) {
-        slab.lane->stream.compute(kernels_.set, {weir::write(field_of(slab, field).all())}, {0},
-                                  "clear");
+      for (const weir::Buffer& field : buffers_of(slab).fields) {
+        slab.lane->stream.compute(kernels_.set, {weir::write(field.all())}, {0}, "clear");
       }
     }
     meet();
@@ -189,7 +188,7 @@ class Slabs {
 
   void wrap(const weir::Runtime& runtime, Slab<T>& slab, const std::vector<Layers>& media) {
     Buffers buffers;
-    for (const std::size_t field : {0, 1}) {
+    for (std::size_t field = 0; field < buffers.fields.size(); ++field) {
       Matrix<T>& memory = slab.memory[field];
       buffers.fields[field] = runtime.wrap(memory.data(), memory.size() * sizeof(T), "field");
     }

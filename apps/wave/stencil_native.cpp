@@ -91,8 +91,7 @@ class FlushToZero {
 };
 
 template <class T>
-[[gnu::target("avx512f,avx512vl,avx512dq,fma,prefer-vector-width=512")]] void sweep_avx512(
-    const Planes<T>& planes) {
+[[gnu::target("avx512f,avx512vl,avx512dq,fma")]] void sweep_avx512(const Planes<T>& planes) {
   sweep(planes);
 }
 
