@@ -91,12 +91,7 @@ class Migration final : public Workload {
   void finish() override {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       const Slab<T>& slab = slabs_.all()[i];
-      for (std::size_t z = 0; z < slab.planes; ++z) {
-        for (std::size_t y = 0; y < n(); ++y) {
-          std::copy_n(&parts_[i].image.memory(slabs_.shape().cell(0, y), z), n(),
-                      &image_(0, y + n() * (slab.first + z)));
-        }
-      }
+      copy_cells(slabs_.shape(), parts_[i].image.memory, 0, slab.planes, image_, slab.first);
     }
   }
 

@@ -17,6 +17,18 @@
 
 namespace weir::apps {
 
+/// Copies the cells of `count` stored planes, from plane `from` on, to a matrix with a column for
+/// each line of cells, from plane `to` on.
+template <class T>
+void copy_cells(const GridShape& shape, const Matrix<T>& stored, std::size_t from,
+                std::size_t count, Matrix<T>& cells, std::size_t to) {
+  for (std::size_t z = 0; z < count; ++z) {
+    for (std::size_t y = 0; y < shape.n; ++y) {
+      std::copy_n(&stored(shape.cell(0, y), from + z), shape.n, &cells(0, y + shape.n * (to + z)));
+    }
+  }
+}
+
 /// Planes [begin, end) of a slab, counted from its first.
 struct PlaneRange {
   std::size_t begin, end;

@@ -64,13 +64,7 @@ class Wave final : public Workload {
 
   void finish() override {
     for (const Slab<T>& slab : slabs_.all()) {
-      const Matrix<T>& memory = slab.memory[steps_ % 2];
-      for (std::size_t z = 0; z < slab.planes; ++z) {
-        for (std::size_t y = 0; y < n_; ++y) {
-          std::copy_n(&memory(slabs_.shape().cell(0, y), z + kReach), n_,
-                      &field_(0, y + n_ * (slab.first + z)));
-        }
-      }
+      copy_cells(slabs_.shape(), slab.memory[steps_ % 2], kReach, slab.planes, field_, slab.first);
     }
   }
   void save() const override {
