@@ -1,13 +1,21 @@
 #include "cholesky/cholesky.hpp"
 #include "common/workload.hpp"
+#include "lu/lu.hpp"
 #include "matmul/matmul.hpp"
+#include "rtm/rtm.hpp"
+#include "sparse_cholesky/sparse_cholesky.hpp"
+#include "wave/wave.hpp"
 
 namespace weir::apps {
 
 std::vector<std::unique_ptr<Application>> make_applications() {
   std::vector<std::unique_ptr<Application>> all;
   all.push_back(make_cholesky());
+  all.push_back(make_lu());
   all.push_back(make_matmul());
+  all.push_back(make_rtm());
+  all.push_back(make_sparse_cholesky());
+  all.push_back(make_wave());
   return all;
 }
 

@@ -35,6 +35,8 @@ class Lanes {
 
   /// Of all places together.
   std::size_t cores() const noexcept;
+  /// Of one place.
+  std::size_t cores(std::size_t place) const noexcept { return cores_[place]; }
   /// Whether the program's memory serves all places.
   bool share_memory() const noexcept;
 

@@ -43,13 +43,15 @@ class Workload {
  public:
   virtual ~Workload() = default;
 
-  /// The order of the problem, and of its tiles.
+  /// The order of the problem, and of its tiles; where there are no tiles, what the application
+  /// says instead.
   virtual std::size_t n() const = 0;
   virtual std::size_t tile() const = 0;
   virtual std::size_t tiles() const = 0;
   /// Floating-point operations of one run.
   virtual double operations() const = 0;
-  /// The machine's fastest product in the precision of the problem, in operations a second.
+  /// The machine's fastest product in the precision of the problem, in operations a second; 0 for a
+  /// problem that has nothing to do with products.
   virtual double gemm_peak(const ReferenceBlas& blas) const = 0;
 
   /// Restores the input in the program's memory.

@@ -1,0 +1,269 @@
+#include "lu/lu.hpp"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+#include "common/dense.hpp"
+#include "common/tiled_matrix.hpp"
+#include "lu/lu_kernels.hpp"
+#include "lu/lu_system.hpp"
+
+namespace weir::apps {
+
+namespace {
+
+constexpr std::size_t kUsualOrder = 4096;
+/// Rows of the tallest product: it is the faster the more rows share a packed tile.
+constexpr std::size_t kMostRows = 2048;
+
+/// Files that only this application has; "" for none.
+struct SystemFiles {
+  std::string rhs, solution, permutation;
+};
+
+/// The pivots of all panels in a buffer, of which each panel is a part.
+class Pivots {
+ public:
+  Pivots(const weir::Runtime& runtime, std::vector<std::int32_t>& memory, std::size_t panel,
+         std::size_t lanes)
+      : count_(memory.size()),
+        panel_(panel),
+        buffer_(runtime.wrap(memory, "pivots")),
+        directory_((count_ + panel - 1) / panel, lanes) {}
+
+  void reset() { directory_.reset(); }
+  weir::Operand write(std::size_t k) const { return weir::write(region(k, k + 1)); }
+  void wrote(const Lane& lane, std::size_t k, const weir::Event& event) {
+    directory_.wrote(lane, k, event);
+  }
+  /// Makes the pivots of panels [first, last) ready for the next action of the lane.
+  weir::Operand read(const Lane& lane, std::size_t first, std::size_t last) {
+    for (std::size_t k = first; k < last; ++k) directory_.fetch(lane, k, region(k, k + 1));
+    return weir::read(region(first, last));
+  }
+  void collect(std::size_t k) { directory_.collect(k, region(k, k + 1)); }
+
+ private:
+  weir::Region region(std::size_t first, std::size_t last) const {
+    const std::size_t begin = first * panel_, end = std::min(last * panel_, count_);
+    return buffer_.elements<std::int32_t>(begin, end - begin);
+  }
+
+  std::size_t count_, panel_;
+  weir::Buffer buffer_;
+  TileDirectory directory_;
+};
+
+template <class T>
+class Lu final : public Workload {
+ public:
+  Lu(Matrix<T> matrix, std::size_t tile, const weir::Runtime& runtime, const Lanes& lanes)
+      : system_(std::move(matrix), tile),
+        lanes_(lanes),
+        kernels_(runtime),
+        tiles_(runtime, system_.factors, tile, tile, lanes.size(), "A"),
+        pivots_(runtime, system_.pivots, tile, lanes.size()),
+        group_(std::max<std::size_t>(
+            1, std::min(kMostRows, system_.order() / (2 * lanes.cores())) / tile)),
+        owners_(lanes.deal(tiles_.columns())) {}
+
+  /// Makes finish() solve a system with these right-hand sides and save() write what is asked for.
+  void solve_later(Matrix<T> rhs) { rhs_ = std::move(rhs); }
+  void write_later(std::string factors, SystemFiles files) {
+    factors_file_ = std::move(factors);
+    files_ = std::move(files);
+  }
+
+  std::size_t n() const override { return system_.order(); }
+  std::size_t tile() const override { return system_.panel; }
+  std::size_t tiles() const override { return tiles_.columns(); }
+  double operations() const override {
+    const double n = static_cast<double>(system_.order());
+    return 2 * n * n * n / 3 - n * n / 2 - n / 6;
+  }
+  double gemm_peak(const ReferenceBlas& blas) const override { return blas.gemm_peak<T>(); }
+
+  void reset() override {
+    copy(system_.given, system_.factors);
+    tiles_.reset();
+    pivots_.reset();
+  }
+
+  /// Right-looking. Each column of tiles belongs to a place, because pivots are looked for in all
+  /// of it. The column of the next panel goes to the urgent stream of its place, so that panels run
+  /// ahead of the updates. Rows to the left are exchanged last, by pivots that come after all
+  /// updates: then nobody reads these rows.
+  void enqueue() override {
+    for (std::size_t k = 0; k < tiles(); ++k) {
+      factor_panel(k);
+      for (std::size_t j = k + 1; j < tiles(); ++j) update(j, k);
+    }
+    for (std::size_t j = 0; j < tiles(); ++j) {
+      if (j + 1 < tiles()) exchange(lanes_.any(owners_[j], j), j, j + 1, tiles());
+      for (std::size_t i = 0; i < tiles(); ++i) tiles_.collect(i, j);
+      pivots_.collect(j);
+    }
+  }
+
+  void finish() override {
+    if (rhs_) solution_ = system_.solve(*rhs_);
+  }
+  void save() const override {
+    if (!factors_file_.empty()) write_matrix(factors_file_, system_.factors);
+    if (!files_.permutation.empty()) write_matrix(files_.permutation, permutation());
+    if (solution_ && !files_.solution.empty()) write_matrix(files_.solution, *solution_);
+  }
+
+  std::vector<Verification> verify(const ReferenceBlas& blas) const override {
+    std::vector<Verification> done = {system_.factor_error(blas)};
+    if (solution_) done.push_back(system_.solution_error(blas, *rhs_, *solution_));
+    return done;
+  }
+
+ private:
+  /// The stream in which column j is updated by panel k.
+  const Lane& lane_of(std::size_t j, std::size_t k) const noexcept {
+    return j == k + 1 ? lanes_.urgent(owners_[j]) : lanes_.any(owners_[j], j);
+  }
+
+  void factor_panel(std::size_t k) {
+    const Lane& lane = lanes_.urgent(owners_[k]);
+    const Rows rows(k, tiles());
+    const std::string place = fmt::format("getrf of rows {} to {}", k * tile() + 1, n());
+    const weir::Event factored = lane.stream.compute(
+        kernels_.getrf, {tiles_.readwrite(lane, rows, k), pivots_.write(k)}, {}, place.c_str());
+    tiles_.wrote(lane, rows, k, factored);
+    pivots_.wrote(lane, k, factored);
+  }
+
+  void update(std::size_t j, std::size_t k) {
+    const Lane& lane = lane_of(j, k);
+    exchange(lane, j, k, k + 1);
+    tiles_.wrote(
+        lane, k, j,
+        lane.stream.compute(kernels_.trsm, {tiles_.read(lane, k, k), tiles_.readwrite(lane, k, j)},
+                            {'L', 'L', 'N', 'U', T{1}}, name("trsm", k, j).c_str()));
+    for (std::size_t i = k + 1; i < tiles(); i += group_) {
+      subtract_product(lane, Rows(i, std::min(i + group_, tiles())), j, k);
+    }
+  }
+
+  /// A(i, j) -= A(i, k) A(k, j).
+  void subtract_product(const Lane& lane, Rows i, std::size_t j, std::size_t k) {
+    tiles_.wrote(lane, i, j,
+                 lane.stream.compute(kernels_.gemm,
+                                     {tiles_.read(lane, i, k), tiles_.read(lane, k, j),
+                                      tiles_.readwrite(lane, i, j)},
+                                     {'N', 'N', T{-1}, T{1}}, name("gemm", i.begin, j).c_str()));
+  }
+
+  /// Exchanges rows of column j as panels [first, last) did.
+  void exchange(const Lane& lane, std::size_t j, std::size_t first, std::size_t last) {
+    const Rows rows(first, tiles());
+    tiles_.wrote(
+        lane, rows, j,
+        lane.stream.compute(kernels_.exchange,
+                            {tiles_.readwrite(lane, rows, j), pivots_.read(lane, first, last)},
+                            {system_.panel}, name("exchange", first, j).c_str()));
+  }
+
+  static std::string name(const char* routine, std::size_t i, std::size_t j) {
+    return fmt::format("{} {},{}", routine, i, j);
+  }
+
+  Matrix<T> permutation() const {
+    Matrix<T> column(n(), 1);
+    const std::vector<std::size_t> rows = system_.rows();
+    std::transform(rows.begin(), rows.end(), column.data(),
+                   [](std::size_t row) { return static_cast<T>(row); });
+    return column;
+  }
+
+  LuSystem<T> system_;
+  const Lanes& lanes_;
+  LuKernels<T> kernels_;
+  TiledMatrix<T> tiles_;
+  Pivots pivots_;
+  std::size_t group_;                ///< rows of tiles in a product
+  std::vector<std::size_t> owners_;  ///< place of each column of tiles
+  std::optional<Matrix<T>> rhs_, solution_;
+  std::string factors_file_;
+  SystemFiles files_;
+};
+
+template <class T>
+Matrix<T> read_or_generate(const Parameters& parameters) {
+  if (parameters.input.empty()) {
+    const std::size_t n = parameters.n > 0 ? parameters.n : kUsualOrder;
+    Matrix<T> matrix = make_matrix<T>(n, n, 3);
+    fill_random(matrix, parameters.seed);
+    return matrix;
+  }
+  Matrix<T> matrix = read_matrix<T>(parameters.input);
+  if (matrix.rows() != matrix.columns()) {
+    fail_input("{}: the matrix is {} x {}: expected a square", parameters.input, matrix.rows(),
+               matrix.columns());
+  }
+  if (matrix.rows() == 0) fail_input("{}: the matrix is empty", parameters.input);
+  return matrix;
+}
+
+/// Returns an edge with which BLAS is fast and the panels, which hold up everything, are not large.
+std::size_t usual_tile(std::size_t n) {
+  constexpr std::size_t kSmallest = 32, kLargest = 256, kFewest = 16;
+  return std::clamp(n / kFewest / kSmallest * kSmallest, kSmallest, kLargest);
+}
+
+template <class T>
+std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemFiles& files,
+                                     const weir::Runtime& runtime, const Lanes& lanes) {
+  for (const std::string& file : {parameters.output, files.solution, files.permutation}) {
+    if (!file.empty()) check_output_format(file);
+  }
+  Matrix<T> matrix = read_or_generate<T>(parameters);
+  const std::size_t n = matrix.rows();
+  const std::size_t tile = choose_tile(n, parameters.tile, parameters.tiles, usual_tile(n));
+  auto lu = std::make_unique<Lu<T>>(std::move(matrix), tile, runtime, lanes);
+  lu->write_later(parameters.output, files);
+  if (!files.rhs.empty()) {
+    Matrix<T> rhs = read_matrix<T>(files.rhs);
+    if (rhs.rows() != n || rhs.columns() == 0) {
+      fail_input("{}: the right-hand side is {} x {}: expected {} rows", files.rhs, rhs.rows(),
+                 rhs.columns(), n);
+    }
+    lu->solve_later(std::move(rhs));
+  }
+  return lu;
+}
+
+class LuApplication final : public Application {
+ public:
+  const char* name() const override { return "lu"; }
+  const char* summary() const override {
+    return "factor a square matrix with partial pivoting, and solve with it";
+  }
+  void add_options(CLI::App& app) override {
+    CLI::Option* const rhs =
+        app.add_option("--rhs", files_.rhs, "also solve A x = b for the b in this file");
+    app.add_option("--solution", files_.solution, "write x to this file")->needs(rhs);
+    app.add_option("--permutation", files_.permutation,
+                   "write the rows of A in the order of L U, counted from 0, to this file");
+  }
+  std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
+                                    const Lanes& lanes) override {
+    return parameters.single ? prepare_in<float>(parameters, files_, runtime, lanes)
+                             : prepare_in<double>(parameters, files_, runtime, lanes);
+  }
+
+ private:
+  SystemFiles files_;
+};
+
+}  // namespace
+
+std::unique_ptr<Application> make_lu() { return std::make_unique<LuApplication>(); }
+
+}  // namespace weir::apps

@@ -1,0 +1,59 @@
+// The kernels of a tiled LU factorisation.
+#pragma once
+
+#include <string>
+#include <type_traits>
+
+#include <fmt/format.h>
+#include <weir/weir.hpp>
+
+#include "common/host_kernel.hpp"
+
+namespace weir::apps {
+
+/// Exchanges rows of a tile: row i with row `pivots[i]`, counted from 1 at the top of the panel of
+/// `panel` rows in which i is. Scalars: panel. Operands: tile read-write, pivots read.
+template <class T>
+weir_status exchange_rows(const weir_call* arguments) {
+  const weir::Call call(arguments);
+  const std::size_t panel = call.scalar<std::size_t>(0);
+  const weir::Tile<T> tile = call.tile<T>(0);
+  const auto pivots = call.span<std::int32_t>(1);
+  for (std::size_t j = 0; j < tile.columns; ++j) {
+    T* const column = &tile(0, j);
+    for (std::size_t i = 0; i < pivots.size(); ++i) {
+      std::swap(column[i], column[i - i % panel + static_cast<std::size_t>(pivots[i]) - 1]);
+    }
+  }
+  return WEIR_STATUS_OK;
+}
+
+/// Four elements move for each pivot and column.
+template <class T>
+weir_cost cost_of_exchange(const weir_call* call) {
+  const double pivots =
+      static_cast<double>(call->operands[1].extent[0]) / double{sizeof(std::int32_t)};
+  return {0, 4 * double{sizeof(T)} * pivots * static_cast<double>(call->operands[0].extent[1])};
+}
+
+template <class T>
+struct LuKernels {
+  explicit LuKernels(const weir::Runtime& runtime)
+      : gemm(find(runtime, "blas.{}gemm")),
+        trsm(find(runtime, "blas.{}trsm")),
+        getrf(find(runtime, "lapack.{}getrf")),
+        exchange(register_kernel(runtime, name("lu.{}exchange").c_str(), exchange_rows<T>,
+                                 cost_of_exchange<T>)) {}
+
+  weir::Kernel gemm, trsm, getrf, exchange;
+
+ private:
+  static std::string name(const char* pattern) {
+    return fmt::format(fmt::runtime(pattern), std::is_same_v<T, float> ? 's' : 'd');
+  }
+  static weir::Kernel find(const weir::Runtime& runtime, const char* pattern) {
+    return runtime.kernel(name(pattern).c_str());
+  }
+};
+
+}  // namespace weir::apps

@@ -1,0 +1,308 @@
+// A wave field cut into slabs, one for each place, and their steps in streams bound by hand.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/dense.hpp"
+#include "common/lanes.hpp"
+#include "wave/acoustics.hpp"
+#include "wave/grid_shape.hpp"
+#include "wave/wave_kernels.hpp"
+
+namespace weir::apps {
+
+/// Copies the cells of `count` stored planes, from plane `from` on, to a matrix with a column for
+/// each line of cells, from plane `to` on.
+template <class T>
+void copy_cells(const GridShape& shape, const Matrix<T>& stored, std::size_t from,
+                std::size_t count, Matrix<T>& cells, std::size_t to) {
+  for (std::size_t z = 0; z < count; ++z) {
+    for (std::size_t y = 0; y < shape.n; ++y) {
+      std::copy_n(&stored(shape.cell(0, y), from + z), shape.n, &cells(0, y + shape.n * (to + z)));
+    }
+  }
+}
+
+/// Planes [begin, end) of a slab, counted from its first.
+struct PlaneRange {
+  std::size_t begin, end;
+};
+
+/// The planes of one place. Two fields take turns in holding the newest step; each has halos, the
+/// nearest planes of the neighbours.
+template <class T>
+struct Slab {
+  Slab(const GridShape& shape, const Lane& bound, std::size_t first_plane, std::size_t count,
+       std::size_t block)
+      : lane(&bound), first(first_plane), planes(count) {
+    for (Matrix<T>& field : memory) field = Matrix<T>(shape.plane(), planes + 2 * kReach);
+    if (planes < 2 * kReach) {
+      edges = {{0, planes}};
+      return;
+    }
+    edges = {{0, kReach}, {planes - kReach, planes}};
+    const std::size_t inside = planes - 2 * kReach, parts = (inside + block - 1) / block;
+    for (std::size_t i = 0; i < parts; ++i) {
+      interior.push_back({kReach + inside * i / parts, kReach + inside * (i + 1) / parts});
+    }
+  }
+
+  /// Calls visit(range) for the planes of each action.
+  template <class Visit>
+  void for_ranges(const Visit& visit) const {
+    for (const auto* ranges : {&edges, &interior}) {
+      for (const PlaneRange& range : *ranges) visit(range);
+    }
+  }
+
+  bool has(std::size_t z) const noexcept { return z >= first && z < first + planes; }
+
+  const Lane* lane;
+  std::size_t first, planes;
+  std::array<Matrix<T>, 2> memory;
+  std::vector<PlaneRange> edges, interior;  ///< what neighbours need, and the rest
+};
+
+/// Steps of all slabs. A field with an odd number of steps is field 1, the others are field 0.
+template <class T>
+class Slabs {
+ public:
+  /// Prepares for some media. An action makes `block` planes, 0: two actions for each core. With
+  /// `overlap` the edges of slabs are made first and travel while the interior is made; without it
+  /// all is made before anything travels, and all has arrived before the next step.
+  Slabs(const weir::Runtime& runtime, const Lanes& lanes, std::size_t n,
+        const std::vector<Layers>& media, std::size_t block, bool overlap)
+      : shape_{n}, overlap_(overlap), kernels_(runtime), kept_(n) {
+    const std::vector<double> profile = sponge(n);
+    std::transform(profile.begin(), profile.end(), kept_.begin(),
+                   [](double value) { return static_cast<T>(value); });
+    kept_buffer_ = runtime.wrap(kept_, "sponge");
+    cut(lanes, block);
+    for (Slab<T>& slab : slabs_) wrap(runtime, slab, media);
+  }
+
+  const GridShape& shape() const noexcept { return shape_; }
+  const WaveKernels<T>& kernels() const noexcept { return kernels_; }
+  const std::vector<Slab<T>>& all() const noexcept { return slabs_; }
+  /// Planes of the largest action.
+  std::size_t block() const noexcept {
+    std::size_t most = 0;
+    for (const Slab<T>& slab : slabs_) {
+      slab.for_ranges(
+          [&](const PlaneRange& range) { most = std::max(most, range.end - range.begin); });
+    }
+    return most;
+  }
+
+  /// Planes of a slab's field.
+  weir::Region planes(const Slab<T>& slab, std::size_t field, PlaneRange range) const {
+    return stored(slab, field, range.begin + kReach, range.end - range.begin);
+  }
+  /// One cell; z counts from the top of the grid.
+  weir::Region cell(const Slab<T>& slab, std::size_t field, std::size_t x, std::size_t y,
+                    std::size_t z) const {
+    const std::size_t plane = z - slab.first + kReach;
+    return field_of(slab, field)
+        .template elements<T>(plane * shape_.plane() + shape_.cell(x, y), 1);
+  }
+
+  /// Brings the media to the memories of the slabs.
+  void upload() const {
+    for (std::size_t i = 0; i < slabs_.size(); ++i) {
+      const weir::Stream& stream = slabs_[i].lane->stream;
+      stream.upload(kept_buffer_.all());
+      for (const Medium& medium : buffers_[i].media) stream.upload(medium.buffer.all());
+    }
+  }
+
+  /// Sets all fields to zero, apart from what slabs did before and will do.
+  void clear() const {
+    meet();
+    for (const Slab<T>& slab : slabs_) {
+      for (const weir::Buffer& field : buffers_of(slab).fields) {
+        slab.lane->stream.compute(kernels_.set, {weir::write(field.all())}, {0}, "clear");
+      }
+    }
+    meet();
+  }
+
+  /// Makes step number `step`, counted from 0, in a medium. Calls made(slab, range, field) after
+  /// each action, to enqueue what belongs to these planes.
+  template <class Made>
+  void step(std::size_t step, std::size_t medium, const Made& made) const {
+    const std::size_t next = (step + 1) % 2;
+    const auto make = [&](const Slab<T>& slab, const std::vector<PlaneRange>& ranges) {
+      for (const PlaneRange& range : ranges) {
+        compute(slab, range, next, medium);
+        made(slab, range, next);
+      }
+    };
+    for (const Slab<T>& slab : slabs_) {
+      make(slab, slab.edges);
+      if (!overlap_) make(slab, slab.interior);
+    }
+    exchange(next);
+    for (const Slab<T>& slab : slabs_) {
+      if (overlap_) make(slab, slab.interior);
+    }
+  }
+
+  /// Brings a field to the program's memory.
+  void download(std::size_t field) const {
+    for (const Slab<T>& slab : slabs_) {
+      slab.lane->stream.download(planes(slab, field, {0, slab.planes}));
+    }
+  }
+
+ private:
+  struct Medium {
+    Matrix<T> memory;
+    weir::Buffer buffer;
+  };
+  struct Buffers {
+    std::array<weir::Buffer, 2> fields;
+    std::vector<Medium> media;
+  };
+  /// Planes that one slab needs of its neighbour.
+  struct Halo {
+    const Slab<T>* from;
+    const Slab<T>* to;
+    weir::Region source, target;
+
+    /// The slab whose stream makes the transfer: one with a memory of its own.
+    const Slab<T>& carrier() const { return to->lane->memory != nullptr ? *to : *from; }
+  };
+
+  void cut(const Lanes& lanes, std::size_t block) {
+    std::vector<std::size_t> counts(lanes.places(), 0);
+    for (const std::size_t place : lanes.deal(shape_.n)) ++counts[place];
+    std::size_t first = 0;
+    for (std::size_t place = 0; place < counts.size(); ++place) {
+      const std::size_t planes = counts[place];
+      if (planes < kReach && counts.size() > 1) {
+        fail_input(
+            "place {} of {} gets {} of {} planes: it needs {}: choose a larger --n or fewer "
+            "places",
+            place + 1, counts.size(), planes, shape_.n, kReach);
+      }
+      const std::size_t parts = 2 * lanes.cores(place);
+      const std::size_t usual = std::max((planes + parts - 1) / parts, kReach);
+      slabs_.emplace_back(shape_, lanes.urgent(place), first, planes, block > 0 ? block : usual);
+      first += planes;
+    }
+  }
+
+  void wrap(const weir::Runtime& runtime, Slab<T>& slab, const std::vector<Layers>& media) {
+    Buffers buffers;
+    for (std::size_t field = 0; field < buffers.fields.size(); ++field) {
+      Matrix<T>& memory = slab.memory[field];
+      buffers.fields[field] = runtime.wrap(memory.data(), memory.size() * sizeof(T), "field");
+    }
+    for (const Layers& layers : media) {
+      Medium medium{Matrix<T>(shape_.plane(), slab.planes), {}};
+      for (std::size_t z = 0; z < slab.planes; ++z) {
+        const double speed = layers.speed(slab.first + z);
+        std::fill_n(&medium.memory(0, z), shape_.plane(), static_cast<T>(speed * speed));
+      }
+      medium.buffer =
+          runtime.wrap(medium.memory.data(), medium.memory.size() * sizeof(T), "medium");
+      buffers.media.push_back(std::move(medium));
+    }
+    buffers_.push_back(std::move(buffers));
+  }
+
+  const Buffers& buffers_of(const Slab<T>& slab) const {
+    return buffers_[static_cast<std::size_t>(&slab - slabs_.data())];
+  }
+  const weir::Buffer& field_of(const Slab<T>& slab, std::size_t field) const {
+    return buffers_of(slab).fields[field];
+  }
+  /// Planes as they are stored, behind the lower halo.
+  weir::Region stored(const Slab<T>& slab, std::size_t field, std::size_t first,
+                      std::size_t count) const {
+    return field_of(slab, field)
+        .template elements<T>(first * shape_.plane(), count * shape_.plane());
+  }
+
+  /// Lets all slabs wait for all.
+  void meet() const {
+    std::vector<weir::Event> events;
+    for (const Slab<T>& slab : slabs_) events.push_back(slab.lane->stream.mark());
+    for (const Slab<T>& slab : slabs_) {
+      slab.lane->stream.sync(events, {}, WEIR_SYNC_SCOPE_STREAM);
+    }
+  }
+
+  void compute(const Slab<T>& slab, PlaneRange range, std::size_t next, std::size_t medium) const {
+    const std::size_t count = range.end - range.begin, plane = shape_.plane();
+    const weir::Region speed = buffers_of(slab).media[medium].buffer.template elements<T>(
+        range.begin * plane, count * plane);
+    slab.lane->stream.compute(kernels_.step,
+                              {weir::readwrite(planes(slab, next, range)),
+                               weir::read(stored(slab, 1 - next, range.begin, count + 2 * kReach)),
+                               weir::read(speed), weir::read(kept_buffer_.all())},
+                              {shape_.n, shape_.row(), plane, slab.first + range.begin},
+                              count == kReach ? "edge" : "interior");
+  }
+
+  std::vector<Halo> halos(std::size_t field) const {
+    std::vector<Halo> all;
+    for (std::size_t i = 0; i + 1 < slabs_.size(); ++i) {
+      const Slab<T>&upper = slabs_[i], &lower = slabs_[i + 1];
+      all.push_back({&upper, &lower, stored(upper, field, upper.planes, kReach),
+                     stored(lower, field, 0, kReach)});
+      all.push_back({&lower, &upper, stored(lower, field, kReach, kReach),
+                     stored(upper, field, upper.planes + kReach, kReach)});
+    }
+    return all;
+  }
+
+  /// Gives neighbours the edges of a field. No slab can be a step ahead of its neighbour: it makes
+  /// its edge from the halo that the neighbour's last step gave it. So a halo is free when its next
+  /// contents come, and an edge is not made anew before it has left.
+  void exchange(std::size_t field) const {
+    const std::vector<Halo> all = halos(field);
+    for (const Halo& halo : all) await_edge(halo);
+    std::vector<weir::Event> arrived;
+    for (const Halo& halo : all) {
+      arrived.push_back(halo.carrier().lane->stream.transfer(
+          {halo.from->lane->memory, halo.source.buffer, halo.source.region},
+          {halo.to->lane->memory, halo.target.buffer, halo.target.region}));
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) await_halo(all[i], arrived[i]);
+  }
+
+  void await_edge(const Halo& halo) const {
+    const weir::Stream &carrier = halo.carrier().lane->stream, &maker = halo.from->lane->stream;
+    if (!overlap_) {
+      carrier.wait(maker.barrier());
+    } else if (&carrier != &maker) {
+      carrier.wait(maker.sync({}, {&halo.source, 1}, WEIR_SYNC_SCOPE_OPERANDS), halo.target);
+    }
+  }
+
+  void await_halo(const Halo& halo, const weir::Event& arrived) const {
+    const weir::Stream& reader = halo.to->lane->stream;
+    if (!overlap_) {
+      reader.wait(arrived);
+    } else if (&halo.carrier().lane->stream != &reader) {
+      reader.wait(arrived, halo.target);
+    }
+  }
+
+  GridShape shape_;
+  bool overlap_;
+  WaveKernels<T> kernels_;
+  std::vector<T> kept_;
+  weir::Buffer kept_buffer_;
+  std::vector<Slab<T>> slabs_;
+  std::vector<Buffers> buffers_;  ///< of each slab; they go before the memory that they wrap
+};
+
+}  // namespace weir::apps

@@ -1,0 +1,137 @@
+#include "wave/stencil_native.hpp"
+
+#include <cstddef>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+#include <weir/weir.hpp>
+
+#include "wave/grid_shape.hpp"
+
+namespace weir::apps {
+
+namespace {
+
+constexpr std::ptrdiff_t reach = kReach, lead = kLead;
+
+template <class T>
+struct Planes {
+  T* next;
+  const T *now, *speed, *kept;
+  std::ptrdiff_t n, row, plane, first, count;
+};
+
+template <class T>
+[[gnu::always_inline]] inline T laplacian(const T* u, std::ptrdiff_t row, std::ptrdiff_t plane) {
+  const auto ring = [=](std::ptrdiff_t k) __attribute__((always_inline)) {
+    return (u[-k] + u[k]) + (u[-k * row] + u[k * row]) + (u[-k * plane] + u[k * plane]);
+  };
+  return T(-205.0 / 24) * u[0] + T(8.0 / 5) * ring(1) - T(1.0 / 5) * ring(2) +
+         T(8.0 / 315) * ring(3) - T(1.0 / 560) * ring(4);
+}
+
+/// Makes the same row of some planes at once, which have most of their neighbours in common.
+template <int planes, class T>
+[[gnu::always_inline]] inline void sweep_row(const Planes<T>& p, std::ptrdiff_t y,
+                                             std::ptrdiff_t z) {
+  const std::ptrdiff_t line = z * p.plane + (y + reach) * p.row + lead, plane = p.plane;
+  T* const __restrict next = p.next + line;
+  const T* const __restrict u = p.now + line + reach * plane;
+  const T* const __restrict speed = p.speed + line;
+  const T* const __restrict kept = p.kept;
+#pragma omp simd
+  for (std::ptrdiff_t x = 0; x < p.n; ++x) {
+    T curvature[planes];
+    for (int k = 0; k < planes; ++k) curvature[k] = laplacian(u + x + k * plane, p.row, plane);
+    for (int k = 0; k < planes; ++k) {
+      const std::ptrdiff_t i = x + k * plane;
+      const T g = kept[p.first + z + k] * kept[y] * kept[x];
+      next[i] = g * (2 * u[i] - g * next[i] + speed[i] * curvature[k]);
+    }
+  }
+}
+
+/// Rows of which all planes that a row of the next planes needs stay in a core's cache.
+template <class T>
+std::ptrdiff_t rows_in_cache(const Planes<T>& p) {
+  constexpr std::ptrdiff_t kCacheBytes = 512 * 1024, kPlanes = 2 * reach + 2, kFewest = 8;
+  const std::ptrdiff_t rows =
+      kCacheBytes / (kPlanes * p.row * static_cast<std::ptrdiff_t>(sizeof(T))) - 2 * reach;
+  return rows < kFewest ? kFewest : rows;
+}
+
+template <class T>
+[[gnu::always_inline]] inline void sweep(const Planes<T>& p) {
+  const std::ptrdiff_t rows = rows_in_cache(p), pairs = p.count / 2;
+  for (std::ptrdiff_t top = 0; top < p.n; top += rows) {
+    const std::ptrdiff_t bottom = top + rows < p.n ? top + rows : p.n;
+    for (std::ptrdiff_t pair = 0; pair < pairs; ++pair) {
+      for (std::ptrdiff_t y = top; y < bottom; ++y) sweep_row<2>(p, y, 2 * pair);
+    }
+    if (p.count % 2 == 0) continue;
+    for (std::ptrdiff_t y = top; y < bottom; ++y) sweep_row<1>(p, y, p.count - 1);
+  }
+}
+
+#if defined(__x86_64__)
+/// Rounds what is almost zero to zero on this thread: far ahead of a wave processors would spend
+/// most of their time on it.
+class FlushToZero {
+ public:
+  FlushToZero() : before_(_mm_getcsr()) { _mm_setcsr(before_ | kFlushResults | kFlushOperands); }
+  FlushToZero(const FlushToZero&) = delete;
+  FlushToZero& operator=(const FlushToZero&) = delete;
+  ~FlushToZero() { _mm_setcsr(before_); }
+
+ private:
+  static constexpr unsigned kFlushResults = 0x8000, kFlushOperands = 0x0040;
+  unsigned before_;
+};
+
+template <class T>
+[[gnu::target("avx512f,avx512vl,avx512dq,fma")]] void sweep_avx512(const Planes<T>& planes) {
+  sweep(planes);
+}
+
+template <class T>
+[[gnu::target("avx2,fma")]] void sweep_avx2(const Planes<T>& planes) {
+  sweep(planes);
+}
+
+template <class T>
+void sweep_best(const Planes<T>& planes) {
+  const FlushToZero flush;
+  if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+    sweep_avx512(planes);
+  } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    sweep_avx2(planes);
+  } else {
+    sweep(planes);
+  }
+}
+#else
+template <class T>
+void sweep_best(const Planes<T>& planes) {
+  sweep(planes);
+}
+#endif
+
+}  // namespace
+
+template <class T>
+weir_status native_wave_step(const weir_call* arguments) {
+  const weir::Call call(arguments);
+  const auto scalar = [&](std::size_t index) { return call.scalar<std::ptrdiff_t>(index); };
+  const auto plane_bytes = call.scalar<std::size_t>(2) * sizeof(T);
+  sweep_best<T>({call.span<T>(0).data(), call.span<T>(1).data(), call.span<T>(2).data(),
+                 call.span<T>(3).data(), scalar(0), scalar(1), scalar(2), scalar(3),
+                 static_cast<std::ptrdiff_t>(call.operand(0).extent[0] / plane_bytes)});
+  return WEIR_STATUS_OK;
+}
+
+template weir_status native_wave_step<float>(const weir_call* call);
+template weir_status native_wave_step<double>(const weir_call* call);
+
+}  // namespace weir::apps

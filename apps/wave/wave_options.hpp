@@ -1,0 +1,33 @@
+// Options that the acoustic applications share.
+#pragma once
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "common/input_error.hpp"
+#include "common/workload.hpp"
+
+namespace weir::apps {
+
+struct WaveOptions {
+  std::size_t steps = 0;  ///< 0: the application's own number
+  bool overlap = true;
+
+  void add_to(CLI::App& app, const std::string& usual_steps) {
+    app.add_option("--steps", steps, "Steps of time [" + usual_steps + "]")
+        ->check(CLI::Range(std::size_t{1}, std::size_t{1000000}));
+    app.add_option_function<std::string>(
+           "--overlap", [this](const std::string& word) { overlap = word == "on"; },
+           "on or off: whether edges travel while the interior is computed [on]")
+        ->check(CLI::IsMember({"on", "off"}));
+  }
+
+  /// Throws InputError for an --input, which these applications do not read.
+  static void refuse_input(const Parameters& parameters, const char* application) {
+    if (parameters.input.empty()) return;
+    fail_input("'{}': {} generates its layers: use --n and --steps", parameters.input, application);
+  }
+};
+
+}  // namespace weir::apps
