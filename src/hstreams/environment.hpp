@@ -1,0 +1,20 @@
+// The environment variables of the layer; docs/guide/environment.md describes them.
+#pragma once
+
+#include <string>
+
+namespace weir::hs {
+
+struct Environment {
+  std::string domains;  ///< for the runtime: the host and the cards
+  unsigned threads;     ///< that a card says it has
+  unsigned host_cpus;   ///< that the host says it has, at least; 0: a few
+  std::string checksums;
+  std::string sink_path, mic_path, host_sink_path;
+  std::size_t huge_from;  ///< bytes of instances that want huge pages
+};
+
+/// Reads them. Throws Error{OUT_OF_RANGE} naming a value that nobody could use.
+Environment read_environment();
+
+}  // namespace weir::hs
