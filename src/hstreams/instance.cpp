@@ -66,8 +66,13 @@ std::shared_ptr<Instance> wrap_instance(const weir::Runtime& runtime, void* base
                                         std::uint64_t bytes) {
   weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
   options.alignment = 1;
-  return std::make_shared<Instance>(
-      Instance{runtime.wrap(base, bytes, options), nullptr, HSTR_SRC_PHYS_DOMAIN, 0});
+  try {
+    return std::make_shared<Instance>(
+        Instance{runtime.wrap(base, bytes, options), nullptr, HSTR_SRC_PHYS_DOMAIN, 0});
+  } catch (const weir::Error& error) {
+    if (error.status() != WEIR_STATUS_INVALID_ARGUMENT) throw;
+    fail(HSTR_RESULT_OUT_OF_MEMORY, "that is not all memory of the program: {}", error.what());
+  }
 }
 
 std::shared_ptr<Instance> make_instance(const weir::Runtime& runtime,

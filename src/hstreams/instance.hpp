@@ -22,7 +22,7 @@ struct Instance {
   }
 };
 
-/// The program's own memory.
+/// The program's own memory. Throws Error{OUT_OF_MEMORY} when weir has some of it.
 std::shared_ptr<Instance> wrap_instance(const weir::Runtime& runtime, void* base,
                                         std::uint64_t bytes);
 
