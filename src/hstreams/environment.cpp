@@ -3,11 +3,9 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
-#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
-#include <weir/weir.hpp>
 
 #include "hstreams/error.hpp"
 
@@ -66,30 +64,24 @@ Kinds kinds_in(std::string_view domains) {
   return kinds;
 }
 
-/// A simulated card that may use every core of the machine.
-std::string simulated_card() {
-  return fmt::format(",sim:cores={}", weir::Runtime("host").domain(0).info().cores);
-}
-
-std::string read_domains() {
+/// Reads which domains to open, and adds what every program needs: the host and a card.
+void read_domains(Environment& read) {
   if (!text_of("WEIR_SIM_CARDS").empty()) {
-    const unsigned cards = number_of("WEIR_SIM_CARDS", 0, 0, kMostCards);
-    const std::string card = cards > 0 ? simulated_card() : "";
-    std::string domains = "host";
-    for (unsigned i = 0; i < cards; ++i) domains += card;
-    return domains;
+    read.domains = "host";
+    read.simulated_cards = number_of("WEIR_SIM_CARDS", 0, 0, kMostCards);
+    return;
   }
-  std::string domains = text_of("WEIR_DOMAINS");
-  const Kinds kinds = kinds_in(domains);
-  if (!kinds.host) domains = domains.empty() ? "host" : "host," + domains;
-  return kinds.card ? domains : domains + simulated_card();
+  read.domains = text_of("WEIR_DOMAINS");
+  const Kinds kinds = kinds_in(read.domains);
+  if (!kinds.host) read.domains = read.domains.empty() ? "host" : "host," + read.domains;
+  read.simulated_cards = kinds.card ? 0 : 1;
 }
 
 }  // namespace
 
 Environment read_environment() {
   Environment read;
-  read.domains = read_domains();
+  read_domains(read);
   read.threads = number_of("WEIR_HSTREAMS_THREADS", kCardThreads, 1, kMostThreads);
   read.host_cpus = number_of("WEIR_HSTREAMS_HOST_CPUS", 0, 1, kMostThreads);
   read.checksums = text_of("WEIR_HSTREAMS_CHECKSUMS");

@@ -6,9 +6,10 @@
 namespace weir::hs {
 
 struct Environment {
-  std::string domains;  ///< for the runtime: the host and the cards
-  unsigned threads;     ///< that a card says it has
-  unsigned host_cpus;   ///< that the host says it has, at least; 0: a few
+  std::string domains;       ///< of weir, the host among them
+  unsigned simulated_cards;  ///< beside these
+  unsigned threads;          ///< that a card says it has
+  unsigned host_cpus;        ///< that the host says it has; 0: its own, but some at least
   std::string checksums;
   std::string sink_path, mic_path, host_sink_path;
   std::size_t huge_from;  ///< bytes of instances that want huge pages

@@ -6,20 +6,12 @@
 #include <hstreams/hStreams_common.h>
 
 #include "hstreams/log.hpp"
+#include "hstreams/machine.hpp"
 #include "hstreams/openmp.hpp"
 
 namespace weir::hs {
 
 namespace {
-
-weir::Runtime open_runtime(const Environment& environment) {
-  try {
-    return weir::Runtime(environment.domains);
-  } catch (const weir::Error& error) {
-    fail(HSTR_RESULT_DEVICE_NOT_INITIALIZED, "'{}' cannot be opened: {}", environment.domains,
-         error.what());
-  }
-}
 
 bool is_host(const weir::Domain& domain) { return std::string(domain.info().backend) == "host"; }
 
@@ -29,7 +21,7 @@ Session::Session(const Configuration& configuration)
     : configuration_(configuration),
       environment_(read_environment()),
       libraries_(configuration.sink_lists(), environment_, configuration.mkl() != HSTR_MKL_NONE),
-      runtime_(open_runtime(environment_)),
+      runtime_(open_machine(environment_)),
       sink_(runtime_),
       checksums_(environment_.checksums, runtime_),
       default_openmp_(openmp_threads()) {
@@ -44,12 +36,11 @@ Session::Session(const Configuration& configuration)
   }
   if (cards_.empty()) {
     fail(HSTR_RESULT_DEVICE_NOT_INITIALIZED,
-         "there is no card in '{}' with phys_domains_limit {}: WEIR_SIM_CARDS=1 simulates one",
+         "there is no card in '{}', or phys_domains_limit is {}: WEIR_SIM_CARDS=1 simulates one",
          environment_.domains, limit);
   }
   domains_.emplace(HSTR_SRC_LOG_DOMAIN, LogicalDomain{&host_.front(), {}, {}});
-  log(HSTR_LOG_LEVEL_LOG, HSTR_INFO_TYPE_MISC, "opened '{}': the host and {} cards",
-      environment_.domains, cards_.size());
+  log(HSTR_LOG_LEVEL_LOG, HSTR_INFO_TYPE_MISC, "opened the host and {} cards", cards_.size());
 }
 
 bool Session::homogeneous() const {
