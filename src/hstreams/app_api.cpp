@@ -23,7 +23,7 @@ class Beginning {
   Beginning(const Beginning&) = delete;
   Beginning& operator=(const Beginning&) = delete;
   ~Beginning() {
-    if (began_) Library::get().fini();
+    if (began_) Library::get().fini_if_open();
   }
   void keep() noexcept { began_ = false; }
 

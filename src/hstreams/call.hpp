@@ -25,14 +25,9 @@ class Call {
  public:
   /// Says that the function was called, and with what. `kind` is that of its failures.
   template <class... Arguments>
-  Call(HSTR_INFO_TYPE kind, Function function, const Arguments&... arguments)
+  Call(HSTR_INFO_TYPE kind, Function function, const Arguments&... arguments) noexcept
       : kind_(kind), function_(function) {
-    if (!Log::get().wants(HSTR_LOG_LEVEL_DEBUG1, HSTR_INFO_TYPE_TRACE)) return;
-    write(HSTR_LOG_LEVEL_DEBUG1, std::string(function.name));
-    if (!Log::get().wants(HSTR_LOG_LEVEL_DEBUG2, HSTR_INFO_TYPE_TRACE)) return;
-    std::string text;
-    ((text += (text.empty() ? "" : ", ") + describe(arguments)), ...);
-    write(HSTR_LOG_LEVEL_DEBUG2, fmt::format("{}({})", function.name, text));
+    if (Log::get().wants(HSTR_LOG_LEVEL_DEBUG1, HSTR_INFO_TYPE_TRACE)) announce(arguments...);
   }
 
   /// Runs code(), and turns what it throws into the result.
@@ -59,6 +54,15 @@ class Call {
   }
 
  private:
+  template <class... Arguments>
+  void announce(const Arguments&... arguments) const noexcept try {
+    write(HSTR_LOG_LEVEL_DEBUG1, function_.name);
+    if (!Log::get().wants(HSTR_LOG_LEVEL_DEBUG2, HSTR_INFO_TYPE_TRACE)) return;
+    std::string text;
+    ((text += (text.empty() ? "" : ", ") + describe(arguments)), ...);
+    write(HSTR_LOG_LEVEL_DEBUG2, fmt::format("{}({})", function_.name, text));
+  } catch (...) {
+  }
   template <class Argument>
   static std::string describe(const Argument& argument) {
     if constexpr (std::is_convertible_v<Argument, const char*>) {
@@ -83,7 +87,7 @@ class Call {
 /// Refuses a pointer that a function needs.
 template <class... Pointers>
 void check_pointers(Pointers*... pointers) {
-  if (((pointers == nullptr) || ...)) fail(HSTR_RESULT_NULL_PTR, "an argument is NULL");
+  if ((!pointers || ...)) fail(HSTR_RESULT_NULL_PTR, "an argument is NULL");
 }
 
 }  // namespace weir::hs

@@ -49,6 +49,16 @@ void Library::init(const char* version) {
 void Library::fini() {
   const std::lock_guard life(life_);
   if (!initialized()) fail_not_initialized();
+  end();
+}
+
+void Library::fini_if_open() noexcept {
+  const std::lock_guard life(life_);
+  if (initialized()) end();
+}
+
+/// Ends the session. Called by one thread at a time.
+void Library::end() {
   ending_ = true;
   std::unique_ptr<Session> ended;
   {

@@ -21,6 +21,8 @@ class Library {
   void init(const char* version);
   /// Waits for calls in progress and ends the session. Throws Error{NOT_INITIALIZED}.
   void fini();
+  /// The same, unless another thread was faster.
+  void fini_if_open() noexcept;
   bool initialized();
 
   /// Runs code(session), which cannot end meanwhile. Throws Error{NOT_INITIALIZED} without one.
@@ -36,6 +38,7 @@ class Library {
   void set_last_error(HSTR_RESULT result) noexcept { last_error_ = result; }
 
  private:
+  void end();
   [[noreturn]] static void fail_not_initialized();
 
   Configuration configuration_;

@@ -48,8 +48,7 @@ weir_event copy(weir_stream* stream, const weir_endpoint& source, const weir_end
 
 Queue::Queue(const weir::Runtime& runtime, const PhysicalDomain& physical, const CpuMask& mask,
              const std::string& name, int openmp)
-    : runtime_(runtime),
-      physical_(physical),
+    : physical_(physical),
       mask_(mask),
       openmp_(openmp),
       order_(runtime.buffer(1, (name + " order").c_str())),

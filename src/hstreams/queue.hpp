@@ -51,7 +51,6 @@ class Queue {
   weir_stream* stream_for(HSTR_DEP_POLICY policy);
   weir_stream* loose();
 
-  const weir::Runtime& runtime_;
   const PhysicalDomain& physical_;
   const CpuMask mask_;
   const int openmp_;

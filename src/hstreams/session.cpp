@@ -28,8 +28,8 @@ Session::Session(const Configuration& configuration)
   const std::uint32_t limit = configuration.options().phys_domains_limit;
   for (std::size_t i = 0; i < runtime_.domain_count(); ++i) {
     const weir::Domain domain = runtime_.domain(i);
-    if (is_host(domain) && host_.empty()) {
-      host_.emplace_back(HSTR_SRC_PHYS_DOMAIN, domain, environment_);
+    if (is_host(domain) && !host_) {
+      host_.emplace(HSTR_SRC_PHYS_DOMAIN, domain, environment_);
     } else if (cards_.size() < limit) {
       cards_.emplace_back(static_cast<HSTR_PHYS_DOM>(cards_.size()), domain, environment_);
     }
@@ -39,7 +39,7 @@ Session::Session(const Configuration& configuration)
          "there is no card in '{}', or phys_domains_limit is {}: WEIR_SIM_CARDS=1 simulates one",
          environment_.domains, limit);
   }
-  domains_.emplace(HSTR_SRC_LOG_DOMAIN, LogicalDomain{&host_.front(), {}, {}});
+  domains_.emplace(HSTR_SRC_LOG_DOMAIN, LogicalDomain{&*host_, {}, {}});
   log(HSTR_LOG_LEVEL_LOG, HSTR_INFO_TYPE_MISC, "opened the host and {} cards", cards_.size());
 }
 
@@ -49,7 +49,7 @@ bool Session::homogeneous() const {
 }
 
 const PhysicalDomain& Session::physical(HSTR_PHYS_DOM id) const {
-  if (id == HSTR_SRC_PHYS_DOMAIN) return host_.front();
+  if (id == HSTR_SRC_PHYS_DOMAIN) return *host_;
   if (id < 0 || static_cast<std::size_t>(id) >= cards_.size()) {
     fail(HSTR_RESULT_DOMAIN_OUT_OF_RANGE, "there is no physical domain {}: cards are 0 to {}", id,
          cards_.size() - 1);

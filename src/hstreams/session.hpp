@@ -2,10 +2,10 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <span>
 #include <vector>
@@ -123,6 +123,7 @@ class Session {
   };
   End end_of(const void* address, std::uint64_t bytes, HSTR_LOG_DOM domain);
   weir_event copy(LogicalStream& stream, HSTR_LOG_STR id, const End& source, const End& target);
+  void inspect(Queue& queue, const Region& payload, std::span<const Scalar> numbers) const;
   Queue& courier_of(const PhysicalDomain& card);
   std::vector<weir_event> known(std::span<const HSTR_EVENT> events) const;
 
@@ -137,9 +138,9 @@ class Session {
   Checksums checksums_;
   int default_openmp_;
   std::vector<PhysicalDomain> cards_;
-  std::vector<PhysicalDomain> host_;  // one
+  std::optional<PhysicalDomain> host_;  // once it is open
 
-  mutable std::shared_mutex mutex_;  // everything below
+  mutable std::shared_mutex mutex_;  // the four below
   BufferTable buffers_;
   std::map<HSTR_LOG_DOM, LogicalDomain> domains_;
   std::map<HSTR_LOG_STR, LogicalStream> streams_;

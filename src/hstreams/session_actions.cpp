@@ -104,7 +104,7 @@ weir_event Session::copy(LogicalStream& stream, HSTR_LOG_STR id, const End& sour
   const HSTR_DEP_POLICY policy = configuration_.policy();
   if (checksums_.wanted() && target.domain == HSTR_SRC_LOG_DOMAIN) {
     const Scalar numbers[] = {id, stream.downloads++};
-    queue.inspect(checksums_.kernel(), source.region, numbers, policy);
+    inspect(queue, source.region, numbers);
   }
   const HSTR_PHYS_DOM card = std::max(source.instance->physical, target.instance->physical);
   if (!queue.physical().is_host() || card == HSTR_SRC_PHYS_DOMAIN) {
@@ -113,6 +113,15 @@ weir_event Session::copy(LogicalStream& stream, HSTR_LOG_STR id, const End& sour
   const Region& own = source.domain == stream.domain ? source.region : target.region;
   return queue.transfer_by(courier_of(physical(card)), source.endpoint(), target.endpoint(), own,
                            policy);
+}
+
+/// Enqueues a checksum, but for domains that run no code of the host.
+void Session::inspect(Queue& queue, const Region& payload, std::span<const Scalar> numbers) const {
+  try {
+    queue.inspect(checksums_.kernel(), payload, numbers, configuration_.policy());
+  } catch (const weir::Error& error) {
+    if (error.status() != WEIR_STATUS_UNSUPPORTED) throw;
+  }
 }
 
 /// A queue of a card for transfers that streams of the host ask for.

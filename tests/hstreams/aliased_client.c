@@ -1,7 +1,7 @@
 /* Instances: aliased ones, private ones, incremental ones; adding and dropping them; copies between
    domains; memory types and policies. */
-#include <hStreams_source.h>
 #include <hStreams_sink.h>
+#include <hStreams_source.h>
 
 #include "check.h"
 

@@ -1,14 +1,14 @@
 /* Arguments and return values of sink functions: none, nineteen, more, and a result. */
-#include <hStreams_source.h>
 #include <hStreams_sink.h>
+#include <hStreams_source.h>
 
 #include "check.h"
 
-#define WORDS_19                                                                                 \
-  uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6,     \
-      uint64_t a7, uint64_t a8, uint64_t a9, uint64_t a10, uint64_t a11, uint64_t a12,           \
+#define WORDS_19                                                                             \
+  uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, \
+      uint64_t a7, uint64_t a8, uint64_t a9, uint64_t a10, uint64_t a11, uint64_t a12,       \
       uint64_t a13, uint64_t a14, uint64_t a15, uint64_t a16, uint64_t a17, uint64_t a18
-#define SUM_19                                                                                  \
+#define SUM_19                                                                                 \
   (a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9 + a10 + a11 + a12 + a13 + a14 + a15 + a16 + \
    a17 + a18)
 
@@ -89,10 +89,10 @@ static void on(HSTR_PHYS_DOM where) {
   run("most", (uint32_t)(HSTR_ARGS_SUPPORTED), 0, args, NULL, 0);
   CHECK(seen == 190);
   for (uint64_t i = 19; i < 502; ++i) args[i] = (uint64_t)data;
-  run("most", 19, (uint32_t)(HSTR_ARGS_SUPPORTED) - 19, args, NULL, 0);
-  EXPECT(hStreams_EnqueueCompute(100, "most", (uint32_t)(HSTR_ARGS_SUPPORTED), 1, args, NULL, NULL,
-                                 0),
-         TOO_MANY_ARGS);
+  run("most", 19, (uint32_t)(HSTR_ARGS_SUPPORTED)-19, args, NULL, 0);
+  EXPECT(
+      hStreams_EnqueueCompute(100, "most", (uint32_t)(HSTR_ARGS_SUPPORTED), 1, args, NULL, NULL, 0),
+      TOO_MANY_ARGS);
   OK(hStreams_Fini());
 }
 
