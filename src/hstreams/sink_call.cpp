@@ -24,9 +24,9 @@ using Words = std::vector<std::uint64_t>;
 template <std::size_t>
 using Word = std::uint64_t;
 
-template <std::size_t... Index>
-void call(std::uint64_t function, const std::uint64_t* words, std::index_sequence<Index...>) {
-  reinterpret_cast<void (*)(Word<Index>...)>(function)(words[Index]...);
+template <std::size_t... index>
+void call(std::uint64_t function, const std::uint64_t* words, std::index_sequence<index...>) {
+  reinterpret_cast<void (*)(Word<index>...)>(function)(words[index]...);
 }
 
 /// Calls a function that takes any number of words. Those after its own it does not see.
