@@ -1,6 +1,7 @@
 #include "hstreams/physical_domain.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
@@ -21,7 +22,9 @@ std::size_t threads_of(bool host, std::size_t cores, const Environment& environm
 /// From the name of a processor, "... @ 2.30GHz".
 std::uint32_t mhz_in(const char* description) {
   const char* const at = std::strstr(description, "@ ");
-  return at != nullptr ? static_cast<std::uint32_t>(std::strtod(at + 2, nullptr) * 1000 + 0.5) : 0;
+  return at != nullptr
+             ? static_cast<std::uint32_t>(std::lround(std::strtod(at + 2, nullptr) * 1000))
+             : 0;
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ SinkLibraries::Library SinkLibraries::open(const std::string& name, const Folder
   if (name.find('/') != std::string::npos) {
     paths.push_back(name);
   } else {
-    for (const std::string& folder : folders) paths.push_back(folder + "/" + name);
+    for (const std::string& folder : folders) paths.push_back(fmt::format("{}/{}", folder, name));
   }
   why = fmt::format("library {} is in none of its folders", name);
   for (const std::string& path : paths) {
