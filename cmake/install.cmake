@@ -33,6 +33,32 @@ file(RELATIVE_PATH WEIR_PC_LIBDIR ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_L
 configure_file(${CMAKE_CURRENT_LIST_DIR}/weir.pc.in ${PROJECT_BINARY_DIR}/weir.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/weir.pc DESTINATION ${WEIR_INSTALL_PKGCONFIGDIR})
 
+# pkg-config hstreams, for the package and for programs that the tests build in this tree. Programs
+# of the time call CBLAS and LAPACKE themselves.
+if(TARGET hstreams_source)
+  install(TARGETS hstreams_source EXPORT weir-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/hstreams DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+    FILES_MATCHING PATTERN "*.h")
+  find_package(PkgConfig REQUIRED)
+  foreach(library openblas lapacke)
+    pkg_check_modules(HSTREAMS_${library} QUIET ${library})
+    if(HSTREAMS_${library}_FOUND)
+      string(APPEND HSTREAMS_PC_REQUIRES "${library} ")
+    endif()
+  endforeach()
+  set(HSTREAMS_PC_PREFIX \${pcfiledir}/${WEIR_PC_TO_PREFIX})
+  set(HSTREAMS_PC_INCLUDEDIR \${prefix}/${WEIR_PC_INCLUDEDIR}/hstreams)
+  set(HSTREAMS_PC_LIBDIR \${prefix}/${WEIR_PC_LIBDIR})
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/hstreams.pc.in ${PROJECT_BINARY_DIR}/hstreams.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/hstreams.pc DESTINATION ${WEIR_INSTALL_PKGCONFIGDIR})
+  set(HSTREAMS_PC_PREFIX ${PROJECT_SOURCE_DIR})
+  set(HSTREAMS_PC_INCLUDEDIR \${prefix}/include/hstreams)
+  set(HSTREAMS_PC_LIBDIR ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
+  set(HSTREAMS_PC_RPATH " -Wl,-rpath,\${libdir}")
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/hstreams.pc.in
+    ${PROJECT_BINARY_DIR}/pkgconfig/hstreams.pc @ONLY)
+endif()
+
 if(TARGET weir_cli)
   file(RELATIVE_PATH bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(weir_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${bin_to_lib}")

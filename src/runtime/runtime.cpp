@@ -150,7 +150,6 @@ Runtime::Runtime(const weir_runtime_options& options)
       machine_(read_machine()),
       shutdown_timeout_ns_(options.shutdown_timeout_ns),
       watchdog_limit_ns_(config::watchdog_ns()),
-      trace_path_(next_trace_path()),
       backends_(make_backends()) {
   config::check_values();
   for (auto& device : open_devices(wanted_domains(options), machine_, backends_)) {
@@ -171,6 +170,7 @@ Runtime::Runtime(const weir_runtime_options& options)
   for (const std::string& name : config::unknown_variables()) {
     log::warning("unknown environment variable {}", name);
   }
+  trace_path_ = next_trace_path();
   if (!trace_path_.empty()) recorder_.start(0);
   if (watched()) watchdog_ = std::make_unique<Watchdog>(*this, watchdog_limit_ns_);
 }

@@ -6,7 +6,7 @@
 
 A block with a main is a program. It is run when a ```text or ```output block comes next, which is
 then its exact output. A block without main is declarations or the body of a function that sees
-<weir/weir.h> or <weir/weir.hpp>; it is compiled. On the line before a block one may write
+<weir/weir.h> or <weir/weir.hpp>; it is compiled. A program with hStreams' names gets that library. On the line before a block one may write
 
     <!-- weir: no-compile REASON -->    before code that is not to compile
     <!-- weir: output varies -->        before output that is not compared
@@ -99,16 +99,18 @@ class DocsTest:
         source = self.scratch / (name + suffix)
         source.write_text(text)
         command = [self.compilers[block.language], *standard, *FLAGS, *self.sanitize,
-                   f"-I{self.root / 'include'}", str(source), *flags]
+                   f"-I{self.root / 'include'}", f"-I{self.root / 'include/hstreams'}", str(source),
+                   *flags]
         done = subprocess.run(command, text=True, capture_output=True)
         return done.stderr if done.returncode != 0 else ""
 
     def check_program(self, block, name):
         program = self.scratch / name
         folder = self.library.parent
+        hstreams = ["-Wl,--export-dynamic", "-lhstreams_source"] if "hStreams_" in block.text else []
         errors = self.compile(block, name, f'#line {block.line + 1} "{block.page}"\n' + block.text,
-                              "-o", str(program), f"-L{folder}", "-lweir", "-lm", "-pthread",
-                              f"-Wl,-rpath,{folder}")
+                              "-o", str(program), f"-L{folder}", *hstreams, "-lweir", "-lm",
+                              "-pthread", f"-Wl,-rpath,{folder}")
         if errors or block.output is None:
             return errors
         try:

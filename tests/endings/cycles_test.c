@@ -99,14 +99,19 @@ static bool holds(const char* path, const char* text) {
   return found;
 }
 
-/* Many runtimes work at the same time, and each writes a trace of its own. */
+/* Many runtimes work at the same time, and each writes a trace of its own; one that cannot be made
+   takes no name. */
 static void together(void) {
   static small all[TOGETHER];
+  weir_runtime_options wrong = WEIR_RUNTIME_OPTIONS_INIT;
+  weir_runtime* none = NULL;
   char folder[] = "/tmp/weir-cycles-XXXXXX";
   char path[64], name[32], quoted[40];
   if (mkdtemp(folder) == NULL) abort();
   snprintf(path, sizeof path, "%s/t.json", folder);
   setenv("WEIR_TRACE", path, 1);
+  wrong.domains = "no-such-domain";
+  CHECK(weir_runtime_create(&wrong, &none) != WEIR_STATUS_OK);
   for (int i = 0; i < TOGETHER; ++i) {
     snprintf(name, sizeof name, "kernel-%d", i);
     all[i] = make_small(i % 2 ? "host" : "sim:gbps=10,cores=1", name);

@@ -33,10 +33,10 @@ def run(*command, **environment):
     return done.stdout
 
 
-def expect_output(program):
+def expect_output(program, expected=EXPECTED):
     output = run(program)
-    if output != EXPECTED:
-        raise Failure(f"{program} printed {output!r} instead of {EXPECTED!r}")
+    if output != expected:
+        raise Failure(f"{program} printed {output!r} instead of {expected!r}")
 
 
 def only(root, pattern):
@@ -80,14 +80,22 @@ class InstallTest:
         if output != (example / "expected.txt").read_text():
             raise Failure(f"{folder / 'portable'} printed {output!r}")
 
-    def check_pkg_config(self, root, compiler, program, *options):
-        pc = only(root, "weir.pc")
-        told = run("pkg-config", "--cflags", "--libs", "weir", PKG_CONFIG_PATH=str(pc.parent)).split()
+    def check_pkg_config(self, root, compiler, program, *options, package="weir", output=EXPECTED):
+        pc = only(root, f"{package}.pc")
+        told = run("pkg-config", "--cflags", "--libs", package, PKG_CONFIG_PATH=str(pc.parent)).split()
         binary = self.fresh()
         library = only(root, "libweir.so").parent
         run(compiler, *self.flags.split(), *options, HERE / program, "-o", binary, *told,
             f"-Wl,-rpath,{library}")
-        expect_output(binary)
+        expect_output(binary, output)
+
+    def check_hstreams(self, root):
+        if not any(root.rglob("hstreams.pc")):
+            print("install: the hStreams layer is not built, so not tested")
+            return
+        hello = self.source / "tests/hstreams/hello_client.c"
+        self.check_pkg_config(root, self.cc, hello, package="hstreams",
+                              output="hello 42 from the sink\n")
 
     def check_tree(self, root):
         """Checks the files of an installed tree."""
@@ -115,6 +123,7 @@ class InstallTest:
         self.check_portable(root)
         self.check_pkg_config(root, self.cc, "consumer.c", "-std=c99")
         self.check_pkg_config(root, self.cxx, "consumer.cpp", "-std=c++20")
+        self.check_hstreams(root)
         self.check_cli(root)
 
     def installed_and_moved(self):

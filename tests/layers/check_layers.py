@@ -33,8 +33,9 @@ LAYERS = {
     "src/runtime": "public src/base src/trace src/tune src/backend src/net src/kernels src/core"
                    " src/sched src/pipeline src/backends/*",
     "src/capi": "public src/base src/runtime",
-    "src/hstreams": "public",
+    "src/hstreams": "public include/hstreams",
     "include": "public",
+    "include/hstreams": "",  # programs count on what these headers include of the C library
     "apps": "public",
     "tools": "public apps",  # the command line tool runs the applications
     "examples": "public",
@@ -81,7 +82,7 @@ FENCE = re.compile(r"\batomic_(?:thread|signal)_fence\b")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SOURCES = {".h", ".hpp", ".c", ".cpp", ".cu", ".inc"}
-SEARCH_PATH = ("src", "include", "apps", "tools", "tools/weir", "examples")
+SEARCH_PATH = ("src", "include", "include/hstreams", "apps", "tools", "tools/weir", "examples")
 
 
 def layer_of(path):
@@ -219,6 +220,12 @@ SAMPLES = {
     "include/weir/status.h": ("#include <stddef.h>\n#include <stdio.h>\n", ":2: includes <stdio.h>"),
     "include/weir/weir.hpp": ("#include <span>\n#include <fmt/format.h>\n", ":2: includes <fmt/format.h>"),
     "include/weir/portable.h": ("#if defined(__OPENCL_VERSION__)\n#endif\n", None),
+    "include/hstreams/hStreams_types.h": ("#include <stdio.h>\n", None),
+    "include/hstreams/inside.h": ("#include <weir/status.h>\n", ":1: includes weir/status.h of include"),
+    "src/hstreams/api.cpp": ("#include <weir/weir.hpp>\n#include <hStreams_types.h>\n", None),
+    "src/hstreams/inside.cpp": ('#include "base/sys.hpp"\n', ":1: includes base/sys.hpp of src/base"),
+    "examples/hstreams.c": ("#include <hStreams_types.h>\n",
+                            ":1: includes hStreams_types.h of include/hstreams"),
     "include/weir/inner.h": ('#include "base/sys.hpp"\n', ":1: includes base/sys.hpp of src/base"),
     "apps/matmul.cpp": ("#include <weir/weir.hpp>\n#include <fmt/format.h>\n", None),
     "apps/inside.cpp": ('#include "runtime/runtime.hpp"\n', ":1: includes runtime/runtime.hpp"),

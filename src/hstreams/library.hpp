@@ -1,0 +1,52 @@
+// The layer as one process has it: configuration, the last failure, and the session.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <utility>
+
+#include "hstreams/configuration.hpp"
+#include "hstreams/session.hpp"
+
+namespace weir::hs {
+
+class Library {
+ public:
+  /// The one of the process, which is never destroyed: threads may outlive main().
+  static Library& get();
+
+  /// Begins a session, or does nothing when there is one. Throws Error.
+  void init(const char* version);
+  /// Waits for calls in progress and ends the session. Throws Error{NOT_INITIALIZED}.
+  void fini();
+  /// The same, unless another thread was faster.
+  void fini_if_open() noexcept;
+  bool initialized();
+
+  /// Runs code(session), which cannot end meanwhile. Throws Error{NOT_INITIALIZED} without one.
+  template <class Code>
+  decltype(auto) with_session(Code&& code) {
+    const std::shared_lock lock(gate_);
+    if (session_ == nullptr || ending_) fail_not_initialized();
+    return std::forward<Code>(code)(*session_);
+  }
+
+  Configuration& configuration() noexcept { return configuration_; }
+  HSTR_RESULT last_error() const noexcept { return last_error_; }
+  void set_last_error(HSTR_RESULT result) noexcept { last_error_ = result; }
+
+ private:
+  void end();
+  [[noreturn]] static void fail_not_initialized();
+
+  Configuration configuration_;
+  std::atomic<HSTR_RESULT> last_error_{HSTR_RESULT_SUCCESS};
+  std::mutex life_;         // one beginning or end at a time
+  std::shared_mutex gate_;  // held by calls in progress
+  std::atomic<bool> ending_{false};
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace weir::hs

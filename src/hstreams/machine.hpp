@@ -1,0 +1,13 @@
+// The domains of weir that a program gets as its host and its cards.
+#pragma once
+
+#include <weir/weir.hpp>
+
+#include "hstreams/environment.hpp"
+
+namespace weir::hs {
+
+/// Opens them. Throws Error{DEVICE_NOT_INITIALIZED}.
+weir::Runtime open_machine(const Environment& environment);
+
+}  // namespace weir::hs

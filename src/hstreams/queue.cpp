@@ -1,0 +1,149 @@
+#include "hstreams/queue.hpp"
+
+#include <algorithm>
+
+namespace weir::hs {
+
+namespace {
+
+constexpr std::size_t kMostEvents = 10'000;  // of one sync
+constexpr std::size_t kMostParts = 1'000;
+
+weir::Place make_place(const weir::Runtime& runtime, const PhysicalDomain& physical,
+                       const CpuMask& mask, const std::string& name) {
+  const std::vector<std::uint32_t> cores = physical.cores_of(mask);
+  weir_place_options options = WEIR_PLACE_OPTIONS_INIT;
+  options.name = name.c_str();
+  options.cores = cores.data();
+  options.core_count = cores.size();
+  options.oversubscribe = true;
+  weir_place* made = nullptr;
+  check(weir_place_create(physical.domain, &options, &made));
+  return {runtime.handle(), made};
+}
+
+weir_event sync(weir_stream* stream, std::span<const weir_event> events,
+                std::span<const Operand> parts, weir_sync_scope scope) {
+  weir_sync sync = WEIR_SYNC_INIT;
+  sync.events = events.data();
+  sync.event_count = events.size();
+  sync.operands = parts.data();
+  sync.operand_count = parts.size();
+  sync.scope = scope;
+  weir_event event;
+  check(weir_stream_sync(stream, &sync, &event));
+  return event;
+}
+
+weir_event copy(weir_stream* stream, const weir_endpoint& source, const weir_endpoint& target) {
+  weir_transfer transfer = WEIR_TRANSFER_INIT;
+  transfer.source = source;
+  transfer.target = target;
+  weir_event event;
+  check(weir_stream_transfer(stream, &transfer, &event));
+  return event;
+}
+
+}  // namespace
+
+Queue::Queue(const weir::Runtime& runtime, const PhysicalDomain& physical, const CpuMask& mask,
+             const std::string& name, int openmp)
+    : physical_(physical),
+      mask_(mask),
+      openmp_(openmp),
+      order_(runtime.buffer(1, (name + " order").c_str())),
+      place_(make_place(runtime, physical, mask, name)),
+      main_(place_.stream({.name = name.c_str()})) {}
+
+weir_stream* Queue::loose() {
+  if (loose_.handle() == nullptr) {
+    loose_ = place_.stream({.policy = WEIR_DEPENDENCE_POLICY_NONE});
+  }
+  return loose_.handle();
+}
+
+/// The stream for the next action, which waits there for all it has to.
+weir_stream* Queue::stream_for(HSTR_DEP_POLICY policy) {
+  if (policy == HSTR_DEP_POLICY_NONE) return loose();
+  const bool conservative = policy == HSTR_DEP_POLICY_CONSERVATIVE;
+  if (conservative || conservative_) sync(main_.handle(), {}, {}, WEIR_SYNC_SCOPE_STREAM);
+  conservative_ = conservative;
+  return main_.handle();
+}
+
+weir_event Queue::compute(const SinkKernel& kernel, const SinkCall& call, HSTR_DEP_POLICY policy) {
+  const std::lock_guard lock(mutex_);
+  return kernel.enqueue(stream_for(policy), call, readwrite(order_.all()), openmp_);
+}
+
+weir_event Queue::transfer(const weir_endpoint& source, const weir_endpoint& target,
+                           HSTR_DEP_POLICY policy) {
+  const std::lock_guard lock(mutex_);
+  return copy(stream_for(policy), source, target);
+}
+
+weir_event Queue::transfer_by(Queue& courier, const weir_endpoint& source,
+                              const weir_endpoint& target, const Region& part,
+                              HSTR_DEP_POLICY policy) {
+  const std::lock_guard lock(mutex_);
+  if (policy == HSTR_DEP_POLICY_NONE) return courier.transfer(source, target, policy);
+  weir_stream* const stream = stream_for(policy);
+  const Operand ordered = readwrite(part);
+  const weir_event ready = sync(stream, {}, {&ordered, 1}, WEIR_SYNC_SCOPE_OPERANDS);
+  courier.barrier({ready});
+  const weir_event copied = courier.transfer(source, target, policy);
+  return sync(stream, {&copied, 1}, {&ordered, 1}, WEIR_SYNC_SCOPE_OPERANDS);
+}
+
+void Queue::inspect(const weir::Kernel& kernel, const Region& part, std::span<const Scalar> scalars,
+                    HSTR_DEP_POLICY policy) {
+  const std::lock_guard lock(mutex_);
+  const Operand operand = read(part);
+  weir_compute compute = WEIR_COMPUTE_INIT;
+  compute.kernel = kernel.handle();
+  compute.operands = &operand;
+  compute.operand_count = 1;
+  compute.scalars = scalars.data();
+  compute.scalar_count = scalars.size();
+  check(weir_stream_compute(stream_for(policy), &compute, nullptr));
+}
+
+weir_event Queue::barrier(std::vector<weir_event> events) {
+  while (events.size() > kMostEvents) events = {join(std::move(events))};
+  const std::lock_guard lock(mutex_);
+  return sync(main_.handle(), events, {}, WEIR_SYNC_SCOPE_STREAM);
+}
+
+weir_event Queue::wait(std::vector<weir_event> events, const std::vector<Operand>& parts) {
+  if (events.empty()) events = {mark()};
+  if (events.size() > kMostEvents) events = {join(std::move(events))};
+  const std::lock_guard lock(mutex_);
+  for (std::size_t first = 0; first < parts.size(); first += kMostParts) {
+    const std::size_t count = std::min(kMostParts, parts.size() - first);
+    events = {sync(main_.handle(), events, std::span(parts).subspan(first, count),
+                   WEIR_SYNC_SCOPE_OPERANDS)};
+  }
+  return events.front();
+}
+
+weir_event Queue::mark() {
+  const std::lock_guard lock(mutex_);
+  return sync(main_.handle(), {}, {}, WEIR_SYNC_SCOPE_NOTHING);
+}
+
+weir_event Queue::join(std::vector<weir_event> events) {
+  const std::lock_guard lock(mutex_);
+  const Operand none = readwrite(order_.all());  // the stream looks at no operands
+  while (events.size() > 1 || events.empty()) {
+    std::vector<weir_event> joined;
+    for (std::size_t first = 0; first < events.size() || joined.empty(); first += kMostEvents) {
+      const std::size_t count = std::min(kMostEvents, events.size() - first);
+      joined.push_back(sync(loose(), std::span(events).subspan(first, count), {&none, 1},
+                            WEIR_SYNC_SCOPE_OPERANDS));
+    }
+    events = std::move(joined);
+  }
+  return events.front();
+}
+
+}  // namespace weir::hs

@@ -1,0 +1,65 @@
+// A physical stream: what logical streams of one domain with the same mask share.
+#pragma once
+
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <weir/weir.hpp>
+
+#include "hstreams/physical_domain.hpp"
+#include "hstreams/sink_call.hpp"
+
+namespace weir::hs {
+
+/// A stream of weir that keeps the order of hStreams: computes run one after the other, transfers
+/// where their memory allows. Any thread may enqueue. Destroying it waits for its actions.
+class Queue {
+ public:
+  /// openmp: threads to set before each call, 0: as many as there are cores.
+  Queue(const weir::Runtime& runtime, const PhysicalDomain& physical, const CpuMask& mask,
+        const std::string& name, int openmp);
+
+  const PhysicalDomain& physical() const noexcept { return physical_; }
+  const CpuMask& mask() const noexcept { return mask_; }
+
+  weir_event compute(const SinkKernel& kernel, const SinkCall& call, HSTR_DEP_POLICY policy);
+  weir_event transfer(const weir_endpoint& source, const weir_endpoint& target,
+                      HSTR_DEP_POLICY policy);
+  /// The same by a stream of another domain; `part` is the end that this one orders.
+  weir_event transfer_by(Queue& courier, const weir_endpoint& source, const weir_endpoint& target,
+                         const Region& part, HSTR_DEP_POLICY policy);
+  /// Enqueues a call of a kernel of the layer that only reads.
+  void inspect(const weir::Kernel& kernel, const Region& part, std::span<const Scalar> scalars,
+               HSTR_DEP_POLICY policy);
+
+  /// Waits for events, without any for everything so far, and holds everything later.
+  weir_event barrier(std::vector<weir_event> events);
+  /// Waits for the same, and holds what touches the parts.
+  weir_event wait(std::vector<weir_event> events, const std::vector<Operand>& parts);
+  /// An event for everything so far.
+  weir_event mark();
+  /// An event for other events.
+  weir_event join(std::vector<weir_event> events);
+
+  weir_status synchronize(std::int64_t timeout_ns) const {
+    return weir_stream_synchronize(main_.handle(), timeout_ns);
+  }
+
+ private:
+  weir_stream* stream_for(HSTR_DEP_POLICY policy);
+  weir_stream* loose();
+
+  const PhysicalDomain& physical_;
+  const CpuMask mask_;
+  const int openmp_;
+  std::mutex mutex_;
+  bool conservative_ = false;  // the last action was
+  weir::Buffer order_;         // what computes write, to run one after the other
+  weir::Place place_;
+  weir::Stream main_;
+  weir::Stream loose_;  // keeps no order; made on first use
+};
+
+}  // namespace weir::hs

@@ -1,0 +1,69 @@
+// Domains and streams of the app interface.
+#include <algorithm>
+
+#include "hstreams/error.hpp"
+#include "hstreams/session.hpp"
+
+namespace weir::hs {
+
+/// Divides the threads that a card's system leaves over logical domains, the last getting the rest.
+void Session::partition_cards(std::size_t count) {
+  const std::size_t cards = std::min(cards_.size(), count);
+  for (std::size_t card = 0; card < cards; ++card) {
+    const std::size_t here = count / cards + (card < count % cards ? 1 : 0);
+    const CpuMask usable = cards_[card].usable();
+    const std::size_t first = first_of(usable), width = usable.count() / here;
+    for (std::size_t i = 0; i < here; ++i) {
+      const std::size_t rest = i + 1 == here ? usable.count() % here : 0;
+      HSTR_OVERLAP_TYPE overlap;
+      partitions_.push_back(
+          add_domain(cards_[card].id, mask_range(first + i * width, width + rest), overlap));
+    }
+  }
+}
+
+/// Divides the threads of a logical domain over places, the first ones getting one more.
+std::vector<CpuMask> Session::places_in(HSTR_LOG_DOM id, std::size_t count) const {
+  const CpuMask mask = domain(id, HSTR_RESULT_DOMAIN_OUT_OF_RANGE).mask;
+  const std::size_t threads = mask.count();
+  if (count > threads) {
+    fail(HSTR_RESULT_OUT_OF_RANGE,
+         "{} places in logical domain {} of {} threads: WEIR_HSTREAMS_THREADS gives cards more",
+         count, id, threads);
+  }
+  std::vector<CpuMask> places;
+  std::size_t first = first_of(mask);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t width = threads / count + (i < threads % count ? 1 : 0);
+    places.push_back(mask_range(first, width));
+    first += width;
+  }
+  return places;
+}
+
+void Session::partition(std::span<const std::uint32_t> places, std::uint32_t oversubscription) {
+  const std::lock_guard lock(partition_mutex_);
+  if (!partitions_.empty() && partitions_.size() != places.size()) {
+    fail(HSTR_RESULT_INCONSISTENT_ARGS, "{} logical domains: the first call made {}", places.size(),
+         partitions_.size());
+  }
+  if (std::all_of(places.begin(), places.end(), [](std::uint32_t count) { return count == 0; })) {
+    fail(HSTR_RESULT_OUT_OF_RANGE, "no logical domain gets a stream");
+  }
+  if (partitions_.empty()) partition_cards(places.size());
+  struct Place {
+    HSTR_LOG_DOM domain;
+    CpuMask mask;
+  };
+  std::vector<Place> all;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    for (const CpuMask& mask : places_in(partitions_[i], places[i])) {
+      all.push_back({partitions_[i], mask});
+    }
+  }
+  for (std::uint32_t level = 0; level < oversubscription; ++level) {
+    for (const Place& place : all) create_stream(next_stream_++, place.domain, place.mask);
+  }
+}
+
+}  // namespace weir::hs

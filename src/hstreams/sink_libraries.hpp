@@ -1,0 +1,51 @@
+// Sink libraries, and sink functions by their names.
+#pragma once
+
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "hstreams/configuration.hpp"
+#include "hstreams/environment.hpp"
+
+namespace weir::hs {
+
+/// The libraries of one program, for its cards and for its host.
+class SinkLibraries {
+ public:
+  /// Opens them. Throws Error{BAD_NAME} when no list for cards can be satisfied; what is missing
+  /// for the host is only logged.
+  SinkLibraries(const SinkLists& lists, const Environment& environment, bool with_blas);
+
+  /// Finds a function: in the libraries, in the program, among the built-in ones. Throws
+  /// Error{BAD_NAME}.
+  void* find(bool host, const char* name);
+
+ private:
+  struct Close {
+    void operator()(void* library) const noexcept;
+  };
+  using Library = std::unique_ptr<void, Close>;
+  using Folders = std::vector<std::string>;
+  struct Side {
+    std::vector<Library> libraries;
+    std::unordered_map<std::string, void*> known;
+  };
+
+  static Library open(const std::string& name, const Folders& folders, int scope, std::string& why);
+  static bool open_all(const std::vector<std::string>& names, const Folders& folders, int scope,
+                       Side& side, std::string& why);
+  void open_for_cards(const SinkLists& lists);
+  void open_for_host(const SinkLists& lists);
+  void* look_up(const Side& side, const char* name) const;
+
+  bool with_blas_;
+  std::string program_;
+  Folders card_folders_, host_folders_;
+  std::shared_mutex mutex_;
+  Side cards_, host_;
+};
+
+}  // namespace weir::hs

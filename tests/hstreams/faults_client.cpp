@@ -1,0 +1,64 @@
+// What fails on a card: copies, sink functions, and what depends on them.
+#include <hStreams_app_api.h>
+#include <hStreams_sink.h>
+
+#include <stdexcept>
+
+#include "check.h"
+
+HSTREAMS_EXPORT void throws(char*) { throw std::runtime_error("no good"); }
+HSTREAMS_EXPORT void works(char* data) { data[0] = 5; }
+
+static char data[64];
+
+static HSTR_EVENT call(const char* function) {
+  HSTR_EVENT event;
+  uint64_t args[1] = {reinterpret_cast<uint64_t>(data)};
+  OK(hStreams_app_invoke(0, function, 0, 1, args, &event, NULL, 0));
+  return event;
+}
+
+static void a_function_fails() {
+  HSTR_EVENT failed = call("throws"), after = call("works");
+  EXPECT(hStreams_app_event_wait(1, &failed), REMOTE_ERROR);
+  EXPECT(hStreams_app_event_wait(1, &after), EVENT_CANCELED);
+  EXPECT(hStreams_app_stream_sync(0), REMOTE_ERROR);
+  OK(hStreams_app_stream_sync(0));
+  after = call("works");
+  OK(hStreams_app_event_wait(1, &after));
+}
+
+static void a_copy_fails() {
+  HSTR_EVENT event;
+  OK(hStreams_app_xfer_memory(0, data, data, 8, HSTR_SRC_TO_SINK, &event));
+  EXPECT(hStreams_app_event_wait(1, &event), REMOTE_ERROR);
+  EXPECT(hStreams_app_thread_sync(), REMOTE_ERROR);
+  OK(hStreams_app_thread_sync());
+}
+
+int main() {
+  OK(hStreams_Cfg_SetLogLevel(HSTR_LOG_LEVEL_NO_LOGGING));
+  OK(hStreams_app_init(1, 1));
+  OK(hStreams_app_create_buf(data, sizeof data));
+  a_function_fails();
+  OK(hStreams_app_fini());
+
+  unsetenv("WEIR_SIM_CARDS");
+  setenv("WEIR_DOMAINS", "sim:fail_copy=1", 1);
+  OK(hStreams_app_init(1, 1));
+  OK(hStreams_app_create_buf(data, sizeof data));
+  a_copy_fails();
+  OK(hStreams_app_fini());
+
+  setenv("WEIR_DOMAINS", "host,no-such-device", 1);
+  EXPECT(hStreams_Init(), DEVICE_NOT_INITIALIZED);
+  setenv("WEIR_DOMAINS", "host", 1);
+  setenv("WEIR_SIM_CARDS", "0", 1);
+  EXPECT(hStreams_Init(), DEVICE_NOT_INITIALIZED);
+  setenv("WEIR_SIM_CARDS", "many", 1);
+  EXPECT(hStreams_Init(), OUT_OF_RANGE);
+  unsetenv("WEIR_SIM_CARDS");
+  OK(hStreams_Init());
+  OK(hStreams_Fini());
+  return 0;
+}
