@@ -25,7 +25,7 @@ endef
 # Builds what runs under the thread sanitizer in the gate.
 define BUILD_RACES
 @cmake --preset tsan >build/tsan.configure.log 2>&1 || { cat build/tsan.configure.log; exit 1; }
-@cmake --build --preset tsan --target random_programs
+@cmake --build --preset tsan --target random_programs queue_programs
 endef
 
 build:
@@ -38,7 +38,7 @@ demo: build
 test:
 	@scripts/setup.sh build test
 	$(call BUILD,release,-DWEIR_BUILD_TESTS=ON)
-	@ctest --preset release --label-exclude proof
+	@ctest --preset release --label-exclude proof --parallel 2
 	@$(MAKE) --no-print-directory proof-gate
 
 proof-gate:

@@ -42,30 +42,35 @@ class Kernels {
         potrf_(runtime.kernel(routine<T>("lapack", "potrf").c_str())) {}
 
   /// A = L L^T, in place. `first` rows of the whole matrix are above it.
-  weir::Event factor(const Lane& lane, const weir::Operand& a, std::size_t first,
+  template <class To>  // Lane or Tasks
+  weir::Event factor(const To& to, const weir::Operand& a, std::size_t first,
                      const char* name) const {
-    return lane.stream.compute(potrf_, {a}, {'L', static_cast<std::int64_t>(first)}, name);
+    return to.run(potrf_, {a}, {'L', static_cast<std::int64_t>(first)}, name);
   }
   /// X L^T = B for X, which replaces B.
-  weir::Event solve_right(const Lane& lane, const weir::Operand& l, const weir::Operand& b,
+  template <class To>  // Lane or Tasks
+  weir::Event solve_right(const To& to, const weir::Operand& l, const weir::Operand& b,
                           const char* name) const {
-    return lane.stream.compute(trsm_, {l, b}, {'R', 'L', 'T', 'N', T{1}}, name);
+    return to.run(trsm_, {l, b}, {'R', 'L', 'T', 'N', T{1}}, name);
   }
   /// L X = B or L^T X = B for X, which replaces B.
-  weir::Event solve_left(const Lane& lane, char trans, const weir::Operand& l,
+  template <class To>  // Lane or Tasks
+  weir::Event solve_left(const To& to, char trans, const weir::Operand& l,
                          const weir::Operand& b) const {
-    return lane.stream.compute(trsm_, {l, b}, {'L', 'L', trans, 'N', T{1}});
+    return to.run(trsm_, {l, b}, {'L', 'L', trans, 'N', T{1}});
   }
   /// C -= A A^T.
-  weir::Event subtract_square(const Lane& lane, const weir::Operand& a, const weir::Operand& c,
+  template <class To>  // Lane or Tasks
+  weir::Event subtract_square(const To& to, const weir::Operand& a, const weir::Operand& c,
                               const char* name) const {
-    return lane.stream.compute(syrk_, {a, c}, {'L', 'N', T{-1}, T{1}}, name);
+    return to.run(syrk_, {a, c}, {'L', 'N', T{-1}, T{1}}, name);
   }
   /// C -= op(A) op(B).
-  weir::Event subtract_product(const Lane& lane, char trans_a, char trans_b, const weir::Operand& a,
+  template <class To>  // Lane or Tasks
+  weir::Event subtract_product(const To& to, char trans_a, char trans_b, const weir::Operand& a,
                                const weir::Operand& b, const weir::Operand& c,
                                const char* name = nullptr) const {
-    return lane.stream.compute(gemm_, {a, b, c}, {trans_a, trans_b, T{-1}, T{1}}, name);
+    return to.run(gemm_, {a, b, c}, {trans_a, trans_b, T{-1}, T{1}}, name);
   }
 
  private:
@@ -79,15 +84,19 @@ std::string tile_name(const char* routine, std::size_t i, std::size_t j) {
 template <class T>
 class Cholesky final : public Workload {
  public:
-  Cholesky(Matrix<T> matrix, std::size_t tile, const weir::Runtime& runtime, const Lanes& lanes)
+  Cholesky(Matrix<T> matrix, std::size_t tile, const weir::Runtime& runtime, const Lanes& lanes,
+           const weir::Queue* queue)
       : given_(std::move(matrix)),
         factor_(make_matrix<T>(given_.rows(), given_.rows(), 2)),
         tile_(tile),
         runtime_(runtime),
         lanes_(lanes),
+        queue_(queue),
         kernels_(runtime),
         tiles_(runtime, factor_, tile, tile, lanes.size(), "A"),
-        group_(group_of(given_.rows(), tile, lanes.cores())),
+        group_(queue == nullptr || lanes.share_memory()
+                   ? group_of(given_.rows(), tile, lanes.cores())
+                   : 1),
         owners_(lanes.deal((tiles_.rows() + group_ - 1) / group_)) {}
 
   /// Makes finish() solve a system with these right-hand sides and save() write what is asked for.
@@ -107,6 +116,7 @@ class Cholesky final : public Workload {
   double gemm_peak(const ReferenceBlas& blas) const override { return blas.gemm_peak<T>(); }
 
   void reset() override {
+    if (queue_ != nullptr) tiles_.reset(*queue_);
     copy(given_, factor_);
     tiles_.reset();
   }
@@ -114,6 +124,7 @@ class Cholesky final : public Workload {
   /// Right-looking. Each group of rows of tiles belongs to a place. What the next panel waits for
   /// goes to the urgent stream of the place, so that panels run ahead of the updates.
   void enqueue() override {
+    if (queue_ != nullptr) return submit();
     for (std::size_t k = 0; k < tiles(); ++k) {
       factor_panel(k);
       for (std::size_t j = k + 1; j < tiles(); ++j) {
@@ -157,6 +168,30 @@ class Cholesky final : public Workload {
   /// The stream in which a group of rows is updated in column j by column k.
   const Lane& lane_of(std::size_t group, std::size_t j, std::size_t k) const noexcept {
     return j == k + 1 ? lanes_.urgent(owners_[group]) : lanes_.any(owners_[group], group);
+  }
+
+  /// The same as tasks: who does what, where and when is the queue's business.
+  void submit() {
+    const auto read = [this](Rows i, std::size_t j) { return weir::read(tiles_.region(i, j)); };
+    const auto change = [this](Rows i, std::size_t j) {
+      return weir::readwrite(tiles_.region(i, j));
+    };
+    for (std::size_t k = 0; k < tiles(); ++k) {
+      const Tasks panel{*queue_, 1};
+      kernels_.factor(panel, change(k, k), k * tile_, tile_name("potrf", k, k).c_str());
+      for_groups(k + 1, [&](std::size_t, Rows i) {
+        kernels_.solve_right(panel, read(k, k), change(i, k),
+                             tile_name("trsm", i.begin, k).c_str());
+      });
+      for (std::size_t j = k + 1; j < tiles(); ++j) {
+        const Tasks update{*queue_, j == k + 1 ? 1 : 0};
+        kernels_.subtract_square(update, read(j, k), change(j, j), tile_name("syrk", j, j).c_str());
+        for_groups(j + 1, [&](std::size_t, Rows i) {
+          kernels_.subtract_product(update, 'N', 'T', read(i, k), read(j, k), change(i, j),
+                                    tile_name("gemm", i.begin, j).c_str());
+        });
+      }
+    }
   }
 
   void factor_panel(std::size_t k) {
@@ -265,6 +300,7 @@ class Cholesky final : public Workload {
   std::size_t tile_;
   const weir::Runtime& runtime_;
   const Lanes& lanes_;
+  const weir::Queue* queue_;  ///< null: streams
   Kernels<T> kernels_;
   TiledMatrix<T> tiles_;
   std::size_t group_;                ///< rows of tiles in a group
@@ -303,7 +339,7 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemF
   const std::size_t n = matrix.rows();
   auto cholesky = std::make_unique<Cholesky<T>>(
       std::move(matrix), choose_tile(n, parameters.tile, parameters.tiles, usual_tile(n)), runtime,
-      lanes);
+      lanes, parameters.queue);
   cholesky->write_later(parameters.output);
   if (!files.rhs.empty()) {
     Matrix<T> rhs = read_matrix<T>(files.rhs);
@@ -322,6 +358,7 @@ class CholeskyApplication final : public Application {
   const char* summary() const override {
     return "factor a symmetric positive definite matrix, and solve with it";
   }
+  bool has_tasks() const override { return true; }
   void add_options(CLI::App& app) override {
     CLI::Option* const rhs =
         app.add_option("--rhs", files_.rhs, "also solve A x = b for the b in this file");

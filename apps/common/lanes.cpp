@@ -24,6 +24,12 @@ std::size_t Lanes::cores() const noexcept {
   return std::accumulate(cores_.begin(), cores_.end(), std::size_t{0});
 }
 
+std::vector<weir_place*> Lanes::place_handles() const {
+  std::vector<weir_place*> handles;
+  for (const weir::Place& place : places_) handles.push_back(place.handle());
+  return handles;
+}
+
 bool Lanes::share_memory() const noexcept {
   return std::all_of(lanes_.begin(), lanes_.end(),
                      [](const Lane& lane) { return lane.memory == nullptr; });

@@ -15,6 +15,22 @@ struct Lane {
   std::size_t index;    ///< among all lanes
   std::size_t domain;   ///< index in the runtime
   weir_domain* memory;  ///< whose instances its actions use; null: the program's memory
+
+  weir::Event run(const weir::Kernel& kernel, std::initializer_list<weir::Operand> operands,
+                  std::initializer_list<weir::Scalar> scalars, const char* name = nullptr) const {
+    return stream.compute(kernel, operands, scalars, name);
+  }
+};
+
+/// A task queue, for tasks of one priority.
+struct Tasks {
+  const weir::Queue& queue;
+  int priority = 0;
+
+  weir::Event run(const weir::Kernel& kernel, std::initializer_list<weir::Operand> operands,
+                  std::initializer_list<weir::Scalar> scalars, const char* name = nullptr) const {
+    return queue.submit(kernel, operands, scalars, {.name = name, .priority = priority});
+  }
 };
 
 /// How many places and streams to make.
@@ -33,6 +49,8 @@ class Lanes {
   std::size_t size() const noexcept { return lanes_.size(); }
   const Lane& operator[](std::size_t index) const noexcept { return lanes_[index]; }
 
+  /// The places, which must not be destroyed.
+  std::vector<weir_place*> place_handles() const;
   /// Of all places together.
   std::size_t cores() const noexcept;
   /// Of one place.

@@ -76,6 +76,14 @@ class TiledMatrix {
   std::size_t rows() const noexcept { return rows_; }
   std::size_t columns() const noexcept { return columns_; }
 
+  /// Tiles of column j, as tasks of a queue name them.
+  weir::Region region(Rows i, std::size_t j) const noexcept {
+    const std::size_t row = i.begin * tile_rows_, column = j * tile_columns_;
+    return buffer_.template tile<T>(row, column, std::min(i.end * tile_rows_, memory_.rows()) - row,
+                                    std::min(tile_columns_, memory_.columns() - column),
+                                    memory_.leading_dimension());
+  }
+
   /// Makes the newest contents of tiles ready for the next action of the lane, as its operand.
   weir::Operand read(const Lane& lane, Rows i, std::size_t j) {
     fetch(lane, i, j);
@@ -95,6 +103,10 @@ class TiledMatrix {
   /// Copies a tile to the program's memory if its newest copy is elsewhere.
   void collect(std::size_t i, std::size_t j) { directory_.collect(index(i, j), region(i, j)); }
   void reset() { directory_.reset(); }
+  /// The same for tasks: copies in other memories are out of date.
+  void reset(const weir::Queue& queue) const {
+    queue.acquire(buffer_.all(), WEIR_ACCESS_READ_WRITE);
+  }
 
  private:
   std::size_t index(std::size_t i, std::size_t j) const noexcept { return i + j * rows_; }
@@ -103,13 +115,6 @@ class TiledMatrix {
       directory_.fetch(lane, index(row, j), region(row, j));
     }
   }
-  weir::Region region(Rows i, std::size_t j) const noexcept {
-    const std::size_t row = i.begin * tile_rows_, column = j * tile_columns_;
-    return buffer_.template tile<T>(row, column, std::min(i.end * tile_rows_, memory_.rows()) - row,
-                                    std::min(tile_columns_, memory_.columns() - column),
-                                    memory_.leading_dimension());
-  }
-
   Matrix<T>& memory_;
   std::size_t tile_rows_, tile_columns_, rows_, columns_;
   weir::Buffer buffer_;

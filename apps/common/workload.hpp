@@ -33,8 +33,9 @@ struct Parameters {
   std::size_t tiles = 0;  ///< tiles along an edge, instead of their size
   bool single = false;    ///< float instead of double
   std::uint64_t seed = 1;
-  std::string input;   ///< file to read, "": generate
-  std::string output;  ///< file to write the result to, "": none
+  std::string input;                   ///< file to read, "": generate
+  std::string output;                  ///< file to write the result to, "": none
+  const weir::Queue* queue = nullptr;  ///< gets tasks, instead of actions in streams
 };
 
 /// A problem in memory, ready to be solved again and again. From one thread. All may throw
@@ -72,6 +73,8 @@ class Application {
   virtual ~Application() = default;
   virtual const char* name() const = 0;
   virtual const char* summary() const = 0;
+  /// Whether it can submit its work to a task queue.
+  virtual bool has_tasks() const { return false; }
   /// Adds the options that only this application has.
   virtual void add_options(CLI::App&) {}
   /// Reads or generates a problem. Throws InputError for a file that cannot be used.

@@ -31,13 +31,14 @@ template <class T>
 class Matmul final : public Workload {
  public:
   Matmul(Matrix<T> a, Matrix<T> b, std::size_t tile, std::string output,
-         const weir::Runtime& runtime, const Lanes& lanes)
+         const weir::Runtime& runtime, const Lanes& lanes, const weir::Queue* queue)
       : a_(std::move(a)),
         b_(std::move(b)),
         c_(make_matrix<T>(a_.rows(), b_.columns(), 3)),
         tile_(tile),
         output_(std::move(output)),
         lanes_(lanes),
+        queue_(queue),
         gemm_(runtime.kernel(std::is_same_v<T, float> ? "blas.sgemm" : "blas.dgemm")),
         rows_(runtime, a_, tile, a_.columns(), lanes.size(), "A"),
         columns_(runtime, b_, b_.rows(), tile, lanes.size(), "B"),
@@ -54,12 +55,16 @@ class Matmul final : public Workload {
   double gemm_peak(const ReferenceBlas& blas) const override { return blas.gemm_peak<T>(); }
 
   void reset() override {
+    if (queue_ != nullptr) {
+      for (const auto* matrix : {&rows_, &columns_, &tiles_}) matrix->reset(*queue_);
+    }
     rows_.reset();
     columns_.reset();
     tiles_.reset();
   }
 
   void enqueue() override {
+    if (queue_ != nullptr) return submit();
     std::size_t part = 0;
     for (std::size_t j = 0; j < tiles_.columns(); ++j) {
       for (std::size_t i = 0; i < tiles_.rows(); ++i, ++part) {
@@ -90,10 +95,24 @@ class Matmul final : public Workload {
   }
 
  private:
+  /// To and fro, so that the last panel of one column is the first of the next.
+  void submit() {
+    for (std::size_t j = 0; j < tiles_.columns(); ++j) {
+      for (std::size_t step = 0; step < tiles_.rows(); ++step) {
+        const std::size_t i = j % 2 == 0 ? step : tiles_.rows() - 1 - step;
+        queue_->submit(gemm_,
+                       {weir::read(rows_.region(i, 0)), weir::read(columns_.region(0, j)),
+                        weir::write(tiles_.region(i, j))},
+                       {'N', 'N', T{1}, T{0}}, {.name = fmt::format("gemm {},{}", i, j).c_str()});
+      }
+    }
+  }
+
   Matrix<T> a_, b_, c_;
   std::size_t tile_;
   std::string output_;
   const Lanes& lanes_;
+  const weir::Queue* queue_;  ///< null: streams
   weir::Kernel gemm_;
   TiledMatrix<T> rows_, columns_, tiles_;
   std::vector<std::size_t> owners_;
@@ -131,13 +150,14 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const std::st
   const std::size_t tile =
       choose_tile(most, parameters.tile, parameters.tiles, usual_tile(most, lanes));
   return std::make_unique<Matmul<T>>(std::move(a), std::move(b), tile, parameters.output, runtime,
-                                     lanes);
+                                     lanes, parameters.queue);
 }
 
 class MatmulApplication final : public Application {
  public:
   const char* name() const override { return "matmul"; }
   const char* summary() const override { return "multiply two matrices"; }
+  bool has_tasks() const override { return true; }
   void add_options(CLI::App& app) override {
     app.add_option("--second", second_, "file with the second factor [random]");
   }

@@ -97,7 +97,7 @@ struct alignas(64) Action : Message {
   bool traced : 1 = false;
   bool timed : 1 = false;     ///< who waits for its event is told its times
   bool replaces : 1 = false;  ///< a transfer that what happened to its target does not concern
-  bool named = false;     ///< has a name of its own
+  bool named = false;         ///< has a name of its own
   bool needs_memory = false;  ///< has operands in a memory other than the host's
   bool spilled = false;       ///< arguments are in `spill`
   EventState event;

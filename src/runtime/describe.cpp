@@ -102,6 +102,14 @@ std::string Runtime::describe() const {
   json.end_array();
   describe_blas(json.key("blas"));
   describe_list(kernels_.names(), json.key("kernels"));
+  json.key("policies").begin_array();
+  for (const PolicyEntry& policy : policies_.entries()) {
+    json.begin_object();
+    json.member("name", policy.name);
+    json.member("summary", policy.summary);
+    json.end_object();
+  }
+  json.end_array();
   describe_environment(json.key("environment"));
   describe_list(config::unknown_variables(), json.key("unknown_environment"));
   return json.end_object().text();

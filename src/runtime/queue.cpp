@@ -38,7 +38,7 @@ Queue::Queue(Runtime& runtime, std::uint64_t serial, const weir_queue_options& o
       policy_name_(options.policy != nullptr ? options.policy : "finish"),
       keeps_models_(!options.no_models),
       tickets_(runtime.actions(), nullptr),
-      policy_(runtime.policies().make(policy_name_)) {
+      policy_(runtime.make_policy(policy_name_)) {
   try {
     open_lanes(options);
     direct_ = lanes_.size() == 1 && lanes_.front().domain().info().aliases_host;
@@ -429,6 +429,7 @@ void Queue::get_info(weir_queue_info& info, weir_queue_share* shares, std::size_
   info.name = name_.c_str();
   info.policy = policy_name_.c_str();
   info.place_count = lanes_.size();
+  const Ownership owner(*this);
   if (direct_) {
     weir_stats stats = WEIR_STATS_INIT;
     lanes_.front().stream->add_to(stats);
@@ -440,7 +441,6 @@ void Queue::get_info(weir_queue_info& info, weir_queue_share* shares, std::size_
     info.submitted = submitted_.load();
   }
   if (shares == nullptr) return;
-  const Ownership owner(*this);
   for (std::size_t i = 0; i < std::min(count, lanes_.size()); ++i) shares[i] = lanes_[i].share;
 }
 

@@ -446,8 +446,14 @@ class Execution {
   Oracle oracle_;
 };
 
+#ifdef __SANITIZE_THREAD__
+constexpr std::uint64_t kPrograms = 1000;
+#else
+constexpr std::uint64_t kPrograms = 3000;
+#endif
+
 TEST(QueuePrograms, EqualTheirSequentialExecution) {
-  const std::uint64_t programs = setting("WEIR_TEST_PROGRAMS", 3000);
+  const std::uint64_t programs = setting("WEIR_TEST_PROGRAMS", kPrograms);
   const std::uint64_t first = setting("WEIR_TEST_SEED", 1);
   for (std::uint64_t seed = first; seed < first + programs; ++seed) {
     Plan plan = Planner(seed).plan();

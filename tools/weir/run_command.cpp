@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 #include <weir/weir.hpp>
 
 #include "command.hpp"
@@ -30,6 +31,7 @@ namespace {
 /// What the options say.
 struct RunOptions {
   std::string domains, trace;
+  std::string policy;  ///< of the task queue, "": streams
   apps::Sharing sharing;
   apps::Parameters parameters;
   std::string precision = "double";
@@ -62,7 +64,8 @@ class Run final : private Stoppable {
         name_(application.name()),
         runtime_(options.domains.empty() ? nullptr : options.domains.c_str()),
         lanes_(runtime_, options.sharing),
-        workload_(application.prepare(options.parameters, runtime_, lanes_)) {
+        queue_(make_queue(application)),
+        workload_(application.prepare(parameters(), runtime_, lanes_)) {
     report_.application = name_;
   }
 
@@ -84,6 +87,27 @@ class Run final : private Stoppable {
   }
 
  private:
+  weir::Queue make_queue(const apps::Application& application) const {
+    if (options_.policy.empty()) return {};
+    if (!application.has_tasks()) {
+      throw weir::Error(WEIR_STATUS_UNSUPPORTED,
+                        fmt::format("{} has no form for task queues: leave --policy out", name_));
+    }
+    const std::vector<weir_place*> places = lanes_.place_handles();
+    weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
+    options.name = "tasks";
+    options.places = places.data();
+    options.place_count = places.size();
+    options.policy = options_.policy.c_str();
+    return runtime_.queue(options);
+  }
+
+  apps::Parameters parameters() const {
+    apps::Parameters parameters = options_.parameters;
+    if (queue_.handle() != nullptr) parameters.queue = &queue_;
+    return parameters;
+  }
+
   void stop() noexcept override { cancel(); }
 
   std::string save() noexcept override {
@@ -164,6 +188,8 @@ class Run final : private Stoppable {
     report_.precision = options_.precision;
     report_.parameters = options_.parameters;
     report_.sharing = options_.sharing;
+    report_.policy = options_.policy;
+    if (queue_.handle() != nullptr) report_.shares = queue_.shares();
     report_.repeat = options_.repeat;
     report_.description = runtime_.describe();
     if (options_.verify && !virtual_time()) report_.gemm_peak = workload_->gemm_peak(blas());
@@ -182,6 +208,7 @@ class Run final : private Stoppable {
   }
 
   void cancel() noexcept {
+    if (queue_.handle() != nullptr) weir_queue_cancel(queue_.handle());
     for (std::size_t i = 0; i < lanes_.size(); ++i) weir_stream_cancel(lanes_[i].stream.handle());
   }
 
@@ -191,6 +218,7 @@ class Run final : private Stoppable {
   std::atomic<const char*> stage_{nullptr};  ///< after the runs
   weir::Runtime runtime_;
   apps::Lanes lanes_;
+  weir::Queue queue_;  ///< none: streams
   std::unique_ptr<apps::Workload> workload_;
   std::optional<apps::ReferenceBlas> blas_;
   RunReport report_;
@@ -208,6 +236,7 @@ class RunCommand final : public Command {
          {"weir run cholesky --n 4096 --tile 256 --verify",
           "weir run cholesky --input stiffness.mtx --rhs load.npy --solution displacement.npy",
           "weir run matmul --n 4096 --domains host,sim:cores=1,gbps=6 --trace timeline.json",
+          "weir run cholesky --domains host,sim:cores=1,gbps=8 --policy finish",
           "weir run cholesky --help"}) {
       examples.append("  ").append(example).append("\n");
     }
@@ -221,6 +250,10 @@ class RunCommand final : public Command {
   }
 
   ExitCode run() override {
+    if (options_.policy == "help") {
+      print(policies());
+      return ExitCode::ok;
+    }
     options_.parameters.single = options_.precision == "float";
     for (const std::string& file : {options_.parameters.output, options_.trace}) check_folder(file);
     const RunReport report = measure();
@@ -244,6 +277,8 @@ class RunCommand final : public Command {
     app.add_option("--domains", o.domains, "Domains, as \"host,sim:cores=1,gbps=6\" [host]");
     app.add_option("--places", o.sharing.places, "Places of each domain [1]")->check(kCount);
     app.add_option("--streams", o.sharing.streams, "Streams of each place [2]")->check(kCount);
+    app.add_option("--policy", o.policy,
+                   "Submit tasks to a queue, whose policy chooses the places; help: list them");
     app.add_option("--repeat", o.repeat, "Runs; the first of several does not count [11]")
         ->check(kCount);
     app.add_option("--timeout", o.timeout_s, "Seconds that one run may take [no limit]")
@@ -251,6 +286,16 @@ class RunCommand final : public Command {
     app.add_flag("--verify", o.verify, "Check the result; exit status 5 when it is wrong");
     app.add_option("--trace", o.trace, "File for the timeline: .json, or .pftrace for Perfetto");
     app.add_flag("--json", o.json, "Print one JSON object");
+  }
+
+  static std::string policies() {
+    const weir::Runtime runtime("null");
+    const auto facts = nlohmann::json::parse(runtime.describe());
+    Table table;
+    for (const auto& policy : facts.at("policies")) {
+      table.add({policy.at("name").get<std::string>(), policy.at("summary").get<std::string>()});
+    }
+    return table.text(2);
   }
 
   RunReport measure() {

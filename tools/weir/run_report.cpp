@@ -93,6 +93,14 @@ std::string traffic_of(const RunReport& report) {
                      format_bytes(report.bytes_d2d));
 }
 
+std::string tasks_of(const RunReport& report) {
+  std::string text = "policy " + report.policy;
+  for (const weir_queue_share& share : report.shares) {
+    text.append(fmt::format("; {} {}", share.place, format_count(share.tasks)));
+  }
+  return text;
+}
+
 }  // namespace
 
 bool RunReport::verified() const noexcept {
@@ -110,6 +118,7 @@ std::string RunReport::text() const {
   row("time", time_of(*this));
   row("speed", paint(speed_of(*this), Tone::strong));
   row("actions", traffic_of(*this));
+  if (!policy.empty()) row("tasks", tasks_of(*this));
   row("overlap", overlap_of(trace));
   row("idle", fmt::format("{} of the cores' time; critical path {}", percent(trace.idle_share),
                           format_seconds(trace.critical_path_s)));
@@ -159,6 +168,14 @@ std::string RunReport::json() const {
                      {"measured_s", trace.measured_s}, {"ideal_s", trace.ideal_s},
                      {"ratio", trace.overlap_ratio},   {"hidden_s", trace.hidden_s},
                      {"idle_share", trace.idle_share}, {"critical_path_s", trace.critical_path_s}};
+  json["policy"] = policy.empty() ? Json(nullptr) : Json(policy);
+  for (const weir_queue_share& share : shares) {
+    json["shares"].push_back({{"place", share.place},
+                              {"tasks", share.tasks},
+                              {"busy_s", static_cast<double>(share.busy_ns) / 1e9},
+                              {"bytes_in", share.bytes_in},
+                              {"bytes_out", share.bytes_out}});
+  }
   if (!trace_file.empty()) json["trace"] = trace_file;
   json["machine"] = facts.at("machine");
   json["blas"] = facts.at("blas");

@@ -25,6 +25,8 @@ struct RunReport {
   std::vector<double> samples;  ///< seconds
   std::vector<apps::Verification> checks;
   std::uint64_t actions = 0, bytes_h2d = 0, bytes_d2h = 0, bytes_d2d = 0, bytes_evicted = 0;
+  std::string policy;                    ///< of the task queue, "": streams
+  std::vector<weir_queue_share> shares;  ///< of its places, of all runs
   weir_trace_summary trace = WEIR_TRACE_SUMMARY_INIT;
   std::string trace_file;
   std::string description;  ///< of the runtime, JSON
