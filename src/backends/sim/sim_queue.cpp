@@ -19,6 +19,10 @@ SimQueue::~SimQueue() {
   stopping_.store(true, std::memory_order_seq_cst);
   parking_.unpark_all();
   thread_.reset();
+  outlast_callers();
+}
+
+void SimQueue::outlast_callers() const noexcept {
   while (callers_.load(std::memory_order_acquire) > 0) sys::yield();
 }
 

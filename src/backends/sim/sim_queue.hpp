@@ -30,6 +30,9 @@ class SimQueue final : public PlaceFeed, private CopySink, private SimClock::Act
   /// Begins with the cores that run the calls. Throws Error.
   void start(PlaceDriver& cores);
 
+  /// Waits until no thread that ended a job is in here, or wakes the cores, any more.
+  void outlast_callers() const noexcept;
+
   /// The feed has something.
   void wake() noexcept { parking_.unpark_one(); }
 
@@ -94,6 +97,7 @@ struct SimQueuedPlace final : PlaceDriver {
   SimQueuedPlace(const std::string& name, PlaceFeed& feed, Device& device,
                  std::shared_ptr<SimClock> clock)
       : queue(name, feed, device, std::move(clock)) {}
+  ~SimQueuedPlace() override { queue.outlast_callers(); }  // before the cores go
   void wake() noexcept override { queue.wake(); }
 
   SimQueue queue;
