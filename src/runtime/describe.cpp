@@ -3,6 +3,7 @@
 #include "base/sys.hpp"
 #include "kernels/builtin.hpp"
 #include "runtime/runtime.hpp"
+#include "sched/performance_model.hpp"
 #include "weir/version.h"
 
 namespace weir::rt {
@@ -75,6 +76,23 @@ void describe_environment(JsonWriter& json) {
   json.end_array();
 }
 
+void describe_models(const std::string& machine, JsonWriter& json) {
+  PerformanceModel models;
+  models.recall(machine);
+  json.begin_array();
+  models.each([&](const std::string& kernel, const std::string& kind, std::uint64_t bytes,
+                  std::uint64_t count, double mean_ns) {
+    json.begin_object();
+    json.member("kernel", kernel);
+    json.member("place", kind);
+    json.member("bytes", bytes);
+    json.member("calls", count);
+    json.member("mean_ns", mean_ns);
+    json.end_object();
+  });
+  json.end_array();
+}
+
 void describe_list(const std::vector<std::string>& list, JsonWriter& json) {
   json.begin_array();
   for (const std::string& text : list) json.value(text);
@@ -110,6 +128,7 @@ std::string Runtime::describe() const {
     json.end_object();
   }
   json.end_array();
+  describe_models(machine_name(), json.key("models"));
   describe_environment(json.key("environment"));
   describe_list(config::unknown_variables(), json.key("unknown_environment"));
   return json.end_object().text();

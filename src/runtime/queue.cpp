@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "base/cache.hpp"
 #include "base/log.hpp"
 #include "base/thread_role.hpp"
 #include "runtime/queue_ownership.hpp"
@@ -47,7 +46,7 @@ Queue::Queue(Runtime& runtime, std::uint64_t serial, const weir_queue_options& o
     gates.name = "gates";
     gates.no_alias = true;
     gates_ = runtime_.create_buffer(kGates, gates);
-    if (keeps_models_ && !direct_) read_models();
+    if (keeps_models_ && !direct_) models_.recall(runtime_.machine_name());
   } catch (...) {
     close_lanes();
     throw;
@@ -62,7 +61,11 @@ Queue::~Queue() {
   }
   while (visitors_.load() > 0) sys::yield();
   tell(std::exchange(finished_, nullptr));
-  if (keeps_models_ && !direct_) keep_models();
+  try {
+    if (keeps_models_ && !direct_) models_.keep(runtime_.machine_name());
+  } catch (...) {
+    log::warning("queue '{}' found no memory to keep its models", name_);
+  }
   coherence_.reset();
   if (gates_ != nullptr) runtime_.destroy_buffer(gates_);
   close_lanes();
@@ -122,26 +125,6 @@ void Queue::close_lanes() noexcept {
     if (lane.stream != nullptr) runtime_.destroy_stream(lane.stream);
   }
   for (weir_place* place : own_places_) runtime_.destroy_place(place);
-}
-
-std::string Queue::models_key() const { return cache_key("models " + runtime_.machine_name()); }
-
-void Queue::read_models() {
-  const auto text = Cache("models").read(models_key());
-  if (!text) return;
-  try {
-    models_.read(*text, runtime_.machine_name(), "the cache");
-  } catch (const Error& error) {
-    log::warning("queue '{}' starts without models: {}", name_, error.what());
-  }
-}
-
-void Queue::keep_models() const noexcept {
-  try {
-    Cache("models").write(models_key(), models_.text(runtime_.machine_name()));
-  } catch (...) {
-    log::warning("queue '{}' found no memory to keep its models", name_);
-  }
 }
 
 /// For when there is no memory to wait better.

@@ -64,9 +64,6 @@ class Queue {
   void open_lanes(const weir_queue_options& options);
   void add_lane(weir_place& place, double weight);
   void close_lanes() noexcept;
-  std::string models_key() const;
-  void read_models();
-  void keep_models() const noexcept;
   void outlast_tasks() noexcept;
 
   // Producers'.

@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "base/cache.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
 
 namespace weir::rt {
 
@@ -100,6 +102,20 @@ void PerformanceModel::read(std::string_view text, std::string_view machine,
     read[std::pair(std::string(fields[0]), std::string(fields[1]))].sizes_[bytes] = sample;
   }
   for (auto& [key, curve] : read) curves_[key].sizes_.merge(curve.sizes_);
+}
+
+void PerformanceModel::recall(const std::string& machine) {
+  const auto kept = Cache("models").read(cache_key(machine));
+  if (!kept) return;
+  try {
+    read(*kept, machine, "weir/models of the user's cache");
+  } catch (const Error& error) {
+    log::warning("starting without performance models: {}", error.what());
+  }
+}
+
+void PerformanceModel::keep(const std::string& machine) const {
+  Cache("models").write(cache_key(machine), text(machine));
 }
 
 }  // namespace weir::rt

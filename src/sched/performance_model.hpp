@@ -42,6 +42,21 @@ class PerformanceModel {
   /// on another machine; nothing is added then.
   void read(std::string_view text, std::string_view machine, std::string_view file);
 
+  /// Adds what keep() has put into the user's cache on this machine. What is there and cannot be
+  /// used is left alone, with a warning in the log.
+  void recall(const std::string& machine);
+  void keep(const std::string& machine) const;
+
+  /// Calls visit(kernel, kind, bytes, count, mean_ns) for all that was measured.
+  template <class Visit>
+  void each(Visit&& visit) const {
+    for (const auto& [key, curve] : curves_) {
+      for (const auto& [bytes, sample] : curve.sizes_) {
+        visit(key.first, key.second, bytes, sample.count, sample.mean_ns);
+      }
+    }
+  }
+
  private:
   std::map<std::pair<std::string, std::string>, Curve, std::less<>> curves_;
 };

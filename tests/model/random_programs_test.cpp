@@ -159,12 +159,14 @@ TEST(Corpus, KeepsWhatItIsGiven) {
   for (const Case& each : cases()) {
     for (std::uint64_t seed = 1; seed <= 50; ++seed) {
       const Program plan = plan_program(seed, each.platform);
-      const std::filesystem::path file = testing::TempDir() + "/weir_program.json";
+      const std::filesystem::path file =
+          testing::TempDir() + "weir_program." + std::to_string(getpid()) + ".json";
       save({each.platform.name, plan, "random", seed}, file);
       const Found back = load(file);
       EXPECT_EQ(ordered(back.plan, each.platform).list(each.platform),
                 ordered(plan, each.platform).list(each.platform));
       EXPECT_EQ(back.schedule_seed, seed);
+      std::filesystem::remove(file);
     }
   }
 }
