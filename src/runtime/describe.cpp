@@ -75,6 +75,17 @@ void describe_environment(JsonWriter& json) {
   json.end_array();
 }
 
+void describe_policies(const PolicyTable& policies, JsonWriter& json) {
+  json.begin_array();
+  for (const PolicyEntry& policy : policies.entries()) {
+    json.begin_object();
+    json.member("name", policy.name);
+    json.member("summary", policy.summary);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void describe_list(const std::vector<std::string>& list, JsonWriter& json) {
   json.begin_array();
   for (const std::string& text : list) json.value(text);
@@ -102,6 +113,10 @@ std::string Runtime::describe() const {
   json.end_array();
   describe_blas(json.key("blas"));
   describe_list(kernels_.names(), json.key("kernels"));
+  {
+    sys::Lock lock(mutex_);
+    describe_policies(policies_, json.key("policies"));
+  }
   describe_environment(json.key("environment"));
   describe_list(config::unknown_variables(), json.key("unknown_environment"));
   return json.end_object().text();

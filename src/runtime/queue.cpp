@@ -38,7 +38,7 @@ Queue::Queue(Runtime& runtime, std::uint64_t serial, const weir_queue_options& o
       policy_name_(options.policy != nullptr ? options.policy : "finish"),
       keeps_models_(!options.no_models),
       tickets_(runtime.actions(), nullptr),
-      policy_(runtime.policies().make(policy_name_)) {
+      policy_(runtime.make_policy(policy_name_)) {
   try {
     open_lanes(options);
     direct_ = lanes_.size() == 1 && lanes_.front().domain().info().aliases_host;
@@ -87,6 +87,9 @@ void Queue::open_lanes(const weir_queue_options& options) {
   }
   if (options.weight_count != 0 && options.weight_count != places.size()) {
     fail_argument("{} weights do not fit {} places", options.weight_count, places.size());
+  }
+  if (options.weights == nullptr && options.weight_count > 0) {
+    fail_argument("{} weights are given as NULL", options.weight_count);
   }
   lanes_.reserve(places.size());
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -173,9 +176,11 @@ weir_event Queue::submit_directly(const weir_task& given, bool evented) {
   compute.name = given.name;
   const Lane& lane = lanes_.front();
   const bool restricted = given.domains != 0 || given.place != nullptr;
-  const bool commutes = std::any_of(
-      given.operands, given.operands + given.operand_count,
-      [](const weir_operand& operand) { return operand.access == WEIR_ACCESS_COMMUTE; });
+  const bool commutes =
+      given.operands != nullptr && std::any_of(given.operands, given.operands + given.operand_count,
+                                               [](const weir_operand& operand) {
+                                                 return operand.access == WEIR_ACCESS_COMMUTE;
+                                               });
   if (restricted || given.priority != 0 || commutes) [[unlikely]] {
     Task task;
     fill_call(task, given);
@@ -432,9 +437,12 @@ void Queue::get_info(weir_queue_info& info, weir_queue_share* shares, std::size_
   if (direct_) {
     weir_stats stats = WEIR_STATS_INIT;
     lanes_.front().stream->add_to(stats);
-    info.submitted = stats.actions_enqueued;
-    info.completed = stats.actions_completed;
-    lanes_.front().share.tasks = stats.actions_completed;
+    const auto without = [](std::uint64_t all, std::uint64_t some) {
+      return all - std::min(all, some);
+    };
+    const std::uint64_t in_flight = without(stats.actions_enqueued, stats.actions_completed);
+    info.submitted = without(stats.actions_enqueued, lanes_.front().stream->asides());
+    info.completed = without(info.submitted, in_flight);
   } else {
     info.completed = completed_.load();
     info.submitted = submitted_.load();
@@ -442,6 +450,7 @@ void Queue::get_info(weir_queue_info& info, weir_queue_share* shares, std::size_
   if (shares == nullptr) return;
   const Ownership owner(*this);
   for (std::size_t i = 0; i < std::min(count, lanes_.size()); ++i) shares[i] = lanes_[i].share;
+  if (direct_ && count > 0) shares[0].tasks = info.completed;
 }
 
 }  // namespace weir::rt

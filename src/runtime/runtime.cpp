@@ -526,6 +526,11 @@ void Runtime::add_policy(const weir_policy_options& options) {
   policies_.add(options);
 }
 
+std::unique_ptr<Policy> Runtime::make_policy(const std::string& name) {
+  sys::Lock lock(mutex_);
+  return policies_.make(name);
+}
+
 // ---- Kernels -----------------------------------------------------------------------------------
 
 std::vector<std::string> Runtime::backend_kinds() const {
