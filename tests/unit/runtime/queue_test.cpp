@@ -2,9 +2,13 @@
 #include <weir/queue.h>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -619,6 +623,55 @@ TEST(Queues, PolicyThatAlwaysPutsOffFailsItsTasks) {
   EXPECT_TRUE(contains(end_of(never), message));
   EXPECT_EQ(end_of(good), "OK");
   EXPECT_EQ(buffer.data<int>()[1], 1);
+}
+
+TEST(Queues, PolicyMaySubmitButNotWait) {
+  const Queue* asks = nullptr;
+  const Kernel* more = nullptr;
+  std::string waited;
+  auto choose = [&](const char* task, const weir_candidate*, std::size_t) {
+    if (std::string(task) == "first") {
+      waited = failure_of([&] { asks->synchronize(); });
+      asks->submit(*more, {}, {}, {.name = "second"});
+    }
+    return std::size_t{0};
+  };
+  const Runtime runtime(kHostAndCard);
+  add_policy(runtime, "eager", choose);
+  const Queue queue = make_queue(runtime, "eager");
+  std::atomic<int> runs{0};
+  const Kernel count = runtime.kernel("count", [&](const Call&) { ++runs; });
+  asks = &queue;
+  more = &count;
+  queue.submit(count, {}, {}, {.name = "first"});
+  queue.synchronize();
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(waited, "busy: a kernel or callback must not synchronise queue 'q'");
+}
+
+TEST(Queues, TimesAreKeptForTheNextQueue) {
+  const std::string folder = testing::TempDir() + "weir_queue_test_" + std::to_string(getpid());
+  const char* const before = std::getenv("XDG_CACHE_HOME");
+  const std::string old = before != nullptr ? before : "";
+  setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  std::vector<bool> known;
+  auto choose = [&](const char*, const weir_candidate* candidates, std::size_t) {
+    known.push_back(candidates[0].run_ns >= 0);
+    return std::size_t{0};
+  };
+  const Runtime runtime(kHostAndCard);
+  add_policy(runtime, "spy", choose);
+  const Buffer buffer = runtime.buffer(64);
+  const Kernel add = make_add(runtime);
+  for (const bool without : {false, false, true}) {
+    weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
+    options.policy = "spy";
+    options.no_models = without;
+    runtime.queue(options).submit(add, {readwrite(buffer.all())}, {1});
+  }
+  EXPECT_EQ(known, (std::vector<bool>{false, true, false}));
+  before != nullptr ? setenv("XDG_CACHE_HOME", old.c_str(), 1) : unsetenv("XDG_CACHE_HOME");
+  std::filesystem::remove_all(folder);
 }
 
 // ---- Failures ----------------------------------------------------------------------------------
