@@ -346,6 +346,7 @@ void Queue::bind_access(Task& task) {
 /// Returns an event for all of these.
 weir_event Queue::wait_at_gate(std::vector<weir_event> waits) {
   constexpr std::size_t kMostAtOnce = 4096;
+  if (waits.size() == 1) return waits.front();  // the first lane may be busy
   weir_event event = WEIR_EVENT_INIT;
   while (!waits.empty()) {
     const std::size_t count = std::min(waits.size(), kMostAtOnce);

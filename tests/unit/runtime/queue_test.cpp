@@ -317,8 +317,8 @@ TEST(Queues, AcquireWaitsForItsRegionOnly) {
   const Queue queue = make_queue(runtime);
   const Buffer buffer = runtime.buffer(2 * sizeof(int));
   const Region left = buffer.elements<int>(0, 1), right = buffer.elements<int>(1, 1);
-  queue.submit(held.kernel(runtime), {readwrite(left)}, {}, {.domains = 2});
-  queue.submit(make_add(runtime), {readwrite(right)}, {7}, {.domains = 1});
+  queue.submit(held.kernel(runtime), {readwrite(left)}, {}, {.domains = 1});
+  queue.submit(make_add(runtime), {readwrite(right)}, {7}, {.domains = 2});
   queue.acquire(right);
   EXPECT_EQ(buffer.data<int>()[1], 7);
   const std::chrono::nanoseconds at_once(0);
