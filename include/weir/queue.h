@@ -126,7 +126,10 @@ typedef struct weir_queue_info {
 #define WEIR_QUEUE_INFO_INIT \
   { sizeof(weir_queue_info), NULL, NULL, 0, 0, 0 }
 
-/** Fills out_info, and the first share_count of the places' shares. shares may be NULL. */
+/**
+ * Fills out_info, and the first share_count of the shares of the places. shares may be NULL. Refused
+ * with BUSY inside a kernel, a callback or a policy.
+ */
 WEIR_API weir_status weir_queue_get_info(weir_queue* queue, weir_queue_info* out_info,
                                          weir_queue_share* shares, size_t share_count);
 

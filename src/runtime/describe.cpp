@@ -93,6 +93,17 @@ void describe_models(const std::string& machine, JsonWriter& json) {
   json.end_array();
 }
 
+void describe_policies(const PolicyTable& policies, JsonWriter& json) {
+  json.begin_array();
+  for (const PolicyEntry& policy : policies.entries()) {
+    json.begin_object();
+    json.member("name", policy.name);
+    json.member("summary", policy.summary);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void describe_list(const std::vector<std::string>& list, JsonWriter& json) {
   json.begin_array();
   for (const std::string& text : list) json.value(text);
@@ -120,14 +131,10 @@ std::string Runtime::describe() const {
   json.end_array();
   describe_blas(json.key("blas"));
   describe_list(kernels_.names(), json.key("kernels"));
-  json.key("policies").begin_array();
-  for (const PolicyEntry& policy : policies_.entries()) {
-    json.begin_object();
-    json.member("name", policy.name);
-    json.member("summary", policy.summary);
-    json.end_object();
+  {
+    sys::Lock lock(mutex_);
+    describe_policies(policies_, json.key("policies"));
   }
-  json.end_array();
   describe_models(machine_name(), json.key("models"));
   describe_environment(json.key("environment"));
   describe_list(config::unknown_variables(), json.key("unknown_environment"));

@@ -42,10 +42,6 @@ Queue::Queue(Runtime& runtime, std::uint64_t serial, const weir_queue_options& o
     open_lanes(options);
     direct_ = lanes_.size() == 1 && lanes_.front().domain().info().aliases_host;
     coherence_ = std::make_unique<Coherence>(runtime_, lanes_);
-    weir_buffer_options gates = WEIR_BUFFER_OPTIONS_INIT;
-    gates.name = "gates";
-    gates.no_alias = true;
-    gates_ = runtime_.create_buffer(kGates, gates);
     if (keeps_models_ && !direct_) models_.recall(runtime_.machine_name());
   } catch (...) {
     close_lanes();
@@ -67,7 +63,6 @@ Queue::~Queue() {
     log::warning("queue '{}' found no memory to keep its models", name_);
   }
   coherence_.reset();
-  if (gates_ != nullptr) runtime_.destroy_buffer(gates_);
   close_lanes();
   while (spare_ != nullptr) delete std::exchange(spare_, spare_->next);
 }
@@ -90,6 +85,9 @@ void Queue::open_lanes(const weir_queue_options& options) {
   }
   if (options.weight_count != 0 && options.weight_count != places.size()) {
     fail_argument("{} weights do not fit {} places", options.weight_count, places.size());
+  }
+  if (options.weights == nullptr && options.weight_count > 0) {
+    fail_argument("{} weights are given as NULL", options.weight_count);
   }
   lanes_.reserve(places.size());
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -156,9 +154,11 @@ weir_event Queue::submit_directly(const weir_task& given, bool evented) {
   compute.name = given.name;
   const Lane& lane = lanes_.front();
   const bool restricted = given.domains != 0 || given.place != nullptr;
-  const bool commutes = std::any_of(
-      given.operands, given.operands + given.operand_count,
-      [](const weir_operand& operand) { return operand.access == WEIR_ACCESS_COMMUTE; });
+  const bool commutes =
+      given.operands != nullptr && std::any_of(given.operands, given.operands + given.operand_count,
+                                               [](const weir_operand& operand) {
+                                                 return operand.access == WEIR_ACCESS_COMMUTE;
+                                               });
   if (restricted || given.priority != 0 || commutes) [[unlikely]] {
     Task task;
     fill_call(task, given);
@@ -395,7 +395,7 @@ void Queue::cancel() {
 }
 
 void Queue::release(weir_buffer& buffer) noexcept {
-  if (direct_ || &buffer == gates_) return;
+  if (direct_) return;
   try {
     const weir_region all = weir_region_range(0, buffer.bytes());
     const weir_event event = access(Task::Kind::access, &buffer, all, WEIR_ACCESS_READ_WRITE);
@@ -412,19 +412,26 @@ void Queue::get_info(weir_queue_info& info, weir_queue_share* shares, std::size_
   info.name = name_.c_str();
   info.policy = policy_name_.c_str();
   info.place_count = lanes_.size();
+  if (NoWaitScope::active()) {
+    fail(WEIR_STATUS_BUSY, "a policy, kernel or callback must not ask queue '{}'", name_);
+  }
   const Ownership owner(*this);
   if (direct_) {
     weir_stats stats = WEIR_STATS_INIT;
     lanes_.front().stream->add_to(stats);
-    info.submitted = stats.actions_enqueued;
-    info.completed = stats.actions_completed;
-    lanes_.front().share.tasks = stats.actions_completed;
+    const auto without = [](std::uint64_t all, std::uint64_t some) {
+      return all - std::min(all, some);
+    };
+    const std::uint64_t in_flight = without(stats.actions_enqueued, stats.actions_completed);
+    info.submitted = without(stats.actions_enqueued, lanes_.front().stream->asides());
+    info.completed = without(info.submitted, in_flight);
   } else {
     info.completed = completed_.load();
     info.submitted = submitted_.load();
   }
   if (shares == nullptr) return;
   for (std::size_t i = 0; i < std::min(count, lanes_.size()); ++i) shares[i] = lanes_[i].share;
+  if (direct_ && count > 0) shares[0].tasks = info.completed;
 }
 
 }  // namespace weir::rt

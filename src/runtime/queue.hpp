@@ -101,7 +101,7 @@ class Queue {
   void bind_call(Task& task, Lane& lane);
   void bind_access(Task& task);
   void expect_end(Task& task, Lane& lane, std::uint64_t missing);
-  weir_event wait_at_gate(std::vector<weir_event> waits);
+  static void pass_gate(Task& task) noexcept;
   void leave_pending(Task& task) noexcept;
   void fail_task(Task& task, Outcome outcome) noexcept;
   void finish(Task& task) noexcept;
@@ -110,10 +110,10 @@ class Queue {
   void tell(Task* finished) noexcept;
 
   static void on_end(Waiter& waiter, weir_status status, const FailureRef& failure);
+  static void on_gate(Waiter& waiter, weir_status status, const FailureRef& failure);
 
   static constexpr std::size_t kMostLanes = 64;
   static constexpr std::size_t kLookahead = 128;  ///< tasks that are tried before others
-  static constexpr std::uint64_t kGates = 4096;
 
   Runtime& runtime_;
   const std::uint64_t serial_;
@@ -157,8 +157,6 @@ class Queue {
   FailureRef first_failure_;
   weir_status first_status_ = WEIR_STATUS_OK;
   std::uint64_t first_sequence_ = 0;
-  weir_buffer* gates_ = nullptr;  ///< no contents: accesses wait on its bytes
-  std::uint64_t gates_used_ = 0;
 };
 
 }  // namespace weir::rt

@@ -335,33 +335,32 @@ void Queue::bind_access(Task& task) {
     const Task::Operand& operand = task.operands.front();
     coherence_->fetch(*operand.buffer, operand.region, task.uses.front().writes(), waits);
   }
-  const weir_event event = wait_at_gate(std::move(waits));
-  const std::uint64_t id = event.opaque[1];
-  if (id != 0 && runtime_.slot_of(event).watch(id, task)) return;
-  FailureLog::Entry entry;
-  if (id != 0) entry = runtime_.failures().find(id);
-  on_end(task, entry.status, entry.failure);
+  task.gates = std::vector<Gate>(waits.size());
+  task.gates_left.store(static_cast<std::uint32_t>(waits.size() + 1));
+  for (std::size_t i = 0; i < waits.size(); ++i) {
+    Gate& gate = task.gates[i];
+    gate.task = &task;
+    gate.deliver = on_gate;
+    const std::uint64_t id = waits[i].opaque[1];
+    if (id != 0 && runtime_.slot_of(waits[i]).watch(id, gate)) continue;
+    if (id != 0) gate.failure = runtime_.failures().find(id).failure;
+    pass_gate(task);
+  }
+  pass_gate(task);
 }
 
-/// Returns an event for all of these.
-weir_event Queue::wait_at_gate(std::vector<weir_event> waits) {
-  constexpr std::size_t kMostAtOnce = 4096;
-  weir_event event = WEIR_EVENT_INIT;
-  while (!waits.empty()) {
-    const std::size_t count = std::min(waits.size(), kMostAtOnce);
-    const weir_operand gate{gates_, weir_region_range(gates_used_++ % kGates, 1),
-                            WEIR_ACCESS_READ_WRITE};
-    weir_sync sync = WEIR_SYNC_INIT;
-    sync.events = waits.data() + (waits.size() - count);
-    sync.event_count = count;
-    sync.operands = &gate;
-    sync.operand_count = 1;
-    sync.scope = WEIR_SYNC_SCOPE_OPERANDS;
-    event = lanes_.front().stream->sync(sync, true);
-    waits.resize(waits.size() - count);
-    if (!waits.empty()) waits.push_back(event);
-  }
-  return event;
+void Queue::on_gate(Waiter& waiter, weir_status, const FailureRef& failure) {
+  auto& gate = static_cast<Gate&>(waiter);
+  gate.failure = failure;
+  pass_gate(*gate.task);
+}
+
+/// The access is over when all that it waits for is.
+void Queue::pass_gate(Task& task) noexcept {
+  if (task.gates_left.fetch_sub(1) > 1) return;
+  FailureRef failure;
+  for (const Gate& gate : task.gates) failure.merge(gate.failure);
+  on_end(task, failure ? WEIR_STATUS_POISONED : WEIR_STATUS_OK, failure);
 }
 
 // ---- Ends ---------------------------------------------------------------------------------------

@@ -16,6 +16,13 @@
 namespace weir::rt {
 
 class Queue;
+struct Task;
+
+/// Something that a task of the program waits for.
+struct Gate : Waiter {
+  Task* task = nullptr;
+  FailureRef failure;
+};
 
 /// One task. Its ticket is the slot whose event the program has.
 struct Task : ActionWatcher {
@@ -47,6 +54,8 @@ struct Task : ActionWatcher {
   std::vector<bool> commutes;
   std::vector<weir_scalar> scalars;
   std::uint64_t bytes = 0;  ///< of all operands
+  std::vector<Gate> gates;  ///< what an access or a fetch waits for
+  sys::Atomic<std::uint32_t> gates_left{0};
 
   // Once it is bound.
   std::uint32_t lane = Use::kNoLane;

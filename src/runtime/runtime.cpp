@@ -521,14 +521,14 @@ void Runtime::destroy_queue(weir_queue* queue) noexcept {
   dead.reset();
 }
 
-std::unique_ptr<Policy> Runtime::make_policy(const std::string& name) const {
-  sys::Lock lock(mutex_);
-  return policies_.make(name);
-}
-
 void Runtime::add_policy(const weir_policy_options& options) {
   sys::Lock lock(mutex_);
   policies_.add(options);
+}
+
+std::unique_ptr<Policy> Runtime::make_policy(const std::string& name) {
+  sys::Lock lock(mutex_);
+  return policies_.make(name);
 }
 
 // ---- Kernels -----------------------------------------------------------------------------------

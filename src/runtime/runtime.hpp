@@ -69,7 +69,8 @@ class Runtime {
   weir_queue* create_queue(const weir_queue_options& options);
   void destroy_queue(weir_queue* queue) noexcept;
   void add_policy(const weir_policy_options& options);
-  std::unique_ptr<Policy> make_policy(const std::string& name) const;
+  /// Makes a policy for a queue. Throws Error{not_found} with the nearest name.
+  std::unique_ptr<Policy> make_policy(const std::string& name);
   const std::string& machine_name() const noexcept { return machine_.processor; }
 
   // Kernels.

@@ -104,6 +104,8 @@ class Stream : private CopySink {
   };
   /// Adds what the program's actions did; weir's own drains do not count.
   void add_to(weir_stats& stats) const noexcept;
+  /// Markers and touches among the actions enqueued.
+  std::uint64_t asides() const noexcept { return asides_.load(std::memory_order_relaxed); }
 
   // The owner.
   /// Looks for actions that were enqueued; advance() and release() go by what was seen.
@@ -219,6 +221,7 @@ class Stream : private CopySink {
   ActionCache actions_;
   ActionQueue queue_;
   sys::Atomic<std::uint64_t> drains_{0};
+  sys::Atomic<std::uint64_t> asides_{0};
   static constexpr std::size_t kCodeCache = 8;
   struct CachedCode {
     const weir_kernel* kernel = nullptr;

@@ -100,10 +100,12 @@ weir_event Stream::renew_after(const weir_operand& operand, std::span<const weir
 }
 
 weir_event Stream::touch(const weir_operand& given) {
-  return enqueue(ActionKind::sync, true, [&](Action& action) {
+  const weir_event event = enqueue(ActionKind::sync, true, [&](Action& action) {
     action.reserve(1, 0, 0);
     action.operands()[0] = make_operand(given.buffer, given.region, given.access, &domain());
   });
+  asides_.fetch_add(1, std::memory_order_relaxed);
+  return event;
 }
 
 weir_event Stream::sync(const weir_sync& sync, bool evented) {
@@ -119,7 +121,10 @@ weir_event Stream::drain() {
 }
 
 weir_event Stream::mark() {
-  return enqueue(ActionKind::marker, true, [](Action& action) { action.reserve(0, 0, 0); });
+  const weir_event event =
+      enqueue(ActionKind::marker, true, [](Action& action) { action.reserve(0, 0, 0); });
+  asides_.fetch_add(1, std::memory_order_relaxed);
+  return event;
 }
 
 Operand Stream::make_operand(weir_buffer* handle, const weir_region& region, weir_access access,

@@ -1,6 +1,7 @@
 #include "sched/performance_model.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <sstream>
 #include <vector>
@@ -16,6 +17,7 @@ namespace weir::rt {
 namespace {
 
 constexpr std::string_view kHeading = "weir performance models 1";
+constexpr double kLongestNs = 1e15;  // sums of many times fit
 
 /// Fields of a line, which tabs divide.
 std::vector<std::string_view> fields_of(std::string_view line) {
@@ -30,8 +32,8 @@ std::vector<std::string_view> fields_of(std::string_view line) {
 
 template <class Number>
 bool read_number(std::string_view text, Number& out) {
-  std::istringstream stream{std::string(text)};
-  return static_cast<bool>(stream >> out) && stream.eof();
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size();
 }
 
 }  // namespace
@@ -39,8 +41,8 @@ bool read_number(std::string_view text, Number& out) {
 void PerformanceModel::Curve::note(std::uint64_t bytes, std::int64_t ns) {
   Sample& sample = sizes_[bytes];
   sample.count = std::min(sample.count + 1, kMemory);
-  sample.mean_ns += (static_cast<double>(std::max<std::int64_t>(ns, 1)) - sample.mean_ns) /
-                    static_cast<double>(sample.count);
+  const double time = std::clamp(static_cast<double>(ns), 1.0, kLongestNs);
+  sample.mean_ns += (time - sample.mean_ns) / static_cast<double>(sample.count);
 }
 
 std::int64_t PerformanceModel::Curve::estimate(std::uint64_t bytes) const {
@@ -60,7 +62,7 @@ std::int64_t PerformanceModel::Curve::by_power_law(double bytes) const {
   const double spread = n * xx - x * x;
   const double slope = n < 2 || spread <= 0 ? 1 : std::clamp((n * xy - x * y) / spread, 0.0, 3.0);
   const double log_ns = (y - slope * x) / n + slope * std::log(bytes + 1);
-  return static_cast<std::int64_t>(std::exp(std::min(log_ns, 40.0)));
+  return static_cast<std::int64_t>(std::min(std::exp(log_ns), kLongestNs));
 }
 
 PerformanceModel::Curve& PerformanceModel::curve(std::string_view kernel, std::string_view kind) {
@@ -95,7 +97,7 @@ void PerformanceModel::read(std::string_view text, std::string_view machine,
     Curve::Sample sample;
     if (fields.size() != 5 || fields[0].empty() || !read_number(fields[2], bytes) ||
         !read_number(fields[3], sample.count) || !read_number(fields[4], sample.mean_ns) ||
-        sample.count == 0 || !(sample.mean_ns >= 1)) {
+        sample.count == 0 || !(sample.mean_ns >= 1 && sample.mean_ns <= kLongestNs)) {
       fail_argument("line {} of '{}' is not a model: remove the file", number, file);
     }
     sample.count = std::min(sample.count, Curve::kMemory);

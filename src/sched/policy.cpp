@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "base/thread_role.hpp"
 
 namespace weir::rt {
 
@@ -117,6 +118,7 @@ class Custom final : public Policy {
  public:
   Custom(weir_policy_function function, void* payload) : function_(function), payload_(payload) {}
   std::size_t choose(const char* task, Candidates candidates) override {
+    const NoWaitScope no_wait;
     return function_(task, candidates.data(), candidates.size(), payload_);
   }
 

@@ -37,6 +37,22 @@ TEST(Describe, ListsTheKernelsOfTheRuntime) {
   }
 }
 
+TEST(Describe, ListsThePoliciesOfTheRuntime) {
+  const Runtime runtime("null");
+  weir_policy_options options = WEIR_POLICY_OPTIONS_INIT;
+  options.name = "mine";
+  options.summary = "the first";
+  options.choose = [](const char*, const weir_candidate*, std::size_t, void*) {
+    return std::size_t{0};
+  };
+  check(weir_policy_register(runtime.handle(), &options));
+  const Json policies = Json::parse(runtime.describe()).at("policies");
+  ASSERT_EQ(policies.size(), 6u);
+  EXPECT_EQ(policies.at(0).at("name"), "finish");
+  EXPECT_EQ(policies.at(5).at("name"), "mine");
+  EXPECT_EQ(policies.at(5).at("summary"), "the first");
+}
+
 TEST(Describe, CountsTheMemoryInUse) {
   const Runtime runtime("sim");
   const Buffer buffer = runtime.buffer(12345);

@@ -1,0 +1,871 @@
+// Task queues through the public interface.
+#include <weir/queue.h>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gate.hpp"
+
+namespace weir {
+namespace {
+
+constexpr const char* kHostAndCard = "host:cores=1,sim:cores=1,gbps=1000,latency_us=0";
+constexpr const char* kCard = "sim:cores=1,gbps=1000,latency_us=0";
+constexpr std::uint64_t kOnHost = 1, kOnCard = 2;  // domains of kHostAndCard
+
+Queue make_queue(const Runtime& runtime, const char* policy = nullptr) {
+  weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
+  options.name = "q";
+  options.policy = policy;
+  options.no_models = true;
+  return runtime.queue(options);
+}
+
+/// "STATUS: message" of the Error that code throws, "OK" without one.
+template <class Code>
+std::string failure_of(Code code) {
+  try {
+    code();
+    return "OK";
+  } catch (const Error& error) {
+    return weir_status_name(error.status()) + std::string(": ") + error.what();
+  }
+}
+
+/// The same of an event that is complete.
+std::string end_of(const Event& event) {
+  const weir_event_info info = event.info();
+  EXPECT_TRUE(info.complete);
+  if (info.status == WEIR_STATUS_OK) return "OK";
+  return weir_status_name(info.status) + std::string(": ") + info.message;
+}
+
+testing::AssertionResult contains(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "'" << text << "' lacks '" << part << "'";
+}
+
+/// Keeps tasks inside their kernel for as long as the test wants. Outlives the runtime.
+class Held {
+ public:
+  ~Held() { open(); }
+  Kernel kernel(const Runtime& runtime) {
+    return runtime.kernel("held", [this](const Call&) {
+      started_ = true;
+      started_.notify_all();
+      opened_.wait(false);
+    });
+  }
+  void await_start() { started_.wait(false); }
+  void open() {
+    opened_ = true;
+    opened_.notify_all();
+  }
+
+ private:
+  std::atomic<bool> started_{false}, opened_{false};
+};
+
+Kernel make_add(const Runtime& runtime) {
+  return runtime.kernel("add", [](const Call& call) {
+    for (int& value : call.span<int>(0)) value += call.scalar<int>(0);
+  });
+}
+
+/// y = 3 y + x
+Kernel make_mix(const Runtime& runtime) {
+  return runtime.kernel("mix", [](const Call& call) {
+    const auto x = call.span<std::uint32_t>(0);
+    const auto y = call.span<std::uint32_t>(1);
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = 3 * y[i] + x[i];
+  });
+}
+
+/// Submits a fixed program of many tasks over equal tiles, and compares.
+void expect_sequential(const Runtime& runtime, const Queue& queue, std::size_t tiles,
+                       std::size_t tile) {
+  std::vector<std::uint32_t> values(tiles * tile);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::uint32_t>(i);
+  std::vector<std::uint32_t> expected = values;
+  const Buffer buffer = runtime.wrap(values, "values");
+  const Kernel mix = make_mix(runtime);
+  std::uint32_t random = 1;
+  for (int i = 0; i < 400; ++i) {
+    random = random * 1664525u + 1013904223u;
+    const std::size_t from = (random >> 8) % tiles, to = (from + 1 + (random >> 20) % 3) % tiles;
+    queue.submit(mix, {read(buffer.elements<std::uint32_t>(from * tile, tile)),
+                       readwrite(buffer.elements<std::uint32_t>(to * tile, tile))});
+    for (std::size_t k = 0; k < tile; ++k) {
+      expected[to * tile + k] = 3 * expected[to * tile + k] + expected[from * tile + k];
+    }
+  }
+  queue.synchronize();
+  EXPECT_EQ(values, expected);
+}
+
+// ---- Results -----------------------------------------------------------------------------------
+
+TEST(Queues, EveryPolicyGivesTheSequentialResult) {
+  for (const char* policy : {"finish", "steal", "locality", "static", "round-robin"}) {
+    for (const char* domains :
+         {"host:cores=1", kCard, kHostAndCard,
+          "sim:cores=1,clock=virtual,gbps=6,sim:cores=1,clock=virtual,gbps=6"}) {
+      SCOPED_TRACE(std::string(policy) + " on " + domains);
+      const Runtime runtime(domains);
+      const Queue queue = make_queue(runtime, policy);
+      expect_sequential(runtime, queue, 8, 16);
+      const weir_queue_info info = queue.info();
+      EXPECT_EQ(info.submitted, 400u) << "tasks only";
+      EXPECT_EQ(info.completed, 400u);
+      EXPECT_STREQ(info.policy, policy);
+      EXPECT_STREQ(info.name, "q");
+      EXPECT_EQ(info.place_count, runtime.domain_count());
+    }
+  }
+}
+
+TEST(Queues, DataLargerThanTheMemoryOfACard) {
+  constexpr std::size_t kTiles = 16, kTile = 256;  // 16 KiB
+  for (const char* domains : {"sim:cores=1,gbps=1000,latency_us=0,memory=4KiB",
+                              "host:cores=1,sim:cores=1,gbps=1000,latency_us=0,memory=4KiB",
+                              "sim:cores=1,gbps=1000,latency_us=0,memory=4KiB,order=device"}) {
+    SCOPED_TRACE(domains);
+    const Runtime runtime(domains);
+    expect_sequential(runtime, make_queue(runtime, "round-robin"), kTiles, kTile);
+  }
+}
+
+TEST(Queues, RegionsThatOverlapMeet) {
+  const Runtime runtime(kHostAndCard);
+  const Queue queue = make_queue(runtime);
+  const Buffer buffer = runtime.buffer(8 * sizeof(int));
+  const Kernel add = make_add(runtime);
+  for (int i = 0; i < 20; ++i) {
+    queue.submit(add, {readwrite(buffer.elements<int>(0, 5))}, {1}, {.domains = kOnCard});
+    queue.submit(add, {readwrite(buffer.elements<int>(3, 5))}, {10}, {.domains = kOnHost});
+    queue.submit(add, {readwrite(buffer.elements<int>(4, 1))}, {100}, {.domains = kOnCard});
+  }
+  queue.synchronize();
+  const int* values = buffer.data<int>();
+  EXPECT_EQ(std::vector<int>(values, values + 8),
+            (std::vector<int>{20, 20, 20, 220, 2220, 200, 200, 200}));
+}
+
+TEST(Queues, CommutingTasksAddUp) {
+  for (const char* domains : {"host:cores=1", kHostAndCard}) {
+    SCOPED_TRACE(domains);
+    const Runtime runtime(domains);
+    const Queue queue = make_queue(runtime, "round-robin");
+    const Buffer sum = runtime.buffer(sizeof(int)), other = runtime.buffer(sizeof(int));
+    const Kernel add = make_add(runtime);
+    for (int i = 1; i <= 100; ++i) {
+      queue.submit(add, {commute(sum.all())}, {i});
+      if (i % 10 == 0) queue.submit(add, {readwrite(other.all())}, {1});
+    }
+    queue.synchronize();
+    EXPECT_EQ(sum.data<int>()[0], 5050);
+    EXPECT_EQ(other.data<int>()[0], 10);
+  }
+}
+
+TEST(Queues, ThreadsSubmitTogether) {
+  constexpr int kThreads = 4, kEach = 200;
+  const Runtime runtime(kHostAndCard);
+  const Queue queue = make_queue(runtime);
+  const Buffer cells = runtime.buffer(kThreads * sizeof(std::uint32_t));
+  const Buffer one = runtime.buffer(sizeof(std::uint32_t));
+  one.data<std::uint32_t>()[0] = 1;
+  const Kernel mix = make_mix(runtime);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t thread = 0; thread < kThreads; ++thread) {
+      threads.emplace_back([&, thread] {
+        for (int i = 0; i < kEach; ++i) {
+          queue.submit(mix, {read(one.all()), readwrite(cells.elements<std::uint32_t>(thread, 1))});
+        }
+      });
+    }
+  }
+  queue.synchronize();
+  std::uint32_t expected = 0;
+  for (int i = 0; i < kEach; ++i) expected = 3 * expected + 1;
+  for (std::size_t i = 0; i < kThreads; ++i) EXPECT_EQ(cells.data<std::uint32_t>()[i], expected);
+}
+
+TEST(Queues, CallbacksSubmitMore) {
+  const Runtime runtime(kHostAndCard);
+  const Queue queue = make_queue(runtime);
+  const Buffer buffer = runtime.buffer(sizeof(int));
+  const Kernel add = make_add(runtime);
+  std::atomic<bool> told{false};
+  queue.submit(add, {readwrite(buffer.all())}, {1}).on_complete([&](weir_status, const char*) {
+    queue.submit(add, {readwrite(buffer.all())}, {2});
+    told = true;
+    told.notify_all();
+  });
+  told.wait(false);
+  queue.synchronize();
+  EXPECT_EQ(buffer.data<int>()[0], 3);
+}
+
+// ---- Where and when ----------------------------------------------------------------------------
+
+TEST(Queues, TasksRunWhereTheyAreToldTo) {
+  const Runtime runtime(kHostAndCard);
+  const Place host = runtime.domain(0).place(), card = runtime.domain(1).place();
+  weir_place* const places[] = {host.handle(), card.handle()};
+  weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
+  options.places = places;
+  options.place_count = 2;
+  options.no_models = true;
+  const Queue queue = runtime.queue(options);
+  const Buffer buffer = runtime.buffer(4 * sizeof(int));
+  const Kernel add = make_add(runtime);
+  for (int i = 0; i < 5; ++i) {
+    queue.submit(add, {readwrite(buffer.all())}, {1}, {.place = card.handle()});
+  }
+  for (int i = 0; i < 3; ++i) {
+    queue.submit(add, {readwrite(buffer.all())}, {1}, {.domains = kOnHost});
+  }
+  queue.synchronize();
+  EXPECT_EQ(buffer.data<int>()[3], 8);
+  const std::vector<weir_queue_share> shares = queue.shares();
+  EXPECT_EQ(shares[0].tasks, 3u);
+  EXPECT_EQ(shares[1].tasks, 5u);
+  EXPECT_EQ(shares[1].bytes_in, 16u) << "copied once, kept for the tasks that follow";
+  EXPECT_EQ(shares[1].bytes_out, 16u);
+}
+
+TEST(Queues, WeightsDivideTheTasks) {
+  const Runtime runtime("sim:cores=1,clock=virtual,sim:cores=1,clock=virtual");
+  const double weights[] = {3, 1};
+  weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
+  options.policy = "static";
+  options.weights = weights;
+  options.weight_count = 2;
+  options.no_models = true;
+  const Queue queue = runtime.queue(options);
+  const Buffer buffer = runtime.buffer(100 * sizeof(int));
+  const Kernel add = make_add(runtime);
+  for (std::size_t i = 0; i < 100; ++i) {
+    queue.submit(add, {readwrite(buffer.elements<int>(i, 1))}, {1});
+  }
+  queue.synchronize();
+  EXPECT_EQ(queue.shares()[0].tasks, 75u);
+  EXPECT_EQ(queue.shares()[1].tasks, 25u);
+}
+
+TEST(Queues, TasksOfHighPriorityComeFirst) {
+  Held held;
+  const Runtime runtime(kCard);
+  const Queue queue = make_queue(runtime);
+  std::string order;
+  const Kernel note =
+      runtime.kernel("note", [&order](const Call& call) { order += call.scalar<char>(0); });
+  queue.submit(held.kernel(runtime), {});
+  held.await_start();
+  for (int i = 0; i < 6; ++i) queue.submit(note, {}, {'.'});  // now the place has enough
+  for (int i = 0; i < 3; ++i) {
+    queue.submit(note, {}, {'l'}, {.priority = -1});
+    queue.submit(note, {}, {'n'});
+    queue.submit(note, {}, {'h'}, {.priority = 1});
+  }
+  held.open();
+  queue.synchronize();
+  EXPECT_EQ(order, "......hhhnnnlll");
+}
+
+// ---- The program and the data ------------------------------------------------------------------
+
+TEST(Queues, AcquireAndFlushGetTheNewestContents) {
+  for (const char* domains : {"host:cores=1", kCard}) {
+    SCOPED_TRACE(domains);
+    const Runtime runtime(domains);
+    const Queue queue = make_queue(runtime);
+    const Buffer buffer = runtime.buffer(4 * sizeof(int));
+    const Kernel add = make_add(runtime);
+    int* const values = buffer.data<int>();
+    int expected = 0;
+    for (int i = 0; i < 20; ++i) {
+      queue.submit(add, {readwrite(buffer.all())}, {1});
+      queue.acquire(buffer.elements<int>(1, 2));
+      EXPECT_EQ(values[1], ++expected);
+      queue.acquire(buffer.all(), WEIR_ACCESS_READ_WRITE);
+      for (int k = 0; k < 4; ++k) values[k] += 10;
+      expected += 10;
+      queue.submit(add, {readwrite(buffer.all())}, {1});
+      queue.flush(buffer.all()).wait();
+      EXPECT_EQ(values[3], ++expected);
+    }
+  }
+}
+
+TEST(Queues, AcquireWaitsForItsRegionOnly) {
+  Held held;
+  const Runtime runtime("sim:cores=1,gbps=1000,latency_us=0,sim:cores=1,gbps=1000,latency_us=0");
+  const Queue queue = make_queue(runtime);
+  const Buffer buffer = runtime.buffer(2 * sizeof(int));
+  const Region left = buffer.elements<int>(0, 1), right = buffer.elements<int>(1, 1);
+  queue.submit(held.kernel(runtime), {readwrite(left)}, {}, {.domains = 1});
+  queue.submit(make_add(runtime), {readwrite(right)}, {7}, {.domains = 2});
+  queue.acquire(right);
+  EXPECT_EQ(buffer.data<int>()[1], 7);
+  const std::chrono::nanoseconds at_once(0);
+  EXPECT_EQ(status_of([&] { queue.acquire(left, WEIR_ACCESS_READ, at_once); }),
+            WEIR_STATUS_TIMEOUT);
+  EXPECT_EQ(status_of([&] { queue.synchronize(at_once); }), WEIR_STATUS_TIMEOUT);
+  held.open();
+  queue.acquire(left);
+  queue.synchronize();
+}
+
+TEST(Queues, AcquireOfWhatNoTaskNamedIsAtOnce) {
+  const Runtime runtime(kHostAndCard);
+  const Queue queue = make_queue(runtime);
+  const Buffer buffer = runtime.buffer(16);
+  queue.acquire(buffer.all(), WEIR_ACCESS_WRITE);
+  queue.flush(buffer.range(3, 4)).wait();
+  queue.synchronize();
+}
+
+// ---- Bad input ---------------------------------------------------------------------------------
+
+class BadTasks : public testing::TestWithParam<const char*> {
+ protected:
+  std::string submit() {
+    const weir_status status = weir_queue_submit(queue_.handle(), &task_, nullptr);
+    if (status == WEIR_STATUS_OK) return "OK";
+    return weir_status_name(status) + std::string(": ") + weir_last_error();
+  }
+
+  const Runtime runtime_{GetParam()};
+  const Queue queue_ = make_queue(runtime_);
+  const Buffer buffer_ = runtime_.buffer(16, "data");
+  const Kernel add_ = make_add(runtime_);
+  weir_task task_ = [this] {
+    weir_task task = WEIR_TASK_INIT;
+    task.kernel = add_.handle();
+    return task;
+  }();
+};
+INSTANTIATE_TEST_SUITE_P(Queues, BadTasks, testing::Values("host:cores=1", kHostAndCard),
+                         [](const auto& info) { return info.index == 0 ? "direct" : "two"; });
+
+TEST_P(BadTasks, WithoutAQueueOrATask) {
+  EXPECT_EQ(weir_queue_submit(nullptr, &task_, nullptr), WEIR_STATUS_INVALID_ARGUMENT);
+  EXPECT_TRUE(contains(weir_last_error(), "queue is NULL"));
+  EXPECT_EQ(weir_queue_submit(queue_.handle(), nullptr, nullptr), WEIR_STATUS_INVALID_ARGUMENT);
+  EXPECT_TRUE(contains(weir_last_error(), "task is NULL"));
+  EXPECT_EQ(weir_queue_synchronize(nullptr, WEIR_FOREVER), WEIR_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(weir_queue_cancel(nullptr), WEIR_STATUS_INVALID_ARGUMENT);
+  weir_queue_destroy(nullptr);
+}
+
+TEST_P(BadTasks, WithoutAKernel) {
+  task_.kernel = nullptr;
+  EXPECT_TRUE(contains(submit(), "invalid_argument: "));
+  EXPECT_TRUE(contains(submit(), "kernel is NULL"));
+  task_.kernel_name = "ad";
+  EXPECT_TRUE(contains(submit(), "not_found: "));
+  EXPECT_TRUE(contains(submit(), "did you mean 'add'?"));
+}
+
+TEST_P(BadTasks, WithAPriorityOutOfRange) {
+  task_.priority = 2;
+  EXPECT_EQ(submit(), "invalid_argument: priority 2 of a task is not -1, 0 or 1");
+}
+
+TEST_P(BadTasks, ThatMayRunNowhere) {
+  task_.domains = std::uint64_t{1} << 7;
+  EXPECT_EQ(submit(),
+            "invalid_argument: task 'add' may run on no place of queue 'q': its domains and its "
+            "place leave none");
+  const std::vector<Place> others = runtime_.domain(0).partition(1, true);
+  task_.domains = 0;
+  task_.place = others[0].handle();
+  EXPECT_TRUE(contains(submit(), "may run on no place of queue 'q'"));
+}
+
+TEST_P(BadTasks, WithOperandsOrScalarsAsNull) {
+  task_.operand_count = 2;
+  EXPECT_TRUE(contains(submit(), "invalid_argument: "));
+  EXPECT_TRUE(contains(submit(), "NULL"));
+  task_.operand_count = 0;
+  task_.scalar_count = 1;
+  EXPECT_TRUE(contains(submit(), "invalid_argument: "));
+  EXPECT_TRUE(contains(submit(), "NULL"));
+}
+
+TEST_P(BadTasks, WithAnOperandThatIsNotThere) {
+  weir_operand operand = {buffer_.handle(), weir_region_range(8, 9), WEIR_ACCESS_READ};
+  task_.operands = &operand;
+  task_.operand_count = 1;
+  EXPECT_TRUE(contains(submit(), "invalid_argument: "));
+  EXPECT_TRUE(contains(submit(), "'data'"));
+  operand.region = weir_region_range(0, 8);
+  operand.access = static_cast<weir_access>(0);
+  EXPECT_TRUE(contains(submit(), "invalid_argument: access 0 of an operand in buffer 'data'"));
+  operand.buffer = nullptr;
+  EXPECT_TRUE(contains(submit(), "buffer is NULL"));
+  {
+    const Buffer gone = runtime_.buffer(16, "gone");
+    operand.buffer = gone.handle();
+  }
+  operand.access = WEIR_ACCESS_READ;
+  EXPECT_EQ(submit(), "invalid_argument: buffer 'gone' has been destroyed");
+}
+
+TEST_P(BadTasks, OfAnotherRuntime) {
+  const Runtime other("host:cores=1");
+  const Buffer foreign = other.buffer(16, "foreign");
+  const weir_operand operand = {foreign.handle(), weir_region_range(0, 8), WEIR_ACCESS_READ};
+  task_.operands = &operand;
+  task_.operand_count = 1;
+  EXPECT_TRUE(contains(submit(), "invalid_argument: buffer 'foreign' belongs to another runtime"));
+  task_.operand_count = 0;
+  const Kernel kernel = make_add(other);
+  task_.kernel = kernel.handle();
+  EXPECT_TRUE(contains(submit(), "invalid_argument: kernel 'add' belongs to another runtime"));
+}
+
+TEST_P(BadTasks, LeaveTheQueueAsItWas) {
+  task_.priority = 9;
+  EXPECT_NE(submit(), "OK");
+  queue_.submit(add_, {readwrite(buffer_.all())}, {4});
+  queue_.synchronize();
+  EXPECT_EQ(buffer_.data<int>()[0], 4);
+  EXPECT_EQ(queue_.info().submitted, queue_.info().completed);
+}
+
+TEST_P(BadTasks, AccessOfTheProgram) {
+  const auto acquire = [&](weir_access access) {
+    return failure_of([&] { queue_.acquire(buffer_.all(), access); });
+  };
+  EXPECT_EQ(acquire(WEIR_ACCESS_COMMUTE), "invalid_argument: access " +
+                                              std::to_string(WEIR_ACCESS_COMMUTE) +
+                                              " of the program is not read, write or read-write");
+  EXPECT_TRUE(contains(failure_of([&] {
+                         check(weir_queue_acquire(queue_.handle(), nullptr, {}, WEIR_ACCESS_READ,
+                                                  WEIR_FOREVER));
+                       }),
+                       "buffer is NULL"));
+}
+
+TEST(Queues, KernelWithoutCodeForThePlacesIsRefused) {
+  const Runtime runtime("sim:cores=1,null");
+  const Place card = runtime.domain(0).place();
+  weir_place* const places[] = {card.handle()};
+  weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
+  options.places = places;
+  options.place_count = 1;
+  options.no_models = true;
+  const Queue queue = runtime.queue(options);
+  const auto code = [](const weir_call*) { return WEIR_STATUS_OK; };
+  const weir_implementation implementation = {"cuda", code, nullptr};
+  weir_kernel_options kernel = WEIR_KERNEL_OPTIONS_INIT;
+  kernel.name = "card.only";
+  kernel.implementations = &implementation;
+  kernel.implementation_count = 1;
+  weir_kernel* made = nullptr;
+  check(weir_kernel_register(runtime.handle(), &kernel, &made));
+  const std::string failure = failure_of([&] { queue.submit(Kernel(made), {}); });
+  EXPECT_TRUE(contains(failure, "unsupported: task 'card.only' can run on none of the places"));
+  EXPECT_TRUE(contains(failure, "kernel 'card.only' has code for cuda"));
+}
+
+TEST(Queues, OperandsLargerThanEveryMemoryAreRefused) {
+  const Runtime runtime("sim:cores=1,memory=1KiB");
+  const Queue queue = make_queue(runtime);
+  const Buffer buffer = runtime.buffer(2048);
+  EXPECT_TRUE(
+      contains(failure_of([&] { queue.submit(make_add(runtime), {readwrite(buffer.all())}, {1}); }),
+               "unsupported: task 'add' can run on none of the places it may run on"));
+}
+
+TEST(Queues, BadOptionsAreRefused) {
+  const Runtime runtime(kHostAndCard), other("host:cores=1");
+  weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
+  options.name = "q";
+  options.no_models = true;
+  const auto failure = [&] { return failure_of([&] { runtime.queue(options); }); };
+
+  options.policy = "stael";
+  EXPECT_EQ(failure(),
+            "not_found: no policy 'stael' (did you mean 'steal'?); there is: finish, steal, "
+            "locality, static, round-robin");
+  options.policy = "static";
+
+  const double weights[] = {1, 0, 1};
+  options.weights = weights;
+  options.weight_count = 3;
+  EXPECT_EQ(failure(), "invalid_argument: 3 weights do not fit 2 places");
+  options.weight_count = 2;
+  EXPECT_TRUE(contains(failure(), "invalid_argument: weight 0 of place"));
+  EXPECT_TRUE(contains(failure(), "is not a positive number"));
+  options.weights = nullptr;
+  EXPECT_EQ(failure(), "invalid_argument: 2 weights are given as NULL");
+  options.weight_count = 0;
+
+  options.place_count = 1;
+  EXPECT_EQ(failure(), "invalid_argument: 1 places are given as NULL");
+  const Place foreign = other.domain(0).place();
+  weir_place* places[65] = {foreign.handle()};
+  options.places = places;
+  EXPECT_TRUE(contains(failure(), "invalid_argument: place '"));
+  EXPECT_TRUE(contains(failure(), "belongs to another runtime than queue 'q'"));
+  places[0] = nullptr;
+  EXPECT_TRUE(contains(failure(), "place is NULL"));
+  options.place_count = 65;
+  EXPECT_EQ(failure(), "invalid_argument: 65 places are too many for queue 'q': at most 64");
+  EXPECT_EQ(weir_queue_create(runtime.handle(), &options, nullptr), WEIR_STATUS_INVALID_ARGUMENT);
+}
+
+TEST(Queues, HandleOfADestroyedQueueIsKnown) {
+  const Runtime runtime("host:cores=1");
+  weir_queue* handle = nullptr;
+  {
+    const Queue queue = make_queue(runtime);
+    handle = queue.handle();
+  }
+  EXPECT_EQ(weir_queue_synchronize(handle, WEIR_FOREVER), WEIR_STATUS_INVALID_ARGUMENT);
+  EXPECT_STREQ(weir_last_error(), "queue 'q' has been destroyed");
+}
+
+// ---- Policies of the program -------------------------------------------------------------------
+
+template <class Choose>
+void add_policy(const Runtime& runtime, const char* name, Choose& choose) {
+  weir_policy_options options = WEIR_POLICY_OPTIONS_INIT;
+  options.name = name;
+  options.choose = [](const char* task, const weir_candidate* candidates, std::size_t count,
+                      void* payload) {
+    return (*static_cast<Choose*>(payload))(task, candidates, count);
+  };
+  options.payload = &choose;
+  check(weir_policy_register(runtime.handle(), &options));
+}
+
+TEST(Queues, PolicyOfTheProgramDecides) {
+  std::vector<std::string> asked;
+  auto choose = [&](const char* task, const weir_candidate* candidates, std::size_t count) {
+    asked.emplace_back(task);
+    EXPECT_EQ(count, 2u);
+    EXPECT_EQ(candidates[0].run_ns, -1);
+    EXPECT_EQ(candidates[1].missing_bytes, 4u);
+    EXPECT_EQ(candidates[0].missing_bytes, 0u);
+    EXPECT_EQ(candidates[0].cores, 1u);
+    EXPECT_FALSE(candidates[0].full);
+    return std::size_t{1};
+  };
+  const Runtime runtime(kHostAndCard);
+  add_policy(runtime, "card", choose);
+  const Queue queue = make_queue(runtime, "card");
+  const Buffer buffer = runtime.buffer(sizeof(int));
+  queue.submit(make_add(runtime), {readwrite(buffer.all())}, {5}, {.name = "five"});
+  queue.synchronize();
+  EXPECT_EQ(buffer.data<int>()[0], 5);
+  EXPECT_EQ(asked, std::vector<std::string>{"five"});
+  EXPECT_EQ(queue.shares()[1].tasks, 1u);
+  EXPECT_EQ(failure_of([&] { add_policy(runtime, "card", choose); }),
+            "busy: there is a policy 'card' already: give yours another name");
+}
+
+TEST(Queues, NonsenseOfAPolicyFailsThatTaskOnly) {
+  auto choose = [](const char* task, const weir_candidate*, std::size_t) {
+    return std::string(task) == "bad" ? std::size_t{17} : std::size_t{0};
+  };
+  const Runtime runtime(kHostAndCard);
+  add_policy(runtime, "odd", choose);
+  const Queue queue = make_queue(runtime, "odd");
+  const Buffer buffer = runtime.buffer(2 * sizeof(int));
+  const Kernel add = make_add(runtime);
+  const Region left = buffer.elements<int>(0, 1), right = buffer.elements<int>(1, 1);
+  const Event bad = queue.submit(add, {readwrite(left)}, {1}, {.name = "bad"});
+  const Event after = queue.submit(add, {readwrite(left)}, {1}, {.name = "after"});
+  const Event good = queue.submit(add, {readwrite(right)}, {1});
+  const std::string message = "policy 'odd' chose candidate 17 of 2 for task 'bad'";
+  EXPECT_TRUE(contains(failure_of([&] { queue.synchronize(); }), message));
+  EXPECT_TRUE(contains(end_of(bad), "invalid_argument: "));
+  EXPECT_TRUE(contains(end_of(bad), message));
+  EXPECT_TRUE(contains(end_of(after), "poisoned: "));
+  EXPECT_EQ(end_of(good), "OK");
+  EXPECT_EQ(buffer.data<int>()[1], 1);
+  queue.submit(add, {readwrite(left)}, {1});
+  queue.synchronize();
+}
+
+TEST(Queues, PolicyThatAlwaysPutsOffFailsItsTasks) {
+  auto choose = [](const char* task, const weir_candidate*, std::size_t) {
+    return std::string(task) == "never" ? WEIR_POLICY_LATER : std::size_t{0};
+  };
+  const Runtime runtime(kHostAndCard);
+  add_policy(runtime, "lazy", choose);
+  const Queue queue = make_queue(runtime, "lazy");
+  const Buffer buffer = runtime.buffer(2 * sizeof(int));
+  const Kernel add = make_add(runtime);
+  const Event never =
+      queue.submit(add, {readwrite(buffer.elements<int>(0, 1))}, {1}, {.name = "never"});
+  const Event good = queue.submit(add, {readwrite(buffer.elements<int>(1, 1))}, {1});
+  const std::string message =
+      "policy 'lazy' put off task 'never' while nothing was running: no place would ever take it";
+  EXPECT_TRUE(contains(failure_of([&] { queue.synchronize(); }), message));
+  EXPECT_TRUE(contains(end_of(never), message));
+  EXPECT_EQ(end_of(good), "OK");
+  EXPECT_EQ(buffer.data<int>()[1], 1);
+}
+
+TEST(Queues, PolicyMaySubmitButNotWait) {
+  const Queue* asks = nullptr;
+  const Kernel* more = nullptr;
+  std::string waited;
+  auto choose = [&](const char* task, const weir_candidate*, std::size_t) {
+    if (std::string(task) == "first") {
+      waited = failure_of([&] { asks->synchronize(); });
+      asks->submit(*more, {}, {}, {.name = "second"});
+    }
+    return std::size_t{0};
+  };
+  const Runtime runtime(kHostAndCard);
+  add_policy(runtime, "eager", choose);
+  const Queue queue = make_queue(runtime, "eager");
+  std::atomic<int> runs{0};
+  const Kernel count = runtime.kernel("count", [&](const Call&) { ++runs; });
+  asks = &queue;
+  more = &count;
+  queue.submit(count, {}, {}, {.name = "first"});
+  queue.synchronize();
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(waited, "busy: a kernel or callback must not synchronise queue 'q'");
+}
+
+TEST(Queues, TimesAreKeptForTheNextQueue) {
+  const std::string folder = testing::TempDir() + "weir_queue_test_" + std::to_string(getpid());
+  const char* const before = std::getenv("XDG_CACHE_HOME");
+  const std::string old = before != nullptr ? before : "";
+  setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  std::vector<bool> known;
+  auto choose = [&](const char*, const weir_candidate* candidates, std::size_t) {
+    known.push_back(candidates[0].run_ns >= 0);
+    return std::size_t{0};
+  };
+  const Runtime runtime(kHostAndCard);
+  add_policy(runtime, "spy", choose);
+  const Buffer buffer = runtime.buffer(64);
+  const Kernel add = make_add(runtime);
+  for (const bool without : {false, false, true}) {
+    weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
+    options.policy = "spy";
+    options.no_models = without;
+    runtime.queue(options).submit(add, {readwrite(buffer.all())}, {1});
+  }
+  EXPECT_EQ(known, (std::vector<bool>{false, true, false}));
+  before != nullptr ? setenv("XDG_CACHE_HOME", old.c_str(), 1) : unsetenv("XDG_CACHE_HOME");
+  std::filesystem::remove_all(folder);
+}
+
+// ---- Failures ----------------------------------------------------------------------------------
+
+Kernel make_throw(const Runtime& runtime) {
+  return runtime.kernel("throw", [](const Call&) { throw std::runtime_error("no luck"); });
+}
+
+TEST(Queues, FailedTaskPoisonsItsDependentsAndNamesItself) {
+  for (const char* domains : {"host:cores=1", kHostAndCard}) {
+    SCOPED_TRACE(domains);
+    const Runtime runtime(domains);
+    const Queue queue = make_queue(runtime, "round-robin");
+    const Buffer buffer = runtime.buffer(3 * sizeof(int));
+    const Kernel add = make_add(runtime), mix = make_mix(runtime);
+    const auto cell = [&](std::size_t i) { return buffer.elements<int>(i, 1); };
+    const Event root =
+        queue.submit(make_throw(runtime), {readwrite(cell(0))}, {}, {.name = "root"});
+    const Event reader = queue.submit(mix, {read(cell(0)), readwrite(cell(1))});
+    const Event third = queue.submit(add, {readwrite(cell(1))}, {1});
+    const Event other = queue.submit(add, {readwrite(cell(2))}, {1});
+    const std::string failure = failure_of([&] { queue.synchronize(); });
+    EXPECT_TRUE(contains(failure, "kernel_error: "));
+    EXPECT_TRUE(contains(failure, "no luck"));
+    EXPECT_TRUE(contains(failure, "'root'"));
+    EXPECT_TRUE(contains(end_of(root), "kernel_error: "));
+    for (const Event& event : {reader, third}) {
+      EXPECT_TRUE(contains(end_of(event), "poisoned: "));
+      EXPECT_TRUE(contains(end_of(event), "'root'"));
+      EXPECT_TRUE(contains(end_of(event), "no luck"));
+    }
+    EXPECT_EQ(end_of(other), "OK");
+    EXPECT_EQ(buffer.data<int>()[2], 1);
+
+    buffer.data<int>()[0] = buffer.data<int>()[1] = 10;
+    queue.submit(mix, {read(cell(0)), readwrite(cell(1))});
+    queue.synchronize();
+    EXPECT_EQ(buffer.data<int>()[1], 40) << "synchronize() forgets failures";
+  }
+}
+
+TEST(Queues, FirstFailureInProgramOrderIsReported) {
+  Held held;
+  const Runtime runtime(kHostAndCard);
+  const Queue queue = make_queue(runtime);
+  const Buffer buffer = runtime.buffer(2 * sizeof(int));
+  const Kernel failing = make_throw(runtime);
+  const Region left = buffer.elements<int>(0, 1), right = buffer.elements<int>(1, 1);
+  queue.submit(held.kernel(runtime), {readwrite(left)}, {}, {.domains = kOnHost});
+  queue.submit(failing, {readwrite(left)}, {}, {.name = "first", .domains = kOnHost});
+  const Event second =
+      queue.submit(failing, {readwrite(right)}, {}, {.name = "second", .domains = kOnCard});
+  EXPECT_EQ(status_of([&] { second.wait(); }), WEIR_STATUS_KERNEL_ERROR);
+  held.open();
+  EXPECT_TRUE(contains(failure_of([&] { queue.synchronize(); }), "'first'"));
+  queue.synchronize();
+}
+
+TEST(Queues, AcquireReportsTheFailureOfItsWriter) {
+  for (const char* domains : {"host:cores=1", kHostAndCard}) {
+    SCOPED_TRACE(domains);
+    const Runtime runtime(domains);
+    const Queue queue = make_queue(runtime);
+    const Buffer buffer = runtime.buffer(2 * sizeof(int));
+    const Region left = buffer.elements<int>(0, 1), right = buffer.elements<int>(1, 1);
+    queue.submit(make_throw(runtime), {readwrite(left)});
+    queue.submit(make_add(runtime), {readwrite(right)}, {1});
+    queue.acquire(right);
+    EXPECT_EQ(buffer.data<int>()[1], 1);
+    EXPECT_TRUE(contains(failure_of([&] { queue.acquire(left); }), "no luck"));
+    EXPECT_TRUE(contains(failure_of([&] { queue.synchronize(); }), "no luck"));
+    queue.acquire(left);
+  }
+}
+
+TEST(Queues, CancelEndsWhatHasNotStarted) {
+  for (const char* domains : {"host:cores=1", kCard}) {
+    SCOPED_TRACE(domains);
+    Held held;
+    const Runtime runtime(domains);
+    const Queue queue = make_queue(runtime);
+    const Buffer buffer = runtime.buffer(sizeof(int));
+    const Kernel add = make_add(runtime);
+    const Event running = queue.submit(held.kernel(runtime), {});
+    held.await_start();
+    std::vector<Event> rest;
+    for (int i = 0; i < 300; ++i) rest.push_back(queue.submit(add, {readwrite(buffer.all())}, {1}));
+    queue.cancel();
+    held.open();
+    queue.synchronize();
+    EXPECT_EQ(end_of(running), "OK");
+    for (const Event& event : rest) EXPECT_TRUE(contains(end_of(event), "cancelled"));
+    EXPECT_EQ(buffer.data<int>()[0], 0);
+    queue.submit(add, {readwrite(buffer.all())}, {1});
+    queue.synchronize();
+    EXPECT_EQ(buffer.data<int>()[0], 1);
+  }
+}
+
+TEST(Queues, KernelsMustNotWait) {
+  for (const char* domains : {"host:cores=1", kHostAndCard}) {
+    SCOPED_TRACE(domains);
+    const Runtime runtime(domains);
+    const Queue queue = make_queue(runtime);
+    const Buffer buffer = runtime.buffer(16);
+    std::string synchronized, acquired;
+    const Kernel waits = runtime.kernel("waits", [&](const Call&) {
+      synchronized = failure_of([&] { queue.synchronize(); });
+      acquired = failure_of([&] { queue.acquire(buffer.all()); });
+    });
+    queue.submit(waits, {});
+    queue.synchronize();
+    EXPECT_TRUE(contains(synchronized, "busy: "));
+    EXPECT_TRUE(contains(synchronized, "must not synchronise queue 'q'"));
+    EXPECT_EQ(acquired, "busy: a kernel or callback must not wait for queue 'q'");
+  }
+}
+
+// ---- Endings -----------------------------------------------------------------------------------
+
+TEST(Queues, DestroyedWithTasksInFlight) {
+  for (const char* domains : {"host:cores=1", kCard, kHostAndCard}) {
+    SCOPED_TRACE(domains);
+    const Runtime runtime(domains);
+    const Kernel add = make_add(runtime), failing = make_throw(runtime);
+    const Buffer buffer = runtime.buffer(2 * sizeof(int));
+    Event last, failed;
+    {
+      const Queue queue = make_queue(runtime);
+      for (int i = 0; i < 300; ++i) {
+        last = queue.submit(add, {readwrite(buffer.elements<int>(0, 1))}, {1});
+      }
+      failed = queue.submit(failing, {readwrite(buffer.elements<int>(1, 1))});
+    }
+    EXPECT_EQ(end_of(last), "OK");
+    EXPECT_TRUE(contains(end_of(failed), "no luck"));
+    EXPECT_EQ(buffer.data<int>()[0], 300) << "contents come home";
+  }
+}
+
+TEST(Queues, BuffersDestroyedWithTasksInFlight) {
+  for (const char* domains : {"host:cores=1", kCard, kHostAndCard}) {
+    SCOPED_TRACE(domains);
+    const Runtime runtime(domains);
+    const Queue queue = make_queue(runtime);
+    const Kernel add = make_add(runtime);
+    for (int round = 0; round < 10; ++round) {
+      std::vector<int> values(64);
+      {
+        const Buffer buffer = runtime.wrap(values, "short");
+        for (int i = 0; i < 30; ++i) queue.submit(add, {readwrite(buffer.all())}, {1});
+      }
+      EXPECT_EQ(values, std::vector<int>(64, 30)) << "a buffer goes when its tasks are over";
+    }
+    queue.synchronize();
+    EXPECT_EQ(queue.info().completed, queue.info().submitted);
+  }
+}
+
+TEST(Queues, BufferOfAFailedTaskDestroyed) {
+  const Runtime runtime(kHostAndCard);
+  const Queue queue = make_queue(runtime);
+  {
+    const Buffer buffer = runtime.buffer(16);
+    queue.submit(make_throw(runtime), {readwrite(buffer.all())}, {}, {.domains = kOnCard});
+  }
+  EXPECT_TRUE(contains(failure_of([&] { queue.synchronize(); }), "no luck"));
+  queue.synchronize();
+}
+
+TEST(Queues, RuntimeTakesItsQueuesWithIt) {
+  std::vector<int> values(4);
+  weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+  options.domains = kHostAndCard;
+  weir_runtime* runtime = nullptr;
+  check(weir_runtime_create(&options, &runtime));
+  weir_buffer* buffer = nullptr;
+  check(weir_buffer_wrap(runtime, values.data(), 16, nullptr, &buffer));
+  weir_queue_options wanted = WEIR_QUEUE_OPTIONS_INIT;
+  wanted.no_models = true;
+  weir_queue* queue = nullptr;
+  check(weir_queue_create(runtime, &wanted, &queue));
+  const weir_operand operand = {buffer, weir_region_range(0, 16), WEIR_ACCESS_WRITE};
+  weir_task task = WEIR_TASK_INIT;
+  task.kernel_name = "mem.set";
+  const weir_scalar byte = weir_scalar_i64(1);
+  task.scalars = &byte;
+  task.scalar_count = 1;
+  task.operands = &operand;
+  task.operand_count = 1;
+  check(weir_queue_submit(queue, &task, nullptr));
+  weir_runtime_destroy(runtime);
+  EXPECT_EQ(values, std::vector<int>(4, 0x01010101));
+}
+
+}  // namespace
+}  // namespace weir

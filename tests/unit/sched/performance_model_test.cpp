@@ -1,0 +1,159 @@
+#include "sched/performance_model.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace weir::rt {
+namespace {
+
+using Curve = PerformanceModel::Curve;
+
+TEST(PerformanceModel, KnowsNothingAtFirst) {
+  PerformanceModel models;
+  EXPECT_EQ(models.curve("gemm", "host").estimate(100), -1);
+}
+
+TEST(PerformanceModel, AveragesTimesOfASize) {
+  Curve curve;
+  curve.note(64, 100);
+  curve.note(64, 200);
+  EXPECT_EQ(curve.estimate(64), 150);
+}
+
+TEST(PerformanceModel, OldTimesFade) {
+  Curve curve;
+  for (int i = 0; i < 1000; ++i) curve.note(64, 1000);
+  for (int i = 0; i < 300; ++i) curve.note(64, 10);
+  EXPECT_LT(curve.estimate(64), 20);
+  EXPECT_GE(curve.estimate(64), 10);
+}
+
+TEST(PerformanceModel, TimesBelowOneCountAsOne) {
+  Curve curve;
+  curve.note(0, 0);
+  curve.note(0, -5);
+  EXPECT_EQ(curve.estimate(0), 1);
+}
+
+TEST(PerformanceModel, OneSizeScalesWithTheBytes) {
+  Curve curve;
+  curve.note(999, 1000);
+  EXPECT_NEAR(static_cast<double>(curve.estimate(1999)), 2000, 1);
+  EXPECT_NEAR(static_cast<double>(curve.estimate(499)), 500, 1);
+}
+
+TEST(PerformanceModel, FindsThePowerLawOfSeveralSizes) {
+  Curve curve;
+  for (const std::uint64_t bytes : {9, 99, 999}) {
+    const auto base = static_cast<std::int64_t>(bytes + 1);
+    curve.note(bytes, base * base);
+  }
+  EXPECT_NEAR(static_cast<double>(curve.estimate(9999)), 1e8, 1e5);
+  EXPECT_EQ(curve.estimate(99), 10000);  // the history of a size that was seen
+}
+
+TEST(PerformanceModel, TimesThatFallWithTheSizeAreTakenAsConstant) {
+  Curve curve;
+  curve.note(9, 1000);
+  curve.note(99, 10);
+  EXPECT_NEAR(static_cast<double>(curve.estimate(99999)), 100, 1);
+}
+
+TEST(PerformanceModel, EstimatesStayReasonableFarAway) {
+  Curve curve;
+  curve.note(1, 1);
+  curve.note(2, INT64_MAX);
+  EXPECT_GT(curve.estimate(UINT64_MAX), 0);
+  EXPECT_LE(curve.estimate(UINT64_MAX), std::int64_t{1'000'000'000'000'000})
+      << "sums of many estimates must not overflow";
+}
+
+TEST(PerformanceModel, KernelsAndKindsAreApartAndStayWhereTheyAre) {
+  PerformanceModel models;
+  Curve& first = models.curve("gemm", "host");
+  first.note(8, 100);
+  for (int i = 0; i < 100; ++i) models.curve("kernel " + std::to_string(i), "host");
+  EXPECT_EQ(&models.curve("gemm", "host"), &first);
+  EXPECT_EQ(models.curve("gemm", "sim").estimate(8), -1);
+  EXPECT_EQ(models.curve("kernel 1", "host").estimate(8), -1);
+}
+
+// ---- As text -----------------------------------------------------------------------------------
+
+PerformanceModel sample() {
+  PerformanceModel models;
+  models.curve("syrk", "sim a card x2").note(64, 10);
+  models.curve("gemm", "host x1").note(8, 100);
+  models.curve("gemm", "host x1").note(8, 200);
+  models.curve("gemm", "host x1").note(16, 300);
+  return models;
+}
+
+TEST(PerformanceModel, IsTheSameAfterTextAndBack) {
+  const std::string text = sample().text("a machine");
+  EXPECT_EQ(text,
+            "weir performance models 1\n"
+            "a machine\n"
+            "gemm\thost x1\t8\t2\t150\n"
+            "gemm\thost x1\t16\t1\t300\n"
+            "syrk\tsim a card x2\t64\t1\t10\n");
+  PerformanceModel back;
+  back.read(text, "a machine", "file");
+  EXPECT_EQ(back.text("a machine"), text);
+  back.curve("gemm", "host x1").note(8, 450);
+  EXPECT_EQ(back.curve("gemm", "host x1").estimate(8), 250) << "two times were known";
+}
+
+TEST(PerformanceModel, OwnTimesComeBeforeThoseRead) {
+  PerformanceModel models;
+  models.curve("gemm", "host x1").note(8, 7);
+  models.read(sample().text("m"), "m", "file");
+  EXPECT_EQ(models.curve("gemm", "host x1").estimate(8), 7);
+  EXPECT_EQ(models.curve("gemm", "host x1").estimate(16), 300);
+}
+
+std::string refusal(const std::string& text) {
+  PerformanceModel models;
+  std::string message = "read";
+  try {
+    models.read(text, "here", "times");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), WEIR_STATUS_INVALID_ARGUMENT);
+    message = error.what();
+  }
+  EXPECT_EQ(message == "read", models.text("here") != PerformanceModel().text("here"))
+      << "nothing is added by what is refused";
+  return message;
+}
+
+TEST(PerformanceModel, RefusesOtherVersions) {
+  const std::string message = "'times' has no performance models of this version: remove it";
+  EXPECT_EQ(refusal(""), message);
+  EXPECT_EQ(refusal("weir performance models 2\nhere\n"), message);
+  EXPECT_EQ(refusal("#!/bin/sh\n"), message);
+}
+
+TEST(PerformanceModel, RefusesOtherMachines) {
+  EXPECT_EQ(refusal("weir performance models 1\nthere\nk\thost\t1\t1\t1\n"),
+            "the models in 'times' are of another machine, 'there': name another file");
+}
+
+TEST(PerformanceModel, RefusesBrokenLines) {
+  const std::string start = "weir performance models 1\nhere\nk\thost\t1\t1\t1\n";
+  EXPECT_EQ(refusal(start), "read");
+  for (const char* line :
+       {"", "k\thost\t1\t1", "k\thost\t1\t1\t1\t1", "\thost\t1\t1\t1", "k\thost\tx\t1\t1",
+        "k\thost\t1 \t1\t1", "k\thost\t-1\t1\t1", "k\thost\t1\t0\t1", "k\thost\t1\t-1\t1",
+        "k\thost\t1\t1\t0", "k\thost\t1\t1\t-3", "k\thost\t1\t1\tnan", "k\thost\t1\t1\tinf",
+        "k\thost\t1\t1\t1e300", "k\thost\t99999999999999999999\t1\t1"}) {
+    EXPECT_EQ(refusal(start + line + "\n"), "line 4 of 'times' is not a model: remove the file")
+        << line;
+  }
+}
+
+}  // namespace
+}  // namespace weir::rt
