@@ -127,8 +127,8 @@ typedef struct weir_queue_info {
   { sizeof(weir_queue_info), NULL, NULL, 0, 0, 0 }
 
 /**
- * Fills out_info, and the first share_count of the shares of the places. shares may be NULL. Refused
- * with BUSY inside a kernel, a callback or a policy.
+ * Fills out_info, and the first share_count of the shares of the places. shares may be NULL.
+ * Refused with BUSY inside a kernel, a callback or a policy.
  */
 WEIR_API weir_status weir_queue_get_info(weir_queue* queue, weir_queue_info* out_info,
                                          weir_queue_share* shares, size_t share_count);

@@ -1,0 +1,94 @@
+"""Runs applications as tasks of a queue: the same results, on all policies and beyond a card's memory."""
+
+import json
+import os
+
+import numpy as np
+
+import weir_cli
+from weir_cli import positive_definite, relative_error
+
+N, TILE = 384, 64
+POLICIES = ("finish", "steal", "locality", "static", "round-robin")
+# A card in virtual time: the same on every machine.
+CARD = "sim:clock=virtual,gflops=35,gbps=8,latency_us=10,kernels=skip"
+
+
+class QueueTest(weir_cli.CliTest):
+    def setUp(self):
+        super().setUp()
+        self.environment = {"XDG_CACHE_HOME": self.folder}
+        self.matrix = positive_definite(N)
+        self.input = self.save("S.npy", self.matrix)
+
+    def factor(self, domains, *more):
+        report = self.report("cholesky", "--input", self.input, "--tile", TILE, "--domains", domains,
+                             "--verify", "--output", self.path("L.npy"), *more)
+        self.assertIs(report["verified"], True)
+        self.assertLess(relative_error(np.load(self.path("L.npy")), np.linalg.cholesky(self.matrix)),
+                        1e-12)
+        return report
+
+    def test_all_policies_give_the_same_factor(self):
+        for policy in POLICIES:
+            with self.subTest(policy):
+                report = self.factor(weir_cli.MIXED, "--policy", policy)
+                self.assertEqual(report["policy"], policy)
+                self.assertEqual(len(report["shares"]), 2)
+                self.assertEqual(sum(share["tasks"] for share in report["shares"]), 56)
+
+    def test_a_queue_on_host_cores_copies_nothing(self):
+        report = self.factor("host", "--policy", "finish")
+        self.assertEqual(report["bytes"], {"h2d": 0, "d2h": 0, "d2d": 0, "evicted": 0})
+
+    def test_data_may_be_larger_than_the_memory(self):
+        megabyte = N * N * 8 // 4 // 2**10
+        report = self.factor(f"sim:cores=1,memory={megabyte}KiB", "--policy", "finish")
+        self.assertEqual(report["bytes"]["evicted"], 0)  # the queue makes room, not the domain
+        self.assertGreater(report["bytes"]["h2d"], N * N * 8 // 2)
+        report = self.report("matmul", "--n", 512, "--tile", 128, "--domains",
+                             "sim:cores=1,memory=2MiB", "--policy", "finish", "--verify")
+        self.assertIs(report["verified"], True)
+
+    def seconds(self, app, domains):
+        report = self.report(app, "--n", 4096, "--tile", 256, "--domains", domains, "--policy",
+                             "finish")
+        return report["seconds"]["median"]
+
+    def test_a_first_run_on_two_cards_is_nearly_twice_as_fast(self):
+        for app, efficiency in (("cholesky", 0.90), ("matmul", 0.95)):
+            one = self.seconds(app, CARD)
+            self.environment["XDG_CACHE_HOME"] = self.path(app)  # nothing was learned
+            two = self.seconds(app, f"{CARD},{CARD}")
+            self.assertGreater(one / (2 * two), efficiency, app)
+
+    def test_what_was_measured_can_be_seen(self):
+        self.assertIn("Nothing was measured", self.weir("tune", "models")[0])
+        self.factor(weir_cli.MIXED, "--policy", "finish")
+        self.assertIn("blas.dgemm", self.weir("tune", "models")[0])
+        models = json.loads(self.weir("tune", "models", "--json")[0])["models"]
+        self.assertTrue(all(model["mean_ns"] > 0 for model in models))
+
+    def test_models_that_cannot_be_used_are_left_alone(self):
+        self.factor(weir_cli.MIXED, "--policy", "finish")
+        folder = os.path.join(self.folder, "weir", "models")
+        for name in os.listdir(folder):
+            with open(os.path.join(folder, name), "w") as file:
+                file.write("weir performance models 1\nanother machine\n")
+        self.environment["WEIR_LOG"] = "warning"
+        self.factor(weir_cli.MIXED, "--policy", "finish")
+
+    def test_policies_are_listed_and_wrong_ones_refused(self):
+        listed, _ = self.weir("run", "cholesky", "--policy", "help")
+        for policy in POLICIES:
+            self.assertIn(policy, listed)
+        _, message = self.weir("run", "cholesky", "--n", 64, "--policy", "finsh",
+                               code=weir_cli.BAD_INPUT)
+        self.assertIn("did you mean 'finish'?", message)
+        _, message = self.weir("run", "wave", "--n", 16, "--policy", "finish",
+                               code=tuple(range(1, 7)))
+        self.assertIn("no form for task queues", message)
+
+
+if __name__ == "__main__":
+    weir_cli.main()
