@@ -115,7 +115,7 @@ bool Place::next_shared(Worker& worker, Job& job) noexcept {
       if (brief) return true;
       continue;
     }
-    if (stream->has_more() || !stream->release()) push(*stream);
+    stream->let_go();
     if (action == nullptr) continue;
     job.timed = true;
     return true;

@@ -375,6 +375,7 @@ WaitResult Queue::synchronize(std::int64_t timeout_ns) {
     if (first_status_ != WEIR_STATUS_OK) result = {first_status_, first_failure_, 0};
     first_status_ = WEIR_STATUS_OK;
     first_failure_.reset();
+    broken_.reset();
     coherence_->forget_uses();
   }
   return result;

@@ -103,7 +103,9 @@ class Queue {
   void expect_end(Task& task, Lane& lane, std::uint64_t missing);
   static void pass_gate(Task& task) noexcept;
   void leave_pending(Task& task) noexcept;
+  Outcome always_put_off(const Task& task) const noexcept;
   void fail_task(Task& task, Outcome outcome) noexcept;
+  void end_unbound(Task& task, weir_status status) noexcept;
   void finish(Task& task) noexcept;
   void close(Task& task) noexcept;
   /// Tells those who wait for tasks, under no lock, and keeps the tasks for their next use.
@@ -154,6 +156,7 @@ class Queue {
   std::vector<Lane*> candidate_lanes_;
   std::vector<weir_operand> operands_;
   std::vector<weir_event> waits_;
+  FailureRef broken_;  ///< poisons all tasks: of one whose pieces are not known
   FailureRef first_failure_;
   weir_status first_status_ = WEIR_STATUS_OK;
   std::uint64_t first_sequence_ = 0;

@@ -127,10 +127,18 @@ void Queue::bind_what_can_be() noexcept {
   if (running_ > 0 || pending_.empty()) return;
   Task& task = *pending_.first();
   leave_pending(task);
-  fail_task(task, {WEIR_STATUS_INVALID_ARGUMENT,
-                   "policy '" + policy_name_ + "' put off task '" + task.label() +
-                       "' while nothing was running: no place would ever take it"});
+  fail_task(task, always_put_off(task));
   more_.store(true);
+}
+
+Outcome Queue::always_put_off(const Task& task) const noexcept {
+  try {
+    fail_argument(
+        "policy '{}' put off task '{}' while nothing was running: no place would ever take it",
+        policy_name_, task.label());
+  } catch (...) {
+    return current_exception_outcome(WEIR_STATUS_OUT_OF_MEMORY);
+  }
 }
 
 /// Goes through the next tasks in order and binds those of a priority that may be bound. Returns
@@ -213,6 +221,12 @@ bool Queue::bind(Task& task) noexcept {
     if (task.kind == Task::Kind::call && task.sequence <= cancel_until_.load()) {
       leave_pending(task);
       fail_task(task, {WEIR_STATUS_CANCELLED, "the queue was cancelled"});
+      return true;
+    }
+    if (task.kind == Task::Kind::call && broken_) {
+      leave_pending(task);
+      task.failure = broken_;
+      end_unbound(task, WEIR_STATUS_POISONED);
       return true;
     }
     Lane* const lane = task.kind == Task::Kind::call ? choose(task) : nullptr;
@@ -375,16 +389,32 @@ void Queue::leave_pending(Task& task) noexcept {
   }
 }
 
-/// Ends a task that no stream has. What depends on it is poisoned by its event.
+/// Ends a task that no stream has.
 void Queue::fail_task(Task& task, Outcome outcome) noexcept {
-  task.status = outcome.status;
-  task.failure = FailureRef::make(outcome.status, std::move(outcome.message), task.label(),
-                                  "queue '" + name_ + "'", task.ticket->id());
-  const bool poisons = outcome.status != WEIR_STATUS_CANCELLED && task.kind == Task::Kind::call &&
-                       std::all_of(task.uses.begin(), task.uses.end(),
-                                   [](const PieceUse& use) { return use.piece != nullptr; });
-  if (poisons) {
-    coherence_->note_failed(task.uses, runtime_.event_of(*task.ticket, task.ticket->id()));
+  const weir_status status = outcome.status;
+  std::string label, origin;
+  try {
+    label = task.label();
+    origin = "queue '" + name_ + "'";
+  } catch (const std::bad_alloc&) {  // the message must do
+  }
+  task.failure = FailureRef::make(status, std::move(outcome.message), std::move(label),
+                                  std::move(origin), task.ticket->id());
+  end_unbound(task, status);
+}
+
+/// What depends on the task is poisoned by its event; everything that follows when it is not known
+/// what that is.
+void Queue::end_unbound(Task& task, weir_status status) noexcept {
+  task.status = status;
+  const bool found = std::all_of(task.uses.begin(), task.uses.end(),
+                                 [](const PieceUse& use) { return use.piece != nullptr; });
+  if (task.kind == Task::Kind::call && status != WEIR_STATUS_CANCELLED) {
+    if (found) {
+      coherence_->note_failed(task.uses, runtime_.event_of(*task.ticket, task.ticket->id()));
+    } else {
+      broken_.merge(task.failure);
+    }
   }
   finish(task);
 }

@@ -72,6 +72,14 @@ void Stream::pump() noexcept {
   } while (!release());
 }
 
+void Stream::let_go() noexcept {
+  if (pumps_) {
+    pump();
+  } else if (has_more() || !release()) {
+    place_.push(*this);
+  }
+}
+
 bool Stream::release() noexcept {
   actions_.flush();
   return mailbox_.leave(queue_, engine_.accepts());

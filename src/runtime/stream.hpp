@@ -127,6 +127,9 @@ class Stream : private CopySink {
   void finish(Action& action) noexcept;
   /// The thread that talks to the device: it has the action of an event that this stream waits for.
   void note_issued(EventWait& wait, std::uint64_t number) noexcept;
+  /// Gives up the stream, or passes it on to another worker when there is something for one. What
+  /// needs no worker does not wait for one.
+  void let_go() noexcept;
   /// Gives up the stream. Returns false when news came in: then the caller still owns it.
   bool release() noexcept;
 
