@@ -20,7 +20,8 @@ std::atomic<bool> open_gate{true};
 /// x = 3 x + value
 void run_mix(const std::uint32_t*, std::uint64_t, std::uint64_t, void* const* arguments) {
   std::int64_t& x = number_at(arguments[0]);
-  x = 3 * x + number_in(arguments[1]);
+  x = static_cast<std::int64_t>(3 * static_cast<std::uint64_t>(x) +
+                                static_cast<std::uint64_t>(number_in(arguments[1])));
 }
 /// x[0] = when it began, x[1] = when it ended
 void run_stamp(const std::uint32_t*, std::uint64_t, std::uint64_t, void* const* arguments) {
