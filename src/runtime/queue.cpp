@@ -1,7 +1,6 @@
 #include "runtime/queue.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
