@@ -192,6 +192,8 @@ class Usage(unittest.TestCase):
 
     def test_unknown_names_get_the_nearest_one(self):
         self.expect(["inof"], "unknown command 'inof' (did you mean 'info'?); see 'weir --help'")
+        self.expect(["tune", "modles"],
+                    "unknown command 'modles' (did you mean 'models'?); see 'weir tune --help'")
         self.expect(
             ["info", "--jsn"],
             "unknown option '--jsn' (did you mean '--json'?); see 'weir info --help'",

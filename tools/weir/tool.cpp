@@ -137,7 +137,7 @@ std::string Tool::unknown_argument() const {
   }
   for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
   if (known.empty()) return fmt::format("unexpected argument '{}'", wrong);
-  const char* const kind = &app == &app_ ? "command" : "application";
+  const char* const kind = app.get_name() == "run" ? "application" : "command";
   return fmt::format("unknown {} '{}'{}", kind, wrong, did_you_mean(wrong, known));
 }
 
