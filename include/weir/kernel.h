@@ -17,7 +17,9 @@ typedef enum weir_access {
   WEIR_ACCESS_WRITE = 2,
   WEIR_ACCESS_READ_WRITE = 3,
   /** For tasks of a queue only: read-write, in any order with others that commute. */
-  WEIR_ACCESS_COMMUTE = 7
+  WEIR_ACCESS_COMMUTE = 7,
+  /** For tasks of a queue only: read-write of a partial result, see weir_task::combine. */
+  WEIR_ACCESS_REDUCE = 11
 } weir_access;
 
 typedef enum weir_scalar_type {

@@ -69,16 +69,26 @@ typedef struct weir_task {
   size_t operand_count;
   const weir_scalar* scalars;
   size_t scalar_count;
-  const char* name;  /**< in messages and traces, cut at 31 bytes; NULL: the kernel's */
-  int priority;      /**< -1, 0 or 1: which of several tasks gets a free place first */
-  uint64_t domains;  /**< bit i: domain i of the runtime may run it; 0: all of them */
-  weir_place* place; /**< runs it there; NULL: the policy decides */
+  const char* name;           /**< in messages and traces, cut at 31 bytes; NULL: the kernel's */
+  int priority;               /**< -1, 0 or 1: which of several tasks gets a free place first */
+  uint64_t domains;           /**< bit i: domain i of the runtime may run it; 0: all of them */
+  weir_place* place;          /**< runs it there; NULL: the policy decides */
+  const weir_kernel* combine; /**< of operands with access REDUCE; its operands are the result so
+                                   far (read-write) and a partial result (read), in the same shape;
+                                   it has to be associative and commutative */
+  const weir_kernel* init; /**< sets its operand (write) to the identity of combine; NULL: to zero
+                                bytes */
 } weir_task;
 #define WEIR_TASK_INIT \
-  { sizeof(weir_task), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, 0, NULL }
+  { sizeof(weir_task), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, 0, NULL, NULL, NULL }
 
 /**
- * Submits a call of a kernel and returns at once. Everything in task is copied. out_event may be
+ * Submits a call of a kernel and returns at once. A task with access REDUCE gets a partial result,
+ * set to the identity, in place of its operand, so that tasks that reduce into the same region by
+ * the same kernels run at the same time. A queue has at most one for each of its cores, and no more
+ * than 32, and uses them in turn: the same program on the same places gives the same bits. They
+ * come together before the next task that uses the region otherwise, or when the program asks for
+ * it; cancelling the queue drops them. Everything in task is copied. out_event may be
  * NULL. UNSUPPORTED when no place of the queue that may run it can.
  */
 WEIR_API weir_status weir_queue_submit(weir_queue* queue, const weir_task* task,
@@ -121,7 +131,7 @@ typedef struct weir_queue_info {
   const char* name; /**< lives as long as the queue */
   const char* policy;
   size_t place_count;
-  uint64_t submitted, completed; /**< tasks */
+  uint64_t submitted, completed; /**< tasks, those that begin and end reductions included */
 } weir_queue_info;
 #define WEIR_QUEUE_INFO_INIT \
   { sizeof(weir_queue_info), NULL, NULL, 0, 0, 0 }

@@ -58,6 +58,9 @@ inline Operand write(const Region& part) { return {part, WEIR_ACCESS_WRITE}; }
 inline Operand readwrite(const Region& part) { return {part, WEIR_ACCESS_READ_WRITE}; }
 /// Of tasks of a queue: read and written, in any order with others that commute.
 inline Operand commute(const Region& part) { return {part, WEIR_ACCESS_COMMUTE}; }
+/// Of tasks of a queue: read and written, each task its own; TaskOptions::combine brings the
+/// results together.
+inline Operand reduce(const Region& part) { return {part, WEIR_ACCESS_REDUCE}; }
 
 /// A scalar argument: integers become i64 or u64, float f32, double f64; letters stay letters.
 struct Scalar : weir_scalar {
@@ -413,8 +416,10 @@ class Place {
 struct TaskOptions {
   const char* name = nullptr;
   int priority = 0;
-  std::uint64_t domains = 0;    ///< bit i: domain i may run it; 0: all
-  weir_place* place = nullptr;  ///< nullptr: the policy decides
+  std::uint64_t domains = 0;             ///< bit i: domain i may run it; 0: all
+  weir_place* place = nullptr;           ///< nullptr: the policy decides
+  const weir_kernel* combine = nullptr;  ///< of operands of reduce(): result so far, partial result
+  const weir_kernel* init = nullptr;     ///< writes its identity; nullptr: zero bytes
 };
 
 /// Owns a task queue. Destroying it waits for its tasks.
@@ -442,6 +447,8 @@ class Queue {
     task.priority = wanted.priority;
     task.domains = wanted.domains;
     task.place = wanted.place;
+    task.combine = wanted.combine;
+    task.init = wanted.init;
     weir_event event = WEIR_EVENT_INIT;
     check(weir_queue_submit(handle(), &task, &event));
     return {runtime_, event};

@@ -107,6 +107,10 @@ Region make_region(const weir_region& region, std::uint64_t bytes, const char* b
   return normal;
 }
 
+weir_region packed(const Region& region) noexcept {
+  return {0, {region.row, region.rows, region.planes}, {region.row, region.row * region.rows}};
+}
+
 bool contains(const Region& outer, const Region& inner) noexcept {
   const bool within = inner.offset >= outer.offset && inner.end() <= outer.end();
   return outer == inner || (outer.contiguous() && within);

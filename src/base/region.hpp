@@ -34,6 +34,9 @@ struct Region {
 /// Throws Error naming `buffer` and the limit that is broken.
 Region make_region(const weir_region& region, std::uint64_t bytes, const char* buffer);
 
+/// Returns a region at the start of a buffer, of the same extent, without gaps between its rows.
+weir_region packed(const Region& region) noexcept;
+
 /// Returns whether a region is `inner` or one contiguous range that holds all of it.
 bool contains(const Region& outer, const Region& inner) noexcept;
 /// Returns whether the two regions have a byte in common. Exact, also for different strides.

@@ -12,11 +12,6 @@ namespace {
 
 constexpr std::size_t kManyReaders = 16;
 
-/// A piece's bytes without the gaps between its rows.
-weir_region packed(const Region& region) {
-  return {0, {region.row, region.rows, region.planes}, {region.row, region.row * region.rows}};
-}
-
 }  // namespace
 
 Coherence::Coherence(Runtime& runtime, std::vector<Lane>& lanes)

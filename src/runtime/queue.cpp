@@ -15,6 +15,7 @@ namespace weir::rt {
 namespace {
 
 constexpr std::size_t kMostArguments = 255;
+constexpr std::size_t kMostPartials = 32;  ///< results of a reduction
 
 weir_access as_read_write(weir_access access) noexcept {
   return static_cast<weir_access>(access & WEIR_ACCESS_READ_WRITE);
@@ -22,7 +23,7 @@ weir_access as_read_write(weir_access access) noexcept {
 
 bool is_access(weir_access access) noexcept {
   return (access >= WEIR_ACCESS_READ && access <= WEIR_ACCESS_READ_WRITE) ||
-         access == WEIR_ACCESS_COMMUTE;
+         access == WEIR_ACCESS_COMMUTE || access == WEIR_ACCESS_REDUCE;
 }
 
 }  // namespace
@@ -41,6 +42,7 @@ Queue::Queue(Runtime& runtime, std::uint64_t serial, const weir_queue_options& o
     open_lanes(options);
     direct_ = lanes_.size() == 1 && lanes_.front().domain().info().aliases_host;
     coherence_ = std::make_unique<Coherence>(runtime_, lanes_);
+    reductions_.emplace(*this, std::min(kMostPartials, cores_of(lanes_)));
     if (keeps_models_ && !direct_) models_.recall(runtime_.machine_name());
   } catch (...) {
     close_lanes();
@@ -62,6 +64,7 @@ Queue::~Queue() {
     log::warning("queue '{}' found no memory to keep its models", name_);
   }
   coherence_.reset();
+  reductions_.reset();
   close_lanes();
   while (spare_ != nullptr) delete std::exchange(spare_, spare_->next);
 }
@@ -124,6 +127,12 @@ void Queue::close_lanes() noexcept {
   for (weir_place* place : own_places_) runtime_.destroy_place(place);
 }
 
+std::size_t Queue::cores_of(const std::vector<Lane>& lanes) noexcept {
+  std::size_t cores = 0;
+  for (const Lane& lane : lanes) cores += lane.place->width();
+  return cores;
+}
+
 /// For when there is no memory to wait better.
 void Queue::outlast_tasks() noexcept {
   while (completed_.load() < submitted_.load()) {
@@ -135,6 +144,13 @@ void Queue::outlast_tasks() noexcept {
 // ---- Producers ---------------------------------------------------------------------------------
 
 weir_event Queue::submit(const weir_task& given, bool evented) {
+  const weir_event event =
+      reductions_->concern(given) ? reductions_->submit(given, evented) : put(given, evented);
+  progress();
+  return event;
+}
+
+weir_event Queue::put(const weir_task& given, bool evented) {
   if (direct_) return submit_directly(given, evented);
   std::unique_ptr<Task> task = take_task();
   task->kind = Task::Kind::call;
@@ -179,7 +195,7 @@ Task::Operand Queue::check_operand(weir_buffer* handle, const weir_region& regio
   }
   if (!is_access(access)) {
     fail_argument(
-        "access {} of an operand in buffer '{}' is not read, write, read-write or commute",
+        "access {} of an operand in buffer '{}' is not read, write, read-write, commute or reduce",
         static_cast<int>(access), buffer.name());
   }
   return {&buffer, make_region(region, buffer.bytes(), buffer.name().c_str())};
@@ -306,7 +322,6 @@ weir_event Queue::append(std::unique_ptr<Task> owned) {
   }
   if (task.kind == Task::Kind::call) submitted_.fetch_add(1);
   more_.store(true);
-  progress();
   return event;
 }
 
@@ -326,12 +341,20 @@ weir_event Queue::access(Task::Kind kind, weir_buffer* buffer, const weir_region
     task->uses.push_back({nullptr, access});
     task->commutes.push_back(false);
   }
-  return append(std::move(task));
+  const weir_event event = append(std::move(task));
+  progress();
+  return event;
 }
 
 // ---- The program waits -------------------------------------------------------------------------
 
+void Queue::settle(weir_buffer* buffer, const weir_region& region, weir_access access) {
+  const Task::Operand part = check_operand(buffer, region, access);
+  reductions_->settle(*part.buffer, part.region);
+}
+
 weir_event Queue::flush(weir_buffer* buffer, const weir_region& region) {
+  settle(buffer, region, WEIR_ACCESS_READ);
   if (!direct_) return access(Task::Kind::access, buffer, region, WEIR_ACCESS_READ);
   return lanes_.front().stream->touch({buffer, region, WEIR_ACCESS_READ});
 }
@@ -345,6 +368,7 @@ WaitResult Queue::acquire(weir_buffer* buffer, const weir_region& region, weir_a
   if (NoWaitScope::active()) {
     fail(WEIR_STATUS_BUSY, "a kernel or callback must not wait for queue '{}'", name_);
   }
+  settle(buffer, region, wanted);
   const weir_event event = direct_ ? lanes_.front().stream->touch({buffer, region, wanted})
                                    : access(Task::Kind::access, buffer, region, wanted);
   return wait_for_events(runtime_, {&event, 1}, WEIR_WAIT_MODE_ALL, timeout_ns);
@@ -354,7 +378,12 @@ WaitResult Queue::synchronize(std::int64_t timeout_ns) {
   if (NoWaitScope::active()) {
     fail(WEIR_STATUS_BUSY, "a kernel or callback must not synchronise queue '{}'", name_);
   }
-  if (direct_) return runtime_.synchronize(*lanes_.front().stream, timeout_ns);
+  reductions_->settle_all();
+  if (direct_) {
+    const WaitResult result = runtime_.synchronize(*lanes_.front().stream, timeout_ns);
+    if (result.status != WEIR_STATUS_TIMEOUT) reductions_->renew();
+    return result;
+  }
   const std::int64_t deadline = sys::deadline_after(timeout_ns);
   const auto left = [&] {
     return deadline == sys::kNever ? WEIR_FOREVER
@@ -377,10 +406,12 @@ WaitResult Queue::synchronize(std::int64_t timeout_ns) {
     broken_.reset();
     coherence_->forget_uses();
   }
+  reductions_->renew();
   return result;
 }
 
 void Queue::cancel() {
+  reductions_->discard(nullptr);
   if (!direct_) {
     std::uint64_t until = 0;
     {
@@ -395,6 +426,12 @@ void Queue::cancel() {
 }
 
 void Queue::release(weir_buffer& buffer) noexcept {
+  try {
+    reductions_->settle(buffer,
+                        make_region(weir_region_range(0, buffer.bytes()), buffer.bytes(), ""));
+  } catch (...) {
+    reductions_->discard(&buffer);
+  }
   if (direct_) return;
   try {
     const weir_region all = weir_region_range(0, buffer.bytes());

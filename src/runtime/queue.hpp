@@ -16,6 +16,7 @@
 #include "core/action_pool.hpp"
 #include "runtime/coherence.hpp"
 #include "runtime/queue_lane.hpp"
+#include "runtime/queue_reductions.hpp"
 #include "runtime/queue_task.hpp"
 #include "runtime/waiting.hpp"
 #include "sched/performance_model.hpp"
@@ -57,6 +58,7 @@ class Queue {
   std::size_t pins = 0;  ///< threads that use it without owning its handle; of the runtime
 
  private:
+  friend class Reductions;
   using Pending = TaskList<&Task::pending_before, &Task::pending_after>;
   using Live = TaskList<&Task::live_before, &Task::live_after>;
 
@@ -67,6 +69,9 @@ class Queue {
   void outlast_tasks() noexcept;
 
   // Producers'.
+  static std::size_t cores_of(const std::vector<Lane>& lanes) noexcept;
+  /// Submits a task without reductions and lets others begin it.
+  weir_event put(const weir_task& given, bool evented);
   weir_event submit_directly(const weir_task& given, bool evented);
   void fill_call(Task& task, const weir_task& given) const;
   Task::Operand check_operand(weir_buffer* buffer, const weir_region& region,
@@ -75,6 +80,7 @@ class Queue {
   bool fits(const Lane& lane, const Task& task) const;
   std::unique_ptr<Task> take_task();
   weir_event append(std::unique_ptr<Task> task);
+  void settle(weir_buffer* buffer, const weir_region& region, weir_access access);
   weir_event access(Task::Kind kind, weir_buffer* buffer, const weir_region& region,
                     weir_access access);
 
@@ -127,6 +133,7 @@ class Queue {
   bool direct_ = false;  ///< tasks go to the only stream
 
   // Producers'.
+  std::optional<Reductions> reductions_;
   SpinLock submitting_;
   ActionCache tickets_;
   Task* submitted_first_ = nullptr;

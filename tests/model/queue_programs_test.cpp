@@ -126,8 +126,9 @@ class Planner {
     PlannedTask task;
     task.seed = random_();
     for (std::size_t i = 0, n = 1 + below(3); i < n; ++i) {
-      constexpr std::array kKinds = {WEIR_ACCESS_READ, WEIR_ACCESS_READ, WEIR_ACCESS_WRITE,
-                                     WEIR_ACCESS_READ_WRITE, WEIR_ACCESS_COMMUTE};
+      constexpr std::array kKinds = {WEIR_ACCESS_READ,    WEIR_ACCESS_READ,
+                                     WEIR_ACCESS_WRITE,   WEIR_ACCESS_READ_WRITE,
+                                     WEIR_ACCESS_COMMUTE, WEIR_ACCESS_REDUCE};
       task.accesses.push_back({below(plan.parts.size()), kKinds[below(kKinds.size())]});
     }
     task.throws = plan.fails && below(12) == 0;
@@ -164,14 +165,18 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   return x ^ x >> 29;
 }
 
-/// What a task does, on bytes that get(operand, i) returns a reference to. Commuting operands only
-/// add; the others get what depends on all that is read, in its order.
+bool only_adds(std::uint64_t kind) {
+  return kind == WEIR_ACCESS_COMMUTE || kind == WEIR_ACCESS_REDUCE;
+}
+
+/// What a task does, on bytes that get(operand, i) returns a reference to. Operands that commute or
+/// reduce only add; the others get what depends on all that is read, in its order.
 template <class Get>
 void mix(std::uint64_t seed, std::size_t operands, const std::uint64_t* kinds,
          const std::size_t* sizes, Get&& get) {
   std::uint64_t read = seed;
   for (std::size_t k = 0; k < operands; ++k) {
-    const bool reads = (kinds[k] & WEIR_ACCESS_READ) != 0 && kinds[k] != WEIR_ACCESS_COMMUTE;
+    const bool reads = (kinds[k] & WEIR_ACCESS_READ) != 0 && !only_adds(kinds[k]);
     for (std::size_t i = 0; reads && i < sizes[k]; ++i) read = mixed(read, get(k, i));
   }
   for (std::size_t k = 0; k < operands; ++k) {
@@ -179,9 +184,14 @@ void mix(std::uint64_t seed, std::size_t operands, const std::uint64_t* kinds,
     for (std::size_t i = 0; i < sizes[k]; ++i) {
       const auto value = static_cast<std::uint8_t>(mixed(read + k, i));
       std::uint8_t& byte = get(k, i);
-      byte = kinds[k] == WEIR_ACCESS_COMMUTE ? static_cast<std::uint8_t>(byte + value) : value;
+      byte = only_adds(kinds[k]) ? static_cast<std::uint8_t>(byte + value) : value;
     }
   }
+}
+
+std::uint8_t& byte_at(const weir_view& view, std::size_t i) {
+  return static_cast<std::uint8_t*>(
+      view.address)[i / view.extent[0] * view.stride[0] + i % view.extent[0]];
 }
 
 void run_mix(const Call& call) {
@@ -195,11 +205,15 @@ void run_mix(const Call& call) {
     sizes.push_back(view.extent[0] * view.extent[1]);
   }
   mix(call.scalar<std::uint64_t>(0), operands, kinds.data(), sizes.data(),
-      [&](std::size_t k, std::size_t i) -> std::uint8_t& {
-        const weir_view& view = call.operand(k);
-        auto* const start = static_cast<std::uint8_t*>(view.address);
-        return start[i / view.extent[0] * view.stride[0] + i % view.extent[0]];
-      });
+      [&](std::size_t k, std::size_t i) -> std::uint8_t& { return byte_at(call.operand(k), i); });
+}
+
+void run_combine(const Call& call) {
+  const weir_view &target = call.operand(0), &partial = call.operand(1);
+  for (std::size_t i = 0; i < target.extent[0] * target.extent[1]; ++i) {
+    std::uint8_t& byte = byte_at(target, i);
+    byte = static_cast<std::uint8_t>(byte + byte_at(partial, i));
+  }
 }
 
 /// Commuting tasks come in any order, so none of their operands may be read or written otherwise by
@@ -207,15 +221,15 @@ void run_mix(const Call& call) {
 /// them a failure poisons depends on their order, too.
 void simplify(Plan& plan) {
   for (Step& step : plan.steps) {
-    const bool commutes =
-        std::any_of(step.task.accesses.begin(), step.task.accesses.end(),
-                    [](const Access& access) { return access.kind == WEIR_ACCESS_COMMUTE; });
+    const bool commutes = std::any_of(step.task.accesses.begin(), step.task.accesses.end(),
+                                      [](const Access& access) { return only_adds(access.kind); });
     for (Access& access : step.task.accesses) {
-      const bool ordered = plan.fails && access.kind == WEIR_ACCESS_COMMUTE;
+      const bool ordered = plan.fails && only_adds(access.kind);
       if (ordered) access.kind = WEIR_ACCESS_READ_WRITE;
     }
-    if (commutes && !plan.fails)
-      step.task.accesses = {{step.task.accesses[0].part, WEIR_ACCESS_COMMUTE}};
+    if (!commutes || plan.fails) continue;
+    const weir_access kind = step.task.seed % 2 == 0 ? WEIR_ACCESS_COMMUTE : WEIR_ACCESS_REDUCE;
+    step.task.accesses = {{step.task.accesses[0].part, kind}};
   }
 }
 
@@ -307,6 +321,7 @@ class Execution {
         runtime_(platform_.domains),
         oracle_(plan) {
     kernel_ = runtime_.kernel("mix", run_mix);
+    combine_ = runtime_.kernel("combine", run_combine);
     for (const std::size_t bytes : plan.buffers) memory_.emplace_back(bytes, 0);
     for (Bytes& bytes : memory_) buffers_.push_back(runtime_.wrap(bytes));
     std::vector<weir_place*> handles;
@@ -356,6 +371,7 @@ class Execution {
     TaskOptions options;
     options.priority = task.priority;
     options.domains = task.domain < 0 ? 0 : std::uint64_t{1} << task.domain;
+    options.combine = combine_.handle();
     Event event;
     try {
       event = queue_.submit(kernel_, operands, scalars, options);
@@ -437,7 +453,7 @@ class Execution {
   const Plan& plan_;
   const Platform& platform_;
   Runtime runtime_;
-  Kernel kernel_{nullptr};
+  Kernel kernel_{nullptr}, combine_{nullptr};
   std::vector<Bytes> memory_;
   std::vector<Buffer> buffers_;
   std::vector<Place> places_;

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -176,6 +178,187 @@ TEST(Queues, CommutingTasksAddUp) {
     queue.synchronize();
     EXPECT_EQ(sum.data<int>()[0], 5050);
     EXPECT_EQ(other.data<int>()[0], 10);
+  }
+}
+
+Kernel make_sum(const Runtime& runtime) {
+  return runtime.kernel("sum", [](const Call& call) {
+    const auto sum = call.span<double>(0), partial = call.span<double>(1);
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += partial[i];
+  });
+}
+
+/// Adds the terms of a harmonic series to three numbers.
+std::vector<double> reduced(const char* domains, std::size_t places, const char* policy) {
+  const Runtime runtime(domains);
+  std::vector<Place> divided = runtime.domain(0).partition(places);
+  std::vector<weir_place*> handles;
+  for (const Place& place : divided) handles.push_back(place.handle());
+  weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
+  options.places = handles.data();
+  options.place_count = handles.size();
+  options.policy = policy;
+  options.no_models = true;
+  const Queue queue = runtime.queue(options);
+  const Buffer sums = runtime.buffer(3 * sizeof(double), "sums");
+  std::fill_n(sums.data<double>(), 3, 1.0);
+  const Kernel sum = make_sum(runtime), add = runtime.kernel("term", [](const Call& call) {
+    for (double& value : call.span<double>(0)) value += 1.0 / call.scalar<double>(0);
+  });
+  for (int i = 1; i <= 1000; ++i) {
+    queue.submit(add, {reduce(sums.all())}, {double(i)}, {.combine = sum.handle()});
+  }
+  queue.synchronize();
+  return {sums.data<double>(), sums.data<double>() + 3};
+}
+
+TEST(Queues, ReductionsGiveTheSameBitsWhereverTheyRun) {
+  const std::vector<double> one = reduced("host:cores=2", 1, "finish");
+  EXPECT_NEAR(one[0], 1 + 7.485470860550345, 1e-12);
+  EXPECT_EQ(one, std::vector<double>(3, one[0]));
+  for (const char* policy : {"finish", "steal", "round-robin"}) {
+    EXPECT_EQ(reduced("host:cores=2", 2, policy), one) << policy;
+    EXPECT_EQ(reduced("sim:cores=2,gbps=1000,latency_us=0", 2, policy), one) << policy;
+  }
+}
+
+TEST(Queues, TasksOfAReductionRunAtTheSameTime) {
+  const Runtime runtime("host:cores=2");
+  const Queue queue = make_queue(runtime);
+  const Buffer sum = runtime.buffer(sizeof(double), "sum");
+  std::atomic<int> arrived{0};
+  const Kernel meet = runtime.kernel("meet", [&](const Call& call) {
+    ++arrived;
+    arrived.notify_all();
+    for (int seen = arrived; seen < 2; seen = arrived) arrived.wait(seen);
+    call.span<double>(0)[0] += 1;
+  });
+  const Kernel add = make_sum(runtime);
+  for (int i = 0; i < 2; ++i)
+    queue.submit(meet, {reduce(sum.all())}, {}, {.combine = add.handle()});
+  queue.acquire(sum.all());
+  EXPECT_EQ(sum.data<double>()[0], 2);
+}
+
+TEST(Queues, ReductionsHaveAnIdentityAndKernelsOfTheirOwn) {
+  for (const char* domains : {"host:cores=2", kHostAndCard}) {
+    SCOPED_TRACE(domains);
+    const Runtime runtime(domains);
+    const Queue queue = make_queue(runtime);
+    const Buffer values = runtime.buffer(2 * sizeof(double), "values");
+    values.data<double>()[0] = values.data<double>()[1] = 5;
+    const Region first = values.elements<double>(0, 1), second = values.elements<double>(1, 1);
+    const Kernel sum = make_sum(runtime);
+    const Kernel lowest = runtime.kernel("lowest", [](const Call& call) {
+      for (double& value : call.span<double>(0)) value = std::numeric_limits<double>::infinity();
+    });
+    const Kernel smaller = runtime.kernel("smaller", [](const Call& call) {
+      double& value = call.span<double>(0)[0];
+      value = std::min(value, call.span<double>(1)[0]);
+    });
+    const Kernel see = runtime.kernel("see", [](const Call& call) {
+      double& value = call.span<double>(0)[0];
+      value = std::min(value, call.scalar<double>(0));
+    });
+    const Kernel add = runtime.kernel(
+        "add", [](const Call& call) { call.span<double>(0)[0] += call.scalar<double>(0); });
+    for (int i = 0; i < 10; ++i) {
+      const TaskOptions least{.combine = smaller.handle(), .init = lowest.handle()};
+      queue.submit(see, {reduce(first)}, {10.0 - i}, least);
+      queue.submit(add, {reduce(second)}, {1.0}, {.combine = sum.handle()});
+    }
+    queue.submit(add, {reduce(first)}, {1.0}, {.combine = sum.handle()});  // ends that by "smaller"
+    queue.submit(add, {readwrite(values.elements<double>(0, 2))}, {100.0});
+    queue.submit(add, {reduce(first)}, {1000.0}, {.combine = sum.handle()});
+    queue.acquire(values.all());
+    EXPECT_EQ(values.data<double>()[0], 1 + 1 + 100 + 1000);
+    EXPECT_EQ(values.data<double>()[1], 5 + 10);
+  }
+}
+
+TEST(Queues, FailedTaskOfAReductionPoisonsItsResultOnly) {
+  for (const char* domains : {"host:cores=2", kHostAndCard}) {
+    SCOPED_TRACE(domains);
+    const Runtime runtime(domains);
+    const Queue queue = make_queue(runtime);
+    const Buffer bad = runtime.buffer(sizeof(double), "bad"),
+                 good = runtime.buffer(sizeof(double), "good");
+    const Kernel sum = make_sum(runtime);
+    const Kernel add = runtime.kernel("add", [](const Call& call) {
+      if (call.scalar<int>(0) == 3) throw std::runtime_error("three");
+      call.span<double>(0)[0] += 1;
+    });
+    const TaskOptions by_sum{.combine = sum.handle()};
+    for (int round = 0; round < 2; ++round) {
+      for (int i = 0; i < 5; ++i) {
+        queue.submit(add, {reduce(bad.all())}, {i}, by_sum);
+        queue.submit(add, {reduce(good.all())}, {0}, by_sum);
+      }
+      EXPECT_THROW(queue.acquire(bad.all()), Error);
+      queue.acquire(good.all());
+      EXPECT_EQ(good.data<double>()[0], 5 * (round + 1));
+    }
+    EXPECT_THROW(queue.synchronize(), Error);
+    bad.data<double>()[0] = 0;
+    for (int i = 0; i < 3; ++i) queue.submit(add, {reduce(bad.all())}, {0}, by_sum);
+    queue.synchronize();
+    EXPECT_EQ(bad.data<double>()[0], 3);
+  }
+}
+
+TEST(Queues, ReductionsThatMakeNoSenseAreRefused) {
+  const Runtime runtime(kHostAndCard);
+  const Queue queue = make_queue(runtime);
+  const Buffer x = runtime.buffer(4 * sizeof(double), "x");
+  const Kernel sum = make_sum(runtime);
+  const auto refusal = [&](std::initializer_list<Operand> operands, const weir_kernel* combine) {
+    try {
+      queue.submit(sum, operands, {}, {.combine = combine});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), WEIR_STATUS_INVALID_ARGUMENT);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal({reduce(x.all())}, nullptr),
+            "task 'sum' of queue 'q' reduces into buffer 'x' without a kernel `combine`");
+  EXPECT_EQ(
+      refusal({reduce(x.all()), read(x.elements<double>(1, 1))}, sum.handle()),
+      "operands 0 and 1 of task 'sum' overlap in buffer 'x': what a task reduces into it must "
+      "not use otherwise");
+  queue.synchronize();
+}
+
+TEST(Queues, CancelDropsPartialResults) {
+  const Runtime runtime("host:cores=1");
+  const Queue queue = make_queue(runtime);
+  const Buffer sum = runtime.buffer(sizeof(double), "sum");
+  const Kernel add_up = make_sum(runtime);
+  const Kernel add = runtime.kernel("one", [](const Call& call) { call.span<double>(0)[0] += 1; });
+  const TaskOptions by_sum{.combine = add_up.handle()};
+  queue.submit(add, {reduce(sum.all())}, {}, by_sum);
+  queue.cancel();
+  queue.synchronize();
+  EXPECT_EQ(sum.data<double>()[0], 0);
+  queue.submit(add, {reduce(sum.all())}, {}, by_sum);
+  queue.synchronize();
+  EXPECT_EQ(sum.data<double>()[0], 1);
+}
+
+TEST(Queues, BufferDestroyedWithPartialResults) {
+  for (const char* domains : {"host:cores=1", kHostAndCard}) {
+    const Runtime runtime(domains);
+    const Queue queue = make_queue(runtime);
+    const Kernel add_up = make_sum(runtime);
+    const Kernel add =
+        runtime.kernel("one", [](const Call& call) { call.span<double>(0)[0] += 1; });
+    double value = 0;
+    {
+      const Buffer sum = runtime.wrap(&value, sizeof(value));
+      queue.submit(add, {reduce(sum.all())}, {}, {.combine = add_up.handle()});
+    }
+    EXPECT_EQ(value, 1);
+    queue.synchronize();
   }
 }
 

@@ -1,0 +1,245 @@
+#include "runtime/queue_reductions.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "runtime/queue.hpp"
+#include "runtime/runtime.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+std::span<const weir_operand> operands_of(const weir_task& task) noexcept {
+  return {task.operands, task.operands != nullptr ? task.operand_count : 0};
+}
+
+bool reduces(const weir_operand& operand) noexcept { return operand.access == WEIR_ACCESS_REDUCE; }
+
+/// All of a partial result, in the shape of the region that it belongs to.
+weir_operand whole(const weir_buffer* partial, const Region& region, weir_access access) {
+  return {const_cast<weir_buffer*>(partial), packed(region), access};
+}
+
+}  // namespace
+
+Reductions::~Reductions() {
+  for (const auto& open : open_) {
+    for (const Partial& partial : open->partials) queue_.runtime_.destroy_buffer(partial.buffer);
+  }
+  for (const Partial& partial : spare_) queue_.runtime_.destroy_buffer(partial.buffer);
+}
+
+bool Reductions::concern(const weir_task& task) const noexcept {
+  return any_.load() || std::ranges::any_of(operands_of(task), reduces);
+}
+
+weir_event Reductions::submit(const weir_task& task, bool evented) {
+  const sys::Lock lock(mutex_);
+  check(task);
+  for (const weir_operand& operand : operands_of(task)) {
+    if (reduces(operand)) continue;
+    const Task::Operand other =
+        queue_.check_operand(operand.buffer, operand.region, operand.access);
+    settle_overlapping(*other.buffer, other.region);
+  }
+  operands_.clear();
+  for (const weir_operand& operand : operands_of(task)) {
+    operands_.push_back(reduces(operand) ? partial_for(task, operand) : operand);
+  }
+  weir_task rewritten = task;
+  rewritten.operands = operands_.data();
+  return queue_.put(rewritten, evented);
+}
+
+void Reductions::settle(const Buffer& buffer, const Region& region) {
+  if (!any_.load()) return;
+  const sys::Lock lock(mutex_);
+  settle_overlapping(buffer, region);
+}
+
+void Reductions::settle_all() {
+  if (!any_.load()) return;
+  const sys::Lock lock(mutex_);
+  while (!open_.empty()) {
+    bring_together(*open_.back());
+    open_.pop_back();
+  }
+  note_open();
+}
+
+void Reductions::discard(const Buffer* buffer) noexcept {
+  const sys::Lock lock(mutex_);
+  std::erase_if(open_, [&](const std::unique_ptr<Open>& open) {
+    if (buffer != nullptr && open->buffer != buffer) return false;
+    for (Partial& partial : open->partials) {
+      partial.dropped = true;
+      spare_.push_back(partial);
+    }
+    return true;
+  });
+  note_open();
+}
+
+void Reductions::renew() noexcept {
+  const sys::Lock lock(mutex_);
+  for (Partial& partial : spare_) {
+    partial.read = WEIR_EVENT_INIT;
+    partial.dropped = false;
+  }
+}
+
+// ---- Under the lock ----------------------------------------------------------------------------
+
+/// Throws what submitting the task itself would throw, before anything is changed.
+void Reductions::check(const weir_task& task) {
+  queue_.fill_call(probe_, task);
+  const auto operands = operands_of(task);
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (!reduces(operands[i])) continue;
+    if (task.combine == nullptr) {
+      fail_argument("task '{}' of queue '{}' reduces into buffer '{}' without a kernel `combine`",
+                    probe_.label(), queue_.name(), probe_.operands[i].buffer->name());
+    }
+    for (std::size_t j = 0; j < operands.size(); ++j) {
+      if (i == j || probe_.operands[i].buffer != probe_.operands[j].buffer) continue;
+      if (!overlap(probe_.operands[i].region, probe_.operands[j].region)) continue;
+      fail_argument(
+          "operands {} and {} of task '{}' overlap in buffer '{}': what a task reduces into it "
+          "must "
+          "not use otherwise",
+          std::min(i, j), std::max(i, j), probe_.label(), probe_.operands[i].buffer->name());
+    }
+  }
+}
+
+/// The partial result whose turn it is, for an operand.
+weir_operand Reductions::partial_for(const weir_task& task, const weir_operand& operand) {
+  const Task::Operand part = queue_.check_operand(operand.buffer, operand.region, operand.access);
+  Open& reduction = open(task, operand, part.region);
+  if (reduction.partials.size() < width_) {
+    add_partial(reduction);
+    return whole(reduction.partials.back().buffer, part.region, WEIR_ACCESS_READ_WRITE);
+  }
+  reduction.turn = (reduction.turn + 1) % reduction.partials.size();
+  return whole(reduction.partials[reduction.turn].buffer, part.region, WEIR_ACCESS_READ_WRITE);
+}
+
+/// Returns the reduction of an operand, if there is one by the same kernels, or begins it.
+Reductions::Open& Reductions::open(const weir_task& task, const weir_operand& operand,
+                                   const Region& region) {
+  const auto found = std::ranges::find_if(open_, [&](const std::unique_ptr<Open>& open) {
+    return open->buffer == operand.buffer && open->region == region &&
+           open->combine == task.combine && open->init == task.init;
+  });
+  if (found != open_.end()) return **found;
+  settle_overlapping(*operand.buffer, region);
+  auto made = std::make_unique<Open>();
+  made->buffer = operand.buffer;
+  made->given = operand.region;
+  made->region = region;
+  made->combine = task.combine;
+  made->init = task.init;
+  made->partials.reserve(width_);
+  open_.push_back(std::move(made));
+  note_open();
+  return *open_.back();
+}
+
+/// Adds a partial result and submits the task that sets it to the identity.
+void Reductions::add_partial(Open& open) {
+  Partial partial = take_spare(open.region.bytes());
+  const weir_operand target = whole(partial.buffer, open.region, WEIR_ACCESS_WRITE);
+  const weir_scalar zero = weir_scalar_i64(0);
+  weir_task task = WEIR_TASK_INIT;
+  task.kernel = open.init;
+  task.kernel_name = "mem.set";
+  task.operands = &target;
+  task.operand_count = 1;
+  task.scalars = &zero;
+  task.scalar_count = open.init == nullptr ? 1 : 0;
+  try {
+    with_combination(open, {open.buffer, open.given, WEIR_ACCESS_READ_WRITE}, partial,
+                     [&](const weir_task& last) { queue_.fill_call(probe_, last); });
+    queue_.put(task, false);
+  } catch (...) {
+    spare_.push_back(partial);
+    throw;
+  }
+  open.partials.push_back(partial);
+}
+
+/// Returns memory that nothing uses and that no failed task was to use.
+Reductions::Partial Reductions::take_spare(std::uint64_t bytes) {
+  const auto found =
+      std::ranges::find_if(spare_, [&](const Partial& spare) { return fit(spare, bytes); });
+  if (found != spare_.end()) {
+    const Partial partial = *found;
+    spare_.erase(found);
+    return partial;
+  }
+  const std::string name = "partial result of " + queue_.name();
+  weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
+  options.name = name.c_str();
+  spare_.reserve(made_ + 1);
+  const Partial made{queue_.runtime_.create_buffer(bytes, options), bytes};
+  ++made_;
+  return made;
+}
+
+bool Reductions::fit(const Partial& spare, std::uint64_t bytes) const {
+  const std::uint64_t id = spare.read.opaque[1];
+  if (spare.bytes != bytes || spare.dropped) return false;
+  if (id == 0) return true;
+  Runtime& runtime = queue_.runtime_;
+  return runtime.slot_of(spare.read).event.over(id) &&
+         runtime.failures().find(id).status == WEIR_STATUS_OK;
+}
+
+void Reductions::settle_overlapping(const Buffer& buffer, const Region& region) {
+  for (std::size_t i = 0; i < open_.size();) {
+    if (open_[i]->buffer != &buffer || !overlap(open_[i]->region, region)) {
+      ++i;
+      continue;
+    }
+    bring_together(*open_[i]);
+    std::swap(open_[i], open_.back());
+    open_.pop_back();
+    note_open();
+  }
+}
+
+/// In rounds, each of which halves the number of partial results; the last goes into the region.
+void Reductions::bring_together(Open& open) {
+  std::vector<Partial>& partials = open.partials;
+  while (partials.size() > 1) {
+    for (std::size_t half = (partials.size() + 1) / 2; partials.size() > half;) {
+      const weir_buffer* const target = partials[partials.size() - 1 - half].buffer;
+      combine(open, whole(target, open.region, WEIR_ACCESS_READ_WRITE));
+    }
+  }
+  if (!partials.empty()) combine(open, {open.buffer, open.given, WEIR_ACCESS_READ_WRITE});
+}
+
+/// Combines the last partial result into a target.
+void Reductions::combine(Open& open, const weir_operand& target) {
+  Partial& last = open.partials.back();
+  with_combination(open, target, last,
+                   [&](const weir_task& task) { last.read = queue_.put(task, true); });
+  spare_.push_back(last);
+  open.partials.pop_back();
+}
+
+template <class Use>
+void Reductions::with_combination(const Open& open, const weir_operand& target,
+                                  const Partial& partial, Use&& use) {
+  const weir_operand operands[] = {target, whole(partial.buffer, open.region, WEIR_ACCESS_READ)};
+  weir_task task = WEIR_TASK_INIT;
+  task.kernel = open.combine;
+  task.operands = operands;
+  task.operand_count = 2;
+  use(task);
+}
+
+}  // namespace weir::rt

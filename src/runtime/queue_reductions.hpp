@@ -1,0 +1,93 @@
+// Reductions of a queue: tasks that add to partial results, which come together when needed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <weir/event.h>
+#include <weir/queue.h>
+
+#include "base/region.hpp"
+#include "base/threads.hpp"
+#include "core/buffer.hpp"
+#include "runtime/queue_task.hpp"
+
+namespace weir::rt {
+
+class Queue;
+
+/// Rewrites what the program submits so that the queue needs to know nothing of reductions.
+///
+/// A task with access REDUCE gets a partial result in place of its operand: the partial results of
+/// a region take turns, in the order of the program, so what a region holds in the end depends on
+/// how many there are, never on where and when tasks ran. They are ordinary buffers; tasks that set
+/// them to the identity, and that combine them, are ordinary tasks. Any thread.
+class Reductions {
+ public:
+  /// At most `width` partial results of a region.
+  Reductions(Queue& queue, std::size_t width) : queue_(queue), width_(width) {}
+  Reductions(const Reductions&) = delete;
+  Reductions& operator=(const Reductions&) = delete;
+  /// The queue is idle.
+  ~Reductions();
+
+  /// Whether a task has to be submitted here.
+  bool concern(const weir_task& task) const noexcept;
+  /// Submits a task, after those that it needs. Throws Error.
+  weir_event submit(const weir_task& task, bool evented);
+
+  /// Submits the tasks that bring the results of a region of a buffer together. Throws.
+  void settle(const Buffer& buffer, const Region& region);
+  void settle_all();
+  /// Forgets the partial results of a buffer, or of all.
+  void discard(const Buffer* buffer) noexcept;
+  /// Failures are forgotten: partial results can be used again.
+  void renew() noexcept;
+
+ private:
+  /// Memory for a partial result.
+  struct Partial {
+    weir_buffer* buffer = nullptr;
+    std::uint64_t bytes = 0;
+    weir_event read = WEIR_EVENT_INIT;  ///< of the last task that was to read it
+    bool dropped = false;               ///< nobody knows how its tasks ended
+  };
+  /// A region with partial results.
+  struct Open {
+    weir_buffer* buffer = nullptr;
+    weir_region given{};
+    Region region;
+    const weir_kernel* combine = nullptr;
+    const weir_kernel* init = nullptr;
+    std::vector<Partial> partials;
+    std::size_t turn = 0;
+  };
+
+  void check(const weir_task& task);
+  weir_operand partial_for(const weir_task& task, const weir_operand& operand);
+  Open& open(const weir_task& task, const weir_operand& operand, const Region& region);
+  void add_partial(Open& open);
+  Partial take_spare(std::uint64_t bytes);
+  bool fit(const Partial& spare, std::uint64_t bytes) const;
+  void settle_overlapping(const Buffer& buffer, const Region& region);
+  void bring_together(Open& open);
+  template <class Use>
+  void with_combination(const Open& open, const weir_operand& target, const Partial& partial,
+                        Use&& use);
+  void combine(Open& open, const weir_operand& target);
+  void note_open() noexcept { any_.store(!open_.empty()); }
+
+  Queue& queue_;
+  const std::size_t width_;
+  sys::Mutex mutex_;  ///< of what follows
+  std::vector<std::unique_ptr<Open>> open_;
+  std::vector<Partial> spare_;
+  std::size_t made_ = 0;  ///< partial results, all of which spare_ has room for
+  std::vector<weir_operand> operands_;
+  Task probe_;
+  sys::Atomic<bool> any_{false};
+};
+
+}  // namespace weir::rt
