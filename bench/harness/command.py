@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,10 +18,11 @@ class Failed(Exception):
 
 @dataclass(frozen=True)
 class Command:
-    """A program of the build with its arguments."""
+    """A program of the build with its arguments. `fresh`: with an empty cache folder each time."""
 
     program: str
     arguments: tuple = ()
+    fresh: bool = False
 
     @staticmethod
     def of(program, *arguments):
@@ -28,6 +30,10 @@ class Command:
 
     def run(self, build, environment, timeout_s=120):
         """Returns the JSON that the program prints last. Raises NotBuilt or Failed."""
+        if self.fresh:
+            with tempfile.TemporaryDirectory(prefix="weir-bench-") as empty:
+                known = Command(self.program, self.arguments)
+                return known.run(build, {**environment, "XDG_CACHE_HOME": empty}, timeout_s)
         path = find_program(build, self.program)
         try:
             done = subprocess.run(
@@ -69,9 +75,49 @@ class Figure:
     command: Command
     field: str = "value"
 
+    def commands(self):
+        return [self.command]
+
+    def values(self, outputs):
+        """Returns one value for each round. Raises what stopped the command."""
+        given = outputs[self.command]
+        if isinstance(given, Exception):
+            raise given
+        return [self.read(output) for output in given]
+
+    def configuration(self, outputs):
+        """What the program, or `weir run`, says about how it ran; None when the other side does."""
+        return None if self.field == "peer" else configuration(outputs[self.command][-1])
+
     def read(self, output):
         for key in self.field.split("."):
             if not isinstance(output, dict) or key not in output:
                 raise Failed(f"{self.command.program} printed no '{self.field}'")
             output = output[key]
         return float(output)
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The figures of several commands added up, round by round."""
+
+    parts: tuple
+
+    def commands(self):
+        return [part.command for part in self.parts]
+
+    def values(self, outputs):
+        return [sum(values) for values in zip(*(part.values(outputs) for part in self.parts))]
+
+    def configuration(self, outputs):
+        return "; ".join(str(part.configuration(outputs)) for part in self.parts)
+
+
+def configuration(output):
+    if "config" in output:
+        return output["config"]
+    streams = f"{output['streams']} stream(s) each"
+    return (
+        f"{', '.join(output['domains'])}: {output['places']} place(s), "
+        f"{output.get('policy') or streams}, tile {output['params']['tile']}"
+    )

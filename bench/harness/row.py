@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from statistics import median
-from typing import Optional
+from typing import Optional, Union
 
-from harness.command import Failed, Figure, NotBuilt
+from harness.command import Failed, Figure, NotBuilt, Sum
 
 HIGHER_IS_BETTER = {"GFLOP/s", "GB/s"}  # of any other unit less is better
 
@@ -41,13 +41,12 @@ class Row:
     name: str
     unit: str
     ours: Figure
-    peer: Optional[Figure] = None
+    peer: Union[Figure, Sum, None] = None
     peer_name: Optional[str] = None
     target: Optional[Target] = None
 
     def commands(self):
-        figures = [self.ours] + ([self.peer] if self.peer else [])
-        return [figure.command for figure in figures]
+        return self.ours.commands() + (self.peer.commands() if self.peer else [])
 
 
 def report_row(row, outputs):
@@ -84,10 +83,7 @@ def read_side(report, side, figure, outputs):
     When its command gave none, enters the reason: a program that failed fails the row.
     """
     try:
-        given = outputs[figure.command]
-        if isinstance(given, Exception):
-            raise given
-        values = [figure.read(output) for output in given]
+        values = figure.values(outputs)
     except (NotBuilt, Failed) as problem:
         report["reason"] = str(problem)
         if isinstance(problem, Failed):
@@ -96,16 +92,7 @@ def read_side(report, side, figure, outputs):
     report[side] = median(values)
     report.setdefault("spread", {})[side] = [min(values), max(values)]
     report["runs"] = len(values)
-    if figure.field != "peer":
-        report.setdefault("config", {})[side] = configuration(given[-1])
+    ran = figure.configuration(outputs)
+    if ran is not None:
+        report.setdefault("config", {})[side] = ran
     return values
-
-
-def configuration(output):
-    """What a program of ours, or `weir run`, says about how it ran."""
-    if "config" in output:
-        return output["config"]
-    return (
-        f"{', '.join(output['domains'])}: {output['places']} place(s), "
-        f"{output['streams']} stream(s) each, tile {output['params']['tile']}"
-    )

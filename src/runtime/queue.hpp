@@ -95,14 +95,16 @@ class Queue {
   void take_submitted() noexcept;
   void expect(Task& task);
   void bind_what_can_be() noexcept;
+  bool bind_in_turn() noexcept;
   bool bind_pass(int priority) noexcept;
   bool all_full() const noexcept;
-  bool full(const Lane& lane) const noexcept;
+  static bool has_enough(const Lane& lane, std::uint64_t share) noexcept;
+  void note_load(Lane& lane) noexcept;
   bool follows_one_put_off(const Task& task) const noexcept;
   void put_off(const Task& task) noexcept;
   bool bind(Task& task) noexcept;
   Lane* choose(const Task& task);
-  weir_candidate candidate_for(const Task& task, const Lane& lane, std::int64_t now_ns);
+  weir_candidate candidate_for(const Task& task, const Lane& lane);
   PerformanceModel::Curve& curve_of(const Task& task, const Lane& lane);
   void bind_call(Task& task, Lane& lane);
   void bind_access(Task& task);
@@ -158,6 +160,10 @@ class Queue {
   Live live_;                               ///< all that are not over
   std::uint64_t running_ = 0;               ///< bound and not over
   std::uint64_t pass_ = 0;
+  std::int64_t pass_began_ns_ = 0;
+  bool rescan_ = false;          ///< another pass may bind what the last one put off
+  bool deferred_ = false;        ///< by the policy of the program, in the last pass
+  std::uint64_t cancelled_ = 0;  ///< value of cancel_until_ at the last pass
   Task* finished_ = nullptr;
   std::vector<weir_candidate> candidates_;
   std::vector<Lane*> candidate_lanes_;

@@ -62,6 +62,8 @@ void Queue::take_mail() noexcept {
       --lane.tasks;
       lane.backlog_ns -= task.estimate_ns;
       if (task.unmeasured) --lane.unmeasured;
+      note_load(lane);
+      rescan_ = rescan_ || lane.tasks <= lane.place->width();  // it is about to starve
       ++lane.share.tasks;
       if (task.run_ns >= 0) {
         lane.share.busy_ns += task.run_ns;
@@ -72,6 +74,7 @@ void Queue::take_mail() noexcept {
       }
     }
     --running_;
+    rescan_ = rescan_ || deferred_;
     finish(task);
   }
 }
@@ -85,6 +88,7 @@ void Queue::take_submitted() noexcept {
   }
   while (list != nullptr) {
     Task& task = *std::exchange(list, list->next);
+    rescan_ = rescan_ || waiting_[0] + waiting_[1] + waiting_[2] < kLookahead;
     task.status = WEIR_STATUS_OK;
     task.failure.reset();
     task.run_ns = -1;
@@ -120,15 +124,33 @@ void Queue::expect(Task& task) {
 // ---- Which task ---------------------------------------------------------------------------------
 
 void Queue::bind_what_can_be() noexcept {
-  for (int priority = 1; priority >= -1; --priority) {
-    while (waiting_[index_of(priority)] > 0 && bind_pass(priority)) {
-    }
+  rescan_ = rescan_ || running_ == 0 || cancelled_ != cancel_until_.load();
+  while (std::exchange(rescan_, false)) {
+    deferred_ = false;
+    cancelled_ = cancel_until_.load();
+    rescan_ = bind_in_turn();
   }
   if (running_ > 0 || pending_.empty()) return;
   Task& task = *pending_.first();
   leave_pending(task);
   fail_task(task, always_put_off(task));
   more_.store(true);
+}
+
+/// Binds tasks, those of high priority first. Returns whether one of higher priority may have
+/// waited for one that was bound.
+bool Queue::bind_in_turn() noexcept {
+  bool again = false;
+  std::uint64_t higher = 0;
+  for (int priority = 1; priority >= -1; --priority) {
+    const std::uint64_t& waiting = waiting_[index_of(priority)];
+    const std::uint64_t before = waiting;
+    while (waiting > 0 && bind_pass(priority)) {
+    }
+    again = again || (higher > 0 && waiting < before);
+    higher += waiting;
+  }
+  return again;
 }
 
 Outcome Queue::always_put_off(const Task& task) const noexcept {
@@ -145,6 +167,7 @@ Outcome Queue::always_put_off(const Task& task) const noexcept {
 /// whether it is worth to go through them again.
 bool Queue::bind_pass(int priority) noexcept {
   ++pass_;
+  pass_began_ns_ = runtime_.now_ns();
   std::size_t looked = 0, bound = 0, skipped = 0;
   for (Task* task = pending_.first(); task != nullptr && looked < kLookahead; ++looked) {
     Task& current = *std::exchange(task, Pending::after(*task));
@@ -163,15 +186,25 @@ bool Queue::bind_pass(int priority) noexcept {
   return bound > 0 && looked == kLookahead;
 }
 
-bool Queue::full(const Lane& lane) const noexcept {
-  const std::uint64_t cores = lane.place->width();
-  if (lane.tasks < 3 * cores + 4) return false;
-  return lane.unmeasured > 0 || lane.tasks >= kManyTasks * cores ||
-         lane.backlog_ns >= kEnoughNs * static_cast<std::int64_t>(cores);
+/// Whether a lane has at least one share of enough work.
+bool Queue::has_enough(const Lane& lane, std::uint64_t share) noexcept {
+  const std::uint64_t cores = lane.place->width(), tasks = share * lane.tasks;
+  if (tasks < 3 * cores + 4) return false;
+  return lane.unmeasured > 0 || tasks >= kManyTasks * cores ||
+         static_cast<std::int64_t>(share) * lane.backlog_ns >=
+             kEnoughNs * static_cast<std::int64_t>(cores);
+}
+
+/// A lane that has enough takes no more until it has half of that: each time it does, all tasks to
+/// come are looked at.
+void Queue::note_load(Lane& lane) noexcept {
+  const bool was_full = lane.full;
+  lane.full = has_enough(lane, was_full ? 2 : 1);
+  rescan_ = rescan_ || (was_full && !lane.full);
 }
 
 bool Queue::all_full() const noexcept {
-  return std::all_of(lanes_.begin(), lanes_.end(), [this](const Lane& lane) { return full(lane); });
+  return std::all_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.full; });
 }
 
 /// Whether a task depends on one before it that this pass has put off.
@@ -253,14 +286,16 @@ bool Queue::bind(Task& task) noexcept {
 Lane* Queue::choose(const Task& task) {
   candidates_.clear();
   candidate_lanes_.clear();
-  const std::int64_t now_ns = runtime_.now_ns();
   for (Lane& lane : lanes_) {
     if ((task.lanes >> lane.index & 1) == 0) continue;
-    candidates_.push_back(candidate_for(task, lane, now_ns));
+    candidates_.push_back(candidate_for(task, lane));
     candidate_lanes_.push_back(&lane);
   }
   const std::size_t chosen = policy_->choose(task.label(), candidates_);
-  if (chosen == WEIR_POLICY_LATER) return nullptr;
+  if (chosen == WEIR_POLICY_LATER) {
+    deferred_ = true;
+    return nullptr;
+  }
   if (chosen >= candidates_.size()) {
     fail_argument("policy '{}' chose candidate {} of {} for task '{}'", policy_name_, chosen,
                   candidates_.size(), task.label());
@@ -268,23 +303,23 @@ Lane* Queue::choose(const Task& task) {
   return candidates_[chosen].full ? nullptr : candidate_lanes_[chosen];
 }
 
-weir_candidate Queue::candidate_for(const Task& task, const Lane& lane, std::int64_t now_ns) {
+weir_candidate Queue::candidate_for(const Task& task, const Lane& lane) {
   weir_candidate candidate{};
   candidate.place = lane.place;
   candidate.cores = lane.place->width();
   candidate.tasks = lane.tasks;
-  candidate.full = full(lane);
+  candidate.full = lane.full;
   candidate.weight = lane.weight;
   candidate.free_ns = lane.backlog_ns / static_cast<std::int64_t>(candidate.cores);
   candidate.missing_bytes = coherence_->missing_bytes(lane, task.uses);
   for (const PieceUse& use : task.uses) {
-    candidate.ready_ns = std::max(candidate.ready_ns, use.piece->ready_ns - now_ns);
+    candidate.ready_ns = std::max(candidate.ready_ns, use.piece->ready_ns - pass_began_ns_);
     if (use.writes() && use.piece->owner == lane.index) {
       candidate.owned_bytes += use.piece->bytes();
     }
   }
   if (candidate.missing_bytes > 0) {
-    candidate.transfer_ns = std::max<std::int64_t>(0, lane.link_free_ns - now_ns) +
+    candidate.transfer_ns = std::max<std::int64_t>(0, lane.link_free_ns - pass_began_ns_) +
                             lane.copy_ns(candidate.missing_bytes, kUsualGbps);
   }
   candidate.run_ns = curve_of(task, lane).estimate(task.bytes);
@@ -318,12 +353,13 @@ void Queue::bind_call(Task& task, Lane& lane) {
     --lane.tasks;
     lane.backlog_ns -= task.estimate_ns;
     if (task.unmeasured) --lane.unmeasured;
+    note_load(lane);
     throw;
   }
 }
 
 void Queue::expect_end(Task& task, Lane& lane, std::uint64_t missing) {
-  const std::int64_t now_ns = runtime_.now_ns();
+  const std::int64_t now_ns = pass_began_ns_;
   const std::int64_t known = curve_of(task, lane).estimate(task.bytes);
   const auto cores = static_cast<std::int64_t>(lane.place->width());
   std::int64_t start = now_ns + lane.backlog_ns / cores;
@@ -336,6 +372,7 @@ void Queue::expect_end(Task& task, Lane& lane, std::uint64_t missing) {
   task.estimate_ns = std::max<std::int64_t>(known, 0);
   lane.backlog_ns += task.estimate_ns;
   if (task.unmeasured) ++lane.unmeasured;
+  note_load(lane);
   for (const PieceUse& use : task.uses) {
     if (use.writes()) use.piece->ready_ns = start + task.estimate_ns;
   }
@@ -414,6 +451,7 @@ void Queue::end_unbound(Task& task, weir_status status) noexcept {
       coherence_->note_failed(task.uses, runtime_.event_of(*task.ticket, task.ticket->id()));
     } else {
       broken_.merge(task.failure);
+      rescan_ = true;
     }
   }
   finish(task);

@@ -24,6 +24,7 @@ struct Lane {
   std::uint64_t tasks = 0;
   std::uint64_t unmeasured = 0;   ///< of them, those of which nothing is known
   std::int64_t backlog_ns = 0;    ///< together, on one core; estimated
+  bool full = false;              ///< has enough to do until half of it is done
   std::int64_t link_free_ns = 0;  ///< when its transfers so far are expected to be over
 
   weir_queue_share share{};

@@ -33,8 +33,7 @@ class RoundRobin final : public Policy {
  public:
   std::size_t choose(const char*, Candidates candidates) override {
     const std::size_t chosen = next_ % candidates.size();
-    if (candidates[chosen].full) return WEIR_POLICY_LATER;
-    ++next_;
+    if (!candidates[chosen].full) ++next_;
     return chosen;
   }
 
@@ -80,12 +79,11 @@ class EarliestFinish final : public Policy {
 class Steal final : public Policy {
  public:
   std::size_t choose(const char*, Candidates candidates) override {
-    const std::size_t best = cheapest(candidates, [](const auto& candidate) {
+    return cheapest(candidates, [](const auto& candidate) {
       return std::pair(candidate.full ? 1 : 0,
                        std::pair(candidate.tasks < candidate.cores ? 0 : 1,
                                  std::pair(candidate.missing_bytes, load_of(candidate))));
     });
-    return candidates[best].full ? WEIR_POLICY_LATER : best;
   }
 };
 
@@ -97,8 +95,7 @@ class Static final : public Policy {
     const std::size_t best = cheapest(candidates, [this](const auto& candidate) {
       return (share_of(candidate) + 1) / candidate.weight;
     });
-    if (candidates[best].full) return WEIR_POLICY_LATER;
-    share_of(candidates[best]) += 1;
+    if (!candidates[best].full) share_of(candidates[best]) += 1;
     return best;
   }
 

@@ -1,0 +1,122 @@
+"""Task queues: cost of a task, and programs over places of different speed, beside peers."""
+
+from harness.command import Command, Figure, Sum
+from harness.row import Row, at_most, ratio_at_least
+from suites.core import PEER_ACTIONS, STARPU_ACTIONS, TASK_PEERS, tile_figure
+
+CARD = "sim:clock=virtual,gflops={},gbps=8,latency_us=10,kernels=skip"
+SLOW, FAST = CARD.format(35), CARD.format(70)
+SPEEDS = (("1 : 1", (SLOW, SLOW)), ("1 : 0.5", (FAST, SLOW)), ("1 : 2", (SLOW, FAST)))
+SHARE_OF_SUM = {"matmul": 0.95, "cholesky": 0.90}
+SHARE_OF_SUM_AT_FIRST = 0.85
+
+
+def groups(quick):
+    """Rows that are measured together, round by round."""
+    n = 2048 if quick else 4096
+    made = [
+        empty_tasks("one place of all cores", at_most(200)),
+        empty_tasks("a place for each core", None, "--places", 2),
+        empty_tasks("host and a simulated card", None, "--domains", "host:cores=1,sim:cores=1"),
+        small_tiles(n),
+        beside_streams(n),
+    ]
+    for app in SHARE_OF_SUM:
+        made += [several_cards(app, 4096, *speeds) for speeds in SPEEDS]
+    made += [out_of_core(*case) for case in OUT_OF_CORE]
+    return made + [wave_overlap(), wave_cards(2), wave_cards(4)]
+
+
+def empty_tasks(title, target, *options):
+    """Tasks of a Cholesky factorisation that do nothing, beside runtimes that infer dependences."""
+    ours = Figure(Command.of("tasks_weir_queue", "cholesky", *options))
+    rows = []
+    for peer_name, program in TASK_PEERS:
+        if program == "tasks_straw_man":
+            continue
+        actions = STARPU_ACTIONS if program == "tasks_starpu" else PEER_ACTIONS
+        peer = Figure(Command.of(program, "cholesky", "--actions", actions))
+        name = f"empty tasks, Cholesky-shaped: {title}"
+        rows.append(Row(name, "ns/task", ours, peer, peer_name, None if rows else target))
+    return rows
+
+
+def app_figure(app, *options, fresh=False, field="rate.value"):
+    command = Command.of("weir", "run", app, *options, "--json")
+    return Figure(Command(command.program, command.arguments, fresh), field)
+
+
+def by_queue(app, n, *options, **more):
+    return app_figure(app, "--n", n, "--policy", "finish", "--repeat", 4, *options, **more)
+
+
+def small_tiles(n):
+    ours, whole = (by_queue("cholesky", n, "--tile", tile) for tile in (128, 256))
+    name = f"cholesky {n} by tasks: tile 128"
+    return [Row(name, "GFLOP/s", ours, whole, "weir, tile 256", ratio_at_least(0.95))]
+
+
+def beside_streams(n):
+    ours = by_queue("cholesky", n)
+    rows = [("weir, streams", app_figure("cholesky", "--n", n, "--repeat", 4), 0.97)]
+    tiles = "256,512"
+    for peer_name, program in (("StarPU tiles", "tiles_starpu"), ("OpenMP tiles", "tiles_openmp")):
+        rows.append((peer_name, tile_figure(program, "cholesky", n, tiles), 1.0))
+    rows.append(("OpenBLAS, one call", tile_figure("tiles_openblas", "cholesky", n, 0), 1.0))
+    name = f"cholesky {n} by tasks"
+    return [
+        Row(name, "GFLOP/s", ours, peer, peer_name, ratio_at_least(bound))
+        for peer_name, peer, bound in rows
+    ]
+
+
+def several_cards(app, n, title, cards):
+    """Cards in virtual time, against the sum of what each reaches alone; learned, and at first."""
+
+    def figure(domains, repeats, fresh):
+        options = ("--n", n, "--tile", 256, "--policy", "finish", "--repeat", repeats)
+        return app_figure(app, *options, "--domains", domains, fresh=fresh)
+
+    alone = Sum(tuple(figure(card, 4, False) for card in cards))
+    name = f"{app} {n} by tasks, cards {title}"
+    together = ",".join(cards)
+    return [
+        Row(title, "GFLOP/s", ours, alone, "sum of the cards alone", ratio_at_least(bound))
+        for title, ours, bound in (
+            (name, figure(together, 4, False), SHARE_OF_SUM[app]),
+            (f"{name}, first run", figure(together, 1, True), SHARE_OF_SUM_AT_FIRST),
+        )
+    ]
+
+
+# A quarter of the three matrices of matmul, half of the lower triangle of cholesky.
+OUT_OF_CORE = (("matmul", 4096, 512, "96MiB"), ("cholesky", 4096, 256, "32MiB"))
+
+
+def out_of_core(app, n, tile, memory):
+    options = ("--n", n, "--tile", tile, "--policy", "finish", "--repeat", 2)
+    domains = f"{SLOW},memory={memory}"
+    measured, ideal = (
+        app_figure(app, *options, "--domains", domains, field=f"overlap.{field}")
+        for field in ("measured_s", "ideal_s")
+    )
+    name = f"{app} {n} by tasks in {memory} of a card"
+    peer_name = "the larger of transfers and computing"
+    return [Row(name, "s", measured, ideal, peer_name, ratio_at_least(round(1 / 1.15, 3)))]
+
+
+def wave_figure(cards, *options):
+    card = "sim:clock=virtual,gflops=35,gbps=6,latency_us=10,kernels=skip"
+    wave = ("--n", 192, "--steps", 40, "--repeat", 2, "--domains", ",".join([card] * cards))
+    return app_figure("wave", *wave, *options)
+
+
+def wave_overlap():
+    on, off = (wave_figure(2, "--overlap", switch) for switch in ("on", "off"))
+    return [Row("wave on 2 cards, 6 GB/s", "GFLOP/s", on, off, "no overlap", ratio_at_least(1.10))]
+
+
+def wave_cards(cards):
+    name = f"wave on {cards} cards, beside one"
+    alone = Sum((wave_figure(1),) * cards)
+    return [Row(name, "GFLOP/s", wave_figure(cards), alone, f"{cards} x one", ratio_at_least(0.9))]
