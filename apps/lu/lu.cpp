@@ -35,7 +35,15 @@ class Pivots {
         directory_((count_ + panel - 1) / panel, lanes) {}
 
   void reset() { directory_.reset(); }
+  /// The same for tasks.
+  void reset(const weir::Queue& queue) const {
+    queue.acquire(buffer_.all(), WEIR_ACCESS_READ_WRITE);
+  }
   weir::Operand write(std::size_t k) const { return weir::write(region(k, k + 1)); }
+  /// Of panels [first, last), as tasks of a queue read them.
+  weir::Operand read(std::size_t first, std::size_t last) const {
+    return weir::read(region(first, last));
+  }
   void wrote(const Lane& lane, std::size_t k, const weir::Event& event) {
     directory_.wrote(lane, k, event);
   }
@@ -60,9 +68,11 @@ class Pivots {
 template <class T>
 class Lu final : public Workload {
  public:
-  Lu(Matrix<T> matrix, std::size_t tile, const weir::Runtime& runtime, const Lanes& lanes)
+  Lu(Matrix<T> matrix, std::size_t tile, const weir::Runtime& runtime, const Lanes& lanes,
+     const weir::Queue* queue)
       : system_(std::move(matrix), tile),
         lanes_(lanes),
+        queue_(queue),
         kernels_(runtime),
         tiles_(runtime, system_.factors, tile, tile, lanes.size(), "A"),
         pivots_(runtime, system_.pivots, tile, lanes.size()),
@@ -87,6 +97,10 @@ class Lu final : public Workload {
   double gemm_peak(const ReferenceBlas& blas) const override { return blas.gemm_peak<T>(); }
 
   void reset() override {
+    if (queue_ != nullptr) {
+      tiles_.reset(*queue_);
+      pivots_.reset(*queue_);
+    }
     copy(system_.given, system_.factors);
     tiles_.reset();
     pivots_.reset();
@@ -97,6 +111,7 @@ class Lu final : public Workload {
   /// ahead of the updates. Rows to the left are exchanged last, by pivots that come after all
   /// updates: then nobody reads these rows.
   void enqueue() override {
+    if (queue_ != nullptr) return submit();
     for (std::size_t k = 0; k < tiles(); ++k) {
       factor_panel(k);
       for (std::size_t j = k + 1; j < tiles(); ++j) update(j, k);
@@ -124,6 +139,35 @@ class Lu final : public Workload {
   }
 
  private:
+  /// The same as tasks. Panels are taller than the tiles of updates, and regions that overlap meet
+  /// in host memory: on places with memory of their own each panel is copied once more.
+  void submit() {
+    const auto read = [this](Rows i, std::size_t j) { return weir::read(tiles_.region(i, j)); };
+    const auto change = [this](Rows i, std::size_t j) {
+      return weir::readwrite(tiles_.region(i, j));
+    };
+    const auto exchange = [&](const Tasks& to, std::size_t j, std::size_t first, std::size_t last) {
+      to.run(kernels_.exchange, {change({first, tiles()}, j), pivots_.read(first, last)},
+             {system_.panel}, name("exchange", first, j).c_str());
+    };
+    for (std::size_t k = 0; k < tiles(); ++k) {
+      Tasks{*queue_, 1}.run(kernels_.getrf, {change({k, tiles()}, k), pivots_.write(k)}, {},
+                            panel_name(k).c_str());
+      for (std::size_t j = k + 1; j < tiles(); ++j) {
+        const Tasks update{*queue_, j == k + 1 ? 1 : 0};
+        exchange(update, j, k, k + 1);
+        update.run(kernels_.trsm, {read(k, k), change(k, j)}, {'L', 'L', 'N', 'U', T{1}},
+                   name("trsm", k, j).c_str());
+        for (std::size_t i = k + 1; i < tiles(); i += group_) {
+          const Rows rows(i, std::min(i + group_, tiles()));
+          update.run(kernels_.gemm, {read(rows, k), read(k, j), change(rows, j)},
+                     {'N', 'N', T{-1}, T{1}}, name("gemm", i, j).c_str());
+        }
+      }
+    }
+    for (std::size_t j = 0; j + 1 < tiles(); ++j) exchange({*queue_}, j, j + 1, tiles());
+  }
+
   /// The stream in which column j is updated by panel k.
   const Lane& lane_of(std::size_t j, std::size_t k) const noexcept {
     return j == k + 1 ? lanes_.urgent(owners_[j]) : lanes_.any(owners_[j], j);
@@ -132,9 +176,9 @@ class Lu final : public Workload {
   void factor_panel(std::size_t k) {
     const Lane& lane = lanes_.urgent(owners_[k]);
     const Rows rows(k, tiles());
-    const std::string place = fmt::format("getrf of rows {} to {}", k * tile() + 1, n());
-    const weir::Event factored = lane.stream.compute(
-        kernels_.getrf, {tiles_.readwrite(lane, rows, k), pivots_.write(k)}, {}, place.c_str());
+    const weir::Event factored =
+        lane.stream.compute(kernels_.getrf, {tiles_.readwrite(lane, rows, k), pivots_.write(k)}, {},
+                            panel_name(k).c_str());
     tiles_.wrote(lane, rows, k, factored);
     pivots_.wrote(lane, k, factored);
   }
@@ -170,6 +214,9 @@ class Lu final : public Workload {
                             {system_.panel}, name("exchange", first, j).c_str()));
   }
 
+  std::string panel_name(std::size_t k) const {
+    return fmt::format("getrf of rows {} to {}", k * tile() + 1, n());
+  }
   static std::string name(const char* routine, std::size_t i, std::size_t j) {
     return fmt::format("{} {},{}", routine, i, j);
   }
@@ -184,6 +231,7 @@ class Lu final : public Workload {
 
   LuSystem<T> system_;
   const Lanes& lanes_;
+  const weir::Queue* queue_;  ///< null: streams
   LuKernels<T> kernels_;
   TiledMatrix<T> tiles_;
   Pivots pivots_;
@@ -226,7 +274,7 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemF
   Matrix<T> matrix = read_or_generate<T>(parameters);
   const std::size_t n = matrix.rows();
   const std::size_t tile = choose_tile(n, parameters.tile, parameters.tiles, usual_tile(n));
-  auto lu = std::make_unique<Lu<T>>(std::move(matrix), tile, runtime, lanes);
+  auto lu = std::make_unique<Lu<T>>(std::move(matrix), tile, runtime, lanes, parameters.queue);
   lu->write_later(parameters.output, files);
   if (!files.rhs.empty()) {
     Matrix<T> rhs = read_matrix<T>(files.rhs);
@@ -245,6 +293,7 @@ class LuApplication final : public Application {
   const char* summary() const override {
     return "factor a square matrix with partial pivoting, and solve with it";
   }
+  bool has_tasks() const override { return true; }
   void add_options(CLI::App& app) override {
     CLI::Option* const rhs =
         app.add_option("--rhs", files_.rhs, "also solve A x = b for the b in this file");

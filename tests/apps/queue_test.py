@@ -37,6 +37,19 @@ class QueueTest(weir_cli.CliTest):
                 self.assertEqual(len(report["shares"]), 2)
                 self.assertEqual(sum(share["tasks"] for share in report["shares"]), 56)
 
+    def test_tasks_pivot_as_streams_do(self):
+        random = np.random.default_rng(7).standard_normal((N, N))
+        given = self.save("R.npy", random)
+        self.report("lu", "--input", given, "--permutation", self.path("streams.npy"))
+        by_streams = np.load(self.path("streams.npy"))
+        for domains in ("host", weir_cli.MIXED, "sim:cores=1,memory=1MiB"):
+            with self.subTest(domains):
+                tasks = self.report("lu", "--input", given, "--tile", TILE, "--domains", domains,
+                                    "--policy", "finish", "--verify", "--permutation",
+                                    self.path("tasks.npy"))
+                self.assertIs(tasks["verified"], True)
+                np.testing.assert_array_equal(np.load(self.path("tasks.npy")), by_streams)
+
     def test_a_queue_on_host_cores_copies_nothing(self):
         report = self.factor("host", "--policy", "finish")
         self.assertEqual(report["bytes"], {"h2d": 0, "d2h": 0, "d2d": 0, "evicted": 0})
