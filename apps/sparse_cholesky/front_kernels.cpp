@@ -11,12 +11,14 @@ namespace weir::apps {
 
 namespace {
 
+constexpr std::size_t kCount = 3, kRows = 5;  ///< scalars
+
 /// What a call adds is read, and read and written where it is added.
-template <class T, std::size_t added>
-weir_cost cost_of_adding(const weir_call* call) {
-  const weir_view& view = call->operands[added];
+template <class T, std::size_t rows, std::size_t added>
+weir_cost cost_of_adding(const weir_call* arguments) {
+  const weir::Call call(arguments);
   const double elements =
-      static_cast<double>(view.extent[0] / sizeof(T)) * static_cast<double>(view.extent[1]);
+      call.scalar<double>(rows) * static_cast<double>(call.operand(added).extent[1]);
   return {elements, elements * (3 * sizeof(T) + sizeof(weir_i32))};
 }
 
@@ -31,9 +33,9 @@ weir::Kernel make_add_entries(const weir::Runtime& runtime) {
        .source_name = "assembly.wk",
        .name = single<T> ? "sparse.sadd_entries" : "sparse.dadd_entries",
        .shape = WEIR_KERNEL_SHAPE_SERIAL,
-       .cost = cost_of_adding<T, 2>},
+       .cost = cost_of_adding<T, kCount, 2>},
       [](const weir::Call& call) {
-        return weir::Groups{weir::group_count(call.scalar<std::size_t>(2), WIDTH)};
+        return weir::Groups{weir::group_count(call.scalar<std::size_t>(kCount), WIDTH)};
       });
 }
 
@@ -44,10 +46,10 @@ weir::Kernel make_extend_add(const weir::Runtime& runtime) {
                                   .source_name = "assembly.wk",
                                   .name = single<T> ? "sparse.sextend_add" : "sparse.dextend_add",
                                   .shape = WEIR_KERNEL_SHAPE_SERIAL,
-                                  .cost = cost_of_adding<T, 1>},
+                                  .cost = cost_of_adding<T, kRows, 1>},
                                  [](const weir::Call& call) {
                                    return weir::Groups{
-                                       weir::group_count(call.scalar<std::size_t>(3), WIDTH),
+                                       weir::group_count(call.scalar<std::size_t>(kRows), WIDTH),
                                        static_cast<std::uint32_t>(call.operand(1).extent[1])};
                                  });
 }

@@ -12,8 +12,10 @@ struct FrontKernels {
   explicit FrontKernels(const weir::Runtime& runtime);
 
   weir::Kernel set, gemm, syrk, trsm, potrf;
-  weir::Kernel add_entries;  ///< (ld, first, count): front read-write; places and values read
-  weir::Kernel extend_add;   ///< (ld, ld of child, first, rows): front read-write; child, map read
+  /// (ld, top, first, count): front read-write; places and values read.
+  weir::Kernel add_entries;
+  /// (ld, ld of child, top, first, skip, rows): front read-write; child and map read.
+  weir::Kernel extend_add;
 };
 
 extern template struct FrontKernels<float>;

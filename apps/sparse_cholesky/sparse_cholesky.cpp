@@ -50,9 +50,11 @@ template <class T>
 class SparseCholesky final : public Workload {
  public:
   SparseCholesky(AssemblyTree tree, std::size_t tile, const weir::Runtime& runtime,
-                 const Lanes& lanes)
+                 const Lanes& lanes, const weir::Queue* queue)
       : system_(std::move(tree)),
         tile_(tile),
+        queue_(queue),
+        tall_(queue == nullptr || lanes.share_memory()),
         kernels_(runtime),
         places_(runtime.wrap(system_.places, "places")),
         values_(runtime.wrap(system_.values, "values")) {
@@ -91,9 +93,11 @@ class SparseCholesky final : public Workload {
   /// Each front belongs to one stream, in which operands order its tiles. Fronts of more tiles than
   /// one for the pivots and one for the border are near the root: they are urgent.
   void enqueue() override {
+    if (queue_ != nullptr) return submit();
     for (std::size_t f = 0; f < fronts(); ++f) {
-      assemble(f);
-      for (std::size_t k = 0; k < cuts_[f].pivots; ++k) eliminate(f, k);
+      upload_entries(f);
+      assemble(*bound_[f], f);
+      for (std::size_t k = 0; k < cuts_[f].pivots; ++k) eliminate(*bound_[f], f, k);
       hand_over(f);
     }
   }
@@ -107,6 +111,15 @@ class SparseCholesky final : public Workload {
   }
 
  private:
+  /// The same as tasks, in the order of a program for one processor.
+  void submit() {
+    for (std::size_t f = 0; f < fronts(); ++f) {
+      const Tasks tasks{*queue_, cuts_[f].tiles() > 2 ? 1 : 0};
+      assemble(tasks, f);
+      for (std::size_t k = 0; k < cuts_[f].pivots; ++k) eliminate(tasks, f, k);
+    }
+  }
+
   std::size_t fronts() const noexcept { return system_.fronts.size(); }
   const Front& front(std::size_t f) const { return system_.tree.fronts[f]; }
 
@@ -117,23 +130,33 @@ class SparseCholesky final : public Workload {
   weir::Region region(std::size_t f, std::size_t i, std::size_t j) const {
     return region(f, i, i + 1, j);
   }
+  /// Column j of tiles as it is assembled: streams name what is used of it, tasks all of it,
+  /// because then its leading dimension is the same in every memory.
+  weir::Region column(std::size_t f, std::size_t j) const {
+    return region(f, top(j), cuts_[f].tiles(), j);
+  }
+  std::size_t top(std::size_t j) const noexcept { return queue_ == nullptr ? j : 0; }
   weir::Region columns(std::size_t f, std::size_t row, std::size_t end, std::size_t column,
                        std::size_t count) const {
     return buffers_[f].template tile<T>(row, column, end - row, count, front(f).order());
   }
 
-  /// Adds up the entries of the pivots' columns and the contributions of the children.
-  void assemble(std::size_t f) {
+  /// Brings what assemble() reads to the memory of a front's stream.
+  void upload_entries(std::size_t f) {
     const weir::Stream& stream = bound_[f]->stream;
     const std::size_t first = system_.first_entry[f], count = system_.first_entry[f + 1] - first;
     stream.upload(places_.elements<std::int32_t>(2 * first, 2 * count));
     stream.upload(values_.elements<T>(first, count));
     for (const std::size_t child : front(f).children) stream.upload(map_of(child, 0));
+  }
+
+  /// Adds up the entries of the pivots' columns and the contributions of the children.
+  template <class To>  // Lane or Tasks
+  void assemble(const To& to, std::size_t f) {
     for (std::size_t j = 0; j < cuts_[f].tiles(); ++j) {
-      stream.compute(kernels_.set, {weir::write(region(f, j, cuts_[f].tiles(), j))}, {0},
-                     name("zero", f, j).c_str());
-      if (j < cuts_[f].pivots) add_entries(f, j);
-      for (const std::size_t child : front(f).children) extend_add(f, j, child);
+      to.run(kernels_.set, {weir::write(column(f, j))}, {0}, name("zero", f, j).c_str());
+      if (j < cuts_[f].pivots) add_entries(to, f, j);
+      for (const std::size_t child : front(f).children) extend_add(to, f, j, child);
     }
   }
 
@@ -142,15 +165,16 @@ class SparseCholesky final : public Workload {
                                        front(child).border() - from);
   }
 
-  void add_entries(std::size_t f, std::size_t j) {
+  template <class To>  // Lane or Tasks
+  void add_entries(const To& to, std::size_t f, std::size_t j) {
     const std::size_t begin = entry_of_column(f, cuts_[f].at[j]);
     const std::size_t count = entry_of_column(f, cuts_[f].at[j + 1]) - begin;
-    bound_[f]->stream.compute(kernels_.add_entries,
-                              {weir::readwrite(region(f, j, cuts_[f].tiles(), j)),
-                               weir::read(places_.elements<std::int32_t>(2 * begin, 2 * count)),
-                               weir::read(values_.elements<T>(begin, count))},
-                              {front(f).order(), cuts_[f].at[j], count},
-                              name("entries", f, j).c_str());
+    to.run(kernels_.add_entries,
+           {weir::readwrite(column(f, j)),
+            weir::read(places_.elements<std::int32_t>(2 * begin, 2 * count)),
+            weir::read(values_.elements<T>(begin, count))},
+           {front(f).order(), cuts_[f].at[top(j)], cuts_[f].at[j], count},
+           name("entries", f, j).c_str());
   }
 
   /// Returns the first entry of a front that is in the column or behind it.
@@ -165,23 +189,25 @@ class SparseCholesky final : public Workload {
   }
 
   /// Adds those columns of a child's contribution that belong to column j of tiles.
-  void extend_add(std::size_t f, std::size_t j, std::size_t child) {
+  template <class To>  // Lane or Tasks
+  void extend_add(const To& to, std::size_t f, std::size_t j, std::size_t child) {
     const auto map = system_.map.begin() + static_cast<std::ptrdiff_t>(system_.first_of_map[child]);
     const auto end = map + static_cast<std::ptrdiff_t>(front(child).border());
     const auto place_of = [&](std::size_t cut) {
       const auto found = std::lower_bound(map, end, static_cast<std::int32_t>(cuts_[f].at[cut]));
       return static_cast<std::size_t>(found - map);
     };
-    const std::size_t from = place_of(j), to = place_of(j + 1);
-    if (from == to) return;
-    fetch_border(*bound_[f], child, from, to);
-    const std::size_t order = front(child).order(), first = front(child).pivots + from;
-    bound_[f]->stream.compute(kernels_.extend_add,
-                              {weir::readwrite(region(f, j, cuts_[f].tiles(), j)),
-                               weir::read(columns(child, first, order, first, to - from)),
-                               weir::read(map_of(child, from))},
-                              {front(f).order(), order, cuts_[f].at[j], order - first},
-                              name("extend", child, j).c_str());
+    const std::size_t begin = place_of(j), count = place_of(j + 1) - begin;
+    if (count == 0) return;
+    if (queue_ == nullptr) fetch_border(*bound_[f], child, begin, begin + count);
+    const std::size_t order = front(child).order(), first = front(child).pivots + begin;
+    const std::size_t skip = queue_ == nullptr ? 0 : first;  // see column()
+    to.run(kernels_.extend_add,
+           {weir::readwrite(column(f, j)),
+            weir::read(columns(child, first - skip, order, first, count)),
+            weir::read(map_of(child, begin))},
+           {front(f).order(), order, cuts_[f].at[top(j)], cuts_[f].at[j], skip, order - first},
+           name("extend", child, j).c_str());
   }
 
   /// Makes columns [from, to) of a contribution ready for the next action of a lane.
@@ -198,24 +224,26 @@ class SparseCholesky final : public Workload {
   }
 
   /// Eliminates the pivots of tile k.
-  void eliminate(std::size_t f, std::size_t k) {
-    const weir::Stream& stream = bound_[f]->stream;
+  template <class To>  // Lane or Tasks
+  void eliminate(const To& to, std::size_t f, std::size_t k) {
     const std::size_t tiles = cuts_[f].tiles();
     const auto above = static_cast<std::int64_t>(front(f).rows[cuts_[f].at[k]]);
-    stream.compute(kernels_.potrf, {weir::readwrite(region(f, k, k))}, {'L', above},
-                   name("potrf", f, k).c_str());
+    to.run(kernels_.potrf, {weir::readwrite(region(f, k, k))}, {'L', above},
+           name("potrf", f, k).c_str());
     for (std::size_t i = k + 1; i < tiles; ++i) {
-      stream.compute(kernels_.trsm, {weir::read(region(f, k, k)), weir::readwrite(region(f, i, k))},
-                     {'R', 'L', 'T', 'N', T{1}}, name("trsm", f, i).c_str());
+      to.run(kernels_.trsm, {weir::read(region(f, k, k)), weir::readwrite(region(f, i, k))},
+             {'R', 'L', 'T', 'N', T{1}}, name("trsm", f, i).c_str());
     }
     for (std::size_t j = k + 1; j < tiles; ++j) {
-      stream.compute(kernels_.syrk, {weir::read(region(f, j, k)), weir::readwrite(region(f, j, j))},
-                     {'L', 'N', T{-1}, T{1}}, name("syrk", f, j).c_str());
-      if (j + 1 == tiles) break;
-      stream.compute(kernels_.gemm,
-                     {weir::read(region(f, j + 1, tiles, k)), weir::read(region(f, j, k)),
-                      weir::readwrite(region(f, j + 1, tiles, j))},
-                     {'N', 'T', T{-1}, T{1}}, name("gemm", f, j).c_str());
+      to.run(kernels_.syrk, {weir::read(region(f, j, k)), weir::readwrite(region(f, j, j))},
+             {'L', 'N', T{-1}, T{1}}, name("syrk", f, j).c_str());
+      for (std::size_t i = j + 1, end = tiles; i < tiles; i = end) {
+        if (!tall_) end = i + 1;
+        to.run(kernels_.gemm,
+               {weir::read(region(f, i, end, k)), weir::read(region(f, j, k)),
+                weir::readwrite(region(f, i, end, j))},
+               {'N', 'T', T{-1}, T{1}}, name("gemm", f, j).c_str());
+      }
     }
   }
 
@@ -236,6 +264,8 @@ class SparseCholesky final : public Workload {
 
   SparseSystem<T> system_;
   std::size_t tile_;
+  const weir::Queue* queue_;  ///< null: streams
+  bool tall_;                 ///< products are as tall as a front allows
   FrontKernels<T> kernels_;
   weir::Buffer places_, values_, map_;
   std::vector<weir::Buffer> buffers_;  ///< of each front
@@ -292,7 +322,7 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemF
       })->order();
   auto workload = std::make_unique<SparseCholesky<T>>(
       std::move(tree), choose_tile(largest, parameters.tile, parameters.tiles, kUsualTile), runtime,
-      lanes);
+      lanes, parameters.queue);
   workload->solve_later(std::move(rhs), files.solution);
   return workload;
 }
@@ -303,6 +333,7 @@ class SparseCholeskyApplication final : public Application {
   const char* summary() const override {
     return "factor the Laplacian of a grid of --n cells an edge by fronts, and solve with it";
   }
+  bool has_tasks() const override { return true; }
   void add_options(CLI::App& app) override {
     app.add_option("--rhs", files_.rhs, "solve for the b in this file, x fastest [random]");
     app.add_option("--solution", files_.solution, "write the solution to this file");

@@ -50,6 +50,13 @@ class QueueTest(weir_cli.CliTest):
                 self.assertIs(tasks["verified"], True)
                 np.testing.assert_array_equal(np.load(self.path("tasks.npy")), by_streams)
 
+    def test_fronts_are_factored_by_tasks(self):
+        for domains in ("host", weir_cli.MIXED, "sim:cores=1,memory=4MiB"):
+            with self.subTest(domains):
+                report = self.report("sparse-cholesky", "--n", 12, "--tile", 48, "--domains",
+                                     domains, "--policy", "finish", "--verify")
+                self.assertIs(report["verified"], True)
+
     def test_a_queue_on_host_cores_copies_nothing(self):
         report = self.factor("host", "--policy", "finish")
         self.assertEqual(report["bytes"], {"h2d": 0, "d2h": 0, "d2d": 0, "evicted": 0})
