@@ -136,6 +136,7 @@ struct DeviceInfo {
   std::string backend;
   std::string description;
   unsigned cores = 0;
+  unsigned threads_per_core = 1;  ///< how many of `cores` are hardware threads of one
   std::uint64_t memory_bytes = 0;
   bool runs_host_code = false;    ///< kernels for "host" run there, too
   bool compiles_source = false;   ///< takes jobs with a KernelSource

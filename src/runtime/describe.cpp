@@ -36,6 +36,7 @@ void describe_domain(const Domain& domain, JsonWriter& json) {
   json.member("backend", info.backend);
   json.member("description", info.description);
   json.member("cores", info.cores);
+  if (info.threads_per_core > 1) json.member("threads_per_core", info.threads_per_core);
   json.member("memory_bytes", info.memory_bytes);
   json.member("memory_used", domain.residency().used());
   json.member("aliases_host", info.aliases_host);

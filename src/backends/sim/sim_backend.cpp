@@ -8,6 +8,8 @@ namespace weir::rt {
 namespace {
 
 constexpr unsigned kMostVirtualCores = 4096;
+constexpr unsigned kMostThreads = 16;
+constexpr double kMostMicroseconds = 1e7;
 
 bool is_virtual(const Settings& settings) {
   return settings.choice("clock", {"real", "virtual"}) == 1;
@@ -18,13 +20,21 @@ SimModel read_model(const Settings& settings, const Machine& machine) {
   model.virtual_time = is_virtual(settings);
   const std::uint64_t most = model.virtual_time ? kMostVirtualCores : machine.cores.size();
   model.cores = static_cast<unsigned>(settings.count("cores", 1, most));
+  model.threads = static_cast<unsigned>(settings.count("threads", 1, kMostThreads));
   model.link_bytes_per_s = settings.real("gbps", 6, 1e-3, 1e6) * 1e9;
-  model.link_latency_ns = static_cast<std::int64_t>(settings.real("latency_us", 10, 0, 1e7) * 1e3);
+  model.link_latency_ns =
+      static_cast<std::int64_t>(settings.real("latency_us", 10, 0, kMostMicroseconds) * 1e3);
   model.full_duplex = settings.choice("duplex", {"full", "half"}) == 0;
   model.speed = settings.real("speed", 1, 1e-3, model.virtual_time ? 1e6 : 1);
   model.memory_bytes = settings.size("memory", machine.memory_bytes);
   model.core_flops_per_s = settings.real("gflops", 0, 0, 1e9) * 1e9;
   model.memory_bytes_per_s = settings.real("memory_gbps", 0, 0, 1e9) * 1e9;
+  const auto nanoseconds = [&](const char* key) {
+    return static_cast<std::int64_t>(settings.real(key, 0, 0, kMostMicroseconds) * 1e3);
+  };
+  model.launch_ns = nanoseconds("launch_us");
+  model.fork_ns = nanoseconds("fork_us");
+  model.contention = settings.real("contention", 1, 1, 1e3);
   model.skip_kernels = settings.choice("kernels", {"run", "skip"}) == 1;
   model.orders_jobs = settings.choice("order", {"host", "device"}) == 1;
   model.faults.lost_at = settings.count("lost_at", 0, UINT64_MAX);
@@ -33,11 +43,30 @@ SimModel read_model(const Settings& settings, const Machine& machine) {
   return model;
 }
 
+/// Takes from the cores of the card those that it keeps for itself, and checks what only virtual
+/// time can show.
+void apply_reserve(const Settings& settings, const DomainSpec& spec, SimModel& model) {
+  const auto reserved = settings.count("reserved", 0, kMostVirtualCores);
+  if (reserved >= model.cores) {
+    fail_argument("domain '{}': reserved={} leaves none of its {} cores", spec.text, reserved,
+                  model.cores);
+  }
+  model.cores -= static_cast<unsigned>(reserved);
+  const bool needs_virtual_time =
+      model.threads > 1 || model.launch_ns > 0 || model.fork_ns > 0 || model.contention > 1;
+  if (needs_virtual_time && !model.virtual_time) {
+    fail_argument("domain '{}': threads, launch_us, fork_us and contention need clock=virtual",
+                  spec.text);
+  }
+}
+
 class SimBackend final : public Backend {
  public:
   const char* kind() const noexcept override { return "sim"; }
   const char* settings_help() const noexcept override {
     return "cores=N            cores of the card (default 1)\n"
+           "reserved=N         of them, for the card's own system (default 0)\n"
+           "threads=K          hardware threads of a core, in virtual time (default 1)\n"
            "gbps=G             bandwidth of its link in GB/s (default 6)\n"
            "latency_us=L       latency of a transfer (default 10)\n"
            "duplex=full|half   whether both directions go at once (default full)\n"
@@ -46,6 +75,9 @@ class SimBackend final : public Backend {
            "clock=real|virtual whether transfers and kernels take real or simulated time\n"
            "gflops=F           of a core, for kernels with a cost function, in virtual time\n"
            "memory_gbps=B      of the card's memory, likewise\n"
+           "launch_us=L        before every kernel, in virtual time (default 0)\n"
+           "fork_us=F          for each thread of a parallel kernel, likewise (default 0)\n"
+           "contention=C       slowdown of places that share a core, likewise (default 1)\n"
            "kernels=run|skip   skip: in virtual time only let the modelled time pass\n"
            "order=host|device  who orders kernels and transfers: weir, or the card's queue\n"
            "lost_at=N          lose the card at its Nth operation, for good\n"
@@ -55,12 +87,15 @@ class SimBackend final : public Backend {
 
   unsigned cores_wanted(const DomainSpec& spec, const Machine& machine) const override {
     const Settings settings = read(spec);
-    const SimModel model = read_model(settings, machine);
+    SimModel model = read_model(settings, machine);
+    apply_reserve(settings, spec, model);
     return model.virtual_time ? 1 : model.cores;
   }
 
   std::unique_ptr<Device> open(const DomainSpec& spec, OpenContext context) override {
-    const SimModel model = read_model(read(spec), *context.machine);
+    const Settings settings = read(spec);
+    SimModel model = read_model(settings, *context.machine);
+    apply_reserve(settings, spec, model);
     if (model.skip_kernels && (!model.virtual_time || model.core_flops_per_s <= 0)) {
       fail_argument("domain '{}': kernels=skip needs clock=virtual and gflops=F", spec.text);
     }
@@ -73,8 +108,9 @@ class SimBackend final : public Backend {
  private:
   static Settings read(const DomainSpec& spec) {
     return {spec,
-            {"cores", "gbps", "latency_us", "duplex", "speed", "memory", "clock", "gflops",
-             "memory_gbps", "kernels", "order", "lost_at", "fail_allocation", "fail_copy"}};
+            {"cores", "reserved", "threads", "gbps", "latency_us", "duplex", "speed", "memory",
+             "clock", "gflops", "memory_gbps", "launch_us", "fork_us", "contention", "kernels",
+             "order", "lost_at", "fail_allocation", "fail_copy"}};
   }
 
   std::shared_ptr<SimClock> clock_ = std::make_shared<SimClock>();

@@ -19,9 +19,10 @@ SimDirection direction_of(const CopyJob& job, const Device* self) noexcept {
 }
 
 std::string describe(const SimModel& model) {
-  return fmt::format("simulated card of {} core{} at {:g}x, {:g} GB/s {} duplex, {:g} us{}",
-                     model.cores, model.cores == 1 ? "" : "s", model.speed,
-                     model.link_bytes_per_s / 1e9, model.full_duplex ? "full" : "half",
+  return fmt::format("simulated card of {} core{}{} at {:g}x, {:g} GB/s {} duplex, {:g} us{}",
+                     model.cores, model.cores == 1 ? "" : "s",
+                     model.threads == 1 ? "" : fmt::format(" with {} threads each", model.threads),
+                     model.speed, model.link_bytes_per_s / 1e9, model.full_duplex ? "full" : "half",
                      static_cast<double>(model.link_latency_ns) / 1e3,
                      model.virtual_time ? ", virtual time" : "");
 }
@@ -39,7 +40,8 @@ SimDevice::SimDevice(std::string name, const SimModel& model, std::vector<unsign
   info_.backend = "sim";
   info_.runs_host_code = true;
   info_.description = describe(model_);
-  info_.cores = model_.cores;
+  info_.cores = model_.all_threads();
+  info_.threads_per_core = model_.threads;
   info_.memory_bytes = model_.memory_bytes;
   info_.virtual_time = model_.virtual_time;
   info_.orders_jobs = model_.orders_jobs;
@@ -122,7 +124,7 @@ std::unique_ptr<PlaceDriver> SimDevice::open_cores(const PlaceRequest& request, 
 std::unique_ptr<PlaceDriver> SimDevice::open_sound_place(const PlaceRequest& request,
                                                          PlaceFeed& feed) {
   if (model_.virtual_time) {
-    return std::make_unique<VirtualPlace>(model_, request.cores.size(), clock_, feed);
+    return std::make_unique<VirtualPlace>(model_, request.cores, clock_, feed);
   }
   WorkerTeamOptions options{
       .name = request.name, .processors = {}, .pin = pin_, .speed = model_.speed};

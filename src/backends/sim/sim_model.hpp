@@ -17,7 +17,8 @@ struct SimFaultPlan {
 };
 
 struct SimModel {
-  unsigned cores = 1;
+  unsigned cores = 1;    ///< without those that the card keeps for itself
+  unsigned threads = 1;  ///< hardware threads of a core: what places are made of
   double link_bytes_per_s = 6e9;
   std::int64_t link_latency_ns = 10'000;
   bool full_duplex = true;
@@ -26,9 +27,15 @@ struct SimModel {
   bool virtual_time = false;
   double core_flops_per_s = 0;    ///< for kernels with a cost function; 0: measure them
   double memory_bytes_per_s = 0;  ///< shared by the kernels that run at once, likewise
+  std::int64_t launch_ns = 0;     ///< virtual time: before every kernel
+  std::int64_t fork_ns = 0;       ///< likewise, for each thread of a parallel one
+  double contention = 1;          ///< likewise: slowdown of places that share a core
   bool orders_jobs = false;       ///< the card's queue resolves dependences
   bool skip_kernels = false;      ///< do not compute, only let the modelled time pass
   SimFaultPlan faults;
+
+  /// Returns the hardware threads of all cores.
+  unsigned all_threads() const noexcept { return cores * threads; }
 
   /// Time the link is occupied by a transfer.
   std::int64_t transfer_ns(std::uint64_t bytes) const noexcept {

@@ -8,10 +8,25 @@
 
 namespace weir::rt {
 
-VirtualPlace::VirtualPlace(const SimModel& model, std::size_t cores,
+namespace {
+
+/// Whether some of the cores are not the place's alone.
+bool shares_core(const SimModel& model, std::span<const unsigned> threads) {
+  std::vector<unsigned> count(model.cores, 0);
+  for (const unsigned thread : threads) ++count[thread / model.threads];
+  return std::any_of(count.begin(), count.end(),
+                     [&](unsigned mine) { return mine > 0 && mine < model.threads; });
+}
+
+}  // namespace
+
+VirtualPlace::VirtualPlace(const SimModel& model, std::span<const unsigned> cores,
                            std::shared_ptr<SimClock> clock, PlaceFeed& feed)
-    : model_(model), clock_(std::move(clock)), feed_(feed) {
-  for (unsigned i = 0; i < cores; ++i) {
+    : model_(model),
+      contention_(shares_core(model, cores) ? model.contention : 1),
+      clock_(std::move(clock)),
+      feed_(feed) {
+  for (unsigned i = 0; i < cores.size(); ++i) {
     cores_.push_back(std::make_unique<Core>());
     cores_.back()->worker.index = i;
   }
@@ -78,18 +93,21 @@ std::int64_t VirtualPlace::duration_ns(const Job& job, std::int64_t measured,
 std::int64_t VirtualPlace::modelled_ns(const Job& job, std::int64_t measured) const {
   constexpr double kLongestSeconds = 1e8;
   double seconds = static_cast<double>(measured) * 1e-9;
+  const double threads = job.parallel ? static_cast<double>(cores_.size()) : 1;
   if (job.cost != nullptr && model_.core_flops_per_s > 0) {
     const weir_cost cost = job.cost(&job.call);
-    const double cores = job.parallel ? static_cast<double>(cores_.size()) : 1;
+    const double cores = threads / model_.threads;
     const double sharers = job.parallel ? 1 : static_cast<double>(busy_);
     seconds = cost.flops / (cores * model_.core_flops_per_s);
     if (model_.memory_bytes_per_s > 0) {
       seconds = std::max(seconds, cost.bytes * sharers / model_.memory_bytes_per_s);
     }
   } else if (job.parallel) {
-    seconds /= static_cast<double>(cores_.size());
+    seconds /= threads;
   }
-  seconds /= model_.speed;
+  seconds *= contention_ / model_.speed;
+  const auto fork_ns = job.parallel ? static_cast<double>(model_.fork_ns) * threads : 0;
+  seconds += (static_cast<double>(model_.launch_ns) + fork_ns) * 1e-9;
   if (!(seconds < kLongestSeconds)) seconds = kLongestSeconds;  // also what is not a number
   return std::max<std::int64_t>(1, std::llround(seconds * 1e9));
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "backend/backend.hpp"
@@ -16,8 +17,10 @@ namespace weir::rt {
 /// cores; until then no other kernel starts.
 class VirtualPlace final : public PlaceDriver, private SimClock::Actor {
  public:
-  VirtualPlace(const SimModel& model, std::size_t cores, std::shared_ptr<SimClock> clock,
-               PlaceFeed& feed);
+  /// `cores` are hardware threads of the card. A place that has some of a core but not all shares
+  /// it with others.
+  VirtualPlace(const SimModel& model, std::span<const unsigned> cores,
+               std::shared_ptr<SimClock> clock, PlaceFeed& feed);
   ~VirtualPlace() override;
 
   void wake() noexcept override {}
@@ -36,6 +39,7 @@ class VirtualPlace final : public PlaceDriver, private SimClock::Actor {
   std::int64_t modelled_ns(const Job& job, std::int64_t measured) const;
 
   const SimModel model_;
+  const double contention_;  ///< of this place
   const std::shared_ptr<SimClock> clock_;
   PlaceFeed& feed_;
   SingleTeam team_;

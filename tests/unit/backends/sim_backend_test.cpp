@@ -58,7 +58,19 @@ TEST(SimBackend, RefusesWhatItCannotSimulate) {
   EXPECT_EQ(opening({{"kernels", "skip"}}), WEIR_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(opening({{"kernels", "skip"}, {"clock", "virtual"}}), WEIR_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(opening({{"kernels", "skip"}, {"clock", "virtual"}, {"gflops", "1"}}), WEIR_STATUS_OK);
+  EXPECT_EQ(opening({{"cores", "4"}, {"reserved", "4"}}), WEIR_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(opening({{"threads", "4"}}), WEIR_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(opening({{"contention", "0.5"}, {"clock", "virtual"}}), WEIR_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(opening({{"smt", "on"}}), WEIR_STATUS_INVALID_ARGUMENT);
+}
+
+TEST(SimBackend, KeepsCoresForItselfAndDividesTheOthersIntoThreads) {
+  const auto backend = make_sim_backend();
+  const auto device = open_device(
+      *backend, {{"cores", "57"}, {"reserved", "1"}, {"threads", "4"}, {"clock", "virtual"}});
+  EXPECT_EQ(device->info().cores, 224u);
+  EXPECT_EQ(device->info().threads_per_core, 4u);
+  EXPECT_EQ(device->info().description.find("57"), std::string::npos);
 }
 
 TEST(SimBackend, ReachesTheHostAndOtherCards) {

@@ -73,6 +73,35 @@ TEST(SimVirtualTime, ParallelKernelTakesTheWholePlace) {
   EXPECT_EQ(simulated(runtime).count(), 1000);
 }
 
+TEST(SimVirtualTime, ThreadsShareTheirCore) {
+  const Runtime runtime(std::string(kCard) + ",threads=4,launch_us=5,fork_us=0.25");
+  int calls = 0;
+  const Kernel serial = millisecond(runtime, "serial", &calls);
+  const Kernel wide = millisecond(runtime, "wide", &calls, WEIR_KERNEL_SHAPE_PARALLEL);
+  EXPECT_EQ(runtime.domain(0).info().threads_per_core, 4U);
+  const Place place = runtime.domain(0).place();
+  EXPECT_EQ(place.cores(), 16U);
+  const Stream stream = place.stream();
+  stream.compute(serial, {});
+  stream.synchronize();
+  EXPECT_EQ(simulated(runtime).count(), 4000 + 5);
+  stream.compute(wide, {});
+  stream.synchronize();
+  EXPECT_EQ(simulated(runtime).count(), 4000 + 5 + 250 + 5 + 4);
+}
+
+TEST(SimVirtualTime, PlacesThatShareACoreAreSlower) {
+  const Runtime runtime(std::string(kCard) + ",threads=4,contention=1.5");
+  int calls = 0;
+  const Kernel kernel = millisecond(runtime, "ms", &calls, WEIR_KERNEL_SHAPE_PARALLEL);
+  const Place whole = runtime.domain(0).place(4), part = runtime.domain(0).place(6);
+  const Stream fast = whole.stream(), slow = part.stream();
+  fast.compute(kernel, {}).wait();
+  EXPECT_EQ(simulated(runtime).count(), 1000);
+  slow.compute(kernel, {}).wait();
+  EXPECT_EQ(simulated(runtime).count(), 2000);  // 1.5 cores, 1.5 times as slow
+}
+
 TEST(SimVirtualTime, SpeedScalesTheKernelsOnly) {
   const Runtime runtime(std::string(kCard) + ",speed=0.5");
   int calls = 0;
