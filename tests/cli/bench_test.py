@@ -1,0 +1,164 @@
+"""weir bench: on a simulated card the shapes that Fang et al. measured on a card of 57 cores."""
+
+import json
+import unittest
+
+from tool import weir
+
+USAGE, BAD_INPUT, UNAVAILABLE = 2, 3, 4
+
+CORES = 56
+LINK = "gbps=6.4,latency_us=10"
+CARD = (f"sim:clock=virtual,cores={CORES + 1},reserved=1,threads=4,{LINK},duplex=half,gflops=0.57,"
+        "launch_us=20,fork_us=0.1,contention=1.25,kernels=skip")
+MIB = 1 << 20
+
+
+def bench(*arguments):
+    result = weir("bench", *arguments, "--json")
+    if result.returncode != 0:
+        raise AssertionError(result.stderr)
+    return json.loads(result.stdout)
+
+
+def transfer_s(blocks):
+    return blocks * (10e-6 + MIB / 6.4e9)
+
+
+class Transfers(unittest.TestCase):
+    """Figure 4a."""
+
+    def curves(self, card):
+        result = bench("transfers", "--domains", card)["results"][0]
+        return result, {curve["case"]: curve for curve in result["cases"]}
+
+    def check(self, curve, blocks):
+        for hd, dh, seconds in zip(curve["hd"], curve["dh"], curve["seconds"], strict=True):
+            self.assertAlmostEqual(seconds, transfer_s(blocks(hd, dh)), delta=1e-7, msg=(hd, dh))
+
+    def test_a_half_duplex_link_serves_one_direction_at_a_time(self):
+        result, curves = self.curves(CARD)
+        self.assertEqual(result["duplex"], "half")
+        for curve in curves.values():
+            self.check(curve, lambda hd, dh: hd + dh)
+        self.assertEqual(len(set(curves["CC"]["seconds"])), 1)
+        self.assertEqual(curves["IC"]["seconds"], sorted(curves["IC"]["seconds"]))
+        self.assertEqual(curves["CD"]["seconds"], curves["IC"]["seconds"][::-1])
+
+    def test_a_full_duplex_link_serves_both_at_once(self):
+        result, curves = self.curves(CARD.replace("duplex=half", "duplex=full"))
+        self.assertEqual(result["duplex"], "full")
+        for curve in curves.values():
+            self.check(curve, max)
+
+    def test_on_the_host_nothing_moves(self):
+        self.assertEqual(bench("transfers", "--repeat", "1", "--block", "4KiB")
+                         ["results"][0]["duplex"], "none")
+
+
+class Overlap(unittest.TestCase):
+    """Figure 4b."""
+
+    def test_the_longer_of_transfers_and_kernels_hides_the_other(self):
+        for duplex in ("half", "full"):
+            result = bench("overlap", "--domains", CARD.replace("half", duplex))["results"][0]
+            curves = result["curves"]
+            self.assertEqual(len(set(curves["data"])), 1)
+            self.assertEqual(curves["kernel"], sorted(curves["kernel"]))
+            self.assertLess(curves["kernel"][0], curves["data"][0])
+            self.assertGreater(curves["kernel"][-1], curves["data"][0])
+            crossing = result["iterations"].index(result["crossing"])
+            self.assertAlmostEqual(curves["kernel"][crossing] / curves["data"][0], 1, delta=0.05)
+            for data, kernel, ideal, measured, ratio in zip(
+                    curves["data"], curves["kernel"], curves["ideal"], curves["measured"],
+                    result["ratio"], strict=True):
+                self.assertEqual(ideal, max(data, kernel))
+                self.assertGreaterEqual(measured, ideal)
+                self.assertAlmostEqual(ratio, measured / ideal)
+                self.assertLessEqual(ratio, 1.05)
+            self.assertEqual(result["worst_ratio"], max(result["ratio"]))
+
+    def test_one_block_overlaps_nothing(self):
+        result = bench("overlap", "--domains", CARD, "--blocks", "1")["results"][0]
+        for data, kernel, measured in zip(*(result["curves"][name] for name in
+                                            ("data", "kernel", "measured")), strict=True):
+            self.assertAlmostEqual(measured, data + kernel, delta=1e-6)
+
+    def test_results_are_right_on_all_kinds_of_domains(self):
+        for domains in ("host", "sim:duplex=half", "sim:clock=virtual", "opencl", "host,sim"):
+            with self.subTest(domains=domains):
+                result = weir("bench", "overlap", "--domains", domains, "--size", "64KiB",
+                              "--blocks", "5", "--iterations", "1,30", "--repeat", "1",
+                              "--verify", "--json")
+                if result.returncode == UNAVAILABLE:
+                    self.skipTest(result.stderr.strip())
+                self.assertEqual(result.returncode, 0, result.stderr)
+                for each in json.loads(result.stdout)["results"]:
+                    self.assertIs(each["verified"], True)
+
+    def test_results_that_were_not_computed_are_wrong(self):
+        result = weir("bench", "overlap", "--domains", CARD, "--iterations", "1", "--verify")
+        self.assertEqual(result.returncode, 5)
+        self.assertIn("WRONG", result.stdout)
+
+
+class Spatial(unittest.TestCase):
+    """Figure 5."""
+
+    def test_fastest_where_no_core_is_divided(self):
+        result = bench("spatial", "--domains", CARD)["results"][0]
+        self.assertEqual(result["whole_cores"], CORES)
+        self.assertEqual(result["places"], list(range(1, CORES + 1)))
+        for series in result["series"]:
+            times = dict(zip(result["places"], series["seconds"], strict=True))
+            best = min(times, key=times.get)
+            self.assertEqual(CORES % best, 0)
+            self.assertEqual(series["best_places"], best)
+            # It falls, then rises; what is not divided is faster than all.
+            self.assertGreater(times[1], times[best])
+            self.assertGreater(times[CORES], times[best])
+            self.assertLess(series["ref_s"], times[best])
+            # Each divisor is faster than its neighbours that are none; 56 ends a plateau.
+            for places in (4, 7, 8, 14, 28):
+                for other in (places - 1, places + 1):
+                    if CORES % other != 0:
+                        self.assertLess(times[places], times[other], (places, other))
+
+    def test_without_contention_and_overhead_only_the_balance_counts(self):
+        card = f"sim:clock=virtual,cores={CORES},gflops=1,kernels=skip"
+        result = bench("spatial", "--domains", card, "--sizes", "32KiB", "--places", "1,2,4,8")
+        for seconds in result["results"][0]["series"][0]["seconds"]:
+            self.assertAlmostEqual(seconds, 128 * 8192 * 100 / CORES / 1e9, delta=1e-6)
+
+
+class Overhead(unittest.TestCase):
+    def test_costs_are_positive_times_of_this_machine(self):
+        result = bench("overhead", "--actions", "50", "--domains", "host,sim")
+        for each in result["results"]:
+            self.assertEqual(sorted(each["ns"]),
+                             ["action", "cross_stream_dependence", "event_wait", "place"])
+            for cost in each["ns"].values():
+                self.assertGreater(cost, 0)
+
+
+class Command(unittest.TestCase):
+    def test_says_how_to_repeat_it(self):
+        self.assertEqual(bench("overhead", "--actions", "2")["command"],
+                         "weir bench overhead --actions 2 --json")
+
+    def test_bad_input(self):
+        for arguments, code, word in (
+                (["overlap", "--blocks", "0"], USAGE, "--blocks"),
+                (["overlap", "--iterations", "x"], USAGE, "--iterations"),
+                (["transfers", "--block", "1"], USAGE, "--block"),
+                (["spatial", "--domains", CARD, "--places", "300"], BAD_INPUT, "300"),
+                (["spatial", "--domains", "sim:cores=2,reserved=2"], BAD_INPUT, "reserved"),
+                ([], USAGE, "transfers, overlap, spatial, overhead")):
+            result = weir("bench", *arguments)
+            self.assertEqual((result.returncode, result.stdout), (code, ""))
+            self.assertIn(word, result.stderr)
+            self.assertEqual(result.stderr.count("\n"), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
