@@ -16,7 +16,7 @@ packages_of() {
                  nlohmann-json3-dev libprotozero-dev libcli11-dev opencl-c-headers libopenblas0-pthread
                  libopenblas-dev liblapacke-dev python3-numpy python3-scipy" ;;
     test) echo "libgtest-dev librapidcheck-dev relacy-dev binutils python3-venv
-                ocl-icd-libopencl1 pocl-opencl-icd" ;;
+                ocl-icd-libopencl1 pocl-opencl-icd chromium" ;;
     bench) echo "libstarpu-dev libtbb-dev ocl-icd-opencl-dev pocl-opencl-icd" ;;
     lint) echo "clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev" ;;
     fuzz) echo "clang-16 libclang-rt-16-dev llvm-16" ;;

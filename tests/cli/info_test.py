@@ -221,7 +221,7 @@ class Help(unittest.TestCase):
             self.assertLess(page.index("Examples:"), page.index("Options:"))
 
     def test_lists_the_commands(self):
-        for command in ("info", "run", "doctor", "help"):
+        for command in ("info", "run", "bench", "tune", "report", "doctor", "help"):
             self.assertIn(f"\n  {command} ", weir("help").stdout)
 
     def test_version_names_the_backends(self):

@@ -37,6 +37,7 @@ std::unique_ptr<Command> make_info();
 std::unique_ptr<Command> make_run();
 std::unique_ptr<Command> make_bench();
 std::unique_ptr<Command> make_tune();
+std::unique_ptr<Command> make_report();
 std::unique_ptr<Command> make_doctor();
 
 }  // namespace weir::cli

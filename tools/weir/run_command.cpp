@@ -16,11 +16,13 @@
 #include <weir/weir.hpp>
 
 #include "command.hpp"
+#include "command_line.hpp"
 #include "common/input_error.hpp"
 #include "common/lanes.hpp"
 #include "common/reference_blas.hpp"
 #include "common/workload.hpp"
 #include "interruption.hpp"
+#include "report/page.hpp"
 #include "run_report.hpp"
 #include "terminal.hpp"
 
@@ -31,6 +33,7 @@ namespace {
 /// What the options say.
 struct RunOptions {
   std::string domains, trace;
+  std::string page;    ///< file of the report, "": none
   std::string policy;  ///< of the task queue, "": streams
   apps::Sharing sharing;
   apps::Parameters parameters;
@@ -67,6 +70,7 @@ class Run final : private Stoppable {
         queue_(make_queue(application)),
         workload_(application.prepare(parameters(), runtime_, lanes_)) {
     report_.application = name_;
+    report_.command = command_line();
   }
 
   RunReport perform() {
@@ -83,10 +87,31 @@ class Run final : private Stoppable {
       scope.save();
       throw Interrupted();
     }
+    if (!options_.page.empty()) write_page();
     return std::move(report_);
   }
 
  private:
+  /// A file that is gone afterwards.
+  struct ScratchFile {
+    explicit ScratchFile(std::string name) : path(std::move(name)) {}
+    ScratchFile(const ScratchFile&) = delete;
+    ScratchFile& operator=(const ScratchFile&) = delete;
+    ~ScratchFile() {
+      std::error_code ignored;
+      std::filesystem::remove(path, ignored);
+    }
+    const std::string path;
+  };
+
+  void write_page() {
+    std::vector<report::Part> parts(1);
+    parts[0].facts = report::Json::parse(report_.json());
+    parts[0].trace = std::move(recording_);
+    report::write_page(parts, report_.command, options_.page);
+    report_.page = options_.page;
+  }
+
   weir::Queue make_queue(const apps::Application& application) const {
     if (options_.policy.empty()) return {};
     if (!application.has_tasks()) {
@@ -144,6 +169,17 @@ class Run final : private Stoppable {
     runtime_.stop_trace();
     report_.trace = runtime_.trace_summary();
     if (!options_.trace.empty()) write_trace();
+    if (!options_.page.empty()) recording_ = read_recording();
+  }
+
+  /// What the recording holds, by way of a file: there is one format.
+  report::Trace read_recording() const {
+    if (!report_.trace_file.empty() && options_.trace.ends_with(".json")) {
+      return report::read_trace(options_.trace);
+    }
+    const ScratchFile file(options_.page + ".trace.json");
+    runtime_.write_trace(file.path);
+    return report::read_trace(file.path);
   }
 
   /// A timeline that finds no room is no reason to lose the results.
@@ -222,6 +258,7 @@ class Run final : private Stoppable {
   std::unique_ptr<apps::Workload> workload_;
   std::optional<apps::ReferenceBlas> blas_;
   RunReport report_;
+  std::optional<report::Trace> recording_;  ///< for the page
 };
 
 class RunCommand final : public Command {
@@ -255,7 +292,9 @@ class RunCommand final : public Command {
       return ExitCode::ok;
     }
     options_.parameters.single = options_.precision == "float";
-    for (const std::string& file : {options_.parameters.output, options_.trace}) check_folder(file);
+    for (const std::string& file : {options_.parameters.output, options_.trace, options_.page}) {
+      check_folder(file);
+    }
     const RunReport report = measure();
     print(options_.json ? report.json() : report.text());
     return report.verified() ? ExitCode::ok : ExitCode::mismatch;
@@ -285,6 +324,7 @@ class RunCommand final : public Command {
         ->check(CLI::PositiveNumber);
     app.add_flag("--verify", o.verify, "Check the result; exit status 5 when it is wrong");
     app.add_option("--trace", o.trace, "File for the timeline: .json, or .pftrace for Perfetto");
+    app.add_option("--report", o.page, "File for a page that shows where the time went: .html");
     app.add_flag("--json", o.json, "Print one JSON object");
   }
 

@@ -130,6 +130,7 @@ std::string RunReport::text() const {
   if (!trace_file.empty()) {
     row("timeline", trace_file + " (drop it into https://ui.perfetto.dev)");
   }
+  if (!page.empty()) row("report", page + " (open it in a browser)");
   const std::string title = fmt::format("{}: n {}, tile {}, {}", application, n, tile, precision);
   return fmt::format("{}\n{}", paint(title, Tone::strong), table.text(2));
 }
@@ -139,6 +140,7 @@ std::string RunReport::json() const {
   Json json;
   json["schema"] = "weir.run/1";
   json["app"] = application;
+  json["command"] = command;
   json["params"] = {{"n", n},
                     {"tile", tile},
                     {"precision", precision},

@@ -29,6 +29,8 @@ struct RunReport {
   std::vector<weir_queue_share> shares;  ///< of its places, of all runs
   weir_trace_summary trace = WEIR_TRACE_SUMMARY_INIT;
   std::string trace_file;
+  std::string page;         ///< file of the report, "": none
+  std::string command;      ///< that made it, for a shell
   std::string description;  ///< of the runtime, JSON
 
   /// Whether no check failed.
