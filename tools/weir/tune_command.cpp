@@ -1,40 +1,316 @@
-// `weir tune`: what was learned on this machine.
+// `weir tune`: chooses how to divide a run, and shows what was learned on this machine.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <weir/weir.hpp>
 
+#include "application_run.hpp"
 #include "command.hpp"
+#include "command_line.hpp"
+#include "description.hpp"
+#include "interruption.hpp"
 #include "terminal.hpp"
+#include "tuned_problem.hpp"
+#include "tuner/reasons.hpp"
+#include "tuner/search.hpp"
 
 namespace weir::cli {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+struct TuneOptions {
+  RunOptions run;
+  double budget_s = 60;
+  std::size_t evaluations = 0;  ///< 0: a tenth of all pairs of places and tiles
+  std::size_t most_tiles = 0;   ///< 0: four times those of the application
+  bool exhaustive = false, fresh = false, json = false;
+};
+
+/// One application that is being tuned.
+class Tuning final : private Stoppable {
+ public:
+  Tuning(apps::Application& application, const TuneOptions& options, tuner::Problem problem)
+      : application_(application),
+        options_(options),
+        wisdom_(std::move(problem)),
+        deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                     std::chrono::duration<double>(options.budget_s))) {
+    if (!options.fresh) known_ = wisdom_.evaluations();
+    resumed_ = known_.size();
+  }
+
+  void perform() {
+    try {
+      search();
+    } catch (const Interrupted&) {
+      Interruption::Scope scope(*this);
+      scope.save();
+      throw;
+    }
+  }
+
+  std::string text() const;
+  std::string json() const;
+
+ private:
+  void stop() noexcept override {}
+  std::string save() noexcept override {
+    try {
+      return fmt::format(
+          "tuning of {}; {} divisions measured so far are kept: run it again to go on",
+          application_.name(), search_ ? search_->evaluations().size() : 0);
+    } catch (...) {
+      return "";
+    }
+  }
+
+  void search();
+  void measure_default();
+  void find_space(const RunReport& report);
+  std::optional<tuner::Evaluation> measure(const tuner::Point& point);
+  RunReport run(const tuner::Point& point, std::size_t repeat) const;
+  tuner::Evaluation evaluation_of(const tuner::Point& point, const RunReport& report) const;
+  void keep() const { wisdom_.keep(search_->evaluations(), search_->best().point); }
+  std::size_t most_evaluations() const;
+  std::string command_of(const tuner::Point& point) const;
+
+  apps::Application& application_;
+  const TuneOptions& options_;
+  const tuner::Wisdom wisdom_;
+  const Clock::time_point deadline_;
+  std::vector<tuner::Evaluation> known_;
+  std::size_t resumed_ = 0, measured_ = 0;
+  tuner::Space space_;
+  std::optional<tuner::Search> search_;
+  std::string machine_;
+  Progress progress_;
+};
+
+RunReport Tuning::run(const tuner::Point& point, std::size_t repeat) const {
+  RunOptions options = options_.run;
+  options.sharing = {point.places, point.streams};
+  options.parameters.tiles = point.tiles;
+  options.repeat = repeat;
+  options.quiet = true;
+  return run_application(application_, options);
+}
+
+tuner::Evaluation Tuning::evaluation_of(const tuner::Point& point, const RunReport& report) const {
+  return {.point = point,
+          .tiles = report.tiles,
+          .samples = report.samples,
+          .link_s = report.trace.busiest_link_s,
+          .compute_s = report.trace.compute_s,
+          .critical_s = report.trace.critical_path_s};
+}
+
+void Tuning::find_space(const RunReport& report) {
+  const Json facts = Json::parse(report.description);
+  machine_ = facts.at("machine").dump();
+  space_.most_places = std::numeric_limits<std::size_t>::max();
+  space_.threads = 0;
+  space_.noisy = false;
+  for (const Json& domain : facts.at("domains")) {
+    const auto threads = domain.at("cores").get<std::size_t>();
+    const std::size_t cores = threads / domain.value("threads_per_core", std::size_t{1});
+    space_.cores = std::max(space_.cores, cores);
+    space_.most_places = std::min(space_.most_places, cores);
+    space_.threads += threads;
+    space_.noisy = space_.noisy || !domain.at("virtual_time").get<bool>();
+  }
+  constexpr std::size_t kFinest = 4;
+  const std::size_t usual = std::max<std::size_t>(1, report.tiles);
+  space_.most_tiles = options_.most_tiles > 0 ? options_.most_tiles : kFinest * usual;
+}
+
+/// Twice where time is virtual: kernels without a cost function are measured, and then vary.
+void Tuning::measure_default() {
+  progress_.update(0, 0, "measuring the default");
+  const RunReport report = run(tuner::kDefault, 2);
+  find_space(report);
+  if (!space_.noisy) space_.noisy = run(tuner::kDefault, 1).samples[0] != report.samples[0];
+  const auto known = std::find_if(known_.begin(), known_.end(),
+                                  [](const auto& each) { return each.point == tuner::kDefault; });
+  ++measured_;
+  if (known == known_.end()) {
+    known_.push_back(evaluation_of(tuner::kDefault, report));
+  } else {
+    known->samples.insert(known->samples.end(), report.samples.begin(), report.samples.end());
+  }
+}
+
+/// A division that cannot be is no error: the others can.
+std::optional<tuner::Evaluation> Tuning::measure(const tuner::Point& point) {
+  Interruption::check();
+  progress_.update(measured_, most_evaluations(),
+                   fmt::format("measuring {} places, {} tiles", point.places, point.tiles));
+  ++measured_;
+  try {
+    return evaluation_of(point, run(point, space_.noisy ? 2 : 1));
+  } catch (const weir::Error&) {
+    return {};
+  }
+}
+
+std::size_t Tuning::most_evaluations() const {
+  constexpr std::size_t kLeast = 12, kShare = 10;
+  if (options_.exhaustive) return space_.most_places * space_.most_tiles;
+  return options_.evaluations > 0 ? options_.evaluations : std::max(kLeast, space_.size() / kShare);
+}
+
+void Tuning::search() {
+  measure_default();
+  tuner::Source source;
+  source.measure = [this](const tuner::Point& point) {
+    auto made = measure(point);
+    return made;
+  };
+  source.may_go_on = [this] {
+    if (search_) keep();
+    Interruption::check();
+    return Clock::now() < deadline_;
+  };
+  search_.emplace(space_, std::move(known_), std::move(source));
+  keep();
+  if (options_.exhaustive) {
+    search_->run_exhaustively();
+  } else {
+    search_->run(most_evaluations() - 1);  // the default is one
+  }
+  keep();
+  progress_.clear();
+}
+
+std::string Tuning::command_of(const tuner::Point& point) const {
+  std::string words = fmt::format("--places {} --streams {}", point.places, point.streams);
+  if (point.tiles > 0) words += fmt::format(" --tiles {}", point.tiles);
+  return words;
+}
+
+std::string Tuning::text() const {
+  const tuner::Evaluation& best = search_->best();
+  const tuner::Evaluation& usual = *search_->find(tuner::kDefault);
+  std::string text = fmt::format("{}: {}\n", paint(application_.name(), Tone::strong),
+                                 paint(command_of(best.point), Tone::good));
+  Table table;
+  table.add(
+      {paint("time", Tone::faint),
+       fmt::format("{}, the default takes {}: {:.2f} times as fast", format_seconds(best.seconds()),
+                   format_seconds(usual.seconds()), usual.seconds() / best.seconds())});
+  for (const std::string& reason : tuner::reasons(*search_, space_)) {
+    table.add({paint("why", Tone::faint), reason});
+  }
+  table.add({paint("measured", Tone::faint),
+             fmt::format("{} divisions, {} of them before, of {} pairs of places and tiles",
+                         search_->evaluations().size(), resumed_, space_.size())});
+  if (!wisdom_.path().empty()) {
+    table.add({paint("kept", Tone::faint), fmt::format("{}; use it with: weir run {} --tuned",
+                                                       wisdom_.path(), application_.name())});
+  }
+  return text + table.text(2);
+}
+
+std::string Tuning::json() const {
+  const tuner::Evaluation& best = search_->best();
+  Json json = {{"schema", "weir.tune/1"},
+               {"app", application_.name()},
+               {"command", command_line()},
+               {"chosen", tuner::as_json(best)},
+               {"default", tuner::as_json(*search_->find(tuner::kDefault))},
+               {"reasons", tuner::reasons(*search_, space_)},
+               {"space",
+                {{"cores", space_.cores},
+                 {"most_places", space_.most_places},
+                 {"most_tiles", space_.most_tiles},
+                 {"noisy", space_.noisy}}},
+               {"measured", measured_},
+               {"resumed", resumed_},
+               {"wisdom", wisdom_.path()}};
+  json["evaluations"] = Json::array();
+  for (const auto& each : search_->evaluations()) {
+    json["evaluations"].push_back(tuner::as_json(each));
+  }
+  json["machine"] = Json::parse(machine_);
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 class TuneCommand final : public Command {
  public:
   const char* name() const override { return "tune"; }
-  const char* summary() const override { return "Show what was learned on this machine"; }
+  const char* summary() const override {
+    return "Choose places, streams and tiles; show what was learned";
+  }
 
   void add_options(CLI::App& app) override {
     app.require_subcommand(1);
-    CLI::App* const models =
-        app.add_subcommand("models", "How long kernels take, measured by task queues");
-    models->add_flag("--json", json_, "Print one JSON object");
-    app.footer("\nExamples:\n  weir tune models\n  weir tune models --json\n");
+    models_ = app.add_subcommand("models", "How long kernels take, measured by task queues");
+    models_->add_flag("--json", options_.json, "Print one JSON object");
+    for (const auto& application : applications_) {
+      CLI::App* const command = app.add_subcommand(application->name(), application->summary());
+      add_tune_options(*command);
+      application->add_options(*command);
+      commands_.push_back(command);
+    }
+    app.footer(
+        "\nExamples:\n"
+        "  weir tune matmul --n 4096 --budget 30\n"
+        "  weir run matmul --n 4096 --tuned\n"
+        "  weir tune cholesky --domains sim:clock=virtual,cores=56,gflops=16,kernels=skip\n"
+        "  weir tune models --json\n");
   }
 
   ExitCode run() override {
-    const weir::Runtime runtime("null");
-    const Json models = Json::parse(runtime.describe()).at("models");
-    print(json_ ? as_json(models) : as_text(models));
+    if (models_->parsed()) {
+      const weir::Runtime runtime("null");
+      const Json models = Json::parse(runtime.describe()).at("models");
+      print(options_.json ? as_json(models) : as_text(models));
+      return ExitCode::ok;
+    }
+    std::size_t index = 0;
+    while (!commands_[index]->parsed()) ++index;
+    options_.run.parameters.single = options_.run.precision == "float";
+    apps::Application& application = *applications_[index];
+    Tuning tuning(application, options_,
+                  problem_of(*commands_[index], application.name(), options_.run));
+    tuning.perform();
+    print(options_.json ? tuning.json() : tuning.text());
     return ExitCode::ok;
   }
 
  private:
+  void add_tune_options(CLI::App& app) {
+    TuneOptions& o = options_;
+    const CLI::Range count{1, 1'000'000};
+    add_problem_options(app, o.run);
+    app.add_option("--budget", o.budget_s, "Time that measuring may take, as 60s or 5m [60s]")
+        ->transform(
+            CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}}))
+        ->check(CLI::PositiveNumber);
+    app.add_option("--evaluations", o.evaluations,
+                   "Divisions that may be measured [a tenth of all, at least 12]")
+        ->check(count);
+    app.add_option("--most-tiles", o.most_tiles,
+                   "Tiles along an edge, at most [4 times as many as the application chooses]")
+        ->check(count);
+    app.add_flag("--exhaustive", o.exhaustive,
+                 "Measure all numbers of places and tiles within the budget");
+    app.add_flag("--fresh", o.fresh, "Forget what was measured before");
+    app.add_flag("--json", o.json, "Print one JSON object");
+  }
+
   static std::string as_json(const Json& models) {
     const Json all = {{"schema", "weir.models/1"}, {"models", models}};
     return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -57,7 +333,10 @@ class TuneCommand final : public Command {
     return table.text(0, {1, 2, 3});
   }
 
-  bool json_ = false;
+  TuneOptions options_;
+  CLI::App* models_ = nullptr;
+  std::vector<std::unique_ptr<apps::Application>> applications_ = apps::make_applications();
+  std::vector<CLI::App*> commands_;
 };
 
 }  // namespace

@@ -1,0 +1,175 @@
+"""weir tune: finds what an exhaustive search finds, keeps what it measured, and is used by run."""
+
+import glob
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from tool import TOOL, weir
+
+USAGE, BAD_INPUT = 2, 3
+
+CARD = ("sim:clock=virtual,cores=56,gbps=6,duplex=half,latency_us=2,gflops=0.5,launch_us=5,"
+        "kernels=skip")
+APPS = ("matmul", "cholesky")
+MOST_TILES = 8
+
+
+class TuneTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.cache = folder.name
+
+    def weir(self, *arguments):
+        result = weir(*arguments, XDG_CACHE_HOME=self.cache)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def tune(self, app, *options, domains=CARD):
+        return json.loads(self.weir("tune", app, "--n", "256", "--domains", domains,
+                                    "--most-tiles", str(MOST_TILES), "--json", *options))
+
+    def run_app(self, app, *options, n=256, domains=CARD):
+        return json.loads(self.weir("run", app, "--n", str(n), "--domains", domains, "--repeat",
+                                    "1", "--json", *options))
+
+    def wisdom(self):
+        return glob.glob(os.path.join(self.cache, "weir", "tuned", "*.json"))
+
+
+class Search(TuneTest):
+    def check(self, app):
+        tuned = self.tune(app)
+        exhaustive = self.tune(app, "--exhaustive", "--fresh", "--budget", "5m")
+        pairs = {(each["places"], each["asked_tiles"]) for each in exhaustive["evaluations"]}
+        self.assertEqual(pairs - {(1, 0)}, {(places, tiles) for places in range(1, 57)
+                                            for tiles in range(1, MOST_TILES + 1)})
+        best = min(each["seconds"] for each in exhaustive["evaluations"])
+        self.assertLessEqual(tuned["chosen"]["seconds"], 1.05 * best)
+        self.assertLessEqual(tuned["chosen"]["seconds"], tuned["default"]["seconds"])
+        self.assertLessEqual(tuned["measured"], len(pairs) / 10)
+        self.assertFalse(tuned["space"]["noisy"])
+
+    def test_matmul_is_near_the_optimum(self):
+        self.check("matmul")
+
+    def test_cholesky_is_near_the_optimum(self):
+        self.check("cholesky")
+
+    def test_virtual_time_makes_it_deterministic(self):
+        first, second = (self.tune("matmul", "--fresh") for _ in range(2))
+        self.assertEqual(first["evaluations"], second["evaluations"])
+        self.assertEqual(first["chosen"], second["chosen"])
+        self.assertEqual(first["reasons"], second["reasons"])
+
+    def test_says_why(self):
+        reasons = "\n".join(self.tune("matmul")["reasons"])
+        for word in ("pace", "of each domain", "tiles", "longer"):
+            self.assertIn(word, reasons)
+        text = self.weir("tune", "matmul", "--n", "256", "--domains", CARD)
+        for word in ("matmul: --places", "default takes", "why", "weir run matmul --tuned"):
+            self.assertIn(word, text)
+
+    def test_in_real_time_it_is_not_worse_than_the_default(self):
+        tuned = self.tune("matmul", "--budget", "3s", domains="host")
+        self.assertTrue(tuned["space"]["noisy"])
+        self.assertLessEqual(tuned["chosen"]["seconds"], tuned["default"]["seconds"])
+
+
+class Wisdom(TuneTest):
+    def test_run_uses_it(self):
+        chosen = self.tune("matmul")["chosen"]
+        report = self.run_app("matmul", "--tuned")
+        self.assertEqual((report["places"], report["streams"], report["tiles"]),
+                         (chosen["places"], chosen["streams"], chosen["tiles"]))
+        self.assertAlmostEqual(report["seconds"]["median"], chosen["seconds"], delta=1e-9)
+        self.assertLess(report["seconds"]["median"],
+                        self.run_app("matmul")["seconds"]["median"])
+
+    def test_it_serves_problems_of_about_that_size(self):
+        tiles = self.tune("matmul")["chosen"]["tiles"]
+        self.assertEqual(self.run_app("matmul", "--tuned", n=245)["tiles"], tiles)
+
+    def test_options_go_before_it(self):
+        self.tune("matmul")
+        report = self.run_app("matmul", "--tuned", "--places", "3", "--tile", "128")
+        self.assertEqual((report["places"], report["tiles"]), (3, 2))
+
+    def test_other_problems_have_none(self):
+        self.tune("matmul", "--evaluations", "2")
+        for n, options in ((512, ()), (256, ("--precision", "float"))):
+            result = weir("run", "matmul", "--n", str(n), "--domains", CARD, "--repeat", "1",
+                          "--tuned", *options, XDG_CACHE_HOME=self.cache)
+            self.assertEqual(result.returncode, 0)
+            self.assertIn("nothing was tuned", result.stderr)
+
+    def test_it_goes_on_where_it_ended(self):
+        first = self.tune("matmul", "--evaluations", "5")
+        self.assertEqual((first["measured"], first["resumed"]), (5, 0))
+        second = self.tune("matmul")
+        self.assertEqual(second["resumed"], len(first["evaluations"]))
+        fresh = self.tune("matmul", "--fresh")
+        self.assertEqual(second["chosen"]["seconds"], fresh["chosen"]["seconds"])
+        self.assertLess(second["measured"], fresh["measured"])
+        third = self.tune("matmul")
+        self.assertEqual(third["chosen"]["seconds"], fresh["chosen"]["seconds"])
+
+    def test_damaged_files_are_made_anew(self):
+        expected = self.tune("matmul")
+        path, = self.wisdom()
+        with open(path, encoding="utf-8") as file:
+            good = file.read()
+        for bad in ("", "{", "[]", good[:len(good) // 2], good.replace("samples", "smaples"),
+                    good.replace('"places": 1,', '"places": -1,')):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(bad)
+            self.run_app("matmul", "--tuned")
+            self.assertEqual(self.tune("matmul")["chosen"]["seconds"],
+                             expected["chosen"]["seconds"])
+
+    def test_without_a_place_for_it_tuning_works(self):
+        result = weir("tune", "matmul", "--n", "256", "--domains", CARD, "--evaluations", "2",
+                      XDG_CACHE_HOME="/proc/nowhere")
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_an_interrupted_tuner_keeps_its_samples(self):
+        environment = {**os.environ, "XDG_CACHE_HOME": self.cache}
+        process = subprocess.Popen(
+            [TOOL, "tune", "matmul", "--n", "1024", "--domains", "host", "--budget", "60s"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        deadline = time.monotonic() + 60
+        while not self.wisdom() and time.monotonic() < deadline and process.poll() is None:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 128 + signal.SIGINT, said)
+        self.assertIn("stopped by SIGINT", said)
+        path, = self.wisdom()
+        with open(path, encoding="utf-8") as file:
+            self.assertGreaterEqual(len(json.load(file)["evaluations"]), 1)
+
+
+class BadInput(TuneTest):
+    def test_messages(self):
+        for arguments, code, word in (
+                (["matmul", "--budget", "0"], USAGE, "--budget"),
+                (["matmul", "--budget", "soon"], USAGE, "--budget"),
+                (["matmul", "--evaluations", "0"], USAGE, "--evaluations"),
+                (["matmul", "--n", "0"], USAGE, "--n"),
+                (["nothing"], USAGE, "nothing"),
+                (["matmul", "--input", "/nonexistent.npy"], BAD_INPUT, "nonexistent"),
+                (["matmul", "--domains", "nope"], BAD_INPUT, "nope")):
+            result = weir("tune", *arguments, XDG_CACHE_HOME=self.cache)
+            self.assertEqual((result.returncode, result.stdout), (code, ""), result.stderr)
+            self.assertIn(word, result.stderr)
+            self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        self.assertEqual(self.wisdom(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,258 @@
+#include "application_run.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <weir/weir.hpp>
+
+#include "command_line.hpp"
+#include "common/input_error.hpp"
+#include "common/reference_blas.hpp"
+#include "interruption.hpp"
+#include "report/page.hpp"
+#include "terminal.hpp"
+
+namespace weir::cli {
+
+namespace {
+
+std::chrono::nanoseconds as_timeout(double seconds) {
+  constexpr double kCenturies = 9e9;  // as many nanoseconds as 64 bits hold
+  if (!(seconds > 0) || seconds > kCenturies) return weir::forever;
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+}
+
+/// One application, prepared on the domains, places and streams asked for.
+class Run final : private Stoppable {
+ public:
+  Run(apps::Application& application, const RunOptions& options)
+      : options_(options),
+        name_(application.name()),
+        runtime_(options.domains.empty() ? nullptr : options.domains.c_str()),
+        lanes_(runtime_, options.sharing),
+        queue_(make_queue(application)),
+        workload_(application.prepare(parameters(), runtime_, lanes_)) {
+    report_.application = name_;
+    report_.command = command_line();
+  }
+
+  RunReport perform() {
+    Interruption::Scope scope(*this);
+    try {
+      repeat();
+      finish();
+      describe();
+      if (options_.verify) verify();
+      Interruption::check();
+    } catch (...) {
+      cancel();  // what is left must not keep the destructors waiting
+      if (!Interruption::requested()) throw;
+      scope.save();
+      throw Interrupted();
+    }
+    if (!options_.page.empty()) write_page();
+    return std::move(report_);
+  }
+
+ private:
+  /// A file that is gone afterwards.
+  struct ScratchFile {
+    explicit ScratchFile(std::string name) : path(std::move(name)) {}
+    ScratchFile(const ScratchFile&) = delete;
+    ScratchFile& operator=(const ScratchFile&) = delete;
+    ~ScratchFile() {
+      std::error_code ignored;
+      std::filesystem::remove(path, ignored);
+    }
+    const std::string path;
+  };
+
+  void write_page() {
+    std::vector<report::Part> parts(1);
+    parts[0].facts = report::Json::parse(report_.json());
+    parts[0].trace = std::move(recording_);
+    report::write_page(parts, report_.command, options_.page);
+    report_.page = options_.page;
+  }
+
+  weir::Queue make_queue(const apps::Application& application) const {
+    if (options_.policy.empty()) return {};
+    if (!application.has_tasks()) {
+      throw weir::Error(WEIR_STATUS_UNSUPPORTED,
+                        fmt::format("{} has no form for task queues: leave --policy out", name_));
+    }
+    const std::vector<weir_place*> places = lanes_.place_handles();
+    weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
+    options.name = "tasks";
+    options.places = places.data();
+    options.place_count = places.size();
+    options.policy = options_.policy.c_str();
+    return runtime_.queue(options);
+  }
+
+  apps::Parameters parameters() const {
+    apps::Parameters parameters = options_.parameters;
+    if (queue_.handle() != nullptr) parameters.queue = &queue_;
+    return parameters;
+  }
+
+  void stop() noexcept override { cancel(); }
+
+  std::string save() noexcept override {
+    std::string words = name_;
+    try {
+      words += where();
+      if (options_.trace.empty()) return words;
+      runtime_.write_trace(options_.trace);
+      return words + fmt::format("; what was complete is in '{}'", options_.trace);
+    } catch (const std::exception& error) {
+      return words + "; " + error.what();
+    }
+  }
+
+  std::string where() const {
+    const char* const stage = stage_;
+    if (stage != nullptr) return fmt::format(", {}", stage);
+    return fmt::format(", run {} of {}", runs_begun_.load(), options_.repeat);
+  }
+
+  void repeat() {
+    std::optional<Progress> progress;
+    if (!options_.quiet) progress.emplace();
+    for (std::size_t run = 0; run < options_.repeat; ++run) {
+      runs_begun_ = run + 1;
+      if (progress) progress->update(run, options_.repeat, "running");
+      const bool last = run + 1 == options_.repeat;
+      // A run that is stopped has a trace, too.
+      if (last || !options_.trace.empty()) runtime_.start_trace();
+      const double seconds = run_once();
+      Interruption::check();
+      const bool warm_up = run == 0 && !last;
+      if (!warm_up) report_.samples.push_back(seconds);
+    }
+    runtime_.stop_trace();
+    report_.trace = runtime_.trace_summary();
+    if (!options_.trace.empty()) write_trace();
+    if (!options_.page.empty()) recording_ = read_recording();
+  }
+
+  /// What the recording holds, by way of a file: there is one format.
+  report::Trace read_recording() const {
+    if (!report_.trace_file.empty() && options_.trace.ends_with(".json")) {
+      return report::read_trace(options_.trace);
+    }
+    const ScratchFile file(options_.page + ".trace.json");
+    runtime_.write_trace(file.path);
+    return report::read_trace(file.path);
+  }
+
+  /// A timeline that finds no room is no reason to lose the results.
+  void write_trace() {
+    try {
+      runtime_.write_trace(options_.trace);
+      report_.trace_file = options_.trace;
+    } catch (const weir::Error& error) {
+      fmt::print(stderr, "{} the timeline is not written: {}\n",
+                 paint("weir:", Tone::warning, stderr), error.what());
+    }
+  }
+
+  double run_once() {
+    workload_->reset();
+    const weir_stats before = runtime_.stats();
+    const auto start = runtime_.now();
+    workload_->enqueue();
+    report_.actions = runtime_.stats().actions_enqueued - before.actions_enqueued;
+    runtime_.synchronize(as_timeout(options_.timeout_s));
+    const std::chrono::duration<double> taken = runtime_.now() - start;
+    const weir_stats after = runtime_.stats();
+    report_.bytes_h2d = after.bytes_h2d - before.bytes_h2d;
+    report_.bytes_d2h = after.bytes_d2h - before.bytes_d2h;
+    report_.bytes_d2d = after.bytes_d2d - before.bytes_d2d;
+    report_.bytes_evicted = after.bytes_evicted - before.bytes_evicted;
+    return taken.count();
+  }
+
+  void finish() {
+    stage_ = "working with the result";
+    workload_->finish();
+    Interruption::check();  // what was stopped may be incomplete
+    workload_->save();
+  }
+
+  void describe() {
+    report_.n = workload_->n();
+    report_.tile = workload_->tile();
+    report_.tiles = workload_->tiles();
+    report_.operations = workload_->operations();
+    report_.precision = options_.precision;
+    report_.parameters = options_.parameters;
+    report_.sharing = options_.sharing;
+    report_.policy = options_.policy;
+    if (queue_.handle() != nullptr) report_.shares = queue_.shares();
+    report_.repeat = options_.repeat;
+    report_.description = runtime_.describe();
+    if (options_.verify && !virtual_time()) report_.gemm_peak = workload_->gemm_peak(blas());
+  }
+
+  void verify() {
+    stage_ = "verifying";
+    report_.checks = workload_->verify(blas());
+  }
+
+  bool virtual_time() const { return runtime_.domain(0).info().virtual_time; }
+
+  const apps::ReferenceBlas& blas() {
+    if (!blas_) blas_.emplace(runtime_);
+    return *blas_;
+  }
+
+  void cancel() noexcept {
+    if (queue_.handle() != nullptr) weir_queue_cancel(queue_.handle());
+    for (std::size_t i = 0; i < lanes_.size(); ++i) weir_stream_cancel(lanes_[i].stream.handle());
+  }
+
+  const RunOptions& options_;
+  const std::string name_;
+  std::atomic<std::size_t> runs_begun_{0};
+  std::atomic<const char*> stage_{nullptr};  ///< after the runs
+  weir::Runtime runtime_;
+  apps::Lanes lanes_;
+  weir::Queue queue_;  ///< none: streams
+  std::unique_ptr<apps::Workload> workload_;
+  std::optional<apps::ReferenceBlas> blas_;
+  RunReport report_;
+  std::optional<report::Trace> recording_;  ///< for the page
+};
+
+}  // namespace
+
+void add_problem_options(CLI::App& app, RunOptions& o) {
+  const CLI::Range count{std::size_t{1}, std::size_t{std::numeric_limits<std::int32_t>::max()}};
+  app.add_option("--n", o.parameters.n, "Order of the problem")->check(count);
+  app.add_option("--precision", o.precision, "double or float [double]")
+      ->check(CLI::IsMember({"double", "float"}));
+  app.add_option("--seed", o.parameters.seed, "Of a generated input [1]");
+  app.add_option("--input", o.parameters.input, "Matrix to read: Matrix Market or .npy");
+  app.add_option("--domains", o.domains, "Domains, as \"host,sim:cores=1,gbps=6\" [host]");
+}
+
+RunReport run_application(apps::Application& application, const RunOptions& options) {
+  try {
+    return Run(application, options).perform();
+  } catch (const apps::InputError& error) {
+    throw weir::Error(WEIR_STATUS_INVALID_ARGUMENT, error.what());
+  }
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,39 @@
+// Running an application as often as asked for, and measuring it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "common/lanes.hpp"
+#include "common/workload.hpp"
+#include "run_report.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace weir::cli {
+
+/// What the options say.
+struct RunOptions {
+  std::string domains, trace;
+  std::string page;    ///< file of the report, "": none
+  std::string policy;  ///< of the task queue, "": streams
+  apps::Sharing sharing;
+  apps::Parameters parameters;
+  std::string precision = "double";
+  std::size_t repeat = 11;
+  double timeout_s = 0;  ///< 0: none
+  bool verify = false;
+  bool json = false;
+  bool quiet = false;  ///< no progress line: there is another
+};
+
+/// Adds the options that say what is computed and where.
+void add_problem_options(CLI::App& app, RunOptions& options);
+
+/// Runs an application on the domains, places and streams asked for. Throws weir::Error, also for
+/// input that cannot be used, or Interrupted.
+RunReport run_application(apps::Application& application, const RunOptions& options);
+
+}  // namespace weir::cli

@@ -1,0 +1,51 @@
+#include "tuned_problem.hpp"
+
+#include <cstdlib>
+#include <set>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "description.hpp"
+
+namespace weir::cli {
+
+namespace {
+
+/// Options that do not change what is computed, or on which kind of machine.
+const std::set<std::string>& neutral_options() {
+  static const std::set<std::string> names = {
+      "--help",    "--n",      "--tile",    "--tiles",       "--places",     "--streams",
+      "--domains", "--repeat", "--timeout", "--verify",      "--trace",      "--report",
+      "--json",    "--tuned",  "--budget",  "--evaluations", "--exhaustive", "--most-tiles",
+      "--fresh",   "--seed",   "--output",  "--policy",      "--precision"};
+  return names;
+}
+
+std::string machine_name() {
+  const auto machine = describe(Runtime("null")).at("machine");
+  return fmt::format("{}, {} cores", machine.at("processor").get<std::string>(),
+                     machine.at("cores").get<int>());
+}
+
+}  // namespace
+
+tuner::Problem problem_of(const CLI::App& app, const std::string& application,
+                          const RunOptions& options) {
+  std::string words;
+  if (options.parameters.n > 0) {
+    words = fmt::format("n about {}", tuner::size_class(options.parameters.n));
+  }
+  if (options.parameters.single) words += words.empty() ? "float" : ", float";
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    if (option->count() == 0 || neutral_options().count(name) > 0) continue;
+    words += fmt::format("{}{} {}", words.empty() ? "" : ", ", name, option->as<std::string>());
+  }
+  const char* const variable = std::getenv("WEIR_DOMAINS");
+  const std::string usual = variable != nullptr ? variable : "host";
+  return {machine_name(), options.domains.empty() ? usual : options.domains, application, words};
+}
+
+}  // namespace weir::cli

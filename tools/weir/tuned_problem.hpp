@@ -1,0 +1,20 @@
+// Which runs share what a tuner found out.
+#pragma once
+
+#include <string>
+
+#include "application_run.hpp"
+#include "tuner/wisdom.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace weir::cli {
+
+/// Returns the problem that the options of a command name: all of them but for those that divide or
+/// observe a run, and with the order of the problem as a class.
+tuner::Problem problem_of(const CLI::App& app, const std::string& application,
+                          const RunOptions& options);
+
+}  // namespace weir::cli

@@ -1,0 +1,14 @@
+// Why a tuner chose what it chose.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tuner/search.hpp"
+
+namespace weir::cli::tuner {
+
+/// Sentences about the best point, each with the measurements it stands on.
+std::vector<std::string> reasons(const Search& search, const Space& space);
+
+}  // namespace weir::cli::tuner

@@ -1,0 +1,48 @@
+// What a tuner chooses, and what it has measured.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace weir::cli::tuner {
+
+/// How a run is divided.
+struct Point {
+  std::size_t places = 1;   ///< of each domain
+  std::size_t streams = 2;  ///< of each place
+  std::size_t tiles = 0;    ///< as --tiles; 0: the application's choice
+
+  auto operator<=>(const Point&) const = default;
+};
+
+/// What `weir run` does unless it is told otherwise.
+inline constexpr Point kDefault{};
+
+/// The measurements of a point. Times in seconds.
+struct Evaluation {
+  Point point;
+  std::size_t tiles = 0;  ///< that the application made
+  std::vector<double> samples;
+  double link_s = 0;      ///< of the busiest link
+  double compute_s = 0;   ///< of all kernels, summed
+  double critical_s = 0;  ///< of the longest chain of dependent actions
+
+  /// Median of the samples.
+  double seconds() const;
+};
+
+/// What there is to choose from.
+struct Space {
+  std::size_t cores = 1;        ///< of the largest domain, where threads share them: divided evenly
+  std::size_t most_places = 1;  ///< that every domain has cores for
+  std::size_t threads = 1;      ///< kernels that all domains together can run at once
+  std::size_t most_tiles = 1;
+  bool noisy = true;  ///< whether the same point takes another time when it is measured again
+
+  /// Points of an exhaustive search over places and tiles.
+  std::size_t size() const noexcept { return most_places * most_tiles; }
+};
+
+}  // namespace weir::cli::tuner

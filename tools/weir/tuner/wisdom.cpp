@@ -1,0 +1,143 @@
+#include "tuner/wisdom.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <weir/weir.h>
+
+#include "common/file.hpp"
+#include "common/input_error.hpp"
+
+namespace weir::cli::tuner {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::filesystem::path absolute(const char* variable) {
+  const char* const value = std::getenv(variable);
+  std::filesystem::path path = value != nullptr ? value : "";
+  return path.is_absolute() ? path : std::filesystem::path();
+}
+
+std::filesystem::path cache_folder() {
+  std::filesystem::path given = absolute("XDG_CACHE_HOME");
+  if (!given.empty()) return given;
+  const std::filesystem::path home = absolute("HOME");
+  return home.empty() ? home : home / ".cache";
+}
+
+/// FNV-1a.
+std::uint64_t hash_of(std::string_view text) noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char letter : text) {
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+  }
+  return hash;
+}
+
+Point point_of(const Json& json) {
+  return {json.at("places").get<std::size_t>(), json.at("streams").get<std::size_t>(),
+          json.at("asked_tiles").get<std::size_t>()};
+}
+
+Evaluation evaluation_of(const Json& json) {
+  Evaluation evaluation{.point = point_of(json),
+                        .tiles = json.at("tiles").get<std::size_t>(),
+                        .samples = json.at("samples").get<std::vector<double>>(),
+                        .link_s = json.at("link_s").get<double>(),
+                        .compute_s = json.at("compute_s").get<double>(),
+                        .critical_s = json.at("critical_s").get<double>()};
+  const Point& point = evaluation.point;
+  bool good = point.places > 0 && point.streams > 0 && !evaluation.samples.empty();
+  for (const double seconds : evaluation.samples) good = good && seconds >= 0;
+  if (!good) throw std::invalid_argument("an evaluation that cannot be");
+  return evaluation;
+}
+
+}  // namespace
+
+std::size_t size_class(std::size_t n) {
+  if (n == 0) return 0;
+  return static_cast<std::size_t>(std::llround(std::exp2(std::round(std::log2(n)))));
+}
+
+Json as_json(const Evaluation& evaluation) {
+  return {{"places", evaluation.point.places},     {"streams", evaluation.point.streams},
+          {"asked_tiles", evaluation.point.tiles}, {"tiles", evaluation.tiles},
+          {"seconds", evaluation.seconds()},       {"samples", evaluation.samples},
+          {"link_s", evaluation.link_s},           {"compute_s", evaluation.compute_s},
+          {"critical_s", evaluation.critical_s}};
+}
+
+Wisdom::Wisdom(Problem problem) : problem_(std::move(problem)) {
+  const std::filesystem::path folder = cache_folder();
+  if (folder.empty()) return;
+  path_ = folder / "weir" / "tuned" /
+          fmt::format("{}-{:016x}.json", problem_.application, hash_of(head().dump()));
+}
+
+Json Wisdom::head() const {
+  return {{"schema", "weir.wisdom/1"},   {"version", weir_version()},
+          {"machine", problem_.machine}, {"domains", problem_.domains},
+          {"app", problem_.application}, {"options", problem_.options}};
+}
+
+Json Wisdom::read() const {
+  std::ifstream file(path_);
+  Json found = Json::parse(file, nullptr, false);
+  if (!file || !found.is_object()) return nullptr;
+  const Json expected = head();
+  for (const auto& [key, value] : expected.items()) {
+    if (!found.contains(key) || found[key] != value) return nullptr;
+  }
+  return found;
+}
+
+std::vector<Evaluation> Wisdom::evaluations() const {
+  std::vector<Evaluation> evaluations;
+  try {
+    const Json found = read();
+    if (found.is_null()) return {};
+    for (const Json& each : found.at("evaluations")) evaluations.push_back(evaluation_of(each));
+    return evaluations;
+  } catch (const std::exception&) {  // then the work is done again
+    return {};
+  }
+}
+
+Point Wisdom::chosen() const {
+  try {
+    const Json found = read();
+    if (found.is_null()) return kDefault;
+    const Point point = point_of(found.at("chosen"));
+    return point.places > 0 && point.streams > 0 ? point : kDefault;
+  } catch (const std::exception&) {
+    return kDefault;
+  }
+}
+
+void Wisdom::keep(const std::vector<Evaluation>& evaluations, const Point& chosen) const {
+  if (path_.empty()) return;
+  Json json = head();
+  json["chosen"] = {
+      {"places", chosen.places}, {"streams", chosen.streams}, {"asked_tiles", chosen.tiles}};
+  json["evaluations"] = Json::array();
+  for (const Evaluation& each : evaluations) json["evaluations"].push_back(as_json(each));
+  try {
+    std::filesystem::create_directories(std::filesystem::path(path_).parent_path());
+    apps::OutputFile file(path_);
+    file.append(json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    file.flush();
+    file.commit();
+  } catch (const std::filesystem::filesystem_error&) {
+  } catch (const apps::InputError&) {  // then it is measured again
+  }
+}
+
+}  // namespace weir::cli::tuner
