@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +16,7 @@
 #include "common/input_error.hpp"
 #include "interruption.hpp"
 #include "terminal.hpp"
+#include "user_cache.hpp"
 
 namespace weir::cli {
 
@@ -165,16 +165,8 @@ Json measure(const Runtime& runtime, const Domain& domain, bool linked) {
 
 /// The file "weir/rates.json" in the user's cache folder; "": there is none.
 std::filesystem::path cache_file() {
-  const auto absolute = [](const char* variable) {
-    const char* const value = secure_getenv(variable);
-    std::filesystem::path path = value != nullptr ? value : "";
-    return path.is_absolute() ? path : std::filesystem::path();
-  };
-  std::filesystem::path folder = absolute("XDG_CACHE_HOME");
-  if (folder.empty()) folder = absolute("HOME");
-  if (folder.empty()) return {};
-  if (absolute("XDG_CACHE_HOME").empty()) folder /= ".cache";
-  return folder / "weir" / "rates.json";
+  const std::filesystem::path folder = user_cache();
+  return folder.empty() ? folder : folder / "rates.json";
 }
 
 /// Rates by what they depend on.

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
@@ -12,25 +11,13 @@
 
 #include "common/file.hpp"
 #include "common/input_error.hpp"
+#include "user_cache.hpp"
 
 namespace weir::cli::tuner {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::filesystem::path absolute(const char* variable) {
-  const char* const value = std::getenv(variable);
-  std::filesystem::path path = value != nullptr ? value : "";
-  return path.is_absolute() ? path : std::filesystem::path();
-}
-
-std::filesystem::path cache_folder() {
-  std::filesystem::path given = absolute("XDG_CACHE_HOME");
-  if (!given.empty()) return given;
-  const std::filesystem::path home = absolute("HOME");
-  return home.empty() ? home : home / ".cache";
-}
 
 /// FNV-1a.
 std::uint64_t hash_of(std::string_view text) noexcept {
@@ -76,9 +63,9 @@ Json as_json(const Evaluation& evaluation) {
 }
 
 Wisdom::Wisdom(Problem problem) : problem_(std::move(problem)) {
-  const std::filesystem::path folder = cache_folder();
+  const std::filesystem::path folder = user_cache();
   if (folder.empty()) return;
-  path_ = folder / "weir" / "tuned" /
+  path_ = folder / "tuned" /
           fmt::format("{}-{:016x}.json", problem_.application, hash_of(head().dump()));
 }
 
