@@ -1,6 +1,8 @@
 """weir bench: on a simulated card the shapes that Fang et al. measured on a card of 57 cores."""
 
 import json
+import os
+import tempfile
 import unittest
 
 from tool import weir
@@ -141,6 +143,49 @@ class Overhead(unittest.TestCase):
                 self.assertGreater(cost, 0)
 
 
+class Figures(unittest.TestCase):
+    """Figures 6 to 9, with an application on a small card."""
+
+    CARD = "sim:clock=virtual,cores=4,gbps=6,latency_us=2,gflops=0.5,kernels=skip"
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.output = os.path.join(folder.name, "f")
+
+    def figures(self, *options):
+        result = weir("bench", "figures", "--apps", "matmul", "--n", "256", "--domains", self.CARD,
+                      "--repeat", "1", "--json", "-o", self.output, *options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def test_each_figure_is_made_and_nothing_is_measured_twice(self):
+        first = self.figures()
+        six, seven, eight, nine = first["figures"]
+        self.assertEqual([each["figure"] for each in first["figures"]], [6, 7, 8, 9])
+        self.assertEqual(seven["x"], [1, 2, 3, 4])
+        self.assertEqual(eight["x"][:6], [1, 2, 3, 4, 6, 8])
+        self.assertEqual(six["seconds"][1], min(seven["seconds"] + eight["seconds"]))
+        self.assertLess(six["seconds"][1], six["seconds"][0])
+        self.assertLess(nine["seconds"][1], nine["seconds"][0])
+        with open(self.output + ".json", encoding="utf-8") as file:
+            kept = json.load(file)
+        self.assertEqual(kept["times"], first["times"])
+        key = next(iter(kept["times"]))
+        kept["times"][key] = 12345.0
+        with open(self.output + ".json", "w", encoding="utf-8") as file:
+            json.dump(kept, file)
+        self.assertEqual(self.figures()["times"], kept["times"])
+        self.assertEqual(self.figures("--fresh")["times"], first["times"])
+        with open(self.output + ".html", encoding="utf-8") as file:
+            self.assertIn("weir.figures/1", file.read())
+
+    def test_unknown_applications_are_named(self):
+        result = weir("bench", "figures", "--apps", "nothing", "-o", self.output)
+        self.assertEqual(result.returncode, BAD_INPUT)
+        self.assertIn("nothing", result.stderr)
+
+
 class Command(unittest.TestCase):
     def test_says_how_to_repeat_it(self):
         self.assertEqual(bench("overhead", "--actions", "2")["command"],
@@ -153,7 +198,7 @@ class Command(unittest.TestCase):
                 (["transfers", "--block", "1"], USAGE, "--block"),
                 (["spatial", "--domains", CARD, "--places", "300"], BAD_INPUT, "300"),
                 (["spatial", "--domains", "sim:cores=2,reserved=2"], BAD_INPUT, "reserved"),
-                ([], USAGE, "transfers, overlap, spatial, overhead")):
+                ([], USAGE, "transfers, overlap, spatial, overhead, figures")):
             result = weir("bench", *arguments)
             self.assertEqual((result.returncode, result.stdout), (code, ""))
             self.assertIn(word, result.stderr)

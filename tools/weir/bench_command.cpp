@@ -10,6 +10,7 @@
 #include "command.hpp"
 #include "command_line.hpp"
 #include "description.hpp"
+#include "figures/figures.hpp"
 #include "terminal.hpp"
 
 namespace weir::cli {
@@ -35,7 +36,8 @@ class BenchCommand final : public Command {
         "  weir bench transfers --domains sim:gbps=6,duplex=half\n"
         "  weir bench overlap --domains opencl:0 --verify\n"
         "  weir bench spatial --domains host\n"
-        "  weir bench overhead --json\n");
+        "  weir bench overhead --json\n"
+        "  weir bench figures --apps cholesky --n 2048 -o cholesky\n");
     for (const auto& experiment : experiments_) {
       CLI::App* const command = app.add_subcommand(experiment->name(), experiment->summary());
       command->add_option("--domains", domains_, "Domains to measure, one by one [host]");
@@ -48,9 +50,16 @@ class BenchCommand final : public Command {
       experiment->add_options(*command);
       commands_.push_back(command);
     }
+    figures_command_ = app.add_subcommand(
+        "figures", "Applications with and without streams, over places, tiles and devices");
+    figures_.add_options(*figures_command_);
   }
 
   ExitCode run() override {
+    if (figures_command_->parsed()) {
+      figures_.run();
+      return ExitCode::ok;
+    }
     std::size_t selected = 0;
     while (!commands_[selected]->parsed()) ++selected;
     bench::Experiment& experiment = *experiments_[selected];
@@ -105,6 +114,8 @@ class BenchCommand final : public Command {
 
   std::vector<std::unique_ptr<bench::Experiment>> experiments_;
   std::vector<CLI::App*> commands_;
+  figures::Figures figures_;
+  CLI::App* figures_command_ = nullptr;
   std::string domains_;
   std::size_t repeat_ = 0;  ///< 0: the usual
   bool json_ = false;
