@@ -201,6 +201,14 @@ class BadInput(ReportTest):
         result = weir(*RUN, "--report", self.path("no/page.html"))
         self.assertEqual(result.returncode, BAD_INPUT)
 
+    def test_a_page_that_cannot_be_written_costs_no_results(self):
+        os.mkdir(self.path("folder"))
+        result = weir(*RUN, "--report", self.path("folder"))
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("cholesky", result.stdout)
+        self.assertIn("the report is not written", result.stderr)
+        self.assertEqual(os.listdir(self.folder), ["folder"])
+
     def test_an_empty_recording_says_so(self):
         analysis = self.part(self.recording([]))["trace"]["analysis"]
         self.assertEqual([each["words"] for each in analysis["findings"]],

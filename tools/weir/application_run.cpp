@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -77,12 +78,18 @@ class Run final : private Stoppable {
     const std::string path;
   };
 
+  /// A page that finds no room is no reason to lose the results.
   void write_page() {
-    std::vector<report::Part> parts(1);
-    parts[0].facts = report::Json::parse(report_.json());
-    parts[0].trace = std::move(recording_);
-    report::write_page(parts, report_.command, options_.page);
-    report_.page = options_.page;
+    try {
+      std::vector<report::Part> parts(1);
+      parts[0].facts = report::Json::parse(report_.json());
+      parts[0].trace = read_recording();
+      report::write_page(parts, report_.command, options_.page);
+      report_.page = options_.page;
+    } catch (const std::runtime_error& error) {
+      fmt::print(stderr, "{} the report is not written: {}\n",
+                 paint("weir:", Tone::warning, stderr), error.what());
+    }
   }
 
   weir::Queue make_queue(const apps::Application& application) const {
@@ -143,7 +150,6 @@ class Run final : private Stoppable {
     runtime_.stop_trace();
     report_.trace = runtime_.trace_summary();
     if (!options_.trace.empty()) write_trace();
-    if (!options_.page.empty()) recording_ = read_recording();
   }
 
   /// What the recording holds, by way of a file: there is one format.
@@ -232,7 +238,6 @@ class Run final : private Stoppable {
   std::unique_ptr<apps::Workload> workload_;
   std::optional<apps::ReferenceBlas> blas_;
   RunReport report_;
-  std::optional<report::Trace> recording_;  ///< for the page
 };
 
 }  // namespace

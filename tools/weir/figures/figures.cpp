@@ -98,6 +98,7 @@ Json Figures::head() const {
           {"command", command_line()},
           {"n", options_.parameters.n},
           {"precision", options_.precision},
+          {"input", options_.parameters.input},
           {"repeat", options_.repeat},
           {"figures", figures_},
           {"times", times_},
@@ -110,7 +111,7 @@ void Figures::recall() {
   const Json found = Json::parse(file, nullptr, false);
   if (!found.is_object() || !found.contains("times") || !found["times"].is_object()) return;
   const Json ours = head();
-  for (const char* key : {"schema", "version", "n", "precision", "repeat", "machine"}) {
+  for (const char* key : {"schema", "version", "n", "precision", "input", "repeat", "machine"}) {
     if (!found.contains(key) || found[key] != ours[key]) return;
   }
   for (const auto& [key, seconds] : found["times"].items()) {
