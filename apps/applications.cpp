@@ -1,7 +1,10 @@
 #include "cholesky/cholesky.hpp"
 #include "common/workload.hpp"
+#include "dotproduct/dotproduct.hpp"
 #include "lu/lu.hpp"
 #include "matmul/matmul.hpp"
+#include "nn/nn.hpp"
+#include "prefixsum/prefixsum.hpp"
 #include "rtm/rtm.hpp"
 #include "sparse_cholesky/sparse_cholesky.hpp"
 #include "wave/wave.hpp"
@@ -11,8 +14,11 @@ namespace weir::apps {
 std::vector<std::unique_ptr<Application>> make_applications() {
   std::vector<std::unique_ptr<Application>> all;
   all.push_back(make_cholesky());
+  all.push_back(make_dotproduct());
   all.push_back(make_lu());
   all.push_back(make_matmul());
+  all.push_back(make_nn());
+  all.push_back(make_prefixsum());
   all.push_back(make_rtm());
   all.push_back(make_sparse_cholesky());
   all.push_back(make_wave());

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,7 @@ struct RunOptions {
   std::string policy;  ///< of the task queue, "": streams
   apps::Sharing sharing;
   apps::Parameters parameters;
+  std::string size;  ///< name of a preset, "": none
   std::string precision = "double";
   std::size_t repeat = 11;
   double timeout_s = 0;  ///< 0: none
@@ -185,9 +187,13 @@ class Run final : private Stoppable {
     report_.tile = workload_->tile();
     report_.tiles = workload_->tiles();
     report_.operations = workload_->operations();
+    report_.traffic = workload_->traffic();
+    report_.figures = workload_->figures();
     report_.precision = options_.precision;
     report_.parameters = options_.parameters;
+    report_.iterations = workload_->iterations();
     report_.sharing = options_.sharing;
+    report_.size = options_.size;
     report_.policy = options_.policy;
     if (queue_.handle() != nullptr) report_.shares = queue_.shares();
     report_.repeat = options_.repeat;
@@ -243,7 +249,7 @@ class RunCommand final : public Command {
     app.footer(examples);
     for (const auto& application : applications_) {
       CLI::App* const command = app.add_subcommand(application->name(), application->summary());
-      add_common_options(*command);
+      add_common_options(*command, *application);
       application->add_options(*command);
       commands_.push_back(command);
     }
@@ -255,6 +261,9 @@ class RunCommand final : public Command {
       return ExitCode::ok;
     }
     options_.parameters.single = options_.precision == "float";
+    for (const apps::Preset& preset : selected().presets()) {
+      if (options_.size == preset.name) preset.fill(options_.parameters);
+    }
     for (const std::string& file : {options_.parameters.output, options_.trace}) check_folder(file);
     const RunReport report = measure();
     print(options_.json ? report.json() : report.text());
@@ -262,18 +271,20 @@ class RunCommand final : public Command {
   }
 
  private:
-  void add_common_options(CLI::App& app) {
+  void add_common_options(CLI::App& app, const apps::Application& application) {
     RunOptions& o = options_;
-    app.add_option("--n", o.parameters.n, "Order of the problem")->check(kCount);
+    auto* const n = app.add_option("--n", o.parameters.n, "Order of the problem")->check(kCount);
+    if (!application.presets().empty()) add_sizes(app, application.presets())->excludes(n);
     auto* const tile = app.add_option("--tile", o.parameters.tile, "Edge of a tile")->check(kCount);
     app.add_option("--tiles", o.parameters.tiles, "Tiles along an edge, instead of --tile")
         ->check(kCount)
         ->excludes(tile);
+    if (application.iterates()) add_iterations(app);
     app.add_option("--precision", o.precision, "double or float [double]")
         ->check(CLI::IsMember({"double", "float"}));
     app.add_option("--seed", o.parameters.seed, "Of a generated input [1]");
-    app.add_option("--input", o.parameters.input, "Matrix to read: Matrix Market or .npy");
-    app.add_option("--output", o.parameters.output, "File for the result: .mtx or .npy");
+    app.add_option("--input", o.parameters.input, application.input_help());
+    app.add_option("--output", o.parameters.output, application.output_help());
     app.add_option("--domains", o.domains, "Domains, as \"host,sim:cores=1,gbps=6\" [host]");
     app.add_option("--places", o.sharing.places, "Places of each domain [1]")->check(kCount);
     app.add_option("--streams", o.sharing.streams, "Streams of each place [2]")->check(kCount);
@@ -286,6 +297,31 @@ class RunCommand final : public Command {
     app.add_flag("--verify", o.verify, "Check the result; exit status 5 when it is wrong");
     app.add_option("--trace", o.trace, "File for the timeline: .json, or .pftrace for Perfetto");
     app.add_flag("--json", o.json, "Print one JSON object");
+  }
+
+  CLI::Option* add_sizes(CLI::App& app, std::span<const apps::Preset> presets) {
+    std::vector<std::string> names;
+    std::string help = "Order and tiles at once:";
+    for (const apps::Preset& preset : presets) {
+      names.emplace_back(preset.name);
+      help += fmt::format("{} {} ({}", names.size() > 1 ? "," : "", preset.name, preset.n);
+      if (preset.tile > 0) help += fmt::format(", tile {}", preset.tile);
+      if (preset.tiles > 0) help += fmt::format(", tiles {}", preset.tiles);
+      if (preset.iterations > 0) help += fmt::format(", iterations {}", preset.iterations);
+      help += ")";
+    }
+    return app.add_option("--size", options_.size, help)->check(CLI::IsMember(names));
+  }
+
+  void add_iterations(CLI::App& app) {
+    apps::Parameters& parameters = options_.parameters;
+    app.add_option("--iterations", parameters.iterations, "Iterations [as --size says]")
+        ->check(kCount);
+    app.add_option_function<std::string>(
+           "--transform", [&](const std::string& word) { parameters.transform = word == "on"; },
+           "on or off: whether a tile begins its next iteration when its neighbours are through "
+           "with this one, instead of when all are [on]")
+        ->check(CLI::IsMember({"on", "off"}));
   }
 
   static std::string policies() {

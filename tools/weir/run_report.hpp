@@ -19,10 +19,13 @@ struct RunReport {
   apps::Parameters parameters;
   apps::Sharing sharing;
   std::size_t repeat = 0;
-  std::size_t n = 0, tile = 0, tiles = 0;
+  std::string size;  ///< name of a preset, "": none
+  std::size_t n = 0, tile = 0, tiles = 0, iterations = 0;
   double operations = 0;
+  double traffic = 0;           ///< bytes that the kernels move, 0: not counted
   double gemm_peak = 0;         ///< operations a second, 0: not measured
   std::vector<double> samples;  ///< seconds
+  std::vector<apps::Figure> figures;
   std::vector<apps::Verification> checks;
   std::uint64_t actions = 0, bytes_h2d = 0, bytes_d2h = 0, bytes_d2d = 0, bytes_evicted = 0;
   std::string policy;                    ///< of the task queue, "": streams
