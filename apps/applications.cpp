@@ -1,12 +1,14 @@
 #include "cholesky/cholesky.hpp"
 #include "common/workload.hpp"
 #include "dotproduct/dotproduct.hpp"
+#include "hotspot/hotspot.hpp"
 #include "lu/lu.hpp"
 #include "matmul/matmul.hpp"
 #include "nn/nn.hpp"
 #include "prefixsum/prefixsum.hpp"
 #include "rtm/rtm.hpp"
 #include "sparse_cholesky/sparse_cholesky.hpp"
+#include "srad/srad.hpp"
 #include "wave/wave.hpp"
 
 namespace weir::apps {
@@ -15,12 +17,14 @@ std::vector<std::unique_ptr<Application>> make_applications() {
   std::vector<std::unique_ptr<Application>> all;
   all.push_back(make_cholesky());
   all.push_back(make_dotproduct());
+  all.push_back(make_hotspot());
   all.push_back(make_lu());
   all.push_back(make_matmul());
   all.push_back(make_nn());
   all.push_back(make_prefixsum());
   all.push_back(make_rtm());
   all.push_back(make_sparse_cholesky());
+  all.push_back(make_srad());
   all.push_back(make_wave());
   return all;
 }

@@ -14,7 +14,7 @@ packages_of() {
   case "$1" in
     build) echo "g++ cmake ninja-build pkg-config libhwloc-dev libfmt-dev libspdlog-dev
                  nlohmann-json3-dev libprotozero-dev libcli11-dev opencl-c-headers libopenblas0-pthread
-                 libopenblas-dev liblapacke-dev python3-numpy python3-scipy" ;;
+                 libopenblas-dev liblapacke-dev libpng-dev libturbojpeg0-dev python3-numpy python3-scipy" ;;
     test) echo "libgtest-dev librapidcheck-dev relacy-dev binutils python3-venv
                 ocl-icd-libopencl1 pocl-opencl-icd" ;;
     bench) echo "libstarpu-dev libtbb-dev ocl-icd-opencl-dev pocl-opencl-icd" ;;
