@@ -1,7 +1,9 @@
 #include "cholesky/cholesky.hpp"
 #include "common/workload.hpp"
+#include "dct/dct.hpp"
 #include "dotproduct/dotproduct.hpp"
 #include "hotspot/hotspot.hpp"
+#include "kmeans/kmeans.hpp"
 #include "lu/lu.hpp"
 #include "matmul/matmul.hpp"
 #include "nn/nn.hpp"
@@ -16,8 +18,10 @@ namespace weir::apps {
 std::vector<std::unique_ptr<Application>> make_applications() {
   std::vector<std::unique_ptr<Application>> all;
   all.push_back(make_cholesky());
+  all.push_back(make_dct());
   all.push_back(make_dotproduct());
   all.push_back(make_hotspot());
+  all.push_back(make_kmeans());
   all.push_back(make_lu());
   all.push_back(make_matmul());
   all.push_back(make_nn());

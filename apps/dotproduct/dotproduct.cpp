@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <weir/portable.h>
 #include <CLI/CLI.hpp>
 
 #include <dot.wk.h>
@@ -15,20 +14,12 @@
 #include "common/real_kernel.hpp"
 #include "common/tiled_matrix.hpp"
 
+#define KERNEL_FILE "dotproduct/dot.wk"
+#include "common/real_kernels.inc"
+
 namespace weir::apps {
 
 namespace {
-
-namespace in_float {
-#define REAL float
-#include "dotproduct/dot.wk"
-#undef REAL
-}  // namespace in_float
-namespace in_double {
-#define REAL double
-#include "dotproduct/dot.wk"
-#undef REAL
-}  // namespace in_double
 
 constexpr Preset kPresets[] = {
     {"tiny", 100000, 0, 7, 0}, {"small", 4000000, 0, 16, 0}, {"paper", 80000000, 0, 64, 0}};
@@ -36,7 +27,7 @@ constexpr Preset kPresets[] = {
 template <class T>
 weir::Kernel make_kernel(const weir::Runtime& runtime, weir_kernel_shape shape) {
   return register_kernel<T>(
-      runtime, {"dot.parts", in_float::dot_parts, in_double::dot_parts, dot_wk, "dot.wk"}, shape,
+      runtime, {"dot.parts", HOST_KERNELS(dot_parts), dot_wk, "dot.wk"}, shape,
       [](const weir_call* call) {
         const double n = weir::Call(call).scalar<double>(0);
         return weir_cost{2 * n, 2 * sizeof(T) * n};

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <weir/portable.h>
 #include <CLI/CLI.hpp>
 
 #include <heat.wk.h>
@@ -16,20 +15,12 @@
 #include "common/real_kernel.hpp"
 #include "common/tile_grid.hpp"
 
+#define KERNEL_FILE "hotspot/heat.wk"
+#include "common/real_kernels.inc"
+
 namespace weir::apps {
 
 namespace {
-
-namespace in_float {
-#define REAL float
-#include "hotspot/heat.wk"
-#undef REAL
-}  // namespace in_float
-namespace in_double {
-#define REAL double
-#include "hotspot/heat.wk"
-#undef REAL
-}  // namespace in_double
 
 constexpr Preset kPresets[] = {
     {"tiny", 100, 32, 0, 12}, {"small", 2048, 256, 0, 20}, {"paper", 16384, 1024, 0, 50}};
@@ -66,8 +57,7 @@ struct Chip {
 template <class T>
 weir::Kernel make_kernel(const weir::Runtime& runtime, weir_kernel_shape shape) {
   return register_kernel<T>(
-      runtime, {"hotspot.step", in_float::heat_step, in_double::heat_step, heat_wk, "heat.wk"},
-      shape,
+      runtime, {"hotspot.step", HOST_KERNELS(heat_step), heat_wk, "heat.wk"}, shape,
       [](const weir_call* arguments) {
         const weir::Call call(arguments);
         const double cells = call.scalar<double>(0) * call.scalar<double>(1);

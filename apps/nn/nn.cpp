@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <weir/portable.h>
 #include <CLI/CLI.hpp>
 
 #include <nearest.wk.h>
@@ -16,20 +15,12 @@
 #include "common/real_kernel.hpp"
 #include "common/tiled_matrix.hpp"
 
+#define KERNEL_FILE "nn/nearest.wk"
+#include "common/real_kernels.inc"
+
 namespace weir::apps {
 
 namespace {
-
-namespace in_float {
-#define REAL float
-#include "nn/nearest.wk"
-#undef REAL
-}  // namespace in_float
-namespace in_double {
-#define REAL double
-#include "nn/nearest.wk"
-#undef REAL
-}  // namespace in_double
 
 constexpr std::size_t kMostWanted = 1000;
 constexpr Preset kPresets[] = {
@@ -57,8 +48,7 @@ std::size_t groups_of(std::size_t records) {
 template <class T>
 weir::Kernel make_kernel(const weir::Runtime& runtime, weir_kernel_shape shape) {
   return register_kernel<T>(
-      runtime,
-      {"nn.nearest", in_float::nn_nearest, in_double::nn_nearest, nearest_wk, "nearest.wk"}, shape,
+      runtime, {"nn.nearest", HOST_KERNELS(nn_nearest), nearest_wk, "nearest.wk"}, shape,
       [](const weir_call* call) {
         constexpr double kOperations = 6;
         const double n = weir::Call(call).scalar<double>(0);

@@ -7,28 +7,18 @@
 #include <utility>
 #include <vector>
 
-#include <weir/portable.h>
-
 #include <scan.wk.h>
 #include "common/csv.hpp"
 #include "common/dense.hpp"
 #include "common/real_kernel.hpp"
 #include "common/tiled_matrix.hpp"
 
+#define KERNEL_FILE "prefixsum/scan.wk"
+#include "common/real_kernels.inc"
+
 namespace weir::apps {
 
 namespace {
-
-namespace in_float {
-#define REAL float
-#include "prefixsum/scan.wk"
-#undef REAL
-}  // namespace in_float
-namespace in_double {
-#define REAL double
-#include "prefixsum/scan.wk"
-#undef REAL
-}  // namespace in_double
 
 constexpr Preset kPresets[] = {
     {"tiny", 100000, 0, 7, 0}, {"small", 1 << 20, 0, 16, 0}, {"paper", 1 << 22, 0, 64, 0}};
@@ -37,23 +27,20 @@ template <class T>
 struct ScanKernels {
   ScanKernels(const weir::Runtime& runtime, weir_kernel_shape shape)
       : sums(register_kernel<T>(
-            runtime, {"scan.sums", in_float::scan_sums, in_double::scan_sums, scan_wk, "scan.wk"},
-            shape, cost<1, 1>,
+            runtime, {"scan.sums", HOST_KERNELS(scan_sums), scan_wk, "scan.wk"}, shape, cost<1, 1>,
             [](const weir::Call& call) {
               return weir::Groups{static_cast<std::uint32_t>(elements<T>(call, 1))};
             })),
-        offsets(register_kernel<T>(
-            runtime,
-            {"scan.offsets", in_float::scan_offsets, in_double::scan_offsets, scan_wk, "scan.wk"},
-            WEIR_KERNEL_SHAPE_SERIAL, cost<1, 2>,
-            [](const weir::Call&) { return weir::Groups{}; })),
-        write(register_kernel<T>(
-            runtime,
-            {"scan.write", in_float::scan_write, in_double::scan_write, scan_wk, "scan.wk"}, shape,
-            cost<2, 2>, [](const weir::Call& call) {
-              return weir::Groups{
-                  weir::group_count(elements<T>(call, 0), static_cast<std::size_t>(CHUNK))};
-            })) {}
+        offsets(register_kernel<T>(runtime,
+                                   {"scan.offsets", HOST_KERNELS(scan_offsets), scan_wk, "scan.wk"},
+                                   WEIR_KERNEL_SHAPE_SERIAL, cost<1, 2>,
+                                   [](const weir::Call&) { return weir::Groups{}; })),
+        write(register_kernel<T>(runtime,
+                                 {"scan.write", HOST_KERNELS(scan_write), scan_wk, "scan.wk"},
+                                 shape, cost<2, 2>, [](const weir::Call& call) {
+                                   return weir::Groups{weir::group_count(
+                                       elements<T>(call, 0), static_cast<std::size_t>(CHUNK))};
+                                 })) {}
 
   /// Operations and numbers moved for each element.
   template <int operations, int numbers>

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <weir/portable.h>
 #include <CLI/CLI.hpp>
 
 #include <diffuse.wk.h>
@@ -18,20 +17,12 @@
 #include "common/tile_grid.hpp"
 #include "common/tiled_matrix.hpp"
 
+#define KERNEL_FILE "srad/diffuse.wk"
+#include "common/real_kernels.inc"
+
 namespace weir::apps {
 
 namespace {
-
-namespace in_float {
-#define REAL float
-#include "srad/diffuse.wk"
-#undef REAL
-}  // namespace in_float
-namespace in_double {
-#define REAL double
-#include "srad/diffuse.wk"
-#undef REAL
-}  // namespace in_double
 
 constexpr Preset kPresets[] = {
     {"tiny", 100, 32, 0, 12}, {"small", 2000, 250, 0, 20}, {"paper", 10000, 500, 0, 100}};
@@ -41,24 +32,20 @@ constexpr std::size_t kSample = SAMPLE;
 template <class T>
 struct SradKernels {
   SradKernels(const weir::Runtime& runtime, weir_kernel_shape shape)
-      : coefficients(make(runtime, shape,
-                          {"srad.coefficients", in_float::srad_coefficients,
-                           in_double::srad_coefficients, diffuse_wk, "diffuse.wk"},
-                          cost<24, 2>, grid())),
-        update(make(runtime, shape,
-                    {"srad.update", in_float::srad_update, in_double::srad_update, diffuse_wk,
-                     "diffuse.wk"},
-                    cost<12, 3>, grid())),
-        sums(
+      : coefficients(
             make(runtime, shape,
-                 {"srad.sums", in_float::srad_sums, in_double::srad_sums, diffuse_wk, "diffuse.wk"},
-                 cost<3, 1>,
-                 [](const weir::Call&) {
-                   return weir::Groups{1, SAMPLE};
-                 })),
+                 {"srad.coefficients", HOST_KERNELS(srad_coefficients), diffuse_wk, "diffuse.wk"},
+                 cost<24, 2>, grid())),
+        update(make(runtime, shape,
+                    {"srad.update", HOST_KERNELS(srad_update), diffuse_wk, "diffuse.wk"},
+                    cost<12, 3>, grid())),
+        sums(make(runtime, shape, {"srad.sums", HOST_KERNELS(srad_sums), diffuse_wk, "diffuse.wk"},
+                  cost<3, 1>,
+                  [](const weir::Call&) {
+                    return weir::Groups{1, SAMPLE};
+                  })),
         speckle(make(runtime, WEIR_KERNEL_SHAPE_SERIAL,
-                     {"srad.speckle", in_float::srad_speckle, in_double::srad_speckle, diffuse_wk,
-                      "diffuse.wk"},
+                     {"srad.speckle", HOST_KERNELS(srad_speckle), diffuse_wk, "diffuse.wk"},
                      nullptr, [](const weir::Call&) { return weir::Groups{}; })) {}
 
   weir::Kernel coefficients;  ///< c write; picture around, speckle read
