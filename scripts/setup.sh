@@ -67,6 +67,12 @@ case " $groups " in
         >"$log" 2>&1 || echo "setup: pyamg is not to be had from PyPI; its matrices are not tested" >&2
       rm -f "$log"
     fi
+    # An oracle for kmeans, as new as Debian's NumPy allows.
+    if ! build/venv/bin/python3 -c "import sklearn" 2>/dev/null; then
+      build/venv/bin/python3 -m pip install --quiet --disable-pip-version-check "scikit-learn<1.6" \
+        >"$log" 2>&1 || echo "setup: scikit-learn is not to be had from PyPI; kmeans is not compared with it" >&2
+      rm -f "$log"
+    fi
     # CUDA's headers and its compiler, as far as they are needed without a card.
     if ! ls build/venv/lib/python3*/site-packages/nvidia/cu13/lib/libnvrtc.so.13 >/dev/null 2>&1; then
       build/venv/bin/python3 -m pip install --quiet --disable-pip-version-check --no-deps \
