@@ -19,6 +19,14 @@ Matrix<T> read_csv(std::string_view bytes, std::string_view name, const ReadLimi
 template <class T>
 Matrix<T> read_table(const std::string& path, const ReadLimits& limits = {});
 
+/// The same for a table of one column.
+template <class T>
+Matrix<T> read_vector(const std::string& path) {
+  Matrix<T> vector = read_table<T>(path);
+  if (vector.columns() == 1) return vector;
+  fail_input("{}: found {} columns, expected one", path, vector.columns());
+}
+
 extern template Matrix<float> read_csv(std::string_view, std::string_view, const ReadLimits&);
 extern template Matrix<double> read_csv(std::string_view, std::string_view, const ReadLimits&);
 extern template Matrix<float> read_table(const std::string&, const ReadLimits&);

@@ -49,8 +49,6 @@ class TileGrid {
 
   std::size_t width() const noexcept { return width_; }
   std::size_t height() const noexcept { return height_; }
-  /// Tiles in a row.
-  std::size_t across() const noexcept { return across_; }
   /// Elements from one row of cells in memory to the next.
   std::size_t row() const noexcept { return width_ + 2; }
   const std::vector<GridTile>& tiles() const noexcept { return tiles_; }

@@ -118,13 +118,6 @@ class DotProduct final : public Workload {
 };
 
 template <class T>
-Matrix<T> read_vector(const std::string& path) {
-  Matrix<T> vector = read_table<T>(path);
-  if (vector.columns() == 1) return vector;
-  fail_input("{}: found {} columns, expected one", path, vector.columns());
-}
-
-template <class T>
 Matrix<T> generate(std::size_t n, std::uint64_t seed) {
   Matrix<T> vector = make_matrix<T>(n, 1, 2);
   fill_random(vector, seed);

@@ -150,13 +150,6 @@ Matrix<T> generate(std::size_t n, std::uint64_t seed) {
 }
 
 template <class T>
-Matrix<T> read_vector(const std::string& path) {
-  Matrix<T> vector = read_table<T>(path);
-  if (vector.columns() == 1) return vector;
-  fail_input("{}: found {} columns, expected one", path, vector.columns());
-}
-
-template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const weir::Runtime& runtime,
                                      const Lanes& lanes) {
   if (!parameters.output.empty()) check_output_format(parameters.output);
