@@ -22,6 +22,8 @@ SimModel read_model(const Settings& settings, const Machine& machine) {
   model.link_latency_ns = static_cast<std::int64_t>(settings.real("latency_us", 10, 0, 1e7) * 1e3);
   model.full_duplex = settings.choice("duplex", {"full", "half"}) == 0;
   model.speed = settings.real("speed", 1, 1e-3, model.virtual_time ? 1e6 : 1);
+  model.slow_at_ns = static_cast<std::int64_t>(settings.real("slow_at_ms", 0, 0, 1e9) * 1e6);
+  model.slow_by = settings.real("slow_by", 1, 1, 1e6);
   model.memory_bytes = settings.size("memory", machine.memory_bytes);
   model.core_flops_per_s = settings.real("gflops", 0, 0, 1e9) * 1e9;
   model.memory_bytes_per_s = settings.real("memory_gbps", 0, 0, 1e9) * 1e9;
@@ -42,6 +44,8 @@ class SimBackend final : public Backend {
            "latency_us=L       latency of a transfer (default 10)\n"
            "duplex=full|half   whether both directions go at once (default full)\n"
            "speed=S            of a core against the host's; above 1 in virtual time only\n"
+           "slow_at_ms=T       in virtual time, from T on kernels take slow_by times as long\n"
+           "slow_by=F          a factor (default 1)\n"
            "memory=SIZE        capacity for instances (default: the host's)\n"
            "clock=real|virtual whether transfers and kernels take real or simulated time\n"
            "gflops=F           of a core, for kernels with a cost function, in virtual time\n"
@@ -61,6 +65,9 @@ class SimBackend final : public Backend {
 
   std::unique_ptr<Device> open(const DomainSpec& spec, OpenContext context) override {
     const SimModel model = read_model(read(spec), *context.machine);
+    if (model.slow_by > 1 && !model.virtual_time) {
+      fail_argument("domain '{}': slow_by needs clock=virtual", spec.text);
+    }
     if (model.skip_kernels && (!model.virtual_time || model.core_flops_per_s <= 0)) {
       fail_argument("domain '{}': kernels=skip needs clock=virtual and gflops=F", spec.text);
     }
@@ -74,7 +81,8 @@ class SimBackend final : public Backend {
   static Settings read(const DomainSpec& spec) {
     return {spec,
             {"cores", "gbps", "latency_us", "duplex", "speed", "memory", "clock", "gflops",
-             "memory_gbps", "kernels", "order", "lost_at", "fail_allocation", "fail_copy"}};
+             "memory_gbps", "kernels", "order", "slow_at_ms", "slow_by", "lost_at",
+             "fail_allocation", "fail_copy"}};
   }
 
   std::shared_ptr<SimClock> clock_ = std::make_shared<SimClock>();

@@ -91,7 +91,7 @@ std::int64_t VirtualPlace::modelled_ns(const Job& job, std::int64_t measured) co
   }
   seconds /= model_.speed;
   if (!(seconds < kLongestSeconds)) seconds = kLongestSeconds;  // also what is not a number
-  return std::max<std::int64_t>(1, std::llround(seconds * 1e9));
+  return std::max<std::int64_t>(1, model_.slowed_ns(job.started_ns, std::llround(seconds * 1e9)));
 }
 
 }  // namespace weir::rt
