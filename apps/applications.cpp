@@ -1,3 +1,4 @@
+#include "asian_option/asian_option.hpp"
 #include "cholesky/cholesky.hpp"
 #include "common/workload.hpp"
 #include "dct/dct.hpp"
@@ -17,6 +18,7 @@ namespace weir::apps {
 
 std::vector<std::unique_ptr<Application>> make_applications() {
   std::vector<std::unique_ptr<Application>> all;
+  all.push_back(make_asian_option());
   all.push_back(make_cholesky());
   all.push_back(make_dct());
   all.push_back(make_dotproduct());

@@ -1,11 +1,13 @@
 // What an application is to those who run it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <weir/weir.hpp>
@@ -92,6 +94,10 @@ class Workload {
   virtual void reset() = 0;
   /// Enqueues one run, from the program's memory back to it.
   virtual void enqueue() = 0;
+  /// Waits for what is no action in the lanes. Throws weir::Error{timeout}.
+  virtual void await(std::chrono::nanoseconds) {}
+  /// Ends that early. On any thread.
+  virtual void cancel() noexcept {}
   /// Works with the result, once, when all runs are over: solves.
   virtual void finish() {}
   /// Writes the files that are asked for, after that.
@@ -100,6 +106,13 @@ class Workload {
   virtual std::vector<Figure> figures() const { return {}; }
   /// Checks the result of the last run, by other means than those that made it.
   virtual std::vector<Verification> verify(const ReferenceBlas& blas) const = 0;
+
+  /// What there is to say of the result beside all that: lines for people, name and text.
+  virtual std::vector<std::pair<std::string, std::string>> remarks() const { return {}; }
+  /// The same for programs, as the text of a JSON object, whose members the report takes over.
+  virtual std::string details() const { return "{}"; }
+  /// What of the input was left out, and why: a line each.
+  virtual std::vector<std::string> complaints() const { return {}; }
 };
 
 /// A kind of problem.
@@ -117,6 +130,8 @@ class Application {
   /// What files it reads and writes, for --help.
   virtual const char* input_help() const { return "Matrix to read: Matrix Market or .npy"; }
   virtual const char* output_help() const { return "File for the result: .mtx or .npy"; }
+  /// What the user asked to be told instead of a run, "": nothing.
+  virtual std::string help() const { return ""; }
   /// Adds the options that only this application has.
   virtual void add_options(CLI::App&) {}
   /// Reads or generates a problem. Throws InputError for a file that cannot be used.

@@ -164,10 +164,11 @@ class Run final : private Stoppable {
     const weir_stats before = runtime_.stats();
     const auto start = runtime_.now();
     workload_->enqueue();
-    report_.actions = runtime_.stats().actions_enqueued - before.actions_enqueued;
+    workload_->await(as_timeout(options_.timeout_s));
     runtime_.synchronize(as_timeout(options_.timeout_s));
     const std::chrono::duration<double> taken = runtime_.now() - start;
     const weir_stats after = runtime_.stats();
+    report_.actions = after.actions_enqueued - before.actions_enqueued;
     report_.bytes_h2d = after.bytes_h2d - before.bytes_h2d;
     report_.bytes_d2h = after.bytes_d2h - before.bytes_d2h;
     report_.bytes_d2d = after.bytes_d2d - before.bytes_d2d;
@@ -196,6 +197,9 @@ class Run final : private Stoppable {
     report_.size = options_.size;
     report_.policy = options_.policy;
     if (queue_.handle() != nullptr) report_.shares = queue_.shares();
+    report_.remarks = workload_->remarks();
+    report_.details = workload_->details();
+    report_.complaints = workload_->complaints();
     report_.repeat = options_.repeat;
     report_.description = runtime_.describe();
     if (options_.verify && !virtual_time()) report_.gemm_peak = workload_->gemm_peak(blas());
@@ -215,6 +219,7 @@ class Run final : private Stoppable {
 
   void cancel() noexcept {
     if (queue_.handle() != nullptr) weir_queue_cancel(queue_.handle());
+    if (workload_ != nullptr) workload_->cancel();
     for (std::size_t i = 0; i < lanes_.size(); ++i) weir_stream_cancel(lanes_[i].stream.handle());
   }
 
@@ -260,6 +265,10 @@ class RunCommand final : public Command {
       print(policies());
       return ExitCode::ok;
     }
+    if (const std::string help = selected().help(); !help.empty()) {
+      print(help);
+      return ExitCode::ok;
+    }
     options_.parameters.single = options_.precision == "float";
     for (const apps::Preset& preset : selected().presets()) {
       if (options_.size == preset.name) preset.fill(options_.parameters);
@@ -267,7 +276,11 @@ class RunCommand final : public Command {
     for (const std::string& file : {options_.parameters.output, options_.trace}) check_folder(file);
     const RunReport report = measure();
     print(options_.json ? report.json() : report.text());
-    return report.verified() ? ExitCode::ok : ExitCode::mismatch;
+    for (const std::string& complaint : report.complaints) {
+      fmt::print(stderr, "{} {}\n", paint("weir:", Tone::bad, stderr), complaint);
+    }
+    if (!report.verified()) return ExitCode::mismatch;
+    return report.complaints.empty() ? ExitCode::ok : ExitCode::bad_input;
   }
 
  private:

@@ -127,6 +127,7 @@ std::string RunReport::text() const {
   row("speed", paint(speed_of(*this), Tone::strong));
   row("actions", traffic_of(*this));
   if (!policy.empty()) row("tasks", tasks_of(*this));
+  for (const auto& [name, remark] : remarks) row(name.c_str(), remark);
   row("overlap", overlap_of(trace));
   row("idle", fmt::format("{} of the cores' time; critical path {}", percent(trace.idle_share),
                           format_seconds(trace.critical_path_s)));
@@ -196,6 +197,7 @@ std::string RunReport::json() const {
                               {"bytes_in", share.bytes_in},
                               {"bytes_out", share.bytes_out}});
   }
+  json.update(Json::parse(details));
   if (!trace_file.empty()) json["trace"] = trace_file;
   json["machine"] = facts.at("machine");
   json["blas"] = facts.at("blas");

@@ -32,7 +32,10 @@ struct RunReport {
   std::vector<weir_queue_share> shares;  ///< of its places, of all runs
   weir_trace_summary trace = WEIR_TRACE_SUMMARY_INIT;
   std::string trace_file;
-  std::string description;  ///< of the runtime, JSON
+  std::string description;                                   ///< of the runtime, JSON
+  std::vector<std::pair<std::string, std::string>> remarks;  ///< of the application
+  std::string details = "{}";                                ///< likewise, a JSON object
+  std::vector<std::string> complaints;                       ///< likewise
 
   /// Whether no check failed.
   bool verified() const noexcept;
