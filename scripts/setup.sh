@@ -14,8 +14,8 @@ packages_of() {
   case "$1" in
     build) echo "g++ cmake ninja-build pkg-config libhwloc-dev libfmt-dev libspdlog-dev
                  nlohmann-json3-dev libprotozero-dev libcli11-dev opencl-c-headers libopenblas0-pthread
-                 libopenblas-dev liblapacke-dev python3-numpy python3-scipy" ;;
-    test) echo "libgtest-dev librapidcheck-dev relacy-dev binutils python3-venv
+                 libopenblas-dev liblapacke-dev libpng-dev libturbojpeg0-dev python3-numpy python3-scipy" ;;
+    test) echo "libgtest-dev librapidcheck-dev librandom123-dev relacy-dev binutils python3-venv
                 ocl-icd-libopencl1 pocl-opencl-icd chromium" ;;
     bench) echo "libstarpu-dev libtbb-dev ocl-icd-opencl-dev pocl-opencl-icd" ;;
     lint) echo "clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev" ;;
@@ -57,14 +57,22 @@ if [ -n "$missing" ]; then
   rm -f "$log"
 fi
 
-# Real matrices for the tests come with pyamg; without PyPI those tests say that they are skipped.
+# Real matrices for the tests come with pyamg, prices of options from QuantLib; without PyPI those
+# tests say that they are skipped.
 case " $groups " in
   *" test "*)
-    if ! build/venv/bin/python3 -c "import pyamg" 2>/dev/null; then
+    if ! build/venv/bin/python3 -c "import pyamg, QuantLib" 2>/dev/null; then
       mkdir -p build
       { /usr/bin/python3 -m venv --system-site-packages build/venv &&
-        build/venv/bin/python3 -m pip install --quiet --disable-pip-version-check pyamg; } \
-        >"$log" 2>&1 || echo "setup: pyamg is not to be had from PyPI; its matrices are not tested" >&2
+        build/venv/bin/python3 -m pip install --quiet --disable-pip-version-check pyamg \
+          QuantLib; } \
+        >"$log" 2>&1 || echo "setup: pyamg or QuantLib is not to be had from PyPI; their tests are skipped" >&2
+      rm -f "$log"
+    fi
+    # An oracle for kmeans, as new as Debian's NumPy allows.
+    if ! build/venv/bin/python3 -c "import sklearn" 2>/dev/null; then
+      build/venv/bin/python3 -m pip install --quiet --disable-pip-version-check "scikit-learn<1.6" \
+        >"$log" 2>&1 || echo "setup: scikit-learn is not to be had from PyPI; kmeans is not compared with it" >&2
       rm -f "$log"
     fi
     # CUDA's headers and its compiler, as far as they are needed without a card.

@@ -15,6 +15,8 @@ namespace weir::apps {
 namespace {
 
 constexpr std::size_t kUsualOrder = 4096;
+constexpr Preset kPresets[] = {
+    {"tiny", 100, 32, 0, 0}, {"small", 2400, 400, 0, 0}, {"paper", 9600, 800, 0, 0}};
 constexpr std::size_t kLargeOrder = 8192;  ///< from here on tiles are larger
 /// Rows of the tallest action: products of BLAS are the faster the more rows share a packed tile.
 constexpr std::size_t kMostRows = 2048;
@@ -359,6 +361,7 @@ class CholeskyApplication final : public Application {
     return "factor a symmetric positive definite matrix, and solve with it";
   }
   bool has_tasks() const override { return true; }
+  std::span<const Preset> presets() const override { return kPresets; }
   void add_options(CLI::App& app) override {
     CLI::Option* const rhs =
         app.add_option("--rhs", files_.rhs, "also solve A x = b for the b in this file");

@@ -53,4 +53,31 @@ std::vector<std::size_t> Lanes::deal(std::size_t parts) const {
   return owners;
 }
 
+std::vector<const Lane*> Lanes::lanes_of(const std::vector<std::size_t>& places) const {
+  std::vector<std::size_t> turns(this->places(), 0);
+  std::vector<const Lane*> found;
+  for (const std::size_t place : places) {
+    found.push_back(&lanes_[place * streams_ + turns[place]++ % streams_]);
+  }
+  return found;
+}
+
+std::vector<const Lane*> Lanes::spread(std::size_t parts) const { return lanes_of(deal(parts)); }
+
+std::vector<const Lane*> Lanes::spread_in_order(std::size_t parts) const {
+  std::vector<std::size_t> owners = deal(parts);
+  std::sort(owners.begin(), owners.end());
+  return lanes_of(owners);
+}
+
+weir_kernel_shape Lanes::shape_for(std::size_t parts) const noexcept {
+  return parts >= cores() ? WEIR_KERNEL_SHAPE_SERIAL : WEIR_KERNEL_SHAPE_PARALLEL;
+}
+
+void Lanes::meet() const {
+  std::vector<weir::Event> events;
+  for (const Lane& lane : lanes_) events.push_back(lane.stream.mark());
+  for (const Lane& lane : lanes_) lane.stream.sync(events, {}, WEIR_SYNC_SCOPE_STREAM);
+}
+
 }  // namespace weir::apps

@@ -66,8 +66,19 @@ class Lanes {
 
   /// Deals equal parts to the places in proportion to their cores: the place of each part.
   std::vector<std::size_t> deal(std::size_t parts) const;
+  /// Deals equal parts to all streams, those of a place in turn: the lane of each part.
+  std::vector<const Lane*> spread(std::size_t parts) const;
+  /// The same, but each place gets parts that follow one another.
+  std::vector<const Lane*> spread_in_order(std::size_t parts) const;
+  /// How kernels use a place: several at once when it has parts for all of its cores, else all of
+  /// it for one.
+  weir_kernel_shape shape_for(std::size_t parts) const noexcept;
+  /// Lets all streams wait for all.
+  void meet() const;
 
  private:
+  std::vector<const Lane*> lanes_of(const std::vector<std::size_t>& places) const;
+
   std::vector<weir::Place> places_;
   std::vector<Lane> lanes_;
   std::vector<std::size_t> cores_;

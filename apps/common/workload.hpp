@@ -1,10 +1,13 @@
 // What an application is to those who run it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <weir/weir.hpp>
@@ -26,17 +29,45 @@ struct Verification {
   bool passed() const noexcept { return value <= limit; }  // not for nan
 };
 
+/// A result that is a number of its own.
+struct Figure {
+  std::string name;  ///< with its unit, if it has one
+  double value;
+};
+
 /// What a run is made of; parameters that an application does not have are ignored by it.
 struct Parameters {
   std::size_t n = 0;      ///< order of the problem, 0: the application's own or that of the input
   std::size_t tile = 0;   ///< edge of a tile, 0: the application's choice
   std::size_t tiles = 0;  ///< tiles along an edge, instead of their size
-  bool single = false;    ///< float instead of double
+  std::size_t iterations = 0;  ///< 0: the application's own number
+  bool transform = true;       ///< iterations overlap; otherwise all streams meet between them
+  bool single = false;         ///< float instead of double
   std::uint64_t seed = 1;
   std::string input;                   ///< file to read, "": generate
   std::string output;                  ///< file to write the result to, "": none
   const weir::Queue* queue = nullptr;  ///< gets tasks, instead of actions in streams
 };
+
+/// A problem size that has a name; 0 is what an application does not have.
+struct Preset {
+  const char* name;
+  std::size_t n, tile, tiles, iterations;
+
+  /// Fills in what is not given; the order only where there is no input.
+  void fill(Parameters& parameters) const {
+    if (parameters.n == 0 && parameters.input.empty()) parameters.n = n;
+    if (parameters.iterations == 0) parameters.iterations = iterations;
+    if (parameters.tile > 0 || parameters.tiles > 0) return;
+    parameters.tile = tile;
+    parameters.tiles = tiles;
+  }
+};
+
+inline Parameters with_usual(Parameters parameters, const Preset& usual) {
+  usual.fill(parameters);
+  return parameters;
+}
 
 /// A problem in memory, ready to be solved again and again. From one thread. All may throw
 /// weir::Error, InputError or std::bad_alloc.
@@ -49,22 +80,39 @@ class Workload {
   virtual std::size_t n() const = 0;
   virtual std::size_t tile() const = 0;
   virtual std::size_t tiles() const = 0;
+  /// How often it repeats its step, 0: it has none.
+  virtual std::size_t iterations() const { return 0; }
   /// Floating-point operations of one run.
   virtual double operations() const = 0;
   /// The machine's fastest product in the precision of the problem, in operations a second; 0 for a
   /// problem that has nothing to do with products.
   virtual double gemm_peak(const ReferenceBlas& blas) const = 0;
+  /// Bytes that the kernels of one run have to move between processor and memory, 0: not counted.
+  virtual double traffic() const { return 0; }
 
   /// Restores the input in the program's memory.
   virtual void reset() = 0;
   /// Enqueues one run, from the program's memory back to it.
   virtual void enqueue() = 0;
+  /// Waits for what is no action in the lanes. Throws weir::Error{timeout}.
+  virtual void await(std::chrono::nanoseconds) {}
+  /// Ends that early. On any thread.
+  virtual void cancel() noexcept {}
   /// Works with the result, once, when all runs are over: solves.
   virtual void finish() {}
   /// Writes the files that are asked for, after that.
   virtual void save() const {}
+  /// Results that are single numbers, after that.
+  virtual std::vector<Figure> figures() const { return {}; }
   /// Checks the result of the last run, by other means than those that made it.
   virtual std::vector<Verification> verify(const ReferenceBlas& blas) const = 0;
+
+  /// What there is to say of the result beside all that: lines for people, name and text.
+  virtual std::vector<std::pair<std::string, std::string>> remarks() const { return {}; }
+  /// The same for programs, as the text of a JSON object, whose members the report takes over.
+  virtual std::string details() const { return "{}"; }
+  /// What of the input was left out, and why: a line each.
+  virtual std::vector<std::string> complaints() const { return {}; }
 };
 
 /// A kind of problem.
@@ -75,6 +123,15 @@ class Application {
   virtual const char* summary() const = 0;
   /// Whether it can submit its work to a task queue.
   virtual bool has_tasks() const { return false; }
+  /// Whether it repeats a step, so that it has --iterations and --transform.
+  virtual bool iterates() const { return false; }
+  /// Sizes that have names, from small to large.
+  virtual std::span<const Preset> presets() const { return {}; }
+  /// What files it reads and writes, for --help.
+  virtual const char* input_help() const { return "Matrix to read: Matrix Market or .npy"; }
+  virtual const char* output_help() const { return "File for the result: .mtx or .npy"; }
+  /// What the user asked to be told instead of a run, "": nothing.
+  virtual std::string help() const { return ""; }
   /// Adds the options that only this application has.
   virtual void add_options(CLI::App&) {}
   /// Reads or generates a problem. Throws InputError for a file that cannot be used.

@@ -15,6 +15,8 @@ namespace weir::apps {
 namespace {
 
 constexpr std::size_t kUsualOrder = 4096;
+constexpr Preset kPresets[] = {
+    {"tiny", 100, 32, 0, 0}, {"small", 2000, 500, 0, 0}, {"paper", 6000, 500, 0, 0}};
 
 /// Returns the edge of large tiles, of which each core still gets two, and which are many enough to
 /// hide transfers behind products where there are any.
@@ -158,6 +160,7 @@ class MatmulApplication final : public Application {
   const char* name() const override { return "matmul"; }
   const char* summary() const override { return "multiply two matrices"; }
   bool has_tasks() const override { return true; }
+  std::span<const Preset> presets() const override { return kPresets; }
   void add_options(CLI::App& app) override {
     app.add_option("--second", second_, "file with the second factor [random]");
   }

@@ -6,7 +6,7 @@ from typing import Optional, Union
 
 from harness.command import Failed, Figure, NotBuilt, Sum
 
-HIGHER_IS_BETTER = {"GFLOP/s", "GB/s"}  # of any other unit less is better
+HIGHER_IS_BETTER = {"GFLOP/s", "GB/s", "steps/s"}  # of any other unit less is better
 
 
 @dataclass(frozen=True)

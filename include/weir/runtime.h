@@ -26,6 +26,7 @@ typedef struct weir_runtime_options {
    *   host[:cores=N][,smt=on|off]                cores of this machine
    *   sim[:cores=N][,gbps=G][,latency_us=L][,duplex=half|full][,speed=S][,memory=SIZE]
    *      [,clock=real|virtual][,gflops=F]        a simulated accelerator made of host cores,
+   *      [,slow_at_ms=T][,slow_by=F]
    *      [,lost_at=N][,fail_allocation=N]        which can break
    *      [,fail_copy=N]
    *   opencl[:N][,alias=on|off][,memory=SIZE]    the Nth OpenCL device, a processor

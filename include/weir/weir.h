@@ -9,6 +9,7 @@
 #include <weir/queue.h>
 #include <weir/region.h>
 #include <weir/runtime.h>
+#include <weir/share.h>
 #include <weir/status.h>
 #include <weir/stream.h>
 #include <weir/trace.h>

@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <initializer_list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -287,13 +289,14 @@ class Event {
   weir_event event_ = WEIR_EVENT_INIT;
 };
 
-/// Owns a stream. Destroying it waits for its actions.
-class Stream {
+/// A stream that somebody else owns.
+class StreamRef {
  public:
-  Stream() = default;
-  Stream(weir_runtime* runtime, weir_stream* owned) : runtime_(runtime), stream_(owned) {}
+  StreamRef() = default;
+  StreamRef(weir_runtime* runtime, weir_stream* stream) noexcept
+      : runtime_(runtime), stream_(stream) {}
 
-  weir_stream* handle() const noexcept { return stream_.get(); }
+  weir_stream* handle() const noexcept { return stream_; }
 
   Event compute(const Kernel& kernel, std::initializer_list<Operand> operands,
                 std::initializer_list<Scalar> scalars = {}, const char* name = nullptr) const {
@@ -374,7 +377,26 @@ class Stream {
   }
 
   weir_runtime* runtime_ = nullptr;
-  detail::Owner<weir_stream, weir_stream_destroy> stream_;
+  weir_stream* stream_ = nullptr;
+};
+
+/// Owns a stream. Destroying it waits for its actions.
+class Stream : public StreamRef {
+ public:
+  Stream() = default;
+  Stream(weir_runtime* runtime, weir_stream* owned) noexcept
+      : StreamRef(runtime, owned), owner_(owned) {}
+  Stream(Stream&& other) noexcept
+      : StreamRef(std::exchange(static_cast<StreamRef&>(other), {})),
+        owner_(std::move(other.owner_)) {}
+  Stream& operator=(Stream&& other) noexcept {
+    owner_ = std::move(other.owner_);
+    StreamRef::operator=(std::exchange(static_cast<StreamRef&>(other), {}));
+    return *this;
+  }
+
+ private:
+  detail::Owner<weir_stream, weir_stream_destroy> owner_;
 };
 
 // ---- Resources ---------------------------------------------------------------------------------
@@ -489,6 +511,116 @@ class Queue {
   detail::Owner<weir_queue, weir_queue_destroy> queue_;
 };
 
+/// Items of a share for one place.
+struct Chunk {
+  std::uint64_t first, count;
+  StreamRef stream;   ///< of the place
+  std::size_t place;  ///< among those of the share
+  std::size_t way;    ///< of ShareOptions::ways
+};
+
+/// What weir_share_options says, but for the number of items and the function.
+struct ShareOptions {
+  const char* name = nullptr;
+  const char* chunks = nullptr;              ///< nullptr: "learned"
+  std::span<const double> work = {};         ///< of each item; none: all alike
+  std::span<weir_place* const> places = {};  ///< none: all free cores of each domain
+  std::size_t ways = 1;
+};
+
+/// Owns a share. Destroying it waits for its items.
+class Share {
+ public:
+  Share() = default;
+  /// enqueue(const Chunk&) gives the Event of a chunk; see weir_chunk_function.
+  template <class Enqueue>
+  Share(weir_runtime* runtime, std::uint64_t items, Enqueue enqueue, const ShareOptions& wanted)
+      : program_(std::make_unique<Program>()) {
+    if (!wanted.work.empty() && wanted.work.size() != items) {
+      throw Error(WEIR_STATUS_INVALID_ARGUMENT, "the work of " +
+                                                    std::to_string(wanted.work.size()) +
+                                                    " items is given for " + std::to_string(items));
+    }
+    program_->runtime = runtime;
+    program_->enqueue = std::move(enqueue);
+    weir_share_options options = WEIR_SHARE_OPTIONS_INIT;
+    options.name = wanted.name;
+    options.items = items;
+    options.work = wanted.work.empty() ? nullptr : wanted.work.data();
+    options.places = wanted.places.data();
+    options.place_count = wanted.places.size();
+    options.chunks = wanted.chunks;
+    options.enqueue = Program::run;
+    options.payload = program_.get();
+    options.ways = wanted.ways;
+    weir_share* made = nullptr;
+    check(weir_share_start(runtime, &options, &made));
+    share_.reset(made);
+  }
+
+  weir_share* handle() const noexcept { return share_.get(); }
+
+  /// Waits until all items are done; throws the failure that ended the share, which may be what the
+  /// function threw.
+  void wait(std::chrono::nanoseconds timeout = forever) const {
+    const weir_status status = weir_share_wait(handle(), timeout.count());
+    if (status != WEIR_STATUS_OK && status != WEIR_STATUS_TIMEOUT) program_->rethrow();
+    check(status);
+  }
+  void cancel() const { check(weir_share_cancel(handle())); }
+
+  weir_share_info info() const {
+    weir_share_info found = WEIR_SHARE_INFO_INIT;
+    check(weir_share_get_info(handle(), &found, nullptr, 0));
+    return found;
+  }
+  /// What each place did.
+  std::vector<weir_share_part> parts() const {
+    weir_share_info found = info();
+    std::vector<weir_share_part> parts(found.place_count);
+    check(weir_share_get_info(handle(), &found, parts.data(), parts.size()));
+    return parts;
+  }
+
+ private:
+  /// The function, and what it threw first.
+  struct Program {
+    weir_runtime* runtime = nullptr;
+    std::function<Event(const Chunk&)> enqueue;
+    std::mutex mutex;
+    std::exception_ptr thrown;
+
+    static weir_status run(const weir_chunk* chunk, void* payload, weir_event* out_event) {
+      auto& program = *static_cast<Program*>(payload);
+      try {
+        *out_event =
+            program
+                .enqueue({chunk->first, chunk->count, StreamRef(program.runtime, chunk->stream),
+                          chunk->place, chunk->way})
+                .handle();
+        return WEIR_STATUS_OK;
+      } catch (const Error& error) {
+        program.keep();
+        return error.status();
+      } catch (...) {
+        program.keep();
+        return WEIR_STATUS_KERNEL_ERROR;
+      }
+    }
+    void keep() {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (thrown == nullptr) thrown = std::current_exception();
+    }
+    void rethrow() {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (thrown != nullptr) std::rethrow_exception(thrown);
+    }
+  };
+
+  std::unique_ptr<Program> program_;  // outlives the share
+  detail::Owner<weir_share, weir_share_destroy> share_;
+};
+
 /// A domain. Borrowed from the runtime.
 class Domain {
  public:
@@ -564,6 +696,13 @@ class Runtime {
     weir_queue* made = nullptr;
     check(weir_queue_create(handle(), &options, &made));
     return {handle(), made};
+  }
+
+  /// Starts to share items out: enqueue(const Chunk&) enqueues those of a chunk and gives the event
+  /// of the last action.
+  template <class Enqueue>
+  Share share(std::uint64_t items, Enqueue enqueue, const ShareOptions& wanted = {}) const {
+    return {handle(), items, std::move(enqueue), wanted};
   }
 
   /// New zero-filled memory.

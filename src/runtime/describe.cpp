@@ -3,6 +3,7 @@
 #include "base/sys.hpp"
 #include "kernels/builtin.hpp"
 #include "runtime/runtime.hpp"
+#include "sched/chunk_policy.hpp"
 #include "sched/performance_model.hpp"
 #include "weir/version.h"
 
@@ -105,6 +106,17 @@ void describe_policies(const PolicyTable& policies, JsonWriter& json) {
   json.end_array();
 }
 
+void describe_chunks(JsonWriter& json) {
+  json.begin_array();
+  for (const ChunkPolicyEntry& policy : chunk_policies()) {
+    json.begin_object();
+    json.member("name", policy.name);
+    json.member("summary", policy.summary);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void describe_list(const std::vector<std::string>& list, JsonWriter& json) {
   json.begin_array();
   for (const std::string& text : list) json.value(text);
@@ -136,6 +148,7 @@ std::string Runtime::describe() const {
     sys::Lock lock(mutex_);
     describe_policies(policies_, json.key("policies"));
   }
+  describe_chunks(json.key("chunks"));
   describe_models(machine_name(), json.key("models"));
   describe_environment(json.key("environment"));
   describe_list(config::unknown_variables(), json.key("unknown_environment"));

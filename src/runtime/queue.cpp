@@ -36,6 +36,7 @@ Queue::Queue(Runtime& runtime, std::uint64_t serial, const weir_queue_options& o
       name_(options.name != nullptr ? options.name : fmt::format("queue {}", serial)),
       policy_name_(options.policy != nullptr ? options.policy : "finish"),
       keeps_models_(!options.no_models),
+      places_(runtime, fmt::format("queue '{}'", name_), options.places, options.place_count),
       tickets_(runtime.actions(), nullptr),
       policy_(runtime.make_policy(policy_name_)) {
   try {
@@ -70,21 +71,7 @@ Queue::~Queue() {
 }
 
 void Queue::open_lanes(const weir_queue_options& options) {
-  if (options.places == nullptr && options.place_count > 0) {
-    fail_argument("{} places are given as NULL", options.place_count);
-  }
-  std::vector<weir_place*> places(options.places, options.places + options.place_count);
-  if (places.empty()) {
-    for (std::size_t i = 0; i < runtime_.domain_count(); ++i) {
-      own_places_.reserve(i + 1);
-      own_places_.push_back(runtime_.create_place(*runtime_.domain(i), WEIR_PLACE_OPTIONS_INIT));
-    }
-    places = own_places_;
-  }
-  if (places.size() > kMostLanes) {
-    fail_argument("{} places are too many for queue '{}': at most {}", places.size(), name_,
-                  kMostLanes);
-  }
+  const std::vector<weir_place*>& places = places_.all();
   if (options.weight_count != 0 && options.weight_count != places.size()) {
     fail_argument("{} weights do not fit {} places", options.weight_count, places.size());
   }
@@ -93,10 +80,7 @@ void Queue::open_lanes(const weir_queue_options& options) {
   }
   lanes_.reserve(places.size());
   for (std::size_t i = 0; i < places.size(); ++i) {
-    weir_place& place = weir_place::check(places[i]);
-    if (&place.domain().runtime() != &runtime_) {
-      fail_argument("place '{}' belongs to another runtime than queue '{}'", place.name(), name_);
-    }
+    weir_place& place = *places[i];
     const double weight =
         options.weight_count > 0 ? options.weights[i] : static_cast<double>(place.width());
     if (!(weight > 0) || weight > 1e9) {
@@ -124,7 +108,6 @@ void Queue::close_lanes() noexcept {
   for (const Lane& lane : lanes_) {
     if (lane.stream != nullptr) runtime_.destroy_stream(lane.stream);
   }
-  for (weir_place* place : own_places_) runtime_.destroy_place(place);
 }
 
 std::size_t Queue::cores_of(const std::vector<Lane>& lanes) noexcept {

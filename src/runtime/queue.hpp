@@ -15,6 +15,7 @@
 #include "base/threads.hpp"
 #include "core/action_pool.hpp"
 #include "runtime/coherence.hpp"
+#include "runtime/place_set.hpp"
 #include "runtime/queue_lane.hpp"
 #include "runtime/queue_reductions.hpp"
 #include "runtime/queue_task.hpp"
@@ -122,7 +123,6 @@ class Queue {
   static void on_end(Waiter& waiter, weir_status status, const FailureRef& failure);
   static void on_gate(Waiter& waiter, weir_status status, const FailureRef& failure);
 
-  static constexpr std::size_t kMostLanes = 64;
   static constexpr std::size_t kLookahead = 128;  ///< tasks that are tried before others
 
   Runtime& runtime_;
@@ -130,8 +130,8 @@ class Queue {
   const std::string name_;
   const std::string policy_name_;
   const bool keeps_models_;
+  const PlaceSet places_;
   std::vector<Lane> lanes_;
-  std::vector<weir_place*> own_places_;
   bool direct_ = false;  ///< tasks go to the only stream
 
   // Producers'.

@@ -177,6 +177,10 @@ Runtime::Runtime(const weir_runtime_options& options)
 
 Runtime::~Runtime() {
   while (!queues_.empty()) destroy_queue(queues_.back().get());
+  while (!shares_.empty()) {
+    shares_.back()->outlast(shutdown_timeout_ns_);
+    destroy_share(shares_.back().get());
+  }
   shut_down();
   watchdog_.reset();
   write_requested_trace();
@@ -529,6 +533,37 @@ void Runtime::add_policy(const weir_policy_options& options) {
 std::unique_ptr<Policy> Runtime::make_policy(const std::string& name) {
   sys::Lock lock(mutex_);
   return policies_.make(name);
+}
+
+// ---- Shares -------------------------------------------------------------------------------------
+
+weir_share* Runtime::create_share(const weir_share_options& options, Share::Enqueue enqueue) {
+  std::string name;
+  {
+    sys::Lock lock(mutex_);
+    ++shares_made_;
+    name = options.name != nullptr ? options.name : fmt::format("share {}", shares_made_);
+    shares_.reserve(shares_.size() + 1);
+  }
+  Owned<weir_share> share(new weir_share(*this, options, std::move(name), std::move(enqueue)));
+  weir_share* const handle = share.get();
+  sys::Lock lock(mutex_);
+  shares_.push_back(std::move(share));
+  return handle;
+}
+
+void Runtime::destroy_share(weir_share* share) noexcept {
+  if (NoWaitScope::active()) {
+    log::warning("share '{}' is destroyed by a kernel or callback: ignored", share->name());
+    return;
+  }
+  Owned<weir_share> dead;  // ends when the lock is no more
+  sys::Lock lock(mutex_);
+  const auto found = std::find_if(shares_.begin(), shares_.end(),
+                                  [share](const auto& owned) { return owned.get() == share; });
+  if (found == shares_.end()) return;
+  dead = std::move(*found);
+  shares_.erase(found);
 }
 
 // ---- Kernels -----------------------------------------------------------------------------------

@@ -27,6 +27,7 @@
 #include "runtime/host_allocation.hpp"
 #include "runtime/place.hpp"
 #include "runtime/queue.hpp"
+#include "runtime/share.hpp"
 #include "runtime/stream.hpp"
 #include "runtime/waiting.hpp"
 #include "runtime/watchdog.hpp"
@@ -72,6 +73,10 @@ class Runtime {
   /// Makes a policy for a queue. Throws Error{not_found} with the nearest name.
   std::unique_ptr<Policy> make_policy(const std::string& name);
   const std::string& machine_name() const noexcept { return machine_.processor; }
+
+  // Shares.
+  weir_share* create_share(const weir_share_options& options, Share::Enqueue enqueue);
+  void destroy_share(weir_share* share) noexcept;
 
   // Kernels.
   template <class Options>  // weir_kernel_options or weir_portable_options
@@ -183,6 +188,8 @@ class Runtime {
   std::vector<Owned<weir_place>> places_;
   std::map<std::uint64_t, Owned<weir_stream>> streams_;
   std::vector<Owned<weir_queue>> queues_;
+  std::vector<Owned<weir_share>> shares_;
+  std::uint64_t shares_made_ = 0;
   PolicyTable policies_;
   std::map<const std::byte*, OwnedBuffer> buffers_;  // by end of their host memory
   std::uint64_t buffers_made_ = 0;

@@ -69,32 +69,33 @@ class WaitList {
   std::uint32_t watched_ = 0;
 };
 
-/// Polls, drives virtual time, or sleeps, until there are enough deliveries or the deadline.
-void wait_until(Runtime& runtime, Signal& signal, std::uint32_t wanted, std::int64_t deadline_ns) {
+}  // namespace
+
+bool wait_for_signal(Runtime& runtime, Signal& signal, std::uint32_t wanted,
+                     std::int64_t deadline_ns) noexcept {
   const std::int64_t spin_until = sys::now_ns() + config::spin_ns();
   while (signal.count() < wanted) {
     if (runtime.virtual_time()) {
       if (runtime.drive()) {
-        if (sys::now_ns() >= deadline_ns) return;
+        if (sys::now_ns() >= deadline_ns) break;
         continue;
       }
       // Nothing is left to happen here; another thread may still enqueue something.
       signal.sleep(wanted, std::min(deadline_ns, sys::now_ns() + 1'000'000));
-      if (sys::now_ns() >= deadline_ns) return;
+      if (sys::now_ns() >= deadline_ns) break;
       continue;
     }
     const std::int64_t now = sys::now_ns();
-    if (now >= deadline_ns) return;
+    if (now >= deadline_ns) break;
     if (now >= spin_until) {
       signal.sleep(wanted, deadline_ns);
-      return;
+      break;
     }
     for (int i = 0; i < 32 && signal.count() < wanted; ++i) sys::pause();
     sys::yield();
   }
+  return signal.count() >= wanted;
 }
-
-}  // namespace
 
 WaitResult wait_for_events(Runtime& runtime, std::span<const weir_event> events,
                            weir_wait_mode mode, std::int64_t timeout_ns) {
@@ -111,7 +112,8 @@ WaitResult wait_for_events(Runtime& runtime, std::span<const weir_event> events,
     fail(WEIR_STATUS_BUSY, "a kernel or callback must not wait: it would block what it waits for");
   }
   if (!done_already) {
-    wait_until(runtime, list.signal(), any ? 1 : list.watched(), sys::deadline_after(timeout_ns));
+    wait_for_signal(runtime, list.signal(), any ? 1 : list.watched(),
+                    sys::deadline_after(timeout_ns));
   }
   WaitResult result;
   for (std::size_t i = 0; i < events.size(); ++i) {

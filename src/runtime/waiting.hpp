@@ -7,6 +7,7 @@
 
 #include <weir/event.h>
 
+#include "base/signal.hpp"
 #include "core/event.hpp"
 #include "core/failure.hpp"
 
@@ -25,5 +26,10 @@ struct WaitResult {
 /// weir_event_wait(). Throws Error for events that are none, and for threads that must not wait.
 WaitResult wait_for_events(Runtime& runtime, std::span<const weir_event> events,
                            weir_wait_mode mode, std::int64_t timeout_ns);
+
+/// Polls, drives virtual time, or sleeps, until there are enough deliveries or the deadline.
+/// Returns whether there are enough.
+bool wait_for_signal(Runtime& runtime, Signal& signal, std::uint32_t wanted,
+                     std::int64_t deadline_ns) noexcept;
 
 }  // namespace weir::rt

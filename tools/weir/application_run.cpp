@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -178,10 +179,11 @@ class Run final : private Stoppable {
     const weir_stats before = runtime_.stats();
     const auto start = runtime_.now();
     workload_->enqueue();
-    report_.actions = runtime_.stats().actions_enqueued - before.actions_enqueued;
+    workload_->await(as_timeout(options_.timeout_s));
     runtime_.synchronize(as_timeout(options_.timeout_s));
     const std::chrono::duration<double> taken = runtime_.now() - start;
     const weir_stats after = runtime_.stats();
+    report_.actions = after.actions_enqueued - before.actions_enqueued;
     report_.bytes_h2d = after.bytes_h2d - before.bytes_h2d;
     report_.bytes_d2h = after.bytes_d2h - before.bytes_d2h;
     report_.bytes_d2d = after.bytes_d2d - before.bytes_d2d;
@@ -201,11 +203,18 @@ class Run final : private Stoppable {
     report_.tile = workload_->tile();
     report_.tiles = workload_->tiles();
     report_.operations = workload_->operations();
+    report_.traffic = workload_->traffic();
+    report_.figures = workload_->figures();
     report_.precision = options_.precision;
     report_.parameters = options_.parameters;
+    report_.iterations = workload_->iterations();
     report_.sharing = options_.sharing;
+    report_.size = options_.size;
     report_.policy = options_.policy;
     if (queue_.handle() != nullptr) report_.shares = queue_.shares();
+    report_.remarks = workload_->remarks();
+    report_.details = workload_->details();
+    report_.complaints = workload_->complaints();
     report_.repeat = options_.repeat;
     report_.description = runtime_.describe();
     if (options_.verify && !virtual_time()) report_.gemm_peak = workload_->gemm_peak(blas());
@@ -225,6 +234,7 @@ class Run final : private Stoppable {
 
   void cancel() noexcept {
     if (queue_.handle() != nullptr) weir_queue_cancel(queue_.handle());
+    if (workload_ != nullptr) workload_->cancel();
     for (std::size_t i = 0; i < lanes_.size(); ++i) weir_stream_cancel(lanes_[i].stream.handle());
   }
 
@@ -240,16 +250,57 @@ class Run final : private Stoppable {
   RunReport report_;
 };
 
+const CLI::Range kCount{std::size_t{1}, std::size_t{std::numeric_limits<std::int32_t>::max()}};
+
+CLI::Option* add_sizes(CLI::App& app, RunOptions& options, std::span<const apps::Preset> presets) {
+  std::vector<std::string> names;
+  std::string help = "Order and tiles at once:";
+  for (const apps::Preset& preset : presets) {
+    names.emplace_back(preset.name);
+    help += fmt::format("{} {} ({}", names.size() > 1 ? "," : "", preset.name, preset.n);
+    if (preset.tile > 0) help += fmt::format(", tile {}", preset.tile);
+    if (preset.tiles > 0) help += fmt::format(", tiles {}", preset.tiles);
+    if (preset.iterations > 0) help += fmt::format(", iterations {}", preset.iterations);
+    help += ")";
+  }
+  return app.add_option("--size", options.size, help)->check(CLI::IsMember(names));
+}
+
+void add_iterations(CLI::App& app, apps::Parameters& parameters) {
+  app.add_option("--iterations", parameters.iterations, "Iterations [as --size says]")
+      ->check(kCount);
+  app.add_option_function<std::string>(
+         "--transform", [&](const std::string& word) { parameters.transform = word == "on"; },
+         "on or off: whether a tile begins its next iteration when its neighbours are through "
+         "with this one, instead of when all are [on]")
+      ->check(CLI::IsMember({"on", "off"}));
+}
+
 }  // namespace
 
-void add_problem_options(CLI::App& app, RunOptions& o) {
-  const CLI::Range count{std::size_t{1}, std::size_t{std::numeric_limits<std::int32_t>::max()}};
-  app.add_option("--n", o.parameters.n, "Order of the problem")->check(count);
+void add_problem_options(CLI::App& app, RunOptions& o, const apps::Application* application) {
+  auto* const n = app.add_option("--n", o.parameters.n, "Order of the problem")->check(kCount);
+  if (application == nullptr) {
+    app.add_option("--size", o.size, "tiny, small or paper, of applications that have sizes")
+        ->check(CLI::IsMember({"tiny", "small", "paper"}))
+        ->excludes(n);
+  } else {
+    if (!application->presets().empty()) add_sizes(app, o, application->presets())->excludes(n);
+    if (application->iterates()) add_iterations(app, o.parameters);
+  }
   app.add_option("--precision", o.precision, "double or float [double]")
       ->check(CLI::IsMember({"double", "float"}));
   app.add_option("--seed", o.parameters.seed, "Of a generated input [1]");
-  app.add_option("--input", o.parameters.input, "Matrix to read: Matrix Market or .npy");
+  app.add_option("--input", o.parameters.input,
+                 application != nullptr ? application->input_help() : "File to read");
   app.add_option("--domains", o.domains, "Domains, as \"host,sim:cores=1,gbps=6\" [host]");
+}
+
+void complete(const apps::Application& application, RunOptions& options) {
+  options.parameters.single = options.precision == "float";
+  for (const apps::Preset& preset : application.presets()) {
+    if (options.size == preset.name) preset.fill(options.parameters);
+  }
 }
 
 RunReport run_application(apps::Application& application, const RunOptions& options) {

@@ -21,6 +21,7 @@ struct RunOptions {
   std::string policy;  ///< of the task queue, "": streams
   apps::Sharing sharing;
   apps::Parameters parameters;
+  std::string size;  ///< name of a preset, "": none
   std::string precision = "double";
   std::size_t repeat = 11;
   double timeout_s = 0;  ///< 0: none
@@ -29,8 +30,11 @@ struct RunOptions {
   bool quiet = false;  ///< no progress line: there is another
 };
 
-/// Adds the options that say what is computed and where.
-void add_problem_options(CLI::App& app, RunOptions& options);
+/// Adds the options that say what is computed and where: those of an application, or of all.
+void add_problem_options(CLI::App& app, RunOptions& options, const apps::Application* application);
+
+/// Fills in what follows from the options for an application: the size that they name, and float.
+void complete(const apps::Application& application, RunOptions& options);
 
 /// Runs an application on the domains, places and streams asked for. Throws weir::Error, also for
 /// input that cannot be used, or Interrupted.

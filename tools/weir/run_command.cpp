@@ -47,7 +47,7 @@ class RunCommand final : public Command {
     app.footer(examples);
     for (const auto& application : applications_) {
       CLI::App* const command = app.add_subcommand(application->name(), application->summary());
-      add_common_options(*command);
+      add_common_options(*command, *application);
       application->add_options(*command);
       commands_.push_back(command);
     }
@@ -58,25 +58,33 @@ class RunCommand final : public Command {
       print(policies());
       return ExitCode::ok;
     }
-    options_.parameters.single = options_.precision == "float";
+    if (const std::string help = selected().help(); !help.empty()) {
+      print(help);
+      return ExitCode::ok;
+    }
+    complete(selected(), options_);
     for (const std::string& file : {options_.parameters.output, options_.trace, options_.page}) {
       check_folder(file);
     }
     use_wisdom();
     const RunReport report = run_application(selected(), options_);
     print(options_.json ? report.json() : report.text());
-    return report.verified() ? ExitCode::ok : ExitCode::mismatch;
+    for (const std::string& complaint : report.complaints) {
+      fmt::print(stderr, "{} {}\n", paint("weir:", Tone::bad, stderr), complaint);
+    }
+    if (!report.verified()) return ExitCode::mismatch;
+    return report.complaints.empty() ? ExitCode::ok : ExitCode::bad_input;
   }
 
  private:
-  void add_common_options(CLI::App& app) {
+  void add_common_options(CLI::App& app, const apps::Application& application) {
     RunOptions& o = options_;
-    add_problem_options(app, o);
+    add_problem_options(app, o, &application);
     auto* const tile = app.add_option("--tile", o.parameters.tile, "Edge of a tile")->check(kCount);
     app.add_option("--tiles", o.parameters.tiles, "Tiles along an edge, instead of --tile")
         ->check(kCount)
         ->excludes(tile);
-    app.add_option("--output", o.parameters.output, "File for the result: .mtx or .npy");
+    app.add_option("--output", o.parameters.output, application.output_help());
     app.add_option("--places", o.sharing.places, "Places of each domain [1]")->check(kCount);
     app.add_option("--streams", o.sharing.streams, "Streams of each place [2]")->check(kCount);
     app.add_flag("--tuned", tuned_, "Places, streams and tiles as 'weir tune' chose them");
@@ -105,7 +113,9 @@ class RunCommand final : public Command {
     const tuner::Point point = wisdom.chosen();
     if (app.count("--places") == 0) options_.sharing.places = point.places;
     if (app.count("--streams") == 0) options_.sharing.streams = point.streams;
-    if (app.count("--tile") + app.count("--tiles") == 0) options_.parameters.tiles = point.tiles;
+    if (app.count("--tile") + app.count("--tiles") > 0 || point.tiles == 0) return;
+    options_.parameters.tiles = point.tiles;
+    options_.parameters.tile = 0;
   }
 
   static std::string policies() {

@@ -45,6 +45,11 @@ double rate_of(const RunReport& report) {
   return seconds > 0 ? report.operations / seconds : 0;
 }
 
+double traffic_rate_of(const RunReport& report) {
+  const double seconds = median(report.samples);
+  return seconds > 0 ? report.traffic / seconds : 0;
+}
+
 std::string gflops(double rate) { return fmt::format("{:.1f} GFLOP/s", rate / 1e9); }
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
@@ -75,6 +80,9 @@ std::string time_of(const RunReport& report) {
 
 std::string speed_of(const RunReport& report) {
   const double rate = rate_of(report);
+  if (report.traffic > 0) {
+    return fmt::format("{}, {:.1f} GB/s", gflops(rate), traffic_rate_of(report) / 1e9);
+  }
   if (report.gemm_peak == 0) return gflops(rate);
   return fmt::format("{}, {} of this machine's gemm peak ({})", gflops(rate),
                      percent(rate / report.gemm_peak), gflops(report.gemm_peak));
@@ -119,9 +127,13 @@ std::string RunReport::text() const {
   row("speed", paint(speed_of(*this), Tone::strong));
   row("actions", traffic_of(*this));
   if (!policy.empty()) row("tasks", tasks_of(*this));
+  for (const auto& [name, remark] : remarks) row(name.c_str(), remark);
   row("overlap", overlap_of(trace));
   row("idle", fmt::format("{} of the cores' time; critical path {}", percent(trace.idle_share),
                           format_seconds(trace.critical_path_s)));
+  for (const apps::Figure& figure : figures) {
+    row("result", fmt::format("{} = {:.10g}", figure.name, figure.value));
+  }
   for (const apps::Verification& check : checks) {
     row(check.passed() ? "verified" : "WRONG",
         paint(fmt::format("{} = {:.3g}, limit {:g}", check.metric, check.value, check.limit),
@@ -131,7 +143,9 @@ std::string RunReport::text() const {
     row("timeline", trace_file + " (drop it into https://ui.perfetto.dev)");
   }
   if (!page.empty()) row("report", page + " (open it in a browser)");
-  const std::string title = fmt::format("{}: n {}, tile {}, {}", application, n, tile, precision);
+  const std::string steps = iterations > 0 ? fmt::format(", iterations {}", iterations) : "";
+  const std::string title =
+      fmt::format("{}: n {}, tile {}{}, {}", application, n, tile, steps, precision);
   return fmt::format("{}\n{}", paint(title, Tone::strong), table.text(2));
 }
 
@@ -147,6 +161,11 @@ std::string RunReport::json() const {
                     {"repeat", repeat},
                     {"seed", parameters.seed},
                     {"input", parameters.input}};
+  if (!size.empty()) json["params"]["size"] = size;
+  if (iterations > 0) {
+    json["params"]["iterations"] = iterations;
+    json["params"]["transform"] = parameters.transform ? "on" : "off";
+  }
   json["domains"] = domain_names(facts);
   json["places"] = sharing.places;
   json["streams"] = sharing.streams;
@@ -159,6 +178,8 @@ std::string RunReport::json() const {
   json["error"] = checks.empty() ? Json(nullptr) : as_json(*worst(checks));
   for (const apps::Verification& check : checks) json["checks"].push_back(as_json(check));
   json["rate"] = {{"value", rate_of(*this) / 1e9}, {"unit", "GFLOP/s"}};
+  if (traffic > 0) json["traffic"] = {{"value", traffic_rate_of(*this) / 1e9}, {"unit", "GB/s"}};
+  for (const apps::Figure& figure : figures) json["results"][figure.name] = figure.value;
   if (gemm_peak > 0) {
     json["gemm_peak"] = {
         {"value", gemm_peak / 1e9}, {"unit", "GFLOP/s"}, {"share", rate_of(*this) / gemm_peak}};
@@ -178,6 +199,7 @@ std::string RunReport::json() const {
                               {"bytes_in", share.bytes_in},
                               {"bytes_out", share.bytes_out}});
   }
+  json.update(Json::parse(details));
   if (!trace_file.empty()) json["trace"] = trace_file;
   json["machine"] = facts.at("machine");
   json["blas"] = facts.at("blas");

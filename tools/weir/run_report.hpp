@@ -19,19 +19,25 @@ struct RunReport {
   apps::Parameters parameters;
   apps::Sharing sharing;
   std::size_t repeat = 0;
-  std::size_t n = 0, tile = 0, tiles = 0;
+  std::string size;  ///< name of a preset, "": none
+  std::size_t n = 0, tile = 0, tiles = 0, iterations = 0;
   double operations = 0;
+  double traffic = 0;           ///< bytes that the kernels move, 0: not counted
   double gemm_peak = 0;         ///< operations a second, 0: not measured
   std::vector<double> samples;  ///< seconds
+  std::vector<apps::Figure> figures;
   std::vector<apps::Verification> checks;
   std::uint64_t actions = 0, bytes_h2d = 0, bytes_d2h = 0, bytes_d2d = 0, bytes_evicted = 0;
   std::string policy;                    ///< of the task queue, "": streams
   std::vector<weir_queue_share> shares;  ///< of its places, of all runs
   weir_trace_summary trace = WEIR_TRACE_SUMMARY_INIT;
   std::string trace_file;
-  std::string page;         ///< file of the report, "": none
-  std::string command;      ///< that made it, for a shell
-  std::string description;  ///< of the runtime, JSON
+  std::string page;                                          ///< file of the report, "": none
+  std::string command;                                       ///< that made it, for a shell
+  std::string description;                                   ///< of the runtime, JSON
+  std::vector<std::pair<std::string, std::string>> remarks;  ///< of the application
+  std::string details = "{}";                                ///< likewise, a JSON object
+  std::vector<std::string> complaints;                       ///< likewise
 
   /// Whether no check failed.
   bool verified() const noexcept;

@@ -101,8 +101,7 @@ class Tuning final : private Stoppable {
 
 RunReport Tuning::run(const tuner::Point& point, std::size_t repeat) const {
   RunOptions options = options_.run;
-  options.sharing = {point.places, point.streams};
-  options.parameters.tiles = point.tiles;
+  divide(options, point);
   options.repeat = repeat;
   options.quiet = true;
   return run_application(application_, options);
@@ -260,7 +259,7 @@ class TuneCommand final : public Command {
     models_->add_flag("--json", options_.json, "Print one JSON object");
     for (const auto& application : applications_) {
       CLI::App* const command = app.add_subcommand(application->name(), application->summary());
-      add_tune_options(*command);
+      add_tune_options(*command, *application);
       application->add_options(*command);
       commands_.push_back(command);
     }
@@ -281,8 +280,8 @@ class TuneCommand final : public Command {
     }
     std::size_t index = 0;
     while (!commands_[index]->parsed()) ++index;
-    options_.run.parameters.single = options_.run.precision == "float";
     apps::Application& application = *applications_[index];
+    complete(application, options_.run);
     Tuning tuning(application, options_,
                   problem_of(*commands_[index], application.name(), options_.run));
     tuning.perform();
@@ -291,10 +290,10 @@ class TuneCommand final : public Command {
   }
 
  private:
-  void add_tune_options(CLI::App& app) {
+  void add_tune_options(CLI::App& app, const apps::Application& application) {
     TuneOptions& o = options_;
     const CLI::Range count{1, 1'000'000};
-    add_problem_options(app, o.run);
+    add_problem_options(app, o.run, &application);
     app.add_option("--budget", o.budget_s, "Time that measuring may take, as 60s or 5m [60s]")
         ->transform(
             CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}}))

@@ -48,4 +48,11 @@ tuner::Problem problem_of(const CLI::App& app, const std::string& application,
   return {machine_name(), options.domains.empty() ? usual : options.domains, application, words};
 }
 
+void divide(RunOptions& options, const tuner::Point& point) {
+  options.sharing = {point.places, point.streams};
+  if (point.tiles == 0) return;
+  options.parameters.tiles = point.tiles;
+  options.parameters.tile = 0;
+}
+
 }  // namespace weir::cli

@@ -17,4 +17,7 @@ namespace weir::cli {
 tuner::Problem problem_of(const CLI::App& app, const std::string& application,
                           const RunOptions& options);
 
+/// Divides a run as a point says, which has no tiles where the application chooses them.
+void divide(RunOptions& options, const tuner::Point& point);
+
 }  // namespace weir::cli

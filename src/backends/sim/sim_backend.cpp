@@ -26,6 +26,8 @@ SimModel read_model(const Settings& settings, const Machine& machine) {
       static_cast<std::int64_t>(settings.real("latency_us", 10, 0, kMostMicroseconds) * 1e3);
   model.full_duplex = settings.choice("duplex", {"full", "half"}) == 0;
   model.speed = settings.real("speed", 1, 1e-3, model.virtual_time ? 1e6 : 1);
+  model.slow_at_ns = static_cast<std::int64_t>(settings.real("slow_at_ms", 0, 0, 1e9) * 1e6);
+  model.slow_by = settings.real("slow_by", 1, 1, 1e6);
   model.memory_bytes = settings.size("memory", machine.memory_bytes);
   model.core_flops_per_s = settings.real("gflops", 0, 0, 1e9) * 1e9;
   model.memory_bytes_per_s = settings.real("memory_gbps", 0, 0, 1e9) * 1e9;
@@ -52,11 +54,12 @@ void apply_reserve(const Settings& settings, const DomainSpec& spec, SimModel& m
                   model.cores);
   }
   model.cores -= static_cast<unsigned>(reserved);
-  const bool needs_virtual_time =
-      model.threads > 1 || model.launch_ns > 0 || model.fork_ns > 0 || model.contention > 1;
+  const bool needs_virtual_time = model.threads > 1 || model.launch_ns > 0 || model.fork_ns > 0 ||
+                                  model.contention > 1 || model.slow_by > 1;
   if (needs_virtual_time && !model.virtual_time) {
-    fail_argument("domain '{}': threads, launch_us, fork_us and contention need clock=virtual",
-                  spec.text);
+    fail_argument(
+        "domain '{}': threads, launch_us, fork_us, contention and slow_by need clock=virtual",
+        spec.text);
   }
 }
 
@@ -71,6 +74,8 @@ class SimBackend final : public Backend {
            "latency_us=L       latency of a transfer (default 10)\n"
            "duplex=full|half   whether both directions go at once (default full)\n"
            "speed=S            of a core against the host's; above 1 in virtual time only\n"
+           "slow_at_ms=T       in virtual time, from T on kernels take slow_by times as long\n"
+           "slow_by=F          a factor (default 1)\n"
            "memory=SIZE        capacity for instances (default: the host's)\n"
            "clock=real|virtual whether transfers and kernels take real or simulated time\n"
            "gflops=F           of a core, for kernels with a cost function, in virtual time\n"
@@ -107,10 +112,10 @@ class SimBackend final : public Backend {
 
  private:
   static Settings read(const DomainSpec& spec) {
-    return {spec,
-            {"cores", "reserved", "threads", "gbps", "latency_us", "duplex", "speed", "memory",
-             "clock", "gflops", "memory_gbps", "launch_us", "fork_us", "contention", "kernels",
-             "order", "lost_at", "fail_allocation", "fail_copy"}};
+    return {spec, {"cores",   "reserved",        "threads",  "gbps",   "latency_us",  "duplex",
+                   "speed",   "memory",          "clock",    "gflops", "memory_gbps", "launch_us",
+                   "fork_us", "contention",      "kernels",  "order",  "slow_at_ms",  "slow_by",
+                   "lost_at", "fail_allocation", "fail_copy"}};
   }
 
   std::shared_ptr<SimClock> clock_ = std::make_shared<SimClock>();

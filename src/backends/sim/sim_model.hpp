@@ -1,6 +1,7 @@
 // What a simulated card is like.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "backend/backend.hpp"
@@ -22,7 +23,9 @@ struct SimModel {
   double link_bytes_per_s = 6e9;
   std::int64_t link_latency_ns = 10'000;
   bool full_duplex = true;
-  double speed = 1;  ///< of a core, against one of the host's
+  double speed = 1;             ///< of a core, against one of the host's
+  std::int64_t slow_at_ns = 0;  ///< virtual time: from then on everything takes `slow_by` times
+  double slow_by = 1;
   std::uint64_t memory_bytes = 0;
   bool virtual_time = false;
   double core_flops_per_s = 0;    ///< for kernels with a cost function; 0: measure them
@@ -36,6 +39,12 @@ struct SimModel {
 
   /// Returns the hardware threads of all cores.
   unsigned all_threads() const noexcept { return cores * threads; }
+
+  /// How long something takes that starts at `now_ns` and would take `ns` at the usual speed.
+  std::int64_t slowed_ns(std::int64_t now_ns, std::int64_t ns) const noexcept {
+    const std::int64_t before = std::clamp<std::int64_t>(slow_at_ns - now_ns, 0, ns);
+    return before + static_cast<std::int64_t>(static_cast<double>(ns - before) * slow_by);
+  }
 
   /// Time the link is occupied by a transfer.
   std::int64_t transfer_ns(std::uint64_t bytes) const noexcept {

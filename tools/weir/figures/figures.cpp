@@ -18,6 +18,7 @@
 #include "description.hpp"
 #include "interruption.hpp"
 #include "report/page.hpp"
+#include "tuned_problem.hpp"
 
 namespace weir::cli::figures {
 
@@ -42,7 +43,7 @@ void write(const std::string& path, const std::string& text) {
 }  // namespace
 
 void Figures::add_options(CLI::App& app) {
-  add_problem_options(app, options_);
+  add_problem_options(app, options_, nullptr);
   options_.repeat = 11;
   app.add_option("--apps", names_, "Applications, as matmul,cholesky [those of the paper]")
       ->delimiter(',');
@@ -55,7 +56,6 @@ void Figures::add_options(CLI::App& app) {
 
 void Figures::run() {
   try {
-    options_.parameters.single = options_.precision == "float";
     options_.quiet = true;
     machine_ = describe(Runtime("null")).at("machine");
     const auto applications = chosen();
@@ -97,6 +97,7 @@ Json Figures::head() const {
           {"version", weir_version()},
           {"command", command_line()},
           {"n", options_.parameters.n},
+          {"size", options_.size},
           {"precision", options_.precision},
           {"input", options_.parameters.input},
           {"repeat", options_.repeat},
@@ -111,7 +112,8 @@ void Figures::recall() {
   const Json found = Json::parse(file, nullptr, false);
   if (!found.is_object() || !found.contains("times") || !found["times"].is_object()) return;
   const Json ours = head();
-  for (const char* key : {"schema", "version", "n", "precision", "input", "repeat", "machine"}) {
+  for (const char* key :
+       {"schema", "version", "n", "size", "precision", "input", "repeat", "machine"}) {
     if (!found.contains(key) || found[key] != ours[key]) return;
   }
   for (const auto& [key, seconds] : found["times"].items()) {
@@ -125,8 +127,8 @@ RunReport Figures::measure(apps::Application& application, const std::string& do
                            const tuner::Point& point, std::size_t repeat) const {
   RunOptions options = options_;
   options.domains = domains;
-  options.sharing = {point.places, point.streams};
-  options.parameters.tiles = point.tiles;
+  complete(application, options);
+  divide(options, point);
   options.repeat = repeat;
   return run_application(application, options);
 }

@@ -1,0 +1,273 @@
+#include "asian_option/asian_option.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "asian_option/book.hpp"
+#include "asian_option/pricing.hpp"
+#include "common/input_error.hpp"
+
+namespace weir::apps {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kUsualOptions = 64;
+
+/// Published values of calls on the average of all times: spot 100, rate 9 %, one year (Vecer,
+/// "A new PDE approach for pricing arithmetic average Asian options", 2001; Zhang 2001 has the
+/// same digits).
+struct TableEntry {
+  double volatility, strike, price;
+};
+constexpr std::array<TableEntry, 9> kTable = {{{0.1, 95, 8.9118509},
+                                               {0.1, 100, 4.9151167},
+                                               {0.1, 105, 2.0700634},
+                                               {0.3, 95, 11.6558858},
+                                               {0.3, 100, 8.8287588},
+                                               {0.3, 105, 6.5177905},
+                                               {0.5, 95, 15.4427163},
+                                               {0.5, 100, 13.0281555},
+                                               {0.5, 105, 10.9296247}}};
+constexpr std::size_t kTableSteps = 64, kTablePaths = 16384;
+
+/// A deviation in standard errors.
+double in_errors(double deviation, double error, double scale) {
+  if (std::fabs(deviation) <= 1e-9 * scale) return 0;
+  return error > 0 ? std::fabs(deviation) / error : std::numeric_limits<double>::infinity();
+}
+
+class AsianOption final : public Workload {
+ public:
+  AsianOption(Book book, std::string output, const PricingOptions& wanted,
+              const weir::Runtime& runtime, const Lanes& lanes)
+      : book_(std::move(book)),
+        output_(std::move(output)),
+        wanted_(wanted),
+        runtime_(runtime),
+        lanes_(lanes),
+        kernels_(runtime),
+        pricing_(runtime, lanes, kernels_, book_.options, wanted) {}
+
+  /// Options.
+  std::size_t n() const override { return book_.options.size(); }
+  std::size_t tile() const override { return 0; }
+  std::size_t tiles() const override { return 0; }
+  double operations() const override {
+    return PathKernels::kStepOperations / 2 * pricing_.path_steps();
+  }
+  double gemm_peak(const ReferenceBlas&) const override { return 0; }
+
+  void reset() override {}
+  void enqueue() override { pricing_.start(); }
+  void await(std::chrono::nanoseconds timeout) override { pricing_.wait(timeout); }
+  void cancel() noexcept override { pricing_.cancel(); }
+  void finish() override { values_ = pricing_.valuations(); }
+  void save() const override {
+    if (!output_.empty()) write_valuations(output_, book_, values_);
+  }
+
+  std::vector<Verification> verify(const ReferenceBlas&) const override {
+    constexpr double kLimit = 5;
+    return {{"|geometric - closed form| / standard error", geometric_deviation(), kLimit},
+            {"|price - published| / standard error", table_deviation(), kLimit}};
+  }
+
+  std::vector<std::pair<std::string, std::string>> remarks() const override {
+    const weir_share_info info = pricing_.share().info();
+    const double seconds = static_cast<double>(info.makespan_ns) / 1e9;
+    std::string shared = fmt::format("{}: makespan / ideal = {:.3f}", info.chunks, ratio(info));
+    const auto parts = pricing_.share().parts();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      shared +=
+          fmt::format("; {} {} in {} visits, {}{}", parts[i].place, parts[i].items, parts[i].visits,
+                      pricing_.shape_of(parts[i], i), parts[i].lost ? ", lost" : "");
+    }
+    std::vector<std::pair<std::string, std::string>> rows = {
+        {"paths",
+         fmt::format("{:.1f} million steps a second", pricing_.path_steps() / seconds / 1e6)},
+        {"shared", shared}};
+    for (std::size_t i = 0; i < std::min(values_.size(), kShown); ++i) {
+      rows.emplace_back(
+          fmt::format("option {}", name_of(i)),
+          fmt::format("{:.6g} +- {:.2g}", values_[i].price, values_[i].standard_error));
+    }
+    return rows;
+  }
+
+  std::string details() const override {
+    Json json;
+    json["results"] = Json::array();
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const Valuation& value = values_[i];
+      json["results"].push_back({{"line", name_of(i)},
+                                 {"price", value.price},
+                                 {"standard_error", value.standard_error},
+                                 {"delta", value.delta},
+                                 {"vega", value.vega},
+                                 {"rho", value.rho}});
+    }
+    json["rejected"] = Json::array();
+    for (const BadLine& bad : book_.bad) {
+      json["rejected"].push_back({{"line", bad.line}, {"message", bad.message}});
+    }
+    json["share"] = describe_share();
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+
+  std::vector<std::string> complaints() const override {
+    std::vector<std::string> lines;
+    for (const BadLine& bad : book_.bad) lines.push_back(bad.message);
+    return lines;
+  }
+
+ private:
+  static constexpr std::size_t kShown = 5;
+
+  /// The line of an option in its file, or its number.
+  std::size_t name_of(std::size_t option) const {
+    return book_.lines.empty() ? option + 1 : book_.lines[option];
+  }
+
+  static double ratio(const weir_share_info& info) {
+    return info.ideal_ns > 0 ? static_cast<double>(info.makespan_ns) / info.ideal_ns : 1;
+  }
+
+  Json describe_share() const {
+    const weir_share_info info = pricing_.share().info();
+    const double seconds = static_cast<double>(info.makespan_ns) / 1e9;
+    Json json = {{"chunks", info.chunks},
+                 {"makespan_s", seconds},
+                 {"ideal_s", info.ideal_ns / 1e9},
+                 {"ratio", ratio(info)},
+                 {"path_steps_per_s", pricing_.path_steps() / seconds}};
+    const auto parts = pricing_.share().parts();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      json["places"].push_back({{"place", parts[i].place},
+                                {"shape", pricing_.shape_of(parts[i], i)},
+                                {"options", parts[i].items},
+                                {"visits", parts[i].visits},
+                                {"busy_s", static_cast<double>(parts[i].busy_ns) / 1e9},
+                                {"idle_s", static_cast<double>(parts[i].idle_ns) / 1e9},
+                                {"lost", parts[i].lost}});
+    }
+    return json;
+  }
+
+  double geometric_deviation() const {
+    double worst = 0;
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const Option& option = book_.options[i];
+      const double deviation = values_[i].geometric - geometric_price(option);
+      worst = std::max(worst, in_errors(deviation, values_[i].geometric_error, option.spot));
+    }
+    return worst;
+  }
+
+  /// Twice as many steps halve the distance to the average of all times.
+  double table_deviation() const {
+    std::vector<Option> options;
+    for (const TableEntry& entry : kTable) {
+      for (const std::size_t steps : {kTableSteps, 2 * kTableSteps}) {
+        options.push_back({.spot = 100,
+                           .strike = entry.strike,
+                           .rate = 0.09,
+                           .volatility = entry.volatility,
+                           .maturity = 1,
+                           .steps = steps,
+                           .paths = kTablePaths});
+      }
+    }
+    PricingOptions wanted = wanted_;
+    wanted.control = true;
+    Pricing pricing(runtime_, lanes_, kernels_, std::move(options), wanted);
+    pricing.start();
+    pricing.wait(weir::forever);
+    const std::vector<Valuation> values = pricing.valuations();
+    double worst = 0;
+    for (std::size_t i = 0; i < kTable.size(); ++i) {
+      const Valuation &coarse = values[2 * i], &fine = values[2 * i + 1];
+      const double error = std::hypot(2 * fine.standard_error, coarse.standard_error);
+      worst = std::max(worst, in_errors(2 * fine.price - coarse.price - kTable[i].price, error, 1));
+    }
+    return worst;
+  }
+
+  const Book book_;
+  const std::string output_;
+  const PricingOptions wanted_;
+  const weir::Runtime& runtime_;
+  const Lanes& lanes_;
+  const PathKernels kernels_;
+  Pricing pricing_;
+  std::vector<Valuation> values_;
+};
+
+class AsianOptionApplication final : public Application {
+ public:
+  const char* name() const override { return "asian-option"; }
+  const char* summary() const override {
+    return "price a book of options on averages: --input book.csv, or --n of them";
+  }
+  const char* input_help() const override { return "Book of options to read, CSV [generated]"; }
+  const char* output_help() const override { return "CSV file for the prices"; }
+  std::string help() const override {
+    if (wanted_.chunks != "help") return "";
+    std::string text;
+    const Json facts = Json::parse(weir::Runtime("null").describe());
+    for (const Json& chunks : facts.at("chunks")) {
+      text += fmt::format("  {:20} {}\n", chunks.at("name").get<std::string>(),
+                          chunks.at("summary").get<std::string>());
+    }
+    return text;
+  }
+  void add_options(CLI::App& app) override {
+    app.add_option("--chunk", wanted_.chunks,
+                   "How many options a place takes at once; help: list the ways [learned]");
+    app.add_option("--shape", shape_,
+                   "mt: an option on all threads of a place; mo: one on each; hybrid: mo on the "
+                   "host, mt elsewhere; auto: the faster one [auto]")
+        ->check(CLI::IsMember({"mt", "mo", "hybrid", "auto"}));
+    app.add_option_function<std::string>(
+           "--control", [this](const std::string& word) { wanted_.control = word == "on"; },
+           "on or off: whether the geometric average is a control variate [on]")
+        ->check(CLI::IsMember({"on", "off"}));
+  }
+  std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
+                                    const Lanes& lanes) override {
+    wanted_.seed = parameters.seed;
+    wanted_.shape = shape_ == "mt"       ? Shape::mt
+                    : shape_ == "mo"     ? Shape::mo
+                    : shape_ == "hybrid" ? Shape::hybrid
+                                         : Shape::automatic;
+    if (parameters.single) fail_input("{} computes in double: leave --precision out", name());
+    Book book =
+        parameters.input.empty()
+            ? generate_book(parameters.n > 0 ? parameters.n : kUsualOptions, parameters.seed)
+            : read_book(parameters.input);
+    return std::make_unique<AsianOption>(std::move(book), parameters.output, wanted_, runtime,
+                                         lanes);
+  }
+
+ private:
+  PricingOptions wanted_;
+  std::string shape_ = "auto";
+};
+
+}  // namespace
+
+std::unique_ptr<Application> make_asian_option() {
+  return std::make_unique<AsianOptionApplication>();
+}
+
+}  // namespace weir::apps

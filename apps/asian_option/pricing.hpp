@@ -1,0 +1,71 @@
+// A list of options that the places of a run price together.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <weir/weir.hpp>
+
+#include "asian_option/option.hpp"
+#include "asian_option/path_kernels.hpp"
+#include "common/lanes.hpp"
+
+namespace weir::apps {
+
+/// How a place prices the options of a chunk (paper 004): "mt" one after the other, each on all of
+/// its threads; "mo" one on each thread; "hybrid" mo on the host and mt elsewhere; "automatic" what
+/// is measured to be faster.
+enum class Shape { mt, mo, hybrid, automatic };
+
+/// What decides how options are priced, and nothing of what they are worth but `seed` and
+/// `control`.
+struct PricingOptions {
+  std::string chunks = "learned";
+  Shape shape = Shape::automatic;
+  std::uint64_t seed = 1;
+  bool control = true;  ///< the geometric average
+};
+
+/// Prices options. From one thread, but for cancel().
+class Pricing {
+ public:
+  Pricing(const weir::Runtime& runtime, const Lanes& lanes, const PathKernels& kernels,
+          std::vector<Option> options, const PricingOptions& wanted);
+
+  void start();
+  void wait(std::chrono::nanoseconds timeout);
+  void cancel() noexcept;
+
+  const std::vector<Option>& options() const noexcept { return options_; }
+  /// Of all options, once they are priced.
+  std::vector<Valuation> valuations() const;
+  /// Steps of paths of all options.
+  double path_steps() const noexcept;
+  const weir::Share& share() const noexcept { return *share_; }
+  /// "mt" or "mo", as a place did it in the end.
+  const char* shape_of(const weir_share_part& part, std::size_t place) const noexcept;
+
+ private:
+  bool on_threads(std::size_t place, std::size_t way) const noexcept;
+  weir::Event enqueue(const weir::Chunk& chunk) const;
+
+  const weir::Runtime& runtime_;
+  const PathKernels& kernels_;
+  const PricingOptions wanted_;
+  const std::vector<Option> options_;
+  std::vector<double> work_;
+  std::vector<std::size_t> first_group_;  ///< of each option, and behind the last
+  std::vector<PathSums> sums_;
+  weir::Buffer buffer_;
+  std::vector<weir_place*> places_;
+  std::vector<bool> is_host_;  ///< of the places
+  std::mutex mutex_;           ///< share_ is made, or cancelled
+  std::optional<weir::Share> share_;
+};
+
+}  // namespace weir::apps

@@ -1,0 +1,213 @@
+#include "common/image.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <memory>
+
+#if defined(WEIR_APPS_PNG)
+#include <png.h>
+#endif
+#if defined(WEIR_APPS_JPEG)
+#include <turbojpeg.h>
+#endif
+
+#include "common/file.hpp"
+#include "common/parsing.hpp"
+
+namespace weir::apps {
+
+namespace {
+
+constexpr std::string_view kPngMagic = "\x89PNG\r\n\x1a\n", kJpegMagic = "\xff\xd8\xff";
+constexpr std::string_view kPgmMagic = "P5";
+
+std::string extension_of(std::string_view path) {
+  std::string extension = std::filesystem::path(path).extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return extension;
+}
+
+Image make_image(std::string_view name, std::size_t width, std::size_t height,
+                 const ReadLimits& limits) {
+  if (width == 0 || height == 0)
+    fail_input("{}: the picture has {} x {} pixels", name, width, height);
+  check_size(std::string(name), {height, width}, 1, limits);
+  return {width, height, std::vector<std::uint8_t>(width * height)};
+}
+
+[[noreturn, maybe_unused]] void fail_without(std::string_view name, const char* format,
+                                             const char* package) {
+  fail_input("{}: this build reads and writes no {}: install {} and build again, or use .pgm", name,
+             format, package);
+}
+
+#if defined(WEIR_APPS_PNG)
+/// Frees what the library holds for a picture.
+struct PngImage : png_image {
+  PngImage() : png_image{} { version = PNG_IMAGE_VERSION; }
+  PngImage(const PngImage&) = delete;
+  PngImage& operator=(const PngImage&) = delete;
+  ~PngImage() { png_image_free(this); }
+};
+
+Image read_png(std::string_view bytes, std::string_view name, const ReadLimits& limits) {
+  PngImage png;
+  const bool begun = png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()) != 0;
+  if (!begun) fail_input("{}: damaged PNG: {}", name, png.message);
+  png.format = PNG_FORMAT_GRAY;
+  Image image = make_image(name, png.width, png.height, limits);
+  constexpr png_color kWhite = {255, 255, 255};
+  if (png_image_finish_read(&png, &kWhite, image.shades.data(), 0, nullptr) == 0) {
+    fail_input("{}: damaged PNG: {}", name, png.message);
+  }
+  return image;
+}
+
+std::string png_of(const std::string& path, const Image& image) {
+  PngImage png;
+  png.width = static_cast<png_uint_32>(image.width);
+  png.height = static_cast<png_uint_32>(image.height);
+  png.format = PNG_FORMAT_GRAY;
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(png);
+  std::string bytes(size, '\0');
+  if (png_image_write_to_memory(&png, bytes.data(), &size, 0, image.shades.data(), 0, nullptr) ==
+      0) {
+    fail_input("{}: cannot be written as PNG: {}", path, png.message);
+  }
+  bytes.resize(size);
+  return bytes;
+}
+#else
+Image read_png(std::string_view, std::string_view name, const ReadLimits&) {
+  fail_without(name, "PNG", "libpng-dev");
+}
+std::string png_of(const std::string& path, const Image&) {
+  fail_without(path, "PNG", "libpng-dev");
+}
+#endif
+
+#if defined(WEIR_APPS_JPEG)
+Image read_jpeg(std::string_view bytes, std::string_view name, const ReadLimits& limits) {
+  struct Close {
+    void operator()(void* handle) const { tjDestroy(handle); }
+  };
+  const std::unique_ptr<void, Close> handle(tjInitDecompress());
+  const auto* const data = reinterpret_cast<const unsigned char*>(bytes.data());
+  int width = 0, height = 0, sampling = 0, colours = 0;
+  if (tjDecompressHeader3(handle.get(), data, bytes.size(), &width, &height, &sampling, &colours) !=
+      0) {
+    fail_input("{}: damaged JPEG: {}", name, tjGetErrorStr2(handle.get()));
+  }
+  Image image =
+      make_image(name, static_cast<std::size_t>(width), static_cast<std::size_t>(height), limits);
+  if (tjDecompress2(handle.get(), data, bytes.size(), image.shades.data(), width, 0, height,
+                    TJPF_GRAY, 0) != 0) {
+    fail_input("{}: damaged JPEG: {}", name, tjGetErrorStr2(handle.get()));
+  }
+  return image;
+}
+#else
+Image read_jpeg(std::string_view, std::string_view name, const ReadLimits&) {
+  fail_without(name, "JPEG", "libturbojpeg0-dev");
+}
+#endif
+
+/// The header of a PGM: numbers between blanks and comments.
+class PgmHeader {
+ public:
+  PgmHeader(std::string_view bytes, std::string_view name)
+      : bytes_(bytes), name_(name), at_(kPgmMagic.size()) {}
+
+  std::size_t number(const char* what) {
+    skip();
+    std::size_t value = 0;
+    const char* const begin = bytes_.data() + std::min(at_, bytes_.size());
+    const auto [end, error] = std::from_chars(begin, bytes_.data() + bytes_.size(), value);
+    if (error != std::errc()) {
+      fail_input("{}: byte {}: found {}, expected the {} of a PGM", name_, at_,
+                 quoted(bytes_.substr(std::min(at_, bytes_.size()), 8)), what);
+    }
+    at_ = static_cast<std::size_t>(end - bytes_.data());
+    return value;
+  }
+  /// The pixels begin behind one blank.
+  std::string_view rest() const { return bytes_.substr(std::min(at_ + 1, bytes_.size())); }
+
+ private:
+  void skip() {
+    while (at_ < bytes_.size() &&
+           (is_blank(bytes_[at_]) || bytes_[at_] == '\n' || bytes_[at_] == '#')) {
+      at_ = bytes_[at_] == '#' ? std::min(bytes_.find('\n', at_), bytes_.size()) : at_ + 1;
+    }
+  }
+
+  std::string_view bytes_, name_;
+  std::size_t at_;
+};
+
+Image read_pgm(std::string_view bytes, std::string_view name, const ReadLimits& limits) {
+  PgmHeader header(bytes, name);
+  const std::size_t width = header.number("width"), height = header.number("height");
+  constexpr std::size_t kWhite = 255;
+  const std::size_t white = header.number("shade of white");
+  if (white == 0 || white > kWhite) {
+    fail_input("{}: found {} shades, expected 1 to {}", name, white, kWhite);
+  }
+  Image image = make_image(name, width, height, limits);
+  const std::string_view pixels = header.rest();
+  if (pixels.size() < image.shades.size()) {
+    fail_input("{}: found {} of {} pixels: the file is cut", name, pixels.size(),
+               image.shades.size());
+  }
+  std::transform(pixels.begin(), pixels.begin() + static_cast<std::ptrdiff_t>(image.shades.size()),
+                 image.shades.begin(), [=](char pixel) {
+                   const std::size_t shade = static_cast<unsigned char>(pixel);
+                   return static_cast<std::uint8_t>(std::min(shade, white) * kWhite / white);
+                 });
+  return image;
+}
+
+std::string pgm_of(const Image& image) {
+  std::string bytes = fmt::format("P5\n{} {}\n255\n", image.width, image.height);
+  bytes.append(image.shades.begin(), image.shades.end());
+  return bytes;
+}
+
+}  // namespace
+
+bool is_image(std::string_view path) {
+  constexpr std::string_view kKnown[] = {".png", ".jpg", ".jpeg", ".pgm"};
+  return std::find(std::begin(kKnown), std::end(kKnown), extension_of(path)) != std::end(kKnown);
+}
+
+Image read_image_from(std::string_view bytes, std::string_view name, const ReadLimits& limits) {
+  if (bytes.starts_with(kPngMagic)) return read_png(bytes, name, limits);
+  if (bytes.starts_with(kJpegMagic)) return read_jpeg(bytes, name, limits);
+  if (bytes.starts_with(kPgmMagic)) return read_pgm(bytes, name, limits);
+  fail_input("{}: byte 0: found {}, expected a picture: PNG, JPEG or PGM (P5)", name,
+             quoted(bytes.substr(0, 8)));
+}
+
+Image read_image(const std::string& path, const ReadLimits& limits) {
+  const MappedFile file(path);
+  return read_image_from(file.bytes(), path, limits);
+}
+
+void check_image_format(const std::string& path) {
+  const std::string extension = extension_of(path);
+  if (extension == ".png" || extension == ".pgm") return;
+  fail_input("{}: found the extension {}, expected .png or .pgm", path,
+             quoted(std::string_view(extension)));
+}
+
+void write_image(const std::string& path, const Image& image) {
+  check_image_format(path);
+  OutputFile file(path);
+  file.write(extension_of(path) == ".png" ? png_of(path, image) : pgm_of(image));
+  file.commit();
+}
+
+}  // namespace weir::apps

@@ -1,0 +1,159 @@
+// Grids of cells cut into tiles, of which each step needs the nearest cells of its neighbours.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include <weir/weir.hpp>
+
+#include "common/lanes.hpp"
+#include "common/matrix.hpp"
+#include "common/parsing.hpp"
+
+namespace weir::apps {
+
+/// Sides of a tile, as bits of Tile::edges.
+enum Side : unsigned { kNorth, kSouth, kWest, kEast, kSides };
+
+/// Some cells and the stream that computes them.
+struct GridTile {
+  std::size_t x, y, width, height;
+  const Lane* lane;
+  unsigned edges = 0;                      ///< bit s: side s is an edge of the grid
+  std::array<std::size_t, kSides> beside;  ///< the neighbours, where there is no edge
+};
+
+/// A number of T for each cell of a grid, in the program's memory.
+template <class T>
+struct GridField {
+  /// Makes a field of zeros: element (x + 1, y + 1) is cell x of row y.
+  GridField(const weir::Runtime& runtime, std::size_t width, std::size_t height, const char* name)
+      : memory(width + 2, height + 2),
+        buffer(runtime.wrap(memory.data(), memory.size() * sizeof(T), name)) {}
+
+  T& operator()(std::size_t x, std::size_t y) { return memory(x + 1, y + 1); }
+  T operator()(std::size_t x, std::size_t y) const { return memory(x + 1, y + 1); }
+
+  Matrix<T> memory;
+  weir::Buffer buffer;
+};
+
+/// Cells in rows, cut into tiles. In memory there is one cell more around the grid, which holds
+/// nothing, so that a tile with all cells around it is always a region.
+class TileGrid {
+ public:
+  /// Cuts a grid into squares of `edge` cells; the last of a row or column may be smaller. Each
+  /// place gets tiles that follow one another.
+  TileGrid(const Lanes& lanes, std::size_t width, std::size_t height, std::size_t edge);
+
+  std::size_t width() const noexcept { return width_; }
+  std::size_t height() const noexcept { return height_; }
+  /// Elements from one row of cells in memory to the next.
+  std::size_t row() const noexcept { return width_ + 2; }
+  const std::vector<GridTile>& tiles() const noexcept { return tiles_; }
+  std::size_t size() const noexcept { return tiles_.size(); }
+  const GridTile& operator[](std::size_t index) const noexcept { return tiles_[index]; }
+
+  template <class T>
+  GridField<T> field(const weir::Runtime& runtime, const char* name) const {
+    return {runtime, width_, height_, name};
+  }
+  /// The cells of a tile in a field.
+  template <class T>
+  weir::Region cells(const GridField<T>& field, const GridTile& tile) const noexcept {
+    return part(field, tile.x + 1, tile.y + 1, tile.width, tile.height);
+  }
+  /// The same with one cell more on each side.
+  template <class T>
+  weir::Region around(const GridField<T>& field, const GridTile& tile) const noexcept {
+    return part(field, tile.x, tile.y, tile.width + 2, tile.height + 2);
+  }
+  /// The outermost cells of a tile on one side.
+  template <class T>
+  weir::Region strip(const GridField<T>& field, const GridTile& tile, Side side) const noexcept {
+    const std::size_t x = tile.x + (side == kEast ? tile.width : 1);
+    const std::size_t y = tile.y + (side == kSouth ? tile.height : 1);
+    const bool upright = side == kWest || side == kEast;
+    return part(field, x, y, upright ? 1 : tile.width, upright ? tile.height : 1);
+  }
+
+  /// Copies a matrix with a row for each row of cells to a field, and back.
+  template <class T>
+  void store(const Matrix<T>& matrix, GridField<T>& field) const {
+    for_each_tiled({width_, height_},
+                   [&](std::size_t x, std::size_t y) { field(x, y) = matrix(y, x); });
+  }
+  template <class T>
+  Matrix<T> load(const GridField<T>& field) const {
+    Matrix<T> matrix(height_, width_);
+    for_each_tiled({width_, height_},
+                   [&](std::size_t x, std::size_t y) { matrix(y, x) = field(x, y); });
+    return matrix;
+  }
+
+ private:
+  template <class T>
+  weir::Region part(const GridField<T>& field, std::size_t x, std::size_t y, std::size_t width,
+                    std::size_t height) const noexcept {
+    return field.buffer.template tile<T>(x, y, width, height, row());
+  }
+  void find_neighbours(std::size_t index);
+
+  std::size_t width_, height_, across_;
+  std::vector<GridTile> tiles_;
+};
+
+/// The order of the steps of tiles. In each step all tiles take their turn once: await(), one
+/// action or more, made(). A tile waits for the steps of its four neighbours before this one, which
+/// is all that may happen out of turn, or without `overlap` for those of all tiles.
+class TileSteps {
+ public:
+  TileSteps(const TileGrid& grid, const Lanes& lanes, bool overlap)
+      : grid_(grid), lanes_(lanes), overlap_(overlap), before_(grid.size()), now_(grid.size()) {}
+
+  /// Order in which tiles take their turns: those that others wait for longest come first, which
+  /// are those that `urgent(index)` names and those with a neighbour in another memory.
+  template <class Urgent>
+  std::vector<std::size_t> turns(const Urgent& urgent) const {
+    std::vector<std::size_t> order;
+    for (const bool first : {true, false}) {
+      for (std::size_t i = 0; i < grid_.size(); ++i) {
+        const bool early = overlap_ && (urgent(i) || has_far_neighbour(grid_[i]));
+        if (early == first) order.push_back(i);
+      }
+    }
+    return order;
+  }
+
+  /// Lets the next action of a tile, which writes `target`, wait for its neighbours, and brings the
+  /// cells beside it of a field of T that the step before wrote from other memories.
+  template <class T>
+  void await(std::size_t index, const weir::Region& target, const GridField<T>& field) {
+    const GridTile& tile = grid_[index];
+    std::vector<weir::Event> waits;
+    for (unsigned side = 0; side < kSides; ++side) {
+      if ((tile.edges >> side & 1) != 0) continue;
+      const std::size_t other = tile.beside[side];
+      const auto facing = static_cast<Side>(side ^ 1u);
+      fetch(tile, other, grid_.strip(field, grid_[other], facing), waits);
+    }
+    if (!waits.empty()) tile.lane->stream.sync(waits, {&target, 1}, WEIR_SYNC_SCOPE_OPERANDS);
+  }
+  /// Says that an event completes with the tile's step.
+  void made(std::size_t index, const weir::Event& event) { now_[index] = event; }
+  /// Ends a step.
+  void next();
+
+ private:
+  bool has_far_neighbour(const GridTile& tile) const noexcept;
+  void fetch(const GridTile& tile, std::size_t other, const weir::Region& strip,
+             std::vector<weir::Event>& waits) const;
+
+  const TileGrid& grid_;
+  const Lanes& lanes_;
+  bool overlap_;
+  std::vector<weir::Event> before_, now_;  ///< of each tile
+};
+
+}  // namespace weir::apps

@@ -1,0 +1,257 @@
+#include "nn/nn.hpp"
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include <nearest.wk.h>
+#include "common/csv.hpp"
+#include "common/dense.hpp"
+#include "common/real_kernel.hpp"
+#include "common/tiled_matrix.hpp"
+
+#define KERNEL_FILE "nn/nearest.wk"
+#include "common/real_kernels.inc"
+
+namespace weir::apps {
+
+namespace {
+
+constexpr std::size_t kMostWanted = 1000;
+constexpr Preset kPresets[] = {
+    {"tiny", 20000, 0, 7, 0}, {"small", 524288, 0, 64, 0}, {"paper", 5242880, 0, 512, 0}};
+
+struct Query {
+  double latitude = 40, longitude = 120;
+  std::size_t wanted = 10;
+};
+
+/// A record and how far it is from the target.
+struct Neighbour {
+  double distance;
+  std::size_t record;
+
+  bool operator<(const Neighbour& other) const noexcept {
+    return distance != other.distance ? distance < other.distance : record < other.record;
+  }
+};
+
+std::size_t groups_of(std::size_t records) {
+  return weir::group_count(records, static_cast<std::size_t>(CHUNK));
+}
+
+template <class T>
+weir::Kernel make_kernel(const weir::Runtime& runtime, weir_kernel_shape shape) {
+  return register_kernel<T>(
+      runtime, {"nn.nearest", HOST_KERNELS(nn_nearest), nearest_wk, "nearest.wk"}, shape,
+      [](const weir_call* call) {
+        constexpr double kOperations = 6;
+        const double n = weir::Call(call).scalar<double>(0);
+        return weir_cost{kOperations * n, 2 * sizeof(T) * n};
+      },
+      [](const weir::Call& call) {
+        return weir::Groups{
+            static_cast<std::uint32_t>(elements<T>(call, 1) / (2 * call.scalar<std::size_t>(4)))};
+      });
+}
+
+template <class T>
+class NearestNeighbours final : public Workload {
+ public:
+  NearestNeighbours(Matrix<T> records, const Query& query, std::size_t tile, std::string output,
+                    const weir::Runtime& runtime, const Lanes& lanes)
+      : records_(std::move(records)),
+        query_(query),
+        found_(groups_of(tile) * 2 * query.wanted, (records_.rows() + tile - 1) / tile),
+        tile_(tile),
+        output_(std::move(output)),
+        lanes_(lanes.spread(found_.columns())),
+        kernel_(make_kernel<T>(runtime, lanes.shape_for(found_.columns()))),
+        record_tiles_(runtime, records_, tile, 2, lanes.size(), "records"),
+        found_tiles_(runtime, found_, found_.rows(), 1, lanes.size(), "found") {}
+
+  std::size_t n() const override { return records_.rows(); }
+  std::size_t tile() const override { return tile_; }
+  std::size_t tiles() const override { return found_.columns(); }
+  double operations() const override { return 6 * static_cast<double>(n()); }
+  double traffic() const override { return 2 * sizeof(T) * static_cast<double>(n()); }
+  double gemm_peak(const ReferenceBlas&) const override { return 0; }
+
+  void reset() override {
+    record_tiles_.reset();
+    found_tiles_.reset();
+  }
+
+  void enqueue() override {
+    for (std::size_t i = 0; i < tiles(); ++i) {
+      const Lane& lane = *lanes_[i];
+      const weir::Operand records = record_tiles_.read(lane, i, 0);
+      const std::size_t count = std::min(tile_, n() - i * tile_);
+      found_tiles_.wrote(lane, 0, i,
+                         lane.run(kernel_, {records, found_tiles_.write(0, i)},
+                                  {count, n(), static_cast<T>(query_.latitude),
+                                   static_cast<T>(query_.longitude), query_.wanted}));
+      found_tiles_.collect(0, i);
+    }
+  }
+
+  /// Merges what the parts found.
+  void finish() override {
+    std::vector<Neighbour> all;
+    for (std::size_t i = 0; i < tiles(); ++i) {
+      for (std::size_t group = 0; group < groups_of(tile_); ++group) {
+        const T* const squares = &found_(group * 2 * query_.wanted, i);
+        const std::size_t first = i * tile_ + group * static_cast<std::size_t>(CHUNK);
+        for (std::size_t k = 0; k < query_.wanted; ++k) {
+          const T number = squares[query_.wanted + k];
+          if (number < 0) break;
+          all.push_back({std::sqrt(static_cast<double>(squares[k])),
+                         first + static_cast<std::size_t>(number)});
+        }
+      }
+    }
+    nearest_ = smallest(std::move(all));
+  }
+
+  std::vector<Figure> figures() const override {
+    return {{"nearest record", static_cast<double>(nearest_.front().record)},
+            {"its distance", nearest_.front().distance}};
+  }
+
+  /// A line for each neighbour: number of the record, latitude, longitude, distance.
+  void save() const override {
+    if (output_.empty()) return;
+    Matrix<double> lines(nearest_.size(), 4);
+    for (std::size_t i = 0; i < nearest_.size(); ++i) {
+      const std::size_t record = nearest_[i].record;
+      lines(i, 0) = static_cast<double>(record);
+      lines(i, 1) = records_(record, 0);
+      lines(i, 2) = records_(record, 1);
+      lines(i, 3) = nearest_[i].distance;
+    }
+    write_matrix(output_, lines);
+  }
+
+  /// The distances of all records, in double: those of the records that were found are the
+  /// smallest.
+  std::vector<Verification> verify(const ReferenceBlas&) const override {
+    std::vector<Neighbour> all(n());
+    for (std::size_t i = 0; i < n(); ++i) all[i] = {distance(i), i};
+    const std::vector<Neighbour> expected = smallest(std::move(all));
+    double error = expected.size() == nearest_.size() ? 0 : INFINITY;
+    for (std::size_t i = 0; i < std::min(expected.size(), nearest_.size()); ++i) {
+      error = std::max(error, std::abs(distance(nearest_[i].record) - expected[i].distance));
+    }
+    constexpr double kLimit = 10, kDegrees = 360;
+    const auto rounding = static_cast<double>(std::numeric_limits<T>::epsilon());
+    return {{"max |distance - reference| / (360 eps)", error / (kDegrees * rounding), kLimit}};
+  }
+
+ private:
+  double distance(std::size_t record) const {
+    return std::hypot(records_(record, 0) - query_.latitude,
+                      records_(record, 1) - query_.longitude);
+  }
+
+  std::vector<Neighbour> smallest(std::vector<Neighbour> all) const {
+    const std::size_t count = std::min(query_.wanted, all.size());
+    std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), all.end());
+    all.resize(count);
+    return all;
+  }
+
+  Matrix<T> records_;  ///< latitudes and longitudes
+  Query query_;
+  Matrix<T> found_;  ///< what groups leave, a column for each tile
+  std::size_t tile_;
+  std::string output_;
+  std::vector<const Lane*> lanes_;
+  weir::Kernel kernel_;
+  TiledMatrix<T> record_tiles_, found_tiles_;
+  std::vector<Neighbour> nearest_;
+};
+
+/// Over the whole earth, as hurricanes are not.
+template <class T>
+Matrix<T> generate(std::size_t n, std::uint64_t seed) {
+  Matrix<T> records = make_matrix<T>(n, 2, 1);
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> latitude(-90, 90), longitude(-180, 180);
+  for (std::size_t i = 0; i < n; ++i) {
+    records(i, 0) = static_cast<T>(latitude(random));
+    records(i, 1) = static_cast<T>(longitude(random));
+  }
+  return records;
+}
+
+template <class T>
+Matrix<T> read_records(const std::string& path) {
+  Matrix<T> records = read_table<T>(path);
+  if (records.columns() != 2) {
+    fail_input("{}: found {} columns, expected latitude and longitude", path, records.columns());
+  }
+  constexpr double kMost[] = {90, 360};
+  constexpr const char* kNames[] = {"latitude", "longitude"};
+  for (std::size_t j = 0; j < 2; ++j) {
+    for (std::size_t i = 0; i < records.rows(); ++i) {
+      if (std::abs(records(i, j)) <= kMost[j]) continue;
+      fail_input("{}: record {}: found the {} {}, expected -{} to {} degrees", path, i + 1,
+                 kNames[j], records(i, j), kMost[j], kMost[j]);
+    }
+  }
+  return records;
+}
+
+template <class T>
+std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const Query& query,
+                                     const weir::Runtime& runtime, const Lanes& lanes) {
+  if (!parameters.output.empty()) check_output_format(parameters.output);
+  Matrix<T> records = parameters.input.empty() ? generate<T>(parameters.n, parameters.seed)
+                                               : read_records<T>(parameters.input);
+  const std::size_t tile = choose_tile(records.rows(), parameters.tile, parameters.tiles, 0);
+  return std::make_unique<NearestNeighbours<T>>(std::move(records), query, tile, parameters.output,
+                                                runtime, lanes);
+}
+
+class NnApplication final : public Application {
+ public:
+  const char* name() const override { return "nn"; }
+  const char* summary() const override {
+    return "find the nearest of --n records of latitude and longitude";
+  }
+  std::span<const Preset> presets() const override { return kPresets; }
+  const char* input_help() const override {
+    return "Records of latitude,longitude in degrees: CSV, .npy or Matrix Market";
+  }
+  const char* output_help() const override {
+    return "File for number, latitude, longitude and distance of the nearest: .mtx or .npy";
+  }
+  void add_options(CLI::App& app) override {
+    app.add_option("--latitude", query_.latitude, "Of the target [40]")
+        ->check(CLI::Range(-90.0, 90.0));
+    app.add_option("--longitude", query_.longitude, "Of the target [120]")
+        ->check(CLI::Range(-360.0, 360.0));
+    app.add_option("--neighbours", query_.wanted, "How many to find [10]")
+        ->check(CLI::Range(std::size_t{1}, kMostWanted));
+  }
+  std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
+                                    const Lanes& lanes) override {
+    const Parameters filled = with_usual(parameters, kPresets[1]);
+    return filled.single ? prepare_in<float>(filled, query_, runtime, lanes)
+                         : prepare_in<double>(filled, query_, runtime, lanes);
+  }
+
+ private:
+  Query query_;
+};
+
+}  // namespace
+
+std::unique_ptr<Application> make_nn() { return std::make_unique<NnApplication>(); }
+
+}  // namespace weir::apps

@@ -1,0 +1,180 @@
+#include "prefixsum/prefixsum.hpp"
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <scan.wk.h>
+#include "common/csv.hpp"
+#include "common/dense.hpp"
+#include "common/real_kernel.hpp"
+#include "common/tiled_matrix.hpp"
+
+#define KERNEL_FILE "prefixsum/scan.wk"
+#include "common/real_kernels.inc"
+
+namespace weir::apps {
+
+namespace {
+
+constexpr Preset kPresets[] = {
+    {"tiny", 100000, 0, 7, 0}, {"small", 1 << 20, 0, 16, 0}, {"paper", 1 << 22, 0, 64, 0}};
+
+template <class T>
+struct ScanKernels {
+  ScanKernels(const weir::Runtime& runtime, weir_kernel_shape shape)
+      : sums(register_kernel<T>(
+            runtime, {"scan.sums", HOST_KERNELS(scan_sums), scan_wk, "scan.wk"}, shape, cost<1, 1>,
+            [](const weir::Call& call) {
+              return weir::Groups{static_cast<std::uint32_t>(elements<T>(call, 1))};
+            })),
+        offsets(register_kernel<T>(runtime,
+                                   {"scan.offsets", HOST_KERNELS(scan_offsets), scan_wk, "scan.wk"},
+                                   WEIR_KERNEL_SHAPE_SERIAL, cost<1, 2>,
+                                   [](const weir::Call&) { return weir::Groups{}; })),
+        write(register_kernel<T>(runtime,
+                                 {"scan.write", HOST_KERNELS(scan_write), scan_wk, "scan.wk"},
+                                 shape, cost<2, 2>, [](const weir::Call& call) {
+                                   return weir::Groups{weir::group_count(
+                                       elements<T>(call, 0), static_cast<std::size_t>(CHUNK))};
+                                 })) {}
+
+  /// Operations and numbers moved for each element.
+  template <int operations, int numbers>
+  static weir_cost cost(const weir_call* call) {
+    const double n = weir::Call(call).scalar<double>(0);
+    return {operations * n, numbers * sizeof(T) * n};
+  }
+
+  weir::Kernel sums;     ///< (n): x read; sums of parts write
+  weir::Kernel offsets;  ///< (parts): sums read-write; carry read; next carry write
+  weir::Kernel write;    ///< (n): x, sums read; y write
+};
+
+template <class T>
+class PrefixSum final : public Workload {
+ public:
+  PrefixSum(Matrix<T> x, std::size_t tile, std::string output, const weir::Runtime& runtime,
+            const Lanes& lanes)
+      : x_(std::move(x)),
+        y_(x_.rows(), 1),
+        sums_(weir::group_count(tile, static_cast<std::size_t>(CHUNK)),
+              (x_.rows() + tile - 1) / tile),
+        carries_(1, sums_.columns() + 1),
+        tile_(tile),
+        output_(std::move(output)),
+        lanes_(lanes.spread(sums_.columns())),
+        kernels_(runtime, lanes.shape_for(sums_.columns())),
+        x_tiles_(runtime, x_, tile, 1, lanes.size(), "x"),
+        y_tiles_(runtime, y_, tile, 1, lanes.size(), "y"),
+        sum_tiles_(runtime, sums_, sums_.rows(), 1, lanes.size(), "sums"),
+        carry_tiles_(runtime, carries_, 1, 1, lanes.size(), "carries") {}
+
+  std::size_t n() const override { return x_.rows(); }
+  std::size_t tile() const override { return tile_; }
+  std::size_t tiles() const override { return sums_.columns(); }
+  double operations() const override { return static_cast<double>(n()); }
+  double traffic() const override { return 2 * sizeof(T) * static_cast<double>(n()); }
+  double gemm_peak(const ReferenceBlas&) const override { return 0; }
+
+  void reset() override {
+    carries_(0, 0) = 0;
+    for (auto* tiles : {&x_tiles_, &y_tiles_, &sum_tiles_, &carry_tiles_}) tiles->reset();
+  }
+
+  /// The sums of a tile need nothing but the tile: only the few additions that carry from tile to
+  /// tile are done one after the other.
+  void enqueue() override {
+    for (std::size_t i = 0; i < tiles(); ++i) {
+      const Lane& lane = *lanes_[i];
+      const std::size_t count = std::min(tile_, n() - i * tile_);
+      const weir::Operand x = x_tiles_.read(lane, i, 0);
+      const weir::Region sums = sum_tiles_.region(0, i);
+      lane.run(kernels_.sums, {x, weir::write(sums)}, {count});
+      const weir::Operand carry = carry_tiles_.read(lane, 0, i);
+      const weir::Event carried =
+          lane.run(kernels_.offsets, {weir::readwrite(sums), carry, carry_tiles_.write(0, i + 1)},
+                   {sums_.rows()});
+      carry_tiles_.wrote(lane, 0, i + 1, carried);
+      y_tiles_.wrote(
+          lane, i, 0,
+          lane.run(kernels_.write, {x, weir::read(sums), y_tiles_.write(i, 0)}, {count}));
+      y_tiles_.collect(i, 0);
+    }
+  }
+
+  std::vector<Figure> figures() const override { return {{"sum", y_(n() - 1, 0)}}; }
+  void save() const override {
+    if (!output_.empty()) write_matrix(output_, y_);
+  }
+
+  /// Against sums in extended precision; the error grows with the parts that were added up.
+  std::vector<Verification> verify(const ReferenceBlas&) const override {
+    long double exact = 0, size = 0;
+    double worst = 0;
+    for (std::size_t i = 0; i < n(); ++i) {
+      exact += x_(i, 0);
+      size += std::abs(x_(i, 0));
+      const double error = static_cast<double>(std::abs(y_(i, 0) - exact));
+      const double scale =
+          static_cast<double>(size) * static_cast<double>(std::numeric_limits<T>::epsilon());
+      const double relative = scale > 0 ? error / scale : error;
+      if (!(relative <= worst)) worst = relative;
+    }
+    constexpr double kLimit = 100;
+    const auto parts = static_cast<double>(weir::group_count(n(), static_cast<std::size_t>(CHUNK)));
+    return {{"max |y - reference| / (eps (|x[0]| + ... + |x[i]|))", worst, kLimit + parts}};
+  }
+
+ private:
+  Matrix<T> x_, y_;
+  Matrix<T> sums_;     ///< a column for each tile
+  Matrix<T> carries_;  ///< what comes before each tile, and the sum of all
+  std::size_t tile_;
+  std::string output_;
+  std::vector<const Lane*> lanes_;
+  ScanKernels<T> kernels_;
+  TiledMatrix<T> x_tiles_, y_tiles_, sum_tiles_, carry_tiles_;
+};
+
+/// Whole numbers from 0 to 255.
+template <class T>
+Matrix<T> generate(std::size_t n, std::uint64_t seed) {
+  Matrix<T> vector = make_matrix<T>(n, 1, 2);
+  std::mt19937_64 random(seed);
+  std::generate_n(vector.data(), n, [&] { return static_cast<T>(random() >> 56); });
+  return vector;
+}
+
+template <class T>
+std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const weir::Runtime& runtime,
+                                     const Lanes& lanes) {
+  if (!parameters.output.empty()) check_output_format(parameters.output);
+  Matrix<T> x = parameters.input.empty() ? generate<T>(parameters.n, parameters.seed)
+                                         : read_vector<T>(parameters.input);
+  const std::size_t tile = choose_tile(x.rows(), parameters.tile, parameters.tiles, 0);
+  return std::make_unique<PrefixSum<T>>(std::move(x), tile, parameters.output, runtime, lanes);
+}
+
+class PrefixSumApplication final : public Application {
+ public:
+  const char* name() const override { return "prefixsum"; }
+  const char* summary() const override { return "add up a vector of --n elements, step by step"; }
+  std::span<const Preset> presets() const override { return kPresets; }
+  const char* input_help() const override { return "The vector: .npy, Matrix Market or CSV"; }
+  std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
+                                    const Lanes& lanes) override {
+    const Parameters filled = with_usual(parameters, kPresets[1]);
+    return filled.single ? prepare_in<float>(filled, runtime, lanes)
+                         : prepare_in<double>(filled, runtime, lanes);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Application> make_prefixsum() { return std::make_unique<PrefixSumApplication>(); }
+
+}  // namespace weir::apps

@@ -1,0 +1,48 @@
+#include "runtime/place_set.hpp"
+
+#include "runtime/runtime.hpp"
+
+namespace weir::rt {
+
+PlaceSet::PlaceSet(Runtime& runtime, const std::string& user, weir_place* const* places,
+                   std::size_t count)
+    : runtime_(runtime), owns_(count == 0) {
+  if (places == nullptr && count > 0) fail_argument("{} places are given as NULL", count);
+  if (count > kMost) {
+    fail_argument("{} places are too many for {}: at most {}", count, user, kMost);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    weir_place& place = weir_place::check(places[i]);
+    if (&place.domain().runtime() != &runtime_) {
+      fail_argument("place '{}' belongs to another runtime than {}", place.name(), user);
+    }
+    places_.push_back(&place);
+  }
+  if (owns_) make_own();
+  if (places_.size() > kMost) {
+    destroy_own();
+    fail_argument("{} domains are too many for {}: at most {}", places_.size(), user, kMost);
+  }
+}
+
+PlaceSet::~PlaceSet() {
+  if (owns_) destroy_own();
+}
+
+void PlaceSet::make_own() {
+  places_.reserve(runtime_.domain_count());
+  try {
+    for (std::size_t i = 0; i < runtime_.domain_count(); ++i) {
+      places_.push_back(runtime_.create_place(*runtime_.domain(i), WEIR_PLACE_OPTIONS_INIT));
+    }
+  } catch (...) {
+    destroy_own();
+    throw;
+  }
+}
+
+void PlaceSet::destroy_own() noexcept {
+  for (weir_place* const place : places_) runtime_.destroy_place(place);
+}
+
+}  // namespace weir::rt

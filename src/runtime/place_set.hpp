@@ -1,0 +1,36 @@
+// The places that a queue or a share works with.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <weir/place.h>
+
+namespace weir::rt {
+
+class Runtime;
+
+/// Places of the program, or one of its own with all free cores of each domain, which it destroys.
+class PlaceSet {
+ public:
+  static constexpr std::size_t kMost = 64;
+
+  /// `user`, as "queue 'q'", is for messages. No places: makes its own. Throws Error.
+  PlaceSet(Runtime& runtime, const std::string& user, weir_place* const* places, std::size_t count);
+  PlaceSet(const PlaceSet&) = delete;
+  PlaceSet& operator=(const PlaceSet&) = delete;
+  ~PlaceSet();
+
+  const std::vector<weir_place*>& all() const noexcept { return places_; }
+
+ private:
+  void make_own();
+  void destroy_own() noexcept;
+
+  Runtime& runtime_;
+  std::vector<weir_place*> places_;
+  const bool owns_;
+};
+
+}  // namespace weir::rt

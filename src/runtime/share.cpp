@@ -1,0 +1,386 @@
+#include "runtime/share.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/thread_role.hpp"
+#include "runtime/runtime.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+bool is_of_device(weir_status status) noexcept {
+  return status == WEIR_STATUS_DEVICE_ERROR || status == WEIR_STATUS_NETWORK_ERROR ||
+         status == WEIR_STATUS_UNAVAILABLE;
+}
+
+}  // namespace
+
+// ---- Making and ending -------------------------------------------------------------------------
+
+Share::Share(Runtime& runtime, const weir_share_options& options, std::string name, Enqueue enqueue)
+    : runtime_(runtime),
+      name_(std::move(name)),
+      chunks_(options.chunks != nullptr ? options.chunks : "learned"),
+      items_(options.items, options.work),
+      ways_(std::max<std::size_t>(1, options.ways)),
+      enqueue_(std::move(enqueue)),
+      counter_(std::make_unique<LocalCounter>()),
+      places_(runtime, fmt::format("share '{}'", name_), options.places, options.place_count),
+      policy_(make_chunk_policy(chunks_, places_.all().size())),
+      started_ns_(runtime.now_ns()) {
+  try {
+    returned_.reserve(kDepth * places_.all().size());
+    for (weir_place* const place : places_.all()) add_part(*place);
+  } catch (...) {
+    close_parts();
+    throw;
+  }
+  for (Part& part : parts_) advance(part, false);
+  release();
+}
+
+Share::~Share() {
+  try {
+    wait(WEIR_FOREVER);
+  } catch (...) {
+    while (over_.count() == 0) runtime_.pass_time();
+  }
+  close_parts();
+}
+
+void Share::add_part(weir_place& place) {
+  Part& part = parts_.emplace_back();
+  part.share = this;
+  part.index = parts_.size() - 1;
+  part.place = &place;
+  part.untried = tries_ways() ? ways_ : 0;
+  for (Chunk& chunk : part.chunks) {
+    chunk.part = &part;
+    chunk.deliver = on_end;
+  }
+  const std::string name = fmt::format("{}/{}", name_, place.name());
+  weir_stream_options options = WEIR_STREAM_OPTIONS_INIT;
+  options.name = name.c_str();
+  part.stream = runtime_.create_stream(place, options);
+}
+
+/// Whether there are enough items to find out which way is the fastest.
+bool Share::tries_ways() const noexcept {
+  constexpr std::size_t kWorthwhile = 8;
+  std::size_t cores = 0;
+  for (const weir_place* const place : places_.all()) cores += place->width();
+  return ways_ > 1 && policy_->learns() && items_.count() >= kWorthwhile * ways_ * cores;
+}
+
+void Share::close_parts() noexcept {
+  for (const Part& part : parts_) {
+    if (part.stream != nullptr) runtime_.destroy_stream(part.stream);
+  }
+}
+
+// ---- Handing out -------------------------------------------------------------------------------
+
+/// Gives a place the chunks that it should have, at least one item when forced.
+void Share::advance(Part& part, bool forced) noexcept {
+  while (Chunk* const chunk = visit(part, std::exchange(forced, false))) {
+    if (!hand_out(*chunk)) in_flight_.fetch_sub(1);  // over already; the caller is counted as well
+  }
+}
+
+Share::Chunk* Share::visit(Part& part, bool forced) noexcept {
+  const SpinGuard guard(part.lock);
+  const bool measured = !policy_->learns() || part.meter.speed() > 0;
+  const std::size_t depth = measured && policy_->fetches_ahead() ? kDepth : 1;
+  if (part.in_flight >= depth) return nullptr;
+  if (stopped_.load() || part.lost.load()) return nullptr;
+  const std::uint64_t size = std::max<std::uint64_t>(size_of_next(part), forced ? 1 : 0);
+  Range range{0, 0};
+  if (size == 0 || !fetch(size, range)) {
+    part.resting.store(true);
+    return nullptr;
+  }
+  in_flight_.fetch_add(1);
+  part.visits.fetch_add(1);
+  Chunk& chunk = part.chunks[part.chunks[0].range.count == 0 ? 0 : 1];
+  chunk.range = range;
+  chunk.number = part.visits.load();
+  chunk.way = part.untried > 0 ? part.untried - 1 : part.way;
+  if (part.in_flight++ == 0) {
+    part.busy_since_ns = runtime_.now_ns();
+    part.meter.begin(part.busy_since_ns);
+  }
+  publish(part);
+  return &chunk;
+}
+
+std::uint64_t Share::size_of_next(const Part& part) noexcept {
+  const std::uint64_t taken = std::min(counter_->read(), items_.count());
+  const Range next = next_range(taken);
+  if (next.count == 0) return 0;
+  if (part.untried > 0) return part.place->width();
+  std::array<SharePeer, PlaceSet::kMost> peers;
+  const std::int64_t now = runtime_.now_ns();
+  for (const Part& other : parts_) peers[other.index] = peer_of(other, now);
+  // What came back is near enough like what is at hand of it.
+  const std::uint64_t returned = returned_items_.load();
+  const double work_returned = returned == 0 ? 0
+                                             : work_of(next) / static_cast<double>(next.count) *
+                                                   static_cast<double>(returned);
+  return policy_->count({.items = items_,
+                         .next = next.first,
+                         .left = items_.count() - taken + returned,
+                         .work_left = items_.work(taken, items_.count()) + work_returned,
+                         .peers = {peers.data(), parts_.size()},
+                         .self = part.index});
+}
+
+/// Where the next chunk will be cut from.
+Share::Range Share::next_range(std::uint64_t taken) noexcept {
+  if (returned_items_.load() > 0) {
+    const SpinGuard guard(returning_);
+    if (!returned_.empty()) return returned_.back();
+  }
+  return {taken, items_.count() - taken};
+}
+
+SharePeer Share::peer_of(const Part& part, std::int64_t now_ns) const noexcept {
+  SharePeer peer{.speed = part.speed.load(),
+                 .grain = part.grain.load(),
+                 .visits = part.visits.load(),
+                 .lost = part.lost.load()};
+  if (peer.speed <= 0) return peer;
+  const double current = part.current.load(), pending = std::max(current, part.pending.load());
+  const double elapsed =
+      static_cast<double>(std::max<std::int64_t>(1, now_ns - part.since_ns.load()));
+  if (current > 0) peer.speed = std::min(peer.speed, current / elapsed);  // late: it is slower
+  peer.free_ns = (pending - std::min(current, peer.speed * elapsed)) / peer.speed;
+  return peer;
+}
+
+bool Share::fetch(std::uint64_t count, Range& range) noexcept {
+  if (returned_items_.load() > 0) {
+    const SpinGuard guard(returning_);
+    if (!returned_.empty()) {
+      Range& some = returned_.back();
+      range = {some.first, std::min(count, some.count)};
+      some = {some.first + range.count, some.count - range.count};
+      if (some.count == 0) returned_.pop_back();
+      returned_items_.fetch_sub(range.count);
+      return true;
+    }
+  }
+  if (counter_->read() >= items_.count()) return false;
+  range.first = counter_->fetch_add(count);
+  if (range.first >= items_.count()) return false;
+  range.count = std::min(count, items_.count() - range.first);
+  return true;
+}
+
+/// Returns false when the chunk is over.
+bool Share::hand_out(Chunk& chunk) noexcept {
+  const weir_chunk given = {chunk.range.first, chunk.range.count, chunk.part->stream,
+                            chunk.part->index, chunk.way};
+  weir_status status = WEIR_STATUS_OK;
+  FailureRef failure;
+  try {
+    const NoWaitScope no_wait;
+    const weir_event event = enqueue_(given);
+    runtime_.check_event(event);
+    const std::uint64_t id = event.opaque[1];
+    if (id != 0 && runtime_.slot_of(event).watch(id, chunk)) return true;
+    FailureLog::Entry entry = id != 0 ? runtime_.failures().find(id) : FailureLog::Entry{};
+    status = entry.status;
+    failure = std::move(entry.failure);
+  } catch (...) {
+    Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
+    status = outcome.status;
+    failure = FailureRef::make(status, std::move(outcome.message), "chunk", name_, 0);
+  }
+  account(chunk, status, failure);
+  return false;
+}
+
+// ---- Ends --------------------------------------------------------------------------------------
+
+void Share::on_end(Waiter& waiter, weir_status status, const FailureRef& failure) {
+  Part& part = *static_cast<Chunk&>(waiter).part;
+  Share& share = *part.share;
+  share.account(static_cast<Chunk&>(waiter), status, failure);
+  share.advance(part, false);
+  share.wake_resting();
+  share.release();
+}
+
+void Share::account(Chunk& chunk, weir_status status, const FailureRef& failure) noexcept {
+  Part& part = *chunk.part;
+  const SpinGuard guard(part.lock);
+  const std::int64_t now = runtime_.now_ns();
+  if (status == WEIR_STATUS_OK) {
+    measure(part, chunk, now);
+    done_.fetch_add(chunk.range.count);
+  } else if (is_of_device(failure ? failure->status : status)) {
+    part.lost.store(true);
+    give_back(chunk.range);
+    const SpinGuard noting(failing_);
+    last_loss_ = failure;
+  } else {
+    fail_with(status, failure);
+  }
+  chunk.range = {0, 0};
+  if (--part.in_flight == 0) part.busy_ns += now - part.busy_since_ns;
+  publish(part);
+}
+
+void Share::measure(Part& part, const Chunk& chunk, std::int64_t now_ns) noexcept {
+  const double work = work_of(chunk.range);
+  part.done += chunk.range.count;
+  part.work_done += work;
+  if (part.untried == 0) {
+    part.meter.end(now_ns, chunk.range.count, work);
+    return;
+  }
+  const auto taken = std::max<std::int64_t>(1, now_ns - part.meter.since_ns());
+  const double speed = work / static_cast<double>(taken);
+  if (speed > part.way_speed) {
+    part.way_speed = speed;
+    part.way = chunk.way;
+  }
+  --part.untried;
+}
+
+/// Tells the others what the place is at.
+void Share::publish(Part& part) noexcept {
+  const Chunk* begun = nullptr;
+  double pending = 0;
+  for (const Chunk& chunk : part.chunks) {
+    if (chunk.range.count == 0) continue;
+    pending += work_of(chunk.range);
+    if (begun == nullptr || chunk.number < begun->number) begun = &chunk;
+  }
+  part.current.store(begun != nullptr ? work_of(begun->range) : 0);
+  part.pending.store(pending);
+  part.since_ns.store(part.meter.since_ns());
+  part.speed.store(part.meter.speed() > 0 ? part.meter.speed() : part.way_speed);
+  part.grain.store(part.meter.grain());
+}
+
+void Share::give_back(const Range& range) noexcept {
+  const SpinGuard guard(returning_);
+  returned_.push_back(range);
+  returned_items_.fetch_add(range.count);
+}
+
+void Share::fail_with(weir_status status, FailureRef failure) noexcept {
+  const SpinGuard guard(failing_);
+  if (status_ == WEIR_STATUS_OK) {
+    status_ = status;
+    failure_ = std::move(failure);
+  }
+  stopped_.store(true);
+}
+
+void Share::wake_resting() noexcept {
+  for (Part& part : parts_) {
+    if (part.resting.load() && part.resting.exchange(false)) advance(part, false);
+  }
+}
+
+/// Ends what the caller is counted for. The last one sees to it that somebody goes on.
+void Share::release() noexcept {
+  while (in_flight_.fetch_sub(1) == 1) {
+    in_flight_.store(1);
+    if (!anybody_takes_more()) {
+      ended_ns_.store(runtime_.now_ns());
+      over_.deliver();
+      return;
+    }
+  }
+}
+
+/// Nothing is in flight: whatever is left, somebody has to take it.
+bool Share::anybody_takes_more() noexcept {
+  if (stopped_.load() || done_.load() == items_.count()) return false;
+  wake_resting();
+  if (in_flight_.load() > 1) return true;
+  Part* best = nullptr;
+  for (Part& part : parts_) {
+    if (part.lost.load()) continue;
+    if (best == nullptr || part.speed.load() > best->speed.load()) best = &part;
+  }
+  if (best != nullptr) {
+    advance(*best, true);
+    return true;
+  }
+  fail_with(last_loss_->status, last_loss_);
+  return false;
+}
+
+// ---- The program -------------------------------------------------------------------------------
+
+WaitResult Share::wait(std::int64_t timeout_ns) {
+  if (NoWaitScope::active()) {
+    fail(WEIR_STATUS_BUSY, "a kernel or callback must not wait for share '{}'", name_);
+  }
+  const std::int64_t deadline = sys::deadline_after(timeout_ns);
+  if (!wait_for_signal(runtime_, over_, 1, deadline)) return {WEIR_STATUS_TIMEOUT, {}, 0};
+  WaitResult result;
+  for (const Part& part : parts_) {
+    const std::int64_t left = deadline == sys::kNever
+                                  ? WEIR_FOREVER
+                                  : std::max<std::int64_t>(0, deadline - sys::now_ns());
+    const WaitResult drained = runtime_.synchronize(*part.stream, left);
+    if (drained.status == WEIR_STATUS_TIMEOUT) return drained;
+    if (result.status == WEIR_STATUS_OK && !part.lost.load()) result = drained;
+  }
+  const SpinGuard guard(failing_);
+  return done_.load() == items_.count() ? result : WaitResult{status_, failure_, 0};
+}
+
+void Share::cancel() {
+  if (ended_ns_.load() >= 0) return;
+  fail_with(WEIR_STATUS_CANCELLED,
+            FailureRef::make(WEIR_STATUS_CANCELLED, "the share was cancelled", "chunk", name_, 0));
+  for (const Part& part : parts_) part.stream->cancel();
+}
+
+void Share::outlast(std::int64_t timeout_ns) noexcept {
+  try {
+    if (wait(timeout_ns).status == WEIR_STATUS_TIMEOUT) cancel();
+  } catch (...) {  // no memory to wait or to cancel
+    stopped_.store(true);
+  }
+}
+
+void Share::get_info(weir_share_info& info, weir_share_part* parts, std::size_t count) {
+  const std::int64_t ended = ended_ns_.load();
+  info.name = name_.c_str();
+  info.chunks = chunks_.c_str();
+  info.place_count = parts_.size();
+  info.items = items_.count();
+  info.done = done_.load();
+  const std::int64_t now = ended >= 0 ? ended : runtime_.now_ns();
+  info.makespan_ns = now - started_ns_;
+  double work = 0, speed = 0;
+  for (Part& part : parts_) {
+    const SpinGuard guard(part.lock);
+    const std::int64_t busy = part.busy_ns + (part.in_flight > 0 ? now - part.busy_since_ns : 0);
+    work += part.work_done;
+    if (busy > 0) speed += part.work_done / static_cast<double>(busy);
+    if (parts == nullptr || part.index >= count) continue;
+    parts[part.index] = {.place = part.place->name().c_str(),
+                         .items = part.done,
+                         .visits = part.visits.load(),
+                         .work = part.work_done,
+                         .busy_ns = busy,
+                         .idle_ns = std::max<std::int64_t>(0, info.makespan_ns - busy),
+                         .way = part.way,
+                         .lost = part.lost.load()};
+  }
+  info.ideal_ns = speed > 0 ? work / speed : 0;
+}
+
+}  // namespace weir::rt

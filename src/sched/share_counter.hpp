@@ -1,0 +1,32 @@
+// The counter from which all places fetch their next items.
+#pragma once
+
+#include <cstdint>
+
+#include "base/threads.hpp"
+
+namespace weir::rt {
+
+/// How many items have been handed out. Whoever adds owns what it added: the counter has no master.
+/// Any thread; between processes it is a word in memory that all of them reach.
+class ShareCounter {
+ public:
+  virtual ~ShareCounter() = default;
+  /// Adds and returns what was there before.
+  virtual std::uint64_t fetch_add(std::uint64_t count) noexcept = 0;
+  virtual std::uint64_t read() const noexcept = 0;
+};
+
+/// One within the process.
+class LocalCounter final : public ShareCounter {
+ public:
+  std::uint64_t fetch_add(std::uint64_t count) noexcept override {
+    return taken_.fetch_add(count, std::memory_order_relaxed);
+  }
+  std::uint64_t read() const noexcept override { return taken_.load(std::memory_order_relaxed); }
+
+ private:
+  alignas(64) sys::Atomic<std::uint64_t> taken_{0};
+};
+
+}  // namespace weir::rt

@@ -1,0 +1,54 @@
+// How fast a place works.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace weir::rt {
+
+/// Learns from the ends of chunks how fast a place is, and how many items it takes to be that fast.
+///
+/// The speed is that over the last few chunks, or over the last two when these differ much from it:
+/// then the place is another than it was, and is learned again. Chunks of one item, two, four and
+/// so on are tried for as long as larger ones are faster.
+class Speedometer {
+ public:
+  /// The place begins to work after it had nothing to do.
+  void begin(std::int64_t now_ns) noexcept;
+  /// A chunk is over.
+  void end(std::int64_t now_ns, std::uint64_t items, double work) noexcept;
+
+  /// Work in a nanosecond; 0: not known yet.
+  double speed() const noexcept { return speed_; }
+  /// The fewest items at which it has this speed, as far as is known.
+  std::uint64_t grain() const noexcept { return grain_; }
+  /// When the chunk that is worked on began.
+  std::int64_t since_ns() const noexcept { return since_ns_; }
+
+ private:
+  struct Mark {
+    std::int64_t busy_ns;
+    double work;  ///< done until then
+  };
+
+  /// Over the last `ends` ends.
+  double speed_over(std::size_t ends) const noexcept;
+  void notice_drift() noexcept;
+  void try_larger(std::uint64_t items, double speed) noexcept;
+
+  static constexpr std::size_t kMarks = 9;
+  static constexpr double kDrift = 1.3;  ///< a factor in speed that is no noise
+  static constexpr double kGain = 1.1;   ///< a factor in speed that is worth larger chunks
+
+  std::array<Mark, kMarks> marks_{};  ///< a ring
+  std::size_t newest_ = 0;
+  std::size_t ends_ = 0;  ///< marks before the newest that still matter
+  std::int64_t since_ns_ = 0;
+  double speed_ = 0;
+  double tried_speed_ = 0;  ///< of chunks half as large as `grain_` while that grows
+  std::uint64_t grain_ = 1;
+  bool growing_ = true;
+};
+
+}  // namespace weir::rt
