@@ -16,7 +16,7 @@ packages_of() {
                  nlohmann-json3-dev libprotozero-dev libcli11-dev opencl-c-headers libopenblas0-pthread
                  libopenblas-dev liblapacke-dev libpng-dev libturbojpeg0-dev python3-numpy python3-scipy" ;;
     test) echo "libgtest-dev librapidcheck-dev librandom123-dev relacy-dev binutils python3-venv
-                ocl-icd-libopencl1 pocl-opencl-icd chromium" ;;
+                python3-dev gfortran ocl-icd-libopencl1 pocl-opencl-icd chromium" ;;
     bench) echo "libstarpu-dev libtbb-dev ocl-icd-opencl-dev pocl-opencl-icd" ;;
     lint) echo "clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev" ;;
     fuzz) echo "clang-16 libclang-rt-16-dev llvm-16" ;;
@@ -57,24 +57,25 @@ if [ -n "$missing" ]; then
   rm -f "$log"
 fi
 
-# Real matrices for the tests come with pyamg, prices of options from QuantLib; without PyPI those
-# tests say that they are skipped.
+# From PyPI: pyamg has real matrices, QuantLib prices options, scikit-learn finds clusters (as new as
+# Debian's NumPy allows), nanobind is what the Python package is built with, pytest and Numba test it.
+# Without them those tests say that they are skipped.
+modules="pyamg QuantLib sklearn=scikit-learn<1.6 nanobind pytest numba"
 case " $groups " in
   *" test "*)
-    if ! build/venv/bin/python3 -c "import pyamg, QuantLib" 2>/dev/null; then
+    if [ ! -x build/venv/bin/python3 ]; then
       mkdir -p build
-      { /usr/bin/python3 -m venv --system-site-packages build/venv &&
-        build/venv/bin/python3 -m pip install --quiet --disable-pip-version-check pyamg \
-          QuantLib; } \
-        >"$log" 2>&1 || echo "setup: pyamg or QuantLib is not to be had from PyPI; their tests are skipped" >&2
-      rm -f "$log"
+      /usr/bin/python3 -m venv --system-site-packages build/venv >"$log" 2>&1 || true
     fi
-    # An oracle for kmeans, as new as Debian's NumPy allows.
-    if ! build/venv/bin/python3 -c "import sklearn" 2>/dev/null; then
-      build/venv/bin/python3 -m pip install --quiet --disable-pip-version-check "scikit-learn<1.6" \
-        >"$log" 2>&1 || echo "setup: scikit-learn is not to be had from PyPI; kmeans is not compared with it" >&2
+    for wanted in $modules; do
+      module=${wanted%%=*} package=${wanted#*=}
+      build/venv/bin/python3 -c "from importlib.util import find_spec
+raise SystemExit(find_spec('$module') is None)" 2>/dev/null ||
+        build/venv/bin/python3 -m pip install --quiet --disable-pip-version-check "$package" \
+          >"$log" 2>&1 ||
+        echo "setup: $module is not to be had from PyPI; what needs it is not tested" >&2
       rm -f "$log"
-    fi
+    done
     # CUDA's headers and its compiler, as far as they are needed without a card.
     if ! ls build/venv/lib/python3*/site-packages/nvidia/cu13/lib/libnvrtc.so.13 >/dev/null 2>&1; then
       build/venv/bin/python3 -m pip install --quiet --disable-pip-version-check --no-deps \

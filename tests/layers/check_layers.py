@@ -39,7 +39,7 @@ LAYERS = {
     "apps": "public",
     "tools": "public apps",  # the command line tool runs the applications
     "examples": "public",
-    "bindings": "public",
+    "python": "public",
 }
 
 # Includes that break the table on purpose, each with its reason. One that is no longer there fails.

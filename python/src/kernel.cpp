@@ -1,0 +1,154 @@
+#include "kernel.hpp"
+
+#include <utility>
+
+#include "array.hpp"
+
+namespace weir::py {
+
+namespace {
+
+/// A function of Python, owned by the runtime that has it as a kernel.
+struct Function {
+  nb::object code;
+};
+
+nb::object value_of(const weir_scalar& scalar) {
+  switch (scalar.type) {
+    case WEIR_SCALAR_TYPE_I64: return nb::int_(scalar.value.i64);
+    case WEIR_SCALAR_TYPE_U64: return nb::int_(scalar.value.u64);
+    case WEIR_SCALAR_TYPE_F32: return nb::float_(static_cast<double>(scalar.value.f32));
+    case WEIR_SCALAR_TYPE_F64: break;
+  }
+  return nb::float_(scalar.value.f64);
+}
+
+/// Calls the function with arrays over the operands, then the scalars.
+void call_function(const Function& function, const weir_call& call) {
+  const std::size_t scalars = call.scalar_count - call.operand_count;
+  std::vector<nb::object> owned;
+  std::vector<PyObject*> arguments(1);  // room that the callee may use
+  for (std::size_t i = 0; i < call.operand_count; ++i) {
+    const auto* layout = reinterpret_cast<const Layout*>(call.scalars[scalars + i].value.u64);
+    owned.push_back(layout->array(call.operands[i]));
+  }
+  for (std::size_t i = 0; i < scalars; ++i) owned.push_back(value_of(call.scalars[i]));
+  for (const nb::object& argument : owned) arguments.push_back(argument.ptr());
+  const nb::object result =
+      nb::steal(PyObject_Vectorcall(function.code.ptr(), arguments.data() + 1,
+                                    owned.size() | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+  if (!result.is_valid()) throw nb::python_error();
+}
+
+weir_status run_function(const weir_call* call) {
+  const nb::gil_scoped_acquire held;
+  const CallbackScope scope;
+  std::string message;
+  try {
+    call_function(*static_cast<const Function*>(call->payload), *call);
+    return WEIR_STATUS_OK;
+  } catch (nb::python_error& error) {
+    message = keep_exception(error);
+  }
+  return weir_call_fail(call, WEIR_STATUS_KERNEL_ERROR, "%s", message.c_str());
+}
+
+void release_function(void* payload) {
+  const nb::gil_scoped_acquire held;
+  delete static_cast<Function*>(payload);
+}
+
+Kernel& add(Session& session, Kernel kernel) {
+  return session.add(std::make_unique<Kernel>(std::move(kernel)));
+}
+
+}  // namespace
+
+Kernel& add_function(Session& session, const std::string& name, nb::handle function) {
+  session.require_open();
+  if (PyCallable_Check(function.ptr()) == 0) raise_type("a kernel is a function of Python");
+  auto owned = std::make_unique<Function>(nb::borrow(function));
+  const weir_implementation code = {"host", run_function, owned.get()};
+  weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
+  options.name = name.c_str();
+  options.implementations = &code;
+  options.implementation_count = 1;
+  options.release = release_function;
+  weir_kernel* made = nullptr;
+  check(weir_kernel_register(session.handle(), &options, &made));
+  static_cast<void>(owned.release());
+  return add(session, {.name = name, .handle = made, .python = true});
+}
+
+Kernel& add_native(Session& session, const std::string& name, std::uintptr_t address,
+                   bool parallel) {
+  session.require_open();
+  const weir_implementation code = {"host", reinterpret_cast<weir_host_function>(address), nullptr};
+  weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
+  options.name = name.c_str();
+  options.shape = parallel ? WEIR_KERNEL_SHAPE_PARALLEL : WEIR_KERNEL_SHAPE_SERIAL;
+  options.implementations = &code;
+  options.implementation_count = 1;
+  weir_kernel* made = nullptr;
+  check(weir_kernel_register(session.handle(), &options, &made));
+  return add(session, {.name = name, .handle = made});
+}
+
+Kernel& add_portable(Session& session, const std::string& name, std::uintptr_t kernel,
+                     std::uintptr_t grid, const std::string& source, bool parallel) {
+  session.require_open();
+  weir_portable_options options = WEIR_PORTABLE_OPTIONS_INIT;
+  options.name = name.c_str();
+  options.kernel = reinterpret_cast<const weir_portable_kernel*>(kernel);
+  options.source = source.c_str();
+  options.grid = reinterpret_cast<weir_grid_function>(grid);
+  options.shape = parallel ? WEIR_KERNEL_SHAPE_PARALLEL : WEIR_KERNEL_SHAPE_SERIAL;
+  weir_kernel* made = nullptr;
+  check(weir_kernel_register_portable(session.handle(), &options, &made));
+  return add(session, {.name = name, .handle = made});
+}
+
+namespace {
+
+weir_scalar integer_of(nb::handle given) {
+  const nb::object number = nb::steal(PyNumber_Index(given.ptr()));
+  if (!number.is_valid()) throw nb::python_error();
+  int overflow = 0;
+  const long long small = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow == 0) return weir_scalar_i64(small);
+  const unsigned long long large = PyLong_AsUnsignedLongLong(number.ptr());
+  if (PyErr_Occurred() != nullptr) throw nb::python_error();
+  return weir_scalar_u64(large);
+}
+
+}  // namespace
+
+weir_scalar scalar_of(nb::handle given, std::size_t index) {
+  if (PyFloat_Check(given.ptr())) return weir_scalar_f64(PyFloat_AS_DOUBLE(given.ptr()));
+  if (PyUnicode_Check(given.ptr()) && PyUnicode_GetLength(given.ptr()) == 1) {
+    return weir_scalar_i64(static_cast<std::int64_t>(PyUnicode_ReadChar(given.ptr(), 0)));
+  }
+  if (PyBool_Check(given.ptr())) return weir_scalar_i64(given.ptr() == Py_True ? 1 : 0);
+  const std::string type = Py_TYPE(given.ptr())->tp_name;
+  if (PyLong_Check(given.ptr()) || type.starts_with("numpy.int") ||
+      type.starts_with("numpy.uint")) {
+    return integer_of(given);
+  }
+  if (type == "numpy.float32") {
+    return weir_scalar_f32(static_cast<float>(PyFloat_AsDouble(given.ptr())));
+  }
+  raise_type("scalar " + std::to_string(index) + " is a " + type +
+             ": scalars are int, float, numpy.float32 or a letter");
+}
+
+void check_tile_dtype(const Kernel& kernel, const Part& part, std::size_t index) {
+  const char letter = kernel.name[kernel.name.find('.') + 1];
+  const bool pivots = index == 1 && kernel.name.find("getrf") != std::string::npos;
+  const char* const wanted = pivots ? "int32" : letter == 's' ? "float32" : "float64";
+  const std::string found = nb::cast<std::string>(nb::str(nb::handle(part.layout->dtype)));
+  if (found == wanted) return;
+  raise_type("operand " + std::to_string(index) + " of '" + kernel.name + "' is of dtype " + found +
+             ", not " + wanted);
+}
+
+}  // namespace weir::py

@@ -1,0 +1,41 @@
+// Kernels: those that weir has by name, and functions of Python.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "session.hpp"
+
+namespace weir::py {
+
+struct Part;
+
+/// A kernel of a session.
+struct Kernel {
+  std::string name;
+  weir_kernel* handle;
+  /// A function of Python. After its own scalars an action gives it the layout of each operand.
+  bool python = false;
+  /// A built-in kernel on column-major tiles.
+  bool tiles = false;
+};
+
+/// Registers a function: function(*operands, *scalars) is called on host cores, with the GIL.
+Kernel& add_function(Session& session, const std::string& name, nb::handle function);
+
+/// Registers compiled code: the address of a weir_host_function.
+Kernel& add_native(Session& session, const std::string& name, std::uintptr_t address,
+                   bool parallel);
+
+/// Registers a portable kernel: addresses of a weir_portable_kernel and of a weir_grid_function.
+Kernel& add_portable(Session& session, const std::string& name, std::uintptr_t kernel,
+                     std::uintptr_t grid, const std::string& source, bool parallel);
+
+/// Turns a scalar of Python into one of weir: int, bool and letters are i64 (u64 if they must be),
+/// float is f64, numpy.float32 is f32.
+weir_scalar scalar_of(nb::handle given, std::size_t index);
+
+/// Raises unless operand `index` has the dtype of a kernel on tiles.
+void check_tile_dtype(const Kernel& kernel, const Part& part, std::size_t index);
+
+}  // namespace weir::py

@@ -1,0 +1,263 @@
+#include "session.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <deque>
+#include <utility>
+
+#include "array.hpp"
+#include "kernel.hpp"
+#include "stream.hpp"
+
+namespace weir::py {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kKeptExceptions = 256;
+constexpr std::int64_t kFirstSlice_ns = 5'000'000;
+constexpr std::int64_t kLastSlice_ns = 100'000'000;
+constexpr const char* kMark = "[python ";
+
+// With the GIL, all of them.
+std::deque<std::pair<std::uint64_t, nb::object>> exceptions;
+std::uint64_t last_exception = 0;
+std::vector<std::function<void()>> put_off;
+std::vector<std::weak_ptr<Session>> sessions;
+
+/// Cuts the mark of keep_exception() out of a message and returns the exception it stands for.
+nb::object take_mark(std::string& message) {
+  const std::size_t begin = message.find(kMark);
+  if (begin == std::string::npos) return {};
+  const std::size_t end = message.find("] ", begin);
+  if (end == std::string::npos) return {};
+  const std::uint64_t id = std::strtoull(message.c_str() + begin + 8, nullptr, 10);
+  message.erase(begin, end + 2 - begin);
+  for (const auto& [kept, exception] : exceptions) {
+    if (kept == id) return exception;
+  }
+  return {};
+}
+
+/// Nanoseconds until the end of a wait.
+class Deadline {
+ public:
+  explicit Deadline(const Timeout& timeout) {
+    if (!timeout) return;
+    if (!(*timeout >= 0)) {
+      raise_value("a timeout of " + std::to_string(*timeout) +
+                  " s is not a time: None waits for ever, 0 only asks");
+    }
+    const double limited = std::min(*timeout, 9e9);
+    end_ = Clock::now() + std::chrono::nanoseconds(static_cast<std::int64_t>(limited * 1e9));
+  }
+
+  std::int64_t left_ns() const {
+    if (!end_) return INT64_MAX;
+    const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(*end_ - Clock::now());
+    return std::max<std::int64_t>(0, left.count());
+  }
+
+ private:
+  std::optional<Clock::time_point> end_;
+};
+
+int run_put_off(void*) {
+  dispose_late();
+  return 0;
+}
+
+}  // namespace
+
+thread_local int CallbackScope::depth = 0;
+
+void raise_status(weir_status status, const std::string& message) {
+  std::string text = message;
+  const nb::object cause = take_mark(text);
+  const nb::object raise_class =
+      nb::module_::import_("weir._errors").attr("of_status")(weir_status_name(status));
+  const nb::object error = raise_class(text);
+  if (cause.is_valid()) PyException_SetCause(error.ptr(), nb::object(cause).release().ptr());
+  PyErr_SetObject(raise_class.ptr(), error.ptr());
+  throw nb::python_error();
+}
+
+void raise_type(const std::string& message) { throw nb::type_error(message.c_str()); }
+
+void raise_value(const std::string& message) { throw nb::value_error(message.c_str()); }
+
+std::string keep_exception(nb::python_error& error) {
+  const nb::object value = nb::borrow(error.value());
+  if (error.traceback().is_valid()) {
+    PyException_SetTraceback(value.ptr(), error.traceback().ptr());
+    nb::module_::import_("traceback").attr("clear_frames")(error.traceback());
+  }
+  exceptions.emplace_back(++last_exception, value);
+  if (exceptions.size() > kKeptExceptions) exceptions.pop_front();
+  std::string text = nb::cast<std::string>(nb::handle(error.type()).attr("__name__"));
+  const std::string said = nb::cast<std::string>(nb::str(value));
+  if (!said.empty()) text += ": " + said;
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return kMark + std::to_string(last_exception) + "] " + text;
+}
+
+void forget_exceptions() { exceptions.clear(); }
+
+void dispose(std::function<void()> code) {
+  if (!CallbackScope::active()) return code();
+  put_off.push_back(std::move(code));
+  Py_AddPendingCall(run_put_off, nullptr);  // when it has no room, a later call will do
+}
+
+void dispose_late() {
+  if (CallbackScope::active()) return;
+  while (!put_off.empty()) {
+    const std::function<void()> code = std::move(put_off.back());
+    put_off.pop_back();
+    code();
+  }
+}
+
+weir_status wait_for(const Timeout& timeout, const std::function<weir_status(std::int64_t)>& wait) {
+  dispose_late();
+  const Deadline deadline(timeout);
+  for (std::int64_t slice_ns = kFirstSlice_ns;; slice_ns = std::min(2 * slice_ns, kLastSlice_ns)) {
+    const std::int64_t left_ns = deadline.left_ns();
+    weir_status status = WEIR_STATUS_OK;
+    {
+      const nb::gil_scoped_release released;
+      status = wait(std::min(left_ns, slice_ns));
+    }
+    if (status != WEIR_STATUS_TIMEOUT || left_ns <= slice_ns) return status;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+}
+
+// ---- Session -----------------------------------------------------------------------------------
+
+Session::Session() = default;
+
+Session::~Session() { end(); }
+
+std::shared_ptr<Session> Session::open(const weir_runtime_options& options) {
+  dispose_late();
+  auto session = std::shared_ptr<Session>(
+      new Session, [](Session* object) { dispose([object] { delete object; }); });
+  {
+    weir_status status = WEIR_STATUS_OK;
+    {
+      const nb::gil_scoped_release released;
+      status = weir_runtime_create(&options, &session->runtime_);
+    }
+    check(status);
+  }
+  std::erase_if(sessions, [](const auto& other) { return other.expired(); });
+  sessions.push_back(session);
+  return session;
+}
+
+void Session::require_open() const {
+  if (closed()) raise_status(WEIR_STATUS_INVALID_ARGUMENT, "the runtime has been closed");
+}
+
+namespace {
+
+/// Those of a list that still live.
+template <class T>
+std::vector<std::shared_ptr<T>> living(std::vector<std::weak_ptr<T>>& list) {
+  std::erase_if(list, [](const auto& each) { return each.expired(); });
+  std::vector<std::shared_ptr<T>> found;
+  for (const auto& each : list) {
+    if (auto object = each.lock(); object && object->handle != nullptr) found.push_back(object);
+  }
+  return found;
+}
+
+}  // namespace
+
+void Session::synchronize(const Timeout& timeout) {
+  require_open();
+  const Deadline deadline(timeout);
+  std::optional<nb::python_error> first;
+  const auto one = [&](const auto& waiting) {
+    try {
+      waiting->synchronize(timeout ? Timeout(static_cast<double>(deadline.left_ns()) * 1e-9)
+                                   : Timeout());
+    } catch (nb::python_error& error) {
+      const nb::object failures = nb::module_::import_("weir._errors").attr("OF_ACTIONS");
+      if (!error.matches(failures)) throw;
+      if (!first) first.emplace(std::move(error));
+    }
+  };
+  for (const auto& queue : living(queues)) one(queue);
+  for (const auto& stream : living(streams)) one(stream);
+  if (first) throw nb::python_error(std::move(*first));
+}
+
+void Session::cancel() {
+  require_open();
+  for (const auto& queue : living(queues)) queue->cancel();
+  for (const auto& stream : living(streams)) stream->cancel();
+}
+
+void Session::close() {
+  if (closed()) return;
+  if (CallbackScope::active()) {
+    raise_status(WEIR_STATUS_BUSY, "a kernel or callback must not close the runtime");
+  }
+  try {
+    synchronize({});
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_Exception)) {
+      cancel();
+      end();
+      throw;
+    }
+  }
+  end();
+}
+
+void Session::end() {
+  weir_runtime* const runtime = std::exchange(runtime_, nullptr);
+  if (runtime == nullptr) return;
+  const nb::gil_scoped_release released;
+  weir_runtime_destroy(runtime);
+}
+
+void Session::close_all() {
+  for (const auto& each : std::exchange(sessions, {})) {
+    if (const auto session = each.lock()) session->close();
+  }
+  dispose_late();
+  forget_exceptions();
+}
+
+Kernel& Session::kernel(const std::string& name) {
+  require_open();
+  const auto known = kernels_.find(name);
+  if (known != kernels_.end()) return *known->second;
+  weir_kernel* found = nullptr;
+  check(weir_kernel_find(runtime_, name.c_str(), &found));
+  const bool tiles = name.starts_with("blas.") || name.starts_with("lapack.");
+  return add(std::make_unique<Kernel>(Kernel{.name = name, .handle = found, .tiles = tiles}));
+}
+
+Kernel& Session::add(std::unique_ptr<Kernel> kernel) {
+  const std::string name = kernel->name;
+  return *kernels_.emplace(name, std::move(kernel)).first->second;
+}
+
+std::shared_ptr<Buffer> Session::buffer_at(const void* address) const {
+  require_open();
+  weir_buffer* found = nullptr;
+  std::size_t offset = 0;
+  check(weir_buffer_find(runtime_, address, &found, &offset));
+  const auto known = buffers.find(found);
+  const auto buffer = known == buffers.end() ? nullptr : known->second.lock();
+  if (!buffer) raise_status(WEIR_STATUS_NOT_FOUND, "the buffer of this array is being closed");
+  return buffer;
+}
+
+}  // namespace weir::py

@@ -1,0 +1,124 @@
+// What all of the binding stands on: one runtime of a Python program, its errors and its waits.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <weir/weir.h>
+
+namespace weir::py {
+
+namespace nb = nanobind;
+
+struct Buffer;
+struct Kernel;
+struct Queue;
+struct Stream;
+
+/// Seconds to wait; none: for ever.
+using Timeout = std::optional<double>;
+
+// ---- Errors ------------------------------------------------------------------------------------
+
+/// Raises the exception class of a status. The exception of a Python kernel that the message names
+/// becomes its cause.
+[[noreturn]] void raise_status(weir_status status, const std::string& message);
+
+/// Raises weir_last_error() unless status is OK.
+inline void check(weir_status status) {
+  if (status != WEIR_STATUS_OK) raise_status(status, weir_last_error());
+}
+
+/// Raises a built-in exception.
+[[noreturn]] void raise_type(const std::string& message);
+[[noreturn]] void raise_value(const std::string& message);
+
+/// Takes the Python exception of a kernel and returns the message of the action, by which
+/// raise_status() finds it again. The newest 256 are kept, without the variables of their frames,
+/// which hold arrays that are gone.
+std::string keep_exception(nb::python_error& error);
+void forget_exceptions();
+
+// ---- Threads -----------------------------------------------------------------------------------
+
+/// Marks a thread that runs a kernel or a callback of Python: nothing on it may wait.
+class CallbackScope {
+ public:
+  CallbackScope() noexcept { ++depth; }
+  ~CallbackScope() { --depth; }
+  CallbackScope(const CallbackScope&) = delete;
+  CallbackScope& operator=(const CallbackScope&) = delete;
+  static bool active() noexcept { return depth > 0; }
+
+ private:
+  static thread_local int depth;
+};
+
+/// Runs code now, or on the main thread when this one may not wait. With the GIL.
+void dispose(std::function<void()> code);
+/// Runs what dispose() has put off, if this thread may wait.
+void dispose_late();
+
+/// Makes an object whose destructor may wait: see dispose().
+template <class T, class... Arguments>
+std::shared_ptr<T> make_waiting(Arguments&&... arguments) {
+  return std::shared_ptr<T>(new T(std::forward<Arguments>(arguments)...),
+                            [](T* object) { dispose([object] { delete object; }); });
+}
+
+/// Calls wait(timeout_ns) without the GIL until it returns something else than TIMEOUT or the time
+/// is over; returns its status. Signals are handled in between, and may raise.
+weir_status wait_for(const Timeout& timeout, const std::function<weir_status(std::int64_t)>& wait);
+
+// ---- The runtime -------------------------------------------------------------------------------
+
+/// One runtime. Objects made from it hold it.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  static std::shared_ptr<Session> open(const weir_runtime_options& options);
+  ~Session();
+
+  weir_runtime* handle() const noexcept { return runtime_; }
+  bool closed() const noexcept { return runtime_ == nullptr; }
+  /// Raises unless the runtime is open.
+  void require_open() const;
+
+  /// Waits for all streams and queues; raises the first failure.
+  void synchronize(const Timeout& timeout);
+  void cancel();
+  /// Waits for all work, unless it is interrupted, and ends the runtime. Failures are forgotten.
+  void close();
+  /// Closes all sessions: Python is about to end.
+  static void close_all();
+
+  Kernel& kernel(const std::string& name);
+  Kernel& add(std::unique_ptr<Kernel> kernel);
+  /// The buffer that holds an address. Raises when there is none.
+  std::shared_ptr<Buffer> buffer_at(const void* address) const;
+
+  std::unordered_map<weir_buffer*, std::weak_ptr<Buffer>> buffers;
+  std::vector<std::weak_ptr<Stream>> streams;
+  std::vector<std::weak_ptr<Queue>> queues;
+
+ private:
+  Session();
+  void end();
+
+  weir_runtime* runtime_ = nullptr;
+  std::unordered_map<std::string, std::unique_ptr<Kernel>> kernels_;
+};
+
+using SessionRef = std::shared_ptr<Session>;
+
+}  // namespace weir::py

@@ -1,0 +1,324 @@
+#include "stream.hpp"
+
+#include <utility>
+
+namespace weir::py {
+
+namespace {
+
+/// Runs a function of weir without the GIL and raises its failure.
+template <class Call>
+void call_released(Call&& call) {
+  weir_status status = WEIR_STATUS_OK;
+  {
+    const nb::gil_scoped_release released;
+    status = call();
+  }
+  check(status);
+}
+
+/// Destroys an object of weir without the GIL, unless its runtime has gone before.
+template <class Handle>
+void end(Session& session, Handle*& handle, void (*destroy)(Handle*)) {
+  Handle* const ended = std::exchange(handle, nullptr);
+  if (ended == nullptr || session.closed()) return;
+  const nb::gil_scoped_release released;
+  destroy(ended);
+}
+
+template <class Handle>
+Handle* open(const Session& session, Handle* handle, const char* what) {
+  session.require_open();
+  if (handle == nullptr) {
+    raise_status(WEIR_STATUS_INVALID_ARGUMENT, std::string("the ") + what + " has been closed");
+  }
+  return handle;
+}
+
+/// The elements of a list or tuple, or of anything else that can be iterated over.
+class Sequence {
+ public:
+  Sequence(nb::handle given, const char* what)
+      : fast_(nb::steal(PySequence_Fast(given.ptr(), what))) {
+    if (!fast_.is_valid()) throw nb::python_error();
+  }
+  std::size_t size() const {
+    return static_cast<std::size_t>(PySequence_Fast_GET_SIZE(fast_.ptr()));
+  }
+  nb::handle operator[](std::size_t index) const {
+    return PySequence_Fast_GET_ITEM(fast_.ptr(), static_cast<Py_ssize_t>(index));
+  }
+
+ private:
+  nb::object fast_;
+};
+
+void check_target(const Part& part) {
+  if (part.readonly) {
+    raise_value("the array of buffer '" + part.buffer->name() + "' is read-only: it is no target");
+  }
+}
+
+weir_endpoint endpoint_of(const Part& part, weir_domain* domain) {
+  return {domain, part.buffer->handle, part.region};
+}
+
+}  // namespace
+
+void Place::close() { end(*session, handle, weir_place_destroy); }
+
+// ---- Events ------------------------------------------------------------------------------------
+
+void Event::wait(const Timeout& timeout) const {
+  session->require_open();
+  check(wait_for(timeout, [&](std::int64_t ns) {
+    return weir_event_wait(session->handle(), &handle, 1, WEIR_WAIT_MODE_ALL, ns, nullptr);
+  }));
+}
+
+weir_event_info Event::info() const {
+  session->require_open();
+  weir_event_info info = WEIR_EVENT_INFO_INIT;
+  call_released([&] { return weir_event_get_info(session->handle(), &handle, &info); });
+  return info;
+}
+
+void Event::on_complete(nb::handle code) const {
+  session->require_open();
+  const auto run = [](weir_status status, const char* message, void* payload) {
+    const nb::gil_scoped_acquire held;
+    const CallbackScope scope;
+    const nb::object called = nb::steal(static_cast<PyObject*>(payload));
+    const nb::object done =
+        nb::steal(PyObject_CallFunction(called.ptr(), "ss", weir_status_name(status), message));
+    if (!done.is_valid()) PyErr_WriteUnraisable(called.ptr());
+  };
+  PyObject* const owned = nb::borrow(code).release().ptr();
+  weir_status status = WEIR_STATUS_OK;
+  {
+    const nb::gil_scoped_release released;
+    status = weir_event_on_complete(session->handle(), &handle, run, owned);
+  }
+  if (status != WEIR_STATUS_OK) Py_DECREF(owned);
+  check(status);
+}
+
+nb::object Event::exception_of(const std::string& status, const std::string& message) {
+  for (int each = WEIR_STATUS_OK + 1; each <= WEIR_STATUS_INTERNAL; ++each) {
+    const auto known = static_cast<weir_status>(each);
+    if (status != weir_status_name(known)) continue;
+    try {
+      raise_status(known, message);
+    } catch (nb::python_error& error) {
+      return nb::borrow(error.value());
+    }
+  }
+  return nb::none();
+}
+
+std::vector<weir_event> handles_of(nb::handle events, const Session& session) {
+  session.require_open();
+  std::vector<weir_event> handles;
+  const Event* one = nullptr;
+  if (nb::try_cast(events, one)) return {one->handle};
+  const Sequence list(events, "events are an Event or a sequence of them");
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    handles.push_back(nb::cast<const Event&>(list[i]).handle);
+  }
+  return handles;
+}
+
+// ---- Actions -----------------------------------------------------------------------------------
+
+Action::Action(Session& session, nb::handle called, nb::handle parts, nb::handle values) {
+  session.require_open();
+  Kernel* known = nullptr;
+  if (PyUnicode_Check(called.ptr())) {
+    known = &session.kernel(nb::cast<std::string>(called));
+  } else if (!nb::try_cast(called, known)) {
+    raise_type("a kernel is what Runtime.kernel() returns, or a name");
+  }
+  kernel = known->handle;
+  const Sequence given(parts, "operands are a sequence of weir.read(), write() and readwrite()");
+  const Sequence numbers(values, "scalars are a sequence of numbers");
+  for (std::size_t i = 0; i < numbers.size(); ++i) scalars.push_back(scalar_of(numbers[i], i));
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const Operand* operand = nullptr;
+    if (!nb::try_cast(given[i], operand)) {
+      raise_type("operand " + std::to_string(i) + " of '" + known->name +
+                 "' does not say how it is used: write weir.read(x), weir.write(x) or "
+                 "weir.readwrite(x)");
+    }
+    Part part = find_part(session, operand->part);
+    if (operand->access != WEIR_ACCESS_READ) check_target(part);
+    weir_region region = part.region;
+    if (known->tiles) {
+      check_tile_dtype(*known, part, i);
+      region = tile_of(part, "operand " + std::to_string(i) + " of '" + known->name + "'");
+    }
+    operands.push_back({part.buffer->handle, region, operand->access});
+    if (known->python) {
+      scalars.push_back(weir_scalar_u64(reinterpret_cast<std::uint64_t>(part.layout)));
+    }
+    buffers.push_back(std::move(part.buffer));
+  }
+}
+
+// ---- Streams -----------------------------------------------------------------------------------
+
+template <class Enqueue>
+Event Stream::enqueue(Enqueue&& enqueue) const {
+  weir_stream* const stream = open(session(), handle, "stream");
+  weir_event event = WEIR_EVENT_INIT;
+  call_released([&] { return enqueue(stream, &event); });
+  return {place->session, event};
+}
+
+void Stream::close() { end(session(), handle, weir_stream_destroy); }
+
+Event Stream::compute(nb::handle kernel, nb::handle operands, nb::handle scalars,
+                      const char* name) const {
+  const Action action(session(), kernel, operands, scalars);
+  weir_compute compute = WEIR_COMPUTE_INIT;
+  compute.kernel = action.kernel;
+  compute.operands = action.operands.data();
+  compute.operand_count = action.operands.size();
+  compute.scalars = action.scalars.data();
+  compute.scalar_count = action.scalars.size();
+  compute.name = name;
+  return enqueue([&](weir_stream* stream, weir_event* event) {
+    return weir_stream_compute(stream, &compute, event);
+  });
+}
+
+Event Stream::upload(nb::handle given) const {
+  const Part part = find_part(session(), given);
+  return enqueue([&](weir_stream* stream, weir_event* event) {
+    return weir_stream_upload(stream, part.buffer->handle, part.region, event);
+  });
+}
+
+Event Stream::download(nb::handle given) const {
+  const Part part = find_part(session(), given);
+  check_target(part);
+  return enqueue([&](weir_stream* stream, weir_event* event) {
+    return weir_stream_download(stream, part.buffer->handle, part.region, event);
+  });
+}
+
+Event Stream::transfer(nb::handle source, nb::handle target, weir_domain* from,
+                       weir_domain* to) const {
+  const Part read = find_part(session(), source), written = find_part(session(), target);
+  if (to == nullptr) check_target(written);
+  weir_transfer transfer = WEIR_TRANSFER_INIT;
+  transfer.source = endpoint_of(read, from);
+  transfer.target = endpoint_of(written, to);
+  return enqueue([&](weir_stream* stream, weir_event* event) {
+    return weir_stream_transfer(stream, &transfer, event);
+  });
+}
+
+Event Stream::sync(nb::handle events, nb::handle parts, weir_sync_scope scope) const {
+  const std::vector<weir_event> waits = handles_of(events, session());
+  std::vector<weir_operand> operands;
+  std::vector<Part> found;
+  const Sequence list(parts, "parts are a sequence");
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    found.push_back(find_part(session(), list[i]));
+    operands.push_back({found.back().buffer->handle, found.back().region, WEIR_ACCESS_READ_WRITE});
+  }
+  weir_sync sync = WEIR_SYNC_INIT;
+  sync.events = waits.data();
+  sync.event_count = waits.size();
+  sync.operands = operands.data();
+  sync.operand_count = operands.size();
+  sync.scope = scope;
+  return enqueue([&](weir_stream* stream, weir_event* event) {
+    return weir_stream_sync(stream, &sync, event);
+  });
+}
+
+void Stream::synchronize(const Timeout& timeout) const {
+  weir_stream* const stream = open(session(), handle, "stream");
+  check(wait_for(timeout, [&](std::int64_t ns) { return weir_stream_synchronize(stream, ns); }));
+}
+
+void Stream::cancel() const {
+  weir_stream* const stream = open(session(), handle, "stream");
+  call_released([&] { return weir_stream_cancel(stream); });
+}
+
+// ---- Queues ------------------------------------------------------------------------------------
+
+void Queue::close() { end(*session, handle, weir_queue_destroy); }
+
+Event Queue::submit(nb::handle kernel, nb::handle operands, nb::handle scalars,
+                    const TaskOptions& wanted) const {
+  weir_queue* const queue = open(*session, handle, "queue");
+  const Action action(*session, kernel, operands, scalars);
+  weir_task task = WEIR_TASK_INIT;
+  task.kernel = action.kernel;
+  task.operands = action.operands.data();
+  task.operand_count = action.operands.size();
+  task.scalars = action.scalars.data();
+  task.scalar_count = action.scalars.size();
+  task.name = wanted.name;
+  task.priority = wanted.priority;
+  task.domains = wanted.domains;
+  task.place = wanted.place ? open(*session, wanted.place->handle, "place") : nullptr;
+  weir_event event = WEIR_EVENT_INIT;
+  call_released([&] { return weir_queue_submit(queue, &task, &event); });
+  return {session, event};
+}
+
+void Queue::acquire(nb::handle given, weir_access access, const Timeout& timeout) const {
+  weir_queue* const queue = open(*session, handle, "queue");
+  const Part part = find_part(*session, given);
+  check(wait_for(timeout, [&](std::int64_t ns) {
+    return weir_queue_acquire(queue, part.buffer->handle, part.region, access, ns);
+  }));
+}
+
+Event Queue::flush(nb::handle given) const {
+  weir_queue* const queue = open(*session, handle, "queue");
+  const Part part = find_part(*session, given);
+  weir_event event = WEIR_EVENT_INIT;
+  call_released([&] { return weir_queue_flush(queue, part.buffer->handle, part.region, &event); });
+  return {session, event};
+}
+
+void Queue::synchronize(const Timeout& timeout) const {
+  weir_queue* const queue = open(*session, handle, "queue");
+  check(wait_for(timeout, [&](std::int64_t ns) { return weir_queue_synchronize(queue, ns); }));
+}
+
+void Queue::cancel() const {
+  weir_queue* const queue = open(*session, handle, "queue");
+  call_released([&] { return weir_queue_cancel(queue); });
+}
+
+weir_queue_info Queue::info() const {
+  weir_queue* const queue = open(*session, handle, "queue");
+  weir_queue_info found = WEIR_QUEUE_INFO_INIT;
+  call_released([&] { return weir_queue_get_info(queue, &found, nullptr, 0); });
+  return found;
+}
+
+nb::list Queue::shares() const {
+  weir_queue_info found = info();
+  std::vector<weir_queue_share> shares(found.place_count);
+  call_released([&] { return weir_queue_get_info(handle, &found, shares.data(), shares.size()); });
+  nb::list list;
+  for (const weir_queue_share& share : shares) {
+    nb::dict each;
+    each["place"] = share.place;
+    each["tasks"] = share.tasks;
+    each["busy_s"] = static_cast<double>(share.busy_ns) * 1e-9;
+    each["bytes_in"] = share.bytes_in;
+    each["bytes_out"] = share.bytes_out;
+    list.append(each);
+  }
+  return list;
+}
+
+}  // namespace weir::py

@@ -1,0 +1,104 @@
+// What enqueues: streams, task queues, and the events they give.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "array.hpp"
+#include "kernel.hpp"
+#include "session.hpp"
+
+namespace weir::py {
+
+/// How a kernel uses a part, which is found in the session of the stream that gets it.
+struct Operand {
+  nb::object part;
+  weir_access access;
+};
+
+struct Place {
+  Place(SessionRef session, weir_place* handle) : session(std::move(session)), handle(handle) {}
+  ~Place() { close(); }
+  void close();
+
+  SessionRef session;
+  weir_place* handle;
+};
+using PlaceRef = std::shared_ptr<Place>;
+
+/// The completion of an action. A value.
+struct Event {
+  SessionRef session;
+  weir_event handle;
+
+  void wait(const Timeout& timeout) const;
+  weir_event_info info() const;
+  /// Calls code(status name, message) when the action is over.
+  void on_complete(nb::handle code) const;
+  /// The exception of an action that failed.
+  static nb::object exception_of(const std::string& status, const std::string& message);
+};
+
+std::vector<weir_event> handles_of(nb::handle events, const Session& session);
+
+/// A call of a kernel, ready to be enqueued.
+struct Action {
+  Action(Session& session, nb::handle kernel, nb::handle operands, nb::handle scalars);
+
+  const weir_kernel* kernel;
+  std::vector<weir_operand> operands;
+  std::vector<weir_scalar> scalars;
+  std::vector<std::shared_ptr<Buffer>> buffers;  ///< until it is enqueued
+};
+
+struct Stream {
+  Stream(PlaceRef place, weir_stream* handle) : place(std::move(place)), handle(handle) {}
+  ~Stream() { close(); }
+  void close();
+
+  Session& session() const { return *place->session; }
+  Event compute(nb::handle kernel, nb::handle operands, nb::handle scalars, const char* name) const;
+  Event upload(nb::handle part) const;
+  Event download(nb::handle part) const;
+  Event transfer(nb::handle source, nb::handle target, weir_domain* from, weir_domain* to) const;
+  Event sync(nb::handle events, nb::handle parts, weir_sync_scope scope) const;
+  void synchronize(const Timeout& timeout) const;
+  void cancel() const;
+
+  PlaceRef place;
+  weir_stream* handle;
+
+ private:
+  template <class Enqueue>
+  Event enqueue(Enqueue&& enqueue) const;
+};
+
+struct TaskOptions {
+  const char* name = nullptr;
+  int priority = 0;
+  std::uint64_t domains = 0;
+  PlaceRef place;
+};
+
+struct Queue {
+  Queue(SessionRef session, std::vector<PlaceRef> places, weir_queue* handle)
+      : session(std::move(session)), places(std::move(places)), handle(handle) {}
+  ~Queue() { close(); }
+  void close();
+
+  Event submit(nb::handle kernel, nb::handle operands, nb::handle scalars,
+               const TaskOptions& wanted) const;
+  void acquire(nb::handle part, weir_access access, const Timeout& timeout) const;
+  Event flush(nb::handle part) const;
+  void synchronize(const Timeout& timeout) const;
+  void cancel() const;
+  weir_queue_info info() const;
+  nb::list shares() const;
+
+  SessionRef session;
+  std::vector<PlaceRef> places;
+  weir_queue* handle;
+};
+
+}  // namespace weir::py

@@ -1,0 +1,36 @@
+"""weir: one streaming runtime for every processor in a machine.
+
+    import numpy as np
+    import weir
+
+    x = np.arange(8.0)
+    with weir.Runtime("sim:cores=1") as runtime:
+        stream = runtime.domain().place().stream()
+        data = runtime.wrap(x)
+
+        @runtime.kernel
+        def scale(part, factor):
+            part *= factor
+
+        stream.upload(data)
+        stream.compute(scale, [weir.readwrite(data)], [2.0])
+        stream.download(data)
+
+Contracts are those of the C functions of the same names, in the headers of weir.
+"""
+
+from weir._errors import (BusyError, CancelledError, DeviceError, Error, InternalError,
+                          InvalidArgumentError, KernelError, NetworkError, NotFoundError,
+                          OutOfMemoryError, PoisonedError, TimeoutError, UnavailableError,
+                          UnsupportedError)
+from weir._weir import (Buffer, Domain, Event, Kernel, Operand, Place, Queue, Region, Stream,
+                        __version__, commute, read, readwrite, write)
+from weir._runtime import Runtime, Trace
+
+__all__ = [
+    "Buffer", "BusyError", "CancelledError", "DeviceError", "Domain", "Error", "Event",
+    "InternalError", "InvalidArgumentError", "Kernel", "KernelError", "NetworkError",
+    "NotFoundError", "Operand", "OutOfMemoryError", "Place", "PoisonedError", "Queue", "Region",
+    "Runtime", "Stream", "TimeoutError", "Trace", "UnavailableError", "UnsupportedError",
+    "__version__", "commute", "read", "readwrite", "write",
+]

@@ -1,0 +1,131 @@
+"""The runtime as Python sees it: what is easier said in Python than in C++."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+from weir import _portable, _weir
+
+
+class Trace:
+    """A recording: `with runtime.trace("run.json") as trace: ...`, then `trace.summary`."""
+
+    def __init__(self, runtime: Runtime, path: str | os.PathLike[str] | None, max_bytes: int):
+        self._runtime, self._path, self._max_bytes = runtime, path, max_bytes
+        self.summary: dict[str, Any] = {}
+        """What the recording says; times in seconds. Empty until it is over."""
+
+    def __enter__(self) -> Trace:
+        self._runtime.start_trace(self._max_bytes)
+        return self
+
+    def __exit__(self, kind, value, traceback) -> None:
+        try:
+            if kind is None:
+                self._runtime.synchronize()
+        finally:
+            self._runtime.stop_trace()
+            self.summary = self._runtime.trace_summary()
+            if self._path is not None:
+                self._runtime.write_trace(os.fspath(self._path))
+
+
+class Runtime(_weir._Runtime):
+    """Everything one program sees of its machine.
+
+    domains: those to open, "host,sim:cores=2,gbps=6"; None takes WEIR_DOMAINS, or the host.
+    blas: for the built-in tile kernels, "openblas", "blis", "mkl" or a path; None takes WEIR_BLAS.
+
+    At the end of a with statement the runtime synchronises, which raises the first failure, and
+    closes. After an exception it cancels what has not started, and closes.
+    """
+
+    def __init__(self, domains: str | None = None, *, blas: str | None = None):
+        super().__init__(domains, blas)
+        self._kept: list[object] = []  # what registered code stands on
+
+    def kernel(self, name: str | Callable[..., object],
+               function: Callable[..., object] | None = None) -> Any:
+        """Finds a kernel, or makes one of a function.
+
+        kernel("blas.dgemm") finds one: built in, or registered before. kernel("name", function), or
+        the decorator @runtime.kernel, registers function(*operands, *scalars): operands come as
+        arrays over the memory of the domain, valid during the call; those that are only read are
+        read-only. It runs on host cores, one call at a time as far as it holds Python's lock. What
+        it raises fails the action, poisons what depends on it, and is the cause of the KernelError
+        that a wait raises.
+        """
+        if callable(name):
+            name, function = name.__name__, name
+        if function is None:
+            return self._find_kernel(name)
+        return self._add_function(name, function)
+
+    def native_kernel(self, name: str, code: Any, *, parallel: bool = False) -> _weir.Kernel:
+        """Registers compiled code: a weir_host_function of C, as an address, a function of ctypes,
+        or anything with an `address`. It runs without Python's lock. parallel: with all threads of
+        its place."""
+        address = getattr(code, "address", code)
+        if not isinstance(address, int):
+            address = _portable.address_of(code)
+        if address == 0:
+            raise ValueError(f"the code of kernel '{name}' is at address 0")
+        kernel = self._add_native(name, address, parallel)
+        self._kept.append(code)
+        return kernel
+
+    def portable_kernel(self, source: str, items: str | tuple[str, ...], *,
+                        name: str | None = None, parallel: bool = True) -> _weir.Kernel:
+        """Registers a kernel from its text in the dialect of <weir/portable.h>.
+
+        source: the text of one or more kernels. items: how many items a call has, in one to three
+        directions, each a C expression over the parameters that are not pointers: "n", or
+        ("width", "height"). name: the kernel in the text; None: the only one. parallel: on the
+        host, groups spread over the threads of a place.
+
+        For the host the C++ compiler makes code of it ($CXX, or c++), once: binaries are kept in
+        the user's cache folder. Devices with a compiler of their own get the text.
+        """
+        built = _portable.build(source, items, name)
+        kernel = self._add_portable(built.name, built.kernel, built.grid, source, parallel)
+        self._kept.append(built)
+        return kernel
+
+    def trace(self, path: str | os.PathLike[str] | None = None, *, max_bytes: int = 0) -> Trace:
+        """Records what runs inside a with statement, and writes it to path, if there is one:
+        Perfetto's format to *.pftrace, else Chrome's JSON."""
+        return Trace(self, path, max_bytes)
+
+    def describe(self) -> dict[str, Any]:
+        """Machine, domains, libraries and kernels."""
+        return json.loads(self._describe())
+
+    def __enter__(self) -> Runtime:
+        return self
+
+    def __exit__(self, kind, value, traceback) -> None:
+        if self.closed:
+            return
+        try:
+            self.cancel() if kind is not None else self.synchronize()
+        finally:
+            self.close()
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<weir.Runtime, closed>"
+        return f"<weir.Runtime on {', '.join(domain.name for domain in self.domains)}>"
+
+    def _repr_html_(self) -> str:
+        if self.closed:
+            return html.escape(repr(self))
+        cells = "".join(
+            f"<tr><td>{html.escape(each.name)}</td><td>{html.escape(each.description)}</td>"
+            f"<td>{each.cores}</td><td>{each.memory_bytes >> 20} MiB</td></tr>"
+            for each in self.domains)
+        return (f"<table><tr><th>domain</th><th>device</th><th>cores</th><th>memory</th></tr>{cells}"
+                "</table>")

@@ -1,0 +1,285 @@
+"""Failures, threads, signals, and the ends of things."""
+
+import gc
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import traceback
+
+import numpy as np
+import pytest
+import weir
+
+
+def test_an_exception_poisons_what_depends_on_it(runtime, stream):
+    x = np.zeros(3)
+    cells = runtime.wrap(x)
+
+    def check(cell, value):
+        if value < 0:
+            raise ValueError("negative weight")
+        cell[0] = value
+
+    kernel = runtime.kernel("check", check)
+    for i in range(3):
+        stream.upload(cells[i:i + 1])
+    stream.compute(kernel, [weir.readwrite(cells[0:1])], [-1], name="cell 0")
+    dependent = stream.compute(kernel, [weir.readwrite(cells[0:1])], [1], name="cell 0 again")
+    independent = stream.compute(kernel, [weir.readwrite(cells[1:2])], [2])
+    independent.wait()
+    with pytest.raises(weir.PoisonedError, match="'cell 0' .*negative weight") as poisoned:
+        dependent.wait()
+    with pytest.raises(weir.KernelError, match="'cell 0' .*ValueError: negative weight") as failed:
+        stream.synchronize()
+    assert (failed.value.status, dependent.status) == ("kernel_error", "poisoned")
+    for caught in (poisoned, failed):
+        cause = caught.value.__cause__
+        assert isinstance(cause, ValueError) and str(cause) == "negative weight"
+        assert "in check" in "".join(traceback.format_tb(cause.__traceback__))
+    stream.compute(kernel, [weir.readwrite(cells[0:1])], [3])
+    stream.download(cells)
+    stream.synchronize()
+    assert (x[0], x[1]) == (3, 2)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, StopIteration, MemoryError])
+def test_any_exception_fails_the_action(runtime, stream, error):
+    def raise_it():
+        raise error
+
+    stream.compute(runtime.kernel("raise", raise_it), [])
+    with pytest.raises(weir.KernelError) as caught:
+        stream.synchronize()
+    assert isinstance(caught.value.__cause__, error)
+
+
+def test_wrong_number_of_arguments(runtime, stream):
+    stream.compute(runtime.kernel("two", lambda x, y: None), [], [1])
+    with pytest.raises(weir.KernelError) as caught:
+        stream.synchronize()
+    assert isinstance(caught.value.__cause__, TypeError)
+
+
+def test_messages_of_many_lines_and_percent_signs(runtime, stream):
+    def fail():
+        raise RuntimeError("100 %s\nof\0 it " + "x" * 5000)
+
+    stream.compute(runtime.kernel("fail", fail), [])
+    with pytest.raises(weir.KernelError, match="100 %s of") as caught:
+        stream.synchronize()
+    assert len(str(caught.value.__cause__)) > 5000
+
+
+def test_the_runtime_reports_the_first_failure_and_forgets(runtime):
+    stream = runtime.domain().place(1).stream()
+    fail = runtime.kernel("fail", lambda number: [][number])
+    for number in (1, 2):
+        stream.compute(fail, [], [number], name=f"number {number}")
+    with pytest.raises(weir.KernelError, match="number 1"):
+        runtime.synchronize()
+    runtime.synchronize()
+
+
+def test_kernels_must_not_wait(runtime, stream):
+    @runtime.kernel
+    def wait():
+        stream.synchronize()
+
+    stream.compute(wait, [])
+    with pytest.raises(weir.KernelError) as caught:
+        stream.synchronize()
+    assert isinstance(caught.value.__cause__, weir.BusyError)
+
+
+def test_kernels_may_enqueue(runtime, stream):
+    x = runtime.buffer(2)
+    inner = []
+
+    @runtime.kernel
+    def outer():
+        inner.append(stream.compute("mem.set", [weir.write(x)], [0]))
+
+    stream.compute(outer, []).wait()
+    inner[0].wait()
+
+
+def test_things_that_end_inside_a_kernel(runtime, stream):
+    """What would wait on a worker is put off."""
+    made = [runtime.buffer(8)]
+    cycle = [runtime.buffer(8)]
+    cycle.append(cycle)
+
+    @runtime.kernel
+    def drop():
+        made.clear()
+        cycle.clear()
+        gc.collect()
+
+    stream.compute(drop, [])
+    stream.synchronize()
+    runtime.buffer(8)
+
+
+def test_cancelled_actions():
+    with weir.Runtime("host:cores=1") as runtime:
+        stream = runtime.domain().place().stream()
+        running, go = threading.Event(), threading.Event()
+        x = runtime.buffer(2)
+
+        @runtime.kernel
+        def hold(part):
+            running.set()
+            go.wait(30)
+
+        held = stream.compute(hold, [weir.write(x)])
+        event = stream.compute("mem.set", [weir.write(x)], [0])
+        running.wait(30)
+        stream.cancel()
+        go.set()
+        held.wait()
+        with pytest.raises(weir.CancelledError):
+            event.wait()
+
+
+def test_many_threads_enqueue(runtime):
+    place = runtime.domain().place(1)
+    streams = [place.stream() for _ in range(4)]
+    x = np.zeros((4, 10))
+    rows = runtime.wrap(x)
+    add = runtime.kernel("add", lambda part: np.add(part, 1, out=part))
+    errors = []
+
+    def program(stream, row):
+        try:
+            stream.upload(row)
+            for _ in range(50):
+                stream.compute(add, [weir.readwrite(row)])
+            stream.download(row)
+            stream.synchronize()
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=program, args=(streams[i], rows[i])) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors and (x == 50).all()
+
+
+def test_a_with_statement_reports_what_nobody_asked_for():
+    with pytest.raises(weir.KernelError, match="division"):
+        with weir.Runtime("host:cores=1") as runtime:
+            stream = runtime.domain().place().stream()
+            stream.compute(runtime.kernel("fail", lambda: 1 / 0), [])
+    assert runtime.closed
+    with pytest.raises(KeyError):
+        with weir.Runtime("host:cores=1") as runtime:
+            raise KeyError
+    assert runtime.closed
+
+
+def test_a_closed_runtime_says_so():
+    runtime = weir.Runtime("host:cores=1")
+    stream = runtime.domain().place().stream()
+    event, x = stream.mark(), runtime.buffer(4)
+    queue = runtime.queue(models=False, places=[runtime.domain().place(1, oversubscribe=True)])
+    domain = runtime.domain()
+    runtime.close()
+    runtime.close()
+    for attempt in (runtime.synchronize, stream.synchronize, event.wait, lambda: event.done,
+                    lambda: stream.upload(x), lambda: runtime.buffer(4), queue.synchronize,
+                    lambda: runtime.kernel("mem.set"), lambda: domain.name, domain.place,
+                    lambda: runtime.wait([event]), runtime.stats, runtime.describe):
+        with pytest.raises(weir.InvalidArgumentError, match="closed"):
+            attempt()
+    assert repr(runtime) == "<weir.Runtime, closed>"
+
+
+def run_program(text, **options):
+    return subprocess.Popen([sys.executable, "-c", textwrap.dedent(text)], text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+
+HOLDING = """
+    import time
+    import weir
+    runtime = weir.Runtime("{domains}")
+    stream = runtime.domain().place(1).stream()
+    end = []
+    def hold():
+        print("running", flush=True)
+        while not end:
+            time.sleep(0.01)
+    try:
+        event = stream.compute(runtime.kernel("hold", hold), [])
+        {wait}
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    end.append(1)
+"""
+
+
+@pytest.mark.parametrize("wait", ["stream.synchronize()", "event.wait()", "runtime.synchronize()",
+                                  "runtime.close()", "runtime.wait([event])"])
+def test_ctrl_c_ends_a_wait(wait):
+    # close() ends the runtime, which waits for the kernel: nothing but the kernel can end that
+    text = HOLDING.format(domains="host:cores=1", wait=wait)
+    if "close" in wait:
+        text = text.replace("while not end:", "import signal\n        for _ in range(100):")
+    program = run_program(text)
+    assert program.stdout.readline() == "running\n"
+    program.send_signal(signal.SIGINT)
+    output, errors = program.communicate(timeout=60)
+    assert (output, errors, program.returncode) == ("interrupted\n", "", 0)
+
+
+@pytest.mark.parametrize("end", ["", "raise SystemExit(0)", "import sys; sys.exit()"])
+def test_a_program_that_just_ends(end, tmp_path):
+    """Work that is enqueued runs; nothing crashes when Python goes first."""
+    program = run_program(f"""
+        import time
+        import numpy as np
+        import weir
+        runtime = weir.Runtime("host:cores=1,sim:cores=1")
+        streams = [domain.place().stream() for domain in runtime.domains]
+        x = runtime.buffer(8)
+        @runtime.kernel
+        def late(part):
+            time.sleep(0.01)
+            if part[0] == 9:
+                print("done", flush=True)
+            part += 1
+        for stream in streams:
+            for _ in range(10):
+                stream.compute(late, [weir.readwrite(x)]).future()
+            stream.mark().on_complete(lambda *what: None)
+        cycle = [runtime, streams, x]
+        cycle.append(cycle)
+        {end}
+        """)
+    output, errors = program.communicate(timeout=60)
+    assert (program.returncode, errors) == (0, "")
+    assert output == "done\ndone\n"
+
+
+def test_nothing_leaks(card):
+    """Functions, buffers and exceptions go with what holds them."""
+    import weakref
+
+    class Payload:
+        pass
+
+    payload = Payload()
+    alive = weakref.ref(payload)
+    with weir.Runtime("host:cores=1") as runtime:
+        stream = runtime.domain().place().stream()
+        runtime.kernel("held", lambda held=payload: None)
+        stream.compute("held", [])
+        stream.synchronize()
+        del payload
+        assert alive() is not None
+    gc.collect()
+    assert alive() is None
