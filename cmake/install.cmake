@@ -59,6 +59,18 @@ if(TARGET hstreams_source)
     ${PROJECT_BINARY_DIR}/pkgconfig/hstreams.pc @ONLY)
 endif()
 
+# The Fortran module and pkg-config weir-fortran; the sources, for compilers other than this.
+if(TARGET weir_fortran)
+  install(TARGETS weir_fortran EXPORT weir-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(FILES ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/${WEIR_FORTRAN_MODULES}/weir.mod
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/${WEIR_FORTRAN_MODULES})
+  install(FILES fortran/weir.f90 fortran/shim.c fortran/shim.h
+    DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/weir/fortran)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/weir-fortran.pc.in
+    ${PROJECT_BINARY_DIR}/weir-fortran.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/weir-fortran.pc DESTINATION ${WEIR_INSTALL_PKGCONFIGDIR})
+endif()
+
 if(TARGET weir_cli)
   file(RELATIVE_PATH bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(weir_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${bin_to_lib}")

@@ -11,6 +11,6 @@ case "${1:-}" in
   *) echo "format: unknown option '$1': the only one is --check" >&2; exit 2 ;;
 esac
 
-find include src apps tools examples tests bench fuzz python -type f \
+find include src apps tools examples tests bench fuzz python fortran -type f \
   \( -name '*.h' -o -name '*.hpp' -o -name '*.c' -o -name '*.cpp' \) -print0 2>/dev/null |
   xargs -0 -r clang-format-16 $mode

@@ -97,6 +97,13 @@ class InstallTest:
         self.check_pkg_config(root, self.cc, hello, package="hstreams",
                               output="hello 42 from the sink\n")
 
+    def check_fortran(self, root):
+        if not any(root.rglob("weir-fortran.pc")):
+            print("install: the Fortran module is not built, so not tested")
+            return
+        self.check_pkg_config(root, "gfortran", "consumer.f90", package="weir-fortran")
+        self.check_cmake("fortran", f"-DCMAKE_PREFIX_PATH={root}")
+
     def check_tree(self, root):
         """Checks the files of an installed tree."""
         for path in ("include/weir/weir.h", "include/weir/weir.hpp",
@@ -124,6 +131,7 @@ class InstallTest:
         self.check_pkg_config(root, self.cc, "consumer.c", "-std=c99")
         self.check_pkg_config(root, self.cxx, "consumer.cpp", "-std=c++20")
         self.check_hstreams(root)
+        self.check_fortran(root)
         self.check_cli(root)
 
     def installed_and_moved(self):

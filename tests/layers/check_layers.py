@@ -40,6 +40,7 @@ LAYERS = {
     "tools": "public apps",  # the command line tool runs the applications
     "examples": "public",
     "python": "public",
+    "fortran": "public",
 }
 
 # Includes that break the table on purpose, each with its reason. One that is no longer there fails.

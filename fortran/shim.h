@@ -1,0 +1,62 @@
+/* What the Fortran module calls: weir's functions without structs, strings end at NUL, "" is NULL.
+ */
+#pragma once
+
+#include <ISO_Fortran_binding.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/weir.h>
+
+/** Copies the message of the last failure on this thread, blank-padded as Fortran has it. Called
+ * once after each failure. */
+void weir_fortran_message(char* text, size_t capacity);
+
+weir_status weir_fortran_runtime_create(const char* domains, const char* blas,
+                                        weir_runtime** out_runtime);
+weir_status weir_fortran_domain_name(const weir_domain* domain, char* text, size_t capacity);
+weir_status weir_fortran_place_create(weir_domain* domain, size_t cores, bool oversubscribe,
+                                      weir_place** out_place);
+weir_status weir_fortran_stream_create(weir_place* place, const char* name,
+                                       weir_stream** out_stream);
+weir_status weir_fortran_queue_create(weir_runtime* runtime, const char* policy, bool no_models,
+                                      weir_place* const* places, size_t place_count,
+                                      weir_queue** out_queue);
+
+/** Makes a buffer of an array without gaps. */
+weir_status weir_fortran_buffer_wrap(weir_runtime* runtime, const CFI_cdesc_t* array,
+                                     const char* name, weir_buffer** out_buffer);
+
+/**
+ * Describes a section of an array that lies in the buffer; NULL: all of the buffer. What cannot be
+ * described becomes an operand without a buffer, which functions below refuse and explain.
+ */
+void weir_fortran_operand(weir_buffer* buffer, const CFI_cdesc_t* section, weir_access access,
+                          weir_operand* out_operand);
+
+weir_status weir_fortran_kernel_register(weir_runtime* runtime, const char* name,
+                                         weir_host_function function, bool parallel,
+                                         weir_kernel** out_kernel);
+weir_status weir_fortran_call_fail(const weir_call* call, const char* message);
+
+weir_status weir_fortran_compute(weir_stream* stream, const weir_kernel* kernel,
+                                 const weir_operand* operands, size_t operand_count,
+                                 const weir_scalar* scalars, size_t scalar_count, const char* name,
+                                 weir_event* out_event);
+weir_status weir_fortran_submit(weir_queue* queue, const weir_kernel* kernel,
+                                const weir_operand* operands, size_t operand_count,
+                                const weir_scalar* scalars, size_t scalar_count, const char* name,
+                                int priority, weir_event* out_event);
+
+/** direction: to the stream's domain if it is positive, to host memory otherwise. */
+weir_status weir_fortran_move(weir_stream* stream, const weir_operand* part, int direction,
+                              weir_event* out_event);
+weir_status weir_fortran_transfer(weir_stream* stream, const weir_operand* source,
+                                  weir_domain* source_domain, const weir_operand* target,
+                                  weir_domain* target_domain, weir_event* out_event);
+weir_status weir_fortran_sync(weir_stream* stream, const weir_event* events, size_t event_count,
+                              const weir_operand* parts, size_t part_count, weir_sync_scope scope,
+                              weir_event* out_event);
+weir_status weir_fortran_acquire(weir_queue* queue, const weir_operand* part, int64_t timeout_ns);
+weir_status weir_fortran_flush(weir_queue* queue, const weir_operand* part, weir_event* out_event);
