@@ -1,12 +1,17 @@
 #!/usr/bin/python3
-"""Compiles the C and C++ of the documentation and runs its programs.
+"""Compiles the code of the documentation and runs its programs.
 
-    check_docs.py ROOT LIBRARY C_COMPILER CXX_COMPILER [SANITIZERS]
-    check_docs.py --self-test ROOT LIBRARY C_COMPILER CXX_COMPILER [SANITIZERS]
+    check_docs.py ROOT LIBRARY C_COMPILER CXX_COMPILER [NAME=VALUE...]
+    check_docs.py --self-test ROOT LIBRARY C_COMPILER CXX_COMPILER [NAME=VALUE...]
+
+    sanitize=LIST              sanitizers of the compilers
+    python=PROGRAM package=FOLDER     the interpreter, and where the Python package is
+    fortran=COMPILER modules=FOLDER   the compiler, and where weir.mod is
 
 A block with a main is a program. It is run when a ```text or ```output block comes next, which is
 then its exact output. A block without main is declarations or the body of a function that sees
-<weir/weir.h> or <weir/weir.hpp>; it is compiled. A program with hStreams' names gets that library. On the line before a block one may write
+<weir/weir.h> or <weir/weir.hpp>; it is compiled. A block of Python is run when its output comes next,
+else compiled; one of Fortran is a program. Without Python or Fortran these are left out. A program with hStreams' names gets that library. On the line before a block one may write
 
     <!-- weir: no-compile REASON -->    before code that is not to compile
     <!-- weir: output varies -->        before output that is not compared
@@ -22,18 +27,20 @@ from pathlib import Path
 
 FENCE = re.compile(r"^(\s*)```\s*([\w+-]*)")
 INCLUDE = re.compile(r"^\s*#\s*include\b")
-MAIN = re.compile(r"\bint\s+main\s*\(")
+MAIN = re.compile(r"\bint\s+main\s*\(|^\s*program\s+\w+\s*$", re.MULTILINE)
 NO_COMPILE = re.compile(r"<!--\s*weir:\s*no-compile\s+(\S.*?)\s*-->")
 NO_REASON = re.compile(r"<!--\s*weir:\s*no-compile\s*-->")
 VARIES = re.compile(r"<!--\s*weir:\s*output varies\s*-->")
 SECONDS = 60
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-variable", "-Wno-unused-but-set-variable",
+         "-Wno-unused-function"]
 LANGUAGES = {
     # word of the fence: suffix, header that bodies see, flags
-    "c": (".c", "weir/weir.h", ["-std=gnu99"]),
-    "cpp": (".cpp", "weir/weir.hpp", ["-std=c++20"]),
+    "c": (".c", "weir/weir.h", ["-std=gnu99", *WARNINGS]),
+    "cpp": (".cpp", "weir/weir.hpp", ["-std=c++20", *WARNINGS]),
+    "fortran": (".f90", None, ["-std=f2018", "-Wall", "-Werror"]),
+    "python": (".py", None, []),
 }
-FLAGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-variable", "-Wno-unused-but-set-variable",
-         "-Wno-unused-function"]
 
 
 class Block:
@@ -48,6 +55,8 @@ class Block:
 
     @property
     def is_program(self):
+        if self.language == "python":
+            return self.output is not None
         return MAIN.search(self.text) is not None
 
 
@@ -77,7 +86,7 @@ def follows_directly(lines, first, second):
 
 
 def code_of(page, text):
-    """Returns the C and C++ blocks of a page, programs with their output."""
+    """Returns the blocks of code of a page, programs with their output."""
     lines = text.splitlines()
     found = list(blocks_of(page, text))
     for block, after in zip(found, found[1:]):
@@ -87,35 +96,57 @@ def code_of(page, text):
 
 
 class DocsTest:
-    def __init__(self, root, library, cc, cxx, sanitizers, scratch):
+    def __init__(self, root, library, cc, cxx, scratch, sanitize="", python="", package="",
+                 fortran="", modules=""):
         self.root, self.library = Path(root), Path(library)
-        self.compilers = {"c": cc, "cpp": cxx}
-        self.sanitize = [f"-fsanitize={sanitizers}"] if sanitizers else []
+        self.compilers = {"c": cc, "cpp": cxx, "fortran": fortran, "python": python}
+        self.includes = {"fortran": [f"-I{modules}"]}
+        self.sanitize = [f"-fsanitize={sanitize}"] if sanitize else []
+        self.package = package
         self.scratch = Path(scratch)
+
+    def knows(self, block):
+        """Whether there is a compiler for a block."""
+        return bool(self.compilers[block.language])
 
     def compile(self, block, name, text, *flags):
         """Returns what the compiler said, "" when it is content."""
         suffix, _, standard = LANGUAGES[block.language]
         source = self.scratch / (name + suffix)
         source.write_text(text)
-        command = [self.compilers[block.language], *standard, *FLAGS, *self.sanitize,
-                   f"-I{self.root / 'include'}", f"-I{self.root / 'include/hstreams'}", str(source),
-                   *flags]
-        done = subprocess.run(command, text=True, capture_output=True)
+        includes = self.includes.get(
+            block.language, [f"-I{self.root / 'include'}", f"-I{self.root / 'include/hstreams'}"])
+        command = [self.compilers[block.language], *standard, *self.sanitize, *includes,
+                   str(source), *flags]
+        done = subprocess.run(command, text=True, capture_output=True, cwd=self.scratch)
         return done.stderr if done.returncode != 0 else ""
 
-    def check_program(self, block, name):
+    def build(self, block, name):
+        """Makes a program of a block; returns the command that runs it, and what went wrong."""
         program = self.scratch / name
         folder = self.library.parent
-        hstreams = ["-Wl,--export-dynamic", "-lhstreams_source"] if "hStreams_" in block.text else []
-        errors = self.compile(block, name, f'#line {block.line + 1} "{block.page}"\n' + block.text,
-                              "-o", str(program), f"-L{folder}", *hstreams, "-lweir", "-lm",
-                              "-pthread", f"-Wl,-rpath,{folder}")
+        libraries = ["-Wl,--export-dynamic", "-lhstreams_source"] if "hStreams_" in block.text else []
+        line = f'#line {block.line + 1} "{block.page}"\n'
+        if block.language == "fortran":
+            libraries, line = ["-lweir_fortran"], ""
+        errors = self.compile(block, name, line + block.text, "-o", str(program), f"-L{folder}",
+                              *libraries, "-lweir", "-lm", "-pthread", f"-Wl,-rpath,{folder}")
+        return [program], errors
+
+    def check_program(self, block, name):
+        if block.language == "python":
+            source = self.scratch / (name + ".py")
+            source.write_text("\n" * block.line + block.text)
+            command, errors = [self.compilers["python"], "-B", source], ""
+        else:
+            command, errors = self.build(block, name)
         if errors or block.output is None:
             return errors
+        environment = {**os.environ, "WEIR_DOMAINS": "", "PYTHONPATH": self.package,
+                       "XDG_CACHE_HOME": str(self.scratch / "cache")}
         try:
-            done = subprocess.run([program], text=True, capture_output=True, timeout=SECONDS,
-                                  cwd=self.scratch, env={**os.environ, "WEIR_DOMAINS": ""})
+            done = subprocess.run(command, text=True, capture_output=True, timeout=SECONDS,
+                                  cwd=self.scratch, env=environment)
         except subprocess.TimeoutExpired:
             return f"the program did not end within {SECONDS} s"
         if done.returncode != 0:
@@ -123,6 +154,14 @@ class DocsTest:
         if VARIES.search(block.output.before) or done.stdout == block.output.text:
             return ""
         return f"the program printed\n{done.stdout}but {block.output.place} says\n{block.output.text}"
+
+    def check_script(self, block):
+        """Compiles Python that is not run."""
+        try:
+            compile("\n" * block.line + block.text, block.page, "exec")
+        except SyntaxError as error:
+            return str(error)
+        return ""
 
     def check_part(self, block, name):
         """Compiles the body of a function, or else declarations."""
@@ -144,6 +183,10 @@ class DocsTest:
         if NO_REASON.search(block.before):
             return "no-compile wants a reason"
         name = f"block{number}"
+        if block.language == "python" and not block.is_program:
+            return self.check_script(block)
+        if block.language == "fortran" and not block.is_program:
+            return "Fortran in the documentation is a whole program"
         return (self.check_program if block.is_program else self.check_part)(block, name)
 
     def pages(self):
@@ -154,15 +197,16 @@ class DocsTest:
         """Returns {place: problem} and the number of blocks."""
         blocks = []
         for page in self.pages():
-            blocks += code_of(page.relative_to(self.root).as_posix(), page.read_text())
+            found = code_of(page.relative_to(self.root).as_posix(), page.read_text())
+            blocks += [block for block in found if self.knows(block)]
         with ThreadPoolExecutor(os.cpu_count()) as workers:
             problems = list(workers.map(self.check, enumerate(blocks)))
         return {block.place: problem for block, problem in zip(blocks, problems) if problem}, blocks
 
 
-def check_tree(root, *toolchain):
+def check_tree(root, *toolchain, **options):
     with tempfile.TemporaryDirectory(prefix="weir-docs-") as scratch:
-        problems, blocks = DocsTest(root, *toolchain, scratch).run()
+        problems, blocks = DocsTest(root, *toolchain, scratch, **options).run()
     for place, problem in problems.items():
         print(f"{place}: {problem}")
     programs = [block for block in blocks if block.is_program]
@@ -190,11 +234,26 @@ SAMPLES = [
     ("c", "weir_runtime_create(NULL);\n", None, "", True),
     ("sh", "no such command\n", None, "", False),
 ]
+PYTHON_SAMPLES = [
+    ("python", "print('hello')\n", "hello\n", "", False),
+    ("python", "print('hello')\n", "good bye\n", "", True),
+    ("python", "import weir\nprint(weir.no_such_thing)\n", "\n", "", True),
+    ("python", "for x in range(3)\n", None, "", True),
+    ("python", "no_such_name + 1\n", None, "", False),
+]
+FORTRAN_SAMPLES = [
+    ("fortran", "program p\n  use weir\n  print '(a)', 'hello'\nend program\n", "hello\n", "", False),
+    ("fortran", "program p\n  print '(a)', 'hello'\nend program\n", "good bye\n", "", True),
+    ("fortran", "program p\n  use no_such_module\nend program\n", None, "", True),
+    ("fortran", "call something\n", None, "", True),
+]
 
 
-def self_test(root, *toolchain):
+def self_test(root, *toolchain, **options):
     page, wanted = "", {}
-    for language, code, output, comment, broken in SAMPLES:
+    samples = SAMPLES + (PYTHON_SAMPLES if options.get("python") else []) + (
+        FORTRAN_SAMPLES if options.get("fortran") else [])
+    for language, code, output, comment, broken in samples:
         page += f"Text.\n{comment}\n```{language}\n"
         wanted[page.count("\n")] = broken
         page += f"{code}```\n"
@@ -206,7 +265,7 @@ def self_test(root, *toolchain):
         (tree / "docs/page.md").write_text(page)
         (tree / "include").symlink_to(Path(root).resolve() / "include")
         (tree / "scratch").mkdir()
-        problems, _ = DocsTest(tree, *toolchain, tree / "scratch").run()
+        problems, _ = DocsTest(tree, *toolchain, tree / "scratch", **options).run()
     found = {int(place.rpartition(":")[2]) for place in problems}
     wrong = [line for line, broken in wanted.items() if broken != (line in found)]
     for line in wrong:
@@ -221,6 +280,7 @@ if __name__ == "__main__":
     run = check_tree
     if arguments[:1] == ["--self-test"]:
         run, arguments = self_test, arguments[1:]
-    if len(arguments) not in (4, 5):
+    if len(arguments) < 4 or not all("=" in each for each in arguments[4:]):
         sys.exit(__doc__)
-    sys.exit(run(*(arguments + [""])[:5]))
+    options = dict(each.split("=", 1) for each in arguments[4:])
+    sys.exit(run(*arguments[:4], **options))
