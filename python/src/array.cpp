@@ -13,6 +13,12 @@ namespace {
 
 nb::object numpy(const char* name) { return nb::module_::import_("numpy").attr(name); }
 
+/// numpy.ndarray, which is looked up once. With the GIL.
+nb::handle ndarray() {
+  static PyObject* const found = numpy("ndarray").release().ptr();
+  return found;
+}
+
 std::string class_of(nb::handle object) {
   return nb::cast<std::string>(object.type().attr("__name__"));
 }
@@ -137,14 +143,14 @@ nb::object Layout::array(const weir_view& view) const {
     const std::size_t stride = strides[axes[i].level] * axes[i].step;
     span += (axes[i].length - 1) * stride;
     const auto at = static_cast<Py_ssize_t>(i);
-    PyTuple_SET_ITEM(shape.ptr(), at, PyLong_FromSize_t(axes[i].length));
-    PyTuple_SET_ITEM(steps.ptr(), at, PyLong_FromSize_t(stride));
+    PyTuple_SetItem(shape.ptr(), at, PyLong_FromSize_t(axes[i].length));
+    PyTuple_SetItem(steps.ptr(), at, PyLong_FromSize_t(stride));
   }
   const int flags = view.access == WEIR_ACCESS_READ ? PyBUF_READ : PyBUF_WRITE;
   const nb::object memory = nb::steal(PyMemoryView_FromMemory(
       static_cast<char*>(view.address), static_cast<Py_ssize_t>(span), flags));
   if (!memory.is_valid()) throw nb::python_error();
-  return numpy("ndarray")(shape, nb::handle(dtype), memory, 0, steps);
+  return ndarray()(shape, nb::handle(dtype), memory, 0, steps);
 }
 
 // ---- Buffers -----------------------------------------------------------------------------------
@@ -199,7 +205,7 @@ std::string Buffer::name() const {
 }
 
 nb::object array_of(nb::handle object) {
-  if (nb::isinstance(object, numpy("ndarray"))) return nb::borrow(object);
+  if (nb::isinstance(object, ndarray())) return nb::borrow(object);
   if (PyObject_CheckBuffer(object.ptr())) {
     return numpy("asarray")(nb::steal(PyMemoryView_FromObject(object.ptr())));
   }
@@ -273,7 +279,7 @@ Part part_of(const std::shared_ptr<Buffer>& buffer, nb::handle array) {
 
 Part part_at(const std::shared_ptr<Buffer>& buffer, nb::handle index) {
   nb::object part = buffer->array[index];
-  if (!nb::isinstance(part, numpy("ndarray"))) {  // a single element: keep the memory it is in
+  if (!nb::isinstance(part, ndarray())) {  // a single element: keep the memory it is in
     const nb::object indices =
         nb::isinstance<nb::tuple>(index) ? nb::borrow(index) : nb::object(nb::make_tuple(index));
     part = buffer->array[indices + nb::make_tuple(nb::ellipsis())];

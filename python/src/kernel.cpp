@@ -80,10 +80,44 @@ Kernel& add_function(Session& session, const std::string& name, nb::handle funct
   return add(session, {.name = name, .handle = made, .python = true});
 }
 
-Kernel& add_native(Session& session, const std::string& name, std::uintptr_t address,
+namespace {
+
+double number_of(const weir_scalar& scalar) {
+  switch (scalar.type) {
+    case WEIR_SCALAR_TYPE_I64: return static_cast<double>(scalar.value.i64);
+    case WEIR_SCALAR_TYPE_U64: return static_cast<double>(scalar.value.u64);
+    case WEIR_SCALAR_TYPE_F32: return static_cast<double>(scalar.value.f32);
+    case WEIR_SCALAR_TYPE_F64: break;
+  }
+  return scalar.value.f64;
+}
+
+weir_status run_flat(const weir_call* call) {
+  std::vector<void*> operands;
+  std::vector<std::int64_t> shapes;
+  std::vector<double> scalars;
+  for (std::size_t i = 0; i < call->operand_count; ++i) {
+    const weir_view& view = call->operands[i];
+    operands.push_back(view.address);
+    for (const std::size_t extent : view.extent)
+      shapes.push_back(static_cast<std::int64_t>(extent));
+    for (const std::size_t stride : view.stride)
+      shapes.push_back(static_cast<std::int64_t>(stride));
+  }
+  for (std::size_t i = 0; i < call->scalar_count; ++i) {
+    scalars.push_back(number_of(call->scalars[i]));
+  }
+  const auto function = reinterpret_cast<FlatFunction>(call->payload);
+  return static_cast<weir_status>(function(operands.data(), shapes.data(), scalars.data()));
+}
+
+}  // namespace
+
+Kernel& add_native(Session& session, const std::string& name, std::uintptr_t address, bool flat,
                    bool parallel) {
   session.require_open();
-  const weir_implementation code = {"host", reinterpret_cast<weir_host_function>(address), nullptr};
+  weir_implementation code = {"host", run_flat, reinterpret_cast<void*>(address)};
+  if (!flat) code = {"host", reinterpret_cast<weir_host_function>(address), nullptr};
   weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
   options.name = name.c_str();
   options.shape = parallel ? WEIR_KERNEL_SHAPE_PARALLEL : WEIR_KERNEL_SHAPE_SERIAL;
@@ -110,6 +144,10 @@ Kernel& add_portable(Session& session, const std::string& name, std::uintptr_t k
 
 namespace {
 
+bool is_numpy(nb::handle given, const char* name) {
+  return nb::isinstance(given, nb::module_::import_("numpy").attr(name));
+}
+
 weir_scalar integer_of(nb::handle given) {
   const nb::object number = nb::steal(PyNumber_Index(given.ptr()));
   if (!number.is_valid()) throw nb::python_error();
@@ -124,19 +162,16 @@ weir_scalar integer_of(nb::handle given) {
 }  // namespace
 
 weir_scalar scalar_of(nb::handle given, std::size_t index) {
-  if (PyFloat_Check(given.ptr())) return weir_scalar_f64(PyFloat_AS_DOUBLE(given.ptr()));
+  if (PyFloat_Check(given.ptr())) return weir_scalar_f64(PyFloat_AsDouble(given.ptr()));
   if (PyUnicode_Check(given.ptr()) && PyUnicode_GetLength(given.ptr()) == 1) {
     return weir_scalar_i64(static_cast<std::int64_t>(PyUnicode_ReadChar(given.ptr(), 0)));
   }
   if (PyBool_Check(given.ptr())) return weir_scalar_i64(given.ptr() == Py_True ? 1 : 0);
-  const std::string type = Py_TYPE(given.ptr())->tp_name;
-  if (PyLong_Check(given.ptr()) || type.starts_with("numpy.int") ||
-      type.starts_with("numpy.uint")) {
-    return integer_of(given);
-  }
-  if (type == "numpy.float32") {
+  if (PyLong_Check(given.ptr()) || is_numpy(given, "integer")) return integer_of(given);
+  if (is_numpy(given, "float32")) {
     return weir_scalar_f32(static_cast<float>(PyFloat_AsDouble(given.ptr())));
   }
+  const std::string type = nb::cast<std::string>(nb::type_name(given.type()));
   raise_type("scalar " + std::to_string(index) + " is a " + type +
              ": scalars are int, float, numpy.float32 or a letter");
 }

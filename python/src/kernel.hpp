@@ -23,8 +23,14 @@ struct Kernel {
 /// Registers a function: function(*operands, *scalars) is called on host cores, with the GIL.
 Kernel& add_function(Session& session, const std::string& name, nb::handle function);
 
-/// Registers compiled code: the address of a weir_host_function.
-Kernel& add_native(Session& session, const std::string& name, std::uintptr_t address,
+/// Compiled code for languages without structs: of each operand its address, and 5 numbers: bytes
+/// of a row, rows, planes, bytes between rows and between planes; scalars as doubles. Returns a
+/// status.
+using FlatFunction = int (*)(void* const* operands, const std::int64_t* shapes,
+                             const double* scalars);
+
+/// Registers compiled code: the address of a weir_host_function or of a FlatFunction.
+Kernel& add_native(Session& session, const std::string& name, std::uintptr_t address, bool flat,
                    bool parallel);
 
 /// Registers a portable kernel: addresses of a weir_portable_kernel and of a weir_grid_function.

@@ -554,6 +554,8 @@ void define_runtime(nb::module_& m) {
             return runtime.session->kernel(name);
           },
           nb::rv_policy::reference_internal)
+      .def("_keep", [](const Runtime& runtime,
+                       nb::handle object) { runtime.session->kept.push_back(nb::borrow(object)); })
       .def(
           "_add_function",
           [](const Runtime& runtime, const std::string& name, nb::handle function) -> Kernel& {
@@ -562,8 +564,10 @@ void define_runtime(nb::module_& m) {
           nb::rv_policy::reference_internal)
       .def(
           "_add_native",
-          [](const Runtime& runtime, const std::string& name, std::uintptr_t address, bool parallel)
-              -> Kernel& { return add_native(*runtime.session, name, address, parallel); },
+          [](const Runtime& runtime, const std::string& name, std::uintptr_t address, bool flat,
+             bool parallel) -> Kernel& {
+            return add_native(*runtime.session, name, address, flat, parallel);
+          },
           nb::rv_policy::reference_internal)
       .def(
           "_add_portable",

@@ -110,6 +110,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::unordered_map<weir_buffer*, std::weak_ptr<Buffer>> buffers;
   std::vector<std::weak_ptr<Stream>> streams;
   std::vector<std::weak_ptr<Queue>> queues;
+  std::vector<nb::object> kept;  ///< what registered code stands on
 
  private:
   Session();

@@ -35,22 +35,22 @@ Handle* open(const Session& session, Handle* handle, const char* what) {
   return handle;
 }
 
-/// The elements of a list or tuple, or of anything else that can be iterated over.
+/// The elements of anything that can be iterated over.
 class Sequence {
  public:
-  Sequence(nb::handle given, const char* what)
-      : fast_(nb::steal(PySequence_Fast(given.ptr(), what))) {
-    if (!fast_.is_valid()) throw nb::python_error();
+  Sequence(nb::handle given, const char* what) : all_(nb::steal(PySequence_Tuple(given.ptr()))) {
+    if (all_.is_valid()) return;
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();
+    PyErr_Clear();
+    raise_type(what);
   }
-  std::size_t size() const {
-    return static_cast<std::size_t>(PySequence_Fast_GET_SIZE(fast_.ptr()));
-  }
+  std::size_t size() const { return static_cast<std::size_t>(PyTuple_Size(all_.ptr())); }
   nb::handle operator[](std::size_t index) const {
-    return PySequence_Fast_GET_ITEM(fast_.ptr(), static_cast<Py_ssize_t>(index));
+    return PyTuple_GetItem(all_.ptr(), static_cast<Py_ssize_t>(index));
   }
 
  private:
-  nb::object fast_;
+  nb::object all_;
 };
 
 void check_target(const Part& part) {

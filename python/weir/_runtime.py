@@ -46,7 +46,6 @@ class Runtime(_weir._Runtime):
 
     def __init__(self, domains: str | None = None, *, blas: str | None = None):
         super().__init__(domains, blas)
-        self._kept: list[object] = []  # what registered code stands on
 
     def kernel(self, name: str | Callable[..., object],
                function: Callable[..., object] | None = None) -> Any:
@@ -65,17 +64,23 @@ class Runtime(_weir._Runtime):
             return self._find_kernel(name)
         return self._add_function(name, function)
 
-    def native_kernel(self, name: str, code: Any, *, parallel: bool = False) -> _weir.Kernel:
-        """Registers compiled code: a weir_host_function of C, as an address, a function of ctypes,
-        or anything with an `address`. It runs without Python's lock. parallel: with all threads of
-        its place."""
+    def native_kernel(self, name: str, code: Any, *, flat: bool = False,
+                      parallel: bool = False) -> _weir.Kernel:
+        """Registers compiled code, which runs without Python's lock.
+
+        code: an address, a function of ctypes, or anything with an `address`, as a Numba cfunc. It is
+        a weir_host_function of C, int (const weir_call*); or, flat, int (void** operands, int64_t*
+        shapes, double* scalars), where an operand has 5 numbers in shapes: bytes of a row, rows,
+        planes, bytes between rows and between planes. It returns 0, or the status of a failure.
+        parallel: it uses the whole place, with OpenMP.
+        """
         address = getattr(code, "address", code)
         if not isinstance(address, int):
             address = _portable.address_of(code)
         if address == 0:
             raise ValueError(f"the code of kernel '{name}' is at address 0")
-        kernel = self._add_native(name, address, parallel)
-        self._kept.append(code)
+        kernel = self._add_native(name, address, flat, parallel)
+        self._keep(code)
         return kernel
 
     def portable_kernel(self, source: str, items: str | tuple[str, ...], *,
@@ -92,7 +97,7 @@ class Runtime(_weir._Runtime):
         """
         built = _portable.build(source, items, name)
         kernel = self._add_portable(built.name, built.kernel, built.grid, source, parallel)
-        self._kept.append(built)
+        self._keep(built)
         return kernel
 
     def trace(self, path: str | os.PathLike[str] | None = None, *, max_bytes: int = 0) -> Trace:

@@ -228,6 +228,46 @@ def test_native_kernels(runtime, stream):
             runtime.native_kernel("wrong", wrong)
 
 
+def test_flat_kernels(runtime, stream):
+    function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_void_p),
+                                ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_double))
+    seen = []
+
+    @function
+    def look(operands, shapes, scalars):
+        seen.extend([bool(operands[0]), shapes[:5], scalars[:2]])
+        return 3
+
+    x = runtime.buffer((4, 6), "f4")
+    kernel = runtime.native_kernel("look", look, flat=True)
+    stream.compute(kernel, [weir.read(x[1:3, :5])], [2, 0.5])
+    with pytest.raises(weir.UnsupportedError):
+        stream.synchronize()
+    assert seen == [True, [20, 2, 1, 24, 0], [2.0, 0.5]]
+
+
+def test_numba_functions(runtime, stream):
+    numba = pytest.importorskip("numba")
+    double, whole = numba.types.float64, numba.types.int64
+    pointer = numba.types.CPointer
+
+    @numba.cfunc(numba.types.int32(pointer(pointer(double)), pointer(whole), pointer(double)))
+    def scale(operands, shapes, scalars):
+        x = numba.carray(operands[0], shapes[0] // 8)
+        x *= scalars[0]
+        return 0
+
+    data = runtime.wrap(np.arange(100.0))
+    stream.upload(data)
+    kernel = runtime.native_kernel("scale", scale, flat=True)
+    stream.compute(kernel, [weir.readwrite(data[10:])], [3])
+    stream.download(data)
+    stream.synchronize()
+    expected = np.arange(100.0)
+    expected[10:] *= 3
+    np.testing.assert_array_equal(data.array, expected)
+
+
 def test_names_are_taken_once(runtime):
     runtime.kernel("mine", lambda: None)
     with pytest.raises(weir.BusyError):
