@@ -76,6 +76,10 @@ raise SystemExit(find_spec('$module') is None)" 2>/dev/null ||
         echo "setup: $module is not to be had from PyPI; what needs it is not tested" >&2
       rm -f "$log"
     done
+    # fpm builds the Fortran module its own way.
+    [ -x build/venv/bin/fpm ] ||
+      build/venv/bin/python3 -m pip install --quiet --disable-pip-version-check fpm >"$log" 2>&1 ||
+      echo "setup: fpm is not to be had from PyPI; the package for it is not tested" >&2
     # CUDA's headers and its compiler, as far as they are needed without a card.
     if ! ls build/venv/lib/python3*/site-packages/nvidia/cu13/lib/libnvrtc.so.13 >/dev/null 2>&1; then
       build/venv/bin/python3 -m pip install --quiet --disable-pip-version-check --no-deps \
