@@ -55,6 +55,7 @@ weir_status run_function(const weir_call* call) {
 
 void release_function(void* payload) {
   const nb::gil_scoped_acquire held;
+  const CallbackScope scope;  // what the function held may not wait in the end of its runtime
   delete static_cast<Function*>(payload);
 }
 
@@ -108,7 +109,11 @@ weir_status run_flat(const weir_call* call) {
     scalars.push_back(number_of(call->scalars[i]));
   }
   const auto function = reinterpret_cast<FlatFunction>(call->payload);
-  return static_cast<weir_status>(function(operands.data(), shapes.data(), scalars.data()));
+  const int status = function(operands.data(), shapes.data(), scalars.data());
+  if (status >= WEIR_STATUS_OK && status <= WEIR_STATUS_INTERNAL && status != WEIR_STATUS_TIMEOUT) {
+    return static_cast<weir_status>(status);
+  }
+  return weir_call_fail(call, WEIR_STATUS_KERNEL_ERROR, "the kernel returned %d", status);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
+#include <cstdlib>
 #include <deque>
 #include <utility>
 
@@ -210,7 +210,7 @@ void Session::close() {
   try {
     synchronize({});
   } catch (nb::python_error& error) {
-    if (!error.matches(PyExc_Exception)) {
+    if (!error.matches(nb::module_::import_("weir._errors").attr("Error"))) {
       cancel();
       end();
       throw;

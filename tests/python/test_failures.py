@@ -72,6 +72,49 @@ def test_messages_of_many_lines_and_percent_signs(runtime, stream):
     assert len(str(caught.value.__cause__)) > 5000
 
 
+def test_an_exception_that_cannot_be_printed(runtime, stream):
+    class Unprintable(Exception):
+        def __str__(self):
+            raise RuntimeError("no words")
+
+    def fail():
+        raise Unprintable
+
+    stream.compute(runtime.kernel("fail", fail), [])
+    with pytest.raises(weir.KernelError):
+        stream.synchronize()
+
+
+def test_things_of_two_runtimes(card):
+    with weir.Runtime("host:cores=1") as other:
+        stream = card.domain().place(1).stream()
+        mine, theirs = card.buffer(4), other.buffer(4)
+        kernel = other.kernel("nothing", lambda *operands: None)
+        event = other.domain().place().stream().mark()
+        for attempt in (lambda: stream.upload(theirs),
+                        lambda: stream.compute(kernel, [weir.read(mine)]),
+                        lambda: stream.compute("mem.set", [weir.write(theirs)], [0]),
+                        lambda: stream.wait(event)):
+            with pytest.raises(weir.InvalidArgumentError):
+                attempt()
+    with pytest.raises(weir.InvalidArgumentError):
+        stream.compute(kernel, [weir.read(mine)])
+
+
+def test_a_closed_place_ends_its_streams(runtime):
+    place = runtime.domain().place(1)
+    stream = place.stream()
+    event = stream.mark()
+    place.close()
+    event.wait()
+    with pytest.raises(weir.InvalidArgumentError):
+        stream.barrier()
+    for attempt in (place.stream, lambda: place.name):
+        with pytest.raises(weir.InvalidArgumentError):
+            attempt()
+    stream.close()
+
+
 def test_the_runtime_reports_the_first_failure_and_forgets(runtime):
     stream = runtime.domain().place(1).stream()
     fail = runtime.kernel("fail", lambda number: [][number])

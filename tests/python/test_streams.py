@@ -236,14 +236,18 @@ def test_flat_kernels(runtime, stream):
     @function
     def look(operands, shapes, scalars):
         seen.extend([bool(operands[0]), shapes[:5], scalars[:2]])
-        return 3
+        return int(scalars[0])
 
     x = runtime.buffer((4, 6), "f4")
     kernel = runtime.native_kernel("look", look, flat=True)
-    stream.compute(kernel, [weir.read(x[1:3, :5])], [2, 0.5])
+    stream.compute(kernel, [weir.read(x[1:3, :5])], [3, 0.5])
     with pytest.raises(weir.UnsupportedError):
         stream.synchronize()
-    assert seen == [True, [20, 2, 1, 24, 0], [2.0, 0.5]]
+    assert seen == [True, [20, 2, 1, 24, 0], [3.0, 0.5]]
+    for status in (-1, 7, 14):  # 7 is what a wait returns whose time is over
+        stream.compute(kernel, [weir.read(x)], [status, 0])
+        with pytest.raises(weir.KernelError, match=f"returned {status}"):
+            stream.synchronize()
 
 
 def test_numba_functions(runtime, stream):
