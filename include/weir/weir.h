@@ -5,6 +5,7 @@
 #include <weir/domain.h>
 #include <weir/event.h>
 #include <weir/kernel.h>
+#include <weir/pipeline.h>
 #include <weir/place.h>
 #include <weir/queue.h>
 #include <weir/region.h>

@@ -176,6 +176,7 @@ Runtime::Runtime(const weir_runtime_options& options)
 }
 
 Runtime::~Runtime() {
+  while (!pipelines_.empty()) destroy_pipeline(pipelines_.back().get());
   while (!queues_.empty()) destroy_queue(queues_.back().get());
   while (!shares_.empty()) {
     shares_.back()->outlast(shutdown_timeout_ns_);
@@ -566,7 +567,54 @@ void Runtime::destroy_share(weir_share* share) noexcept {
   shares_.erase(found);
 }
 
+// ---- Pipelines ---------------------------------------------------------------------------------
+
+weir_pipeline* Runtime::create_pipeline(const weir_pipeline_options& options) {
+  std::uint64_t number = 0;
+  {
+    sys::Lock lock(mutex_);
+    number = pipelines_made_++;
+    pipelines_.reserve(pipelines_.size() + 1);
+  }
+  std::string name = options.name != nullptr ? options.name : fmt::format("pipeline {}", number);
+  Owned<weir_pipeline> pipeline(new weir_pipeline(*this, std::move(name), options));
+  weir_pipeline* const handle = pipeline.get();
+  sys::Lock lock(mutex_);
+  pipelines_.push_back(std::move(pipeline));
+  return handle;
+}
+
+void Runtime::destroy_pipeline(weir_pipeline* pipeline) noexcept {
+  if (NoWaitScope::active()) {
+    log::warning("pipeline '{}' is destroyed by a kernel or callback: ignored", pipeline->name());
+    return;
+  }
+  Owned<weir_pipeline> dead;
+  {
+    sys::Lock lock(mutex_);
+    const auto found = std::find_if(pipelines_.begin(), pipelines_.end(),
+                                    [&](const auto& owned) { return owned.get() == pipeline; });
+    if (found == pipelines_.end()) return;
+    dead = std::move(*found);
+    pipelines_.erase(found);
+  }
+}
+
 // ---- Kernels -----------------------------------------------------------------------------------
+
+weir_kernel& Runtime::service_kernel(const char* name, weir_host_function function) {
+  sys::Lock lock(mutex_);
+  if (const auto names = kernels_.names();
+      std::find(names.begin(), names.end(), name) != names.end()) {
+    return kernels_.find(name);
+  }
+  const weir_implementation implementation = {"host", function, nullptr};
+  weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
+  options.name = name;
+  options.implementations = &implementation;
+  options.implementation_count = 1;
+  return add_kernel(options);
+}
 
 std::vector<std::string> Runtime::backend_kinds() const {
   std::vector<std::string> kinds;

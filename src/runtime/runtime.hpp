@@ -25,6 +25,7 @@
 #include "core/kernel.hpp"
 #include "runtime/domain.hpp"
 #include "runtime/host_allocation.hpp"
+#include "runtime/pipeline.hpp"
 #include "runtime/place.hpp"
 #include "runtime/queue.hpp"
 #include "runtime/share.hpp"
@@ -78,7 +79,13 @@ class Runtime {
   weir_share* create_share(const weir_share_options& options, Share::Enqueue enqueue);
   void destroy_share(weir_share* share) noexcept;
 
+  // Pipelines.
+  weir_pipeline* create_pipeline(const weir_pipeline_options& options);
+  void destroy_pipeline(weir_pipeline* pipeline) noexcept;
+
   // Kernels.
+  /// A kernel of weir's own for host cores, registered on its first use.
+  weir_kernel& service_kernel(const char* name, weir_host_function function);
   template <class Options>  // weir_kernel_options or weir_portable_options
   weir_kernel& add_kernel(const Options& options) {
     return kernels_.add(options, backend_kinds());
@@ -190,6 +197,8 @@ class Runtime {
   std::vector<Owned<weir_queue>> queues_;
   std::vector<Owned<weir_share>> shares_;
   std::uint64_t shares_made_ = 0;
+  std::vector<Owned<weir_pipeline>> pipelines_;
+  std::uint64_t pipelines_made_ = 0;
   PolicyTable policies_;
   std::map<const std::byte*, OwnedBuffer> buffers_;  // by end of their host memory
   std::uint64_t buffers_made_ = 0;

@@ -7,6 +7,7 @@ by the first that fails.
 from dataclasses import dataclass
 
 PROGRAMS = ("scheduled_programs", "random_programs")
+PIPELINES = ("scheduled_pipelines",)
 
 
 @dataclass(frozen=True)
@@ -228,4 +229,32 @@ MUTANTS = [
     Mutant("a member waits for one that threw", "src/backend/worker_team.cpp",
            "  if (!broken_.load(std::memory_order_seq_cst)) wait_while",
            "  wait_while", ("relacy",)),
+    # Pipelines: what paper 002 says literally about the end, and its neighbours.
+    Mutant("items are counted only after the end marker", "src/pipeline/flow_work.cpp",
+           "ledger.count.create(put);",
+           "if (components_.front().over) ledger.count.create(put);", PIPELINES),
+    Mutant("counters are read in the other order", "src/pipeline/tally.hpp",
+           "each([&](const Count& count) { completed += count.completed(); });",
+           "each([&](const Count& count) { created += count.created(); });\n"
+           "  each([&](const Count& count) { completed += count.completed(); });\n"
+           "  return completed == created;", ("relacy",) + PIPELINES),
+    Mutant("a move takes an item off one counter before it puts it on the other",
+           "src/pipeline/flow_work.cpp",
+           "    if (done == 0) break;\n",
+           "    worker.ledgers[tunnel.index].count.complete(1);\n"
+           "    sys::yield();\n"
+           "    worker.ledgers[tunnel.index].count.create(1);\n"
+           "    if (done == 0) break;\n", PIPELINES),
+    Mutant("a feed counts what others have seen already", "src/pipeline/ring.hpp",
+           "    pass(at, found, 1);\n",
+           "    pass(at, found, 1);\n    claimed(found);\n", PIPELINES),
+    Mutant("a put waits for room", "src/pipeline/flow_work.cpp",
+           "    if (done == 0) break;\n",
+           "    if (done == 0) { sys::yield(); continue; }\n", PIPELINES),
+    Mutant("a stage ends before those that put items for it", "src/pipeline/flow_ends.cpp",
+           "if (!components_[producer].over) return false;", "static_cast<void>(producer);",
+           PIPELINES),
+    Mutant("who brings items wakes nobody", "src/pipeline/flow_work.cpp",
+           "groups_[tunnel.stage->group].parking.unpark_one();", "static_cast<void>(tunnel);",
+           PIPELINES),
 ]

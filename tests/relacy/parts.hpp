@@ -29,6 +29,9 @@ void check_trace_chunk(Run& run);
 void check_failure(Run& run);
 void check_buffer(Run& run);
 void check_worker_team(Run& run);
+void check_ring(Run& run);
+void check_tally(Run& run);
+void check_bell(Run& run);
 
 struct Part {
   const char* name;
@@ -48,6 +51,9 @@ inline constexpr Part kParts[] = {
     {"failure", check_failure},
     {"buffer", check_buffer},
     {"worker_team", check_worker_team},
+    {"ring", check_ring},
+    {"tally", check_tally},
+    {"bell", check_bell},
 };
 
 }  // namespace weir::rt::checker

@@ -1,0 +1,248 @@
+/* Pipelines: stages connected by tunnels, with bounded memory and exact ends (after HiWayLib, paper
+ * 002). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/kernel.h>
+#include <weir/place.h>
+#include <weir/runtime.h>
+#include <weir/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Stages and the tunnels between them, in any shape: chains, forks, joins, loops, recursion.
+ *
+ * A tunnel carries items of one size to the one stage that takes them; any number of stages and
+ * feeds may put items there. A stage takes items in batches and puts any number of items into the
+ * tunnels that are its outputs, its own included. A stage without an input is a source: it is
+ * called again and again until it says that it has no more.
+ *
+ * An item is complete when the call that got it has returned and what it put was counted. A stage
+ * is at its end when whatever could put items for it is at its end and all its items are complete;
+ * the pipeline, when all stages are. No time-outs are involved. Stages that put items for each
+ * other in a loop end together.
+ *
+ * Memory is bounded: a worker never waits while it has items that it could work on; what finds no
+ * room in a tunnel it keeps and works on first, downstream stages before upstream ones, and in
+ * loops the newest first. Only sources and feeds wait. What a worker keeps of a recursive stage is
+ * at most batch x depth x (children - 1) + children items.
+ *
+ * A running pipeline has the cores of its places to itself: other work of these places waits until
+ * it is over.
+ */
+typedef struct weir_pipeline weir_pipeline;
+
+/** A way to a stage. Belongs to its pipeline. */
+typedef struct weir_tunnel weir_tunnel;
+
+/** A thread of the program, seen as a source. */
+typedef struct weir_feed weir_feed;
+
+/** One call of a stage, valid during the call. Stages may write what is marked so. */
+typedef struct weir_batch weir_batch;
+
+/** Where the items for one tunnel go, during one call. */
+typedef struct weir_outlet {
+  unsigned char* next; /**< for weir_outlet_add() */
+  unsigned char* end;
+  size_t item_bytes;
+} weir_outlet;
+
+struct weir_batch {
+  const void* items;           /**< one after the other, aligned for any type; NULL for a source */
+  size_t count;                /**< of them; for a source about how many to put */
+  size_t index;                /**< write: on failure the item it happened with */
+  weir_outlet* const* outlets; /**< in the order of weir_stage_options::outputs */
+  size_t outlet_count;
+  uint64_t epoch;  /**< of all the items, and of those that are put */
+  size_t worker;   /**< below weir_pipeline_info::workers: no two calls at a time have the same */
+  bool over;       /**< write, of a source: there is no more */
+  bool epoch_over; /**< write, of a source: what comes next belongs to the next epoch */
+  void* payload;
+};
+
+/**
+ * Works on the items of a batch in turn. Returns OK, or weir_batch_fail(...): then item `index` has
+ * failed, the items before it are complete, and those after it come with another call. What it put
+ * for the failed item stays. Calls run at the same time on different batches, unless
+ * weir_stage_options::workers says otherwise. It must not wait for weir events, nor block for long:
+ * a feed is for threads that do.
+ */
+typedef weir_status (*weir_stage_function)(weir_batch* batch);
+
+/** Says why an item failed: `return weir_batch_fail(batch, WEIR_STATUS_KERNEL_ERROR, "...")`. */
+WEIR_API weir_status weir_batch_fail(weir_batch* batch, weir_status status, const char* format, ...)
+    WEIR_PRINTF(3, 4);
+
+/** Makes room in an outlet; use weir_outlet_add(). OUT_OF_MEMORY: see weir_pipeline_options. */
+WEIR_API weir_status weir_outlet_grow(weir_outlet* outlet);
+
+/** Puts an item: returns where to write it, before the call of the stage ends; NULL: no memory. */
+static inline void* weir_outlet_add(weir_outlet* outlet) {
+  if (outlet->next == outlet->end && weir_outlet_grow(outlet) != WEIR_STATUS_OK) return NULL;
+  void* const item = outlet->next;
+  outlet->next += outlet->item_bytes;
+  return item;
+}
+
+/** What happens to items for which there is no room. */
+typedef enum weir_overflow {
+  WEIR_OVERFLOW_BLOCK = 0,       /**< sources and feeds wait */
+  WEIR_OVERFLOW_DROP_NEWEST = 1, /**< the item that comes is dropped */
+  WEIR_OVERFLOW_DROP_OLDEST = 2, /**< the item that is there longest is dropped */
+  WEIR_OVERFLOW_KEEP_LATEST = 3  /**< as before with room for one item: the newest */
+} weir_overflow;
+
+typedef struct weir_tunnel_options {
+  size_t struct_size;
+  const char* name;  /**< NULL: "tunnel N" */
+  size_t item_bytes; /**< of one item, which is copied as bytes */
+  size_t capacity;   /**< items that wait for any worker; 0: 1024, or fewer large ones */
+  weir_overflow overflow;
+} weir_tunnel_options;
+#define WEIR_TUNNEL_OPTIONS_INIT \
+  { sizeof(weir_tunnel_options), NULL, 0, 0, WEIR_OVERFLOW_BLOCK }
+
+typedef struct weir_stage_options {
+  size_t struct_size;
+  const char* name;   /**< NULL: "stage N" */
+  weir_tunnel* input; /**< NULL: a source */
+  weir_tunnel* const* outputs;
+  size_t output_count;
+  weir_stage_function function;
+  /** Called once, with no items, when the stage has reached its end: it may still put items for
+      stages that are not at theirs. May be NULL. */
+  weir_stage_function at_end;
+  void* payload;
+  void (*release)(void* payload); /**< called once, when the pipeline is destroyed; may be NULL */
+  weir_place* place; /**< of a host domain, with the cores that work on it; NULL: the pipeline's */
+  size_t workers;    /**< that work on it at once; 0: all cores of the place; a source: 1 */
+  /** What it puts leaves in the order of its input, which it takes in the order in which it came.
+      The next stage sees that order with workers = 1. Not in a loop. */
+  bool ordered;
+} weir_stage_options;
+#define WEIR_STAGE_OPTIONS_INIT \
+  { sizeof(weir_stage_options), NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, false }
+
+/** An item that failed, for weir_pipeline_options::on_failure; valid during the call. */
+typedef struct weir_item_failure {
+  const char* stage;
+  const void* item; /**< NULL: of a source, or at the end of a stage */
+  weir_status status;
+  const char* message;
+} weir_item_failure;
+
+typedef struct weir_pipeline_options {
+  size_t struct_size;
+  const char* name;  /**< NULL: "pipeline N" */
+  weir_place* place; /**< of stages without one; NULL: of all free cores of the first host domain */
+  bool keep_going;   /**< a failed item ends nothing; otherwise the first one cancels the rest */
+  size_t batch;      /**< items that a call gets at most; 0: 64 */
+  size_t epochs;     /**< that may be under way at once; 0: one epoch that never ends by itself */
+  /** Items that a worker keeps for one tunnel at most, in bytes; 0: 256 MiB. Putting more fails the
+      item that puts: a loop without an exit ends so. */
+  size_t keep_bytes;
+  void (*on_failure)(const weir_item_failure* failure, void* payload); /**< on any worker */
+  /** All items of an epoch are complete, in order; on any worker, one call at a time. */
+  void (*on_epoch)(uint64_t epoch, void* payload);
+  void* payload; /**< of both */
+} weir_pipeline_options;
+#define WEIR_PIPELINE_OPTIONS_INIT \
+  { sizeof(weir_pipeline_options), NULL, NULL, false, 0, 0, 0, NULL, NULL, NULL }
+
+/** Makes an empty pipeline. options may be NULL. The caller owns *out_pipeline. */
+WEIR_API weir_status weir_pipeline_create(weir_runtime* runtime,
+                                          const weir_pipeline_options* options,
+                                          weir_pipeline** out_pipeline);
+
+/** Cancels what still runs, waits for it, and frees the pipeline with all that belongs to it, feeds
+ * included. NULL is ignored. */
+WEIR_API void weir_pipeline_destroy(weir_pipeline* pipeline);
+
+/** Adds a tunnel. BUSY once the pipeline has started. */
+WEIR_API weir_status weir_pipeline_add_tunnel(weir_pipeline* pipeline,
+                                              const weir_tunnel_options* options,
+                                              weir_tunnel** out_tunnel);
+
+/** Adds a stage. BUSY once the pipeline has started, or when the input has a stage already. */
+WEIR_API weir_status weir_pipeline_add_stage(weir_pipeline* pipeline,
+                                             const weir_stage_options* options);
+
+/**
+ * Starts the workers and returns. A pipeline starts once. INVALID_ARGUMENT when the shape is wrong:
+ * a tunnel that no stage takes items from, or into which nothing can put any.
+ */
+WEIR_API weir_status weir_pipeline_start(weir_pipeline* pipeline);
+
+/**
+ * Starts and works until the end on the calling thread, in place of a worker of the first place.
+ * Returns what weir_pipeline_wait() does.
+ */
+WEIR_API weir_status weir_pipeline_run(weir_pipeline* pipeline);
+
+/**
+ * Waits for the end. Returns the status of the first item that failed, CANCELLED, or TIMEOUT with a
+ * message that says which stages hold how many items. Refused with BUSY inside a stage.
+ */
+WEIR_API weir_status weir_pipeline_wait(weir_pipeline* pipeline, int64_t timeout_ns);
+
+/** Ends the pipeline without working on the items that are left. Any thread, stages included. */
+WEIR_API weir_status weir_pipeline_cancel(weir_pipeline* pipeline);
+
+/**
+ * Opens a way for the program to put items. After the start only while another feed of the tunnel
+ * is open. The caller closes it with weir_feed_close().
+ */
+WEIR_API weir_status weir_feed_open(weir_tunnel* tunnel, weir_feed** out_feed);
+
+/**
+ * Puts items, one after the other, each visible at once. Waits for room up to timeout_ns where the
+ * tunnel blocks: TIMEOUT, with the number that was put in *out_put (may be NULL). CANCELLED when
+ * the pipeline is. A feed belongs to one thread at a time.
+ */
+WEIR_API weir_status weir_feed_put(weir_feed* feed, const void* items, size_t count,
+                                   int64_t timeout_ns, size_t* out_put);
+
+/** What is put from now on belongs to the next epoch. While too many are under way, put waits. */
+WEIR_API weir_status weir_feed_next_epoch(weir_feed* feed);
+
+/** Closes and frees a feed: it puts nothing more. NULL is ignored. */
+WEIR_API void weir_feed_close(weir_feed* feed);
+
+typedef struct weir_stage_info {
+  const char* name;  /**< lives as long as the pipeline */
+  uint64_t created;  /**< items put for it */
+  uint64_t complete; /**< items it is done with, those dropped or failed included */
+  uint64_t dropped;
+  uint64_t failed;
+  uint64_t most_kept; /**< items that one worker kept for it at most */
+  bool at_end;
+} weir_stage_info;
+
+typedef struct weir_pipeline_info {
+  size_t struct_size;
+  const char* name; /**< lives as long as the pipeline */
+  size_t stages;    /**< that have an input, in the order in which they were added */
+  size_t workers;   /**< of all places; 0 before the start */
+  uint64_t epochs;  /**< that are complete */
+  bool at_end;
+} weir_pipeline_info;
+#define WEIR_PIPELINE_INFO_INIT \
+  { sizeof(weir_pipeline_info), NULL, 0, 0, 0, false }
+
+/**
+ * Fills out_info, and the first stage_count of the infos of the stages. stages may be NULL. While
+ * the pipeline runs the counts are a little old.
+ */
+WEIR_API weir_status weir_pipeline_get_info(weir_pipeline* pipeline, weir_pipeline_info* out_info,
+                                            weir_stage_info* stages, size_t stage_count);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,314 @@
+// Pipelines for C++: typed tunnels, and lambdas for stages. Header-only, C++20.
+//
+// Contracts are those of <weir/pipeline.h>; what it reports as a status is thrown as weir::Error.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <weir/pipeline.h>
+#include <weir/weir.hpp>
+
+namespace weir {
+
+/// A way to the stage that takes its items. A value, valid as long as its pipeline.
+template <class T>
+class Tunnel {
+  static_assert(std::is_trivially_copyable_v<T>, "items of tunnels are copied as bytes");
+
+ public:
+  Tunnel() = default;
+  explicit Tunnel(weir_tunnel* tunnel) noexcept : tunnel_(tunnel) {}
+  weir_tunnel* handle() const noexcept { return tunnel_; }
+
+ private:
+  weir_tunnel* tunnel_ = nullptr;
+};
+
+/// Where a stage puts items for one of its output tunnels.
+template <class T>
+class Outlet {
+ public:
+  explicit Outlet(weir_outlet* outlet) noexcept : outlet_(outlet) {}
+
+  /// Throws Error{out_of_memory}.
+  void put(const T& item) const {
+    void* const room = weir_outlet_add(outlet_);
+    if (room == nullptr) throw Error(WEIR_STATUS_OUT_OF_MEMORY, weir_last_error());
+    std::memcpy(room, &item, sizeof item);
+  }
+
+ private:
+  weir_outlet* outlet_;
+};
+
+/// What a stage knows of its call besides its item.
+class StageContext {
+ public:
+  explicit StageContext(weir_batch* batch) noexcept : batch_(batch) {}
+  /// Below Pipeline::info().workers; no two calls at a time have the same.
+  std::size_t worker() const noexcept { return batch_->worker; }
+  std::uint64_t epoch() const noexcept { return batch_->epoch; }
+  /// Of a source: what it puts next, from its next call on, belongs to the next epoch.
+  void end_epoch() const noexcept { batch_->epoch_over = true; }
+
+ private:
+  weir_batch* batch_;
+};
+
+/// A thread of the program that puts items. Closed when destroyed.
+template <class T>
+class Feed {
+ public:
+  Feed() = default;
+  explicit Feed(weir_feed* owned) noexcept : feed_(owned) {}
+
+  /// Waits for room where the tunnel blocks.
+  void put(const T& item, std::chrono::nanoseconds timeout = forever) const {
+    put(std::span<const T>(&item, 1), timeout);
+  }
+  void put(std::span<const T> items, std::chrono::nanoseconds timeout = forever) const {
+    check(weir_feed_put(feed_.get(), items.data(), items.size(), timeout.count(), nullptr));
+  }
+  /// Does not wait. Returns whether there was room.
+  bool try_put(const T& item) const {
+    std::size_t put = 0;
+    const weir_status status = weir_feed_put(feed_.get(), &item, 1, 0, &put);
+    if (status != WEIR_STATUS_TIMEOUT) check(status);
+    return put == 1;
+  }
+  void next_epoch() const { check(weir_feed_next_epoch(feed_.get())); }
+  void close() noexcept { feed_.reset(); }
+
+ private:
+  detail::Owner<weir_feed, weir_feed_close> feed_;
+};
+
+/// Output tunnels of a stage.
+template <class... T>
+std::tuple<Tunnel<T>...> into(const Tunnel<T>&... tunnels) {
+  return {tunnels...};
+}
+
+struct TunnelOptions {
+  std::size_t capacity = 0;
+  weir_overflow overflow = WEIR_OVERFLOW_BLOCK;
+};
+
+struct StageOptions {
+  const Place* place = nullptr;  ///< nullptr: the pipeline's
+  std::size_t workers = 0;       ///< 0: all cores of the place; a source: 1
+  bool ordered = false;
+};
+
+struct PipelineOptions {
+  const char* name = nullptr;
+  const Place* place = nullptr;
+  bool keep_going = false;
+  std::size_t batch = 0;
+  std::size_t epochs = 0;
+  std::size_t keep_bytes = 0;
+  std::function<void(const weir_item_failure&)> on_failure = {};
+  std::function<void(std::uint64_t epoch)> on_epoch = {};
+};
+
+/// Owns a pipeline. Destroying it cancels what still runs.
+///
+/// A stage is code(item, outlets...) for each item, or code(item, outlets..., StageContext); a
+/// source is code(outlets...) or code(outlets..., StageContext), called for each item and returning
+/// false when there is no more. What they throw fails the item.
+class Pipeline {
+ public:
+  explicit Pipeline(const Runtime& runtime, PipelineOptions wanted = {})
+      : callbacks_(std::make_unique<Callbacks>(
+            Callbacks{std::move(wanted.on_failure), std::move(wanted.on_epoch)})) {
+    weir_pipeline_options options = WEIR_PIPELINE_OPTIONS_INIT;
+    options.name = wanted.name;
+    options.place = wanted.place != nullptr ? wanted.place->handle() : nullptr;
+    options.keep_going = wanted.keep_going;
+    options.batch = wanted.batch;
+    options.epochs = wanted.epochs;
+    options.keep_bytes = wanted.keep_bytes;
+    if (callbacks_->on_failure) {
+      options.on_failure = [](const weir_item_failure* failure, void* payload) {
+        static_cast<Callbacks*>(payload)->on_failure(*failure);
+      };
+    }
+    if (callbacks_->on_epoch) {
+      options.on_epoch = [](std::uint64_t epoch, void* payload) {
+        static_cast<Callbacks*>(payload)->on_epoch(epoch);
+      };
+    }
+    options.payload = callbacks_.get();
+    weir_pipeline* made = nullptr;
+    check(weir_pipeline_create(runtime.handle(), &options, &made));
+    pipeline_.reset(made);
+  }
+
+  weir_pipeline* handle() const noexcept { return pipeline_.get(); }
+
+  template <class T>
+  Tunnel<T> tunnel(const char* name, const TunnelOptions& wanted = {}) const {
+    weir_tunnel_options options = WEIR_TUNNEL_OPTIONS_INIT;
+    options.name = name;
+    options.item_bytes = sizeof(T);
+    options.capacity = wanted.capacity;
+    options.overflow = wanted.overflow;
+    weir_tunnel* made = nullptr;
+    check(weir_pipeline_add_tunnel(handle(), &options, &made));
+    return Tunnel<T>(made);
+  }
+
+  /// A stage that puts items for others.
+  template <class T, class... Out, class Code>
+  void stage(const char* name, const Tunnel<T>& input, const std::tuple<Tunnel<Out>...>& outputs,
+             Code code, const StageOptions& wanted = {}) const {
+    add(name, input.handle(), outputs, std::move(code), run_stage<T, Code, Out...>, wanted);
+  }
+  /// A stage at the end of a pipeline.
+  template <class T, class Code>
+  void stage(const char* name, const Tunnel<T>& input, Code code,
+             const StageOptions& wanted = {}) const {
+    stage(name, input, std::tuple<>(), std::move(code), wanted);
+  }
+  /// A stage without an input.
+  template <class... Out, class Code>
+  void source(const char* name, const std::tuple<Tunnel<Out>...>& outputs, Code code,
+              const StageOptions& wanted = {}) const {
+    add(name, nullptr, outputs, std::move(code), run_source<Code, Out...>, wanted);
+  }
+
+  template <class T>
+  Feed<T> feed(const Tunnel<T>& tunnel) const {
+    weir_feed* made = nullptr;
+    check(weir_feed_open(tunnel.handle(), &made));
+    return Feed<T>(made);
+  }
+
+  void start() const { check(weir_pipeline_start(handle())); }
+  /// Works on the calling thread, too, until the end. Throws the first failure.
+  void run() const { check(weir_pipeline_run(handle())); }
+  void wait(std::chrono::nanoseconds timeout = forever) const {
+    check(weir_pipeline_wait(handle(), timeout.count()));
+  }
+  void cancel() const { check(weir_pipeline_cancel(handle())); }
+
+  weir_pipeline_info info() const {
+    weir_pipeline_info found = WEIR_PIPELINE_INFO_INIT;
+    check(weir_pipeline_get_info(handle(), &found, nullptr, 0));
+    return found;
+  }
+  std::vector<weir_stage_info> stages() const {
+    weir_pipeline_info found = info();
+    std::vector<weir_stage_info> all(found.stages);
+    check(weir_pipeline_get_info(handle(), &found, all.data(), all.size()));
+    return all;
+  }
+
+ private:
+  struct Callbacks {
+    std::function<void(const weir_item_failure&)> on_failure;
+    std::function<void(std::uint64_t)> on_epoch;
+  };
+
+  template <class... Out, class Code>
+  void add(const char* name, weir_tunnel* input, const std::tuple<Tunnel<Out>...>& outputs,
+           Code code, weir_stage_function function, const StageOptions& wanted) const {
+    auto owned = std::make_unique<Code>(std::move(code));
+    const auto handles = std::apply(
+        [](const auto&... tunnel) { return std::vector<weir_tunnel*>{tunnel.handle()...}; },
+        outputs);
+    weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
+    options.name = name;
+    options.input = input;
+    options.outputs = handles.data();
+    options.output_count = handles.size();
+    options.function = function;
+    options.payload = owned.get();
+    options.release = [](void* payload) { delete static_cast<Code*>(payload); };
+    options.place = wanted.place != nullptr ? wanted.place->handle() : nullptr;
+    options.workers = wanted.workers;
+    options.ordered = wanted.ordered;
+    check(weir_pipeline_add_stage(handle(), &options));
+    static_cast<void>(owned.release());
+  }
+
+  /// Calls code with arguments, and a context when it takes one.
+  template <class Code, class... Arguments>
+  static decltype(auto) call(Code& code, weir_batch* batch, Arguments&... arguments) {
+    if constexpr (std::is_invocable_v<Code&, Arguments&..., StageContext>) {
+      return code(arguments..., StageContext(batch));
+    } else {
+      return code(arguments...);
+    }
+  }
+
+  template <class Body>
+  static weir_status guarded(weir_batch* batch, const std::size_t& at, Body&& body) {
+    try {
+      body();
+      return WEIR_STATUS_OK;
+    } catch (const Error& error) {
+      batch->index = at;
+      return weir_batch_fail(batch, error.status(), "%s", error.what());
+    } catch (const std::exception& error) {
+      batch->index = at;
+      return weir_batch_fail(batch, WEIR_STATUS_KERNEL_ERROR, "%s", error.what());
+    } catch (...) {
+      batch->index = at;
+      return weir_batch_fail(batch, WEIR_STATUS_KERNEL_ERROR, "unknown exception");
+    }
+  }
+
+  template <class T, class Code, class... Out>
+  static weir_status run_stage(weir_batch* batch) {
+    Code& code = *static_cast<Code*>(batch->payload);
+    const T* const items = static_cast<const T*>(batch->items);
+    std::size_t at = 0;
+    return guarded(batch, at, [&] {
+      with_outlets<Out...>(batch, std::index_sequence_for<Out...>(), [&](auto... outlet) {
+        for (const std::size_t count = batch->count; at < count; ++at) {
+          call(code, batch, items[at], outlet...);
+        }
+      });
+    });
+  }
+
+  template <class Code, class... Out>
+  static weir_status run_source(weir_batch* batch) {
+    Code& code = *static_cast<Code*>(batch->payload);
+    std::size_t at = 0;
+    return guarded(batch, at, [&] {
+      with_outlets<Out...>(batch, std::index_sequence_for<Out...>(), [&](auto... outlet) {
+        for (; at < batch->count && !batch->over && !batch->epoch_over; ++at) {
+          batch->over = !call(code, batch, outlet...);
+        }
+      });
+    });
+  }
+
+  template <class... Out, std::size_t... index, class Body>
+  static void with_outlets([[maybe_unused]] weir_batch* batch, std::index_sequence<index...>,
+                           Body&& body) {
+    body(Outlet<Out>(batch->outlets[index])...);
+  }
+
+  std::unique_ptr<Callbacks> callbacks_;  // outlives the pipeline
+  detail::Owner<weir_pipeline, weir_pipeline_destroy> pipeline_;
+};
+
+}  // namespace weir

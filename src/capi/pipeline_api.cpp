@@ -1,0 +1,121 @@
+#include <weir/pipeline.h>
+
+#include <cstdarg>
+#include <cstdio>
+
+#include "capi/guard.hpp"
+#include "pipeline/flow.hpp"
+#include "runtime/runtime.hpp"
+
+using namespace weir::rt;
+using namespace weir::rt::capi;
+
+extern "C" {
+
+weir_status weir_batch_fail(weir_batch* batch, weir_status status, const char* format, ...) {
+  auto* const call = static_cast<StageCall*>(batch);
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(call->message, sizeof call->message, format, arguments);
+  va_end(arguments);
+  return status == WEIR_STATUS_OK ? WEIR_STATUS_KERNEL_ERROR : status;
+}
+
+weir_status weir_outlet_grow(weir_outlet* outlet) {
+  return guard([&] { static_cast<Stash*>(outlet)->grow(); });
+}
+
+weir_status weir_pipeline_create(weir_runtime* runtime, const weir_pipeline_options* options,
+                                 weir_pipeline** out_pipeline) {
+  return guard([&] {
+    weir_pipeline*& result = out(out_pipeline, "out_pipeline");
+    weir_runtime& live = weir_runtime::check(runtime);
+    result = live.create_pipeline(
+        read_options(options, weir_pipeline_options WEIR_PIPELINE_OPTIONS_INIT, "options"));
+  });
+}
+
+void weir_pipeline_destroy(weir_pipeline* pipeline) {
+  if (pipeline == nullptr) return;
+  guard([&] {
+    weir_pipeline& live = weir_pipeline::check(pipeline);
+    live.runtime().destroy_pipeline(&live);
+  });
+}
+
+weir_status weir_pipeline_add_tunnel(weir_pipeline* pipeline, const weir_tunnel_options* options,
+                                     weir_tunnel** out_tunnel) {
+  return guard([&] {
+    weir_tunnel*& result = out(out_tunnel, "out_tunnel");
+    weir_pipeline& live = weir_pipeline::check(pipeline);
+    result = live.flow().add_tunnel(
+        read_options(options, weir_tunnel_options WEIR_TUNNEL_OPTIONS_INIT, "options"));
+  });
+}
+
+weir_status weir_pipeline_add_stage(weir_pipeline* pipeline, const weir_stage_options* options) {
+  return guard([&] {
+    weir_pipeline& live = weir_pipeline::check(pipeline);
+    live.add_stage(read_options(options, weir_stage_options WEIR_STAGE_OPTIONS_INIT, "options"));
+  });
+}
+
+weir_status weir_pipeline_start(weir_pipeline* pipeline) {
+  return guard([&] { weir_pipeline::check(pipeline).start(); });
+}
+
+weir_status weir_pipeline_run(weir_pipeline* pipeline) {
+  return guard([&] { weir_pipeline::check(pipeline).run(); });
+}
+
+weir_status weir_pipeline_wait(weir_pipeline* pipeline, int64_t timeout_ns) {
+  return guard([&] { weir_pipeline::check(pipeline).wait(timeout_ns); });
+}
+
+weir_status weir_pipeline_cancel(weir_pipeline* pipeline) {
+  return guard([&] { weir_pipeline::check(pipeline).flow().cancel(); });
+}
+
+weir_status weir_feed_open(weir_tunnel* tunnel, weir_feed** out_feed) {
+  return guard([&] {
+    weir_feed*& result = out(out_feed, "out_feed");
+    weir_tunnel& live = weir_tunnel::check(tunnel);
+    result = live.flow.open_feed(live);
+  });
+}
+
+weir_status weir_feed_put(weir_feed* feed, const void* items, size_t count, int64_t timeout_ns,
+                          size_t* out_put) {
+  return guard([&] {
+    weir_feed& live = weir_feed::check(feed);
+    Flow& flow = live.books.tunnel.flow;
+    const std::size_t put = flow.put(live, items, count, sys::deadline_after(timeout_ns));
+    if (out_put != nullptr) *out_put = put;
+    if (put < count) flow.fail_put(live, count - put);
+  });
+}
+
+weir_status weir_feed_next_epoch(weir_feed* feed) {
+  return guard([&] {
+    weir_feed& live = weir_feed::check(feed);
+    live.books.tunnel.flow.next_epoch(live);
+  });
+}
+
+void weir_feed_close(weir_feed* feed) {
+  if (feed == nullptr) return;
+  guard([&] {
+    weir_feed& live = weir_feed::check(feed);
+    live.books.tunnel.flow.close(live);
+  });
+}
+
+weir_status weir_pipeline_get_info(weir_pipeline* pipeline, weir_pipeline_info* out_info,
+                                   weir_stage_info* stages, size_t stage_count) {
+  return guard([&] {
+    weir_pipeline_info info = WEIR_PIPELINE_INFO_INIT;
+    weir_pipeline::check(pipeline).flow().get_info(info, stages, stage_count);
+    write_info(out_info, info, "out_info");
+  });
+}
+}

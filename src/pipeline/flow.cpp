@@ -1,0 +1,394 @@
+#include "pipeline/flow.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/thread_role.hpp"
+#include "pipeline/flow_graph.hpp"
+#include "pipeline/flow_templates.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr std::size_t kUsualCapacity = 1024, kMostCapacity = std::size_t{1} << 30;
+constexpr std::size_t kUsualBatch = 64, kMostBatch = 65'536;
+constexpr std::size_t kMostItemBytes = std::size_t{1} << 24;
+constexpr std::size_t kMostEpochs = 65'536;
+constexpr std::size_t kBatchBytes = std::size_t{1} << 18;
+constexpr std::size_t kUsualTunnelBytes = std::size_t{1} << 24;
+constexpr std::size_t kUsualKeepBytes = std::size_t{256} << 20;
+
+std::size_t capacity_of(const weir_tunnel_options& options) {
+  if (options.overflow == WEIR_OVERFLOW_KEEP_LATEST) return 1;
+  if (options.capacity > 0) return options.capacity;
+  return std::clamp<std::size_t>(kUsualTunnelBytes / options.item_bytes, 2, kUsualCapacity);
+}
+
+std::string name_or(const char* given, const char* noun, std::size_t number) {
+  return given != nullptr ? given : fmt::format("{} {}", noun, number);
+}
+
+weir_pipeline_options completed(weir_pipeline_options options) {
+  if (options.batch == 0) options.batch = kUsualBatch;
+  if (options.keep_bytes == 0) options.keep_bytes = kUsualKeepBytes;
+  return options;
+}
+
+}  // namespace
+
+Tunnel::Tunnel(Flow& owner, std::size_t number, const weir_tunnel_options& options)
+    : flow(owner),
+      index(number),
+      item_bytes(options.item_bytes),
+      overflow(options.overflow),
+      ring(capacity_of(options), options.item_bytes),
+      name_(name_or(options.name, "tunnel", number)) {}
+
+// ---- Building ----------------------------------------------------------------------------------
+
+Flow::Flow(std::string name, const weir_pipeline_options& options)
+    : name_(std::move(name)), options_(completed(options)) {
+  if (options.batch > kMostBatch) {
+    fail_argument("a batch of {} items is too large for pipeline '{}': at most {}", options.batch,
+                  name_, kMostBatch);
+  }
+  if (options.epochs > kMostEpochs) {
+    fail_argument("{} epochs at once are too many for pipeline '{}': at most {}", options.epochs,
+                  name_, kMostEpochs);
+  }
+  if (options.epochs == 0 && options.on_epoch != nullptr) {
+    fail_argument("pipeline '{}' has on_epoch, but epochs is 0: say how many may be under way",
+                  name_);
+  }
+}
+
+Flow::~Flow() {
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    if (releases_[i] != nullptr) releases_[i](stages_[i]->payload);
+  }
+}
+
+void Flow::refuse_when_sealed(const char* what) const {
+  if (sealed()) {
+    fail(WEIR_STATUS_BUSY, "pipeline '{}' has started: it gets no more {}", name_, what);
+  }
+}
+
+weir_tunnel* Flow::add_tunnel(const weir_tunnel_options& options) {
+  refuse_when_sealed("tunnels");
+  const std::string called = name_or(options.name, "tunnel", tunnels_.size());
+  if (options.item_bytes == 0 || options.item_bytes > kMostItemBytes) {
+    fail_argument("items of {} bytes do not fit tunnel '{}': 1 to {}", options.item_bytes, called,
+                  kMostItemBytes);
+  }
+  if (options.capacity > kMostCapacity) {
+    fail_argument("capacity {} of tunnel '{}' is too large: at most {}", options.capacity, called,
+                  kMostCapacity);
+  }
+  if (options.overflow < WEIR_OVERFLOW_BLOCK || options.overflow > WEIR_OVERFLOW_KEEP_LATEST) {
+    fail_argument("overflow {} of tunnel '{}' is none", static_cast<int>(options.overflow), called);
+  }
+  tunnels_.reserve(tunnels_.size() + 1);
+  tunnels_.emplace_back(new weir_tunnel(*this, tunnels_.size(), options));
+  tunnels_.back()->queued = options.overflow != WEIR_OVERFLOW_BLOCK;
+  return tunnels_.back().get();
+}
+
+void Flow::add_stage(const weir_stage_options& options, std::size_t group) {
+  refuse_when_sealed("stages");
+  auto stage = std::make_unique<Stage>();
+  stage->name = name_or(options.name, "stage", stages_.size());
+  if (options.function == nullptr) fail_argument("stage '{}' has no function", stage->name);
+  if (options.outputs == nullptr && options.output_count > 0) {
+    fail_argument("{} outputs of stage '{}' are given as NULL", options.output_count, stage->name);
+  }
+  const auto own = [&](weir_tunnel* tunnel) -> Tunnel& {
+    weir_tunnel& checked = weir_tunnel::check(tunnel);
+    if (&checked.flow != this) {
+      fail_argument("tunnel '{}' of stage '{}' belongs to another pipeline than '{}'",
+                    checked.name(), stage->name, name_);
+    }
+    return checked;
+  };
+  for (std::size_t i = 0; i < options.output_count; ++i) {
+    stage->outputs.push_back(&own(options.outputs[i]));
+  }
+  if (options.input != nullptr) {
+    stage->input = &own(options.input);
+    if (stage->input->stage != nullptr) {
+      fail(WEIR_STATUS_BUSY, "tunnel '{}' leads to stage '{}' already, and cannot lead to '{}'",
+           stage->input->name(), stage->input->stage->name, stage->name);
+    }
+  }
+  if (stage->input == nullptr && options.workers > 1 && options_.epochs > 0) {
+    fail_argument("source '{}' has {} workers, but in a pipeline with epochs a source has one",
+                  stage->name, options.workers);
+  }
+  stage->index = stages_.size();
+  stage->function = options.function;
+  stage->at_end = options.at_end;
+  stage->payload = options.payload;
+  stage->group = group;
+  const std::size_t usual = options.input == nullptr ? 1 : Permit::kMost;
+  stage->permit.limit(options.workers == 0 ? usual : std::min(options.workers, Permit::kMost));
+  releases_.reserve(releases_.size() + 1);
+  stages_.push_back(std::move(stage));
+  releases_.push_back(options.release);
+  Stage& added = *stages_.back();
+  if (added.input != nullptr) added.input->stage = &added;
+  for (Tunnel* tunnel : added.outputs) tunnel->written = true;
+}
+
+weir_feed* Flow::open_feed(Tunnel& tunnel) {
+  const sys::Lock lock(feeds_mutex_);
+  if (sealed() && tunnel.open_feeds.load(std::memory_order_acquire) == 0) {
+    fail(WEIR_STATUS_BUSY,
+         "tunnel '{}' is closed: open a feed before the pipeline starts, or while another is open",
+         tunnel.name());
+  }
+  feeds_.reserve(feeds_.size() + 1);
+  open_feeds_.reserve(open_feeds_.size() + 1);
+  auto books = std::make_unique<FeedBooks>(tunnel, epochs_done_.load(std::memory_order_acquire),
+                                           options_.epochs);
+  Owned<weir_feed> feed(new weir_feed(*books));
+  tunnel.open_feeds.fetch_add(1, std::memory_order_acq_rel);
+  feeds_.push_back(std::move(books));
+  open_feeds_.push_back(std::move(feed));
+  return open_feeds_.back().get();
+}
+
+void Flow::check_shape() const {
+  if (stages_.empty()) fail_argument("pipeline '{}' has no stages", name_);
+  for (const auto& tunnel : tunnels_) {
+    if (tunnel->stage == nullptr) {
+      fail_argument("no stage of pipeline '{}' takes items from tunnel '{}'", name_,
+                    tunnel->name());
+    }
+    if (!tunnel->written && tunnel->open_feeds.load(std::memory_order_acquire) == 0) {
+      fail_argument(
+          "nothing puts items into tunnel '{}' of pipeline '{}': make it an output of a stage, or "
+          "open a feed before the start",
+          tunnel->name(), name_);
+    }
+  }
+}
+
+void Flow::make_components() {
+  std::vector<std::vector<std::size_t>> edges(stages_.size());
+  for (const auto& stage : stages_) {
+    for (const Tunnel* tunnel : stage->outputs) {
+      edges[stage->index].push_back(tunnel->stage->index);
+    }
+  }
+  const FlowShape shape = shape_of(edges);
+  components_.resize(shape.cyclic.size());
+  for (const auto& stage : stages_) {
+    stage->component = shape.component[stage->index];
+    stage->newest_first = shape.cyclic[stage->component];
+    components_[stage->component].stages.push_back(stage.get());
+    for (const std::size_t next : edges[stage->index]) {
+      if (next == stage->index) stage->feeds_itself = true;
+      const std::size_t there = shape.component[next];
+      if (there != stage->component) components_[there].producers.push_back(stage->component);
+    }
+  }
+  for (const std::size_t index : shape.downstream_first) {
+    Stage& stage = *stages_[index];
+    WorkerGroup& group = groups_[stage.group];
+    (stage.input != nullptr ? group.stages : group.sources).push_back(&stage);
+    stage.limited = stage.input == nullptr || stage.permit.below(group.workers);
+  }
+}
+
+/// Items of a tunnel that a worker handles at once: fewer of large ones.
+std::size_t Flow::most_at_once(const Tunnel& tunnel) const noexcept {
+  return std::clamp<std::size_t>(kBatchBytes / tunnel.item_bytes, 1, options_.batch);
+}
+
+std::unique_ptr<FlowWorker> Flow::make_worker(WorkerGroup& group) const {
+  std::size_t bytes = 1;
+  for (const auto& tunnel : tunnels_) {
+    bytes = std::max(bytes, most_at_once(*tunnel) * tunnel->item_bytes);
+  }
+  auto worker = std::make_unique<FlowWorker>(workers_.size(), group, tunnels_.size(),
+                                             options_.epochs, options_.batch, bytes);
+  for (const auto& tunnel : tunnels_) {
+    worker->kept.push_back(std::make_unique<Stash>(tunnel->item_bytes, 2 * most_at_once(*tunnel),
+                                                   options_.keep_bytes, tunnel->stage->name));
+  }
+  for (const auto& stage : stages_) {
+    auto& outlets = worker->outlets.emplace_back();
+    for (const Tunnel* tunnel : stage->outputs) {
+      outlets.push_back(worker->kept[tunnel->index].get());
+    }
+    worker->pace.emplace_back(stage->input != nullptr ? most_at_once(*stage->input)
+                                                      : options_.batch);
+  }
+  worker->call.worker = worker->index;
+  return worker;
+}
+
+void Flow::seal(const std::vector<std::size_t>& group_workers) {
+  refuse_when_sealed("workers");
+  check_shape();
+  groups_ = std::vector<WorkerGroup>(group_workers.size());
+  for (std::size_t g = 0; g < groups_.size(); ++g) groups_[g].workers = group_workers[g];
+  components_.clear();
+  make_components();
+  workers_.clear();
+  for (WorkerGroup& group : groups_) {
+    group.first_worker = workers_.size();
+    for (std::size_t i = 0; i < group.workers; ++i) workers_.push_back(make_worker(group));
+  }
+  const sys::Lock lock(feeds_mutex_);
+  sealed_.store(true, std::memory_order_release);
+}
+
+// ---- Feeds -------------------------------------------------------------------------------------
+
+std::size_t Flow::put(weir_feed& feed, const void* items, std::size_t count,
+                      std::int64_t deadline_ns) {
+  if (count > 0 && items == nullptr) fail_argument("{} items are given as NULL", count);
+  FeedBooks& own = feed.books;
+  Tunnel& tunnel = own.tunnel;
+  const std::uint64_t epoch = own.epoch.load(std::memory_order_relaxed);
+  if (count > 0) own.epochs_used.store(epoch + 1, std::memory_order_release);
+  const Books books{own.count, own.epochs.get(), own.dropped};
+  const auto* const bytes = static_cast<const unsigned char*>(items);
+  std::size_t put = 0;
+  tunnel.room.listen(NoWaitScope::active() ? 0 : deadline_ns, [&] {
+    if (ended()) return true;
+    if (!admitted(epoch)) return false;
+    put += offer(books, tunnel, {bytes + put * tunnel.item_bytes, epoch}, count - put,
+                 [&](std::size_t claimed) {
+                   own.count.create(claimed);
+                   if (options_.epochs > 0) own.epochs[slot_of(epoch)].create(claimed);
+                 });
+    return put == count;
+  });
+  return put;
+}
+
+void Flow::fail_put(weir_feed& feed, std::size_t left) {
+  const char* const tunnel = feed.name().c_str();
+  if (state_.load(std::memory_order_acquire) == kEnded) {
+    fail(WEIR_STATUS_CANCELLED, "pipeline '{}' is at its end: {} items for tunnel '{}' are refused",
+         name_, left, tunnel);
+  }
+  if (ended()) {
+    fail(WEIR_STATUS_CANCELLED, "pipeline '{}' was stopped with {} items left for tunnel '{}'",
+         name_, left, tunnel);
+  }
+  fail(WEIR_STATUS_TIMEOUT, "tunnel '{}' had no room for {} items before the deadline", tunnel,
+       left);
+}
+
+void Flow::next_epoch(weir_feed& feed) {
+  if (options_.epochs == 0) {
+    fail_argument("pipeline '{}' has no epochs: set epochs in its options", name_);
+  }
+  FeedBooks& own = feed.books;
+  const std::uint64_t next = own.epoch.load(std::memory_order_relaxed) + 1;
+  own.epochs_used.store(next, std::memory_order_release);
+  own.epoch.store(next, std::memory_order_seq_cst);
+  wake_one();
+}
+
+void Flow::close(weir_feed& feed) noexcept {
+  FeedBooks& own = feed.books;
+  {
+    const sys::Lock lock(feeds_mutex_);
+    std::erase_if(open_feeds_, [&](const auto& each) { return each.get() == &feed; });
+  }
+  own.closed.store(true, std::memory_order_release);
+  own.tunnel.open_feeds.fetch_sub(1, std::memory_order_seq_cst);
+  wake_one();
+}
+
+// ---- Waiting and telling -----------------------------------------------------------------------
+
+void Flow::stop(weir_status status, const char* message) noexcept {
+  {
+    const sys::Lock lock(outcome_mutex_);
+    std::uint32_t open = kOpen;
+    if (!state_.compare_exchange_strong(open, kStopping, std::memory_order_seq_cst)) return;
+    if (outcome_.ok()) outcome_ = failed_outcome(status, message);
+  }
+  state_.store(kStopped, std::memory_order_seq_cst);
+  wake_everybody();
+}
+
+void Flow::note_failure(weir_status status, const char* why) noexcept {
+  const sys::Lock lock(outcome_mutex_);
+  if (outcome_.ok()) outcome_ = failed_outcome(status, why);
+}
+
+bool Flow::wait(std::int64_t deadline_ns) {
+  return done_.listen(deadline_ns, [this] {
+    const std::uint32_t state = state_.load(std::memory_order_seq_cst);
+    return state == kEnded || (state == kStopped && working_.load(std::memory_order_seq_cst) == 0);
+  });
+}
+
+void Flow::get_info(weir_pipeline_info& info, weir_stage_info* stages, std::size_t count) {
+  info.name = name_.c_str();
+  info.stages = tunnels_.size();
+  info.workers = sealed() ? workers_.size() : 0;
+  info.epochs = epochs_done_.load(std::memory_order_acquire);
+  info.at_end = state_.load(std::memory_order_acquire) == kEnded;
+  if (stages == nullptr) return;
+  std::size_t found = 0;
+  for (const auto& stage : stages_) {
+    if (stage->input == nullptr) continue;
+    if (found == count) return;
+    stages[found++] = info_of(*stage);
+  }
+}
+
+weir_stage_info Flow::info_of(const Stage& stage) {
+  weir_stage_info info{};
+  info.name = stage.name.c_str();
+  info.at_end = stage.at_its_end.load(std::memory_order_acquire);
+  if (!sealed()) return info;
+  const std::size_t tunnel = stage.input->index;
+  const sys::Lock lock(feeds_mutex_);
+  each_count(tunnel, [&](const Count& each) { info.complete += each.completed(); });
+  each_count(tunnel, [&](const Count& each) { info.created += each.created(); });
+  for (const auto& worker : workers_) {
+    const Ledger& ledger = worker->ledgers[tunnel];
+    info.dropped += ledger.dropped.load(std::memory_order_relaxed);
+    info.failed += ledger.failed.load(std::memory_order_relaxed);
+    info.most_kept =
+        std::max<std::uint64_t>(info.most_kept, ledger.most_kept.load(std::memory_order_relaxed));
+  }
+  for (const auto& feed : feeds_) {
+    if (feed->tunnel.index == tunnel) {
+      info.dropped += feed->dropped.load(std::memory_order_relaxed);
+    }
+  }
+  return info;
+}
+
+std::string Flow::holders() {
+  std::string text;
+  for (const auto& stage : stages_) {
+    if (stage->input == nullptr) {
+      if (!stage->permit.over())
+        text += fmt::format(", source '{}' is not at its end", stage->name);
+      continue;
+    }
+    const weir_stage_info info = info_of(*stage);
+    if (info.created > info.complete) {
+      text += fmt::format(", stage '{}' holds {} items", stage->name, info.created - info.complete);
+    }
+    if (const auto open = stage->input->open_feeds.load(std::memory_order_acquire); open > 0) {
+      text += fmt::format(", tunnel '{}' has {} open feeds", stage->input->name(), open);
+    }
+  }
+  return text.empty() ? "all stages are idle" : text.substr(2);
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,195 @@
+// Pipelines at work: a state machine that threads run, which come from elsewhere.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <weir/pipeline.h>
+
+#include "base/error.hpp"
+#include "base/handle.hpp"
+#include "base/threads.hpp"
+#include "pipeline/bell.hpp"
+#include "pipeline/flow_worker.hpp"
+#include "pipeline/tunnel.hpp"
+
+namespace weir::rt {
+
+/// Tunnels, stages and the workers' part of their life.
+///
+/// A worker looks for items in this order: those it keeps, downstream stages first; those that wait
+/// in rings, downstream first; sources. So most items never leave the worker that made them. When
+/// others look for work it puts the older half of what it keeps into the ring.
+///
+/// Ends. Whoever finds nothing to do checks: a component of stages is at its end when whatever puts
+/// items into it is, and its counts are balanced(). One thread checks at a time; who comes
+/// meanwhile leaves a mark, and the checker looks again.
+///
+/// Sleeping. A worker says that it sleeps, looks once more at everything that could give it
+/// something to do, the ends included, and sleeps. Whoever changes one of these things wakes one.
+class Flow {
+ public:
+  Flow(std::string name, const weir_pipeline_options& options);
+  Flow(const Flow&) = delete;
+  Flow& operator=(const Flow&) = delete;
+  ~Flow();
+
+  const std::string& name() const noexcept { return name_; }
+
+  // Building. They throw Error.
+  weir_tunnel* add_tunnel(const weir_tunnel_options& options);
+  /// A group is a number below those of seal().
+  void add_stage(const weir_stage_options& options, std::size_t group);
+  weir_feed* open_feed(Tunnel& tunnel);
+  /// Checks the shape and makes the workers: so many in each group.
+  void seal(const std::vector<std::size_t>& group_workers);
+  bool sealed() const noexcept { return sealed_.load(std::memory_order_acquire); }
+
+  // Running.
+  std::size_t workers() const noexcept { return workers_.size(); }
+  std::size_t first_worker(std::size_t group) const noexcept { return groups_[group].first_worker; }
+  /// Is a worker until the end. Once for each number.
+  void work(std::size_t worker) noexcept;
+  void cancel() noexcept { stop(WEIR_STATUS_CANCELLED, "the pipeline was cancelled"); }
+  /// Fails the whole, unless it is at its end.
+  void stop(weir_status status, const char* message) noexcept;
+  /// Waits until no code of the program runs any more. False at the deadline.
+  bool wait(std::int64_t deadline_ns);
+  /// How it ended, after that.
+  const Outcome& outcome() const noexcept { return outcome_; }
+
+  // Feeds. They throw Error. put() returns the number of items that were put.
+  std::size_t put(weir_feed& feed, const void* items, std::size_t count, std::int64_t deadline_ns);
+  [[noreturn]] void fail_put(weir_feed& feed, std::size_t left);
+  void next_epoch(weir_feed& feed);
+  /// Buries the handle.
+  void close(weir_feed& feed) noexcept;
+
+  void get_info(weir_pipeline_info& info, weir_stage_info* stages, std::size_t count);
+  /// "stage 'a' has 3 items, stage 'b' 1": those that are not complete.
+  std::string holders();
+
+ private:
+  enum State : std::uint32_t { kOpen, kEnded, kStopping, kStopped };
+
+  struct Component {
+    std::vector<Stage*> stages;
+    std::vector<std::size_t> producers;  ///< components
+    bool over = false;                   ///< the checker's
+  };
+
+  weir_stage_info info_of(const Stage& stage);
+
+  // Building.
+  void refuse_when_sealed(const char* what) const;
+  void check_shape() const;
+  void make_components();
+  void make_workers(WorkerGroup& group);
+  std::unique_ptr<FlowWorker> make_worker(WorkerGroup& group) const;
+  std::size_t most_at_once(const Tunnel& tunnel) const noexcept;
+
+  // Workers.
+  bool ended() const noexcept { return state_.load(std::memory_order_acquire) != kOpen; }
+  bool step(FlowWorker& worker) noexcept;
+  bool run_kept(FlowWorker& worker) noexcept;
+  bool run_kept(FlowWorker& worker, Stage& stage) noexcept;
+  bool run_waiting(FlowWorker& worker) noexcept;
+  bool run_waiting(FlowWorker& worker, Stage& stage) noexcept;
+  bool run_source(FlowWorker& worker) noexcept;
+  void run_source(FlowWorker& worker, Stage& source) noexcept;
+  bool enter(Stage& stage) const noexcept { return !stage.limited || stage.permit.try_enter(); }
+  void leave(FlowWorker& worker, Stage& stage) noexcept;
+  bool admitted(std::uint64_t epoch) const noexcept {
+    return options_.epochs == 0 ||
+           epoch < epochs_done_.load(std::memory_order_seq_cst) + options_.epochs;
+  }
+  bool can_run(const Stage& source) const noexcept {
+    return source.permit.free() && admitted(source.epoch.load(std::memory_order_relaxed));
+  }
+  void run(FlowWorker& worker, Stage& stage, const Stash::Batch& batch) noexcept;
+  weir_status call(FlowWorker& worker, Stage& stage, weir_stage_function function,
+                   const Stash::Batch& batch) noexcept;
+  std::size_t count_created(FlowWorker& worker, const Stage& stage, Tunnel& tunnel,
+                            std::uint64_t epoch) noexcept;
+  bool settle(FlowWorker& worker, Stage& stage, const Stash::Batch& batch) noexcept;
+  void fail_item(FlowWorker& worker, const Stage& stage, const void* item,
+                 weir_status status) noexcept;
+  template <class Callback>
+  void guarded(Callback&& callback) noexcept;
+  void note_failure(weir_status status, const char* why) noexcept;
+
+  // Moving.
+  /// Where somebody counts what they do to the items of a tunnel.
+  struct Books {
+    Count& count;
+    Count* epochs;  ///< by slot
+    sys::Atomic<std::uint64_t>& dropped;
+  };
+  static Books books_of(FlowWorker& worker, const Tunnel& tunnel) noexcept;
+  bool flush_all(FlowWorker& worker) noexcept;
+  bool flush(FlowWorker& worker, Tunnel& tunnel) noexcept;
+  /// Puts items into the ring, or does with them what the tunnel says. Returns how many are done
+  /// with; claimed(number) is called for each part before it can be seen.
+  template <class Claimed>
+  std::size_t offer(const Books& books, Tunnel& tunnel, const ItemsToPut& items, std::size_t count,
+                    Claimed&& claimed) noexcept;
+  void drop(const Books& books, std::uint64_t epoch, std::size_t count) const noexcept;
+  void drop_waiting(const Books& books, Tunnel& tunnel, std::size_t count) noexcept;
+  void share(FlowWorker& worker) noexcept;
+  void freed(Tunnel& tunnel) noexcept;
+
+  // Idling.
+  void linger(FlowWorker& worker) noexcept;
+  void park(FlowWorker& worker) noexcept;
+  bool stirring(const FlowWorker& worker) const noexcept;
+  void look_around(FlowWorker& worker) noexcept;
+  void wake_group_of(const Tunnel& tunnel) noexcept;
+  void wake_one() noexcept;
+  void wake_workers() noexcept;
+  void wake_everybody() noexcept;
+
+  // Ends.
+  bool check_ends(FlowWorker& worker) noexcept;
+  bool find_ends(FlowWorker& worker) noexcept;
+  bool is_over(const Component& component) noexcept;
+  void end(FlowWorker& worker, Component& component) noexcept;
+  void refuse_late_items(FlowWorker& worker, const Stage& stage) noexcept;
+  bool find_epochs() noexcept;
+  void finish() noexcept;
+  bool epoch_over(std::uint64_t epoch) const noexcept;
+  bool epoch_balanced(std::uint64_t epoch) const noexcept;
+  /// Epochs that are closed by all who put items, and that had any.
+  std::uint64_t closed_epochs() const noexcept;
+  std::size_t slot_of(std::uint64_t epoch) const noexcept { return epoch % options_.epochs; }
+  template <class Visit>
+  void each_count(std::size_t tunnel, Visit&& visit) const;
+
+  const std::string name_;
+  const weir_pipeline_options options_;
+  std::vector<Owned<weir_tunnel>> tunnels_;
+  std::vector<std::unique_ptr<Stage>> stages_;
+  std::vector<void (*)(void*)> releases_;  ///< by stage
+  std::vector<Component> components_;      ///< upstream first
+  std::vector<WorkerGroup> groups_;
+  std::vector<std::unique_ptr<FlowWorker>> workers_;
+  sys::Atomic<bool> sealed_{false};
+
+  mutable sys::Mutex feeds_mutex_;
+  std::vector<std::unique_ptr<FeedBooks>> feeds_;
+  std::vector<Owned<weir_feed>> open_feeds_;
+
+  sys::Atomic<std::uint32_t> state_{kOpen};
+  sys::Atomic<std::uint32_t> working_{0};  ///< threads in work()
+  Bell done_;                              ///< rung when state_ or working_ changes
+  sys::Atomic<std::uint32_t> stuck_{0};    ///< workers that sleep with items they keep
+  sys::Atomic<std::uint32_t> checks_{0};   ///< that were asked for
+  sys::Atomic<std::uint64_t> epochs_done_{0};
+  sys::Mutex outcome_mutex_;
+  Outcome outcome_;
+};
+
+}  // namespace weir::rt

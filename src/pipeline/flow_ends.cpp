@@ -1,0 +1,128 @@
+// When stages, epochs and pipelines are at their end.
+#include <algorithm>
+#include <utility>
+
+#include "pipeline/flow.hpp"
+#include "pipeline/flow_templates.hpp"
+
+namespace weir::rt {
+
+/// Finds out whether something has come to its end, unless somebody is at it, who will look again.
+/// Returns whether something has.
+bool Flow::check_ends(FlowWorker& worker) noexcept {
+  if (checks_.fetch_add(1, std::memory_order_acq_rel) > 0) return false;
+  bool found = false;
+  for (std::uint32_t served = 1; served > 0;) {
+    while (!ended() && find_ends(worker)) found = true;
+    served = checks_.fetch_sub(served, std::memory_order_acq_rel) - served;
+  }
+  return found;
+}
+
+/// The checker's: ends what is at its end. Returns whether there was something.
+bool Flow::find_ends(FlowWorker& worker) noexcept {
+  bool found = false, all = true;
+  for (Component& component : components_) {
+    if (!component.over && is_over(component)) {
+      end(worker, component);
+      found = true;
+    }
+    all = all && component.over;
+  }
+  if (options_.epochs > 0 && find_epochs()) found = true;
+  if (all && !ended()) finish();
+  return found;
+}
+
+bool Flow::is_over(const Component& component) noexcept {
+  for (const std::size_t producer : component.producers) {
+    if (!components_[producer].over) return false;
+  }
+  for (const Stage* stage : component.stages) {
+    if (stage->input == nullptr) return stage->permit.over();
+    if (stage->input->open_feeds.load(std::memory_order_seq_cst) > 0) return false;
+  }
+  const sys::Lock lock(feeds_mutex_);
+  return balanced([&](const auto& visit) {
+    for (const Stage* stage : component.stages) each_count(stage->input->index, visit);
+  });
+}
+
+void Flow::end(FlowWorker& worker, Component& component) noexcept {
+  std::uint64_t epoch = 0;
+  for (const auto& stage : stages_) {
+    const std::uint64_t used = stage->epochs_used.load(std::memory_order_acquire);
+    epoch = std::max(epoch, used > 0 ? used - 1 : 0);
+  }
+  for (Stage* stage : component.stages) {
+    if (stage->at_end != nullptr) {
+      const weir_status status = call(worker, *stage, stage->at_end, {nullptr, 0, epoch});
+      if (status != WEIR_STATUS_OK) fail_item(worker, *stage, nullptr, status);
+      refuse_late_items(worker, *stage);
+      settle(worker, *stage, {nullptr, 0, epoch});
+    }
+    stage->at_its_end.store(true, std::memory_order_release);
+  }
+  component.over = true;
+}
+
+/// What a stage puts at its end for a stage that ends with it.
+void Flow::refuse_late_items(FlowWorker& worker, const Stage& stage) noexcept {
+  for (const Tunnel* tunnel : stage.outputs) {
+    if (tunnel->stage->component != stage.component) continue;
+    if (!worker.kept[tunnel->index]->forget_uncounted()) continue;
+    worker.call.fail("put items at its end for a stage that is at its end, too");
+    fail_item(worker, stage, nullptr, WEIR_STATUS_INVALID_ARGUMENT);
+  }
+}
+
+void Flow::finish() noexcept {
+  std::uint32_t open = kOpen;
+  if (!state_.compare_exchange_strong(open, kEnded, std::memory_order_seq_cst)) return;
+  wake_everybody();
+}
+
+bool Flow::find_epochs() noexcept {
+  bool found = false;
+  for (std::uint64_t next = epochs_done_.load(std::memory_order_relaxed);
+       !ended() && epoch_over(next); ++next) {
+    if (options_.on_epoch != nullptr) {
+      guarded([&] { options_.on_epoch(next, options_.payload); });
+    }
+    epochs_done_.store(next + 1, std::memory_order_seq_cst);
+    wake_workers();
+    for (const auto& tunnel : tunnels_) tunnel->room.ring();
+    found = true;
+  }
+  return found;
+}
+
+bool Flow::epoch_over(std::uint64_t epoch) const noexcept {
+  const sys::Lock lock(feeds_mutex_);
+  return epoch < closed_epochs() && epoch_balanced(epoch);
+}
+
+bool Flow::epoch_balanced(std::uint64_t epoch) const noexcept {
+  const std::size_t slot = slot_of(epoch);
+  return balanced([&](const auto& visit) {
+    for (const auto& worker : workers_) visit(worker->epochs[slot]);
+    for (const auto& feed : feeds_) visit(feed->epochs[slot]);
+  });
+}
+
+std::uint64_t Flow::closed_epochs() const noexcept {
+  std::uint64_t closed = UINT64_MAX, used = 0;
+  const auto heed = [&](bool over, const auto& epoch, const auto& epochs_used) {
+    if (!over) closed = std::min(closed, epoch.load(std::memory_order_acquire));
+    used = std::max(used, epochs_used.load(std::memory_order_acquire));
+  };
+  for (const auto& stage : stages_) {
+    if (stage->input == nullptr) heed(stage->permit.over(), stage->epoch, stage->epochs_used);
+  }
+  for (const auto& feed : feeds_) {
+    heed(feed->closed.load(std::memory_order_acquire), feed->epoch, feed->epochs_used);
+  }
+  return std::min(closed, used);
+}
+
+}  // namespace weir::rt

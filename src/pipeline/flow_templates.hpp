@@ -1,0 +1,54 @@
+// Templates of Flow.
+#pragma once
+
+#include "pipeline/flow.hpp"
+
+namespace weir::rt {
+
+template <class Claimed>
+std::size_t Flow::offer(const Books& books, Tunnel& tunnel, const ItemsToPut& items,
+                        std::size_t count, Claimed&& claimed) noexcept {
+  const std::size_t bytes = tunnel.item_bytes;
+  std::size_t done = 0;
+  for (;;) {
+    if (done < count) {
+      const std::size_t put = tunnel.ring.push(ItemsToPut{items.items + done * bytes, items.epoch},
+                                               count - done, claimed);
+      if (put > 0) wake_group_of(tunnel);
+      done += put;
+    }
+    if (done == count || tunnel.overflow == WEIR_OVERFLOW_BLOCK) return done;
+    // What is left of these is dropped, or what was there before: all but as many as there is room
+    // for.
+    const bool newest = tunnel.overflow == WEIR_OVERFLOW_DROP_NEWEST;
+    const std::size_t left = count - done, room = newest ? 0 : tunnel.ring.capacity();
+    if (left > room) {
+      claimed(left - room);
+      drop(books, items.epoch, left - room);
+      done += left - room;
+    } else {
+      drop_waiting(books, tunnel, left);
+    }
+  }
+}
+
+/// Runs a callback of the program: what it throws stops the pipeline.
+template <class Callback>
+void Flow::guarded(Callback&& callback) noexcept {
+  try {
+    callback();
+  } catch (...) {
+    const Outcome thrown = current_exception_outcome(WEIR_STATUS_KERNEL_ERROR);
+    stop(thrown.status, thrown.message.c_str());
+  }
+}
+
+template <class Visit>
+void Flow::each_count(std::size_t tunnel, Visit&& visit) const {
+  for (const auto& worker : workers_) visit(worker->ledgers[tunnel].count);
+  for (const auto& feed : feeds_) {
+    if (feed->tunnel.index == tunnel) visit(feed->count);
+  }
+}
+
+}  // namespace weir::rt

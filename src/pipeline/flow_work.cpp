@@ -1,0 +1,385 @@
+// What workers do: look for items, run stages, move items, sleep.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "base/thread_role.hpp"
+#include "pipeline/flow.hpp"
+#include "pipeline/flow_templates.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr unsigned kBriefly = 64;            ///< looks before a worker says that it is hungry
+constexpr std::int64_t kSpinNs = 20'000;     ///< looks before it sleeps
+constexpr unsigned kTurnsBetweenLooks = 64;  ///< at sleepers and epochs, for one who is busy
+
+}  // namespace
+
+void Flow::work(std::size_t index) noexcept {
+  const NoWaitScope in_pipeline;
+  FlowWorker& worker = *workers_[index];
+  working_.fetch_add(1, std::memory_order_seq_cst);
+  while (!ended()) {
+    if (step(worker)) {
+      if (++worker.turns % kTurnsBetweenLooks == 0) look_around(worker);
+    } else {
+      linger(worker);
+    }
+  }
+  working_.fetch_sub(1, std::memory_order_seq_cst);
+  done_.ring();
+}
+
+/// Whether it found something to do, which is done.
+bool Flow::step(FlowWorker& worker) noexcept {
+  return run_kept(worker) || run_waiting(worker) || run_source(worker);
+}
+
+bool Flow::run_kept(FlowWorker& worker) noexcept {
+  bool some = false;
+  for (Stage* stage : worker.group.stages) {
+    const std::size_t size = worker.kept[stage->input->index]->size();
+    if (size >= worker.pace[stage->index].items() && run_kept(worker, *stage)) return true;
+    some = some || size > 0;
+  }
+  if (some) {
+    for (Stage* stage : worker.group.stages) {
+      if (!worker.kept[stage->input->index]->empty() && run_kept(worker, *stage)) return true;
+    }
+  }
+  return flush_all(worker);
+}
+
+/// For a stage of the worker's group for which it keeps something.
+bool Flow::run_kept(FlowWorker& worker, Stage& stage) noexcept {
+  if (stage.input->queued || !enter(stage)) return false;
+  Stash& kept = *worker.kept[stage.input->index];
+  const std::size_t most = worker.pace[stage.index].items();
+  Stash::Batch batch = stage.newest_first ? kept.take_newest(most) : kept.take_oldest(most);
+  if (stage.feeds_itself) {
+    std::memcpy(worker.taken.data(), batch.items, batch.count * stage.input->item_bytes);
+    batch.items = worker.taken.data();
+  }
+  run(worker, stage, batch);
+  leave(worker, stage);
+  share(worker);
+  return true;
+}
+
+bool Flow::run_waiting(FlowWorker& worker) noexcept {
+  for (Stage* stage : worker.group.stages) {
+    if (!stage->input->ring.ready() || !enter(*stage)) continue;
+    const bool found = run_waiting(worker, *stage);
+    leave(worker, *stage);
+    if (found) return true;
+  }
+  return false;
+}
+
+bool Flow::run_waiting(FlowWorker& worker, Stage& stage) noexcept {
+  Tunnel& tunnel = *stage.input;
+  const std::size_t count =
+      tunnel.ring.pop(ItemsToTake{worker.taken.data(), worker.taken_epochs.data()},
+                      worker.pace[stage.index].items());
+  if (count == 0) return false;
+  freed(tunnel);
+  if (tunnel.ring.ready()) worker.group.parking.unpark_one();
+  for (std::size_t first = 0; first < count;) {  // a run for each epoch
+    const std::uint64_t epoch = worker.taken_epochs[first];
+    std::size_t next = first + 1;
+    while (next < count && worker.taken_epochs[next] == epoch) ++next;
+    run(worker, stage, {worker.taken.data() + first * tunnel.item_bytes, next - first, epoch});
+    first = next;
+  }
+  share(worker);
+  return true;
+}
+
+bool Flow::run_source(FlowWorker& worker) noexcept {
+  const std::vector<Stage*>& sources = worker.group.sources;
+  if (sources.empty() || worker.keeps_something()) return false;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    Stage& source = *sources[(worker.next_source + i) % sources.size()];
+    if (!can_run(source) || !source.permit.try_enter()) continue;
+    if (admitted(source.epoch.load(std::memory_order_relaxed))) {
+      worker.next_source += i + 1;
+      run_source(worker, source);
+      source.permit.leave();
+      // Of a brief call nobody need be told who sleeps.
+      if (worker.pace[source.index].slow()) worker.group.parking.unpark_one();
+      share(worker);
+      return true;
+    }
+    source.permit.leave();
+  }
+  return false;
+}
+
+void Flow::run_source(FlowWorker& worker, Stage& source) noexcept {
+  const std::uint64_t epoch = source.epoch.load(std::memory_order_relaxed);
+  const Stash::Batch batch{nullptr, worker.pace[source.index].items(), epoch};
+  worker.call.over = worker.call.epoch_over = false;
+  const weir_status status = call(worker, source, source.function, batch);
+  if (status != WEIR_STATUS_OK) fail_item(worker, source, nullptr, status);
+  const bool put = settle(worker, source, {nullptr, 0, epoch});
+  if (put || worker.call.epoch_over) {
+    source.epochs_used.store(epoch + 1, std::memory_order_release);
+  }
+  if (worker.call.epoch_over && options_.epochs > 0) {
+    source.epoch.store(epoch + 1, std::memory_order_release);
+  }
+  if (worker.call.over || status != WEIR_STATUS_OK) source.permit.close();
+}
+
+void Flow::leave(FlowWorker& worker, Stage& stage) noexcept {
+  if (!stage.limited) return;
+  stage.permit.leave();
+  if (stage.input->ring.ready()) worker.group.parking.unpark_one();
+}
+
+/// Runs a stage on items of one epoch; after an item that fails, on the rest.
+void Flow::run(FlowWorker& worker, Stage& stage, const Stash::Batch& batch) noexcept {
+  Stash::Batch rest = batch;
+  while (rest.count > 0) {
+    const weir_status status = call(worker, stage, stage.function, rest);
+    if (status == WEIR_STATUS_OK) break;
+    const std::size_t failed = std::min(worker.call.index, rest.count - 1);
+    const unsigned char* const item = rest.items + failed * stage.input->item_bytes;
+    Ledger::add(worker.ledgers[stage.input->index].failed, 1);
+    fail_item(worker, stage, item, status);
+    if (ended()) break;
+    rest.items = item + stage.input->item_bytes;
+    rest.count -= failed + 1;
+  }
+  settle(worker, stage, batch);
+}
+
+weir_status Flow::call(FlowWorker& worker, Stage& stage, weir_stage_function function,
+                       const Stash::Batch& batch) noexcept {
+  StageCall& call = worker.call;
+  call.items = batch.items;
+  call.count = batch.count;
+  call.index = 0;
+  call.outlets = worker.outlets[stage.index].data();
+  call.outlet_count = worker.outlets[stage.index].size();
+  call.epoch = batch.epoch;
+  call.payload = stage.payload;
+  call.message[0] = '\0';
+  BatchSize& pace = worker.pace[stage.index];
+  const bool timed = pace.due();
+  const std::int64_t begin = timed ? sys::now_ns() : 0;
+  weir_status status = WEIR_STATUS_OK;
+  try {
+    status = function(&call);
+  } catch (...) {
+    const Outcome thrown = current_exception_outcome(WEIR_STATUS_KERNEL_ERROR);
+    status = thrown.status;
+    call.fail(thrown.message.c_str());
+  }
+  if (timed) pace.note(batch.count, sys::now_ns() - begin);
+  return status;
+}
+
+/// Counts what a call has put, and then what it is done with. Returns whether it has put anything.
+bool Flow::settle(FlowWorker& worker, Stage& stage, const Stash::Batch& batch) noexcept {
+  std::size_t created = 0;
+  for (Tunnel* tunnel : stage.outputs)
+    created += count_created(worker, stage, *tunnel, batch.epoch);
+  Count* const epoch = options_.epochs > 0 ? &worker.epochs[slot_of(batch.epoch)] : nullptr;
+  if (epoch != nullptr) epoch->create(created);
+  if (batch.count > 0) {
+    if (epoch != nullptr) epoch->complete(batch.count);  // first: the end of all comes last
+    worker.ledgers[stage.input->index].count.complete(batch.count);
+  }
+  for (Tunnel* tunnel : stage.outputs) {
+    if (tunnel->queued || tunnel->stage->group != stage.group) flush(worker, *tunnel);
+  }
+  return created > 0;
+}
+
+std::size_t Flow::count_created(FlowWorker& worker, const Stage& stage, Tunnel& tunnel,
+                                std::uint64_t epoch) noexcept {
+  Stash& kept = *worker.kept[tunnel.index];
+  std::size_t put = 0;
+  try {
+    put = kept.count(epoch);
+  } catch (...) {  // no memory to note another epoch
+    kept.forget_uncounted();
+    worker.call.fail("no memory for items of another epoch");
+    fail_item(worker, stage, nullptr, WEIR_STATUS_OUT_OF_MEMORY);
+  }
+  if (put > 0) {
+    Ledger& ledger = worker.ledgers[tunnel.index];
+    ledger.count.create(put);
+    if (kept.size() > ledger.most_kept.load(std::memory_order_relaxed)) {
+      ledger.most_kept.store(kept.size(), std::memory_order_relaxed);
+    }
+  }
+  return put;
+}
+
+void Flow::fail_item(FlowWorker& worker, const Stage& stage, const void* item,
+                     weir_status status) noexcept {
+  const char* const why =
+      worker.call.message[0] != '\0' ? worker.call.message : status_name(status);
+  if (options_.on_failure != nullptr) {
+    const weir_item_failure failure{stage.name.c_str(), item, status, why};
+    guarded([&] { options_.on_failure(&failure, options_.payload); });
+  }
+  char message[640];
+  std::snprintf(message, sizeof message, "stage '%.100s': %s", stage.name.c_str(), why);
+  if (options_.keep_going) {
+    note_failure(status, message);
+  } else {
+    stop(status, message);
+  }
+}
+
+// ---- Moving ------------------------------------------------------------------------------------
+
+Flow::Books Flow::books_of(FlowWorker& worker, const Tunnel& tunnel) noexcept {
+  Ledger& ledger = worker.ledgers[tunnel.index];
+  return {ledger.count, worker.epochs.get(), ledger.dropped};
+}
+
+/// Brings what a worker keeps to where all can see it, as far as there is room.
+bool Flow::flush(FlowWorker& worker, Tunnel& tunnel) noexcept {
+  Stash& kept = *worker.kept[tunnel.index];
+  bool moved = false;
+  while (!kept.empty()) {
+    const Stash::Batch batch = kept.oldest();
+    const std::size_t done = offer(books_of(worker, tunnel), tunnel, {batch.items, batch.epoch},
+                                   batch.count, [](std::size_t) {});
+    if (done == 0) break;
+    kept.drop_oldest(done);
+    moved = true;
+  }
+  return moved;
+}
+
+/// What the worker keeps and cannot work on itself.
+bool Flow::flush_all(FlowWorker& worker) noexcept {
+  bool moved = false;
+  for (const auto& tunnel : tunnels_) {
+    if (!worker.kept[tunnel->index]->empty()) moved = flush(worker, *tunnel) || moved;
+  }
+  return moved;
+}
+
+void Flow::drop(const Books& books, std::uint64_t epoch, std::size_t count) const noexcept {
+  Ledger::add(books.dropped, count);
+  if (options_.epochs > 0) books.epochs[slot_of(epoch)].complete(count);
+  books.count.complete(count);
+}
+
+/// Drops the oldest items that wait, or lets others go on who are just putting or taking them.
+void Flow::drop_waiting(const Books& books, Tunnel& tunnel, std::size_t count) noexcept {
+  constexpr std::size_t kAtOnce = 64;
+  std::uint64_t epochs[kAtOnce];
+  const std::size_t found = tunnel.ring.pop(ItemsToTake{nullptr, epochs}, std::min(count, kAtOnce));
+  for (std::size_t i = 0; i < found; ++i) drop(books, epochs[i], 1);
+  if (found == 0) sys::yield();
+}
+
+/// Gives the older half of what the worker keeps to others who have nothing to do.
+void Flow::share(FlowWorker& worker) noexcept {
+  WorkerGroup& group = worker.group;
+  if (group.hungry.load(std::memory_order_relaxed) == 0) return;
+  for (auto each = group.stages.rbegin(); each != group.stages.rend(); ++each) {
+    Tunnel& tunnel = *(*each)->input;
+    Stash& kept = *worker.kept[tunnel.index];
+    if (kept.size() <= worker.pace[(*each)->index].items()) continue;
+    Stash::Batch batch = kept.oldest();
+    batch.count = std::min(batch.count, kept.size() / 2);
+    kept.drop_oldest(tunnel.ring.push(ItemsToPut{batch.items, batch.epoch}, batch.count));
+    wake_group_of(tunnel);
+    return;
+  }
+}
+
+/// There is room in a tunnel.
+void Flow::freed(Tunnel& tunnel) noexcept {
+  tunnel.room.ring();
+  if (stuck_.load(std::memory_order_seq_cst) > 0) wake_workers();
+}
+
+// ---- Idling ------------------------------------------------------------------------------------
+
+/// For one who always has something to do, now and then.
+void Flow::look_around(FlowWorker& worker) noexcept {
+  worker.group.parking.unpark_one();
+  if (options_.epochs > 0) check_ends(worker);
+}
+
+void Flow::linger(FlowWorker& worker) noexcept {
+  for (unsigned i = 0; i < kBriefly; ++i) {
+    if (ended() || stirring(worker)) return;
+    sys::pause();
+  }
+  if (check_ends(worker)) return;
+  WorkerGroup& group = worker.group;
+  group.hungry.fetch_add(1, std::memory_order_relaxed);
+  const std::int64_t deadline = sys::now_ns() + kSpinNs;
+  bool found = false;
+  do {
+    sys::yield();
+    found = ended() || stirring(worker);
+  } while (!found && sys::now_ns() < deadline);
+  if (!found) park(worker);
+  group.hungry.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Flow::park(FlowWorker& worker) noexcept {
+  const bool stuck = worker.keeps_something();
+  if (stuck) stuck_.fetch_add(1, std::memory_order_seq_cst);
+  Parking& parking = worker.group.parking;
+  parking.prepare();
+  if (ended() || stirring(worker) || check_ends(worker)) {
+    parking.cancel();
+  } else {
+    parking.park();
+  }
+  if (stuck) stuck_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+/// Whether step() may find something to do.
+bool Flow::stirring(const FlowWorker& worker) const noexcept {
+  for (const Stage* stage : worker.group.stages) {
+    const bool enters = !stage->limited || stage->permit.free();
+    const Tunnel& tunnel = *stage->input;
+    if (enters && tunnel.ring.ready()) return true;
+    if (enters && !tunnel.queued && !worker.kept[tunnel.index]->empty()) return true;
+  }
+  bool keeps = false;
+  for (const auto& tunnel : tunnels_) {
+    if (worker.kept[tunnel->index]->empty()) continue;
+    if (tunnel->ring.has_room()) return true;
+    keeps = true;
+  }
+  return !keeps && std::any_of(worker.group.sources.begin(), worker.group.sources.end(),
+                               [&](const Stage* source) { return can_run(*source); });
+}
+
+void Flow::wake_group_of(const Tunnel& tunnel) noexcept {
+  groups_[tunnel.stage->group].parking.unpark_one();
+}
+
+void Flow::wake_one() noexcept {
+  std::any_of(groups_.begin(), groups_.end(),
+              [](WorkerGroup& group) { return group.parking.unpark_one(); });
+}
+
+void Flow::wake_workers() noexcept {
+  for (WorkerGroup& group : groups_) group.parking.unpark_all();
+}
+
+void Flow::wake_everybody() noexcept {
+  wake_workers();
+  for (const auto& tunnel : tunnels_) tunnel->room.ring();
+  done_.ring();
+}
+
+}  // namespace weir::rt

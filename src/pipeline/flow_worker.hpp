@@ -1,0 +1,116 @@
+// What one worker of a pipeline has for itself.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include <weir/pipeline.h>
+
+#include "base/parking.hpp"
+#include "base/threads.hpp"
+#include "pipeline/stash.hpp"
+#include "pipeline/tunnel.hpp"
+
+namespace weir::rt {
+
+/// How many items of a stage a worker takes at once: as many as take about 20 microseconds, so that
+/// clocks cost nothing and others need not wait long for their share.
+class BatchSize {
+ public:
+  explicit BatchSize(std::size_t most) noexcept : most_(most) {}
+
+  std::size_t items() const noexcept { return items_; }
+  bool slow() const noexcept { return items_ < most_; }
+  /// Whether the next call is to be timed: all, or a few when calls are as large as can be.
+  bool due() noexcept { return items_ < most_ || ++calls_ % 16 == 0; }
+  void note(std::size_t items, std::int64_t duration_ns) noexcept {
+    if (duration_ns > 2 * kWanted) {
+      items_ = std::max<std::size_t>(items_ / 2, 1);
+    } else if (duration_ns < kWanted / 2 && items >= items_) {
+      items_ = std::min(2 * items_, most_);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kWanted = 20'000;
+  const std::size_t most_;
+  std::size_t items_ = 1;
+  unsigned calls_ = 0;
+};
+
+/// What a worker counts of one tunnel.
+struct alignas(64) Ledger {
+  Count count;
+  sys::Atomic<std::uint64_t> dropped{0}, failed{0}, most_kept{0};
+
+  static void add(sys::Atomic<std::uint64_t>& word, std::uint64_t by) noexcept {
+    word.store(word.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  }
+};
+
+/// Memory for items on their way, aligned for any type.
+class ItemBuffer {
+ public:
+  explicit ItemBuffer(std::size_t bytes)
+      : memory_(static_cast<unsigned char*>(::operator new(bytes, kLine))) {}
+  ItemBuffer(const ItemBuffer&) = delete;
+  ItemBuffer& operator=(const ItemBuffer&) = delete;
+  ~ItemBuffer() { ::operator delete(memory_, kLine); }
+  unsigned char* data() const noexcept { return memory_; }
+
+ private:
+  static constexpr std::align_val_t kLine{64};
+  unsigned char* const memory_;
+};
+
+/// The call of a stage, with the message of its failure.
+struct StageCall : weir_batch {
+  StageCall() noexcept : weir_batch{} { message[0] = '\0'; }
+  void fail(const char* why) noexcept { std::snprintf(message, sizeof message, "%s", why); }
+  char message[512];
+};
+
+/// The workers of one place.
+struct WorkerGroup {
+  Parking parking;
+  alignas(64) sys::Atomic<std::uint32_t> hungry{0};  ///< workers that look for something to do
+  std::vector<Stage*> stages;                        ///< downstream first
+  std::vector<Stage*> sources;
+  std::size_t first_worker = 0, workers = 0;
+};
+
+struct alignas(64) FlowWorker {
+  FlowWorker(std::size_t number, WorkerGroup& of, std::size_t tunnels, std::size_t epoch_slots,
+             std::size_t batch_items, std::size_t batch_bytes)
+      : index(number),
+        group(of),
+        ledgers(std::make_unique<Ledger[]>(tunnels)),
+        epochs(std::make_unique<Count[]>(epoch_slots)),
+        taken(batch_bytes),
+        taken_epochs(batch_items) {}
+
+  const std::size_t index;
+  WorkerGroup& group;
+  std::vector<std::unique_ptr<Stash>> kept;        ///< by tunnel
+  std::vector<std::vector<weir_outlet*>> outlets;  ///< by stage
+  std::vector<BatchSize> pace;                     ///< by stage
+  const std::unique_ptr<Ledger[]> ledgers;         ///< by tunnel
+  const std::unique_ptr<Count[]> epochs;           ///< by slot
+  StageCall call;
+  ItemBuffer taken;  ///< a batch that was taken from a ring, or from a stash that grows meanwhile
+  std::vector<std::uint64_t> taken_epochs;
+  std::size_t next_source = 0;
+  unsigned turns = 0;
+
+  bool keeps_something() const noexcept {
+    return std::any_of(kept.begin(), kept.end(), [](const auto& each) { return !each->empty(); });
+  }
+};
+
+}  // namespace weir::rt

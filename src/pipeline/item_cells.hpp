@@ -1,0 +1,50 @@
+// The memory of a tunnel's ring.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+namespace weir::rt {
+
+/// Items to be put, all of one epoch.
+struct ItemsToPut {
+  const unsigned char* items;
+  std::uint64_t epoch;
+};
+/// Where items that are taken go; `items` null: nowhere.
+struct ItemsToTake {
+  unsigned char* items;
+  std::uint64_t* epochs;
+};
+
+/// Slots of items, each with its epoch.
+class ItemCells {
+ public:
+  ItemCells(std::size_t slots, std::size_t item_bytes)
+      : item_bytes_(item_bytes),
+        items_(std::make_unique<unsigned char[]>(slots * item_bytes)),
+        epochs_(std::make_unique<std::uint64_t[]>(slots)) {}
+
+  void write(std::size_t slot, const ItemsToPut& from, std::size_t first,
+             std::size_t count) noexcept {
+    std::memcpy(&items_[slot * item_bytes_], from.items + first * item_bytes_, count * item_bytes_);
+    std::fill_n(&epochs_[slot], count, from.epoch);
+  }
+  void read(std::size_t slot, const ItemsToTake& to, std::size_t first,
+            std::size_t count) const noexcept {
+    if (to.items != nullptr) {
+      std::memcpy(to.items + first * item_bytes_, &items_[slot * item_bytes_], count * item_bytes_);
+    }
+    std::copy_n(&epochs_[slot], count, to.epochs + first);
+  }
+
+ private:
+  const std::size_t item_bytes_;
+  const std::unique_ptr<unsigned char[]> items_;
+  const std::unique_ptr<std::uint64_t[]> epochs_;
+};
+
+}  // namespace weir::rt

@@ -1,0 +1,45 @@
+// How many threads may be in a stage.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/threads.hpp"
+
+namespace weir::rt {
+
+/// Lets so many threads in at once, until it is closed.
+class Permit {
+ public:
+  static constexpr std::size_t kMost = 1u << 30;
+
+  /// Before anybody enters.
+  void limit(std::size_t threads) noexcept { limit_ = static_cast<std::uint32_t>(threads); }
+  bool below(std::size_t threads) const noexcept { return limit_ < threads; }
+
+  bool try_enter() noexcept {
+    std::uint32_t inside = word_.load(std::memory_order_relaxed);
+    while (inside < limit_) {
+      if (word_.compare_exchange_weak(inside, inside + 1, std::memory_order_acquire,
+                                      std::memory_order_relaxed)) {
+        return true;
+      }
+    }
+    return false;
+  }
+  void leave() noexcept { word_.fetch_sub(1, std::memory_order_seq_cst); }
+  /// Lets nobody in from now on.
+  void close() noexcept { word_.fetch_or(kClosed, std::memory_order_acq_rel); }
+
+  bool free() const noexcept { return word_.load(std::memory_order_seq_cst) < limit_; }
+  /// Closed, and nobody is inside any more.
+  bool over() const noexcept { return word_.load(std::memory_order_acquire) == kClosed; }
+
+ private:
+  static constexpr std::uint32_t kClosed = 1u << 31;
+  std::uint32_t limit_ = 1;
+  sys::Atomic<std::uint32_t> word_{0};
+};
+
+}  // namespace weir::rt

@@ -1,0 +1,141 @@
+// A bounded queue that any thread fills and empties, many items at a time.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/threads.hpp"
+
+namespace weir::rt {
+
+/// Nobody ever waits for anybody: who claimed slots and has not filled them yet hides what is
+/// behind them, and the queue looks empty, or full, to others.
+///
+/// Each slot has a turn: `position` when it is free for the item of that position, `position + 1`
+/// when that item is in it (Vyukov's bounded queue). Positions are claimed for many items at once.
+/// The first slot of a batch is published last and sequentially consistently: a thread that says
+/// that it is going to sleep and then looks once more cannot miss a batch whose bringer sees no
+/// sleeper.
+///
+/// Cells is the memory: Cells(slots), write(slot, items, first, count), read(slot, items, first,
+/// count).
+template <class Cells>
+class Ring {
+ public:
+  /// For up to `capacity` items, at least 1. Throws std::bad_alloc.
+  template <class... Given>
+  explicit Ring(std::size_t capacity, Given&&... given)
+      : capacity_(capacity),
+        mask_(std::bit_ceil(std::max<std::size_t>(capacity, 2)) - 1),
+        turns_(std::make_unique<sys::Atomic<std::uint64_t>[]>(mask_ + 1)),
+        cells_(mask_ + 1, std::forward<Given>(given)...) {
+    for (std::size_t i = 0; i <= mask_; ++i) turns_[i].store(i, std::memory_order_relaxed);
+  }
+
+  std::size_t capacity() const noexcept { return capacity_; }
+
+  /// Puts the first of `count` items; calls claimed(number) when it is known how many, before
+  /// anybody can see them. Returns the number.
+  template <class Items, class Claimed>
+  std::size_t push(const Items& items, std::size_t count, Claimed&& claimed) noexcept {
+    std::uint64_t at = tail_.load(std::memory_order_relaxed);
+    std::size_t found = 0;
+    for (;;) {
+      const std::uint64_t limit = head_.load(std::memory_order_seq_cst) + capacity_;
+      const std::size_t room = limit > at ? static_cast<std::size_t>(limit - at) : 0;
+      found = with_turn(at, std::min(count, room), 0);
+      if (found == 0) {
+        const std::uint64_t now = tail_.load(std::memory_order_seq_cst);
+        if (now == at) return 0;
+        at = now;
+      } else if (tail_.compare_exchange_weak(at, at + found, std::memory_order_seq_cst,
+                                             std::memory_order_relaxed)) {
+        break;
+      }
+    }
+    claimed(found);
+    pieces(at, found, [&](std::size_t slot, std::size_t first, std::size_t length) {
+      cells_.write(slot, items, first, length);
+    });
+    pass(at, found, 1);
+    return found;
+  }
+  template <class Items>
+  std::size_t push(const Items& items, std::size_t count) noexcept {
+    return push(items, count, [](std::size_t) {});
+  }
+
+  /// Takes up to `count` items, the oldest first. Returns the number.
+  template <class Items>
+  std::size_t pop(const Items& items, std::size_t count) noexcept {
+    std::uint64_t at = head_.load(std::memory_order_relaxed);
+    std::size_t found = 0;
+    for (;;) {
+      found = with_turn(at, count, 1);
+      if (found == 0) {
+        const std::uint64_t now = head_.load(std::memory_order_seq_cst);
+        if (now == at) return 0;
+        at = now;
+      } else if (head_.compare_exchange_weak(at, at + found, std::memory_order_seq_cst,
+                                             std::memory_order_relaxed)) {
+        break;
+      }
+    }
+    pieces(at, found, [&](std::size_t slot, std::size_t first, std::size_t length) {
+      cells_.read(slot, items, first, length);
+    });
+    pass(at, found, mask_ + 1);
+    return found;
+  }
+
+  /// Whether pop() would find something, or push() room.
+  bool ready() const noexcept { return has_turn(head_.load(std::memory_order_seq_cst), 1); }
+  bool has_room() const noexcept {
+    const std::uint64_t at = tail_.load(std::memory_order_seq_cst);
+    return at < head_.load(std::memory_order_seq_cst) + capacity_ && has_turn(at, 0);
+  }
+  /// Items in it, more or less.
+  std::size_t size() const noexcept {
+    const std::uint64_t head = head_.load(std::memory_order_relaxed);
+    const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
+    return tail > head ? static_cast<std::size_t>(tail - head) : 0;
+  }
+
+ private:
+  bool has_turn(std::uint64_t position, std::uint64_t turn) const noexcept {
+    return turns_[position & mask_].load(std::memory_order_seq_cst) == position + turn;
+  }
+  std::size_t with_turn(std::uint64_t from, std::size_t most, std::uint64_t turn) const noexcept {
+    std::size_t found = 0;
+    while (found < most && has_turn(from + found, turn)) ++found;
+    return found;
+  }
+  void pass(std::uint64_t from, std::size_t count, std::uint64_t turn) noexcept {
+    while (--count > 0) {
+      turns_[(from + count) & mask_].store(from + count + turn, std::memory_order_release);
+    }
+    turns_[from & mask_].store(from + turn, std::memory_order_seq_cst);
+  }
+  template <class Use>
+  void pieces(std::uint64_t from, std::size_t count, Use&& use) noexcept {
+    const std::size_t slot = from & mask_;
+    const std::size_t length = std::min(count, mask_ + 1 - slot);
+    use(slot, 0, length);
+    if (length < count) use(0, length, count - length);
+  }
+
+  const std::size_t capacity_;
+  const std::size_t mask_;
+  const std::unique_ptr<sys::Atomic<std::uint64_t>[]> turns_;
+  Cells cells_;
+  alignas(64) sys::Atomic<std::uint64_t> head_{0};
+  alignas(64) sys::Atomic<std::uint64_t> tail_{0};
+};
+
+}  // namespace weir::rt

@@ -1,0 +1,97 @@
+#include "pipeline/stash.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr std::align_val_t kLine{64};
+
+unsigned char* allocate(std::size_t bytes) {
+  return static_cast<unsigned char*>(::operator new(bytes, kLine));
+}
+
+}  // namespace
+
+Stash::Stash(std::size_t bytes_of_item, std::size_t items, std::size_t limit,
+             const std::string& stage)
+    : weir_outlet{nullptr, nullptr, bytes_of_item},
+      memory_(allocate(items * bytes_of_item)),
+      first_(memory_),
+      limit_(std::max(limit, items * bytes_of_item)),
+      stage_(stage) {
+  next = memory_;
+  end = memory_ + items * bytes_of_item;
+}
+
+Stash::~Stash() { ::operator delete(memory_, kLine); }
+
+std::size_t Stash::count(std::uint64_t epoch) {
+  const auto there = static_cast<std::size_t>(next - first_);
+  if (there == size_ * item_bytes) return 0;
+  const std::size_t put = there / item_bytes - size_;
+  if (!runs_.empty() && runs_.back().epoch == epoch) {
+    runs_.back().items += put;
+  } else {
+    runs_.push_back({epoch, put});
+  }
+  size_ += put;
+  return put;
+}
+
+Stash::Batch Stash::take_oldest(std::size_t most) noexcept {
+  Run& run = runs_.front();
+  const Batch batch{first_, std::min(most, run.items), run.epoch};
+  first_ += batch.count * item_bytes;
+  size_ -= batch.count;
+  run.items -= batch.count;
+  if (run.items == 0) runs_.erase(runs_.begin());
+  if (size_ == 0) emptied();
+  return batch;
+}
+
+Stash::Batch Stash::take_newest(std::size_t most) noexcept {
+  Run& run = runs_.back();
+  const std::size_t count = std::min(most, run.items);
+  next -= count * item_bytes;
+  size_ -= count;
+  const Batch batch{next, count, run.epoch};
+  run.items -= count;
+  if (run.items == 0) runs_.pop_back();
+  if (size_ == 0) emptied();
+  return batch;
+}
+
+void Stash::emptied() noexcept { first_ = next = memory_; }
+
+void Stash::grow() {
+  const auto used = static_cast<std::size_t>(next - first_);
+  const auto had = static_cast<std::size_t>(end - memory_);
+  if (used <= had / 2) {
+    std::memmove(memory_, first_, used);
+  } else {
+    if (had >= limit_) {
+      fail(WEIR_STATUS_OUT_OF_MEMORY,
+           "a worker keeps {} items, {}, for stage '{}': has the loop it is in an exit? Else raise "
+           "keep_bytes",
+           used / item_bytes, format_size(used), stage_);
+    }
+    const std::size_t bytes =
+        std::max(std::min(2 * had, limit_) / item_bytes * item_bytes, used + item_bytes);
+    unsigned char* const larger = allocate(bytes);
+    std::memcpy(larger, first_, used);
+    ::operator delete(memory_, kLine);
+    memory_ = larger;
+    end = memory_ + bytes;
+  }
+  first_ = memory_;
+  next = memory_ + used;
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,69 @@
+// Items that one worker keeps for itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <weir/pipeline.h>
+
+namespace weir::rt {
+
+/// Items of one tunnel, in a row; new ones are put at its end, as an outlet of the interface.
+///
+/// Items come in runs of the same epoch. Those that were put since the last count() are not known
+/// yet.
+class Stash : public weir_outlet {
+ public:
+  /// `limit` bytes at most. Throws std::bad_alloc.
+  Stash(std::size_t bytes_of_item, std::size_t items, std::size_t limit, const std::string& stage);
+  Stash(const Stash&) = delete;
+  Stash& operator=(const Stash&) = delete;
+  ~Stash();
+
+  /// Takes note of what was put, as items of an epoch. Returns their number. Throws
+  /// std::bad_alloc.
+  std::size_t count(std::uint64_t epoch);
+  /// Forgets it. Returns whether there was something.
+  bool forget_uncounted() noexcept {
+    unsigned char* const counted = first_ + size_ * item_bytes;
+    return std::exchange(next, counted) != counted;
+  }
+
+  std::size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+
+  /// Some items of one epoch, up to `most`, that are not in the stash any more but stay where they
+  /// are until something is put.
+  struct Batch {
+    const unsigned char* items;
+    std::size_t count;
+    std::uint64_t epoch;
+  };
+  Batch take_oldest(std::size_t most) noexcept;
+  Batch take_newest(std::size_t most) noexcept;
+  /// The oldest items of one epoch, which stay, and then taking some of them.
+  Batch oldest() const noexcept { return {first_, runs_[0].items, runs_[0].epoch}; }
+  void drop_oldest(std::size_t items) noexcept { take_oldest(items); }
+
+  /// Makes room for more. Throws Error{out_of_memory} at the limit, std::bad_alloc.
+  void grow();
+
+ private:
+  struct Run {
+    std::uint64_t epoch;
+    std::size_t items;
+  };
+  void emptied() noexcept;
+
+  unsigned char* memory_;
+  unsigned char* first_;
+  std::size_t size_ = 0;  ///< counted items
+  const std::size_t limit_;
+  const std::string& stage_;
+  std::vector<Run> runs_;  ///< oldest first
+};
+
+}  // namespace weir::rt

@@ -1,0 +1,97 @@
+// Tunnels, stages and feeds: what a pipeline is made of.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <weir/pipeline.h>
+
+#include "base/handle.hpp"
+#include "base/threads.hpp"
+#include "pipeline/bell.hpp"
+#include "pipeline/item_cells.hpp"
+#include "pipeline/permit.hpp"
+#include "pipeline/ring.hpp"
+#include "pipeline/tally.hpp"
+
+namespace weir::rt {
+
+class Flow;
+struct Stage;
+
+/// A way to one stage. What waits for any worker is in the ring; what a worker keeps, in its stash.
+class Tunnel {
+ public:
+  Tunnel(Flow& owner, std::size_t number, const weir_tunnel_options& options);
+
+  const std::string& name() const noexcept { return name_; }
+
+  Flow& flow;
+  const std::size_t index;
+  const std::size_t item_bytes;
+  const weir_overflow overflow;
+  Ring<ItemCells> ring;
+  Bell room;  ///< rung when there may be some
+  Stage* stage = nullptr;
+  bool written = false;  ///< some stage puts items there
+  bool queued = false;   ///< all items go through the ring
+  sys::Atomic<std::uint64_t> open_feeds{0};
+
+ private:
+  const std::string name_;
+};
+
+/// Code between tunnels. Sources have no input.
+struct Stage {
+  std::string name;
+  std::size_t index = 0;  ///< of all stages
+  Tunnel* input = nullptr;
+  std::vector<Tunnel*> outputs;
+  weir_stage_function function = nullptr;
+  weir_stage_function at_end = nullptr;
+  void* payload = nullptr;
+  std::size_t group = 0;
+  std::size_t component = 0;
+  Permit permit;
+  bool limited = false;  ///< fewer workers than its group has
+  bool feeds_itself = false;
+  bool newest_first = false;  ///< is in a loop
+  sys::Atomic<bool> at_its_end{false};
+
+  // Of a source.
+  sys::Atomic<std::uint64_t> epoch{0};  ///< of what it puts next
+  sys::Atomic<std::uint64_t> epochs_used{0};
+};
+
+/// What a thread of the program has put. Stays after the feed is closed.
+struct FeedBooks {
+  FeedBooks(Tunnel& to, std::uint64_t first_epoch, std::size_t epoch_slots)
+      : tunnel(to), epochs(std::make_unique<Count[]>(epoch_slots)), epoch(first_epoch) {}
+
+  Tunnel& tunnel;
+  Count count;
+  const std::unique_ptr<Count[]> epochs;  ///< by slot
+  sys::Atomic<std::uint64_t> epoch;       ///< of what it puts next
+  sys::Atomic<std::uint64_t> epochs_used{0};
+  sys::Atomic<std::uint64_t> dropped{0};  ///< of all that had to go for its items
+  sys::Atomic<bool> closed{false};
+};
+
+}  // namespace weir::rt
+
+/// The public handles.
+struct weir_tunnel final : weir::rt::Handle<weir_tunnel>, weir::rt::Tunnel {
+  static constexpr const char* kNoun = "tunnel";
+  using Tunnel::Tunnel;
+};
+struct weir_feed final : weir::rt::Handle<weir_feed> {
+  static constexpr const char* kNoun = "feed";
+  explicit weir_feed(weir::rt::FeedBooks& of) noexcept : books(of) {}
+  const std::string& name() const noexcept { return books.tunnel.name(); }
+
+  weir::rt::FeedBooks& books;
+};

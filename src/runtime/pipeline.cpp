@@ -1,0 +1,145 @@
+#include "runtime/pipeline.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/thread_role.hpp"
+#include "runtime/runtime.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+/// The kernel of all workers: scalars are the flow and the number of the worker.
+weir_status work(const weir_call* call) {
+  Flow* flow = nullptr;
+  static_assert(sizeof flow == sizeof call->scalars[0].value.u64);
+  flow = reinterpret_cast<Flow*>(call->scalars[0].value.u64);  // NOLINT(performance-no-int-to-ptr)
+  flow->work(call->scalars[1].value.u64);
+  return WEIR_STATUS_OK;
+}
+
+bool is_host(const Domain& domain) { return domain.info().backend == "host"; }
+
+}  // namespace
+
+Pipeline::Pipeline(Runtime& runtime, std::string name, const weir_pipeline_options& options)
+    : runtime_(runtime), flow_(std::move(name), options), usual_place_(options.place) {
+  if (usual_place_ != nullptr) group_of(usual_place_);
+}
+
+Pipeline::~Pipeline() {
+  if (flow_.sealed()) flow_.cancel();
+  end_workers();
+  if (own_place_ != nullptr) runtime_.destroy_place(own_place_);
+}
+
+void Pipeline::end_workers() noexcept {
+  for (weir_stream* stream : streams_) runtime_.destroy_stream(stream);
+  streams_.clear();
+}
+
+/// All free cores of the first host domain; all cores when none is free.
+weir_place& Pipeline::usual_place() {
+  if (usual_place_ != nullptr) return *usual_place_;
+  for (std::size_t i = 0; i < runtime_.domain_count(); ++i) {
+    weir_domain& domain = *runtime_.domain(i);
+    if (!is_host(domain)) continue;
+    weir_place_options options = WEIR_PLACE_OPTIONS_INIT;
+    if (domain.free_cores() == 0) {
+      options.oversubscribe = true;
+      options.core_count = domain.info().cores;
+    }
+    own_place_ = runtime_.create_place(domain, options);
+    return *(usual_place_ = own_place_);
+  }
+  fail(WEIR_STATUS_UNSUPPORTED,
+       "pipeline '{}' needs a host domain for its workers, and the runtime has none", name());
+}
+
+std::size_t Pipeline::group_of(weir_place* place) {
+  weir_place& wanted = place != nullptr ? weir_place::check(place) : usual_place();
+  if (&wanted.domain().runtime() != &runtime_) {
+    fail_argument("place '{}' belongs to another runtime than pipeline '{}'", wanted.name(),
+                  name());
+  }
+  if (!is_host(wanted.domain())) {
+    fail(WEIR_STATUS_UNSUPPORTED,
+         "place '{}' of domain '{}' cannot run stages: their code runs on host cores",
+         wanted.name(), wanted.domain().name());
+  }
+  const auto found = std::find(places_.begin(), places_.end(), &wanted);
+  const auto group = static_cast<std::size_t>(found - places_.begin());
+  if (found == places_.end()) places_.push_back(&wanted);
+  return group;
+}
+
+void Pipeline::add_stage(const weir_stage_options& options) {
+  flow_.add_stage(options, group_of(options.place));
+}
+
+/// Starts all workers but the first `kept_back`.
+void Pipeline::start(std::size_t kept_back) {
+  std::vector<std::size_t> widths;
+  for (const weir_place* place : places_) widths.push_back(place->width());
+  flow_.seal(widths);
+  std::size_t worker = 0;
+  try {
+    for (weir_place* place : places_) {
+      for (std::size_t i = 0; i < place->width(); ++i, ++worker) {
+        if (worker >= kept_back) start_worker(*place, worker);
+      }
+    }
+  } catch (...) {
+    flow_.cancel();
+    end_workers();
+    throw;
+  }
+}
+
+void Pipeline::start_worker(weir_place& place, std::size_t worker) {
+  weir_stream_options options = WEIR_STREAM_OPTIONS_INIT;
+  const std::string name = fmt::format("{}/{}", flow_.name(), worker);
+  options.name = name.c_str();
+  streams_.reserve(streams_.size() + 1);
+  weir_stream* const stream = runtime_.create_stream(place, options);
+  streams_.push_back(stream);
+  const weir_scalar scalars[] = {
+      weir_scalar_u64(reinterpret_cast<std::uint64_t>(&flow_)),
+      weir_scalar_u64(worker),
+  };
+  weir_compute compute = WEIR_COMPUTE_INIT;
+  compute.kernel = &runtime_.service_kernel("weir.pipeline", work);
+  compute.scalars = scalars;
+  compute.scalar_count = std::size(scalars);
+  compute.name = flow_.name().c_str();
+  stream->compute(compute, false);
+}
+
+void Pipeline::run() {
+  if (NoWaitScope::active()) {
+    fail(WEIR_STATUS_BUSY, "pipeline '{}' cannot be run by a kernel, callback or stage", name());
+  }
+  start(1);
+  flow_.work(0);
+  wait(WEIR_FOREVER);
+}
+
+void Pipeline::wait(std::int64_t timeout_ns) {
+  if (!flow_.sealed()) {
+    fail_argument("pipeline '{}' has not started: nothing to wait for", name());
+  }
+  if (NoWaitScope::active()) {
+    fail(WEIR_STATUS_BUSY, "pipeline '{}' cannot be waited for by a kernel, callback or stage",
+         name());
+  }
+  if (!flow_.wait(sys::deadline_after(timeout_ns))) {
+    fail(WEIR_STATUS_TIMEOUT, "pipeline '{}' is not at its end: {}", name(), flow_.holders());
+  }
+  const Outcome outcome = flow_.outcome();
+  if (!outcome.ok()) throw Error(outcome.status, outcome.message);
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,62 @@
+// Pipelines of the program: a flow, and the places whose cores run it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <weir/pipeline.h>
+#include <weir/stream.h>
+
+#include "base/handle.hpp"
+#include "pipeline/flow.hpp"
+#include "runtime/waiting.hpp"
+
+namespace weir::rt {
+
+class Place;
+class Runtime;
+
+/// Has a worker on each core of its places: an action that lasts as long as the pipeline, in a
+/// stream of its own, so that none waits for another.
+class Pipeline {
+ public:
+  Pipeline(Runtime& runtime, std::string name, const weir_pipeline_options& options);
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
+  /// Cancels what still runs, and waits.
+  ~Pipeline();
+
+  const std::string& name() const noexcept { return flow_.name(); }
+  Runtime& runtime() const noexcept { return runtime_; }
+  Flow& flow() noexcept { return flow_; }
+
+  // The program. They throw Error.
+  void add_stage(const weir_stage_options& options);
+  void start() { start(0); }
+  void run();
+  void wait(std::int64_t timeout_ns);
+
+ private:
+  std::size_t group_of(weir_place* place);
+  weir_place& usual_place();
+  void start(std::size_t kept_back);
+  void start_worker(weir_place& place, std::size_t worker);
+  void end_workers() noexcept;
+
+  Runtime& runtime_;
+  Flow flow_;
+  weir_place* usual_place_;
+  weir_place* own_place_ = nullptr;
+  std::vector<weir_place*> places_;  ///< by group
+  std::vector<weir_stream*> streams_;
+};
+
+}  // namespace weir::rt
+
+/// The public handle.
+struct weir_pipeline final : weir::rt::Handle<weir_pipeline>, weir::rt::Pipeline {
+  static constexpr const char* kNoun = "pipeline";
+  using Pipeline::Pipeline;
+};
