@@ -6,7 +6,8 @@ from typing import Optional, Union
 
 from harness.command import Failed, Figure, NotBuilt, Sum
 
-HIGHER_IS_BETTER = {"GFLOP/s", "GB/s", "steps/s"}  # of any other unit less is better
+# Of any other unit less is better.
+HIGHER_IS_BETTER = {"GFLOP/s", "GB/s", "steps/s", "M items/s", "M tasks/s"}
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,11 @@ class Target:
 def at_most(bound):
     """weir's own figure is at most `bound`."""
     return Target("ours", "<=", bound)
+
+
+def at_least(bound):
+    """weir's own figure is at least `bound`."""
+    return Target("ours", ">=", bound)
 
 
 def ratio_at_least(bound):

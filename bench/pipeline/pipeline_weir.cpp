@@ -2,7 +2,8 @@
 //
 //   pipeline_weir linear|recursive [--work NS] [--workers N]   M items or tasks a second
 //   pipeline_weir end [--workers N]                            us from the last item to the return
-//   pipeline_weir bubble [--workers N]                         us of processor time in 20 ms silence
+//   pipeline_weir bubble [--workers N]                         us of processor time in 20 ms
+//   silence
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -48,14 +49,14 @@ class Pipelines {
       out.put(Item{0, {}});
       return ++n < kRoots;
     });
-    pipeline.stage("split", tasks, into(tasks, leaves),
-                   [work = work_](const Item& item, const Outlet<Item>& again,
-                                  const Outlet<Item>& leaf) {
-                     const Item worked = work(item);
-                     if (worked.value == kDepth) return leaf.put(worked);
-                     again.put(Item{worked.value + 1, {}});
-                     again.put(Item{worked.value + 1, {}});
-                   });
+    pipeline.stage(
+        "split", tasks, into(tasks, leaves),
+        [work = work_](const Item& item, const Outlet<Item>& again, const Outlet<Item>& leaf) {
+          const Item worked = work(item);
+          if (worked.value == kDepth) return leaf.put(worked);
+          again.put(Item{worked.value + 1, {}});
+          again.put(Item{worked.value + 1, {}});
+        });
     pipeline.stage("sink", leaves, [&totals](const Item& item, StageContext context) {
       totals.add(context.worker(), item);
     });
@@ -104,11 +105,10 @@ class Pipelines {
     pipeline.stage(
         "work", raw, into(worked),
         [work = work_](const Item& item, const Outlet<Item>& out) { out.put(work(item)); });
-    pipeline.stage("sink", worked,
-                   [&totals, last](const Item& item, StageContext context) {
-                     totals.add(context.worker(), item);
-                     if (last != nullptr) last->store(now());
-                   });
+    pipeline.stage("sink", worked, [&totals, last](const Item& item, StageContext context) {
+      totals.add(context.worker(), item);
+      if (last != nullptr) last->store(now());
+    });
     const double seconds = time_of([&] { pipeline.run(); });
     totals.check(count, count * (count - 1) / 2);
     return static_cast<double>(count) / seconds;
@@ -137,6 +137,4 @@ nlohmann::json measure(const Arguments& arguments) {
 }  // namespace
 }  // namespace weir_bench
 
-int main(int argc, char** argv) {
-  return weir_bench::run_program(argc, argv, weir_bench::measure);
-}
+int main(int argc, char** argv) { return weir_bench::run_program(argc, argv, weir_bench::measure); }

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kUsualCapacity = 1024, kMostCapacity = std::size_t{1} << 30;
 constexpr std::size_t kUsualBatch = 64, kMostBatch = 65'536;
+constexpr std::size_t kOrderedWindow = 64;  // batches
 constexpr std::size_t kMostItemBytes = std::size_t{1} << 24;
 constexpr std::size_t kMostEpochs = 65'536;
 constexpr std::size_t kBatchBytes = std::size_t{1} << 18;
@@ -97,6 +98,16 @@ weir_tunnel* Flow::add_tunnel(const weir_tunnel_options& options) {
   return tunnels_.back().get();
 }
 
+/// What leads to an ordered stage, and from it, goes through rings.
+void Flow::make_ordered(Stage& stage) {
+  if (stage.input == nullptr) {
+    fail_argument("source '{}' cannot be ordered: it has no input", stage.name);
+  }
+  stage.reorder = std::make_unique<Reorder>(kOrderedWindow);
+  stage.input->queued = stage.input->in_order = true;
+  for (Tunnel* tunnel : stage.outputs) tunnel->queued = tunnel->in_order = true;
+}
+
 void Flow::add_stage(const weir_stage_options& options, std::size_t group) {
   refuse_when_sealed("stages");
   auto stage = std::make_unique<Stage>();
@@ -132,6 +143,7 @@ void Flow::add_stage(const weir_stage_options& options, std::size_t group) {
   stage->at_end = options.at_end;
   stage->payload = options.payload;
   stage->group = group;
+  if (options.ordered) make_ordered(*stage);
   const std::size_t usual = options.input == nullptr ? 1 : Permit::kMost;
   stage->permit.limit(options.workers == 0 ? usual : std::min(options.workers, Permit::kMost));
   releases_.reserve(releases_.size() + 1);
@@ -200,7 +212,35 @@ void Flow::make_components() {
     WorkerGroup& group = groups_[stage.group];
     (stage.input != nullptr ? group.stages : group.sources).push_back(&stage);
     stage.limited = stage.input == nullptr || stage.permit.below(group.workers);
+    if (stage.permit.serial() && !stage.reorder) list_orderly(stage);
+    if (stage.reorder) make_blocks(stage);
   }
+}
+
+/// What a serial stage puts in order, but for loops, where there is none.
+void Flow::list_orderly(Stage& stage) {
+  for (Tunnel* tunnel : stage.outputs) {
+    if (tunnel->in_order && tunnel->stage->component != stage.component) {
+      stage.orderly.push_back(tunnel);
+    }
+  }
+}
+
+void Flow::make_blocks(Stage& stage) const {
+  if (stage.newest_first) {
+    fail_argument("stage '{}' is in a loop, where there is no order to keep", stage.name);
+  }
+  for (Reorder::Block& block : stage.reorder->blocks()) {
+    for (const Tunnel* tunnel : stage.outputs) {
+      block.memory.push_back(make_stash(*tunnel));
+      block.outputs.add(*block.memory.back());
+    }
+  }
+}
+
+std::unique_ptr<Stash> Flow::make_stash(const Tunnel& tunnel) const {
+  return std::make_unique<Stash>(tunnel.item_bytes, 2 * most_at_once(tunnel), options_.keep_bytes,
+                                 tunnel.stage->name);
 }
 
 /// Items of a tunnel that a worker handles at once: fewer of large ones.
@@ -215,18 +255,14 @@ std::unique_ptr<FlowWorker> Flow::make_worker(WorkerGroup& group) const {
   }
   auto worker = std::make_unique<FlowWorker>(workers_.size(), group, tunnels_.size(),
                                              options_.epochs, options_.batch, bytes);
-  for (const auto& tunnel : tunnels_) {
-    worker->kept.push_back(std::make_unique<Stash>(tunnel->item_bytes, 2 * most_at_once(*tunnel),
-                                                   options_.keep_bytes, tunnel->stage->name));
-  }
+  for (const auto& tunnel : tunnels_) worker->kept.push_back(make_stash(*tunnel));
   for (const auto& stage : stages_) {
-    auto& outlets = worker->outlets.emplace_back();
-    for (const Tunnel* tunnel : stage->outputs) {
-      outlets.push_back(worker->kept[tunnel->index].get());
-    }
+    Outputs& outputs = worker->outputs.emplace_back();
+    for (const Tunnel* tunnel : stage->outputs) outputs.add(*worker->kept[tunnel->index]);
     worker->pace.emplace_back(stage->input != nullptr ? most_at_once(*stage->input)
                                                       : options_.batch);
   }
+  worker->held.reserve(stages_.size());
   worker->call.worker = worker->index;
   return worker;
 }

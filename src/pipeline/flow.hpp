@@ -90,6 +90,10 @@ class Flow {
   void make_components();
   void make_workers(WorkerGroup& group);
   std::unique_ptr<FlowWorker> make_worker(WorkerGroup& group) const;
+  static void make_ordered(Stage& stage);
+  static void list_orderly(Stage& stage);
+  void make_blocks(Stage& stage) const;
+  std::unique_ptr<Stash> make_stash(const Tunnel& tunnel) const;
   std::size_t most_at_once(const Tunnel& tunnel) const noexcept;
 
   // Workers.
@@ -110,12 +114,15 @@ class Flow {
   bool can_run(const Stage& source) const noexcept {
     return source.permit.free() && admitted(source.epoch.load(std::memory_order_relaxed));
   }
-  void run(FlowWorker& worker, Stage& stage, const Stash::Batch& batch) noexcept;
+  std::size_t take(FlowWorker& worker, Stage& stage) noexcept;
+  void run_taken(FlowWorker& worker, Stage& stage, std::size_t count, Outputs& outputs) noexcept;
+  void run(FlowWorker& worker, Stage& stage, const Stash::Batch& batch, Outputs& outputs) noexcept;
   weir_status call(FlowWorker& worker, Stage& stage, weir_stage_function function,
-                   const Stash::Batch& batch) noexcept;
-  std::size_t count_created(FlowWorker& worker, const Stage& stage, Tunnel& tunnel,
-                            std::uint64_t epoch) noexcept;
-  bool settle(FlowWorker& worker, Stage& stage, const Stash::Batch& batch) noexcept;
+                   const Stash::Batch& batch, const Outputs& outputs) noexcept;
+  std::size_t count_created(FlowWorker& worker, const Stage& stage, const Tunnel& tunnel,
+                            Stash& put, std::uint64_t epoch) noexcept;
+  bool settle(FlowWorker& worker, Stage& stage, const Stash::Batch& batch,
+              Outputs& outputs) noexcept;
   void fail_item(FlowWorker& worker, const Stage& stage, const void* item,
                  weir_status status) noexcept;
   template <class Callback>
@@ -131,6 +138,10 @@ class Flow {
   };
   static Books books_of(FlowWorker& worker, const Tunnel& tunnel) noexcept;
   bool flush_all(FlowWorker& worker) noexcept;
+  bool flush(FlowWorker& worker, Tunnel& tunnel, Stash& stash) noexcept;
+  bool send_ordered(FlowWorker& worker) noexcept;
+  bool send_ordered(FlowWorker& worker, Stage& stage) noexcept;
+  void leave_held(FlowWorker& worker) noexcept;
   bool flush(FlowWorker& worker, Tunnel& tunnel) noexcept;
   /// Puts items into the ring, or does with them what the tunnel says. Returns how many are done
   /// with; claimed(number) is called for each part before it can be seen.
@@ -146,6 +157,8 @@ class Flow {
   void linger(FlowWorker& worker) noexcept;
   void park(FlowWorker& worker) noexcept;
   bool stirring(const FlowWorker& worker) const noexcept;
+  bool stuck(const FlowWorker& worker) const noexcept;
+  static bool can_send(const Stage& stage) noexcept;
   void look_around(FlowWorker& worker) noexcept;
   void wake_group_of(const Tunnel& tunnel) noexcept;
   void wake_one() noexcept;

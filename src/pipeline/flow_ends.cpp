@@ -41,6 +41,7 @@ bool Flow::is_over(const Component& component) noexcept {
   for (const Stage* stage : component.stages) {
     if (stage->input == nullptr) return stage->permit.over();
     if (stage->input->open_feeds.load(std::memory_order_seq_cst) > 0) return false;
+    if (stage->reorder && !stage->reorder->empty()) return false;
   }
   const sys::Lock lock(feeds_mutex_);
   return balanced([&](const auto& visit) {
@@ -56,10 +57,11 @@ void Flow::end(FlowWorker& worker, Component& component) noexcept {
   }
   for (Stage* stage : component.stages) {
     if (stage->at_end != nullptr) {
-      const weir_status status = call(worker, *stage, stage->at_end, {nullptr, 0, epoch});
+      Outputs& outputs = worker.outputs[stage->index];
+      const weir_status status = call(worker, *stage, stage->at_end, {nullptr, 0, epoch}, outputs);
       if (status != WEIR_STATUS_OK) fail_item(worker, *stage, nullptr, status);
       refuse_late_items(worker, *stage);
-      settle(worker, *stage, {nullptr, 0, epoch});
+      settle(worker, *stage, {nullptr, 0, epoch}, outputs);
     }
     stage->at_its_end.store(true, std::memory_order_release);
   }

@@ -35,7 +35,7 @@ void Flow::work(std::size_t index) noexcept {
 
 /// Whether it found something to do, which is done.
 bool Flow::step(FlowWorker& worker) noexcept {
-  return run_kept(worker) || run_waiting(worker) || run_source(worker);
+  return run_kept(worker) || send_ordered(worker) || run_waiting(worker) || run_source(worker);
 }
 
 bool Flow::run_kept(FlowWorker& worker) noexcept {
@@ -63,7 +63,7 @@ bool Flow::run_kept(FlowWorker& worker, Stage& stage) noexcept {
     std::memcpy(worker.taken.data(), batch.items, batch.count * stage.input->item_bytes);
     batch.items = worker.taken.data();
   }
-  run(worker, stage, batch);
+  run(worker, stage, batch, worker.outputs[stage.index]);
   leave(worker, stage);
   share(worker);
   return true;
@@ -71,7 +71,8 @@ bool Flow::run_kept(FlowWorker& worker, Stage& stage) noexcept {
 
 bool Flow::run_waiting(FlowWorker& worker) noexcept {
   for (Stage* stage : worker.group.stages) {
-    if (!stage->input->ring.ready() || !enter(*stage)) continue;
+    if (!stage->input->ring.ready() || (stage->reorder && !stage->reorder->open())) continue;
+    if (!enter(*stage)) continue;
     const bool found = run_waiting(worker, *stage);
     leave(worker, *stage);
     if (found) return true;
@@ -80,22 +81,46 @@ bool Flow::run_waiting(FlowWorker& worker) noexcept {
 }
 
 bool Flow::run_waiting(FlowWorker& worker, Stage& stage) noexcept {
+  std::size_t count = 0;
+  if (!stage.reorder) {
+    count = take(worker, stage);
+    if (count > 0) run_taken(worker, stage, count, worker.outputs[stage.index]);
+  } else {
+    Reorder::Block* const block =
+        stage.reorder->take([&] { return (count = take(worker, stage)) > 0; });
+    if (block != nullptr) {
+      run_taken(worker, stage, count, block->outputs);
+      block->ready.store(true, std::memory_order_seq_cst);
+      send_ordered(worker, stage);
+    }
+  }
+  return count > 0;
+}
+
+/// Takes a batch from a ring. Returns its size.
+std::size_t Flow::take(FlowWorker& worker, Stage& stage) noexcept {
   Tunnel& tunnel = *stage.input;
   const std::size_t count =
       tunnel.ring.pop(ItemsToTake{worker.taken.data(), worker.taken_epochs.data()},
                       worker.pace[stage.index].items());
-  if (count == 0) return false;
+  if (count == 0) return 0;
   freed(tunnel);
   if (tunnel.ring.ready()) worker.group.parking.unpark_one();
-  for (std::size_t first = 0; first < count;) {  // a run for each epoch
+  return count;
+}
+
+/// Runs a stage on what was taken from a ring, each epoch by itself.
+void Flow::run_taken(FlowWorker& worker, Stage& stage, std::size_t count,
+                     Outputs& outputs) noexcept {
+  const std::size_t bytes = stage.input->item_bytes;
+  for (std::size_t first = 0; first < count;) {
     const std::uint64_t epoch = worker.taken_epochs[first];
     std::size_t next = first + 1;
     while (next < count && worker.taken_epochs[next] == epoch) ++next;
-    run(worker, stage, {worker.taken.data() + first * tunnel.item_bytes, next - first, epoch});
+    run(worker, stage, {worker.taken.data() + first * bytes, next - first, epoch}, outputs);
     first = next;
   }
   share(worker);
-  return true;
 }
 
 bool Flow::run_source(FlowWorker& worker) noexcept {
@@ -107,7 +132,7 @@ bool Flow::run_source(FlowWorker& worker) noexcept {
     if (admitted(source.epoch.load(std::memory_order_relaxed))) {
       worker.next_source += i + 1;
       run_source(worker, source);
-      source.permit.leave();
+      leave(worker, source);
       // Of a brief call nobody need be told who sleeps.
       if (worker.pace[source.index].slow()) worker.group.parking.unpark_one();
       share(worker);
@@ -122,9 +147,10 @@ void Flow::run_source(FlowWorker& worker, Stage& source) noexcept {
   const std::uint64_t epoch = source.epoch.load(std::memory_order_relaxed);
   const Stash::Batch batch{nullptr, worker.pace[source.index].items(), epoch};
   worker.call.over = worker.call.epoch_over = false;
-  const weir_status status = call(worker, source, source.function, batch);
+  Outputs& outputs = worker.outputs[source.index];
+  const weir_status status = call(worker, source, source.function, batch, outputs);
   if (status != WEIR_STATUS_OK) fail_item(worker, source, nullptr, status);
-  const bool put = settle(worker, source, {nullptr, 0, epoch});
+  const bool put = settle(worker, source, {nullptr, 0, epoch}, outputs);
   if (put || worker.call.epoch_over) {
     source.epochs_used.store(epoch + 1, std::memory_order_release);
   }
@@ -136,15 +162,20 @@ void Flow::run_source(FlowWorker& worker, Stage& source) noexcept {
 
 void Flow::leave(FlowWorker& worker, Stage& stage) noexcept {
   if (!stage.limited) return;
+  if (worker.keeps_in_order(stage)) {
+    worker.held.push_back(&stage);
+    return;
+  }
   stage.permit.leave();
-  if (stage.input->ring.ready()) worker.group.parking.unpark_one();
+  if (stage.input != nullptr && stage.input->ring.ready()) worker.group.parking.unpark_one();
 }
 
 /// Runs a stage on items of one epoch; after an item that fails, on the rest.
-void Flow::run(FlowWorker& worker, Stage& stage, const Stash::Batch& batch) noexcept {
+void Flow::run(FlowWorker& worker, Stage& stage, const Stash::Batch& batch,
+               Outputs& outputs) noexcept {
   Stash::Batch rest = batch;
   while (rest.count > 0) {
-    const weir_status status = call(worker, stage, stage.function, rest);
+    const weir_status status = call(worker, stage, stage.function, rest, outputs);
     if (status == WEIR_STATUS_OK) break;
     const std::size_t failed = std::min(worker.call.index, rest.count - 1);
     const unsigned char* const item = rest.items + failed * stage.input->item_bytes;
@@ -154,17 +185,17 @@ void Flow::run(FlowWorker& worker, Stage& stage, const Stash::Batch& batch) noex
     rest.items = item + stage.input->item_bytes;
     rest.count -= failed + 1;
   }
-  settle(worker, stage, batch);
+  settle(worker, stage, batch, outputs);
 }
 
 weir_status Flow::call(FlowWorker& worker, Stage& stage, weir_stage_function function,
-                       const Stash::Batch& batch) noexcept {
+                       const Stash::Batch& batch, const Outputs& outputs) noexcept {
   StageCall& call = worker.call;
   call.items = batch.items;
   call.count = batch.count;
   call.index = 0;
-  call.outlets = worker.outlets[stage.index].data();
-  call.outlet_count = worker.outlets[stage.index].size();
+  call.outlets = outputs.outlets.data();
+  call.outlet_count = outputs.outlets.size();
   call.epoch = batch.epoch;
   call.payload = stage.payload;
   call.message[0] = '\0';
@@ -184,10 +215,12 @@ weir_status Flow::call(FlowWorker& worker, Stage& stage, weir_stage_function fun
 }
 
 /// Counts what a call has put, and then what it is done with. Returns whether it has put anything.
-bool Flow::settle(FlowWorker& worker, Stage& stage, const Stash::Batch& batch) noexcept {
+bool Flow::settle(FlowWorker& worker, Stage& stage, const Stash::Batch& batch,
+                  Outputs& outputs) noexcept {
   std::size_t created = 0;
-  for (Tunnel* tunnel : stage.outputs)
-    created += count_created(worker, stage, *tunnel, batch.epoch);
+  for (std::size_t i = 0; i < stage.outputs.size(); ++i) {
+    created += count_created(worker, stage, *stage.outputs[i], *outputs.stashes[i], batch.epoch);
+  }
   Count* const epoch = options_.epochs > 0 ? &worker.epochs[slot_of(batch.epoch)] : nullptr;
   if (epoch != nullptr) epoch->create(created);
   if (batch.count > 0) {
@@ -200,9 +233,8 @@ bool Flow::settle(FlowWorker& worker, Stage& stage, const Stash::Batch& batch) n
   return created > 0;
 }
 
-std::size_t Flow::count_created(FlowWorker& worker, const Stage& stage, Tunnel& tunnel,
-                                std::uint64_t epoch) noexcept {
-  Stash& kept = *worker.kept[tunnel.index];
+std::size_t Flow::count_created(FlowWorker& worker, const Stage& stage, const Tunnel& tunnel,
+                                Stash& kept, std::uint64_t epoch) noexcept {
   std::size_t put = 0;
   try {
     put = kept.count(epoch);
@@ -247,7 +279,10 @@ Flow::Books Flow::books_of(FlowWorker& worker, const Tunnel& tunnel) noexcept {
 
 /// Brings what a worker keeps to where all can see it, as far as there is room.
 bool Flow::flush(FlowWorker& worker, Tunnel& tunnel) noexcept {
-  Stash& kept = *worker.kept[tunnel.index];
+  return flush(worker, tunnel, *worker.kept[tunnel.index]);
+}
+
+bool Flow::flush(FlowWorker& worker, Tunnel& tunnel, Stash& kept) noexcept {
   bool moved = false;
   while (!kept.empty()) {
     const Stash::Batch batch = kept.oldest();
@@ -266,6 +301,39 @@ bool Flow::flush_all(FlowWorker& worker) noexcept {
   for (const auto& tunnel : tunnels_) {
     if (!worker.kept[tunnel->index]->empty()) moved = flush(worker, *tunnel) || moved;
   }
+  leave_held(worker);
+  return moved;
+}
+
+/// Leaves the stages whose items have all gone on.
+void Flow::leave_held(FlowWorker& worker) noexcept {
+  std::erase_if(worker.held, [&](Stage* stage) {
+    if (worker.keeps_in_order(*stage)) return false;
+    stage->permit.leave();
+    worker.group.parking.unpark_one();
+    return true;
+  });
+}
+
+bool Flow::send_ordered(FlowWorker& worker) noexcept {
+  bool sent = false;
+  for (Stage* stage : worker.group.stages) {
+    if (stage->reorder && stage->reorder->ready()) sent = send_ordered(worker, *stage) || sent;
+  }
+  return sent;
+}
+
+/// Returns whether something went on.
+bool Flow::send_ordered(FlowWorker& worker, Stage& stage) noexcept {
+  bool moved = false;
+  stage.reorder->send([&](Outputs& outputs) {
+    for (std::size_t i = 0; i < stage.outputs.size(); ++i) {
+      moved = flush(worker, *stage.outputs[i], *outputs.stashes[i]) || moved;
+    }
+    moved = moved || outputs.empty();
+    return outputs.empty();
+  });
+  if (moved) worker.group.parking.unpark_one();
   return moved;
 }
 
@@ -316,8 +384,8 @@ void Flow::look_around(FlowWorker& worker) noexcept {
 
 void Flow::linger(FlowWorker& worker) noexcept {
   for (unsigned i = 0; i < kBriefly; ++i) {
-    if (ended() || stirring(worker)) return;
     sys::pause();
+    if (ended() || stirring(worker)) return;
   }
   if (check_ends(worker)) return;
   WorkerGroup& group = worker.group;
@@ -333,8 +401,8 @@ void Flow::linger(FlowWorker& worker) noexcept {
 }
 
 void Flow::park(FlowWorker& worker) noexcept {
-  const bool stuck = worker.keeps_something();
-  if (stuck) stuck_.fetch_add(1, std::memory_order_seq_cst);
+  const bool is_stuck = stuck(worker);
+  if (is_stuck) stuck_.fetch_add(1, std::memory_order_seq_cst);
   Parking& parking = worker.group.parking;
   parking.prepare();
   if (ended() || stirring(worker) || check_ends(worker)) {
@@ -342,7 +410,19 @@ void Flow::park(FlowWorker& worker) noexcept {
   } else {
     parking.park();
   }
-  if (stuck) stuck_.fetch_sub(1, std::memory_order_relaxed);
+  if (is_stuck) stuck_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+/// Whether items wait for room that another worker makes.
+bool Flow::stuck(const FlowWorker& worker) const noexcept {
+  return worker.keeps_something() ||
+         std::any_of(worker.group.stages.begin(), worker.group.stages.end(),
+                     [](const Stage* stage) { return stage->reorder && stage->reorder->ready(); });
+}
+
+bool Flow::can_send(const Stage& stage) noexcept {
+  return std::all_of(stage.outputs.begin(), stage.outputs.end(),
+                     [](const Tunnel* tunnel) { return tunnel->ring.has_room(); });
 }
 
 /// Whether step() may find something to do.
@@ -350,7 +430,8 @@ bool Flow::stirring(const FlowWorker& worker) const noexcept {
   for (const Stage* stage : worker.group.stages) {
     const bool enters = !stage->limited || stage->permit.free();
     const Tunnel& tunnel = *stage->input;
-    if (enters && tunnel.ring.ready()) return true;
+    if (stage->reorder && stage->reorder->ready() && can_send(*stage)) return true;
+    if (enters && tunnel.ring.ready() && (!stage->reorder || stage->reorder->open())) return true;
     if (enters && !tunnel.queued && !worker.kept[tunnel.index]->empty()) return true;
   }
   bool keeps = false;

@@ -97,17 +97,23 @@ struct alignas(64) FlowWorker {
 
   const std::size_t index;
   WorkerGroup& group;
-  std::vector<std::unique_ptr<Stash>> kept;        ///< by tunnel
-  std::vector<std::vector<weir_outlet*>> outlets;  ///< by stage
-  std::vector<BatchSize> pace;                     ///< by stage
-  const std::unique_ptr<Ledger[]> ledgers;         ///< by tunnel
-  const std::unique_ptr<Count[]> epochs;           ///< by slot
+  std::vector<std::unique_ptr<Stash>> kept;  ///< by tunnel
+  std::vector<Outputs> outputs;              ///< by stage
+  std::vector<Stage*> held;                  ///< not left yet, though nothing of it is running
+  std::vector<BatchSize> pace;               ///< by stage
+  const std::unique_ptr<Ledger[]> ledgers;   ///< by tunnel
+  const std::unique_ptr<Count[]> epochs;     ///< by slot
   StageCall call;
   ItemBuffer taken;  ///< a batch that was taken from a ring, or from a stash that grows meanwhile
   std::vector<std::uint64_t> taken_epochs;
   std::size_t next_source = 0;
   unsigned turns = 0;
 
+  /// Whether it keeps something that a stage has put and whose order matters.
+  bool keeps_in_order(const Stage& stage) const noexcept {
+    return std::any_of(stage.orderly.begin(), stage.orderly.end(),
+                       [&](const Tunnel* tunnel) { return !kept[tunnel->index]->empty(); });
+  }
   bool keeps_something() const noexcept {
     return std::any_of(kept.begin(), kept.end(), [](const auto& each) { return !each->empty(); });
   }

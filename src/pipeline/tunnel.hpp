@@ -15,6 +15,7 @@
 #include "pipeline/bell.hpp"
 #include "pipeline/item_cells.hpp"
 #include "pipeline/permit.hpp"
+#include "pipeline/reorder.hpp"
 #include "pipeline/ring.hpp"
 #include "pipeline/tally.hpp"
 
@@ -37,8 +38,9 @@ class Tunnel {
   Ring<ItemCells> ring;
   Bell room;  ///< rung when there may be some
   Stage* stage = nullptr;
-  bool written = false;  ///< some stage puts items there
-  bool queued = false;   ///< all items go through the ring
+  bool written = false;   ///< some stage puts items there
+  bool in_order = false;  ///< leads to or from an ordered stage
+  bool queued = false;    ///< all items go through the ring
   sys::Atomic<std::uint64_t> open_feeds{0};
 
  private:
@@ -57,6 +59,9 @@ struct Stage {
   std::size_t group = 0;
   std::size_t component = 0;
   Permit permit;
+  std::unique_ptr<Reorder> reorder;  ///< of an ordered stage
+  /// Outputs that get what a serial stage puts in order: it is not left before they have all.
+  std::vector<Tunnel*> orderly;
   bool limited = false;  ///< fewer workers than its group has
   bool feeds_itself = false;
   bool newest_first = false;  ///< is in a loop

@@ -32,6 +32,7 @@ void check_worker_team(Run& run);
 void check_ring(Run& run);
 void check_tally(Run& run);
 void check_bell(Run& run);
+void check_reorder(Run& run);
 
 struct Part {
   const char* name;
@@ -54,6 +55,7 @@ inline constexpr Part kParts[] = {
     {"ring", check_ring},
     {"tally", check_tally},
     {"bell", check_bell},
+    {"reorder", check_reorder},
 };
 
 }  // namespace weir::rt::checker

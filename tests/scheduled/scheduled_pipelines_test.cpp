@@ -55,5 +55,17 @@ TEST(ScheduledPipelines, EqualTheirSequentialExecution) {
               static_cast<unsigned long long>(points));
 }
 
+TEST(ScheduledPipelines, KeepTheOrder) {
+  for (std::uint64_t seed = 1; seed <= setting("WEIR_TEST_PROGRAMS", kPipelines) / 4; ++seed) {
+    schedule::Options options;
+    options.seed = seed;
+    options.strategy = seed % 2 == 0 ? schedule::Strategy::random : schedule::Strategy::priorities;
+    options.most_points = 5'000'000;
+    std::string wrong;
+    schedule::run(options, [&] { wrong = OrderTrial(seed).run(); });
+    ASSERT_EQ(wrong, "") << "seed " << seed;
+  }
+}
+
 }  // namespace
 }  // namespace weir::rt::random_pipeline

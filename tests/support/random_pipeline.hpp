@@ -47,6 +47,7 @@ struct StagePlan {
   weir_overflow overflow = WEIR_OVERFLOW_BLOCK;
   std::size_t group = 0;
   bool speaks_at_end = false;
+  bool ordered = false;
 };
 
 struct SourcePlan {
@@ -81,14 +82,14 @@ struct Plan {
     for (std::size_t i = 0; i < stages.size(); ++i) {
       text << "\n  stage " << i << ", capacity " << stages[i].capacity << ", overflow "
            << stages[i].overflow << ", workers " << stages[i].workers << ", group "
-           << stages[i].group << " ->";
+           << stages[i].group << (stages[i].ordered ? ", ordered ->" : " ->");
       for (const std::size_t out : stages[i].outputs) text << ' ' << out;
     }
     return text.str();
   }
 };
 
-/// Some have last words for a stage that ends after them.
+/// Some have last words for a stage that ends after them, and some keep the order.
 inline void let_stages_speak(Plan& plan, Random& random) {
   std::vector<std::vector<std::size_t>> edges;
   for (const StagePlan& stage : plan.stages) edges.push_back(stage.outputs);
@@ -98,6 +99,7 @@ inline void let_stages_speak(Plan& plan, Random& random) {
     stage.speaks_at_end = !stage.outputs.empty() &&
                           shape.component[stage.outputs.back()] != shape.component[i] &&
                           random.chance(50);
+    stage.ordered = !shape.cyclic[shape.component[i]] && random.chance(30);
   }
 }
 
@@ -172,6 +174,91 @@ inline Item root(const Plan& plan, std::size_t source, std::size_t number) {
 inline Item last_words(const Plan& plan, std::size_t stage) {
   return {Random::mix(plan.seed + 77 * stage), 0, 0};
 }
+
+/// A source, a stage that keeps the order, and one that sees it; returns what is wrong.
+class OrderTrial {
+ public:
+  explicit OrderTrial(std::uint64_t seed) : random_(seed), flow_("order", options()) {
+    weir_tunnel* const first = add_tunnel();
+    weir_tunnel* const second = add_tunnel();
+    add_stage(nullptr, first, count, false);
+    add_stage(first, second, repeat, true);
+    add_stage(second, nullptr, check, false);
+    flow_.seal({1 + random_.below(3)});
+  }
+  std::string run() {
+    std::vector<sys::Thread> threads;
+    for (std::size_t i = 1; i < flow_.workers(); ++i) {
+      threads.emplace_back("worker" + std::to_string(i), [this, i] { flow_.work(i); });
+    }
+    flow_.work(0);
+    threads.clear();
+    if (mixed_) return "items are not in order";
+    return seen_ == kItems / 3 * 3 ? "" : std::to_string(seen_) + " items came";
+  }
+
+ private:
+  static constexpr std::uint64_t kItems = 30;
+
+  weir_pipeline_options options() {
+    weir_pipeline_options options = WEIR_PIPELINE_OPTIONS_INIT;
+    options.batch = 1 + random_.below(4);
+    return options;
+  }
+  weir_tunnel* add_tunnel() {
+    weir_tunnel_options options = WEIR_TUNNEL_OPTIONS_INIT;
+    options.item_bytes = sizeof(std::uint64_t);
+    options.capacity = 1 + random_.below(5);
+    return flow_.add_tunnel(options);
+  }
+  void add_stage(weir_tunnel* input, weir_tunnel* output, weir_stage_function function,
+                 bool ordered) {
+    weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
+    options.input = input;
+    options.outputs = &output;
+    options.output_count = output != nullptr ? 1 : 0;
+    options.function = function;
+    options.payload = this;
+    options.workers = ordered ? 0 : 1;
+    options.ordered = ordered;
+    flow_.add_stage(options, 0);
+  }
+  static void put(weir_batch* batch, std::uint64_t value) {
+    *static_cast<std::uint64_t*>(weir_outlet_add(batch->outlets[0])) = value;
+  }
+  static weir_status count(weir_batch* batch) {
+    OrderTrial& trial = *static_cast<OrderTrial*>(batch->payload);
+    for (std::size_t i = 0; i < batch->count && trial.next_ < kItems; ++i) {
+      put(batch, trial.next_++);
+    }
+    batch->over = trial.next_ == kItems;
+    return WEIR_STATUS_OK;
+  }
+  /// Puts 0, 1 or 2 items for each: as many as there were in all.
+  static weir_status repeat(weir_batch* batch) {
+    const auto* const items = static_cast<const std::uint64_t*>(batch->items);
+    for (std::size_t i = 0; i < batch->count; ++i) {
+      for (std::uint64_t copy = 0; copy < items[i] % 3; ++copy) put(batch, 2 * items[i] + copy);
+    }
+    return WEIR_STATUS_OK;
+  }
+  static weir_status check(weir_batch* batch) {
+    OrderTrial& trial = *static_cast<OrderTrial*>(batch->payload);
+    const auto* const items = static_cast<const std::uint64_t*>(batch->items);
+    for (std::size_t i = 0; i < batch->count; ++i) {
+      trial.mixed_ = trial.mixed_ || items[i] <= trial.last_;
+      trial.last_ = items[i];
+      ++trial.seen_;
+    }
+    return WEIR_STATUS_OK;
+  }
+
+  Random random_;
+  Flow flow_;
+  // The stages', each of one worker.
+  std::uint64_t next_ = 0, last_ = 0, seen_ = 0;
+  bool mixed_ = false;
+};
 
 using Seen = std::vector<std::uint64_t>;  ///< values, sorted
 
@@ -284,6 +371,7 @@ class Trial {
     options.at_end = end_stage;
     options.payload = stages_[index].get();
     options.workers = stage.workers;
+    options.ordered = stage.ordered;
     flow_.add_stage(options, stage.group);
   }
   void add_source(std::size_t index) {

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -21,7 +23,6 @@ using weir::Pipeline;
 using weir::PipelineOptions;
 using weir::Runtime;
 using weir::StageContext;
-using Items = std::uint64_t;
 
 struct Pipelines : testing::Test {
   Runtime runtime{"host"};
@@ -114,6 +115,182 @@ TEST_F(Pipelines, FeedsWaitForRoomAndCloseExactly) {
   other.join();
   pipeline.wait();
   EXPECT_EQ(sum, kEach * (kEach + 1));
+}
+
+TEST_F(Pipelines, AStageThatThrowsStopsThePipeline) {
+  const Pipeline pipeline(runtime);
+  const auto items = pipeline.tunnel<std::uint64_t>("items");
+  pipeline.source("numbers", into(items), numbers(1'000));
+  pipeline.stage("check", items, [](std::uint64_t x) {
+    if (x == 123) throw std::runtime_error("123 is bad");
+  });
+  EXPECT_EQ(message_of([&] { pipeline.run(); }), "stage 'check': 123 is bad");
+}
+
+TEST_F(Pipelines, AStageThatThrowsLosesOneItemWhenToldToGoOn) {
+  std::vector<std::string> reports;
+  std::mutex mutex;
+  PipelineOptions options;
+  options.keep_going = true;
+  options.on_failure = [&](const weir_item_failure& failure) {
+    const std::lock_guard lock(mutex);
+    reports.push_back(std::string(failure.stage) + ' ' +
+                      std::to_string(*static_cast<const std::uint64_t*>(failure.item)) + ' ' +
+                      failure.message);
+  };
+  std::atomic<std::uint64_t> good{0};
+  const Pipeline pipeline(runtime, std::move(options));
+  const auto items = pipeline.tunnel<std::uint64_t>("items");
+  pipeline.source("numbers", into(items), numbers(1'000));
+  pipeline.stage("check", items, [&](std::uint64_t x) {
+    if (x % 400 == 7) throw std::runtime_error("bad");
+    ++good;
+  });
+  EXPECT_EQ(message_of([&] { pipeline.run(); }), "stage 'check': bad");
+  std::sort(reports.begin(), reports.end());
+  EXPECT_EQ(reports, (std::vector<std::string>{"check 407 bad", "check 7 bad", "check 807 bad"}));
+  EXPECT_EQ(good, 997u);
+  EXPECT_EQ(pipeline.stages()[0].failed, 3u);
+  EXPECT_EQ(pipeline.stages()[0].complete, 1'000u);
+}
+
+TEST_F(Pipelines, ALoopWithoutAnExitEndsWithItsName) {
+  PipelineOptions options;
+  options.keep_bytes = 1 << 16;
+  const Pipeline pipeline(runtime, options);
+  const auto items = pipeline.tunnel<std::uint64_t>("items");
+  pipeline.source("numbers", into(items), numbers(10));
+  pipeline.stage("double", items, into(items),
+                 [](std::uint64_t x, const Outlet<std::uint64_t>& again) {
+                   again.put(x);
+                   again.put(x);
+                 });
+  const std::string message = message_of([&] { pipeline.run(); });
+  EXPECT_NE(message.find("stage 'double': a worker keeps 8192 items"), std::string::npos)
+      << message;
+  EXPECT_NE(message.find("has the loop it is in an exit?"), std::string::npos) << message;
+}
+
+TEST_F(Pipelines, DropsAreCountedAndTheLatestIsKept) {
+  std::vector<std::uint64_t> seen;
+  std::atomic<bool> go{false};
+  const Pipeline pipeline(runtime);
+  const auto frames =
+      pipeline.tunnel<std::uint64_t>("frames", {.overflow = WEIR_OVERFLOW_KEEP_LATEST});
+  pipeline.stage("show", frames,
+                 [&](std::uint64_t x) {
+                   seen.push_back(x);
+                   while (!go) std::this_thread::yield();
+                 },
+                 {.workers = 1});
+  auto camera = pipeline.feed(frames);
+  pipeline.start();
+  for (std::uint64_t i = 1; i <= 100; ++i) camera.put(i);
+  go = true;
+  camera.close();
+  pipeline.wait();
+  ASSERT_FALSE(seen.empty());
+  EXPECT_EQ(seen.back(), 100u);
+  EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+  const weir_stage_info stage = pipeline.stages()[0];
+  EXPECT_EQ(stage.dropped + seen.size(), 100u);
+  EXPECT_EQ(stage.complete, 100u);
+}
+
+TEST_F(Pipelines, EpochsEndInOrder) {
+  constexpr std::uint64_t kPictures = 20, kTiles = 50;
+  std::vector<std::uint64_t> ended;
+  std::array<std::atomic<std::uint64_t>, kPictures> tiles{};
+  PipelineOptions options;
+  options.epochs = 3;
+  options.on_epoch = [&](std::uint64_t picture) {
+    EXPECT_EQ(tiles[picture], 2 * kTiles);
+    ended.push_back(picture);
+  };
+  const Pipeline pipeline(runtime, std::move(options));
+  const auto parts = pipeline.tunnel<std::uint64_t>("parts");
+  const auto halves = pipeline.tunnel<std::uint64_t>("halves");
+  pipeline.source(
+      "pictures", into(parts),
+      [n = std::uint64_t{0}](const Outlet<std::uint64_t>& out, StageContext context) mutable {
+        out.put(n / kTiles);
+        if (++n % kTiles == 0) context.end_epoch();
+        return n < kPictures * kTiles;
+      });
+  pipeline.stage("halve", parts, into(halves),
+                 [](std::uint64_t picture, const Outlet<std::uint64_t>& out) {
+                   out.put(picture);
+                   out.put(picture);
+                 });
+  pipeline.stage("count", halves, [&](std::uint64_t picture, StageContext context) {
+    EXPECT_EQ(context.epoch(), picture);
+    ++tiles[picture];
+  });
+  pipeline.run();
+  ASSERT_EQ(ended.size(), kPictures);
+  EXPECT_TRUE(std::is_sorted(ended.begin(), ended.end()));
+}
+
+TEST_F(Pipelines, OrderedStagesKeepTheOrderOnAllWorkers) {
+  std::vector<std::uint64_t> seen;
+  const Pipeline pipeline(runtime);
+  const auto raw = pipeline.tunnel<std::uint64_t>("raw", {.capacity = 16});
+  const auto out = pipeline.tunnel<std::uint64_t>("out", {.capacity = 16});
+  pipeline.source("numbers", into(raw), numbers(10'000));
+  pipeline.stage("pass", raw, into(out),
+                 [](std::uint64_t x, const Outlet<std::uint64_t>& to) { to.put(x); },
+                 {.ordered = true});
+  pipeline.stage("write", out, [&](std::uint64_t x) { seen.push_back(x); }, {.workers = 1});
+  pipeline.run();
+  ASSERT_EQ(seen.size(), 10'000u);
+  EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+}
+
+TEST_F(Pipelines, SayWhatIsWrongWithThem) {
+  const Pipeline pipeline(runtime);
+  const auto items = pipeline.tunnel<int>("items");
+  EXPECT_EQ(message_of([&] { pipeline.wait(); }),
+            "pipeline 'pipeline 0' has not started: nothing to wait for");
+  EXPECT_EQ(message_of([&] { pipeline.start(); }), "pipeline 'pipeline 0' has no stages");
+  pipeline.stage("take", items, [](int) {});
+  EXPECT_EQ(message_of([&] { pipeline.stage("other", items, [](int) {}); }),
+            "tunnel 'items' leads to stage 'take' already, and cannot lead to 'other'");
+  EXPECT_NE(message_of([&] { pipeline.start(); }).find("nothing puts items into tunnel 'items'"),
+            std::string::npos);
+  weir_feed* feed = nullptr;
+  ASSERT_EQ(weir_feed_open(items.handle(), &feed), WEIR_STATUS_OK);
+  pipeline.start();
+  EXPECT_EQ(message_of([&] { pipeline.wait(std::chrono::nanoseconds(0)); }),
+            "pipeline 'pipeline 0' is not at its end: tunnel 'items' has 1 open feeds");
+  EXPECT_EQ(message_of([&] { pipeline.start(); }),
+            "pipeline 'pipeline 0' has started: it gets no more workers");
+  weir_feed_close(feed);
+  const int item = 1;
+  EXPECT_EQ(weir_feed_put(feed, &item, 1, WEIR_FOREVER, nullptr), WEIR_STATUS_INVALID_ARGUMENT);
+  EXPECT_STREQ(weir_last_error(), "feed 'items' has been destroyed");
+  pipeline.wait();
+  EXPECT_EQ(weir_feed_open(items.handle(), &feed), WEIR_STATUS_BUSY);
+}
+
+TEST_F(Pipelines, CancelEndsAFeedThatWaits) {
+  std::atomic<bool> inside{false};
+  const Pipeline pipeline(runtime);
+  const auto items = pipeline.tunnel<int>("items", {.capacity = 1});
+  pipeline.stage("hold", items, [&](int) {
+    inside = true;
+    while (pipeline.info().workers > 0 && inside) std::this_thread::yield();
+  });
+  auto feed = pipeline.feed(items);
+  pipeline.start();
+  feed.put(1);
+  while (!inside) std::this_thread::yield();
+  pipeline.cancel();
+  EXPECT_NE(message_of([&] {
+              for (;;) feed.put(2);
+            }).find("was stopped with 1 items left for tunnel 'items'"),
+            std::string::npos);
+  inside = false;
+  EXPECT_EQ(message_of([&] { pipeline.wait(); }), "the pipeline was cancelled");
 }
 
 }  // namespace

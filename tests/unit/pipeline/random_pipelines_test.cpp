@@ -20,5 +20,11 @@ TEST(RandomPipelines, EqualTheirSequentialExecution) {
   }
 }
 
+TEST(RandomPipelines, KeepTheOrder) {
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    ASSERT_EQ(OrderTrial(seed).run(), "") << "seed " << seed;
+  }
+}
+
 }  // namespace
 }  // namespace weir::rt::random_pipeline

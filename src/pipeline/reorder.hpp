@@ -1,0 +1,99 @@
+// Batches that workers finish in any order and that leave in the order in which they were taken.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/threads.hpp"
+#include "pipeline/stash.hpp"
+
+namespace weir::rt {
+
+/// Where the items go that a stage puts.
+struct Outputs {
+  std::vector<Stash*> stashes;        ///< in the order of the stage's outputs
+  std::vector<weir_outlet*> outlets;  ///< the same
+
+  void add(Stash& stash) {
+    stashes.push_back(&stash);
+    outlets.push_back(&stash);
+  }
+  bool empty() const noexcept {
+    for (const Stash* stash : stashes) {
+      if (!stash->empty()) return false;
+    }
+    return true;
+  }
+};
+
+/// A window of batches under way, each with what was put for it. One thread at a time takes a
+/// batch, one at a time sends off; none waits for another.
+class Reorder {
+ public:
+  struct Block {
+    sys::Atomic<bool> ready{false};
+    std::vector<std::unique_ptr<Stash>> memory;
+    Outputs outputs;
+  };
+  explicit Reorder(std::size_t window) : blocks_(window) {}
+
+  std::vector<Block>& blocks() noexcept { return blocks_; }
+
+  /// Whether there is room for another batch.
+  bool open() const noexcept {
+    return taken_.load(std::memory_order_seq_cst) <
+           sent_.load(std::memory_order_seq_cst) + blocks_.size();
+  }
+  /// Calls take(), which returns whether it took a batch, unless somebody is at that or the window
+  /// is full. Returns the block of the batch, or null.
+  template <class Take>
+  Block* take(Take&& take) noexcept {
+    if (taking_.exchange(true, std::memory_order_seq_cst)) return nullptr;
+    Block* block = nullptr;
+    const std::uint64_t number = taken_.load(std::memory_order_relaxed);
+    if (open() && take()) {
+      block = &blocks_[number % blocks_.size()];
+      taken_.store(number + 1, std::memory_order_seq_cst);
+    }
+    taking_.store(false, std::memory_order_seq_cst);
+    return block;
+  }
+
+  /// Whether the oldest batch is done.
+  bool ready() const noexcept {
+    const std::uint64_t number = sent_.load(std::memory_order_seq_cst);
+    return blocks_[number % blocks_.size()].ready.load(std::memory_order_seq_cst);
+  }
+  /// Sends off the batches that are done, oldest first, with send(outputs), which returns whether
+  /// all went. Returns whether something was tried.
+  template <class Send>
+  bool send(Send&& send) noexcept {
+    if (!ready() || sending_.exchange(true, std::memory_order_seq_cst)) return false;
+    bool tried = false;
+    while (ready()) {
+      const std::uint64_t number = sent_.load(std::memory_order_relaxed);
+      Block& block = blocks_[number % blocks_.size()];
+      tried = true;
+      if (!send(block.outputs)) break;
+      block.ready.store(false, std::memory_order_relaxed);
+      sent_.store(number + 1, std::memory_order_seq_cst);
+    }
+    sending_.store(false, std::memory_order_seq_cst);
+    return tried;
+  }
+  /// Whether nothing is under way.
+  bool empty() const noexcept {
+    const std::uint64_t sent = sent_.load(std::memory_order_acquire);
+    return taken_.load(std::memory_order_acquire) == sent;
+  }
+
+ private:
+  std::vector<Block> blocks_;
+  sys::Atomic<bool> taking_{false}, sending_{false};
+  sys::Atomic<std::uint64_t> taken_{0}, sent_{0};
+};
+
+}  // namespace weir::rt

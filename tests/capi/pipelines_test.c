@@ -1,0 +1,113 @@
+/* Pipelines in C: a sum of squares, and what is refused. */
+#include "fixture.h"
+
+static weir_runtime* runtime;
+
+typedef struct numbers {
+  uint64_t next, end, sum;
+} numbers;
+
+static weir_status count_up(weir_batch* batch) {
+  numbers* state = batch->payload;
+  for (size_t i = 0; i < batch->count && state->next < state->end; ++i) {
+    uint64_t* item = weir_outlet_add(batch->outlets[0]);
+    if (item == NULL) return WEIR_STATUS_OUT_OF_MEMORY;
+    *item = state->next++;
+  }
+  batch->over = state->next == state->end;
+  return WEIR_STATUS_OK;
+}
+
+static weir_status add_up(weir_batch* batch) {
+  numbers* state = batch->payload;
+  const uint64_t* items = batch->items;
+  for (size_t i = 0; i < batch->count; ++i) state->sum += items[i];
+  return WEIR_STATUS_OK;
+}
+
+static weir_status refuse_items(weir_batch* batch) {
+  return weir_batch_fail(batch, WEIR_STATUS_KERNEL_ERROR, "item %d is broken", 7);
+}
+
+static weir_tunnel* add_tunnel(weir_pipeline* pipeline, const char* name) {
+  weir_tunnel_options options = WEIR_TUNNEL_OPTIONS_INIT;
+  weir_tunnel* tunnel = NULL;
+  options.name = name;
+  options.item_bytes = sizeof(uint64_t);
+  CHECK_OK(weir_pipeline_add_tunnel(pipeline, &options, &tunnel));
+  return tunnel;
+}
+
+static weir_pipeline* make(numbers* state, weir_stage_function sink) {
+  weir_pipeline* pipeline = NULL;
+  weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
+  weir_tunnel* tunnel = NULL;
+  require(weir_pipeline_create(runtime, NULL, &pipeline));
+  tunnel = add_tunnel(pipeline, "numbers");
+  options.name = "count";
+  options.outputs = &tunnel;
+  options.output_count = 1;
+  options.function = count_up;
+  options.payload = state;
+  CHECK_OK(weir_pipeline_add_stage(pipeline, &options));
+  options.name = "add";
+  options.input = tunnel;
+  options.output_count = 0;
+  options.function = sink;
+  options.workers = 1;
+  CHECK_OK(weir_pipeline_add_stage(pipeline, &options));
+  return pipeline;
+}
+
+static void a_sum(void) {
+  numbers state = {0, 100000, 0};
+  weir_pipeline* pipeline = make(&state, add_up);
+  weir_pipeline_info info = WEIR_PIPELINE_INFO_INIT;
+  weir_stage_info stage;
+  CHECK_OK(weir_pipeline_start(pipeline));
+  CHECK_OK(weir_pipeline_wait(pipeline, WEIR_FOREVER));
+  CHECK(state.sum == UINT64_C(99999) * 100000 / 2);
+  CHECK_OK(weir_pipeline_get_info(pipeline, &info, &stage, 1));
+  CHECK(info.at_end && info.stages == 1 && stage.created == 100000 && stage.complete == 100000);
+  weir_pipeline_destroy(pipeline);
+}
+
+static void an_item_that_fails(void) {
+  numbers state = {0, 1000, 0};
+  weir_pipeline* pipeline = make(&state, refuse_items);
+  CHECK(weir_pipeline_run(pipeline) == WEIR_STATUS_KERNEL_ERROR);
+  CHECK_CONTAINS(weir_last_error(), "stage 'add': item 7 is broken");
+  weir_pipeline_destroy(pipeline);
+}
+
+static void what_is_refused(void) {
+  weir_pipeline* pipeline = NULL;
+  weir_tunnel* tunnel = NULL;
+  weir_tunnel_options options = WEIR_TUNNEL_OPTIONS_INIT;
+  weir_stage_options stage = WEIR_STAGE_OPTIONS_INIT;
+  CHECK_REFUSED(weir_pipeline_create(NULL, NULL, &pipeline), "NULL");
+  CHECK_OK(weir_pipeline_create(runtime, NULL, &pipeline));
+  CHECK_REFUSED(weir_pipeline_add_tunnel(pipeline, &options, &tunnel), "0 bytes");
+  options.item_bytes = 8;
+  options.overflow = (weir_overflow)17;
+  CHECK_REFUSED(weir_pipeline_add_tunnel(pipeline, &options, &tunnel), "overflow 17");
+  CHECK_REFUSED(weir_pipeline_add_stage(pipeline, &stage), "no function");
+  CHECK_REFUSED(weir_pipeline_start(pipeline), "no stages");
+  CHECK_REFUSED(weir_pipeline_wait(pipeline, 0), "not started");
+  CHECK_REFUSED(weir_feed_open(NULL, NULL), "out_feed");
+  weir_pipeline_destroy(pipeline);
+  weir_pipeline_destroy(NULL);
+  weir_feed_close(NULL);
+  CHECK_REFUSED(weir_pipeline_start(pipeline), "destroyed");
+}
+
+int main(void) {
+  weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+  options.domains = "host";
+  require(weir_runtime_create(&options, &runtime));
+  RUN(a_sum);
+  RUN(an_item_that_fails);
+  RUN(what_is_refused);
+  weir_runtime_destroy(runtime);
+  return check_failures != 0;
+}
