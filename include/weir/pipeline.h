@@ -31,7 +31,7 @@ extern "C" {
  * Memory is bounded: a worker never waits while it has items that it could work on; what finds no
  * room in a tunnel it keeps and works on first, downstream stages before upstream ones, and in
  * loops the newest first. Only sources and feeds wait. What a worker keeps of a recursive stage is
- * at most batch x depth x (children - 1) + children items.
+ * at most batch x (depth x (children - 1) + 1) items.
  *
  * A running pipeline has the cores of its places to itself: other work of these places waits until
  * it is over.

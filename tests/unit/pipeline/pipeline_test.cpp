@@ -95,7 +95,7 @@ TEST_F(Pipelines, RecursionStaysWithinItsBound) {
   EXPECT_EQ(leaves, std::uint64_t{kRoots} << kDepth);
   const auto stages = pipeline.stages();
   EXPECT_EQ(stages[0].complete, kRoots * ((std::uint64_t{2} << kDepth) - 1));
-  EXPECT_LE(stages[0].most_kept, kBatch * (kDepth + 1) + 2 * kBatch);
+  EXPECT_LE(stages[0].most_kept, kBatch * (kDepth + 1));
 }
 
 TEST_F(Pipelines, FeedsWaitForRoomAndCloseExactly) {
