@@ -161,6 +161,7 @@ class Flow {
   static bool can_send(const Stage& stage) noexcept;
   void look_around(FlowWorker& worker) noexcept;
   void wake_group_of(const Tunnel& tunnel) noexcept;
+  void wake_one_of(WorkerGroup& group) noexcept;
   void wake_one() noexcept;
   void wake_workers() noexcept;
   void wake_everybody() noexcept;
@@ -198,7 +199,7 @@ class Flow {
   sys::Atomic<std::uint32_t> state_{kOpen};
   sys::Atomic<std::uint32_t> working_{0};  ///< threads in work()
   Bell done_;                              ///< rung when state_ or working_ changes
-  sys::Atomic<std::uint32_t> stuck_{0};    ///< workers that sleep with items they keep
+  Bell stuck_;                             ///< where workers sleep that keep items
   sys::Atomic<std::uint32_t> checks_{0};   ///< that were asked for
   sys::Atomic<std::uint64_t> epochs_done_{0};
   sys::Mutex outcome_mutex_;

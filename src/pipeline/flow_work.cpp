@@ -105,7 +105,7 @@ std::size_t Flow::take(FlowWorker& worker, Stage& stage) noexcept {
                       worker.pace[stage.index].items());
   if (count == 0) return 0;
   freed(tunnel);
-  if (tunnel.ring.ready()) worker.group.parking.unpark_one();
+  if (tunnel.ring.ready()) wake_one_of(worker.group);
   return count;
 }
 
@@ -134,7 +134,7 @@ bool Flow::run_source(FlowWorker& worker) noexcept {
       run_source(worker, source);
       leave(worker, source);
       // Of a brief call nobody need be told who sleeps.
-      if (worker.pace[source.index].slow()) worker.group.parking.unpark_one();
+      if (worker.pace[source.index].slow()) wake_one_of(worker.group);
       share(worker);
       return true;
     }
@@ -167,7 +167,7 @@ void Flow::leave(FlowWorker& worker, Stage& stage) noexcept {
     return;
   }
   stage.permit.leave();
-  if (stage.input != nullptr && stage.input->ring.ready()) worker.group.parking.unpark_one();
+  if (stage.input != nullptr && stage.input->ring.ready()) wake_one_of(worker.group);
 }
 
 /// Runs a stage on items of one epoch; after an item that fails, on the rest.
@@ -310,7 +310,7 @@ void Flow::leave_held(FlowWorker& worker) noexcept {
   std::erase_if(worker.held, [&](Stage* stage) {
     if (worker.keeps_in_order(*stage)) return false;
     stage->permit.leave();
-    worker.group.parking.unpark_one();
+    wake_one_of(worker.group);
     return true;
   });
 }
@@ -333,7 +333,7 @@ bool Flow::send_ordered(FlowWorker& worker, Stage& stage) noexcept {
     moved = moved || outputs.empty();
     return outputs.empty();
   });
-  if (moved) worker.group.parking.unpark_one();
+  if (moved) wake_one_of(worker.group);
   return moved;
 }
 
@@ -371,14 +371,14 @@ void Flow::share(FlowWorker& worker) noexcept {
 /// There is room in a tunnel.
 void Flow::freed(Tunnel& tunnel) noexcept {
   tunnel.room.ring();
-  if (stuck_.load(std::memory_order_seq_cst) > 0) wake_workers();
+  stuck_.ring();
 }
 
 // ---- Idling ------------------------------------------------------------------------------------
 
 /// For one who always has something to do, now and then.
 void Flow::look_around(FlowWorker& worker) noexcept {
-  worker.group.parking.unpark_one();
+  wake_one_of(worker.group);
   if (options_.epochs > 0) check_ends(worker);
 }
 
@@ -400,17 +400,20 @@ void Flow::linger(FlowWorker& worker) noexcept {
   group.hungry.fetch_sub(1, std::memory_order_relaxed);
 }
 
+/// Sleepers of a Parking can stand in for each other: who keeps items waits for every change.
 void Flow::park(FlowWorker& worker) noexcept {
-  const bool is_stuck = stuck(worker);
-  if (is_stuck) stuck_.fetch_add(1, std::memory_order_seq_cst);
+  const auto stirs = [&] { return ended() || stirring(worker) || check_ends(worker); };
+  if (stuck(worker)) {
+    stuck_.listen(sys::kNever, stirs);
+    return;
+  }
   Parking& parking = worker.group.parking;
   parking.prepare();
-  if (ended() || stirring(worker) || check_ends(worker)) {
+  if (stirs()) {
     parking.cancel();
   } else {
     parking.park();
   }
-  if (is_stuck) stuck_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 /// Whether items wait for room that another worker makes.
@@ -445,16 +448,23 @@ bool Flow::stirring(const FlowWorker& worker) const noexcept {
 }
 
 void Flow::wake_group_of(const Tunnel& tunnel) noexcept {
-  groups_[tunnel.stage->group].parking.unpark_one();
+  wake_one_of(groups_[tunnel.stage->group]);
+}
+
+void Flow::wake_one_of(WorkerGroup& group) noexcept {
+  group.parking.unpark_one();
+  stuck_.ring();
 }
 
 void Flow::wake_one() noexcept {
+  stuck_.ring();
   std::any_of(groups_.begin(), groups_.end(),
               [](WorkerGroup& group) { return group.parking.unpark_one(); });
 }
 
 void Flow::wake_workers() noexcept {
   for (WorkerGroup& group : groups_) group.parking.unpark_all();
+  stuck_.ring();
 }
 
 void Flow::wake_everybody() noexcept {

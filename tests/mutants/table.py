@@ -255,6 +255,6 @@ MUTANTS = [
            "if (!components_[producer].over) return false;", "static_cast<void>(producer);",
            PIPELINES),
     Mutant("who brings items wakes nobody", "src/pipeline/flow_work.cpp",
-           "groups_[tunnel.stage->group].parking.unpark_one();", "static_cast<void>(tunnel);",
+           "wake_one_of(groups_[tunnel.stage->group]);", "static_cast<void>(tunnel);",
            PIPELINES),
 ]
