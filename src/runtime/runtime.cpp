@@ -1,7 +1,6 @@
 #include "runtime/runtime.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include "base/text.hpp"
 #include "base/thread_role.hpp"
 #include "runtime/backends.hpp"
+#include "runtime/runtime_pins.hpp"
 #include "trace/export.hpp"
 
 namespace weir::rt {
@@ -89,61 +89,6 @@ bool try_to_cancel(Stream& stream) noexcept {
 }
 
 }  // namespace
-
-/// All streams, which are not destroyed while this exists.
-class Runtime::PinnedStreams {
- public:
-  explicit PinnedStreams(Runtime& runtime) : runtime_(runtime) {
-    sys::Lock lock(runtime_.mutex_);
-    list_.reserve(runtime_.streams_.size());
-    for (const auto& [serial, stream] : runtime_.streams_) {
-      if (stream->listing.leaving) continue;
-      ++stream->listing.pins;
-      list_.push_back(stream.get());
-    }
-  }
-  PinnedStreams(const PinnedStreams&) = delete;
-  PinnedStreams& operator=(const PinnedStreams&) = delete;
-  ~PinnedStreams() {
-    sys::Lock lock(runtime_.mutex_);
-    for (weir_stream* stream : list_) --stream->listing.pins;
-    lock.unlock();
-    runtime_.stream_unpinned_.notify_all();
-  }
-
-  const std::vector<weir_stream*>& list() const noexcept { return list_; }
-
- private:
-  Runtime& runtime_;
-  std::vector<weir_stream*> list_;
-};
-
-/// All queues, which are not destroyed while this exists.
-class Runtime::PinnedQueues {
- public:
-  explicit PinnedQueues(Runtime& runtime) : runtime_(runtime) {
-    sys::Lock lock(runtime_.mutex_);
-    list_.reserve(runtime_.queues_.size());
-    for (const auto& queue : runtime_.queues_) {
-      ++queue->pins;
-      list_.push_back(queue.get());
-    }
-  }
-  PinnedQueues(const PinnedQueues&) = delete;
-  PinnedQueues& operator=(const PinnedQueues&) = delete;
-  ~PinnedQueues() {
-    sys::Lock lock(runtime_.mutex_);
-    for (weir_queue* queue : list_) --queue->pins;
-    lock.unlock();
-    runtime_.stream_unpinned_.notify_all();
-  }
-
-  const std::vector<weir_queue*>& list() const noexcept { return list_; }
-
- private:
-  Runtime& runtime_;
-  std::vector<weir_queue*> list_;
-};
 
 Runtime::Runtime(const weir_runtime_options& options)
     : number_(next_number()),
@@ -491,115 +436,6 @@ void Runtime::give_overdue(std::list<weir_event>& ends) noexcept {
   }
 }
 
-// ---- Task queues -------------------------------------------------------------------------------
-
-weir_queue* Runtime::create_queue(const weir_queue_options& options) {
-  std::uint64_t serial = 0;  // of a stream that there is not: its events are those of the tasks
-  {
-    sys::Lock lock(mutex_);
-    serial = streams_made_.load(std::memory_order_relaxed) + 1;
-    streams_made_.store(serial, std::memory_order_release);
-    queues_.reserve(queues_.size() + 1);
-  }
-  Owned<weir_queue> queue(new weir_queue(*this, serial, options));
-  weir_queue* const handle = queue.get();
-  sys::Lock lock(mutex_);
-  queues_.push_back(std::move(queue));
-  return handle;
-}
-
-void Runtime::destroy_queue(weir_queue* queue) noexcept {
-  if (NoWaitScope::active()) {
-    log::warning("queue '{}' is destroyed by a kernel or callback: ignored", queue->name());
-    return;
-  }
-  Owned<weir_queue> dead;
-  {
-    sys::Lock lock(mutex_);
-    while (queue->pins > 0) stream_unpinned_.wait(lock);
-    const auto found = std::find_if(queues_.begin(), queues_.end(),
-                                    [queue](const auto& owned) { return owned.get() == queue; });
-    if (found == queues_.end()) return;
-    dead = std::move(*found);
-    queues_.erase(found);
-  }
-  dead.reset();
-}
-
-void Runtime::add_policy(const weir_policy_options& options) {
-  sys::Lock lock(mutex_);
-  policies_.add(options);
-}
-
-std::unique_ptr<Policy> Runtime::make_policy(const std::string& name) {
-  sys::Lock lock(mutex_);
-  return policies_.make(name);
-}
-
-// ---- Shares -------------------------------------------------------------------------------------
-
-weir_share* Runtime::create_share(const weir_share_options& options, Share::Enqueue enqueue) {
-  std::string name;
-  {
-    sys::Lock lock(mutex_);
-    ++shares_made_;
-    name = options.name != nullptr ? options.name : fmt::format("share {}", shares_made_);
-    shares_.reserve(shares_.size() + 1);
-  }
-  Owned<weir_share> share(new weir_share(*this, options, std::move(name), std::move(enqueue)));
-  weir_share* const handle = share.get();
-  sys::Lock lock(mutex_);
-  shares_.push_back(std::move(share));
-  return handle;
-}
-
-void Runtime::destroy_share(weir_share* share) noexcept {
-  if (NoWaitScope::active()) {
-    log::warning("share '{}' is destroyed by a kernel or callback: ignored", share->name());
-    return;
-  }
-  Owned<weir_share> dead;  // ends when the lock is no more
-  sys::Lock lock(mutex_);
-  const auto found = std::find_if(shares_.begin(), shares_.end(),
-                                  [share](const auto& owned) { return owned.get() == share; });
-  if (found == shares_.end()) return;
-  dead = std::move(*found);
-  shares_.erase(found);
-}
-
-// ---- Pipelines ---------------------------------------------------------------------------------
-
-weir_pipeline* Runtime::create_pipeline(const weir_pipeline_options& options) {
-  std::uint64_t number = 0;
-  {
-    sys::Lock lock(mutex_);
-    number = pipelines_made_++;
-    pipelines_.reserve(pipelines_.size() + 1);
-  }
-  std::string name = options.name != nullptr ? options.name : fmt::format("pipeline {}", number);
-  Owned<weir_pipeline> pipeline(new weir_pipeline(*this, std::move(name), options));
-  weir_pipeline* const handle = pipeline.get();
-  sys::Lock lock(mutex_);
-  pipelines_.push_back(std::move(pipeline));
-  return handle;
-}
-
-void Runtime::destroy_pipeline(weir_pipeline* pipeline) noexcept {
-  if (NoWaitScope::active()) {
-    log::warning("pipeline '{}' is destroyed by a kernel or callback: ignored", pipeline->name());
-    return;
-  }
-  Owned<weir_pipeline> dead;
-  {
-    sys::Lock lock(mutex_);
-    const auto found = std::find_if(pipelines_.begin(), pipelines_.end(),
-                                    [&](const auto& owned) { return owned.get() == pipeline; });
-    if (found == pipelines_.end()) return;
-    dead = std::move(*found);
-    pipelines_.erase(found);
-  }
-}
-
 // ---- Kernels -----------------------------------------------------------------------------------
 
 weir_kernel& Runtime::service_kernel(const char* name, weir_host_function function) {
@@ -620,116 +456,6 @@ std::vector<std::string> Runtime::backend_kinds() const {
   std::vector<std::string> kinds;
   for (const auto& backend : backends_) kinds.emplace_back(backend->kind());
   return kinds;
-}
-
-// ---- Buffers -----------------------------------------------------------------------------------
-
-weir_buffer* Runtime::create_buffer(std::size_t bytes, const weir_buffer_options& options) {
-  const std::size_t alignment = options.alignment ? options.alignment : 64;
-  if (bytes == 0) fail_argument("a buffer of 0 bytes cannot be created");
-  if (!std::has_single_bit(alignment)) {
-    fail_argument("alignment {} is not a power of two", alignment);
-  }
-  HostAllocation memory(bytes, alignment, options.kind, options.strict);
-  void* const address = memory.address();
-  return add_buffer(address, bytes, std::move(memory), options);
-}
-
-weir_buffer* Runtime::wrap_buffer(void* address, std::size_t bytes,
-                                  const weir_buffer_options& options) {
-  const std::size_t alignment = options.alignment ? options.alignment : 8;
-  if (address == nullptr) fail_argument("the memory to wrap is NULL");
-  if (bytes == 0) fail_argument("0 bytes at {} cannot be wrapped", fmt::ptr(address));
-  if (!std::has_single_bit(alignment)) {
-    fail_argument("alignment {} is not a power of two", alignment);
-  }
-  if (reinterpret_cast<std::uintptr_t>(address) % alignment != 0) {
-    fail_argument(
-        "address {} of buffer '{}' is not a multiple of {}: align the memory, or set the option "
-        "alignment to what its elements need",
-        fmt::ptr(address), options.name ? options.name : "", alignment);
-  }
-  return add_buffer(address, bytes, {}, options);
-}
-
-weir_buffer* Runtime::add_buffer(void* address, std::size_t bytes, HostAllocation memory,
-                                 const weir_buffer_options& options) {
-  auto* const start = static_cast<std::byte*>(address);
-  if (bytes > UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(address)) {
-    fail_argument("buffer '{}' ({} bytes at {}) reaches beyond the end of all memory",
-                  options.name ? options.name : "", bytes, fmt::ptr(address));
-  }
-  sys::Lock lock(mutex_);
-  const std::uint64_t id = ++buffers_made_;
-  std::string name = options.name ? options.name : fmt::format("buffer {}", id);
-  const auto other = buffers_.upper_bound(start);
-  if (other != buffers_.end() && other->second.buffer->host_address() < start + bytes) {
-    const Buffer& there = *other->second.buffer;
-    fail_argument("buffer '{}' ({} bytes at {}) overlaps buffer '{}' ({} bytes at {})", name, bytes,
-                  fmt::ptr(address), there.name(), there.bytes(), fmt::ptr(there.host_address()));
-  }
-  Owned<weir_buffer> buffer(
-      new weir_buffer(this, id, std::move(name), address, bytes, !options.no_alias));
-  weir_buffer* const handle = buffer.get();
-  buffers_.emplace(start + bytes, OwnedBuffer{std::move(buffer), std::move(memory)});
-  lock.unlock();
-  if (options.prefault) {
-    for (std::size_t at = 0; at < bytes; at += 4096) {
-      auto* const byte = reinterpret_cast<volatile std::byte*>(start + at);
-      *byte = *byte;
-    }
-  }
-  return handle;
-}
-
-Owned<weir_buffer> Runtime::make_device_buffer(std::size_t bytes) {
-  sys::Lock lock(mutex_);
-  const std::uint64_t id = ++buffers_made_;
-  return Owned<weir_buffer>(
-      new weir_buffer(this, id, fmt::format("slot {}", id), nullptr, bytes, false));
-}
-
-void Runtime::destroy_buffer(weir_buffer* buffer) noexcept {
-  if (NoWaitScope::active()) {
-    log::warning("buffer '{}' is destroyed by a kernel or callback: ignored", buffer->name());
-    return;
-  }
-  try {
-    const PinnedQueues queues(*this);
-    for (weir_queue* queue : queues.list()) queue->release(*buffer);
-    const PinnedStreams all(*this);
-    std::vector<weir_event> ends;
-    for (weir_stream* stream : all.list()) {
-      if (buffer->maybe_used_by(stream->serial())) ends.push_back(stream->mark());
-    }
-    wait_for_events(*this, ends, WEIR_WAIT_MODE_ALL, WEIR_FOREVER);
-    for (const weir_event& end : ends) failures_.remove(end.opaque[1]);
-  } catch (...) {
-    outlast_users_of(*buffer);
-  }
-  forget_instances_of(*buffer);
-  sys::Lock lock(mutex_);
-  const auto found = buffers_.find(buffer->host_address() + buffer->bytes());
-  if (found == buffers_.end() || found->second.buffer.get() != buffer) return;
-  const OwnedBuffer dead = std::move(found->second);
-  buffers_.erase(found);
-  lock.unlock();
-}
-
-weir_memory_kind Runtime::kind_of(const weir_buffer& buffer) const {
-  sys::Lock lock(mutex_);
-  return buffers_.at(buffer.host_address() + buffer.bytes()).memory.kind();
-}
-
-weir_buffer* Runtime::find_buffer(const void* address, std::size_t& out_offset) const {
-  const auto* const byte = static_cast<const std::byte*>(address);
-  sys::Lock lock(mutex_);
-  const auto found = buffers_.upper_bound(byte);
-  if (found == buffers_.end() || byte < found->second.buffer->host_address()) {
-    fail(WEIR_STATUS_NOT_FOUND, "no buffer holds address {}", fmt::ptr(address));
-  }
-  out_offset = static_cast<std::size_t>(byte - found->second.buffer->host_address());
-  return found->second.buffer.get();
 }
 
 // ---- Events ------------------------------------------------------------------------------------
@@ -760,42 +486,7 @@ void Runtime::on_complete(const weir_event& event, weir_event_callback callback,
   waiter->call(entry.status, entry.failure);
 }
 
-// ---- Memory of domains -------------------------------------------------------------------------
-
-Residency::Grant Runtime::acquire_memory(Action& action, Outcome& why) noexcept {
-  std::uint64_t memories = 0;
-  for (const Operand& operand : action.operands()) memories |= std::uint64_t{1} << operand.memory;
-  memories &= ~std::uint64_t{1};
-  for (std::uint64_t left = memories; left != 0; left &= left - 1) {
-    const auto memory = static_cast<std::size_t>(std::countr_zero(left));
-    const Residency::Grant grant = domains_[memory - 1]->residency().acquire(action, why);
-    if (grant == Residency::Grant::granted) continue;
-    for (std::uint64_t got = memories & ~left & ((std::uint64_t{1} << memory) - 1); got != 0;
-         got &= got - 1) {
-      domains_[static_cast<std::size_t>(std::countr_zero(got)) - 1]->residency().release(action);
-    }
-    return grant;
-  }
-  return Residency::Grant::granted;
-}
-
-void Runtime::release_memory(Action& action) noexcept {
-  std::uint64_t memories = 0;
-  for (const Operand& operand : action.operands()) memories |= std::uint64_t{1} << operand.memory;
-  for (memories &= ~std::uint64_t{1}; memories != 0; memories &= memories - 1) {
-    const auto memory = static_cast<std::size_t>(std::countr_zero(memories));
-    domains_[memory - 1]->residency().release(action);
-  }
-}
-
-std::string Runtime::memory_waited_for(const Action& action) const {
-  for (const Operand& operand : action.operands()) {
-    if (operand.memory == kHostMemory) continue;
-    const Domain& domain = *domains_[operand.memory - 1u];
-    if (domain.residency().waits(action)) return domain.name();
-  }
-  return {};
-}
+// ---- For others --------------------------------------------------------------------------------
 
 void Runtime::with_streams(const std::function<void(const std::vector<weir_stream*>&)>& use) {
   const PinnedStreams all(*this);

@@ -1,0 +1,122 @@
+// Task queues, shares and pipelines of a runtime.
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.hpp"
+#include "base/thread_role.hpp"
+#include "runtime/runtime.hpp"
+
+namespace weir::rt {
+
+// ---- Task queues -------------------------------------------------------------------------------
+
+weir_queue* Runtime::create_queue(const weir_queue_options& options) {
+  std::uint64_t serial = 0;  // of a stream that there is not: its events are those of the tasks
+  {
+    sys::Lock lock(mutex_);
+    serial = streams_made_.load(std::memory_order_relaxed) + 1;
+    streams_made_.store(serial, std::memory_order_release);
+    queues_.reserve(queues_.size() + 1);
+  }
+  Owned<weir_queue> queue(new weir_queue(*this, serial, options));
+  weir_queue* const handle = queue.get();
+  sys::Lock lock(mutex_);
+  queues_.push_back(std::move(queue));
+  return handle;
+}
+
+void Runtime::destroy_queue(weir_queue* queue) noexcept {
+  if (NoWaitScope::active()) {
+    log::warning("queue '{}' is destroyed by a kernel or callback: ignored", queue->name());
+    return;
+  }
+  Owned<weir_queue> dead;
+  {
+    sys::Lock lock(mutex_);
+    while (queue->pins > 0) stream_unpinned_.wait(lock);
+    const auto found = std::find_if(queues_.begin(), queues_.end(),
+                                    [queue](const auto& owned) { return owned.get() == queue; });
+    if (found == queues_.end()) return;
+    dead = std::move(*found);
+    queues_.erase(found);
+  }
+  dead.reset();
+}
+
+void Runtime::add_policy(const weir_policy_options& options) {
+  sys::Lock lock(mutex_);
+  policies_.add(options);
+}
+
+std::unique_ptr<Policy> Runtime::make_policy(const std::string& name) {
+  sys::Lock lock(mutex_);
+  return policies_.make(name);
+}
+
+// ---- Shares -------------------------------------------------------------------------------------
+
+weir_share* Runtime::create_share(const weir_share_options& options, Share::Enqueue enqueue) {
+  std::string name;
+  {
+    sys::Lock lock(mutex_);
+    ++shares_made_;
+    name = options.name != nullptr ? options.name : fmt::format("share {}", shares_made_);
+    shares_.reserve(shares_.size() + 1);
+  }
+  Owned<weir_share> share(new weir_share(*this, options, std::move(name), std::move(enqueue)));
+  weir_share* const handle = share.get();
+  sys::Lock lock(mutex_);
+  shares_.push_back(std::move(share));
+  return handle;
+}
+
+void Runtime::destroy_share(weir_share* share) noexcept {
+  if (NoWaitScope::active()) {
+    log::warning("share '{}' is destroyed by a kernel or callback: ignored", share->name());
+    return;
+  }
+  Owned<weir_share> dead;  // ends when the lock is no more
+  sys::Lock lock(mutex_);
+  const auto found = std::find_if(shares_.begin(), shares_.end(),
+                                  [share](const auto& owned) { return owned.get() == share; });
+  if (found == shares_.end()) return;
+  dead = std::move(*found);
+  shares_.erase(found);
+}
+
+// ---- Pipelines ---------------------------------------------------------------------------------
+
+weir_pipeline* Runtime::create_pipeline(const weir_pipeline_options& options) {
+  std::uint64_t number = 0;
+  {
+    sys::Lock lock(mutex_);
+    number = pipelines_made_++;
+    pipelines_.reserve(pipelines_.size() + 1);
+  }
+  std::string name = options.name != nullptr ? options.name : fmt::format("pipeline {}", number);
+  Owned<weir_pipeline> pipeline(new weir_pipeline(*this, std::move(name), options));
+  weir_pipeline* const handle = pipeline.get();
+  sys::Lock lock(mutex_);
+  pipelines_.push_back(std::move(pipeline));
+  return handle;
+}
+
+void Runtime::destroy_pipeline(weir_pipeline* pipeline) noexcept {
+  if (NoWaitScope::active()) {
+    log::warning("pipeline '{}' is destroyed by a kernel or callback: ignored", pipeline->name());
+    return;
+  }
+  Owned<weir_pipeline> dead;
+  {
+    sys::Lock lock(mutex_);
+    const auto found = std::find_if(pipelines_.begin(), pipelines_.end(),
+                                    [&](const auto& owned) { return owned.get() == pipeline; });
+    if (found == pipelines_.end()) return;
+    dead = std::move(*found);
+    pipelines_.erase(found);
+  }
+}
+
+}  // namespace weir::rt
