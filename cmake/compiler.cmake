@@ -32,7 +32,7 @@ if(WEIR_SANITIZE)
     -fsanitize=${WEIR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
   target_link_options(weir_compile_options INTERFACE -fsanitize=${WEIR_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # it loses track of what the checks it adds leave alone
-    target_compile_options(weir_compile_options INTERFACE -Wno-maybe-uninitialized)
+    target_compile_options(weir_compile_options INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow)
   endif()
   # Callers in C may put any number into an enum: it is checked, and must be read to be checked.
   if(WEIR_SANITIZE MATCHES undefined)
