@@ -2,11 +2,11 @@
 #include <weir/weir.hpp>
 
 #include "common/task_shapes.hpp"
+#include "common/weir_cells.hpp"
 
 namespace weir_bench {
 namespace {
 
-constexpr std::size_t cell_bytes = 64;
 constexpr std::size_t cholesky_streams = 8;
 
 class WeirTasks final : public TaskShapes {
@@ -29,19 +29,19 @@ class WeirTasks final : public TaskShapes {
   }
 
   double operands(long tasks) override {
-    const weir::Buffer& cells = buffer_of(static_cast<std::size_t>(tasks));
-    weir_operand operand = cell(cells, 0, WEIR_ACCESS_READ_WRITE);
+    const weir::Buffer& cells = cells_.of(runtime_, static_cast<std::size_t>(tasks));
+    weir_operand operand = WeirCells::cell(cells, 0, WEIR_ACCESS_READ_WRITE);
     const weir_compute compute = compute_of(&operand, 1);
     return timed([&] {
-      for (long task = 0; task < tasks; ++task, operand.region.offset += cell_bytes) {
+      for (long task = 0; task < tasks; ++task, operand.region.offset += WeirCells::bytes) {
         enqueue(0, compute, nullptr);
       }
     });
   }
 
   double chain(long tasks) override {
-    const weir::Buffer& cells = buffer_of(1);
-    const weir_operand operand = cell(cells, 0, WEIR_ACCESS_READ_WRITE);
+    const weir::Buffer& cells = cells_.of(runtime_, 1);
+    const weir_operand operand = WeirCells::cell(cells, 0, WEIR_ACCESS_READ_WRITE);
     const weir_compute compute = compute_of(&operand, 1);
     return timed([&] {
       for (long task = 0; task < tasks; ++task) enqueue(0, compute, nullptr);
@@ -49,9 +49,9 @@ class WeirTasks final : public TaskShapes {
   }
 
   double cross(long tasks) override {
-    const weir::Buffer& cells = buffer_of(2);
-    const weir_operand operands[2] = {cell(cells, 0, WEIR_ACCESS_READ_WRITE),
-                                      cell(cells, 1, WEIR_ACCESS_READ_WRITE)};
+    const weir::Buffer& cells = cells_.of(runtime_, 2);
+    const weir_operand operands[2] = {WeirCells::cell(cells, 0, WEIR_ACCESS_READ_WRITE),
+                                      WeirCells::cell(cells, 1, WEIR_ACCESS_READ_WRITE)};
     const weir_compute computes[2] = {compute_of(&operands[0], 1), compute_of(&operands[1], 1)};
     weir_event last[2] = {WEIR_EVENT_INIT, WEIR_EVENT_INIT};
     return timed([&] {
@@ -72,7 +72,7 @@ class WeirTasks final : public TaskShapes {
   /// step for the diagonal one and once for the rest of the panel: inside the stream, and only what
   /// touches these tiles waits.
   double cholesky(int tiles) override {
-    const weir::Buffer& matrix = buffer_of(static_cast<std::size_t>(packed_tiles(tiles)));
+    const weir::Buffer& matrix = cells_.of(runtime_, static_cast<std::size_t>(packed_tiles(tiles)));
     std::vector<Panel> waits(cholesky_streams);
     return timed([&] {
       visit_cholesky(tiles, [&](const TileTask& task) {
@@ -82,11 +82,11 @@ class WeirTasks final : public TaskShapes {
         const TileReads reads = reads_of(task);
         weir_operand operands[3];
         for (std::size_t index = 0; index < reads.count; ++index) {
-          operands[index] =
-              cell(matrix, static_cast<std::size_t>(reads.tile[index]), WEIR_ACCESS_READ);
+          operands[index] = WeirCells::cell(matrix, static_cast<std::size_t>(reads.tile[index]),
+                                            WEIR_ACCESS_READ);
         }
-        operands[reads.count] =
-            cell(matrix, static_cast<std::size_t>(target_of(task)), WEIR_ACCESS_READ_WRITE);
+        operands[reads.count] = WeirCells::cell(matrix, static_cast<std::size_t>(target_of(task)),
+                                                WEIR_ACCESS_READ_WRITE);
         const bool last = task.column == task.step;  // potrf or trsm: the tile is done
         weir_event done = WEIR_EVENT_INIT;
         enqueue(stream, compute_of(operands, reads.count + 1), last ? &done : nullptr);
@@ -126,16 +126,6 @@ class WeirTasks final : public TaskShapes {
   std::vector<weir::Place> make_places(std::size_t count) const {
     const weir::Domain domain = runtime_.domain(0);
     return domain.partition(count, count > domain.info().cores);
-  }
-
-  /// The buffer of all repeats: the warm-up meets its regions for the first time.
-  const weir::Buffer& buffer_of(std::size_t cells) {
-    if (buffer_.handle() == nullptr) buffer_ = runtime_.buffer(cells * cell_bytes);
-    return buffer_;
-  }
-
-  static weir_operand cell(const weir::Buffer& buffer, std::size_t index, weir_access access) {
-    return {buffer.handle(), weir_region_range(index * cell_bytes, cell_bytes), access};
   }
 
   weir_compute compute_of(const weir_operand* operands, std::size_t count) const {
@@ -179,7 +169,7 @@ class WeirTasks final : public TaskShapes {
   weir::Kernel kernel_;
   std::vector<weir::Place> places_;
   std::vector<weir::Stream> streams_;
-  weir::Buffer buffer_;
+  WeirCells cells_;
 };
 
 }  // namespace

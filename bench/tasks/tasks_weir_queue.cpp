@@ -2,11 +2,10 @@
 #include <weir/weir.hpp>
 
 #include "common/task_shapes.hpp"
+#include "common/weir_cells.hpp"
 
 namespace weir_bench {
 namespace {
-
-constexpr std::size_t cell_bytes = 64;
 
 class WeirQueueTasks final : public TaskShapes {
  public:
@@ -24,17 +23,17 @@ class WeirQueueTasks final : public TaskShapes {
   }
 
   double operands(long tasks) override {
-    const weir::Buffer& cells = buffer_of(static_cast<std::size_t>(tasks));
-    weir_operand operand = cell(cells, 0, WEIR_ACCESS_READ_WRITE);
+    const weir::Buffer& cells = cells_.of(runtime_, static_cast<std::size_t>(tasks));
+    weir_operand operand = WeirCells::cell(cells, 0, WEIR_ACCESS_READ_WRITE);
     return timed([&] {
-      for (long task = 0; task < tasks; ++task, operand.region.offset += cell_bytes) {
+      for (long task = 0; task < tasks; ++task, operand.region.offset += WeirCells::bytes) {
         submit(&operand, 1);
       }
     });
   }
 
   double chain(long tasks) override {
-    const weir_operand operand = cell(buffer_of(1), 0, WEIR_ACCESS_READ_WRITE);
+    const weir_operand operand = WeirCells::cell(cells_.of(runtime_, 1), 0, WEIR_ACCESS_READ_WRITE);
     return timed([&] {
       for (long task = 0; task < tasks; ++task) submit(&operand, 1);
     });
@@ -42,30 +41,30 @@ class WeirQueueTasks final : public TaskShapes {
 
   /// Two chains that the queue may run where it likes; a task that crosses reads the other's datum.
   double cross(long tasks) override {
-    const weir::Buffer& cells = buffer_of(2);
+    const weir::Buffer& cells = cells_.of(runtime_, 2);
     return timed([&] {
       for (long task = 0; task < tasks; ++task) {
         const auto mine = static_cast<std::size_t>(task & 1);
         const long link = task / 2;
-        const weir_operand operands[2] = {cell(cells, mine, WEIR_ACCESS_READ_WRITE),
-                                          cell(cells, 1 - mine, WEIR_ACCESS_READ)};
+        const weir_operand operands[2] = {WeirCells::cell(cells, mine, WEIR_ACCESS_READ_WRITE),
+                                          WeirCells::cell(cells, 1 - mine, WEIR_ACCESS_READ)};
         submit(operands, link > 0 && link % cross_every == 0 ? 2 : 1);
       }
     });
   }
 
   double cholesky(int tiles) override {
-    const weir::Buffer& matrix = buffer_of(static_cast<std::size_t>(packed_tiles(tiles)));
+    const weir::Buffer& matrix = cells_.of(runtime_, static_cast<std::size_t>(packed_tiles(tiles)));
     return timed([&] {
       visit_cholesky(tiles, [&](const TileTask& task) {
         const TileReads reads = reads_of(task);
         weir_operand operands[3];
         for (std::size_t index = 0; index < reads.count; ++index) {
-          operands[index] =
-              cell(matrix, static_cast<std::size_t>(reads.tile[index]), WEIR_ACCESS_READ);
+          operands[index] = WeirCells::cell(matrix, static_cast<std::size_t>(reads.tile[index]),
+                                            WEIR_ACCESS_READ);
         }
-        operands[reads.count] =
-            cell(matrix, static_cast<std::size_t>(target_of(task)), WEIR_ACCESS_READ_WRITE);
+        operands[reads.count] = WeirCells::cell(matrix, static_cast<std::size_t>(target_of(task)),
+                                                WEIR_ACCESS_READ_WRITE);
         submit(operands, reads.count + 1);
       });
     });
@@ -98,16 +97,6 @@ class WeirQueueTasks final : public TaskShapes {
     return runtime_.queue(options);
   }
 
-  /// The buffer of all repeats: the warm-up meets its regions for the first time.
-  const weir::Buffer& buffer_of(std::size_t cells) {
-    if (buffer_.handle() == nullptr) buffer_ = runtime_.buffer(cells * cell_bytes);
-    return buffer_;
-  }
-
-  static weir_operand cell(const weir::Buffer& buffer, std::size_t index, weir_access access) {
-    return {buffer.handle(), weir_region_range(index * cell_bytes, cell_bytes), access};
-  }
-
   void submit(const weir_operand* operands, std::size_t count) const {
     weir_task task = WEIR_TASK_INIT;
     task.kernel = kernel_.handle();
@@ -128,7 +117,7 @@ class WeirQueueTasks final : public TaskShapes {
   weir::Runtime runtime_;
   weir::Kernel kernel_;
   std::vector<weir::Place> places_;
-  weir::Buffer buffer_;
+  WeirCells cells_;
   weir::Queue queue_;
 };
 
