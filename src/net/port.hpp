@@ -1,0 +1,101 @@
+// A rank's port to the fabric: messages and one-sided operations for all threads of a process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/error.hpp"
+#include "net/transport.hpp"
+
+namespace weir::rt {
+
+/// Who a message is for. Each part of weir that talks over the fabric has one.
+enum class Channel : std::uint8_t { control, collective, user, conveyor, grid, rank };
+
+/// Who moves the fabric on.
+enum class ProgressBy : std::uint8_t {
+  thread,  ///< a thread of the port: spins while something is under way, then sleeps
+  caller,  ///< only those who call progress() or wait for something
+  hybrid,  ///< those who wait, and the thread when nobody does
+};
+
+/// Takes the messages of a channel.
+class Listener {
+ public:
+  /// A message, in the order in which `from` sent to this channel. The bytes are gone when it
+  /// returns. On the thread that makes progress, one at a time; may send, must not wait.
+  virtual void arrived(Rank from, std::span<const std::byte> message) noexcept = 0;
+  /// A rank is gone. Nothing of it comes afterwards. Same thread.
+  virtual void lost(Rank rank, const std::string& why) noexcept = 0;
+
+ protected:
+  ~Listener() = default;
+};
+
+/// Takes the end of an operation.
+class Completion {
+ public:
+  /// `old` is what an atomic operation found. On the thread that makes progress; must not wait.
+  virtual void completed(std::int64_t old, const Outcome& outcome) noexcept = 0;
+
+ protected:
+  ~Completion() = default;
+};
+
+/// Connects a process to the others by one transport. Any thread, unless it says otherwise.
+///
+/// Nothing here waits for another rank but flush() and barrier(). A call to a rank that is lost
+/// fails as WEIR_STATUS_NETWORK_ERROR and names it.
+class Port {
+ public:
+  Port(std::unique_ptr<Transport> transport, ProgressBy progress);
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+  /// Stops progress and leaves the fabric. Listeners hear nothing afterwards.
+  ~Port();
+
+  const TransportInfo& info() const noexcept;
+  Rank rank() const noexcept;
+  Rank ranks() const noexcept;
+  bool alive(Rank rank) const noexcept;
+
+  /// Messages of a channel that came before are delivered first. Null: keep them again; after it
+  /// returns the former listener hears nothing.
+  void listen(Channel channel, Listener* listener);
+
+  /// Sends a message of any size, made of two parts, which have been copied when it returns. Blocks
+  /// while the way is full, except on the thread that makes progress.
+  void send(Rank to, Channel channel, std::span<const std::byte> head,
+            std::span<const std::byte> body = {});
+
+  /// Lets the others at memory; they need the number. Throws Error.
+  WindowId expose(void* memory, std::size_t bytes);
+  void withdraw(WindowId window) noexcept;
+
+  // One-sided operations. `done` is called once, possibly before they return; null: nobody waits.
+  void put(Rank to, WindowId window, std::uint64_t offset, std::span<const std::byte> from,
+           Completion* done);
+  void get(Rank from, WindowId window, std::uint64_t offset, std::span<std::byte> to,
+           Completion* done);
+  void fetch_add(Rank to, WindowId window, std::uint64_t offset, std::int64_t operand,
+                 Completion* done);
+  void compare_swap(Rank to, WindowId window, std::uint64_t offset, std::int64_t expected,
+                    std::int64_t desired, Completion* done);
+  /// Waits until the operations to `to` that this thread has started are over; returns the first
+  /// failure among them.
+  Outcome flush(Rank to, std::int64_t timeout_ns);
+
+  /// Waits until all ranks that live have called it. Every rank, one thread each.
+  Outcome barrier(std::int64_t timeout_ns);
+
+  /// Moves the fabric on, unless somebody else is at it. Returns whether something happened.
+  bool progress() noexcept;
+
+ private:
+  class Body;
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace weir::rt

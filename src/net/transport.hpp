@@ -1,0 +1,90 @@
+// The driver interface of a fabric: what a network must do to connect ranks.
+//
+// A transport moves bytes and knows nothing of what they mean. It belongs to one thread at a time:
+// Port, above it, takes calls from all threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace weir::rt {
+
+using Rank = std::uint32_t;
+
+/// Memory of a rank that the others may put to and get from. Numbers are the owner's, from 0.
+using WindowId = std::uint32_t;
+
+/// Facts about a transport that do not change.
+struct TransportInfo {
+  std::string name;  ///< "inproc", "shm", "mpi (Open MPI 4.1.4)"
+  Rank rank = 0, ranks = 1;
+  std::size_t frame_bytes = 0;  ///< most that send() takes
+  bool shares_memory = false;   ///< all ranks are on one machine and put() is a copy
+  bool owner_must_poll = true;  ///< one-sided operations wait for the target's progress()
+  bool can_sleep = false;       ///< wait() blocks without using a core
+};
+
+enum class OneSidedKind : std::uint8_t { put, get, fetch_add, compare_swap };
+
+/// A one-sided operation on [offset, offset + bytes) of a window. Atomic ones are on 8 aligned
+/// bytes.
+struct OneSided {
+  OneSidedKind kind = OneSidedKind::put;
+  Rank target = 0;
+  WindowId window = 0;
+  std::uint64_t offset = 0;
+  std::byte* local = nullptr;  ///< put: from here; get: to here; until it is completed
+  std::size_t bytes = 0;
+  std::int64_t operand = 0;  ///< added, or what to put in place of `expected`
+  std::int64_t expected = 0;
+  void* token = nullptr;  ///< for TransportSink::completed()
+};
+
+/// Who is told. Called inside Transport::progress() only.
+class TransportSink {
+ public:
+  /// A frame, in the order in which `from` sent its frames to this rank. The bytes are gone when it
+  /// returns.
+  virtual void arrived(Rank from, std::span<const std::byte> frame) noexcept = 0;
+  /// An operation is over: its bytes are in the target, or in `local`. `old` is the value that an
+  /// atomic operation found.
+  virtual void completed(void* token, std::int64_t old, Outcome outcome) noexcept = 0;
+  /// A rank is gone, or answers no more. Once for each; nothing of it comes afterwards, and what
+  /// was under way to it has been completed() as failed.
+  virtual void lost(Rank rank, const std::string& why) noexcept = 0;
+
+ protected:
+  ~TransportSink() = default;
+};
+
+/// A network as one rank sees it. Its destructor leaves: it waits a bounded time for the others.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  virtual const TransportInfo& info() const noexcept = 0;
+
+  /// Sends a frame made of two parts, which it has copied when it returns. False: there is no room
+  /// now; try again after progress(). To oneself it is allowed.
+  virtual bool send(Rank to, std::span<const std::byte> head, std::span<const std::byte> body) = 0;
+  /// Starts an operation. False: there is no room now. Operations are not ordered with each other
+  /// nor with frames; who needs order waits for completed().
+  virtual bool start(const OneSided& operation) = 0;
+  /// Lets the others at memory, under a number that this rank has not used before.
+  virtual void expose(WindowId window, void* memory, std::size_t bytes) = 0;
+  /// Ends that. Operations on it that are under way fail or end before it returns.
+  virtual void withdraw(WindowId window) noexcept = 0;
+
+  /// Moves everything on that can move. Returns whether something happened.
+  virtual bool progress(TransportSink& sink) noexcept = 0;
+  /// Sleeps until there may be something for progress(), wake(), or the deadline of sys::now_ns().
+  virtual void wait(std::int64_t deadline_ns) noexcept = 0;
+  /// Ends a wait(). Any thread.
+  virtual void wake() noexcept = 0;
+};
+
+}  // namespace weir::rt
