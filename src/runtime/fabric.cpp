@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "net/inproc.hpp"
 #include "net/link_transport.hpp"
+#include "net/mpi/mpi_library.hpp"
 #include "net/shm/launch.hpp"
 
 namespace weir::rt {
@@ -209,9 +210,12 @@ bool Fabric::progress(std::int64_t timeout_ns) {
 
 Owned<weir_fabric> open_fabric(const weir_fabric_options& options) {
   std::string_view transport = chosen(options.transport, "WEIR_TRANSPORT");
-  if (transport.empty()) transport = was_launched() ? "shm" : "self";
+  if (transport.empty()) {
+    transport = was_launched() ? "shm" : started_by_mpi() != nullptr ? "mpi" : "self";
+  }
   if (transport == "self") return join(InprocHub(1, 0).link(0), options);
   if (transport == "shm") return join(launched_link(), options);
+  if (transport == "mpi") return join(mpi_link(), options);
   if (transport == "inproc") {
     fail_argument("the transport inproc is for weir_fabric_simulate(), not for weir_fabric_open()");
   }

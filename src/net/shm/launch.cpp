@@ -54,9 +54,17 @@ pid_t start(const char* const* arguments, Rank rank, Rank ranks, int segment) {
   std::vector<char*> environment;
   for (std::string& text : texts) environment.push_back(text.data());
   environment.push_back(nullptr);
+  // Signals that this process handles elsewhere are not to be blocked there.
+  posix_spawnattr_t attributes;
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t process = 0;
-  const int refused = posix_spawnp(&process, arguments[0], nullptr, nullptr,
+  const int refused = posix_spawnp(&process, arguments[0], nullptr, &attributes,
                                    const_cast<char* const*>(arguments), environment.data());
+  posix_spawnattr_destroy(&attributes);
   if (refused != 0) {
     fail(WEIR_STATUS_UNAVAILABLE, "cannot start rank {} of '{}': {}", rank, arguments[0],
          std::strerror(refused));
