@@ -122,7 +122,7 @@ WEIR_API weir_status weir_fabric_broadcast(weir_fabric* fabric, unsigned root, v
 /**
  * Gets a message; `message` is valid until it returns. Messages of one rank come in the order in
  * which it sent them, one at a time. It runs on the thread that moves the fabric on: it may send,
- * and must not wait.
+ * and must not wait (BUSY), nor take as long as a rank takes to count as lost.
  */
 typedef void (*weir_fabric_handler)(unsigned from, const void* message, size_t bytes,
                                     void* payload);

@@ -48,7 +48,13 @@ weir_status weir_fabric_open(const weir_fabric_options* options, weir_fabric** o
 
 void weir_fabric_close(weir_fabric* fabric) {
   if (fabric == nullptr) return;
-  guard([&] { weir_fabric::bury(&weir_fabric::check(fabric)); });
+  guard([&] {
+    weir_fabric& live = weir_fabric::check(fabric);
+    if (live.port().inside_listener()) {
+      fail(WEIR_STATUS_BUSY, "a handler of messages must not close its fabric");
+    }
+    weir_fabric::bury(&live);
+  });
 }
 
 weir_status weir_fabric_simulate(const weir_fabric_options* options, unsigned ranks,

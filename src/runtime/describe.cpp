@@ -2,6 +2,7 @@
 #include "base/json.hpp"
 #include "base/sys.hpp"
 #include "kernels/builtin.hpp"
+#include "net/mpi/mpi_library.hpp"
 #include "runtime/runtime.hpp"
 #include "sched/chunk_policy.hpp"
 #include "sched/performance_model.hpp"
@@ -62,6 +63,20 @@ void describe_blas(JsonWriter& json) {
   json.member("version", info.version);
   json.member("problem", info.problem);
   json.end_object();
+}
+
+/// The MPIs that weir may have been built with, and where its libraries for them are.
+void describe_mpi(JsonWriter& json) {
+  json.begin_array();
+  for (const MpiKind* kind = mpi_kinds(); kind->name != nullptr; ++kind) {
+    json.begin_object();
+    json.member("name", kind->name);
+    json.member("launcher", kind->launcher);
+    json.member("library", mpi_library_path(*kind));
+    json.member("packages", kind->packages);
+    json.end_object();
+  }
+  json.end_array();
 }
 
 void describe_environment(JsonWriter& json) {
@@ -142,6 +157,7 @@ std::string Runtime::describe() const {
     json.end_object();
   }
   json.end_array();
+  describe_mpi(json.key("mpi"));
   describe_blas(json.key("blas"));
   describe_list(kernels_.names(), json.key("kernels"));
   {

@@ -4,9 +4,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <optional>
+#include <sstream>
 #include <string>
 
 #include <fmt/format.h>
@@ -134,6 +136,31 @@ void check_environment(const Json& description, Findings& findings) {
   if (unknown.empty()) findings.push_back({Level::ok, "environment", "no unknown WEIR_* variable"});
 }
 
+bool in_path(const std::string& program) {
+  const char* const path = std::getenv("PATH");
+  std::stringstream folders(path != nullptr ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+/// MPI is for those who have it: without it ranks are processes of one machine.
+Finding check_mpi(const Json& mpi) {
+  const auto name = mpi.at("name").get<std::string>(),
+             packages = mpi.at("packages").get<std::string>();
+  const bool built = !mpi.at("library").get<std::string>().empty();
+  const bool starts = in_path(mpi.at("launcher").get<std::string>());
+  if (built && starts) return {Level::ok, "mpi", fmt::format("ranks that {} starts work", name)};
+  if (built) {
+    return {Level::ok, "mpi", fmt::format("weir was built with {}, whose mpirun is not here", name),
+            "apt install " + packages};
+  }
+  if (!starts) return {Level::ok, "mpi", fmt::format("{} is not installed", name)};
+  return {Level::warning, "mpi", fmt::format("{} is here, but weir was built without it", name),
+          fmt::format("apt install {}, and build weir again", packages)};
+}
+
 }  // namespace
 
 Findings check_machine(const Json& description) {
@@ -141,6 +168,7 @@ Findings check_machine(const Json& description) {
   Findings findings{check_cores(machine),    check_affinity(),      check_quota(machine),
                     check_topology(machine), check_memory(machine), check_locked_memory(),
                     check_governor()};
+  for (const Json& mpi : description.at("mpi")) findings.push_back(check_mpi(mpi));
   check_environment(description, findings);
   return findings;
 }

@@ -10,9 +10,9 @@ namespace weir::rt {
 namespace {
 
 constexpr MpiKind kKinds[] = {
-    {"Open MPI", "libweir_openmpi.so", "libopenmpi-dev openmpi-bin"},
-    {"MPICH", "libweir_mpich.so", "libmpich-dev mpich"},
-    {nullptr, nullptr, nullptr},
+    {"Open MPI", "libweir_openmpi.so", "mpirun.openmpi", "libopenmpi-dev openmpi-bin"},
+    {"MPICH", "libweir_mpich.so", "mpirun.mpich", "libmpich-dev mpich"},
+    {nullptr, nullptr, nullptr, nullptr},
 };
 
 std::string own_folder() {

@@ -11,8 +11,9 @@ namespace weir::rt {
 
 /// An MPI that weir may have been built with.
 struct MpiKind {
-  const char* name;      ///< "Open MPI"
-  const char* library;   ///< weir's for it
+  const char* name;     ///< "Open MPI"
+  const char* library;  ///< weir's for it
+  const char* launcher;
   const char* packages;  ///< of Debian, to build that
 };
 

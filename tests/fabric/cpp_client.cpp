@@ -1,0 +1,81 @@
+// The C++ interface of the fabric, on ranks of whatever launcher started this, or of its own:
+// cpp_client shm RANKS.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include <weir/fabric.hpp>
+
+namespace {
+
+int failures = 0;
+
+void expect(bool condition, const char* what) {
+  if (condition) return;
+  std::fprintf(stderr, "failed: %s\n", what);
+  ++failures;
+}
+
+void run(weir::Fabric& fabric) {
+  const unsigned rank = fabric.rank(), ranks = fabric.ranks(), next = (rank + 1) % ranks;
+  expect(fabric.sum(std::int64_t{1}) == ranks, "sum of integers");
+  expect(fabric.sum(0.5) == 0.5 * ranks, "sum of reals");
+  std::vector<int> numbers(10);
+  if (rank == ranks - 1) std::iota(numbers.begin(), numbers.end(), 3);
+  fabric.broadcast(ranks - 1, std::span(numbers));
+  expect(numbers[9] == 12, "broadcast");
+
+  unsigned from = ranks, word = 0;
+  fabric.listen([&](unsigned sender, std::span<const std::byte> message) {
+    from = sender;
+    std::memcpy(&word, message.data(), sizeof word);
+  });
+  fabric.send(next, std::span<const unsigned>(&rank, 1));
+  expect(fabric.progress(), "a message came");
+  expect(from == (rank + ranks - 1) % ranks && word == from, "its sender and its text");
+  fabric.listen({});
+  expect(!fabric.progress(std::chrono::nanoseconds(0)), "no other message");
+
+  const weir::Window<std::int64_t> window(fabric.handle(), 4);
+  const std::int64_t mine = 10 + rank;
+  window.put(next, 1, std::span(&mine, 1));
+  window.flush(next);
+  window.fetch_add(0, 2, 1);
+  fabric.barrier();
+  expect(window.memory()[1] == 10 + (rank + ranks - 1) % ranks, "put");
+  std::int64_t count = 0;
+  window.get(0, 2, std::span(&count, 1));
+  window.flush(0);
+  expect(count == ranks, "get");
+  fabric.barrier();
+  if (rank == 0) expect(window.compare_swap(0, 2, ranks, 7) == ranks, "compare and swap");
+  try {
+    window.put(0, 4, std::span(&mine, 1));
+    expect(false, "a put outside the window throws");
+  } catch (const weir::Error& error) {
+    expect(error.status() == WEIR_STATUS_INVALID_ARGUMENT, "it is an invalid argument");
+  }
+  fabric.barrier();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (argc == 3 && std::strcmp(argv[1], "shm") == 0) {
+      const char* const arguments[] = {argv[0], nullptr};
+      int status = 0;
+      weir::check(weir_fabric_launch(nullptr, static_cast<unsigned>(std::atoi(argv[2])), arguments,
+                                     &status));
+      return status;
+    }
+    weir::Fabric fabric;
+    run(fabric);
+  } catch (const weir::Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  return failures > 0;
+}
