@@ -316,7 +316,7 @@ void Port::Body::send(Rank to, Channel channel, std::span<const std::byte> head,
   if (!inside && peer.queued.load() > kQueuedBytes) wait_for_room(peer.queued);
   const bool alone = !inside && try_take();
   if (to != info_.rank && (inside || alone) && head.size() + body.size() <= kFrameBytes) {
-    if (alone && adopt_submitted()) push_all();
+    if (adopt_submitted()) push_all();
     const FrameHeader header{channel, Fragment::whole, 0, 0, head.size() + body.size()};
     const std::array<std::span<const std::byte>, 3> parts = {std::as_bytes(std::span(&header, 1)),
                                                              head, body};
@@ -342,12 +342,11 @@ void Port::Body::send(Rank to, Channel channel, std::span<const std::byte> head,
 
 void Port::Body::submit(Message message) {
   const Rank to = message.to;
-  const std::size_t bytes = message.bytes.size();
+  peers_[to].queued.fetch_add(message.bytes.size());
   {
     sys::Lock lock(mutex_);
     submitted_.push_back(std::move(message));
   }
-  peers_[to].queued.fetch_add(bytes);
   submissions_.fetch_add(1);
   if (holds()) {
     adopt_submitted();
@@ -410,14 +409,15 @@ bool Port::Body::push(Rank to) {
     peer.messages.pop_front();
   }
   while (!peer.operations.empty()) {
-    if (peer.gone.load()) {
-      completed(peer.operations.front().token, 0,
-                failed_outcome(WEIR_STATUS_NETWORK_ERROR, why_gone(to).c_str()));
-    } else if (!transport_->start(peer.operations.front())) {
-      break;
-    }
-    peer.operations.pop_front();
+    const OneSided operation = peer.operations.front();
+    const bool gone = peer.gone.load();
+    if (!gone && !transport_->start(operation)) break;
+    peer.operations.pop_front();  // first: who is told may start others
     moved = true;
+    if (gone) {
+      completed(operation.token, 0,
+                failed_outcome(WEIR_STATUS_NETWORK_ERROR, why_gone(to).c_str()));
+    }
   }
   return moved;
 }

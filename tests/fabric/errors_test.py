@@ -1,0 +1,43 @@
+#!/usr/bin/python3
+"""Ranks that cannot be: each is one clear line and exit status 1.
+
+    errors_test.py PROGRAM      PROGRAM opens the fabric and prints why it cannot
+"""
+
+import os
+import subprocess
+import sys
+
+# Environment -> words of the message.
+WRONG = (
+    ("WEIR_TRANSPORT=xyz", "no transport 'xyz': choose from self, inproc, shm, mpi"),
+    ("WEIR_TRANSPORT=mpi", "not started by mpirun"),
+    ("WEIR_TRANSPORT=inproc", "for weir_fabric_simulate()"),
+    ("WEIR_TRANSPORT=shm", "WEIR_RANKS is ''"),
+    ("WEIR_SEGMENT=0 WEIR_RANK=0 WEIR_RANKS=2", "descriptor 0 is no segment of a fabric of 2 ranks"),
+    ("WEIR_SEGMENT=x WEIR_RANK=0 WEIR_RANKS=2", "WEIR_SEGMENT is 'x'"),
+    ("WEIR_SEGMENT=0 WEIR_RANK=2 WEIR_RANKS=2", "WEIR_RANK is 2: there are 2 ranks"),
+    ("WEIR_PROGRESS=never", "choose from thread, caller, hybrid"),
+    ("WEIR_LOST_AFTER_MS=0", "expected milliseconds"),
+)
+
+
+def main(program):
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
+    failures = 0
+    for settings, words in WRONG:
+        environment = clean | dict(each.split("=") for each in settings.split())
+        result = subprocess.run([program], env=environment, text=True, capture_output=True,
+                                stdin=subprocess.DEVNULL, timeout=100, check=False)
+        lines = result.stderr.splitlines()
+        if result.returncode != 1 or len(lines) != 1 or words not in lines[0]:
+            print(f"{settings}: status {result.returncode}, not '{words}' but:\n{result.stderr}")
+            failures += 1
+    print(f"errors: {len(WRONG)} settings, {failures} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    sys.exit(main(sys.argv[1]))
