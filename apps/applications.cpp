@@ -9,6 +9,7 @@
 #include "matmul/matmul.hpp"
 #include "nn/nn.hpp"
 #include "prefixsum/prefixsum.hpp"
+#include "reyes/reyes.hpp"
 #include "rtm/rtm.hpp"
 #include "sparse_cholesky/sparse_cholesky.hpp"
 #include "srad/srad.hpp"
@@ -28,6 +29,7 @@ std::vector<std::unique_ptr<Application>> make_applications() {
   all.push_back(make_matmul());
   all.push_back(make_nn());
   all.push_back(make_prefixsum());
+  all.push_back(make_reyes());
   all.push_back(make_rtm());
   all.push_back(make_sparse_cholesky());
   all.push_back(make_srad());

@@ -66,15 +66,15 @@ Image read_png(std::string_view bytes, std::string_view name, const ReadLimits& 
   return image;
 }
 
-std::string png_of(const std::string& path, const Image& image) {
+std::string png_of(const std::string& path, std::size_t width, std::size_t height, bool colours,
+                   const std::uint8_t* pixels) {
   PngImage png;
-  png.width = static_cast<png_uint_32>(image.width);
-  png.height = static_cast<png_uint_32>(image.height);
-  png.format = PNG_FORMAT_GRAY;
+  png.width = static_cast<png_uint_32>(width);
+  png.height = static_cast<png_uint_32>(height);
+  png.format = colours ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
   png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(png);
   std::string bytes(size, '\0');
-  if (png_image_write_to_memory(&png, bytes.data(), &size, 0, image.shades.data(), 0, nullptr) ==
-      0) {
+  if (png_image_write_to_memory(&png, bytes.data(), &size, 0, pixels, 0, nullptr) == 0) {
     fail_input("{}: cannot be written as PNG: {}", path, png.message);
   }
   bytes.resize(size);
@@ -84,7 +84,7 @@ std::string png_of(const std::string& path, const Image& image) {
 Image read_png(std::string_view, std::string_view name, const ReadLimits&) {
   fail_without(name, "PNG", "libpng-dev");
 }
-std::string png_of(const std::string& path, const Image&) {
+std::string png_of(const std::string& path, std::size_t, std::size_t, bool, const std::uint8_t*) {
   fail_without(path, "PNG", "libpng-dev");
 }
 #endif
@@ -170,10 +170,25 @@ Image read_pgm(std::string_view bytes, std::string_view name, const ReadLimits& 
   return image;
 }
 
-std::string pgm_of(const Image& image) {
-  std::string bytes = fmt::format("P5\n{} {}\n255\n", image.width, image.height);
-  bytes.append(image.shades.begin(), image.shades.end());
+/// P5 and P6 differ in what a pixel is.
+std::string portable_map_of(const char* magic, std::size_t width, std::size_t height,
+                            const std::vector<std::uint8_t>& pixels) {
+  std::string bytes = fmt::format("{}\n{} {}\n255\n", magic, width, height);
+  bytes.append(pixels.begin(), pixels.end());
   return bytes;
+}
+
+void check_extension(const std::string& path, const char* map) {
+  const std::string extension = extension_of(path);
+  if (extension == ".png" || extension == map) return;
+  fail_input("{}: found the extension {}, expected .png or {}", path,
+             quoted(std::string_view(extension)), map);
+}
+
+void write_file(const std::string& path, std::string_view bytes) {
+  OutputFile file(path);
+  file.write(bytes);
+  file.commit();
 }
 
 }  // namespace
@@ -196,18 +211,22 @@ Image read_image(const std::string& path, const ReadLimits& limits) {
   return read_image_from(file.bytes(), path, limits);
 }
 
-void check_image_format(const std::string& path) {
-  const std::string extension = extension_of(path);
-  if (extension == ".png" || extension == ".pgm") return;
-  fail_input("{}: found the extension {}, expected .png or .pgm", path,
-             quoted(std::string_view(extension)));
-}
+void check_image_format(const std::string& path) { check_extension(path, ".pgm"); }
 
 void write_image(const std::string& path, const Image& image) {
   check_image_format(path);
-  OutputFile file(path);
-  file.write(extension_of(path) == ".png" ? png_of(path, image) : pgm_of(image));
-  file.commit();
+  write_file(path, extension_of(path) == ".png"
+                       ? png_of(path, image.width, image.height, false, image.shades.data())
+                       : portable_map_of("P5", image.width, image.height, image.shades));
+}
+
+void check_colour_format(const std::string& path) { check_extension(path, ".ppm"); }
+
+void write_image(const std::string& path, const ColourImage& image) {
+  check_colour_format(path);
+  write_file(path, extension_of(path) == ".png"
+                       ? png_of(path, image.width, image.height, true, image.colours.data())
+                       : portable_map_of("P6", image.width, image.height, image.colours));
 }
 
 }  // namespace weir::apps
