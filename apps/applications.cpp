@@ -9,6 +9,7 @@
 #include "matmul/matmul.hpp"
 #include "nn/nn.hpp"
 #include "prefixsum/prefixsum.hpp"
+#include "raster/raster.hpp"
 #include "reyes/reyes.hpp"
 #include "rtm/rtm.hpp"
 #include "sparse_cholesky/sparse_cholesky.hpp"
@@ -29,6 +30,7 @@ std::vector<std::unique_ptr<Application>> make_applications() {
   all.push_back(make_matmul());
   all.push_back(make_nn());
   all.push_back(make_prefixsum());
+  all.push_back(make_raster());
   all.push_back(make_reyes());
   all.push_back(make_rtm());
   all.push_back(make_sparse_cholesky());

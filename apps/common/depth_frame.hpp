@@ -48,6 +48,12 @@ class DepthFrame {
   std::size_t covered_pixels() const {
     return words_.size() - static_cast<std::size_t>(std::count(words_.begin(), words_.end(), kFar));
   }
+  /// A number that pictures of the same depths and colours share (FNV-1a of the words).
+  std::uint64_t hash() const noexcept {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    for (const std::uint64_t word : words_) hash = (hash ^ word) * 0x100000001b3;
+    return hash;
+  }
   /// Returns in how many pixels two pictures of one size differ.
   std::size_t differences(const DepthFrame& other) const {
     std::size_t different = 0;
