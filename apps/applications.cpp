@@ -3,6 +3,7 @@
 #include "common/workload.hpp"
 #include "dct/dct.hpp"
 #include "dotproduct/dotproduct.hpp"
+#include "evolution/evolution.hpp"
 #include "hotspot/hotspot.hpp"
 #include "kmeans/kmeans.hpp"
 #include "lu/lu.hpp"
@@ -24,6 +25,7 @@ std::vector<std::unique_ptr<Application>> make_applications() {
   all.push_back(make_cholesky());
   all.push_back(make_dct());
   all.push_back(make_dotproduct());
+  all.push_back(make_evolution());
   all.push_back(make_hotspot());
   all.push_back(make_kmeans());
   all.push_back(make_lu());
