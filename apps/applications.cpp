@@ -4,6 +4,7 @@
 #include "dct/dct.hpp"
 #include "dotproduct/dotproduct.hpp"
 #include "evolution/evolution.hpp"
+#include "face_detection/face_detection.hpp"
 #include "gene_alignment/gene_alignment.hpp"
 #include "hotspot/hotspot.hpp"
 #include "kmeans/kmeans.hpp"
@@ -27,6 +28,7 @@ std::vector<std::unique_ptr<Application>> make_applications() {
   all.push_back(make_dct());
   all.push_back(make_dotproduct());
   all.push_back(make_evolution());
+  all.push_back(make_face_detection());
   all.push_back(make_gene_alignment());
   all.push_back(make_hotspot());
   all.push_back(make_kmeans());

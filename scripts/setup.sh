@@ -17,7 +17,8 @@ packages_of() {
                  libopenblas-dev liblapacke-dev libpng-dev libturbojpeg0-dev zlib1g-dev
                  python3-numpy python3-scipy" ;;
     test) echo "libgtest-dev librapidcheck-dev librandom123-dev relacy-dev binutils python3-venv
-                python3-dev gfortran ocl-icd-libopencl1 pocl-opencl-icd chromium bowtie2-examples" ;;
+                python3-dev gfortran ocl-icd-libopencl1 pocl-opencl-icd chromium bowtie2-examples
+                opencv-data" ;;
     bench) echo "libstarpu-dev libtbb-dev ocl-icd-opencl-dev pocl-opencl-icd" ;;
     lint) echo "clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev" ;;
     fuzz) echo "clang-16 libclang-rt-16-dev llvm-16" ;;
@@ -59,9 +60,10 @@ if [ -n "$missing" ]; then
 fi
 
 # From PyPI: pyamg has real matrices, QuantLib prices options, scikit-learn finds clusters (as new as
-# Debian's NumPy allows), parasail aligns sequences, nanobind is what the Python package is built with, pytest and Numba test it.
-# Without them those tests say that they are skipped.
-modules="pyamg QuantLib parasail sklearn=scikit-learn<1.6 nanobind pytest numba"
+# Debian's NumPy allows), parasail aligns sequences, OpenCV finds faces in scikit-image's photographs,
+# nanobind is what the Python package is built with, pytest and Numba test it. Without them those tests say that they are skipped.
+modules="pyamg QuantLib parasail cv2=opencv-python-headless<5 skimage=scikit-image
+         sklearn=scikit-learn<1.6 nanobind pytest numba"
 case " $groups " in
   *" test "*)
     if [ ! -x build/venv/bin/python3 ]; then

@@ -36,6 +36,9 @@ Image read_image(const std::string& path, const ReadLimits& limits = {});
 /// The same from the bytes of a file; the name stands for the path in messages.
 Image read_image_from(std::string_view bytes, std::string_view name, const ReadLimits& limits = {});
 
+/// The same in colours; shades of grey have three equal parts.
+ColourImage read_colours(const std::string& path, const ReadLimits& limits = {});
+
 /// Throws InputError unless write_image() knows the extension.
 void check_image_format(const std::string& path);
 /// Writes .png or .pgm. Throws InputError with the path and the reason, and leaves nothing behind.
