@@ -49,6 +49,10 @@ void ChunkLoop::abandon() noexcept {
 
 void ChunkLoop::run(const char* stage, std::size_t items,
                     const std::function<void(const ChunkPart&)>& code) {
+  if (remaining() == std::chrono::nanoseconds(0)) {
+    throw weir::Error(WEIR_STATUS_TIMEOUT, "the time was over before stage '" + std::string(stage) +
+                                               "' got another chunk");
+  }
   count(stage, items);
   ++meetings_;
   code_ = &code;

@@ -7,9 +7,13 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "common/image.hpp"
+#include "common/parsing.hpp"
 
 namespace weir::apps {
 
@@ -22,6 +26,12 @@ struct Colour {
 class DepthFrame {
  public:
   DepthFrame(std::size_t width, std::size_t height) : width_(width), words_(width * height, kFar) {}
+
+  /// Throws InputError when so many frames take more than half of the memory.
+  static void check(std::size_t width, std::size_t height, std::size_t frames) {
+    const std::string where = fmt::format("--width {} --height {}", width, height);
+    check_size(where, {frames * height, width}, sizeof(std::uint64_t), {});
+  }
 
   std::size_t width() const noexcept { return width_; }
   std::size_t height() const noexcept { return words_.size() / width_; }

@@ -294,10 +294,16 @@ class GeneAlignment final : public PipelineWorkload {
   std::unique_ptr<Writer> writer_;
 };
 
-void check_queries(const std::string& path, const std::vector<Sequence>& queries) {
+/// Each worker needs memory for the pairs of letters of a query and a window.
+void check_queries(const std::string& path, const std::vector<Sequence>& queries,
+                   std::size_t workers) {
   for (const Sequence& query : queries) {
     const std::size_t letters = query.bases.size();
-    if (letters >= kSeed && letters <= kMostQuery) continue;
+    if (letters >= kSeed && letters <= kMostQuery) {
+      check_size(fmt::format("{}: query {}", path, quoted(std::string_view(query.name))),
+                 {workers * letters, letters}, 1, {});
+      continue;
+    }
     fail_input("{}: query {} has {} letters, expected {} to {}", path,
                quoted(std::string_view(query.name)), letters, kSeed, kMostQuery);
   }
@@ -335,7 +341,7 @@ class GeneAlignmentApplication final : public Application {
     } else {
       sequences.queries = read_fasta(query_);
     }
-    check_queries(query_.empty() ? parameters.input : query_, sequences.queries);
+    check_queries(query_.empty() ? parameters.input : query_, sequences.queries, lanes.cores());
     return std::make_unique<GeneAlignment>(output, std::move(sequences), chunk_, switches_, runtime,
                                            lanes);
   }

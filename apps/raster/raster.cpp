@@ -204,6 +204,7 @@ class RasterApplication final : public Application {
                  options_.show, options_.pictures);
     }
     if (!parameters.output.empty()) check_colour_format(parameters.output);
+    DepthFrame::check(options_.width, options_.height, std::min(options_.pictures, kUnderWay));
     return std::make_unique<Raster>(parameters.output, options_, runtime, lanes);
   }
 

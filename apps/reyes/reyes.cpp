@@ -244,6 +244,7 @@ class ReyesApplication final : public Application {
       fail_input("{}: reyes draws one teapot: leave --input out", parameters.input);
     }
     if (!parameters.output.empty()) check_colour_format(parameters.output);
+    DepthFrame::check(options_.width, options_.height, 1);
     return std::make_unique<Reyes>(parameters.output, options_, runtime, lanes);
   }
 

@@ -144,8 +144,9 @@ class EvolutionTest(weir_cli.CliTest):
             (("--precision", "float"), BAD_INPUT, "double"),
             (("--input", "creatures.csv"), BAD_INPUT, "creatures.csv"),
             (("--output", "last.txt"), BAD_INPUT, "last.txt"),
-            (("--timeout", "1e-6"), DEADLINE, "'evolution' is not at its end"),
-            (("--timeout", "1e-6", "--baseline"), DEADLINE, ""),
+            (("--generations", 1000000, "--timeout", "1e-6"), DEADLINE,
+             "'evolution' is not at its end"),
+            (("--timeout", "1e-6", "--baseline"), DEADLINE, "was over"),
         ):
             with self.subTest(options):
                 self.assertIn(word, self.refusal("run", "evolution", *options, code=code))

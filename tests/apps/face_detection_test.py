@@ -216,6 +216,7 @@ class FaceDetectionTest(weir_cli.CliTest):
 
     def test_bad_input(self):
         picture = write_map(self.path("noise.pgm"), noise(40, 30, 1))
+        large = write_map(self.path("large.pgm"), noise(3000, 2000, 1))
         good = cascade_text(*random_cascade(6, 1))
         cascade = self.write("good.xml", good)
         os.mkdir(self.path("empty"))
@@ -254,8 +255,10 @@ class FaceDetectionTest(weir_cli.CliTest):
             (("--input", self.path("film"), "--cascade", cascade, "--output", "faces.png"),
              BAD_INPUT, "expected a folder"),
             (("--input", picture, "--cascade", cascade, "--factor", 1), USAGE, "--factor"),
-            (("--input", picture, "--cascade", cascade, "--timeout", "1e-7"), DEADLINE,
+            (("--input", large, "--cascade", cascade, "--timeout", "1e-6"), DEADLINE,
              "is not at its end"),
+            (("--input", picture, "--cascade", cascade, "--timeout", "1e-6", "--baseline"), DEADLINE,
+             "was over"),
         ):
             with self.subTest(options):
                 self.assertIn(word, self.refusal("run", "face-detection", *options, code=code))

@@ -222,6 +222,7 @@ class GeneAlignmentTest(weir_cli.CliTest):
                     self.assertIn(word, message)
                     self.assertIn(path, message)
         short = self.write("short.fa", ">q\nACGTACGTAC\n")
+        endless = self.write("endless.fa", ">q\n" + "A" * 1000000 + "\n")
         long = self.write("long.fa", ">q\n" + "A" * 16385 + "\n")
         for options, code, word in (
             ((), BAD_INPUT, "--input"),
@@ -230,7 +231,8 @@ class GeneAlignmentTest(weir_cli.CliTest):
             (("--input", short), BAD_INPUT, "10 letters"),
             (("--input", good, "--output", "found.bam"), BAD_INPUT, ".sam"),
             (("--input", good, "--chunk", 0), USAGE, "--chunk"),
-            (("--input", good, "--timeout", "1e-7"), DEADLINE, "is not at its end"),
+            (("--input", endless, "--timeout", "1e-6"), DEADLINE, "is not at its end"),
+            (("--input", good, "--timeout", "1e-6", "--baseline"), DEADLINE, "was over"),
         ):
             with self.subTest(options):
                 self.assertIn(word, self.refusal("run", "gene-alignment", *options, code=code))

@@ -123,8 +123,8 @@ class RasterTest(weir_cli.CliTest):
             (("--pictures", 5, "--show", 6), BAD_INPUT, "--show 6"),
             (("--input", "cube.obj"), BAD_INPUT, "cube.obj"),
             (("--output", "cube.jpg"), BAD_INPUT, ".ppm"),
-            (("--timeout", "1e-6"), DEADLINE, "'raster' is not at its end"),
-            (("--timeout", "1e-6", "--baseline"), DEADLINE, ""),
+            (("--pictures", 1000000, "--timeout", "1e-6"), DEADLINE, "'raster' is not at its end"),
+            (("--timeout", "1e-6", "--baseline"), DEADLINE, "was over"),
         ):
             with self.subTest(options):
                 self.assertIn(word, self.refusal("run", "raster", *options, code=code))

@@ -199,8 +199,8 @@ class ReyesTest(weir_cli.CliTest):
             (("--input", "kettle.obj"), BAD_INPUT, "kettle.obj"),
             (("--output", "teapot.gif"), BAD_INPUT, ".ppm"),
             (("--domains", "sim"), (BAD_INPUT, RUN_FAILED, weir_cli.UNAVAILABLE), "host cores"),
-            (("--timeout", "1e-6"), DEADLINE, "stage 'split' holds"),
-            (("--timeout", "1e-6", "--baseline"), DEADLINE, ""),
+            (("--width", 8192, "--height", 8192, "--timeout", "1e-6"), DEADLINE, "is not at its end"),
+            (("--timeout", "1e-6", "--baseline"), DEADLINE, "was over"),
         ):
             with self.subTest(options):
                 self.assertIn(word, self.refusal("run", "reyes", *options, code=code))
