@@ -3,12 +3,17 @@
 #include "common/workload.hpp"
 #include "dct/dct.hpp"
 #include "dotproduct/dotproduct.hpp"
+#include "evolution/evolution.hpp"
+#include "face_detection/face_detection.hpp"
+#include "gene_alignment/gene_alignment.hpp"
 #include "hotspot/hotspot.hpp"
 #include "kmeans/kmeans.hpp"
 #include "lu/lu.hpp"
 #include "matmul/matmul.hpp"
 #include "nn/nn.hpp"
 #include "prefixsum/prefixsum.hpp"
+#include "raster/raster.hpp"
+#include "reyes/reyes.hpp"
 #include "rtm/rtm.hpp"
 #include "sparse_cholesky/sparse_cholesky.hpp"
 #include "srad/srad.hpp"
@@ -22,12 +27,17 @@ std::vector<std::unique_ptr<Application>> make_applications() {
   all.push_back(make_cholesky());
   all.push_back(make_dct());
   all.push_back(make_dotproduct());
+  all.push_back(make_evolution());
+  all.push_back(make_face_detection());
+  all.push_back(make_gene_alignment());
   all.push_back(make_hotspot());
   all.push_back(make_kmeans());
   all.push_back(make_lu());
   all.push_back(make_matmul());
   all.push_back(make_nn());
   all.push_back(make_prefixsum());
+  all.push_back(make_raster());
+  all.push_back(make_reyes());
   all.push_back(make_rtm());
   all.push_back(make_sparse_cholesky());
   all.push_back(make_srad());

@@ -14,10 +14,11 @@ packages_of() {
   case "$1" in
     build) echo "g++ cmake ninja-build pkg-config libhwloc-dev libfmt-dev libspdlog-dev
                  nlohmann-json3-dev libprotozero-dev libcli11-dev opencl-c-headers libopenblas0-pthread
-                 libopenblas-dev liblapacke-dev libpng-dev libturbojpeg0-dev python3-numpy python3-scipy" ;;
+                 libopenblas-dev liblapacke-dev libpng-dev libturbojpeg0-dev zlib1g-dev
+                 python3-numpy python3-scipy" ;;
     test) echo "libgtest-dev librapidcheck-dev librandom123-dev relacy-dev binutils python3-venv
-                python3-dev gfortran ocl-icd-libopencl1 pocl-opencl-icd chromium
-                libopenmpi-dev openmpi-bin libmpich-dev mpich" ;;
+                python3-dev gfortran ocl-icd-libopencl1 pocl-opencl-icd chromium bowtie2-examples
+                opencv-data libopenmpi-dev openmpi-bin libmpich-dev mpich" ;;
     docs) echo "doxygen python3-sphinx python3-breathe python3-myst-parser furo" ;;
     bench) echo "libstarpu-dev libtbb-dev ocl-icd-opencl-dev pocl-opencl-icd" ;;
     lint) echo "clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev" ;;
@@ -60,9 +61,11 @@ if [ -n "$missing" ]; then
 fi
 
 # From PyPI: pyamg has real matrices, QuantLib prices options, scikit-learn finds clusters (as new as
-# Debian's NumPy allows), nanobind is what the Python package is built with, pytest and Numba test it.
-# Without them those tests say that they are skipped.
-modules="pyamg QuantLib sklearn=scikit-learn<1.6 nanobind pytest numba"
+# Debian's NumPy allows), parasail aligns sequences, OpenCV finds faces in scikit-image's photographs,
+# nanobind is what the Python package is built with, pytest and Numba test it. Without them those tests
+# say that they are skipped.
+modules="pyamg QuantLib parasail cv2=opencv-python-headless<5 skimage=scikit-image
+         sklearn=scikit-learn<1.6 nanobind pytest numba"
 case " $groups " in
   *" test "*)
     if [ ! -x build/venv/bin/python3 ]; then

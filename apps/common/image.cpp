@@ -30,12 +30,19 @@ std::string extension_of(std::string_view path) {
   return extension;
 }
 
-Image make_image(std::string_view name, std::size_t width, std::size_t height,
-                 const ReadLimits& limits) {
+/// What readers return: a byte for each pixel, or three.
+struct Pixels {
+  std::size_t width, height;
+  std::vector<std::uint8_t> bytes;
+};
+
+Pixels make_pixels(std::string_view name, std::size_t width, std::size_t height, bool colours,
+                   const ReadLimits& limits) {
   if (width == 0 || height == 0)
     fail_input("{}: the picture has {} x {} pixels", name, width, height);
-  check_size(std::string(name), {height, width}, 1, limits);
-  return {width, height, std::vector<std::uint8_t>(width * height)};
+  const std::size_t each = colours ? 3 : 1;
+  check_size(std::string(name), {height, width}, each, limits);
+  return {width, height, std::vector<std::uint8_t>(width * height * each)};
 }
 
 [[noreturn, maybe_unused]] void fail_without(std::string_view name, const char* format,
@@ -53,44 +60,46 @@ struct PngImage : png_image {
   ~PngImage() { png_image_free(this); }
 };
 
-Image read_png(std::string_view bytes, std::string_view name, const ReadLimits& limits) {
+Pixels read_png(std::string_view bytes, std::string_view name, bool colours,
+                const ReadLimits& limits) {
   PngImage png;
   const bool begun = png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()) != 0;
   if (!begun) fail_input("{}: damaged PNG: {}", name, png.message);
-  png.format = PNG_FORMAT_GRAY;
-  Image image = make_image(name, png.width, png.height, limits);
+  png.format = colours ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
+  Pixels pixels = make_pixels(name, png.width, png.height, colours, limits);
   constexpr png_color kWhite = {255, 255, 255};
-  if (png_image_finish_read(&png, &kWhite, image.shades.data(), 0, nullptr) == 0) {
+  if (png_image_finish_read(&png, &kWhite, pixels.bytes.data(), 0, nullptr) == 0) {
     fail_input("{}: damaged PNG: {}", name, png.message);
   }
-  return image;
+  return pixels;
 }
 
-std::string png_of(const std::string& path, const Image& image) {
+std::string png_of(const std::string& path, std::size_t width, std::size_t height, bool colours,
+                   const std::uint8_t* pixels) {
   PngImage png;
-  png.width = static_cast<png_uint_32>(image.width);
-  png.height = static_cast<png_uint_32>(image.height);
-  png.format = PNG_FORMAT_GRAY;
+  png.width = static_cast<png_uint_32>(width);
+  png.height = static_cast<png_uint_32>(height);
+  png.format = colours ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
   png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(png);
   std::string bytes(size, '\0');
-  if (png_image_write_to_memory(&png, bytes.data(), &size, 0, image.shades.data(), 0, nullptr) ==
-      0) {
+  if (png_image_write_to_memory(&png, bytes.data(), &size, 0, pixels, 0, nullptr) == 0) {
     fail_input("{}: cannot be written as PNG: {}", path, png.message);
   }
   bytes.resize(size);
   return bytes;
 }
 #else
-Image read_png(std::string_view, std::string_view name, const ReadLimits&) {
+Pixels read_png(std::string_view, std::string_view name, bool, const ReadLimits&) {
   fail_without(name, "PNG", "libpng-dev");
 }
-std::string png_of(const std::string& path, const Image&) {
+std::string png_of(const std::string& path, std::size_t, std::size_t, bool, const std::uint8_t*) {
   fail_without(path, "PNG", "libpng-dev");
 }
 #endif
 
 #if defined(WEIR_APPS_JPEG)
-Image read_jpeg(std::string_view bytes, std::string_view name, const ReadLimits& limits) {
+Pixels read_jpeg(std::string_view bytes, std::string_view name, bool in_colours,
+                 const ReadLimits& limits) {
   struct Close {
     void operator()(void* handle) const { tjDestroy(handle); }
   };
@@ -101,16 +110,16 @@ Image read_jpeg(std::string_view bytes, std::string_view name, const ReadLimits&
       0) {
     fail_input("{}: damaged JPEG: {}", name, tjGetErrorStr2(handle.get()));
   }
-  Image image =
-      make_image(name, static_cast<std::size_t>(width), static_cast<std::size_t>(height), limits);
-  if (tjDecompress2(handle.get(), data, bytes.size(), image.shades.data(), width, 0, height,
-                    TJPF_GRAY, 0) != 0) {
+  Pixels pixels = make_pixels(name, static_cast<std::size_t>(width),
+                              static_cast<std::size_t>(height), in_colours, limits);
+  if (tjDecompress2(handle.get(), data, bytes.size(), pixels.bytes.data(), width, 0, height,
+                    in_colours ? TJPF_RGB : TJPF_GRAY, 0) != 0) {
     fail_input("{}: damaged JPEG: {}", name, tjGetErrorStr2(handle.get()));
   }
-  return image;
+  return pixels;
 }
 #else
-Image read_jpeg(std::string_view, std::string_view name, const ReadLimits&) {
+Pixels read_jpeg(std::string_view, std::string_view name, bool, const ReadLimits&) {
   fail_without(name, "JPEG", "libturbojpeg0-dev");
 }
 #endif
@@ -148,7 +157,7 @@ class PgmHeader {
   std::size_t at_;
 };
 
-Image read_pgm(std::string_view bytes, std::string_view name, const ReadLimits& limits) {
+Pixels read_pgm(std::string_view bytes, std::string_view name, const ReadLimits& limits) {
   PgmHeader header(bytes, name);
   const std::size_t width = header.number("width"), height = header.number("height");
   constexpr std::size_t kWhite = 255;
@@ -156,24 +165,49 @@ Image read_pgm(std::string_view bytes, std::string_view name, const ReadLimits& 
   if (white == 0 || white > kWhite) {
     fail_input("{}: found {} shades, expected 1 to {}", name, white, kWhite);
   }
-  Image image = make_image(name, width, height, limits);
-  const std::string_view pixels = header.rest();
-  if (pixels.size() < image.shades.size()) {
-    fail_input("{}: found {} of {} pixels: the file is cut", name, pixels.size(),
-               image.shades.size());
+  Pixels pixels = make_pixels(name, width, height, false, limits);
+  const std::string_view found = header.rest();
+  if (found.size() < pixels.bytes.size()) {
+    fail_input("{}: found {} of {} pixels: the file is cut", name, found.size(),
+               pixels.bytes.size());
   }
-  std::transform(pixels.begin(), pixels.begin() + static_cast<std::ptrdiff_t>(image.shades.size()),
-                 image.shades.begin(), [=](char pixel) {
+  std::transform(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(pixels.bytes.size()),
+                 pixels.bytes.begin(), [=](char pixel) {
                    const std::size_t shade = static_cast<unsigned char>(pixel);
                    return static_cast<std::uint8_t>(std::min(shade, white) * kWhite / white);
                  });
-  return image;
+  return pixels;
 }
 
-std::string pgm_of(const Image& image) {
-  std::string bytes = fmt::format("P5\n{} {}\n255\n", image.width, image.height);
-  bytes.append(image.shades.begin(), image.shades.end());
+/// A PGM has no colours.
+Pixels read_pixels(std::string_view bytes, std::string_view name, bool colours,
+                   const ReadLimits& limits) {
+  if (bytes.starts_with(kPngMagic)) return read_png(bytes, name, colours, limits);
+  if (bytes.starts_with(kJpegMagic)) return read_jpeg(bytes, name, colours, limits);
+  if (bytes.starts_with(kPgmMagic)) return read_pgm(bytes, name, limits);
+  fail_input("{}: byte 0: found {}, expected a picture: PNG, JPEG or PGM (P5)", name,
+             quoted(bytes.substr(0, 8)));
+}
+
+/// P5 and P6 differ in what a pixel is.
+std::string portable_map_of(const char* magic, std::size_t width, std::size_t height,
+                            const std::vector<std::uint8_t>& pixels) {
+  std::string bytes = fmt::format("{}\n{} {}\n255\n", magic, width, height);
+  bytes.append(pixels.begin(), pixels.end());
   return bytes;
+}
+
+void check_extension(const std::string& path, const char* map) {
+  const std::string extension = extension_of(path);
+  if (extension == ".png" || extension == map) return;
+  fail_input("{}: found the extension {}, expected .png or {}", path,
+             quoted(std::string_view(extension)), map);
+}
+
+void write_file(const std::string& path, std::string_view bytes) {
+  OutputFile file(path);
+  file.write(bytes);
+  file.commit();
 }
 
 }  // namespace
@@ -184,11 +218,8 @@ bool is_image(std::string_view path) {
 }
 
 Image read_image_from(std::string_view bytes, std::string_view name, const ReadLimits& limits) {
-  if (bytes.starts_with(kPngMagic)) return read_png(bytes, name, limits);
-  if (bytes.starts_with(kJpegMagic)) return read_jpeg(bytes, name, limits);
-  if (bytes.starts_with(kPgmMagic)) return read_pgm(bytes, name, limits);
-  fail_input("{}: byte 0: found {}, expected a picture: PNG, JPEG or PGM (P5)", name,
-             quoted(bytes.substr(0, 8)));
+  Pixels pixels = read_pixels(bytes, name, false, limits);
+  return {pixels.width, pixels.height, std::move(pixels.bytes)};
 }
 
 Image read_image(const std::string& path, const ReadLimits& limits) {
@@ -196,18 +227,33 @@ Image read_image(const std::string& path, const ReadLimits& limits) {
   return read_image_from(file.bytes(), path, limits);
 }
 
-void check_image_format(const std::string& path) {
-  const std::string extension = extension_of(path);
-  if (extension == ".png" || extension == ".pgm") return;
-  fail_input("{}: found the extension {}, expected .png or .pgm", path,
-             quoted(std::string_view(extension)));
+ColourImage read_colours(const std::string& path, const ReadLimits& limits) {
+  const MappedFile file(path);
+  Pixels pixels = read_pixels(file.bytes(), path, true, limits);
+  if (pixels.bytes.size() > pixels.width * pixels.height) {
+    return {pixels.width, pixels.height, std::move(pixels.bytes)};
+  }
+  ColourImage image{pixels.width, pixels.height, {}};
+  for (const std::uint8_t shade : pixels.bytes) image.colours.insert(image.colours.end(), 3, shade);
+  return image;
 }
+
+void check_image_format(const std::string& path) { check_extension(path, ".pgm"); }
 
 void write_image(const std::string& path, const Image& image) {
   check_image_format(path);
-  OutputFile file(path);
-  file.write(extension_of(path) == ".png" ? png_of(path, image) : pgm_of(image));
-  file.commit();
+  write_file(path, extension_of(path) == ".png"
+                       ? png_of(path, image.width, image.height, false, image.shades.data())
+                       : portable_map_of("P5", image.width, image.height, image.shades));
+}
+
+void check_colour_format(const std::string& path) { check_extension(path, ".ppm"); }
+
+void write_image(const std::string& path, const ColourImage& image) {
+  check_colour_format(path);
+  write_file(path, extension_of(path) == ".png"
+                       ? png_of(path, image.width, image.height, true, image.colours.data())
+                       : portable_map_of("P6", image.width, image.height, image.colours));
 }
 
 }  // namespace weir::apps

@@ -1,4 +1,4 @@
-// Pictures in shades of grey, in files: PNG, JPEG and PGM.
+// Pictures in files: PNG, JPEG and PGM in shades of grey, PNG and PPM in colours.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +20,12 @@ struct Image {
   std::uint8_t operator()(std::size_t x, std::size_t y) const { return shades[y * width + x]; }
 };
 
+/// Red, green and blue, each from 0 to 255, row by row from the top.
+struct ColourImage {
+  std::size_t width = 0, height = 0;
+  std::vector<std::uint8_t> colours;
+};
+
 /// Returns whether a path has the extension of a picture: .png, .jpg, .jpeg or .pgm.
 bool is_image(std::string_view path);
 
@@ -30,9 +36,16 @@ Image read_image(const std::string& path, const ReadLimits& limits = {});
 /// The same from the bytes of a file; the name stands for the path in messages.
 Image read_image_from(std::string_view bytes, std::string_view name, const ReadLimits& limits = {});
 
+/// The same in colours; shades of grey have three equal parts.
+ColourImage read_colours(const std::string& path, const ReadLimits& limits = {});
+
 /// Throws InputError unless write_image() knows the extension.
 void check_image_format(const std::string& path);
 /// Writes .png or .pgm. Throws InputError with the path and the reason, and leaves nothing behind.
 void write_image(const std::string& path, const Image& image);
+
+/// The same for colours, in .png or .ppm.
+void check_colour_format(const std::string& path);
+void write_image(const std::string& path, const ColourImage& image);
 
 }  // namespace weir::apps

@@ -59,6 +59,7 @@ class Lanes {
   bool share_memory() const noexcept;
 
   std::size_t places() const noexcept { return places_.size(); }
+  const weir::Place& place(std::size_t index) const noexcept { return places_[index]; }
   std::size_t streams() const noexcept { return streams_; }
   const Lane& urgent(std::size_t place) const noexcept { return lanes_[place * streams_]; }
   /// A stream of a place for one of many equal parts; the urgent one when there is no other.

@@ -58,6 +58,7 @@ ITEMS = [
       for name, what, more in (("matrix_market", "Matrix Market files", ()),
                                ("npy", ".npy files", ()), ("csv", "tables", ()),
                                ("image", "pictures", ()), ("book", "books of options", ()),
+                               ("fasta", "sequences of genes", ()), ("cascade", "cascades", ()),
                                ("trace", "recordings", ()), ("models", "performance models", ()),
                                ("wisdom", "files of the tuner", ()), ("domains", "domain specifications", ()),
                                ("environment", "environments", ()),

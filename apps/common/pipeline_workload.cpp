@@ -1,0 +1,103 @@
+#include "common/pipeline_workload.hpp"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+namespace weir::apps {
+
+void add_pipeline_switches(CLI::App& app, PipelineSwitches& switches) {
+  app.add_flag("--baseline", switches.baseline,
+               "Stages one after the other in chunks, all cores meet after each, for comparison");
+  app.add_flag_callback(
+      "--no-batching", [&] { switches.batching = false; },
+      "Stages get one item at a time, for comparison");
+}
+
+PipelineWorkload::PipelineWorkload(const weir::Runtime& runtime, const Lanes& lanes,
+                                   const char* name, const PipelineSwitches& switches)
+    : runtime_(runtime), lanes_(lanes), name_(name), switches_(switches) {
+  if (switches_.baseline) chunks_.emplace(runtime, lanes);
+}
+
+void PipelineWorkload::reset() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  pipeline_.reset();
+  clear();
+}
+
+void PipelineWorkload::enqueue() {
+  if (baseline()) return;
+  weir::PipelineOptions options = wanted();
+  options.name = name_.c_str();
+  options.place = &lanes_.place(0);
+  if (!switches_.batching) options.batch = 1;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  pipeline_.emplace(runtime_, std::move(options));
+  connect(*pipeline_);
+  pipeline_->start();
+}
+
+void PipelineWorkload::await(std::chrono::nanoseconds timeout) {
+  if (!baseline()) return wait(timeout);
+  chunks_->begin(timeout);
+  loop(*chunks_);
+  stages_ = chunks_->stages();
+}
+
+void PipelineWorkload::wait(std::chrono::nanoseconds timeout) {
+  try {
+    pipeline_->wait(timeout);
+  } catch (...) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    pipeline_.reset();  // its stages work on members of those that derive from this
+    throw;
+  }
+  stages_.clear();
+  for (const weir_stage_info& stage : pipeline_->stages()) {
+    stages_.push_back({stage.name, stage.complete, stage.most_kept});
+  }
+}
+
+void PipelineWorkload::cancel() noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (pipeline_) weir_pipeline_cancel(pipeline_->handle());
+}
+
+weir::StageOptions PipelineWorkload::at(std::size_t index) const {
+  return {.place = &lanes_.place(index % lanes_.places())};
+}
+
+std::uint64_t PipelineWorkload::items(const char* stage) const {
+  for (const ChunkLoop::Stage& known : stages_) {
+    if (known.name == stage) return known.items;
+  }
+  return 0;
+}
+
+std::vector<std::pair<std::string, std::string>> PipelineWorkload::remarks() const {
+  std::string items, most;
+  for (const ChunkLoop::Stage& stage : stages_) {
+    items += fmt::format("{}{} {}", items.empty() ? "" : "; ", stage.name, stage.items);
+    most += fmt::format("{}{} {}", most.empty() ? "" : "; ", stage.name, stage.most);
+  }
+  if (!baseline()) return {{"stages", items}, {"kept", most + " items by one worker at most"}};
+  return {{"stages", items},
+          {"held", most + " items at once"},
+          {"meetings", std::to_string(chunks_->meetings())}};
+}
+
+std::string PipelineWorkload::details() const {
+  nlohmann::ordered_json json;
+  json["form"] = baseline() ? "baseline" : "pipeline";
+  json["batching"] = switches_.batching;
+  json["stages"] = nlohmann::ordered_json::object();
+  for (const ChunkLoop::Stage& stage : stages_) json["stages"][stage.name] = stage.items;
+  for (const ChunkLoop::Stage& stage : stages_) {
+    json[baseline() ? "held" : "kept"][stage.name] = stage.most;
+  }
+  json["meetings"] = baseline() ? chunks_->meetings() : 0;
+  describe(json);
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace weir::apps

@@ -1,0 +1,82 @@
+// A problem whose solution is a pipeline.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <weir/pipeline.hpp>
+
+#include "common/chunk_loop.hpp"
+#include "common/workload.hpp"
+
+namespace weir::apps {
+
+/// What all pipelines can be told.
+struct PipelineSwitches {
+  bool baseline = false;  ///< the same stages in a ChunkLoop
+  bool batching = true;   ///< otherwise stages get one item at a time
+};
+void add_pipeline_switches(CLI::App& app, PipelineSwitches& switches);
+
+/// Runs the stages of a problem as a pipeline, or as the chunk loop that it is compared with, and
+/// counts what they do.
+class PipelineWorkload : public Workload {
+ public:
+  std::size_t tile() const override { return 0; }
+  std::size_t tiles() const override { return 0; }
+  double operations() const override { return 0; }
+  double gemm_peak(const ReferenceBlas&) const override { return 0; }
+
+  void reset() final;
+  void enqueue() final;
+  void await(std::chrono::nanoseconds timeout) final;
+  void cancel() noexcept final;
+
+  std::vector<std::pair<std::string, std::string>> remarks() const override;
+  /// Calls describe().
+  std::string details() const final;
+
+ protected:
+  PipelineWorkload(const weir::Runtime& runtime, const Lanes& lanes, const char* name,
+                   const PipelineSwitches& switches);
+
+  /// Forgets the results of the run before.
+  virtual void clear() = 0;
+  /// What the pipeline is made with, beside its name, place and batches.
+  virtual weir::PipelineOptions wanted() { return {}; }
+  /// Adds tunnels and stages; what it captures must live as long as this.
+  virtual void connect(const weir::Pipeline& pipeline) = 0;
+  /// Does the same without a pipeline.
+  virtual void loop(ChunkLoop& chunks) = 0;
+  /// Adds what the results say to the report for programs.
+  virtual void describe(nlohmann::ordered_json&) const {}
+
+  /// Where stage `index` runs: the places take turns.
+  weir::StageOptions at(std::size_t index) const;
+  /// Cores that may work at once: more than any StageContext::worker() or ChunkPart::index.
+  std::size_t workers() const noexcept { return lanes_.cores(); }
+  bool baseline() const noexcept { return switches_.baseline; }
+  /// Items that a stage had in the last run.
+  std::uint64_t items(const char* stage) const;
+
+ private:
+  void wait(std::chrono::nanoseconds timeout);
+
+  const weir::Runtime& runtime_;
+  const Lanes& lanes_;
+  const std::string name_;
+  const PipelineSwitches switches_;
+  std::vector<ChunkLoop::Stage> stages_;  ///< of the last run
+  std::optional<ChunkLoop> chunks_;       ///< of the baseline
+  std::mutex mutex_;                      ///< pipeline_ is made or destroyed, or cancelled
+  std::optional<weir::Pipeline> pipeline_;
+};
+
+}  // namespace weir::apps

@@ -1,0 +1,275 @@
+#include "evolution/evolution.hpp"
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "common/input_error.hpp"
+#include "common/matrix_io.hpp"
+#include "common/parsing.hpp"
+#include "common/pipeline_workload.hpp"
+#include "evolution/population.hpp"
+
+namespace weir::apps {
+
+namespace {
+
+constexpr std::size_t kIslands = 2, kUsualPopulation = 2048;
+constexpr std::size_t kMostGenes = 100000, kMostGenerations = 1000000;
+
+/// What is told of a generation of one island.
+struct Chronicle {
+  std::uint64_t hash;
+  double best;  ///< fitness, before crossing and mutation
+  bool operator==(const Chronicle&) const = default;
+};
+
+class Evolution final : public PipelineWorkload {
+ public:
+  Evolution(std::string output, const EvolutionOptions& options, std::size_t generations,
+            const PipelineSwitches& switches, const weir::Runtime& runtime, const Lanes& lanes)
+      : PipelineWorkload(runtime, lanes, "evolution", switches),
+        output_(std::move(output)),
+        options_(options),
+        generations_(generations),
+        islands_{Island(options), Island(options)} {}
+
+  /// Creatures.
+  std::size_t n() const override { return kIslands * options_.creatures; }
+  /// The multiplications and sums of evaluation.
+  double operations() const override {
+    const auto genes = static_cast<double>(options_.genes);
+    const double each =
+        options_.problem == Problem::polynomial ? genes * (genes + 3) / 2 : 3 * genes;
+    return each * static_cast<double>(n() * generations_);
+  }
+
+  void save() const override {
+    if (output_.empty()) return;
+    Matrix<double> population(n(), options_.genes);
+    for (std::size_t creature = 0; creature < n(); ++creature) {
+      const auto genes = islands_[creature / options_.creatures].after(generations_ - 1);
+      for (std::size_t j = 0; j < options_.genes; ++j) {
+        population(creature, j) = genes[creature % options_.creatures * options_.genes + j];
+      }
+    }
+    write_matrix(output_, population);
+  }
+  std::vector<Figure> figures() const override {
+    return {{"best fitness", std::max(chronicles_[chronicles_.size() - 1].best,
+                                      chronicles_[chronicles_.size() - 2].best)}};
+  }
+
+  /// Lets one island after the other evolve, a creature at a time.
+  std::vector<Verification> verify(const ReferenceBlas&) const override {
+    std::size_t different = 0, worse = 0;
+    for (std::size_t island = 0; island < kIslands; ++island) {
+      Island serial(options_);
+      for (std::size_t generation = 0; generation < generations_; ++generation) {
+        const std::size_t at = kIslands * generation + island;
+        different += evolve(serial, {generation, island}) != chronicles_.at(at);
+        worse += generation > 0 && chronicles_[at].best < chronicles_[at - kIslands].best;
+      }
+    }
+    return {{"generations that differ from a serial evolution", static_cast<double>(different), 0},
+            {"generations whose best is worse than the one before", static_cast<double>(worse), 0}};
+  }
+
+ private:
+  /// Numbered from the first: generations of the islands in turn.
+  static Era era_of(std::uint64_t epoch) { return {epoch / kIslands, epoch % kIslands}; }
+  Island& island_of(Era era) { return islands_[era.island]; }
+  std::size_t creatures() const { return options_.creatures; }
+
+  Chronicle evolve(Island& island, Era era) const {
+    for (std::size_t i = 0; i < creatures(); ++i) {
+      island.reproduce(i, era);
+      island.evaluate(i, era);
+    }
+    island.select();
+    for (std::size_t i = 0; i < creatures(); ++i) {
+      island.cross(i, era);
+      island.mutate(i, era);
+    }
+    return told(island, era);
+  }
+  static Chronicle told(const Island& island, Era era) {
+    return {hash_of(island.after(era.generation)), island.best_fitness()};
+  }
+
+  void clear() override { chronicles_.clear(); }
+  void complete(Era era) { chronicles_.push_back(told(island_of(era), era)); }
+
+  /// While one island waits for its last creatures, the other one has work.
+  weir::PipelineOptions wanted() override {
+    return {.epochs = kIslands,
+            .on_epoch = [this](std::uint64_t epoch) { complete(era_of(epoch)); }};
+  }
+
+  void connect(const weir::Pipeline& pipeline) override {
+    using Creature = std::uint32_t;
+    using Out = weir::Outlet<Creature>;
+    const auto to_reproduce = pipeline.tunnel<Creature>("to reproduce");
+    const auto to_evaluate = pipeline.tunnel<Creature>("to evaluate");
+    const auto evaluated = pipeline.tunnel<Creature>("evaluated");
+    const auto to_cross = pipeline.tunnel<Creature>("to cross");
+    const auto to_mutate = pipeline.tunnel<Creature>("to mutate");
+    pipeline.source(
+        "generations", weir::into(to_reproduce),
+        [this, put = std::size_t{0}](const Out& out, weir::StageContext context) mutable {
+          out.put(static_cast<Creature>(put % creatures()));
+          if (++put % creatures() == 0) context.end_epoch();
+          return put < n() * generations_;
+        });
+    pipeline.stage(
+        "reproduce", to_reproduce, weir::into(to_evaluate),
+        [this](Creature creature, const Out& out, weir::StageContext context) {
+          const Era era = era_of(context.epoch());
+          island_of(era).reproduce(creature, era);
+          out.put(creature);
+        },
+        at(0));
+    pipeline.stage(
+        "evaluate", to_evaluate, weir::into(evaluated),
+        [this](Creature creature, const Out& out, weir::StageContext context) {
+          const Era era = era_of(context.epoch());
+          island_of(era).evaluate(creature, era);
+          out.put(creature);
+        },
+        at(1));
+    weir::StageOptions alone = at(2);
+    alone.workers = 1;
+    pipeline.stage(
+        "select", evaluated, weir::into(to_cross),
+        [this, known = std::array<std::size_t, kIslands>{}](Creature, const Out& out,
+                                                            weir::StageContext context) mutable {
+          const Era era = era_of(context.epoch());
+          if (++known[era.island] < creatures()) return;
+          known[era.island] = 0;
+          island_of(era).select();
+          for (Creature rank = 0; rank < creatures(); ++rank) out.put(rank);
+        },
+        alone);
+    pipeline.stage(
+        "crossover", to_cross, weir::into(to_mutate),
+        [this](Creature rank, const Out& out, weir::StageContext context) {
+          const Era era = era_of(context.epoch());
+          island_of(era).cross(rank, era);
+          out.put(rank);
+        },
+        at(3));
+    pipeline.stage(
+        "mutate", to_mutate,
+        [this](Creature rank, weir::StageContext context) {
+          const Era era = era_of(context.epoch());
+          island_of(era).mutate(rank, era);
+        },
+        at(4));
+  }
+
+  void loop(ChunkLoop& chunks) override {
+    for (std::size_t epoch = 0; epoch < kIslands * generations_; ++epoch) {
+      const Era era = era_of(epoch);
+      Island& island = island_of(era);
+      const auto stage = [&](const char* name, void (Island::*step)(std::size_t, Era) noexcept) {
+        chunks.run(name, creatures(), [&](const ChunkPart& part) {
+          for (std::size_t i = part.first; i < part.end; ++i) (island.*step)(i, era);
+        });
+      };
+      stage("reproduce", &Island::reproduce);
+      stage("evaluate", &Island::evaluate);
+      chunks.run("select", creatures(), [&](const ChunkPart& part) {
+        if (part.first == 0) island.select();
+      });
+      stage("crossover", &Island::cross);
+      stage("mutate", &Island::mutate);
+      complete(era);
+    }
+  }
+
+  void describe(nlohmann::ordered_json& json) const override {
+    json["generations"] = nlohmann::ordered_json::array();
+    for (std::size_t i = 0; i < chronicles_.size(); i += kIslands) {
+      nlohmann::ordered_json islands = nlohmann::ordered_json::array();
+      for (std::size_t island = 0; island < kIslands; ++island) {
+        const Chronicle& told = chronicles_[i + island];
+        islands.push_back({{"best", told.best}, {"hash", fmt::format("{:016x}", told.hash)}});
+      }
+      json["generations"].push_back(std::move(islands));
+    }
+  }
+
+  const std::string output_;
+  const EvolutionOptions options_;
+  const std::size_t generations_;
+  std::array<Island, kIslands> islands_;
+  std::vector<Chronicle> chronicles_;  ///< by epoch
+};
+
+class EvolutionApplication final : public Application {
+ public:
+  const char* name() const override { return "evolution"; }
+  const char* summary() const override {
+    return "let two islands of creatures evolve: --n 2048 --generations 20";
+  }
+  const char* input_help() const override { return "Takes none"; }
+  const char* output_help() const override {
+    return "File for the last generation, a row for each creature: .mtx or .npy";
+  }
+  void add_options(CLI::App& app) override {
+    app.add_option("--genes", options_.genes, "Of a creature [500]")
+        ->check(CLI::Range(std::size_t{1}, kMostGenes));
+    app.add_option("--generations", generations_, "How many [20]")
+        ->check(CLI::Range(std::size_t{1}, kMostGenerations));
+    app.add_option("--eliminate", options_.eliminate,
+                   "Creatures of an island that each generation replaces by new ones [0]");
+    app.add_option_function<std::string>(
+           "--problem",
+           [this](const std::string& word) {
+             options_.problem = word == "target" ? Problem::target : Problem::polynomial;
+           },
+           "polynomial, as Hetero-Mark has it, or target: to get near a point [polynomial]")
+        ->check(CLI::IsMember({"polynomial", "target"}));
+    add_pipeline_switches(app, switches_);
+  }
+  std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
+                                    const Lanes& lanes) override {
+    if (!parameters.input.empty()) {
+      fail_input("{}: evolution begins with creatures of its own: leave --input out",
+                 parameters.input);
+    }
+    if (parameters.single) fail_input("{} computes in double: leave --precision out", name());
+    if (!parameters.output.empty()) check_output_format(parameters.output);
+    const std::size_t population = parameters.n > 0 ? parameters.n : kUsualPopulation;
+    constexpr std::size_t kFewest = kIslands * Island::kBest;
+    if (population % kIslands != 0 || population < kFewest) {
+      fail_input("--n {}: expected an even number of creatures, {} or more", population, kFewest);
+    }
+    options_.creatures = population / kIslands;
+    options_.seed = parameters.seed;
+    if (options_.eliminate > options_.creatures - Island::kBest) {
+      fail_input("--eliminate {}: an island has {} creatures, of which the best {} stay",
+                 options_.eliminate, options_.creatures, Island::kBest);
+    }
+    constexpr std::size_t kCopies = 2;
+    check_size(fmt::format("--n {}", population), {kCopies * population, options_.genes},
+               sizeof(double), {});
+    return std::make_unique<Evolution>(parameters.output, options_, generations_, switches_,
+                                       runtime, lanes);
+  }
+
+ private:
+  EvolutionOptions options_;
+  std::size_t generations_ = 20;
+  PipelineSwitches switches_;
+};
+
+}  // namespace
+
+std::unique_ptr<Application> make_evolution() { return std::make_unique<EvolutionApplication>(); }
+
+}  // namespace weir::apps

@@ -1,0 +1,81 @@
+// Windows of a picture that a cascade takes for faces: what OpenCV's detector finds, bit for bit.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/image.hpp"
+#include "face_detection/cascade.hpp"
+
+namespace weir::apps {
+
+/// A square or rectangle of a picture, in pixels.
+struct Box {
+  int x, y, width, height;
+  auto operator<=>(const Box&) const = default;
+};
+
+/// A picture in shades of grey, as OpenCV mixes them.
+Image grey_of(const ColourImage& image);
+
+/// How much smaller than the picture its levels are: powers of a factor above 1, as long as a
+/// window fits.
+std::vector<float> scales_of(std::size_t width, std::size_t height, const Cascade& cascade,
+                             double factor);
+
+/// A smaller picture, and what is known of it.
+class Level {
+ public:
+  /// Resizes with OpenCV's exact bilinear rule.
+  void resize(const Image& grey, float scale);
+  /// Makes sums of rectangles cheap, for the grids of a cascade.
+  void integrate(const Cascade& cascade);
+
+  const Image& picture() const noexcept { return picture_; }
+  /// Rows in which windows begin.
+  std::size_t rows(const Cascade& cascade) const noexcept;
+  /// Pixels from one window to the next.
+  std::size_t step() const noexcept;
+
+  /// Calls found(box) for the faces whose windows begin in rows [first, end). A window that fails
+  /// in the first stage lets the next one be left out; `first` is a multiple of step().
+  template <class Found>
+  void scan(const Cascade& cascade, std::size_t first, std::size_t end, const Found& found) const {
+    const std::size_t columns = places(picture_.width, cascade.width);
+    for (std::size_t y = first; y < end; y += step()) {
+      for (std::size_t x = 0; x < columns; x += step()) {
+        const Verdict verdict = judge(cascade, x, y);
+        if (verdict == Verdict::face) found(box(cascade, x, y));
+        if (verdict == Verdict::failed_at_once) x += step();
+      }
+    }
+  }
+  /// The same with sums that are added up pixel by pixel.
+  bool is_face_by_pixels(const Cascade& cascade, std::size_t x, std::size_t y,
+                         bool* out_failed_at_once) const noexcept;
+  Box box(const Cascade& cascade, std::size_t x, std::size_t y) const noexcept;
+  static std::size_t places(std::size_t pixels, int window) noexcept;
+
+ private:
+  enum class Verdict { failed_at_once, failed, face };
+  Verdict judge(const Cascade& cascade, std::size_t x, std::size_t y) const noexcept;
+  template <class Pattern>
+  static Verdict judged(const Cascade& cascade, const Pattern& pattern) noexcept;
+
+  float scale_ = 1;
+  Image picture_;
+  std::vector<std::uint32_t> sums_;                   ///< of what is above and left
+  std::vector<std::array<std::uint32_t, 16>> grids_;  ///< offsets of the corners of their cells
+};
+
+/// Cuts off what is beyond a picture.
+void clip(std::vector<Box>& boxes, std::size_t width, std::size_t height);
+
+/// Puts boxes together that are about the same, and returns the mean of each group with more than
+/// `neighbours` of them; 0: all boxes as they are.
+std::vector<Box> group(std::span<const Box> boxes, std::size_t neighbours);
+
+}  // namespace weir::apps

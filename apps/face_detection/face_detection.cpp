@@ -1,0 +1,377 @@
+#include "face_detection/face_detection.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "common/image.hpp"
+#include "common/input_error.hpp"
+#include "common/pipeline_workload.hpp"
+#include "face_detection/cascade.hpp"
+#include "face_detection/detector.hpp"
+
+namespace weir::apps {
+
+namespace {
+
+constexpr std::size_t kUnderWay = 2, kStripRows = 16;
+
+struct Photograph {
+  std::string path;
+  ColourImage image;
+};
+
+struct DetectionOptions {
+  double factor = 1.1;
+  std::size_t neighbours = 3;
+  PipelineSwitches switches;
+};
+
+/// Some rows of windows of a level.
+struct Strip {
+  std::uint32_t level, first;
+};
+
+/// What is known of a picture that is under way.
+struct Frame {
+  Image grey;
+  std::vector<float> scales;
+  std::vector<Level> levels;
+  std::vector<Box> candidates;
+
+  void clear() { *this = {}; }
+};
+
+/// What remains of it.
+struct Detection {
+  std::size_t levels = 0;
+  std::vector<Box> candidates, faces;  ///< from the left
+};
+
+class FaceDetection final : public PipelineWorkload {
+ public:
+  FaceDetection(std::string output, std::vector<Photograph> photographs, Cascade cascade,
+                const DetectionOptions& options, const weir::Runtime& runtime, const Lanes& lanes)
+      : PipelineWorkload(runtime, lanes, "face-detection", options.switches),
+        output_(std::move(output)),
+        photographs_(std::move(photographs)),
+        cascade_(std::move(cascade)),
+        options_(options),
+        frames_(kUnderWay) {}
+
+  /// Pictures.
+  std::size_t n() const override { return photographs_.size(); }
+
+  void save() const override {
+    if (output_.empty()) return;
+    for (std::size_t i = 0; i < photographs_.size(); ++i) {
+      write_image(output_for(i), marked(photographs_[i].image, detections_[i].faces));
+    }
+  }
+  std::vector<Figure> figures() const override {
+    std::size_t candidates = 0, faces = 0;
+    for (const Detection& detection : detections_) {
+      candidates += detection.candidates.size();
+      faces += detection.faces.size();
+    }
+    return {{"candidates", static_cast<double>(candidates)}, {"faces", static_cast<double>(faces)}};
+  }
+
+  /// Adds cells up pixel by pixel.
+  std::vector<Verification> verify(const ReferenceBlas&) const override {
+    std::size_t different = 0;
+    for (std::size_t i = 0; i < photographs_.size(); ++i) {
+      std::vector<Box> boxes = boxes_by_pixels(photographs_[i].image);
+      std::sort(boxes.begin(), boxes.end());
+      different += boxes != detections_.at(i).candidates;
+    }
+    return {{"pictures with other candidates when cells are added up pixel by pixel",
+             static_cast<double>(different), 0}};
+  }
+
+ private:
+  Frame& frame_of(std::uint64_t picture) { return frames_[picture % frames_.size()]; }
+  static std::size_t strip_rows(const Level& level) { return kStripRows * level.step(); }
+
+  void make_grey(std::size_t picture) {
+    Frame& frame = frame_of(picture);
+    const ColourImage& image = photographs_[picture].image;
+    frame.grey = grey_of(image);
+    frame.scales = scales_of(image.width, image.height, cascade_, options_.factor);
+    frame.levels.resize(frame.scales.size());
+  }
+  static void resize(Frame& frame, std::size_t level) {
+    frame.levels[level].resize(frame.grey, frame.scales[level]);
+  }
+  template <class Out>
+  void put_strips(const Frame& frame, std::uint32_t level, const Out& out) const {
+    const Level& from = frame.levels[level];
+    for (std::size_t row = 0; row < from.rows(cascade_); row += strip_rows(from)) {
+      out.put({level, static_cast<std::uint32_t>(row)});
+    }
+  }
+  template <class Out>
+  void scan(const Frame& frame, const Strip& strip, const Out& out) const {
+    const Level& level = frame.levels[strip.level];
+    const std::size_t end = std::min(strip.first + strip_rows(level), level.rows(cascade_));
+    level.scan(cascade_, strip.first, end, [&](const Box& box) { out.put(box); });
+  }
+
+  void clear() override {
+    detections_.assign(photographs_.size(), {});
+    for (Frame& frame : frames_) frame.clear();
+  }
+  void complete(std::uint64_t picture) {
+    Frame& frame = frame_of(picture);
+    Detection& detection = detections_[picture];
+    detection = {frame.levels.size(), frame.candidates,
+                 group(frame.candidates, options_.neighbours)};
+    for (std::vector<Box>* boxes : {&detection.candidates, &detection.faces}) {
+      clip(*boxes, frame.grey.width, frame.grey.height);
+      std::sort(boxes->begin(), boxes->end());
+    }
+    frame.clear();
+  }
+
+  weir::PipelineOptions wanted() override {
+    return {.epochs = frames_.size(),
+            .on_epoch = [this](std::uint64_t picture) { complete(picture); }};
+  }
+
+  void connect(const weir::Pipeline& pipeline) override {
+    using Number = std::uint32_t;
+    const auto pictures = pipeline.tunnel<Number>("pictures");
+    const auto to_resize = pipeline.tunnel<Number>("levels to resize");
+    const auto to_integrate = pipeline.tunnel<Number>("levels to integrate");
+    const auto strips = pipeline.tunnel<Strip>("strips");
+    const auto candidates = pipeline.tunnel<Box>("candidates");
+    pipeline.source("film", weir::into(pictures),
+                    [this, next = Number{0}](const weir::Outlet<Number>& out,
+                                             weir::StageContext context) mutable {
+                      out.put(next++);
+                      context.end_epoch();
+                      return next < photographs_.size();
+                    });
+    pipeline.stage(
+        "grey", pictures, weir::into(to_resize),
+        [this](Number picture, const weir::Outlet<Number>& out) {
+          make_grey(picture);
+          if (!frame_of(picture).levels.empty()) out.put(0);
+        },
+        at(0));
+    pipeline.stage(
+        "resize", to_resize, weir::into(to_resize, to_integrate),
+        [this](Number level, const weir::Outlet<Number>& again, const weir::Outlet<Number>& out,
+               weir::StageContext context) {
+          Frame& frame = frame_of(context.epoch());
+          if (level + 1 < frame.levels.size()) again.put(level + 1);
+          resize(frame, level);
+          out.put(level);
+        },
+        at(1));
+    pipeline.stage(
+        "integral", to_integrate, weir::into(strips),
+        [this](Number level, const weir::Outlet<Strip>& out, weir::StageContext context) {
+          Frame& frame = frame_of(context.epoch());
+          frame.levels[level].integrate(cascade_);
+          put_strips(frame, level, out);
+        },
+        at(2));
+    pipeline.stage(
+        "scan", strips, weir::into(candidates),
+        [this](const Strip& strip, const weir::Outlet<Box>& out, weir::StageContext context) {
+          scan(frame_of(context.epoch()), strip, out);
+        },
+        at(3));
+    weir::StageOptions alone = at(4);
+    alone.workers = 1;
+    pipeline.stage(
+        "collect", candidates,
+        [this](const Box& box, weir::StageContext context) {
+          frame_of(context.epoch()).candidates.push_back(box);
+        },
+        alone);
+  }
+
+  /// A chunk is a picture.
+  void loop(ChunkLoop& chunks) override {
+    Collected<Strip> planned(chunks.parts());
+    Collected<Box> found(chunks.parts());
+    for (std::size_t picture = 0; picture < photographs_.size(); ++picture) {
+      Frame& frame = frame_of(picture);
+      chunks.run("grey", 1, [&](const ChunkPart&) { make_grey(picture); });
+      chunks.run("resize", frame.levels.size(), [&](const ChunkPart& part) {
+        for (std::size_t i = part.first; i < part.end; ++i) resize(frame, i);
+      });
+      chunks.run("integral", frame.levels.size(), [&](const ChunkPart& part) {
+        const auto out = planned.outlet(part);
+        for (std::size_t i = part.first; i < part.end; ++i) {
+          frame.levels[i].integrate(cascade_);
+          put_strips(frame, static_cast<std::uint32_t>(i), out);
+        }
+      });
+      const std::vector<Strip> strips = planned.take();
+      chunks.run("scan", strips.size(), [&](const ChunkPart& part) {
+        const auto out = found.outlet(part);
+        for (std::size_t i = part.first; i < part.end; ++i) scan(frame, strips[i], out);
+      });
+      const std::vector<Box> boxes = found.take();
+      chunks.run("collect", boxes.size(), [&](const ChunkPart& part) {
+        if (part.first == 0) frame.candidates = boxes;
+      });
+      complete(picture);
+    }
+  }
+
+  std::vector<Box> boxes_by_pixels(const ColourImage& image) const {
+    const Image grey = grey_of(image);
+    std::vector<Box> boxes;
+    for (const float scale : scales_of(image.width, image.height, cascade_, options_.factor)) {
+      Level level;
+      level.resize(grey, scale);
+      const std::size_t columns = Level::places(level.picture().width, cascade_.width);
+      for (std::size_t y = 0; y < level.rows(cascade_); y += level.step()) {
+        for (std::size_t x = 0; x < columns; x += level.step()) {
+          bool failed_at_once = false;
+          if (level.is_face_by_pixels(cascade_, x, y, &failed_at_once)) {
+            boxes.push_back(level.box(cascade_, x, y));
+          }
+          if (failed_at_once) x += level.step();
+        }
+      }
+    }
+    clip(boxes, image.width, image.height);
+    return boxes;
+  }
+
+  std::string output_for(std::size_t picture) const {
+    if (!std::filesystem::is_directory(output_)) return output_;
+    const std::filesystem::path stem = std::filesystem::path(photographs_[picture].path).stem();
+    return std::filesystem::path(output_) / (stem.string() + ".png");
+  }
+
+  /// Draws frames of two pixels around faces.
+  static ColourImage marked(ColourImage image, const std::vector<Box>& faces) {
+    const auto paint = [&](int x, int y) {
+      const auto column = static_cast<std::size_t>(x), row = static_cast<std::size_t>(y);
+      if (x < 0 || y < 0 || column >= image.width || row >= image.height) return;
+      std::uint8_t* const pixel = &image.colours[3 * (row * image.width + column)];
+      pixel[0] = pixel[2] = 0;
+      pixel[1] = 255;
+    };
+    for (const Box& face : faces) {
+      for (const int inset : {0, 1}) {
+        const int right = face.x + face.width - 1 - inset, left = face.x + inset;
+        const int bottom = face.y + face.height - 1 - inset, top = face.y + inset;
+        for (int x = left; x <= right; ++x) {
+          paint(x, top);
+          paint(x, bottom);
+        }
+        for (int y = top; y <= bottom; ++y) {
+          paint(left, y);
+          paint(right, y);
+        }
+      }
+    }
+    return image;
+  }
+
+  static nlohmann::ordered_json listed(const std::vector<Box>& boxes) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const Box& box : boxes) list.push_back({box.x, box.y, box.width, box.height});
+    return list;
+  }
+  void describe(nlohmann::ordered_json& json) const override {
+    json["pictures"] = nlohmann::ordered_json::array();
+    for (std::size_t i = 0; i < photographs_.size(); ++i) {
+      json["pictures"].push_back({{"file", photographs_[i].path},
+                                  {"levels", detections_[i].levels},
+                                  {"candidates", listed(detections_[i].candidates)},
+                                  {"faces", listed(detections_[i].faces)}});
+    }
+  }
+
+  const std::string output_;
+  const std::vector<Photograph> photographs_;
+  const Cascade cascade_;
+  const DetectionOptions options_;
+  std::vector<Frame> frames_;
+  std::vector<Detection> detections_;  ///< by picture
+};
+
+/// A picture, or those of a folder by their names.
+std::vector<Photograph> read_photographs(const std::string& path) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+      if (is_image(entry.path().string())) paths.push_back(entry.path().string());
+    }
+    if (error) fail_input("{}: cannot be read: {}", path, error.message());
+    if (paths.empty()) fail_input("{}: found no picture in the folder", path);
+    std::sort(paths.begin(), paths.end());
+  } else {
+    paths.push_back(path);
+  }
+  std::vector<Photograph> photographs;
+  for (const std::string& each : paths) photographs.push_back({each, read_colours(each)});
+  return photographs;
+}
+
+class FaceDetectionApplication final : public Application {
+ public:
+  const char* name() const override { return "face-detection"; }
+  const char* summary() const override {
+    return "find faces in pictures: --input photo.jpg --cascade lbpcascade_frontalface.xml";
+  }
+  const char* input_help() const override { return "Picture, or folder of pictures"; }
+  const char* output_help() const override {
+    return "Picture with frames around faces: .png or .ppm; or a folder for all";
+  }
+  void add_options(CLI::App& app) override {
+    app.add_option("--cascade", cascade_,
+                   "Cascade of OpenCV over local binary patterns, as in Debian's opencv-data");
+    app.add_option("--factor", options_.factor,
+                   "How much larger faces are from one level to the next [1.1]")
+        ->check(CLI::Range(1.01, 16.0));
+    app.add_option("--neighbours", options_.neighbours,
+                   "More candidates than this make a face; 0: one [3]");
+    add_pipeline_switches(app, options_.switches);
+  }
+  std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
+                                    const Lanes& lanes) override {
+    const std::string& output = parameters.output;
+    if (parameters.input.empty()) {
+      fail_input("face-detection needs a picture: give it --input FILE, or a folder of pictures");
+    }
+    if (cascade_.empty()) {
+      fail_input("face-detection needs a cascade: give it --cascade FILE, as in opencv-data");
+    }
+    Cascade cascade = read_cascade(cascade_);
+    std::vector<Photograph> photographs = read_photographs(parameters.input);
+    if (!output.empty() && !std::filesystem::is_directory(output)) {
+      check_colour_format(output);
+      if (photographs.size() > 1) {
+        fail_input("{}: there are {} pictures: expected a folder", output, photographs.size());
+      }
+    }
+    return std::make_unique<FaceDetection>(output, std::move(photographs), std::move(cascade),
+                                           options_, runtime, lanes);
+  }
+
+ private:
+  std::string cascade_;
+  DetectionOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Application> make_face_detection() {
+  return std::make_unique<FaceDetectionApplication>();
+}
+
+}  // namespace weir::apps

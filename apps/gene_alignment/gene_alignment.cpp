@@ -1,0 +1,361 @@
+#include "gene_alignment/gene_alignment.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "common/fasta.hpp"
+#include "common/file.hpp"
+#include "common/input_error.hpp"
+#include "common/parsing.hpp"
+#include "common/pipeline_workload.hpp"
+#include "gene_alignment/alignment.hpp"
+
+namespace weir::apps {
+
+namespace {
+
+constexpr std::size_t kUsualQuery = 1024, kMostQuery = 16384, kMostChunk = std::size_t{1} << 24;
+
+struct Sequences {
+  std::vector<Sequence> targets, queries;
+};
+
+/// Positions of a target at which a query is looked for.
+struct Positions {
+  std::uint32_t query, target;
+  std::uint64_t first;
+};
+/// One at which it was found.
+struct Hit {
+  std::uint32_t query, target;
+  std::uint64_t position;
+};
+struct Found {
+  Hit hit;
+  Alignment alignment;
+};
+
+/// Memory for what is found but not yet written: items of tunnels are only bytes.
+class Shelf {
+ public:
+  std::uint32_t take(Found found) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (free_.empty()) {
+      free_.push_back(static_cast<std::uint32_t>(places_.size()));
+      places_.emplace_back();
+    }
+    const std::uint32_t place = free_.back();
+    free_.pop_back();
+    places_[place] = std::move(found);
+    return place;
+  }
+  Found give(std::uint32_t place) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    free_.push_back(place);
+    return std::move(places_[place]);
+  }
+  /// How many it held at once.
+  std::size_t most() const noexcept { return places_.size(); }
+  void clear() {
+    places_.clear();
+    free_.clear();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<Found> places_;
+  std::vector<std::uint32_t> free_;
+};
+
+/// Writes alignments as lines, and sums up what it wrote.
+class Writer {
+ public:
+  Writer(const std::string& path, const Sequences& sequences) : sequences_(sequences) {
+    if (path.empty()) return;
+    sam_ = path.ends_with(".sam");
+    file_ = std::make_unique<OutputFile>(path);
+    write(header());
+  }
+
+  void add(const Found& found) {
+    const Alignment& at = found.alignment;
+    ++count_;
+    best_ = std::max(best_, at.score);
+    for (const char c : text_of(found)) hash_ = (hash_ ^ static_cast<unsigned char>(c)) * kPrime;
+    if (file_ != nullptr) write(sam_ ? sam_of(found) : text_of(found));
+    known_ = found.hit.query + std::size_t{1};
+  }
+  void commit() {
+    if (file_ != nullptr) file_->commit();
+  }
+
+  std::uint64_t count() const noexcept { return count_; }
+  std::uint64_t hash() const noexcept { return hash_; }
+  int best() const noexcept { return count_ > 0 ? best_ : 0; }
+
+ private:
+  static constexpr std::uint64_t kPrime = 0x100000001b3;
+
+  std::string header() const {
+    if (!sam_) return "query\ttarget\thit\tscore\tbegin\tend\tedits\tcigar\n";
+    std::string text = "@HD\tVN:1.6\tSO:unknown\n";
+    for (const Sequence& target : sequences_.targets) {
+      text += fmt::format("@SQ\tSN:{}\tLN:{}\n", target.name, target.bases.size());
+    }
+    return text + "@PG\tID:weir\tPN:weir\n";
+  }
+  /// Positions are counted from 0.
+  std::string text_of(const Found& found) const {
+    const auto& [hit, at] = found;
+    return fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", sequences_.queries[hit.query].name,
+                       sequences_.targets[hit.target].name, hit.position, at.score,
+                       hit.position + at.begin, hit.position + at.end, at.edits, at.cigar);
+  }
+  /// The first of a query has its letters, the others are marked as further ones.
+  std::string sam_of(const Found& found) const {
+    constexpr int kFurther = 256;
+    const auto& [hit, at] = found;
+    const Sequence& query = sequences_.queries[hit.query];
+    const bool further = known_ == hit.query + std::size_t{1};
+    return fmt::format("{}\t{}\t{}\t{}\t255\t{}\t*\t0\t0\t{}\t*\tAS:i:{}\tNM:i:{}\n", query.name,
+                       further ? kFurther : 0, sequences_.targets[hit.target].name,
+                       hit.position + at.begin + 1, at.cigar, further ? "*" : query.bases, at.score,
+                       at.edits);
+  }
+  void write(const std::string& text) { file_->append(text); }
+
+  const Sequences& sequences_;
+  bool sam_ = false;
+  std::unique_ptr<OutputFile> file_;
+  std::size_t known_ = 0;  ///< the query of the line before, counted from 1
+  std::uint64_t count_ = 0, hash_ = 0xcbf29ce484222325;
+  int best_ = std::numeric_limits<int>::min();
+};
+
+class GeneAlignment final : public PipelineWorkload {
+ public:
+  GeneAlignment(std::string output, Sequences sequences, std::size_t chunk,
+                const PipelineSwitches& switches, const weir::Runtime& runtime, const Lanes& lanes)
+      : PipelineWorkload(runtime, lanes, "gene-alignment", switches),
+        output_(std::move(output)),
+        sequences_(std::move(sequences)),
+        chunk_(chunk),
+        scratch_(workers()) {
+    for (const Sequence& query : sequences_.queries) seeds_.emplace_back(query.bases);
+  }
+
+  /// Letters of all targets.
+  std::size_t n() const override {
+    std::size_t letters = 0;
+    for (const Sequence& target : sequences_.targets) letters += target.bases.size();
+    return letters;
+  }
+
+  void save() const override { writer_->commit(); }
+  std::vector<Figure> figures() const override {
+    return {{"alignments", static_cast<double>(writer_->count())},
+            {"best score", static_cast<double>(writer_->best())}};
+  }
+
+  /// Looks for words letter by letter, and scores from the other end.
+  std::vector<Verification> verify(const ReferenceBlas&) const override {
+    Writer again("", sequences_);
+    std::size_t wrong = 0;
+    std::vector<std::uint8_t> scratch;
+    for_all_positions([&](const Positions& positions) {
+      for (std::size_t p = positions.first; p < end_of(positions); ++p) {
+        const Hit hit{positions.query, positions.target, p};
+        if (!shares_word(hit)) continue;
+        const Found found{hit, align(query_of(hit), window_of(hit), scratch)};
+        wrong += found.alignment.score != score_from_the_end(query_of(hit), window_of(hit));
+        again.add(found);
+      }
+      return true;
+    });
+    return {{"alignments too many, too few or different",
+             again.hash() == writer_->hash() && again.count() == writer_->count() ? 0.0 : 1.0, 0},
+            {"scores that differ from the other end", static_cast<double>(wrong), 0}};
+  }
+
+ private:
+  std::string_view query_of(const Hit& hit) const { return sequences_.queries[hit.query].bases; }
+  std::string_view target_of(std::uint32_t target) const {
+    return sequences_.targets[target].bases;
+  }
+  /// As much of the target as the query has letters.
+  std::string_view window_of(const Hit& hit) const {
+    return target_of(hit.target).substr(hit.position, query_of(hit).size());
+  }
+  std::size_t end_of(const Positions& positions) const {
+    const std::size_t letters = target_of(positions.target).size();
+    return std::min(positions.first + chunk_, letters < kSeed ? 0 : letters - kSeed + 1);
+  }
+  /// In the order of the output, until visit returns false.
+  template <class Visit>
+  void for_all_positions(const Visit& visit) const {
+    Positions next{0, 0, 0};
+    do {
+      if (!visit(next)) return;
+    } while (advance(next));
+  }
+  bool advance(Positions& positions) const {
+    positions.first += chunk_;
+    if (positions.first < target_of(positions.target).size()) return true;
+    positions.first = 0;
+    if (++positions.target < sequences_.targets.size()) return true;
+    positions.target = 0;
+    return ++positions.query < sequences_.queries.size();
+  }
+
+  bool shares_word(const Hit& hit) const {
+    const std::string_view word = target_of(hit.target).substr(hit.position, kSeed);
+    return query_of(hit).find(word) != std::string_view::npos;
+  }
+
+  template <class Out>
+  void look(const Positions& positions, std::size_t first, std::size_t end, const Out& out) const {
+    seeds_[positions.query].find(target_of(positions.target), first, end, [&](std::size_t p) {
+      out.put({positions.query, positions.target, p});
+    });
+  }
+  Found fit(const Hit& hit, std::size_t worker) {
+    return {hit, align(query_of(hit), window_of(hit), scratch_[worker])};
+  }
+
+  void clear() override {
+    shelf_.clear();
+    writer_ = std::make_unique<Writer>(output_, sequences_);
+  }
+
+  void connect(const weir::Pipeline& pipeline) override {
+    const auto positions = pipeline.tunnel<Positions>("positions");
+    const auto hits = pipeline.tunnel<Hit>("hits");
+    const auto lines = pipeline.tunnel<std::uint32_t>("lines");
+    pipeline.source("reader", weir::into(positions),
+                    [this, next = Positions{0, 0, 0}](const weir::Outlet<Positions>& out) mutable {
+                      out.put(next);
+                      return advance(next);
+                    });
+    weir::StageOptions coarse = at(0), fine = at(1), alone = at(2);
+    coarse.ordered = fine.ordered = true;
+    alone.workers = 1;
+    pipeline.stage(
+        "coarse", positions, weir::into(hits),
+        [this](const Positions& at, const weir::Outlet<Hit>& out) {
+          look(at, at.first, end_of(at), out);
+        },
+        coarse);
+    pipeline.stage(
+        "fine", hits, weir::into(lines),
+        [this](const Hit& hit, const weir::Outlet<std::uint32_t>& out, weir::StageContext context) {
+          out.put(shelf_.take(fit(hit, context.worker())));
+        },
+        fine);
+    pipeline.stage(
+        "write", lines, [this](std::uint32_t line) { writer_->add(shelf_.give(line)); }, alone);
+  }
+
+  void loop(ChunkLoop& chunks) override {
+    Collected<Hit> found(chunks.parts());
+    for_all_positions([&](const Positions& at) {
+      const std::size_t end = end_of(at);
+      chunks.run("coarse", end > at.first ? end - at.first : 0, [&](const ChunkPart& part) {
+        look(at, at.first + part.first, at.first + part.end, found.outlet(part));
+      });
+      const std::vector<Hit> hits = found.take();
+      std::vector<Found> fitted(hits.size());
+      chunks.run("fine", hits.size(), [&](const ChunkPart& part) {
+        for (std::size_t i = part.first; i < part.end; ++i) fitted[i] = fit(hits[i], part.index);
+      });
+      for (const Found& each : fitted) writer_->add(each);
+      return true;
+    });
+  }
+
+  void describe(nlohmann::ordered_json& json) const override {
+    json["hash"] = fmt::format("{:016x}", writer_->hash());
+    if (!baseline()) json["shelf"] = shelf_.most();
+  }
+
+  const std::string output_;
+  const Sequences sequences_;
+  const std::size_t chunk_;
+  std::vector<SeedSet> seeds_;                      ///< of the queries
+  std::vector<std::vector<std::uint8_t>> scratch_;  ///< of the workers
+  Shelf shelf_;
+  std::unique_ptr<Writer> writer_;
+};
+
+/// Each worker needs memory for the pairs of letters of a query and a window.
+void check_queries(const std::string& path, const std::vector<Sequence>& queries,
+                   std::size_t workers) {
+  for (const Sequence& query : queries) {
+    const std::size_t letters = query.bases.size();
+    if (letters >= kSeed && letters <= kMostQuery) {
+      check_size(fmt::format("{}: query {}", path, quoted(std::string_view(query.name))),
+                 {workers * letters, letters}, 1, {});
+      continue;
+    }
+    fail_input("{}: query {} has {} letters, expected {} to {}", path,
+               quoted(std::string_view(query.name)), letters, kSeed, kMostQuery);
+  }
+}
+
+class GeneAlignmentApplication final : public Application {
+ public:
+  const char* name() const override { return "gene-alignment"; }
+  const char* summary() const override {
+    return "find where sequences look alike: --input target.fa.gz --query gene.fa";
+  }
+  const char* input_help() const override { return "Targets: FASTA, or FASTA by gzip"; }
+  const char* output_help() const override { return "File for the alignments: .sam or .txt"; }
+  void add_options(CLI::App& app) override {
+    app.add_option("--query", query_,
+                   "Queries, as --input [the first 1024 letters of the first target]");
+    app.add_option("--chunk", chunk_, "Positions that are looked at together [1024]")
+        ->check(CLI::Range(std::size_t{1}, kMostChunk));
+    add_pipeline_switches(app, switches_);
+  }
+  std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
+                                    const Lanes& lanes) override {
+    const std::string& output = parameters.output;
+    if (!output.empty() && !output.ends_with(".sam") && !output.ends_with(".txt")) {
+      fail_input("{}: expected the extension .sam or .txt", output);
+    }
+    if (parameters.input.empty()) {
+      fail_input("gene-alignment needs a target: give it --input FILE, in FASTA");
+    }
+    Sequences sequences{read_fasta(parameters.input), {}};
+    if (query_.empty()) {
+      const Sequence& first = sequences.targets.front();
+      sequences.queries.push_back(
+          {first.name + ":1-" + std::to_string(kUsualQuery), first.bases.substr(0, kUsualQuery)});
+    } else {
+      sequences.queries = read_fasta(query_);
+    }
+    check_queries(query_.empty() ? parameters.input : query_, sequences.queries, lanes.cores());
+    return std::make_unique<GeneAlignment>(output, std::move(sequences), chunk_, switches_, runtime,
+                                           lanes);
+  }
+
+ private:
+  std::string query_;
+  std::size_t chunk_ = 1024;
+  PipelineSwitches switches_;
+};
+
+}  // namespace
+
+std::unique_ptr<Application> make_gene_alignment() {
+  return std::make_unique<GeneAlignmentApplication>();
+}
+
+}  // namespace weir::apps

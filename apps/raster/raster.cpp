@@ -1,0 +1,219 @@
+#include "raster/raster.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "common/depth_frame.hpp"
+#include "common/input_error.hpp"
+#include "common/pipeline_workload.hpp"
+#include "raster/triangles.hpp"
+
+namespace weir::apps {
+
+namespace {
+
+constexpr Colour kBackground = {0, 0, 0};
+constexpr std::size_t kLargestEdge = 8192, kMostPictures = 1000000, kUnderWay = 4;
+
+struct RasterOptions {
+  std::size_t width = 1024, height = 768, pictures = 100, show = 1;
+  double turn = 0;  ///< degrees from one picture to the next
+  PipelineSwitches switches;
+};
+
+/// What remains of a picture.
+struct Drawn {
+  std::uint64_t hash = 0;
+  std::size_t covered = 0;
+  bool operator==(const Drawn&) const = default;
+};
+Drawn drawn(const DepthFrame& frame) { return {frame.hash(), frame.covered_pixels()}; }
+
+class Raster final : public PipelineWorkload {
+ public:
+  Raster(std::string output, const RasterOptions& options, const weir::Runtime& runtime,
+         const Lanes& lanes)
+      : PipelineWorkload(runtime, lanes, "raster", options.switches),
+        output_(std::move(output)),
+        options_(options),
+        frames_(std::min(options.pictures, kUnderWay), DepthFrame(options.width, options.height)) {}
+
+  /// Pictures.
+  std::size_t n() const override { return options_.pictures; }
+
+  void save() const override {
+    if (!output_.empty()) write_image(output_, shown_);
+  }
+  std::vector<Figure> figures() const override {
+    std::size_t covered = 0;
+    for (const Drawn& picture : pictures_) covered += picture.covered;
+    return {{"covered pixels", static_cast<double>(covered)}};
+  }
+
+  /// Draws triangle by triangle, without bins.
+  std::vector<Verification> verify(const ReferenceBlas&) const override {
+    DepthFrame frame(options_.width, options_.height);
+    std::size_t different = 0;
+    for (std::size_t picture = 0; picture < options_.pictures; ++picture) {
+      frame.clear();
+      for (std::size_t i = 0; i < kCubeTriangles; ++i) draw(triangle(picture, i), frame);
+      different += drawn(frame) != pictures_.at(picture);
+    }
+    return {
+        {"pictures that differ from those drawn without bins", static_cast<double>(different), 0}};
+  }
+
+ private:
+  RasterCamera camera(std::size_t picture) const {
+    return {options_.width, options_.height, options_.turn * static_cast<double>(picture)};
+  }
+  LitTriangle triangle(std::size_t picture, std::size_t index) const {
+    return cube_triangle(index, camera(picture));
+  }
+  DepthFrame& frame_of(std::uint64_t picture) { return frames_[picture % frames_.size()]; }
+
+  template <class Out>
+  void bin(const LitTriangle& lit, const Out& out) const {
+    const Setup setup(lit, options_.width, options_.height);
+    if (!setup.visible()) return;
+    for (std::int32_t row = setup.rows().first; row < setup.rows().end; ++row) {
+      for (std::int32_t column = setup.columns().first; column < setup.columns().end; ++column) {
+        if (setup.touches(column, row)) out.put({setup.triangle(), column, row});
+      }
+    }
+  }
+
+  void clear() override {
+    pictures_.clear();
+    for (DepthFrame& frame : frames_) frame.clear();
+  }
+  /// Its frame is free for another picture then.
+  void complete(std::uint64_t picture) {
+    DepthFrame& frame = frame_of(picture);
+    pictures_.push_back(drawn(frame));
+    if (picture + 1 == options_.show && !output_.empty()) shown_ = frame.image(kBackground);
+    frame.clear();
+  }
+
+  weir::PipelineOptions wanted() override {
+    return {.epochs = frames_.size(),
+            .on_epoch = [this](std::uint64_t picture) { complete(picture); }};
+  }
+
+  void connect(const weir::Pipeline& pipeline) override {
+    const auto triangles = pipeline.tunnel<LitTriangle>("triangles");
+    const auto bins = pipeline.tunnel<BinTask>("bins");
+    pipeline.source("scene", weir::into(triangles),
+                    [this, next = std::size_t{0}](const weir::Outlet<LitTriangle>& out,
+                                                  weir::StageContext context) mutable {
+                      out.put(triangle(next / kCubeTriangles, next % kCubeTriangles));
+                      if (++next % kCubeTriangles == 0) context.end_epoch();
+                      return next < options_.pictures * kCubeTriangles;
+                    });
+    pipeline.stage(
+        "vertex", triangles, weir::into(bins),
+        [this](const LitTriangle& lit, const weir::Outlet<BinTask>& out) { bin(lit, out); }, at(0));
+    pipeline.stage(
+        "raster", bins,
+        [this](const BinTask& task, weir::StageContext context) {
+          draw_bin(task, frame_of(context.epoch()));
+        },
+        at(1));
+  }
+
+  /// A chunk is a picture.
+  void loop(ChunkLoop& chunks) override {
+    Collected<BinTask> binned(chunks.parts());
+    for (std::size_t picture = 0; picture < options_.pictures; ++picture) {
+      chunks.run("vertex", kCubeTriangles, [&](const ChunkPart& part) {
+        const auto out = binned.outlet(part);
+        for (std::size_t i = part.first; i < part.end; ++i) bin(triangle(picture, i), out);
+      });
+      const std::vector<BinTask> tasks = binned.take();
+      chunks.run("raster", tasks.size(), [&](const ChunkPart& part) {
+        for (std::size_t i = part.first; i < part.end; ++i) {
+          draw_bin(tasks[i], frame_of(picture));
+        }
+      });
+      complete(picture);
+    }
+  }
+
+  void draw(const LitTriangle& lit, DepthFrame& frame) const {
+    const Setup setup(lit, options_.width, options_.height);
+    if (!setup.visible()) return;
+    const auto range = [](const std::array<std::int32_t, 3>& along, std::size_t pixels) {
+      const auto [least, most] = std::minmax_element(along.begin(), along.end());
+      return std::pair(std::max(0, *least / 16 - 1),
+                       std::min(static_cast<std::int32_t>(pixels), *most / 16 + 2));
+    };
+    const auto [left, right] = range(setup.triangle().x, options_.width);
+    const auto [low, high] = range(setup.triangle().y, options_.height);
+    for (std::int32_t y = low; y < high; ++y) {
+      for (std::int32_t x = left; x < right; ++x) draw_pixel(setup.triangle(), x, y, frame);
+    }
+  }
+
+  void describe(nlohmann::ordered_json& json) const override {
+    json["pictures"] = nlohmann::ordered_json::array();
+    for (const Drawn& picture : pictures_) {
+      json["pictures"].push_back(
+          {{"covered", picture.covered}, {"hash", fmt::format("{:016x}", picture.hash)}});
+    }
+  }
+
+  const std::string output_;
+  const RasterOptions options_;
+  std::vector<DepthFrame> frames_;  ///< of the pictures under way
+  std::vector<Drawn> pictures_;
+  ColourImage shown_;
+};
+
+class RasterApplication final : public Application {
+ public:
+  const char* name() const override { return "raster"; }
+  const char* summary() const override {
+    return "draw pictures of a cube, each as soon as it is complete: --pictures 100 --turn 3";
+  }
+  const char* input_help() const override { return "Takes none"; }
+  const char* output_help() const override { return "File for one of the pictures: .png or .ppm"; }
+  void add_options(CLI::App& app) override {
+    const CLI::Range edge(std::size_t{1}, kLargestEdge);
+    const CLI::Range number(std::size_t{1}, kMostPictures);
+    app.add_option("--width", options_.width, "Of a picture in pixels [1024]")->check(edge);
+    app.add_option("--height", options_.height, "Of a picture in pixels [768]")->check(edge);
+    app.add_option("--pictures", options_.pictures, "How many [100]")->check(number);
+    app.add_option("--turn", options_.turn,
+                   "Degrees that the camera turns from one picture to the next [0]")
+        ->check(CLI::Range(-360.0, 360.0));
+    app.add_option("--show", options_.show, "Which picture goes to --output [1]")->check(number);
+    add_pipeline_switches(app, options_.switches);
+  }
+  std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
+                                    const Lanes& lanes) override {
+    if (!parameters.input.empty()) {
+      fail_input("{}: raster draws one cube: leave --input out", parameters.input);
+    }
+    if (options_.show > options_.pictures) {
+      fail_input("--show {}: there are {} pictures: take one of them, or more --pictures",
+                 options_.show, options_.pictures);
+    }
+    if (!parameters.output.empty()) check_colour_format(parameters.output);
+    DepthFrame::check(options_.width, options_.height, std::min(options_.pictures, kUnderWay));
+    return std::make_unique<Raster>(parameters.output, options_, runtime, lanes);
+  }
+
+ private:
+  RasterOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Application> make_raster() { return std::make_unique<RasterApplication>(); }
+
+}  // namespace weir::apps

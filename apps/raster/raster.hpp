@@ -1,0 +1,13 @@
+// Pictures of a cube, several of them under way at once.
+#pragma once
+
+#include <memory>
+
+#include "common/workload.hpp"
+
+namespace weir::apps {
+
+/// Draws pictures with a pipeline in which each picture is an epoch.
+std::unique_ptr<Application> make_raster();
+
+}  // namespace weir::apps
