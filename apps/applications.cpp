@@ -10,6 +10,7 @@
 #include "nn/nn.hpp"
 #include "prefixsum/prefixsum.hpp"
 #include "rtm/rtm.hpp"
+#include "scatter/scatter.hpp"
 #include "sparse_cholesky/sparse_cholesky.hpp"
 #include "srad/srad.hpp"
 #include "wave/wave.hpp"
@@ -29,6 +30,7 @@ std::vector<std::unique_ptr<Application>> make_applications() {
   all.push_back(make_nn());
   all.push_back(make_prefixsum());
   all.push_back(make_rtm());
+  all.push_back(make_scatter());
   all.push_back(make_sparse_cholesky());
   all.push_back(make_srad());
   all.push_back(make_wave());
