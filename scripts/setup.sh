@@ -18,7 +18,7 @@ packages_of() {
     test) echo "libgtest-dev librapidcheck-dev librandom123-dev relacy-dev binutils python3-venv
                 python3-dev gfortran ocl-icd-libopencl1 pocl-opencl-icd chromium
                 libopenmpi-dev openmpi-bin libmpich-dev mpich" ;;
-    bench) echo "libstarpu-dev libtbb-dev ocl-icd-opencl-dev pocl-opencl-icd" ;;
+    bench) echo "libstarpu-dev libtbb-dev ocl-icd-opencl-dev pocl-opencl-icd libopenmpi-dev openmpi-bin" ;;
     lint) echo "clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev" ;;
     fuzz) echo "clang-16 libclang-rt-16-dev llvm-16" ;;
     *) echo "setup: unknown group '$1': choose from build, test, bench, lint, fuzz" >&2; exit 2 ;;
