@@ -124,7 +124,7 @@ std::string RunReport::text() const {
   };
   row("on", where(*this, facts));
   row("time", time_of(*this));
-  row("speed", paint(speed_of(*this), Tone::strong));
+  if (operations > 0) row("speed", paint(speed_of(*this), Tone::strong));
   row("actions", traffic_of(*this));
   if (!policy.empty()) row("tasks", tasks_of(*this));
   for (const auto& [name, remark] : remarks) row(name.c_str(), remark);
