@@ -70,7 +70,9 @@ typedef weir_status (*weir_fabric_program)(weir_fabric* fabric, void* payload);
 /**
  * Runs a program on `ranks` ranks (1 to 1024) in this process, each on a thread of its own, and
  * returns the failure of the lowest rank that failed, with its number before the message. With a
- * seed messages are delivered in an order that it decides.
+ * seed messages are delivered in an order that it decides. When all ranks wait for each other,
+ * without a timeout, all of these calls fail and say who waits for what; ranks are to call from one
+ * thread each, as another one may do what is waited for.
  */
 WEIR_API weir_status weir_fabric_simulate(const weir_fabric_options* options, unsigned ranks,
                                           weir_fabric_program program, void* payload);

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct InprocHub::Box {
   std::vector<std::deque<Packet>> from;
   std::vector<std::size_t> bytes;
   std::deque<Rank> arrivals;  ///< senders of the packets
+  bool closed = false;        ///< the rank has gone
   std::mt19937_64 random;
   sys::Atomic<std::uint32_t> bell{0};
 
@@ -40,10 +42,39 @@ struct InprocHub::State {
     sys::Atomic<std::size_t> corrupt{SIZE_MAX};
   };
 
+  /// What a rank waits for, if nothing has been sent since.
+  struct Wait {
+    std::string what;
+    std::uint64_t since = 0;
+    bool waits = false, left = false;
+  };
+
   std::vector<std::unique_ptr<Box>> boxes;
   std::vector<Fault> faults;
-  bool draws;
+  bool draws = false;
+
+  sys::Atomic<bool> reports_stalls{false};
+  sys::Atomic<std::uint64_t> sent{0};       ///< packets
+  sys::Atomic<std::uint64_t> in_flight{0};  ///< those that have not been taken in
+  sys::Mutex mutex;
+  std::vector<Wait> waits;
+  std::string stall;
+
+  std::string find_stall() const;
 };
+
+/// Returns who waits for what when nothing will ever happen again, "" when something may.
+std::string InprocHub::State::find_stall() const {
+  if (in_flight.load() != 0) return {};
+  std::string text;
+  for (std::size_t rank = 0; rank < waits.size(); ++rank) {
+    const Wait& wait = waits[rank];
+    if (!wait.left && (!wait.waits || wait.since != sent.load())) return {};
+    text += fmt::format("{} rank {} {}", text.empty() ? "" : ",", rank,
+                        wait.left ? "has left" : "waits for " + wait.what);
+  }
+  return "all ranks wait for each other:" + text;
+}
 
 class InprocHub::InprocLink final : public Link {
  public:
@@ -54,6 +85,16 @@ class InprocHub::InprocLink final : public Link {
              .ranks = static_cast<Rank>(state_->boxes.size()),
              .packet_bytes = kLinkPacketBytes,
              .can_sleep = true};
+  }
+
+  ~InprocLink() override {
+    {
+      sys::Lock lock(own_.mutex);
+      own_.closed = true;
+      state_->in_flight.fetch_sub(own_.arrivals.size());
+    }
+    sys::Lock lock(state_->mutex);
+    state_->waits[info_.rank].left = true;
   }
 
   const LinkInfo& info() const noexcept override { return info_; }
@@ -83,9 +124,26 @@ class InprocHub::InprocLink final : public Link {
       Packet packet;
       if (!take(from, packet)) break;
       sink.packet(from, packet);
+      state_->in_flight.fetch_sub(1);
       any = true;
     }
     return any;
+  }
+
+  std::uint64_t activity() const noexcept override { return state_->sent.load(); }
+  std::string stalled(const char* what, std::uint64_t since) override {
+    if (!state_->reports_stalls.load()) return {};
+    sys::Lock lock(state_->mutex);
+    State::Wait& wait = state_->waits[info_.rank];
+    wait.what = what;
+    wait.since = since;
+    wait.waits = true;
+    if (state_->stall.empty()) state_->stall = state_->find_stall();
+    return state_->stall;
+  }
+  void resumed() noexcept override {
+    sys::Lock lock(state_->mutex);
+    state_->waits[info_.rank].waits = false;
   }
 
   std::uint32_t bell() const noexcept override { return own_.bell.load(); }
@@ -99,6 +157,7 @@ class InprocHub::InprocLink final : public Link {
     Box& box = *state_->boxes[to];
     try {
       sys::Lock lock(box.mutex);
+      if (box.closed) return true;
       std::size_t& bytes = box.bytes[info_.rank];
       if (bytes > 0 && bytes + packet.size() > kBoxBytes) return false;
       const std::size_t size = packet.size();
@@ -110,6 +169,8 @@ class InprocHub::InprocLink final : public Link {
         throw;
       }
       box.from[info_.rank].back() = std::move(packet);
+      state_->in_flight.fetch_add(1);
+      state_->sent.fetch_add(1);
       bytes += size;
     } catch (...) {
       return false;
@@ -141,8 +202,10 @@ class InprocHub::InprocLink final : public Link {
   LinkInfo info_;
 };
 
-InprocHub::InprocHub(Rank ranks, std::uint64_t seed)
-    : state_(std::make_shared<State>(State{{}, std::vector<State::Fault>(ranks), seed != 0})) {
+InprocHub::InprocHub(Rank ranks, std::uint64_t seed) : state_(std::make_shared<State>()) {
+  state_->faults = std::vector<State::Fault>(ranks);
+  state_->waits.resize(ranks);
+  state_->draws = seed != 0;
   for (Rank rank = 0; rank < ranks; ++rank) {
     state_->boxes.push_back(std::make_unique<Box>(ranks, seed * 0x9E3779B97F4A7C15u + rank));
   }
@@ -151,6 +214,8 @@ InprocHub::InprocHub(Rank ranks, std::uint64_t seed)
 std::unique_ptr<Link> InprocHub::link(Rank rank) {
   return std::make_unique<InprocLink>(state_, rank);
 }
+
+void InprocHub::report_stalls() noexcept { state_->reports_stalls.store(true); }
 
 void InprocHub::silence(Rank rank) noexcept { state_->faults[rank].silent.store(true); }
 

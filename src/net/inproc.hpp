@@ -20,6 +20,10 @@ class InprocHub {
   /// The link of a rank. Each once.
   std::unique_ptr<Link> link(Rank rank);
 
+  /// From now on ranks that all wait for each other for ever hear of it. For programs whose ranks
+  /// call from one thread each: another one might still do what is waited for.
+  void report_stalls() noexcept;
+
   /// From now on nothing of a rank arrives anywhere, as if its process had been stopped.
   void silence(Rank rank) noexcept;
   /// Changes a byte of the next packet that a rank sends.

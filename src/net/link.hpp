@@ -65,6 +65,10 @@ class Link {
   virtual void* allocate(std::size_t) noexcept { return nullptr; }
   virtual bool release(void*) noexcept { return false; }
 
+  virtual std::uint64_t activity() const noexcept { return 0; }
+  virtual std::string stalled(const char* /*what*/, std::uint64_t /*since*/) { return {}; }
+  virtual void resumed() noexcept {}
+
   // As in Transport. Any thread.
   virtual std::uint32_t bell() const noexcept = 0;
   virtual void wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept = 0;

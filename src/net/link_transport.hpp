@@ -50,6 +50,11 @@ class LinkTransport final : public Transport, private PacketSink {
   bool release(void* memory) noexcept override { return link_->release(memory); }
   bool progress(TransportSink& sink) noexcept override;
   void drop(Rank rank, const std::string& why) noexcept override;
+  std::uint64_t activity() const noexcept override { return link_->activity(); }
+  std::string stalled(const char* what, std::uint64_t since) override {
+    return link_->stalled(what, since);
+  }
+  void resumed() noexcept override { link_->resumed(); }
   std::uint32_t bell() const noexcept override { return link_->bell(); }
   void wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept override;
   void wake() noexcept override { link_->wake(); }

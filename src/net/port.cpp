@@ -165,6 +165,7 @@ class Port::Body final : private TransportSink {
   void wait_for_room(const sys::Atomic<std::size_t>& queued);
   void start_here(const OneSided& operation) noexcept;
   Account& account();
+  bool look_for_stall(const std::function<bool()>& done, const char* what);
   void rest(const std::function<bool()>& done, std::int64_t deadline);
   void run_thread() noexcept;
 
@@ -738,18 +739,38 @@ bool Port::Body::wait_until(const std::function<bool()>& done, std::int64_t time
   check_may_wait(what);
   const std::int64_t deadline = sys::deadline_after(timeout_ns);
   Spin spin(spin_ns_);
+  bool registered = false;
   while (!done()) {
     callers_.fetch_add(1, std::memory_order_relaxed);
     if (progress()) {
       spin.found();
     } else if (!spin.again()) {
       if (sys::now_ns() >= deadline) return done();
+      if (deadline == sys::kNever) registered |= look_for_stall(done, what);
       rest(done, deadline);
       spin.in_vain();
     }
     if (timeout_ns >= 0 && sys::now_ns() >= deadline) return done();
   }
+  if (registered) transport_->resumed();
   return true;
+}
+
+/// Throws Error when nobody will ever end this wait. Returns whether the transport knows of it.
+bool Port::Body::look_for_stall(const std::function<bool()>& done, const char* what) {
+  if (!try_take()) return false;
+  const std::uint64_t since = transport_->activity();
+  const bool idle = !step() && !done();
+  std::string stall;
+  try {
+    if (idle) stall = transport_->stalled(what, since);
+  } catch (...) {
+    give();
+    throw;
+  }
+  give();
+  if (!stall.empty()) fail(WEIR_STATUS_NETWORK_ERROR, "{}", stall);
+  return idle;
 }
 
 void Port::Body::wait_for_room(const sys::Atomic<std::size_t>& queued) {

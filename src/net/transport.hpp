@@ -92,6 +92,15 @@ class Transport {
   /// Gives up on a rank as if it had been lost. The next progress() says so.
   virtual void drop(Rank rank, const std::string& why) noexcept = 0;
 
+  // Ranks that all wait for each other, where the transport sees all of them.
+  /// Changes whenever a rank sends something.
+  virtual std::uint64_t activity() const noexcept { return 0; }
+  /// This rank has had nothing to do since activity() was `since`, and will wait for ever for
+  /// `what`. Returns who waits for whom when that is so on all ranks, else "".
+  virtual std::string stalled(const char* /*what*/, std::uint64_t /*since*/) { return {}; }
+  /// It waits no more.
+  virtual void resumed() noexcept {}
+
   // Sleeping. Any thread, beside the other calls.
   /// Changes when a wait() that has been given an earlier value is to end.
   virtual std::uint32_t bell() const noexcept = 0;

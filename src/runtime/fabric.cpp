@@ -254,6 +254,7 @@ void simulate_fabric(const weir_fabric_options& options, Rank ranks,
   }
   progress_of(options);
   InprocHub hub(ranks, options.seed);
+  hub.report_stalls();
   std::vector<std::optional<Error>> failures(ranks);
   {
     std::vector<sys::Thread> threads;

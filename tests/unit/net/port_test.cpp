@@ -408,6 +408,37 @@ TEST(PortFaults, ARankThatNeverJoinsIsNamed) {
   }
 }
 
+TEST(PortFaults, RanksThatWaitForEachOtherAreTold) {
+  for (const ProgressBy progress : {ProgressBy::caller, ProgressBy::hybrid, ProgressBy::thread}) {
+    InprocHub hub(3, 0);
+    hub.report_stalls();
+    std::atomic<int> over{0};
+    on_ranks(hub, 3, progress, [&](Port& port) {
+      Heard heard;
+      port.listen(Channel::user, &heard);
+      port.send((port.rank() + 1) % 3, Channel::user, {});
+      EXPECT_TRUE(port.wait_until([&] { return heard.count() == 1; }, -1, "a message"));
+      EXPECT_TRUE(port.barrier(-1).ok());
+      std::string told;
+      try {
+        if (port.rank() == 0) {
+          port.barrier(-1);
+        } else {
+          port.wait_until([&] { return heard.count() == 2; }, -1, "a second message");
+        }
+      } catch (const Error& error) {
+        told = error.what();
+      }
+      ++over;
+      while (over < 3) std::this_thread::yield();
+      EXPECT_EQ(told,
+                "all ranks wait for each other: rank 0 waits for a barrier, rank 1 waits for a "
+                "second message, rank 2 waits for a second message");
+      port.listen(Channel::user, nullptr);
+    });
+  }
+}
+
 TEST(Inproc, TheSeedDecidesTheOrder) {
   // Alone in its thread: everything is there before anything is taken.
   const auto order = [](std::uint64_t seed) {
