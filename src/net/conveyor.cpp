@@ -79,8 +79,9 @@ std::uint64_t Conveyor::send_block(Rank to, BlockWriter& writer, bool ask,
   Peer& peer = peers_[to];
   const std::uint64_t limit = setup_.blocks_in_flight;
   const auto in_flight = [&peer] {
+    // An ack may come before its block has been counted as sent.
     const std::uint64_t applied = peer.applied.load(std::memory_order_acquire);
-    return peer.sent.load(std::memory_order_relaxed) - applied;
+    return std::max(peer.sent.load(std::memory_order_relaxed), applied) - applied;
   };
   for (;;) {
     {
