@@ -15,6 +15,7 @@
 #include "raster/raster.hpp"
 #include "reyes/reyes.hpp"
 #include "rtm/rtm.hpp"
+#include "scatter/scatter.hpp"
 #include "sparse_cholesky/sparse_cholesky.hpp"
 #include "srad/srad.hpp"
 #include "wave/wave.hpp"
@@ -39,6 +40,7 @@ std::vector<std::unique_ptr<Application>> make_applications() {
   all.push_back(make_raster());
   all.push_back(make_reyes());
   all.push_back(make_rtm());
+  all.push_back(make_scatter());
   all.push_back(make_sparse_cholesky());
   all.push_back(make_srad());
   all.push_back(make_wave());

@@ -13,6 +13,7 @@
 #include "net/link_transport.hpp"
 #include "net/mpi/mpi_library.hpp"
 #include "net/shm/launch.hpp"
+#include "runtime/conveyor.hpp"
 
 namespace weir::rt {
 
@@ -119,7 +120,8 @@ class OneCompletion final : public Completion {
 Fabric::Fabric(std::unique_ptr<Transport> transport, ProgressBy progress)
     : name_(fmt::format("rank {}", transport->info().rank)),
       port_(std::move(transport), progress),
-      collectives_(port_) {}
+      collectives_(port_),
+      conveyor_hub_(port_) {}
 
 Fabric::~Fabric() { port_.listen(Channel::user, nullptr); }
 
@@ -138,6 +140,22 @@ void Fabric::destroy_window(weir_window* window) noexcept {
   const Owned<weir_window> last = std::move(*found);
   windows_.erase(found);
   lock.unlock();
+}
+
+weir_conveyor* Fabric::create_conveyor(const weir_conveyor_options& options) {
+  Owned<weir_conveyor> conveyor(new weir_conveyor(*this, options));
+  const sys::Lock lock(mutex_);
+  return conveyors_.emplace_back(std::move(conveyor)).get();
+}
+
+void Fabric::destroy_conveyor(weir_conveyor* conveyor) noexcept {
+  Owned<weir_conveyor> last;
+  const sys::Lock lock(mutex_);
+  const auto found = std::find_if(conveyors_.begin(), conveyors_.end(),
+                                  [&](const auto& each) { return each.get() == conveyor; });
+  if (found == conveyors_.end()) return;
+  last = std::move(*found);
+  conveyors_.erase(found);
 }
 
 void Fabric::barrier(std::int64_t timeout_ns) { expect(port_.barrier(timeout_ns)); }

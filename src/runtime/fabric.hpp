@@ -14,9 +14,12 @@
 #include "base/handle.hpp"
 #include "base/threads.hpp"
 #include "net/collectives.hpp"
+#include "net/conveyor_hub.hpp"
 #include "net/port.hpp"
 #include "net/window.hpp"
 
+struct weir_conveyor;
+struct weir_conveyor_options;
 struct weir_window;
 
 namespace weir::rt {
@@ -27,7 +30,7 @@ class Fabric : private Listener {
   Fabric(std::unique_ptr<Transport> transport, ProgressBy progress);
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
-  ~Fabric();  ///< also ends its windows
+  ~Fabric();  ///< also ends its windows and conveyors
 
   const std::string& name() const noexcept { return name_; }
   Port& port() noexcept { return port_; }
@@ -45,6 +48,9 @@ class Fabric : private Listener {
   bool progress(std::int64_t timeout_ns);
   weir_window* create_window(void* memory, std::size_t bytes);
   void destroy_window(weir_window* window) noexcept;
+  ConveyorHub& conveyors() noexcept { return conveyor_hub_; }
+  weir_conveyor* create_conveyor(const weir_conveyor_options& options);
+  void destroy_conveyor(weir_conveyor* conveyor) noexcept;
 
  private:
   void arrived(Rank from, std::span<const std::byte> message) noexcept override;
@@ -53,11 +59,13 @@ class Fabric : private Listener {
   const std::string name_;
   Port port_;
   Collectives collectives_;
+  ConveyorHub conveyor_hub_;
   weir_fabric_handler handler_ = nullptr;  ///< changed by listen() alone
   void* payload_ = nullptr;
   sys::Atomic<std::uint64_t> handled_{0}, seen_{0};
   sys::Mutex mutex_;
   std::vector<Owned<weir_window>> windows_;
+  std::vector<Owned<weir_conveyor>> conveyors_;
 };
 
 }  // namespace weir::rt

@@ -1,0 +1,131 @@
+// Small puts by plain MPI: a message for each item (--by send), or MPI_Put for each (--by put).
+#include <cstdio>
+#include <cstring>
+
+#define OMPI_SKIP_MPICXX 1  // the C interface is enough
+#include <mpi.h>
+
+#include "fabric/put_pattern.hpp"
+
+namespace weir_bench {
+namespace {
+
+/// Rank 0 sends offset and data of each item; rank 1 receives and writes, a few receives ahead.
+class ByMessages {
+ public:
+  ByMessages(const PutPattern& pattern, std::byte* table) : pattern_(pattern), table_(table) {}
+
+  void put(const std::vector<std::uint64_t>& offsets, const std::vector<std::byte>& items) const {
+    std::vector<std::byte> messages(kAhead * message_bytes());
+    MPI_Request requests[kAhead];
+    std::fill_n(requests, kAhead, MPI_REQUEST_NULL);
+    for (std::size_t item = 0; item < offsets.size(); ++item) {
+      const std::size_t slot = item % kAhead;
+      MPI_Wait(&requests[slot], MPI_STATUS_IGNORE);
+      std::byte* const message = messages.data() + slot * message_bytes();
+      std::memcpy(message, &offsets[item], sizeof offsets[item]);
+      std::memcpy(message + 8, items.data() + item * pattern_.bytes(), pattern_.bytes());
+      MPI_Isend(message, static_cast<int>(message_bytes()), MPI_BYTE, 1, 0, MPI_COMM_WORLD,
+                &requests[slot]);
+    }
+    MPI_Waitall(kAhead, requests, MPI_STATUSES_IGNORE);
+  }
+
+  void receive() const {
+    std::vector<std::byte> messages(kAhead * message_bytes());
+    MPI_Request requests[kAhead];
+    std::fill_n(requests, kAhead, MPI_REQUEST_NULL);
+    const auto start = [&](std::size_t slot) {
+      MPI_Irecv(messages.data() + slot * message_bytes(), static_cast<int>(message_bytes()),
+                MPI_BYTE, 0, 0, MPI_COMM_WORLD, &requests[slot]);
+    };
+    for (std::size_t slot = 0; slot < std::min<std::size_t>(kAhead, pattern_.items()); ++slot) {
+      start(slot);
+    }
+    for (std::size_t item = 0; item < pattern_.items(); ++item) {
+      const std::size_t slot = item % kAhead;
+      MPI_Wait(&requests[slot], MPI_STATUS_IGNORE);
+      std::uint64_t offset = 0;
+      const std::byte* const message = messages.data() + slot * message_bytes();
+      std::memcpy(&offset, message, sizeof offset);
+      std::memcpy(table_ + offset, message + 8, pattern_.bytes());
+      if (item + kAhead < pattern_.items()) start(slot);
+    }
+  }
+
+ private:
+  static constexpr int kAhead = 64;
+  std::size_t message_bytes() const { return 8 + pattern_.bytes(); }
+
+  const PutPattern& pattern_;
+  std::byte* table_;
+};
+
+void put_by_window(const PutPattern& pattern, MPI_Win window,
+                   const std::vector<std::uint64_t>& offsets, const std::vector<std::byte>& items) {
+  const int bytes = static_cast<int>(pattern.bytes());
+  for (std::size_t item = 0; item < offsets.size(); ++item) {
+    MPI_Put(items.data() + item * pattern.bytes(), bytes, MPI_BYTE, 1,
+            static_cast<MPI_Aint>(offsets[item]), bytes, MPI_BYTE, window);
+  }
+  MPI_Win_flush(1, window);
+}
+
+void work(const Arguments& arguments) {
+  const PutPattern pattern(arguments);
+  const bool by_window = arguments.text("--by", "send") == "put";
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const bool puts = rank == 0;
+  void* memory = nullptr;
+  MPI_Win window = MPI_WIN_NULL;
+  MPI_Win_allocate(static_cast<MPI_Aint>(puts ? 0 : pattern.table_bytes()), 1, MPI_INFO_NULL,
+                   MPI_COMM_WORLD, &memory, &window);
+  MPI_Win_lock_all(0, window);
+  auto* const table = static_cast<std::byte*>(memory);
+  if (!puts) std::memset(table, 0, pattern.table_bytes());
+  const auto offsets = puts ? pattern.offsets() : std::vector<std::uint64_t>();
+  const auto items = puts ? pattern.payload() : std::vector<std::byte>();
+  const ByMessages messages(pattern, table);
+  const auto values = repeat(1, arguments.number("--repeats", 3), [&] {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double seconds = time_of([&] {
+      if (puts) {
+        by_window ? put_by_window(pattern, window, offsets, items) : messages.put(offsets, items);
+      } else if (!by_window) {
+        messages.receive();
+      }
+      MPI_Barrier(MPI_COMM_WORLD);
+    });
+    return pattern.gigabytes() / seconds;
+  });
+  MPI_Win_sync(window);
+  // One-sided puts have no order: which of several for a line is the last nobody can say.
+  if (!puts && !by_window) pattern.check(table);
+  MPI_Win_unlock_all(window);
+  MPI_Win_free(&window);
+  if (!puts) return;
+  const nlohmann::json line = {
+      {"value", median(values)},
+      {"config", std::string("Open MPI, ") + (by_window ? "MPI_Put" : "a message each") + ", " +
+                     arguments.text("--network", "shm")}};
+  std::printf("%s\n", line.dump().c_str());
+}
+
+}  // namespace
+}  // namespace weir_bench
+
+int main(int argc, char** argv) {
+  using namespace weir_bench;
+  try {
+    const Arguments arguments(argc, argv);
+    if (!under_mpirun()) become_mpirun(arguments, argc, argv);
+    MPI_Init(&argc, &argv);
+    work(arguments);
+    MPI_Finalize();
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}

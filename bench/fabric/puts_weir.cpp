@@ -1,0 +1,95 @@
+// Small puts through a conveyor.
+#include <cstdio>
+
+#include <weir/conveyor.hpp>
+
+#include "fabric/put_pattern.hpp"
+
+namespace weir_bench {
+namespace {
+
+constexpr std::size_t kAtOnce = 64;
+
+class Fabric {
+ public:
+  Fabric() { weir::check(weir_fabric_open(nullptr, &fabric_)); }
+  Fabric(const Fabric&) = delete;
+  Fabric& operator=(const Fabric&) = delete;
+  ~Fabric() { weir_fabric_close(fabric_); }
+  weir_fabric* handle() const { return fabric_; }
+  unsigned rank() const { return weir_fabric_rank(fabric_); }
+
+ private:
+  weir_fabric* fabric_ = nullptr;
+};
+
+void put_all(const weir::Producer& producer, const PutPattern& pattern,
+             const std::vector<std::uint64_t>& offsets, const std::vector<std::byte>& items) {
+  for (std::size_t at = 0; at < offsets.size(); at += kAtOnce) {
+    const std::size_t count = std::min(kAtOnce, offsets.size() - at);
+    weir::check(weir_producer_put(producer.handle(), 1, offsets.data() + at,
+                                  items.data() + at * pattern.bytes(), pattern.bytes(), count));
+  }
+  producer.flush();
+}
+
+/// What one rank does; rank 0 prints.
+void work(const Arguments& arguments) {
+  const PutPattern pattern(arguments);
+  const Fabric fabric;
+  const bool puts = fabric.rank() == 0;
+  std::vector<std::byte> table(puts ? 0 : pattern.table_bytes());
+  weir::ConveyorOptions options;
+  options.memory = table;
+  options.block_bytes = static_cast<std::size_t>(arguments.number("--block", 0));
+  options.block_items = static_cast<std::size_t>(arguments.number("--block-items", 0));
+  const weir::Conveyor conveyor(fabric.handle(), options);
+  const weir::Producer producer = conveyor.producer();
+  const auto offsets = puts ? pattern.offsets() : std::vector<std::uint64_t>();
+  const auto items = puts ? pattern.payload() : std::vector<std::byte>();
+  const auto values = repeat(1, arguments.number("--repeats", 3), [&] {
+    conveyor.finish();
+    const double seconds = time_of([&] {
+      if (puts) put_all(producer, pattern, offsets, items);
+      conveyor.finish();
+    });
+    return pattern.gigabytes() / seconds;
+  });
+  if (!puts) return pattern.check(table.data());
+  const weir_conveyor_info info = conveyor.info();
+  const nlohmann::json line = {
+      {"value", median(values)},
+      {"wire_per_payload",
+       static_cast<double>(info.wire_bytes) / static_cast<double>(info.item_bytes)},
+      {"blocks", info.blocks},
+      {"config", "weir conveyor, two processes, " + arguments.text("--network", "shm")}};
+  std::printf("%s\n", line.dump().c_str());
+}
+
+/// Starts two processes of this program. Returns their status.
+int launch(int count, char** values) {
+  std::vector<const char*> words(values, values + count);
+  words[0] = "/proc/self/exe";
+  words.push_back(nullptr);
+  int status = 0;
+  weir::check(weir_fabric_launch(nullptr, 2, words.data(), &status));
+  return status;
+}
+
+}  // namespace
+}  // namespace weir_bench
+
+int main(int argc, char** argv) {
+  using namespace weir_bench;
+  try {
+    const Arguments arguments(argc, argv);
+    const bool tcp = arguments.text("--network", "shm") == "tcp";
+    if (tcp && !under_mpirun()) become_mpirun(arguments, argc, argv);
+    if (!tcp && std::getenv("WEIR_RANK") == nullptr) return launch(argc, argv);
+    work(arguments);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}

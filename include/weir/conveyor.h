@@ -1,0 +1,158 @@
+/* Conveyors: small items for other ranks, sent in large messages (the communication cache of paper
+ * 003). */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/export.h>
+#include <weir/fabric.h>
+#include <weir/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Carries items of 8 to 256 bytes, in steps of 8, to the memory or to the handlers of other ranks.
+ *
+ * A rank that puts items opens producers, one for each thread. A producer collects what goes to the
+ * same rank in a block and sends it when it is full, when it is old, and when it is told to. Within
+ * a block adjacent items are joined, and where addresses repeat an item takes the place of the one
+ * before it (put) or is added to it (add).
+ *
+ * Order: items of one producer for one rank have the effect that they have one after the other,
+ * whatever they are. Nothing is said of the order between producers or between ranks, which
+ * weir_producer_flush() and weir_conveyor_finish() put in order.
+ *
+ * Items are applied by the thread that makes the progress of the rank they are for, one at a time.
+ * Meanwhile other threads must not touch what they write.
+ *
+ * Memory is bounded: a producer has a block for each rank it puts to, of block_bytes, four times
+ * that where addresses repeat, and as much again for addresses; blocks_in_flight of them may be
+ * under way from one rank to another, and who puts more waits.
+ *
+ * A rank that dies fails the calls that put to it as NETWORK_ERROR; its items are dropped, and the
+ * others go on.
+ */
+typedef struct weir_conveyor weir_conveyor;
+
+/** One thread's way into a conveyor. Calls on one are made by one thread at a time. */
+typedef struct weir_producer weir_producer;
+
+/** Items for a handler, valid during the call. */
+typedef struct weir_items {
+  const void* items; /**< one after the other, on 16 bytes */
+  size_t count;
+  size_t item_bytes;
+  unsigned from; /**< rank */
+  void* payload;
+} weir_items;
+
+/**
+ * Works on items. One call at a time, on the thread that makes progress: it must not wait, nor put
+ * items. What is not OK is the failure of weir_conveyor_finish() on this rank; later items still
+ * come.
+ */
+typedef weir_status (*weir_items_function)(const weir_items* items);
+
+typedef struct weir_conveyor_handler {
+  weir_items_function function;
+  void* payload;
+  size_t item_bytes; /**< the same on all ranks */
+} weir_conveyor_handler;
+
+typedef struct weir_conveyor_options {
+  size_t struct_size;
+  const char* name;                      /**< NULL: "conveyor" */
+  void* memory;                          /**< of this rank, which the others put to; NULL: none */
+  size_t bytes;                          /**< of it; ranks may have different sizes */
+  const weir_conveyor_handler* handlers; /**< numbered from 0, the same on all ranks */
+  size_t handler_count;                  /**< 256 at most */
+  size_t block_bytes;                    /**< of a block; 0: 64 KiB; 1 KiB to 4 MiB */
+  size_t block_items;      /**< in a block at most; 0: as many as fit; 1: each item by itself */
+  size_t blocks_in_flight; /**< from this rank to another; 0: 8 */
+  /** Age at which a block is sent; 0: 1 ms, negative: any. Looked at in every 64th call of the
+      producer, and in those with no items: a producer that stops calling has to flush. */
+  int64_t age_ns;
+  int64_t timeout_ns; /**< how long creating waits for the other ranks; 0: 60 s, negative: ever */
+} weir_conveyor_options;
+#define WEIR_CONVEYOR_OPTIONS_INIT \
+  { sizeof(weir_conveyor_options), NULL, NULL, 0, NULL, 0, 0, 0, 0, 0, 0 }
+
+/**
+ * Creates a conveyor together with the other ranks: every rank, one thread each, in the same order
+ * where there are several. INVALID_ARGUMENT when the handlers of the ranks are not the same. The
+ * fabric outlives it, and so does the memory.
+ */
+WEIR_API weir_status weir_conveyor_create(weir_fabric* fabric, const weir_conveyor_options* options,
+                                          weir_conveyor** out_conveyor);
+
+/**
+ * Frees the conveyor and its producers. Not inside a handler. What was not finished is dropped:
+ * items that still come from other ranks fail there. NULL is ignored.
+ */
+WEIR_API void weir_conveyor_destroy(weir_conveyor* conveyor);
+
+/**
+ * Waits until all items of all ranks are applied: every rank, one thread each; no other thread uses
+ * a producer of this rank meanwhile. Producers can be used again afterwards. Returns the first
+ * failure of what this rank put, of what it got, or of a handler here; it has waited for the other
+ * ranks even then. TIMEOUT: it has not, and can be repeated.
+ */
+WEIR_API weir_status weir_conveyor_finish(weir_conveyor* conveyor, int64_t timeout_ns);
+
+/** Counts of this rank, of blocks that were sent. */
+typedef struct weir_conveyor_info {
+  size_t struct_size;
+  uint64_t items;          /**< that were put */
+  uint64_t item_bytes;     /**< of them */
+  uint64_t combined;       /**< of the items, those that took the place of another */
+  uint64_t joined;         /**< of the items, those that were adjacent to the one before */
+  uint64_t blocks;         /**< messages */
+  uint64_t wire_bytes;     /**< of the blocks, addresses included */
+  uint64_t most_in_flight; /**< blocks to one rank at a time */
+  uint64_t blocks_applied; /**< of other ranks, and of this one to itself */
+} weir_conveyor_info;
+#define WEIR_CONVEYOR_INFO_INIT \
+  { sizeof(weir_conveyor_info), 0, 0, 0, 0, 0, 0, 0, 0 }
+
+WEIR_API weir_status weir_conveyor_get_info(weir_conveyor* conveyor, weir_conveyor_info* out_info);
+
+/** Opens a producer for a thread. */
+WEIR_API weir_status weir_producer_open(weir_conveyor* conveyor, weir_producer** out_producer);
+
+/**
+ * Sends what it has as far as there is room for it at once, and frees it; flush first to lose
+ * nothing. NULL is ignored.
+ */
+WEIR_API void weir_producer_close(weir_producer* producer);
+
+/**
+ * Writes items, one after the other in `items`, to offsets in the memory of a rank. They have been
+ * copied when it returns; it waits while too many blocks are under way. INVALID_ARGUMENT for an
+ * offset outside the rank's memory, or a size that items cannot have: then none was taken.
+ * NETWORK_ERROR: the rank is lost, or refused a block; what was open for it is dropped.
+ */
+WEIR_API weir_status weir_producer_put(weir_producer* producer, unsigned rank,
+                                       const uint64_t* offsets, const void* items,
+                                       size_t item_bytes, size_t count);
+
+/** Adds to int64 in the memory of a rank, at offsets that are multiples of 8; overflow wraps. */
+WEIR_API weir_status weir_producer_add(weir_producer* producer, unsigned rank,
+                                       const uint64_t* offsets, const int64_t* values,
+                                       size_t count);
+
+/** Sends items to a handler of a rank. */
+WEIR_API weir_status weir_producer_send(weir_producer* producer, unsigned rank, unsigned handler,
+                                        const void* items, size_t item_bytes, size_t count);
+
+/**
+ * Sends what is open, and waits until all that this producer has put has been applied: whoever is
+ * told so afterwards finds it there. TIMEOUT: it can be repeated.
+ */
+WEIR_API weir_status weir_producer_flush(weir_producer* producer, int64_t timeout_ns);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,254 @@
+#include "net/conveyor.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/thread_role.hpp"
+#include "net/producer.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+using Kind = ConveyorEnvelope::Kind;
+
+std::int64_t time_left(std::int64_t deadline_ns) noexcept {
+  if (deadline_ns == sys::kNever) return -1;
+  return std::max(deadline_ns - sys::now_ns(), std::int64_t{0});
+}
+
+void raise(sys::Atomic<std::uint64_t>& most, std::uint64_t value) noexcept {
+  std::uint64_t seen = most.load(std::memory_order_relaxed);
+  while (seen < value && !most.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
+
+Conveyor::Conveyor(ConveyorHub& hub, Collectives& collectives, ConveyorSetup setup)
+    : hub_(hub), port_(hub.port()), setup_(std::move(setup)), peers_(port_.ranks()) {
+  number_ = hub_.enter(*this);
+  try {
+    meet(collectives);
+  } catch (...) {
+    hub_.leave(number_);
+    throw;
+  }
+}
+
+Conveyor::~Conveyor() { hub_.leave(number_); }
+
+void Conveyor::meet(Collectives& collectives) {
+  const std::string what = fmt::format("creation of conveyor '{}' with handlers for [{}] bytes",
+                                       setup_.name, fmt::join(setup_.handler_bytes, ", "));
+  const std::uint64_t bytes = setup_.bytes;
+  const auto sizes =
+      collectives.exchange(what, std::as_bytes(std::span(&bytes, 1)), setup_.timeout_ns);
+  for (Rank rank = 0; rank < ranks(); ++rank) {
+    if (sizes[rank].size() != sizeof bytes) {
+      fail(WEIR_STATUS_NETWORK_ERROR, "rank {} has sent {} bytes for the {}", rank,
+           sizes[rank].size(), what);
+    }
+    std::memcpy(&peers_[rank].bytes, sizes[rank].data(), sizeof bytes);
+  }
+}
+
+void Conveyor::check_peer(Rank rank) const {
+  const Peer& peer = peers_[rank];
+  if (!peer.failed.load(std::memory_order_acquire)) [[likely]]
+    return;
+  throw Error(peer.failure.status, peer.failure.message);
+}
+
+std::unique_ptr<Producer> Conveyor::open_producer() {
+  auto producer = std::make_unique<Producer>(*this);
+  const sys::Lock lock(mutex_);
+  producers_.push_back(producer.get());
+  return producer;
+}
+
+void Conveyor::remove(Producer& producer) noexcept {
+  const sys::Lock lock(mutex_);
+  std::erase(producers_, &producer);
+}
+
+// ---- Sending ------------------------------------------------------------------------------------
+
+std::uint64_t Conveyor::send_block(Rank to, BlockWriter& writer, bool ask,
+                                   std::int64_t deadline_ns) {
+  Peer& peer = peers_[to];
+  const std::uint64_t limit = setup_.blocks_in_flight;
+  const auto in_flight = [&peer] {
+    // An ack may come before its block has been counted as sent.
+    const std::uint64_t applied = peer.applied.load(std::memory_order_acquire);
+    return std::max(peer.sent.load(std::memory_order_relaxed), applied) - applied;
+  };
+  for (;;) {
+    {
+      const sys::Lock lock(peer.sending);
+      check_peer(to);
+      if (in_flight() < limit) {
+        const std::uint64_t block = peer.sent.load(std::memory_order_relaxed) + 1;
+        ask = ask || block % std::max<std::uint64_t>(limit / 2, 1) == 0;
+        const ConveyorEnvelope envelope{number_, Kind::block, ask, 0, 0};
+        const auto parts = writer.close(std::as_bytes(std::span(&envelope, 1)));
+        const std::uint64_t others = in_flight();
+        port_.send(to, Channel::conveyor, parts.head, parts.data);
+        peer.sent.store(block, std::memory_order_relaxed);
+        if (ask) peer.asked = block;
+        count(writer.count(), parts.head.size() + parts.data.size(), others + 1);
+        return block;
+      }
+    }
+    const bool free = port_.wait_until(
+        [&] { return in_flight() < limit || peer.failed.load(std::memory_order_acquire); },
+        time_left(deadline_ns), "a conveyor's blocks being applied");
+    if (!free) return 0;
+  }
+}
+
+void Conveyor::ask_for(Rank rank, std::uint64_t block) {
+  Peer& peer = peers_[rank];
+  const sys::Lock lock(peer.sending);
+  if (peer.asked >= block || peer.over(block)) return;
+  send(port_, rank, {number_, Kind::ask, true, 0, 0});
+  peer.asked = peer.sent.load(std::memory_order_relaxed);
+}
+
+bool Conveyor::wait_for(Rank rank, std::uint64_t block, std::int64_t deadline_ns) {
+  const Peer& peer = peers_[rank];
+  if (!peer.over(block) &&
+      !port_.wait_until([&] { return peer.over(block); }, time_left(deadline_ns),
+                        "a conveyor's items being applied")) {
+    return false;
+  }
+  if (peer.applied.load(std::memory_order_acquire) < block) check_peer(rank);
+  return true;
+}
+
+void Conveyor::count(const BlockCount& block, std::size_t wire_bytes,
+                     std::uint64_t in_flight) noexcept {
+  constexpr auto relaxed = std::memory_order_relaxed;
+  totals_.items.fetch_add(block.items, relaxed);
+  totals_.item_bytes.fetch_add(block.bytes, relaxed);
+  totals_.combined.fetch_add(block.combined, relaxed);
+  totals_.joined.fetch_add(block.joined, relaxed);
+  totals_.blocks.fetch_add(1, relaxed);
+  totals_.wire_bytes.fetch_add(wire_bytes, relaxed);
+  raise(totals_.most_in_flight, in_flight);
+}
+
+void Conveyor::check_may_wait() const {
+  if (!NoWaitScope::active() && !port_.inside_listener()) [[likely]]
+    return;
+  fail(WEIR_STATUS_BUSY, "a handler, a kernel or a callback cannot use a conveyor: it may wait");
+}
+
+void Conveyor::finish(std::int64_t timeout_ns) {
+  check_may_wait();
+  const std::int64_t deadline = sys::deadline_after(timeout_ns);
+  std::vector<Producer*> producers;
+  {
+    const sys::Lock lock(mutex_);
+    producers = producers_;
+  }
+  Outcome outcome;
+  bool in_time = true;
+  for (Producer* const producer : producers) in_time &= producer->send_all(deadline, outcome);
+  for (Producer* const producer : producers) {
+    in_time = in_time && producer->wait_all(deadline, outcome);
+  }
+  if (!in_time) {
+    fail(WEIR_STATUS_TIMEOUT, "not all items of conveyor '{}' have been applied yet", setup_.name);
+  }
+  const Outcome barrier = port_.barrier(time_left(deadline));
+  {
+    const sys::Lock lock(mutex_);
+    if (outcome.ok()) outcome = std::exchange(failure_, {});
+  }
+  if (outcome.ok()) outcome = barrier;
+  if (!outcome.ok()) throw Error(outcome.status, outcome.message);
+}
+
+ConveyorCounts Conveyor::counts() const noexcept {
+  const auto load = [](const sys::Atomic<std::uint64_t>& total) {
+    return total.load(std::memory_order_relaxed);
+  };
+  return {load(totals_.items),          load(totals_.item_bytes),    load(totals_.combined),
+          load(totals_.joined),         load(totals_.blocks),        load(totals_.wire_bytes),
+          load(totals_.most_in_flight), load(totals_.blocks_applied)};
+}
+
+// ---- Receiving ----------------------------------------------------------------------------------
+
+void Conveyor::arrived(Rank from, const ConveyorEnvelope& envelope,
+                       std::span<const std::byte> body) noexcept {
+  Peer& peer = peers_[from];
+  try {
+    switch (envelope.kind) {
+      case Kind::block: apply(from, body); break;
+      case Kind::ack: return peer.applied.store(envelope.value, std::memory_order_release);
+      case Kind::refusal:
+        return fail_peer(
+            from, WEIR_STATUS_NETWORK_ERROR,
+            fmt::format("rank {} refused a block of conveyor '{}': {}", from, setup_.name,
+                        std::string_view(reinterpret_cast<const char*>(body.data()), body.size())));
+      case Kind::ask: break;
+    }
+    if (envelope.ask && !peer.refused) {
+      send(port_, from, {number_, Kind::ack, false, 0, peer.received});
+    }
+  } catch (...) {
+    fail_peer(from, WEIR_STATUS_NETWORK_ERROR,
+              current_exception_outcome(WEIR_STATUS_INTERNAL).message);
+  }
+}
+
+void Conveyor::apply(Rank from, std::span<const std::byte> block) {
+  Peer& peer = peers_[from];
+  if (peer.refused) return;
+  from_ = from;
+  std::string wrong;
+  try {
+    wrong = apply_block(block, {setup_.memory, setup_.bytes, setup_.handler_bytes, this}, scratch_);
+  } catch (const std::bad_alloc&) {
+    wrong = "came when there was no memory";
+  }
+  if (!wrong.empty()) return refuse(from, wrong);
+  ++peer.received;
+  totals_.blocks_applied.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Conveyor::handle(std::uint16_t handler, const std::byte* items, std::size_t count) {
+  Outcome outcome;
+  {
+    const NoWaitScope scope;
+    outcome = setup_.handlers[handler](from_, items, count);
+  }
+  if (!outcome.ok()) note_failure(std::move(outcome));
+}
+
+void Conveyor::refuse(Rank from, const std::string& why) {
+  peers_[from].refused = true;
+  note_failure({WEIR_STATUS_NETWORK_ERROR, fmt::format("a block of rank {} {}", from, why)});
+  const std::string text = "it " + why;
+  send(port_, from, {number_, Kind::refusal, false, 0, 0}, std::as_bytes(std::span(text)));
+}
+
+void Conveyor::lost(Rank rank, const std::string& why) noexcept {
+  fail_peer(rank, WEIR_STATUS_NETWORK_ERROR, why);
+}
+
+void Conveyor::fail_peer(Rank rank, weir_status status, const std::string& message) noexcept {
+  Peer& peer = peers_[rank];
+  if (peer.failed.load(std::memory_order_relaxed)) return;
+  peer.failure = failed_outcome(status, message.c_str());
+  peer.failed.store(true, std::memory_order_release);
+}
+
+void Conveyor::note_failure(Outcome outcome) noexcept {
+  const sys::Lock lock(mutex_);
+  if (failure_.ok()) failure_ = std::move(outcome);
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,141 @@
+// Small items for other ranks, in large messages: the communication cache of paper 003.
+//
+// Items of one producer for one rank are applied in the order in which they were put, whatever
+// their kinds and sizes; there is no other order. A block is sent when it is full, when it is old,
+// and at flush(). The receiver says how many blocks it has applied; no more than a fixed number are
+// under way to a rank, so that memory is bounded on both sides. Blocks are applied by the thread
+// that makes the receiver's progress, one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/threads.hpp"
+#include "net/collectives.hpp"
+#include "net/conveyor_hub.hpp"
+#include "net/item_block.hpp"
+#include "net/port.hpp"
+
+namespace weir::rt {
+
+/// What a conveyor is on one rank. Zeros mean what weir_conveyor_options says.
+struct ConveyorSetup {
+  /// Takes items, on the thread that makes progress; what is not OK ends up in finish().
+  using Handler = std::function<Outcome(Rank from, const std::byte* items, std::size_t count)>;
+
+  std::string name;
+  std::byte* memory = nullptr;
+  std::size_t bytes = 0;
+  std::vector<std::uint32_t> handler_bytes;  ///< of their items
+  std::vector<Handler> handlers;
+  std::size_t block_bytes = 65'536;
+  std::size_t block_items = 0;  ///< at most in a block; 0: what there is room for
+  std::uint64_t blocks_in_flight = 8;
+  std::int64_t age_ns = 1'000'000;  ///< negative: blocks may be of any age
+  std::int64_t timeout_ns = -1;     ///< of the creation
+};
+
+/// Counts of one rank.
+struct ConveyorCounts {
+  std::uint64_t items, item_bytes, combined, joined;  ///< in blocks that were sent
+  std::uint64_t blocks, wire_bytes;
+  std::uint64_t most_in_flight;  ///< blocks to one rank that were not known to be applied
+  std::uint64_t blocks_applied;
+};
+
+class Producer;
+
+/// One rank's part of a conveyor, which all ranks create in the same order. Any thread.
+class Conveyor final : private ItemHandler {
+ public:
+  /// Waits for the other ranks. The hub outlives the conveyor. Throws Error.
+  Conveyor(ConveyorHub& hub, Collectives& collectives, ConveyorSetup setup);
+  Conveyor(const Conveyor&) = delete;
+  Conveyor& operator=(const Conveyor&) = delete;
+  ~Conveyor();
+
+  const ConveyorSetup& setup() const noexcept { return setup_; }
+  Rank ranks() const noexcept { return static_cast<Rank>(peers_.size()); }
+
+  std::unique_ptr<Producer> open_producer();
+
+  /// Flushes all producers of this rank, which nobody uses meanwhile, and waits until all ranks
+  /// that live have done so: then everything is applied everywhere. Every rank, one thread each.
+  /// Throws the first failure: of this, of a block that this rank sent, of a handler here.
+  void finish(std::int64_t timeout_ns);
+
+  ConveyorCounts counts() const noexcept;
+
+  /// Throws Error{busy} on a thread that must not wait: inside a handler.
+  void check_may_wait() const;
+
+ private:
+  friend ConveyorHub;
+  friend Producer;
+
+  /// What this rank knows of another.
+  struct Peer {
+    sys::Mutex sending;                     ///< held while a block is sent
+    sys::Atomic<std::uint64_t> sent{0};     ///< blocks
+    sys::Atomic<std::uint64_t> applied{0};  ///< of these
+    std::uint64_t asked = 0;                ///< `applied` will reach it; under `sending`
+    std::uint64_t bytes = 0;                ///< of its memory
+    sys::Atomic<bool> failed{false};        ///< `failure` is there
+    Outcome failure;
+    std::uint64_t received = 0;  ///< blocks; on the thread that makes progress
+    bool refused = false;        ///< takes no more of its blocks; same thread
+
+    bool over(std::uint64_t block) const noexcept {
+      return failed.load(std::memory_order_acquire) ||
+             applied.load(std::memory_order_acquire) >= block;
+    }
+  };
+
+  // On the thread that makes progress, or at the beginning.
+  void arrived(Rank from, const ConveyorEnvelope& envelope,
+               std::span<const std::byte> body) noexcept;
+  void lost(Rank rank, const std::string& why) noexcept;
+  void apply(Rank from, std::span<const std::byte> block);
+  void handle(std::uint16_t handler, const std::byte* items, std::size_t count) override;
+  void refuse(Rank from, const std::string& why);
+  void fail_peer(Rank rank, weir_status status, const std::string& message) noexcept;
+  void note_failure(Outcome outcome) noexcept;
+
+  void meet(Collectives& collectives);
+  /// Throws the failure of a rank, if it has one.
+  void check_peer(Rank rank) const;
+  /// Sends a block when fewer than the limit are under way, and returns its number; 0: timeout.
+  std::uint64_t send_block(Rank to, BlockWriter& writer, bool ask, std::int64_t deadline_ns);
+  /// Asks for an ack of that block unless somebody has.
+  void ask_for(Rank rank, std::uint64_t block);
+  bool wait_for(Rank rank, std::uint64_t block, std::int64_t deadline_ns);
+  void count(const BlockCount& block, std::size_t wire_bytes, std::uint64_t in_flight) noexcept;
+  void remove(Producer& producer) noexcept;
+
+  ConveyorHub& hub_;
+  Port& port_;
+  const ConveyorSetup setup_;
+  std::vector<Peer> peers_;
+  std::uint32_t number_ = 0;
+
+  sys::Mutex mutex_;  ///< of what follows
+  std::vector<Producer*> producers_;
+  Outcome failure_;
+
+  Rank from_ = 0;  ///< whose block is being applied
+  std::vector<std::byte> scratch_;
+
+  struct Totals {
+    sys::Atomic<std::uint64_t> items{0}, item_bytes{0}, combined{0}, joined{0}, blocks{0},
+        wire_bytes{0}, most_in_flight{0}, blocks_applied{0};
+  };
+  Totals totals_;
+};
+
+}  // namespace weir::rt

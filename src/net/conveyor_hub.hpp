@@ -1,0 +1,68 @@
+// Brings the messages of all conveyors of a port to the right one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+
+#include "base/threads.hpp"
+#include "net/port.hpp"
+
+namespace weir::rt {
+
+class Conveyor;
+
+/// What every message of a conveyor begins with.
+struct ConveyorEnvelope {
+  enum class Kind : std::uint8_t {
+    block,    ///< then a block
+    ask,      ///< for an ack
+    ack,      ///< `value` blocks of yours are applied
+    refusal,  ///< then why
+  };
+  std::uint32_t conveyor = 0;
+  Kind kind = Kind::block;
+  bool ask = false;  ///< block: an ack is wanted
+  std::uint16_t unused = 0;
+  std::uint64_t value = 0;
+};
+static_assert(sizeof(ConveyorEnvelope) == 16);
+
+/// Sends a message with an envelope.
+void send(Port& port, Rank to, const ConveyorEnvelope& envelope,
+          std::span<const std::byte> body = {});
+
+/// The conveyors of a port, numbered in the order in which they enter: the same on all ranks. Any
+/// thread.
+class ConveyorHub final : private Listener {
+ public:
+  /// The port outlives the hub.
+  explicit ConveyorHub(Port& port);
+  ConveyorHub(const ConveyorHub&) = delete;
+  ConveyorHub& operator=(const ConveyorHub&) = delete;
+  ~ConveyorHub();
+
+  Port& port() const noexcept { return port_; }
+
+  /// Delivers to a conveyor from now on. Returns its number.
+  std::uint32_t enter(Conveyor& conveyor);
+  /// Delivers no more to it when it returns. Not from inside a delivery.
+  void leave(std::uint32_t number) noexcept;
+
+ private:
+  void arrived(Rank from, std::span<const std::byte> message) noexcept override;
+  void lost(Rank rank, const std::string& why) noexcept override;
+  void deliver(Rank from, const ConveyorEnvelope& envelope, std::span<const std::byte> body);
+
+  Port& port_;
+  sys::Mutex mutex_;
+  sys::Condition delivered_;
+  std::map<std::uint32_t, Conveyor*> conveyors_;
+  std::map<Rank, std::string> lost_;
+  std::uint32_t next_ = 0;
+  Conveyor* receiving_ = nullptr;
+};
+
+}  // namespace weir::rt

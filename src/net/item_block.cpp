@@ -1,0 +1,485 @@
+#include "net/item_block.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/prefetch.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr std::uint32_t kMagic = 0x6b6c6257;
+constexpr std::size_t kMostSegments = 256;
+constexpr std::size_t kCombiningTimes = 4;
+
+struct BlockHead {
+  std::uint32_t magic, segments;
+  std::uint64_t data_bytes;
+};
+
+/// Addresses of four bytes, of eight, or of four with the length of a run.
+enum Form : std::uint8_t { kNarrow, kWide, kRuns };
+
+struct SegmentHead {
+  ItemKind kind;
+  std::uint8_t form;
+  std::uint16_t handler, bytes;
+  std::uint16_t shift;
+  std::uint32_t items, entries;
+  std::uint64_t base;  ///< an address is base + (word << shift)
+};
+static_assert(sizeof(BlockHead) == 16 && sizeof(SegmentHead) == 24);
+
+constexpr std::size_t kHeadRoom =
+    BlockWriter::kLargestEnvelope + sizeof(BlockHead) + kMostSegments * sizeof(SegmentHead);
+
+template <std::size_t step>
+std::size_t round_up(std::size_t bytes) noexcept {
+  return (bytes + step - 1) / step * step;
+}
+
+template <class T>
+T load(const std::byte* from) noexcept {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+std::size_t entry_bytes(std::uint8_t form) noexcept { return form == 0 ? 4 : 8; }
+
+/// Writes zeros up to the next multiple of so many bytes from the start. Returns the end.
+template <std::size_t step>
+std::byte* pad(const std::byte* start, std::byte* at) noexcept {
+  const std::size_t padding =
+      round_up<step>(static_cast<std::size_t>(at - start)) - static_cast<std::size_t>(at - start);
+  std::memset(at, 0, padding);
+  return at + padding;
+}
+
+// ---- Writing ------------------------------------------------------------------------------------
+
+/// What decides how addresses are written.
+struct AddressFacts {
+  std::uint64_t smallest = 0, largest = 0;
+  std::uint64_t differing = 0;  ///< bits that are not the same in all
+  std::size_t runs = 0;
+};
+
+AddressFacts facts_of(const std::uint64_t* addresses, std::size_t count, std::size_t bytes) {
+  AddressFacts facts;
+  if (count == 0) return facts;
+  facts = {addresses[0], addresses[0], 0, 1};
+  for (std::size_t at = 1; at < count; ++at) {
+    facts.differing |= addresses[at] ^ addresses[0];
+    facts.smallest = std::min(facts.smallest, addresses[at]);
+    facts.largest = std::max(facts.largest, addresses[at]);
+    facts.runs += addresses[at] != addresses[at - 1] + bytes ? 1 : 0;
+  }
+  return facts;
+}
+
+/// Writes an address for each item, over the addresses or before them. Returns the end.
+template <class Word>
+std::byte* write_each(const SegmentHead& head, const std::uint64_t* from, std::byte* to) noexcept {
+  constexpr std::size_t kAtOnce = 64;
+  Word words[kAtOnce];
+  for (std::size_t at = 0; at < head.items; at += kAtOnce) {
+    const std::size_t part = std::min<std::size_t>(kAtOnce, head.items - at);
+    for (std::size_t index = 0; index < part; ++index) {
+      words[index] = static_cast<Word>((from[at + index] - head.base) >> head.shift);
+    }
+    std::memcpy(to, words, part * sizeof(Word));
+    to += part * sizeof(Word);
+  }
+  return to;
+}
+
+/// The same for each run.
+std::byte* write_runs(const SegmentHead& head, const std::uint64_t* from, std::byte* to) noexcept {
+  for (std::size_t at = 0; at < head.items;) {
+    const std::uint64_t first = from[at];
+    std::uint32_t length = 1;
+    while (at + length < head.items && from[at + length] == first + length * head.bytes) ++length;
+    const std::uint32_t run[2] = {static_cast<std::uint32_t>((first - head.base) >> head.shift),
+                                  length};
+    std::memcpy(to, run, sizeof run);
+    to += sizeof run;
+    at += length;
+  }
+  return to;
+}
+
+std::byte* write_addresses(const SegmentHead& head, const std::uint64_t* from,
+                           std::byte* to) noexcept {
+  if (head.kind == ItemKind::send) return to;
+  if (head.form == kRuns) return write_runs(head, from, to);
+  return head.form == kWide ? write_each<std::uint64_t>(head, from, to)
+                            : write_each<std::uint32_t>(head, from, to);
+}
+
+/// Chooses the shortest form.
+SegmentHead head_of(const ItemType& type, std::uint32_t items, const AddressFacts& facts) noexcept {
+  SegmentHead head{type.kind, kNarrow, type.handler, static_cast<std::uint16_t>(type.bytes),
+                   0,         items,   items,        facts.smallest};
+  if (type.kind == ItemKind::send) {
+    head.entries = 0;
+    return head;
+  }
+  const int shift = facts.differing == 0 ? 0 : std::min(std::countr_zero(facts.differing), 31);
+  head.shift = static_cast<std::uint16_t>(shift);
+  if ((facts.largest - facts.smallest) >> shift > UINT32_MAX) {
+    head.form = kWide;
+    head.shift = 0;
+    head.base = 0;
+  } else if (2 * facts.runs <= items) {
+    head.form = kRuns;
+    head.entries = static_cast<std::uint32_t>(facts.runs);
+  }
+  return head;
+}
+
+}  // namespace
+
+std::uint64_t* BlockWriter::addresses() noexcept { return head_.data() + kHeadRoom / 8; }
+
+void BlockWriter::open(bool combining) {
+  combining_ = combining;
+  limit_ = combining ? kCombiningTimes * bytes_ : bytes_;
+  item_limit_ = items_ > 0 ? items_ : limit_ / kItemStep;
+  const std::size_t addresses = std::min(item_limit_, limit_ / (kItemStep + 4));
+  const std::size_t words = kHeadRoom / 8 + addresses + 1;  // and the padding
+  if (data_.size() < limit_) data_.resize(limit_);
+  if (head_.size() < words) head_.resize(words);
+  segments_.reserve(kMostSegments);
+  if (combining) index_.reserve(addresses);
+  segments_.clear();
+  address_count_ = stored_ = data_used_ = segment_data_ = 0;
+  used_ = sizeof(BlockHead);
+  count_ = {};
+}
+
+/// Counts four bytes for an address, what most have.
+std::size_t BlockWriter::room_for(const ItemType& type) {
+  const std::size_t each = type.bytes + (type.kind == ItemKind::send ? 0 : 4);
+  if (segments_.empty() || segments_.back().type != type) {
+    const std::size_t begin = round_up<16>(data_used_);
+    const std::size_t used = used_ + sizeof(SegmentHead) + begin - data_used_;
+    if (segments_.size() == kMostSegments || stored_ == item_limit_ || used + each > limit_) {
+      return 0;
+    }
+    pad<16>(data_.data(), data_.data() + data_used_);
+    data_used_ = segment_data_ = begin;
+    used_ = used;
+    segments_.push_back({type, static_cast<std::uint32_t>(address_count_), 0});
+  }
+  return std::min((limit_ - used_) / each, item_limit_ - stored_);
+}
+
+std::size_t BlockWriter::take(const ItemType& type, const std::uint64_t* addresses,
+                              const std::byte* data, std::size_t count) {
+  const std::size_t room = room_for(type);
+  if (segments_.empty() || segments_.back().type != type) return 0;
+  if (combining_ && type.kind != ItemKind::send) {
+    count = combine(addresses, data, count);
+  } else {
+    count = std::min(count, room);
+    append(addresses, data, count);
+  }
+  count_.items += count;
+  count_.bytes += count * type.bytes;
+  return count;
+}
+
+void BlockWriter::append(const std::uint64_t* addresses, const std::byte* data,
+                         std::size_t count) noexcept {
+  if (count == 0) return;
+  Segment& segment = segments_.back();
+  if (segment.type.kind != ItemKind::send) {
+    std::copy_n(addresses, count, this->addresses() + address_count_);
+    address_count_ += count;
+    used_ += 4 * count;
+  }
+  std::memcpy(data_.data() + data_used_, data, count * segment.type.bytes);
+  data_used_ += count * segment.type.bytes;
+  used_ += count * segment.type.bytes;
+  segment.stored += static_cast<std::uint32_t>(count);
+  stored_ += count;
+}
+
+/// Two items of one segment overlap only when they have the same address, as long as all addresses
+/// are multiples of the size; after one that is not, the block combines no more.
+std::size_t BlockWriter::combine(const std::uint64_t* addresses, const std::byte* data,
+                                 std::size_t count) noexcept {
+  const Segment& segment = segments_.back();
+  const ItemType type = segment.type;
+  if (address_count_ == 0) index_.reset(limit_ / (type.bytes + 4));
+  for (std::size_t at = 0; at < count; ++at) {
+    const std::byte* const item = data + at * type.bytes;
+    if (addresses[at] % type.bytes != 0) combining_ = false;
+    const bool room = room_for(type) > 0;
+    if (combining_) {
+      const std::uint32_t next =
+          room ? static_cast<std::uint32_t>(address_count_) : LineIndex::kNone;
+      const std::uint32_t position =
+          index_.find_or_note(this->addresses(), addresses[at], segment.first, next);
+      if (position != LineIndex::kNone) {
+        merge(position, item);
+        continue;
+      }
+    }
+    if (!room) return at;
+    append(addresses + at, item, 1);
+  }
+  return count;
+}
+
+void BlockWriter::merge(std::uint32_t position, const std::byte* data) noexcept {
+  const Segment& segment = segments_.back();
+  std::byte* const kept =
+      data_.data() + segment_data_ + (position - segment.first) * segment.type.bytes;
+  ++count_.combined;
+  if (segment.type.kind == ItemKind::put) {
+    std::memcpy(kept, data, segment.type.bytes);
+    return;
+  }
+  const std::uint64_t sum = load<std::uint64_t>(kept) + load<std::uint64_t>(data);
+  std::memcpy(kept, &sum, sizeof sum);
+}
+
+BlockWriter::Parts BlockWriter::close(std::span<const std::byte> envelope) noexcept {
+  auto* const addresses_begin = reinterpret_cast<std::byte*>(addresses());
+  const std::size_t before =
+      envelope.size() + sizeof(BlockHead) + segments_.size() * sizeof(SegmentHead);
+  std::byte* const begin = addresses_begin - before;
+  std::copy(envelope.begin(), envelope.end(), begin);
+  const BlockHead block{kMagic, static_cast<std::uint32_t>(segments_.size()), data_used_};
+  std::memcpy(begin + envelope.size(), &block, sizeof block);
+
+  std::byte* head_at = begin + envelope.size() + sizeof block;
+  std::byte* address_at = addresses_begin;
+  for (const Segment& segment : segments_) {
+    const std::uint64_t* const from = addresses() + segment.first;
+    AddressFacts facts;
+    if (segment.type.kind != ItemKind::send) {
+      facts = facts_of(from, segment.stored, segment.type.bytes);
+      count_.joined += segment.stored - facts.runs;
+    }
+    const SegmentHead head = head_of(segment.type, segment.stored, facts);
+    std::memcpy(head_at, &head, sizeof head);
+    head_at += sizeof head;
+    address_at = pad<8>(addresses_begin, write_addresses(head, from, address_at));
+  }
+  address_at = pad<16>(begin + envelope.size(), address_at);
+  return {{begin, address_at}, {data_.data(), data_used_}};
+}
+
+// ---- Reading ------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::size_t kAhead = 16;  ///< items that are fetched before they are written
+
+/// A segment where it lies in a block.
+struct SegmentView {
+  SegmentHead head;
+  const std::byte* entries = nullptr;
+  const std::byte* data = nullptr;
+
+  template <class Word>
+  std::uint64_t address(std::size_t item) const noexcept {
+    const auto word = load<Word>(entries + item * sizeof(Word));
+    return head.base + (static_cast<std::uint64_t>(word) << head.shift);
+  }
+  std::uint64_t run(std::size_t entry) const noexcept { return address<std::uint32_t>(2 * entry); }
+  std::uint64_t run_bytes(std::size_t entry) const noexcept {
+    return std::uint64_t{load<std::uint32_t>(entries + 8 * entry + 4)} * head.bytes;
+  }
+};
+
+/// Goes through the segments of a block. visit() returns what is wrong with one, or "".
+template <class Visit>
+std::string for_each_segment(std::span<const std::byte> block, Visit&& visit) {
+  if (block.size() < sizeof(BlockHead)) return fmt::format("is only {} bytes long", block.size());
+  const auto head = load<BlockHead>(block.data());
+  if (head.magic != kMagic) return fmt::format("begins with {:#x}", head.magic);
+  if (head.segments > kMostSegments || head.data_bytes > block.size()) {
+    return fmt::format("claims {} segments with {} bytes", head.segments, head.data_bytes);
+  }
+  const std::size_t data_begin = block.size() - head.data_bytes;
+  std::size_t address_at = sizeof head + head.segments * sizeof(SegmentHead);
+  std::size_t data_at = 0;
+  for (std::size_t index = 0; index < head.segments; ++index) {
+    const std::size_t head_at = sizeof head + index * sizeof(SegmentHead);
+    if (head_at + sizeof(SegmentHead) > data_begin) return "is cut off";
+    SegmentView view{load<SegmentHead>(block.data() + head_at)};
+    const std::size_t addresses = view.head.entries * entry_bytes(view.head.form);
+    const std::size_t data = std::size_t{view.head.items} * view.head.bytes;
+    data_at = round_up<16>(data_at);
+    if (address_at + addresses > data_begin || data_at + data > head.data_bytes) {
+      return fmt::format("has a segment of {} items that it is too short for", view.head.items);
+    }
+    view.entries = block.data() + address_at;
+    view.data = block.data() + data_begin + data_at;
+    if (std::string wrong = visit(view); !wrong.empty()) return wrong;
+    address_at += round_up<8>(addresses);
+    data_at += data;
+  }
+  if (round_up<16>(address_at) != data_begin || data_at != head.data_bytes) {
+    return fmt::format("has {} bytes that belong to nothing", block.size());
+  }
+  return "";
+}
+
+template <class Word>
+std::string check_each(const SegmentView& view, std::size_t window) {
+  if (view.head.entries != view.head.items) {
+    return fmt::format("has {} addresses for {} items", view.head.entries, view.head.items);
+  }
+  std::uint64_t largest = 0;
+  for (std::size_t at = 0; at < view.head.items; ++at) {
+    largest = std::max(largest, view.address<Word>(at));
+  }
+  if (view.head.bytes > window || largest > window - view.head.bytes) {
+    return fmt::format("writes to offset {}", largest);
+  }
+  return "";
+}
+
+std::string check_runs(const SegmentView& view, std::size_t window) {
+  std::uint64_t left = std::uint64_t{view.head.items} * view.head.bytes;
+  for (std::size_t at = 0; at < view.head.entries; ++at) {
+    const std::uint64_t bytes = view.run_bytes(at);
+    if (bytes > left) return fmt::format("has a run of {} bytes where {} are left", bytes, left);
+    if (bytes > window || view.run(at) > window - bytes) {
+      return fmt::format("writes to offset {}", view.run(at));
+    }
+    left -= bytes;
+  }
+  return left == 0 ? "" : fmt::format("has {} bytes without an address", left);
+}
+
+std::string check_handler(const SegmentHead& head, const BlockTarget& target) {
+  if (head.handler >= target.handlers.size()) return fmt::format("is for handler {}", head.handler);
+  if (head.bytes != target.handlers[head.handler] || head.entries != 0) {
+    return fmt::format("has items of {} bytes for handler {}", head.bytes, head.handler);
+  }
+  return "";
+}
+
+std::string check_segment(const SegmentView& view, const BlockTarget& target) {
+  const SegmentHead& head = view.head;
+  if (head.bytes == 0 || head.bytes > kLargestItem || head.bytes % kItemStep != 0) {
+    return fmt::format("has items of {} bytes", head.bytes);
+  }
+  if (head.kind == ItemKind::send) return check_handler(head, target);
+  const bool wide = head.form == kWide;
+  if (head.kind > ItemKind::send || (head.kind == ItemKind::add && head.bytes != 8) ||
+      head.form > kRuns || head.shift > (wide ? 0 : 31) || head.base > (wide ? 0 : target.bytes)) {
+    return fmt::format("has items of kind {}, form {}", static_cast<unsigned>(head.kind),
+                       head.form);
+  }
+  if (head.form == kRuns) return check_runs(view, target.bytes);
+  return wide ? check_each<std::uint64_t>(view, target.bytes)
+              : check_each<std::uint32_t>(view, target.bytes);
+}
+
+/// Writes items one by one, while what comes later is fetched. A size that is known makes the copy
+/// a few instructions.
+template <class Word, std::size_t known>
+void put_each(const SegmentView& view, std::byte* memory) noexcept {
+  const std::size_t bytes = known > 0 ? known : view.head.bytes;
+  const std::size_t items = view.head.items;
+  for (std::size_t at = 0; at < items; ++at) {
+    if (at + kAhead < items) prefetch_for_write<64>(memory + view.address<Word>(at + kAhead));
+    std::memcpy(memory + view.address<Word>(at), view.data + at * bytes, known > 0 ? known : bytes);
+  }
+}
+
+template <class Word>
+void put_each(const SegmentView& view, std::byte* memory) noexcept {
+  switch (view.head.bytes) {
+    case 8: return put_each<Word, 8>(view, memory);
+    case 16: return put_each<Word, 16>(view, memory);
+    case 32: return put_each<Word, 32>(view, memory);
+    case 64: return put_each<Word, 64>(view, memory);
+    case 128: return put_each<Word, 128>(view, memory);
+    case 256: return put_each<Word, 256>(view, memory);
+    default: return put_each<Word, 0>(view, memory);
+  }
+}
+
+void put_runs(const SegmentView& view, std::byte* memory) noexcept {
+  const std::byte* data = view.data;
+  for (std::size_t at = 0; at < view.head.entries; ++at) {
+    std::memcpy(memory + view.run(at), data, view.run_bytes(at));
+    data += view.run_bytes(at);
+  }
+}
+
+void add_word(std::byte* to, const std::byte* from) noexcept {
+  const std::uint64_t sum = load<std::uint64_t>(to) + load<std::uint64_t>(from);
+  std::memcpy(to, &sum, sizeof sum);
+}
+
+template <class Word>
+void add_each(const SegmentView& view, std::byte* memory) noexcept {
+  const std::size_t items = view.head.items;
+  for (std::size_t at = 0; at < items; ++at) {
+    if (at + kAhead < items) prefetch_for_write<8>(memory + view.address<Word>(at + kAhead));
+    add_word(memory + view.address<Word>(at), view.data + 8 * at);
+  }
+}
+
+void add_runs(const SegmentView& view, std::byte* memory) noexcept {
+  const std::byte* data = view.data;
+  for (std::size_t at = 0; at < view.head.entries; ++at) {
+    std::byte* to = memory + view.run(at);
+    for (const std::byte* const end = data + view.run_bytes(at); data < end; data += 8, to += 8) {
+      add_word(to, data);
+    }
+  }
+}
+
+void write_items(const SegmentView& view, std::byte* memory) noexcept {
+  const bool put = view.head.kind == ItemKind::put;
+  switch (view.head.form) {
+    case kRuns: return put ? put_runs(view, memory) : add_runs(view, memory);
+    case kWide:
+      return put ? put_each<std::uint64_t>(view, memory) : add_each<std::uint64_t>(view, memory);
+    default:
+      return put ? put_each<std::uint32_t>(view, memory) : add_each<std::uint32_t>(view, memory);
+  }
+}
+
+void hand_over(const SegmentView& view, const BlockTarget& target,
+               std::vector<std::byte>& scratch) {
+  const std::byte* items = view.data;
+  if (reinterpret_cast<std::uintptr_t>(items) % 16 != 0) {
+    scratch.assign(items, items + std::size_t{view.head.items} * view.head.bytes);
+    items = scratch.data();
+  }
+  target.handler->handle(view.head.handler, items, view.head.items);
+}
+
+}  // namespace
+
+std::string apply_block(std::span<const std::byte> block, const BlockTarget& target,
+                        std::vector<std::byte>& scratch) {
+  std::string wrong =
+      for_each_segment(block, [&](const SegmentView& view) { return check_segment(view, target); });
+  if (!wrong.empty()) return wrong;
+  return for_each_segment(block, [&](const SegmentView& view) {
+    if (view.head.kind == ItemKind::send) {
+      hand_over(view, target, scratch);
+    } else {
+      write_items(view, target.memory);
+    }
+    return std::string();
+  });
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,181 @@
+#include "net/producer.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace weir::rt {
+
+namespace {
+
+constexpr std::size_t kCallsBetweenLooks = 64;
+
+}  // namespace
+
+Producer::Producer(Conveyor& conveyor) : conveyor_(conveyor), lanes_(conveyor.ranks()) {}
+
+Producer::~Producer() {
+  conveyor_.remove(*this);
+  Outcome ignored;
+  try {
+    send_all(0, ignored);
+  } catch (...) {  // no memory
+  }
+}
+
+void Producer::put(const ItemType& type, Rank to, const std::uint64_t* offsets,
+                   const std::byte* items, std::size_t count) {
+  check(type, to, offsets, count);
+  if (count == 0 || ++calls_ % kCallsBetweenLooks == 0) send_old();
+  if (count == 0) return;
+  Lane& lane = lane_to(to);
+  for (;;) {
+    if (lane.writer.empty()) begin(lane);
+    const std::size_t taken = lane.writer.take(type, offsets, items, count);
+    count -= taken;
+    if (count == 0) return;
+    if (type.kind != ItemKind::send) offsets += taken;
+    items += taken * type.bytes;
+    send(to, lane, false, sys::kNever);
+  }
+}
+
+void Producer::begin(Lane& lane) const noexcept {
+  if (conveyor_.setup().age_ns >= 0) lane.began_ns = sys::now_ns();
+}
+
+void Producer::check(const ItemType& type, Rank to, const std::uint64_t* offsets,
+                     std::size_t count) const {
+  conveyor_.check_may_wait();
+  if (to >= conveyor_.ranks()) {
+    fail_argument("there is no rank {}: the last of the fabric is {}", to, conveyor_.ranks() - 1);
+  }
+  conveyor_.check_peer(to);
+  if (type.kind == ItemKind::send) {
+    const auto& sizes = conveyor_.setup().handler_bytes;
+    if (type.handler >= sizes.size()) {
+      fail_argument("there is no handler {}: the conveyor has {}", type.handler, sizes.size());
+    }
+    if (type.bytes != sizes[type.handler]) {
+      fail_argument("an item for handler {} has {} bytes, not {}", type.handler,
+                    sizes[type.handler], type.bytes);
+    }
+    return;
+  }
+  if (type.bytes == 0 || type.bytes > kLargestItem || type.bytes % kItemStep != 0) {
+    fail_argument("an item has {} bytes: it must be a multiple of {}, and {} at most", type.bytes,
+                  kItemStep, kLargestItem);
+  }
+  std::uint64_t largest = 0, all = 0;
+  for (std::size_t at = 0; at < count; ++at) {
+    largest = std::max(largest, offsets[at]);
+    all |= offsets[at];
+  }
+  const std::size_t window = conveyor_.peers_[to].bytes;
+  if (count > 0 && (type.bytes > window || largest > window - type.bytes)) {
+    fail_argument("offset {} with {} bytes is outside the memory of rank {}, which has {}", largest,
+                  type.bytes, to, window);
+  }
+  if (type.kind == ItemKind::add && all % 8 != 0) {
+    const auto* const odd = std::find_if(offsets, offsets + count,
+                                         [](std::uint64_t offset) { return offset % 8 != 0; });
+    fail_argument("offset {} of an add is no multiple of 8", *odd);
+  }
+}
+
+Producer::Lane& Producer::lane_to(Rank rank) {
+  std::unique_ptr<Lane>& lane = lanes_[rank];
+  if (lane == nullptr) {
+    const ConveyorSetup& setup = conveyor_.setup();
+    auto made = std::make_unique<Lane>(setup.block_bytes, setup.block_items);
+    reopen(*made);
+    lane = std::move(made);
+  }
+  return *lane;
+}
+
+void Producer::reopen(Lane& lane) const {
+  try {
+    lane.writer.open(lane.policy.combines() && conveyor_.setup().block_items != 1);
+  } catch (const std::bad_alloc&) {
+    lane.writer.open(false);
+  }
+}
+
+bool Producer::send(Rank to, Lane& lane, bool ask, std::int64_t deadline_ns) {
+  try {
+    const std::uint64_t block = conveyor_.send_block(to, lane.writer, ask, deadline_ns);
+    if (block == 0) return false;
+    lane.last = block;
+    lane.policy.sent(lane.writer.count().items, lane.writer.count().combined);
+  } catch (...) {
+    lane.writer.open(false);
+    lane.dropped = true;
+    throw;
+  }
+  reopen(lane);
+  return true;
+}
+
+bool Producer::send_all(std::int64_t deadline_ns, Outcome& outcome) {
+  bool in_time = true;
+  for (Rank rank = 0; rank < lanes_.size(); ++rank) {
+    if (lanes_[rank] == nullptr || lanes_[rank]->writer.empty()) continue;
+    try {
+      in_time &= send(rank, *lanes_[rank], true, deadline_ns);
+    } catch (const Error& error) {
+      if (outcome.ok()) outcome = failed_outcome(error.status(), error.what());
+    }
+  }
+  return in_time;
+}
+
+bool Producer::wait_all(std::int64_t deadline_ns, Outcome& outcome) {
+  bool in_time = true;
+  for (const bool asking : {true, false}) {
+    for (Rank rank = 0; rank < lanes_.size(); ++rank) {
+      if (lanes_[rank] == nullptr) continue;
+      Lane& lane = *lanes_[rank];
+      try {
+        if (asking) {
+          conveyor_.ask_for(rank, lane.last);
+        } else {
+          in_time &= conveyor_.wait_for(rank, lane.last, deadline_ns);
+          if (lane.dropped) conveyor_.check_peer(rank);
+        }
+      } catch (const Error& error) {
+        if (outcome.ok()) outcome = failed_outcome(error.status(), error.what());
+        lane.last = 0;  // once is enough
+        lane.dropped = false;
+      }
+    }
+  }
+  return in_time;
+}
+
+void Producer::flush(std::int64_t timeout_ns) {
+  conveyor_.check_may_wait();
+  const std::int64_t deadline = sys::deadline_after(timeout_ns);
+  Outcome outcome;
+  const bool sent = send_all(deadline, outcome);
+  if (!sent || !wait_all(deadline, outcome)) {
+    fail(WEIR_STATUS_TIMEOUT, "not all items have been applied within {:.3g} s",
+         static_cast<double>(timeout_ns) * 1e-9);
+  }
+  if (!outcome.ok()) throw Error(outcome.status, outcome.message);
+}
+
+void Producer::send_old() {
+  const std::int64_t age = conveyor_.setup().age_ns;
+  if (age < 0) return;
+  const std::int64_t now = sys::now_ns();
+  for (Rank rank = 0; rank < lanes_.size(); ++rank) {
+    if (lanes_[rank] == nullptr || lanes_[rank]->writer.empty()) continue;
+    if (now - lanes_[rank]->began_ns < age) continue;
+    try {
+      send(rank, *lanes_[rank], false, sys::kNever);
+    } catch (const Error&) {  // the lane remembers
+    }
+  }
+}
+
+}  // namespace weir::rt

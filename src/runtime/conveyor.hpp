@@ -1,0 +1,43 @@
+// Conveyors of the program and their producers.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <weir/conveyor.h>
+
+#include "base/handle.hpp"
+#include "net/conveyor.hpp"
+#include "net/producer.hpp"
+#include "runtime/fabric.hpp"
+
+/// The public handles.
+struct weir_producer final : weir::rt::Handle<weir_producer> {
+  static constexpr const char* kNoun = "producer";
+
+  explicit weir_producer(weir_conveyor& conveyor);
+  const std::string& name() const noexcept;
+
+  weir_conveyor& conveyor;
+  const std::unique_ptr<weir::rt::Producer> way;
+};
+
+struct weir_conveyor final : weir::rt::Handle<weir_conveyor> {
+  static constexpr const char* kNoun = "conveyor";
+
+  /// Throws Error for options that cannot be.
+  weir_conveyor(weir::rt::Fabric& owner, const weir_conveyor_options& options);
+  const std::string& name() const noexcept { return conveyor.setup().name; }
+
+  weir_producer* open_producer();
+  void close_producer(weir_producer* producer) noexcept;
+  void get_info(weir_conveyor_info& info) const noexcept;
+
+  weir::rt::Fabric& fabric;
+  weir::rt::Conveyor conveyor;
+
+ private:
+  weir::rt::sys::Mutex mutex_;
+  std::vector<weir::rt::Owned<weir_producer>> producers_;
+};

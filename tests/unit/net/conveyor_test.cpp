@@ -1,0 +1,543 @@
+#include "net/conveyor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "base/threads.hpp"
+#include "net/producer.hpp"
+#include "runtime/conveyor.hpp"
+#include "runtime/fabric.hpp"
+
+namespace weir::rt {
+namespace {
+
+constexpr std::int64_t kMinute = 60'000'000'000;
+
+/// Runs a program on ranks of this process and returns what went wrong.
+std::string on_ranks(Rank ranks, std::uint64_t seed,
+                     const std::function<void(weir_fabric&)>& program,
+                     const char* progress = nullptr) {
+  weir_fabric_options options = WEIR_FABRIC_OPTIONS_INIT;
+  options.seed = seed;
+  options.progress = progress;
+  try {
+    simulate_fabric(options, ranks, program);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// A word that only these three numbers have.
+std::uint64_t word_of(std::uint64_t rank, std::uint64_t producer, std::uint64_t step) {
+  return (rank << 48) + (producer << 40) + step + 1;
+}
+
+// ---- Random programs ----------------------------------------------------------------------------
+
+struct Record {
+  std::uint64_t source;  ///< rank << 8 | producer
+  std::uint64_t step;
+};
+
+/// Ranks with several producers each. Words of a rank's memory belong to one producer, which puts
+/// to them in an order that matters; the last ones to all, who add. What a sequential execution
+/// leaves there must be there after finish().
+class RandomProgram {
+ public:
+  explicit RandomProgram(std::uint64_t seed) : seed_(seed) {
+    std::mt19937_64 random(seed);
+    ranks_ = 1 + static_cast<Rank>(random() % 4);
+    producers_ = 1 + random() % 3;
+    epochs_ = 1 + random() % 2;
+    words_ = 8 << random() % 4;
+    setup_.block_bytes = 1024 << random() % 3;
+    setup_.block_items = random() % 4 == 0 ? 1 + random() % 5 : 0;
+    setup_.blocks_in_flight = 1 + random() % 4;
+    if (random() % 3 == 0) setup_.age_ns = static_cast<std::int64_t>(random() % 50'000);
+    mixed_ = random() % 2 == 0;
+    progress_ = (const char*[]){"thread", "caller", "hybrid"}[random() % 3];
+    steps_ = 1 + random() % 120;
+  }
+
+  std::string run() {
+    for (Rank rank = 0; rank < ranks_; ++rank) wanted_.emplace_back(bytes());
+    sums_.resize(ranks_);
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+      for (std::size_t producer = 0; producer < producers_; ++producer) execute(rank, producer);
+    }
+    return on_ranks(
+        ranks_, seed_, [this](weir_fabric& fabric) { rank_program(fabric); }, progress_);
+  }
+
+ private:
+  static constexpr std::size_t kSharedWords = 16;
+
+  /// One step of a producer, drawn from its own numbers: the same when executed and when run.
+  struct Step {
+    ItemType type;
+    Rank to;
+    std::vector<std::uint64_t> offsets;
+    std::vector<std::byte> items;
+    bool flush;
+  };
+
+  std::size_t bytes() const { return 8 * (ranks_ * producers_ * words_ + kSharedWords); }
+
+  Step draw(std::mt19937_64& random, Rank rank, std::size_t producer, std::size_t step) const {
+    Step drawn{{}, static_cast<Rank>(random() % ranks_), {}, {}, random() % 40 == 0};
+    const std::size_t kind = mixed_ ? random() % 3 : seed_ % 3;
+    const std::size_t count = 1 + (random() % 3 == 0 ? random() % 30 : 0);
+    const std::size_t own = 8 * (rank * producers_ + producer) * words_;
+    drawn.type = {static_cast<ItemKind>(kind), 0, kind == 2 ? 16u : 8u};
+    if (kind == 0 && random() % 3 == 0)
+      drawn.type.bytes = static_cast<std::uint32_t>(8 << random() % 4);
+    std::size_t at = random();
+    for (std::size_t item = 0; item < count; ++item) {
+      at = random() % 2 == 0 ? at + 1 : random();
+      const std::size_t room = words_ - drawn.type.bytes / 8 + 1;
+      switch (drawn.type.kind) {
+        case ItemKind::put: drawn.offsets.push_back(own + at % room * 8); break;
+        case ItemKind::add: drawn.offsets.push_back(bytes() - 8 * (1 + at % kSharedWords)); break;
+        case ItemKind::send: break;
+      }
+      std::uint64_t words[32];
+      for (std::uint64_t& word : words) word = word_of(rank, producer, step * 64 + item);
+      if (kind == 2) words[0] = rank << 8 | producer;
+      const auto* const first = reinterpret_cast<const std::byte*>(words);
+      drawn.items.insert(drawn.items.end(), first, first + drawn.type.bytes);
+    }
+    return drawn;
+  }
+
+  std::mt19937_64 random_of(Rank rank, std::size_t producer) const {
+    return std::mt19937_64(seed_ * 1000 + rank * 10 + producer);
+  }
+
+  void execute(Rank rank, std::size_t producer) {
+    auto random = random_of(rank, producer);
+    for (std::size_t step = 0; step < epochs_ * steps_; ++step) {
+      const Step drawn = draw(random, rank, producer, step);
+      const std::size_t size = drawn.type.bytes;
+      for (std::size_t at = 0; at * size < drawn.items.size(); ++at) {
+        const std::byte* const item = drawn.items.data() + at * size;
+        if (drawn.type.kind == ItemKind::send) {
+          Record record;
+          std::memcpy(&record, item, sizeof record);
+          handled_[{drawn.to, record.source}].push_back(record.step);
+          continue;
+        }
+        std::byte* const to = wanted_[drawn.to].data() + drawn.offsets[at];
+        if (drawn.type.kind == ItemKind::put) {
+          std::memcpy(to, item, size);
+        } else {
+          std::uint64_t sum, more;
+          std::memcpy(&sum, to, 8);
+          std::memcpy(&more, item, 8);
+          sum += more;
+          std::memcpy(to, &sum, 8);
+        }
+      }
+    }
+  }
+
+  void rank_program(weir_fabric& fabric) {
+    std::vector<std::byte> memory(bytes());
+    std::map<std::uint64_t, std::vector<std::uint64_t>> handled;
+    const Rank rank = fabric.port().rank();
+    ConveyorSetup setup = setup_;
+    setup.name = "random";
+    setup.memory = memory.data();
+    setup.bytes = memory.size();
+    setup.handler_bytes = {16};
+    setup.handlers = {[&](Rank from, const std::byte* items, std::size_t count) -> Outcome {
+      for (std::size_t at = 0; at < count; ++at) {
+        Record record;
+        std::memcpy(&record, items + 16 * at, sizeof record);
+        if (record.source >> 8 != from) return {WEIR_STATUS_INTERNAL, "wrong sender"};
+        handled[record.source].push_back(record.step);
+      }
+      return {};
+    }};
+    Conveyor conveyor(fabric.conveyors(), fabric.collectives(), std::move(setup));
+    std::vector<std::unique_ptr<Producer>> ways;
+    std::vector<std::mt19937_64> randoms;
+    for (std::size_t producer = 0; producer < producers_; ++producer) {
+      ways.push_back(conveyor.open_producer());
+      randoms.push_back(random_of(rank, producer));
+    }
+    for (std::size_t epoch = 0; epoch < epochs_; ++epoch) {
+      {
+        std::vector<sys::Thread> threads;
+        for (std::size_t producer = 0; producer < producers_; ++producer) {
+          threads.emplace_back("producer", [&, producer] {
+            for (std::size_t step = epoch * steps_; step < (epoch + 1) * steps_; ++step) {
+              const Step drawn = draw(randoms[producer], rank, producer, step);
+              ways[producer]->put(drawn.type, drawn.to, drawn.offsets.data(), drawn.items.data(),
+                                  drawn.items.size() / drawn.type.bytes);
+              if (drawn.flush) ways[producer]->flush(kMinute);
+            }
+          });
+        }
+      }
+      conveyor.finish(kMinute);
+    }
+    if (conveyor.counts().most_in_flight > setup_.blocks_in_flight) {
+      fail(WEIR_STATUS_INTERNAL, "{} blocks were in flight", conveyor.counts().most_in_flight);
+    }
+    if (memory != wanted_[rank]) fail(WEIR_STATUS_INTERNAL, "the memory differs");
+    for (Rank from = 0; from < ranks_; ++from) {
+      for (std::size_t producer = 0; producer < producers_; ++producer) {
+        const std::uint64_t source = std::uint64_t{from} << 8 | producer;
+        const auto found = handled_.find({rank, source});
+        const auto want = found != handled_.end() ? found->second : std::vector<std::uint64_t>();
+        if (handled[source] != want) fail(WEIR_STATUS_INTERNAL, "what the handler got differs");
+      }
+    }
+  }
+
+  const std::uint64_t seed_;
+  Rank ranks_;
+  std::size_t producers_, epochs_, words_, steps_;
+  bool mixed_;
+  const char* progress_;
+  ConveyorSetup setup_;
+  std::vector<std::vector<std::byte>> wanted_;
+  std::vector<std::uint64_t> sums_;
+  std::map<std::pair<Rank, std::uint64_t>, std::vector<std::uint64_t>> handled_;
+};
+
+TEST(Conveyor, RandomProgramsEqualTheirSequentialExecution) {
+  const char* const wanted = std::getenv("WEIR_TEST_PROGRAMS");
+  const char* const first = std::getenv("WEIR_TEST_SEED");
+  const std::uint64_t count = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 500;
+  const std::uint64_t begin = first != nullptr ? std::strtoull(first, nullptr, 10) : 1;
+  for (std::uint64_t seed = begin; seed < begin + count; ++seed) {
+    ASSERT_EQ(RandomProgram(seed).run(), "")
+        << "replay: WEIR_TEST_PROGRAMS=1 WEIR_TEST_SEED=" << seed;
+  }
+}
+
+// ---- Rules --------------------------------------------------------------------------------------
+
+TEST(Conveyor, NoMoreBlocksThanAllowedAreUnderWay) {
+  sys::Atomic<bool> open{false};
+  sys::Atomic<std::uint64_t> handled{0};
+  constexpr std::uint64_t kItems = 10'000;
+  const std::string wrong = on_ranks(
+      2, 0,
+      [&](weir_fabric& fabric) {
+        ConveyorSetup setup;
+        setup.name = "gated";
+        setup.block_bytes = 1024;
+        setup.blocks_in_flight = 3;
+        setup.handler_bytes = {8};
+        setup.handlers = {[&](Rank, const std::byte*, std::size_t count) -> Outcome {
+          while (!open.load()) sys::yield();
+          handled.fetch_add(count);
+          return {};
+        }};
+        Conveyor conveyor(fabric.conveyors(), fabric.collectives(), std::move(setup));
+        const auto producer = conveyor.open_producer();
+        if (fabric.port().rank() == 0) {
+          sys::Thread putting("putting", [&] {
+            for (std::uint64_t item = 0; item < kItems; ++item) {
+              producer->put({ItemKind::send, 0, 8}, 1, nullptr,
+                            reinterpret_cast<const std::byte*>(&item), 1);
+            }
+          });
+          while (conveyor.counts().blocks < 3) sys::yield();
+          for (int look = 0; look < 1000; ++look) {
+            sys::yield();
+            EXPECT_EQ(conveyor.counts().blocks, 3u);
+          }
+          EXPECT_EQ(handled.load(), 0u);
+          open.store(true);
+          putting.join();
+        }
+        conveyor.finish(kMinute);
+        EXPECT_EQ(handled.load(), kItems);
+        if (fabric.port().rank() == 0) {
+          EXPECT_EQ(conveyor.counts().most_in_flight, 3u);
+        }
+      },
+      "thread");
+  EXPECT_EQ(wrong, "");
+}
+
+/// One rank alone, with a table of 64 words.
+class Alone {
+ public:
+  explicit Alone(weir_fabric& fabric, ConveyorSetup setup = {})
+      : conveyor(fabric.conveyors(), fabric.collectives(), complete(std::move(setup))),
+        producer(conveyor.open_producer()) {}
+
+  void put(std::uint64_t offset, std::uint64_t value) {
+    producer->put({ItemKind::put, 0, 8}, 0, &offset, reinterpret_cast<std::byte*>(&value), 1);
+  }
+
+  std::vector<std::uint64_t> table = std::vector<std::uint64_t>(64);
+  Conveyor conveyor;
+  std::unique_ptr<Producer> producer;
+
+ private:
+  ConveyorSetup complete(ConveyorSetup setup) {
+    setup.name = "alone";
+    setup.memory = reinterpret_cast<std::byte*>(table.data());
+    setup.bytes = 8 * table.size();
+    return setup;
+  }
+};
+
+TEST(Conveyor, FlushMeansApplied) {
+  EXPECT_EQ(on_ranks(1, 0,
+                     [](weir_fabric& fabric) {
+                       Alone alone(fabric);
+                       for (std::uint64_t value = 1; value < 200; ++value) {
+                         alone.put(8 * (value % 64), value);
+                         alone.producer->flush(kMinute);
+                         ASSERT_EQ(alone.table[value % 64], value);
+                       }
+                     }),
+            "");
+}
+
+TEST(Conveyor, OldBlocksAreSent) {
+  EXPECT_EQ(on_ranks(1, 0,
+                     [](weir_fabric& fabric) {
+                       ConveyorSetup setup;
+                       setup.age_ns = 0;
+                       Alone alone(fabric, setup);
+                       alone.put(0, 1);
+                       EXPECT_EQ(alone.conveyor.counts().blocks, 0u);
+                       alone.producer->put({ItemKind::put, 0, 8}, 0, nullptr, nullptr, 0);
+                       EXPECT_EQ(alone.conveyor.counts().blocks, 1u);
+                       for (int call = 0; call < 128; ++call) alone.put(8, 2);
+                       EXPECT_GE(alone.conveyor.counts().blocks, 2u);
+                     }),
+            "");
+}
+
+TEST(Conveyor, BlocksOfAnyAgeStayOpen) {
+  EXPECT_EQ(on_ranks(1, 0,
+                     [](weir_fabric& fabric) {
+                       ConveyorSetup setup;
+                       setup.age_ns = -1;
+                       Alone alone(fabric, setup);
+                       for (int call = 0; call < 1000; ++call) alone.put(8, 2);
+                       EXPECT_EQ(alone.conveyor.counts().blocks, 0u);
+                       alone.conveyor.finish(kMinute);
+                       EXPECT_EQ(alone.conveyor.counts().blocks, 1u);
+                       EXPECT_EQ(alone.conveyor.counts().combined, 999u);
+                     }),
+            "");
+}
+
+std::string refusal(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+TEST(Conveyor, RefusesWhatCannotBe) {
+  EXPECT_EQ(
+      on_ranks(
+          1, 0,
+          [](weir_fabric& fabric) {
+            Alone alone(fabric);
+            Producer& producer = *alone.producer;
+            std::byte item[512] = {};
+            const auto put = [&](ItemType type, Rank to, std::uint64_t offset) {
+              return refusal([&] { producer.put(type, to, &offset, item, 1); });
+            };
+            EXPECT_EQ(put({ItemKind::put, 0, 8}, 1, 0),
+                      "there is no rank 1: the last of the fabric is 0");
+            EXPECT_EQ(put({ItemKind::put, 0, 12}, 0, 0),
+                      "an item has 12 bytes: it must be a multiple of 8, and 256 at most");
+            EXPECT_EQ(put({ItemKind::put, 0, 264}, 0, 0),
+                      "an item has 264 bytes: it must be a multiple of 8, and 256 at most");
+            EXPECT_EQ(put({ItemKind::put, 0, 0}, 0, 0),
+                      "an item has 0 bytes: it must be a multiple of 8, and 256 at most");
+            EXPECT_EQ(put({ItemKind::put, 0, 64}, 0, 449),
+                      "offset 449 with 64 bytes is outside the memory of rank 0, which has 512");
+            EXPECT_EQ(
+                put({ItemKind::put, 0, 8}, 0, UINT64_MAX),
+                "offset 18446744073709551615 with 8 bytes is outside the memory of rank 0, which "
+                "has 512");
+            EXPECT_EQ(put({ItemKind::add, 0, 8}, 0, 12), "offset 12 of an add is no multiple of 8");
+            EXPECT_EQ(put({ItemKind::send, 0, 8}, 0, 0),
+                      "there is no handler 0: the conveyor has 0");
+            EXPECT_EQ(put({ItemKind::put, 0, 64}, 0, 448), "nothing");
+            alone.conveyor.finish(kMinute);
+            EXPECT_EQ(alone.conveyor.counts().items, 1u);
+          }),
+      "");
+}
+
+TEST(Conveyor, HandlersMustNotPutAndTheirFailureIsThatOfFinish) {
+  EXPECT_EQ(on_ranks(1, 0,
+                     [](weir_fabric& fabric) {
+                       ConveyorSetup setup;
+                       Producer* inside = nullptr;
+                       setup.handler_bytes = {8};
+                       setup.handlers = {[&](Rank, const std::byte* items, std::size_t) -> Outcome {
+                         return {WEIR_STATUS_KERNEL_ERROR, refusal([&] {
+                                   inside->put({ItemKind::send, 0, 8}, 0, nullptr, items, 1);
+                                 })};
+                       }};
+                       Alone alone(fabric, setup);
+                       inside = alone.producer.get();
+                       const std::uint64_t item = 1;
+                       inside->put({ItemKind::send, 0, 8}, 0, nullptr,
+                                   reinterpret_cast<const std::byte*>(&item), 1);
+                       EXPECT_EQ(
+                           refusal([&] { alone.conveyor.finish(kMinute); }),
+                           "a handler, a kernel or a callback cannot use a conveyor: it may wait");
+                       alone.conveyor.finish(kMinute);
+                     }),
+            "");
+}
+
+TEST(Conveyor, RanksMustHaveTheSameHandlers) {
+  const std::string wrong = on_ranks(2, 0, [](weir_fabric& fabric) {
+    ConveyorSetup setup;
+    setup.name = "unequal";
+    setup.handler_bytes = {fabric.port().rank() == 0 ? 8u : 16u};
+    setup.handlers.resize(1);
+    Conveyor conveyor(fabric.conveyors(), fabric.collectives(), std::move(setup));
+  });
+  EXPECT_NE(wrong.find("conveyor 'unequal' with handlers for [8] bytes"), std::string::npos)
+      << wrong;
+  EXPECT_NE(wrong.find("[16] bytes"), std::string::npos) << wrong;
+}
+
+TEST(Conveyor, ARankThatLeavesFailsThoseWhoPutToIt) {
+  EXPECT_EQ(on_ranks(3, 0,
+                     [](weir_fabric& fabric) {
+                       std::vector<std::uint64_t> table(64);
+                       ConveyorSetup setup;
+                       setup.name = "left";
+                       setup.memory = reinterpret_cast<std::byte*>(table.data());
+                       setup.bytes = 512;
+                       Conveyor conveyor(fabric.conveyors(), fabric.collectives(),
+                                         std::move(setup));
+                       const Rank rank = fabric.port().rank();
+                       if (rank == 2) return;
+                       while (fabric.port().alive(2))
+                         fabric.port().wait_until([] { return true; }, 0, "end");
+                       const auto producer = conveyor.open_producer();
+                       const std::uint64_t offset = 8 * rank, value = rank + 1;
+                       const auto put_to = [&](Rank to) {
+                         producer->put({ItemKind::put, 0, 8}, to, &offset,
+                                       reinterpret_cast<const std::byte*>(&value), 1);
+                       };
+                       const std::string why = refusal([&] {
+                         put_to(2);
+                         producer->flush(kMinute);
+                       });
+                       EXPECT_NE(why.find("rank 2"), std::string::npos) << why;
+                       put_to(1 - rank);
+                       conveyor.finish(kMinute);
+                       EXPECT_EQ(table[1 - rank], 2u - rank);
+                     }),
+            "");
+}
+
+TEST(Conveyor, ItemsThatWereDroppedWhenOldAreTheFailureOfFlush) {
+  EXPECT_EQ(
+      on_ranks(2, 0,
+               [](weir_fabric& fabric) {
+                 std::uint64_t word = 0;
+                 ConveyorSetup setup;
+                 setup.name = "dropped";
+                 setup.memory = reinterpret_cast<std::byte*>(&word);
+                 setup.bytes = 8;
+                 setup.age_ns = 0;
+                 Conveyor conveyor(fabric.conveyors(), fabric.collectives(), std::move(setup));
+                 const auto producer = conveyor.open_producer();
+                 const std::uint64_t offset = 0, value = 1;
+                 const auto* const item = reinterpret_cast<const std::byte*>(&value);
+                 if (fabric.port().rank() == 0) {
+                   producer->put({ItemKind::put, 0, 8}, 1, &offset, item, 1);
+                 }
+                 fabric.barrier(kMinute);
+                 if (fabric.port().rank() == 1) return;
+                 fabric.port().wait_until([&] { return !fabric.port().alive(1); }, kMinute, "end");
+                 producer->put({ItemKind::put, 0, 8}, 0, &offset, nullptr, 0);
+                 const std::string why = refusal([&] { producer->flush(kMinute); });
+                 EXPECT_NE(why.find("rank 1"), std::string::npos) << why;
+                 producer->flush(kMinute);
+               }),
+      "");
+}
+
+TEST(Conveyor, BlocksForADestroyedConveyorAreRefused) {
+  EXPECT_EQ(
+      on_ranks(2, 0,
+               [](weir_fabric& fabric) {
+                 std::vector<std::uint64_t> table(64);
+                 ConveyorSetup setup;
+                 setup.name = "gone";
+                 setup.memory = reinterpret_cast<std::byte*>(table.data());
+                 setup.bytes = 512;
+                 auto conveyor = std::make_unique<Conveyor>(fabric.conveyors(),
+                                                            fabric.collectives(), std::move(setup));
+                 if (fabric.port().rank() == 1) conveyor.reset();
+                 fabric.barrier(kMinute);
+                 if (fabric.port().rank() == 0) {
+                   const auto producer = conveyor->open_producer();
+                   const std::uint64_t offset = 0, value = 1;
+                   producer->put({ItemKind::put, 0, 8}, 1, &offset,
+                                 reinterpret_cast<const std::byte*>(&value), 1);
+                   EXPECT_EQ(
+                       refusal([&] { producer->flush(kMinute); }),
+                       "rank 1 refused a block of conveyor 'gone': it has destroyed the conveyor");
+                 }
+                 fabric.barrier(kMinute);
+               }),
+      "");
+}
+
+TEST(Conveyor, DamagedBlocksAreRefusedOnBothSides) {
+  EXPECT_EQ(
+      on_ranks(2, 0,
+               [](weir_fabric& fabric) {
+                 std::vector<std::uint64_t> table(64);
+                 ConveyorSetup setup;
+                 setup.name = "damaged";
+                 setup.memory = reinterpret_cast<std::byte*>(table.data());
+                 setup.bytes = 512;
+                 Conveyor conveyor(fabric.conveyors(), fabric.collectives(), std::move(setup));
+                 if (fabric.port().rank() == 0) {
+                   const std::byte nonsense[64] = {};
+                   send(fabric.port(), 1, {0, ConveyorEnvelope::Kind::block, true, 0, 0}, nonsense);
+                 }
+                 EXPECT_EQ(refusal([&] {
+                             conveyor.finish(kMinute);
+                             fabric.barrier(kMinute);
+                             const std::uint64_t offset = 0, value = 1;
+                             if (fabric.port().rank() == 0) {
+                               conveyor.open_producer()->put(
+                                   {ItemKind::put, 0, 8}, 1, &offset,
+                                   reinterpret_cast<const std::byte*>(&value), 1);
+                             }
+                           }),
+                           fabric.port().rank() == 0
+                               ? "rank 1 refused a block of conveyor 'damaged': it begins with 0x0"
+                               : "a block of rank 0 begins with 0x0");
+                 fabric.barrier(kMinute);
+               }),
+      "");
+}
+
+}  // namespace
+}  // namespace weir::rt
