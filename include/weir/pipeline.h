@@ -109,6 +109,45 @@ typedef struct weir_tunnel_options {
 #define WEIR_TUNNEL_OPTIONS_INIT \
   { sizeof(weir_tunnel_options), NULL, 0, 0, WEIR_OVERFLOW_BLOCK }
 
+/** How a kernel says how many items it puts into a tunnel. */
+typedef enum weir_stage_counting {
+  WEIR_STAGE_COUNTING_ALL = 0,       /**< `most` for each item it gets */
+  WEIR_STAGE_COUNTING_PER_ITEM = 1,  /**< a number for each item it gets, up to `most` */
+  WEIR_STAGE_COUNTING_PER_TUNNEL = 2 /**< one number, 0 before, which it adds to atomically */
+} weir_stage_counting;
+
+/** What a kernel puts into one output of its stage. */
+typedef struct weir_stage_output {
+  size_t most; /**< items for each that it gets, at most; 0: 1 */
+  weir_stage_counting counting;
+} weir_stage_output;
+
+/**
+ * A kernel that works on batches in the memory of a domain.
+ *
+ * Its operands are the items that came; then, for each output of the stage, the items that it puts
+ * and, unless the counting is ALL, the 32-bit numbers of these. Its scalars are the number of items
+ * that came, as i64, and those given here. With ALL and PER_ITEM, what it puts for item i begins at
+ * i * most; with PER_TUNNEL the items follow one another from the first on, in any order.
+ *
+ * weir gathers items into batches, moves these there and back, and has several under way. A batch
+ * goes when it is full, or when the device has less than two; nothing waits for a time-out. The
+ * tunnel fills when the device is slow, so that the source waits. A batch whose kernel or copy
+ * fails is lost as a whole.
+ */
+typedef struct weir_stage_kernel {
+  size_t struct_size;
+  const weir_kernel* kernel; /**< or NULL with kernel_name */
+  const char* kernel_name;
+  const weir_scalar* scalars; /**< copied */
+  size_t scalar_count;
+  const weir_stage_output* outputs; /**< one for each output of the stage; NULL: { 1, ALL } each */
+  size_t batch;                     /**< items at most; 0: 4096, or fewer large ones */
+  size_t in_flight;                 /**< batches at most; 0: 4 */
+} weir_stage_kernel;
+#define WEIR_STAGE_KERNEL_INIT \
+  { sizeof(weir_stage_kernel), NULL, NULL, NULL, 0, NULL, 0, 0 }
+
 typedef struct weir_stage_options {
   size_t struct_size;
   const char* name;   /**< NULL: "stage N" */
@@ -126,16 +165,20 @@ typedef struct weir_stage_options {
   /** What it puts leaves in the order of its input, which it takes in the order in which it came.
       The next stage sees that order with workers = 1. Not in a loop. */
   bool ordered;
+  /** Instead of a function, with a place of any domain on which no worker of the pipeline is.
+     Workers of the pipeline's place move the items. */
+  const weir_stage_kernel* kernel;
 } weir_stage_options;
 #define WEIR_STAGE_OPTIONS_INIT \
-  { sizeof(weir_stage_options), NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, false }
+  { sizeof(weir_stage_options), NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, false, NULL }
 
 /** An item that failed, for weir_pipeline_options::on_failure; valid during the call. */
 typedef struct weir_item_failure {
   const char* stage;
   const void* item; /**< NULL: of a source, or at the end of a stage */
   weir_status status;
-  const char* message;
+  const char* message; /**< of a batch on a device: "items 128 to 191: ..." */
+  size_t count;        /**< of items from `item` on that failed together */
 } weir_item_failure;
 
 typedef struct weir_pipeline_options {
@@ -175,8 +218,10 @@ WEIR_API weir_status weir_pipeline_add_stage(weir_pipeline* pipeline,
                                              const weir_stage_options* options);
 
 /**
- * Starts the workers and returns. A pipeline starts once. INVALID_ARGUMENT when the shape is wrong:
- * a tunnel that no stage takes items from, or into which nothing can put any.
+ * Starts the workers and returns. In virtual time there are none: threads that wait for the
+ * pipeline are its workers, one at a time, and what stages do on them takes none of that time. A
+ * pipeline starts once. INVALID_ARGUMENT when the shape is wrong: a tunnel that no stage takes
+ * items from, or into which nothing can put any.
  */
 WEIR_API weir_status weir_pipeline_start(weir_pipeline* pipeline);
 

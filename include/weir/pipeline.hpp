@@ -115,6 +115,15 @@ struct StageOptions {
   bool ordered = false;
 };
 
+/// A kernel as a stage: contracts at weir_stage_kernel.
+struct KernelStageOptions {
+  std::vector<Scalar> scalars = {};             ///< behind the number of items
+  std::vector<weir_stage_output> outputs = {};  ///< empty: one item for each
+  std::size_t batch = 0;
+  std::size_t in_flight = 0;
+  bool ordered = false;
+};
+
 struct PipelineOptions {
   const char* name = nullptr;
   const Place* place = nullptr;
@@ -185,6 +194,34 @@ class Pipeline {
              const StageOptions& wanted = {}) const {
     stage(name, input, std::tuple<>(), std::move(code), wanted);
   }
+  /// A kernel on the device of a place, on which no worker is.
+  template <class T, class... Out>
+  void kernel(const char* name, const Tunnel<T>& input, const std::tuple<Tunnel<Out>...>& outputs,
+              const Kernel& kernel, const Place& place,
+              const KernelStageOptions& wanted = {}) const {
+    if (!wanted.outputs.empty() && wanted.outputs.size() != sizeof...(Out)) {
+      throw Error(WEIR_STATUS_INVALID_ARGUMENT,
+                  "a kernel stage describes another number of outputs");
+    }
+    const std::vector<weir_tunnel*> handles = handles_of(outputs);
+    const std::vector<weir_scalar> scalars(wanted.scalars.begin(), wanted.scalars.end());
+    weir_stage_kernel code = WEIR_STAGE_KERNEL_INIT;
+    code.kernel = kernel.handle();
+    code.scalars = scalars.data();
+    code.scalar_count = scalars.size();
+    code.outputs = wanted.outputs.empty() ? nullptr : wanted.outputs.data();
+    code.batch = wanted.batch;
+    code.in_flight = wanted.in_flight;
+    weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
+    options.name = name;
+    options.input = input.handle();
+    options.outputs = handles.data();
+    options.output_count = handles.size();
+    options.place = place.handle();
+    options.ordered = wanted.ordered;
+    options.kernel = &code;
+    check(weir_pipeline_add_stage(handle(), &options));
+  }
   /// A stage without an input.
   template <class... Out, class Code>
   void source(const char* name, const std::tuple<Tunnel<Out>...>& outputs, Code code,
@@ -225,13 +262,18 @@ class Pipeline {
     std::function<void(std::uint64_t)> on_epoch;
   };
 
+  template <class... Out>
+  static std::vector<weir_tunnel*> handles_of(const std::tuple<Tunnel<Out>...>& tunnels) {
+    return std::apply(
+        [](const auto&... tunnel) { return std::vector<weir_tunnel*>{tunnel.handle()...}; },
+        tunnels);
+  }
+
   template <class... Out, class Code>
   void add(const char* name, weir_tunnel* input, const std::tuple<Tunnel<Out>...>& outputs,
            Code code, weir_stage_function function, const StageOptions& wanted) const {
     auto owned = std::make_unique<Code>(std::move(code));
-    const auto handles = std::apply(
-        [](const auto&... tunnel) { return std::vector<weir_tunnel*>{tunnel.handle()...}; },
-        outputs);
+    const std::vector<weir_tunnel*> handles = handles_of(outputs);
     weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
     options.name = name;
     options.input = input;

@@ -56,7 +56,14 @@ weir_status weir_pipeline_add_tunnel(weir_pipeline* pipeline, const weir_tunnel_
 weir_status weir_pipeline_add_stage(weir_pipeline* pipeline, const weir_stage_options* options) {
   return guard([&] {
     weir_pipeline& live = weir_pipeline::check(pipeline);
-    live.add_stage(read_options(options, weir_stage_options WEIR_STAGE_OPTIONS_INIT, "options"));
+    weir_stage_options wanted =
+        read_options(options, weir_stage_options WEIR_STAGE_OPTIONS_INIT, "options");
+    weir_stage_kernel kernel = WEIR_STAGE_KERNEL_INIT;
+    if (wanted.kernel != nullptr) {
+      kernel = read_options(wanted.kernel, kernel, "options.kernel");
+      wanted.kernel = &kernel;
+    }
+    live.add_stage(wanted);
   });
 }
 
