@@ -46,6 +46,7 @@ class Outlet {
   explicit Outlet(weir_outlet* outlet) noexcept : outlet_(outlet) {}
 
   /// Throws Error{out_of_memory}.
+  weir_outlet* handle() const noexcept { return outlet_; }
   void put(const T& item) const {
     void* const room = weir_outlet_add(outlet_);
     if (room == nullptr) throw Error(WEIR_STATUS_OUT_OF_MEMORY, weir_last_error());
@@ -122,6 +123,47 @@ struct KernelStageOptions {
   std::size_t batch = 0;
   std::size_t in_flight = 0;
   bool ordered = false;
+};
+
+/// A stencil: contracts at weir_stencil_options.
+struct StencilOptions {
+  std::size_t rows = 0, columns = 0;
+  std::size_t region_rows = 0, region_columns = 0;  ///< 0: 64
+  std::size_t halo = 1;
+  bool corners = false;
+  std::size_t sweeps = 1;
+  std::vector<Scalar> scalars = {};  ///< behind those of the tile
+  std::size_t batch = 0;
+  std::size_t in_flight = 0;
+};
+
+/// A matrix of which stages set values. A value, valid as long as its pipeline.
+template <class T>
+class Stencil {
+  static_assert(std::is_trivially_copyable_v<T>, "values of stencils are copied as bytes");
+
+ public:
+  Stencil() = default;
+  explicit Stencil(weir_stencil* stencil) noexcept : stencil_(stencil) {}
+  weir_stencil* handle() const noexcept { return stencil_; }
+
+  /// Inside a stage, with its outlet for the input of the stencil.
+  void set(const Outlet<weir_stencil_region>& outlet, std::size_t row, std::size_t column,
+           const T& value) const {
+    set(outlet, row, column, 1, 1, &value, 1);
+  }
+  void set(const Outlet<weir_stencil_region>& outlet, std::size_t row, std::size_t column,
+           std::size_t rows, std::size_t columns, const T* values, std::size_t stride) const {
+    check(weir_stencil_set(handle(), outlet.handle(), row, column, rows, columns, values, stride));
+  }
+  weir_stencil_info info() const {
+    weir_stencil_info found = WEIR_STENCIL_INFO_INIT;
+    check(weir_stencil_get_info(handle(), &found));
+    return found;
+  }
+
+ private:
+  weir_stencil* stencil_ = nullptr;
 };
 
 struct PipelineOptions {
@@ -221,6 +263,35 @@ class Pipeline {
     options.ordered = wanted.ordered;
     options.kernel = &code;
     check(weir_pipeline_add_stage(handle(), &options));
+  }
+  /// A stencil of values of T, whose tiles go to the output; `result` outlives the pipeline.
+  template <class T>
+  Stencil<T> stencil(const char* name, const Tunnel<weir_stencil_region>& input,
+                     const Tunnel<weir_stencil_region>& output, const Kernel& kernel,
+                     const Place& place, const Buffer& result, const StencilOptions& wanted) const {
+    const std::vector<weir_scalar> scalars(wanted.scalars.begin(), wanted.scalars.end());
+    weir_stencil_options options = WEIR_STENCIL_OPTIONS_INIT;
+    options.name = name;
+    options.input = input.handle();
+    options.output = output.handle();
+    options.place = place.handle();
+    options.kernel = kernel.handle();
+    options.scalars = scalars.data();
+    options.scalar_count = scalars.size();
+    options.result = result.handle();
+    options.rows = wanted.rows;
+    options.columns = wanted.columns;
+    options.value_bytes = sizeof(T);
+    options.region_rows = wanted.region_rows;
+    options.region_columns = wanted.region_columns;
+    options.halo = wanted.halo;
+    options.corners = wanted.corners;
+    options.sweeps = wanted.sweeps;
+    options.batch = wanted.batch;
+    options.in_flight = wanted.in_flight;
+    weir_stencil* made = nullptr;
+    check(weir_pipeline_add_stencil(handle(), &options, &made));
+    return Stencil<T>(made);
   }
   /// A stage without an input.
   template <class... Out, class Code>

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <utility>
 
 #include <weir/event.h>
 
@@ -12,9 +11,11 @@
 #include "base/spin_lock.hpp"
 #include "base/threads.hpp"
 #include "core/event.hpp"
-#include "runtime/runtime.hpp"
+#include "core/failure.hpp"
 
 namespace weir::rt {
+
+class Runtime;
 
 /// Is over when all its events are complete. Can be opened again then.
 class EventGroup {
@@ -25,28 +26,17 @@ class EventGroup {
 
   /// From here to close() one thread adds events.
   void open() noexcept {
-    watches_.clear();
     outcome_ = Outcome();
+    reopen();
+  }
+  /// The same, but a failure stays.
+  void reopen() noexcept {
+    watches_.clear();
     open_count_.store(1, std::memory_order_relaxed);
   }
   /// Throws std::bad_alloc.
-  void add(const weir_event& event) {
-    Watch& watch = watches_.emplace_back();
-    watch.group = this;
-    watch.deliver = on_end;
-    const std::uint64_t id = event.opaque[1];
-    open_count_.fetch_add(1, std::memory_order_relaxed);
-    if (id != 0 && runtime_.slot_of(event).watch(id, watch)) return;
-    if (id != 0) {
-      const FailureLog::Entry entry = runtime_.failures().find(id);
-      note(entry.status, entry.failure);
-    }
-    open_count_.fetch_sub(1, std::memory_order_relaxed);
-  }
-  void fail(Outcome outcome) noexcept {
-    const SpinGuard guard(noting_);
-    if (outcome_.ok()) outcome_ = std::move(outcome);
-  }
+  void add(const weir_event& event);
+  void fail(Outcome outcome) noexcept;
   /// All are added. The group may be gone when this returns.
   void close() noexcept { release(); }
 
@@ -62,20 +52,8 @@ class EventGroup {
   struct Watch : Waiter {
     EventGroup* group = nullptr;
   };
-  static void on_end(Waiter& waiter, weir_status status, const FailureRef& failure) {
-    EventGroup& group = *static_cast<Watch&>(waiter).group;
-    group.note(status, failure);
-    group.release();
-  }
-  void note(weir_status status, const FailureRef& failure) noexcept {
-    if (status == WEIR_STATUS_OK) return;
-    try {
-      fail(failure ? Outcome{failure->status, failure->describe(false)}
-                   : Outcome{status, status_name(status)});
-    } catch (...) {
-      fail(current_exception_outcome(status));
-    }
-  }
+  static void on_end(Waiter& waiter, weir_status status, const FailureRef& failure);
+  void note(weir_status status, const FailureRef& failure) noexcept;
   void release() noexcept {
     if (open_count_.fetch_sub(1, std::memory_order_acq_rel) == 1) over();
   }

@@ -7,6 +7,7 @@
 
 #include "base/thread_role.hpp"
 #include "pipeline/tunnel.hpp"
+#include "runtime/runtime.hpp"
 
 namespace weir::rt {
 

@@ -8,11 +8,14 @@
 #include <vector>
 
 #include <weir/pipeline.h>
+#include <weir/stream.h>
 
 #include "pipeline/carrier.hpp"
 #include "runtime/event_group.hpp"
 
 namespace weir::rt {
+
+class Runtime;
 
 /// Moves batches through the memory of a place's domain, each in buffers of its own, by the actions
 /// of one stream: copy in, kernel, copy out. Numbers of items that a kernel counts for a whole

@@ -41,6 +41,7 @@ Pipeline::~Pipeline() {
   if (flow_.sealed()) flow_.cancel();
   end_workers();
   carriers_.clear();
+  stencils_.clear();
   if (own_place_ != nullptr) runtime_.destroy_place(own_place_);
 }
 
@@ -101,24 +102,56 @@ void Pipeline::add_stage(const weir_stage_options& options) {
 
 void Pipeline::add_kernel(const weir_stage_options& options) {
   const std::string stage = options.name != nullptr ? options.name : "kernel";
-  if (options.place == nullptr) {
-    fail_argument("stage '{}' has a kernel, but no place to run it", stage);
-  }
   if (options.input == nullptr) {
     fail_argument("stage '{}' has a kernel, but no input: a source is a function", stage);
   }
-  weir_place& place = weir_place::check(options.place);
-  if (&place.domain().runtime() != &runtime_) {
-    fail_argument("place '{}' belongs to another runtime than pipeline '{}'", place.name(), name());
-  }
+  weir_place& place = check_place(options.place, stage);
   const std::size_t group = usual_group();
   carriers_.reserve(carriers_.size() + 1);
-  carrier_places_.reserve(carriers_.size() + 1);
+  carrier_places_.reserve(carrier_places_.size() + 1);
   auto carrier =
       std::make_unique<KernelStage>(place, fmt::format("{}/{}", flow_.name(), stage), options);
   flow_.add_stage(options, group, carrier.get());
   carriers_.push_back(std::move(carrier));
   carrier_places_.push_back(&place);
+}
+
+weir_place& Pipeline::check_place(weir_place* given, const std::string& stage) const {
+  if (given == nullptr) {
+    fail_argument("stage '{}' has a kernel, but no place to run it", stage);
+  }
+  weir_place& place = weir_place::check(given);
+  if (&place.domain().runtime() != &runtime_) {
+    fail_argument("place '{}' belongs to another runtime than pipeline '{}'", place.name(),
+                  flow_.name());
+  }
+  return place;
+}
+
+weir_stencil* Pipeline::add_stencil(const weir_stencil_options& options) {
+  const std::string stage = options.name != nullptr ? options.name : "stencil";
+  for (weir_tunnel* tunnel : {options.input, options.output}) {
+    if (tunnel == nullptr && tunnel == options.output) continue;
+    if (weir_tunnel::check(tunnel).item_bytes == sizeof(weir_stencil_region)) continue;
+    fail_argument(
+        "tunnel '{}' has items of {} bytes, but stencil '{}' needs weir_stencil_region: {}",
+        tunnel->name(), tunnel->item_bytes, stage, sizeof(weir_stencil_region));
+  }
+  weir_place& place = check_place(options.place, stage);
+  const std::size_t group = usual_group();
+  stencils_.reserve(stencils_.size() + 1);
+  carrier_places_.reserve(carrier_places_.size() + 1);
+  Owned<weir_stencil> stencil(
+      new weir_stencil(place, fmt::format("{}/{}", flow_.name(), stage), options));
+  weir_stage_options own = WEIR_STAGE_OPTIONS_INIT;
+  own.name = stage.c_str();
+  own.input = options.input;
+  own.outputs = &options.output;
+  own.output_count = options.output != nullptr ? 1 : 0;
+  flow_.add_stage(own, group, stencil.get());
+  stencils_.push_back(std::move(stencil));
+  carrier_places_.push_back(&place);
+  return stencils_.back().get();
 }
 
 /// A kernel behind a worker in the queue of its place would wait for the end of the pipeline.

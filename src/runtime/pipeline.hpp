@@ -14,6 +14,7 @@
 #include "base/threads.hpp"
 #include "pipeline/carrier.hpp"
 #include "pipeline/flow.hpp"
+#include "runtime/stencil_stage.hpp"
 #include "runtime/waiting.hpp"
 
 namespace weir::rt {
@@ -38,6 +39,7 @@ class Pipeline {
 
   // The program. They throw Error.
   void add_stage(const weir_stage_options& options);
+  weir_stencil* add_stencil(const weir_stencil_options& options);
   void start() { start(0); }
   void run();
   void wait(std::int64_t timeout_ns);
@@ -47,6 +49,7 @@ class Pipeline {
   std::size_t group_of(weir_place* place);
   std::size_t usual_group();
   void add_kernel(const weir_stage_options& options);
+  weir_place& check_place(weir_place* place, const std::string& stage) const;
   void check_places() const;
   bool work_until(std::int64_t deadline_ns);
   weir_place& usual_place();
@@ -61,7 +64,8 @@ class Pipeline {
   std::vector<weir_place*> places_;  ///< by group
   std::vector<weir_stream*> streams_;
   std::vector<std::unique_ptr<Carrier>> carriers_;
-  std::vector<const weir_place*> carrier_places_;
+  std::vector<Owned<weir_stencil>> stencils_;
+  std::vector<const weir_place*> carrier_places_;  ///< of kernels and stencils
   sys::Atomic<bool> worked_{false};  ///< in virtual time: a thread that waits is the worker
 };
 
