@@ -12,6 +12,7 @@
 #include "rtm/rtm.hpp"
 #include "sparse_cholesky/sparse_cholesky.hpp"
 #include "srad/srad.hpp"
+#include "stencil/stencil.hpp"
 #include "wave/wave.hpp"
 
 namespace weir::apps {
@@ -31,6 +32,7 @@ std::vector<std::unique_ptr<Application>> make_applications() {
   all.push_back(make_rtm());
   all.push_back(make_sparse_cholesky());
   all.push_back(make_srad());
+  all.push_back(make_stencil());
   all.push_back(make_wave());
   return all;
 }
