@@ -54,7 +54,10 @@ ITEMS = [
     *(Item(f"bad {what}", "release", f"fuzz_{name}",
            arguments=("--seeds", f"tests/corpus/{name}", "--count", 10**6, *more))
       for name, what, more in (("matrix_market", "Matrix Market files", ()),
-                               ("npy", ".npy files", ()), ("domains", "domain specifications", ()),
+                               ("npy", ".npy files", ()), ("csv", "tables", ()),
+                               ("image", "pictures", ()), ("book", "books of options", ()),
+                               ("trace", "recordings", ()), ("models", "performance models", ()),
+                               ("wisdom", "files of the tuner", ()), ("domains", "domain specifications", ()),
                                ("environment", "environments", ()),
                                ("arguments", "command lines", ()),
                                ("api_calls", "sequences of calls", ("--all",)))),
