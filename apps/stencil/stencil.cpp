@@ -119,6 +119,7 @@ class StencilRun final : public Workload {
   }
   void cancel() noexcept override {
     const std::lock_guard lock(mutex_);
+    cancelled_ = true;
     if (pipeline_) weir_pipeline_cancel(pipeline_->handle());
   }
 
@@ -166,6 +167,7 @@ class StencilRun final : public Workload {
   }
   void begin() {
     const std::lock_guard lock(mutex_);
+    if (cancelled_) throw weir::Error(WEIR_STATUS_CANCELLED, "the run was cancelled");
     pipeline_.reset();
     pipeline_.emplace(runtime_, weir::PipelineOptions{.name = "stencil"});
     if (own_.baseline) {
@@ -275,6 +277,7 @@ class StencilRun final : public Workload {
   const T* from_ = nullptr;  ///< values of the sweep
   std::size_t sweep_ = 0;
   std::mutex mutex_;  ///< of the pipeline's beginning and end
+  bool cancelled_ = false;
   std::optional<weir::Pipeline> pipeline_;
   std::uint64_t copied_before_ = 0, copied_ = 0;
   std::string stages_;

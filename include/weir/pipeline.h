@@ -166,8 +166,8 @@ typedef struct weir_stage_options {
   /** What it puts leaves in the order of its input, which it takes in the order in which it came.
       The next stage sees that order with workers = 1. Not in a loop. */
   bool ordered;
-  /** Instead of a function, with a place of any domain on which no worker of the pipeline is.
-     Workers of the pipeline's place move the items. */
+  /** Instead of a function: runs on `place`, of any domain, which has no workers of the pipeline
+     and outlives it. Workers of the pipeline's place move the items. */
   const weir_stage_kernel* kernel;
 } weir_stage_options;
 #define WEIR_STAGE_OPTIONS_INIT \

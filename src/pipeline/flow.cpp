@@ -446,6 +446,10 @@ std::string Flow::holders() {
     if (info.created > info.complete) {
       text += fmt::format(", stage '{}' holds {} items", stage->name, info.created - info.complete);
     }
+    if (stage->carrier != nullptr && stage->reorder->under_way() > 0) {
+      text += fmt::format(", {} batches of stage '{}' are on its device",
+                          stage->reorder->under_way(), stage->name);
+    }
     if (const auto open = stage->input->open_feeds.load(std::memory_order_acquire); open > 0) {
       text += fmt::format(", tunnel '{}' has {} open feeds", stage->input->name(), open);
     }

@@ -111,6 +111,10 @@ weir_buffer* StencilStage::make_buffer(std::size_t bytes, const char* what) {
 StencilStage::~StencilStage() { close(); }
 
 void StencilStage::close() noexcept {
+  {
+    const sys::Lock lock(ready_mutex_);
+    closing_ = true;
+  }
   if (stream_ != nullptr) runtime_.destroy_stream(stream_);
   for (weir_buffer* const matrix : matrices_) {
     if (matrix != nullptr) runtime_.destroy_buffer(matrix);
@@ -258,7 +262,7 @@ void StencilStage::note_ready(std::size_t tile, std::size_t sweep) {
 
 bool StencilStage::next_tile(Tile& tile) {
   const sys::Lock lock(ready_mutex_);
-  if (ready_.empty()) return false;
+  if (ready_.empty() || closing_) return false;
   tile = ready_.back();
   ready_.pop_back();
   return true;
@@ -329,7 +333,7 @@ void StencilStage::over(Slot& slot) noexcept {
   bool more = false;
   {
     const sys::Lock lock(ready_mutex_);
-    more = !ready_.empty();
+    more = !ready_.empty() && !closing_;
   }
   if (!more) return landed(slot.index);
   const NoWaitScope no_wait;

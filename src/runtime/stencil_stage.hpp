@@ -106,6 +106,7 @@ class StencilStage : public Carrier {
 
   sys::Mutex ready_mutex_;
   std::vector<Tile> ready_;  ///< and not enqueued yet
+  bool closing_ = false;     ///< nothing more is to be enqueued
   sys::Atomic<std::uint64_t> regions_copied_{0}, tiles_made_{0};
 };
 

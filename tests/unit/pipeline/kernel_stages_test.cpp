@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -321,6 +322,28 @@ TEST(KernelStagesOfTheHost, SayWhatIsWrongWithThem) {
   pipeline.kernel("k", a, into(), kernel, place);
   EXPECT_NE(message_of([&] { pipeline.run(); }).find("has workers of pipeline 'p'"),
             std::string::npos);
+}
+
+/// Who waits for a device that takes its time is told so.
+TEST(KernelStagesOfTheHost, SayWhatIsOnTheDevice) {
+  const Runtime runtime("host:cores=1,host:cores=1");
+  std::atomic<bool> open{false};
+  const Kernel gate = runtime.kernel("gate", [&](const Call&) { open.wait(false); });
+  const weir::Place place = runtime.domain(1).place();
+  const Pipeline pipeline(runtime);
+  const auto raw = pipeline.tunnel<Number>("raw");
+  pipeline.source("numbers", into(raw), numbers(3));
+  pipeline.kernel("gate", raw, into(), gate, place, {.batch = 3});
+  pipeline.start();
+  std::string message;
+  while (message.find("batches of stage 'gate' are on its device") == std::string::npos) {
+    message = message_of([&] { pipeline.wait(std::chrono::nanoseconds(0)); });
+    ASSERT_NE(message, "no error");
+  }
+  open = true;
+  open.notify_all();
+  pipeline.wait();
+  EXPECT_EQ(pipeline.stages()[0].complete, 3u);
 }
 
 /// A card that is lost ends the pipeline, or costs its items; nothing hangs.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -188,6 +189,26 @@ TEST_P(Stencils, SayWhatWasSetTwice) {
   rig.pipeline.run();
   const Matrix expected = rig.start.next();
   EXPECT_TRUE(std::equal(expected.values.begin(), expected.values.end(), rig.result.data<float>()));
+}
+
+/// Of very many sweeps only some are enqueued when the program has had enough.
+TEST_P(Stencils, AreCancelledBetweenSweeps) {
+  Rig rig(GetParam(), Matrix(64, 64), 16, 1'000'000);
+  rig.pipeline.source("values", into(rig.regions), [&](const Out& out) {
+    rig.stencil.set(out, 0, 0, 64, 64, rig.start.values.data(), 64);
+    return false;
+  });
+  rig.pipeline.start();
+  while (rig.stencil.info().tiles_made < 1'000) {
+    try {
+      rig.pipeline.wait(std::chrono::milliseconds(1));
+    } catch (const weir::Error& error) {
+      ASSERT_EQ(error.status(), WEIR_STATUS_TIMEOUT) << error.what();
+    }
+  }
+  rig.pipeline.cancel();
+  EXPECT_THROW(rig.pipeline.wait(), weir::Error);
+  EXPECT_LT(rig.stencil.info().tiles_made, 16'000'000u);
 }
 
 TEST_P(Stencils, RefuseRegionsThatNobodySet) {
