@@ -84,15 +84,12 @@ class AsianOption final : public Workload {
   }
 
   std::vector<std::pair<std::string, std::string>> remarks() const override {
-    const weir_share_info info = pricing_.share().info();
+    const weir_share_info info = pricing_.parts().share().info();
     const double seconds = static_cast<double>(info.makespan_ns) / 1e9;
-    std::string shared = fmt::format("{}: makespan / ideal = {:.3f}", info.chunks, ratio(info));
-    const auto parts = pricing_.share().parts();
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      shared +=
-          fmt::format("; {} {} in {} visits, {}{}", parts[i].place, parts[i].items, parts[i].visits,
-                      pricing_.shape_of(parts[i], i), parts[i].lost ? ", lost" : "");
-    }
+    const std::string shared =
+        pricing_.parts().describe([this](const weir_share_part& part, std::size_t place) {
+          return pricing_.shape_of(part, place);
+        });
     std::vector<std::pair<std::string, std::string>> rows = {
         {"paths",
          fmt::format("{:.1f} million steps a second", pricing_.path_steps() / seconds / 1e6)},
@@ -139,19 +136,16 @@ class AsianOption final : public Workload {
     return book_.lines.empty() ? option + 1 : book_.lines[option];
   }
 
-  static double ratio(const weir_share_info& info) {
-    return info.ideal_ns > 0 ? static_cast<double>(info.makespan_ns) / info.ideal_ns : 1;
-  }
-
   Json describe_share() const {
-    const weir_share_info info = pricing_.share().info();
+    const weir::Share& share = pricing_.parts().share();
+    const weir_share_info info = share.info();
     const double seconds = static_cast<double>(info.makespan_ns) / 1e9;
     Json json = {{"chunks", info.chunks},
                  {"makespan_s", seconds},
                  {"ideal_s", info.ideal_ns / 1e9},
-                 {"ratio", ratio(info)},
+                 {"ratio", pricing_.parts().ratio()},
                  {"path_steps_per_s", pricing_.path_steps() / seconds}};
-    const auto parts = pricing_.share().parts();
+    const auto parts = share.parts();
     for (std::size_t i = 0; i < parts.size(); ++i) {
       json["places"].push_back({{"place", parts[i].place},
                                 {"shape", pricing_.shape_of(parts[i], i)},
@@ -221,16 +215,7 @@ class AsianOptionApplication final : public Application {
   }
   const char* input_help() const override { return "Book of options to read, CSV [generated]"; }
   const char* output_help() const override { return "CSV file for the prices"; }
-  std::string help() const override {
-    if (wanted_.chunks != "help") return "";
-    std::string text;
-    const Json facts = Json::parse(weir::Runtime("null").describe());
-    for (const Json& chunks : facts.at("chunks")) {
-      text += fmt::format("  {:20} {}\n", chunks.at("name").get<std::string>(),
-                          chunks.at("summary").get<std::string>());
-    }
-    return text;
-  }
+  std::string help() const override { return wanted_.chunks == "help" ? chunk_list() : ""; }
   void add_options(CLI::App& app) override {
     app.add_option("--chunk", wanted_.chunks,
                    "How many options a place takes at once; help: list the ways [learned]");

@@ -9,11 +9,7 @@ namespace weir::apps {
 
 Pricing::Pricing(const weir::Runtime& runtime, const Lanes& lanes, const PathKernels& kernels,
                  std::vector<Option> options, const PricingOptions& wanted)
-    : runtime_(runtime),
-      kernels_(kernels),
-      wanted_(wanted),
-      options_(std::move(options)),
-      places_(lanes.place_handles()) {
+    : kernels_(kernels), wanted_(wanted), options_(std::move(options)), parts_(runtime, lanes) {
   first_group_.push_back(0);
   for (const Option& option : options_) {
     work_.push_back(option.work());
@@ -28,22 +24,11 @@ Pricing::Pricing(const weir::Runtime& runtime, const Lanes& lanes, const PathKer
 }
 
 void Pricing::start() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  share_.reset();
-  share_.emplace(runtime_.share(
-      options_.size(), [this](const weir::Chunk& chunk) { return enqueue(chunk); },
-      {.name = "options",
-       .chunks = wanted_.chunks.c_str(),
-       .work = work_,
-       .places = places_,
-       .ways = wanted_.shape == Shape::automatic ? std::size_t{2} : std::size_t{1}}));
-}
-
-void Pricing::wait(std::chrono::nanoseconds timeout) { share_->wait(timeout); }
-
-void Pricing::cancel() noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (share_) weir_share_cancel(share_->handle());
+  parts_.start(options_.size(), [this](const weir::Chunk& chunk) { return enqueue(chunk); },
+               {.name = "options",
+                .chunks = wanted_.chunks.c_str(),
+                .work = work_,
+                .ways = wanted_.shape == Shape::automatic ? std::size_t{2} : std::size_t{1}});
 }
 
 /// Whether options go to single threads.

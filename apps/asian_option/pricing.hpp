@@ -4,8 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +12,7 @@
 #include "asian_option/option.hpp"
 #include "asian_option/path_kernels.hpp"
 #include "common/lanes.hpp"
+#include "common/shared_parts.hpp"
 
 namespace weir::apps {
 
@@ -38,15 +37,15 @@ class Pricing {
           std::vector<Option> options, const PricingOptions& wanted);
 
   void start();
-  void wait(std::chrono::nanoseconds timeout);
-  void cancel() noexcept;
+  void wait(std::chrono::nanoseconds timeout) { parts_.wait(timeout); }
+  void cancel() noexcept { parts_.cancel(); }
 
   const std::vector<Option>& options() const noexcept { return options_; }
   /// Of all options, once they are priced.
   std::vector<Valuation> valuations() const;
   /// Steps of paths of all options.
   double path_steps() const noexcept;
-  const weir::Share& share() const noexcept { return *share_; }
+  const SharedParts& parts() const noexcept { return parts_; }
   /// "mt" or "mo", as a place did it in the end.
   const char* shape_of(const weir_share_part& part, std::size_t place) const noexcept;
 
@@ -54,7 +53,6 @@ class Pricing {
   bool on_threads(std::size_t place, std::size_t way) const noexcept;
   weir::Event enqueue(const weir::Chunk& chunk) const;
 
-  const weir::Runtime& runtime_;
   const PathKernels& kernels_;
   const PricingOptions wanted_;
   const std::vector<Option> options_;
@@ -62,10 +60,8 @@ class Pricing {
   std::vector<std::size_t> first_group_;  ///< of each option, and behind the last
   std::vector<PathSums> sums_;
   weir::Buffer buffer_;
-  std::vector<weir_place*> places_;
   std::vector<bool> is_host_;  ///< of the places
-  std::mutex mutex_;           ///< share_ is made, or cancelled
-  std::optional<weir::Share> share_;
+  SharedParts parts_;
 };
 
 }  // namespace weir::apps

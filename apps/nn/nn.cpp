@@ -13,6 +13,7 @@
 #include "common/csv.hpp"
 #include "common/dense.hpp"
 #include "common/real_kernel.hpp"
+#include "common/shared_parts.hpp"
 #include "common/tiled_matrix.hpp"
 
 #define KERNEL_FILE "nn/nearest.wk"
@@ -29,6 +30,7 @@ constexpr Preset kPresets[] = {
 struct Query {
   double latitude = 40, longitude = 120;
   std::size_t wanted = 10;
+  std::string chunks;  ///< how many tiles a place fetches at once, "": they are dealt to streams
 };
 
 /// A record and how far it is from the target.
@@ -73,7 +75,8 @@ class NearestNeighbours final : public Workload {
         lanes_(lanes.spread(found_.columns())),
         kernel_(make_kernel<T>(runtime, lanes.shape_for(found_.columns()))),
         record_tiles_(runtime, records_, tile, 2, lanes.size(), "records"),
-        found_tiles_(runtime, found_, found_.rows(), 1, lanes.size(), "found") {}
+        found_tiles_(runtime, found_, found_.rows(), 1, lanes.size(), "found"),
+        shared_(runtime, lanes) {}
 
   std::size_t n() const override { return records_.rows(); }
   std::size_t tile() const override { return tile_; }
@@ -87,17 +90,15 @@ class NearestNeighbours final : public Workload {
     found_tiles_.reset();
   }
 
-  void enqueue() override {
-    for (std::size_t i = 0; i < tiles(); ++i) {
-      const Lane& lane = *lanes_[i];
-      const weir::Operand records = record_tiles_.read(lane, i, 0);
-      const std::size_t count = std::min(tile_, n() - i * tile_);
-      found_tiles_.wrote(lane, 0, i,
-                         lane.run(kernel_, {records, found_tiles_.write(0, i)},
-                                  {count, n(), static_cast<T>(query_.latitude),
-                                   static_cast<T>(query_.longitude), query_.wanted}));
-      found_tiles_.collect(0, i);
-    }
+  void enqueue() override { shares() ? share() : deal(); }
+  void await(std::chrono::nanoseconds timeout) override {
+    if (shares()) shared_.wait(timeout);
+  }
+  void cancel() noexcept override { shared_.cancel(); }
+
+  std::vector<std::pair<std::string, std::string>> remarks() const override {
+    if (!shares()) return {};
+    return {{"shared", shared_.describe()}};
   }
 
   /// Merges what the parts found.
@@ -153,6 +154,36 @@ class NearestNeighbours final : public Workload {
   }
 
  private:
+  bool shares() const noexcept { return !query_.chunks.empty(); }
+
+  weir::Event find(const weir::StreamRef& stream, std::size_t i, const weir::Operand& records) {
+    const std::size_t count = std::min(tile_, n() - i * tile_);
+    return stream.compute(kernel_, {records, found_tiles_.write(0, i)},
+                          {count, n(), static_cast<T>(query_.latitude),
+                           static_cast<T>(query_.longitude), query_.wanted});
+  }
+
+  void deal() {
+    for (std::size_t i = 0; i < tiles(); ++i) {
+      const Lane& lane = *lanes_[i];
+      found_tiles_.wrote(lane, 0, i, find(lane.stream, i, record_tiles_.read(lane, i, 0)));
+      found_tiles_.collect(0, i);
+    }
+  }
+
+  void share() {
+    const auto enqueue = [this](const weir::Chunk& chunk) {
+      for (std::size_t i = chunk.first; i < chunk.first + chunk.count; ++i) {
+        const weir::Region records = record_tiles_.region(i, 0);
+        chunk.stream.upload(records);
+        find(chunk.stream, i, weir::read(records));
+        chunk.stream.download(found_tiles_.region(0, i));
+      }
+      return chunk.stream.mark();
+    };
+    shared_.start(tiles(), enqueue, {.name = "tiles", .chunks = query_.chunks.c_str()});
+  }
+
   double distance(std::size_t record) const {
     return std::hypot(records_(record, 0) - query_.latitude,
                       records_(record, 1) - query_.longitude);
@@ -173,6 +204,7 @@ class NearestNeighbours final : public Workload {
   std::vector<const Lane*> lanes_;
   weir::Kernel kernel_;
   TiledMatrix<T> record_tiles_, found_tiles_;
+  SharedParts shared_;
   std::vector<Neighbour> nearest_;
 };
 
@@ -238,7 +270,11 @@ class NnApplication final : public Application {
         ->check(CLI::Range(-360.0, 360.0));
     app.add_option("--neighbours", query_.wanted, "How many to find [10]")
         ->check(CLI::Range(std::size_t{1}, kMostWanted));
+    app.add_option("--chunk", query_.chunks,
+                   "Let places fetch tiles, so many at once; help: list the ways [tiles are dealt "
+                   "to streams]");
   }
+  std::string help() const override { return query_.chunks == "help" ? chunk_list() : ""; }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {
     const Parameters filled = with_usual(parameters, kPresets[1]);

@@ -161,6 +161,18 @@ class NearestTest(StreamedTest):
         _, found = self.find("double", self.save("r.npy", records), "--tiles", 3)
         np.testing.assert_array_equal(found[:, 0], np.arange(10))
 
+    def test_tiles_that_places_fetch(self):
+        records = self.save("r.npy", self.records(30000))
+        _, dealt = self.find("double", records, "--tiles", 20)
+        losing = "sim:clock=virtual,sim:clock=virtual,lost_at=9"
+        for domains in ("host", weir_cli.MIXED, "sim,sim:speed=0.5", losing):
+            for chunks in ("learned", "one", "static"):
+                with self.subTest(domains=domains, chunks=chunks):
+                    _, found = self.find("double", records, "--tiles", 20, "--chunk", chunks,
+                                         "--domains", domains, "--verify")
+                    np.testing.assert_array_equal(found, dealt)
+        self.refusal("run", "nn", "--chunk", "sometimes", code=BAD_INPUT)
+
     def test_csv(self):
         records = self.records(500)
         text = "latitude, longitude\r\n" + "".join(f"{a:.17g} ,{b:.17g}\n\n" for a, b in records)

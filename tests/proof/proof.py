@@ -46,6 +46,8 @@ ITEMS = [
          amount={"WEIR_TEST_PROGRAMS": 10**6}),
     Item("random pipelines on the scheduler", "release", "scheduled_pipelines",
          amount={"WEIR_TEST_PROGRAMS": 10**6}),
+    Item("random shares on the scheduler", "release", "scheduled_shares",
+         amount={"WEIR_TEST_PROGRAMS": 10**6}),
     Item("weak memory (Relacy)", "release", "relacy", arguments=(10**7,)),
     Item("failing resources", "release", "fault_injection", arguments=("--all",)),
     Item("cards that break", "release", "device_faults"),

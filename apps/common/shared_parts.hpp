@@ -1,0 +1,62 @@
+// Parts of a run that places fetch in chunks, instead of being dealt to streams.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <weir/weir.hpp>
+
+#include "common/lanes.hpp"
+
+namespace weir::apps {
+
+/// The share of one run after the other. From one thread, but for cancel().
+class SharedParts {
+ public:
+  SharedParts(const weir::Runtime& runtime, const Lanes& lanes)
+      : runtime_(runtime), places_(lanes.place_handles()) {}
+
+  /// Shares out the parts [0, parts) over the places of the lanes: see weir::Runtime::share().
+  template <class Enqueue>
+  void start(std::size_t parts, Enqueue enqueue, weir::ShareOptions options) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    share_.reset();
+    options.places = places_;
+    share_.emplace(runtime_.share(parts, std::move(enqueue), options));
+  }
+  void wait(std::chrono::nanoseconds timeout) { share_->wait(timeout); }
+  void cancel() noexcept;
+
+  const weir::Share& share() const noexcept { return *share_; }
+  /// Time over the least time that was possible.
+  double ratio() const;
+  /// A line for people. shape_of(part, place) says how a place did it, if it is not empty.
+  template <class ShapeOf>
+  std::string describe(ShapeOf&& shape_of) const {
+    std::vector<std::string> shapes;
+    const auto parts = share_->parts();
+    for (std::size_t i = 0; i < parts.size(); ++i) shapes.emplace_back(shape_of(parts[i], i));
+    return describe_with(shapes);
+  }
+  std::string describe() const {
+    return describe([](const weir_share_part&, std::size_t) { return ""; });
+  }
+
+ private:
+  std::string describe_with(const std::vector<std::string>& shapes) const;
+
+  const weir::Runtime& runtime_;
+  const std::vector<weir_place*> places_;
+  std::mutex mutex_;  ///< share_ is made, or cancelled
+  std::optional<weir::Share> share_;
+};
+
+/// The ways to choose chunks, a line for each: what `--chunk help` prints.
+std::string chunk_list();
+
+}  // namespace weir::apps
