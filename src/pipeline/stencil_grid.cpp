@@ -9,18 +9,18 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::size_t kMostEdge = std::size_t{1} << 24, kMostTiles = std::size_t{1} << 26;
+constexpr std::size_t kMostMatrixEdge = std::size_t{1} << 24, kMostTiles = std::size_t{1} << 26;
 
-StencilShape checked(const StencilShape& shape, const std::string& name) {
+StencilShape checked_stencil(const StencilShape& shape, const std::string& name) {
   const auto check = [&](const char* what, std::size_t value, std::size_t most) {
     if (value == 0 || value > most) {
       fail_argument("{} {} of stencil '{}' must be 1 to {}", value, what, name, most);
     }
   };
-  check("rows", shape.rows, kMostEdge);
-  check("columns", shape.columns, kMostEdge);
-  check("rows of a region", shape.region_rows, kMostEdge);
-  check("columns of a region", shape.region_columns, kMostEdge);
+  check("rows", shape.rows, kMostMatrixEdge);
+  check("columns", shape.columns, kMostMatrixEdge);
+  check("rows of a region", shape.region_rows, kMostMatrixEdge);
+  check("columns of a region", shape.region_columns, kMostMatrixEdge);
   check("sweeps", shape.sweeps, kMostTiles);
   if (shape.halo > std::min(shape.region_rows, shape.region_columns)) {
     fail_argument(
@@ -39,7 +39,7 @@ StencilShape checked(const StencilShape& shape, const std::string& name) {
 }  // namespace
 
 StencilGrid::StencilGrid(const StencilShape& shape, const std::string& name)
-    : shape_(checked(shape, name)),
+    : shape_(checked_stencil(shape, name)),
       down_((shape.rows - 1) / shape.region_rows + 1),
       across_((shape.columns - 1) / shape.region_columns + 1),
       words_of_row_((shape.region_columns - 1) / kBits + 1),

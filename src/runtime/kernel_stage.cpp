@@ -13,15 +13,17 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::size_t kLine = 64;
-constexpr std::size_t kUsualBatch = 4096, kMostBatch = std::size_t{1} << 24;
-constexpr std::size_t kUsualBatchBytes = std::size_t{4} << 20;
+constexpr std::size_t kSlotLine = 64;
+constexpr std::size_t kUsualItems = 4096, kMostItems = std::size_t{1} << 24;
+constexpr std::size_t kUsualSlotBytes = std::size_t{4} << 20;
 constexpr std::size_t kMostSlotBytes = std::size_t{1} << 32;
-constexpr std::size_t kUsualInFlight = 4, kMostInFlight = 64;
+constexpr std::size_t kUsualSlots = 4, kMostSlots = 64;
 
-using Number = std::uint32_t;
+using ItemCount = std::uint32_t;
 
-std::size_t padded(std::size_t bytes) noexcept { return (bytes + kLine - 1) / kLine * kLine; }
+std::size_t slot_padded(std::size_t bytes) noexcept {
+  return (bytes + kSlotLine - 1) / kSlotLine * kSlotLine;
+}
 
 }  // namespace
 
@@ -44,10 +46,10 @@ KernelStage::KernelStage(weir_place& place, const std::string& name,
          "kernel '{}' of stage '{}' has no code for domain '{}'; it has: {}", kernel_->name(),
          name_, domain_.name(), kernel_->backends());
   }
-  if (wanted.batch > kMostBatch || wanted.in_flight > kMostInFlight) {
+  if (wanted.batch > kMostItems || wanted.in_flight > kMostSlots) {
     fail_argument(
         "batches of {} items, {} in flight, are too many for stage '{}': at most {} and {}",
-        wanted.batch, wanted.in_flight, name_, kMostBatch, kMostInFlight);
+        wanted.batch, wanted.in_flight, name_, kMostItems, kMostSlots);
   }
   if (wanted.scalars == nullptr && wanted.scalar_count > 0) {
     fail_argument("{} scalars of stage '{}' are given as NULL", wanted.scalar_count, name_);
@@ -55,16 +57,15 @@ KernelStage::KernelStage(weir_place& place, const std::string& name,
   scalars_.push_back(weir_scalar_i64(0));
   scalars_.insert(scalars_.end(), wanted.scalars, wanted.scalars + wanted.scalar_count);
   item_bytes_ = weir_tunnel::check(options.input).item_bytes;
-  room_ = wanted.batch > 0
-              ? wanted.batch
-              : std::clamp<std::size_t>(kUsualBatchBytes / item_bytes_, 1, kUsualBatch);
+  room_ = wanted.batch > 0 ? wanted.batch
+                           : std::clamp<std::size_t>(kUsualSlotBytes / item_bytes_, 1, kUsualItems);
   make_outputs(options, wanted);
-  header_ = counts_tunnels_ ? padded(outputs_.size() * sizeof(Number)) : 0;
+  header_ = counts_tunnels_ ? slot_padded(outputs_.size() * sizeof(ItemCount)) : 0;
   try {
     weir_stream_options own = WEIR_STREAM_OPTIONS_INIT;
     own.name = name_.c_str();
     stream_ = runtime_.create_stream(place, own);
-    make_slots(wanted.in_flight > 0 ? wanted.in_flight : kUsualInFlight,
+    make_slots(wanted.in_flight > 0 ? wanted.in_flight : kUsualSlots,
                header_ + room_ * item_bytes_);
   } catch (...) {
     close();
@@ -138,8 +139,8 @@ KernelStage::Part KernelStage::part_of(std::size_t output, std::size_t count) co
     const Output& each = outputs_[i];
     const bool numbered = each.counting == WEIR_STAGE_COUNTING_PER_ITEM;
     part.numbers = part.end;
-    part.items = part.numbers + (numbered ? padded(count * sizeof(Number)) : 0);
-    part.end = part.items + padded(count * each.most * each.item_bytes);
+    part.items = part.numbers + (numbered ? slot_padded(count * sizeof(ItemCount)) : 0);
+    part.end = part.items + slot_padded(count * each.most * each.item_bytes);
   }
   return part;
 }
@@ -183,11 +184,11 @@ void KernelStage::enqueue_kernel(const Slot& slot) {
     const std::size_t bytes = slot.count * output.most * output.item_bytes;
     operands.push_back({slot.out, weir_region_range(part.items, bytes), WEIR_ACCESS_WRITE});
     if (output.counting == WEIR_STAGE_COUNTING_PER_ITEM) {
-      operands.push_back({slot.out, weir_region_range(part.numbers, slot.count * sizeof(Number)),
+      operands.push_back({slot.out, weir_region_range(part.numbers, slot.count * sizeof(ItemCount)),
                           WEIR_ACCESS_WRITE});
     } else if (output.counting == WEIR_STAGE_COUNTING_PER_TUNNEL) {
-      operands.push_back(
-          {slot.in, weir_region_range(i * sizeof(Number), sizeof(Number)), WEIR_ACCESS_READ_WRITE});
+      operands.push_back({slot.in, weir_region_range(i * sizeof(ItemCount), sizeof(ItemCount)),
+                          WEIR_ACCESS_READ_WRITE});
     }
   }
   std::vector<weir_scalar> scalars = scalars_;
@@ -240,7 +241,7 @@ void KernelStage::Slot::over() noexcept {
 }
 
 std::size_t KernelStage::items_put(const Slot& slot, std::size_t i) const {
-  Number put = 0;
+  ItemCount put = 0;
   std::memcpy(&put, slot.in_memory + i * sizeof put, sizeof put);
   const Output& output = outputs_[i];
   if (put > slot.count * output.most) {
@@ -264,7 +265,7 @@ void KernelStage::unload(std::size_t index, const Outputs& outputs) {
       put(0, items_put(slot, i));
     } else {
       for (std::size_t at = 0; at < slot.count; ++at) {
-        Number number = 0;
+        ItemCount number = 0;
         std::memcpy(&number, slot.out_memory + part.numbers + at * sizeof number, sizeof number);
         if (number > output.most) {
           fail(WEIR_STATUS_KERNEL_ERROR,

@@ -13,9 +13,9 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::size_t kUsualEdge = 64;
-constexpr std::size_t kUsualBatch = 16, kMostBatch = 4096;
-constexpr std::size_t kUsualInFlight = 4, kMostInFlight = 64;
+constexpr std::size_t kUsualRegionEdge = 64;
+constexpr std::size_t kUsualRegions = 16, kMostRegions = 4096;
+constexpr std::size_t kUsualBatches = 4, kMostBatches = 64;
 constexpr std::size_t kMostValueBytes = 1024;
 constexpr std::size_t kTilesAtOnce = 4096;
 
@@ -25,8 +25,8 @@ StencilShape shape_of(const weir_stencil_options& options) {
   };
   return {options.rows,
           options.columns,
-          or_usual(options.region_rows, kUsualEdge),
-          or_usual(options.region_columns, kUsualEdge),
+          or_usual(options.region_rows, kUsualRegionEdge),
+          or_usual(options.region_columns, kUsualRegionEdge),
           options.halo,
           options.corners,
           or_usual(options.sweeps, 1)};
@@ -51,7 +51,7 @@ StencilStage::StencilStage(weir_place& place, const std::string& name,
       kernel_(options.kernel != nullptr || options.kernel_name == nullptr
                   ? &weir_kernel::check(options.kernel)
                   : &runtime_.kernels().find(options.kernel_name)),
-      room_(options.batch > 0 ? options.batch : kUsualBatch),
+      room_(options.batch > 0 ? options.batch : kUsualRegions),
       staged_(std::make_unique<sys::Atomic<Staging*>[]>(grid_.regions())) {
   if (!runtime_.kernels().has(*kernel_)) {
     fail_argument("kernel '{}' of stencil '{}' belongs to another runtime", kernel_->name(), name_);
@@ -59,16 +59,16 @@ StencilStage::StencilStage(weir_place& place, const std::string& name,
   if (options.scalars == nullptr && options.scalar_count > 0) {
     fail_argument("{} scalars of stencil '{}' are given as NULL", options.scalar_count, name_);
   }
-  if (room_ > kMostBatch || options.in_flight > kMostInFlight) {
+  if (room_ > kMostRegions || options.in_flight > kMostBatches) {
     fail_argument(
         "batches of {} regions, {} in flight, are too many for stencil '{}': at most {} "
         "and {}",
-        room_, options.in_flight, name_, kMostBatch, kMostInFlight);
+        room_, options.in_flight, name_, kMostRegions, kMostBatches);
   }
   check_result(options);
   scalars_.assign(options.scalars, options.scalars + options.scalar_count);
   result_ = options.result;
-  const std::size_t slots = options.in_flight > 0 ? options.in_flight : kUsualInFlight;
+  const std::size_t slots = options.in_flight > 0 ? options.in_flight : kUsualBatches;
   for (std::size_t i = 0; i < slots; ++i) {
     slots_.push_back(std::make_unique<Slot>(*this, i, room_));
   }
