@@ -18,6 +18,7 @@
 #include "scatter/scatter.hpp"
 #include "sparse_cholesky/sparse_cholesky.hpp"
 #include "srad/srad.hpp"
+#include "stencil/stencil.hpp"
 #include "wave/wave.hpp"
 
 namespace weir::apps {
@@ -43,6 +44,7 @@ std::vector<std::unique_ptr<Application>> make_applications() {
   all.push_back(make_scatter());
   all.push_back(make_sparse_cholesky());
   all.push_back(make_srad());
+  all.push_back(make_stencil());
   all.push_back(make_wave());
   return all;
 }

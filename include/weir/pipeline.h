@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/buffer.h>
 #include <weir/kernel.h>
 #include <weir/place.h>
 #include <weir/runtime.h>
@@ -109,6 +110,45 @@ typedef struct weir_tunnel_options {
 #define WEIR_TUNNEL_OPTIONS_INIT \
   { sizeof(weir_tunnel_options), NULL, 0, 0, WEIR_OVERFLOW_BLOCK }
 
+/** How a kernel says how many items it puts into a tunnel. */
+typedef enum weir_stage_counting {
+  WEIR_STAGE_COUNTING_ALL = 0,       /**< `most` for each item it gets */
+  WEIR_STAGE_COUNTING_PER_ITEM = 1,  /**< a number for each item it gets, up to `most` */
+  WEIR_STAGE_COUNTING_PER_TUNNEL = 2 /**< one number, 0 before, which it adds to atomically */
+} weir_stage_counting;
+
+/** What a kernel puts into one output of its stage. */
+typedef struct weir_stage_output {
+  size_t most; /**< items for each that it gets, at most; 0: 1 */
+  weir_stage_counting counting;
+} weir_stage_output;
+
+/**
+ * A kernel that works on batches in the memory of a domain.
+ *
+ * Its operands are the items that came; then, for each output of the stage, the items that it puts
+ * and, unless the counting is ALL, the 32-bit numbers of these. Its scalars are the number of items
+ * that came, as i64, and those given here. With ALL and PER_ITEM, what it puts for item i begins at
+ * i * most; with PER_TUNNEL the items follow one another from the first on, in any order.
+ *
+ * weir gathers items into batches, moves these there and back, and has several under way. A batch
+ * goes when it is full, or when the device has less than two; nothing waits for a time-out. The
+ * tunnel fills when the device is slow, so that the source waits. A batch whose kernel or copy
+ * fails is lost as a whole.
+ */
+typedef struct weir_stage_kernel {
+  size_t struct_size;
+  const weir_kernel* kernel; /**< or NULL with kernel_name */
+  const char* kernel_name;
+  const weir_scalar* scalars; /**< copied */
+  size_t scalar_count;
+  const weir_stage_output* outputs; /**< one for each output of the stage; NULL: { 1, ALL } each */
+  size_t batch;                     /**< items at most; 0: 4096, or fewer large ones */
+  size_t in_flight;                 /**< batches at most; 0: 4 */
+} weir_stage_kernel;
+#define WEIR_STAGE_KERNEL_INIT \
+  { sizeof(weir_stage_kernel), NULL, NULL, NULL, 0, NULL, 0, 0 }
+
 typedef struct weir_stage_options {
   size_t struct_size;
   const char* name;   /**< NULL: "stage N" */
@@ -126,16 +166,20 @@ typedef struct weir_stage_options {
   /** What it puts leaves in the order of its input, which it takes in the order in which it came.
       The next stage sees that order with workers = 1. Not in a loop. */
   bool ordered;
+  /** Instead of a function: runs on `place`, of any domain, which has no workers of the pipeline
+     and outlives it. Workers of the pipeline's place move the items. */
+  const weir_stage_kernel* kernel;
 } weir_stage_options;
 #define WEIR_STAGE_OPTIONS_INIT \
-  { sizeof(weir_stage_options), NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, false }
+  { sizeof(weir_stage_options), NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, false, NULL }
 
 /** An item that failed, for weir_pipeline_options::on_failure; valid during the call. */
 typedef struct weir_item_failure {
   const char* stage;
   const void* item; /**< NULL: of a source, or at the end of a stage */
   weir_status status;
-  const char* message;
+  const char* message; /**< of a batch on a device: "items 128 to 191: ..." */
+  size_t count;        /**< of items from `item` on that failed together */
 } weir_item_failure;
 
 typedef struct weir_pipeline_options {
@@ -174,9 +218,90 @@ WEIR_API weir_status weir_pipeline_add_tunnel(weir_pipeline* pipeline,
 WEIR_API weir_status weir_pipeline_add_stage(weir_pipeline* pipeline,
                                              const weir_stage_options* options);
 
+/** A matrix of which stages set values and a device makes others, in sweeps. Belongs to its
+ * pipeline. */
+typedef struct weir_stencil weir_stencil;
+
+/** A part of the matrix, in values: the item of the tunnels of a stencil. */
+typedef struct weir_stencil_region {
+  uint32_t row, column, rows, columns;
+} weir_stencil_region;
+
 /**
- * Starts the workers and returns. A pipeline starts once. INVALID_ARGUMENT when the shape is wrong:
- * a tunnel that no stage takes items from, or into which nothing can put any.
+ * The kernel of a tile has two operands, the values it makes and those it makes them of: the tile
+ * before, with its halo as far as the matrix goes. Its scalars, as i64, are rows and columns of the
+ * tile, the values between two rows of both operands, the rows above and the columns left of the
+ * tile in the second operand, the row and column of the tile, the rows and columns of the matrix,
+ * and then those given here.
+ */
+typedef struct weir_stencil_options {
+  size_t struct_size;
+  const char* name;   /**< NULL: "stencil" */
+  weir_tunnel* input; /**< of weir_stencil_region: an output of the stages that set values */
+  weir_tunnel*
+      output;        /**< gets each tile of the last sweep when it is in result; NULL: none does */
+  weir_place* place; /**< that runs the kernel; see weir_stage_options::kernel */
+  const weir_kernel* kernel; /**< or NULL with kernel_name */
+  const char* kernel_name;
+  const weir_scalar* scalars; /**< copied */
+  size_t scalar_count;
+  weir_buffer* result; /**< rows x columns values, one row after the other */
+  size_t rows, columns;
+  size_t value_bytes;
+  size_t region_rows, region_columns; /**< what is copied and made at once; 0: 64 */
+  size_t halo;      /**< values on each side that one is made of, at most a region */
+  bool corners;     /**< also those that are beside it in both directions */
+  size_t sweeps;    /**< how often; 0: 1 */
+  size_t batch;     /**< regions that are copied at once; 0: 16 */
+  size_t in_flight; /**< batches at most; 0: 4 */
+} weir_stencil_options;
+#define WEIR_STENCIL_OPTIONS_INIT                                                                \
+  {                                                                                              \
+    sizeof(weir_stencil_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0, \
+        0, 0, false, 0, 0, 0                                                                     \
+  }
+
+/**
+ * Adds a stencil (the lazy reference-based scheme of paper 002, with counters in place of polling).
+ *
+ * Whoever sets the last value of a region puts it into the input: then it is copied to the device,
+ * each value once. A tile is made as soon as what its stencil touches is there. Memory for regions
+ * that are being set is used again when they have been copied. A region that is incomplete when all
+ * that set values are at their end fails the pipeline, with its place and what it misses.
+ */
+WEIR_API weir_status weir_pipeline_add_stencil(weir_pipeline* pipeline,
+                                               const weir_stencil_options* options,
+                                               weir_stencil** out_stencil);
+
+/**
+ * Sets rows x columns values, given row by row, `stride` values apart. Inside a stage, with its
+ * outlet for the input of the stencil. Threads may set different values at once. INVALID_ARGUMENT
+ * for a value that is set already: such a call sets nothing, unless another sets the same at that
+ * moment.
+ */
+WEIR_API weir_status weir_stencil_set(weir_stencil* stencil, weir_outlet* outlet, size_t row,
+                                      size_t column, size_t rows, size_t columns,
+                                      const void* values, size_t stride);
+
+typedef struct weir_stencil_info {
+  size_t struct_size;
+  const char* name;         /**< lives as long as the pipeline */
+  uint64_t regions;         /**< and so many tiles in each sweep */
+  uint64_t regions_copied;  /**< enqueued for that */
+  uint64_t tiles_made;      /**< in all sweeps, enqueued */
+  uint64_t regions_at_once; /**< for which there is memory to be set in */
+} weir_stencil_info;
+#define WEIR_STENCIL_INFO_INIT \
+  { sizeof(weir_stencil_info), NULL, 0, 0, 0, 0 }
+
+/** Fills out_info. */
+WEIR_API weir_status weir_stencil_get_info(weir_stencil* stencil, weir_stencil_info* out_info);
+
+/**
+ * Starts the workers and returns. In virtual time there are none: threads that wait for the
+ * pipeline are its workers, one at a time, and what stages do on them takes none of that time. A
+ * pipeline starts once. INVALID_ARGUMENT when the shape is wrong: a tunnel that no stage takes
+ * items from, or into which nothing can put any.
  */
 WEIR_API weir_status weir_pipeline_start(weir_pipeline* pipeline);
 

@@ -46,6 +46,7 @@ class Outlet {
   explicit Outlet(weir_outlet* outlet) noexcept : outlet_(outlet) {}
 
   /// Throws Error{out_of_memory}.
+  weir_outlet* handle() const noexcept { return outlet_; }
   void put(const T& item) const {
     void* const room = weir_outlet_add(outlet_);
     if (room == nullptr) throw Error(WEIR_STATUS_OUT_OF_MEMORY, weir_last_error());
@@ -113,6 +114,56 @@ struct StageOptions {
   const Place* place = nullptr;  ///< nullptr: the pipeline's
   std::size_t workers = 0;       ///< 0: all cores of the place; a source: 1
   bool ordered = false;
+};
+
+/// A kernel as a stage: contracts at weir_stage_kernel.
+struct KernelStageOptions {
+  std::vector<Scalar> scalars = {};             ///< behind the number of items
+  std::vector<weir_stage_output> outputs = {};  ///< empty: one item for each
+  std::size_t batch = 0;
+  std::size_t in_flight = 0;
+  bool ordered = false;
+};
+
+/// A stencil: contracts at weir_stencil_options.
+struct StencilOptions {
+  std::size_t rows = 0, columns = 0;
+  std::size_t region_rows = 0, region_columns = 0;  ///< 0: 64
+  std::size_t halo = 1;
+  bool corners = false;
+  std::size_t sweeps = 1;
+  std::vector<Scalar> scalars = {};  ///< behind those of the tile
+  std::size_t batch = 0;
+  std::size_t in_flight = 0;
+};
+
+/// A matrix of which stages set values. A value, valid as long as its pipeline.
+template <class T>
+class Stencil {
+  static_assert(std::is_trivially_copyable_v<T>, "values of stencils are copied as bytes");
+
+ public:
+  Stencil() = default;
+  explicit Stencil(weir_stencil* stencil) noexcept : stencil_(stencil) {}
+  weir_stencil* handle() const noexcept { return stencil_; }
+
+  /// Inside a stage, with its outlet for the input of the stencil.
+  void set(const Outlet<weir_stencil_region>& outlet, std::size_t row, std::size_t column,
+           const T& value) const {
+    set(outlet, row, column, 1, 1, &value, 1);
+  }
+  void set(const Outlet<weir_stencil_region>& outlet, std::size_t row, std::size_t column,
+           std::size_t rows, std::size_t columns, const T* values, std::size_t stride) const {
+    check(weir_stencil_set(handle(), outlet.handle(), row, column, rows, columns, values, stride));
+  }
+  weir_stencil_info info() const {
+    weir_stencil_info found = WEIR_STENCIL_INFO_INIT;
+    check(weir_stencil_get_info(handle(), &found));
+    return found;
+  }
+
+ private:
+  weir_stencil* stencil_ = nullptr;
 };
 
 struct PipelineOptions {
@@ -185,6 +236,63 @@ class Pipeline {
              const StageOptions& wanted = {}) const {
     stage(name, input, std::tuple<>(), std::move(code), wanted);
   }
+  /// A kernel on the device of a place, on which no worker is.
+  template <class T, class... Out>
+  void kernel(const char* name, const Tunnel<T>& input, const std::tuple<Tunnel<Out>...>& outputs,
+              const Kernel& kernel, const Place& place,
+              const KernelStageOptions& wanted = {}) const {
+    if (!wanted.outputs.empty() && wanted.outputs.size() != sizeof...(Out)) {
+      throw Error(WEIR_STATUS_INVALID_ARGUMENT,
+                  "a kernel stage describes another number of outputs");
+    }
+    const std::vector<weir_tunnel*> handles = handles_of(outputs);
+    const std::vector<weir_scalar> scalars(wanted.scalars.begin(), wanted.scalars.end());
+    weir_stage_kernel code = WEIR_STAGE_KERNEL_INIT;
+    code.kernel = kernel.handle();
+    code.scalars = scalars.data();
+    code.scalar_count = scalars.size();
+    code.outputs = wanted.outputs.empty() ? nullptr : wanted.outputs.data();
+    code.batch = wanted.batch;
+    code.in_flight = wanted.in_flight;
+    weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
+    options.name = name;
+    options.input = input.handle();
+    options.outputs = handles.data();
+    options.output_count = handles.size();
+    options.place = place.handle();
+    options.ordered = wanted.ordered;
+    options.kernel = &code;
+    check(weir_pipeline_add_stage(handle(), &options));
+  }
+  /// A stencil of values of T, whose tiles go to the output; `result` outlives the pipeline.
+  template <class T>
+  Stencil<T> stencil(const char* name, const Tunnel<weir_stencil_region>& input,
+                     const Tunnel<weir_stencil_region>& output, const Kernel& kernel,
+                     const Place& place, const Buffer& result, const StencilOptions& wanted) const {
+    const std::vector<weir_scalar> scalars(wanted.scalars.begin(), wanted.scalars.end());
+    weir_stencil_options options = WEIR_STENCIL_OPTIONS_INIT;
+    options.name = name;
+    options.input = input.handle();
+    options.output = output.handle();
+    options.place = place.handle();
+    options.kernel = kernel.handle();
+    options.scalars = scalars.data();
+    options.scalar_count = scalars.size();
+    options.result = result.handle();
+    options.rows = wanted.rows;
+    options.columns = wanted.columns;
+    options.value_bytes = sizeof(T);
+    options.region_rows = wanted.region_rows;
+    options.region_columns = wanted.region_columns;
+    options.halo = wanted.halo;
+    options.corners = wanted.corners;
+    options.sweeps = wanted.sweeps;
+    options.batch = wanted.batch;
+    options.in_flight = wanted.in_flight;
+    weir_stencil* made = nullptr;
+    check(weir_pipeline_add_stencil(handle(), &options, &made));
+    return Stencil<T>(made);
+  }
   /// A stage without an input.
   template <class... Out, class Code>
   void source(const char* name, const std::tuple<Tunnel<Out>...>& outputs, Code code,
@@ -225,13 +333,18 @@ class Pipeline {
     std::function<void(std::uint64_t)> on_epoch;
   };
 
+  template <class... Out>
+  static std::vector<weir_tunnel*> handles_of(const std::tuple<Tunnel<Out>...>& tunnels) {
+    return std::apply(
+        [](const auto&... tunnel) { return std::vector<weir_tunnel*>{tunnel.handle()...}; },
+        tunnels);
+  }
+
   template <class... Out, class Code>
   void add(const char* name, weir_tunnel* input, const std::tuple<Tunnel<Out>...>& outputs,
            Code code, weir_stage_function function, const StageOptions& wanted) const {
     auto owned = std::make_unique<Code>(std::move(code));
-    const auto handles = std::apply(
-        [](const auto&... tunnel) { return std::vector<weir_tunnel*>{tunnel.handle()...}; },
-        outputs);
+    const std::vector<weir_tunnel*> handles = handles_of(outputs);
     weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
     options.name = name;
     options.input = input;

@@ -56,7 +56,40 @@ weir_status weir_pipeline_add_tunnel(weir_pipeline* pipeline, const weir_tunnel_
 weir_status weir_pipeline_add_stage(weir_pipeline* pipeline, const weir_stage_options* options) {
   return guard([&] {
     weir_pipeline& live = weir_pipeline::check(pipeline);
-    live.add_stage(read_options(options, weir_stage_options WEIR_STAGE_OPTIONS_INIT, "options"));
+    weir_stage_options wanted =
+        read_options(options, weir_stage_options WEIR_STAGE_OPTIONS_INIT, "options");
+    weir_stage_kernel kernel = WEIR_STAGE_KERNEL_INIT;
+    if (wanted.kernel != nullptr) {
+      kernel = read_options(wanted.kernel, kernel, "options.kernel");
+      wanted.kernel = &kernel;
+    }
+    live.add_stage(wanted);
+  });
+}
+
+weir_status weir_pipeline_add_stencil(weir_pipeline* pipeline, const weir_stencil_options* options,
+                                      weir_stencil** out_stencil) {
+  return guard([&] {
+    weir_stencil*& result = out(out_stencil, "out_stencil");
+    weir_pipeline& live = weir_pipeline::check(pipeline);
+    result = live.add_stencil(
+        read_options(options, weir_stencil_options WEIR_STENCIL_OPTIONS_INIT, "options"));
+  });
+}
+
+weir_status weir_stencil_set(weir_stencil* stencil, weir_outlet* outlet, size_t row, size_t column,
+                             size_t rows, size_t columns, const void* values, size_t stride) {
+  return guard([&] {
+    weir_stencil& live = weir_stencil::check(stencil);
+    live.set(out(outlet, "outlet"), {row, column, rows, columns}, values, stride);
+  });
+}
+
+weir_status weir_stencil_get_info(weir_stencil* stencil, weir_stencil_info* out_info) {
+  return guard([&] {
+    weir_stencil_info info = WEIR_STENCIL_INFO_INIT;
+    weir_stencil::check(stencil).get_info(info);
+    write_info(out_info, info, "out_info");
   });
 }
 

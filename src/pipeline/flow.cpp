@@ -98,6 +98,22 @@ weir_tunnel* Flow::add_tunnel(const weir_tunnel_options& options) {
   return tunnels_.back().get();
 }
 
+/// Batches of a device leave in the order in which they were taken, too.
+void Flow::make_carried(Stage& stage, Carrier& carrier) {
+  if (stage.input == nullptr) {
+    fail_argument("source '{}' cannot be a kernel: it has no input", stage.name);
+  }
+  if (stage.function != nullptr || stage.at_end != nullptr) {
+    fail_argument("stage '{}' has a kernel and a function: leave one out", stage.name);
+  }
+  stage.carrier = &carrier;
+  stage.reorder = std::make_unique<Reorder>(carrier.slots());
+  if (options_.epochs > 0) {
+    stage.leftover = std::make_unique<Leftover>(carrier.room(), stage.input->item_bytes);
+  }
+  carrier.belong_to(*this, stage);
+}
+
 /// What leads to an ordered stage, and from it, goes through rings.
 void Flow::make_ordered(Stage& stage) {
   if (stage.input == nullptr) {
@@ -108,11 +124,12 @@ void Flow::make_ordered(Stage& stage) {
   for (Tunnel* tunnel : stage.outputs) tunnel->queued = tunnel->in_order = true;
 }
 
-void Flow::add_stage(const weir_stage_options& options, std::size_t group) {
+void Flow::add_stage(const weir_stage_options& options, std::size_t group, Carrier* carrier) {
   refuse_when_sealed("stages");
   auto stage = std::make_unique<Stage>();
   stage->name = name_or(options.name, "stage", stages_.size());
-  if (options.function == nullptr) fail_argument("stage '{}' has no function", stage->name);
+  if (options.function == nullptr && carrier == nullptr)
+    fail_argument("stage '{}' has no function", stage->name);
   if (options.outputs == nullptr && options.output_count > 0) {
     fail_argument("{} outputs of stage '{}' are given as NULL", options.output_count, stage->name);
   }
@@ -143,7 +160,9 @@ void Flow::add_stage(const weir_stage_options& options, std::size_t group) {
   stage->at_end = options.at_end;
   stage->payload = options.payload;
   stage->group = group;
+  stage->ordered = options.ordered;
   if (options.ordered) make_ordered(*stage);
+  if (carrier != nullptr) make_carried(*stage, *carrier);
   const std::size_t usual = options.input == nullptr ? 1 : Permit::kMost;
   stage->permit.limit(options.workers == 0 ? usual : std::min(options.workers, Permit::kMost));
   releases_.reserve(releases_.size() + 1);
@@ -213,8 +232,15 @@ void Flow::make_components() {
     (stage.input != nullptr ? group.stages : group.sources).push_back(&stage);
     stage.limited = stage.input == nullptr || stage.permit.below(group.workers);
     if (stage.permit.serial() && !stage.reorder) list_orderly(stage);
+    if (stage.carrier != nullptr && !stage.newest_first) queue_up(stage);
     if (stage.reorder) make_blocks(stage);
   }
+}
+
+/// Lets a device have all items of its stage, and keeps what it puts with it until there is room.
+void Flow::queue_up(Stage& stage) noexcept {
+  stage.input->queued = true;
+  for (Tunnel* tunnel : stage.outputs) tunnel->queued = true;
 }
 
 /// What a serial stage puts in order, but for loops, where there is none.
@@ -227,7 +253,7 @@ void Flow::list_orderly(Stage& stage) {
 }
 
 void Flow::make_blocks(Stage& stage) const {
-  if (stage.newest_first) {
+  if (stage.newest_first && stage.ordered) {
     fail_argument("stage '{}' is in a loop, where there is no order to keep", stage.name);
   }
   for (Reorder::Block& block : stage.reorder->blocks()) {
@@ -419,6 +445,10 @@ std::string Flow::holders() {
     const weir_stage_info info = info_of(*stage);
     if (info.created > info.complete) {
       text += fmt::format(", stage '{}' holds {} items", stage->name, info.created - info.complete);
+    }
+    if (stage->carrier != nullptr && stage->reorder->under_way() > 0) {
+      text += fmt::format(", {} batches of stage '{}' are on its device",
+                          stage->reorder->under_way(), stage->name);
     }
     if (const auto open = stage->input->open_feeds.load(std::memory_order_acquire); open > 0) {
       text += fmt::format(", tunnel '{}' has {} open feeds", stage->input->name(), open);

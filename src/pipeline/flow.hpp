@@ -4,8 +4,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <weir/pipeline.h>
@@ -42,8 +44,12 @@ class Flow {
 
   // Building. They throw Error.
   weir_tunnel* add_tunnel(const weir_tunnel_options& options);
-  /// A group is a number below those of seal().
-  void add_stage(const weir_stage_options& options, std::size_t group);
+  /// A group is a number below those of seal(). With a carrier, which outlives all work, workers of
+  /// the group only move its items.
+  void add_stage(const weir_stage_options& options, std::size_t group, Carrier* carrier = nullptr);
+  /// For time that passes only when a worker lets it: pass_time() returns whether something
+  /// happened. Before seal().
+  void let_time_pass(std::function<bool()> pass_time) { pass_time_ = std::move(pass_time); }
   weir_feed* open_feed(Tunnel& tunnel);
   /// Checks the shape and makes the workers: so many in each group.
   void seal(const std::vector<std::size_t>& group_workers);
@@ -52,11 +58,13 @@ class Flow {
   // Running.
   std::size_t workers() const noexcept { return workers_.size(); }
   std::size_t first_worker(std::size_t group) const noexcept { return groups_[group].first_worker; }
-  /// Is a worker until the end. Once for each number.
-  void work(std::size_t worker) noexcept;
+  /// Is a worker until the end, or the deadline. By one thread at a time for each number.
+  void work(std::size_t worker, std::int64_t deadline_ns = sys::kNever) noexcept;
   void cancel() noexcept { stop(WEIR_STATUS_CANCELLED, "the pipeline was cancelled"); }
   /// Fails the whole, unless it is at its end.
   void stop(weir_status status, const char* message) noexcept;
+  /// A carrier says that a batch is over.
+  void landed(Stage& stage, std::size_t slot) noexcept;
   /// Waits until no code of the program runs any more. False at the deadline.
   bool wait(std::int64_t deadline_ns);
   /// How it ended, after that.
@@ -91,8 +99,10 @@ class Flow {
   void make_workers(WorkerGroup& group);
   std::unique_ptr<FlowWorker> make_worker(WorkerGroup& group) const;
   static void make_ordered(Stage& stage);
+  void make_carried(Stage& stage, Carrier& carrier);
   static void list_orderly(Stage& stage);
   void make_blocks(Stage& stage) const;
+  static void queue_up(Stage& stage) noexcept;
   std::unique_ptr<Stash> make_stash(const Tunnel& tunnel) const;
   std::size_t most_at_once(const Tunnel& tunnel) const noexcept;
 
@@ -123,8 +133,19 @@ class Flow {
                             Stash& put, std::uint64_t epoch) noexcept;
   bool settle(FlowWorker& worker, Stage& stage, const Stash::Batch& batch,
               Outputs& outputs) noexcept;
-  void fail_item(FlowWorker& worker, const Stage& stage, const void* item,
-                 weir_status status) noexcept;
+  void fail_item(FlowWorker& worker, const Stage& stage, const void* item, weir_status status,
+                 std::size_t count = 1) noexcept;
+
+  // Devices.
+  static bool can_load_waiting(const Stage& stage) noexcept;
+  static bool can_load(const Stage& stage, std::size_t items) noexcept;
+  bool load_waiting(FlowWorker& worker, Stage& stage) noexcept;
+  bool load_kept(FlowWorker& worker, Stage& stage) noexcept;
+  std::size_t fill(Stage& stage, Reorder::Block& block) noexcept;
+  static void carry(Stage& stage, const Reorder::Block& block) noexcept;
+  void unload(FlowWorker& worker, Stage& stage, Reorder::Block& block) noexcept;
+  void fail_batch(FlowWorker& worker, const Stage& stage, const Reorder::Block& block,
+                  const Outcome& outcome) noexcept;
   template <class Callback>
   void guarded(Callback&& callback) noexcept;
   void note_failure(weir_status status, const char* why) noexcept;
@@ -155,6 +176,7 @@ class Flow {
 
   // Idling.
   void linger(FlowWorker& worker) noexcept;
+  void let_happen(FlowWorker& worker) noexcept;
   void park(FlowWorker& worker) noexcept;
   bool stirring(const FlowWorker& worker) const noexcept;
   bool stuck(const FlowWorker& worker) const noexcept;
@@ -171,6 +193,7 @@ class Flow {
   bool find_ends(FlowWorker& worker) noexcept;
   bool is_over(const Component& component) noexcept;
   void end(FlowWorker& worker, Component& component) noexcept;
+  void end_carrier(FlowWorker& worker, Stage& stage) noexcept;
   void refuse_late_items(FlowWorker& worker, const Stage& stage) noexcept;
   bool find_epochs() noexcept;
   void finish() noexcept;
@@ -184,6 +207,7 @@ class Flow {
 
   const std::string name_;
   const weir_pipeline_options options_;
+  std::function<bool()> pass_time_;
   std::vector<Owned<weir_tunnel>> tunnels_;
   std::vector<std::unique_ptr<Stage>> stages_;
   std::vector<void (*)(void*)> releases_;  ///< by stage

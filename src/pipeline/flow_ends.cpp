@@ -63,9 +63,20 @@ void Flow::end(FlowWorker& worker, Component& component) noexcept {
       refuse_late_items(worker, *stage);
       settle(worker, *stage, {nullptr, 0, epoch}, outputs);
     }
+    if (stage->carrier != nullptr) end_carrier(worker, *stage);
     stage->at_its_end.store(true, std::memory_order_release);
   }
   component.over = true;
+}
+
+void Flow::end_carrier(FlowWorker& worker, Stage& stage) noexcept {
+  try {
+    stage.carrier->end();
+  } catch (...) {
+    const Outcome missing = current_exception_outcome(WEIR_STATUS_INTERNAL);
+    worker.call.fail(missing.message.c_str());
+    fail_item(worker, stage, nullptr, missing.status);
+  }
 }
 
 /// What a stage puts at its end for a stage that ends with it.

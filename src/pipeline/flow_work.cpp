@@ -18,11 +18,11 @@ constexpr unsigned kTurnsBetweenLooks = 64;  ///< at sleepers and epochs, for on
 
 }  // namespace
 
-void Flow::work(std::size_t index) noexcept {
+void Flow::work(std::size_t index, std::int64_t deadline_ns) noexcept {
   const NoWaitScope in_pipeline;
   FlowWorker& worker = *workers_[index];
   working_.fetch_add(1, std::memory_order_seq_cst);
-  while (!ended()) {
+  while (!ended() && (deadline_ns == sys::kNever || sys::now_ns() < deadline_ns)) {
     if (step(worker)) {
       if (++worker.turns % kTurnsBetweenLooks == 0) look_around(worker);
     } else {
@@ -55,6 +55,7 @@ bool Flow::run_kept(FlowWorker& worker) noexcept {
 
 /// For a stage of the worker's group for which it keeps something.
 bool Flow::run_kept(FlowWorker& worker, Stage& stage) noexcept {
+  if (stage.carrier != nullptr) return load_kept(worker, stage);
   if (stage.input->queued || !enter(stage)) return false;
   Stash& kept = *worker.kept[stage.input->index];
   const std::size_t most = worker.pace[stage.index].items();
@@ -71,6 +72,10 @@ bool Flow::run_kept(FlowWorker& worker, Stage& stage) noexcept {
 
 bool Flow::run_waiting(FlowWorker& worker) noexcept {
   for (Stage* stage : worker.group.stages) {
+    if (stage->carrier != nullptr) {
+      if (load_waiting(worker, *stage)) return true;
+      continue;
+    }
     if (!stage->input->ring.ready() || (stage->reorder && !stage->reorder->open())) continue;
     if (!enter(*stage)) continue;
     const bool found = run_waiting(worker, *stage);
@@ -87,7 +92,7 @@ bool Flow::run_waiting(FlowWorker& worker, Stage& stage) noexcept {
     if (count > 0) run_taken(worker, stage, count, worker.outputs[stage.index]);
   } else {
     Reorder::Block* const block =
-        stage.reorder->take([&] { return (count = take(worker, stage)) > 0; });
+        stage.reorder->take([&](Reorder::Block&) { return (count = take(worker, stage)) > 0; });
     if (block != nullptr) {
       run_taken(worker, stage, count, block->outputs);
       block->ready.store(true, std::memory_order_seq_cst);
@@ -253,12 +258,12 @@ std::size_t Flow::count_created(FlowWorker& worker, const Stage& stage, const Tu
   return put;
 }
 
-void Flow::fail_item(FlowWorker& worker, const Stage& stage, const void* item,
-                     weir_status status) noexcept {
+void Flow::fail_item(FlowWorker& worker, const Stage& stage, const void* item, weir_status status,
+                     std::size_t count) noexcept {
   const char* const why =
       worker.call.message[0] != '\0' ? worker.call.message : status_name(status);
   if (options_.on_failure != nullptr) {
-    const weir_item_failure failure{stage.name.c_str(), item, status, why};
+    const weir_item_failure failure{stage.name.c_str(), item, status, why, count};
     guarded([&] { options_.on_failure(&failure, options_.payload); });
   }
   char message[640];
@@ -326,11 +331,17 @@ bool Flow::send_ordered(FlowWorker& worker) noexcept {
 /// Returns whether something went on.
 bool Flow::send_ordered(FlowWorker& worker, Stage& stage) noexcept {
   bool moved = false;
-  stage.reorder->send([&](Outputs& outputs) {
+  stage.reorder->send([&](Reorder::Block& block) {
+    Outputs& outputs = block.outputs;
+    if (stage.carrier != nullptr && !block.unloaded) {
+      unload(worker, stage, block);
+      moved = true;
+    }
     for (std::size_t i = 0; i < stage.outputs.size(); ++i) {
       moved = flush(worker, *stage.outputs[i], *outputs.stashes[i]) || moved;
     }
     moved = moved || outputs.empty();
+    if (outputs.empty()) block.unloaded = false;
     return outputs.empty();
   });
   if (moved) wake_one_of(worker.group);
@@ -383,6 +394,7 @@ void Flow::look_around(FlowWorker& worker) noexcept {
 }
 
 void Flow::linger(FlowWorker& worker) noexcept {
+  if (pass_time_) return let_happen(worker);
   for (unsigned i = 0; i < kBriefly; ++i) {
     sys::pause();
     if (ended() || stirring(worker)) return;
@@ -398,6 +410,13 @@ void Flow::linger(FlowWorker& worker) noexcept {
   } while (!found && sys::now_ns() < deadline);
   if (!found) park(worker);
   group.hungry.fetch_sub(1, std::memory_order_relaxed);
+}
+
+/// In virtual time: a worker that has nothing to do lets time pass.
+void Flow::let_happen(FlowWorker& worker) noexcept {
+  constexpr std::int64_t kNapNs = 1'000'000;
+  if (check_ends(worker) || ended() || stirring(worker) || pass_time_()) return;
+  stuck_.listen(sys::now_ns() + kNapNs, [&] { return ended() || stirring(worker); });
 }
 
 /// Sleepers of a Parking can stand in for each other: who keeps items waits for every change.
@@ -424,7 +443,8 @@ bool Flow::stuck(const FlowWorker& worker) const noexcept {
 }
 
 bool Flow::can_send(const Stage& stage) noexcept {
-  return std::all_of(stage.outputs.begin(), stage.outputs.end(),
+  return stage.newest_first ||
+         std::all_of(stage.outputs.begin(), stage.outputs.end(),
                      [](const Tunnel* tunnel) { return tunnel->ring.has_room(); });
 }
 
@@ -434,6 +454,11 @@ bool Flow::stirring(const FlowWorker& worker) const noexcept {
     const bool enters = !stage->limited || stage->permit.free();
     const Tunnel& tunnel = *stage->input;
     if (stage->reorder && stage->reorder->ready() && can_send(*stage)) return true;
+    if (stage->carrier != nullptr) {
+      const std::size_t kept = tunnel.queued ? 0 : worker.kept[tunnel.index]->size();
+      if (can_load(*stage, kept) || can_load_waiting(*stage)) return true;
+      continue;
+    }
     if (enters && tunnel.ring.ready() && (!stage->reorder || stage->reorder->open())) return true;
     if (enters && !tunnel.queued && !worker.kept[tunnel.index]->empty()) return true;
   }

@@ -37,6 +37,11 @@ class Reorder {
     sys::Atomic<bool> ready{false};
     std::vector<std::unique_ptr<Stash>> memory;
     Outputs outputs;
+    // Of a batch that a device works on.
+    std::uint64_t first = 0;  ///< number of its first item
+    std::size_t count = 0;
+    std::uint64_t epoch = 0;
+    bool unloaded = false;
   };
   explicit Reorder(std::size_t window) : blocks_(window) {}
 
@@ -47,15 +52,16 @@ class Reorder {
     return taken_.load(std::memory_order_seq_cst) <
            sent_.load(std::memory_order_seq_cst) + blocks_.size();
   }
-  /// Calls take(), which returns whether it took a batch, unless somebody is at that or the window
-  /// is full. Returns the block of the batch, or null.
+  /// Calls take(block), which returns whether it took a batch, unless somebody is at that or the
+  /// window is full. Returns the block of the batch, or null.
   template <class Take>
   Block* take(Take&& take) noexcept {
     if (taking_.exchange(true, std::memory_order_seq_cst)) return nullptr;
     Block* block = nullptr;
     const std::uint64_t number = taken_.load(std::memory_order_relaxed);
-    if (open() && take()) {
-      block = &blocks_[number % blocks_.size()];
+    Block& next = blocks_[number % blocks_.size()];
+    if (open() && take(next)) {
+      block = &next;
       taken_.store(number + 1, std::memory_order_seq_cst);
     }
     taking_.store(false, std::memory_order_seq_cst);
@@ -67,7 +73,7 @@ class Reorder {
     const std::uint64_t number = sent_.load(std::memory_order_seq_cst);
     return blocks_[number % blocks_.size()].ready.load(std::memory_order_seq_cst);
   }
-  /// Sends off the batches that are done, oldest first, with send(outputs), which returns whether
+  /// Sends off the batches that are done, oldest first, with send(block), which returns whether
   /// all went. Returns whether something was tried.
   template <class Send>
   bool send(Send&& send) noexcept {
@@ -77,12 +83,21 @@ class Reorder {
       const std::uint64_t number = sent_.load(std::memory_order_relaxed);
       Block& block = blocks_[number % blocks_.size()];
       tried = true;
-      if (!send(block.outputs)) break;
+      if (!send(block)) break;
       block.ready.store(false, std::memory_order_relaxed);
       sent_.store(number + 1, std::memory_order_seq_cst);
     }
     sending_.store(false, std::memory_order_seq_cst);
     return tried;
+  }
+  /// Batches that were taken and are not done, more or less; exact when nobody takes one.
+  std::size_t under_way() const noexcept {
+    std::size_t found = 0;
+    const std::uint64_t taken = taken_.load(std::memory_order_seq_cst);
+    for (std::uint64_t at = sent_.load(std::memory_order_seq_cst); at < taken; ++at) {
+      if (!blocks_[at % blocks_.size()].ready.load(std::memory_order_seq_cst)) ++found;
+    }
+    return found;
   }
   /// Whether nothing is under way.
   bool empty() const noexcept {

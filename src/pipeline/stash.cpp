@@ -32,6 +32,13 @@ Stash::Stash(std::size_t bytes_of_item, std::size_t items, std::size_t limit,
 
 Stash::~Stash() { ::operator delete(memory_, kLine); }
 
+void Stash::put(const unsigned char* items, std::size_t count) {
+  const std::size_t bytes = count * item_bytes;
+  if (static_cast<std::size_t>(end - next) < bytes) grow(count);
+  if (bytes > 0) std::memcpy(next, items, bytes);
+  next += bytes;
+}
+
 std::size_t Stash::count(std::uint64_t epoch) {
   const auto there = static_cast<std::size_t>(next - first_);
   if (there == size_ * item_bytes) return 0;
@@ -70,20 +77,20 @@ Stash::Batch Stash::take_newest(std::size_t most) noexcept {
 
 void Stash::emptied() noexcept { first_ = next = memory_; }
 
-void Stash::grow() {
+void Stash::grow(std::size_t items) {
   const auto used = static_cast<std::size_t>(next - first_);
   const auto had = static_cast<std::size_t>(end - memory_);
-  if (used <= had / 2) {
+  const std::size_t wanted = used + items * item_bytes;
+  if (used <= had / 2 && wanted <= had) {
     std::memmove(memory_, first_, used);
   } else {
-    if (had >= limit_) {
+    if (had >= limit_ || (items > 1 && wanted > limit_)) {
       fail(WEIR_STATUS_OUT_OF_MEMORY,
            "a worker keeps {} items, {}, for stage '{}': has the loop it is in an exit? Else raise "
            "keep_bytes",
            used / item_bytes, format_size(used), stage_);
     }
-    const std::size_t bytes =
-        std::max(std::min(2 * had, limit_) / item_bytes * item_bytes, used + item_bytes);
+    const std::size_t bytes = std::max(std::min(2 * had, limit_) / item_bytes * item_bytes, wanted);
     unsigned char* const larger = allocate(bytes);
     std::memcpy(larger, first_, used);
     ::operator delete(memory_, kLine);

@@ -23,6 +23,8 @@ class Stash : public weir_outlet {
   Stash& operator=(const Stash&) = delete;
   ~Stash();
 
+  /// Puts items that are elsewhere. Throws as grow() does, having put nothing.
+  void put(const unsigned char* items, std::size_t count);
   /// Takes note of what was put, as items of an epoch. Returns their number. Throws
   /// std::bad_alloc.
   std::size_t count(std::uint64_t epoch);
@@ -48,8 +50,8 @@ class Stash : public weir_outlet {
   Batch oldest() const noexcept { return {first_, runs_[0].items, runs_[0].epoch}; }
   void drop_oldest(std::size_t items) noexcept { take_oldest(items); }
 
-  /// Makes room for more. Throws Error{out_of_memory} at the limit, std::bad_alloc.
-  void grow();
+  /// Makes room for so many items more. Throws Error{out_of_memory} at the limit, std::bad_alloc.
+  void grow(std::size_t items = 1);
 
  private:
   struct Run {

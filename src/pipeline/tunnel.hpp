@@ -11,8 +11,10 @@
 #include <weir/pipeline.h>
 
 #include "base/handle.hpp"
+#include "base/plain.hpp"
 #include "base/threads.hpp"
 #include "pipeline/bell.hpp"
+#include "pipeline/carrier.hpp"
 #include "pipeline/item_cells.hpp"
 #include "pipeline/permit.hpp"
 #include "pipeline/reorder.hpp"
@@ -21,8 +23,16 @@
 
 namespace weir::rt {
 
-class Flow;
-struct Stage;
+/// Items that were taken from a ring with others of an earlier epoch, for the next batch of a
+/// device. Only who takes a batch touches them.
+struct Leftover {
+  Leftover(std::size_t room, std::size_t item_bytes)
+      : items(std::make_unique<unsigned char[]>(room * item_bytes)), epochs(room) {}
+
+  const std::unique_ptr<unsigned char[]> items;
+  std::vector<std::uint64_t> epochs;
+  sys::Atomic<std::size_t> count{0};
+};
 
 /// A way to one stage. What waits for any worker is in the ring; what a worker keeps, in its stash.
 class Tunnel {
@@ -65,6 +75,13 @@ struct Stage {
   bool limited = false;  ///< fewer workers than its group has
   bool feeds_itself = false;
   bool newest_first = false;  ///< is in a loop
+  bool ordered = false;       ///< as the program wants it
+
+  // Of a stage whose batches go to a device; those that are under way are in `reorder`.
+  Carrier* carrier = nullptr;
+  std::unique_ptr<Leftover> leftover;  ///< in a pipeline with epochs
+  sys::Plain<std::uint64_t> taken = 0;
+
   sys::Atomic<bool> at_its_end{false};
 
   // Of a source.

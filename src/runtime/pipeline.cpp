@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/thread_role.hpp"
+#include "runtime/kernel_stage.hpp"
 #include "runtime/runtime.hpp"
 
 namespace weir::rt {
@@ -27,12 +28,20 @@ bool is_host(const Domain& domain) { return domain.info().backend == "host"; }
 
 Pipeline::Pipeline(Runtime& runtime, std::string name, const weir_pipeline_options& options)
     : runtime_(runtime), flow_(std::move(name), options), usual_place_(options.place) {
-  if (usual_place_ != nullptr) group_of(usual_place_);
+  if (virtual_time()) {
+    flow_.let_time_pass([this] { return runtime_.drive(); });
+  } else if (usual_place_ != nullptr) {
+    group_of(usual_place_);
+  }
 }
+
+bool Pipeline::virtual_time() const noexcept { return runtime_.virtual_time(); }
 
 Pipeline::~Pipeline() {
   if (flow_.sealed()) flow_.cancel();
   end_workers();
+  carriers_.clear();
+  stencils_.clear();
   if (own_place_ != nullptr) runtime_.destroy_place(own_place_);
 }
 
@@ -76,12 +85,90 @@ std::size_t Pipeline::group_of(weir_place* place) {
   return group;
 }
 
+/// Of stages that any worker runs.
+std::size_t Pipeline::usual_group() { return virtual_time() ? 0 : group_of(nullptr); }
+
 void Pipeline::add_stage(const weir_stage_options& options) {
-  flow_.add_stage(options, group_of(options.place));
+  if (options.kernel != nullptr) return add_kernel(options);
+  if (virtual_time() && options.place != nullptr) {
+    fail(WEIR_STATUS_UNSUPPORTED,
+         "a stage of pipeline '{}' has place '{}', but in virtual time stages run on the thread "
+         "that "
+         "waits: leave the place out",
+         name(), weir_place::check(options.place).name());
+  }
+  flow_.add_stage(options, virtual_time() ? 0 : group_of(options.place));
+}
+
+void Pipeline::add_kernel(const weir_stage_options& options) {
+  const std::string stage = options.name != nullptr ? options.name : "kernel";
+  if (options.input == nullptr) {
+    fail_argument("stage '{}' has a kernel, but no input: a source is a function", stage);
+  }
+  weir_place& place = check_place(options.place, stage);
+  const std::size_t group = usual_group();
+  carriers_.reserve(carriers_.size() + 1);
+  carrier_places_.reserve(carrier_places_.size() + 1);
+  auto carrier =
+      std::make_unique<KernelStage>(place, fmt::format("{}/{}", flow_.name(), stage), options);
+  flow_.add_stage(options, group, carrier.get());
+  carriers_.push_back(std::move(carrier));
+  carrier_places_.push_back(&place);
+}
+
+weir_place& Pipeline::check_place(weir_place* given, const std::string& stage) const {
+  if (given == nullptr) {
+    fail_argument("stage '{}' has a kernel, but no place to run it", stage);
+  }
+  weir_place& place = weir_place::check(given);
+  if (&place.domain().runtime() != &runtime_) {
+    fail_argument("place '{}' belongs to another runtime than pipeline '{}'", place.name(),
+                  flow_.name());
+  }
+  return place;
+}
+
+weir_stencil* Pipeline::add_stencil(const weir_stencil_options& options) {
+  const std::string stage = options.name != nullptr ? options.name : "stencil";
+  for (weir_tunnel* tunnel : {options.input, options.output}) {
+    if (tunnel == nullptr && tunnel == options.output) continue;
+    if (weir_tunnel::check(tunnel).item_bytes == sizeof(weir_stencil_region)) continue;
+    fail_argument(
+        "tunnel '{}' has items of {} bytes, but stencil '{}' needs weir_stencil_region: {}",
+        tunnel->name(), tunnel->item_bytes, stage, sizeof(weir_stencil_region));
+  }
+  weir_place& place = check_place(options.place, stage);
+  const std::size_t group = usual_group();
+  stencils_.reserve(stencils_.size() + 1);
+  carrier_places_.reserve(carrier_places_.size() + 1);
+  Owned<weir_stencil> stencil(
+      new weir_stencil(place, fmt::format("{}/{}", flow_.name(), stage), options));
+  weir_stage_options own = WEIR_STAGE_OPTIONS_INIT;
+  own.name = stage.c_str();
+  own.input = options.input;
+  own.outputs = &options.output;
+  own.output_count = options.output != nullptr ? 1 : 0;
+  flow_.add_stage(own, group, stencil.get());
+  stencils_.push_back(std::move(stencil));
+  carrier_places_.push_back(&place);
+  return stencils_.back().get();
+}
+
+/// A kernel behind a worker in the queue of its place would wait for the end of the pipeline.
+void Pipeline::check_places() const {
+  for (const weir_place* place : carrier_places_) {
+    if (std::find(places_.begin(), places_.end(), place) == places_.end()) continue;
+    fail_argument(
+        "place '{}' has workers of pipeline '{}', which leave it no core for a kernel: give the "
+        "kernel a place of its own",
+        place->name(), name());
+  }
 }
 
 /// Starts all workers but the first `kept_back`.
 void Pipeline::start(std::size_t kept_back) {
+  if (virtual_time()) return flow_.seal({1});
+  check_places();
   std::vector<std::size_t> widths;
   for (const weir_place* place : places_) widths.push_back(place->width());
   flow_.seal(widths);
@@ -123,8 +210,24 @@ void Pipeline::run() {
     fail(WEIR_STATUS_BUSY, "pipeline '{}' cannot be run by a kernel, callback or stage", name());
   }
   start(1);
-  flow_.work(0);
+  if (!virtual_time()) flow_.work(0);
   wait(WEIR_FOREVER);
+}
+
+/// In virtual time: works, or waits while another thread does. Returns whether the pipeline is
+/// over.
+bool Pipeline::work_until(std::int64_t deadline_ns) {
+  constexpr std::int64_t kNapNs = 1'000'000;
+  for (bool late = false; !late;) {
+    if (!worked_.exchange(true, std::memory_order_acquire)) {
+      flow_.work(0, deadline_ns);
+      worked_.store(false, std::memory_order_release);
+    }
+    const std::int64_t now = sys::now_ns();
+    late = now >= deadline_ns;
+    if (flow_.wait(std::min(deadline_ns, now + kNapNs))) return true;
+  }
+  return false;
 }
 
 void Pipeline::wait(std::int64_t timeout_ns) {
@@ -135,7 +238,8 @@ void Pipeline::wait(std::int64_t timeout_ns) {
     fail(WEIR_STATUS_BUSY, "pipeline '{}' cannot be waited for by a kernel, callback or stage",
          name());
   }
-  if (!flow_.wait(sys::deadline_after(timeout_ns))) {
+  const std::int64_t deadline = sys::deadline_after(timeout_ns);
+  if (!(virtual_time() ? work_until(deadline) : flow_.wait(deadline))) {
     fail(WEIR_STATUS_TIMEOUT, "pipeline '{}' is not at its end: {}", name(), flow_.holders());
   }
   const Outcome outcome = flow_.outcome();

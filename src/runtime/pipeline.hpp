@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,10 @@
 #include <weir/stream.h>
 
 #include "base/handle.hpp"
+#include "base/threads.hpp"
+#include "pipeline/carrier.hpp"
 #include "pipeline/flow.hpp"
+#include "runtime/stencil_stage.hpp"
 #include "runtime/waiting.hpp"
 
 namespace weir::rt {
@@ -19,7 +23,8 @@ class Place;
 class Runtime;
 
 /// Has a worker on each core of its places: an action that lasts as long as the pipeline, in a
-/// stream of its own, so that none waits for another.
+/// stream of its own, so that none waits for another. In virtual time there is one worker, which is
+/// whoever waits.
 class Pipeline {
  public:
   Pipeline(Runtime& runtime, std::string name, const weir_pipeline_options& options);
@@ -34,12 +39,19 @@ class Pipeline {
 
   // The program. They throw Error.
   void add_stage(const weir_stage_options& options);
+  weir_stencil* add_stencil(const weir_stencil_options& options);
   void start() { start(0); }
   void run();
   void wait(std::int64_t timeout_ns);
+  bool virtual_time() const noexcept;
 
  private:
   std::size_t group_of(weir_place* place);
+  std::size_t usual_group();
+  void add_kernel(const weir_stage_options& options);
+  weir_place& check_place(weir_place* place, const std::string& stage) const;
+  void check_places() const;
+  bool work_until(std::int64_t deadline_ns);
   weir_place& usual_place();
   void start(std::size_t kept_back);
   void start_worker(weir_place& place, std::size_t worker);
@@ -51,6 +63,10 @@ class Pipeline {
   weir_place* own_place_ = nullptr;
   std::vector<weir_place*> places_;  ///< by group
   std::vector<weir_stream*> streams_;
+  std::vector<std::unique_ptr<Carrier>> carriers_;
+  std::vector<Owned<weir_stencil>> stencils_;
+  std::vector<const weir_place*> carrier_places_;  ///< of kernels and stencils
+  sys::Atomic<bool> worked_{false};  ///< in virtual time: a thread that waits is the worker
 };
 
 }  // namespace weir::rt

@@ -101,6 +101,71 @@ static void what_is_refused(void) {
   CHECK_REFUSED(weir_pipeline_start(pipeline), "destroyed");
 }
 
+/* What a kernel and a stencil need, and what they are told without it. */
+static void what_devices_are_refused(void) {
+  numbers state = {0, 1, 0};
+  weir_pipeline* pipeline = NULL;
+  weir_place* place = NULL;
+  weir_buffer* result = NULL;
+  weir_stencil* stencil = NULL;
+  weir_place_options shared = WEIR_PLACE_OPTIONS_INIT;
+  weir_stage_options stage = WEIR_STAGE_OPTIONS_INIT;
+  weir_stage_kernel kernel = WEIR_STAGE_KERNEL_INIT;
+  weir_stencil_options options = WEIR_STENCIL_OPTIONS_INIT;
+  weir_tunnel_options wide = WEIR_TUNNEL_OPTIONS_INIT;
+  shared.core_count = 1;
+  shared.oversubscribe = true;
+  require(weir_place_create(weir_runtime_get_domain(runtime, 0), &shared, &place));
+  require(weir_pipeline_create(runtime, NULL, &pipeline));
+  stage.name = "halve";
+  stage.input = add_tunnel(pipeline, "raw");
+  stage.kernel = &kernel;
+  CHECK_REFUSED(weir_pipeline_add_stage(pipeline, &stage), "no place");
+  stage.place = place;
+  CHECK_REFUSED(weir_pipeline_add_stage(pipeline, &stage), "kernel");
+  kernel.kernel_name = "no.such";
+  CHECK_FAILS(weir_pipeline_add_stage(pipeline, &stage), WEIR_STATUS_NOT_FOUND, "no.such");
+  kernel.kernel_name = "mem.copy";
+  kernel.in_flight = 1000;
+  CHECK_REFUSED(weir_pipeline_add_stage(pipeline, &stage), "1000 in flight");
+  kernel.in_flight = 0;
+  stage.function = add_up;
+  stage.payload = &state;
+  CHECK_REFUSED(weir_pipeline_add_stage(pipeline, &stage), "a kernel and a function");
+  stage.function = NULL;
+  stage.input = NULL;
+  CHECK_REFUSED(weir_pipeline_add_stage(pipeline, &stage), "no input");
+
+  options.name = "blur";
+  options.kernel_name = "mem.copy";
+  options.place = place;
+  options.input = add_tunnel(pipeline, "narrow");
+  CHECK_REFUSED(weir_pipeline_add_stencil(pipeline, &options, &stencil), "items of 8 bytes");
+  wide.item_bytes = sizeof(weir_stencil_region);
+  CHECK_OK(weir_pipeline_add_tunnel(pipeline, &wide, &options.input));
+  CHECK_REFUSED(weir_pipeline_add_stencil(pipeline, &options, &stencil), "0 rows");
+  options.rows = 30;
+  options.columns = 20;
+  options.value_bytes = 8;
+  require(weir_buffer_create(runtime, 100, NULL, &result));
+  options.result = result;
+  CHECK_REFUSED(weir_pipeline_add_stencil(pipeline, &options, &stencil), "100 bytes");
+  options.rows = 5;
+  options.columns = 5;
+  options.value_bytes = 4;
+  CHECK_OK(weir_pipeline_add_stencil(pipeline, &options, &stencil));
+  {
+    weir_stencil_info info = WEIR_STENCIL_INFO_INIT;
+    CHECK_OK(weir_stencil_get_info(stencil, &info));
+    CHECK(info.regions == 1 && info.regions_copied == 0 && info.tiles_made == 0);
+  }
+  CHECK_REFUSED(weir_stencil_set(stencil, NULL, 0, 0, 1, 1, &state, 1), "outlet");
+  CHECK_REFUSED(weir_stencil_get_info(NULL, NULL), "stencil");
+  weir_pipeline_destroy(pipeline);
+  weir_buffer_destroy(result);
+  weir_place_destroy(place);
+}
+
 int main(void) {
   weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
   options.domains = "host";
@@ -108,6 +173,7 @@ int main(void) {
   RUN(a_sum);
   RUN(an_item_that_fails);
   RUN(what_is_refused);
+  RUN(what_devices_are_refused);
   weir_runtime_destroy(runtime);
   return check_failures != 0;
 }

@@ -48,7 +48,7 @@ const bool pretends = [] {
   for (const weir_portable_kernel* kernel :
        {&wk::suite_fill, &wk::suite_add, &wk::suite_mix, &wk::suite_number, &wk::suite_scalars,
         &wk::suite_parallel, &wk::axpy, &wk::stencil, &wk::reduce, &wk::multiply, &wk::rounds,
-        &wk::values, &wk::atomics, &wk::vectors}) {
+        &wk::values, &wk::atomics, &wk::vectors, &wk::repeat, &wk::pick, &wk::weigh_five}) {
     teach(*kernel);
   }
   teach({"suite_meet", {1, 1, 1}, "p", meet, nullptr});

@@ -21,7 +21,7 @@ struct Numbers : Check<Numbers<kWorkers, kNumbers, kWindow>, kWorkers> {
   void thread(unsigned) {
     while (done.load(std::memory_order_relaxed) < kNumbers) {
       int number = -1;
-      Reorder::Block* const block = reorder.take([&] {
+      Reorder::Block* const block = reorder.take([&](Reorder::Block&) {
         if (next == kNumbers) return false;
         number = next++;
         return true;
@@ -30,7 +30,7 @@ struct Numbers : Check<Numbers<kWorkers, kNumbers, kWindow>, kWorkers> {
         values[block - reorder.blocks().data()] = number;
         block->ready.store(true, std::memory_order_seq_cst);
       }
-      const bool tried = reorder.send([&](Outputs&) {
+      const bool tried = reorder.send([&](Reorder::Block&) {
         CHECK_THAT(static_cast<int>(values[sent % kWindow]) == static_cast<int>(sent));
         ++sent;
         done.fetch_add(1, std::memory_order_relaxed);

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/threads.hpp"
@@ -48,6 +50,7 @@ struct StagePlan {
   std::size_t group = 0;
   bool speaks_at_end = false;
   bool ordered = false;
+  std::size_t slots = 0, room = 0;  ///< of a device that works on it; 0: workers do
 };
 
 struct SourcePlan {
@@ -82,7 +85,11 @@ struct Plan {
     for (std::size_t i = 0; i < stages.size(); ++i) {
       text << "\n  stage " << i << ", capacity " << stages[i].capacity << ", overflow "
            << stages[i].overflow << ", workers " << stages[i].workers << ", group "
-           << stages[i].group << (stages[i].ordered ? ", ordered ->" : " ->");
+           << stages[i].group;
+      if (stages[i].slots > 0) {
+        text << ", device of " << stages[i].slots << " x " << stages[i].room;
+      }
+      text << (stages[i].ordered ? ", ordered ->" : " ->");
       for (const std::size_t out : stages[i].outputs) text << ' ' << out;
     }
     return text.str();
@@ -100,6 +107,11 @@ inline void let_stages_speak(Plan& plan, Random& random) {
                           shape.component[stage.outputs.back()] != shape.component[i] &&
                           random.chance(50);
     stage.ordered = !shape.cyclic[shape.component[i]] && random.chance(30);
+    if (random.chance(30)) {
+      stage.slots = 1 + random.below(3);
+      stage.room = 1 + random.below(6);
+      stage.speaks_at_end = false;
+    }
   }
 }
 
@@ -289,6 +301,101 @@ inline std::vector<Seen> expected(const Plan& plan) {
   return seen;
 }
 
+/// A device: a thread that works on the batches of a stage in any order, some at once on the worker
+/// that brings them.
+class Card final : public Carrier {
+ public:
+  /// work(items, count, put(output, item)) for each batch, one at a time.
+  using Put = std::function<void(std::size_t output, const Item& item)>;
+  using Work = std::function<void(const Item* items, std::size_t count, const Put& put)>;
+
+  Card(std::uint64_t seed, const StagePlan& plan, Work work, std::function<void()> at_end)
+      : random_(seed),
+        room_(plan.room),
+        batches_(plan.slots),
+        work_(std::move(work)),
+        at_end_(std::move(at_end)) {
+    for (Batch& batch : batches_) {
+      batch.items.resize(room_);
+      batch.put.resize(plan.outputs.size());
+    }
+  }
+
+  std::size_t slots() const noexcept override { return batches_.size(); }
+  std::size_t room() const noexcept override { return room_; }
+  unsigned char* items(std::size_t slot) noexcept override {
+    return reinterpret_cast<unsigned char*>(batches_[slot].items.data());
+  }
+  void carry(std::size_t slot, std::size_t count) noexcept override {
+    bool now = false;
+    {
+      const sys::Lock lock(mutex_);
+      batches_[slot].count = count;
+      now = random_.chance(20);
+      if (now) {
+        run(slot);
+      } else {
+        queue_.push_back(slot);
+        changed_.notify_one();
+      }
+    }
+    if (now) landed(slot);
+  }
+  const Outcome& outcome(std::size_t) const noexcept override { return well_; }
+  void unload(std::size_t slot, const Outputs& outputs) override {
+    for (std::size_t i = 0; i < outputs.stashes.size(); ++i) {
+      const std::vector<Item>& put = batches_[slot].put[i];
+      outputs.stashes[i]->put(reinterpret_cast<const unsigned char*>(put.data()), put.size());
+    }
+  }
+  void end() override { at_end_(); }
+
+  /// The life of its thread, until stop().
+  void live() {
+    sys::Lock lock(mutex_);
+    for (;;) {
+      while (queue_.empty() && !stopped_) changed_.wait(lock);
+      if (queue_.empty()) return;
+      const std::size_t at = random_.below(queue_.size());
+      const std::size_t slot = queue_[at];
+      queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(at));
+      run(slot);
+      lock.unlock();
+      landed(slot);
+      lock.lock();
+    }
+  }
+  void stop() {
+    const sys::Lock lock(mutex_);
+    stopped_ = true;
+    changed_.notify_one();
+  }
+
+ private:
+  struct Batch {
+    std::vector<Item> items;
+    std::size_t count = 0;
+    std::vector<std::vector<Item>> put;  ///< by output
+  };
+  void run(std::size_t slot) {
+    Batch& batch = batches_[slot];
+    for (std::vector<Item>& each : batch.put) each.clear();
+    work_(batch.items.data(), batch.count,
+          [&](std::size_t output, const Item& item) { batch.put[output].push_back(item); });
+  }
+
+  sys::Mutex mutex_;
+  sys::Condition changed_;
+  Random random_;
+  const std::size_t room_;
+  std::vector<Batch> batches_;
+  std::vector<std::size_t> queue_;  ///< slots
+  const Work work_;
+  const std::function<void()> at_end_;
+  const Outcome well_;
+  bool stopped_ = false;
+};
+
 /// A pipeline made after a plan, which notes what it sees.
 class Trial {
  public:
@@ -323,18 +430,24 @@ class Trial {
       threads.emplace_back("feed" + std::to_string(source),
                            [this, s = source, f = feed] { put_all(s, *f); });
     }
+    std::vector<sys::Thread> cards;
+    for (const auto& card : cards_) {
+      cards.emplace_back("card" + std::to_string(cards.size()), [c = card.get()] { c->live(); });
+    }
     flow_.work(0);
     flow_.wait(sys::kNever);
     threads.clear();
+    for (const auto& card : cards_) card->stop();
+    cards.clear();
     return judge();
   }
 
  private:
   struct StageState {
-    StageState(Trial& of, std::size_t number) : trial(of), index(number), seen(of.workers()) {}
+    StageState(Trial& of, std::size_t number) : trial(of), index(number), seen(of.workers() + 1) {}
     Trial& trial;
     const std::size_t index;
-    std::vector<Seen> seen;  ///< by worker
+    std::vector<Seen> seen;  ///< by worker, and of a device
     unsigned ends = 0;
   };
   struct SourceState {
@@ -372,7 +485,28 @@ class Trial {
     options.payload = stages_[index].get();
     options.workers = stage.workers;
     options.ordered = stage.ordered;
-    flow_.add_stage(options, stage.group);
+    if (stage.slots == 0) return flow_.add_stage(options, stage.group);
+    options.function = options.at_end = nullptr;
+    cards_.push_back(make_card(index));
+    flow_.add_stage(options, stage.group, cards_.back().get());
+  }
+  std::unique_ptr<Card> make_card(std::size_t index) {
+    StageState& state = *stages_[index];
+    const auto work = [this, &state](const Item* items, std::size_t count, const Card::Put& put) {
+      if (state.ends > 0) late_.store(true);
+      for (std::size_t i = 0; i < count; ++i) {
+        state.seen.back().push_back(items[i].value);
+        if (items[i].energy > 0 && items[i].epoch != items[0].epoch && items[0].energy > 0) {
+          mixed_.store(true);
+        }
+        if (plan_.epochs > 0 && items[i].energy > 0 && items[i].epoch < epochs_.load()) {
+          late_.store(true);
+        }
+        if (!fails(plan_, items[i])) children_of(plan_.stages[state.index], items[i], put);
+      }
+    };
+    return std::make_unique<Card>(plan_.seed + index, plan_.stages[index], work,
+                                  [&state] { ++state.ends; });
   }
   void add_source(std::size_t index) {
     const SourcePlan& source = plan_.sources[index];
@@ -493,6 +627,7 @@ class Trial {
   }
 
   const Plan& plan_;
+  std::vector<std::unique_ptr<Card>> cards_;
   Flow flow_;
   std::vector<weir_tunnel*> tunnels_;
   std::vector<std::unique_ptr<StageState>> stages_;

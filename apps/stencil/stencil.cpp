@@ -1,0 +1,336 @@
+#include "stencil/stencil.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <weir/pipeline.hpp>
+
+#include <cross.wk.h>
+#include "common/csv.hpp"
+#include "common/dense.hpp"
+#include "common/parsing.hpp"
+#include "common/real_kernel.hpp"
+
+#define KERNEL_FILE "stencil/cross.wk"
+#include "common/real_kernels.inc"
+
+namespace weir::apps {
+
+namespace {
+
+using Region = weir_stencil_region;
+
+constexpr Preset kPresets[] = {
+    {"tiny", 150, 32, 0, 0}, {"small", 2048, 256, 0, 0}, {"paper", 4096, 256, 0, 0}};
+constexpr double kOperations = 5;  ///< for a value and sweep
+
+/// What only this application has.
+struct StencilParameters {
+  std::size_t sweeps = 1;
+  bool baseline = false;
+  bool lazy = true;
+};
+
+weir_cost cost_of(double values, std::size_t bytes) {
+  return {kOperations * values, static_cast<double>(bytes) * values};
+}
+
+template <class T>
+weir::Kernel make_tile_kernel(const weir::Runtime& runtime) {
+  return register_kernel<T>(
+      runtime, {"stencil.tile", HOST_KERNELS(stencil_tile), cross_wk, "cross.wk"},
+      WEIR_KERNEL_SHAPE_SERIAL,
+      [](const weir_call* given) {
+        const weir::Call call(given);
+        return cost_of(call.scalar<double>(0) * call.scalar<double>(1), 2 * sizeof(T));
+      },
+      [](const weir::Call& call) {
+        return weir::Groups{weir::group_count(call.scalar<std::size_t>(1), WIDTH),
+                            call.scalar<std::uint32_t>(0)};
+      });
+}
+
+template <class T>
+weir::Kernel make_task_kernel(const weir::Runtime& runtime) {
+  return register_kernel<T>(
+      runtime, {"stencil.tasks", HOST_KERNELS(stencil_tasks), cross_wk, "cross.wk"},
+      WEIR_KERNEL_SHAPE_SERIAL,
+      [](const weir_call* call) {
+        return cost_of(weir::Call(call).scalar<double>(0), 6 * sizeof(T));
+      },
+      [](const weir::Call& call) {
+        return weir::Groups{weir::group_count(call.scalar<std::size_t>(0), WIDTH)};
+      });
+}
+
+/// The columns of the matrix are the rows of the stencil: both are in a row in memory.
+template <class T>
+class StencilRun final : public Workload {
+ public:
+  StencilRun(Matrix<T> given, std::size_t edge, const Parameters& parameters,
+             const StencilParameters& own, const weir::Runtime& runtime, const Lanes& lanes)
+      : given_(std::move(given)),
+        edge_(edge),
+        own_(own),
+        output_(parameters.output),
+        runtime_(runtime),
+        place_(lanes.place(lanes.places() - 1)),
+        kernel_(own.baseline ? make_task_kernel<T>(runtime) : make_tile_kernel<T>(runtime)),
+        result_(runtime.buffer(given_.size() * sizeof(T))) {}
+
+  std::size_t n() const override { return given_.rows(); }
+  std::size_t tile() const override { return region(); }
+  std::size_t tiles() const override { return parts(given_.rows()) * parts(given_.columns()); }
+  double operations() const override { return kOperations * updates(); }
+  double traffic() const override { return (own_.baseline ? 6 : 2) * sizeof(T) * updates(); }
+  double gemm_peak(const ReferenceBlas&) const override { return 0; }
+
+  void reset() override { end(); }
+
+  void enqueue() override {
+    copied_before_ = runtime_.stats().bytes_h2d;
+    sweep_ = 0;
+    from_ = given_.data();
+    begin();
+  }
+  /// The baseline sweeps the whole matrix again and again: a pipeline for each sweep.
+  void await(std::chrono::nanoseconds timeout) override {
+    pipeline_->wait(timeout);
+    while (own_.baseline && ++sweep_ < own_.sweeps) {
+      const T* const made = result_.template data<T>();
+      std::copy(made, made + given_.size(), between_.data());
+      from_ = between_.data();
+      begin();
+      pipeline_->wait(timeout);
+    }
+    copied_ = runtime_.stats().bytes_h2d - copied_before_;
+    stages_.clear();
+    for (const weir_stage_info& stage : pipeline_->stages()) {
+      stages_ +=
+          fmt::format("{}\"{}\": {}", stages_.empty() ? "" : ", ", stage.name, stage.complete);
+    }
+  }
+  void cancel() noexcept override {
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+    if (pipeline_) weir_pipeline_cancel(pipeline_->handle());
+  }
+
+  void save() const override {
+    if (output_.empty()) return;
+    Matrix<T> made(given_.rows(), given_.columns());
+    std::memcpy(made.data(), result_.template data<T>(), made.size() * sizeof(T));
+    write_matrix(output_, made);
+  }
+  std::vector<Figure> figures() const override {
+    return {{"bytes copied to devices / bytes of the matrix",
+             static_cast<double>(copied_) / static_cast<double>(given_.size() * sizeof(T))}};
+  }
+  std::string details() const override { return "{\"stages\": {" + stages_ + "}}"; }
+
+  /// Against the same sweeps one after the other: the same bits.
+  std::vector<Verification> verify(const ReferenceBlas&) const override {
+    const Matrix<T> expected = reference();
+    const T* const found = result_.template data<T>();
+    double wrong = 0;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      wrong += std::memcmp(&expected.data()[i], &found[i], sizeof(T)) != 0;
+    }
+    return {{"values with other bits than in sequence", wrong, 0}};
+  }
+
+ private:
+  /// Five values, of which a task makes one.
+  struct Task {
+    T values[5];
+  };
+
+  /// Everything at once when it is not to be lazy.
+  std::size_t region() const {
+    return own_.lazy ? edge_ : std::max(given_.rows(), given_.columns());
+  }
+  std::size_t parts(std::size_t length) const { return (length - 1) / region() + 1; }
+  double updates() const {
+    return static_cast<double>(given_.size()) * static_cast<double>(own_.sweeps);
+  }
+
+  void end() noexcept {
+    const std::lock_guard lock(mutex_);
+    pipeline_.reset();
+  }
+  void begin() {
+    const std::lock_guard lock(mutex_);
+    if (cancelled_) throw weir::Error(WEIR_STATUS_CANCELLED, "the run was cancelled");
+    pipeline_.reset();
+    pipeline_.emplace(runtime_, weir::PipelineOptions{.name = "stencil"});
+    if (own_.baseline) {
+      make_tasks();
+    } else {
+      make_regions();
+    }
+    pipeline_->start();
+  }
+
+  /// Numbers of tiles, the values of each, the stencil, and tiles that are over.
+  void make_regions() {
+    const auto numbers = pipeline_->tunnel<std::uint32_t>("numbers", {.capacity = 64});
+    const auto regions = pipeline_->tunnel<Region>("regions", {.capacity = 64});
+    const auto tiles = pipeline_->tunnel<Region>("tiles");
+    const weir::Stencil<T> stencil =
+        pipeline_->stencil<T>("stencil", regions, tiles, kernel_, place_, result_,
+                              {.rows = given_.columns(),
+                               .columns = given_.rows(),
+                               .region_rows = region(),
+                               .region_columns = region(),
+                               .sweeps = own_.sweeps});
+    pipeline_->source("numbers", weir::into(numbers),
+                      [this, next = std::uint32_t{0}](const auto& out) mutable {
+                        out.put(next++);
+                        return next < tiles_of_making();
+                      });
+    pipeline_->stage("make", numbers, weir::into(regions),
+                     [this, stencil](std::uint32_t number, const weir::Outlet<Region>& out) {
+                       make(stencil, number, out);
+                     });
+    pipeline_->stage("collect", tiles, [](const Region&) {});
+  }
+  /// Values are made in tiles, whatever the regions are.
+  std::size_t making(std::size_t length) const { return (length - 1) / edge_ + 1; }
+  std::size_t tiles_of_making() const { return making(given_.rows()) * making(given_.columns()); }
+  void make(const weir::Stencil<T>& stencil, std::size_t number,
+            const weir::Outlet<Region>& out) const {
+    const std::size_t across = making(given_.rows());
+    const std::size_t row = number / across * edge_, column = number % across * edge_;
+    stencil.set(out, row, column, std::min(edge_, given_.columns() - row),
+                std::min(edge_, given_.rows() - column), &given_(column, row), given_.rows());
+  }
+
+  /// Columns, the tasks of each, the kernel, and its results in their order.
+  void make_tasks() {
+    if (own_.sweeps > 1 && between_.size() == 0) {
+      between_ = Matrix<T>(given_.rows(), given_.columns());
+    }
+    T* const made = result_.template data<T>();
+    std::copy(from_, from_ + given_.size(), made);
+    const std::size_t n = given_.rows(), inner = given_.columns() > 2 && n > 2 ? n - 2 : 0;
+    const auto columns = pipeline_->tunnel<std::uint32_t>("columns", {.capacity = 16});
+    const auto tasks = pipeline_->tunnel<Task>("tasks", {.capacity = 65'536});
+    const auto values = pipeline_->tunnel<T>("values", {.capacity = 65'536});
+    pipeline_->source("columns", weir::into(columns),
+                      [last = inner > 0 ? given_.columns() - 1 : 1,
+                       next = std::uint32_t{1}](const auto& out) mutable {
+                        if (next < last) out.put(next++);
+                        return next < last;
+                      });
+    pipeline_->stage("make", columns, weir::into(tasks),
+                     [this, n, inner](std::uint32_t column, const weir::Outlet<Task>& out) {
+                       const T* const x = from_ + column * n + 1;
+                       for (std::size_t i = 0; i < inner; ++i) {
+                         out.put({{x[i], x[i - 1], x[i + 1], x[i - n], x[i + n]}});
+                       }
+                     },
+                     {.ordered = true});
+    pipeline_->kernel("stencil", tasks, weir::into(values), kernel_, place_,
+                      {.batch = 65'536, .ordered = true});
+    pipeline_->stage("collect", values,
+                     [made, n, inner, next = std::size_t{0}](T value) mutable {
+                       made[(next / inner + 1) * n + next % inner + 1] = value;
+                       ++next;
+                     },
+                     {.workers = 1});
+  }
+
+  Matrix<T> reference() const {
+    Matrix<T> now(given_.rows(), given_.columns()), next(given_.rows(), given_.columns());
+    copy(given_, now);
+    copy(given_, next);
+    for (std::size_t sweep = 0; sweep < own_.sweeps; ++sweep) {
+      for (std::size_t j = 1; j + 1 < given_.columns(); ++j) {
+        for (std::size_t i = 1; i + 1 < given_.rows(); ++i) {
+          T sum = now(i, j) + now(i - 1, j);
+          sum += now(i + 1, j);
+          sum += now(i, j - 1);
+          sum += now(i, j + 1);
+          next(i, j) = sum * static_cast<T>(0.2);
+        }
+      }
+      std::swap(now, next);
+    }
+    return now;
+  }
+
+  Matrix<T> given_, between_;
+  const std::size_t edge_;
+  const StencilParameters own_;
+  const std::string output_;
+  const weir::Runtime& runtime_;
+  const weir::Place& place_;
+  weir::Kernel kernel_;
+  weir::Buffer result_;
+  const T* from_ = nullptr;  ///< values of the sweep
+  std::size_t sweep_ = 0;
+  std::mutex mutex_;  ///< of the pipeline's beginning and end
+  bool cancelled_ = false;
+  std::optional<weir::Pipeline> pipeline_;
+  std::uint64_t copied_before_ = 0, copied_ = 0;
+  std::string stages_;
+};
+
+template <class T>
+std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const StencilParameters& own,
+                                     const weir::Runtime& runtime, const Lanes& lanes) {
+  constexpr std::size_t kMatrices = 6;
+  if (!parameters.output.empty()) check_output_format(parameters.output);
+  Matrix<T> given;
+  if (parameters.input.empty()) {
+    given = make_matrix<T>(parameters.n, parameters.n, kMatrices);
+    fill_random(given, parameters.seed);
+  } else {
+    given = read_table<T>(parameters.input);
+  }
+  const std::size_t most = std::max(given.rows(), given.columns());
+  const std::size_t edge = choose_tile(most, parameters.tile, parameters.tiles, 0);
+  return std::make_unique<StencilRun<T>>(std::move(given), edge, parameters, own, runtime, lanes);
+}
+
+class StencilApplication final : public Application {
+ public:
+  const char* name() const override { return "stencil"; }
+  const char* summary() const override {
+    return "take means of five in a matrix of --n x --n while it is made, a pipeline";
+  }
+  std::span<const Preset> presets() const override { return kPresets; }
+  const char* input_help() const override { return "The matrix: .npy, Matrix Market or CSV"; }
+  void add_options(CLI::App& app) override {
+    app.add_option("--sweeps", own_.sweeps, "How often [1]")
+        ->check(CLI::Range(std::size_t{1}, std::size_t{100'000}));
+    app.add_flag("--baseline", own_.baseline, "Copy the five values of each mean, as tasks do");
+    app.add_option_function<std::string>(
+           "--lazy", [this](const std::string& word) { own_.lazy = word == "on"; },
+           "on or off: whether a part of the matrix is copied when it is complete, instead of the "
+           "whole [on]")
+        ->check(CLI::IsMember({"on", "off"}));
+  }
+  std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
+                                    const Lanes& lanes) override {
+    const Parameters filled = with_usual(parameters, kPresets[1]);
+    return filled.single ? prepare_in<float>(filled, own_, runtime, lanes)
+                         : prepare_in<double>(filled, own_, runtime, lanes);
+  }
+
+ private:
+  StencilParameters own_;
+};
+
+}  // namespace
+
+std::unique_ptr<Application> make_stencil() { return std::make_unique<StencilApplication>(); }
+
+}  // namespace weir::apps

@@ -1,0 +1,140 @@
+// Stages whose batches go to a device: what workers do for them.
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "pipeline/flow.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr std::size_t kUnderWay = 2;  ///< batches that keep a device and its link busy
+
+}  // namespace
+
+void Carrier::landed(std::size_t slot) noexcept { flow_->landed(*stage_, slot); }
+
+void Flow::landed(Stage& stage, std::size_t slot) noexcept {
+  stage.reorder->blocks()[slot].ready.store(true, std::memory_order_seq_cst);
+  wake_one_of(groups_[stage.group]);
+}
+
+/// Whether so many items are worth a batch now: a full one is, and any when the device has too few.
+bool Flow::can_load(const Stage& stage, std::size_t items) noexcept {
+  if (items == 0 || !stage.reorder->open()) return false;
+  return items >= stage.carrier->room() || stage.reorder->under_way() < kUnderWay;
+}
+
+bool Flow::can_load_waiting(const Stage& stage) noexcept {
+  const std::size_t left =
+      stage.leftover ? stage.leftover->count.load(std::memory_order_seq_cst) : 0;
+  const Ring<ItemCells>& ring = stage.input->ring;
+  if (left == 0 && !ring.ready()) return false;
+  // A ring that is full has no more to wait for.
+  const std::size_t waiting = ring.has_room() ? ring.size() : stage.carrier->room();
+  return can_load(stage, std::max<std::size_t>(left + waiting, 1));
+}
+
+bool Flow::load_waiting(FlowWorker& worker, Stage& stage) noexcept {
+  if (!can_load_waiting(stage)) return false;
+  const Reorder::Block* const block = stage.reorder->take(
+      [&](Reorder::Block& next) { return (next.count = fill(stage, next)) > 0; });
+  if (block == nullptr) return false;
+  freed(*stage.input);
+  if (stage.input->ring.ready()) wake_one_of(worker.group);
+  carry(stage, *block);
+  return true;
+}
+
+/// In a loop: what the worker keeps itself goes first, the newest of it.
+bool Flow::load_kept(FlowWorker& worker, Stage& stage) noexcept {
+  Stash& kept = *worker.kept[stage.input->index];
+  if (stage.input->queued || !can_load(stage, kept.size())) return false;
+  const Reorder::Block* const block = stage.reorder->take([&](Reorder::Block& next) {
+    const Stash::Batch batch = kept.take_newest(stage.carrier->room());
+    const std::size_t slot = static_cast<std::size_t>(&next - stage.reorder->blocks().data());
+    std::memcpy(stage.carrier->items(slot), batch.items, batch.count * stage.input->item_bytes);
+    next.first = stage.taken;
+    next.count = batch.count;
+    next.epoch = batch.epoch;
+    stage.taken = stage.taken + batch.count;
+    return true;
+  });
+  if (block == nullptr) return false;
+  carry(stage, *block);
+  return true;
+}
+
+/// Fills a batch with items of one epoch that wait. Returns their number.
+std::size_t Flow::fill(Stage& stage, Reorder::Block& block) noexcept {
+  const std::size_t bytes = stage.input->item_bytes, room = stage.carrier->room();
+  const std::size_t slot = static_cast<std::size_t>(&block - stage.reorder->blocks().data());
+  unsigned char* const items = stage.carrier->items(slot);
+  block.first = stage.taken;
+  std::size_t found = 0;
+  if (!stage.leftover) {
+    constexpr std::size_t kAtOnce = 256;
+    std::uint64_t epochs[kAtOnce];
+    for (std::size_t more = 1; more > 0 && found < room; found += more) {
+      more = stage.input->ring.pop(ItemsToTake{items + found * bytes, epochs},
+                                   std::min(kAtOnce, room - found));
+    }
+    block.epoch = 0;
+  } else {
+    Leftover& left = *stage.leftover;
+    std::size_t had = left.count.load(std::memory_order_relaxed);
+    std::memcpy(items, left.items.get(), had * bytes);
+    had += stage.input->ring.pop(ItemsToTake{items + had * bytes, left.epochs.data() + had},
+                                 room - had);
+    while (found < had && left.epochs[found] == left.epochs[0]) ++found;
+    block.epoch = left.epochs[0];
+    std::memcpy(left.items.get(), items + found * bytes, (had - found) * bytes);
+    left.epochs.erase(left.epochs.begin(),
+                      left.epochs.begin() + static_cast<std::ptrdiff_t>(found));
+    left.epochs.resize(room);
+    left.count.store(had - found, std::memory_order_seq_cst);
+  }
+  stage.taken = stage.taken + found;
+  return found;
+}
+
+void Flow::carry(Stage& stage, const Reorder::Block& block) noexcept {
+  stage.carrier->carry(static_cast<std::size_t>(&block - stage.reorder->blocks().data()),
+                       block.count);
+}
+
+/// Puts what came of a batch, and counts it and then the batch. In a loop it goes to the worker, so
+/// that the device never waits for room that only it can make.
+void Flow::unload(FlowWorker& worker, Stage& stage, Reorder::Block& block) noexcept {
+  const std::size_t slot = static_cast<std::size_t>(&block - stage.reorder->blocks().data());
+  Outputs& outputs = stage.newest_first ? worker.outputs[stage.index] : block.outputs;
+  const Outcome* outcome = &stage.carrier->outcome(slot);
+  Outcome thrown;
+  if (outcome->ok()) {
+    try {
+      stage.carrier->unload(slot, outputs);
+    } catch (...) {
+      thrown = current_exception_outcome(WEIR_STATUS_INTERNAL);
+      for (Stash* stash : outputs.stashes) stash->forget_uncounted();
+      outcome = &thrown;
+    }
+  }
+  if (!outcome->ok()) fail_batch(worker, stage, block, *outcome);
+  settle(worker, stage, {nullptr, block.count, block.epoch}, outputs);
+  block.unloaded = true;
+}
+
+void Flow::fail_batch(FlowWorker& worker, const Stage& stage, const Reorder::Block& block,
+                      const Outcome& outcome) noexcept {
+  const std::size_t slot = static_cast<std::size_t>(&block - stage.reorder->blocks().data());
+  Ledger::add(worker.ledgers[stage.input->index].failed, block.count);
+  std::snprintf(worker.call.message, sizeof worker.call.message, "items %llu to %llu: %s",
+                static_cast<unsigned long long>(block.first),
+                static_cast<unsigned long long>(block.first + block.count - 1),
+                outcome.message.empty() ? status_name(outcome.status) : outcome.message.c_str());
+  fail_item(worker, stage, stage.carrier->items(slot), outcome.status, block.count);
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,98 @@
+// A matrix in regions: when they are complete, and when the tiles that are made of them can be.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/threads.hpp"
+
+namespace weir::rt {
+
+/// What a stencil is applied to. Values are in rows.
+struct StencilShape {
+  std::size_t rows, columns;
+  std::size_t region_rows, region_columns;
+  std::size_t halo;  ///< values on each side that one is made of
+  bool corners;      ///< also those that are beside it in both directions
+  std::size_t sweeps;
+};
+
+/// Some values of the matrix.
+struct StencilPart {
+  std::size_t row, column, rows, columns;
+};
+
+/// Counts down instead of looking: a region is complete for the thread that sets its last value, a
+/// tile is ready for the thread that brings the last of what it needs, each exactly once.
+///
+/// Tiles are regions, made anew in each sweep. A tile of sweep s + 1 needs those of sweep s that
+/// its stencil touches, its own included; sweep 0 are the values that were set. Those tiles are the
+/// same that last read what it overwrites, when sweeps alternate between two matrices.
+class StencilGrid {
+ public:
+  /// Throws Error for a shape that is none, with the name of the stencil.
+  StencilGrid(const StencilShape& shape, const std::string& name);
+
+  const StencilShape& shape() const noexcept { return shape_; }
+  std::size_t regions() const noexcept { return down_ * across_; }
+  std::size_t region_at(std::size_t row, std::size_t column) const noexcept {
+    return row / shape_.region_rows * across_ + column / shape_.region_columns;
+  }
+  /// A region, smaller at the end of the matrix.
+  StencilPart part_of(std::size_t region) const noexcept;
+  /// The same with its halo, as far as the matrix goes.
+  StencilPart with_halo(std::size_t region) const noexcept;
+
+  /// Notes values of one region that were written. Returns how many of them were set already, of
+  /// which nothing is noted; `complete` when these were the last that the region missed.
+  std::size_t set(std::size_t region, const StencilPart& values, bool& complete) noexcept;
+  /// Whether some of these values of one region are set.
+  bool any_set(std::size_t region, const StencilPart& values) const noexcept;
+  std::size_t missing(std::size_t region) const noexcept {
+    return missing_[region].load(std::memory_order_acquire);
+  }
+
+  /// Says that a tile of a sweep is there for what follows. Calls ready(tile) for each tile of the
+  /// next sweep that needed nothing but that.
+  template <class Ready>
+  void arrived(std::size_t tile, std::size_t sweep, Ready&& ready) {
+    if (sweep == shape_.sweeps) return;
+    each_near(tile, [&](std::size_t next) {
+      if (needs_[sweep * regions() + next].fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        ready(next);
+      }
+    });
+  }
+
+ private:
+  using Word = std::uint64_t;
+  static constexpr std::size_t kBits = 64;
+
+  template <class Visit>
+  void each_near(std::size_t tile, Visit&& visit) const {
+    const std::size_t row = tile / across_, column = tile % across_;
+    for (std::size_t r = row > 0 ? row - 1 : 0; r <= row + 1 && r < down_; ++r) {
+      for (std::size_t c = column > 0 ? column - 1 : 0; c <= column + 1 && c < across_; ++c) {
+        const bool beside = r != row && c != column;
+        const bool away = r != row || c != column;
+        if ((beside && !shape_.corners) || (away && shape_.halo == 0)) continue;
+        visit(r * across_ + c);
+      }
+    }
+  }
+  /// Calls visit(word, mask) for the bits of some values.
+  template <class Visit>
+  void each_word(std::size_t region, const StencilPart& values, Visit&& visit) const;
+
+  const StencilShape shape_;
+  const std::size_t down_, across_;                      ///< regions
+  const std::size_t words_of_row_;                       ///< of a region
+  std::unique_ptr<sys::Atomic<std::size_t>[]> missing_;  ///< values, by region
+  std::unique_ptr<sys::Atomic<std::uint32_t>[]> needs_;  ///< tiles, by sweep - 1 and tile
+  std::unique_ptr<sys::Atomic<Word>[]> bits_;            ///< values that are set
+};
+
+}  // namespace weir::rt

@@ -1,0 +1,68 @@
+// Events that one thing waits for, without a thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+
+#include <weir/event.h>
+
+#include "base/error.hpp"
+#include "base/spin_lock.hpp"
+#include "base/threads.hpp"
+#include "core/event.hpp"
+#include "core/failure.hpp"
+
+namespace weir::rt {
+
+class Runtime;
+
+/// Is over when all its events are complete. Can be opened again then.
+class EventGroup {
+ public:
+  explicit EventGroup(Runtime& runtime) noexcept : runtime_(runtime) {}
+  EventGroup(const EventGroup&) = delete;
+  EventGroup& operator=(const EventGroup&) = delete;
+
+  /// From here to close() one thread adds events.
+  void open() noexcept {
+    outcome_ = Outcome();
+    reopen();
+  }
+  /// The same, but a failure stays.
+  void reopen() noexcept {
+    watches_.clear();
+    open_count_.store(1, std::memory_order_relaxed);
+  }
+  /// Throws std::bad_alloc.
+  void add(const weir_event& event);
+  void fail(Outcome outcome) noexcept;
+  /// All are added. The group may be gone when this returns.
+  void close() noexcept { release(); }
+
+  /// The first failure that was seen, when it is over.
+  const Outcome& outcome() const noexcept { return outcome_; }
+
+ protected:
+  ~EventGroup() = default;
+  /// Called once for each open(), on the thread that completed the last event or called close().
+  virtual void over() noexcept = 0;
+
+ private:
+  struct Watch : Waiter {
+    EventGroup* group = nullptr;
+  };
+  static void on_end(Waiter& waiter, weir_status status, const FailureRef& failure);
+  void note(weir_status status, const FailureRef& failure) noexcept;
+  void release() noexcept {
+    if (open_count_.fetch_sub(1, std::memory_order_acq_rel) == 1) over();
+  }
+
+  Runtime& runtime_;
+  std::deque<Watch> watches_;
+  sys::Atomic<std::uint32_t> open_count_{0};
+  SpinLock noting_;
+  Outcome outcome_;
+};
+
+}  // namespace weir::rt

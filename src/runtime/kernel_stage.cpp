@@ -1,0 +1,281 @@
+#include "runtime/kernel_stage.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/thread_role.hpp"
+#include "pipeline/tunnel.hpp"
+#include "runtime/runtime.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr std::size_t kSlotLine = 64;
+constexpr std::size_t kUsualItems = 4096, kMostItems = std::size_t{1} << 24;
+constexpr std::size_t kUsualSlotBytes = std::size_t{4} << 20;
+constexpr std::size_t kMostSlotBytes = std::size_t{1} << 32;
+constexpr std::size_t kUsualSlots = 4, kMostSlots = 64;
+
+using ItemCount = std::uint32_t;
+
+std::size_t slot_padded(std::size_t bytes) noexcept {
+  return (bytes + kSlotLine - 1) / kSlotLine * kSlotLine;
+}
+
+}  // namespace
+
+// ---- Making ------------------------------------------------------------------------------------
+
+KernelStage::KernelStage(weir_place& place, const std::string& name,
+                         const weir_stage_options& options)
+    : runtime_(place.domain().runtime()),
+      domain_(*runtime_.domain(place.domain().index())),
+      name_(name) {
+  const weir_stage_kernel& wanted = *options.kernel;
+  kernel_ = wanted.kernel != nullptr || wanted.kernel_name == nullptr
+                ? &weir_kernel::check(wanted.kernel)
+                : &runtime_.kernels().find(wanted.kernel_name);
+  if (!runtime_.kernels().has(*kernel_)) {
+    fail_argument("kernel '{}' of stage '{}' belongs to another runtime", kernel_->name(), name_);
+  }
+  if (kernel_->code_for(domain_.info()) == nullptr) {
+    fail(WEIR_STATUS_UNSUPPORTED,
+         "kernel '{}' of stage '{}' has no code for domain '{}'; it has: {}", kernel_->name(),
+         name_, domain_.name(), kernel_->backends());
+  }
+  if (wanted.batch > kMostItems || wanted.in_flight > kMostSlots) {
+    fail_argument(
+        "batches of {} items, {} in flight, are too many for stage '{}': at most {} and {}",
+        wanted.batch, wanted.in_flight, name_, kMostItems, kMostSlots);
+  }
+  if (wanted.scalars == nullptr && wanted.scalar_count > 0) {
+    fail_argument("{} scalars of stage '{}' are given as NULL", wanted.scalar_count, name_);
+  }
+  scalars_.push_back(weir_scalar_i64(0));
+  scalars_.insert(scalars_.end(), wanted.scalars, wanted.scalars + wanted.scalar_count);
+  item_bytes_ = weir_tunnel::check(options.input).item_bytes;
+  room_ = wanted.batch > 0 ? wanted.batch
+                           : std::clamp<std::size_t>(kUsualSlotBytes / item_bytes_, 1, kUsualItems);
+  make_outputs(options, wanted);
+  header_ = counts_tunnels_ ? slot_padded(outputs_.size() * sizeof(ItemCount)) : 0;
+  try {
+    weir_stream_options own = WEIR_STREAM_OPTIONS_INIT;
+    own.name = name_.c_str();
+    stream_ = runtime_.create_stream(place, own);
+    make_slots(wanted.in_flight > 0 ? wanted.in_flight : kUsualSlots,
+               header_ + room_ * item_bytes_);
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+void KernelStage::make_outputs(const weir_stage_options& options, const weir_stage_kernel& wanted) {
+  if (options.outputs == nullptr && options.output_count > 0) {
+    fail_argument("{} outputs of stage '{}' are given as NULL", options.output_count, name_);
+  }
+  for (std::size_t i = 0; i < options.output_count; ++i) {
+    const weir_tunnel& tunnel = weir_tunnel::check(options.outputs[i]);
+    const weir_stage_output given =
+        wanted.outputs != nullptr ? wanted.outputs[i] : weir_stage_output{};
+    if (given.counting < WEIR_STAGE_COUNTING_ALL ||
+        given.counting > WEIR_STAGE_COUNTING_PER_TUNNEL) {
+      fail_argument("counting {} of output '{}' of stage '{}' is none",
+                    static_cast<int>(given.counting), tunnel.name(), name_);
+    }
+    const std::size_t most = std::max<std::size_t>(given.most, 1);
+    if (most > kMostSlotBytes / room_ / tunnel.item_bytes) {
+      fail_argument(
+          "{} items for each of {} are too many for output '{}' of stage '{}': at most {}", most,
+          room_, tunnel.name(), name_, kMostSlotBytes / room_ / tunnel.item_bytes);
+    }
+    outputs_.push_back({tunnel.item_bytes, most, given.counting, tunnel.name()});
+    counts_tunnels_ = counts_tunnels_ || given.counting == WEIR_STAGE_COUNTING_PER_TUNNEL;
+  }
+}
+
+void KernelStage::make_slots(std::size_t count, std::size_t in_bytes) {
+  const std::size_t out_bytes = outputs_.empty() ? 0 : part_of(outputs_.size() - 1, room_).end;
+  for (std::size_t i = 0; i < count; ++i) {
+    Slot& slot = *slots_.emplace_back(std::make_unique<Slot>(*this, i));
+    slot.in = make_buffer(in_bytes, "items", slot.in_memory);
+    if (out_bytes > 0) slot.out = make_buffer(out_bytes, "results", slot.out_memory);
+  }
+}
+
+weir_buffer* KernelStage::make_buffer(std::size_t bytes, const char* what, unsigned char*& memory) {
+  const std::string name = fmt::format("{} of {}", what, name_);
+  weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
+  options.name = name.c_str();
+  weir_buffer* const buffer = runtime_.create_buffer(bytes, options);
+  memory = reinterpret_cast<unsigned char*>(buffer->host_address());
+  return buffer;
+}
+
+KernelStage::~KernelStage() { close(); }
+
+void KernelStage::close() noexcept {
+  if (stream_ != nullptr) runtime_.destroy_stream(stream_);
+  for (const auto& slot : slots_) {
+    if (slot->in != nullptr) runtime_.destroy_buffer(slot->in);
+    if (slot->out != nullptr) runtime_.destroy_buffer(slot->out);
+  }
+  slots_.clear();
+}
+
+// ---- Batches -----------------------------------------------------------------------------------
+
+unsigned char* KernelStage::items(std::size_t slot) noexcept {
+  return slots_[slot]->in_memory + header_;
+}
+
+/// Outputs follow one another, for as many items as the batch has.
+KernelStage::Part KernelStage::part_of(std::size_t output, std::size_t count) const noexcept {
+  Part part{0, 0, 0};
+  for (std::size_t i = 0; i <= output; ++i) {
+    const Output& each = outputs_[i];
+    const bool numbered = each.counting == WEIR_STAGE_COUNTING_PER_ITEM;
+    part.numbers = part.end;
+    part.items = part.numbers + (numbered ? slot_padded(count * sizeof(ItemCount)) : 0);
+    part.end = part.items + slot_padded(count * each.most * each.item_bytes);
+  }
+  return part;
+}
+
+void KernelStage::carry(std::size_t index, std::size_t count) noexcept {
+  Slot& slot = *slots_[index];
+  slot.count = count;
+  slot.counted = false;
+  slot.open();
+  try {
+    enqueue(slot);
+  } catch (...) {
+    slot.fail(current_exception_outcome(WEIR_STATUS_INTERNAL));
+  }
+  slot.close();
+}
+
+/// A batch that replaces one that failed takes nothing over from it.
+void KernelStage::enqueue(Slot& slot) {
+  std::memset(slot.in_memory, 0, header_);
+  copy(slot.in, 0, header_ + slot.count * item_bytes_, true);
+  if (slot.failed && slot.out != nullptr) {
+    stream_->renew_after(
+        {slot.out, weir_region_range(0, slot.out->bytes()), WEIR_ACCESS_READ_WRITE}, {});
+  }
+  slot.failed = true;  // until it is known to be otherwise
+  enqueue_kernel(slot);
+  if (outputs_.empty()) return slot.add(stream_->mark());
+  if (counts_tunnels_) return slot.add(copy(slot.in, 0, header_, false));
+  slot.counted = true;
+  fetch_items(slot);
+}
+
+void KernelStage::enqueue_kernel(const Slot& slot) {
+  std::vector<weir_operand> operands;
+  operands.push_back(
+      {slot.in, weir_region_range(header_, slot.count * item_bytes_), WEIR_ACCESS_READ});
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const Output& output = outputs_[i];
+    const Part part = part_of(i, slot.count);
+    const std::size_t bytes = slot.count * output.most * output.item_bytes;
+    operands.push_back({slot.out, weir_region_range(part.items, bytes), WEIR_ACCESS_WRITE});
+    if (output.counting == WEIR_STAGE_COUNTING_PER_ITEM) {
+      operands.push_back({slot.out, weir_region_range(part.numbers, slot.count * sizeof(ItemCount)),
+                          WEIR_ACCESS_WRITE});
+    } else if (output.counting == WEIR_STAGE_COUNTING_PER_TUNNEL) {
+      operands.push_back({slot.in, weir_region_range(i * sizeof(ItemCount), sizeof(ItemCount)),
+                          WEIR_ACCESS_READ_WRITE});
+    }
+  }
+  std::vector<weir_scalar> scalars = scalars_;
+  scalars[0] = weir_scalar_i64(static_cast<std::int64_t>(slot.count));
+  weir_compute compute = WEIR_COMPUTE_INIT;
+  compute.kernel = kernel_;
+  compute.operands = operands.data();
+  compute.operand_count = operands.size();
+  compute.scalars = scalars.data();
+  compute.scalar_count = scalars.size();
+  compute.name = name_.c_str();
+  stream_->compute(compute, true);
+}
+
+void KernelStage::fetch_items(Slot& slot) {
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const Part part = part_of(i, slot.count);
+    const std::size_t items = outputs_[i].counting == WEIR_STAGE_COUNTING_PER_TUNNEL
+                                  ? items_put(slot, i)
+                                  : slot.count * outputs_[i].most;
+    const std::size_t end = part.items + items * outputs_[i].item_bytes;
+    if (end > part.numbers) slot.add(copy(slot.out, part.numbers, end - part.numbers, false));
+  }
+}
+
+weir_event KernelStage::copy(weir_buffer* buffer, std::size_t offset, std::size_t bytes, bool in) {
+  weir_transfer transfer = WEIR_TRANSFER_INIT;
+  transfer.source.buffer = transfer.target.buffer = buffer;
+  transfer.source.region = transfer.target.region = weir_region_range(offset, bytes);
+  (in ? transfer.target : transfer.source).domain = &domain_;
+  return stream_->replace_after(transfer, {}, 0);
+}
+
+void KernelStage::Slot::over() noexcept {
+  if (outcome().ok() && !counted && stage.counts_tunnels_) {
+    counted = true;
+    // The group goes on: numbers are there, items are to come.
+    const NoWaitScope no_wait;
+    open();
+    try {
+      stage.fetch_items(*this);
+    } catch (...) {
+      fail(current_exception_outcome(WEIR_STATUS_INTERNAL));
+    }
+    close();
+    return;
+  }
+  failed = !outcome().ok();
+  stage.landed(index);
+}
+
+std::size_t KernelStage::items_put(const Slot& slot, std::size_t i) const {
+  ItemCount put = 0;
+  std::memcpy(&put, slot.in_memory + i * sizeof put, sizeof put);
+  const Output& output = outputs_[i];
+  if (put > slot.count * output.most) {
+    fail(WEIR_STATUS_KERNEL_ERROR, "the kernel put {} items into '{}', where {} have room", put,
+         output.tunnel, slot.count * output.most);
+  }
+  return put;
+}
+
+void KernelStage::unload(std::size_t index, const Outputs& outputs) {
+  const Slot& slot = *slots_[index];
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const Output& output = outputs_[i];
+    const Part part = part_of(i, slot.count);
+    const auto put = [&](std::size_t first, std::size_t count) {
+      outputs.stashes[i]->put(slot.out_memory + part.items + first * output.item_bytes, count);
+    };
+    if (output.counting == WEIR_STAGE_COUNTING_ALL) {
+      put(0, slot.count * output.most);
+    } else if (output.counting == WEIR_STAGE_COUNTING_PER_TUNNEL) {
+      put(0, items_put(slot, i));
+    } else {
+      for (std::size_t at = 0; at < slot.count; ++at) {
+        ItemCount number = 0;
+        std::memcpy(&number, slot.out_memory + part.numbers + at * sizeof number, sizeof number);
+        if (number > output.most) {
+          fail(WEIR_STATUS_KERNEL_ERROR,
+               "the kernel put {} items for item {} of the batch into '{}', where {} have room",
+               number, at, output.tunnel, output.most);
+        }
+        put(at * output.most, number);
+      }
+    }
+  }
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,88 @@
+// Stages of pipelines that are kernels.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <weir/pipeline.h>
+#include <weir/stream.h>
+
+#include "pipeline/carrier.hpp"
+#include "runtime/event_group.hpp"
+
+namespace weir::rt {
+
+class Runtime;
+
+/// Moves batches through the memory of a place's domain, each in buffers of its own, by the actions
+/// of one stream: copy in, kernel, copy out. Numbers of items that a kernel counts for a whole
+/// tunnel come first, and then as many items.
+class KernelStage final : public Carrier {
+ public:
+  /// Throws Error. The options of the stage have a kernel and a place.
+  KernelStage(weir_place& place, const std::string& name, const weir_stage_options& options);
+  /// Waits for what is under way.
+  ~KernelStage() override;
+
+  std::size_t slots() const noexcept override { return slots_.size(); }
+  std::size_t room() const noexcept override { return room_; }
+  unsigned char* items(std::size_t slot) noexcept override;
+  void carry(std::size_t slot, std::size_t count) noexcept override;
+  const Outcome& outcome(std::size_t slot) const noexcept override {
+    return slots_[slot]->outcome();
+  }
+  void unload(std::size_t slot, const Outputs& outputs) override;
+
+ private:
+  struct Output {
+    std::size_t item_bytes, most;
+    weir_stage_counting counting;
+    std::string tunnel;
+  };
+  /// Where things are in the buffer of results, for one batch.
+  struct Part {
+    std::size_t numbers, items, end;
+  };
+  /// A batch under way.
+  struct Slot final : EventGroup {
+    Slot(KernelStage& of, std::size_t number) : EventGroup(of.runtime_), stage(of), index(number) {}
+    void over() noexcept override;
+
+    KernelStage& stage;
+    const std::size_t index;
+    weir_buffer* in = nullptr;   ///< numbers for whole tunnels, then items
+    weir_buffer* out = nullptr;  ///< for each output numbers for its items, and its items
+    unsigned char *in_memory = nullptr, *out_memory = nullptr;
+    std::size_t count = 0;
+    bool counted = false;  ///< the numbers for whole tunnels are there
+    bool failed = false;   ///< the last batch did
+  };
+
+  void make_outputs(const weir_stage_options& options, const weir_stage_kernel& wanted);
+  void make_slots(std::size_t count, std::size_t in_bytes);
+  void close() noexcept;
+  weir_buffer* make_buffer(std::size_t bytes, const char* what, unsigned char*& memory);
+  Part part_of(std::size_t output, std::size_t count) const noexcept;
+  void enqueue(Slot& slot);
+  void enqueue_kernel(const Slot& slot);
+  void fetch_items(Slot& slot);
+  weir_event copy(weir_buffer* buffer, std::size_t offset, std::size_t bytes, bool in);
+  std::size_t items_put(const Slot& slot, std::size_t output) const;
+
+  Runtime& runtime_;
+  weir_domain& domain_;
+  const std::string name_;
+  weir_stream* stream_ = nullptr;
+  const weir_kernel* kernel_ = nullptr;
+  std::vector<weir_scalar> scalars_;  ///< from the second on
+  std::vector<Output> outputs_;
+  std::size_t item_bytes_ = 0, room_ = 0;
+  std::size_t header_ = 0;  ///< bytes before the items that come
+  bool counts_tunnels_ = false;
+  std::vector<std::unique_ptr<Slot>> slots_;
+};
+
+}  // namespace weir::rt

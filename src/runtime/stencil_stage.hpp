@@ -1,0 +1,119 @@
+// Stencils of pipelines on a device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <weir/pipeline.h>
+#include <weir/stream.h>
+
+#include "base/handle.hpp"
+#include "base/threads.hpp"
+#include "pipeline/carrier.hpp"
+#include "pipeline/stencil_grid.hpp"
+#include "runtime/event_group.hpp"
+
+namespace weir::rt {
+
+class Runtime;
+
+/// Gets complete regions as batches, and copies each to one of two matrices in the memory of a
+/// device. Tiles are enqueued as soon as all they touch is enqueued: the stream, which knows their
+/// operands, does the rest. Of several sweeps only so many tiles are enqueued at a time.
+class StencilStage : public Carrier {
+ public:
+  /// Throws Error.
+  StencilStage(weir_place& place, const std::string& name, const weir_stencil_options& options);
+  /// Waits for what is under way.
+  ~StencilStage() override;
+
+  const std::string& name() const noexcept { return name_; }
+  /// Sets values, and puts the regions that are complete then. Throws Error.
+  void set(weir_outlet& outlet, const StencilPart& values, const void* from, std::size_t stride);
+  void get_info(weir_stencil_info& info) const noexcept;
+
+  std::size_t slots() const noexcept override { return slots_.size(); }
+  std::size_t room() const noexcept override { return room_; }
+  unsigned char* items(std::size_t slot) noexcept override {
+    return reinterpret_cast<unsigned char*>(slots_[slot]->items.data());
+  }
+  void carry(std::size_t slot, std::size_t count) noexcept override;
+  const Outcome& outcome(std::size_t slot) const noexcept override {
+    return slots_[slot]->outcome();
+  }
+  void unload(std::size_t slot, const Outputs& outputs) override;
+  void end() override;
+
+ private:
+  /// Memory for a region that is being set.
+  struct Staging {
+    weir_buffer* buffer = nullptr;
+  };
+  /// A tile that has all it needs.
+  struct Tile {
+    std::size_t index, sweep;
+  };
+  struct Slot final : EventGroup {
+    Slot(StencilStage& of, std::size_t number, std::size_t room)
+        : EventGroup(of.runtime_), stage(of), index(number), items(room) {}
+    void over() noexcept override { stage.over(*this); }
+
+    StencilStage& stage;
+    const std::size_t index;
+    std::vector<weir_stencil_region> items;
+    std::size_t count = 0;
+    std::vector<std::size_t> tiles;     ///< of the last sweep
+    std::vector<Staging*> to_be_freed;  ///< when it is over
+  };
+
+  void close() noexcept;
+  void check_result(const weir_stencil_options& options) const;
+  weir_buffer* make_buffer(std::size_t bytes, const char* what);
+  Staging& staging_of(std::size_t region);
+  void write(std::size_t region, const StencilPart& values, const StencilPart& all,
+             const unsigned char* from, std::size_t stride);
+  std::size_t index_of(const weir_stencil_region& item) const;
+  void enqueue_region(Slot& slot, std::size_t region);
+  bool enqueue_tiles(Slot& slot);
+  void enqueue_tile(Slot& slot, const Tile& tile);
+  void note_ready(std::size_t tile, std::size_t sweep);
+  bool next_tile(Tile& tile);
+  void over(Slot& slot) noexcept;
+  weir_region in_matrix(const StencilPart& part) const noexcept;
+  weir_region in_staging(const StencilPart& part) const noexcept;
+
+  Runtime& runtime_;
+  weir_domain& domain_;
+  const std::string name_;
+  const std::size_t value_bytes_;
+  StencilGrid grid_;
+  const weir_kernel* kernel_ = nullptr;
+  std::vector<weir_scalar> scalars_;
+  weir_stream* stream_ = nullptr;
+  weir_buffer* matrices_[2] = {nullptr, nullptr};  ///< take turns with the sweeps
+  weir_buffer* result_ = nullptr;
+  std::size_t room_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+
+  std::unique_ptr<sys::Atomic<Staging*>[]> staged_;  ///< by region; null: none or not any more
+  mutable sys::Mutex staging_mutex_;
+  std::vector<std::unique_ptr<Staging>> staging_;
+  std::vector<Staging*> free_staging_;
+
+  sys::Mutex ready_mutex_;
+  std::vector<Tile> ready_;  ///< and not enqueued yet
+  bool closing_ = false;     ///< nothing more is to be enqueued
+  sys::Atomic<std::uint64_t> regions_copied_{0}, tiles_made_{0};
+};
+
+}  // namespace weir::rt
+
+/// The public handle.
+struct weir_stencil final : weir::rt::Handle<weir_stencil>, weir::rt::StencilStage {
+  static constexpr const char* kNoun = "stencil";
+  using StencilStage::StencilStage;
+};

@@ -1,0 +1,369 @@
+// Stages that are kernels, on devices with and without time of their own.
+#include <weir/pipeline.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace kernel_stages {
+namespace {
+
+using weir::Call;
+using weir::into;
+using weir::Kernel;
+using weir::Outlet;
+using weir::Pipeline;
+using weir::Runtime;
+using weir::StageContext;
+using Number = std::uint64_t;
+
+auto numbers(Number count) {
+  return [count, next = Number{0}](const Outlet<Number>& out) mutable {
+    if (next < count) out.put(next++);
+    return next < count;
+  };
+}
+
+/// A device of its own for kernels, and a host for workers where time is real.
+struct Rig {
+  explicit Rig(const std::string& domains)
+      : runtime(domains),
+        place(runtime.domain(runtime.domain_count() - 1).place(1)),
+        square(runtime.kernel("square",
+                              [](const Call& call) {
+                                const auto in = call.span<const Number>(0);
+                                const auto out = call.span<Number>(1);
+                                ASSERT_EQ(in.size(), call.scalar<Number>(0));
+                                for (std::size_t i = 0; i < in.size(); ++i) out[i] = in[i] * in[i];
+                              })),
+        repeat(runtime.kernel("repeat",
+                              [](const Call& call) {
+                                // i % 3 times, at most 2.
+                                const auto in = call.span<const Number>(0);
+                                const auto out = call.span<Number>(1);
+                                const auto numbers = call.span<std::uint32_t>(2);
+                                for (std::size_t i = 0; i < in.size(); ++i) {
+                                  numbers[i] = static_cast<std::uint32_t>(in[i] % 3);
+                                  for (std::uint32_t k = 0; k < numbers[i]; ++k)
+                                    out[2 * i + k] = 2 * in[i] + k;
+                                }
+                              })),
+        pick(runtime.kernel("pick", [](const Call& call) {
+          const auto in = call.span<const Number>(0);
+          const auto out = call.span<Number>(1);
+          std::uint32_t& put = call.span<std::uint32_t>(2)[0];
+          for (const Number each : in) {
+            if (each % call.scalar<Number>(1) == 0) out[put++] = each;
+          }
+        })) {}
+
+  Runtime runtime;
+  weir::Place place;
+  Kernel square, repeat, pick;
+};
+
+struct KernelStages : testing::TestWithParam<const char*> {
+  Rig rig{GetParam()};
+};
+
+TEST_P(KernelStages, SeeEveryItemOnceAndInOrder) {
+  constexpr Number kCount = 20'000;
+  const Pipeline pipeline(rig.runtime);
+  const auto raw = pipeline.tunnel<Number>("raw");
+  const auto squares = pipeline.tunnel<Number>("squares");
+  pipeline.source("numbers", into(raw), numbers(kCount));
+  pipeline.kernel("square", raw, into(squares), rig.square, rig.place,
+                  {.batch = 500, .ordered = true});
+  Number next = 0;
+  bool right = true;
+  pipeline.stage("check", squares, [&](Number x) { right = right && x == next * next, ++next; },
+                 {.workers = 1});
+  pipeline.run();
+  EXPECT_TRUE(right);
+  EXPECT_EQ(next, kCount);
+  for (const weir_stage_info& stage : pipeline.stages()) {
+    EXPECT_EQ(stage.created, kCount);
+    EXPECT_EQ(stage.complete, kCount);
+    EXPECT_TRUE(stage.at_end);
+  }
+}
+
+TEST_P(KernelStages, PutAsManyItemsAsTheySay) {
+  constexpr Number kCount = 3'000;
+  const Pipeline pipeline(rig.runtime);
+  const auto raw = pipeline.tunnel<Number>("raw");
+  const auto some = pipeline.tunnel<Number>("some");
+  const auto few = pipeline.tunnel<Number>("few");
+  pipeline.source("numbers", into(raw), numbers(kCount));
+  pipeline.kernel("repeat", raw, into(some), rig.repeat, rig.place,
+                  {.outputs = {{2, WEIR_STAGE_COUNTING_PER_ITEM}}, .batch = 64});
+  pipeline.kernel("pick", some, into(few), rig.pick, rig.place,
+                  {.scalars = {Number{5}},
+                   .outputs = {{1, WEIR_STAGE_COUNTING_PER_TUNNEL}},
+                   .batch = 100,
+                   .in_flight = 2});
+  std::vector<Number> found, expected;
+  pipeline.stage("keep", few, [&](Number x) { found.push_back(x); }, {.workers = 1});
+  pipeline.run();
+  for (Number i = 0; i < kCount; ++i) {
+    for (Number k = 0; k < i % 3; ++k) {
+      if ((2 * i + k) % 5 == 0) expected.push_back(2 * i + k);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(found, expected);
+}
+
+/// Each number below the limit has two children.
+TEST_P(KernelStages, RecursionComesToItsEnd) {
+  constexpr Number kLimit = 4'000;
+  const Kernel split = rig.runtime.kernel("split", [](const Call& call) {
+    const auto in = call.span<const Number>(0);
+    const auto again = call.span<Number>(1), out = call.span<Number>(3);
+    const auto numbers = call.span<std::uint32_t>(2);
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      numbers[i] = 0;
+      for (Number child = 2 * in[i]; child <= 2 * in[i] + 1; ++child) {
+        if (child < kLimit) again[2 * i + numbers[i]++] = child;
+      }
+      out[i] = in[i];
+    }
+  });
+  const Pipeline pipeline(rig.runtime);
+  const auto nodes = pipeline.tunnel<Number>("nodes", {.capacity = 16});
+  const auto seen = pipeline.tunnel<Number>("seen", {.capacity = 16});
+  pipeline.source("root", into(nodes), [](const Outlet<Number>& out) {
+    out.put(1);
+    return false;
+  });
+  pipeline.kernel(
+      "split", nodes, into(nodes, seen), split, rig.place,
+      {.outputs = {{2, WEIR_STAGE_COUNTING_PER_ITEM}, {1, WEIR_STAGE_COUNTING_ALL}}, .batch = 32});
+  std::vector<int> times(kLimit, 0);
+  pipeline.stage("note", seen, [&](Number node) { ++times[node]; }, {.workers = 1});
+  pipeline.run();
+  EXPECT_EQ(std::count(times.begin() + 1, times.end(), 1), static_cast<long>(kLimit - 1));
+}
+
+TEST_P(KernelStages, LoseABatchAndGoOn) {
+  const Kernel picky = rig.runtime.kernel("picky", [](const Call& call) {
+    const auto in = call.span<const Number>(0);
+    const auto out = call.span<Number>(1);
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      if (in[i] == 777) throw std::runtime_error("777 is bad");
+      out[i] = in[i];
+    }
+  });
+  constexpr Number kCount = 3'000;
+  std::string message, stage;
+  std::size_t lost = 0;
+  std::atomic<bool> held{false};
+  const Pipeline pipeline(rig.runtime,
+                          {.keep_going = true, .on_failure = [&](const weir_item_failure& failure) {
+                             message = failure.message;
+                             stage = failure.stage;
+                             lost = failure.count;
+                             const auto* const items = static_cast<const Number*>(failure.item);
+                             held = std::find(items, items + lost, Number{777}) != items + lost;
+                           }});
+  const auto raw = pipeline.tunnel<Number>("raw");
+  const auto good = pipeline.tunnel<Number>("good");
+  pipeline.source("numbers", into(raw), numbers(kCount));
+  pipeline.kernel("picky", raw, into(good), picky, rig.place, {.batch = 50});
+  std::vector<Number> found;
+  pipeline.stage("keep", good, [&](Number x) { found.push_back(x); }, {.workers = 1});
+  EXPECT_THROW(pipeline.run(), weir::Error);
+  EXPECT_TRUE(held);
+  EXPECT_EQ(stage, "picky");
+  EXPECT_NE(message.find("777 is bad"), std::string::npos) << message;
+  EXPECT_EQ(message.rfind("items ", 0), 0u) << message;
+  EXPECT_EQ(found.size() + lost, kCount);
+  EXPECT_EQ(pipeline.stages()[0].failed, lost);
+  EXPECT_TRUE(pipeline.info().at_end);
+}
+
+TEST_P(KernelStages, RefuseMoreItemsThanThereIsRoomFor) {
+  const Kernel liar = rig.runtime.kernel("liar", [](const Call& call) {
+    for (std::uint32_t& number : call.span<std::uint32_t>(2)) number = 3;
+  });
+  const Pipeline pipeline(rig.runtime);
+  const auto raw = pipeline.tunnel<Number>("raw");
+  const auto some = pipeline.tunnel<Number>("some");
+  pipeline.source("numbers", into(raw), numbers(10));
+  pipeline.kernel("liar", raw, into(some), liar, rig.place,
+                  {.outputs = {{2, WEIR_STAGE_COUNTING_PER_ITEM}}});
+  pipeline.stage("use", some, [](Number) {});
+  try {
+    pipeline.run();
+    FAIL() << "no error";
+  } catch (const weir::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("put 3 items for item 0"), std::string::npos)
+        << error.what();
+  }
+}
+
+/// A slow stage fills its tunnel, that the device, and that the source.
+TEST_P(KernelStages, PassOnThatThereIsNoRoom) {
+  std::atomic<Number> put{0}, taken{0};
+  Number most = 0;
+  const Pipeline pipeline(rig.runtime, {.batch = 4});
+  const auto raw = pipeline.tunnel<Number>("raw", {.capacity = 8});
+  const auto squares = pipeline.tunnel<Number>("squares", {.capacity = 8});
+  pipeline.source("numbers", into(raw), [&](const Outlet<Number>& out) {
+    out.put(put++);
+    return put < 2'000;
+  });
+  pipeline.kernel("square", raw, into(squares), rig.square, rig.place,
+                  {.batch = 16, .in_flight = 3});
+  pipeline.stage("slow", squares, [&](Number) { most = std::max(most, put - ++taken); },
+                 {.workers = 1});
+  pipeline.run();
+  EXPECT_EQ(taken, 2'000u);
+  const std::size_t workers = pipeline.info().workers;
+  // Two tunnels, the batches of the device, and what each worker holds and keeps.
+  EXPECT_LE(most, 8 + 8 + 3 * 16 + workers * (4 + 3 * 16));
+}
+
+TEST_P(KernelStages, KeepEpochsApart) {
+  std::vector<std::uint64_t> over;
+  std::atomic<bool> early{false};
+  std::vector<std::atomic<int>> seen(40);
+  const Pipeline pipeline(rig.runtime, {.epochs = 3, .on_epoch = [&](std::uint64_t epoch) {
+                                          over.push_back(epoch);
+                                          if (seen[epoch] != 7) early = true;
+                                        }});
+  const auto raw = pipeline.tunnel<Number>("raw");
+  const auto squares = pipeline.tunnel<Number>("squares");
+  pipeline.source("numbers", into(raw),
+                  [next = 0](const Outlet<Number>& out, StageContext context) mutable {
+                    out.put(next++);
+                    if (next % 7 == 0) context.end_epoch();
+                    return next < 280;
+                  });
+  pipeline.kernel("square", raw, into(squares), rig.square, rig.place, {.batch = 10});
+  pipeline.stage("count", squares, [&](Number, StageContext context) { ++seen[context.epoch()]; });
+  pipeline.run();
+  EXPECT_EQ(over.size(), 40u);
+  EXPECT_FALSE(early);
+}
+
+TEST_P(KernelStages, CancelLeavesNothingBehind) {
+  Pipeline pipeline(rig.runtime);
+  const auto raw = pipeline.tunnel<Number>("raw");
+  const auto squares = pipeline.tunnel<Number>("squares");
+  pipeline.source("numbers", into(raw), [](const Outlet<Number>& out) {
+    out.put(1);
+    return true;
+  });
+  pipeline.kernel("square", raw, into(squares), rig.square, rig.place);
+  std::atomic<int> seen{0};
+  pipeline.stage("stop", squares, [&](Number) {
+    if (++seen == 1'000) pipeline.cancel();
+  });
+  try {
+    pipeline.run();
+    FAIL() << "no error";
+  } catch (const weir::Error& error) {
+    EXPECT_EQ(error.status(), WEIR_STATUS_CANCELLED);
+  }
+}
+
+std::string name_of(const testing::TestParamInfo<const char*>& info) {
+  return std::vector<std::string>{"Sim", "Ordered", "Virtual"}[info.index];
+}
+INSTANTIATE_TEST_SUITE_P(Domains, KernelStages,
+                         testing::Values("host,sim", "host,sim:order=device,cores=1",
+                                         "sim:clock=virtual,gbps=6"),
+                         name_of);
+
+template <class Body>
+std::string message_of(Body&& body) {
+  try {
+    body();
+  } catch (const weir::Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(KernelStagesOfTheHost, RunBesideTheWorkers) {
+  const Runtime runtime("host:cores=1,host:cores=1");
+  const Kernel twice = runtime.kernel("twice", [](const Call& call) {
+    const auto in = call.span<const Number>(0);
+    const auto out = call.span<Number>(1);
+    for (std::size_t i = 0; i < in.size(); ++i) out[i] = 2 * in[i];
+  });
+  const weir::Place place = runtime.domain(1).place();
+  const Pipeline pipeline(runtime);
+  const auto raw = pipeline.tunnel<Number>("raw");
+  const auto doubled = pipeline.tunnel<Number>("doubled");
+  pipeline.source("numbers", into(raw), numbers(10'000));
+  pipeline.kernel("twice", raw, into(doubled), twice, place);
+  std::atomic<Number> sum{0};
+  pipeline.stage("sum", doubled, [&](Number x) { sum += x; });
+  pipeline.run();
+  EXPECT_EQ(sum, 9'999u * 10'000);
+}
+
+TEST(KernelStagesOfTheHost, SayWhatIsWrongWithThem) {
+  const Runtime runtime("host");
+  const Kernel kernel = runtime.kernel("nothing", [](const Call&) {});
+  const weir::Place place = runtime.domain(0).place();
+  const Pipeline pipeline(runtime, {.name = "p", .place = &place});
+  const auto a = pipeline.tunnel<Number>("a");
+  pipeline.source("numbers", into(a), numbers(1));
+  pipeline.kernel("k", a, into(), kernel, place);
+  EXPECT_NE(message_of([&] { pipeline.run(); }).find("has workers of pipeline 'p'"),
+            std::string::npos);
+}
+
+/// Who waits for a device that takes its time is told so.
+TEST(KernelStagesOfTheHost, SayWhatIsOnTheDevice) {
+  const Runtime runtime("host:cores=1,host:cores=1");
+  std::atomic<bool> open{false};
+  const Kernel gate = runtime.kernel("gate", [&](const Call&) { open.wait(false); });
+  const weir::Place place = runtime.domain(1).place();
+  const Pipeline pipeline(runtime);
+  const auto raw = pipeline.tunnel<Number>("raw");
+  pipeline.source("numbers", into(raw), numbers(3));
+  pipeline.kernel("gate", raw, into(), gate, place, {.batch = 3});
+  pipeline.start();
+  std::string message;
+  while (message.find("batches of stage 'gate' are on its device") == std::string::npos) {
+    message = message_of([&] { pipeline.wait(std::chrono::nanoseconds(0)); });
+    ASSERT_NE(message, "no error");
+  }
+  open = true;
+  open.notify_all();
+  pipeline.wait();
+  EXPECT_EQ(pipeline.stages()[0].complete, 3u);
+}
+
+/// A card that is lost ends the pipeline, or costs its items; nothing hangs.
+TEST(KernelStagesOfABrokenCard, AreReported) {
+  for (const bool keep_going : {false, true}) {
+    Rig rig("host,sim:lost_at=20");
+    const Pipeline pipeline(rig.runtime, {.keep_going = keep_going});
+    const auto raw = pipeline.tunnel<Number>("raw");
+    const auto squares = pipeline.tunnel<Number>("squares");
+    pipeline.source("numbers", into(raw), numbers(5'000));
+    pipeline.kernel("square", raw, into(squares), rig.square, rig.place, {.batch = 100});
+    std::atomic<Number> seen{0};
+    pipeline.stage("count", squares, [&](Number) { ++seen; });
+    EXPECT_NE(message_of([&] { pipeline.run(); }).find("stage 'square': items "),
+              std::string::npos);
+    if (!keep_going) continue;
+    EXPECT_EQ(seen + pipeline.stages()[0].failed, 5'000u);
+    EXPECT_TRUE(pipeline.info().at_end);
+  }
+}
+
+}  // namespace
+}  // namespace kernel_stages
