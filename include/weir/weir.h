@@ -4,6 +4,7 @@
 #include <weir/buffer.h>
 #include <weir/domain.h>
 #include <weir/event.h>
+#include <weir/fabric.h>
 #include <weir/kernel.h>
 #include <weir/pipeline.h>
 #include <weir/place.h>

@@ -29,9 +29,11 @@ const std::vector<Variable>& variables() {
       {"WEIR_NVRTC", "path of the CUDA compiler's library (default: libnvrtc.so.13 or .12)"},
       {"WEIR_PORTABLE_BACKWARDS",
        "1: portable kernels run the items of a phase backwards on the host, to find races"},
+      {"WEIR_PROGRESS", "who moves the fabric on: hybrid (default), thread or caller"},
       {"WEIR_SIM_CARDS", "hStreams: simulated cards beside the host, instead of WEIR_DOMAINS"},
       {"WEIR_SPIN_US", "microseconds that an idle worker polls before it sleeps (default 50)"},
       {"WEIR_TRACE", "file to write a trace of the program to (.json or .pftrace)"},
+      {"WEIR_TRANSPORT", "what connects ranks: self, shm or mpi (default: what started them)"},
       {"WEIR_WATCHDOG_S",
        "seconds without an end of an action before a report of what waits (0: none)"},
   };

@@ -18,6 +18,9 @@ using Rank = std::uint32_t;
 /// Memory of a rank that the others may put to and get from. Numbers are the owner's, from 0.
 using WindowId = std::uint32_t;
 
+/// Bytes that are to be sent one part after the other.
+using Parts = std::span<const std::span<const std::byte>>;
+
 /// Facts about a transport that do not change.
 struct TransportInfo {
   std::string name;  ///< "inproc", "shm", "mpi (Open MPI 4.1.4)"
@@ -25,7 +28,7 @@ struct TransportInfo {
   std::size_t frame_bytes = 0;  ///< most that send() takes
   bool shares_memory = false;   ///< all ranks are on one machine and put() is a copy
   bool owner_must_poll = true;  ///< one-sided operations wait for the target's progress()
-  bool can_sleep = false;       ///< wait() blocks without using a core
+  bool can_sleep = false;       ///< wait() blocks until something arrives
 };
 
 enum class OneSidedKind : std::uint8_t { put, get, fetch_add, compare_swap };
@@ -61,29 +64,41 @@ class TransportSink {
   ~TransportSink() = default;
 };
 
-/// A network as one rank sees it. Its destructor leaves: it waits a bounded time for the others.
+/// A network as one rank sees it. Its destructor leaves: it waits a bounded time for what has been
+/// sent to go out.
 class Transport {
  public:
   virtual ~Transport() = default;
 
   virtual const TransportInfo& info() const noexcept = 0;
 
-  /// Sends a frame made of two parts, which it has copied when it returns. False: there is no room
-  /// now; try again after progress(). To oneself it is allowed.
-  virtual bool send(Rank to, std::span<const std::byte> head, std::span<const std::byte> body) = 0;
+  /// Sends a frame, which it has copied when it returns. False: there is no room now; try again
+  /// after progress(). Never to oneself.
+  virtual bool send(Rank to, Parts parts) = 0;
   /// Starts an operation. False: there is no room now. Operations are not ordered with each other
-  /// nor with frames; who needs order waits for completed().
+  /// nor with frames; who needs order waits for completed(). Never to oneself.
   virtual bool start(const OneSided& operation) = 0;
   /// Lets the others at memory, under a number that this rank has not used before.
   virtual void expose(WindowId window, void* memory, std::size_t bytes) = 0;
   /// Ends that. Operations on it that are under way fail or end before it returns.
   virtual void withdraw(WindowId window) noexcept = 0;
+  /// Returns zeroed memory that others reach fastest when it is exposed, null when there is none.
+  virtual void* allocate(std::size_t bytes) = 0;
+  /// Gives it back. False: it is not from here.
+  virtual bool release(void* memory) noexcept = 0;
 
   /// Moves everything on that can move. Returns whether something happened.
   virtual bool progress(TransportSink& sink) noexcept = 0;
-  /// Sleeps until there may be something for progress(), wake(), or the deadline of sys::now_ns().
-  virtual void wait(std::int64_t deadline_ns) noexcept = 0;
-  /// Ends a wait(). Any thread.
+  /// Gives up on a rank as if it had been lost. The next progress() says so.
+  virtual void drop(Rank rank, const std::string& why) noexcept = 0;
+
+  // Sleeping. Any thread, beside the other calls.
+  /// Changes when a wait() that has been given an earlier value is to end.
+  virtual std::uint32_t bell() const noexcept = 0;
+  /// Sleeps until the bell has another value than this, there may be something for progress(), or
+  /// the deadline of sys::now_ns(). May return early.
+  virtual void wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept = 0;
+  /// Rings the bell.
   virtual void wake() noexcept = 0;
 };
 

@@ -1,0 +1,186 @@
+#include "net/collectives.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "net/wire.hpp"
+
+namespace weir::rt {
+
+enum class Collectives::Kind : std::uint32_t { call, result };
+
+struct Collectives::Header {
+  Kind kind;
+  std::uint32_t number;
+  std::uint32_t detail;  ///< call: bytes of what it says it is; result: the status
+};
+
+namespace {
+
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void append(std::vector<std::byte>& bytes, std::span<const std::byte> more) {
+  bytes.insert(bytes.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+Collectives::Collectives(Port& port) : port_(port), calls_(port.ranks()) {
+  port_.listen(Channel::collective, this);
+}
+Collectives::~Collectives() { port_.listen(Channel::collective, nullptr); }
+
+std::vector<Collectives::Bytes> Collectives::exchange(const std::string& what,
+                                                      std::span<const std::byte> contribution,
+                                                      std::int64_t timeout_ns) {
+  if (!broken_.empty()) {
+    fail(WEIR_STATUS_NETWORK_ERROR, "an earlier collective operation failed: {}", broken_);
+  }
+  const std::uint32_t number = number_++;
+  try {
+    const Header header{Kind::call, number, static_cast<std::uint32_t>(what.size())};
+    Bytes head;
+    append(head, bytes_of(header));
+    append(head, std::as_bytes(std::span(what)));
+    port_.send(0, Channel::collective, head, contribution);
+    const auto arrived = [&] {
+      sys::Lock lock(mutex_);
+      return results_.contains(number) || !lost_.empty();
+    };
+    const bool over = port_.wait_until(arrived, timeout_ns, what.c_str());
+    sys::Lock lock(mutex_);
+    const auto found = results_.find(number);
+    if (found == results_.end()) {
+      if (!over) fail(WEIR_STATUS_TIMEOUT, "not all ranks have called the {} in time", what);
+      fail(WEIR_STATUS_NETWORK_ERROR, "{} failed: {}", what, lost_);
+    }
+    const Result result = std::move(found->second);
+    results_.erase(found);
+    lock.unlock();
+    if (result.status != WEIR_STATUS_OK) fail(result.status, "{}", result.message);
+    return unpack(result.bytes);
+  } catch (const Error& error) {
+    broken_ = error.what();
+    throw;
+  }
+}
+
+std::vector<Collectives::Bytes> Collectives::unpack(const Bytes& bytes) const {
+  std::vector<Bytes> parts;
+  std::span<const std::byte> rest = bytes;
+  for (Rank rank = 0; rank < port_.ranks(); ++rank) {
+    const auto size = cut_off<std::uint64_t>(rest);
+    if (size > rest.size()) {
+      fail(WEIR_STATUS_NETWORK_ERROR, "the result of a collective operation is cut short");
+    }
+    const auto part = rest.first(static_cast<std::size_t>(size));
+    parts.emplace_back(part.begin(), part.end());
+    rest = rest.subspan(part.size());
+  }
+  return parts;
+}
+
+void Collectives::arrived(Rank from, std::span<const std::byte> message) noexcept {
+  try {
+    const auto header = cut_off<Header>(message);
+    if (header.kind == Kind::result) {
+      take_result(header, message);
+    } else if (port_.rank() == 0) {
+      take_call(from, header, message);
+    }
+  } catch (...) {
+    const Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
+    sys::Lock lock(mutex_);
+    lost_ = outcome.message;
+  }
+}
+
+void Collectives::take_result(const Header& header, std::span<const std::byte> rest) {
+  Result result;
+  result.status = static_cast<weir_status>(header.detail);
+  if (result.status == WEIR_STATUS_OK) {
+    result.bytes.assign(rest.begin(), rest.end());
+  } else {
+    result.message = text_of(rest);
+  }
+  sys::Lock lock(mutex_);
+  results_[header.number] = std::move(result);
+}
+
+void Collectives::take_call(Rank from, const Header& header, std::span<const std::byte> rest) {
+  const std::size_t what = std::min<std::size_t>(header.detail, rest.size());
+  const auto bytes = rest.subspan(what);
+  calls_[from][header.number] = {text_of(rest.first(what)), Bytes(bytes.begin(), bytes.end())};
+  answer_if_complete();
+}
+
+void Collectives::lost(Rank rank, const std::string& why) noexcept {
+  if (rank == 0) {
+    sys::Lock lock(mutex_);
+    lost_ = why;
+  }
+  if (port_.rank() != 0) return;
+  try {
+    answer_if_complete();
+  } catch (...) {
+    const Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
+    sys::Lock lock(mutex_);
+    lost_ = outcome.message;
+  }
+}
+
+/// Returns who calls something else than rank 0, "" when nobody does.
+std::string Collectives::difference() const {
+  const std::string& first = calls_[0].at(answered_).what;
+  for (Rank rank = 1; rank < port_.ranks(); ++rank) {
+    const auto found = calls_[rank].find(answered_);
+    if (found == calls_[rank].end() || found->second.what == first) continue;
+    return fmt::format("rank 0 calls {} where rank {} calls {}: all ranks must call the same",
+                       first, rank, found->second.what);
+  }
+  return {};
+}
+
+void Collectives::answer_if_complete() {
+  while (calls_[0].contains(answered_)) {
+    Result result;
+    if (const std::string wrong = difference(); !wrong.empty()) {
+      result = {WEIR_STATUS_INVALID_ARGUMENT, wrong, {}};
+    }
+    for (Rank rank = 0; rank < port_.ranks() && result.status == WEIR_STATUS_OK; ++rank) {
+      const auto found = calls_[rank].find(answered_);
+      if (found == calls_[rank].end()) {
+        if (port_.alive(rank)) return;
+        result = {WEIR_STATUS_NETWORK_ERROR,
+                  fmt::format("{} failed: {}", calls_[0].at(answered_).what, port_.why_gone(rank)),
+                  {}};
+        break;
+      }
+      const std::uint64_t size = found->second.bytes.size();
+      append(result.bytes, bytes_of(size));
+      append(result.bytes, found->second.bytes);
+    }
+    answer(result);
+  }
+}
+
+void Collectives::answer(const Result& result) {
+  const Header header{Kind::result, answered_, static_cast<std::uint32_t>(result.status)};
+  const std::span<const std::byte> body = result.status == WEIR_STATUS_OK
+                                              ? std::span<const std::byte>(result.bytes)
+                                              : std::as_bytes(std::span(result.message));
+  for (auto& calls : calls_) calls.erase(answered_);
+  ++answered_;
+  for (Rank rank = 0; rank < port_.ranks(); ++rank) {
+    if (!port_.alive(rank)) continue;
+    try {
+      port_.send(rank, Channel::collective, bytes_of(header), body);
+    } catch (const Error& error) {
+      if (error.status() != WEIR_STATUS_NETWORK_ERROR) throw;
+    }
+  }
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,69 @@
+// What carries packets between ranks: the small part that each kind of network is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "net/transport.hpp"
+
+namespace weir::rt {
+
+/// Facts about a link that do not change.
+struct LinkInfo {
+  std::string name;  ///< as in TransportInfo
+  Rank rank = 0, ranks = 1;
+  std::size_t packet_bytes = 0;  ///< most that send() takes
+  bool shares_memory = false;    ///< direct() works
+  bool can_sleep = false;        ///< wait() ends when a packet arrives
+};
+
+/// Takes the packets.
+class PacketSink {
+ public:
+  /// The bytes are gone when it returns.
+  virtual void packet(Rank from, std::span<const std::byte> bytes) noexcept = 0;
+
+ protected:
+  ~PacketSink() = default;
+};
+
+/// Carries packets, in order between any two ranks. One thread at a time, but where it says
+/// otherwise. Nothing throws: links may be in libraries of their own.
+class Link {
+ public:
+  virtual ~Link() = default;
+
+  virtual const LinkInfo& info() const noexcept = 0;
+  /// Sends a packet, which it has copied when it returns. False: there is no room now.
+  virtual bool send(Rank to, Parts parts) noexcept = 0;
+  /// Hands over what has arrived, a bounded number of packets. Returns whether there was anything.
+  virtual bool receive(PacketSink& sink) noexcept = 0;
+  /// Whether all that was sent has left this process.
+  virtual bool drained() noexcept { return true; }
+
+  /// Says why a rank's process cannot send any more, "" while it can, as far as the link knows.
+  virtual std::string gone(Rank) noexcept { return {}; }
+  /// Forgets what is under way to and from a rank, for ever.
+  virtual void cut(Rank) noexcept {}
+
+  /// Does a part of an operation without its target's help, moving `cursor` on towards
+  /// `operation.bytes`. Nothing: the link cannot, and packets must do.
+  virtual std::optional<Outcome> direct(const OneSided&, std::uint64_t& /*cursor*/,
+                                        std::int64_t& /*old*/) noexcept {
+    return std::nullopt;
+  }
+  virtual void expose(WindowId, void*, std::size_t) noexcept {}
+  virtual void withdraw(WindowId) noexcept {}
+  virtual void* allocate(std::size_t) noexcept { return nullptr; }
+  virtual bool release(void*) noexcept { return false; }
+
+  // As in Transport. Any thread.
+  virtual std::uint32_t bell() const noexcept = 0;
+  virtual void wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept = 0;
+  virtual void wake() noexcept = 0;
+};
+
+}  // namespace weir::rt

@@ -1,0 +1,623 @@
+#include "net/link_transport.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+
+#include <elf.h>
+#include <link.h>
+
+#include <weir/version.h>
+
+#include "net/wire.hpp"
+
+namespace weir::rt {
+
+enum class LinkTransport::Kind : std::uint8_t {
+  hello,
+  bye,
+  beat,
+  frame,
+  put,
+  get,
+  change,
+  put_done,
+  get_part,
+  change_done,
+  count
+};
+
+struct LinkTransport::Header {
+  static constexpr std::uint32_t kMagic = 0x72696577;
+  static constexpr std::uint8_t kVersion = 1;
+
+  std::uint32_t magic = kMagic;
+  std::uint8_t version = kVersion;
+  Kind kind = Kind::beat;
+  std::uint16_t check = 0;
+  std::uint32_t bytes = 0;     ///< behind the header
+  std::uint32_t sequence = 0;  ///< of the packet among those from this rank to that
+
+  std::uint16_t expected_check() const noexcept {
+    std::uint64_t mix = bytes * 0x9E3779B97F4A7C15u ^ sequence * 0xC2B2AE3D27D4EB4Fu;
+    mix = (mix ^ magic ^ std::uint64_t{version} << 40 ^ static_cast<std::uint64_t>(kind) << 32) *
+          0x165667B19E3779F9u;
+    return static_cast<std::uint16_t>(mix >> 48);
+  }
+};
+
+struct LinkTransport::Put {
+  std::uint64_t token, offset;
+  std::uint32_t window, last;
+};
+struct LinkTransport::Get {
+  std::uint64_t token, offset, bytes;
+  std::uint32_t window, unused;
+};
+struct LinkTransport::Change {
+  std::uint64_t token, offset;
+  std::int64_t operand, expected;
+  std::uint32_t window, kind;
+};
+struct LinkTransport::Reply {
+  std::uint64_t token;
+  std::uint64_t cursor;  ///< of the bytes that follow
+  std::int64_t old;
+  std::uint32_t status, unused;
+};
+
+namespace {
+
+constexpr std::size_t kLargestFixed = 40;
+constexpr std::int64_t kLongestInterval = 250'000'000;
+constexpr std::int64_t kLongestLeave = 5'000'000'000;
+constexpr unsigned kPassesPerLook = 64;
+
+std::int64_t apply(OneSidedKind kind, std::byte* at, std::int64_t operand, std::int64_t expected) {
+  std::atomic_ref<std::int64_t> word(*reinterpret_cast<std::int64_t*>(at));
+  if (kind == OneSidedKind::fetch_add) return word.fetch_add(operand);
+  word.compare_exchange_strong(expected, operand);
+  return expected;
+}
+
+/// Finds the build ids that the linker gave to the program and to what this function is in.
+struct BuildIds {
+  std::string text;
+  const void* here;
+
+  static int look(dl_phdr_info* info, std::size_t, void* self) {
+    auto& ids = *static_cast<BuildIds*>(self);
+    const bool program = ids.text.empty();
+    bool ours = false;
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+      const ElfW(Phdr)& part = info->dlpi_phdr[i];
+      const auto at = reinterpret_cast<std::uintptr_t>(ids.here);
+      const auto from = static_cast<std::uintptr_t>(info->dlpi_addr + part.p_vaddr);
+      ours = ours || (part.p_type == PT_LOAD && at >= from && at - from < part.p_memsz);
+    }
+    if (!program && !ours) return 0;
+    ids.text += program ? "program" : " weir";
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+      if (info->dlpi_phdr[i].p_type == PT_NOTE) ids.read_notes(*info, info->dlpi_phdr[i]);
+    }
+    return 0;
+  }
+
+  void read_notes(const dl_phdr_info& info, const ElfW(Phdr) & part) {
+    const auto* at = reinterpret_cast<const std::byte*>(info.dlpi_addr + part.p_vaddr);
+    const std::byte* const end = at + part.p_memsz;
+    const auto padded = [](std::size_t bytes) { return (bytes + 3) & ~std::size_t{3}; };
+    while (at + sizeof(ElfW(Nhdr)) <= end) {
+      ElfW(Nhdr) note;
+      std::memcpy(&note, at, sizeof note);
+      const std::byte* const id = at + sizeof note + padded(note.n_namesz);
+      if (note.n_type == NT_GNU_BUILD_ID && id + note.n_descsz <= end) {
+        text += ' ';
+        for (std::size_t i = 0; i < std::min<std::size_t>(note.n_descsz, 8); ++i) {
+          text += fmt::format("{:02x}", static_cast<unsigned>(id[i]));
+        }
+      }
+      at = id + padded(note.n_descsz);
+    }
+  }
+};
+
+}  // namespace
+
+std::string build_id() {
+  static const char here = 0;
+  BuildIds ids{{}, &here};
+  dl_iterate_phdr(&BuildIds::look, &ids);
+  return fmt::format("{} ({})", WEIR_VERSION_STRING, ids.text);
+}
+
+// ---- Joining and leaving ------------------------------------------------------------------------
+
+LinkTransport::LinkTransport(std::unique_ptr<Link> link, Membership membership)
+    : link_(std::move(link)), membership_(std::move(membership)) {
+  const LinkInfo& facts = link_->info();
+  info_ = {.name = facts.name,
+           .rank = facts.rank,
+           .ranks = facts.ranks,
+           .frame_bytes = facts.packet_bytes - sizeof(Header),
+           .shares_memory = facts.shares_memory,
+           .owner_must_poll = !facts.shares_memory,
+           .can_sleep = facts.can_sleep};
+  interval_ns_ =
+      membership_.lost_after_ns > 0
+          ? std::clamp<std::int64_t>(membership_.lost_after_ns / 8, 1'000'000, kLongestInterval)
+          : kLongestInterval;
+  peers_.resize(info_.ranks);
+  slots_.resize(kSlots);
+  free_.reserve(kSlots);
+  ended_.reserve(kSlots);
+  for (std::uint32_t i = kSlots; i > 0; --i) free_.push_back(i - 1);
+  join();
+}
+
+void LinkTransport::send_hellos(std::vector<bool>& said) {
+  const std::uint32_t beats = membership_.beats;
+  const std::span<const std::byte> build = std::as_bytes(std::span(membership_.build));
+  for (Rank rank = 0; rank < info_.ranks; ++rank) {
+    if (!said[rank]) said[rank] = push(rank, Kind::hello, beats, build);
+  }
+}
+
+void LinkTransport::join() {
+  std::vector<bool> said(info_.ranks);
+  said[info_.rank] = true;
+  peers_[info_.rank].here = true;
+  peers_[info_.rank].build = membership_.build;
+  const std::int64_t deadline = sys::deadline_after(membership_.join_within_ns);
+  const auto everybody = [&] {
+    return std::all_of(said.begin(), said.end(), [](bool each) { return each; }) &&
+           std::all_of(peers_.begin(), peers_.end(), [](const Peer& each) { return each.here; });
+  };
+  send_hellos(said);
+  while (!everybody()) {
+    const std::uint32_t bell = link_->bell();
+    const bool heard = link_->receive(*this);
+    send_hellos(said);
+    if (!broken_.empty()) fail(WEIR_STATUS_NETWORK_ERROR, "{}", broken_.front().second);
+    for (Rank rank = 0; rank < info_.ranks; ++rank) {
+      const std::string why = peers_[rank].here ? std::string() : link_->gone(rank);
+      if (!why.empty()) fail(WEIR_STATUS_NETWORK_ERROR, "rank {} {} before it joined", rank, why);
+      if (peers_[rank].here || sys::now_ns() < deadline) continue;
+      fail(WEIR_STATUS_NETWORK_ERROR, "rank {} has not joined the fabric within {} s", rank,
+           membership_.join_within_ns / 1'000'000'000);
+    }
+    if (!heard) link_->wait(bell, std::min(deadline, sys::now_ns() + 10'000'000));
+  }
+  compare_builds();
+  looked_ns_ = sys::now_ns();
+  for (Peer& peer : peers_) peer.heard_ns = peer.spoke_ns = looked_ns_;
+}
+
+void LinkTransport::compare_builds() const {
+  for (Rank rank = 0; rank < info_.ranks; ++rank) {
+    if (peers_[rank].build == peers_[0].build) continue;
+    fail(WEIR_STATUS_UNSUPPORTED,
+         "rank {} runs weir {}, rank 0 runs weir {}: start the same program on all ranks", rank,
+         peers_[rank].build, peers_[0].build);
+  }
+}
+
+LinkTransport::~LinkTransport() { leave(); }
+
+void LinkTransport::leave() noexcept {
+  std::int64_t patience = membership_.lost_after_ns > 0 ? membership_.lost_after_ns : kLongestLeave;
+  const std::int64_t deadline = sys::deadline_after(std::min(patience, kLongestLeave));
+  struct Nobody final : TransportSink {
+    void arrived(Rank, std::span<const std::byte>) noexcept override {}
+    void completed(void*, std::int64_t, Outcome) noexcept override {}
+    void lost(Rank, const std::string&) noexcept override {}
+  } nobody;
+  Rank next = 0;
+  const auto over = [&] {
+    while (next < info_.ranks &&
+           (next == info_.rank || peers_[next].gone || push_parts(next, Kind::bye, {}, {}))) {
+      ++next;
+    }
+    return next == info_.ranks && link_->drained();
+  };
+  for (;;) {
+    const std::uint32_t bell = link_->bell();
+    if (answers_.empty() && over()) return;
+    if (sys::now_ns() >= deadline) return;
+    if (!progress(nobody)) link_->wait(bell, std::min(deadline, sys::now_ns() + 1'000'000));
+  }
+}
+
+// ---- Packets ------------------------------------------------------------------------------------
+
+bool LinkTransport::push_parts(Rank to, Kind kind, std::span<const std::byte> first,
+                               Parts others) noexcept {
+  Peer& peer = peers_[to];
+  std::array<std::byte, sizeof(Header) + kLargestFixed> front;
+  std::array<std::span<const std::byte>, 5> parts;
+  Header header;
+  header.kind = kind;
+  header.sequence = peer.sent;
+  std::size_t bytes = first.size(), count = 1;
+  for (const auto& other : others) {
+    bytes += other.size();
+    parts[count++] = other;
+  }
+  header.bytes = static_cast<std::uint32_t>(bytes);
+  header.check = header.expected_check();
+  std::memcpy(front.data(), &header, sizeof header);
+  if (!first.empty()) std::memcpy(front.data() + sizeof header, first.data(), first.size());
+  parts[0] = std::span(front).first(sizeof header + first.size());
+  if (!link_->send(to, std::span(parts).first(count))) return false;
+  ++peer.sent;
+  peer.spoke_ns = looked_ns_;
+  return true;
+}
+
+template <class Fixed>
+bool LinkTransport::push(Rank to, Kind kind, const Fixed& fixed,
+                         std::span<const std::byte> body) noexcept {
+  static_assert(sizeof fixed <= kLargestFixed);
+  return push_parts(to, kind, bytes_of(fixed), {&body, 1});
+}
+
+bool LinkTransport::send(Rank to, Parts parts) {
+  return peers_[to].gone || push_parts(to, Kind::frame, {}, parts);
+}
+
+void LinkTransport::packet(Rank from, std::span<const std::byte> bytes) noexcept {
+  Peer& peer = peers_[from];
+  if (peer.gone) return;
+  try {
+    const Header header = cut_off<Header>(bytes);
+    if (header.magic != Header::kMagic || header.version != Header::kVersion ||
+        header.check != header.expected_check() || header.kind >= Kind::count) {
+      fail(WEIR_STATUS_NETWORK_ERROR, "its header is none of weir's");
+    }
+    if (header.bytes != bytes.size()) {
+      fail(WEIR_STATUS_NETWORK_ERROR, "it has {} bytes where its header says {}", bytes.size(),
+           header.bytes);
+    }
+    if (header.sequence != peer.received++) {
+      fail(WEIR_STATUS_NETWORK_ERROR, "it is packet {} where {} was due", header.sequence,
+           peer.received - 1);
+    }
+    if (!peer.here && header.kind != Kind::hello) {
+      fail(WEIR_STATUS_NETWORK_ERROR, "it came before the rank joined");
+    }
+    peer.heard_ns = looked_ns_;
+    take(from, header.kind, bytes);
+  } catch (const Error& error) {
+    break_with(from, fmt::format("sent a packet that is refused: {}", error.what()));
+  } catch (...) {
+    break_with(from, "sent more than there is memory for");
+  }
+}
+
+void LinkTransport::take(Rank from, Kind kind, std::span<const std::byte> rest) {
+  Peer& peer = peers_[from];
+  switch (kind) {
+    case Kind::hello: {
+      if (peer.here) fail(WEIR_STATUS_NETWORK_ERROR, "it joins a second time");
+      peer.beats = cut_off<std::uint32_t>(rest) != 0;
+      peer.build.assign(reinterpret_cast<const char*>(rest.data()), rest.size());
+      peer.here = true;
+      return;
+    }
+    case Kind::bye: return break_with(from, "has left the fabric");
+    case Kind::frame:
+      if (sink_ != nullptr) return sink_->arrived(from, rest);
+      early_.emplace_back(from, std::vector<std::byte>(rest.begin(), rest.end()));
+      return;
+    case Kind::put: return take_put(from, rest);
+    case Kind::get: return take_get(from, rest);
+    case Kind::change: return take_change(from, rest);
+    case Kind::put_done:
+    case Kind::get_part:
+    case Kind::change_done: return take_reply(from, kind, rest);
+    default: return;
+  }
+}
+
+void LinkTransport::break_with(Rank rank, std::string why) noexcept {
+  if (peers_[rank].gone) return;
+  peers_[rank].gone = true;
+  try {
+    broken_.emplace_back(rank, fmt::format("rank {} {}", rank, why));
+  } catch (...) {
+    broken_.emplace_back(rank, std::string());
+  }
+}
+
+void LinkTransport::drop(Rank rank, const std::string& why) noexcept { break_with(rank, why); }
+
+// ---- One-sided operations: the target -----------------------------------------------------------
+
+void LinkTransport::expose(WindowId window, void* memory, std::size_t bytes) {
+  windows_[window] = {static_cast<std::byte*>(memory), bytes};
+  link_->expose(window, memory, bytes);
+}
+
+void LinkTransport::withdraw(WindowId window) noexcept {
+  link_->withdraw(window);
+  windows_.erase(window);
+}
+
+std::byte* LinkTransport::reach(WindowId window, std::uint64_t offset,
+                                std::uint64_t bytes) noexcept {
+  const auto found = windows_.find(window);
+  if (found == windows_.end()) return nullptr;
+  const Window& known = found->second;
+  return offset <= known.bytes && bytes <= known.bytes - offset ? known.memory + offset : nullptr;
+}
+
+void LinkTransport::take_put(Rank from, std::span<const std::byte> rest) {
+  const Put put = cut_off<Put>(rest);
+  std::byte* const at = reach(put.window, put.offset, rest.size());
+  if (at != nullptr && !rest.empty()) std::memcpy(at, rest.data(), rest.size());
+  if (put.last == 0) return;
+  answers_.push_back({.to = from,
+                      .kind = Kind::put_done,
+                      .token = put.token,
+                      .status = at != nullptr ? WEIR_STATUS_OK : WEIR_STATUS_INVALID_ARGUMENT});
+}
+
+void LinkTransport::take_get(Rank from, std::span<const std::byte> rest) {
+  const Get get = cut_off<Get>(rest);
+  const bool there = reach(get.window, get.offset, get.bytes) != nullptr;
+  answers_.push_back({.to = from,
+                      .kind = Kind::get_part,
+                      .token = get.token,
+                      .window = get.window,
+                      .offset = get.offset,
+                      .bytes = get.bytes,
+                      .status = there ? WEIR_STATUS_OK : WEIR_STATUS_INVALID_ARGUMENT});
+}
+
+void LinkTransport::take_change(Rank from, std::span<const std::byte> rest) {
+  const Change change = cut_off<Change>(rest);
+  std::byte* const at = reach(change.window, change.offset, sizeof(std::int64_t));
+  Answer answer{.to = from, .kind = Kind::change_done, .token = change.token};
+  if (at == nullptr || reinterpret_cast<std::uintptr_t>(at) % sizeof(std::int64_t) != 0) {
+    answer.status = WEIR_STATUS_INVALID_ARGUMENT;
+  } else {
+    answer.old = apply(static_cast<OneSidedKind>(change.kind), at, change.operand, change.expected);
+  }
+  answers_.push_back(answer);
+}
+
+bool LinkTransport::push_answer(Answer& answer) noexcept {
+  if (peers_[answer.to].gone) return true;
+  Reply reply{answer.token, answer.cursor, answer.old, static_cast<std::uint32_t>(answer.status),
+              0};
+  if (answer.kind != Kind::get_part) return push(answer.to, answer.kind, reply);
+  const std::size_t most = info_.frame_bytes - sizeof reply;
+  do {
+    const std::size_t piece = std::min<std::uint64_t>(most, answer.bytes - answer.cursor);
+    const std::byte* const at = reach(answer.window, answer.offset + answer.cursor, piece);
+    if (at == nullptr) answer.status = WEIR_STATUS_INVALID_ARGUMENT;
+    reply.cursor = answer.cursor;
+    reply.status = static_cast<std::uint32_t>(answer.status);
+    const bool failed = answer.status != WEIR_STATUS_OK;
+    const std::span<const std::byte> body(at, failed ? 0 : piece);
+    if (!push(answer.to, answer.kind, reply, body)) return false;
+    if (failed) return true;
+    answer.cursor += piece;
+  } while (answer.cursor < answer.bytes);
+  return true;
+}
+
+bool LinkTransport::push_answers() noexcept {
+  bool moved = false;
+  for (std::size_t left = answers_.size(); left > 0; --left) {
+    Answer answer = answers_.front();
+    answers_.pop_front();
+    if (push_answer(answer)) {
+      moved = true;
+    } else {
+      try {
+        answers_.push_back(answer);
+      } catch (...) {
+        break_with(answer.to, "is owed an answer that there is no memory for");
+      }
+    }
+  }
+  return moved;
+}
+
+// ---- One-sided operations: who started them -----------------------------------------------------
+
+bool LinkTransport::start(const OneSided& operation) {
+  if (free_.empty()) return false;
+  const std::uint32_t index = free_.back();
+  unsent_.push_back(index);
+  free_.pop_back();
+  Slot& slot = slots_[index];
+  slot.operation = operation;
+  slot.cursor = 0;
+  slot.live = true;
+  bool moved = false;
+  if (unsent_.size() == 1 && push_slot(slot, index, moved)) unsent_.pop_back();
+  return true;
+}
+
+/// Returns whether there is nothing more to send.
+bool LinkTransport::push_slot(Slot& slot, std::uint32_t index, bool& moved) noexcept {
+  const OneSided& operation = slot.operation;
+  if (!slot.live) return true;
+  if (peers_[operation.target].gone) return true;  // deliver_broken() ends it
+  std::int64_t old = 0;
+  if (const std::optional<Outcome> outcome = link_->direct(operation, slot.cursor, old)) {
+    moved = true;
+    const bool over = !outcome->ok() || slot.cursor >= operation.bytes;
+    if (over) end(slot, old, *outcome);
+    return over;
+  }
+  const std::uint64_t token = std::uint64_t{slot.generation} << 32 | index;
+  if (operation.kind == OneSidedKind::get) {
+    return moved = push(operation.target, Kind::get,
+                        Get{token, operation.offset, operation.bytes, operation.window, 0});
+  }
+  if (operation.kind != OneSidedKind::put) {
+    return moved = push(operation.target, Kind::change,
+                        Change{token, operation.offset, operation.operand, operation.expected,
+                               operation.window, static_cast<std::uint32_t>(operation.kind)});
+  }
+  const std::size_t most = info_.frame_bytes - sizeof(Put);
+  for (;;) {
+    const std::size_t piece = std::min<std::uint64_t>(most, operation.bytes - slot.cursor);
+    const bool last = slot.cursor + piece == operation.bytes;
+    const Put put{token, operation.offset + slot.cursor, operation.window, last};
+    if (!push(operation.target, Kind::put, put, {operation.local + slot.cursor, piece})) {
+      return false;
+    }
+    moved = true;
+    slot.cursor += piece;
+    if (last) return true;
+  }
+}
+
+bool LinkTransport::push_slots() noexcept {
+  bool moved = false;
+  for (std::size_t left = unsent_.size(); left > 0; --left) {
+    const std::uint32_t index = unsent_.front();
+    unsent_.pop_front();
+    if (!push_slot(slots_[index], index, moved)) unsent_.push_back(index);
+  }
+  return moved;
+}
+
+LinkTransport::Slot* LinkTransport::find(std::uint64_t token, Rank from) noexcept {
+  const auto index = static_cast<std::uint32_t>(token);
+  if (index >= slots_.size()) return nullptr;
+  Slot& slot = slots_[index];
+  const bool same = slot.live && slot.generation == static_cast<std::uint32_t>(token >> 32);
+  return same && slot.operation.target == from ? &slot : nullptr;
+}
+
+std::string LinkTransport::refusal(const OneSided& operation) const {
+  if (operation.kind == OneSidedKind::fetch_add || operation.kind == OneSidedKind::compare_swap) {
+    return fmt::format(
+        "rank {} refuses an atomic operation: it has no window {} with an aligned "
+        "word at {}",
+        operation.target, operation.window, operation.offset);
+  }
+  return fmt::format("rank {} refuses access: it has no window {} with the bytes {} to {}",
+                     operation.target, operation.window, operation.offset,
+                     operation.offset + operation.bytes);
+}
+
+void LinkTransport::take_reply(Rank from, Kind kind, std::span<const std::byte> rest) {
+  const Reply reply = cut_off<Reply>(rest);
+  Slot* const slot = find(reply.token, from);
+  if (slot == nullptr) fail(WEIR_STATUS_NETWORK_ERROR, "it answers what nobody asked");
+  const OneSided& operation = slot->operation;
+  if (reply.status != WEIR_STATUS_OK) {
+    return end(*slot, 0, {static_cast<weir_status>(reply.status), refusal(operation)});
+  }
+  if (kind == Kind::get_part) {
+    if (operation.kind != OneSidedKind::get || reply.cursor != slot->cursor ||
+        rest.size() > operation.bytes - slot->cursor) {
+      fail(WEIR_STATUS_NETWORK_ERROR, "it has other bytes than those asked for");
+    }
+    if (!rest.empty()) std::memcpy(operation.local + slot->cursor, rest.data(), rest.size());
+    slot->cursor += rest.size();
+    if (slot->cursor < operation.bytes) return;
+  }
+  end(*slot, reply.old, {});
+}
+
+void LinkTransport::end(Slot& slot, std::int64_t old, Outcome outcome) noexcept {
+  ended_.push_back({slot.operation.token, old, std::move(outcome)});
+  slot.live = false;
+  ++slot.generation;
+  free_.push_back(static_cast<std::uint32_t>(&slot - slots_.data()));
+}
+
+// ---- Progress -----------------------------------------------------------------------------------
+
+bool LinkTransport::progress(TransportSink& sink) noexcept {
+  sink_ = &sink;
+  bool happened = false;
+  while (!early_.empty()) {
+    const auto [from, bytes] = std::move(early_.front());
+    early_.pop_front();
+    sink.arrived(from, bytes);
+    happened = true;
+  }
+  if (++passes_ % kPassesPerLook == 0) look_after_peers();
+  happened |= link_->receive(*this);
+  happened |= push_answers();
+  happened |= push_slots();
+  if (!happened && passes_ % kPassesPerLook != 0) look_after_peers();
+  happened |= deliver_broken(sink);
+  happened |= deliver_ended(sink);
+  sink_ = nullptr;
+  return happened;
+}
+
+bool LinkTransport::deliver_ended(TransportSink& sink) noexcept {
+  if (ended_.empty()) return false;
+  std::vector<Ended> ended;
+  ended.swap(ended_);
+  for (Ended& each : ended) sink.completed(each.token, each.old, std::move(each.outcome));
+  if (ended_.empty()) {
+    ended.clear();
+    ended_.swap(ended);
+  }
+  return true;
+}
+
+bool LinkTransport::deliver_broken(TransportSink& sink) noexcept {
+  if (broken_.empty()) return false;
+  std::vector<std::pair<Rank, std::string>> broken;
+  broken.swap(broken_);
+  for (const auto& [rank, why] : broken) {
+    link_->cut(rank);
+    for (Slot& slot : slots_) {
+      if (slot.live && slot.operation.target == rank) {
+        end(slot, 0, failed_outcome(WEIR_STATUS_NETWORK_ERROR, why.c_str()));
+      }
+    }
+    std::erase_if(unsent_, [&](std::uint32_t index) { return !slots_[index].live; });
+    std::erase_if(answers_, [rank = rank](const Answer& answer) { return answer.to == rank; });
+    deliver_ended(sink);
+    sink.lost(rank, why);
+  }
+  return true;
+}
+
+void LinkTransport::look_after_peers() noexcept {
+  const std::int64_t now = sys::now_ns();
+  const std::int64_t away = now - looked_ns_;
+  looked_ns_ = now;
+  if (now < next_look_ns_.load(std::memory_order_relaxed)) return;
+  next_look_ns_.store(now + interval_ns_ / 2, std::memory_order_relaxed);
+  for (Rank rank = 0; rank < info_.ranks; ++rank) {
+    Peer& peer = peers_[rank];
+    if (rank == info_.rank || peer.gone) continue;
+    // Who was away itself cannot tell whether others were silent.
+    if (away > 2 * interval_ns_) peer.heard_ns = now;
+    if (membership_.beats && now - peer.spoke_ns >= interval_ns_) {
+      push_parts(rank, Kind::beat, {}, {});
+    }
+    if (const std::string why = link_->gone(rank); !why.empty()) {
+      constexpr unsigned kMostBursts = 1000;
+      for (unsigned i = 0; i < kMostBursts && link_->receive(*this); ++i) {
+      }
+      break_with(rank, why);
+    } else if (peer.beats && membership_.lost_after_ns > 0 &&
+               now - peer.heard_ns > membership_.lost_after_ns) {
+      break_with(rank,
+                 fmt::format("has not answered for {} ms", (now - peer.heard_ns) / 1'000'000));
+    }
+  }
+}
+
+void LinkTransport::wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept {
+  const std::int64_t look = next_look_ns_.load(std::memory_order_relaxed);
+  link_->wait(bell, std::min(deadline_ns, std::max(look, sys::now_ns() + 100'000)));
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,148 @@
+// A transport made of a link: frames, one-sided operations, and who is still there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/threads.hpp"
+#include "net/link.hpp"
+#include "net/transport.hpp"
+
+namespace weir::rt {
+
+/// What a rank says about itself when it joins.
+struct Membership {
+  std::string build;                            ///< must be the same on all ranks
+  bool beats = true;                            ///< progress() is called often, whatever happens
+  std::int64_t lost_after_ns = 10'000'000'000;  ///< silence of a rank that beats; 0: for ever
+  std::int64_t join_within_ns = 60'000'000'000;
+};
+
+/// Returns what tells builds of the program and of weir apart.
+std::string build_id();
+
+/// Puts headers before packets, and refuses what has a wrong one. One-sided operations that the
+/// link cannot do directly are packets that the target's progress() carries out: big puts and gets
+/// stream in pieces of a packet between the two memories, so that neither end keeps them.
+///
+/// A rank that sends nothing else sends beats, eight in the time after which it counts as lost. A
+/// rank that leaves says so, and is lost to the others without a failure of its own.
+class LinkTransport final : public Transport, private PacketSink {
+ public:
+  /// Joins: waits until all ranks have said who they are. Throws Error.
+  LinkTransport(std::unique_ptr<Link> link, Membership membership);
+  LinkTransport(const LinkTransport&) = delete;
+  LinkTransport& operator=(const LinkTransport&) = delete;
+  ~LinkTransport() override;
+
+  const TransportInfo& info() const noexcept override { return info_; }
+  bool send(Rank to, Parts parts) override;
+  bool start(const OneSided& operation) override;
+  void expose(WindowId window, void* memory, std::size_t bytes) override;
+  void withdraw(WindowId window) noexcept override;
+  void* allocate(std::size_t bytes) override { return link_->allocate(bytes); }
+  bool release(void* memory) noexcept override { return link_->release(memory); }
+  bool progress(TransportSink& sink) noexcept override;
+  void drop(Rank rank, const std::string& why) noexcept override;
+  std::uint32_t bell() const noexcept override { return link_->bell(); }
+  void wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept override;
+  void wake() noexcept override { link_->wake(); }
+
+ private:
+  static constexpr std::size_t kSlots = 256;  ///< operations under way
+  enum class Kind : std::uint8_t;
+  struct Header;
+  struct Put;
+  struct Get;
+  struct Change;
+  struct Reply;
+
+  struct Peer {
+    std::uint32_t sent = 0, received = 0;  ///< packets
+    std::int64_t heard_ns = 0, spoke_ns = 0;
+    std::string build;
+    bool here = false, beats = false;
+    bool gone = false;  ///< nothing is sent or taken any more
+  };
+  struct Slot {
+    OneSided operation;
+    std::uint64_t cursor = 0;  ///< bytes that are done (direct, get) or sent (put)
+    std::uint32_t generation = 0;
+    bool live = false;
+  };
+  /// What is to be sent to a rank that asked for something.
+  struct Answer {
+    Rank to = 0;
+    Kind kind;
+    std::uint64_t token = 0;
+    WindowId window = 0;
+    std::uint64_t offset = 0, bytes = 0, cursor = 0;  ///< of a get
+    std::int64_t old = 0;
+    weir_status status = WEIR_STATUS_OK;
+  };
+  struct Window {
+    std::byte* memory;
+    std::size_t bytes;
+  };
+  struct Ended {
+    void* token;
+    std::int64_t old;
+    Outcome outcome;
+  };
+
+  void join();
+  void send_hellos(std::vector<bool>& said);
+  void compare_builds() const;
+  void leave() noexcept;
+
+  void packet(Rank from, std::span<const std::byte> bytes) noexcept override;
+  void take(Rank from, Kind kind, std::span<const std::byte> rest);
+  void take_put(Rank from, std::span<const std::byte> rest);
+  void take_get(Rank from, std::span<const std::byte> rest);
+  void take_change(Rank from, std::span<const std::byte> rest);
+  void take_reply(Rank from, Kind kind, std::span<const std::byte> rest);
+  void break_with(Rank rank, std::string why) noexcept;
+
+  template <class Fixed>
+  bool push(Rank to, Kind kind, const Fixed& fixed, std::span<const std::byte> body = {}) noexcept;
+  bool push_parts(Rank to, Kind kind, std::span<const std::byte> first, Parts others) noexcept;
+  bool push_slots() noexcept;
+  bool push_slot(Slot& slot, std::uint32_t index, bool& moved) noexcept;
+  bool push_answers() noexcept;
+  bool push_answer(Answer& answer) noexcept;
+  Slot* find(std::uint64_t token, Rank from) noexcept;
+  void end(Slot& slot, std::int64_t old, Outcome outcome) noexcept;
+  std::byte* reach(WindowId window, std::uint64_t offset, std::uint64_t bytes) noexcept;
+  std::string refusal(const OneSided& operation) const;
+
+  bool deliver_ended(TransportSink& sink) noexcept;
+  bool deliver_broken(TransportSink& sink) noexcept;
+  void look_after_peers() noexcept;
+
+  std::unique_ptr<Link> link_;
+  Membership membership_;
+  TransportInfo info_;
+  std::int64_t interval_ns_ = 0;
+  std::int64_t looked_ns_ = 0;
+  sys::Atomic<std::int64_t> next_look_ns_{0};
+  unsigned passes_ = 0;
+
+  std::vector<Peer> peers_;
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> free_;
+  std::deque<std::uint32_t> unsent_;  ///< slots that have more to send or to do
+  std::deque<Answer> answers_;
+  std::map<WindowId, Window> windows_;
+  std::vector<Ended> ended_;
+  std::vector<std::pair<Rank, std::string>> broken_;
+  std::deque<std::pair<Rank, std::vector<std::byte>>> early_;  ///< frames from before join() ended
+  TransportSink* sink_ = nullptr;                              ///< of the progress() under way
+};
+
+}  // namespace weir::rt

@@ -1,0 +1,33 @@
+// Structs as bytes: what goes over the wire between ranks of one build.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+#include "base/error.hpp"
+
+namespace weir::rt {
+
+/// The bytes of a struct, which must outlive them.
+template <class Fixed>
+std::span<const std::byte> bytes_of(const Fixed& fixed) noexcept {
+  static_assert(std::is_trivially_copyable_v<Fixed>);
+  return std::as_bytes(std::span(&fixed, 1));
+}
+
+/// Cuts a struct off the front of what has arrived. Throws Error{network_error} when it is not all
+/// there.
+template <class Fixed>
+Fixed cut_off(std::span<const std::byte>& rest) {
+  Fixed fixed;
+  if (rest.size() < sizeof fixed) {
+    fail(WEIR_STATUS_NETWORK_ERROR, "{} bytes where there must be {}", rest.size(), sizeof fixed);
+  }
+  std::memcpy(&fixed, rest.data(), sizeof fixed);
+  rest = rest.subspan(sizeof fixed);
+  return fixed;
+}
+
+}  // namespace weir::rt

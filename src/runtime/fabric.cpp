@@ -1,0 +1,292 @@
+#include "runtime/fabric.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/sys.hpp"
+#include "net/inproc.hpp"
+#include "net/link_transport.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr std::int64_t kLostAfter = 10'000'000'000;
+constexpr Rank kMostRanks = 1024;
+
+const char* chosen(const char* option, const char* variable) noexcept {
+  if (option != nullptr && *option != '\0') return option;
+  const char* const value = sys::environment(variable);
+  return value != nullptr ? value : "";
+}
+
+ProgressBy progress_of(const weir_fabric_options& options) {
+  const std::string_view text = chosen(options.progress, "WEIR_PROGRESS");
+  if (text.empty() || text == "hybrid") return ProgressBy::hybrid;
+  if (text == "thread") return ProgressBy::thread;
+  if (text == "caller") return ProgressBy::caller;
+  fail_argument("the progress of a fabric is '{}': choose from thread, caller, hybrid", text);
+}
+
+Membership membership_of(const weir_fabric_options& options) {
+  if (options.lost_after_ns < 0) {
+    fail_argument("lost_after_ns is {}: expected a time in nanoseconds, 0 for {}",
+                  options.lost_after_ns, kLostAfter);
+  }
+  Membership membership;
+  membership.build = build_id();
+  membership.beats = progress_of(options) != ProgressBy::caller;
+  membership.lost_after_ns = options.lost_after_ns > 0 ? options.lost_after_ns : kLostAfter;
+  return membership;
+}
+
+Owned<weir_fabric> join(std::unique_ptr<Link> link, const weir_fabric_options& options) {
+  auto transport = std::make_unique<LinkTransport>(std::move(link), membership_of(options));
+  return Owned<weir_fabric>(new weir_fabric(std::move(transport), progress_of(options)));
+}
+
+/// Throws the outcome of something that failed.
+void expect(const Outcome& outcome) {
+  if (!outcome.ok()) fail(outcome.status, "{}", outcome.message);
+}
+
+template <class Number>
+Number combine(weir_fabric_op op, Number left, Number right) noexcept {
+  if (op == WEIR_FABRIC_OP_MIN) return std::min(left, right);
+  if (op == WEIR_FABRIC_OP_MAX) return std::max(left, right);
+  if constexpr (std::is_same_v<Number, std::int64_t>) {
+    return static_cast<Number>(static_cast<std::uint64_t>(left) +
+                               static_cast<std::uint64_t>(right));
+  } else {
+    return left + right;
+  }
+}
+
+/// Waits for one operation's end.
+class OneCompletion final : public Completion {
+ public:
+  void completed(std::int64_t old, const Outcome& outcome) noexcept override {
+    old_ = old;
+    try {
+      outcome_ = outcome;
+    } catch (...) {
+      outcome_ = failed_outcome(outcome.status, "");
+    }
+    done_.store(true, std::memory_order_release);
+  }
+  bool done() const noexcept { return done_.load(std::memory_order_acquire); }
+  std::int64_t result() const {
+    expect(outcome_);
+    return old_;
+  }
+
+ private:
+  std::int64_t old_ = 0;
+  Outcome outcome_;
+  sys::Atomic<bool> done_{false};
+};
+
+}  // namespace
+
+// ---- Fabric -------------------------------------------------------------------------------------
+
+Fabric::Fabric(std::unique_ptr<Transport> transport, ProgressBy progress)
+    : name_(fmt::format("rank {}", transport->info().rank)),
+      port_(std::move(transport), progress),
+      collectives_(port_) {}
+
+Fabric::~Fabric() { port_.listen(Channel::user, nullptr); }
+
+weir_window* Fabric::create_window(void* memory, std::size_t bytes) {
+  Owned<weir_window> window(new weir_window(*this, memory, bytes));
+  sys::Lock lock(mutex_);
+  windows_.push_back(std::move(window));
+  return windows_.back().get();
+}
+
+void Fabric::destroy_window(weir_window* window) noexcept {
+  sys::Lock lock(mutex_);
+  const auto found = std::find_if(windows_.begin(), windows_.end(),
+                                  [&](const auto& each) { return each.get() == window; });
+  if (found == windows_.end()) return;
+  const Owned<weir_window> last = std::move(*found);
+  windows_.erase(found);
+  lock.unlock();
+}
+
+void Fabric::barrier(std::int64_t timeout_ns) { expect(port_.barrier(timeout_ns)); }
+
+template <class Number>
+void Fabric::reduce(std::span<Number> values, weir_fabric_op op, std::int64_t timeout_ns) {
+  constexpr std::array kNames = {"sum", "min", "max"};
+  if (op < WEIR_FABRIC_OP_SUM || op > WEIR_FABRIC_OP_MAX) {
+    fail_argument("the operation of a reduction is {}: choose from sum, min, max",
+                  static_cast<int>(op));
+  }
+  const std::string what = fmt::format("{} of {} {}", kNames[op], values.size(),
+                                       std::is_same_v<Number, double> ? "doubles" : "integers");
+  const auto parts = collectives_.exchange(what, std::as_bytes(values), timeout_ns);
+  std::vector<Number> theirs(values.size());
+  for (Rank rank = 0; rank < port_.ranks(); ++rank) {
+    if (parts[rank].size() != values.size_bytes()) {
+      fail(WEIR_STATUS_NETWORK_ERROR, "rank {} has sent {} bytes for the {}", rank,
+           parts[rank].size(), what);
+    }
+    if (values.empty()) continue;
+    std::memcpy(theirs.data(), parts[rank].data(), parts[rank].size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = rank == 0 ? theirs[i] : combine(op, values[i], theirs[i]);
+    }
+  }
+}
+template void Fabric::reduce(std::span<std::int64_t>, weir_fabric_op, std::int64_t);
+template void Fabric::reduce(std::span<double>, weir_fabric_op, std::int64_t);
+
+void Fabric::broadcast(Rank root, std::span<std::byte> data, std::int64_t timeout_ns) {
+  if (root >= port_.ranks()) {
+    fail_argument("cannot broadcast from rank {}: the fabric has the ranks 0 to {}", root,
+                  port_.ranks() - 1);
+  }
+  const std::string what = fmt::format("broadcast of {} bytes from rank {}", data.size(), root);
+  const auto own = port_.rank() == root ? data : std::span<std::byte>();
+  const auto parts = collectives_.exchange(what, own, timeout_ns);
+  if (parts[root].size() != data.size()) {
+    fail(WEIR_STATUS_NETWORK_ERROR, "rank {} has sent {} bytes for the {}", root,
+         parts[root].size(), what);
+  }
+  if (!data.empty()) std::memcpy(data.data(), parts[root].data(), data.size());
+}
+
+void Fabric::listen(weir_fabric_handler handler, void* payload) {
+  port_.listen(Channel::user, nullptr);
+  handler_ = handler;
+  payload_ = payload;
+  if (handler != nullptr) port_.listen(Channel::user, this);
+}
+
+void Fabric::send(Rank to, std::span<const std::byte> message) {
+  port_.send(to, Channel::user, message);
+}
+
+void Fabric::arrived(Rank from, std::span<const std::byte> message) noexcept {
+  handler_(from, message.data(), message.size(), payload_);
+  handled_.fetch_add(1);
+}
+
+bool Fabric::progress(std::int64_t timeout_ns) {
+  const auto news = [this] { return handled_.load() != seen_.load(); };
+  const bool any = port_.wait_until(news, timeout_ns, "a message");
+  seen_.store(handled_.load());
+  return any;
+}
+
+// ---- Opening ------------------------------------------------------------------------------------
+
+Owned<weir_fabric> open_fabric(const weir_fabric_options& options) {
+  const std::string_view transport = chosen(options.transport, "WEIR_TRANSPORT");
+  if (transport.empty() || transport == "self") {
+    InprocHub hub(1, 0);
+    return join(hub.link(0), options);
+  }
+  if (transport == "inproc") {
+    fail_argument("the transport inproc is for weir_fabric_simulate(), not for weir_fabric_open()");
+  }
+  fail_argument("there is no transport '{}': choose from self, inproc, shm, mpi", transport);
+}
+
+void simulate_fabric(const weir_fabric_options& options, Rank ranks,
+                     const std::function<void(weir_fabric&)>& program) {
+  if (ranks == 0 || ranks > kMostRanks) {
+    fail_argument("cannot simulate {} ranks: choose 1 to {}", ranks, kMostRanks);
+  }
+  const std::string_view transport = options.transport != nullptr ? options.transport : "";
+  if (!transport.empty() && transport != "inproc") {
+    fail_argument("cannot simulate ranks over '{}': only over inproc", transport);
+  }
+  progress_of(options);
+  InprocHub hub(ranks, options.seed);
+  std::vector<std::optional<Error>> failures(ranks);
+  {
+    std::vector<sys::Thread> threads;
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      auto link = hub.link(rank);
+      threads.emplace_back(
+          fmt::format("weir-rank-{}", rank),
+          [&, rank, shared = std::make_shared<std::unique_ptr<Link>>(std::move(link))] {
+            try {
+              const Owned<weir_fabric> fabric = join(std::move(*shared), options);
+              program(*fabric);
+            } catch (...) {
+              const Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
+              failures[rank].emplace(outcome.status, outcome.message);
+            }
+          });
+    }
+  }
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    if (failures[rank]) {
+      fail(failures[rank]->status(), "rank {}: {}", rank, failures[rank]->what());
+    }
+  }
+}
+
+}  // namespace weir::rt
+
+// ---- Window -------------------------------------------------------------------------------------
+
+using namespace weir::rt;
+
+weir_window::weir_window(Fabric& fabric, void* memory, std::size_t bytes)
+    : Window(fabric.port(), fabric.collectives(), memory, bytes),
+      fabric_(fabric),
+      name_(fmt::format("{} bytes", bytes)) {}
+
+void weir_window::put(Rank rank, std::size_t offset, std::span<const std::byte> data) {
+  check_range(rank, offset, data.size());
+  fabric_.port().put(rank, id(rank), offset, data, nullptr);
+}
+
+void weir_window::get(Rank rank, std::size_t offset, std::span<std::byte> data) {
+  check_range(rank, offset, data.size());
+  fabric_.port().get(rank, id(rank), offset, data, nullptr);
+}
+
+void weir_window::check_word(Rank rank, std::size_t offset) const {
+  check_range(rank, offset, sizeof(std::int64_t));
+  if (offset % sizeof(std::int64_t) != 0) {
+    fail_argument("an atomic operation at {} is not on a multiple of 8", offset);
+  }
+}
+
+void weir_window::check_may_wait() const {
+  if (!fabric_.port().inside_listener()) return;
+  fail(WEIR_STATUS_BUSY, "a handler of messages must not wait for an atomic operation");
+}
+
+std::int64_t weir_window::fetch_add(Rank rank, std::size_t offset, std::int64_t operand) {
+  check_word(rank, offset);
+  check_may_wait();
+  OneCompletion done;
+  fabric_.port().fetch_add(rank, id(rank), offset, operand, &done);
+  fabric_.port().wait_until([&] { return done.done(); }, -1, "an atomic operation");
+  return done.result();
+}
+
+std::int64_t weir_window::compare_swap(Rank rank, std::size_t offset, std::int64_t expected,
+                                       std::int64_t desired) {
+  check_word(rank, offset);
+  check_may_wait();
+  OneCompletion done;
+  fabric_.port().compare_swap(rank, id(rank), offset, expected, desired, &done);
+  fabric_.port().wait_until([&] { return done.done(); }, -1, "an atomic operation");
+  return done.result();
+}
+
+void weir_window::flush(Rank rank, std::int64_t timeout_ns) {
+  check_range(rank, 0, 0);
+  expect(fabric_.port().flush(rank, timeout_ns));
+}

@@ -1,0 +1,102 @@
+// The fabric as programs see it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <weir/fabric.h>
+
+#include "base/handle.hpp"
+#include "base/threads.hpp"
+#include "net/collectives.hpp"
+#include "net/port.hpp"
+#include "net/window.hpp"
+
+struct weir_window;
+
+namespace weir::rt {
+
+/// A rank's membership: its port, and what stands on it for programs.
+class Fabric : private Listener {
+ public:
+  Fabric(std::unique_ptr<Transport> transport, ProgressBy progress);
+  Fabric(const Fabric&) = delete;
+  Fabric& operator=(const Fabric&) = delete;
+  ~Fabric();  ///< also ends its windows
+
+  const std::string& name() const noexcept { return name_; }
+  Port& port() noexcept { return port_; }
+  const Port& port() const noexcept { return port_; }
+  Collectives& collectives() noexcept { return collectives_; }
+
+  // For the program. They throw Error.
+  void barrier(std::int64_t timeout_ns);
+  template <class Number>
+  void reduce(std::span<Number> values, weir_fabric_op op, std::int64_t timeout_ns);
+  void broadcast(Rank root, std::span<std::byte> data, std::int64_t timeout_ns);
+  void listen(weir_fabric_handler handler, void* payload);
+  void send(Rank to, std::span<const std::byte> message);
+  /// Returns false at the deadline.
+  bool progress(std::int64_t timeout_ns);
+  weir_window* create_window(void* memory, std::size_t bytes);
+  void destroy_window(weir_window* window) noexcept;
+
+ private:
+  void arrived(Rank from, std::span<const std::byte> message) noexcept override;
+  void lost(Rank, const std::string&) noexcept override {}
+
+  const std::string name_;
+  Port port_;
+  Collectives collectives_;
+  weir_fabric_handler handler_ = nullptr;  ///< changed by listen() alone
+  void* payload_ = nullptr;
+  sys::Atomic<std::uint64_t> handled_{0}, seen_{0};
+  sys::Mutex mutex_;
+  std::vector<Owned<weir_window>> windows_;
+};
+
+}  // namespace weir::rt
+
+/// The public handles.
+struct weir_window final : weir::rt::Handle<weir_window>, weir::rt::Window {
+  static constexpr const char* kNoun = "window";
+  weir_window(weir::rt::Fabric& fabric, void* memory, std::size_t bytes);
+  weir::rt::Fabric& fabric() noexcept { return fabric_; }
+
+  const std::string& name() const noexcept { return name_; }
+
+  // They throw Error.
+  void put(weir::rt::Rank rank, std::size_t offset, std::span<const std::byte> data);
+  void get(weir::rt::Rank rank, std::size_t offset, std::span<std::byte> data);
+  std::int64_t fetch_add(weir::rt::Rank rank, std::size_t offset, std::int64_t operand);
+  std::int64_t compare_swap(weir::rt::Rank rank, std::size_t offset, std::int64_t expected,
+                            std::int64_t desired);
+  void flush(weir::rt::Rank rank, std::int64_t timeout_ns);
+
+ private:
+  void check_word(weir::rt::Rank rank, std::size_t offset) const;
+  void check_may_wait() const;
+
+  weir::rt::Fabric& fabric_;
+  const std::string name_;
+};
+
+struct weir_fabric final : weir::rt::Handle<weir_fabric>, weir::rt::Fabric {
+  static constexpr const char* kNoun = "fabric";
+  using Fabric::Fabric;
+};
+
+namespace weir::rt {
+
+/// Reads options and what the process was started by. Throws Error.
+Owned<weir_fabric> open_fabric(const weir_fabric_options& options);
+/// Runs a program on ranks of this process. Throws Error.
+void simulate_fabric(const weir_fabric_options& options, Rank ranks,
+                     const std::function<void(weir_fabric&)>& program);
+
+}  // namespace weir::rt

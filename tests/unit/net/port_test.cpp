@@ -1,0 +1,437 @@
+#include "net/port.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "ranks.hpp"
+
+namespace weir::rt {
+namespace {
+
+using test::on_ranks;
+
+constexpr std::int64_t kLong = 100'000'000'000;
+
+/// What one rank heard on a channel.
+class Heard final : public Listener {
+ public:
+  void arrived(Rank from, std::span<const std::byte> message) noexcept override {
+    messages_[from].emplace_back(message.begin(), message.end());
+    ++count_;
+  }
+  void lost(Rank rank, const std::string& why) noexcept override {
+    losses_.emplace_back(rank, why);
+    ++lost_;
+  }
+
+  int count() const { return count_.load(); }
+  int losses() const { return lost_.load(); }
+  const std::string& loss(std::size_t index) const { return losses_[index].second; }
+  const std::vector<std::vector<std::byte>>& of(Rank rank) { return messages_[rank]; }
+
+ private:
+  std::map<Rank, std::vector<std::vector<std::byte>>> messages_;
+  std::vector<std::pair<Rank, std::string>> losses_;
+  std::atomic<int> count_{0}, lost_{0};
+};
+
+std::vector<std::byte> message_of(unsigned seed, std::size_t bytes) {
+  std::mt19937 random(seed);
+  std::vector<std::byte> message(bytes);
+  for (std::byte& each : message) each = static_cast<std::byte>(random());
+  return message;
+}
+
+class Ports : public testing::TestWithParam<ProgressBy> {};
+
+TEST_P(Ports, MessagesOfAnySizeArriveInOrderOnTheirChannel) {
+  constexpr Rank kRanks = 3;
+  constexpr unsigned kMessages = 60;
+  const auto size_of = [](unsigned i) { return i % 20 == 19 ? 300'000u : i * 37u % 5000u; };
+  InprocHub hub(kRanks, 0);
+  on_ranks(hub, kRanks, GetParam(), [&](Port& port) {
+    Heard user, grid;
+    port.listen(Channel::user, &user);
+    port.listen(Channel::grid, &grid);
+    for (unsigned i = 0; i < kMessages; ++i) {
+      for (Rank to = 0; to < kRanks; ++to) {
+        const auto message = message_of(i * 100 + port.rank() * 10 + to, size_of(i));
+        const std::span<const std::byte> whole = message;
+        const std::size_t cut = whole.size() / 3;
+        port.send(to, i % 2 == 0 ? Channel::user : Channel::grid, whole.first(cut),
+                  whole.subspan(cut));
+      }
+    }
+    const auto all = [&] { return user.count() + grid.count() == int(kRanks * kMessages); };
+    EXPECT_TRUE(port.wait_until(all, kLong, "messages"));
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    for (Rank from = 0; from < kRanks; ++from) {
+      ASSERT_EQ(user.of(from).size(), kMessages / 2);
+      for (unsigned i = 0; i < kMessages; ++i) {
+        const auto& heard = (i % 2 == 0 ? user : grid).of(from)[i / 2];
+        EXPECT_EQ(heard, message_of(i * 100 + from * 10 + port.rank(), size_of(i)));
+      }
+    }
+    port.listen(Channel::user, nullptr);
+    port.listen(Channel::grid, nullptr);
+  });
+}
+
+TEST_P(Ports, OneSidedOperationsReachTheMemoryOfOthers) {
+  constexpr Rank kRanks = 3;
+  constexpr std::size_t kBytes = 400'000;
+  InprocHub hub(kRanks, 0);
+  on_ranks(hub, kRanks, GetParam(), [&](Port& port) {
+    std::vector<std::byte> memory(kRanks * kBytes);
+    const WindowId window = port.expose(memory.data(), memory.size());
+    EXPECT_EQ(window, 0u);
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    const auto mine = message_of(port.rank(), kBytes);
+    for (Rank to = 0; to < kRanks; ++to) {
+      port.put(to, window, port.rank() * kBytes, mine, nullptr);
+    }
+    for (Rank to = 0; to < kRanks; ++to) EXPECT_TRUE(port.flush(to, kLong).ok());
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    for (Rank from = 0; from < kRanks; ++from) {
+      const auto wanted = message_of(from, kBytes);
+      EXPECT_EQ(std::memcmp(&memory[from * kBytes], wanted.data(), kBytes), 0);
+      std::vector<std::byte> fetched(kBytes);
+      port.get(from, window, (kRanks - 1) * kBytes, fetched, nullptr);
+      EXPECT_TRUE(port.flush(from, kLong).ok());
+      EXPECT_EQ(fetched, message_of(kRanks - 1, kBytes));
+    }
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    port.withdraw(window);
+  });
+}
+
+class Old final : public Completion {
+ public:
+  void completed(std::int64_t old, const Outcome& outcome) noexcept override {
+    old_ = old;
+    status_ = outcome.status;
+    done_ = true;
+  }
+  std::int64_t wait(Port& port) {
+    EXPECT_TRUE(port.wait_until([this] { return done_.load(); }, kLong, "an old value"));
+    EXPECT_EQ(status_, WEIR_STATUS_OK);
+    done_ = false;
+    return old_;
+  }
+
+ private:
+  std::int64_t old_ = 0;
+  weir_status status_ = WEIR_STATUS_OK;
+  std::atomic<bool> done_{false};
+};
+
+TEST_P(Ports, TicketsAreGivenOnce) {
+  constexpr Rank kRanks = 4;
+  constexpr int kTickets = 100;
+  std::mutex mutex;
+  std::vector<std::int64_t> tickets;
+  InprocHub hub(kRanks, 0);
+  on_ranks(hub, kRanks, GetParam(), [&](Port& port) {
+    std::int64_t words[2] = {};
+    const WindowId window = port.expose(words, sizeof words);
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    Old old;
+    std::vector<std::int64_t> mine;
+    for (int i = 0; i < kTickets; ++i) {
+      if (i % 2 == 0) {
+        port.fetch_add(1, window, 0, 1, &old);
+        mine.push_back(old.wait(port));
+        continue;
+      }
+      // The same by compare and swap.
+      for (std::int64_t expected = 0;;) {
+        port.compare_swap(1, window, 0, expected, expected + 1, &old);
+        const std::int64_t found = old.wait(port);
+        if (found == expected) break;
+        expected = found;
+      }
+      mine.push_back(-1);
+    }
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    if (port.rank() == 1) {
+      EXPECT_EQ(words[0], kTickets * std::int64_t{kRanks});
+    }
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    port.withdraw(window);
+    const std::lock_guard lock(mutex);
+    tickets.insert(tickets.end(), mine.begin(), mine.end());
+  });
+  std::erase(tickets, -1);
+  std::sort(tickets.begin(), tickets.end());
+  EXPECT_EQ(tickets.size(), kTickets * std::size_t{kRanks} / 2);
+  EXPECT_EQ(std::adjacent_find(tickets.begin(), tickets.end()), tickets.end());
+}
+
+TEST_P(Ports, ManyThreadsShareAPort) {
+  constexpr Rank kRanks = 2;
+  constexpr unsigned kThreads = 3, kMessages = 300;
+  InprocHub hub(kRanks, 0);
+  on_ranks(hub, kRanks, GetParam(), [&](Port& port) {
+    Heard heard;
+    port.listen(Channel::user, &heard);
+    std::vector<std::int64_t> sums(kThreads);
+    const WindowId window = port.expose(sums.data(), kThreads * sizeof(std::int64_t));
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        for (unsigned i = 0; i < kMessages; ++i) {
+          const unsigned text[2] = {t, i};
+          port.send(1 - port.rank(), Channel::user, std::as_bytes(std::span(text)));
+          port.fetch_add(1 - port.rank(), window, t * sizeof(std::int64_t), i, nullptr);
+        }
+        EXPECT_TRUE(port.flush(1 - port.rank(), kLong).ok());
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    const auto all = [&] { return heard.count() == int(kThreads * kMessages); };
+    EXPECT_TRUE(port.wait_until(all, kLong, "messages"));
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    std::vector<unsigned> next(kThreads);
+    for (const auto& message : heard.of(1 - port.rank())) {
+      unsigned text[2];
+      std::memcpy(text, message.data(), sizeof text);
+      EXPECT_EQ(text[1], next[text[0]]++);
+    }
+    for (const std::int64_t sum : sums) EXPECT_EQ(sum, kMessages * (kMessages - 1) / 2);
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    port.withdraw(window);
+    port.listen(Channel::user, nullptr);
+  });
+}
+
+TEST_P(Ports, HandlersMaySendAndMustNotWait) {
+  struct Echo final : Listener {
+    explicit Echo(Port& port) : port(port) {}
+    void arrived(Rank from, std::span<const std::byte> message) noexcept override {
+      if (port.rank() == 1) port.send(from, Channel::user, message);
+      try {
+        port.barrier(0);
+      } catch (const Error& error) {
+        busy += error.status() == WEIR_STATUS_BUSY;
+      }
+      ++count;
+    }
+    void lost(Rank, const std::string&) noexcept override {}
+    Port& port;
+    std::atomic<int> count{0}, busy{0};
+  };
+  constexpr int kMessages = 200;
+  InprocHub hub(2, 0);
+  on_ranks(hub, 2, GetParam(), [&](Port& port) {
+    Echo echo(port);
+    port.listen(Channel::user, &echo);
+    const auto message = message_of(1, 20'000);  // more than the way takes
+    for (int i = 0; i < kMessages && port.rank() == 0; ++i) port.send(1, Channel::user, message);
+    EXPECT_TRUE(port.wait_until([&] { return echo.count == kMessages; }, kLong, "echoes"));
+    EXPECT_EQ(echo.busy, kMessages);
+    port.listen(Channel::user, nullptr);
+  });
+}
+
+TEST_P(Ports, MessagesWaitForTheirListener) {
+  InprocHub hub(2, 0);
+  on_ranks(hub, 2, GetParam(), [&](Port& port) {
+    const auto message = message_of(port.rank(), 100);
+    port.send(1 - port.rank(), Channel::user, message);
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    Heard heard;
+    port.listen(Channel::user, &heard);
+    EXPECT_EQ(heard.count(), 1);
+    port.listen(Channel::user, nullptr);
+  });
+}
+
+TEST_P(Ports, AccessOutsideAWindowIsRefused) {
+  InprocHub hub(2, 0);
+  on_ranks(hub, 2, GetParam(), [&](Port& port) {
+    std::int64_t words[2] = {};
+    const WindowId window = port.expose(words, sizeof words);
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    const auto data = message_of(0, 16);
+    const Rank other = 1 - port.rank();
+    const auto refused = [&](const char* words_of_message) {
+      const Outcome outcome = port.flush(other, kLong);
+      EXPECT_EQ(outcome.status, WEIR_STATUS_INVALID_ARGUMENT);
+      EXPECT_NE(outcome.message.find(words_of_message), std::string::npos) << outcome.message;
+    };
+    port.put(other, window, 8, data, nullptr);
+    refused("it has no window 0 with the bytes 8 to 24");
+    port.put(other, window, UINT64_MAX, data, nullptr);
+    refused("refuses access");
+    port.put(other, window + 1, 0, data, nullptr);
+    refused("it has no window 1");
+    port.fetch_add(other, window, 4, 1, nullptr);
+    refused("an aligned word at 4");
+    EXPECT_TRUE(port.flush(other, kLong).ok());
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    port.withdraw(window);
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    std::vector<std::byte> fetched(16);
+    port.get(other, window, 0, fetched, nullptr);
+    refused("it has no window 0");
+    EXPECT_EQ(words[0], 0);
+    EXPECT_EQ(words[1], 0);
+    EXPECT_TRUE(port.barrier(kLong).ok());
+  });
+}
+
+TEST_P(Ports, RanksThatLeaveAreNamed) {
+  InprocHub hub(3, 0);
+  on_ranks(hub, 3, GetParam(), [&](Port& port) {
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    if (port.rank() == 1) return;
+    Heard heard;
+    port.listen(Channel::user, &heard);
+    EXPECT_TRUE(port.wait_until([&] { return heard.losses() > 0; }, kLong, "a rank to leave"));
+    EXPECT_EQ(heard.loss(0), "rank 1 has left the fabric");
+    EXPECT_FALSE(port.alive(1));
+    try {
+      port.send(1, Channel::user, {});
+      ADD_FAILURE() << "sent to a rank that has left";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), WEIR_STATUS_NETWORK_ERROR);
+      EXPECT_STREQ(error.what(), "cannot send to: rank 1 has left the fabric");
+    }
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    port.listen(Channel::user, nullptr);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Progress, Ports,
+                         testing::Values(ProgressBy::thread, ProgressBy::caller,
+                                         ProgressBy::hybrid),
+                         [](const auto& info) {
+                           return info.param == ProgressBy::thread   ? "thread"
+                                  : info.param == ProgressBy::caller ? "caller"
+                                                                     : "hybrid";
+                         });
+
+TEST(PortFaults, ASilentRankIsLostAndTheOthersGoOn) {
+  constexpr std::int64_t kLostAfter = 300'000'000;
+  InprocHub hub(3, 0);
+  std::atomic<int> over{0};
+  std::atomic<bool> silent{false};
+  on_ranks(
+      hub, 3, ProgressBy::thread,
+      [&](Port& port) {
+        std::int64_t word = 0;
+        const WindowId window = port.expose(&word, sizeof word);
+        EXPECT_TRUE(port.barrier(kLong).ok());
+        if (port.rank() == 2) {
+          hub.silence(2);
+          silent = true;
+          while (over < 2) std::this_thread::yield();
+          return;
+        }
+        while (!silent) std::this_thread::yield();
+        Outcome outcome;
+        try {
+          port.fetch_add(2, window, 0, 1, nullptr);
+          outcome = port.flush(2, kLong);
+        } catch (const Error& error) {
+          outcome = {error.status(), error.what()};
+        }
+        EXPECT_EQ(outcome.status, WEIR_STATUS_NETWORK_ERROR);
+        EXPECT_NE(outcome.message.find("rank 2 has not answered for"), std::string::npos)
+            << outcome.message;
+        EXPECT_TRUE(port.barrier(kLong).ok());
+        port.fetch_add(1 - port.rank(), window, 0, 1, nullptr);
+        EXPECT_TRUE(port.flush(1 - port.rank(), kLong).ok());
+        EXPECT_TRUE(port.barrier(kLong).ok());
+        ++over;
+      },
+      kLostAfter);
+}
+
+TEST(PortFaults, CorruptPacketsAreRefused) {
+  for (const std::size_t byte : {0u, 4u, 5u, 7u, 8u, 12u}) {
+    InprocHub hub(2, 0);
+    on_ranks(hub, 2, ProgressBy::thread, [&](Port& port) {
+      EXPECT_TRUE(port.barrier(kLong).ok());
+      if (port.rank() == 0) {
+        hub.corrupt_next_of(0, byte);
+        port.send(1, Channel::user, {});
+        return;
+      }
+      EXPECT_TRUE(port.wait_until([&] { return !port.alive(0); }, kLong, "the refusal"));
+      EXPECT_NE(port.why_gone(0).find("rank 0 sent a packet that is refused"), std::string::npos)
+          << port.why_gone(0);
+    });
+  }
+}
+
+TEST(PortFaults, DifferentBuildsAreRefused) {
+  InprocHub hub(2, 0);
+  std::vector<std::thread> threads;
+  for (Rank rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, link = hub.link(rank), rank]() mutable {
+      Membership own = test::membership();
+      own.build = rank == 0 ? "1.0 (a)" : "1.0 (b)";
+      try {
+        const LinkTransport transport(std::move(link), own);
+        ADD_FAILURE() << "joined";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.status(), WEIR_STATUS_UNSUPPORTED);
+        EXPECT_STREQ(error.what(),
+                     "rank 1 runs weir 1.0 (b), rank 0 runs weir 1.0 (a): start the same program "
+                     "on all ranks");
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(PortFaults, ARankThatNeverJoinsIsNamed) {
+  InprocHub hub(2, 0);
+  Membership own = test::membership();
+  own.join_within_ns = 20'000'000;
+  try {
+    const LinkTransport transport(hub.link(0), own);
+    ADD_FAILURE() << "joined";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), WEIR_STATUS_NETWORK_ERROR);
+    EXPECT_STREQ(error.what(), "rank 1 has not joined the fabric within 0 s");
+  }
+}
+
+TEST(Inproc, TheSeedDecidesTheOrder) {
+  // Alone in its thread: everything is there before anything is taken.
+  const auto order = [](std::uint64_t seed) {
+    struct Order final : PacketSink {
+      void packet(Rank from, std::span<const std::byte>) noexcept override {
+        text += char('a' + from);
+      }
+      std::string text;
+    } order;
+    InprocHub hub(4, seed);
+    const auto link = hub.link(0);
+    for (int i = 0; i < 8; ++i) {
+      for (Rank rank = 1; rank < 4; ++rank) EXPECT_TRUE(hub.link(rank)->send(0, {}));
+    }
+    while (link->receive(order)) {
+    }
+    EXPECT_EQ(order.text.size(), 24u);
+    return order.text;
+  };
+  EXPECT_EQ(order(0), "bcdbcdbcdbcdbcdbcdbcdbcd");
+  EXPECT_NE(order(1), order(0));
+  EXPECT_NE(order(1), order(2));
+  EXPECT_EQ(order(1), order(1));
+}
+
+}  // namespace
+}  // namespace weir::rt

@@ -1,0 +1,42 @@
+// Ranks of one process, for tests of what stands on ports.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "net/inproc.hpp"
+#include "net/link_transport.hpp"
+#include "net/port.hpp"
+
+namespace weir::rt::test {
+
+inline Membership membership(std::int64_t lost_after_ns = 0) {
+  Membership membership;
+  membership.build = "of the test";
+  membership.lost_after_ns = lost_after_ns;
+  membership.join_within_ns = 60'000'000'000;
+  return membership;
+}
+
+/// Runs a program on each rank, on a thread of its own, and waits for all. What a rank throws must
+/// not get out of it.
+inline void on_ranks(InprocHub& hub, Rank ranks, ProgressBy progress,
+                     const std::function<void(Port&)>& program, std::int64_t lost_after_ns = 0) {
+  std::vector<std::unique_ptr<Link>> links;
+  for (Rank rank = 0; rank < ranks; ++rank) links.push_back(hub.link(rank));
+  std::vector<std::thread> threads;
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      Membership own = membership(lost_after_ns);
+      own.beats = progress != ProgressBy::caller;
+      Port port(std::make_unique<LinkTransport>(std::move(links[rank]), own), progress);
+      program(port);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace weir::rt::test
