@@ -9,7 +9,7 @@
 
 #include <weir/grid.h>
 
-#include "base/handle.hpp"
+#include "base/error.hpp"
 
 namespace weir::rt {
 
@@ -44,14 +44,3 @@ std::vector<std::int64_t> cut(std::int64_t n, std::size_t parts, const double* w
                               char dimension);
 
 }  // namespace weir::rt
-
-/// The public handle.
-struct weir_grid final : weir::rt::Handle<weir_grid> {
-  static constexpr const char* kNoun = "grid";
-  explicit weir_grid(const weir_grid_options& options)
-      : partition(weir::rt::make_partition(options)) {}
-
-  const char* name() const noexcept { return kNoun; }
-
-  const weir::rt::Partition partition;
-};

@@ -10,6 +10,7 @@
 #include "base/sys.hpp"
 #include "net/inproc.hpp"
 #include "net/link_transport.hpp"
+#include "runtime/grid.hpp"
 
 namespace weir::rt {
 
@@ -97,7 +98,8 @@ class OneCompletion final : public Completion {
 Fabric::Fabric(std::unique_ptr<Transport> transport, ProgressBy progress)
     : name_(fmt::format("rank {}", transport->info().rank)),
       port_(std::move(transport), progress),
-      collectives_(port_) {}
+      collectives_(port_),
+      halo_hub_(port_) {}
 
 Fabric::~Fabric() { port_.listen(Channel::user, nullptr); }
 
@@ -115,6 +117,23 @@ void Fabric::destroy_window(weir_window* window) noexcept {
   if (found == windows_.end()) return;
   const Owned<weir_window> last = std::move(*found);
   windows_.erase(found);
+  lock.unlock();
+}
+
+weir_halo* Fabric::create_halo(const std::function<HaloRequest()>& read) {
+  Owned<weir_halo> halo(new weir_halo(*this, read));
+  sys::Lock lock(mutex_);
+  halos_.push_back(std::move(halo));
+  return halos_.back().get();
+}
+
+void Fabric::destroy_halo(weir_halo* halo) noexcept {
+  sys::Lock lock(mutex_);
+  const auto found = std::find_if(halos_.begin(), halos_.end(),
+                                  [&](const auto& each) { return each.get() == halo; });
+  if (found == halos_.end()) return;
+  const Owned<weir_halo> last = std::move(*found);
+  halos_.erase(found);
   lock.unlock();
 }
 

@@ -14,12 +14,16 @@
 #include "base/handle.hpp"
 #include "base/threads.hpp"
 #include "net/collectives.hpp"
+#include "net/halo_hub.hpp"
 #include "net/port.hpp"
 #include "net/window.hpp"
 
+struct weir_halo;
 struct weir_window;
 
 namespace weir::rt {
+
+struct HaloRequest;
 
 /// A rank's membership: its port, and what stands on it for programs.
 class Fabric : private Listener {
@@ -27,7 +31,7 @@ class Fabric : private Listener {
   Fabric(std::unique_ptr<Transport> transport, ProgressBy progress);
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
-  ~Fabric();  ///< also ends its windows
+  ~Fabric();  ///< also ends its windows and halos
 
   const std::string& name() const noexcept { return name_; }
   Port& port() noexcept { return port_; }
@@ -45,6 +49,10 @@ class Fabric : private Listener {
   bool progress(std::int64_t timeout_ns);
   weir_window* create_window(void* memory, std::size_t bytes);
   void destroy_window(weir_window* window) noexcept;
+  /// Collective, also when reading the request throws.
+  weir_halo* create_halo(const std::function<HaloRequest()>& read);
+  void destroy_halo(weir_halo* halo) noexcept;
+  HaloHub& halo_hub() noexcept { return halo_hub_; }
 
  private:
   void arrived(Rank from, std::span<const std::byte> message) noexcept override;
@@ -53,11 +61,13 @@ class Fabric : private Listener {
   const std::string name_;
   Port port_;
   Collectives collectives_;
+  HaloHub halo_hub_;
   weir_fabric_handler handler_ = nullptr;  ///< changed by listen() alone
   void* payload_ = nullptr;
   sys::Atomic<std::uint64_t> handled_{0}, seen_{0};
   sys::Mutex mutex_;
   std::vector<Owned<weir_window>> windows_;
+  std::vector<Owned<weir_halo>> halos_;
 };
 
 }  // namespace weir::rt

@@ -113,6 +113,18 @@ class RankMemory {
     });
   }
 
+  /// Changes all cells of the blocks, and makes them again, without a look at the halos.
+  void spoil() {
+    for_each_own([](const Cell&, std::size_t, std::size_t bytes, std::byte* at) {
+      std::memset(at, 0x11, bytes);
+    });
+  }
+  void restore(std::uint64_t step) {
+    for_each_own([&](const Cell& cell, std::size_t field, std::size_t bytes, std::byte* at) {
+      write(cell, field, step, bytes, at);
+    });
+  }
+
   /// Returns the first cell of a halo that does not hold what it must.
   std::optional<std::string> wrong(std::uint64_t step) const {
     std::optional<std::string> found;
@@ -177,6 +189,14 @@ class RankMemory {
                            width[1] * static_cast<std::int64_t>(row) +
                            width[2] * static_cast<std::int64_t>(plane),
                        row, plane});
+  }
+
+  template <class Visit>
+  void for_each_own(const Visit& visit) {
+    for_each([&](std::size_t block, std::size_t field, const Cell& cell, std::byte* at) {
+      if (!contains(random_.grid.blocks[block].cells, cell)) return;
+      visit(cell, field, random_.element_bytes[field], at);
+    });
   }
 
   template <class Visit>
