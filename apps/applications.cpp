@@ -5,6 +5,7 @@
 #include "dotproduct/dotproduct.hpp"
 #include "hotspot/hotspot.hpp"
 #include "kmeans/kmeans.hpp"
+#include "laplacian/laplacian.hpp"
 #include "lu/lu.hpp"
 #include "matmul/matmul.hpp"
 #include "nn/nn.hpp"
@@ -24,6 +25,7 @@ std::vector<std::unique_ptr<Application>> make_applications() {
   all.push_back(make_dotproduct());
   all.push_back(make_hotspot());
   all.push_back(make_kmeans());
+  all.push_back(make_laplacian());
   all.push_back(make_lu());
   all.push_back(make_matmul());
   all.push_back(make_nn());

@@ -111,6 +111,8 @@ class Workload {
   virtual std::vector<std::pair<std::string, std::string>> remarks() const { return {}; }
   /// The same for programs, as the text of a JSON object, whose members the report takes over.
   virtual std::string details() const { return "{}"; }
+  /// Whether this process reports the run: of several ranks one does.
+  virtual bool reports() const { return true; }
   /// What of the input was left out, and why: a line each.
   virtual std::vector<std::string> complaints() const { return {}; }
 };

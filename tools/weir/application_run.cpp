@@ -215,6 +215,7 @@ class Run final : private Stoppable {
     report_.remarks = workload_->remarks();
     report_.details = workload_->details();
     report_.complaints = workload_->complaints();
+    report_.silent = !workload_->reports();
     report_.repeat = options_.repeat;
     report_.description = runtime_.describe();
     if (options_.verify && !virtual_time()) report_.gemm_peak = workload_->gemm_peak(blas());

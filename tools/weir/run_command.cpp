@@ -68,7 +68,7 @@ class RunCommand final : public Command {
     }
     use_wisdom();
     const RunReport report = run_application(selected(), options_);
-    print(options_.json ? report.json() : report.text());
+    if (!report.silent) print(options_.json ? report.json() : report.text());
     for (const std::string& complaint : report.complaints) {
       fmt::print(stderr, "{} {}\n", paint("weir:", Tone::bad, stderr), complaint);
     }

@@ -38,6 +38,7 @@ struct RunReport {
   std::vector<std::pair<std::string, std::string>> remarks;  ///< of the application
   std::string details = "{}";                                ///< likewise, a JSON object
   std::vector<std::string> complaints;                       ///< likewise
+  bool silent = false;                                       ///< another process reports the run
 
   /// Whether no check failed.
   bool verified() const noexcept;
