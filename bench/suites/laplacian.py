@@ -10,7 +10,12 @@ CARD = "sim:clock=virtual,gflops=35,memory_gbps=14,gbps=1,latency_us=10,kernels=
 def groups(quick):
     """Rows that are measured together, round by round."""
     n, iterations = (64, 4) if quick else (256, 20)
-    return [sweep_by_hand(n, iterations), two_ranks(n, iterations), two_cards(n, iterations)]
+    return [
+        sweep_by_hand(n, iterations),
+        faces(n),
+        two_ranks(n, iterations),
+        two_cards(n, iterations),
+    ]
 
 
 def laplacian(n, iterations, *options):
@@ -22,6 +27,15 @@ def sweep_by_hand(n, iterations):
     ours = laplacian(n, iterations)
     name = f"laplacian {n}^3"
     return [Row(name, "GFLOP/s", ours, by_hand, "OpenMP, AVX-512 by hand", ratio_at_least(1.0))]
+
+
+def faces(n):
+    """Halos with one cell on each line of the cache, against contiguous ones."""
+    packed, contiguous = (
+        Figure(Command.of("halo_weir", "--n", n, "--face", face)) for face in ("x", "z")
+    )
+    name = f"halo of {n} x {n} cells, packed"
+    return [Row(name, "MB/s", packed, contiguous, "contiguous", ratio_at_least(0.8))]
 
 
 def two_ranks(n, iterations):

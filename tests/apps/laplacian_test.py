@@ -1,6 +1,11 @@
 """Compares `weir run laplacian` with NumPy and with one domain, and gives it what it must refuse."""
 
 import itertools
+import json
+import os
+import shutil
+import subprocess
+import tempfile
 
 import numpy as np
 
@@ -55,6 +60,37 @@ class LaplacianTest(weir_cli.CliTest):
                                        "--transport", "inproc", "--simulate", ranks, "--check",
                                        "--transform", transform)
                 self.assertEqual(report["ranks"], ranks)
+
+    def test_processes(self):
+        for transform in ("on", "off"):
+            with self.subTest(transform=transform):
+                report = self.verified("--n", 20, "--iterations", 10, "--blocks", "1x2x3",
+                                       "--transform", transform, "--ranks", 3)
+                self.assertEqual((report["ranks"], report["blocks"]), (3, 6))
+
+    def under(self, mpirun, ranks, *options):
+        """Runs ranks under a launcher, which rank 0 reports."""
+        if shutil.which(mpirun) is None:
+            self.skipTest(f"there is no {mpirun}")
+        arguments = ["--oversubscribe"] if mpirun.endswith("openmpi") else []
+        command = [mpirun, *arguments, "-n", ranks, weir_cli.program(0), "run", "laplacian",
+                   "--verify", "--repeat", 1, "--json", *options]
+        self.environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        with tempfile.TemporaryDirectory(prefix="w", dir="/tmp") as short:  # for names of sockets
+            result = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                                    timeout=120, check=False,
+                                    env=os.environ | self.environment | {"TMPDIR": short})
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        report = json.loads(result.stdout)
+        self.assertIs(report["verified"], True, report)
+        self.assertEqual(report["ranks"], ranks)
+
+    def test_mpi(self):
+        for mpirun, ranks in itertools.product(("mpirun.openmpi", "mpirun.mpich"), (2, 4)):
+            with self.subTest(mpirun=mpirun, ranks=ranks):
+                self.under(mpirun, ranks, "--n", 20, "--iterations", 10)
+                self.under(mpirun, ranks, "--n", 24, "--dims", 2, "--iterations", 30, "--start",
+                           "mode", "--domains", weir_cli.SIM)
 
     def test_ranks_with_cards(self):
         self.verified("--n", 16, "--blocks", "2x2x1", "--iterations", 7, "--transport", "inproc",
