@@ -92,11 +92,12 @@ void Halo::prepare_messages() {
     Peer& messages = peers_.emplace_back();
     messages.message_bytes = layout_->check ? tagged_bytes(peer.receives) : peer.receive_bytes;
     messages.early.reserve(messages.message_bytes);
-    const bool as_it_is = peer.sends.size() == 1 && joined(peer.sends[0].memory).contiguous();
+    const bool as_it_is =
+        peer.sends.empty() || (peer.sends.size() == 1 && joined(peer.sends[0].memory).contiguous());
     if (layout_->check || !as_it_is) {
       messages.packed.resize(layout_->check ? tagged_bytes(peer.sends) : peer.send_bytes);
     }
-    info_.neighbours += peer.send_bytes > 0;
+    ++info_.neighbours;
     info_.bytes_sent += peer.send_bytes;
     if (!messages.packed.empty()) info_.bytes_packed += peer.send_bytes;
   }
@@ -202,8 +203,7 @@ void Halo::throw_failure(const sys::Lock&) const {
   }
   // What has come before counts: others may still be at work when a rank is through.
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    const bool awaited = peers_[i].message_bytes > 0 && peers_[i].next < started_;
-    if (awaited) refuse_gone(layout_->plan.peers[i].rank);
+    if (peers_[i].next < started_) refuse_gone(layout_->plan.peers[i].rank);
   }
 }
 
@@ -226,13 +226,14 @@ void Halo::start() {
   std::vector<std::size_t> early;
   {
     sys::Lock lock(mutex_);
+    throw_failure(lock);
     if (started_ != finished_) {
       fail(WEIR_STATUS_BUSY, "step {} of the halo is not finished: call weir_halo_finish()",
            finished_);
     }
     ++started_;
+    missing_ = peers_.size();
     for (std::size_t i = 0; i < peers_.size(); ++i) {
-      missing_ += peers_[i].message_bytes > 0;
       if (peers_[i].is_early) early.push_back(i);
     }
     throw_failure(lock);
@@ -272,7 +273,6 @@ weir_halo_info Halo::info() const {
 
 void Halo::send_to(std::size_t index) {
   const HaloPlan::Peer& peer = layout_->plan.peers[index];
-  if (peer.send_bytes == 0) return;
   std::vector<std::byte>& packed = peers_[index].packed;
   const std::uint64_t step = started_ - 1;
   std::byte* at = packed.data();
@@ -285,9 +285,10 @@ void Halo::send_to(std::size_t index) {
       at += part.memory.bytes();
     }
   }
-  const std::span<const std::byte> body =
-      packed.empty() ? std::span<const std::byte>(peer.sends[0].memory.first, peer.send_bytes)
-                     : std::span<const std::byte>(packed);
+  std::span<const std::byte> body = packed;
+  if (packed.empty() && !peer.sends.empty()) {
+    body = {peer.sends.front().memory.first, peer.send_bytes};
+  }
   hub_.send(peer.rank, number_, HaloHub::Kind::cells, step, body);
 }
 

@@ -30,8 +30,8 @@ struct HaloRequest {
 /// One rank's part of an exchange: what weir_halo does. start() and finish() from one thread.
 ///
 /// What arrives for the step that was started goes straight into the halos, on the thread that
-/// makes progress. A neighbour can be one step ahead, not more, since it needs this rank's cells: a
-/// message of the next step is kept until it is started.
+/// makes progress. A neighbour can be one step ahead, not more, since it needs this rank's message,
+/// if only an empty one: that of the next step is kept until it is started.
 class Halo : private HaloHub::Member {
  public:
   /// Collective. Throws Error, on all ranks if on one, also what reading the request throws.

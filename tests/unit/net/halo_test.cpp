@@ -271,6 +271,20 @@ TEST(Halo, AWrongPlanStopsAllRanks) {
   EXPECT_EQ(found, (std::vector<std::string>{heard, heard, why, heard}));
 }
 
+TEST(Halo, NobodyRunsAheadOfRanksThatOnlyReceive) {
+  const RandomGrid random = four_blocks();
+  std::vector<weir_halo_transfer> transfers;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto end = static_cast<std::int64_t>(4 * i + 4);
+    transfers.push_back({i, i + 1, {{end - 1, 0, 0}, {end, 4, 1}}, {end - 1, 0, 0}});
+  }
+  const auto found = make_and_step(random, [&](Rank, HaloRequest& request) {
+    request.options.transfers = transfers.data();
+    request.options.transfer_count = transfers.size();
+  });
+  EXPECT_EQ(found, std::vector<std::string>(4));
+}
+
 TEST(Halo, SendsContiguousFacesAsTheyAre) {
   weir_grid_options given = WEIR_GRID_OPTIONS_INIT;
   given.dimensions = 2;
