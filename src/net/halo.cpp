@@ -70,7 +70,8 @@ Halo::Halo(HaloHub& hub, const std::function<HaloRequest()>& read)
     prepare_messages();
     agree(options);
   } catch (const std::exception& error) {
-    if (!was_told()) tell_all(HaloHub::Kind::failure, error.what());
+    // What differs each rank finds by itself.
+    if (!all_said_ && !was_told()) tell_all(HaloHub::Kind::failure, error.what());
     hub_.leave(number_);
     throw;
   }
@@ -167,6 +168,7 @@ void Halo::agree(const weir_halo_options& options) {
     }
     fail(WEIR_STATUS_TIMEOUT, "no halo was made in time on rank{}", waiting);
   }
+  all_said_ = true;
   compare(mine);
 }
 
@@ -234,16 +236,20 @@ void Halo::start() {
     ++started_;
     missing_ = peers_.size();
     for (std::size_t i = 0; i < peers_.size(); ++i) {
-      if (peers_[i].is_early) early.push_back(i);
+      Peer& peer = peers_[i];
+      if (!peer.is_early) continue;
+      // The next one may come as soon as this rank has sent its own.
+      peer.is_early = false;
+      peer.early.swap(peer.taken);
+      early.push_back(i);
     }
     throw_failure(lock);
   }
   for (std::size_t i = 0; i < peers_.size(); ++i) send_to(i);
   copy_own();
   for (const std::size_t i : early) {
-    take(i, peers_[i].early);
+    take(i, peers_[i].taken);
     sys::Lock lock(mutex_);
-    peers_[i].is_early = false;
     --missing_;
   }
   info_.send_ns += sys::now_ns() - begin;

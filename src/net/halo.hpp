@@ -64,6 +64,7 @@ class Halo : private HaloHub::Member {
     std::uint64_t next = 0;         ///< step of the next message
     std::vector<std::byte> early;   ///< the message of a step that is not started
     bool is_early = false;
+    std::vector<std::byte> taken;   ///< what was early, of the step that is started
     std::vector<std::byte> packed;  ///< what goes there, where it is not contiguous
   };
 
@@ -94,6 +95,7 @@ class Halo : private HaloHub::Member {
   HaloHub& hub_;
   const Rank rank_, ranks_;
   std::uint32_t number_ = 0;
+  bool all_said_ = false;  ///< every rank has, or will have, what it needs to compare
   std::optional<Layout> layout_;
   std::vector<Peer> peers_;  ///< as in the plan
 
