@@ -8,6 +8,7 @@
 #include "gene_alignment/gene_alignment.hpp"
 #include "hotspot/hotspot.hpp"
 #include "kmeans/kmeans.hpp"
+#include "laplacian/laplacian.hpp"
 #include "lu/lu.hpp"
 #include "matmul/matmul.hpp"
 #include "nn/nn.hpp"
@@ -34,6 +35,7 @@ std::vector<std::unique_ptr<Application>> make_applications() {
   all.push_back(make_gene_alignment());
   all.push_back(make_hotspot());
   all.push_back(make_kmeans());
+  all.push_back(make_laplacian());
   all.push_back(make_lu());
   all.push_back(make_matmul());
   all.push_back(make_nn());

@@ -17,6 +17,7 @@ namespace weir::rt::config {
 const std::vector<Variable>& variables() {
   static const std::vector<Variable> table = {
       {"WEIR_BLAS", "BLAS for the tile kernels: openblas, blis, mkl or the path of a library"},
+      {"WEIR_CHECK", "halo: tag each cell of an exchange and look at where it lands"},
       {"WEIR_CUBLAS", "path of cuBLAS for the tile kernels (default: libcublas.so.13 or .12)"},
       {"WEIR_CUDA_DRIVER", "path of the CUDA driver's library (default: libcuda.so.1)"},
       {"WEIR_CUSOLVER",
@@ -66,6 +67,10 @@ void check_values() {
   if (log != nullptr && std::none_of(std::begin(kLevels), std::end(kLevels), is)) {
     fail_argument("WEIR_LOG is '{}': choose from debug, info, warning, error", log);
   }
+  const char* const checks = sys::environment("WEIR_CHECK");
+  if (checks != nullptr && checks != std::string_view("") && checks != std::string_view("halo")) {
+    fail_argument("WEIR_CHECK is '{}': choose halo", checks);
+  }
   const char* const backwards = sys::environment("WEIR_PORTABLE_BACKWARDS");
   if (backwards != nullptr && backwards != std::string_view("0") &&
       backwards != std::string_view("1")) {
@@ -80,6 +85,11 @@ void check_values() {
   if (!limit || !(*limit >= 0)) {
     fail_argument("WEIR_WATCHDOG_S is '{}': expected a number of seconds", watchdog);
   }
+}
+
+bool checks_halos() {
+  const char* const checks = sys::environment("WEIR_CHECK");
+  return checks != nullptr && checks == std::string_view("halo");
 }
 
 const char* cuda_driver() {

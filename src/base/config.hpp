@@ -21,6 +21,9 @@ std::vector<std::string> unknown_variables();
 /// Throws Error{invalid_argument} for a variable whose value nobody could use.
 void check_values();
 
+/// Whether every exchange of halos is checked (WEIR_CHECK=halo).
+bool checks_halos();
+
 /// The file of the CUDA driver's library (WEIR_CUDA_DRIVER). Borrowed from the environment.
 const char* cuda_driver();
 

@@ -14,6 +14,7 @@
 #include "net/mpi/mpi_library.hpp"
 #include "net/shm/launch.hpp"
 #include "runtime/conveyor.hpp"
+#include "runtime/grid.hpp"
 
 namespace weir::rt {
 
@@ -121,7 +122,8 @@ Fabric::Fabric(std::unique_ptr<Transport> transport, ProgressBy progress)
     : name_(fmt::format("rank {}", transport->info().rank)),
       port_(std::move(transport), progress),
       collectives_(port_),
-      conveyor_hub_(port_) {}
+      conveyor_hub_(port_),
+      halo_hub_(port_) {}
 
 Fabric::~Fabric() { port_.listen(Channel::user, nullptr); }
 
@@ -156,6 +158,23 @@ void Fabric::destroy_conveyor(weir_conveyor* conveyor) noexcept {
   if (found == conveyors_.end()) return;
   last = std::move(*found);
   conveyors_.erase(found);
+}
+
+weir_halo* Fabric::create_halo(const std::function<HaloRequest()>& read) {
+  Owned<weir_halo> halo(new weir_halo(*this, read));
+  sys::Lock lock(mutex_);
+  halos_.push_back(std::move(halo));
+  return halos_.back().get();
+}
+
+void Fabric::destroy_halo(weir_halo* halo) noexcept {
+  sys::Lock lock(mutex_);
+  const auto found = std::find_if(halos_.begin(), halos_.end(),
+                                  [&](const auto& each) { return each.get() == halo; });
+  if (found == halos_.end()) return;
+  const Owned<weir_halo> last = std::move(*found);
+  halos_.erase(found);
+  lock.unlock();
 }
 
 void Fabric::barrier(std::int64_t timeout_ns) { expect(port_.barrier(timeout_ns)); }

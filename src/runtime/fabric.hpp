@@ -15,14 +15,18 @@
 #include "base/threads.hpp"
 #include "net/collectives.hpp"
 #include "net/conveyor_hub.hpp"
+#include "net/halo_hub.hpp"
 #include "net/port.hpp"
 #include "net/window.hpp"
 
 struct weir_conveyor;
 struct weir_conveyor_options;
+struct weir_halo;
 struct weir_window;
 
 namespace weir::rt {
+
+struct HaloRequest;
 
 /// A rank's membership: its port, and what stands on it for programs.
 class Fabric : private Listener {
@@ -30,7 +34,7 @@ class Fabric : private Listener {
   Fabric(std::unique_ptr<Transport> transport, ProgressBy progress);
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
-  ~Fabric();  ///< also ends its windows and conveyors
+  ~Fabric();  ///< also ends its windows, conveyors and halos
 
   const std::string& name() const noexcept { return name_; }
   Port& port() noexcept { return port_; }
@@ -51,6 +55,10 @@ class Fabric : private Listener {
   ConveyorHub& conveyors() noexcept { return conveyor_hub_; }
   weir_conveyor* create_conveyor(const weir_conveyor_options& options);
   void destroy_conveyor(weir_conveyor* conveyor) noexcept;
+  /// Collective, also when reading the request throws.
+  weir_halo* create_halo(const std::function<HaloRequest()>& read);
+  void destroy_halo(weir_halo* halo) noexcept;
+  HaloHub& halo_hub() noexcept { return halo_hub_; }
 
  private:
   void arrived(Rank from, std::span<const std::byte> message) noexcept override;
@@ -60,12 +68,14 @@ class Fabric : private Listener {
   Port port_;
   Collectives collectives_;
   ConveyorHub conveyor_hub_;
+  HaloHub halo_hub_;
   weir_fabric_handler handler_ = nullptr;  ///< changed by listen() alone
   void* payload_ = nullptr;
   sys::Atomic<std::uint64_t> handled_{0}, seen_{0};
   sys::Mutex mutex_;
   std::vector<Owned<weir_window>> windows_;
   std::vector<Owned<weir_conveyor>> conveyors_;
+  std::vector<Owned<weir_halo>> halos_;
 };
 
 }  // namespace weir::rt

@@ -1,0 +1,13 @@
+// The sweep for host cores, in wide vectors and past the cache where that pays.
+#pragma once
+
+#include <weir/weir.hpp>
+
+namespace weir::apps {
+
+/// Implements the kernels of jacobi.wk, with the same bits. The fifth scalar says whether what is
+/// written is not read again before it has left the cache.
+template <class T, int dimensions>
+weir_status native_jacobi(const weir_call* call);
+
+}  // namespace weir::apps

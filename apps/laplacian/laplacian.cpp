@@ -1,0 +1,400 @@
+#include "laplacian/laplacian.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <weir/grid.hpp>
+
+#include "common/dense.hpp"
+#include "laplacian/jacobi_blocks.hpp"
+#include "laplacian/jacobi_kernels.hpp"
+#include "laplacian/jacobi_rank.hpp"
+#include "laplacian/reference_jacobi.hpp"
+
+namespace weir::apps {
+
+namespace {
+
+constexpr Preset kPresets[] = {
+    {"tiny", 24, 0, 0, 20}, {"small", 128, 0, 0, 50}, {"paper", 512, 0, 0, 100}};
+
+struct LaplacianOptions {
+  unsigned dimensions = 3;
+  std::string blocks;  ///< "4x4x4", "": one for each place or rank
+  std::string start = "random";
+  std::string transport;  ///< "inproc": the ranks are threads of this process
+  unsigned simulate = 4;  ///< so many
+  bool check = false;
+};
+
+/// "4x4x2" as numbers. Throws InputError.
+std::array<std::size_t, 3> read_blocks(const LaplacianOptions& options, std::size_t n) {
+  std::array<std::size_t, 3> blocks{1, 1, 1};
+  std::size_t d = 0, at = 0;
+  const std::string& text = options.blocks;
+  while (at <= text.size()) {
+    const std::size_t end = std::min(text.find('x', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    const bool number = !word.empty() && word.size() < 8 &&
+                        word.find_first_not_of("0123456789") == std::string::npos;
+    if (d == options.dimensions || !number || std::stoul(word) == 0) {
+      fail_input("--blocks '{}': expected {} numbers, as {}", text, options.dimensions,
+                 options.dimensions == 2 ? "4x4" : "4x4x4");
+    }
+    blocks[d] = std::stoul(word);
+    if (blocks[d] > n) {
+      fail_input("--blocks '{}': {} blocks do not fit {} cells", text, blocks[d], n);
+    }
+    ++d;
+    at = end + 1;
+  }
+  if (d != options.dimensions) {
+    fail_input("--blocks '{}': found {} numbers, expected {}", text, d, options.dimensions);
+  }
+  return blocks;
+}
+
+/// This process as one of several, if it was started as that.
+class Membership {
+ public:
+  Membership() {
+    weir_fabric* joined = nullptr;
+    weir::check(weir_fabric_open(nullptr, &joined));
+    fabric_.reset(joined);
+    rank_ = weir_fabric_rank(joined);
+    ranks_ = weir_fabric_ranks(joined);
+    if (ranks_ == 1) fabric_.reset();
+  }
+
+  weir_fabric* fabric() const noexcept { return fabric_.get(); }
+  unsigned rank() const noexcept { return rank_; }
+  unsigned ranks() const noexcept { return ranks_; }
+
+  /// Adds up over all ranks, in their order.
+  void sum(std::span<double> values) const {
+    if (fabric_ == nullptr) return;
+    weir::check(weir_fabric_reduce_double(fabric(), values.data(), values.size(),
+                                          WEIR_FABRIC_OP_SUM, WEIR_FOREVER));
+  }
+
+ private:
+  struct Close {
+    void operator()(weir_fabric* fabric) const noexcept { weir_fabric_close(fabric); }
+  };
+  std::unique_ptr<weir_fabric, Close> fabric_;
+  unsigned rank_ = 0, ranks_ = 1;
+};
+
+template <class T>
+class Laplacian final : public Workload {
+ public:
+  Laplacian(const JacobiProblem& problem, const LaplacianOptions& options,
+            const Parameters& parameters, const weir::Runtime& runtime, const Lanes& lanes)
+      : runtime_(runtime),
+        problem_(problem),
+        simulated_(options.transport == "inproc" ? options.simulate : 0),
+        check_(options.check),
+        overlap_(parameters.transform),
+        output_(parameters.output),
+        cores_(lanes.cores()),
+        grid_(make_grid(options, lanes)),
+        kernel_(make_jacobi<T>(runtime, problem.dimensions)) {
+    if (simulated_ > 0 && member_.ranks() > 1) {
+      fail_input("--transport inproc makes ranks of one process: start it without others");
+    }
+    const unsigned shares = simulated_ > 0 ? simulated_ : 1;
+    std::vector<std::vector<std::size_t>> numbers;
+    for (unsigned share = 0; share < shares; ++share) {
+      numbers.push_back(grid_.blocks_of(simulated_ > 0 ? share : member_.rank()));
+    }
+    std::size_t here = 0, next = 0;
+    for (const auto& each : numbers) here += each.size();
+    const std::vector<const Lane*> dealt = lanes.spread_in_order(here);
+    const std::size_t parts =
+        std::max<std::size_t>(1, (2 * cores_ + here - 1) / std::max<std::size_t>(here, 1));
+    for (const auto& each : numbers) {
+      const auto first = dealt.begin() + static_cast<std::ptrdiff_t>(next);
+      next += each.size();
+      shares_.push_back(std::make_unique<JacobiBlocks<T>>(
+          runtime, problem_, grid_, kernel_, each,
+          std::vector(first, dealt.begin() + static_cast<std::ptrdiff_t>(next)), parts));
+    }
+  }
+
+  std::size_t n() const override { return problem_.n; }
+  /// The longest edge of a block.
+  std::size_t tile() const override {
+    std::int64_t most = 0;
+    for (const weir_grid_block& block : grid_.blocks()) {
+      for (int d = 0; d < 3; ++d) most = std::max(most, weir::GridRange(block.cells).extent(d));
+    }
+    return static_cast<std::size_t>(most);
+  }
+  std::size_t tiles() const override { return grid_.blocks().size(); }
+  std::size_t iterations() const override { return problem_.iterations; }
+  double operations() const override { return jacobi_operations(problem_.dimensions) * updates(); }
+  double traffic() const override { return 2 * sizeof(T) * updates(); }
+  double gemm_peak(const ReferenceBlas&) const override { return 0; }
+
+  void reset() override {
+    for (const auto& share : shares_) {
+      for (JacobiBlock<T>& block : share->all()) block.fill(problem_);
+    }
+  }
+
+  void enqueue() override {
+    if (ranks() > 1 || simulated_ > 0) return;  // ranks have steps of their own, in await()
+    const JacobiBlocks<T>& blocks = *shares_.front();
+    blocks.upload();
+    for (std::size_t step = 0; step < problem_.iterations; ++step) {
+      blocks.step((step + 1) % 2, overlap_);
+    }
+    blocks.download(newest());
+  }
+
+  void await(std::chrono::nanoseconds timeout) override {
+    using Clock = JacobiClock;
+    const Clock::time_point now = Clock::now();
+    deadline_ = timeout < Clock::time_point::max() - now ? now + timeout : Clock::time_point::max();
+    if (timeout < std::chrono::nanoseconds::zero()) deadline_ = Clock::time_point::max();
+    breakdown_ = {};
+    failure_ = nullptr;
+    if (member_.fabric() != nullptr) return run_rank(member_.fabric(), 0);
+    if (simulated_ == 0) return;
+    const auto program = [](weir_fabric* fabric, void* self) {
+      auto* const laplacian = static_cast<Laplacian*>(self);
+      return laplacian->simulate_rank(fabric);
+    };
+    weir_fabric_options options = WEIR_FABRIC_OPTIONS_INIT;
+    const weir_status status = weir_fabric_simulate(&options, simulated_, program, this);
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+    weir::check(status);
+  }
+  void cancel() noexcept override { cancelled_ = true; }
+
+  void save() const override {
+    if (output_.empty()) return;
+    Matrix<T> cells = make_matrix<T>(problem_.n, lines(), 1);
+    for_each_cell([&](const T& value, std::int64_t x, std::int64_t y, std::int64_t z) {
+      cells(static_cast<std::size_t>(x),
+            static_cast<std::size_t>(y) + problem_.n * static_cast<std::size_t>(z)) = value;
+    });
+    write_matrix(output_, cells);
+  }
+
+  std::vector<Verification> verify(const ReferenceBlas&) const override {
+    std::vector<Verification> checks{{"cells that differ from one domain", differing(), 0}};
+    if (problem_.mode) {
+      constexpr double kLimit = 10;
+      const double expected = std::pow(problem_.decay(), static_cast<double>(problem_.iterations));
+      const double rounding = static_cast<double>(std::numeric_limits<T>::epsilon()) *
+                              static_cast<double>(problem_.iterations + 1);
+      checks.push_back({"|amplitude / analytic - 1| / ((iterations + 1) eps)",
+                        std::abs(amplitude() / expected - 1) / rounding, kLimit});
+    }
+    return checks;
+  }
+
+  std::vector<std::pair<std::string, std::string>> remarks() const override {
+    const Breakdown spent = breakdown();
+    return {
+        {"ranks", fmt::format("{}{}", ranks(), simulated_ > 0 ? " in this process" : "")},
+        {"breakdown", fmt::format("compute {:.4g} s, communicate {:.4g} s, synchronise {:.4g} s",
+                                  spent.compute, spent.communicate, spent.synchronise)}};
+  }
+  std::string details() const override {
+    const Breakdown spent = breakdown();
+    return fmt::format(
+        R"({{"ranks": {}, "blocks": {}, "dimensions": {}, "breakdown": {{"compute_s": {:.9g}, )"
+        R"("communicate_s": {:.9g}, "synchronise_s": {:.9g}}}}})",
+        ranks(), grid_.blocks().size(), problem_.dimensions, spent.compute, spent.communicate,
+        spent.synchronise);
+  }
+  bool silent() const override { return member_.rank() > 0; }
+
+ private:
+  weir::Grid make_grid(const LaplacianOptions& options, const Lanes& lanes) const {
+    weir::GridOptions wanted;
+    wanted.cells.assign(problem_.dimensions, problem_.n);
+    wanted.ranks = ranks();
+    if (!options.blocks.empty()) {
+      wanted.blocks = read_blocks(options, problem_.n);
+    } else if (ranks() == 1) {
+      // Cut where planes, or lines, stay whole.
+      wanted.blocks = {1, 1, 1};
+      wanted.blocks[problem_.dimensions - 1] = std::min(lanes.places(), problem_.n);
+    }
+    return weir::Grid(wanted);
+  }
+
+  unsigned ranks() const noexcept { return simulated_ > 0 ? simulated_ : member_.ranks(); }
+  std::size_t newest() const noexcept { return problem_.iterations % 2; }
+  std::size_t lines() const noexcept {
+    return problem_.dimensions == 2 ? problem_.n : problem_.n * problem_.n;
+  }
+  double updates() const { return problem_.cells() * static_cast<double>(problem_.iterations); }
+
+  weir_status simulate_rank(weir_fabric* fabric) noexcept {
+    try {
+      run_rank(fabric, weir_fabric_rank(fabric));
+      return WEIR_STATUS_OK;
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (failure_ == nullptr) failure_ = std::current_exception();
+      return WEIR_STATUS_KERNEL_ERROR;
+    }
+  }
+
+  void run_rank(weir_fabric* fabric, std::size_t share) {
+    JacobiRank<T> rank(*shares_[share], grid_, fabric, check_);
+    const Breakdown spent = rank.run(problem_.iterations, overlap_, deadline_, cancelled_);
+    const std::lock_guard lock(mutex_);
+    breakdown_ += spent;
+  }
+
+  /// Of all ranks together, or of the places of this process.
+  Breakdown breakdown() const {
+    if (ranks() > 1 || simulated_ > 0) {
+      if (!total_) {
+        std::array<double, 3> sums{breakdown_.compute, breakdown_.communicate,
+                                   breakdown_.synchronise};
+        member_.sum(sums);
+        total_ = Breakdown{sums[0], sums[1], sums[2]};
+      }
+      return *total_;
+    }
+    const weir_trace_summary summary = runtime_.trace_summary();
+    return {summary.compute_s, summary.transfer_s,
+            summary.idle_share * summary.measured_s * static_cast<double>(cores_)};
+  }
+
+  /// Calls visit(value, x, y, z) for each cell of the result that is in this process.
+  template <class Visit>
+  void for_each_cell(const Visit& visit) const {
+    for (const auto& share : shares_) {
+      for (const JacobiBlock<T>& block : share->all()) {
+        block.for_each(block.cells(), [&](std::int64_t x, std::int64_t y, std::int64_t z) {
+          visit(block.at(newest(), x, y, z), x, y, z);
+        });
+      }
+    }
+  }
+
+  double differing() const {
+    const std::vector<T> expected = reference_jacobi<T>(problem_);
+    double count = 0;
+    for_each_cell([&](const T& value, std::int64_t x, std::int64_t y, std::int64_t z) {
+      const auto n = static_cast<std::int64_t>(problem_.n);
+      const T& wanted = expected[static_cast<std::size_t>((z * n + y) * n + x)];
+      count += std::memcmp(&value, &wanted, sizeof value) != 0;
+    });
+    member_.sum({&count, 1});
+    return count;
+  }
+
+  /// How much of the mode is in the result.
+  double amplitude() const {
+    std::array<double, 2> sums{};
+    for_each_cell([&](const T& value, std::int64_t x, std::int64_t y, std::int64_t z) {
+      const double mode = problem_.mode_at(x, y, z);
+      sums[0] += static_cast<double>(value) * mode;
+      sums[1] += mode * mode;
+    });
+    member_.sum(sums);
+    return sums[0] / sums[1];
+  }
+
+  const weir::Runtime& runtime_;
+  const JacobiProblem problem_;
+  const unsigned simulated_;  ///< ranks of this process, 0: none
+  const bool check_, overlap_;
+  const std::string output_;
+  const std::size_t cores_;
+  Membership member_;
+  weir::Grid grid_;
+  weir::Kernel kernel_;
+  std::vector<std::unique_ptr<JacobiBlocks<T>>> shares_;  ///< of the ranks in this process
+
+  JacobiClock::time_point deadline_;
+  std::atomic<bool> cancelled_{false};
+  std::mutex mutex_;
+  std::exception_ptr failure_;
+  Breakdown breakdown_;
+  mutable std::optional<Breakdown> total_;
+};
+
+template <class T>
+std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const LaplacianOptions& options,
+                                     const weir::Runtime& runtime, const Lanes& lanes) {
+  if (!parameters.output.empty()) check_output_format(parameters.output);
+  JacobiProblem problem;
+  problem.n = parameters.n;
+  problem.dimensions = options.dimensions;
+  problem.iterations = parameters.iterations;
+  problem.mode = options.start == "mode";
+  problem.seed = parameters.seed;
+  const double needed = 2 * problem.cells() * sizeof(T);
+  if (needed > 2.0 * static_cast<double>(half_of_memory())) {
+    fail_input("{} cells an edge in {} dimensions need {:.1f} GiB of memory: choose a smaller --n",
+               problem.n, problem.dimensions, needed / 0x1p30);
+  }
+  return std::make_unique<Laplacian<T>>(problem, options, parameters, runtime, lanes);
+}
+
+class LaplacianApplication final : public Application {
+ public:
+  const char* name() const override { return "laplacian"; }
+  const char* summary() const override {
+    return "iterate X = X + c Laplacian(X) on --n cells an edge, in --dims dimensions and --blocks";
+  }
+  bool iterates() const override { return true; }
+  std::span<const Preset> presets() const override { return kPresets; }
+  void add_options(CLI::App& app) override {
+    app.add_option("--dims", options_.dimensions, "Dimensions, 2 or 3 [3]")
+        ->check(CLI::Range(2, 3));
+    app.add_option("--blocks", options_.blocks,
+                   "Blocks in x, y and z, as 4x4x4 [one for each place or rank]");
+    app.add_option("--start", options_.start,
+                   "random numbers with a border of 1, or the lowest mode with one of 0 [random]")
+        ->check(CLI::IsMember({"random", "mode"}));
+    app.add_option("--transport", options_.transport,
+                   "inproc: ranks that are threads of this process")
+        ->check(CLI::IsMember({"inproc"}));
+    app.add_option("--simulate", options_.simulate, "How many of them [4]")
+        ->check(CLI::Range(1, 1024));
+    app.add_flag("--check", options_.check, "Look at where each cell of a halo lands");
+  }
+  std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
+                                    const Lanes& lanes) override {
+    if (!parameters.input.empty()) {
+      fail_input("'{}': laplacian generates its grid: use --n and --start", parameters.input);
+    }
+    const Parameters filled = with_usual(parameters, kPresets[1]);
+    return filled.single ? prepare_in<float>(filled, options_, runtime, lanes)
+                         : prepare_in<double>(filled, options_, runtime, lanes);
+  }
+
+ private:
+  LaplacianOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Application> make_laplacian() { return std::make_unique<LaplacianApplication>(); }
+
+}  // namespace weir::apps

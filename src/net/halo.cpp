@@ -1,0 +1,412 @@
+#include "net/halo.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/config.hpp"
+#include "base/text.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+/// FNV-1a, for lists that are too long to be compared in words.
+class Fingerprint {
+ public:
+  void add(std::int64_t number) noexcept {
+    for (int i = 0; i < 8; ++i) {
+      value_ = (value_ ^ (static_cast<std::uint64_t>(number) >> (8 * i) & 0xff)) * 0x100000001b3u;
+    }
+  }
+  void add(const GridRange& range) noexcept {
+    for (std::size_t d = 0; d < 3; ++d) {
+      add(range.begin[d]);
+      add(range.end[d]);
+    }
+  }
+  std::uint64_t value() const noexcept { return value_; }
+
+ private:
+  std::uint64_t value_ = 0xcbf29ce484222325u;
+};
+
+std::string_view as_words(std::span<const std::byte> bytes) noexcept {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+Halo::Layout::Layout(const Partition& given, const weir_halo_options& options, Rank rank)
+    : grid(given),
+      shape(make_halo_shape(grid, options)),
+      arrays(grid, shape, rank, {options.fields, options.field_count},
+             {options.arrays, options.array_count}),
+      plan(make_halo_plan(
+          grid,
+          options.transfers == nullptr
+              ? make_transfers(grid, shape, rank)
+              : read_transfers(grid, shape, {options.transfers, options.transfer_count}, rank),
+          rank, arrays)),
+      check(options.check || config::checks_halos()) {}
+
+Halo::Halo(HaloHub& hub, const std::function<HaloRequest()>& read)
+    : hub_(hub),
+      rank_(hub_.port().rank()),
+      ranks_(hub_.port().ranks()),
+      hellos_(ranks_),
+      hellos_missing_(ranks_ - 1),
+      gone_(ranks_) {
+  number_ = hub_.enter(*this);
+  try {
+    const HaloRequest request = read();
+    const weir_halo_options& options = request.options;
+    if (request.grid->ranks != ranks_) {
+      fail_argument("the grid is for {} ranks: the fabric has {}", request.grid->ranks, ranks_);
+    }
+    if (options.fields == nullptr) fail_argument("a halo needs at least one field");
+    if (options.arrays == nullptr && options.array_count > 0) fail_argument("arrays is NULL");
+    layout_.emplace(*request.grid, options, rank_);
+    prepare_messages();
+    agree(options);
+  } catch (const std::exception& error) {
+    // What differs each rank finds by itself.
+    if (!all_said_ && !was_told()) tell_all(HaloHub::Kind::failure, error.what());
+    hub_.leave(number_);
+    throw;
+  }
+}
+
+Halo::~Halo() {
+  tell_all(HaloHub::Kind::left, "has destroyed its halo");
+  hub_.leave(number_);
+}
+
+bool Halo::was_told() {
+  sys::Lock lock(mutex_);
+  return !failure_.ok();
+}
+
+void Halo::prepare_messages() {
+  info_.checked = layout_->check;
+  for (const HaloPlan::Peer& peer : layout_->plan.peers) {
+    Peer& messages = peers_.emplace_back();
+    messages.message_bytes = layout_->check ? tagged_bytes(peer.receives) : peer.receive_bytes;
+    messages.early.reserve(messages.message_bytes);
+    const bool as_it_is =
+        peer.sends.empty() || (peer.sends.size() == 1 && joined(peer.sends[0].memory).contiguous());
+    if (layout_->check || !as_it_is) {
+      messages.packed.resize(layout_->check ? tagged_bytes(peer.sends) : peer.send_bytes);
+    }
+    ++info_.neighbours;
+    info_.bytes_sent += peer.send_bytes;
+    if (!messages.packed.empty()) info_.bytes_packed += peer.send_bytes;
+  }
+  for (const HaloPlan::Copy& copy : layout_->plan.copies) {
+    info_.bytes_copied += copy.from.memory.bytes();
+  }
+}
+
+std::size_t Halo::tagged_bytes(const std::vector<HaloPlan::Part>& parts) const noexcept {
+  const HaloCheck check(layout_->grid, layout_->arrays, layout_->plan);
+  std::size_t sum = 0;
+  for (const HaloPlan::Part& part : parts) sum += check.bytes(part);
+  return sum;
+}
+
+std::string Halo::describe(const weir_halo_options& options) const {
+  const Partition& grid = layout_->grid;
+  std::string text =
+      fmt::format("a grid of {} cells in {} dimensions\n",
+                  fmt::join(std::span(grid.cells).first(grid.dimensions), " x "), grid.dimensions);
+  text += "a period in";
+  for (unsigned d = 0; d < grid.dimensions; ++d) {
+    if (grid.periodic[d]) text += fmt::format(" {}", kDimensionNames[d]);
+  }
+  if (text.ends_with("in")) text += " no dimension";
+  Fingerprint blocks;
+  for (const GridBlock& block : grid.blocks) {
+    blocks.add(block.cells);
+    blocks.add(block.rank);
+  }
+  text +=
+      fmt::format("\n{} blocks with the fingerprint {:x}\n", grid.blocks.size(), blocks.value());
+  text += fmt::format("a halo of {} cells{}\n",
+                      fmt::join(std::span(layout_->shape.width).first(grid.dimensions), " x "),
+                      layout_->shape.corners ? " with corners" : "");
+  text += fmt::format("{} fields\n", options.field_count);
+  for (std::size_t i = 0; i < options.field_count; ++i) {
+    const char* const type = options.fields[i].type;
+    text += fmt::format("a field {} of {} bytes an element{}\n", i, options.fields[i].element_bytes,
+                        type != nullptr ? one_line(fmt::format(", {}", type)) : "");
+  }
+  Fingerprint transfers;
+  for (std::size_t i = 0; options.transfers != nullptr && i < options.transfer_count; ++i) {
+    const weir_halo_transfer& each = options.transfers[i];
+    transfers.add(static_cast<std::int64_t>(each.from));
+    transfers.add(static_cast<std::int64_t>(each.to));
+    transfers.add(each.source);
+    for (const std::int64_t cell : each.target) transfers.add(cell);
+  }
+  if (options.transfers != nullptr) {
+    text += fmt::format("{} transfers of its own with the fingerprint {:x}\n",
+                        options.transfer_count, transfers.value());
+  }
+  return text + (layout_->check ? "the check on\n" : "the check off\n");
+}
+
+void Halo::agree(const weir_halo_options& options) {
+  const std::string mine = describe(options);
+  for (Rank rank = 0; rank < ranks_; ++rank) {
+    if (rank != rank_) hub_.send(rank, number_, HaloHub::Kind::hello, mine);
+  }
+  if (!await_none(hellos_missing_, options.timeout_ns, "halos of the other ranks")) {
+    std::string waiting;
+    sys::Lock lock(mutex_);
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+      if (rank != rank_ && hellos_[rank].empty()) waiting += fmt::format(" {}", rank);
+    }
+    fail(WEIR_STATUS_TIMEOUT, "no halo was made in time on rank{}", waiting);
+  }
+  all_said_ = true;
+  compare(mine);
+}
+
+void Halo::compare(const std::string& mine) const {
+  // No hello changes any more: there is one of each rank.
+  const std::vector<std::string_view> own = split(mine, '\n');
+  for (Rank rank = 0; rank < ranks_; ++rank) {
+    if (rank == rank_ || hellos_[rank] == mine) continue;
+    const std::vector<std::string_view> theirs = split(hellos_[rank], '\n');
+    std::size_t i = 0;
+    while (i < own.size() && i < theirs.size() && own[i] == theirs[i]) ++i;
+    fail_argument("rank {} has {}, rank {} has {}: make the same halo on all ranks", rank,
+                  i < theirs.size() ? theirs[i] : "nothing more", rank_,
+                  i < own.size() ? own[i] : "nothing more");
+  }
+}
+
+bool Halo::await_none(const std::size_t& missing, std::int64_t timeout_ns, const char* what) {
+  const auto over = [&] {
+    sys::Lock lock(mutex_);
+    if (missing > 0) throw_failure(lock);
+    return missing == 0;
+  };
+  return hub_.port().wait_until(over, timeout_ns, what);
+}
+
+void Halo::throw_failure(const sys::Lock&) const {
+  if (!failure_.ok()) throw Error(failure_.status, failure_.message);
+  const auto refuse_gone = [this](Rank rank) {
+    if (!gone_[rank].empty()) fail(WEIR_STATUS_NETWORK_ERROR, "{}", gone_[rank]);
+  };
+  for (Rank rank = 0; rank < ranks_ && hellos_missing_ > 0; ++rank) {
+    if (rank != rank_ && hellos_[rank].empty()) refuse_gone(rank);
+  }
+  // What has come before counts: others may still be at work when a rank is through.
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    if (peers_[i].next < started_) refuse_gone(layout_->plan.peers[i].rank);
+  }
+}
+
+void Halo::fail_with(weir_status status, std::string message) noexcept {
+  sys::Lock lock(mutex_);
+  if (failure_.ok()) failure_ = failed_outcome(status, message.c_str());
+}
+
+std::optional<std::size_t> Halo::peer_index(Rank rank) const noexcept {
+  if (!layout_) return std::nullopt;
+  const std::vector<HaloPlan::Peer>& peers = layout_->plan.peers;
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    if (peers[i].rank == rank) return i;
+  }
+  return std::nullopt;
+}
+
+void Halo::start() {
+  const std::int64_t begin = sys::now_ns();
+  std::vector<std::size_t> early;
+  {
+    sys::Lock lock(mutex_);
+    throw_failure(lock);
+    if (started_ != finished_) {
+      fail(WEIR_STATUS_BUSY, "step {} of the halo is not finished: call weir_halo_finish()",
+           finished_);
+    }
+    ++started_;
+    missing_ = peers_.size();
+    for (std::size_t i = 0; i < peers_.size(); ++i) {
+      Peer& peer = peers_[i];
+      if (!peer.is_early) continue;
+      // The next one may come as soon as this rank has sent its own.
+      peer.is_early = false;
+      peer.early.swap(peer.taken);
+      early.push_back(i);
+    }
+    throw_failure(lock);
+  }
+  for (std::size_t i = 0; i < peers_.size(); ++i) send_to(i);
+  copy_own();
+  for (const std::size_t i : early) {
+    take(i, peers_[i].taken);
+    sys::Lock lock(mutex_);
+    --missing_;
+  }
+  info_.send_ns += sys::now_ns() - begin;
+}
+
+void Halo::finish(std::int64_t timeout_ns) {
+  const std::int64_t begin = sys::now_ns();
+  if (started_ == finished_) {
+    fail_argument("no step of the halo has been started: call weir_halo_start() first");
+  }
+  const bool done = await_none(missing_, timeout_ns, "cells of the neighbours");
+  info_.wait_ns += sys::now_ns() - begin;
+  sys::Lock lock(mutex_);
+  if (!done) {
+    fail(WEIR_STATUS_TIMEOUT, "{} of the {} neighbours' cells of step {} have not come", missing_,
+         peers_.size(), finished_);
+  }
+  throw_failure(lock);
+  ++finished_;
+}
+
+weir_halo_info Halo::info() const {
+  weir_halo_info info = info_;
+  info.steps = finished_;
+  return info;
+}
+
+void Halo::send_to(std::size_t index) {
+  const HaloPlan::Peer& peer = layout_->plan.peers[index];
+  std::vector<std::byte>& packed = peers_[index].packed;
+  const std::uint64_t step = started_ - 1;
+  std::byte* at = packed.data();
+  if (layout_->check) {
+    const HaloCheck check(layout_->grid, layout_->arrays, layout_->plan);
+    for (const HaloPlan::Part& part : peer.sends) at = check.pack(part, step, at);
+  } else if (!packed.empty()) {
+    for (const HaloPlan::Part& part : peer.sends) {
+      pack(part.memory, at);
+      at += part.memory.bytes();
+    }
+  }
+  std::span<const std::byte> body = packed;
+  if (packed.empty() && !peer.sends.empty()) {
+    body = {peer.sends.front().memory.first, peer.send_bytes};
+  }
+  hub_.send(peer.rank, number_, HaloHub::Kind::cells, step, body);
+}
+
+void Halo::copy_own() {
+  const HaloCheck check(layout_->grid, layout_->arrays, layout_->plan);
+  std::vector<std::byte> tagged;
+  for (const HaloPlan::Copy& each : layout_->plan.copies) {
+    if (!layout_->check) {
+      copy(each.from.memory, each.to.memory);
+      continue;
+    }
+    tagged.resize(check.bytes(each.from));
+    check.pack(each.from, started_ - 1, tagged.data());
+    const std::string wrong = check.unpack(tagged.data(), each.to, started_ - 1);
+    if (wrong.empty()) continue;
+    fail_with(WEIR_STATUS_INVALID_ARGUMENT, wrong);
+    tell_all(HaloHub::Kind::failure, wrong);
+    fail_argument("{}", wrong);
+  }
+}
+
+void Halo::take(std::size_t index, std::span<const std::byte> message) {
+  const std::byte* at = message.data();
+  const HaloCheck check(layout_->grid, layout_->arrays, layout_->plan);
+  for (const HaloPlan::Part& part : layout_->plan.peers[index].receives) {
+    if (!layout_->check) {
+      unpack(at, part.memory);
+      at += part.memory.bytes();
+      continue;
+    }
+    const std::string wrong = check.unpack(at, part, started_ - 1);
+    at += check.bytes(part);
+    if (wrong.empty()) continue;
+    fail_with(WEIR_STATUS_INVALID_ARGUMENT, wrong);
+    tell_all(HaloHub::Kind::failure, wrong);
+    return;
+  }
+}
+
+void Halo::heard(Rank from, HaloHub::Kind kind, std::uint64_t step,
+                 std::span<const std::byte> body) noexcept {
+  try {
+    switch (kind) {
+      case HaloHub::Kind::hello: {
+        sys::Lock lock(mutex_);
+        if (from < ranks_ && hellos_[from].empty()) {
+          hellos_[from] = as_words(body);
+          --hellos_missing_;
+        }
+        return;
+      }
+      case HaloHub::Kind::cells: return hear_cells(from, step, body);
+      case HaloHub::Kind::left: return lost(from, fmt::format("rank {} {}", from, as_words(body)));
+      case HaloHub::Kind::failure:
+        return fail_with(WEIR_STATUS_NETWORK_ERROR,
+                         fmt::format("rank {}: {}", from, as_words(body)));
+    }
+  } catch (...) {
+    const Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
+    fail_with(outcome.status, outcome.message);
+  }
+}
+
+void Halo::hear_cells(Rank from, std::uint64_t step, std::span<const std::byte> body) {
+  const std::optional<std::size_t> index = peer_index(from);
+  if (!index || body.size() != peers_[*index].message_bytes) {
+    return fail_with(WEIR_STATUS_NETWORK_ERROR,
+                     fmt::format("rank {} sent {} bytes of cells: {} were expected", from,
+                                 body.size(), index ? peers_[*index].message_bytes : 0));
+  }
+  Peer& peer = peers_[*index];
+  {
+    sys::Lock lock(mutex_);
+    if (!failure_.ok()) return;
+    if (step != peer.next || step > started_) {
+      failure_ = failed_outcome(
+          WEIR_STATUS_NETWORK_ERROR,
+          fmt::format("rank {} sent cells of step {}: this is step {}", from, step, started_)
+              .c_str());
+      return;
+    }
+    ++peer.next;
+    if (step == started_) {
+      // start() waits for this copy, which it needs.
+      peer.early.assign(body.begin(), body.end());
+      peer.is_early = true;
+      return;
+    }
+  }
+  take(*index, body);
+  sys::Lock lock(mutex_);
+  --missing_;
+}
+
+void Halo::lost(Rank rank, const std::string& why) noexcept {
+  try {
+    sys::Lock lock(mutex_);
+    if (gone_[rank].empty()) gone_[rank] = why;
+  } catch (...) {
+    fail_with(WEIR_STATUS_NETWORK_ERROR, "a rank is lost");
+  }
+}
+
+void Halo::tell_all(HaloHub::Kind kind, std::string_view message) noexcept {
+  for (Rank rank = 0; rank < ranks_; ++rank) {
+    if (rank == rank_ || !hub_.port().alive(rank)) continue;
+    try {
+      hub_.send(rank, number_, kind, message);
+    } catch (...) {
+      // It is lost, and knows no more.
+    }
+  }
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,112 @@
+// An exchange of halos at work.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <weir/grid.h>
+
+#include "base/handle.hpp"
+#include "base/threads.hpp"
+#include "net/grid.hpp"
+#include "net/halo_check.hpp"
+#include "net/halo_hub.hpp"
+#include "net/halo_plan.hpp"
+
+namespace weir::rt {
+
+/// What a halo is to be made of.
+struct HaloRequest {
+  const Partition* grid;
+  weir_halo_options options;
+};
+
+/// One rank's part of an exchange: what weir_halo does. start() and finish() from one thread.
+///
+/// What arrives for the step that was started goes straight into the halos, on the thread that
+/// makes progress. A neighbour can be one step ahead, not more, since it needs this rank's message,
+/// if only an empty one: that of the next step is kept until it is started.
+class Halo : private HaloHub::Member {
+ public:
+  /// Collective. Throws Error, on all ranks if on one, also what reading the request throws.
+  Halo(HaloHub& hub, const std::function<HaloRequest()>& read);
+  Halo(const Halo&) = delete;
+  Halo& operator=(const Halo&) = delete;
+  /// Tells those that wait for this rank.
+  ~Halo();
+
+  void start();
+  void finish(std::int64_t timeout_ns);
+  weir_halo_info info() const;
+
+  /// The plan, for tests that spoil it. Between steps.
+  HaloPlan& plan() noexcept { return layout_->plan; }
+
+ private:
+  /// What is known once the options have been read.
+  struct Layout {
+    Layout(const Partition& grid, const weir_halo_options& options, Rank rank);
+
+    Partition grid;
+    HaloShape shape;
+    BlockArrays arrays;
+    HaloPlan plan;
+    bool check;
+  };
+  struct Peer {
+    std::size_t message_bytes = 0;  ///< that come in a step
+    std::uint64_t next = 0;         ///< step of the next message
+    std::vector<std::byte> early;   ///< the message of a step that is not started
+    bool is_early = false;
+    std::vector<std::byte> taken;   ///< what was early, of the step that is started
+    std::vector<std::byte> packed;  ///< what goes there, where it is not contiguous
+  };
+
+  void agree(const weir_halo_options& options);
+  void prepare_messages();
+  std::string describe(const weir_halo_options& options) const;
+  void compare(const std::string& mine) const;
+
+  void heard(Rank from, HaloHub::Kind kind, std::uint64_t step,
+             std::span<const std::byte> body) noexcept override;
+  void lost(Rank rank, const std::string& why) noexcept override;
+  void hear_cells(Rank from, std::uint64_t step, std::span<const std::byte> body);
+  void fail_with(weir_status status, std::string message) noexcept;
+  /// Throws what ended the exchange, or that a rank is gone whose cells are missing.
+  void throw_failure(const sys::Lock& lock) const;
+  /// Whether another rank has told all of a failure.
+  bool was_told();
+  /// Waits until a number is 0. Returns false at the deadline. Throws what ended the exchange.
+  bool await_none(const std::size_t& missing, std::int64_t timeout_ns, const char* what);
+
+  std::optional<std::size_t> peer_index(Rank rank) const noexcept;
+  void send_to(std::size_t index);
+  void copy_own();
+  void take(std::size_t index, std::span<const std::byte> message);
+  std::size_t tagged_bytes(const std::vector<HaloPlan::Part>& parts) const noexcept;
+  void tell_all(HaloHub::Kind kind, std::string_view message) noexcept;
+
+  HaloHub& hub_;
+  const Rank rank_, ranks_;
+  std::uint32_t number_ = 0;
+  bool all_said_ = false;  ///< every rank has, or will have, what it needs to compare
+  std::optional<Layout> layout_;
+  std::vector<Peer> peers_;  ///< as in the plan
+
+  sys::Mutex mutex_;
+  std::vector<std::string> hellos_;  ///< of each rank, "": not yet
+  std::size_t hellos_missing_ = 0;
+  std::vector<std::string> gone_;             ///< why nothing comes of a rank any more, "": it does
+  std::uint64_t started_ = 0, finished_ = 0;  ///< steps
+  std::size_t missing_ = 0;                   ///< messages of the step that was started
+  Outcome failure_;
+  weir_halo_info info_ = WEIR_HALO_INFO_INIT;
+};
+
+}  // namespace weir::rt

@@ -1,0 +1,49 @@
+// The checked mode of halos: every cell travels with where it is from and where it is to go.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "net/grid.hpp"
+#include "net/halo_plan.hpp"
+
+namespace weir::rt {
+
+/// What a cell says of itself. Coordinates are found from the memory that it was read from.
+struct CellTag {
+  GridCell source, target;
+  std::uint64_t step;
+  std::uint32_t source_rank, target_rank, source_block, target_block, field;
+  std::uint32_t unused = 0;
+};
+
+/// Packs and unpacks the parts of a plan with a tag before each cell.
+class HaloCheck {
+ public:
+  HaloCheck(const Partition& grid, const BlockArrays& arrays, const HaloPlan& plan)
+      : grid_(grid), arrays_(arrays), plan_(plan) {}
+
+  /// Bytes of a part with tags.
+  std::size_t bytes(const HaloPlan::Part& part) const noexcept;
+
+  /// Packs a part and returns where it ends.
+  std::byte* pack(const HaloPlan::Part& part, std::uint64_t step, std::byte* to) const;
+
+  /// Writes cells that pack() made to where a part says. Stops before the first one that does not
+  /// belong there and returns what is wrong, "": nothing.
+  std::string unpack(const std::byte* from, const HaloPlan::Part& part, std::uint64_t step) const;
+
+ private:
+  std::string compare(const CellTag& tag, const HaloTransfer& transfer, const GridCell& written,
+                      std::size_t field, std::uint64_t step) const;
+  bool same_cell(const GridCell& a, const GridCell& b) const;
+
+  const Partition& grid_;
+  const BlockArrays& arrays_;
+  const HaloPlan& plan_;
+};
+
+}  // namespace weir::rt

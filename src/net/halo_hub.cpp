@@ -1,0 +1,105 @@
+#include "net/halo_hub.hpp"
+
+#include <cstring>
+#include <utility>
+
+namespace weir::rt {
+
+namespace {
+
+constexpr std::uint32_t kMagic = 0x6f6c6168;
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+}  // namespace
+
+HaloHub::HaloHub(Port& port) : port_(port) { port_.listen(Channel::grid, this); }
+
+HaloHub::~HaloHub() { port_.listen(Channel::grid, nullptr); }
+
+void HaloHub::await_silence(sys::Lock& lock) {
+  while (hearing_ != nullptr) heard_.wait(lock);
+}
+
+template <class Tell>
+void HaloHub::let_hear(sys::Lock& lock, Member& member, const Tell& tell) {
+  hearing_ = &member;
+  lock.unlock();
+  tell(member);
+  lock.lock();
+  hearing_ = nullptr;
+  heard_.notify_all();
+}
+
+std::uint32_t HaloHub::enter(Member& member) {
+  sys::Lock lock(mutex_);
+  await_silence(lock);
+  const std::uint32_t number = next_;
+  members_.emplace(number, &member);
+  ++next_;
+  // Nothing newer is heard between these: the lock is free only while this member hears.
+  for (auto first = early_.find(number); first != early_.end(); first = early_.find(number)) {
+    const Early early = std::move(first->second);
+    early_.erase(first);
+    let_hear(lock, member,
+             [&](Member& hearer) { hearer.heard(early.from, early.kind, early.step, early.body); });
+  }
+  return number;
+}
+
+void HaloHub::leave(std::uint32_t number) noexcept {
+  sys::Lock lock(mutex_);
+  const auto found = members_.find(number);
+  if (found == members_.end()) return;
+  const Member* const member = found->second;
+  members_.erase(found);
+  while (hearing_ == member) heard_.wait(lock);
+}
+
+void HaloHub::send(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
+                   std::span<const std::byte> body) {
+  const Head head{kMagic, number, kind, 0, step};
+  port_.send(to, Channel::grid, std::as_bytes(std::span(&head, 1)), body);
+}
+
+void HaloHub::send(Rank to, std::uint32_t number, Kind kind, std::string_view text) {
+  send(to, number, kind, 0, bytes_of(text));
+}
+
+void HaloHub::arrived(Rank from, std::span<const std::byte> message) noexcept {
+  Head head;
+  if (message.size() < sizeof head) return;
+  std::memcpy(&head, message.data(), sizeof head);
+  if (head.magic != kMagic) return;
+  const std::span<const std::byte> body = message.subspan(sizeof head);
+  sys::Lock lock(mutex_);
+  await_silence(lock);
+  if (head.number >= next_) {
+    try {
+      early_.emplace(head.number, Early{from, head.kind, head.step, {body.begin(), body.end()}});
+    } catch (const std::bad_alloc&) {
+      // The rank that waits for it sees the timeout.
+    }
+    return;
+  }
+  const auto found = members_.find(head.number);
+  if (found == members_.end()) return;
+  let_hear(lock, *found->second,
+           [&](Member& member) { member.heard(from, head.kind, head.step, body); });
+}
+
+void HaloHub::lost(Rank rank, const std::string& why) noexcept {
+  sys::Lock lock(mutex_);
+  await_silence(lock);
+  // A member may leave while another hears: go on behind the last number.
+  for (auto each = members_.begin(); each != members_.end();) {
+    const std::uint32_t number = each->first;
+    let_hear(lock, *each->second, [&](Member& member) { member.lost(rank, why); });
+    await_silence(lock);
+    each = members_.upper_bound(number);
+  }
+}
+
+}  // namespace weir::rt

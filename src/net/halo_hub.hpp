@@ -1,0 +1,87 @@
+// Messages about halos, and who they are for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/threads.hpp"
+#include "net/port.hpp"
+
+namespace weir::rt {
+
+/// The halos of a rank, which have the same number on all ranks: they are made in the same order.
+class HaloHub final : public Listener {
+ public:
+  enum class Kind : std::uint32_t {
+    hello,   ///< what the sender's halo is, in lines
+    cells,   ///< of one step
+    left,    ///< the sender takes no part any more
+    failure  ///< why nobody can go on
+  };
+
+  /// One halo. Calls come from the thread that makes progress, one at a time.
+  class Member {
+   public:
+    virtual void heard(Rank from, Kind kind, std::uint64_t step,
+                       std::span<const std::byte> body) noexcept = 0;
+    virtual void lost(Rank rank, const std::string& why) noexcept = 0;
+
+   protected:
+    ~Member() = default;
+  };
+
+  explicit HaloHub(Port& port);
+  HaloHub(const HaloHub&) = delete;
+  HaloHub& operator=(const HaloHub&) = delete;
+  /// All members have left.
+  ~HaloHub();
+
+  Port& port() noexcept { return port_; }
+
+  /// Takes the next number. What came for it before is heard before it returns.
+  std::uint32_t enter(Member& member);
+  /// When it returns the member hears nothing more.
+  void leave(std::uint32_t number) noexcept;
+
+  /// Sends to another rank's halo of that number. `body` is copied. Throws Error.
+  void send(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
+            std::span<const std::byte> body);
+  void send(Rank to, std::uint32_t number, Kind kind, std::string_view text);
+
+ private:
+  struct Head {
+    std::uint32_t magic, number;
+    Kind kind;
+    std::uint32_t unused;
+    std::uint64_t step;
+  };
+  struct Early {
+    Rank from;
+    Kind kind;
+    std::uint64_t step;
+    std::vector<std::byte> body;
+  };
+
+  void arrived(Rank from, std::span<const std::byte> message) noexcept override;
+  void lost(Rank rank, const std::string& why) noexcept override;
+  /// Waits until no member hears something.
+  void await_silence(sys::Lock& lock);
+  /// Calls tell(member) without the lock. No other member hears anything meanwhile.
+  template <class Tell>
+  void let_hear(sys::Lock& lock, Member& member, const Tell& tell);
+
+  Port& port_;
+  sys::Mutex mutex_;
+  sys::Condition heard_;
+  std::uint32_t next_ = 0;
+  std::map<std::uint32_t, Member*> members_;
+  std::multimap<std::uint32_t, Early> early_;  ///< for numbers that are not taken yet
+  Member* hearing_ = nullptr;                  ///< is being told something, without the lock
+};
+
+}  // namespace weir::rt

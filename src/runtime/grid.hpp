@@ -1,0 +1,32 @@
+// The public handles of grids and halos.
+#pragma once
+
+#include <weir/grid.h>
+
+#include "base/handle.hpp"
+#include "net/grid.hpp"
+#include "net/halo.hpp"
+#include "runtime/fabric.hpp"
+
+struct weir_grid final : weir::rt::Handle<weir_grid> {
+  static constexpr const char* kNoun = "grid";
+  explicit weir_grid(const weir_grid_options& options)
+      : partition(weir::rt::make_partition(options)) {}
+
+  const char* name() const noexcept { return kNoun; }
+
+  const weir::rt::Partition partition;
+};
+
+/// Belongs to its fabric, which ends it when it is closed.
+struct weir_halo final : weir::rt::Handle<weir_halo>, weir::rt::Halo {
+  static constexpr const char* kNoun = "halo";
+  weir_halo(weir::rt::Fabric& fabric, const std::function<weir::rt::HaloRequest()>& read)
+      : Halo(fabric.halo_hub(), read), fabric_(fabric) {}
+
+  const char* name() const noexcept { return kNoun; }
+  weir::rt::Fabric& fabric() noexcept { return fabric_; }
+
+ private:
+  weir::rt::Fabric& fabric_;
+};

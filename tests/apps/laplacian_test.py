@@ -1,0 +1,140 @@
+"""Compares `weir run laplacian` with NumPy and with one domain, and gives it what it must refuse."""
+
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+
+import numpy as np
+
+import weir_cli
+from weir_cli import BAD_INPUT, DOMAINS, TYPES, USAGE
+
+CARD = "sim:clock=virtual,gflops=35,memory_gbps=14,gbps=6"
+
+
+def mode(n, dims):
+    """The lowest mode of the Laplacian, and what a step leaves of it."""
+    wave = np.sin(np.pi * np.arange(1, n + 1) / (n + 1))
+    field = wave
+    for _ in range(dims - 1):
+        field = np.multiply.outer(field, wave)
+    return field, 1 + 0.25 * (2 * np.cos(np.pi / (n + 1)) - 2)
+
+
+class LaplacianTest(weir_cli.CliTest):
+    def verified(self, *options):
+        report = self.report("laplacian", "--verify", *options)
+        self.assertIs(report["verified"], True, report)
+        self.assertEqual(set(report["breakdown"]), {"compute_s", "communicate_s", "synchronise_s"})
+        return report
+
+    def test_domains_and_blocks(self):
+        domains = DOMAINS + ("sim:cores=1,sim:cores=1,sim:cores=1",)
+        for domain, (dims, blocks), transform in itertools.product(
+                domains, ((2, "1x1"), (2, "3x2"), (3, "2x2x2"), (3, "1x3x1")), ("on", "off")):
+            with self.subTest(domain=domain, blocks=blocks, transform=transform):
+                report = self.verified("--n", 14, "--dims", dims, "--iterations", 9, "--blocks",
+                                       blocks, "--domains", domain, "--transform", transform)
+                self.assertEqual(report["blocks"], np.prod([int(b) for b in blocks.split("x")]))
+
+    def test_both_precisions_and_places(self):
+        for precision in TYPES:
+            self.verified("--n", 33, "--iterations", 11, "--precision", precision, "--domains",
+                          "host", "--places", 2)
+
+    def test_decay_of_the_lowest_mode(self):
+        for dims, domain in ((2, "host"), (3, weir_cli.SIM)):
+            start, decay = mode(15, dims)
+            self.verified("--n", 15, "--dims", dims, "--start", "mode", "--iterations", 60,
+                          "--domains", domain, "--output", self.path("x.npy"))
+            field = np.load(self.path("x.npy")).T.reshape(start.shape)
+            np.testing.assert_allclose(field, decay ** 60 * start, rtol=1e-12)
+
+    def test_ranks_of_one_process(self):
+        for ranks, dims, transform in itertools.product((1, 2, 5), (2, 3), ("on", "off")):
+            with self.subTest(ranks=ranks, dims=dims, transform=transform):
+                report = self.verified("--n", 20, "--dims", dims, "--iterations", 10,
+                                       "--transport", "inproc", "--simulate", ranks, "--check",
+                                       "--transform", transform)
+                self.assertEqual(report["ranks"], ranks)
+
+    def test_processes(self):
+        for transform in ("on", "off"):
+            with self.subTest(transform=transform):
+                report = self.verified("--n", 20, "--iterations", 10, "--blocks", "1x2x3",
+                                       "--transform", transform, "--ranks", 3)
+                self.assertEqual((report["ranks"], report["blocks"]), (3, 6))
+
+    def under(self, mpirun, ranks, *options):
+        """Runs ranks under a launcher, which rank 0 reports."""
+        if shutil.which(mpirun) is None:
+            self.skipTest(f"there is no {mpirun}")
+        arguments = ["--oversubscribe"] if mpirun.endswith("openmpi") else []
+        command = [mpirun, *arguments, "-n", ranks, weir_cli.program(0), "run", "laplacian",
+                   "--verify", "--repeat", 1, "--json", *options]
+        self.environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        with tempfile.TemporaryDirectory(prefix="w", dir="/tmp") as short:  # for names of sockets
+            result = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                                    timeout=120, check=False,
+                                    env=os.environ | self.environment | {"TMPDIR": short})
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        report = json.loads(result.stdout)
+        self.assertIs(report["verified"], True, report)
+        self.assertEqual(report["ranks"], ranks)
+
+    def test_mpi(self):
+        for mpirun, ranks in itertools.product(("mpirun.openmpi", "mpirun.mpich"), (2, 4)):
+            with self.subTest(mpirun=mpirun, ranks=ranks):
+                self.under(mpirun, ranks, "--n", 20, "--iterations", 10)
+                self.under(mpirun, ranks, "--n", 24, "--dims", 2, "--iterations", 30, "--start",
+                           "mode", "--domains", weir_cli.SIM)
+
+    def test_ranks_with_cards(self):
+        self.verified("--n", 16, "--blocks", "2x2x1", "--iterations", 7, "--transport", "inproc",
+                      "--simulate", 2, "--domains", weir_cli.MIXED)
+
+    def test_several_blocks_of_a_rank(self):
+        report = self.verified("--n", 16, "--blocks", "3x2x2", "--iterations", 6, "--transport",
+                               "inproc", "--simulate", 3)
+        self.assertEqual((report["blocks"], report["ranks"]), (12, 3))
+
+    def test_portable_text_does_the_same(self):
+        _, message = self.weir("info", "--domains", "opencl:0", code=tuple(range(7)))
+        if message:
+            self.skipTest(f"there is no opencl:0: {message.strip()}")
+        for domains, dims in itertools.product(("opencl:0", "host,opencl:0,alias=off"), (2, 3)):
+            self.verified("--n", 18, "--dims", dims, "--iterations", 8, "--domains", domains)
+
+    def time(self, transform):
+        report = self.report("laplacian", "--n", 48, "--iterations", 20, "--blocks", "1x1x2",
+                             "--domains", f"{CARD},kernels=skip,{CARD},kernels=skip",
+                             "--transform", transform)
+        return report["seconds"]["median"]
+
+    def test_halos_travel_behind_the_interior(self):
+        self.assertGreater(self.time("off") / self.time("on"), 1.1)
+
+    def test_bad_input(self):
+        for options, code, word in (
+            (("--n", 2000000000), BAD_INPUT, "--n"),
+            (("--blocks", "2x2"), BAD_INPUT, "--blocks"),
+            (("--blocks", "2x0x2"), BAD_INPUT, "--blocks"),
+            (("--blocks", "2x2x2x2"), BAD_INPUT, "--blocks"),
+            (("--blocks", "two"), BAD_INPUT, "--blocks"),
+            (("--n", 4, "--blocks", "5x1x1"), BAD_INPUT, "5 blocks"),
+            (("--n", 2, "--transport", "inproc", "--simulate", 9), BAD_INPUT, "9 ranks"),
+            (("--input", "A.mtx"), BAD_INPUT, "A.mtx"),
+            (("--output", "u.txt"), BAD_INPUT, "'.txt'"),
+            (("--dims", 4), USAGE, "--dims"),
+            (("--start", "cold"), USAGE, "--start"),
+            (("--transport", "pigeon"), USAGE, "--transport"),
+        ):
+            with self.subTest(options):
+                self.assertIn(word, self.refusal("run", "laplacian", *options, code=code))
+
+
+if __name__ == "__main__":
+    weir_cli.main()

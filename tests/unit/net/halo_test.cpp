@@ -1,0 +1,316 @@
+#include "net/halo.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <mutex>
+#include <optional>
+
+#include "random_grid.hpp"
+#include "ranks.hpp"
+
+namespace weir::rt {
+namespace {
+
+using test::on_ranks;
+
+constexpr std::int64_t kTimeout = 60'000'000'000;
+
+weir_halo_options options_of(const RandomGrid& random, const RankMemory& memory) {
+  weir_halo_options options = WEIR_HALO_OPTIONS_INIT;
+  for (std::size_t d = 0; d < 3; ++d) {
+    options.width[d] = static_cast<std::size_t>(random.shape.width[d]);
+  }
+  options.corners = random.shape.corners;
+  options.fields = memory.fields().data();
+  options.field_count = memory.fields().size();
+  options.arrays = memory.arrays().data();
+  options.array_count = memory.arrays().size();
+  options.timeout_ns = kTimeout;
+  return options;
+}
+
+/// What happened to the ranks, by rank.
+class Failures {
+ public:
+  explicit Failures(Rank ranks) : messages_(ranks) {}
+
+  template <class Program>
+  void note(Rank rank, const Program& program) {
+    try {
+      program();
+    } catch (const std::exception& error) {
+      std::lock_guard lock(mutex_);
+      if (messages_[rank].empty()) messages_[rank] = error.what();
+    }
+  }
+  const std::vector<std::string>& messages() const { return messages_; }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> messages_;
+};
+
+/// Exchanges the halos of a random grid for some steps on ranks of their own.
+std::vector<std::string> exchange(const RandomGrid& random, std::uint64_t seed, ProgressBy progress,
+                                  std::uint64_t steps, bool check) {
+  Failures failures(random.grid.ranks);
+  InprocHub hub(random.grid.ranks, seed);
+  on_ranks(hub, random.grid.ranks, progress, [&](Port& port) {
+    failures.note(port.rank(), [&] {
+      HaloHub halos(port);
+      RankMemory memory(random, port.rank());
+      weir_halo_options options = options_of(random, memory);
+      options.check = check;
+      Halo halo(halos, [&] { return HaloRequest{&random.grid, options}; });
+      for (std::uint64_t step = 0; step < steps; ++step) {
+        memory.fill(step);
+        halo.start();
+        memory.spoil();  // the blocks are free
+        halo.finish(kTimeout);
+        memory.restore(step);
+        if (const auto wrong = memory.wrong(step)) {
+          fail(WEIR_STATUS_INTERNAL, "step {}: {}", step, *wrong);
+        }
+      }
+      if (halo.info().steps != steps) fail(WEIR_STATUS_INTERNAL, "steps are not counted");
+    });
+  });
+  return failures.messages();
+}
+
+RC_GTEST_PROP(Halo, FillsHalosOverAnyRanks, ()) {
+  const auto ranks = *rc::gen::inRange(1u, 9u);
+  const RandomGrid random = random_grid(ranks);
+  const auto seed = *rc::gen::inRange<std::uint64_t>(0, 1000);
+  const auto progress =
+      *rc::gen::element(ProgressBy::thread, ProgressBy::caller, ProgressBy::hybrid);
+  const std::vector<std::string> found =
+      exchange(random, seed, progress, 4, *rc::gen::arbitrary<bool>());
+  for (const std::string& message : found) {
+    if (!message.empty()) ADD_FAILURE() << message;  // the next run may be another
+  }
+  RC_ASSERT(found == std::vector<std::string>(ranks));
+}
+
+/// Four blocks in a row, each on a rank of its own.
+RandomGrid four_blocks(std::size_t width = 1) {
+  weir_grid_options options = WEIR_GRID_OPTIONS_INIT;
+  options.dimensions = 2;
+  options.ranks = 4;
+  options.cells[0] = 16;
+  options.cells[1] = 4;
+  options.blocks[0] = 4;
+  return {make_partition(options), {{static_cast<std::int64_t>(width), 1, 0}, false}, {8}};
+}
+
+/// Makes a halo on each rank, which `spoil(rank, request)` changes before, and takes steps.
+template <class Spoil>
+std::vector<std::string> make_and_step(const RandomGrid& random, const Spoil& spoil) {
+  constexpr int kSteps = 20;
+  Failures failures(random.grid.ranks);
+  InprocHub hub(random.grid.ranks, 7);
+  on_ranks(hub, random.grid.ranks, ProgressBy::hybrid, [&](Port& port) {
+    HaloHub halos(port);
+    RankMemory memory(random, port.rank());
+    std::optional<Halo> halo;
+    failures.note(port.rank(), [&] {
+      halo.emplace(halos, [&] {
+        HaloRequest request{&random.grid, options_of(random, memory)};
+        spoil(port.rank(), request);
+        return request;
+      });
+      memory.fill(0);
+      for (int step = 0; step < kSteps; ++step) {
+        halo->start();
+        halo->finish(kTimeout);
+      }
+    });
+    EXPECT_TRUE(port.barrier(kTimeout).ok());  // nobody fails because another has left
+  });
+  return failures.messages();
+}
+
+TEST(Halo, AllRanksSeeAnotherType) {
+  const RandomGrid random = four_blocks();
+  static constexpr weir_halo_field kFloat = {8, "float pair"}, kDouble = {8, "double"};
+  const auto found = make_and_step(random, [](Rank rank, HaloRequest& request) {
+    request.options.fields = rank == 2 ? &kFloat : &kDouble;
+  });
+  for (const Rank rank : {0u, 1u, 3u}) {
+    EXPECT_EQ(found[rank],
+              fmt::format("rank 2 has a field 0 of 8 bytes an element, float pair, rank {} has a "
+                          "field 0 of 8 bytes an element, double: make the same halo on all ranks",
+                          rank));
+  }
+  EXPECT_EQ(found[2].substr(0, 42), "rank 0 has a field 0 of 8 bytes an element");
+}
+
+TEST(Halo, AllRanksSeeAnotherGrid) {
+  const RandomGrid random = four_blocks();
+  weir_grid_options options = WEIR_GRID_OPTIONS_INIT;
+  options.dimensions = 2;
+  options.ranks = 4;
+  options.cells[0] = 16;
+  options.cells[1] = 5;
+  options.blocks[0] = 4;
+  const Partition other = make_partition(options);
+  const auto found = make_and_step(random, [&](Rank rank, HaloRequest& request) {
+    if (rank == 3) request.grid = &other;
+  });
+  for (const Rank rank : {0u, 1u, 2u}) {
+    EXPECT_EQ(
+        found[rank],
+        fmt::format("rank 3 has a grid of 16 x 5 cells in 2 dimensions, rank {} has a grid of "
+                    "16 x 4 cells in 2 dimensions: make the same halo on all ranks",
+                    rank));
+  }
+  EXPECT_NE(found[3], "");
+}
+
+TEST(Halo, AFailureOfOneRankIsOneOfAll) {
+  const RandomGrid random = four_blocks();
+  const auto found = make_and_step(random, [](Rank rank, HaloRequest& request) {
+    if (rank == 1) request.options.width[0] = 5;
+  });
+  const std::string why =
+      "a halo of 5 cells in x is wider than block 0, which has 4: choose larger blocks or a "
+      "narrower halo";
+  EXPECT_EQ(found,
+            (std::vector<std::string>{"rank 1: " + why, why, "rank 1: " + why, "rank 1: " + why}));
+}
+
+TEST(Halo, AGridIsForTheRanksOfTheFabric) {
+  const RandomGrid random = four_blocks();
+  Failures failures(1);
+  InprocHub hub(1, 0);
+  on_ranks(hub, 1, ProgressBy::caller, [&](Port& port) {
+    HaloHub halos(port);
+    failures.note(0, [&] {
+      Halo(halos, [&] { return HaloRequest{&random.grid, WEIR_HALO_OPTIONS_INIT}; });
+    });
+  });
+  EXPECT_EQ(failures.messages()[0], "the grid is for 4 ranks: the fabric has 1");
+}
+
+TEST(Halo, WhoeverNeedsARankThatLeavesFails) {
+  const RandomGrid random = four_blocks();
+  Failures failures(4);
+  InprocHub hub(4, 3);
+  on_ranks(hub, 4, ProgressBy::hybrid, [&](Port& port) {
+    HaloHub halos(port);
+    failures.note(port.rank(), [&] {
+      RankMemory memory(random, port.rank());
+      Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
+      for (int step = 0; step < (port.rank() == 0 ? 3 : 50); ++step) {
+        halo.start();
+        halo.finish(kTimeout);
+      }
+    });
+    EXPECT_TRUE(port.barrier(kTimeout).ok());  // they leave the halo, not the fabric
+  });
+  const auto& found = failures.messages();
+  EXPECT_EQ(found[0], "");  // its neighbours had all that they needed of it
+  EXPECT_EQ(found[1], "rank 0 has destroyed its halo");
+  EXPECT_EQ(found[2], "rank 1 has destroyed its halo");
+  EXPECT_EQ(found[3], "rank 2 has destroyed its halo");
+}
+
+TEST(Halo, StepsAreInOrder) {
+  const RandomGrid random = four_blocks();
+  Failures failures(4);
+  InprocHub hub(4, 3);
+  on_ranks(hub, 4, ProgressBy::hybrid, [&](Port& port) {
+    HaloHub halos(port);
+    RankMemory memory(random, port.rank());
+    Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
+    failures.note(port.rank(), [&] { halo.finish(0); });
+    halo.start();
+    EXPECT_THROW(halo.start(), Error);
+    halo.finish(kTimeout);
+    EXPECT_TRUE(port.barrier(kTimeout).ok());
+  });
+  for (const std::string& message : failures.messages()) {
+    EXPECT_EQ(message, "no step of the halo has been started: call weir_halo_start() first");
+  }
+}
+
+TEST(Halo, AWaitHasADeadline) {
+  const RandomGrid random = four_blocks();
+  Failures failures(4);
+  InprocHub hub(4, 0);
+  on_ranks(hub, 4, ProgressBy::hybrid, [&](Port& port) {
+    HaloHub halos(port);
+    RankMemory memory(random, port.rank());
+    Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
+    if (port.rank() != 3) halo.start();
+    if (port.rank() == 2) failures.note(2, [&] { halo.finish(1); });
+    EXPECT_TRUE(port.barrier(kTimeout).ok());
+    if (port.rank() == 3) halo.start();
+    halo.finish(kTimeout);
+    EXPECT_TRUE(port.barrier(kTimeout).ok());
+  });
+  EXPECT_TRUE(failures.messages()[2].ends_with("neighbours' cells of step 0 have not come"))
+      << failures.messages()[2];
+}
+
+TEST(Halo, AWrongPlanStopsAllRanks) {
+  const RandomGrid random = four_blocks();
+  // From each block's right edge to its neighbour's left halo, but one cell too low at block 2.
+  std::vector<weir_halo_transfer> transfers;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto end = static_cast<std::int64_t>(4 * i + 4);
+    transfers.push_back({i, i + 1, {{end - 1, 0, 0}, {end, 3, 1}}, {end - 1, i == 1 ? 1 : 0, 0}});
+    transfers.push_back({i + 1, i, {{end, 0, 0}, {end + 1, 4, 1}}, {end, 0, 0}});
+  }
+  const auto found = make_and_step(random, [&](Rank, HaloRequest& request) {
+    request.options.transfers = transfers.data();
+    request.options.transfer_count = transfers.size();
+    request.options.check = true;
+  });
+  const std::string why =
+      "cell (7, 0) of block 1 on rank 1, field 0, step 0, sent to (7, 1) of block 2 on rank 2, "
+      "lands at (7, 1) of block 2 on rank 2, field 0, step 0";
+  const std::string heard = "rank 2: " + why;
+  EXPECT_EQ(found, (std::vector<std::string>{heard, heard, why, heard}));
+}
+
+TEST(Halo, NobodyRunsAheadOfRanksThatOnlyReceive) {
+  const RandomGrid random = four_blocks();
+  std::vector<weir_halo_transfer> transfers;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto end = static_cast<std::int64_t>(4 * i + 4);
+    transfers.push_back({i, i + 1, {{end - 1, 0, 0}, {end, 4, 1}}, {end - 1, 0, 0}});
+  }
+  const auto found = make_and_step(random, [&](Rank, HaloRequest& request) {
+    request.options.transfers = transfers.data();
+    request.options.transfer_count = transfers.size();
+  });
+  EXPECT_EQ(found, std::vector<std::string>(4));
+}
+
+TEST(Halo, SendsContiguousFacesAsTheyAre) {
+  weir_grid_options given = WEIR_GRID_OPTIONS_INIT;
+  given.dimensions = 2;
+  given.ranks = 2;
+  given.cells[0] = 8;
+  given.cells[1] = 8;
+  for (const std::size_t cut : {0u, 1u}) {
+    given.blocks[cut] = 2;
+    given.blocks[1 - cut] = 1;
+    const RandomGrid random{make_partition(given), {{1, 1, 0}, false}, {8}};
+    InprocHub hub(2, 0);
+    on_ranks(hub, 2, ProgressBy::hybrid, [&](Port& port) {
+      HaloHub halos(port);
+      RankMemory memory(random, port.rank());
+      Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
+      EXPECT_EQ(halo.info().neighbours, 1u);
+      EXPECT_EQ(halo.info().bytes_sent, 64u);
+      EXPECT_EQ(halo.info().bytes_packed, cut == 0 ? 64u : 0u);
+      EXPECT_EQ(halo.info().bytes_copied, 0u);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace weir::rt
