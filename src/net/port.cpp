@@ -28,11 +28,11 @@ constexpr std::int64_t kHybridNap = 1'000'000;
 constexpr std::int64_t kShortestSpin = 1'000;
 constexpr std::int64_t kLongestClose = 5'000'000'000;
 
-enum class Piece : std::uint8_t { whole, first, middle, last };
+enum class Fragment : std::uint8_t { whole, first, middle, last };
 
 struct FrameHeader {
   Channel channel;
-  Piece piece;
+  Fragment piece;
   std::uint16_t unused = 0;
   std::uint32_t unused_too = 0;
   std::uint64_t bytes = 0;  ///< of the whole message
@@ -316,7 +316,7 @@ void Port::Body::send(Rank to, Channel channel, std::span<const std::byte> head,
   const bool alone = !inside && try_take();
   if (to != info_.rank && (inside || alone) && head.size() + body.size() <= kFrameBytes) {
     if (alone && adopt_submitted()) push_all();
-    const FrameHeader header{channel, Piece::whole, 0, 0, head.size() + body.size()};
+    const FrameHeader header{channel, Fragment::whole, 0, 0, head.size() + body.size()};
     const std::array<std::span<const std::byte>, 3> parts = {std::as_bytes(std::span(&header, 1)),
                                                              head, body};
     bool sent = false;
@@ -384,7 +384,7 @@ bool Port::Body::push_message(Message& message) {
     const bool first = message.sent == 0, last = message.sent + piece == bytes;
     const FrameHeader header{
         message.channel,
-        first ? (last ? Piece::whole : Piece::first) : (last ? Piece::last : Piece::middle), 0, 0,
+        first ? (last ? Fragment::whole : Fragment::first) : (last ? Fragment::last : Fragment::middle), 0, 0,
         bytes};
     const std::array<std::span<const std::byte>, 2> parts = {
         std::as_bytes(std::span(&header, 1)),
@@ -460,16 +460,16 @@ void Port::Body::arrived(Rank from, std::span<const std::byte> frame) noexcept {
 
 void Port::Body::assemble(Rank from, const FrameHeader& header, std::span<const std::byte> piece) {
   Peer& peer = peers_[from];
-  const bool begins = header.piece == Piece::whole || header.piece == Piece::first;
+  const bool begins = header.piece == Fragment::whole || header.piece == Fragment::first;
   if (begins != (peer.partial_bytes == 0) || header.bytes - peer.partial.size() < piece.size() ||
       (!begins && header.bytes != peer.partial_bytes) ||
-      (header.piece == Piece::whole && header.bytes != piece.size())) {
+      (header.piece == Fragment::whole && header.bytes != piece.size())) {
     fail(WEIR_STATUS_NETWORK_ERROR, "it is no part of a message of {} bytes", header.bytes);
   }
-  if (header.piece == Piece::whole) return deliver(from, header.channel, piece);
+  if (header.piece == Fragment::whole) return deliver(from, header.channel, piece);
   peer.partial_bytes = header.bytes;
   peer.partial.insert(peer.partial.end(), piece.begin(), piece.end());
-  if (header.piece != Piece::last) return;
+  if (header.piece != Fragment::last) return;
   const Bytes message = std::exchange(peer.partial, {});
   peer.partial_bytes = 0;
   deliver(from, header.channel, message);
