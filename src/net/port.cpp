@@ -382,10 +382,10 @@ bool Port::Body::push_message(Message& message) {
   do {
     const std::size_t piece = std::min(bytes - message.sent, most);
     const bool first = message.sent == 0, last = message.sent + piece == bytes;
-    const FrameHeader header{
-        message.channel,
-        first ? (last ? Fragment::whole : Fragment::first) : (last ? Fragment::last : Fragment::middle), 0, 0,
-        bytes};
+    const FrameHeader header{message.channel,
+                             first ? (last ? Fragment::whole : Fragment::first)
+                                   : (last ? Fragment::last : Fragment::middle),
+                             0, 0, bytes};
     const std::array<std::span<const std::byte>, 2> parts = {
         std::as_bytes(std::span(&header, 1)),
         std::span<const std::byte>(message.bytes).subspan(message.sent, piece)};

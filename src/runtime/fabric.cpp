@@ -10,6 +10,7 @@
 #include "base/sys.hpp"
 #include "net/inproc.hpp"
 #include "net/link_transport.hpp"
+#include "runtime/rank_service.hpp"
 
 namespace weir::rt {
 
@@ -99,7 +100,10 @@ Fabric::Fabric(std::unique_ptr<Transport> transport, ProgressBy progress)
       port_(std::move(transport), progress),
       collectives_(port_) {}
 
-Fabric::~Fabric() { port_.listen(Channel::user, nullptr); }
+Fabric::~Fabric() {
+  port_.listen(Channel::user, nullptr);
+  if (port_.rank() == 0) dismiss_ranks(port_);
+}
 
 weir_window* Fabric::create_window(void* memory, std::size_t bytes) {
   Owned<weir_window> window(new weir_window(*this, memory, bytes));

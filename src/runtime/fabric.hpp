@@ -27,7 +27,7 @@ class Fabric : private Listener {
   Fabric(std::unique_ptr<Transport> transport, ProgressBy progress);
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
-  ~Fabric();  ///< also ends its windows
+  ~Fabric();  ///< also ends its windows; rank 0 lets those that serve it go
 
   const std::string& name() const noexcept { return name_; }
   Port& port() noexcept { return port_; }
