@@ -237,7 +237,7 @@ void RankClient::arrived(Rank from, std::span<const std::byte> message) noexcept
     WireReader reader(message);
     read(from, reader);
   } catch (const std::exception& error) {
-    port_.drop(from, error.what());
+    port_.drop(from, std::string("sends what is of no use: ") + error.what());
   }
 }
 
@@ -246,6 +246,7 @@ void RankClient::read(Rank from, WireReader& message) {
     case RankWord::answer: return take_answer(from, message);
     case RankWord::lent: return take_lent(from, message);
     case RankWord::copied: return take_copied(from, message);
+    case RankWord::broken: return port_.drop(from, "serves no more: " + message.text());
     case RankWord::done: {
       const auto place = message.get<std::uint32_t>();
       const sys::Lock lock(mutex_);

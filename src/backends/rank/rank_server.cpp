@@ -138,13 +138,24 @@ void RankServer::arrived(Rank from, std::span<const std::byte> message) noexcept
   } catch (...) {
     const Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
     log::warning("rank {}: {}", from, outcome.message);
-    if (from == 0) end(outcome);
+    if (from == 0) break_off(outcome);
   }
 }
 
 void RankServer::lost(Rank rank, const std::string& why) noexcept {
   if (rank != 0) return;
   end(failed_outcome(WEIR_STATUS_NETWORK_ERROR, why.c_str()));
+}
+
+/// What rank 0 says cannot be followed any more, and it is told so.
+void RankServer::break_off(const Outcome& why) noexcept {
+  try {
+    WireWriter message(RankWord::broken);
+    message.put(std::string_view(why.message));
+    send(message);
+  } catch (...) {  // it will notice
+  }
+  end(why);
 }
 
 /// There is nothing to serve any more.

@@ -55,6 +55,7 @@ class RankServer final : private Listener, private CopySink {
   void lend(WireReader& message);
   void define(WireReader& message);
   void leave_to_serve(std::span<const std::byte> message);
+  void break_off(const Outcome& why) noexcept;
   void end(Outcome why) noexcept;
 
   // serve().

@@ -37,6 +37,7 @@ enum class RankWord : std::uint8_t {
   done,    ///< place, jobs that are over to the end
   copied,  ///< number of the copy, outcome, when it started and ended
   lent,    ///< number of the copy, outcome, window
+  broken,  ///< why it serves no more
 };
 
 /// How a job looks in a message: a set of these, then what they say.
