@@ -16,7 +16,8 @@ packages_of() {
                  nlohmann-json3-dev libprotozero-dev libcli11-dev opencl-c-headers libopenblas0-pthread
                  libopenblas-dev liblapacke-dev libpng-dev libturbojpeg0-dev python3-numpy python3-scipy" ;;
     test) echo "libgtest-dev librapidcheck-dev librandom123-dev relacy-dev binutils python3-venv
-                python3-dev gfortran ocl-icd-libopencl1 pocl-opencl-icd chromium" ;;
+                python3-dev gfortran ocl-icd-libopencl1 pocl-opencl-icd chromium
+                libopenmpi-dev openmpi-bin libmpich-dev mpich" ;;
     bench) echo "libstarpu-dev libtbb-dev ocl-icd-opencl-dev pocl-opencl-icd" ;;
     lint) echo "clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev" ;;
     fuzz) echo "clang-16 libclang-rt-16-dev llvm-16" ;;

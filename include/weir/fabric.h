@@ -43,15 +43,16 @@ typedef struct weir_fabric_options {
    *   hybrid   those who wait, and the thread when nobody does
    */
   const char* progress;
-  int64_t lost_after_ns; /**< silence after which a rank counts as lost; 0: 10 s */
+  int64_t lost_after_ns; /**< silence after which a rank counts as lost; 0: WEIR_LOST_AFTER_MS, or
+                              10 s */
   uint64_t seed;         /**< inproc: order of delivery; 0: as it comes */
 } weir_fabric_options;
 #define WEIR_FABRIC_OPTIONS_INIT \
   { sizeof(weir_fabric_options), NULL, NULL, 0, 0 }
 
 /**
- * Joins the fabric this process was started in. Every rank calls it; BUSY while the process is in
- * it already. options may be NULL. Ranks that run different programs or builds of weir are refused
+ * Joins the fabric this process was started in. Every rank calls it, over shm and mpi once (BUSY).
+ * options may be NULL. Ranks that run different programs or builds of weir are refused
  * (UNSUPPORTED).
  */
 WEIR_API weir_status weir_fabric_open(const weir_fabric_options* options, weir_fabric** out_fabric);
@@ -73,6 +74,16 @@ typedef weir_status (*weir_fabric_program)(weir_fabric* fabric, void* payload);
  */
 WEIR_API weir_status weir_fabric_simulate(const weir_fabric_options* options, unsigned ranks,
                                           weir_fabric_program program, void* payload);
+
+/**
+ * Starts the program argv[0] with these arguments (the last one NULL) as `ranks` processes (1 to
+ * 1024) of this machine, where weir_fabric_open() joins them, and waits until all have ended.
+ * out_status: the exit status of the lowest rank whose is not 0, or 128 + the number of the signal
+ * that ended it, else 0. Ranks that are stopped (SIGSTOP) for longer than lost_after_ns when all
+ * others have ended are killed. Of the options only that one counts; they may be NULL.
+ */
+WEIR_API weir_status weir_fabric_launch(const weir_fabric_options* options, unsigned ranks,
+                                        const char* const* argv, int* out_status);
 
 WEIR_API unsigned weir_fabric_rank(const weir_fabric* fabric);
 WEIR_API unsigned weir_fabric_ranks(const weir_fabric* fabric);

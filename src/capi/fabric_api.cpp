@@ -62,6 +62,15 @@ weir_status weir_fabric_simulate(const weir_fabric_options* options, unsigned ra
   });
 }
 
+weir_status weir_fabric_launch(const weir_fabric_options* options, unsigned ranks,
+                               const char* const* argv, int* out_status) {
+  return guard([&] {
+    int& status = out(out_status, "out_status");
+    if (argv == nullptr || argv[0] == nullptr) fail_argument("the program to launch is NULL");
+    status = launch_fabric(known_options(options), ranks, argv);
+  });
+}
+
 unsigned weir_fabric_rank(const weir_fabric* fabric) {
   return ask(0u, [&] { return weir_fabric::check(fabric).port().rank(); });
 }

@@ -11,9 +11,7 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::size_t kPacketBytes = (64u << 10) + 1024;
 constexpr std::size_t kBoxBytes = 1u << 20;  ///< from one sender, not received yet
-constexpr unsigned kBurst = 16;
 
 using Packet = std::vector<std::byte>;
 
@@ -54,7 +52,7 @@ class InprocHub::InprocLink final : public Link {
     info_ = {.name = "inproc",
              .rank = rank,
              .ranks = static_cast<Rank>(state_->boxes.size()),
-             .packet_bytes = kPacketBytes,
+             .packet_bytes = kLinkPacketBytes,
              .can_sleep = true};
   }
 
@@ -80,7 +78,7 @@ class InprocHub::InprocLink final : public Link {
 
   bool receive(PacketSink& sink) noexcept override {
     bool any = false;
-    for (unsigned i = 0; i < kBurst; ++i) {
+    for (unsigned i = 0; i < kLinkBurst; ++i) {
       Rank from = 0;
       Packet packet;
       if (!take(from, packet)) break;
@@ -131,7 +129,7 @@ class InprocHub::InprocLink final : public Link {
       own_.arrivals.erase(own_.arrivals.begin() + static_cast<std::ptrdiff_t>(drawn));
       packet = std::move(own_.from[from].front());
       own_.from[from].pop_front();
-      was_full = own_.bytes[from] + kPacketBytes > kBoxBytes;
+      was_full = own_.bytes[from] + kLinkPacketBytes > kBoxBytes;
       own_.bytes[from] -= packet.size();
     }
     if (was_full) state_->boxes[from]->ring();

@@ -11,6 +11,11 @@
 
 namespace weir::rt {
 
+/// Bytes of a packet: of 64 KiB and what is put before them.
+inline constexpr std::size_t kLinkPacketBytes = (64u << 10) + 1024;
+/// Packets of one rank that a receive() takes at once.
+inline constexpr unsigned kLinkBurst = 16;
+
 /// Facts about a link that do not change.
 struct LinkInfo {
   std::string name;  ///< as in TransportInfo

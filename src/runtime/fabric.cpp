@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "base/sys.hpp"
+#include "base/text.hpp"
 #include "net/inproc.hpp"
 #include "net/link_transport.hpp"
+#include "net/mpi/mpi_library.hpp"
+#include "net/shm/launch.hpp"
 #include "runtime/rank_service.hpp"
 
 namespace weir::rt {
@@ -33,21 +36,40 @@ ProgressBy progress_of(const weir_fabric_options& options) {
   fail_argument("the progress of a fabric is '{}': choose from thread, caller, hybrid", text);
 }
 
-Membership membership_of(const weir_fabric_options& options) {
+std::int64_t lost_after(const weir_fabric_options& options) {
+  constexpr std::int64_t kMillisecond = 1'000'000;
   if (options.lost_after_ns < 0) {
     fail_argument("lost_after_ns is {}: expected a time in nanoseconds, 0 for {}",
                   options.lost_after_ns, kLostAfter);
   }
+  if (options.lost_after_ns > 0) return options.lost_after_ns;
+  const std::string_view text = chosen(nullptr, "WEIR_LOST_AFTER_MS");
+  if (text.empty()) return kLostAfter;
+  const auto number = parse_unsigned(text);
+  if (!number || *number == 0 || *number > INT32_MAX) {
+    fail_argument("WEIR_LOST_AFTER_MS is '{}': expected milliseconds", text);
+  }
+  return static_cast<std::int64_t>(*number) * kMillisecond;
+}
+
+Membership membership_of(const weir_fabric_options& options) {
   Membership membership;
   membership.build = build_id();
   membership.beats = progress_of(options) != ProgressBy::caller;
-  membership.lost_after_ns = options.lost_after_ns > 0 ? options.lost_after_ns : kLostAfter;
+  membership.lost_after_ns = lost_after(options);
   return membership;
 }
 
 Owned<weir_fabric> join(std::unique_ptr<Link> link, const weir_fabric_options& options) {
   auto transport = std::make_unique<LinkTransport>(std::move(link), membership_of(options));
   return Owned<weir_fabric>(new weir_fabric(std::move(transport), progress_of(options)));
+}
+
+/// Throws Error.
+void check_ranks(Rank ranks) {
+  if (ranks == 0 || ranks > kMostRanks) {
+    fail_argument("cannot start {} ranks: choose 1 to {}", ranks, kMostRanks);
+  }
 }
 
 /// Throws the outcome of something that failed.
@@ -191,22 +213,27 @@ bool Fabric::progress(std::int64_t timeout_ns) {
 // ---- Opening ------------------------------------------------------------------------------------
 
 Owned<weir_fabric> open_fabric(const weir_fabric_options& options) {
-  const std::string_view transport = chosen(options.transport, "WEIR_TRANSPORT");
-  if (transport.empty() || transport == "self") {
-    InprocHub hub(1, 0);
-    return join(hub.link(0), options);
+  std::string_view transport = chosen(options.transport, "WEIR_TRANSPORT");
+  if (transport.empty()) {
+    transport = was_launched() ? "shm" : started_by_mpi() != nullptr ? "mpi" : "self";
   }
+  if (transport == "self") return join(InprocHub(1, 0).link(0), options);
+  if (transport == "shm") return join(launched_link(), options);
+  if (transport == "mpi") return join(mpi_link(), options);
   if (transport == "inproc") {
     fail_argument("the transport inproc is for weir_fabric_simulate(), not for weir_fabric_open()");
   }
   fail_argument("there is no transport '{}': choose from self, inproc, shm, mpi", transport);
 }
 
+int launch_fabric(const weir_fabric_options& options, Rank ranks, const char* const* arguments) {
+  check_ranks(ranks);
+  return launch_ranks(ranks, arguments, lost_after(options));
+}
+
 void simulate_fabric(const weir_fabric_options& options, Rank ranks,
                      const std::function<void(weir_fabric&)>& program) {
-  if (ranks == 0 || ranks > kMostRanks) {
-    fail_argument("cannot simulate {} ranks: choose 1 to {}", ranks, kMostRanks);
-  }
+  check_ranks(ranks);
   const std::string_view transport = options.transport != nullptr ? options.transport : "";
   if (!transport.empty() && transport != "inproc") {
     fail_argument("cannot simulate ranks over '{}': only over inproc", transport);

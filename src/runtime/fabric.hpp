@@ -95,6 +95,8 @@ namespace weir::rt {
 
 /// Reads options and what the process was started by. Throws Error.
 Owned<weir_fabric> open_fabric(const weir_fabric_options& options);
+/// Starts ranks as processes of this machine. Throws Error.
+int launch_fabric(const weir_fabric_options& options, Rank ranks, const char* const* arguments);
 /// Runs a program on ranks of this process. Throws Error.
 void simulate_fabric(const weir_fabric_options& options, Rank ranks,
                      const std::function<void(weir_fabric&)>& program);

@@ -12,6 +12,7 @@
 
 #include "application_run.hpp"
 #include "command.hpp"
+#include "ranks.hpp"
 #include "terminal.hpp"
 #include "tuned_problem.hpp"
 
@@ -63,6 +64,7 @@ class RunCommand final : public Command {
       return ExitCode::ok;
     }
     complete(selected(), options_);
+    if (ranks_ > 0 && !is_rank()) return run_on_ranks(ranks_);
     for (const std::string& file : {options_.parameters.output, options_.trace, options_.page}) {
       check_folder(file);
     }
@@ -90,6 +92,8 @@ class RunCommand final : public Command {
     app.add_flag("--tuned", tuned_, "Places, streams and tiles as 'weir tune' chose them");
     app.add_option("--policy", o.policy,
                    "Submit tasks to a queue, whose policy chooses the places; help: list them");
+    app.add_option("--ranks", ranks_, "Processes of this machine to run on, as mpirun would")
+        ->check(CLI::Range{1, 1024});
     app.add_option("--repeat", o.repeat, "Runs; the first of several does not count [11]")
         ->check(kCount);
     app.add_option("--timeout", o.timeout_s, "Seconds that one run may take [no limit]")
@@ -141,6 +145,7 @@ class RunCommand final : public Command {
 
   RunOptions options_;
   bool tuned_ = false;
+  unsigned ranks_ = 0;  ///< 0: this process alone
   std::vector<std::unique_ptr<apps::Application>> applications_ = apps::make_applications();
   std::vector<CLI::App*> commands_;
 };

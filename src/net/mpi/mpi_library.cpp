@@ -1,0 +1,74 @@
+#include "net/mpi/mpi_library.hpp"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include "base/sys.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr MpiKind kKinds[] = {
+    {"Open MPI", "libweir_openmpi.so", "libopenmpi-dev openmpi-bin"},
+    {"MPICH", "libweir_mpich.so", "libmpich-dev mpich"},
+    {nullptr, nullptr, nullptr},
+};
+
+std::string own_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&started_by_mpi), &info) == 0) return {};
+  const std::string path = info.dli_fname;
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+}  // namespace
+
+const MpiKind* mpi_kinds() noexcept { return kKinds; }
+
+const MpiKind* started_by_mpi() noexcept {
+  const auto has = [](const char* variable) { return sys::environment(variable) != nullptr; };
+  if (has("OMPI_COMM_WORLD_SIZE") || has("PMIX_RANK")) return &kKinds[0];
+  if (has("PMI_SIZE") || has("PMI_RANK")) return &kKinds[1];
+  return nullptr;
+}
+
+std::string mpi_library_path(const MpiKind& kind) {
+  const std::string folder = own_folder();
+  for (const char* const below : {"/", "/../lib/"}) {
+    std::string path = folder + below + kind.library;
+    if (access(path.c_str(), R_OK) == 0) return path;
+  }
+  return {};
+}
+
+std::unique_ptr<Link> mpi_link() {
+  const MpiKind* const kind = started_by_mpi();
+  if (kind == nullptr) {
+    fail(WEIR_STATUS_UNAVAILABLE, "this process was not started by mpirun: mpirun -n 4 PROGRAM");
+  }
+  const std::string path = mpi_library_path(*kind);
+  if (path.empty()) {
+    fail(WEIR_STATUS_UNAVAILABLE,
+         "{} is not beside weir's library: weir was built without {} (Debian: install {} and build "
+         "it again)",
+         kind->library, kind->name, kind->packages);
+  }
+  // MPI has plug-ins of its own, which look for its functions among all.
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
+  if (library == nullptr) {
+    fail(WEIR_STATUS_UNAVAILABLE, "cannot open {}: {}; install {}", path, dlerror(),
+         kind->packages);
+  }
+  const auto open = reinterpret_cast<MpiLinkOpen>(dlsym(library, "weir_mpi_link_open"));
+  if (open == nullptr) fail(WEIR_STATUS_UNAVAILABLE, "{} is not of this weir", path);
+  char message[256] = "";
+  std::unique_ptr<Link> link(open(message, sizeof message));
+  if (link == nullptr) {
+    fail(WEIR_STATUS_UNAVAILABLE, "{} cannot be used: {}", kind->name, message);
+  }
+  return link;
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,329 @@
+// A link over MPI. Compiled once for each MPI into a library of its own, which stands on headers of
+// weir alone: the library itself needs no MPI.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <mpi.h>
+#include <time.h>
+
+#include "net/link.hpp"
+#include "net/mpi/mpi_library.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr int kTag = 0x5749;
+constexpr std::size_t kReceives = 4;             ///< posted for each rank
+constexpr std::size_t kSendsToOne = 8;           ///< under way to one rank
+constexpr std::size_t kSends = 64;               ///< under way in all
+constexpr std::int64_t kLongestSleep = 100'000;  ///< MPI cannot wake anybody
+
+using Buffer = std::unique_ptr<std::byte[]>;
+
+bool finalizes_well = true;  ///< no rank is gone without a word
+
+/// MPI_Finalize() may wait for ranks that are gone.
+void finalize() {
+  int over = 0;
+  MPI_Finalized(&over);
+  if (over == 0 && finalizes_well) MPI_Finalize();
+}
+
+std::string text_of(int error) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(error, text, &length);
+  return {text, static_cast<std::size_t>(length)};
+}
+
+/// "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.0.2\n...".
+std::string name_of_library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  std::string name(text, static_cast<std::size_t>(length));
+  name.resize(std::min(name.find_first_of(",\n"), name.size()));
+  for (const char* word : {"Version:", "\t", " v"}) {
+    const std::size_t at = name.find(word);
+    if (at != std::string::npos) name.replace(at, std::strlen(word), *word == ' ' ? " " : "");
+  }
+  return "mpi (" + name + ")";
+}
+
+class MpiLink final : public Link {
+ public:
+  MpiLink(MPI_Comm communicator, bool own_communicator)
+      : communicator_(communicator), own_communicator_(own_communicator) {
+    int rank = 0, ranks = 1;
+    MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(communicator_, &rank);
+    MPI_Comm_size(communicator_, &ranks);
+    info_.name = name_of_library();
+    info_.rank = static_cast<Rank>(rank);
+    info_.ranks = static_cast<Rank>(ranks);
+    info_.packet_bytes = kLinkPacketBytes;
+    peers_.resize(info_.ranks);
+    heads_.assign(info_.ranks, MPI_REQUEST_NULL);
+    indices_.resize(std::max<std::size_t>(info_.ranks, kSends));
+    statuses_.resize(indices_.size());
+    for (Rank other = 0; other < info_.ranks; ++other) post_receives(other);
+    sends_.assign(kSends, MPI_REQUEST_NULL);
+    targets_.resize(kSends);
+    for (std::size_t i = 0; i < kSends; ++i) {
+      outgoing_.emplace_back(new std::byte[kLinkPacketBytes]);
+      free_.push_back(i);
+    }
+  }
+  MpiLink(const MpiLink&) = delete;
+  MpiLink& operator=(const MpiLink&) = delete;
+
+  ~MpiLink() override {
+    for (Rank rank = 0; rank < info_.ranks; ++rank) forget_receives(rank);
+    if (!drained()) leak_buffers();
+    if (own_communicator_ && finalizes_well) MPI_Comm_free(&communicator_);
+  }
+
+  const LinkInfo& info() const noexcept override { return info_; }
+
+  bool send(Rank to, Parts parts) noexcept override {
+    Peer& peer = peers_[to];
+    if (!peer.why.empty() || peer.cut) return true;
+    if (free_.empty() || peer.sends == kSendsToOne) complete_sends();
+    if (free_.empty() || peer.sends == kSendsToOne) return false;
+    const std::size_t slot = free_.back();
+    std::size_t bytes = 0;
+    for (const auto& part : parts) {
+      if (!part.empty()) std::memcpy(&outgoing_[slot][bytes], part.data(), part.size());
+      bytes += part.size();
+    }
+    const int error = MPI_Isend(outgoing_[slot].get(), static_cast<int>(bytes), MPI_BYTE,
+                                static_cast<int>(to), kTag, communicator_, &sends_[slot]);
+    if (error != MPI_SUCCESS) {
+      give_up(to, error);
+      return true;
+    }
+    free_.pop_back();
+    targets_[slot] = to;
+    ++peer.sends;
+    return true;
+  }
+
+  bool receive(PacketSink& sink) noexcept override {
+    bool any = false;
+    for (unsigned i = 0; i < kLinkBurst; ++i) {
+      int count = 0;
+      const int error = MPI_Testsome(static_cast<int>(info_.ranks), heads_.data(), &count,
+                                     indices_.data(), statuses_.data());
+      if (count == MPI_UNDEFINED || count == 0) break;
+      for (int k = 0; k < count; ++k) {
+        const auto from = static_cast<Rank>(indices_[static_cast<std::size_t>(k)]);
+        const MPI_Status& status = statuses_[static_cast<std::size_t>(k)];
+        take(from, status, error == MPI_ERR_IN_STATUS ? status.MPI_ERROR : error, sink);
+      }
+      any = true;
+    }
+    if (free_.size() < kSends) complete_sends();
+    return any;
+  }
+
+  bool drained() noexcept override {
+    complete_sends();
+    for (std::size_t slot = 0; slot < kSends; ++slot) {
+      if (sends_[slot] != MPI_REQUEST_NULL && !peers_[targets_[slot]].cut) return false;
+    }
+    return true;
+  }
+
+  std::string gone(Rank rank) noexcept override { return peers_[rank].why; }
+
+  void cut(Rank rank) noexcept override {
+    peers_[rank].cut = true;
+    forget_receives(rank);
+  }
+
+  std::uint32_t bell() const noexcept override { return bell_.load(); }
+
+  void wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept override {
+    timespec time{};
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    const std::int64_t left = deadline_ns - (time.tv_sec * 1'000'000'000 + time.tv_nsec);
+    if (left <= 0) return;
+    std::unique_lock lock(mutex_);
+    condition_.wait_for(lock, std::chrono::nanoseconds(std::min(left, kLongestSleep)),
+                        [&] { return bell_.load() != bell; });
+  }
+
+  void wake() noexcept override {
+    {
+      const std::lock_guard lock(mutex_);
+      bell_.fetch_add(1);
+    }
+    condition_.notify_all();
+  }
+
+ private:
+  struct Receive {
+    MPI_Request request = MPI_REQUEST_NULL;
+    Buffer buffer;
+  };
+  struct Peer {
+    std::deque<Receive> receives;  ///< the request of the first one is in heads_
+    std::size_t sends = 0;
+    std::string why;  ///< it is gone
+    bool cut = false;
+  };
+
+  void post_receives(Rank rank) {
+    Peer& peer = peers_[rank];
+    for (std::size_t i = 0; i < kReceives && rank != info_.rank; ++i) {
+      peer.receives.push_back({MPI_REQUEST_NULL, Buffer(new std::byte[kLinkPacketBytes])});
+      post(rank, peer.receives.back());
+    }
+    if (!peer.receives.empty()) heads_[rank] = peer.receives.front().request;
+  }
+
+  void post(Rank rank, Receive& receive) noexcept {
+    const int error = MPI_Irecv(receive.buffer.get(), kLinkPacketBytes, MPI_BYTE,
+                                static_cast<int>(rank), kTag, communicator_, &receive.request);
+    if (error != MPI_SUCCESS) give_up(rank, error);
+  }
+
+  void take(Rank from, const MPI_Status& status, int error, PacketSink& sink) noexcept {
+    Peer& peer = peers_[from];
+    if (peer.cut || peer.receives.empty()) return;
+    if (error != MPI_SUCCESS) return give_up(from, error);
+    int bytes = 0;
+    MPI_Get_count(&status, MPI_BYTE, &bytes);
+    Receive receive = std::move(peer.receives.front());
+    peer.receives.pop_front();
+    heads_[from] = MPI_REQUEST_NULL;
+    sink.packet(from, {receive.buffer.get(), static_cast<std::size_t>(bytes)});
+    if (peer.cut) return;
+    post(from, receive);
+    peer.receives.push_back(std::move(receive));
+    heads_[from] = peer.receives.front().request;
+  }
+
+  void complete_sends() noexcept {
+    int count = 0;
+    const int error = MPI_Testsome(static_cast<int>(kSends), sends_.data(), &count, indices_.data(),
+                                   statuses_.data());
+    if (count == MPI_UNDEFINED) return;
+    for (int k = 0; k < count; ++k) {
+      const auto slot = static_cast<std::size_t>(indices_[static_cast<std::size_t>(k)]);
+      const int own =
+          error == MPI_ERR_IN_STATUS ? statuses_[static_cast<std::size_t>(k)].MPI_ERROR : error;
+      if (own != MPI_SUCCESS) give_up(targets_[slot], own);
+      --peers_[targets_[slot]].sends;
+      sends_[slot] = MPI_REQUEST_NULL;
+      free_.push_back(slot);
+    }
+  }
+
+  void give_up(Rank rank, int error) noexcept {
+    finalizes_well = false;
+    if (peers_[rank].why.empty()) {
+      peers_[rank].why = "cannot be reached: MPI says '" + text_of(error) + "'";
+    }
+  }
+
+  void forget_receives(Rank rank) noexcept {
+    Peer& peer = peers_[rank];
+    if (!peer.receives.empty()) peer.receives.front().request = heads_[rank];
+    heads_[rank] = MPI_REQUEST_NULL;
+    for (Receive& receive : peer.receives) {
+      if (receive.request == MPI_REQUEST_NULL) continue;
+      MPI_Cancel(&receive.request);
+      MPI_Request_free(&receive.request);
+      static_cast<void>(receive.buffer.release());  // MPI may still write to it
+    }
+    peer.receives.clear();
+  }
+
+  /// MPI may still read what it has not sent.
+  void leak_buffers() noexcept {
+    for (std::size_t slot = 0; slot < kSends; ++slot) {
+      if (sends_[slot] == MPI_REQUEST_NULL) continue;
+      MPI_Request_free(&sends_[slot]);
+      static_cast<void>(outgoing_[slot].release());
+    }
+    finalizes_well = false;
+  }
+
+  MPI_Comm communicator_;
+  const bool own_communicator_;
+  LinkInfo info_;
+  std::deque<Peer> peers_;
+  std::vector<MPI_Request> heads_;  ///< of each rank, what is to arrive next
+
+  std::vector<Buffer> outgoing_;
+  std::vector<MPI_Request> sends_;
+  std::vector<Rank> targets_;
+  std::vector<std::size_t> free_;
+
+  std::vector<int> indices_;
+  std::vector<MPI_Status> statuses_;
+
+  std::mutex mutex_;
+  std::condition_variable condition_;
+  std::atomic<std::uint32_t> bell_{0};
+};
+
+/// Returns what is wrong, "" when MPI is ready for calls from one thread at a time.
+std::string start_mpi(bool& was_running) {
+  int running = 0, over = 0, level = 0;
+  MPI_Initialized(&running);
+  MPI_Finalized(&over);
+  was_running = running != 0;
+  if (over != 0) return "MPI has been finalised: open the fabric before";
+  if (running != 0) {
+    MPI_Query_thread(&level);
+    return level >= MPI_THREAD_SERIALIZED
+               ? ""
+               : "the program has initialised MPI for one thread: call MPI_Init_thread() with "
+                 "MPI_THREAD_SERIALIZED, or MULTIPLE to call MPI beside weir";
+  }
+  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level) != MPI_SUCCESS) {
+    return "MPI_Init_thread() failed";
+  }
+  std::atexit(finalize);
+  return level >= MPI_THREAD_SERIALIZED ? "" : "this MPI was built without MPI_THREAD_SERIALIZED";
+}
+
+}  // namespace
+
+}  // namespace weir::rt
+
+extern "C" [[gnu::visibility("default")]] weir::rt::Link* weir_mpi_link_open(char* message,
+                                                                             std::size_t bytes) {
+  using namespace weir::rt;
+  const auto refuse = [&](const std::string& why) -> Link* {
+    message[why.copy(message, bytes - 1)] = '\0';
+    return nullptr;
+  };
+  try {
+    bool was_running = false;
+    const std::string wrong = start_mpi(was_running);
+    if (!wrong.empty()) return refuse(wrong);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm communicator = MPI_COMM_WORLD;
+    // Messages of the program and of weir are not to meet.
+    if (was_running && MPI_Comm_dup(MPI_COMM_WORLD, &communicator) != MPI_SUCCESS) {
+      return refuse("MPI_Comm_dup() failed");
+    }
+    return new MpiLink(communicator, was_running);
+  } catch (const std::bad_alloc&) {
+    return refuse("there is no memory for its buffers");
+  }
+}

@@ -1,0 +1,158 @@
+#include "net/shm/launch.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/sys.hpp"
+#include "base/text.hpp"
+#include "net/shm/segment.hpp"
+#include "net/shm/shm_link.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr const char* kRank = "WEIR_RANK";
+constexpr const char* kRanks = "WEIR_RANKS";
+constexpr const char* kSegment = "WEIR_SEGMENT";
+constexpr std::int64_t kLook = 5'000'000;
+constexpr int kSignalStatus = 128;
+
+/// A process that was started.
+struct Child {
+  pid_t process = 0;
+  std::optional<int> status;
+  bool stopped = false;
+};
+
+/// The environment of this process, with what a rank must know instead of what this one does.
+std::vector<std::string> environment_of(Rank rank, Rank ranks, int segment) {
+  std::vector<std::string> result;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view name = std::string_view(*entry).substr(0, std::strcspn(*entry, "="));
+    if (name != kRank && name != kRanks && name != kSegment) result.emplace_back(*entry);
+  }
+  result.push_back(fmt::format("{}={}", kRank, rank));
+  result.push_back(fmt::format("{}={}", kRanks, ranks));
+  result.push_back(fmt::format("{}={}", kSegment, segment));
+  return result;
+}
+
+pid_t start(const char* const* arguments, Rank rank, Rank ranks, int segment) {
+  std::vector<std::string> texts = environment_of(rank, ranks, segment);
+  std::vector<char*> environment;
+  for (std::string& text : texts) environment.push_back(text.data());
+  environment.push_back(nullptr);
+  // Signals that this process handles elsewhere are not to be blocked there.
+  posix_spawnattr_t attributes;
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  pid_t process = 0;
+  const int refused = posix_spawnp(&process, arguments[0], nullptr, &attributes,
+                                   const_cast<char* const*>(arguments), environment.data());
+  posix_spawnattr_destroy(&attributes);
+  if (refused != 0) {
+    fail(WEIR_STATUS_UNAVAILABLE, "cannot start rank {} of '{}': {}", rank, arguments[0],
+         std::strerror(refused));
+  }
+  return process;
+}
+
+void look(Child& child) {
+  int status = 0;
+  if (waitpid(child.process, &status, WNOHANG | WUNTRACED | WCONTINUED) != child.process) return;
+  if (WIFEXITED(status)) child.status = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) child.status = kSignalStatus + WTERMSIG(status);
+  child.stopped = WIFSTOPPED(status);
+}
+
+/// Those who wait for a rank that ended before it joined are to know.
+void look_after(std::vector<Child>& children, const Segment& segment, std::int64_t lost_after_ns) {
+  const auto ended = [](const Child& child) { return child.status.has_value(); };
+  std::int64_t stopped_since = 0;
+  while (!std::all_of(children.begin(), children.end(), ended)) {
+    for (Rank rank = 0; rank < children.size(); ++rank) {
+      if (children[rank].status) continue;
+      look(children[rank]);
+      if (children[rank].status) segment.rank(rank).ended.store(1);
+    }
+    const bool idle = std::all_of(children.begin(), children.end(), [&](const Child& child) {
+      return ended(child) || child.stopped;
+    });
+    const std::int64_t now = sys::now_ns();
+    if (!idle || stopped_since == 0) stopped_since = now;
+    for (const Child& child : children) {
+      if (idle && now - stopped_since > lost_after_ns && !child.status) {
+        kill(child.process, SIGKILL);
+      }
+    }
+    sys::sleep_until(now + kLook);
+  }
+}
+
+std::uint64_t number_of(const char* variable) {
+  const char* const text = sys::environment(variable);
+  const auto number = text != nullptr ? parse_unsigned(text) : std::nullopt;
+  if (!number || *number > INT32_MAX) {
+    fail_argument("{} is '{}': start ranks with weir run --ranks", variable,
+                  text != nullptr ? text : "");
+  }
+  return *number;
+}
+
+}  // namespace
+
+int launch_ranks(Rank ranks, const char* const* arguments, std::int64_t lost_after_ns) {
+  Segment segment(ranks);
+  std::vector<Child> children;
+  children.reserve(ranks);
+  const int inherited = fcntl(segment.descriptor(), F_DUPFD, 3);
+  if (inherited < 0) {
+    fail(WEIR_STATUS_UNAVAILABLE, "cannot start ranks: {}", std::strerror(errno));
+  }
+  try {
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      children.push_back({start(arguments, rank, ranks, inherited), {}, false});
+    }
+  } catch (...) {
+    close(inherited);
+    for (const Child& child : children) {
+      kill(child.process, SIGKILL);
+      waitpid(child.process, nullptr, 0);
+    }
+    throw;
+  }
+  close(inherited);
+  look_after(children, segment, lost_after_ns);
+  for (const Child& child : children) {
+    if (*child.status != 0) return *child.status;
+  }
+  return 0;
+}
+
+bool was_launched() noexcept { return sys::environment(kSegment) != nullptr; }
+
+std::unique_ptr<Link> launched_link() {
+  const auto ranks = static_cast<Rank>(number_of(kRanks));
+  const auto rank = static_cast<Rank>(number_of(kRank));
+  if (rank >= ranks) fail_argument("WEIR_RANK is {}: there are {} ranks", rank, ranks);
+  auto segment = Segment::attach(static_cast<int>(number_of(kSegment)), ranks);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // ranks do not outlive who started them
+  return std::make_unique<ShmLink>(std::move(segment), rank);
+}
+
+}  // namespace weir::rt

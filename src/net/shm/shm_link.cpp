@@ -1,0 +1,297 @@
+#include "net/shm/shm_link.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+#include <linux/futex.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/threads.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr std::size_t kAlign = 16;
+constexpr std::uint32_t kWrap = UINT32_MAX;  ///< the next packet is at the ring's begin
+constexpr std::size_t kSlice = 4u << 20;     ///< of a copy, so that nothing else waits long
+constexpr std::int64_t kLongestUse = 1'000'000'000;
+
+constexpr std::size_t room_of(std::size_t bytes) noexcept {
+  return (sizeof(std::uint32_t) + bytes + kAlign - 1) / kAlign * kAlign;
+}
+
+/// Not private to the process, unlike sys::wait().
+long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
+           const timespec* timeout) noexcept {
+  return syscall(SYS_futex, &word, operation, value, timeout, nullptr, FUTEX_BITSET_MATCH_ANY);
+}
+
+}  // namespace
+
+ShmLink::ShmLink(std::unique_ptr<Segment> segment, Rank rank)
+    : segment_(std::move(segment)), own_(segment_->rank(rank)), peers_(segment_->ranks()) {
+  info_ = {.name = "shm",
+           .rank = rank,
+           .ranks = segment_->ranks(),
+           .packet_bytes = kLinkPacketBytes,
+           .shares_memory = true,
+           .can_sleep = true};
+  std::int32_t nobody = 0;
+  if (!own_.process.compare_exchange_strong(nobody, getpid())) {
+    fail(WEIR_STATUS_BUSY, "process {} is or was rank {} already: a rank joins once", nobody, rank);
+  }
+  for (Rank other = 0; other < info_.ranks; ++other) ring_bell(other);
+}
+
+ShmLink::~ShmLink() {
+  for (const Peer& peer : peers_) {
+    if (peer.process >= 0) close(peer.process);
+  }
+}
+
+// ---- Packets ------------------------------------------------------------------------------------
+
+bool ShmLink::send(Rank to, Parts parts) noexcept {
+  ShmRing& ring = segment_->ring(info_.rank, to);
+  std::size_t bytes = 0;
+  for (const auto& part : parts) bytes += part.size();
+  std::uint64_t tail = ring.tail.load(std::memory_order_relaxed);
+  const std::size_t at = tail % ShmRing::kBytes, room = room_of(bytes);
+  const std::size_t skipped = at + room > ShmRing::kBytes ? ShmRing::kBytes - at : 0;
+  const auto full = [&] { return tail + skipped + room - ring.head.load() > ShmRing::kBytes; };
+  if (full()) {
+    ring.starving.store(1);
+    if (full()) return false;
+  }
+  if (skipped > 0) std::memcpy(&ring.bytes[at], &kWrap, sizeof kWrap);
+  std::byte* to_byte = &ring.bytes[skipped > 0 ? 0 : at];
+  const auto size = static_cast<std::uint32_t>(bytes);
+  std::memcpy(to_byte, &size, sizeof size);
+  to_byte += sizeof size;
+  for (const auto& part : parts) {
+    if (!part.empty()) std::memcpy(to_byte, part.data(), part.size());
+    to_byte += part.size();
+  }
+  ring.tail.store(tail + skipped + room);
+  ring_bell(to);
+  return true;
+}
+
+/// Those who do not sleep look by themselves.
+void ShmLink::ring_bell(Rank rank) noexcept {
+  ShmRank& other = segment_->rank(rank);
+  if (other.sleepers.load() == 0) return;
+  other.bell.fetch_add(1);
+  futex(other.bell, FUTEX_WAKE, INT_MAX, nullptr);
+}
+
+bool ShmLink::receive_one(Rank from, PacketSink& sink) noexcept {
+  ShmRing& ring = segment_->ring(from, info_.rank);
+  std::uint64_t head = ring.head.load(std::memory_order_relaxed);
+  const std::uint64_t tail = ring.tail.load(std::memory_order_acquire);
+  if (head == tail || peers_[from].cut.load(std::memory_order_relaxed)) return false;
+  const auto size_at = [&] {
+    std::uint32_t size = 0;
+    std::memcpy(&size, &ring.bytes[head % ShmRing::kBytes], sizeof size);
+    return size;
+  };
+  std::uint32_t size = size_at();
+  if (size == kWrap) {
+    head += ShmRing::kBytes - head % ShmRing::kBytes;
+    size = size_at();
+  }
+  const std::size_t at = head % ShmRing::kBytes + sizeof size;
+  const bool sound = size <= kLinkPacketBytes && at + size <= ShmRing::kBytes &&
+                     tail - head >= room_of(size) && tail - head <= ShmRing::kBytes;
+  // A ring that is not sound is an empty packet, which nobody accepts.
+  sink.packet(from, {&ring.bytes[sound ? at : 0], sound ? size : 0});
+  ring.head.store(sound ? head + room_of(size) : tail);
+  if (ring.starving.load() != 0 && ring.starving.exchange(0) != 0) ring_bell(from);
+  return true;
+}
+
+bool ShmLink::receive(PacketSink& sink) noexcept {
+  bool any = false;
+  for (Rank i = 0; i < info_.ranks; ++i) {
+    const Rank from = (first_ + i) % info_.ranks;
+    for (unsigned left = kLinkBurst; left > 0 && receive_one(from, sink); --left) any = true;
+  }
+  first_ = (first_ + 1) % info_.ranks;
+  return any;
+}
+
+bool ShmLink::anything() const noexcept {
+  for (Rank from = 0; from < info_.ranks; ++from) {
+    const ShmRing& ring = segment_->ring(from, info_.rank);
+    if (ring.head.load() != ring.tail.load() && !peers_[from].cut.load()) return true;
+  }
+  return false;
+}
+
+// ---- Who is there -------------------------------------------------------------------------------
+
+void ShmLink::watch(Rank rank) noexcept {
+  const std::int32_t process = segment_->rank(rank).process.load();
+  if (peers_[rank].process < 0 && process > 0) {
+    peers_[rank].process = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
+    if (peers_[rank].process < 0 && errno == ESRCH) segment_->rank(rank).ended.store(1);
+  }
+}
+
+std::string ShmLink::gone(Rank rank) noexcept {
+  watch(rank);
+  pollfd question{peers_[rank].process, POLLIN, 0};
+  const bool over = question.fd >= 0 && poll(&question, 1, 0) == 1;
+  if (!over && segment_->rank(rank).ended.load() == 0) return {};
+  try {
+    return fmt::format("has died (process {})", segment_->rank(rank).process.load());
+  } catch (...) {
+    return "has died";
+  }
+}
+
+void ShmLink::cut(Rank rank) noexcept { peers_[rank].cut.store(true); }
+
+// ---- One-sided operations -----------------------------------------------------------------------
+
+ShmWindow& ShmLink::window_of(Rank rank, WindowId window) const noexcept {
+  return segment_->rank(rank).windows[window % ShmRank::kWindows];
+}
+
+void ShmLink::expose(WindowId window, void* memory, std::size_t bytes) noexcept {
+  ShmWindow& slot = window_of(info_.rank, window);
+  if (slot.id.load() != 0) return;  // packets reach it
+  const auto address = reinterpret_cast<std::uintptr_t>(memory);
+  const auto base = reinterpret_cast<std::uintptr_t>(segment_->base());
+  const std::uint64_t heap = segment_->heap(info_.rank);
+  const bool shared = address >= base + heap && address - base - heap < segment_->heap_bytes();
+  slot.address = address;
+  slot.bytes = bytes;
+  slot.place = shared ? address - base : 0;
+  slot.id.store(std::uint64_t{window} + 1);
+}
+
+void ShmLink::withdraw(WindowId window) noexcept {
+  ShmWindow& slot = window_of(info_.rank, window);
+  if (slot.id.load() != std::uint64_t{window} + 1) return;
+  slot.id.store(0);
+  // A process that died inside never leaves.
+  const std::int64_t deadline = sys::deadline_after(kLongestUse);
+  while (slot.users.load() != 0 && sys::now_ns() < deadline) sys::yield();
+  slot.users.store(0);
+}
+
+std::optional<Outcome> ShmLink::direct(const OneSided& operation, std::uint64_t& cursor,
+                                       std::int64_t& old) noexcept {
+  ShmWindow& window = window_of(operation.target, operation.window);
+  std::optional<Outcome> outcome;
+  window.users.fetch_add(1);
+  const bool fits = window.id.load() == std::uint64_t{operation.window} + 1 &&
+                    operation.offset <= window.bytes &&
+                    operation.bytes <= window.bytes - operation.offset;
+  if (fits) {
+    outcome = window.place != 0 ? in_segment(operation, window, cursor, old)
+                                : across(operation, window, cursor);
+  }
+  window.users.fetch_sub(1);
+  if (!outcome) cursor = 0;
+  return outcome;
+}
+
+std::optional<Outcome> ShmLink::in_segment(const OneSided& operation, const ShmWindow& window,
+                                           std::uint64_t& cursor, std::int64_t& old) noexcept {
+  std::byte* const at = segment_->base() + window.place + operation.offset;
+  const std::size_t piece = std::min<std::uint64_t>(kSlice, operation.bytes - cursor);
+  if (operation.kind == OneSidedKind::put) {
+    std::memcpy(at + cursor, operation.local + cursor, piece);
+  } else if (operation.kind == OneSidedKind::get) {
+    std::memcpy(operation.local + cursor, at + cursor, piece);
+  } else if (reinterpret_cast<std::uintptr_t>(at) % sizeof old != 0) {
+    return std::nullopt;
+  } else {
+    std::atomic_ref<std::int64_t> word(*reinterpret_cast<std::int64_t*>(at));
+    if (operation.kind == OneSidedKind::fetch_add) {
+      old = word.fetch_add(operation.operand);
+    } else {
+      old = operation.expected;
+      word.compare_exchange_strong(old, operation.operand);
+    }
+  }
+  cursor += piece;
+  return Outcome{};
+}
+
+std::optional<Outcome> ShmLink::across(const OneSided& operation, const ShmWindow& window,
+                                       std::uint64_t& cursor) noexcept {
+  const bool put = operation.kind == OneSidedKind::put;
+  if (!may_copy_across_ || (!put && operation.kind != OneSidedKind::get)) return std::nullopt;
+  const std::size_t piece = std::min<std::uint64_t>(kSlice, operation.bytes - cursor);
+  if (piece == 0) return Outcome{};
+  const iovec here{operation.local + cursor, piece};
+  const iovec there{reinterpret_cast<void*>(window.address + operation.offset + cursor), piece};
+  const pid_t process = segment_->rank(operation.target).process.load();
+  const ssize_t copied = put ? process_vm_writev(process, &here, 1, &there, 1, 0)
+                             : process_vm_readv(process, &here, 1, &there, 1, 0);
+  if (copied <= 0) {
+    may_copy_across_ = errno != EPERM && errno != ENOSYS;
+    return std::nullopt;
+  }
+  cursor += static_cast<std::uint64_t>(copied);
+  return Outcome{};
+}
+
+void* ShmLink::allocate(std::size_t bytes) noexcept {
+  const std::uint64_t needed =
+      std::max<std::uint64_t>(1, (bytes + Segment::kPage - 1) / Segment::kPage) * Segment::kPage;
+  std::uint64_t place = segment_->heap(info_.rank);
+  const std::uint64_t end = place + segment_->heap_bytes();
+  for (const auto& [begin, size] : used_) {
+    if (begin - place >= needed) break;
+    place = begin + size;
+  }
+  if (needed > end - place || !segment_->reserve(place, needed)) return nullptr;
+  try {
+    used_[place] = needed;
+  } catch (...) {
+    segment_->discard(place, needed);
+    return nullptr;
+  }
+  return segment_->base() + place;
+}
+
+bool ShmLink::release(void* memory) noexcept {
+  const auto place = static_cast<std::uint64_t>(static_cast<std::byte*>(memory) - segment_->base());
+  const auto found = used_.find(place);
+  if (found == used_.end()) return false;
+  segment_->discard(found->first, found->second);
+  used_.erase(found);
+  return true;
+}
+
+// ---- Sleeping -----------------------------------------------------------------------------------
+
+std::uint32_t ShmLink::bell() const noexcept { return own_.bell.load(); }
+
+void ShmLink::wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const timespec time{deadline_ns / kSecond, deadline_ns % kSecond};
+  own_.sleepers.fetch_add(1);
+  if (!anything()) {
+    futex(own_.bell, FUTEX_WAIT_BITSET, bell, deadline_ns == sys::kNever ? nullptr : &time);
+  }
+  own_.sleepers.fetch_sub(1);
+}
+
+void ShmLink::wake() noexcept {
+  own_.bell.fetch_add(1);
+  futex(own_.bell, FUTEX_WAKE, INT_MAX, nullptr);
+}
+
+}  // namespace weir::rt

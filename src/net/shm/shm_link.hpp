@@ -1,0 +1,65 @@
+// Ranks that are processes of one machine.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net/link.hpp"
+#include "net/shm/segment.hpp"
+
+namespace weir::rt {
+
+/// Carries packets by rings in a segment, where sleepers wait, too. Puts and gets are copies from
+/// process to process; atomic operations are the processor's on memory that is in the segment.
+class ShmLink final : public Link {
+ public:
+  /// Throws Error when another process is this rank already.
+  ShmLink(std::unique_ptr<Segment> segment, Rank rank);
+  ~ShmLink() override;
+
+  const LinkInfo& info() const noexcept override { return info_; }
+  bool send(Rank to, Parts parts) noexcept override;
+  bool receive(PacketSink& sink) noexcept override;
+  std::string gone(Rank rank) noexcept override;
+  void cut(Rank rank) noexcept override;
+  std::optional<Outcome> direct(const OneSided& operation, std::uint64_t& cursor,
+                                std::int64_t& old) noexcept override;
+  void expose(WindowId window, void* memory, std::size_t bytes) noexcept override;
+  void withdraw(WindowId window) noexcept override;
+  void* allocate(std::size_t bytes) noexcept override;
+  bool release(void* memory) noexcept override;
+
+  std::uint32_t bell() const noexcept override;
+  void wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept override;
+  void wake() noexcept override;
+
+ private:
+  struct Peer {
+    int process = -1;  ///< a descriptor of the process
+    std::atomic<bool> cut{false};
+  };
+
+  bool receive_one(Rank from, PacketSink& sink) noexcept;
+  bool anything() const noexcept;
+  void ring_bell(Rank rank) noexcept;
+  void watch(Rank rank) noexcept;
+  ShmWindow& window_of(Rank rank, WindowId window) const noexcept;
+  std::optional<Outcome> in_segment(const OneSided& operation, const ShmWindow& window,
+                                    std::uint64_t& cursor, std::int64_t& old) noexcept;
+  std::optional<Outcome> across(const OneSided& operation, const ShmWindow& window,
+                                std::uint64_t& cursor) noexcept;
+
+  const std::unique_ptr<Segment> segment_;
+  LinkInfo info_;
+  ShmRank& own_;
+  std::vector<Peer> peers_;
+  Rank first_ = 0;                               ///< whose ring is looked at first
+  bool may_copy_across_ = true;                  ///< between processes
+  std::map<std::uint64_t, std::uint64_t> used_;  ///< of the heap: place, bytes
+};
+
+}  // namespace weir::rt
