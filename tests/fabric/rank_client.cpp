@@ -41,9 +41,8 @@ struct Kernels {
                                x += call.scalar<std::int64_t>(0);
                              }
                            })),
-        die(runtime.kernel("die", [](const weir::Call& call) {
-          std::raise(call.scalar<int>(0));
-        })) {}
+        die(runtime.kernel("die",
+                           [](const weir::Call& call) { std::raise(call.scalar<int>(0)); })) {}
 
   weir::Kernel multiply, add, die;
 };
@@ -69,9 +68,9 @@ void work(const weir::Runtime& runtime, const Kernels& kernels) {
     for (std::size_t k = 0; k < kTiles; ++k)
       for (std::size_t j = 0; j < kTiles; ++j)
         for (std::size_t i = 0; i < kTiles; ++i)
-          queue.submit(kernels.multiply, {weir::readwrite(tile(product, i, j)),
-                                          weir::read(tile(left, i, k)),
-                                          weir::read(tile(right, k, j))});
+          queue.submit(kernels.multiply,
+                       {weir::readwrite(tile(product, i, j)), weir::read(tile(left, i, k)),
+                        weir::read(tile(right, k, j))});
     queue.synchronize();
     for (const weir_queue_share& share : queue.shares()) expect(share.tasks > 0, "work for all");
   }
@@ -137,8 +136,8 @@ int main(int argc, char** argv) {
     if (argc == 4) {
       const char* const again[] = {argv[0], argv[1], nullptr};
       int status = 0;
-      weir::check(weir_fabric_launch(&options, static_cast<unsigned>(std::atoi(argv[3])), again,
-                                     &status));
+      weir::check(
+          weir_fabric_launch(&options, static_cast<unsigned>(std::atoi(argv[3])), again, &status));
       // A rank that a signal has ended is what was wanted.
       return std::string(argv[1]) == "work" ? status : (status > 128 ? 0 : status);
     }

@@ -16,8 +16,8 @@ bool is_rank();
 /// what the lowest rank that failed has returned.
 ExitCode run_on_ranks(unsigned ranks);
 
-/// Returns the fabric for domains that are of other ranks, which this process joins then, and leaves
-/// at its end; nullptr for others. Empty: those of the environment. Throws weir::Error.
+/// Returns the fabric for domains that are of other ranks, which this process joins then, and
+/// leaves at its end; nullptr for others. Empty: those of the environment. Throws weir::Error.
 weir_fabric* fabric_for(const std::string& domains);
 
 /// Serves rank 0 until its end, if such domains are asked for and this process is another rank.
