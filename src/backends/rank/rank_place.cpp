@@ -35,7 +35,7 @@ RankPlace::RankPlace(RankDevice& device, const PlaceRequest& request, PlaceFeed&
         [](WireReader&) {});
     thread_.emplace(request.name, [this] { serve(); });
   } catch (...) {
-    client.remove_place(number_);
+    close();
     throw;
   }
 }
@@ -44,6 +44,10 @@ RankPlace::~RankPlace() {
   stopping_.store(true, std::memory_order_seq_cst);
   parking_.unpark_all();
   thread_.reset();
+  close();
+}
+
+void RankPlace::close() noexcept {
   device_.client().remove_place(number_);
   try {
     WireWriter message(RankWord::close_place);

@@ -44,6 +44,7 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   void done(WireReader& message) override;
   void lost(const Outcome& why) noexcept override;
 
+  void close() noexcept;
   Slot& slot_of(std::uint64_t number) noexcept;
   void serve() noexcept;
   bool take_back() noexcept;
