@@ -51,8 +51,8 @@ class Link {
 
   /// Says why a rank's process cannot send any more, "" while it can, as far as the link knows.
   virtual std::string gone(Rank) noexcept { return {}; }
-  /// Forgets what is under way to and from a rank, for ever.
-  virtual void cut(Rank) noexcept {}
+  /// Forgets what is under way to and from a rank, for ever. `left`: it has said that it leaves.
+  virtual void cut(Rank, bool /*left*/) noexcept {}
 
   /// Does a part of an operation without its target's help, moving `cursor` on towards
   /// `operation.bytes`. Nothing: the link cannot, and packets must do.

@@ -305,7 +305,7 @@ void LinkTransport::take(Rank from, Kind kind, std::span<const std::byte> rest) 
       peer.here = true;
       return;
     }
-    case Kind::bye: return break_with(from, "has left the fabric");
+    case Kind::bye: peer.left = true; return break_with(from, "has left the fabric");
     case Kind::frame:
       if (sink_ != nullptr) return sink_->arrived(from, rest);
       early_.emplace_back(from, std::vector<std::byte>(rest.begin(), rest.end()));
@@ -574,7 +574,7 @@ bool LinkTransport::deliver_broken(TransportSink& sink) noexcept {
   std::vector<std::pair<Rank, std::string>> broken;
   broken.swap(broken_);
   for (const auto& [rank, why] : broken) {
-    link_->cut(rank);
+    link_->cut(rank, peers_[rank].left);
     for (Slot& slot : slots_) {
       if (slot.live && slot.operation.target == rank) {
         end(slot, 0, failed_outcome(WEIR_STATUS_NETWORK_ERROR, why.c_str()));

@@ -69,6 +69,7 @@ class LinkTransport final : public Transport, private PacketSink {
     std::string build;
     bool here = false, beats = false;
     bool gone = false;  ///< nothing is sent or taken any more
+    bool left = false;  ///< it is gone because it has said so
   };
   struct Slot {
     OneSided operation;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -147,7 +148,8 @@ class MpiLink final : public Link {
 
   std::string gone(Rank rank) noexcept override { return peers_[rank].why; }
 
-  void cut(Rank rank) noexcept override {
+  void cut(Rank rank, bool left) noexcept override {
+    finalizes_well = finalizes_well && left;
     peers_[rank].cut = true;
     forget_receives(rank);
   }
@@ -280,6 +282,16 @@ class MpiLink final : public Link {
   std::atomic<std::uint32_t> bell_{0};
 };
 
+/// MPICH's mpirun tells the others of a death by a signal, which ends those that expect none.
+void outlive_notices() {
+#ifdef MPICH_VERSION
+  struct sigaction now {};
+  if (sigaction(SIGUSR1, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) {
+    std::signal(SIGUSR1, SIG_IGN);
+  }
+#endif
+}
+
 /// Returns what is wrong, "" when MPI is ready for calls from one thread at a time.
 std::string start_mpi(bool& was_running) {
   int running = 0, over = 0, level = 0;
@@ -317,6 +329,7 @@ extern "C" [[gnu::visibility("default")]] weir::rt::Link* weir_mpi_link_open(cha
     const std::string wrong = start_mpi(was_running);
     if (!wrong.empty()) return refuse(wrong);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    outlive_notices();
     MPI_Comm communicator = MPI_COMM_WORLD;
     // Messages of the program and of weir are not to meet.
     if (was_running && MPI_Comm_dup(MPI_COMM_WORLD, &communicator) != MPI_SUCCESS) {

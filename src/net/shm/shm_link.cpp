@@ -157,7 +157,7 @@ std::string ShmLink::gone(Rank rank) noexcept {
   }
 }
 
-void ShmLink::cut(Rank rank) noexcept { peers_[rank].cut.store(true); }
+void ShmLink::cut(Rank rank, bool) noexcept { peers_[rank].cut.store(true); }
 
 // ---- One-sided operations -----------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ class ShmLink final : public Link {
   bool send(Rank to, Parts parts) noexcept override;
   bool receive(PacketSink& sink) noexcept override;
   std::string gone(Rank rank) noexcept override;
-  void cut(Rank rank) noexcept override;
+  void cut(Rank rank, bool left) noexcept override;
   std::optional<Outcome> direct(const OneSided& operation, std::uint64_t& cursor,
                                 std::int64_t& old) noexcept override;
   void expose(WindowId window, void* memory, std::size_t bytes) noexcept override;
