@@ -3,6 +3,7 @@
 #   make demo    factor a real matrix and show the verified result
 #   make test    build and run all tests
 #   make build   leaves the command line tool at build/release/bin/weir
+#   make docs    makes the documentation site in build/docs/html
 #   make bench   measure weir and its peers; writes docs/measurements/
 #   make format  format the sources          make lint   check format, layers and clang-tidy
 #   make asan    run the tests with the address and undefined-behaviour sanitizers
@@ -12,7 +13,7 @@
 #   make mutants break the library in many ways, one at a time, and see that the tests notice
 #   make fuzz    run the fuzzers, FUZZ_SECONDS each (60), FUZZ_TARGETS only if given
 
-.PHONY: demo build test bench format lint asan tsan proof-gate proof mutants fuzz clean
+.PHONY: demo build test docs bench format lint asan tsan proof-gate proof mutants fuzz clean
 .DEFAULT_GOAL := build
 
 # Configures and builds a preset; $(2): more arguments for CMake.
@@ -36,7 +37,7 @@ demo: build
 	@scripts/demo.sh build/release
 
 test:
-	@scripts/setup.sh build test
+	@scripts/setup.sh build test docs
 	$(call BUILD,release,-DWEIR_BUILD_TESTS=ON)
 	@ctest --preset release --label-exclude proof --parallel 2
 	@$(MAKE) --no-print-directory proof-gate
@@ -53,6 +54,10 @@ proof: proof-gate
 mutants:
 	@scripts/setup.sh build test
 	@tests/mutants/mutants.py --run
+
+docs:
+	@scripts/setup.sh docs
+	@scripts/docs.sh build/docs
 
 bench:
 	@scripts/setup.sh build bench

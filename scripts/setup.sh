@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what building, testing and measuring weir needs, from Debian and PyPI.
 #
-#   scripts/setup.sh [build] [test] [bench] [lint] [fuzz]      (default: build test)
+#   scripts/setup.sh [build] [test] [docs] [bench] [lint] [fuzz]      (default: build test)
 #
 # Silent when everything is there. Uses sudo only when it is not run by root.
 set -eu
@@ -18,10 +18,11 @@ packages_of() {
     test) echo "libgtest-dev librapidcheck-dev librandom123-dev relacy-dev binutils python3-venv
                 python3-dev gfortran ocl-icd-libopencl1 pocl-opencl-icd chromium
                 libopenmpi-dev openmpi-bin libmpich-dev mpich" ;;
+    docs) echo "doxygen python3-sphinx python3-breathe python3-myst-parser furo" ;;
     bench) echo "libstarpu-dev libtbb-dev ocl-icd-opencl-dev pocl-opencl-icd" ;;
     lint) echo "clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev" ;;
     fuzz) echo "clang-16 libclang-rt-16-dev llvm-16" ;;
-    *) echo "setup: unknown group '$1': choose from build, test, bench, lint, fuzz" >&2; exit 2 ;;
+    *) echo "setup: unknown group '$1': choose from build, test, docs, bench, lint, fuzz" >&2; exit 2 ;;
   esac
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "asian_option/option.hpp"
@@ -27,6 +28,8 @@ struct Book {
 /// (fixed or floating). Throws InputError for a file that cannot be read, names that are wrong or
 /// missing, or without one good line.
 Book read_book(const std::string& path);
+/// The same from the bytes of a file; the name stands for the path in messages.
+Book read_book_from(std::string_view bytes, const std::string& name);
 
 /// Makes options like those that banks have: the same for a seed.
 Book generate_book(std::size_t count, std::uint64_t seed);

@@ -25,7 +25,7 @@ typedef enum weir_memory_kind {
   WEIR_MEMORY_KIND_NORMAL = 0,
   WEIR_MEMORY_KIND_PINNED = 1,        /**< never paged out */
   WEIR_MEMORY_KIND_HUGE_PAGE = 2,     /**< backed by large pages */
-  WEIR_MEMORY_KIND_HIGH_BANDWIDTH = 3 /**< the machine's high-bandwidth memory */
+  WEIR_MEMORY_KIND_HIGH_BANDWIDTH = 3 /**< HBM or MCDRAM beside the normal memory */
 } weir_memory_kind;
 
 typedef struct weir_buffer_options {

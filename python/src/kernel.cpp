@@ -6,12 +6,13 @@
 
 namespace weir::py {
 
-namespace {
-
 /// A function of Python, owned by the runtime that has it as a kernel.
 struct Function {
   nb::object code;
+  const Layout* layout = nullptr;  ///< of all operands, if calls do not say
 };
+
+namespace {
 
 nb::object value_of(const weir_scalar& scalar) {
   switch (scalar.type) {
@@ -25,11 +26,13 @@ nb::object value_of(const weir_scalar& scalar) {
 
 /// Calls the function with arrays over the operands, then the scalars.
 void call_function(const Function& function, const weir_call& call) {
-  const std::size_t scalars = call.scalar_count - call.operand_count;
+  const bool given = function.layout == nullptr;
+  const std::size_t scalars = call.scalar_count - (given ? call.operand_count : 0);
   std::vector<nb::object> owned;
   std::vector<PyObject*> arguments(1);  // room that the callee may use
   for (std::size_t i = 0; i < call.operand_count; ++i) {
-    const auto* layout = reinterpret_cast<const Layout*>(call.scalars[scalars + i].value.u64);
+    const Layout* layout = function.layout;
+    if (given) layout = reinterpret_cast<const Layout*>(call.scalars[scalars + i].value.u64);
     owned.push_back(layout->array(call.operands[i]));
   }
   for (std::size_t i = 0; i < scalars; ++i) owned.push_back(value_of(call.scalars[i]));
@@ -63,12 +66,7 @@ Kernel& add(Session& session, Kernel kernel) {
   return session.add(std::make_unique<Kernel>(std::move(kernel)));
 }
 
-}  // namespace
-
-Kernel& add_function(Session& session, const std::string& name, nb::handle function) {
-  session.require_open();
-  if (PyCallable_Check(function.ptr()) == 0) raise_type("a kernel is a function of Python");
-  auto owned = std::make_unique<Function>(nb::borrow(function));
+Kernel& add(Session& session, const std::string& name, std::unique_ptr<Function> owned) {
   const weir_implementation code = {"host", run_function, owned.get()};
   weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
   options.name = name.c_str();
@@ -77,8 +75,23 @@ Kernel& add_function(Session& session, const std::string& name, nb::handle funct
   options.release = release_function;
   weir_kernel* made = nullptr;
   check(weir_kernel_register(session.handle(), &options, &made));
-  static_cast<void>(owned.release());
-  return add(session, {.name = name, .handle = made, .python = true});
+  return add(session, {.name = name, .handle = made, .python = owned.release()});
+}
+
+}  // namespace
+
+Kernel& add_function(Session& session, const std::string& name, nb::handle function) {
+  session.require_open();
+  if (PyCallable_Check(function.ptr()) == 0) raise_type("a kernel is a function of Python");
+  return add(session, name, std::make_unique<Function>(nb::borrow(function)));
+}
+
+Kernel& on_layout(Session& session, Kernel& kernel, const Layout* layout) {
+  if (kernel.python == nullptr) return kernel;
+  const std::string name =
+      kernel.name + "@" + std::to_string(reinterpret_cast<std::uintptr_t>(layout));
+  if (Kernel* const known = session.known(name)) return *known;
+  return add(session, name, std::make_unique<Function>(kernel.python->code, layout));
 }
 
 namespace {

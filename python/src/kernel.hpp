@@ -8,20 +8,27 @@
 
 namespace weir::py {
 
+struct Function;
+struct Layout;
 struct Part;
 
 /// A kernel of a session.
 struct Kernel {
   std::string name;
   weir_kernel* handle;
-  /// A function of Python. After its own scalars an action gives it the layout of each operand.
-  bool python = false;
+  /// A function of Python, which the runtime owns. After its own scalars an action gives it the
+  /// layout of each operand.
+  const Function* python = nullptr;
   /// A built-in kernel on column-major tiles.
   bool tiles = false;
 };
 
 /// Registers a function: function(*operands, *scalars) is called on host cores, with the GIL.
 Kernel& add_function(Session& session, const std::string& name, nb::handle function);
+
+/// The same kernel for calls that give it no layouts, all of whose operands have this one. Itself,
+/// unless it is a function of Python.
+Kernel& on_layout(Session& session, Kernel& kernel, const Layout* layout);
 
 /// Compiled code for languages without structs: of each operand its address, and 5 numbers: bytes
 /// of a row, rows, planes, bytes between rows and between planes; scalars as doubles. Returns a

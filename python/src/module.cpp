@@ -1,5 +1,6 @@
 // The module weir._weir: classes, names and documentation. What they do is in the other files.
 
+#include "module.hpp"
 #include "array.hpp"
 #include "kernel.hpp"
 #include "session.hpp"
@@ -8,16 +9,6 @@
 namespace weir::py {
 
 namespace {
-
-using namespace nb::literals;
-
-using Text = std::optional<std::string>;
-
-const char* c_str(const Text& text) { return text ? text->c_str() : nullptr; }
-
-struct Runtime {
-  SessionRef session;
-};
 
 struct Domain {
   SessionRef session;
@@ -43,10 +34,6 @@ weir_dependence_policy policy_of(const std::string& name) {
   if (name == "fifo") return WEIR_DEPENDENCE_POLICY_FIFO;
   if (name == "none") return WEIR_DEPENDENCE_POLICY_NONE;
   raise_value("policy '" + name + "' is not 'operands', 'fifo' or 'none'");
-}
-
-nb::str text_of(nb::handle object, const char* format) {
-  return nb::str(nb::object(nb::str(format).attr("format")(object)));
 }
 
 // ---- Making things -----------------------------------------------------------------------------
@@ -233,6 +220,9 @@ void define_data(nb::module_& m) {
   operand(
       "commute", WEIR_ACCESS_COMMUTE,
       "An operand that tasks of a queue read and write, in any order with others that commute.");
+  operand("reduce", WEIR_ACCESS_REDUCE,
+          "An operand that tasks of a queue reduce into: each gets a partial result instead. See "
+          "Queue.submit().");
 
   nb::class_<Buffer>(m, "Buffer",
                      "An array as the memory of a buffer. It holds the array; closing or deleting "
@@ -418,8 +408,9 @@ void define_queues(nb::module_& m) {
       .def(
           "submit",
           [](const Queue& queue, nb::handle kernel, nb::handle operands, nb::handle scalars,
-             const Text& name, int priority, nb::handle domains, PlaceRef place) {
-            TaskOptions options{c_str(name), priority, 0, std::move(place)};
+             const Text& name, int priority, nb::handle domains, PlaceRef place, nb::handle combine,
+             nb::handle init) {
+            TaskOptions options{c_str(name), priority, 0, std::move(place), combine, init};
             for (const nb::handle domain : domains) {
               options.domains |= std::uint64_t{1}
                                  << (nb::cast<const Domain&>(domain).info().index & 63);
@@ -428,12 +419,15 @@ void define_queues(nb::module_& m) {
           },
           "kernel"_a, "operands"_a, "scalars"_a = nb::tuple(), "name"_a = nb::none(),
           "priority"_a = 0, "domains"_a = nb::tuple(), "place"_a = nb::none(),
+          "combine"_a = nb::none(), "init"_a = nb::none(),
           "Submits a call of a kernel and returns at once. domains: those that may run it; none: "
-          "all. place: the one that runs it.",
+          "all. place: the one that runs it. combine(result, partial) adds a partial result of "
+          "weir.reduce() to another, init(partial) sets one to what changes nothing; none: zeros.",
           nb::sig("def submit(self, kernel: Kernel | str, operands: "
                   "collections.abc.Iterable[Operand], scalars: collections.abc.Iterable[Scalar] = "
                   "(), name: str | None = None, priority: int = 0, domains: "
-                  "collections.abc.Iterable[Domain] = (), place: Place | None = None) -> Event"))
+                  "collections.abc.Iterable[Domain] = (), place: Place | None = None, combine: "
+                  "Kernel | str | None = None, init: Kernel | str | None = None) -> Event"))
       .def(
           "acquire",
           [](const Queue& queue, nb::handle part, const std::string& access,
@@ -644,6 +638,8 @@ NB_MODULE(_weir, m) {
   define_domains(m);
   define_streams(m);
   define_queues(m);
+  define_pipelines(m);
+  define_shares(m);
   define_runtime(m);
   nb::set_leak_warnings(false);
   nb::module_::import_("atexit").attr("register")(nb::cpp_function([] { Session::close_all(); }));

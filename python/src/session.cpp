@@ -8,6 +8,7 @@
 
 #include "array.hpp"
 #include "kernel.hpp"
+#include "pipeline.hpp"
 #include "stream.hpp"
 
 namespace weir::py {
@@ -84,9 +85,15 @@ void raise_status(weir_status status, const std::string& message) {
   throw nb::python_error();
 }
 
-void raise_type(const std::string& message) { throw nb::type_error(message.c_str()); }
+void raise_type(const std::string& message) {
+  PyErr_SetString(PyExc_TypeError, message.c_str());
+  throw nb::python_error();
+}
 
-void raise_value(const std::string& message) { throw nb::value_error(message.c_str()); }
+void raise_value(const std::string& message) {
+  PyErr_SetString(PyExc_ValueError, message.c_str());
+  throw nb::python_error();
+}
 
 std::string keep_exception(nb::python_error& error) {
   const nb::object value = nb::borrow(error.value());
@@ -198,6 +205,7 @@ void Session::synchronize(const Timeout& timeout) {
 
 void Session::cancel() {
   require_open();
+  for (const auto& pipeline : living(pipelines)) pipeline->cancel();
   for (const auto& queue : living(queues)) queue->cancel();
   for (const auto& stream : living(streams)) stream->cancel();
 }
@@ -236,12 +244,16 @@ void Session::close_all() {
 
 Kernel& Session::kernel(const std::string& name) {
   require_open();
-  const auto known = kernels_.find(name);
-  if (known != kernels_.end()) return *known->second;
+  if (Kernel* const found = known(name)) return *found;
   weir_kernel* found = nullptr;
   check(weir_kernel_find(runtime_, name.c_str(), &found));
   const bool tiles = name.starts_with("blas.") || name.starts_with("lapack.");
   return add(std::make_unique<Kernel>(Kernel{.name = name, .handle = found, .tiles = tiles}));
+}
+
+Kernel* Session::known(const std::string& name) const {
+  const auto found = kernels_.find(name);
+  return found == kernels_.end() ? nullptr : found->second.get();
 }
 
 Kernel& Session::add(std::unique_ptr<Kernel> kernel) {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <weir/weir.h>
@@ -23,6 +24,7 @@ namespace nb = nanobind;
 
 struct Buffer;
 struct Kernel;
+struct Pipeline;
 struct Queue;
 struct Stream;
 
@@ -103,6 +105,8 @@ class Session : public std::enable_shared_from_this<Session> {
   static void close_all();
 
   Kernel& kernel(const std::string& name);
+  /// One that was found or added, or null.
+  Kernel* known(const std::string& name) const;
   Kernel& add(std::unique_ptr<Kernel> kernel);
   /// The buffer that holds an address. Raises when there is none.
   std::shared_ptr<Buffer> buffer_at(const void* address) const;
@@ -110,6 +114,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::unordered_map<weir_buffer*, std::weak_ptr<Buffer>> buffers;
   std::vector<std::weak_ptr<Stream>> streams;
   std::vector<std::weak_ptr<Queue>> queues;
+  std::vector<std::weak_ptr<Pipeline>> pipelines;
   std::vector<nb::object> kept;  ///< what registered code stands on
 
  private:
@@ -121,5 +126,37 @@ class Session : public std::enable_shared_from_this<Session> {
 };
 
 using SessionRef = std::shared_ptr<Session>;
+
+// ---- Calls -------------------------------------------------------------------------------------
+
+/// Runs a function of weir without the GIL and raises its failure.
+template <class Call>
+void call_released(Call&& call) {
+  weir_status status = WEIR_STATUS_OK;
+  {
+    const nb::gil_scoped_release released;
+    status = call();
+  }
+  check(status);
+}
+
+/// Destroys an object of weir without the GIL, unless its runtime has gone before.
+template <class Handle>
+void end(Session& session, Handle*& handle, void (*destroy)(Handle*)) {
+  Handle* const ended = std::exchange(handle, nullptr);
+  if (ended == nullptr || session.closed()) return;
+  const nb::gil_scoped_release released;
+  destroy(ended);
+}
+
+/// Returns the handle of an object that is to be used. Raises when it has been closed.
+template <class Handle>
+Handle* open(const Session& session, Handle* handle, const char* what) {
+  session.require_open();
+  if (handle == nullptr) {
+    raise_status(WEIR_STATUS_INVALID_ARGUMENT, std::string("the ") + what + " has been closed");
+  }
+  return handle;
+}
 
 }  // namespace weir::py

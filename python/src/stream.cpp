@@ -6,35 +6,6 @@ namespace weir::py {
 
 namespace {
 
-/// Runs a function of weir without the GIL and raises its failure.
-template <class Call>
-void call_released(Call&& call) {
-  weir_status status = WEIR_STATUS_OK;
-  {
-    const nb::gil_scoped_release released;
-    status = call();
-  }
-  check(status);
-}
-
-/// Destroys an object of weir without the GIL, unless its runtime has gone before.
-template <class Handle>
-void end(Session& session, Handle*& handle, void (*destroy)(Handle*)) {
-  Handle* const ended = std::exchange(handle, nullptr);
-  if (ended == nullptr || session.closed()) return;
-  const nb::gil_scoped_release released;
-  destroy(ended);
-}
-
-template <class Handle>
-Handle* open(const Session& session, Handle* handle, const char* what) {
-  session.require_open();
-  if (handle == nullptr) {
-    raise_status(WEIR_STATUS_INVALID_ARGUMENT, std::string("the ") + what + " has been closed");
-  }
-  return handle;
-}
-
 /// The elements of anything that can be iterated over.
 class Sequence {
  public:
@@ -130,14 +101,29 @@ std::vector<weir_event> handles_of(nb::handle events, const Session& session) {
 
 // ---- Actions -----------------------------------------------------------------------------------
 
-Action::Action(Session& session, nb::handle called, nb::handle parts, nb::handle values) {
-  session.require_open();
+namespace {
+
+Kernel& find_kernel(Session& session, nb::handle called) {
+  if (PyUnicode_Check(called.ptr())) return session.kernel(nb::cast<std::string>(called));
   Kernel* known = nullptr;
-  if (PyUnicode_Check(called.ptr())) {
-    known = &session.kernel(nb::cast<std::string>(called));
-  } else if (!nb::try_cast(called, known)) {
+  if (!nb::try_cast(called, known) || known == nullptr) {
     raise_type("a kernel is what Runtime.kernel() returns, or a name");
   }
+  return *known;
+}
+
+/// A kernel that reductions call, or null.
+const weir_kernel* find_reducing(Session& session, nb::handle called, const Layout* layout) {
+  if (called.is_none()) return nullptr;
+  if (layout == nullptr) raise_value("combine and init are for operands of weir.reduce()");
+  return on_layout(session, find_kernel(session, called), layout).handle;
+}
+
+}  // namespace
+
+Action::Action(Session& session, nb::handle called, nb::handle parts, nb::handle values) {
+  session.require_open();
+  Kernel* const known = &find_kernel(session, called);
   kernel = known->handle;
   const Sequence given(parts, "operands are a sequence of weir.read(), write() and readwrite()");
   const Sequence numbers(values, "scalars are a sequence of numbers");
@@ -151,6 +137,12 @@ Action::Action(Session& session, nb::handle called, nb::handle parts, nb::handle
     }
     Part part = find_part(session, operand->part);
     if (operand->access != WEIR_ACCESS_READ) check_target(part);
+    if (operand->access == WEIR_ACCESS_REDUCE) {
+      if (reduced != nullptr && reduced != part.layout) {
+        raise_type("a task reduces into parts of one shape and dtype");
+      }
+      reduced = part.layout;
+    }
     weir_region region = part.region;
     if (known->tiles) {
       check_tile_dtype(*known, part, i);
@@ -265,6 +257,8 @@ Event Queue::submit(nb::handle kernel, nb::handle operands, nb::handle scalars,
   task.name = wanted.name;
   task.priority = wanted.priority;
   task.domains = wanted.domains;
+  task.combine = find_reducing(*session, wanted.combine, action.reduced);
+  task.init = find_reducing(*session, wanted.init, action.reduced);
   task.place = wanted.place ? open(*session, wanted.place->handle, "place") : nullptr;
   weir_event event = WEIR_EVENT_INIT;
   call_released([&] { return weir_queue_submit(queue, &task, &event); });

@@ -47,6 +47,7 @@ struct Action {
   Action(Session& session, nb::handle kernel, nb::handle operands, nb::handle scalars);
 
   const weir_kernel* kernel;
+  const Layout* reduced = nullptr;  ///< of the operands that tasks reduce into
   std::vector<weir_operand> operands;
   std::vector<weir_scalar> scalars;
   std::vector<std::shared_ptr<Buffer>> buffers;  ///< until it is enqueued
@@ -79,6 +80,7 @@ struct TaskOptions {
   int priority = 0;
   std::uint64_t domains = 0;
   PlaceRef place;
+  nb::handle combine, init;  ///< kernels or names, or None
 };
 
 struct Queue {

@@ -23,14 +23,16 @@ from weir._errors import (BusyError, CancelledError, DeviceError, Error, Interna
                           InvalidArgumentError, KernelError, NetworkError, NotFoundError,
                           OutOfMemoryError, PoisonedError, TimeoutError, UnavailableError,
                           UnsupportedError)
-from weir._weir import (Buffer, Domain, Event, Kernel, Operand, Place, Queue, Region, Stream,
-                        __version__, commute, read, readwrite, write)
+from weir._weir import (Buffer, Chunk, Domain, Event, Feed, Kernel, Operand, Place, Queue, Region,
+                        Share, Stream, Tunnel, __version__, commute, read, readwrite, reduce, write)
+from weir._pipelines import END_OF_EPOCH, Pipeline
 from weir._runtime import Runtime, Trace
 
 __all__ = [
-    "Buffer", "BusyError", "CancelledError", "DeviceError", "Domain", "Error", "Event",
-    "InternalError", "InvalidArgumentError", "Kernel", "KernelError", "NetworkError",
-    "NotFoundError", "Operand", "OutOfMemoryError", "Place", "PoisonedError", "Queue", "Region",
-    "Runtime", "Stream", "TimeoutError", "Trace", "UnavailableError", "UnsupportedError",
-    "__version__", "commute", "read", "readwrite", "write",
+    "Buffer", "BusyError", "CancelledError", "Chunk", "DeviceError", "Domain", "END_OF_EPOCH",
+    "Error", "Event", "Feed", "InternalError", "InvalidArgumentError", "Kernel", "KernelError",
+    "NetworkError", "NotFoundError", "Operand", "OutOfMemoryError", "Pipeline", "Place",
+    "PoisonedError", "Queue", "Region", "Runtime", "Share", "Stream", "TimeoutError", "Trace",
+    "Tunnel", "UnavailableError", "UnsupportedError", "__version__", "commute", "read",
+    "readwrite", "reduce", "write",
 ]

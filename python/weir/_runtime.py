@@ -5,10 +5,10 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from weir import _portable, _weir
+from weir import _pipelines, _portable, _weir
 
 
 class Trace:
@@ -99,6 +99,37 @@ class Runtime(_weir._Runtime):
         kernel = self._add_portable(built.name, built.kernel, built.grid, source, parallel)
         self._keep(built)
         return kernel
+
+    def pipeline(self, *, name: str | None = None, place: _weir.Place | None = None,
+                 keep_going: bool = False, batch: int = 0, epochs: int = 0,
+                 on_failure: Callable[[str, BaseException], object] | None = None,
+                 on_epoch: Callable[[int], object] | None = None) -> _pipelines.Pipeline:
+        """Makes an empty pipeline.
+
+        place: of stages without one; None: all free cores of the first host domain. keep_going: an
+        item that fails ends nothing; on_failure(stage, exception) is told of each. batch: items that
+        a call gets at most, 0: 64. epochs: how many may be under way at once, 0: there is one;
+        on_epoch(epoch) is told when all items of one are complete, in order. Both are called on any
+        thread and must not wait.
+        """
+        return _pipelines.Pipeline(self, name, place, keep_going, batch, epochs, on_failure,
+                                   on_epoch)
+
+    def share(self, items: int, function: Callable[[_weir.Chunk], _weir.Event], *,
+              chunks: str | None = None, places: Sequence[_weir.Place] = (),
+              work: Sequence[float] = (), name: str | None = None, ways: int = 1) -> _weir.Share:
+        """Distributes the items [0, items) over places, each of which fetches its next chunk itself.
+
+        function(chunk) enqueues the actions of a chunk in chunk.stream, from host memory and back to
+        it, and returns the event of the last one. It is called on any thread and must not wait.
+        chunks: how large they are, None: "learned". places: none takes one with all free cores of
+        each domain. work: of each item, in any unit; none: all alike. ways: to do a chunk, of which
+        chunk.way says one.
+        """
+        if not places:
+            places = [domain.place() for domain in self.domains]
+        return _weir._start_share(self, items, function, chunks, list(places),
+                                  [float(each) for each in work], name, ways)
 
     def trace(self, path: str | os.PathLike[str] | None = None, *, max_bytes: int = 0) -> Trace:
         """Records what runs inside a with statement, and writes it to path, if there is one:

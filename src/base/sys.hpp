@@ -44,6 +44,12 @@ class FileWriter {
 /// Returns the size of the machine's memory.
 std::uint64_t memory_bytes() noexcept;
 
+/// Asks for pages of [address, address + bytes), which begin at a page and have not been touched,
+/// from NUMA nodes by operating system number: from nowhere else, or if not `only` from others when
+/// these have none left. Returns false, with errno, when the system refuses.
+bool bind_memory(void* address, std::size_t bytes, const std::vector<unsigned>& nodes,
+                 bool only) noexcept;
+
 /// Returns the value of an environment variable, or nullptr; always that in a program that has more
 /// rights than its user (setuid and the like).
 const char* environment(const char* name) noexcept;

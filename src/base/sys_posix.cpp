@@ -8,8 +8,10 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/error.hpp"
@@ -122,6 +124,18 @@ void FileWriter::give_up(const char* verb) {
 std::uint64_t memory_bytes() noexcept {
   const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
   return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
+}
+
+bool bind_memory(void* address, std::size_t bytes, const std::vector<unsigned>& nodes,
+                 bool only) noexcept {
+  constexpr unsigned kWordBits = 8 * sizeof(unsigned long);
+  constexpr unsigned kMostNodes = 1024;  // that Linux can be built for
+  unsigned long mask[kMostNodes / kWordBits] = {};
+  for (const unsigned node : nodes) {
+    if (node < kMostNodes) mask[node / kWordBits] |= 1UL << (node % kWordBits);
+  }
+  return syscall(SYS_mbind, address, bytes, only ? MPOL_BIND : MPOL_PREFERRED, mask, kMostNodes + 1,
+                 0) == 0;
 }
 
 const char* environment(const char* name) noexcept { return secure_getenv(name); }

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <memory>
 #include <new>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <hwloc.h>
@@ -118,6 +119,21 @@ std::vector<std::pair<std::string, std::uint64_t>> read_caches(hwloc_topology_t 
   return caches;
 }
 
+bool is_fast(hwloc_obj_t node) {
+  const char* const tier = hwloc_obj_get_info_by_name(node, "MemoryTier");
+  const std::string_view kind = node->subtype ? node->subtype : tier ? tier : "";
+  return kind == "HBM" || kind == "MCDRAM";
+}
+
+std::vector<unsigned> read_fast_nodes(hwloc_topology_t topology) {
+  std::vector<unsigned> nodes;
+  for (hwloc_obj_t node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, nullptr); node;
+       node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) {
+    if (is_fast(node)) nodes.push_back(node->os_index);
+  }
+  return nodes;
+}
+
 }  // namespace
 
 Machine read_machine() {
@@ -145,6 +161,7 @@ Machine read_machine() {
   machine.processor = model ? model : "unknown processor";
   machine.system = read_system();
   machine.memory_bytes = machine.real ? sys::memory_bytes() : root->total_memory;
+  machine.fast_nodes = read_fast_nodes(topology.get());
   machine.caches = read_caches(topology.get());
   return machine;
 }

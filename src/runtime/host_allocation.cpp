@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/error.hpp"
+#include "base/sys.hpp"
 #include "base/text.hpp"
 
 namespace weir::rt {
@@ -31,7 +32,7 @@ const char* kind_name(weir_memory_kind kind) {
 }  // namespace
 
 HostAllocation::HostAllocation(std::size_t bytes, std::size_t alignment, weir_memory_kind kind,
-                               bool strict)
+                               bool strict, const std::vector<unsigned>& fast_nodes)
     : kind_(kind) {
   if (kind < WEIR_MEMORY_KIND_NORMAL || kind > WEIR_MEMORY_KIND_HIGH_BANDWIDTH) {
     fail_argument("memory kind {} does not exist", static_cast<int>(kind));
@@ -53,7 +54,7 @@ HostAllocation::HostAllocation(std::size_t bytes, std::size_t alignment, weir_me
   if (kind == WEIR_MEMORY_KIND_PINNED) got = mlock(address_, bytes) == 0;
   if (kind == WEIR_MEMORY_KIND_HIGH_BANDWIDTH) {
     errno = ENODEV;
-    got = false;
+    got = !fast_nodes.empty() && sys::bind_memory(base_, mapped_, fast_nodes, strict);
   }
   if (got) return;
   kind_ = WEIR_MEMORY_KIND_NORMAL;

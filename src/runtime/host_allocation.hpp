@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include <weir/buffer.h>
 
@@ -12,8 +13,9 @@ class HostAllocation {
  public:
   HostAllocation() noexcept = default;
   /// Allocates zero-filled memory, of normal kind when the wanted one is not to be had and `strict`
-  /// is false. Throws Error.
-  HostAllocation(std::size_t bytes, std::size_t alignment, weir_memory_kind kind, bool strict);
+  /// is false. fast_nodes: NUMA nodes of high-bandwidth memory. Throws Error.
+  HostAllocation(std::size_t bytes, std::size_t alignment, weir_memory_kind kind, bool strict,
+                 const std::vector<unsigned>& fast_nodes);
   HostAllocation(HostAllocation&& other) noexcept;
   HostAllocation& operator=(HostAllocation&&) = delete;
   ~HostAllocation();

@@ -19,7 +19,7 @@ weir_buffer* Runtime::create_buffer(std::size_t bytes, const weir_buffer_options
   if (!std::has_single_bit(alignment)) {
     fail_argument("alignment {} is not a power of two", alignment);
   }
-  HostAllocation memory(bytes, alignment, options.kind, options.strict);
+  HostAllocation memory(bytes, alignment, options.kind, options.strict, machine_.fast_nodes);
   void* const address = memory.address();
   return add_buffer(address, bytes, std::move(memory), options);
 }

@@ -191,6 +191,7 @@ bool Share::hand_out(Chunk& chunk) noexcept {
     const weir_event event = enqueue_(given);
     runtime_.check_event(event);
     const std::uint64_t id = event.opaque[1];
+    chunk.cut = id != 0 && cancelled_.load();
     if (id != 0 && runtime_.slot_of(event).watch(id, chunk)) return true;
     FailureLog::Entry entry = id != 0 ? runtime_.failures().find(id) : FailureLog::Entry{};
     status = entry.status;
@@ -219,10 +220,12 @@ void Share::account(Chunk& chunk, weir_status status, const FailureRef& failure)
   Part& part = *chunk.part;
   const SpinGuard guard(part.lock);
   const std::int64_t now = runtime_.now_ns();
+  if (failure) status = failure->status;  // of what came first, if the last was poisoned
+  if (status == WEIR_STATUS_OK && chunk.cut) status = WEIR_STATUS_CANCELLED;
   if (status == WEIR_STATUS_OK) {
     measure(part, chunk, now);
     done_.fetch_add(chunk.range.count);
-  } else if (is_of_device(failure ? failure->status : status)) {
+  } else if (is_of_device(status)) {
     part.lost.store(true);
     give_back(chunk.range);
     const SpinGuard noting(failing_);
@@ -342,6 +345,7 @@ WaitResult Share::wait(std::int64_t timeout_ns) {
 
 void Share::cancel() {
   if (ended_ns_.load() >= 0) return;
+  cancelled_.store(true);
   fail_with(WEIR_STATUS_CANCELLED,
             FailureRef::make(WEIR_STATUS_CANCELLED, "the share was cancelled", "chunk", name_, 0));
   for (const Part& part : parts_) part.stream->cancel();

@@ -68,6 +68,7 @@ class Share {
     Range range{0, 0};         ///< of no items: free
     std::uint64_t number = 0;  ///< of the visit that brought it
     std::size_t way = 0;
+    bool cut = false;  ///< its actions may have been enqueued before and after they were cancelled
   };
 
   /// A place, and what it has.
@@ -136,7 +137,8 @@ class Share {
 
   sys::Atomic<std::uint64_t> in_flight_{1};  ///< chunks, and the thread that starts
   sys::Atomic<std::uint64_t> done_{0};
-  sys::Atomic<bool> stopped_{false};  ///< no more chunks
+  sys::Atomic<bool> stopped_{false};    ///< no more chunks
+  sys::Atomic<bool> cancelled_{false};  ///< and the actions of those that there are
   sys::Atomic<std::int64_t> ended_ns_{-1};
   Signal over_;
 

@@ -11,6 +11,7 @@
 #include "base/cache.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 
 namespace weir::rt {
 
@@ -88,7 +89,8 @@ void PerformanceModel::read(std::string_view text, std::string_view machine,
     fail_argument("'{}' has no performance models of this version: remove it", file);
   }
   if (!std::getline(lines, line) || line != machine) {
-    fail_argument("the models in '{}' are of another machine, '{}': name another file", file, line);
+    fail_argument("the models in '{}' are of another machine, '{}': name another file", file,
+                  one_line(line));
   }
   decltype(curves_) read;
   for (unsigned number = 3; std::getline(lines, line); ++number) {

@@ -13,6 +13,8 @@
 
 #include <weir/weir.h>
 
+#include "walk_flows.hpp"
+
 namespace faults {
 
 const Route kRoutes[2] = {
@@ -32,6 +34,29 @@ void Report::blame(const char* format, ...) {
   if (written + 1 < sizeof text) text[written++] = '\n';
 }
 
+bool took(const Route& route, Report& report, weir_status status, const char* call,
+          unsigned expected) {
+  if (status != WEIR_STATUS_OK) {
+    const char* const message = weir_last_error();
+    if (*message == '\0') {
+      report.blame("%s: %s without a message", call, weir_status_name(status));
+    } else if (std::strchr(message, '\n') != nullptr) {
+      report.blame("%s: the message has lines: %s", call, message);
+    }
+  }
+  if ((expected & only(status)) != 0) return status == WEIR_STATUS_OK;
+  unsigned faults =
+      only(WEIR_STATUS_OUT_OF_MEMORY) | only(WEIR_STATUS_UNAVAILABLE) | only(WEIR_STATUS_POISONED);
+  if (route.breaks) faults |= only(WEIR_STATUS_DEVICE_ERROR);
+  if (static_cast<unsigned>(status) > WEIR_STATUS_INTERNAL || (faults & only(status)) == 0) {
+    report.blame("%s: %s: %s", call, weir_status_name(status), weir_last_error());
+  } else if (report.errors++ == 0) {
+    std::snprintf(report.first_error, sizeof report.first_error, "%s: %s: %s", call,
+                  weir_status_name(status), weir_last_error());
+  }
+  return false;
+}
+
 namespace {
 
 constexpr std::size_t kBuffers = 4;
@@ -42,7 +67,6 @@ constexpr std::size_t kBufferBytes = kCells * kCellBytes;
 constexpr std::size_t kMemories = 3;
 constexpr std::size_t kMostSteps = 4096;
 constexpr std::size_t kMostOperands = 5;
-constexpr std::int64_t kLong = INT64_C(15'000'000'000);
 constexpr std::size_t kWholeBuffer = kCells;  ///< in place of the number of a cell
 
 constexpr std::size_t kLongChain = 700;
@@ -166,30 +190,8 @@ World world;
 
 alignas(64) std::uint64_t wrapped[2][kCells * kWords];
 
-constexpr unsigned only(weir_status status) { return 1u << status; }
-
-/// Takes the outcome of a call that may end as one of `expected`; only OK is true.
 bool took(weir_status status, const char* call, unsigned expected = only(WEIR_STATUS_OK)) {
-  Report& report = *world.report;
-  if (status != WEIR_STATUS_OK) {
-    const char* const message = weir_last_error();
-    if (*message == '\0') {
-      report.blame("%s: %s without a message", call, weir_status_name(status));
-    } else if (std::strchr(message, '\n') != nullptr) {
-      report.blame("%s: the message has lines: %s", call, message);
-    }
-  }
-  if ((expected & only(status)) != 0) return status == WEIR_STATUS_OK;
-  unsigned faults =
-      only(WEIR_STATUS_OUT_OF_MEMORY) | only(WEIR_STATUS_UNAVAILABLE) | only(WEIR_STATUS_POISONED);
-  if (world.route->breaks) faults |= only(WEIR_STATUS_DEVICE_ERROR);
-  if (static_cast<unsigned>(status) > WEIR_STATUS_INTERNAL || (faults & only(status)) == 0) {
-    report.blame("%s: %s: %s", call, weir_status_name(status), weir_last_error());
-  } else if (report.errors++ == 0) {
-    std::snprintf(report.first_error, sizeof report.first_error, "%s: %s: %s", call,
-                  weir_status_name(status), weir_last_error());
-  }
-  return false;
+  return faults::took(*world.route, *world.report, status, call, expected);
 }
 
 std::uint8_t domain_of(StreamName stream) { return stream == kCard || stream == kLoose ? 1 : 0; }
@@ -878,6 +880,7 @@ void walk(const Route& route, const char* folder, Report& report) {
   for (auto& stream : world.streams) stream = nullptr;
   for (auto& buffer : world.buffers) buffer = nullptr;
   walk_second_runtime();
+  walk_flows(route, report);
   if (!open_runtime()) return;
   ask_runtime();
   took(weir_trace_start(world.runtime, 1 << 20), "trace_start");

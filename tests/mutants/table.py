@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 PROGRAMS = ("scheduled_programs", "random_programs")
 PIPELINES = ("scheduled_pipelines",)
+SHARES = ("scheduled_shares",)
 
 
 @dataclass(frozen=True)
@@ -257,4 +258,14 @@ MUTANTS = [
     Mutant("who brings items wakes nobody", "src/pipeline/flow_work.cpp",
            "wake_one_of(groups_[tunnel.stage->group]);", "static_cast<void>(tunnel);",
            PIPELINES),
+    # Shares.
+    Mutant("what a lost card had is forgotten", "src/runtime/share.cpp",
+           "    give_back(chunk.range);\n", "", SHARES),
+    Mutant("a chunk that a cancel cut counts as done", "src/runtime/share.cpp",
+           "if (status == WEIR_STATUS_OK && chunk.cut) status = WEIR_STATUS_CANCELLED;", "", SHARES),
+    Mutant("two places fetch the same items", "src/runtime/share.cpp",
+           "range.first = counter_->fetch_add(count);",
+           "range.first = counter_->read();\n  counter_->fetch_add(count);", SHARES),
+    Mutant("a share ends while a place could go on", "src/runtime/share.cpp",
+           "if (!anybody_takes_more()) {", "{", SHARES),
 ]

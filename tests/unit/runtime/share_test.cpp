@@ -14,6 +14,8 @@
 
 #include <weir/weir.hpp>
 
+#include "random_share.hpp"
+
 namespace weir {
 namespace {
 
@@ -84,6 +86,12 @@ TEST(Shares, DoEachItemOnceByAllChunks) {
       for (const weir_share_part& part : share.parts()) items += part.items;
       EXPECT_EQ(items, 500u);
     }
+  }
+}
+
+TEST(Shares, DoEveryItemOnceWhateverHappens) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    ASSERT_EQ(random_share::Trial(random_share::plan_of(seed)).run(), "");
   }
 }
 

@@ -240,8 +240,11 @@ class Reader {
 }  // namespace
 
 Trace read_trace(const std::string& path) {
-  const apps::MappedFile file(path);
-  return Reader(file.bytes(), path).read();
+  return read_trace_from(apps::MappedFile(path).bytes(), path);
+}
+
+Trace read_trace_from(std::string_view bytes, const std::string& name) {
+  return Reader(bytes, name).read();
 }
 
 }  // namespace weir::cli::report

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -39,5 +40,7 @@ struct Trace {
 
 /// Reads a file. Throws apps::InputError when it is no such recording.
 Trace read_trace(const std::string& path);
+/// The same from the bytes of a file; the name stands for the path in messages.
+Trace read_trace_from(std::string_view bytes, const std::string& name);
 
 }  // namespace weir::cli::report

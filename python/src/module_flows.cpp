@@ -1,0 +1,161 @@
+// Classes of the module that share out work: pipelines and shares.
+
+#include "module.hpp"
+#include "pipeline.hpp"
+#include "share.hpp"
+
+namespace weir::py {
+
+namespace {
+
+/// A pipeline as Python has it; weir._pipelines derives from it.
+struct PipelineFace {
+  PipelineRef body;
+};
+
+nb::object items_of(nb::handle items, nb::handle dtype) {
+  return nb::module_::import_("weir._pipelines").attr("items_of")(items, dtype);
+}
+
+}  // namespace
+
+void define_pipelines(nb::module_& m) {
+  nb::class_<Tunnel>(m, "Tunnel", "A way to a stage, for items of one dtype.")
+      .def_ro("name", &Tunnel::name)
+      .def_ro("dtype", &Tunnel::dtype, nb::sig("def dtype(self) -> numpy.dtype"))
+      .def("feed", &open_feed,
+           "Opens a way for the program to put items. Once the pipeline has started only while "
+           "another feed of the tunnel is open.",
+           nb::sig("def feed(self) -> Feed"))
+      .def("__repr__",
+           [](nb::handle tunnel) { return text_of(tunnel, "<weir.Tunnel of {0.dtype}>"); });
+
+  nb::class_<Feed>(m, "Feed",
+                   "A thread of the program, seen as a source. The stages wait for more until it "
+                   "is closed, which the end of a with statement does.")
+      .def(
+          "put",
+          [](const Feed& feed, nb::handle items, const Timeout& timeout) {
+            feed.put(items_of(items, feed.dtype), timeout);
+          },
+          "items"_a, "timeout"_a = nb::none(), "Puts an item or an array of items; waits for room.",
+          nb::sig("def put(self, items: numpy.typing.ArrayLike, timeout: float | None = None) -> "
+                  "None"))
+      .def("next_epoch", &Feed::next_epoch, "What is put from now on belongs to the next epoch.")
+      .def("close", &Feed::close, "Puts nothing more.")
+      .def("__enter__", [](std::shared_ptr<Feed> feed) { return feed; })
+      .def("__exit__", [](Feed& feed, nb::args) { feed.close(); });
+
+  nb::class_<PipelineFace>(m, "_Pipeline")
+      .def(
+          "__init__",
+          [](PipelineFace* self, const Runtime& runtime, const Text& name, PlaceRef place,
+             bool keep_going, std::size_t batch, std::size_t epochs, nb::object on_failure,
+             nb::object on_epoch) {
+            const PipelineRef body = Pipeline::make(
+                runtime.session, {c_str(name), std::move(place), keep_going, batch, epochs,
+                                  std::move(on_failure), std::move(on_epoch)});
+            runtime.session->pipelines.push_back(body);
+            new (self) PipelineFace{body};
+          },
+          "runtime"_a, "name"_a.none(), "place"_a.none(), "keep_going"_a, "batch"_a, "epochs"_a,
+          "on_failure"_a.none(), "on_epoch"_a.none())
+      .def(
+          "tunnel",
+          [](const PipelineFace& face, nb::handle dtype, std::size_t capacity,
+             const std::string& overflow, const Text& name) {
+            return add_tunnel(face.body, dtype, capacity, overflow, c_str(name));
+          },
+          "dtype"_a = "float64", "capacity"_a = 0, "overflow"_a = "block", "name"_a = nb::none(),
+          "Adds a tunnel. dtype: of an item; (\"f4\", 16) is a row of 16, and records are good. "
+          "capacity: items that wait for any worker. overflow: 'block', 'drop-newest', "
+          "'drop-oldest' or 'keep-latest'.",
+          nb::sig("def tunnel(self, dtype: numpy.typing.DTypeLike = 'float64', capacity: int = 0, "
+                  "overflow: str = 'block', name: str | None = None) -> Tunnel"))
+      .def(
+          "_add_stage",
+          [](const PipelineFace& face, const Text& name, const Tunnel* input,
+             const std::vector<const Tunnel*>& outputs, nb::object work, nb::object at_end,
+             PlaceRef place, std::size_t workers, bool ordered) {
+            add_stage(face.body, {c_str(name), input, outputs, std::move(work), std::move(at_end),
+                                  std::move(place), workers, ordered});
+          },
+          "name"_a.none(), "input"_a.none(), "outputs"_a, "work"_a, "at_end"_a.none(),
+          "place"_a.none(), "workers"_a, "ordered"_a)
+      .def(
+          "start", [](const PipelineFace& face) { face.body->start(); },
+          "Starts the workers and returns. A pipeline starts once.")
+      .def(
+          "wait",
+          [](const PipelineFace& face, const Timeout& timeout) { face.body->wait(timeout); },
+          "timeout"_a = nb::none(), "Waits for the end; raises the first failure.")
+      .def(
+          "cancel", [](const PipelineFace& face) { face.body->cancel(); },
+          "Ends the pipeline without working on the items that are left.")
+      .def_prop_ro("_running", [](const PipelineFace& face) { return face.body->running; })
+      .def_prop_ro("at_end", [](const PipelineFace& face) { return face.body->info().at_end; })
+      .def_prop_ro(
+          "epochs", [](const PipelineFace& face) { return face.body->info().epochs; },
+          "How many are complete.")
+      .def(
+          "stages", [](const PipelineFace& face) { return face.body->stages(); },
+          "What each stage with an input has done: items created for it, complete, dropped, "
+          "failed.",
+          nb::sig("def stages(self) -> list[dict[str, typing.Any]]"))
+      .def(
+          "close", [](const PipelineFace& face) { face.body->close(); },
+          "Cancels what still runs, and frees the pipeline.");
+}
+
+void define_shares(nb::module_& m) {
+  nb::class_<Chunk>(m, "Chunk", "Items [first, first + count) of a share, for one place.")
+      .def_ro("first", &Chunk::first)
+      .def_ro("count", &Chunk::count)
+      .def_ro("stream", &Chunk::stream, "Of the place, during the call that gets the chunk.")
+      .def_ro("place", &Chunk::place, "Index in the places of the share.")
+      .def_ro("way", &Chunk::way)
+      .def("__repr__", [](nb::handle chunk) {
+        return text_of(chunk, "<weir.Chunk of {0.count} items from {0.first}>");
+      });
+
+  nb::class_<Share>(m, "Share", "Items that places fetch chunks of: see Runtime.share().")
+      .def("wait", &Share::wait, "timeout"_a = nb::none(),
+           "Waits until all items are done; raises what the function raised, or the failure of a "
+           "chunk.")
+      .def("cancel", &Share::cancel, "Hands out no more chunks.")
+      .def_prop_ro("items", [](const Share& share) { return share.info().items; })
+      .def_prop_ro(
+          "done", [](const Share& share) { return share.info().done; }, "How many items are done.")
+      .def_prop_ro("chunks", [](const Share& share) { return std::string(share.info().chunks); })
+      .def_prop_ro(
+          "makespan_s",
+          [](const Share& share) { return static_cast<double>(share.info().makespan_ns) * 1e-9; },
+          "From the start to the end, or until now.")
+      .def_prop_ro(
+          "ideal_s", [](const Share& share) { return share.info().ideal_ns * 1e-9; },
+          "The work over the sum of the speeds of the places.")
+      .def("parts", &Share::parts, "What each place did: items, visits, seconds.",
+           nb::sig("def parts(self) -> list[dict[str, typing.Any]]"))
+      .def("close", &Share::close, "Waits for the items, whatever their outcome, and ends it.")
+      .def("__enter__", [](std::shared_ptr<Share> share) { return share; })
+      .def(
+          "__exit__",
+          [](Share& share, nb::handle type, nb::handle, nb::handle) {
+            type.is_none() ? share.wait({}) : share.cancel();
+            share.close();
+          },
+          "type"_a.none(), "value"_a.none(), "traceback"_a.none());
+
+  m.def(
+      "_start_share",
+      [](const Runtime& runtime, std::uint64_t items, nb::object function, const Text& chunks,
+         std::vector<PlaceRef> places, std::vector<double> work, const Text& name,
+         std::size_t ways) {
+        return Share::start(runtime.session, items, std::move(function),
+                            {c_str(name), c_str(chunks), std::move(places), std::move(work), ways});
+      },
+      "runtime"_a, "items"_a, "function"_a, "chunks"_a.none(), "places"_a, "work"_a,
+      "name"_a.none(), "ways"_a);
+}
+
+}  // namespace weir::py

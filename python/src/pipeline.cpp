@@ -1,0 +1,292 @@
+#include "pipeline.hpp"
+
+#include <cstring>
+#include <utility>
+
+namespace weir::py {
+
+namespace {
+
+/// The bytes of an object with the buffer protocol.
+class Bytes {
+ public:
+  explicit Bytes(nb::handle object) {
+    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  }
+  ~Bytes() { PyBuffer_Release(&view_); }
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
+
+  const std::byte* data() const { return static_cast<const std::byte*>(view_.buf); }
+  std::size_t size() const { return static_cast<std::size_t>(view_.len); }
+
+ private:
+  Py_buffer view_{};
+};
+
+/// What a stage of weir calls.
+struct StageCode {
+  nb::object work, at_end;
+  std::size_t item_bytes;  ///< of its input
+};
+
+nb::object raise_again(nb::handle exception) {
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+  throw nb::python_error();
+}
+
+/// Puts the items of an object with the buffer protocol. Returns false when there is no room.
+bool put_items(weir_outlet* outlet, nb::handle items) {
+  const Bytes bytes(items);
+  for (std::size_t at = 0; at < bytes.size(); at += outlet->item_bytes) {
+    void* const room = weir_outlet_add(outlet);
+    if (room == nullptr) return false;
+    std::memcpy(room, bytes.data() + at, outlet->item_bytes);
+  }
+  return true;
+}
+
+/// Calls code of weir._pipelines and does what it says: see StageOptions.
+weir_status call_stage(nb::handle code, std::size_t item_bytes, weir_batch& batch) {
+  const auto size = static_cast<Py_ssize_t>(batch.items == nullptr ? 0 : batch.count * item_bytes);
+  const nb::object items =
+      nb::steal(PyBytes_FromStringAndSize(static_cast<const char*>(batch.items), size));
+  const nb::object said = nb::steal(PyObject_CallFunction(
+      code.ptr(), "OK", items.ptr(), static_cast<unsigned long long>(batch.epoch)));
+  if (!said.is_valid()) throw nb::python_error();
+  const auto failed = nb::cast<long long>(said[0]);
+  const auto mark = nb::cast<int>(said[2]);
+  for (std::size_t i = 0; i < batch.outlet_count; ++i) {
+    const nb::object puts = said[3 + i];
+    if (!puts.is_none() && !put_items(batch.outlets[i], puts)) {
+      return weir_batch_fail(&batch, WEIR_STATUS_OUT_OF_MEMORY, "%s", weir_last_error());
+    }
+  }
+  batch.over = mark == 1;
+  batch.epoch_over = mark == 2;
+  if (failed < 0) return WEIR_STATUS_OK;
+  batch.index = static_cast<std::size_t>(failed);
+  raise_again(said[1]);
+  return WEIR_STATUS_INTERNAL;
+}
+
+weir_status run_guarded(nb::handle code, std::size_t item_bytes, weir_batch* batch) {
+  std::string message;
+  try {
+    return call_stage(code, item_bytes, *batch);
+  } catch (nb::python_error& error) {
+    message = keep_exception(error);
+  }
+  return weir_batch_fail(batch, WEIR_STATUS_KERNEL_ERROR, "%s", message.c_str());
+}
+
+weir_status run_work(weir_batch* batch) {
+  const nb::gil_scoped_acquire held;
+  const CallbackScope scope;
+  const auto* code = static_cast<const StageCode*>(batch->payload);
+  return run_guarded(code->work, code->item_bytes, batch);
+}
+
+weir_status run_at_end(weir_batch* batch) {
+  const nb::gil_scoped_acquire held;
+  const CallbackScope scope;
+  const auto* code = static_cast<const StageCode*>(batch->payload);
+  return run_guarded(code->at_end, code->item_bytes, batch);
+}
+
+void release_code(void* payload) {
+  const nb::gil_scoped_acquire held;
+  const CallbackScope scope;
+  delete static_cast<StageCode*>(payload);
+}
+
+/// Calls what the program wants to be told by; what that raises has nobody to go to.
+void tell(nb::handle code, nb::handle first, nb::handle second = {}) {
+  const nb::object done =
+      nb::steal(PyObject_CallFunctionObjArgs(code.ptr(), first.ptr(), second.ptr(), nullptr));
+  if (!done.is_valid()) PyErr_WriteUnraisable(code.ptr());
+}
+
+void tell_failure(const weir_item_failure* failure, void* payload) {
+  const nb::gil_scoped_acquire held;
+  const CallbackScope scope;
+  const nb::object exception =
+      Event::exception_of(weir_status_name(failure->status), failure->message);
+  tell(static_cast<const PipelineOptions*>(payload)->on_failure, nb::str(failure->stage),
+       exception);
+}
+
+void tell_epoch(std::uint64_t epoch, void* payload) {
+  const nb::gil_scoped_acquire held;
+  const CallbackScope scope;
+  tell(static_cast<const PipelineOptions*>(payload)->on_epoch, nb::int_(epoch));
+}
+
+weir_overflow overflow_of(const std::string& name) {
+  if (name == "block") return WEIR_OVERFLOW_BLOCK;
+  if (name == "drop-newest") return WEIR_OVERFLOW_DROP_NEWEST;
+  if (name == "drop-oldest") return WEIR_OVERFLOW_DROP_OLDEST;
+  if (name == "keep-latest") return WEIR_OVERFLOW_KEEP_LATEST;
+  raise_value("overflow '" + name +
+              "' is not 'block', 'drop-newest', 'drop-oldest' or 'keep-latest'");
+}
+
+weir_pipeline* open(const PipelineRef& pipeline) {
+  return py::open(*pipeline->session, pipeline->handle, "pipeline");
+}
+
+}  // namespace
+
+// ---- Pipelines ---------------------------------------------------------------------------------
+
+std::shared_ptr<Pipeline> Pipeline::make(const SessionRef& session, const PipelineOptions& wanted) {
+  session->require_open();
+  auto pipeline = make_waiting<Pipeline>();
+  pipeline->session = session;
+  pipeline->options = std::make_unique<PipelineOptions>(wanted);
+  weir_pipeline_options options = WEIR_PIPELINE_OPTIONS_INIT;
+  options.name = wanted.name;
+  if (wanted.place) {
+    options.place = py::open(*session, wanted.place->handle, "place");
+    pipeline->places.push_back(wanted.place);
+  }
+  options.keep_going = wanted.keep_going;
+  options.batch = wanted.batch;
+  options.epochs = wanted.epochs;
+  if (!wanted.on_failure.is_none()) options.on_failure = tell_failure;
+  if (!wanted.on_epoch.is_none()) options.on_epoch = tell_epoch;
+  options.payload = pipeline->options.get();
+  check(weir_pipeline_create(session->handle(), &options, &pipeline->handle));
+  pipeline->options->name = nullptr;  // the caller's
+  return pipeline;
+}
+
+void Pipeline::close() {
+  running = false;
+  if (session) end(*session, handle, weir_pipeline_destroy);
+}
+
+void Pipeline::start() {
+  weir_pipeline* const opened = py::open(*session, handle, "pipeline");
+  call_released([&] { return weir_pipeline_start(opened); });
+  running = true;
+}
+
+void Pipeline::wait(const Timeout& timeout) {
+  weir_pipeline* const opened = py::open(*session, handle, "pipeline");
+  const weir_status status =
+      wait_for(timeout, [&](std::int64_t ns) { return weir_pipeline_wait(opened, ns); });
+  running = running && status == WEIR_STATUS_TIMEOUT;
+  check(status);
+}
+
+void Pipeline::cancel() const {
+  weir_pipeline* const opened = py::open(*session, handle, "pipeline");
+  call_released([&] { return weir_pipeline_cancel(opened); });
+}
+
+weir_pipeline_info Pipeline::info() const {
+  weir_pipeline_info found = WEIR_PIPELINE_INFO_INIT;
+  check(weir_pipeline_get_info(py::open(*session, handle, "pipeline"), &found, nullptr, 0));
+  return found;
+}
+
+nb::list Pipeline::stages() const {
+  weir_pipeline_info found = info();
+  std::vector<weir_stage_info> stages(found.stages);
+  check(weir_pipeline_get_info(handle, &found, stages.data(), stages.size()));
+  nb::list list;
+  for (const weir_stage_info& stage : stages) {
+    nb::dict each;
+    each["name"] = stage.name;
+    each["created"] = stage.created;
+    each["complete"] = stage.complete;
+    each["dropped"] = stage.dropped;
+    each["failed"] = stage.failed;
+    each["most_kept"] = stage.most_kept;
+    each["at_end"] = stage.at_end;
+    list.append(each);
+  }
+  return list;
+}
+
+// ---- Tunnels and stages ------------------------------------------------------------------------
+
+Tunnel add_tunnel(const PipelineRef& pipeline, nb::handle dtype, std::size_t capacity,
+                  const std::string& overflow, const char* name) {
+  weir_pipeline* const opened = open(pipeline);
+  nb::object known = nb::module_::import_("numpy").attr("dtype")(dtype);
+  if (nb::cast<bool>(known.attr("hasobject"))) {
+    raise_type("items of dtype " + nb::cast<std::string>(nb::str(known)) +
+               " are references: a tunnel carries bytes");
+  }
+  weir_tunnel_options options = WEIR_TUNNEL_OPTIONS_INIT;
+  options.name = name;
+  options.item_bytes = nb::cast<std::size_t>(known.attr("itemsize"));
+  options.capacity = capacity;
+  options.overflow = overflow_of(overflow);
+  weir_tunnel* made = nullptr;
+  check(weir_pipeline_add_tunnel(opened, &options, &made));
+  return {pipeline, made, std::move(known), options.item_bytes, name ? name : ""};
+}
+
+void add_stage(const PipelineRef& pipeline, const StageOptions& wanted) {
+  weir_pipeline* const opened = open(pipeline);
+  std::vector<weir_tunnel*> outputs;
+  for (const Tunnel* output : wanted.outputs) outputs.push_back(output->handle);
+  auto code = std::make_unique<StageCode>(
+      StageCode{wanted.work, wanted.at_end, wanted.input ? wanted.input->item_bytes : 0});
+  weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
+  options.name = wanted.name;
+  options.input = wanted.input ? wanted.input->handle : nullptr;
+  options.outputs = outputs.data();
+  options.output_count = outputs.size();
+  options.function = run_work;
+  if (!wanted.at_end.is_none()) options.at_end = run_at_end;
+  options.payload = code.get();
+  options.release = release_code;
+  if (wanted.place) options.place = py::open(*pipeline->session, wanted.place->handle, "place");
+  options.workers = wanted.workers;
+  options.ordered = wanted.ordered;
+  check(weir_pipeline_add_stage(opened, &options));
+  static_cast<void>(code.release());
+  if (wanted.place) pipeline->places.push_back(wanted.place);
+}
+
+// ---- Feeds -------------------------------------------------------------------------------------
+
+std::shared_ptr<Feed> open_feed(const Tunnel& tunnel) {
+  open(tunnel.pipeline);
+  weir_feed* made = nullptr;
+  check(weir_feed_open(tunnel.handle, &made));
+  return std::make_shared<Feed>(tunnel.pipeline, made, tunnel.dtype, tunnel.item_bytes);
+}
+
+void Feed::close() {
+  weir_feed* const closed = std::exchange(handle, nullptr);
+  if (closed == nullptr || pipeline->handle == nullptr || pipeline->session->closed()) return;
+  const nb::gil_scoped_release released;
+  weir_feed_close(closed);
+}
+
+void Feed::put(nb::handle items, const Timeout& timeout) const {
+  open(pipeline);
+  weir_feed* const opened = py::open(*pipeline->session, handle, "feed");
+  const Bytes bytes(items);
+  const std::size_t count = bytes.size() / item_bytes;
+  std::size_t done = 0;
+  check(wait_for(timeout, [&](std::int64_t ns) {
+    std::size_t put = 0;
+    const weir_status status =
+        weir_feed_put(opened, bytes.data() + done * item_bytes, count - done, ns, &put);
+    done += put;
+    return status;
+  }));
+}
+
+void Feed::next_epoch() const {
+  open(pipeline);
+  check(weir_feed_next_epoch(py::open(*pipeline->session, handle, "feed")));
+}
+
+}  // namespace weir::py

@@ -1,0 +1,100 @@
+// Pipelines: stages that are functions of Python, and the tunnels between them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "session.hpp"
+#include "stream.hpp"
+
+namespace weir::py {
+
+/// How a pipeline treats its items, and whom it tells.
+struct PipelineOptions {
+  const char* name = nullptr;
+  PlaceRef place;
+  bool keep_going = false;
+  std::size_t batch = 0;
+  std::size_t epochs = 0;
+  nb::object on_failure;  ///< on_failure(stage, exception), or None
+  nb::object on_epoch;    ///< on_epoch(epoch), or None
+};
+
+/// Owns a pipeline. What it calls in Python belongs to the pipeline of weir, and goes with it.
+struct Pipeline {
+  static std::shared_ptr<Pipeline> make(const SessionRef& session, const PipelineOptions& options);
+  ~Pipeline() { close(); }
+  void close();
+
+  void start();
+  /// Waits for the end of a pipeline that has started; raises its first failure.
+  void wait(const Timeout& timeout);
+  void cancel() const;
+  weir_pipeline_info info() const;
+  /// What each stage with an input has done.
+  nb::list stages() const;
+
+  SessionRef session;
+  std::vector<PlaceRef> places;
+  /// What the callbacks of the options call; outlives the pipeline of weir.
+  std::unique_ptr<PipelineOptions> options;
+  weir_pipeline* handle = nullptr;
+  bool running = false;  ///< has started, and nobody has waited for its end
+};
+using PipelineRef = std::shared_ptr<Pipeline>;
+
+/// A way to a stage, for items of one dtype.
+struct Tunnel {
+  PipelineRef pipeline;
+  weir_tunnel* handle;
+  nb::object dtype;
+  std::size_t item_bytes;
+  std::string name;
+};
+
+Tunnel add_tunnel(const PipelineRef& pipeline, nb::handle dtype, std::size_t capacity,
+                  const std::string& overflow, const char* name);
+
+/// A stage as weir._pipelines describes it.
+///
+/// work(items, epoch) gets the bytes of a batch and returns (failed, exception, mark, *puts): the
+/// index of the item that failed, -1: none; its exception; for a source 0, 1: there is no more, 2:
+/// the epoch is over; and for each output an object with the buffer protocol over whole items, or
+/// None. at_end is the same, called once with no items, or None.
+struct StageOptions {
+  const char* name = nullptr;
+  const Tunnel* input = nullptr;
+  std::vector<const Tunnel*> outputs;
+  nb::object work;
+  nb::object at_end;
+  PlaceRef place;
+  std::size_t workers = 0;
+  bool ordered = false;
+};
+
+void add_stage(const PipelineRef& pipeline, const StageOptions& options);
+
+/// A thread of the program, seen as a source.
+struct Feed {
+  Feed(PipelineRef pipeline, weir_feed* handle, nb::object dtype, std::size_t item_bytes)
+      : pipeline(std::move(pipeline)),
+        handle(handle),
+        dtype(std::move(dtype)),
+        item_bytes(item_bytes) {}
+  ~Feed() { close(); }
+  void close();
+
+  /// Puts whole items out of an object with the buffer protocol.
+  void put(nb::handle items, const Timeout& timeout) const;
+  void next_epoch() const;
+
+  PipelineRef pipeline;
+  weir_feed* handle;
+  nb::object dtype;
+  std::size_t item_bytes;
+};
+
+std::shared_ptr<Feed> open_feed(const Tunnel& tunnel);
+
+}  // namespace weir::py

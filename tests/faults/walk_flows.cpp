@@ -1,0 +1,245 @@
+#include "walk_flows.hpp"
+
+#include <atomic>
+#include <cstring>
+
+#include <weir/weir.h>
+
+namespace faults {
+
+namespace {
+
+constexpr std::size_t kRows = 4, kColumns = 32, kTasks = 6, kItems = 60, kNumbers = 500;
+
+struct Flows {
+  const Route& route;
+  Report& report;
+  weir_runtime* runtime = nullptr;
+  weir_kernel *add = nullptr, *sum = nullptr, *combine = nullptr;
+
+  bool took(weir_status status, const char* call) const {
+    return faults::took(route, report, status, call);
+  }
+};
+
+alignas(64) int rows[kRows][kColumns], total[kColumns];
+alignas(64) int sources[kItems], results[kItems];
+
+// ---- Kernels -----------------------------------------------------------------------------------
+
+weir_status add_kernel(const weir_call* call) {
+  auto* const out = static_cast<int*>(call->operands[0].address);
+  for (std::size_t i = 0; i < call->operands[0].extent[0] / sizeof(int); ++i) ++out[i];
+  return WEIR_STATUS_OK;
+}
+
+/// Adds the second operand to the first: a task that reduces, and what combines partial results.
+weir_status sum_kernel(const weir_call* call) {
+  auto* const out = static_cast<int*>(call->operands[0].address);
+  const auto* const in = static_cast<const int*>(call->operands[1].address);
+  for (std::size_t i = 0; i < call->operands[0].extent[0] / sizeof(int); ++i) out[i] += in[i];
+  return WEIR_STATUS_OK;
+}
+
+weir_kernel* add(const Flows& flows, const char* name, weir_host_function function) {
+  const weir_implementation codes[] = {{"host", function, nullptr}, {"sim", function, nullptr}};
+  weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
+  options.name = name;
+  options.implementations = codes;
+  options.implementation_count = 2;
+  weir_kernel* made = nullptr;
+  flows.took(weir_kernel_register(flows.runtime, &options, &made), "a kernel of the flows");
+  return made;
+}
+
+// ---- Task queues -------------------------------------------------------------------------------
+
+bool submit(const Flows& flows, weir_queue* queue, weir_task task, const weir_operand* operands,
+            std::size_t count) {
+  task.operands = operands;
+  task.operand_count = count;
+  return flows.took(weir_queue_submit(queue, &task, nullptr), "queue_submit");
+}
+
+/// Tasks on each row, which are then summed. All of it is right when nothing said otherwise.
+void walk_queue(const Flows& flows, weir_buffer* grid, weir_buffer* sums) {
+  std::memset(rows, 0, sizeof rows);
+  std::memset(total, 0, sizeof total);
+  weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
+  options.no_models = true;
+  weir_queue* queue = nullptr;
+  if (!flows.took(weir_queue_create(flows.runtime, &options, &queue), "queue_create")) return;
+  bool all = true;
+  for (std::size_t i = 0; i < kTasks * kRows; ++i) {
+    weir_task task = WEIR_TASK_INIT;
+    task.kernel = flows.add;
+    const weir_operand row = {grid, weir_region_range(i % kRows * sizeof rows[0], sizeof rows[0]),
+                              WEIR_ACCESS_READ_WRITE};
+    all = submit(flows, queue, task, &row, 1) && all;
+  }
+  for (std::size_t i = 0; i < kRows; ++i) {
+    weir_task task = WEIR_TASK_INIT;
+    task.kernel = flows.sum;
+    task.combine = flows.combine;
+    const weir_operand operands[] = {
+        {sums, weir_region_range(0, sizeof total), WEIR_ACCESS_REDUCE},
+        {grid, weir_region_range(i * sizeof rows[0], sizeof rows[0]), WEIR_ACCESS_READ}};
+    all = submit(flows, queue, task, operands, 2) && all;
+  }
+  all = flows.took(weir_queue_synchronize(queue, kLong), "queue_synchronize") && all;
+  for (const int value : total) {
+    if (all && value != static_cast<int>(kTasks * kRows)) {
+      flows.report.blame("tasks gave %d instead of %zu", value, kTasks * kRows);
+      break;
+    }
+  }
+  weir_queue_destroy(queue);
+}
+
+// ---- Shares ------------------------------------------------------------------------------------
+
+struct Shared {
+  const Flows& flows;
+  weir_buffer *from, *to;
+};
+
+weir_status enqueue_chunk(const weir_chunk* chunk, void* payload, weir_event* out_event) {
+  const auto& shared = *static_cast<const Shared*>(payload);
+  const weir_region part =
+      weir_region_range(chunk->first * sizeof(int), chunk->count * sizeof(int));
+  const weir_operand operands[] = {{shared.to, part, WEIR_ACCESS_READ_WRITE},
+                                   {shared.from, part, WEIR_ACCESS_READ}};
+  weir_compute call = WEIR_COMPUTE_INIT;
+  call.kernel = shared.flows.sum;
+  call.operands = operands;
+  call.operand_count = 2;
+  weir_status status = weir_stream_upload(chunk->stream, shared.from, part, nullptr);
+  if (status == WEIR_STATUS_OK) {
+    status = weir_stream_upload(chunk->stream, shared.to, part, nullptr);
+  }
+  if (status == WEIR_STATUS_OK) status = weir_stream_compute(chunk->stream, &call, nullptr);
+  if (status != WEIR_STATUS_OK) return status;
+  return weir_stream_download(chunk->stream, shared.to, part, out_event);
+}
+
+void walk_share(const Flows& flows, weir_buffer* from, weir_buffer* to) {
+  for (std::size_t i = 0; i < kItems; ++i) sources[i] = static_cast<int>(i), results[i] = 0;
+  Shared shared{flows, from, to};
+  weir_share_options options = WEIR_SHARE_OPTIONS_INIT;
+  options.items = kItems;
+  options.chunks = "fixed:7";
+  options.enqueue = enqueue_chunk;
+  options.payload = &shared;
+  weir_share* share = nullptr;
+  if (!flows.took(weir_share_start(flows.runtime, &options, &share), "share_start")) return;
+  // A card that breaks in the middle of a chunk may have brought back what it gives to another.
+  if (flows.took(weir_share_wait(share, kLong), "share_wait") && !flows.route.breaks) {
+    for (std::size_t i = 0; i < kItems; ++i) {
+      if (results[i] == sources[i]) continue;
+      flows.report.blame("item %zu of the share is %d", i, results[i]);
+      break;
+    }
+  }
+  weir_share_destroy(share);
+}
+
+// ---- Pipelines ---------------------------------------------------------------------------------
+
+std::atomic<std::uint64_t> numbers_put, numbers_seen, sum_seen;
+
+weir_status put_numbers(weir_batch* batch) {
+  for (std::size_t i = 0; i < batch->count && numbers_put < kNumbers; ++i) {
+    void* const room = weir_outlet_add(batch->outlets[0]);
+    if (room == nullptr) return weir_batch_fail(batch, WEIR_STATUS_OUT_OF_MEMORY, "no room");
+    const std::uint64_t number = numbers_put.fetch_add(1);
+    std::memcpy(room, &number, sizeof number);
+  }
+  batch->over = numbers_put == kNumbers;
+  return WEIR_STATUS_OK;
+}
+
+weir_status pass_numbers(weir_batch* batch) {
+  for (std::size_t i = 0; i < batch->count; ++i) {
+    void* const room = weir_outlet_add(batch->outlets[0]);
+    batch->index = i;
+    if (room == nullptr) return weir_batch_fail(batch, WEIR_STATUS_OUT_OF_MEMORY, "no room");
+    std::memcpy(room, static_cast<const std::uint64_t*>(batch->items) + i, sizeof(std::uint64_t));
+  }
+  return WEIR_STATUS_OK;
+}
+
+weir_status take_numbers(weir_batch* batch) {
+  for (std::size_t i = 0; i < batch->count; ++i) {
+    sum_seen += static_cast<const std::uint64_t*>(batch->items)[i];
+  }
+  numbers_seen += batch->count;
+  return WEIR_STATUS_OK;
+}
+
+void run_pipeline(const Flows& flows, weir_pipeline* pipeline) {
+  weir_tunnel* tunnels[2] = {};
+  for (weir_tunnel*& tunnel : tunnels) {
+    weir_tunnel_options options = WEIR_TUNNEL_OPTIONS_INIT;
+    options.item_bytes = sizeof(std::uint64_t);
+    options.capacity = 16;
+    if (!flows.took(weir_pipeline_add_tunnel(pipeline, &options, &tunnel), "add_tunnel")) return;
+  }
+  const weir_stage_function functions[] = {put_numbers, pass_numbers, take_numbers};
+  for (std::size_t i = 0; i < 3; ++i) {
+    weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
+    options.input = i > 0 ? tunnels[i - 1] : nullptr;
+    options.outputs = i < 2 ? &tunnels[i] : nullptr;
+    options.output_count = i < 2 ? 1 : 0;
+    options.function = functions[i];
+    options.ordered = i == 1;
+    if (!flows.took(weir_pipeline_add_stage(pipeline, &options), "add_stage")) return;
+  }
+  if (!flows.took(weir_pipeline_start(pipeline), "pipeline_start")) return;
+  if (!flows.took(weir_pipeline_wait(pipeline, kLong), "pipeline_wait")) return;
+  if (numbers_seen != kNumbers || sum_seen != kNumbers * (kNumbers - 1) / 2) {
+    flows.report.blame("%u of %zu items came through the pipeline",
+                       static_cast<unsigned>(numbers_seen), kNumbers);
+  }
+}
+
+void walk_pipeline(const Flows& flows) {
+  numbers_put = numbers_seen = sum_seen = 0;
+  weir_pipeline_options options = WEIR_PIPELINE_OPTIONS_INIT;
+  options.batch = 8;
+  weir_pipeline* pipeline = nullptr;
+  if (!flows.took(weir_pipeline_create(flows.runtime, &options, &pipeline), "pipeline_create")) {
+    return;
+  }
+  run_pipeline(flows, pipeline);
+  weir_pipeline_destroy(pipeline);
+}
+
+}  // namespace
+
+void walk_flows(const Route& route, Report& report) {
+  Flows flows{route, report};
+  weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+  options.domains = route.domains;
+  if (!flows.took(weir_runtime_create(&options, &flows.runtime), "the runtime of the flows"))
+    return;
+  flows.add = add(flows, "add one", add_kernel);
+  flows.sum = add(flows, "add to", sum_kernel);
+  flows.combine = add(flows, "combine", sum_kernel);
+  weir_buffer* buffers[4] = {};
+  void* const memory[] = {rows, total, sources, results};
+  const std::size_t bytes[] = {sizeof rows, sizeof total, sizeof sources, sizeof results};
+  bool ready = flows.add != nullptr && flows.sum != nullptr && flows.combine != nullptr;
+  for (std::size_t i = 0; i < 4; ++i) {
+    ready = flows.took(weir_buffer_wrap(flows.runtime, memory[i], bytes[i], nullptr, &buffers[i]),
+                       "a buffer of the flows") &&
+            ready;
+  }
+  if (ready) {
+    walk_queue(flows, buffers[0], buffers[1]);
+    walk_share(flows, buffers[2], buffers[3]);
+    if (!route.virtual_time) walk_pipeline(flows);
+  }
+  weir_runtime_destroy(flows.runtime);
+}
+
+}  // namespace faults

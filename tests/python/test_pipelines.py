@@ -1,0 +1,244 @@
+"""Pipelines of Python functions put and complete what a loop would."""
+
+import threading
+
+import numpy as np
+import pytest
+import weir
+
+
+@pytest.fixture
+def machine():
+    with weir.Runtime("host:cores=2") as made:
+        yield made
+
+
+def test_a_line_of_stages(machine):
+    found = []
+    with machine.pipeline(name="squares") as pipeline:
+        numbers = pipeline.tunnel("i8", name="numbers")
+        squares = pipeline.tunnel("i8")
+        pipeline.source(range(1000), numbers)
+
+        @pipeline.stage(numbers, squares)
+        def square(items):
+            return items * items
+
+        pipeline.stage(squares, function=lambda items: found.extend(items.tolist()), workers=1)
+        pipeline.run()
+        assert pipeline.at_end
+        assert [each["complete"] for each in pipeline.stages()] == [1000, 1000]
+        assert pipeline.stages()[0]["name"] == "square"
+    assert sorted(found) == [i * i for i in range(1000)]
+
+
+def test_order_is_kept_where_asked(machine):
+    found = []
+    with machine.pipeline(batch=7) as pipeline:
+        first, second = pipeline.tunnel("i4"), pipeline.tunnel("i4")
+        pipeline.source((np.arange(i, i + 10) for i in range(0, 3000, 10)), first)
+        pipeline.stage(first, second, lambda items: items + 1, ordered=True)
+        pipeline.stage(second, function=lambda items: found.extend(items.tolist()), workers=1)
+        pipeline.run()
+    assert found == list(range(1, 3001))
+
+
+def test_recursion_into_two_tunnels(machine):
+    leaves = []
+    with machine.pipeline() as pipeline:
+        nodes, ends = pipeline.tunnel("i8", name="nodes"), pipeline.tunnel("i8", name="ends")
+        pipeline.source([1], nodes)
+
+        @pipeline.stage(nodes, (nodes, ends))
+        def split(items):
+            inner = items[items < 512]
+            return np.concatenate([2 * inner, 2 * inner + 1]), items[items >= 512]
+
+        pipeline.stage(ends, function=lambda items: leaves.extend(items.tolist()), workers=1)
+        pipeline.run()
+    assert sorted(leaves) == list(range(512, 1024))
+
+
+def test_records_and_rows(machine):
+    record = np.dtype([("frame", "i4"), ("weight", "f8")])
+    found = {}
+    with machine.pipeline() as pipeline:
+        rows, records = pipeline.tunnel(("f8", 4)), pipeline.tunnel(record)
+        pipeline.source([np.full(4, float(i)) for i in range(20)], rows)
+
+        @pipeline.stage(rows, records)
+        def weigh(items):
+            assert items.shape[1:] == (4,) and not items.flags.writeable
+            result = np.empty(len(items), record)
+            result["frame"], result["weight"] = items[:, 0], items.sum(axis=1)
+            return result
+
+        @pipeline.stage(records, workers=1)
+        def collect(items):
+            found.update(zip(items["frame"].tolist(), items["weight"].tolist()))
+
+        pipeline.run()
+    assert found == {i: 4.0 * i for i in range(20)}
+
+
+def test_what_comes_at_the_end(machine):
+    totals, count = [], [0]
+
+    def count_items(items):
+        count[0] += len(items)
+
+    with machine.pipeline() as pipeline:
+        items, total = pipeline.tunnel("i8"), pipeline.tunnel("i8")
+        pipeline.source(range(100), items)
+        pipeline.stage(items, total, count_items, at_end=lambda: count[0], workers=1)
+        pipeline.stage(total, function=lambda items: totals.extend(items.tolist()), workers=1)
+        pipeline.run()
+    assert totals == [100]
+
+
+def test_a_feed_from_the_program(machine):
+    found = []
+    with machine.pipeline() as pipeline:
+        words = pipeline.tunnel("S8", capacity=4)
+        pipeline.stage(words, function=lambda items: found.extend(items.tolist()), workers=1)
+        with words.feed() as feed:
+            pipeline.start()
+            for i in range(200):
+                feed.put(f"w{i}")
+            feed.put(["x", "y"])
+        pipeline.wait()
+    assert sorted(found) == sorted([b"w%d" % i for i in range(200)] + [b"x", b"y"])
+
+
+def test_epochs_end_in_order(machine):
+    ended = []
+    with machine.pipeline(epochs=2, on_epoch=ended.append) as pipeline:
+        items = pipeline.tunnel("i8")
+        pipeline.source((i if i % 10 else weir.END_OF_EPOCH for i in range(1, 51)), items)
+        pipeline.stage(items, function=lambda items: None)
+        pipeline.run()
+        assert pipeline.epochs == len(ended)
+    assert ended == list(range(len(ended))) and len(ended) >= 5
+
+
+def fail_at(bad):
+    def check(items):
+        if np.isin(items, bad).any():
+            raise ValueError(f"bad item among {items.tolist()}")
+        return items
+
+    return check
+
+
+def test_a_failed_item_ends_the_pipeline(machine):
+    pipeline = machine.pipeline(name="line")
+    items = pipeline.tunnel("i8", name="items")
+    pipeline.source(range(1000), items)
+    pipeline.stage(items, function=lambda items: fail_at([33])(items) is None, name="check")
+    with pytest.raises(weir.KernelError, match="check") as caught:
+        pipeline.run()
+    assert isinstance(caught.value.__cause__, ValueError)
+    assert str(caught.value.__cause__) == "bad item among [33]"
+    pipeline.close()
+
+
+def test_failed_items_are_the_bad_ones_alone(machine):
+    failures, found = [], []
+    with machine.pipeline(keep_going=True, on_failure=lambda *what: failures.append(what)) as pipeline:
+        items, good = pipeline.tunnel("i8"), pipeline.tunnel("i8")
+        pipeline.source([np.arange(100)], items)
+        pipeline.stage(items, good, fail_at([7, 8, 70]), name="check")
+        pipeline.stage(good, function=lambda items: found.extend(items.tolist()), workers=1)
+        pipeline.start()
+        with pytest.raises(weir.KernelError):
+            pipeline.wait()
+        assert pipeline.stages()[0]["failed"] == 3
+    assert sorted(found) == [i for i in range(100) if i not in (7, 8, 70)]
+    assert {str(error.__cause__) for _, error in failures} == {
+        f"bad item among [{bad}]" for bad in (7, 8, 70)}
+    assert {stage for stage, _ in failures} == {"check"}
+
+
+def test_a_source_that_raises(machine):
+    def numbers():
+        yield 1
+        raise OSError("the camera is gone")
+
+    pipeline = machine.pipeline()
+    items = pipeline.tunnel("i8")
+    pipeline.source(numbers(), items, name="camera")
+    pipeline.stage(items, function=lambda items: None)
+    with pytest.raises(weir.KernelError, match="camera") as caught:
+        pipeline.run()
+    assert isinstance(caught.value.__cause__, OSError)
+
+
+@pytest.mark.parametrize("result, words", [
+    (lambda items: (1, 2, 3), "tuple of 2"),
+    (lambda items: (np.zeros((2, 2)), None), "items of shape"),
+    (lambda items: ("word", None), "could not convert"),
+])
+def test_results_that_are_no_items(machine, result, words):
+    pipeline = machine.pipeline()
+    items, one, two = pipeline.tunnel("i8"), pipeline.tunnel("f8"), pipeline.tunnel("f8")
+    pipeline.source([1], items)
+    pipeline.stage(items, (one, two), result, name="wrong")
+    pipeline.stage(one, function=lambda items: None)
+    pipeline.stage(two, function=lambda items: None)
+    with pytest.raises(weir.KernelError, match="wrong") as caught:
+        pipeline.run()
+    assert words in str(caught.value.__cause__)
+    pipeline.close()
+
+
+def test_wrong_shapes_and_words(machine):
+    pipeline = machine.pipeline()
+    tunnel = pipeline.tunnel("i8", name="lost")
+    with pytest.raises(TypeError, match="references"):
+        pipeline.tunnel(object)
+    with pytest.raises(ValueError, match="drop-newest"):
+        pipeline.tunnel("i8", overflow="drop")
+    other = pipeline.tunnel("i8")
+    pipeline.source([1], tunnel)
+    pipeline.stage(other, function=lambda items: None)
+    with pytest.raises(weir.InvalidArgumentError, match="lost"):
+        pipeline.start()
+    with pytest.raises(TypeError, match="function"):
+        pipeline.stage(tunnel, function=3)
+    pipeline.close()
+    with pytest.raises(weir.InvalidArgumentError, match="closed"):
+        pipeline.tunnel("i8")
+    with pytest.raises(weir.InvalidArgumentError, match="closed"):
+        tunnel.feed()
+
+
+def test_waiting_inside_a_stage_is_refused(machine):
+    pipeline = machine.pipeline()
+    items = pipeline.tunnel("i8")
+    pipeline.source([1], items)
+    pipeline.stage(items, function=lambda items: pipeline.wait(), name="inside")
+    with pytest.raises(weir.KernelError) as caught:
+        pipeline.run()
+    assert isinstance(caught.value.__cause__, weir.BusyError)
+    pipeline.close()
+
+
+def test_cancel_and_the_end_of_a_runtime(machine):
+    seen = threading.Event()
+    pipeline = machine.pipeline()
+    items = pipeline.tunnel("i8")
+    feed = items.feed()
+    pipeline.stage(items, function=lambda items: seen.set())
+    pipeline.start()
+    feed.put(1)
+    assert seen.wait(60)
+    with pytest.raises(weir.TimeoutError):
+        pipeline.wait(0)
+    pipeline.cancel()
+    with pytest.raises(weir.CancelledError):
+        pipeline.wait()
+    with pytest.raises(weir.CancelledError):
+        feed.put(2)
+    machine.close()  # before the pipeline and its feed
+    with pytest.raises(weir.InvalidArgumentError, match="closed"):
+        feed.put(3)

@@ -1,0 +1,81 @@
+#include "base/topology.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <linux/mempolicy.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/sys.hpp"
+
+namespace weir::rt {
+namespace {
+
+/// One core with two NUMA nodes, of which the second, number 3, is what `mark` says.
+std::string machine_with(const std::string& attribute, const std::string& info) {
+  const auto object = [](const std::string& type, const std::string& nodes) {
+    return "<object type=\"" + type +
+           "\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" "
+           "nodeset=\"" +
+           nodes + "\" complete_nodeset=\"" + nodes + "\" ";
+  };
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
+         "<topology version=\"2.0\">" +
+         object("Machine", "0x9") +
+         "allowed_cpuset=\"0x1\" allowed_nodeset=\"0x9\" gp_index=\"1\">" +
+         object("NUMANode", "0x1") + "gp_index=\"2\" local_memory=\"4096\"/>" +
+         "<object type=\"NUMANode\" os_index=\"3\" cpuset=\"0x1\" complete_cpuset=\"0x1\" "
+         "nodeset=\"0x8\" complete_nodeset=\"0x8\" gp_index=\"3\" local_memory=\"4096\" " +
+         attribute + ">" + info + "</object>" + object("Core", "0x9") + "gp_index=\"4\">" +
+         object("PU", "0x9") + "gp_index=\"5\"/></object></object></topology>\n";
+}
+
+std::vector<unsigned> fast_nodes_of(const std::string& machine) {
+  const std::string path = testing::TempDir() + "weir_machine_" + std::to_string(getpid()) + ".xml";
+  std::ofstream(path) << machine;
+  setenv("HWLOC_XMLFILE", path.c_str(), 1);
+  const Machine found = read_machine();
+  unsetenv("HWLOC_XMLFILE");
+  std::remove(path.c_str());
+  EXPECT_FALSE(found.real);
+  EXPECT_EQ(found.cores.size(), 1U);
+  return found.fast_nodes;
+}
+
+TEST(Topology, FindsHighBandwidthMemory) {
+  const std::vector<unsigned> none, third{3};
+  EXPECT_EQ(fast_nodes_of(machine_with("", "")), none);
+  EXPECT_EQ(fast_nodes_of(machine_with("subtype=\"MCDRAM\"", "")), third);
+  EXPECT_EQ(fast_nodes_of(machine_with("subtype=\"HBM\"", "")), third);
+  EXPECT_EQ(fast_nodes_of(machine_with("", "<info name=\"MemoryTier\" value=\"HBM\"/>")), third);
+  EXPECT_EQ(fast_nodes_of(machine_with("", "<info name=\"MemoryTier\" value=\"NVM\"/>")), none);
+}
+
+TEST(Topology, BindsMemoryToNodes) {
+  constexpr std::size_t kBytes = 1 << 16;
+  void* const memory =
+      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  if (!sys::bind_memory(memory, kBytes, {0}, true)) {
+    ASSERT_TRUE(errno == EPERM || errno == ENOSYS);
+    GTEST_SKIP() << "the system lets nobody bind memory";
+  }
+  const auto policy_of = [&] {
+    int mode = -1;
+    EXPECT_EQ(syscall(SYS_get_mempolicy, &mode, nullptr, 0, memory, MPOL_F_ADDR), 0);
+    return mode;
+  };
+  EXPECT_EQ(policy_of(), MPOL_BIND);
+  EXPECT_TRUE(sys::bind_memory(memory, kBytes, {0}, false));
+  EXPECT_EQ(policy_of(), MPOL_PREFERRED);
+  EXPECT_FALSE(sys::bind_memory(memory, kBytes, {1000}, true));
+  munmap(memory, kBytes);
+}
+
+}  // namespace
+}  // namespace weir::rt
