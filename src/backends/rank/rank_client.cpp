@@ -183,16 +183,20 @@ void RankClient::end(std::unique_ptr<Copy> copy, Outcome outcome, std::int64_t s
       port_.withdraw(end->window);
       continue;
     }
-    try {
-      WireWriter message(RankWord::take_back);
-      message.put(end->window);
-      tell(end->rank, message);
-    } catch (...) {  // who is gone lends nothing
-    }
+    take_back(end->rank, end->window);
   }
   const std::int64_t now = sys::now_ns();
   copy->sink->copied(copy->token, std::move(outcome), started_ns == 0 ? now : started_ns,
                      ended_ns == 0 ? now : ended_ns);
+}
+
+void RankClient::take_back(Rank owner, WindowId window) noexcept {
+  try {
+    WireWriter message(RankWord::take_back);
+    message.put(window);
+    tell(owner, message);
+  } catch (...) {  // who is gone lends nothing
+  }
 }
 
 /// Returns a copy, null when it has ended already: a rank was lost.
@@ -210,7 +214,13 @@ void RankClient::take_lent(Rank from, WireReader& message) {
   Outcome outcome = message.outcome();
   const auto window = message.get<WindowId>();
   std::unique_ptr<Copy> copy = take_copy(number);
-  if (copy == nullptr || copy->lent == nullptr) return;
+  if (copy == nullptr) {  // the rank that was to make it is lost
+    if (outcome.ok()) take_back(from, window);
+    return;
+  }
+  if (copy->lent == nullptr) {
+    outcome = failed_outcome(WEIR_STATUS_NETWORK_ERROR, "a rank lends what nobody has asked for");
+  }
   if (!outcome.ok()) return end(std::move(copy), std::move(outcome), 0, 0);
   RankEnd& lent = *std::exchange(copy->lent, nullptr);
   lent.far = true;
@@ -224,9 +234,9 @@ void RankClient::take_copied(Rank from, WireReader& message) {
   const auto number = message.get<std::uint64_t>();
   Outcome outcome = message.outcome();
   const auto started = message.get<std::int64_t>(), ended = message.get<std::int64_t>();
+  const std::int64_t ahead = clock_ahead_ns(from);
   std::unique_ptr<Copy> copy = take_copy(number);
   if (copy == nullptr) return;
-  const std::int64_t ahead = clock_ahead_ns(from);
   end(std::move(copy), std::move(outcome), started - ahead, ended - ahead);
 }
 

@@ -90,6 +90,7 @@ class RankClient final : private Listener {
   static WireWriter making(std::uint64_t number, const Copy& copy);
   void end(std::unique_ptr<Copy> copy, Outcome outcome, std::int64_t started_ns,
            std::int64_t ended_ns) noexcept;
+  void take_back(Rank owner, WindowId window) noexcept;
   std::unique_ptr<Copy> take_copy(std::uint64_t number) noexcept;
   void check_alive(Rank rank) const;
   void forget(std::uint64_t question) noexcept;
