@@ -37,11 +37,11 @@ bool names_ranks(const std::string& domains) {
 struct Leave {
   void operator()(weir_fabric* fabric) const noexcept { weir_fabric_close(fabric); }
 };
+std::unique_ptr<weir_fabric, Leave> joined;
 
 }  // namespace
 
 weir_fabric* fabric_for(const std::string& domains) {
-  static std::unique_ptr<weir_fabric, Leave> joined;
   if (!names_ranks(domains)) return nullptr;
   if (joined == nullptr) {
     weir_fabric* made = nullptr;
@@ -50,6 +50,8 @@ weir_fabric* fabric_for(const std::string& domains) {
   }
   return joined.get();
 }
+
+void leave_fabric() noexcept { joined.reset(); }
 
 bool serve_ranks(const std::string& domains) {
   weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;

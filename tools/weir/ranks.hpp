@@ -20,6 +20,9 @@ ExitCode run_on_ranks(unsigned ranks);
 /// leaves at its end; nullptr for others. Empty: those of the environment. Throws weir::Error.
 weir_fabric* fabric_for(const std::string& domains);
 
+/// Leaves it. Before main() ends: MPI cannot later.
+void leave_fabric() noexcept;
+
 /// Serves rank 0 until its end, if such domains are asked for and this process is another rank.
 /// Returns whether it did. Throws weir::Error.
 bool serve_ranks(const std::string& domains);
