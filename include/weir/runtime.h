@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <weir/domain.h>
+#include <weir/fabric.h>
 #include <weir/status.h>
 
 #ifdef __cplusplus
@@ -30,6 +31,8 @@ typedef struct weir_runtime_options {
    *      [,lost_at=N][,fail_allocation=N]        which can break
    *      [,fail_copy=N]
    *   opencl[:N][,alias=on|off][,memory=SIZE]    the Nth OpenCL device, a processor
+   *   rank:N|*[/DOMAIN]                          a domain of rank N of the fabric, or of each rank
+   *                                              but 0: see weir_rank_serve(); default: host
    *   null                                       accepts nothing (template for new backends)
    */
   const char* domains;
@@ -38,9 +41,11 @@ typedef struct weir_runtime_options {
   /** BLAS for the built-in tile kernels: "openblas", "blis", "mkl" or a path; NULL takes WEIR_BLAS.
    */
   const char* blas;
+  /** For domains of other ranks: the program's, which outlives the runtime. */
+  weir_fabric* fabric;
 } weir_runtime_options;
 #define WEIR_RUNTIME_OPTIONS_INIT \
-  { sizeof(weir_runtime_options), NULL, WEIR_FOREVER, NULL }
+  { sizeof(weir_runtime_options), NULL, WEIR_FOREVER, NULL, NULL }
 
 /**
  * Opens the domains and registers the built-in kernels.

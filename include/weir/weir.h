@@ -11,6 +11,7 @@
 #include <weir/pipeline.h>
 #include <weir/place.h>
 #include <weir/queue.h>
+#include <weir/rank.h>
 #include <weir/region.h>
 #include <weir/runtime.h>
 #include <weir/share.h>

@@ -671,6 +671,13 @@ class Runtime {
 
   weir_runtime* handle() const noexcept { return runtime_.get(); }
 
+  /// Serves rank 0 if this is another rank: true when that is over. False: the program goes on.
+  bool serve() const {
+    bool served = false;
+    check(weir_rank_serve(handle(), &served));
+    return served;
+  }
+
   std::size_t domain_count() const noexcept { return weir_runtime_domain_count(handle()); }
   Domain domain(std::size_t index) const {
     weir_domain* const found = weir_runtime_get_domain(handle(), index);

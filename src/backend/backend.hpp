@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -74,6 +75,8 @@ struct Job {
   weir_call call{};
   weir_host_function function = nullptr;
   weir_cost_function cost = nullptr;
+  const char* kernel = "";                ///< its name
+  std::size_t kernel_number = 0;          ///< of that kernel in the runtime, from 1
   const KernelSource* source = nullptr;   ///< code for the device instead of `function`
   std::array<std::uint32_t, 3> groups{};  ///< then: how many groups to run; nothing if one is 0
   bool parallel = false;
@@ -134,6 +137,7 @@ struct PlaceRequest {
 struct DeviceInfo {
   std::string name;  ///< unique in the runtime
   std::string backend;
+  std::string code;  ///< the backend whose kernels it runs, "": its own
   std::string description;
   unsigned cores = 0;
   unsigned threads_per_core = 1;  ///< how many of `cores` are hardware threads of one
@@ -185,6 +189,14 @@ struct DomainSpec {
   std::string kind;
   std::vector<std::pair<std::string, std::string>> settings;
   std::string text;  ///< as written, for messages
+
+  /// Returns the value of a setting, nullptr when there is none.
+  const std::string* find(std::string_view key) const noexcept {
+    for (const auto& [name, value] : settings) {
+      if (name == key) return &value;
+    }
+    return nullptr;
+  }
 };
 
 /// What a backend may take of the machine.
@@ -204,6 +216,8 @@ class Backend {
   virtual const char* settings_help() const noexcept = 0;
   /// How many cores of the machine a specification asks for, 0: all that are left. Throws Error.
   virtual unsigned cores_wanted(const DomainSpec& spec, const Machine& machine) const = 0;
+  /// Returns the specifications that one stands for. Throws Error.
+  virtual std::vector<DomainSpec> expand(const DomainSpec& spec) const { return {spec}; }
   /// Opens a device. Throws Error naming the setting that is wrong, or what is unavailable.
   virtual std::unique_ptr<Device> open(const DomainSpec& spec, OpenContext context) = 0;
 };

@@ -53,8 +53,9 @@ Kernel::~Kernel() {
 const KernelCode* Kernel::code_for(const DeviceInfo& device) const noexcept {
   const KernelCode* host = nullptr;
   const KernelCode* source = nullptr;
+  const std::string& own = device.code.empty() ? device.backend : device.code;
   for (const KernelCode& code : codes_) {
-    if (code.backend == device.backend) return &code;
+    if (code.backend == own) return &code;
     if (code.backend == kHost) host = &code;
     if (code.backend == kSource) source = &code;
   }

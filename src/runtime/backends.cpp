@@ -11,6 +11,7 @@
 #include "backends/host/host_backend.hpp"
 #include "backends/null/null_backend.hpp"
 #include "backends/opencl/opencl_backend.hpp"
+#include "backends/rank/rank_backend.hpp"
 #include "backends/sim/sim_backend.hpp"
 #include "base/text.hpp"
 #include "core/buffer.hpp"
@@ -29,10 +30,21 @@ Backend& find_backend(const DomainSpec& spec, std::vector<std::unique_ptr<Backen
        did_you_mean(spec.kind, kinds), fmt::join(kinds, ", "));
 }
 
-/// "KEY=VALUE"; a number alone is that of the device.
+/// "KEY=VALUE"; a number alone, or "*", is that of the device. "DEVICE/SPECIFICATION" is a domain
+/// of that device, to which all that follows belongs.
 void add_setting(DomainSpec& spec, std::string_view text) {
-  if (!text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos) {
-    spec.settings.emplace_back("device", text);
+  if (!spec.settings.empty() && spec.settings.back().first == "domain") {
+    spec.settings.back().second.append(",").append(text);
+    return;
+  }
+  const std::size_t slash = text.find('/');
+  const std::string_view device = text.substr(0, slash);
+  const bool number = device.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!device.empty() && (number || device == "*")) {
+    spec.settings.emplace_back("device", device);
+    if (slash != std::string_view::npos) {
+      spec.settings.emplace_back("domain", text.substr(slash + 1));
+    }
     return;
   }
   const std::size_t equals = text.find('=');
@@ -40,6 +52,25 @@ void add_setting(DomainSpec& spec, std::string_view text) {
     fail_argument("domain '{}': '{}' is not a setting KEY=VALUE", spec.text, text);
   }
   spec.settings.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+}
+
+void check_count(const std::vector<DomainSpec>& specs) {
+  if (specs.size() >= kMaxMemories) {
+    fail_argument("{} domains are too many: at most {}", specs.size(), kMaxMemories - 1);
+  }
+}
+
+/// Replaces each specification by those that it stands for.
+std::vector<DomainSpec> expand(const std::vector<DomainSpec>& given,
+                               std::vector<std::unique_ptr<Backend>>& backends) {
+  std::vector<DomainSpec> specs;
+  for (const DomainSpec& spec : given) {
+    for (DomainSpec& one : find_backend(spec, backends).expand(spec)) {
+      specs.push_back(std::move(one));
+    }
+  }
+  check_count(specs);
+  return specs;
 }
 
 /// Deals the cores of the machine to domains; starts over when there are not enough.
@@ -62,22 +93,15 @@ class CoreDealer {
   std::size_t next_ = 0;
 };
 
-/// The number of the device that a specification names, or nullptr.
-const std::string* device_of(const DomainSpec& spec) {
-  for (const auto& [key, value] : spec.settings) {
-    if (key == "device") return &value;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
-std::vector<std::unique_ptr<Backend>> make_backends() {
+std::vector<std::unique_ptr<Backend>> make_backends(Port* port) {
   std::vector<std::unique_ptr<Backend>> backends;
   backends.push_back(make_host_backend());
   backends.push_back(make_sim_backend());
   backends.push_back(make_opencl_backend());
   backends.push_back(make_cuda_backend());
+  backends.push_back(make_rank_backend(port));
   backends.push_back(make_null_backend());
   return backends;
 }
@@ -101,16 +125,14 @@ std::vector<DomainSpec> parse_domains(std::string_view text) {
     specs.push_back(std::move(spec));
   }
   if (specs.empty()) fail_argument("no domain is given: try 'host' or 'sim:cores=1'");
-  if (specs.size() >= kMaxMemories) {
-    fail_argument("{} domains are too many: at most {}", specs.size(), kMaxMemories - 1);
-  }
+  check_count(specs);
   return specs;
 }
 
 std::vector<std::unique_ptr<Device>> open_devices(std::string_view specification,
                                                   const Machine& machine,
                                                   std::vector<std::unique_ptr<Backend>>& backends) {
-  const std::vector<DomainSpec> specs = parse_domains(specification);
+  const std::vector<DomainSpec> specs = expand(parse_domains(specification), backends);
   std::map<std::string, std::size_t> of_kind, opened;
   for (const DomainSpec& spec : specs) ++of_kind[spec.kind];
 
@@ -126,7 +148,7 @@ std::vector<std::unique_ptr<Device>> open_devices(std::string_view specification
     OpenContext context{
         .machine = &machine, .cores = cores[i].empty() ? dealer.rest() : cores[i], .name = kind};
     const std::size_t number = opened[kind]++;
-    const std::string* const device = device_of(specs[i]);
+    const std::string* const device = specs[i].find("device");
     if (device != nullptr) {
       context.name += ":" + *device;
     } else if (kind != "host" || of_kind[kind] > 1) {

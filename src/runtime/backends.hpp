@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "net/port.hpp"
 
 namespace weir::rt {
 
-/// Returns a new backend of every kind.
-std::vector<std::unique_ptr<Backend>> make_backends();
+/// Returns a new backend of every kind. `port` is the program's in its fabric, null: it is in none.
+std::vector<std::unique_ptr<Backend>> make_backends(Port* port = nullptr);
 
 /// Reads "host,sim:cores=2,gbps=6": domains separated by commas; a part that is a setting belongs
 /// to the domain before it. Throws Error naming what cannot be read.

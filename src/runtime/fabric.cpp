@@ -15,6 +15,7 @@
 #include "net/shm/launch.hpp"
 #include "runtime/conveyor.hpp"
 #include "runtime/grid.hpp"
+#include "runtime/rank_service.hpp"
 
 namespace weir::rt {
 
@@ -125,7 +126,10 @@ Fabric::Fabric(std::unique_ptr<Transport> transport, ProgressBy progress)
       conveyor_hub_(port_),
       halo_hub_(port_) {}
 
-Fabric::~Fabric() { port_.listen(Channel::user, nullptr); }
+Fabric::~Fabric() {
+  port_.listen(Channel::user, nullptr);
+  if (port_.rank() == 0) dismiss_ranks(port_);
+}
 
 weir_window* Fabric::create_window(void* memory, std::size_t bytes) {
   Owned<weir_window> window(new weir_window(*this, memory, bytes));

@@ -34,7 +34,8 @@ class Fabric : private Listener {
   Fabric(std::unique_ptr<Transport> transport, ProgressBy progress);
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
-  ~Fabric();  ///< also ends its windows, conveyors and halos
+  /// Also ends its windows, conveyors and halos; rank 0 lets those that serve it go.
+  ~Fabric();
 
   const std::string& name() const noexcept { return name_; }
   Port& port() noexcept { return port_; }

@@ -223,6 +223,8 @@ void Place::fill_call(Worker& worker, Job& job, const Action& action) {
   }
   job.function = action.code->function;
   job.cost = action.code->kernel->cost();
+  job.kernel = action.code->kernel->name().c_str();
+  job.kernel_number = action.code->kernel->number();
   job.parallel = action.code->kernel->parallel();
   job.call = {.scalars = const_cast<Action&>(action).scalars().data(),
               .scalar_count = action.scalar_count,

@@ -23,7 +23,9 @@
 #include "core/buffer.hpp"
 #include "core/failure_log.hpp"
 #include "core/kernel.hpp"
+#include "net/port.hpp"
 #include "runtime/domain.hpp"
+#include "runtime/fabric.hpp"
 #include "runtime/host_allocation.hpp"
 #include "runtime/pipeline.hpp"
 #include "runtime/place.hpp"
@@ -73,6 +75,9 @@ class Runtime {
   void add_policy(const weir_policy_options& options);
   /// Makes a policy for a queue. Throws Error{not_found} with the nearest name.
   std::unique_ptr<Policy> make_policy(const std::string& name);
+  const Machine& machine() const noexcept { return machine_; }
+  /// Its way to other ranks, nullptr: it is in no fabric.
+  Port* port() const noexcept { return port_; }
   const std::string& machine_name() const noexcept { return machine_.processor; }
 
   // Shares.
@@ -185,6 +190,7 @@ class Runtime {
   ActionPool actions_;
   FailureLog failures_;
   KernelTable kernels_;
+  Port* const port_;  // null: in no fabric
   std::vector<std::unique_ptr<Backend>> backends_;
   std::vector<Owned<weir_domain>> domains_;
   bool virtual_time_ = false;

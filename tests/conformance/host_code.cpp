@@ -82,6 +82,7 @@ Kernels host_code(const Runtime& runtime, std::chrono::milliseconds patience) {
       runtime.kernel("fail", [](const Call&) { throw std::runtime_error("tile 7 is broken"); });
   const auto meeting = std::make_shared<Meeting>(patience);
   made.meet = runtime.kernel("meet", [meeting](const Call&) { meeting->arrive(); });
+  made.held = runtime.kernel("held", [](const Call&) { holding.wait(true); });
   return made;
 }
 

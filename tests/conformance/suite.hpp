@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -24,7 +25,11 @@ struct Kernels {
   Kernel parallel;  ///< () x read-write, by the whole place: x[i] += i
   Kernel fail;      ///< () x read-write: fails with the message "tile 7 is broken"
   Kernel meet;      ///< () x read-write: returns when another call of it has begun as well
+  Kernel held;      ///< () x read-write: returns when holding is false
 };
+
+/// What calls of `held` wait for.
+inline std::atomic<bool> holding{false};
 
 /// Tests that a device does not pass, "Group.Name" or "Group.*", and why.
 struct Exception {
@@ -42,6 +47,16 @@ struct Subject {
   std::vector<Exception> exceptions;
   /// Returns why there is no such device here, "": there is.
   std::string (*missing)() = [] { return std::string(); };
+  /// Returns the fabric that the device is in.
+  weir_fabric* (*fabric)() = []() -> weir_fabric* { return nullptr; };
+
+  /// How to open a runtime with domains.
+  weir_runtime_options options(const std::string& domains) const {
+    weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+    options.domains = domains.c_str();
+    options.fabric = fabric();
+    return options;
+  }
 };
 
 /// Adds a subject; for a variable at namespace scope.
@@ -72,7 +87,7 @@ class Rig {
  public:
   explicit Rig(const Subject& subject) : Rig(subject, subject.domain) {}
   Rig(const Subject& subject, const std::string& domains)
-      : runtime(domains), kernels(subject.kernels(runtime)) {}
+      : runtime(subject.options(domains)), kernels(subject.kernels(runtime)) {}
 
   Runtime runtime;
   Domain domain = runtime.domain(0);

@@ -129,15 +129,20 @@ void Host::run_all(const std::vector<std::function<void()>>& bodies) {
 
 void Host::relax() noexcept { std::this_thread::yield(); }
 
-Executor::Executor(const Platform& platform, Host& host) : platform_(platform), host_(host) {
+Kernels::Kernels(weir_runtime* runtime)
+    : mix(add_kernel(runtime, "mix", mix_kernel, WEIR_KERNEL_SHAPE_SERIAL, mix_in_stream)),
+      mix_team(
+          add_kernel(runtime, "mix.team", mix_kernel, WEIR_KERNEL_SHAPE_PARALLEL, mix_in_stream)),
+      mark(add_kernel(runtime, "mark", mark_kernel, WEIR_KERNEL_SHAPE_SERIAL)) {}
+
+Executor::Executor(const Platform& platform, Host& host, weir_fabric* fabric)
+    : platform_(platform), host_(host) {
   host_of_kernels = &host;
   weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
   options.domains = platform.domains.c_str();
+  options.fabric = fabric;
   check(weir_runtime_create(&options, &runtime_));
-  mix_ = add_kernel(runtime_, "mix", mix_kernel, WEIR_KERNEL_SHAPE_SERIAL, mix_in_stream);
-  mix_team_ =
-      add_kernel(runtime_, "mix.team", mix_kernel, WEIR_KERNEL_SHAPE_PARALLEL, mix_in_stream);
-  mark_ = add_kernel(runtime_, "mark", mark_kernel, WEIR_KERNEL_SHAPE_SERIAL);
+  kernels_.emplace(runtime_);
   for (std::size_t i = 0; i < platform.places.size(); ++i) {
     weir_place_options place = WEIR_PLACE_OPTIONS_INIT;
     place.core_count = platform.cores[i];
@@ -228,7 +233,7 @@ struct Executor::Run {
         weir_scalar_u64(reinterpret_cast<std::uint64_t>(&record.seen))};
     for (const Part& part : step.parts) scalars.push_back(weir_scalar_u64(part.offset));
     weir_compute compute = WEIR_COMPUTE_INIT;
-    compute.kernel = step.parallel ? executor.mix_team_ : executor.mix_;
+    compute.kernel = step.parallel ? executor.kernels_->mix_team : executor.kernels_->mix;
     compute.operands = operands.data();
     compute.operand_count = operands.size();
     compute.scalars = scalars.data();
@@ -275,7 +280,7 @@ struct Executor::Run {
     auto& record = *static_cast<Record*>(payload);
     const weir_scalar scalar = weir_scalar_u64(reinterpret_cast<std::uint64_t>(&record.marked));
     weir_compute compute = WEIR_COMPUTE_INIT;
-    compute.kernel = record.run->executor.mark_;
+    compute.kernel = record.run->executor.kernels_->mark;
     compute.scalars = &scalar;
     compute.scalar_count = 1;
     record.told = status;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,10 +24,17 @@ class Host {
   virtual void inside_kernel() noexcept {}
 };
 
+/// The kernels of programs in a runtime.
+struct Kernels {
+  explicit Kernels(weir_runtime* runtime);
+  weir_kernel *mix, *mix_team, *mark;
+};
+
 /// A runtime with the places of a platform.
 class Executor {
  public:
-  Executor(const Platform& platform, Host& host);
+  /// The fabric is that of platforms with other ranks.
+  Executor(const Platform& platform, Host& host, weir_fabric* fabric = nullptr);
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
   ~Executor();
@@ -40,9 +48,7 @@ class Executor {
   const Platform& platform_;
   Host& host_;
   weir_runtime* runtime_ = nullptr;
-  weir_kernel* mix_ = nullptr;
-  weir_kernel* mix_team_ = nullptr;
-  weir_kernel* mark_ = nullptr;
+  std::optional<Kernels> kernels_;
   std::vector<weir_place*> places_;
 };
 

@@ -63,11 +63,18 @@ inline const std::array<Case, 11>& cases() {
 }
 
 /// Platforms with threads of their own: for real threads only, where there is such a device.
-inline const std::array<Case, 2>& device_cases() {
-  static const std::array<Case, 2> all = {{
+inline const std::array<Case, 3>& device_cases() {
+  static const std::array<Case, 3> all = {{
       {{"host_and_opencl", "host:cores=1,opencl:0,alias=off", {0, 1, 1}, {1, 1, 1}, {true, false}},
        20},
       {{"host_and_cuda", "host:cores=1,cuda:0", {0, 1, 1}, {1, 1, 1}, {true, false}}, 20},
+      {{"host_and_ranks",
+        "host:cores=1,rank:1/host:cores=2,rank:2/host:cores=1,"
+        "rank:1/sim:cores=1,gbps=1000,latency_us=0,memory=1536B",
+        {0, 1, 1, 2, 3},
+        {1, 2, 1, 1, 1},
+        {true, false, false, false}},
+       20},
   }};
   return all;
 }

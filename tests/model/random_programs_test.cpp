@@ -19,6 +19,7 @@
 
 #include "corpus.hpp"
 #include "executor.hpp"
+#include "fleet.hpp"
 #include "platforms.hpp"
 #include "settings.hpp"
 #include "shrink.hpp"
@@ -84,6 +85,13 @@ std::string report(Executor& executor, const Platform& platform, const Program& 
 const bool fake_driver = setenv("WEIR_CUDA_DRIVER", WEIR_TEST_FAKE_CUDA, 1) == 0;
 #endif
 
+/// The fabric of platforms with other ranks, which are threads of this process.
+weir_fabric* fabric_of(const Platform& platform) {
+  if (platform.domains.find("rank:") == std::string::npos) return nullptr;
+  static const Fleet fleet(3, [](const Runtime& runtime) { Kernels(runtime.handle()); });
+  return fleet.fabric();
+}
+
 /// Why there is no such platform here, "": there is.
 std::string missing(const Platform& platform) {
 #ifdef __SANITIZE_THREAD__
@@ -91,6 +99,7 @@ std::string missing(const Platform& platform) {
     return "the thread sanitizer does not see the locks of the driver";
   }
 #endif
+  if (fabric_of(platform) != nullptr) return {};
   try {
     const Runtime runtime(platform.domains);
     return {};
@@ -114,7 +123,7 @@ TEST_P(RandomPrograms, EqualTheirSequentialExecution) {
   std::uint64_t count = setting("WEIR_TEST_PROGRAMS", kPrograms);
   if (only.empty()) count = count * GetParam().share / 1000;
   Host host;
-  Executor executor(platform, host);
+  Executor executor(platform, host, fabric_of(platform));
   for (std::uint64_t seed = first; seed < first + count; ++seed, ++programs_run) {
     const Program plan = plan_program(seed, platform);
     if (count == 1) std::fputs(ordered(plan, platform).list(platform).c_str(), stdout);
@@ -137,7 +146,7 @@ void run_file(const std::filesystem::path& file, std::uint64_t times) {
   const Platform& platform = platform_named(found.platform);
   const Program program = ordered(found.plan, platform);
   Host host;
-  Executor executor(platform, host);
+  Executor executor(platform, host, fabric_of(platform));
   for (std::uint64_t i = 0; i < times; ++i, ++programs_run) {
     const HangGuard guard("WEIR_TEST_REPLAY=" + file.string() + " random_programs");
     const std::string wrong = executor.run(program);

@@ -120,7 +120,7 @@ MUTANTS = [
     Mutant("what failed while it was ready stays", "src/runtime/stream.cpp",
            "if (engine_.has_finished()) continue;",
            ""),
-    Mutant("a card runs what follows a failure", "src/backends/sim/sim_queue.cpp",
+    Mutant("a card runs what follows a failure", "src/backend/job_queue.cpp",
            "dependent.doomed = dependent.doomed || failed;",
            ""),
     # Memory.

@@ -20,6 +20,7 @@
 #include "command_line.hpp"
 #include "common/input_error.hpp"
 #include "common/reference_blas.hpp"
+#include "description.hpp"
 #include "interruption.hpp"
 #include "report/page.hpp"
 #include "terminal.hpp"
@@ -40,7 +41,7 @@ class Run final : private Stoppable {
   Run(apps::Application& application, const RunOptions& options)
       : options_(options),
         name_(application.name()),
-        runtime_(options.domains.empty() ? nullptr : options.domains.c_str()),
+        runtime_(open_runtime({options.domains, ""})),
         lanes_(runtime_, options.sharing),
         queue_(make_queue(application)),
         workload_(application.prepare(parameters(), runtime_, lanes_)) {

@@ -11,6 +11,7 @@
 #include "command_line.hpp"
 #include "description.hpp"
 #include "figures/figures.hpp"
+#include "ranks.hpp"
 #include "terminal.hpp"
 
 namespace weir::cli {
@@ -63,6 +64,7 @@ class BenchCommand final : public Command {
     std::size_t selected = 0;
     while (!commands_[selected]->parsed()) ++selected;
     bench::Experiment& experiment = *experiments_[selected];
+    if (serve_ranks(domains_)) return ExitCode::ok;
     const Runtime runtime = open_runtime({domains_, ""});
     const bench::Json results = measure(experiment, runtime);
     print(json_ ? as_json(experiment, runtime, results) : as_text(experiment, results));

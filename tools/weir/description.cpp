@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include "ranks.hpp"
+
 namespace weir::cli {
 
 Runtime open_runtime(const RuntimeChoice& choice) {
   weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
   if (!choice.domains.empty()) options.domains = choice.domains.c_str();
   if (!choice.blas.empty()) options.blas = choice.blas.c_str();
+  options.fabric = fabric_for(choice.domains);
   return Runtime(options);
 }
 

@@ -54,6 +54,7 @@ std::vector<std::string> other_backends(const Json& description) {
   for (const Json& backend : description.at("backends")) {
     const auto kind = backend.at("kind").get<std::string>();
     const auto& domains = description.at("domains");
+    if (kind == "rank") continue;  // it is a matter of how the program is started
     if (std::none_of(domains.begin(), domains.end(),
                      [&](const Json& domain) { return domain.at("backend") == kind; })) {
       kinds.push_back(kind);

@@ -9,6 +9,7 @@
 #include "available.hpp"
 #include "command.hpp"
 #include "description.hpp"
+#include "ranks.hpp"
 #include "rates.hpp"
 #include "terminal.hpp"
 
@@ -243,6 +244,7 @@ void InfoCommand::add_options(CLI::App& app) {
 }
 
 ExitCode InfoCommand::run() {
+  if (serve_ranks(choice_.domains)) return ExitCode::ok;
   const Runtime runtime = open_runtime(choice_);
   Json description = describe(runtime);
   add_rates(description, runtime, refresh_);

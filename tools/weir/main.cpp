@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "interruption.hpp"
+#include "ranks.hpp"
 #include "tool.hpp"
 
 namespace {
@@ -36,5 +37,6 @@ int main(int argc, char** argv) {
   hold_standard_streams();
   weir::cli::Interruption interruption;
   const auto code = weir::cli::run_tool(argc, argv, all_commands());
+  weir::cli::leave_fabric();
   return interruption.end(static_cast<int>(code));
 }

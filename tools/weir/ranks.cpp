@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -22,7 +24,42 @@ std::vector<std::string> own_arguments() {
   return arguments;
 }
 
+/// Whether one of the domains is of another rank.
+bool names_ranks(const std::string& domains) {
+  const char* const usual = std::getenv("WEIR_DOMAINS");
+  std::istringstream parts(domains.empty() && usual != nullptr ? usual : domains);
+  for (std::string part; std::getline(parts, part, ',');) {
+    if (part == "rank" || part.rfind("rank:", 0) == 0) return true;
+  }
+  return false;
+}
+
+struct Leave {
+  void operator()(weir_fabric* fabric) const noexcept { weir_fabric_close(fabric); }
+};
+std::unique_ptr<weir_fabric, Leave> joined;
+
 }  // namespace
+
+weir_fabric* fabric_for(const std::string& domains) {
+  if (!names_ranks(domains)) return nullptr;
+  if (joined == nullptr) {
+    weir_fabric* made = nullptr;
+    weir::check(weir_fabric_open(nullptr, &made));
+    joined.reset(made);
+  }
+  return joined.get();
+}
+
+void leave_fabric() noexcept { joined.reset(); }
+
+bool serve_ranks(const std::string& domains) {
+  weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+  options.domains = "null";
+  options.fabric = fabric_for(domains);
+  if (options.fabric == nullptr || weir_fabric_rank(options.fabric) == 0) return false;
+  return Runtime(options).serve();
+}
 
 bool is_rank() { return std::getenv("WEIR_RANK") != nullptr; }
 

@@ -1,6 +1,10 @@
 // Running this very command on several ranks.
 #pragma once
 
+#include <string>
+
+#include <weir/fabric.h>
+
 #include "command.hpp"
 
 namespace weir::cli {
@@ -11,5 +15,16 @@ bool is_rank();
 /// Starts the command of this process on `ranks` ranks of this machine and waits for them. Returns
 /// what the lowest rank that failed has returned.
 ExitCode run_on_ranks(unsigned ranks);
+
+/// Returns the fabric for domains that are of other ranks, which this process joins then, and
+/// leaves at its end; nullptr for others. Empty: those of the environment. Throws weir::Error.
+weir_fabric* fabric_for(const std::string& domains);
+
+/// Leaves it. Before main() ends: MPI cannot later.
+void leave_fabric() noexcept;
+
+/// Serves rank 0 until its end, if such domains are asked for and this process is another rank.
+/// Returns whether it did. Throws weir::Error.
+bool serve_ranks(const std::string& domains);
 
 }  // namespace weir::cli

@@ -65,6 +65,7 @@ class RunCommand final : public Command {
     }
     complete(selected(), options_);
     if (ranks_ > 0 && !is_rank()) return run_on_ranks(ranks_);
+    if (serve_ranks(options_.domains)) return ExitCode::ok;
     for (const std::string& file : {options_.parameters.output, options_.trace, options_.page}) {
       check_folder(file);
     }

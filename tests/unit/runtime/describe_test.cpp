@@ -25,7 +25,7 @@ TEST(Describe, IsOneJsonObjectOfAKnownSchema) {
   EXPECT_EQ(card.at("link").at("gbps"), 3);
   EXPECT_EQ(card.at("link").at("latency_us"), 7);
   EXPECT_EQ(card.at("link").at("duplex"), "half");
-  EXPECT_EQ(json.at("backends").size(), 5u);
+  EXPECT_EQ(json.at("backends").size(), 6u);
 }
 
 TEST(Describe, ListsTheKernelsOfTheRuntime) {

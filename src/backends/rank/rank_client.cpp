@@ -1,0 +1,308 @@
+#include "backends/rank/rank_client.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace weir::rt {
+
+namespace {
+
+constexpr std::int64_t kPatienceNs = 60'000'000'000;  ///< for a rank that does not serve yet
+constexpr int kClockSamples = 8;
+
+}  // namespace
+
+struct RankClient::Question {
+  Rank rank = 0;
+  bool over = false;
+  Outcome outcome;
+  std::vector<std::byte> answer;
+};
+
+std::shared_ptr<RankClient> RankClient::of(Port& port) {
+  static sys::Mutex mutex;
+  static std::map<Port*, std::weak_ptr<RankClient>> clients;
+  const sys::Lock lock(mutex);
+  std::weak_ptr<RankClient>& known = clients[&port];
+  std::shared_ptr<RankClient> client = known.lock();
+  if (client == nullptr) known = client = std::make_shared<RankClient>(port);
+  return client;
+}
+
+RankClient::RankClient(Port& port) : port_(port) { port_.listen(Channel::rank, this); }
+
+RankClient::~RankClient() { port_.listen(Channel::rank, nullptr); }
+
+/// Throws Error when a rank is lost. Under the mutex.
+void RankClient::check_alive(Rank rank) const {
+  const auto found = lost_.find(rank);
+  if (found != lost_.end()) throw Error(WEIR_STATUS_NETWORK_ERROR, found->second);
+}
+
+// ---- Requests ----------------------------------------------------------------------------------
+
+void RankClient::tell(Rank rank, std::span<const std::byte> message) {
+  port_.send(rank, Channel::rank, message);
+}
+
+void RankClient::ask(Rank rank, RankWord word, const std::function<void(WireWriter&)>& fill,
+                     const std::function<void(WireReader&)>& read) {
+  Question question{.rank = rank, .over = false, .outcome = {}, .answer = {}};
+  std::uint64_t number = 0;
+  {
+    const sys::Lock lock(mutex_);
+    check_alive(rank);
+    number = ++asked_;
+    questions_[number] = &question;
+  }
+  try {
+    WireWriter message(word);
+    message.put(number);
+    fill(message);
+    tell(rank, message);
+    const auto over = [&] {
+      const sys::Lock lock(mutex_);
+      return question.over;
+    };
+    const std::string what = fmt::format("rank {} to answer", rank);
+    if (!port_.wait_until(over, kPatienceNs, what.c_str())) {
+      fail(WEIR_STATUS_TIMEOUT,
+           "rank {} does not serve: it is to call weir_rank_serve(), as rank 0 does", rank);
+    }
+  } catch (...) {
+    forget(number);
+    throw;
+  }
+  forget(number);
+  if (!question.outcome.ok()) throw Error(question.outcome.status, question.outcome.message);
+  WireReader reader(question.answer);
+  read(reader);
+}
+
+void RankClient::forget(std::uint64_t question) noexcept {
+  const sys::Lock lock(mutex_);
+  questions_.erase(question);
+}
+
+void RankClient::greet(Rank rank) {
+  const sys::Lock greeting(greeting_);
+  {
+    const sys::Lock lock(mutex_);
+    if (clocks_.contains(rank)) return;
+  }
+  const std::int64_t ahead = measure_clock(rank);
+  const sys::Lock lock(mutex_);
+  clocks_[rank] = ahead;
+}
+
+/// Says how far the clock of a rank is ahead by the quickest of some questions.
+std::int64_t RankClient::measure_clock(Rank rank) {
+  std::int64_t ahead = 0, quickest = INT64_MAX;
+  for (int sample = 0; sample < kClockSamples; ++sample) {
+    const std::int64_t before = sys::now_ns();
+    std::int64_t there = 0;
+    ask(
+        rank, RankWord::hello, [](WireWriter&) {}, [&](WireReader& answer) { answer.get(there); });
+    const std::int64_t taken = sys::now_ns() - before;
+    if (taken >= quickest) continue;
+    quickest = taken;
+    ahead = there - (before + taken / 2);
+  }
+  return ahead;
+}
+
+std::int64_t RankClient::clock_ahead_ns(Rank rank) const {
+  const sys::Lock lock(mutex_);
+  return clocks_.at(rank);
+}
+
+// ---- Places ------------------------------------------------------------------------------------
+
+void RankClient::add_place(std::uint32_t number, Rank rank, RankPlaceSink& place) {
+  const sys::Lock lock(mutex_);
+  check_alive(rank);
+  places_[number] = {rank, &place};
+}
+
+void RankClient::remove_place(std::uint32_t number) noexcept {
+  const sys::Lock lock(mutex_);
+  places_.erase(number);
+}
+
+// ---- Copies ------------------------------------------------------------------------------------
+
+void RankClient::copy(std::unique_ptr<Copy> copy) noexcept {
+  std::uint64_t number = 0;
+  try {
+    {
+      const sys::Lock lock(mutex_);
+      number = ++copies_made_;
+    }
+    const bool lends = copy->lent != nullptr;
+    const Rank to = lends ? copy->owner : copy->rank;
+    const WireWriter message = lends ? lending(number, *copy) : making(number, *copy);
+    {
+      const sys::Lock lock(mutex_);
+      check_alive(to);
+      copies_[number] = std::move(copy);
+    }
+    tell(to, message);
+  } catch (...) {
+    Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
+    if (copy == nullptr) copy = take_copy(number);
+    if (copy != nullptr) end(std::move(copy), std::move(outcome), 0, 0);
+  }
+}
+
+/// Asks the owner of the far end for a window.
+WireWriter RankClient::lending(std::uint64_t number, const Copy& copy) {
+  WireWriter message(RankWord::lend);
+  message.put(copy.lent->device);
+  message.put(number);
+  message.put(*copy.lent);
+  return message;
+}
+
+/// Says the copy to the rank that makes it.
+WireWriter RankClient::making(std::uint64_t number, const Copy& copy) {
+  WireWriter message(RankWord::copy);
+  message.put(copy.device);
+  message.put(number);
+  message.put(copy.source);
+  message.put(copy.target);
+  return message;
+}
+
+/// Tells whoever wanted a copy how it went, and takes back what was lent for it.
+void RankClient::end(std::unique_ptr<Copy> copy, Outcome outcome, std::int64_t started_ns,
+                     std::int64_t ended_ns) noexcept {
+  for (const RankEnd* end : {&copy->source, &copy->target}) {
+    if (!end->far || end == copy->lent) continue;
+    if (end->rank == port_.rank()) {
+      port_.withdraw(end->window);
+      continue;
+    }
+    take_back(end->rank, end->window);
+  }
+  const std::int64_t now = sys::now_ns();
+  copy->sink->copied(copy->token, std::move(outcome), started_ns == 0 ? now : started_ns,
+                     ended_ns == 0 ? now : ended_ns);
+}
+
+void RankClient::take_back(Rank owner, WindowId window) noexcept {
+  try {
+    WireWriter message(RankWord::take_back);
+    message.put(window);
+    tell(owner, message);
+  } catch (...) {  // who is gone lends nothing
+  }
+}
+
+/// Returns a copy, null when it has ended already: a rank was lost.
+std::unique_ptr<RankClient::Copy> RankClient::take_copy(std::uint64_t number) noexcept {
+  const sys::Lock lock(mutex_);
+  const auto found = copies_.find(number);
+  if (found == copies_.end()) return nullptr;
+  auto taken = std::move(found->second);
+  copies_.erase(found);
+  return taken;
+}
+
+void RankClient::take_lent(Rank from, WireReader& message) {
+  const auto number = message.get<std::uint64_t>();
+  Outcome outcome = message.outcome();
+  const auto window = message.get<WindowId>();
+  std::unique_ptr<Copy> copy = take_copy(number);
+  if (copy == nullptr) {  // the rank that was to make it is lost
+    if (outcome.ok()) take_back(from, window);
+    return;
+  }
+  if (copy->lent == nullptr) {
+    outcome = failed_outcome(WEIR_STATUS_NETWORK_ERROR, "a rank lends what nobody has asked for");
+  }
+  if (!outcome.ok()) return end(std::move(copy), std::move(outcome), 0, 0);
+  RankEnd& lent = *std::exchange(copy->lent, nullptr);
+  lent.far = true;
+  lent.rank = from;
+  lent.window = window;
+  lent.region.offset = 0;
+  this->copy(std::move(copy));
+}
+
+void RankClient::take_copied(Rank from, WireReader& message) {
+  const auto number = message.get<std::uint64_t>();
+  Outcome outcome = message.outcome();
+  const auto started = message.get<std::int64_t>(), ended = message.get<std::int64_t>();
+  const std::int64_t ahead = clock_ahead_ns(from);
+  std::unique_ptr<Copy> copy = take_copy(number);
+  if (copy == nullptr) return;
+  end(std::move(copy), std::move(outcome), started - ahead, ended - ahead);
+}
+
+// ---- What comes --------------------------------------------------------------------------------
+
+void RankClient::arrived(Rank from, std::span<const std::byte> message) noexcept {
+  try {
+    WireReader reader(message);
+    read(from, reader);
+  } catch (const std::exception& error) {
+    port_.drop(from, std::string("sends what is of no use: ") + error.what());
+  }
+}
+
+void RankClient::read(Rank from, WireReader& message) {
+  switch (message.get<RankWord>()) {
+    case RankWord::answer: return take_answer(from, message);
+    case RankWord::lent: return take_lent(from, message);
+    case RankWord::copied: return take_copied(from, message);
+    case RankWord::broken: return port_.drop(from, "serves no more: " + message.text());
+    case RankWord::done: {
+      const auto place = message.get<std::uint32_t>();
+      const sys::Lock lock(mutex_);
+      const auto found = places_.find(place);
+      if (found != places_.end() && found->second.rank == from) found->second.sink->done(message);
+      return;
+    }
+    default: WireReader::refuse("it says nothing that a serving rank says");
+  }
+}
+
+void RankClient::take_answer(Rank from, WireReader& message) {
+  const auto number = message.get<std::uint64_t>();
+  Outcome outcome = message.outcome();
+  const auto left = message.rest();
+  const sys::Lock lock(mutex_);
+  const auto found = questions_.find(number);
+  if (found == questions_.end() || found->second->rank != from) return;
+  Question& question = *found->second;
+  question.answer.assign(left.begin(), left.end());
+  question.outcome = std::move(outcome);
+  question.over = true;
+}
+
+void RankClient::lost(Rank rank, const std::string& why) noexcept {
+  std::vector<std::unique_ptr<Copy>> failed;
+  const Outcome outcome = failed_outcome(WEIR_STATUS_NETWORK_ERROR, why.c_str());
+  {
+    const sys::Lock lock(mutex_);
+    if (!lost_.try_emplace(rank, why).second) return;
+    for (const auto& [number, question] : questions_) {
+      if (question->rank != rank || question->over) continue;
+      question->outcome = outcome;
+      question->over = true;
+    }
+    for (const auto& [number, place] : places_) {
+      if (place.rank == rank) place.sink->lost(outcome);
+    }
+    for (auto at = copies_.begin(); at != copies_.end();) {
+      const Copy& copy = *at->second;
+      const bool concerned = copy.rank == rank || (copy.lent != nullptr && copy.owner == rank);
+      if (concerned) failed.push_back(std::move(at->second));
+      at = concerned ? copies_.erase(at) : std::next(at);
+    }
+  }
+  for (auto& copy : failed) end(std::move(copy), outcome, 0, 0);
+}
+
+}  // namespace weir::rt

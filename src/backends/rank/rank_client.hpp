@@ -1,0 +1,112 @@
+// Rank 0's side of Channel::rank.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "backend/backend.hpp"
+#include "backends/rank/rank_wire.hpp"
+#include "base/threads.hpp"
+#include "net/port.hpp"
+
+namespace weir::rt {
+
+/// Who hears of the jobs of a place. Called on the thread that makes progress; must not wait.
+class RankPlaceSink {
+ public:
+  /// Jobs are over: what follows the place in RankWord::done. Throws Error.
+  virtual void done(WireReader& message) = 0;
+  /// The rank of the place is gone.
+  virtual void lost(const Outcome& why) noexcept = 0;
+
+ protected:
+  ~RankPlaceSink() = default;
+};
+
+/// All that rank 0 asks of the ranks that serve it, by one port. Any thread.
+class RankClient final : private Listener {
+ public:
+  /// Returns the client of a port, which outlives it.
+  static std::shared_ptr<RankClient> of(Port& port);
+  explicit RankClient(Port& port);
+  RankClient(const RankClient&) = delete;
+  RankClient& operator=(const RankClient&) = delete;
+  ~RankClient();
+
+  Port& port() noexcept { return port_; }
+
+  /// Greets a rank if nobody has: waits until it serves and compares clocks. Throws Error.
+  void greet(Rank rank);
+  /// How far the clock of a rank that was greeted is ahead of this one's, in nanoseconds.
+  std::int64_t clock_ahead_ns(Rank rank) const;
+
+  /// Sends a request that starts with `word` and a number, and then what fill() writes; waits for
+  /// the answer and lets read() read it. Throws Error: also the one in the answer.
+  void ask(Rank rank, RankWord word, const std::function<void(WireWriter&)>& fill,
+           const std::function<void(WireReader&)>& read);
+  /// Sends a message. Throws Error, {network_error} when the rank is lost.
+  void tell(Rank rank, const WireWriter& message) { tell(rank, message.bytes()); }
+  void tell(Rank rank, std::span<const std::byte> message);
+
+  /// Numbers for devices and places.
+  std::uint32_t next_number() noexcept { return numbers_.fetch_add(1, std::memory_order_relaxed); }
+
+  void add_place(std::uint32_t number, Rank rank, RankPlaceSink& place);
+  /// After it returns the place hears nothing.
+  void remove_place(std::uint32_t number) noexcept;
+
+  /// A copy by `rank`, between an end that is near there and one that is in the host's memory or
+  /// near another rank.
+  struct Copy {
+    Rank rank = 0;
+    std::uint32_t device = 0;
+    RankEnd source, target;
+    Rank owner = 0;           ///< of the far end
+    RankEnd* lent = nullptr;  ///< the far end, when it is not known yet: near its owner
+    CopySink* sink = nullptr;
+    void* token = nullptr;
+  };
+  /// Has a copy made. A far end on rank 0 is a window that is withdrawn when it is over.
+  void copy(std::unique_ptr<Copy> copy) noexcept;
+
+ private:
+  struct Question;
+  struct PlaceEntry {
+    Rank rank;
+    RankPlaceSink* sink;
+  };
+  using Copies = std::map<std::uint64_t, std::unique_ptr<Copy>>;
+
+  void arrived(Rank from, std::span<const std::byte> message) noexcept override;
+  void lost(Rank rank, const std::string& why) noexcept override;
+  void read(Rank from, WireReader& message);
+  void take_answer(Rank from, WireReader& message);
+  void take_lent(Rank from, WireReader& message);
+  void take_copied(Rank from, WireReader& message);
+  static WireWriter lending(std::uint64_t number, const Copy& copy);
+  static WireWriter making(std::uint64_t number, const Copy& copy);
+  void end(std::unique_ptr<Copy> copy, Outcome outcome, std::int64_t started_ns,
+           std::int64_t ended_ns) noexcept;
+  void take_back(Rank owner, WindowId window) noexcept;
+  std::unique_ptr<Copy> take_copy(std::uint64_t number) noexcept;
+  void check_alive(Rank rank) const;
+  void forget(std::uint64_t question) noexcept;
+  std::int64_t measure_clock(Rank rank);
+
+  Port& port_;
+  sys::Atomic<std::uint32_t> numbers_{1};
+  sys::Mutex greeting_;  ///< one at a time
+
+  mutable sys::Mutex mutex_;             // of what follows
+  std::map<Rank, std::string> lost_;     ///< and why
+  std::map<Rank, std::int64_t> clocks_;  ///< of those that were greeted
+  std::map<std::uint64_t, Question*> questions_;
+  std::map<std::uint32_t, PlaceEntry> places_;
+  Copies copies_;
+  std::uint64_t asked_ = 0, copies_made_ = 0;
+};
+
+}  // namespace weir::rt

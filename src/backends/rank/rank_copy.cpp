@@ -1,0 +1,182 @@
+#include "backends/rank/rank_copy.hpp"
+
+#include <utility>
+
+#include "backend/copy_bytes.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+/// The same bytes with as few rows as possible.
+Region merged(Region region) noexcept {
+  if (region.rows > 1 && region.row_stride == region.row) {
+    region.row *= region.rows;
+    region.rows = 1;
+    region.row_stride = 0;
+  }
+  if (region.rows == 1 && region.planes > 1 && region.plane_stride == region.row) {
+    region.row *= region.planes;
+    region.planes = 1;
+    region.plane_stride = 0;
+  }
+  return region;
+}
+
+Region contiguous(const Region& region) noexcept { return {.offset = 0, .row = region.bytes()}; }
+
+/// Bytes that follow each other in the regions from the start of each row.
+std::uint64_t run_bytes(const Region& a, const Region& b) noexcept {
+  return std::min(merged(a).row, merged(b).row);
+}
+
+/// Where the run of that number begins in a region.
+std::uint64_t run_offset(const Region& region, std::uint64_t run, std::uint64_t bytes) noexcept {
+  const std::uint64_t at = run * bytes;  // in the region without gaps
+  const std::uint64_t row = at / region.row;
+  const std::uint64_t plane = row / region.rows;
+  return region.offset + plane * region.plane_stride + (row % region.rows) * region.row_stride +
+         at % region.row;
+}
+
+}  // namespace
+
+RankCopy::RankCopy(Port& port, const ServedEnd& source, const ServedEnd& target, CopySink& sink,
+                   void* token) noexcept
+    : port_(port),
+      source_(source),
+      target_(target),
+      sink_(sink),
+      token_(token),
+      started_ns_(sys::now_ns()) {}
+
+void RankCopy::start(Port& port, const ServedEnd& source, const ServedEnd& target, CopySink& sink,
+                     void* token) noexcept {
+  RankCopy* copy = nullptr;
+  try {
+    copy = new RankCopy(port, source, target, sink, token);
+    copy->begin();
+  } catch (...) {
+    Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
+    if (copy != nullptr) return copy->finish(std::move(outcome));
+    const std::int64_t now = sys::now_ns();
+    sink.copied(token, std::move(outcome), now, now);
+  }
+}
+
+void RankCopy::begin() {
+  if (source_.device != nullptr && target_.device != nullptr) return begin_near();
+  if (source_.device == nullptr && target_.device == nullptr) {
+    WireReader::refuse("it copies between two ends that are far");
+  }
+  begin_far();
+}
+
+/// Both ends are in devices of this rank.
+void RankCopy::begin_near() {
+  const auto end = [](const ServedEnd& served, bool as_host) {
+    return CopyEnd{as_host ? nullptr : &served.device->device(), served.base, served.region};
+  };
+  const bool from_direct = source_.device->direct(), to_direct = target_.device->direct();
+  if (from_direct && to_direct) {
+    copy_bytes(target_.base, target_.region, source_.base, source_.region);
+    return finish({});
+  }
+  ServedDevice& maker = to_direct ? *source_.device : *target_.device;
+  copy_within(maker.device(), end(source_, from_direct), end(target_, to_direct));
+}
+
+/// Has a device of this rank copy. It tells copied().
+void RankCopy::copy_within(Device& device, const CopyEnd& source, const CopyEnd& target) noexcept {
+  device.copy({.source = source, .target = target, .sink = this, .token = nullptr});
+}
+
+void RankCopy::begin_far() {
+  inward_ = source_.device == nullptr;
+  const ServedEnd& near = inward_ ? target_ : source_;
+  there_ = inward_ ? source_.region : target_.region;
+  here_ = near.region;
+  base_ = near.base;
+  if (!near.device->direct()) {
+    staged_.reset(new std::byte[near.region.bytes()]);
+    base_ = staged_.get();
+    here_ = contiguous(near.region);
+  }
+  runs_ = here_.bytes() / run_bytes(here_, there_);
+  if (staged_ != nullptr && !inward_) {
+    return copy_within(near.device->device(), {&near.device->device(), near.base, near.region},
+                       {nullptr, base_, here_});
+  }
+  move_runs();
+}
+
+/// Starts runs until so many are under way; whoever ends the last of them goes on.
+void RankCopy::move_runs() noexcept {
+  for (;;) {
+    const std::uint64_t until = std::min(runs_, next_run_ + kAtOnce);
+    open_.store(until - next_run_ + 1, std::memory_order_relaxed);
+    while (next_run_ < until) start_run(next_run_++);
+    if (open_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+    if (next_run_ == runs_ || !outcome_.ok()) return moved();
+  }
+}
+
+void RankCopy::start_run(std::uint64_t run) noexcept {
+  const std::uint64_t bytes = run_bytes(here_, there_);
+  std::byte* const here = base_ + run_offset(here_, run, bytes);
+  const std::uint64_t there = run_offset(there_, run, bytes);
+  const ServedEnd& far = inward_ ? source_ : target_;
+  try {
+    if (inward_) {
+      port_.get(far.rank, far.window, there, {here, bytes}, this);
+    } else {
+      port_.put(far.rank, far.window, there, {here, bytes}, this);
+    }
+  } catch (...) {
+    completed(0, current_exception_outcome(WEIR_STATUS_NETWORK_ERROR));
+  }
+}
+
+void RankCopy::completed(std::int64_t, const Outcome& outcome) noexcept {
+  if (!outcome.ok()) note(outcome);
+  if (open_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  if (next_run_ == runs_ || !outcome_.ok()) {
+    moved();
+  } else {
+    move_runs();
+  }
+}
+
+void RankCopy::note(const Outcome& outcome) noexcept {
+  const sys::Lock lock(mutex_);
+  if (!outcome_.ok()) return;
+  outcome_.status = outcome.status;
+  try {
+    outcome_.message = outcome.message;
+  } catch (...) {  // the status says enough
+  }
+}
+
+/// The network has done its part.
+void RankCopy::moved() noexcept {
+  if (staged_ == nullptr || !inward_ || !outcome_.ok()) return finish(std::move(outcome_));
+  Device& device = target_.device->device();
+  copy_within(device, {nullptr, base_, here_}, {&device, target_.base, target_.region});
+}
+
+/// The device has done its part.
+void RankCopy::copied(void*, Outcome outcome, std::int64_t, std::int64_t) noexcept {
+  const bool goes_on = staged_ != nullptr && !inward_ && outcome.ok();
+  if (goes_on) {
+    move_runs();
+  } else {
+    finish(std::move(outcome));
+  }
+}
+
+void RankCopy::finish(Outcome outcome) noexcept {
+  const std::unique_ptr<RankCopy> self(this);
+  sink_.copied(token_, std::move(outcome), started_ns_, sys::now_ns());
+}
+
+}  // namespace weir::rt

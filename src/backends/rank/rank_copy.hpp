@@ -1,0 +1,61 @@
+// One copy that this rank makes for rank 0.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "backends/rank/served_device.hpp"
+#include "base/threads.hpp"
+#include "net/port.hpp"
+
+namespace weir::rt {
+
+/// Copies between two ends of which one at least is near. What is far is put and got in runs of
+/// contiguous bytes, so many at once; a device whose memory the network does not reach gets its
+/// share by way of host memory. Deletes itself when it is over.
+class RankCopy final : private Completion, private CopySink {
+ public:
+  /// Tells the sink when it is over, possibly before it returns.
+  static void start(Port& port, const ServedEnd& source, const ServedEnd& target, CopySink& sink,
+                    void* token) noexcept;
+
+ private:
+  static constexpr std::uint64_t kAtOnce = 64;  ///< runs
+
+  RankCopy(Port& port, const ServedEnd& source, const ServedEnd& target, CopySink& sink,
+           void* token) noexcept;
+
+  void begin();
+  void begin_near();
+  void begin_far();
+  void copy_within(Device& device, const CopyEnd& source, const CopyEnd& target) noexcept;
+  void move_runs() noexcept;
+  void start_run(std::uint64_t run) noexcept;
+  void note(const Outcome& outcome) noexcept;
+  void moved() noexcept;
+  void finish(Outcome outcome) noexcept;
+  void completed(std::int64_t old, const Outcome& outcome) noexcept override;
+  void copied(void* token, Outcome outcome, std::int64_t started_ns,
+              std::int64_t ended_ns) noexcept override;
+
+  Port& port_;
+  const ServedEnd source_, target_;
+  CopySink& sink_;
+  void* const token_;
+  const std::int64_t started_ns_;
+
+  // Between the network and this rank's memory.
+  bool inward_ = false;
+  std::byte* base_ = nullptr;
+  Region here_, there_;
+  std::unique_ptr<std::byte[]> staged_;  ///< when the device's memory is not reached
+  std::uint64_t runs_ = 0, next_run_ = 0;
+  sys::Atomic<std::uint64_t> open_{0};  ///< runs under way, and one for whoever starts them
+  sys::Mutex mutex_;
+  Outcome outcome_;  ///< the first failure of a run
+};
+
+}  // namespace weir::rt

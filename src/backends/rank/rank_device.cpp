@@ -1,0 +1,162 @@
+#include "backends/rank/rank_device.hpp"
+
+#include <utility>
+
+#include "backends/rank/rank_place.hpp"
+#include "base/text.hpp"
+
+namespace weir::rt {
+
+RankDevice::RankDevice(std::string name, std::shared_ptr<RankClient> client, Rank rank,
+                       const std::string& specification)
+    : client_(std::move(client)), rank_(rank), number_(client_->next_number()) {
+  client_->greet(rank);
+  client_->ask(
+      rank, RankWord::open_device,
+      [&](WireWriter& message) {
+        message.put(number_);
+        message.put(std::string_view(specification));
+      },
+      [&](WireReader& answer) { facts_ = answer.facts(); });
+  DeviceInfo& info = facts_.info;
+  info.name = std::move(name);
+  info.code = std::exchange(info.backend, "rank");
+  info.description = fmt::format("rank {}: {} ({})", rank, info.description, info.code);
+  info.orders_jobs = true;
+}
+
+RankDevice::~RankDevice() {
+  try {
+    WireWriter message(RankWord::close_device);
+    message.put(number_);
+    client_->tell(rank_, message);
+  } catch (...) {  // a rank that is gone has no devices
+  }
+}
+
+// ---- Memory ------------------------------------------------------------------------------------
+
+Memory RankDevice::allocate(std::size_t bytes) {
+  if (bytes >= rank_address::kMostBytes) {
+    fail(WEIR_STATUS_OUT_OF_MEMORY, "domain '{}' was asked for {} at once; it gives at most {}",
+         info().name, format_size(bytes), format_size(rank_address::kMostBytes));
+  }
+  const sys::Lock lock(mutex_);
+  const bool again = !free_.empty();
+  const std::uint32_t instance = again ? free_.back() : instances_;
+  if (instance == rank_address::kMostInstances) {
+    fail(WEIR_STATUS_OUT_OF_MEMORY, "domain '{}' has {} instances, and no room for more",
+         info().name, instance);
+  }
+  if (!again) free_.reserve(instances_ + 1);
+  WireWriter message(RankWord::allocate);
+  message.put(number_);
+  message.put(instance);
+  message.put(std::uint64_t{bytes});
+  client_->tell(rank_, message);
+  if (again) {
+    free_.pop_back();
+  } else {
+    ++instances_;
+  }
+  return {rank_address::of(instance), bytes};
+}
+
+void RankDevice::release(Memory& memory) noexcept {
+  if (memory.address == nullptr) return;
+  const std::uint32_t instance = rank_address::instance(rank_address::number(memory.address));
+  memory = {};
+  const sys::Lock lock(mutex_);
+  try {
+    WireWriter message(RankWord::release);
+    message.put(number_);
+    message.put(instance);
+    client_->tell(rank_, message);
+    free_.push_back(instance);
+  } catch (...) {  // a rank that is gone has no memory; a number less to use again
+  }
+}
+
+// ---- Copies ------------------------------------------------------------------------------------
+
+bool RankDevice::reaches(const Device* peer) const noexcept {
+  if (peer == nullptr || peer == this) return true;
+  const auto* const other = dynamic_cast<const RankDevice*>(peer);
+  return other != nullptr && other->client_ == client_ && (facts_.direct || other->facts_.direct);
+}
+
+RankEnd RankDevice::near_end(const CopyEnd& end) const noexcept {
+  RankEnd near;
+  near.device = number_;
+  near.address = rank_address::number(end.base);
+  near.region = end.region;
+  return near;
+}
+
+RankEnd RankDevice::lend(const CopyEnd& end) const {
+  const Region& region = end.region;
+  RankEnd far;
+  far.far = true;
+  far.rank = client_->port().rank();
+  far.window = client_->port().expose(end.base + region.offset,
+                                      static_cast<std::size_t>(region.end() - region.offset));
+  far.region = region;
+  far.region.offset = 0;
+  return far;
+}
+
+RankEnd RankDevice::end_of(const CopyEnd& end) const {
+  if (end.device == nullptr) return lend(end);
+  return static_cast<const RankDevice*>(end.device)->near_end(end);
+}
+
+void RankDevice::copy(const CopyJob& job) noexcept {
+  try {
+    start_copy(job);
+  } catch (...) {
+    const std::int64_t now = now_ns();
+    job.sink->copied(job.token, current_exception_outcome(WEIR_STATUS_INTERNAL), now, now);
+  }
+}
+
+/// A copy is made by the rank of the end whose memory only that reaches, else by the target's; the
+/// other end is near that rank, too, or lent.
+void RankDevice::start_copy(const CopyJob& job) {
+  const auto rank_of = [](const CopyEnd& end) { return static_cast<RankDevice*>(end.device); };
+  const RankDevice* maker = rank_of(job.target) != nullptr ? rank_of(job.target) : this;
+  const RankDevice* other =
+      rank_of(job.source) == maker ? rank_of(job.target) : rank_of(job.source);
+  if (other != nullptr && !other->facts_.direct && maker->facts_.direct) std::swap(maker, other);
+  auto copy = std::make_unique<RankClient::Copy>();
+  copy->rank = maker->rank_;
+  copy->device = maker->number_;
+  copy->sink = job.sink;
+  copy->token = job.token;
+  copy->source = end_of(job.source);
+  copy->target = end_of(job.target);
+  if (other != nullptr && other->rank_ != maker->rank_) {
+    copy->owner = other->rank_;
+    copy->lent = rank_of(job.source) == other ? &copy->source : &copy->target;
+  }
+  client_->copy(std::move(copy));
+}
+
+// ---- Jobs --------------------------------------------------------------------------------------
+
+void RankDevice::define(const Job& job) {
+  const sys::Lock lock(mutex_);
+  if (job.kernel_number < defined_.size() && defined_[job.kernel_number]) return;
+  if (job.kernel_number >= defined_.size()) defined_.resize(job.kernel_number + 1);
+  WireWriter message(RankWord::define);
+  message.put(number_);
+  message.put(static_cast<std::uint32_t>(job.kernel_number));
+  message.put(std::string_view(job.kernel));
+  client_->tell(rank_, message);
+  defined_[job.kernel_number] = true;
+}
+
+std::unique_ptr<PlaceDriver> RankDevice::open_place(const PlaceRequest& request, PlaceFeed& feed) {
+  return std::make_unique<RankPlace>(*this, request, feed);
+}
+
+}  // namespace weir::rt

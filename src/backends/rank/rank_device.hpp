@@ -1,0 +1,60 @@
+// A device of another rank, as rank 0 has it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "backends/rank/rank_client.hpp"
+#include "base/threads.hpp"
+
+namespace weir::rt {
+
+/// Its memory, places and jobs are in the process of that rank, which decides what waits for what.
+/// Allocations are not waited for: a job whose memory could not be had says so.
+class RankDevice final : public Device {
+ public:
+  /// Has the rank open `specification`. Throws Error.
+  RankDevice(std::string name, std::shared_ptr<RankClient> client, Rank rank,
+             const std::string& specification);
+  ~RankDevice() override;
+
+  RankClient& client() const noexcept { return *client_; }
+  Rank rank() const noexcept { return rank_; }
+  std::uint32_t number() const noexcept { return number_; }
+
+  const DeviceInfo& info() const noexcept override { return facts_.info; }
+  Memory allocate(std::size_t bytes) override;
+  void release(Memory& memory) noexcept override;
+  /// Another device of such a rank is reached when one of the two has memory that others reach.
+  bool reaches(const Device* peer) const noexcept override;
+  void copy(const CopyJob& job) noexcept override;
+  std::unique_ptr<PlaceDriver> open_place(const PlaceRequest& request, PlaceFeed& feed) override;
+  std::int64_t now_ns() const noexcept override { return sys::now_ns(); }
+  bool drive() noexcept override { return false; }
+
+  /// Tells the rank the kernel of a job, if it is new to it. Throws Error.
+  void define(const Job& job);
+  /// Lets the rank at an end in host memory, by a window that the caller withdraws. Throws Error.
+  RankEnd lend(const CopyEnd& end) const;
+  /// Describes an end in the memory of this device.
+  RankEnd near_end(const CopyEnd& end) const noexcept;
+
+ private:
+  void start_copy(const CopyJob& job);
+  RankEnd end_of(const CopyEnd& end) const;
+
+  const std::shared_ptr<RankClient> client_;
+  const Rank rank_;
+  const std::uint32_t number_;
+  RankFacts facts_;
+
+  sys::Mutex mutex_;                 // of what follows
+  std::vector<std::uint32_t> free_;  ///< numbers of instances that were used before
+  std::uint32_t instances_ = 0;
+  std::vector<bool> defined_;  ///< by number of the kernel
+};
+
+}  // namespace weir::rt

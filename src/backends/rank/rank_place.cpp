@@ -1,0 +1,242 @@
+#include "backends/rank/rank_place.hpp"
+
+#include <utility>
+
+#include "backend/job_queue.hpp"
+#include "backends/rank/rank_device.hpp"
+#include "base/config.hpp"
+#include "base/thread_role.hpp"
+
+namespace weir::rt {
+
+RankPlace::RankPlace(RankDevice& device, const PlaceRequest& request, PlaceFeed& feed)
+    : device_(device),
+      feed_(feed),
+      number_(device.client().next_number()),
+      clock_ahead_ns_(device.client().clock_ahead_ns(device.rank())),
+      slots_(JobQueue::kWindow),
+      batch_(RankWord::jobs) {
+  batch_.put(number_);
+  batch_start_ = batch_.bytes().size();
+  ended_.reserve(slots_.size());
+  taken_.reserve(slots_.size());
+  RankClient& client = device.client();
+  client.add_place(number_, device.rank(), *this);
+  try {
+    client.ask(
+        device.rank(), RankWord::open_place,
+        [&](WireWriter& message) {
+          message.put(device.number());
+          message.put(number_);
+          message.put(std::string_view(request.name));
+          message.put(static_cast<std::uint32_t>(request.cores.size()));
+          for (const unsigned core : request.cores) message.put(core);
+        },
+        [](WireReader&) {});
+    thread_.emplace(request.name, [this] { serve(); });
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+RankPlace::~RankPlace() {
+  stopping_.store(true, std::memory_order_seq_cst);
+  parking_.unpark_all();
+  thread_.reset();
+  close();
+}
+
+void RankPlace::close() noexcept {
+  device_.client().remove_place(number_);
+  try {
+    WireWriter message(RankWord::close_place);
+    message.put(number_);
+    device_.client().tell(device_.rank(), message);
+  } catch (...) {  // a rank that is gone has no places
+  }
+}
+
+RankPlace::Slot& RankPlace::slot_of(std::uint64_t number) noexcept {
+  return slots_[number % slots_.size()];
+}
+
+void RankPlace::serve() noexcept {
+  const NoWaitScope no_wait;
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    const bool took = take_back();
+    const bool gave = hand_out();
+    if (!took && !gave) idle();
+  }
+}
+
+// ---- To the rank -------------------------------------------------------------------------------
+
+/// Sends jobs until there is no more, or no room. Returns whether there was any.
+bool RankPlace::hand_out() noexcept {
+  const std::uint64_t before = next_;
+  try {
+    while (next_ - first_ < slots_.size()) {
+      Slot& slot = slot_of(next_);
+      if (!feed_.next(worker_, slot.job)) break;
+      ++next_;
+      slot.job.started_ns = slot.job.ended_ns = 0;
+      if (given_up_) {
+        give_back(slot, broken_);
+        continue;
+      }
+      write(slot);
+      if (batch_.bytes().size() > kBatchBytes) send_batch();
+    }
+    send_batch();
+  } catch (...) {
+    break_off(current_exception_outcome(WEIR_STATUS_INTERNAL));
+  }
+  return next_ != before;
+}
+
+void RankPlace::send_batch() {
+  if (batch_.bytes().size() == batch_start_) return;
+  device_.client().tell(device_.rank(), batch_);
+  batch_.cut(batch_start_);
+}
+
+void RankPlace::write(Slot& slot) {
+  const Job& job = slot.job;
+  if (!job.copies) device_.define(job);
+  const bool named = !job.copies && std::string_view(job.call.name) != job.kernel;
+  const unsigned flags = (job.copies ? kJobCopies : 0) | (job.parallel ? kJobParallel : 0) |
+                         (job.brief ? kJobBrief : 0) | (job.timed ? kJobTimed : 0) |
+                         (job.source != nullptr ? kJobSource : 0) | (named ? kJobNamed : 0);
+  batch_.put(job.number);
+  batch_.put(static_cast<std::uint8_t>(flags));
+  batch_.put(static_cast<std::uint16_t>(job.waits.size()));
+  for (const std::uint64_t earlier : job.waits) batch_.put(earlier);
+  if (job.copies) {
+    write_copy(slot);
+  } else {
+    write_call(job);
+  }
+}
+
+void RankPlace::write_call(const Job& job) {
+  batch_.put(static_cast<std::uint32_t>(job.kernel_number));
+  if (std::string_view(job.call.name) != job.kernel) batch_.put(std::string_view(job.call.name));
+  batch_.put(static_cast<std::uint16_t>(job.call.scalar_count));
+  for (std::size_t i = 0; i < job.call.scalar_count; ++i) batch_.put(job.call.scalars[i]);
+  batch_.put(static_cast<std::uint16_t>(job.call.operand_count));
+  for (std::size_t i = 0; i < job.call.operand_count; ++i) batch_.put(job.call.operands[i]);
+  if (job.source == nullptr) return;
+  for (const std::uint32_t groups : job.groups) batch_.put(groups);
+}
+
+void RankPlace::write_copy(Slot& slot) {
+  for (const CopyEnd* end : {&slot.job.from, &slot.job.to}) {
+    if (end->device == nullptr) {
+      const RankEnd lent = device_.lend(*end);
+      slot.window = lent.window;
+      batch_.put(lent);
+    } else {
+      batch_.put(device_.near_end(*end));
+    }
+  }
+}
+
+// ---- Back to the feed --------------------------------------------------------------------------
+
+void RankPlace::done(WireReader& message) {
+  const sys::Lock lock(mutex_);
+  while (!message.empty()) {
+    if (ended_.size() == slots_.size()) WireReader::refuse("more jobs are over than there were");
+    Ended ended;
+    message.get(ended.number);
+    ended.outcome = message.outcome();
+    message.get(ended.lane);
+    message.get(ended.started_ns);
+    message.get(ended.ended_ns);
+    ended_.push_back(std::move(ended));
+    news_.fetch_add(1, std::memory_order_seq_cst);
+  }
+  parking_.unpark_one();
+}
+
+void RankPlace::lost(const Outcome& why) noexcept { break_off(why); }
+
+/// Nothing can be sent any more.
+void RankPlace::break_off(Outcome why) noexcept {
+  {
+    const sys::Lock lock(mutex_);
+    if (!broken_.ok()) return;
+    broken_ = std::move(why);
+    news_.fetch_add(1, std::memory_order_seq_cst);
+  }
+  parking_.unpark_one();
+}
+
+/// Gives back the jobs that are over. Returns whether there was any news.
+bool RankPlace::take_back() noexcept {
+  if (news_.load(std::memory_order_seq_cst) == 0) return false;
+  bool broken = false;
+  {
+    const sys::Lock lock(mutex_);
+    std::swap(taken_, ended_);
+    broken = !broken_.ok();
+    news_.store(0, std::memory_order_seq_cst);
+  }
+  for (Ended& ended : taken_) {
+    Slot& slot = slot_of(ended.number);
+    if (slot.job.number != ended.number || ended.number == 0) continue;
+    if (slot.job.timed) {
+      slot.job.started_ns = ended.started_ns - clock_ahead_ns_;
+      slot.job.ended_ns = ended.ended_ns - clock_ahead_ns_;
+    }
+    worker_.index = ended.lane;
+    give_back(slot, std::move(ended.outcome));
+  }
+  taken_.clear();
+  if (broken && !std::exchange(given_up_, true)) give_up();
+  return true;
+}
+
+/// Ends all that the rank has: nobody else will.
+void RankPlace::give_up() noexcept {
+  for (std::uint64_t number = first_; number < next_; ++number) {
+    Slot& slot = slot_of(number);
+    if (slot.job.number == number) give_back(slot, broken_);
+  }
+}
+
+void RankPlace::give_back(Slot& slot, Outcome outcome) noexcept {
+  if (slot.window) device_.client().port().withdraw(*std::exchange(slot.window, std::nullopt));
+  if (slot.job.timed && slot.job.ended_ns == 0) {  // it was not run
+    slot.job.started_ns = slot.job.ended_ns = sys::now_ns();
+  }
+  feed_.finish(worker_, slot.job, std::move(outcome));
+  slot.job.number = 0;
+  while (first_ < next_ && slot_of(first_).job.number == 0) ++first_;
+}
+
+// ---- Nothing to do -----------------------------------------------------------------------------
+
+bool RankPlace::stirring() const noexcept {
+  return news_.load(std::memory_order_seq_cst) != 0 ||
+         (next_ - first_ < slots_.size() && feed_.has_work()) ||
+         stopping_.load(std::memory_order_seq_cst);
+}
+
+/// Polls for a while, then sleeps, until something stirs.
+void RankPlace::idle() noexcept {
+  const std::int64_t until = sys::now_ns() + config::spin_ns();
+  while (sys::now_ns() < until) {
+    if (!device_.client().port().progress()) sys::pause();
+    if (stirring()) return;
+  }
+  parking_.prepare();
+  if (stirring()) {
+    parking_.cancel();
+  } else {
+    parking_.park();
+  }
+}
+
+}  // namespace weir::rt

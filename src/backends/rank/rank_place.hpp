@@ -1,0 +1,87 @@
+// A place in another rank, as rank 0 has it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "backends/rank/rank_client.hpp"
+#include "base/parking.hpp"
+#include "base/threads.hpp"
+
+namespace weir::rt {
+
+class RankDevice;
+
+/// A thread takes jobs from the feed, sends them to the rank, in a window of so many at once, and
+/// gives back those that the rank says are over. What waits for what is decided there.
+class RankPlace final : public PlaceDriver, private RankPlaceSink {
+ public:
+  /// Throws Error.
+  RankPlace(RankDevice& device, const PlaceRequest& request, PlaceFeed& feed);
+  ~RankPlace() override;
+
+  void wake() noexcept override { parking_.unpark_one(); }
+
+ private:
+  static constexpr std::size_t kBatchBytes = 16 << 10;
+
+  /// A job that the rank has, or room for one.
+  struct Slot {
+    Job job;
+    std::optional<WindowId> window;  ///< on the host's end of a copy
+  };
+  /// What the rank says of a job that is over.
+  struct Ended {
+    std::uint64_t number = 0;
+    Outcome outcome;
+    unsigned lane = 0;
+    std::int64_t started_ns = 0, ended_ns = 0;  ///< by the rank's clock
+  };
+
+  void done(WireReader& message) override;
+  void lost(const Outcome& why) noexcept override;
+
+  void close() noexcept;
+  Slot& slot_of(std::uint64_t number) noexcept;
+  void serve() noexcept;
+  bool take_back() noexcept;
+  bool hand_out() noexcept;
+  void write(Slot& slot);
+  void write_call(const Job& job);
+  void write_copy(Slot& slot);
+  void send_batch();
+  void give_back(Slot& slot, Outcome outcome) noexcept;
+  void give_up() noexcept;
+  void break_off(Outcome why) noexcept;
+  bool stirring() const noexcept;
+  void idle() noexcept;
+
+  RankDevice& device_;
+  PlaceFeed& feed_;
+  const std::uint32_t number_;
+  const std::int64_t clock_ahead_ns_;
+
+  // The thread's.
+  Worker worker_;
+  std::vector<Slot> slots_;
+  WireWriter batch_;
+  std::size_t batch_start_ = 0;  ///< bytes before its first job
+  std::uint64_t first_ = 1;      ///< the oldest job in flight
+  std::uint64_t next_ = 1;       ///< the number of the next one
+  std::vector<Ended> taken_;
+
+  sys::Mutex mutex_;  // of what follows
+  std::vector<Ended> ended_;
+  Outcome broken_;                      ///< why nothing can be sent any more
+  sys::Atomic<std::uint32_t> news_{0};  ///< entries of ended_, and a broken_ not seen
+  bool given_up_ = false;               ///< the thread's: it has seen broken_
+
+  Parking parking_;
+  sys::Atomic<bool> stopping_{false};
+  std::optional<sys::Thread> thread_;
+};
+
+}  // namespace weir::rt

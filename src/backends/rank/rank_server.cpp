@@ -1,0 +1,277 @@
+#include "backends/rank/rank_server.hpp"
+
+#include <utility>
+
+#include "backends/rank/rank_copy.hpp"
+#include "base/log.hpp"
+
+namespace weir::rt {
+
+RankServer::RankServer(Port& port, RankHost& host) : port_(port), host_(host) {
+  port_.listen(Channel::rank, this);
+}
+
+RankServer::~RankServer() {
+  port_.listen(Channel::rank, nullptr);
+  places_.clear();
+  wait([this] { return copies_ == 0; });
+  devices_.clear();
+}
+
+// ---- The thread that serves --------------------------------------------------------------------
+
+/// Waits until it is so.
+template <class Condition>
+void RankServer::wait(Condition&& is_so) {
+  const auto seen = [&] {
+    const sys::Lock lock(mutex_);
+    return is_so();
+  };
+  port_.wait_until(seen, -1, "orders of rank 0");
+}
+
+void RankServer::serve() {
+  for (;;) {
+    wait([this] { return over_ || !requests_.empty(); });
+    Message message;
+    {
+      const sys::Lock lock(mutex_);
+      if (over_) break;
+      message = std::move(requests_.front());
+      requests_.pop_front();
+    }
+    perform(message);
+  }
+  if (!outcome_.ok()) throw Error(outcome_.status, outcome_.message);
+}
+
+void RankServer::perform(const Message& message) {
+  WireReader reader(message);
+  const auto word = reader.get<RankWord>();
+  if (word == RankWord::close_place) return close_place(reader.get<std::uint32_t>());
+  if (word == RankWord::close_device) return close_device(reader.get<std::uint32_t>());
+  const auto request = reader.get<std::uint64_t>();
+  WireWriter details(RankWord::answer), answer(RankWord::answer);
+  Outcome outcome;
+  try {
+    if (word == RankWord::open_device) {
+      open_device(reader, details);
+    } else {
+      open_place(reader);
+    }
+  } catch (...) {
+    outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
+    details.cut(1);
+  }
+  answer.put(request);
+  answer.put(outcome);
+  answer.append(details.bytes().data() + 1, details.bytes().size() - 1);
+  send(answer);
+}
+
+void RankServer::open_device(WireReader& message, WireWriter& answer) {
+  const auto number = message.get<std::uint32_t>();
+  auto made = std::make_unique<ServedDevice>(host_.open(message.text()));
+  if (made->device().info().virtual_time) {
+    fail(WEIR_STATUS_UNSUPPORTED, "a rank serves no domain in virtual time: use clock=real");
+  }
+  answer.put(made->facts());
+  const sys::Lock lock(mutex_);
+  devices_[number] = std::move(made);
+}
+
+void RankServer::open_place(WireReader& message) {
+  ServedDevice& on = device(message.get<std::uint32_t>());
+  const auto number = message.get<std::uint32_t>();
+  PlaceRequest request{.name = message.text(), .cores = {}};
+  const auto count = message.get<std::uint32_t>();
+  if (count > on.device().info().cores) WireReader::refuse("a place has too many cores");
+  for (std::uint32_t i = 0; i < count; ++i) {
+    request.cores.push_back(message.get<unsigned>());
+    if (request.cores.back() >= on.device().info().cores) WireReader::refuse("a core is not there");
+  }
+  auto made = std::make_unique<ServedPlace>(port_, on, number, request);
+  const sys::Lock lock(mutex_);
+  places_[number] = std::move(made);
+}
+
+void RankServer::close_place(std::uint32_t number) {
+  sys::Lock lock(mutex_);
+  const auto closed = places_.extract(number);
+  lock.unlock();  // before its threads are joined
+}
+
+void RankServer::close_device(std::uint32_t number) {
+  sys::Lock lock(mutex_);
+  const auto closed = devices_.extract(number);
+  lock.unlock();
+}
+
+void RankServer::send(const WireWriter& message) noexcept {
+  try {
+    port_.send(0, Channel::rank, message.bytes());
+  } catch (...) {
+    end(current_exception_outcome(WEIR_STATUS_NETWORK_ERROR));
+  }
+}
+
+ServedDevice& RankServer::device(std::uint32_t number) {
+  const sys::Lock lock(mutex_);
+  const auto found = devices_.find(number);
+  if (found == devices_.end()) WireReader::refuse("it names a device that is not there");
+  return *found->second;
+}
+
+ServedPlace& RankServer::place(std::uint32_t number) {
+  const sys::Lock lock(mutex_);
+  const auto found = places_.find(number);
+  if (found == places_.end()) WireReader::refuse("it names a place that is not there");
+  return *found->second;
+}
+
+// ---- The thread that makes progress ------------------------------------------------------------
+
+void RankServer::arrived(Rank from, std::span<const std::byte> message) noexcept {
+  try {
+    if (from != 0) WireReader::refuse("only rank 0 may give orders");
+    read(message);
+  } catch (...) {
+    const Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
+    log::warning("rank {}: {}", from, outcome.message);
+    if (from == 0) break_off(outcome);
+  }
+}
+
+void RankServer::lost(Rank rank, const std::string& why) noexcept {
+  if (rank != 0) return;
+  end(failed_outcome(WEIR_STATUS_NETWORK_ERROR, why.c_str()));
+}
+
+/// What rank 0 says cannot be followed any more, and it is told so.
+void RankServer::break_off(const Outcome& why) noexcept {
+  try {
+    WireWriter message(RankWord::broken);
+    message.put(std::string_view(why.message));
+    send(message);
+  } catch (...) {  // it will notice
+  }
+  end(why);
+}
+
+/// There is nothing to serve any more.
+void RankServer::end(Outcome why) noexcept {
+  const sys::Lock lock(mutex_);
+  if (over_) return;
+  over_ = true;
+  outcome_ = std::move(why);
+}
+
+void RankServer::read(std::span<const std::byte> bytes) {
+  WireReader message(bytes);
+  switch (message.get<RankWord>()) {
+    case RankWord::hello: {
+      WireWriter answer(RankWord::answer);
+      answer.put(message.get<std::uint64_t>());
+      answer.put(Outcome{});
+      answer.put(sys::now_ns());
+      return send(answer);
+    }
+    case RankWord::jobs: return place(message.get<std::uint32_t>()).take(message, find_);
+    case RankWord::copy: return make_copy(message);
+    case RankWord::lend: return lend(message);
+    case RankWord::take_back: return port_.withdraw(message.get<WindowId>());
+    case RankWord::define: return define(message);
+    case RankWord::allocate: {
+      ServedDevice& on = device(message.get<std::uint32_t>());
+      const auto instance = message.get<std::uint32_t>();
+      return on.allocate(instance, message.get<std::uint64_t>());
+    }
+    case RankWord::release: {
+      ServedDevice& on = device(message.get<std::uint32_t>());
+      return on.release(message.get<std::uint32_t>());
+    }
+    case RankWord::leave: return end({});
+    case RankWord::open_device:
+    case RankWord::open_place:
+    case RankWord::close_device:
+    case RankWord::close_place: return leave_to_serve(bytes);
+    default: WireReader::refuse("it says nothing that rank 0 says");
+  }
+}
+
+void RankServer::leave_to_serve(std::span<const std::byte> message) {
+  const sys::Lock lock(mutex_);
+  requests_.emplace_back(message.begin(), message.end());
+}
+
+void RankServer::define(WireReader& message) {
+  ServedDevice& on = device(message.get<std::uint32_t>());
+  const auto number = message.get<std::uint32_t>();
+  ServedKernel kernel;
+  const std::string name = message.text();
+  try {
+    kernel = host_.find_kernel(name, on.device().info());
+  } catch (const Error& error) {
+    kernel.missing = {error.status(), fmt::format("rank {}: {}", port_.rank(), error.what())};
+  }
+  kernel.name = name;
+  on.define(number, std::move(kernel));
+}
+
+/// Lets another rank at a region, for a copy.
+void RankServer::lend(WireReader& message) {
+  message.get<std::uint32_t>();
+  const auto number = message.get<std::uint64_t>();
+  WireWriter answer(RankWord::lent);
+  answer.put(number);
+  Outcome outcome;
+  WindowId window = 0;
+  try {
+    const ServedEnd end = served_end(message.end(), find_);
+    if (end.device == nullptr || !end.device->direct()) WireReader::refuse("it asks for a window");
+    const Region& region = end.region;
+    window = port_.expose(end.base + region.offset,
+                          static_cast<std::size_t>(region.end() - region.offset));
+  } catch (...) {
+    outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
+  }
+  answer.put(outcome);
+  answer.put(window);
+  send(answer);
+}
+
+void RankServer::make_copy(WireReader& message) {
+  message.get<std::uint32_t>();
+  const auto number = message.get<std::uint64_t>();
+  void* const token = reinterpret_cast<void*>(number);
+  {
+    const sys::Lock lock(mutex_);
+    ++copies_;
+  }
+  try {
+    const RankEnd from = message.end(), to = message.end();
+    const ServedEnd source = served_end(from, find_), target = served_end(to, find_);
+    RankCopy::start(port_, source, target, *this, token);
+  } catch (...) {
+    const std::int64_t now = sys::now_ns();
+    copied(token, current_exception_outcome(WEIR_STATUS_INTERNAL), now, now);
+  }
+}
+
+void RankServer::copied(void* token, Outcome outcome, std::int64_t started_ns,
+                        std::int64_t ended_ns) noexcept {
+  try {
+    WireWriter message(RankWord::copied);
+    message.put(reinterpret_cast<std::uint64_t>(token));
+    message.put(outcome);
+    message.put(started_ns);
+    message.put(ended_ns);
+    send(message);
+  } catch (...) {
+    end(current_exception_outcome(WEIR_STATUS_INTERNAL));
+  }
+  const sys::Lock lock(mutex_);
+  --copies_;
+}
+
+}  // namespace weir::rt

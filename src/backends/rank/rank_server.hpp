@@ -1,0 +1,87 @@
+// A rank that serves its devices to rank 0.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "backends/rank/served_device.hpp"
+#include "backends/rank/served_place.hpp"
+#include "base/threads.hpp"
+#include "net/port.hpp"
+
+namespace weir::rt {
+
+/// What a rank serves: made by those who know all backends and kernels.
+class RankHost {
+ public:
+  /// Opens the device of a specification. Throws Error.
+  virtual std::unique_ptr<Device> open(const std::string& specification) = 0;
+  /// Finds the code of a kernel for a device. Throws Error when there is none.
+  virtual ServedKernel find_kernel(const std::string& name, const DeviceInfo& device) = 0;
+
+ protected:
+  ~RankHost() = default;
+};
+
+/// Does what rank 0 asks for. Jobs, copies and memory are the affair of the thread that makes
+/// progress; what may take long, to open and to close, is left to serve().
+class RankServer final : private Listener, private CopySink {
+ public:
+  RankServer(Port& port, RankHost& host);
+  RankServer(const RankServer&) = delete;
+  RankServer& operator=(const RankServer&) = delete;
+  ~RankServer();
+
+  /// Serves until rank 0 leaves. Throws Error{network_error} when it is lost.
+  void serve();
+
+ private:
+  using Message = std::vector<std::byte>;
+
+  void arrived(Rank from, std::span<const std::byte> message) noexcept override;
+  void lost(Rank rank, const std::string& why) noexcept override;
+  void copied(void* token, Outcome outcome, std::int64_t started_ns,
+              std::int64_t ended_ns) noexcept override;
+
+  // The thread that makes progress.
+  void read(std::span<const std::byte> message);
+  void make_copy(WireReader& message);
+  void lend(WireReader& message);
+  void define(WireReader& message);
+  void leave_to_serve(std::span<const std::byte> message);
+  void break_off(const Outcome& why) noexcept;
+  void end(Outcome why) noexcept;
+
+  // serve().
+  template <class Condition>
+  void wait(Condition&& is_so);
+  void perform(const Message& message);
+  void open_device(WireReader& message, WireWriter& answer);
+  void open_place(WireReader& message);
+  void close_place(std::uint32_t number);
+  void close_device(std::uint32_t number);
+  void send(const WireWriter& message) noexcept;
+
+  ServedDevice& device(std::uint32_t number);
+  ServedPlace& place(std::uint32_t number);
+
+  Port& port_;
+  RankHost& host_;
+  const FindDevice find_ = [this](std::uint32_t number) -> ServedDevice& { return device(number); };
+
+  sys::Mutex mutex_;  // of what follows
+  std::deque<Message> requests_;
+  bool over_ = false;
+  Outcome outcome_;
+  std::map<std::uint32_t, std::unique_ptr<ServedDevice>> devices_;
+  std::map<std::uint32_t, std::unique_ptr<ServedPlace>> places_;
+  std::size_t copies_ = 0;  ///< under way, but for those of places
+};
+
+}  // namespace weir::rt

@@ -1,0 +1,146 @@
+#include "backends/rank/rank_wire.hpp"
+
+namespace weir::rt {
+
+void WireWriter::put(std::string_view text) {
+  put(static_cast<std::uint32_t>(text.size()));
+  append(text.data(), text.size());
+}
+
+void WireWriter::put(const Outcome& outcome) {
+  put(static_cast<std::uint8_t>(outcome.status));
+  if (!outcome.ok()) put(std::string_view(outcome.message));
+}
+
+void WireWriter::put(const Region& region) {
+  put(region.offset);
+  put(region.row);
+  put(region.row_stride);
+  put(region.plane_stride);
+  put(region.rows);
+  put(region.planes);
+}
+
+void WireWriter::put(const RankEnd& end) {
+  put(end.far);
+  if (end.far) {
+    put(end.rank);
+    put(end.window);
+  } else {
+    put(end.device);
+    put(end.address);
+  }
+  put(end.region);
+}
+
+void WireWriter::put(const RankFacts& facts) {
+  const DeviceInfo& info = facts.info;
+  put(std::string_view(info.backend));
+  put(std::string_view(info.description));
+  put(info.cores);
+  put(info.threads_per_core);
+  put(info.memory_bytes);
+  put(info.runs_host_code);
+  put(info.compiles_source);
+  put(facts.direct);
+}
+
+void WireWriter::put(const weir_scalar& scalar) {
+  put(static_cast<std::uint8_t>(scalar.type));
+  const bool is_float = scalar.type == WEIR_SCALAR_TYPE_F32;
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &scalar.value, is_float ? sizeof(float) : sizeof bits);
+  put(bits);
+}
+
+void WireWriter::put(const weir_view& view) {
+  put(rank_address::number(view.address));
+  for (const std::size_t extent : view.extent) put(std::uint64_t{extent});
+  for (const std::size_t stride : view.stride) put(std::uint64_t{stride});
+  put(static_cast<std::uint8_t>(view.access));
+}
+
+void WireReader::refuse(const char* what) {
+  fail(WEIR_STATUS_NETWORK_ERROR, "a message cannot be read: {}", what);
+}
+
+const std::byte* WireReader::take(std::size_t bytes) {
+  if (bytes > bytes_.size()) refuse("it is cut short");
+  const std::byte* const taken = bytes_.data();
+  bytes_ = bytes_.subspan(bytes);
+  return taken;
+}
+
+std::string WireReader::text() {
+  const auto size = get<std::uint32_t>();
+  return {reinterpret_cast<const char*>(take(size)), size};
+}
+
+Outcome WireReader::outcome() {
+  const auto status = get<std::uint8_t>();
+  if (status == WEIR_STATUS_OK) return {};
+  if (status > WEIR_STATUS_INTERNAL) refuse("it has an unknown status");
+  return {static_cast<weir_status>(status), text()};
+}
+
+Region WireReader::region() {
+  Region region;
+  get(region.offset);
+  get(region.row);
+  get(region.row_stride);
+  get(region.plane_stride);
+  get(region.rows);
+  get(region.planes);
+  if (region.row == 0 || region.rows == 0 || region.planes == 0) refuse("a region is empty");
+  return region;
+}
+
+RankEnd WireReader::end() {
+  RankEnd end;
+  get(end.far);
+  if (end.far) {
+    get(end.rank);
+    get(end.window);
+  } else {
+    get(end.device);
+    get(end.address);
+  }
+  end.region = region();
+  return end;
+}
+
+RankFacts WireReader::facts() {
+  RankFacts facts;
+  DeviceInfo& info = facts.info;
+  info.backend = text();
+  info.description = text();
+  get(info.cores);
+  get(info.threads_per_core);
+  get(info.memory_bytes);
+  get(info.runs_host_code);
+  get(info.compiles_source);
+  get(facts.direct);
+  return facts;
+}
+
+weir_scalar WireReader::scalar() {
+  weir_scalar scalar{};
+  const auto type = get<std::uint8_t>();
+  if (type > WEIR_SCALAR_TYPE_F64) refuse("a scalar has an unknown type");
+  scalar.type = static_cast<weir_scalar_type>(type);
+  const auto bits = get<std::uint64_t>();
+  const bool is_float = scalar.type == WEIR_SCALAR_TYPE_F32;
+  std::memcpy(&scalar.value, &bits, is_float ? sizeof(float) : sizeof bits);
+  return scalar;
+}
+
+weir_view WireReader::view() {
+  weir_view view{};
+  view.address = reinterpret_cast<void*>(get<std::uint64_t>());
+  for (std::size_t& extent : view.extent) extent = get<std::uint64_t>();
+  for (std::size_t& stride : view.stride) stride = get<std::uint64_t>();
+  view.access = static_cast<weir_access>(get<std::uint8_t>());
+  return view;
+}
+
+}  // namespace weir::rt

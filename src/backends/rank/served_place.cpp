@@ -1,0 +1,217 @@
+#include "backends/rank/served_place.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "backends/rank/rank_copy.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr std::size_t kDoneBytes = 64 * JobQueue::kWindow;
+
+/// The region that a view shows, from its address.
+Region region_of(const weir_view& view) {
+  const bool sound = view.extent[0] > 0 && view.extent[1] > 0 && view.extent[1] <= UINT32_MAX &&
+                     view.extent[2] > 0 && view.extent[2] <= UINT16_MAX;
+  if (!sound) WireReader::refuse("an operand is empty or too large");
+  return {.offset = 0,
+          .row = view.extent[0],
+          .row_stride = view.stride[0],
+          .plane_stride = view.stride[1],
+          .rows = static_cast<std::uint32_t>(view.extent[1]),
+          .planes = static_cast<std::uint16_t>(view.extent[2])};
+}
+
+}  // namespace
+
+ServedPlace::ServedPlace(Port& port, ServedDevice& device, std::uint32_t number,
+                         const PlaceRequest& request)
+    : port_(port), device_(device), entries_(JobQueue::kWindow), done_(RankWord::done) {
+  done_.put(number);
+  done_start_ = done_.bytes().size();
+  done_.reserve(kDoneBytes);
+  cores_ = device.device().open_place(request, queue_);
+  queue_.use(*cores_);
+}
+
+ServedPlace::~ServedPlace() {
+  constexpr std::int64_t kNapNs = 50'000;
+  while (given_back_.load(std::memory_order_acquire) < arrived_.load(std::memory_order_relaxed) ||
+         calls_.load(std::memory_order_acquire) > 0) {
+    sys::sleep_until(sys::now_ns() + kNapNs);
+  }
+  queue_.outlast_callers();
+  cores_.reset();
+}
+
+// ---- Messages ----------------------------------------------------------------------------------
+
+void ServedPlace::take(WireReader& message, const FindDevice& find) {
+  while (!message.empty()) {
+    const auto number = message.get<std::uint64_t>();
+    const std::uint64_t arrived = arrived_.load(std::memory_order_relaxed);
+    if (number != arrived + 1) WireReader::refuse("a job is missing");
+    if (arrived - given_back_.load(std::memory_order_acquire) >= JobQueue::kWindow) {
+      WireReader::refuse("there are too many jobs");
+    }
+    Entry& entry = entry_of(number);
+    entry.job = {};
+    entry.job.number = number;
+    read(entry, message, find);
+    arrived_.store(number, std::memory_order_seq_cst);
+  }
+  serve();
+}
+
+void ServedPlace::read(Entry& entry, WireReader& message, const FindDevice& find) {
+  Job& job = entry.job;
+  entry.refused = {};
+  const unsigned flags = message.get<std::uint8_t>();
+  job.copies = flags & kJobCopies;
+  job.parallel = flags & kJobParallel;
+  job.brief = flags & kJobBrief;
+  job.timed = flags & kJobTimed;
+  entry.waits.resize(message.get<std::uint16_t>());
+  for (std::uint64_t& earlier : entry.waits) {
+    message.get(earlier);
+    if (earlier == 0 || earlier >= job.number) WireReader::refuse("a job waits for a later one");
+  }
+  job.waits = entry.waits;
+  if (job.copies) {
+    read_copy(entry, message, find);
+  } else {
+    read_call(entry, message, flags);
+  }
+}
+
+void ServedPlace::read_call(Entry& entry, WireReader& message, unsigned flags) {
+  Job& job = entry.job;
+  const ServedKernel& kernel = device_.kernel(message.get<std::uint32_t>());
+  entry.name = flags & kJobNamed ? message.text() : kernel.name;
+  entry.scalars.resize(message.get<std::uint16_t>());
+  for (weir_scalar& scalar : entry.scalars) scalar = message.scalar();
+  entry.views.resize(message.get<std::uint16_t>());
+  Outcome refused = kernel.missing;
+  for (weir_view& view : entry.views) {
+    view = message.view();
+    try {
+      view.address = device_.resolve(rank_address::number(view.address), region_of(view));
+    } catch (const Error& error) {
+      if (error.status() == WEIR_STATUS_NETWORK_ERROR) throw;
+      refused = {error.status(), error.what()};
+    }
+  }
+  if (flags & kJobSource) {
+    for (std::uint32_t& groups : job.groups) message.get(groups);
+  }
+  job.function = kernel.function;
+  job.cost = kernel.cost;
+  job.source = kernel.source;
+  job.kernel = kernel.name.c_str();
+  job.call = {.scalars = entry.scalars.data(),
+              .scalar_count = entry.scalars.size(),
+              .operands = entry.views.data(),
+              .operand_count = entry.views.size(),
+              .team = nullptr,
+              .name = entry.name.c_str(),
+              .payload = kernel.payload,
+              .queue = nullptr};
+  if (!refused.ok()) refuse(entry, std::move(refused));
+}
+
+/// The ends that a copy has for the queue are those of the entry.
+void ServedPlace::read_copy(Entry& entry, WireReader& message, const FindDevice& find) {
+  for (ServedEnd& end : entry.ends) {
+    try {
+      end = served_end(message.end(), find);
+    } catch (const Error& error) {
+      if (error.status() == WEIR_STATUS_NETWORK_ERROR) throw;
+      entry.refused = {error.status(), error.what()};
+    }
+  }
+  entry.job.from.base = reinterpret_cast<std::byte*>(&entry);
+}
+
+/// Lets a call fail in its turn.
+void ServedPlace::refuse(Entry& entry, Outcome why) noexcept {
+  entry.refused = std::move(why);
+  entry.job.function = fail_call;
+  entry.job.source = nullptr;
+  entry.job.parallel = false;
+  entry.job.call.payload = &entry.refused;
+}
+
+weir_status ServedPlace::fail_call(const weir_call* call) {
+  const auto& why = *static_cast<const Outcome*>(call->payload);
+  throw Error(why.status, why.message);
+}
+
+// ---- Jobs --------------------------------------------------------------------------------------
+
+bool ServedPlace::Feed::next(Worker&, Job& job) noexcept {
+  if (!place_.has_new()) return false;
+  const std::uint64_t number = place_.taken_.load(std::memory_order_relaxed) + 1;
+  job = place_.entry_of(number).job;
+  place_.taken_.store(number, std::memory_order_seq_cst);
+  return true;
+}
+
+void ServedPlace::Feed::finish(Worker& worker, Job& job, Outcome outcome) noexcept {
+  const std::size_t before = place_.done_.bytes().size();
+  try {
+    place_.note_done(job, worker.index, outcome);
+  } catch (...) {  // no memory for the message of a failure
+    place_.done_.cut(before);
+    place_.send_done();
+    outcome.message.clear();
+    place_.note_done(job, worker.index, outcome);
+  }
+}
+
+/// Adds a job to those that rank 0 is to hear of.
+void ServedPlace::note_done(const Job& job, unsigned lane, const Outcome& outcome) {
+  done_.put(job.number);
+  done_.put(outcome);
+  done_.put(lane);
+  done_.put(job.started_ns);
+  done_.put(job.ended_ns);
+  ++done_jobs_;
+}
+
+void ServedPlace::Queue::copy(const CopyJob& job) noexcept {
+  Entry& entry = *reinterpret_cast<Entry*>(job.source.base);
+  if (!entry.refused.ok()) {
+    const std::int64_t now = sys::now_ns();
+    return job.sink->copied(job.token, std::exchange(entry.refused, {}), now, now);
+  }
+  RankCopy::start(place_.port_, entry.ends[0], entry.ends[1], *job.sink, job.token);
+}
+
+/// Goes on with the jobs, or leaves it to the thread that is at it.
+void ServedPlace::serve() noexcept {
+  std::uint32_t calls = 1;
+  if (calls_.fetch_add(1, std::memory_order_acq_rel) > 0) return;
+  for (;;) {
+    while (queue_.serve_once()) {
+    }
+    send_done();
+    const std::uint32_t left = calls_.fetch_sub(calls, std::memory_order_acq_rel) - calls;
+    if (left == 0) return;
+    calls = left;
+  }
+}
+
+/// Tells rank 0 what is over. The entries of these jobs are free then.
+void ServedPlace::send_done() noexcept {
+  if (done_jobs_ == 0) return;
+  given_back_.fetch_add(std::exchange(done_jobs_, 0), std::memory_order_release);
+  try {
+    port_.send(0, Channel::rank, done_.bytes());
+  } catch (...) {  // rank 0 is gone: the server hears of it
+  }
+  done_.cut(done_start_);
+}
+
+}  // namespace weir::rt

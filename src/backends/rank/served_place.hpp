@@ -1,0 +1,96 @@
+// A place that this rank serves to rank 0.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "backend/job_queue.hpp"
+#include "backends/rank/rank_wire.hpp"
+#include "backends/rank/served_device.hpp"
+#include "base/threads.hpp"
+#include "net/port.hpp"
+
+namespace weir::rt {
+
+/// Runs the jobs that rank 0 sends, in the order that they ask for, and tells it which are over, as
+/// many at once as there are. It has no thread of its own: whoever has news serves.
+class ServedPlace final {
+ public:
+  /// Throws Error.
+  ServedPlace(Port& port, ServedDevice& device, std::uint32_t number, const PlaceRequest& request);
+  ServedPlace(const ServedPlace&) = delete;
+  ServedPlace& operator=(const ServedPlace&) = delete;
+  /// Waits until the jobs that were taken are over.
+  ~ServedPlace();
+
+  /// Takes the jobs of a message. On the thread that makes progress. Throws Error{network_error}.
+  void take(WireReader& message, const FindDevice& find);
+
+ private:
+  /// A job and all that it points to.
+  struct Entry {
+    Job job;
+    std::vector<std::uint64_t> waits;
+    std::vector<weir_scalar> scalars;
+    std::vector<weir_view> views;
+    std::string name;
+    std::array<ServedEnd, 2> ends;
+    Outcome refused;  ///< why it cannot be run
+  };
+
+  /// What the queue sees of the messages.
+  class Feed final : public PlaceFeed {
+   public:
+    explicit Feed(ServedPlace& place) noexcept : place_(place) {}
+    bool next(Worker& worker, Job& job) noexcept override;
+    void finish(Worker& worker, Job& job, Outcome outcome) noexcept override;
+    bool has_work() const noexcept override { return place_.has_new(); }
+
+   private:
+    ServedPlace& place_;
+  };
+  /// Orders the jobs.
+  class Queue final : public JobQueue {
+   public:
+    explicit Queue(ServedPlace& place) : JobQueue(place.feed_), place_(place) {}
+    bool serve_once() noexcept { return serve(); }
+
+   private:
+    void copy(const CopyJob& job) noexcept override;
+    void stir() noexcept override { place_.serve(); }
+
+    ServedPlace& place_;
+  };
+
+  Entry& entry_of(std::uint64_t number) noexcept { return entries_[number % JobQueue::kWindow]; }
+  bool has_new() const noexcept {
+    return taken_.load(std::memory_order_seq_cst) < arrived_.load(std::memory_order_seq_cst);
+  }
+  void read(Entry& entry, WireReader& message, const FindDevice& find);
+  void read_call(Entry& entry, WireReader& message, unsigned flags);
+  void read_copy(Entry& entry, WireReader& message, const FindDevice& find);
+  static void refuse(Entry& entry, Outcome why) noexcept;
+  static weir_status fail_call(const weir_call* call);
+  void serve() noexcept;
+  void note_done(const Job& job, unsigned lane, const Outcome& outcome);
+  void send_done() noexcept;
+
+  Port& port_;
+  ServedDevice& device_;
+  std::vector<Entry> entries_;
+  sys::Atomic<std::uint64_t> arrived_{0}, taken_{0}, given_back_{0};  ///< jobs
+
+  sys::Atomic<std::uint32_t> calls_{0};  ///< of serve() that are not answered yet
+  WireWriter done_;                      ///< whoever serves: what rank 0 is to be told
+  std::size_t done_start_ = 0, done_jobs_ = 0;
+
+  Feed feed_{*this};
+  Queue queue_{*this};
+  std::unique_ptr<PlaceDriver> cores_;
+};
+
+}  // namespace weir::rt

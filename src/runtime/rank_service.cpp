@@ -1,0 +1,69 @@
+#include "runtime/rank_service.hpp"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/rank/rank_server.hpp"
+#include "backends/rank/rank_wire.hpp"
+#include "kernels/builtin.hpp"
+#include "runtime/backends.hpp"
+#include "runtime/runtime.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+class Host final : public RankHost {
+ public:
+  explicit Host(Runtime& runtime) : runtime_(runtime), backends_(make_backends()) {}
+
+  std::unique_ptr<Device> open(const std::string& specification) override {
+    auto devices = open_devices(specification, runtime_.machine(), backends_);
+    if (devices.size() != 1) {
+      fail_argument("'{}' are {} domains: name them one by one, 'rank:1/host,rank:1/sim'",
+                    specification, devices.size());
+    }
+    return std::move(devices.front());
+  }
+
+  ServedKernel find_kernel(const std::string& name, const DeviceInfo& device) override {
+    const weir_kernel& kernel = runtime_.kernels().find(name);
+    kernels::prepare(name.c_str());
+    const KernelCode* const code = kernel.code_for(device);
+    if (code == nullptr) {
+      fail(WEIR_STATUS_UNSUPPORTED, "kernel '{}' has no implementation for backend {}; it has: {}",
+           name, device.backend, kernel.backends());
+    }
+    return {.missing = {},
+            .name = name,
+            .function = code->function,
+            .cost = kernel.cost(),
+            .payload = code->payload,
+            .source = code->source};
+  }
+
+ private:
+  Runtime& runtime_;
+  std::vector<std::unique_ptr<Backend>> backends_;
+};
+
+}  // namespace
+
+void serve_rank(Runtime& runtime, Port& port) {
+  Host host(runtime);
+  RankServer(port, host).serve();
+}
+
+void dismiss_ranks(Port& port) noexcept {
+  const WireWriter message(RankWord::leave);
+  for (Rank rank = 1; rank < port.ranks(); ++rank) {
+    try {
+      port.send(rank, Channel::rank, message.bytes());
+    } catch (...) {  // who is gone serves no more
+    }
+  }
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,48 @@
+#include "fleet.hpp"
+#include "suite.hpp"
+
+namespace weir::conformance {
+namespace {
+
+weir_fabric* fabric() {
+  static const Fleet fleet(3, [](const Runtime& runtime) { host_code(runtime); });
+  return fleet.fabric();
+}
+
+constexpr char kUnknown[] = "the test registers a kernel on rank 0 only";
+
+/// What such a domain does not pass, and other reasons.
+std::vector<Exception> with_unknown_kernels(std::vector<Exception> exceptions) {
+  for (const char* const test :
+       {"RunsEveryItemOnce", "RunsNothingInNoGroups", "SharesMemoryInAGroup",
+        "ReducesInGroupsAndByAtomics", "MultipliesTiles", "KeepsPrivateValuesOverPhases",
+        "GivesTheSameBackwards", "HasAtomicsForAllTypes", "HasVectorsOfFour", "ConvertsItsScalars",
+        "RefusesWhatItsParametersCannotHold", "FailsWithItsGrid", "SaysWhereItDoesNotCompile"}) {
+    exceptions.push_back({std::string("Portable.") + test, kUnknown});
+  }
+  return exceptions;
+}
+
+const Registration cores({
+    .name = "rank",
+    .domain = "rank:1/host:cores=2",
+    .small = "",
+    .kernels = host_code,
+    .exceptions = with_unknown_kernels({{"Capacity.*", "the memory of a host is not limited"}}),
+    .fabric = fabric,
+});
+
+constexpr char kRemoteCard[] = "rank:2/sim:cores=2,gbps=100,latency_us=0";
+
+const Registration remote_card({
+    .name = "rank_sim",
+    .domain = kRemoteCard,
+    .small = std::string(kRemoteCard) + ",memory=32KiB",
+    .kernels = host_code,
+    .exceptions = with_unknown_kernels(
+        {{"Copies.BetweenTwoDevices", "memory that no other rank reaches goes by way of a host"}}),
+    .fabric = fabric,
+});
+
+}  // namespace
+}  // namespace weir::conformance

@@ -1,0 +1,265 @@
+#include "backends/rank/rank_backend.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "backends/rank/rank_wire.hpp"
+#include "fleet.hpp"
+#include "runtime/fabric.hpp"
+
+namespace weir {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+void add_kernels(const Runtime& runtime) {
+  runtime.kernel("add", [](const Call& call) {
+    for (std::int64_t& x : call.span<std::int64_t>(0)) x += call.scalar<std::int64_t>(0);
+  });
+}
+
+Runtime open(const Fleet& fleet, const std::string& domains) {
+  weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+  options.domains = domains.c_str();
+  options.fabric = fleet.fabric();
+  return Runtime(options);
+}
+
+/// What a failing call says, "" when it does not fail.
+template <class Body>
+std::string message_of(Body&& body, weir_status expected) {
+  try {
+    body();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), expected) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+
+void expect_in(const std::string& message, std::initializer_list<const char*> words) {
+  for (const char* const word : words) {
+    EXPECT_NE(message.find(word), std::string::npos) << message << "\nlacks: " << word;
+  }
+}
+
+// ---- Specifications ----------------------------------------------------------------------------
+
+TEST(RankDomains, AreOfAllRanksButTheFirst) {
+  const Fleet fleet(4);
+  const Runtime runtime = open(fleet, "host:cores=1,rank:*/host:cores=1");
+  ASSERT_EQ(runtime.domain_count(), 4u);
+  EXPECT_EQ(runtime.domain(1).name(), "rank:1");
+  EXPECT_EQ(runtime.domain(3).name(), "rank:3");
+  const auto info = runtime.domain(3).info();
+  EXPECT_STREQ(info.backend, "rank");
+  EXPECT_EQ(info.cores, 1u);
+  expect_in(info.description, {"rank 3: ", "(host)"});
+}
+
+TEST(RankDomains, MayBeSeveralOfARank) {
+  const Fleet fleet(2);
+  const Runtime runtime = open(fleet, "rank:1/sim:cores=1,gbps=3,memory=1MiB,rank:1/host:cores=1");
+  ASSERT_EQ(runtime.domain_count(), 2u);
+  EXPECT_EQ(runtime.domain(0).info().memory_bytes, 1u << 20);
+  EXPECT_EQ(runtime.domain(1).name(), "rank:1#1");
+}
+
+TEST(RankDomains, SayWhatIsWrongWithThem) {
+  const Fleet fleet(4);
+  const auto refusal = [&](const char* domains, weir_status status) {
+    return message_of([&] { open(fleet, domains); }, status);
+  };
+  expect_in(refusal("rank:9", WEIR_STATUS_NOT_FOUND), {"'rank:9'", "no rank 9", "has 4"});
+  expect_in(refusal("rank:0", WEIR_STATUS_INVALID_ARGUMENT), {"rank 0 is this process", "'host'"});
+  expect_in(refusal("rank", WEIR_STATUS_INVALID_ARGUMENT), {"does not say which rank"});
+  expect_in(refusal("rank:99999999999", WEIR_STATUS_INVALID_ARGUMENT), {"not the number"});
+  expect_in(refusal("rank:one", WEIR_STATUS_INVALID_ARGUMENT), {"'one' is not a setting"});
+  expect_in(refusal("rank:1/nosuch", WEIR_STATUS_NOT_FOUND), {"no backend 'nosuch'"});
+  expect_in(refusal("rank:1/sim:clock=virtual", WEIR_STATUS_UNSUPPORTED), {"virtual time"});
+  expect_in(refusal("rank:1/rank:1", WEIR_STATUS_UNAVAILABLE), {"in no fabric"});
+}
+
+TEST(RankDomains, NeedOtherRanks) {
+  const Fleet alone(1);
+  expect_in(message_of([&] { open(alone, "rank:*"); }, WEIR_STATUS_UNAVAILABLE),
+            {"rank 0 is the only one", "mpirun -n 2"});
+  expect_in(message_of([] { Runtime("rank:1"); }, WEIR_STATUS_UNAVAILABLE),
+            {"in no fabric", "weir_runtime_options.fabric"});
+}
+
+TEST(RankDomains, AreServedByOthersOnly) {
+  const Fleet alone(1);
+  EXPECT_FALSE(open(alone, "host").serve());
+  EXPECT_FALSE(Runtime("host").serve());
+  EXPECT_NE(weir_rank_serve(nullptr, nullptr), WEIR_STATUS_OK);
+}
+
+// ---- Work --------------------------------------------------------------------------------------
+
+TEST(RankDomains, CopyFromRankToRank) {
+  const Fleet fleet(3, add_kernels);
+  const Runtime runtime = open(fleet, "rank:*/host:cores=1");
+  Numbers numbers(100'000);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  const Buffer x = runtime.wrap(numbers);
+  const Domain one = runtime.domain(0), two = runtime.domain(1);
+  const Place here = one.place(), there = two.place();
+  const Stream first = here.stream(), second = there.stream();
+  const Kernel add = runtime.kernel("add", [](const Call&) { FAIL() << "it runs on rank 0"; });
+  first.upload(x.all());
+  first.compute(add, {readwrite(x.all())}, {1000});
+  // Every other row of a hundred numbers, and then the rest in one piece.
+  const Event rows = first.transfer({one.handle(), x.handle(), {0, {800, 500, 1}, {1600, 0}}},
+                                    {two.handle(), x.handle(), {0, {800, 500, 1}, {1600, 0}}});
+  second.wait(rows);
+  second.compute(add, {readwrite(x.all())}, {7});
+  second.download(x.all());
+  runtime.synchronize();
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const bool copied = i / 100 % 2 == 0;
+    ASSERT_EQ(numbers[i], copied ? static_cast<std::int64_t>(i) + 1007 : 7) << i;
+  }
+  EXPECT_EQ(runtime.stats().bytes_d2d, 400'000u);
+}
+
+TEST(RankDomains, NameTheKernelThatARankLacks) {
+  const Fleet fleet(3, add_kernels);
+  const Runtime runtime = open(fleet, "rank:2/host:cores=1");
+  const Kernel other = runtime.kernel("adds", [](const Call&) {});
+  const Kernel add = runtime.kernel("add", [](const Call&) {});
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  Numbers numbers(10);
+  const Buffer x = runtime.wrap(numbers);
+  stream.compute(other, {readwrite(x.all())});
+  expect_in(message_of([&] { stream.synchronize(); }, WEIR_STATUS_NOT_FOUND),
+            {"rank 2", "no kernel", "'adds'", "'add'"});
+  stream.upload(x.all());  // it goes on
+  stream.compute(add, {readwrite(x.all())}, {5});
+  stream.download(x.all());
+  stream.synchronize();
+  EXPECT_EQ(numbers, Numbers(10, 5));
+}
+
+TEST(RankDomains, ServeOneRuntimeAfterTheOther) {
+  Fleet fleet(2, add_kernels);
+  for (int round = 1; round <= 5; ++round) {
+    const Runtime runtime = open(fleet, "rank:1/host:cores=1");
+    const Kernel add = runtime.kernel("add", [](const Call&) {});
+    Numbers numbers(10);
+    const Buffer x = runtime.wrap(numbers);
+    const Place place = runtime.domain(0).place();
+    const Stream stream = place.stream();
+    for (int i = 0; i < 1000; ++i) stream.compute(add, {readwrite(x.all())}, {round});
+    stream.download(x.all());
+    stream.synchronize();
+    EXPECT_EQ(numbers, Numbers(10, 1000 * round));
+  }
+  EXPECT_EQ(fleet.end(), "");
+}
+
+TEST(RankDomains, TakeTasks) {
+  const Fleet fleet(3, add_kernels);
+  const Runtime runtime = open(fleet, "host:cores=1,rank:*/host:cores=1");
+  const Kernel add = runtime.kernel("add", [](const Call& call) {
+    for (std::int64_t& x : call.span<std::int64_t>(0)) x += call.scalar<std::int64_t>(0);
+  });
+  Numbers numbers(64);
+  const Buffer x = runtime.wrap(numbers);
+  const Queue queue = runtime.queue("round-robin");
+  for (int round = 0; round < 10; ++round) {
+    for (std::size_t i = 0; i < 8; ++i) queue.submit(add, {readwrite(x.range(64 * i, 64))}, {1});
+  }
+  queue.synchronize();
+  EXPECT_EQ(numbers, Numbers(64, 10));
+  for (const weir_queue_share& share : queue.shares()) EXPECT_GT(share.tasks, 0u);
+}
+
+// ---- Losses ------------------------------------------------------------------------------------
+
+/// A message on the channel of ranks that says nothing.
+void send_nonsense(rt::Port& port, rt::Rank to) {
+  const std::byte nonsense[] = {std::byte{250}, std::byte{1}};
+  port.send(to, rt::Channel::rank, nonsense);
+}
+
+struct Holding {
+  std::atomic<bool> begun{false}, over{false};
+};
+Holding holding;
+
+void add_held(const Runtime& runtime) {
+  add_kernels(runtime);
+  runtime.kernel("held", [](const Call&) {
+    holding.begun = true;
+    holding.begun.notify_all();
+    holding.over.wait(false);
+  });
+}
+
+/// Loses rank 1 while it runs an action, and looks what becomes of the others.
+void lose_rank_1(const Fleet& fleet) {
+  holding.begun = holding.over = false;
+  const Runtime runtime = open(fleet, "rank:*/host:cores=1");
+  const Kernel add = runtime.kernel("add", [](const Call&) {});
+  const Kernel held = runtime.kernel("held", [](const Call&) {});
+  const Place lost = runtime.domain(0).place(), kept = runtime.domain(1).place();
+  const Stream broken = lost.stream({.name = "broken"}), sound = kept.stream();
+  Numbers theirs(10), mine(10);
+  const Buffer x = runtime.wrap(theirs), y = runtime.wrap(mine);
+  const Event first = broken.compute(held, {readwrite(x.all())});
+  const Event second = broken.compute(add, {readwrite(x.all())}, {1});
+  sound.compute(add, {readwrite(y.all())}, {1});
+  holding.begun.wait(false);
+  send_nonsense(weir_fabric::check(fleet.fabric()).port(), 1);  // ends its service
+  expect_in(message_of([&] { first.wait(); }, WEIR_STATUS_NETWORK_ERROR), {"'held'", "rank 1"});
+  expect_in(message_of([&] { second.wait(); }, WEIR_STATUS_NETWORK_ERROR), {"'add'", "rank 1"});
+  holding.over = true;
+  holding.over.notify_all();
+  message_of([&] { broken.synchronize(); }, WEIR_STATUS_NETWORK_ERROR);
+  // What was there only is lost; others go on.
+  broken.download(x.all());
+  expect_in(message_of([&] { broken.synchronize(); }, WEIR_STATUS_NETWORK_ERROR), {"rank 1"});
+  sound.compute(add, {readwrite(y.all())}, {1});
+  sound.download(y.all());
+  sound.synchronize();
+  EXPECT_EQ(mine, Numbers(10, 2));
+  expect_in(message_of([&] { open(fleet, "rank:1"); }, WEIR_STATUS_NETWORK_ERROR), {"rank 1"});
+}
+
+TEST(RankDomains, FailWhenTheirRankIsGone) {
+  Fleet fleet(3, add_held);
+  lose_rank_1(fleet);
+  expect_in(fleet.end(), {"rank 1", "cannot be read"});
+}
+
+TEST(RankWire, RefusesWhatEndsTooEarly) {
+  rt::WireWriter message(rt::RankWord::copied);
+  message.put(std::uint64_t{7});
+  message.put(rt::Outcome{WEIR_STATUS_KERNEL_ERROR, "broken"});
+  message.put(rt::Region{.offset = 3, .row = 8, .row_stride = 16, .rows = 2});
+  for (std::size_t size = 0; size <= message.bytes().size(); ++size) {
+    rt::WireReader reader(message.bytes().first(size));
+    const auto read = [&] {
+      reader.get<rt::RankWord>();
+      EXPECT_EQ(reader.get<std::uint64_t>(), 7u);
+      EXPECT_EQ(reader.outcome().message, "broken");
+      EXPECT_EQ(reader.region().row_stride, 16u);
+    };
+    if (size < message.bytes().size()) {
+      EXPECT_THROW(read(), rt::Error) << size;
+    } else {
+      EXPECT_NO_THROW(read());
+      EXPECT_TRUE(reader.empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir
