@@ -49,7 +49,6 @@ class Lanes {
   std::size_t size() const noexcept { return lanes_.size(); }
   const Lane& operator[](std::size_t index) const noexcept { return lanes_[index]; }
 
-  const weir::Place& place(std::size_t index) const noexcept { return places_[index]; }
   /// The places, which must not be destroyed.
   std::vector<weir_place*> place_handles() const;
   /// Of all places together.

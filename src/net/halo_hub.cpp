@@ -7,7 +7,7 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::uint32_t kMagic = 0x6f6c6168;
+constexpr std::uint32_t kHaloMagic = 0x6f6c6168;
 
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
@@ -60,7 +60,7 @@ void HaloHub::leave(std::uint32_t number) noexcept {
 
 void HaloHub::send(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
                    std::span<const std::byte> body) {
-  const Head head{kMagic, number, kind, 0, step};
+  const Head head{kHaloMagic, number, kind, 0, step};
   port_.send(to, Channel::grid, std::as_bytes(std::span(&head, 1)), body);
 }
 
@@ -72,7 +72,7 @@ void HaloHub::arrived(Rank from, std::span<const std::byte> message) noexcept {
   Head head;
   if (message.size() < sizeof head) return;
   std::memcpy(&head, message.data(), sizeof head);
-  if (head.magic != kMagic) return;
+  if (head.magic != kHaloMagic) return;
   const std::span<const std::byte> body = message.subspan(sizeof head);
   sys::Lock lock(mutex_);
   await_silence(lock);

@@ -12,7 +12,7 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::uint32_t kMagic = 0x6b6c6257;
+constexpr std::uint32_t kBlockMagic = 0x6b6c6257;
 constexpr std::size_t kMostSegments = 256;
 constexpr std::size_t kCombiningTimes = 4;
 
@@ -256,7 +256,7 @@ BlockWriter::Parts BlockWriter::close(std::span<const std::byte> envelope) noexc
       envelope.size() + sizeof(BlockHead) + segments_.size() * sizeof(SegmentHead);
   std::byte* const begin = addresses_begin - before;
   std::copy(envelope.begin(), envelope.end(), begin);
-  const BlockHead block{kMagic, static_cast<std::uint32_t>(segments_.size()), data_used_};
+  const BlockHead block{kBlockMagic, static_cast<std::uint32_t>(segments_.size()), data_used_};
   std::memcpy(begin + envelope.size(), &block, sizeof block);
 
   std::byte* head_at = begin + envelope.size() + sizeof block;
@@ -305,7 +305,7 @@ template <class Visit>
 std::string for_each_segment(std::span<const std::byte> block, Visit&& visit) {
   if (block.size() < sizeof(BlockHead)) return fmt::format("is only {} bytes long", block.size());
   const auto head = load<BlockHead>(block.data());
-  if (head.magic != kMagic) return fmt::format("begins with {:#x}", head.magic);
+  if (head.magic != kBlockMagic) return fmt::format("begins with {:#x}", head.magic);
   if (head.segments > kMostSegments || head.data_bytes > block.size()) {
     return fmt::format("claims {} segments with {} bytes", head.segments, head.data_bytes);
   }

@@ -7,15 +7,15 @@ namespace weir::rt {
 namespace {
 
 /// Lines ahead that are asked for where each row is on a line of its own.
-constexpr std::ptrdiff_t kAhead = 24;
+constexpr std::ptrdiff_t kFetchedAhead = 24;
 
 /// Copies rows of a size that the compiler knows: a cell or few.
 template <std::size_t bytes>
 void copy_short_rows(const std::byte* from, std::ptrdiff_t from_row, std::byte* to,
                      std::ptrdiff_t to_row, std::size_t rows) noexcept {
   for (std::size_t i = 0; i < rows; ++i) {
-    __builtin_prefetch(from + kAhead * from_row);
-    __builtin_prefetch(to + kAhead * to_row, 1);
+    __builtin_prefetch(from + kFetchedAhead * from_row);
+    __builtin_prefetch(to + kFetchedAhead * to_row, 1);
     std::memcpy(to, from, bytes);
     from += from_row;
     to += to_row;
