@@ -346,12 +346,14 @@ void Runtime::destroy_stream(weir_stream* stream) noexcept {
     if (std::exchange(stream->listing.leaving, true)) return;
     while (stream->listing.pins > 0) stream_unpinned_.wait(lock);
   }
-  try {
-    drain({stream}, WEIR_FOREVER);
-  } catch (...) {
-    outlast(*stream);
-  }
-  wait_until_left(*stream);
+  do {  // again when somebody who was told of an end has enqueued more
+    try {
+      drain({stream}, WEIR_FOREVER);
+    } catch (...) {
+      outlast(*stream);
+    }
+    wait_until_left(*stream);
+  } while (!stream->over());
   Owned<weir_stream> dead;
   sys::Lock lock(mutex_);
   const auto found = streams_.find(stream->serial());
