@@ -59,6 +59,10 @@ KernelStage::KernelStage(weir_place& place, const std::string& name,
   item_bytes_ = weir_tunnel::check(options.input).item_bytes;
   room_ = wanted.batch > 0 ? wanted.batch
                            : std::clamp<std::size_t>(kUsualSlotBytes / item_bytes_, 1, kUsualItems);
+  if (room_ > kMostSlotBytes / item_bytes_) {
+    fail_argument("batches of {} items of {} bytes are too large for stage '{}': at most {}", room_,
+                  item_bytes_, name_, kMostSlotBytes / item_bytes_);
+  }
   make_outputs(options, wanted);
   header_ = counts_tunnels_ ? slot_padded(outputs_.size() * sizeof(ItemCount)) : 0;
   try {
@@ -160,21 +164,26 @@ void KernelStage::carry(std::size_t index, std::size_t count) noexcept {
 
 /// A batch that replaces one that failed takes nothing over from it.
 void KernelStage::enqueue(Slot& slot) {
+  if (slot.failed) renew(slot);
+  slot.failed = true;  // until it is known to be otherwise
   std::memset(slot.in_memory, 0, header_);
   copy(slot.in, 0, header_ + slot.count * item_bytes_, true);
-  if (slot.failed && slot.out != nullptr) {
-    stream_->renew_after(
-        {slot.out, weir_region_range(0, slot.out->bytes()), WEIR_ACCESS_READ_WRITE}, {});
-  }
-  slot.failed = true;  // until it is known to be otherwise
-  enqueue_kernel(slot);
-  if (outputs_.empty()) return slot.add(stream_->mark());
+  const weir_event made = enqueue_kernel(slot);
+  if (outputs_.empty()) return slot.add(made);
   if (counts_tunnels_) return slot.add(copy(slot.in, 0, header_, false));
   slot.counted = true;
   fetch_items(slot);
 }
 
-void KernelStage::enqueue_kernel(const Slot& slot) {
+void KernelStage::renew(const Slot& slot) {
+  const auto all_of = [](weir_buffer* buffer) {
+    return weir_operand{buffer, weir_region_range(0, buffer->bytes()), WEIR_ACCESS_READ_WRITE};
+  };
+  if (counts_tunnels_) stream_->renew_host(all_of(slot.in));
+  if (slot.out != nullptr) stream_->renew_after(all_of(slot.out), {});
+}
+
+weir_event KernelStage::enqueue_kernel(const Slot& slot) {
   std::vector<weir_operand> operands;
   operands.push_back(
       {slot.in, weir_region_range(header_, slot.count * item_bytes_), WEIR_ACCESS_READ});
@@ -200,7 +209,7 @@ void KernelStage::enqueue_kernel(const Slot& slot) {
   compute.scalars = scalars.data();
   compute.scalar_count = scalars.size();
   compute.name = name_.c_str();
-  stream_->compute(compute, true);
+  return stream_->compute(compute, true);
 }
 
 void KernelStage::fetch_items(Slot& slot) {

@@ -67,7 +67,8 @@ class KernelStage final : public Carrier {
   weir_buffer* make_buffer(std::size_t bytes, const char* what, unsigned char*& memory);
   Part part_of(std::size_t output, std::size_t count) const noexcept;
   void enqueue(Slot& slot);
-  void enqueue_kernel(const Slot& slot);
+  weir_event enqueue_kernel(const Slot& slot);
+  void renew(const Slot& slot);
   void fetch_items(Slot& slot);
   weir_event copy(weir_buffer* buffer, std::size_t offset, std::size_t bytes, bool in);
   std::size_t items_put(const Slot& slot, std::size_t output) const;

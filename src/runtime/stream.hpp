@@ -70,6 +70,8 @@ class Stream : private CopySink {
   /// Enqueues a sync that never fails: what happened to its operand before is no concern of what
   /// comes after it.
   weir_event renew_after(const weir_operand& operand, std::span<const weir_event> events);
+  /// The same for a buffer in the memory of the host.
+  weir_event renew_host(const weir_operand& operand);
 
   /// Enqueues a barrier whose event ends with the stream's first failure, which is then forgotten.
   weir_event drain();

@@ -99,6 +99,13 @@ weir_event Stream::renew_after(const weir_operand& operand, std::span<const weir
   return enqueue(ActionKind::renewal, true, [&](Action& action) { fill_sync(action, sync); });
 }
 
+weir_event Stream::renew_host(const weir_operand& given) {
+  return enqueue(ActionKind::renewal, true, [&](Action& action) {
+    action.reserve(1, 0, 0);
+    action.operands()[0] = make_operand(given.buffer, given.region, given.access, nullptr);
+  });
+}
+
 weir_event Stream::touch(const weir_operand& given) {
   const weir_event event = enqueue(ActionKind::sync, true, [&](Action& action) {
     action.reserve(1, 0, 0);

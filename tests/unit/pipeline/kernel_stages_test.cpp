@@ -189,6 +189,41 @@ TEST_P(KernelStages, LoseABatchAndGoOn) {
   EXPECT_TRUE(pipeline.info().at_end);
 }
 
+/// Of a kernel that counts for the whole tunnel, and of one that puts nothing.
+TEST_P(KernelStages, LoseNoMoreThanTheBatchThatFailed) {
+  const Kernel picky = rig.runtime.kernel("picky", [](const Call& call) {
+    std::uint32_t& put = call.span<std::uint32_t>(2)[0];
+    for (const Number each : call.span<const Number>(0)) {
+      if (each == 100) throw std::runtime_error("100 is bad");
+      call.span<Number>(1)[put++] = each;
+    }
+  });
+  std::atomic<Number> sunk{0};
+  const Kernel sink = rig.runtime.kernel("sink", [&](const Call& call) {
+    for (const Number each : call.span<const Number>(0)) {
+      if (each == 300) throw std::runtime_error("300 is bad");
+    }
+    sunk += call.span<const Number>(0).size();
+  });
+  constexpr Number kCount = 3'000;
+  std::atomic<std::size_t> lost{0}, failures{0};
+  const Pipeline pipeline(rig.runtime,
+                          {.keep_going = true, .on_failure = [&](const weir_item_failure& failure) {
+                             lost += failure.count;
+                             ++failures;
+                           }});
+  const auto raw = pipeline.tunnel<Number>("raw");
+  const auto good = pipeline.tunnel<Number>("good");
+  pipeline.source("numbers", into(raw), numbers(kCount));
+  pipeline.kernel("picky", raw, into(good), picky, rig.place,
+                  {.outputs = {{1, WEIR_STAGE_COUNTING_PER_TUNNEL}}, .batch = 20, .in_flight = 2});
+  pipeline.kernel("sink", good, into(), sink, rig.place, {.batch = 20, .in_flight = 2});
+  EXPECT_THROW(pipeline.run(), weir::Error);
+  EXPECT_LE(failures, 2u);
+  EXPECT_EQ(sunk + lost, kCount);
+  EXPECT_EQ(pipeline.stages()[1].complete + pipeline.stages()[0].failed, kCount);
+}
+
 TEST_P(KernelStages, RefuseMoreItemsThanThereIsRoomFor) {
   const Kernel liar = rig.runtime.kernel("liar", [](const Call& call) {
     for (std::uint32_t& number : call.span<std::uint32_t>(2)) number = 3;
@@ -276,11 +311,11 @@ TEST_P(KernelStages, CancelLeavesNothingBehind) {
 }
 
 std::string name_of(const testing::TestParamInfo<const char*>& info) {
-  return std::vector<std::string>{"Sim", "Ordered", "Virtual"}[info.index];
+  return std::vector<std::string>{"Sim", "Ordered", "Virtual", "Host"}[info.index];
 }
 INSTANTIATE_TEST_SUITE_P(Domains, KernelStages,
                          testing::Values("host,sim", "host,sim:order=device,cores=1",
-                                         "sim:clock=virtual,gbps=6"),
+                                         "sim:clock=virtual,gbps=6", "host:cores=1,host:cores=1"),
                          name_of);
 
 template <class Body>
@@ -324,6 +359,21 @@ TEST(KernelStagesOfTheHost, SayWhatIsWrongWithThem) {
             std::string::npos);
 }
 
+TEST(KernelStagesOfTheHost, RefuseBatchesThatAreTooLarge) {
+  const Runtime runtime("host:cores=1,host:cores=1");
+  const Kernel kernel = runtime.kernel("nothing", [](const Call&) {});
+  const weir::Place place = runtime.domain(1).place();
+  const Pipeline pipeline(runtime);
+  struct Large {
+    unsigned char bytes[1 << 16];
+  };
+  const auto large = pipeline.tunnel<Large>("large");
+  EXPECT_NE(message_of([&] {
+              pipeline.kernel("k", large, into(), kernel, place, {.batch = std::size_t{1} << 24});
+            }).find("batches of 16777216 items of 65536 bytes are too large"),
+            std::string::npos);
+}
+
 /// Who waits for a device that takes its time is told so.
 TEST(KernelStagesOfTheHost, SayWhatIsOnTheDevice) {
   const Runtime runtime("host:cores=1,host:cores=1");
@@ -344,6 +394,32 @@ TEST(KernelStagesOfTheHost, SayWhatIsOnTheDevice) {
   open.notify_all();
   pipeline.wait();
   EXPECT_EQ(pipeline.stages()[0].complete, 3u);
+}
+
+/// The numbers of a kernel come back first, and then its items: the end waits for these, too.
+TEST(KernelStagesThatAreGivenUp, EndWithAllThatTheyBegan) {
+  Rig rig("sim:clock=virtual,gbps=6");
+  {
+    Pipeline pipeline(rig.runtime);
+    const auto raw = pipeline.tunnel<Number>("raw");
+    const auto few = pipeline.tunnel<Number>("few");
+    pipeline.source("numbers", into(raw), [&, calls = 0](const Outlet<Number>& out) mutable {
+      if (++calls == 1) {
+        for (Number i = 0; i < 5; ++i) out.put(i);
+      } else if (calls == 5) {
+        EXPECT_EQ(rig.runtime.stats().bytes_d2h, 0u);  // time has not passed
+        pipeline.cancel();
+      }
+      return true;
+    });
+    pipeline.kernel("pick", raw, into(few), rig.pick, rig.place,
+                    {.scalars = {Number{1}}, .outputs = {{1, WEIR_STAGE_COUNTING_PER_TUNNEL}}});
+    pipeline.stage("use", few, [](Number) {});
+    EXPECT_THROW(pipeline.run(), weir::Error);
+  }
+  const weir_stats stats = rig.runtime.stats();
+  EXPECT_GT(stats.bytes_h2d, 0u);
+  EXPECT_EQ(stats.bytes_d2h, stats.bytes_h2d);
 }
 
 /// A card that is lost ends the pipeline, or costs its items; nothing hangs.
