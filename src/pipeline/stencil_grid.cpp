@@ -33,7 +33,10 @@ StencilShape checked_stencil(const StencilShape& shape, const std::string& name)
     fail_argument("{} regions in {} sweeps are too many for stencil '{}': at most {} tiles",
                   regions, shape.sweeps, name, kMostTiles);
   }
-  return shape;
+  StencilShape fitting = shape;
+  fitting.region_rows = std::min(shape.region_rows, shape.rows);
+  fitting.region_columns = std::min(shape.region_columns, shape.columns);
+  return fitting;
 }
 
 }  // namespace
@@ -42,10 +45,10 @@ StencilGrid::StencilGrid(const StencilShape& shape, const std::string& name)
     : shape_(checked_stencil(shape, name)),
       down_((shape.rows - 1) / shape.region_rows + 1),
       across_((shape.columns - 1) / shape.region_columns + 1),
-      words_of_row_((shape.region_columns - 1) / kBits + 1),
+      words_of_row_((shape_.region_columns - 1) / kBits + 1),
       missing_(std::make_unique<sys::Atomic<std::size_t>[]>(regions())),
       needs_(std::make_unique<sys::Atomic<std::uint32_t>[]>(regions() * shape.sweeps)),
-      bits_(std::make_unique<sys::Atomic<Word>[]>(regions() * shape.region_rows * words_of_row_)) {
+      bits_(std::make_unique<sys::Atomic<Word>[]>(regions() * shape_.region_rows * words_of_row_)) {
   for (std::size_t region = 0; region < regions(); ++region) {
     const StencilPart part = part_of(region);
     missing_[region].store(part.rows * part.columns, std::memory_order_relaxed);

@@ -368,6 +368,11 @@ void StencilStage::end() {
         incomplete, grid_.regions(), part.row, part.column, grid_.missing(first),
         part.rows * part.columns);
   }
+  const std::uint64_t copied = regions_copied_.load(std::memory_order_relaxed);
+  if (copied < grid_.regions()) {
+    fail_argument("{} of {} regions were set, but did not come to the input: leave none out",
+                  grid_.regions() - copied, grid_.regions());
+  }
 }
 
 void StencilStage::get_info(weir_stencil_info& info) const noexcept {

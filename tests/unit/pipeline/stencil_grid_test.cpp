@@ -33,6 +33,14 @@ TEST(StencilGrid, RegionsCoverTheMatrixOnce) {
   EXPECT_EQ(std::count(seen.begin(), seen.end(), 1), 100 * 70);
 }
 
+TEST(StencilGrid, RegionsAreNotLargerThanTheMatrix) {
+  const StencilGrid grid({30, 20, std::size_t{1} << 24, std::size_t{1} << 24, 1, false, 3}, "s");
+  EXPECT_EQ(grid.regions(), 1u);
+  EXPECT_EQ(grid.shape().region_rows, 30u);
+  EXPECT_EQ(grid.shape().region_columns, 20u);
+  EXPECT_EQ(grid.missing(0), 600u);
+}
+
 TEST(StencilGrid, TheLastValueCompletesARegion) {
   StencilGrid grid({70, 200, 40, 130, 1, false, 1}, "s");
   for (std::size_t region = 0; region < grid.regions(); ++region) {

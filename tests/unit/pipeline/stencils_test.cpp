@@ -174,6 +174,27 @@ TEST_P(Stencils, SayWhatWasForgotten) {
   }
 }
 
+/// A region that was set, and then left out on its way.
+TEST_P(Stencils, SayWhatDidNotCome) {
+  Rig rig(GetParam(), Matrix(64, 64), 16, 2);
+  const auto all = rig.pipeline.tunnel<Region>("all");
+  rig.pipeline.source("values", into(all), [&](const Out& out) {
+    rig.stencil.set(out, 0, 0, 64, 64, rig.start.values.data(), 64);
+    return false;
+  });
+  rig.pipeline.stage("most", all, into(rig.regions), [](const Region& region, const Out& out) {
+    if (region.row != region.column) out.put(region);
+  });
+  try {
+    rig.pipeline.run();
+    FAIL() << "no error";
+  } catch (const weir::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("4 of 16 regions were set, but did not come"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST_P(Stencils, SayWhatWasSetTwice) {
   Rig rig(GetParam(), Matrix(64, 64), 16, 1, true);
   rig.pipeline.source("values", into(rig.regions), [&](const Out& out) {
