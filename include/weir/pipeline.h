@@ -266,9 +266,8 @@ typedef struct weir_stencil_options {
  *
  * Whoever sets the last value of a region puts it into the input: then it is copied to the device,
  * each value once. A tile is made as soon as what its stencil touches is there. Memory for regions
- * that are being set is used again when they have been copied. A region that is incomplete when all
- * that set values are at their end fails the pipeline, with its place and what it misses; so does
- * one that is complete and did not come to the input.
+ * that are being set is used again when they have been copied. A region that is incomplete, or did
+ * not come to the input, fails the pipeline when all that set values are at their end.
  */
 WEIR_API weir_status weir_pipeline_add_stencil(weir_pipeline* pipeline,
                                                const weir_stencil_options* options,

@@ -6,8 +6,7 @@
 
 namespace weir::rt {
 
-void EventGroup::add(const weir_event& event) {
-  Watch& watch = watches_.emplace_back();
+void EventGroup::watch_for(Watch& watch, const weir_event& event) noexcept {
   watch.group = this;
   watch.deliver = on_end;
   const std::uint64_t id = event.opaque[1];

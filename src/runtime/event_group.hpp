@@ -34,8 +34,13 @@ class EventGroup {
     watches_.clear();
     open_count_.store(1, std::memory_order_relaxed);
   }
-  /// Throws std::bad_alloc.
-  void add(const weir_event& event);
+  /// Adds what enqueue() returns. Throws std::bad_alloc, having enqueued nothing, or what
+  /// enqueue() does.
+  template <class Enqueue>
+  void add(Enqueue&& enqueue) {
+    Watch& watch = watches_.emplace_back();
+    watch_for(watch, enqueue());
+  }
   void fail(Outcome outcome) noexcept;
   /// All are added. The group may be gone when this returns.
   void close() noexcept { release(); }
@@ -52,6 +57,7 @@ class EventGroup {
   struct Watch : Waiter {
     EventGroup* group = nullptr;
   };
+  void watch_for(Watch& watch, const weir_event& event) noexcept;
   static void on_end(Waiter& waiter, weir_status status, const FailureRef& failure);
   void note(weir_status status, const FailureRef& failure) noexcept;
   void release() noexcept {

@@ -168,9 +168,9 @@ void KernelStage::enqueue(Slot& slot) {
   slot.failed = true;  // until it is known to be otherwise
   std::memset(slot.in_memory, 0, header_);
   copy(slot.in, 0, header_ + slot.count * item_bytes_, true);
-  const weir_event made = enqueue_kernel(slot);
-  if (outputs_.empty()) return slot.add(made);
-  if (counts_tunnels_) return slot.add(copy(slot.in, 0, header_, false));
+  if (outputs_.empty()) return slot.add([&] { return enqueue_kernel(slot); });
+  enqueue_kernel(slot);
+  if (counts_tunnels_) return slot.add([&] { return copy(slot.in, 0, header_, false); });
   slot.counted = true;
   fetch_items(slot);
 }
@@ -219,7 +219,8 @@ void KernelStage::fetch_items(Slot& slot) {
                                   ? items_put(slot, i)
                                   : slot.count * outputs_[i].most;
     const std::size_t end = part.items + items * outputs_[i].item_bytes;
-    if (end > part.numbers) slot.add(copy(slot.out, part.numbers, end - part.numbers, false));
+    if (end <= part.numbers) continue;
+    slot.add([&] { return copy(slot.out, part.numbers, end - part.numbers, false); });
   }
 }
 

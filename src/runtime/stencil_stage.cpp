@@ -250,7 +250,7 @@ void StencilStage::enqueue_region(Slot& slot, std::size_t region) {
   transfer.source.buffer = staging->buffer;
   transfer.source.region = in_staging(part);
   transfer.target = {&domain_, matrices_[0], in_matrix(part)};
-  slot.add(stream_->transfer(transfer, true));
+  slot.add([&] { return stream_->transfer(transfer, true); });
   regions_copied_.fetch_add(1, std::memory_order_relaxed);
   grid_.arrived(region, 0, [&](std::size_t tile) { note_ready(tile, 1); });
 }
@@ -278,7 +278,7 @@ bool StencilStage::enqueue_tiles(Slot& slot) {
                   [&](std::size_t next) { note_ready(next, tile.sweep + 1); });
     ++made;
   }
-  if (made == kTilesAtOnce) slot.add(stream_->mark());
+  if (made == kTilesAtOnce) slot.add([&] { return stream_->mark(); });
   return made > 0;
 }
 
@@ -311,7 +311,7 @@ void StencilStage::enqueue_tile(Slot& slot, const Tile& tile) {
   transfer.target.buffer = result_;
   transfer.target.region = in_matrix(part);
   slot.tiles.push_back(tile.index);
-  slot.add(stream_->transfer(transfer, true));
+  slot.add([&] { return stream_->transfer(transfer, true); });
 }
 
 weir_region StencilStage::in_matrix(const StencilPart& part) const noexcept {
