@@ -174,6 +174,33 @@ TEST_P(Stencils, SayWhatWasForgotten) {
   }
 }
 
+/// Values that are to be set when tiles are made that need them: nothing can happen any more.
+TEST_P(Stencils, SayWhatALoopWaitsFor) {
+  const Rig rig(GetParam(), Matrix(64, 64), 16, 2);
+  const Pipeline pipeline(rig.runtime);
+  const auto regions = pipeline.tunnel<Region>("regions");
+  const auto tiles = pipeline.tunnel<Region>("tiles");
+  const auto loop = pipeline.stencil<float>(
+      "loop", regions, tiles, rig.kernel, rig.place, rig.result,
+      {.rows = 64, .columns = 64, .region_rows = 16, .region_columns = 16, .sweeps = 2});
+  pipeline.source("values", into(regions), [&](const Out& out) {
+    loop.set(out, 0, 0, 16, 64, rig.start.values.data(), 64);
+    return false;
+  });
+  pipeline.stage("more", tiles, into(regions), [&](const Region&, const Out& out) {
+    loop.set(out, 16, 0, 48, 64, &rig.start.values[16 * 64], 64);
+  });
+  try {
+    pipeline.run();
+    FAIL() << "no error";
+  } catch (const weir::Error& error) {
+    EXPECT_NE(std::string(error.what())
+                  .find("12 of 16 regions are incomplete at the end: that at (16, 0) misses 256"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 /// A region that was set, and then left out on its way.
 TEST_P(Stencils, SayWhatDidNotCome) {
   Rig rig(GetParam(), Matrix(64, 64), 16, 2);
