@@ -9,6 +9,7 @@ from dataclasses import dataclass
 PROGRAMS = ("scheduled_programs", "random_programs")
 PIPELINES = ("scheduled_pipelines",)
 SHARES = ("scheduled_shares",)
+DEVICE_STAGES = ("unit_pipeline",)
 
 
 @dataclass(frozen=True)
@@ -270,6 +271,16 @@ MUTANTS = [
     Mutant("who brings items wakes nobody", "src/pipeline/flow_work.cpp",
            "wake_one_of(groups_[tunnel.stage->group]);", "static_cast<void>(tunnel);",
            PIPELINES),
+    # Stages on devices, and stencils.
+    Mutant("a tile is made before the last that it needs", "src/pipeline/stencil_grid.hpp",
+           "fetch_sub(1, std::memory_order_acq_rel) == 1",
+           "fetch_sub(1, std::memory_order_acq_rel) == 2", DEVICE_STAGES),
+    Mutant("a region that did not come is not missed", "src/runtime/stencil_stage.cpp",
+           "if (copied < grid_.regions()) {", "if (false) {", DEVICE_STAGES),
+    Mutant("a batch that failed spoils its slot", "src/runtime/kernel_stage.cpp",
+           "  if (slot.failed) renew(slot);\n", "", DEVICE_STAGES),
+    Mutant("a stream goes while its last copies are under way", "src/runtime/runtime.cpp",
+           "} while (!stream->over());", "} while (false);", DEVICE_STAGES),
     # Shares.
     Mutant("what a lost card had is forgotten", "src/runtime/share.cpp",
            "    give_back(chunk.range);\n", "", SHARES),
