@@ -44,11 +44,16 @@ class DepthFrame {
     const std::uint64_t word = std::uint64_t{std::bit_cast<std::uint32_t>(depth + 0.0F)} << 32 |
                                std::uint64_t{colour.red} << 16 | std::uint64_t{colour.green} << 8 |
                                colour.blue;
+    draw(x, y, word);
+  }
+  /// The same with depth and colour in a word, as draw() makes it; kFar draws nothing.
+  void draw(std::size_t x, std::size_t y, std::uint64_t word) noexcept {
     const std::atomic_ref<std::uint64_t> nearest(words_[y * width_ + x]);
     std::uint64_t known = nearest.load(std::memory_order_relaxed);
     while (word < known && !nearest.compare_exchange_weak(known, word, std::memory_order_relaxed)) {
     }
   }
+  static constexpr std::uint64_t kFar = ~std::uint64_t{0};
 
   bool covered(std::size_t x, std::size_t y) const noexcept { return at(x, y) != kFar; }
   /// Of a pixel that is covered.
@@ -90,7 +95,6 @@ class DepthFrame {
   }
 
  private:
-  static constexpr std::uint64_t kFar = ~std::uint64_t{0};
   std::uint64_t at(std::size_t x, std::size_t y) const noexcept { return words_[y * width_ + x]; }
 
   std::size_t width_;

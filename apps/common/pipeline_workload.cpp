@@ -1,5 +1,7 @@
 #include "common/pipeline_workload.hpp"
 
+#include <string_view>
+
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -14,9 +16,23 @@ void add_pipeline_switches(CLI::App& app, PipelineSwitches& switches) {
 }
 
 PipelineWorkload::PipelineWorkload(const weir::Runtime& runtime, const Lanes& lanes,
-                                   const char* name, const PipelineSwitches& switches)
+                                   const char* name, const PipelineSwitches& switches,
+                                   StagePlaces places)
     : runtime_(runtime), lanes_(lanes), name_(name), switches_(switches) {
+  find_places(places);
   if (switches_.baseline) chunks_.emplace(runtime, lanes);
+}
+
+void PipelineWorkload::find_places(StagePlaces wanted) {
+  for (std::size_t i = 0; i < lanes_.places(); ++i) {
+    const std::size_t domain = lanes_.urgent(i).domain;
+    const bool host = std::string_view(runtime_.domain(domain).info().backend) == "host";
+    if (host || wanted == StagePlaces::hosts) {
+      places_.push_back(&lanes_.place(i));
+    } else if (card_ == nullptr) {
+      card_ = &lanes_.place(i);
+    }
+  }
 }
 
 void PipelineWorkload::reset() {
@@ -29,7 +45,7 @@ void PipelineWorkload::enqueue() {
   if (baseline()) return;
   weir::PipelineOptions options = wanted();
   options.name = name_.c_str();
-  options.place = &lanes_.place(0);
+  options.place = at(0).place;
   if (!switches_.batching) options.batch = 1;
   const std::lock_guard<std::mutex> lock(mutex_);
   pipeline_.emplace(runtime_, std::move(options));
@@ -64,7 +80,7 @@ void PipelineWorkload::cancel() noexcept {
 }
 
 weir::StageOptions PipelineWorkload::at(std::size_t index) const {
-  return {.place = &lanes_.place(index % lanes_.places())};
+  return {.place = places_.empty() ? nullptr : places_[index % places_.size()]};
 }
 
 std::uint64_t PipelineWorkload::items(const char* stage) const {

@@ -25,6 +25,12 @@ struct PipelineSwitches {
 };
 void add_pipeline_switches(CLI::App& app, PipelineSwitches& switches);
 
+/// Where stages run.
+enum class StagePlaces {
+  hosts,           ///< all on host places
+  hosts_and_card,  ///< one of them on a card, when there is one
+};
+
 /// Runs the stages of a problem as a pipeline, or as the chunk loop that it is compared with, and
 /// counts what they do.
 class PipelineWorkload : public Workload {
@@ -45,7 +51,7 @@ class PipelineWorkload : public Workload {
 
  protected:
   PipelineWorkload(const weir::Runtime& runtime, const Lanes& lanes, const char* name,
-                   const PipelineSwitches& switches);
+                   const PipelineSwitches& switches, StagePlaces places = StagePlaces::hosts);
 
   /// Forgets the results of the run before.
   virtual void clear() = 0;
@@ -58,8 +64,10 @@ class PipelineWorkload : public Workload {
   /// Adds what the results say to the report for programs.
   virtual void describe(nlohmann::ordered_json&) const {}
 
-  /// Where stage `index` runs: the places take turns.
+  /// Where stage `index` runs: the places take turns, but for cards that run another stage.
   weir::StageOptions at(std::size_t index) const;
+  /// A place for a stage that is a kernel; null: the stage is to run on the host.
+  const weir::Place* card() const noexcept { return card_; }
   /// Cores that may work at once: more than any StageContext::worker() or ChunkPart::index.
   std::size_t workers() const noexcept { return lanes_.cores(); }
   bool baseline() const noexcept { return switches_.baseline; }
@@ -68,11 +76,14 @@ class PipelineWorkload : public Workload {
 
  private:
   void wait(std::chrono::nanoseconds timeout);
+  void find_places(StagePlaces wanted);
 
   const weir::Runtime& runtime_;
   const Lanes& lanes_;
   const std::string name_;
   const PipelineSwitches switches_;
+  std::vector<const weir::Place*> places_;  ///< of stages that are functions
+  const weir::Place* card_ = nullptr;
   std::vector<ChunkLoop::Stage> stages_;  ///< of the last run
   std::optional<ChunkLoop> chunks_;       ///< of the baseline
   std::mutex mutex_;                      ///< pipeline_ is made or destroyed, or cancelled

@@ -1,6 +1,7 @@
 #include "raster/raster.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "common/depth_frame.hpp"
 #include "common/input_error.hpp"
 #include "common/pipeline_workload.hpp"
+#include "raster/bin_kernel.hpp"
 #include "raster/triangles.hpp"
 
 namespace weir::apps {
@@ -38,10 +40,12 @@ class Raster final : public PipelineWorkload {
  public:
   Raster(std::string output, const RasterOptions& options, const weir::Runtime& runtime,
          const Lanes& lanes)
-      : PipelineWorkload(runtime, lanes, "raster", options.switches),
+      : PipelineWorkload(runtime, lanes, "raster", options.switches, StagePlaces::hosts_and_card),
         output_(std::move(output)),
         options_(options),
-        frames_(std::min(options.pictures, kUnderWay), DepthFrame(options.width, options.height)) {}
+        frames_(std::min(options.pictures, kUnderWay), DepthFrame(options.width, options.height)) {
+    if (card() != nullptr) kernel_.emplace(register_bin_kernel(runtime));
+  }
 
   /// Pictures.
   std::size_t n() const override { return options_.pictures; }
@@ -118,10 +122,23 @@ class Raster final : public PipelineWorkload {
     pipeline.stage(
         "vertex", triangles, weir::into(bins),
         [this](const LitTriangle& lit, const weir::Outlet<BinTask>& out) { bin(lit, out); }, at(0));
+    if (kernel_) return connect_card(pipeline, bins);
     pipeline.stage(
         "raster", bins,
         [this](const BinTask& task, weir::StageContext context) {
           draw_bin(task, frame_of(context.epoch()));
+        },
+        at(1));
+  }
+  /// The card draws bins, and the host puts them together.
+  void connect_card(const weir::Pipeline& pipeline, const weir::Tunnel<BinTask>& bins) {
+    const auto drawn = pipeline.tunnel<DrawnBin>("drawn bins");
+    pipeline.kernel("raster", bins, weir::into(drawn), *kernel_, *card(),
+                    {.scalars = bin_scalars(options_.width, options_.height)});
+    pipeline.stage(
+        "blend", drawn,
+        [this](const DrawnBin& bin, weir::StageContext context) {
+          blend(bin, frame_of(context.epoch()));
         },
         at(1));
   }
@@ -169,7 +186,8 @@ class Raster final : public PipelineWorkload {
 
   const std::string output_;
   const RasterOptions options_;
-  std::vector<DepthFrame> frames_;  ///< of the pictures under way
+  std::optional<weir::Kernel> kernel_;  ///< when a card draws
+  std::vector<DepthFrame> frames_;      ///< of the pictures under way
   std::vector<Drawn> pictures_;
   ColourImage shown_;
 };

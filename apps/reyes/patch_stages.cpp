@@ -9,7 +9,7 @@ namespace weir::apps {
 
 namespace {
 
-constexpr float kNear = 0.02F, kFar = 100, kEye = 3, kMostPerEdge = 32;
+constexpr float kNear = 0.02F, kFar = 100, kEye = 3;
 constexpr std::uint32_t kMostSplits = 20;
 constexpr Point kLight = {0.10F, 0.35F, 0.85F}, kMaterial = {0.1773F, 0.5773F, 0.973F};
 constexpr float kAmbient = 0.2F;
@@ -28,8 +28,10 @@ float length_of(const Point& a, const Point& b, const Point& c, const Point& d) 
 }
 
 std::uint32_t pieces(float length) noexcept {
-  const float wanted = std::min(std::ceil(length / PatchSize::kMost) + 1, kMostPerEdge);
-  return std::clamp(std::bit_ceil(static_cast<std::uint32_t>(wanted)), 2U, 32U);
+  constexpr std::uint32_t kMost = SmallPatch::kMostPerEdge;
+  const float wanted =
+      std::min(std::ceil(length / PatchSize::kMost) + 1, static_cast<float>(kMost));
+  return std::clamp(std::bit_ceil(static_cast<std::uint32_t>(wanted)), 2U, kMost);
 }
 
 /// The polynomials of Bernstein at t, and their derivatives.

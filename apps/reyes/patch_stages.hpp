@@ -38,6 +38,8 @@ std::array<Patch, 2> halves_of(const Patch& patch, const PatchSize& size) noexce
 /// A patch that is small, and into how many micropolygons each way it is diced.
 struct SmallPatch {
   std::array<Point, 16> points;
+  static constexpr std::size_t kMostPerEdge = 32;
+  static constexpr std::size_t kMostMicropolygons = (kMostPerEdge + 1) * (kMostPerEdge + 1);
   std::uint32_t along_u, along_v;
   /// With those of the row and the column that go beyond the patch, so that there are no gaps.
   std::size_t micropolygons() const noexcept { return (along_u + 1) * (along_v + 1); }

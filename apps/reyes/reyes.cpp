@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "common/depth_frame.hpp"
 #include "common/input_error.hpp"
 #include "common/pipeline_workload.hpp"
+#include "reyes/dice_kernel.hpp"
 #include "reyes/patch_stages.hpp"
 
 namespace weir::apps {
@@ -29,11 +31,13 @@ class Reyes final : public PipelineWorkload {
  public:
   Reyes(std::string output, const ReyesOptions& options, const weir::Runtime& runtime,
         const Lanes& lanes)
-      : PipelineWorkload(runtime, lanes, "reyes", options.switches),
+      : PipelineWorkload(runtime, lanes, "reyes", options.switches, StagePlaces::hosts_and_card),
         output_(std::move(output)),
         patches_(teapot()),
         camera_(options.width, options.height),
-        frame_(options.width, options.height) {}
+        frame_(options.width, options.height) {
+    if (card() != nullptr) kernel_.emplace(register_dice_kernel(runtime));
+  }
 
   /// Patches.
   std::size_t n() const override { return patches_.size(); }
@@ -94,14 +98,25 @@ class Reyes final : public PipelineWorkload {
         [this](const Patch& patch, const weir::Outlet<Patch>& again,
                const weir::Outlet<SmallPatch>& out) { split(patch, again, out); },
         at(0));
+    connect_dice(pipeline, small, polygons);
+    pipeline.stage(
+        "shade", polygons, [this](const Micropolygon& polygon) { shade(polygon, frame_); }, at(2));
+  }
+
+  void connect_dice(const weir::Pipeline& pipeline, const weir::Tunnel<SmallPatch>& small,
+                    const weir::Tunnel<Micropolygon>& polygons) {
+    if (kernel_) {
+      const weir_stage_output most = {SmallPatch::kMostMicropolygons,
+                                      WEIR_STAGE_COUNTING_PER_TUNNEL};
+      return pipeline.kernel("dice", small, weir::into(polygons), *kernel_, *card(),
+                             {.scalars = dice_scalars(camera_), .outputs = {most}, .batch = 64});
+    }
     pipeline.stage(
         "dice", small, weir::into(polygons),
         [this](const SmallPatch& patch, const weir::Outlet<Micropolygon>& out) {
           dice(patch, out);
         },
         at(1));
-    pipeline.stage(
-        "shade", polygons, [this](const Micropolygon& polygon) { shade(polygon, frame_); }, at(2));
   }
 
   /// One chunk a generation of patches, whose size the next one has to wait for.
@@ -152,6 +167,7 @@ class Reyes final : public PipelineWorkload {
   const std::string output_;
   const std::vector<Patch> patches_;
   const ReyesCamera camera_;
+  std::optional<weir::Kernel> kernel_;  ///< when a card dices
   DepthFrame frame_;
 };
 

@@ -1,0 +1,30 @@
+// Bins that a card draws.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <weir/weir.hpp>
+
+#include "common/depth_frame.hpp"
+#include "raster/triangles.hpp"
+
+namespace weir::apps {
+
+/// The pixels of a bin, row by row, as words of a DepthFrame.
+struct DrawnBin {
+  std::array<std::uint64_t, std::size_t{kBin} * kBin> words;
+  std::int32_t column, row;
+};
+
+/// Makes a DrawnBin of each BinTask: the same bits as draw_bin(). Its scalars follow the number of
+/// bins.
+weir::Kernel register_bin_kernel(const weir::Runtime& runtime);
+std::vector<weir::Scalar> bin_scalars(std::size_t width, std::size_t height);
+
+/// Draws what a card has made.
+void blend(const DrawnBin& bin, DepthFrame& frame) noexcept;
+
+}  // namespace weir::apps
