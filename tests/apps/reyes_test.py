@@ -222,7 +222,7 @@ class ReyesTest(weir_cli.CliTest):
             (("--height", 8193), USAGE, "--height"),
             (("--input", "kettle.obj"), BAD_INPUT, "kettle.obj"),
             (("--output", "teapot.gif"), BAD_INPUT, ".ppm"),
-            (("--domains", "sim"), (BAD_INPUT, RUN_FAILED, weir_cli.UNAVAILABLE), "host cores"),
+            (("--domains", "sim"), (BAD_INPUT, RUN_FAILED, weir_cli.UNAVAILABLE), "host domain"),
             (("--width", 8192, "--height", 8192, "--timeout", "1e-6"), DEADLINE, "is not at its end"),
             (("--timeout", "1e-6", "--baseline"), DEADLINE, "was over"),
         ):
