@@ -293,7 +293,7 @@ MUTANTS = [
            "  if (!send_all(deadline) || !wait_all(deadline)) {\n",
            "  if (!send_all(deadline) || !wait_all(deadline)) {\n    take_failure();\n", NET),
     Mutant("repeats are found across segments", "src/net/line_index.hpp",
-           "if (entry > first && addresses", "if (entry > 0 && addresses", NET),
+           "if (entry > first && addresses", "if (entry > first * 0 && addresses", NET),
     Mutant("items that may overlap are combined", "src/net/item_block.cpp",
            "if (addresses[at] % type.bytes != 0) combining_ = false;", "", NET),
     Mutant("rows with gaps are joined", "src/net/strided.cpp",
