@@ -328,6 +328,10 @@ std::string start_mpi(bool& was_running) {
 
 }  // namespace weir::rt
 
+extern "C" [[gnu::visibility("default")]] const char* weir_mpi_link_build() {
+  return weir::rt::link_build();
+}
+
 extern "C" [[gnu::visibility("default")]] weir::rt::Link* weir_mpi_link_open(char* message,
                                                                              std::size_t bytes) {
   using namespace weir::rt;
