@@ -135,7 +135,10 @@ typedef void (*weir_fabric_handler)(unsigned from, const void* message, size_t b
 WEIR_API weir_status weir_fabric_listen(weir_fabric* fabric, weir_fabric_handler handler,
                                         void* payload);
 
-/** Sends a message, which it has copied when it returns; blocks while the way is full. */
+/**
+ * Sends a message, which it has copied when it returns; blocks while the way is full. BUSY: this
+ * rank has sent 64 MiB to itself, and has no handler for them.
+ */
 WEIR_API weir_status weir_fabric_send(weir_fabric* fabric, unsigned to, const void* message,
                                       size_t bytes);
 

@@ -487,7 +487,8 @@ bool LinkTransport::push_slot(Slot& slot, std::uint32_t index, bool& moved) noex
 
 bool LinkTransport::push_slots() noexcept {
   bool moved = false;
-  std::erase_if(unsent_, [&](std::uint32_t index) { return push_slot(slots_[index], index, moved); });
+  std::erase_if(unsent_,
+                [&](std::uint32_t index) { return push_slot(slots_[index], index, moved); });
   return moved;
 }
 

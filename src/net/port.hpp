@@ -78,8 +78,8 @@ class Port {
   void listen(Channel channel, Listener* listener);
 
   /// Sends a message of any size, made of two parts, which have been copied when it returns. Blocks
-  /// while the way is full, except on the thread that makes progress. Throws Error; {busy} when this
-  /// rank has sent more to itself than is kept for a listener.
+  /// while the way is full, except on the thread that makes progress. Throws Error; {busy} when
+  /// this rank has sent more to itself than is kept for a listener.
   void send(Rank to, Channel channel, std::span<const std::byte> head,
             std::span<const std::byte> body = {});
 

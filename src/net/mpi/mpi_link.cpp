@@ -85,7 +85,8 @@ class MpiLink final : public Link {
 
   ~MpiLink() override {
     for (Rank rank = 0; rank < info_.ranks; ++rank) forget_receives(rank);
-    if (!drained()) leak_buffers();
+    finalizes_well = drained() && finalizes_well;
+    leak_buffers();
     if (own_communicator_ && finalizes_well) MPI_Comm_free(&communicator_);
   }
 
@@ -264,14 +265,13 @@ class MpiLink final : public Link {
     }
   }
 
-  /// MPI may still read what it has not sent.
+  /// MPI may still read what it has not sent, also to ranks that have left.
   void leak_buffers() noexcept {
     for (std::size_t slot = 0; slot < kSends; ++slot) {
       if (sends_[slot] == MPI_REQUEST_NULL) continue;
       MPI_Request_free(&sends_[slot]);
       static_cast<void>(outgoing_[slot].release());
     }
-    finalizes_well = false;
   }
 
   MPI_Comm communicator_;

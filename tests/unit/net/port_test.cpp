@@ -256,7 +256,7 @@ TEST_P(Ports, MessagesWaitForTheirListener) {
   });
 }
 
-TEST_P(Ports, RefuseWhatNobodyHearsOfThemselves) {
+TEST_P(Ports, KeepNoMoreForThemselvesThanForOthers) {
   InprocHub hub(1, 0);
   on_ranks(hub, 1, GetParam(), [&](Port& port) {
     constexpr int kMost = 100;
