@@ -190,11 +190,13 @@ class Laplacian final : public Workload {
   void save() const override {
     if (output_.empty()) return;
     Matrix<T> cells = make_matrix<T>(problem_.n, lines(), 1);
+    std::fill_n(cells.data(), cells.size(), T(0));
     for_each_cell([&](const T& value, std::int64_t x, std::int64_t y, std::int64_t z) {
       cells(static_cast<std::size_t>(x),
             static_cast<std::size_t>(y) + problem_.n * static_cast<std::size_t>(z)) = value;
     });
-    write_matrix(output_, cells);
+    gather({cells.data(), cells.size()});
+    if (member_.rank() == 0) write_matrix(output_, cells);
   }
 
   std::vector<Verification> verify(const ReferenceBlas&) const override {
@@ -292,6 +294,20 @@ class Laplacian final : public Workload {
           visit(block.at(newest(), x, y, z), x, y, z);
         });
       }
+    }
+  }
+
+  /// Adds up what the processes have, which is 0 in the cells of others: exactly the result.
+  void gather(std::span<T> cells) const {
+    constexpr std::size_t kAtOnce = 1 << 15;
+    if (member_.ranks() == 1) return;
+    std::vector<double> piece;
+    for (std::size_t at = 0; at < cells.size(); at += piece.size()) {
+      const auto part = cells.subspan(at, std::min(kAtOnce, cells.size() - at));
+      piece.assign(part.begin(), part.end());
+      member_.sum(piece);
+      std::transform(piece.begin(), piece.end(), part.begin(),
+                     [](double value) { return static_cast<T>(value); });
     }
   }
 

@@ -99,7 +99,10 @@ inline bool under_mpirun() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullp
                                     "--mca",
                                     "btl",
                                     tcp ? "tcp,self" : "vader,self"};
-  if (tcp) words.insert(words.end(), {"--mca", "btl_tcp_if_include", "lo"});
+  if (tcp) {  // one-sided operations would go through shared memory whatever the btl
+    words.insert(words.end(),
+                 {"--mca", "btl_tcp_if_include", "lo", "--mca", "osc", "^sm,ucx,monitoring"});
+  }
   words.emplace_back("/proc/self/exe");
   char path[4096];
   const ssize_t length = readlink("/proc/self/exe", path, sizeof path);

@@ -152,22 +152,24 @@ void Conveyor::finish(std::int64_t timeout_ns) {
     const sys::Lock lock(mutex_);
     producers = producers_;
   }
-  Outcome outcome;
   bool in_time = true;
-  for (Producer* const producer : producers) in_time &= producer->send_all(deadline, outcome);
-  for (Producer* const producer : producers) {
-    in_time = in_time && producer->wait_all(deadline, outcome);
-  }
+  for (Producer* const producer : producers) in_time &= producer->send_all(deadline);
+  for (Producer* const producer : producers) in_time = in_time && producer->wait_all(deadline);
   if (!in_time) {
     fail(WEIR_STATUS_TIMEOUT, "not all items of conveyor '{}' have been applied yet", setup_.name);
   }
   const Outcome barrier = port_.barrier(time_left(deadline));
+  if (!barrier.ok()) throw Error(barrier.status, barrier.message);
+  Outcome first;
+  for (Producer* const producer : producers) {
+    Outcome outcome = producer->take_failure();
+    if (first.ok()) first = std::move(outcome);
+  }
   {
     const sys::Lock lock(mutex_);
-    if (outcome.ok()) outcome = std::exchange(failure_, {});
+    if (first.ok()) first = std::exchange(failure_, {});
   }
-  if (outcome.ok()) outcome = barrier;
-  if (!outcome.ok()) throw Error(outcome.status, outcome.message);
+  if (!first.ok()) throw Error(first.status, first.message);
 }
 
 ConveyorCounts Conveyor::counts() const noexcept {

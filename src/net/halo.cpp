@@ -245,8 +245,14 @@ void Halo::start() {
     }
     throw_failure(lock);
   }
-  for (std::size_t i = 0; i < peers_.size(); ++i) send_to(i);
-  copy_own();
+  try {
+    for (std::size_t i = 0; i < peers_.size(); ++i) send_to(i);
+    copy_own();
+  } catch (...) {
+    const Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
+    fail_with(outcome.status, outcome.message);
+    throw;
+  }
   for (const std::size_t i : early) {
     take(i, peers_[i].taken);
     sys::Lock lock(mutex_);

@@ -41,6 +41,7 @@ class Halo : private HaloHub::Member {
   /// Tells those that wait for this rank.
   ~Halo();
 
+  /// Throws Error, after which the exchange is over.
   void start();
   void finish(std::int64_t timeout_ns);
   weir_halo_info info() const;

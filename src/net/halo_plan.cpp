@@ -1,8 +1,10 @@
 #include "net/halo_plan.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <utility>
 
 namespace weir::rt {
@@ -87,12 +89,15 @@ std::vector<HaloTransfer> make_transfers(const Partition& grid, const HaloShape&
   const std::vector<GridCell> directions = directions_of(shape);
   std::vector<std::vector<GridCell>> shifts;
   for (const GridCell& direction : directions) shifts.push_back(shifts_towards(grid, direction));
+  std::vector<std::size_t> all(grid.blocks.size()), own;
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  std::copy_if(all.begin(), all.end(), std::back_inserter(own),
+               [&](std::size_t block) { return grid.blocks[block].rank == rank; });
   for (std::size_t to = 0; to < grid.blocks.size(); ++to) {
     const bool receives = grid.blocks[to].rank == rank;
     for (std::size_t i = 0; i < directions.size(); ++i) {
       const GridRange halo = halo_towards(grid.blocks[to].cells, directions[i], shape);
-      for (std::size_t from = 0; from < grid.blocks.size(); ++from) {
-        if (!receives && grid.blocks[from].rank != rank) continue;
+      for (const std::size_t from : receives ? all : own) {
         for (const GridCell& shift : shifts[i]) {
           const GridCell back{-shift[0], -shift[1], -shift[2]};
           const GridRange source = weir_grid_range_intersect(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 namespace weir::rt {
 
@@ -15,9 +16,8 @@ Producer::Producer(Conveyor& conveyor) : conveyor_(conveyor), lanes_(conveyor.ra
 
 Producer::~Producer() {
   conveyor_.remove(*this);
-  Outcome ignored;
   try {
-    send_all(0, ignored);
+    send_all(0);
   } catch (...) {  // no memory
   }
 }
@@ -116,20 +116,26 @@ bool Producer::send(Rank to, Lane& lane, bool ask, std::int64_t deadline_ns) {
   return true;
 }
 
-bool Producer::send_all(std::int64_t deadline_ns, Outcome& outcome) {
+Outcome Producer::take_failure() noexcept { return std::exchange(failure_, {}); }
+
+void Producer::note_failure(const Error& error) noexcept {
+  if (failure_.ok()) failure_ = failed_outcome(error.status(), error.what());
+}
+
+bool Producer::send_all(std::int64_t deadline_ns) {
   bool in_time = true;
   for (Rank rank = 0; rank < lanes_.size(); ++rank) {
     if (lanes_[rank] == nullptr || lanes_[rank]->writer.empty()) continue;
     try {
       in_time &= send(rank, *lanes_[rank], true, deadline_ns);
     } catch (const Error& error) {
-      if (outcome.ok()) outcome = failed_outcome(error.status(), error.what());
+      note_failure(error);
     }
   }
   return in_time;
 }
 
-bool Producer::wait_all(std::int64_t deadline_ns, Outcome& outcome) {
+bool Producer::wait_all(std::int64_t deadline_ns) {
   bool in_time = true;
   for (const bool asking : {true, false}) {
     for (Rank rank = 0; rank < lanes_.size(); ++rank) {
@@ -143,7 +149,7 @@ bool Producer::wait_all(std::int64_t deadline_ns, Outcome& outcome) {
           if (lane.dropped) conveyor_.check_peer(rank);
         }
       } catch (const Error& error) {
-        if (outcome.ok()) outcome = failed_outcome(error.status(), error.what());
+        note_failure(error);
         lane.last = 0;  // once is enough
         lane.dropped = false;
       }
@@ -155,12 +161,11 @@ bool Producer::wait_all(std::int64_t deadline_ns, Outcome& outcome) {
 void Producer::flush(std::int64_t timeout_ns) {
   conveyor_.check_may_wait();
   const std::int64_t deadline = sys::deadline_after(timeout_ns);
-  Outcome outcome;
-  const bool sent = send_all(deadline, outcome);
-  if (!sent || !wait_all(deadline, outcome)) {
+  if (!send_all(deadline) || !wait_all(deadline)) {
     fail(WEIR_STATUS_TIMEOUT, "not all items have been applied within {:.3g} s",
          static_cast<double>(timeout_ns) * 1e-9);
   }
+  const Outcome outcome = take_failure();
   if (!outcome.ok()) throw Error(outcome.status, outcome.message);
 }
 

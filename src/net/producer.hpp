@@ -48,16 +48,19 @@ class Producer {
   void begin(Lane& lane) const noexcept;
   void reopen(Lane& lane) const;
   bool send(Rank to, Lane& lane, bool ask, std::int64_t deadline_ns);
-  /// Sends all that is open. Notes the first failure and goes on. False: timeout.
-  bool send_all(std::int64_t deadline_ns, Outcome& outcome);
+  /// Sends all that is open. Keeps the first failure and goes on. False: timeout.
+  bool send_all(std::int64_t deadline_ns);
   /// Waits for all that was sent, in the same way.
-  bool wait_all(std::int64_t deadline_ns, Outcome& outcome);
+  bool wait_all(std::int64_t deadline_ns);
+  Outcome take_failure() noexcept;
+  void note_failure(const Error& error) noexcept;
   /// Sends what is old. Failures are for the next flush: they are not those of the call.
   void send_old();
 
   Conveyor& conveyor_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::size_t calls_ = 0;
+  Outcome failure_;  ///< that nobody has been told
 };
 
 }  // namespace weir::rt

@@ -25,15 +25,20 @@ void copy_short_rows(const std::byte* from, std::ptrdiff_t from_row, std::byte* 
 void copy_rows(const std::byte* from, std::ptrdiff_t from_row, std::byte* to, std::ptrdiff_t to_row,
                std::size_t row_bytes, std::size_t rows) noexcept {
   switch (row_bytes) {
+    case 1: return copy_short_rows<1>(from, from_row, to, to_row, rows);
+    case 2: return copy_short_rows<2>(from, from_row, to, to_row, rows);
     case 4: return copy_short_rows<4>(from, from_row, to, to_row, rows);
     case 8: return copy_short_rows<8>(from, from_row, to, to_row, rows);
     case 12: return copy_short_rows<12>(from, from_row, to, to_row, rows);
     case 16: return copy_short_rows<16>(from, from_row, to, to_row, rows);
     case 24: return copy_short_rows<24>(from, from_row, to, to_row, rows);
     case 32: return copy_short_rows<32>(from, from_row, to, to_row, rows);
+    case 40: return copy_short_rows<40>(from, from_row, to, to_row, rows);
+    case 48: return copy_short_rows<48>(from, from_row, to, to_row, rows);
     case 64: return copy_short_rows<64>(from, from_row, to, to_row, rows);
     default:
       for (std::size_t i = 0; i < rows; ++i, from += from_row, to += to_row) {
+        __builtin_prefetch(to + kFetchedAhead * to_row, 1);
         std::memcpy(to, from, row_bytes);
       }
   }

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 PROGRAMS = ("scheduled_programs", "random_programs")
 PIPELINES = ("scheduled_pipelines",)
 SHARES = ("scheduled_shares",)
+NET = ("unit_net",)
 
 
 @dataclass(frozen=True)
@@ -280,4 +281,29 @@ MUTANTS = [
            "range.first = counter_->read();\n  counter_->fetch_add(count);", SHARES),
     Mutant("a share ends while a place could go on", "src/runtime/share.cpp",
            "if (!anybody_takes_more()) {", "{", SHARES),
+    # Conveyors and halos.
+    Mutant("any number of blocks is under way", "src/net/conveyor.cpp",
+           "      if (in_flight() < limit) {", "      if (true) {", NET),
+    Mutant("an ack is one block ahead", "src/net/conveyor.cpp",
+           "{number_, Kind::ack, false, 0, peer.received}",
+           "{number_, Kind::ack, false, 0, peer.received + 1}", NET),
+    Mutant("what was dropped is forgotten", "src/net/producer.cpp",
+           "if (lane.dropped) conveyor_.check_peer(rank);", "", NET),
+    Mutant("a failure ends with a timeout", "src/net/producer.cpp",
+           "  if (!send_all(deadline) || !wait_all(deadline)) {\n",
+           "  if (!send_all(deadline) || !wait_all(deadline)) {\n    take_failure();\n", NET),
+    Mutant("repeats are found across segments", "src/net/line_index.hpp",
+           "if (entry > first && addresses", "if (entry > first * 0 && addresses", NET),
+    Mutant("items that may overlap are combined", "src/net/item_block.cpp",
+           "if (addresses[at] % type.bytes != 0) combining_ = false;", "", NET),
+    Mutant("rows with gaps are joined", "src/net/strided.cpp",
+           "box.row == static_cast<std::ptrdiff_t>(box.row_bytes)",
+           "box.row >= static_cast<std::ptrdiff_t>(box.row_bytes)", NET),
+    Mutant("a period goes the other way", "src/net/halo_plan.cpp",
+           "wrapped[d] = direction[d] * grid.cells[d];", "wrapped[d] = -direction[d] * grid.cells[d];",
+           NET),
+    Mutant("halos with corners have edges only", "src/net/halo_plan.cpp",
+           "(shape.corners && moved > 1)", "(shape.corners && moved == 2)", NET),
+    Mutant("a step that does not start is waited for", "src/net/halo.cpp",
+           "    fail_with(outcome.status, outcome.message);\n    throw;", "    throw;", NET),
 ]

@@ -480,6 +480,77 @@ TEST(Conveyor, ItemsThatWereDroppedWhenOldAreTheFailureOfFlush) {
       "");
 }
 
+TEST(Conveyor, AFailureOutlivesTheTimeoutOfFlush) {
+  sys::Atomic<bool> open{false};
+  EXPECT_EQ(on_ranks(
+                3, 0,
+                [&](weir_fabric& fabric) {
+                  ConveyorSetup setup;
+                  setup.name = "gated";
+                  setup.age_ns = -1;
+                  setup.handler_bytes = {8};
+                  setup.handlers = {[&](Rank, const std::byte*, std::size_t) -> Outcome {
+                    while (!open.load()) sys::yield();
+                    return {};
+                  }};
+                  Conveyor conveyor(fabric.conveyors(), fabric.collectives(), std::move(setup));
+                  const auto producer = conveyor.open_producer();
+                  const std::uint64_t value = 1;
+                  if (fabric.port().rank() == 0) {
+                    for (const Rank to : {1u, 2u}) {
+                      producer->put({ItemKind::send, 0, 8}, to, nullptr,
+                                    reinterpret_cast<const std::byte*>(&value), 1);
+                    }
+                  }
+                  fabric.barrier(kMinute);
+                  if (fabric.port().rank() == 1) return;
+                  fabric.port().wait_until([&] { return !fabric.port().alive(1); }, kMinute, "end");
+                  fabric.barrier(kMinute);
+                  if (fabric.port().rank() == 0) {
+                    EXPECT_EQ(refusal([&] { producer->flush(1); }),
+                              "not all items have been applied within 1e-09 s");
+                    open.store(true);
+                    const std::string why = refusal([&] { producer->flush(kMinute); });
+                    EXPECT_NE(why.find("rank 1"), std::string::npos) << why;
+                    producer->flush(kMinute);
+                  }
+                  fabric.barrier(kMinute);
+                },
+                "thread"),
+            "");
+}
+
+TEST(Conveyor, AFailureOutlivesTheTimeoutOfFinish) {
+  sys::Atomic<bool> late{true};
+  EXPECT_EQ(
+      on_ranks(2, 0,
+               [&](weir_fabric& fabric) {
+                 ConveyorSetup setup;
+                 setup.name = "failing";
+                 setup.handler_bytes = {8};
+                 setup.handlers = {[](Rank, const std::byte*, std::size_t) -> Outcome {
+                   return {WEIR_STATUS_KERNEL_ERROR, "the handler failed"};
+                 }};
+                 Conveyor conveyor(fabric.conveyors(), fabric.collectives(), std::move(setup));
+                 if (fabric.port().rank() == 0) {
+                   const auto producer = conveyor.open_producer();
+                   const std::uint64_t value = 1;
+                   producer->put({ItemKind::send, 0, 8}, 0, nullptr,
+                                 reinterpret_cast<const std::byte*>(&value), 1);
+                   producer->flush(kMinute);
+                   EXPECT_EQ(refusal([&] { conveyor.finish(1); }),
+                             "rank 1 has not reached the barrier");
+                   late.store(false);
+                   EXPECT_EQ(refusal([&] { conveyor.finish(kMinute); }), "the handler failed");
+                 } else {
+                   while (late.load()) sys::yield();
+                   conveyor.finish(kMinute);
+                 }
+                 conveyor.finish(kMinute);
+               }),
+      "");
+}
+
 TEST(Conveyor, BlocksForADestroyedConveyorAreRefused) {
   EXPECT_EQ(
       on_ranks(2, 0,

@@ -216,6 +216,29 @@ TEST(Halo, WhoeverNeedsARankThatLeavesFails) {
   EXPECT_EQ(found[3], "rank 2 has destroyed its halo");
 }
 
+TEST(Halo, AStepThatDoesNotStartIsNotWaitedFor) {
+  const RandomGrid random = four_blocks();
+  Failures failures(4);
+  InprocHub hub(4, 3);
+  on_ranks(hub, 4, ProgressBy::hybrid, [&](Port& port) {
+    HaloHub halos(port);
+    RankMemory memory(random, port.rank());
+    Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
+    const Rank rank = port.rank();
+    if (rank != 1) halo.start();
+    EXPECT_TRUE(port.barrier(kTimeout).ok());
+    if (rank == 2) return;  // it has sent its cells, and needs those of rank 1
+    EXPECT_TRUE(port.wait_until([&] { return !port.alive(2); }, kTimeout, "the end of rank 2"));
+    if (rank == 1) {
+      EXPECT_THROW(halo.start(), Error);
+      failures.note(1, [&] { halo.finish(0); });
+    }
+    EXPECT_TRUE(port.barrier(kTimeout).ok());
+  });
+  EXPECT_NE(failures.messages()[1].find("rank 2 has left"), std::string::npos)
+      << failures.messages()[1];
+}
+
 TEST(Halo, StepsAreInOrder) {
   const RandomGrid random = four_blocks();
   Failures failures(4);

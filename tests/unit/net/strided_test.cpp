@@ -14,7 +14,7 @@ constexpr std::size_t kBytes = 1 << 16;
 Strided random_box(std::byte* memory) {
   using rc::gen::inRange;
   Strided box;
-  box.row_bytes = *rc::gen::element<std::size_t>(1, 3, 4, 8, 12, 16, 24, 32, 40, 64, 65);
+  box.row_bytes = *rc::gen::element<std::size_t>(1, 2, 3, 4, 8, 12, 16, 24, 32, 40, 48, 64, 65);
   box.rows = *inRange<std::size_t>(1, 9);
   box.planes = *inRange<std::size_t>(1, 5);
   const auto gap = [] { return *rc::gen::element<std::ptrdiff_t>(0, 0, 1, 8, 100); };
