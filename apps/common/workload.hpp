@@ -136,6 +136,9 @@ class Application {
   virtual std::string help() const { return ""; }
   /// Adds the options that only this application has.
   virtual void add_options(CLI::App&) {}
+  /// Registers the kernels of its own that a run calls, so that a rank can serve those of another
+  /// process. Only kernels whose operands are all that they work on can be served.
+  virtual void register_kernels(const Parameters&, const weir::Runtime&) const {}
   /// Reads or generates a problem. Throws InputError for a file that cannot be used.
   virtual std::unique_ptr<Workload> prepare(const Parameters& parameters,
                                             const weir::Runtime& runtime, const Lanes& lanes) = 0;

@@ -354,6 +354,13 @@ class DctApplication final : public Application {
                    "for a picture as --output, else off]")
         ->check(CLI::Range(1, 100));
   }
+  void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {
+    if (parameters.single) {
+      DctKernels<float>(runtime, WEIR_KERNEL_SHAPE_SERIAL);
+    } else {
+      DctKernels<double>(runtime, WEIR_KERNEL_SHAPE_SERIAL);
+    }
+  }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {
     const Parameters filled = with_usual(parameters, kPresets[1]);

@@ -150,6 +150,13 @@ class DotProductApplication final : public Application {
   void add_options(CLI::App& app) override {
     app.add_option("--second", second_, "The second vector [random]");
   }
+  void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {
+    if (parameters.single) {
+      make_kernel<float>(runtime, WEIR_KERNEL_SHAPE_SERIAL);
+    } else {
+      make_kernel<double>(runtime, WEIR_KERNEL_SHAPE_SERIAL);
+    }
+  }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {
     const Parameters filled = with_usual(parameters, kPresets[1]);

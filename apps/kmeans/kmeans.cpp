@@ -413,6 +413,13 @@ class KmeansApplication final : public Application {
         ->check(CLI::Range(std::size_t{1}, kMostFeatures));
     app.add_option("--labels", options_.labels, "File for the cluster of each point: .mtx or .npy");
   }
+  void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {
+    if (parameters.single) {
+      KmeansKernels<float>(runtime, WEIR_KERNEL_SHAPE_SERIAL);
+    } else {
+      KmeansKernels<double>(runtime, WEIR_KERNEL_SHAPE_SERIAL);
+    }
+  }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {
     const Parameters filled = with_usual(parameters, kPresets[1]);

@@ -301,6 +301,13 @@ class LuApplication final : public Application {
     app.add_option("--permutation", files_.permutation,
                    "write the rows of A in the order of L U, counted from 0, to this file");
   }
+  void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {
+    if (parameters.single) {
+      LuKernels<float>{runtime};
+    } else {
+      LuKernels<double>{runtime};
+    }
+  }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {
     return parameters.single ? prepare_in<float>(parameters, files_, runtime, lanes)

@@ -275,6 +275,13 @@ class NnApplication final : public Application {
                    "to streams]");
   }
   std::string help() const override { return query_.chunks == "help" ? chunk_list() : ""; }
+  void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {
+    if (parameters.single) {
+      make_kernel<float>(runtime, WEIR_KERNEL_SHAPE_SERIAL);
+    } else {
+      make_kernel<double>(runtime, WEIR_KERNEL_SHAPE_SERIAL);
+    }
+  }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {
     const Parameters filled = with_usual(parameters, kPresets[1]);

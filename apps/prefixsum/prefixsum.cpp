@@ -165,6 +165,13 @@ class PrefixSumApplication final : public Application {
   const char* summary() const override { return "add up a vector of --n elements, step by step"; }
   std::span<const Preset> presets() const override { return kPresets; }
   const char* input_help() const override { return "The vector: .npy, Matrix Market or CSV"; }
+  void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {
+    if (parameters.single) {
+      ScanKernels<float>(runtime, WEIR_KERNEL_SHAPE_SERIAL);
+    } else {
+      ScanKernels<double>(runtime, WEIR_KERNEL_SHAPE_SERIAL);
+    }
+  }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {
     const Parameters filled = with_usual(parameters, kPresets[1]);

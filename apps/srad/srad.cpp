@@ -382,6 +382,13 @@ class SradApplication final : public Application {
   void add_options(CLI::App& app) override {
     app.add_option("--lambda", lambda_, "Step of time, up to 1 [0.5]")->check(CLI::Range(0.0, 1.0));
   }
+  void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {
+    if (parameters.single) {
+      SradKernels<float>(runtime, WEIR_KERNEL_SHAPE_SERIAL);
+    } else {
+      SradKernels<double>(runtime, WEIR_KERNEL_SHAPE_SERIAL);
+    }
+  }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {
     const Parameters filled = with_usual(parameters, kPresets[1]);

@@ -122,6 +122,13 @@ class WaveApplication final : public Application {
     return "let a wave spread in two layers of --n cells an edge, --tile planes an action";
   }
   void add_options(CLI::App& app) override { options_.add_to(app, std::to_string(kUsualSteps)); }
+  void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {
+    if (parameters.single) {
+      WaveKernels<float>{runtime};
+    } else {
+      WaveKernels<double>{runtime};
+    }
+  }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {
     WaveOptions::refuse_input(parameters, name());

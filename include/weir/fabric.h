@@ -60,7 +60,8 @@ WEIR_API weir_status weir_fabric_open(const weir_fabric_options* options, weir_f
 /**
  * Leaves the fabric; calls of the other ranks that need this one fail from then on. What was sent
  * still goes out, if that takes no longer than a rank takes to count as lost. Its windows end
- * with it. NULL is ignored.
+ * with it. A runtime that uses it (weir_runtime_options::fabric) keeps it: it is left when the last
+ * of these is destroyed. NULL is ignored.
  */
 WEIR_API void weir_fabric_close(weir_fabric* fabric);
 
@@ -134,7 +135,10 @@ typedef void (*weir_fabric_handler)(unsigned from, const void* message, size_t b
 WEIR_API weir_status weir_fabric_listen(weir_fabric* fabric, weir_fabric_handler handler,
                                         void* payload);
 
-/** Sends a message, which it has copied when it returns; blocks while the way is full. */
+/**
+ * Sends a message, which it has copied when it returns; blocks while the way is full. BUSY: this
+ * rank has sent 64 MiB to itself, and has no handler for them.
+ */
 WEIR_API weir_status weir_fabric_send(weir_fabric* fabric, unsigned to, const void* message,
                                       size_t bytes);
 

@@ -41,7 +41,7 @@ typedef struct weir_runtime_options {
   /** BLAS for the built-in tile kernels: "openblas", "blis", "mkl" or a path; NULL takes WEIR_BLAS.
    */
   const char* blas;
-  /** For domains of other ranks: the program's, which outlives the runtime. */
+  /** For domains of other ranks: the program's, which stays until the runtime is destroyed. */
   weir_fabric* fabric;
 } weir_runtime_options;
 #define WEIR_RUNTIME_OPTIONS_INIT \

@@ -53,7 +53,7 @@ void weir_fabric_close(weir_fabric* fabric) {
     if (live.port().inside_listener()) {
       fail(WEIR_STATUS_BUSY, "a handler of messages must not close its fabric");
     }
-    weir_fabric::bury(&live);
+    close_fabric(live);
   });
 }
 

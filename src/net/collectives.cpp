@@ -91,9 +91,9 @@ void Collectives::arrived(Rank from, std::span<const std::byte> message) noexcep
       take_call(from, header, message);
     }
   } catch (...) {
-    const Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
+    Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
     sys::Lock lock(mutex_);
-    lost_ = outcome.message;
+    lost_ = std::move(outcome.message);
   }
 }
 
@@ -119,15 +119,15 @@ void Collectives::take_call(Rank from, const Header& header, std::span<const std
 void Collectives::lost(Rank rank, const std::string& why) noexcept {
   if (rank == 0) {
     sys::Lock lock(mutex_);
-    lost_ = why;
+    lost_ = reason(why.c_str());
   }
   if (port_.rank() != 0) return;
   try {
     answer_if_complete();
   } catch (...) {
-    const Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
+    Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
     sys::Lock lock(mutex_);
-    lost_ = outcome.message;
+    lost_ = std::move(outcome.message);
   }
 }
 

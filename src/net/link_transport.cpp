@@ -152,6 +152,9 @@ LinkTransport::LinkTransport(std::unique_ptr<Link> link, Membership membership)
   slots_.resize(kSlots);
   free_.reserve(kSlots);
   ended_.reserve(kSlots);
+  telling_.reserve(kSlots);
+  unsent_.reserve(kSlots);
+  broken_.reserve(info_.ranks);
   for (std::uint32_t i = kSlots; i > 0; --i) free_.push_back(i - 1);
   join();
 }
@@ -179,7 +182,7 @@ void LinkTransport::join() {
     const std::uint32_t bell = link_->bell();
     const bool heard = link_->receive(*this);
     send_hellos(said);
-    if (!broken_.empty()) fail(WEIR_STATUS_NETWORK_ERROR, "{}", broken_.front().second);
+    if (!broken_.empty()) fail(WEIR_STATUS_NETWORK_ERROR, "{}", peers_[broken_.front()].why);
     for (Rank rank = 0; rank < info_.ranks; ++rank) {
       const std::string why = peers_[rank].here ? std::string() : link_->gone(rank);
       if (!why.empty()) fail(WEIR_STATUS_NETWORK_ERROR, "rank {} {} before it joined", rank, why);
@@ -289,9 +292,9 @@ void LinkTransport::packet(Rank from, std::span<const std::byte> bytes) noexcept
     peer.heard_ns = looked_ns_;
     take(from, header.kind, bytes);
   } catch (const Error& error) {
-    break_with(from, fmt::format("sent a packet that is refused: {}", error.what()));
+    break_with(from, reason("sent a packet that is refused: ", error.what()));
   } catch (...) {
-    break_with(from, "sent more than there is memory for");
+    break_with(from, reason("sent more than there is memory for"));
   }
 }
 
@@ -321,16 +324,20 @@ void LinkTransport::take(Rank from, Kind kind, std::span<const std::byte> rest) 
 }
 
 void LinkTransport::break_with(Rank rank, std::string why) noexcept {
-  if (peers_[rank].gone) return;
-  peers_[rank].gone = true;
+  Peer& peer = peers_[rank];
+  if (peer.gone) return;
+  peer.gone = true;
+  broken_.push_back(rank);
   try {
-    broken_.emplace_back(rank, fmt::format("rank {} {}", rank, why));
+    peer.why = fmt::format("rank {} {}", rank, why);
   } catch (...) {
-    broken_.emplace_back(rank, std::string());
+    peer.why = std::move(why);
   }
 }
 
-void LinkTransport::drop(Rank rank, const std::string& why) noexcept { break_with(rank, why); }
+void LinkTransport::drop(Rank rank, const std::string& why) noexcept {
+  break_with(rank, reason(why.c_str()));
+}
 
 // ---- One-sided operations: the target -----------------------------------------------------------
 
@@ -419,7 +426,7 @@ bool LinkTransport::push_answers() noexcept {
       try {
         answers_.push_back(answer);
       } catch (...) {
-        break_with(answer.to, "is owed an answer that there is no memory for");
+        break_with(answer.to, reason("is owed an answer that there is no memory for"));
       }
     }
   }
@@ -429,7 +436,7 @@ bool LinkTransport::push_answers() noexcept {
 // ---- One-sided operations: who started them -----------------------------------------------------
 
 bool LinkTransport::start(const OneSided& operation) {
-  if (free_.empty()) return false;
+  if (ended_.size() >= free_.size()) return false;
   const std::uint32_t index = free_.back();
   unsent_.push_back(index);
   free_.pop_back();
@@ -480,11 +487,8 @@ bool LinkTransport::push_slot(Slot& slot, std::uint32_t index, bool& moved) noex
 
 bool LinkTransport::push_slots() noexcept {
   bool moved = false;
-  for (std::size_t left = unsent_.size(); left > 0; --left) {
-    const std::uint32_t index = unsent_.front();
-    unsent_.pop_front();
-    if (!push_slot(slots_[index], index, moved)) unsent_.push_back(index);
-  }
+  std::erase_if(unsent_,
+                [&](std::uint32_t index) { return push_slot(slots_[index], index, moved); });
   return moved;
 }
 
@@ -559,21 +563,17 @@ bool LinkTransport::progress(TransportSink& sink) noexcept {
 
 bool LinkTransport::deliver_ended(TransportSink& sink) noexcept {
   if (ended_.empty()) return false;
-  std::vector<Ended> ended;
-  ended.swap(ended_);
-  for (Ended& each : ended) sink.completed(each.token, each.old, std::move(each.outcome));
-  if (ended_.empty()) {
-    ended.clear();
-    ended_.swap(ended);
-  }
+  telling_.swap(ended_);
+  for (Ended& each : telling_) sink.completed(each.token, each.old, std::move(each.outcome));
+  telling_.clear();
   return true;
 }
 
 bool LinkTransport::deliver_broken(TransportSink& sink) noexcept {
-  if (broken_.empty()) return false;
-  std::vector<std::pair<Rank, std::string>> broken;
-  broken.swap(broken_);
-  for (const auto& [rank, why] : broken) {
+  if (told_ == broken_.size()) return false;
+  while (told_ < broken_.size()) {
+    const Rank rank = broken_[told_++];
+    const std::string& why = peers_[rank].why;
     link_->cut(rank, peers_[rank].left);
     for (Slot& slot : slots_) {
       if (slot.live && slot.operation.target == rank) {
@@ -581,7 +581,7 @@ bool LinkTransport::deliver_broken(TransportSink& sink) noexcept {
       }
     }
     std::erase_if(unsent_, [&](std::uint32_t index) { return !slots_[index].live; });
-    std::erase_if(answers_, [rank = rank](const Answer& answer) { return answer.to == rank; });
+    std::erase_if(answers_, [rank](const Answer& answer) { return answer.to == rank; });
     deliver_ended(sink);
     sink.lost(rank, why);
   }
@@ -602,15 +602,17 @@ void LinkTransport::look_after_peers() noexcept {
     if (membership_.beats && now - peer.spoke_ns >= interval_ns_) {
       push_parts(rank, Kind::beat, {}, {});
     }
-    if (const std::string why = link_->gone(rank); !why.empty()) {
+    if (std::string why = link_->gone(rank); !why.empty()) {
       constexpr unsigned kMostBursts = 1000;
       for (unsigned i = 0; i < kMostBursts && link_->receive(*this); ++i) {
       }
-      break_with(rank, why);
+      break_with(rank, std::move(why));
     } else if (peer.beats && membership_.lost_after_ns > 0 &&
                now - peer.heard_ns > membership_.lost_after_ns) {
-      break_with(rank,
-                 fmt::format("has not answered for {} ms", (now - peer.heard_ns) / 1'000'000));
+      std::array<char, 64> text{};
+      fmt::format_to_n(text.data(), text.size() - 1, "has not answered for {} ms",
+                       (now - peer.heard_ns) / 1'000'000);
+      break_with(rank, reason(text.data()));
     }
   }
 }

@@ -75,6 +75,7 @@ class LinkTransport final : public Transport, private PacketSink {
     bool here = false, beats = false;
     bool gone = false;  ///< nothing is sent or taken any more
     bool left = false;  ///< it is gone because it has said so
+    std::string why;    ///< it is gone: "rank 1 has left the fabric"
   };
   struct Slot {
     OneSided operation;
@@ -142,11 +143,12 @@ class LinkTransport final : public Transport, private PacketSink {
   std::vector<Peer> peers_;
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_;
-  std::deque<std::uint32_t> unsent_;  ///< slots that have more to send or to do
+  std::vector<std::uint32_t> unsent_;  ///< slots that have more to send or to do
   std::deque<Answer> answers_;
   std::map<WindowId, Window> windows_;
-  std::vector<Ended> ended_;
-  std::vector<std::pair<Rank, std::string>> broken_;
+  std::vector<Ended> ended_, telling_;  ///< with those under way not more than there are slots
+  std::vector<Rank> broken_;            ///< that are gone; room for all
+  std::size_t told_ = 0;                ///< of these
   std::deque<std::pair<Rank, std::vector<std::byte>>> early_;  ///< frames from before join() ended
   TransportSink* sink_ = nullptr;                              ///< of the progress() under way
 };

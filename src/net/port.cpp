@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
+#include <list>
 #include <map>
 #include <optional>
 #include <utility>
@@ -101,43 +101,43 @@ class Port::Body final : private TransportSink {
   bool wait_until(const std::function<bool()>& done, std::int64_t timeout_ns, const char* what);
   bool progress() noexcept;
   bool holds() const noexcept { return holder_.load() == this_thread(); }
-  void drop(Rank rank, const std::string& why);
+  void drop(Rank rank, const std::string& why) noexcept;
 
  private:
   struct Message {
-    Rank to;
+    Rank rank;  ///< to which it goes, or that it is from
     Channel channel;
     Bytes bytes;
     std::size_t sent = 0;
   };
+  using Messages = std::list<Message>;  ///< these go from list to list without memory
   /// What a thread has started.
   struct Account {
-    explicit Account(Rank ranks) : pending(ranks) {}
+    explicit Account(Rank ranks) : pending(ranks), failures(ranks) {}
     std::vector<sys::Atomic<std::uint32_t>> pending;
     SpinLock lock;
-    std::map<Rank, Outcome> failures;
+    std::vector<Outcome> failures;  ///< the first of each rank
   };
+  /// An operation that a thread has started.
   struct Started {
     Account* account;
     Completion* done;
-    Rank to;
+    OneSided operation;
+    std::list<Started>::iterator self;
   };
+  using Operations = std::list<Started>;
   struct Peer {
     sys::Atomic<bool> gone{false};
     sys::Atomic<std::size_t> queued{0};      ///< bytes that wait for room
     sys::Atomic<std::uint64_t> barriers{0};  ///< that it has reached
-    std::deque<Message> messages;
-    std::deque<OneSided> operations;
+    Messages messages;
+    Operations operations;
     Bytes partial;  ///< of the message that is arriving
     std::uint64_t partial_bytes = 0;
   };
   struct Window {
     std::byte* memory;
     std::size_t bytes;
-  };
-  struct Kept {
-    Rank from;
-    Bytes bytes;
   };
 
   bool try_take() noexcept;
@@ -155,15 +155,18 @@ class Port::Body final : private TransportSink {
 
   void check_target(Rank rank, const char* verb) const;
   void check_may_wait(const char* what) const;
-  void submit(Message message);
+  void check_room_here(Channel channel, std::size_t bytes) const;
+  Outcome gone_outcome(Rank rank) const noexcept;
+  void submit(Messages one) noexcept;
   bool adopt_submitted() noexcept;
   bool push(Rank to);
+  void finish(const Started& started, std::int64_t old, Outcome outcome) noexcept;
   bool push_message(Message& message);
   bool push_all() noexcept;
   bool deliver_own() noexcept;
   bool step() noexcept;
   void wait_for_room(const sys::Atomic<std::size_t>& queued);
-  void start_here(const OneSided& operation) noexcept;
+  void start_here(const Started& started) noexcept;
   Account& account();
   bool look_for_stall(const std::function<bool()>& done, const char* what);
   void rest(const std::function<bool()>& done, std::int64_t deadline);
@@ -180,8 +183,8 @@ class Port::Body final : private TransportSink {
   sys::Atomic<std::uint32_t> stop_{0};
 
   mutable sys::Mutex mutex_;  // short, never across a call of others
-  std::vector<Message> submitted_;
-  std::vector<OneSided> submitted_operations_;
+  Messages submitted_;
+  Operations submitted_operations_;
   std::vector<std::string> reasons_;
   std::map<const void*, std::unique_ptr<Account>> accounts_;
   sys::Atomic<std::uint32_t> submissions_{0};
@@ -189,9 +192,10 @@ class Port::Body final : private TransportSink {
   // Whoever holds the turn.
   std::vector<Peer> peers_;
   std::array<Listener*, kChannels> listeners_{};
-  std::array<std::deque<Kept>, kChannels> kept_;
-  std::array<std::size_t, kChannels> kept_bytes_{};
-  std::deque<Message> own_;  ///< messages to this rank
+  std::array<Messages, kChannels> kept_;  ///< for listeners that are to come
+  std::array<sys::Atomic<std::size_t>, kChannels> kept_bytes_{};
+  Messages own_;          ///< to this rank
+  Operations under_way_;  ///< that the transport has
   WindowId next_window_ = 0;
 
   SpinLock windows_lock_;
@@ -280,6 +284,11 @@ std::string Port::Body::why_gone(Rank rank) const {
   return reasons_[rank];
 }
 
+Outcome Port::Body::gone_outcome(Rank rank) const noexcept {
+  sys::Lock lock(mutex_);
+  return failed_outcome(WEIR_STATUS_NETWORK_ERROR, reasons_[rank].c_str());
+}
+
 void Port::Body::check_target(Rank rank, const char* verb) const {
   if (rank >= info_.ranks) {
     fail_argument("cannot {} rank {}: the fabric has the ranks 0 to {}", verb, rank,
@@ -297,10 +306,11 @@ void Port::Body::listen(Channel channel, Listener* listener) {
   if (listener == nullptr) return;
   NoWaitScope scope;
   while (!kept_[index].empty()) {
-    const Kept kept = std::move(kept_[index].front());
-    kept_[index].pop_front();
-    kept_bytes_[index] -= kept.bytes.size();
-    listener->arrived(kept.from, kept.bytes);
+    Messages one;
+    one.splice(one.begin(), kept_[index], kept_[index].begin());
+    const Message& kept = one.front();
+    kept_bytes_[index].fetch_sub(kept.bytes.size());
+    listener->arrived(kept.rank, kept.bytes);
     if (listeners_[index] != listener) return;
   }
   for (Rank rank = 0; rank < info_.ranks; ++rank) {
@@ -311,6 +321,7 @@ void Port::Body::listen(Channel channel, Listener* listener) {
 void Port::Body::send(Rank to, Channel channel, std::span<const std::byte> head,
                       std::span<const std::byte> body) {
   check_target(to, "send to");
+  if (to == info_.rank) check_room_here(channel, head.size() + body.size());
   Peer& peer = peers_[to];
   const bool inside = holds();
   if (!inside && peer.queued.load() > kQueuedBytes) wait_for_room(peer.queued);
@@ -333,19 +344,29 @@ void Port::Body::send(Rank to, Channel channel, std::span<const std::byte> head,
     }
   }
   if (alone) give();
-  Message message{to, channel, {}};
-  message.bytes.reserve(head.size() + body.size());
-  message.bytes.insert(message.bytes.end(), head.begin(), head.end());
-  message.bytes.insert(message.bytes.end(), body.begin(), body.end());
-  submit(std::move(message));
+  Messages one;
+  Bytes& bytes = one.emplace_back(to, channel, Bytes(), std::size_t{0}).bytes;
+  bytes.reserve(head.size() + body.size());
+  bytes.insert(bytes.end(), head.begin(), head.end());
+  bytes.insert(bytes.end(), body.begin(), body.end());
+  submit(std::move(one));
 }
 
-void Port::Body::submit(Message message) {
-  const Rank to = message.to;
-  peers_[to].queued.fetch_add(message.bytes.size());
+/// Throws Error when there is too much for a listener already.
+void Port::Body::check_room_here(Channel channel, std::size_t bytes) const {
+  const auto index = static_cast<std::size_t>(channel);
+  const std::size_t kept = kept_bytes_[index].load();
+  if (kept == 0 || kept + bytes <= kKeptBytes) return;
+  fail(WEIR_STATUS_BUSY,
+       "cannot keep {} B more for a handler of rank {}: {} of {} MiB are full; set a handler first",
+       bytes, info_.rank, kept >> 20, kKeptBytes >> 20);
+}
+
+void Port::Body::submit(Messages one) noexcept {
+  peers_[one.front().rank].queued.fetch_add(one.front().bytes.size());
   {
     sys::Lock lock(mutex_);
-    submitted_.push_back(std::move(message));
+    submitted_.splice(submitted_.end(), one);
   }
   submissions_.fetch_add(1);
   if (holds()) {
@@ -363,15 +384,15 @@ bool Port::Body::adopt_submitted() noexcept {
   if (submissions_.load() == 0) return false;
   sys::Lock lock(mutex_);
   submissions_.store(0);
-  for (Message& message : submitted_) {
-    auto& queue = message.to == info_.rank ? own_ : peers_[message.to].messages;
-    queue.push_back(std::move(message));
+  while (!submitted_.empty()) {
+    const Rank to = submitted_.front().rank;
+    Messages& queue = to == info_.rank ? own_ : peers_[to].messages;
+    queue.splice(queue.end(), submitted_, submitted_.begin());
   }
-  submitted_.clear();
-  for (const OneSided& operation : submitted_operations_) {
-    peers_[operation.target].operations.push_back(operation);
+  while (!submitted_operations_.empty()) {
+    Operations& queue = peers_[submitted_operations_.front().operation.target].operations;
+    queue.splice(queue.end(), submitted_operations_, submitted_operations_.begin());
   }
-  submitted_operations_.clear();
   return true;
 }
 
@@ -389,7 +410,7 @@ bool Port::Body::push_message(Message& message) {
     const std::array<std::span<const std::byte>, 2> parts = {
         std::as_bytes(std::span(&header, 1)),
         std::span<const std::byte>(message.bytes).subspan(message.sent, piece)};
-    if (!transport_->send(message.to, parts)) return false;
+    if (!transport_->send(message.rank, parts)) return false;
     message.sent += piece;
   } while (message.sent < bytes);
   return true;
@@ -409,15 +430,12 @@ bool Port::Body::push(Rank to) {
     peer.messages.pop_front();
   }
   while (!peer.operations.empty()) {
-    const OneSided operation = peer.operations.front();
+    const auto first = peer.operations.begin();
     const bool gone = peer.gone.load();
-    if (!gone && !transport_->start(operation)) break;
-    peer.operations.pop_front();  // first: who is told may start others
+    if (!gone && !transport_->start(first->operation)) break;
+    under_way_.splice(under_way_.end(), peer.operations, first);
     moved = true;
-    if (gone) {
-      completed(operation.token, 0,
-                failed_outcome(WEIR_STATUS_NETWORK_ERROR, why_gone(to).c_str()));
-    }
+    if (gone) completed(first->operation.token, 0, gone_outcome(to));
   }
   return moved;
 }
@@ -425,7 +443,11 @@ bool Port::Body::push(Rank to) {
 bool Port::Body::push_all() noexcept {
   bool moved = false;
   for (Rank rank = 0; rank < info_.ranks; ++rank) {
-    if (rank != info_.rank) moved |= push(rank);
+    if (rank == info_.rank) continue;
+    try {
+      moved |= push(rank);
+    } catch (...) {  // no memory: the next pass tries again
+    }
   }
   return moved;
 }
@@ -433,10 +455,19 @@ bool Port::Body::push_all() noexcept {
 bool Port::Body::deliver_own() noexcept {
   bool any = false;
   for (std::size_t left = own_.size(); left > 0 && !own_.empty(); --left) {
-    const Message message = std::move(own_.front());
-    own_.pop_front();
-    peers_[info_.rank].queued.fetch_sub(message.bytes.size());
-    deliver(info_.rank, message.channel, message.bytes);
+    Messages one;
+    one.splice(one.begin(), own_, own_.begin());
+    const Message& message = one.front();
+    const std::size_t bytes = message.bytes.size();
+    const auto index = static_cast<std::size_t>(message.channel);
+    if (Listener* const listener = listeners_[index]) {
+      NoWaitScope scope;
+      listener->arrived(info_.rank, message.bytes);
+    } else {
+      kept_bytes_[index].fetch_add(bytes);
+      kept_[index].splice(kept_[index].end(), one);
+    }
+    peers_[info_.rank].queued.fetch_sub(bytes);
     any = true;
   }
   return any;
@@ -453,9 +484,9 @@ void Port::Body::arrived(Rank from, std::span<const std::byte> frame) noexcept {
     }
     assemble(from, header, frame.subspan(sizeof header));
   } catch (const Error& error) {
-    transport_->drop(from, fmt::format("sent a frame that is refused: {}", error.what()));
+    transport_->drop(from, reason("sent a frame that is refused: ", error.what()));
   } catch (...) {
-    transport_->drop(from, "sent a message that there is no memory for");
+    transport_->drop(from, reason("sent a message that there is no memory for"));
   }
 }
 
@@ -490,19 +521,19 @@ void Port::Body::deliver(Rank from, Channel channel, std::span<const std::byte> 
     NoWaitScope scope;
     return listener->arrived(from, message);
   }
-  if (kept_bytes_[index] + message.size() > kKeptBytes) {
+  if (kept_bytes_[index].load() + message.size() > kKeptBytes) {
     fail(WEIR_STATUS_NETWORK_ERROR, "nobody listens to channel {}, and {} MiB are waiting there",
          index, kKeptBytes >> 20);
   }
-  kept_[index].push_back({from, Bytes(message.begin(), message.end())});
-  kept_bytes_[index] += message.size();
+  kept_[index].push_back({from, channel, Bytes(message.begin(), message.end())});
+  kept_bytes_[index].fetch_add(message.size());
 }
 
 void Port::Body::lost(Rank rank, const std::string& why) noexcept {
   Peer& peer = peers_[rank];
   {
     sys::Lock lock(mutex_);
-    reasons_[rank] = why;
+    reasons_[rank] = reason(why.c_str());
   }
   peer.gone.store(true);
   peer.partial.clear();
@@ -513,8 +544,7 @@ void Port::Body::lost(Rank rank, const std::string& why) noexcept {
   }
 }
 
-void Port::Body::drop(Rank rank, const std::string& why) {
-  check_target(rank, "give up on");
+void Port::Body::drop(Rank rank, const std::string& why) noexcept {
   Turn turn(*this);
   transport_->drop(rank, why);
 }
@@ -567,7 +597,8 @@ Port::Body::Account& Port::Body::account() {
   return *found;
 }
 
-void Port::Body::start_here(const OneSided& operation) noexcept {
+void Port::Body::start_here(const Started& started) noexcept {
+  const OneSided& operation = started.operation;
   std::byte* at = nullptr;
   {
     SpinGuard guard(windows_lock_);
@@ -579,8 +610,8 @@ void Port::Body::start_here(const OneSided& operation) noexcept {
   }
   std::int64_t old = operation.expected;
   if (at == nullptr && operation.bytes > 0) {
-    return completed(
-        operation.token, 0,
+    return finish(
+        started, 0,
         failed_outcome(WEIR_STATUS_INVALID_ARGUMENT, "this rank has no window with these bytes"));
   }
   if (operation.kind == OneSidedKind::put) {
@@ -588,8 +619,8 @@ void Port::Body::start_here(const OneSided& operation) noexcept {
   } else if (operation.kind == OneSidedKind::get) {
     std::memcpy(operation.local, at, operation.bytes);
   } else if (reinterpret_cast<std::uintptr_t>(at) % sizeof old != 0) {
-    return completed(
-        operation.token, 0,
+    return finish(
+        started, 0,
         failed_outcome(WEIR_STATUS_INVALID_ARGUMENT, "an atomic operation needs an aligned word"));
   } else {
     std::atomic_ref<std::int64_t> word(*reinterpret_cast<std::int64_t*>(at));
@@ -599,7 +630,7 @@ void Port::Body::start_here(const OneSided& operation) noexcept {
       word.compare_exchange_strong(old, operation.operand);
     }
   }
-  completed(operation.token, old, {});
+  finish(started, old, {});
 }
 
 void Port::Body::start(OneSided operation, Completion* done) {
@@ -609,22 +640,15 @@ void Port::Body::start(OneSided operation, Completion* done) {
   if (!holds() && mine.pending[to].load() >= kOperations) {
     wait_until([&] { return mine.pending[to].load() < kOperations / 2; }, -1, "earlier operations");
   }
-  auto started = std::make_unique<Started>(Started{&mine, done, to});
-  operation.token = started.get();
+  Operations one;
+  Started& started = one.emplace_back(&mine, done, operation, Operations::iterator());
+  started.operation.token = &started;
+  started.self = one.begin();
   mine.pending[to].fetch_add(1);
-  if (to == info_.rank) {
-    started.release();
-    return start_here(operation);
-  }
+  if (to == info_.rank) return start_here(started);
   {
     sys::Lock lock(mutex_);
-    try {
-      submitted_operations_.push_back(operation);
-    } catch (...) {
-      mine.pending[to].fetch_sub(1);
-      throw;
-    }
-    started.release();
+    submitted_operations_.splice(submitted_operations_.end(), one);
   }
   submissions_.fetch_add(1);
   const bool inside = holds();
@@ -638,16 +662,23 @@ void Port::Body::start(OneSided operation, Completion* done) {
 }
 
 void Port::Body::completed(void* token, std::int64_t old, Outcome outcome) noexcept {
-  const std::unique_ptr<Started> started(static_cast<Started*>(token));
-  Account& account = *started->account;
-  if (started->done != nullptr) {
+  const Started& started = *static_cast<const Started*>(token);
+  Operations one;
+  one.splice(one.begin(), under_way_, started.self);
+  finish(started, old, std::move(outcome));
+}
+
+void Port::Body::finish(const Started& started, std::int64_t old, Outcome outcome) noexcept {
+  Account& account = *started.account;
+  const Rank to = started.operation.target;
+  if (started.done != nullptr) {
     NoWaitScope scope;
-    started->done->completed(old, outcome);
+    started.done->completed(old, outcome);
   } else if (!outcome.ok()) {
     SpinGuard guard(account.lock);
-    account.failures.try_emplace(started->to, std::move(outcome));
+    if (account.failures[to].ok()) account.failures[to] = std::move(outcome);
   }
-  account.pending[started->to].fetch_sub(1);
+  account.pending[to].fetch_sub(1);
 }
 
 Outcome Port::Body::flush(Rank to, std::int64_t timeout_ns) {
@@ -661,11 +692,7 @@ Outcome Port::Body::flush(Rank to, std::int64_t timeout_ns) {
             .c_str());
   }
   SpinGuard guard(mine.lock);
-  const auto found = mine.failures.find(to);
-  if (found == mine.failures.end()) return {};
-  Outcome first = std::move(found->second);
-  mine.failures.erase(found);
-  return first;
+  return std::exchange(mine.failures[to], {});
 }
 
 // ---- Barrier ------------------------------------------------------------------------------------
@@ -870,6 +897,6 @@ bool Port::wait_until(const std::function<bool()>& done, std::int64_t timeout_ns
 }
 bool Port::inside_listener() const noexcept { return body_->holds(); }
 bool Port::progress() noexcept { return body_->progress(); }
-void Port::drop(Rank rank, const std::string& why) { body_->drop(rank, why); }
+void Port::drop(Rank rank, const std::string& why) noexcept { body_->drop(rank, why); }
 
 }  // namespace weir::rt

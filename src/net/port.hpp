@@ -78,7 +78,8 @@ class Port {
   void listen(Channel channel, Listener* listener);
 
   /// Sends a message of any size, made of two parts, which have been copied when it returns. Blocks
-  /// while the way is full, except on the thread that makes progress.
+  /// while the way is full, except on the thread that makes progress. Throws Error; {busy} when
+  /// this rank has sent more to itself than is kept for a listener.
   void send(Rank to, Channel channel, std::span<const std::byte> head,
             std::span<const std::byte> body = {});
 
@@ -115,8 +116,8 @@ class Port {
 
   /// Moves the fabric on, unless somebody else is at it. Returns whether something happened.
   bool progress() noexcept;
-  /// Gives up on a rank: it counts as lost.
-  void drop(Rank rank, const std::string& why);
+  /// Gives up on a rank: it counts as lost. One that is gone already stays as it is.
+  void drop(Rank rank, const std::string& why) noexcept;
 
  private:
   class Body;

@@ -18,6 +18,15 @@ using Rank = std::uint32_t;
 /// Memory of a rank that the others may put to and get from. Numbers are the owner's, from 0.
 using WindowId = std::uint32_t;
 
+/// Says why something is given up: "failed" when there is no memory for more.
+inline std::string reason(const char* what, const char* detail = "") noexcept {
+  try {
+    return std::string(what) + detail;
+  } catch (...) {
+    return "failed";
+  }
+}
+
 /// Bytes that are to be sent one part after the other.
 using Parts = std::span<const std::span<const std::byte>>;
 

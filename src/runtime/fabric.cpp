@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/sys.hpp"
@@ -65,6 +66,20 @@ Membership membership_of(const weir_fabric_options& options) {
 Owned<weir_fabric> join(std::unique_ptr<Link> link, const weir_fabric_options& options) {
   auto transport = std::make_unique<LinkTransport>(std::move(link), membership_of(options));
   return Owned<weir_fabric>(new weir_fabric(std::move(transport), progress_of(options)));
+}
+
+/// Others are not to serve a rank that has returned, even if it has left a runtime behind.
+void run_rank(Owned<weir_fabric> owned, const std::function<void(weir_fabric&)>& program) {
+  const auto leave = [](weir_fabric* fabric) noexcept {
+    try {
+      Port& port = weir_fabric::check(fabric).port();
+      if (port.rank() == 0) dismiss_ranks(port);
+      close_fabric(*fabric);
+    } catch (const Error&) {  // the program has closed it
+    }
+  };
+  const std::unique_ptr<weir_fabric, decltype(leave)> fabric(owned.release(), leave);
+  program(*fabric);
 }
 
 /// Throws Error.
@@ -129,6 +144,36 @@ Fabric::Fabric(std::unique_ptr<Transport> transport, ProgressBy progress)
 Fabric::~Fabric() {
   port_.listen(Channel::user, nullptr);
   if (port_.rank() == 0) dismiss_ranks(port_);
+}
+
+void Fabric::attach() {
+  const sys::Lock lock(mutex_);
+  if (closed_) fail_argument("the fabric of {} has been closed", name_);
+  ++runtimes_;
+}
+
+bool Fabric::detach() noexcept {
+  const sys::Lock lock(mutex_);
+  return --runtimes_ == 0 && closed_;
+}
+
+bool Fabric::close() {
+  const sys::Lock lock(mutex_);
+  if (std::exchange(closed_, true)) fail_argument("the fabric of {} has been closed", name_);
+  return runtimes_ == 0;
+}
+
+FabricUse::FabricUse(weir_fabric* fabric)
+    : fabric_(fabric != nullptr ? &weir_fabric::check(fabric) : nullptr) {
+  if (fabric_ != nullptr) fabric_->attach();
+}
+
+FabricUse::~FabricUse() {
+  if (fabric_ != nullptr && fabric_->detach()) weir_fabric::bury(fabric_);
+}
+
+void close_fabric(weir_fabric& fabric) {
+  if (fabric.close()) weir_fabric::bury(&fabric);
 }
 
 weir_window* Fabric::create_window(void* memory, std::size_t bytes) {
@@ -287,8 +332,7 @@ void simulate_fabric(const weir_fabric_options& options, Rank ranks,
           fmt::format("weir-rank-{}", rank),
           [&, rank, shared = std::make_shared<std::unique_ptr<Link>>(std::move(link))] {
             try {
-              const Owned<weir_fabric> fabric = join(std::move(*shared), options);
-              program(*fabric);
+              run_rank(join(std::move(*shared), options), program);
             } catch (...) {
               const Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
               failures[rank].emplace(outcome.status, outcome.message);

@@ -61,6 +61,14 @@ class Fabric : private Listener {
   void destroy_halo(weir_halo* halo) noexcept;
   HaloHub& halo_hub() noexcept { return halo_hub_; }
 
+  // Runtimes that use it. It ends when it is closed and none is left.
+  /// Throws Error when it has been closed.
+  void attach();
+  /// Returns whether it is to end now.
+  bool detach() noexcept;
+  /// Returns whether it is to end now. Throws Error when it has been closed before.
+  bool close();
+
  private:
   void arrived(Rank from, std::span<const std::byte> message) noexcept override;
   void lost(Rank, const std::string&) noexcept override {}
@@ -74,6 +82,8 @@ class Fabric : private Listener {
   void* payload_ = nullptr;
   sys::Atomic<std::uint64_t> handled_{0}, seen_{0};
   sys::Mutex mutex_;
+  std::size_t runtimes_ = 0;
+  bool closed_ = false;
   std::vector<Owned<weir_window>> windows_;
   std::vector<Owned<weir_conveyor>> conveyors_;
   std::vector<Owned<weir_halo>> halos_;
@@ -111,6 +121,26 @@ struct weir_fabric final : weir::rt::Handle<weir_fabric>, weir::rt::Fabric {
 };
 
 namespace weir::rt {
+
+/// A runtime's hold on a fabric, or on none.
+class FabricUse {
+ public:
+  /// Throws Error when it has been closed.
+  explicit FabricUse(weir_fabric* fabric);
+  FabricUse(const FabricUse&) = delete;
+  FabricUse& operator=(const FabricUse&) = delete;
+  ~FabricUse();
+
+  /// Null: none.
+  Port* port() const noexcept { return fabric_ != nullptr ? &fabric_->port() : nullptr; }
+
+ private:
+  weir_fabric* const fabric_;
+};
+
+/// Ends a fabric, or leaves that to the last runtime that uses it. Throws Error when it has been
+/// closed before.
+void close_fabric(weir_fabric& fabric);
 
 /// Reads options and what the process was started by. Throws Error.
 Owned<weir_fabric> open_fabric(const weir_fabric_options& options);

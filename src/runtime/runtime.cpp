@@ -95,8 +95,8 @@ Runtime::Runtime(const weir_runtime_options& options)
       machine_(read_machine()),
       shutdown_timeout_ns_(options.shutdown_timeout_ns),
       watchdog_limit_ns_(config::watchdog_ns()),
-      port_(options.fabric != nullptr ? &weir_fabric::check(options.fabric).port() : nullptr),
-      backends_(make_backends(port_)) {
+      fabric_(options.fabric),
+      backends_(make_backends(fabric_.port())) {
   config::check_values();
   for (auto& device : open_devices(wanted_domains(options), machine_, backends_)) {
     const std::size_t index = domains_.size();

@@ -77,7 +77,7 @@ class Runtime {
   std::unique_ptr<Policy> make_policy(const std::string& name);
   const Machine& machine() const noexcept { return machine_; }
   /// Its way to other ranks, nullptr: it is in no fabric.
-  Port* port() const noexcept { return port_; }
+  Port* port() const noexcept { return fabric_.port(); }
   const std::string& machine_name() const noexcept { return machine_.processor; }
 
   // Shares.
@@ -190,7 +190,7 @@ class Runtime {
   ActionPool actions_;
   FailureLog failures_;
   KernelTable kernels_;
-  Port* const port_;  // null: in no fabric
+  const FabricUse fabric_;  // outlives what follows
   std::vector<std::unique_ptr<Backend>> backends_;
   std::vector<Owned<weir_domain>> domains_;
   bool virtual_time_ = false;

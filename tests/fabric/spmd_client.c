@@ -81,6 +81,48 @@ static void check_messages(weir_fabric* fabric, unsigned rank, unsigned ranks) {
   free(words);
 }
 
+struct echo {
+  weir_fabric* fabric;
+  unsigned rank, answers;
+  unsigned next[1024];
+};
+
+/* Answers questions in the handler, so that messages go out while others are taken in. */
+static void answer(unsigned from, const void* message, size_t bytes, void* payload) {
+  struct echo* echo = payload;
+  const unsigned rank = echo->rank;
+  const unsigned* words = message;
+  EXPECT(bytes >= sizeof(unsigned) * 3 && words[0] < 2);
+  if (words[0] == 0) {
+    const unsigned back[3] = {1, words[1], words[2]};
+    EXPECT(words[1] == from);
+    OK(weir_fabric_send(echo->fabric, from, back, sizeof back));
+  } else {
+    EXPECT(words[1] == rank && words[2] == echo->next[from]++);
+    ++echo->answers;
+  }
+}
+
+static void check_answers(weir_fabric* fabric, unsigned rank, unsigned ranks) {
+  enum { QUESTIONS = 400, WORDS = 600 };
+  struct echo echo = {fabric, rank, 0, {0}};
+  unsigned words[WORDS] = {0, rank, 0};
+  OK(weir_fabric_listen(fabric, answer, &echo));
+  OK(weir_fabric_barrier(fabric, PATIENCE)); /* nobody has the handler from before */
+  for (unsigned i = 0; i < QUESTIONS; ++i) {
+    words[2] = i;
+    for (unsigned to = 0; to < ranks; ++to) {
+      OK(weir_fabric_send(fabric, to, words, (3 + i) * sizeof *words));
+    }
+  }
+  while (echo.answers < QUESTIONS * ranks) {
+    if (weir_fabric_progress(fabric, PATIENCE) != WEIR_STATUS_OK) break;
+  }
+  OK(weir_fabric_barrier(fabric, PATIENCE));
+  EXPECT(echo.answers == QUESTIONS * ranks);
+  OK(weir_fabric_listen(fabric, NULL, NULL));
+}
+
 static unsigned char pattern(unsigned rank, size_t i) { return (unsigned char)(rank * 31 + i * 7); }
 
 /* Each rank has a part of `bytes` for each other one; the last word is a counter. */
@@ -140,6 +182,7 @@ static weir_status program(weir_fabric* fabric, void* payload) {
   OK(weir_fabric_barrier(fabric, PATIENCE));
   check_collectives(fabric, rank, ranks);
   check_messages(fabric, rank, ranks);
+  check_answers(fabric, rank, ranks);
   check_window(fabric, rank, ranks, 0);
   check_window(fabric, rank, ranks, 1);
   /* Last: what some call differently is an error on all, and the end of collectives. */

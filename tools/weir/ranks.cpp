@@ -53,12 +53,14 @@ weir_fabric* fabric_for(const std::string& domains) {
 
 void leave_fabric() noexcept { joined.reset(); }
 
-bool serve_ranks(const std::string& domains) {
+bool serve_ranks(const std::string& domains, const std::function<void(const Runtime&)>& prepare) {
   weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
   options.domains = "null";
   options.fabric = fabric_for(domains);
   if (options.fabric == nullptr || weir_fabric_rank(options.fabric) == 0) return false;
-  return Runtime(options).serve();
+  const Runtime runtime(options);
+  if (prepare) prepare(runtime);
+  return runtime.serve();
 }
 
 bool is_rank() { return std::getenv("WEIR_RANK") != nullptr; }

@@ -1,9 +1,11 @@
 // Running this very command on several ranks.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include <weir/fabric.h>
+#include <weir/weir.hpp>
 
 #include "command.hpp"
 
@@ -24,7 +26,9 @@ weir_fabric* fabric_for(const std::string& domains);
 void leave_fabric() noexcept;
 
 /// Serves rank 0 until its end, if such domains are asked for and this process is another rank.
-/// Returns whether it did. Throws weir::Error.
-bool serve_ranks(const std::string& domains);
+/// Returns whether it did. `prepare` registers kernels; none: those of weir are enough. Throws
+/// weir::Error.
+bool serve_ranks(const std::string& domains,
+                 const std::function<void(const Runtime&)>& prepare = {});
 
 }  // namespace weir::cli

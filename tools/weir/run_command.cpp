@@ -65,7 +65,10 @@ class RunCommand final : public Command {
     }
     complete(selected(), options_);
     if (ranks_ > 0 && !is_rank()) return run_on_ranks(ranks_);
-    if (serve_ranks(options_.domains)) return ExitCode::ok;
+    const auto prepare = [this](const Runtime& runtime) {
+      selected().register_kernels(options_.parameters, runtime);
+    };
+    if (serve_ranks(options_.domains, prepare)) return ExitCode::ok;
     for (const std::string& file : {options_.parameters.output, options_.trace, options_.page}) {
       check_folder(file);
     }

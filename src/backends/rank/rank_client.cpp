@@ -21,23 +21,41 @@ struct RankClient::Question {
 };
 
 std::shared_ptr<RankClient> RankClient::of(Port& port) {
+  struct Shared {
+    std::unique_ptr<RankClient> client;
+    std::size_t users = 0;
+  };
   static sys::Mutex mutex;
-  static std::map<Port*, std::weak_ptr<RankClient>> clients;
-  const sys::Lock lock(mutex);
-  std::weak_ptr<RankClient>& known = clients[&port];
-  std::shared_ptr<RankClient> client = known.lock();
-  if (client == nullptr) known = client = std::make_shared<RankClient>(port);
-  return client;
+  static std::map<Port*, Shared> clients;
+  // The last one goes before another can come: both would listen.
+  const auto drop = [&port](RankClient*) noexcept {
+    const sys::Lock lock(mutex);
+    const auto found = clients.find(&port);
+    if (--found->second.users == 0) clients.erase(found);
+  };
+  sys::Lock lock(mutex);
+  Shared& shared = clients[&port];
+  try {
+    if (shared.client == nullptr) shared.client = std::make_unique<RankClient>(port);
+  } catch (...) {
+    clients.erase(&port);
+    throw;
+  }
+  ++shared.users;
+  RankClient* const client = shared.client.get();
+  lock.unlock();  // drop() is called when there is no memory for what counts
+  return std::shared_ptr<RankClient>(client, drop);
 }
 
-RankClient::RankClient(Port& port) : port_(port) { port_.listen(Channel::rank, this); }
+RankClient::RankClient(Port& port) : port_(port), lost_(port.ranks()) {
+  port_.listen(Channel::rank, this);
+}
 
 RankClient::~RankClient() { port_.listen(Channel::rank, nullptr); }
 
 /// Throws Error when a rank is lost. Under the mutex.
 void RankClient::check_alive(Rank rank) const {
-  const auto found = lost_.find(rank);
-  if (found != lost_.end()) throw Error(WEIR_STATUS_NETWORK_ERROR, found->second);
+  if (!lost_[rank].ok()) throw Error(lost_[rank].status, lost_[rank].message);
 }
 
 // ---- Requests ----------------------------------------------------------------------------------
@@ -246,8 +264,9 @@ void RankClient::arrived(Rank from, std::span<const std::byte> message) noexcept
   try {
     WireReader reader(message);
     read(from, reader);
-  } catch (const std::exception& error) {
-    port_.drop(from, std::string("sends what is of no use: ") + error.what());
+  } catch (...) {
+    const Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
+    port_.drop(from, reason("sends what is of no use: ", outcome.message.c_str()));
   }
 }
 
@@ -282,27 +301,28 @@ void RankClient::take_answer(Rank from, WireReader& message) {
 }
 
 void RankClient::lost(Rank rank, const std::string& why) noexcept {
-  std::vector<std::unique_ptr<Copy>> failed;
-  const Outcome outcome = failed_outcome(WEIR_STATUS_NETWORK_ERROR, why.c_str());
+  Copies failed;
+  const auto outcome = [&] { return failed_outcome(WEIR_STATUS_NETWORK_ERROR, why.c_str()); };
   {
     const sys::Lock lock(mutex_);
-    if (!lost_.try_emplace(rank, why).second) return;
+    if (!lost_[rank].ok()) return;
+    lost_[rank] = outcome();
     for (const auto& [number, question] : questions_) {
       if (question->rank != rank || question->over) continue;
-      question->outcome = outcome;
+      question->outcome = outcome();
       question->over = true;
     }
     for (const auto& [number, place] : places_) {
-      if (place.rank == rank) place.sink->lost(outcome);
+      if (place.rank == rank) place.sink->lost(lost_[rank]);
     }
     for (auto at = copies_.begin(); at != copies_.end();) {
       const Copy& copy = *at->second;
       const bool concerned = copy.rank == rank || (copy.lent != nullptr && copy.owner == rank);
-      if (concerned) failed.push_back(std::move(at->second));
-      at = concerned ? copies_.erase(at) : std::next(at);
+      const auto here = at++;
+      if (concerned) failed.insert(copies_.extract(here));
     }
   }
-  for (auto& copy : failed) end(std::move(copy), outcome, 0, 0);
+  for (auto& [number, copy] : failed) end(std::move(copy), outcome(), 0, 0);
 }
 
 }  // namespace weir::rt

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "backend/backend.hpp"
 #include "backends/rank/rank_wire.hpp"
@@ -29,7 +30,7 @@ class RankPlaceSink {
 /// All that rank 0 asks of the ranks that serve it, by one port. Any thread.
 class RankClient final : private Listener {
  public:
-  /// Returns the client of a port, which outlives it.
+  /// Returns the client of a port, which outlives it. A port has one at a time.
   static std::shared_ptr<RankClient> of(Port& port);
   explicit RankClient(Port& port);
   RankClient(const RankClient&) = delete;
@@ -101,7 +102,7 @@ class RankClient final : private Listener {
   sys::Mutex greeting_;  ///< one at a time
 
   mutable sys::Mutex mutex_;             // of what follows
-  std::map<Rank, std::string> lost_;     ///< and why
+  std::vector<Outcome> lost_;            ///< why a rank is, OK: it is not
   std::map<Rank, std::int64_t> clocks_;  ///< of those that were greeted
   std::map<std::uint64_t, Question*> questions_;
   std::map<std::uint32_t, PlaceEntry> places_;

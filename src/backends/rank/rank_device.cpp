@@ -41,38 +41,50 @@ Memory RankDevice::allocate(std::size_t bytes) {
     fail(WEIR_STATUS_OUT_OF_MEMORY, "domain '{}' was asked for {} at once; it gives at most {}",
          info().name, format_size(bytes), format_size(rank_address::kMostBytes));
   }
-  const sys::Lock lock(mutex_);
-  const bool again = !free_.empty();
-  const std::uint32_t instance = again ? free_.back() : instances_;
-  if (instance == rank_address::kMostInstances) {
-    fail(WEIR_STATUS_OUT_OF_MEMORY, "domain '{}' has {} instances, and no room for more",
-         info().name, instance);
-  }
-  if (!again) free_.reserve(instances_ + 1);
-  WireWriter message(RankWord::allocate);
-  message.put(number_);
-  message.put(instance);
-  message.put(std::uint64_t{bytes});
-  client_->tell(rank_, message);
-  if (again) {
-    free_.pop_back();
-  } else {
-    ++instances_;
+  const std::uint32_t instance = take_instance();
+  try {
+    WireWriter message(RankWord::allocate);
+    message.put(number_);
+    message.put(instance);
+    message.put(std::uint64_t{bytes});
+    client_->tell(rank_, message);
+  } catch (...) {
+    give_instance(instance);
+    throw;
   }
   return {rank_address::of(instance), bytes};
+}
+
+std::uint32_t RankDevice::take_instance() {
+  const sys::Lock lock(mutex_);
+  if (!free_.empty()) {
+    const std::uint32_t instance = free_.back();
+    free_.pop_back();
+    return instance;
+  }
+  if (instances_ == rank_address::kMostInstances) {
+    fail(WEIR_STATUS_OUT_OF_MEMORY, "domain '{}' has {} instances, and no room for more",
+         info().name, instances_);
+  }
+  if (free_.capacity() <= instances_) free_.reserve(2 * std::size_t{instances_} + 1);
+  return instances_++;
+}
+
+void RankDevice::give_instance(std::uint32_t instance) noexcept {
+  const sys::Lock lock(mutex_);
+  free_.push_back(instance);
 }
 
 void RankDevice::release(Memory& memory) noexcept {
   if (memory.address == nullptr) return;
   const std::uint32_t instance = rank_address::instance(rank_address::number(memory.address));
   memory = {};
-  const sys::Lock lock(mutex_);
   try {
     WireWriter message(RankWord::release);
     message.put(number_);
     message.put(instance);
     client_->tell(rank_, message);
-    free_.push_back(instance);
+    give_instance(instance);
   } catch (...) {  // a rank that is gone has no memory; a number less to use again
   }
 }
@@ -144,7 +156,7 @@ void RankDevice::start_copy(const CopyJob& job) {
 // ---- Jobs --------------------------------------------------------------------------------------
 
 void RankDevice::define(const Job& job) {
-  const sys::Lock lock(mutex_);
+  const sys::Lock lock(defining_);
   if (job.kernel_number < defined_.size() && defined_[job.kernel_number]) return;
   if (job.kernel_number >= defined_.size()) defined_.resize(job.kernel_number + 1);
   WireWriter message(RankWord::define);

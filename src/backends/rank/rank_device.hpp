@@ -43,6 +43,8 @@ class RankDevice final : public Device {
   RankEnd near_end(const CopyEnd& end) const noexcept;
 
  private:
+  std::uint32_t take_instance();
+  void give_instance(std::uint32_t instance) noexcept;
   void start_copy(const CopyJob& job);
   RankEnd end_of(const CopyEnd& end) const;
 
@@ -51,9 +53,11 @@ class RankDevice final : public Device {
   const std::uint32_t number_;
   RankFacts facts_;
 
-  sys::Mutex mutex_;                 // of what follows
-  std::vector<std::uint32_t> free_;  ///< numbers of instances that were used before
+  sys::Mutex mutex_;                 // not while something is sent: whoever waits may release
+  std::vector<std::uint32_t> free_;  ///< numbers of instances that were used; room for all
   std::uint32_t instances_ = 0;
+
+  sys::Mutex defining_;        // also while it is sent: jobs follow
   std::vector<bool> defined_;  ///< by number of the kernel
 };
 

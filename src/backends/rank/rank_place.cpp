@@ -82,7 +82,7 @@ bool RankPlace::hand_out() noexcept {
       ++next_;
       slot.job.started_ns = slot.job.ended_ns = 0;
       if (given_up_) {
-        give_back(slot, broken_);
+        give_up(slot);
         continue;
       }
       write(slot);
@@ -160,7 +160,9 @@ void RankPlace::done(WireReader& message) {
   parking_.unpark_one();
 }
 
-void RankPlace::lost(const Outcome& why) noexcept { break_off(why); }
+void RankPlace::lost(const Outcome& why) noexcept {
+  break_off(failed_outcome(why.status, why.message.c_str()));
+}
 
 /// Nothing can be sent any more.
 void RankPlace::break_off(Outcome why) noexcept {
@@ -202,8 +204,12 @@ bool RankPlace::take_back() noexcept {
 void RankPlace::give_up() noexcept {
   for (std::uint64_t number = first_; number < next_; ++number) {
     Slot& slot = slot_of(number);
-    if (slot.job.number == number) give_back(slot, broken_);
+    if (slot.job.number == number) give_up(slot);
   }
+}
+
+void RankPlace::give_up(Slot& slot) noexcept {
+  give_back(slot, failed_outcome(broken_.status, broken_.message.c_str()));
 }
 
 void RankPlace::give_back(Slot& slot, Outcome outcome) noexcept {

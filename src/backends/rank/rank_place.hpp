@@ -55,6 +55,7 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   void send_batch();
   void give_back(Slot& slot, Outcome outcome) noexcept;
   void give_up() noexcept;
+  void give_up(Slot& slot) noexcept;
   void break_off(Outcome why) noexcept;
   bool stirring() const noexcept;
   void idle() noexcept;

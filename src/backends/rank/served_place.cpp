@@ -209,7 +209,9 @@ void ServedPlace::send_done() noexcept {
   given_back_.fetch_add(std::exchange(done_jobs_, 0), std::memory_order_release);
   try {
     port_.send(0, Channel::rank, done_.bytes());
-  } catch (...) {  // rank 0 is gone: the server hears of it
+  } catch (...) {  // it must not wait for what it is not told
+    const Outcome why = current_exception_outcome(WEIR_STATUS_NETWORK_ERROR);
+    port_.drop(0, reason("cannot be told what is over: ", why.message.c_str()));
   }
   done_.cut(done_start_);
 }

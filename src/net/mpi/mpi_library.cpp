@@ -1,5 +1,7 @@
 #include "net/mpi/mpi_library.hpp"
 
+#include <string_view>
+
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -61,8 +63,13 @@ std::unique_ptr<Link> mpi_link() {
     fail(WEIR_STATUS_UNAVAILABLE, "cannot open {}: {}; install {}", path, dlerror(),
          kind->packages);
   }
+  const auto build = reinterpret_cast<MpiLinkBuild>(dlsym(library, "weir_mpi_link_build"));
   const auto open = reinterpret_cast<MpiLinkOpen>(dlsym(library, "weir_mpi_link_open"));
-  if (open == nullptr) fail(WEIR_STATUS_UNAVAILABLE, "{} is not of this weir", path);
+  const std::string_view theirs = build != nullptr ? build() : "an older weir";
+  if (open == nullptr || theirs != link_build()) {
+    fail(WEIR_STATUS_UNAVAILABLE, "{} is of {}, the library of {}: build and install both again",
+         path, theirs, link_build());
+  }
   char message[256] = "";
   std::unique_ptr<Link> link(open(message, sizeof message));
   if (link == nullptr) {

@@ -29,7 +29,13 @@ std::unique_ptr<Link> mpi_link();
 /// All of them, the last one without a name.
 const MpiKind* mpi_kinds() noexcept;
 
-/// What such a library exports: returns null with a message when MPI cannot be used.
+// What such a library exports.
+/// weir_mpi_link_build: its link_build().
+using MpiLinkBuild = const char* (*)();
+/// weir_mpi_link_open: returns null with a message when MPI cannot be used.
 using MpiLinkOpen = Link* (*)(char* message, std::size_t bytes);
+
+/// Returns what is the same text in libraries that fit together.
+const char* link_build() noexcept;
 
 }  // namespace weir::rt

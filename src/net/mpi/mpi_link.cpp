@@ -1,6 +1,7 @@
 // A link over MPI. Compiled once for each MPI into a library of its own, which stands on headers of
 // weir alone: the library itself needs no MPI.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -41,13 +42,6 @@ void finalize() {
   if (over == 0 && finalizes_well) MPI_Finalize();
 }
 
-std::string text_of(int error) {
-  char text[MPI_MAX_ERROR_STRING] = "";
-  int length = 0;
-  MPI_Error_string(error, text, &length);
-  return {text, static_cast<std::size_t>(length)};
-}
-
 /// "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.0.2\n...".
 std::string name_of_library() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
@@ -76,8 +70,8 @@ class MpiLink final : public Link {
     info_.packet_bytes = kLinkPacketBytes;
     peers_.resize(info_.ranks);
     heads_.assign(info_.ranks, MPI_REQUEST_NULL);
-    indices_.resize(std::max<std::size_t>(info_.ranks, kSends));
-    statuses_.resize(indices_.size());
+    arrived_.resize(info_.ranks);
+    sent_.resize(kSends);
     for (Rank other = 0; other < info_.ranks; ++other) post_receives(other);
     sends_.assign(kSends, MPI_REQUEST_NULL);
     targets_.resize(kSends);
@@ -91,7 +85,8 @@ class MpiLink final : public Link {
 
   ~MpiLink() override {
     for (Rank rank = 0; rank < info_.ranks; ++rank) forget_receives(rank);
-    if (!drained()) leak_buffers();
+    finalizes_well = drained() && finalizes_well;
+    leak_buffers();
     if (own_communicator_ && finalizes_well) MPI_Comm_free(&communicator_);
   }
 
@@ -124,12 +119,11 @@ class MpiLink final : public Link {
     bool any = false;
     for (unsigned i = 0; i < kLinkBurst; ++i) {
       int count = 0;
-      const int error = MPI_Testsome(static_cast<int>(info_.ranks), heads_.data(), &count,
-                                     indices_.data(), statuses_.data());
+      const int error = arrived_.test(heads_, count);
       if (count == MPI_UNDEFINED || count == 0) break;
       for (int k = 0; k < count; ++k) {
-        const auto from = static_cast<Rank>(indices_[static_cast<std::size_t>(k)]);
-        const MPI_Status& status = statuses_[static_cast<std::size_t>(k)];
+        const auto from = static_cast<Rank>(arrived_.indices[static_cast<std::size_t>(k)]);
+        const MPI_Status& status = arrived_.statuses[static_cast<std::size_t>(k)];
         take(from, status, error == MPI_ERR_IN_STATUS ? status.MPI_ERROR : error, sink);
       }
       any = true;
@@ -146,7 +140,7 @@ class MpiLink final : public Link {
     return true;
   }
 
-  std::string gone(Rank rank) noexcept override { return peers_[rank].why; }
+  std::string gone(Rank rank) noexcept override { return reason(peers_[rank].why.c_str()); }
 
   void cut(Rank rank, bool left) noexcept override {
     finalizes_well = finalizes_well && left;
@@ -179,20 +173,38 @@ class MpiLink final : public Link {
     MPI_Request request = MPI_REQUEST_NULL;
     Buffer buffer;
   };
+  /// Which requests are over.
+  struct Tested {
+    std::vector<int> indices;
+    std::vector<MPI_Status> statuses;
+
+    void resize(std::size_t requests) {
+      indices.resize(requests);
+      statuses.resize(requests);
+    }
+    int test(std::vector<MPI_Request>& requests, int& count) noexcept {
+      return MPI_Testsome(static_cast<int>(requests.size()), requests.data(), &count,
+                          indices.data(), statuses.data());
+    }
+  };
   struct Peer {
-    std::deque<Receive> receives;  ///< the request of the first one is in heads_
+    std::array<Receive, kReceives> receives;
+    std::size_t first = 0;  ///< of these, in the order of arrival; its request is in heads_
     std::size_t sends = 0;
     std::string why;  ///< it is gone
     bool cut = false;
+
+    Receive& next() noexcept { return receives[first]; }
   };
 
   void post_receives(Rank rank) {
     Peer& peer = peers_[rank];
-    for (std::size_t i = 0; i < kReceives && rank != info_.rank; ++i) {
-      peer.receives.push_back({MPI_REQUEST_NULL, Buffer(new std::byte[kLinkPacketBytes])});
-      post(rank, peer.receives.back());
+    if (rank == info_.rank) return;
+    for (Receive& receive : peer.receives) {
+      receive.buffer.reset(new std::byte[kLinkPacketBytes]);
+      post(rank, receive);
     }
-    if (!peer.receives.empty()) heads_[rank] = peer.receives.front().request;
+    heads_[rank] = peer.next().request;
   }
 
   void post(Rank rank, Receive& receive) noexcept {
@@ -203,29 +215,28 @@ class MpiLink final : public Link {
 
   void take(Rank from, const MPI_Status& status, int error, PacketSink& sink) noexcept {
     Peer& peer = peers_[from];
-    if (peer.cut || peer.receives.empty()) return;
+    if (peer.cut) return;
     if (error != MPI_SUCCESS) return give_up(from, error);
     int bytes = 0;
     MPI_Get_count(&status, MPI_BYTE, &bytes);
-    Receive receive = std::move(peer.receives.front());
-    peer.receives.pop_front();
-    heads_[from] = MPI_REQUEST_NULL;
+    Receive& receive = peer.next();
+    receive.request = heads_[from] = MPI_REQUEST_NULL;
     sink.packet(from, {receive.buffer.get(), static_cast<std::size_t>(bytes)});
     if (peer.cut) return;
     post(from, receive);
-    peer.receives.push_back(std::move(receive));
-    heads_[from] = peer.receives.front().request;
+    peer.first = (peer.first + 1) % kReceives;
+    heads_[from] = peer.next().request;
   }
 
   void complete_sends() noexcept {
     int count = 0;
-    const int error = MPI_Testsome(static_cast<int>(kSends), sends_.data(), &count, indices_.data(),
-                                   statuses_.data());
+    const int error = sent_.test(sends_, count);
     if (count == MPI_UNDEFINED) return;
     for (int k = 0; k < count; ++k) {
-      const auto slot = static_cast<std::size_t>(indices_[static_cast<std::size_t>(k)]);
-      const int own =
-          error == MPI_ERR_IN_STATUS ? statuses_[static_cast<std::size_t>(k)].MPI_ERROR : error;
+      const auto slot = static_cast<std::size_t>(sent_.indices[static_cast<std::size_t>(k)]);
+      const int own = error == MPI_ERR_IN_STATUS
+                          ? sent_.statuses[static_cast<std::size_t>(k)].MPI_ERROR
+                          : error;
       if (own != MPI_SUCCESS) give_up(targets_[slot], own);
       --peers_[targets_[slot]].sends;
       sends_[slot] = MPI_REQUEST_NULL;
@@ -235,14 +246,16 @@ class MpiLink final : public Link {
 
   void give_up(Rank rank, int error) noexcept {
     finalizes_well = false;
-    if (peers_[rank].why.empty()) {
-      peers_[rank].why = "cannot be reached: MPI says '" + text_of(error) + "'";
-    }
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    MPI_Error_string(error, text, &length);
+    std::string& why = peers_[rank].why;
+    if (why.empty()) why = reason("cannot be reached: MPI says ", text);
   }
 
   void forget_receives(Rank rank) noexcept {
     Peer& peer = peers_[rank];
-    if (!peer.receives.empty()) peer.receives.front().request = heads_[rank];
+    peer.next().request = heads_[rank];
     heads_[rank] = MPI_REQUEST_NULL;
     for (Receive& receive : peer.receives) {
       if (receive.request == MPI_REQUEST_NULL) continue;
@@ -250,17 +263,15 @@ class MpiLink final : public Link {
       MPI_Request_free(&receive.request);
       static_cast<void>(receive.buffer.release());  // MPI may still write to it
     }
-    peer.receives.clear();
   }
 
-  /// MPI may still read what it has not sent.
+  /// MPI may still read what it has not sent, also to ranks that have left.
   void leak_buffers() noexcept {
     for (std::size_t slot = 0; slot < kSends; ++slot) {
       if (sends_[slot] == MPI_REQUEST_NULL) continue;
       MPI_Request_free(&sends_[slot]);
       static_cast<void>(outgoing_[slot].release());
     }
-    finalizes_well = false;
   }
 
   MPI_Comm communicator_;
@@ -274,8 +285,8 @@ class MpiLink final : public Link {
   std::vector<Rank> targets_;
   std::vector<std::size_t> free_;
 
-  std::vector<int> indices_;
-  std::vector<MPI_Status> statuses_;
+  // Apart: who is handed a packet may send.
+  Tested arrived_, sent_;
 
   std::mutex mutex_;
   std::condition_variable condition_;
@@ -316,6 +327,10 @@ std::string start_mpi(bool& was_running) {
 }  // namespace
 
 }  // namespace weir::rt
+
+extern "C" [[gnu::visibility("default")]] const char* weir_mpi_link_build() {
+  return weir::rt::link_build();
+}
 
 extern "C" [[gnu::visibility("default")]] weir::rt::Link* weir_mpi_link_open(char* message,
                                                                              std::size_t bytes) {

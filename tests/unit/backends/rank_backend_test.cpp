@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <numeric>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "backends/rank/rank_wire.hpp"
@@ -162,6 +164,68 @@ TEST(RankDomains, ServeOneRuntimeAfterTheOther) {
     EXPECT_EQ(numbers, Numbers(10, 1000 * round));
   }
   EXPECT_EQ(fleet.end(), "");
+}
+
+TEST(RankDomains, ComeAndGoInSeveralThreads) {
+  Fleet fleet(2, add_kernels);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 30; ++round) open(fleet, "rank:1/host:cores=1");
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(fleet.end(), "");
+}
+
+/// The sum that rank 1 computes for a runtime.
+std::int64_t sum_of(const Runtime& runtime) {
+  const Kernel add = runtime.kernel("add", [](const Call&) {});
+  Numbers numbers(10);
+  const Buffer x = runtime.wrap(numbers);
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  stream.compute(add, {readwrite(x.all())}, {3});
+  stream.download(x.all());
+  stream.synchronize();
+  return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
+}
+
+TEST(RankDomains, KeepTheirFabricOpen) {
+  const auto program = [](weir_fabric* fabric, void*) {
+    weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+    options.domains = "rank:*/host:cores=1";
+    options.fabric = fabric;
+    const Runtime runtime(options);
+    if (weir_fabric_rank(fabric) > 0) {
+      add_kernels(runtime);
+      EXPECT_TRUE(runtime.serve());
+      return WEIR_STATUS_OK;
+    }
+    weir_fabric_close(fabric);
+    EXPECT_EQ(sum_of(runtime), 30);
+    expect_in(message_of([&] { Runtime another(options); }, WEIR_STATUS_INVALID_ARGUMENT),
+              {"the fabric of rank 0 has been closed"});
+    weir_fabric_close(fabric);
+    EXPECT_STREQ(weir_last_error(), "the fabric of rank 0 has been closed");
+    return WEIR_STATUS_OK;
+  };
+  EXPECT_EQ(weir_fabric_simulate(nullptr, 2, program, nullptr), WEIR_STATUS_OK);
+}
+
+TEST(RankDomains, MayOutliveTheProgramOfTheirRank) {
+  std::optional<Runtime> left;
+  const auto program = [](weir_fabric* fabric, void* payload) {
+    weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+    options.domains = "rank:*/host:cores=1";
+    options.fabric = fabric;
+    Runtime runtime(options);
+    if (runtime.serve()) return WEIR_STATUS_OK;
+    *static_cast<std::optional<Runtime>*>(payload) = std::move(runtime);
+    return WEIR_STATUS_OK;
+  };
+  EXPECT_EQ(weir_fabric_simulate(nullptr, 2, program, &left), WEIR_STATUS_OK);
+  EXPECT_EQ(left->domain_count(), 1u);
 }
 
 TEST(RankDomains, TakeTasks) {

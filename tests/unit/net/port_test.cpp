@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "no_memory.hpp"
 #include "ranks.hpp"
 
 namespace weir::rt {
@@ -255,6 +256,33 @@ TEST_P(Ports, MessagesWaitForTheirListener) {
   });
 }
 
+TEST_P(Ports, KeepNoMoreForThemselvesThanForOthers) {
+  InprocHub hub(1, 0);
+  on_ranks(hub, 1, GetParam(), [&](Port& port) {
+    constexpr int kMost = 100;
+    const std::vector<std::byte> message(1 << 20);
+    int sent = 0;
+    std::string refusal;
+    try {
+      for (; sent < kMost; ++sent) {
+        port.send(0, Channel::user, message);
+        while (port.progress()) {
+        }
+      }
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), WEIR_STATUS_BUSY);
+      refusal = error.what();
+    }
+    EXPECT_NE(refusal.find("of 64 MiB are full; set a handler first"), std::string::npos);
+    EXPECT_GE(sent, 64);
+    Heard heard;
+    port.listen(Channel::user, &heard);
+    port.send(0, Channel::user, message);
+    EXPECT_TRUE(port.wait_until([&] { return heard.count() == sent + 1; }, kLong, "messages"));
+    port.listen(Channel::user, nullptr);
+  });
+}
+
 TEST_P(Ports, AccessOutsideAWindowIsRefused) {
   InprocHub hub(2, 0);
   on_ranks(hub, 2, GetParam(), [&](Port& port) {
@@ -306,7 +334,45 @@ TEST_P(Ports, RanksThatLeaveAreNamed) {
       EXPECT_EQ(error.status(), WEIR_STATUS_NETWORK_ERROR);
       EXPECT_STREQ(error.what(), "cannot send to: rank 1 has left the fabric");
     }
+    port.drop(1, "is not needed");
+    EXPECT_EQ(port.why_gone(1), "rank 1 has left the fabric");
     EXPECT_TRUE(port.barrier(kLong).ok());
+    port.listen(Channel::user, nullptr);
+  });
+}
+
+TEST_P(Ports, SendAndPutAfterMemoryWasShort) {
+  InprocHub hub(2, 0);
+  on_ranks(hub, 2, GetParam(), [&](Port& port) {
+    Heard heard;
+    port.listen(Channel::user, &heard);
+    const auto message = message_of(5, 1000);
+    std::vector<std::byte> memory(1000);
+    const WindowId window = port.expose(memory.data(), memory.size());
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    const Rank other = 1 - port.rank();
+    EXPECT_TRUE(port.flush(other, kLong).ok());  // this thread has its account
+    int failed = 0;
+    {
+      const test::NoMemory none;
+      try {
+        port.send(other, Channel::user, message);
+      } catch (const std::bad_alloc&) {
+        ++failed;
+      }
+      try {
+        port.put(other, window, 0, message, nullptr);
+      } catch (const std::bad_alloc&) {
+        ++failed;
+      }
+    }
+    EXPECT_EQ(failed, 2);
+    port.send(other, Channel::user, message);
+    port.put(other, window, 0, message, nullptr);
+    EXPECT_TRUE(port.flush(other, kLong).ok());
+    EXPECT_TRUE(port.wait_until([&] { return heard.count() == 1; }, kLong, "a message"));
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    EXPECT_EQ(memory, message);
     port.listen(Channel::user, nullptr);
   });
 }
@@ -372,6 +438,28 @@ TEST(PortFaults, CorruptPacketsAreRefused) {
           << port.why_gone(0);
     });
   }
+}
+
+TEST(PortFaults, ARankForWhoseMessageThereIsNoMemoryIsLost) {
+  InprocHub hub(2, 0);
+  std::atomic<bool> over{false};
+  on_ranks(hub, 2, ProgressBy::caller, [&](Port& port) {
+    if (port.rank() == 1) {
+      port.send(0, Channel::user, message_of(1, 20'000));
+      while (!over) port.progress();
+      return;
+    }
+    Heard heard;
+    port.listen(Channel::user, &heard);
+    port.listen(Channel::user, nullptr);
+    {
+      const test::NoMemory none;
+      while (port.alive(1)) port.progress();
+    }
+    EXPECT_NE(port.why_gone(1), "");
+    EXPECT_THROW(port.send(1, Channel::user, {}), Error);
+    over = true;
+  });
 }
 
 TEST(PortFaults, DifferentBuildsAreRefused) {
