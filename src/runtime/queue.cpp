@@ -64,9 +64,9 @@ Queue::~Queue() {
   } catch (...) {
     log::warning("queue '{}' found no memory to keep its models", name_);
   }
+  close_lanes();  // copies of tasks that could not be enqueued whole may be under way
   coherence_.reset();
   reductions_.reset();
-  close_lanes();
   while (spare_ != nullptr) delete std::exchange(spare_, spare_->next);
 }
 

@@ -87,6 +87,7 @@ class MpiLink final : public Link {
     for (Rank rank = 0; rank < info_.ranks; ++rank) forget_receives(rank);
     finalizes_well = drained() && finalizes_well;
     leak_buffers();
+    finalizes_well = finalizes_well && take_leftovers();
     if (own_communicator_ && finalizes_well) MPI_Comm_free(&communicator_);
   }
 
@@ -263,6 +264,34 @@ class MpiLink final : public Link {
       MPI_Request_free(&receive.request);
       static_cast<void>(receive.buffer.release());  // MPI may still write to it
     }
+  }
+
+  /// Takes what nobody waited for any more, until all ranks are here: some libraries complain of it
+  /// on standard output. Returns false when they did not come.
+  bool take_leftovers() noexcept {
+    constexpr auto kPatience = std::chrono::seconds(2);
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    MPI_Request all = MPI_REQUEST_NULL;
+    if (MPI_Ibarrier(communicator_, &all) != MPI_SUCCESS) return false;
+    for (int here = 0; here == 0;) {
+      if (MPI_Test(&all, &here, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+      while (take_one()) {
+      }
+      if (here == 0 && std::chrono::steady_clock::now() > deadline) return false;
+    }
+    while (take_one()) {
+    }
+    return true;
+  }
+
+  bool take_one() noexcept {
+    int found = 0;
+    MPI_Status status;
+    if (MPI_Iprobe(MPI_ANY_SOURCE, kTag, communicator_, &found, &status) != MPI_SUCCESS)
+      return false;
+    std::byte packet[kLinkPacketBytes];
+    return found != 0 && MPI_Recv(packet, kLinkPacketBytes, MPI_BYTE, status.MPI_SOURCE, kTag,
+                                  communicator_, MPI_STATUS_IGNORE) == MPI_SUCCESS;
   }
 
   /// MPI may still read what it has not sent, also to ranks that have left.
