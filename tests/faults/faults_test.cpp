@@ -30,7 +30,6 @@
 #include "child.hpp"
 #include "injector.hpp"
 #include "walk.hpp"
-#include "walk_flows.hpp"
 
 namespace faults {
 namespace {
@@ -252,8 +251,6 @@ void warm_up(const std::string& folder, int rounds) {
       finish(route, report);
     }
   }
-  // Of these a walk has one or two, and some hundreds rest before one is used again.
-  for (int i = 0; i < 260; ++i) walk_flows(kRoutes[0], report);
   if (report.wrong == 0 && report.errors == 0) return;
   std::printf("the walk fails without any fault:\n%s%s\n", report.text, report.first_error);
   std::exit(1);
