@@ -4,17 +4,22 @@ usage: hardening_test.py [--fortify] FILE...
 
 Each is position independent, has its relocations resolved and read-only before it starts, no stack
 that can be executed and guards in its stack frames; with --fortify it calls checked functions of
-the C library. None imports what opens a socket or starts another program.
+the C library. None imports what opens a socket or starts another program, but for the exceptions.
 """
 
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 FORBIDDEN = set(
     "socket bind listen accept accept4 connect getaddrinfo gethostbyname system popen fork vfork "
     "execl execle execlp execv execve execvp execvpe fexecve posix_spawn posix_spawnp shm_open "
     "mktemp tmpnam tempnam gets strcpy strcat sprintf vsprintf".split())
+
+
+# (start of a file's name, function): why it may.
+EXCEPTIONS = {("libweir.so", "posix_spawnp"): "weir_fabric_launch() starts the program it is given"}
 
 
 def readelf(option, path):
@@ -47,15 +52,16 @@ def complaints(path, fortify):
         found.append("has no guards in its stack frames")
     if fortify and not any(name.endswith("_chk") for name in needed):
         found.append("calls no checked functions of the C library")
-    found += [f"imports {name}()" for name in sorted(needed & FORBIDDEN)]
+    allowed = {name for start, name in EXCEPTIONS if Path(path).name.startswith(start)}
+    found += [f"imports {name}()" for name in sorted(needed & FORBIDDEN - allowed)]
     return [f"{path} {complaint}" for complaint in found]
 
 
 def main():
     files = [argument for argument in sys.argv[1:] if argument != "--fortify"]
     found = [line for path in files for line in complaints(path, "--fortify" in sys.argv)]
-    print("\n".join(found) or f"proof: {len(files)} files hardened, none opens a socket or starts "
-                              "a program")
+    print("\n".join(found) or f"proof: {len(files)} files hardened, none opens a socket, one starts "
+                              "a program that it is given")
     return 1 if found or not files else 0
 
 
