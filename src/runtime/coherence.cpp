@@ -48,7 +48,8 @@ void Coherence::prepare(Lane& lane, std::span<const PieceUse> uses, std::uint64_
   }
   operands.clear();
   for (const PieceUse& use : uses) {
-    const Storage& storage = bring(lane, *use.piece, use.reads());
+    Storage& storage = bring(lane, *use.piece, use.reads());
+    make_room_to_note(storage, uses.size());
     operands.push_back({storage.buffer, storage.region, use.access});
   }
   waits.clear();
@@ -58,7 +59,8 @@ void Coherence::prepare(Lane& lane, std::span<const PieceUse> uses, std::uint64_
   }
 }
 
-void Coherence::note(const Lane& lane, std::span<const PieceUse> uses, const weir_event& event) {
+void Coherence::note(const Lane& lane, std::span<const PieceUse> uses,
+                     const weir_event& event) noexcept {
   for (const PieceUse& use : uses) {
     Piece& piece = *use.piece;
     const std::uint16_t memory = lane.memory_of(*piece.home.buffer);
@@ -114,9 +116,8 @@ void Coherence::forget(const Buffer& buffer) noexcept {
     if (piece.home.buffer != &buffer) return;
     for (Storage* storage : piece.slots) {
       if (storage == nullptr) continue;
-      Slot& slot = *static_cast<Slot*>(storage);
-      slot.piece = nullptr;
-      rooms_.at(slot.memory).free.emplace(slot.bytes, &slot);
+      storage->piece = nullptr;
+      ++rooms_.at(storage->memory).unused;
     }
   });
   pieces_.forget(buffer);
@@ -155,14 +156,19 @@ void Coherence::add_waits(const Piece& piece, const Storage& storage, bool write
   for (const Piece* peer : piece.peers) add_waits(peer->home, writes, lane, waits);
 }
 
-void Coherence::note_use(Storage& storage, const Use& use, bool writes) {
+void Coherence::make_room_to_note(Storage& storage, std::size_t uses) {
+  std::vector<Use>& readers = storage.readers;
+  if (readers.size() >= kManyReaders) {
+    std::erase_if(readers, [this](const Use& reader) { return settled(reader); });
+  }
+  if (readers.capacity() < readers.size() + uses) readers.reserve(2 * readers.size() + uses);
+}
+
+void Coherence::note_use(Storage& storage, const Use& use, bool writes) noexcept {
   if (writes) {
     storage.readers.clear();
     storage.writer = use;
     return;
-  }
-  if (storage.readers.size() >= kManyReaders) {
-    std::erase_if(storage.readers, [this](const Use& reader) { return settled(reader); });
   }
   storage.readers.push_back(use);
 }
@@ -215,6 +221,7 @@ void Coherence::write_back(Piece& piece) {
 void Coherence::transfer(Lane& lane, Piece& piece, Storage& source, Storage& target) {
   waits_.clear();
   add_waits(piece, source, false, lane.index, waits_);
+  make_room_to_note(source, 1);
   const std::size_t concerned = waits_.size();
   add_waits(piece, target, true, lane.index, waits_);
   const auto end_of = [&](const Storage& end) {
@@ -249,6 +256,7 @@ Coherence::Slot& Coherence::slot_of(Lane& lane, Piece& piece, std::uint16_t memo
   while (slot == nullptr) slot = take_room(room, piece.bytes());
   slot->region = packed(piece.region);
   renew(lane, *slot);
+  --room.unused;
   slot->piece = &piece;
   piece.slots[memory] = slot;
   return *slot;
@@ -267,37 +275,38 @@ void Coherence::renew(Lane& lane, Slot& slot) {
 
 /// Returns a slot without a piece; nullptr when another one had to go first.
 Coherence::Slot* Coherence::take_room(Room& room, std::uint64_t bytes) {
-  const auto found = room.free.find(bytes);
-  if (found != room.free.end()) {
-    Slot* const slot = found->second;
-    room.free.erase(found);
-    return slot;
-  }
+  if (Slot* const fit = unused_in(room, bytes, bytes)) return fit;
   if (room.used + bytes <= room.domain->residency().capacity()) return &new_slot(room, bytes);
-  if (!room.free.empty()) {
-    Slot& unfit = *room.free.begin()->second;
-    room.free.erase(room.free.begin());
-    abandon(room, unfit);
+  if (Slot* const unfit = unused_in(room, 0, UINT64_MAX)) {
+    abandon(room, *unfit);
     return nullptr;
   }
   Slot* const victim = victim_in(room, bytes);
   if (victim == nullptr) return &new_slot(room, bytes);  // the domain evicts, or says why it cannot
   vacate(*victim);
-  if (victim->bytes == bytes) return victim;
-  abandon(room, *victim);
-  return nullptr;
+  return victim->bytes == bytes ? victim : nullptr;
+}
+
+/// Returns a slot without a piece that has so many bytes, nullptr: there is none.
+Coherence::Slot* Coherence::unused_in(const Room& room, std::uint64_t least,
+                                      std::uint64_t most) noexcept {
+  if (room.unused == 0) return nullptr;
+  const auto found = std::ranges::find_if(room.slots, [&](const auto& slot) {
+    return slot->piece == nullptr && slot->bytes >= least && slot->bytes <= most;
+  });
+  return found != room.slots.end() ? found->get() : nullptr;
 }
 
 Coherence::Slot& Coherence::new_slot(Room& room, std::uint64_t bytes) {
   free_abandoned(room);
   auto slot = std::make_unique<Slot>();
-  room.slots.reserve(room.slots.size() + 1);
   slot->owned = runtime_.make_device_buffer(bytes);
   slot->buffer = slot->owned.get();
   slot->memory = room.domain->residency().memory();
   slot->bytes = bytes;
-  room.used += bytes;
   room.slots.push_back(std::move(slot));
+  room.used += bytes;
+  ++room.unused;
   return *room.slots.back();
 }
 
@@ -326,15 +335,18 @@ void Coherence::vacate(Slot& slot) {
   piece.valid &= ~here;
   piece.slots[slot.memory] = nullptr;
   slot.piece = nullptr;
+  ++rooms_.at(slot.memory).unused;
 }
 
+/// Gives up a slot without a piece, whose memory may be in use for a while.
 void Coherence::abandon(Room& room, Slot& slot) {
-  room.abandoned.reserve(room.abandoned.size() + 1);
-  room.used -= slot.bytes;
-  const auto at = std::find_if(room.slots.begin(), room.slots.end(),
-                               [&](const auto& owned) { return owned.get() == &slot; });
-  room.abandoned.push_back(std::move(*at));
+  room.abandoned.push_back(nullptr);
+  const auto at =
+      std::ranges::find_if(room.slots, [&](const auto& owned) { return owned.get() == &slot; });
+  room.abandoned.back() = std::move(*at);
   room.slots.erase(at);
+  room.used -= slot.bytes;
+  --room.unused;
 }
 
 void Coherence::free_abandoned(Room& room) {

@@ -49,7 +49,7 @@ class Coherence {
   void prepare(Lane& lane, std::span<const PieceUse> uses, std::uint64_t sequence,
                std::vector<weir_operand>& operands, std::vector<weir_event>& waits);
   /// Notes that a task of which prepare() was the last was enqueued.
-  void note(const Lane& lane, std::span<const PieceUse> uses, const weir_event& event);
+  void note(const Lane& lane, std::span<const PieceUse> uses, const weir_event& event) noexcept;
   /// Notes that a task will not be enqueued: `failed`, an event that has failed, stands for it.
   void note_failed(std::span<const PieceUse> uses, const weir_event& failed);
 
@@ -73,7 +73,7 @@ class Coherence {
     Domain* domain = nullptr;
     std::uint64_t used = 0;
     std::vector<std::unique_ptr<Slot>> slots;
-    std::multimap<std::uint64_t, Slot*> free;      ///< by bytes
+    std::size_t unused = 0;                        ///< of the slots: they have no piece
     std::vector<std::unique_ptr<Slot>> abandoned;  ///< to be freed when nothing uses them
   };
 
@@ -84,7 +84,9 @@ class Coherence {
                  std::vector<weir_event>& waits) const;
   void add_waits(const Piece& piece, const Storage& storage, bool writes, std::uint32_t lane,
                  std::vector<weir_event>& waits) const;
-  void note_use(Storage& storage, const Use& use, bool writes);
+  /// What is enqueued has to be noted: makes room for that beforehand.
+  void make_room_to_note(Storage& storage, std::size_t uses);
+  void note_use(Storage& storage, const Use& use, bool writes) noexcept;
   static Storage& storage_of(Piece& piece, std::uint16_t memory) noexcept;
 
   void settle_peers(Piece& piece, bool writes);
@@ -97,6 +99,7 @@ class Coherence {
   Slot& slot_of(Lane& lane, Piece& piece, std::uint16_t memory);
   void renew(Lane& lane, Slot& slot);
   Slot* take_room(Room& room, std::uint64_t bytes);
+  static Slot* unused_in(const Room& room, std::uint64_t least, std::uint64_t most) noexcept;
   Slot& new_slot(Room& room, std::uint64_t bytes);
   Slot* victim_in(const Room& room, std::uint64_t bytes) const noexcept;
   void vacate(Slot& slot);

@@ -20,7 +20,8 @@ class Runtime;
 /// Is over when all its events are complete. Can be opened again then.
 class EventGroup {
  public:
-  explicit EventGroup(Runtime& runtime) noexcept : runtime_(runtime) {}
+  /// Throws std::bad_alloc.
+  explicit EventGroup(Runtime& runtime) : runtime_(runtime) {}
   EventGroup(const EventGroup&) = delete;
   EventGroup& operator=(const EventGroup&) = delete;
 

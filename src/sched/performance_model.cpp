@@ -89,7 +89,7 @@ void PerformanceModel::read(std::string_view text, std::string_view machine,
     fail_argument("'{}' has no performance models of this version: remove it", file);
   }
   if (!std::getline(lines, line) || line != machine) {
-    fail_argument("the models in '{}' are of another machine, '{}': name another file", file,
+    fail_argument("the models in '{}' are of another machine, '{}': remove the file", file,
                   one_line(line));
   }
   decltype(curves_) read;

@@ -28,7 +28,7 @@ void Piece::unexpect(ExpectedUse& use) noexcept {
 }
 
 const std::vector<Piece*>& PieceTable::Shelf::candidates(const Region& region,
-                                                         std::uint64_t search) {
+                                                         std::uint64_t search) noexcept {
   found.clear();
   const std::uint64_t last = (region.end() - 1) / stretch;
   for (std::uint64_t bin = region.offset / stretch; bin <= last; ++bin) {
@@ -50,6 +50,7 @@ Piece& PieceTable::find(weir_buffer& buffer, const Region& region) {
   made->home.region = public_form(region);
   Piece& piece = *made;
   shelf.pieces.push_back(std::move(made));
+  shelf.found.reserve(shelf.pieces.capacity());
   for (Piece* other : shelf.candidates(region, ++searches_)) {
     if (overlap(other->region, region)) piece.peers.push_back(other);
   }

@@ -106,9 +106,9 @@ class PieceTable {
     std::unordered_map<Region, Piece*, Hash> by_region;
     std::array<std::vector<Piece*>, kBins> bins;
     std::uint64_t stretch = 1;
-    std::vector<Piece*> found;
+    std::vector<Piece*> found;  ///< has room for all
 
-    const std::vector<Piece*>& candidates(const Region& region, std::uint64_t search);
+    const std::vector<Piece*>& candidates(const Region& region, std::uint64_t search) noexcept;
   };
 
   std::unordered_map<std::uint64_t, Shelf> buffers_;

@@ -880,11 +880,9 @@ void walk(const Route& route, const char* folder, Report& report) {
   for (auto& stream : world.streams) stream = nullptr;
   for (auto& buffer : world.buffers) buffer = nullptr;
   walk_second_runtime();
-  if (route.breaks) {
-    const unsigned errors = report.errors;
-    walk_flows(route, report);
-    report.errors = errors;  // those of its own cards
-  }
+  const unsigned errors = report.errors;
+  walk_flows(route, report);
+  if (route.breaks) report.errors = errors;  // those of its own cards
   if (!open_runtime()) return;
   ask_runtime();
   took(weir_trace_start(world.runtime, 1 << 20), "trace_start");

@@ -9,13 +9,15 @@ namespace faults {
 
 namespace {
 
-constexpr std::size_t kRows = 4, kColumns = 32, kTasks = 6, kItems = 60, kNumbers = 500;
+constexpr std::size_t kRows = 4, kColumns = 32, kTasks = 6, kItems = 60, kNumbers = 500, kEdge = 16;
 
 struct Flows {
   const Route& route;
   Report& report;
   weir_runtime* runtime = nullptr;
   weir_kernel *add = nullptr, *sum = nullptr, *combine = nullptr;
+  weir_kernel *forward = nullptr, *tile = nullptr;
+  weir_place* card = nullptr;
 
   bool took(weir_status status, const char* call) const {
     return faults::took(route, report, status, call);
@@ -38,6 +40,25 @@ weir_status sum_kernel(const weir_call* call) {
   auto* const out = static_cast<int*>(call->operands[0].address);
   const auto* const in = static_cast<const int*>(call->operands[1].address);
   for (std::size_t i = 0; i < call->operands[0].extent[0] / sizeof(int); ++i) out[i] += in[i];
+  return WEIR_STATUS_OK;
+}
+
+/// Puts the items that it gets.
+weir_status forward_kernel(const weir_call* call) {
+  std::memcpy(call->operands[1].address, call->operands[0].address, call->operands[0].extent[0]);
+  return WEIR_STATUS_OK;
+}
+
+/// Adds one to all values of a tile of a stencil.
+weir_status tile_kernel(const weir_call* call) {
+  const auto scalar = [&](std::size_t i) { return call->scalars[i].value.i64; };
+  auto* const to = static_cast<int*>(call->operands[0].address);
+  const auto* const from = static_cast<const int*>(call->operands[1].address);
+  for (std::int64_t r = 0; r < scalar(0); ++r) {
+    for (std::int64_t c = 0; c < scalar(1); ++c) {
+      to[r * scalar(2) + c] = from[(r + scalar(3)) * scalar(2) + c + scalar(4)] + 1;
+    }
+  }
   return WEIR_STATUS_OK;
 }
 
@@ -176,7 +197,12 @@ weir_status take_numbers(weir_batch* batch) {
   return WEIR_STATUS_OK;
 }
 
-void run_pipeline(const Flows& flows, weir_pipeline* pipeline) {
+/// With a place the stage in the middle is a kernel there.
+void run_pipeline(const Flows& flows, weir_pipeline* pipeline, weir_place* card) {
+  weir_stage_kernel kernel = WEIR_STAGE_KERNEL_INIT;
+  kernel.kernel = flows.forward;
+  kernel.batch = 50;
+  kernel.in_flight = 2;
   weir_tunnel* tunnels[2] = {};
   for (weir_tunnel*& tunnel : tunnels) {
     weir_tunnel_options options = WEIR_TUNNEL_OPTIONS_INIT;
@@ -190,8 +216,13 @@ void run_pipeline(const Flows& flows, weir_pipeline* pipeline) {
     options.input = i > 0 ? tunnels[i - 1] : nullptr;
     options.outputs = i < 2 ? &tunnels[i] : nullptr;
     options.output_count = i < 2 ? 1 : 0;
-    options.function = functions[i];
     options.ordered = i == 1;
+    if (i == 1 && card != nullptr) {
+      options.kernel = &kernel;
+      options.place = card;
+    } else {
+      options.function = functions[i];
+    }
     if (!flows.took(weir_pipeline_add_stage(pipeline, &options), "add_stage")) return;
   }
   if (!flows.took(weir_pipeline_start(pipeline), "pipeline_start")) return;
@@ -202,7 +233,7 @@ void run_pipeline(const Flows& flows, weir_pipeline* pipeline) {
   }
 }
 
-void walk_pipeline(const Flows& flows) {
+void walk_pipeline(const Flows& flows, weir_place* card) {
   numbers_put = numbers_seen = sum_seen = 0;
   weir_pipeline_options options = WEIR_PIPELINE_OPTIONS_INIT;
   options.batch = 8;
@@ -210,8 +241,78 @@ void walk_pipeline(const Flows& flows) {
   if (!flows.took(weir_pipeline_create(flows.runtime, &options, &pipeline), "pipeline_create")) {
     return;
   }
-  run_pipeline(flows, pipeline);
+  run_pipeline(flows, pipeline, card);
   weir_pipeline_destroy(pipeline);
+}
+
+// ---- Stencils ----------------------------------------------------------------------------------
+
+alignas(64) int before[kEdge][kEdge], after[kEdge][kEdge];
+weir_stencil* the_stencil;
+
+weir_status set_values(weir_batch* batch) {
+  batch->over = true;
+  const weir_status status =
+      weir_stencil_set(the_stencil, batch->outlets[0], 0, 0, kEdge, kEdge, before, kEdge);
+  if (status == WEIR_STATUS_OK) return status;
+  return weir_batch_fail(batch, status, "%s", weir_last_error());
+}
+
+void run_stencil(const Flows& flows, weir_pipeline* pipeline, weir_buffer* result) {
+  weir_tunnel_options way = WEIR_TUNNEL_OPTIONS_INIT;
+  way.item_bytes = sizeof(weir_stencil_region);
+  weir_tunnel* regions = nullptr;
+  if (!flows.took(weir_pipeline_add_tunnel(pipeline, &way, &regions), "add_tunnel")) return;
+  weir_stencil_options options = WEIR_STENCIL_OPTIONS_INIT;
+  options.input = regions;
+  options.place = flows.card;
+  options.kernel = flows.tile;
+  options.result = result;
+  options.rows = options.columns = kEdge;
+  options.value_bytes = sizeof(int);
+  options.region_rows = options.region_columns = kEdge / 2;
+  options.halo = 1;
+  options.sweeps = 3;
+  if (!flows.took(weir_pipeline_add_stencil(pipeline, &options, &the_stencil), "add_stencil")) {
+    return;
+  }
+  weir_stage_options source = WEIR_STAGE_OPTIONS_INIT;
+  source.outputs = &regions;
+  source.output_count = 1;
+  source.function = set_values;
+  if (!flows.took(weir_pipeline_add_stage(pipeline, &source), "add_stage")) return;
+  if (!flows.took(weir_pipeline_start(pipeline), "pipeline_start")) return;
+  if (!flows.took(weir_pipeline_wait(pipeline, kLong), "pipeline_wait")) return;
+  for (std::size_t i = 0; i < kEdge * kEdge; ++i) {
+    const int made = after[i / kEdge][i % kEdge], was = before[i / kEdge][i % kEdge];
+    if (made == was + 3) continue;
+    flows.report.blame("value %zu of the stencil is %d instead of %d", i, made, was + 3);
+    break;
+  }
+}
+
+void walk_stencil(const Flows& flows, weir_buffer* result) {
+  for (std::size_t i = 0; i < kEdge * kEdge; ++i) {
+    before[i / kEdge][i % kEdge] = static_cast<int>(i);
+    after[i / kEdge][i % kEdge] = -1;
+  }
+  weir_pipeline* pipeline = nullptr;
+  if (!flows.took(weir_pipeline_create(flows.runtime, nullptr, &pipeline), "pipeline_create")) {
+    return;
+  }
+  run_stencil(flows, pipeline, result);
+  weir_pipeline_destroy(pipeline);
+}
+
+/// Of host cores, and with a card that has stages.
+void walk_pipelines(Flows& flows, weir_buffer* result) {
+  walk_pipeline(flows, nullptr);
+  weir_domain* const domain = weir_runtime_get_domain(flows.runtime, 1);
+  if (!flows.took(weir_domain_partition(domain, 1, false, &flows.card), "a place of the card")) {
+    return;
+  }
+  if (flows.forward != nullptr) walk_pipeline(flows, flows.card);
+  if (flows.tile != nullptr) walk_stencil(flows, result);
 }
 
 }  // namespace
@@ -225,11 +326,15 @@ void walk_flows(const Route& route, Report& report) {
   flows.add = add(flows, "add one", add_kernel);
   flows.sum = add(flows, "add to", sum_kernel);
   flows.combine = add(flows, "combine", sum_kernel);
-  weir_buffer* buffers[4] = {};
-  void* const memory[] = {rows, total, sources, results};
-  const std::size_t bytes[] = {sizeof rows, sizeof total, sizeof sources, sizeof results};
+  flows.forward = add(flows, "forward", forward_kernel);
+  flows.tile = add(flows, "tile", tile_kernel);
+  constexpr std::size_t kBuffers = 5;
+  weir_buffer* buffers[kBuffers] = {};
+  void* const memory[] = {rows, total, sources, results, after};
+  const std::size_t bytes[] = {sizeof rows, sizeof total, sizeof sources, sizeof results,
+                               sizeof after};
   bool ready = flows.add != nullptr && flows.sum != nullptr && flows.combine != nullptr;
-  for (std::size_t i = 0; i < 4; ++i) {
+  for (std::size_t i = 0; i < kBuffers; ++i) {
     ready = flows.took(weir_buffer_wrap(flows.runtime, memory[i], bytes[i], nullptr, &buffers[i]),
                        "a buffer of the flows") &&
             ready;
@@ -237,7 +342,7 @@ void walk_flows(const Route& route, Report& report) {
   if (ready) {
     walk_queue(flows, buffers[0], buffers[1]);
     walk_share(flows, buffers[2], buffers[3]);
-    if (!route.virtual_time) walk_pipeline(flows);
+    if (!route.virtual_time) walk_pipelines(flows, buffers[4]);
   }
   weir_runtime_destroy(flows.runtime);
 }

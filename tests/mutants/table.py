@@ -317,4 +317,6 @@ MUTANTS = [
            "(shape.corners && moved > 1)", "(shape.corners && moved == 2)", NET),
     Mutant("a step that does not start is waited for", "src/net/halo.cpp",
            "    fail_with(outcome.status, outcome.message);\n    throw;", "    throw;", NET),
+    Mutant("a use that finds no room to be noted", "src/runtime/coherence.cpp",
+           "make_room_to_note(storage, uses.size());", "", ("fault_injection",)),
 ]

@@ -139,7 +139,7 @@ TEST(PerformanceModel, RefusesOtherVersions) {
 
 TEST(PerformanceModel, RefusesOtherMachines) {
   EXPECT_EQ(refusal("weir performance models 1\nthere\nk\thost\t1\t1\t1\n"),
-            "the models in 'times' are of another machine, 'there': name another file");
+            "the models in 'times' are of another machine, 'there': remove the file");
 }
 
 TEST(PerformanceModel, RefusesBrokenLines) {
