@@ -28,7 +28,7 @@ CardStage dice_stage(const weir::Runtime& runtime, const ReyesCamera& camera) {
                               (sizeof(SmallPatch) + kPolygons * sizeof(Micropolygon)) * patches};
            }},
       [](const weir::Call& call) { return weir::Groups{call.scalar<std::uint32_t>(0)}; });
-  constexpr std::size_t kBatch = 64;
+  constexpr std::size_t kBatch = 256;
   return {.kernel = kernel,
           .item_bytes = sizeof(SmallPatch),
           .made_bytes = sizeof(Micropolygon),

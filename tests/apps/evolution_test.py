@@ -130,6 +130,9 @@ class EvolutionTest(weir_cli.CliTest):
                         np.testing.assert_array_equal(population, last)
                         self.assertEqual(report["stages"]["evaluate"], 2 * problem[1] * problem[3])
 
+    def test_copies_go_beside_the_work_of_a_card(self):
+        self.assertGreater(self.gain("evolution", "--generations", 2), 1.22)
+
     def test_portable_text_does_the_same(self):
         domains = self.require_opencl()
         self.check("polynomial", 20, 70, 2, "--domains", domains)

@@ -211,6 +211,12 @@ class FaceDetectionTest(weir_cli.CliTest):
         self.assertEqual(report["pictures"][0]["candidates"], expected_candidates(grey, cascade, 1.1))
         self.assertIn("integral", report["stages"])
 
+    def test_copies_go_beside_the_work_of_a_card(self):
+        picture = write_map(self.path("noise.pgm"), noise(400, 300, 42))
+        cascade = self.write("random.xml", cascade_text(*random_cascade(24, 42)))
+        self.assertGreater(self.gain("face-detection", "--input", picture, "--cascade", cascade),
+                           1.22)
+
     def test_portable_text_does_the_same(self):
         cascade, grey = random_cascade(10, 41), noise(100, 80, 41)
         report = self.detect(write_map(self.path("noise.pgm"), grey),

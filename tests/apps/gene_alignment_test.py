@@ -177,6 +177,10 @@ class GeneAlignmentTest(weir_cli.CliTest):
             self.assertEqual(lines, [line for line in expected
                                      if line["target"] != "one" and line["query"] != "a"])
 
+    def test_copies_go_beside_the_work_of_a_card(self):
+        path = self.write("t.fa", fasta(("t", letters(50000, 28))))
+        self.assertGreater(self.gain("gene-alignment", "--input", path), 1.22)
+
     def test_portable_text_does_the_same(self):
         target = letters(20000, 26)
         query = changed(target[3000:3300], 27)

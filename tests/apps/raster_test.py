@@ -125,6 +125,9 @@ class RasterTest(weir_cli.CliTest):
                                             "blend": 3 * KNOWN_BINS})
         self.assertEqual([drawn["covered"] for drawn in report["pictures"]], [KNOWN_PIXELS] * 3)
 
+    def test_copies_go_beside_the_work_of_a_card(self):
+        self.assertGreater(self.gain("raster", "--pictures", 10), 1.22)
+
     def test_portable_text_does_the_same(self):
         report, _ = self.draw((320, 200), "--pictures", 2, "--verify", "--domains",
                               self.require_opencl())

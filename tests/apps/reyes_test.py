@@ -170,6 +170,9 @@ class ReyesTest(weir_cli.CliTest):
                 report, _ = self.draw((1024, 768), "--domains", domains)
                 self.assertEqual(self.tasks(report), KNOWN[1024, 768])
 
+    def test_copies_go_beside_the_work_of_a_card(self):
+        self.assertGreater(self.gain("reyes"), 1.22)
+
     def test_portable_text_does_the_same(self):
         report, _ = self.draw((320, 240), "--domains", self.require_opencl())
         self.assertEqual(self.tasks(report), expected_tasks(320, 240))

@@ -74,6 +74,12 @@ class CliTest(unittest.TestCase):
         output, _ = self.weir("run", *arguments, "--repeat", 1, "--json")
         return json.loads(output)
 
+    def gain(self, *arguments):
+        """How much faster a pipeline is than its baseline where only the card takes time."""
+        baseline, pipeline = (self.report(*arguments, "--domains", CARD, *form)["seconds"]["median"]
+                              for form in (("--baseline",), ()))
+        return baseline / pipeline
+
     def require_opencl(self):
         """Skips the test where there is no device, and returns domains with one."""
         _, message = self.weir("info", "--domains", "opencl:0", code=tuple(range(7)))
