@@ -4,11 +4,21 @@
 
 namespace weir::apps {
 
-ChunkLoop::ChunkLoop(const weir::Runtime& runtime, const Lanes& lanes)
-    : runtime_(runtime), lanes_(lanes), kernel_(runtime.kernel("chunk", [this](weir::Call& call) {
+ChunkLoop::ChunkLoop(const weir::Runtime& runtime, const Lanes& lanes,
+                     const std::vector<std::size_t>& places, const Lane* card)
+    : runtime_(runtime),
+      lanes_(lanes),
+      card_(card),
+      kernel_(runtime.kernel("chunk", [this](weir::Call& call) {
         (*code_)({call.scalar<std::size_t>(0), call.scalar<std::size_t>(1),
                   call.scalar<std::size_t>(2)});
-      })) {}
+      })) {
+  for (const std::size_t place : places) {
+    for (std::size_t core = 0; core < lanes.cores(place); ++core) {
+      hosts_.push_back(&lanes.any(place, core));
+    }
+  }
+}
 
 void ChunkLoop::begin(std::chrono::nanoseconds timeout) {
   using Clock = std::chrono::steady_clock;
@@ -17,6 +27,7 @@ void ChunkLoop::begin(std::chrono::nanoseconds timeout) {
   deadline_ = endless ? Clock::time_point::max() : now + timeout;
   meetings_ = 0;
   stages_.clear();
+  for (auto& [stage, freight] : freights_) freight.tables = false;
 }
 
 std::chrono::nanoseconds ChunkLoop::remaining() const {
@@ -33,13 +44,24 @@ void ChunkLoop::count(const char* stage, std::size_t items) {
   found->most = std::max<std::uint64_t>(found->most, items);
 }
 
+void ChunkLoop::begin_chunk(const char* stage, std::size_t items) {
+  if (remaining() == std::chrono::nanoseconds(0)) {
+    throw weir::Error(WEIR_STATUS_TIMEOUT, "the time was over before stage '" + std::string(stage) +
+                                               "' got another chunk");
+  }
+  count(stage, items);
+  ++meetings_;
+}
+
 void ChunkLoop::enqueue(std::size_t count) {
-  const std::vector<const Lane*> lanes = lanes_.spread(parts());
-  for (std::size_t i = 0; i < parts(); ++i) {
+  if (hosts_.empty() && count > 0) (*code_)({0, 0, count});
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
     const std::size_t first = count * i / parts(), end = count * (i + 1) / parts();
-    if (first < end) lanes[i]->run(kernel_, {}, {i, first, end});
+    if (first < end) hosts_[i]->run(kernel_, {}, {i, first, end});
   }
 }
+
+void ChunkLoop::meet() { runtime_.synchronize(remaining()); }
 
 /// What was enqueued refers to what is about to go away.
 void ChunkLoop::abandon() noexcept {
@@ -49,20 +71,61 @@ void ChunkLoop::abandon() noexcept {
 
 void ChunkLoop::run(const char* stage, std::size_t items,
                     const std::function<void(const ChunkPart&)>& code) {
-  if (remaining() == std::chrono::nanoseconds(0)) {
-    throw weir::Error(WEIR_STATUS_TIMEOUT, "the time was over before stage '" + std::string(stage) +
-                                               "' got another chunk");
-  }
-  count(stage, items);
-  ++meetings_;
+  begin_chunk(stage, items);
   code_ = &code;
   try {
     enqueue(items);
-    runtime_.synchronize(remaining());
+    meet();
   } catch (...) {
     abandon();
     throw;
   }
+}
+
+std::span<const std::byte> ChunkLoop::carry(const char* stage, const CardStage& code,
+                                            std::span<const std::byte> items) {
+  begin_chunk(stage, items.size() / code.item_bytes);
+  if (items.empty()) return {};
+  Freight& freight = freights_[stage];
+  try {
+    const std::size_t bytes = carry_in(stage, code, freight, items) * code.made_bytes;
+    if (bytes > 0) card_->stream.download(freight.made.range(0, bytes));
+    meet();
+    return {freight.made.data(), bytes};
+  } catch (...) {
+    abandon();
+    throw;
+  }
+}
+
+/// Returns how many items the kernel has put.
+std::size_t ChunkLoop::carry_in(const char* stage, const CardStage& code, Freight& freight,
+                                std::span<const std::byte> items) {
+  const std::size_t count = items.size() / code.item_bytes;
+  const std::size_t made = count * code.most() * code.made_bytes;
+  if (freight.items.bytes() < items.size()) freight.items = runtime_.buffer(items.size(), stage);
+  if (freight.made.bytes() < made) freight.made = runtime_.buffer(made, stage);
+  if (freight.number.bytes() == 0) freight.number = runtime_.buffer(sizeof(std::uint32_t), stage);
+  std::memcpy(freight.items.data(), items.data(), items.size());
+  *freight.number.data<std::uint32_t>() = 0;
+  std::vector<weir::Operand> operands = {weir::read(freight.items.range(0, items.size())),
+                                         weir::write(freight.made.range(0, made))};
+  if (code.counts()) operands.push_back(weir::readwrite(freight.number.all()));
+  for (const weir::Operand& table : code.options.tables) {
+    if (!freight.tables) card_->stream.upload({table.buffer, table.region});
+    operands.push_back(table);
+  }
+  freight.tables = true;
+  std::vector<weir::Scalar> scalars = {static_cast<std::int64_t>(count)};
+  scalars.insert(scalars.end(), code.options.scalars.begin(), code.options.scalars.end());
+  card_->stream.upload(freight.items.range(0, items.size()));
+  if (code.counts()) card_->stream.upload(freight.number.all());
+  card_->stream.compute(code.kernel, operands, scalars, stage);
+  meet();
+  if (!code.counts()) return count * code.most();
+  card_->stream.download(freight.number.all());
+  meet();
+  return *freight.number.data<std::uint32_t>();
 }
 
 }  // namespace weir::apps

@@ -2,14 +2,19 @@
 // each.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
+#include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <weir/pipeline.hpp>
 #include <weir/weir.hpp>
 
 #include "common/lanes.hpp"
@@ -53,8 +58,26 @@ class Collected {
   std::vector<std::vector<T>> parts_;
 };
 
+/// A stage that is a kernel on a card, with one output: contracts at weir_stage_kernel.
+struct CardStage {
+  weir::Kernel kernel;
+  std::size_t item_bytes, made_bytes;  ///< of an item that comes, and of one that is put
+  weir::KernelStageOptions options;    ///< a chunk is a batch: `batch` and `in_flight` are unused
+
+  /// Items that are put for each that comes, at most.
+  std::size_t most() const noexcept {
+    return options.outputs.empty() ? 1 : options.outputs[0].most;
+  }
+  /// Whether the kernel counts what it puts for all items together.
+  bool counts() const noexcept {
+    return !options.outputs.empty() &&
+           options.outputs[0].counting == WEIR_STAGE_COUNTING_PER_TUNNEL;
+  }
+};
+
 /// The loop of Hetero-Mark's programs (paper 002, section 4): a chunk of items goes to all cores,
-/// everybody waits until it is through, then the next stage has its turn. From one thread.
+/// or to a card and back, everybody waits until it is through, then the next stage has its turn.
+/// From one thread.
 class ChunkLoop {
  public:
   /// How many items a stage had in all, and at once.
@@ -63,26 +86,52 @@ class ChunkLoop {
     std::uint64_t items = 0, most = 0;
   };
 
-  ChunkLoop(const weir::Runtime& runtime, const Lanes& lanes);
+  /// `places` run functions, the calling thread if there are none; `card` kernels, and may be null.
+  ChunkLoop(const weir::Runtime& runtime, const Lanes& lanes,
+            const std::vector<std::size_t>& places, const Lane* card);
 
   /// Forgets what was counted. What runs longer than the timeout ends in weir::Error{timeout}.
   void begin(std::chrono::nanoseconds timeout);
   /// Calls code for parts of [0, count) on all cores, and waits for all.
   void run(const char* stage, std::size_t count, const std::function<void(const ChunkPart&)>& code);
+  /// Copies a chunk to the card, runs the kernel, waits, and copies what it put back.
+  template <class Made, class Item>
+  std::vector<Made> carry(const char* stage, const CardStage& code,
+                          const std::vector<Item>& items) {
+    const std::span<const std::byte> made = carry(stage, code, std::as_bytes(std::span(items)));
+    std::vector<Made> found(made.size() / sizeof(Made));
+    if (!made.empty()) std::memcpy(found.data(), made.data(), made.size());
+    return found;
+  }
 
   /// Parts of a chunk.
-  std::size_t parts() const noexcept { return lanes_.cores(); }
+  std::size_t parts() const noexcept { return std::max<std::size_t>(hosts_.size(), 1); }
   std::size_t meetings() const noexcept { return meetings_; }
   const std::vector<Stage>& stages() const noexcept { return stages_; }
 
  private:
+  /// Memory of a stage on the card, used by one chunk after the other.
+  struct Freight {
+    weir::Buffer items, made, number;
+    bool tables = false;  ///< are there
+  };
+
   std::chrono::nanoseconds remaining() const;
   void count(const char* stage, std::size_t items);
+  void begin_chunk(const char* stage, std::size_t items);
   void enqueue(std::size_t count);
+  void meet();
   void abandon() noexcept;
+  std::span<const std::byte> carry(const char* stage, const CardStage& code,
+                                   std::span<const std::byte> items);
+  std::size_t carry_in(const char* stage, const CardStage& code, Freight& freight,
+                       std::span<const std::byte> items);
 
   const weir::Runtime& runtime_;
   const Lanes& lanes_;
+  std::vector<const Lane*> hosts_;  ///< one for each core
+  const Lane* const card_;
+  std::map<std::string, Freight> freights_;
   const std::function<void(const ChunkPart&)>* code_ = nullptr;
   weir::Kernel kernel_;
   std::chrono::steady_clock::time_point deadline_;

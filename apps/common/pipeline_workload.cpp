@@ -20,17 +20,18 @@ PipelineWorkload::PipelineWorkload(const weir::Runtime& runtime, const Lanes& la
                                    StagePlaces places)
     : runtime_(runtime), lanes_(lanes), name_(name), switches_(switches) {
   find_places(places);
-  if (switches_.baseline) chunks_.emplace(runtime, lanes);
+  if (switches_.baseline) chunks_.emplace(runtime, lanes, places_, card_lane_);
 }
 
 void PipelineWorkload::find_places(StagePlaces wanted) {
   for (std::size_t i = 0; i < lanes_.places(); ++i) {
     const std::size_t domain = lanes_.urgent(i).domain;
     const bool host = std::string_view(runtime_.domain(domain).info().backend) == "host";
-    if (host || wanted == StagePlaces::hosts) {
-      places_.push_back(&lanes_.place(i));
-    } else if (card_ == nullptr) {
+    if (host) {
+      places_.push_back(i);
+    } else if (wanted == StagePlaces::hosts_and_card && card_ == nullptr) {
       card_ = &lanes_.place(i);
+      card_lane_ = &lanes_.urgent(i);
     }
   }
 }
@@ -80,7 +81,7 @@ void PipelineWorkload::cancel() noexcept {
 }
 
 weir::StageOptions PipelineWorkload::at(std::size_t index) const {
-  return {.place = places_.empty() ? nullptr : places_[index % places_.size()]};
+  return {.place = places_.empty() ? nullptr : &lanes_.place(places_[index % places_.size()])};
 }
 
 std::uint64_t PipelineWorkload::items(const char* stage) const {

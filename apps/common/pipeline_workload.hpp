@@ -68,6 +68,13 @@ class PipelineWorkload : public Workload {
   weir::StageOptions at(std::size_t index) const;
   /// A place for a stage that is a kernel; null: the stage is to run on the host.
   const weir::Place* card() const noexcept { return card_; }
+  /// Adds a stage on the card.
+  template <class In, class Out>
+  void connect_kernel(const weir::Pipeline& pipeline, const char* name,
+                      const weir::Tunnel<In>& input, const weir::Tunnel<Out>& output,
+                      const CardStage& stage) const {
+    pipeline.kernel(name, input, weir::into(output), stage.kernel, *card_, stage.options);
+  }
   /// Cores that may work at once: more than any StageContext::worker() or ChunkPart::index.
   std::size_t workers() const noexcept { return lanes_.cores(); }
   bool baseline() const noexcept { return switches_.baseline; }
@@ -82,8 +89,9 @@ class PipelineWorkload : public Workload {
   const Lanes& lanes_;
   const std::string name_;
   const PipelineSwitches switches_;
-  std::vector<const weir::Place*> places_;  ///< of stages that are functions
+  std::vector<std::size_t> places_;  ///< of stages that are functions, among those of the lanes
   const weir::Place* card_ = nullptr;
+  const Lane* card_lane_ = nullptr;
   std::vector<ChunkLoop::Stage> stages_;  ///< of the last run
   std::optional<ChunkLoop> chunks_;       ///< of the baseline
   std::mutex mutex_;                      ///< pipeline_ is made or destroyed, or cancelled

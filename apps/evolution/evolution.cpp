@@ -1,6 +1,9 @@
 #include "evolution/evolution.hpp"
 
+#include <algorithm>
 #include <array>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +15,7 @@
 #include "common/matrix_io.hpp"
 #include "common/parsing.hpp"
 #include "common/pipeline_workload.hpp"
+#include "evolution/fitness_kernel.hpp"
 #include "evolution/population.hpp"
 
 namespace weir::apps {
@@ -29,14 +33,23 @@ struct Chronicle {
 };
 
 class Evolution final : public PipelineWorkload {
+  using Creature = std::uint32_t;
+  using Out = weir::Outlet<Creature>;
+
  public:
   Evolution(std::string output, const EvolutionOptions& options, std::size_t generations,
             const PipelineSwitches& switches, const weir::Runtime& runtime, const Lanes& lanes)
-      : PipelineWorkload(runtime, lanes, "evolution", switches),
+      : PipelineWorkload(runtime, lanes, "evolution", switches, StagePlaces::hosts_and_card),
         output_(std::move(output)),
         options_(options),
         generations_(generations),
-        islands_{Island(options), Island(options)} {}
+        islands_{Island(options), Island(options)} {
+    if (card() == nullptr) return;
+    const std::span<const double> known = islands_[0].coefficients();
+    coefficients_ = runtime.buffer(known.size_bytes(), "coefficients");
+    std::copy(known.begin(), known.end(), coefficients_.data<double>());
+    evaluate_on_card_ = fitness_stage(runtime, options, coefficients_);
+  }
 
   /// Creatures.
   std::size_t n() const override { return kIslands * options_.creatures; }
@@ -111,11 +124,7 @@ class Evolution final : public PipelineWorkload {
   }
 
   void connect(const weir::Pipeline& pipeline) override {
-    using Creature = std::uint32_t;
-    using Out = weir::Outlet<Creature>;
     const auto to_reproduce = pipeline.tunnel<Creature>("to reproduce");
-    const auto to_evaluate = pipeline.tunnel<Creature>("to evaluate");
-    const auto evaluated = pipeline.tunnel<Creature>("evaluated");
     const auto to_cross = pipeline.tunnel<Creature>("to cross");
     const auto to_mutate = pipeline.tunnel<Creature>("to mutate");
     pipeline.source(
@@ -125,35 +134,11 @@ class Evolution final : public PipelineWorkload {
           if (++put % creatures() == 0) context.end_epoch();
           return put < n() * generations_;
         });
-    pipeline.stage(
-        "reproduce", to_reproduce, weir::into(to_evaluate),
-        [this](Creature creature, const Out& out, weir::StageContext context) {
-          const Era era = era_of(context.epoch());
-          island_of(era).reproduce(creature, era);
-          out.put(creature);
-        },
-        at(0));
-    pipeline.stage(
-        "evaluate", to_evaluate, weir::into(evaluated),
-        [this](Creature creature, const Out& out, weir::StageContext context) {
-          const Era era = era_of(context.epoch());
-          island_of(era).evaluate(creature, era);
-          out.put(creature);
-        },
-        at(1));
-    weir::StageOptions alone = at(2);
-    alone.workers = 1;
-    pipeline.stage(
-        "select", evaluated, weir::into(to_cross),
-        [this, known = std::array<std::size_t, kIslands>{}](Creature, const Out& out,
-                                                            weir::StageContext context) mutable {
-          const Era era = era_of(context.epoch());
-          if (++known[era.island] < creatures()) return;
-          known[era.island] = 0;
-          island_of(era).select();
-          for (Creature rank = 0; rank < creatures(); ++rank) out.put(rank);
-        },
-        alone);
+    if (evaluate_on_card_) {
+      connect_card(pipeline, to_reproduce, to_cross);
+    } else {
+      connect_hosts(pipeline, to_reproduce, to_cross);
+    }
     pipeline.stage(
         "crossover", to_cross, weir::into(to_mutate),
         [this](Creature rank, const Out& out, weir::StageContext context) {
@@ -171,6 +156,86 @@ class Evolution final : public PipelineWorkload {
         at(4));
   }
 
+  void connect_hosts(const weir::Pipeline& pipeline, const weir::Tunnel<Creature>& to_reproduce,
+                     const weir::Tunnel<Creature>& to_cross) {
+    const auto to_evaluate = pipeline.tunnel<Creature>("to evaluate");
+    const auto evaluated = pipeline.tunnel<Creature>("evaluated");
+    pipeline.stage(
+        "reproduce", to_reproduce, weir::into(to_evaluate),
+        [this](Creature creature, const Out& out, weir::StageContext context) {
+          const Era era = era_of(context.epoch());
+          island_of(era).reproduce(creature, era);
+          out.put(creature);
+        },
+        at(0));
+    pipeline.stage(
+        "evaluate", to_evaluate, weir::into(evaluated),
+        [this](Creature creature, const Out& out, weir::StageContext context) {
+          const Era era = era_of(context.epoch());
+          island_of(era).evaluate(creature, era);
+          out.put(creature);
+        },
+        at(1));
+    connect_select(pipeline, evaluated, to_cross, [](Island&, Creature) {});
+  }
+
+  /// Creatures go to the card with their genes, and come back with their fitness.
+  void connect_card(const weir::Pipeline& pipeline, const weir::Tunnel<Creature>& to_reproduce,
+                    const weir::Tunnel<Creature>& to_cross) {
+    const weir::Tunnel<double> genomes = genome_tunnel(pipeline);
+    const auto evaluated = pipeline.tunnel<Evaluated>("evaluated");
+    pipeline.stage(
+        "reproduce", to_reproduce, weir::into(genomes),
+        [this](Creature creature, const weir::Outlet<double>& out, weir::StageContext context) {
+          const Era era = era_of(context.epoch());
+          island_of(era).reproduce(creature, era);
+          auto* const genome = static_cast<double*>(weir_outlet_add(out.handle()));
+          if (genome == nullptr) throw weir::Error(WEIR_STATUS_OUT_OF_MEMORY, weir_last_error());
+          write_genome(creature, era, genome);
+        },
+        at(0));
+    connect_kernel(pipeline, "evaluate", genomes, evaluated, *evaluate_on_card_);
+    connect_select(pipeline, evaluated, to_cross, note);
+  }
+
+  /// How many genes creatures have is not known to the compiler.
+  weir::Tunnel<double> genome_tunnel(const weir::Pipeline& pipeline) const {
+    weir_tunnel_options options = WEIR_TUNNEL_OPTIONS_INIT;
+    options.name = "genomes";
+    options.item_bytes = evaluate_on_card_->item_bytes;
+    weir_tunnel* made = nullptr;
+    weir::check(weir_pipeline_add_tunnel(pipeline.handle(), &options, &made));
+    return weir::Tunnel<double>(made);
+  }
+  void write_genome(std::size_t creature, Era era, double* genome) const {
+    const std::span<const double> genes = islands_[era.island].genes_of(creature, era);
+    *genome = static_cast<double>(creature);
+    std::copy(genes.begin(), genes.end(), genome + 1);
+  }
+  static void note(Island& island, const Evaluated& known) {
+    island.note(static_cast<std::size_t>(known.creature), known.fitness);
+  }
+
+  /// Waits for all creatures of an island; note(island, item) is told of each.
+  template <class Item, class Note>
+  void connect_select(const weir::Pipeline& pipeline, const weir::Tunnel<Item>& evaluated,
+                      const weir::Tunnel<Creature>& to_cross, Note note) {
+    weir::StageOptions alone = at(2);
+    alone.workers = 1;
+    pipeline.stage(
+        "select", evaluated, weir::into(to_cross),
+        [this, note, known = std::array<std::size_t, kIslands>{}](
+            const Item& item, const Out& out, weir::StageContext context) mutable {
+          const Era era = era_of(context.epoch());
+          note(island_of(era), item);
+          if (++known[era.island] < creatures()) return;
+          known[era.island] = 0;
+          island_of(era).select();
+          for (Creature rank = 0; rank < creatures(); ++rank) out.put(rank);
+        },
+        alone);
+  }
+
   void loop(ChunkLoop& chunks) override {
     for (std::size_t epoch = 0; epoch < kIslands * generations_; ++epoch) {
       const Era era = era_of(epoch);
@@ -181,13 +246,26 @@ class Evolution final : public PipelineWorkload {
         });
       };
       stage("reproduce", &Island::reproduce);
-      stage("evaluate", &Island::evaluate);
+      if (evaluate_on_card_) {
+        carry_creatures(chunks, era);
+      } else {
+        stage("evaluate", &Island::evaluate);
+      }
       chunks.run("select", creatures(), [&](const ChunkPart& part) {
         if (part.first == 0) island.select();
       });
       stage("crossover", &Island::cross);
       stage("mutate", &Island::mutate);
       complete(era);
+    }
+  }
+
+  void carry_creatures(ChunkLoop& chunks, Era era) {
+    const std::size_t genome = options_.genes + 1;
+    std::vector<double> genomes(creatures() * genome);
+    for (std::size_t i = 0; i < creatures(); ++i) write_genome(i, era, &genomes[i * genome]);
+    for (const auto& known : chunks.carry<Evaluated>("evaluate", *evaluate_on_card_, genomes)) {
+      note(island_of(era), known);
     }
   }
 
@@ -207,6 +285,8 @@ class Evolution final : public PipelineWorkload {
   const EvolutionOptions options_;
   const std::size_t generations_;
   std::array<Island, kIslands> islands_;
+  weir::Buffer coefficients_;  ///< for a card
+  std::optional<CardStage> evaluate_on_card_;
   std::vector<Chronicle> chronicles_;  ///< by epoch
 };
 

@@ -48,6 +48,13 @@ class Island {
   void cross(std::size_t rank, Era era) noexcept;
   void mutate(std::size_t rank, Era era) noexcept;
 
+  /// The same for somebody else who evaluates: what a creature is, and what came of it.
+  std::span<const double> genes_of(std::size_t creature, Era era) const noexcept {
+    return std::span(genes_[era.generation % 2]).subspan(creature * options_.genes, options_.genes);
+  }
+  void note(std::size_t creature, double fitness) noexcept { fitness_[creature] = fitness; }
+  std::span<const double> coefficients() const noexcept { return coefficients_; }
+
   /// The creatures that a generation leaves.
   std::span<const double> after(std::size_t generation) const noexcept {
     return genes_[(generation + 1) % 2];

@@ -203,7 +203,7 @@ std::size_t Level::step() const noexcept {
 }
 
 template <class Pattern>
-Level::Verdict Level::judged(const Cascade& cascade, const Pattern& pattern) noexcept {
+Verdict Level::judged(const Cascade& cascade, const Pattern& pattern) noexcept {
   for (std::size_t i = 0; i < cascade.stages.size(); ++i) {
     double sum = 0;
     for (const Stump& stump : cascade.stages[i].stumps) {
@@ -217,7 +217,7 @@ Level::Verdict Level::judged(const Cascade& cascade, const Pattern& pattern) noe
   return Verdict::face;
 }
 
-Level::Verdict Level::judge(const Cascade& cascade, std::size_t x, std::size_t y) const noexcept {
+Verdict Level::judge(const Cascade& cascade, std::size_t x, std::size_t y) const noexcept {
   const std::uint32_t* const window = &sums_[y * (picture_.width + 1) + x];
   return judged(cascade, [&](std::uint32_t grid) {
     const auto& corners = grids_[grid];

@@ -26,6 +26,9 @@ Image grey_of(const ColourImage& image);
 std::vector<float> scales_of(std::size_t width, std::size_t height, const Cascade& cascade,
                              double factor);
 
+/// What a cascade says of a window; failed_at_once: in its first stage.
+enum class Verdict : std::uint8_t { failed, failed_at_once, face };
+
 /// A smaller picture, and what is known of it.
 class Level {
  public:
@@ -44,10 +47,17 @@ class Level {
   /// in the first stage lets the next one be left out; `first` is a multiple of step().
   template <class Found>
   void scan(const Cascade& cascade, std::size_t first, std::size_t end, const Found& found) const {
+    walk(cascade, first, end, found,
+         [&](std::size_t x, std::size_t y) { return judge(cascade, x, y); });
+  }
+  /// The same when somebody else has judged: verdict_of(x, y).
+  template <class Found, class VerdictOf>
+  void walk(const Cascade& cascade, std::size_t first, std::size_t end, const Found& found,
+            const VerdictOf& verdict_of) const {
     const std::size_t columns = places(picture_.width, cascade.width);
     for (std::size_t y = first; y < end; y += step()) {
       for (std::size_t x = 0; x < columns; x += step()) {
-        const Verdict verdict = judge(cascade, x, y);
+        const Verdict verdict = verdict_of(x, y);
         if (verdict == Verdict::face) found(box(cascade, x, y));
         if (verdict == Verdict::failed_at_once) x += step();
       }
@@ -60,7 +70,6 @@ class Level {
   static std::size_t places(std::size_t pixels, int window) noexcept;
 
  private:
-  enum class Verdict { failed_at_once, failed, face };
   Verdict judge(const Cascade& cascade, std::size_t x, std::size_t y) const noexcept;
   template <class Pattern>
   static Verdict judged(const Cascade& cascade, const Pattern& pattern) noexcept;

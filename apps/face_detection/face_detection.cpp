@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "common/pipeline_workload.hpp"
 #include "face_detection/cascade.hpp"
 #include "face_detection/detector.hpp"
+#include "face_detection/window_kernel.hpp"
 
 namespace weir::apps {
 
@@ -41,6 +43,7 @@ struct Frame {
   Image grey;
   std::vector<float> scales;
   std::vector<Level> levels;
+  std::vector<JudgedLevel> judged;  ///< when a card judges
   std::vector<Box> candidates;
 
   void clear() { *this = {}; }
@@ -53,15 +56,21 @@ struct Detection {
 };
 
 class FaceDetection final : public PipelineWorkload {
+  using Number = std::uint32_t;
+
  public:
   FaceDetection(std::string output, std::vector<Photograph> photographs, Cascade cascade,
                 const DetectionOptions& options, const weir::Runtime& runtime, const Lanes& lanes)
-      : PipelineWorkload(runtime, lanes, "face-detection", options.switches),
+      : PipelineWorkload(runtime, lanes, "face-detection", options.switches, places_for(cascade)),
         output_(std::move(output)),
         photographs_(std::move(photographs)),
         cascade_(std::move(cascade)),
         options_(options),
-        frames_(kUnderWay) {}
+        frames_(kUnderWay) {
+    if (card() == nullptr) return;
+    tables_.emplace(runtime, cascade_);
+    scan_on_card_ = window_stage(runtime, cascade_, *tables_);
+  }
 
   /// Pictures.
   std::size_t n() const override { return photographs_.size(); }
@@ -94,6 +103,12 @@ class FaceDetection final : public PipelineWorkload {
   }
 
  private:
+  /// Larger windows do not fit the tiles of a card.
+  static StagePlaces places_for(const Cascade& cascade) {
+    return std::max(cascade.width, cascade.height) <= WindowTile::kMostWindow
+               ? StagePlaces::hosts_and_card
+               : StagePlaces::hosts;
+  }
   Frame& frame_of(std::uint64_t picture) { return frames_[picture % frames_.size()]; }
   static std::size_t strip_rows(const Level& level) { return kStripRows * level.step(); }
 
@@ -103,6 +118,7 @@ class FaceDetection final : public PipelineWorkload {
     frame.grey = grey_of(image);
     frame.scales = scales_of(image.width, image.height, cascade_, options_.factor);
     frame.levels.resize(frame.scales.size());
+    frame.judged.resize(frame.scales.size());
   }
   static void resize(Frame& frame, std::size_t level) {
     frame.levels[level].resize(frame.grey, frame.scales[level]);
@@ -119,6 +135,17 @@ class FaceDetection final : public PipelineWorkload {
     const Level& level = frame.levels[strip.level];
     const std::size_t end = std::min(strip.first + strip_rows(level), level.rows(cascade_));
     level.scan(cascade_, strip.first, end, [&](const Box& box) { out.put(box); });
+  }
+
+  /// A level gives its candidates when all of its tiles are there.
+  void collect(Frame& frame, const JudgedTile& tile) {
+    const Level& level = frame.levels[tile.header.level];
+    JudgedLevel& judged = frame.judged[tile.header.level];
+    judged.add(tile, level, cascade_);
+    if (!judged.complete()) return;
+    level.walk(
+        cascade_, 0, level.rows(cascade_), [&](const Box& box) { frame.candidates.push_back(box); },
+        judged);
   }
 
   void clear() override {
@@ -143,12 +170,9 @@ class FaceDetection final : public PipelineWorkload {
   }
 
   void connect(const weir::Pipeline& pipeline) override {
-    using Number = std::uint32_t;
     const auto pictures = pipeline.tunnel<Number>("pictures");
     const auto to_resize = pipeline.tunnel<Number>("levels to resize");
     const auto to_integrate = pipeline.tunnel<Number>("levels to integrate");
-    const auto strips = pipeline.tunnel<Strip>("strips");
-    const auto candidates = pipeline.tunnel<Box>("candidates");
     pipeline.source("film", weir::into(pictures),
                     [this, next = Number{0}](const weir::Outlet<Number>& out,
                                              weir::StageContext context) mutable {
@@ -173,6 +197,16 @@ class FaceDetection final : public PipelineWorkload {
           out.put(level);
         },
         at(1));
+    if (scan_on_card_) {
+      connect_card(pipeline, to_integrate);
+    } else {
+      connect_hosts(pipeline, to_integrate);
+    }
+  }
+
+  void connect_hosts(const weir::Pipeline& pipeline, const weir::Tunnel<Number>& to_integrate) {
+    const auto strips = pipeline.tunnel<Strip>("strips");
+    const auto candidates = pipeline.tunnel<Box>("candidates");
     pipeline.stage(
         "integral", to_integrate, weir::into(strips),
         [this](Number level, const weir::Outlet<Strip>& out, weir::StageContext context) {
@@ -187,44 +221,90 @@ class FaceDetection final : public PipelineWorkload {
           scan(frame_of(context.epoch()), strip, out);
         },
         at(3));
-    weir::StageOptions alone = at(4);
-    alone.workers = 1;
     pipeline.stage(
         "collect", candidates,
         [this](const Box& box, weir::StageContext context) {
           frame_of(context.epoch()).candidates.push_back(box);
         },
-        alone);
+        alone(4));
+  }
+
+  /// The card judges windows, and the host goes through the rows.
+  void connect_card(const weir::Pipeline& pipeline, const weir::Tunnel<Number>& to_cut) {
+    const auto tiles = pipeline.tunnel<WindowTile>("tiles");
+    const auto judged = pipeline.tunnel<JudgedTile>("judged tiles");
+    pipeline.stage(
+        "cut", to_cut, weir::into(tiles),
+        [this](Number level, const weir::Outlet<WindowTile>& out, weir::StageContext context) {
+          cut(frame_of(context.epoch()).levels[level], cascade_, level,
+              [&](const WindowTile& tile) { out.put(tile); });
+        },
+        at(2));
+    connect_kernel(pipeline, "scan", tiles, judged, *scan_on_card_);
+    pipeline.stage(
+        "collect", judged,
+        [this](const JudgedTile& tile, weir::StageContext context) {
+          collect(frame_of(context.epoch()), tile);
+        },
+        alone(4));
+  }
+  weir::StageOptions alone(std::size_t index) const {
+    weir::StageOptions options = at(index);
+    options.workers = 1;
+    return options;
   }
 
   /// A chunk is a picture.
   void loop(ChunkLoop& chunks) override {
-    Collected<Strip> planned(chunks.parts());
-    Collected<Box> found(chunks.parts());
     for (std::size_t picture = 0; picture < photographs_.size(); ++picture) {
       Frame& frame = frame_of(picture);
       chunks.run("grey", 1, [&](const ChunkPart&) { make_grey(picture); });
       chunks.run("resize", frame.levels.size(), [&](const ChunkPart& part) {
         for (std::size_t i = part.first; i < part.end; ++i) resize(frame, i);
       });
-      chunks.run("integral", frame.levels.size(), [&](const ChunkPart& part) {
-        const auto out = planned.outlet(part);
-        for (std::size_t i = part.first; i < part.end; ++i) {
-          frame.levels[i].integrate(cascade_);
-          put_strips(frame, static_cast<std::uint32_t>(i), out);
-        }
-      });
-      const std::vector<Strip> strips = planned.take();
-      chunks.run("scan", strips.size(), [&](const ChunkPart& part) {
-        const auto out = found.outlet(part);
-        for (std::size_t i = part.first; i < part.end; ++i) scan(frame, strips[i], out);
-      });
-      const std::vector<Box> boxes = found.take();
-      chunks.run("collect", boxes.size(), [&](const ChunkPart& part) {
-        if (part.first == 0) frame.candidates = boxes;
-      });
+      if (scan_on_card_) {
+        scan_on_card(chunks, frame);
+      } else {
+        scan_on_hosts(chunks, frame);
+      }
       complete(picture);
     }
+  }
+
+  void scan_on_hosts(ChunkLoop& chunks, Frame& frame) {
+    Collected<Strip> planned(chunks.parts());
+    Collected<Box> found(chunks.parts());
+    chunks.run("integral", frame.levels.size(), [&](const ChunkPart& part) {
+      const auto out = planned.outlet(part);
+      for (std::size_t i = part.first; i < part.end; ++i) {
+        frame.levels[i].integrate(cascade_);
+        put_strips(frame, static_cast<std::uint32_t>(i), out);
+      }
+    });
+    const std::vector<Strip> strips = planned.take();
+    chunks.run("scan", strips.size(), [&](const ChunkPart& part) {
+      const auto out = found.outlet(part);
+      for (std::size_t i = part.first; i < part.end; ++i) scan(frame, strips[i], out);
+    });
+    const std::vector<Box> boxes = found.take();
+    chunks.run("collect", boxes.size(), [&](const ChunkPart& part) {
+      if (part.first == 0) frame.candidates = boxes;
+    });
+  }
+  void scan_on_card(ChunkLoop& chunks, Frame& frame) {
+    Collected<WindowTile> cuts(chunks.parts());
+    chunks.run("cut", frame.levels.size(), [&](const ChunkPart& part) {
+      const auto out = cuts.outlet(part);
+      for (std::size_t i = part.first; i < part.end; ++i) {
+        cut(frame.levels[i], cascade_, static_cast<std::uint32_t>(i),
+            [&](const WindowTile& tile) { out.put(tile); });
+      }
+    });
+    const auto judged = chunks.carry<JudgedTile>("scan", *scan_on_card_, cuts.take());
+    chunks.run("collect", judged.size(), [&](const ChunkPart& part) {
+      if (part.first > 0) return;
+      for (const JudgedTile& tile : judged) collect(frame, tile);
+    });
   }
 
   std::vector<Box> boxes_by_pixels(const ColourImage& image) const {
@@ -299,6 +379,8 @@ class FaceDetection final : public PipelineWorkload {
   const std::vector<Photograph> photographs_;
   const Cascade cascade_;
   const DetectionOptions options_;
+  std::optional<CascadeTables> tables_;  ///< for a card
+  std::optional<CardStage> scan_on_card_;
   std::vector<Frame> frames_;
   std::vector<Detection> detections_;  ///< by picture
 };

@@ -59,11 +59,11 @@ class BackwardCigar {
 
 }  // namespace
 
-SeedSet::SeedSet(std::string_view query) : words_(std::make_unique<std::bitset<kWords>>()) {
+SeedSet::SeedSet(std::string_view query) : bits_(kWords / kBits) {
   Word word;
   for (std::size_t i = 0; i < query.size(); ++i) {
     word.add(query[i]);
-    if (i + 1 >= kSeed) words_->set(word.code);
+    if (i + 1 >= kSeed) bits_[word.code / kBits] |= 1U << word.code % kBits;
   }
 }
 

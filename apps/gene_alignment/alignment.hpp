@@ -2,10 +2,9 @@
 #pragma once
 
 #include <algorithm>
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,12 +28,16 @@ class SeedSet {
     const std::size_t last = std::min(target.size(), end + kSeed - 1);
     for (std::size_t i = first; i < last; ++i) {
       word.add(target[i]);
-      if (i + 1 >= first + kSeed && words_->test(word.code)) hit(i + 1 - kSeed);
+      if (i + 1 >= first + kSeed && has(word.code)) hit(i + 1 - kSeed);
     }
   }
 
+  static constexpr std::size_t kWords = std::size_t{1} << 2 * kSeed;  ///< that there are
+  /// A bit for each word: letters from the first on are digits of base 4, 0 to 3 for A, C, T and G.
+  std::span<const std::uint32_t> words() const noexcept { return bits_; }
+
  private:
-  static constexpr std::size_t kWords = std::size_t{1} << 2 * kSeed;
+  static constexpr std::uint32_t kBits = 32;
   struct Word {
     std::uint32_t code = 0;
     void add(char base) noexcept {
@@ -42,7 +45,9 @@ class SeedSet {
       code = (code << 2 | (static_cast<std::uint32_t>(base) >> 1 & 3)) & (kWords - 1);
     }
   };
-  std::unique_ptr<std::bitset<kWords>> words_;
+  bool has(std::uint32_t code) const noexcept { return bits_[code / kBits] >> code % kBits & 1; }
+
+  std::vector<std::uint32_t> bits_;
 };
 
 /// A query and a part of a target with their letters side by side.

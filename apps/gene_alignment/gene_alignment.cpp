@@ -1,9 +1,11 @@
 #include "gene_alignment/gene_alignment.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <deque>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +19,7 @@
 #include "common/parsing.hpp"
 #include "common/pipeline_workload.hpp"
 #include "gene_alignment/alignment.hpp"
+#include "gene_alignment/word_kernel.hpp"
 
 namespace weir::apps {
 
@@ -144,12 +147,15 @@ class GeneAlignment final : public PipelineWorkload {
  public:
   GeneAlignment(std::string output, Sequences sequences, std::size_t chunk,
                 const PipelineSwitches& switches, const weir::Runtime& runtime, const Lanes& lanes)
-      : PipelineWorkload(runtime, lanes, "gene-alignment", switches),
+      : PipelineWorkload(runtime, lanes, "gene-alignment", switches, StagePlaces::hosts_and_card),
         output_(std::move(output)),
         sequences_(std::move(sequences)),
         chunk_(chunk),
         scratch_(workers()) {
     for (const Sequence& query : sequences_.queries) seeds_.emplace_back(query.bases);
+    if (card() == nullptr) return;
+    words_ = load_words(runtime, seeds_);
+    coarse_on_card_ = word_stage(runtime, words_);
   }
 
   /// Letters of all targets.
@@ -226,6 +232,26 @@ class GeneAlignment final : public PipelineWorkload {
       out.put({positions.query, positions.target, p});
     });
   }
+  /// Puts the letters of some positions in blocks, as a card takes them.
+  template <class Out>
+  void cut(const Positions& at, const Out& out) const {
+    const std::string_view target = target_of(at.target);
+    for (std::size_t first = at.first, end = end_of(at); first < end; first += LetterBlock::kMost) {
+      const std::size_t count = std::min(LetterBlock::kMost, end - first);
+      LetterBlock block{at.query, at.target, first, static_cast<std::uint32_t>(count), {}};
+      target.copy(block.letters.data(), count + kSeed - 1, first);
+      out.put(block);
+    }
+  }
+  template <class Out>
+  static void put_hits(const MarkedBlock& block, const Out& out) {
+    for (std::size_t i = 0; i < block.marks.size(); ++i) {
+      for (std::uint32_t marks = block.marks[i]; marks != 0; marks &= marks - 1) {
+        const auto bit = static_cast<std::size_t>(std::countr_zero(marks));
+        out.put({block.query, block.target, block.first + 32 * i + bit});
+      }
+    }
+  }
   Found fit(const Hit& hit, std::size_t worker) {
     return {hit, align(query_of(hit), window_of(hit), scratch_[worker])};
   }
@@ -244,15 +270,10 @@ class GeneAlignment final : public PipelineWorkload {
                       out.put(next);
                       return advance(next);
                     });
-    weir::StageOptions coarse = at(0), fine = at(1), alone = at(2);
-    coarse.ordered = fine.ordered = true;
+    weir::StageOptions fine = at(1), alone = at(2);
+    fine.ordered = true;
     alone.workers = 1;
-    pipeline.stage(
-        "coarse", positions, weir::into(hits),
-        [this](const Positions& at, const weir::Outlet<Hit>& out) {
-          look(at, at.first, end_of(at), out);
-        },
-        coarse);
+    connect_coarse(pipeline, positions, hits);
     pipeline.stage(
         "fine", hits, weir::into(lines),
         [this](const Hit& hit, const weir::Outlet<std::uint32_t>& out, weir::StageContext context) {
@@ -263,14 +284,53 @@ class GeneAlignment final : public PipelineWorkload {
         "write", lines, [this](std::uint32_t line) { writer_->add(shelf_.give(line)); }, alone);
   }
 
-  void loop(ChunkLoop& chunks) override {
+  /// The host finds words itself, or cuts letters into blocks for the card.
+  void connect_coarse(const weir::Pipeline& pipeline, const weir::Tunnel<Positions>& positions,
+                      const weir::Tunnel<Hit>& hits) {
+    weir::StageOptions ordered = at(0);
+    ordered.ordered = true;
+    if (!coarse_on_card_) {
+      return pipeline.stage(
+          "coarse", positions, weir::into(hits),
+          [this](const Positions& at, const weir::Outlet<Hit>& out) {
+            look(at, at.first, end_of(at), out);
+          },
+          ordered);
+    }
+    const auto blocks = pipeline.tunnel<LetterBlock>("blocks");
+    const auto marked = pipeline.tunnel<MarkedBlock>("marked blocks");
+    pipeline.stage(
+        "cut", positions, weir::into(blocks),
+        [this](const Positions& at, const weir::Outlet<LetterBlock>& out) { cut(at, out); },
+        ordered);
+    connect_kernel(pipeline, "coarse", blocks, marked, *coarse_on_card_);
+    pipeline.stage(
+        "hits", marked, weir::into(hits),
+        [](const MarkedBlock& block, const weir::Outlet<Hit>& out) { put_hits(block, out); },
+        ordered);
+  }
+
+  /// The hits of a chunk, in their order.
+  std::vector<Hit> coarse(ChunkLoop& chunks, const Positions& at) const {
     Collected<Hit> found(chunks.parts());
-    for_all_positions([&](const Positions& at) {
+    if (!coarse_on_card_) {
       const std::size_t end = end_of(at);
       chunks.run("coarse", end > at.first ? end - at.first : 0, [&](const ChunkPart& part) {
         look(at, at.first + part.first, at.first + part.end, found.outlet(part));
       });
-      const std::vector<Hit> hits = found.take();
+      return found.take();
+    }
+    std::vector<LetterBlock> blocks;
+    cut(at, ChunkOutlet(blocks));
+    const auto marked = chunks.carry<MarkedBlock>("coarse", *coarse_on_card_, blocks);
+    std::vector<Hit> hits;
+    for (const MarkedBlock& block : marked) put_hits(block, ChunkOutlet(hits));
+    return hits;
+  }
+
+  void loop(ChunkLoop& chunks) override {
+    for_all_positions([&](const Positions& at) {
+      const std::vector<Hit> hits = coarse(chunks, at);
       std::vector<Found> fitted(hits.size());
       chunks.run("fine", hits.size(), [&](const ChunkPart& part) {
         for (std::size_t i = part.first; i < part.end; ++i) fitted[i] = fit(hits[i], part.index);
@@ -288,7 +348,9 @@ class GeneAlignment final : public PipelineWorkload {
   const std::string output_;
   const Sequences sequences_;
   const std::size_t chunk_;
-  std::vector<SeedSet> seeds_;                      ///< of the queries
+  std::vector<SeedSet> seeds_;  ///< of the queries
+  weir::Buffer words_;          ///< the same for a card
+  std::optional<CardStage> coarse_on_card_;
   std::vector<std::vector<std::uint8_t>> scratch_;  ///< of the workers
   Shelf shelf_;
   std::unique_ptr<Writer> writer_;

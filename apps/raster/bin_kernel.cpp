@@ -10,8 +10,8 @@ namespace weir::apps {
 static_assert(sizeof(BinTask) == TASK_WORDS * sizeof(std::uint32_t));
 static_assert(sizeof(DrawnBin) == MADE_WORDS * sizeof(std::uint32_t));
 
-weir::Kernel register_bin_kernel(const weir::Runtime& runtime) {
-  return runtime.portable_kernel(
+CardStage bin_stage(const weir::Runtime& runtime, std::size_t width, std::size_t height) {
+  const weir::Kernel kernel = runtime.portable_kernel(
       {.kernel = &raster_bins,
        .source = bins_wk,
        .source_name = "bins.wk",
@@ -25,10 +25,11 @@ weir::Kernel register_bin_kernel(const weir::Runtime& runtime) {
                               (sizeof(BinTask) + sizeof(DrawnBin)) * bins};
            }},
       [](const weir::Call& call) { return weir::Groups{call.scalar<std::uint32_t>(0)}; });
-}
-
-std::vector<weir::Scalar> bin_scalars(std::size_t width, std::size_t height) {
-  return {static_cast<std::int32_t>(width), static_cast<std::int32_t>(height)};
+  return {.kernel = kernel,
+          .item_bytes = sizeof(BinTask),
+          .made_bytes = sizeof(DrawnBin),
+          .options = {
+              .scalars = {static_cast<std::int32_t>(width), static_cast<std::int32_t>(height)}}};
 }
 
 void blend(const DrawnBin& bin, DepthFrame& frame) noexcept {

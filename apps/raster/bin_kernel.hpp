@@ -4,10 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include <weir/weir.hpp>
 
+#include "common/chunk_loop.hpp"
 #include "common/depth_frame.hpp"
 #include "raster/triangles.hpp"
 
@@ -19,10 +19,8 @@ struct DrawnBin {
   std::int32_t column, row;
 };
 
-/// Makes a DrawnBin of each BinTask: the same bits as draw_bin(). Its scalars follow the number of
-/// bins.
-weir::Kernel register_bin_kernel(const weir::Runtime& runtime);
-std::vector<weir::Scalar> bin_scalars(std::size_t width, std::size_t height);
+/// Makes a DrawnBin of each BinTask: the same bits as draw_bin().
+CardStage bin_stage(const weir::Runtime& runtime, std::size_t width, std::size_t height);
 
 /// Draws what a card has made.
 void blend(const DrawnBin& bin, DepthFrame& frame) noexcept;

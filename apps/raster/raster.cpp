@@ -44,7 +44,9 @@ class Raster final : public PipelineWorkload {
         output_(std::move(output)),
         options_(options),
         frames_(std::min(options.pictures, kUnderWay), DepthFrame(options.width, options.height)) {
-    if (card() != nullptr) kernel_.emplace(register_bin_kernel(runtime));
+    if (card() != nullptr) {
+      raster_on_card_ = bin_stage(runtime, options.width, options.height);
+    }
   }
 
   /// Pictures.
@@ -122,7 +124,7 @@ class Raster final : public PipelineWorkload {
     pipeline.stage(
         "vertex", triangles, weir::into(bins),
         [this](const LitTriangle& lit, const weir::Outlet<BinTask>& out) { bin(lit, out); }, at(0));
-    if (kernel_) return connect_card(pipeline, bins);
+    if (raster_on_card_) return connect_card(pipeline, bins);
     pipeline.stage(
         "raster", bins,
         [this](const BinTask& task, weir::StageContext context) {
@@ -133,8 +135,7 @@ class Raster final : public PipelineWorkload {
   /// The card draws bins, and the host puts them together.
   void connect_card(const weir::Pipeline& pipeline, const weir::Tunnel<BinTask>& bins) {
     const auto drawn = pipeline.tunnel<DrawnBin>("drawn bins");
-    pipeline.kernel("raster", bins, weir::into(drawn), *kernel_, *card(),
-                    {.scalars = bin_scalars(options_.width, options_.height)});
+    connect_kernel(pipeline, "raster", bins, drawn, *raster_on_card_);
     pipeline.stage(
         "blend", drawn,
         [this](const DrawnBin& bin, weir::StageContext context) {
@@ -152,13 +153,20 @@ class Raster final : public PipelineWorkload {
         for (std::size_t i = part.first; i < part.end; ++i) bin(triangle(picture, i), out);
       });
       const std::vector<BinTask> tasks = binned.take();
-      chunks.run("raster", tasks.size(), [&](const ChunkPart& part) {
-        for (std::size_t i = part.first; i < part.end; ++i) {
-          draw_bin(tasks[i], frame_of(picture));
-        }
-      });
+      draw_bins(chunks, tasks, frame_of(picture));
       complete(picture);
     }
+  }
+  void draw_bins(ChunkLoop& chunks, const std::vector<BinTask>& tasks, DepthFrame& frame) const {
+    if (!raster_on_card_) {
+      return chunks.run("raster", tasks.size(), [&](const ChunkPart& part) {
+        for (std::size_t i = part.first; i < part.end; ++i) draw_bin(tasks[i], frame);
+      });
+    }
+    const auto drawn = chunks.carry<DrawnBin>("raster", *raster_on_card_, tasks);
+    chunks.run("blend", drawn.size(), [&](const ChunkPart& part) {
+      for (std::size_t i = part.first; i < part.end; ++i) blend(drawn[i], frame);
+    });
   }
 
   void draw(const LitTriangle& lit, DepthFrame& frame) const {
@@ -186,8 +194,8 @@ class Raster final : public PipelineWorkload {
 
   const std::string output_;
   const RasterOptions options_;
-  std::optional<weir::Kernel> kernel_;  ///< when a card draws
-  std::vector<DepthFrame> frames_;      ///< of the pictures under way
+  std::optional<CardStage> raster_on_card_;
+  std::vector<DepthFrame> frames_;  ///< of the pictures under way
   std::vector<Drawn> pictures_;
   ColourImage shown_;
 };

@@ -13,8 +13,8 @@ namespace weir::apps {
 static_assert(sizeof(SmallPatch) == PATCH_WORDS * sizeof(float));
 static_assert(sizeof(Micropolygon) == POLYGON_WORDS * sizeof(float));
 
-weir::Kernel register_dice_kernel(const weir::Runtime& runtime) {
-  return runtime.portable_kernel(
+CardStage dice_stage(const weir::Runtime& runtime, const ReyesCamera& camera) {
+  const weir::Kernel kernel = runtime.portable_kernel(
       {.kernel = &reyes_dice,
        .source = dice_wk,
        .source_name = "dice.wk",
@@ -28,11 +28,14 @@ weir::Kernel register_dice_kernel(const weir::Runtime& runtime) {
                               (sizeof(SmallPatch) + kPolygons * sizeof(Micropolygon)) * patches};
            }},
       [](const weir::Call& call) { return weir::Groups{call.scalar<std::uint32_t>(0)}; });
-}
-
-std::vector<weir::Scalar> dice_scalars(const ReyesCamera& camera) {
-  return {camera.width,   camera.height,  camera.scale_x,
-          camera.scale_y, camera.scale_z, camera.shift_z};
+  constexpr std::size_t kBatch = 256;
+  return {.kernel = kernel,
+          .item_bytes = sizeof(SmallPatch),
+          .made_bytes = sizeof(Micropolygon),
+          .options = {.scalars = {camera.width, camera.height, camera.scale_x, camera.scale_y,
+                                  camera.scale_z, camera.shift_z},
+                      .outputs = {{SmallPatch::kMostMicropolygons, WEIR_STAGE_COUNTING_PER_TUNNEL}},
+                      .batch = kBatch}};
 }
 
 }  // namespace weir::apps

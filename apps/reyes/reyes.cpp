@@ -36,7 +36,7 @@ class Reyes final : public PipelineWorkload {
         patches_(teapot()),
         camera_(options.width, options.height),
         frame_(options.width, options.height) {
-    if (card() != nullptr) kernel_.emplace(register_dice_kernel(runtime));
+    if (card() != nullptr) dice_on_card_ = dice_stage(runtime, camera_);
   }
 
   /// Patches.
@@ -105,11 +105,8 @@ class Reyes final : public PipelineWorkload {
 
   void connect_dice(const weir::Pipeline& pipeline, const weir::Tunnel<SmallPatch>& small,
                     const weir::Tunnel<Micropolygon>& polygons) {
-    if (kernel_) {
-      const weir_stage_output most = {SmallPatch::kMostMicropolygons,
-                                      WEIR_STAGE_COUNTING_PER_TUNNEL};
-      return pipeline.kernel("dice", small, weir::into(polygons), *kernel_, *card(),
-                             {.scalars = dice_scalars(camera_), .outputs = {most}, .batch = 64});
+    if (dice_on_card_) {
+      return connect_kernel(pipeline, "dice", small, polygons, *dice_on_card_);
     }
     pipeline.stage(
         "dice", small, weir::into(polygons),
@@ -132,16 +129,20 @@ class Reyes final : public PipelineWorkload {
       });
       patches = again.take();
     }
-    const std::vector<SmallPatch> to_dice = small.take();
-    Collected<Micropolygon> diced(chunks.parts());
-    chunks.run("dice", to_dice.size(), [&](const ChunkPart& part) {
-      const auto out = diced.outlet(part);
-      for (std::size_t i = part.first; i < part.end; ++i) dice(to_dice[i], out);
-    });
-    const std::vector<Micropolygon> polygons = diced.take();
+    const std::vector<Micropolygon> polygons = diced(chunks, small.take());
     chunks.run("shade", polygons.size(), [&](const ChunkPart& part) {
       for (std::size_t i = part.first; i < part.end; ++i) shade(polygons[i], frame_);
     });
+  }
+
+  std::vector<Micropolygon> diced(ChunkLoop& chunks, const std::vector<SmallPatch>& patches) {
+    if (dice_on_card_) return chunks.carry<Micropolygon>("dice", *dice_on_card_, patches);
+    Collected<Micropolygon> polygons(chunks.parts());
+    chunks.run("dice", patches.size(), [&](const ChunkPart& part) {
+      const auto out = polygons.outlet(part);
+      for (std::size_t i = part.first; i < part.end; ++i) dice(patches[i], out);
+    });
+    return polygons.take();
   }
 
   double difference(const char* stage, std::uint64_t expected) const {
@@ -167,7 +168,7 @@ class Reyes final : public PipelineWorkload {
   const std::string output_;
   const std::vector<Patch> patches_;
   const ReyesCamera camera_;
-  std::optional<weir::Kernel> kernel_;  ///< when a card dices
+  std::optional<CardStage> dice_on_card_;
   DepthFrame frame_;
 };
 

@@ -11,6 +11,7 @@
 #include <weir/place.h>
 #include <weir/runtime.h>
 #include <weir/status.h>
+#include <weir/stream.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -127,9 +128,10 @@ typedef struct weir_stage_output {
  * A kernel that works on batches in the memory of a domain.
  *
  * Its operands are the items that came; then, for each output of the stage, the items that it puts
- * and, unless the counting is ALL, the 32-bit numbers of these. Its scalars are the number of items
- * that came, as i64, and those given here. With ALL and PER_ITEM, what it puts for item i begins at
- * i * most; with PER_TUNNEL the items follow one another from the first on, in any order.
+ * and, unless the counting is ALL, the 32-bit numbers of these; then the tables. Its scalars are
+ * the number of items that came, as i64, and those given here. With ALL and PER_ITEM, what it puts
+ * for item i begins at i * most; with PER_TUNNEL the items follow one another from the first on, in
+ * any order.
  *
  * weir gathers items into batches, moves these there and back, and has several under way. A batch
  * goes when it is full, or when the device has less than two; nothing waits for a time-out. The
@@ -145,9 +147,14 @@ typedef struct weir_stage_kernel {
   const weir_stage_output* outputs; /**< one for each output of the stage; NULL: { 1, ALL } each */
   size_t batch;                     /**< items at most; 0: 4096, or fewer large ones */
   size_t in_flight;                 /**< batches at most; 0: 4 */
+  /** What every batch reads besides its items: access READ. The contents go to the domain once,
+     when the stage is added. The buffers outlive the pipeline, and nobody writes them until then.
+   */
+  const weir_operand* tables;
+  size_t table_count;
 } weir_stage_kernel;
 #define WEIR_STAGE_KERNEL_INIT \
-  { sizeof(weir_stage_kernel), NULL, NULL, NULL, 0, NULL, 0, 0 }
+  { sizeof(weir_stage_kernel), NULL, NULL, NULL, 0, NULL, 0, 0, NULL, 0 }
 
 typedef struct weir_stage_options {
   size_t struct_size;

@@ -123,6 +123,7 @@ struct KernelStageOptions {
   std::size_t batch = 0;
   std::size_t in_flight = 0;
   bool ordered = false;
+  std::vector<Operand> tables = {};  ///< read(...)
 };
 
 /// A stencil: contracts at weir_stencil_options.
@@ -254,6 +255,8 @@ class Pipeline {
     code.outputs = wanted.outputs.empty() ? nullptr : wanted.outputs.data();
     code.batch = wanted.batch;
     code.in_flight = wanted.in_flight;
+    code.tables = wanted.tables.data();
+    code.table_count = wanted.tables.size();
     weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
     options.name = name;
     options.input = input.handle();

@@ -69,6 +69,7 @@ KernelStage::KernelStage(weir_place& place, const std::string& name,
     weir_stream_options own = WEIR_STREAM_OPTIONS_INIT;
     own.name = name_.c_str();
     stream_ = runtime_.create_stream(place, own);
+    load_tables(wanted);
     make_slots(wanted.in_flight > 0 ? wanted.in_flight : kUsualSlots,
                header_ + room_ * item_bytes_);
   } catch (...) {
@@ -98,6 +99,25 @@ void KernelStage::make_outputs(const weir_stage_options& options, const weir_sta
     }
     outputs_.push_back({tunnel.item_bytes, most, given.counting, tunnel.name()});
     counts_tunnels_ = counts_tunnels_ || given.counting == WEIR_STAGE_COUNTING_PER_TUNNEL;
+  }
+}
+
+void KernelStage::load_tables(const weir_stage_kernel& wanted) {
+  if (wanted.tables == nullptr && wanted.table_count > 0) {
+    fail_argument("{} tables of stage '{}' are given as NULL", wanted.table_count, name_);
+  }
+  for (std::size_t i = 0; i < wanted.table_count; ++i) {
+    const weir_operand& table = wanted.tables[i];
+    if (table.access != WEIR_ACCESS_READ) {
+      fail_argument("table {} of stage '{}' has access {}: batches only read tables", i, name_,
+                    static_cast<int>(table.access));
+    }
+    weir_transfer transfer = WEIR_TRANSFER_INIT;
+    transfer.source.buffer = transfer.target.buffer = table.buffer;
+    transfer.source.region = transfer.target.region = table.region;
+    transfer.target.domain = &domain_;
+    stream_->transfer(transfer, false);
+    tables_.push_back(table);
   }
 }
 
@@ -200,6 +220,7 @@ weir_event KernelStage::enqueue_kernel(const Slot& slot) {
                           WEIR_ACCESS_READ_WRITE});
     }
   }
+  operands.insert(operands.end(), tables_.begin(), tables_.end());
   std::vector<weir_scalar> scalars = scalars_;
   scalars[0] = weir_scalar_i64(static_cast<std::int64_t>(slot.count));
   weir_compute compute = WEIR_COMPUTE_INIT;

@@ -62,6 +62,7 @@ class KernelStage final : public Carrier {
   };
 
   void make_outputs(const weir_stage_options& options, const weir_stage_kernel& wanted);
+  void load_tables(const weir_stage_kernel& wanted);
   void make_slots(std::size_t count, std::size_t in_bytes);
   void close() noexcept;
   weir_buffer* make_buffer(std::size_t bytes, const char* what, unsigned char*& memory);
@@ -80,6 +81,7 @@ class KernelStage final : public Carrier {
   const weir_kernel* kernel_ = nullptr;
   std::vector<weir_scalar> scalars_;  ///< from the second on
   std::vector<Output> outputs_;
+  std::vector<weir_operand> tables_;
   std::size_t item_bytes_ = 0, room_ = 0;
   std::size_t header_ = 0;  ///< bytes before the items that come
   bool counts_tunnels_ = false;

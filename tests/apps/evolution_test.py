@@ -5,7 +5,7 @@ import os
 import numpy as np
 
 import weir_cli
-from weir_cli import BAD_INPUT, DEADLINE, USAGE
+from weir_cli import BAD_INPUT, CARDS, DEADLINE, USAGE
 
 BEST, MUTATES_EVERY, HALF = 10, 7, np.float64(0.5)
 COEFFICIENTS, BIRTH, CROSSING, MUTATION = range(4)
@@ -118,6 +118,25 @@ class EvolutionTest(weir_cli.CliTest):
                 self.assertEqual(report["generations"], told)
                 np.testing.assert_array_equal(population, last)
                 self.assertEqual(report["meetings"], 80 if "--baseline" in options else 0)
+
+    def test_a_card_evaluates_the_same(self):
+        for problem in (("polynomial", 45, 130, 3), ("target", 60, 65, 4), ("target", 11, 1, 2)):
+            told, last = expected(*problem)
+            for domains in CARDS:
+                for options in ((), ("--no-batching",), ("--baseline",)):
+                    with self.subTest(problem=problem, domains=domains, options=options):
+                        report, population = self.evolve(*problem, "--domains", domains, *options)
+                        self.assertEqual(report["generations"], told)
+                        np.testing.assert_array_equal(population, last)
+                        self.assertEqual(report["stages"]["evaluate"], 2 * problem[1] * problem[3])
+
+    def test_copies_go_beside_the_work_of_a_card(self):
+        self.assertGreater(self.gain("evolution", "--generations", 2), 1.22)
+
+    def test_portable_text_does_the_same(self):
+        domains = self.require_opencl()
+        self.check("polynomial", 20, 70, 2, "--domains", domains)
+        self.check("target", 20, 70, 2, "--domains", domains)
 
     def test_evolution_gets_somewhere(self):
         """To a target it gets much nearer than any creature of the first generation."""

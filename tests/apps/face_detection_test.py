@@ -6,7 +6,7 @@ import unittest
 import numpy as np
 
 import weir_cli
-from weir_cli import BAD_INPUT, DEADLINE, USAGE
+from weir_cli import BAD_INPUT, CARDS, DEADLINE, USAGE
 
 try:
     import cv2
@@ -133,6 +133,17 @@ def noise(width, height, seed):
     return (sum_of * 85).astype(np.uint8)
 
 
+def tiles_of(height, width, window, factor):
+    """Of 32 x 32 places for windows, in all levels."""
+    tiles, scale = 0, 1.0
+    while np.rint(window * scale) <= min(height, width):
+        places = [int(np.rint(np.float32(size) / np.float32(scale))) + 1 - window
+                  for size in (height, width)]
+        tiles += -(-places[0] // 32) * -(-places[1] // 32)
+        scale *= factor
+    return tiles
+
+
 class FaceDetectionTest(weir_cli.CliTest):
     def detect(self, picture, cascade, *options):
         return self.report("face-detection", "--input", picture, "--cascade", cascade, *options)
@@ -175,6 +186,44 @@ class FaceDetectionTest(weir_cli.CliTest):
                     self.assertEqual(report[member], expected[member])
                 self.assertEqual(report["meetings"], 25 if "--baseline" in options else 0)
 
+    def test_a_card_sees_the_same(self):
+        found = 0
+        for seed, (window, width, height, factor) in enumerate(
+                ((6, 90, 70, 1.1), (48, 150, 131, 1.2), (7, 7, 7, 1.5), (12, 200, 13, 2.0)), 30):
+            cascade, grey = random_cascade(window, seed), noise(width, height, seed)
+            expected = expected_candidates(grey, cascade, factor)
+            found += len(expected)
+            files = (write_map(self.path("noise.pgm"), grey),
+                     self.write("random.xml", cascade_text(*cascade)), "--factor", factor)
+            for domains in CARDS:
+                for options in ((), ("--no-batching",), ("--baseline",)):
+                    with self.subTest(window=window, domains=domains, options=options):
+                        report = self.detect(*files, "--domains", domains, *options)
+                        self.assertEqual(report["pictures"][0]["candidates"], expected)
+                        self.assertEqual(report["stages"]["scan"],
+                                         tiles_of(height, width, window, factor))
+        self.assertGreater(found, 100)
+
+    def test_windows_that_are_too_large_for_a_card_stay_on_the_host(self):
+        cascade, grey = random_cascade(49, 40), noise(90, 80, 40)
+        report = self.detect(write_map(self.path("noise.pgm"), grey),
+                             self.write("random.xml", cascade_text(*cascade)), "--domains", CARDS[0])
+        self.assertEqual(report["pictures"][0]["candidates"], expected_candidates(grey, cascade, 1.1))
+        self.assertIn("integral", report["stages"])
+
+    def test_copies_go_beside_the_work_of_a_card(self):
+        picture = write_map(self.path("noise.pgm"), noise(400, 300, 42))
+        cascade = self.write("random.xml", cascade_text(*random_cascade(24, 42)))
+        self.assertGreater(self.gain("face-detection", "--input", picture, "--cascade", cascade),
+                           1.22)
+
+    def test_portable_text_does_the_same(self):
+        cascade, grey = random_cascade(10, 41), noise(100, 80, 41)
+        report = self.detect(write_map(self.path("noise.pgm"), grey),
+                             self.write("random.xml", cascade_text(*cascade)), "--domains",
+                             self.require_opencl())
+        self.assertEqual(report["pictures"][0]["candidates"], expected_candidates(grey, cascade, 1.1))
+
     @unittest.skipUnless(cv2 and PHOTOGRAPHS and os.path.exists(FACES),
                          "OpenCV, scikit-image or opencv-data is not installed")
     def test_photographs_as_opencv_sees_them(self):
@@ -190,6 +239,10 @@ class FaceDetectionTest(weir_cli.CliTest):
             for number, image in enumerate(images):
                 cv2.imwrite(self.path(f"film/{number:02}.png"), image)
             report = self.detect(self.path("film"), cascade)
+            for domains in ("host:cores=1,sim:cores=1", "sim:cores=1,gbps=6,clock=virtual"):
+                on_card = self.detect(self.path("film"), cascade, "--domains", domains)
+                self.assertEqual(on_card["pictures"], report["pictures"])
+                self.assertNotIn("integral", on_card["stages"])
             for picture, image in zip(report["pictures"], images, strict=True):
                 grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
                 for member, neighbours in (("candidates", 0), ("faces", 3)):

@@ -9,7 +9,7 @@ import unittest
 import numpy as np
 
 import weir_cli
-from weir_cli import BAD_INPUT, DEADLINE, USAGE
+from weir_cli import BAD_INPUT, CARDS, DEADLINE, USAGE
 
 try:
     import parasail
@@ -155,6 +155,38 @@ class GeneAlignmentTest(weir_cli.CliTest):
             with self.subTest(options):
                 _, lines = self.align(fasta(("t", target)), fasta(("q", query)), *options)
                 self.assertEqual(lines, expected)
+
+    def test_a_card_finds_the_same(self):
+        targets = [("one", letters(5000, 21)), ("two", letters(11, 22)), ("three", letters(10, 23)),
+                   ("four", letters(2058, 24))]
+        queries = [("a", changed(targets[0][1][900:1100], 25)), ("b", targets[3][1][1020:1060]),
+                   ("c", targets[1][1])]
+        expected = self.align(fasta(*targets), fasta(*queries), "--domains", "host:cores=1")[1]
+        self.check(targets, queries, expected)
+        blocks = 3 * (5 + 1 + 2)
+        for domains in CARDS:
+            for options in ((), ("--no-batching",), ("--baseline",), ("--chunk", 1000000)):
+                with self.subTest(domains=domains, options=options):
+                    report, lines = self.align(fasta(*targets), fasta(*queries), "--domains",
+                                               domains, *options)
+                    self.assertEqual(lines, expected)
+                    self.assertEqual(report["stages"]["coarse"], blocks)
+        for chunk in (1, 100, 1025):
+            _, lines = self.align(fasta(*targets[1:]), fasta(*queries[1:]), "--domains", CARDS[-1],
+                                  "--chunk", chunk)
+            self.assertEqual(lines, [line for line in expected
+                                     if line["target"] != "one" and line["query"] != "a"])
+
+    def test_copies_go_beside_the_work_of_a_card(self):
+        path = self.write("t.fa", fasta(("t", letters(50000, 28))))
+        self.assertGreater(self.gain("gene-alignment", "--input", path), 1.22)
+
+    def test_portable_text_does_the_same(self):
+        target = letters(20000, 26)
+        query = changed(target[3000:3300], 27)
+        _, lines = self.align(fasta(("t", target)), fasta(("q", query)), "--domains",
+                              self.require_opencl())
+        self.check([("t", target)], [("q", query)], lines)
 
     def test_compressed_and_oddly_written_files(self):
         target = letters(3000, 9)

@@ -5,7 +5,7 @@ import os
 import numpy as np
 
 import weir_cli
-from weir_cli import BAD_INPUT, DEADLINE, MIXED, USAGE
+from weir_cli import BAD_INPUT, CARD, CARDS, DEADLINE, USAGE
 
 KNOWN_BINS, KNOWN_PIXELS = 2913, 160518  # of a picture of 1024 x 768, as the authors of Piko have it
 
@@ -108,9 +108,8 @@ class RasterTest(weir_cli.CliTest):
     def test_a_card_draws_the_same(self):
         film = ("--pictures", 9, "--turn", 13, "--show", 9)
         expected, picture = self.draw((203, 150), *film, "--domains", "host:cores=1")
-        for domains in (MIXED, "host:cores=1,sim:order=device,cores=1",
-                        "sim:cores=1,gbps=6,gflops=100,clock=virtual"):
-            for options in ((), ("--no-batching",)):
+        for domains in CARDS:
+            for options in ((), ("--no-batching",), ("--baseline",)):
                 with self.subTest(domains=domains, options=options):
                     report, same = self.draw((203, 150), *film, "--domains", domains, *options)
                     np.testing.assert_array_equal(same, picture)
@@ -121,18 +120,17 @@ class RasterTest(weir_cli.CliTest):
                                                         "blend": bins})
 
     def test_a_card_knows_the_counts(self):
-        report, _ = self.draw((1024, 768), "--pictures", 3, "--domains",
-                              "sim:cores=1,gbps=6,gflops=100,clock=virtual")
+        report, _ = self.draw((1024, 768), "--pictures", 3, "--domains", CARD)
         self.assertEqual(report["stages"], {"vertex": 36, "raster": 3 * KNOWN_BINS,
                                             "blend": 3 * KNOWN_BINS})
         self.assertEqual([drawn["covered"] for drawn in report["pictures"]], [KNOWN_PIXELS] * 3)
 
+    def test_copies_go_beside_the_work_of_a_card(self):
+        self.assertGreater(self.gain("raster", "--pictures", 10), 1.22)
+
     def test_portable_text_does_the_same(self):
-        _, message = self.weir("info", "--domains", "opencl:0", code=tuple(range(7)))
-        if message:
-            self.skipTest(f"there is no opencl:0: {message.strip()}")
         report, _ = self.draw((320, 200), "--pictures", 2, "--verify", "--domains",
-                              "host:cores=1,opencl:0,alias=off")
+                              self.require_opencl())
         self.assertIs(report["verified"], True)
 
     def test_verification(self):

@@ -6,9 +6,7 @@ import os
 import numpy as np
 
 import weir_cli
-from weir_cli import BAD_INPUT, DEADLINE, MIXED, RUN_FAILED, USAGE
-
-CARD = "sim:cores=1,gbps=6,gflops=100,clock=virtual"  # where only the card has time of its own
+from weir_cli import BAD_INPUT, CARD, CARDS, DEADLINE, MIXED, RUN_FAILED, USAGE
 
 # Screen: tasks of split, dice and shade, as the authors of VersaPipe and Piko have them.
 KNOWN = {(512, 384): (20286, 10159, 91431), (640, 480): (33826, 16929, 152361),
@@ -159,8 +157,8 @@ class ReyesTest(weir_cli.CliTest):
 
     def test_a_card_dices_the_same(self):
         _, expected = self.draw(SMALL, "--domains", "host:cores=1")
-        for domains in (MIXED, "host:cores=1,sim:order=device,cores=1", CARD):
-            for options in ((), ("--no-batching",)):
+        for domains in CARDS:
+            for options in ((), ("--no-batching",), ("--baseline",)):
                 with self.subTest(domains=domains, options=options):
                     report, picture = self.draw(SMALL, "--domains", domains, *options)
                     np.testing.assert_array_equal(picture, expected)
@@ -172,11 +170,11 @@ class ReyesTest(weir_cli.CliTest):
                 report, _ = self.draw((1024, 768), "--domains", domains)
                 self.assertEqual(self.tasks(report), KNOWN[1024, 768])
 
+    def test_copies_go_beside_the_work_of_a_card(self):
+        self.assertGreater(self.gain("reyes"), 1.22)
+
     def test_portable_text_does_the_same(self):
-        _, message = self.weir("info", "--domains", "opencl:0", code=tuple(range(7)))
-        if message:
-            self.skipTest(f"there is no opencl:0: {message.strip()}")
-        report, _ = self.draw((320, 240), "--domains", "host:cores=1,opencl:0,alias=off")
+        report, _ = self.draw((320, 240), "--domains", self.require_opencl())
         self.assertEqual(self.tasks(report), expected_tasks(320, 240))
 
     def test_shape_is_that_of_the_surface(self):

@@ -15,6 +15,8 @@ OK, RUN_FAILED, USAGE, BAD_INPUT, UNAVAILABLE, MISMATCH, DEADLINE = range(7)
 SIM = "sim:cores=1,gbps=6,latency_us=10"
 MIXED = "host:cores=1,sim:cores=1"
 DOMAINS = ("host", SIM, MIXED)
+CARD = "sim:cores=1,gbps=6,gflops=100,clock=virtual"  # where only the card has time of its own
+CARDS = (MIXED, "host:cores=1,sim:order=device,cores=1", CARD)
 
 TYPES = {"double": np.float64, "float": np.float32}
 
@@ -71,6 +73,19 @@ class CliTest(unittest.TestCase):
         """Runs an application once and returns its report."""
         output, _ = self.weir("run", *arguments, "--repeat", 1, "--json")
         return json.loads(output)
+
+    def gain(self, *arguments):
+        """How much faster a pipeline is than its baseline where only the card takes time."""
+        baseline, pipeline = (self.report(*arguments, "--domains", CARD, *form)["seconds"]["median"]
+                              for form in (("--baseline",), ()))
+        return baseline / pipeline
+
+    def require_opencl(self):
+        """Skips the test where there is no device, and returns domains with one."""
+        _, message = self.weir("info", "--domains", "opencl:0", code=tuple(range(7)))
+        if message:
+            self.skipTest(f"there is no opencl:0: {message.strip()}")
+        return "host:cores=1,opencl:0,alias=off"
 
     def refusal(self, *arguments, code):
         """Runs what must fail with a message of one line and without data; returns the message."""

@@ -107,7 +107,7 @@ class InstallTest:
     def check_tree(self, root):
         """Checks the files of an installed tree."""
         for path in ("include/weir/weir.h", "include/weir/weir.hpp",
-                     "include/weir/portable.h", "share/doc/weir/LICENSE"):
+                     "include/weir/portable.h", "include/hiway/hiway.hpp", "share/doc/weir/LICENSE"):
             if not (root / path).is_file():
                 raise Failure(f"{root / path} is not installed")
         for path in root.rglob("*"):

@@ -76,7 +76,8 @@ IMPURE_HEADERS = set(
 C_HEADERS = {"stddef.h", "stdint.h", "stdbool.h"}
 
 # Conditional compilation on a backend belongs to those that know backends.
-KNOW_BACKENDS = ("src/backends/", "src/net", "src/runtime", "include/weir/portable.h")
+KNOW_BACKENDS = ("src/backends/", "src/net", "src/runtime", "include/weir/portable.h",
+                  "include/weir/device_tunnel.hpp")
 BACKEND_CONDITION = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*(CUDA|OPENCL|MPI)")
 
 # Orders are those of atomic operations: neither the thread sanitizer nor readers see fences.

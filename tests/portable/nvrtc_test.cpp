@@ -69,9 +69,15 @@ class PortableNvrtc : public testing::Test {
     KernelSource source;
     source.text = text;
     source.file = "test.wk";
+    return verdict_of(portable_text(source), {}, {});
+  }
+  /// The same of a text in CUDA, with the headers it includes.
+  std::string verdict_of(const std::string& text, const std::vector<const char*>& names,
+                         const std::vector<const char*>& headers) const {
     Nvrtc::Program program = nullptr;
-    EXPECT_EQ(
-        nvrtc_.create(&program, portable_text(source).c_str(), "portable", 0, nullptr, nullptr), 0);
+    EXPECT_EQ(nvrtc_.create(&program, text.c_str(), "test", static_cast<int>(headers.size()),
+                            headers.data(), names.data()),
+              0);
     const char* const options[] = {"--gpu-architecture=sm_90", "--std=c++17"};
     const int result = nvrtc_.compile(program, 2, options);
     std::size_t bytes = 0;
@@ -109,6 +115,17 @@ TEST_F(PortableNvrtc, CompilesAllKernels) {
   const std::vector<std::string_view> files = split(WEIR_KERNEL_FILES, ':');
   EXPECT_GE(files.size(), 2u);
   for (const std::string_view file : files) EXPECT_EQ(verdict(content_of(file)), "") << file;
+}
+
+TEST_F(PortableNvrtc, CompilesTunnelsOfDevices) {
+  const std::string folder = WEIR_SOURCE_DIR;
+  const std::string header = content_of(folder + "/include/weir/device_tunnel.hpp");
+  const std::string tree = content_of(folder + "/tests/portable/tunnel_tree.hpp");
+  const std::string kernels = content_of(folder + "/tests/portable/tunnel_tree.cu");
+  EXPECT_NE(kernels.find("climb_by_blocks"), std::string::npos);
+  EXPECT_EQ(verdict_of(kernels, {"weir/device_tunnel.hpp", "tunnel_tree.hpp"},
+                       {header.c_str(), tree.c_str()}),
+            "");
 }
 
 TEST_F(PortableNvrtc, CountsTheLinesOfTheText) {

@@ -33,6 +33,7 @@ void check_ring(Run& run);
 void check_tally(Run& run);
 void check_bell(Run& run);
 void check_reorder(Run& run);
+void check_device_tunnel(Run& run);
 
 struct Part {
   const char* name;
@@ -56,6 +57,7 @@ inline constexpr Part kParts[] = {
     {"tally", check_tally},
     {"bell", check_bell},
     {"reorder", check_reorder},
+    {"device_tunnel", check_device_tunnel},
 };
 
 }  // namespace weir::rt::checker

@@ -121,6 +121,31 @@ TEST_P(KernelStages, PutAsManyItemsAsTheySay) {
   EXPECT_EQ(found, expected);
 }
 
+TEST_P(KernelStages, ReadTheirTables) {
+  constexpr Number kCount = 1'000, kSides = 7;
+  const Kernel look_up = rig.runtime.kernel("look_up", [](const Call& call) {
+    const auto in = call.span<const Number>(0);
+    const auto out = call.span<Number>(1);
+    const auto table = call.span<const Number>(2), shift = call.span<const Number>(3);
+    for (std::size_t i = 0; i < in.size(); ++i) out[i] = table[in[i] % table.size()] + shift[0];
+  });
+  const weir::Buffer table = rig.runtime.buffer((kSides + 1) * sizeof(Number));
+  for (Number i = 0; i <= kSides; ++i) table.data<Number>()[i] = 100 * i;
+  std::vector<Number> found;
+  const Pipeline pipeline(rig.runtime);
+  const auto raw = pipeline.tunnel<Number>("raw");
+  const auto found_there = pipeline.tunnel<Number>("found");
+  pipeline.source("numbers", into(raw), numbers(kCount));
+  pipeline.kernel("look up", raw, into(found_there), look_up, rig.place,
+                  {.batch = 64,
+                   .tables = {weir::read(table.elements<Number>(0, kSides)),
+                              weir::read(table.elements<Number>(kSides, 1))}});
+  pipeline.stage("keep", found_there, [&](Number x) { found.push_back(x); }, {.workers = 1});
+  pipeline.run();
+  ASSERT_EQ(found.size(), kCount);
+  for (Number i = 0; i < kCount; ++i) ASSERT_EQ(found[i], 100 * (i % kSides) + 100 * kSides);
+}
+
 /// Each number below the limit has two children.
 TEST_P(KernelStages, RecursionComesToItsEnd) {
   constexpr Number kLimit = 4'000;
@@ -375,6 +400,34 @@ TEST(KernelStagesOfTheHost, RefuseBatchesThatAreTooLarge) {
 }
 
 /// Who waits for a device that takes its time is told so.
+TEST(KernelStagesOfTheHost, RefuseTablesThatAreNone) {
+  Rig rig("host,sim");
+  const weir::Buffer table = rig.runtime.buffer(64);
+  const Pipeline pipeline(rig.runtime);
+  const auto raw = pipeline.tunnel<Number>("raw");
+  const auto squares = pipeline.tunnel<Number>("squares");
+  const auto refusal = [&](const weir::Operand& operand) {
+    return message_of([&] {
+      pipeline.kernel("square", raw, into(squares), rig.square, rig.place, {.tables = {operand}});
+    });
+  };
+  EXPECT_NE(refusal(weir::write(table.all())).find("only read"), std::string::npos);
+  EXPECT_NE(refusal(weir::read(table.range(60, 8))).find("64"), std::string::npos);
+  EXPECT_NE(refusal(weir::read({nullptr, table.all().region})), "no error");
+  weir_tunnel* const output = squares.handle();
+  weir_stage_kernel kernel = WEIR_STAGE_KERNEL_INIT;
+  kernel.kernel = rig.square.handle();
+  kernel.table_count = 1;
+  weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
+  options.input = raw.handle();
+  options.outputs = &output;
+  options.output_count = 1;
+  options.place = rig.place.handle();
+  options.kernel = &kernel;
+  EXPECT_EQ(weir_pipeline_add_stage(pipeline.handle(), &options), WEIR_STATUS_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(weir_last_error()).find("given as NULL"), std::string::npos);
+}
+
 TEST(KernelStagesOfTheHost, SayWhatIsOnTheDevice) {
   const Runtime runtime("host:cores=1,host:cores=1");
   std::atomic<bool> open{false};

@@ -1,0 +1,21 @@
+// Creatures that a card evaluates.
+#pragma once
+
+#include <weir/weir.hpp>
+
+#include "common/chunk_loop.hpp"
+#include "evolution/population.hpp"
+
+namespace weir::apps {
+
+/// What a card makes of a creature, which comes as its number and its genes, all in double.
+struct Evaluated {
+  double creature, fitness;
+};
+
+/// Makes an Evaluated of each creature: the same bits as Island::evaluate(). It reads
+/// `coefficients`, those of an island.
+CardStage fitness_stage(const weir::Runtime& runtime, const EvolutionOptions& options,
+                        const weir::Buffer& coefficients);
+
+}  // namespace weir::apps
