@@ -3,6 +3,7 @@
 #include "module.hpp"
 #include "array.hpp"
 #include "kernel.hpp"
+#include "policy.hpp"
 #include "session.hpp"
 #include "stream.hpp"
 
@@ -255,6 +256,7 @@ void define_data(nb::module_& m) {
       .def("close", &Buffer::close, "Waits for the actions that use the buffer, and ends it.")
       .def("__enter__", [](std::shared_ptr<Buffer> buffer) { return buffer; })
       .def("__exit__", [](Buffer& buffer, nb::args) { buffer.close(); })
+      .def("_repr_html_", &html_of, nb::sig(kHtmlSignature))
       .def("__repr__", [](nb::handle buffer) {
         if (nb::cast<const Buffer&>(buffer).handle == nullptr)
           return nb::str("<weir.Buffer, closed>");
@@ -300,6 +302,7 @@ void define_events(nb::module_& m) {
             return nb::object(nb::module_::import_("weir._events").attr("wait_of")(event));
           },
           nb::sig("def __await__(self) -> collections.abc.Generator[typing.Any, None, None]"))
+      .def("_repr_html_", &html_of, nb::sig(kHtmlSignature))
       .def("__repr__", [](nb::handle event) { return text_of(event, "<weir.Event: {0.status}>"); });
   m.def("_exception_of", &Event::exception_of);
 }
@@ -457,6 +460,7 @@ void define_queues(nb::module_& m) {
             queue.close();
           },
           "type"_a.none(), "value"_a.none(), "traceback"_a.none())
+      .def("_repr_html_", &html_of, nb::sig(kHtmlSignature))
       .def("__repr__", [](nb::handle queue) {
         if (nb::cast<const Queue&>(queue).handle == nullptr) return nb::str("<weir.Queue, closed>");
         return text_of(queue, "<weir.Queue '{0.name}': {0.completed} of {0.submitted} tasks done>");
@@ -535,13 +539,13 @@ void define_runtime(nb::module_& m) {
           nb::sig("def buffer(self, shape: int | tuple[int, ...], dtype: "
                   "numpy.typing.DTypeLike = 'float64', order: str = 'C', name: str | None = None, "
                   "alias: bool = True) -> Buffer"))
-      .def("queue", &make_queue, "policy"_a = nb::none(), "places"_a = std::vector<PlaceRef>{},
-           "name"_a = nb::none(), "models"_a = true,
-           "Makes a task queue over places; none: over all free cores of all domains. "
-           "models=False: neither reads nor keeps measured times.",
-           nb::sig("def queue(self, policy: str | None = None, places: "
-                   "collections.abc.Sequence[Place] = (), name: str | None = None, models: bool = "
-                   "True) -> Queue"))
+      .def("_queue", &make_queue, "policy"_a.none(), "places"_a, "name"_a.none(), "models"_a)
+      .def(
+          "_add_policy",
+          [](const Runtime& runtime, const std::string& name, nb::handle choose) {
+            add_policy(*runtime.session, name, choose);
+          },
+          "name"_a, "choose"_a)
       .def(
           "_find_kernel",
           [](const Runtime& runtime, const std::string& name) -> Kernel& {
@@ -639,6 +643,8 @@ NB_MODULE(_weir, m) {
   define_streams(m);
   define_queues(m);
   define_pipelines(m);
+  define_policies(m);
+  define_reports(m);
   define_shares(m);
   define_runtime(m);
   nb::set_leak_warnings(false);

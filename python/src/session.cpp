@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <deque>
+#include <map>
 #include <utility>
 
 #include "array.hpp"
@@ -24,6 +25,7 @@ constexpr const char* kMark = "[python ";
 
 // With the GIL, all of them.
 std::deque<std::pair<std::uint64_t, nb::object>> exceptions;
+std::map<std::string, nb::object> exceptions_of_policies;
 std::uint64_t last_exception = 0;
 std::vector<std::function<void()>> put_off;
 std::vector<std::weak_ptr<Session>> sessions;
@@ -40,6 +42,26 @@ nb::object take_mark(std::string& message) {
     if (kept == id) return exception;
   }
   return {};
+}
+
+/// Returns what the policy raised that a message says has not chosen.
+nb::object raised_by_policy(const std::string& message) {
+  for (const auto& [policy, exception] : exceptions_of_policies) {
+    if (message.find("policy '" + policy + "' chose candidate") != std::string::npos) {
+      return exception;
+    }
+  }
+  return {};
+}
+
+/// Takes an exception with its traceback, without the variables of its frames.
+nb::object bare_exception(nb::python_error& error) {
+  const nb::object value = nb::borrow(error.value());
+  if (error.traceback().is_valid()) {
+    PyException_SetTraceback(value.ptr(), error.traceback().ptr());
+    nb::module_::import_("traceback").attr("clear_frames")(error.traceback());
+  }
+  return value;
 }
 
 /// Nanoseconds until the end of a wait.
@@ -76,7 +98,8 @@ thread_local int CallbackScope::depth = 0;
 
 void raise_status(weir_status status, const std::string& message) {
   std::string text = message;
-  const nb::object cause = take_mark(text);
+  nb::object cause = take_mark(text);
+  if (!cause.is_valid()) cause = raised_by_policy(text);
   const nb::object raise_class =
       nb::module_::import_("weir._errors").attr("of_status")(weir_status_name(status));
   const nb::object error = raise_class(text);
@@ -96,11 +119,7 @@ void raise_value(const std::string& message) {
 }
 
 std::string keep_exception(nb::python_error& error) {
-  const nb::object value = nb::borrow(error.value());
-  if (error.traceback().is_valid()) {
-    PyException_SetTraceback(value.ptr(), error.traceback().ptr());
-    nb::module_::import_("traceback").attr("clear_frames")(error.traceback());
-  }
+  const nb::object value = bare_exception(error);
   exceptions.emplace_back(++last_exception, value);
   if (exceptions.size() > kKeptExceptions) exceptions.pop_front();
   std::string text = nb::cast<std::string>(nb::handle(error.type()).attr("__name__"));
@@ -110,7 +129,14 @@ std::string keep_exception(nb::python_error& error) {
   return kMark + std::to_string(last_exception) + "] " + text;
 }
 
-void forget_exceptions() { exceptions.clear(); }
+void keep_exception_of_policy(const std::string& policy, nb::python_error& error) {
+  exceptions_of_policies[policy] = bare_exception(error);
+}
+
+void forget_exceptions() {
+  exceptions.clear();
+  exceptions_of_policies.clear();
+}
 
 void dispose(std::function<void()> code) {
   if (!CallbackScope::active()) return code();

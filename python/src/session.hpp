@@ -50,6 +50,9 @@ inline void check(weir_status status) {
 /// raise_status() finds it again. The newest 256 are kept, without the variables of their frames,
 /// which hold arrays that are gone.
 std::string keep_exception(nb::python_error& error);
+/// Takes what a policy raised. It is the cause of the failures of the tasks for which it did not
+/// choose; the newest one of each policy is kept.
+void keep_exception_of_policy(const std::string& policy, nb::python_error& error);
 void forget_exceptions();
 
 // ---- Threads -----------------------------------------------------------------------------------
@@ -126,6 +129,24 @@ class Session : public std::enable_shared_from_this<Session> {
 };
 
 using SessionRef = std::shared_ptr<Session>;
+
+/// The elements of anything that can be iterated over.
+class Sequence {
+ public:
+  Sequence(nb::handle given, const char* what) : all_(nb::steal(PySequence_Tuple(given.ptr()))) {
+    if (all_.is_valid()) return;
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();
+    PyErr_Clear();
+    raise_type(what);
+  }
+  std::size_t size() const { return static_cast<std::size_t>(PyTuple_Size(all_.ptr())); }
+  nb::handle operator[](std::size_t index) const {
+    return PyTuple_GetItem(all_.ptr(), static_cast<Py_ssize_t>(index));
+  }
+
+ private:
+  nb::object all_;
+};
 
 // ---- Calls -------------------------------------------------------------------------------------
 

@@ -6,24 +6,6 @@ namespace weir::py {
 
 namespace {
 
-/// The elements of anything that can be iterated over.
-class Sequence {
- public:
-  Sequence(nb::handle given, const char* what) : all_(nb::steal(PySequence_Tuple(given.ptr()))) {
-    if (all_.is_valid()) return;
-    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();
-    PyErr_Clear();
-    raise_type(what);
-  }
-  std::size_t size() const { return static_cast<std::size_t>(PyTuple_Size(all_.ptr())); }
-  nb::handle operator[](std::size_t index) const {
-    return PyTuple_GetItem(all_.ptr(), static_cast<Py_ssize_t>(index));
-  }
-
- private:
-  nb::object all_;
-};
-
 void check_target(const Part& part) {
   if (part.readonly) {
     raise_value("the array of buffer '" + part.buffer->name() + "' is read-only: it is no target");
@@ -103,15 +85,6 @@ std::vector<weir_event> handles_of(nb::handle events, const Session& session) {
 
 namespace {
 
-Kernel& find_kernel(Session& session, nb::handle called) {
-  if (PyUnicode_Check(called.ptr())) return session.kernel(nb::cast<std::string>(called));
-  Kernel* known = nullptr;
-  if (!nb::try_cast(called, known) || known == nullptr) {
-    raise_type("a kernel is what Runtime.kernel() returns, or a name");
-  }
-  return *known;
-}
-
 /// A kernel that reductions call, or null.
 const weir_kernel* find_reducing(Session& session, nb::handle called, const Layout* layout) {
   if (called.is_none()) return nullptr;
@@ -126,8 +99,7 @@ Action::Action(Session& session, nb::handle called, nb::handle parts, nb::handle
   Kernel* const known = &find_kernel(session, called);
   kernel = known->handle;
   const Sequence given(parts, "operands are a sequence of weir.read(), write() and readwrite()");
-  const Sequence numbers(values, "scalars are a sequence of numbers");
-  for (std::size_t i = 0; i < numbers.size(); ++i) scalars.push_back(scalar_of(numbers[i], i));
+  scalars = scalars_of(values);
   for (std::size_t i = 0; i < given.size(); ++i) {
     const Operand* operand = nullptr;
     if (!nb::try_cast(given[i], operand)) {
