@@ -2,6 +2,7 @@
 
 #include "module.hpp"
 #include "array.hpp"
+#include "fabric.hpp"
 #include "kernel.hpp"
 #include "policy.hpp"
 #include "session.hpp"
@@ -495,13 +496,14 @@ void define_runtime(nb::module_& m) {
   nb::class_<Runtime>(m, "_Runtime")
       .def(
           "__init__",
-          [](Runtime* self, const Text& domains, const Text& blas) {
+          [](Runtime* self, const Text& domains, const Text& blas, const FabricRef& fabric) {
             weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
             options.domains = c_str(domains);
             options.blas = c_str(blas);
-            new (self) Runtime{Session::open(options)};
+            options.fabric = fabric ? fabric->open() : nullptr;
+            new (self) Runtime{Session::open(options, fabric)};
           },
-          "domains"_a = nb::none(), "blas"_a = nb::none())
+          "domains"_a.none(), "blas"_a.none(), "fabric"_a.none())
       .def_prop_ro("closed", [](const Runtime& runtime) { return runtime.session->closed(); })
       .def_prop_ro("domains",
                    [](const Runtime& runtime) {
@@ -604,6 +606,17 @@ void define_runtime(nb::module_& m) {
            nb::sig("def stats(self) -> dict[str, int]"))
       .def("_describe", &describe)
       .def(
+          "serve",
+          [](const Runtime& runtime) {
+            runtime.session->require_open();
+            bool served = false;
+            call_released([&] { return weir_rank_serve(runtime.session->handle(), &served); });
+            return served;
+          },
+          "Rank 0, and a runtime without a fabric: returns False at once. Others: runs what rank 0 "
+          "asks for, with kernels of the same name, which no function of Python is; returns True "
+          "when rank 0 closes its fabric.")
+      .def(
           "start_trace",
           [](const Runtime& runtime, std::size_t max_bytes) {
             runtime.session->require_open();
@@ -642,6 +655,7 @@ NB_MODULE(_weir, m) {
   define_domains(m);
   define_streams(m);
   define_queues(m);
+  define_fabrics(m);
   define_pipelines(m);
   define_policies(m);
   define_reports(m);

@@ -10,23 +10,6 @@ namespace weir::py {
 
 namespace {
 
-/// The bytes of an object with the buffer protocol.
-class Bytes {
- public:
-  explicit Bytes(nb::handle object) {
-    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
-  }
-  ~Bytes() { PyBuffer_Release(&view_); }
-  Bytes(const Bytes&) = delete;
-  Bytes& operator=(const Bytes&) = delete;
-
-  const std::byte* data() const { return static_cast<const std::byte*>(view_.buf); }
-  std::size_t size() const { return static_cast<std::size_t>(view_.len); }
-
- private:
-  Py_buffer view_{};
-};
-
 /// What a stage of weir calls.
 struct StageCode {
   nb::object work, at_end;

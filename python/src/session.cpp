@@ -5,9 +5,11 @@
 #include <cstdlib>
 #include <deque>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "array.hpp"
+#include "fabric.hpp"
 #include "kernel.hpp"
 #include "pipeline.hpp"
 #include "stream.hpp"
@@ -174,7 +176,15 @@ Session::Session() = default;
 
 Session::~Session() { end(); }
 
-std::shared_ptr<Session> Session::open(const weir_runtime_options& options) {
+void Raised::raise() {
+  if (!first_.is_valid()) return;
+  const nb::object raised = std::exchange(first_, {});
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised.ptr())), raised.ptr());
+  throw nb::python_error();
+}
+
+std::shared_ptr<Session> Session::open(const weir_runtime_options& options,
+                                       std::shared_ptr<Fabric> fabric) {
   dispose_late();
   auto session = std::shared_ptr<Session>(
       new Session, [](Session* object) { dispose([object] { delete object; }); });
@@ -186,6 +196,7 @@ std::shared_ptr<Session> Session::open(const weir_runtime_options& options) {
     }
     check(status);
   }
+  session->fabric = std::move(fabric);
   std::erase_if(sessions, [](const auto& other) { return other.expired(); });
   sessions.push_back(session);
   return session;
@@ -193,6 +204,33 @@ std::shared_ptr<Session> Session::open(const weir_runtime_options& options) {
 
 void Session::require_open() const {
   if (closed()) raise_status(WEIR_STATUS_INVALID_ARGUMENT, "the runtime has been closed");
+}
+
+namespace {
+
+bool is_rank(weir_domain* domain) {
+  weir_domain_info info = WEIR_DOMAIN_INFO_INIT;
+  check(weir_domain_get_info(domain, &info));
+  return std::string_view(info.backend) == "rank";
+}
+
+}  // namespace
+
+void Session::require_python(weir_domain* domain, const std::string& kernel) const {
+  if (!fabric || !is_rank(domain)) return;
+  raise_status(WEIR_STATUS_UNSUPPORTED,
+               "kernel '" + kernel +
+                   "' is a function of Python, which other ranks cannot run: make it portable or "
+                   "compiled");
+}
+
+std::uint64_t Session::python_domains() const {
+  std::uint64_t domains = 0;
+  const std::size_t count = fabric ? weir_runtime_domain_count(runtime_) : 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!is_rank(weir_runtime_get_domain(runtime_, i))) domains |= std::uint64_t{1} << (i & 63);
+  }
+  return domains;
 }
 
 namespace {
@@ -264,6 +302,7 @@ void Session::close_all() {
   for (const auto& each : std::exchange(sessions, {})) {
     if (const auto session = each.lock()) session->close();
   }
+  Fabric::close_all();
   dispose_late();
   forget_exceptions();
 }

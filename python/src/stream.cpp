@@ -12,13 +12,25 @@ void check_target(const Part& part) {
   }
 }
 
+weir_domain* domain_of(const Place& place) {
+  weir_place_info info = WEIR_PLACE_INFO_INIT;
+  check(weir_place_get_info(open(*place.session, place.handle, "place"), &info));
+  return info.domain;
+}
+
 weir_endpoint endpoint_of(const Part& part, weir_domain* domain) {
   return {domain, part.buffer->handle, part.region};
 }
 
 }  // namespace
 
-void Place::close() { end(*session, handle, weir_place_destroy); }
+void Place::close() {
+  for (const auto& each : session->streams) {
+    const auto stream = each.lock();
+    if (stream && stream->place.get() == this) stream->handle = nullptr;  // destroyed with it
+  }
+  end(*session, handle, weir_place_destroy);
+}
 
 // ---- Events ------------------------------------------------------------------------------------
 
@@ -98,6 +110,7 @@ Action::Action(Session& session, nb::handle called, nb::handle parts, nb::handle
   session.require_open();
   Kernel* const known = &find_kernel(session, called);
   kernel = known->handle;
+  if (known->python != nullptr) python = known;
   const Sequence given(parts, "operands are a sequence of weir.read(), write() and readwrite()");
   scalars = scalars_of(values);
   for (std::size_t i = 0; i < given.size(); ++i) {
@@ -143,6 +156,7 @@ void Stream::close() { end(session(), handle, weir_stream_destroy); }
 Event Stream::compute(nb::handle kernel, nb::handle operands, nb::handle scalars,
                       const char* name) const {
   const Action action(session(), kernel, operands, scalars);
+  if (action.python) session().require_python(domain_of(*place), action.python->name);
   weir_compute compute = WEIR_COMPUTE_INIT;
   compute.kernel = action.kernel;
   compute.operands = action.operands.data();
@@ -220,6 +234,9 @@ Event Queue::submit(nb::handle kernel, nb::handle operands, nb::handle scalars,
                     const TaskOptions& wanted) const {
   weir_queue* const queue = open(*session, handle, "queue");
   const Action action(*session, kernel, operands, scalars);
+  if (action.python && wanted.place) {
+    session->require_python(domain_of(*wanted.place), action.python->name);
+  }
   weir_task task = WEIR_TASK_INIT;
   task.kernel = action.kernel;
   task.operands = action.operands.data();
@@ -229,6 +246,7 @@ Event Queue::submit(nb::handle kernel, nb::handle operands, nb::handle scalars,
   task.name = wanted.name;
   task.priority = wanted.priority;
   task.domains = wanted.domains;
+  if (action.python && task.domains == 0) task.domains = session->python_domains();
   task.combine = find_reducing(*session, wanted.combine, action.reduced);
   task.init = find_reducing(*session, wanted.init, action.reduced);
   task.place = wanted.place ? open(*session, wanted.place->handle, "place") : nullptr;

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from weir import _html, _pipelines, _portable, _trace, _weir
+from weir import _fabric, _html, _pipelines, _portable, _trace, _weir
 
 _numbers = itertools.count(1)  # of policies without a name
 
@@ -18,13 +18,15 @@ class Runtime(_weir._Runtime):
 
     domains: those to open, "host,sim:cores=2,gbps=6"; None takes WEIR_DOMAINS, or the host.
     blas: for the built-in tile kernels, "openblas", "blis", "mkl" or a path; None takes WEIR_BLAS.
+    fabric: for domains of other ranks, "rank:*".
 
     At the end of a with statement the runtime synchronises, which raises the first failure, and
     closes. After an exception it cancels what has not started, and closes.
     """
 
-    def __init__(self, domains: str | None = None, *, blas: str | None = None):
-        super().__init__(domains, blas)
+    def __init__(self, domains: str | None = None, *, blas: str | None = None,
+                 fabric: _fabric.Fabric | None = None):
+        super().__init__(domains, blas, None if fabric is None else fabric._body)
         _trace.opened(self)
 
     def kernel(self, name: str | Callable[..., object],
