@@ -289,12 +289,14 @@ void Conveyor::finish(const Timeout& timeout) {
 
 weir_conveyor_info Conveyor::info() const {
   weir_conveyor_info found = WEIR_CONVEYOR_INFO_INIT;
-  check(weir_conveyor_get_info(require(fabric, handle, "conveyor"), &found));
+  weir_conveyor* const opened = require(fabric, handle, "conveyor");
+  call_released([&] { return weir_conveyor_get_info(opened, &found); });
   return found;
 }
 
 Producer::Producer(std::shared_ptr<Conveyor> of) : conveyor(std::move(of)) {
-  check(weir_producer_open(require(conveyor->fabric, conveyor->handle, "conveyor"), &handle));
+  weir_conveyor* const opened = require(conveyor->fabric, conveyor->handle, "conveyor");
+  call_released([&] { return weir_producer_open(opened, &handle); });
 }
 
 weir_producer* Producer::open() const {

@@ -189,6 +189,8 @@ std::string status_name(const Event& event) {
 // ---- Classes -----------------------------------------------------------------------------------
 
 void define_data(nb::module_& m) {
+  m.def("_array_of", &array_of, "given"_a);
+  m.def("_open_dlpack", &open_dlpack, "given"_a);
   nb::class_<Part>(m, "Region", "Part of a buffer, with shape and dtype: what indexing one gives.")
       .def_prop_ro("buffer", [](const Part& part) { return part.buffer; })
       .def_prop_ro("shape",
@@ -521,15 +523,19 @@ void define_runtime(nb::module_& m) {
            nb::sig("def domain(self, key: int | str = 0) -> Domain"))
       .def(
           "wrap",
-          [](const Runtime& runtime, nb::handle array, const Text& name, bool alias) {
-            return wrap(runtime.session, array, c_str(name), alias);
+          [](const Runtime& runtime, nb::handle array, const Text& name, bool alias,
+             const Domain* domain) {
+            return wrap(runtime.session, array, c_str(name), alias,
+                        domain ? domain->handle : nullptr);
           },
-          "array"_a, "name"_a = nb::none(), "alias"_a = true,
-          "Makes a buffer of an array, without copying: a NumPy array, or something in host memory "
-          "with the buffer protocol or DLPack. alias=False: domains that could share the memory "
-          "of the host get their own.",
-          nb::sig("def wrap(self, array: object, name: str | None = None, alias: bool = True) -> "
-                  "Buffer"))
+          "array"_a, "name"_a = nb::none(), "alias"_a = true, "domain"_a = nb::none(),
+          "Makes a buffer of an array, without copying: a NumPy array, something with the buffer "
+          "protocol or DLPack, or an array on a CUDA card, by its interface or DLPack. alias="
+          "False: domains that could share the memory of the host get their own. domain: the one "
+          "in whose memory the array is; None: the host, or the card that has it. The buffer of "
+          "an array on a card has a new array of the host beside it, for what is downloaded.",
+          nb::sig("def wrap(self, array: object, name: str | None = None, alias: bool = True, "
+                  "domain: Domain | None = None) -> Buffer"))
       .def(
           "buffer",
           [](const Runtime& runtime, nb::handle shape, nb::handle dtype, const std::string& order,

@@ -80,7 +80,9 @@ void define_fabrics(nb::module_& m) {
       .def(
           "is_alive",
           [](const Fabric& fabric, unsigned rank) {
-            return weir_fabric_is_alive(fabric.open(), rank);
+            weir_fabric* const opened = fabric.open();
+            const nb::gil_scoped_release released;
+            return weir_fabric_is_alive(opened, rank);
           },
           "rank"_a)
       .def("barrier", &Fabric::barrier, "timeout"_a.none())

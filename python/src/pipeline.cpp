@@ -352,7 +352,7 @@ Stencil add_stencil(const PipelineRef& pipeline, const StencilOptions& wanted) {
 weir_stencil_info Stencil::info() const {
   open(input.pipeline);
   weir_stencil_info found = WEIR_STENCIL_INFO_INIT;
-  check(weir_stencil_get_info(handle, &found));
+  call_released([&] { return weir_stencil_get_info(handle, &found); });
   return found;
 }
 
