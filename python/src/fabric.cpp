@@ -56,10 +56,15 @@ void Fabric::close() {
   for (const auto& each : std::exchange(conveyors, {})) {
     if (const auto conveyor = each.lock()) conveyor->close();
   }
+  for (const auto& each : std::exchange(windows, {})) {
+    if (const auto window = each.lock()) window->close();
+  }
   weir_fabric* const closed = std::exchange(handle, nullptr);
-  if (closed != nullptr && !borrowed) {
+  if (closed == nullptr) return;
+  {
     const nb::gil_scoped_release released;
-    weir_fabric_close(closed);
+    borrowed ? static_cast<void>(weir_fabric_listen(closed, nullptr, nullptr))
+             : weir_fabric_close(closed);
   }
   handler.reset();
 }
@@ -182,7 +187,19 @@ Window::Window(FabricRef of, nb::object given)
       [&] { return weir_window_create(opened, memory->data(), memory->size(), &handle); });
 }
 
-void Window::close() { end(*fabric, handle, weir_window_destroy); }
+std::shared_ptr<Window> Window::make(const FabricRef& fabric, nb::object array) {
+  auto window = make_waiting<Window>(fabric, std::move(array));
+  fabric->windows.push_back(window);
+  return window;
+}
+
+void Window::close() {
+  end(*fabric, handle, weir_window_destroy);
+  for (auto& [of, copies] : under_way_) {
+    for (auto& bytes : copies) fabric->left.push_back(std::move(bytes));
+  }
+  under_way_.clear();
+}
 
 std::vector<std::unique_ptr<Bytes>>& Window::under_way(unsigned rank) {
   return under_way_[{PyThread_get_thread_ident(), rank}];

@@ -12,6 +12,7 @@
 namespace weir::py {
 
 struct Conveyor;
+struct Window;
 
 /// One rank's membership.
 struct Fabric : std::enable_shared_from_this<Fabric> {
@@ -40,6 +41,9 @@ struct Fabric : std::enable_shared_from_this<Fabric> {
   nb::object handler;
   Raised raised;
   std::vector<std::weak_ptr<Conveyor>> conveyors;
+  std::vector<std::weak_ptr<Window>> windows;
+  /// What windows were to copy when they were closed: it stays until the fabric is.
+  std::vector<std::unique_ptr<Bytes>> left;
 };
 using FabricRef = std::shared_ptr<Fabric>;
 
@@ -51,6 +55,7 @@ int launch(unsigned ranks, const std::vector<std::string>& arguments,
 
 /// Memory of this rank that all ranks may reach.
 struct Window {
+  static std::shared_ptr<Window> make(const FabricRef& fabric, nb::object array);
   Window(FabricRef fabric, nb::object array);
   ~Window() { close(); }
   void close();

@@ -105,7 +105,7 @@ void define_fabrics(nb::module_& m) {
       .def(
           "window",
           [](const FabricRef& fabric, nb::object array) {
-            return make_waiting<Window>(fabric, std::move(array));
+            return Window::make(fabric, std::move(array));
           },
           "array"_a)
       .def(

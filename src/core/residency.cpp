@@ -184,22 +184,22 @@ CopyEnd Residency::outside(const Buffer& buffer) const noexcept {
   return {nullptr, instance_of(buffer).evicted.get(), whole(buffer)};
 }
 
-void Residency::adopt(Buffer& buffer, const Memory& memory) {
-  const auto* const begin = static_cast<const std::byte*>(memory.address);
+void Residency::adopt(Buffer& buffer, void* address) {
+  const auto* const begin = static_cast<const std::byte*>(address);
   const sys::Lock lock(mutex_);
   for (const Buffer* other : adopted_) {
     const auto* const there = static_cast<const std::byte*>(instance_of(*other).memory.address);
-    if (there < begin + memory.bytes && begin < there + other->bytes()) {
+    if (there < begin + buffer.bytes() && begin < there + other->bytes()) {
       fail_argument("buffer '{}' ({} bytes at {}) overlaps buffer '{}' ({} bytes at {})",
-                    buffer.name(), memory.bytes, fmt::ptr(begin), other->name(), other->bytes(),
+                    buffer.name(), buffer.bytes(), fmt::ptr(begin), other->name(), other->bytes(),
                     fmt::ptr(there));
     }
   }
   adopted_.reserve(adopted_.size() + 1);
   Instance& instance = buffer.instance(memory_);
-  adopted_.push_back(&buffer);
-  instance.memory = memory;
+  instance.memory = device_.adopt(address, buffer.bytes());
   instance.state = Instance::State::resident;
+  adopted_.push_back(&buffer);
 }
 
 void Residency::drop(Buffer& buffer) noexcept {

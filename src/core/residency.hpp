@@ -30,9 +30,9 @@ class Residency final : private CopySink {
 
   /// Asks for the instances of the action's operands in this memory. On `refused`, `why` says so.
   Grant acquire(Action& action, Outcome& why) noexcept;
-  /// Makes memory that the device has adopted the instance of a new buffer. It stays until
-  /// forget(), and takes up no room. Throws Error when it overlaps that of another.
-  void adopt(Buffer& buffer, const Memory& memory);
+  /// Makes memory of the program the instance of a new buffer. It stays until forget(), and takes
+  /// up no room. Throws Error when the device cannot take it, or it overlaps that of another.
+  void adopt(Buffer& buffer, void* address);
   /// Gives back what acquire() granted.
   void release(Action& action) noexcept;
   /// Frees the instance of a buffer no action uses any more. Returns false, having done nothing,

@@ -105,8 +105,9 @@ class Runtime {
   void destroy_buffer(weir_buffer* buffer) noexcept;
   /// Makes a buffer without host memory, which only weir's own streams use, in one device's memory.
   Owned<weir_buffer> make_device_buffer(std::size_t bytes);
-  /// Frees the memory of a buffer in all devices, which no action uses any more.
+  /// Frees a buffer that no action uses any more.
   void free_buffer(weir_buffer& buffer) noexcept;
+  /// Frees the memory of a buffer in all devices, which no action uses any more.
   void forget_instances_of(Buffer& buffer) noexcept;
   weir_memory_kind kind_of(const weir_buffer& buffer) const;
   weir_buffer* find_buffer(const void* address, std::size_t& out_offset) const;

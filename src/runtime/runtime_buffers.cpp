@@ -55,14 +55,12 @@ weir_buffer* Runtime::adopt_buffer(Domain& domain, void* address, void* host, st
         "set the option no_alias, or give one",
         domain.name(), fmt::ptr(address), fmt::ptr(host));
   }
-  Memory memory = domain.device().adopt(address, bytes);
-  weir_buffer* buffer = nullptr;
+  weir_buffer* const buffer =
+      host == nullptr ? create_buffer(bytes, options) : wrap_buffer(host, bytes, options);
   try {
-    buffer = host == nullptr ? create_buffer(bytes, options) : wrap_buffer(host, bytes, options);
-    domain.residency().adopt(*buffer, memory);
+    domain.residency().adopt(*buffer, address);
   } catch (...) {
-    if (buffer != nullptr) free_buffer(*buffer);
-    domain.device().release(memory);
+    free_buffer(*buffer);
     throw;
   }
   return buffer;

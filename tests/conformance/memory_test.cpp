@@ -117,6 +117,7 @@ CONFORMANCE_TEST(Memory, MayBeTheProgramsThere) {
   rig.stream.upload(part.all());
   rig.stream.synchronize();
   EXPECT_THROW(rig.runtime.adopt(rig.domain, memory.numbers() + 199, 8, options), Error);
+  EXPECT_THROW(rig.runtime.adopt(rig.domain, memory.numbers() + 100, 8, options), Error);
   const Buffer rest = rig.runtime.adopt(rig.domain, memory.numbers() + 200, 800, options);
   rig.stream.compute(rig.kernels.mix, {read(part.all()), readwrite(rest.all())}, {1});
   rig.stream.download(rest.all());

@@ -235,6 +235,9 @@ SAMPLES = {
     "apps/common/io.hpp": ("", None),
     "tools/weir/run.cpp": ('#include "common/io.hpp"\n', None),
     "examples/hello.c": ('#include "common/io.hpp"\n', ":1: includes common/io.hpp of apps"),
+    "tools/weir/report/page.hpp": ('#include "common/io.hpp"\n', None),
+    "python/src/report.cpp": ('#include "report/page.hpp"\n#include "common/io.hpp"\n', None),
+    "python/src/inside.cpp": ('#include "base/sys.hpp"\n', ":1: includes base/sys.hpp of src/base"),
     "examples/lost.c": ('#include "nowhere.h"\n', ':1: "nowhere.h" is not in the tree'),
 }
 

@@ -1,5 +1,6 @@
 """Ranks: simulated ones in this process, and real ones."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -159,6 +160,26 @@ def test_bad_arguments():
                     call()
 
     on_ranks(1, program)
+
+
+def test_what_is_kept_longer_than_its_fabric():
+    """Windows, conveyors and handlers end with the rank that has them, whoever holds them."""
+    kept = []
+
+    def program(fabric):
+        window, conveyor = fabric.window(np.zeros(1000, "i8")), fabric.conveyor(8)
+        fabric.listen(lambda rank, message: None)
+        kept.extend([fabric, window, conveyor, conveyor.producer()])
+        fabric.barrier()
+        if fabric.rank == 0:
+            with contextlib.suppress(weir.Error):  # rank 1 may have left
+                window.put(1, 0, np.ones(1000))  # and does not wait for it
+                fabric.send(1, b"late")
+
+    on_ranks(2, program, seed=3)
+    for each in kept:
+        each.close()
+    assert len(kept) == 8
 
 
 def test_a_rank_that_raises_ends_the_others():
