@@ -656,6 +656,7 @@ void define_runtime(nb::module_& m) {
 NB_MODULE(_weir, m) {
   m.doc() = "The classes of weir: import weir instead.";
   m.attr("__version__") = WEIR_VERSION_STRING;
+  note_main_thread();
   define_data(m);
   define_events(m);
   define_domains(m);

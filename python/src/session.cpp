@@ -31,6 +31,7 @@ std::map<std::string, nb::object> exceptions_of_policies;
 std::uint64_t last_exception = 0;
 std::vector<std::function<void()>> put_off;
 std::vector<std::weak_ptr<Session>> sessions;
+unsigned long main_thread = 0;
 
 /// Cuts the mark of keep_exception() out of a message and returns the exception it stands for.
 nb::object take_mark(std::string& message) {
@@ -155,9 +156,18 @@ void dispose_late() {
   }
 }
 
+void note_main_thread() {
+  const nb::object main = nb::module_::import_("threading").attr("main_thread")();
+  main_thread = nb::cast<unsigned long>(main.attr("ident"));
+}
+
 weir_status wait_for(const Timeout& timeout, const std::function<weir_status(std::int64_t)>& wait) {
   dispose_late();
   const Deadline deadline(timeout);
+  if (PyThread_get_thread_ident() != main_thread) {
+    const nb::gil_scoped_release released;
+    return wait(timeout ? deadline.left_ns() : WEIR_FOREVER);
+  }
   for (std::int64_t slice_ns = kFirstSlice_ns;; slice_ns = std::min(2 * slice_ns, kLastSlice_ns)) {
     const std::int64_t left_ns = deadline.left_ns();
     weir_status status = WEIR_STATUS_OK;

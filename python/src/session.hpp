@@ -97,8 +97,11 @@ std::shared_ptr<T> make_waiting(Arguments&&... arguments) {
                             [](T* object) { dispose([object] { delete object; }); });
 }
 
+/// Notes which thread signals are handled on.
+void note_main_thread();
+
 /// Calls wait(timeout_ns) without the GIL until it returns something else than TIMEOUT or the time
-/// is over; returns its status. Signals are handled in between, and may raise.
+/// is over; returns its status. On the main thread signals are handled in between, and may raise.
 weir_status wait_for(const Timeout& timeout, const std::function<weir_status(std::int64_t)>& wait);
 
 // ---- The runtime -------------------------------------------------------------------------------

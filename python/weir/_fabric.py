@@ -170,7 +170,9 @@ class Fabric:
     def simulate(ranks: int, program: Callable[[Fabric], object], *, seed: int = 0,
                  progress: str | None = None, lost_after: float = 0) -> None:
         """Runs program(fabric) on so many ranks in this process, each on a thread of its own, and
-        raises what the lowest of them raised. seed: decides the order of messages."""
+        raises what the lowest of them raised, or says who waits for what when all wait for each
+        other without a timeout. Ctrl-C is seen when they are over. seed: decides the order of
+        messages."""
         _weir._simulate(ranks, lambda body: program(Fabric._of(body)), progress, lost_after, seed)
 
     @property

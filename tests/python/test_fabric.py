@@ -162,6 +162,14 @@ def test_bad_arguments():
     on_ranks(1, program)
 
 
+def test_ranks_that_wait_for_each_other():
+    def program(fabric):
+        fabric.progress() if fabric.rank == 0 else fabric.barrier()
+
+    with pytest.raises(weir.Error, match="wait"):
+        on_ranks(2, program)
+
+
 def test_what_is_kept_longer_than_its_fabric():
     """Windows, conveyors and handlers end with the rank that has them, whoever holds them."""
     kept = []
