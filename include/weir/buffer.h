@@ -31,7 +31,7 @@ typedef enum weir_memory_kind {
 typedef struct weir_buffer_options {
   size_t struct_size;
   const char* name;      /**< for messages and traces; NULL: "buffer N" */
-  weir_memory_kind kind; /**< ignored by weir_buffer_wrap() */
+  weir_memory_kind kind; /**< of new host memory */
   bool strict;           /**< fail when kind cannot be had; otherwise take normal memory */
   bool no_alias;         /**< own instances also where a domain could share the host's */
   bool prefault;         /**< touch the memory now; otherwise the place that first uses it does */
@@ -51,6 +51,25 @@ WEIR_API weir_status weir_buffer_create(weir_runtime* runtime, size_t bytes,
  */
 WEIR_API weir_status weir_buffer_wrap(weir_runtime* runtime, void* address, size_t bytes,
                                       const weir_buffer_options* options, weir_buffer** out_buffer);
+
+/**
+ * Makes a buffer whose instance in a domain is the program's memory [address, address + bytes)
+ * there, with what it holds: an allocation of the CUDA driver on the card of a "cuda" domain, or a
+ * part of one; memory of the host for domains whose own memory is that, as "sim". It must stay
+ * valid until the buffer is destroyed and must not overlap another instance there. It is neither
+ * freed nor evicted, and does not count as used memory of the domain.
+ *
+ * The host instance is the program's memory at host_address, as with weir_buffer_wrap(), or with
+ * NULL new zero-filled memory, which the system gives when it is first touched. Contents get there
+ * by transfers only; task queues, which name host memory, need them there first. In a domain that
+ * shares the host's memory, both are one unless the option no_alias is set.
+ *
+ * UNSUPPORTED where a domain takes no memory of the program: those of other ranks. NOT_FOUND: the
+ * memory is not the domain's.
+ */
+WEIR_API weir_status weir_buffer_adopt(weir_domain* domain, void* address, void* host_address,
+                                       size_t bytes, const weir_buffer_options* options,
+                                       weir_buffer** out_buffer);
 
 /** Waits for the actions that use the buffer, then frees its instances. NULL is ignored. */
 WEIR_API void weir_buffer_destroy(weir_buffer* buffer);

@@ -734,6 +734,13 @@ class Runtime {
     check(weir_buffer_wrap(handle(), address, bytes, &options, &made));
     return Buffer(made);
   }
+  /// The program's memory in a domain, with new host memory beside it.
+  Buffer adopt(const Domain& domain, void* address, std::size_t bytes,
+               const weir_buffer_options& options = WEIR_BUFFER_OPTIONS_INIT) const {
+    weir_buffer* made = nullptr;
+    check(weir_buffer_adopt(domain.handle(), address, nullptr, bytes, &options, &made));
+    return Buffer(made);
+  }
   template <class T>
   Buffer wrap(std::vector<T>& memory, const char* name = nullptr) const {
     return wrap(memory.data(), memory.size() * sizeof(T), name);

@@ -4,8 +4,11 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <string_view>
 #include <tuple>
 #include <utility>
+
+#include <nanobind/ndarray.h>
 
 namespace weir::py {
 
@@ -155,8 +158,9 @@ nb::object Layout::array(const weir_view& view) const {
 
 // ---- Buffers -----------------------------------------------------------------------------------
 
-Buffer::Buffer(SessionRef of, nb::object given, const weir_buffer_options& options)
-    : session(std::move(of)), array(std::move(given)) {
+Buffer::Buffer(SessionRef of, nb::object given, const weir_buffer_options& options,
+               DeviceMemory there)
+    : session(std::move(of)), array(std::move(given)), device(std::move(there)) {
   session->require_open();
   if (nb::cast<bool>(array.attr("dtype").attr("hasobject"))) {
     raise_type("an array of Python objects is no memory for devices: take a numeric dtype");
@@ -168,8 +172,7 @@ Buffer::Buffer(SessionRef of, nb::object given, const weir_buffer_options& optio
   weir_status status = WEIR_STATUS_INVALID_ARGUMENT;
   if (memory.len > 0) {
     const nb::gil_scoped_release released;
-    status = weir_buffer_wrap(session->handle(), memory.buf, static_cast<std::size_t>(memory.len),
-                              &options, &handle);
+    status = make(options);
   }
   if (handle == nullptr) {
     const bool empty = memory.len == 0;
@@ -177,6 +180,20 @@ Buffer::Buffer(SessionRef of, nb::object given, const weir_buffer_options& optio
     if (empty) raise_value("the array is empty: a buffer has at least one element");
     check(status);
   }
+}
+
+weir_status Buffer::make(const weir_buffer_options& options) {
+  const auto bytes = static_cast<std::size_t>(memory.len);
+  if (device.domains.empty()) {
+    return weir_buffer_wrap(session->handle(), memory.buf, bytes, &options, &handle);
+  }
+  auto* const address = reinterpret_cast<void*>(device.address);
+  weir_status status = WEIR_STATUS_NOT_FOUND;
+  for (weir_domain* domain : device.domains) {
+    status = weir_buffer_adopt(domain, address, memory.buf, bytes, &options, &handle);
+    if (status != WEIR_STATUS_NOT_FOUND) break;
+  }
+  return status;
 }
 
 Buffer::~Buffer() { close(); }
@@ -190,6 +207,7 @@ void Buffer::close() {
     weir_buffer_destroy(ended);
   }
   PyBuffer_Release(&memory);
+  device.owner.reset();
 }
 
 void Buffer::require_open() const {
@@ -210,17 +228,7 @@ nb::object array_of(nb::handle object) {
     return numpy("asarray")(nb::steal(PyMemoryView_FromObject(object.ptr())));
   }
   if (nb::hasattr(object, "__dlpack__")) {
-    const nb::object device = object.attr("__dlpack_device__")();
-    if (nb::cast<int>(nb::int_(device[0])) != 1) {
-      raise_type("the " + class_of(object) +
-                 " is not in host memory: a buffer of weir begins there, copy it first");
-    }
     return numpy("from_dlpack")(object);
-  }
-  if (nb::hasattr(object, "__cuda_array_interface__")) {
-    raise_type(
-        "the " + class_of(object) +
-        " is in the memory of a card: a buffer of weir begins in host memory, copy it first");
   }
   raise_type(
       "a " + class_of(object) +
@@ -230,22 +238,73 @@ nb::object array_of(nb::handle object) {
 namespace {
 
 std::shared_ptr<Buffer> own(const SessionRef& session, nb::object array, const char* name,
-                            bool alias) {
+                            bool alias, DeviceMemory device = {}) {
   dispose_late();
   weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
   options.name = name;
   options.no_alias = !alias;
   options.alignment = 1;
-  auto buffer = make_waiting<Buffer>(session, std::move(array), options);
+  auto buffer = make_waiting<Buffer>(session, std::move(array), options, std::move(device));
   session->buffers[buffer->handle] = buffer;
   return buffer;
+}
+
+/// The domains that are cards of CUDA.
+std::vector<weir_domain*> cards_of(const Session& session) {
+  std::vector<weir_domain*> cards;
+  const std::size_t count = weir_runtime_domain_count(session.handle());
+  for (std::size_t i = 0; i < count; ++i) {
+    weir_domain* const domain = weir_runtime_get_domain(session.handle(), i);
+    weir_domain_info info = WEIR_DOMAIN_INFO_INIT;
+    check(weir_domain_get_info(domain, &info));
+    if (std::string_view(info.backend) == "cuda") cards.push_back(domain);
+  }
+  return cards;
 }
 
 }  // namespace
 
 std::shared_ptr<Buffer> wrap(const SessionRef& session, nb::handle object, const char* name,
-                             bool alias) {
-  return own(session, array_of(object), name, alias);
+                             bool alias, weir_domain* domain) {
+  session->require_open();
+  const nb::object device = nb::module_::import_("weir._device");
+  const bool on_card = nb::cast<bool>(device.attr("is_on_card")(object));
+  if (!on_card && domain == nullptr) return own(session, array_of(object), name, alias);
+  DeviceMemory memory;
+  if (domain != nullptr) {
+    memory.domains = {domain};
+  } else {
+    memory.domains = cards_of(*session);
+    if (memory.domains.empty()) {
+      raise_type("the " + class_of(object) +
+                 " is in the memory of a card: open the runtime with the domain 'cuda'");
+    }
+  }
+  const nb::object found = device.attr("memory_of")(object);
+  memory.address = nb::cast<std::uintptr_t>(found[0]);
+  memory.owner = found[2];
+  return own(session, found[1], name, alias, std::move(memory));
+}
+
+nb::tuple open_dlpack(nb::handle object) {
+  static constexpr const char* kKinds = "iuf\0\0cb";
+  const auto array = nb::cast<nb::ndarray<nb::ro>>(object);
+  const nb::dlpack::dtype dtype = array.dtype();
+  const char kind = dtype.code < 7 ? kKinds[dtype.code] : '\0';
+  if (kind == '\0' || dtype.lanes != 1) {
+    raise_type("the elements of the " + class_of(object) + " are none of NumPy's");
+  }
+  nb::list shape, strides;
+  for (std::size_t i = 0; i < array.ndim(); ++i) {
+    shape.append(array.shape(i));
+    strides.append(array.stride(i));
+  }
+  auto* const owner = new nb::ndarray<nb::ro>(array);
+  return nb::make_tuple(reinterpret_cast<std::uintptr_t>(array.data()), nb::tuple(shape),
+                        nb::tuple(strides), kind + std::to_string(dtype.bits / 8),
+                        nb::capsule(owner, [](void* held) noexcept {
+                          delete static_cast<nb::ndarray<nb::ro>*>(held);
+                        }));
 }
 
 std::shared_ptr<Buffer> make_buffer(const SessionRef& session, nb::handle shape, nb::handle dtype,

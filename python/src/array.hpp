@@ -39,10 +39,18 @@ struct Part {
   bool readonly;
 };
 
+/// Memory of an array in a domain that is to be adopted.
+struct DeviceMemory {
+  std::vector<weir_domain*> domains;  ///< which may have it; empty: the host
+  std::uintptr_t address = 0;
+  nb::object owner;
+};
+
 /// Owns a buffer over the memory of an array, and holds the array.
 struct Buffer {
-  /// wrapped: a numpy.ndarray whose elements lie in memory without gaps.
-  Buffer(SessionRef session, nb::object array, const weir_buffer_options& options);
+  /// array: a numpy.ndarray whose elements lie in memory without gaps.
+  Buffer(SessionRef session, nb::object array, const weir_buffer_options& options,
+         DeviceMemory device);
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -54,15 +62,22 @@ struct Buffer {
   SessionRef session;
   weir_buffer* handle = nullptr;
   nb::object array;
+  DeviceMemory device;
   Py_buffer memory{};
+
+ private:
+  weir_status make(const weir_buffer_options& options);
 };
 
-/// Returns obj as a numpy.ndarray over the same memory. Raises when that takes a copy.
+/// Returns an array of the host as a numpy.ndarray over the same memory. Raises when that takes a
+/// copy.
 nb::object array_of(nb::handle object);
 
-/// Makes a buffer of an array.
+/// Makes a buffer of an array, in the memory of the host, or of a domain, or of the card it says.
 std::shared_ptr<Buffer> wrap(const SessionRef& session, nb::handle object, const char* name,
-                             bool alias);
+                             bool alias, weir_domain* domain);
+/// What DLPack says of an array: address, shape, strides in elements, typestr, and its owner.
+nb::tuple open_dlpack(nb::handle object);
 /// Makes a buffer of new zeros.
 std::shared_ptr<Buffer> make_buffer(const SessionRef& session, nb::handle shape, nb::handle dtype,
                                     const char* order, const char* name, bool alias);

@@ -194,6 +194,22 @@ weir_scalar scalar_of(nb::handle given, std::size_t index) {
              ": scalars are int, float, numpy.float32 or a letter");
 }
 
+std::vector<weir_scalar> scalars_of(nb::handle given) {
+  const Sequence numbers(given, "scalars are a sequence of numbers");
+  std::vector<weir_scalar> scalars;
+  for (std::size_t i = 0; i < numbers.size(); ++i) scalars.push_back(scalar_of(numbers[i], i));
+  return scalars;
+}
+
+Kernel& find_kernel(Session& session, nb::handle called) {
+  if (PyUnicode_Check(called.ptr())) return session.kernel(nb::cast<std::string>(called));
+  Kernel* known = nullptr;
+  if (!nb::try_cast(called, known) || known == nullptr) {
+    raise_type("a kernel is what Runtime.kernel() returns, or a name");
+  }
+  return *known;
+}
+
 void check_tile_dtype(const Kernel& kernel, const Part& part, std::size_t index) {
   const char letter = kernel.name[kernel.name.find('.') + 1];
   const bool pivots = index == 1 && kernel.name.find("getrf") != std::string::npos;

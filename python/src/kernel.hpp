@@ -48,6 +48,11 @@ Kernel& add_portable(Session& session, const std::string& name, std::uintptr_t k
 /// float is f64, numpy.float32 is f32.
 weir_scalar scalar_of(nb::handle given, std::size_t index);
 
+std::vector<weir_scalar> scalars_of(nb::handle given);
+
+/// What a Kernel or a name means.
+Kernel& find_kernel(Session& session, nb::handle called);
+
 /// Raises unless operand `index` has the dtype of a kernel on tiles.
 void check_tile_dtype(const Kernel& kernel, const Part& part, std::size_t index);
 

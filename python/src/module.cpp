@@ -2,7 +2,9 @@
 
 #include "module.hpp"
 #include "array.hpp"
+#include "fabric.hpp"
 #include "kernel.hpp"
+#include "policy.hpp"
 #include "session.hpp"
 #include "stream.hpp"
 
@@ -187,6 +189,8 @@ std::string status_name(const Event& event) {
 // ---- Classes -----------------------------------------------------------------------------------
 
 void define_data(nb::module_& m) {
+  m.def("_array_of", &array_of, "given"_a);
+  m.def("_open_dlpack", &open_dlpack, "given"_a);
   nb::class_<Part>(m, "Region", "Part of a buffer, with shape and dtype: what indexing one gives.")
       .def_prop_ro("buffer", [](const Part& part) { return part.buffer; })
       .def_prop_ro("shape",
@@ -255,6 +259,7 @@ void define_data(nb::module_& m) {
       .def("close", &Buffer::close, "Waits for the actions that use the buffer, and ends it.")
       .def("__enter__", [](std::shared_ptr<Buffer> buffer) { return buffer; })
       .def("__exit__", [](Buffer& buffer, nb::args) { buffer.close(); })
+      .def("_repr_html_", &html_of, nb::sig(kHtmlSignature))
       .def("__repr__", [](nb::handle buffer) {
         if (nb::cast<const Buffer&>(buffer).handle == nullptr)
           return nb::str("<weir.Buffer, closed>");
@@ -300,6 +305,7 @@ void define_events(nb::module_& m) {
             return nb::object(nb::module_::import_("weir._events").attr("wait_of")(event));
           },
           nb::sig("def __await__(self) -> collections.abc.Generator[typing.Any, None, None]"))
+      .def("_repr_html_", &html_of, nb::sig(kHtmlSignature))
       .def("__repr__", [](nb::handle event) { return text_of(event, "<weir.Event: {0.status}>"); });
   m.def("_exception_of", &Event::exception_of);
 }
@@ -457,6 +463,7 @@ void define_queues(nb::module_& m) {
             queue.close();
           },
           "type"_a.none(), "value"_a.none(), "traceback"_a.none())
+      .def("_repr_html_", &html_of, nb::sig(kHtmlSignature))
       .def("__repr__", [](nb::handle queue) {
         if (nb::cast<const Queue&>(queue).handle == nullptr) return nb::str("<weir.Queue, closed>");
         return text_of(queue, "<weir.Queue '{0.name}': {0.completed} of {0.submitted} tasks done>");
@@ -491,13 +498,14 @@ void define_runtime(nb::module_& m) {
   nb::class_<Runtime>(m, "_Runtime")
       .def(
           "__init__",
-          [](Runtime* self, const Text& domains, const Text& blas) {
+          [](Runtime* self, const Text& domains, const Text& blas, const FabricRef& fabric) {
             weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
             options.domains = c_str(domains);
             options.blas = c_str(blas);
-            new (self) Runtime{Session::open(options)};
+            options.fabric = fabric ? fabric->open() : nullptr;
+            new (self) Runtime{Session::open(options, fabric)};
           },
-          "domains"_a = nb::none(), "blas"_a = nb::none())
+          "domains"_a.none(), "blas"_a.none(), "fabric"_a.none())
       .def_prop_ro("closed", [](const Runtime& runtime) { return runtime.session->closed(); })
       .def_prop_ro("domains",
                    [](const Runtime& runtime) {
@@ -515,15 +523,19 @@ void define_runtime(nb::module_& m) {
            nb::sig("def domain(self, key: int | str = 0) -> Domain"))
       .def(
           "wrap",
-          [](const Runtime& runtime, nb::handle array, const Text& name, bool alias) {
-            return wrap(runtime.session, array, c_str(name), alias);
+          [](const Runtime& runtime, nb::handle array, const Text& name, bool alias,
+             const Domain* domain) {
+            return wrap(runtime.session, array, c_str(name), alias,
+                        domain ? domain->handle : nullptr);
           },
-          "array"_a, "name"_a = nb::none(), "alias"_a = true,
-          "Makes a buffer of an array, without copying: a NumPy array, or something in host memory "
-          "with the buffer protocol or DLPack. alias=False: domains that could share the memory "
-          "of the host get their own.",
-          nb::sig("def wrap(self, array: object, name: str | None = None, alias: bool = True) -> "
-                  "Buffer"))
+          "array"_a, "name"_a = nb::none(), "alias"_a = true, "domain"_a = nb::none(),
+          "Makes a buffer of an array, without copying: a NumPy array, something with the buffer "
+          "protocol or DLPack, or an array on a CUDA card, by its interface or DLPack. alias="
+          "False: domains that could share the memory of the host get their own. domain: the one "
+          "in whose memory the array is; None: the host, or the card that has it. The buffer of "
+          "an array on a card has a new array of the host beside it, for what is downloaded.",
+          nb::sig("def wrap(self, array: object, name: str | None = None, alias: bool = True, "
+                  "domain: Domain | None = None) -> Buffer"))
       .def(
           "buffer",
           [](const Runtime& runtime, nb::handle shape, nb::handle dtype, const std::string& order,
@@ -535,13 +547,13 @@ void define_runtime(nb::module_& m) {
           nb::sig("def buffer(self, shape: int | tuple[int, ...], dtype: "
                   "numpy.typing.DTypeLike = 'float64', order: str = 'C', name: str | None = None, "
                   "alias: bool = True) -> Buffer"))
-      .def("queue", &make_queue, "policy"_a = nb::none(), "places"_a = std::vector<PlaceRef>{},
-           "name"_a = nb::none(), "models"_a = true,
-           "Makes a task queue over places; none: over all free cores of all domains. "
-           "models=False: neither reads nor keeps measured times.",
-           nb::sig("def queue(self, policy: str | None = None, places: "
-                   "collections.abc.Sequence[Place] = (), name: str | None = None, models: bool = "
-                   "True) -> Queue"))
+      .def("_queue", &make_queue, "policy"_a.none(), "places"_a, "name"_a.none(), "models"_a)
+      .def(
+          "_add_policy",
+          [](const Runtime& runtime, const std::string& name, nb::handle choose) {
+            add_policy(*runtime.session, name, choose);
+          },
+          "name"_a, "choose"_a)
       .def(
           "_find_kernel",
           [](const Runtime& runtime, const std::string& name) -> Kernel& {
@@ -600,6 +612,17 @@ void define_runtime(nb::module_& m) {
            nb::sig("def stats(self) -> dict[str, int]"))
       .def("_describe", &describe)
       .def(
+          "serve",
+          [](const Runtime& runtime) {
+            runtime.session->require_open();
+            bool served = false;
+            call_released([&] { return weir_rank_serve(runtime.session->handle(), &served); });
+            return served;
+          },
+          "Rank 0, and a runtime without a fabric: returns False at once. Others: runs what rank 0 "
+          "asks for, with kernels of the same name, which no function of Python is; returns True "
+          "when rank 0 closes its fabric.")
+      .def(
           "start_trace",
           [](const Runtime& runtime, std::size_t max_bytes) {
             runtime.session->require_open();
@@ -633,12 +656,16 @@ void define_runtime(nb::module_& m) {
 NB_MODULE(_weir, m) {
   m.doc() = "The classes of weir: import weir instead.";
   m.attr("__version__") = WEIR_VERSION_STRING;
+  note_main_thread();
   define_data(m);
   define_events(m);
   define_domains(m);
   define_streams(m);
   define_queues(m);
+  define_fabrics(m);
   define_pipelines(m);
+  define_policies(m);
+  define_reports(m);
   define_shares(m);
   define_runtime(m);
   nb::set_leak_warnings(false);

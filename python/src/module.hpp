@@ -19,12 +19,26 @@ struct Runtime {
   SessionRef session;
 };
 
-/// Formats an object by a format of Python.
+/// Formats an object by a format of Python; one that cannot be asked has been closed.
 inline nb::str text_of(nb::handle object, const char* format) {
-  return nb::str(nb::object(nb::str(format).attr("format")(object)));
+  try {
+    return nb::str(nb::object(nb::str(format).attr("format")(object)));
+  } catch (nb::python_error&) {
+    const std::string name = nb::cast<std::string>(nb::type_name(object.type()));
+    return nb::str(("<weir." + name.substr(name.rfind('.') + 1) + ", closed>").c_str());
+  }
 }
 
+/// What a notebook shows.
+inline nb::object html_of(nb::handle object) {
+  return nb::module_::import_("weir._html").attr("of")(object);
+}
+constexpr const char* kHtmlSignature = "def _repr_html_(self) -> str";
+
+void define_fabrics(nb::module_& m);
 void define_pipelines(nb::module_& m);
+void define_policies(nb::module_& m);
+void define_reports(nb::module_& m);
 void define_shares(nb::module_& m);
 
 }  // namespace weir::py

@@ -13,6 +13,15 @@ struct PipelineFace {
   PipelineRef body;
 };
 
+Output output_of(nb::handle given) {
+  const Tunnel* tunnel = nullptr;
+  if (nb::try_cast(given, tunnel)) return {tunnel->handle};
+  const Stencil* stencil = nullptr;
+  if (nb::try_cast(given, stencil)) return {stencil->input.handle, stencil->handle};
+  raise_type("a stage puts into tunnels and stencils, not into a " +
+             nb::cast<std::string>(nb::type_name(given.type())));
+}
+
 nb::object items_of(nb::handle items, nb::handle dtype) {
   return nb::module_::import_("weir._pipelines").attr("items_of")(items, dtype);
 }
@@ -29,6 +38,18 @@ void define_pipelines(nb::module_& m) {
            nb::sig("def feed(self) -> Feed"))
       .def("__repr__",
            [](nb::handle tunnel) { return text_of(tunnel, "<weir.Tunnel of {0.dtype}>"); });
+
+  nb::class_<Stencil>(m, "Stencil",
+                      "What makes each value of a matrix of those around it. A stage that has it "
+                      "as an output returns (row, column, values), or a list of these.")
+      .def_ro("name", &Stencil::name)
+      .def_ro("dtype", &Stencil::dtype, nb::sig("def dtype(self) -> numpy.dtype"))
+      .def_prop_ro("regions", [](const Stencil& stencil) { return stencil.info().regions; })
+      .def_prop_ro("regions_copied",
+                   [](const Stencil& stencil) { return stencil.info().regions_copied; })
+      .def_prop_ro("tiles_made", [](const Stencil& stencil) { return stencil.info().tiles_made; })
+      .def("__repr__",
+           [](nb::handle stencil) { return text_of(stencil, "<weir.Stencil of {0.dtype}>"); });
 
   nb::class_<Feed>(m, "Feed",
                    "A thread of the program, seen as a source. The stages wait for more until it "
@@ -74,14 +95,44 @@ void define_pipelines(nb::module_& m) {
                   "overflow: str = 'block', name: str | None = None) -> Tunnel"))
       .def(
           "_add_stage",
-          [](const PipelineFace& face, const Text& name, const Tunnel* input,
-             const std::vector<const Tunnel*>& outputs, nb::object work, nb::object at_end,
-             PlaceRef place, std::size_t workers, bool ordered) {
+          [](const PipelineFace& face, const Text& name, const Tunnel* input, nb::handle given,
+             nb::object work, nb::object at_end, PlaceRef place, std::size_t workers,
+             bool ordered) {
+            std::vector<Output> outputs;
+            for (const nb::handle output : given) outputs.push_back(output_of(output));
             add_stage(face.body, {c_str(name), input, outputs, std::move(work), std::move(at_end),
                                   std::move(place), workers, ordered});
           },
           "name"_a.none(), "input"_a.none(), "outputs"_a, "work"_a, "at_end"_a.none(),
           "place"_a.none(), "workers"_a, "ordered"_a)
+      .def(
+          "_add_kernel_stage",
+          [](const PipelineFace& face, const Text& name, const Tunnel& input,
+             const std::vector<const Tunnel*>& outputs, nb::handle kernel, nb::handle scalars,
+             const std::vector<std::size_t>& most, const std::vector<std::string>& counting,
+             PlaceRef place, std::size_t batch, std::size_t in_flight, bool ordered) {
+            KernelStageOptions options{c_str(name), &input,           outputs, kernel,    scalars,
+                                       {},          std::move(place), batch,   in_flight, ordered};
+            for (std::size_t i = 0; i < outputs.size(); ++i) {
+              options.counts.push_back({most.at(i), counting_of(counting.at(i))});
+            }
+            add_kernel_stage(face.body, options);
+          },
+          "name"_a.none(), "input"_a, "outputs"_a, "kernel"_a, "scalars"_a, "most"_a, "counting"_a,
+          "place"_a, "batch"_a, "in_flight"_a, "ordered"_a)
+      .def(
+          "_add_stencil",
+          [](const PipelineFace& face, const Text& name, const Tunnel& input, const Tunnel* output,
+             nb::handle kernel, nb::handle scalars, nb::handle result, PlaceRef place,
+             std::size_t region_rows, std::size_t region_columns, std::size_t halo, bool corners,
+             std::size_t sweeps, std::size_t batch, std::size_t in_flight) {
+            return add_stencil(
+                face.body, {c_str(name), &input, output, kernel, scalars, result, std::move(place),
+                            region_rows, region_columns, halo, corners, sweeps, batch, in_flight});
+          },
+          "name"_a.none(), "input"_a, "output"_a.none(), "kernel"_a, "scalars"_a, "result"_a,
+          "place"_a, "region_rows"_a, "region_columns"_a, "halo"_a, "corners"_a, "sweeps"_a,
+          "batch"_a, "in_flight"_a)
       .def(
           "start", [](const PipelineFace& face) { face.body->start(); },
           "Starts the workers and returns. A pipeline starts once.")
@@ -136,6 +187,7 @@ void define_shares(nb::module_& m) {
           "The work over the sum of the speeds of the places.")
       .def("parts", &Share::parts, "What each place did: items, visits, seconds.",
            nb::sig("def parts(self) -> list[dict[str, typing.Any]]"))
+      .def("_repr_html_", &html_of, nb::sig(kHtmlSignature))
       .def("close", &Share::close, "Waits for the items, whatever their outcome, and ends it.")
       .def("__enter__", [](std::shared_ptr<Share> share) { return share; })
       .def(

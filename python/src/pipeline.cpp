@@ -3,31 +3,18 @@
 #include <cstring>
 #include <utility>
 
+#include "array.hpp"
+#include "kernel.hpp"
+
 namespace weir::py {
 
 namespace {
 
-/// The bytes of an object with the buffer protocol.
-class Bytes {
- public:
-  explicit Bytes(nb::handle object) {
-    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
-  }
-  ~Bytes() { PyBuffer_Release(&view_); }
-  Bytes(const Bytes&) = delete;
-  Bytes& operator=(const Bytes&) = delete;
-
-  const std::byte* data() const { return static_cast<const std::byte*>(view_.buf); }
-  std::size_t size() const { return static_cast<std::size_t>(view_.len); }
-
- private:
-  Py_buffer view_{};
-};
-
 /// What a stage of weir calls.
 struct StageCode {
   nb::object work, at_end;
-  std::size_t item_bytes;  ///< of its input
+  std::size_t item_bytes;               ///< of its input
+  std::vector<weir_stencil*> stencils;  ///< for each output; null: a tunnel
 };
 
 nb::object raise_again(nb::handle exception) {
@@ -46,21 +33,39 @@ bool put_items(weir_outlet* outlet, nb::handle items) {
   return true;
 }
 
-/// Calls code of weir._pipelines and does what it says: see StageOptions.
-weir_status call_stage(nb::handle code, std::size_t item_bytes, weir_batch& batch) {
-  const auto size = static_cast<Py_ssize_t>(batch.items == nullptr ? 0 : batch.count * item_bytes);
+/// Sets parts of the matrix of a stencil.
+weir_status set_values(weir_stencil* stencil, weir_outlet* outlet, nb::handle parts) {
+  for (const nb::handle part : parts) {
+    const auto number = [&](std::size_t i) { return nb::cast<std::size_t>(part[i]); };
+    const Bytes values(part[4]);
+    const weir_status status = weir_stencil_set(stencil, outlet, number(0), number(1), number(2),
+                                                number(3), values.data(), number(3));
+    if (status != WEIR_STATUS_OK) return status;
+  }
+  return WEIR_STATUS_OK;
+}
+
+weir_status put(const StageCode& code, weir_batch& batch, std::size_t output, nb::handle puts) {
+  if (puts.is_none()) return WEIR_STATUS_OK;
+  weir_stencil* const stencil = code.stencils[output];
+  if (stencil != nullptr) return set_values(stencil, batch.outlets[output], puts);
+  return put_items(batch.outlets[output], puts) ? WEIR_STATUS_OK : WEIR_STATUS_OUT_OF_MEMORY;
+}
+
+/// Calls a function of weir._pipelines and does what it says: see StageOptions.
+weir_status call_stage(const StageCode& code, nb::handle function, weir_batch& batch) {
+  const auto size =
+      static_cast<Py_ssize_t>(batch.items == nullptr ? 0 : batch.count * code.item_bytes);
   const nb::object items =
       nb::steal(PyBytes_FromStringAndSize(static_cast<const char*>(batch.items), size));
   const nb::object said = nb::steal(PyObject_CallFunction(
-      code.ptr(), "OK", items.ptr(), static_cast<unsigned long long>(batch.epoch)));
+      function.ptr(), "OK", items.ptr(), static_cast<unsigned long long>(batch.epoch)));
   if (!said.is_valid()) throw nb::python_error();
   const auto failed = nb::cast<long long>(said[0]);
   const auto mark = nb::cast<int>(said[2]);
   for (std::size_t i = 0; i < batch.outlet_count; ++i) {
-    const nb::object puts = said[3 + i];
-    if (!puts.is_none() && !put_items(batch.outlets[i], puts)) {
-      return weir_batch_fail(&batch, WEIR_STATUS_OUT_OF_MEMORY, "%s", weir_last_error());
-    }
+    const weir_status status = put(code, batch, i, said[3 + i]);
+    if (status != WEIR_STATUS_OK) return weir_batch_fail(&batch, status, "%s", weir_last_error());
   }
   batch.over = mark == 1;
   batch.epoch_over = mark == 2;
@@ -70,10 +75,10 @@ weir_status call_stage(nb::handle code, std::size_t item_bytes, weir_batch& batc
   return WEIR_STATUS_INTERNAL;
 }
 
-weir_status run_guarded(nb::handle code, std::size_t item_bytes, weir_batch* batch) {
+weir_status run_guarded(const StageCode& code, nb::handle function, weir_batch* batch) {
   std::string message;
   try {
-    return call_stage(code, item_bytes, *batch);
+    return call_stage(code, function, *batch);
   } catch (nb::python_error& error) {
     message = keep_exception(error);
   }
@@ -84,14 +89,14 @@ weir_status run_work(weir_batch* batch) {
   const nb::gil_scoped_acquire held;
   const CallbackScope scope;
   const auto* code = static_cast<const StageCode*>(batch->payload);
-  return run_guarded(code->work, code->item_bytes, batch);
+  return run_guarded(*code, code->work, batch);
 }
 
 weir_status run_at_end(weir_batch* batch) {
   const nb::gil_scoped_acquire held;
   const CallbackScope scope;
   const auto* code = static_cast<const StageCode*>(batch->payload);
-  return run_guarded(code->at_end, code->item_bytes, batch);
+  return run_guarded(*code, code->at_end, batch);
 }
 
 void release_code(void* payload) {
@@ -233,9 +238,12 @@ Tunnel add_tunnel(const PipelineRef& pipeline, nb::handle dtype, std::size_t cap
 void add_stage(const PipelineRef& pipeline, const StageOptions& wanted) {
   weir_pipeline* const opened = open(pipeline);
   std::vector<weir_tunnel*> outputs;
-  for (const Tunnel* output : wanted.outputs) outputs.push_back(output->handle);
   auto code = std::make_unique<StageCode>(
-      StageCode{wanted.work, wanted.at_end, wanted.input ? wanted.input->item_bytes : 0});
+      StageCode{wanted.work, wanted.at_end, wanted.input ? wanted.input->item_bytes : 0, {}});
+  for (const Output& output : wanted.outputs) {
+    outputs.push_back(output.tunnel);
+    code->stencils.push_back(output.stencil);
+  }
   weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
   options.name = wanted.name;
   options.input = wanted.input ? wanted.input->handle : nullptr;
@@ -251,6 +259,101 @@ void add_stage(const PipelineRef& pipeline, const StageOptions& wanted) {
   check(weir_pipeline_add_stage(opened, &options));
   static_cast<void>(code.release());
   if (wanted.place) pipeline->places.push_back(wanted.place);
+}
+
+// ---- Kernels and stencils ----------------------------------------------------------------------
+
+namespace {
+
+/// A kernel that takes what weir gives it: not a function of Python, which needs layouts.
+const weir_kernel* kernel_for(Session& session, nb::handle called) {
+  const Kernel& kernel = find_kernel(session, called);
+  if (kernel.python != nullptr) {
+    raise_type("kernel '" + kernel.name +
+               "' is a function of Python: here a kernel is portable, compiled or built in");
+  }
+  return kernel.handle;
+}
+
+weir_place* open_place(const Pipeline& pipeline, const PlaceRef& place) {
+  return place ? py::open(*pipeline.session, place->handle, "place") : nullptr;
+}
+
+}  // namespace
+
+weir_stage_counting counting_of(const std::string& name) {
+  if (name == "all") return WEIR_STAGE_COUNTING_ALL;
+  if (name == "item") return WEIR_STAGE_COUNTING_PER_ITEM;
+  if (name == "tunnel") return WEIR_STAGE_COUNTING_PER_TUNNEL;
+  raise_value("counting '" + name + "' is not 'all', 'item' or 'tunnel'");
+}
+
+void add_kernel_stage(const PipelineRef& pipeline, const KernelStageOptions& wanted) {
+  weir_pipeline* const opened = open(pipeline);
+  std::vector<weir_tunnel*> outputs;
+  for (const Tunnel* output : wanted.outputs) outputs.push_back(output->handle);
+  const std::vector<weir_scalar> scalars = scalars_of(wanted.scalars);
+  weir_stage_kernel kernel = WEIR_STAGE_KERNEL_INIT;
+  kernel.kernel = kernel_for(*pipeline->session, wanted.kernel);
+  kernel.scalars = scalars.data();
+  kernel.scalar_count = scalars.size();
+  kernel.outputs = wanted.counts.data();
+  kernel.batch = wanted.batch;
+  kernel.in_flight = wanted.in_flight;
+  weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
+  options.name = wanted.name;
+  options.input = wanted.input->handle;
+  options.outputs = outputs.data();
+  options.output_count = outputs.size();
+  options.kernel = &kernel;
+  options.place = open_place(*pipeline, wanted.place);
+  options.ordered = wanted.ordered;
+  check(weir_pipeline_add_stage(opened, &options));
+  pipeline->places.push_back(wanted.place);
+}
+
+Stencil add_stencil(const PipelineRef& pipeline, const StencilOptions& wanted) {
+  weir_pipeline* const opened = open(pipeline);
+  const Part result = find_part(*pipeline->session, wanted.result);
+  const auto& axes = result.layout->axes;
+  const std::size_t bytes = result.layout->item_bytes;
+  if (axes.size() != 2 || result.region.offset != 0 || result.strides[1] != bytes ||
+      result.strides[0] != axes[1].length * bytes) {
+    raise_value("the result of a stencil is a whole buffer: a matrix, one row after the other");
+  }
+  if (result.readonly) raise_value("the result of a stencil is read-only");
+  const std::vector<weir_scalar> scalars = scalars_of(wanted.scalars);
+  weir_stencil_options options = WEIR_STENCIL_OPTIONS_INIT;
+  options.name = wanted.name;
+  options.input = wanted.input->handle;
+  options.output = wanted.output ? wanted.output->handle : nullptr;
+  options.place = open_place(*pipeline, wanted.place);
+  options.kernel = kernel_for(*pipeline->session, wanted.kernel);
+  options.scalars = scalars.data();
+  options.scalar_count = scalars.size();
+  options.result = result.buffer->handle;
+  options.rows = axes[0].length;
+  options.columns = axes[1].length;
+  options.value_bytes = bytes;
+  options.region_rows = wanted.region_rows;
+  options.region_columns = wanted.region_columns;
+  options.halo = wanted.halo;
+  options.corners = wanted.corners;
+  options.sweeps = wanted.sweeps;
+  options.batch = wanted.batch;
+  options.in_flight = wanted.in_flight;
+  weir_stencil* made = nullptr;
+  check(weir_pipeline_add_stencil(opened, &options, &made));
+  pipeline->places.push_back(wanted.place);
+  pipeline->buffers.push_back(result.buffer);
+  return {*wanted.input, made, nb::borrow(result.layout->dtype), wanted.name ? wanted.name : ""};
+}
+
+weir_stencil_info Stencil::info() const {
+  open(input.pipeline);
+  weir_stencil_info found = WEIR_STENCIL_INFO_INIT;
+  call_released([&] { return weir_stencil_get_info(handle, &found); });
+  return found;
 }
 
 // ---- Feeds -------------------------------------------------------------------------------------

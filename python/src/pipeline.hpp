@@ -37,6 +37,7 @@ struct Pipeline {
 
   SessionRef session;
   std::vector<PlaceRef> places;
+  std::vector<std::shared_ptr<Buffer>> buffers;  ///< results of stencils
   /// What the callbacks of the options call; outlives the pipeline of weir.
   std::unique_ptr<PipelineOptions> options;
   weir_pipeline* handle = nullptr;
@@ -56,16 +57,33 @@ struct Tunnel {
 Tunnel add_tunnel(const PipelineRef& pipeline, nb::handle dtype, std::size_t capacity,
                   const std::string& overflow, const char* name);
 
+/// A stencil, and the tunnel of its regions.
+struct Stencil {
+  Tunnel input;
+  weir_stencil* handle;
+  nb::object dtype;  ///< of its values
+  std::string name;
+
+  weir_stencil_info info() const;
+};
+
+/// What a stage puts into: a tunnel, or the values of a stencil.
+struct Output {
+  weir_tunnel* tunnel;
+  weir_stencil* stencil = nullptr;
+};
+
 /// A stage as weir._pipelines describes it.
 ///
 /// work(items, epoch) gets the bytes of a batch and returns (failed, exception, mark, *puts): the
 /// index of the item that failed, -1: none; its exception; for a source 0, 1: there is no more, 2:
-/// the epoch is over; and for each output an object with the buffer protocol over whole items, or
-/// None. at_end is the same, called once with no items, or None.
+/// the epoch is over; and for each output None, an object with the buffer protocol over whole
+/// items, or for a stencil a list of (row, column, rows, columns, bytes). at_end is the same,
+/// called once with no items, or None.
 struct StageOptions {
   const char* name = nullptr;
   const Tunnel* input = nullptr;
-  std::vector<const Tunnel*> outputs;
+  std::vector<Output> outputs;
   nb::object work;
   nb::object at_end;
   PlaceRef place;
@@ -74,6 +92,38 @@ struct StageOptions {
 };
 
 void add_stage(const PipelineRef& pipeline, const StageOptions& options);
+
+/// A stage that is a kernel: see weir_stage_kernel.
+struct KernelStageOptions {
+  const char* name = nullptr;
+  const Tunnel* input = nullptr;
+  std::vector<const Tunnel*> outputs;
+  nb::handle kernel, scalars;
+  std::vector<weir_stage_output> counts;  ///< of what goes into the outputs
+  PlaceRef place;
+  std::size_t batch = 0, in_flight = 0;
+  bool ordered = false;
+};
+
+void add_kernel_stage(const PipelineRef& pipeline, const KernelStageOptions& options);
+
+weir_stage_counting counting_of(const std::string& name);
+
+/// A stencil: see weir_stencil_options.
+struct StencilOptions {
+  const char* name = nullptr;
+  const Tunnel* input = nullptr;
+  const Tunnel* output = nullptr;
+  nb::handle kernel, scalars;
+  nb::handle result;  ///< a Buffer of a matrix
+  PlaceRef place;
+  std::size_t region_rows = 0, region_columns = 0;
+  std::size_t halo = 0;
+  bool corners = false;
+  std::size_t sweeps = 0, batch = 0, in_flight = 0;
+};
+
+Stencil add_stencil(const PipelineRef& pipeline, const StencilOptions& options);
 
 /// A thread of the program, seen as a source.
 struct Feed {

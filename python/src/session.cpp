@@ -4,9 +4,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <deque>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "array.hpp"
+#include "fabric.hpp"
 #include "kernel.hpp"
 #include "pipeline.hpp"
 #include "stream.hpp"
@@ -24,9 +27,11 @@ constexpr const char* kMark = "[python ";
 
 // With the GIL, all of them.
 std::deque<std::pair<std::uint64_t, nb::object>> exceptions;
+std::map<std::string, nb::object> exceptions_of_policies;
 std::uint64_t last_exception = 0;
 std::vector<std::function<void()>> put_off;
 std::vector<std::weak_ptr<Session>> sessions;
+unsigned long main_thread = 0;
 
 /// Cuts the mark of keep_exception() out of a message and returns the exception it stands for.
 nb::object take_mark(std::string& message) {
@@ -40,6 +45,26 @@ nb::object take_mark(std::string& message) {
     if (kept == id) return exception;
   }
   return {};
+}
+
+/// Returns what the policy raised that a message says has not chosen.
+nb::object raised_by_policy(const std::string& message) {
+  for (const auto& [policy, exception] : exceptions_of_policies) {
+    if (message.find("policy '" + policy + "' chose candidate") != std::string::npos) {
+      return exception;
+    }
+  }
+  return {};
+}
+
+/// Takes an exception with its traceback, without the variables of its frames.
+nb::object bare_exception(nb::python_error& error) {
+  const nb::object value = nb::borrow(error.value());
+  if (error.traceback().is_valid()) {
+    PyException_SetTraceback(value.ptr(), error.traceback().ptr());
+    nb::module_::import_("traceback").attr("clear_frames")(error.traceback());
+  }
+  return value;
 }
 
 /// Nanoseconds until the end of a wait.
@@ -76,7 +101,8 @@ thread_local int CallbackScope::depth = 0;
 
 void raise_status(weir_status status, const std::string& message) {
   std::string text = message;
-  const nb::object cause = take_mark(text);
+  nb::object cause = take_mark(text);
+  if (!cause.is_valid()) cause = raised_by_policy(text);
   const nb::object raise_class =
       nb::module_::import_("weir._errors").attr("of_status")(weir_status_name(status));
   const nb::object error = raise_class(text);
@@ -96,11 +122,7 @@ void raise_value(const std::string& message) {
 }
 
 std::string keep_exception(nb::python_error& error) {
-  const nb::object value = nb::borrow(error.value());
-  if (error.traceback().is_valid()) {
-    PyException_SetTraceback(value.ptr(), error.traceback().ptr());
-    nb::module_::import_("traceback").attr("clear_frames")(error.traceback());
-  }
+  const nb::object value = bare_exception(error);
   exceptions.emplace_back(++last_exception, value);
   if (exceptions.size() > kKeptExceptions) exceptions.pop_front();
   std::string text = nb::cast<std::string>(nb::handle(error.type()).attr("__name__"));
@@ -110,7 +132,14 @@ std::string keep_exception(nb::python_error& error) {
   return kMark + std::to_string(last_exception) + "] " + text;
 }
 
-void forget_exceptions() { exceptions.clear(); }
+void keep_exception_of_policy(const std::string& policy, nb::python_error& error) {
+  exceptions_of_policies[policy] = bare_exception(error);
+}
+
+void forget_exceptions() {
+  exceptions.clear();
+  exceptions_of_policies.clear();
+}
 
 void dispose(std::function<void()> code) {
   if (!CallbackScope::active()) return code();
@@ -127,9 +156,18 @@ void dispose_late() {
   }
 }
 
+void note_main_thread() {
+  const nb::object main = nb::module_::import_("threading").attr("main_thread")();
+  main_thread = nb::cast<unsigned long>(main.attr("ident"));
+}
+
 weir_status wait_for(const Timeout& timeout, const std::function<weir_status(std::int64_t)>& wait) {
   dispose_late();
   const Deadline deadline(timeout);
+  if (PyThread_get_thread_ident() != main_thread) {
+    const nb::gil_scoped_release released;
+    return wait(timeout ? deadline.left_ns() : WEIR_FOREVER);
+  }
   for (std::int64_t slice_ns = kFirstSlice_ns;; slice_ns = std::min(2 * slice_ns, kLastSlice_ns)) {
     const std::int64_t left_ns = deadline.left_ns();
     weir_status status = WEIR_STATUS_OK;
@@ -148,7 +186,15 @@ Session::Session() = default;
 
 Session::~Session() { end(); }
 
-std::shared_ptr<Session> Session::open(const weir_runtime_options& options) {
+void Raised::raise() {
+  if (!first_.is_valid()) return;
+  const nb::object raised = std::exchange(first_, {});
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised.ptr())), raised.ptr());
+  throw nb::python_error();
+}
+
+std::shared_ptr<Session> Session::open(const weir_runtime_options& options,
+                                       std::shared_ptr<Fabric> fabric) {
   dispose_late();
   auto session = std::shared_ptr<Session>(
       new Session, [](Session* object) { dispose([object] { delete object; }); });
@@ -160,6 +206,7 @@ std::shared_ptr<Session> Session::open(const weir_runtime_options& options) {
     }
     check(status);
   }
+  session->fabric = std::move(fabric);
   std::erase_if(sessions, [](const auto& other) { return other.expired(); });
   sessions.push_back(session);
   return session;
@@ -167,6 +214,33 @@ std::shared_ptr<Session> Session::open(const weir_runtime_options& options) {
 
 void Session::require_open() const {
   if (closed()) raise_status(WEIR_STATUS_INVALID_ARGUMENT, "the runtime has been closed");
+}
+
+namespace {
+
+bool is_rank(weir_domain* domain) {
+  weir_domain_info info = WEIR_DOMAIN_INFO_INIT;
+  check(weir_domain_get_info(domain, &info));
+  return std::string_view(info.backend) == "rank";
+}
+
+}  // namespace
+
+void Session::require_python(weir_domain* domain, const std::string& kernel) const {
+  if (!fabric || !is_rank(domain)) return;
+  raise_status(WEIR_STATUS_UNSUPPORTED,
+               "kernel '" + kernel +
+                   "' is a function of Python, which other ranks cannot run: make it portable or "
+                   "compiled");
+}
+
+std::uint64_t Session::python_domains() const {
+  std::uint64_t domains = 0;
+  const std::size_t count = fabric ? weir_runtime_domain_count(runtime_) : 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!is_rank(weir_runtime_get_domain(runtime_, i))) domains |= std::uint64_t{1} << (i & 63);
+  }
+  return domains;
 }
 
 namespace {
@@ -238,6 +312,7 @@ void Session::close_all() {
   for (const auto& each : std::exchange(sessions, {})) {
     if (const auto session = each.lock()) session->close();
   }
+  Fabric::close_all();
   dispose_late();
   forget_exceptions();
 }

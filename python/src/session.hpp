@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,6 +24,7 @@ namespace weir::py {
 namespace nb = nanobind;
 
 struct Buffer;
+struct Fabric;
 struct Kernel;
 struct Pipeline;
 struct Queue;
@@ -50,9 +52,25 @@ inline void check(weir_status status) {
 /// raise_status() finds it again. The newest 256 are kept, without the variables of their frames,
 /// which hold arrays that are gone.
 std::string keep_exception(nb::python_error& error);
+/// Takes what a policy raised. It is the cause of the failures of the tasks for which it did not
+/// choose; the newest one of each policy is kept.
+void keep_exception_of_policy(const std::string& policy, nb::python_error& error);
 void forget_exceptions();
 
 // ---- Threads -----------------------------------------------------------------------------------
+
+/// Keeps the first thing that callbacks raise until a call of the program raises it.
+class Raised {
+ public:
+  void keep(nb::python_error& error) {
+    if (!first_.is_valid()) first_ = nb::borrow(error.value());
+  }
+  /// Raises what was kept, and forgets it.
+  void raise();
+
+ private:
+  nb::object first_;
+};
 
 /// Marks a thread that runs a kernel or a callback of Python: nothing on it may wait.
 class CallbackScope {
@@ -79,8 +97,11 @@ std::shared_ptr<T> make_waiting(Arguments&&... arguments) {
                             [](T* object) { dispose([object] { delete object; }); });
 }
 
+/// Notes which thread signals are handled on.
+void note_main_thread();
+
 /// Calls wait(timeout_ns) without the GIL until it returns something else than TIMEOUT or the time
-/// is over; returns its status. Signals are handled in between, and may raise.
+/// is over; returns its status. On the main thread signals are handled in between, and may raise.
 weir_status wait_for(const Timeout& timeout, const std::function<weir_status(std::int64_t)>& wait);
 
 // ---- The runtime -------------------------------------------------------------------------------
@@ -88,13 +109,19 @@ weir_status wait_for(const Timeout& timeout, const std::function<weir_status(std
 /// One runtime. Objects made from it hold it.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  static std::shared_ptr<Session> open(const weir_runtime_options& options);
+  static std::shared_ptr<Session> open(const weir_runtime_options& options,
+                                       std::shared_ptr<Fabric> fabric);
   ~Session();
 
   weir_runtime* handle() const noexcept { return runtime_; }
   bool closed() const noexcept { return runtime_ == nullptr; }
   /// Raises unless the runtime is open.
   void require_open() const;
+
+  /// Raises when a domain cannot run functions of Python, as they are of this process.
+  void require_python(weir_domain* domain, const std::string& kernel) const;
+  /// The domains that can, as those of a task; 0: all of them.
+  std::uint64_t python_domains() const;
 
   /// Waits for all streams and queues; raises the first failure.
   void synchronize(const Timeout& timeout);
@@ -115,7 +142,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::vector<std::weak_ptr<Stream>> streams;
   std::vector<std::weak_ptr<Queue>> queues;
   std::vector<std::weak_ptr<Pipeline>> pipelines;
-  std::vector<nb::object> kept;  ///< what registered code stands on
+  std::vector<nb::object> kept;    ///< what registered code stands on
+  std::shared_ptr<Fabric> fabric;  ///< of a runtime with domains of other ranks
 
  private:
   Session();
@@ -126,6 +154,42 @@ class Session : public std::enable_shared_from_this<Session> {
 };
 
 using SessionRef = std::shared_ptr<Session>;
+
+/// The elements of anything that can be iterated over.
+class Sequence {
+ public:
+  Sequence(nb::handle given, const char* what) : all_(nb::steal(PySequence_Tuple(given.ptr()))) {
+    if (all_.is_valid()) return;
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();
+    PyErr_Clear();
+    raise_type(what);
+  }
+  std::size_t size() const { return static_cast<std::size_t>(PyTuple_Size(all_.ptr())); }
+  nb::handle operator[](std::size_t index) const {
+    return PyTuple_GetItem(all_.ptr(), static_cast<Py_ssize_t>(index));
+  }
+
+ private:
+  nb::object all_;
+};
+
+/// The bytes of an object with the buffer protocol, which it holds.
+class Bytes {
+ public:
+  explicit Bytes(nb::handle object, bool writable = false) {
+    const int flags = writable ? PyBUF_WRITABLE : PyBUF_SIMPLE;
+    if (PyObject_GetBuffer(object.ptr(), &view_, flags) != 0) throw nb::python_error();
+  }
+  ~Bytes() { PyBuffer_Release(&view_); }
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
+
+  std::byte* data() const { return static_cast<std::byte*>(view_.buf); }
+  std::size_t size() const { return static_cast<std::size_t>(view_.len); }
+
+ private:
+  Py_buffer view_{};
+};
 
 // ---- Calls -------------------------------------------------------------------------------------
 

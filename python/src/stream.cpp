@@ -6,28 +6,16 @@ namespace weir::py {
 
 namespace {
 
-/// The elements of anything that can be iterated over.
-class Sequence {
- public:
-  Sequence(nb::handle given, const char* what) : all_(nb::steal(PySequence_Tuple(given.ptr()))) {
-    if (all_.is_valid()) return;
-    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();
-    PyErr_Clear();
-    raise_type(what);
-  }
-  std::size_t size() const { return static_cast<std::size_t>(PyTuple_Size(all_.ptr())); }
-  nb::handle operator[](std::size_t index) const {
-    return PyTuple_GetItem(all_.ptr(), static_cast<Py_ssize_t>(index));
-  }
-
- private:
-  nb::object all_;
-};
-
 void check_target(const Part& part) {
   if (part.readonly) {
     raise_value("the array of buffer '" + part.buffer->name() + "' is read-only: it is no target");
   }
+}
+
+weir_domain* domain_of(const Place& place) {
+  weir_place_info info = WEIR_PLACE_INFO_INIT;
+  check(weir_place_get_info(open(*place.session, place.handle, "place"), &info));
+  return info.domain;
 }
 
 weir_endpoint endpoint_of(const Part& part, weir_domain* domain) {
@@ -36,7 +24,13 @@ weir_endpoint endpoint_of(const Part& part, weir_domain* domain) {
 
 }  // namespace
 
-void Place::close() { end(*session, handle, weir_place_destroy); }
+void Place::close() {
+  for (const auto& each : session->streams) {
+    const auto stream = each.lock();
+    if (stream && stream->place.get() == this) stream->handle = nullptr;  // destroyed with it
+  }
+  end(*session, handle, weir_place_destroy);
+}
 
 // ---- Events ------------------------------------------------------------------------------------
 
@@ -103,15 +97,6 @@ std::vector<weir_event> handles_of(nb::handle events, const Session& session) {
 
 namespace {
 
-Kernel& find_kernel(Session& session, nb::handle called) {
-  if (PyUnicode_Check(called.ptr())) return session.kernel(nb::cast<std::string>(called));
-  Kernel* known = nullptr;
-  if (!nb::try_cast(called, known) || known == nullptr) {
-    raise_type("a kernel is what Runtime.kernel() returns, or a name");
-  }
-  return *known;
-}
-
 /// A kernel that reductions call, or null.
 const weir_kernel* find_reducing(Session& session, nb::handle called, const Layout* layout) {
   if (called.is_none()) return nullptr;
@@ -125,9 +110,9 @@ Action::Action(Session& session, nb::handle called, nb::handle parts, nb::handle
   session.require_open();
   Kernel* const known = &find_kernel(session, called);
   kernel = known->handle;
+  if (known->python != nullptr) python = known;
   const Sequence given(parts, "operands are a sequence of weir.read(), write() and readwrite()");
-  const Sequence numbers(values, "scalars are a sequence of numbers");
-  for (std::size_t i = 0; i < numbers.size(); ++i) scalars.push_back(scalar_of(numbers[i], i));
+  scalars = scalars_of(values);
   for (std::size_t i = 0; i < given.size(); ++i) {
     const Operand* operand = nullptr;
     if (!nb::try_cast(given[i], operand)) {
@@ -171,6 +156,7 @@ void Stream::close() { end(session(), handle, weir_stream_destroy); }
 Event Stream::compute(nb::handle kernel, nb::handle operands, nb::handle scalars,
                       const char* name) const {
   const Action action(session(), kernel, operands, scalars);
+  if (action.python) session().require_python(domain_of(*place), action.python->name);
   weir_compute compute = WEIR_COMPUTE_INIT;
   compute.kernel = action.kernel;
   compute.operands = action.operands.data();
@@ -248,6 +234,9 @@ Event Queue::submit(nb::handle kernel, nb::handle operands, nb::handle scalars,
                     const TaskOptions& wanted) const {
   weir_queue* const queue = open(*session, handle, "queue");
   const Action action(*session, kernel, operands, scalars);
+  if (action.python && wanted.place) {
+    session->require_python(domain_of(*wanted.place), action.python->name);
+  }
   weir_task task = WEIR_TASK_INIT;
   task.kernel = action.kernel;
   task.operands = action.operands.data();
@@ -257,6 +246,7 @@ Event Queue::submit(nb::handle kernel, nb::handle operands, nb::handle scalars,
   task.name = wanted.name;
   task.priority = wanted.priority;
   task.domains = wanted.domains;
+  if (action.python && task.domains == 0) task.domains = session->python_domains();
   task.combine = find_reducing(*session, wanted.combine, action.reduced);
   task.init = find_reducing(*session, wanted.init, action.reduced);
   task.place = wanted.place ? open(*session, wanted.place->handle, "place") : nullptr;

@@ -47,6 +47,7 @@ struct Action {
   Action(Session& session, nb::handle kernel, nb::handle operands, nb::handle scalars);
 
   const weir_kernel* kernel;
+  const Kernel* python = nullptr;   ///< the kernel, if it is a function of Python
   const Layout* reduced = nullptr;  ///< of the operands that tasks reduce into
   std::vector<weir_operand> operands;
   std::vector<weir_scalar> scalars;

@@ -23,16 +23,18 @@ from weir._errors import (BusyError, CancelledError, DeviceError, Error, Interna
                           InvalidArgumentError, KernelError, NetworkError, NotFoundError,
                           OutOfMemoryError, PoisonedError, TimeoutError, UnavailableError,
                           UnsupportedError)
-from weir._weir import (Buffer, Chunk, Domain, Event, Feed, Kernel, Operand, Place, Queue, Region,
-                        Share, Stream, Tunnel, __version__, commute, read, readwrite, reduce, write)
-from weir._pipelines import END_OF_EPOCH, Pipeline
-from weir._runtime import Runtime, Trace
+from weir._weir import (Buffer, Candidate, Chunk, Domain, Event, Feed, Kernel, Operand, Place, Queue, Region,
+                        Share, Stencil, Stream, Tunnel, __version__, commute, read, readwrite, reduce, write)
+from weir._fabric import Conveyor, Fabric, Producer, Window, launch
+from weir._pipelines import END_OF_EPOCH, STENCIL_REGION, Pipeline
+from weir._runtime import Runtime
+from weir._trace import Trace, trace
 
 __all__ = [
-    "Buffer", "BusyError", "CancelledError", "Chunk", "DeviceError", "Domain", "END_OF_EPOCH",
-    "Error", "Event", "Feed", "InternalError", "InvalidArgumentError", "Kernel", "KernelError",
+    "Buffer", "BusyError", "CancelledError", "Candidate", "Chunk", "Conveyor", "DeviceError", "Domain", "END_OF_EPOCH",
+    "Error", "Event", "Fabric", "Feed", "InternalError", "InvalidArgumentError", "Kernel", "KernelError",
     "NetworkError", "NotFoundError", "Operand", "OutOfMemoryError", "Pipeline", "Place",
-    "PoisonedError", "Queue", "Region", "Runtime", "Share", "Stream", "TimeoutError", "Trace",
-    "Tunnel", "UnavailableError", "UnsupportedError", "__version__", "commute", "read",
-    "readwrite", "reduce", "write",
+    "PoisonedError", "Producer", "Queue", "Region", "Runtime", "STENCIL_REGION", "Share", "Stencil", "Stream", "TimeoutError", "Trace",
+    "Tunnel", "UnavailableError", "UnsupportedError", "Window", "__version__", "commute", "launch", "read",
+    "readwrite", "reduce", "trace", "write",
 ]

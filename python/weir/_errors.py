@@ -100,6 +100,6 @@ OF_ACTIONS = (InvalidArgumentError, UnsupportedError, UnavailableError, OutOfMem
               CancelledError, PoisonedError, KernelError, DeviceError, NetworkError, InternalError)
 
 
-def of_status(name):
+def of_status(name: str) -> type[Error]:
     """The class of a status."""
     return CLASSES.get(name, InternalError)

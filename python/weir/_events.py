@@ -1,17 +1,21 @@
 """Events as futures."""
 
+from __future__ import annotations
+
 import asyncio
+from collections.abc import Generator
 from concurrent.futures import Future
+from typing import Any
 
 from weir import _weir
 
 
-def future_of(event):
+def future_of(event: _weir.Event) -> Future[None]:
     """A concurrent.futures.Future of an event."""
-    future = Future()
+    future: Future[None] = Future()
     future.set_running_or_notify_cancel()  # an action is not taken back by its future
 
-    def complete(status, message):
+    def complete(status: str, message: str) -> None:
         if status == "ok":
             future.set_result(None)
         else:
@@ -21,7 +25,7 @@ def future_of(event):
     return future
 
 
-def wait_of(event):
+def wait_of(event: _weir.Event) -> Generator[Any, None, None]:
     """What `await event` runs. Simulated time passes only while a thread waits."""
     if event._virtual_time:
         return asyncio.to_thread(event.wait).__await__()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from weir import _weir
+from weir import _html, _weir
 
 
 class _EndOfEpoch:
@@ -18,6 +19,9 @@ class _EndOfEpoch:
 
 
 END_OF_EPOCH = _EndOfEpoch()
+
+STENCIL_REGION = np.dtype([(each, "u4") for each in ("row", "column", "rows", "columns")])
+"""A part of the matrix of a stencil, in values: what its output carries."""
 
 _MORE, _OVER, _EPOCH_OVER = 0, 1, 2
 
@@ -33,28 +37,65 @@ def items_of(given: Any, dtype: np.dtype) -> np.ndarray:
     return array
 
 
-def _puts_of(result: Any, dtypes: Sequence[np.dtype]) -> list[np.ndarray | None]:
+class _Items:
+    """What a stage puts into a tunnel."""
+
+    def __init__(self, dtype: np.dtype):
+        self._dtype = dtype
+
+    def take(self, given: Any) -> np.ndarray:
+        return items_of(given, self._dtype)
+
+    @staticmethod
+    def join(parts: list[np.ndarray]) -> bytes:
+        return b"".join(each.tobytes() for each in parts)
+
+
+class _Values:
+    """What a stage sets for a stencil: (row, column, rows, columns, values), in a list."""
+
+    def __init__(self, dtype: np.dtype):
+        self._dtype = dtype
+
+    def take(self, given: Any) -> list[tuple[int, int, int, int, np.ndarray]]:
+        return [self._part(*each) for each in ([given] if isinstance(given, tuple) else given)]
+
+    def _part(self, row: int, column: int, values: Any) -> tuple[int, int, int, int, np.ndarray]:
+        array = np.ascontiguousarray(np.atleast_2d(values), self._dtype)
+        if array.ndim != 2:
+            raise TypeError(f"the values of a stencil are a matrix, not an array of {array.ndim} axes")
+        return operator.index(row), operator.index(column), *array.shape, array
+
+    @staticmethod
+    def join(parts: list[list[Any]]) -> list[Any]:
+        return [each for part in parts for each in part]
+
+
+_Output = _Items | _Values
+
+
+def _puts_of(result: Any, outputs: Sequence[_Output]) -> list[Any]:
     """What a function returned, for each output."""
-    if result is None or not dtypes:
-        return [None] * len(dtypes)
-    if len(dtypes) == 1:
-        return [items_of(result, dtypes[0])]
-    if not isinstance(result, tuple) or len(result) != len(dtypes):
-        raise TypeError(f"a stage with {len(dtypes)} outputs returns a tuple of {len(dtypes)}: items "
-                        "or None for each")
-    return [None if each is None else items_of(each, dtype) for each, dtype in zip(result, dtypes)]
+    if result is None or not outputs:
+        return [None] * len(outputs)
+    if len(outputs) == 1:
+        return [outputs[0].take(result)]
+    if not isinstance(result, tuple) or len(result) != len(outputs):
+        raise TypeError(f"a stage with {len(outputs)} outputs returns a tuple of {len(outputs)}: "
+                        "items or None for each")
+    return [None if each is None else output.take(each) for each, output in zip(result, outputs)]
 
 
-def _join(parts: list[list[np.ndarray | None]], outputs: int) -> list[bytes | None]:
-    return [b"".join(part[i].tobytes() for part in parts if part[i] is not None)
-            for i in range(outputs)]
+def _join(parts: list[list[Any]], outputs: Sequence[_Output]) -> list[Any]:
+    return [output.join([part[i] for part in parts if part[i] is not None])
+            for i, output in enumerate(outputs)]
 
 
 class _Work:
     """Calls a function with the items of a batch. When that fails, finds out with which item."""
 
     def __init__(self, function: Callable[[np.ndarray], Any], dtype: np.dtype,
-                 outputs: Sequence[np.dtype]):
+                 outputs: Sequence[_Output]):
         self._function, self._dtype, self._outputs = function, dtype, outputs
 
     def __call__(self, data: bytes, epoch: int) -> tuple[Any, ...]:
@@ -69,14 +110,14 @@ class _Work:
             try:
                 parts.append(_puts_of(self._function(items[index:index + 1]), self._outputs))
             except Exception as error:
-                return index, error, _MORE, *_join(parts, len(self._outputs))
-        return -1, None, _MORE, *_join(parts, len(self._outputs))
+                return index, error, _MORE, *_join(parts, self._outputs)
+        return -1, None, _MORE, *_join(parts, self._outputs)
 
 
 class _AtEnd:
     """Calls a function without items."""
 
-    def __init__(self, function: Callable[[], Any], outputs: Sequence[np.dtype]):
+    def __init__(self, function: Callable[[], Any], outputs: Sequence[_Output]):
         self._function, self._outputs = function, outputs
 
     def __call__(self, data: bytes, epoch: int) -> tuple[Any, ...]:
@@ -86,7 +127,7 @@ class _AtEnd:
 class _Source:
     """Puts what an iterable gives, one element a call."""
 
-    def __init__(self, items: Iterable[Any], outputs: Sequence[np.dtype]):
+    def __init__(self, items: Iterable[Any], outputs: Sequence[_Output]):
         self._items, self._outputs = iter(items), outputs
 
     def __call__(self, data: bytes, epoch: int) -> tuple[Any, ...]:
@@ -100,22 +141,41 @@ class _Source:
         return -1, None, _MORE, *_puts_of(found, self._outputs)
 
 
-def _tunnels(outputs: Any) -> list[_weir.Tunnel]:
-    return [outputs] if isinstance(outputs, _weir.Tunnel) else list(outputs)
+_Target = _weir.Tunnel | _weir.Stencil
+
+
+def _targets(outputs: Any) -> list[_Target]:
+    targets = [outputs] if isinstance(outputs, _Target) else list(outputs)
+    for each in targets:
+        if not isinstance(each, _Target):
+            raise TypeError(f"a stage puts into tunnels and stencils, not into a {type(each).__name__}")
+    return targets
+
+
+def _outputs(targets: list[_Target]) -> list[_Output]:
+    return [(_Values if isinstance(each, _weir.Stencil) else _Items)(each.dtype) for each in targets]
+
+
+def _for_each(outputs: list[Any], given: Any) -> list[Any]:
+    """One option for all outputs, or a sequence with one for each."""
+    if isinstance(given, (int, str)):
+        return [given] * len(outputs)
+    if len(given) != len(outputs):
+        raise ValueError(f"{len(given)} options are given for {len(outputs)} outputs")
+    return list(given)
 
 
 class Pipeline(_weir._Pipeline):
     """Stages that are functions of Python, connected by tunnels of items: see Runtime.pipeline()."""
 
-    def source(self, items: Iterable[Any], outputs: _weir.Tunnel | Iterable[_weir.Tunnel], *,
+    def source(self, items: Iterable[Any], outputs: _Target | Iterable[_Target], *,
                name: str | None = None, place: _weir.Place | None = None) -> None:
         """Adds a stage that puts what an iterable gives: for one output an item or an array of
         items, for several a tuple of such or None. weir.END_OF_EPOCH ends an epoch."""
-        tunnels = _tunnels(outputs)
-        work = _Source(items, [each.dtype for each in tunnels])
-        self._add_stage(name, None, tunnels, work, None, place, 1, False)
+        targets = _targets(outputs)
+        self._add_stage(name, None, targets, _Source(items, _outputs(targets)), None, place, 1, False)
 
-    def stage(self, input: _weir.Tunnel, outputs: _weir.Tunnel | Iterable[_weir.Tunnel] = (),
+    def stage(self, input: _weir.Tunnel, outputs: _Target | Iterable[_Target] = (),
               function: Callable[..., Any] | None = None, *, name: str | None = None,
               at_end: Callable[[], Any] | None = None, place: _weir.Place | None = None,
               workers: int = 0, ordered: bool = False) -> Any:
@@ -130,18 +190,55 @@ class Pipeline(_weir._Pipeline):
         at once, 0: as many as the place has cores. ordered: what it puts leaves in the order of its
         input.
         """
-        tunnels = _tunnels(outputs)
-        dtypes = [each.dtype for each in tunnels]
+        targets = _targets(outputs)
+        puts = _outputs(targets)
 
         def add(function: Callable[..., Any]) -> Callable[..., Any]:
             if not callable(function):
                 raise TypeError("a stage is a function of Python")
-            end = None if at_end is None else _AtEnd(at_end, dtypes)
-            self._add_stage(name or getattr(function, "__name__", None), input, tunnels,
-                            _Work(function, input.dtype, dtypes), end, place, workers, ordered)
+            end = None if at_end is None else _AtEnd(at_end, puts)
+            self._add_stage(name or getattr(function, "__name__", None), input, targets,
+                            _Work(function, input.dtype, puts), end, place, workers, ordered)
             return function
 
         return add if function is None else add(function)
+
+    def kernel_stage(self, input: _weir.Tunnel,
+                     outputs: _weir.Tunnel | Iterable[_weir.Tunnel],
+                     kernel: _weir.Kernel | str, scalars: Iterable[_weir.Scalar] = (), *,
+                     place: _weir.Place, name: str | None = None, most: int | Sequence[int] = 1,
+                     counting: str | Sequence[str] = "all", batch: int = 0, in_flight: int = 0,
+                     ordered: bool = False) -> None:
+        """Adds a stage that is a kernel, in the memory of any domain: portable, compiled or built in.
+
+        Its operands are the items that came; then, for each output, the items that it puts and,
+        unless the counting is "all", the 32-bit numbers of these. Its scalars are the number of
+        items that came, and those given here. It puts `most` items for each that came; or with
+        counting "item" up to so many, the number of each given, what it puts for item i beginning at
+        i * most; or with "tunnel" any number, which it adds to atomically from 0, one after the
+        other. most and counting may be given for each output. batch: items at most, 0: 4096, or
+        fewer large ones. in_flight: batches at most, 0: 4.
+        """
+        targets = [outputs] if isinstance(outputs, _weir.Tunnel) else list(outputs)
+        self._add_kernel_stage(name, input, targets, kernel, scalars, _for_each(targets, most),
+                               _for_each(targets, counting), place, batch, in_flight, ordered)
+
+    def stencil(self, result: _weir.Buffer, kernel: _weir.Kernel | str,
+                scalars: Iterable[_weir.Scalar] = (), *, place: _weir.Place, halo: int,
+                corners: bool = False, sweeps: int = 1, region: tuple[int, int] = (64, 64),
+                output: _weir.Tunnel | None = None, batch: int = 0, in_flight: int = 0,
+                name: str | None = None) -> _weir.Stencil:
+        """Adds a stencil: each value of a matrix, the result, is made of those up to halo around it.
+
+        Stages set the values by having it as an output: they return (row, column, values), or a list
+        of these, each value once. What a region needs is copied to the place's domain as soon as it
+        is there. corners: also those beside it in both directions. sweeps: how often. output: gets
+        each tile that is in the result, of dtype weir.STENCIL_REGION. The kernel is portable or
+        compiled; see weir_stencil_options for its scalars, which those given here follow.
+        """
+        tunnel = self.tunnel(STENCIL_REGION)
+        return self._add_stencil(name, tunnel, output, kernel, scalars, result, place, *region, halo,
+                                 corners, sweeps, batch, in_flight)
 
     def run(self, timeout: float | None = None) -> None:
         """Starts and waits for the end; raises the first failure. Ctrl-C and the time limit cancel."""
@@ -151,6 +248,9 @@ class Pipeline(_weir._Pipeline):
         except (KeyboardInterrupt, TimeoutError):
             self.cancel()
             raise
+
+    def _repr_html_(self) -> str:
+        return _html.of(self)
 
     def __enter__(self) -> Pipeline:
         return self

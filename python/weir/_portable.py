@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from weir import _errors
 
@@ -38,7 +39,7 @@ extern "C" void weir_python_grid(const weir_call* weir_call_, uint32_t weir_grou
 """
 
 
-def address_of(function) -> int:
+def address_of(function: Any) -> int:
     """The address of a function of ctypes."""
     if not isinstance(function, (ctypes._CFuncPtr, ctypes.c_void_p)):
         raise TypeError(f"a {type(function).__name__} is no code: pass an address, a function of "

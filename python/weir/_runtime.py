@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-import html
+import itertools
 import json
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from weir import _pipelines, _portable, _weir
+from weir import _fabric, _html, _pipelines, _portable, _trace, _weir
 
-
-class Trace:
-    """A recording: `with runtime.trace("run.json") as trace: ...`, then `trace.summary`."""
-
-    def __init__(self, runtime: Runtime, path: str | os.PathLike[str] | None, max_bytes: int):
-        self._runtime, self._path, self._max_bytes = runtime, path, max_bytes
-        self.summary: dict[str, Any] = {}
-        """What the recording says; times in seconds. Empty until it is over."""
-
-    def __enter__(self) -> Trace:
-        self._runtime.start_trace(self._max_bytes)
-        return self
-
-    def __exit__(self, kind, value, traceback) -> None:
-        try:
-            if kind is None:
-                self._runtime.synchronize()
-        finally:
-            self._runtime.stop_trace()
-            self.summary = self._runtime.trace_summary()
-            if self._path is not None:
-                self._runtime.write_trace(os.fspath(self._path))
+_numbers = itertools.count(1)  # of policies without a name
 
 
 class Runtime(_weir._Runtime):
@@ -39,13 +18,16 @@ class Runtime(_weir._Runtime):
 
     domains: those to open, "host,sim:cores=2,gbps=6"; None takes WEIR_DOMAINS, or the host.
     blas: for the built-in tile kernels, "openblas", "blis", "mkl" or a path; None takes WEIR_BLAS.
+    fabric: for domains of other ranks, "rank:*".
 
     At the end of a with statement the runtime synchronises, which raises the first failure, and
     closes. After an exception it cancels what has not started, and closes.
     """
 
-    def __init__(self, domains: str | None = None, *, blas: str | None = None):
-        super().__init__(domains, blas)
+    def __init__(self, domains: str | None = None, *, blas: str | None = None,
+                 fabric: _fabric.Fabric | None = None):
+        super().__init__(domains, blas, None if fabric is None else fabric._body)
+        _trace.opened(self)
 
     def kernel(self, name: str | Callable[..., object],
                function: Callable[..., object] | None = None) -> Any:
@@ -131,10 +113,49 @@ class Runtime(_weir._Runtime):
         return _weir._start_share(self, items, function, chunks, list(places),
                                   [float(each) for each in work], name, ways)
 
-    def trace(self, path: str | os.PathLike[str] | None = None, *, max_bytes: int = 0) -> Trace:
-        """Records what runs inside a with statement, and writes it to path, if there is one:
-        Perfetto's format to *.pftrace, else Chrome's JSON."""
-        return Trace(self, path, max_bytes)
+    def policy(self, name: str | Callable[..., object],
+               choose: Callable[..., object] | None = None) -> Any:
+        """Adds a policy of task queues: policy("name", choose), or the decorator @runtime.policy.
+
+        choose(task, candidates) gets the name of a task and a list of weir.Candidate, and returns
+        the index of the one that is to run it, or None: not now, offer it again when something has
+        changed. It is called on any thread, one call at a time, with Python's lock, and must not
+        wait. When it raises, the task fails, and a wait raises that from the exception.
+        """
+        if callable(name):
+            name, choose = name.__name__, name
+        if choose is None:
+            raise TypeError(f"policy '{name}' has no function")
+        self._add_policy(name, choose)
+        return choose
+
+    def queue(self, policy: str | Callable[..., object] | None = None,
+              places: Sequence[_weir.Place] = (), name: str | None = None,
+              models: bool = True) -> _weir.Queue:
+        """Makes a task queue over places; none: over all free cores of all domains.
+
+        policy: a name, or a function for this queue: see policy(). models=False: neither reads nor
+        keeps measured times.
+        """
+        if callable(policy):
+            given, policy = policy, f"{getattr(policy, '__name__', 'policy')}#{next(_numbers)}"
+            self._add_policy(policy, given)
+        return self._queue(policy, list(places), name, models)
+
+    def trace(self, path: str | os.PathLike[str] | None = None, *,
+              max_bytes: int = 0) -> _trace.Trace:
+        """Records what this runtime does inside a with statement, and writes it to path, if there is
+        one: a page to *.html, Perfetto's format to *.pftrace, else Chrome's JSON."""
+        return _trace.Trace(self, path, max_bytes)
+
+    def close(self) -> None:
+        """Waits for all work and ends the runtime with everything made from it. Failures that nobody
+        asked for are forgotten: synchronize() first."""
+        try:
+            if not self.closed:
+                _trace.closing(self)
+        finally:
+            super().close()
 
     def describe(self) -> dict[str, Any]:
         """Machine, domains, libraries and kernels."""
@@ -157,11 +178,4 @@ class Runtime(_weir._Runtime):
         return f"<weir.Runtime on {', '.join(domain.name for domain in self.domains)}>"
 
     def _repr_html_(self) -> str:
-        if self.closed:
-            return html.escape(repr(self))
-        cells = "".join(
-            f"<tr><td>{html.escape(each.name)}</td><td>{html.escape(each.description)}</td>"
-            f"<td>{each.cores}</td><td>{each.memory_bytes >> 20} MiB</td></tr>"
-            for each in self.domains)
-        return (f"<table><tr><th>domain</th><th>device</th><th>cores</th><th>memory</th></tr>{cells}"
-                "</table>")
+        return _html.of(self)

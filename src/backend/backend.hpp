@@ -29,6 +29,7 @@ class Device;
 struct Memory {
   void* address = nullptr;
   std::size_t bytes = 0;
+  bool adopted = false;  ///< the program's: not freed
 };
 
 /// One end of a copy: a region of an allocation of `device`, or of host memory when it is null.
@@ -165,7 +166,13 @@ class Device {
   /// Allocates zero-filled memory. Throws Error{out_of_memory} when the device has none left; the
   /// capacity is kept by the caller. Any thread.
   virtual Memory allocate(std::size_t bytes) = 0;
-  /// Frees memory that no job or copy uses any more. Any thread.
+  /// Takes memory of the program that the device can use as its own. Throws Error when it cannot;
+  /// by default none is taken. Any thread.
+  virtual Memory adopt([[maybe_unused]] void* address, [[maybe_unused]] std::size_t bytes) {
+    fail(WEIR_STATUS_UNSUPPORTED, "domain '{}' takes no memory of the program: copy it there",
+         info().name);
+  }
+  /// Frees memory that no job or copy uses any more, but for what was adopted. Any thread.
   virtual void release(Memory& memory) noexcept = 0;
 
   /// Returns whether copy() can have `peer` (null: the host) at the other end.

@@ -16,7 +16,7 @@ Memory allocate_host_memory(std::size_t bytes, const std::string& owner) {
 }
 
 void release_host_memory(Memory& memory) noexcept {
-  if (memory.address != nullptr) munmap(memory.address, memory.bytes);
+  if (memory.address != nullptr && !memory.adopted) munmap(memory.address, memory.bytes);
   memory = {};
 }
 

@@ -36,6 +36,16 @@ weir_status weir_buffer_wrap(weir_runtime* runtime, void* address, size_t bytes,
   });
 }
 
+weir_status weir_buffer_adopt(weir_domain* domain, void* address, void* host_address, size_t bytes,
+                              const weir_buffer_options* options, weir_buffer** out_buffer) {
+  return guard([&] {
+    weir_domain& live = weir_domain::check(domain);
+    weir_buffer*& result = out(out_buffer, "out_buffer");
+    result = live.runtime().adopt_buffer(live, address, host_address, bytes,
+                                         read_buffer_options(options));
+  });
+}
+
 void weir_buffer_destroy(weir_buffer* buffer) {
   if (buffer == nullptr) return;
   guard([&] {

@@ -71,6 +71,7 @@ Residency::Grant Residency::try_acquire(Action& action, const Buffers& needs, Ou
   std::uint64_t wanted = 0, missing = 0;
   for (Buffer* buffer : needs) {
     const Instance& instance = instance_of(*buffer);
+    if (instance.memory.adopted) continue;
     wanted += buffer->bytes();
     resident = resident && instance.state == Instance::State::resident;
     moving = moving || instance.state == Instance::State::leaving ||
@@ -183,9 +184,29 @@ CopyEnd Residency::outside(const Buffer& buffer) const noexcept {
   return {nullptr, instance_of(buffer).evicted.get(), whole(buffer)};
 }
 
+void Residency::adopt(Buffer& buffer, void* address) {
+  const auto* const begin = static_cast<const std::byte*>(address);
+  const sys::Lock lock(mutex_);
+  for (const Buffer* other : adopted_) {
+    const auto* const there = static_cast<const std::byte*>(instance_of(*other).memory.address);
+    if (there < begin + buffer.bytes() && begin < there + other->bytes()) {
+      fail_argument("buffer '{}' ({} bytes at {}) overlaps buffer '{}' ({} bytes at {})",
+                    buffer.name(), buffer.bytes(), fmt::ptr(begin), other->name(), other->bytes(),
+                    fmt::ptr(there));
+    }
+  }
+  adopted_.reserve(adopted_.size() + 1);
+  Instance& instance = buffer.instance(memory_);
+  instance.memory = device_.adopt(address, buffer.bytes());
+  instance.state = Instance::State::resident;
+  adopted_.push_back(&buffer);
+}
+
 void Residency::drop(Buffer& buffer) noexcept {
+  const bool adopted = instance_of(buffer).memory.adopted;
   device_.release(instance_of(buffer).memory);
-  std::erase(present_, &buffer);
+  std::erase(adopted ? adopted_ : present_, &buffer);
+  if (adopted) return;
   used_.fetch_sub(buffer.bytes(), std::memory_order_relaxed);
 }
 

@@ -30,6 +30,9 @@ class Residency final : private CopySink {
 
   /// Asks for the instances of the action's operands in this memory. On `refused`, `why` says so.
   Grant acquire(Action& action, Outcome& why) noexcept;
+  /// Makes memory of the program the instance of a new buffer. It stays until forget(), and takes
+  /// up no room. Throws Error when the device cannot take it, or it overlaps that of another.
+  void adopt(Buffer& buffer, void* address);
   /// Gives back what acquire() granted.
   void release(Action& action) noexcept;
   /// Frees the instance of a buffer no action uses any more. Returns false, having done nothing,
@@ -75,6 +78,7 @@ class Residency final : private CopySink {
 
   mutable sys::Mutex mutex_;
   Buffers present_;  // instances that take up memory here
+  Buffers adopted_;  // those in memory of the program
   Buffers needs_;    // of the action that asks, kept for its memory
   std::deque<Action*> waiting_;
   Outcome trouble_;  // why a copy failed: told to the first of them, which would try for ever

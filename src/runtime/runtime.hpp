@@ -100,9 +100,13 @@ class Runtime {
   // Buffers.
   weir_buffer* create_buffer(std::size_t bytes, const weir_buffer_options& options);
   weir_buffer* wrap_buffer(void* address, std::size_t bytes, const weir_buffer_options& options);
+  weir_buffer* adopt_buffer(Domain& domain, void* address, void* host, std::size_t bytes,
+                            const weir_buffer_options& options);
   void destroy_buffer(weir_buffer* buffer) noexcept;
   /// Makes a buffer without host memory, which only weir's own streams use, in one device's memory.
   Owned<weir_buffer> make_device_buffer(std::size_t bytes);
+  /// Frees a buffer that no action uses any more.
+  void free_buffer(weir_buffer& buffer) noexcept;
   /// Frees the memory of a buffer in all devices, which no action uses any more.
   void forget_instances_of(Buffer& buffer) noexcept;
   weir_memory_kind kind_of(const weir_buffer& buffer) const;

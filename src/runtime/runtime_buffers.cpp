@@ -41,6 +41,31 @@ weir_buffer* Runtime::wrap_buffer(void* address, std::size_t bytes,
   return add_buffer(address, bytes, {}, options);
 }
 
+weir_buffer* Runtime::adopt_buffer(Domain& domain, void* address, void* host, std::size_t bytes,
+                                   const weir_buffer_options& options) {
+  if (address == nullptr) fail_argument("the memory to adopt is NULL");
+  if (bytes == 0) fail_argument("0 bytes at {} cannot be adopted", fmt::ptr(address));
+  if (bytes > UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(address)) {
+    fail_argument("{} bytes at {} reach beyond the end of all memory", bytes, fmt::ptr(address));
+  }
+  if (domain.info().aliases_host && !options.no_alias) {
+    if (host == nullptr || host == address) return wrap_buffer(address, bytes, options);
+    fail_argument(
+        "domain '{}' shares the memory of the host: {} and {} cannot both be the buffer's there; "
+        "set the option no_alias, or give one",
+        domain.name(), fmt::ptr(address), fmt::ptr(host));
+  }
+  weir_buffer* const buffer =
+      host == nullptr ? create_buffer(bytes, options) : wrap_buffer(host, bytes, options);
+  try {
+    domain.residency().adopt(*buffer, address);
+  } catch (...) {
+    free_buffer(*buffer);
+    throw;
+  }
+  return buffer;
+}
+
 weir_buffer* Runtime::add_buffer(void* address, std::size_t bytes, HostAllocation memory,
                                  const weir_buffer_options& options) {
   auto* const start = static_cast<std::byte*>(address);
@@ -96,10 +121,14 @@ void Runtime::destroy_buffer(weir_buffer* buffer) noexcept {
   } catch (...) {
     outlast_users_of(*buffer);
   }
-  forget_instances_of(*buffer);
+  free_buffer(*buffer);
+}
+
+void Runtime::free_buffer(weir_buffer& buffer) noexcept {
+  forget_instances_of(buffer);
   sys::Lock lock(mutex_);
-  const auto found = buffers_.find(buffer->host_address() + buffer->bytes());
-  if (found == buffers_.end() || found->second.buffer.get() != buffer) return;
+  const auto found = buffers_.find(buffer.host_address() + buffer.bytes());
+  if (found == buffers_.end() || found->second.buffer.get() != &buffer) return;
   const OwnedBuffer dead = std::move(found->second);
   buffers_.erase(found);
   lock.unlock();

@@ -167,6 +167,60 @@ static void addresses_without_buffer(void) {
   CHECK(found == f.x && offset == 13);
 }
 
+static double at_both(const double* there, const weir_buffer* buffer) {
+  weir_buffer_info info = WEIR_BUFFER_INFO_INIT;
+  CHECK_OK(weir_buffer_get_info(buffer, &info));
+  return 1000 * *there + *(const double*)info.address;
+}
+
+/* Memory of a simulated card is memory of the host. */
+static void adopted_memory(void) {
+  static double there[16], here[16], elsewhere[16];
+  weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+  weir_runtime* runtime = NULL;
+  weir_buffer *x = NULL, *y = NULL;
+  options.domains = "sim:cores=1,memory=64,host:cores=1,null";
+  require(weir_runtime_create(&options, &runtime));
+  weir_domain* const card = weir_runtime_get_domain(runtime, 0);
+  weir_domain* const host = weir_runtime_get_domain(runtime, 1);
+  weir_domain* const none = weir_runtime_get_domain(runtime, 2);
+  CHECK_REFUSED(weir_buffer_adopt(NULL, there, NULL, 8, NULL, &x), "domain");
+  CHECK_REFUSED(weir_buffer_adopt(card, there, NULL, 8, NULL, NULL), "out_buffer");
+  CHECK_REFUSED(weir_buffer_adopt(card, NULL, NULL, 8, NULL, &x), "NULL");
+  CHECK_REFUSED(weir_buffer_adopt(card, there, NULL, 0, NULL, &x), "0 bytes");
+  CHECK_REFUSED(weir_buffer_adopt(card, there, NULL, SIZE_MAX, NULL, &x), "beyond the end");
+  CHECK_FAILS(weir_buffer_adopt(none, there, NULL, 8, NULL, &x), WEIR_STATUS_UNSUPPORTED, "null");
+  CHECK_REFUSED(weir_buffer_adopt(host, there, here, 8, NULL, &x), "no_alias");
+  CHECK(x == NULL);
+  CHECK_OK(weir_buffer_adopt(host, there, NULL, sizeof there, NULL, &x));
+  there[0] = 3;
+  CHECK(at_both(there, x) == 3003);
+  weir_buffer_destroy(x);
+
+  weir_place* place = NULL;
+  weir_stream* stream = NULL;
+  require(weir_place_create(card, NULL, &place));
+  require(weir_stream_create(place, NULL, &stream));
+  CHECK_OK(weir_buffer_adopt(card, there, here, sizeof there, NULL, &x)); /* more than it has */
+  CHECK_REFUSED(weir_buffer_adopt(card, there + 15, elsewhere, 16, NULL, &y), "overlaps");
+  CHECK_REFUSED(weir_buffer_adopt(card, elsewhere, here + 15, 16, NULL, &y), "overlaps");
+  CHECK_OK(weir_buffer_adopt(card, elsewhere, there, 16, NULL, &y)); /* here it is of the host */
+  weir_buffer_destroy(y);
+  CHECK(at_both(there, x) == 3000);
+  CHECK_OK(weir_stream_download(stream, x, weir_region_range(0, 8), NULL));
+  CHECK_OK(weir_stream_synchronize(stream, SOON));
+  CHECK(at_both(there, x) == 3003 && here[0] == 3);
+  here[0] = 4;
+  CHECK_OK(weir_stream_upload(stream, x, weir_region_range(0, 8), NULL));
+  CHECK_OK(weir_stream_synchronize(stream, SOON));
+  CHECK(at_both(there, x) == 4004);
+  weir_domain_info info = WEIR_DOMAIN_INFO_INIT;
+  CHECK_OK(weir_domain_get_info(card, &info));
+  CHECK(info.memory_used == 0);
+  weir_runtime_destroy(runtime); /* with the buffer */
+  CHECK(there[0] == 4);
+}
+
 int main(void) {
   set_up(&f);
   RUN(misaligned_memory);
@@ -181,6 +235,7 @@ int main(void) {
   RUN(regions_that_just_fit);
   RUN(addresses_without_buffer);
   RUN(memory_beyond_the_end);
+  RUN(adopted_memory);
   tear_down(&f);
   return check_failures != 0;
 }

@@ -64,6 +64,8 @@ static void destroyed_runtime(void) {
   CHECK_REFUSED(enqueue(old.stream, "add", old.x, 1, NULL), "stream 'left'");
   CHECK_REFUSED(weir_stream_create(old.places[0], NULL, &stream), "has been destroyed");
   CHECK_REFUSED(weir_domain_get_info(old.domain, &info), "domain 'host' has been destroyed");
+  CHECK_REFUSED(weir_buffer_adopt(old.domain, &info, NULL, 8, NULL, &buffer),
+                "domain 'host' has been destroyed");
   CHECK_REFUSED(enqueue(f.stream, "add", old.x, 1, NULL), "buffer 'vector' has been destroyed");
   weir_buffer_destroy(old.x);
   weir_stream_destroy(old.stream);

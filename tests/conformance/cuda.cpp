@@ -121,6 +121,36 @@ Kernels kernels(const Runtime& runtime) {
   return all;
 }
 
+/// A function of the driver, which the library has opened.
+template <class Function>
+Function* driver(const char* name) {
+  void* const library = dlopen(std::getenv("WEIR_CUDA_DRIVER"), RTLD_NOW);
+  return reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+/// Makes the primary context of the first card current, as other libraries of a program do.
+void enter_card() {
+  static void* const context = [] {
+    driver<int(unsigned)>("cuInit")(0);
+    void* made = nullptr;
+    driver<int(void**, int)>("cuDevicePrimaryCtxRetain")(&made, 0);
+    return made;
+  }();
+  driver<int(void*)>("cuCtxSetCurrent")(context);
+}
+
+void* allocate(std::size_t bytes) {
+  enter_card();
+  std::uintptr_t address = 0;
+  driver<int(std::uintptr_t*, std::size_t)>("cuMemAlloc_v2")(&address, bytes);
+  return reinterpret_cast<void*>(address);
+}
+
+void release(void* memory) {
+  enter_card();
+  driver<int(std::uintptr_t)>("cuMemFree_v2")(reinterpret_cast<std::uintptr_t>(memory));
+}
+
 std::vector<Exception> exceptions() {
   const Exception held = {"Ordering.DependentActionsNeedNoHost",
                           "the kernel that the test holds is code of the host"};
@@ -138,6 +168,8 @@ const Registration cuda({
     .small = "cuda:0,memory=32KiB",
     .kernels = kernels,
     .exceptions = exceptions(),
+    .allocate = allocate,
+    .release = release,
 });
 
 }  // namespace

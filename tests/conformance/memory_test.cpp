@@ -74,6 +74,57 @@ CONFORMANCE_TEST(Memory, MayBeTheProgramsAtAnyAddress) {
   EXPECT_EQ(std::count(memory.begin() + 1, memory.end() - 1, 5), 1001);
 }
 
+/// Memory of the device that the program has, for numbers.
+class DeviceMemory {
+ public:
+  DeviceMemory(const Subject& subject, std::size_t count)
+      : subject_(subject),
+        bytes_(count * sizeof(std::int64_t)),
+        address_(subject.allocate(bytes_)) {}
+  ~DeviceMemory() { subject_.release(address_); }
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  std::int64_t* numbers() const { return static_cast<std::int64_t*>(address_); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  const Subject& subject_;
+  const std::size_t bytes_;
+  void* const address_;
+};
+
+CONFORMANCE_TEST(Memory, MayBeTheProgramsThere) {
+  weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
+  options.no_alias = true;
+  const Rig opened(subject);  // before there is a card that memory can be of
+  const DeviceMemory memory(subject, 10'000);
+  const Rig rig(subject, subject.small.empty() ? subject.domain : subject.small);
+  for (const int round : {1, 2}) {  // more of it than the domain has memory, which it takes none of
+    const Buffer x = rig.runtime.adopt(rig.domain, memory.numbers(), memory.bytes(), options);
+    if (round == 1) rig.stream.compute(rig.kernels.fill, {write(x.all())}, {5});
+    rig.stream.compute(rig.kernels.add, {readwrite(x.all())}, {round});
+    rig.stream.synchronize();
+    EXPECT_EQ(x.data<std::int64_t>()[0], 0) << "the host has its own";
+    rig.stream.download(x.all());
+    rig.stream.synchronize();
+    const auto* const host = x.data<std::int64_t>();
+    EXPECT_EQ(std::count(host, host + 10'000, round == 1 ? 6 : 8), 10'000);
+    EXPECT_EQ(rig.domain.info().memory_used, 0u);
+  }
+  const Buffer part = rig.runtime.adopt(rig.domain, memory.numbers() + 100, 800, options);
+  std::fill_n(part.data<std::int64_t>(), 100, 3);
+  rig.stream.upload(part.all());
+  rig.stream.synchronize();
+  EXPECT_THROW(rig.runtime.adopt(rig.domain, memory.numbers() + 199, 8, options), Error);
+  EXPECT_THROW(rig.runtime.adopt(rig.domain, memory.numbers() + 100, 8, options), Error);
+  const Buffer rest = rig.runtime.adopt(rig.domain, memory.numbers() + 200, 800, options);
+  rig.stream.compute(rig.kernels.mix, {read(part.all()), readwrite(rest.all())}, {1});
+  rig.stream.download(rest.all());
+  rig.stream.synchronize();
+  EXPECT_EQ(rest.data<std::int64_t>()[99], 3 * 8 + 3 + 1);
+}
+
 CONFORMANCE_TEST(Memory, ComesBackWhenBuffersGo) {
   const Rig rig(subject);
   for (int round = 0; round < 5; ++round) {

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,9 @@ struct Subject {
   std::vector<Exception> exceptions;
   /// Returns why there is no such device here, "": there is.
   std::string (*missing)() = [] { return std::string(); };
+  /// Allocates memory of the device without weir, and frees it.
+  void* (*allocate)(std::size_t bytes) = [](std::size_t bytes) { return std::malloc(bytes); };
+  void (*release)(void* memory) = [](void* memory) { std::free(memory); };
   /// Returns the fabric that the device is in.
   weir_fabric* (*fabric)() = []() -> weir_fabric* { return nullptr; };
 

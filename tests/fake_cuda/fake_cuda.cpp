@@ -506,6 +506,11 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
   });
   return CUDA_SUCCESS;
 }
+CUresult cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
+  ENTER_HERE();
+  if (current.empty()) return misuse(CUDA_ERROR_INVALID_CONTEXT);
+  return allocate(address, bytes, device_now());
+}
 CUresult cuMemFree(CUdeviceptr address) {
   const Lock lock(world().mutex);
   const auto found = world().allocations.find(bytes_at(address));
@@ -540,10 +545,26 @@ CUresult cuMemHostGetDevicePointer(CUdeviceptr* there, void* here, unsigned) {
 }
 CUresult cuPointerGetAttribute(void* data, CUpointer_attribute what, CUdeviceptr address) {
   ENTER_HERE();
-  if (what != CU_POINTER_ATTRIBUTE_MEMORY_TYPE) return misuse(CUDA_ERROR_INVALID_VALUE);
-  if (!reachable(bytes_at(address), 1, -1)) return CUDA_ERROR_INVALID_VALUE;
-  *static_cast<CUmemorytype*>(data) = CU_MEMORYTYPE_HOST;
-  return CUDA_SUCCESS;
+  auto found = world().allocations.upper_bound(bytes_at(address));
+  if (found == world().allocations.begin()) return CUDA_ERROR_INVALID_VALUE;
+  const auto& [begin, allocation] = *--found;
+  if (begin + allocation.bytes <= bytes_at(address)) return CUDA_ERROR_INVALID_VALUE;
+  switch (what) {
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      *static_cast<CUmemorytype*>(data) =
+          allocation.device < 0 ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      *static_cast<int*>(data) = allocation.device;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      *static_cast<CUdeviceptr*>(data) = reinterpret_cast<CUdeviceptr>(begin);
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      *static_cast<std::size_t*>(data) = allocation.bytes;
+      return CUDA_SUCCESS;
+    default: return misuse(CUDA_ERROR_INVALID_VALUE);
+  }
 }
 
 // What goes into streams.
@@ -715,6 +736,9 @@ CUresult cuStreamQuery(CUstream handle) {
 }
 CUresult cuStreamSynchronize(CUstream handle) {
   Lock lock(world().mutex);
+  if (handle == CU_STREAM_LEGACY) {  // nobody enqueues anything there
+    return current.empty() ? misuse(CUDA_ERROR_INVALID_CONTEXT) : enter(__func__, device_now());
+  }
   Stream* const stream = stream_of(handle);
   if (stream == nullptr) return misuse(CUDA_ERROR_INVALID_HANDLE);
   const int device = stream->context->device;

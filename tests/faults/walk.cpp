@@ -415,6 +415,19 @@ void make_buffers() {
   }
 }
 
+/// Memory of the program as an instance in each domain; a card's is the host's.
+void adopt_memory() {
+  static std::uint64_t there[8];
+  for (weir_domain* domain : world.domains) {
+    weir_buffer* adopted = nullptr;
+    if (domain == nullptr) continue;
+    if (took(weir_buffer_adopt(domain, there, nullptr, sizeof there, nullptr, &adopted),
+             "buffer_adopt")) {
+      weir_buffer_destroy(adopted);
+    }
+  }
+}
+
 void make_places() {
   weir_place_options narrow = WEIR_PLACE_OPTIONS_INIT;
   const std::uint32_t core = 0;
@@ -888,6 +901,7 @@ void walk(const Route& route, const char* folder, Report& report) {
   took(weir_trace_start(world.runtime, 1 << 20), "trace_start");
   add_kernels();
   make_buffers();
+  adopt_memory();
   make_places();
   make_streams();
   walk_long_chain();

@@ -58,6 +58,21 @@ static void not_initialized(void) {
   EXPECT(hStreams_GetBufferProps(NULL, &props), NOT_INITIALIZED);
   EXPECT(hStreams_app_memset(0, NULL, 0, 1, NULL), NULL_PTR);
   EXPECT(hStreams_app_memset(0, data, 0, 1, NULL), NOT_INITIALIZED);
+  EXPECT(hStreams_app_memcpy(0, NULL, data, 1, NULL), NULL_PTR);
+  EXPECT(hStreams_app_memcpy(0, data, other, 1, NULL), NOT_INITIALIZED);
+#define GEMM(letter, one, a, b, c)                                                                 \
+  hStreams_app_##letter##gemm(0, CblasRowMajor, CblasNoTrans, CblasNoTrans, 1, 1, 1, one, a, 1, b, \
+                              1, one, c, 1, NULL)
+  float s[2] = {0};
+  double d[2] = {0};
+  EXPECT(GEMM(s, 1, NULL, s, s), NULL_PTR);
+  EXPECT(GEMM(d, 1, d, NULL, d), NULL_PTR);
+  EXPECT(GEMM(c, s, s, s, NULL), NULL_PTR);
+  EXPECT(GEMM(z, NULL, d, d, d), NULL_PTR);
+  EXPECT(GEMM(s, 1, s, s, s), NOT_INITIALIZED);
+  EXPECT(GEMM(d, 1, d, d, d), NOT_INITIALIZED);
+  EXPECT(GEMM(c, s, s, s, s), NOT_INITIALIZED);
+  EXPECT(GEMM(z, d, d, d, d), NOT_INITIALIZED);
 }
 
 static void version(void) {
@@ -252,6 +267,23 @@ static void buffers(void) {
   EXPECT(hStreams_GetBufferLogDomains(data + 3000, 1, domains, &big), NOT_FOUND);
 }
 
+/* Instances for which there is no memory: none is made, and nothing is changed. */
+static void too_large(void) {
+  HSTR_BUFFER_PROPS props = HSTR_BUFFER_PROPS_INITIAL_VALUES_EX;
+  HSTR_LOG_DOM list[1], second;
+  char* const base = (char*)((uint64_t)1 << 40); /* where nothing is, which nobody touches */
+  list[0] = domain;
+  props.flags = HSTR_BUF_PROP_INCREMENTAL;
+  OK(hStreams_Alloc1DEx(base, (uint64_t)1 << 46, &props, 0, NULL));
+  EXPECT(hStreams_AddBufferLogDomains(base, 1, list), OUT_OF_MEMORY);
+  EXPECT(hStreams_AddLogDomain(0, two, &second, &overlap), OUT_OF_MEMORY);
+  OK(hStreams_GetNumLogDomains(0, &count));
+  CHECK(count == 1);
+  OK(hStreams_GetBufferNumLogDomains(base, &big));
+  CHECK(big == 0);
+  OK(hStreams_DeAlloc(base));
+}
+
 static void instances(void) {
   HSTR_LOG_DOM list[2], second;
   list[0] = list[1] = domain;
@@ -312,6 +344,8 @@ static void transfers(void) {
   EXPECT(hStreams_EnqueueData1D(1, NULL, NULL, 0, 2, NULL), OUT_OF_RANGE);
   EXPECT(hStreams_EnqueueData1D(1, NULL, data, 0, HSTR_SRC_TO_SINK, NULL), NULL_PTR);
   EXPECT(hStreams_EnqueueData1D(1, data, data, 0, HSTR_SRC_TO_SINK, NULL), OUT_OF_RANGE);
+  EXPECT(hStreams_EnqueueDataXDomain1D(1, NULL, data, 1, domain, 0, NULL), NULL_PTR);
+  EXPECT(hStreams_EnqueueDataXDomain1D(1, data, data, 0, domain, 0, NULL), OUT_OF_RANGE);
   EXPECT(hStreams_EnqueueDataXDomain1D(1, data, data, 1, 77, domain, NULL), NOT_FOUND);
   EXPECT(hStreams_EnqueueDataXDomain1D(1, data, data, 1, domain, 77, NULL), NOT_FOUND);
   EXPECT(hStreams_EnqueueDataXDomain1D(1, data, data, 1, domain, domain, NULL), OUT_OF_RANGE);
@@ -387,6 +421,7 @@ int main(void) {
   physical_domains();
   logical_domains();
   stream_errors();
+  too_large();
   buffers();
   instances();
   computes();

@@ -37,9 +37,10 @@ LAYERS = {
     "include": "public",
     "include/hstreams": "",  # programs count on what these headers include of the C library
     "apps": "public",
-    "tools": "public apps",  # the command line tool runs the applications
+    "tools": "public apps tools/weir/report",  # the command line tool runs the applications
+    "tools/weir/report": "public apps",
     "examples": "public",
-    "python": "public",
+    "python": "public apps tools/weir/report",  # traces as pages
     "fortran": "public",
 }
 
@@ -106,7 +107,7 @@ class Check:
         self.files = 0
 
     def run(self):
-        for top in ("src", "include", "apps", "tools", "examples", "bindings"):
+        for top in ("src", "include", "apps", "tools", "examples", "python", "fortran"):
             for path in sorted((self.root / top).rglob("*")):
                 if path.suffix in SOURCES and path.is_file():
                     self.check_file(path.relative_to(self.root).as_posix())
@@ -235,6 +236,9 @@ SAMPLES = {
     "apps/common/io.hpp": ("", None),
     "tools/weir/run.cpp": ('#include "common/io.hpp"\n', None),
     "examples/hello.c": ('#include "common/io.hpp"\n', ":1: includes common/io.hpp of apps"),
+    "tools/weir/report/page.hpp": ('#include "common/io.hpp"\n', None),
+    "python/src/report.cpp": ('#include "report/page.hpp"\n#include "common/io.hpp"\n', None),
+    "python/src/inside.cpp": ('#include "base/sys.hpp"\n', ":1: includes base/sys.hpp of src/base"),
     "examples/lost.c": ('#include "nowhere.h"\n', ':1: "nowhere.h" is not in the tree'),
 }
 

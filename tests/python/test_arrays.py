@@ -131,7 +131,7 @@ def test_other_kinds_of_memory(card):
             return (1, 0)
 
     class OnCard:
-        __cuda_array_interface__ = {}
+        __cuda_array_interface__ = {}  # see test_device_arrays.py for those that are there
 
     given = OnlyDlpack()
     memory = [bytearray(16), array.array("d", [1, 2]), given, np.ones(3, "c16")]

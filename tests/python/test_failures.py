@@ -112,6 +112,7 @@ def test_a_closed_place_ends_its_streams(runtime):
     for attempt in (place.stream, lambda: place.name):
         with pytest.raises(weir.InvalidArgumentError):
             attempt()
+    runtime.synchronize()  # which does not ask it
     stream.close()
 
 

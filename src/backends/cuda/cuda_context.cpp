@@ -104,8 +104,32 @@ Memory CudaMemory::allocate(std::size_t bytes) {
   return memory;
 }
 
+Memory CudaMemory::adopt(void* address, std::size_t bytes) {
+  const auto begin = reinterpret_cast<CUdeviceptr>(address);
+  const CudaScope scope(context_.get());
+  const auto ask = [&](CUpointer_attribute what, void* answer) {
+    return CudaLibrary::get().cuPointerGetAttribute(answer, what, begin) == CUDA_SUCCESS;
+  };
+  CUmemorytype type{};
+  int device = -1;
+  if (!ask(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, &type) || type != CU_MEMORYTYPE_DEVICE ||
+      !ask(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, &device) || device != context_.device()) {
+    fail(WEIR_STATUS_NOT_FOUND,
+         "address {} is not in the memory of domain '{}': give the domain of its card",
+         fmt::ptr(address), context_.domain());
+  }
+  CUdeviceptr start = 0;
+  std::size_t size = 0;
+  if (ask(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, &start) &&
+      ask(CU_POINTER_ATTRIBUTE_RANGE_SIZE, &size) && bytes > size - (begin - start)) {
+    fail_argument("{} bytes at {} reach beyond an allocation of {} bytes", bytes, fmt::ptr(address),
+                  size);
+  }
+  return {address, bytes, true};
+}
+
 void CudaMemory::release(Memory& memory) noexcept {
-  if (memory.address != nullptr && !context_.lost()) {
+  if (memory.address != nullptr && !memory.adopted && !context_.lost()) {
     CudaLibrary::get().cuMemFreeAsync(reinterpret_cast<CUdeviceptr>(memory.address), stream_.get());
   }
   memory = {};

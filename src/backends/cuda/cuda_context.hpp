@@ -60,6 +60,8 @@ class CudaMemory {
 
   /// Throws Error{out_of_memory} naming what was asked for and what is free. Any thread.
   Memory allocate(std::size_t bytes);
+  /// Takes an allocation of the program, or a part of one. Throws Error when it is not there.
+  Memory adopt(void* address, std::size_t bytes);
   void release(Memory& memory) noexcept;
   /// Lets another device reach the memory.
   CUresult open_to(CUdevice peer) noexcept;

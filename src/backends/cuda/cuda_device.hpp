@@ -29,6 +29,7 @@ class CudaDevice final : public Device {
 
   const DeviceInfo& info() const noexcept override { return info_; }
   Memory allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
+  Memory adopt(void* address, std::size_t bytes) override { return memory_.adopt(address, bytes); }
   void release(Memory& memory) noexcept override { memory_.release(memory); }
   bool reaches(const Device* peer) const noexcept override;
   void copy(const CopyJob& job) noexcept override;

@@ -31,17 +31,29 @@ Memory OpenClDevice::allocate(std::size_t bytes) {
   }
   Memory memory = allocate_host_memory(bytes, info_.name);
   try {
-    cl_int code = CL_SUCCESS;
-    OpenClBuffer buffer(OpenClLibrary::get().clCreateBuffer(
-        context_.get(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, memory.address, &code));
-    check_opencl(code, fmt::format("domain '{}' gives no {} bytes", info_.name, bytes));
-    const sys::Lock lock(mutex_);
-    buffers_.emplace(memory.address, std::move(buffer));
+    add_buffer(memory);
   } catch (...) {
     release_host_memory(memory);
     throw;
   }
   return memory;
+}
+
+Memory OpenClDevice::adopt(void* address, std::size_t bytes) {
+  const Memory memory{address, bytes, true};
+  add_buffer(memory);
+  return memory;
+}
+
+/// Makes memory of the host known to the driver.
+void OpenClDevice::add_buffer(const Memory& memory) {
+  cl_int code = CL_SUCCESS;
+  OpenClBuffer buffer(OpenClLibrary::get().clCreateBuffer(context_.get(),
+                                                          CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
+                                                          memory.bytes, memory.address, &code));
+  check_opencl(code, fmt::format("domain '{}' gives no {} bytes", info_.name, memory.bytes));
+  const sys::Lock lock(mutex_);
+  buffers_.emplace(memory.address, std::move(buffer));
 }
 
 void OpenClDevice::release(Memory& memory) noexcept {

@@ -27,6 +27,7 @@ class OpenClDevice final : public Device {
 
   const DeviceInfo& info() const noexcept override { return info_; }
   Memory allocate(std::size_t bytes) override;
+  Memory adopt(void* address, std::size_t bytes) override;
   void release(Memory& memory) noexcept override;
   bool reaches(const Device* peer) const noexcept override;
   void copy(const CopyJob& job) noexcept override;
@@ -35,6 +36,7 @@ class OpenClDevice final : public Device {
   bool drive() noexcept override { return false; }
 
  private:
+  void add_buffer(const Memory& memory);
   cl_mem buffer_at(const std::byte* base) const;
 
   DeviceInfo info_;

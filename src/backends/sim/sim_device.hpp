@@ -20,6 +20,7 @@ class SimDevice final : public Device {
 
   const DeviceInfo& info() const noexcept override { return info_; }
   Memory allocate(std::size_t bytes) override;
+  Memory adopt(void* address, std::size_t bytes) override { return {address, bytes, true}; }
   void release(Memory& memory) noexcept override;
   bool reaches(const Device* peer) const noexcept override;
   void copy(const CopyJob& job) noexcept override;

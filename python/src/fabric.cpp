@@ -1,0 +1,364 @@
+#include "fabric.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir::py {
+
+namespace {
+
+std::vector<std::weak_ptr<Fabric>> fabrics;
+
+template <class Handle>
+Handle* require(const FabricRef& fabric, Handle* handle, const char* what) {
+  fabric->open();
+  if (handle == nullptr) {
+    raise_status(WEIR_STATUS_INVALID_ARGUMENT, std::string("the ") + what + " has been closed");
+  }
+  return handle;
+}
+
+/// Ends an object of a fabric without the GIL, unless its fabric has gone before.
+template <class Handle>
+void end(const Fabric& fabric, Handle*& handle, void (*destroy)(Handle*)) {
+  Handle* const ended = std::exchange(handle, nullptr);
+  if (ended == nullptr || fabric.handle == nullptr) return;
+  const nb::gil_scoped_release released;
+  destroy(ended);
+}
+
+void run_handler(unsigned from, const void* message, std::size_t bytes, void* payload) {
+  const nb::gil_scoped_acquire held;
+  const CallbackScope scope;
+  auto& fabric = *static_cast<Fabric*>(payload);
+  try {
+    fabric.handler(from, nb::bytes(message, bytes));
+  } catch (nb::python_error& error) {
+    fabric.raised.keep(error);
+  }
+}
+
+}  // namespace
+
+// ---- Fabrics -----------------------------------------------------------------------------------
+
+FabricRef open_fabric(const weir_fabric_options& options) {
+  dispose_late();
+  weir_fabric* made = nullptr;
+  call_released([&] { return weir_fabric_open(&options, &made); });
+  const FabricRef fabric = make_waiting<Fabric>(made);
+  std::erase_if(fabrics, [](const auto& other) { return other.expired(); });
+  fabrics.push_back(fabric);
+  return fabric;
+}
+
+void Fabric::close() {
+  for (const auto& each : std::exchange(conveyors, {})) {
+    if (const auto conveyor = each.lock()) conveyor->close();
+  }
+  for (const auto& each : std::exchange(windows, {})) {
+    if (const auto window = each.lock()) window->close();
+  }
+  weir_fabric* const closed = std::exchange(handle, nullptr);
+  if (closed == nullptr) return;
+  {
+    const nb::gil_scoped_release released;
+    borrowed ? static_cast<void>(weir_fabric_listen(closed, nullptr, nullptr))
+             : weir_fabric_close(closed);
+  }
+  handler.reset();
+}
+
+void Fabric::close_all() {
+  for (const auto& each : std::exchange(fabrics, {})) {
+    if (const auto fabric = each.lock()) fabric->close();
+  }
+}
+
+weir_fabric* Fabric::open() const {
+  if (handle == nullptr) raise_status(WEIR_STATUS_INVALID_ARGUMENT, "the fabric has been closed");
+  return handle;
+}
+
+void Fabric::wait(const Timeout& timeout, const std::function<weir_status(std::int64_t)>& wait) {
+  const weir_status status = wait_for(timeout, wait);
+  raised.raise();
+  check(status);
+}
+
+void Fabric::barrier(const Timeout& timeout) {
+  weir_fabric* const opened = open();
+  wait(timeout, [&](std::int64_t ns) { return weir_fabric_barrier(opened, ns); });
+}
+
+void Fabric::reduce(nb::handle values, weir_fabric_op op, const Timeout& timeout) {
+  const Bytes numbers(values, true);
+  const std::size_t count = numbers.size() / 8;
+  const bool whole = nb::cast<std::string>(values.attr("dtype").attr("kind")) == "i";
+  barrier(timeout);
+  call_released([&] {
+    if (whole) {
+      auto* const first = reinterpret_cast<std::int64_t*>(numbers.data());
+      return weir_fabric_reduce_int64(handle, first, count, op, WEIR_FOREVER);
+    }
+    auto* const first = reinterpret_cast<double*>(numbers.data());
+    return weir_fabric_reduce_double(handle, first, count, op, WEIR_FOREVER);
+  });
+}
+
+void Fabric::broadcast(unsigned root, nb::handle data, const Timeout& timeout) {
+  const Bytes bytes(data, true);
+  barrier(timeout);
+  call_released([&] {
+    return weir_fabric_broadcast(handle, root, bytes.data(), bytes.size(), WEIR_FOREVER);
+  });
+}
+
+void Fabric::send(unsigned to, nb::handle message) const {
+  weir_fabric* const opened = open();
+  const Bytes bytes(message);
+  call_released([&] { return weir_fabric_send(opened, to, bytes.data(), bytes.size()); });
+}
+
+void Fabric::listen(nb::object code) {
+  weir_fabric* const opened = open();
+  call_released([&] { return weir_fabric_listen(opened, nullptr, nullptr); });
+  handler = std::move(code);
+  if (handler.is_none()) return;
+  call_released([&] { return weir_fabric_listen(opened, run_handler, this); });
+}
+
+namespace {
+
+/// A program of Python on simulated ranks.
+struct Simulation {
+  nb::handle program;
+  std::map<unsigned, nb::object> raised;
+};
+
+weir_status run_rank(weir_fabric* handle, void* payload) {
+  const nb::gil_scoped_acquire held;
+  auto& simulation = *static_cast<Simulation*>(payload);
+  const auto fabric = std::make_shared<Fabric>(handle, true);
+  weir_status status = WEIR_STATUS_OK;
+  try {
+    simulation.program(fabric);
+  } catch (nb::python_error& error) {
+    simulation.raised[weir_fabric_rank(handle)] = nb::borrow(error.value());
+    status = WEIR_STATUS_KERNEL_ERROR;
+  }
+  fabric->close();
+  return status;
+}
+
+}  // namespace
+
+void simulate(const weir_fabric_options& options, unsigned ranks, nb::handle program) {
+  Simulation simulation{program, {}};
+  weir_status status = WEIR_STATUS_OK;
+  {
+    const nb::gil_scoped_release released;
+    status = weir_fabric_simulate(&options, ranks, run_rank, &simulation);
+  }
+  if (!simulation.raised.empty()) {
+    const nb::object first = simulation.raised.begin()->second;
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(first.ptr())), first.ptr());
+    throw nb::python_error();
+  }
+  check(status);
+}
+
+int launch(unsigned ranks, const std::vector<std::string>& arguments,
+           const weir_fabric_options& options) {
+  std::vector<const char*> list;
+  for (const std::string& each : arguments) list.push_back(each.c_str());
+  list.push_back(nullptr);
+  int ended = 0;
+  call_released([&] { return weir_fabric_launch(&options, ranks, list.data(), &ended); });
+  return ended;
+}
+
+// ---- Windows -----------------------------------------------------------------------------------
+
+Window::Window(FabricRef of, nb::object given)
+    : fabric(std::move(of)), array(std::move(given)), memory(std::make_unique<Bytes>(array, true)) {
+  weir_fabric* const opened = fabric->open();
+  call_released(
+      [&] { return weir_window_create(opened, memory->data(), memory->size(), &handle); });
+}
+
+std::shared_ptr<Window> Window::make(const FabricRef& fabric, nb::object array) {
+  auto window = make_waiting<Window>(fabric, std::move(array));
+  fabric->windows.push_back(window);
+  return window;
+}
+
+void Window::close() {
+  end(*fabric, handle, weir_window_destroy);
+  for (auto& [of, copies] : under_way_) {
+    for (auto& bytes : copies) fabric->left.push_back(std::move(bytes));
+  }
+  under_way_.clear();
+}
+
+std::vector<std::unique_ptr<Bytes>>& Window::under_way(unsigned rank) {
+  return under_way_[{PyThread_get_thread_ident(), rank}];
+}
+
+void Window::put(unsigned rank, std::size_t offset, nb::handle data) {
+  weir_window* const opened = require(fabric, handle, "window");
+  auto bytes = std::make_unique<Bytes>(data);
+  call_released(
+      [&] { return weir_window_put(opened, rank, offset, bytes->data(), bytes->size()); });
+  under_way(rank).push_back(std::move(bytes));
+}
+
+void Window::get(unsigned rank, std::size_t offset, nb::handle into) {
+  weir_window* const opened = require(fabric, handle, "window");
+  auto bytes = std::make_unique<Bytes>(into, true);
+  call_released(
+      [&] { return weir_window_get(opened, rank, offset, bytes->data(), bytes->size()); });
+  under_way(rank).push_back(std::move(bytes));
+}
+
+std::int64_t Window::fetch_add(unsigned rank, std::size_t offset, std::int64_t operand) const {
+  weir_window* const opened = require(fabric, handle, "window");
+  std::int64_t old = 0;
+  call_released([&] { return weir_window_fetch_add(opened, rank, offset, operand, &old); });
+  return old;
+}
+
+std::int64_t Window::compare_swap(unsigned rank, std::size_t offset, std::int64_t expected,
+                                  std::int64_t desired) const {
+  weir_window* const opened = require(fabric, handle, "window");
+  std::int64_t old = 0;
+  call_released(
+      [&] { return weir_window_compare_swap(opened, rank, offset, expected, desired, &old); });
+  return old;
+}
+
+void Window::flush(unsigned rank, const Timeout& timeout) {
+  weir_window* const opened = require(fabric, handle, "window");
+  fabric->wait(timeout, [&](std::int64_t ns) { return weir_window_flush(opened, rank, ns); });
+  under_way(rank).clear();
+}
+
+// ---- Conveyors ---------------------------------------------------------------------------------
+
+namespace {
+
+weir_status run_items(const weir_items* given) {
+  const nb::gil_scoped_acquire held;
+  const CallbackScope scope;
+  const auto& handler = *static_cast<const ItemsHandler*>(given->payload);
+  try {
+    const nb::bytes bytes(given->items, given->count * given->item_bytes);
+    const nb::object items =
+        nb::module_::import_("weir._fabric").attr("items_of")(bytes, handler.dtype);
+    handler.code(items, given->from);
+    return WEIR_STATUS_OK;
+  } catch (nb::python_error& error) {
+    handler.raised->keep(error);
+  }
+  return WEIR_STATUS_KERNEL_ERROR;
+}
+
+}  // namespace
+
+Conveyor::Conveyor(FabricRef of, const ConveyorOptions& wanted) : fabric(std::move(of)) {
+  weir_fabric* const opened = fabric->open();
+  if (!wanted.memory.is_none()) memory = std::make_unique<Bytes>(wanted.memory, true);
+  std::vector<weir_conveyor_handler> codes;
+  for (const auto& [dtype, code] : wanted.handlers) {
+    handlers.push_back(std::make_unique<ItemsHandler>(ItemsHandler{code, dtype, &raised}));
+    codes.push_back(
+        {run_items, handlers.back().get(), nb::cast<std::size_t>(dtype.attr("itemsize"))});
+  }
+  weir_conveyor_options options = WEIR_CONVEYOR_OPTIONS_INIT;
+  options.name = wanted.name;
+  options.memory = memory ? memory->data() : nullptr;
+  options.bytes = memory ? memory->size() : 0;
+  options.handlers = codes.data();
+  options.handler_count = codes.size();
+  options.block_bytes = wanted.block_bytes;
+  options.block_items = wanted.block_items;
+  options.blocks_in_flight = wanted.blocks_in_flight;
+  options.age_ns = wanted.age_ns;
+  options.timeout_ns = wanted.timeout ? static_cast<std::int64_t>(*wanted.timeout * 1e9) : 0;
+  call_released([&] { return weir_conveyor_create(opened, &options, &handle); });
+}
+
+std::shared_ptr<Conveyor> Conveyor::make(const FabricRef& fabric, const ConveyorOptions& options) {
+  auto conveyor = make_waiting<Conveyor>(fabric, options);
+  fabric->conveyors.push_back(conveyor);
+  return conveyor;
+}
+
+void Conveyor::close() { end(*fabric, handle, weir_conveyor_destroy); }
+
+void Conveyor::finish(const Timeout& timeout) {
+  weir_conveyor* const opened = require(fabric, handle, "conveyor");
+  const weir_status status =
+      wait_for(timeout, [&](std::int64_t ns) { return weir_conveyor_finish(opened, ns); });
+  if (status != WEIR_STATUS_TIMEOUT) raised.raise();
+  check(status);
+}
+
+weir_conveyor_info Conveyor::info() const {
+  weir_conveyor_info found = WEIR_CONVEYOR_INFO_INIT;
+  weir_conveyor* const opened = require(fabric, handle, "conveyor");
+  call_released([&] { return weir_conveyor_get_info(opened, &found); });
+  return found;
+}
+
+Producer::Producer(std::shared_ptr<Conveyor> of) : conveyor(std::move(of)) {
+  weir_conveyor* const opened = require(conveyor->fabric, conveyor->handle, "conveyor");
+  call_released([&] { return weir_producer_open(opened, &handle); });
+}
+
+weir_producer* Producer::open() const {
+  require(conveyor->fabric, conveyor->handle, "conveyor");
+  return require(conveyor->fabric, handle, "producer");
+}
+
+void Producer::close() {
+  if (conveyor->handle == nullptr) handle = nullptr;
+  end(*conveyor->fabric, handle, weir_producer_close);
+}
+
+void Producer::put(unsigned rank, nb::handle offsets, nb::handle items) const {
+  weir_producer* const opened = open();
+  const Bytes where(offsets), what(items);
+  const std::size_t count = where.size() / 8;
+  if (count == 0) return;
+  call_released([&] {
+    return weir_producer_put(opened, rank, reinterpret_cast<const std::uint64_t*>(where.data()),
+                             what.data(), what.size() / count, count);
+  });
+}
+
+void Producer::add(unsigned rank, nb::handle offsets, nb::handle values) const {
+  weir_producer* const opened = open();
+  const Bytes where(offsets), what(values);
+  call_released([&] {
+    return weir_producer_add(opened, rank, reinterpret_cast<const std::uint64_t*>(where.data()),
+                             reinterpret_cast<const std::int64_t*>(what.data()), where.size() / 8);
+  });
+}
+
+void Producer::send(unsigned rank, unsigned handler, nb::handle items,
+                    std::size_t item_bytes) const {
+  weir_producer* const opened = open();
+  const Bytes what(items);
+  call_released([&] {
+    return weir_producer_send(opened, rank, handler, what.data(), item_bytes,
+                              what.size() / item_bytes);
+  });
+}
+
+void Producer::flush(const Timeout& timeout) const {
+  weir_producer* const opened = open();
+  conveyor->fabric->wait(timeout, [&](std::int64_t ns) { return weir_producer_flush(opened, ns); });
+}
+
+}  // namespace weir::py

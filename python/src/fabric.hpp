@@ -1,0 +1,128 @@
+// The fabric: ranks, windows and conveyors.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "session.hpp"
+
+namespace weir::py {
+
+struct Conveyor;
+struct Window;
+
+/// One rank's membership.
+struct Fabric : std::enable_shared_from_this<Fabric> {
+  explicit Fabric(weir_fabric* handle, bool borrowed = false)
+      : handle(handle), borrowed(borrowed) {}
+  ~Fabric() { close(); }
+  Fabric(const Fabric&) = delete;
+  Fabric& operator=(const Fabric&) = delete;
+  void close();
+  /// Closes all of them: Python is about to end.
+  static void close_all();
+
+  weir_fabric* open() const;
+  /// Waits without the GIL; raises what a handler raised, or the failure.
+  void wait(const Timeout& timeout, const std::function<weir_status(std::int64_t)>& wait);
+  void barrier(const Timeout& timeout);
+  /// In place, after a barrier, which signals can end.
+  void reduce(nb::handle values, weir_fabric_op op, const Timeout& timeout);
+  void broadcast(unsigned root, nb::handle data, const Timeout& timeout);
+  void send(unsigned to, nb::handle message) const;
+  /// code(rank, bytes), or None.
+  void listen(nb::object code);
+
+  weir_fabric* handle;
+  bool borrowed;  ///< of weir_fabric_simulate()
+  nb::object handler;
+  Raised raised;
+  std::vector<std::weak_ptr<Conveyor>> conveyors;
+  std::vector<std::weak_ptr<Window>> windows;
+  /// What windows were to copy when they were closed: it stays until the fabric is.
+  std::vector<std::unique_ptr<Bytes>> left;
+};
+using FabricRef = std::shared_ptr<Fabric>;
+
+FabricRef open_fabric(const weir_fabric_options& options);
+/// Runs program(fabric) on so many ranks; raises what the lowest rank raised.
+void simulate(const weir_fabric_options& options, unsigned ranks, nb::handle program);
+int launch(unsigned ranks, const std::vector<std::string>& arguments,
+           const weir_fabric_options& options);
+
+/// Memory of this rank that all ranks may reach.
+struct Window {
+  static std::shared_ptr<Window> make(const FabricRef& fabric, nb::object array);
+  Window(FabricRef fabric, nb::object array);
+  ~Window() { close(); }
+  void close();
+
+  void put(unsigned rank, std::size_t offset, nb::handle data);
+  void get(unsigned rank, std::size_t offset, nb::handle into);
+  std::int64_t fetch_add(unsigned rank, std::size_t offset, std::int64_t operand) const;
+  std::int64_t compare_swap(unsigned rank, std::size_t offset, std::int64_t expected,
+                            std::int64_t desired) const;
+  void flush(unsigned rank, const Timeout& timeout);
+
+  FabricRef fabric;
+  nb::object array;  ///< its memory
+  std::unique_ptr<Bytes> memory;
+  weir_window* handle = nullptr;
+
+ private:
+  std::vector<std::unique_ptr<Bytes>>& under_way(unsigned rank);
+
+  /// What a thread copies from or to until it flushes.
+  std::map<std::pair<unsigned long, unsigned>, std::vector<std::unique_ptr<Bytes>>> under_way_;
+};
+
+/// What a handler of a conveyor calls.
+struct ItemsHandler {
+  nb::object code, dtype;
+  Raised* raised;
+};
+
+struct ConveyorOptions {
+  const char* name = nullptr;
+  nb::object memory;                                        ///< or None
+  std::vector<std::pair<nb::object, nb::object>> handlers;  ///< dtypes and functions
+  std::size_t block_bytes = 0, block_items = 0, blocks_in_flight = 0;
+  std::int64_t age_ns = 0;
+  Timeout timeout;
+};
+
+struct Conveyor {
+  static std::shared_ptr<Conveyor> make(const FabricRef& fabric, const ConveyorOptions& options);
+  Conveyor(FabricRef fabric, const ConveyorOptions& options);
+  ~Conveyor() { close(); }
+  void close();
+  void finish(const Timeout& timeout);
+  weir_conveyor_info info() const;
+
+  FabricRef fabric;
+  std::unique_ptr<Bytes> memory;
+  std::vector<std::unique_ptr<ItemsHandler>> handlers;
+  Raised raised;
+  weir_conveyor* handle = nullptr;
+};
+
+/// One thread's way into a conveyor.
+struct Producer {
+  explicit Producer(std::shared_ptr<Conveyor> conveyor);
+  ~Producer() { close(); }
+  void close();
+  /// Offsets are bytes of an array of uint64, items whole ones.
+  void put(unsigned rank, nb::handle offsets, nb::handle items) const;
+  void add(unsigned rank, nb::handle offsets, nb::handle values) const;
+  void send(unsigned rank, unsigned handler, nb::handle items, std::size_t item_bytes) const;
+  void flush(const Timeout& timeout) const;
+  weir_producer* open() const;
+
+  std::shared_ptr<Conveyor> conveyor;
+  weir_producer* handle = nullptr;
+};
+
+}  // namespace weir::py

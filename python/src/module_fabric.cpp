@@ -1,0 +1,146 @@
+// Classes of the module for programs of several ranks; weir._fabric is what programs see.
+
+#include "fabric.hpp"
+#include "module.hpp"
+
+#include <nanobind/stl/pair.h>
+
+namespace weir::py {
+
+namespace {
+
+weir_fabric_op op_of(const std::string& name) {
+  if (name == "sum") return WEIR_FABRIC_OP_SUM;
+  if (name == "min") return WEIR_FABRIC_OP_MIN;
+  if (name == "max") return WEIR_FABRIC_OP_MAX;
+  raise_value("op '" + name + "' is not 'sum', 'min' or 'max'");
+}
+
+weir_fabric_options options_of(const Text& transport, const Text& progress, double lost_after,
+                               std::uint64_t seed) {
+  weir_fabric_options options = WEIR_FABRIC_OPTIONS_INIT;
+  options.transport = c_str(transport);
+  options.progress = c_str(progress);
+  options.lost_after_ns = static_cast<std::int64_t>(lost_after * 1e9);
+  options.seed = seed;
+  return options;
+}
+
+nb::dict counts_of(const Conveyor& conveyor) {
+  const weir_conveyor_info found = conveyor.info();
+  nb::dict counts;
+  counts["items"] = found.items;
+  counts["item_bytes"] = found.item_bytes;
+  counts["combined"] = found.combined;
+  counts["joined"] = found.joined;
+  counts["blocks"] = found.blocks;
+  counts["wire_bytes"] = found.wire_bytes;
+  counts["most_in_flight"] = found.most_in_flight;
+  counts["blocks_applied"] = found.blocks_applied;
+  return counts;
+}
+
+void define_windows(nb::module_& m) {
+  nb::class_<Window>(m, "_Window")
+      .def("put", &Window::put, "rank"_a, "offset"_a, "data"_a)
+      .def("get", &Window::get, "rank"_a, "offset"_a, "into"_a)
+      .def("fetch_add", &Window::fetch_add, "rank"_a, "offset"_a, "operand"_a)
+      .def("compare_swap", &Window::compare_swap, "rank"_a, "offset"_a, "expected"_a, "desired"_a)
+      .def("flush", &Window::flush, "rank"_a, "timeout"_a.none())
+      .def("close", &Window::close);
+}
+
+void define_conveyors(nb::module_& m) {
+  nb::class_<Conveyor>(m, "_Conveyor")
+      .def("producer",
+           [](const std::shared_ptr<Conveyor>& conveyor) {
+             return make_waiting<Producer>(conveyor);
+           })
+      .def("finish", &Conveyor::finish, "timeout"_a.none())
+      .def("info", &counts_of)
+      .def("close", &Conveyor::close);
+
+  nb::class_<Producer>(m, "_Producer")
+      .def("put", &Producer::put, "rank"_a, "offsets"_a, "items"_a)
+      .def("add", &Producer::add, "rank"_a, "offsets"_a, "values"_a)
+      .def("send", &Producer::send, "rank"_a, "handler"_a, "items"_a, "item_bytes"_a)
+      .def("flush", &Producer::flush, "timeout"_a.none())
+      .def("close", &Producer::close);
+}
+
+}  // namespace
+
+void define_fabrics(nb::module_& m) {
+  define_windows(m);
+  define_conveyors(m);
+  nb::class_<Fabric>(m, "_Fabric")
+      .def_prop_ro("rank", [](const Fabric& fabric) { return weir_fabric_rank(fabric.open()); })
+      .def_prop_ro("ranks", [](const Fabric& fabric) { return weir_fabric_ranks(fabric.open()); })
+      .def_prop_ro("closed", [](const Fabric& fabric) { return fabric.handle == nullptr; })
+      .def(
+          "is_alive",
+          [](const Fabric& fabric, unsigned rank) {
+            weir_fabric* const opened = fabric.open();
+            const nb::gil_scoped_release released;
+            return weir_fabric_is_alive(opened, rank);
+          },
+          "rank"_a)
+      .def("barrier", &Fabric::barrier, "timeout"_a.none())
+      .def(
+          "reduce",
+          [](Fabric& fabric, nb::handle values, const std::string& op, const Timeout& timeout) {
+            fabric.reduce(values, op_of(op), timeout);
+          },
+          "values"_a, "op"_a, "timeout"_a.none())
+      .def("broadcast", &Fabric::broadcast, "root"_a, "data"_a, "timeout"_a.none())
+      .def("send", &Fabric::send, "to"_a, "message"_a)
+      .def("listen", &Fabric::listen, "handler"_a.none())
+      .def(
+          "progress",
+          [](Fabric& fabric, const Timeout& timeout) {
+            weir_fabric* const opened = fabric.open();
+            fabric.wait(timeout, [&](std::int64_t ns) { return weir_fabric_progress(opened, ns); });
+          },
+          "timeout"_a.none())
+      .def(
+          "window",
+          [](const FabricRef& fabric, nb::object array) {
+            return Window::make(fabric, std::move(array));
+          },
+          "array"_a)
+      .def(
+          "conveyor",
+          [](const FabricRef& fabric, const Text& name, nb::object memory,
+             std::vector<std::pair<nb::object, nb::object>> handlers, std::size_t block_bytes,
+             std::size_t block_items, std::size_t blocks_in_flight, double age,
+             const Timeout& timeout) {
+            return Conveyor::make(fabric, {c_str(name), std::move(memory), std::move(handlers),
+                                           block_bytes, block_items, blocks_in_flight,
+                                           static_cast<std::int64_t>(age * 1e9), timeout});
+          },
+          "name"_a.none(), "memory"_a.none(), "handlers"_a, "block_bytes"_a, "block_items"_a,
+          "blocks_in_flight"_a, "age"_a, "timeout"_a.none())
+      .def("close", &Fabric::close);
+
+  m.def(
+      "_open_fabric",
+      [](const Text& transport, const Text& progress, double lost_after, std::uint64_t seed) {
+        return open_fabric(options_of(transport, progress, lost_after, seed));
+      },
+      "transport"_a.none(), "progress"_a.none(), "lost_after"_a, "seed"_a);
+  m.def(
+      "_simulate",
+      [](unsigned ranks, nb::handle program, const Text& progress, double lost_after,
+         std::uint64_t seed) {
+        simulate(options_of({}, progress, lost_after, seed), ranks, program);
+      },
+      "ranks"_a, "program"_a, "progress"_a.none(), "lost_after"_a, "seed"_a);
+  m.def(
+      "_launch",
+      [](unsigned ranks, const std::vector<std::string>& arguments, double lost_after) {
+        return launch(ranks, arguments, options_of({}, {}, lost_after, 0));
+      },
+      "ranks"_a, "arguments"_a, "lost_after"_a);
+}
+
+}  // namespace weir::py

@@ -1,0 +1,34 @@
+// Recordings as pages: the report of the command line tool.
+
+#include <vector>
+
+#include "common/input_error.hpp"
+#include "module.hpp"
+#include "report/page.hpp"
+
+namespace weir::py {
+
+namespace {
+
+void write_report(const std::vector<std::string>& recordings, const std::string& command,
+                  const std::string& path) {
+  std::string complaint;
+  {
+    const nb::gil_scoped_release released;
+    try {
+      cli::report::write_page(cli::report::read_parts(recordings), command, path);
+      return;
+    } catch (const apps::InputError& error) {
+      complaint = error.what();
+    }
+  }
+  raise_status(WEIR_STATUS_INVALID_ARGUMENT, complaint);
+}
+
+}  // namespace
+
+void define_reports(nb::module_& m) {
+  m.def("_write_report", &write_report, "recordings"_a, "command"_a, "path"_a);
+}
+
+}  // namespace weir::py

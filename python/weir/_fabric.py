@@ -1,0 +1,267 @@
+"""The fabric as Python sees it: ranks, windows and conveyors over arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from weir import _weir
+
+
+def items_of(data: bytes, dtype: np.dtype) -> np.ndarray:
+    """What came for a handler of a conveyor, as an array."""
+    return np.frombuffer(data, dtype.base).reshape(-1, *dtype.shape)
+
+
+def _memory(given: Any) -> np.ndarray:
+    """An array of the program, or one of new zeros, so many bytes."""
+    if isinstance(given, (int, np.integer)):
+        return np.zeros(int(given), np.uint8)
+    if not isinstance(given, np.ndarray) or not given.flags.c_contiguous:
+        raise TypeError("memory for other ranks is a number of bytes, or a NumPy array without gaps")
+    return given
+
+
+def _numbers(given: Any, dtype: str) -> np.ndarray:
+    """Numbers as weir takes them; what they are is kept."""
+    array = np.atleast_1d(np.asarray(given))
+    if array.size and array.dtype.kind not in "iu":
+        raise TypeError(f"whole numbers are expected, not {array.dtype}")
+    return np.ascontiguousarray(array, dtype)
+
+
+class Window:
+    """Memory that all ranks may reach, each its part: see Fabric.window(). Offsets are in bytes."""
+
+    def __init__(self, body: Any, array: np.ndarray):
+        self._body, self.array = body, array
+
+    def put(self, rank: int, offset: int, data: npt.ArrayLike) -> None:
+        """Writes into the memory of a rank. The data are not to change until flush()."""
+        self._body.put(rank, offset, np.ascontiguousarray(data))
+
+    def get(self, rank: int, offset: int, into: np.ndarray) -> None:
+        """Reads out of the memory of a rank into an array, which has it after flush()."""
+        self._body.get(rank, offset, into)
+
+    def fetch_add(self, rank: int, offset: int, operand: int) -> int:
+        """Adds to the int64 at an offset, as one step, and returns the value before."""
+        return self._body.fetch_add(rank, offset, operand)
+
+    def compare_swap(self, rank: int, offset: int, expected: int, desired: int) -> int:
+        """Replaces the int64 at an offset if it is as expected, and returns the value before."""
+        return self._body.compare_swap(rank, offset, expected, desired)
+
+    def flush(self, rank: int, timeout: float | None = None) -> None:
+        """Waits until what this thread put and got is over."""
+        self._body.flush(rank, timeout)
+
+    def close(self) -> None:
+        """Ends it on this rank: later accesses of the others fail."""
+        self._body.close()
+
+    def __enter__(self) -> Window:
+        return self
+
+    def __exit__(self, kind, value, traceback) -> None:
+        self.close()
+
+
+class Producer:
+    """One thread's way into a conveyor."""
+
+    def __init__(self, body: Any, dtypes: list[np.dtype]):
+        self._body, self._dtypes = body, dtypes
+
+    def put(self, rank: int, offsets: npt.ArrayLike, items: np.ndarray) -> None:
+        """Writes items to offsets in the memory of a rank: as many parts of items as offsets."""
+        where, array = _numbers(offsets, "u8"), np.ascontiguousarray(items)
+        if where.size and (array.nbytes == 0 or array.nbytes % where.size):
+            raise ValueError(f"{array.nbytes} bytes are no {where.size} items")
+        self._body.put(rank, where, array)
+
+    def add(self, rank: int, offsets: npt.ArrayLike, values: npt.ArrayLike) -> None:
+        """Adds int64 to those at offsets in the memory of a rank; one value is for all offsets."""
+        where = _numbers(offsets, "u8")
+        numbers = np.broadcast_to(_numbers(values, "i8"), where.shape)
+        self._body.add(rank, where, np.ascontiguousarray(numbers))
+
+    def send(self, rank: int, handler: int, items: npt.ArrayLike) -> None:
+        """Sends items to a handler of a rank, of its dtype."""
+        dtype = self._dtypes[handler]
+        self._body.send(rank, handler, np.ascontiguousarray(items, dtype.base), dtype.itemsize)
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Waits until all that this producer has put has been applied."""
+        self._body.flush(timeout)
+
+    def close(self) -> None:
+        """Ends it; flush() first to lose nothing."""
+        self._body.close()
+
+    def __enter__(self) -> Producer:
+        return self
+
+    def __exit__(self, kind, value, traceback) -> None:
+        try:
+            if kind is None:
+                self.flush()
+        finally:
+            self.close()
+
+
+class Conveyor:
+    """Small items for other ranks, sent in large messages: see Fabric.conveyor()."""
+
+    def __init__(self, body: Any, array: np.ndarray | None, dtypes: list[np.dtype]):
+        self._body, self.array, self._dtypes = body, array, dtypes
+
+    def producer(self) -> Producer:
+        """Opens a way into the conveyor for one thread."""
+        return Producer(self._body.producer(), self._dtypes)
+
+    def finish(self, timeout: float | None = None) -> None:
+        """Waits until all items of all ranks are applied: every rank calls it. Raises what a handler
+        of this rank raised, or the first failure."""
+        self._body.finish(timeout)
+
+    def info(self) -> dict[str, int]:
+        """Counts of this rank."""
+        return self._body.info()
+
+    def close(self) -> None:
+        """Frees it; finish() first to lose nothing."""
+        self._body.close()
+
+    def __enter__(self) -> Conveyor:
+        return self
+
+    def __exit__(self, kind, value, traceback) -> None:
+        try:
+            if kind is None:
+                self.finish()
+        finally:
+            self.close()
+
+
+class Fabric:
+    """One rank's membership of the processes that this program was started as.
+
+    transport: "self", "shm" or "mpi"; None: what the program was started by. progress: who moves it
+    on, "thread", "caller" or "hybrid". lost_after: seconds of silence after which a rank counts as
+    lost, 0: 10. Calls that need a lost rank raise NetworkError.
+    """
+
+    def __init__(self, transport: str | None = None, *, progress: str | None = None,
+                 lost_after: float = 0):
+        self._body = _weir._open_fabric(transport, progress, lost_after, 0)
+
+    @classmethod
+    def _of(cls, body: Any) -> Fabric:
+        made = cls.__new__(cls)
+        made._body = body
+        return made
+
+    @staticmethod
+    def simulate(ranks: int, program: Callable[[Fabric], object], *, seed: int = 0,
+                 progress: str | None = None, lost_after: float = 0) -> None:
+        """Runs program(fabric) on so many ranks in this process, each on a thread of its own, and
+        raises what the lowest of them raised, or says who waits for what when all wait for each
+        other without a timeout. Ctrl-C is seen when they are over. seed: decides the order of
+        messages."""
+        _weir._simulate(ranks, lambda body: program(Fabric._of(body)), progress, lost_after, seed)
+
+    @property
+    def rank(self) -> int:
+        return self._body.rank
+
+    @property
+    def ranks(self) -> int:
+        return self._body.ranks
+
+    def is_alive(self, rank: int) -> bool:
+        """Whether a rank is there: neither lost nor gone."""
+        return self._body.is_alive(rank)
+
+    def barrier(self, timeout: float | None = None) -> None:
+        """Waits until all ranks that live have called it."""
+        self._body.barrier(timeout)
+
+    def reduce(self, values: npt.ArrayLike, op: str = "sum", timeout: float | None = None) -> Any:
+        """Returns the "sum", "min" or "max" over all ranks, of int64 or of float64; every rank calls
+        it, with an array of the same shape, and gets the same."""
+        given = np.asarray(values)
+        if given.dtype.kind not in "iuf":
+            raise TypeError(f"numbers are expected, not {given.dtype}")
+        numbers = np.array(given, "f8" if given.dtype.kind == "f" else "i8", order="C", ndmin=1)
+        self._body.reduce(numbers, op, timeout)
+        return numbers[0] if given.ndim == 0 else numbers
+
+    def broadcast(self, data: np.ndarray, root: int = 0, timeout: float | None = None) -> np.ndarray:
+        """Copies an array of rank root over those of all ranks, and returns it."""
+        self._body.broadcast(root, data, timeout)
+        return data
+
+    def send(self, to: int, message: Any) -> None:
+        """Sends bytes, or an array without gaps, to the handler of a rank."""
+        self._body.send(to, message)
+
+    def listen(self, handler: Callable[[int, bytes], object] | None) -> None:
+        """Sets handler(rank, message), which messages go to, one at a time, on the thread that moves
+        the fabric on; it must not wait. What it raises the next wait of this rank raises."""
+        self._body.listen(handler)
+
+    def progress(self, timeout: float | None = None) -> None:
+        """Moves the fabric on until the handler has returned from a message."""
+        self._body.progress(timeout)
+
+    def window(self, memory: int | np.ndarray) -> Window:
+        """Lets all ranks at an array, or so many bytes, of this one; every rank calls it."""
+        array = _memory(memory)
+        return Window(self._body.window(array), array)
+
+    def conveyor(self, memory: int | np.ndarray | None = None,
+                 handlers: Sequence[tuple[npt.DTypeLike, Callable[[np.ndarray, int], object]]] = (),
+                 *, name: str | None = None, block_bytes: int = 0, block_items: int = 0,
+                 blocks_in_flight: int = 0, age: float = 0,
+                 timeout: float | None = None) -> Conveyor:
+        """Makes a conveyor together with the other ranks.
+
+        memory: of this rank, which the others put to. handlers: of each the dtype of its items, of 8
+        to 256 bytes in steps of 8, and handler(items, rank), which must not wait; the same on all
+        ranks. block_bytes, block_items: of a message at most, 0: 64 KiB, as many as fit.
+        blocks_in_flight: from one rank to another, 0: 8. age: seconds after which a message is sent,
+        0: 0.001, negative: any. timeout: for the other ranks, None: 60 s.
+        """
+        array = None if memory is None else _memory(memory)
+        dtypes = [np.dtype(dtype) for dtype, _ in handlers]
+        codes = [(dtype, code) for dtype, (_, code) in zip(dtypes, handlers)]
+        body = self._body.conveyor(name, array, codes, block_bytes, block_items, blocks_in_flight,
+                                   age, timeout)
+        return Conveyor(body, array, dtypes)
+
+    def close(self) -> None:
+        """Leaves the fabric, when the last runtime that uses it has been closed."""
+        self._body.close()
+
+    def __enter__(self) -> Fabric:
+        return self
+
+    def __exit__(self, kind, value, traceback) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._body.closed:
+            return "<weir.Fabric, closed>"
+        return f"<weir.Fabric: rank {self.rank} of {self.ranks}>"
+
+
+def launch(ranks: int, arguments: Sequence[str | os.PathLike[str]], *,
+           lost_after: float = 0) -> int:
+    """Starts a program as so many processes of this machine, where weir.Fabric() joins them, and
+    waits until all have ended. Returns the exit status of the lowest rank that failed, or 0."""
+    return _weir._launch(ranks, [os.fspath(each) for each in arguments], lost_after)

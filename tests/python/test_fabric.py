@@ -1,0 +1,302 @@
+"""Ranks: simulated ones in this process, and real ones."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+import weir
+
+SEEDS = (0, 1, 7)
+
+
+def on_ranks(ranks, program, **options):
+    weir.Fabric.simulate(ranks, program, **options)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_all_ranks_do_together(seed):
+    def program(fabric):
+        rank, ranks = fabric.rank, fabric.ranks
+        assert fabric.reduce(rank) == 3 and fabric.reduce(float(rank), "max") == ranks - 1
+        np.testing.assert_array_equal(fabric.reduce(np.array([[rank, -rank]], "i4"), "min"),
+                                      [[0, 1 - ranks]])
+        data = np.full(5, rank, "f4")
+        assert fabric.broadcast(data, root=1) is data and data.sum() == 5
+        assert all(fabric.is_alive(each) for each in range(ranks))
+        fabric.barrier(60)
+        assert repr(fabric) == f"<weir.Fabric: rank {rank} of {ranks}>"
+
+    on_ranks(3, program, seed=seed)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_windows(seed):
+    def program(fabric):
+        rank, right = fabric.rank, (fabric.rank + 1) % fabric.ranks
+        with fabric.window(np.zeros(4, "i8")) as window:
+            window.put(right, 8, np.arange(2) + 10 * rank)
+            window.flush(right)
+            old = window.fetch_add(0, 0, 1)
+            assert 0 <= old < fabric.ranks
+            fabric.barrier()
+            left = (rank - 1) % fabric.ranks
+            assert window.array[1:3].tolist() == [10 * left, 10 * left + 1]
+            got = np.zeros(1, "i8")
+            window.get(0, 0, got)
+            window.flush(0)
+            assert got[0] == fabric.ranks
+            assert window.compare_swap(rank, 24, 0, 5) == 0 == window.compare_swap(rank, 24, 5, 0) - 5
+            with pytest.raises(weir.InvalidArgumentError):
+                window.put(right, 32, np.zeros(1))
+            fabric.barrier()
+        with pytest.raises(weir.InvalidArgumentError, match="window has been closed"):
+            window.flush(0)
+
+    on_ranks(3, program, seed=seed)
+
+
+def test_messages_and_what_a_handler_raises():
+    def program(fabric):
+        got = []
+
+        def handler(rank, message):
+            got.append((rank, message))
+            if message == b"bad":
+                raise LookupError("bad message")
+
+        fabric.listen(handler)
+        if fabric.rank == 1:
+            fabric.send(0, b"first")
+            fabric.send(0, np.arange(2, dtype="u1"))
+            fabric.send(0, b"bad")
+        else:
+            with pytest.raises(LookupError, match="bad message"):
+                while True:  # until a wait of this rank has seen it
+                    fabric.progress(60)
+            assert got == [(1, b"first"), (1, b"\0\1"), (1, b"bad")]
+        fabric.barrier()
+        fabric.listen(None)
+
+    on_ranks(2, program)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_conveyors(seed):
+    ranks, cells = 3, 50
+
+    def program(fabric):
+        pairs, random = [], np.random.default_rng(fabric.rank)
+        record = np.dtype([("key", "i4"), ("value", "f4")])
+        handlers = [(record, lambda items, rank: pairs.extend((rank, *each) for each in items.tolist()))]
+        with fabric.conveyor(np.zeros(cells, "i8"), handlers, block_bytes=1024) as conveyor:
+            with conveyor.producer() as producer:
+                for _ in range(20):
+                    cell = random.integers(cells, size=30)
+                    producer.add(int(random.integers(ranks)), 8 * cell, 1)
+                producer.send((fabric.rank + 1) % ranks, 0,
+                              np.array([(each, each / 2) for each in range(40)], record))
+            conveyor.finish(60)
+            assert fabric.reduce(conveyor.array.sum()) == ranks * 600
+            left = (fabric.rank - 1) % ranks
+            assert pairs == [(left, each, each / 2) for each in range(40)]
+            assert conveyor.info()["items"] == 640
+            fabric.barrier()
+            with conveyor.producer() as producer:
+                producer.put(0, [8 * (10 + fabric.rank)], np.array([-1 - fabric.rank]))
+            conveyor.finish()
+            if fabric.rank == 0:
+                assert conveyor.array[10:13].tolist() == [-1, -2, -3]
+
+    on_ranks(ranks, program, seed=seed)
+
+
+def test_what_a_handler_of_a_conveyor_raises():
+    def program(fabric):
+        def handler(items, rank):
+            raise ZeroDivisionError(f"from {rank}")
+
+        conveyor = fabric.conveyor(handlers=[("i8", handler)])
+        with conveyor.producer() as producer:
+            if fabric.rank == 0:
+                producer.send(1, 0, [5])
+        if fabric.rank == 1:
+            with pytest.raises(ZeroDivisionError, match="from 0"):
+                conveyor.finish()
+        else:
+            conveyor.finish()
+        conveyor.close()
+        with pytest.raises(weir.InvalidArgumentError, match="closed"):
+            producer.flush()
+
+    on_ranks(2, program)
+
+
+def test_bad_arguments():
+    def program(fabric):
+        for call, error, words in (
+                (lambda: fabric.reduce(["word"]), TypeError, "numbers"),
+                (lambda: fabric.reduce(1, "mean"), ValueError, "'mean'"),
+                (lambda: fabric.window([1, 2]), TypeError, "without gaps"),
+                (lambda: fabric.window(np.zeros((4, 4))[:, 1]), TypeError, "without gaps"),
+                (lambda: fabric.send(3, b""), weir.InvalidArgumentError, "3"),
+                (lambda: fabric.broadcast(np.zeros((4, 4)).T), ValueError, "contiguous"),
+        ):
+            with pytest.raises(error, match=words):
+                call()
+        frozen = np.zeros(3)
+        frozen.flags.writeable = False
+        with pytest.raises((BufferError, ValueError)):
+            fabric.broadcast(frozen)
+        with fabric.conveyor(8) as conveyor, conveyor.producer() as producer:
+            for call, error in ((lambda: producer.add(0, [0.5], [1]), TypeError),
+                                (lambda: producer.put(0, [0, 8], np.zeros(3, "u1")), ValueError),
+                                (lambda: producer.add(0, [8], [1]), weir.InvalidArgumentError)):
+                with pytest.raises(error):
+                    call()
+
+    on_ranks(1, program)
+
+
+def test_ranks_that_wait_for_each_other():
+    def program(fabric):
+        fabric.progress() if fabric.rank == 0 else fabric.barrier()
+
+    with pytest.raises(weir.Error, match="wait"):
+        on_ranks(2, program)
+
+
+def test_what_is_kept_longer_than_its_fabric():
+    """Windows, conveyors and handlers end with the rank that has them, whoever holds them."""
+    kept = []
+
+    def program(fabric):
+        window, conveyor = fabric.window(np.zeros(1000, "i8")), fabric.conveyor(8)
+        fabric.listen(lambda rank, message: None)
+        kept.extend([fabric, window, conveyor, conveyor.producer()])
+        fabric.barrier()
+        if fabric.rank == 0:
+            with contextlib.suppress(weir.Error):  # rank 1 may have left
+                window.put(1, 0, np.ones(1000))  # and does not wait for it
+                fabric.send(1, b"late")
+
+    on_ranks(2, program, seed=3)
+    for each in kept:
+        each.close()
+    assert len(kept) == 8
+
+
+def test_a_rank_that_raises_ends_the_others():
+    def program(fabric):
+        if fabric.rank == 1:
+            raise KeyError("lost")
+        with pytest.raises(weir.NetworkError):
+            fabric.reduce(1)
+
+    with pytest.raises(KeyError, match="lost"):
+        on_ranks(2, program)
+    kept = []
+    on_ranks(1, kept.append)
+    with pytest.raises(weir.InvalidArgumentError, match="closed"):
+        kept[0].barrier()
+    assert "closed" in repr(kept[0])
+
+
+REAL = """
+import sys
+import numpy as np
+import weir
+
+with weir.Fabric() as fabric:
+    assert fabric.ranks == 3
+    with fabric.window(np.zeros(1, "i8")) as window:
+        window.fetch_add(0, 0, fabric.rank)
+        fabric.barrier()
+        assert fabric.rank != 0 or window.array[0] == 3
+        fabric.barrier()
+    with weir.Runtime("host:cores=1,rank:*/host:cores=1", fabric=fabric) as runtime:
+        mine = runtime.kernel("mine", lambda part: part.fill(5))
+        if runtime.serve():
+            sys.exit()
+        assert [each.backend for each in runtime.domains] == ["host", "rank", "rank"]
+        x = np.zeros(6)
+        data = runtime.wrap(x)
+        place = runtime.domain(2).place()
+        stream = place.stream()
+        stream.compute("mem.set", [weir.write(data[2:4])], [1])
+        stream.download(data[2:4])
+        stream.synchronize()
+        assert x.view("u1").sum() == 16
+        try:
+            stream.compute(mine, [weir.write(data)])
+        except weir.UnsupportedError as error:
+            assert "function of Python" in str(error)
+        else:
+            sys.exit("a function of Python went to another rank")
+        place.close()
+        with runtime.queue(models=False) as queue:  # it goes where it can
+            for part in range(6):
+                queue.submit(mine, [weir.write(data[part])])
+        assert x.tolist() == [5] * 6
+        print("all is well", flush=True)
+"""
+
+
+def start_by_weir(path):
+    code = f"import sys, weir; sys.exit(weir.launch(3, [sys.executable, {str(path)!r}]))"
+    return [sys.executable, "-c", code]
+
+
+def start_by_mpi(command):
+    def command_line(path):
+        if shutil.which(command) is None:
+            pytest.skip(f"{command} is not installed")
+        if command.endswith("openmpi"):
+            return [command, "--oversubscribe", "-n", "3", sys.executable, str(path)]
+        return [command, "-n", "3", sys.executable, str(path)]
+    return command_line
+
+
+@pytest.mark.parametrize("start", [
+    start_by_weir, start_by_mpi("mpirun.openmpi"), start_by_mpi("mpirun.mpich")],
+    ids=["weir", "openmpi", "mpich"])
+def test_real_processes(start, tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(REAL)
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    done = subprocess.run(start(path), capture_output=True, text=True, timeout=240, env=environment)
+    assert done.returncode == 0 and done.stdout.strip() == "all is well", done.stderr
+
+
+def test_the_status_of_processes():
+    assert weir.launch(2, [sys.executable, "-c", "import sys; sys.exit(7)"]) == 7
+    with pytest.raises(weir.InvalidArgumentError):
+        weir.launch(0, [sys.executable])
+
+
+def test_a_fabric_alone():
+    with weir.Fabric("self") as fabric:
+        assert (fabric.rank, fabric.ranks) == (0, 1) and fabric.reduce(7) == 7
+        with weir.Runtime("host:cores=1", fabric=fabric) as runtime:
+            assert runtime.serve() is False
+    with pytest.raises(weir.InvalidArgumentError):
+        weir.Fabric("pigeon")
+
+
+def test_ranks_wait_without_the_lock():
+    """A thread of Python runs while all ranks wait."""
+    ran = threading.Event()
+
+    def program(fabric):
+        if fabric.rank == 0:
+            assert ran.wait(60)
+        fabric.barrier()
+
+    helper = threading.Thread(target=ran.set)
+    threading.Timer(0, helper.start).start()
+    on_ranks(2, program)
+    helper.join()

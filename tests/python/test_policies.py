@@ -1,0 +1,105 @@
+"""Policies of task queues that are functions of Python."""
+
+import pytest
+import weir
+
+
+@pytest.fixture
+def machine():
+    with weir.Runtime("host:cores=1,sim:cores=1") as made:
+        yield made
+
+
+def tasks_of(queue):
+    return [each["tasks"] for each in queue.shares()]
+
+
+def fill(queue, buffers, name="fill"):
+    return [queue.submit("mem.set", [weir.write(x)], [1], name=name) for x in buffers]
+
+
+def test_a_function_chooses(machine):
+    seen = []
+
+    def second(task, candidates):
+        seen.append((task, [each.place for each in candidates]))
+        assert all(each.cores == 1 and each.free_s >= 0 for each in candidates)
+        assert candidates[1].run_s is None or candidates[1].run_s >= 0
+        return 1
+
+    places = [machine.domain(0).place(name="here"), machine.domain(1).place(name="there")]
+    with machine.queue(second, places, models=False) as queue:
+        fill(queue, [machine.buffer(100) for _ in range(5)])
+        queue.synchronize()
+        assert tasks_of(queue) == [0, 5] and queue.policy.startswith("second#")
+    assert set(task for task, _ in seen) == {"fill"}
+    assert all(names == ["here", "there"] for _, names in seen)
+
+
+def test_a_name_for_several_queues(machine):
+    @machine.policy
+    def first(task, candidates):
+        return 0
+
+    machine.policy("last", lambda task, candidates: len(candidates) - 1)
+    assert {"first", "last"} <= {each["name"] for each in machine.describe()["policies"]}
+    for name, share in (("first", [3, 0]), ("last", [0, 3])):
+        with machine.queue(name, models=False) as queue:
+            fill(queue, [machine.buffer(10) for _ in range(3)])
+            queue.synchronize()
+            assert tasks_of(queue) == share
+    with pytest.raises(weir.BusyError):
+        machine.policy("first", first)
+    with pytest.raises(weir.NotFoundError):
+        machine.queue("none")
+
+
+def test_later_is_later(machine):
+    """The second task is put off until the first one is over."""
+    running = []
+
+    def one_at_a_time(task, candidates):
+        running.append(sum(each.tasks for each in candidates))
+        return 0 if running[-1] == 0 else None
+
+    with machine.queue(one_at_a_time) as queue:
+        fill(queue, [machine.buffer(10) for _ in range(4)])
+        queue.synchronize()
+        assert queue.completed == 4
+    assert running.count(0) == 4
+
+
+@pytest.mark.parametrize("choose, cause, words", [
+    (lambda task, candidates: 1 / 0, ZeroDivisionError, "division"),
+    (lambda task, candidates: "there", TypeError, "integer"),
+    (lambda task, candidates: -1, IndexError, "candidate -1"),
+    (lambda: 0, TypeError, "argument"),
+])
+def test_a_policy_that_raises(machine, choose, cause, words):
+    with machine.queue(choose) as queue:
+        event = fill(queue, [machine.buffer(10)], "unlucky")[0]
+        with pytest.raises(weir.InvalidArgumentError, match="for task 'unlucky'") as caught:
+            queue.synchronize()
+        assert isinstance(caught.value.__cause__, cause)
+        assert words in str(caught.value.__cause__)
+        with pytest.raises(weir.InvalidArgumentError):
+            event.wait()
+
+
+def test_a_policy_that_chooses_nobody(machine):
+    with machine.queue(lambda task, candidates: 7) as queue:
+        fill(queue, [machine.buffer(10)])
+        with pytest.raises(weir.InvalidArgumentError, match="chose candidate 7 of 2") as caught:
+            queue.synchronize()
+        assert caught.value.__cause__ is None
+    with machine.queue(lambda task, candidates: None) as queue:
+        fill(queue, [machine.buffer(10)])
+        with pytest.raises(weir.InvalidArgumentError, match="put off"):
+            queue.synchronize()
+
+
+def test_what_is_no_policy(machine):
+    with pytest.raises(TypeError):
+        machine.policy("name")
+    with pytest.raises(TypeError):
+        machine.policy("name", 3)
