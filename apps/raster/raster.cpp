@@ -134,7 +134,7 @@ class Raster final : public PipelineWorkload {
   void connect_card(const weir::Pipeline& pipeline, const weir::Tunnel<BinTask>& bins) {
     const auto drawn = pipeline.tunnel<DrawnBin>("drawn bins");
     pipeline.kernel("raster", bins, weir::into(drawn), *kernel_, *card(),
-                    {.scalars = bin_scalars(options_.width, options_.height)});
+                    {.scalars = bin_scalars(options_.width, options_.height), .batch = batch(0)});
     pipeline.stage(
         "blend", drawn,
         [this](const DrawnBin& bin, weir::StageContext context) {

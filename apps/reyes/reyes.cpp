@@ -108,8 +108,9 @@ class Reyes final : public PipelineWorkload {
     if (kernel_) {
       const weir_stage_output most = {SmallPatch::kMostMicropolygons,
                                       WEIR_STAGE_COUNTING_PER_TUNNEL};
-      return pipeline.kernel("dice", small, weir::into(polygons), *kernel_, *card(),
-                             {.scalars = dice_scalars(camera_), .outputs = {most}, .batch = 64});
+      return pipeline.kernel(
+          "dice", small, weir::into(polygons), *kernel_, *card(),
+          {.scalars = dice_scalars(camera_), .outputs = {most}, .batch = batch(64)});
     }
     pipeline.stage(
         "dice", small, weir::into(polygons),
