@@ -121,8 +121,7 @@ TEST(KeptItems, HoldTheirEpoch) {
 
 TEST(KeptItems, AreCompleteOnce) {
   const Runtime runtime("host");
-  weir_item* item = nullptr;
-  std::string again;
+  std::atomic<weir_item*> kept{nullptr};
   {
     const Pipeline pipeline(runtime);
     const auto items = pipeline.tunnel<int>("items");
@@ -130,34 +129,35 @@ TEST(KeptItems, AreCompleteOnce) {
     weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
     options.name = "write";
     options.input = items.handle();
-    options.payload = &item;
+    options.payload = &kept;
     options.function = [](weir_batch* batch) {
-      auto** const kept = static_cast<weir_item**>(batch->payload);
-      EXPECT_EQ(weir_item_keep(batch, 0, kept), WEIR_STATUS_OK);
-      weir_item* other = nullptr;
+      weir_item *item = nullptr, *other = nullptr;
+      EXPECT_EQ(weir_item_keep(batch, 0, &item), WEIR_STATUS_OK);
       EXPECT_EQ(weir_item_keep(batch, 0, &other), WEIR_STATUS_INVALID_ARGUMENT);
       expect_in("cannot keep item 0 of a batch of 1: it does already", weir_last_error());
       EXPECT_EQ(weir_item_keep(batch, 1, &other), WEIR_STATUS_INVALID_ARGUMENT);
       expect_in("stage 'write' cannot keep item 1 of a batch of 1: there is none",
                 weir_last_error());
+      *static_cast<std::atomic<weir_item*>*>(batch->payload) = item;
       return WEIR_STATUS_OK;
     };
     weir::check(weir_pipeline_add_stage(pipeline.handle(), &options));
     pipeline.start();
+    while (kept == nullptr) std::this_thread::yield();
     // What is forgotten has a name.
     std::string message;
     while (message.find("items '0 of write' are kept and not complete") == std::string::npos) {
       message = message_of([&] { pipeline.wait(std::chrono::nanoseconds(0)); });
       ASSERT_NE(message, "no error");
     }
-    EXPECT_EQ(weir_item_complete(item), WEIR_STATUS_OK);
-    EXPECT_EQ(weir_item_complete(item), WEIR_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(weir_item_complete(kept), WEIR_STATUS_OK);
+    EXPECT_EQ(weir_item_complete(kept), WEIR_STATUS_INVALID_ARGUMENT);
     expect_in("item '0 of write' is complete already", weir_last_error());
     pipeline.wait();
   }
-  EXPECT_EQ(weir_item_complete(item), WEIR_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(weir_item_complete(kept), WEIR_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(weir_item_complete(nullptr), WEIR_STATUS_INVALID_ARGUMENT);
-  EXPECT_EQ(weir_item_keep(nullptr, 0, &item), WEIR_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(weir_item_keep(nullptr, 0, nullptr), WEIR_STATUS_INVALID_ARGUMENT);
 }
 
 /// Completed inside the call, before what it has put is known to anybody.
