@@ -20,7 +20,7 @@ packages_of() {
                 python3-dev gfortran ocl-icd-libopencl1 pocl-opencl-icd chromium bowtie2-examples
                 opencv-data libopenmpi-dev openmpi-bin libmpich-dev mpich" ;;
     docs) echo "doxygen python3-sphinx python3-breathe python3-myst-parser furo" ;;
-    bench) echo "libstarpu-dev libtbb-dev ocl-icd-opencl-dev pocl-opencl-icd
+    bench) echo "libconcurrentqueue-dev libstarpu-dev libtbb-dev ocl-icd-opencl-dev pocl-opencl-icd
                  libopenmpi-dev openmpi-bin" ;;
     lint) echo "clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev" ;;
     fuzz) echo "clang-16 libclang-rt-16-dev llvm-16" ;;

@@ -8,17 +8,24 @@
 namespace weir::apps {
 
 void add_pipeline_switches(CLI::App& app, PipelineSwitches& switches) {
-  app.add_flag("--baseline", switches.baseline,
-               "Stages one after the other in chunks, all cores meet after each, for comparison");
-  app.add_flag_callback(
-      "--no-batching", [&] { switches.batching = false; },
-      "Stages get one item at a time, for comparison");
+  add_pipeline_switches(
+      app, switches,
+      "Stages one after the other in chunks, all cores meet after each, for comparison");
 }
 
 PipelineWorkload::PipelineWorkload(const weir::Runtime& runtime, const Lanes& lanes,
                                    const char* name, const PipelineSwitches& switches,
                                    StagePlaces places)
-    : runtime_(runtime), lanes_(lanes), name_(name), switches_(switches) {
+    : runtime_(runtime),
+      lanes_(lanes),
+      name_(name),
+      switches_(switches),
+      runner_(runtime, switches) {
+  if (switches.baseline && !(switches.batching && switches.end_tracking && switches.relief)) {
+    throw weir::Error(WEIR_STATUS_UNSUPPORTED,
+                      "--no-batching, --end timeout and --relief off change the pipeline, and the "
+                      "baseline has none: leave --baseline out");
+  }
   find_places(places);
   if (switches_.baseline) chunks_.emplace(runtime, lanes, places_, card_lane_);
 }
@@ -37,8 +44,7 @@ void PipelineWorkload::find_places(StagePlaces wanted) {
 }
 
 void PipelineWorkload::reset() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  pipeline_.reset();
+  runner_.reset();
   clear();
 }
 
@@ -47,37 +53,26 @@ void PipelineWorkload::enqueue() {
   weir::PipelineOptions options = wanted();
   options.name = name_.c_str();
   options.place = at(0).place;
-  if (!switches_.batching) options.batch = 1;
-  const std::lock_guard<std::mutex> lock(mutex_);
-  pipeline_.emplace(runtime_, std::move(options));
-  connect(*pipeline_);
-  pipeline_->start();
+  runner_.begin(std::move(options), [this](const weir::Pipeline& pipeline) { connect(pipeline); });
 }
 
 void PipelineWorkload::await(std::chrono::nanoseconds timeout) {
-  if (!baseline()) return wait(timeout);
-  chunks_->begin(timeout);
-  loop(*chunks_);
-  stages_ = chunks_->stages();
-}
-
-void PipelineWorkload::wait(std::chrono::nanoseconds timeout) {
-  try {
-    pipeline_->wait(timeout);
-  } catch (...) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    pipeline_.reset();  // its stages work on members of those that derive from this
-    throw;
+  if (baseline()) {
+    chunks_->begin(timeout);
+    loop(*chunks_);
+    stages_ = chunks_->stages();
+    return;
   }
+  runner_.wait(timeout);
   stages_.clear();
-  for (const weir_stage_info& stage : pipeline_->stages()) {
+  for (const weir_stage_info& stage : runner_.stages()) {
     stages_.push_back({stage.name, stage.complete, stage.most_kept});
   }
 }
 
-void PipelineWorkload::cancel() noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (pipeline_) weir_pipeline_cancel(pipeline_->handle());
+bool PipelineWorkload::watch() {
+  runner_.watch();
+  return !baseline();
 }
 
 weir::StageOptions PipelineWorkload::at(std::size_t index) const {
@@ -106,7 +101,7 @@ std::vector<std::pair<std::string, std::string>> PipelineWorkload::remarks() con
 std::string PipelineWorkload::details() const {
   nlohmann::ordered_json json;
   json["form"] = baseline() ? "baseline" : "pipeline";
-  json["batching"] = switches_.batching;
+  runner_.describe(json);
   json["stages"] = nlohmann::ordered_json::object();
   for (const ChunkLoop::Stage& stage : stages_) json["stages"][stage.name] = stage.items;
   for (const ChunkLoop::Stage& stage : stages_) {

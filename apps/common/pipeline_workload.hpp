@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,15 +13,12 @@
 #include <weir/pipeline.hpp>
 
 #include "common/chunk_loop.hpp"
+#include "common/pipeline_runner.hpp"
 #include "common/workload.hpp"
 
 namespace weir::apps {
 
-/// What all pipelines can be told.
-struct PipelineSwitches {
-  bool baseline = false;  ///< the same stages in a ChunkLoop
-  bool batching = true;   ///< otherwise stages get one item at a time
-};
+/// Where the baseline is a ChunkLoop.
 void add_pipeline_switches(CLI::App& app, PipelineSwitches& switches);
 
 /// Where stages run.
@@ -33,7 +29,7 @@ enum class StagePlaces {
 
 /// Runs the stages of a problem as a pipeline, or as the chunk loop that it is compared with, and
 /// counts what they do.
-class PipelineWorkload : public Workload {
+class PipelineWorkload : public Workload, public WatchedPipeline {
  public:
   std::size_t tile() const override { return 0; }
   std::size_t tiles() const override { return 0; }
@@ -43,7 +39,9 @@ class PipelineWorkload : public Workload {
   void reset() final;
   void enqueue() final;
   void await(std::chrono::nanoseconds timeout) final;
-  void cancel() noexcept final;
+  void cancel() noexcept final { runner_.cancel(); }
+  bool watch() final;
+  void look(const LookAtPipeline& use) const final { runner_.look(use); }
 
   std::vector<std::pair<std::string, std::string>> remarks() const override;
   /// Calls describe().
@@ -73,16 +71,19 @@ class PipelineWorkload : public Workload {
   void connect_kernel(const weir::Pipeline& pipeline, const char* name,
                       const weir::Tunnel<In>& input, const weir::Tunnel<Out>& output,
                       const CardStage& stage) const {
-    pipeline.kernel(name, input, weir::into(output), stage.kernel, *card_, stage.options);
+    weir::KernelStageOptions options = stage.options;
+    options.batch = batch(options.batch);
+    pipeline.kernel(name, input, weir::into(output), stage.kernel, *card_, options);
   }
   /// Cores that may work at once: more than any StageContext::worker() or ChunkPart::index.
   std::size_t workers() const noexcept { return lanes_.cores(); }
   bool baseline() const noexcept { return switches_.baseline; }
+  /// Items that a stage on a card gets at most.
+  std::size_t batch(std::size_t usual) const noexcept { return runner_.batch(usual); }
   /// Items that a stage had in the last run.
   std::uint64_t items(const char* stage) const;
 
  private:
-  void wait(std::chrono::nanoseconds timeout);
   void find_places(StagePlaces wanted);
 
   const weir::Runtime& runtime_;
@@ -94,8 +95,7 @@ class PipelineWorkload : public Workload {
   const Lane* card_lane_ = nullptr;
   std::vector<ChunkLoop::Stage> stages_;  ///< of the last run
   std::optional<ChunkLoop> chunks_;       ///< of the baseline
-  std::mutex mutex_;                      ///< pipeline_ is made or destroyed, or cancelled
-  std::optional<weir::Pipeline> pipeline_;
+  PipelineRunner runner_;
 };
 
 }  // namespace weir::apps

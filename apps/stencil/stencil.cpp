@@ -2,20 +2,20 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 #include <weir/pipeline.hpp>
 
 #include <cross.wk.h>
 #include "common/csv.hpp"
 #include "common/dense.hpp"
 #include "common/parsing.hpp"
+#include "common/pipeline_runner.hpp"
 #include "common/real_kernel.hpp"
 
 #define KERNEL_FILE "stencil/cross.wk"
@@ -34,7 +34,7 @@ constexpr double kOperations = 5;  ///< for a value and sweep
 /// What only this application has.
 struct StencilParameters {
   std::size_t sweeps = 1;
-  bool baseline = false;
+  PipelineSwitches switches;
   bool lazy = true;
 };
 
@@ -72,7 +72,7 @@ weir::Kernel make_task_kernel(const weir::Runtime& runtime) {
 
 /// The columns of the matrix are the rows of the stencil: both are in a row in memory.
 template <class T>
-class StencilRun final : public Workload {
+class StencilRun final : public Workload, public WatchedPipeline {
  public:
   StencilRun(Matrix<T> given, std::size_t edge, const Parameters& parameters,
              const StencilParameters& own, const weir::Runtime& runtime, const Lanes& lanes)
@@ -82,17 +82,18 @@ class StencilRun final : public Workload {
         output_(parameters.output),
         runtime_(runtime),
         place_(lanes.place(lanes.places() - 1)),
-        kernel_(own.baseline ? make_task_kernel<T>(runtime) : make_tile_kernel<T>(runtime)),
-        result_(runtime.buffer(given_.size() * sizeof(T))) {}
+        kernel_(baseline() ? make_task_kernel<T>(runtime) : make_tile_kernel<T>(runtime)),
+        result_(runtime.buffer(given_.size() * sizeof(T))),
+        runner_(runtime, own.switches) {}
 
   std::size_t n() const override { return given_.rows(); }
   std::size_t tile() const override { return region(); }
   std::size_t tiles() const override { return parts(given_.rows()) * parts(given_.columns()); }
   double operations() const override { return kOperations * updates(); }
-  double traffic() const override { return (own_.baseline ? 6 : 2) * sizeof(T) * updates(); }
+  double traffic() const override { return (baseline() ? 6 : 2) * sizeof(T) * updates(); }
   double gemm_peak(const ReferenceBlas&) const override { return 0; }
 
-  void reset() override { end(); }
+  void reset() override { runner_.reset(); }
 
   void enqueue() override {
     copied_before_ = runtime_.stats().bytes_h2d;
@@ -102,26 +103,24 @@ class StencilRun final : public Workload {
   }
   /// The baseline sweeps the whole matrix again and again: a pipeline for each sweep.
   void await(std::chrono::nanoseconds timeout) override {
-    pipeline_->wait(timeout);
-    while (own_.baseline && ++sweep_ < own_.sweeps) {
+    runner_.wait(timeout);
+    while (baseline() && ++sweep_ < own_.sweeps) {
       const T* const made = result_.template data<T>();
       std::copy(made, made + given_.size(), between_.data());
       from_ = between_.data();
       begin();
-      pipeline_->wait(timeout);
+      runner_.wait(timeout);
     }
     copied_ = runtime_.stats().bytes_h2d - copied_before_;
     stages_.clear();
-    for (const weir_stage_info& stage : pipeline_->stages()) {
-      stages_ +=
-          fmt::format("{}\"{}\": {}", stages_.empty() ? "" : ", ", stage.name, stage.complete);
-    }
+    for (const weir_stage_info& stage : runner_.stages()) stages_[stage.name] = stage.complete;
   }
-  void cancel() noexcept override {
-    const std::lock_guard lock(mutex_);
-    cancelled_ = true;
-    if (pipeline_) weir_pipeline_cancel(pipeline_->handle());
+  void cancel() noexcept override { runner_.cancel(); }
+  bool watch() override {
+    runner_.watch();
+    return true;
   }
+  void look(const LookAtPipeline& use) const override { runner_.look(use); }
 
   void save() const override {
     if (output_.empty()) return;
@@ -133,7 +132,13 @@ class StencilRun final : public Workload {
     return {{"bytes copied to devices / bytes of the matrix",
              static_cast<double>(copied_) / static_cast<double>(given_.size() * sizeof(T))}};
   }
-  std::string details() const override { return "{\"stages\": {" + stages_ + "}}"; }
+  std::string details() const override {
+    nlohmann::ordered_json json = {{"form", baseline() ? "baseline" : "pipeline"},
+                                   {"lazy", own_.lazy}};
+    runner_.describe(json);
+    json["stages"] = stages_;
+    return json.dump();
+  }
 
   /// Against the same sweeps one after the other: the same bits.
   std::vector<Verification> verify(const ReferenceBlas&) const override {
@@ -161,45 +166,41 @@ class StencilRun final : public Workload {
     return static_cast<double>(given_.size()) * static_cast<double>(own_.sweeps);
   }
 
-  void end() noexcept {
-    const std::lock_guard lock(mutex_);
-    pipeline_.reset();
-  }
+  bool baseline() const noexcept { return own_.switches.baseline; }
   void begin() {
-    const std::lock_guard lock(mutex_);
-    if (cancelled_) throw weir::Error(WEIR_STATUS_CANCELLED, "the run was cancelled");
-    pipeline_.reset();
-    pipeline_.emplace(runtime_, weir::PipelineOptions{.name = "stencil"});
-    if (own_.baseline) {
-      make_tasks();
-    } else {
-      make_regions();
-    }
-    pipeline_->start();
+    runner_.reset();
+    runner_.begin({.name = "stencil"}, [this](const weir::Pipeline& pipeline) {
+      if (baseline()) {
+        make_tasks(pipeline);
+      } else {
+        make_regions(pipeline);
+      }
+    });
   }
 
   /// Numbers of tiles, the values of each, the stencil, and tiles that are over.
-  void make_regions() {
-    const auto numbers = pipeline_->tunnel<std::uint32_t>("numbers", {.capacity = 64});
-    const auto regions = pipeline_->tunnel<Region>("regions", {.capacity = 64});
-    const auto tiles = pipeline_->tunnel<Region>("tiles");
+  void make_regions(const weir::Pipeline& pipeline) {
+    const auto numbers = pipeline.tunnel<std::uint32_t>("numbers", {.capacity = 64});
+    const auto regions = pipeline.tunnel<Region>("regions", {.capacity = 64});
+    const auto tiles = pipeline.tunnel<Region>("tiles");
     const weir::Stencil<T> stencil =
-        pipeline_->stencil<T>("stencil", regions, tiles, kernel_, place_, result_,
-                              {.rows = given_.columns(),
-                               .columns = given_.rows(),
-                               .region_rows = region(),
-                               .region_columns = region(),
-                               .sweeps = own_.sweeps});
-    pipeline_->source("numbers", weir::into(numbers),
-                      [this, next = std::uint32_t{0}](const auto& out) mutable {
-                        out.put(next++);
-                        return next < tiles_of_making();
-                      });
-    pipeline_->stage("make", numbers, weir::into(regions),
-                     [this, stencil](std::uint32_t number, const weir::Outlet<Region>& out) {
-                       make(stencil, number, out);
-                     });
-    pipeline_->stage("collect", tiles, [](const Region&) {});
+        pipeline.stencil<T>("stencil", regions, tiles, kernel_, place_, result_,
+                            {.rows = given_.columns(),
+                             .columns = given_.rows(),
+                             .region_rows = region(),
+                             .region_columns = region(),
+                             .sweeps = own_.sweeps,
+                             .batch = runner_.batch(0)});
+    pipeline.source("numbers", weir::into(numbers),
+                    [this, next = std::uint32_t{0}](const auto& out) mutable {
+                      out.put(next++);
+                      return next < tiles_of_making();
+                    });
+    pipeline.stage("make", numbers, weir::into(regions),
+                   [this, stencil](std::uint32_t number, const weir::Outlet<Region>& out) {
+                     make(stencil, number, out);
+                   });
+    pipeline.stage("collect", tiles, [](const Region&) {});
   }
   /// Values are made in tiles, whatever the regions are.
   std::size_t making(std::size_t length) const { return (length - 1) / edge_ + 1; }
@@ -213,38 +214,38 @@ class StencilRun final : public Workload {
   }
 
   /// Columns, the tasks of each, the kernel, and its results in their order.
-  void make_tasks() {
+  void make_tasks(const weir::Pipeline& pipeline) {
     if (own_.sweeps > 1 && between_.size() == 0) {
       between_ = Matrix<T>(given_.rows(), given_.columns());
     }
     T* const made = result_.template data<T>();
     std::copy(from_, from_ + given_.size(), made);
     const std::size_t n = given_.rows(), inner = given_.columns() > 2 && n > 2 ? n - 2 : 0;
-    const auto columns = pipeline_->tunnel<std::uint32_t>("columns", {.capacity = 16});
-    const auto tasks = pipeline_->tunnel<Task>("tasks", {.capacity = 65'536});
-    const auto values = pipeline_->tunnel<T>("values", {.capacity = 65'536});
-    pipeline_->source("columns", weir::into(columns),
-                      [last = inner > 0 ? given_.columns() - 1 : 1,
-                       next = std::uint32_t{1}](const auto& out) mutable {
-                        if (next < last) out.put(next++);
-                        return next < last;
-                      });
-    pipeline_->stage("make", columns, weir::into(tasks),
-                     [this, n, inner](std::uint32_t column, const weir::Outlet<Task>& out) {
-                       const T* const x = from_ + column * n + 1;
-                       for (std::size_t i = 0; i < inner; ++i) {
-                         out.put({{x[i], x[i - 1], x[i + 1], x[i - n], x[i + n]}});
-                       }
-                     },
-                     {.ordered = true});
-    pipeline_->kernel("stencil", tasks, weir::into(values), kernel_, place_,
-                      {.batch = 65'536, .ordered = true});
-    pipeline_->stage("collect", values,
-                     [made, n, inner, next = std::size_t{0}](T value) mutable {
-                       made[(next / inner + 1) * n + next % inner + 1] = value;
-                       ++next;
-                     },
-                     {.workers = 1});
+    const auto columns = pipeline.tunnel<std::uint32_t>("columns", {.capacity = 16});
+    const auto tasks = pipeline.tunnel<Task>("tasks", {.capacity = 65'536});
+    const auto values = pipeline.tunnel<T>("values", {.capacity = 65'536});
+    pipeline.source("columns", weir::into(columns),
+                    [last = inner > 0 ? given_.columns() - 1 : 1,
+                     next = std::uint32_t{1}](const auto& out) mutable {
+                      if (next < last) out.put(next++);
+                      return next < last;
+                    });
+    pipeline.stage("make", columns, weir::into(tasks),
+                   [this, n, inner](std::uint32_t column, const weir::Outlet<Task>& out) {
+                     const T* const x = from_ + column * n + 1;
+                     for (std::size_t i = 0; i < inner; ++i) {
+                       out.put({{x[i], x[i - 1], x[i + 1], x[i - n], x[i + n]}});
+                     }
+                   },
+                   {.ordered = true});
+    pipeline.kernel("stencil", tasks, weir::into(values), kernel_, place_,
+                    {.batch = runner_.batch(65'536), .ordered = true});
+    pipeline.stage("collect", values,
+                   [made, n, inner, next = std::size_t{0}](T value) mutable {
+                     made[(next / inner + 1) * n + next % inner + 1] = value;
+                     ++next;
+                   },
+                   {.workers = 1});
   }
 
   Matrix<T> reference() const {
@@ -276,11 +277,9 @@ class StencilRun final : public Workload {
   weir::Buffer result_;
   const T* from_ = nullptr;  ///< values of the sweep
   std::size_t sweep_ = 0;
-  std::mutex mutex_;  ///< of the pipeline's beginning and end
-  bool cancelled_ = false;
-  std::optional<weir::Pipeline> pipeline_;
+  PipelineRunner runner_;
   std::uint64_t copied_before_ = 0, copied_ = 0;
-  std::string stages_;
+  nlohmann::ordered_json stages_ = nlohmann::ordered_json::object();
 };
 
 template <class T>
@@ -311,7 +310,7 @@ class StencilApplication final : public Application {
   void add_options(CLI::App& app) override {
     app.add_option("--sweeps", own_.sweeps, "How often [1]")
         ->check(CLI::Range(std::size_t{1}, std::size_t{100'000}));
-    app.add_flag("--baseline", own_.baseline, "Copy the five values of each mean, as tasks do");
+    add_pipeline_switches(app, own_.switches, "Copy the five values of each mean, as tasks do");
     app.add_option_function<std::string>(
            "--lazy", [this](const std::string& word) { own_.lazy = word == "on"; },
            "on or off: whether a part of the matrix is copied when it is complete, instead of the "

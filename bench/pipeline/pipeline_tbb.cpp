@@ -1,12 +1,21 @@
-// The same pipelines in oneTBB: parallel_pipeline, by item or in chunks, and parallel_for_each with
-// a feeder.
+// The same pipelines in oneTBB: parallel_pipeline, by item or in chunks, parallel_for_each with a
+// feeder, and flow graphs.
 //
 //   pipeline_tbb linear [--work NS] [--chunk N]   M items a second
 //   pipeline_tbb recursive [--work NS]            M tasks a second
 //   pipeline_tbb end                              us from the last item to the return
+//   pipeline_tbb bubble                           us of processor time in 20 ms of silence
+//   pipeline_tbb graph-linear [--work NS]         by nodes of a flow graph
+//   pipeline_tbb graph-recursive [--work NS]
 #include <atomic>
+#include <chrono>
+#include <ctime>
+#include <string>
+#include <thread>
+#include <tuple>
 #include <vector>
 
+#include <tbb/flow_graph.h>
 #include <tbb/parallel_for_each.h>
 #include <tbb/parallel_pipeline.h>
 #include <tbb/task_arena.h>
@@ -66,17 +75,94 @@ double run_recursive(Work work) {
   return static_cast<double>(kTasks) / seconds;
 }
 
+/// Processor time of the process while the source gives nothing for 20 ms.
+double bubble() {
+  using tbb::filter_mode;
+  int calls = 0, seen = 0;
+  double used = 0;
+  const auto source = [&](tbb::flow_control& control) {
+    if (++calls == 2) {
+      const std::clock_t begin = std::clock();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      used = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    } else if (calls == 3) {
+      control.stop();
+    }
+    return Item{};
+  };
+  tbb::parallel_pipeline(
+      8, tbb::make_filter<void, Item>(filter_mode::serial_in_order, source) &
+             tbb::make_filter<Item, void>(filter_mode::serial_in_order, [&](Item) { ++seen; }));
+  if (seen != 2) throw std::runtime_error("items were lost");
+  return used * 1e6;
+}
+
+double run_linear_graph(std::uint64_t count, Work work) {
+  namespace flow = tbb::flow;
+  Totals totals;
+  flow::graph graph;
+  std::uint64_t next = 0;
+  flow::input_node<Item> source(graph, [&](tbb::flow_control& control) {
+    if (next == count) control.stop();
+    return Item{next == count ? 0 : next++, {}};
+  });
+  flow::limiter_node<Item> limit(graph, 64);  // else all items are in memory at once
+  flow::function_node<Item, Item> stage(graph, flow::unlimited, work);
+  flow::function_node<Item, flow::continue_msg> sink(graph, flow::unlimited, [&](const Item& item) {
+    totals.add(this_worker(), item);
+    return flow::continue_msg();
+  });
+  flow::make_edge(source, limit);
+  flow::make_edge(limit, stage);
+  flow::make_edge(stage, sink);
+  flow::make_edge(sink, limit.decrementer());
+  const double seconds = time_of([&] {
+    source.activate();
+    graph.wait_for_all();
+  });
+  totals.check(count, count * (count - 1) / 2);
+  return static_cast<double>(count) / seconds;
+}
+
+double run_recursive_graph(Work work) {
+  namespace flow = tbb::flow;
+  using Node = flow::multifunction_node<Item, std::tuple<Item>>;
+  Totals totals;
+  flow::graph graph;
+  Node split(graph, flow::unlimited, [&](const Item& item, Node::output_ports_type& ports) {
+    const Item worked = work(item);
+    if (worked.value == kDepth) return totals.add(this_worker(), worked);
+    for (int child = 0; child < 2; ++child) std::get<0>(ports).try_put(Item{worked.value + 1, {}});
+  });
+  flow::make_edge(flow::output_port<0>(split), split);
+  const double seconds = time_of([&] {
+    for (std::uint64_t root = 0; root < kRoots; ++root) split.try_put(Item{});
+    graph.wait_for_all();
+  });
+  totals.check(kLeaves, kLeaves * kDepth);
+  return static_cast<double>(kTasks) / seconds;
+}
+
 nlohmann::json measure(const Arguments& arguments) {
   const long work_ns = arguments.number("--work", 0);
   const auto chunk = static_cast<std::size_t>(arguments.number("--chunk", 1));
   const Work work(work_ns);
   const auto value = [](auto&& run) {
-    return nlohmann::json{{"value", median(repeat(1, 5, run))}};
+    return nlohmann::json{
+        {"value", median(repeat(1, 5, run))},
+        {"config", std::to_string(tbb::this_task_arena::max_concurrency()) + " threads"}};
   };
   if (arguments.verb() == "linear") {
     return value([&] { return run_linear(linear_items(work_ns), chunk, work, nullptr) / 1e6; });
   }
   if (arguments.verb() == "recursive") return value([&] { return run_recursive(work) / 1e6; });
+  if (arguments.verb() == "graph-linear") {
+    return value([&] { return run_linear_graph(linear_items(work_ns), work) / 1e6; });
+  }
+  if (arguments.verb() == "graph-recursive") {
+    return value([&] { return run_recursive_graph(work) / 1e6; });
+  }
+  if (arguments.verb() == "bubble") return value(bubble);
   if (arguments.verb() == "end") {
     return value([&] {
       std::atomic<double> last{0};

@@ -6,6 +6,7 @@
 //   silence
 #include <atomic>
 #include <chrono>
+#include <string>
 #include <thread>
 
 #include <ctime>
@@ -29,6 +30,8 @@ class Pipelines {
                    .place(static_cast<std::size_t>(arguments.number("--workers", 0)))),
         work_ns_(arguments.number("--work", 0)),
         work_(work_ns_) {}
+
+  std::string config() const { return std::to_string(place_.cores()) + " workers"; }
 
   /// Items a second.
   double linear() const { return run_linear(linear_items(work_ns_), nullptr); }
@@ -125,7 +128,7 @@ nlohmann::json measure(const Arguments& arguments) {
   const std::string& verb = arguments.verb();
   const auto value = [&](auto method, double unit) {
     const auto values = repeat(1, 5, [&] { return (pipelines.*method)() / unit; });
-    return nlohmann::json{{"value", median(values)}};
+    return nlohmann::json{{"value", median(values)}, {"config", pipelines.config()}};
   };
   if (verb == "linear") return value(&Pipelines::linear, 1e6);
   if (verb == "recursive") return value(&Pipelines::recursive, 1e6);

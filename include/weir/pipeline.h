@@ -93,6 +93,26 @@ static inline void* weir_outlet_add(weir_outlet* outlet) {
   return item;
 }
 
+/** An item that is complete later than the call that got it. */
+typedef struct weir_item weir_item;
+
+/**
+ * Keeps item `index` of the batch beyond the call: it is complete when weir_item_complete() says
+ * so, and until then neither its epoch nor its stage nor the pipeline is at its end. For work that
+ * goes on elsewhere, such as a write that another thread does. Its bytes are not kept: copy them.
+ * Inside the call of a stage that is a function, once for each item. An item that fails, or comes
+ * again because one before it did, is not kept any more.
+ */
+WEIR_API weir_status weir_item_keep(weir_batch* batch, size_t index, weir_item** out_item);
+
+/**
+ * Completes an item that was kept, and frees it. On any thread, once: the second time is
+ * INVALID_ARGUMENT, and so is any time after the end of the pipeline's life, with the stage and the
+ * item in the message. What is forgotten keeps the pipeline from its end: weir_pipeline_wait()
+ * names it at its deadline, and a pipeline that is destroyed first logs it.
+ */
+WEIR_API weir_status weir_item_complete(weir_item* item);
+
 /** What happens to items for which there is no room. */
 typedef enum weir_overflow {
   WEIR_OVERFLOW_BLOCK = 0,       /**< sources and feeds wait */
@@ -203,9 +223,12 @@ typedef struct weir_pipeline_options {
   /** All items of an epoch are complete, in order; on any worker, one call at a time. */
   void (*on_epoch)(uint64_t epoch, void* payload);
   void* payload; /**< of both */
+  /** For comparison: workers put each item by itself into the tunnel that all share, and take it by
+      itself from there, instead of keeping what they have put and moving many at once. */
+  bool one_by_one;
 } weir_pipeline_options;
 #define WEIR_PIPELINE_OPTIONS_INIT \
-  { sizeof(weir_pipeline_options), NULL, NULL, false, 0, 0, 0, NULL, NULL, NULL }
+  { sizeof(weir_pipeline_options), NULL, NULL, false, 0, 0, 0, NULL, NULL, NULL, false }
 
 /** Makes an empty pipeline. options may be NULL. The caller owns *out_pipeline. */
 WEIR_API weir_status weir_pipeline_create(weir_runtime* runtime,
@@ -364,9 +387,13 @@ typedef struct weir_pipeline_info {
   size_t workers;   /**< of all places; 0 before the start */
   uint64_t epochs;  /**< that are complete */
   bool at_end;
+  size_t all_stages; /**< sources included: for weir_pipeline_get_stage() */
+  size_t tunnels;
+  uint64_t
+      elapsed_ns; /**< from the start, up to the end; of virtual time where that is the clock */
 } weir_pipeline_info;
 #define WEIR_PIPELINE_INFO_INIT \
-  { sizeof(weir_pipeline_info), NULL, 0, 0, 0, false }
+  { sizeof(weir_pipeline_info), NULL, 0, 0, 0, false, 0, 0, 0 }
 
 /**
  * Fills out_info, and the first stage_count of the infos of the stages. stages may be NULL. While
@@ -374,6 +401,79 @@ typedef struct weir_pipeline_info {
  */
 WEIR_API weir_status weir_pipeline_get_info(weir_pipeline* pipeline, weir_pipeline_info* out_info,
                                             weir_stage_info* stages, size_t stage_count);
+
+/** Classes of ages: each is at most an eighth of its least age wide; the last is 18 minutes. */
+#define WEIR_LATENCY_CLASSES 312
+
+/** How old items were when a stage was done with them: numbers of items, in classes. */
+typedef struct weir_latency {
+  uint64_t items[WEIR_LATENCY_CLASSES];
+} weir_latency;
+
+/**
+ * Finds the age in nanoseconds that `percent` of the items had at most; -1: there are none.
+ * `before`, which may be NULL, is what was counted earlier and is left out, so that two states of a
+ * stage give the percentiles of the time between them.
+ */
+WEIR_API weir_status weir_latency_percentile(const weir_latency* latency,
+                                             const weir_latency* before, double percent,
+                                             int64_t* out_ns);
+
+typedef struct weir_stage_state {
+  size_t struct_size;
+  const char* name;      /**< lives as long as the pipeline, and so do outputs */
+  size_t input;          /**< number of its tunnel; SIZE_MAX: a source */
+  const size_t* outputs; /**< numbers of tunnels */
+  size_t output_count;
+  size_t workers; /**< that can be in it at once; 1 for a kernel or stencil; 0 before the start */
+  bool on_device; /**< a kernel or stencil */
+  bool at_end;
+  uint64_t complete; /**< items it is done with, those dropped or failed included */
+  uint64_t failed;
+  uint64_t put;  /**< items it has put */
+  uint64_t kept; /**< items that it keeps beyond its calls, by weir_item_keep() */
+  /** Time that all workers together spent in it, of which some calls are measured for all; of a
+      kernel the time in which a batch was under way. In virtual time only kernels take any. */
+  uint64_t busy_ns;
+  /** From the call of the source, or of weir_feed_put(), that put what the item came of, until this
+      stage was done with it. Of a few items; of a batch on a device the first of these counts. */
+  weir_latency latency;
+} weir_stage_state;
+#define WEIR_STAGE_STATE_INIT                                                     \
+  {                                                                               \
+    sizeof(weir_stage_state), NULL, 0, NULL, 0, 0, false, false, 0, 0, 0, 0, 0, { \
+      { 0 }                                                                       \
+    }                                                                             \
+  }
+
+/**
+ * Fills out_state for a stage, by its number: in the order in which they were added, sources
+ * included, below weir_pipeline_info::all_stages. Any thread once the pipeline has started; while
+ * it runs the counts are a little old. The first call makes the pipeline measure latencies from
+ * then on, which costs a reading of the clock for each batch that is sampled and stage that it
+ * meets.
+ */
+WEIR_API weir_status weir_pipeline_get_stage(weir_pipeline* pipeline, size_t number,
+                                             weir_stage_state* out_state);
+
+typedef struct weir_tunnel_state {
+  size_t struct_size;
+  const char* name; /**< lives as long as the pipeline */
+  size_t stage;     /**< number of the one that takes its items; SIZE_MAX: none does yet */
+  weir_overflow overflow;
+  size_t capacity;    /**< items that may wait for any worker */
+  uint64_t waiting;   /**< that do */
+  uint64_t under_way; /**< others that are not complete: workers keep them or work on them */
+  uint64_t created;   /**< items put into it */
+  uint64_t complete;
+  uint64_t dropped;
+} weir_tunnel_state;
+#define WEIR_TUNNEL_STATE_INIT \
+  { sizeof(weir_tunnel_state), NULL, 0, WEIR_OVERFLOW_BLOCK, 0, 0, 0, 0, 0, 0 }
+
+/** The same for a tunnel, by its number in the order in which they were added. */
+WEIR_API weir_status weir_pipeline_get_tunnel(weir_pipeline* pipeline, size_t number,
+                                              weir_tunnel_state* out_state);
 
 #ifdef __cplusplus
 }

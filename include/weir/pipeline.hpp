@@ -57,10 +57,33 @@ class Outlet {
   weir_outlet* outlet_;
 };
 
+/// An item that a stage keeps beyond its call. Complete when destroyed.
+class Item {
+ public:
+  Item() = default;
+  explicit Item(weir_item* owned) noexcept : item_(owned) {}
+
+  /// On any thread.
+  void complete() {
+    if (item_) check(weir_item_complete(item_.release()));
+  }
+
+ private:
+  static void end(weir_item* item) noexcept { static_cast<void>(weir_item_complete(item)); }
+  detail::Owner<weir_item, end> item_;
+};
+
 /// What a stage knows of its call besides its item.
 class StageContext {
  public:
-  explicit StageContext(weir_batch* batch) noexcept : batch_(batch) {}
+  explicit StageContext(weir_batch* batch, std::size_t index = 0) noexcept
+      : batch_(batch), index_(index) {}
+  /// Keeps the item that the stage got beyond this call.
+  Item keep() const {
+    weir_item* kept = nullptr;
+    check(weir_item_keep(batch_, index_, &kept));
+    return Item(kept);
+  }
   /// Below Pipeline::info().workers; no two calls at a time have the same.
   std::size_t worker() const noexcept { return batch_->worker; }
   std::uint64_t epoch() const noexcept { return batch_->epoch; }
@@ -69,6 +92,7 @@ class StageContext {
 
  private:
   weir_batch* batch_;
+  std::size_t index_;
 };
 
 /// A thread of the program that puts items. Closed when destroyed.
@@ -176,7 +200,25 @@ struct PipelineOptions {
   std::size_t keep_bytes = 0;
   std::function<void(const weir_item_failure&)> on_failure = {};
   std::function<void(std::uint64_t epoch)> on_epoch = {};
+  bool one_by_one = false;
 };
+
+/// What a pipeline is doing, stage by stage and tunnel by tunnel: contracts are those of
+/// weir_pipeline_get_stage() and weir_pipeline_get_tunnel(). Names live as long as the pipeline.
+struct PipelineState {
+  weir_pipeline_info info = WEIR_PIPELINE_INFO_INIT;
+  std::vector<weir_stage_state> stages = {};
+  std::vector<weir_tunnel_state> tunnels = {};
+};
+
+/// The age that `percent` of the items had at most, but for those counted `before`. Negative: there
+/// are none.
+inline std::chrono::nanoseconds percentile(const weir_latency& latency, double percent,
+                                           const weir_latency* before = nullptr) {
+  std::int64_t ns = 0;
+  check(weir_latency_percentile(&latency, before, percent, &ns));
+  return std::chrono::nanoseconds(ns);
+}
 
 /// Owns a pipeline. Destroying it cancels what still runs.
 ///
@@ -206,6 +248,7 @@ class Pipeline {
       };
     }
     options.payload = callbacks_.get();
+    options.one_by_one = wanted.one_by_one;
     weir_pipeline* made = nullptr;
     check(weir_pipeline_create(runtime.handle(), &options, &made));
     pipeline_.reset(made);
@@ -329,6 +372,20 @@ class Pipeline {
     check(weir_pipeline_get_info(handle(), &found, all.data(), all.size()));
     return all;
   }
+  /// On any thread. The first call makes the pipeline measure latencies.
+  PipelineState state() const {
+    PipelineState found;
+    found.info = info();
+    found.stages.assign(found.info.all_stages, WEIR_STAGE_STATE_INIT);
+    found.tunnels.assign(found.info.tunnels, WEIR_TUNNEL_STATE_INIT);
+    for (std::size_t i = 0; i < found.stages.size(); ++i) {
+      check(weir_pipeline_get_stage(handle(), i, &found.stages[i]));
+    }
+    for (std::size_t i = 0; i < found.tunnels.size(); ++i) {
+      check(weir_pipeline_get_tunnel(handle(), i, &found.tunnels[i]));
+    }
+    return found;
+  }
 
  private:
   struct Callbacks {
@@ -365,9 +422,10 @@ class Pipeline {
 
   /// Calls code with arguments, and a context when it takes one.
   template <class Code, class... Arguments>
-  static decltype(auto) call(Code& code, weir_batch* batch, Arguments&... arguments) {
+  static decltype(auto) call(Code& code, weir_batch* batch, [[maybe_unused]] std::size_t index,
+                             Arguments&... arguments) {
     if constexpr (std::is_invocable_v<Code&, Arguments&..., StageContext>) {
-      return code(arguments..., StageContext(batch));
+      return code(arguments..., StageContext(batch, index));
     } else {
       return code(arguments...);
     }
@@ -398,7 +456,7 @@ class Pipeline {
     return guarded(batch, at, [&] {
       with_outlets<Out...>(batch, std::index_sequence_for<Out...>(), [&](auto... outlet) {
         for (const std::size_t count = batch->count; at < count; ++at) {
-          call(code, batch, items[at], outlet...);
+          call(code, batch, at, items[at], outlet...);
         }
       });
     });
@@ -411,7 +469,7 @@ class Pipeline {
     return guarded(batch, at, [&] {
       with_outlets<Out...>(batch, std::index_sequence_for<Out...>(), [&](auto... outlet) {
         for (; at < batch->count && !batch->over && !batch->epoch_over; ++at) {
-          batch->over = !call(code, batch, outlet...);
+          batch->over = !call(code, batch, at, outlet...);
         }
       });
     });

@@ -36,8 +36,9 @@ class HandleHeap {
   std::size_t resting_ = 0;
 };
 
-/// Base of every public handle type T, which defines `static constexpr const char* kNoun`.
-/// Objects are made with new and ended with bury().
+/// Base of every public handle type T, which defines `static constexpr const char* kNoun`, and
+/// maybe kEnd: what has happened to a dead one, in place of "has been destroyed". Objects are made
+/// with new and ended with bury().
 template <class T>
 class Handle {
  public:
@@ -89,7 +90,9 @@ class Handle {
     if (object == nullptr) fail_argument("the {} is NULL", T::kNoun);
     const Handle* const handle = object;
     if (handle->mark_ != kDead) fail_argument("the handle is not a {}", T::kNoun);
-    fail_argument("{} '{}' has been destroyed", T::kNoun, handle->epitaph_);
+    const char* end = "has been destroyed";
+    if constexpr (requires { T::kEnd; }) end = T::kEnd;
+    fail_argument("{} '{}' {}", T::kNoun, handle->epitaph_, end);
   }
 
   std::uint32_t mark_;

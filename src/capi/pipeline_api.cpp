@@ -21,6 +21,22 @@ weir_status weir_batch_fail(weir_batch* batch, weir_status status, const char* f
   return status == WEIR_STATUS_OK ? WEIR_STATUS_KERNEL_ERROR : status;
 }
 
+weir_status weir_item_keep(weir_batch* batch, size_t index, weir_item** out_item) {
+  return guard([&] {
+    weir_item*& result = out(out_item, "out_item");
+    if (batch == nullptr) fail_argument("batch is NULL");
+    auto& call = static_cast<StageCall&>(*batch);
+    result = call.flow->keep(call, index);
+  });
+}
+
+weir_status weir_item_complete(weir_item* item) {
+  return guard([&] {
+    weir_item& live = weir_item::check(item);
+    live.flow.complete(live);
+  });
+}
+
 weir_status weir_outlet_grow(weir_outlet* outlet) {
   return guard([&] { static_cast<Stash*>(outlet)->grow(); });
 }
@@ -149,6 +165,33 @@ weir_status weir_pipeline_get_info(weir_pipeline* pipeline, weir_pipeline_info* 
     weir_pipeline_info info = WEIR_PIPELINE_INFO_INIT;
     weir_pipeline::check(pipeline).flow().get_info(info, stages, stage_count);
     write_info(out_info, info, "out_info");
+  });
+}
+
+weir_status weir_pipeline_get_stage(weir_pipeline* pipeline, size_t number,
+                                    weir_stage_state* out_state) {
+  return guard([&] {
+    weir_stage_state state = WEIR_STAGE_STATE_INIT;
+    weir_pipeline::check(pipeline).flow().get_stage(number, state);
+    write_info(out_state, state, "out_state");
+  });
+}
+
+weir_status weir_pipeline_get_tunnel(weir_pipeline* pipeline, size_t number,
+                                     weir_tunnel_state* out_state) {
+  return guard([&] {
+    weir_tunnel_state state = WEIR_TUNNEL_STATE_INIT;
+    weir_pipeline::check(pipeline).flow().get_tunnel(number, state);
+    write_info(out_state, state, "out_state");
+  });
+}
+
+weir_status weir_latency_percentile(const weir_latency* latency, const weir_latency* before,
+                                    double percent, int64_t* out_ns) {
+  return guard([&] {
+    if (latency == nullptr) fail_argument("latency is NULL");
+    int64_t& result = out(out_ns, "out_ns");
+    result = percentile(*latency, before, percent);
   });
 }
 }

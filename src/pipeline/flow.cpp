@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/log.hpp"
 #include "base/thread_role.hpp"
 #include "pipeline/flow_graph.hpp"
 #include "pipeline/flow_templates.hpp"
@@ -67,6 +68,10 @@ Flow::Flow(std::string name, const weir_pipeline_options& options)
 }
 
 Flow::~Flow() {
+  while (completing_.load(std::memory_order_acquire) > 0) sys::yield();
+  if (const std::string kept = kept_items_ ? kept_items_->names() : ""; !kept.empty()) {
+    log::warning("pipeline '{}' is destroyed while {}", name_, kept);
+  }
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     if (releases_[i] != nullptr) releases_[i](stages_[i]->payload);
   }
@@ -155,6 +160,7 @@ void Flow::add_stage(const weir_stage_options& options, std::size_t group, Carri
     fail_argument("source '{}' has {} workers, but in a pipeline with epochs a source has one",
                   stage->name, options.workers);
   }
+  for (const Tunnel* tunnel : stage->outputs) stage->output_numbers.push_back(tunnel->index);
   stage->index = stages_.size();
   stage->function = options.function;
   stage->at_end = options.at_end;
@@ -274,13 +280,14 @@ std::size_t Flow::most_at_once(const Tunnel& tunnel) const noexcept {
   return std::clamp<std::size_t>(kBatchBytes / tunnel.item_bytes, 1, options_.batch);
 }
 
-std::unique_ptr<FlowWorker> Flow::make_worker(WorkerGroup& group) const {
+std::unique_ptr<FlowWorker> Flow::make_worker(WorkerGroup& group) {
   std::size_t bytes = 1;
   for (const auto& tunnel : tunnels_) {
     bytes = std::max(bytes, most_at_once(*tunnel) * tunnel->item_bytes);
   }
-  auto worker = std::make_unique<FlowWorker>(workers_.size(), group, tunnels_.size(),
-                                             options_.epochs, options_.batch, bytes);
+  auto worker =
+      std::make_unique<FlowWorker>(workers_.size(), group, tunnels_.size(), stages_.size(),
+                                   options_.epochs, options_.batch, bytes);
   for (const auto& tunnel : tunnels_) worker->kept.push_back(make_stash(*tunnel));
   for (const auto& stage : stages_) {
     Outputs& outputs = worker->outputs.emplace_back();
@@ -290,6 +297,7 @@ std::unique_ptr<FlowWorker> Flow::make_worker(WorkerGroup& group) const {
   }
   worker->held.reserve(stages_.size());
   worker->call.worker = worker->index;
+  worker->call.flow = this;
   return worker;
 }
 
@@ -301,11 +309,13 @@ void Flow::seal(const std::vector<std::size_t>& group_workers) {
   components_.clear();
   make_components();
   workers_.clear();
+  kept_items_ = std::make_unique<KeptItems>(tunnels_.size(), options_.epochs);
   for (WorkerGroup& group : groups_) {
     group.first_worker = workers_.size();
     for (std::size_t i = 0; i < group.workers; ++i) workers_.push_back(make_worker(group));
   }
   const sys::Lock lock(feeds_mutex_);
+  started_ns_ = now_ns();
   sealed_.store(true, std::memory_order_release);
 }
 
@@ -320,11 +330,12 @@ std::size_t Flow::put(weir_feed& feed, const void* items, std::size_t count,
   if (count > 0) own.epochs_used.store(epoch + 1, std::memory_order_release);
   const Books books{own.count, own.epochs.get(), own.dropped};
   const auto* const bytes = static_cast<const unsigned char*>(items);
+  const ItemTag tag = tag_of(own, epoch);
   std::size_t put = 0;
   tunnel.room.listen(NoWaitScope::active() ? 0 : deadline_ns, [&] {
     if (ended()) return true;
     if (!admitted(epoch)) return false;
-    put += offer(books, tunnel, {bytes + put * tunnel.item_bytes, epoch}, count - put,
+    put += offer(books, tunnel, {bytes + put * tunnel.item_bytes, tag}, count - put,
                  [&](std::size_t claimed) {
                    own.count.create(claimed);
                    if (options_.epochs > 0) own.epochs[slot_of(epoch)].create(claimed);
@@ -332,6 +343,16 @@ std::size_t Flow::put(weir_feed& feed, const void* items, std::size_t count,
     return put == count;
   });
   return put;
+}
+
+/// Of what a feed puts: sampled at times when somebody asks.
+ItemTag Flow::tag_of(FeedBooks& feed, std::uint64_t epoch) const noexcept {
+  constexpr std::int64_t kBetweenNs = 20'000;
+  if (!sampling()) return {epoch};
+  const std::int64_t now = now_ns();
+  if (feed.sampled_ns != INT64_MIN && now - feed.sampled_ns < kBetweenNs) return {epoch};
+  feed.sampled_ns = now;
+  return {epoch, now};
 }
 
 void Flow::fail_put(weir_feed& feed, std::size_t left) {
@@ -370,7 +391,7 @@ void Flow::close(weir_feed& feed) noexcept {
   wake_one();
 }
 
-// ---- Waiting and telling -----------------------------------------------------------------------
+// ---- Waiting -----------------------------------------------------------------------
 
 void Flow::stop(weir_status status, const char* message) noexcept {
   {
@@ -378,6 +399,7 @@ void Flow::stop(weir_status status, const char* message) noexcept {
     std::uint32_t open = kOpen;
     if (!state_.compare_exchange_strong(open, kStopping, std::memory_order_seq_cst)) return;
     if (outcome_.ok()) outcome_ = failed_outcome(status, message);
+    ended_ns_.store(now_ns(), std::memory_order_relaxed);
   }
   state_.store(kStopped, std::memory_order_seq_cst);
   wake_everybody();
@@ -393,68 +415,6 @@ bool Flow::wait(std::int64_t deadline_ns) {
     const std::uint32_t state = state_.load(std::memory_order_seq_cst);
     return state == kEnded || (state == kStopped && working_.load(std::memory_order_seq_cst) == 0);
   });
-}
-
-void Flow::get_info(weir_pipeline_info& info, weir_stage_info* stages, std::size_t count) {
-  info.name = name_.c_str();
-  info.stages = tunnels_.size();
-  info.workers = sealed() ? workers_.size() : 0;
-  info.epochs = epochs_done_.load(std::memory_order_acquire);
-  info.at_end = state_.load(std::memory_order_acquire) == kEnded;
-  if (stages == nullptr) return;
-  std::size_t found = 0;
-  for (const auto& stage : stages_) {
-    if (stage->input == nullptr) continue;
-    if (found == count) return;
-    stages[found++] = info_of(*stage);
-  }
-}
-
-weir_stage_info Flow::info_of(const Stage& stage) {
-  weir_stage_info info{};
-  info.name = stage.name.c_str();
-  info.at_end = stage.at_its_end.load(std::memory_order_acquire);
-  if (!sealed()) return info;
-  const std::size_t tunnel = stage.input->index;
-  const sys::Lock lock(feeds_mutex_);
-  each_count(tunnel, [&](const Count& each) { info.complete += each.completed(); });
-  each_count(tunnel, [&](const Count& each) { info.created += each.created(); });
-  for (const auto& worker : workers_) {
-    const Ledger& ledger = worker->ledgers[tunnel];
-    info.dropped += ledger.dropped.load(std::memory_order_relaxed);
-    info.failed += ledger.failed.load(std::memory_order_relaxed);
-    info.most_kept =
-        std::max<std::uint64_t>(info.most_kept, ledger.most_kept.load(std::memory_order_relaxed));
-  }
-  for (const auto& feed : feeds_) {
-    if (feed->tunnel.index == tunnel) {
-      info.dropped += feed->dropped.load(std::memory_order_relaxed);
-    }
-  }
-  return info;
-}
-
-std::string Flow::holders() {
-  std::string text;
-  for (const auto& stage : stages_) {
-    if (stage->input == nullptr) {
-      if (!stage->permit.over())
-        text += fmt::format(", source '{}' is not at its end", stage->name);
-      continue;
-    }
-    const weir_stage_info info = info_of(*stage);
-    if (info.created > info.complete) {
-      text += fmt::format(", stage '{}' holds {} items", stage->name, info.created - info.complete);
-    }
-    if (stage->carrier != nullptr && stage->reorder->under_way() > 0) {
-      text += fmt::format(", {} batches of stage '{}' are on its device",
-                          stage->reorder->under_way(), stage->name);
-    }
-    if (const auto open = stage->input->open_feeds.load(std::memory_order_acquire); open > 0) {
-      text += fmt::format(", tunnel '{}' has {} open feeds", stage->input->name(), open);
-    }
-  }
-  return text.empty() ? "all stages are idle" : text.substr(2);
 }
 
 }  // namespace weir::rt

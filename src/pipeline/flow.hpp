@@ -1,6 +1,7 @@
 // Pipelines at work: a state machine that threads run, which come from elsewhere.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "base/threads.hpp"
 #include "pipeline/bell.hpp"
 #include "pipeline/flow_worker.hpp"
+#include "pipeline/kept_items.hpp"
 #include "pipeline/tunnel.hpp"
 
 namespace weir::rt {
@@ -48,8 +50,11 @@ class Flow {
   /// the group only move its items.
   void add_stage(const weir_stage_options& options, std::size_t group, Carrier* carrier = nullptr);
   /// For time that passes only when a worker lets it: pass_time() returns whether something
-  /// happened. Before seal().
-  void let_time_pass(std::function<bool()> pass_time) { pass_time_ = std::move(pass_time); }
+  /// happened, clock() the nanoseconds. Before seal().
+  void let_time_pass(std::function<bool()> pass_time, std::function<std::int64_t()> clock) {
+    pass_time_ = std::move(pass_time);
+    clock_ = std::move(clock);
+  }
   weir_feed* open_feed(Tunnel& tunnel);
   /// Checks the shape and makes the workers: so many in each group.
   void seal(const std::vector<std::size_t>& group_workers);
@@ -70,6 +75,10 @@ class Flow {
   /// How it ended, after that.
   const Outcome& outcome() const noexcept { return outcome_; }
 
+  // Items that are kept. They throw Error.
+  weir_item* keep(StageCall& call, std::size_t index);
+  void complete(weir_item& item);
+
   // Feeds. They throw Error. put() returns the number of items that were put.
   std::size_t put(weir_feed& feed, const void* items, std::size_t count, std::int64_t deadline_ns);
   [[noreturn]] void fail_put(weir_feed& feed, std::size_t left);
@@ -78,6 +87,9 @@ class Flow {
   void close(weir_feed& feed) noexcept;
 
   void get_info(weir_pipeline_info& info, weir_stage_info* stages, std::size_t count);
+  /// By their numbers. From the first call on latencies are sampled. They throw Error.
+  void get_stage(std::size_t number, weir_stage_state& state);
+  void get_tunnel(std::size_t number, weir_tunnel_state& state);
   /// "stage 'a' has 3 items, stage 'b' 1": those that are not complete.
   std::string holders();
 
@@ -91,13 +103,19 @@ class Flow {
   };
 
   weir_stage_info info_of(const Stage& stage);
+  std::size_t workers_of(const Stage& stage) const noexcept;
+  std::uint64_t elapsed_ns() const noexcept;
+  std::int64_t now_ns() const noexcept { return clock_ ? clock_() : sys::now_ns(); }
+  /// Whether somebody wants to know how old items get.
+  bool sampling() const noexcept { return sampling_.load(std::memory_order_relaxed); }
+  ItemTag tag_of(FeedBooks& feed, std::uint64_t epoch) const noexcept;
 
   // Building.
   void refuse_when_sealed(const char* what) const;
   void check_shape() const;
   void make_components();
   void make_workers(WorkerGroup& group);
-  std::unique_ptr<FlowWorker> make_worker(WorkerGroup& group) const;
+  std::unique_ptr<FlowWorker> make_worker(WorkerGroup& group);
   static void make_ordered(Stage& stage);
   void make_carried(Stage& stage, Carrier& carrier);
   static void list_orderly(Stage& stage);
@@ -129,8 +147,9 @@ class Flow {
   void run(FlowWorker& worker, Stage& stage, const Stash::Batch& batch, Outputs& outputs) noexcept;
   weir_status call(FlowWorker& worker, Stage& stage, weir_stage_function function,
                    const Stash::Batch& batch, const Outputs& outputs) noexcept;
+  void note_kept(FlowWorker& worker, std::size_t done) noexcept;
   std::size_t count_created(FlowWorker& worker, const Stage& stage, const Tunnel& tunnel,
-                            Stash& put, std::uint64_t epoch) noexcept;
+                            Stash& put, const ItemTag& tag) noexcept;
   bool settle(FlowWorker& worker, Stage& stage, const Stash::Batch& batch,
               Outputs& outputs) noexcept;
   void fail_item(FlowWorker& worker, const Stage& stage, const void* item, weir_status status,
@@ -142,7 +161,7 @@ class Flow {
   bool load_waiting(FlowWorker& worker, Stage& stage) noexcept;
   bool load_kept(FlowWorker& worker, Stage& stage) noexcept;
   std::size_t fill(Stage& stage, Reorder::Block& block) noexcept;
-  static void carry(Stage& stage, const Reorder::Block& block) noexcept;
+  void carry(Stage& stage, Reorder::Block& block) const noexcept;
   void unload(FlowWorker& worker, Stage& stage, Reorder::Block& block) noexcept;
   void fail_batch(FlowWorker& worker, const Stage& stage, const Reorder::Block& block,
                   const Outcome& outcome) noexcept;
@@ -169,6 +188,11 @@ class Flow {
   template <class Claimed>
   std::size_t offer(const Books& books, Tunnel& tunnel, const ItemsToPut& items, std::size_t count,
                     Claimed&& claimed) noexcept;
+  std::size_t at_once(std::size_t items) const noexcept {
+    return options_.one_by_one ? std::min<std::size_t>(items, 1) : items;
+  }
+  /// Takes up to `count` items from a ring. Returns the number.
+  std::size_t pop(Tunnel& tunnel, const ItemsToTake& to, std::size_t count) const noexcept;
   void drop(const Books& books, std::uint64_t epoch, std::size_t count) const noexcept;
   void drop_waiting(const Books& books, Tunnel& tunnel, std::size_t count) noexcept;
   void share(FlowWorker& worker) noexcept;
@@ -208,6 +232,10 @@ class Flow {
   const std::string name_;
   const weir_pipeline_options options_;
   std::function<bool()> pass_time_;
+  std::function<std::int64_t()> clock_;
+  std::int64_t started_ns_ = 0;
+  sys::Atomic<std::int64_t> ended_ns_{sys::kNever};
+  sys::Atomic<bool> sampling_{false};
   std::vector<Owned<weir_tunnel>> tunnels_;
   std::vector<std::unique_ptr<Stage>> stages_;
   std::vector<void (*)(void*)> releases_;  ///< by stage
@@ -215,6 +243,9 @@ class Flow {
   std::vector<WorkerGroup> groups_;
   std::vector<std::unique_ptr<FlowWorker>> workers_;
   sys::Atomic<bool> sealed_{false};
+
+  std::unique_ptr<KeptItems> kept_items_;
+  sys::Atomic<std::uint32_t> completing_{0};  ///< threads in complete()
 
   mutable sys::Mutex feeds_mutex_;
   std::vector<std::unique_ptr<FeedBooks>> feeds_;

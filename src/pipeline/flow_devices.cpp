@@ -1,6 +1,7 @@
 // Stages whose batches go to a device: what workers do for them.
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -12,12 +13,26 @@ namespace {
 
 constexpr std::size_t kUnderWay = 2;  ///< batches that keep a device and its link busy
 
+/// Gives a batch the birth of the first item that has one.
+void take_birth(ItemTag& batch, std::span<const ItemTag> items) noexcept {
+  const auto first =
+      std::find_if(items.begin(), items.end(), [](const ItemTag& item) { return item.sampled(); });
+  if (!batch.sampled() && first != items.end()) batch.birth_ns = first->birth_ns;
+}
+
 }  // namespace
 
 void Carrier::landed(std::size_t slot) noexcept { flow_->landed(*stage_, slot); }
 
 void Flow::landed(Stage& stage, std::size_t slot) noexcept {
-  stage.reorder->blocks()[slot].ready.store(true, std::memory_order_seq_cst);
+  Reorder::Block& block = stage.reorder->blocks()[slot];
+  const std::int64_t now = now_ns();
+  const std::int64_t before = stage.landed_ns.exchange(now, std::memory_order_relaxed);
+  const std::int64_t busy = now - std::max(block.carried_ns, before);
+  if (busy > 0) {
+    stage.busy_ns.fetch_add(static_cast<std::uint64_t>(busy), std::memory_order_relaxed);
+  }
+  block.ready.store(true, std::memory_order_seq_cst);
   wake_one_of(groups_[stage.group]);
 }
 
@@ -39,7 +54,7 @@ bool Flow::can_load_waiting(const Stage& stage) noexcept {
 
 bool Flow::load_waiting(FlowWorker& worker, Stage& stage) noexcept {
   if (!can_load_waiting(stage)) return false;
-  const Reorder::Block* const block = stage.reorder->take(
+  Reorder::Block* const block = stage.reorder->take(
       [&](Reorder::Block& next) { return (next.count = fill(stage, next)) > 0; });
   if (block == nullptr) return false;
   freed(*stage.input);
@@ -52,13 +67,13 @@ bool Flow::load_waiting(FlowWorker& worker, Stage& stage) noexcept {
 bool Flow::load_kept(FlowWorker& worker, Stage& stage) noexcept {
   Stash& kept = *worker.kept[stage.input->index];
   if (stage.input->queued || !can_load(stage, kept.size())) return false;
-  const Reorder::Block* const block = stage.reorder->take([&](Reorder::Block& next) {
+  Reorder::Block* const block = stage.reorder->take([&](Reorder::Block& next) {
     const Stash::Batch batch = kept.take_newest(stage.carrier->room());
     const std::size_t slot = static_cast<std::size_t>(&next - stage.reorder->blocks().data());
     std::memcpy(stage.carrier->items(slot), batch.items, batch.count * stage.input->item_bytes);
     next.first = stage.taken;
     next.count = batch.count;
-    next.epoch = batch.epoch;
+    next.tag = batch.tag;
     stage.taken = stage.taken + batch.count;
     return true;
   });
@@ -76,31 +91,31 @@ std::size_t Flow::fill(Stage& stage, Reorder::Block& block) noexcept {
   std::size_t found = 0;
   if (!stage.leftover) {
     constexpr std::size_t kAtOnce = 256;
-    std::uint64_t epochs[kAtOnce];
+    ItemTag tags[kAtOnce];
+    block.tag = {};
     for (std::size_t more = 1; more > 0 && found < room; found += more) {
-      more = stage.input->ring.pop(ItemsToTake{items + found * bytes, epochs},
-                                   std::min(kAtOnce, room - found));
+      more = pop(*stage.input, {items + found * bytes, tags}, std::min(kAtOnce, room - found));
+      take_birth(block.tag, {tags, more});
     }
-    block.epoch = 0;
   } else {
     Leftover& left = *stage.leftover;
     std::size_t had = left.count.load(std::memory_order_relaxed);
     std::memcpy(items, left.items.get(), had * bytes);
-    had += stage.input->ring.pop(ItemsToTake{items + had * bytes, left.epochs.data() + had},
-                                 room - had);
-    while (found < had && left.epochs[found] == left.epochs[0]) ++found;
-    block.epoch = left.epochs[0];
+    had += pop(*stage.input, {items + had * bytes, left.tags.data() + had}, room - had);
+    while (found < had && left.tags[found].epoch == left.tags[0].epoch) ++found;
+    block.tag = {left.tags[0].epoch};
+    take_birth(block.tag, {left.tags.data(), found});
     std::memcpy(left.items.get(), items + found * bytes, (had - found) * bytes);
-    left.epochs.erase(left.epochs.begin(),
-                      left.epochs.begin() + static_cast<std::ptrdiff_t>(found));
-    left.epochs.resize(room);
+    left.tags.erase(left.tags.begin(), left.tags.begin() + static_cast<std::ptrdiff_t>(found));
+    left.tags.resize(room);
     left.count.store(had - found, std::memory_order_seq_cst);
   }
   stage.taken = stage.taken + found;
   return found;
 }
 
-void Flow::carry(Stage& stage, const Reorder::Block& block) noexcept {
+void Flow::carry(Stage& stage, Reorder::Block& block) const noexcept {
+  block.carried_ns = now_ns();
   stage.carrier->carry(static_cast<std::size_t>(&block - stage.reorder->blocks().data()),
                        block.count);
 }
@@ -122,7 +137,7 @@ void Flow::unload(FlowWorker& worker, Stage& stage, Reorder::Block& block) noexc
     }
   }
   if (!outcome->ok()) fail_batch(worker, stage, block, *outcome);
-  settle(worker, stage, {nullptr, block.count, block.epoch}, outputs);
+  settle(worker, stage, {nullptr, block.count, block.tag}, outputs);
   block.unloaded = true;
 }
 

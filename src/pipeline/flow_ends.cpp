@@ -43,6 +43,7 @@ bool Flow::is_over(const Component& component) noexcept {
     if (stage->input->open_feeds.load(std::memory_order_seq_cst) > 0) return false;
     if (stage->reorder && !stage->reorder->empty()) return false;
   }
+  kept_items_->look();
   const sys::Lock lock(feeds_mutex_);
   return balanced([&](const auto& visit) {
     for (const Stage* stage : component.stages) each_count(stage->input->index, visit);
@@ -58,10 +59,11 @@ void Flow::end(FlowWorker& worker, Component& component) noexcept {
   for (Stage* stage : component.stages) {
     if (stage->at_end != nullptr) {
       Outputs& outputs = worker.outputs[stage->index];
-      const weir_status status = call(worker, *stage, stage->at_end, {nullptr, 0, epoch}, outputs);
+      const weir_status status =
+          call(worker, *stage, stage->at_end, {nullptr, 0, {epoch}}, outputs);
       if (status != WEIR_STATUS_OK) fail_item(worker, *stage, nullptr, status);
       refuse_late_items(worker, *stage);
-      settle(worker, *stage, {nullptr, 0, epoch}, outputs);
+      settle(worker, *stage, {nullptr, 0, {epoch}}, outputs);
     }
     if (stage->carrier != nullptr) end_carrier(worker, *stage);
     stage->at_its_end.store(true, std::memory_order_release);
@@ -91,6 +93,7 @@ void Flow::refuse_late_items(FlowWorker& worker, const Stage& stage) noexcept {
 
 void Flow::finish() noexcept {
   std::uint32_t open = kOpen;
+  ended_ns_.store(now_ns(), std::memory_order_relaxed);
   if (!state_.compare_exchange_strong(open, kEnded, std::memory_order_seq_cst)) return;
   wake_everybody();
 }
@@ -117,8 +120,10 @@ bool Flow::epoch_over(std::uint64_t epoch) const noexcept {
 
 bool Flow::epoch_balanced(std::uint64_t epoch) const noexcept {
   const std::size_t slot = slot_of(epoch);
+  kept_items_->look();
   return balanced([&](const auto& visit) {
     for (const auto& worker : workers_) visit(worker->epochs[slot]);
+    visit(kept_items_->epoch(slot));
     for (const auto& feed : feeds_) visit(feed->epochs[slot]);
   });
 }

@@ -12,10 +12,11 @@ std::size_t Flow::offer(const Books& books, Tunnel& tunnel, const ItemsToPut& it
   std::size_t done = 0;
   for (;;) {
     if (done < count) {
-      const std::size_t put = tunnel.ring.push(ItemsToPut{items.items + done * bytes, items.epoch},
-                                               count - done, claimed);
+      const std::size_t put = tunnel.ring.push(ItemsToPut{items.items + done * bytes, items.tag},
+                                               at_once(count - done), claimed);
       if (put > 0) wake_group_of(tunnel);
       done += put;
+      if (put > 0 && done < count && options_.one_by_one) continue;
     }
     if (done == count || tunnel.overflow == WEIR_OVERFLOW_BLOCK) return done;
     // What is left of these is dropped, or what was there before: all but as many as there is room
@@ -24,7 +25,7 @@ std::size_t Flow::offer(const Books& books, Tunnel& tunnel, const ItemsToPut& it
     const std::size_t left = count - done, room = newest ? 0 : tunnel.ring.capacity();
     if (left > room) {
       claimed(left - room);
-      drop(books, items.epoch, left - room);
+      drop(books, items.tag.epoch, left - room);
       done += left - room;
     } else {
       drop_waiting(books, tunnel, left);
@@ -46,6 +47,7 @@ void Flow::guarded(Callback&& callback) noexcept {
 template <class Visit>
 void Flow::each_count(std::size_t tunnel, Visit&& visit) const {
   for (const auto& worker : workers_) visit(worker->ledgers[tunnel].count);
+  visit(kept_items_->count(tunnel));
   for (const auto& feed : feeds_) {
     if (feed->tunnel.index == tunnel) visit(feed->count);
   }

@@ -105,24 +105,23 @@ bool Flow::run_waiting(FlowWorker& worker, Stage& stage) noexcept {
 /// Takes a batch from a ring. Returns its size.
 std::size_t Flow::take(FlowWorker& worker, Stage& stage) noexcept {
   Tunnel& tunnel = *stage.input;
-  const std::size_t count =
-      tunnel.ring.pop(ItemsToTake{worker.taken.data(), worker.taken_epochs.data()},
-                      worker.pace[stage.index].items());
+  const std::size_t count = pop(tunnel, {worker.taken.data(), worker.taken_tags.data()},
+                                worker.pace[stage.index].items());
   if (count == 0) return 0;
   freed(tunnel);
   if (tunnel.ring.ready()) wake_one_of(worker.group);
   return count;
 }
 
-/// Runs a stage on what was taken from a ring, each epoch by itself.
+/// Runs a stage on what was taken from a ring, each tag by itself.
 void Flow::run_taken(FlowWorker& worker, Stage& stage, std::size_t count,
                      Outputs& outputs) noexcept {
   const std::size_t bytes = stage.input->item_bytes;
   for (std::size_t first = 0; first < count;) {
-    const std::uint64_t epoch = worker.taken_epochs[first];
+    const ItemTag tag = worker.taken_tags[first];
     std::size_t next = first + 1;
-    while (next < count && worker.taken_epochs[next] == epoch) ++next;
-    run(worker, stage, {worker.taken.data() + first * bytes, next - first, epoch}, outputs);
+    while (next < count && worker.taken_tags[next] == tag) ++next;
+    run(worker, stage, {worker.taken.data() + first * bytes, next - first, tag}, outputs);
     first = next;
   }
   share(worker);
@@ -150,12 +149,14 @@ bool Flow::run_source(FlowWorker& worker) noexcept {
 
 void Flow::run_source(FlowWorker& worker, Stage& source) noexcept {
   const std::uint64_t epoch = source.epoch.load(std::memory_order_relaxed);
-  const Stash::Batch batch{nullptr, worker.pace[source.index].items(), epoch};
+  const Stash::Batch batch{nullptr, worker.pace[source.index].items(), {epoch}};
   worker.call.over = worker.call.epoch_over = false;
   Outputs& outputs = worker.outputs[source.index];
   const weir_status status = call(worker, source, source.function, batch, outputs);
   if (status != WEIR_STATUS_OK) fail_item(worker, source, nullptr, status);
-  const bool put = settle(worker, source, {nullptr, 0, epoch}, outputs);
+  ItemTag tag{epoch};
+  if (sampling()) tag.birth_ns = pass_time_ ? now_ns() : worker.call_began_ns;
+  const bool put = settle(worker, source, {nullptr, 0, tag}, outputs);
   if (put || worker.call.epoch_over) {
     source.epochs_used.store(epoch + 1, std::memory_order_release);
   }
@@ -175,22 +176,69 @@ void Flow::leave(FlowWorker& worker, Stage& stage) noexcept {
   if (stage.input != nullptr && stage.input->ring.ready()) wake_one_of(worker.group);
 }
 
-/// Runs a stage on items of one epoch; after an item that fails, on the rest.
+/// Runs a stage on items of one tag; after an item that fails, on the rest.
 void Flow::run(FlowWorker& worker, Stage& stage, const Stash::Batch& batch,
                Outputs& outputs) noexcept {
   Stash::Batch rest = batch;
   while (rest.count > 0) {
     const weir_status status = call(worker, stage, stage.function, rest, outputs);
-    if (status == WEIR_STATUS_OK) break;
-    const std::size_t failed = std::min(worker.call.index, rest.count - 1);
-    const unsigned char* const item = rest.items + failed * stage.input->item_bytes;
+    const bool all = status == WEIR_STATUS_OK;
+    const std::size_t done = all ? rest.count : std::min(worker.call.index, rest.count - 1);
+    note_kept(worker, done);
+    if (all) break;
+    const unsigned char* const item = rest.items + done * stage.input->item_bytes;
     Ledger::add(worker.ledgers[stage.input->index].failed, 1);
     fail_item(worker, stage, item, status);
     if (ended()) break;
     rest.items = item + stage.input->item_bytes;
-    rest.count -= failed + 1;
+    rest.count -= done + 1;
   }
   settle(worker, stage, batch, outputs);
+}
+
+weir_item* Flow::keep(StageCall& call, std::size_t index) {
+  if (call.items == nullptr) {
+    fail_argument("stage '{}' has no items in this call that it could keep", call.stage->name);
+  }
+  const auto same = [&](const StageCall::Kept& each) { return each.index == index; };
+  if (index >= call.count || std::any_of(call.kept.begin(), call.kept.end(), same)) {
+    fail_argument("stage '{}' cannot keep item {} of a batch of {}: {}", call.stage->name, index,
+                  call.count, index >= call.count ? "there is none" : "it does already");
+  }
+  call.kept.reserve(call.kept.size() + 1);
+  call.outlasting.reserve(call.outlasting.size() + call.kept.size() + 1);
+  weir_item* const item = kept_items_->keep(*this, *call.stage, call.tag);
+  call.kept.push_back({index, item->number});
+  return item;
+}
+
+/// Of the items of a call the first `done` are kept as it wanted; one that failed is not, and those
+/// after it come again.
+void Flow::note_kept(FlowWorker& worker, std::size_t done) noexcept {
+  for (const StageCall::Kept& each : worker.call.kept) {
+    if (each.index < done) {
+      worker.call.outlasting.push_back(each.number);
+    } else {
+      kept_items_->forget(each.number);
+    }
+  }
+}
+
+void Flow::complete(weir_item& item) {
+  completing_.fetch_add(1, std::memory_order_acq_rel);
+  Stage& stage = item.stage;
+  const ItemTag tag = item.tag;
+  const std::size_t slot = options_.epochs > 0 ? slot_of(tag.epoch) : 0;
+  try {
+    if (kept_items_->complete(item, options_.epochs > 0 ? &slot : nullptr) && tag.sampled()) {
+      stage.latencies.note(now_ns() - tag.birth_ns, 1);
+    }
+  } catch (...) {
+    completing_.fetch_sub(1, std::memory_order_release);
+    throw;
+  }
+  wake_one();
+  completing_.fetch_sub(1, std::memory_order_release);
 }
 
 weir_status Flow::call(FlowWorker& worker, Stage& stage, weir_stage_function function,
@@ -201,8 +249,11 @@ weir_status Flow::call(FlowWorker& worker, Stage& stage, weir_stage_function fun
   call.index = 0;
   call.outlets = outputs.outlets.data();
   call.outlet_count = outputs.outlets.size();
-  call.epoch = batch.epoch;
+  call.epoch = batch.tag.epoch;
   call.payload = stage.payload;
+  call.stage = &stage;
+  call.tag = batch.tag;
+  call.kept.clear();
   call.message[0] = '\0';
   BatchSize& pace = worker.pace[stage.index];
   const bool timed = pace.due();
@@ -215,7 +266,13 @@ weir_status Flow::call(FlowWorker& worker, Stage& stage, weir_stage_function fun
     status = thrown.status;
     call.fail(thrown.message.c_str());
   }
-  if (timed) pace.note(batch.count, sys::now_ns() - begin);
+  worker.call_began_ns = timed ? begin : ItemTag::kNotSampled;
+  if (timed) {
+    const std::int64_t busy = pace.note(batch.count, sys::now_ns() - begin);
+    if (!pass_time_) {
+      Ledger::add(worker.efforts[stage.index].busy_ns, static_cast<std::uint64_t>(busy));
+    }
+  }
   return status;
 }
 
@@ -224,25 +281,36 @@ bool Flow::settle(FlowWorker& worker, Stage& stage, const Stash::Batch& batch,
                   Outputs& outputs) noexcept {
   std::size_t created = 0;
   for (std::size_t i = 0; i < stage.outputs.size(); ++i) {
-    created += count_created(worker, stage, *stage.outputs[i], *outputs.stashes[i], batch.epoch);
+    created += count_created(worker, stage, *stage.outputs[i], *outputs.stashes[i], batch.tag);
   }
-  Count* const epoch = options_.epochs > 0 ? &worker.epochs[slot_of(batch.epoch)] : nullptr;
+  Count* const epoch = options_.epochs > 0 ? &worker.epochs[slot_of(batch.tag.epoch)] : nullptr;
   if (epoch != nullptr) epoch->create(created);
-  if (batch.count > 0) {
-    if (epoch != nullptr) epoch->complete(batch.count);  // first: the end of all comes last
-    worker.ledgers[stage.input->index].count.complete(batch.count);
+  Ledger::add(worker.efforts[stage.index].put, created);
+  std::size_t complete = batch.count;
+  if (!worker.call.outlasting.empty()) {
+    complete -= kept_items_->settle(worker.call.outlasting);
+    worker.call.outlasting.clear();
+  }
+  if (complete > 0 && batch.tag.sampled()) {
+    stage.latencies.note(now_ns() - batch.tag.birth_ns, complete);
+  }
+  if (complete > 0) {
+    if (epoch != nullptr) epoch->complete(complete);  // first: the end of all comes last
+    worker.ledgers[stage.input->index].count.complete(complete);
   }
   for (Tunnel* tunnel : stage.outputs) {
-    if (tunnel->queued || tunnel->stage->group != stage.group) flush(worker, *tunnel);
+    if (tunnel->queued || options_.one_by_one || tunnel->stage->group != stage.group) {
+      flush(worker, *tunnel);
+    }
   }
   return created > 0;
 }
 
 std::size_t Flow::count_created(FlowWorker& worker, const Stage& stage, const Tunnel& tunnel,
-                                Stash& kept, std::uint64_t epoch) noexcept {
+                                Stash& kept, const ItemTag& tag) noexcept {
   std::size_t put = 0;
   try {
-    put = kept.count(epoch);
+    put = kept.count(tag);
   } catch (...) {  // no memory to note another epoch
     kept.forget_uncounted();
     worker.call.fail("no memory for items of another epoch");
@@ -291,7 +359,7 @@ bool Flow::flush(FlowWorker& worker, Tunnel& tunnel, Stash& kept) noexcept {
   bool moved = false;
   while (!kept.empty()) {
     const Stash::Batch batch = kept.oldest();
-    const std::size_t done = offer(books_of(worker, tunnel), tunnel, {batch.items, batch.epoch},
+    const std::size_t done = offer(books_of(worker, tunnel), tunnel, {batch.items, batch.tag},
                                    batch.count, [](std::size_t) {});
     if (done == 0) break;
     kept.drop_oldest(done);
@@ -348,6 +416,16 @@ bool Flow::send_ordered(FlowWorker& worker, Stage& stage) noexcept {
   return moved;
 }
 
+std::size_t Flow::pop(Tunnel& tunnel, const ItemsToTake& to, std::size_t count) const noexcept {
+  std::size_t found = 0, more = 1;
+  for (; found < count && more > 0; found += more) {
+    more = tunnel.ring.pop(ItemsToTake{to.items + found * tunnel.item_bytes, to.tags + found},
+                           at_once(count - found));
+    if (!options_.one_by_one) return more;
+  }
+  return found;
+}
+
 void Flow::drop(const Books& books, std::uint64_t epoch, std::size_t count) const noexcept {
   Ledger::add(books.dropped, count);
   if (options_.epochs > 0) books.epochs[slot_of(epoch)].complete(count);
@@ -357,9 +435,9 @@ void Flow::drop(const Books& books, std::uint64_t epoch, std::size_t count) cons
 /// Drops the oldest items that wait, or lets others go on who are just putting or taking them.
 void Flow::drop_waiting(const Books& books, Tunnel& tunnel, std::size_t count) noexcept {
   constexpr std::size_t kAtOnce = 64;
-  std::uint64_t epochs[kAtOnce];
-  const std::size_t found = tunnel.ring.pop(ItemsToTake{nullptr, epochs}, std::min(count, kAtOnce));
-  for (std::size_t i = 0; i < found; ++i) drop(books, epochs[i], 1);
+  ItemTag tags[kAtOnce];
+  const std::size_t found = tunnel.ring.pop(ItemsToTake{nullptr, tags}, std::min(count, kAtOnce));
+  for (std::size_t i = 0; i < found; ++i) drop(books, tags[i].epoch, 1);
   if (found == 0) sys::yield();
 }
 
@@ -373,7 +451,7 @@ void Flow::share(FlowWorker& worker) noexcept {
     if (kept.size() <= worker.pace[(*each)->index].items()) continue;
     Stash::Batch batch = kept.oldest();
     batch.count = std::min(batch.count, kept.size() / 2);
-    kept.drop_oldest(tunnel.ring.push(ItemsToPut{batch.items, batch.epoch}, batch.count));
+    kept.drop_oldest(tunnel.ring.push(ItemsToPut{batch.items, batch.tag}, batch.count));
     wake_group_of(tunnel);
     return;
   }

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include <weir/pipeline.h>
@@ -27,21 +28,26 @@ class BatchSize {
 
   std::size_t items() const noexcept { return items_; }
   bool slow() const noexcept { return items_ < most_; }
-  /// Whether the next call is to be timed: all, or a few when calls are as large as can be.
-  bool due() noexcept { return items_ < most_ || ++calls_ % 16 == 0; }
-  void note(std::size_t items, std::int64_t duration_ns) noexcept {
+  /// Whether the next call is to be timed: all, or a few when calls that are as large as can be are
+  /// brief.
+  bool due() noexcept { return ++calls_ >= 16 || !brief_; }
+  /// What that took. Returns about how long all calls took since the one that was timed before.
+  std::int64_t note(std::size_t items, std::int64_t duration_ns) noexcept {
     if (duration_ns > 2 * kWanted) {
       items_ = std::max<std::size_t>(items_ / 2, 1);
     } else if (duration_ns < kWanted / 2 && items >= items_) {
       items_ = std::min(2 * items_, most_);
     }
+    brief_ = items_ >= most_ && duration_ns < kWanted;
+    return duration_ns * std::exchange(calls_, 0);
   }
 
  private:
   static constexpr std::int64_t kWanted = 20'000;
   const std::size_t most_;
   std::size_t items_ = 1;
-  unsigned calls_ = 0;
+  int calls_ = 0;  ///< since the last that was timed
+  bool brief_ = false;
 };
 
 /// What a worker counts of one tunnel.
@@ -52,6 +58,11 @@ struct alignas(64) Ledger {
   static void add(sys::Atomic<std::uint64_t>& word, std::uint64_t by) noexcept {
     word.store(word.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
   }
+};
+
+/// What a worker does for one stage.
+struct Effort {
+  sys::Atomic<std::uint64_t> put{0}, busy_ns{0};
 };
 
 /// Memory for items on their way, aligned for any type.
@@ -74,6 +85,16 @@ struct StageCall : weir_batch {
   StageCall() noexcept : weir_batch{} { message[0] = '\0'; }
   void fail(const char* why) noexcept { std::snprintf(message, sizeof message, "%s", why); }
   char message[512];
+
+  struct Kept {
+    std::size_t index;
+    std::uint64_t number;  ///< in KeptItems
+  };
+  std::vector<Kept> kept;                 ///< beyond the call
+  std::vector<std::uint64_t> outlasting;  ///< of calls that have not settled
+  Flow* flow = nullptr;
+  Stage* stage = nullptr;
+  ItemTag tag;
 };
 
 /// The workers of one place.
@@ -86,14 +107,15 @@ struct WorkerGroup {
 };
 
 struct alignas(64) FlowWorker {
-  FlowWorker(std::size_t number, WorkerGroup& of, std::size_t tunnels, std::size_t epoch_slots,
-             std::size_t batch_items, std::size_t batch_bytes)
+  FlowWorker(std::size_t number, WorkerGroup& of, std::size_t tunnels, std::size_t stages,
+             std::size_t epoch_slots, std::size_t batch_items, std::size_t batch_bytes)
       : index(number),
         group(of),
         ledgers(std::make_unique<Ledger[]>(tunnels)),
+        efforts(std::make_unique<Effort[]>(stages)),
         epochs(std::make_unique<Count[]>(epoch_slots)),
         taken(batch_bytes),
-        taken_epochs(batch_items) {}
+        taken_tags(batch_items) {}
 
   const std::size_t index;
   WorkerGroup& group;
@@ -102,10 +124,12 @@ struct alignas(64) FlowWorker {
   std::vector<Stage*> held;                  ///< not left yet, though nothing of it is running
   std::vector<BatchSize> pace;               ///< by stage
   const std::unique_ptr<Ledger[]> ledgers;   ///< by tunnel
+  const std::unique_ptr<Effort[]> efforts;   ///< by stage
   const std::unique_ptr<Count[]> epochs;     ///< by slot
   StageCall call;
   ItemBuffer taken;  ///< a batch that was taken from a ring, or from a stash that grows meanwhile
-  std::vector<std::uint64_t> taken_epochs;
+  std::vector<ItemTag> taken_tags;
+  std::int64_t call_began_ns = ItemTag::kNotSampled;  ///< of a call that is timed
   std::size_t next_source = 0;
   unsigned turns = 0;
 

@@ -7,44 +7,46 @@
 #include <cstring>
 #include <memory>
 
+#include "pipeline/item_tag.hpp"
+
 namespace weir::rt {
 
-/// Items to be put, all of one epoch.
+/// Items to be put, all with one tag.
 struct ItemsToPut {
   const unsigned char* items;
-  std::uint64_t epoch;
+  ItemTag tag;
 };
 /// Where items that are taken go; `items` null: nowhere.
 struct ItemsToTake {
   unsigned char* items;
-  std::uint64_t* epochs;
+  ItemTag* tags;
 };
 
-/// Slots of items, each with its epoch.
+/// Slots of items, each with its tag.
 class ItemCells {
  public:
   ItemCells(std::size_t slots, std::size_t item_bytes)
       : item_bytes_(item_bytes),
         items_(std::make_unique<unsigned char[]>(slots * item_bytes)),
-        epochs_(std::make_unique<std::uint64_t[]>(slots)) {}
+        tags_(std::make_unique<ItemTag[]>(slots)) {}
 
   void write(std::size_t slot, const ItemsToPut& from, std::size_t first,
              std::size_t count) noexcept {
     std::memcpy(&items_[slot * item_bytes_], from.items + first * item_bytes_, count * item_bytes_);
-    std::fill_n(&epochs_[slot], count, from.epoch);
+    std::fill_n(&tags_[slot], count, from.tag);
   }
   void read(std::size_t slot, const ItemsToTake& to, std::size_t first,
             std::size_t count) const noexcept {
     if (to.items != nullptr) {
       std::memcpy(to.items + first * item_bytes_, &items_[slot * item_bytes_], count * item_bytes_);
     }
-    std::copy_n(&epochs_[slot], count, to.epochs + first);
+    std::copy_n(&tags_[slot], count, to.tags + first);
   }
 
  private:
   const std::size_t item_bytes_;
   const std::unique_ptr<unsigned char[]> items_;
-  const std::unique_ptr<std::uint64_t[]> epochs_;
+  const std::unique_ptr<ItemTag[]> tags_;
 };
 
 }  // namespace weir::rt

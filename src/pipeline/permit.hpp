@@ -16,6 +16,7 @@ class Permit {
 
   /// Before anybody enters.
   void limit(std::size_t threads) noexcept { limit_ = static_cast<std::uint32_t>(threads); }
+  std::size_t limit() const noexcept { return limit_; }
   bool serial() const noexcept { return limit_ == 1; }
   bool below(std::size_t threads) const noexcept { return limit_ < threads; }
 

@@ -40,7 +40,8 @@ class Reorder {
     // Of a batch that a device works on.
     std::uint64_t first = 0;  ///< number of its first item
     std::size_t count = 0;
-    std::uint64_t epoch = 0;
+    ItemTag tag;  ///< sampled when some item is
+    std::int64_t carried_ns = 0;
     bool unloaded = false;
   };
   explicit Reorder(std::size_t window) : blocks_(window) {}

@@ -39,14 +39,14 @@ void Stash::put(const unsigned char* items, std::size_t count) {
   next += bytes;
 }
 
-std::size_t Stash::count(std::uint64_t epoch) {
+std::size_t Stash::count(const ItemTag& tag) {
   const auto there = static_cast<std::size_t>(next - first_);
   if (there == size_ * item_bytes) return 0;
   const std::size_t put = there / item_bytes - size_;
-  if (!runs_.empty() && runs_.back().epoch == epoch) {
+  if (!runs_.empty() && runs_.back().tag == tag) {
     runs_.back().items += put;
   } else {
-    runs_.push_back({epoch, put});
+    runs_.push_back({tag, put});
   }
   size_ += put;
   return put;
@@ -54,7 +54,7 @@ std::size_t Stash::count(std::uint64_t epoch) {
 
 Stash::Batch Stash::take_oldest(std::size_t most) noexcept {
   Run& run = runs_.front();
-  const Batch batch{first_, std::min(most, run.items), run.epoch};
+  const Batch batch{first_, std::min(most, run.items), run.tag};
   first_ += batch.count * item_bytes;
   size_ -= batch.count;
   run.items -= batch.count;
@@ -68,7 +68,7 @@ Stash::Batch Stash::take_newest(std::size_t most) noexcept {
   const std::size_t count = std::min(most, run.items);
   next -= count * item_bytes;
   size_ -= count;
-  const Batch batch{next, count, run.epoch};
+  const Batch batch{next, count, run.tag};
   run.items -= count;
   if (run.items == 0) runs_.pop_back();
   if (size_ == 0) emptied();

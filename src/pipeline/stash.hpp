@@ -9,11 +9,13 @@
 
 #include <weir/pipeline.h>
 
+#include "pipeline/item_tag.hpp"
+
 namespace weir::rt {
 
 /// Items of one tunnel, in a row; new ones are put at its end, as an outlet of the interface.
 ///
-/// Items come in runs of the same epoch. Those that were put since the last count() are not known
+/// Items come in runs of the same tag. Those that were put since the last count() are not known
 /// yet.
 class Stash : public weir_outlet {
  public:
@@ -25,9 +27,8 @@ class Stash : public weir_outlet {
 
   /// Puts items that are elsewhere. Throws as grow() does, having put nothing.
   void put(const unsigned char* items, std::size_t count);
-  /// Takes note of what was put, as items of an epoch. Returns their number. Throws
-  /// std::bad_alloc.
-  std::size_t count(std::uint64_t epoch);
+  /// Takes note of what was put, as items with a tag. Returns their number. Throws std::bad_alloc.
+  std::size_t count(const ItemTag& tag);
   /// Forgets it. Returns whether there was something.
   bool forget_uncounted() noexcept {
     unsigned char* const counted = first_ + size_ * item_bytes;
@@ -37,17 +38,17 @@ class Stash : public weir_outlet {
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
 
-  /// Some items of one epoch, up to `most`, that are not in the stash any more but stay where they
+  /// Some items of one tag, up to `most`, that are not in the stash any more but stay where they
   /// are until something is put.
   struct Batch {
     const unsigned char* items;
     std::size_t count;
-    std::uint64_t epoch;
+    ItemTag tag;
   };
   Batch take_oldest(std::size_t most) noexcept;
   Batch take_newest(std::size_t most) noexcept;
-  /// The oldest items of one epoch, which stay, and then taking some of them.
-  Batch oldest() const noexcept { return {first_, runs_[0].items, runs_[0].epoch}; }
+  /// The oldest items of one tag, which stay, and then taking some of them.
+  Batch oldest() const noexcept { return {first_, runs_[0].items, runs_[0].tag}; }
   void drop_oldest(std::size_t items) noexcept { take_oldest(items); }
 
   /// Makes room for so many items more. Throws Error{out_of_memory} at the limit, std::bad_alloc.
@@ -55,7 +56,7 @@ class Stash : public weir_outlet {
 
  private:
   struct Run {
-    std::uint64_t epoch;
+    ItemTag tag;
     std::size_t items;
   };
   void emptied() noexcept;

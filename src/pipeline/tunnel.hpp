@@ -16,6 +16,7 @@
 #include "pipeline/bell.hpp"
 #include "pipeline/carrier.hpp"
 #include "pipeline/item_cells.hpp"
+#include "pipeline/latencies.hpp"
 #include "pipeline/permit.hpp"
 #include "pipeline/reorder.hpp"
 #include "pipeline/ring.hpp"
@@ -27,10 +28,10 @@ namespace weir::rt {
 /// device. Only who takes a batch touches them.
 struct Leftover {
   Leftover(std::size_t room, std::size_t item_bytes)
-      : items(std::make_unique<unsigned char[]>(room * item_bytes)), epochs(room) {}
+      : items(std::make_unique<unsigned char[]>(room * item_bytes)), tags(room) {}
 
   const std::unique_ptr<unsigned char[]> items;
-  std::vector<std::uint64_t> epochs;
+  std::vector<ItemTag> tags;
   sys::Atomic<std::size_t> count{0};
 };
 
@@ -63,6 +64,7 @@ struct Stage {
   std::size_t index = 0;  ///< of all stages
   Tunnel* input = nullptr;
   std::vector<Tunnel*> outputs;
+  std::vector<std::size_t> output_numbers;  ///< of these
   weir_stage_function function = nullptr;
   weir_stage_function at_end = nullptr;
   void* payload = nullptr;
@@ -81,8 +83,11 @@ struct Stage {
   Carrier* carrier = nullptr;
   std::unique_ptr<Leftover> leftover;  ///< in a pipeline with epochs
   sys::Plain<std::uint64_t> taken = 0;
+  sys::Atomic<std::int64_t> landed_ns{INT64_MIN};  ///< the last batch
+  sys::Atomic<std::uint64_t> busy_ns{0};           ///< while a batch was under way
 
   sys::Atomic<bool> at_its_end{false};
+  Latencies latencies;
 
   // Of a source.
   sys::Atomic<std::uint64_t> epoch{0};  ///< of what it puts next
@@ -101,6 +106,7 @@ struct FeedBooks {
   sys::Atomic<std::uint64_t> epochs_used{0};
   sys::Atomic<std::uint64_t> dropped{0};  ///< of all that had to go for its items
   sys::Atomic<bool> closed{false};
+  std::int64_t sampled_ns = INT64_MIN;  ///< when it put what is sampled last; the feed's own
 };
 
 }  // namespace weir::rt

@@ -29,7 +29,7 @@ bool is_host(const Domain& domain) { return domain.info().backend == "host"; }
 Pipeline::Pipeline(Runtime& runtime, std::string name, const weir_pipeline_options& options)
     : runtime_(runtime), flow_(std::move(name), options), usual_place_(options.place) {
   if (virtual_time()) {
-    flow_.let_time_pass([this] { return runtime_.drive(); });
+    flow_.let_time_pass([this] { return runtime_.drive(); }, [this] { return runtime_.now_ns(); });
   } else if (usual_place_ != nullptr) {
     group_of(usual_place_);
   }

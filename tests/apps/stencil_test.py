@@ -36,7 +36,8 @@ class StencilTest(weir_cli.CliTest):
 
     def test_bits(self):
         random = np.random.default_rng(1)
-        ways = ((), ("--baseline",), ("--lazy", "off"))
+        ways = ((), ("--baseline",), ("--lazy", "off"), ("--no-batching",), ("--relief", "off"),
+                ("--baseline", "--relief", "off"))
         for domains, precision, way in itertools.product(("host", MIXED, CARD), TYPES, ways):
             with self.subTest(domains=domains, precision=precision, way=way):
                 matrix = random.standard_normal((50, 81)).astype(TYPES[precision])

@@ -72,6 +72,53 @@ static void a_sum(void) {
   weir_pipeline_destroy(pipeline);
 }
 
+/* Keeps each item, completes it at once, and is told when it does so again. */
+static weir_status keep_and_complete(weir_batch* batch) {
+  for (size_t i = 0; i < batch->count; ++i) {
+    weir_item* item = NULL;
+    CHECK_OK(weir_item_keep(batch, i, &item));
+    CHECK_OK(weir_item_complete(item));
+    CHECK_REFUSED(weir_item_complete(item), "is complete already");
+  }
+  return add_up(batch);
+}
+
+static void items_that_are_kept(void) {
+  numbers state = {0, 1000, 0};
+  weir_pipeline* pipeline = make(&state, keep_and_complete);
+  CHECK_OK(weir_pipeline_run(pipeline));
+  CHECK(state.sum == 999 * 1000 / 2);
+  weir_pipeline_destroy(pipeline);
+  CHECK_REFUSED(weir_item_keep(NULL, 0, NULL), "out_item");
+}
+
+static void a_look_at_it(void) {
+  numbers state = {0, 1000, 0};
+  weir_pipeline* pipeline = make(&state, add_up);
+  weir_pipeline_info info = WEIR_PIPELINE_INFO_INIT;
+  weir_stage_state source = WEIR_STAGE_STATE_INIT, sink = WEIR_STAGE_STATE_INIT;
+  weir_tunnel_state tunnel = WEIR_TUNNEL_STATE_INIT;
+  int64_t age = 0;
+  CHECK_OK(weir_pipeline_get_stage(pipeline, 0, &source));
+  CHECK_OK(weir_pipeline_run(pipeline));
+  CHECK_OK(weir_pipeline_get_info(pipeline, &info, NULL, 0));
+  CHECK(info.all_stages == 2 && info.tunnels == 1 && info.elapsed_ns > 0);
+  CHECK_OK(weir_pipeline_get_stage(pipeline, 0, &source));
+  CHECK_OK(weir_pipeline_get_stage(pipeline, 1, &sink));
+  CHECK_OK(weir_pipeline_get_tunnel(pipeline, 0, &tunnel));
+  CHECK(source.input == SIZE_MAX && source.output_count == 1 && source.outputs[0] == 0);
+  CHECK(source.put == 1000 && sink.complete == 1000 && sink.workers == 1 && sink.at_end);
+  CHECK(tunnel.stage == 1 && tunnel.created == 1000 && tunnel.waiting + tunnel.under_way == 0);
+  CHECK_OK(weir_latency_percentile(&sink.latency, NULL, 50, &age));
+  CHECK(age > 0);
+  CHECK_OK(weir_latency_percentile(&sink.latency, &sink.latency, 50, &age));
+  CHECK(age == -1);
+  CHECK_REFUSED(weir_latency_percentile(&sink.latency, NULL, 0, &age), "percentile 0");
+  CHECK_REFUSED(weir_pipeline_get_stage(pipeline, 2, &sink), "it has 2");
+  CHECK_REFUSED(weir_pipeline_get_tunnel(pipeline, 1, &tunnel), "it has 1");
+  weir_pipeline_destroy(pipeline);
+}
+
 static void an_item_that_fails(void) {
   numbers state = {0, 1000, 0};
   weir_pipeline* pipeline = make(&state, refuse_items);
@@ -171,6 +218,8 @@ int main(void) {
   options.domains = "host";
   require(weir_runtime_create(&options, &runtime));
   RUN(a_sum);
+  RUN(items_that_are_kept);
+  RUN(a_look_at_it);
   RUN(an_item_that_fails);
   RUN(what_is_refused);
   RUN(what_devices_are_refused);

@@ -1,6 +1,7 @@
 """weir report: the page holds what the recording says, and a browser shows it."""
 
 import base64
+import html
 import json
 import os
 import re
@@ -265,6 +266,31 @@ class Browser(ReportTest):
         self.assertEqual(heat.count('class="cell best"'), times.count(min(times)))
         self.assertEqual(dom.count("<svg"), 1 + 1 + 3)
         self.assertEqual(len(re.findall(r"<polyline", dom)), 4 + 4 + 2 * 3)
+
+    def test_draws_a_pipeline(self):
+        self.weir("run", "reyes", "--width", "320", "--height", "240", "--repeat", "1", "--report",
+                  self.path("page.html"))
+        with open(self.path("page.html"), encoding="utf-8") as file:
+            graph = self.data(file.read())["parts"][0]["facts"]["pipeline"]
+        dom = self.dom()
+        drawn = re.search(r'<section id="pipeline0">(.*?)</section>', dom, re.S)[1]
+        self.assertEqual(len(re.findall(r'<g class="stage', drawn)), len(graph["stages"]))
+        marked = re.findall(r'<g class="stage bottleneck">.*?</g>', drawn, re.S)
+        self.assertEqual(len(marked), 1)
+        self.assertIn(f">{graph['bottleneck']}</text>", marked[0])
+        arrows = sum(len(stage["outputs"]) for stage in graph["stages"])
+        self.assertEqual(len(re.findall(r'<path [^>]*class="tunnel"', drawn)), arrows)
+        for stage in graph["stages"]:
+            self.assertIn(f"{stage['put' if stage['source'] else 'items']:,} items", drawn)
+        said = re.search(r'<section id="findings">(.*?)</section>', dom, re.S)[1]
+        self.assertIn(graph["findings"][0]["words"], html.unescape(said))
+
+    def test_draws_a_pipeline_without_a_recording(self):
+        run = self.weir("run", "reyes", "--width", "64", "--height", "48", "--repeat", "1", "--json")
+        self.page(self.write("run.json", run))
+        drawn = re.search(r'<section id="pipeline0">(.*?)</section>', self.dom(), re.S)[1]
+        words = json.loads(run)["pipeline"]["findings"][0]["words"]
+        self.assertIn(words, html.unescape(drawn))
 
     def test_takes_a_picture(self):
         self.weir(*RUN, "--report", self.path("page.html"))

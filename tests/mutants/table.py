@@ -267,7 +267,7 @@ MUTANTS = [
            "stage.newest_first ? worker.outputs[stage.index] : block.outputs;",
            "block.outputs;", PIPELINES),
     Mutant("a batch has items of several epochs", "src/pipeline/flow_devices.cpp",
-           "    while (found < had && left.epochs[found] == left.epochs[0]) ++found;\n",
+           "    while (found < had && left.tags[found].epoch == left.tags[0].epoch) ++found;\n",
            "    found = had;\n", PIPELINES),
     Mutant("who brings items wakes nobody", "src/pipeline/flow_work.cpp",
            "wake_one_of(groups_[tunnel.stage->group]);", "static_cast<void>(tunnel);",

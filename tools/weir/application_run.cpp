@@ -22,6 +22,7 @@
 #include "common/reference_blas.hpp"
 #include "description.hpp"
 #include "interruption.hpp"
+#include "live_view.hpp"
 #include "report/page.hpp"
 #include "terminal.hpp"
 
@@ -47,6 +48,9 @@ class Run final : private Stoppable {
         workload_(application.prepare(parameters(), runtime_, lanes_)) {
     report_.application = name_;
     report_.command = command_line();
+    auto* const pipeline = dynamic_cast<apps::WatchedPipeline*>(workload_.get());
+    if (options.live) live_.emplace(pipeline, name_);
+    if (!options.page.empty() && pipeline != nullptr) pipeline->watch();
   }
 
   RunReport perform() {
@@ -137,18 +141,21 @@ class Run final : private Stoppable {
 
   void repeat() {
     std::optional<Progress> progress;
-    if (!options_.quiet) progress.emplace();
+    if (!options_.quiet && !live_) progress.emplace();
     for (std::size_t run = 0; run < options_.repeat; ++run) {
       runs_begun_ = run + 1;
       if (progress) progress->update(run, options_.repeat, "running");
       const bool last = run + 1 == options_.repeat;
       // A run that is stopped has a trace, too.
       if (last || !options_.trace.empty()) runtime_.start_trace();
+      if (live_) live_->begin_run(run + 1, options_.repeat);
       const double seconds = run_once();
+      if (live_) live_->end_run();
       Interruption::check();
       const bool warm_up = run == 0 && !last;
       if (!warm_up) report_.samples.push_back(seconds);
     }
+    live_.reset();
     runtime_.stop_trace();
     report_.trace = runtime_.trace_summary();
     if (!options_.trace.empty()) write_trace();
@@ -248,6 +255,7 @@ class Run final : private Stoppable {
   apps::Lanes lanes_;
   weir::Queue queue_;  ///< none: streams
   std::unique_ptr<apps::Workload> workload_;
+  std::optional<LiveView> live_;
   std::optional<apps::ReferenceBlas> blas_;
   RunReport report_;
 };

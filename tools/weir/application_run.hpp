@@ -28,6 +28,7 @@ struct RunOptions {
   bool verify = false;
   bool json = false;
   bool quiet = false;  ///< no progress line: there is another
+  bool live = false;   ///< show what the pipeline does instead
 };
 
 /// Adds the options that say what is computed and where: those of an application, or of all.

@@ -105,6 +105,8 @@ class RunCommand final : public Command {
     app.add_flag("--verify", o.verify, "Check the result; exit status 5 when it is wrong");
     app.add_option("--trace", o.trace, "File for the timeline: .json, or .pftrace for Perfetto");
     app.add_option("--report", o.page, "File for a page that shows where the time went: .html");
+    app.add_flag("--live", o.live,
+                 "Show what the stages of a pipeline do while it runs, on standard error");
     app.add_flag("--json", o.json, "Print one JSON object");
   }
 

@@ -1,0 +1,75 @@
+// Pipelines of applications: the techniques that can be switched off, and what they say.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <weir/pipeline.hpp>
+
+#include "common/watched_pipeline.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace weir::apps {
+
+/// What all pipelines can be told.
+struct PipelineSwitches {
+  bool baseline = false;     ///< the form of the paper that pipelines are compared with
+  bool batching = true;      ///< otherwise stages get one item at a time
+  bool end_tracking = true;  ///< otherwise the end is guessed from a silence
+  bool relief = true;        ///< otherwise workers share each tunnel item by item
+};
+void add_pipeline_switches(CLI::App& app, PipelineSwitches& switches, const char* baseline_help);
+
+/// Runs one pipeline after the other, with the techniques that the switches leave.
+///
+/// Without end tracking a feed stays open, so that the pipeline never ends by itself; it is closed
+/// when nothing was counted for a while. That is what time-outs cost; weir still counts, so a
+/// silence that was too short loses nothing.
+class PipelineRunner {
+ public:
+  /// Throws Error{unsupported} where a switch makes no sense.
+  PipelineRunner(const weir::Runtime& runtime, const PipelineSwitches& switches);
+
+  // From one thread. They throw Error.
+  /// Makes a pipeline, adds what connect() does, and starts it.
+  void begin(weir::PipelineOptions options,
+             const std::function<void(const weir::Pipeline&)>& connect);
+  /// Waits for its end; after a failure it is gone.
+  void wait(std::chrono::nanoseconds timeout);
+  void reset() noexcept;
+  /// Stages that have an input.
+  std::vector<weir_stage_info> stages() const;
+  /// Items that a stage on a device gets at most: so many, unless there are no batches.
+  std::size_t batch(std::size_t usual) const noexcept { return switches_.batching ? usual : 1; }
+  /// Adds the switches, and of the last run `pipeline`: its graph in figures, with findings.
+  void describe(nlohmann::ordered_json& json) const;
+
+  // Any thread.
+  void watch() noexcept;
+  /// See WatchedPipeline.
+  void look(const LookAtPipeline& use) const;
+  /// Ends the pipeline, and those that begin later before they do.
+  void cancel() noexcept;
+
+ private:
+  void wait_for_silence(std::chrono::nanoseconds timeout);
+  void prop_open();
+
+  const weir::Runtime& runtime_;
+  const PipelineSwitches switches_;
+  mutable std::mutex mutex_;  ///< pipeline_ is made or destroyed, or others look at it
+  bool watched_ = false, cancelled_ = false;
+  std::optional<weir::Pipeline> pipeline_;
+  weir::Feed<char> prop_;  ///< keeps it from its end
+  double waited_s_ = 0;    ///< from the last thing that was counted to the end
+};
+
+}  // namespace weir::apps

@@ -1,0 +1,51 @@
+// How old items were when a stage was done with them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include <weir/pipeline.h>
+
+#include "base/threads.hpp"
+
+namespace weir::rt {
+
+/// Numbers of items by age, in classes that are an eighth of their least age wide. Any thread.
+class Latencies {
+ public:
+  void note(std::int64_t age_ns, std::uint64_t items) noexcept {
+    items_[class_of(age_ns)].fetch_add(items, std::memory_order_relaxed);
+  }
+  void read(weir_latency& into) const noexcept {
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      into.items[i] = items_[i].load(std::memory_order_relaxed);
+    }
+  }
+
+  static std::size_t class_of(std::int64_t age_ns) noexcept {
+    const auto age = static_cast<std::uint64_t>(std::max<std::int64_t>(age_ns, 0));
+    if (age < kParts) return static_cast<std::size_t>(age);
+    const auto octave = static_cast<std::size_t>(std::bit_width(age)) - kFirst;
+    return std::min<std::size_t>(octave * kParts + (age >> (octave - 1)) % kParts,
+                                 WEIR_LATENCY_CLASSES - 1);
+  }
+  /// The greatest age of a class.
+  static std::int64_t most_of(std::size_t index) noexcept {
+    if (index < kParts) return static_cast<std::int64_t>(index);
+    const std::size_t octave = index / kParts;
+    return (static_cast<std::int64_t>(kParts + index % kParts + 1) << (octave - 1)) - 1;
+  }
+
+ private:
+  static constexpr std::size_t kParts = 8, kFirst = 3;
+  std::array<sys::Atomic<std::uint64_t>, WEIR_LATENCY_CLASSES> items_{};
+};
+
+/// See weir_latency_percentile(). Throws Error.
+std::int64_t percentile(const weir_latency& latency, const weir_latency* before, double percent);
+
+}  // namespace weir::rt
