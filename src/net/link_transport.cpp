@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
 
 #include <elf.h>
@@ -10,6 +9,7 @@
 
 #include <weir/version.h>
 
+#include "net/one_sided.hpp"
 #include "net/wire.hpp"
 
 namespace weir::rt {
@@ -73,13 +73,6 @@ constexpr std::size_t kLargestFixed = 40;
 constexpr std::int64_t kLongestInterval = 250'000'000;
 constexpr std::int64_t kLongestLeave = 5'000'000'000;
 constexpr unsigned kPassesPerLook = 64;
-
-std::int64_t apply(OneSidedKind kind, std::byte* at, std::int64_t operand, std::int64_t expected) {
-  std::atomic_ref<std::int64_t> word(*reinterpret_cast<std::int64_t*>(at));
-  if (kind == OneSidedKind::fetch_add) return word.fetch_add(operand);
-  word.compare_exchange_strong(expected, operand);
-  return expected;
-}
 
 /// Finds the build ids that the linker gave to the program and to what this function is in.
 struct BuildIds {
@@ -386,10 +379,11 @@ void LinkTransport::take_change(Rank from, std::span<const std::byte> rest) {
   const Change change = cut_off<Change>(rest);
   std::byte* const at = reach(change.window, change.offset, sizeof(std::int64_t));
   Answer answer{.to = from, .kind = Kind::change_done, .token = change.token};
-  if (at == nullptr || reinterpret_cast<std::uintptr_t>(at) % sizeof(std::int64_t) != 0) {
+  const OneSided operation{.kind = static_cast<OneSidedKind>(change.kind),
+                           .operand = change.operand,
+                           .expected = change.expected};
+  if (at == nullptr || !change_word(operation, at, answer.old)) {
     answer.status = WEIR_STATUS_INVALID_ARGUMENT;
-  } else {
-    answer.old = apply(static_cast<OneSidedKind>(change.kind), at, change.operand, change.expected);
   }
   answers_.push_back(answer);
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/threads.hpp"
+#include "net/one_sided.hpp"
 
 namespace weir::rt {
 
@@ -213,16 +214,8 @@ std::optional<Outcome> ShmLink::in_segment(const OneSided& operation, const ShmW
     std::memcpy(at + cursor, operation.local + cursor, piece);
   } else if (operation.kind == OneSidedKind::get) {
     std::memcpy(operation.local + cursor, at + cursor, piece);
-  } else if (reinterpret_cast<std::uintptr_t>(at) % sizeof old != 0) {
+  } else if (!change_word(operation, at, old)) {
     return std::nullopt;
-  } else {
-    std::atomic_ref<std::int64_t> word(*reinterpret_cast<std::int64_t*>(at));
-    if (operation.kind == OneSidedKind::fetch_add) {
-      old = word.fetch_add(operation.operand);
-    } else {
-      old = operation.expected;
-      word.compare_exchange_strong(old, operation.operand);
-    }
   }
   cursor += piece;
   return Outcome{};
