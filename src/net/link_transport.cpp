@@ -9,6 +9,7 @@
 
 #include <weir/version.h>
 
+#include "net/checksum.hpp"
 #include "net/one_sided.hpp"
 #include "net/wire.hpp"
 
@@ -30,20 +31,25 @@ enum class LinkTransport::Kind : std::uint8_t {
 
 struct LinkTransport::Header {
   static constexpr std::uint32_t kMagic = 0x72696577;
-  static constexpr std::uint8_t kVersion = 1;
+  enum class Format : std::uint8_t { plain = 1, summed = 2 };  ///< summed: a checksum at the end
 
   std::uint32_t magic = kMagic;
-  std::uint8_t version = kVersion;
+  Format format = Format::plain;
   Kind kind = Kind::beat;
   std::uint16_t check = 0;
-  std::uint32_t bytes = 0;     ///< behind the header
+  std::uint32_t bytes = 0;     ///< behind the header, without the checksum
   std::uint32_t sequence = 0;  ///< of the packet among those from this rank to that
 
   std::uint16_t expected_check() const noexcept {
     std::uint64_t mix = bytes * 0x9E3779B97F4A7C15u ^ sequence * 0xC2B2AE3D27D4EB4Fu;
-    mix = (mix ^ magic ^ std::uint64_t{version} << 40 ^ static_cast<std::uint64_t>(kind) << 32) *
+    mix = (mix ^ magic ^ static_cast<std::uint64_t>(format) << 40 ^
+           static_cast<std::uint64_t>(kind) << 32) *
           0x165667B19E3779F9u;
     return static_cast<std::uint16_t>(mix >> 48);
+  }
+  bool sound() const noexcept {
+    return magic == kMagic && (format == Format::plain || format == Format::summed) &&
+           check == expected_check() && kind < Kind::count;
   }
 };
 
@@ -116,6 +122,26 @@ struct BuildIds {
   }
 };
 
+/// Of the bytes of a packet behind its header, wherever they lie.
+std::uint64_t checksum(std::span<const std::byte> first, Parts others) noexcept {
+  Checksum sum;
+  sum.add(first);
+  for (const auto& other : others) sum.add(other);
+  return sum.value();
+}
+
+/// Throws Error unless the last bytes of a packet are the checksum of the others, which stay.
+void cut_off_checksum(std::span<const std::byte>& bytes) {
+  std::uint64_t sent = 0;
+  if (bytes.size() < sizeof sent) fail(WEIR_STATUS_NETWORK_ERROR, "its checksum is missing");
+  std::memcpy(&sent, bytes.last(sizeof sent).data(), sizeof sent);
+  bytes = bytes.first(bytes.size() - sizeof sent);
+  if (checksum(bytes, {}) != sent) {
+    fail(WEIR_STATUS_NETWORK_ERROR, "its {} bytes have another checksum than those that were sent",
+         bytes.size());
+  }
+}
+
 }  // namespace
 
 std::string build_id() {
@@ -133,7 +159,7 @@ LinkTransport::LinkTransport(std::unique_ptr<Link> link, Membership membership)
   info_ = {.name = facts.name,
            .rank = facts.rank,
            .ranks = facts.ranks,
-           .frame_bytes = facts.packet_bytes - sizeof(Header),
+           .frame_bytes = facts.packet_bytes - sizeof(Header) - sizeof(std::uint64_t),
            .shares_memory = facts.shares_memory,
            .owner_must_poll = !facts.shares_memory,
            .can_sleep = facts.can_sleep};
@@ -231,10 +257,11 @@ bool LinkTransport::push_parts(Rank to, Kind kind, std::span<const std::byte> fi
                                Parts others) noexcept {
   Peer& peer = peers_[to];
   std::array<std::byte, sizeof(Header) + kLargestFixed> front;
-  std::array<std::span<const std::byte>, 5> parts;
+  std::array<std::span<const std::byte>, 6> parts;
   Header header;
   header.kind = kind;
   header.sequence = peer.sent;
+  header.format = membership_.sums ? Header::Format::summed : Header::Format::plain;
   std::size_t bytes = first.size(), count = 1;
   for (const auto& other : others) {
     bytes += other.size();
@@ -245,6 +272,11 @@ bool LinkTransport::push_parts(Rank to, Kind kind, std::span<const std::byte> fi
   std::memcpy(front.data(), &header, sizeof header);
   if (!first.empty()) std::memcpy(front.data() + sizeof header, first.data(), first.size());
   parts[0] = std::span(front).first(sizeof header + first.size());
+  std::uint64_t sum = 0;
+  if (membership_.sums) {
+    sum = checksum(first, others);
+    parts[count++] = bytes_of(sum);
+  }
   if (!link_->send(to, std::span(parts).first(count))) return false;
   ++peer.sent;
   peer.spoke_ns = looked_ns_;
@@ -267,10 +299,8 @@ void LinkTransport::packet(Rank from, std::span<const std::byte> bytes) noexcept
   if (peer.gone) return;
   try {
     const Header header = cut_off<Header>(bytes);
-    if (header.magic != Header::kMagic || header.version != Header::kVersion ||
-        header.check != header.expected_check() || header.kind >= Kind::count) {
-      fail(WEIR_STATUS_NETWORK_ERROR, "its header is none of weir's");
-    }
+    if (!header.sound()) fail(WEIR_STATUS_NETWORK_ERROR, "its header is none of weir's");
+    if (header.format == Header::Format::summed) cut_off_checksum(bytes);
     if (header.bytes != bytes.size()) {
       fail(WEIR_STATUS_NETWORK_ERROR, "it has {} bytes where its header says {}", bytes.size(),
            header.bytes);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/config.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "net/inproc.hpp"
@@ -60,6 +61,7 @@ Membership membership_of(const weir_fabric_options& options) {
   membership.build = build_id();
   membership.beats = progress_of(options) != ProgressBy::caller;
   membership.lost_after_ns = lost_after(options);
+  membership.sums = config::checks_frames();
   return membership;
 }
 

@@ -243,6 +243,46 @@ TEST_P(Ports, HandlersMaySendAndMustNotWait) {
   });
 }
 
+TEST_P(Ports, HandlersThatSendWithoutEndAreStopped) {
+  struct Flood final : Listener {
+    explicit Flood(Port& port) : port(port) {}
+    void arrived(Rank from, std::span<const std::byte>) noexcept override {
+      const std::vector<std::byte> much(4 << 20);
+      try {
+        for (int i = 0; i < 100; ++i) port.send(from, Channel::collective, much);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.status(), WEIR_STATUS_BUSY);
+        told = error.what();
+      }
+      over = true;
+    }
+    void lost(Rank, const std::string&) noexcept override {}
+    Port& port;
+    std::string told;
+    std::atomic<bool> over{false};
+  };
+  InprocHub hub(2, 0);
+  on_ranks(hub, 2, GetParam(), [&](Port& port) {
+    Flood flood(port);
+    Heard heard;
+    port.listen(Channel::user, &flood);
+    port.listen(Channel::collective, &heard);
+    if (port.rank() == 0) port.send(1, Channel::user, {});
+    EXPECT_TRUE(port.barrier(kLong).ok());  // and what was kept arrives
+    if (port.rank() == 1) {
+      EXPECT_TRUE(port.wait_until([&] { return flood.over.load(); }, kLong, "the flood"));
+      EXPECT_NE(flood.told.find("of 64 MiB are full"), std::string::npos) << flood.told;
+    }
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    if (port.rank() == 0) {
+      EXPECT_GE(heard.count(), 16);
+      EXPECT_LT(heard.count(), 100);
+    }
+    port.listen(Channel::user, nullptr);
+    port.listen(Channel::collective, nullptr);
+  });
+}
+
 TEST_P(Ports, MessagesWaitForTheirListener) {
   InprocHub hub(2, 0);
   on_ranks(hub, 2, GetParam(), [&](Port& port) {
@@ -437,6 +477,36 @@ TEST(PortFaults, CorruptPacketsAreRefused) {
       EXPECT_NE(port.why_gone(0).find("rank 0 sent a packet that is refused"), std::string::npos)
           << port.why_gone(0);
     });
+  }
+}
+
+TEST(PortFaults, ChecksumsFindBytesThatChanged) {
+  constexpr std::size_t kBehindHeader = 16, kBytes = 1000;
+  for (const bool sums : {false, true}) {
+    for (const std::size_t byte : {kBehindHeader + 20, kBehindHeader + kBytes}) {
+      Membership members = test::membership();
+      members.sums = sums;
+      InprocHub hub(2, 0);
+      on_ranks(
+          hub, 2, ProgressBy::caller,
+          [&](Port& port) {
+            Heard heard;
+            port.listen(Channel::user, &heard);
+            EXPECT_TRUE(port.barrier(kLong).ok());
+            if (port.rank() == 0) {
+              hub.corrupt_next_of(0, byte);
+              port.send(1, Channel::user, message_of(0, kBytes));
+            } else {
+              const auto over = [&] { return !port.alive(0); };
+              EXPECT_TRUE(port.wait_until(over, kLong, "the refusal or the end"));
+              EXPECT_EQ(heard.count(), sums ? 0 : 1);
+              EXPECT_EQ(port.why_gone(0).find("another checksum") != std::string::npos, sums)
+                  << port.why_gone(0);
+            }
+            port.listen(Channel::user, nullptr);
+          },
+          members);
+    }
   }
 }
 
