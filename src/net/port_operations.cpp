@@ -112,20 +112,36 @@ void PortOperations::start(OneSided operation, Completion* done) {
   submit(std::move(one));
 }
 
-void PortOperations::submit(Operations one) noexcept {
+/// Starts operations now, unless somebody else holds the turn.
+bool PortOperations::start_now(Operations& some) noexcept {
+  bool happened = false;
+  {
+    const PortProgress::Chance chance(progress_);
+    if (!chance) return false;
+    take_over();
+    if (!some.empty()) {
+      Operations& queue = waiting_[some.front().operation.target];
+      queue.splice(queue.end(), some);
+    }
+    push();
+    if (!chance.nested() && info_.shares_memory) happened = progress_.step();
+  }
+  if (!info_.can_sleep) {
+    progress_.rouse();
+  } else if (happened) {
+    progress_.rouse_waiters();
+  }
+  return true;
+}
+
+void PortOperations::submit(Operations some) noexcept {
+  if (start_now(some)) return;
   {
     const sys::Lock lock(mutex_);
-    submitted_.splice(submitted_.end(), one);
+    submitted_.splice(submitted_.end(), some);
   }
   submissions_.fetch_add(1);
-  bool rouse = false;
-  if (const PortProgress::Chance chance(progress_); chance) {
-    take_over();
-    push();
-    const bool at_once = !chance.nested() && info_.shares_memory;
-    rouse = (at_once && progress_.step()) || !info_.can_sleep;
-  }
-  if (rouse) progress_.rouse();
+  start_now(some);
 }
 
 std::byte* PortOperations::find_here(const OneSided& operation) noexcept {

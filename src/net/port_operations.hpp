@@ -81,7 +81,8 @@ class PortOperations {
   Account& find_account();
   std::byte* find_here(const OneSided& operation) noexcept;
   void start_here(const Started& started) noexcept;
-  void submit(Operations one) noexcept;
+  bool start_now(Operations& some) noexcept;
+  void submit(Operations some) noexcept;
   bool push_to(Rank to);
   void finish(const Started& started, std::int64_t old, Outcome outcome) noexcept;
 

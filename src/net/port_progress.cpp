@@ -47,15 +47,19 @@ void PortProgress::give() noexcept {
   }
 }
 
-void PortProgress::rouse() noexcept {
+void PortProgress::rouse_waiters() noexcept {
   if (sleepers_.load() > 0) transport_.wake();
+}
+
+void PortProgress::rouse() noexcept {
+  if (sleepers_.load() > 0 || thread_sleeps_.load()) transport_.wake();
 }
 
 bool PortProgress::progress() noexcept {
   if (!try_take()) return false;
   const bool happened = work_.step();
   give();
-  if (happened) rouse();
+  if (happened) rouse_waiters();
   return happened;
 }
 
@@ -78,7 +82,9 @@ bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t ti
     } else if (!spin.again()) {
       if (sys::now_ns() >= deadline) return done();
       if (deadline == sys::kNever) registered |= look_for_stall(done, what);
+      sleepers_.fetch_add(1);
       rest(done, deadline);
+      sleepers_.fetch_sub(1);
       spin.in_vain();
     }
     if (timeout_ns >= 0 && sys::now_ns() >= deadline) return done();
@@ -104,12 +110,10 @@ bool PortProgress::look_for_stall(const std::function<bool()>& done, const char*
   return idle;
 }
 
-/// Sleeps, unless something happens first.
+/// Sleeps, unless something happens first. Whoever is to be roused has said so before.
 void PortProgress::rest(const std::function<bool()>& done, std::int64_t deadline) {
   const std::uint32_t bell = transport_.bell();
-  sleepers_.fetch_add(1);
   if (!done() && !progress()) transport_.wait(bell, deadline);
-  sleepers_.fetch_sub(1);
 }
 
 // ---- The thread ---------------------------------------------------------------------------------
@@ -130,7 +134,9 @@ void PortProgress::run_thread() noexcept {
     } else if (progress()) {
       spin.found();
     } else if (!spin.again()) {
+      thread_sleeps_.store(true);
       rest(stopped, sys::kNever);
+      thread_sleeps_.store(false);
       spin.in_vain();
     }
   }

@@ -50,7 +50,9 @@ class PortProgress {
   /// Waits for the turn.
   void take() noexcept;
   void give() noexcept;
-  /// Tells those who sleep to look for what others have done for them.
+  /// Tells those who wait and sleep to look for what others have done for them.
+  void rouse_waiters() noexcept;
+  /// Tells the thread, too: there is something for it to move on.
   void rouse() noexcept;
   class Turn;
   class Chance;
@@ -78,7 +80,8 @@ class PortProgress {
   const std::int64_t spin_ns_;
 
   sys::Atomic<const void*> holder_{nullptr};
-  sys::Atomic<std::uint32_t> sleepers_{0};
+  sys::Atomic<std::uint32_t> sleepers_{0};  ///< in wait_until()
+  sys::Atomic<bool> thread_sleeps_{false};
   sys::Atomic<std::uint32_t> callers_{0};  ///< passes of threads in wait_until(), for the hybrid
   sys::Atomic<std::uint32_t> stop_{0};
   std::optional<sys::Thread> thread_;
