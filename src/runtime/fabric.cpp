@@ -296,6 +296,11 @@ bool Fabric::progress(std::int64_t timeout_ns) {
 
 // ---- Opening ------------------------------------------------------------------------------------
 
+std::uint64_t started_rank() noexcept {
+  const char* const rank = was_launched() ? launched_rank() : rank_by_mpi();
+  return rank != nullptr ? parse_unsigned(rank).value_or(0) : 0;
+}
+
 Owned<weir_fabric> open_fabric(const weir_fabric_options& options) {
   std::string_view transport = chosen(options.transport, "WEIR_TRANSPORT");
   if (transport.empty()) {

@@ -68,6 +68,22 @@ class LaplacianTest(weir_cli.CliTest):
                                        "--transform", transform, "--ranks", 3)
                 self.assertEqual((report["ranks"], report["blocks"]), (3, 6))
 
+    def test_processes_have_timelines_of_their_own(self):
+        self.environment = {"WEIR_TRACE": self.path("all.json")}
+        _, errors = self.weir("run", "laplacian", "--n", 16, "--iterations", 2, "--ranks", 3,
+                              "--repeat", 1, "--trace", self.path("last.json"), "--report",
+                              self.path("page.html"))
+        self.assertEqual(sum("is of rank 0; the others have .rank1" in line
+                             for line in errors.splitlines()), 2, errors)
+        ends = ("", ".rank1", ".rank2")
+        expected = {name + end + suffix for end in ends
+                    for name, suffix in (("all", ".json"), ("last", ".json"), ("page", ".html"))}
+        self.assertEqual(set(os.listdir(self.folder)), expected)
+        for name in expected:
+            if name.endswith(".json"):
+                with open(self.path(name), encoding="utf-8") as file:
+                    self.assertIn("traceEvents", json.load(file))
+
     def test_processes_write_one_result(self):
         for precision, options in itertools.product(TYPES, (("--ranks", 3, "--blocks", "2x1x3"),
                                                             ("--ranks", 2, "--dims", 2))):
