@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.command import Command, Figure
-from harness.row import Row, at_least, ratio_at_least
+from harness.row import Row, at_least, at_most, ratio_at_least
 
 # GB/s of 64-byte items in one machine; the link decides elsewhere.
 SHARED_MEMORY = {"stream": 6.0, "random": 3.5, "repeat": 8.0}
@@ -23,7 +23,7 @@ def groups(quick):
     items = 1 << 14 if quick else 1 << 20
     return [
         puts(pattern, network, items) for network in NETWORKS for pattern in SHARED_MEMORY
-    ] + [each(items)]
+    ] + [each(items), one_thing(quick)]
 
 
 def figure(program, pattern, network, items, *more):
@@ -56,3 +56,16 @@ def each(items):
     alone = figure("puts_weir", "random", "shm", items, "--block-items", 1)
     return [Row("64-byte puts, random, shared memory: coalesced", "GB/s", ours, alone,
                 "weir, a block for each", ratio_at_least(2))]
+
+
+def one_thing(quick):
+    """What a single operation on another process of this machine costs."""
+    def row(name, verb, count, most):
+        figure = Figure(Command.of("remote_weir", verb, "--count", count // 10 if quick else count))
+        return Row(name, "us", figure, target=at_most(most))
+
+    return [
+        row("fetch-and-add on a rank that computes, median", "fetch-add", 20_000, 2),
+        row("empty action on another rank, one by one, median", "action", 10_000, 5),
+        row("empty actions on another rank, each", "actions", 100_000, 1),
+    ]
