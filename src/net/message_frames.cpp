@@ -16,19 +16,28 @@ Piece piece_of(bool first, bool last) noexcept {
   return last ? Piece::last : Piece::middle;
 }
 
+/// The bytes [begin, begin + bytes) of a part, as far as it has them.
+std::span<const std::byte> cut(std::span<const std::byte> part, std::size_t begin,
+                               std::size_t bytes) noexcept {
+  if (begin >= part.size()) return {};
+  return part.subspan(begin, std::min(bytes, part.size() - begin));
+}
+
 }  // namespace
 
-bool send_frames(Transport& transport, Rank to, Channel channel, std::span<const std::byte> message,
+bool send_frames(Transport& transport, Rank to, Channel channel, const MessageRest& rest,
                  std::size_t most_bytes, std::size_t& sent) {
   do {
-    const std::size_t bytes = std::min(message.size() - sent, most_bytes);
-    const Piece piece = piece_of(sent == 0, sent + bytes == message.size());
-    const FrameHeader header{channel, piece, 0, 0, message.size()};
-    const std::array<std::span<const std::byte>, 2> parts = {bytes_of(header),
-                                                             message.subspan(sent, bytes)};
+    const std::size_t bytes = std::min(rest.size() - sent, most_bytes);
+    const Piece piece = piece_of(rest.before + sent == 0, sent + bytes == rest.size());
+    const FrameHeader header{channel, piece, 0, 0, rest.before + rest.size()};
+    const auto head = cut(rest.head, sent, bytes);
+    const std::size_t past = std::max(sent, rest.head.size()) - rest.head.size();
+    const std::array<std::span<const std::byte>, 3> parts = {
+        bytes_of(header), head, cut(rest.body, past, bytes - head.size())};
     if (!transport.send(to, parts)) return false;
     sent += bytes;
-  } while (sent < message.size());
+  } while (sent < rest.size());
   return true;
 }
 

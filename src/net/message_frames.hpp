@@ -27,9 +27,17 @@ struct FrameHeader {
   std::uint64_t bytes = 0;  ///< of the whole message
 };
 
-/// Sends the bytes of a message from `sent` on, which moves with them, in frames whose bodies have
+/// What there is to send of a message: two parts, behind bytes that are out already.
+struct MessageRest {
+  std::size_t before = 0;
+  std::span<const std::byte> head, body = {};
+
+  std::size_t size() const noexcept { return head.size() + body.size(); }
+};
+
+/// Sends the rest of a message from `sent` on, which moves with it, in frames whose bodies have
 /// `most_bytes`. Returns whether all of it is out.
-bool send_frames(Transport& transport, Rank to, Channel channel, std::span<const std::byte> message,
+bool send_frames(Transport& transport, Rank to, Channel channel, const MessageRest& rest,
                  std::size_t most_bytes, std::size_t& sent);
 
 /// Puts messages of one rank together again. Its memory stays for the next message, unless that was

@@ -13,6 +13,7 @@ PortMessages::PortMessages(Transport& transport, const GoneRanks& gone, PortProg
       info_(transport.info()),
       gone_(gone),
       progress_(progress),
+      most_(std::min(kFrameBytes, info_.frame_bytes - sizeof(FrameHeader))),
       peers_(info_.ranks) {}
 
 bool PortMessages::empty() const noexcept {
@@ -34,14 +35,29 @@ void PortMessages::send(Rank to, Channel channel, std::span<const std::byte> hea
   } else if (queued.load() > kQueuedBytes) {
     progress_.wait_until([&] { return queued.load() <= kQueuedBytes; }, -1, "room to send");
   }
-  if (to != info_.rank && bytes <= kFrameBytes && send_now(to, channel, head, body)) return;
-  Messages one;
-  std::vector<std::byte>& copy =
-      one.emplace_back(to, channel, std::vector<std::byte>(), std::size_t{0}).bytes;
-  copy.reserve(bytes);
-  copy.insert(copy.end(), head.begin(), head.end());
-  copy.insert(copy.end(), body.begin(), body.end());
+  // Who has sent a part must have memory for the rest.
+  Messages one = bytes > most_ ? room_for(to, channel, bytes) : Messages();
+  if (to != info_.rank && send_now(to, channel, {0, head, body}, one)) return;
+  if (one.empty()) one = room_for(to, channel, bytes);
+  fill(one.front(), {0, head, body}, 0);
   submit(std::move(one));
+}
+
+/// Returns a message without contents.
+PortMessages::Messages PortMessages::room_for(Rank to, Channel channel, std::size_t bytes) {
+  Messages one;
+  one.push_back({to, channel, {}});
+  one.front().bytes.reserve(bytes);
+  return one;
+}
+
+void PortMessages::fill(Message& message, const MessageRest& rest, std::size_t from) {
+  const std::size_t in_head = std::min(from, rest.head.size());
+  message.bytes.insert(message.bytes.end(), rest.head.begin() + std::ptrdiff_t(in_head),
+                       rest.head.end());
+  message.bytes.insert(message.bytes.end(), rest.body.begin() + std::ptrdiff_t(from - in_head),
+                       rest.body.end());
+  message.before = from;
 }
 
 /// Throws Error when there is too much for a listener already.
@@ -64,15 +80,21 @@ void PortMessages::check_room_inside(Rank to, std::size_t bytes) const {
       bytes, to, queued >> 20, kKeptBytes >> 20);
 }
 
-/// Returns whether the message went out at once.
-bool PortMessages::send_now(Rank to, Channel channel, std::span<const std::byte> head,
-                            std::span<const std::byte> body) {
+/// Sends what the way takes at once. Of a message of which a part is out the rest comes next, in
+/// `room`. Returns false when nothing is out.
+bool PortMessages::send_now(Rank to, Channel channel, const MessageRest& message, Messages& room) {
   const PortProgress::Chance chance(progress_);
   if (!chance) return false;
   if (take_over()) push();
-  const FrameHeader header{channel, FrameHeader::Piece::whole, 0, 0, head.size() + body.size()};
-  const std::array<std::span<const std::byte>, 3> parts = {bytes_of(header), head, body};
-  return peers_[to].messages.empty() && transport_.send(to, parts);
+  Peer& peer = peers_[to];
+  std::size_t sent = 0;
+  if (!peer.messages.empty()) return false;
+  if (send_frames(transport_, to, channel, message, most_, sent)) return true;
+  if (sent == 0) return false;
+  fill(room.front(), message, sent);
+  peer.queued.fetch_add(room.front().bytes.size());
+  peer.messages.splice(peer.messages.end(), room);
+  return true;
 }
 
 void PortMessages::submit(Messages one) noexcept {
@@ -114,13 +136,13 @@ bool PortMessages::push() noexcept {
 
 bool PortMessages::push_to(Rank to) {
   Peer& peer = peers_[to];
-  const std::size_t most = std::min(kFrameBytes, info_.frame_bytes - sizeof(FrameHeader));
   bool moved = false;
   while (!peer.messages.empty()) {
     Message& message = peer.messages.front();
     const std::size_t before = message.sent;
-    const bool over = gone_.gone(to) || send_frames(transport_, to, message.channel, message.bytes,
-                                                    most, message.sent);
+    const bool over =
+        gone_.gone(to) || send_frames(transport_, to, message.channel,
+                                      {message.before, message.bytes}, most_, message.sent);
     moved |= over || message.sent != before;
     if (!over) break;
     peer.queued.fetch_sub(message.bytes.size());

@@ -70,7 +70,8 @@ class PortMessages {
     Rank rank;  ///< to which it goes, or that it is from
     Channel channel;
     std::vector<std::byte> bytes;
-    std::size_t sent = 0;
+    std::size_t sent = 0;    ///< of these
+    std::size_t before = 0;  ///< bytes of the message that went out before these
   };
   using Messages = std::list<Message>;  ///< these go from list to list without memory
   struct Peer {
@@ -81,8 +82,9 @@ class PortMessages {
 
   void check_room_here(Channel channel, std::size_t bytes) const;
   void check_room_inside(Rank to, std::size_t bytes) const;
-  bool send_now(Rank to, Channel channel, std::span<const std::byte> head,
-                std::span<const std::byte> body);
+  static Messages room_for(Rank to, Channel channel, std::size_t bytes);
+  static void fill(Message& message, const MessageRest& rest, std::size_t from);
+  bool send_now(Rank to, Channel channel, const MessageRest& message, Messages& room);
   void submit(Messages one) noexcept;
   bool push_to(Rank to);
   void deliver(Rank from, Channel channel, std::span<const std::byte> message);
@@ -91,6 +93,7 @@ class PortMessages {
   const TransportInfo& info_;
   const GoneRanks& gone_;
   PortProgress& progress_;
+  const std::size_t most_;  ///< bytes of a message in a frame
 
   sys::Mutex mutex_;  // short, never across a call of others
   Messages submitted_;

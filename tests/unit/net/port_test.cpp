@@ -56,7 +56,7 @@ class Ports : public testing::TestWithParam<ProgressBy> {};
 TEST_P(Ports, MessagesOfAnySizeArriveInOrderOnTheirChannel) {
   constexpr Rank kRanks = 3;
   constexpr unsigned kMessages = 60;
-  const auto size_of = [](unsigned i) { return i % 20 == 19 ? 300'000u : i * 37u % 5000u; };
+  const auto size_of = [](unsigned i) { return i % 20 == 19 ? 900'000u : i * 37u % 5000u; };
   InprocHub hub(kRanks, 0);
   on_ranks(hub, kRanks, GetParam(), [&](Port& port) {
     Heard user, grid;
@@ -386,7 +386,7 @@ TEST_P(Ports, SendAndPutAfterMemoryWasShort) {
   on_ranks(hub, 2, GetParam(), [&](Port& port) {
     Heard heard;
     port.listen(Channel::user, &heard);
-    const auto message = message_of(5, 1000);
+    const auto message = message_of(5, 1000), long_message = message_of(6, 1'000'000);
     std::vector<std::byte> memory(1000);
     const WindowId window = port.expose(memory.data(), memory.size());
     EXPECT_TRUE(port.barrier(kLong).ok());
@@ -395,10 +395,12 @@ TEST_P(Ports, SendAndPutAfterMemoryWasShort) {
     int failed = 0;
     {
       const test::NoMemory none;
-      try {
-        port.send(other, Channel::user, message);
-      } catch (const std::bad_alloc&) {
-        ++failed;
+      for (const auto* each : {&message, &long_message}) {
+        try {
+          port.send(other, Channel::user, *each);
+        } catch (const std::bad_alloc&) {
+          ++failed;
+        }
       }
       try {
         port.put(other, window, 0, message, nullptr);
@@ -406,8 +408,8 @@ TEST_P(Ports, SendAndPutAfterMemoryWasShort) {
         ++failed;
       }
     }
-    EXPECT_EQ(failed, 2);
-    port.send(other, Channel::user, message);
+    EXPECT_EQ(failed, 3);
+    port.send(other, Channel::user, long_message);
     port.put(other, window, 0, message, nullptr);
     EXPECT_TRUE(port.flush(other, kLong).ok());
     EXPECT_TRUE(port.wait_until([&] { return heard.count() == 1; }, kLong, "a message"));
