@@ -22,21 +22,22 @@ struct Box {
   bool stream;
 };
 
-/// A cell of a row and its neighbours in the other dimensions, and so on for those behind it.
+/// Cells of a row and their neighbours in the other dimensions.
 template <class T>
 struct Rows {
-  const T *here, *south, *north, *below, *above;  ///< in two dimensions without the last two
+  const T *here, *south, *north, *below, *above;  ///< in two dimensions the last two do not count
+
+  [[gnu::always_inline]] Rows from(std::ptrdiff_t x) const {
+    return {here + x, south + x, north + x, below + x, above + x};
+  }
 };
 
 template <int dimensions, class T>
-[[gnu::always_inline]] inline T relaxed(const Rows<T>& u, std::ptrdiff_t x, T rate) {
-  const T* const c = u.here + x;
+[[gnu::always_inline]] inline T relaxed(const T* u, T south, T north, T below, T above, T rate) {
   if constexpr (dimensions == 2) {
-    return c[0] + rate * (((c[-1] + c[1]) + (u.south[x] + u.north[x])) - T(4) * c[0]);
+    return u[0] + rate * (((u[-1] + u[1]) + (south + north)) - T(4) * u[0]);
   } else {
-    return c[0] +
-           rate * ((((c[-1] + c[1]) + (u.south[x] + u.north[x])) + (u.below[x] + u.above[x])) -
-                   T(6) * c[0]);
+    return u[0] + rate * ((((u[-1] + u[1]) + (south + north)) + (below + above)) - T(6) * u[0]);
   }
 }
 
@@ -52,17 +53,20 @@ template <class T>
 }
 #endif
 
-/// Makes the cells [begin, end) of a row at `next`, which may begin behind them.
 template <int dimensions, class T>
-[[gnu::always_inline]] inline void sweep_plainly(T* __restrict next, const Rows<T>& u,
-                                                 std::ptrdiff_t begin, std::ptrdiff_t end, T rate) {
+[[gnu::always_inline]] inline void sweep_plainly(T* __restrict next, const Rows<T> u,
+                                                 std::ptrdiff_t count, T rate) {
 #pragma omp simd
-  for (std::ptrdiff_t x = begin; x < end; ++x) next[x - begin] = relaxed<dimensions>(u, x, rate);
+  for (std::ptrdiff_t x = 0; x < count; ++x) {
+    next[x] =
+        relaxed<dimensions>(u.here + x, u.south[x], u.north[x], dimensions == 3 ? u.below[x] : T(0),
+                            dimensions == 3 ? u.above[x] : T(0), rate);
+  }
 }
 
 /// Makes a row of cells; with `stream` past the cache.
 template <int dimensions, class T>
-[[gnu::always_inline]] inline void make_row(T* next, const Rows<T>& u, std::ptrdiff_t width, T rate,
+[[gnu::always_inline]] inline void make_row(T* next, const Rows<T> u, std::ptrdiff_t width, T rate,
                                             [[maybe_unused]] bool stream) {
 #if defined(__x86_64__)
   constexpr std::ptrdiff_t kLine = 64 / sizeof(T), kPiece = 8 * kLine;
@@ -71,18 +75,18 @@ template <int dimensions, class T>
         static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(next) % 64 / sizeof(T));
     const std::ptrdiff_t head = (kLine - past) % kLine;
     const std::ptrdiff_t end = head + (width - head) / kLine * kLine;
-    sweep_plainly<dimensions>(next, u, 0, head, rate);
+    sweep_plainly<dimensions>(next, u, head, rate);
     alignas(64) T piece[kPiece];
     for (std::ptrdiff_t x = head; x < end; x += kPiece) {
-      const std::ptrdiff_t stop = std::min(x + kPiece, end);
-      sweep_plainly<dimensions>(piece, u, x, stop, rate);
-      stream_lines(next + x, piece, stop - x);
+      const std::ptrdiff_t count = std::min(kPiece, end - x);
+      sweep_plainly<dimensions>(piece, u.from(x), count, rate);
+      stream_lines(next + x, piece, count);
     }
-    sweep_plainly<dimensions>(next + end, u, end, width, rate);
+    sweep_plainly<dimensions>(next + end, u.from(end), width - end, rate);
     return;
   }
 #endif
-  sweep_plainly<dimensions>(next, u, 0, width, rate);
+  sweep_plainly<dimensions>(next, u, width, rate);
 }
 
 template <int dimensions, class T>
@@ -90,9 +94,9 @@ template <int dimensions, class T>
                                              std::ptrdiff_t z) {
   const std::ptrdiff_t line = z * box.plane + y * box.row;
   const T* const u = box.now + line + (dimensions == 3 ? box.plane : 0) + box.row + 1;
-  make_row<dimensions, T>(box.next + line,
-                          {u, u - box.row, u + box.row, u - box.plane, u + box.plane}, box.width,
-                          box.rate, box.stream);
+  const std::ptrdiff_t plane = dimensions == 3 ? box.plane : 0;
+  make_row<dimensions, T>(box.next + line, {u, u - box.row, u + box.row, u - plane, u + plane},
+                          box.width, box.rate, box.stream);
 }
 
 /// Rows of which the planes around them stay in a core's cache.
@@ -184,8 +188,9 @@ class Wavefront {
 
   Rows<T> around(std::ptrdiff_t step, std::ptrdiff_t y, std::ptrdiff_t z) const {
     const T *const below = row(step, y, z - 1), *const above = row(step, y, z + 1);
-    if constexpr (dimensions == 2) return {row(step, y, z), below, above, nullptr, nullptr};
-    return {row(step, y, z), row(step, y - 1, z), row(step, y + 1, z), below, above};
+    const T* const here = row(step, y, z);
+    if constexpr (dimensions == 2) return {here, below, above, here, here};
+    return {here, row(step, y - 1, z), row(step, y + 1, z), below, above};
   }
 
   /// A row after so many steps; of the border, which stays.
