@@ -143,9 +143,13 @@ def run(hosts, mpi, program):
         name = hosts.names[0]
         inside = ["ip", "netns", "exec", name, "unshare", "--uts", "sh", "-c",
                   f'hostname {name}; exec "$0" "$@"']
-        with subprocess.Popen([*inside, *words, *program],
-                              env={**os.environ, **variables}) as process:
+        process = subprocess.Popen([*inside, *words, *program], env={**os.environ, **variables})
+        try:
             return process.wait()
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
 
 
 def main(arguments):
