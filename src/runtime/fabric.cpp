@@ -57,6 +57,7 @@ std::int64_t lost_after(const weir_fabric_options& options) {
 }
 
 Membership membership_of(const weir_fabric_options& options) {
+  config::check_values();
   Membership membership;
   membership.build = build_id();
   membership.beats = progress_of(options) != ProgressBy::caller;
