@@ -37,7 +37,11 @@ void PortMessages::send(Rank to, Channel channel, std::span<const std::byte> hea
   }
   // Who has sent a part must have memory for the rest.
   Messages one = bytes > most_ ? room_for(to, channel, bytes) : Messages();
-  if (to != info_.rank && send_now(to, channel, {0, head, body}, one)) return;
+  if (to != info_.rank && send_now(to, channel, {0, head, body}, one)) {
+    const bool rest_waits = bytes > most_ && one.empty();
+    if (rest_waits) progress_.rouse();
+    return;
+  }
   if (one.empty()) one = room_for(to, channel, bytes);
   fill(one.front(), {0, head, body}, 0);
   submit(std::move(one));
