@@ -34,15 +34,21 @@ def run(mpi, weir, what, options):
                "host:cores=1", "--repeat", 1, "--verify", "--json"]
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith("WEIR_")}
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                          env=environment, timeout=PATIENCE_S, check=False)
-    if done.returncode == SKIPPED:
-        print(done.stderr.strip())
+    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, env=environment)
+    try:
+        output, errors = process.communicate(timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.terminate()  # takes the hosts away
+        output, errors = process.communicate()
+        sys.exit(f"{what}: still runs after {PATIENCE_S} s\n{output}{errors}")
+    if process.returncode == SKIPPED:
+        print(errors.strip())
         sys.exit(SKIPPED)
-    if done.returncode != 0:
-        sys.exit(f"{what}: status {done.returncode}\n{done.stdout}{done.stderr}")
-    over = re.search(r"two_hosts: (\d+) bytes went over", done.stderr)
-    return json.loads(done.stdout), int(over.group(1))
+    if process.returncode != 0:
+        sys.exit(f"{what}: status {process.returncode}\n{output}{errors}")
+    over = re.search(r"two_hosts: (\d+) bytes went over", errors)
+    return json.loads(output), int(over.group(1))
 
 
 def main(mpi, weir):
