@@ -106,11 +106,11 @@ class Watcher final : public TransportSink {
 
 class Session {
  public:
-  explicit Session(Input input)
+  Session(Input input, bool sums)
       : input_(input),
         memory_(kWindow + 2 * kAround, kUntouched),
         transport_(std::make_unique<Mirror>(wire_),
-                   {.build = "fuzz", .beats = false, .lost_after_ns = 0}) {
+                   {.build = "fuzz", .beats = false, .lost_after_ns = 0, .sums = sums}) {
     transport_.expose(0, memory_.data() + kAround, kWindow);
   }
 
@@ -197,6 +197,6 @@ class Session {
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  Session(Input(data, size)).run();
+  for (const bool sums : {false, true}) Session(Input(data, size), sums).run();
   return 0;
 }

@@ -71,6 +71,27 @@ class JacobiBlocks {
     if (overlap) make_interior(next);
   }
 
+  /// Makes a field that is `count` steps newer than the other one, at once. Of the only block of
+  /// the grid.
+  void make_steps(const weir::Kernel& kernel, std::size_t next, std::int64_t count) const {
+    const JacobiBlock<T>& block = blocks_.front();
+    const int slowest = deep_ ? 2 : 1;
+    const weir::GridRange all = block.cells().shrink({-1, -1, deep_ ? -1 : 0});
+    for (const weir::GridRange& range : block.interior()) {
+      weir::GridRange around = all;
+      around.begin[slowest] = std::max(all.begin[slowest], range.begin[slowest] - count);
+      around.end[slowest] = std::min(all.end[slowest], range.end[slowest] + count);
+      const std::int64_t here = range.begin[slowest];
+      block.lane().stream.compute(
+          kernel,
+          {weir::write(block.region(next, range)), weir::read(block.region(1 - next, around))},
+          {range.extent(0), block.row(), block.plane(), rate_, past_cache_ ? 1 : 0, count,
+           here - around.begin[slowest], block.cells().begin[slowest] - here,
+           block.cells().end[slowest] - here},
+          "steps");
+    }
+  }
+
   /// Where cells are not in the program's memory: brings edges there, or halos from there.
   std::vector<weir::Event> download_edges(std::size_t field) const {
     std::vector<weir::Event> events;

@@ -24,6 +24,13 @@ weir_cost jacobi_cost(const weir_call* call) {
 }
 
 template <class T, int dimensions>
+weir_cost steps_cost(const weir_call* call) {
+  weir_cost cost = jacobi_cost<T, dimensions>(call);
+  cost.flops *= static_cast<double>(weir::Call(call).scalar<std::size_t>(5));
+  return cost;
+}
+
+template <class T, int dimensions>
 weir::Kernel make(const weir::Runtime& runtime, const weir_portable_kernel& kernel) {
   constexpr bool single = std::is_same_v<T, float>;
   const weir_implementation native = {"host", native_jacobi<T, dimensions>, nullptr};
@@ -58,5 +65,23 @@ weir::Kernel make_jacobi<double>(const weir::Runtime& runtime, unsigned dimensio
   return dimensions == 2 ? make<double, 2>(runtime, jacobi_2d_double)
                          : make<double, 3>(runtime, jacobi_3d_double);
 }
+
+template <class T>
+weir::Kernel make_jacobi_steps(const weir::Runtime& runtime, unsigned dimensions) {
+  const bool flat = dimensions == 2;
+  const weir_implementation native = {
+      "host", flat ? native_jacobi_steps<T, 2> : native_jacobi_steps<T, 3>, nullptr};
+  weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
+  options.name = std::is_same_v<T, float> ? "laplacian.sjacobi.steps" : "laplacian.djacobi.steps";
+  options.cost = flat ? steps_cost<T, 2> : steps_cost<T, 3>;
+  options.implementations = &native;
+  options.implementation_count = 1;
+  weir_kernel* made = nullptr;
+  weir::check(weir_kernel_register(runtime.handle(), &options, &made));
+  return weir::Kernel(made);
+}
+
+template weir::Kernel make_jacobi_steps<float>(const weir::Runtime& runtime, unsigned dimensions);
+template weir::Kernel make_jacobi_steps<double>(const weir::Runtime& runtime, unsigned dimensions);
 
 }  // namespace weir::apps

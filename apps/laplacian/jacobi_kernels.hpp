@@ -16,4 +16,12 @@ constexpr double jacobi_operations(unsigned dimensions) { return 2.0 * dimension
 template <class T>
 weir::Kernel make_jacobi(const weir::Runtime& runtime, unsigned dimensions);
 
+/// Registers the kernel that makes several steps in one sweep over memory, for host cores.
+/// Operands: as above, with so many slices (planes, or lines in two dimensions) before and behind
+/// as there are steps, or as there are up to the border; the further scalars: how many steps, how
+/// many slices before, and the first slice of the grid and the one behind its last, counted from
+/// the first one that is made.
+template <class T>
+weir::Kernel make_jacobi_steps(const weir::Runtime& runtime, unsigned dimensions);
+
 }  // namespace weir::apps

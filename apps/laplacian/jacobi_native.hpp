@@ -10,4 +10,9 @@ namespace weir::apps {
 template <class T, int dimensions>
 weir_status native_jacobi(const weir_call* call);
 
+/// Implements the kernels that make several steps at once, with the same bits as one after the
+/// other. Throws std::bad_alloc.
+template <class T, int dimensions>
+weir_status native_jacobi_steps(const weir_call* call);
+
 }  // namespace weir::apps

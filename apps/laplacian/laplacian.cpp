@@ -39,6 +39,7 @@ struct LaplacianOptions {
   std::string start = "random";
   std::string transport;  ///< "inproc": the ranks are threads of this process
   unsigned simulate = 4;  ///< so many
+  unsigned fuse = 1;      ///< steps in one sweep over memory
   bool check = false;
 };
 
@@ -109,6 +110,7 @@ class Laplacian final : public Workload {
         problem_(problem),
         simulated_(options.transport == "inproc" ? options.simulate : 0),
         check_(options.check),
+        fuse_(options.fuse),
         overlap_(parameters.transform),
         output_(parameters.output),
         cores_(lanes.cores()),
@@ -116,6 +118,14 @@ class Laplacian final : public Workload {
         kernel_(make_jacobi<T>(runtime, problem.dimensions)) {
     if (simulated_ > 0 && member_.ranks() > 1) {
       fail_input("--transport inproc makes ranks of one process: start it without others");
+    }
+    if (fuse_ > 1) {
+      if (ranks() > 1 || grid_.blocks().size() > 1) {
+        fail_input(
+            "--fuse {} makes steps of one block, and there are {}: leave --blocks and ranks out",
+            fuse_, grid_.blocks().size());
+      }
+      steps_kernel_ = make_jacobi_steps<T>(runtime, problem.dimensions);
     }
     const unsigned shares = simulated_ > 0 ? simulated_ : 1;
     std::vector<std::vector<std::size_t>> numbers;
@@ -148,7 +158,9 @@ class Laplacian final : public Workload {
   std::size_t tiles() const override { return grid_.blocks().size(); }
   std::size_t iterations() const override { return problem_.iterations; }
   double operations() const override { return jacobi_operations(problem_.dimensions) * updates(); }
-  double traffic() const override { return 2 * sizeof(T) * updates(); }
+  double traffic() const override {
+    return 2 * sizeof(T) * problem_.cells() * static_cast<double>(sweeps());
+  }
   double gemm_peak(const ReferenceBlas&) const override { return 0; }
 
   void reset() override {
@@ -161,8 +173,14 @@ class Laplacian final : public Workload {
     if (ranks() > 1 || simulated_ > 0) return;  // ranks have steps of their own, in await()
     const JacobiBlocks<T>& blocks = *shares_.front();
     blocks.upload();
-    for (std::size_t step = 0; step < problem_.iterations; ++step) {
-      blocks.step((step + 1) % 2, overlap_);
+    for (std::size_t sweep = 0; sweep < sweeps(); ++sweep) {
+      if (fuse_ == 1) {
+        blocks.step((sweep + 1) % 2, overlap_);
+      } else {
+        const std::size_t left = problem_.iterations - sweep * fuse_;
+        blocks.make_steps(steps_kernel_, (sweep + 1) % 2,
+                          static_cast<std::int64_t>(std::min<std::size_t>(fuse_, left)));
+      }
     }
     blocks.download(newest());
   }
@@ -239,13 +257,16 @@ class Laplacian final : public Workload {
     } else if (ranks() == 1) {
       // Cut where planes, or lines, stay whole.
       wanted.blocks = {1, 1, 1};
-      wanted.blocks[problem_.dimensions - 1] = std::min(lanes.places(), problem_.n);
+      const std::size_t places = options.fuse > 1 ? 1 : lanes.places();
+      wanted.blocks[problem_.dimensions - 1] = std::min(places, problem_.n);
     }
     return weir::Grid(wanted);
   }
 
   unsigned ranks() const noexcept { return simulated_ > 0 ? simulated_ : member_.ranks(); }
-  std::size_t newest() const noexcept { return problem_.iterations % 2; }
+  /// Over all cells.
+  std::size_t sweeps() const noexcept { return (problem_.iterations + fuse_ - 1) / fuse_; }
+  std::size_t newest() const noexcept { return sweeps() % 2; }
   std::size_t lines() const noexcept {
     return problem_.dimensions == 2 ? problem_.n : problem_.n * problem_.n;
   }
@@ -338,12 +359,14 @@ class Laplacian final : public Workload {
   const weir::Runtime& runtime_;
   const JacobiProblem problem_;
   const unsigned simulated_;  ///< ranks of this process, 0: none
-  const bool check_, overlap_;
+  const bool check_;
+  const std::size_t fuse_;
+  const bool overlap_;
   const std::string output_;
   const std::size_t cores_;
   Membership member_;
   weir::Grid grid_;
-  weir::Kernel kernel_;
+  weir::Kernel kernel_, steps_kernel_;
   std::vector<std::unique_ptr<JacobiBlocks<T>>> shares_;  ///< of the ranks in this process
 
   JacobiClock::time_point deadline_;
@@ -393,6 +416,9 @@ class LaplacianApplication final : public Application {
         ->check(CLI::IsMember({"inproc"}));
     app.add_option("--simulate", options_.simulate, "How many of them [4]")
         ->check(CLI::Range(1, 1024));
+    app.add_option("--fuse", options_.fuse,
+                   "Steps that each sweep over memory makes, on the host in one block [1]")
+        ->check(CLI::Range(1, 16));
     app.add_flag("--check", options_.check, "Look at where each cell of a halo lands");
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,

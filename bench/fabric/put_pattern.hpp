@@ -1,7 +1,9 @@
 // Small puts from one rank to another: the problem, and how programs become two processes.
 //
-//   PROGRAM stream|random|repeat [--items N] [--bytes 64] [--network shm|tcp]   GB of items a
-//   second
+//   PROGRAM stream|random|repeat [--items N] [--bytes 64] [--network shm|tcp|hosts]
+//                                                            GB of items a second
+//
+// With hosts the program has been started by scripts/two_hosts.py.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Small puts by plain MPI: a message for each item (--by send), or MPI_Put for each (--by put).
+// Small puts by plain MPI: a message for each item (--by send), or MPI_Put for each (--by put). And
+// what large messages (--by large) with the same bytes reach, which nobody has to put in place.
 #include <cstdio>
 #include <cstring>
 
@@ -61,6 +62,24 @@ class ByMessages {
   std::byte* table_;
 };
 
+/// Sends the payload, or receives it, in messages of 1 MiB, a few ahead.
+void move_large(std::vector<std::byte>& payload, bool send) {
+  constexpr std::size_t kMessage = 1 << 20, kAhead = 4;
+  MPI_Request requests[kAhead];
+  std::fill_n(requests, kAhead, MPI_REQUEST_NULL);
+  for (std::size_t at = 0; at < payload.size(); at += kMessage) {
+    MPI_Request& request = requests[at / kMessage % kAhead];
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    const int bytes = static_cast<int>(std::min(kMessage, payload.size() - at));
+    if (send) {
+      MPI_Isend(payload.data() + at, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &request);
+    } else {
+      MPI_Irecv(payload.data() + at, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &request);
+    }
+  }
+  MPI_Waitall(kAhead, requests, MPI_STATUSES_IGNORE);
+}
+
 void put_by_window(const PutPattern& pattern, MPI_Win window,
                    const std::vector<std::uint64_t>& offsets, const std::vector<std::byte>& items) {
   const int bytes = static_cast<int>(pattern.bytes());
@@ -73,7 +92,8 @@ void put_by_window(const PutPattern& pattern, MPI_Win window,
 
 void work(const Arguments& arguments) {
   const PutPattern pattern(arguments);
-  const bool by_window = arguments.text("--by", "send") == "put";
+  const std::string by = arguments.text("--by", "send");
+  const bool by_window = by == "put", large = by == "large";
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const bool puts = rank == 0;
@@ -85,12 +105,14 @@ void work(const Arguments& arguments) {
   auto* const table = static_cast<std::byte*>(memory);
   if (!puts) std::memset(table, 0, pattern.table_bytes());
   const auto offsets = puts ? pattern.offsets() : std::vector<std::uint64_t>();
-  const auto items = puts ? pattern.payload() : std::vector<std::byte>();
+  auto items = puts || large ? pattern.payload() : std::vector<std::byte>();
   const ByMessages messages(pattern, table);
   const auto values = repeat(1, arguments.number("--repeats", 3), [&] {
     MPI_Barrier(MPI_COMM_WORLD);
     const double seconds = time_of([&] {
-      if (puts) {
+      if (large) {
+        move_large(items, puts);
+      } else if (puts) {
         by_window ? put_by_window(pattern, window, offsets, items) : messages.put(offsets, items);
       } else if (!by_window) {
         messages.receive();
@@ -101,14 +123,16 @@ void work(const Arguments& arguments) {
   });
   MPI_Win_sync(window);
   // One-sided puts have no order: which of several for a line is the last nobody can say.
-  if (!puts && !by_window) pattern.check(table);
+  if (!puts && by == "send") pattern.check(table);
   MPI_Win_unlock_all(window);
   MPI_Win_free(&window);
   if (!puts) return;
-  const nlohmann::json line = {
-      {"value", median(values)},
-      {"config", std::string("Open MPI, ") + (by_window ? "MPI_Put" : "a message each") + ", " +
-                     arguments.text("--network", "shm")}};
+  const nlohmann::json line = {{"value", median(values)},
+                               {"config", "Open MPI, " +
+                                              std::string(large       ? "messages of 1 MiB"
+                                                          : by_window ? "MPI_Put"
+                                                                      : "a message each") +
+                                              ", " + arguments.text("--network", "shm")}};
   std::printf("%s\n", line.dump().c_str());
 }
 

@@ -83,9 +83,10 @@ int main(int argc, char** argv) {
   using namespace weir_bench;
   try {
     const Arguments arguments(argc, argv);
-    const bool tcp = arguments.text("--network", "shm") == "tcp";
-    if (tcp && !under_mpirun()) become_mpirun(arguments, argc, argv);
-    if (!tcp && std::getenv("WEIR_RANK") == nullptr) return launch(argc, argv);
+    if (!under_mpirun()) {
+      if (arguments.text("--network", "shm") == "tcp") become_mpirun(arguments, argc, argv);
+      if (std::getenv("WEIR_RANK") == nullptr) return launch(argc, argv);
+    }
     work(arguments);
     return 0;
   } catch (const std::exception& error) {

@@ -4,12 +4,15 @@ import json
 import os
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 
+CANNOT_START = 77  # of what starts programs: the machine lacks something
+
+
 class NotBuilt(Exception):
-    """The program is not there: nothing can be said about it."""
+    """The program is not there, or cannot be started: nothing can be said about it."""
 
 
 class Failed(Exception):
@@ -18,11 +21,13 @@ class Failed(Exception):
 
 @dataclass(frozen=True)
 class Command:
-    """A program of the build with its arguments. `fresh`: with an empty cache folder each time."""
+    """A program of the build with its arguments. `fresh`: with an empty cache folder each time.
+    `under`: the words of a command that starts it."""
 
     program: str
     arguments: tuple = ()
     fresh: bool = False
+    under: tuple = ()
 
     @staticmethod
     def of(program, *arguments):
@@ -32,12 +37,12 @@ class Command:
         """Returns the JSON that the program prints last. Raises NotBuilt or Failed."""
         if self.fresh:
             with tempfile.TemporaryDirectory(prefix="weir-bench-") as empty:
-                known = Command(self.program, self.arguments)
+                known = replace(self, fresh=False)
                 return known.run(build, {**environment, "XDG_CACHE_HOME": empty}, timeout_s)
         path = find_program(build, self.program)
         try:
             done = subprocess.run(
-                [path, *self.arguments],
+                [*self.under, path, *self.arguments],
                 env={**os.environ, **environment},
                 capture_output=True,
                 text=True,
@@ -46,6 +51,8 @@ class Command:
             )
         except subprocess.TimeoutExpired as late:
             raise Failed(f"{self.program} did not end within {timeout_s} s") from late
+        if self.under and done.returncode == CANNOT_START:
+            raise NotBuilt(done.stderr.strip())
         if done.returncode != 0:
             lines = done.stderr.strip().splitlines() or ["no message"]
             raise Failed(f"{self.program} ended with {done.returncode}: {lines[-1]}")

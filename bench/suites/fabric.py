@@ -1,11 +1,21 @@
-"""The fabric: small items for another rank, beside plain MPI, over shared memory and TCP."""
+"""The fabric: small items for another rank, beside plain MPI, over shared memory, TCP and a link of
+8 Gbit/s between two hosts."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
 
 from harness.command import Command, Figure
-from harness.row import Row, at_least, ratio_at_least
+from harness.row import Row, at_least, at_most, ratio_at_least
 
 # GB/s of 64-byte items in one machine; the link decides elsewhere.
 SHARED_MEMORY = {"stream": 6.0, "random": 3.5, "repeat": 8.0}
-NETWORKS = {"shm": "shared memory", "tcp": "TCP loopback"}
+NETWORKS = {"shm": "shared memory", "tcp": "TCP loopback", "hosts": "8 Gbit/s"}
+OF_THE_LINK = 0.9  # of what large messages reach, where the link decides
+MBIT = 8000
+# Needs root: namespaces, joined by a link with a limit.
+TWO_HOSTS = (sys.executable, str(Path(__file__).resolve().parents[2] / "scripts" / "two_hosts.py"),
+             "--mbit", str(MBIT), "openmpi")
 
 
 def groups(quick):
@@ -13,23 +23,30 @@ def groups(quick):
     items = 1 << 14 if quick else 1 << 20
     return [
         puts(pattern, network, items) for network in NETWORKS for pattern in SHARED_MEMORY
-    ] + [each(items)]
+    ] + [each(items), one_thing(quick)]
 
 
 def figure(program, pattern, network, items, *more):
-    return Figure(Command.of(program, pattern, "--network", network, "--items", items,
-                             "--lines", items, *more))
+    command = Command.of(program, pattern, "--network", network, "--items", items, "--lines", items,
+                         *more)
+    return Figure(replace(command, under=TWO_HOSTS) if network == "hosts" else command)
 
 
 def puts(pattern, network, items):
     """64-byte puts through a conveyor, beside those who send each item by itself."""
     ours = figure("puts_weir", pattern, network, items)
-    target = at_least(SHARED_MEMORY[pattern]) if network == "shm" else ratio_at_least(2)
+    name = f"64-byte puts, {pattern}, {NETWORKS[network]}"
     rows = []
-    for peer_name, by in (("Open MPI, a message each", "send"), ("Open MPI, MPI_Put each", "put")):
+    if network == "shm":
+        rows.append(Row(name, "GB/s", ours, target=at_least(SHARED_MEMORY[pattern])))
+    for peer_name, by, target in (
+        ("Open MPI, large messages", "large",
+         None if network == "shm" else ratio_at_least(OF_THE_LINK)),
+        ("Open MPI, a message each", "send", ratio_at_least(2)),
+        ("Open MPI, MPI_Put each", "put", None),
+    ):
         peer = figure("puts_mpi", pattern, network, items, "--by", by)
-        name = f"64-byte puts, {pattern}, {NETWORKS[network]}"
-        rows.append(Row(name, "GB/s", ours, peer, peer_name, None if rows else target))
+        rows.append(Row(name, "GB/s", ours, peer, peer_name, target))
     return rows
 
 
@@ -39,3 +56,16 @@ def each(items):
     alone = figure("puts_weir", "random", "shm", items, "--block-items", 1)
     return [Row("64-byte puts, random, shared memory: coalesced", "GB/s", ours, alone,
                 "weir, a block for each", ratio_at_least(2))]
+
+
+def one_thing(quick):
+    """What a single operation on another process of this machine costs."""
+    def row(name, verb, count, most):
+        figure = Figure(Command.of("remote_weir", verb, "--count", count // 10 if quick else count))
+        return Row(name, "us", figure, target=at_most(most))
+
+    return [
+        row("fetch-and-add on a rank that computes, median", "fetch-add", 20_000, 2),
+        row("empty action on another rank, one by one, median", "action", 10_000, 5),
+        row("empty actions on another rank, each", "actions", 100_000, 1),
+    ]

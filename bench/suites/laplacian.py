@@ -1,7 +1,10 @@
 """The Laplacian on a grid: a sweep by hand, ranks that wait, cards whose halos travel."""
 
+from dataclasses import replace
+
 from harness.row import Row, ratio_at_least
 from harness.command import Command, Figure
+from suites.fabric import TWO_HOSTS
 from suites.queue import app_figure
 
 CARD = "sim:clock=virtual,gflops=35,memory_gbps=14,gbps=1,latency_us=10,kernels=skip"
@@ -14,6 +17,7 @@ def groups(quick):
         sweep_by_hand(n, iterations),
         faces(n),
         two_ranks(n, iterations),
+        two_hosts(n, iterations),
         two_cards(n, iterations),
     ]
 
@@ -24,9 +28,13 @@ def laplacian(n, iterations, *options):
 
 def sweep_by_hand(n, iterations):
     by_hand = Figure(Command.of("sweep_openmp", "--n", n, "--iterations", iterations))
-    ours = laplacian(n, iterations)
-    name = f"laplacian {n}^3"
-    return [Row(name, "GFLOP/s", ours, by_hand, "OpenMP, AVX-512 by hand", ratio_at_least(1.0))]
+    ours, fused = laplacian(n, iterations), laplacian(n, iterations, "--fuse", 4)
+    name, other = f"laplacian {n}^3", "OpenMP, AVX-512 by hand"
+    return [
+        Row(name, "GFLOP/s", ours, by_hand, other, ratio_at_least(1.0)),
+        Row(f"{name}, 4 steps fused", "GFLOP/s", fused, by_hand, other, ratio_at_least(1.3)),
+        Row(f"{name}, 4 steps fused", "GFLOP/s", fused, ours, "one by one", None),
+    ]
 
 
 def faces(n):
@@ -45,6 +53,20 @@ def two_ranks(n, iterations):
         for switch in ("on", "off")
     )
     return [Row(f"laplacian {n}^3 on 2 ranks", "GFLOP/s", hidden, blocking, "blocking", None)]
+
+
+def two_hosts(n, iterations):
+    """The same on two hosts with a link of 8 Gbit/s."""
+    hidden, blocking = (
+        laplacian(n, iterations, "--domains", "host:cores=1", "--transform", switch)
+        for switch in ("on", "off")
+    )
+    hidden, blocking = (
+        replace(figure, command=replace(figure.command, under=TWO_HOSTS))
+        for figure in (hidden, blocking)
+    )
+    name = f"laplacian {n}^3 on 2 hosts, 8 Gbit/s"
+    return [Row(name, "GFLOP/s", hidden, blocking, "blocking", ratio_at_least(1.3))]
 
 
 def two_cards(n, iterations):

@@ -14,10 +14,26 @@
 
 namespace weir::rt::config {
 
+namespace {
+
+/// What stands between the commas of a variable.
+std::vector<std::string_view> words_of(const char* variable) {
+  const char* const value = sys::environment(variable);
+  return value != nullptr && *value != '\0' ? split(value, ',') : std::vector<std::string_view>();
+}
+
+bool has_word(const char* variable, std::string_view word) {
+  const std::vector<std::string_view> words = words_of(variable);
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+}  // namespace
+
 const std::vector<Variable>& variables() {
   static const std::vector<Variable> table = {
       {"WEIR_BLAS", "BLAS for the tile kernels: openblas, blis, mkl or the path of a library"},
-      {"WEIR_CHECK", "halo: tag each cell of an exchange and look at where it lands"},
+      {"WEIR_CHECK",
+       "halo: tag each cell of an exchange; frames: checksums between ranks; or halo,frames"},
       {"WEIR_CUBLAS", "path of cuBLAS for the tile kernels (default: libcublas.so.13 or .12)"},
       {"WEIR_CUDA_DRIVER", "path of the CUDA driver's library (default: libcuda.so.1)"},
       {"WEIR_CUSOLVER",
@@ -67,9 +83,9 @@ void check_values() {
   if (log != nullptr && std::none_of(std::begin(kLevels), std::end(kLevels), is)) {
     fail_argument("WEIR_LOG is '{}': choose from debug, info, warning, error", log);
   }
-  const char* const checks = sys::environment("WEIR_CHECK");
-  if (checks != nullptr && checks != std::string_view("") && checks != std::string_view("halo")) {
-    fail_argument("WEIR_CHECK is '{}': choose halo", checks);
+  for (const std::string_view check : words_of("WEIR_CHECK")) {
+    if (check == "halo" || check == "frames") continue;
+    fail_argument("WEIR_CHECK has '{}': choose from halo, frames, or halo,frames", check);
   }
   const char* const backwards = sys::environment("WEIR_PORTABLE_BACKWARDS");
   if (backwards != nullptr && backwards != std::string_view("0") &&
@@ -87,10 +103,9 @@ void check_values() {
   }
 }
 
-bool checks_halos() {
-  const char* const checks = sys::environment("WEIR_CHECK");
-  return checks != nullptr && checks == std::string_view("halo");
-}
+bool checks_halos() { return has_word("WEIR_CHECK", "halo"); }
+
+bool checks_frames() { return has_word("WEIR_CHECK", "frames"); }
 
 const char* cuda_driver() {
   const char* const path = sys::environment("WEIR_CUDA_DRIVER");

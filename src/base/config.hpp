@@ -21,8 +21,11 @@ std::vector<std::string> unknown_variables();
 /// Throws Error{invalid_argument} for a variable whose value nobody could use.
 void check_values();
 
-/// Whether every exchange of halos is checked (WEIR_CHECK=halo).
+/// Whether every exchange of halos is checked (WEIR_CHECK has halo).
 bool checks_halos();
+
+/// Whether what this rank sends carries checksums (WEIR_CHECK has frames).
+bool checks_frames();
 
 /// The file of the CUDA driver's library (WEIR_CUDA_DRIVER). Borrowed from the environment.
 const char* cuda_driver();

@@ -60,6 +60,17 @@ std::byte* pad(const std::byte* start, std::byte* at) noexcept {
   return at + padding;
 }
 
+/// Copies an item. Those of usual sizes take a few instructions.
+void copy_item(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  switch (bytes) {
+    case 8: std::memcpy(to, from, 8); return;
+    case 16: std::memcpy(to, from, 16); return;
+    case 32: std::memcpy(to, from, 32); return;
+    case 64: std::memcpy(to, from, 64); return;
+    default: std::memcpy(to, from, bytes);
+  }
+}
+
 // ---- Writing ------------------------------------------------------------------------------------
 
 /// What decides how addresses are written.
@@ -203,7 +214,7 @@ void BlockWriter::append(const std::uint64_t* addresses, const std::byte* data,
     address_count_ += count;
     used_ += 4 * count;
   }
-  std::memcpy(data_.data() + data_used_, data, count * segment.type.bytes);
+  copy_item(data_.data() + data_used_, data, count * segment.type.bytes);
   data_used_ += count * segment.type.bytes;
   used_ += count * segment.type.bytes;
   segment.stored += static_cast<std::uint32_t>(count);
@@ -217,13 +228,13 @@ std::size_t BlockWriter::combine(const std::uint64_t* addresses, const std::byte
   const Segment& segment = segments_.back();
   const ItemType type = segment.type;
   if (address_count_ == 0) index_.reset(limit_ / (type.bytes + 4));
+  std::size_t room = room_for(type);
   for (std::size_t at = 0; at < count; ++at) {
     const std::byte* const item = data + at * type.bytes;
     if (addresses[at] % type.bytes != 0) combining_ = false;
-    const bool room = room_for(type) > 0;
     if (combining_) {
       const std::uint32_t next =
-          room ? static_cast<std::uint32_t>(address_count_) : LineIndex::kNone;
+          room > 0 ? static_cast<std::uint32_t>(address_count_) : LineIndex::kNone;
       const std::uint32_t position =
           index_.find_or_note(this->addresses(), addresses[at], segment.first, next);
       if (position != LineIndex::kNone) {
@@ -231,8 +242,9 @@ std::size_t BlockWriter::combine(const std::uint64_t* addresses, const std::byte
         continue;
       }
     }
-    if (!room) return at;
+    if (room == 0) return at;
     append(addresses + at, item, 1);
+    --room;
   }
   return count;
 }
@@ -243,8 +255,7 @@ void BlockWriter::merge(std::uint32_t position, const std::byte* data) noexcept 
       data_.data() + segment_data_ + (position - segment.first) * segment.type.bytes;
   ++count_.combined;
   if (segment.type.kind == ItemKind::put) {
-    std::memcpy(kept, data, segment.type.bytes);
-    return;
+    return copy_item(kept, data, segment.type.bytes);
   }
   const std::uint64_t sum = load<std::uint64_t>(kept) + load<std::uint64_t>(data);
   std::memcpy(kept, &sum, sizeof sum);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
 
 #include <elf.h>
@@ -10,6 +9,8 @@
 
 #include <weir/version.h>
 
+#include "net/checksum.hpp"
+#include "net/one_sided.hpp"
 #include "net/wire.hpp"
 
 namespace weir::rt {
@@ -30,20 +31,25 @@ enum class LinkTransport::Kind : std::uint8_t {
 
 struct LinkTransport::Header {
   static constexpr std::uint32_t kMagic = 0x72696577;
-  static constexpr std::uint8_t kVersion = 1;
+  enum class Format : std::uint8_t { plain = 1, summed = 2 };  ///< summed: a checksum at the end
 
   std::uint32_t magic = kMagic;
-  std::uint8_t version = kVersion;
+  Format format = Format::plain;
   Kind kind = Kind::beat;
   std::uint16_t check = 0;
-  std::uint32_t bytes = 0;     ///< behind the header
+  std::uint32_t bytes = 0;     ///< behind the header, without the checksum
   std::uint32_t sequence = 0;  ///< of the packet among those from this rank to that
 
   std::uint16_t expected_check() const noexcept {
     std::uint64_t mix = bytes * 0x9E3779B97F4A7C15u ^ sequence * 0xC2B2AE3D27D4EB4Fu;
-    mix = (mix ^ magic ^ std::uint64_t{version} << 40 ^ static_cast<std::uint64_t>(kind) << 32) *
+    mix = (mix ^ magic ^ static_cast<std::uint64_t>(format) << 40 ^
+           static_cast<std::uint64_t>(kind) << 32) *
           0x165667B19E3779F9u;
     return static_cast<std::uint16_t>(mix >> 48);
+  }
+  bool sound() const noexcept {
+    return magic == kMagic && (format == Format::plain || format == Format::summed) &&
+           check == expected_check() && kind < Kind::count;
   }
 };
 
@@ -73,13 +79,6 @@ constexpr std::size_t kLargestFixed = 40;
 constexpr std::int64_t kLongestInterval = 250'000'000;
 constexpr std::int64_t kLongestLeave = 5'000'000'000;
 constexpr unsigned kPassesPerLook = 64;
-
-std::int64_t apply(OneSidedKind kind, std::byte* at, std::int64_t operand, std::int64_t expected) {
-  std::atomic_ref<std::int64_t> word(*reinterpret_cast<std::int64_t*>(at));
-  if (kind == OneSidedKind::fetch_add) return word.fetch_add(operand);
-  word.compare_exchange_strong(expected, operand);
-  return expected;
-}
 
 /// Finds the build ids that the linker gave to the program and to what this function is in.
 struct BuildIds {
@@ -123,6 +122,26 @@ struct BuildIds {
   }
 };
 
+/// Of the bytes of a packet behind its header, wherever they lie.
+std::uint64_t checksum(std::span<const std::byte> first, Parts others) noexcept {
+  Checksum sum;
+  sum.add(first);
+  for (const auto& other : others) sum.add(other);
+  return sum.value();
+}
+
+/// Throws Error unless the last bytes of a packet are the checksum of the others, which stay.
+void cut_off_checksum(std::span<const std::byte>& bytes) {
+  std::uint64_t sent = 0;
+  if (bytes.size() < sizeof sent) fail(WEIR_STATUS_NETWORK_ERROR, "its checksum is missing");
+  std::memcpy(&sent, bytes.last(sizeof sent).data(), sizeof sent);
+  bytes = bytes.first(bytes.size() - sizeof sent);
+  if (checksum(bytes, {}) != sent) {
+    fail(WEIR_STATUS_NETWORK_ERROR, "its {} bytes have another checksum than those that were sent",
+         bytes.size());
+  }
+}
+
 }  // namespace
 
 std::string build_id() {
@@ -140,7 +159,7 @@ LinkTransport::LinkTransport(std::unique_ptr<Link> link, Membership membership)
   info_ = {.name = facts.name,
            .rank = facts.rank,
            .ranks = facts.ranks,
-           .frame_bytes = facts.packet_bytes - sizeof(Header),
+           .frame_bytes = facts.packet_bytes - sizeof(Header) - sizeof(std::uint64_t),
            .shares_memory = facts.shares_memory,
            .owner_must_poll = !facts.shares_memory,
            .can_sleep = facts.can_sleep};
@@ -238,10 +257,11 @@ bool LinkTransport::push_parts(Rank to, Kind kind, std::span<const std::byte> fi
                                Parts others) noexcept {
   Peer& peer = peers_[to];
   std::array<std::byte, sizeof(Header) + kLargestFixed> front;
-  std::array<std::span<const std::byte>, 5> parts;
+  std::array<std::span<const std::byte>, 6> parts;
   Header header;
   header.kind = kind;
   header.sequence = peer.sent;
+  header.format = membership_.sums ? Header::Format::summed : Header::Format::plain;
   std::size_t bytes = first.size(), count = 1;
   for (const auto& other : others) {
     bytes += other.size();
@@ -252,6 +272,11 @@ bool LinkTransport::push_parts(Rank to, Kind kind, std::span<const std::byte> fi
   std::memcpy(front.data(), &header, sizeof header);
   if (!first.empty()) std::memcpy(front.data() + sizeof header, first.data(), first.size());
   parts[0] = std::span(front).first(sizeof header + first.size());
+  std::uint64_t sum = 0;
+  if (membership_.sums) {
+    sum = checksum(first, others);
+    parts[count++] = bytes_of(sum);
+  }
   if (!link_->send(to, std::span(parts).first(count))) return false;
   ++peer.sent;
   peer.spoke_ns = looked_ns_;
@@ -274,10 +299,8 @@ void LinkTransport::packet(Rank from, std::span<const std::byte> bytes) noexcept
   if (peer.gone) return;
   try {
     const Header header = cut_off<Header>(bytes);
-    if (header.magic != Header::kMagic || header.version != Header::kVersion ||
-        header.check != header.expected_check() || header.kind >= Kind::count) {
-      fail(WEIR_STATUS_NETWORK_ERROR, "its header is none of weir's");
-    }
+    if (!header.sound()) fail(WEIR_STATUS_NETWORK_ERROR, "its header is none of weir's");
+    if (header.format == Header::Format::summed) cut_off_checksum(bytes);
     if (header.bytes != bytes.size()) {
       fail(WEIR_STATUS_NETWORK_ERROR, "it has {} bytes where its header says {}", bytes.size(),
            header.bytes);
@@ -386,10 +409,11 @@ void LinkTransport::take_change(Rank from, std::span<const std::byte> rest) {
   const Change change = cut_off<Change>(rest);
   std::byte* const at = reach(change.window, change.offset, sizeof(std::int64_t));
   Answer answer{.to = from, .kind = Kind::change_done, .token = change.token};
-  if (at == nullptr || reinterpret_cast<std::uintptr_t>(at) % sizeof(std::int64_t) != 0) {
+  const OneSided operation{.kind = static_cast<OneSidedKind>(change.kind),
+                           .operand = change.operand,
+                           .expected = change.expected};
+  if (at == nullptr || !change_word(operation, at, answer.old)) {
     answer.status = WEIR_STATUS_INVALID_ARGUMENT;
-  } else {
-    answer.old = apply(static_cast<OneSidedKind>(change.kind), at, change.operand, change.expected);
   }
   answers_.push_back(answer);
 }

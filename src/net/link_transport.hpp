@@ -22,12 +22,14 @@ struct Membership {
   bool beats = true;                            ///< progress() is called often, whatever happens
   std::int64_t lost_after_ns = 10'000'000'000;  ///< silence of a rank that beats; 0: for ever
   std::int64_t join_within_ns = 60'000'000'000;
+  bool sums = false;  ///< what this rank sends carries a checksum, which receivers look at
 };
 
 /// Returns what tells builds of the program and of weir apart.
 std::string build_id();
 
-/// Puts headers before packets, and refuses what has a wrong one. One-sided operations that the
+/// Puts headers before packets, and refuses what has a wrong one, or another checksum than its
+/// bytes. One-sided operations that the
 /// link cannot do directly are packets that the target's progress() carries out: big puts and gets
 /// stream in pieces of a packet between the two memories, so that neither end keeps them.
 ///

@@ -9,43 +9,12 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "net/port_messages.hpp"
+#include "net/port_operations.hpp"
+#include "net/port_progress.hpp"
 #include "net/transport.hpp"
 
 namespace weir::rt {
-
-/// Who a message is for. Each part of weir that talks over the fabric has one.
-enum class Channel : std::uint8_t { control, collective, user, conveyor, grid, rank };
-
-/// Who moves the fabric on.
-enum class ProgressBy : std::uint8_t {
-  thread,  ///< a thread of the port: spins while something is under way, then sleeps
-  caller,  ///< only those who call progress() or wait for something
-  hybrid,  ///< those who wait, and the thread when nobody does
-};
-
-/// Takes the messages of a channel.
-class Listener {
- public:
-  /// A message, in the order in which `from` sent to this channel. The bytes are gone when it
-  /// returns. On the thread that makes progress, one at a time; may send, must not wait.
-  virtual void arrived(Rank from, std::span<const std::byte> message) noexcept = 0;
-  /// A rank is gone: it was lost, or it has left. Nothing of it comes afterwards. Same thread. Who
-  /// begins to listen is told at once of those that are gone already.
-  virtual void lost(Rank rank, const std::string& why) noexcept = 0;
-
- protected:
-  ~Listener() = default;
-};
-
-/// Takes the end of an operation.
-class Completion {
- public:
-  /// `old` is what an atomic operation found. On the thread that makes progress; must not wait.
-  virtual void completed(std::int64_t old, const Outcome& outcome) noexcept = 0;
-
- protected:
-  ~Completion() = default;
-};
 
 /// Connects a process to the others by one transport. Any thread, unless it says otherwise.
 ///
@@ -64,7 +33,7 @@ class Port {
   ~Port();
 
   /// Most bytes of a message (head and body) that travel in one piece.
-  static constexpr std::size_t kFrameBytes = (64u << 10) + 512;
+  static constexpr std::size_t kFrameBytes = PortMessages::kFrameBytes;
 
   const TransportInfo& info() const noexcept;
   Rank rank() const noexcept;
@@ -78,8 +47,8 @@ class Port {
   void listen(Channel channel, Listener* listener);
 
   /// Sends a message of any size, made of two parts, which have been copied when it returns. Blocks
-  /// while the way is full, except on the thread that makes progress. Throws Error; {busy} when
-  /// this rank has sent more to itself than is kept for a listener.
+  /// while the way is full, except inside a listener. Throws Error; {busy} when a listener has sent
+  /// 64 MiB more than the way takes, or this rank that much to itself that nobody listens to.
   void send(Rank to, Channel channel, std::span<const std::byte> head,
             std::span<const std::byte> body = {});
 

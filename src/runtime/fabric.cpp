@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/config.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "net/inproc.hpp"
@@ -56,10 +57,12 @@ std::int64_t lost_after(const weir_fabric_options& options) {
 }
 
 Membership membership_of(const weir_fabric_options& options) {
+  config::check_values();
   Membership membership;
   membership.build = build_id();
   membership.beats = progress_of(options) != ProgressBy::caller;
   membership.lost_after_ns = lost_after(options);
+  membership.sums = config::checks_frames();
   return membership;
 }
 
@@ -293,6 +296,11 @@ bool Fabric::progress(std::int64_t timeout_ns) {
 }
 
 // ---- Opening ------------------------------------------------------------------------------------
+
+std::uint64_t started_rank() noexcept {
+  const char* const rank = was_launched() ? launched_rank() : rank_by_mpi();
+  return rank != nullptr ? parse_unsigned(rank).value_or(0) : 0;
+}
 
 Owned<weir_fabric> open_fabric(const weir_fabric_options& options) {
   std::string_view transport = chosen(options.transport, "WEIR_TRANSPORT");

@@ -142,6 +142,9 @@ class FabricUse {
 /// closed before.
 void close_fabric(weir_fabric& fabric);
 
+/// The rank that this process was started as, 0 also when it is alone.
+std::uint64_t started_rank() noexcept;
+
 /// Reads options and what the process was started by. Throws Error.
 Owned<weir_fabric> open_fabric(const weir_fabric_options& options);
 /// Starts ranks as processes of this machine. Throws Error.

@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "base/thread_role.hpp"
 #include "runtime/backends.hpp"
+#include "runtime/fabric.hpp"
 #include "runtime/runtime_pins.hpp"
 #include "trace/export.hpp"
 
@@ -30,19 +31,27 @@ std::uint64_t next_number() {
   return made.fetch_add(1, std::memory_order_relaxed) + std::uint64_t{1};
 }
 
-/// Returns the file for the trace of a new runtime, "": none. Each of the process has its own: the
-/// second has "out.2.json" for "out.json".
+/// Puts words before the suffix of a file's name: "out.2.json".
+std::string with_words(std::string path, const std::string& words) {
+  const std::size_t name = path.rfind('/') + 1;  // 0 without a folder
+  const std::size_t dot = path.rfind('.');
+  const bool has_suffix = dot != std::string::npos && dot > name;
+  return path.insert(has_suffix ? dot : path.size(), words);
+}
+
+/// Returns the file for the trace of a new runtime, "": none. Each has its own: on rank 1 of a
+/// fabric it is "out.rank1.json" for "out.json", and that of the second runtime "out.rank1.2.json".
 std::string next_trace_path() {
   static sys::Atomic<unsigned> made{0};
   const char* const wanted = sys::environment("WEIR_TRACE");
   if (wanted == nullptr || *wanted == '\0') return {};
   std::string path = wanted;
+  if (const std::uint64_t rank = started_rank(); rank > 0) {
+    log::info("rank {} writes its trace beside '{}'", rank, path);
+    path = with_words(path, fmt::format(".rank{}", rank));
+  }
   const unsigned number = made.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (number == 1) return path;
-  const std::size_t name = path.rfind('/') + 1;  // 0 without a folder
-  const std::size_t dot = path.rfind('.');
-  const bool has_suffix = dot != std::string::npos && dot > name;
-  return path.insert(has_suffix ? dot : path.size(), fmt::format(".{}", number));
+  return number == 1 ? path : with_words(path, fmt::format(".{}", number));
 }
 
 /// Returns the description of a failure, made in `room`; without memory what the root action said.

@@ -53,6 +53,23 @@ class LaplacianTest(weir_cli.CliTest):
             field = np.load(self.path("x.npy")).T.reshape(start.shape)
             np.testing.assert_allclose(field, decay ** 60 * start, rtol=1e-12)
 
+    def test_fused_steps_have_the_same_bits(self):
+        for dims, n, iterations, fuse, precision in (
+                (3, 14, 9, 2, "double"), (3, 33, 10, 4, "float"), (3, 5, 7, 7, "double"),
+                (2, 60, 11, 3, "float"), (2, 9, 16, 16, "double"), (3, 160, 5, 3, "double")):
+            for domain in ("host", "host:cores=1", "sim:cores=1,sim:cores=1"):
+                with self.subTest(dims=dims, n=n, fuse=fuse, domain=domain):
+                    self.verified("--n", n, "--dims", dims, "--iterations", iterations, "--fuse",
+                                  fuse, "--precision", precision, "--domains", domain)
+        self.verified("--n", 15, "--start", "mode", "--iterations", 60, "--fuse", 4)
+
+    def test_fused_steps_need_one_block(self):
+        for options, count in ((("--blocks", "1x2x3"), 6), (("--ranks", 2), 2),
+                               (("--transport", "inproc", "--simulate", 3), 3)):
+            message = self.weir("run", "laplacian", "--n", 12, "--fuse", 2, *options,
+                                code=BAD_INPUT)[1]
+            self.assertIn(f"--fuse 2 makes steps of one block, and there are {count}", message)
+
     def test_ranks_of_one_process(self):
         for ranks, dims, transform in itertools.product((1, 2, 5), (2, 3), ("on", "off")):
             with self.subTest(ranks=ranks, dims=dims, transform=transform):
@@ -67,6 +84,22 @@ class LaplacianTest(weir_cli.CliTest):
                 report = self.verified("--n", 20, "--iterations", 10, "--blocks", "1x2x3",
                                        "--transform", transform, "--ranks", 3)
                 self.assertEqual((report["ranks"], report["blocks"]), (3, 6))
+
+    def test_processes_have_timelines_of_their_own(self):
+        self.environment = {"WEIR_TRACE": self.path("all.json")}
+        _, errors = self.weir("run", "laplacian", "--n", 16, "--iterations", 2, "--ranks", 3,
+                              "--repeat", 1, "--trace", self.path("last.json"), "--report",
+                              self.path("page.html"))
+        self.assertEqual(sum("is of rank 0; the others have .rank1" in line
+                             for line in errors.splitlines()), 2, errors)
+        ends = ("", ".rank1", ".rank2")
+        expected = {name + end + suffix for end in ends
+                    for name, suffix in (("all", ".json"), ("last", ".json"), ("page", ".html"))}
+        self.assertEqual(set(os.listdir(self.folder)), expected)
+        for name in expected:
+            if name.endswith(".json"):
+                with open(self.path(name), encoding="utf-8") as file:
+                    self.assertIn("traceEvents", json.load(file))
 
     def test_processes_write_one_result(self):
         for precision, options in itertools.product(TYPES, (("--ranks", 3, "--blocks", "2x1x3"),

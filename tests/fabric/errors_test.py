@@ -19,6 +19,7 @@ WRONG = (
     ("WEIR_SEGMENT=0 WEIR_RANK=2 WEIR_RANKS=2", "WEIR_RANK is 2: there are 2 ranks"),
     ("WEIR_PROGRESS=never", "choose from thread, caller, hybrid"),
     ("WEIR_LOST_AFTER_MS=0", "expected milliseconds"),
+    ("WEIR_CHECK=halo,frame", "WEIR_CHECK has 'frame': choose from halo, frames, or halo,frames"),
 )
 
 

@@ -1,7 +1,9 @@
 #include "ranks.hpp"
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -34,6 +36,17 @@ bool names_ranks(const std::string& domains) {
   return false;
 }
 
+/// What the first of these variables says that there is and is a number, else `otherwise`.
+unsigned number_in(std::initializer_list<const char*> variables, unsigned otherwise) {
+  for (const char* const variable : variables) {
+    const char* const text = std::getenv(variable);
+    char* end = nullptr;
+    const unsigned long number = text != nullptr ? std::strtoul(text, &end, 10) : 0;
+    if (text != nullptr && end != text && *end == '\0') return static_cast<unsigned>(number);
+  }
+  return otherwise;
+}
+
 struct Leave {
   void operator()(weir_fabric* fabric) const noexcept { weir_fabric_close(fabric); }
 };
@@ -64,6 +77,18 @@ bool serve_ranks(const std::string& domains, const std::function<void(const Runt
 }
 
 bool is_rank() { return std::getenv("WEIR_RANK") != nullptr; }
+
+unsigned started_ranks() {
+  return number_in({"WEIR_RANKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}, 1);
+}
+
+std::string file_of_rank(const std::string& path) {
+  const unsigned rank = number_in({"WEIR_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"}, 0);
+  if (path.empty() || rank == 0) return path;
+  const std::filesystem::path whole(path);
+  const std::string name = whole.stem().string() + ".rank" + std::to_string(rank);
+  return (whole.parent_path() / (name + whole.extension().string())).string();
+}
 
 ExitCode run_on_ranks(unsigned ranks) {
   const std::vector<std::string> arguments = own_arguments();

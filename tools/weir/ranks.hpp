@@ -14,6 +14,12 @@ namespace weir::cli {
 /// Whether this process is a rank that `--ranks` has started.
 bool is_rank();
 
+/// The file of this process for one that was asked for: each rank has its own, and rank 0, or who
+/// is alone, that of the name. "out.json" is "out.rank1.json" on rank 1; "" stays.
+std::string file_of_rank(const std::string& path);
+/// How many ranks were started together, 1 for who is alone.
+unsigned started_ranks();
+
 /// Starts the command of this process on `ranks` ranks of this machine and waits for them. Returns
 /// what the lowest rank that failed has returned.
 ExitCode run_on_ranks(unsigned ranks);

@@ -72,6 +72,7 @@ class RunCommand final : public Command {
     for (const std::string& file : {options_.parameters.output, options_.trace, options_.page}) {
       check_folder(file);
     }
+    name_files();
     use_wisdom();
     const RunReport report = run_application(selected(), options_);
     if (!report.silent) print(options_.json ? report.json() : report.text());
@@ -108,6 +109,19 @@ class RunCommand final : public Command {
     app.add_flag("--live", o.live,
                  "Show what the stages of a pipeline do while it runs, on standard error");
     app.add_flag("--json", o.json, "Print one JSON object");
+  }
+
+  /// Gives each process that was started with others files of its own. Rank 0 says so.
+  void name_files() {
+    for (std::string* const file : {&options_.trace, &options_.page}) {
+      const std::string own = file_of_rank(*file);
+      const bool others_write = started_ranks() > 1 && fabric_for(options_.domains) == nullptr;
+      if (others_write && own == *file && !own.empty()) {
+        fmt::print(stderr, "{} '{}' is of rank 0; the others have .rank1 and so on in its name\n",
+                   paint("weir:", Tone::warning, stderr), own);
+      }
+      *file = own;
+    }
   }
 
   /// Takes what was tuned, but for what the options say.

@@ -36,6 +36,13 @@ const MpiKind* started_by_mpi() noexcept {
   return nullptr;
 }
 
+const char* rank_by_mpi() noexcept {
+  for (const char* const variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
+    if (const char* const rank = sys::environment(variable)) return rank;
+  }
+  return nullptr;
+}
+
 std::string mpi_library_path(const MpiKind& kind) {
   const std::string folder = own_folder();
   for (const char* const below : {"/", "/../lib/"}) {

@@ -146,6 +146,8 @@ int launch_ranks(Rank ranks, const char* const* arguments, std::int64_t lost_aft
 
 bool was_launched() noexcept { return sys::environment(kSegment) != nullptr; }
 
+const char* launched_rank() noexcept { return was_launched() ? sys::environment(kRank) : nullptr; }
+
 std::unique_ptr<Link> launched_link() {
   const auto ranks = static_cast<Rank>(number_of(kRanks));
   const auto rank = static_cast<Rank>(number_of(kRank));

@@ -16,6 +16,8 @@ int launch_ranks(Rank ranks, const char* const* arguments, std::int64_t lost_aft
 
 /// Whether this process was started by launch_ranks().
 bool was_launched() noexcept;
+/// The rank that it was started as, as text; null: it was not.
+const char* launched_rank() noexcept;
 /// The link of a process that was. Throws Error.
 std::unique_ptr<Link> launched_link();
 

@@ -12,7 +12,7 @@
 namespace weir::rt {
 
 /// Bytes from one rank to another, written by one process and read by another one. Packets are in
-/// one piece, each behind its size.
+/// one piece, each behind its size, on 16 bytes.
 struct ShmRing {
   static constexpr std::size_t kBytes = 512u << 10;
 

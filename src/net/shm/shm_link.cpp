@@ -13,18 +13,20 @@
 #include <unistd.h>
 
 #include "base/threads.hpp"
+#include "net/one_sided.hpp"
 
 namespace weir::rt {
 
 namespace {
 
-constexpr std::size_t kAlign = 16;
+constexpr std::size_t kAlign =
+    16;  ///< a packet's size takes as much, so that its bytes are aligned
 constexpr std::uint32_t kWrap = UINT32_MAX;  ///< the next packet is at the ring's begin
 constexpr std::size_t kSlice = 4u << 20;     ///< of a copy, so that nothing else waits long
 constexpr std::int64_t kLongestUse = 1'000'000'000;
 
 constexpr std::size_t room_of(std::size_t bytes) noexcept {
-  return (sizeof(std::uint32_t) + bytes + kAlign - 1) / kAlign * kAlign;
+  return (kAlign + bytes + kAlign - 1) / kAlign * kAlign;
 }
 
 /// Not private to the process, unlike sys::wait().
@@ -74,7 +76,7 @@ bool ShmLink::send(Rank to, Parts parts) noexcept {
   std::byte* to_byte = &ring.bytes[skipped > 0 ? 0 : at];
   const auto size = static_cast<std::uint32_t>(bytes);
   std::memcpy(to_byte, &size, sizeof size);
-  to_byte += sizeof size;
+  to_byte += kAlign;
   for (const auto& part : parts) {
     if (!part.empty()) std::memcpy(to_byte, part.data(), part.size());
     to_byte += part.size();
@@ -107,7 +109,7 @@ bool ShmLink::receive_one(Rank from, PacketSink& sink) noexcept {
     head += ShmRing::kBytes - head % ShmRing::kBytes;
     size = size_at();
   }
-  const std::size_t at = head % ShmRing::kBytes + sizeof size;
+  const std::size_t at = head % ShmRing::kBytes + kAlign;
   const bool sound = size <= kLinkPacketBytes && at + size <= ShmRing::kBytes &&
                      tail - head >= room_of(size) && tail - head <= ShmRing::kBytes;
   // A ring that is not sound is an empty packet, which nobody accepts.
@@ -213,16 +215,8 @@ std::optional<Outcome> ShmLink::in_segment(const OneSided& operation, const ShmW
     std::memcpy(at + cursor, operation.local + cursor, piece);
   } else if (operation.kind == OneSidedKind::get) {
     std::memcpy(operation.local + cursor, at + cursor, piece);
-  } else if (reinterpret_cast<std::uintptr_t>(at) % sizeof old != 0) {
+  } else if (!change_word(operation, at, old)) {
     return std::nullopt;
-  } else {
-    std::atomic_ref<std::int64_t> word(*reinterpret_cast<std::int64_t*>(at));
-    if (operation.kind == OneSidedKind::fetch_add) {
-      old = word.fetch_add(operation.operand);
-    } else {
-      old = operation.expected;
-      word.compare_exchange_strong(old, operation.operand);
-    }
   }
   cursor += piece;
   return Outcome{};

@@ -56,7 +56,7 @@ class Ports : public testing::TestWithParam<ProgressBy> {};
 TEST_P(Ports, MessagesOfAnySizeArriveInOrderOnTheirChannel) {
   constexpr Rank kRanks = 3;
   constexpr unsigned kMessages = 60;
-  const auto size_of = [](unsigned i) { return i % 20 == 19 ? 300'000u : i * 37u % 5000u; };
+  const auto size_of = [](unsigned i) { return i % 20 == 19 ? 900'000u : i * 37u % 5000u; };
   InprocHub hub(kRanks, 0);
   on_ranks(hub, kRanks, GetParam(), [&](Port& port) {
     Heard user, grid;
@@ -243,6 +243,46 @@ TEST_P(Ports, HandlersMaySendAndMustNotWait) {
   });
 }
 
+TEST_P(Ports, HandlersThatSendWithoutEndAreStopped) {
+  struct Flood final : Listener {
+    explicit Flood(Port& port) : port(port) {}
+    void arrived(Rank from, std::span<const std::byte>) noexcept override {
+      const std::vector<std::byte> much(4 << 20);
+      try {
+        for (int i = 0; i < 100; ++i) port.send(from, Channel::collective, much);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.status(), WEIR_STATUS_BUSY);
+        told = error.what();
+      }
+      over = true;
+    }
+    void lost(Rank, const std::string&) noexcept override {}
+    Port& port;
+    std::string told;
+    std::atomic<bool> over{false};
+  };
+  InprocHub hub(2, 0);
+  on_ranks(hub, 2, GetParam(), [&](Port& port) {
+    Flood flood(port);
+    Heard heard;
+    port.listen(Channel::user, &flood);
+    port.listen(Channel::collective, &heard);
+    if (port.rank() == 0) port.send(1, Channel::user, {});
+    EXPECT_TRUE(port.barrier(kLong).ok());  // and what was kept arrives
+    if (port.rank() == 1) {
+      EXPECT_TRUE(port.wait_until([&] { return flood.over.load(); }, kLong, "the flood"));
+      EXPECT_NE(flood.told.find("of 64 MiB are full"), std::string::npos) << flood.told;
+    }
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    if (port.rank() == 0) {
+      EXPECT_GE(heard.count(), 16);
+      EXPECT_LT(heard.count(), 100);
+    }
+    port.listen(Channel::user, nullptr);
+    port.listen(Channel::collective, nullptr);
+  });
+}
+
 TEST_P(Ports, MessagesWaitForTheirListener) {
   InprocHub hub(2, 0);
   on_ranks(hub, 2, GetParam(), [&](Port& port) {
@@ -346,7 +386,7 @@ TEST_P(Ports, SendAndPutAfterMemoryWasShort) {
   on_ranks(hub, 2, GetParam(), [&](Port& port) {
     Heard heard;
     port.listen(Channel::user, &heard);
-    const auto message = message_of(5, 1000);
+    const auto message = message_of(5, 1000), long_message = message_of(6, 1'000'000);
     std::vector<std::byte> memory(1000);
     const WindowId window = port.expose(memory.data(), memory.size());
     EXPECT_TRUE(port.barrier(kLong).ok());
@@ -355,10 +395,12 @@ TEST_P(Ports, SendAndPutAfterMemoryWasShort) {
     int failed = 0;
     {
       const test::NoMemory none;
-      try {
-        port.send(other, Channel::user, message);
-      } catch (const std::bad_alloc&) {
-        ++failed;
+      for (const auto* each : {&message, &long_message}) {
+        try {
+          port.send(other, Channel::user, *each);
+        } catch (const std::bad_alloc&) {
+          ++failed;
+        }
       }
       try {
         port.put(other, window, 0, message, nullptr);
@@ -366,8 +408,8 @@ TEST_P(Ports, SendAndPutAfterMemoryWasShort) {
         ++failed;
       }
     }
-    EXPECT_EQ(failed, 2);
-    port.send(other, Channel::user, message);
+    EXPECT_EQ(failed, 3);
+    port.send(other, Channel::user, long_message);
     port.put(other, window, 0, message, nullptr);
     EXPECT_TRUE(port.flush(other, kLong).ok());
     EXPECT_TRUE(port.wait_until([&] { return heard.count() == 1; }, kLong, "a message"));
@@ -437,6 +479,36 @@ TEST(PortFaults, CorruptPacketsAreRefused) {
       EXPECT_NE(port.why_gone(0).find("rank 0 sent a packet that is refused"), std::string::npos)
           << port.why_gone(0);
     });
+  }
+}
+
+TEST(PortFaults, ChecksumsFindBytesThatChanged) {
+  constexpr std::size_t kBehindHeader = 16, kBytes = 1000;
+  for (const bool sums : {false, true}) {
+    for (const std::size_t byte : {kBehindHeader + 20, kBehindHeader + kBytes}) {
+      Membership members = test::membership();
+      members.sums = sums;
+      InprocHub hub(2, 0);
+      on_ranks(
+          hub, 2, ProgressBy::caller,
+          [&](Port& port) {
+            Heard heard;
+            port.listen(Channel::user, &heard);
+            EXPECT_TRUE(port.barrier(kLong).ok());
+            if (port.rank() == 0) {
+              hub.corrupt_next_of(0, byte);
+              port.send(1, Channel::user, message_of(0, kBytes));
+            } else {
+              const auto over = [&] { return !port.alive(0); };
+              EXPECT_TRUE(port.wait_until(over, kLong, "the refusal or the end"));
+              EXPECT_EQ(heard.count(), sums ? 0 : 1);
+              EXPECT_EQ(port.why_gone(0).find("another checksum") != std::string::npos, sums)
+                  << port.why_gone(0);
+            }
+            port.listen(Channel::user, nullptr);
+          },
+          members);
+    }
   }
 }
 

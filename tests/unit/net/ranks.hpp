@@ -24,19 +24,23 @@ inline Membership membership(std::int64_t lost_after_ns = 0) {
 /// Runs a program on each rank, on a thread of its own, and waits for all. What a rank throws must
 /// not get out of it.
 inline void on_ranks(InprocHub& hub, Rank ranks, ProgressBy progress,
-                     const std::function<void(Port&)>& program, std::int64_t lost_after_ns = 0) {
+                     const std::function<void(Port&)>& program, Membership all) {
   std::vector<std::unique_ptr<Link>> links;
   for (Rank rank = 0; rank < ranks; ++rank) links.push_back(hub.link(rank));
+  all.beats = progress != ProgressBy::caller;
   std::vector<std::thread> threads;
   for (Rank rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
-      Membership own = membership(lost_after_ns);
-      own.beats = progress != ProgressBy::caller;
-      Port port(std::make_unique<LinkTransport>(std::move(links[rank]), own), progress);
+      Port port(std::make_unique<LinkTransport>(std::move(links[rank]), all), progress);
       program(port);
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+inline void on_ranks(InprocHub& hub, Rank ranks, ProgressBy progress,
+                     const std::function<void(Port&)>& program, std::int64_t lost_after_ns = 0) {
+  on_ranks(hub, ranks, progress, program, membership(lost_after_ns));
 }
 
 }  // namespace weir::rt::test

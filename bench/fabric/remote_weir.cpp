@@ -1,0 +1,114 @@
+// What one small thing on another process of this machine costs, in microseconds.
+//
+//   remote_weir fetch-add [--count N]   on memory of a rank that computes: the median
+//   remote_weir action [--count N]      an empty action on its domain, one by one: the median
+//   remote_weir actions [--count N]     so many at once: for each
+#include <atomic>
+#include <cstdio>
+#include <memory>
+
+#include <weir/weir.hpp>
+
+#include "common/program.hpp"
+
+namespace weir_bench {
+namespace {
+
+struct Leave {
+  void operator()(weir_fabric* fabric) const noexcept { weir_fabric_close(fabric); }
+};
+using Fabric = std::unique_ptr<weir_fabric, Leave>;
+
+Fabric join() {
+  weir_fabric* fabric = nullptr;
+  weir::check(weir_fabric_open(nullptr, &fabric));
+  return Fabric(fabric);
+}
+
+/// Returns the median of the microseconds that each call of one() takes.
+template <class One>
+double each(long count, One&& one) {
+  return 1e6 * median(repeat(count / 10, count, [&] { return time_of(one); }));
+}
+
+/// Rank 1 computes, and looks only at its own memory, until rank 0 has finished.
+double fetch_add(weir_fabric* fabric, long count) {
+  weir_window* window = nullptr;
+  weir::check(weir_window_create(fabric, nullptr, 16, &window));
+  double microseconds = 0;
+  if (weir_fabric_rank(fabric) == 0) {
+    microseconds =
+        each(count, [&] { weir::check(weir_window_fetch_add(window, 1, 0, 1, nullptr)); });
+    weir::check(weir_window_fetch_add(window, 1, 8, 1, nullptr));
+  } else {
+    auto* const words = static_cast<std::int64_t*>(weir_window_memory(window));
+    const std::atomic_ref<std::int64_t> over(words[1]);
+    while (over.load() == 0) {
+    }
+    if (words[0] != count + count / 10) throw std::runtime_error("some were not added");
+  }
+  weir::check(weir_fabric_barrier(fabric, WEIR_FOREVER));
+  weir_window_destroy(window);
+  return microseconds;
+}
+
+double actions(weir_fabric* fabric, long count, bool one_by_one) {
+  weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+  options.domains = "rank:1/host:cores=1";
+  options.fabric = fabric;
+  const weir::Runtime runtime(options);
+  const weir::Kernel nothing = runtime.kernel("nothing", [](const weir::Call&) {});
+  if (runtime.serve()) return 0;
+  const weir::Place place = runtime.domain(0).place();
+  const weir::Stream stream = place.stream();
+  if (one_by_one) return each(count, [&] { stream.compute(nothing, {}, {}).wait(); });
+  const auto all = [&] {
+    return time_of([&] {
+      for (long i = 0; i < count; ++i) stream.compute(nothing, {}, {});
+      stream.synchronize();
+    });
+  };
+  return 1e6 * median(repeat(1, 3, all)) / static_cast<double>(count);
+}
+
+void work(const Arguments& arguments) {
+  const Fabric fabric = join();
+  const std::string& verb = arguments.verb();
+  double value = 0;
+  if (verb == "fetch-add") {
+    value = fetch_add(fabric.get(), arguments.number("--count", 20'000));
+  } else if (verb == "action" || verb == "actions") {
+    const bool one = verb == "action";
+    value = actions(fabric.get(), arguments.number("--count", one ? 10'000 : 100'000), one);
+  } else {
+    throw std::invalid_argument("choose from fetch-add, action, actions");
+  }
+  if (weir_fabric_rank(fabric.get()) > 0) return;
+  const nlohmann::json line = {{"value", value}, {"config", "weir, two processes, shm"}};
+  std::printf("%s\n", line.dump().c_str());
+}
+
+/// Starts two processes of this program. Returns their status.
+int launch(int count, char** values) {
+  std::vector<const char*> words(values, values + count);
+  words[0] = "/proc/self/exe";
+  words.push_back(nullptr);
+  int status = 0;
+  weir::check(weir_fabric_launch(nullptr, 2, words.data(), &status));
+  return status;
+}
+
+}  // namespace
+}  // namespace weir_bench
+
+int main(int argc, char** argv) {
+  using namespace weir_bench;
+  try {
+    if (std::getenv("WEIR_RANK") == nullptr) return launch(argc, argv);
+    work(Arguments(argc, argv));
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}

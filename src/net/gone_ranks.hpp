@@ -1,0 +1,34 @@
+// Which ranks of a fabric are gone, and why.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/threads.hpp"
+#include "net/transport.hpp"
+
+namespace weir::rt {
+
+/// Any thread.
+class GoneRanks {
+ public:
+  explicit GoneRanks(Rank ranks) : gone_(ranks), reasons_(ranks) {}
+
+  bool gone(Rank rank) const noexcept { return gone_[rank].load(); }
+  /// "rank 1 has left the fabric"; "" while it is alive.
+  std::string why(Rank rank) const;
+  /// What operations to a rank that is gone end as.
+  Outcome outcome(Rank rank) const noexcept;
+  /// Throws Error unless the rank exists and is alive. `verb` is what is to be done: "send to".
+  void check(Rank rank, const char* verb) const;
+
+  void note(Rank rank, const std::string& why) noexcept;
+
+ private:
+  std::vector<sys::Atomic<bool>> gone_;
+  mutable sys::Mutex mutex_;
+  std::vector<std::string> reasons_;
+};
+
+}  // namespace weir::rt

@@ -1,0 +1,56 @@
+#include "net/port_barrier.hpp"
+
+#include <cstring>
+
+#include "net/wire.hpp"
+
+namespace weir::rt {
+
+PortBarrier::PortBarrier(Rank rank, const GoneRanks& gone, PortMessages& messages,
+                         PortProgress& progress, Rank ranks)
+    : rank_(rank), gone_(gone), messages_(messages), progress_(progress), theirs_(ranks) {
+  messages_.listen(Channel::control, this);
+}
+
+void PortBarrier::arrived(Rank from, std::span<const std::byte> message) noexcept {
+  std::uint64_t reached = 0;
+  if (message.size() != sizeof reached) return;
+  std::memcpy(&reached, message.data(), sizeof reached);
+  theirs_[from].store(reached);
+}
+
+void PortBarrier::tell_all() {
+  for (Rank rank = 0; rank < theirs_.size(); ++rank) {
+    if (rank == rank_ || gone_.gone(rank)) continue;
+    try {
+      messages_.send(rank, Channel::control, bytes_of(own_), {});
+    } catch (const Error& error) {
+      if (error.status() != WEIR_STATUS_NETWORK_ERROR) throw;
+    }
+  }
+}
+
+bool PortBarrier::over(Rank& late) const noexcept {
+  for (late = 0; late < theirs_.size(); ++late) {
+    if (late != rank_ && !gone_.gone(late) && theirs_[late].load() < own_) return false;
+  }
+  return true;
+}
+
+Outcome PortBarrier::wait(std::int64_t timeout_ns) {
+  progress_.check_may_wait("a barrier");
+  if (!open_) {
+    ++own_;
+    open_ = true;
+    tell_all();
+  }
+  Rank late = 0;
+  if (!progress_.wait_until([&] { return over(late); }, timeout_ns, "a barrier")) {
+    return failed_outcome(WEIR_STATUS_TIMEOUT,
+                          fmt::format("rank {} has not reached the barrier", late).c_str());
+  }
+  open_ = false;
+  return {};
+}
+
+}  // namespace weir::rt

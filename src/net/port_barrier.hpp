@@ -1,0 +1,37 @@
+// The barrier of all ranks that live.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/threads.hpp"
+#include "net/port_messages.hpp"
+
+namespace weir::rt {
+
+/// All tell all how many barriers they have reached, so that none depends on a particular rank.
+/// One thread of each rank.
+class PortBarrier final : private Listener {
+ public:
+  PortBarrier(Rank rank, const GoneRanks& gone, PortMessages& messages, PortProgress& progress,
+              Rank ranks);
+
+  /// As in Port. After a timeout the next call waits for the same barrier.
+  Outcome wait(std::int64_t timeout_ns);
+
+ private:
+  void arrived(Rank from, std::span<const std::byte> message) noexcept override;
+  void lost(Rank, const std::string&) noexcept override {}
+  void tell_all();
+  bool over(Rank& late) const noexcept;
+
+  const Rank rank_;
+  const GoneRanks& gone_;
+  PortMessages& messages_;
+  PortProgress& progress_;
+  std::vector<sys::Atomic<std::uint64_t>> theirs_;  ///< that each rank has reached
+  std::uint64_t own_ = 0;                           ///< that this rank has reached
+  bool open_ = false;                               ///< the last one has not been seen to be over
+};
+
+}  // namespace weir::rt

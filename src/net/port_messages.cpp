@@ -1,0 +1,229 @@
+#include "net/port_messages.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/thread_role.hpp"
+#include "net/wire.hpp"
+
+namespace weir::rt {
+
+PortMessages::PortMessages(Transport& transport, const GoneRanks& gone, PortProgress& progress)
+    : transport_(transport),
+      info_(transport.info()),
+      gone_(gone),
+      progress_(progress),
+      most_(std::min(kFrameBytes, info_.frame_bytes - sizeof(FrameHeader))),
+      peers_(info_.ranks) {}
+
+bool PortMessages::empty() const noexcept {
+  return std::all_of(peers_.begin(), peers_.end(),
+                     [](const Peer& peer) { return peer.messages.empty(); });
+}
+
+// ---- Sending ------------------------------------------------------------------------------------
+
+void PortMessages::send(Rank to, Channel channel, std::span<const std::byte> head,
+                        std::span<const std::byte> body) {
+  gone_.check(to, "send to");
+  const std::size_t bytes = head.size() + body.size();
+  if (to == info_.rank) check_room_here(channel, bytes);
+  const bool inside = progress_.holds();
+  const sys::Atomic<std::size_t>& queued = peers_[to].queued;
+  if (inside) {
+    check_room_inside(to, bytes);
+  } else if (queued.load() > kQueuedBytes) {
+    progress_.wait_until([&] { return queued.load() <= kQueuedBytes; }, -1, "room to send");
+  }
+  // Who has sent a part must have memory for the rest.
+  Messages one = bytes > most_ ? room_for(to, channel, bytes) : Messages();
+  if (to != info_.rank && send_now(to, channel, {0, head, body}, one)) {
+    const bool rest_waits = bytes > most_ && one.empty();
+    if (rest_waits) progress_.rouse();
+    return;
+  }
+  if (one.empty()) one = room_for(to, channel, bytes);
+  fill(one.front(), {0, head, body}, 0);
+  submit(std::move(one));
+}
+
+/// Returns a message without contents.
+PortMessages::Messages PortMessages::room_for(Rank to, Channel channel, std::size_t bytes) {
+  Messages one;
+  one.push_back({to, channel, {}});
+  one.front().bytes.reserve(bytes);
+  return one;
+}
+
+void PortMessages::fill(Message& message, const MessageRest& rest, std::size_t from) {
+  const std::size_t in_head = std::min(from, rest.head.size());
+  message.bytes.insert(message.bytes.end(), rest.head.begin() + std::ptrdiff_t(in_head),
+                       rest.head.end());
+  message.bytes.insert(message.bytes.end(), rest.body.begin() + std::ptrdiff_t(from - in_head),
+                       rest.body.end());
+  message.before = from;
+}
+
+/// Throws Error when there is too much for a listener already.
+void PortMessages::check_room_here(Channel channel, std::size_t bytes) const {
+  const auto index = static_cast<std::size_t>(channel);
+  const std::size_t kept = kept_bytes_[index].load();
+  if (kept == 0 || kept + bytes <= kKeptBytes) return;
+  fail(WEIR_STATUS_BUSY,
+       "cannot keep {} B more for a handler of rank {}: {} of {} MiB are full; set a handler first",
+       bytes, info_.rank, kept >> 20, kKeptBytes >> 20);
+}
+
+/// Throws Error when handlers, which must not wait, have sent more than the way takes.
+void PortMessages::check_room_inside(Rank to, std::size_t bytes) const {
+  const std::size_t queued = peers_[to].queued.load();
+  if (queued == 0 || queued + bytes <= kKeptBytes) return;
+  fail(
+      WEIR_STATUS_BUSY,
+      "cannot keep {} B more for rank {}: {} of {} MiB are full; send less in handlers, or outside",
+      bytes, to, queued >> 20, kKeptBytes >> 20);
+}
+
+/// Sends what the way takes at once. Of a message of which a part is out the rest comes next, in
+/// `room`. Returns false when nothing is out.
+bool PortMessages::send_now(Rank to, Channel channel, const MessageRest& message, Messages& room) {
+  const PortProgress::Chance chance(progress_);
+  if (!chance) return false;
+  if (take_over()) push();
+  Peer& peer = peers_[to];
+  std::size_t sent = 0;
+  if (!peer.messages.empty()) return false;
+  if (send_frames(transport_, to, channel, message, most_, sent)) return true;
+  if (sent == 0) return false;
+  fill(room.front(), message, sent);
+  peer.queued.fetch_add(room.front().bytes.size());
+  peer.messages.splice(peer.messages.end(), room);
+  return true;
+}
+
+void PortMessages::submit(Messages one) noexcept {
+  peers_[one.front().rank].queued.fetch_add(one.front().bytes.size());
+  {
+    sys::Lock lock(mutex_);
+    submitted_.splice(submitted_.end(), one);
+  }
+  submissions_.fetch_add(1);
+  if (const PortProgress::Chance chance(progress_); chance) {
+    take_over();
+    push();
+  }
+  progress_.rouse();
+}
+
+bool PortMessages::take_over() noexcept {
+  if (submissions_.load() == 0) return false;
+  sys::Lock lock(mutex_);
+  submissions_.store(0);
+  while (!submitted_.empty()) {
+    const Rank to = submitted_.front().rank;
+    Messages& queue = to == info_.rank ? own_ : peers_[to].messages;
+    queue.splice(queue.end(), submitted_, submitted_.begin());
+  }
+  return true;
+}
+
+bool PortMessages::push() noexcept {
+  bool moved = false;
+  for (Rank rank = 0; rank < info_.ranks; ++rank) {
+    try {
+      moved |= push_to(rank);
+    } catch (...) {  // no memory: the next pass tries again
+    }
+  }
+  return moved;
+}
+
+bool PortMessages::push_to(Rank to) {
+  Peer& peer = peers_[to];
+  bool moved = false;
+  while (!peer.messages.empty()) {
+    Message& message = peer.messages.front();
+    const std::size_t before = message.sent;
+    const bool over =
+        gone_.gone(to) || send_frames(transport_, to, message.channel,
+                                      {message.before, message.bytes}, most_, message.sent);
+    moved |= over || message.sent != before;
+    if (!over) break;
+    peer.queued.fetch_sub(message.bytes.size());
+    peer.messages.pop_front();
+  }
+  return moved;
+}
+
+// ---- Receiving ----------------------------------------------------------------------------------
+
+void PortMessages::listen(Channel channel, Listener* listener) {
+  const PortProgress::Turn turn(progress_);
+  const auto index = static_cast<std::size_t>(channel);
+  listeners_[index] = listener;
+  if (listener == nullptr) return;
+  const NoWaitScope scope;
+  while (!kept_[index].empty()) {
+    Messages one;
+    one.splice(one.begin(), kept_[index], kept_[index].begin());
+    const Message& kept = one.front();
+    kept_bytes_[index].fetch_sub(kept.bytes.size());
+    listener->arrived(kept.rank, kept.bytes);
+    if (listeners_[index] != listener) return;
+  }
+  for (Rank rank = 0; rank < info_.ranks; ++rank) {
+    if (gone_.gone(rank)) listener->lost(rank, gone_.why(rank));
+  }
+}
+
+bool PortMessages::deliver_own() noexcept {
+  bool any = false;
+  for (std::size_t left = own_.size(); left > 0 && !own_.empty(); --left) {
+    Messages one;
+    one.splice(one.begin(), own_, own_.begin());
+    const Message& message = one.front();
+    const std::size_t bytes = message.bytes.size();
+    const auto index = static_cast<std::size_t>(message.channel);
+    if (Listener* const listener = listeners_[index]) {
+      const NoWaitScope scope;
+      listener->arrived(info_.rank, message.bytes);
+    } else {
+      kept_bytes_[index].fetch_add(bytes);
+      kept_[index].splice(kept_[index].end(), one);
+    }
+    peers_[info_.rank].queued.fetch_sub(bytes);
+    any = true;
+  }
+  return any;
+}
+
+void PortMessages::arrived(Rank from, std::span<const std::byte> frame) {
+  peers_[from].assembly.add(frame, [&](Channel channel, std::span<const std::byte> message) {
+    deliver(from, channel, message);
+  });
+}
+
+void PortMessages::deliver(Rank from, Channel channel, std::span<const std::byte> message) {
+  const auto index = static_cast<std::size_t>(channel);
+  if (Listener* const listener = listeners_[index]) {
+    const NoWaitScope scope;
+    return listener->arrived(from, message);
+  }
+  if (kept_bytes_[index].load() + message.size() > kKeptBytes) {
+    fail(WEIR_STATUS_NETWORK_ERROR, "nobody listens to channel {}, and {} MiB are waiting there",
+         index, kKeptBytes >> 20);
+  }
+  kept_[index].push_back({from, channel, std::vector<std::byte>(message.begin(), message.end())});
+  kept_bytes_[index].fetch_add(message.size());
+}
+
+void PortMessages::lost(Rank rank, const std::string& why) noexcept {
+  peers_[rank].assembly.clear();
+  push();
+  const NoWaitScope scope;
+  for (Listener* const listener : listeners_) {
+    if (listener != nullptr) listener->lost(rank, why);
+  }
+}
+
+}  // namespace weir::rt

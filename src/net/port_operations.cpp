@@ -1,0 +1,249 @@
+#include "net/port_operations.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "base/thread_role.hpp"
+#include "net/one_sided.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+std::uint64_t next_serial() noexcept {
+  static sys::Atomic<std::uint64_t> last{0};
+  return last.fetch_add(1) + 1;
+}
+
+}  // namespace
+
+PortOperations::PortOperations(Transport& transport, const GoneRanks& gone, PortProgress& progress)
+    : transport_(transport),
+      info_(transport.info()),
+      gone_(gone),
+      progress_(progress),
+      serial_(next_serial()),
+      waiting_(info_.ranks) {}
+
+bool PortOperations::empty() const noexcept {
+  return std::all_of(waiting_.begin(), waiting_.end(),
+                     [](const Operations& each) { return each.empty(); });
+}
+
+// ---- Windows ------------------------------------------------------------------------------------
+
+WindowId PortOperations::expose(void* memory, std::size_t bytes) {
+  if (memory == nullptr && bytes > 0) fail_argument("the memory of a window is NULL");
+  const PortProgress::Turn turn(progress_);
+  const WindowId window = next_window_;
+  {
+    const SpinGuard guard(windows_lock_);
+    windows_[window] = {static_cast<std::byte*>(memory), bytes};
+  }
+  try {
+    transport_.expose(window, memory, bytes);
+  } catch (...) {
+    const SpinGuard guard(windows_lock_);
+    windows_.erase(window);
+    throw;
+  }
+  ++next_window_;
+  return window;
+}
+
+void PortOperations::withdraw(WindowId window) noexcept {
+  const PortProgress::Turn turn(progress_);
+  transport_.withdraw(window);
+  const SpinGuard guard(windows_lock_);
+  windows_.erase(window);
+}
+
+void* PortOperations::allocate(std::size_t bytes) {
+  const PortProgress::Turn turn(progress_);
+  if (void* const memory = transport_.allocate(bytes)) return memory;
+  void* const memory = std::calloc(std::max<std::size_t>(bytes, 1), 1);
+  if (memory == nullptr) fail(WEIR_STATUS_OUT_OF_MEMORY, "no memory for a window of {} B", bytes);
+  return memory;
+}
+
+void PortOperations::release(void* memory) noexcept {
+  const PortProgress::Turn turn(progress_);
+  if (!transport_.release(memory)) std::free(memory);
+}
+
+// ---- Starting -----------------------------------------------------------------------------------
+
+/// The calling thread's. The last one it used it finds without a lock.
+PortOperations::Account& PortOperations::account() {
+  static thread_local std::uint64_t serial = 0;
+  static thread_local Account* last = nullptr;
+  if (serial != serial_) {
+    last = &find_account();
+    serial = serial_;
+  }
+  return *last;
+}
+
+PortOperations::Account& PortOperations::find_account() {
+  static thread_local const char mark = 0;
+  const sys::Lock lock(mutex_);
+  auto& found = accounts_[&mark];
+  if (!found) found = std::make_unique<Account>(info_.ranks);
+  return *found;
+}
+
+void PortOperations::start(OneSided operation, Completion* done) {
+  const Rank to = operation.target;
+  gone_.check(to, "reach");
+  Account& mine = account();
+  if (mine.pending[to].load() >= kMost && !progress_.holds()) {
+    progress_.wait_until([&] { return mine.pending[to].load() < kMost / 2; }, -1,
+                         "earlier operations");
+  }
+  Operations one;
+  Started& started = one.emplace_back(&mine, done, operation, Operations::iterator());
+  started.operation.token = &started;
+  started.self = one.begin();
+  mine.pending[to].fetch_add(1);
+  if (to == info_.rank) return start_here(started);
+  submit(std::move(one));
+}
+
+/// Starts operations now, unless somebody else holds the turn.
+bool PortOperations::start_now(Operations& some) noexcept {
+  bool happened = false;
+  {
+    const PortProgress::Chance chance(progress_);
+    if (!chance) return false;
+    take_over();
+    if (!some.empty()) {
+      Operations& queue = waiting_[some.front().operation.target];
+      queue.splice(queue.end(), some);
+    }
+    push();
+    if (!chance.nested() && info_.shares_memory) happened = progress_.step();
+  }
+  if (!info_.can_sleep) {
+    progress_.rouse();
+  } else if (happened) {
+    progress_.rouse_waiters();
+  }
+  return true;
+}
+
+void PortOperations::submit(Operations some) noexcept {
+  if (start_now(some)) return;
+  {
+    const sys::Lock lock(mutex_);
+    submitted_.splice(submitted_.end(), some);
+  }
+  submissions_.fetch_add(1);
+  start_now(some);
+}
+
+std::byte* PortOperations::find_here(const OneSided& operation) noexcept {
+  const SpinGuard guard(windows_lock_);
+  const auto found = windows_.find(operation.window);
+  if (found == windows_.end()) return nullptr;
+  const Window& window = found->second;
+  const bool inside =
+      operation.offset <= window.bytes && operation.bytes <= window.bytes - operation.offset;
+  return inside ? window.memory + operation.offset : nullptr;
+}
+
+void PortOperations::start_here(const Started& started) noexcept {
+  const OneSided& operation = started.operation;
+  std::byte* const at = find_here(operation);
+  const auto refuse = [&](const char* why) {
+    finish(started, 0, failed_outcome(WEIR_STATUS_INVALID_ARGUMENT, why));
+  };
+  std::int64_t old = 0;
+  if (at == nullptr && operation.bytes > 0) {
+    return refuse("this rank has no window with these bytes");
+  }
+  if (operation.kind == OneSidedKind::put) {
+    std::memcpy(at, operation.local, operation.bytes);
+  } else if (operation.kind == OneSidedKind::get) {
+    std::memcpy(operation.local, at, operation.bytes);
+  } else if (!change_word(operation, at, old)) {
+    return refuse("an atomic operation needs an aligned word");
+  }
+  finish(started, old, {});
+}
+
+bool PortOperations::take_over() noexcept {
+  if (submissions_.load() == 0) return false;
+  const sys::Lock lock(mutex_);
+  submissions_.store(0);
+  while (!submitted_.empty()) {
+    Operations& queue = waiting_[submitted_.front().operation.target];
+    queue.splice(queue.end(), submitted_, submitted_.begin());
+  }
+  return true;
+}
+
+bool PortOperations::push() noexcept {
+  bool moved = false;
+  for (Rank rank = 0; rank < info_.ranks; ++rank) {
+    try {
+      moved |= push_to(rank);
+    } catch (...) {  // no memory: the next pass tries again
+    }
+  }
+  return moved;
+}
+
+bool PortOperations::push_to(Rank to) {
+  Operations& queue = waiting_[to];
+  bool moved = false;
+  while (!queue.empty()) {
+    const auto first = queue.begin();
+    const bool gone = gone_.gone(to);
+    if (!gone && !transport_.start(first->operation)) break;
+    under_way_.splice(under_way_.end(), queue, first);
+    moved = true;
+    if (gone) completed(first->operation.token, 0, gone_.outcome(to));
+  }
+  return moved;
+}
+
+// ---- Ending -------------------------------------------------------------------------------------
+
+void PortOperations::completed(void* token, std::int64_t old, Outcome outcome) noexcept {
+  const Started& started = *static_cast<const Started*>(token);
+  Operations one;
+  one.splice(one.begin(), under_way_, started.self);
+  finish(started, old, std::move(outcome));
+}
+
+void PortOperations::finish(const Started& started, std::int64_t old, Outcome outcome) noexcept {
+  Account& account = *started.account;
+  const Rank to = started.operation.target;
+  if (started.done != nullptr) {
+    const NoWaitScope scope;
+    started.done->completed(old, outcome);
+  } else if (!outcome.ok()) {
+    const SpinGuard guard(account.lock);
+    if (account.failures[to].ok()) account.failures[to] = std::move(outcome);
+  }
+  account.pending[to].fetch_sub(1);
+}
+
+Outcome PortOperations::flush(Rank to, std::int64_t timeout_ns) {
+  if (to >= info_.ranks) gone_.check(to, "flush");
+  Account& mine = account();
+  const auto over = [&] { return mine.pending[to].load() == 0; };
+  if (!progress_.wait_until(over, timeout_ns, "operations that are under way")) {
+    return failed_outcome(
+        WEIR_STATUS_TIMEOUT,
+        fmt::format("{} operations on rank {} are still under way", mine.pending[to].load(), to)
+            .c_str());
+  }
+  const SpinGuard guard(mine.lock);
+  return std::exchange(mine.failures[to], {});
+}
+
+}  // namespace weir::rt

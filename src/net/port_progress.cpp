@@ -1,0 +1,145 @@
+#include "net/port_progress.hpp"
+
+#include <string>
+#include <utility>
+
+#include "base/config.hpp"
+
+namespace weir::rt {
+
+PortProgress::PortProgress(Transport& transport, PortWork& work, ProgressBy by)
+    : transport_(transport), work_(work), by_(by), spin_ns_(config::spin_ns()) {}
+
+void PortProgress::start() {
+  if (by_ != ProgressBy::caller) thread_.emplace("weir-fabric", [this] { run_thread(); });
+}
+
+void PortProgress::stop() noexcept {
+  stop_.store(1);
+  sys::wake_all(stop_);
+  transport_.wake();
+  thread_.reset();
+}
+
+// ---- The turn -----------------------------------------------------------------------------------
+
+const void* PortProgress::this_thread() noexcept {
+  static thread_local const char mark = 0;
+  return &mark;
+}
+
+bool PortProgress::try_take() noexcept {
+  const void* nobody = nullptr;
+  return holder_.load() == nullptr && holder_.compare_exchange_strong(nobody, this_thread());
+}
+
+void PortProgress::take() noexcept {
+  while (!try_take()) sys::yield();
+}
+
+/// What is left for a holder that is about to go must not stay.
+void PortProgress::give() noexcept {
+  holder_.store(nullptr);
+  while (work_.left() && try_take()) {
+    work_.take_over();
+    holder_.store(nullptr);
+    rouse();
+  }
+}
+
+void PortProgress::rouse_waiters() noexcept {
+  if (sleepers_.load() > 0) transport_.wake();
+}
+
+void PortProgress::rouse() noexcept {
+  if (sleepers_.load() > 0 || thread_sleeps_.load()) transport_.wake();
+}
+
+bool PortProgress::progress() noexcept {
+  if (!try_take()) return false;
+  const bool happened = work_.step();
+  give();
+  if (happened) rouse_waiters();
+  return happened;
+}
+
+// ---- Waiting ------------------------------------------------------------------------------------
+
+void PortProgress::check_may_wait(const char* what) const {
+  if (holds()) fail(WEIR_STATUS_BUSY, "a handler of messages must not wait for {}", what);
+}
+
+bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t timeout_ns,
+                              const char* what) {
+  check_may_wait(what);
+  const std::int64_t deadline = sys::deadline_after(timeout_ns);
+  SpinLimit spin(spin_ns_);
+  bool registered = false;
+  while (!done()) {
+    callers_.fetch_add(1, std::memory_order_relaxed);
+    if (progress()) {
+      spin.found();
+    } else if (!spin.again()) {
+      if (sys::now_ns() >= deadline) return done();
+      if (deadline == sys::kNever) registered |= look_for_stall(done, what);
+      sleepers_.fetch_add(1);
+      rest(done, deadline);
+      sleepers_.fetch_sub(1);
+      spin.in_vain();
+    }
+    if (timeout_ns >= 0 && sys::now_ns() >= deadline) return done();
+  }
+  if (registered) transport_.resumed();
+  return true;
+}
+
+/// Throws Error when nobody will ever end this wait. Returns whether the transport knows of it.
+bool PortProgress::look_for_stall(const std::function<bool()>& done, const char* what) {
+  if (!try_take()) return false;
+  const std::uint64_t since = transport_.activity();
+  const bool idle = !work_.step() && !done();
+  std::string stall;
+  try {
+    if (idle) stall = transport_.stalled(what, since);
+  } catch (...) {
+    give();
+    throw;
+  }
+  give();
+  if (!stall.empty()) fail(WEIR_STATUS_NETWORK_ERROR, "{}", stall);
+  return idle;
+}
+
+/// Sleeps, unless something happens first. Whoever is to be roused has said so before.
+void PortProgress::rest(const std::function<bool()>& done, std::int64_t deadline) {
+  const std::uint32_t bell = transport_.bell();
+  if (!done() && !progress()) transport_.wait(bell, deadline);
+}
+
+// ---- The thread ---------------------------------------------------------------------------------
+
+bool PortProgress::callers_are_at_it(std::uint32_t& seen) noexcept {
+  if (by_ != ProgressBy::hybrid) return false;
+  const std::uint32_t callers = callers_.load(std::memory_order_relaxed);
+  return std::exchange(seen, callers) != callers;
+}
+
+void PortProgress::run_thread() noexcept {
+  SpinLimit spin(spin_ns_);
+  std::uint32_t seen = 0;
+  const auto stopped = [this] { return stop_.load() != 0; };
+  while (!stopped()) {
+    if (callers_are_at_it(seen)) {
+      sys::wait(stop_, 0, sys::now_ns() + kHybridNap);
+    } else if (progress()) {
+      spin.found();
+    } else if (!spin.again()) {
+      thread_sleeps_.store(true);
+      rest(stopped, sys::kNever);
+      thread_sleeps_.store(false);
+      spin.in_vain();
+    }
+  }
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,127 @@
+// Who moves a port on, and how threads wait meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "base/threads.hpp"
+#include "net/spin_limit.hpp"
+#include "net/transport.hpp"
+
+namespace weir::rt {
+
+/// Who moves the fabric on.
+enum class ProgressBy : std::uint8_t {
+  thread,  ///< a thread of the port: spins while something is under way, then sleeps
+  caller,  ///< only those who call progress() or wait for something
+  hybrid,  ///< those who wait, and the thread when nobody does
+};
+
+/// What is to be moved on.
+class PortWork {
+ public:
+  /// One pass of the holder of the turn. Returns whether something happened.
+  virtual bool step() noexcept = 0;
+  /// Whether other threads have left something for the holder. Any thread.
+  virtual bool left() const noexcept = 0;
+  /// Takes that over and sends what can be sent. The holder.
+  virtual void take_over() noexcept = 0;
+
+ protected:
+  ~PortWork() = default;
+};
+
+/// The turn: one thread at a time holds it and calls the transport. Nobody who sends waits for it:
+/// what they leave meanwhile the holder takes over before it goes. Any thread.
+class PortProgress {
+ public:
+  PortProgress(Transport& transport, PortWork& work, ProgressBy by);
+  PortProgress(const PortProgress&) = delete;
+  PortProgress& operator=(const PortProgress&) = delete;
+
+  /// Starts the thread, when there is to be one. Once the work is ready.
+  void start();
+  /// Ends it.
+  void stop() noexcept;
+
+  bool holds() const noexcept { return holder_.load() == this_thread(); }
+  bool try_take() noexcept;
+  /// Waits for the turn.
+  void take() noexcept;
+  void give() noexcept;
+  /// Tells those who wait and sleep to look for what others have done for them.
+  void rouse_waiters() noexcept;
+  /// Tells the thread, too: there is something for it to move on.
+  void rouse() noexcept;
+  class Turn;
+  class Chance;
+  /// One pass of the work, by the holder.
+  bool step() noexcept { return work_.step(); }
+
+  /// As in Port.
+  bool progress() noexcept;
+  bool wait_until(const std::function<bool()>& done, std::int64_t timeout_ns, const char* what);
+  /// Throws Error{busy} when this thread holds the turn.
+  void check_may_wait(const char* what) const;
+
+ private:
+  static constexpr std::int64_t kHybridNap = 1'000'000;
+
+  static const void* this_thread() noexcept;
+  bool look_for_stall(const std::function<bool()>& done, const char* what);
+  void rest(const std::function<bool()>& done, std::int64_t deadline);
+  bool callers_are_at_it(std::uint32_t& seen) noexcept;
+  void run_thread() noexcept;
+
+  Transport& transport_;
+  PortWork& work_;
+  const ProgressBy by_;
+  const std::int64_t spin_ns_;
+
+  sys::Atomic<const void*> holder_{nullptr};
+  sys::Atomic<std::uint32_t> sleepers_{0};  ///< in wait_until()
+  sys::Atomic<bool> thread_sleeps_{false};
+  sys::Atomic<std::uint32_t> callers_{0};  ///< passes of threads in wait_until(), for the hybrid
+  sys::Atomic<std::uint32_t> stop_{0};
+  std::optional<sys::Thread> thread_;
+};
+
+/// Holds the turn while it lives, also within itself.
+class PortProgress::Turn {
+ public:
+  explicit Turn(PortProgress& progress) noexcept : progress_(progress), nested_(progress.holds()) {
+    if (!nested_) progress_.take();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    if (!nested_) progress_.give();
+  }
+
+ private:
+  PortProgress& progress_;
+  const bool nested_;
+};
+
+/// Holds the turn while it lives, unless somebody else does: never waits.
+class PortProgress::Chance {
+ public:
+  explicit Chance(PortProgress& progress) noexcept
+      : progress_(progress), nested_(progress.holds()), taken_(!nested_ && progress.try_take()) {}
+  Chance(const Chance&) = delete;
+  Chance& operator=(const Chance&) = delete;
+  ~Chance() {
+    if (taken_) progress_.give();
+  }
+
+  explicit operator bool() const noexcept { return nested_ || taken_; }
+  /// Whether the thread held the turn before.
+  bool nested() const noexcept { return nested_; }
+
+ private:
+  PortProgress& progress_;
+  const bool nested_, taken_;
+};
+
+}  // namespace weir::rt
