@@ -20,7 +20,7 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::size_t kChannels = 6;
+constexpr std::size_t kChannels = 7;
 constexpr std::size_t kQueuedBytes = 512u << 10;  ///< to one rank, before send() blocks
 constexpr std::size_t kKeptBytes = 64u << 20;     ///< of a channel that nobody listens to
 constexpr std::uint32_t kOperations = 1024;       ///< of a thread to one rank, before it blocks
@@ -85,6 +85,7 @@ class Port::Body final : private TransportSink {
   ~Body();
 
   const TransportInfo& info() const noexcept { return info_; }
+  ProgressBy progress_by() const noexcept { return progress_by_; }
   bool alive(Rank rank) const noexcept { return rank < info_.ranks && !peers_[rank].gone.load(); }
   std::string why_gone(Rank rank) const;
 
@@ -847,6 +848,7 @@ Port::Port(std::unique_ptr<Transport> transport, ProgressBy progress)
 Port::~Port() = default;
 
 const TransportInfo& Port::info() const noexcept { return body_->info(); }
+ProgressBy Port::progress_by() const noexcept { return body_->progress_by(); }
 Rank Port::rank() const noexcept { return body_->info().rank; }
 Rank Port::ranks() const noexcept { return body_->info().ranks; }
 bool Port::alive(Rank rank) const noexcept { return body_->alive(rank); }

@@ -14,7 +14,7 @@
 namespace weir::rt {
 
 /// Who a message is for. Each part of weir that talks over the fabric has one.
-enum class Channel : std::uint8_t { control, collective, user, conveyor, grid, rank };
+enum class Channel : std::uint8_t { control, collective, user, conveyor, grid, rank, share };
 
 /// Who moves the fabric on.
 enum class ProgressBy : std::uint8_t {
@@ -67,6 +67,7 @@ class Port {
   static constexpr std::size_t kFrameBytes = (64u << 10) + 512;
 
   const TransportInfo& info() const noexcept;
+  ProgressBy progress_by() const noexcept;
   Rank rank() const noexcept;
   Rank ranks() const noexcept;
   bool alive(Rank rank) const noexcept;
