@@ -325,14 +325,13 @@ void Share::depart(Rank rank, bool lost) noexcept {
 void Share::heard_took(std::size_t part, const PartReport& report) noexcept {
   if (!enter()) return;
   update(parts_[part], report);
-  tell([&] {
+  try {
     std::vector<PartReport> reports;
     for (Part& each : parts_) reports.push_back(report_of(each));
-    const Rank rank = parts_[part].rank;
-    if (crew_->port().alive(rank)) {
-      crew_->say_board(rank, std::min(counter_->read(), items_.count()), reports);
-    }
-  });
+    crew_->say_board(parts_[part].rank, std::min(counter_->read(), items_.count()), reports);
+  } catch (...) {
+    // It goes by what it knew before.
+  }
   release();
 }
 

@@ -4,6 +4,7 @@
 //   share_client shm RANKS             on processes that it starts itself
 //   share_client inproc RANKS SEED     on threads of this process
 //   share_client kill                  as above, on three; one is killed in a kernel
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>
@@ -46,6 +47,7 @@ struct Case {
   unsigned killed = UINT32_MAX;     ///< a rank whose process ends in its fourth kernel
   bool cancels = false;             ///< the last rank does
   bool bad_offsets = false;         ///< of its results
+  bool at_once = false;             ///< the function itself does the work
 
   std::string name() const {
     return std::string(chunks) + " by " + scheduler + " on " + domains + ", " +
@@ -112,6 +114,13 @@ class Trial {
   static std::uint8_t value(std::size_t item) { return static_cast<std::uint8_t>(1 + item % 251); }
 
   weir::Event enqueue(const weir::Chunk& chunk) {
+    if (case_.at_once) {
+      for (std::size_t i = chunk.first; i < chunk.first + chunk.count; ++i) {
+        std::fill(results_.begin() + static_cast<std::ptrdiff_t>(offsets_[i]),
+                  results_.begin() + static_cast<std::ptrdiff_t>(offsets_[i + 1]), value(i));
+      }
+      return {};
+    }
     for (std::size_t i = chunk.first; i < chunk.first + chunk.count; ++i) {
       const weir::Operand target = weir::write(part(i, i + 1));
       const weir::Scalar number(static_cast<std::int64_t>(i));
@@ -179,6 +188,7 @@ void run_all(weir_fabric* fabric) {
           .run();
     }
     Trial(fabric, {.items = 400, .scheduler = scheduler, .ways = 3}).run();
+    Trial(fabric, {.items = 20000, .chunks = "one", .scheduler = scheduler, .at_once = true}).run();
   }
 }
 
