@@ -479,7 +479,8 @@ WaitResult Share::wait(std::int64_t timeout_ns) {
 }
 
 void Share::cancel() {
-  if (!enter()) return;
+  if (over_.count() > 0) return;
+  enter();
   cancelled_.store(true);
   fail_with(WEIR_STATUS_CANCELLED,
             FailureRef::make(WEIR_STATUS_CANCELLED, "the share was cancelled", "chunk", name_, 0));

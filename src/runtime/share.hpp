@@ -164,8 +164,8 @@ class Share : private ShareCrew::Listener {
   // Over ranks.
   bool is_home() const noexcept { return crew_ == nullptr || crew_->rank() == 0; }
   bool is_own(const Part& part) const noexcept { return part.place != nullptr; }
-  /// Counts the caller, unless the share is over.
-  bool enter() noexcept;
+  /// Counts the caller, which release() ends.
+  void enter() noexcept;
   template <class Say>
   void tell(const Say& say) noexcept;
   void announce() noexcept;

@@ -10,12 +10,13 @@ namespace weir::rt {
 
 // ---- All ranks ---------------------------------------------------------------------------------
 
-bool Share::enter() noexcept {
-  std::uint64_t count = in_flight_.load();
-  while (count > 0) {
-    if (in_flight_.compare_exchange_weak(count, count + 1)) return true;
+/// The count is 0 for a moment only, in release().
+void Share::enter() noexcept {
+  for (;;) {
+    std::uint64_t count = in_flight_.load();
+    if (count > 0 && in_flight_.compare_exchange_strong(count, count + 1)) return;
+    sys::yield();
   }
-  return false;
 }
 
 /// Fails with what it throws.
@@ -91,7 +92,7 @@ void Share::update(Part& part, const PartReport& report) noexcept {
 }
 
 void Share::lost_rank(Rank rank, const std::string& why) noexcept {
-  if (!enter()) return;
+  enter();
   FailureRef failure;
   tell([&] {
     failure = FailureRef::make(WEIR_STATUS_NETWORK_ERROR, std::string(why), "chunk", name_, 0);
@@ -200,7 +201,7 @@ void Share::detach() noexcept {
 }
 
 void Share::heard_give(std::size_t part, const ItemRange& range) noexcept {
-  if (!enter()) return;
+  enter();
   const bool inside = range.first < items_.count() && range.count <= items_.count() - range.first;
   if (inside && range.count > 0 && !stopped_.load()) {
     accept(parts_[part], range);
@@ -210,7 +211,7 @@ void Share::heard_give(std::size_t part, const ItemRange& range) noexcept {
 }
 
 void Share::heard_board(std::uint64_t taken, std::span<const std::byte> reports) noexcept {
-  if (!enter()) return;
+  enter();
   const std::uint64_t known = counter_->read();
   if (taken > known) counter_->fetch_add(taken - known);
   for (Part& part : parts_) {
@@ -223,7 +224,7 @@ void Share::heard_board(std::uint64_t taken, std::span<const std::byte> reports)
 }
 
 void Share::heard_over(weir_status status, std::string_view why) noexcept {
-  if (!enter()) return;
+  enter();
   announced_.store(true);
   if (status == WEIR_STATUS_OK) {
     complete_.store(true);
@@ -323,7 +324,7 @@ void Share::depart(Rank rank, bool lost) noexcept {
 }
 
 void Share::heard_took(std::size_t part, const PartReport& report) noexcept {
-  if (!enter()) return;
+  enter();
   update(parts_[part], report);
   try {
     std::vector<PartReport> reports;
@@ -337,7 +338,7 @@ void Share::heard_took(std::size_t part, const PartReport& report) noexcept {
 
 void Share::heard_done(std::size_t part, const PartReport& report, const ItemRange& range,
                        std::span<const std::byte> results) noexcept {
-  if (!enter()) return;
+  enter();
   const bool inside = range.first < items_.count() && range.count <= items_.count() - range.first;
   if (inside && results.size() == results_of(range).size()) {
     note_done(range, results);
@@ -353,7 +354,7 @@ void Share::heard_done(std::size_t part, const PartReport& report, const ItemRan
 
 void Share::heard_returned(std::size_t part, const PartReport& report, const ItemRange& range,
                            weir_status status, std::string_view why) noexcept {
-  if (!enter()) return;
+  enter();
   const bool inside = range.first < items_.count() && range.count <= items_.count() - range.first;
   update(parts_[part], report);
   tell([&] {
@@ -369,7 +370,7 @@ void Share::heard_returned(std::size_t part, const PartReport& report, const Ite
 }
 
 void Share::heard_ask(std::size_t part, const PartReport& report) noexcept {
-  if (!enter()) return;
+  enter();
   update(parts_[part], report);
   {
     const SpinGuard guard(parts_[part].lock);
@@ -381,7 +382,7 @@ void Share::heard_ask(std::size_t part, const PartReport& report) noexcept {
 }
 
 void Share::heard_failure(Rank rank, weir_status status, std::string_view why) noexcept {
-  if (!enter()) return;
+  enter();
   tell([&] {
     fail_with(status,
               FailureRef::make(status, fmt::format("rank {}: {}", rank, why), "chunk", name_, 0));
@@ -390,7 +391,7 @@ void Share::heard_failure(Rank rank, weir_status status, std::string_view why) n
 }
 
 void Share::heard_left(Rank rank) noexcept {
-  if (!enter()) return;
+  enter();
   depart(rank, false);
   release();
 }
