@@ -70,6 +70,7 @@ weir_share* Runtime::create_share(const weir_share_options& options, Share::Enqu
                              Share::describe(options));
   Owned<weir_share> share(
       new weir_share(*this, options, std::move(name), std::move(enqueue), meeting));
+  share->start();
   weir_share* const handle = share.get();
   sys::Lock lock(mutex_);
   shares_.push_back(std::move(share));

@@ -76,6 +76,15 @@ Share::Share(Runtime& runtime, const weir_share_options& options, std::string na
     close_parts();
     throw;
   }
+}
+
+void Share::start() {
+  try {
+    if (crew_ != nullptr) crew_->listen(*this);
+  } catch (...) {
+    over_.deliver();
+    throw;
+  }
   for (Part& part : parts_) {
     if (is_own(part)) advance(part, false);
   }
@@ -102,7 +111,6 @@ void Share::begin(ShareCrew::Meeting& meeting) {
     attached_.store(true);
     in_flight_.fetch_add(1);
   }
-  crew_->listen(*this);
 }
 
 void Share::add_parts() {
@@ -125,15 +133,16 @@ void Share::add_parts() {
   }
 }
 
-Share::~Share() {
+void Share::finish() noexcept {
   try {
     wait(WEIR_FOREVER);
   } catch (...) {
     while (over_.count() == 0) runtime_.pass_time();
   }
-  crew_.reset();
-  close_parts();
+  if (crew_ != nullptr) crew_->leave();
 }
+
+Share::~Share() { close_parts(); }
 
 void Share::open_stream(Part& part) {
   for (Chunk& chunk : part.chunks) {

@@ -52,8 +52,11 @@ class Share : private ShareCrew::Listener {
         ShareCrew::Meeting& meeting);
   Share(const Share&) = delete;
   Share& operator=(const Share&) = delete;
-  /// Waits for everything.
   ~Share();
+  /// Begins, once it is made as a whole: others call it from then on. Throws Error.
+  void start();
+  /// Waits for everything, and until nobody calls it any more.
+  void finish() noexcept;
 
   /// What has to be the same on all ranks.
   static std::string describe(const weir_share_options& options);
@@ -251,4 +254,5 @@ class Share : private ShareCrew::Listener {
 struct weir_share final : weir::rt::Handle<weir_share>, weir::rt::Share {
   static constexpr const char* kNoun = "share";
   using Share::Share;
+  ~weir_share() { finish(); }
 };

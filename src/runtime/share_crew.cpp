@@ -68,8 +68,10 @@ void ShareCrew::meet(const std::string& what, const std::vector<std::string>& na
   }
 }
 
-ShareCrew::~ShareCrew() {
-  if (listener_ != nullptr) fabric_.share_hub().leave(number_);
+void ShareCrew::leave() noexcept {
+  if (listener_ == nullptr) return;
+  fabric_.share_hub().leave(number_);
+  listener_ = nullptr;
 }
 
 void ShareCrew::listen(Listener& listener) {

@@ -92,11 +92,12 @@ class ShareCrew final : private GroupHub::Member {
   ShareCrew(Meeting& meeting, const std::vector<std::string>& names);
   ShareCrew(const ShareCrew&) = delete;
   ShareCrew& operator=(const ShareCrew&) = delete;
-  /// The listener hears nothing any more.
-  ~ShareCrew();
+  ~ShareCrew() { leave(); }
 
   /// Begins to hear, also what was said before.
   void listen(Listener& listener);
+  /// When it returns the listener hears nothing any more.
+  void leave() noexcept;
 
   Port& port() const noexcept { return port_; }
   Rank rank() const noexcept { return rank_; }
