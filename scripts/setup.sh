@@ -21,7 +21,7 @@ packages_of() {
                 opencv-data libopenmpi-dev openmpi-bin libmpich-dev mpich iproute2" ;;
     docs) echo "doxygen python3-sphinx python3-breathe python3-myst-parser furo" ;;
     bench) echo "libconcurrentqueue-dev libstarpu-dev libtbb-dev ocl-icd-opencl-dev pocl-opencl-icd
-                 libopenmpi-dev openmpi-bin" ;;
+                 libopenmpi-dev openmpi-bin gfortran libcoarrays-openmpi-dev" ;;
     lint) echo "clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev" ;;
     fuzz) echo "clang-16 libclang-rt-16-dev llvm-16" ;;
     *) echo "setup: unknown group '$1': choose from build, test, docs, bench, lint, fuzz" >&2; exit 2 ;;

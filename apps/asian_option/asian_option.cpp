@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "asian_option/book.hpp"
 #include "asian_option/pricing.hpp"
 #include "common/input_error.hpp"
+#include "common/membership.hpp"
 
 namespace weir::apps {
 
@@ -50,9 +52,11 @@ double in_errors(double deviation, double error, double scale) {
 class AsianOption final : public Workload {
  public:
   AsianOption(Book book, std::string output, const PricingOptions& wanted,
-              const weir::Runtime& runtime, const Lanes& lanes)
+              std::unique_ptr<const Membership> member, const weir::Runtime& runtime,
+              const Lanes& lanes)
       : book_(std::move(book)),
         output_(std::move(output)),
+        member_(std::move(member)),
         wanted_(wanted),
         runtime_(runtime),
         lanes_(lanes),
@@ -72,16 +76,21 @@ class AsianOption final : public Workload {
   void enqueue() override { pricing_.start(); }
   void await(std::chrono::nanoseconds timeout) override { pricing_.wait(timeout); }
   void cancel() noexcept override { pricing_.cancel(); }
-  void finish() override { values_ = pricing_.valuations(); }
+  void finish() override {
+    if (!silent()) values_ = pricing_.valuations();
+  }
   void save() const override {
-    if (!output_.empty()) write_valuations(output_, book_, values_);
+    if (!output_.empty() && !silent()) write_valuations(output_, book_, values_);
   }
 
   std::vector<Verification> verify(const ReferenceBlas&) const override {
     constexpr double kLimit = 5;
+    if (silent()) return {};
     return {{"|geometric - closed form| / standard error", geometric_deviation(), kLimit},
             {"|price - published| / standard error", table_deviation(), kLimit}};
   }
+
+  bool silent() const override { return member_ != nullptr && member_->rank() > 0; }
 
   std::vector<std::pair<std::string, std::string>> remarks() const override {
     const weir_share_info info = pricing_.parts().share().info();
@@ -124,6 +133,7 @@ class AsianOption final : public Workload {
 
   std::vector<std::string> complaints() const override {
     std::vector<std::string> lines;
+    if (silent()) return lines;
     for (const BadLine& bad : book_.bad) lines.push_back(bad.message);
     return lines;
   }
@@ -141,13 +151,16 @@ class AsianOption final : public Workload {
     const weir_share_info info = share.info();
     const double seconds = static_cast<double>(info.makespan_ns) / 1e9;
     Json json = {{"chunks", info.chunks},
+                 {"scheduler", wanted_.scheduler},
+                 {"ranks", member_ != nullptr ? member_->ranks() : 1},
                  {"makespan_s", seconds},
                  {"ideal_s", info.ideal_ns / 1e9},
                  {"ratio", pricing_.parts().ratio()},
                  {"path_steps_per_s", pricing_.path_steps() / seconds}};
     const auto parts = share.parts();
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      json["places"].push_back({{"place", parts[i].place},
+      json["places"].push_back({{"rank", parts[i].rank},
+                                {"place", parts[i].place},
                                 {"shape", pricing_.shape_of(parts[i], i)},
                                 {"options", parts[i].items},
                                 {"visits", parts[i].visits},
@@ -184,6 +197,7 @@ class AsianOption final : public Workload {
     }
     PricingOptions wanted = wanted_;
     wanted.control = true;
+    wanted.fabric = nullptr;
     Pricing pricing(runtime_, lanes_, kernels_, std::move(options), wanted);
     pricing.start();
     pricing.wait(weir::forever);
@@ -199,6 +213,7 @@ class AsianOption final : public Workload {
 
   const Book book_;
   const std::string output_;
+  const std::unique_ptr<const Membership> member_;  ///< null: the domains name the other ranks
   const PricingOptions wanted_;
   const weir::Runtime& runtime_;
   const Lanes& lanes_;
@@ -227,6 +242,13 @@ class AsianOptionApplication final : public Application {
            "--control", [this](const std::string& word) { wanted_.control = word == "on"; },
            "on or off: whether the geometric average is a control variate [on]")
         ->check(CLI::IsMember({"on", "off"}));
+    app.add_option("--scheduler", wanted_.scheduler,
+                   "onesided: ranks fetch options from a counter; master: rank 0 sends them "
+                   "[onesided]")
+        ->check(CLI::IsMember({"onesided", "master"}));
+    app.add_option("--progress", progress_,
+                   "Who moves messages between ranks on: thread, or manual, who waits [both]")
+        ->check(CLI::IsMember({"thread", "manual"}));
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {
@@ -240,13 +262,27 @@ class AsianOptionApplication final : public Application {
         parameters.input.empty()
             ? generate_book(parameters.n > 0 ? parameters.n : kUsualOptions, parameters.seed)
             : read_book(parameters.input);
-    return std::make_unique<AsianOption>(std::move(book), parameters.output, wanted_, runtime,
-                                         lanes);
+    std::unique_ptr<Membership> member;
+    if (!names_ranks(runtime)) member = std::make_unique<Membership>(progress());
+    wanted_.fabric = member != nullptr ? member->fabric() : nullptr;
+    return std::make_unique<AsianOption>(std::move(book), parameters.output, wanted_,
+                                         std::move(member), runtime, lanes);
   }
 
  private:
+  /// Whether ranks are domains of rank 0, which then prices alone.
+  static bool names_ranks(const weir::Runtime& runtime) {
+    for (std::size_t i = 0; i < runtime.domain_count(); ++i) {
+      if (std::string(runtime.domain(i).info().backend) == "rank") return true;
+    }
+    return false;
+  }
+  const char* progress() const noexcept {
+    return progress_.empty() ? nullptr : progress_ == "manual" ? "caller" : "thread";
+  }
+
   PricingOptions wanted_;
-  std::string shape_ = "auto";
+  std::string shape_ = "auto", progress_;
 };
 
 }  // namespace

@@ -9,12 +9,16 @@ namespace weir::apps {
 
 Pricing::Pricing(const weir::Runtime& runtime, const Lanes& lanes, const PathKernels& kernels,
                  std::vector<Option> options, const PricingOptions& wanted)
-    : kernels_(kernels), wanted_(wanted), options_(std::move(options)), parts_(runtime, lanes) {
+    : kernels_(kernels),
+      wanted_(wanted),
+      options_(std::move(options)),
+      parts_(runtime, lanes, wanted.fabric) {
   first_group_.push_back(0);
   for (const Option& option : options_) {
     work_.push_back(option.work());
     first_group_.push_back(first_group_.back() + PathKernels::groups(option));
   }
+  for (const std::size_t group : first_group_) offsets_.push_back(group * sizeof(PathSums));
   sums_.resize(first_group_.back());
   buffer_ = runtime.wrap(sums_, "sums");
   for (std::size_t place = 0; place < lanes.places(); ++place) {
@@ -28,7 +32,10 @@ void Pricing::start() {
                {.name = "options",
                 .chunks = wanted_.chunks.c_str(),
                 .work = work_,
-                .ways = wanted_.shape == Shape::automatic ? std::size_t{2} : std::size_t{1}});
+                .ways = wanted_.shape == Shape::automatic ? std::size_t{2} : std::size_t{1},
+                .scheduler = wanted_.scheduler.c_str(),
+                .results = sums_.data(),
+                .result_offsets = offsets_});
 }
 
 /// Whether options go to single threads.
@@ -71,7 +78,7 @@ double Pricing::path_steps() const noexcept {
 }
 
 const char* Pricing::shape_of(const weir_share_part& part, std::size_t place) const noexcept {
-  return on_threads(place, part.way) ? "mo" : "mt";
+  return on_threads(place % is_host_.size(), part.way) ? "mo" : "mt";
 }
 
 }  // namespace weir::apps

@@ -27,7 +27,9 @@ struct PricingOptions {
   std::string chunks = "learned";
   Shape shape = Shape::automatic;
   std::uint64_t seed = 1;
-  bool control = true;  ///< the geometric average
+  bool control = true;                 ///< the geometric average
+  weir_fabric* fabric = nullptr;       ///< whose ranks share the options
+  std::string scheduler = "onesided";  ///< see weir_share_options
 };
 
 /// Prices options. From one thread, but for cancel().
@@ -41,7 +43,7 @@ class Pricing {
   void cancel() noexcept { parts_.cancel(); }
 
   const std::vector<Option>& options() const noexcept { return options_; }
-  /// Of all options, once they are priced.
+  /// Of all options, once they are priced; at rank 0 of several.
   std::vector<Valuation> valuations() const;
   /// Steps of paths of all options.
   double path_steps() const noexcept;
@@ -58,9 +60,10 @@ class Pricing {
   const std::vector<Option> options_;
   std::vector<double> work_;
   std::vector<std::size_t> first_group_;  ///< of each option, and behind the last
+  std::vector<std::size_t> offsets_;      ///< of these groups in bytes
   std::vector<PathSums> sums_;
   weir::Buffer buffer_;
-  std::vector<bool> is_host_;  ///< of the places
+  std::vector<bool> is_host_;  ///< of the places, which are the same on all ranks
   SharedParts parts_;
 };
 

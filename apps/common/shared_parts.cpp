@@ -19,9 +19,10 @@ std::string SharedParts::describe_with(const std::vector<std::string>& shapes) c
   std::string text = fmt::format("{}: makespan / ideal = {:.3f}", share_->info().chunks, ratio());
   const auto parts = share_->parts();
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    text +=
-        fmt::format("; {} {} in {} visits{}{}{}", parts[i].place, parts[i].items, parts[i].visits,
-                    shapes[i].empty() ? "" : ", ", shapes[i], parts[i].lost ? ", lost" : "");
+    const std::string rank = fabric_ != nullptr ? fmt::format("rank {} ", parts[i].rank) : "";
+    text += fmt::format("; {}{} {} in {} visits{}{}{}", rank, parts[i].place, parts[i].items,
+                        parts[i].visits, shapes[i].empty() ? "" : ", ", shapes[i],
+                        parts[i].lost ? ", lost" : "");
   }
   return text;
 }

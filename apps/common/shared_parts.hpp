@@ -18,8 +18,9 @@ namespace weir::apps {
 /// The share of one run after the other. From one thread, but for cancel().
 class SharedParts {
  public:
-  SharedParts(const weir::Runtime& runtime, const Lanes& lanes)
-      : runtime_(runtime), places_(lanes.place_handles()) {}
+  /// With a fabric its ranks share.
+  SharedParts(const weir::Runtime& runtime, const Lanes& lanes, weir_fabric* fabric = nullptr)
+      : runtime_(runtime), places_(lanes.place_handles()), fabric_(fabric) {}
 
   /// Shares out the parts [0, parts) over the places of the lanes: see weir::Runtime::share().
   template <class Enqueue>
@@ -27,6 +28,7 @@ class SharedParts {
     const std::lock_guard<std::mutex> lock(mutex_);
     share_.reset();
     options.places = places_;
+    options.fabric = fabric_;
     share_.emplace(runtime_.share(parts, std::move(enqueue), options));
   }
   void wait(std::chrono::nanoseconds timeout) { share_->wait(timeout); }
@@ -52,6 +54,7 @@ class SharedParts {
 
   const weir::Runtime& runtime_;
   const std::vector<weir_place*> places_;
+  weir_fabric* const fabric_;
   std::mutex mutex_;  ///< share_ is made, or cancelled
   std::optional<weir::Share> share_;
 };

@@ -21,6 +21,7 @@
 #include <weir/grid.hpp>
 
 #include "common/dense.hpp"
+#include "common/membership.hpp"
 #include "laplacian/jacobi_blocks.hpp"
 #include "laplacian/jacobi_kernels.hpp"
 #include "laplacian/jacobi_rank.hpp"
@@ -69,37 +70,6 @@ std::array<std::size_t, 3> read_blocks(const LaplacianOptions& options, std::siz
   }
   return blocks;
 }
-
-/// This process as one of several, if it was started as that.
-class Membership {
- public:
-  Membership() {
-    weir_fabric* joined = nullptr;
-    weir::check(weir_fabric_open(nullptr, &joined));
-    fabric_.reset(joined);
-    rank_ = weir_fabric_rank(joined);
-    ranks_ = weir_fabric_ranks(joined);
-    if (ranks_ == 1) fabric_.reset();
-  }
-
-  weir_fabric* fabric() const noexcept { return fabric_.get(); }
-  unsigned rank() const noexcept { return rank_; }
-  unsigned ranks() const noexcept { return ranks_; }
-
-  /// Adds up over all ranks, in their order.
-  void sum(std::span<double> values) const {
-    if (fabric_ == nullptr) return;
-    weir::check(weir_fabric_reduce_double(fabric(), values.data(), values.size(),
-                                          WEIR_FABRIC_OP_SUM, WEIR_FOREVER));
-  }
-
- private:
-  struct Close {
-    void operator()(weir_fabric* fabric) const noexcept { weir_fabric_close(fabric); }
-  };
-  std::unique_ptr<weir_fabric, Close> fabric_;
-  unsigned rank_ = 0, ranks_ = 1;
-};
 
 template <class T>
 class Laplacian final : public Workload {

@@ -12,6 +12,7 @@
 #include "common/depth_frame.hpp"
 #include "common/input_error.hpp"
 #include "common/pipeline_workload.hpp"
+#include "common/shared_parts.hpp"
 #include "raster/bin_kernel.hpp"
 #include "raster/triangles.hpp"
 
@@ -24,7 +25,8 @@ constexpr std::size_t kLargestEdge = 8192, kMostPictures = 1000000, kUnderWay = 
 
 struct RasterOptions {
   std::size_t width = 1024, height = 768, pictures = 100, show = 1;
-  double turn = 0;  ///< degrees from one picture to the next
+  double turn = 0;     ///< degrees from one picture to the next
+  std::string chunks;  ///< "": none, a pipeline
   PipelineSwitches switches;
 };
 
@@ -35,6 +37,148 @@ struct Drawn {
   bool operator==(const Drawn&) const = default;
 };
 Drawn drawn(const DepthFrame& frame) { return {frame.hash(), frame.covered_pixels()}; }
+
+/// What there is to see.
+class Scene {
+ public:
+  explicit Scene(const RasterOptions& options) : options_(options) {}
+
+  LitTriangle triangle(std::size_t picture, std::size_t index) const {
+    return cube_triangle(index, camera(picture));
+  }
+  template <class Out>
+  void bin(const LitTriangle& lit, const Out& out) const {
+    const Setup setup(lit, options_.width, options_.height);
+    if (!setup.visible()) return;
+    for (std::int32_t row = setup.rows().first; row < setup.rows().end; ++row) {
+      for (std::int32_t column = setup.columns().first; column < setup.columns().end; ++column) {
+        if (setup.touches(column, row)) out.put({setup.triangle(), column, row});
+      }
+    }
+  }
+
+  /// Draws triangle by triangle, without bins.
+  Verification verify(const std::vector<Drawn>& pictures) const {
+    DepthFrame frame(options_.width, options_.height);
+    std::size_t different = 0;
+    for (std::size_t picture = 0; picture < options_.pictures; ++picture) {
+      frame.clear();
+      for (std::size_t i = 0; i < kCubeTriangles; ++i) draw(triangle(picture, i), frame);
+      different += drawn(frame) != pictures.at(picture);
+    }
+    return {"pictures that differ from those drawn without bins", static_cast<double>(different),
+            0};
+  }
+  static Figure covered(const std::vector<Drawn>& pictures) {
+    std::size_t covered = 0;
+    for (const Drawn& picture : pictures) covered += picture.covered;
+    return {"covered pixels", static_cast<double>(covered)};
+  }
+  static void describe(const std::vector<Drawn>& pictures, nlohmann::ordered_json& json) {
+    json["pictures"] = nlohmann::ordered_json::array();
+    for (const Drawn& picture : pictures) {
+      json["pictures"].push_back(
+          {{"covered", picture.covered}, {"hash", fmt::format("{:016x}", picture.hash)}});
+    }
+  }
+
+ private:
+  RasterCamera camera(std::size_t picture) const {
+    return {options_.width, options_.height, options_.turn * static_cast<double>(picture)};
+  }
+
+  void draw(const LitTriangle& lit, DepthFrame& frame) const {
+    const Setup setup(lit, options_.width, options_.height);
+    if (!setup.visible()) return;
+    const auto range = [](const std::array<std::int32_t, 3>& along, std::size_t pixels) {
+      const auto [least, most] = std::minmax_element(along.begin(), along.end());
+      return std::pair(std::max(0, *least / 16 - 1),
+                       std::min(static_cast<std::int32_t>(pixels), *most / 16 + 2));
+    };
+    const auto [left, right] = range(setup.triangle().x, options_.width);
+    const auto [low, high] = range(setup.triangle().y, options_.height);
+    for (std::int32_t y = low; y < high; ++y) {
+      for (std::int32_t x = left; x < right; ++x) draw_pixel(setup.triangle(), x, y, frame);
+    }
+  }
+
+  const RasterOptions& options_;
+};
+
+/// Pictures that places fetch, each drawn by one kernel.
+class SharedRaster final : public Workload {
+ public:
+  SharedRaster(std::string output, const RasterOptions& options, const weir::Runtime& runtime,
+               const Lanes& lanes)
+      : output_(std::move(output)),
+        options_(options),
+        pictures_(options.pictures),
+        buffer_(runtime.wrap(pictures_, "pictures")),
+        kernel_(runtime.kernel("draw picture", [this](const weir::Call& call) { draw(call); })),
+        shared_(runtime, lanes) {}
+
+  /// Pictures.
+  std::size_t n() const override { return options_.pictures; }
+  std::size_t tile() const override { return 0; }
+  std::size_t tiles() const override { return 0; }
+  double operations() const override { return 0; }
+  double gemm_peak(const ReferenceBlas&) const override { return 0; }
+
+  void reset() override { std::fill(pictures_.begin(), pictures_.end(), Drawn{}); }
+  void enqueue() override {
+    const auto enqueue = [this](const weir::Chunk& chunk) {
+      for (std::size_t i = chunk.first; i < chunk.first + chunk.count; ++i) {
+        chunk.stream.compute(kernel_, {weir::write(part(i, 1))}, {static_cast<std::int64_t>(i)});
+      }
+      return chunk.stream.download(part(chunk.first, chunk.count));
+    };
+    shared_.start(n(), enqueue, {.name = "pictures", .chunks = options_.chunks.c_str()});
+  }
+  void await(std::chrono::nanoseconds timeout) override { shared_.wait(timeout); }
+  void cancel() noexcept override { shared_.cancel(); }
+
+  void save() const override {
+    if (!output_.empty()) write_image(output_, shown_);
+  }
+  std::vector<Figure> figures() const override { return {Scene::covered(pictures_)}; }
+  std::vector<Verification> verify(const ReferenceBlas&) const override {
+    return {scene_.verify(pictures_)};
+  }
+  std::vector<std::pair<std::string, std::string>> remarks() const override {
+    return {{"shared", shared_.describe()}};
+  }
+  std::string details() const override {
+    nlohmann::ordered_json json = {{"form", "shared"}};
+    Scene::describe(pictures_, json);
+    return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  }
+
+ private:
+  weir::Region part(std::size_t first, std::size_t count) const {
+    return buffer_.elements<Drawn>(first, count);
+  }
+
+  void draw(const weir::Call& call) {
+    const auto picture = static_cast<std::size_t>(call.scalar<std::int64_t>(0));
+    DepthFrame frame(options_.width, options_.height);
+    const struct {
+      DepthFrame& frame;
+      void put(const BinTask& task) const { draw_bin(task, frame); }
+    } out{frame};
+    for (std::size_t i = 0; i < kCubeTriangles; ++i) scene_.bin(scene_.triangle(picture, i), out);
+    call.span<Drawn>(0)[0] = drawn(frame);
+    if (picture + 1 == options_.show && !output_.empty()) shown_ = frame.image(kBackground);
+  }
+
+  const std::string output_;
+  const RasterOptions options_;
+  const Scene scene_{options_};
+  std::vector<Drawn> pictures_;
+  weir::Buffer buffer_;
+  weir::Kernel kernel_;
+  SharedParts shared_;
+  ColourImage shown_;
+};
 
 class Raster final : public PipelineWorkload {
  public:
@@ -55,44 +199,13 @@ class Raster final : public PipelineWorkload {
   void save() const override {
     if (!output_.empty()) write_image(output_, shown_);
   }
-  std::vector<Figure> figures() const override {
-    std::size_t covered = 0;
-    for (const Drawn& picture : pictures_) covered += picture.covered;
-    return {{"covered pixels", static_cast<double>(covered)}};
-  }
-
-  /// Draws triangle by triangle, without bins.
+  std::vector<Figure> figures() const override { return {Scene::covered(pictures_)}; }
   std::vector<Verification> verify(const ReferenceBlas&) const override {
-    DepthFrame frame(options_.width, options_.height);
-    std::size_t different = 0;
-    for (std::size_t picture = 0; picture < options_.pictures; ++picture) {
-      frame.clear();
-      for (std::size_t i = 0; i < kCubeTriangles; ++i) draw(triangle(picture, i), frame);
-      different += drawn(frame) != pictures_.at(picture);
-    }
-    return {
-        {"pictures that differ from those drawn without bins", static_cast<double>(different), 0}};
+    return {scene_.verify(pictures_)};
   }
 
  private:
-  RasterCamera camera(std::size_t picture) const {
-    return {options_.width, options_.height, options_.turn * static_cast<double>(picture)};
-  }
-  LitTriangle triangle(std::size_t picture, std::size_t index) const {
-    return cube_triangle(index, camera(picture));
-  }
   DepthFrame& frame_of(std::uint64_t picture) { return frames_[picture % frames_.size()]; }
-
-  template <class Out>
-  void bin(const LitTriangle& lit, const Out& out) const {
-    const Setup setup(lit, options_.width, options_.height);
-    if (!setup.visible()) return;
-    for (std::int32_t row = setup.rows().first; row < setup.rows().end; ++row) {
-      for (std::int32_t column = setup.columns().first; column < setup.columns().end; ++column) {
-        if (setup.touches(column, row)) out.put({setup.triangle(), column, row});
-      }
-    }
-  }
 
   void clear() override {
     pictures_.clear();
@@ -117,13 +230,14 @@ class Raster final : public PipelineWorkload {
     pipeline.source("scene", weir::into(triangles),
                     [this, next = std::size_t{0}](const weir::Outlet<LitTriangle>& out,
                                                   weir::StageContext context) mutable {
-                      out.put(triangle(next / kCubeTriangles, next % kCubeTriangles));
+                      out.put(scene_.triangle(next / kCubeTriangles, next % kCubeTriangles));
                       if (++next % kCubeTriangles == 0) context.end_epoch();
                       return next < options_.pictures * kCubeTriangles;
                     });
     pipeline.stage(
         "vertex", triangles, weir::into(bins),
-        [this](const LitTriangle& lit, const weir::Outlet<BinTask>& out) { bin(lit, out); }, at(0));
+        [this](const LitTriangle& lit, const weir::Outlet<BinTask>& out) { scene_.bin(lit, out); },
+        at(0));
     if (raster_on_card_) return connect_card(pipeline, bins);
     pipeline.stage(
         "raster", bins,
@@ -150,7 +264,8 @@ class Raster final : public PipelineWorkload {
     for (std::size_t picture = 0; picture < options_.pictures; ++picture) {
       chunks.run("vertex", kCubeTriangles, [&](const ChunkPart& part) {
         const auto out = binned.outlet(part);
-        for (std::size_t i = part.first; i < part.end; ++i) bin(triangle(picture, i), out);
+        for (std::size_t i = part.first; i < part.end; ++i)
+          scene_.bin(scene_.triangle(picture, i), out);
       });
       const std::vector<BinTask> tasks = binned.take();
       draw_bins(chunks, tasks, frame_of(picture));
@@ -169,31 +284,11 @@ class Raster final : public PipelineWorkload {
     });
   }
 
-  void draw(const LitTriangle& lit, DepthFrame& frame) const {
-    const Setup setup(lit, options_.width, options_.height);
-    if (!setup.visible()) return;
-    const auto range = [](const std::array<std::int32_t, 3>& along, std::size_t pixels) {
-      const auto [least, most] = std::minmax_element(along.begin(), along.end());
-      return std::pair(std::max(0, *least / 16 - 1),
-                       std::min(static_cast<std::int32_t>(pixels), *most / 16 + 2));
-    };
-    const auto [left, right] = range(setup.triangle().x, options_.width);
-    const auto [low, high] = range(setup.triangle().y, options_.height);
-    for (std::int32_t y = low; y < high; ++y) {
-      for (std::int32_t x = left; x < right; ++x) draw_pixel(setup.triangle(), x, y, frame);
-    }
-  }
-
-  void describe(nlohmann::ordered_json& json) const override {
-    json["pictures"] = nlohmann::ordered_json::array();
-    for (const Drawn& picture : pictures_) {
-      json["pictures"].push_back(
-          {{"covered", picture.covered}, {"hash", fmt::format("{:016x}", picture.hash)}});
-    }
-  }
+  void describe(nlohmann::ordered_json& json) const override { Scene::describe(pictures_, json); }
 
   const std::string output_;
   const RasterOptions options_;
+  const Scene scene_{options_};
   std::optional<CardStage> raster_on_card_;
   std::vector<DepthFrame> frames_;  ///< of the pictures under way
   std::vector<Drawn> pictures_;
@@ -207,6 +302,7 @@ class RasterApplication final : public Application {
     return "draw pictures of a cube, each as soon as it is complete: --pictures 100 --turn 3";
   }
   const char* input_help() const override { return "Takes none"; }
+  std::string help() const override { return options_.chunks == "help" ? chunk_list() : ""; }
   const char* output_help() const override { return "File for one of the pictures: .png or .ppm"; }
   void add_options(CLI::App& app) override {
     const CLI::Range edge(std::size_t{1}, kLargestEdge);
@@ -218,6 +314,10 @@ class RasterApplication final : public Application {
                    "Degrees that the camera turns from one picture to the next [0]")
         ->check(CLI::Range(-360.0, 360.0));
     app.add_option("--show", options_.show, "Which picture goes to --output [1]")->check(number);
+    app.add_option(
+        "--chunk", options_.chunks,
+        "Let places fetch pictures, so many at once, instead of making a pipeline; help: "
+        "list the ways");
     add_pipeline_switches(app, options_.switches);
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
@@ -231,6 +331,9 @@ class RasterApplication final : public Application {
     }
     if (!parameters.output.empty()) check_colour_format(parameters.output);
     DepthFrame::check(options_.width, options_.height, std::min(options_.pictures, kUnderWay));
+    if (!options_.chunks.empty()) {
+      return std::make_unique<SharedRaster>(parameters.output, options_, runtime, lanes);
+    }
     return std::make_unique<Raster>(parameters.output, options_, runtime, lanes);
   }
 

@@ -1,12 +1,18 @@
 // Shares: what a visit to the counter costs, and how close to the ideal the makespan is.
 #include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <weir/weir.hpp>
 
 #include "common/program.hpp"
+#include "common/spin_kernel.hpp"
 
 namespace weir_bench {
 namespace {
@@ -82,15 +88,114 @@ nlohmann::json measure_makespan(const Arguments& arguments) {
           {"config", domains.str() + ", chunks " + chunks}};
 }
 
+class Member {
+ public:
+  Member() {
+    weir_fabric* joined = nullptr;
+    weir::check(weir_fabric_open(nullptr, &joined));
+    fabric_.reset(joined);
+  }
+  weir_fabric* fabric() const { return fabric_.get(); }
+  unsigned rank() const { return weir_fabric_rank(fabric()); }
+  unsigned ranks() const { return weir_fabric_ranks(fabric()); }
+
+ private:
+  struct Leave {
+    void operator()(weir_fabric* fabric) const { weir_fabric_close(fabric); }
+  };
+  std::unique_ptr<weir_fabric, Leave> fabric_;
+};
+
+/// Makespan over ideal on ranks of one core each, of which rank i computes i + 1 times as fast as
+/// the first.
+nlohmann::json measure_ranks(const Arguments& arguments, const Member& member) {
+  const auto items = static_cast<std::uint64_t>(arguments.number("--items", 300));
+  const auto item_us = static_cast<double>(arguments.number("--item-us", 1000));
+  const std::string chunks = arguments.text("--chunks", "learned");
+  const std::string scheduler = arguments.text("--scheduler", "onesided");
+  const weir::Runtime runtime("host:cores=1");
+  const weir::Kernel spin = spin_kernel(runtime);
+  const double own_us = item_us / (member.rank() + 1);
+  double speeds = 0;
+  for (unsigned rank = 0; rank < member.ranks(); ++rank) speeds += rank + 1;
+  const auto compute = [&](const weir::Chunk& chunk) {
+    return chunk.stream.compute(spin, {}, {own_us * static_cast<double>(chunk.count)});
+  };
+  const weir::Share share = runtime.share(
+      items, compute,
+      {.chunks = chunks.c_str(), .fabric = member.fabric(), .scheduler = scheduler.c_str()});
+  share.wait();
+  const double ideal_us = static_cast<double>(items) * item_us / speeds;
+  double visits = 0;
+  for (const weir_share_part& part : share.parts()) visits += static_cast<double>(part.visits);
+  return {
+      {"value", static_cast<double>(share.info().makespan_ns) / 1e3 / ideal_us},
+      {"visits", visits},
+      {"config", std::to_string(member.ranks()) + " ranks, chunks " + chunks + ", " + scheduler}};
+}
+
+/// Nanoseconds of an addition to the counter of rank 0, which computes meanwhile.
+nlohmann::json measure_rank_visits(const Arguments& arguments, const Member& member) {
+  const long visits = arguments.number("--visits", 100'000);
+  weir_window* window = nullptr;
+  weir::check(weir_window_create(member.fabric(), nullptr, sizeof(std::int64_t), &window));
+  std::int64_t taken_ns = 0;
+  if (member.rank() == 1) {
+    const double seconds = time_of([&] {
+      for (long i = 0; i < visits; ++i) {
+        weir::check(weir_window_fetch_add(window, 0, 0, 1, nullptr));
+      }
+    });
+    taken_ns = static_cast<std::int64_t>(seconds / static_cast<double>(visits) * 1e9);
+  } else {
+    const double end = now() + 0.1;
+    while (now() < end) {
+    }
+  }
+  weir::check(
+      weir_fabric_reduce_int64(member.fabric(), &taken_ns, 1, WEIR_FABRIC_OP_MAX, WEIR_FOREVER));
+  weir_window_destroy(window);
+  return {{"value", taken_ns}, {"config", "two ranks, shared memory"}};
+}
+
+/// Runs on ranks what is for them, which it starts first.
+int run_on_ranks(const Arguments& arguments, int count, char** values) {
+  if (std::getenv("WEIR_RANK") == nullptr) {
+    std::vector<const char*> words(values, values + count);
+    words[0] = "/proc/self/exe";
+    words.push_back(nullptr);
+    int status = 0;
+    weir::check(weir_fabric_launch(nullptr, static_cast<unsigned>(arguments.number("--ranks", 2)),
+                                   words.data(), &status));
+    return status;
+  }
+  const Member member;
+  const nlohmann::json line = arguments.verb() == "ranks" ? measure_ranks(arguments, member)
+                                                          : measure_rank_visits(arguments, member);
+  if (member.rank() == 0) std::printf("%s\n", line.dump().c_str());
+  return 0;
+}
+
 nlohmann::json measure(const Arguments& arguments) {
   if (arguments.verb() == "visits") return measure_visits(arguments);
   if (arguments.verb() == "makespan") return measure_makespan(arguments);
-  throw std::invalid_argument("'" + arguments.verb() + "' is neither visits nor makespan");
+  throw std::invalid_argument("'" + arguments.verb() +
+                              "' is none of visits, makespan, ranks, rank-visits");
 }
 
 }  // namespace
 }  // namespace weir_bench
 
 int main(int count, char** values) {
+  try {
+    const weir_bench::Arguments arguments(count, values);
+    const std::string verb = arguments.verb();
+    if (verb == "ranks" || verb == "rank-visits") {
+      return weir_bench::run_on_ranks(arguments, count, values);
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
   return weir_bench::run_program(count, values, weir_bench::measure);
 }

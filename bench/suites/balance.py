@@ -12,6 +12,8 @@ def groups(quick):
         *[makespan(*cards) for cards in CARDS],
         [grain(count) for count in (1, 3, 10, 30)],
         [visit(chunks) for chunks in ("one", "learned")],
+        over_ranks(100 if quick else 600),
+        rank_visit(1000 if quick else 100000),
         paths(1 if quick else 4),
     ]
 
@@ -42,6 +44,34 @@ def grain(count):
 def visit(chunks):
     return Row(f"a visit, chunks {chunks}", "ns",
                Figure(Command.of("shares_weir", "visits", "--chunks", chunks)), target=at_most(300))
+
+
+def ranks(items, chunks, scheduler="onesided"):
+    return Figure(Command.of("shares_weir", "ranks", "--items", items, "--chunks", chunks,
+                             "--scheduler", scheduler))
+
+
+def coarrays(verb, items, microseconds, chunk):
+    return Figure(Command.of("shares_caf", 2, verb, items, microseconds, chunk))
+
+
+def over_ranks(items):
+    """Figure 11 of paper 004: two processes, the second of which computes twice as fast."""
+    name, ours = f"makespan / ideal, {items} items, two ranks 1 : 2", ranks(items, "learned")
+    return [
+        Row(name, "ratio", ours, coarrays("makespan", items, 1000, 1), "coarrays, one at a time",
+            at_most(1.02)),
+        Row(name, "ratio", ours, coarrays("makespan", items, 1000, 4), "coarrays, chunks of 4"),
+        Row(name, "ratio", ours, ranks(items, "static"), "chunks static"),
+        Row(name, "ratio", ours, ranks(items, "one", "master"), "a master, one at a time"),
+    ]
+
+
+def rank_visit(visits):
+    """The owner of the counter computes."""
+    ours = Figure(Command.of("shares_weir", "rank-visits", "--visits", visits))
+    return [Row("a visit to the counter of another rank", "ns", ours,
+                coarrays("visits", visits, 1, 1), "coarrays", at_most(1000))]
 
 
 def priced(shape, options):

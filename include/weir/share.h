@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <weir/event.h>
+#include <weir/fabric.h>
 #include <weir/place.h>
 #include <weir/runtime.h>
 #include <weir/status.h>
@@ -23,6 +24,11 @@ extern "C" {
  * counter and enqueues the next chunk there. If chunks are short a place has two, so that it goes
  * on with the one while the other is fetched. Every item is in exactly one chunk that succeeds. A
  * place whose device fails gets no more, and the others take what it had not ended.
+ *
+ * With a fabric the places of all ranks work on one share (paper 004): every rank starts it, with
+ * places of its own. Rank 0 gets all results. It has the counter, which the others advance by
+ * one-sided additions, and knows what is done: when a rank is lost the others do what it had not
+ * told rank 0 of. When rank 0 is lost the share fails on all.
  */
 typedef struct weir_share weir_share;
 
@@ -30,7 +36,7 @@ typedef struct weir_share weir_share;
 typedef struct weir_chunk {
   uint64_t first, count; /**< the items [first, first + count); count is not 0 */
   weir_stream* stream;   /**< of the place, for the chunk's actions; lives as long as the share */
-  size_t place;          /**< index in the places of the share */
+  size_t place;          /**< index in the places that this rank brought */
   size_t way;            /**< of weir_share_options::ways */
 } weir_chunk;
 
@@ -67,18 +73,39 @@ typedef struct weir_share_options {
   /** Ways to do a chunk, which the function knows; 0 is 1. "learned" tries all on each place and
       goes on with the fastest there, the others take way 0. */
   size_t ways;
-} weir_share_options;
-#define WEIR_SHARE_OPTIONS_INIT \
-  { sizeof(weir_share_options), NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, 0 }
+  /** The ranks that share; must outlive the share. Items, work, chunks, scheduler and
+     result_offsets are to be the same on all. Refused with UNSUPPORTED in virtual time. NULL: this
+     process. */
+  weir_fabric* fabric;
+  /** How ranks fetch chunks. NULL: "onesided"
 
-/** Starts a share and returns at once. The caller owns *out_share. */
+        onesided   by adding to the counter at rank 0, which need not know
+        master     by a message to rank 0, whose answer is the chunk */
+  const char* scheduler;
+  /** Memory for the results of all items, where the actions of chunks leave them, and which must
+      outlive the share; at rank 0 it gets those of all ranks. NULL: none travel. */
+  void* results;
+  const size_t*
+      result_offsets; /**< of each item in `results`, and behind the last, in bytes, copied */
+} weir_share_options;
+#define WEIR_SHARE_OPTIONS_INIT                                                                \
+  {                                                                                            \
+    sizeof(weir_share_options), NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, NULL, \
+        NULL                                                                                   \
+  }
+
+/**
+ * Starts a share and returns at once. The caller owns *out_share. With a fabric all ranks call it,
+ * one thread each, and it waits for them.
+ */
 WEIR_API weir_status weir_share_start(weir_runtime* runtime, const weir_share_options* options,
                                       weir_share** out_share);
 
 /**
  * Waits until all items are done. Returns the failure that ended the share before, which is that of
  * a chunk, or of the last place that had a device; failures of devices whose chunks others took
- * over are no failures. Refused with BUSY inside a kernel or a callback.
+ * over are no failures. With a fabric all ranks return the same, once all have ended their chunks.
+ * Refused with BUSY inside a kernel or a callback.
  */
 WEIR_API weir_status weir_share_wait(weir_share* share, int64_t timeout_ns);
 
@@ -90,14 +117,15 @@ WEIR_API void weir_share_destroy(weir_share* share);
 
 /** What one place did. Times are on the clock of weir_runtime_now(). */
 typedef struct weir_share_part {
-  const char* place; /**< its name; lives as long as the place */
+  const char* place; /**< its name; lives as long as the share */
   uint64_t items;    /**< done there */
   uint64_t visits;   /**< to the counter that brought a chunk */
   double work;       /**< of these items */
   int64_t busy_ns;   /**< that it had a chunk */
   int64_t idle_ns;   /**< of the share's time, without one */
   size_t way;        /**< that it took in the end */
-  bool lost;         /**< its device failed */
+  bool lost;         /**< its device failed, or its rank is lost */
+  unsigned rank;     /**< of the fabric, else 0 */
 } weir_share_part;
 
 typedef struct weir_share_info {
@@ -112,7 +140,10 @@ typedef struct weir_share_info {
 #define WEIR_SHARE_INFO_INIT \
   { sizeof(weir_share_info), NULL, NULL, 0, 0, 0, 0, 0 }
 
-/** Fills out_info, and the first part_count of the parts of the places. parts may be NULL. */
+/**
+ * Fills out_info, and the first part_count of the parts of the places. parts may be NULL. At rank 0
+ * of a fabric these are the places of all ranks, as far as they have told; at the others their own.
+ */
 WEIR_API weir_status weir_share_get_info(weir_share* share, weir_share_info* out_info,
                                          weir_share_part* parts, size_t part_count);
 

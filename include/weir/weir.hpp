@@ -515,7 +515,7 @@ class Queue {
 struct Chunk {
   std::uint64_t first, count;
   StreamRef stream;   ///< of the place
-  std::size_t place;  ///< among those of the share
+  std::size_t place;  ///< among those that this rank brought
   std::size_t way;    ///< of ShareOptions::ways
 };
 
@@ -526,6 +526,10 @@ struct ShareOptions {
   std::span<const double> work = {};         ///< of each item; none: all alike
   std::span<weir_place* const> places = {};  ///< none: all free cores of each domain
   std::size_t ways = 1;
+  weir_fabric* fabric = nullptr;                     ///< whose ranks share; nullptr: this process
+  const char* scheduler = nullptr;                   ///< nullptr: "onesided"
+  void* results = nullptr;                           ///< of all items, which rank 0 gets
+  std::span<const std::size_t> result_offsets = {};  ///< of each, and behind the last, in bytes
 };
 
 /// Owns a share. Destroying it waits for its items.
@@ -553,6 +557,10 @@ class Share {
     options.enqueue = Program::run;
     options.payload = program_.get();
     options.ways = wanted.ways;
+    options.fabric = wanted.fabric;
+    options.scheduler = wanted.scheduler;
+    options.results = wanted.results;
+    if (wanted.results != nullptr) options.result_offsets = wanted.result_offsets.data();
     weir_share* made = nullptr;
     check(weir_share_start(runtime, &options, &made));
     share_.reset(made);

@@ -50,14 +50,14 @@ Halo::Layout::Layout(const Partition& given, const weir_halo_options& options, R
           rank, arrays)),
       check(options.check || config::checks_halos()) {}
 
-Halo::Halo(HaloHub& hub, const std::function<HaloRequest()>& read)
+Halo::Halo(GroupHub& hub, const std::function<HaloRequest()>& read)
     : hub_(hub),
       rank_(hub_.port().rank()),
       ranks_(hub_.port().ranks()),
       hellos_(ranks_),
       hellos_missing_(ranks_ - 1),
       gone_(ranks_) {
-  number_ = hub_.enter(*this);
+  hub_.enter(*this, number_);
   try {
     const HaloRequest request = read();
     const weir_halo_options& options = request.options;
@@ -71,14 +71,14 @@ Halo::Halo(HaloHub& hub, const std::function<HaloRequest()>& read)
     agree(options);
   } catch (const std::exception& error) {
     // What differs each rank finds by itself.
-    if (!all_said_ && !was_told()) tell_all(HaloHub::Kind::failure, error.what());
+    if (!all_said_ && !was_told()) tell_all(Kind::failure, error.what());
     hub_.leave(number_);
     throw;
   }
 }
 
 Halo::~Halo() {
-  tell_all(HaloHub::Kind::left, "has destroyed its halo");
+  tell_all(Kind::left, "has destroyed its halo");
   hub_.leave(number_);
 }
 
@@ -158,7 +158,7 @@ std::string Halo::describe(const weir_halo_options& options) const {
 void Halo::agree(const weir_halo_options& options) {
   const std::string mine = describe(options);
   for (Rank rank = 0; rank < ranks_; ++rank) {
-    if (rank != rank_) hub_.send(rank, number_, HaloHub::Kind::hello, mine);
+    if (rank != rank_) hub_.send(rank, number_, Kind::hello, mine);
   }
   if (!await_none(hellos_missing_, options.timeout_ns, "halos of the other ranks")) {
     std::string waiting;
@@ -301,7 +301,7 @@ void Halo::send_to(std::size_t index) {
   if (packed.empty() && !peer.sends.empty()) {
     body = {peer.sends.front().memory.first, peer.send_bytes};
   }
-  hub_.send(peer.rank, number_, HaloHub::Kind::cells, step, body);
+  hub_.send(peer.rank, number_, Kind::cells, step, body);
 }
 
 void Halo::copy_own() {
@@ -317,7 +317,7 @@ void Halo::copy_own() {
     const std::string wrong = check.unpack(tagged.data(), each.to, started_ - 1);
     if (wrong.empty()) continue;
     fail_with(WEIR_STATUS_INVALID_ARGUMENT, wrong);
-    tell_all(HaloHub::Kind::failure, wrong);
+    tell_all(Kind::failure, wrong);
     fail_argument("{}", wrong);
   }
 }
@@ -335,16 +335,16 @@ void Halo::take(std::size_t index, std::span<const std::byte> message) {
     at += check.bytes(part);
     if (wrong.empty()) continue;
     fail_with(WEIR_STATUS_INVALID_ARGUMENT, wrong);
-    tell_all(HaloHub::Kind::failure, wrong);
+    tell_all(Kind::failure, wrong);
     return;
   }
 }
 
-void Halo::heard(Rank from, HaloHub::Kind kind, std::uint64_t step,
+void Halo::heard(Rank from, GroupHub::Kind kind, std::uint64_t step,
                  std::span<const std::byte> body) noexcept {
   try {
     switch (kind) {
-      case HaloHub::Kind::hello: {
+      case Kind::hello: {
         sys::Lock lock(mutex_);
         if (from < ranks_ && hellos_[from].empty()) {
           hellos_[from] = as_words(body);
@@ -352,9 +352,9 @@ void Halo::heard(Rank from, HaloHub::Kind kind, std::uint64_t step,
         }
         return;
       }
-      case HaloHub::Kind::cells: return hear_cells(from, step, body);
-      case HaloHub::Kind::left: return lost(from, fmt::format("rank {} {}", from, as_words(body)));
-      case HaloHub::Kind::failure:
+      case Kind::cells: return hear_cells(from, step, body);
+      case Kind::left: return lost(from, fmt::format("rank {} {}", from, as_words(body)));
+      case Kind::failure:
         return fail_with(WEIR_STATUS_NETWORK_ERROR,
                          fmt::format("rank {}: {}", from, as_words(body)));
     }
@@ -404,7 +404,7 @@ void Halo::lost(Rank rank, const std::string& why) noexcept {
   }
 }
 
-void Halo::tell_all(HaloHub::Kind kind, std::string_view message) noexcept {
+void Halo::tell_all(Kind kind, std::string_view message) noexcept {
   for (Rank rank = 0; rank < ranks_; ++rank) {
     if (rank == rank_ || !hub_.port().alive(rank)) continue;
     try {

@@ -15,8 +15,8 @@
 #include "base/handle.hpp"
 #include "base/threads.hpp"
 #include "net/grid.hpp"
+#include "net/group_hub.hpp"
 #include "net/halo_check.hpp"
-#include "net/halo_hub.hpp"
 #include "net/halo_plan.hpp"
 
 namespace weir::rt {
@@ -32,10 +32,10 @@ struct HaloRequest {
 /// What arrives for the step that was started goes straight into the halos, on the thread that
 /// makes progress. A neighbour can be one step ahead, not more, since it needs this rank's message,
 /// if only an empty one: that of the next step is kept until it is started.
-class Halo : private HaloHub::Member {
+class Halo : private GroupHub::Member {
  public:
   /// Collective. Throws Error, on all ranks if on one, also what reading the request throws.
-  Halo(HaloHub& hub, const std::function<HaloRequest()>& read);
+  Halo(GroupHub& hub, const std::function<HaloRequest()>& read);
   Halo(const Halo&) = delete;
   Halo& operator=(const Halo&) = delete;
   /// Tells those that wait for this rank.
@@ -50,6 +50,12 @@ class Halo : private HaloHub::Member {
   HaloPlan& plan() noexcept { return layout_->plan; }
 
  private:
+  enum Kind : GroupHub::Kind {
+    hello,   ///< what the sender's halo is, in lines
+    cells,   ///< of one step
+    left,    ///< the sender takes no part any more
+    failure  ///< why nobody can go on
+  };
   /// What is known once the options have been read.
   struct Layout {
     Layout(const Partition& grid, const weir_halo_options& options, Rank rank);
@@ -74,7 +80,7 @@ class Halo : private HaloHub::Member {
   std::string describe(const weir_halo_options& options) const;
   void compare(const std::string& mine) const;
 
-  void heard(Rank from, HaloHub::Kind kind, std::uint64_t step,
+  void heard(Rank from, GroupHub::Kind kind, std::uint64_t step,
              std::span<const std::byte> body) noexcept override;
   void lost(Rank rank, const std::string& why) noexcept override;
   void hear_cells(Rank from, std::uint64_t step, std::span<const std::byte> body);
@@ -91,9 +97,9 @@ class Halo : private HaloHub::Member {
   void copy_own();
   void take(std::size_t index, std::span<const std::byte> message);
   std::size_t tagged_bytes(const std::vector<HaloPlan::Part>& parts) const noexcept;
-  void tell_all(HaloHub::Kind kind, std::string_view message) noexcept;
+  void tell_all(Kind kind, std::string_view message) noexcept;
 
-  HaloHub& hub_;
+  GroupHub& hub_;
   const Rank rank_, ranks_;
   std::uint32_t number_ = 0;
   bool all_said_ = false;  ///< every rank has, or will have, what it needs to compare

@@ -108,6 +108,7 @@ Port::Port(std::unique_ptr<Transport> transport, ProgressBy progress)
 Port::~Port() = default;
 
 const TransportInfo& Port::info() const noexcept { return body_->info(); }
+ProgressBy Port::progress_by() const noexcept { return body_->progress.by(); }
 Rank Port::rank() const noexcept { return body_->info().rank; }
 Rank Port::ranks() const noexcept { return body_->info().ranks; }
 bool Port::alive(Rank rank) const noexcept { return rank < ranks() && !body_->gone.gone(rank); }

@@ -36,6 +36,7 @@ class Port {
   static constexpr std::size_t kFrameBytes = PortMessages::kFrameBytes;
 
   const TransportInfo& info() const noexcept;
+  ProgressBy progress_by() const noexcept;
   Rank rank() const noexcept;
   Rank ranks() const noexcept;
   bool alive(Rank rank) const noexcept;

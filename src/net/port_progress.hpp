@@ -44,6 +44,7 @@ class PortProgress {
   void start();
   /// Ends it.
   void stop() noexcept;
+  ProgressBy by() const noexcept { return by_; }
 
   bool holds() const noexcept { return holder_.load() == this_thread(); }
   bool try_take() noexcept;

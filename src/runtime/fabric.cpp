@@ -142,7 +142,8 @@ Fabric::Fabric(std::unique_ptr<Transport> transport, ProgressBy progress)
       port_(std::move(transport), progress),
       collectives_(port_),
       conveyor_hub_(port_),
-      halo_hub_(port_) {}
+      halo_hub_(port_, Channel::grid),
+      share_hub_(port_, Channel::share) {}
 
 Fabric::~Fabric() {
   port_.listen(Channel::user, nullptr);

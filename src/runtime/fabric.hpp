@@ -15,7 +15,7 @@
 #include "base/threads.hpp"
 #include "net/collectives.hpp"
 #include "net/conveyor_hub.hpp"
-#include "net/halo_hub.hpp"
+#include "net/group_hub.hpp"
 #include "net/port.hpp"
 #include "net/window.hpp"
 
@@ -59,7 +59,8 @@ class Fabric : private Listener {
   /// Collective, also when reading the request throws.
   weir_halo* create_halo(const std::function<HaloRequest()>& read);
   void destroy_halo(weir_halo* halo) noexcept;
-  HaloHub& halo_hub() noexcept { return halo_hub_; }
+  GroupHub& halo_hub() noexcept { return halo_hub_; }
+  GroupHub& share_hub() noexcept { return share_hub_; }
 
   // Runtimes that use it. It ends when it is closed and none is left.
   /// Throws Error when it has been closed.
@@ -77,7 +78,7 @@ class Fabric : private Listener {
   Port port_;
   Collectives collectives_;
   ConveyorHub conveyor_hub_;
-  HaloHub halo_hub_;
+  GroupHub halo_hub_, share_hub_;
   weir_fabric_handler handler_ = nullptr;  ///< changed by listen() alone
   void* payload_ = nullptr;
   sys::Atomic<std::uint64_t> handled_{0}, seen_{0};

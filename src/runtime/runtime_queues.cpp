@@ -65,7 +65,12 @@ weir_share* Runtime::create_share(const weir_share_options& options, Share::Enqu
     name = options.name != nullptr ? options.name : fmt::format("share {}", shares_made_);
     shares_.reserve(shares_.size() + 1);
   }
-  Owned<weir_share> share(new weir_share(*this, options, std::move(name), std::move(enqueue)));
+  weir_fabric* const fabric = options.fabric;
+  ShareCrew::Meeting meeting(fabric != nullptr ? &weir_fabric::check(fabric) : nullptr,
+                             Share::describe(options));
+  Owned<weir_share> share(
+      new weir_share(*this, options, std::move(name), std::move(enqueue), meeting));
+  share->start();
   weir_share* const handle = share.get();
   sys::Lock lock(mutex_);
   shares_.push_back(std::move(share));

@@ -1,6 +1,8 @@
 #include "runtime/share.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,55 +19,141 @@ bool is_of_device(weir_status status) noexcept {
          status == WEIR_STATUS_UNAVAILABLE;
 }
 
+bool is_one_sided(const weir_share_options& options) {
+  const std::string_view text = options.scheduler != nullptr ? options.scheduler : "onesided";
+  if (text != "onesided" && text != "master") {
+    fail_argument("the scheduler of a share is '{}': choose onesided or master", text);
+  }
+  return text == "onesided";
+}
+
+std::vector<std::size_t> offsets_of(const weir_share_options& options) {
+  if ((options.results == nullptr) != (options.result_offsets == nullptr)) {
+    fail_argument("a share has results and their offsets, or neither: {} is NULL",
+                  options.results == nullptr ? "results" : "result_offsets");
+  }
+  if (options.results == nullptr) return {};
+  const std::size_t* const first = options.result_offsets;
+  std::vector<std::size_t> offsets(first, first + options.items + 1);
+  const auto wrong = std::is_sorted_until(offsets.begin(), offsets.end());
+  if (wrong != offsets.end()) {
+    fail_argument("result offset {} is less than the one before it", wrong - offsets.begin());
+  }
+  return offsets;
+}
+
 }  // namespace
 
 // ---- Making and ending -------------------------------------------------------------------------
 
-Share::Share(Runtime& runtime, const weir_share_options& options, std::string name, Enqueue enqueue)
+std::string Share::describe(const weir_share_options& options) {
+  return fmt::format("share of {} items in chunks '{}' by '{}' with results of {} bytes",
+                     options.items, options.chunks != nullptr ? options.chunks : "learned",
+                     options.scheduler != nullptr ? options.scheduler : "onesided",
+                     options.result_offsets != nullptr ? options.result_offsets[options.items] : 0);
+}
+
+Share::Share(Runtime& runtime, const weir_share_options& options, std::string name, Enqueue enqueue,
+             ShareCrew::Meeting& meeting)
     : runtime_(runtime),
       name_(std::move(name)),
       chunks_(options.chunks != nullptr ? options.chunks : "learned"),
       items_(options.items, options.work),
       ways_(std::max<std::size_t>(1, options.ways)),
       enqueue_(std::move(enqueue)),
+      one_sided_(is_one_sided(options)),
+      results_(static_cast<std::byte*>(options.results)),
+      result_offsets_(offsets_of(options)),
       counter_(std::make_unique<LocalCounter>()),
-      places_(runtime, fmt::format("share '{}'", name_), options.places, options.place_count),
-      policy_(make_chunk_policy(chunks_, places_.all().size())),
-      started_ns_(runtime.now_ns()) {
+      places_(runtime, fmt::format("share '{}'", name_), options.places, options.place_count) {
+  if (options.fabric != nullptr && runtime.virtual_time()) {
+    fail(WEIR_STATUS_UNSUPPORTED,
+         "a share over ranks needs real time: each has a clock of its own");
+  }
   try {
-    returned_.reserve(kDepth * places_.all().size());
-    for (weir_place* const place : places_.all()) add_part(*place);
+    begin(meeting);
   } catch (...) {
     close_parts();
     throw;
   }
-  for (Part& part : parts_) advance(part, false);
+}
+
+void Share::start() {
+  try {
+    if (crew_ != nullptr) crew_->listen(*this);
+  } catch (...) {
+    over_.deliver();
+    throw;
+  }
+  for (Part& part : parts_) {
+    if (is_own(part)) advance(part, false);
+  }
   release();
 }
 
-Share::~Share() {
+void Share::begin(ShareCrew::Meeting& meeting) {
+  std::vector<std::string> names;
+  for (const weir_place* const place : places_.all()) names.push_back(place->name());
+  if (meeting.has_others()) crew_ = std::make_unique<ShareCrew>(meeting, names);
+  add_parts();
+  policy_ = make_chunk_policy(chunks_, parts_.size());
+  for (Part& part : parts_) {
+    if (is_own(part)) part.trial = tries_ways() ? part.place->width() : 0;
+    if (is_own(part) && part.trial > 0) part.untried = ways_;
+  }
+  returned_.reserve(2 * kDepth * parts_.size());
+  started_ns_ = runtime_.now_ns();
+  if (crew_ == nullptr) return;
+  if (is_home()) {
+    counter_ = std::make_unique<WindowCounter>(crew_->word());
+    fellows_.resize(crew_->ranks());
+  } else {
+    attached_.store(true);
+    in_flight_.fetch_add(1);
+  }
+}
+
+void Share::add_parts() {
+  const std::size_t count = crew_ != nullptr ? crew_->places().size() : places_.all().size();
+  const std::size_t first = crew_ != nullptr ? crew_->first(crew_->rank()) : 0;
+  for (std::size_t index = 0; index < count; ++index) {
+    Part& part = parts_.emplace_back();
+    part.share = this;
+    part.index = index;
+    if (crew_ != nullptr) part.rank = crew_->places()[index].rank;
+    if (index - first < places_.all().size()) part.place = places_.all()[index - first];
+    part.name = part.place != nullptr ? part.place->name() : crew_->places()[index].name;
+    if (part.place != nullptr || is_home()) part.peers.resize(count);
+    if (part.place != nullptr) {
+      open_stream(part);
+    } else if (is_home()) {
+      part.counted = true;
+      in_flight_.fetch_add(1);
+    }
+  }
+}
+
+void Share::finish() noexcept {
   try {
     wait(WEIR_FOREVER);
   } catch (...) {
     while (over_.count() == 0) runtime_.pass_time();
   }
-  close_parts();
+  if (crew_ != nullptr) crew_->leave();
 }
 
-void Share::add_part(weir_place& place) {
-  Part& part = parts_.emplace_back();
-  part.share = this;
-  part.index = parts_.size() - 1;
-  part.place = &place;
-  part.untried = tries_ways() ? ways_ : 0;
+Share::~Share() { close_parts(); }
+
+void Share::open_stream(Part& part) {
   for (Chunk& chunk : part.chunks) {
     chunk.part = &part;
     chunk.deliver = on_end;
   }
-  const std::string name = fmt::format("{}/{}", name_, place.name());
+  part.call.part = &part;
+  const std::string name = fmt::format("{}/{}", name_, part.name);
   weir_stream_options options = WEIR_STREAM_OPTIONS_INIT;
   options.name = name.c_str();
-  part.stream = runtime_.create_stream(place, options);
+  part.stream = runtime_.create_stream(*part.place, options);
 }
 
 /// Whether there are enough items to find out which way is the fastest.
@@ -73,6 +161,7 @@ bool Share::tries_ways() const noexcept {
   constexpr std::size_t kWorthwhile = 8;
   std::size_t cores = 0;
   for (const weir_place* const place : places_.all()) cores += place->width();
+  if (crew_ != nullptr) cores *= crew_->ranks();
   return ways_ > 1 && policy_->learns() && items_.count() >= kWorthwhile * ways_ * cores;
 }
 
@@ -86,16 +175,22 @@ void Share::close_parts() noexcept {
 
 /// Gives a place the chunks that it should have, at least one item when forced.
 void Share::advance(Part& part, bool forced) noexcept {
+  if (!is_own(part)) return give_to(part, forced);
+  if (!is_home()) return call_on(part);
   while (Chunk* const chunk = visit(part, std::exchange(forced, false))) {
     if (!hand_out(*chunk)) in_flight_.fetch_sub(1);  // over already; the caller is counted as well
   }
 }
 
+/// How many chunks a place has at once.
+std::size_t Share::depth(const Part& part) const noexcept {
+  const bool measured = !policy_->learns() || part.meter.speed() > 0;
+  return measured && policy_->fetches_ahead() ? kDepth : 1;
+}
+
 Share::Chunk* Share::visit(Part& part, bool forced) noexcept {
   const SpinGuard guard(part.lock);
-  const bool measured = !policy_->learns() || part.meter.speed() > 0;
-  const std::size_t depth = measured && policy_->fetches_ahead() ? kDepth : 1;
-  if (part.in_flight >= depth) return nullptr;
+  if (part.in_flight >= depth(part)) return nullptr;
   if (stopped_.load() || part.lost.load()) return nullptr;
   const std::uint64_t size = std::max<std::uint64_t>(size_of_next(part), forced ? 1 : 0);
   Range range{0, 0};
@@ -103,6 +198,11 @@ Share::Chunk* Share::visit(Part& part, bool forced) noexcept {
     part.resting.store(true);
     return nullptr;
   }
+  return &take(part, range);
+}
+
+/// Makes items a chunk of a place, whose lock is held.
+Share::Chunk& Share::take(Part& part, const Range& range) noexcept {
   in_flight_.fetch_add(1);
   part.visits.fetch_add(1);
   Chunk& chunk = part.chunks[part.chunks[0].range.count == 0 ? 0 : 1];
@@ -114,17 +214,16 @@ Share::Chunk* Share::visit(Part& part, bool forced) noexcept {
     part.meter.begin(part.busy_since_ns);
   }
   publish(part);
-  return &chunk;
+  return chunk;
 }
 
-std::uint64_t Share::size_of_next(const Part& part) noexcept {
+std::uint64_t Share::size_of_next(Part& part) noexcept {
   const std::uint64_t taken = std::min(counter_->read(), items_.count());
   const Range next = next_range(taken);
   if (next.count == 0) return 0;
-  if (part.untried > 0) return part.place->width();
-  std::array<SharePeer, PlaceSet::kMost> peers;
+  if (part.trial > 0) return part.trial;
   const std::int64_t now = runtime_.now_ns();
-  for (const Part& other : parts_) peers[other.index] = peer_of(other, now);
+  for (const Part& other : parts_) part.peers[other.index] = peer_of(other, now);
   // What came back is near enough like what is at hand of it.
   const std::uint64_t returned = returned_items_.load();
   const double work_returned = returned == 0 ? 0
@@ -134,7 +233,7 @@ std::uint64_t Share::size_of_next(const Part& part) noexcept {
                          .next = next.first,
                          .left = items_.count() - taken + returned,
                          .work_left = items_.work(taken, items_.count()) + work_returned,
-                         .peers = {peers.data(), parts_.size()},
+                         .peers = part.peers,
                          .self = part.index});
 }
 
@@ -182,8 +281,9 @@ bool Share::fetch(std::uint64_t count, Range& range) noexcept {
 
 /// Returns false when the chunk is over.
 bool Share::hand_out(Chunk& chunk) noexcept {
+  const std::size_t first = crew_ != nullptr ? crew_->first(crew_->rank()) : 0;
   const weir_chunk given = {chunk.range.first, chunk.range.count, chunk.part->stream,
-                            chunk.part->index, chunk.way};
+                            chunk.part->index - first, chunk.way};
   weir_status status = WEIR_STATUS_OK;
   FailureRef failure;
   try {
@@ -218,24 +318,47 @@ void Share::on_end(Waiter& waiter, weir_status status, const FailureRef& failure
 
 void Share::account(Chunk& chunk, weir_status status, const FailureRef& failure) noexcept {
   Part& part = *chunk.part;
-  const SpinGuard guard(part.lock);
-  const std::int64_t now = runtime_.now_ns();
+  const Range range = chunk.range;
   if (failure) status = failure->status;  // of what came first, if the last was poisoned
-  if (status == WEIR_STATUS_OK && chunk.cut) status = WEIR_STATUS_CANCELLED;
-  if (status == WEIR_STATUS_OK) {
-    measure(part, chunk, now);
-    done_.fetch_add(chunk.range.count);
-  } else if (is_of_device(status)) {
-    part.lost.store(true);
-    give_back(chunk.range);
-    const SpinGuard noting(failing_);
-    last_loss_ = failure;
-  } else {
-    fail_with(status, failure);
+  {
+    const SpinGuard guard(part.lock);
+    const std::int64_t now = runtime_.now_ns();
+    if (status == WEIR_STATUS_OK && chunk.cut) status = WEIR_STATUS_CANCELLED;
+    if (status == WEIR_STATUS_OK) {
+      measure(part, chunk, now);
+      if (is_home()) note_done(range, {});
+    } else if (is_of_device(status)) {
+      part.lost.store(true);
+      if (is_home()) give_back(range);
+      const SpinGuard noting(failing_);
+      last_loss_ = failure;
+    } else {
+      fail_with(status, failure);
+    }
+    chunk.range = {0, 0};
+    if (--part.in_flight == 0) part.busy_ns += now - part.busy_since_ns;
+    publish(part);
   }
-  chunk.range = {0, 0};
-  if (--part.in_flight == 0) part.busy_ns += now - part.busy_since_ns;
-  publish(part);
+  if (!is_home()) tell_end(part, range, status, failure);
+}
+
+/// Returns false when it was done before. Results are those of another rank.
+bool Share::note_done(const Range& range, std::span<const std::byte> results) noexcept {
+  if (crew_ != nullptr) {
+    const SpinGuard guard(marking_);
+    try {
+      if (!marks_.add(range)) return false;
+    } catch (const std::bad_alloc&) {
+      fail_with(WEIR_STATUS_OUT_OF_MEMORY,
+                FailureRef::make(WEIR_STATUS_OUT_OF_MEMORY, "out of memory", "chunk", name_, 0));
+      return false;
+    }
+  }
+  if (!results.empty()) std::memcpy(results_of(range).data(), results.data(), results.size());
+  if (done_.fetch_add(range.count) + range.count == items_.count()) {
+    ended_ns_.store(runtime_.now_ns());
+  }
+  return true;
 }
 
 void Share::measure(Part& part, const Chunk& chunk, std::int64_t now_ns) noexcept {
@@ -252,7 +375,7 @@ void Share::measure(Part& part, const Chunk& chunk, std::int64_t now_ns) noexcep
     part.way_speed = speed;
     part.way = chunk.way;
   }
-  --part.untried;
+  if (--part.untried == 0) part.trial = 0;
 }
 
 /// Tells the others what the place is at.
@@ -283,6 +406,7 @@ void Share::fail_with(weir_status status, FailureRef failure) noexcept {
     status_ = status;
     failure_ = std::move(failure);
   }
+  failed_.store(true);
   stopped_.store(true);
 }
 
@@ -294,19 +418,22 @@ void Share::wake_resting() noexcept {
 
 /// Ends what the caller is counted for. The last one sees to it that somebody goes on.
 void Share::release() noexcept {
+  announce();
   while (in_flight_.fetch_sub(1) == 1) {
     in_flight_.store(1);
-    if (!anybody_takes_more()) {
-      ended_ns_.store(runtime_.now_ns());
-      over_.deliver();
-      return;
-    }
+    if (anybody_takes_more()) continue;
+    if (ended_ns_.load() < 0) ended_ns_.store(runtime_.now_ns());
+    if (is_home() && dismiss()) continue;
+    if (!is_home()) tell_left();
+    over_.deliver();
+    return;
   }
 }
 
 /// Nothing is in flight: whatever is left, somebody has to take it.
 bool Share::anybody_takes_more() noexcept {
   if (stopped_.load() || done_.load() == items_.count()) return false;
+  find_missing();
   wake_resting();
   if (in_flight_.load() > 1) return true;
   Part* best = nullptr;
@@ -324,14 +451,30 @@ bool Share::anybody_takes_more() noexcept {
 
 // ---- The program -------------------------------------------------------------------------------
 
+/// Who has to move the fabric on does that meanwhile.
+bool Share::wait_until_over(std::int64_t deadline_ns) {
+  if (crew_ == nullptr || crew_->port().progress_by() != ProgressBy::caller) {
+    return wait_for_signal(runtime_, over_, 1, deadline_ns);
+  }
+  constexpr std::int64_t kSlice = 1'000'000;  // ends of chunks do not wake who waits for the fabric
+  while (over_.count() == 0) {
+    const std::int64_t left = deadline_ns == sys::kNever ? kSlice : deadline_ns - sys::now_ns();
+    if (left <= 0) return false;
+    crew_->port().wait_until([this] { return over_.count() > 0; }, std::min(left, kSlice),
+                             "a share");
+  }
+  return true;
+}
+
 WaitResult Share::wait(std::int64_t timeout_ns) {
   if (NoWaitScope::active()) {
     fail(WEIR_STATUS_BUSY, "a kernel or callback must not wait for share '{}'", name_);
   }
   const std::int64_t deadline = sys::deadline_after(timeout_ns);
-  if (!wait_for_signal(runtime_, over_, 1, deadline)) return {WEIR_STATUS_TIMEOUT, {}, 0};
+  if (!wait_until_over(deadline)) return {WEIR_STATUS_TIMEOUT, {}, 0};
   WaitResult result;
   for (const Part& part : parts_) {
+    if (!is_own(part)) continue;
     const std::int64_t left = deadline == sys::kNever
                                   ? WEIR_FOREVER
                                   : std::max<std::int64_t>(0, deadline - sys::now_ns());
@@ -340,15 +483,20 @@ WaitResult Share::wait(std::int64_t timeout_ns) {
     if (result.status == WEIR_STATUS_OK && !part.lost.load()) result = drained;
   }
   const SpinGuard guard(failing_);
-  return done_.load() == items_.count() ? result : WaitResult{status_, failure_, 0};
+  const bool complete = is_home() ? done_.load() == items_.count() : complete_.load();
+  return complete ? result : WaitResult{status_, failure_, 0};
 }
 
 void Share::cancel() {
-  if (ended_ns_.load() >= 0) return;
+  if (over_.count() > 0) return;
+  enter();
   cancelled_.store(true);
   fail_with(WEIR_STATUS_CANCELLED,
             FailureRef::make(WEIR_STATUS_CANCELLED, "the share was cancelled", "chunk", name_, 0));
-  for (const Part& part : parts_) part.stream->cancel();
+  for (const Part& part : parts_) {
+    if (is_own(part)) part.stream->cancel();
+  }
+  release();
 }
 
 void Share::outlast(std::int64_t timeout_ns) noexcept {
@@ -363,26 +511,29 @@ void Share::get_info(weir_share_info& info, weir_share_part* parts, std::size_t 
   const std::int64_t ended = ended_ns_.load();
   info.name = name_.c_str();
   info.chunks = chunks_.c_str();
-  info.place_count = parts_.size();
+  info.place_count = is_home() ? parts_.size() : places_.all().size();
   info.items = items_.count();
   info.done = done_.load();
   const std::int64_t now = ended >= 0 ? ended : runtime_.now_ns();
   info.makespan_ns = now - started_ns_;
   double work = 0, speed = 0;
+  std::size_t index = 0;
   for (Part& part : parts_) {
+    if (!is_own(part) && !is_home()) continue;
     const SpinGuard guard(part.lock);
     const std::int64_t busy = part.busy_ns + (part.in_flight > 0 ? now - part.busy_since_ns : 0);
     work += part.work_done;
     if (busy > 0) speed += part.work_done / static_cast<double>(busy);
-    if (parts == nullptr || part.index >= count) continue;
-    parts[part.index] = {.place = part.place->name().c_str(),
-                         .items = part.done,
-                         .visits = part.visits.load(),
-                         .work = part.work_done,
-                         .busy_ns = busy,
-                         .idle_ns = std::max<std::int64_t>(0, info.makespan_ns - busy),
-                         .way = part.way,
-                         .lost = part.lost.load()};
+    if (parts == nullptr || index >= count) continue;
+    parts[index++] = {.place = part.name.c_str(),
+                      .items = part.done,
+                      .visits = part.visits.load(),
+                      .work = part.work_done,
+                      .busy_ns = busy,
+                      .idle_ns = std::max<std::int64_t>(0, info.makespan_ns - busy),
+                      .way = part.way,
+                      .lost = part.lost.load(),
+                      .rank = part.rank};
   }
   info.ideal_ns = speed > 0 ? work / speed : 0;
 }

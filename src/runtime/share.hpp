@@ -6,7 +6,9 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <weir/share.h>
@@ -18,9 +20,11 @@
 #include "core/event.hpp"
 #include "core/failure.hpp"
 #include "runtime/place_set.hpp"
+#include "runtime/share_crew.hpp"
 #include "runtime/waiting.hpp"
 #include "sched/chunk_policy.hpp"
 #include "sched/items.hpp"
+#include "sched/range_set.hpp"
 #include "sched/share_counter.hpp"
 #include "sched/speedometer.hpp"
 
@@ -34,16 +38,28 @@ class Runtime;
 /// lock of the share. What a place publishes of itself is in atomics, which others read as they
 /// are. A place whose policy wants nothing now rests, until a chunk ends anywhere. Chunks in
 /// flight, and threads at work for the share, are counted: whoever makes that 0 sees to the rest.
-class Share {
+///
+/// Over ranks (ADR 34) each has a share of the same items. The others fetch chunks from the counter
+/// of rank 0, tell it of their ends, and ask it when there is nothing to fetch. At rank 0 places of
+/// others are parts as well, which are counted until they ask and it has all their results.
+class Share : private ShareCrew::Listener {
  public:
   /// Enqueues a chunk; throws Error.
   using Enqueue = std::function<weir_event(const weir_chunk&)>;
 
-  Share(Runtime& runtime, const weir_share_options& options, std::string name, Enqueue enqueue);
+  /// Collective with a fabric.
+  Share(Runtime& runtime, const weir_share_options& options, std::string name, Enqueue enqueue,
+        ShareCrew::Meeting& meeting);
   Share(const Share&) = delete;
   Share& operator=(const Share&) = delete;
-  /// Waits for everything.
   ~Share();
+  /// Begins, once it is made as a whole: others call it from then on. Throws Error.
+  void start();
+  /// Waits for everything, and until nobody calls it any more.
+  void finish() noexcept;
+
+  /// What has to be the same on all ranks.
+  static std::string describe(const weir_share_options& options);
 
   Runtime& runtime() const noexcept { return runtime_; }
   const std::string& name() const noexcept { return name_; }
@@ -59,9 +75,7 @@ class Share {
   static constexpr std::size_t kDepth = 2;  ///< chunks that a place has at once
 
   struct Part;
-  struct Range {
-    std::uint64_t first, count;
-  };
+  using Range = ItemRange;
   /// What a place has.
   struct Chunk : Waiter {
     Part* part = nullptr;
@@ -71,11 +85,24 @@ class Share {
     bool cut = false;  ///< its actions may have been enqueued before and after they were cancelled
   };
 
+  /// One addition to the counter of rank 0. Where it is over before it has been started, the thread
+  /// that started it goes on.
+  struct Call final : Completion {
+    Part* part = nullptr;
+    std::uint64_t count = 0, old = 0;
+    Outcome outcome;
+    sys::Atomic<bool> met{false};  ///< one of start and end has been here
+
+    void completed(std::int64_t found, const Outcome& ended) noexcept override;
+  };
+
   /// A place, and what it has.
   struct Part {
     Share* share = nullptr;
-    std::size_t index = 0;
-    weir_place* place = nullptr;
+    std::size_t index = 0;  ///< among those of all ranks
+    Rank rank = 0;
+    std::string name;
+    weir_place* place = nullptr;  ///< null: of another rank
     weir_stream* stream = nullptr;
 
     SpinLock lock;  // of what follows, but the atomics
@@ -83,11 +110,19 @@ class Share {
     std::size_t in_flight = 0;
     Speedometer meter;
     std::size_t untried = 0;  ///< ways that are to be tried, from the last
+    std::uint64_t trial = 0;  ///< items of a chunk for that, 0: no way is untried
     std::size_t way = 0;      ///< the best so far
     double way_speed = 0;
     std::uint64_t done = 0;
     double work_done = 0;
     std::int64_t busy_since_ns = 0, busy_ns = 0;
+    std::vector<SharePeer> peers;  ///< for size_of_next()
+
+    Call call;             ///< not at rank 0
+    bool calling = false;  ///< it is under way, or rank 0 has been asked
+    // At rank 0, of a place of another.
+    bool asked = false, counted = false;
+    std::uint64_t ended = 0;  ///< chunks whose end it has told
 
     // For the others.
     sys::Atomic<double> speed{0};
@@ -98,14 +133,18 @@ class Share {
   };
 
   // Making and ending.
-  void add_part(weir_place& place);
+  void begin(ShareCrew::Meeting& meeting);
+  void add_parts();
+  void open_stream(Part& part);
   void close_parts() noexcept;
   bool tries_ways() const noexcept;
 
   // Any thread that is counted.
   void advance(Part& part, bool forced) noexcept;
+  std::size_t depth(const Part& part) const noexcept;
   Chunk* visit(Part& part, bool forced) noexcept;
-  std::uint64_t size_of_next(const Part& part) noexcept;
+  Chunk& take(Part& part, const Range& range) noexcept;
+  std::uint64_t size_of_next(Part& part) noexcept;
   Range next_range(std::uint64_t taken) noexcept;
   bool fetch(std::uint64_t count, Range& range) noexcept;
   double work_of(const Range& range) const noexcept {
@@ -116,12 +155,53 @@ class Share {
   void account(Chunk& chunk, weir_status status, const FailureRef& failure) noexcept;
   void measure(Part& part, const Chunk& chunk, std::int64_t now_ns) noexcept;
   void publish(Part& part) noexcept;
+  bool note_done(const Range& range, std::span<const std::byte> results) noexcept;
   void give_back(const Range& range) noexcept;
   void fail_with(weir_status status, FailureRef failure) noexcept;
   void wake_resting() noexcept;
   void release() noexcept;
+  bool wait_until_over(std::int64_t deadline_ns);
   bool anybody_takes_more() noexcept;
   static void on_end(Waiter& waiter, weir_status status, const FailureRef& failure);
+
+  // Over ranks.
+  bool is_home() const noexcept { return crew_ == nullptr || crew_->rank() == 0; }
+  bool is_own(const Part& part) const noexcept { return part.place != nullptr; }
+  /// Counts the caller, which release() ends.
+  void enter() noexcept;
+  template <class Say>
+  void tell(const Say& say) noexcept;
+  void announce() noexcept;
+  std::span<std::byte> results_of(const Range& range) const noexcept;
+  PartReport report_of(Part& part) noexcept;
+  void update(Part& part, const PartReport& report) noexcept;
+  // Not at rank 0.
+  void call_on(Part& part) noexcept;
+  bool fetched(Part& part) noexcept;
+  void accept(Part& part, const Range& range) noexcept;
+  void tell_end(Part& part, const Range& range, weir_status status,
+                const FailureRef& failure) noexcept;
+  void tell_left() noexcept;
+  void detach() noexcept;
+  // At rank 0.
+  void give_to(Part& part, bool forced) noexcept;
+  void settle(Part& part) noexcept;
+  void find_missing() noexcept;
+  bool dismiss() noexcept;
+  void depart(Rank rank, bool lost) noexcept;
+
+  void heard_took(std::size_t part, const PartReport& report) noexcept override;
+  void heard_done(std::size_t part, const PartReport& report, const ItemRange& range,
+                  std::span<const std::byte> results) noexcept override;
+  void heard_returned(std::size_t part, const PartReport& report, const ItemRange& range,
+                      weir_status status, std::string_view why) noexcept override;
+  void heard_ask(std::size_t part, const PartReport& report) noexcept override;
+  void heard_failure(Rank rank, weir_status status, std::string_view why) noexcept override;
+  void heard_left(Rank rank) noexcept override;
+  void heard_give(std::size_t part, const ItemRange& range) noexcept override;
+  void heard_board(std::uint64_t taken, std::span<const std::byte> reports) noexcept override;
+  void heard_over(weir_status status, std::string_view why) noexcept override;
+  void lost_rank(Rank rank, const std::string& why) noexcept override;
 
   Runtime& runtime_;
   const std::string name_;
@@ -129,13 +209,19 @@ class Share {
   const Items items_;
   const std::size_t ways_;
   const Enqueue enqueue_;
-  const std::unique_ptr<ShareCounter> counter_;
+  const bool one_sided_;
+  std::byte* const results_;
+  const std::vector<std::size_t> result_offsets_;
+  std::unique_ptr<ShareCounter> counter_;  ///< not at rank 0: what is known of it
   const PlaceSet places_;
-  const std::unique_ptr<ChunkPolicy> policy_;
+  std::unique_ptr<ShareCrew> crew_;  ///< null: there is one rank
+  std::unique_ptr<ChunkPolicy> policy_;
   std::deque<Part> parts_;  // they do not move
-  const std::int64_t started_ns_;
+  std::int64_t started_ns_ = 0;
 
-  sys::Atomic<std::uint64_t> in_flight_{1};  ///< chunks, and the thread that starts
+  /// Chunks, calls, threads at work and, at rank 0, places of others that may have something; there
+  /// also ranks that have not left, and at the others that the share is not over.
+  sys::Atomic<std::uint64_t> in_flight_{1};
   sys::Atomic<std::uint64_t> done_{0};
   sys::Atomic<bool> stopped_{false};    ///< no more chunks
   sys::Atomic<bool> cancelled_{false};  ///< and the actions of those that there are
@@ -150,6 +236,16 @@ class Share {
   weir_status status_ = WEIR_STATUS_OK;  ///< of the failure that ended the share
   FailureRef failure_;
   FailureRef last_loss_;  ///< of a place
+
+  SpinLock marking_;
+  RangeSet marks_;  ///< at rank 0: what is done
+  struct Fellow {
+    bool gone = false, awaited = false;
+  };
+  SpinLock departing_;
+  std::vector<Fellow> fellows_;  ///< at rank 0: the ranks
+  sys::Atomic<bool> failed_{false}, announced_{false}, dismissed_{false};
+  sys::Atomic<bool> complete_{false}, attached_{false};  ///< not at rank 0
 };
 
 }  // namespace weir::rt
@@ -158,4 +254,5 @@ class Share {
 struct weir_share final : weir::rt::Handle<weir_share>, weir::rt::Share {
   static constexpr const char* kNoun = "share";
   using Share::Share;
+  ~weir_share() { finish(); }
 };

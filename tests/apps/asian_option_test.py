@@ -7,7 +7,7 @@ import unittest
 import numpy as np
 
 import weir_cli
-from weir_cli import BAD_INPUT, USAGE
+from weir_cli import BAD_INPUT, UNAVAILABLE, USAGE
 
 try:
     import QuantLib as ql
@@ -55,6 +55,31 @@ class AsianOptionTest(weir_cli.CliTest):
                 self.assertEqual(report["share"]["chunks"], chunk)
         self.environment["WEIR_PORTABLE_BACKWARDS"] = "1"
         self.assertEqual(self.price()["results"], expected)
+
+    def test_same_bits_over_ranks(self):
+        expected = self.price("--domains", "host:cores=1")["results"]
+        for ranks in (1, 2, 3):
+            for options in ((), ("--chunk", "one", "--shape", "mt"),
+                            ("--chunk", "static", "--shape", "mo"),
+                            ("--scheduler", "master", "--progress", "thread"),
+                            ("--scheduler", "master", "--progress", "manual"),
+                            ("--progress", "manual")):
+                with self.subTest(ranks=ranks, options=options):
+                    report = self.price("--ranks", str(ranks), "--domains", "host:cores=1",
+                                        *options)
+                    self.assertEqual(report["results"], expected)
+                    share = report["share"]
+                    self.assertEqual(share["ranks"], ranks)
+                    self.assertEqual([part["rank"] for part in share["places"]],
+                                     list(range(ranks)))
+                    self.assertEqual(sum(part["options"] for part in share["places"]), len(BOOK))
+        report = self.report("asian-option", "--n", 8, "--ranks", "2", "--domains",
+                             "host:cores=1,sim:cores=1", "--verify")
+        self.assertIs(report["verified"], True)
+        self.weir("run", "asian-option", "--n", 8, "--ranks", "2", "--repeat", "3")
+        _, message = self.weir("run", "asian-option", "--ranks", "2", "--domains",
+                               VIRTUAL.format(1), code=UNAVAILABLE)
+        self.assertIn("needs real time", message)
 
     def test_a_lost_card_loses_no_price(self):
         cards = VIRTUAL.format(1) + "," + VIRTUAL.format(2) + ",lost_at=9"
@@ -113,6 +138,25 @@ class AsianOptionTest(weir_cli.CliTest):
         self.assertLess(10 * with_control["standard_error"], without["standard_error"])
         self.assertLess(abs(with_control["price"] - without["price"]),
                         5 * without["standard_error"])
+
+    def test_published_values(self):
+        """Calls of strike 2 on the average of all times: Linetsky, "Spectral expansions for Asian
+        (average price) options", 2004, table 3."""
+        table = [(0.02, 0.10, 1, 2.0, 0.0559860415), (0.18, 0.30, 1, 2.0, 0.2183875466),
+                 (0.0125, 0.25, 2, 2.0, 0.1722687410), (0.05, 0.50, 1, 1.9, 0.1931737903),
+                 (0.05, 0.50, 1, 2.0, 0.2464156905), (0.05, 0.50, 1, 2.1, 0.3062203648),
+                 (0.05, 0.50, 2, 2.0, 0.3500952190)]
+        rows = [(spot, 2, rate, volatility, maturity, steps, 65536, "call", "fixed")
+                for rate, volatility, maturity, spot, _ in table for steps in (64, 128)]
+        results = self.price("--domains", "host", rows=rows)["results"]
+        for i, (*_, published) in enumerate(table):
+            coarse, fine = results[2 * i], results[2 * i + 1]
+            # Twice as many steps halve the distance to the average of all times.
+            price = 2 * fine["price"] - coarse["price"]
+            error = math.hypot(2 * fine["standard_error"], coarse["standard_error"])
+            with self.subTest(row=rows[2 * i]):
+                self.assertLess(error, 2e-3 * published)
+                self.assertLess(abs(price - published), 5 * error)
 
     @unittest.skipIf(ql is None, "QuantLib is not installed")
     def test_quantlib(self):

@@ -134,6 +134,23 @@ class RasterTest(weir_cli.CliTest):
                               self.require_opencl())
         self.assertIs(report["verified"], True)
 
+    def test_pictures_that_places_fetch(self):
+        options = ("--pictures", 9, "--turn", 51, "--width", 200, "--height", 150, "--show", 4)
+        expected = self.report("raster", *options, "--output", self.path("piped.ppm"))
+        for domains in ("host", "host:cores=1,sim:cores=1"):
+            for chunk in ("learned", "one", "static"):
+                with self.subTest(domains=domains, chunk=chunk):
+                    report = self.report("raster", *options, "--domains", domains, "--chunk",
+                                         chunk, "--verify", "--output", self.path("fetched.ppm"))
+                    self.assertIs(report["verified"], True)
+                    self.assertEqual(report["form"], "shared")
+                    self.assertEqual(report["pictures"], expected["pictures"])
+                    with open(self.path("piped.ppm"), "rb") as piped, \
+                            open(self.path("fetched.ppm"), "rb") as fetched:
+                        self.assertEqual(fetched.read(), piped.read())
+        listed, _ = self.weir("run", "raster", "--chunk", "help")
+        self.assertIn("weighted-factoring", listed)
+
     def test_verification(self):
         report = self.report("raster", "--pictures", 7, "--turn", 51, "--width", 333, "--verify")
         self.assertIs(report["verified"], True)

@@ -58,6 +58,41 @@ class Transfers(unittest.TestCase):
                          ["results"][0]["duplex"], "none")
 
 
+class Balance(unittest.TestCase):
+    """Figures 9 to 12 of paper 004, on cards of speed 1 and 2."""
+
+    def test_all_four_figures(self):
+        cards = ",".join(f"sim:clock=virtual,gflops=1,latency_us=0,speed={speed}"
+                         for speed in (1, 2))
+        result = bench("balance", "--domains", cards, "--n", "24", "--repeat", "1", "--ranks", "2",
+                       "--chunks", "1,24")
+        figures = {figure["figure"]: figure["points"] for figure in result["figures"]}
+        self.assertEqual(list(figures), [9, 10, 11, 12])
+        alone = {tuple(point["label"]): point for point in figures[9]}
+        self.assertEqual(len(alone), 4)
+        slow, fast = (alone[card, "mt"]["path_steps_per_s"]
+                      for card in dict.fromkeys(label[0] for label in alone))
+        self.assertAlmostEqual(fast / slow, 2, delta=0.02)
+        self.assertEqual([point["visits"] for point in figures[10]], [24, 1])
+        self.assertLess(figures[10][0]["idle"], 0.2)
+        self.assertAlmostEqual(figures[10][1]["idle"], 0.5)  # of the card that has none
+        self.assertEqual([point["communication_of_most"] for point in figures[10]], [1, 1 / 24])
+        self.assertEqual([point["label"] for point in figures[11]],
+                         [[scheduler, progress] for scheduler in ("onesided", "master")
+                          for progress in ("thread", "manual")])
+        for point in figures[11]:
+            self.assertGreaterEqual(point["visits"], 2)
+        for point in figures[12]:
+            self.assertLessEqual(point["of_sum"], 1.001)
+        self.assertGreater(max(point["of_sum"] for point in figures[12]), 0.8)
+
+    def test_a_text(self):
+        result = weir("bench", "balance", "--n", "2", "--repeat", "1", "--ranks", "1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("figure 12", result.stdout)
+        self.assertNotIn("figure 11", result.stdout)
+
+
 class Overlap(unittest.TestCase):
     """Figure 4b."""
 

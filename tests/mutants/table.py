@@ -284,14 +284,14 @@ MUTANTS = [
            "} while (!stream->over());", "} while (false);", DEVICE_STAGES),
     # Shares.
     Mutant("what a lost card had is forgotten", "src/runtime/share.cpp",
-           "    give_back(chunk.range);\n", "", SHARES),
+           "      if (is_home()) give_back(range);\n", "", SHARES),
     Mutant("a chunk that a cancel cut counts as done", "src/runtime/share.cpp",
            "if (status == WEIR_STATUS_OK && chunk.cut) status = WEIR_STATUS_CANCELLED;", "", SHARES),
     Mutant("two places fetch the same items", "src/runtime/share.cpp",
            "range.first = counter_->fetch_add(count);",
            "range.first = counter_->read();\n  counter_->fetch_add(count);", SHARES),
     Mutant("a share ends while a place could go on", "src/runtime/share.cpp",
-           "if (!anybody_takes_more()) {", "{", SHARES),
+           "    if (anybody_takes_more()) continue;\n", "", SHARES),
     # Conveyors and halos.
     Mutant("any number of blocks is under way", "src/net/conveyor.cpp",
            "      if (in_flight() < limit) {", "      if (true) {", NET),

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "bench/balance.hpp"
 #include "bench/experiments.hpp"
 #include "command.hpp"
 #include "command_line.hpp"
@@ -38,6 +39,7 @@ class BenchCommand final : public Command {
         "  weir bench overlap --domains opencl:0 --verify\n"
         "  weir bench spatial --domains host\n"
         "  weir bench overhead --json\n"
+        "  weir bench balance --domains host:cores=1,sim:speed=0.5\n"
         "  weir bench figures --apps cholesky --n 2048 -o cholesky\n");
     for (const auto& experiment : experiments_) {
       CLI::App* const command = app.add_subcommand(experiment->name(), experiment->summary());
@@ -54,11 +56,18 @@ class BenchCommand final : public Command {
     figures_command_ = app.add_subcommand(
         "figures", "Applications with and without streams, over places, tiles and devices");
     figures_.add_options(*figures_command_);
+    balance_command_ = app.add_subcommand(
+        "balance", "Options on averages, shared out to unequal domains and to ranks");
+    balance_.add_options(*balance_command_);
   }
 
   ExitCode run() override {
     if (figures_command_->parsed()) {
       figures_.run();
+      return ExitCode::ok;
+    }
+    if (balance_command_->parsed()) {
+      balance_.run();
       return ExitCode::ok;
     }
     std::size_t selected = 0;
@@ -118,6 +127,8 @@ class BenchCommand final : public Command {
   std::vector<CLI::App*> commands_;
   figures::Figures figures_;
   CLI::App* figures_command_ = nullptr;
+  bench::Balance balance_;
+  CLI::App* balance_command_ = nullptr;
   std::string domains_;
   std::size_t repeat_ = 0;  ///< 0: the usual
   bool json_ = false;

@@ -58,7 +58,7 @@ std::vector<std::string> exchange(const RandomGrid& random, std::uint64_t seed, 
   InprocHub hub(random.grid.ranks, seed);
   on_ranks(hub, random.grid.ranks, progress, [&](Port& port) {
     failures.note(port.rank(), [&] {
-      HaloHub halos(port);
+      GroupHub halos(port, Channel::grid);
       RankMemory memory(random, port.rank());
       weir_halo_options options = options_of(random, memory);
       options.check = check;
@@ -111,7 +111,7 @@ std::vector<std::string> make_and_step(const RandomGrid& random, const Spoil& sp
   Failures failures(random.grid.ranks);
   InprocHub hub(random.grid.ranks, 7);
   on_ranks(hub, random.grid.ranks, ProgressBy::hybrid, [&](Port& port) {
-    HaloHub halos(port);
+    GroupHub halos(port, Channel::grid);
     RankMemory memory(random, port.rank());
     std::optional<Halo> halo;
     failures.note(port.rank(), [&] {
@@ -185,7 +185,7 @@ TEST(Halo, AGridIsForTheRanksOfTheFabric) {
   Failures failures(1);
   InprocHub hub(1, 0);
   on_ranks(hub, 1, ProgressBy::caller, [&](Port& port) {
-    HaloHub halos(port);
+    GroupHub halos(port, Channel::grid);
     failures.note(0, [&] {
       Halo(halos, [&] { return HaloRequest{&random.grid, WEIR_HALO_OPTIONS_INIT}; });
     });
@@ -198,7 +198,7 @@ TEST(Halo, WhoeverNeedsARankThatLeavesFails) {
   Failures failures(4);
   InprocHub hub(4, 3);
   on_ranks(hub, 4, ProgressBy::hybrid, [&](Port& port) {
-    HaloHub halos(port);
+    GroupHub halos(port, Channel::grid);
     failures.note(port.rank(), [&] {
       RankMemory memory(random, port.rank());
       Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
@@ -221,7 +221,7 @@ TEST(Halo, AStepThatDoesNotStartIsNotWaitedFor) {
   Failures failures(4);
   InprocHub hub(4, 3);
   on_ranks(hub, 4, ProgressBy::hybrid, [&](Port& port) {
-    HaloHub halos(port);
+    GroupHub halos(port, Channel::grid);
     RankMemory memory(random, port.rank());
     Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
     const Rank rank = port.rank();
@@ -244,7 +244,7 @@ TEST(Halo, StepsAreInOrder) {
   Failures failures(4);
   InprocHub hub(4, 3);
   on_ranks(hub, 4, ProgressBy::hybrid, [&](Port& port) {
-    HaloHub halos(port);
+    GroupHub halos(port, Channel::grid);
     RankMemory memory(random, port.rank());
     Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
     failures.note(port.rank(), [&] { halo.finish(0); });
@@ -263,7 +263,7 @@ TEST(Halo, AWaitHasADeadline) {
   Failures failures(4);
   InprocHub hub(4, 0);
   on_ranks(hub, 4, ProgressBy::hybrid, [&](Port& port) {
-    HaloHub halos(port);
+    GroupHub halos(port, Channel::grid);
     RankMemory memory(random, port.rank());
     Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
     if (port.rank() != 3) halo.start();
@@ -324,7 +324,7 @@ TEST(Halo, SendsContiguousFacesAsTheyAre) {
     const RandomGrid random{make_partition(given), {{1, 1, 0}, false}, {8}};
     InprocHub hub(2, 0);
     on_ranks(hub, 2, ProgressBy::hybrid, [&](Port& port) {
-      HaloHub halos(port);
+      GroupHub halos(port, Channel::grid);
       RankMemory memory(random, port.rank());
       Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
       EXPECT_EQ(halo.info().neighbours, 1u);

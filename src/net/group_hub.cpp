@@ -1,4 +1,4 @@
-#include "net/halo_hub.hpp"
+#include "net/group_hub.hpp"
 
 #include <cstring>
 #include <utility>
@@ -7,7 +7,7 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::uint32_t kHaloMagic = 0x6f6c6168;
+constexpr std::uint32_t kMagic = 0x72756f67;
 
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
@@ -15,16 +15,18 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 
 }  // namespace
 
-HaloHub::HaloHub(Port& port) : port_(port) { port_.listen(Channel::grid, this); }
+GroupHub::GroupHub(Port& port, Channel channel) : port_(port), channel_(channel) {
+  port_.listen(channel_, this);
+}
 
-HaloHub::~HaloHub() { port_.listen(Channel::grid, nullptr); }
+GroupHub::~GroupHub() { port_.listen(channel_, nullptr); }
 
-void HaloHub::await_silence(sys::Lock& lock) {
+void GroupHub::await_silence(sys::Lock& lock) {
   while (hearing_ != nullptr) heard_.wait(lock);
 }
 
 template <class Tell>
-void HaloHub::let_hear(sys::Lock& lock, Member& member, const Tell& tell) {
+void GroupHub::let_hear(sys::Lock& lock, Member& member, const Tell& tell) {
   hearing_ = &member;
   lock.unlock();
   tell(member);
@@ -33,12 +35,11 @@ void HaloHub::let_hear(sys::Lock& lock, Member& member, const Tell& tell) {
   heard_.notify_all();
 }
 
-std::uint32_t HaloHub::enter(Member& member) {
+void GroupHub::enter(Member& member, std::uint32_t& number) {
   sys::Lock lock(mutex_);
   await_silence(lock);
-  const std::uint32_t number = next_;
-  members_.emplace(number, &member);
-  ++next_;
+  members_.emplace(next_, &member);
+  number = next_++;
   // Nothing newer is heard between these: the lock is free only while this member hears.
   for (auto first = early_.find(number); first != early_.end(); first = early_.find(number)) {
     const Early early = std::move(first->second);
@@ -46,10 +47,9 @@ std::uint32_t HaloHub::enter(Member& member) {
     let_hear(lock, member,
              [&](Member& hearer) { hearer.heard(early.from, early.kind, early.step, early.body); });
   }
-  return number;
 }
 
-void HaloHub::leave(std::uint32_t number) noexcept {
+void GroupHub::leave(std::uint32_t number) noexcept {
   sys::Lock lock(mutex_);
   const auto found = members_.find(number);
   if (found == members_.end()) return;
@@ -58,21 +58,21 @@ void HaloHub::leave(std::uint32_t number) noexcept {
   while (hearing_ == member) heard_.wait(lock);
 }
 
-void HaloHub::send(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
-                   std::span<const std::byte> body) {
-  const Head head{kHaloMagic, number, kind, 0, step};
-  port_.send(to, Channel::grid, std::as_bytes(std::span(&head, 1)), body);
+void GroupHub::send(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
+                    std::span<const std::byte> body) {
+  const Head head{kMagic, number, kind, 0, step};
+  port_.send(to, channel_, std::as_bytes(std::span(&head, 1)), body);
 }
 
-void HaloHub::send(Rank to, std::uint32_t number, Kind kind, std::string_view text) {
+void GroupHub::send(Rank to, std::uint32_t number, Kind kind, std::string_view text) {
   send(to, number, kind, 0, bytes_of(text));
 }
 
-void HaloHub::arrived(Rank from, std::span<const std::byte> message) noexcept {
+void GroupHub::arrived(Rank from, std::span<const std::byte> message) noexcept {
   Head head;
   if (message.size() < sizeof head) return;
   std::memcpy(&head, message.data(), sizeof head);
-  if (head.magic != kHaloMagic) return;
+  if (head.magic != kMagic) return;
   const std::span<const std::byte> body = message.subspan(sizeof head);
   sys::Lock lock(mutex_);
   await_silence(lock);
@@ -90,7 +90,7 @@ void HaloHub::arrived(Rank from, std::span<const std::byte> message) noexcept {
            [&](Member& member) { member.heard(from, head.kind, head.step, body); });
 }
 
-void HaloHub::lost(Rank rank, const std::string& why) noexcept {
+void GroupHub::lost(Rank rank, const std::string& why) noexcept {
   sys::Lock lock(mutex_);
   await_silence(lock);
   // A member may leave while another hears: go on behind the last number.

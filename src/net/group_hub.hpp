@@ -1,4 +1,4 @@
-// Messages about halos, and who they are for.
+// Messages of things that all ranks have, and who they are for.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,14 @@
 
 namespace weir::rt {
 
-/// The halos of a rank, which have the same number on all ranks: they are made in the same order.
-class HaloHub final : public Listener {
+/// Things of one kind, as halos, which have the same number on all ranks: they are made in the same
+/// order. Each kind has a channel.
+class GroupHub final : public Listener {
  public:
-  enum class Kind : std::uint32_t {
-    hello,   ///< what the sender's halo is, in lines
-    cells,   ///< of one step
-    left,    ///< the sender takes no part any more
-    failure  ///< why nobody can go on
-  };
+  /// What a message is; members of a kind agree on that.
+  using Kind = std::uint32_t;
 
-  /// One halo. Calls come from the thread that makes progress, one at a time.
+  /// One of them. Calls come from the thread that makes progress, one at a time.
   class Member {
    public:
     virtual void heard(Rank from, Kind kind, std::uint64_t step,
@@ -35,20 +32,20 @@ class HaloHub final : public Listener {
     ~Member() = default;
   };
 
-  explicit HaloHub(Port& port);
-  HaloHub(const HaloHub&) = delete;
-  HaloHub& operator=(const HaloHub&) = delete;
+  GroupHub(Port& port, Channel channel);
+  GroupHub(const GroupHub&) = delete;
+  GroupHub& operator=(const GroupHub&) = delete;
   /// All members have left.
-  ~HaloHub();
+  ~GroupHub();
 
   Port& port() noexcept { return port_; }
 
-  /// Takes the next number. What came for it before is heard before it returns.
-  std::uint32_t enter(Member& member);
+  /// Sets the next number. What came for it before is heard then, before it returns.
+  void enter(Member& member, std::uint32_t& number);
   /// When it returns the member hears nothing more.
   void leave(std::uint32_t number) noexcept;
 
-  /// Sends to another rank's halo of that number. `body` is copied. Throws Error.
+  /// Sends to another rank's member of that number. `body` is copied. Throws Error.
   void send(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
             std::span<const std::byte> body);
   void send(Rank to, std::uint32_t number, Kind kind, std::string_view text);
@@ -76,6 +73,7 @@ class HaloHub final : public Listener {
   void let_hear(sys::Lock& lock, Member& member, const Tell& tell);
 
   Port& port_;
+  const Channel channel_;
   sys::Mutex mutex_;
   sys::Condition heard_;
   std::uint32_t next_ = 0;
