@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
+UNAVAILABLE = 4  # exit status of weir for a device that is not there
+
+
 class NotBuilt(Exception):
-    """The program is not there: nothing can be said about it."""
+    """The program, or its device, is not there: nothing can be said about it."""
 
 
 class Failed(Exception):
@@ -18,15 +21,17 @@ class Failed(Exception):
 
 @dataclass(frozen=True)
 class Command:
-    """A program of the build with its arguments. `fresh`: with an empty cache folder each time."""
+    """A program of the build with its arguments. `fresh`: with an empty cache folder each time.
+    `once`: in the first round only, as it says the same in all."""
 
     program: str
     arguments: tuple = ()
     fresh: bool = False
+    once: bool = False
 
     @staticmethod
-    def of(program, *arguments):
-        return Command(program, tuple(str(argument) for argument in arguments))
+    def of(program, *arguments, once=False):
+        return Command(program, tuple(str(argument) for argument in arguments), once=once)
 
     def run(self, build, environment, timeout_s=120):
         """Returns the JSON that the program prints last. Raises NotBuilt or Failed."""
@@ -46,6 +51,8 @@ class Command:
             )
         except subprocess.TimeoutExpired as late:
             raise Failed(f"{self.program} did not end within {timeout_s} s") from late
+        if self.program == "weir" and done.returncode == UNAVAILABLE:
+            raise NotBuilt(done.stderr.strip())
         if done.returncode != 0:
             lines = done.stderr.strip().splitlines() or ["no message"]
             raise Failed(f"{self.program} ended with {done.returncode}: {lines[-1]}")
@@ -70,7 +77,7 @@ def parse(program, output):
 
 @dataclass(frozen=True)
 class Figure:
-    """A number in what a command prints: `field` is its path, with dots."""
+    """A number in what a command prints: `field` is its path, with dots and places in lists."""
 
     command: Command
     field: str = "value"
@@ -91,10 +98,21 @@ class Figure:
 
     def read(self, output):
         for key in self.field.split("."):
-            if not isinstance(output, dict) or key not in output:
-                raise Failed(f"{self.command.program} printed no '{self.field}'")
-            output = output[key]
+            try:
+                output = output[int(key) if isinstance(output, list) else key]
+            except (TypeError, KeyError, IndexError, ValueError) as missing:
+                raise Failed(f"{self.command.program} printed no '{self.field}'") from missing
         return float(output)
+
+
+@dataclass(frozen=True)
+class Formula(Figure):
+    """A number that follows from what a command prints."""
+
+    formula: object = None
+
+    def read(self, output):
+        return float(self.formula(output))
 
 
 @dataclass(frozen=True)
@@ -116,6 +134,8 @@ class Sum:
 def configuration(output):
     if "config" in output:
         return output["config"]
+    if "streams" not in output:  # of weir, but no run
+        return output.get("command")
     streams = f"{output['streams']} stream(s) each"
     return (
         f"{', '.join(output['domains'])}: {output['places']} place(s), "
