@@ -32,7 +32,8 @@ TUNED_QUICK = ("matmul", "nn", "hotspot")
 
 # Kernels that memory limits, with problems that no cache holds.
 STREAMING = {"dotproduct": ("--n", 20_000_000), "prefixsum": ("--n", 1 << 24),
-             "hotspot": ("--n", 4096, "--iterations", 20), "srad": ("--n", 4096, "--iterations", 10)}
+             "hotspot": ("--n", 4096, "--iterations", 20),
+             "srad": ("--n", 4096, "--iterations", 10)}
 
 
 def groups(quick):
