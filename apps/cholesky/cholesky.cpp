@@ -37,11 +37,12 @@ std::string routine(const char* library, const char* name) {
 template <class T>
 class Kernels {
  public:
-  explicit Kernels(const weir::Runtime& runtime)
+  /// A factorisation that is `whole` takes all cores of its place.
+  Kernels(const weir::Runtime& runtime, bool whole)
       : gemm_(runtime.kernel(routine<T>("blas", "gemm").c_str())),
         syrk_(runtime.kernel(routine<T>("blas", "syrk").c_str())),
         trsm_(runtime.kernel(routine<T>("blas", "trsm").c_str())),
-        potrf_(runtime.kernel(routine<T>("lapack", "potrf").c_str())) {}
+        potrf_(runtime.kernel(routine<T>("lapack", whole ? "potrf.team" : "potrf").c_str())) {}
 
   /// A = L L^T, in place. `first` rows of the whole matrix are above it.
   template <class To>  // Lane or Tasks
@@ -94,7 +95,7 @@ class Cholesky final : public Workload {
         runtime_(runtime),
         lanes_(lanes),
         queue_(queue),
-        kernels_(runtime),
+        kernels_(runtime, queue == nullptr && tile >= given_.rows()),
         tiles_(runtime, factor_, tile, tile, lanes.size(), "A"),
         group_(queue == nullptr || lanes.share_memory()
                    ? group_of(given_.rows(), tile, lanes.cores())

@@ -217,6 +217,14 @@ bool is_image(std::string_view path) {
   return std::find(std::begin(kKnown), std::end(kKnown), extension_of(path)) != std::end(kKnown);
 }
 
+bool holds_image(const std::string& path) {
+  if (is_image(path)) return true;
+  const MappedFile file(path);
+  const std::string_view bytes = file.bytes();
+  return bytes.starts_with(kPngMagic) || bytes.starts_with(kJpegMagic) ||
+         bytes.starts_with(kPgmMagic);
+}
+
 Image read_image_from(std::string_view bytes, std::string_view name, const ReadLimits& limits) {
   Pixels pixels = read_pixels(bytes, name, false, limits);
   return {pixels.width, pixels.height, std::move(pixels.bytes)};

@@ -70,6 +70,11 @@ std::vector<const Lane*> Lanes::spread_in_order(std::size_t parts) const {
   return lanes_of(owners);
 }
 
+std::size_t Lanes::batch_of(std::size_t parts, std::size_t bytes) const noexcept {
+  constexpr std::size_t kBytes = std::size_t{4} << 20, kCopies = 8;
+  return std::max<std::size_t>(1, std::min(kBytes / bytes, parts / (kCopies * places())));
+}
+
 weir_kernel_shape Lanes::shape_for(std::size_t parts) const noexcept {
   return parts >= cores() ? WEIR_KERNEL_SHAPE_SERIAL : WEIR_KERNEL_SHAPE_PARALLEL;
 }

@@ -71,6 +71,10 @@ class Lanes {
   std::vector<const Lane*> spread(std::size_t parts) const;
   /// The same, but each place gets parts that follow one another.
   std::vector<const Lane*> spread_in_order(std::size_t parts) const;
+  /// How many of equal parts that follow one another one copy brings, when each has so many bytes:
+  /// 4 MiB together, next to which the latency of a copy is little, but at most an eighth of what a
+  /// place gets, so that copies hide behind kernels.
+  std::size_t batch_of(std::size_t parts, std::size_t bytes) const noexcept;
   /// How kernels use a place: several at once when it has parts for all of its cores, else all of
   /// it for one.
   weir_kernel_shape shape_for(std::size_t parts) const noexcept;

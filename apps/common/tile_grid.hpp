@@ -142,7 +142,7 @@ class TileSteps {
   }
   /// Says that an event completes with the tile's step.
   void made(std::size_t index, const weir::Event& event) { now_[index] = event; }
-  /// Ends a step.
+  /// Ends a step that another follows.
   void next();
 
  private:

@@ -286,7 +286,7 @@ class Dct final : public Workload {
 /// Pictures are computed with around 0.
 template <class T>
 Matrix<T> read_picture(const std::string& path) {
-  if (is_image(path)) {
+  if (holds_image(path)) {
     const Image image = read_image(path);
     Matrix<T> picture(image.width, image.height);
     for_each_tiled({image.width, image.height}, [&](std::size_t x, std::size_t y) {

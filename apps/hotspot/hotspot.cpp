@@ -108,7 +108,7 @@ class Hotspot final : public Workload {
     steps_.next();
     for (std::size_t step = 0; step < iterations_; ++step) {
       for (const std::size_t i : turns_) make(i, fields_[step % 2], fields_[(step + 1) % 2]);
-      steps_.next();
+      if (step + 1 < iterations_) steps_.next();
     }
     for (const GridTile& tile : grid_.tiles()) {
       tile.lane->stream.download(grid_.cells(result(), tile));

@@ -74,7 +74,14 @@ struct KmeansKernels {
             })),
         move(register_kernel<T>(
             runtime, {"kmeans.move", HOST_KERNELS(kmeans_move), clusters_wk, "clusters.wk"},
-            WEIR_KERNEL_SHAPE_SERIAL, nullptr, [](const weir::Call& call) {
+            WEIR_KERNEL_SHAPE_SERIAL,
+            [](const weir_call* arguments) {
+              const weir::Call call(arguments);
+              const auto numbers = static_cast<double>(elements<T>(call, 2));
+              const double parts = call.scalar<double>(2);
+              return weir_cost{(2 * parts + 1) * numbers, (parts + 2) * sizeof(T) * numbers};
+            },
+            [](const weir::Call& call) {
               return weir::Groups{weir::group_count(elements<T>(call, 2), WIDTH)};
             })) {}
 

@@ -41,10 +41,10 @@ class Matmul final : public Workload {
         output_(std::move(output)),
         lanes_(lanes),
         queue_(queue),
-        gemm_(runtime.kernel(std::is_same_v<T, float> ? "blas.sgemm" : "blas.dgemm")),
         rows_(runtime, a_, tile, a_.columns(), lanes.size(), "A"),
         columns_(runtime, b_, b_.rows(), tile, lanes.size(), "B"),
         tiles_(runtime, c_, tile, tile, lanes.size(), "C"),
+        gemm_(runtime.kernel(gemm_name().c_str())),
         owners_(lanes.deal(tiles_.rows() * tiles_.columns())) {}
 
   std::size_t n() const override { return c_.rows(); }
@@ -97,6 +97,12 @@ class Matmul final : public Workload {
   }
 
  private:
+  /// A product that is not divided takes all cores of its place.
+  std::string gemm_name() const {
+    const std::string name = std::is_same_v<T, float> ? "blas.sgemm" : "blas.dgemm";
+    return queue_ == nullptr && tiles_.rows() * tiles_.columns() == 1 ? name + ".team" : name;
+  }
+
   /// To and fro, so that the last panel of one column is the first of the next.
   void submit() {
     for (std::size_t j = 0; j < tiles_.columns(); ++j) {
@@ -115,8 +121,8 @@ class Matmul final : public Workload {
   std::string output_;
   const Lanes& lanes_;
   const weir::Queue* queue_;  ///< null: streams
-  weir::Kernel gemm_;
   TiledMatrix<T> rows_, columns_, tiles_;
+  weir::Kernel gemm_;
   std::vector<std::size_t> owners_;
 };
 

@@ -69,27 +69,24 @@ class NearestNeighbours final : public Workload {
                     const weir::Runtime& runtime, const Lanes& lanes)
       : records_(std::move(records)),
         query_(query),
-        found_(groups_of(tile) * 2 * query.wanted, (records_.rows() + tile - 1) / tile),
         tile_(tile),
         output_(std::move(output)),
-        lanes_(lanes.spread(found_.columns())),
-        kernel_(make_kernel<T>(runtime, lanes.shape_for(found_.columns()))),
+        found_(tiles() * found_in_tile(), 1),
+        batch_(lanes.batch_of(tiles(), 2 * sizeof(T) * tile)),
+        lanes_(lanes.spread((tiles() + batch_ - 1) / batch_)),
+        kernel_(make_kernel<T>(runtime, lanes.shape_for(tiles()))),
         record_tiles_(runtime, records_, tile, 2, lanes.size(), "records"),
-        found_tiles_(runtime, found_, found_.rows(), 1, lanes.size(), "found"),
+        found_tiles_(runtime, found_, found_in_tile(), 1, lanes.size(), "found"),
         shared_(runtime, lanes) {}
 
   std::size_t n() const override { return records_.rows(); }
   std::size_t tile() const override { return tile_; }
-  std::size_t tiles() const override { return found_.columns(); }
+  std::size_t tiles() const override { return (n() + tile_ - 1) / tile_; }
   double operations() const override { return 6 * static_cast<double>(n()); }
   double traffic() const override { return 2 * sizeof(T) * static_cast<double>(n()); }
   double gemm_peak(const ReferenceBlas&) const override { return 0; }
 
-  void reset() override {
-    record_tiles_.reset();
-    found_tiles_.reset();
-  }
-
+  void reset() override {}
   void enqueue() override { shares() ? share() : deal(); }
   void await(std::chrono::nanoseconds timeout) override {
     if (shares()) shared_.wait(timeout);
@@ -106,7 +103,7 @@ class NearestNeighbours final : public Workload {
     std::vector<Neighbour> all;
     for (std::size_t i = 0; i < tiles(); ++i) {
       for (std::size_t group = 0; group < groups_of(tile_); ++group) {
-        const T* const squares = &found_(group * 2 * query_.wanted, i);
+        const T* const squares = &found_(i * found_in_tile() + group * 2 * query_.wanted, 0);
         const std::size_t first = i * tile_ + group * static_cast<std::size_t>(CHUNK);
         for (std::size_t k = 0; k < query_.wanted; ++k) {
           const T number = squares[query_.wanted + k];
@@ -156,29 +153,32 @@ class NearestNeighbours final : public Workload {
  private:
   bool shares() const noexcept { return !query_.chunks.empty(); }
 
-  weir::Event find(const weir::StreamRef& stream, std::size_t i, const weir::Operand& records) {
-    const std::size_t count = std::min(tile_, n() - i * tile_);
-    return stream.compute(kernel_, {records, found_tiles_.write(0, i)},
-                          {count, n(), static_cast<T>(query_.latitude),
-                           static_cast<T>(query_.longitude), query_.wanted});
+  /// Numbers that the groups of a tile leave.
+  std::size_t found_in_tile() const { return groups_of(tile_) * 2 * query_.wanted; }
+
+  /// Enqueues tiles that follow one another: their records come, and what they found goes, at once.
+  void search(const weir::StreamRef& stream, Rows tiles) const {
+    stream.upload(record_tiles_.region(tiles, 0));
+    for (std::size_t i = tiles.begin; i < tiles.end; ++i) {
+      const std::size_t count = std::min(tile_, n() - i * tile_);
+      stream.compute(
+          kernel_, {weir::read(record_tiles_.region(i, 0)), weir::write(found_tiles_.region(i, 0))},
+          {count, n(), static_cast<T>(query_.latitude), static_cast<T>(query_.longitude),
+           query_.wanted});
+    }
+    stream.download(found_tiles_.region(tiles, 0));
   }
 
-  void deal() {
-    for (std::size_t i = 0; i < tiles(); ++i) {
-      const Lane& lane = *lanes_[i];
-      found_tiles_.wrote(lane, 0, i, find(lane.stream, i, record_tiles_.read(lane, i, 0)));
-      found_tiles_.collect(0, i);
+  void deal() const {
+    for (std::size_t batch = 0; batch < lanes_.size(); ++batch) {
+      const std::size_t first = batch * batch_;
+      search(lanes_[batch]->stream, {first, std::min(first + batch_, tiles())});
     }
   }
 
   void share() {
     const auto enqueue = [this](const weir::Chunk& chunk) {
-      for (std::size_t i = chunk.first; i < chunk.first + chunk.count; ++i) {
-        const weir::Region records = record_tiles_.region(i, 0);
-        chunk.stream.upload(records);
-        find(chunk.stream, i, weir::read(records));
-        chunk.stream.download(found_tiles_.region(0, i));
-      }
+      search(chunk.stream, {chunk.first, chunk.first + chunk.count});
       return chunk.stream.mark();
     };
     shared_.start(tiles(), enqueue, {.name = "tiles", .chunks = query_.chunks.c_str()});
@@ -198,10 +198,11 @@ class NearestNeighbours final : public Workload {
 
   Matrix<T> records_;  ///< latitudes and longitudes
   Query query_;
-  Matrix<T> found_;  ///< what groups leave, a column for each tile
   std::size_t tile_;
   std::string output_;
-  std::vector<const Lane*> lanes_;
+  Matrix<T> found_;                 ///< what groups leave, tile by tile
+  std::size_t batch_;               ///< tiles that come and go with one copy
+  std::vector<const Lane*> lanes_;  ///< of each batch
   weir::Kernel kernel_;
   TiledMatrix<T> record_tiles_, found_tiles_;
   SharedParts shared_;

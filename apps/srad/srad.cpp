@@ -46,7 +46,7 @@ struct SradKernels {
                   })),
         speckle(make(runtime, WEIR_KERNEL_SHAPE_SERIAL,
                      {"srad.speckle", HOST_KERNELS(srad_speckle), diffuse_wk, "diffuse.wk"},
-                     nullptr, [](const weir::Call&) { return weir::Groups{}; })) {}
+                     sample_cost, [](const weir::Call&) { return weir::Groups{}; })) {}
 
   weir::Kernel coefficients;  ///< c write; picture around, speckle read
   weir::Kernel update;        ///< next picture write; picture around, c around read
@@ -71,6 +71,11 @@ struct SradKernels {
     const weir::Call call(arguments);
     const double cells = call.scalar<double>(0) * call.scalar<double>(1);
     return {operations * cells, numbers * sizeof(T) * cells};
+  }
+  /// Two sums for each row of the sample in each part, and those of all rows.
+  static weir_cost sample_cost(const weir_call* call) {
+    const double sums = 2 * static_cast<double>(kSample) * weir::Call(call).scalar<double>(0);
+    return {sums + 2 * static_cast<double>(kSample), sizeof(T) * sums};
   }
 };
 
@@ -191,7 +196,7 @@ class Srad final : public Workload {
         update(i, now, next);
         if (has_sample(grid_[i]) && step + 1 < iterations_) add_sample(i, next);
       }
-      steps_.next();
+      if (step + 1 < iterations_) steps_.next();
     }
     for (const GridTile& tile : grid_.tiles()) {
       tile.lane->stream.download(grid_.cells(result(), tile));
@@ -322,7 +327,7 @@ class Srad final : public Workload {
 template <class T>
 Matrix<T> read_picture(const std::string& path) {
   constexpr T kWhite = 255;
-  if (is_image(path)) {
+  if (holds_image(path)) {
     const Image image = read_image(path);
     Matrix<T> picture(image.height, image.width);
     for_each_tiled({image.height, image.width},

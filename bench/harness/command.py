@@ -9,10 +9,11 @@ from pathlib import Path
 
 
 CANNOT_START = 77  # of what starts programs: the machine lacks something
+UNAVAILABLE = 4  # exit status of weir for a device that is not there
 
 
 class NotBuilt(Exception):
-    """The program is not there, or cannot be started: nothing can be said about it."""
+    """The program, or its device, is not there, or cannot be started: nothing can be said about it."""
 
 
 class Failed(Exception):
@@ -22,16 +23,18 @@ class Failed(Exception):
 @dataclass(frozen=True)
 class Command:
     """A program of the build with its arguments. `fresh`: with an empty cache folder each time.
-    `under`: the words of a command that starts it."""
+    `under`: the words of a command that starts it. `once`: in the first round only, as it says the
+    same in all."""
 
     program: str
     arguments: tuple = ()
     fresh: bool = False
     under: tuple = ()
+    once: bool = False
 
     @staticmethod
-    def of(program, *arguments):
-        return Command(program, tuple(str(argument) for argument in arguments))
+    def of(program, *arguments, once=False):
+        return Command(program, tuple(str(argument) for argument in arguments), once=once)
 
     def run(self, build, environment, timeout_s=120):
         """Returns the JSON that the program prints last. Raises NotBuilt or Failed."""
@@ -51,7 +54,8 @@ class Command:
             )
         except subprocess.TimeoutExpired as late:
             raise Failed(f"{self.program} did not end within {timeout_s} s") from late
-        if self.under and done.returncode == CANNOT_START:
+        missing = CANNOT_START if self.under else UNAVAILABLE if self.program == "weir" else None
+        if done.returncode == missing:
             raise NotBuilt(done.stderr.strip())
         if done.returncode != 0:
             lines = done.stderr.strip().splitlines() or ["no message"]
@@ -77,7 +81,7 @@ def parse(program, output):
 
 @dataclass(frozen=True)
 class Figure:
-    """A number in what a command prints: `field` is its path, with dots."""
+    """A number in what a command prints: `field` is its path, with dots and places in lists."""
 
     command: Command
     field: str = "value"
@@ -98,10 +102,21 @@ class Figure:
 
     def read(self, output):
         for key in self.field.split("."):
-            if not isinstance(output, dict) or key not in output:
-                raise Failed(f"{self.command.program} printed no '{self.field}'")
-            output = output[key]
+            try:
+                output = output[int(key) if isinstance(output, list) else key]
+            except (TypeError, KeyError, IndexError, ValueError) as missing:
+                raise Failed(f"{self.command.program} printed no '{self.field}'") from missing
         return float(output)
+
+
+@dataclass(frozen=True)
+class Formula(Figure):
+    """A number that follows from what a command prints."""
+
+    formula: object = None
+
+    def read(self, output):
+        return float(self.formula(output))
 
 
 @dataclass(frozen=True)
@@ -123,6 +138,8 @@ class Sum:
 def configuration(output):
     if "config" in output:
         return output["config"]
+    if "streams" not in output:  # of weir, but no run
+        return output.get("command")
     streams = f"{output['streams']} stream(s) each"
     return (
         f"{', '.join(output['domains'])}: {output['places']} place(s), "

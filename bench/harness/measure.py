@@ -31,6 +31,8 @@ def measure(groups, rounds, build):
             commands = list(dict.fromkeys(c for row in rows for c in row.commands()))
             for round_number in range(1, rounds + 1):
                 for command in commands:
+                    if command.once and round_number > 1:
+                        continue
                     progress.show(
                         f"group {number} of {len(groups)}, round {round_number} of {rounds}: "
                         f"{command.program} {' '.join(command.arguments)}"

@@ -19,3 +19,4 @@
 #include <weir/stream.h>
 #include <weir/trace.h>
 #include <weir/version.h>
+#include <weir/wisdom.h>

@@ -858,6 +858,19 @@ class Runtime {
     return found;
   }
 
+  /// How to divide a problem, if that was kept: see weir_wisdom_find().
+  std::optional<weir_wisdom> wisdom(const std::string& problem, std::uint64_t size) const {
+    weir_wisdom found = WEIR_WISDOM_INIT;
+    const weir_status status = weir_wisdom_find(handle(), problem.c_str(), size, &found);
+    if (status == WEIR_STATUS_NOT_FOUND) return {};
+    check(status);
+    return found;
+  }
+  void keep_wisdom(const std::string& problem, std::uint64_t size,
+                   const weir_wisdom& wisdom) const {
+    check(weir_wisdom_keep(handle(), problem.c_str(), size, &wisdom));
+  }
+
  private:
   void create(const weir_runtime_options& options) {
     weir_runtime* made = nullptr;

@@ -102,12 +102,13 @@ bool try_to_cancel(Stream& stream) noexcept {
 Runtime::Runtime(const weir_runtime_options& options)
     : number_(next_number()),
       machine_(read_machine()),
+      domain_list_(wanted_domains(options)),
       shutdown_timeout_ns_(options.shutdown_timeout_ns),
       watchdog_limit_ns_(config::watchdog_ns()),
       fabric_(options.fabric),
       backends_(make_backends(fabric_.port())) {
   config::check_values();
-  for (auto& device : open_devices(wanted_domains(options), machine_, backends_)) {
+  for (auto& device : open_devices(domain_list_, machine_, backends_)) {
     const std::size_t index = domains_.size();
     Owned<weir_domain> made(new weir_domain(*this, index, std::move(device)));
     weir_domain& domain = *domains_.emplace_back(std::move(made));

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <weir/buffer.h>
@@ -35,6 +36,7 @@
 #include "runtime/waiting.hpp"
 #include "runtime/watchdog.hpp"
 #include "sched/policy.hpp"
+#include "sched/wisdom.hpp"
 #include "trace/recorder.hpp"
 
 namespace weir::rt {
@@ -79,6 +81,10 @@ class Runtime {
   /// Its way to other ranks, nullptr: it is in no fabric.
   Port* port() const noexcept { return fabric_.port(); }
   const std::string& machine_name() const noexcept { return machine_.processor; }
+  /// What is kept of a problem for this machine and these domains.
+  Wisdom wisdom(std::string_view problem, std::uint64_t size) const {
+    return {machine_name(), domain_list_, problem, size};
+  }
 
   // Shares.
   weir_share* create_share(const weir_share_options& options, Share::Enqueue enqueue);
@@ -187,6 +193,7 @@ class Runtime {
   const std::string name_ = "weir";
   const std::uint64_t number_;  ///< of this runtime in the process
   const Machine machine_;
+  const std::string domain_list_;  ///< as asked for, by the program or by WEIR_DOMAINS
   const std::int64_t shutdown_timeout_ns_;
   const std::int64_t watchdog_limit_ns_;  // 0: none
   std::string trace_path_;

@@ -173,6 +173,19 @@ class NearestTest(StreamedTest):
                     np.testing.assert_array_equal(found, dealt)
         self.refusal("run", "nn", "--chunk", "sometimes", code=BAD_INPUT)
 
+    def test_tiles_that_come_together_find_the_same(self):
+        """Copies bring several tiles: 4 MiB, or an eighth of what a place gets."""
+        records = self.save("r.npy", self.records(30000))
+        _, expected = self.find("double", records, *NON_STREAMED)
+        for domains in ("host", SIM, "sim:cores=2", weir_cli.MIXED):
+            for tiles, places in ((8, 1), (16, 1), (100, 1), (150, 1)):
+                with self.subTest(domains=domains, tiles=tiles):
+                    _, found = self.find("double", records, "--tiles", tiles, "--places", places,
+                                         "--domains", domains)
+                    np.testing.assert_array_equal(found, expected)
+        report, _ = self.find("double", records, "--tiles", 100, "--domains", SIM)
+        self.assertEqual(report["actions"], 9 + 100 + 9)  # 100 / 8 tiles each
+
     def test_csv(self):
         records = self.records(500)
         text = "latitude, longitude\r\n" + "".join(f"{a:.17g} ,{b:.17g}\n\n" for a, b in records)
@@ -300,7 +313,8 @@ class SradTest(StreamedTest):
         random = np.random.default_rng(5)
         shades = np.clip(photograph(90, 70) * random.uniform(0.7, 1.3, (90, 70)), 0, 255).round()
         expected = 255 * self.expected(shades / 255, 20, 0.5)
-        for name, content in (("i.png", png_of(shades)), ("i.pgm", pgm_of(shades))):
+        for name, content in (("i.png", png_of(shades)), ("i.pgm", pgm_of(shades)),
+                              ("table.npy", png_of(shades)), ("upload", pgm_of(shades))):
             with self.subTest(name):
                 self.run_app("srad", "double", "--input", self.write(name, content), "--output",
                              self.path("out.pgm"), "--iterations", 20, "--tile", 32)
@@ -320,6 +334,7 @@ class SradTest(StreamedTest):
         whole = png_of(np.ones((20, 20)))
         for name, content, word in (
             ("text.png", b"no picture at all", "PNG, JPEG or PGM"),
+            ("cut", whole[:-30], "damaged PNG"),
             ("empty.jpg", b"", "picture"),
             ("cut.png", whole[:-30], "damaged PNG"),
             ("cut.pgm", b"P5\n4 4\n255\nabc", "3 of 16"),

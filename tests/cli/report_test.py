@@ -152,6 +152,22 @@ class Content(ReportTest):
         self.assertNotIn(evil, page)
         self.assertEqual(self.data(page)["parts"][0]["trace"]["names"], [evil])
 
+    def test_both_formats_say_the_same(self):
+        """Virtual time: two runs are the same."""
+        traces = []
+        for name in ("t.json", "t.pftrace"):
+            self.weir(*RUN, "--trace", self.path(name))
+            os.rename(self.path(name), self.path("recording"))  # the contents decide, not the name
+            traces.append(self.data(self.page(self.path("recording")))["parts"][0]["trace"])
+        self.assertGreater(traces[0]["count"], 20)
+        self.assertGreater(traces[0]["analysis"]["critical_s"], 0)
+        self.assertEqual(traces[0], traces[1])
+
+    def test_a_run_names_its_recording_in_either_format(self):
+        run = self.weir(*RUN, "--trace", self.path("t.pftrace"), "--json")
+        page = self.page(self.write("run.json", run))
+        self.assertGreater(self.data(page)["parts"][0]["trace"]["count"], 20)
+
     def test_run_makes_it_in_one_go(self):
         for options in ((), ("--trace", self.path("t.json")), ("--trace", self.path("t.pftrace"))):
             before = set(os.listdir(self.folder))
@@ -191,6 +207,25 @@ class BadInput(ReportTest):
                      HEAD + '{"ph":"s","id":99999999999999,"tid":1}]}', HEAD + '["x"]]}',
                      HEAD + '{"ph":"X","args":{"bytes":"many"}}]}', HEAD + '{"ph":{"a":[[['):
             self.refuse("broken.json", "byte")(self.write("broken.json", text))
+
+    def test_recordings_of_perfetto_that_are_broken(self):
+        self.weir(*RUN, "--trace", self.path("t.pftrace"))
+        with open(self.path("t.pftrace"), "rb") as file:
+            good = file.read()
+        second = 3 + good[1] + 128 * (good[2] if good[1] > 127 else 0)
+        refused = 0
+        for bad in (*(good[:len(good) * i // 37] for i in range(1, 37)),
+                    *(good[:at] + b"\xff" * 9 + good[at + 9:] for at in range(400, 4000, 150)),
+                    good[:second] + good[second:].replace(b"\x48\x01", b"\x48\x02")):
+            with open(self.path("bad"), "wb") as file:
+                file.write(bad)
+            result = weir("report", self.path("bad"), "-o", self.path("page.html"))
+            self.assertIn(result.returncode, (0, BAD_INPUT), result.stderr)
+            if result.returncode == BAD_INPUT:
+                refused += 1
+                self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+                self.assertIn("bad: ", result.stderr)
+        self.assertGreater(refused, 20)
 
     def test_no_input(self):
         self.refuse(code=USAGE)()

@@ -46,6 +46,18 @@ TEST(Table, ColumnsLineUpWhateverTheirCellsAreMadeOf) {
             "  \xC3\xA9     456\n");
 }
 
+TEST(Progress, WithoutATerminalThereIsALineNowAndThen) {
+  testing::internal::CaptureStderr();
+  {
+    Progress progress(0);
+    progress.update(3, 12, "measuring");
+    progress.update(0, 0, "looking");
+    Progress(std::int64_t{1} << 60).update(1, 2, "too early");
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "weir:  25 %  3/12  measuring\nweir: looking\n");
+}
+
 TEST(DidYouMean, FindsTheNearestWordAndNoneThatIsFar) {
   const std::vector<std::string> words = {"--tile", "--trace", "--places"};
   EXPECT_EQ(did_you_mean("--tlie", words), " (did you mean '--tile'?)");

@@ -15,7 +15,6 @@ USAGE, BAD_INPUT = 2, 3
 
 CARD = ("sim:clock=virtual,cores=56,gbps=6,duplex=half,latency_us=2,gflops=0.5,launch_us=5,"
         "kernels=skip")
-APPS = ("matmul", "cholesky")
 MOST_TILES = 8
 
 
@@ -30,8 +29,8 @@ class TuneTest(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout
 
-    def tune(self, app, *options, domains=CARD):
-        return json.loads(self.weir("tune", app, "--n", "256", "--domains", domains,
+    def tune(self, app, *options, domains=CARD, n=256):
+        return json.loads(self.weir("tune", app, "--n", str(n), "--domains", domains,
                                     "--most-tiles", str(MOST_TILES), "--json", *options))
 
     def run_app(self, app, *options, n=256, domains=CARD):
@@ -43,9 +42,9 @@ class TuneTest(unittest.TestCase):
 
 
 class Search(TuneTest):
-    def check(self, app):
-        tuned = self.tune(app)
-        exhaustive = self.tune(app, "--exhaustive", "--fresh", "--budget", "5m")
+    def check(self, app, *options, n=256):
+        tuned = self.tune(app, *options, n=n)
+        exhaustive = self.tune(app, *options, "--exhaustive", "--fresh", "--budget", "5m", n=n)
         pairs = {(each["places"], each["asked_tiles"]) for each in exhaustive["evaluations"]}
         self.assertEqual(pairs - {(1, 0)}, {(places, tiles) for places in range(1, 57)
                                             for tiles in range(1, MOST_TILES + 1)})
@@ -61,6 +60,21 @@ class Search(TuneTest):
     def test_cholesky_is_near_the_optimum(self):
         self.check("cholesky")
 
+    def test_hotspot_is_near_the_optimum(self):
+        self.check("hotspot", "--iterations", "5")
+
+    def test_nn_is_near_the_optimum(self):
+        self.check("nn", n=20000)
+
+    def test_task_queues_are_tried_where_there_are_tasks(self):
+        tuned = self.tune("cholesky", "--fresh")
+        tried = {each.get("policy", "") for each in tuned["evaluations"]}
+        policies = json.loads(self.weir("info", "--domains", "null", "--json"))["policies"]
+        self.assertEqual(tried, {"", *(policy["name"] for policy in policies)})
+        self.assertIn("task queue", "\n".join(tuned["reasons"]))
+        hotspot = self.tune("hotspot", "--iterations", "2", "--evaluations", "12")
+        self.assertFalse(any("policy" in each for each in hotspot["evaluations"]))
+
     def test_virtual_time_makes_it_deterministic(self):
         first, second = (self.tune("matmul", "--fresh") for _ in range(2))
         self.assertEqual(first["evaluations"], second["evaluations"])
@@ -69,7 +83,7 @@ class Search(TuneTest):
 
     def test_says_why(self):
         reasons = "\n".join(self.tune("matmul")["reasons"])
-        for word in ("pace", "of each domain", "tiles", "longer"):
+        for word in ("pace", "of each domain", "tile", "longer"):
             self.assertIn(word, reasons)
         text = self.weir("tune", "matmul", "--n", "256", "--domains", CARD)
         for word in ("matmul: --places", "default takes", "why", "weir run matmul --tuned"):
@@ -131,6 +145,23 @@ class Wisdom(TuneTest):
             self.run_app("matmul", "--tuned")
             self.assertEqual(self.tune("matmul")["chosen"]["seconds"],
                              expected["chosen"]["seconds"])
+
+    def test_the_library_has_what_was_chosen(self):
+        """Also a policy: `run --tuned` asks weir_wisdom_find()."""
+        chosen = self.tune("cholesky")["chosen"]
+        report = self.run_app("cholesky", "--tuned")
+        self.assertEqual(report.get("policy") or "", chosen.get("policy", ""))
+        self.assertEqual(report["tiles"], chosen["tiles"])
+        kept, = glob.glob(os.path.join(self.cache, "weir", "wisdom", "*"))
+        with open(kept, "rb") as file:
+            content = file.read()
+        self.assertIn(b"weir run cholesky\n", content)
+        with open(kept, "wb") as file:
+            file.write(content[:-1] + b"?")
+        result = weir("run", "cholesky", "--n", "256", "--domains", CARD, "--repeat", "1",
+                      "--tuned", XDG_CACHE_HOME=self.cache)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("nothing was tuned", result.stderr)
 
     def test_without_a_place_for_it_tuning_works(self):
         result = weir("tune", "matmul", "--n", "256", "--domains", CARD, "--evaluations", "2",

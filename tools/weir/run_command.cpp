@@ -12,6 +12,7 @@
 
 #include "application_run.hpp"
 #include "command.hpp"
+#include "description.hpp"
 #include "ranks.hpp"
 #include "terminal.hpp"
 #include "tuned_problem.hpp"
@@ -128,17 +129,19 @@ class RunCommand final : public Command {
   void use_wisdom() {
     if (!tuned_) return;
     const CLI::App& app = *commands_[selected_index()];
-    const tuner::Wisdom wisdom(problem_of(app, selected().name(), options_));
-    if (!wisdom.exists()) {
+    const tuner::Problem problem = problem_of(app, selected().name(), options_);
+    const auto found =
+        open_runtime({options_.domains, ""}).wisdom(problem.name(), options_.parameters.n);
+    if (!found) {
       fmt::print(stderr, "{} nothing was tuned for this: weir tune {}\n",
                  paint("weir:", Tone::warning, stderr), selected().name());
       return;
     }
-    const tuner::Point point = wisdom.chosen();
-    if (app.count("--places") == 0) options_.sharing.places = point.places;
-    if (app.count("--streams") == 0) options_.sharing.streams = point.streams;
-    if (app.count("--tile") + app.count("--tiles") > 0 || point.tiles == 0) return;
-    options_.parameters.tiles = point.tiles;
+    if (app.count("--places") == 0) options_.sharing.places = found->places;
+    if (app.count("--streams") == 0) options_.sharing.streams = found->streams;
+    if (app.count("--policy") == 0) options_.policy = found->policy;
+    if (app.count("--tile") + app.count("--tiles") > 0 || found->tiles == 0) return;
+    options_.parameters.tiles = found->tiles;
     options_.parameters.tile = 0;
   }
 

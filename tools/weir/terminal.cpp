@@ -148,19 +148,25 @@ std::string format_count(std::uint64_t count) {
   return digits;
 }
 
-Progress::Progress() : visible_(isatty(STDERR_FILENO) != 0 && variable("TERM") != "dumb") {}
+Progress::Progress(std::int64_t line_ns)
+    : on_terminal_(isatty(STDERR_FILENO) != 0 && variable("TERM") != "dumb"),
+      every_ns_(on_terminal_ ? 100'000'000 : line_ns),
+      next_ns_(on_terminal_ ? 0 : now_ns() + line_ns) {}
 
 Progress::~Progress() { clear(); }
 
 void Progress::update(std::uint64_t done, std::uint64_t total, std::string_view text) {
-  constexpr std::int64_t kRedrawNs = 100'000'000;
-  if (!visible_ || now_ns() < next_ns_) return;
-  next_ns_ = now_ns() + kRedrawNs;
+  if (now_ns() < next_ns_) return;
+  next_ns_ = now_ns() + every_ns_;
   std::string line(text);
   if (total > 0) {
     line = fmt::format("{:3.0f} %  {}/{}  {}",
                        100 * static_cast<double>(done) / static_cast<double>(total),
                        format_count(done), format_count(total), text);
+  }
+  if (!on_terminal_) {
+    std::fprintf(stderr, "weir: %s\n", line.c_str());
+    return;
   }
   const std::string_view shown = cut(line, terminal_columns() - 1);
   std::fprintf(stderr, "\r\x1b[K%.*s", static_cast<int>(shown.size()), shown.data());

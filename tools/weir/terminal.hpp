@@ -41,11 +41,12 @@ std::string format_seconds(double seconds);
 /// "1,234,567".
 std::string format_count(std::uint64_t count);
 
-/// A progress line on standard error, redrawn at most ten times a second. Nothing appears unless
-/// that is a terminal; the destructor removes the line.
+/// A progress line on standard error, redrawn at most ten times a second; the destructor removes
+/// the line. What is no terminal gets a line of its own every `line_ns`, the first one after that
+/// time.
 class Progress {
  public:
-  Progress();
+  explicit Progress(std::int64_t line_ns = 30'000'000'000);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -56,7 +57,8 @@ class Progress {
   void clear();
 
  private:
-  bool visible_;
+  bool on_terminal_;
+  std::int64_t every_ns_;
   bool drawn_ = false;
   std::int64_t next_ns_ = 0;
 };

@@ -45,17 +45,19 @@ class Tuning final : private Stoppable {
   Tuning(apps::Application& application, const TuneOptions& options, tuner::Problem problem)
       : application_(application),
         options_(options),
-        wisdom_(std::move(problem)),
+        samples_(std::move(problem)),
         deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                      std::chrono::duration<double>(options.budget_s))) {
-    if (!options.fresh) known_ = wisdom_.evaluations();
+    if (!options.fresh) known_ = samples_.evaluations();
     resumed_ = known_.size();
   }
 
   void perform() {
     try {
       search();
+      remember();
     } catch (const Interrupted&) {
+      remember();
       Interruption::Scope scope(*this);
       scope.save();
       throw;
@@ -83,17 +85,19 @@ class Tuning final : private Stoppable {
   std::optional<tuner::Evaluation> measure(const tuner::Point& point);
   RunReport run(const tuner::Point& point, std::size_t repeat) const;
   tuner::Evaluation evaluation_of(const tuner::Point& point, const RunReport& report) const;
-  void keep() const { wisdom_.keep(search_->evaluations(), search_->best().point); }
+  void keep() const { samples_.keep(search_->evaluations()); }
+  void remember() const;
   std::size_t most_evaluations() const;
   std::string command_of(const tuner::Point& point) const;
 
   apps::Application& application_;
   const TuneOptions& options_;
-  const tuner::Wisdom wisdom_;
+  const tuner::Samples samples_;
   const Clock::time_point deadline_;
   std::vector<tuner::Evaluation> known_;
   std::size_t resumed_ = 0, measured_ = 0;
   tuner::Space space_;
+  std::vector<std::string> policies_;  ///< of task queues, if the application has tasks
   std::optional<tuner::Search> search_;
   std::string machine_;
   Progress progress_;
@@ -130,6 +134,9 @@ void Tuning::find_space(const RunReport& report) {
     space_.threads += threads;
     space_.noisy = space_.noisy || !domain.at("virtual_time").get<bool>();
   }
+  for (const Json& policy : facts.at("policies")) {
+    if (application_.has_tasks()) policies_.push_back(policy.at("name").get<std::string>());
+  }
   constexpr std::size_t kFinest = 4;
   const std::size_t usual = std::max<std::size_t>(1, report.tiles);
   space_.most_tiles = options_.most_tiles > 0 ? options_.most_tiles : kFinest * usual;
@@ -158,10 +165,25 @@ std::optional<tuner::Evaluation> Tuning::measure(const tuner::Point& point) {
                    fmt::format("measuring {} places, {} tiles", point.places, point.tiles));
   ++measured_;
   try {
-    return evaluation_of(point, run(point, space_.noisy ? 2 : 1));
+    // A queue learns in its first run how long kernels take.
+    return evaluation_of(point, run(point, space_.noisy || !point.policy.empty() ? 2 : 1));
   } catch (const weir::Error&) {
     return {};
   }
+}
+
+/// For `weir run --tuned`, and for programs.
+void Tuning::remember() const {
+  if (!search_) return;
+  const tuner::Evaluation& best = search_->best();
+  weir_wisdom wisdom = WEIR_WISDOM_INIT;
+  wisdom.places = best.point.places;
+  wisdom.streams = best.point.streams;
+  wisdom.tiles = best.point.tiles;
+  wisdom.seconds = best.seconds();
+  best.point.policy.copy(wisdom.policy, sizeof wisdom.policy - 1);
+  const tuner::Problem& problem = samples_.problem();
+  open_runtime({options_.run.domains, ""}).keep_wisdom(problem.name(), problem.n, wisdom);
 }
 
 std::size_t Tuning::most_evaluations() const {
@@ -182,6 +204,7 @@ void Tuning::search() {
     Interruption::check();
     return Clock::now() < deadline_;
   };
+  source.policies = policies_;
   search_.emplace(space_, std::move(known_), std::move(source));
   keep();
   if (options_.exhaustive) {
@@ -196,6 +219,7 @@ void Tuning::search() {
 std::string Tuning::command_of(const tuner::Point& point) const {
   std::string words = fmt::format("--places {} --streams {}", point.places, point.streams);
   if (point.tiles > 0) words += fmt::format(" --tiles {}", point.tiles);
+  if (!point.policy.empty()) words += fmt::format(" --policy {}", point.policy);
   return words;
 }
 
@@ -215,9 +239,9 @@ std::string Tuning::text() const {
   table.add({paint("measured", Tone::faint),
              fmt::format("{} divisions, {} of them before, of {} pairs of places and tiles",
                          search_->evaluations().size(), resumed_, space_.size())});
-  if (!wisdom_.path().empty()) {
+  if (!samples_.path().empty()) {
     table.add({paint("kept", Tone::faint), fmt::format("{}; use it with: weir run {} --tuned",
-                                                       wisdom_.path(), application_.name())});
+                                                       samples_.path(), application_.name())});
   }
   return text + table.text(2);
 }
@@ -237,7 +261,7 @@ std::string Tuning::json() const {
                  {"noisy", space_.noisy}}},
                {"measured", measured_},
                {"resumed", resumed_},
-               {"wisdom", wisdom_.path()}};
+               {"wisdom", samples_.path()}};
   json["evaluations"] = Json::array();
   for (const auto& each : search_->evaluations()) {
     json["evaluations"].push_back(tuner::as_json(each));

@@ -33,11 +33,7 @@ std::string machine_name() {
 
 tuner::Problem problem_of(const CLI::App& app, const std::string& application,
                           const RunOptions& options) {
-  std::string words;
-  if (options.parameters.n > 0) {
-    words = fmt::format("n about {}", tuner::size_class(options.parameters.n));
-  }
-  if (options.parameters.single) words += words.empty() ? "float" : ", float";
+  std::string words = options.parameters.single ? "float" : "";
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_name();
     if (option->count() == 0 || neutral_options().count(name) > 0) continue;
@@ -45,11 +41,13 @@ tuner::Problem problem_of(const CLI::App& app, const std::string& application,
   }
   const char* const variable = std::getenv("WEIR_DOMAINS");
   const std::string usual = variable != nullptr ? variable : "host";
-  return {machine_name(), options.domains.empty() ? usual : options.domains, application, words};
+  return {machine_name(), options.domains.empty() ? usual : options.domains, application, words,
+          options.parameters.n};
 }
 
 void divide(RunOptions& options, const tuner::Point& point) {
   options.sharing = {point.places, point.streams};
+  options.policy = point.policy;
   if (point.tiles == 0) return;
   options.parameters.tiles = point.tiles;
   options.parameters.tile = 0;

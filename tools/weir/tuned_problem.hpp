@@ -4,7 +4,7 @@
 #include <string>
 
 #include "application_run.hpp"
-#include "tuner/wisdom.hpp"
+#include "tuner/samples.hpp"
 
 namespace CLI {
 class App;

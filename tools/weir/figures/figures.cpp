@@ -28,7 +28,7 @@ constexpr const char* kSchema = "weir.figures/1";
 /// The applications of the paper.
 constexpr std::array<std::string_view, 9> kPaper = {
     "matmul", "cholesky", "kmeans", "hotspot", "nn", "srad", "dct", "prefixsum", "dotproduct"};
-constexpr tuner::Point kWithout{1, 1, 1};  ///< no streams, no tiles
+const tuner::Point kWithout{1, 1, 1};  ///< no streams, no tiles
 constexpr std::size_t kMostSwept = 64;
 constexpr std::size_t kFewPlaces = 4;  ///< of figure 8
 constexpr std::size_t kFinest = 4;     ///< times the tiles of the application

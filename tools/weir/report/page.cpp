@@ -14,6 +14,7 @@
 #include <report.html.h>
 #include "common/file.hpp"
 #include "common/input_error.hpp"
+#include "report/trace_parts.hpp"
 
 namespace weir::cli::report {
 
@@ -164,7 +165,8 @@ std::string find_trace(const Json& facts, const std::string& path) {
   if (!facts.contains("trace") || !facts["trace"].is_string()) return "";
   const std::filesystem::path named = facts["trace"].get<std::string>();
   for (const auto& candidate : {std::filesystem::path(path).parent_path() / named, named}) {
-    if (candidate.extension() == ".json" && std::filesystem::is_regular_file(candidate)) {
+    const bool known = candidate.extension() == ".json" || candidate.extension() == ".pftrace";
+    if (known && std::filesystem::is_regular_file(candidate)) {
       return candidate.string();
     }
   }
@@ -174,7 +176,9 @@ std::string find_trace(const Json& facts, const std::string& path) {
 Part read_part(const std::string& path) {
   const apps::MappedFile file(path);
   const std::string name = std::filesystem::path(path).filename().string();
-  if (is_recording(file.bytes())) return {name, nullptr, read_trace(path)};
+  if (is_perfetto(file.bytes()) || is_recording(file.bytes())) {
+    return {name, nullptr, read_trace(path)};
+  }
   Part part{name, parse(file.bytes(), path), {}};
   const std::string trace = find_trace(part.facts, path);
   if (!trace.empty()) part.trace = read_trace(trace);

@@ -2,7 +2,6 @@
 
 #include <cctype>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <string_view>
 #include <unordered_map>
@@ -10,36 +9,13 @@
 #include "common/file.hpp"
 #include "common/input_error.hpp"
 #include "report/json_scanner.hpp"
+#include "report/trace_parts.hpp"
 
 namespace weir::cli::report {
 
 namespace {
 
-constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 constexpr double kLongestUs = 9e12;  ///< a hundred days: nanoseconds fit into integers
-
-/// Numbers texts in the order in which they first come. They must outlive it.
-class Numbering {
- public:
-  std::uint32_t operator()(std::string_view raw) {
-    const auto [found, is_new] = numbers_.try_emplace(raw, numbers_.size());
-    if (is_new) texts_.push_back(unescaped(raw));
-    return static_cast<std::uint32_t>(found->second);
-  }
-  std::vector<std::string> take() { return std::move(texts_); }
-
- private:
-  std::unordered_map<std::string_view, std::size_t> numbers_;
-  std::vector<std::string> texts_;
-};
-
-/// "sim:0/p0" of "sim:0/p0 core 3 (2)".
-std::string owner_of(std::string name) {
-  const std::size_t copy = name.rfind(" (");
-  if (copy != std::string::npos && name.back() == ')') name.resize(copy);
-  const std::size_t core = name.rfind(" core ");
-  return core == std::string::npos ? name : name.substr(0, core);
-}
 
 /// One object of "traceEvents".
 struct Event {
@@ -167,24 +143,22 @@ class Reader {
   void add_name(const Event& event) {
     if (event.name == "process_name") processes_[event.pid] = unescaped(event.argument_name);
     if (event.name != "thread_name") return;
-    const std::string name = unescaped(event.argument_name);
-    TraceRow& row = trace_.rows[row_of(event.tid)];
-    row = {processes_[event.pid], name, owner_of(name)};
+    trace_.rows[row_of(event.tid)] =
+        row_named(processes_[event.pid], unescaped(event.argument_name));
   }
 
   std::uint32_t row_of(std::uint64_t tid) {
     const auto [found, is_new] = rows_.try_emplace(tid, trace_.rows.size());
     if (is_new) {
       trace_.rows.emplace_back();
-      last_.push_back(kNone);
+      last_.push_back(Arrows::kNone);
     }
     return static_cast<std::uint32_t>(found->second);
   }
 
   /// Arrows have small numbers.
-  std::pair<std::uint32_t, std::uint32_t>& arrow(std::uint64_t id) {
+  Arrows::Ends& arrow(std::uint64_t id) {
     if (id >= most_arrows_) scanner_.fail("the number of an arrow before this byte");
-    if (id >= arrows_.size()) arrows_.resize(id + 1, {kNone, kNone});
     return arrows_[id];
   }
 
@@ -203,38 +177,26 @@ class Reader {
                              .row = row,
                              .stream = streams_(event.stream),
                              .name = names_(event.name),
-                             .kind = kind_of(event, trace_.rows[row]),
+                             .kind = kind_of(event.category, event.name, trace_.rows[row]),
                              .failed = event.status != "ok"});
-  }
-
-  /// The direction of a transfer is in its name, unless the program gave it another; then a link
-  /// with a row for each says it.
-  static Kind kind_of(const Event& event, const TraceRow& row) {
-    if (event.category == "compute") return Kind::compute;
-    if (event.category != "transfer") return Kind::sync;
-    if (event.name == "d2d") return Kind::d2d;
-    if (event.name == "d2h") return Kind::d2h;
-    return event.name != "h2d" && row.owner.ends_with(" out") ? Kind::d2h : Kind::h2d;
   }
 
   void finish() {
     trace_.streams = streams_.take();
     trace_.names = names_.take();
-    for (const auto& ends : arrows_) {
-      if (ends.first < ends.second && ends.second != kNone) trace_.edges.push_back(ends);
-    }
+    trace_.edges = arrows_.take();
   }
 
   JsonScanner scanner_;
   const std::string& path_;
   bool ours_ = false;
   Trace trace_;
-  Numbering streams_, names_;
+  Numbering streams_{unescaped}, names_{unescaped};
   std::map<std::uint64_t, std::string> processes_;
   std::unordered_map<std::uint64_t, std::size_t> rows_;  ///< by thread
   std::vector<std::uint32_t> last_;                      ///< slice of each row
   const std::size_t most_arrows_;                        ///< none takes less than a byte
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> arrows_;
+  Arrows arrows_;
 };
 
 }  // namespace
@@ -244,7 +206,7 @@ Trace read_trace(const std::string& path) {
 }
 
 Trace read_trace_from(std::string_view bytes, const std::string& name) {
-  return Reader(bytes, name).read();
+  return is_perfetto(bytes) ? read_perfetto(bytes, name) : Reader(bytes, name).read();
 }
 
 }  // namespace weir::cli::report

@@ -1,4 +1,4 @@
-// A recording as `weir run --trace FILE.json` and WEIR_TRACE leave it.
+// A recording as `weir run --trace FILE` and WEIR_TRACE leave it, in both formats.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,8 @@ struct Trace {
   std::uint64_t dropped = 0;                                   ///< for which there was no room
 };
 
-/// Reads a file. Throws apps::InputError when it is no such recording.
+/// Reads a file, whose first bytes say which format it has. Throws apps::InputError when it is no
+/// such recording.
 Trace read_trace(const std::string& path);
 /// The same from the bytes of a file; the name stands for the path in messages.
 Trace read_trace_from(std::string_view bytes, const std::string& name);

@@ -23,6 +23,7 @@ class Explanation {
     explain_places();
     explain_tiles();
     explain_streams();
+    explain_policy();
     return std::move(reasons_);
   }
 
@@ -108,6 +109,20 @@ class Explanation {
     reasons_.push_back(fmt::format("{} stream{} of each place; {} take{} {}", best_.point.streams,
                                    best_.point.streams == 1 ? "" : "s", other->point.streams,
                                    other->point.streams == 1 ? "s" : "", slower(*other)));
+  }
+
+  void explain_policy() {
+    const Evaluation* const other = rival([&](const Evaluation& each) {
+      return each.point.policy != best_.point.policy && each.point.places == best_.point.places &&
+             each.tiles == best_.tiles;
+    });
+    if (other == nullptr) return;
+    const auto words = [](const Point& point) {
+      return point.policy.empty() ? std::string("streams")
+                                  : fmt::format("a task queue with policy {}", point.policy);
+    };
+    reasons_.push_back(fmt::format("work goes to {}; by {} it takes {}", words(best_.point),
+                                   words(other->point), slower(*other)));
   }
 
   const Search& search_;

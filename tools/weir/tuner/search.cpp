@@ -120,13 +120,15 @@ bool Search::improves(const Point& point) {
   return sample(point) && find(point)->seconds() < before;
 }
 
-/// What the model needs to begin with: other numbers of tiles, and other numbers of places.
+/// What the model needs to begin with: other numbers of tiles, and other numbers of places; and
+/// what it cannot know, as kernels are others there: a run that is not divided.
 void Search::probe() {
   const std::size_t usual = std::max<std::size_t>(1, find(kDefault)->tiles);
   const std::vector<std::size_t> places = this->places();
   const auto within = [&](std::size_t tiles) {
     return std::clamp<std::size_t>(tiles, 1, space_.most_tiles);
   };
+  improves({1, kDefault.streams, 1});
   improves({1, kDefault.streams, within(2 * usual)});
   improves({1, kDefault.streams, within(usual / 2)});
   improves({places[places.size() / 2], kDefault.streams, within(usual)});
@@ -155,20 +157,20 @@ void Search::look_around() {
     moved = false;
     const Evaluation& here = best();
     const std::size_t tiles = std::max<std::size_t>(1, here.tiles);
-    const Point from = here.point;
+    Point from = here.point;
+    from.tiles = tiles;
     std::vector<Point> neighbours;
+    const auto add = [&](std::size_t Point::*what, std::size_t value) {
+      neighbours.push_back(from);
+      neighbours.back().*what = value;
+    };
     for (const std::size_t step : {std::size_t{1}, std::size_t{2}, from.places}) {
-      if (tiles + step <= space_.most_tiles)
-        neighbours.push_back({from.places, from.streams, tiles + step});
-      if (tiles > step) neighbours.push_back({from.places, from.streams, tiles - step});
+      if (tiles + step <= space_.most_tiles) add(&Point::tiles, tiles + step);
+      if (tiles > step) add(&Point::tiles, tiles - step);
     }
     const auto at = std::find(places.begin(), places.end(), from.places);
-    if (at != places.end() && at + 1 != places.end()) {
-      neighbours.push_back({*(at + 1), from.streams, tiles});
-    }
-    if (at != places.end() && at != places.begin()) {
-      neighbours.push_back({*(at - 1), from.streams, tiles});
-    }
+    if (at != places.end() && at + 1 != places.end()) add(&Point::places, *(at + 1));
+    if (at != places.end() && at != places.begin()) add(&Point::places, *(at - 1));
     for (const Point& point : neighbours) moved = improves(point) || moved;
   }
 }
@@ -177,6 +179,15 @@ void Search::try_streams() {
   for (const std::size_t streams : kStreams) {
     Point point = best().point;
     point.streams = streams;
+    improves(point);
+  }
+}
+
+void Search::try_policies() {
+  const Point from = best().point;
+  for (const std::string& policy : source_.policies) {
+    Point point = from;
+    point.policy = policy;
     improves(point);
   }
 }
@@ -214,6 +225,7 @@ void Search::run(std::size_t most) {
   follow_model();
   look_around();
   try_streams();
+  try_policies();
   look_around();
   if (space_.noisy) halve();
 }

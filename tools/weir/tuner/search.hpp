@@ -17,6 +17,8 @@ struct Source {
   std::function<std::optional<Evaluation>(const Point&)> measure;
   /// Whether there is time for another measurement.
   std::function<bool()> may_go_on;
+  /// Policies of task queues that can get the work.
+  std::vector<std::string> policies = {};
 };
 
 /// Collects evaluations, those of earlier searches first.
@@ -52,6 +54,7 @@ class Search {
   void follow_model();
   void look_around();
   void try_streams();
+  void try_policies();
   void halve();
   std::vector<Point> candidates() const;
   std::vector<Point> ranked() const;

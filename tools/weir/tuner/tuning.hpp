@@ -13,12 +13,13 @@ struct Point {
   std::size_t places = 1;   ///< of each domain
   std::size_t streams = 2;  ///< of each place
   std::size_t tiles = 0;    ///< as --tiles; 0: the application's choice
+  std::string policy = {};  ///< of a task queue that gets the work, "": streams get it
 
   auto operator<=>(const Point&) const = default;
 };
 
 /// What `weir run` does unless it is told otherwise.
-inline constexpr Point kDefault{};
+inline const Point kDefault{};
 
 /// The measurements of a point. Times in seconds.
 struct Evaluation {

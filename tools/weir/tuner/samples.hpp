@@ -16,28 +16,31 @@ struct Problem {
   std::string machine;  ///< as it describes itself
   std::string domains;  ///< as they were asked for
   std::string application;
-  std::string options;  ///< that matter, with the order of the problem as a power of 2
+  std::string options;  ///< that matter
+  std::size_t n = 0;    ///< order, 0: the application's own, or that of the input
+
+  /// What weir_wisdom_find() knows it by, with n.
+  std::string name() const;
 };
 
 /// The nearest power of 2, for problems that are tuned alike.
 std::size_t size_class(std::size_t n);
 
-/// A file of one problem, in "weir/tuned" of XDG_CACHE_HOME or ~/.cache. It saves work when it is
-/// there, and is never an error.
-class Wisdom {
+/// What was measured of one problem: a file in "weir/tuned" of XDG_CACHE_HOME or ~/.cache. It saves
+/// work when it is there, and is never an error. What was chosen is wisdom of the library.
+class Samples {
  public:
-  explicit Wisdom(Problem problem);
+  explicit Samples(Problem problem);
+
+  const Problem& problem() const noexcept { return problem_; }
 
   /// Where it is, "" when there is no home for it.
   const std::string& path() const noexcept { return path_; }
 
   /// What was measured; nothing when the file is not there, or is not of this problem.
   std::vector<Evaluation> evaluations() const;
-  /// What was chosen; the default when nothing was.
-  Point chosen() const;
-  bool exists() const { return !read().is_null(); }
   /// Replaces the file, if that is possible.
-  void keep(const std::vector<Evaluation>& evaluations, const Point& chosen) const;
+  void keep(const std::vector<Evaluation>& evaluations) const;
 
  private:
   nlohmann::ordered_json read() const;

@@ -1,4 +1,4 @@
-#include "tuner/wisdom.hpp"
+#include "tuner/samples.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -30,7 +30,7 @@ std::uint64_t hash_of(std::string_view text) noexcept {
 
 Point point_of(const Json& json) {
   return {json.at("places").get<std::size_t>(), json.at("streams").get<std::size_t>(),
-          json.at("asked_tiles").get<std::size_t>()};
+          json.at("asked_tiles").get<std::size_t>(), json.value("policy", "")};
 }
 
 Evaluation evaluation_of(const Json& json) {
@@ -55,27 +55,34 @@ std::size_t size_class(std::size_t n) {
 }
 
 Json as_json(const Evaluation& evaluation) {
-  return {{"places", evaluation.point.places},     {"streams", evaluation.point.streams},
-          {"asked_tiles", evaluation.point.tiles}, {"tiles", evaluation.tiles},
-          {"seconds", evaluation.seconds()},       {"samples", evaluation.samples},
-          {"link_s", evaluation.link_s},           {"compute_s", evaluation.compute_s},
-          {"critical_s", evaluation.critical_s}};
+  Json json = {{"places", evaluation.point.places},     {"streams", evaluation.point.streams},
+               {"asked_tiles", evaluation.point.tiles}, {"tiles", evaluation.tiles},
+               {"seconds", evaluation.seconds()},       {"samples", evaluation.samples},
+               {"link_s", evaluation.link_s},           {"compute_s", evaluation.compute_s},
+               {"critical_s", evaluation.critical_s}};
+  if (!evaluation.point.policy.empty()) json["policy"] = evaluation.point.policy;
+  return json;
 }
 
-Wisdom::Wisdom(Problem problem) : problem_(std::move(problem)) {
+std::string Problem::name() const {
+  return fmt::format("weir run {}{}{}", application, options.empty() ? "" : ", ", options);
+}
+
+Samples::Samples(Problem problem) : problem_(std::move(problem)) {
   const std::filesystem::path folder = user_cache();
   if (folder.empty()) return;
   path_ = folder / "tuned" /
           fmt::format("{}-{:016x}.json", problem_.application, hash_of(head().dump()));
 }
 
-Json Wisdom::head() const {
-  return {{"schema", "weir.wisdom/1"},   {"version", weir_version()},
+Json Samples::head() const {
+  return {{"schema", "weir.samples/1"},  {"version", weir_version()},
           {"machine", problem_.machine}, {"domains", problem_.domains},
-          {"app", problem_.application}, {"options", problem_.options}};
+          {"app", problem_.application}, {"options", problem_.options},
+          {"n", size_class(problem_.n)}};
 }
 
-Json Wisdom::read() const {
+Json Samples::read() const {
   std::ifstream file(path_);
   Json found = Json::parse(file, nullptr, false);
   if (!file || !found.is_object()) return nullptr;
@@ -86,7 +93,7 @@ Json Wisdom::read() const {
   return found;
 }
 
-std::vector<Evaluation> Wisdom::evaluations() const {
+std::vector<Evaluation> Samples::evaluations() const {
   std::vector<Evaluation> evaluations;
   try {
     const Json found = read();
@@ -98,22 +105,9 @@ std::vector<Evaluation> Wisdom::evaluations() const {
   }
 }
 
-Point Wisdom::chosen() const {
-  try {
-    const Json found = read();
-    if (found.is_null()) return kDefault;
-    const Point point = point_of(found.at("chosen"));
-    return point.places > 0 && point.streams > 0 ? point : kDefault;
-  } catch (const std::exception&) {
-    return kDefault;
-  }
-}
-
-void Wisdom::keep(const std::vector<Evaluation>& evaluations, const Point& chosen) const {
+void Samples::keep(const std::vector<Evaluation>& evaluations) const {
   if (path_.empty()) return;
   Json json = head();
-  json["chosen"] = {
-      {"places", chosen.places}, {"streams", chosen.streams}, {"asked_tiles", chosen.tiles}};
   json["evaluations"] = Json::array();
   for (const Evaluation& each : evaluations) json["evaluations"].push_back(as_json(each));
   try {

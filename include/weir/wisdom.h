@@ -1,0 +1,49 @@
+/* Wisdom: how to divide a problem on this machine, found out once and kept for later. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/runtime.h>
+#include <weir/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A way to divide the work of a program, and what it gave. */
+typedef struct weir_wisdom {
+  size_t struct_size;
+  size_t places;   /**< of each domain, at least 1 */
+  size_t streams;  /**< of each place, at least 1 */
+  size_t tiles;    /**< along an edge, or in all: as the program counts; 0: as it does by itself */
+  double seconds;  /**< that a run took */
+  char policy[32]; /**< of the task queue that gets the work, "": it goes to streams */
+} weir_wisdom;
+#define WEIR_WISDOM_INIT \
+  { sizeof(weir_wisdom), 1, 1, 0, 0, "" }
+
+/**
+ * Looks up how to divide a problem. `problem` names it, with all that matters but its size and the
+ * machine: one line of text, like "matmul, float". `size` is its order: those with the same nearest
+ * power of 2 share one entry. Finds only what was kept by this version of weir, on this kind of
+ * machine and for a runtime with the same list of domains. NOT_FOUND when nothing was; out_wisdom
+ * is not changed then. `weir tune` keeps the wisdom of an application under "weir run", its name
+ * and its options. The file is read in each call. From any thread.
+ */
+WEIR_API weir_status weir_wisdom_find(const weir_runtime* runtime, const char* problem,
+                                      uint64_t size, weir_wisdom* out_wisdom);
+
+/**
+ * Keeps how to divide a problem, instead of what was kept for it before, in "weir/wisdom" of
+ * XDG_CACHE_HOME, or of ~/.cache without it. Where there is no room for the file nothing is kept,
+ * which is no error: wisdom saves time, and results never depend on it. From any thread, and from
+ * several processes at once: one of them wins. INVALID_ARGUMENT for no places or streams, for
+ * seconds that are negative or not finite, and for text of more than a line.
+ */
+WEIR_API weir_status weir_wisdom_keep(const weir_runtime* runtime, const char* problem,
+                                      uint64_t size, const weir_wisdom* wisdom);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,30 @@
+#include "report/trace_parts.hpp"
+
+namespace weir::cli::report {
+
+std::vector<Arrows::Ends> Arrows::take() const {
+  std::vector<Ends> found;
+  for (const Ends& ends : ends_) {
+    if (ends.first < ends.second && ends.second != kNone) found.push_back(ends);
+  }
+  return found;
+}
+
+TraceRow row_named(std::string domain, std::string name) {
+  std::string owner = name;
+  const std::size_t copy = owner.rfind(" (");
+  if (copy != std::string::npos && owner.back() == ')') owner.resize(copy);
+  const std::size_t core = owner.rfind(" core ");
+  if (core != std::string::npos) owner.resize(core);
+  return {std::move(domain), std::move(name), std::move(owner)};
+}
+
+Kind kind_of(std::string_view category, std::string_view name, const TraceRow& row) {
+  if (category == "compute") return Kind::compute;
+  if (category != "transfer") return Kind::sync;
+  if (name == "d2d") return Kind::d2d;
+  if (name == "d2h") return Kind::d2h;
+  return name != "h2d" && row.owner.ends_with(" out") ? Kind::d2h : Kind::h2d;
+}
+
+}  // namespace weir::cli::report
