@@ -41,15 +41,32 @@ class Choices {
 };
 
 constexpr std::size_t kExtents[] = {64, 128, 256, 1024, 0, 1, 8, 4096, 4097, SIZE_MAX};
-constexpr int kAccesses[] = {WEIR_ACCESS_READ,       WEIR_ACCESS_WRITE,   WEIR_ACCESS_READ_WRITE,
-                             WEIR_ACCESS_READ_WRITE, WEIR_ACCESS_COMMUTE, WEIR_ACCESS_REDUCE,
-                             WEIR_ACCESS_READ,       0,                   -1};
+constexpr int kAccesses[] = {WEIR_ACCESS_READ,
+                             WEIR_ACCESS_WRITE,
+                             WEIR_ACCESS_READ_WRITE,
+                             WEIR_ACCESS_READ_WRITE,
+                             WEIR_ACCESS_COMMUTE,
+                             WEIR_ACCESS_REDUCE,
+                             WEIR_ACCESS_READ,
+                             0,
+                             -1};
 constexpr std::int64_t kTimeouts[] = {kLong, kLong, kLong, 0, 1, 1000};
-const char* const kPolicies[] = {nullptr, "finish", "locality", "steal", "static",
-                                 "round-robin", "", "nonsense\n"};
-const char* const kChunks[] = {nullptr,   "learned", "one",      "fixed:7",   "guided", "factoring",
-                               "static",  "fixed:0", "static:",  "static:1,2", "weighted-factoring",
-                               "fixed:x", "\xff",    "static:0"};
+const char* const kPolicies[] = {nullptr,  "finish",      "locality", "steal",
+                                 "static", "round-robin", "",         "nonsense\n"};
+const char* const kChunks[] = {nullptr,
+                               "learned",
+                               "one",
+                               "fixed:7",
+                               "guided",
+                               "factoring",
+                               "static",
+                               "fixed:0",
+                               "static:",
+                               "static:1,2",
+                               "weighted-factoring",
+                               "fixed:x",
+                               "\xff",
+                               "static:0"};
 const char* const kKernels[] = {"flow.touch", "flow.touch", "flow.touch", "flow.fail",
                                 "mem.set",    "blas.dgemm", "none",       nullptr};
 
@@ -187,11 +204,11 @@ class Interpreter {
 
   void call(Choices& in) {
     static constexpr Call kCalls[] = {
-        &Interpreter::submit,         &Interpreter::submit,       &Interpreter::submit,
-        &Interpreter::submit,         &Interpreter::create_queue, &Interpreter::use_queue,
-        &Interpreter::destroy_queue,  &Interpreter::start_share,  &Interpreter::use_share,
-        &Interpreter::make_pipeline,  &Interpreter::add_tunnel,   &Interpreter::add_stage,
-        &Interpreter::add_stage,      &Interpreter::use_pipeline, &Interpreter::use_pipeline,
+        &Interpreter::submit,        &Interpreter::submit,       &Interpreter::submit,
+        &Interpreter::submit,        &Interpreter::create_queue, &Interpreter::use_queue,
+        &Interpreter::destroy_queue, &Interpreter::start_share,  &Interpreter::use_share,
+        &Interpreter::make_pipeline, &Interpreter::add_tunnel,   &Interpreter::add_stage,
+        &Interpreter::add_stage,     &Interpreter::use_pipeline, &Interpreter::use_pipeline,
         &Interpreter::use_feed};
     (this->*in.from(kCalls))(in);
   }
@@ -204,7 +221,9 @@ class Interpreter {
     }
     return region;
   }
-  weir_buffer* buffer(Choices& in) { return in.one_in(40) ? nullptr : buffers_[in.below(kBuffers)]; }
+  weir_buffer* buffer(Choices& in) {
+    return in.one_in(40) ? nullptr : buffers_[in.below(kBuffers)];
+  }
   weir_queue* queue(Choices& in) {
     weir_queue*& chosen = queues_[in.below(kObjects)];
     if (chosen == nullptr) {
@@ -325,8 +344,7 @@ class Interpreter {
     weir_share_info info = WEIR_SHARE_INFO_INIT;
     switch (in.below(3)) {
       case 0: wait(*share, in.from(kTimeouts)); break;
-      case 1:
-        ended(weir_share_cancel(share->handle)); break;
+      case 1: ended(weir_share_cancel(share->handle)); break;
       default:
         require(ended(weir_share_get_info(share->handle, &info, nullptr, 0)) == WEIR_STATUS_OK &&
                     info.done <= info.items && info.items == share->items,
@@ -422,9 +440,7 @@ class Interpreter {
       case 1: ended(weir_pipeline_start(chosen->handle)); break;
       case 2: ended(weir_pipeline_wait(chosen->handle, in.from(kTimeouts))); break;
       case 3: ended(weir_pipeline_cancel(chosen->handle)); break;
-      default:
-        ended(weir_pipeline_get_info(chosen->handle, &info, nullptr, 0));
-        break;
+      default: ended(weir_pipeline_get_info(chosen->handle, &info, nullptr, 0)); break;
     }
   }
 

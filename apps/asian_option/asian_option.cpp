@@ -10,11 +10,11 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "asian_option/book.hpp"
 #include "asian_option/pricing.hpp"
+#include "common/command_options.hpp"
 #include "common/input_error.hpp"
 #include "common/membership.hpp"
 
@@ -231,24 +231,28 @@ class AsianOptionApplication final : public Application {
   const char* input_help() const override { return "Book of options to read, CSV [generated]"; }
   const char* output_help() const override { return "CSV file for the prices"; }
   std::string help() const override { return wanted_.chunks == "help" ? chunk_list() : ""; }
-  void add_options(CLI::App& app) override {
-    app.add_option("--chunk", wanted_.chunks,
-                   "How many options a place takes at once; help: list the ways [learned]");
-    app.add_option("--shape", shape_,
-                   "mt: an option on all threads of a place; mo: one on each; hybrid: mo on the "
-                   "host, mt elsewhere; auto: the faster one [auto]")
-        ->check(CLI::IsMember({"mt", "mo", "hybrid", "auto"}));
-    app.add_option_function<std::string>(
-           "--control", [this](const std::string& word) { wanted_.control = word == "on"; },
-           "on or off: whether the geometric average is a control variate [on]")
-        ->check(CLI::IsMember({"on", "off"}));
-    app.add_option("--scheduler", wanted_.scheduler,
-                   "onesided: ranks fetch options from a counter; master: rank 0 sends them "
-                   "[onesided]")
-        ->check(CLI::IsMember({"onesided", "master"}));
-    app.add_option("--progress", progress_,
-                   "Who moves messages between ranks on: thread, or manual, who waits [both]")
-        ->check(CLI::IsMember({"thread", "manual"}));
+  void add_options(CommandOptions& options) override {
+    options.add("--chunk", wanted_.chunks,
+                "How many options a place takes at once; help: list the ways [learned]");
+    options
+        .add("--shape", shape_,
+             "mt: an option on all threads of a place; mo: one on each; hybrid: mo on the "
+             "host, mt elsewhere; auto: the faster one [auto]")
+        .one_of({"mt", "mo", "hybrid", "auto"});
+    options
+        .add(
+            "--control", [this](const std::string& word) { wanted_.control = word == "on"; },
+            "on or off: whether the geometric average is a control variate [on]")
+        .one_of({"on", "off"});
+    options
+        .add("--scheduler", wanted_.scheduler,
+             "onesided: ranks fetch options from a counter; master: rank 0 sends them "
+             "[onesided]")
+        .one_of({"onesided", "master"});
+    options
+        .add("--progress", progress_,
+             "Who moves messages between ranks on: thread, or manual, who waits [both]")
+        .one_of({"thread", "manual"});
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {

@@ -49,7 +49,7 @@ class Table {
         fail_input(
             "{}:1: column {} is none of spot, strike, rate, volatility, maturity, steps, "
             "paths, type, style",
-            path, quoted(names_[i]));
+            path, in_quotes(names_[i]));
       }
       std::size_t& place = places_[static_cast<std::size_t>(found - kNames.begin())];
       if (place != names_.size()) fail_input("{}:1: two columns are called {}", path, *found);
@@ -88,7 +88,7 @@ class Table {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
-      fail_input("{} {} is not a number", kNames[column], quoted(text));
+      fail_input("{} {} is not a number", kNames[column], in_quotes(text));
     }
     if (value < least || value > most) {
       fail_input("{} {} is not between {:g} and {:g}", kNames[column], text, least, most);
@@ -109,8 +109,8 @@ class Table {
             std::string_view second) const {
     if (!has(column) || fields[places_[column]] == first) return true;
     if (fields[places_[column]] == second) return false;
-    fail_input("{} {} is neither {} nor {}", kNames[column], quoted(fields[places_[column]]), first,
-               second);
+    fail_input("{} {} is neither {} nor {}", kNames[column], in_quotes(fields[places_[column]]),
+               first, second);
   }
 
   std::vector<std::string_view> names_;

@@ -5,8 +5,7 @@
 #include <string>
 #include <utility>
 
-#include <CLI/CLI.hpp>
-
+#include "common/command_options.hpp"
 #include "common/dense.hpp"
 #include "common/tiled_matrix.hpp"
 
@@ -363,10 +362,10 @@ class CholeskyApplication final : public Application {
   }
   bool has_tasks() const override { return true; }
   std::span<const Preset> presets() const override { return kPresets; }
-  void add_options(CLI::App& app) override {
-    CLI::Option* const rhs =
-        app.add_option("--rhs", files_.rhs, "also solve A x = b for the b in this file");
-    app.add_option("--solution", files_.solution, "write x to this file")->needs(rhs);
+  void add_options(CommandOptions& options) override {
+    const CommandOption rhs =
+        options.add("--rhs", files_.rhs, "also solve A x = b for the b in this file");
+    options.add("--solution", files_.solution, "write x to this file").needs(rhs);
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {

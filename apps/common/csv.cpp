@@ -77,7 +77,7 @@ class CsvReader {
       const std::optional<double> value = number(fields[column]);
       if (!value || !std::isfinite(static_cast<T>(*value))) {
         fail_input("{}:{}: column {}: found {}, expected a finite number", name_, line_, column + 1,
-                   quoted(fields[column]));
+                   in_quotes(fields[column]));
       }
       values_.push_back(static_cast<T>(*value));
     }

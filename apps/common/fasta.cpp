@@ -121,14 +121,15 @@ class Reader {
       return;
     }
     if (sequences_.empty()) {
-      fail_input("{}:{}: found {}, expected a line that begins with >", name_, line_, quoted(line));
+      fail_input("{}:{}: found {}, expected a line that begins with >", name_, line_,
+                 in_quotes(line));
     }
     std::string& bases = sequences_.back().bases;
     for (std::size_t i = 0; i < line.size(); ++i) {
       const char base = base_of(line[i]);
       if (base == '\0') {
         fail_input("{}:{}: found {} in column {}, expected A, C, G or T", name_, line_,
-                   quoted(line.substr(i, 1)), i + 1);
+                   in_quotes(line.substr(i, 1)), i + 1);
       }
       bases += base;
     }
@@ -137,7 +138,7 @@ class Reader {
   void check_last() const {
     if (sequences_.empty() || !sequences_.back().bases.empty()) return;
     fail_input("{}:{}: found no letters of sequence {}, expected some", name_, line_,
-               quoted(sequences_.back().name));
+               in_quotes(sequences_.back().name));
   }
 
   std::string_view text_;

@@ -137,7 +137,7 @@ class PgmHeader {
     const auto [end, error] = std::from_chars(begin, bytes_.data() + bytes_.size(), value);
     if (error != std::errc()) {
       fail_input("{}: byte {}: found {}, expected the {} of a PGM", name_, at_,
-                 quoted(bytes_.substr(std::min(at_, bytes_.size()), 8)), what);
+                 in_quotes(bytes_.substr(std::min(at_, bytes_.size()), 8)), what);
     }
     at_ = static_cast<std::size_t>(end - bytes_.data());
     return value;
@@ -186,7 +186,7 @@ Pixels read_pixels(std::string_view bytes, std::string_view name, bool colours,
   if (bytes.starts_with(kJpegMagic)) return read_jpeg(bytes, name, colours, limits);
   if (bytes.starts_with(kPgmMagic)) return read_pgm(bytes, name, limits);
   fail_input("{}: byte 0: found {}, expected a picture: PNG, JPEG or PGM (P5)", name,
-             quoted(bytes.substr(0, 8)));
+             in_quotes(bytes.substr(0, 8)));
 }
 
 /// P5 and P6 differ in what a pixel is.
@@ -201,7 +201,7 @@ void check_extension(const std::string& path, const char* map) {
   const std::string extension = extension_of(path);
   if (extension == ".png" || extension == map) return;
   fail_input("{}: found the extension {}, expected .png or {}", path,
-             quoted(std::string_view(extension)), map);
+             in_quotes(std::string_view(extension)), map);
 }
 
 void write_file(const std::string& path, std::string_view bytes) {

@@ -30,8 +30,8 @@ Matrix<T> read_matrix_from(std::string_view bytes, std::string_view name,
   if (bytes.empty()) fail_input("{}: byte 0: found an empty file, expected a matrix", name);
   if (bytes.starts_with(npy_magic)) return read_npy<T>(bytes, name, limits);
   if (bytes.starts_with(market_magic)) return read_matrix_market<T>(bytes, name, limits);
-  fail_input("{}: byte 0: found {}, expected {} or \\x93NUMPY", name, quoted(bytes.substr(0, 16)),
-             market_magic);
+  fail_input("{}: byte 0: found {}, expected {} or \\x93NUMPY", name,
+             in_quotes(bytes.substr(0, 16)), market_magic);
 }
 
 template <class T>
@@ -43,7 +43,7 @@ Matrix<T> read_matrix(const std::string& path, const ReadLimits& limits) {
 void check_output_format(const std::string& path) {
   const std::string_view format = extension(path);
   if (format == ".npy" || format == ".mtx") return;
-  fail_input("{}: found the extension {}, expected .npy or .mtx", path, quoted(format));
+  fail_input("{}: found the extension {}, expected .npy or .mtx", path, in_quotes(format));
 }
 
 template <class T>

@@ -74,7 +74,7 @@ class LineReader {
   std::string found() const {
     if (at_ == end_) return "the end of the file";
     if (*at_ == '\n') return "the end of the line";
-    return quoted({at_, end_of_word()});
+    return in_quotes({at_, end_of_word()});
   }
 
   template <class... Args>
@@ -173,7 +173,7 @@ Choice read_keyword(LineReader& reader, const Keyword<Choice> (&keywords)[count]
     expected += fmt::format("{}{}", expected.empty() ? "" : " or ", keyword.word);
   }
   const bool complex = same_word(word, "complex") || same_word(word, "hermitian");
-  before.fail("found {}, expected {}{}", word.empty() ? before.found() : quoted(word), expected,
+  before.fail("found {}, expected {}{}", word.empty() ? before.found() : in_quotes(word), expected,
               complex ? "; complex matrices cannot be read" : "");
 }
 

@@ -84,7 +84,7 @@ class ByteReader {
   /// Describes what comes next.
   std::string found() const {
     if (bytes_left() == 0) return "the end of the header";
-    return quoted(bytes_.substr(offset_, bytes_.find_first_of(",}\n", offset_ + 1) - offset_));
+    return in_quotes(bytes_.substr(offset_, bytes_.find_first_of(",}\n", offset_ + 1) - offset_));
   }
 
   template <class... Args>
@@ -139,13 +139,13 @@ ElementType read_element_type(ByteReader& text) {
   const std::string_view descr = text.string(expected);
   const std::string_view code = descr.substr(std::min<std::size_t>(descr.size(), 1));
   if (code.starts_with('O')) {
-    before.fail("found {}, pickled objects, which are never loaded; expected {}", quoted(descr),
+    before.fail("found {}, pickled objects, which are never loaded; expected {}", in_quotes(descr),
                 expected);
   }
   const bool known = visit_element(code, [](auto) {});
   const bool ordered = descr.starts_with('<') || descr.starts_with('>');
   if (!known || (!ordered && !(descr[0] == '|' && code[1] == '1'))) {
-    before.fail("found {}, expected {}", quoted(descr), expected);
+    before.fail("found {}, expected {}", in_quotes(descr), expected);
   }
   return {code, descr[0] == '>'};
 }
@@ -194,7 +194,7 @@ void read_dictionary(ByteReader& text, NpyHeader& header) {
     } else if (key == "shape") {
       read_once(text, key, header.shape, read_shape);
     } else {
-      text.fail("found the key {}, expected descr, fortran_order or shape", quoted(key));
+      text.fail("found the key {}, expected descr, fortran_order or shape", in_quotes(key));
     }
     if (text.accept(",")) continue;
     text.expect("}");

@@ -4,7 +4,7 @@
 
 namespace weir::apps {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t shown = 32;
   std::string result = "'";
   for (const char c : text.substr(0, shown)) {

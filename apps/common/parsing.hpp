@@ -23,7 +23,7 @@ inline bool is_blank(char c) {
 }
 
 /// Quotes what a file holds so that it is short and safe on a terminal.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 /// Throws InputError when a matrix of the shape is larger than the limits allow.
 void check_size(const std::string& where, Shape shape, std::size_t element_bytes,

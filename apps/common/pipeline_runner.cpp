@@ -1,10 +1,9 @@
 #include "common/pipeline_runner.hpp"
+#include "common/command_options.hpp"
 
 #include <cstdint>
 #include <string>
 #include <utility>
-
-#include <CLI/CLI.hpp>
 
 #include "common/pipeline_facts.hpp"
 
@@ -31,21 +30,25 @@ bool is_over(const weir::Pipeline& pipeline, std::chrono::nanoseconds timeout) {
 
 }  // namespace
 
-void add_pipeline_switches(CLI::App& app, PipelineSwitches& switches, const char* baseline_help) {
-  app.add_flag("--baseline", switches.baseline, baseline_help);
-  app.add_flag_callback(
+void add_pipeline_switches(CommandOptions& options, PipelineSwitches& switches,
+                           const char* baseline_help) {
+  options.flag("--baseline", switches.baseline, baseline_help);
+  options.flag(
       "--no-batching", [&] { switches.batching = false; },
       "Stages get one item at a time, for comparison");
-  app.add_option_function<std::string>(
-         "--end", [&](const std::string& word) { switches.end_tracking = word == "tracking"; },
-         "tracking or timeout: whether the end is counted, or guessed when nothing has happened "
-         "for 20 ms, for comparison [tracking]")
-      ->check(CLI::IsMember({"tracking", "timeout"}));
-  app.add_option_function<std::string>(
-         "--relief", [&](const std::string& word) { switches.relief = word == "on"; },
-         "on or off: whether workers keep what they put and take many items at once, or share each "
-         "tunnel item by item, for comparison [on]")
-      ->check(CLI::IsMember({"on", "off"}));
+  options
+      .add(
+          "--end", [&](const std::string& word) { switches.end_tracking = word == "tracking"; },
+          "tracking or timeout: whether the end is counted, or guessed when nothing has happened "
+          "for 20 ms, for comparison [tracking]")
+      .one_of({"tracking", "timeout"});
+  options
+      .add(
+          "--relief", [&](const std::string& word) { switches.relief = word == "on"; },
+          "on or off: whether workers keep what they put and take many items at once, or share "
+          "each "
+          "tunnel item by item, for comparison [on]")
+      .one_of({"on", "off"});
 }
 
 PipelineRunner::PipelineRunner(const weir::Runtime& runtime, const PipelineSwitches& switches)

@@ -11,11 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <weir/pipeline.hpp>
 
+#include "common/command_options.hpp"
 #include "common/watched_pipeline.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace weir::apps {
 
@@ -26,7 +23,8 @@ struct PipelineSwitches {
   bool end_tracking = true;  ///< otherwise the end is guessed from a silence
   bool relief = true;        ///< otherwise workers share each tunnel item by item
 };
-void add_pipeline_switches(CLI::App& app, PipelineSwitches& switches, const char* baseline_help);
+void add_pipeline_switches(CommandOptions& options, PipelineSwitches& switches,
+                           const char* baseline_help);
 
 /// Runs one pipeline after the other, with the techniques that the switches leave.
 ///

@@ -1,15 +1,15 @@
 #include "common/pipeline_workload.hpp"
+#include "common/command_options.hpp"
 
 #include <string_view>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 namespace weir::apps {
 
-void add_pipeline_switches(CLI::App& app, PipelineSwitches& switches) {
+void add_pipeline_switches(CommandOptions& options, PipelineSwitches& switches) {
   add_pipeline_switches(
-      app, switches,
+      options, switches,
       "Stages one after the other in chunks, all cores meet after each, for comparison");
 }
 

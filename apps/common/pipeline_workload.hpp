@@ -13,13 +13,14 @@
 #include <weir/pipeline.hpp>
 
 #include "common/chunk_loop.hpp"
+#include "common/command_options.hpp"
 #include "common/pipeline_runner.hpp"
 #include "common/workload.hpp"
 
 namespace weir::apps {
 
 /// Where the baseline is a ChunkLoop.
-void add_pipeline_switches(CLI::App& app, PipelineSwitches& switches);
+void add_pipeline_switches(CommandOptions& options, PipelineSwitches& switches);
 
 /// Where stages run.
 enum class StagePlaces {

@@ -15,11 +15,9 @@
 #include "common/lanes.hpp"
 #include "common/reference_blas.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace weir::apps {
+
+class CommandOptions;
 
 /// A figure that says how good a result is.
 struct Verification {
@@ -135,7 +133,7 @@ class Application {
   /// What the user asked to be told instead of a run, "": nothing.
   virtual std::string help() const { return ""; }
   /// Adds the options that only this application has.
-  virtual void add_options(CLI::App&) {}
+  virtual void add_options(CommandOptions&) {}
   /// Registers the kernels of its own that a run calls, so that a rank can serve those of another
   /// process. Only kernels whose operands are all that they work on can be served.
   virtual void register_kernels(const Parameters&, const weir::Runtime&) const {}

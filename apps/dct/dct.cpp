@@ -9,9 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <cosine.wk.h>
+#include "common/command_options.hpp"
 #include "common/csv.hpp"
 #include "common/dense.hpp"
 #include "common/image.hpp"
@@ -348,11 +347,12 @@ class DctApplication final : public Application {
     return "File for the coefficients: .mtx or .npy; for what JPEG leaves of the picture: .png or "
            ".pgm";
   }
-  void add_options(CLI::App& app) override {
-    app.add_option("--quality", quality_,
-                   "Also restore the picture from coefficients rounded as JPEG does, 1 to 100 [50 "
-                   "for a picture as --output, else off]")
-        ->check(CLI::Range(1, 100));
+  void add_options(CommandOptions& options) override {
+    options
+        .add("--quality", quality_,
+             "Also restore the picture from coefficients rounded as JPEG does, 1 to 100 [50 "
+             "for a picture as --output, else off]")
+        .within(1, 100);
   }
   void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {
     if (parameters.single) {

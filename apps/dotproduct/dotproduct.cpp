@@ -6,9 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <dot.wk.h>
+#include "common/command_options.hpp"
 #include "common/csv.hpp"
 #include "common/dense.hpp"
 #include "common/real_kernel.hpp"
@@ -147,8 +146,8 @@ class DotProductApplication final : public Application {
   const char* summary() const override { return "multiply two vectors of --n elements"; }
   std::span<const Preset> presets() const override { return kPresets; }
   const char* input_help() const override { return "The first vector: .npy, Matrix Market, CSV"; }
-  void add_options(CLI::App& app) override {
-    app.add_option("--second", second_, "The second vector [random]");
+  void add_options(CommandOptions& options) override {
+    options.add("--second", second_, "The second vector [random]");
   }
   void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {
     if (parameters.single) {

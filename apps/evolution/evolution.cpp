@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
+#include "common/command_options.hpp"
 #include "common/input_error.hpp"
 #include "common/matrix_io.hpp"
 #include "common/parsing.hpp"
@@ -300,21 +300,22 @@ class EvolutionApplication final : public Application {
   const char* output_help() const override {
     return "File for the last generation, a row for each creature: .mtx or .npy";
   }
-  void add_options(CLI::App& app) override {
-    app.add_option("--genes", options_.genes, "Of a creature [500]")
-        ->check(CLI::Range(std::size_t{1}, kMostGenes));
-    app.add_option("--generations", generations_, "How many [20]")
-        ->check(CLI::Range(std::size_t{1}, kMostGenerations));
-    app.add_option("--eliminate", options_.eliminate,
-                   "Creatures of an island that each generation replaces by new ones [0]");
-    app.add_option_function<std::string>(
-           "--problem",
-           [this](const std::string& word) {
-             options_.problem = word == "target" ? Problem::target : Problem::polynomial;
-           },
-           "polynomial, as Hetero-Mark has it, or target: to get near a point [polynomial]")
-        ->check(CLI::IsMember({"polynomial", "target"}));
-    add_pipeline_switches(app, switches_);
+  void add_options(CommandOptions& options) override {
+    options.add("--genes", options_.genes, "Of a creature [500]")
+        .within(std::size_t{1}, kMostGenes);
+    options.add("--generations", generations_, "How many [20]")
+        .within(std::size_t{1}, kMostGenerations);
+    options.add("--eliminate", options_.eliminate,
+                "Creatures of an island that each generation replaces by new ones [0]");
+    options
+        .add(
+            "--problem",
+            [this](const std::string& word) {
+              options_.problem = word == "target" ? Problem::target : Problem::polynomial;
+            },
+            "polynomial, as Hetero-Mark has it, or target: to get near a point [polynomial]")
+        .one_of({"polynomial", "target"});
+    add_pipeline_switches(options, switches_);
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {

@@ -50,7 +50,8 @@ class XmlReader {
     return line_;
   }
   [[noreturn]] void fail_expected(const char* what) {
-    fail_input("{}:{}: found {}, expected {}", name_, line(), quoted(rest().substr(0, 16)), what);
+    fail_input("{}:{}: found {}, expected {}", name_, line(), in_quotes(rest().substr(0, 16)),
+               what);
   }
   std::string_view rest() const { return all_.substr(static_cast<std::size_t>(at_)); }
   void go_behind(std::string_view mark, const char* what) {
@@ -153,7 +154,7 @@ class CascadeReader {
     const auto named = [&](const Element& each) { return each.name == name; };
     const auto found = std::find_if(of.children.begin(), of.children.end(), named);
     if (found == of.children.end()) {
-      fail_at(of, "found no {} in {}, expected a cascade of OpenCV", name, quoted(of.name));
+      fail_at(of, "found no {} in {}, expected a cascade of OpenCV", name, in_quotes(of.name));
     }
     return *found;
   }
@@ -163,7 +164,7 @@ class CascadeReader {
   }
   void require_text(const Element& at, std::string_view expected) const {
     if (at.text == expected) return;
-    fail_at(at, "found the {} {}, expected {}", at.name, quoted(at.text), expected);
+    fail_at(at, "found the {} {}, expected {}", at.name, in_quotes(at.text), expected);
   }
 
   /// The numbers of an element, as many as there should be.
@@ -176,7 +177,7 @@ class CascadeReader {
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
       const bool whole = std::is_floating_point_v<T> || value == static_cast<double>(as<T>(value));
       if (error != std::errc() || !whole || !(std::abs(value) < 1e30)) {
-        fail_at(at, "found {}, expected a number", quoted(text.substr(0, 16)));
+        fail_at(at, "found {}, expected a number", in_quotes(text.substr(0, 16)));
       }
       found.push_back(as<T>(value));
       text.remove_prefix(static_cast<std::size_t>(end - text.data()));

@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "common/command_options.hpp"
 #include "common/image.hpp"
 #include "common/input_error.hpp"
 #include "common/pipeline_workload.hpp"
@@ -414,15 +413,16 @@ class FaceDetectionApplication final : public Application {
   const char* output_help() const override {
     return "Picture with frames around faces: .png or .ppm; or a folder for all";
   }
-  void add_options(CLI::App& app) override {
-    app.add_option("--cascade", cascade_,
-                   "Cascade of OpenCV over local binary patterns, as in Debian's opencv-data");
-    app.add_option("--factor", options_.factor,
-                   "How much larger faces are from one level to the next [1.1]")
-        ->check(CLI::Range(1.01, 16.0));
-    app.add_option("--neighbours", options_.neighbours,
-                   "More candidates than this make a face; 0: one [3]");
-    add_pipeline_switches(app, options_.switches);
+  void add_options(CommandOptions& options) override {
+    options.add("--cascade", cascade_,
+                "Cascade of OpenCV over local binary patterns, as in Debian's opencv-data");
+    options
+        .add("--factor", options_.factor,
+             "How much larger faces are from one level to the next [1.1]")
+        .within(1.01, 16.0);
+    options.add("--neighbours", options_.neighbours,
+                "More candidates than this make a face; 0: one [3]");
+    add_pipeline_switches(options, options_.switches);
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
+#include "common/command_options.hpp"
 #include "common/fasta.hpp"
 #include "common/file.hpp"
 #include "common/input_error.hpp"
@@ -362,12 +362,12 @@ void check_queries(const std::string& path, const std::vector<Sequence>& queries
   for (const Sequence& query : queries) {
     const std::size_t letters = query.bases.size();
     if (letters >= kSeed && letters <= kMostQuery) {
-      check_size(fmt::format("{}: query {}", path, quoted(std::string_view(query.name))),
+      check_size(fmt::format("{}: query {}", path, in_quotes(std::string_view(query.name))),
                  {workers * letters, letters}, 1, {});
       continue;
     }
     fail_input("{}: query {} has {} letters, expected {} to {}", path,
-               quoted(std::string_view(query.name)), letters, kSeed, kMostQuery);
+               in_quotes(std::string_view(query.name)), letters, kSeed, kMostQuery);
   }
 }
 
@@ -379,12 +379,12 @@ class GeneAlignmentApplication final : public Application {
   }
   const char* input_help() const override { return "Targets: FASTA, or FASTA by gzip"; }
   const char* output_help() const override { return "File for the alignments: .sam or .txt"; }
-  void add_options(CLI::App& app) override {
-    app.add_option("--query", query_,
-                   "Queries, as --input [the first 1024 letters of the first target]");
-    app.add_option("--chunk", chunk_, "Positions that are looked at together [1024]")
-        ->check(CLI::Range(std::size_t{1}, kMostChunk));
-    add_pipeline_switches(app, switches_);
+  void add_options(CommandOptions& options) override {
+    options.add("--query", query_,
+                "Queries, as --input [the first 1024 letters of the first target]");
+    options.add("--chunk", chunk_, "Positions that are looked at together [1024]")
+        .within(std::size_t{1}, kMostChunk);
+    add_pipeline_switches(options, switches_);
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {

@@ -6,9 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heat.wk.h>
+#include "common/command_options.hpp"
 #include "common/csv.hpp"
 #include "common/dense.hpp"
 #include "common/parsing.hpp"
@@ -252,8 +251,8 @@ class HotspotApplication final : public Application {
   const char* input_help() const override {
     return "Temperatures of the cells in K: .npy, Matrix Market or CSV";
   }
-  void add_options(CLI::App& app) override {
-    app.add_option("--power", power_, "Power of the cells in W [random; none with --input]");
+  void add_options(CommandOptions& options) override {
+    options.add("--power", power_, "Power of the cells in W [random; none with --input]");
   }
   void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {
     if (parameters.single) {

@@ -8,9 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <clusters.wk.h>
+#include "common/command_options.hpp"
 #include "common/csv.hpp"
 #include "common/dense.hpp"
 #include "common/real_kernel.hpp"
@@ -413,12 +412,12 @@ class KmeansApplication final : public Application {
   const char* output_help() const override {
     return "File for the centres, a row for each: .mtx or .npy";
   }
-  void add_options(CLI::App& app) override {
-    app.add_option("--clusters", options_.clusters, "How many to find [8]")
-        ->check(CLI::Range(std::size_t{1}, kMostClusters));
-    app.add_option("--features", options_.features, "Numbers of a generated point [34]")
-        ->check(CLI::Range(std::size_t{1}, kMostFeatures));
-    app.add_option("--labels", options_.labels, "File for the cluster of each point: .mtx or .npy");
+  void add_options(CommandOptions& options) override {
+    options.add("--clusters", options_.clusters, "How many to find [8]")
+        .within(std::size_t{1}, kMostClusters);
+    options.add("--features", options_.features, "Numbers of a generated point [34]")
+        .within(std::size_t{1}, kMostFeatures);
+    options.add("--labels", options_.labels, "File for the cluster of each point: .mtx or .npy");
   }
   void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {
     if (parameters.single) {

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <weir/grid.hpp>
 
+#include "common/command_options.hpp"
 #include "common/dense.hpp"
 #include "common/membership.hpp"
 #include "laplacian/jacobi_blocks.hpp"
@@ -373,23 +373,22 @@ class LaplacianApplication final : public Application {
   }
   bool iterates() const override { return true; }
   std::span<const Preset> presets() const override { return kPresets; }
-  void add_options(CLI::App& app) override {
-    app.add_option("--dims", options_.dimensions, "Dimensions, 2 or 3 [3]")
-        ->check(CLI::Range(2, 3));
-    app.add_option("--blocks", options_.blocks,
-                   "Blocks in x, y and z, as 4x4x4 [one for each place or rank]");
-    app.add_option("--start", options_.start,
-                   "random numbers with a border of 1, or the lowest mode with one of 0 [random]")
-        ->check(CLI::IsMember({"random", "mode"}));
-    app.add_option("--transport", options_.transport,
-                   "inproc: ranks that are threads of this process")
-        ->check(CLI::IsMember({"inproc"}));
-    app.add_option("--simulate", options_.simulate, "How many of them [4]")
-        ->check(CLI::Range(1, 1024));
-    app.add_option("--fuse", options_.fuse,
-                   "Steps that each sweep over memory makes, on the host in one block [1]")
-        ->check(CLI::Range(1, 16));
-    app.add_flag("--check", options_.check, "Look at where each cell of a halo lands");
+  void add_options(CommandOptions& options) override {
+    options.add("--dims", options_.dimensions, "Dimensions, 2 or 3 [3]").within(2, 3);
+    options.add("--blocks", options_.blocks,
+                "Blocks in x, y and z, as 4x4x4 [one for each place or rank]");
+    options
+        .add("--start", options_.start,
+             "random numbers with a border of 1, or the lowest mode with one of 0 [random]")
+        .one_of({"random", "mode"});
+    options.add("--transport", options_.transport, "inproc: ranks that are threads of this process")
+        .one_of({"inproc"});
+    options.add("--simulate", options_.simulate, "How many of them [4]").within(1, 1024);
+    options
+        .add("--fuse", options_.fuse,
+             "Steps that each sweep over memory makes, on the host in one block [1]")
+        .within(1, 16);
+    options.flag("--check", options_.check, "Look at where each cell of a halo lands");
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {

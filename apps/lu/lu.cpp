@@ -4,8 +4,7 @@
 #include <string>
 #include <utility>
 
-#include <CLI/CLI.hpp>
-
+#include "common/command_options.hpp"
 #include "common/dense.hpp"
 #include "common/tiled_matrix.hpp"
 #include "lu/lu_kernels.hpp"
@@ -294,12 +293,12 @@ class LuApplication final : public Application {
     return "factor a square matrix with partial pivoting, and solve with it";
   }
   bool has_tasks() const override { return true; }
-  void add_options(CLI::App& app) override {
-    CLI::Option* const rhs =
-        app.add_option("--rhs", files_.rhs, "also solve A x = b for the b in this file");
-    app.add_option("--solution", files_.solution, "write x to this file")->needs(rhs);
-    app.add_option("--permutation", files_.permutation,
-                   "write the rows of A in the order of L U, counted from 0, to this file");
+  void add_options(CommandOptions& options) override {
+    const CommandOption rhs =
+        options.add("--rhs", files_.rhs, "also solve A x = b for the b in this file");
+    options.add("--solution", files_.solution, "write x to this file").needs(rhs);
+    options.add("--permutation", files_.permutation,
+                "write the rows of A in the order of L U, counted from 0, to this file");
   }
   void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {
     if (parameters.single) {

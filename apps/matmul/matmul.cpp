@@ -5,8 +5,7 @@
 #include <string>
 #include <utility>
 
-#include <CLI/CLI.hpp>
-
+#include "common/command_options.hpp"
 #include "common/dense.hpp"
 #include "common/tiled_matrix.hpp"
 
@@ -167,8 +166,8 @@ class MatmulApplication final : public Application {
   const char* summary() const override { return "multiply two matrices"; }
   bool has_tasks() const override { return true; }
   std::span<const Preset> presets() const override { return kPresets; }
-  void add_options(CLI::App& app) override {
-    app.add_option("--second", second_, "file with the second factor [random]");
+  void add_options(CommandOptions& options) override {
+    options.add("--second", second_, "file with the second factor [random]");
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {

@@ -7,9 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <nearest.wk.h>
+#include "common/command_options.hpp"
 #include "common/csv.hpp"
 #include "common/dense.hpp"
 #include "common/real_kernel.hpp"
@@ -264,16 +263,14 @@ class NnApplication final : public Application {
   const char* output_help() const override {
     return "File for number, latitude, longitude and distance of the nearest: .mtx or .npy";
   }
-  void add_options(CLI::App& app) override {
-    app.add_option("--latitude", query_.latitude, "Of the target [40]")
-        ->check(CLI::Range(-90.0, 90.0));
-    app.add_option("--longitude", query_.longitude, "Of the target [120]")
-        ->check(CLI::Range(-360.0, 360.0));
-    app.add_option("--neighbours", query_.wanted, "How many to find [10]")
-        ->check(CLI::Range(std::size_t{1}, kMostWanted));
-    app.add_option("--chunk", query_.chunks,
-                   "Let places fetch tiles, so many at once; help: list the ways [tiles are dealt "
-                   "to streams]");
+  void add_options(CommandOptions& options) override {
+    options.add("--latitude", query_.latitude, "Of the target [40]").within(-90.0, 90.0);
+    options.add("--longitude", query_.longitude, "Of the target [120]").within(-360.0, 360.0);
+    options.add("--neighbours", query_.wanted, "How many to find [10]")
+        .within(std::size_t{1}, kMostWanted);
+    options.add("--chunk", query_.chunks,
+                "Let places fetch tiles, so many at once; help: list the ways [tiles are dealt "
+                "to streams]");
   }
   std::string help() const override { return query_.chunks == "help" ? chunk_list() : ""; }
   void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
+#include "common/command_options.hpp"
 #include "common/depth_frame.hpp"
 #include "common/input_error.hpp"
 #include "common/pipeline_workload.hpp"
@@ -304,21 +304,23 @@ class RasterApplication final : public Application {
   const char* input_help() const override { return "Takes none"; }
   std::string help() const override { return options_.chunks == "help" ? chunk_list() : ""; }
   const char* output_help() const override { return "File for one of the pictures: .png or .ppm"; }
-  void add_options(CLI::App& app) override {
-    const CLI::Range edge(std::size_t{1}, kLargestEdge);
-    const CLI::Range number(std::size_t{1}, kMostPictures);
-    app.add_option("--width", options_.width, "Of a picture in pixels [1024]")->check(edge);
-    app.add_option("--height", options_.height, "Of a picture in pixels [768]")->check(edge);
-    app.add_option("--pictures", options_.pictures, "How many [100]")->check(number);
-    app.add_option("--turn", options_.turn,
-                   "Degrees that the camera turns from one picture to the next [0]")
-        ->check(CLI::Range(-360.0, 360.0));
-    app.add_option("--show", options_.show, "Which picture goes to --output [1]")->check(number);
-    app.add_option(
-        "--chunk", options_.chunks,
-        "Let places fetch pictures, so many at once, instead of making a pipeline; help: "
-        "list the ways");
-    add_pipeline_switches(app, options_.switches);
+  void add_options(CommandOptions& options) override {
+    options.add("--width", options_.width, "Of a picture in pixels [1024]")
+        .within(std::size_t{1}, kLargestEdge);
+    options.add("--height", options_.height, "Of a picture in pixels [768]")
+        .within(std::size_t{1}, kLargestEdge);
+    options.add("--pictures", options_.pictures, "How many [100]")
+        .within(std::size_t{1}, kMostPictures);
+    options
+        .add("--turn", options_.turn,
+             "Degrees that the camera turns from one picture to the next [0]")
+        .within(-360.0, 360.0);
+    options.add("--show", options_.show, "Which picture goes to --output [1]")
+        .within(std::size_t{1}, kMostPictures);
+    options.add("--chunk", options_.chunks,
+                "Let places fetch pictures, so many at once, instead of making a pipeline; help: "
+                "list the ways");
+    add_pipeline_switches(options, options_.switches);
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {

@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "common/command_options.hpp"
 #include "common/depth_frame.hpp"
 #include "common/input_error.hpp"
 #include "common/pipeline_workload.hpp"
@@ -249,11 +248,12 @@ class ReyesApplication final : public Application {
   }
   const char* input_help() const override { return "Takes none"; }
   const char* output_help() const override { return "Picture of the teapot: .png or .ppm"; }
-  void add_options(CLI::App& app) override {
-    const CLI::Range edge(std::size_t{1}, kLargestEdge);
-    app.add_option("--width", options_.width, "Of the picture in pixels [1024]")->check(edge);
-    app.add_option("--height", options_.height, "Of the picture in pixels [768]")->check(edge);
-    add_pipeline_switches(app, options_.switches);
+  void add_options(CommandOptions& options) override {
+    options.add("--width", options_.width, "Of the picture in pixels [1024]")
+        .within(std::size_t{1}, kLargestEdge);
+    options.add("--height", options_.height, "Of the picture in pixels [768]")
+        .within(std::size_t{1}, kLargestEdge);
+    add_pipeline_switches(options, options_.switches);
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {

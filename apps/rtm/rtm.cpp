@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/command_options.hpp"
 #include "common/dense.hpp"
 #include "rtm/picture.hpp"
 #include "rtm/survey.hpp"
@@ -283,10 +284,10 @@ class RtmApplication final : public Application {
   const char* summary() const override {
     return "image the interface of two layers from a shot; --output FILE.pgm is a picture";
   }
-  void add_options(CLI::App& app) override {
-    options_.add_to(app, "there and back");
-    app.add_option("--every", every_, "Steps between snapshots of the shot's wave [4]")
-        ->check(CLI::Range(std::size_t{1}, std::size_t{1000000}));
+  void add_options(CommandOptions& options) override {
+    options_.add_to(options, "there and back");
+    options.add("--every", every_, "Steps between snapshots of the shot's wave [4]")
+        .within(std::size_t{1}, std::size_t{1000000});
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {

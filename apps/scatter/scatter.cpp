@@ -10,9 +10,9 @@
 
 #include <fmt/format.h>
 #include <weir/fabric.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "common/command_options.hpp"
 #include "common/input_error.hpp"
 #include "scatter/histogram.hpp"
 #include "scatter/keys.hpp"
@@ -247,26 +247,29 @@ class ScatterApplication final : public Application {
   const char* input_help() const override {
     return "Text whose words are counted, or FASTA whose k-mers are; otherwise --n keys are made";
   }
-  void add_options(CLI::App& app) override {
-    app.add_option("--pattern", options_.pattern, "Of keys: stream, random or repeat [random]")
-        ->check(CLI::IsMember({"stream", "random", "repeat"}));
-    app.add_option("--bins", options_.bins, "Of the table; k-mers have 4^k [1048576]")
-        ->check(CLI::Range(std::size_t{1}, kMostBins));
-    app.add_option("--kmer", options_.kmer, "Bases of a k-mer [11]")
-        ->check(CLI::Range(std::size_t{1}, kLongestKmer));
-    app.add_option("--coalesce", options_.coalesce,
-                   "on or off: whether updates travel together, or each by itself [on]")
-        ->check(CLI::IsMember({"on", "off"}));
-    app.add_option("--block", options_.travel.block_bytes, "Bytes of a message [65536]")
-        ->check(CLI::Range(std::size_t{1} << 10, std::size_t{4} << 20));
-    app.add_option("--age", options_.travel.age_us,
-                   "Microseconds after which a message is sent that is not full; -1: never [1000]")
-        ->check(CLI::Range(std::int64_t{-1}, std::int64_t{1'000'000'000}));
-    app.add_option("--producers", options_.travel.producers, "Threads of a rank that put [1]")
-        ->check(CLI::Range(std::size_t{1}, std::size_t{64}));
-    app.add_option("--simulate", options_.simulate,
-                   "Run on so many ranks that are threads of this process")
-        ->check(CLI::Range(1u, 256u));
+  void add_options(CommandOptions& options) override {
+    options.add("--pattern", options_.pattern, "Of keys: stream, random or repeat [random]")
+        .one_of({"stream", "random", "repeat"});
+    options.add("--bins", options_.bins, "Of the table; k-mers have 4^k [1048576]")
+        .within(std::size_t{1}, kMostBins);
+    options.add("--kmer", options_.kmer, "Bases of a k-mer [11]")
+        .within(std::size_t{1}, kLongestKmer);
+    options
+        .add("--coalesce", options_.coalesce,
+             "on or off: whether updates travel together, or each by itself [on]")
+        .one_of({"on", "off"});
+    options.add("--block", options_.travel.block_bytes, "Bytes of a message [65536]")
+        .within(std::size_t{1} << 10, std::size_t{4} << 20);
+    options
+        .add("--age", options_.travel.age_us,
+             "Microseconds after which a message is sent that is not full; -1: never [1000]")
+        .within(std::int64_t{-1}, std::int64_t{1'000'000'000});
+    options.add("--producers", options_.travel.producers, "Threads of a rank that put [1]")
+        .within(std::size_t{1}, std::size_t{64});
+    options
+        .add("--simulate", options_.simulate,
+             "Run on so many ranks that are threads of this process")
+        .within(1u, 256u);
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime&,
                                     const Lanes&) override {

@@ -4,8 +4,7 @@
 #include <string>
 #include <utility>
 
-#include <CLI/CLI.hpp>
-
+#include "common/command_options.hpp"
 #include "common/dense.hpp"
 #include "common/tiled_matrix.hpp"
 #include "sparse_cholesky/front_kernels.hpp"
@@ -334,9 +333,9 @@ class SparseCholeskyApplication final : public Application {
     return "factor the Laplacian of a grid of --n cells an edge by fronts, and solve with it";
   }
   bool has_tasks() const override { return true; }
-  void add_options(CLI::App& app) override {
-    app.add_option("--rhs", files_.rhs, "solve for the b in this file, x fastest [random]");
-    app.add_option("--solution", files_.solution, "write the solution to this file");
+  void add_options(CommandOptions& options) override {
+    options.add("--rhs", files_.rhs, "solve for the b in this file, x fastest [random]");
+    options.add("--solution", files_.solution, "write the solution to this file");
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {

@@ -7,9 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <diffuse.wk.h>
+#include "common/command_options.hpp"
 #include "common/csv.hpp"
 #include "common/dense.hpp"
 #include "common/image.hpp"
@@ -384,8 +383,8 @@ class SradApplication final : public Application {
   const char* output_help() const override {
     return "File for the picture: .png or .pgm; for its shades: .mtx or .npy";
   }
-  void add_options(CLI::App& app) override {
-    app.add_option("--lambda", lambda_, "Step of time, up to 1 [0.5]")->check(CLI::Range(0.0, 1.0));
+  void add_options(CommandOptions& options) override {
+    options.add("--lambda", lambda_, "Step of time, up to 1 [0.5]").within(0.0, 1.0);
   }
   void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {
     if (parameters.single) {

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <weir/pipeline.hpp>
 
 #include <cross.wk.h>
+#include "common/command_options.hpp"
 #include "common/csv.hpp"
 #include "common/dense.hpp"
 #include "common/parsing.hpp"
@@ -307,15 +307,16 @@ class StencilApplication final : public Application {
   }
   std::span<const Preset> presets() const override { return kPresets; }
   const char* input_help() const override { return "The matrix: .npy, Matrix Market or CSV"; }
-  void add_options(CLI::App& app) override {
-    app.add_option("--sweeps", own_.sweeps, "How often [1]")
-        ->check(CLI::Range(std::size_t{1}, std::size_t{100'000}));
-    add_pipeline_switches(app, own_.switches, "Copy the five values of each mean, as tasks do");
-    app.add_option_function<std::string>(
-           "--lazy", [this](const std::string& word) { own_.lazy = word == "on"; },
-           "on or off: whether a part of the matrix is copied when it is complete, instead of the "
-           "whole [on]")
-        ->check(CLI::IsMember({"on", "off"}));
+  void add_options(CommandOptions& options) override {
+    options.add("--sweeps", own_.sweeps, "How often [1]")
+        .within(std::size_t{1}, std::size_t{100'000});
+    add_pipeline_switches(options, own_.switches, "Copy the five values of each mean, as tasks do");
+    options
+        .add(
+            "--lazy", [this](const std::string& word) { own_.lazy = word == "on"; },
+            "on or off: whether a part of the matrix is copied when it is complete, instead of the "
+            "whole [on]")
+        .one_of({"on", "off"});
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/command_options.hpp"
 #include "common/dense.hpp"
 #include "wave/reference_wave.hpp"
 #include "wave/slabs.hpp"
@@ -121,7 +122,9 @@ class WaveApplication final : public Application {
   const char* summary() const override {
     return "let a wave spread in two layers of --n cells an edge, --tile planes an action";
   }
-  void add_options(CLI::App& app) override { options_.add_to(app, std::to_string(kUsualSteps)); }
+  void add_options(CommandOptions& options) override {
+    options_.add_to(options, std::to_string(kUsualSteps));
+  }
   void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {
     if (parameters.single) {
       WaveKernels<float>{runtime};

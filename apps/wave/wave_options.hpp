@@ -3,8 +3,7 @@
 
 #include <string>
 
-#include <CLI/CLI.hpp>
-
+#include "common/command_options.hpp"
 #include "common/input_error.hpp"
 #include "common/workload.hpp"
 
@@ -14,13 +13,14 @@ struct WaveOptions {
   std::size_t steps = 0;  ///< 0: the application's own number
   bool overlap = true;
 
-  void add_to(CLI::App& app, const std::string& usual_steps) {
-    app.add_option("--steps", steps, "Steps of time [" + usual_steps + "]")
-        ->check(CLI::Range(std::size_t{1}, std::size_t{1000000}));
-    app.add_option_function<std::string>(
-           "--overlap", [this](const std::string& word) { overlap = word == "on"; },
-           "on or off: whether edges travel while the interior is computed [on]")
-        ->check(CLI::IsMember({"on", "off"}));
+  void add_to(CommandOptions& options, const std::string& usual_steps) {
+    options.add("--steps", steps, "Steps of time [" + usual_steps + "]")
+        .within(std::size_t{1}, std::size_t{1000000});
+    options
+        .add(
+            "--overlap", [this](const std::string& word) { overlap = word == "on"; },
+            "on or off: whether edges travel while the interior is computed [on]")
+        .one_of({"on", "off"});
   }
 
   /// Throws InputError for an --input, which these applications do not read.

@@ -550,8 +550,10 @@ bool Flow::stirring(const FlowWorker& worker) const noexcept {
                                [&](const Stage* source) { return can_run(*source); });
 }
 
+/// Before the start there are no groups: workers look at all tunnels when they begin.
 void Flow::wake_group_of(const Tunnel& tunnel) noexcept {
-  wake_one_of(groups_[tunnel.stage->group]);
+  stuck_.ring();
+  if (sealed()) groups_[tunnel.stage->group].parking.unpark_one();
 }
 
 void Flow::wake_one_of(WorkerGroup& group) noexcept {

@@ -12,6 +12,7 @@
 
 #include "application_run.hpp"
 #include "command.hpp"
+#include "common/command_options.hpp"
 #include "description.hpp"
 #include "ranks.hpp"
 #include "terminal.hpp"
@@ -50,7 +51,8 @@ class RunCommand final : public Command {
     for (const auto& application : applications_) {
       CLI::App* const command = app.add_subcommand(application->name(), application->summary());
       add_common_options(*command, *application);
-      application->add_options(*command);
+      apps::CommandOptions options(*command);
+      application->add_options(options);
       commands_.push_back(command);
     }
   }

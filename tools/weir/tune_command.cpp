@@ -17,6 +17,7 @@
 #include "application_run.hpp"
 #include "command.hpp"
 #include "command_line.hpp"
+#include "common/command_options.hpp"
 #include "description.hpp"
 #include "interruption.hpp"
 #include "terminal.hpp"
@@ -284,7 +285,8 @@ class TuneCommand final : public Command {
     for (const auto& application : applications_) {
       CLI::App* const command = app.add_subcommand(application->name(), application->summary());
       add_tune_options(*command, *application);
-      application->add_options(*command);
+      apps::CommandOptions options(*command);
+      application->add_options(options);
       commands_.push_back(command);
     }
     app.footer(

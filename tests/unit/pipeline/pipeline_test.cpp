@@ -117,6 +117,20 @@ TEST_F(Pipelines, FeedsWaitForRoomAndCloseExactly) {
   EXPECT_EQ(sum, kEach * (kEach + 1));
 }
 
+TEST_F(Pipelines, FeedsPutBeforeTheStart) {
+  std::atomic<std::uint64_t> sum{0};
+  const Pipeline pipeline(runtime);
+  const auto numbers = pipeline.tunnel<std::uint64_t>("numbers", {.capacity = 4});
+  auto feed = pipeline.feed(numbers);
+  for (std::uint64_t i = 1; i <= 4; ++i) feed.put(i);
+  EXPECT_FALSE(feed.try_put(5));
+  pipeline.stage("sum", numbers, [&](std::uint64_t x) { sum += x; });
+  pipeline.start();
+  feed.close();
+  pipeline.wait();
+  EXPECT_EQ(sum, 10u);
+}
+
 TEST_F(Pipelines, AStageThatThrowsStopsThePipeline) {
   const Pipeline pipeline(runtime);
   const auto items = pipeline.tunnel<std::uint64_t>("items");

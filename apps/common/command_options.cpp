@@ -1,0 +1,58 @@
+#include "common/command_options.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+namespace weir::apps {
+
+template <class T>
+CommandOption CommandOption::within(T lowest, T highest) {
+  return CommandOption(option_->check(CLI::Range(lowest, highest)));
+}
+
+CommandOption CommandOption::one_of(const std::vector<std::string>& words) {
+  return CommandOption(option_->check(CLI::IsMember(words)));
+}
+
+CommandOption CommandOption::needs(CommandOption other) {
+  return CommandOption(option_->needs(other.option_));
+}
+
+template <class T>
+CommandOption CommandOptions::add(const char* name, T& value, const std::string& text) {
+  return CommandOption(command_.add_option(name, value, text));
+}
+
+CommandOption CommandOptions::add(const char* name,
+                                  std::function<void(const std::string& word)> set,
+                                  const std::string& text) {
+  return CommandOption(command_.add_option_function<std::string>(name, set, text));
+}
+
+CommandOption CommandOptions::flag(const char* name, bool& value, const std::string& text) {
+  return CommandOption(command_.add_flag(name, value, text));
+}
+
+CommandOption CommandOptions::flag(const char* name, std::function<void()> act,
+                                   const std::string& text) {
+  return CommandOption(command_.add_flag_callback(name, std::move(act), text));
+}
+
+template CommandOption CommandOption::within(int, int);
+template CommandOption CommandOption::within(unsigned, unsigned);
+template CommandOption CommandOption::within(std::size_t, std::size_t);
+template CommandOption CommandOption::within(std::int64_t, std::int64_t);
+template CommandOption CommandOption::within(double, double);
+template CommandOption CommandOptions::add(const char*, int&, const std::string&);
+template CommandOption CommandOptions::add(const char*, unsigned&, const std::string&);
+template CommandOption CommandOptions::add(const char*, std::size_t&, const std::string&);
+template CommandOption CommandOptions::add(const char*, std::int64_t&, const std::string&);
+template CommandOption CommandOptions::add(const char*, double&, const std::string&);
+template CommandOption CommandOptions::add(const char*, std::string&, const std::string&);
+template CommandOption CommandOptions::add(const char*, std::optional<int>&, const std::string&);
+
+}  // namespace weir::apps
