@@ -270,7 +270,8 @@ MUTANTS = [
            "    while (found < had && left.tags[found].epoch == left.tags[0].epoch) ++found;\n",
            "    found = had;\n", PIPELINES),
     Mutant("who brings items wakes nobody", "src/pipeline/flow_work.cpp",
-           "wake_one_of(groups_[tunnel.stage->group]);", "static_cast<void>(tunnel);",
+           "if (sealed()) groups_[tunnel.stage->group].parking.unpark_one();",
+           "static_cast<void>(tunnel);",
            PIPELINES),
     # Stages on devices, and stencils.
     Mutant("a tile is made before the last that it needs", "src/pipeline/stencil_grid.hpp",
