@@ -67,10 +67,16 @@ void PipelineRunner::begin(weir::PipelineOptions options,
   if (cancelled_) throw weir::Error(WEIR_STATUS_CANCELLED, "the run was cancelled");
   prop_.close();
   pipeline_.emplace(runtime_, std::move(options));
-  connect(*pipeline_);
-  if (!switches_.end_tracking) prop_open();
-  if (watched_) pipeline_->state();
-  pipeline_->start();
+  try {
+    connect(*pipeline_);
+    if (!switches_.end_tracking) prop_open();
+    if (watched_) pipeline_->state();
+    pipeline_->start();
+  } catch (...) {
+    prop_.close();
+    pipeline_.reset();  // others would look at half of it
+    throw;
+  }
 }
 
 /// Behind everything else: look() leaves it out.

@@ -20,6 +20,7 @@
 // - A thread that has an item, from get_h() to endTask_h(), never waits for room: what it puts
 // stays
 //   with the worker that has handed the item out. Other threads wait, which bounds the memory.
+// - Of a batch that a thread has begun and left, others get the rest.
 // - A thread has one item at a time, and ends it exactly once. Anything else is an error.
 //
 // There is one service in a program. What weir reports as a status is thrown as weir::Error.
@@ -75,6 +76,7 @@ struct Offer {
   weir_status status = WEIR_STATUS_OK;
   const char* message = "";
   bool over = false;
+  std::size_t index = 0;  ///< of the first item that no thread has had
 };
 
 /// The batch that a thread works on.
@@ -86,7 +88,7 @@ struct Holding {
   std::size_t index = 0, count = 0;
   bool active = false;  ///< get_h() has given an item that endTask_h() has not ended
 
-  /// A thread that ends with an item fails it.
+  /// A thread that ends with an item fails it; without one it leaves the rest to others.
   ~Holding();
 };
 
@@ -220,21 +222,24 @@ class Service {
     error_ = nullptr;
     try {
       connect();
+      watcher_ = std::thread([this] { watch(); });
     } catch (...) {
       pipeline_.reset();
       for (const auto& each : tunnels_) each->feed = nullptr;
       throw;
     }
-    watcher_ = std::thread([this] { watch(); });
   }
 
   void shutdown() {
     stop();
-    ++number_;
     const std::exception_ptr error = std::exchange(error_, nullptr);
     matrices_.clear();
     codes_.clear();
-    tunnels_.clear();
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);  // a thread may just end that has an item
+      ++number_;
+      tunnels_.clear();
+    }
     runtime_ = nullptr;
     own_.reset();
     if (error != nullptr) std::rethrow_exception(error);
@@ -259,7 +264,11 @@ class Service {
              into.name + (pipeline_ ? " got its end flag: nothing more goes there"
                                     : " is not open: call setupService() before put_h()"));
     }
-    weir::check(weir_feed_put(into.feed, item, 1, weir::forever.count(), nullptr));
+    const bool lent = held.offer != nullptr;  // a worker, who may be the one that makes room
+    const weir_status status =
+        weir_feed_put(into.feed, item, 1, lent ? 0 : weir::forever.count(), nullptr);
+    if (lent && status == WEIR_STATUS_TIMEOUT) return put_for(held, id, item, bytes);
+    weir::check(status);
   }
   void close(int id) {
     Tunnel& into = tunnel(id);
@@ -281,7 +290,12 @@ class Service {
       refuse(WEIR_STATUS_BUSY, "the thread has an item of " + tunnel(held.tunnel).name +
                                    ": call endTask_h() before the next get_h()");
     }
-    if (held.offer != nullptr ? held.tunnel != id : !take(from, id, held)) return false;
+    if (!pipeline_) {
+      refuse(WEIR_STATUS_INVALID_ARGUMENT,
+             from.name + " is not open: call setupService() before get_h()");
+    }
+    if (held.offer != nullptr && held.tunnel != id) leave(held);
+    if (held.offer == nullptr && !take(from, id, held)) return false;
     std::memcpy(item, held.items.data() + held.index * bytes, bytes);
     held.active = true;
     return true;
@@ -309,6 +323,12 @@ class Service {
     held.offer.reset();
     if (held.service == number_) --tunnels_[static_cast<std::size_t>(held.tunnel)]->attending;
     news_.notify_all();
+  }
+
+  /// A thread goes elsewhere: with an item it fails that, otherwise others get what is left.
+  void leave(Holding& held) noexcept {
+    if (!held.active && give_back(held)) return;
+    answer(held, WEIR_STATUS_KERNEL_ERROR, "a thread ended before it called endTask_h()");
   }
 
   Matrix& matrix(int id) {
@@ -566,8 +586,26 @@ class Service {
     held.items.assign(first, first + batch.count * from.item_bytes);
     held.service = number_;
     held.tunnel = id;
-    held.index = 0;
+    held.index = held.offer->index;
     held.count = batch.count;
+    return true;
+  }
+
+  /// Offers the rest of a batch again. Returns whether it could.
+  bool give_back(Holding& held) noexcept {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (held.service == number_ && !stopped_) {
+      Tunnel& from = *tunnels_[static_cast<std::size_t>(held.tunnel)];
+      try {
+        from.offers.push_front(held.offer);
+      } catch (...) {
+        return false;
+      }
+      held.offer->index = held.index;
+      --from.attending;
+    }
+    held.offer.reset();
+    news_.notify_all();
     return true;
   }
 
@@ -601,8 +639,7 @@ class Service {
 
 inline Holding::~Holding() {
   if (offer == nullptr) return;
-  Service::instance().answer(*this, WEIR_STATUS_KERNEL_ERROR,
-                             "a thread ended before it called endTask_h()");
+  Service::instance().leave(*this);
 }
 
 }  // namespace detail

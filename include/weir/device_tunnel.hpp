@@ -8,7 +8,7 @@
 //   __global__ void work(Items items, weir::device::Ends<weir::device::CudaMemory> ends) {
 //     const weir::device::Warp warp;
 //     Item item;
-//     while (!ends.over()) {
+//     while (warp.gather(!ends.over()).count > 0) {  // all leave together
 //       const bool got = items.get(warp, item, true);
 //       ...                                     // put what came of it, then say that it is
 //       complete
@@ -280,7 +280,8 @@ struct Tally {
 };
 
 /// When all is over: no source is open, and all items that all sites created are complete. What is
-/// complete is read before what was created, which never says so too early.
+/// complete is read before what was created, which never says so too early. Threads may see it at
+/// different times: those of a group ask group.gather(!ends.over()).count, and leave at 0 together.
 template <class Memory>
 class Ends {
  public:

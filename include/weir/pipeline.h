@@ -402,7 +402,8 @@ typedef struct weir_pipeline_info {
 WEIR_API weir_status weir_pipeline_get_info(weir_pipeline* pipeline, weir_pipeline_info* out_info,
                                             weir_stage_info* stages, size_t stage_count);
 
-/** Classes of ages: each is at most an eighth of its least age wide; the last is 18 minutes. */
+/** Classes of ages: each is at most an eighth of its least age wide; the last has all from 34
+    minutes on. */
 #define WEIR_LATENCY_CLASSES 312
 
 /** How old items were when a stage was done with them: numbers of items, in classes. */

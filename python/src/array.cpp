@@ -199,8 +199,9 @@ weir_status Buffer::make(const weir_buffer_options& options) {
 Buffer::~Buffer() { close(); }
 
 void Buffer::close() {
+  if (handle == nullptr) return;
+  require_no_callback("a buffer");
   weir_buffer* const ended = std::exchange(handle, nullptr);
-  if (ended == nullptr) return;
   session->buffers.erase(ended);
   if (!session->closed()) {
     const nb::gil_scoped_release released;

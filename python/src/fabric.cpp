@@ -53,6 +53,8 @@ FabricRef open_fabric(const weir_fabric_options& options) {
 }
 
 void Fabric::close() {
+  if (handle == nullptr) return;
+  require_no_callback("its fabric");
   for (const auto& each : std::exchange(conveyors, {})) {
     if (const auto conveyor = each.lock()) conveyor->close();
   }
@@ -63,8 +65,8 @@ void Fabric::close() {
   if (closed == nullptr) return;
   {
     const nb::gil_scoped_release released;
-    borrowed ? static_cast<void>(weir_fabric_listen(closed, nullptr, nullptr))
-             : weir_fabric_close(closed);
+    static_cast<void>(weir_fabric_listen(closed, nullptr, nullptr));  // a runtime may keep it
+    if (!borrowed) weir_fabric_close(closed);
   }
   handler.reset();
 }
@@ -91,12 +93,25 @@ void Fabric::barrier(const Timeout& timeout) {
   wait(timeout, [&](std::int64_t ns) { return weir_fabric_barrier(opened, ns); });
 }
 
+/// Does what all ranks do together, when all are there. The others wait for this one without an end
+/// then, so that what a handler raised has to wait, too.
+void Fabric::together(const Timeout& timeout, const std::function<weir_status()>& call) {
+  weir_fabric* const opened = open();
+  weir_status status =
+      wait_for(timeout, [&](std::int64_t ns) { return weir_fabric_barrier(opened, ns); });
+  if (status == WEIR_STATUS_OK) {
+    const nb::gil_scoped_release released;
+    status = call();
+  }
+  raised.raise();
+  check(status);
+}
+
 void Fabric::reduce(nb::handle values, weir_fabric_op op, const Timeout& timeout) {
   const Bytes numbers(values, true);
   const std::size_t count = numbers.size() / 8;
   const bool whole = nb::cast<std::string>(values.attr("dtype").attr("kind")) == "i";
-  barrier(timeout);
-  call_released([&] {
+  together(timeout, [&] {
     if (whole) {
       auto* const first = reinterpret_cast<std::int64_t*>(numbers.data());
       return weir_fabric_reduce_int64(handle, first, count, op, WEIR_FOREVER);
@@ -108,8 +123,7 @@ void Fabric::reduce(nb::handle values, weir_fabric_op op, const Timeout& timeout
 
 void Fabric::broadcast(unsigned root, nb::handle data, const Timeout& timeout) {
   const Bytes bytes(data, true);
-  barrier(timeout);
-  call_released([&] {
+  together(timeout, [&] {
     return weir_fabric_broadcast(handle, root, bytes.data(), bytes.size(), WEIR_FOREVER);
   });
 }
@@ -294,7 +308,10 @@ std::shared_ptr<Conveyor> Conveyor::make(const FabricRef& fabric, const Conveyor
   return conveyor;
 }
 
-void Conveyor::close() { end(*fabric, handle, weir_conveyor_destroy); }
+void Conveyor::close() {
+  if (handle != nullptr && fabric->handle != nullptr) require_no_callback("a conveyor");
+  end(*fabric, handle, weir_conveyor_destroy);
+}
 
 void Conveyor::finish(const Timeout& timeout) {
   weir_conveyor* const opened = require(fabric, handle, "conveyor");
@@ -323,6 +340,7 @@ weir_producer* Producer::open() const {
 
 void Producer::close() {
   if (conveyor->handle == nullptr) handle = nullptr;
+  if (handle != nullptr && conveyor->fabric->handle != nullptr) require_no_callback("a producer");
   end(*conveyor->fabric, handle, weir_producer_close);
 }
 

@@ -44,6 +44,9 @@ struct Fabric : std::enable_shared_from_this<Fabric> {
   std::vector<std::weak_ptr<Window>> windows;
   /// What windows were to copy when they were closed: it stays until the fabric is.
   std::vector<std::unique_ptr<Bytes>> left;
+
+ private:
+  void together(const Timeout& timeout, const std::function<weir_status()>& call);
 };
 using FabricRef = std::shared_ptr<Fabric>;
 

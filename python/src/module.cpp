@@ -47,14 +47,15 @@ PlaceRef make_place(const Domain& domain, std::size_t cores, const Text& name, b
   options.name = c_str(name);
   options.oversubscribe = oversubscribe;
   weir_place* made = nullptr;
-  check(weir_place_create(domain.handle, &options, &made));
+  call_released([&] { return weir_place_create(domain.handle, &options, &made); });
   return make_waiting<Place>(domain.session, made);
 }
 
 std::vector<PlaceRef> partition(const Domain& domain, std::size_t count, bool oversubscribe) {
   domain.session->require_open();
   std::vector<weir_place*> made(count > 0 ? count : 1);
-  check(weir_domain_partition(domain.handle, count, oversubscribe, made.data()));
+  call_released(
+      [&] { return weir_domain_partition(domain.handle, count, oversubscribe, made.data()); });
   std::vector<PlaceRef> places;
   for (weir_place* each : made) places.push_back(make_waiting<Place>(domain.session, each));
   return places;
@@ -68,7 +69,7 @@ std::shared_ptr<Stream> make_stream(const PlaceRef& place, const Text& name,
   options.policy = policy_of(policy);
   options.priority = priority;
   weir_stream* made = nullptr;
-  check(weir_stream_create(place->handle, &options, &made));
+  call_released([&] { return weir_stream_create(place->handle, &options, &made); });
   auto stream = make_waiting<Stream>(place, made);
   place->session->streams.push_back(stream);
   return stream;
@@ -86,7 +87,7 @@ std::shared_ptr<Queue> make_queue(const Runtime& runtime, const Text& policy,
   options.name = c_str(name);
   options.no_models = !models;
   weir_queue* made = nullptr;
-  check(weir_queue_create(runtime.session->handle(), &options, &made));
+  call_released([&] { return weir_queue_create(runtime.session->handle(), &options, &made); });
   auto queue = make_waiting<Queue>(runtime.session, std::move(places), made);
   runtime.session->queues.push_back(queue);
   return queue;
@@ -525,6 +526,9 @@ void define_runtime(nb::module_& m) {
           "wrap",
           [](const Runtime& runtime, nb::handle array, const Text& name, bool alias,
              const Domain* domain) {
+            if (domain != nullptr && domain->session != runtime.session) {
+              raise_status(WEIR_STATUS_INVALID_ARGUMENT, "the domain is one of another runtime");
+            }
             return wrap(runtime.session, array, c_str(name), alias,
                         domain ? domain->handle : nullptr);
           },

@@ -167,8 +167,8 @@ std::shared_ptr<Pipeline> Pipeline::make(const SessionRef& session, const Pipeli
 }
 
 void Pipeline::close() {
-  running = false;
   if (session) end(*session, handle, weir_pipeline_destroy);
+  running = false;
 }
 
 void Pipeline::start() {

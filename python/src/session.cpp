@@ -99,13 +99,20 @@ int run_put_off(void*) {
 
 thread_local int CallbackScope::depth = 0;
 
+nb::object text_from(const std::string& said) {
+  nb::object text =
+      nb::steal(PyUnicode_DecodeUTF8(said.data(), static_cast<Py_ssize_t>(said.size()), "replace"));
+  if (!text.is_valid()) throw nb::python_error();
+  return text;
+}
+
 void raise_status(weir_status status, const std::string& message) {
   std::string text = message;
   nb::object cause = take_mark(text);
   if (!cause.is_valid()) cause = raised_by_policy(text);
   const nb::object raise_class =
       nb::module_::import_("weir._errors").attr("of_status")(weir_status_name(status));
-  const nb::object error = raise_class(text);
+  const nb::object error = raise_class(text_from(text));
   if (cause.is_valid()) PyException_SetCause(error.ptr(), nb::object(cause).release().ptr());
   PyErr_SetObject(raise_class.ptr(), error.ptr());
   throw nb::python_error();
@@ -139,6 +146,11 @@ void keep_exception_of_policy(const std::string& policy, nb::python_error& error
 void forget_exceptions() {
   exceptions.clear();
   exceptions_of_policies.clear();
+}
+
+void require_no_callback(const char* what) {
+  if (!CallbackScope::active()) return;
+  raise_status(WEIR_STATUS_BUSY, std::string("a kernel or callback must not close ") + what);
 }
 
 void dispose(std::function<void()> code) {
@@ -286,9 +298,7 @@ void Session::cancel() {
 
 void Session::close() {
   if (closed()) return;
-  if (CallbackScope::active()) {
-    raise_status(WEIR_STATUS_BUSY, "a kernel or callback must not close the runtime");
-  }
+  require_no_callback("the runtime");
   try {
     synchronize({});
   } catch (nb::python_error& error) {
@@ -304,8 +314,11 @@ void Session::close() {
 void Session::end() {
   weir_runtime* const runtime = std::exchange(runtime_, nullptr);
   if (runtime == nullptr) return;
-  const nb::gil_scoped_release released;
-  weir_runtime_destroy(runtime);
+  {
+    const nb::gil_scoped_release released;
+    weir_runtime_destroy(runtime);
+  }
+  std::exchange(kept, {}).clear();  // it may hold the runtime
 }
 
 void Session::close_all() {

@@ -44,6 +44,9 @@ inline void check(weir_status status) {
   if (status != WEIR_STATUS_OK) raise_status(status, weir_last_error());
 }
 
+/// What weir says as text of Python: long messages may end within a letter.
+nb::object text_from(const std::string& said);
+
 /// Raises a built-in exception.
 [[noreturn]] void raise_type(const std::string& message);
 [[noreturn]] void raise_value(const std::string& message);
@@ -84,6 +87,9 @@ class CallbackScope {
  private:
   static thread_local int depth;
 };
+
+/// Raises on a thread that runs a kernel or a callback: what calls it cannot end there.
+void require_no_callback(const char* what);
 
 /// Runs code now, or on the main thread when this one may not wait. With the GIL.
 void dispose(std::function<void()> code);
@@ -204,9 +210,11 @@ void call_released(Call&& call) {
   check(status);
 }
 
-/// Destroys an object of weir without the GIL, unless its runtime has gone before.
+/// Destroys an object of weir without the GIL, unless its runtime has gone before. Raises in a
+/// callback, which destructors are not called in: see dispose().
 template <class Handle>
 void end(Session& session, Handle*& handle, void (*destroy)(Handle*)) {
+  if (handle != nullptr && !session.closed()) require_no_callback("what may wait for it");
   Handle* const ended = std::exchange(handle, nullptr);
   if (ended == nullptr || session.closed()) return;
   const nb::gil_scoped_release released;

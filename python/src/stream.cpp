@@ -1,5 +1,6 @@
 #include "stream.hpp"
 
+#include <cstring>
 #include <utility>
 
 namespace weir::py {
@@ -25,6 +26,8 @@ weir_endpoint endpoint_of(const Part& part, weir_domain* domain) {
 }  // namespace
 
 void Place::close() {
+  if (handle == nullptr) return;
+  require_no_callback("a place");
   for (const auto& each : session->streams) {
     const auto stream = each.lock();
     if (stream && stream->place.get() == this) stream->handle = nullptr;  // destroyed with it
@@ -54,8 +57,13 @@ void Event::on_complete(nb::handle code) const {
     const nb::gil_scoped_acquire held;
     const CallbackScope scope;
     const nb::object called = nb::steal(static_cast<PyObject*>(payload));
+    const nb::object text =
+        nb::steal(PyUnicode_DecodeUTF8(message, static_cast<Py_ssize_t>(std::strlen(message)),
+                                       "replace"));  // which may end within a letter
     const nb::object done =
-        nb::steal(PyObject_CallFunction(called.ptr(), "ss", weir_status_name(status), message));
+        nb::steal(text.is_valid() ? PyObject_CallFunction(called.ptr(), "sO",
+                                                          weir_status_name(status), text.ptr())
+                                  : nullptr);
     if (!done.is_valid()) PyErr_WriteUnraisable(called.ptr());
   };
   PyObject* const owned = nb::borrow(code).release().ptr();

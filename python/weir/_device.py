@@ -73,8 +73,11 @@ def _by_interface(given: Any) -> tuple[int, np.ndarray, Any]:
     if dtype.kind == "V" and facts.get("descr"):
         dtype = np.dtype([tuple(each) for each in facts["descr"]])
     twin = _twin(tuple(facts["shape"]), facts.get("strides"), dtype, readonly)
-    if facts.get("stream") is not None:
-        _await(address, facts["stream"])
+    stream = facts.get("stream")
+    if stream is None and facts.get("version", 0) < 3:
+        stream = _LEGACY_STREAM  # of streams nothing is said before version 3
+    if stream is not None:
+        _await(address, stream)
     return address, twin, given
 
 

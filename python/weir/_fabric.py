@@ -17,13 +17,20 @@ def items_of(data: bytes, dtype: np.dtype) -> np.ndarray:
     return np.frombuffer(data, dtype.base).reshape(-1, *dtype.shape)
 
 
+def _plain(given: Any) -> Any:
+    """What other ranks can have: of Python objects it would be the addresses."""
+    if isinstance(given, np.ndarray) and given.dtype.hasobject:
+        raise TypeError("an array of Python objects is nothing for other ranks: take a numeric dtype")
+    return given
+
+
 def _memory(given: Any) -> np.ndarray:
     """An array of the program, or one of new zeros, so many bytes."""
     if isinstance(given, (int, np.integer)):
         return np.zeros(int(given), np.uint8)
     if not isinstance(given, np.ndarray) or not given.flags.c_contiguous:
         raise TypeError("memory for other ranks is a number of bytes, or a NumPy array without gaps")
-    return given
+    return _plain(given)
 
 
 def _numbers(given: Any, dtype: str) -> np.ndarray:
@@ -42,11 +49,11 @@ class Window:
 
     def put(self, rank: int, offset: int, data: npt.ArrayLike) -> None:
         """Writes into the memory of a rank. The data are not to change until flush()."""
-        self._body.put(rank, offset, np.ascontiguousarray(data))
+        self._body.put(rank, offset, _plain(np.ascontiguousarray(data)))
 
     def get(self, rank: int, offset: int, into: np.ndarray) -> None:
         """Reads out of the memory of a rank into an array, which has it after flush()."""
-        self._body.get(rank, offset, into)
+        self._body.get(rank, offset, _plain(into))
 
     def fetch_add(self, rank: int, offset: int, operand: int) -> int:
         """Adds to the int64 at an offset, as one step, and returns the value before."""
@@ -79,7 +86,7 @@ class Producer:
 
     def put(self, rank: int, offsets: npt.ArrayLike, items: np.ndarray) -> None:
         """Writes items to offsets in the memory of a rank: as many parts of items as offsets."""
-        where, array = _numbers(offsets, "u8"), np.ascontiguousarray(items)
+        where, array = _numbers(offsets, "u8"), _plain(np.ascontiguousarray(items))
         if where.size and (array.nbytes == 0 or array.nbytes % where.size):
             raise ValueError(f"{array.nbytes} bytes are no {where.size} items")
         self._body.put(rank, where, array)
@@ -203,12 +210,12 @@ class Fabric:
 
     def broadcast(self, data: np.ndarray, root: int = 0, timeout: float | None = None) -> np.ndarray:
         """Copies an array of rank root over those of all ranks, and returns it."""
-        self._body.broadcast(root, data, timeout)
+        self._body.broadcast(root, _plain(data), timeout)
         return data
 
     def send(self, to: int, message: Any) -> None:
         """Sends bytes, or an array without gaps, to the handler of a rank."""
-        self._body.send(to, message)
+        self._body.send(to, _plain(message))
 
     def listen(self, handler: Callable[[int, bytes], object] | None) -> None:
         """Sets handler(rank, message), which messages go to, one at a time, on the thread that moves

@@ -31,10 +31,7 @@ weir_status weir_item_keep(weir_batch* batch, size_t index, weir_item** out_item
 }
 
 weir_status weir_item_complete(weir_item* item) {
-  return guard([&] {
-    weir_item& live = weir_item::check(item);
-    live.flow.complete(live);
-  });
+  return guard([&] { Flow::complete(item); });
 }
 
 weir_status weir_outlet_grow(weir_outlet* outlet) {

@@ -68,10 +68,14 @@ Flow::Flow(std::string name, const weir_pipeline_options& options)
 }
 
 Flow::~Flow() {
-  while (completing_.load(std::memory_order_acquire) > 0) sys::yield();
-  if (const std::string kept = kept_items_ ? kept_items_->names() : ""; !kept.empty()) {
-    log::warning("pipeline '{}' is destroyed while {}", name_, kept);
+  std::string kept;
+  if (kept_items_) {
+    const sys::Lock ending(KeptItems::ends());
+    kept = kept_items_->names();
+    kept_items_->clear();
   }
+  if (!kept.empty()) log::warning("pipeline '{}' is destroyed while {}", name_, kept);
+  while (completing_.load(std::memory_order_acquire) > 0) sys::yield();
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     if (releases_[i] != nullptr) releases_[i](stages_[i]->payload);
   }

@@ -77,7 +77,8 @@ class Flow {
 
   // Items that are kept. They throw Error.
   weir_item* keep(StageCall& call, std::size_t index);
-  void complete(weir_item& item);
+  /// Checks the handle, too: the pipeline of an item may go until then.
+  static void complete(weir_item* item);
 
   // Feeds. They throw Error. put() returns the number of items that were put.
   std::size_t put(weir_feed& feed, const void* items, std::size_t count, std::int64_t deadline_ns);

@@ -224,21 +224,20 @@ void Flow::note_kept(FlowWorker& worker, std::size_t done) noexcept {
   }
 }
 
-void Flow::complete(weir_item& item) {
-  completing_.fetch_add(1, std::memory_order_acq_rel);
-  Stage& stage = item.stage;
-  const ItemTag tag = item.tag;
-  const std::size_t slot = options_.epochs > 0 ? slot_of(tag.epoch) : 0;
-  try {
-    if (kept_items_->complete(item, options_.epochs > 0 ? &slot : nullptr) && tag.sampled()) {
-      stage.latencies.note(now_ns() - tag.birth_ns, 1);
-    }
-  } catch (...) {
-    completing_.fetch_sub(1, std::memory_order_release);
-    throw;
-  }
-  wake_one();
-  completing_.fetch_sub(1, std::memory_order_release);
+void Flow::complete(weir_item* item) {
+  sys::Lock ending(KeptItems::ends());
+  const weir_item& live = weir_item::check(item);
+  Flow& flow = live.flow;
+  Stage& stage = live.stage;
+  const ItemTag tag = live.tag;
+  const bool epochs = flow.options_.epochs > 0;
+  const std::size_t slot = epochs ? flow.slot_of(tag.epoch) : 0;
+  flow.completing_.fetch_add(1, std::memory_order_acq_rel);
+  const bool counted = flow.kept_items_->complete(live, epochs ? &slot : nullptr);
+  ending.unlock();
+  if (counted && tag.sampled()) stage.latencies.note(flow.now_ns() - tag.birth_ns, 1);
+  flow.wake_one();
+  flow.completing_.fetch_sub(1, std::memory_order_release);
 }
 
 weir_status Flow::call(FlowWorker& worker, Stage& stage, weir_stage_function function,
@@ -563,13 +562,15 @@ void Flow::wake_one_of(WorkerGroup& group) noexcept {
 
 void Flow::wake_one() noexcept {
   stuck_.ring();
+  if (!sealed()) return;  // groups are being made
   std::any_of(groups_.begin(), groups_.end(),
               [](WorkerGroup& group) { return group.parking.unpark_one(); });
 }
 
 void Flow::wake_workers() noexcept {
-  for (WorkerGroup& group : groups_) group.parking.unpark_all();
   stuck_.ring();
+  if (!sealed()) return;
+  for (WorkerGroup& group : groups_) group.parking.unpark_all();
 }
 
 void Flow::wake_everybody() noexcept {

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "base/error.hpp"
-
 namespace weir::rt {
 
 weir_item* KeptItems::keep(Flow& flow, Stage& stage, const ItemTag& tag) {
@@ -17,7 +15,13 @@ weir_item* KeptItems::keep(Flow& flow, Stage& stage, const ItemTag& tag) {
   return items_.emplace(number, std::move(item)).first->second.get();
 }
 
+sys::Mutex& KeptItems::ends() noexcept {
+  static sys::Mutex mutex;
+  return mutex;
+}
+
 void KeptItems::forget(std::uint64_t number) noexcept {
+  const sys::Lock ending(ends());
   const sys::Lock lock(mutex_);
   items_.erase(number);
   called_.erase(number);
@@ -33,15 +37,11 @@ std::size_t KeptItems::settle(const std::vector<std::uint64_t>& numbers) noexcep
   return open;
 }
 
-bool KeptItems::complete(weir_item& item, const std::size_t* slot) {
+bool KeptItems::complete(const weir_item& item, const std::size_t* slot) noexcept {
   const sys::Lock lock(mutex_);
   const std::uint64_t number = item.number;
   const std::size_t tunnel = item.stage.input->index;
-  const auto found = items_.find(number);
-  if (found == items_.end() || found->second.get() != &item) {
-    fail_argument("the item is completed by two threads at once");
-  }
-  items_.erase(found);
+  items_.erase(number);
   if (called_.count(number) > 0) return false;
   if (slot != nullptr) epochs_[*slot].complete(1);  // first: the end of all comes last
   counts_[tunnel].complete(1);

@@ -55,14 +55,21 @@ class KeptItems {
 
   /// Takes note of one. Throws std::bad_alloc.
   weir_item* keep(Flow& flow, Stage& stage, const ItemTag& tag);
+  /// Held by who asks whether an item is there, and by who ends it or its pipeline: of all
+  /// pipelines, because the item says which is its own.
+  static sys::Mutex& ends() noexcept;
   /// It is not kept after all.
   void forget(std::uint64_t number) noexcept;
   /// The calls that kept these have settled. Returns how many are not complete yet.
   std::size_t settle(const std::vector<std::uint64_t>& numbers) noexcept;
   /// Ends one, and counts it as complete in its tunnel and in a slot of epochs, if that is not
-  /// null, unless the worker will. Returns whether it did. Throws Error when another thread is at
-  /// it.
-  bool complete(weir_item& item, const std::size_t* slot);
+  /// null, unless the worker will. Returns whether it did. Under ends(), which the item outlives.
+  bool complete(const weir_item& item, const std::size_t* slot) noexcept;
+  /// Ends all, uncounted. Under ends().
+  void clear() noexcept {
+    const sys::Lock lock(mutex_);
+    items_.clear();
+  }
   /// Before looking at the counts: sees what was completed before somebody said that it sleeps.
   void look() const noexcept { completed_.load(std::memory_order_seq_cst); }
 

@@ -60,6 +60,9 @@ def test_what_cannot_be_adopted(card):
         stream.download(apart)
         stream.synchronize()
         assert apart.array.tolist() == [1] * 4
+    with weir.Runtime("sim:cores=1") as other:
+        with pytest.raises(weir.InvalidArgumentError, match="another runtime"):
+            card.wrap(np.zeros(4), domain=other.domain())
     with weir.Runtime("null") as runtime, pytest.raises(weir.UnsupportedError, match="null"):
         runtime.wrap(np.zeros(4), domain=runtime.domain())
 
@@ -218,9 +221,9 @@ def test_dlpack_of_a_card(driver, cards):
 
 
 def test_the_stream_of_an_array_is_waited_for(driver, cards):
-    for stream in (1, driver.stream()):
+    for says in (dict(stream=1), dict(stream=driver.stream()), dict(version=2)):
         before = driver.library.fake_cuda_calls(b"cuStreamSynchronize")
-        kept = cards.wrap(OnCard(driver, np.zeros(4), stream=stream))
+        kept = cards.wrap(OnCard(driver, np.zeros(4), **says))
         assert driver.library.fake_cuda_calls(b"cuStreamSynchronize") > before
         kept.close()
     driver.library.fake_cuda_fail(b"cuStreamSynchronize", 1, 999)

@@ -18,6 +18,16 @@ def on_ranks(ranks, program, **options):
     weir.Fabric.simulate(ranks, program, **options)
 
 
+def test_objects_are_nothing_for_other_ranks():
+    objects, numbers = np.array([{}, None], object), np.zeros(2)
+    with weir.Fabric("self") as fabric, fabric.window(numbers) as window:
+        for attempt in (lambda: fabric.window(objects), lambda: fabric.conveyor(objects),
+                        lambda: fabric.broadcast(objects), lambda: fabric.send(0, objects),
+                        lambda: window.put(0, 0, objects), lambda: window.get(0, 0, objects)):
+            with pytest.raises(TypeError, match="Python objects"):
+                attempt()
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_all_ranks_do_together(seed):
     def program(fabric):
@@ -32,6 +42,23 @@ def test_what_all_ranks_do_together(seed):
         assert repr(fabric) == f"<weir.Fabric: rank {rank} of {ranks}>"
 
     on_ranks(3, program, seed=seed)
+
+
+def test_handlers_must_not_close():
+    fabric, refused = weir.Fabric("self"), []
+
+    def handler(rank, message):
+        try:
+            fabric.close()
+        except weir.BusyError as error:
+            refused.append(error)
+
+    fabric.listen(handler)
+    for _ in range(2):  # the second one would find no handler
+        fabric.send(0, b"close")
+    while len(refused) < 2:
+        fabric.progress(60)
+    fabric.close()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -85,6 +112,27 @@ def test_messages_and_what_a_handler_raises():
     on_ranks(2, program)
 
 
+def test_a_closed_fabric_that_a_runtime_keeps_calls_no_handler():
+    fabric = weir.Fabric("self", progress="thread")
+    runtime = weir.Runtime("host:cores=1", fabric=fabric)
+    got, many = [], threading.Event()
+
+    def handler(rank, message):
+        got.append(message)
+        if len(got) == 1:
+            for _ in range(1000):
+                fabric.send(0, b"late")
+            many.set()
+
+    fabric.listen(handler)
+    fabric.send(0, b"first")
+    assert many.wait(60)
+    fabric.close()
+    seen = len(got)
+    runtime.close()
+    assert len(got) == seen
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_conveyors(seed):
     ranks, cells = 3, 50
@@ -113,6 +161,29 @@ def test_conveyors(seed):
                 assert conveyor.array[10:13].tolist() == [-1, -2, -3]
 
     on_ranks(ranks, program, seed=seed)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_ranks_are_together_in_spite_of_a_handler_that_raises(seed):
+    def program(fabric):
+        seen = threading.Event()
+
+        def handler(rank, message):
+            seen.set()
+            raise LookupError("bad message")
+
+        fabric.listen(handler)
+        told = contextlib.nullcontext()
+        if fabric.rank == 0:
+            fabric.send(0, b"bad")
+            assert seen.wait(60)
+            told = pytest.raises(LookupError)
+        fabric.listen(None)  # waits until the handler has returned
+        with told:
+            fabric.reduce(1)
+        assert fabric.reduce(1) == 2
+
+    on_ranks(2, program, seed=seed, progress="thread")
 
 
 def test_what_a_handler_of_a_conveyor_raises():

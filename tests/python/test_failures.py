@@ -72,6 +72,18 @@ def test_messages_of_many_lines_and_percent_signs(runtime, stream):
     assert len(str(caught.value.__cause__)) > 5000
 
 
+@pytest.mark.parametrize("shift", range(2))
+def test_long_messages_that_end_within_a_letter(runtime, stream, shift):
+    def fail():
+        raise ValueError("x" * shift + "\u00e9" * 600)
+
+    future = stream.compute(runtime.kernel("fail", fail), []).future()
+    with pytest.raises(weir.KernelError) as caught:
+        stream.synchronize()
+    assert isinstance(caught.value.__cause__, ValueError)
+    assert isinstance(future.exception(30), weir.KernelError), "who waits for it is told"
+
+
 def test_an_exception_that_cannot_be_printed(runtime, stream):
     class Unprintable(Exception):
         def __str__(self):
@@ -135,6 +147,26 @@ def test_kernels_must_not_wait(runtime, stream):
     with pytest.raises(weir.KernelError) as caught:
         stream.synchronize()
     assert isinstance(caught.value.__cause__, weir.BusyError)
+
+
+def test_kernels_must_not_close(runtime, stream):
+    x = np.ones(8)
+    data, refused = runtime.wrap(x), []
+
+    @runtime.kernel
+    def close():
+        for each in (data, stream):
+            try:
+                each.close()
+            except weir.BusyError as error:
+                refused.append(error)
+
+    stream.compute(close, []).wait()
+    assert len(refused) == 2
+    stream.compute("mem.set", [weir.write(data)], [0]).wait()
+    stream.download(data)
+    stream.synchronize()
+    assert not x.any()
 
 
 def test_kernels_may_enqueue(runtime, stream):

@@ -1,5 +1,7 @@
 """Policies of task queues that are functions of Python."""
 
+import weakref
+
 import pytest
 import weir
 
@@ -52,6 +54,23 @@ def test_a_name_for_several_queues(machine):
         machine.policy("first", first)
     with pytest.raises(weir.NotFoundError):
         machine.queue("none")
+
+
+def test_a_closed_runtime_lets_go_of_policies():
+    class Choose:
+        def __init__(self, runtime):
+            self.runtime = runtime
+
+        def __call__(self, task, candidates):
+            return 0
+
+    runtime = weir.Runtime("host:cores=1")
+    choose = Choose(runtime)
+    seen = weakref.ref(choose)
+    runtime.policy("mine", choose)
+    runtime.close()
+    del choose
+    assert seen() is None
 
 
 def test_later_is_later(machine):

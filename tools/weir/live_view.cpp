@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -117,8 +118,9 @@ std::string line_of(const weir::PipelineState& state, const weir::PipelineState*
 
 /// Whether a state is a later one of the same pipeline: a run may have several.
 bool goes_on(const weir::PipelineState& before, const weir::PipelineState& now) {
-  bool same = before.info.elapsed_ns <= now.info.elapsed_ns;
-  for (std::size_t i = 0; i < now.stages.size(); ++i) {
+  bool same =
+      before.info.elapsed_ns <= now.info.elapsed_ns && before.stages.size() == now.stages.size();
+  for (std::size_t i = 0; same && i < now.stages.size(); ++i) {
     same = same && items_of(before.stages[i]) <= items_of(now.stages[i]);
   }
   return same;
@@ -165,7 +167,11 @@ void LiveView::watch() {
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, in_place_ ? kFrame : kLine, [this] { return leaving_; })) {
     if (!running_) continue;
-    watched_->look([this](const weir::PipelineState& state) { show_period(state); });
+    try {
+      watched_->look([this](const weir::PipelineState& state) { show_period(state); });
+    } catch (const std::exception&) {
+      running_ = false;  // no view is no reason to lose the run
+    }
   }
 }
 
@@ -183,8 +189,10 @@ std::string LiveView::title(const weir::PipelineState& state) const {
 
 void LiveView::show(const weir::PipelineState& state, const weir::PipelineState* since) {
   if (!in_place_) {
-    fmt::print(stderr, "weir: {}{}{}\n", title(state), since != nullptr ? "" : ", all of it",
-               line_of(state, since));
+    const std::string line =
+        fmt::format("weir: {}{}{}\n", title(state), since != nullptr ? "" : ", all of it",
+                    line_of(state, since));
+    std::fwrite(line.data(), 1, line.size(), stderr);  // a view that cannot be seen is no failure
     return;
   }
   // Lines that are too long are cut, not wrapped: what is drawn over has to be as high.

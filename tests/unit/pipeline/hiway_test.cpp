@@ -301,6 +301,7 @@ TEST(HiWayThatIsMisused, SaysHow) {
   expect("needs rows", [&] { HiWayLib::configStencilTunnel<float>(stencil, {}); });
   expect("has no stencil", [&] { HiWayLib::set_h(stencil, 0, 0, 1.0F); });
   expect("call setupService()", [&] { put_h(item, host); });
+  expect("call setupService()", [&] { get_h(&item, host); });
   expect("tunnel 1", [&] { setupService(); });  // no stage takes its items
   HiWayLib::configKernel(card_in, {card_out}, none, card);
   HiWayLib::configKernel(stencil, {}, none, card);
@@ -340,6 +341,37 @@ TEST(HiWayThatIsMisused, SurvivesAThreadThatLeavesWithAnItem) {
   EXPECT_TRUE(isTerminate_h());
   EXPECT_NE(refusal([] { shutdownService(); }).find("before it called endTask_h()"),
             std::string::npos);
+}
+
+/// Threads that take one item and go, or turn to another tunnel, keep no others.
+TEST(HiWayOfVisitors, LosesNothing) {
+  constexpr Number kCount = 2'000;
+  const weir::Runtime runtime("host:cores=1");
+  HiWayLib::use(runtime);
+  int first = -1, second = -1;
+  createTunnel<Number>(first, HiWayLib::CPU_TO_CPU, true);
+  createTunnel<Number>(second, HiWayLib::CPU_TO_CPU, true);
+  setupService();
+  std::atomic<Number> seen{0};
+  const auto visit = [&](int tunnel) {
+    Number item = 0;
+    if (!get_h(&item, tunnel)) return;
+    ++seen;
+    endTask_h(tunnel);
+  };
+  {
+    const Consumers<Number> consumers(1, first, [&](Number) { ++seen; });
+    const Consumers<Number> others(1, second, [&](Number) { ++seen; });
+    std::thread feeder([&] {
+      for (Number i = 0; i < kCount; ++i) put_h(i, i % 2 == 0 ? first : second);
+      put_h(endFlag_h, first);
+      put_h(endFlag_h, second);
+    });
+    for (int i = 0; i < 50; ++i) std::thread([&] { visit(first), visit(second); }).join();
+    feeder.join();
+  }
+  EXPECT_EQ(seen, kCount);
+  shutdownService();  // throws when a thread that had no item has failed one
 }
 
 /// What is under way is given up, also what a thread has and what waits for room.

@@ -160,6 +160,50 @@ TEST(KeptItems, AreCompleteOnce) {
   EXPECT_EQ(weir_item_keep(nullptr, 0, nullptr), WEIR_STATUS_INVALID_ARGUMENT);
 }
 
+/// A pipeline that goes while others complete its items: each is complete, or refused.
+TEST(KeptItems, MayBeCompletedWhileTheirPipelineGoes) {
+  constexpr std::size_t kItems = 64;
+  const Runtime runtime("host");
+  for (int round = 0; round < 50; ++round) {
+    std::mutex mutex;
+    std::vector<weir_item*> kept;
+    const auto count = [&] {
+      const std::lock_guard lock(mutex);
+      return kept.size();
+    };
+    std::thread helper;
+    {
+      const Pipeline pipeline(runtime);
+      const auto items = pipeline.tunnel<int>("items");
+      pipeline.source("numbers", into(items), numbers(kItems));
+      std::pair<std::mutex*, std::vector<weir_item*>*> shelf(&mutex, &kept);
+      weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
+      options.input = items.handle();
+      options.payload = &shelf;
+      options.function = [](weir_batch* batch) {
+        auto& to = *static_cast<decltype(shelf)*>(batch->payload);
+        for (std::size_t i = 0; i < batch->count; ++i) {
+          weir_item* item = nullptr;
+          EXPECT_EQ(weir_item_keep(batch, i, &item), WEIR_STATUS_OK);
+          const std::lock_guard lock(*to.first);
+          to.second->push_back(item);
+        }
+        return WEIR_STATUS_OK;
+      };
+      weir::check(weir_pipeline_add_stage(pipeline.handle(), &options));
+      pipeline.start();
+      while (count() < kItems) std::this_thread::yield();
+      helper = std::thread([all = kept] {
+        for (weir_item* item : all) {
+          const weir_status status = weir_item_complete(item);
+          EXPECT_TRUE(status == WEIR_STATUS_OK || status == WEIR_STATUS_INVALID_ARGUMENT);
+        }
+      });
+    }
+    helper.join();
+  }
+}
+
 /// Completed inside the call, before what it has put is known to anybody.
 TEST(KeptItems, MayBeCompleteBeforeTheirCallReturns) {
   const Runtime runtime("host");

@@ -131,6 +131,26 @@ TEST_F(Pipelines, FeedsPutBeforeTheStart) {
   EXPECT_EQ(sum, 10u);
 }
 
+TEST_F(Pipelines, FeedsPutAndCloseWhileItStarts) {
+  for (std::uint64_t round = 0; round < 200; ++round) {
+    std::atomic<std::uint64_t> sum{0};
+    const Pipeline pipeline(runtime);
+    const auto numbers = pipeline.tunnel<std::uint64_t>("numbers");
+    auto open = pipeline.feed(numbers);  // until there is another
+    auto feed = pipeline.feed(numbers);
+    pipeline.stage("sum", numbers, [&](std::uint64_t x) { sum += x; });
+    std::thread feeder([&] {
+      feed.put(round);
+      feed.close();
+    });
+    pipeline.start();
+    open.close();
+    pipeline.wait();
+    feeder.join();
+    EXPECT_EQ(sum, round);
+  }
+}
+
 TEST_F(Pipelines, AStageThatThrowsStopsThePipeline) {
   const Pipeline pipeline(runtime);
   const auto items = pipeline.tunnel<std::uint64_t>("items");
