@@ -1,6 +1,7 @@
 #include "net/collectives.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "net/wire.hpp"
@@ -173,14 +174,20 @@ void Collectives::answer(const Result& result) {
                                               : std::as_bytes(std::span(result.message));
   for (auto& calls : calls_) calls.erase(answered_);
   ++answered_;
+  std::exception_ptr failed;
   for (Rank rank = 0; rank < port_.ranks(); ++rank) {
     if (!port_.alive(rank)) continue;
     try {
       port_.send(rank, Channel::collective, bytes_of(header), body);
-    } catch (const Error& error) {
-      if (error.status() != WEIR_STATUS_NETWORK_ERROR) throw;
+    } catch (...) {
+      if (rank == port_.rank()) {
+        failed = std::current_exception();
+      } else {  // it would wait for ever
+        port_.drop(rank, "could not be given the result of a collective operation");
+      }
     }
   }
+  if (failed) std::rethrow_exception(failed);
 }
 
 }  // namespace weir::rt

@@ -1,6 +1,7 @@
 #include "net/group_hub.hpp"
 
 #include <cstring>
+#include <functional>
 #include <utility>
 
 namespace weir::rt {
@@ -36,10 +37,16 @@ void GroupHub::let_hear(sys::Lock& lock, Member& member, const Tell& tell) {
 }
 
 void GroupHub::enter(Member& member, std::uint32_t& number) {
+  // A member that waited here, to send, would keep who moves the fabric on from what comes next.
+  const auto hear = [&] { enter_inside(member, number); };
+  port_.as_listener(std::ref(hear));
+}
+
+void GroupHub::enter_inside(Member& member, std::uint32_t& number) {
   sys::Lock lock(mutex_);
   await_silence(lock);
-  members_.emplace(next_, &member);
   number = next_++;
+  members_.emplace(number, &member);
   // Nothing newer is heard between these: the lock is free only while this member hears.
   for (auto first = early_.find(number); first != early_.end(); first = early_.find(number)) {
     const Early early = std::move(first->second);
@@ -47,6 +54,12 @@ void GroupHub::enter(Member& member, std::uint32_t& number) {
     let_hear(lock, member,
              [&](Member& hearer) { hearer.heard(early.from, early.kind, early.step, early.body); });
   }
+}
+
+std::uint32_t GroupHub::skip() noexcept {
+  sys::Lock lock(mutex_);
+  early_.erase(next_);
+  return next_++;
 }
 
 void GroupHub::leave(std::uint32_t number) noexcept {

@@ -40,8 +40,11 @@ class GroupHub final : public Listener {
 
   Port& port() noexcept { return port_; }
 
-  /// Sets the next number. What came for it before is heard then, before it returns.
+  /// Sets the next number, also when it throws. What came for it before is heard then, before it
+  /// returns.
   void enter(Member& member, std::uint32_t& number);
+  /// Takes the next number for what this rank could not make: nobody hears what comes for it.
+  std::uint32_t skip() noexcept;
   /// When it returns the member hears nothing more.
   void leave(std::uint32_t number) noexcept;
 
@@ -66,6 +69,7 @@ class GroupHub final : public Listener {
 
   void arrived(Rank from, std::span<const std::byte> message) noexcept override;
   void lost(Rank rank, const std::string& why) noexcept override;
+  void enter_inside(Member& member, std::uint32_t& number);
   /// Waits until no member hears something.
   void await_silence(sys::Lock& lock);
   /// Calls tell(member) without the lock. No other member hears anything meanwhile.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/thread_role.hpp"
 #include "net/gone_ranks.hpp"
 #include "net/port_barrier.hpp"
 
@@ -29,6 +30,9 @@ class Port::Body final : private TransportSink, private PortWork {
   bool step() noexcept override;
   bool left() const noexcept override { return messages.left() || operations.left(); }
   void take_over() noexcept override;
+  bool unfinished() const noexcept override {
+    return messages.unfinished() || operations.unfinished();
+  }
 
   void arrived(Rank from, std::span<const std::byte> frame) noexcept override;
   void completed(void* token, std::int64_t old, Outcome outcome) noexcept override;
@@ -165,11 +169,19 @@ bool Port::wait_until(const std::function<bool()>& done, std::int64_t timeout_ns
                       const char* what) {
   return body_->progress.wait_until(done, timeout_ns, what);
 }
+void Port::as_listener(const std::function<void()>& act) {
+  const PortProgress::Turn turn(body_->progress);
+  const NoWaitScope scope;
+  act();
+}
 bool Port::inside_listener() const noexcept { return body_->progress.holds(); }
 bool Port::progress() noexcept { return body_->progress.progress(); }
 void Port::drop(Rank rank, const std::string& why) noexcept {
-  const PortProgress::Turn turn(body_->progress);
-  body_->transport->drop(rank, why);
+  {
+    const PortProgress::Turn turn(body_->progress);
+    body_->transport->drop(rank, why);
+  }
+  body_->progress.rouse();  // listeners are to hear of it
 }
 
 }  // namespace weir::rt

@@ -84,6 +84,9 @@ class Port {
   /// Whether this thread is in a listener or a completion, and must not wait.
   bool inside_listener() const noexcept;
 
+  /// Calls act() like a listener: nobody else moves the fabric on meanwhile, and it must not wait.
+  void as_listener(const std::function<void()>& act);
+
   /// Moves the fabric on, unless somebody else is at it. Returns whether something happened.
   bool progress() noexcept;
   /// Gives up on a rank: it counts as lost. One that is gone already stays as it is.

@@ -42,8 +42,10 @@ Outcome PortBarrier::wait(std::int64_t timeout_ns) {
   if (!open_) {
     ++own_;
     open_ = true;
-    tell_all();
+    told_ = false;
   }
+  if (!told_) tell_all();
+  told_ = true;
   Rank late = 0;
   if (!progress_.wait_until([&] { return over(late); }, timeout_ns, "a barrier")) {
     return failed_outcome(WEIR_STATUS_TIMEOUT,

@@ -32,6 +32,7 @@ class PortBarrier final : private Listener {
   std::vector<sys::Atomic<std::uint64_t>> theirs_;  ///< that each rank has reached
   std::uint64_t own_ = 0;                           ///< that this rank has reached
   bool open_ = false;                               ///< the last one has not been seen to be over
+  bool told_ = false;                               ///< all have been told of it
 };
 
 }  // namespace weir::rt

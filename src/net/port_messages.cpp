@@ -31,12 +31,13 @@ void PortMessages::send(Rank to, Channel channel, std::span<const std::byte> hea
   const bool inside = progress_.holds();
   const sys::Atomic<std::size_t>& queued = peers_[to].queued;
   if (inside) {
-    check_room_inside(to, bytes);
+    check_room_inside(to, channel, bytes);
   } else if (queued.load() > kQueuedBytes) {
     progress_.wait_until([&] { return queued.load() <= kQueuedBytes; }, -1, "room to send");
   }
   // Who has sent a part must have memory for the rest.
   Messages one = bytes > most_ ? room_for(to, channel, bytes) : Messages();
+  if (!one.empty()) one.front().inside = inside;
   if (to != info_.rank && send_now(to, channel, {0, head, body}, one)) {
     const bool rest_waits = bytes > most_ && one.empty();
     if (rest_waits) progress_.rouse();
@@ -44,6 +45,7 @@ void PortMessages::send(Rank to, Channel channel, std::span<const std::byte> hea
   }
   if (one.empty()) one = room_for(to, channel, bytes);
   fill(one.front(), {0, head, body}, 0);
+  one.front().inside = inside;
   submit(std::move(one));
 }
 
@@ -74,9 +76,10 @@ void PortMessages::check_room_here(Channel channel, std::size_t bytes) const {
        bytes, info_.rank, kept >> 20, kKeptBytes >> 20);
 }
 
-/// Throws Error when handlers, which must not wait, have sent more than the way takes.
-void PortMessages::check_room_inside(Rank to, std::size_t bytes) const {
-  const std::size_t queued = peers_[to].queued.load();
+/// Throws Error when handlers, which must not wait, have sent more than the way takes. What others
+/// have sent does not count, nor do other channels: a part of weir is not to fail for the program.
+void PortMessages::check_room_inside(Rank to, Channel channel, std::size_t bytes) const {
+  const std::size_t queued = peers_[to].inside[static_cast<std::size_t>(channel)].load();
   if (queued == 0 || queued + bytes <= kKeptBytes) return;
   fail(
       WEIR_STATUS_BUSY,
@@ -96,13 +99,27 @@ bool PortMessages::send_now(Rank to, Channel channel, const MessageRest& message
   if (send_frames(transport_, to, channel, message, most_, sent)) return true;
   if (sent == 0) return false;
   fill(room.front(), message, sent);
-  peer.queued.fetch_add(room.front().bytes.size());
+  note_waiting(room.front());
   peer.messages.splice(peer.messages.end(), room);
   return true;
 }
 
+void PortMessages::note_waiting(const Message& message) noexcept {
+  Peer& peer = peers_[message.rank];
+  peer.queued.fetch_add(message.bytes.size());
+  if (!message.inside) return;
+  peer.inside[static_cast<std::size_t>(message.channel)].fetch_add(message.bytes.size());
+}
+
+void PortMessages::note_over(const Message& message) noexcept {
+  Peer& peer = peers_[message.rank];
+  peer.queued.fetch_sub(message.bytes.size());
+  if (!message.inside) return;
+  peer.inside[static_cast<std::size_t>(message.channel)].fetch_sub(message.bytes.size());
+}
+
 void PortMessages::submit(Messages one) noexcept {
-  peers_[one.front().rank].queued.fetch_add(one.front().bytes.size());
+  note_waiting(one.front());
   {
     sys::Lock lock(mutex_);
     submitted_.splice(submitted_.end(), one);
@@ -149,7 +166,7 @@ bool PortMessages::push_to(Rank to) {
                                       {message.before, message.bytes}, most_, message.sent);
     moved |= over || message.sent != before;
     if (!over) break;
-    peer.queued.fetch_sub(message.bytes.size());
+    note_over(message);
     peer.messages.pop_front();
   }
   return moved;
@@ -182,16 +199,15 @@ bool PortMessages::deliver_own() noexcept {
     Messages one;
     one.splice(one.begin(), own_, own_.begin());
     const Message& message = one.front();
-    const std::size_t bytes = message.bytes.size();
     const auto index = static_cast<std::size_t>(message.channel);
     if (Listener* const listener = listeners_[index]) {
       const NoWaitScope scope;
       listener->arrived(info_.rank, message.bytes);
     } else {
-      kept_bytes_[index].fetch_add(bytes);
+      kept_bytes_[index].fetch_add(message.bytes.size());
       kept_[index].splice(kept_[index].end(), one);
     }
-    peers_[info_.rank].queued.fetch_sub(bytes);
+    note_over(message);
     any = true;
   }
   return any;

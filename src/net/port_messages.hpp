@@ -57,6 +57,8 @@ class PortMessages {
   /// A frame has arrived. Throws Error when it is to be refused.
   void arrived(Rank from, std::span<const std::byte> frame);
   void lost(Rank rank, const std::string& why) noexcept;
+  /// Whether this rank has messages to itself.
+  bool unfinished() const noexcept { return !own_.empty(); }
   /// Whether nothing waits to be sent.
   bool empty() const noexcept;
   /// Nobody listens from now on.
@@ -72,19 +74,23 @@ class PortMessages {
     std::vector<std::byte> bytes;
     std::size_t sent = 0;    ///< of these
     std::size_t before = 0;  ///< bytes of the message that went out before these
+    bool inside = false;     ///< a listener has sent it
   };
   using Messages = std::list<Message>;  ///< these go from list to list without memory
   struct Peer {
-    sys::Atomic<std::size_t> queued{0};  ///< bytes that wait for room
+    sys::Atomic<std::size_t> queued{0};                        ///< bytes that wait for room
+    std::array<sys::Atomic<std::size_t>, kChannels> inside{};  ///< of these, from listeners
     Messages messages;
     MessageAssembly assembly;
   };
 
   void check_room_here(Channel channel, std::size_t bytes) const;
-  void check_room_inside(Rank to, std::size_t bytes) const;
+  void check_room_inside(Rank to, Channel channel, std::size_t bytes) const;
   static Messages room_for(Rank to, Channel channel, std::size_t bytes);
   static void fill(Message& message, const MessageRest& rest, std::size_t from);
   bool send_now(Rank to, Channel channel, const MessageRest& message, Messages& room);
+  void note_waiting(const Message& message) noexcept;
+  void note_over(const Message& message) noexcept;
   void submit(Messages one) noexcept;
   bool push_to(Rank to);
   void deliver(Rank from, Channel channel, std::span<const std::byte> message);

@@ -114,7 +114,7 @@ void PortOperations::start(OneSided operation, Completion* done) {
 
 /// Starts operations now, unless somebody else holds the turn.
 bool PortOperations::start_now(Operations& some) noexcept {
-  bool happened = false;
+  bool happened = false, more = false;
   {
     const PortProgress::Chance chance(progress_);
     if (!chance) return false;
@@ -125,8 +125,9 @@ bool PortOperations::start_now(Operations& some) noexcept {
     }
     push();
     if (!chance.nested() && info_.shares_memory) happened = progress_.step();
+    more = progress_.unfinished();
   }
-  if (!info_.can_sleep) {
+  if (!info_.can_sleep || more) {
     progress_.rouse();
   } else if (happened) {
     progress_.rouse_waiters();

@@ -58,8 +58,14 @@ void PortProgress::rouse() noexcept {
 bool PortProgress::progress() noexcept {
   if (!try_take()) return false;
   const bool happened = work_.step();
+  const bool more = happened && work_.unfinished();
   give();
-  if (happened) rouse_waiters();
+  // Behind the turn: who is roused before may sleep again because it was taken.
+  if (more) {
+    rouse();
+  } else if (happened) {
+    rouse_waiters();
+  }
   return happened;
 }
 
@@ -97,7 +103,7 @@ bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t ti
 bool PortProgress::look_for_stall(const std::function<bool()>& done, const char* what) {
   if (!try_take()) return false;
   const std::uint64_t since = transport_.activity();
-  const bool idle = !work_.step() && !done();
+  const bool happened = work_.step(), idle = !happened && !done();
   std::string stall;
   try {
     if (idle) stall = transport_.stalled(what, since);
@@ -106,6 +112,7 @@ bool PortProgress::look_for_stall(const std::function<bool()>& done, const char*
     throw;
   }
   give();
+  if (happened) rouse();
   if (!stall.empty()) fail(WEIR_STATUS_NETWORK_ERROR, "{}", stall);
   return idle;
 }

@@ -27,6 +27,8 @@ class PortWork {
   virtual bool left() const noexcept = 0;
   /// Takes that over and sends what can be sent. The holder.
   virtual void take_over() noexcept = 0;
+  /// Whether another step is needed that nothing from outside will ask for. The holder.
+  virtual bool unfinished() const noexcept = 0;
 
  protected:
   ~PortWork() = default;
@@ -59,6 +61,7 @@ class PortProgress {
   class Chance;
   /// One pass of the work, by the holder.
   bool step() noexcept { return work_.step(); }
+  bool unfinished() const noexcept { return work_.unfinished(); }
 
   /// As in Port.
   bool progress() noexcept;

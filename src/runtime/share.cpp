@@ -73,6 +73,7 @@ Share::Share(Runtime& runtime, const weir_share_options& options, std::string na
   try {
     begin(meeting);
   } catch (...) {
+    if (crew_ != nullptr) crew_->abandon(current_exception_outcome(WEIR_STATUS_INTERNAL));
     close_parts();
     throw;
   }
@@ -82,6 +83,7 @@ void Share::start() {
   try {
     if (crew_ != nullptr) crew_->listen(*this);
   } catch (...) {
+    crew_->abandon(current_exception_outcome(WEIR_STATUS_INTERNAL));
     over_.deliver();
     throw;
   }
@@ -229,12 +231,14 @@ std::uint64_t Share::size_of_next(Part& part) noexcept {
   const double work_returned = returned == 0 ? 0
                                              : work_of(next) / static_cast<double>(next.count) *
                                                    static_cast<double>(returned);
-  return policy_->count({.items = items_,
-                         .next = next.first,
-                         .left = items_.count() - taken + returned,
-                         .work_left = items_.work(taken, items_.count()) + work_returned,
-                         .peers = part.peers,
-                         .self = part.index});
+  const std::uint64_t size =
+      policy_->count({.items = items_,
+                      .next = next.first,
+                      .left = items_.count() - taken + returned,
+                      .work_left = items_.work(taken, items_.count()) + work_returned,
+                      .peers = part.peers,
+                      .self = part.index});
+  return std::min(size, items_.count());  // the counter must not go round
 }
 
 /// Where the next chunk will be cut from.
@@ -445,7 +449,12 @@ bool Share::anybody_takes_more() noexcept {
     advance(*best, true);
     return true;
   }
-  fail_with(last_loss_->status, last_loss_);
+  FailureRef loss;
+  {
+    const SpinGuard guard(failing_);
+    loss = last_loss_;
+  }
+  fail_with(loss ? loss->status : WEIR_STATUS_NETWORK_ERROR, loss);
   return false;
 }
 
@@ -483,27 +492,36 @@ WaitResult Share::wait(std::int64_t timeout_ns) {
     if (result.status == WEIR_STATUS_OK && !part.lost.load()) result = drained;
   }
   const SpinGuard guard(failing_);
-  const bool complete = is_home() ? done_.load() == items_.count() : complete_.load();
+  const bool complete = crew_ == nullptr ? done_.load() == items_.count() : complete_.load();
   return complete ? result : WaitResult{status_, failure_, 0};
 }
 
 void Share::cancel() {
   if (over_.count() > 0) return;
-  enter();
+  struct Entered {
+    explicit Entered(Share& entered) : share(entered) { share.enter(); }
+    Entered(const Entered&) = delete;
+    Entered& operator=(const Entered&) = delete;
+    ~Entered() { share.release(); }
+    Share& share;
+  };
+  const Entered entered(*this);  // a stream may have no memory to be cancelled
   cancelled_.store(true);
   fail_with(WEIR_STATUS_CANCELLED,
             FailureRef::make(WEIR_STATUS_CANCELLED, "the share was cancelled", "chunk", name_, 0));
   for (const Part& part : parts_) {
     if (is_own(part)) part.stream->cancel();
   }
-  release();
 }
 
 void Share::outlast(std::int64_t timeout_ns) noexcept {
   try {
     if (wait(timeout_ns).status == WEIR_STATUS_TIMEOUT) cancel();
   } catch (...) {  // no memory to wait or to cancel
-    stopped_.store(true);
+    enter();
+    fail_with(WEIR_STATUS_OUT_OF_MEMORY,
+              FailureRef::make(WEIR_STATUS_OUT_OF_MEMORY, "out of memory", "chunk", name_, 0));
+    release();  // other ranks are told
   }
 }
 

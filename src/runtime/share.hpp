@@ -245,7 +245,8 @@ class Share : private ShareCrew::Listener {
   SpinLock departing_;
   std::vector<Fellow> fellows_;  ///< at rank 0: the ranks
   sys::Atomic<bool> failed_{false}, announced_{false}, dismissed_{false};
-  sys::Atomic<bool> complete_{false}, attached_{false};  ///< not at rank 0
+  sys::Atomic<bool> complete_{false};  ///< over ranks: it has succeeded, as rank 0 tells all
+  sys::Atomic<bool> attached_{false};  ///< not at rank 0
 };
 
 }  // namespace weir::rt

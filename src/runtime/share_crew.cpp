@@ -1,9 +1,9 @@
 #include "runtime/share_crew.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "base/text.hpp"
 #include "runtime/fabric.hpp"
 
 namespace weir::rt {
@@ -49,16 +49,17 @@ ShareCrew::ShareCrew(Meeting& meeting, const std::vector<std::string>& names)
 
 void ShareCrew::meet(const std::string& what, const std::vector<std::string>& names) {
   std::string mine;
-  for (const std::string& name : names) mine += name + "\n";
+  for (const std::string& name : names) mine.append(name.c_str(), name.size() + 1);
   const auto all = fabric_.collectives().exchange(what, as_bytes(mine), kForever);
   for (Rank rank = 0; rank < port_.ranks(); ++rank) {
     firsts_.push_back(places_.size());
     if (all[rank].empty()) {
       fail(WEIR_STATUS_NETWORK_ERROR, "rank {} could not start its part of the share", rank);
     }
-    const std::string_view text = as_text(all[rank]);
-    for (const std::string_view name : split(text.substr(0, text.size() - 1), '\n')) {
-      places_.push_back({rank, std::string(name)});
+    for (std::string_view text = as_text(all[rank]); !text.empty();) {
+      const std::size_t end = std::min(text.find('\0'), text.size() - 1);
+      places_.push_back({rank, std::string(text.substr(0, end))});
+      text.remove_prefix(end + 1);
     }
   }
   firsts_.push_back(places_.size());
@@ -72,6 +73,27 @@ void ShareCrew::leave() noexcept {
   if (listener_ == nullptr) return;
   fabric_.share_hub().leave(number_);
   listener_ = nullptr;
+}
+
+void ShareCrew::abandon(const Outcome& why) noexcept {
+  if (listener_ == nullptr) {
+    number_ = fabric_.share_hub().skip();
+  } else {
+    leave();
+  }
+  for (Rank rank = 0; rank < ranks(); ++rank) {
+    if (rank == rank_ || (rank_ != 0 && rank != 0)) continue;
+    try {
+      if (rank_ == 0) {
+        say_over(rank, why.status, why.message);
+      } else {
+        say_failure(why.status, why.message);
+        say_left();
+      }
+    } catch (...) {
+      port_.drop(rank, "could not be told that a share has failed");
+    }
+  }
 }
 
 void ShareCrew::listen(Listener& listener) {

@@ -12,6 +12,7 @@
 
 #include <weir/status.h>
 
+#include "base/error.hpp"
 #include "net/group_hub.hpp"
 #include "net/window.hpp"
 #include "sched/range_set.hpp"
@@ -98,6 +99,8 @@ class ShareCrew final : private GroupHub::Member {
   void listen(Listener& listener);
   /// When it returns the listener hears nothing any more.
   void leave() noexcept;
+  /// Leaves, also before listen(), because this rank cannot begin. The share fails on all.
+  void abandon(const Outcome& why) noexcept;
 
   Port& port() const noexcept { return port_; }
   Rank rank() const noexcept { return rank_; }

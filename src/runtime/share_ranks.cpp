@@ -46,7 +46,8 @@ void Share::announce() noexcept {
     }
     crew_->say_failure(why.status, why.failure ? why.failure->message : "");
   } catch (...) {
-    detach();  // rank 0 is gone, or will not answer
+    crew_->port().drop(0, "could not be told of a failure");  // unless it is gone
+    detach();
   }
 }
 
@@ -192,7 +193,11 @@ void Share::tell_end(Part& part, const Range& range, weir_status status,
 }
 
 void Share::tell_left() noexcept {
-  tell([this] { crew_->say_left(); });
+  try {
+    crew_->say_left();
+  } catch (...) {
+    crew_->port().drop(0, "could not be told of the end");  // unless it is gone
+  }
 }
 
 /// The share is over, or nobody says so any more.
@@ -230,7 +235,13 @@ void Share::heard_over(weir_status status, std::string_view why) noexcept {
     complete_.store(true);
     stopped_.store(true);
   } else {
-    tell([&] { fail_with(status, FailureRef::make(status, std::string(why), "chunk", name_, 0)); });
+    tell([&] {
+      FailureRef failure = FailureRef::make(status, std::string(why), "chunk", name_, 0);
+      fail_with(status, failure);
+      const SpinGuard guard(failing_);  // all ranks return the same, whatever failed here first
+      status_ = status;
+      failure_ = std::move(failure);
+    });
   }
   detach();
   release();
@@ -287,7 +298,8 @@ bool Share::dismiss() noexcept {
   WaitResult why;
   {
     const SpinGuard guard(failing_);
-    if (done_.load() < items_.count()) why = {status_, failure_, 0};
+    complete_.store(done_.load() == items_.count());
+    if (!complete_.load()) why = {status_, failure_, 0};
   }
   for (Rank rank = 1; rank < crew_->ranks(); ++rank) {
     {
@@ -305,8 +317,10 @@ bool Share::dismiss() noexcept {
   return true;
 }
 
-/// A rank takes no part any more. The caller is counted.
+/// A rank takes no part any more: it counts as lost, unless it has been let go. The caller is
+/// counted.
 void Share::depart(Rank rank, bool lost) noexcept {
+  lost = lost || !dismissed_.load();
   for (Part& part : parts_) {
     if (part.rank != rank) continue;
     const SpinGuard guard(part.lock);

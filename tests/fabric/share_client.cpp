@@ -188,6 +188,7 @@ void run_all(weir_fabric* fabric) {
           .run();
     }
     Trial(fabric, {.items = 400, .scheduler = scheduler, .ways = 3}).run();
+    Trial(fabric, {.chunks = "fixed:9223372036854775808", .scheduler = scheduler}).run();
     Trial(fabric, {.items = 20000, .chunks = "one", .scheduler = scheduler, .at_once = true}).run();
   }
 }

@@ -88,8 +88,11 @@ bool ShmLink::send(Rank to, Parts parts) noexcept {
 
 /// Those who do not sleep look by themselves.
 void ShmLink::ring_bell(Rank rank) noexcept {
+  if (segment_->rank(rank).sleepers.load() > 0) ring_surely(rank);
+}
+
+void ShmLink::ring_surely(Rank rank) noexcept {
   ShmRank& other = segment_->rank(rank);
-  if (other.sleepers.load() == 0) return;
   other.bell.fetch_add(1);
   futex(other.bell, FUTEX_WAKE, INT_MAX, nullptr);
 }
@@ -115,7 +118,8 @@ bool ShmLink::receive_one(Rank from, PacketSink& sink) noexcept {
   // A ring that is not sound is an empty packet, which nobody accepts.
   sink.packet(from, {&ring.bytes[sound ? at : 0], sound ? size : 0});
   ring.head.store(sound ? head + room_of(size) : tail);
-  if (ring.starving.load() != 0 && ring.starving.exchange(0) != 0) ring_bell(from);
+  // Who is about to sleep does not look for room again.
+  if (ring.starving.load() != 0 && ring.starving.exchange(0) != 0) ring_surely(from);
   return true;
 }
 

@@ -46,6 +46,7 @@ class ShmLink final : public Link {
   bool receive_one(Rank from, PacketSink& sink) noexcept;
   bool anything() const noexcept;
   void ring_bell(Rank rank) noexcept;
+  void ring_surely(Rank rank) noexcept;
   void watch(Rank rank) noexcept;
   ShmWindow& window_of(Rank rank, WindowId window) const noexcept;
   std::optional<Outcome> in_segment(const OneSided& operation, const ShmWindow& window,

@@ -283,6 +283,47 @@ TEST_P(Ports, HandlersThatSendWithoutEndAreStopped) {
   });
 }
 
+TEST(Port, HandlersMaySendBesideLargeMessagesOfOthers) {
+  struct Answer final : Listener {
+    explicit Answer(Port& port) : port(port) {}
+    void arrived(Rank from, std::span<const std::byte>) noexcept override {
+      try {
+        port.send(from, Channel::collective, std::vector<std::byte>(1));
+      } catch (const Error& error) {
+        told = error.what();
+      }
+      over = true;
+    }
+    void lost(Rank, const std::string&) noexcept override {}
+    Port& port;
+    std::string told;
+    bool over = false;
+  };
+  constexpr std::size_t kLarge = 80u << 20;  // more than handlers may leave behind
+  std::atomic<bool> answered{false};
+  InprocHub hub(2, 0);
+  on_ranks(hub, 2, ProgressBy::caller, [&](Port& port) {
+    Answer answer(port);
+    Heard heard;
+    port.listen(Channel::user, &answer);
+    port.listen(Channel::collective, &heard);
+    if (port.rank() == 0) {
+      port.send(1, Channel::collective, std::vector<std::byte>(kLarge));
+      EXPECT_TRUE(port.wait_until([&] { return answer.over; }, kLong, "the question"));
+      EXPECT_EQ(answer.told, "");
+      answered = true;
+      answered.notify_all();
+    } else {
+      port.send(0, Channel::user, {});
+      answered.wait(false);  // takes nothing of the large message before
+      EXPECT_TRUE(port.wait_until([&] { return heard.count() == 2; }, kLong, "both messages"));
+    }
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    port.listen(Channel::user, nullptr);
+    port.listen(Channel::collective, nullptr);
+  });
+}
+
 TEST_P(Ports, MessagesWaitForTheirListener) {
   InprocHub hub(2, 0);
   on_ranks(hub, 2, GetParam(), [&](Port& port) {

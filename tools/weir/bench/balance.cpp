@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <filesystem>
-#include <memory>
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -37,26 +42,43 @@ std::vector<std::string> divide(const std::string& domains) {
   return all;
 }
 
-std::string quoted(const std::string& word) {
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
-/// What a program of its own prints.
-std::string output_of(const std::string& command) {
-  struct Close {
-    void operator()(std::FILE* pipe) const noexcept { pclose(pipe); }
-  };
-  std::unique_ptr<std::FILE, Close> pipe(popen(command.c_str(), "re"));
-  if (pipe == nullptr) throw weir::Error(WEIR_STATUS_UNAVAILABLE, "no shell can be started");
+/// Reads to the end what comes through a pipe.
+std::string read_all(int pipe) {
   std::string text;
   std::array<char, 4096> piece;
-  while (const std::size_t bytes = std::fread(piece.data(), 1, piece.size(), pipe.get())) {
-    text.append(piece.data(), bytes);
+  for (;;) {
+    const ssize_t bytes = ::read(pipe, piece.data(), piece.size());
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes <= 0) return text;
+    text.append(piece.data(), static_cast<std::size_t>(bytes));
   }
-  if (pclose(pipe.release()) != 0) {
-    throw weir::Error(WEIR_STATUS_KERNEL_ERROR, fmt::format("'{}' has failed", command));
+}
+
+/// What this program prints in a process of its own.
+std::string output_of(const std::vector<std::string>& words) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    throw weir::Error(WEIR_STATUS_UNAVAILABLE, "there is no file left for what a run prints");
+  }
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  pid_t process = 0;
+  const int refused =
+      posix_spawn(&process, "/proc/self/exe", &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  ::close(ends[1]);
+  std::string text = refused == 0 ? read_all(ends[0]) : "";
+  ::close(ends[0]);
+  int status = 0;
+  while (refused == 0 && waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (refused != 0 || status != 0) {
+    throw weir::Error(WEIR_STATUS_KERNEL_ERROR,
+                      fmt::format("'{}' has failed", fmt::join(words, " ")));
   }
   return text;
 }
@@ -100,11 +122,14 @@ void Balance::run() {
 Json Balance::point(const Words& labels, const Words& options) {
   Interruption::check();
   progress_.update(measured_++, points_, "pricing");
-  std::string command =
-      quoted(std::filesystem::read_symlink("/proc/self/exe")) +
-      fmt::format(" run asian-option --n {} --repeat {} --json", options_, repeat_);
-  for (const std::string& option : options) command += " " + quoted(option);
-  const Json report = Json::parse(output_of(command));
+  Words words = {"weir",
+                 "run",
+                 "asian-option",
+                 "--json",
+                 fmt::format("--n={}", options_),
+                 fmt::format("--repeat={}", repeat_)};
+  words.insert(words.end(), options.begin(), options.end());
+  const Json report = Json::parse(output_of(words));
   const Json& share = report.at("share");
   double busy = 0, idle = 0, visits = 0;
   for (const Json& place : share.at("places")) {
