@@ -2,12 +2,26 @@
 #include <hStreams_app_api.h>
 #include <hStreams_sink.h>
 
+#include <dlfcn.h>
+#include <pthread.h>
+#include <cerrno>
+#include <cstdlib>
 #include <stdexcept>
 
 #include "check.h"
 
 HSTREAMS_EXPORT void throws(char*) { throw std::runtime_error("no good"); }
 HSTREAMS_EXPORT void works(char* data) { data[0] = 5; }
+
+/// The libraries call this one: when there is to be no thread, there is none.
+static bool no_threads;
+extern "C" HSTREAMS_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                                              void* (*start)(void*), void* argument) noexcept {
+  if (no_threads) return EAGAIN;
+  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  static const auto next = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
+  return next(thread, attributes, start, argument);
+}
 
 static char data[64];
 
@@ -36,8 +50,25 @@ static void a_copy_fails() {
   OK(hStreams_app_thread_sync());
 }
 
+static void a_stream_gets_no_thread() {
+  HSTR_LOG_DOM domain = 0;
+  HSTR_OVERLAP_TYPE overlap;
+  HSTR_CPU_MASK mask;
+  HSTR_CPU_MASK_ZERO(mask);
+  HSTR_CPU_MASK_SET(4, mask);
+  OK(hStreams_Init());
+  OK(hStreams_AddLogDomain(std::getenv("WEIR_SIM_CARDS") != nullptr ? 1 : 0, mask, &domain,
+                           &overlap));
+  no_threads = true;
+  EXPECT(hStreams_StreamCreate(7, domain, mask), RESOURCE_EXHAUSTED);
+  no_threads = false;
+  OK(hStreams_StreamCreate(7, domain, mask));
+  OK(hStreams_Fini());
+}
+
 int main() {
   OK(hStreams_Cfg_SetLogLevel(HSTR_LOG_LEVEL_NO_LOGGING));
+  a_stream_gets_no_thread();
   OK(hStreams_app_init(1, 1));
   OK(hStreams_app_create_buf(data, sizeof data));
   a_function_fails();
