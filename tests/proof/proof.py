@@ -34,10 +34,11 @@ class Item:
     command: tuple = ()  # instead of a test
 
 
-ITEMS = [
-    Item("random programs", "release", "random_programs", amount={"WEIR_TEST_PROGRAMS": 10**7}),
+ITEMS = [  # those that take longest first
     Item("random programs, thread sanitizer", "tsan", "random_programs",
          amount={"WEIR_TEST_PROGRAMS": 10**6}),
+    Item("failing resources", "release", "fault_injection", arguments=("--all",)),
+    Item("random programs", "release", "random_programs", amount={"WEIR_TEST_PROGRAMS": 10**7}),
     Item("random programs of tasks", "release", "queue_programs",
          amount={"WEIR_TEST_PROGRAMS": 10**6}),
     Item("random programs of tasks, thread sanitizer", "tsan", "queue_programs",
@@ -49,7 +50,6 @@ ITEMS = [
     Item("random shares on the scheduler", "release", "scheduled_shares",
          amount={"WEIR_TEST_PROGRAMS": 10**6}),
     Item("weak memory (Relacy)", "release", "relacy", arguments=(10**7,)),
-    Item("failing resources", "release", "fault_injection", arguments=("--all",)),
     Item("cards that break", "release", "device_faults"),
     Item("code that throws", "release", "throwing"),
     Item("traces without a disk", "release", "cli_trace_disk"),
