@@ -13,32 +13,18 @@
 
 #include <weir/weir.h>
 
+#include "choices.hpp"
 #include "target.hpp"
 
 namespace {
 
+using weir::fuzz::Choices;
 using weir::fuzz::require;
 
 constexpr std::size_t kBuffers = 3, kBytes = 4096, kMostCalls = 120, kObjects = 3;
 constexpr std::size_t kMostTunnels = 5, kMostItemBytes = 100'000;
 constexpr std::uint64_t kMostItems = 200;
 constexpr std::int64_t kLong = 60'000'000'000;
-
-class Choices {
- public:
-  Choices(const std::uint8_t* data, std::size_t size) : at_(data), end_(data + size) {}
-  bool over() const noexcept { return at_ == end_; }
-  std::size_t below(std::size_t bound) noexcept { return (over() ? 0u : *at_++) % bound; }
-  bool one_in(std::size_t count) noexcept { return below(count) == count - 1; }
-  template <class T, std::size_t count>
-  const T& from(const T (&list)[count]) noexcept {
-    return list[below(count)];
-  }
-
- private:
-  const std::uint8_t* at_;
-  const std::uint8_t* end_;
-};
 
 constexpr std::size_t kExtents[] = {64, 128, 256, 1024, 0, 1, 8, 4096, 4097, SIZE_MAX};
 constexpr int kAccesses[] = {WEIR_ACCESS_READ,

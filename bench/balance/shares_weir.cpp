@@ -3,14 +3,14 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include <weir/weir.hpp>
+#include <weir/fabric.hpp>
 
+#include "common/launch.hpp"
 #include "common/program.hpp"
 #include "common/spin_kernel.hpp"
 
@@ -88,42 +88,24 @@ nlohmann::json measure_makespan(const Arguments& arguments) {
           {"config", domains.str() + ", chunks " + chunks}};
 }
 
-class Member {
- public:
-  Member() {
-    weir_fabric* joined = nullptr;
-    weir::check(weir_fabric_open(nullptr, &joined));
-    fabric_.reset(joined);
-  }
-  weir_fabric* fabric() const { return fabric_.get(); }
-  unsigned rank() const { return weir_fabric_rank(fabric()); }
-  unsigned ranks() const { return weir_fabric_ranks(fabric()); }
-
- private:
-  struct Leave {
-    void operator()(weir_fabric* fabric) const { weir_fabric_close(fabric); }
-  };
-  std::unique_ptr<weir_fabric, Leave> fabric_;
-};
-
 /// Makespan over ideal on ranks of one core each, of which rank i computes i + 1 times as fast as
 /// the first.
-nlohmann::json measure_ranks(const Arguments& arguments, const Member& member) {
+nlohmann::json measure_ranks(const Arguments& arguments, const weir::Fabric& fabric) {
   const auto items = static_cast<std::uint64_t>(arguments.number("--items", 300));
   const auto item_us = static_cast<double>(arguments.number("--item-us", 1000));
   const std::string chunks = arguments.text("--chunks", "learned");
   const std::string scheduler = arguments.text("--scheduler", "onesided");
   const weir::Runtime runtime("host:cores=1");
   const weir::Kernel spin = spin_kernel(runtime);
-  const double own_us = item_us / (member.rank() + 1);
+  const double own_us = item_us / (fabric.rank() + 1);
   double speeds = 0;
-  for (unsigned rank = 0; rank < member.ranks(); ++rank) speeds += rank + 1;
+  for (unsigned rank = 0; rank < fabric.ranks(); ++rank) speeds += rank + 1;
   const auto compute = [&](const weir::Chunk& chunk) {
     return chunk.stream.compute(spin, {}, {own_us * static_cast<double>(chunk.count)});
   };
   const weir::Share share = runtime.share(
       items, compute,
-      {.chunks = chunks.c_str(), .fabric = member.fabric(), .scheduler = scheduler.c_str()});
+      {.chunks = chunks.c_str(), .fabric = fabric.handle(), .scheduler = scheduler.c_str()});
   share.wait();
   const double ideal_us = static_cast<double>(items) * item_us / speeds;
   double visits = 0;
@@ -131,16 +113,16 @@ nlohmann::json measure_ranks(const Arguments& arguments, const Member& member) {
   return {
       {"value", static_cast<double>(share.info().makespan_ns) / 1e3 / ideal_us},
       {"visits", visits},
-      {"config", std::to_string(member.ranks()) + " ranks, chunks " + chunks + ", " + scheduler}};
+      {"config", std::to_string(fabric.ranks()) + " ranks, chunks " + chunks + ", " + scheduler}};
 }
 
 /// Nanoseconds of an addition to the counter of rank 0, which computes meanwhile.
-nlohmann::json measure_rank_visits(const Arguments& arguments, const Member& member) {
+nlohmann::json measure_rank_visits(const Arguments& arguments, const weir::Fabric& fabric) {
   const long visits = arguments.number("--visits", 100'000);
   weir_window* window = nullptr;
-  weir::check(weir_window_create(member.fabric(), nullptr, sizeof(std::int64_t), &window));
+  weir::check(weir_window_create(fabric.handle(), nullptr, sizeof(std::int64_t), &window));
   std::int64_t taken_ns = 0;
-  if (member.rank() == 1) {
+  if (fabric.rank() == 1) {
     const double seconds = time_of([&] {
       for (long i = 0; i < visits; ++i) {
         weir::check(weir_window_fetch_add(window, 0, 0, 1, nullptr));
@@ -153,7 +135,7 @@ nlohmann::json measure_rank_visits(const Arguments& arguments, const Member& mem
     }
   }
   weir::check(
-      weir_fabric_reduce_int64(member.fabric(), &taken_ns, 1, WEIR_FABRIC_OP_MAX, WEIR_FOREVER));
+      weir_fabric_reduce_int64(fabric.handle(), &taken_ns, 1, WEIR_FABRIC_OP_MAX, WEIR_FOREVER));
   weir_window_destroy(window);
   return {{"value", taken_ns}, {"config", "two ranks, shared memory"}};
 }
@@ -161,18 +143,12 @@ nlohmann::json measure_rank_visits(const Arguments& arguments, const Member& mem
 /// Runs on ranks what is for them, which it starts first.
 int run_on_ranks(const Arguments& arguments, int count, char** values) {
   if (std::getenv("WEIR_RANK") == nullptr) {
-    std::vector<const char*> words(values, values + count);
-    words[0] = "/proc/self/exe";
-    words.push_back(nullptr);
-    int status = 0;
-    weir::check(weir_fabric_launch(nullptr, static_cast<unsigned>(arguments.number("--ranks", 2)),
-                                   words.data(), &status));
-    return status;
+    return launch(static_cast<unsigned>(arguments.number("--ranks", 2)), count, values);
   }
-  const Member member;
-  const nlohmann::json line = arguments.verb() == "ranks" ? measure_ranks(arguments, member)
-                                                          : measure_rank_visits(arguments, member);
-  if (member.rank() == 0) std::printf("%s\n", line.dump().c_str());
+  const weir::Fabric fabric;
+  const nlohmann::json line = arguments.verb() == "ranks" ? measure_ranks(arguments, fabric)
+                                                          : measure_rank_visits(arguments, fabric);
+  if (fabric.rank() == 0) std::printf("%s\n", line.dump().c_str());
   return 0;
 }
 

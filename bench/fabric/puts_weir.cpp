@@ -2,26 +2,15 @@
 #include <cstdio>
 
 #include <weir/conveyor.hpp>
+#include <weir/fabric.hpp>
 
+#include "common/launch.hpp"
 #include "fabric/put_pattern.hpp"
 
 namespace weir_bench {
 namespace {
 
 constexpr std::size_t kAtOnce = 64;
-
-class Fabric {
- public:
-  Fabric() { weir::check(weir_fabric_open(nullptr, &fabric_)); }
-  Fabric(const Fabric&) = delete;
-  Fabric& operator=(const Fabric&) = delete;
-  ~Fabric() { weir_fabric_close(fabric_); }
-  weir_fabric* handle() const { return fabric_; }
-  unsigned rank() const { return weir_fabric_rank(fabric_); }
-
- private:
-  weir_fabric* fabric_ = nullptr;
-};
 
 void put_all(const weir::Producer& producer, const PutPattern& pattern,
              const std::vector<std::uint64_t>& offsets, const std::vector<std::byte>& items) {
@@ -36,7 +25,7 @@ void put_all(const weir::Producer& producer, const PutPattern& pattern,
 /// What one rank does; rank 0 prints.
 void work(const Arguments& arguments) {
   const PutPattern pattern(arguments);
-  const Fabric fabric;
+  const weir::Fabric fabric;
   const bool puts = fabric.rank() == 0;
   std::vector<std::byte> table(puts ? 0 : pattern.table_bytes());
   weir::ConveyorOptions options;
@@ -66,16 +55,6 @@ void work(const Arguments& arguments) {
   std::printf("%s\n", line.dump().c_str());
 }
 
-/// Starts two processes of this program. Returns their status.
-int launch(int count, char** values) {
-  std::vector<const char*> words(values, values + count);
-  words[0] = "/proc/self/exe";
-  words.push_back(nullptr);
-  int status = 0;
-  weir::check(weir_fabric_launch(nullptr, 2, words.data(), &status));
-  return status;
-}
-
 }  // namespace
 }  // namespace weir_bench
 
@@ -85,7 +64,7 @@ int main(int argc, char** argv) {
     const Arguments arguments(argc, argv);
     if (!under_mpirun()) {
       if (arguments.text("--network", "shm") == "tcp") become_mpirun(arguments, argc, argv);
-      if (std::getenv("WEIR_RANK") == nullptr) return launch(argc, argv);
+      if (std::getenv("WEIR_RANK") == nullptr) return launch(2, argc, argv);
     }
     work(arguments);
     return 0;

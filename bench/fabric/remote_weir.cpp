@@ -5,25 +5,14 @@
 //   remote_weir actions [--count N]     so many at once: for each
 #include <atomic>
 #include <cstdio>
-#include <memory>
 
-#include <weir/weir.hpp>
+#include <weir/fabric.hpp>
 
+#include "common/launch.hpp"
 #include "common/program.hpp"
 
 namespace weir_bench {
 namespace {
-
-struct Leave {
-  void operator()(weir_fabric* fabric) const noexcept { weir_fabric_close(fabric); }
-};
-using Fabric = std::unique_ptr<weir_fabric, Leave>;
-
-Fabric join() {
-  weir_fabric* fabric = nullptr;
-  weir::check(weir_fabric_open(nullptr, &fabric));
-  return Fabric(fabric);
-}
 
 /// Returns the median of the microseconds that each call of one() takes.
 template <class One>
@@ -72,30 +61,20 @@ double actions(weir_fabric* fabric, long count, bool one_by_one) {
 }
 
 void work(const Arguments& arguments) {
-  const Fabric fabric = join();
+  const weir::Fabric fabric;
   const std::string& verb = arguments.verb();
   double value = 0;
   if (verb == "fetch-add") {
-    value = fetch_add(fabric.get(), arguments.number("--count", 20'000));
+    value = fetch_add(fabric.handle(), arguments.number("--count", 20'000));
   } else if (verb == "action" || verb == "actions") {
     const bool one = verb == "action";
-    value = actions(fabric.get(), arguments.number("--count", one ? 10'000 : 100'000), one);
+    value = actions(fabric.handle(), arguments.number("--count", one ? 10'000 : 100'000), one);
   } else {
     throw std::invalid_argument("choose from fetch-add, action, actions");
   }
-  if (weir_fabric_rank(fabric.get()) > 0) return;
+  if (fabric.rank() > 0) return;
   const nlohmann::json line = {{"value", value}, {"config", "weir, two processes, shm"}};
   std::printf("%s\n", line.dump().c_str());
-}
-
-/// Starts two processes of this program. Returns their status.
-int launch(int count, char** values) {
-  std::vector<const char*> words(values, values + count);
-  words[0] = "/proc/self/exe";
-  words.push_back(nullptr);
-  int status = 0;
-  weir::check(weir_fabric_launch(nullptr, 2, words.data(), &status));
-  return status;
 }
 
 }  // namespace
@@ -104,7 +83,7 @@ int launch(int count, char** values) {
 int main(int argc, char** argv) {
   using namespace weir_bench;
   try {
-    if (std::getenv("WEIR_RANK") == nullptr) return launch(argc, argv);
+    if (std::getenv("WEIR_RANK") == nullptr) return launch(2, argc, argv);
     work(Arguments(argc, argv));
     return 0;
   } catch (const std::exception& error) {

@@ -145,14 +145,7 @@ bool PortMessages::take_over() noexcept {
 }
 
 bool PortMessages::push() noexcept {
-  bool moved = false;
-  for (Rank rank = 0; rank < info_.ranks; ++rank) {
-    try {
-      moved |= push_to(rank);
-    } catch (...) {  // no memory: the next pass tries again
-    }
-  }
-  return moved;
+  return push_to_all(info_.ranks, [this](Rank rank) { return push_to(rank); });
 }
 
 bool PortMessages::push_to(Rank to) {

@@ -187,14 +187,7 @@ bool PortOperations::take_over() noexcept {
 }
 
 bool PortOperations::push() noexcept {
-  bool moved = false;
-  for (Rank rank = 0; rank < info_.ranks; ++rank) {
-    try {
-      moved |= push_to(rank);
-    } catch (...) {  // no memory: the next pass tries again
-    }
-  }
-  return moved;
+  return push_to_all(info_.ranks, [this](Rank rank) { return push_to(rank); });
 }
 
 bool PortOperations::push_to(Rank to) {

@@ -128,4 +128,17 @@ class PortProgress::Chance {
   const bool nested_, taken_;
 };
 
+/// Calls push_to(rank) for all ranks. Returns whether one of them moved something.
+template <class PushTo>
+bool push_to_all(Rank ranks, PushTo&& push_to) noexcept {
+  bool moved = false;
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    try {
+      moved |= push_to(rank);
+    } catch (...) {  // no memory: the next pass tries again
+    }
+  }
+  return moved;
+}
+
 }  // namespace weir::rt
