@@ -8,7 +8,7 @@
 
 namespace weir::rt {
 
-enum class Collectives::Kind : std::uint32_t { call, result };
+enum class Collectives::Kind : std::uint32_t { call, result, given_up };
 
 struct Collectives::Header {
   Kind kind;
@@ -28,7 +28,7 @@ void append(std::vector<std::byte>& bytes, std::span<const std::byte> more) {
 
 }  // namespace
 
-Collectives::Collectives(Port& port) : port_(port), calls_(port.ranks()) {
+Collectives::Collectives(Port& port) : port_(port), calls_(port.ranks()), given_up_(port.ranks()) {
   port_.listen(Channel::collective, this);
 }
 Collectives::~Collectives() { port_.listen(Channel::collective, nullptr); }
@@ -62,9 +62,19 @@ std::vector<Collectives::Bytes> Collectives::exchange(const std::string& what,
     lock.unlock();
     if (result.status != WEIR_STATUS_OK) fail(result.status, "{}", result.message);
     return unpack(result.bytes);
-  } catch (const Error& error) {
-    broken_ = error.what();
+  } catch (...) {
+    give_up(number);
     throw;
+  }
+}
+
+/// Others must not wait for a rank that will not call any more.
+void Collectives::give_up(std::uint32_t number) noexcept {
+  broken_ = current_exception_outcome(WEIR_STATUS_INTERNAL).message;
+  try {
+    port_.send(0, Channel::collective, bytes_of(Header{Kind::given_up, number, 0}),
+               std::as_bytes(std::span(broken_)));
+  } catch (...) {  // it is told when this rank leaves
   }
 }
 
@@ -88,8 +98,11 @@ void Collectives::arrived(Rank from, std::span<const std::byte> message) noexcep
     const auto header = cut_off<Header>(message);
     if (header.kind == Kind::result) {
       take_result(header, message);
-    } else if (port_.rank() == 0) {
+    } else if (port_.rank() == 0 && header.kind == Kind::call) {
       take_call(from, header, message);
+    } else if (port_.rank() == 0) {
+      given_up_[from] = reason("has given up: ", text_of(message).c_str());
+      answer_if_complete();
     }
   } catch (...) {
     Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
@@ -144,21 +157,42 @@ std::string Collectives::difference() const {
   return {};
 }
 
-void Collectives::answer_if_complete() {
-  while (calls_[0].contains(answered_)) {
-    Result result;
-    if (const std::string wrong = difference(); !wrong.empty()) {
-      result = {WEIR_STATUS_INVALID_ARGUMENT, wrong, {}};
+/// Returns what is to be answered next, as the lowest rank names it that has called; null: nobody.
+const std::string* Collectives::due() const {
+  for (const auto& calls : calls_) {
+    const auto found = calls.find(answered_);
+    if (found != calls.end()) return &found->second.what;
+  }
+  return nullptr;
+}
+
+/// Returns why a call will not be completed, "" when it may be.
+std::string Collectives::hindrance(const std::string& what) const {
+  for (Rank rank = 0; rank < port_.ranks(); ++rank) {
+    if (!given_up_[rank].empty()) {
+      return fmt::format("{} failed: rank {} {}", what, rank, given_up_[rank]);
     }
-    for (Rank rank = 0; rank < port_.ranks() && result.status == WEIR_STATUS_OK; ++rank) {
-      const auto found = calls_[rank].find(answered_);
-      if (found == calls_[rank].end()) {
-        if (port_.alive(rank)) return;
-        result = {WEIR_STATUS_NETWORK_ERROR,
-                  fmt::format("{} failed: {}", calls_[0].at(answered_).what, port_.why_gone(rank)),
-                  {}};
-        break;
-      }
+    if (calls_[rank].contains(answered_) || port_.alive(rank)) continue;
+    return fmt::format("{} failed: {}", what, port_.why_gone(rank));
+  }
+  return {};
+}
+
+void Collectives::answer_if_complete() {
+  while (const std::string* const what = due()) {
+    if (std::string why = hindrance(*what); !why.empty()) {
+      answer({WEIR_STATUS_NETWORK_ERROR, std::move(why), {}});
+      continue;
+    }
+    if (!calls_[0].contains(answered_)) return;
+    Result result;
+    if (std::string wrong = difference(); !wrong.empty()) {
+      result = {WEIR_STATUS_INVALID_ARGUMENT, std::move(wrong), {}};
+    }
+    for (const auto& calls : calls_) {
+      if (result.status != WEIR_STATUS_OK) break;
+      const auto found = calls.find(answered_);
+      if (found == calls.end()) return;
       const std::uint64_t size = found->second.bytes.size();
       append(result.bytes, bytes_of(size));
       append(result.bytes, found->second.bytes);

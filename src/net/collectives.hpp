@@ -18,7 +18,7 @@ namespace weir::rt {
 ///
 /// Rank 0 gathers what all contribute and sends all of it to all: every rank has the same bytes and
 /// computes from them in the same order, so that results have the same bits. Rank 0 also sees who
-/// calls something else, or is gone, and all hear of it.
+/// calls something else, is gone, or has given up because it failed by itself, and all hear of it.
 class Collectives final : private Listener {
  public:
   explicit Collectives(Port& port);
@@ -51,7 +51,10 @@ class Collectives final : private Listener {
   void lost(Rank rank, const std::string& why) noexcept override;
   void take_call(Rank from, const Header& header, std::span<const std::byte> rest);
   void take_result(const Header& header, std::span<const std::byte> rest);
+  void give_up(std::uint32_t number) noexcept;
   void answer_if_complete();
+  const std::string* due() const;
+  std::string hindrance(const std::string& what) const;
   void answer(const Result& result);
   std::string difference() const;
   std::vector<Bytes> unpack(const Bytes& bytes) const;
@@ -59,6 +62,7 @@ class Collectives final : private Listener {
   Port& port_;
   sys::Mutex mutex_;
   std::vector<std::map<std::uint32_t, Call>> calls_;  ///< at rank 0, by rank and number
+  std::vector<std::string> given_up_;                 ///< at rank 0, by rank: why
   std::map<std::uint32_t, Result> results_;
   std::string lost_;            ///< why there will be no more results
   std::uint32_t number_ = 0;    ///< of the next operation of this rank

@@ -130,6 +130,12 @@ class InprocHub::InprocLink final : public Link {
     return any;
   }
 
+  std::string gone(Rank rank) noexcept override {
+    Box& box = *state_->boxes[rank];
+    const sys::Lock lock(box.mutex);
+    return box.closed ? "has ended" : "";
+  }
+
   std::uint64_t activity() const noexcept override { return state_->sent.load(); }
   std::string stalled(const char* what, std::uint64_t since) override {
     if (!state_->reports_stalls.load()) return {};

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "net/collectives.hpp"
@@ -13,13 +14,12 @@ namespace weir::rt {
 /// Memory of every rank, of sizes of their own, which all know. Not exposed any more when it ends.
 class Window {
  public:
-  /// Collective. Null: allocates. Throws Error.
+  /// Collective: a rank that fails makes it fail on all. Null: allocates. Throws Error.
   Window(Port& port, Collectives& collectives, void* memory, std::size_t bytes);
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
-  ~Window();
 
-  void* memory() const noexcept { return memory_; }
+  void* memory() const noexcept { return own_->memory(); }
   std::size_t bytes(Rank rank) const noexcept { return parts_[rank].bytes; }
   /// The number of a rank's part.
   WindowId id(Rank rank) const noexcept { return parts_[rank].id; }
@@ -32,9 +32,26 @@ class Window {
     WindowId id;
   };
 
+  /// Memory of this rank that the others may reach meanwhile.
+  class Own {
+   public:
+    Own(Port& port, void* memory, std::size_t bytes);
+    Own(const Own&) = delete;
+    Own& operator=(const Own&) = delete;
+    ~Own();
+
+    void* memory() const noexcept { return memory_; }
+    WindowId id() const noexcept { return id_; }
+
+   private:
+    Port& port_;
+    bool allocated_;
+    void* memory_;
+    WindowId id_;
+  };
+
   Port& port_;
-  void* memory_;
-  bool allocated_;
+  std::optional<Own> own_;
   std::vector<Part> parts_;
 };
 

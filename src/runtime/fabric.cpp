@@ -289,9 +289,23 @@ void Fabric::arrived(Rank from, std::span<const std::byte> message) noexcept {
   handled_.fetch_add(1);
 }
 
+/// Whether there have been other ranks and none is left.
+bool Fabric::is_alone() const noexcept {
+  for (Rank rank = 0; rank < port_.ranks(); ++rank) {
+    if (rank != port_.rank() && port_.alive(rank)) return false;
+  }
+  return port_.ranks() > 1;
+}
+
 bool Fabric::progress(std::int64_t timeout_ns) {
   const auto news = [this] { return handled_.load() != seen_.load(); };
-  const bool any = port_.wait_until(news, timeout_ns, "a message");
+  const auto over = [&] { return news() || is_alone(); };
+  const bool any = port_.wait_until(over, timeout_ns, "a message");
+  while (any && !news()) {
+    if (port_.progress()) continue;
+    fail(WEIR_STATUS_NETWORK_ERROR, "no message will come: all other ranks are gone, {}",
+         port_.why_gone(port_.rank() == 0 ? 1 : 0));
+  }
   seen_.store(handled_.load());
   return any;
 }
@@ -332,27 +346,28 @@ void simulate_fabric(const weir_fabric_options& options, Rank ranks,
   progress_of(options);
   InprocHub hub(ranks, options.seed);
   hub.report_stalls();
-  std::vector<std::optional<Error>> failures(ranks);
+  std::vector<Outcome> outcomes(ranks);
   {
     std::vector<sys::Thread> threads;
+    threads.reserve(ranks);
+    // A rank that gets no thread ends with its link, before those that have one are joined.
+    std::vector<std::shared_ptr<std::unique_ptr<Link>>> links;
     for (Rank rank = 0; rank < ranks; ++rank) {
-      auto link = hub.link(rank);
-      threads.emplace_back(
-          fmt::format("weir-rank-{}", rank),
-          [&, rank, shared = std::make_shared<std::unique_ptr<Link>>(std::move(link))] {
-            try {
-              run_rank(join(std::move(*shared), options), program);
-            } catch (...) {
-              const Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
-              failures[rank].emplace(outcome.status, outcome.message);
-            }
-          });
+      links.push_back(std::make_shared<std::unique_ptr<Link>>(hub.link(rank)));
+    }
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      threads.emplace_back(fmt::format("weir-rank-{}", rank), [&, rank, link = links[rank]] {
+        try {
+          run_rank(join(std::move(*link), options), program);
+        } catch (...) {
+          outcomes[rank] = current_exception_outcome(WEIR_STATUS_INTERNAL);
+        }
+      });
     }
   }
   for (Rank rank = 0; rank < ranks; ++rank) {
-    if (failures[rank]) {
-      fail(failures[rank]->status(), "rank {}: {}", rank, failures[rank]->what());
-    }
+    if (!outcomes[rank].ok())
+      fail(outcomes[rank].status, "rank {}: {}", rank, outcomes[rank].message);
   }
 }
 

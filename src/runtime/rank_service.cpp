@@ -57,11 +57,10 @@ void serve_rank(Runtime& runtime, Port& port) {
 }
 
 void dismiss_ranks(Port& port) noexcept {
-  const WireWriter message(RankWord::leave);
   for (Rank rank = 1; rank < port.ranks(); ++rank) {
     try {
-      port.send(rank, Channel::rank, message.bytes());
-    } catch (...) {  // who is gone serves no more
+      port.send(rank, Channel::rank, WireWriter(RankWord::leave).bytes());
+    } catch (...) {  // who is gone serves no more; who hears nothing sees this rank leave
     }
   }
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "walk.hpp"
+#include "walk_flows.hpp"
 
 namespace faults {
 namespace {
@@ -52,6 +53,8 @@ class DeviceFaults : public testing::TestWithParam<Card> {
                       lasts ? 1 - card.domain : card.domain};
     static Report report;
     report = {};
+    walk_flows(route, folder_, report);
+    report.errors = 0;  // those of its own cards
     walk(route, folder_, report);
     finish(route, report);
     const bool reached = report.errors + report.device_errors > 0;

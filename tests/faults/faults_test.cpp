@@ -1,15 +1,15 @@
 // Every way to memory, threads, mappings and files fails once, and from there on.
 //
-// A walk of the whole C interface (walk.cpp) is counted first: how often does it ask for memory,
-// start a thread, map, or touch a file? Then a child process walks for each position, with that
-// call failing ("once"), or that one and all after it ("on"). Each must end in a clean error or in
-// the right result; the same process then does a correct job, destroys everything and holds no
-// memory.
+// A walk of each part of the C interface (walk*.cpp) is counted first: how often does it ask for
+// memory, start a thread, map, or touch a file? Then a child process walks for each position, with
+// that call failing ("once"), or that one and all after it ("on"). Each must end in a clean error
+// or in the right result; the same process then does a correct job, destroys everything and holds
+// no memory.
 //
 //   fault_injection                the first position of each distinct stack of calls: the gate
 //   fault_injection --all          every position
-//   fault_injection --replay ROUTE KIND POSITION once|on    one, with stacks of what leaks
-//   fault_injection --trace        prints what the walk says when nothing fails
+//   fault_injection --part PART    of one part only
+//   fault_injection --replay PART KIND POSITION once|on    one, with stacks of what leaks
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -32,6 +32,7 @@
 #include "child.hpp"
 #include "injector.hpp"
 #include "walk.hpp"
+#include "walk_fabric.hpp"
 #include "walk_flows.hpp"
 
 namespace faults {
@@ -42,8 +43,23 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMostPositions = 1 << 16;
 constexpr std::chrono::seconds kHang{20};
 
+/// A part of the interface, walked by itself.
+struct Part {
+  const char* name;
+  const Route& route;
+  void (*walk)(const Route& route, const char* folder, Report& report);
+  void (*finish)(const Route& route, Report& report);
+};
+constexpr Part kParts[] = {
+    {"real", kRoutes[0], walk, finish},
+    {"virtual", kRoutes[1], walk, finish},
+    {"flows", kRoutes[0], walk_flows, finish_anew},
+    {"virtual-flows", kRoutes[1], walk_flows, finish_anew},
+    {"fabric", kRoutes[0], walk_fabric, finish_anew},
+};
+
 struct Case {
-  const Route* route;
+  const Part* part;
   Plan plan;
 };
 
@@ -108,11 +124,12 @@ void go(const Case& wanted, Board& board, std::uint64_t* sites, bool verbose) {
   const std::size_t files = entries_of(board.folder), descriptors = entries_of("/proc/self/fd");
   if (intercepts_memory()) watch_memory(verbose);
   arm(wanted.plan, {&board.failed, sites, sites != nullptr ? kMostPositions : 0});
-  walk(*wanted.route, board.folder, board.report);
+  const Part& part = *wanted.part;
+  part.walk(part.route, board.folder, board.report);
   board.calls = calls();
   board.failures = failures();
   disarm();
-  finish(*wanted.route, board.report);
+  part.finish(part.route, board.report);
   if (entries_of(board.folder) != files) board.report.blame("a file is left behind");
   if (entries_of("/proc/self/fd") != descriptors) board.report.blame("a file is left open");
   board.leaked = intercepts_memory() ? live_allocations(verbose ? print_leak : nullptr) : 0;
@@ -224,9 +241,9 @@ class Runner {
     ++table_.counts[static_cast<unsigned>(plan.kind)][plan.lasting][static_cast<unsigned>(end)];
     if (!bad(end)) return;
     if (++table_.bad > 40) return;
-    std::printf("%s: %s call %llu (%s), route %s", kEndNames[static_cast<unsigned>(end)],
+    std::printf("%s: %s call %llu (%s), part %s", kEndNames[static_cast<unsigned>(end)],
                 kind_name(plan.kind), static_cast<unsigned long long>(plan.position),
-                plan.lasting ? "and all later" : "alone", slot.wanted.route->name);
+                plan.lasting ? "and all later" : "alone", slot.wanted.part->name);
     if (end == End::crash && WIFSIGNALED(status)) std::printf(": %s", strsignal(WTERMSIG(status)));
     if (end == End::leak) std::printf(": %zu allocations", slot.board->leaked);
     std::printf("\n%s", slot.board->report.text);
@@ -235,7 +252,7 @@ class Runner {
       std::printf("crashed at\n");
       print_stack(slot.board->crashed);
     }
-    std::printf("again: %s --replay %s %s %llu %s\n\n", program_, slot.wanted.route->name,
+    std::printf("again: %s --replay %s %s %llu %s\n\n", program_, slot.wanted.part->name,
                 kind_name(plan.kind), static_cast<unsigned long long>(plan.position),
                 plan.lasting ? "on" : "once");
   }
@@ -245,23 +262,30 @@ class Runner {
   Table table_;
 };
 
+using Parts = std::vector<const Part*>;
+
 /// Fills the caches that live as long as the process, so that a walk returns all it takes.
 /// Handles rest, a few hundred of a kind, before their memory is used again: from then on a walk
 /// takes no more of it.
-void tire_handles(Report& report) {
-  for (int i = 0; i < 260; ++i) walk_flows(kRoutes[0], report);
+void tire_handles(const Parts& parts, Report& report) {
+  const bool fabric = std::any_of(parts.begin(), parts.end(),
+                                  [](const Part* part) { return part->walk == walk_fabric; });
+  for (int i = 0; i < 260; ++i) {
+    walk_flows(kRoutes[0], "", report);
+    if (fabric) walk_fabric(kRoutes[0], "", report);
+  }
   const weir::Runtime runtime("host:cores=1");
   std::vector<weir::Buffer> buffers;  // a fault may make a queue use more of them at once
   for (int i = 0; i < 400; ++i) buffers.push_back(runtime.buffer(64));
 }
 
-void warm_up(const std::string& folder, int rounds) {
+void warm_up(const Parts& parts, const std::string& folder, int rounds) {
   static Report report;
-  tire_handles(report);
+  tire_handles(parts, report);
   for (int i = 0; i < rounds; ++i) {
-    for (const Route& route : kRoutes) {
-      walk(route, folder.c_str(), report);
-      finish(route, report);
+    for (const Part* const part : parts) {
+      part->walk(part->route, folder.c_str(), report);
+      part->finish(part->route, report);
     }
   }
   if (report.wrong == 0 && report.errors == 0) return;
@@ -284,22 +308,22 @@ void await(pid_t child) {
   waitpid(child, &status, 0);
 }
 
-std::size_t run_all(Runner& runner, const std::string& folder, bool all) {
+std::size_t run_all(Runner& runner, const Parts& parts, const std::string& folder, bool all) {
   Board& board = *share<Board>();
   std::snprintf(board.folder, sizeof board.folder, "%s", folder.c_str());
   auto* const sites = share<std::uint64_t>(kMostPositions);
   std::size_t total = 0;
-  for (const Route& route : kRoutes) {
+  for (const Part* const part : parts) {
     for (unsigned kind = 0; kind < kKinds; ++kind) {
-      const Case counting{&route, {static_cast<Kind>(kind), 0, false}};
+      const Case counting{part, {static_cast<Kind>(kind), 0, false}};
       await(start(counting, board, sites));
       const auto positions = positions_of(sites, board.calls, all);
       if (board.calls > kMostPositions) std::printf("too many calls to try them all\n");
-      std::printf("%s, %s: %llu calls, %zu tried\n", route.name, kind_name(static_cast<Kind>(kind)),
+      std::printf("%s, %s: %llu calls, %zu tried\n", part->name, kind_name(static_cast<Kind>(kind)),
                   static_cast<unsigned long long>(board.calls), positions.size());
       for (const std::uint64_t position : positions) {
         for (const bool lasting : {false, true}) {
-          runner.run({&route, {static_cast<Kind>(kind), position, lasting}});
+          runner.run({part, {static_cast<Kind>(kind), position, lasting}});
           ++total;
         }
       }
@@ -322,13 +346,21 @@ void print_table(const Table& table) {
   }
 }
 
-int replay(char** arguments, const std::string& folder) {
-  const Route* route = std::strcmp(arguments[0], "real") == 0 ? &kRoutes[0] : &kRoutes[1];
-  Case wanted{route,
-              {Kind::memory, std::strtoull(arguments[2], nullptr, 10),
-               std::strcmp(arguments[3], "on") == 0}};
+/// The part of this name, or all for none.
+Parts parts_of(const char* name) {
+  Parts found;
+  for (const Part& part : kParts) {
+    if (name == nullptr || std::strcmp(name, part.name) == 0) found.push_back(&part);
+  }
+  return found;
+}
+
+int replay(const Part& part, char** arguments, const std::string& folder) {
+  Case wanted{&part,
+              {Kind::memory, std::strtoull(arguments[1], nullptr, 10),
+               std::strcmp(arguments[2], "on") == 0}};
   for (unsigned kind = 0; kind < kKinds; ++kind) {
-    if (std::strcmp(arguments[1], kind_name(static_cast<Kind>(kind))) == 0) {
+    if (std::strcmp(arguments[0], kind_name(static_cast<Kind>(kind))) == 0) {
       wanted.plan.kind = static_cast<Kind>(kind);
     }
   }
@@ -344,43 +376,49 @@ int replay(char** arguments, const std::string& folder) {
   return board.report.wrong > 0 || board.leaked > 0 ? 1 : 0;
 }
 
+int run(const char* program, const Parts& parts, const std::string& folder, bool all) {
+  const auto begin = Clock::now();
+  Runner runner(program, folder);
+  const std::size_t total = run_all(runner, parts, folder, all);
+  const Table& table = runner.table();
+  print_table(table);
+  std::size_t clean = 0, absorbed = 0;
+  for (const auto& kind : table.counts) {
+    for (const auto& mode : kind) {
+      clean += mode[static_cast<unsigned>(End::clean)];
+      absorbed += mode[static_cast<unsigned>(End::absorbed)];
+    }
+  }
+  std::printf("%zu bad of %zu, %.1f s\n", table.bad, total,
+              std::chrono::duration<double>(Clock::now() - begin).count());
+  if (table.bad > 0) return 1;
+  std::printf("proof: %zu positions: %zu clean errors, %zu absorbed\n", total, clean, absorbed);
+  return 0;
+}
+
 }  // namespace
 }  // namespace faults
 
 int main(int count, char** arguments) {
   using namespace faults;
   setvbuf(stdout, nullptr, _IOLBF, 0);
+  const std::vector<std::string> words(arguments + 1, arguments + count);
+  const bool all = !words.empty() && words[0] == "--all";
+  const bool replays = words.size() == 5 && words[0] == "--replay";
+  const bool one = replays || (words.size() == 2 && words[0] == "--part");
+  const Parts parts = parts_of(one ? arguments[2] : nullptr);
+  if (parts.empty()) {
+    std::printf("no part is called '%s'\n", arguments[2]);
+    return 2;
+  }
   const char* temporary = std::getenv("TMPDIR");
   std::string folder = std::string(temporary != nullptr ? temporary : "/tmp") + "/weir-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) return 1;
   void* frames[4];
   backtrace(frames, 4);  // loads what it needs
-  const auto begin = Clock::now();
-  warm_up(folder, 46);
-  std::printf("warm after %.1f s\n", std::chrono::duration<double>(Clock::now() - begin).count());
-  int result = 0;
-  if (count == 6 && std::strcmp(arguments[1], "--replay") == 0) {
-    result = replay(arguments + 2, folder);
-  } else {
-    const bool all = count > 1 && std::strcmp(arguments[1], "--all") == 0;
-    Runner runner(arguments[0], folder);
-    const std::size_t total = run_all(runner, folder, all);
-    const Table& table = runner.table();
-    print_table(table);
-    std::size_t clean = 0, absorbed = 0;
-    for (const auto& kind : table.counts) {
-      for (const auto& mode : kind) {
-        clean += mode[static_cast<unsigned>(End::clean)];
-        absorbed += mode[static_cast<unsigned>(End::absorbed)];
-      }
-    }
-    std::printf("%zu bad of %zu, %.1f s\n", table.bad, total,
-                std::chrono::duration<double>(Clock::now() - begin).count());
-    if (table.bad == 0) {
-      std::printf("proof: %zu positions: %zu clean errors, %zu absorbed\n", total, clean, absorbed);
-    }
-    result = table.bad == 0 ? 0 : 1;
-  }
+  warm_up(parts, folder, 46);
+  const int result =
+      replays ? replay(*parts[0], arguments + 3, folder) : run(arguments[0], parts, folder, all);
   rmdir(folder.c_str());
   return result;
 }

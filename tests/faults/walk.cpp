@@ -13,8 +13,6 @@
 
 #include <weir/weir.h>
 
-#include "walk_flows.hpp"
-
 namespace faults {
 
 const Route kRoutes[2] = {
@@ -32,6 +30,13 @@ void Report::blame(const char* format, ...) {
   va_end(arguments);
   written = std::min(sizeof text - 1, written + static_cast<std::size_t>(std::max(0, length)));
   if (written + 1 < sizeof text) text[written++] = '\n';
+}
+
+void Report::add(const Report& other) {
+  if (errors == 0) std::memcpy(first_error, other.first_error, sizeof first_error);
+  errors += other.errors;
+  device_errors += other.device_errors;
+  if (other.wrong > 0) blame("%s", other.text);
 }
 
 bool took(const Route& route, Report& report, weir_status status, const char* call,
@@ -834,8 +839,7 @@ void compare_contents() {
 }
 
 /// A job that has nothing to do with the walk.
-void small_job(weir_runtime* runtime, const char* call) {
-  Report& report = *world.report;
+void small_job(const Route& route, Report& report, weir_runtime* runtime, const char* call) {
   const unsigned before = report.errors;
   static std::uint64_t numbers[kWords];
   std::fill(std::begin(numbers), std::end(numbers), 3);
@@ -846,13 +850,14 @@ void small_job(weir_runtime* runtime, const char* call) {
   weir_stream* stream = nullptr;
   weir_buffer* buffer = nullptr;
   const std::size_t last = weir_runtime_domain_count(runtime) - 1;
-  weir_domain* const domain =
-      weir_runtime_get_domain(runtime, std::min(last, world.route->sound_domain));
+  weir_domain* const domain = weir_runtime_get_domain(runtime, std::min(last, route.sound_domain));
   const weir_region all = weir_region_range(0, sizeof numbers);
   const weir_scalar byte = weir_scalar_i64(1);
-  bool done = took(weir_place_create(domain, &options, &place), call) &&
-              took(weir_stream_create(place, nullptr, &stream), call) &&
-              took(weir_buffer_wrap(runtime, numbers, sizeof numbers, nullptr, &buffer), call);
+  bool done =
+      faults::took(route, report, weir_place_create(domain, &options, &place), call) &&
+      faults::took(route, report, weir_stream_create(place, nullptr, &stream), call) &&
+      faults::took(route, report,
+                   weir_buffer_wrap(runtime, numbers, sizeof numbers, nullptr, &buffer), call);
   if (done) {
     const weir_operand operand = {buffer, weir_region_range(8, 8), WEIR_ACCESS_WRITE};
     weir_compute compute = WEIR_COMPUTE_INIT;
@@ -861,10 +866,10 @@ void small_job(weir_runtime* runtime, const char* call) {
     compute.operand_count = 1;
     compute.scalars = &byte;
     compute.scalar_count = 1;
-    done = took(weir_stream_upload(stream, buffer, all, nullptr), call) &&
-           took(weir_stream_compute(stream, &compute, nullptr), call) &&
-           took(weir_stream_download(stream, buffer, all, nullptr), call) &&
-           took(weir_stream_synchronize(stream, kLong), call);
+    done = faults::took(route, report, weir_stream_upload(stream, buffer, all, nullptr), call) &&
+           faults::took(route, report, weir_stream_compute(stream, &compute, nullptr), call) &&
+           faults::took(route, report, weir_stream_download(stream, buffer, all, nullptr), call) &&
+           faults::took(route, report, weir_stream_synchronize(stream, kLong), call);
   }
   if (!done || report.errors != before) report.blame("%s failed", call);
   for (std::size_t w = 0; done && w < kWords; ++w) {
@@ -876,6 +881,31 @@ void small_job(weir_runtime* runtime, const char* call) {
   weir_buffer_destroy(buffer);
   weir_stream_destroy(stream);
   weir_place_destroy(place);
+}
+
+void finish_program(const Route& route, Report& report) {
+  for (std::uint8_t stream = 0; stream < kStreams; ++stream) {
+    synchronize(static_cast<StreamName>(stream), only(WEIR_STATUS_KERNEL_ERROR));
+  }
+  start_model();
+  weir_status failed[kStreams] = {};
+  for (std::size_t i = 0; i < world.step_count; ++i) replay(i, world.steps[i], failed);
+  compare_contents();
+  if (world.callbacks_seen.load() != world.callbacks_wanted) {
+    report.blame("%u of %u callbacks came", world.callbacks_seen.load(), world.callbacks_wanted);
+  }
+  if (route.breaks) {  // what a card has still in store hits jobs that do not count
+    static Report scratch;
+    const bool broke = report.errors + report.device_errors > 0;
+    for (int jobs = broke ? 1 : 16; jobs > 0; --jobs) {
+      small_job(route, scratch, world.runtime, "a job that may fail");
+    }
+  }
+  small_job(route, report, world.runtime, "a small job with the same runtime");
+  weir_runtime_destroy(world.runtime);
+  if (released.load() != world.kernels_registered) {
+    report.blame("%u of %u payloads were released", released.load(), world.kernels_registered);
+  }
 }
 
 }  // namespace
@@ -893,9 +923,6 @@ void walk(const Route& route, const char* folder, Report& report) {
   for (auto& stream : world.streams) stream = nullptr;
   for (auto& buffer : world.buffers) buffer = nullptr;
   walk_second_runtime();
-  const unsigned errors = report.errors;
-  walk_flows(route, report);
-  if (route.breaks) report.errors = errors;  // those of its own cards
   if (!open_runtime()) return;
   ask_runtime();
   took(weir_trace_start(world.runtime, 1 << 20), "trace_start");
@@ -919,40 +946,19 @@ void walk(const Route& route, const char* folder, Report& report) {
 }
 
 void finish(const Route& route, Report& report) {
-  if (world.runtime != nullptr) {
-    for (std::uint8_t stream = 0; stream < kStreams; ++stream) {
-      synchronize(static_cast<StreamName>(stream), only(WEIR_STATUS_KERNEL_ERROR));
-    }
-    start_model();
-    weir_status failed[kStreams] = {};
-    for (std::size_t i = 0; i < world.step_count; ++i) replay(i, world.steps[i], failed);
-    compare_contents();
-    if (world.callbacks_seen.load() != world.callbacks_wanted) {
-      report.blame("%u of %u callbacks came", world.callbacks_seen.load(), world.callbacks_wanted);
-    }
-    if (route.breaks) {  // what a card has still in store hits jobs that do not count
-      static Report scratch;
-      world.report = &scratch;
-      const bool broke = report.errors + report.device_errors > 0;
-      for (int jobs = broke ? 1 : 16; jobs > 0; --jobs) {
-        small_job(world.runtime, "a job that may fail");
-      }
-      world.report = &report;
-    }
-    small_job(world.runtime, "a small job with the same runtime");
-    weir_runtime_destroy(world.runtime);
-    if (released.load() != world.kernels_registered) {
-      report.blame("%u of %u payloads were released", released.load(), world.kernels_registered);
-    }
-  }
+  if (world.runtime != nullptr) finish_program(route, report);
+  finish_anew(route, report);
+}
+
+void finish_anew(const Route& route, Report& report) {
   weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
   options.domains = route.virtual_time ? "sim:clock=virtual" : "host:cores=1";
   weir_runtime* fresh = nullptr;
-  if (!took(weir_runtime_create(&options, &fresh), "a new runtime")) {
+  if (!took(route, report, weir_runtime_create(&options, &fresh), "a new runtime")) {
     report.blame("a new runtime cannot be had");
     return;
   }
-  small_job(fresh, "a small job with a new runtime");
+  small_job(route, report, fresh, "a small job with a new runtime");
   weir_runtime_destroy(fresh);
 }
 

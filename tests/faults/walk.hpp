@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <weir/status.h>
+
 namespace faults {
 
 /// What a walk has to say, in memory that survives the process it runs in.
@@ -16,6 +18,7 @@ struct Report {
   char first_error[200] = "";
 
   void blame(const char* format, ...) __attribute__((format(printf, 2, 3)));
+  void add(const Report& other);
 };
 
 /// Where to walk. Two domains; with virtual time both are cards and nothing runs on other threads.
@@ -28,6 +31,16 @@ struct Route {
 };
 extern const Route kRoutes[2];
 
+/// What nothing here takes, in nanoseconds.
+constexpr std::int64_t kLong = INT64_C(15'000'000'000);
+
+constexpr unsigned only(weir_status status) { return 1u << status; }
+
+/// Takes the outcome of a call that may end as one of `expected`, and as what a fault makes of it;
+/// only OK is true.
+bool took(const Route& route, Report& report, weir_status status, const char* call,
+          unsigned expected = only(WEIR_STATUS_OK));
+
 /// Creates a runtime, does everything a program can do with it, and remembers what it was told.
 /// Allocates nothing itself.
 void walk(const Route& route, const char* folder, Report& report);
@@ -35,5 +48,8 @@ void walk(const Route& route, const char* folder, Report& report);
 /// Afterwards, when nothing fails any more: compares all results with what the statuses promised,
 /// does a small job with the same runtime and with a new one, and destroys both.
 void finish(const Route& route, Report& report);
+
+/// Does a small job with a new runtime, when nothing fails any more.
+void finish_anew(const Route& route, Report& report);
 
 }  // namespace faults

@@ -317,7 +317,7 @@ void walk_pipelines(Flows& flows, weir_buffer* result) {
 
 }  // namespace
 
-void walk_flows(const Route& route, Report& report) {
+void walk_flows(const Route& route, const char*, Report& report) {
   Flows flows{route, report};
   weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
   options.domains = route.domains;

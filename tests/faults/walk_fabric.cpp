@@ -1,0 +1,252 @@
+#include "walk_fabric.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include <weir/weir.h>
+
+namespace faults {
+
+namespace {
+
+constexpr unsigned kRanks = 2;
+constexpr std::size_t kMessages = 3, kWindowNumbers = 8, kPuts = 40, kSide = 8;
+constexpr unsigned kOfOther = only(WEIR_STATUS_OK) | only(WEIR_STATUS_NETWORK_ERROR);
+/// The window of a rank that has failed is gone before it is.
+constexpr unsigned kOfNoWindow = kOfOther | only(WEIR_STATUS_INVALID_ARGUMENT);
+
+/// What one rank does and sees. A rank that a fault meets leaves; the other then may be told so.
+class Rank {
+ public:
+  Rank(const Route& route, Report& report, weir_fabric* fabric)
+      : route_(route),
+        report_(report),
+        fabric_(fabric),
+        me_(weir_fabric_rank(fabric)),
+        other_(1 - me_) {}
+
+  bool run() {
+    return together() && messages() && window() && conveyor() && halo() &&
+           took(weir_fabric_barrier(fabric_, kLong), "fabric_barrier");
+  }
+
+ private:
+  bool took(weir_status status, const char* call, unsigned expected = kOfOther) const {
+    return faults::took(route_, report_, status, call, expected);
+  }
+  bool right(bool holds, const char* what) const {
+    if (!holds) report_.blame("rank %u: %s", me_, what);
+    return holds;
+  }
+
+  // ---- What all ranks do together ----
+
+  bool together() const {
+    std::int64_t sum = me_ + 1;
+    std::array<double, 2> values = {me_ == 0 ? 3.5 : 0, 0};
+    return took(weir_fabric_barrier(fabric_, kLong), "fabric_barrier") &&
+           took(weir_fabric_reduce_int64(fabric_, &sum, 1, WEIR_FABRIC_OP_SUM, kLong),
+                "reduce_int64") &&
+           right(sum == 3, "the sum is wrong") &&
+           took(weir_fabric_broadcast(fabric_, 0, values.data(), sizeof values, kLong),
+                "broadcast") &&
+           right(values[0] == 3.5, "the broadcast is wrong");
+  }
+
+  // ---- Messages ----
+
+  static void hear(unsigned from, const void* message, std::size_t bytes, void* payload) {
+    auto& self = *static_cast<Rank*>(payload);
+    std::uint64_t number = 0;
+    std::memcpy(&number, message, std::min(bytes, sizeof number));
+    self.in_order_ = self.in_order_ && from == self.other_ && number == self.heard_;
+    ++self.heard_;
+  }
+
+  bool exchange() {
+    for (std::uint64_t i = 0; i < kMessages; ++i) {
+      if (!took(weir_fabric_send(fabric_, other_, &i, sizeof i), "fabric_send")) return false;
+    }
+    while (heard_ < kMessages) {
+      if (!took(weir_fabric_progress(fabric_, kLong), "fabric_progress")) return false;
+    }
+    return right(in_order_, "messages came in another order");
+  }
+
+  bool messages() {
+    if (!took(weir_fabric_listen(fabric_, hear, this), "fabric_listen")) return false;
+    const bool done = exchange();
+    return took(weir_fabric_listen(fabric_, nullptr, nullptr), "fabric_listen") && done;
+  }
+
+  // ---- Windows ----
+
+  bool reach(weir_window* window) const {
+    std::array<std::int64_t, kWindowNumbers> sent{}, got{};
+    sent.fill(me_ + 10);
+    std::int64_t old = -1;
+    const std::size_t counter = sizeof sent;
+    if (!took(weir_window_put(window, other_, 0, sent.data(), sizeof sent), "window_put",
+              kOfNoWindow) ||
+        !took(weir_window_fetch_add(window, 0, counter, 5, &old), "window_fetch_add",
+              kOfNoWindow) ||
+        !took(weir_window_flush(window, other_, kLong), "window_flush", kOfNoWindow) ||
+        !took(weir_fabric_barrier(fabric_, kLong), "fabric_barrier") ||
+        !took(weir_window_get(window, other_, 0, got.data(), sizeof got), "window_get",
+              kOfNoWindow) ||
+        !took(weir_window_flush(window, other_, kLong), "window_flush", kOfNoWindow)) {
+      return false;
+    }
+    std::int64_t sum = -1;
+    return right(got == sent, "the window gives something else") &&
+           right(old == 0 || old == 5, "the counter was something else") &&
+           took(weir_window_compare_swap(window, 0, counter, 10, 10, &sum), "compare_swap",
+                kOfNoWindow) &&
+           right(sum == 10, "the counter is wrong") &&
+           took(weir_fabric_barrier(fabric_, kLong), "fabric_barrier");
+  }
+
+  bool window() const {
+    weir_window* made = nullptr;
+    if (!took(weir_window_create(fabric_, nullptr, (kWindowNumbers + 1) * sizeof(std::int64_t),
+                                 &made),
+              "window_create")) {
+      return false;
+    }
+    const bool done = reach(made);
+    weir_window_destroy(made);
+    return done;
+  }
+
+  // ---- Conveyors ----
+
+  static weir_status count_items(const weir_items* items) {
+    *static_cast<std::size_t*>(items->payload) += items->count;
+    return WEIR_STATUS_OK;
+  }
+
+  bool put(weir_producer* producer) const {
+    for (std::uint64_t i = 0; i < kPuts; ++i) {
+      const std::uint64_t at = i % kWindowNumbers * sizeof(std::int64_t);
+      const std::int64_t one = 1;
+      if (!took(weir_producer_add(producer, other_, &at, &one, 1), "producer_add") ||
+          !took(weir_producer_send(producer, other_, 0, &i, sizeof i, 1), "producer_send")) {
+        return false;
+      }
+    }
+    return took(weir_producer_flush(producer, kLong), "producer_flush");
+  }
+
+  bool load(weir_conveyor* conveyor) const {
+    weir_producer* producer = nullptr;
+    if (!took(weir_producer_open(conveyor, &producer), "producer_open")) return false;
+    const bool done = put(producer);
+    weir_producer_close(producer);
+    return done && took(weir_conveyor_finish(conveyor, kLong), "conveyor_finish");
+  }
+
+  bool conveyor() const {
+    std::array<std::int64_t, kWindowNumbers> table{};
+    std::size_t items = 0;
+    const weir_conveyor_handler handler = {count_items, &items, sizeof(std::uint64_t)};
+    weir_conveyor_options options = WEIR_CONVEYOR_OPTIONS_INIT;
+    options.memory = table.data();
+    options.bytes = sizeof table;
+    options.handlers = &handler;
+    options.handler_count = 1;
+    options.block_bytes = 1024;
+    options.timeout_ns = kLong;
+    weir_conveyor* made = nullptr;
+    if (!took(weir_conveyor_create(fabric_, &options, &made), "conveyor_create")) return false;
+    // Whoever lives finishes without a rank that never had a conveyor.
+    std::int64_t loaded = load(made) ? 1 : 0;
+    weir_conveyor_destroy(made);
+    if (loaded == 0 ||
+        !took(weir_fabric_reduce_int64(fabric_, &loaded, 1, WEIR_FABRIC_OP_SUM, kLong),
+              "reduce_int64")) {
+      return false;
+    }
+    const bool added = std::all_of(table.begin(), table.end(), [](std::int64_t value) {
+      return value == static_cast<std::int64_t>(kPuts / kWindowNumbers);
+    });
+    return right(added, "the table of the conveyor is wrong") &&
+           right(items == kPuts, "items of the conveyor are missing");
+  }
+
+  // ---- Halos ----
+
+  bool step(const weir_grid* grid, float* cells, std::size_t row) const {
+    const weir_halo_field field = {sizeof(float), "float"};
+    const weir_grid_array array = {cells + row + 1, row * sizeof(float), 0};
+    weir_halo_options options = WEIR_HALO_OPTIONS_INIT;
+    options.fields = &field;
+    options.field_count = 1;
+    options.arrays = &array;
+    options.array_count = 1;
+    options.timeout_ns = kLong;
+    weir_halo* halo = nullptr;
+    if (!took(weir_halo_create(fabric_, grid, &options, &halo), "halo_create")) return false;
+    const bool done = took(weir_halo_start(halo), "halo_start") &&
+                      took(weir_halo_finish(halo, kLong), "halo_finish");
+    weir_halo_destroy(halo);
+    return done;
+  }
+
+  /// Two squares beside each other: the column between them is not contiguous.
+  bool halo() const {
+    constexpr std::size_t kRow = kSide + 2;
+    std::array<float, kRow * kRow> cells{};
+    for (std::size_t y = 1; y <= kSide; ++y) {
+      for (std::size_t x = 1; x <= kSide; ++x) cells[y * kRow + x] = static_cast<float>(me_ + 1);
+    }
+    weir_grid_options options = WEIR_GRID_OPTIONS_INIT;
+    options.dimensions = 2;
+    options.cells[0] = kRanks * kSide;
+    options.cells[1] = kSide;
+    options.ranks = kRanks;
+    options.blocks[0] = kRanks;
+    options.blocks[1] = 1;
+    weir_grid* grid = nullptr;
+    if (!took(weir_grid_create(&options, &grid), "grid_create")) return false;
+    const bool done = step(grid, cells.data(), kRow);
+    weir_grid_destroy(grid);
+    const std::size_t side = me_ == 0 ? kSide + 1 : 0;
+    return done && right(cells[kRow + side] == static_cast<float>(other_ + 1) &&
+                             cells[kSide * kRow + side] == static_cast<float>(other_ + 1),
+                         "the halo is wrong");
+  }
+
+  const Route& route_;
+  Report& report_;
+  weir_fabric* const fabric_;
+  const unsigned me_, other_;
+  std::uint64_t heard_ = 0;
+  bool in_order_ = true;
+};
+
+struct Ranks {
+  const Route& route;
+  std::array<Report, kRanks>& reports;
+};
+
+weir_status run_rank(weir_fabric* fabric, void* payload) {
+  const Ranks& ranks = *static_cast<Ranks*>(payload);
+  Rank rank(ranks.route, ranks.reports[weir_fabric_rank(fabric)], fabric);
+  return rank.run() ? WEIR_STATUS_OK : WEIR_STATUS_CANCELLED;
+}
+
+}  // namespace
+
+void walk_fabric(const Route& route, const char*, Report& report) {
+  static std::array<Report, kRanks> reports;
+  reports = {};
+  Ranks ranks{route, reports};
+  weir_fabric_options options = WEIR_FABRIC_OPTIONS_INIT;
+  const bool done = took(route, report, weir_fabric_simulate(&options, kRanks, run_rank, &ranks),
+                         "fabric_simulate", kOfOther | only(WEIR_STATUS_CANCELLED));
+  for (const Report& of_rank : reports) report.add(of_rank);
+  if (!done) ++report.errors;
+}
+
+}  // namespace faults
