@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """Runs a program of MPI on two hosts that are network namespaces of this machine.
 
-    two_hosts.py [--mbit RATE] openmpi|mpich PROGRAM [ARGUMENT ...]
+    two_hosts.py [--mbit RATE] [--own-cores] openmpi|mpich PROGRAM [ARGUMENT ...]
 
 The hosts have names and loopbacks of their own, and reach each other by a pair of veth devices
-alone, each of which sends at most RATE Mbit/s when that is given. One rank runs on each. The last
-line on standard error says how many bytes went over. Exit status: the program's; 77, with the
+alone, each of which sends at most RATE Mbit/s when that is given. One rank runs on each, on half of
+the cores when each host is to have its own. The last line on standard error says how many bytes
+went over. Exit status: the program's; 77, with the
 reason, where such hosts cannot be made: they need root, iproute2 and that mpirun.
 """
 
@@ -27,7 +28,7 @@ DEVICE = "weir0"  # the same name on both hosts
 AGENT = """#!/bin/sh
 while [ "${{1#-}}" != "$1" ]; do shift; done
 shift
-exec ip netns exec {name} unshare --uts sh -c 'hostname {name}; exec sh -c "$0"' "$*"
+exec {enter} 'hostname {name}; exec sh -c "$0"' "$*"
 """
 
 
@@ -46,8 +47,11 @@ def call(*words):
 class Hosts:
     """Two namespaces and what joins them, as long as the block lasts."""
 
-    def __init__(self, mbit):
+    def __init__(self, mbit, own_cores):
         self.mbit = mbit
+        cores = sorted(os.sched_getaffinity(0))
+        half = len(cores) // 2
+        self.cores = [cores[:half], cores[half:]] if own_cores and half > 0 else [cores, cores]
         self.names = [f"weir-{os.getpid()}-{number}" for number in range(2)]
         self.addresses = [f"{NETWORK}.{number + 1}" for number in range(2)]
         self.made = []
@@ -76,6 +80,12 @@ class Hosts:
                      f"{self.mbit}mbit", "burst", "1mb", "latency", "10ms")
 
         self.await_carrier()
+
+    def enter(self, number):
+        """Returns the words that run a command on a host, on its cores."""
+        cores = ",".join(map(str, self.cores[number]))
+        return ["ip", "netns", "exec", self.names[number], "taskset", "-c", cores, "unshare",
+                "--uts", "sh", "-c"]
 
     def await_carrier(self):
         """A device that has been set up works a moment later."""
@@ -128,7 +138,7 @@ LAUNCHERS = {"openmpi": openmpi, "mpich": mpich}
 def check_machine(mpi, mbit):
     if os.geteuid() != 0:
         raise CannotBeMade("network namespaces need root")
-    for tool in ("ip", "unshare", f"mpirun.{mpi}", *(("tc",) if mbit else ())):
+    for tool in ("ip", "taskset", "unshare", f"mpirun.{mpi}", *(("tc",) if mbit else ())):
         if shutil.which(tool) is None:
             raise CannotBeMade(f"{tool} is not installed")
 
@@ -137,12 +147,12 @@ def run(hosts, mpi, program):
     """Returns the status of the program, which is gone then."""
     with tempfile.TemporaryDirectory(prefix="weir-hosts-") as folder:
         agent = Path(folder, "agent")
-        agent.write_text(AGENT.format(name=hosts.names[1]), encoding="ascii")
+        agent.write_text(AGENT.format(enter=" ".join(hosts.enter(1)), name=hosts.names[1]),
+                         encoding="ascii")
         agent.chmod(0o755)
         words, variables = LAUNCHERS[mpi](hosts, str(agent))
         name = hosts.names[0]
-        inside = ["ip", "netns", "exec", name, "unshare", "--uts", "sh", "-c",
-                  f'hostname {name}; exec "$0" "$@"']
+        inside = [*hosts.enter(0), f'hostname {name}; exec "$0" "$@"']
         process = subprocess.Popen([*inside, *words, *program], env={**os.environ, **variables})
         try:
             return process.wait()
@@ -155,6 +165,7 @@ def run(hosts, mpi, program):
 def main(arguments):
     parser = argparse.ArgumentParser(prog="two_hosts.py", description=__doc__.splitlines()[0])
     parser.add_argument("--mbit", type=int, help="most that each host sends, in Mbit/s")
+    parser.add_argument("--own-cores", action="store_true", help="half of the cores for each host")
     parser.add_argument("mpi", choices=LAUNCHERS)
     parser.add_argument("program", nargs=argparse.REMAINDER)
     options = parser.parse_args(arguments)
@@ -163,7 +174,7 @@ def main(arguments):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         check_machine(options.mpi, options.mbit)
-        with Hosts(options.mbit) as hosts:
+        with Hosts(options.mbit, options.own_cores) as hosts:
             before = hosts.sent_bytes()
             status = run(hosts, options.mpi, options.program)
             print(f"two_hosts: {hosts.sent_bytes() - before} bytes went over", file=sys.stderr)

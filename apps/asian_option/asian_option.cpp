@@ -95,14 +95,12 @@ class AsianOption final : public Workload {
   std::vector<std::pair<std::string, std::string>> remarks() const override {
     const weir_share_info info = pricing_.parts().share().info();
     const double seconds = static_cast<double>(info.makespan_ns) / 1e9;
-    const std::string shared =
-        pricing_.parts().describe([this](const weir_share_part& part, std::size_t place) {
-          return pricing_.shape_of(part, place);
-        });
-    std::vector<std::pair<std::string, std::string>> rows = {
-        {"paths",
-         fmt::format("{:.1f} million steps a second", pricing_.path_steps() / seconds / 1e6)},
-        {"shared", shared}};
+    auto rows = pricing_.parts().describe([this](const weir_share_part& part, std::size_t place) {
+      return pricing_.shape_of(part, place);
+    });
+    rows.emplace(
+        rows.begin(), "paths",
+        fmt::format("{:.1f} million steps a second", pricing_.path_steps() / seconds / 1e6));
     for (std::size_t i = 0; i < std::min(values_.size(), kShown); ++i) {
       rows.emplace_back(
           fmt::format("option {}", name_of(i)),

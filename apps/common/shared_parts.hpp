@@ -37,20 +37,22 @@ class SharedParts {
   const weir::Share& share() const noexcept { return *share_; }
   /// Time over the least time that was possible.
   double ratio() const;
-  /// A line for people. shape_of(part, place) says how a place did it, if it is not empty.
+  /// Rows of a report: the makespan, and what each place did. shape_of(part, place) says how, if it
+  /// is not empty.
   template <class ShapeOf>
-  std::string describe(ShapeOf&& shape_of) const {
+  std::vector<std::pair<std::string, std::string>> describe(ShapeOf&& shape_of) const {
     std::vector<std::string> shapes;
     const auto parts = share_->parts();
     for (std::size_t i = 0; i < parts.size(); ++i) shapes.emplace_back(shape_of(parts[i], i));
     return describe_with(shapes);
   }
-  std::string describe() const {
+  std::vector<std::pair<std::string, std::string>> describe() const {
     return describe([](const weir_share_part&, std::size_t) { return ""; });
   }
 
  private:
-  std::string describe_with(const std::vector<std::string>& shapes) const;
+  std::vector<std::pair<std::string, std::string>> describe_with(
+      const std::vector<std::string>& shapes) const;
 
   const weir::Runtime& runtime_;
   const std::vector<weir_place*> places_;

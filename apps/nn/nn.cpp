@@ -94,7 +94,7 @@ class NearestNeighbours final : public Workload {
 
   std::vector<std::pair<std::string, std::string>> remarks() const override {
     if (!shares()) return {};
-    return {{"shared", shared_.describe()}};
+    return shared_.describe();
   }
 
   /// Merges what the parts found.

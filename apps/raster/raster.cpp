@@ -145,7 +145,7 @@ class SharedRaster final : public Workload {
     return {scene_.verify(pictures_)};
   }
   std::vector<std::pair<std::string, std::string>> remarks() const override {
-    return {{"shared", shared_.describe()}};
+    return shared_.describe();
   }
   std::string details() const override {
     nlohmann::ordered_json json = {{"form", "shared"}};

@@ -1,19 +1,21 @@
 ! Master and workers in Coarray Fortran, as paper 004 has them: images fetch items from a counter of
-! image 1, one or several at a time. Image i computes i times as fast as the first.
+! image 1, one or several at a time. Image i computes i times as fast as the first; the last one
+! becomes slower by SLOW_BY when half of the work is done, if all images were always busy.
 !
-!   shares_caf makespan|visits ITEMS MICROSECONDS CHUNK
+!   shares_caf makespan|visits ITEMS MICROSECONDS CHUNK SLOW_BY
 program shares_caf
   use, intrinsic :: iso_fortran_env, only: atomic_int_kind, int64, real64
   implicit none
   integer(atomic_int_kind) :: counter[*]
   character(len=32) :: verb
-  integer :: items, chunk
+  integer :: items, chunk, slow_by
   real(real64) :: item_s
 
   call get_command_argument(1, verb)
   items = argument(2)
   item_s = 1e-6_real64 * argument(3)
   chunk = argument(4)
+  slow_by = argument(5)
   call atomic_define(counter[this_image()], 0)
   sync all
   if (verb == 'visits') then
@@ -37,10 +39,14 @@ contains
     now = real(ticks, real64) / real(rate, real64)
   end function now
 
-  subroutine compute(seconds)
-    real(real64), intent(in) :: seconds
-    real(real64) :: end
-    end = now() + seconds
+  ! From slow_at on the last image takes slow_by times as long.
+  subroutine compute(seconds, slow_at)
+    real(real64), intent(in) :: seconds, slow_at
+    real(real64) :: end, turn
+    turn = now()
+    end = turn + seconds
+    turn = max(turn, slow_at)
+    if (this_image() == num_images() .and. end > turn) end = turn + (end - turn) * slow_by
     do while (now() < end)
     end do
   end subroutine compute
@@ -59,19 +65,22 @@ contains
 
   subroutine measure_makespan()
     integer(atomic_int_kind) :: first
-    integer :: done, mine
-    real(real64) :: start, ideal
+    integer :: done, mine, speeds, last
+    real(real64) :: start, half, ideal
     done = 0
+    last = num_images()
+    speeds = last * (last + 1) / 2
+    half = items * item_s / speeds / 2
+    ideal = half + items * item_s / 2 / (speeds - last + real(last, real64) / slow_by)
     start = now()
     do
       first = fetched(chunk)
       if (first >= items) exit
       mine = min(chunk, items - first)
-      call compute(mine * item_s / this_image())
+      call compute(mine * item_s / this_image(), start + half)
       done = done + mine
     end do
     sync all
-    ideal = items * item_s / sum([(mine, mine = 1, num_images())])
     start = now() - start
     call co_sum(done, result_image=1)
     if (this_image() /= 1) return
@@ -85,7 +94,7 @@ contains
     integer :: i
     real(real64) :: start
     real(real64), save :: taken[*]
-    if (this_image() == 1) call compute(items * item_s)
+    if (this_image() == 1) call compute(items * item_s, huge(0.0_real64))
     if (this_image() == 2) then
       start = now()
       do i = 1, items

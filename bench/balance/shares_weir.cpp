@@ -10,9 +10,10 @@
 
 #include <weir/fabric.hpp>
 
+#include "balance/rank_items.hpp"
 #include "common/launch.hpp"
+#include "common/mpirun.hpp"
 #include "common/program.hpp"
-#include "common/spin_kernel.hpp"
 
 namespace weir_bench {
 namespace {
@@ -22,6 +23,8 @@ nlohmann::json measure_visits(const Arguments& arguments) {
   const auto items = static_cast<std::uint64_t>(arguments.number("--items", 1'000'000));
   const std::string chunks = arguments.text("--chunks", "one");
   const weir::Runtime runtime("host:cores=1");
+  const weir::Place place = runtime.domain(0).place();  // takes time, but no visit
+  weir_place* const handle = place.handle();
   const auto once = [&] {
     std::uint64_t done = 0;
     const auto take = [&](const weir::Chunk& chunk) {
@@ -30,7 +33,7 @@ nlohmann::json measure_visits(const Arguments& arguments) {
     };
     weir::Share share;
     const double seconds = time_of([&] {
-      share = runtime.share(items, take, {.chunks = chunks.c_str()});
+      share = runtime.share(items, take, {.chunks = chunks.c_str(), .places = {&handle, 1}});
       share.wait();
     });
     if (done != items) throw std::runtime_error("not every item was handed out once");
@@ -88,32 +91,29 @@ nlohmann::json measure_makespan(const Arguments& arguments) {
           {"config", domains.str() + ", chunks " + chunks}};
 }
 
-/// Makespan over ideal on ranks of one core each, of which rank i computes i + 1 times as fast as
-/// the first.
+/// Makespan over ideal on ranks of one core each.
 nlohmann::json measure_ranks(const Arguments& arguments, const weir::Fabric& fabric) {
-  const auto items = static_cast<std::uint64_t>(arguments.number("--items", 300));
-  const auto item_us = static_cast<double>(arguments.number("--item-us", 1000));
   const std::string chunks = arguments.text("--chunks", "learned");
   const std::string scheduler = arguments.text("--scheduler", "onesided");
+  RankItems items(arguments, fabric.rank(), fabric.ranks());
   const weir::Runtime runtime("host:cores=1");
-  const weir::Kernel spin = spin_kernel(runtime);
-  const double own_us = item_us / (fabric.rank() + 1);
-  double speeds = 0;
-  for (unsigned rank = 0; rank < fabric.ranks(); ++rank) speeds += rank + 1;
+  const weir::Kernel kernel = runtime.kernel("items", [&items](const weir::Call& call) {
+    items.compute(static_cast<std::uint64_t>(call.scalar<std::int64_t>(0)));
+  });
   const auto compute = [&](const weir::Chunk& chunk) {
-    return chunk.stream.compute(spin, {}, {own_us * static_cast<double>(chunk.count)});
+    return chunk.stream.compute(kernel, {}, {static_cast<std::int64_t>(chunk.count)});
   };
   const weir::Share share = runtime.share(
-      items, compute,
+      items.count(), compute,
       {.chunks = chunks.c_str(), .fabric = fabric.handle(), .scheduler = scheduler.c_str()});
   share.wait();
-  const double ideal_us = static_cast<double>(items) * item_us / speeds;
   double visits = 0;
   for (const weir_share_part& part : share.parts()) visits += static_cast<double>(part.visits);
   return {
-      {"value", static_cast<double>(share.info().makespan_ns) / 1e3 / ideal_us},
+      {"value", static_cast<double>(share.info().makespan_ns) / 1e9 / items.ideal_s()},
       {"visits", visits},
-      {"config", std::to_string(fabric.ranks()) + " ranks, chunks " + chunks + ", " + scheduler}};
+      {"config", std::to_string(fabric.ranks()) + " ranks, " + arguments.text("--network", "shm") +
+                     ", chunks " + chunks + ", " + scheduler}};
 }
 
 /// Nanoseconds of an addition to the counter of rank 0, which computes meanwhile.
@@ -142,7 +142,7 @@ nlohmann::json measure_rank_visits(const Arguments& arguments, const weir::Fabri
 
 /// Runs on ranks what is for them, which it starts first.
 int run_on_ranks(const Arguments& arguments, int count, char** values) {
-  if (std::getenv("WEIR_RANK") == nullptr) {
+  if (std::getenv("WEIR_RANK") == nullptr && !under_mpirun()) {
     return launch(static_cast<unsigned>(arguments.number("--ranks", 2)), count, values);
   }
   const weir::Fabric fabric;

@@ -6,6 +6,7 @@
 #define OMPI_SKIP_MPICXX 1  // the C interface is enough
 #include <mpi.h>
 
+#include "common/mpirun.hpp"
 #include "fabric/put_pattern.hpp"
 
 namespace weir_bench {

@@ -5,6 +5,7 @@
 #include <weir/fabric.hpp>
 
 #include "common/launch.hpp"
+#include "common/mpirun.hpp"
 #include "fabric/put_pattern.hpp"
 
 namespace weir_bench {

@@ -1,8 +1,17 @@
 """Load balancing: shares beside equal parts, and the kernel of asian-option beside others."""
 
+import sys
+from dataclasses import replace
+from pathlib import Path
+
 from harness.command import Command, Figure
 from harness.row import Row, at_most, ratio_at_least
 
+NETWORKS = {"shm": "shared memory", "hosts": "8 Gbit/s"}
+ITEM_US = 2000
+# Needs root: namespaces, joined by a link with a limit.
+TWO_HOSTS = (sys.executable, str(Path(__file__).resolve().parents[2] / "scripts" / "two_hosts.py"),
+             "--mbit", "8000", "--own-cores", "openmpi")
 CARDS = (("1 : 2", "1,2", 1), ("1 : 2 : 4", "1,2,4", 1), ("1 : 2, then 1 : 0.2", "1,2", 10))
 
 
@@ -12,7 +21,8 @@ def groups(quick):
         *[makespan(*cards) for cards in CARDS],
         [grain(count) for count in (1, 3, 10, 30)],
         [visit(chunks) for chunks in ("one", "learned")],
-        over_ranks(100 if quick else 600),
+        over_ranks("shm", 300 if quick else 600),
+        over_ranks("hosts", 300 if quick else 600),
         rank_visit(1000 if quick else 100000),
         paths(1 if quick else 4),
     ]
@@ -46,32 +56,70 @@ def visit(chunks):
                Figure(Command.of("shares_weir", "visits", "--chunks", chunks)), target=at_most(300))
 
 
-def ranks(items, chunks, scheduler="onesided"):
-    return Figure(Command.of("shares_weir", "ranks", "--items", items, "--chunks", chunks,
-                             "--scheduler", scheduler))
+class Ranks:
+    """Two ranks, the second of which computes twice as fast, and half way slows down by a factor."""
+
+    def __init__(self, network, items, slow_by):
+        self.network, self.items, self.slow_by = network, items, slow_by
+
+    def name(self):
+        speeds = "1 : 2" if self.slow_by == 1 else f"1 : 2, then 1 : {2 / self.slow_by:g}"
+        return f"makespan / ideal, {self.items} items, ranks {speeds}, {NETWORKS[self.network]}"
+
+    def figure(self, program, *arguments):
+        command = Command.of(program, *arguments)
+        return Figure(replace(command, under=TWO_HOSTS) if self.network == "hosts" else command)
+
+    def weir(self, chunks, scheduler="onesided"):
+        return self.figure("shares_weir", "ranks", "--network", self.network, *self.problem(),
+                           "--chunks", chunks, "--scheduler", scheduler)
+
+    def mpi(self, by, chunk):
+        return self.figure("shares_mpi", "makespan", "--network", self.network, *self.problem(),
+                           "--by", by, "--chunk", chunk)
+
+    def coarrays(self, chunk):
+        arguments = ("makespan", self.items, ITEM_US, chunk, self.slow_by)
+        if self.network == "hosts":
+            return self.figure("shares_caf_images", *arguments)
+        return self.figure("shares_caf", 2, *arguments)
+
+    def problem(self):
+        return "--items", self.items, "--item-us", ITEM_US, "--slow-by", self.slow_by
 
 
-def coarrays(verb, items, microseconds, chunk):
-    return Figure(Command.of("shares_caf", 2, verb, items, microseconds, chunk))
-
-
-def over_ranks(items):
-    """Figure 11 of paper 004: two processes, the second of which computes twice as fast."""
-    name, ours = f"makespan / ideal, {items} items, two ranks 1 : 2", ranks(items, "learned")
-    return [
-        Row(name, "ratio", ours, coarrays("makespan", items, 1000, 1), "coarrays, one at a time",
-            at_most(1.02)),
-        Row(name, "ratio", ours, coarrays("makespan", items, 1000, 4), "coarrays, chunks of 4"),
-        Row(name, "ratio", ours, ranks(items, "static"), "chunks static"),
-        Row(name, "ratio", ours, ranks(items, "one", "master"), "a master, one at a time"),
-    ]
+def over_ranks(network, items):
+    """Figure 11 of paper 004, on one machine and on two, with what others do for that."""
+    rows = []
+    for slow_by in (1, 10):
+        ranks = Ranks(network, items, slow_by)
+        peers = [
+            ("chunks static", ranks.weir("static")),
+            ("coarrays, one at a time", ranks.coarrays(1)),
+            ("Open MPI, MPI_Fetch_and_op", ranks.mpi("window", 1)),
+        ]
+        if slow_by == 1:
+            peers += [
+                ("coarrays, chunks of 4", ranks.coarrays(4)),
+                ("a master, one at a time", ranks.weir("one", "master")),
+                ("Open MPI, a master that polls", ranks.mpi("messages", 1)),
+            ]
+        # Of what is slowed down an item takes 3 % of the makespan.
+        most = at_most(1.02 if network == "shm" and slow_by == 1 else 1.05)
+        ours = ranks.weir("learned")
+        rows += [Row(ranks.name(), "ratio", ours, peer, name, most) for name, peer in peers]
+    return rows
 
 
 def rank_visit(visits):
     """The owner of the counter computes."""
     ours = Figure(Command.of("shares_weir", "rank-visits", "--visits", visits))
-    return [Row("a visit to the counter of another rank", "ns", ours,
-                coarrays("visits", visits, 1, 1), "coarrays", at_most(1000))]
+    peers = {
+        "coarrays": Command.of("shares_caf", 2, "visits", visits, 1, 1, 1),
+        "Open MPI, MPI_Fetch_and_op": Command.of("shares_mpi", "visits", "--visits", visits),
+    }
+    return [Row("a visit to the counter of another rank", "ns", ours, Figure(peer), name,
+                at_most(1000)) for name, peer in peers.items()]
 
 
 def priced(shape, options):

@@ -1,5 +1,7 @@
 #include "fabric.hpp"
 
+#include "share.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -55,6 +57,9 @@ FabricRef open_fabric(const weir_fabric_options& options) {
 void Fabric::close() {
   if (handle == nullptr) return;
   require_no_callback("its fabric");
+  for (const auto& each : std::exchange(shares, {})) {
+    if (const auto share = each.lock()) share->close();
+  }
   for (const auto& each : std::exchange(conveyors, {})) {
     if (const auto conveyor = each.lock()) conveyor->close();
   }

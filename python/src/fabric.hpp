@@ -12,6 +12,7 @@
 namespace weir::py {
 
 struct Conveyor;
+struct Share;
 struct Window;
 
 /// One rank's membership.
@@ -42,6 +43,7 @@ struct Fabric : std::enable_shared_from_this<Fabric> {
   Raised raised;
   std::vector<std::weak_ptr<Conveyor>> conveyors;
   std::vector<std::weak_ptr<Window>> windows;
+  std::vector<std::weak_ptr<Share>> shares;
   /// What windows were to copy when they were closed: it stays until the fabric is.
   std::vector<std::unique_ptr<Bytes>> left;
 

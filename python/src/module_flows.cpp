@@ -201,13 +201,14 @@ void define_shares(nb::module_& m) {
   m.def(
       "_start_share",
       [](const Runtime& runtime, std::uint64_t items, nb::object function, const Text& chunks,
-         std::vector<PlaceRef> places, std::vector<double> work, const Text& name,
-         std::size_t ways) {
+         std::vector<PlaceRef> places, std::vector<double> work, const Text& name, std::size_t ways,
+         const FabricRef& fabric, const Text& scheduler, nb::object results) {
         return Share::start(runtime.session, items, std::move(function),
-                            {c_str(name), c_str(chunks), std::move(places), std::move(work), ways});
+                            {c_str(name), c_str(chunks), std::move(places), std::move(work), ways,
+                             fabric, c_str(scheduler), std::move(results)});
       },
       "runtime"_a, "items"_a, "function"_a, "chunks"_a.none(), "places"_a, "work"_a,
-      "name"_a.none(), "ways"_a);
+      "name"_a.none(), "ways"_a, "fabric"_a.none(), "scheduler"_a.none(), "results"_a.none());
 }
 
 }  // namespace weir::py

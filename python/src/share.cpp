@@ -45,6 +45,17 @@ weir_status run_chunk(const weir_chunk* chunk, void* payload, weir_event* out_ev
   return WEIR_STATUS_KERNEL_ERROR;
 }
 
+/// Where the results of each item begin, and where the last ones end.
+std::vector<std::size_t> offsets_of(std::uint64_t items, std::size_t bytes) {
+  if (items == 0 || bytes % items != 0) {
+    raise_value(std::to_string(bytes) + " bytes of results are no equal parts for " +
+                std::to_string(items) + " items");
+  }
+  std::vector<std::size_t> offsets(items + 1);
+  for (std::uint64_t item = 0; item <= items; ++item) offsets[item] = item * (bytes / items);
+  return offsets;
+}
+
 }  // namespace
 
 std::shared_ptr<Share> Share::start(const SessionRef& session, std::uint64_t items,
@@ -56,6 +67,7 @@ std::shared_ptr<Share> Share::start(const SessionRef& session, std::uint64_t ite
   }
   auto share = make_waiting<Share>();
   share->session = session;
+  share->fabric = wanted.fabric;
   share->places = wanted.places;
   share->enqueue = std::move(enqueue);
   std::vector<weir_place*> places;
@@ -72,6 +84,20 @@ std::shared_ptr<Share> Share::start(const SessionRef& session, std::uint64_t ite
   options.enqueue = run_chunk;
   options.payload = share.get();
   options.ways = wanted.ways;
+  options.scheduler = wanted.scheduler;
+  std::vector<std::size_t> offsets;
+  if (!wanted.results.is_none()) {
+    share->results = std::make_unique<Bytes>(wanted.results, true);
+    offsets = offsets_of(items, share->results->size());
+    options.results = share->results->data();
+    options.result_offsets = offsets.data();
+  }
+  if (share->fabric) {
+    options.fabric = share->fabric->open();
+    share->fabric->barrier({});  // which signals can end; the others wait without an end then
+    std::erase_if(share->fabric->shares, [](const auto& other) { return other.expired(); });
+    share->fabric->shares.push_back(share);
+  }
   call_released([&] { return weir_share_start(session->handle(), &options, &share->handle); });
   return share;
 }
@@ -118,6 +144,7 @@ nb::list Share::parts() const {
     each["idle_s"] = static_cast<double>(part.idle_ns) * 1e-9;
     each["way"] = part.way;
     each["lost"] = part.lost;
+    each["rank"] = part.rank;
     list.append(each);
   }
   return list;

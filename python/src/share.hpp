@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "fabric.hpp"
 #include "session.hpp"
 #include "stream.hpp"
 
@@ -24,6 +25,9 @@ struct ShareOptions {
   std::vector<PlaceRef> places;
   std::vector<double> work;
   std::size_t ways = 1;
+  FabricRef fabric;  ///< or null
+  const char* scheduler = nullptr;
+  nb::object results;  ///< memory without gaps, as many bytes for each item, or None
 };
 
 /// Owns a share, and the function that enqueues its chunks.
@@ -41,6 +45,8 @@ struct Share {
   nb::list parts() const;
 
   SessionRef session;
+  FabricRef fabric;
+  std::unique_ptr<Bytes> results;
   std::vector<PlaceRef> places;
   nb::object enqueue;
   nb::object raised;  ///< by the function first

@@ -33,6 +33,13 @@ def _memory(given: Any) -> np.ndarray:
     return _plain(given)
 
 
+def results_of(given: Any) -> np.ndarray | None:
+    """Where a share leaves results."""
+    if given is not None and not isinstance(given, np.ndarray):
+        raise TypeError("results of a share are a NumPy array without gaps")
+    return None if given is None else _memory(given)
+
+
 def _numbers(given: Any, dtype: str) -> np.ndarray:
     """Numbers as weir takes them; what they are is kept."""
     array = np.atleast_1d(np.asarray(given))

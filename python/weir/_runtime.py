@@ -8,6 +8,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from weir import _fabric, _html, _pipelines, _portable, _trace, _weir
 
 _numbers = itertools.count(1)  # of policies without a name
@@ -99,7 +101,9 @@ class Runtime(_weir._Runtime):
 
     def share(self, items: int, function: Callable[[_weir.Chunk], _weir.Event], *,
               chunks: str | None = None, places: Sequence[_weir.Place] = (),
-              work: Sequence[float] = (), name: str | None = None, ways: int = 1) -> _weir.Share:
+              work: Sequence[float] = (), name: str | None = None, ways: int = 1,
+              fabric: _fabric.Fabric | None = None, scheduler: str | None = None,
+              results: np.ndarray | None = None) -> _weir.Share:
         """Distributes the items [0, items) over places, each of which fetches its next chunk itself.
 
         function(chunk) enqueues the actions of a chunk in chunk.stream, from host memory and back to
@@ -107,11 +111,18 @@ class Runtime(_weir._Runtime):
         chunks: how large they are, None: "learned". places: none takes one with all free cores of
         each domain. work: of each item, in any unit; none: all alike. ways: to do a chunk, of which
         chunk.way says one.
+
+        fabric: whose ranks share the items; each calls this, for the same, with places of its own.
+        scheduler: how they fetch chunks, "onesided" or "master", None: "onesided". results: an array
+        with an equal part for each item, where the actions of chunks leave them; rank 0 gets those
+        of all ranks. It must not change otherwise before the share is over.
         """
         if not places:
             places = [domain.place() for domain in self.domains]
         return _weir._start_share(self, items, function, chunks, list(places),
-                                  [float(each) for each in work], name, ways)
+                                  [float(each) for each in work], name, ways,
+                                  None if fabric is None else fabric._body, scheduler,
+                                  _fabric.results_of(results))
 
     def policy(self, name: str | Callable[..., object],
                choose: Callable[..., object] | None = None) -> Any:

@@ -12,6 +12,7 @@
 #include <sys/utsname.h>
 
 #include "base/error.hpp"
+#include "base/local_rank.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 
@@ -75,6 +76,13 @@ std::vector<Core> read_cores(hwloc_topology_t topology, hwloc_const_bitmap_t all
     cores.push_back(std::move(core));
   }
   return cores;
+}
+
+/// Ranks that may use the same cores do not all begin with the first.
+void begin_at_own(std::vector<Core>& cores) {
+  const auto [rank, ranks] = local_rank();
+  const std::size_t first = cores.size() * rank / ranks;
+  std::rotate(cores.begin(), cores.begin() + static_cast<std::ptrdiff_t>(first), cores.end());
 }
 
 std::string first_line(const std::string& path) {
@@ -154,6 +162,7 @@ Machine read_machine() {
         static_cast<std::size_t>(std::max(1LL, std::llround(std::ceil(machine.cpu_quota))));
     if (granted < machine.cores.size()) machine.cores.resize(granted);
   }
+  begin_at_own(machine.cores);
   const hwloc_obj_t root = hwloc_get_root_obj(topology.get());
   const hwloc_obj_t package =
       hwloc_get_next_obj_by_type(topology.get(), HWLOC_OBJ_PACKAGE, nullptr);

@@ -31,7 +31,9 @@ struct Machine {
 };
 
 /// Reads the machine with hwloc. Cores are those the affinity mask and the control group allow; a
-/// CPU quota below their number shortens the list.
+/// CPU quota below their number shortens the list. Where ranks of one machine may use the same
+/// cores the list begins with other ones on each (local_rank()), as places take them from its
+/// begin.
 Machine read_machine();
 
 }  // namespace weir::rt

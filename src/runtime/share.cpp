@@ -231,11 +231,12 @@ std::uint64_t Share::size_of_next(Part& part) noexcept {
   const double work_returned = returned == 0 ? 0
                                              : work_of(next) / static_cast<double>(next.count) *
                                                    static_cast<double>(returned);
+  const double work_left = items_.work(taken, items_.count()) + work_returned;
   const std::uint64_t size =
       policy_->count({.items = items_,
                       .next = next.first,
                       .left = items_.count() - taken + returned,
-                      .work_left = items_.work(taken, items_.count()) + work_returned,
+                      .work_left = std::max(0.0, work_left - begun_unheard(now)),
                       .peers = part.peers,
                       .self = part.index});
   return std::min(size, items_.count());  // the counter must not go round
@@ -259,9 +260,26 @@ SharePeer Share::peer_of(const Part& part, std::int64_t now_ns) const noexcept {
   const double current = part.current.load(), pending = std::max(current, part.pending.load());
   const double elapsed =
       static_cast<double>(std::max<std::int64_t>(1, now_ns - part.since_ns.load()));
+  if (hears_late(part)) {
+    peer.free_ns = std::max(0.0, pending / peer.speed - elapsed);
+    return peer;
+  }
   if (current > 0) peer.speed = std::min(peer.speed, current / elapsed);  // late: it is slower
   peer.free_ns = (pending - std::min(current, peer.speed * elapsed)) / peer.speed;
   return peer;
+}
+
+/// Work that places which were heard of long ago will have begun since.
+double Share::begun_unheard(std::int64_t now_ns) const noexcept {
+  if (is_home()) return 0;
+  double work = 0;
+  for (const Part& part : parts_) {
+    if (!hears_late(part) || part.lost.load()) continue;
+    const auto elapsed =
+        static_cast<double>(std::max<std::int64_t>(0, now_ns - part.since_ns.load()));
+    work += std::max(0.0, part.speed.load() * elapsed - part.pending.load());
+  }
+  return work;
 }
 
 bool Share::fetch(std::uint64_t count, Range& range) noexcept {

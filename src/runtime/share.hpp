@@ -151,6 +151,9 @@ class Share : private ShareCrew::Listener {
     return items_.work(range.first, range.first + range.count);
   }
   SharePeer peer_of(const Part& part, std::int64_t now_ns) const noexcept;
+  /// Whether what is known of a place is one visit old, so that it has gone on meanwhile.
+  bool hears_late(const Part& part) const noexcept { return !is_home() && !is_own(part); }
+  double begun_unheard(std::int64_t now_ns) const noexcept;
   bool hand_out(Chunk& chunk) noexcept;
   void account(Chunk& chunk, weir_status status, const FailureRef& failure) noexcept;
   void measure(Part& part, const Chunk& chunk, std::int64_t now_ns) noexcept;

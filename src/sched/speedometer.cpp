@@ -16,7 +16,7 @@ void Speedometer::end(std::int64_t now_ns, std::uint64_t items, double work) noe
   const std::int64_t taken = std::max<std::int64_t>(1, now_ns - since_ns_);
   const Mark before = marks_[newest_];
   newest_ = (newest_ + 1) % kMarks;
-  marks_[newest_] = {before.busy_ns + taken, before.work + work};
+  marks_[newest_] = {before.busy_ns + taken, before.work + work, before.items + items};
   ends_ = std::min(ends_ + 1, kMarks - 1);
   since_ns_ = now_ns;
   notice_drift();
@@ -30,13 +30,24 @@ double Speedometer::speed_over(std::size_t ends) const noexcept {
   return (to.work - from.work) / static_cast<double>(to.busy_ns - from.busy_ns);
 }
 
+double Speedometer::items_over(std::size_t ends) const noexcept {
+  const Mark& from = marks_[(newest_ + kMarks - ends) % kMarks];
+  return static_cast<double>(marks_[newest_].items - from.items) / static_cast<double>(ends);
+}
+
 void Speedometer::notice_drift() noexcept {
   if (ends_ <= kRecent) return;
   const double ratio = speed_over(kRecent) / speed_over(ends_);
   if (ratio < kDrift && ratio > 1 / kDrift) return;
+  const bool explained = ratio >= items_over(kRecent) / items_over(ends_);
   ends_ = kRecent;
-  tried_speed_ = 0;
-  growing_ = true;
+  if (ratio < 1 && !explained) {
+    grain_ = 1;
+    growing_ = false;
+  } else if (!growing_) {
+    tried_speed_ = 0;
+    growing_ = true;
+  }
 }
 
 void Speedometer::try_larger(std::uint64_t items, double speed) noexcept {

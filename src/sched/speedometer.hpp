@@ -11,7 +11,9 @@ namespace weir::rt {
 ///
 /// The speed is that over the last few chunks, or over the last two when these differ much from it:
 /// then the place is another than it was, and is learned again. Chunks of one item, two, four and
-/// so on are tried for as long as larger ones are faster.
+/// so on are tried for as long as larger ones are faster, and larger ones than before when it may
+/// be for smaller chunks that the place has become slower. A place that is slower in itself takes
+/// single items again: what a chunk costs beside its items matters less then.
 class Speedometer {
  public:
   /// The place begins to work after it had nothing to do.
@@ -30,10 +32,13 @@ class Speedometer {
   struct Mark {
     std::int64_t busy_ns;
     double work;  ///< done until then
+    std::uint64_t items;
   };
 
   /// Over the last `ends` ends.
   double speed_over(std::size_t ends) const noexcept;
+  /// Of a chunk, the mean of the last `ends`.
+  double items_over(std::size_t ends) const noexcept;
   void notice_drift() noexcept;
   void try_larger(std::uint64_t items, double speed) noexcept;
 

@@ -93,6 +93,13 @@ class Balance(unittest.TestCase):
         self.assertNotIn("figure 11", result.stdout)
 
 
+    def test_what_is_wrong_is_said_once(self):
+        result = weir("bench", "balance", "--domains", "host:cores=1,nosuch")
+        self.assertEqual(result.returncode, BAD_INPUT)
+        self.assertEqual(result.stdout, "")
+        self.assertRegex(result.stderr, r"^weir: no backend 'nosuch'[^\n]*\n$")
+
+
 class Overlap(unittest.TestCase):
     """Figure 4b."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 PROGRAMS = ("scheduled_programs", "random_programs")
 PIPELINES = ("scheduled_pipelines",)
 SHARES = ("scheduled_shares",)
+SPEEDS = ("unit_sched",)
 DEVICE_STAGES = ("unit_pipeline",)
 NET = ("unit_net",)
 
@@ -293,6 +294,9 @@ MUTANTS = [
            "range.first = counter_->read();\n  counter_->fetch_add(count);", SHARES),
     Mutant("a share ends while a place could go on", "src/runtime/share.cpp",
            "    if (anybody_takes_more()) continue;\n", "", SHARES),
+    Mutant("chunks of a place that becomes slower grow", "src/sched/speedometer.cpp",
+           "  if (ratio < 1 && !explained) {\n    grain_ = 1;\n    growing_ = false;\n  } else "
+           "if (!growing_) {", "  static_cast<void>(explained);\n  {", SPEEDS),
     # Conveyors and halos.
     Mutant("any number of blocks is under way", "src/net/conveyor.cpp",
            "      if (in_flight() < limit) {", "      if (true) {", NET),

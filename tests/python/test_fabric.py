@@ -241,6 +241,74 @@ def test_ranks_that_wait_for_each_other():
         on_ranks(2, program)
 
 
+def share_squares(fabric, **options):
+    """Shares 200 items over the ranks; returns what each place did, and the squares."""
+    results = np.zeros((200, 2), "i8")
+    with weir.Runtime("host:cores=1") as runtime:
+        data = runtime.wrap(results)
+
+        @runtime.kernel
+        def square(part, first):
+            part[:, 0] = np.arange(first, first + len(part)) ** 2
+            part[:, 1] = fabric.rank
+
+        def enqueue(chunk):
+            part = data[chunk.first:chunk.first + chunk.count]
+            chunk.stream.compute(square, [weir.write(part)], [chunk.first])
+            return chunk.stream.download(part)
+
+        with runtime.share(200, enqueue, fabric=fabric, results=results, **options) as share:
+            share.wait(60)
+            return share.parts(), results
+
+
+@pytest.mark.parametrize("scheduler", [None, "onesided", "master"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_shares(seed, scheduler):
+    def program(fabric):
+        parts, results = share_squares(fabric, scheduler=scheduler, chunks="fixed:7")
+        if fabric.rank == 0:
+            assert [part["rank"] for part in parts] == [0, 1, 2]
+            assert sum(part["items"] for part in parts) == 200
+            np.testing.assert_array_equal(results[:, 0], np.arange(200) ** 2)
+            for part in parts:
+                assert (results[:, 1] == part["rank"]).sum() == part["items"]
+        else:
+            assert [part["rank"] for part in parts] == [fabric.rank]
+
+    on_ranks(3, program, seed=seed)
+
+
+def test_a_share_that_fails_on_one_rank_fails_on_all():
+    def program(fabric):
+        def enqueue(chunk):
+            raise LookupError("no such item")
+
+        with weir.Runtime("host:cores=1") as runtime:
+            share = runtime.share(10, enqueue, chunks="static", fabric=fabric)
+            with pytest.raises((LookupError, weir.Error)):
+                share.wait(60)
+            share.close()
+
+    on_ranks(2, program)
+
+
+def test_wrong_results_of_a_share():
+    def program(fabric):
+        with weir.Runtime("host:cores=1") as runtime:
+            for results, error in ((np.zeros(7, "u1"), ValueError), (np.zeros((8, 8))[:, 1], TypeError),
+                                   (16, TypeError), (np.zeros(8, object), TypeError)):
+                with pytest.raises(error):
+                    runtime.share(8, lambda chunk: None, fabric=fabric, results=results)
+            with pytest.raises(weir.InvalidArgumentError, match="slave"):
+                runtime.share(8, lambda chunk: None, fabric=fabric, scheduler="slave")
+        fabric.close()
+        with weir.Runtime("host:cores=1") as runtime, pytest.raises(weir.Error, match="closed"):
+            runtime.share(8, lambda chunk: None, fabric=fabric)
+
+    on_ranks(1, program)
+
+
 def test_what_is_kept_longer_than_its_fabric():
     """Windows, conveyors and handlers end with the rank that has them, whoever holds them."""
     kept = []
@@ -289,6 +357,19 @@ with weir.Fabric() as fabric:
         fabric.barrier()
         assert fabric.rank != 0 or window.array[0] == 3
         fabric.barrier()
+    results = np.zeros(60, "i8")
+    with weir.Runtime("host:cores=1") as runtime:
+        data, cube = runtime.wrap(results), runtime.kernel("cube", lambda part, first: np.copyto(
+            part, np.arange(first, first + len(part)) ** 3))
+
+        def enqueue(chunk):
+            part = data[chunk.first:chunk.first + chunk.count]
+            chunk.stream.compute(cube, [weir.write(part)], [chunk.first])
+            return chunk.stream.download(part)
+
+        with runtime.share(60, enqueue, fabric=fabric, results=results) as share:
+            share.wait()
+        assert fabric.rank != 0 or (results == np.arange(60) ** 3).all()
     with weir.Runtime("host:cores=1,rank:*/host:cores=1", fabric=fabric) as runtime:
         mine = runtime.kernel("mine", lambda part: part.fill(5))
         if runtime.serve():

@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <set>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -54,6 +56,34 @@ TEST(Topology, FindsHighBandwidthMemory) {
   EXPECT_EQ(fast_nodes_of(machine_with("subtype=\"HBM\"", "")), third);
   EXPECT_EQ(fast_nodes_of(machine_with("", "<info name=\"MemoryTier\" value=\"HBM\"/>")), third);
   EXPECT_EQ(fast_nodes_of(machine_with("", "<info name=\"MemoryTier\" value=\"NVM\"/>")), none);
+}
+
+/// The first core of a process of a machine with so many, in an environment.
+unsigned first_core(unsigned cores, const std::map<std::string, std::string>& environment) {
+  setenv("HWLOC_SYNTHETIC", ("core:" + std::to_string(cores) + " pu:1").c_str(), 1);
+  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+  const Machine found = read_machine();
+  for (const auto& [name, value] : environment) unsetenv(name.c_str());
+  unsetenv("HWLOC_SYNTHETIC");
+  std::set<unsigned> all;
+  for (const Core& core : found.cores) all.insert(core.processor);
+  EXPECT_EQ(all.size(), cores);
+  return found.cores.front().processor;
+}
+
+TEST(Topology, RanksOfAMachineBeginAtDifferentCores) {
+  EXPECT_EQ(first_core(8, {}), 0U);
+  for (const unsigned rank : {0U, 1U, 2U}) {
+    const std::string own = std::to_string(rank);
+    EXPECT_EQ(first_core(6, {{"WEIR_RANK", own}, {"WEIR_RANKS", "3"}}), 2 * rank);
+    EXPECT_EQ(first_core(2, {{"WEIR_RANK", own}, {"WEIR_RANKS", "3"}}), rank == 2 ? 1U : 0U);
+    EXPECT_EQ(
+        first_core(3, {{"OMPI_COMM_WORLD_LOCAL_RANK", own}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "3"}}),
+        rank);
+    EXPECT_EQ(first_core(3, {{"MPI_LOCALRANKID", own}, {"MPI_LOCALNRANKS", "3"}}), rank);
+  }
+  EXPECT_EQ(first_core(4, {{"WEIR_RANK", "4"}, {"WEIR_RANKS", "4"}}), 0U);
+  EXPECT_EQ(first_core(4, {{"WEIR_RANK", "one"}, {"WEIR_RANKS", "4"}}), 0U);
 }
 
 TEST(Topology, BindsMemoryToNodes) {

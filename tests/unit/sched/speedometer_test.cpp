@@ -69,5 +69,28 @@ TEST(Speedometer, TriesLargerChunksWhileTheyAreFaster) {
   EXPECT_EQ(even.grain(), 1u);
 }
 
+TEST(Speedometer, TriesLargerChunksWhenSmallerOnesAreSlower) {
+  Speedometer meter;
+  Clock clock{1000, 100};
+  meter.begin(0);
+  for (int i = 0; i < 10; ++i) clock.work(meter, 64);
+  EXPECT_EQ(meter.grain(), 1u);
+  for (int i = 0; i < 20; ++i) clock.work(meter, meter.grain());
+  EXPECT_EQ(meter.grain(), 64u);
+}
+
+TEST(Speedometer, TakesSingleItemsWhenThePlaceIsSlower) {
+  Speedometer meter;
+  Clock clock{100, 100};
+  meter.begin(0);
+  for (int i = 0; i < 10; ++i) clock.work(meter, meter.grain());
+  EXPECT_EQ(meter.grain(), 8u);
+  clock.fixed = 0;
+  for (clock.each = 300; clock.each <= 3000; clock.each += 300) {  // slower and slower
+    clock.work(meter, 4);
+    EXPECT_EQ(meter.grain(), 1u) << clock.each;
+  }
+}
+
 }  // namespace
 }  // namespace weir::rt

@@ -101,6 +101,8 @@ void Balance::add_options(CLI::App& app) {
 }
 
 void Balance::run() {
+  const Json machine =
+      describe(open_runtime({domains_, ""})).at("machine");  // before it takes time
   const std::size_t domains = divide(domains_).size();
   points_ = 2 * domains + chunks_.size() + (ranks_ > 1 ? 4 : 0) + 4;
   measure_alone();
@@ -108,13 +110,10 @@ void Balance::run() {
   if (ranks_ > 1) measure_ranks();
   measure_together();
   progress_.clear();
-  const Json all = {{"schema", "weir.bench/1"},
-                    {"benchmark", "balance"},
-                    {"command", command_line()},
-                    {"domains", domains_},
-                    {"options", options_},
-                    {"figures", figures_},
-                    {"machine", describe(Runtime("null")).at("machine")}};
+  const Json all = {{"schema", "weir.bench/1"},  {"benchmark", "balance"},
+                    {"command", command_line()}, {"domains", domains_},
+                    {"options", options_},       {"figures", figures_},
+                    {"machine", machine}};
   print(json_ ? all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : text());
 }
 
