@@ -34,7 +34,7 @@ TUNED_QUICK = ("matmul", "nn", "hotspot")
 # the prefix sums fit a core's cache, those of grids have long rows.
 STREAMING = {"dotproduct": ("--n", 20_000_000), "prefixsum": ("--n", 1 << 24, "--tiles", 256),
              "hotspot": ("--n", 4096, "--iterations", 20, "--aspect", 16),
-             "srad": ("--n", 4096, "--iterations", 10, "--aspect", 16)}
+             "srad": ("--n", 4096, "--iterations", 10, "--tile", 512, "--aspect", 16)}
 
 
 def groups(quick):
