@@ -10,6 +10,10 @@
 #include <type_traits>
 #include <utility>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 namespace weir::apps {
 
 /// Owns a dense column-major matrix of zeros, aligned to 64 bytes. A large one costs memory only
@@ -29,6 +33,7 @@ class Matrix {
       : rows_(rows), columns_(columns), block_(std::calloc(1, block_bytes(rows, columns))) {
     if (!block_) throw std::bad_alloc();
     const auto address = reinterpret_cast<std::uintptr_t>(block_.get());
+    prefer_large_pages(address, rows * columns * sizeof(T));
     const std::size_t skipped = (alignment - address % alignment) % alignment;
     data_ = reinterpret_cast<T*>(static_cast<std::byte*>(block_.get()) + skipped);
   }
@@ -70,6 +75,18 @@ class Matrix {
       throw std::bad_array_new_length();
     }
     return bytes;
+  }
+
+  /// Spares what goes through a large matrix most of its walks of page tables.
+  static void prefer_large_pages([[maybe_unused]] std::uintptr_t address,
+                                 [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(__linux__)
+    constexpr std::size_t kPage = 4096, kLarge = std::size_t{8} << 20;
+    if (bytes < kLarge) return;
+    const std::uintptr_t first = (address + kPage - 1) / kPage * kPage;
+    const std::size_t whole = (address + bytes - first) / kPage * kPage;
+    madvise(reinterpret_cast<void*>(first), whole, MADV_HUGEPAGE);
+#endif
   }
 
   std::size_t index(std::size_t i, std::size_t j) const noexcept {

@@ -41,20 +41,26 @@ struct RealKernel {
   const char *text, *file;  ///< for other devices
 };
 
-/// Registers a kernel for numbers of T. Throws weir::Error when the name is taken.
+/// Registers a kernel for numbers of T, with native code for host cores instead of the portable one
+/// if there is any: its payload is the portable kernel. Throws weir::Error when the name is taken.
 template <class T, class Grid>
 weir::Kernel register_kernel(const weir::Runtime& runtime, const RealKernel& kernel,
-                             weir_kernel_shape shape, weir_cost_function cost, Grid grid) {
+                             weir_kernel_shape shape, weir_cost_function cost, Grid grid,
+                             weir_host_function native = nullptr) {
   constexpr bool single = std::is_same_v<T, float>;
+  const weir_portable_kernel& best = best_for_host(single ? kernel.host.single : kernel.host.twice);
+  const weir_implementation implementation = {"host", native,
+                                              const_cast<weir_portable_kernel*>(&best)};
   const std::string text =
       std::string("#define REAL ") + (single ? "float" : "double") + "\n#line 1\n" + kernel.text;
   return runtime.portable_kernel(
-      {.kernel = &best_for_host(single ? kernel.host.single : kernel.host.twice),
+      {.kernel = &best,
        .source = text.c_str(),
        .source_name = kernel.file,
        .name = kernel.name,
        .shape = shape,
-       .cost = cost},
+       .cost = cost,
+       .implementations = {&implementation, native != nullptr ? 1u : 0u}},
       grid);
 }
 

@@ -1,17 +1,31 @@
 #include "common/tile_grid.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace weir::apps {
 
-TileGrid::TileGrid(const Lanes& lanes, std::size_t width, std::size_t height, std::size_t edge)
-    : width_(width), height_(height), across_((width + edge - 1) / edge) {
-  const std::size_t down = (height + edge - 1) / edge;
+TileShape TileShape::of(std::size_t edge, std::size_t aspect, std::size_t grid_width) {
+  if (aspect == 1) return {edge, edge};
+  const double wanted = static_cast<double>(edge) * std::sqrt(static_cast<double>(aspect));
+  const std::size_t width = std::min(grid_width, static_cast<std::size_t>(wanted));
+  return {width, std::max<std::size_t>(1, edge * edge / width)};
+}
+
+TileGrid::TileGrid(const Lanes& lanes, std::size_t width, std::size_t height,
+                   const TileShape& shape)
+    : width_(width), height_(height), across_((width + shape.width - 1) / shape.width) {
+  const std::size_t down = (height + shape.height - 1) / shape.height;
   const std::vector<const Lane*> owners = lanes.spread_in_order(across_ * down);
   for (std::size_t i = 0; i < owners.size(); ++i) {
-    const std::size_t x = i % across_ * edge, y = i / across_ * edge;
-    tiles_.push_back(
-        {x, y, std::min(edge, width - x), std::min(edge, height - y), owners[i], 0, {}});
+    const std::size_t x = i % across_ * shape.width, y = i / across_ * shape.height;
+    tiles_.push_back({x,
+                      y,
+                      std::min(shape.width, width - x),
+                      std::min(shape.height, height - y),
+                      owners[i],
+                      0,
+                      {}});
     find_neighbours(i);
   }
 }

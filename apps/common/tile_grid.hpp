@@ -24,56 +24,67 @@ struct GridTile {
   std::array<std::size_t, kSides> beside;  ///< the neighbours, where there is no edge
 };
 
+/// Elements before the first cell of a row in memory, which so begins a line of the cache.
+inline constexpr std::size_t kLead = 16;
+
 /// A number of T for each cell of a grid, in the program's memory.
 template <class T>
 struct GridField {
-  /// Makes a field of zeros: element (x + 1, y + 1) is cell x of row y.
-  GridField(const weir::Runtime& runtime, std::size_t width, std::size_t height, const char* name)
-      : memory(width + 2, height + 2),
+  /// Makes a field of zeros: element (x + kLead, y + 1) is cell x of row y.
+  GridField(const weir::Runtime& runtime, std::size_t row, std::size_t height, const char* name)
+      : memory(row, height + 2),
         buffer(runtime.wrap(memory.data(), memory.size() * sizeof(T), name)) {}
 
-  T& operator()(std::size_t x, std::size_t y) { return memory(x + 1, y + 1); }
-  T operator()(std::size_t x, std::size_t y) const { return memory(x + 1, y + 1); }
+  T& operator()(std::size_t x, std::size_t y) { return memory(x + kLead, y + 1); }
+  T operator()(std::size_t x, std::size_t y) const { return memory(x + kLead, y + 1); }
 
   Matrix<T> memory;
   weir::Buffer buffer;
 };
 
-/// Cells in rows, cut into tiles. In memory there is one cell more around the grid, which holds
+struct TileShape {
+  std::size_t width, height;
+
+  /// As many cells as in a square, but `aspect` times as wide as high where the rows of the grid
+  /// are that long.
+  static TileShape of(std::size_t edge, std::size_t aspect, std::size_t grid_width);
+};
+
+/// Cells in rows, cut into tiles. In memory there is one cell or more around the grid, which hold
 /// nothing, so that a tile with all cells around it is always a region.
 class TileGrid {
  public:
-  /// Cuts a grid into squares of `edge` cells; the last of a row or column may be smaller. Each
-  /// place gets tiles that follow one another.
-  TileGrid(const Lanes& lanes, std::size_t width, std::size_t height, std::size_t edge);
+  /// Cuts a grid into tiles, of which the last of a row or column may be smaller. Each place gets
+  /// tiles that follow one another.
+  TileGrid(const Lanes& lanes, std::size_t width, std::size_t height, const TileShape& shape);
 
   std::size_t width() const noexcept { return width_; }
   std::size_t height() const noexcept { return height_; }
   /// Elements from one row of cells in memory to the next.
-  std::size_t row() const noexcept { return width_ + 2; }
+  std::size_t row() const noexcept { return (kLead + width_ + kLead) / kLead * kLead; }
   const std::vector<GridTile>& tiles() const noexcept { return tiles_; }
   std::size_t size() const noexcept { return tiles_.size(); }
   const GridTile& operator[](std::size_t index) const noexcept { return tiles_[index]; }
 
   template <class T>
   GridField<T> field(const weir::Runtime& runtime, const char* name) const {
-    return {runtime, width_, height_, name};
+    return {runtime, row(), height_, name};
   }
   /// The cells of a tile in a field.
   template <class T>
   weir::Region cells(const GridField<T>& field, const GridTile& tile) const noexcept {
-    return part(field, tile.x + 1, tile.y + 1, tile.width, tile.height);
+    return part(field, tile.x, tile.y, tile.width, tile.height);
   }
   /// The same with one cell more on each side.
   template <class T>
   weir::Region around(const GridField<T>& field, const GridTile& tile) const noexcept {
-    return part(field, tile.x, tile.y, tile.width + 2, tile.height + 2);
+    return part(field, tile.x - 1, tile.y - 1, tile.width + 2, tile.height + 2);
   }
   /// The outermost cells of a tile on one side.
   template <class T>
   weir::Region strip(const GridField<T>& field, const GridTile& tile, Side side) const noexcept {
-    const std::size_t x = tile.x + (side == kEast ? tile.width : 1);
-    const std::size_t y = tile.y + (side == kSouth ? tile.height : 1);
+    const std::size_t x = tile.x + (side == kEast ? tile.width - 1 : 0);
+    const std::size_t y = tile.y + (side == kSouth ? tile.height - 1 : 0);
     const bool upright = side == kWest || side == kEast;
     return part(field, x, y, upright ? 1 : tile.width, upright ? tile.height : 1);
   }
@@ -93,10 +104,11 @@ class TileGrid {
   }
 
  private:
+  /// Cells from (x, y) on, of which either may be -1.
   template <class T>
   weir::Region part(const GridField<T>& field, std::size_t x, std::size_t y, std::size_t width,
                     std::size_t height) const noexcept {
-    return field.buffer.template tile<T>(x, y, width, height, row());
+    return field.buffer.template tile<T>(x + kLead, y + 1, width, height, row());
   }
   void find_neighbours(std::size_t index);
 

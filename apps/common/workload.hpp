@@ -35,9 +35,10 @@ struct Figure {
 
 /// What a run is made of; parameters that an application does not have are ignored by it.
 struct Parameters {
-  std::size_t n = 0;      ///< order of the problem, 0: the application's own or that of the input
-  std::size_t tile = 0;   ///< edge of a tile, 0: the application's choice
-  std::size_t tiles = 0;  ///< tiles along an edge, instead of their size
+  std::size_t n = 0;       ///< order of the problem, 0: the application's own or that of the input
+  std::size_t tile = 0;    ///< edge of a tile, 0: the application's choice
+  std::size_t tiles = 0;   ///< tiles along an edge, instead of their size
+  std::size_t aspect = 1;  ///< width of a tile of a grid over its height
   std::size_t iterations = 0;  ///< 0: the application's own number
   bool transform = true;       ///< iterations overlap; otherwise all streams meet between them
   bool single = false;         ///< float instead of double
@@ -125,6 +126,8 @@ class Application {
   virtual bool has_tasks() const { return false; }
   /// Whether it repeats a step, so that it has --iterations and --transform.
   virtual bool iterates() const { return false; }
+  /// Whether its tiles can have another shape than a square, so that it has --aspect.
+  virtual bool has_shapes() const { return false; }
   /// Sizes that have names, from small to large.
   virtual std::span<const Preset> presets() const { return {}; }
   /// What files it reads and writes, for --help.

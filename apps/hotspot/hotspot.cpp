@@ -11,6 +11,7 @@
 #include "common/csv.hpp"
 #include "common/dense.hpp"
 #include "common/parsing.hpp"
+#include "common/past_cache.hpp"
 #include "common/real_kernel.hpp"
 #include "common/tile_grid.hpp"
 
@@ -24,6 +25,7 @@ namespace {
 constexpr Preset kPresets[] = {
     {"tiny", 100, 32, 0, 12}, {"small", 2048, 256, 0, 20}, {"paper", 16384, 1024, 0, 50}};
 constexpr double kOperations = 12;  ///< for a cell and step
+constexpr std::size_t kFields = 3;  ///< that a step goes through
 
 /// A chip of silicon, 16 mm x 16 mm x 0.5 mm, in cells. SI units, temperatures in kelvin.
 struct Chip {
@@ -54,18 +56,19 @@ struct Chip {
 };
 
 template <class T>
-weir::Kernel make_kernel(const weir::Runtime& runtime, weir_kernel_shape shape) {
+weir::Kernel make_kernel(const weir::Runtime& runtime, weir_kernel_shape shape, bool past_cache) {
   return register_kernel<T>(
       runtime, {"hotspot.step", HOST_KERNELS(heat_step), heat_wk, "heat.wk"}, shape,
       [](const weir_call* arguments) {
         const weir::Call call(arguments);
         const double cells = call.scalar<double>(0) * call.scalar<double>(1);
-        return weir_cost{kOperations * cells, 3 * sizeof(T) * cells};
+        return weir_cost{kOperations * cells, kFields * sizeof(T) * cells};
       },
       [](const weir::Call& call) {
         return weir::Groups{weir::group_count(call.scalar<std::size_t>(0), WIDTH),
                             call.scalar<std::uint32_t>(1)};
-      });
+      },
+      past_cache ? make_rows_past_cache<T> : nullptr);
 }
 
 template <class T>
@@ -79,10 +82,12 @@ class Hotspot final : public Workload {
         iterations_(parameters.iterations),
         output_(parameters.output),
         edge_(edge),
-        grid_(lanes, given_.columns(), given_.rows(), edge),
+        grid_(lanes, given_.columns(), given_.rows(),
+              TileShape::of(edge, parameters.aspect, given_.columns())),
         steps_(grid_, lanes, parameters.transform),
         turns_(steps_.turns([](std::size_t) { return false; })),
-        kernel_(make_kernel<T>(runtime, lanes.shape_for(grid_.size()))),
+        kernel_(make_kernel<T>(runtime, lanes.shape_for(grid_.size()),
+                               kFields * sizeof(T) * given_.size() > kCacheBytes)),
         fields_{grid_.field<T>(runtime, "temperature"), grid_.field<T>(runtime, "temperature")},
         power_(grid_.field<T>(runtime, "power")) {
     grid_.store(power, power_);
@@ -90,10 +95,12 @@ class Hotspot final : public Workload {
 
   std::size_t n() const override { return grid_.height(); }
   std::size_t tile() const override { return edge_; }
-  std::size_t tiles() const override { return grid_.size(); }
+  std::size_t tiles() const override {
+    return (std::max(grid_.width(), grid_.height()) + edge_ - 1) / edge_;
+  }
   std::size_t iterations() const override { return iterations_; }
   double operations() const override { return kOperations * updates(); }
-  double traffic() const override { return 3 * sizeof(T) * updates(); }
+  double traffic() const override { return kFields * sizeof(T) * updates(); }
   double gemm_peak(const ReferenceBlas&) const override { return 0; }
 
   void reset() override { grid_.store(given_, fields_[0]); }
@@ -201,8 +208,8 @@ class Hotspot final : public Workload {
 /// Random numbers between two others.
 template <class T>
 Matrix<T> generate(std::size_t n, std::uint64_t seed, double least, double most) {
-  constexpr std::size_t kFields = 6;
-  Matrix<T> matrix = make_matrix<T>(n, n, kFields);
+  constexpr std::size_t kMatrices = 6;
+  Matrix<T> matrix = make_matrix<T>(n, n, kMatrices);
   fill_random(matrix, seed);
   for (std::size_t i = 0; i < matrix.size(); ++i) {
     matrix.data()[i] = static_cast<T>(least + (matrix.data()[i] + 0.5) * (most - least));
@@ -247,6 +254,7 @@ class HotspotApplication final : public Application {
     return "heat a chip of --n x --n cells, --tile x --tile in an action";
   }
   bool iterates() const override { return true; }
+  bool has_shapes() const override { return true; }
   std::span<const Preset> presets() const override { return kPresets; }
   const char* input_help() const override {
     return "Temperatures of the cells in K: .npy, Matrix Market or CSV";
@@ -256,9 +264,9 @@ class HotspotApplication final : public Application {
   }
   void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {
     if (parameters.single) {
-      make_kernel<float>(runtime, WEIR_KERNEL_SHAPE_SERIAL);
+      make_kernel<float>(runtime, WEIR_KERNEL_SHAPE_SERIAL, false);
     } else {
-      make_kernel<double>(runtime, WEIR_KERNEL_SHAPE_SERIAL);
+      make_kernel<double>(runtime, WEIR_KERNEL_SHAPE_SERIAL, false);
     }
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,

@@ -7,6 +7,7 @@
 #include <weir/grid.hpp>
 
 #include "common/lanes.hpp"
+#include "common/past_cache.hpp"
 #include "laplacian/jacobi_block.hpp"
 #include "laplacian/problem.hpp"
 
@@ -27,7 +28,6 @@ class JacobiBlocks {
       blocks_.emplace_back(runtime, grid, numbers[i], *lanes[i], parts);
       bytes += blocks_.back().bytes();
     }
-    constexpr std::size_t kCacheBytes = 24 << 20;
     past_cache_ = bytes > kCacheBytes;
     find_links();
   }

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
-#if defined(__x86_64__)
-#include <emmintrin.h>
-#endif
+#include "common/past_cache.hpp"
 
 namespace weir::apps {
 
@@ -41,18 +38,6 @@ template <int dimensions, class T>
   }
 }
 
-#if defined(__x86_64__)
-/// Writes aligned lines of memory without reading them first.
-template <class T>
-[[gnu::always_inline]] inline void stream_lines(T* to, const T* from, std::ptrdiff_t count) {
-  constexpr std::ptrdiff_t kStep = 16 / sizeof(T);
-  for (std::ptrdiff_t i = 0; i < count; i += kStep) {
-    _mm_stream_si128(reinterpret_cast<__m128i*>(to + i),
-                     _mm_load_si128(reinterpret_cast<const __m128i*>(from + i)));
-  }
-}
-#endif
-
 template <int dimensions, class T>
 [[gnu::always_inline]] inline void sweep_plainly(T* __restrict next, const Rows<T> u,
                                                  std::ptrdiff_t count, T rate) {
@@ -67,13 +52,10 @@ template <int dimensions, class T>
 /// Makes a row of cells; with `stream` past the cache.
 template <int dimensions, class T>
 [[gnu::always_inline]] inline void make_row(T* next, const Rows<T> u, std::ptrdiff_t width, T rate,
-                                            [[maybe_unused]] bool stream) {
-#if defined(__x86_64__)
-  constexpr std::ptrdiff_t kLine = 64 / sizeof(T), kPiece = 8 * kLine;
+                                            bool stream) {
+  constexpr std::ptrdiff_t kLine = kLineOf<T>, kPiece = 8 * kLine;
   if (stream && width >= 2 * kLine) {
-    const auto past =
-        static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(next) % 64 / sizeof(T));
-    const std::ptrdiff_t head = (kLine - past) % kLine;
+    const std::ptrdiff_t head = (kLine - past_line(next)) % kLine;
     const std::ptrdiff_t end = head + (width - head) / kLine * kLine;
     sweep_plainly<dimensions>(next, u, head, rate);
     alignas(64) T piece[kPiece];
@@ -85,7 +67,6 @@ template <int dimensions, class T>
     sweep_plainly<dimensions>(next + end, u.from(end), width - end, rate);
     return;
   }
-#endif
   sweep_plainly<dimensions>(next, u, width, rate);
 }
 
@@ -116,9 +97,7 @@ template <int dimensions, class T>
       for (std::ptrdiff_t y = top; y < bottom; ++y) sweep_row<dimensions>(box, y, z);
     }
   }
-#if defined(__x86_64__)
-  if (box.stream) _mm_sfence();
-#endif
+  if (box.stream) end_stream();
 }
 
 /// Several steps of a part of the grid, which is cut along its slowest dimension into slices:
@@ -226,9 +205,7 @@ template <int dimensions, class T>
   for (std::ptrdiff_t top = 0; top < steps.rows; top += band) {
     Wavefront<dimensions, T>(steps, top, std::min(top + band, steps.rows), scratch).run();
   }
-#if defined(__x86_64__)
-  if (steps.stream) _mm_sfence();
-#endif
+  if (steps.stream) end_stream();
 }
 
 #if defined(__x86_64__)
@@ -277,11 +254,10 @@ void advance_best(const Steps<T>& steps, T* scratch) {
 /// The calling thread's, which stays for the next part; it begins a line of the cache.
 template <class T>
 T* scratch_of(std::size_t size) {
-  constexpr std::size_t kLine = 64 / sizeof(T);
   static thread_local std::vector<T> memory;
-  if (memory.size() < size + kLine) memory.resize(size + kLine);
-  const auto past = reinterpret_cast<std::uintptr_t>(memory.data()) % 64 / sizeof(T);
-  return memory.data() + (kLine - past) % kLine;
+  const std::size_t needed = size + static_cast<std::size_t>(kLineOf<T>);
+  if (memory.size() < needed) memory.resize(needed);
+  return memory.data() + (kLineOf<T> - past_line(memory.data())) % kLineOf<T>;
 }
 
 }  // namespace

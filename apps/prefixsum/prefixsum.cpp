@@ -10,8 +10,10 @@
 #include <scan.wk.h>
 #include "common/csv.hpp"
 #include "common/dense.hpp"
+#include "common/past_cache.hpp"
 #include "common/real_kernel.hpp"
 #include "common/tiled_matrix.hpp"
+#include "prefixsum/scan_native.hpp"
 
 #define KERNEL_FILE "prefixsum/scan.wk"
 #include "common/real_kernels.inc"
@@ -25,22 +27,25 @@ constexpr Preset kPresets[] = {
 
 template <class T>
 struct ScanKernels {
-  ScanKernels(const weir::Runtime& runtime, weir_kernel_shape shape)
+  ScanKernels(const weir::Runtime& runtime, weir_kernel_shape shape, bool past_cache)
       : sums(register_kernel<T>(
             runtime, {"scan.sums", HOST_KERNELS(scan_sums), scan_wk, "scan.wk"}, shape, cost<1, 1>,
             [](const weir::Call& call) {
               return weir::Groups{static_cast<std::uint32_t>(elements<T>(call, 1))};
-            })),
+            },
+            native_scan_sums<T>)),
         offsets(register_kernel<T>(runtime,
                                    {"scan.offsets", HOST_KERNELS(scan_offsets), scan_wk, "scan.wk"},
                                    WEIR_KERNEL_SHAPE_SERIAL, cost<1, 2>,
                                    [](const weir::Call&) { return weir::Groups{}; })),
-        write(register_kernel<T>(runtime,
-                                 {"scan.write", HOST_KERNELS(scan_write), scan_wk, "scan.wk"},
-                                 shape, cost<2, 2>, [](const weir::Call& call) {
-                                   return weir::Groups{weir::group_count(
-                                       elements<T>(call, 0), static_cast<std::size_t>(CHUNK))};
-                                 })) {}
+        write(register_kernel<T>(
+            runtime, {"scan.write", HOST_KERNELS(scan_write), scan_wk, "scan.wk"}, shape,
+            cost<2, 2>,
+            [](const weir::Call& call) {
+              return weir::Groups{
+                  weir::group_count(elements<T>(call, 0), static_cast<std::size_t>(CHUNK))};
+            },
+            past_cache ? native_scan_write<T, true> : native_scan_write<T, false>)) {}
 
   /// Operations and numbers moved for each element.
   template <int operations, int numbers>
@@ -54,6 +59,8 @@ struct ScanKernels {
   weir::Kernel write;    ///< (n): x, sums read; y write
 };
 
+static_assert(CHUNK == kScanChunk);
+
 template <class T>
 class PrefixSum final : public Workload {
  public:
@@ -61,13 +68,12 @@ class PrefixSum final : public Workload {
             const Lanes& lanes)
       : x_(std::move(x)),
         y_(x_.rows(), 1),
-        sums_(weir::group_count(tile, static_cast<std::size_t>(CHUNK)),
-              (x_.rows() + tile - 1) / tile),
-        carries_(1, sums_.columns() + 1),
+        carries_(1, (x_.rows() + tile - 1) / tile + 1),
         tile_(tile),
         output_(std::move(output)),
-        lanes_(lanes.spread(sums_.columns())),
-        kernels_(runtime, lanes.shape_for(sums_.columns())),
+        lanes_(lanes.spread(tiles())),
+        sums_(weir::group_count(tile, static_cast<std::size_t>(CHUNK)), kAhead * lanes.size()),
+        kernels_(runtime, lanes.shape_for(tiles()), 2 * sizeof(T) * x_.size() > kCacheBytes),
         x_tiles_(runtime, x_, tile, 1, lanes.size(), "x"),
         y_tiles_(runtime, y_, tile, 1, lanes.size(), "y"),
         sum_tiles_(runtime, sums_, sums_.rows(), 1, lanes.size(), "sums"),
@@ -75,7 +81,7 @@ class PrefixSum final : public Workload {
 
   std::size_t n() const override { return x_.rows(); }
   std::size_t tile() const override { return tile_; }
-  std::size_t tiles() const override { return sums_.columns(); }
+  std::size_t tiles() const override { return carries_.columns() - 1; }
   double operations() const override { return static_cast<double>(n()); }
   double traffic() const override { return 2 * sizeof(T) * static_cast<double>(n()); }
   double gemm_peak(const ReferenceBlas&) const override { return 0; }
@@ -86,13 +92,16 @@ class PrefixSum final : public Workload {
   }
 
   /// The sums of a tile need nothing but the tile: only the few additions that carry from tile to
-  /// tile are done one after the other.
+  /// tile are done one after the other. A lane has sums of few tiles at a time, so that a tile is
+  /// still in the cache when it is written.
   void enqueue() override {
+    std::vector<std::size_t> turns(sums_.columns() / kAhead, 0);
     for (std::size_t i = 0; i < tiles(); ++i) {
       const Lane& lane = *lanes_[i];
       const std::size_t count = std::min(tile_, n() - i * tile_);
       const weir::Operand x = x_tiles_.read(lane, i, 0);
-      const weir::Region sums = sum_tiles_.region(0, i);
+      const std::size_t slot = kAhead * lane.index + turns[lane.index]++ % kAhead;
+      const weir::Region sums = sum_tiles_.region(0, slot);
       lane.run(kernels_.sums, {x, weir::write(sums)}, {count});
       const weir::Operand carry = carry_tiles_.read(lane, 0, i);
       const weir::Event carried =
@@ -130,12 +139,14 @@ class PrefixSum final : public Workload {
   }
 
  private:
+  static constexpr std::size_t kAhead = 2;  ///< tiles of a lane that may have sums
+
   Matrix<T> x_, y_;
-  Matrix<T> sums_;     ///< a column for each tile
   Matrix<T> carries_;  ///< what comes before each tile, and the sum of all
   std::size_t tile_;
   std::string output_;
   std::vector<const Lane*> lanes_;
+  Matrix<T> sums_;  ///< columns that the tiles of a lane take in turn
   ScanKernels<T> kernels_;
   TiledMatrix<T> x_tiles_, y_tiles_, sum_tiles_, carry_tiles_;
 };
@@ -167,9 +178,9 @@ class PrefixSumApplication final : public Application {
   const char* input_help() const override { return "The vector: .npy, Matrix Market or CSV"; }
   void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {
     if (parameters.single) {
-      ScanKernels<float>(runtime, WEIR_KERNEL_SHAPE_SERIAL);
+      ScanKernels<float>(runtime, WEIR_KERNEL_SHAPE_SERIAL, false);
     } else {
-      ScanKernels<double>(runtime, WEIR_KERNEL_SHAPE_SERIAL);
+      ScanKernels<double>(runtime, WEIR_KERNEL_SHAPE_SERIAL, false);
     }
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,

@@ -12,6 +12,7 @@
 #include "common/csv.hpp"
 #include "common/dense.hpp"
 #include "common/image.hpp"
+#include "common/past_cache.hpp"
 #include "common/real_kernel.hpp"
 #include "common/tile_grid.hpp"
 #include "common/tiled_matrix.hpp"
@@ -26,18 +27,19 @@ namespace {
 constexpr Preset kPresets[] = {
     {"tiny", 100, 32, 0, 12}, {"small", 2000, 250, 0, 20}, {"paper", 10000, 500, 0, 100}};
 constexpr double kCoefficientOperations = 24, kUpdateOperations = 12;
+constexpr std::size_t kFields = 3;  ///< that a step goes through
 constexpr std::size_t kSample = SAMPLE;
 
 template <class T>
 struct SradKernels {
-  SradKernels(const weir::Runtime& runtime, weir_kernel_shape shape)
+  SradKernels(const weir::Runtime& runtime, weir_kernel_shape shape, bool past_cache)
       : coefficients(
             make(runtime, shape,
                  {"srad.coefficients", HOST_KERNELS(srad_coefficients), diffuse_wk, "diffuse.wk"},
-                 cost<24, 2>, grid())),
+                 cost<24, 2>, grid(), rows(past_cache))),
         update(make(runtime, shape,
                     {"srad.update", HOST_KERNELS(srad_update), diffuse_wk, "diffuse.wk"},
-                    cost<12, 3>, grid())),
+                    cost<12, 3>, grid(), rows(past_cache))),
         sums(make(runtime, shape, {"srad.sums", HOST_KERNELS(srad_sums), diffuse_wk, "diffuse.wk"},
                   cost<3, 1>,
                   [](const weir::Call&) {
@@ -61,8 +63,12 @@ struct SradKernels {
   }
   template <class Grid>
   static weir::Kernel make(const weir::Runtime& runtime, weir_kernel_shape shape,
-                           const RealKernel& kernel, weir_cost_function cost, Grid grid) {
-    return register_kernel<T>(runtime, kernel, shape, cost, grid);
+                           const RealKernel& kernel, weir_cost_function cost, Grid grid,
+                           weir_host_function native = nullptr) {
+    return register_kernel<T>(runtime, kernel, shape, cost, grid, native);
+  }
+  static weir_host_function rows(bool past_cache) {
+    return past_cache ? make_rows_past_cache<T> : nullptr;
   }
   /// Operations and numbers moved for each cell.
   template <int operations, int numbers>
@@ -152,10 +158,12 @@ class Srad final : public Workload {
         iterations_(parameters.iterations),
         output_(parameters.output),
         edge_(edge),
-        grid_(lanes, given_.columns(), given_.rows(), edge),
+        grid_(lanes, given_.columns(), given_.rows(),
+              TileShape::of(edge, parameters.aspect, given_.columns())),
         steps_(grid_, lanes, parameters.transform),
         turns_(steps_.turns([&](std::size_t i) { return has_sample(grid_[i]); })),
-        kernels_(runtime, lanes.shape_for(grid_.size())),
+        kernels_(runtime, lanes.shape_for(grid_.size()),
+                 kFields * sizeof(T) * given_.size() > kCacheBytes),
         fields_{grid_.field<T>(runtime, "picture"), grid_.field<T>(runtime, "picture")},
         coefficients_(grid_.field<T>(runtime, "coefficients")),
         samples_(find_samples()),
@@ -166,7 +174,9 @@ class Srad final : public Workload {
 
   std::size_t n() const override { return grid_.height(); }
   std::size_t tile() const override { return edge_; }
-  std::size_t tiles() const override { return grid_.size(); }
+  std::size_t tiles() const override {
+    return (std::max(grid_.width(), grid_.height()) + edge_ - 1) / edge_;
+  }
   std::size_t iterations() const override { return iterations_; }
   double operations() const override {
     return (kCoefficientOperations + kUpdateOperations) * updates();
@@ -346,8 +356,8 @@ Matrix<T> read_picture(const std::string& path) {
 
 template <class T>
 Matrix<T> generate(std::size_t n, std::uint64_t seed) {
-  constexpr std::size_t kFields = 5;
-  Matrix<T> picture = make_matrix<T>(n, n, kFields);
+  constexpr std::size_t kMatrices = 5;
+  Matrix<T> picture = make_matrix<T>(n, n, kMatrices);
   fill_random(picture, seed);
   std::transform(picture.data(), picture.data() + picture.size(), picture.data(),
                  [](T value) { return value + T{1} / 2; });
@@ -376,6 +386,7 @@ class SradApplication final : public Application {
     return "take the speckle out of a picture of --n x --n pixels, --tile x --tile in an action";
   }
   bool iterates() const override { return true; }
+  bool has_shapes() const override { return true; }
   std::span<const Preset> presets() const override { return kPresets; }
   const char* input_help() const override {
     return "Picture: PNG, JPEG or PGM; or shades from 0 to 1: .npy, Matrix Market or CSV";
@@ -388,9 +399,9 @@ class SradApplication final : public Application {
   }
   void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {
     if (parameters.single) {
-      SradKernels<float>(runtime, WEIR_KERNEL_SHAPE_SERIAL);
+      SradKernels<float>(runtime, WEIR_KERNEL_SHAPE_SERIAL, false);
     } else {
-      SradKernels<double>(runtime, WEIR_KERNEL_SHAPE_SERIAL);
+      SradKernels<double>(runtime, WEIR_KERNEL_SHAPE_SERIAL, false);
     }
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,

@@ -30,10 +30,11 @@ TUNED = {"matmul": ("--n", 256, "--most-tiles", 8), "cholesky": ("--n", 256, "--
          "dotproduct": ("--n", 100000, "--most-tiles", 28)}
 TUNED_QUICK = ("matmul", "nn", "hotspot")
 
-# Kernels that memory limits, with problems that no cache holds.
-STREAMING = {"dotproduct": ("--n", 20_000_000), "prefixsum": ("--n", 1 << 24),
-             "hotspot": ("--n", 4096, "--iterations", 20),
-             "srad": ("--n", 4096, "--iterations", 10)}
+# Kernels that memory limits, with problems that no cache holds, in tiles that suit memory: those of
+# the prefix sums fit a core's cache, those of grids have long rows.
+STREAMING = {"dotproduct": ("--n", 20_000_000), "prefixsum": ("--n", 1 << 24, "--tiles", 256),
+             "hotspot": ("--n", 4096, "--iterations", 20, "--aspect", 16),
+             "srad": ("--n", 4096, "--iterations", 10, "--tile", 512, "--aspect", 16)}
 
 
 def groups(quick):

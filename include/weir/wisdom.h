@@ -19,9 +19,10 @@ typedef struct weir_wisdom {
   size_t tiles;    /**< along an edge, or in all: as the program counts; 0: as it does by itself */
   double seconds;  /**< that a run took */
   char policy[32]; /**< of the task queue that gets the work, "": it goes to streams */
+  size_t aspect;   /**< width of a tile over its height, at least 1 */
 } weir_wisdom;
 #define WEIR_WISDOM_INIT \
-  { sizeof(weir_wisdom), 1, 1, 0, 0, "" }
+  { sizeof(weir_wisdom), 1, 1, 0, 0, "", 1 }
 
 /**
  * Looks up how to divide a problem. `problem` names it, with all that matters but its size and the
@@ -38,8 +39,8 @@ WEIR_API weir_status weir_wisdom_find(const weir_runtime* runtime, const char* p
  * Keeps how to divide a problem, instead of what was kept for it before, in "weir/wisdom" of
  * XDG_CACHE_HOME, or of ~/.cache without it. Where there is no room for the file nothing is kept,
  * which is no error: wisdom saves time, and results never depend on it. From any thread, and from
- * several processes at once: one of them wins. INVALID_ARGUMENT for no places or streams, for
- * seconds that are negative or not finite, and for text of more than a line.
+ * several processes at once: one of them wins. INVALID_ARGUMENT for no places or streams, an
+ * aspect of 0, seconds that are negative or not finite, and text of more than a line.
  */
 WEIR_API weir_status weir_wisdom_keep(const weir_runtime* runtime, const char* problem,
                                       uint64_t size, const weir_wisdom* wisdom);

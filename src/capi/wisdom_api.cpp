@@ -33,6 +33,7 @@ weir_status weir_wisdom_find(const weir_runtime* runtime, const char* problem, u
     wisdom.places = found->places;
     wisdom.streams = found->streams;
     wisdom.tiles = found->tiles;
+    wisdom.aspect = found->aspect;
     wisdom.seconds = found->seconds;
     found->policy.copy(wisdom.policy, sizeof wisdom.policy - 1);
     write_info(out_wisdom, wisdom, "out_wisdom");
@@ -47,7 +48,7 @@ weir_status weir_wisdom_keep(const weir_runtime* runtime, const char* problem, u
     const weir_wisdom& given = current(wisdom, copy, "wisdom");
     const std::size_t length = strnlen(given.policy, sizeof given.policy);
     if (length == sizeof given.policy) fail_argument("the name of the policy has no end");
-    entry.keep({given.places, given.streams, given.tiles, given.seconds,
+    entry.keep({given.places, given.streams, given.tiles, given.aspect, given.seconds,
                 std::string(given.policy, length)});
   });
 }

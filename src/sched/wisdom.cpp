@@ -39,8 +39,8 @@ bool take(std::string_view& text, Number& out) {
 }
 
 bool possible(const Division& division) {
-  return division.places > 0 && division.streams > 0 && division.seconds >= 0 &&
-         std::isfinite(division.seconds);
+  return division.places > 0 && division.streams > 0 && division.aspect > 0 &&
+         division.seconds >= 0 && std::isfinite(division.seconds);
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ Wisdom::Wisdom(std::string_view machine, std::string_view domains, std::string_v
                std::uint64_t size) {
   if (problem.empty()) fail_argument("the name of the problem is empty");
   check_line(problem, "the name of the problem");
-  head_ = fmt::format("weir wisdom 1, {}\n{}\n{}\n{}\n2^{}\n", weir_version(), machine, domains,
+  head_ = fmt::format("weir wisdom 2, {}\n{}\n{}\n{}\n2^{}\n", weir_version(), machine, domains,
                       problem, size_class(size));
 }
 
@@ -60,7 +60,8 @@ std::optional<Division> Wisdom::find() const {
   text.remove_prefix(head_.size());
   Division division;
   const bool read = take(text, division.places) && take(text, division.streams) &&
-                    take(text, division.tiles) && take(text, division.seconds);
+                    take(text, division.tiles) && take(text, division.aspect) &&
+                    take(text, division.seconds);
   if (!read || !possible(division)) return {};
   division.policy = text;
   return division;
@@ -69,14 +70,16 @@ std::optional<Division> Wisdom::find() const {
 void Wisdom::keep(const Division& division) const {
   if (!possible(division)) {
     fail_argument(
-        "{} places, {} streams and {} s cannot be wisdom: there is at least one of each, "
+        "{} places, {} streams, aspect {} and {} s cannot be wisdom: there is at least one of "
+        "each, "
         "and time is finite",
-        division.places, division.streams, division.seconds);
+        division.places, division.streams, division.aspect, division.seconds);
   }
   check_line(division.policy, "the name of the policy");
-  Cache(kFolder).write(cache_key(head_),
-                       fmt::format("{}{} {} {} {} {}", head_, division.places, division.streams,
-                                   division.tiles, division.seconds, division.policy));
+  Cache(kFolder).write(
+      cache_key(head_),
+      fmt::format("{}{} {} {} {} {} {}", head_, division.places, division.streams, division.tiles,
+                  division.aspect, division.seconds, division.policy));
 }
 
 }  // namespace weir::rt

@@ -10,7 +10,7 @@
 namespace weir::rt {
 
 struct Division {
-  std::size_t places = 1, streams = 1, tiles = 0;
+  std::size_t places = 1, streams = 1, tiles = 0, aspect = 1;
   double seconds = 0;
   std::string policy;
 

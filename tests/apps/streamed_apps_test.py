@@ -273,6 +273,47 @@ class HotspotTest(StreamedTest):
         self.refusal("run", "hotspot", "--iterations", 0, code=USAGE)
 
 
+class LargeTest(StreamedTest):
+    """Problems that no cache holds: what kernels write on host cores goes past it."""
+
+    def outputs(self, app, precision, options, forms):
+        for form in forms:
+            with self.subTest(app=app, precision=precision, form=form):
+                self.run_app(app, precision, *options, "--output", self.path("out.npy"), *form)
+                yield np.load(self.path("out.npy"))
+
+    def test_grids_have_the_same_bits_however_they_are_cut(self):
+        """As long as the sample of speckle of srad is not cut."""
+        random = np.random.default_rng(7)
+        grid = random.uniform(0, 1, (1501, 1499))
+        for app, precision in itertools.product(("hotspot", "srad"), TYPES):
+            table = self.save("i.npy", (grid if app == "srad" else 300 + grid).astype(
+                TYPES[precision]))
+            first, *others = self.outputs(
+                app, precision, ("--input", table, "--iterations", 2),
+                (("--tile", 256), ("--tile", 333, "--aspect", 4), ("--tile", 700, "--aspect", 25),
+                 NON_STREAMED, ("--tile", 500, "--domains", "sim,sim:cores=2")))
+            for other in others:
+                np.testing.assert_array_equal(first, other)
+
+    def test_prefix_sums(self):
+        x = np.random.default_rng(8).integers(-99, 100, 3_300_001)
+        for precision in TYPES:
+            table = self.save("x.npy", x.astype(TYPES[precision]))
+            expected = np.cumsum(x)
+            for found in self.outputs("prefixsum", precision, ("--input", table), (
+                    ("--tiles", 50), ("--tiles", 7, "--streams", 3), NON_STREAMED,
+                    ("--tiles", 9, "--domains", weir_cli.MIXED))):
+                np.testing.assert_array_equal(found.ravel(), expected)
+
+    def test_shapes_of_tiles(self):
+        actions = {aspect: self.report("hotspot", "--n", 512, "--tile", 64, "--iterations", 1,
+                                       "--aspect", aspect)["actions"] for aspect in (1, 4, 64, 10**6)}
+        self.assertEqual(len(set(actions.values())), 1, actions)  # as many tiles
+        self.refusal("run", "hotspot", "--aspect", 0, code=USAGE)
+        self.refusal("run", "matmul", "--aspect", 2, code=USAGE)
+
+
 class SradTest(StreamedTest):
     @staticmethod
     def expected(picture, iterations, rate):

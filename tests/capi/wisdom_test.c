@@ -18,6 +18,7 @@ static weir_wisdom make_wisdom(size_t places, const char* policy) {
   wisdom.places = places;
   wisdom.streams = 3;
   wisdom.tiles = 12;
+  wisdom.aspect = 4;
   wisdom.seconds = 0.1;
   strncpy(wisdom.policy, policy, sizeof wisdom.policy - 1);
   return wisdom;
@@ -32,6 +33,7 @@ static void found_again(void) {
   CHECK_OK(weir_wisdom_keep(runtime, "solve", 1000, &kept));
   CHECK_OK(weir_wisdom_find(runtime, "solve", 1000, &found));
   CHECK(found.places == 7 && found.streams == 3 && found.tiles == 12 && found.seconds == 0.1);
+  CHECK(found.aspect == 4);
   CHECK(strcmp(found.policy, "finish") == 0);
   CHECK_OK(weir_wisdom_keep(runtime, "solve", 1000, &other));
   CHECK_OK(weir_wisdom_find(runtime, "solve", 1000, &found));
@@ -73,6 +75,9 @@ static void bad_input(void) {
   bad = good;
   bad.streams = 0;
   CHECK_REFUSED(weir_wisdom_keep(runtime, "a", 1, &bad), "0 streams");
+  bad = good;
+  bad.aspect = 0;
+  CHECK_REFUSED(weir_wisdom_keep(runtime, "a", 1, &bad), "aspect 0");
   bad = good;
   bad.seconds = -1;
   CHECK_REFUSED(weir_wisdom_keep(runtime, "a", 1, &bad), "-1 s");

@@ -75,6 +75,21 @@ class Search(TuneTest):
         hotspot = self.tune("hotspot", "--iterations", "2", "--evaluations", "12")
         self.assertFalse(any("policy" in each for each in hotspot["evaluations"]))
 
+    def test_shapes_are_tried_where_tiles_are_of_a_grid(self):
+        """On two cards, between which flat tiles need fewer copies than squares."""
+        options = ("--iterations", "5", "--domains", f"{CARD},{CARD}")
+        tuned = json.loads(self.weir("tune", "hotspot", "--n", "256", "--most-tiles", "8", "--json",
+                                     *options))
+        tried = {each.get("aspect", 1) for each in tuned["evaluations"]}
+        self.assertLessEqual({1, 4}, tried)
+        self.assertIn("wide as high", "\n".join(tuned["reasons"]))
+        report = json.loads(self.weir("run", "hotspot", "--n", "256", "--repeat", "1", "--tuned",
+                                      "--json", *options))
+        self.assertEqual(report["params"].get("aspect", 1), tuned["chosen"].get("aspect", 1))
+        self.assertAlmostEqual(report["seconds"]["median"], tuned["chosen"]["seconds"], delta=1e-9)
+        matmul = self.tune("matmul", "--evaluations", "12")
+        self.assertFalse(any("aspect" in each for each in matmul["evaluations"]))
+
     def test_virtual_time_makes_it_deterministic(self):
         first, second = (self.tune("matmul", "--fresh") for _ in range(2))
         self.assertEqual(first["evaluations"], second["evaluations"])

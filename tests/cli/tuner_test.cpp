@@ -99,6 +99,27 @@ TEST(TunerSearch, KeepsWithinItsBudget) {
   }
 }
 
+TEST(TunerSearch, TriesWiderTilesWhereThereAreShapesAsLongAsThatHelps) {
+  for (const std::size_t fastest : {1, 4, 16}) {
+    Program program;
+    program.noise = [&](const Point& point) {
+      return 1 + 0.1 * std::abs(std::log2(static_cast<double>(point.aspect) /
+                                          static_cast<double>(fastest)));
+    };
+    Source source = program.source();
+    source.shapes = true;
+    Search search(kSpace, {program.evaluate(kDefault)}, source);
+    search.run(100);
+    EXPECT_EQ(search.best().point.aspect, fastest);
+    std::set<std::size_t> tried;
+    for (const Point& point : program.asked) tried.insert(point.aspect);
+    EXPECT_EQ(*tried.rbegin(), std::min<std::size_t>(64, 4 * fastest));
+  }
+  Program squares;
+  squares.searched(kSpace, 100);
+  for (const Point& point : squares.asked) EXPECT_EQ(point.aspect, 1U);
+}
+
 TEST(TunerSearch, MeasuresNothingWhenThereIsNoTime) {
   Program program;
   Source source = program.source();

@@ -94,10 +94,15 @@ class RunCommand final : public Command {
     app.add_option("--tiles", o.parameters.tiles, "Tiles along an edge, instead of --tile")
         ->check(kCount)
         ->excludes(tile);
+    if (application.has_shapes()) {
+      app.add_option("--aspect", o.parameters.aspect,
+                     "Width of a tile over its height, with as many cells as in a square [1]")
+          ->check(kCount);
+    }
     app.add_option("--output", o.parameters.output, application.output_help());
     app.add_option("--places", o.sharing.places, "Places of each domain [1]")->check(kCount);
     app.add_option("--streams", o.sharing.streams, "Streams of each place [2]")->check(kCount);
-    app.add_flag("--tuned", tuned_, "Places, streams and tiles as 'weir tune' chose them");
+    app.add_flag("--tuned", tuned_, "Places, streams, tiles and their shape as 'weir tune' chose");
     app.add_option("--policy", o.policy,
                    "Submit tasks to a queue, whose policy chooses the places; help: list them");
     app.add_option("--ranks", ranks_, "Processes of this machine to run on, as mpirun would")
@@ -142,6 +147,9 @@ class RunCommand final : public Command {
     if (app.count("--places") == 0) options_.sharing.places = found->places;
     if (app.count("--streams") == 0) options_.sharing.streams = found->streams;
     if (app.count("--policy") == 0) options_.policy = found->policy;
+    if (selected().has_shapes() && app.count("--aspect") == 0) {
+      options_.parameters.aspect = found->aspect;
+    }
     if (app.count("--tile") + app.count("--tiles") > 0 || found->tiles == 0) return;
     options_.parameters.tiles = found->tiles;
     options_.parameters.tile = 0;

@@ -166,6 +166,7 @@ std::string RunReport::json() const {
     json["params"]["iterations"] = iterations;
     json["params"]["transform"] = parameters.transform ? "on" : "off";
   }
+  if (parameters.aspect > 1) json["params"]["aspect"] = parameters.aspect;
   json["domains"] = domain_names(facts);
   json["places"] = sharing.places;
   json["streams"] = sharing.streams;

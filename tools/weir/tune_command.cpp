@@ -181,6 +181,7 @@ void Tuning::remember() const {
   wisdom.places = best.point.places;
   wisdom.streams = best.point.streams;
   wisdom.tiles = best.point.tiles;
+  wisdom.aspect = best.point.aspect;
   wisdom.seconds = best.seconds();
   best.point.policy.copy(wisdom.policy, sizeof wisdom.policy - 1);
   const tuner::Problem& problem = samples_.problem();
@@ -206,6 +207,7 @@ void Tuning::search() {
     return Clock::now() < deadline_;
   };
   source.policies = policies_;
+  source.shapes = application_.has_shapes();
   search_.emplace(space_, std::move(known_), std::move(source));
   keep();
   if (options_.exhaustive) {
@@ -220,6 +222,7 @@ void Tuning::search() {
 std::string Tuning::command_of(const tuner::Point& point) const {
   std::string words = fmt::format("--places {} --streams {}", point.places, point.streams);
   if (point.tiles > 0) words += fmt::format(" --tiles {}", point.tiles);
+  if (point.aspect > 1) words += fmt::format(" --aspect {}", point.aspect);
   if (!point.policy.empty()) words += fmt::format(" --policy {}", point.policy);
   return words;
 }
@@ -275,7 +278,7 @@ class TuneCommand final : public Command {
  public:
   const char* name() const override { return "tune"; }
   const char* summary() const override {
-    return "Choose places, streams and tiles; show what was learned";
+    return "Choose places, streams, tiles and their shape; show what was learned";
   }
 
   void add_options(CLI::App& app) override {

@@ -19,7 +19,7 @@ const std::set<std::string>& neutral_options() {
       "--help",    "--n",      "--tile",    "--tiles",       "--places",     "--streams",
       "--domains", "--repeat", "--timeout", "--verify",      "--trace",      "--report",
       "--json",    "--tuned",  "--budget",  "--evaluations", "--exhaustive", "--most-tiles",
-      "--fresh",   "--seed",   "--output",  "--policy",      "--precision"};
+      "--fresh",   "--seed",   "--output",  "--policy",      "--precision",  "--aspect"};
   return names;
 }
 
@@ -48,6 +48,7 @@ tuner::Problem problem_of(const CLI::App& app, const std::string& application,
 void divide(RunOptions& options, const tuner::Point& point) {
   options.sharing = {point.places, point.streams};
   options.policy = point.policy;
+  options.parameters.aspect = point.aspect;
   if (point.tiles == 0) return;
   options.parameters.tiles = point.tiles;
   options.parameters.tile = 0;

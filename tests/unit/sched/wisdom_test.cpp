@@ -37,15 +37,15 @@ class WisdomTest : public testing::Test {
 
   fs::path folder_;
   const Wisdom wisdom_{"machine", "host", "sort", 64};
-  const Division division_{3, 2, 9, 1.0 / 3, "finish"};
+  const Division division_{3, 2, 9, 4, 1.0 / 3, "finish"};
 };
 
 TEST_F(WisdomTest, KeepsAllDigits) {
   EXPECT_FALSE(wisdom_.find());
   wisdom_.keep(division_);
   EXPECT_EQ(wisdom_.find(), division_);
-  wisdom_.keep({SIZE_MAX, 1, 0, 0, ""});
-  EXPECT_EQ(wisdom_.find(), (Division{SIZE_MAX, 1, 0, 0, ""}));
+  wisdom_.keep({SIZE_MAX, 1, 0, 1, 0, ""});
+  EXPECT_EQ(wisdom_.find(), (Division{SIZE_MAX, 1, 0, 1, 0, ""}));
 }
 
 TEST_F(WisdomTest, IsOfOneMachineListOfDomainsProblemAndClassOfSizes) {
@@ -59,9 +59,10 @@ TEST_F(WisdomTest, IsOfOneMachineListOfDomainsProblemAndClassOfSizes) {
 }
 
 TEST_F(WisdomTest, WhatCannotBeIsNotFound) {
-  const std::string numbers = "3 2 9 0.3333333333333333 finish";
-  for (const std::string bad : {"", "3", "3 2 9 ", "0 2 9 1 ", "3 0 9 1 ", "3 2 9 -1 ",
-                                "3 2 9 inf ", "3 2 9 nan ", "-3 2 9 1 ", "x 2 9 1 ", "3 2 9 1"}) {
+  const std::string numbers = "3 2 9 4 0.3333333333333333 finish";
+  for (const std::string bad :
+       {"", "3", "3 2 9 ", "3 2 9 1 ", "0 2 9 1 1 ", "3 0 9 1 1 ", "3 2 9 0 1 ", "3 2 9 1 -1 ",
+        "3 2 9 1 inf ", "3 2 9 1 nan ", "-3 2 9 1 1 ", "x 2 9 1 1 ", "3 2 9 1 1"}) {
     wisdom_.keep(division_);
     rewrite([&](std::string text) {
       EXPECT_TRUE(text.ends_with(numbers)) << text;

@@ -23,6 +23,7 @@ class Explanation {
     explain_places();
     explain_tiles();
     explain_streams();
+    explain_shape();
     explain_policy();
     return std::move(reasons_);
   }
@@ -109,6 +110,20 @@ class Explanation {
     reasons_.push_back(fmt::format("{} stream{} of each place; {} take{} {}", best_.point.streams,
                                    best_.point.streams == 1 ? "" : "s", other->point.streams,
                                    other->point.streams == 1 ? "s" : "", slower(*other)));
+  }
+
+  void explain_shape() {
+    const Evaluation* const other = rival([&](const Evaluation& each) {
+      return each.point.aspect != best_.point.aspect && each.point.places == best_.point.places &&
+             each.tiles == best_.tiles;
+    });
+    if (other == nullptr) return;
+    const auto words = [](const Point& point) {
+      return point.aspect == 1 ? std::string("square")
+                               : fmt::format("{} times as wide as high", point.aspect);
+    };
+    reasons_.push_back(fmt::format("tiles are {}; {} ones take {}", words(best_.point),
+                                   words(other->point), slower(*other)));
   }
 
   void explain_policy() {

@@ -30,7 +30,8 @@ std::uint64_t hash_of(std::string_view text) noexcept {
 
 Point point_of(const Json& json) {
   return {json.at("places").get<std::size_t>(), json.at("streams").get<std::size_t>(),
-          json.at("asked_tiles").get<std::size_t>(), json.value("policy", "")};
+          json.at("asked_tiles").get<std::size_t>(), json.value("policy", ""),
+          json.value("aspect", std::size_t{1})};
 }
 
 Evaluation evaluation_of(const Json& json) {
@@ -41,7 +42,8 @@ Evaluation evaluation_of(const Json& json) {
                         .compute_s = json.at("compute_s").get<double>(),
                         .critical_s = json.at("critical_s").get<double>()};
   const Point& point = evaluation.point;
-  bool good = point.places > 0 && point.streams > 0 && !evaluation.samples.empty();
+  bool good =
+      point.places > 0 && point.streams > 0 && point.aspect > 0 && !evaluation.samples.empty();
   for (const double seconds : evaluation.samples) good = good && seconds >= 0;
   if (!good) throw std::invalid_argument("an evaluation that cannot be");
   return evaluation;
@@ -61,6 +63,7 @@ Json as_json(const Evaluation& evaluation) {
                {"link_s", evaluation.link_s},           {"compute_s", evaluation.compute_s},
                {"critical_s", evaluation.critical_s}};
   if (!evaluation.point.policy.empty()) json["policy"] = evaluation.point.policy;
+  if (evaluation.point.aspect > 1) json["aspect"] = evaluation.point.aspect;
   return json;
 }
 

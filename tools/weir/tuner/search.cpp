@@ -183,6 +183,19 @@ void Search::try_streams() {
   }
 }
 
+/// Ever wider tiles with as many cells, as long as that helps.
+void Search::try_shapes() {
+  constexpr std::size_t kAspects[] = {4, 16, 64};
+  if (!source_.shapes) return;
+  for (const std::size_t aspect : kAspects) {
+    const Evaluation& here = best();
+    Point point = here.point;
+    point.tiles = std::max<std::size_t>(1, here.tiles);
+    point.aspect = aspect;
+    if (!improves(point)) return;
+  }
+}
+
 void Search::try_policies() {
   const Point from = best().point;
   for (const std::string& policy : source_.policies) {
@@ -225,6 +238,7 @@ void Search::run(std::size_t most) {
   follow_model();
   look_around();
   try_streams();
+  try_shapes();
   try_policies();
   look_around();
   if (space_.noisy) halve();

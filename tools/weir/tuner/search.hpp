@@ -19,6 +19,8 @@ struct Source {
   std::function<bool()> may_go_on;
   /// Policies of task queues that can get the work.
   std::vector<std::string> policies = {};
+  /// Whether tiles can be wider than high.
+  bool shapes = false;
 };
 
 /// Collects evaluations, those of earlier searches first.
@@ -54,6 +56,7 @@ class Search {
   void follow_model();
   void look_around();
   void try_streams();
+  void try_shapes();
   void try_policies();
   void halve();
   std::vector<Point> candidates() const;

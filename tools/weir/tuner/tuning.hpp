@@ -14,6 +14,7 @@ struct Point {
   std::size_t streams = 2;  ///< of each place
   std::size_t tiles = 0;    ///< as --tiles; 0: the application's choice
   std::string policy = {};  ///< of a task queue that gets the work, "": streams get it
+  std::size_t aspect = 1;   ///< width of a tile over its height
 
   auto operator<=>(const Point&) const = default;
 };

@@ -1,0 +1,17 @@
+// Prefix sums of parts for host cores: in wide vectors, and past the cache where that pays.
+#pragma once
+
+#include <weir/weir.hpp>
+
+namespace weir::apps {
+
+/// Implement scan_sums and scan_write of scan.wk, whose groups have `kScanChunk` elements. They add
+/// in another order than there, the same one on all processors with vectors of the same width.
+template <class T>
+weir_status native_scan_sums(const weir_call* call);
+template <class T, bool past_cache>
+weir_status native_scan_write(const weir_call* call);
+
+inline constexpr std::ptrdiff_t kScanChunk = 4096;
+
+}  // namespace weir::apps
