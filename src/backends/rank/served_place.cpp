@@ -49,6 +49,7 @@ ServedPlace::~ServedPlace() {
 // ---- Messages ----------------------------------------------------------------------------------
 
 void ServedPlace::take(WireReader& message, const FindDevice& find) {
+  at_once_.store(message.empty(), std::memory_order_release);
   while (!message.empty()) {
     const auto number = message.get<std::uint64_t>();
     const std::uint64_t arrived = arrived_.load(std::memory_order_relaxed);
