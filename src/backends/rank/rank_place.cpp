@@ -151,7 +151,7 @@ void RankPlace::send_batch() {
 /// Has the rank say all that is over, also what it would say with what is over next. Returns false
 /// when somebody else has the turn.
 bool RankPlace::ask() {
-  if (asked_.load()) return true;
+  if (asked_.load() || first_.load() == next_.load()) return true;
   if (serving_.exchange(true, std::memory_order_acquire)) return false;
   try {
     if (!given_up_ && !asked_.exchange(true)) device_.client().tell(device_.rank(), batch_);
