@@ -156,6 +156,8 @@ class Runtime {
   /// Makes the next thing happen in virtual time. False when there is nothing, or another thread
   /// is at it.
   bool drive() noexcept;
+  /// Whether there are domains of other ranks.
+  bool assists() const noexcept { return !helped_.empty(); }
   /// Does what domains of other ranks have to do, for a thread that waits. Returns whether there
   /// was anything.
   bool assist() noexcept {

@@ -93,7 +93,8 @@ bool wait_for_signal(Runtime& runtime, Signal& signal, std::uint32_t wanted,
       break;
     }
     bool helped = false;
-    for (int i = 0; i < 32 && signal.count() < wanted; ++i) {
+    const int looks = runtime.assists() ? 4 : 32;  // to assist takes longer than to pause
+    for (int i = 0; i < looks && signal.count() < wanted; ++i) {
       helped |= runtime.assist();
       sys::pause();
     }

@@ -190,6 +190,13 @@ void ServedPlace::Queue::copy(const CopyJob& job) noexcept {
   RankCopy::start(place_.port_, entry.ends[0], entry.ends[1], *job.sink, job.token);
 }
 
+/// Rank 0 may need this core for what the worker waits for.
+void ServedPlace::Queue::look() noexcept {
+  constexpr unsigned kLooksPerYield = 4;
+  static thread_local unsigned looks = 0;
+  if (!place_.port_.progress() && ++looks % kLooksPerYield == 0) sys::yield();
+}
+
 /// Goes on with the jobs, or leaves it to the thread that is at it.
 void ServedPlace::serve() noexcept {
   std::uint32_t calls = 1;

@@ -61,7 +61,7 @@ class ServedPlace final {
    public:
     explicit Queue(ServedPlace& place) : JobQueue(place.feed_), place_(place) {}
     bool serve_once() noexcept { return serve(); }
-    void look() noexcept override { place_.port_.progress(); }
+    void look() noexcept override;
     void look_away() noexcept override { place_.port_.look_away(); }
 
    private:
