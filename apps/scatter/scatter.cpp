@@ -258,7 +258,7 @@ class ScatterApplication final : public Application {
         .add("--coalesce", options_.coalesce,
              "on or off: whether updates travel together, or each by itself [on]")
         .one_of({"on", "off"});
-    options.add("--block", options_.travel.block_bytes, "Bytes of a message [65536]")
+    options.add("--block", options_.travel.block_bytes, "Bytes of a message [64512]")
         .within(std::size_t{1} << 10, std::size_t{4} << 20);
     options
         .add("--age", options_.travel.age_us,

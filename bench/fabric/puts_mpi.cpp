@@ -17,7 +17,7 @@ class ByMessages {
  public:
   ByMessages(const PutPattern& pattern, std::byte* table) : pattern_(pattern), table_(table) {}
 
-  void put(const std::vector<std::uint64_t>& offsets, const std::vector<std::byte>& items) const {
+  void put(const LargePages<std::uint64_t>& offsets, const LargePages<std::byte>& items) const {
     std::vector<std::byte> messages(kAhead * message_bytes());
     MPI_Request requests[kAhead];
     std::fill_n(requests, kAhead, MPI_REQUEST_NULL);
@@ -64,7 +64,7 @@ class ByMessages {
 };
 
 /// Sends the payload, or receives it, in messages of 1 MiB, a few ahead.
-void move_large(std::vector<std::byte>& payload, bool send) {
+void move_large(const LargePages<std::byte>& payload, bool send) {
   constexpr std::size_t kMessage = 1 << 20, kAhead = 4;
   MPI_Request requests[kAhead];
   std::fill_n(requests, kAhead, MPI_REQUEST_NULL);
@@ -82,7 +82,7 @@ void move_large(std::vector<std::byte>& payload, bool send) {
 }
 
 void put_by_window(const PutPattern& pattern, MPI_Win window,
-                   const std::vector<std::uint64_t>& offsets, const std::vector<std::byte>& items) {
+                   const LargePages<std::uint64_t>& offsets, const LargePages<std::byte>& items) {
   const int bytes = static_cast<int>(pattern.bytes());
   for (std::size_t item = 0; item < offsets.size(); ++item) {
     MPI_Put(items.data() + item * pattern.bytes(), bytes, MPI_BYTE, 1,
@@ -103,10 +103,11 @@ void work(const Arguments& arguments) {
   MPI_Win_allocate(static_cast<MPI_Aint>(puts ? 0 : pattern.table_bytes()), 1, MPI_INFO_NULL,
                    MPI_COMM_WORLD, &memory, &window);
   MPI_Win_lock_all(0, window);
-  auto* const table = static_cast<std::byte*>(memory);
-  if (!puts) std::memset(table, 0, pattern.table_bytes());
-  const auto offsets = puts ? pattern.offsets() : std::vector<std::uint64_t>();
-  auto items = puts || large ? pattern.payload() : std::vector<std::byte>();
+  if (!puts) std::memset(memory, 0, pattern.table_bytes());
+  const LargePages<std::byte> own(puts || by != "send" ? 0 : pattern.table_bytes());
+  auto* const table = by == "send" ? own.data() : static_cast<std::byte*>(memory);
+  const auto offsets = puts ? pattern.offsets() : LargePages<std::uint64_t>();
+  const auto items = puts || large ? pattern.payload() : LargePages<std::byte>();
   const ByMessages messages(pattern, table);
   const auto values = repeat(1, arguments.number("--repeats", 3), [&] {
     MPI_Barrier(MPI_COMM_WORLD);

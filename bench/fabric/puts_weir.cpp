@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kAtOnce = 64;
 
 void put_all(const weir::Producer& producer, const PutPattern& pattern,
-             const std::vector<std::uint64_t>& offsets, const std::vector<std::byte>& items) {
+             const LargePages<std::uint64_t>& offsets, const LargePages<std::byte>& items) {
   for (std::size_t at = 0; at < offsets.size(); at += kAtOnce) {
     const std::size_t count = std::min(kAtOnce, offsets.size() - at);
     weir::check(weir_producer_put(producer.handle(), 1, offsets.data() + at,
@@ -28,15 +28,15 @@ void work(const Arguments& arguments) {
   const PutPattern pattern(arguments);
   const weir::Fabric fabric;
   const bool puts = fabric.rank() == 0;
-  std::vector<std::byte> table(puts ? 0 : pattern.table_bytes());
+  const LargePages<std::byte> table(puts ? 0 : pattern.table_bytes());
   weir::ConveyorOptions options;
-  options.memory = table;
+  options.memory = table.span();
   options.block_bytes = static_cast<std::size_t>(arguments.number("--block", 0));
   options.block_items = static_cast<std::size_t>(arguments.number("--block-items", 0));
   const weir::Conveyor conveyor(fabric.handle(), options);
   const weir::Producer producer = conveyor.producer();
-  const auto offsets = puts ? pattern.offsets() : std::vector<std::uint64_t>();
-  const auto items = puts ? pattern.payload() : std::vector<std::byte>();
+  const auto offsets = puts ? pattern.offsets() : LargePages<std::uint64_t>();
+  const auto items = puts ? pattern.payload() : LargePages<std::byte>();
   const auto values = repeat(1, arguments.number("--repeats", 3), [&] {
     conveyor.finish();
     const double seconds = time_of([&] {

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from harness.command import Command, Figure
 from harness.row import Row, at_least, at_most, ratio_at_least
+from suites.queue import app_figure
 
 # GB/s of 64-byte items in one machine; the link decides elsewhere.
 SHARED_MEMORY = {"stream": 6.0, "random": 3.5, "repeat": 8.0}
@@ -23,7 +24,7 @@ def groups(quick):
     items = 1 << 14 if quick else 1 << 20
     return [
         puts(pattern, network, items) for network in NETWORKS for pattern in SHARED_MEMORY
-    ] + [each(items), one_thing(quick)]
+    ] + [each(items), one_thing(quick), cholesky(2048 if quick else 8192)]
 
 
 def figure(program, pattern, network, items, *more):
@@ -60,12 +61,24 @@ def each(items):
 
 def one_thing(quick):
     """What a single operation on another process of this machine costs."""
-    def row(name, verb, count, most):
+    def row(name, verb, count, most, *peer):
         figure = Figure(Command.of("remote_weir", verb, "--count", count // 10 if quick else count))
-        return Row(name, "us", figure, target=at_most(most))
+        return Row(name, "us", figure, *peer, target=at_most(most))
 
+    by_mpi = Figure(Command.of("fetch_add_mpi", "--count", 2_000 if quick else 20_000))
     return [
-        row("fetch-and-add on a rank that computes, median", "fetch-add", 20_000, 2),
+        row("fetch-and-add on a rank that computes, median", "fetch-add", 20_000, 2, by_mpi,
+            "Open MPI, MPI_Fetch_and_op"),
         row("empty action on another rank, one by one, median", "action", 10_000, 5),
         row("empty actions on another rank, each", "actions", 100_000, 1),
     ]
+
+
+def cholesky(n):
+    """A factorisation by two processes of one core each, beside one that has both."""
+    options = ("--n", n, "--repeat", 3)
+    two = app_figure("cholesky", *options, "--ranks", 2, "--domains",
+                     "host:cores=1,rank:*/host:cores=1")
+    one = app_figure("cholesky", *options, "--domains", "host:cores=2")
+    return [Row(f"cholesky {n} on 2 ranks of 1 core", "GFLOP/s", two, one, "1 rank of 2 cores",
+                ratio_at_least(0.90))]

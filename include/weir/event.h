@@ -62,7 +62,8 @@ typedef void (*weir_event_callback)(weir_status status, const char* message, voi
 
 /**
  * Calls callback(status, message, payload) when the event is complete, at once if it already is.
- * It runs on the thread that completed the action, under no lock; it may enqueue, but not wait.
+ * It runs on the thread that completed the action, which may be one that waits for another event,
+ * under no lock of weir's; it may enqueue, but not wait.
  */
 WEIR_API weir_status weir_event_on_complete(weir_runtime* runtime, const weir_event* event,
                                             weir_event_callback callback, void* payload);

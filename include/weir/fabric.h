@@ -168,7 +168,8 @@ WEIR_API void* weir_window_memory(const weir_window* window);
 
 /**
  * Copies between the caller's memory, which must stay as it is until weir_window_flush(), and that
- * of a rank. Operations have no order among each other.
+ * of a rank. Operations have no order among each other. They block while 1,024 of this thread are
+ * under way to a rank; a handler, which cannot wait, may have 65,536 there (BUSY).
  */
 WEIR_API weir_status weir_window_put(weir_window* window, unsigned rank, size_t offset,
                                      const void* data, size_t bytes);

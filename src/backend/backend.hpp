@@ -115,6 +115,11 @@ class PlaceFeed {
   virtual void finish(Worker& worker, Job& job, Outcome outcome) noexcept = 0;
   /// Whether next() may have something: what a driver checks before it sleeps.
   virtual bool has_work() const noexcept = 0;
+  /// Lets the feed look for more, while a worker has nothing to do but to poll. Any thread of the
+  /// place; does not block.
+  virtual void look() noexcept {}
+  /// The worker that looked goes to sleep. Likewise.
+  virtual void look_away() noexcept {}
 
  protected:
   ~PlaceFeed() = default;
@@ -152,6 +157,7 @@ struct DeviceInfo {
   /// next() and finish(). Copies between the host and the device come as jobs of the stream's
   /// place.
   bool orders_jobs = false;
+  bool takes_help = false;  ///< assist() does something
   double link_gbps = 0, link_latency_us = 0;
   std::string link_duplex = "none";
 };
@@ -189,6 +195,11 @@ class Device {
   /// In virtual time: makes the next thing happen and advances the clock to it. Returns false when
   /// there is nothing left to happen. Called by threads that wait, one at a time for all devices.
   virtual bool drive() noexcept = 0;
+  /// Does what a thread of this device would do next, on a thread that waits for it anyway, and may
+  /// call back. Returns whether there was anything. Any thread, often; does not block.
+  virtual bool assist() noexcept { return false; }
+  /// The thread that assisted goes to sleep. Any thread.
+  virtual void assist_no_more() noexcept {}
 };
 
 /// What `--domains` says about one domain: "sim:cores=2,gbps=6".

@@ -55,13 +55,21 @@ void JobQueue::copied(void* token, Outcome outcome, std::int64_t started_ns,
 /// Once a job is seen to be over the place may go.
 void JobQueue::note_end(Slot& slot, Outcome outcome) noexcept {
   callers_.fetch_add(1, std::memory_order_relaxed);
+  bool soon = false;
   {
     const sys::Lock lock(mutex_);
     end(slot, std::move(outcome));
+    soon = more_soon();
   }
   if (has_work()) cores_->wake();
-  stir();
+  stir(soon);
   callers_.fetch_sub(1, std::memory_order_release);
+}
+
+/// Whether the cores are about to end another job. Under the mutex.
+bool JobQueue::more_soon() const noexcept {
+  return !calls_.empty() && copies_.empty() && ended_.size() < kToldAtOnce &&
+         slot_of(calls_.front()).job.brief;
 }
 
 bool JobQueue::serve() noexcept {

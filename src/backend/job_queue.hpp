@@ -36,8 +36,9 @@ class JobQueue : public PlaceFeed, private CopySink {
 
   /// Makes a copy.
   virtual void copy(const CopyJob& job) noexcept = 0;
-  /// Something is over: serve() is to be called. Any thread.
-  virtual void stir() noexcept = 0;
+  /// Something is over: serve() is to be called. Any thread. `soon`: the cores are at a brief job,
+  /// or about to be, and will say it again when that is over.
+  virtual void stir(bool soon) noexcept = 0;
 
   /// Brings the feed what is over, and the device what is new. Returns whether there was anything.
   bool serve() noexcept;
@@ -56,14 +57,17 @@ class JobQueue : public PlaceFeed, private CopySink {
     bool over = false;
   };
   using Numbers = std::vector<std::uint64_t>;
+  static constexpr std::size_t kToldAtOnce = 32;  ///< brief jobs
 
   Slot& slot_of(std::uint64_t number) noexcept { return slots_[number % kWindow]; }
+  const Slot& slot_of(std::uint64_t number) const noexcept { return slots_[number % kWindow]; }
   bool give_back() noexcept;
   bool take() noexcept;
   bool start_copies() noexcept;
   void admit(Slot& slot) noexcept;
   void make_ready(Slot& slot) noexcept;
   void end(Slot& slot, Outcome outcome) noexcept;
+  bool more_soon() const noexcept;
   void note_end(Slot& slot, Outcome outcome) noexcept;
   void copied(void* token, Outcome outcome, std::int64_t started_ns,
               std::int64_t ended_ns) noexcept override;

@@ -129,6 +129,7 @@ void WorkerTeam::idle() noexcept {
   while (now - start < spin_ns_) {
     for (int i = 0; i < kPausesPerLook; ++i) {
       if (stirring()) return;
+      feed_.look();
       sys::pause();
     }
     const std::int64_t before = sys::now_ns();
@@ -137,6 +138,7 @@ void WorkerTeam::idle() noexcept {
     if (now - before > kBusyCoreNs) break;  // somebody else needs this core
   }
   parking_.prepare();
+  feed_.look_away();
   if (stirring()) {
     parking_.cancel();
   } else {

@@ -34,8 +34,8 @@ struct ConveyorSetup {
   std::size_t bytes = 0;
   std::vector<std::uint32_t> handler_bytes;  ///< of their items
   std::vector<Handler> handlers;
-  std::size_t block_bytes = 65'536;
-  std::size_t block_items = 0;  ///< at most in a block; 0: what there is room for
+  std::size_t block_bytes = 64'512;  ///< below 64 KiB with all heads: MPI sends it at once over TCP
+  std::size_t block_items = 0;       ///< at most in a block; 0: what there is room for
   std::uint64_t blocks_in_flight = 8;
   std::int64_t age_ns = 1'000'000;  ///< negative: blocks may be of any age
   std::int64_t timeout_ns = -1;     ///< of the creation

@@ -16,7 +16,8 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 
 }  // namespace
 
-GroupHub::GroupHub(Port& port, Channel channel) : port_(port), channel_(channel) {
+GroupHub::GroupHub(Port& port, Channel channel)
+    : port_(port), channel_(channel), early_bytes_(port.ranks()) {
   port_.listen(channel_, this);
 }
 
@@ -49,8 +50,7 @@ void GroupHub::enter_inside(Member& member, std::uint32_t& number) {
   members_.emplace(number, &member);
   // Nothing newer is heard between these: the lock is free only while this member hears.
   for (auto first = early_.find(number); first != early_.end(); first = early_.find(number)) {
-    const Early early = std::move(first->second);
-    early_.erase(first);
+    const Early early = take_early(first);
     let_hear(lock, member,
              [&](Member& hearer) { hearer.heard(early.from, early.kind, early.step, early.body); });
   }
@@ -58,8 +58,30 @@ void GroupHub::enter_inside(Member& member, std::uint32_t& number) {
 
 std::uint32_t GroupHub::skip() noexcept {
   sys::Lock lock(mutex_);
-  early_.erase(next_);
+  for (auto first = early_.find(next_); first != early_.end(); first = early_.find(next_)) {
+    take_early(first);
+  }
   return next_++;
+}
+
+GroupHub::Early GroupHub::take_early(std::multimap<std::uint32_t, Early>::iterator early) noexcept {
+  Early taken = std::move(early->second);
+  early_.erase(early);
+  early_bytes_[taken.from] -= taken.body.size() + sizeof(Head);
+  return taken;
+}
+
+/// Keeps a message until its number is taken. Returns false when there is no room.
+bool GroupHub::keep(Rank from, const Head& head, std::span<const std::byte> body) noexcept {
+  const std::size_t bytes = body.size() + sizeof head;
+  if (early_bytes_[from] > 0 && early_bytes_[from] + bytes > kMostEarly) return false;
+  try {
+    early_.emplace(head.number, Early{from, head.kind, head.step, {body.begin(), body.end()}});
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  early_bytes_[from] += bytes;
+  return true;
 }
 
 void GroupHub::leave(std::uint32_t number) noexcept {
@@ -90,12 +112,10 @@ void GroupHub::arrived(Rank from, std::span<const std::byte> message) noexcept {
   sys::Lock lock(mutex_);
   await_silence(lock);
   if (head.number >= next_) {
-    try {
-      early_.emplace(head.number, Early{from, head.kind, head.step, {body.begin(), body.end()}});
-    } catch (const std::bad_alloc&) {
-      // The rank that waits for it sees the timeout.
-    }
-    return;
+    if (keep(from, head, body)) return;
+    lock.unlock();
+    return port_.drop(from, reason("sends more for grids and shares that this rank has not made "
+                                   "than it keeps"));
   }
   const auto found = members_.find(head.number);
   if (found == members_.end()) return;

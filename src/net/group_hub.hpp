@@ -20,6 +20,9 @@ class GroupHub final : public Listener {
  public:
   /// What a message is; members of a kind agree on that.
   using Kind = std::uint32_t;
+  /// Most bytes of a rank that are kept for members that are to come. One that sends more is given
+  /// up: what the members of a kind agree on keeps them within a step of each other.
+  static constexpr std::size_t kMostEarly = 64u << 20;
 
   /// One of them. Calls come from the thread that makes progress, one at a time.
   class Member {
@@ -70,6 +73,8 @@ class GroupHub final : public Listener {
   void arrived(Rank from, std::span<const std::byte> message) noexcept override;
   void lost(Rank rank, const std::string& why) noexcept override;
   void enter_inside(Member& member, std::uint32_t& number);
+  bool keep(Rank from, const Head& head, std::span<const std::byte> body) noexcept;
+  Early take_early(std::multimap<std::uint32_t, Early>::iterator early) noexcept;
   /// Waits until no member hears something.
   void await_silence(sys::Lock& lock);
   /// Calls tell(member) without the lock. No other member hears anything meanwhile.
@@ -83,6 +88,7 @@ class GroupHub final : public Listener {
   std::uint32_t next_ = 0;
   std::map<std::uint32_t, Member*> members_;
   std::multimap<std::uint32_t, Early> early_;  ///< for numbers that are not taken yet
+  std::vector<std::size_t> early_bytes_;       ///< of each rank
   Member* hearing_ = nullptr;                  ///< is being told something, without the lock
 };
 

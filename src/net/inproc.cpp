@@ -84,7 +84,8 @@ class InprocHub::InprocLink final : public Link {
              .rank = rank,
              .ranks = static_cast<Rank>(state_->boxes.size()),
              .packet_bytes = kLinkPacketBytes,
-             .can_sleep = true};
+             .can_sleep = true,
+             .sees_stalls = true};
   }
 
   ~InprocLink() override {

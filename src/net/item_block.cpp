@@ -75,19 +75,33 @@ void copy_item(std::byte* to, const std::byte* from, std::size_t bytes) noexcept
 
 /// What decides how addresses are written.
 struct AddressFacts {
-  std::uint64_t smallest = 0, largest = 0;
+  std::uint64_t first = 0;
   std::uint64_t differing = 0;  ///< bits that are not the same in all
   std::size_t runs = 0;
+
+  /// All addresses are base(), or beyond it by at most reach() and by multiples of the lowest bit
+  /// that differs.
+  std::uint64_t reach() const noexcept {
+    return differing == 0 ? 0 : UINT64_MAX >> std::countl_zero(differing);
+  }
+  std::uint64_t base() const noexcept {
+    const std::uint64_t lowest = differing & (0 - differing);
+    return first & ~(reach() & (0 - lowest));
+  }
 };
 
-AddressFacts facts_of(const std::uint64_t* addresses, std::size_t count, std::size_t bytes) {
-  AddressFacts facts;
-  if (count == 0) return facts;
-  facts = {addresses[0], addresses[0], 0, 1};
+/// Loops of single operations, which compilers do on several addresses at once.
+AddressFacts facts_of(const std::uint64_t* addresses, std::size_t count,
+                      std::size_t bytes) noexcept {
+  if (count == 0) return {};
+  AddressFacts facts{addresses[0], 0, 1};
+  std::uint64_t gaps = 0;
   for (std::size_t at = 1; at < count; ++at) {
     facts.differing |= addresses[at] ^ addresses[0];
-    facts.smallest = std::min(facts.smallest, addresses[at]);
-    facts.largest = std::max(facts.largest, addresses[at]);
+    gaps |= addresses[at] ^ (addresses[at - 1] + bytes);
+  }
+  if (gaps == 0) return facts;
+  for (std::size_t at = 1; at < count; ++at) {
     facts.runs += addresses[at] != addresses[at - 1] + bytes ? 1 : 0;
   }
   return facts;
@@ -113,7 +127,7 @@ std::byte* write_each(const SegmentHead& head, const std::uint64_t* from, std::b
 std::byte* write_runs(const SegmentHead& head, const std::uint64_t* from, std::byte* to) noexcept {
   for (std::size_t at = 0; at < head.items;) {
     const std::uint64_t first = from[at];
-    std::uint32_t length = 1;
+    std::uint32_t length = head.entries == 1 ? head.items : 1;
     while (at + length < head.items && from[at + length] == first + length * head.bytes) ++length;
     const std::uint32_t run[2] = {static_cast<std::uint32_t>((first - head.base) >> head.shift),
                                   length};
@@ -135,14 +149,14 @@ std::byte* write_addresses(const SegmentHead& head, const std::uint64_t* from,
 /// Chooses the shortest form.
 SegmentHead head_of(const ItemType& type, std::uint32_t items, const AddressFacts& facts) noexcept {
   SegmentHead head{type.kind, kNarrow, type.handler, static_cast<std::uint16_t>(type.bytes),
-                   0,         items,   items,        facts.smallest};
+                   0,         items,   items,        facts.base()};
   if (type.kind == ItemKind::send) {
     head.entries = 0;
     return head;
   }
   const int shift = facts.differing == 0 ? 0 : std::min(std::countr_zero(facts.differing), 31);
   head.shift = static_cast<std::uint16_t>(shift);
-  if ((facts.largest - facts.smallest) >> shift > UINT32_MAX) {
+  if (facts.reach() >> shift > UINT32_MAX) {
     head.form = kWide;
     head.shift = 0;
     head.base = 0;
@@ -229,9 +243,11 @@ std::size_t BlockWriter::combine(const std::uint64_t* addresses, const std::byte
   const ItemType type = segment.type;
   if (address_count_ == 0) index_.reset(limit_ / (type.bytes + 4));
   std::size_t room = room_for(type);
+  const std::uint64_t low = std::has_single_bit(type.bytes) ? type.bytes - 1 : 0;
   for (std::size_t at = 0; at < count; ++at) {
     const std::byte* const item = data + at * type.bytes;
-    if (addresses[at] % type.bytes != 0) combining_ = false;
+    const std::uint64_t odd = low != 0 ? addresses[at] & low : addresses[at] % type.bytes;
+    if (odd != 0) combining_ = false;
     if (combining_) {
       const std::uint32_t next =
           room > 0 ? static_cast<std::uint32_t>(address_count_) : LineIndex::kNone;
@@ -300,10 +316,12 @@ struct SegmentView {
   const std::byte* entries = nullptr;
   const std::byte* data = nullptr;
 
+  std::uint64_t address_of(std::uint64_t word) const noexcept {
+    return head.base + (word << head.shift);
+  }
   template <class Word>
   std::uint64_t address(std::size_t item) const noexcept {
-    const auto word = load<Word>(entries + item * sizeof(Word));
-    return head.base + (static_cast<std::uint64_t>(word) << head.shift);
+    return address_of(load<Word>(entries + item * sizeof(Word)));
   }
   std::uint64_t run(std::size_t entry) const noexcept { return address<std::uint32_t>(2 * entry); }
   std::uint64_t run_bytes(std::size_t entry) const noexcept {
@@ -350,14 +368,18 @@ std::string check_each(const SegmentView& view, std::size_t window) {
   if (view.head.entries != view.head.items) {
     return fmt::format("has {} addresses for {} items", view.head.entries, view.head.items);
   }
+  Word all = 0;  // not below the largest, and quicker
+  for (std::size_t at = 0; at < view.head.items; ++at) {
+    all |= load<Word>(view.entries + at * sizeof(Word));
+  }
+  const bool fits = view.head.bytes <= window;
+  if (fits && view.address_of(all) <= window - view.head.bytes) return "";
   std::uint64_t largest = 0;
   for (std::size_t at = 0; at < view.head.items; ++at) {
     largest = std::max(largest, view.address<Word>(at));
   }
-  if (view.head.bytes > window || largest > window - view.head.bytes) {
-    return fmt::format("writes to offset {}", largest);
-  }
-  return "";
+  if (fits && largest <= window - view.head.bytes) return "";
+  return fmt::format("writes to offset {}", largest);
 }
 
 std::string check_runs(const SegmentView& view, std::size_t window) {

@@ -162,7 +162,8 @@ LinkTransport::LinkTransport(std::unique_ptr<Link> link, Membership membership)
            .frame_bytes = facts.packet_bytes - sizeof(Header) - sizeof(std::uint64_t),
            .shares_memory = facts.shares_memory,
            .owner_must_poll = !facts.shares_memory,
-           .can_sleep = facts.can_sleep};
+           .can_sleep = facts.can_sleep,
+           .sees_stalls = facts.sees_stalls};
   interval_ns_ =
       membership_.lost_after_ns > 0
           ? std::clamp<std::int64_t>(membership_.lost_after_ns / 8, 1'000'000, kLongestInterval)

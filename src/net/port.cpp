@@ -175,7 +175,8 @@ void Port::as_listener(const std::function<void()>& act) {
   act();
 }
 bool Port::inside_listener() const noexcept { return body_->progress.holds(); }
-bool Port::progress() noexcept { return body_->progress.progress(); }
+bool Port::progress() noexcept { return body_->progress.look(); }
+void Port::look_away() noexcept { body_->progress.look_away(); }
 void Port::drop(Rank rank, const std::string& why) noexcept {
   {
     const PortProgress::Turn turn(body_->progress);

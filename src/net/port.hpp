@@ -61,6 +61,8 @@ class Port {
   void release(void* memory) noexcept;
 
   // One-sided operations. `done` is called once, possibly before they return; null: nobody waits.
+  // They block while 1,024 of the thread to a rank are under way. A listener cannot: of those that
+  // nobody waits for it may have 65,536, then they throw Error{busy}.
   void put(Rank to, WindowId window, std::uint64_t offset, std::span<const std::byte> from,
            Completion* done);
   void get(Rank from, WindowId window, std::uint64_t offset, std::span<std::byte> to,
@@ -89,6 +91,8 @@ class Port {
 
   /// Moves the fabric on, unless somebody else is at it. Returns whether something happened.
   bool progress() noexcept;
+  /// This thread, which has called progress() again and again, goes to sleep elsewhere.
+  void look_away() noexcept;
   /// Gives up on a rank: it counts as lost. One that is gone already stays as it is.
   void drop(Rank rank, const std::string& why) noexcept;
 

@@ -99,7 +99,9 @@ void PortOperations::start(OneSided operation, Completion* done) {
   const Rank to = operation.target;
   gone_.check(to, "reach");
   Account& mine = account();
-  if (mine.pending[to].load() >= kMost && !progress_.holds()) {
+  if (progress_.holds()) {
+    if (done == nullptr) check_room_inside(to, mine.pending[to].load());
+  } else if (mine.pending[to].load() >= kMost) {
     progress_.wait_until([&] { return mine.pending[to].load() < kMost / 2; }, -1,
                          "earlier operations");
   }
@@ -110,6 +112,15 @@ void PortOperations::start(OneSided operation, Completion* done) {
   mine.pending[to].fetch_add(1);
   if (to == info_.rank) return start_here(started);
   submit(std::move(one));
+}
+
+/// Throws Error when handlers, which must not wait, have started more than is kept for them.
+void PortOperations::check_room_inside(Rank to, std::uint32_t pending) {
+  if (pending < kMostInside) return;
+  fail(WEIR_STATUS_BUSY,
+       "cannot start another operation on rank {}: {} are under way, the most of a handler; start "
+       "fewer in handlers, or outside",
+       to, pending);
 }
 
 /// Starts operations now, unless somebody else holds the turn.

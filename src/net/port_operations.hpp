@@ -59,6 +59,7 @@ class PortOperations {
 
  private:
   static constexpr std::uint32_t kMost = 1024;  ///< of a thread to one rank, before it blocks
+  static constexpr std::uint32_t kMostInside = 64u << 10;  ///< where it cannot wait
 
   /// What a thread has started.
   struct Account {
@@ -82,6 +83,7 @@ class PortOperations {
   Account& account();
   Account& find_account();
   std::byte* find_here(const OneSided& operation) noexcept;
+  static void check_room_inside(Rank to, std::uint32_t pending);
   void start_here(const Started& started) noexcept;
   bool start_now(Operations& some) noexcept;
   void submit(Operations some) noexcept;

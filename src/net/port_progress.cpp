@@ -16,7 +16,7 @@ void PortProgress::start() {
 
 void PortProgress::stop() noexcept {
   stop_.store(1);
-  sys::wake_all(stop_);
+  end_nap();
   transport_.wake();
   thread_.reset();
 }
@@ -69,6 +69,11 @@ bool PortProgress::progress() noexcept {
   return happened;
 }
 
+bool PortProgress::look() noexcept {
+  callers_.fetch_add(1, std::memory_order_relaxed);
+  return progress();
+}
+
 // ---- Waiting ------------------------------------------------------------------------------------
 
 void PortProgress::check_may_wait(const char* what) const {
@@ -82,8 +87,7 @@ bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t ti
   SpinLimit spin(spin_ns_);
   bool registered = false;
   while (!done()) {
-    callers_.fetch_add(1, std::memory_order_relaxed);
-    if (progress()) {
+    if (look()) {
       spin.found();
     } else if (!spin.again()) {
       if (sys::now_ns() >= deadline) return done();
@@ -131,13 +135,24 @@ bool PortProgress::callers_are_at_it(std::uint32_t& seen) noexcept {
   return std::exchange(seen, callers) != callers;
 }
 
+/// Leaves it to the callers for a while, or until one of them goes to sleep.
+void PortProgress::nap(std::uint32_t& seen) noexcept {
+  napping_.store(1);
+  if (stop_.load() == 0) sys::wait(napping_, 1, sys::now_ns() + kHybridNap);
+  if (napping_.exchange(0) == 0) seen = callers_.load(std::memory_order_relaxed);
+}
+
+void PortProgress::end_nap() noexcept {
+  if (napping_.load() != 0 && napping_.exchange(0) != 0) sys::wake_all(napping_);
+}
+
 void PortProgress::run_thread() noexcept {
   SpinLimit spin(spin_ns_);
   std::uint32_t seen = 0;
   const auto stopped = [this] { return stop_.load() != 0; };
   while (!stopped()) {
     if (callers_are_at_it(seen)) {
-      sys::wait(stop_, 0, sys::now_ns() + kHybridNap);
+      nap(seen);
     } else if (progress()) {
       spin.found();
     } else if (!spin.again()) {

@@ -15,7 +15,7 @@ namespace weir::rt {
 enum class ProgressBy : std::uint8_t {
   thread,  ///< a thread of the port: spins while something is under way, then sleeps
   caller,  ///< only those who call progress() or wait for something
-  hybrid,  ///< those who wait, and the thread when nobody does
+  hybrid,  ///< those who wait or look, and the thread when nobody does
 };
 
 /// What is to be moved on.
@@ -64,18 +64,22 @@ class PortProgress {
   bool unfinished() const noexcept { return work_.unfinished(); }
 
   /// As in Port.
-  bool progress() noexcept;
+  bool look() noexcept;
+  void look_away() noexcept { end_nap(); }
   bool wait_until(const std::function<bool()>& done, std::int64_t timeout_ns, const char* what);
   /// Throws Error{busy} when this thread holds the turn.
   void check_may_wait(const char* what) const;
 
  private:
-  static constexpr std::int64_t kHybridNap = 1'000'000;
+  static constexpr std::int64_t kHybridNap = 200'000;
 
   static const void* this_thread() noexcept;
+  bool progress() noexcept;
   bool look_for_stall(const std::function<bool()>& done, const char* what);
   void rest(const std::function<bool()>& done, std::int64_t deadline);
   bool callers_are_at_it(std::uint32_t& seen) noexcept;
+  void nap(std::uint32_t& seen) noexcept;
+  void end_nap() noexcept;
   void run_thread() noexcept;
 
   Transport& transport_;
@@ -86,7 +90,8 @@ class PortProgress {
   sys::Atomic<const void*> holder_{nullptr};
   sys::Atomic<std::uint32_t> sleepers_{0};  ///< in wait_until()
   sys::Atomic<bool> thread_sleeps_{false};
-  sys::Atomic<std::uint32_t> callers_{0};  ///< passes of threads in wait_until(), for the hybrid
+  sys::Atomic<std::uint32_t> callers_{0};  ///< passes of other threads, for the hybrid
+  sys::Atomic<std::uint32_t> napping_{0};  ///< the thread, while callers are at it
   sys::Atomic<std::uint32_t> stop_{0};
   std::optional<sys::Thread> thread_;
 };

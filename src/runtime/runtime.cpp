@@ -122,6 +122,7 @@ Runtime::Runtime(const weir_runtime_options& options)
     // At half duplex there is one link, which one track shows.
     domain.track_out = domain.info().link_duplex == "half" ? domain.track_in : track("out");
     virtual_time_ = virtual_time_ || domain.info().virtual_time;
+    if (domain.info().takes_help) helped_.push_back(&domain.device());
   }
   for (const std::string& name : config::unknown_variables()) {
     log::warning("unknown environment variable {}", name);

@@ -156,6 +156,19 @@ class Runtime {
   /// Makes the next thing happen in virtual time. False when there is nothing, or another thread
   /// is at it.
   bool drive() noexcept;
+  /// Whether there are domains of other ranks.
+  bool assists() const noexcept { return !helped_.empty(); }
+  /// Does what domains of other ranks have to do, for a thread that waits. Returns whether there
+  /// was anything.
+  bool assist() noexcept {
+    bool moved = false;
+    for (Device* const device : helped_) moved |= device->assist();
+    return moved;
+  }
+  /// The thread goes to sleep.
+  void assist_no_more() noexcept {
+    for (Device* const device : helped_) device->assist_no_more();
+  }
 
   ActionPool& actions() noexcept { return actions_; }
   FailureLog& failures() noexcept { return failures_; }
@@ -204,6 +217,7 @@ class Runtime {
   const FabricUse fabric_;  // outlives what follows
   std::vector<std::unique_ptr<Backend>> backends_;
   std::vector<Owned<weir_domain>> domains_;
+  std::vector<Device*> helped_;  ///< those that take help
   bool virtual_time_ = false;
   SpinLock driving_;  // only ever tried: a thread makes virtual time pass
 

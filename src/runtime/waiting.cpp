@@ -73,7 +73,7 @@ class WaitList {
 
 bool wait_for_signal(Runtime& runtime, Signal& signal, std::uint32_t wanted,
                      std::int64_t deadline_ns) noexcept {
-  const std::int64_t spin_until = sys::now_ns() + config::spin_ns();
+  std::int64_t spin_until = sys::now_ns() + config::spin_ns();
   while (signal.count() < wanted) {
     if (runtime.virtual_time()) {
       if (runtime.drive()) {
@@ -88,11 +88,21 @@ bool wait_for_signal(Runtime& runtime, Signal& signal, std::uint32_t wanted,
     const std::int64_t now = sys::now_ns();
     if (now >= deadline_ns) break;
     if (now >= spin_until) {
+      runtime.assist_no_more();
       signal.sleep(wanted, deadline_ns);
       break;
     }
-    for (int i = 0; i < 32 && signal.count() < wanted; ++i) sys::pause();
-    sys::yield();
+    bool helped = false;
+    const int looks = runtime.assists() ? 4 : 32;  // to assist takes longer than to pause
+    for (int i = 0; i < looks && signal.count() < wanted; ++i) {
+      helped |= runtime.assist();
+      sys::pause();
+    }
+    if (helped) {
+      spin_until = sys::now_ns() + config::spin_ns();
+    } else {
+      sys::yield();
+    }
   }
   return signal.count() >= wanted;
 }

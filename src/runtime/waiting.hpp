@@ -27,8 +27,8 @@ struct WaitResult {
 WaitResult wait_for_events(Runtime& runtime, std::span<const weir_event> events,
                            weir_wait_mode mode, std::int64_t timeout_ns);
 
-/// Polls, drives virtual time, or sleeps, until there are enough deliveries or the deadline.
-/// Returns whether there are enough.
+/// Polls and assists, drives virtual time, or sleeps, until there are enough deliveries or the
+/// deadline. Returns whether there are enough.
 bool wait_for_signal(Runtime& runtime, Signal& signal, std::uint32_t wanted,
                      std::int64_t deadline_ns) noexcept;
 

@@ -23,6 +23,7 @@ RankDevice::RankDevice(std::string name, std::shared_ptr<RankClient> client, Ran
   info.code = std::exchange(info.backend, "rank");
   info.description = fmt::format("rank {}: {} ({})", rank, info.description, info.code);
   info.orders_jobs = true;
+  info.takes_help = true;
 }
 
 RankDevice::~RankDevice() {
@@ -169,6 +170,46 @@ void RankDevice::define(const Job& job) {
 
 std::unique_ptr<PlaceDriver> RankDevice::open_place(const PlaceRequest& request, PlaceFeed& feed) {
   return std::make_unique<RankPlace>(*this, request, feed);
+}
+
+void RankDevice::enter(RankPlace& place) {
+  const sys::Lock lock(listing_);
+  places_.push_back(&place);
+}
+
+void RankDevice::leave(RankPlace& place) noexcept {
+  {
+    const sys::Lock lock(listing_);
+    std::erase(places_, &place);
+  }
+  while (place.pinned()) sys::yield();
+}
+
+void RankDevice::assist_no_more() noexcept {
+  std::size_t index = 0;
+  while (RankPlace* const place = pin(index++)) {
+    place->assist_no_more();
+    place->unpin();
+  }
+  client_->port().look_away();
+}
+
+/// Keeps a place from leaving.
+RankPlace* RankDevice::pin(std::size_t index) noexcept {
+  const sys::Lock lock(listing_);
+  if (index >= places_.size()) return nullptr;
+  places_[index]->pin();
+  return places_[index];
+}
+
+bool RankDevice::assist() noexcept {
+  bool moved = client_->port().progress();
+  std::size_t index = 0;
+  while (RankPlace* const place = pin(index++)) {
+    moved |= place->assist();
+    place->unpin();
+  }
+  return moved;
 }
 
 }  // namespace weir::rt

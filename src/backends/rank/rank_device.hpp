@@ -12,6 +12,8 @@
 
 namespace weir::rt {
 
+class RankPlace;
+
 /// Its memory, places and jobs are in the process of that rank, which decides what waits for what.
 /// Allocations are not waited for: a job whose memory could not be had says so.
 class RankDevice final : public Device {
@@ -34,6 +36,13 @@ class RankDevice final : public Device {
   std::unique_ptr<PlaceDriver> open_place(const PlaceRequest& request, PlaceFeed& feed) override;
   std::int64_t now_ns() const noexcept override { return sys::now_ns(); }
   bool drive() noexcept override { return false; }
+  bool assist() noexcept override;
+  void assist_no_more() noexcept override;
+
+  /// A place that assist() is to help.
+  void enter(RankPlace& place);
+  /// Nobody helps it when this returns.
+  void leave(RankPlace& place) noexcept;
 
   /// Tells the rank the kernel of a job, if it is new to it. Throws Error.
   void define(const Job& job);
@@ -43,6 +52,7 @@ class RankDevice final : public Device {
   RankEnd near_end(const CopyEnd& end) const noexcept;
 
  private:
+  RankPlace* pin(std::size_t index) noexcept;
   std::uint32_t take_instance();
   void give_instance(std::uint32_t instance) noexcept;
   void start_copy(const CopyJob& job);
@@ -56,6 +66,9 @@ class RankDevice final : public Device {
   sys::Mutex mutex_;                 // not while something is sent: whoever waits may release
   std::vector<std::uint32_t> free_;  ///< numbers of instances that were used; room for all
   std::uint32_t instances_ = 0;
+
+  sys::Mutex listing_;  // short
+  std::vector<RankPlace*> places_;
 
   sys::Mutex defining_;        // also while it is sent: jobs follow
   std::vector<bool> defined_;  ///< by number of the kernel

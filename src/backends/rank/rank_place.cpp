@@ -34,6 +34,7 @@ RankPlace::RankPlace(RankDevice& device, const PlaceRequest& request, PlaceFeed&
         },
         [](WireReader&) {});
     thread_.emplace(request.name, [this] { serve(); });
+    device_.enter(*this);
   } catch (...) {
     close();
     throw;
@@ -41,13 +42,15 @@ RankPlace::RankPlace(RankDevice& device, const PlaceRequest& request, PlaceFeed&
 }
 
 RankPlace::~RankPlace() {
-  stopping_.store(true, std::memory_order_seq_cst);
-  parking_.unpark_all();
-  thread_.reset();
+  device_.leave(*this);
   close();
 }
 
 void RankPlace::close() noexcept {
+  stopping_.store(true, std::memory_order_seq_cst);
+  end_nap();
+  parking_.unpark_all();
+  thread_.reset();
   device_.client().remove_place(number_);
   try {
     WireWriter message(RankWord::close_place);
@@ -64,22 +67,60 @@ RankPlace::Slot& RankPlace::slot_of(std::uint64_t number) noexcept {
 void RankPlace::serve() noexcept {
   const NoWaitScope no_wait;
   while (!stopping_.load(std::memory_order_relaxed)) {
-    const bool took = take_back();
-    const bool gave = hand_out();
-    if (!took && !gave) idle();
+    if (helped()) {
+      nap();
+      continue;
+    }
+    device_.client().port().progress();
+    if (!pass().any()) idle();
   }
+}
+
+bool RankPlace::assist() noexcept {
+  const NoWaitScope no_wait;
+  helps_.fetch_add(1, std::memory_order_relaxed);
+  const Moved moved = pass();
+  if (moved.out) parking_.unpark_one();  // to ask, when nobody helps any more
+  return moved.any();
+}
+
+/// Whether others have helped since the last call.
+bool RankPlace::helped() noexcept {
+  const std::uint32_t helps = helps_.load(std::memory_order_relaxed);
+  return std::exchange(helps_seen_, helps) != helps;
+}
+
+/// Leaves it to the others for a while, or until one of them goes to sleep.
+void RankPlace::nap() noexcept {
+  napping_.store(1);
+  if (!stopping_.load()) sys::wait(napping_, 1, sys::now_ns() + kNapNs);
+  if (napping_.exchange(0) == 0) helped();
+}
+
+void RankPlace::end_nap() noexcept {
+  if (napping_.load() != 0 && napping_.exchange(0) != 0) sys::wake_all(napping_);
+}
+
+/// Moves jobs in both directions, unless somebody else is at it.
+RankPlace::Moved RankPlace::pass() noexcept {
+  if (serving_.exchange(true, std::memory_order_acquire)) return {false, false};
+  const bool back = take_back();
+  const bool out = hand_out();
+  serving_.store(false, std::memory_order_release);
+  return {back, out};
 }
 
 // ---- To the rank -------------------------------------------------------------------------------
 
 /// Sends jobs until there is no more, or no room. Returns whether there was any.
 bool RankPlace::hand_out() noexcept {
-  const std::uint64_t before = next_;
+  bool any = false;
   try {
-    while (next_ - first_ < slots_.size()) {
-      Slot& slot = slot_of(next_);
+    while (has_room()) {
+      Slot& slot = slot_of(next_.load(std::memory_order_relaxed));
       if (!feed_.next(worker_, slot.job)) break;
-      ++next_;
+      next_.fetch_add(1);
+      any = true;
       slot.job.started_ns = slot.job.ended_ns = 0;
       if (given_up_) {
         give_up(slot);
@@ -92,13 +133,33 @@ bool RankPlace::hand_out() noexcept {
   } catch (...) {
     break_off(current_exception_outcome(WEIR_STATUS_INTERNAL));
   }
-  return next_ != before;
+  return any;
+}
+
+bool RankPlace::has_room() const noexcept {
+  const std::uint64_t first = first_.load();  // before the other, which is never behind
+  return next_.load() - first < slots_.size();
 }
 
 void RankPlace::send_batch() {
   if (batch_.bytes().size() == batch_start_) return;
+  asked_.store(false);
   device_.client().tell(device_.rank(), batch_);
   batch_.cut(batch_start_);
+}
+
+/// Has the rank say all that is over, also what it would say with what is over next. Returns false
+/// when somebody else has the turn.
+bool RankPlace::ask() {
+  if (asked_.load() || first_.load() == next_.load()) return true;
+  if (serving_.exchange(true, std::memory_order_acquire)) return false;
+  try {
+    if (!given_up_ && !asked_.exchange(true)) device_.client().tell(device_.rank(), batch_);
+  } catch (...) {
+    break_off(current_exception_outcome(WEIR_STATUS_INTERNAL));
+  }
+  serving_.store(false, std::memory_order_release);
+  return true;
 }
 
 void RankPlace::write(Slot& slot) {
@@ -202,7 +263,7 @@ bool RankPlace::take_back() noexcept {
 
 /// Ends all that the rank has: nobody else will.
 void RankPlace::give_up() noexcept {
-  for (std::uint64_t number = first_; number < next_; ++number) {
+  for (std::uint64_t number = first_.load(); number < next_.load(); ++number) {
     Slot& slot = slot_of(number);
     if (slot.job.number == number) give_up(slot);
   }
@@ -219,25 +280,28 @@ void RankPlace::give_back(Slot& slot, Outcome outcome) noexcept {
   }
   feed_.finish(worker_, slot.job, std::move(outcome));
   slot.job.number = 0;
-  while (first_ < next_ && slot_of(first_).job.number == 0) ++first_;
+  std::uint64_t first = first_.load(std::memory_order_relaxed);
+  while (first < next_.load(std::memory_order_relaxed) && slot_of(first).job.number == 0) ++first;
+  first_.store(first);
 }
 
 // ---- Nothing to do -----------------------------------------------------------------------------
 
 bool RankPlace::stirring() const noexcept {
-  return news_.load(std::memory_order_seq_cst) != 0 ||
-         (next_ - first_ < slots_.size() && feed_.has_work()) ||
+  return news_.load(std::memory_order_seq_cst) != 0 || (has_room() && feed_.has_work()) ||
          stopping_.load(std::memory_order_seq_cst);
 }
 
-/// Polls for a while, then sleeps, until something stirs.
+/// Polls for a while, then asks and sleeps, until something stirs.
 void RankPlace::idle() noexcept {
   const std::int64_t until = sys::now_ns() + config::spin_ns();
   while (sys::now_ns() < until) {
     if (!device_.client().port().progress()) sys::pause();
-    if (stirring()) return;
+    if (stirring() || helps_.load(std::memory_order_relaxed) != helps_seen_) return;
   }
+  if (!ask()) return;
   parking_.prepare();
+  device_.client().port().look_away();
   if (stirring()) {
     parking_.cancel();
   } else {

@@ -15,8 +15,9 @@ namespace weir::rt {
 
 class RankDevice;
 
-/// A thread takes jobs from the feed, sends them to the rank, in a window of so many at once, and
-/// gives back those that the rank says are over. What waits for what is decided there.
+/// Takes jobs from the feed, sends them to the rank, in a window of so many at once, and gives back
+/// those that the rank says are over. What waits for what is decided there. Threads that wait do
+/// it, and a thread of its own when nobody does.
 class RankPlace final : public PlaceDriver, private RankPlaceSink {
  public:
   /// Throws Error.
@@ -25,8 +26,17 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
 
   void wake() noexcept override { parking_.unpark_one(); }
 
+  /// As in Device.
+  bool assist() noexcept;
+  void assist_no_more() noexcept { end_nap(); }
+  void pin() noexcept { pins_.fetch_add(1); }
+  void unpin() noexcept { pins_.fetch_sub(1); }
+  /// Whether somebody may be in assist().
+  bool pinned() const noexcept { return pins_.load() > 0; }
+
  private:
   static constexpr std::size_t kBatchBytes = 16 << 10;
+  static constexpr std::int64_t kNapNs = 200'000;  ///< of the thread, while others help
 
   /// A job that the rank has, or room for one.
   struct Slot {
@@ -47,12 +57,22 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   void close() noexcept;
   Slot& slot_of(std::uint64_t number) noexcept;
   void serve() noexcept;
+  struct Moved {
+    bool back, out;
+    bool any() const noexcept { return back || out; }
+  };
+  Moved pass() noexcept;
+  bool helped() noexcept;
+  void nap() noexcept;
+  void end_nap() noexcept;
+  bool has_room() const noexcept;
   bool take_back() noexcept;
   bool hand_out() noexcept;
   void write(Slot& slot);
   void write_call(const Job& job);
   void write_copy(Slot& slot);
   void send_batch();
+  bool ask();
   void give_back(Slot& slot, Outcome outcome) noexcept;
   void give_up() noexcept;
   void give_up(Slot& slot) noexcept;
@@ -65,22 +85,28 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   const std::uint32_t number_;
   const std::int64_t clock_ahead_ns_;
 
-  // The thread's.
+  sys::Atomic<bool> serving_{false};     ///< somebody has the turn: what follows is theirs
+  sys::Atomic<std::uint32_t> helps_{0};  ///< calls of assist()
+  std::uint32_t helps_seen_ = 0;         ///< by the thread
+  sys::Atomic<std::uint32_t> pins_{0};
+  sys::Atomic<bool> asked_{true};  ///< for all that is over of the jobs that the rank has
+
   Worker worker_;
   std::vector<Slot> slots_;
   WireWriter batch_;
-  std::size_t batch_start_ = 0;  ///< bytes before its first job
-  std::uint64_t first_ = 1;      ///< the oldest job in flight
-  std::uint64_t next_ = 1;       ///< the number of the next one
+  std::size_t batch_start_ = 0;          ///< bytes before its first job
+  sys::Atomic<std::uint64_t> first_{1};  ///< the oldest job in flight
+  sys::Atomic<std::uint64_t> next_{1};   ///< the number of the next one
   std::vector<Ended> taken_;
 
   sys::Mutex mutex_;  // of what follows
   std::vector<Ended> ended_;
   Outcome broken_;                      ///< why nothing can be sent any more
   sys::Atomic<std::uint32_t> news_{0};  ///< entries of ended_, and a broken_ not seen
-  bool given_up_ = false;               ///< the thread's: it has seen broken_
+  bool given_up_ = false;               ///< of whoever has the turn: broken_ has been seen
 
   Parking parking_;
+  sys::Atomic<std::uint32_t> napping_{0};  ///< the thread, while others help
   sys::Atomic<bool> stopping_{false};
   std::optional<sys::Thread> thread_;
 };

@@ -20,14 +20,23 @@ RankServer::~RankServer() {
 
 // ---- The thread that serves --------------------------------------------------------------------
 
-/// Waits until it is so.
+/// Waits until it is so: asleep, while others move the fabric on.
 template <class Condition>
 void RankServer::wait(Condition&& is_so) {
   const auto seen = [&] {
     const sys::Lock lock(mutex_);
     return is_so();
   };
-  port_.wait_until(seen, -1, "orders of rank 0");
+  if (port_.progress_by() == ProgressBy::caller || port_.info().sees_stalls) {
+    port_.wait_until(seen, -1, "orders of rank 0");
+    return;
+  }
+  for (std::uint32_t news = news_.load(); !seen(); news = news_.load()) sys::wait(news_, news);
+}
+
+void RankServer::ring() noexcept {
+  news_.fetch_add(1);
+  sys::wake_all(news_);
 }
 
 void RankServer::serve() {
@@ -164,6 +173,7 @@ void RankServer::end(Outcome why) noexcept {
   if (over_) return;
   over_ = true;
   outcome_ = std::move(why);
+  ring();
 }
 
 void RankServer::read(std::span<const std::byte> bytes) {
@@ -202,6 +212,7 @@ void RankServer::read(std::span<const std::byte> bytes) {
 void RankServer::leave_to_serve(std::span<const std::byte> message) {
   const sys::Lock lock(mutex_);
   requests_.emplace_back(message.begin(), message.end());
+  ring();
 }
 
 void RankServer::define(WireReader& message) {
@@ -272,6 +283,7 @@ void RankServer::copied(void* token, Outcome outcome, std::int64_t started_ns,
   }
   const sys::Lock lock(mutex_);
   --copies_;
+  ring();
 }
 
 }  // namespace weir::rt

@@ -61,6 +61,7 @@ class RankServer final : private Listener, private CopySink {
   // serve().
   template <class Condition>
   void wait(Condition&& is_so);
+  void ring() noexcept;
   void perform(const Message& message);
   void open_device(WireReader& message, WireWriter& answer);
   void open_place(WireReader& message);
@@ -82,6 +83,8 @@ class RankServer final : private Listener, private CopySink {
   std::map<std::uint32_t, std::unique_ptr<ServedDevice>> devices_;
   std::map<std::uint32_t, std::unique_ptr<ServedPlace>> places_;
   std::size_t copies_ = 0;  ///< under way, but for those of places
+
+  sys::Atomic<std::uint32_t> news_{0};  ///< changes when serve() has something to look at
 };
 
 }  // namespace weir::rt

@@ -27,7 +27,7 @@ enum class RankWord : std::uint8_t {
   allocate,      ///< device, instance, bytes
   release,       ///< device, instance
   define,        ///< device, number of the kernel, name
-  jobs,          ///< place, jobs to the end
+  jobs,          ///< place, jobs to the end; none: asks for what is over
   copy,          ///< device, number of the copy, source, target
   lend,          ///< device, number of the copy, end: lets others at a region
   take_back,     ///< window that was lent

@@ -49,6 +49,7 @@ ServedPlace::~ServedPlace() {
 // ---- Messages ----------------------------------------------------------------------------------
 
 void ServedPlace::take(WireReader& message, const FindDevice& find) {
+  at_once_.store(message.empty(), std::memory_order_release);
   while (!message.empty()) {
     const auto number = message.get<std::uint64_t>();
     const std::uint64_t arrived = arrived_.load(std::memory_order_relaxed);
@@ -187,6 +188,13 @@ void ServedPlace::Queue::copy(const CopyJob& job) noexcept {
     return job.sink->copied(job.token, std::exchange(entry.refused, {}), now, now);
   }
   RankCopy::start(place_.port_, entry.ends[0], entry.ends[1], *job.sink, job.token);
+}
+
+/// Rank 0 may need this core for what the worker waits for.
+void ServedPlace::Queue::look() noexcept {
+  constexpr unsigned kLooksPerYield = 4;
+  static thread_local unsigned looks = 0;
+  if (!place_.port_.progress() && ++looks % kLooksPerYield == 0) sys::yield();
 }
 
 /// Goes on with the jobs, or leaves it to the thread that is at it.

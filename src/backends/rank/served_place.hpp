@@ -17,7 +17,8 @@
 namespace weir::rt {
 
 /// Runs the jobs that rank 0 sends, in the order that they ask for, and tells it which are over, as
-/// many at once as there are. It has no thread of its own: whoever has news serves.
+/// many at once as there are. It has no thread of its own: whoever has news serves, and workers
+/// that poll look for messages, so that a job and its end need no other thread.
 class ServedPlace final {
  public:
   /// Throws Error.
@@ -27,7 +28,9 @@ class ServedPlace final {
   /// Waits until the jobs that were taken are over.
   ~ServedPlace();
 
-  /// Takes the jobs of a message. On the thread that makes progress. Throws Error{network_error}.
+  /// Takes the jobs of a message. Of brief ones several are told at once, until a message without
+  /// jobs asks for all that is over, and for each that follows as soon as it is. On the thread that
+  /// makes progress. Throws Error{network_error}.
   void take(WireReader& message, const FindDevice& find);
 
  private:
@@ -58,10 +61,14 @@ class ServedPlace final {
    public:
     explicit Queue(ServedPlace& place) : JobQueue(place.feed_), place_(place) {}
     bool serve_once() noexcept { return serve(); }
+    void look() noexcept override;
+    void look_away() noexcept override { place_.port_.look_away(); }
 
    private:
     void copy(const CopyJob& job) noexcept override;
-    void stir() noexcept override { place_.serve(); }
+    void stir(bool soon) noexcept override {
+      if (!soon || place_.at_once_.load(std::memory_order_acquire)) place_.serve();
+    }
 
     ServedPlace& place_;
   };
@@ -84,6 +91,7 @@ class ServedPlace final {
   std::vector<Entry> entries_;
   sys::Atomic<std::uint64_t> arrived_{0}, taken_{0}, given_back_{0};  ///< jobs
 
+  sys::Atomic<bool> at_once_{false};     ///< rank 0 waits for each job that is over
   sys::Atomic<std::uint32_t> calls_{0};  ///< of serve() that are not answered yet
   WireWriter done_;                      ///< whoever serves: what rank 0 is to be told
   std::size_t done_start_ = 0, done_jobs_ = 0;

@@ -23,7 +23,7 @@ void SimQueue::start(PlaceDriver& cores) {
   if (clock_ == nullptr) thread_.emplace(name_ + "/queue", [this] { work(); });
 }
 
-void SimQueue::stir() noexcept {
+void SimQueue::stir(bool) noexcept {
   if (clock_ != nullptr) {
     act();
   } else {

@@ -28,7 +28,7 @@ class SimQueue final : public JobQueue, private SimClock::Actor {
 
  private:
   void copy(const CopyJob& job) noexcept override { device_.copy(job); }
-  void stir() noexcept override;
+  void stir(bool) noexcept override;
   void act() noexcept override;
   void work() noexcept;
 

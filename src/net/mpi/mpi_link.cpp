@@ -6,17 +6,21 @@
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <mpi.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "net/link.hpp"
 #include "net/mpi/mpi_library.hpp"
@@ -33,13 +37,53 @@ constexpr std::int64_t kLongestSleep = 100'000;  ///< MPI cannot wake anybody
 
 using Buffer = std::unique_ptr<std::byte[]>;
 
+constexpr std::chrono::seconds kPatience{10};  ///< with ranks that leave later, and with MPI
+
 bool finalizes_well = true;  ///< no rank is gone without a word
 
-/// MPI_Finalize() may wait for ranks that are gone.
-void finalize() {
+/// Ends the process with its status, unless it is told within some seconds that MPI has ended.
+class FinalizeGuard {
+ public:
+  explicit FinalizeGuard(int status) : thread_([this, status] { watch(status); }) {}
+  FinalizeGuard(const FinalizeGuard&) = delete;
+  FinalizeGuard& operator=(const FinalizeGuard&) = delete;
+  ~FinalizeGuard() {
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    condition_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  void watch(int status) {
+    std::unique_lock lock(mutex_);
+    if (condition_.wait_for(lock, kPatience, [this] { return over_; })) return;
+    std::fprintf(stderr, "weir: MPI_Finalize() has not returned within %d s: left without it\n",
+                 static_cast<int>(kPatience.count()));
+    _exit(status);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable condition_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+/// At the end of the process. MPI_Finalize() may wait for ranks that are gone; MPICH over UCX also
+/// for one that is in there, too, and has stopped to answer.
+void finalize(int status, void*) {
   int over = 0;
   MPI_Finalized(&over);
-  if (over == 0 && finalizes_well) MPI_Finalize();
+  if (over != 0 || !finalizes_well) return;
+  std::fflush(nullptr);
+  std::optional<FinalizeGuard> guard;
+  try {
+    guard.emplace(status);
+  } catch (...) {  // no thread
+  }
+  MPI_Finalize();
 }
 
 /// "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.0.2\n...".
@@ -269,7 +313,6 @@ class MpiLink final : public Link {
   /// Takes what nobody waited for any more, until all ranks are here: some libraries complain of it
   /// on standard output. Returns false when they did not come.
   bool take_leftovers() noexcept {
-    constexpr auto kPatience = std::chrono::seconds(2);
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     MPI_Request all = MPI_REQUEST_NULL;
     if (MPI_Ibarrier(communicator_, &all) != MPI_SUCCESS) return false;
@@ -349,7 +392,7 @@ std::string start_mpi(bool& was_running) {
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level) != MPI_SUCCESS) {
     return "MPI_Init_thread() failed";
   }
-  std::atexit(finalize);
+  on_exit(finalize, nullptr);
   return level >= MPI_THREAD_SERIALIZED ? "" : "this MPI was built without MPI_THREAD_SERIALIZED";
 }
 

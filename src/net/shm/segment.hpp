@@ -14,7 +14,7 @@ namespace weir::rt {
 /// Bytes from one rank to another, written by one process and read by another one. Packets are in
 /// one piece, each behind its size, on 16 bytes.
 struct ShmRing {
-  static constexpr std::size_t kBytes = 512u << 10;
+  static constexpr std::size_t kBytes = 640u << 10;  ///< a conveyor's blocks in flight, and a gap
 
   alignas(64) std::atomic<std::uint64_t> head;  ///< bytes that have been read
   alignas(64) std::atomic<std::uint64_t> tail;  ///< bytes that have been written

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -176,6 +177,51 @@ TEST(RankDomains, ComeAndGoInSeveralThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(fleet.end(), "");
+}
+
+/// Brief jobs say together that they are over, but none waits for one that goes on.
+TEST(RankDomains, SayWhatIsOverWhileAKernelWaits) {
+  static std::atomic<int> gate{0};
+  const Fleet fleet(2, [](const Runtime& runtime) {
+    runtime.kernel("tick", [](const Call& call) {
+      const auto round = call.scalar<std::int64_t>(0);
+      while (gate < round) std::this_thread::yield();
+    });
+  });
+  const Runtime runtime = open(fleet, "rank:1/host:cores=1");
+  const Kernel tick = runtime.kernel("tick", [](const Call&) {});
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  for (std::int64_t round = 1; round <= 20; ++round) {
+    for (int i = 0; i < 200; ++i) stream.compute(tick, {}, {std::int64_t{0}});
+    const Event last = stream.compute(tick, {}, {std::int64_t{0}});
+    const Event held = stream.compute(tick, {}, {round});
+    if (round % 2 == 0) {
+      last.wait(std::chrono::seconds(100));
+    } else {
+      while (!last.complete()) std::this_thread::yield();
+    }
+    EXPECT_FALSE(held.complete());
+    gate = static_cast<int>(round);
+    stream.synchronize();
+  }
+}
+
+/// What is enqueued by threads that do not wait is done as well.
+TEST(RankDomains, NeedNobodyWhoWaits) {
+  const Fleet fleet(2, add_kernels);
+  const Runtime runtime = open(fleet, "rank:1/host:cores=1");
+  const Kernel add = runtime.kernel("add", [](const Call&) {});
+  Numbers numbers(10);
+  const Buffer x = runtime.wrap(numbers);
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  for (int round = 0; round < 20; ++round) {
+    stream.compute(add, {readwrite(x.all())}, {1}).wait();
+    const Event over = stream.download(x.all());
+    while (!over.complete()) std::this_thread::yield();
+    ASSERT_EQ(numbers.back(), round + 1);
+  }
 }
 
 /// The sum that rank 1 computes for a runtime.

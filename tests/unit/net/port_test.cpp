@@ -283,6 +283,47 @@ TEST_P(Ports, HandlersThatSendWithoutEndAreStopped) {
   });
 }
 
+constexpr std::int64_t kPutWord = 7;  // outlives the puts
+
+TEST_P(Ports, HandlersThatPutWithoutEndAreStopped) {
+  struct Flood final : Listener {
+    explicit Flood(Port& port) : port(port) {}
+    void arrived(Rank from, std::span<const std::byte>) noexcept override {
+      try {
+        for (; started < 1'000'000; ++started) {
+          port.put(from, 0, 0, std::as_bytes(std::span(&kPutWord, 1)), nullptr);
+        }
+      } catch (const Error& error) {
+        EXPECT_EQ(error.status(), WEIR_STATUS_BUSY);
+        told = error.what();
+      }
+      over = true;
+    }
+    void lost(Rank, const std::string&) noexcept override {}
+    Port& port;
+    int started = 0;
+    std::string told;
+    std::atomic<bool> over{false};
+  };
+  InprocHub hub(2, 0);
+  on_ranks(hub, 2, GetParam(), [&](Port& port) {
+    Flood flood(port);
+    std::int64_t word = 0;
+    const WindowId window = port.expose(&word, sizeof word);
+    port.listen(Channel::user, &flood);
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    if (port.rank() == 0) port.send(1, Channel::user, {});
+    if (port.rank() == 1) {
+      EXPECT_TRUE(port.wait_until([&] { return flood.over.load(); }, kLong, "the flood"));
+      EXPECT_EQ(flood.started, 65'536);
+      EXPECT_NE(flood.told.find("start fewer in handlers"), std::string::npos) << flood.told;
+    }
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    port.listen(Channel::user, nullptr);
+    port.withdraw(window);
+  });
+}
+
 TEST(Port, HandlersMaySendBesideLargeMessagesOfOthers) {
   struct Answer final : Listener {
     explicit Answer(Port& port) : port(port) {}
