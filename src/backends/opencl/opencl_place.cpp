@@ -128,30 +128,58 @@ bool OpenClPlace::hand_out() noexcept {
     Slot& slot = slot_of(next_);
     if (!feed_.next(slot.worker, slot.job)) break;
     slot.over.store(false, std::memory_order_relaxed);
-    const bool joins = slot.job.brief && next_ - batch_.first < kBatch;
-    if (!joins) submit();
+    const std::uint64_t small = small_copy(slot.job);
+    const bool joins = slot.job.brief || (small > 0 && !waits_for_more(slot.job.waits));
+    const bool room = next_ - batch_.first < kBatch && batch_.bytes + small <= kBatchBytes;
+    if (!joins || !room) submit();
     batch_.end = ++next_;
+    batch_.bytes += small;
     try {
       slot.waits.assign(slot.job.waits.begin(), slot.job.waits.end());
       add_waits(slot);
     } catch (...) {
       fail_batch(CL_OUT_OF_HOST_MEMORY);
     }
-    if (!slot.job.brief) submit();
+    if (!slot.job.brief && small == 0) submit();
   }
   submit();
   return next_ != before;
 }
 
+/// Returns the bytes of a copy that is over before another could begin elsewhere, 0 for others.
+std::uint64_t OpenClPlace::small_copy(const Job& job) const noexcept {
+  if (!job.copies || card_ != nullptr) return 0;
+  const Region& region = job.from.region;
+  const std::uint64_t bytes = std::uint64_t{region.row} * region.rows * region.planes;
+  return bytes <= kSmallCopy ? bytes : 0;
+}
+
+/// Returns the event of an earlier job that is not over and not of the batch, which runs in order;
+/// nullptr when there is none to wait for.
+cl_event OpenClPlace::event_of(std::uint64_t earlier) noexcept {
+  if (earlier >= batch_.first) return nullptr;
+  const Slot& other = slot_of(earlier);
+  if (other.job.number != earlier || other.over.load(std::memory_order_acquire)) return nullptr;
+  return slot_of(other.last).event;
+}
+
+bool OpenClPlace::awaits(cl_event event) const noexcept {
+  return std::find(events_.begin(), events_.end(), event) != events_.end();
+}
+
+/// Whether a job would make the batch wait longer.
+bool OpenClPlace::waits_for_more(std::span<const std::uint64_t> waits) noexcept {
+  return std::any_of(waits.begin(), waits.end(), [this](std::uint64_t earlier) {
+    const cl_event event = event_of(earlier);
+    return event != nullptr && !awaits(event);
+  });
+}
+
 /// Adds the events that a job of the batch waits for.
 void OpenClPlace::add_waits(const Slot& slot) {
   for (const std::uint64_t earlier : slot.waits) {
-    if (earlier >= batch_.first) continue;  // the batch runs in order
-    const Slot& other = slot_of(earlier);
-    if (other.job.number != earlier || other.over.load(std::memory_order_acquire)) continue;
-    const cl_event event = slot_of(other.last).event;
-    const bool known = std::find(events_.begin(), events_.end(), event) != events_.end();
-    if (event != nullptr && !known) events_.push_back(event);
+    const cl_event event = event_of(earlier);
+    if (event != nullptr && !awaits(event)) events_.push_back(event);
   }
 }
 
@@ -169,6 +197,7 @@ void OpenClPlace::submit() noexcept {
       &last.event);
   if (code != CL_SUCCESS) return fail_batch(code);
   batch_.first = batch_.end;
+  batch_.bytes = 0;
   events_.clear();
 }
 
@@ -273,6 +302,7 @@ void OpenClPlace::fail_batch(cl_int code) noexcept {
     end(slot);
   }
   batch_.first = batch_.end;
+  batch_.bytes = 0;
   events_.clear();
 }
 

@@ -20,7 +20,8 @@ class OpenClDevice;
 
 /// A thread takes jobs and enqueues them as native kernels, in a window of so many at once, on a
 /// queue that executes out of order: the driver lets them wait for each other. Copies are native
-/// kernels, too. Brief jobs that follow each other make one command, which runs them in a row.
+/// kernels, too. Brief jobs and small copies that follow each other make one command, which runs
+/// them in a row.
 /// Parallel kernels get a team of one. Kernels with a source for the device are kernels of its
 /// driver.
 ///
@@ -39,6 +40,8 @@ class OpenClPlace final : public PlaceDriver {
  private:
   static constexpr std::size_t kWindow = 512;
   static constexpr std::size_t kBatch = 32;
+  /// Copies of so many bytes join others, up to so many together.
+  static constexpr std::uint64_t kSmallCopy = 64 << 10, kBatchBytes = 256 << 10;
 
   /// A job that the driver has, or room for one.
   struct Slot {
@@ -55,6 +58,7 @@ class OpenClPlace final : public PlaceDriver {
   struct Batch {
     OpenClPlace* place = nullptr;
     std::uint64_t first = 1, end = 1;
+    std::uint64_t bytes = 0;  ///< of its small copies
   };
 
   Slot& slot_of(std::uint64_t number) noexcept { return slots_[number % kWindow]; }
@@ -62,6 +66,10 @@ class OpenClPlace final : public PlaceDriver {
   void serve() noexcept;
   bool take_back() noexcept;
   bool hand_out() noexcept;
+  std::uint64_t small_copy(const Job& job) const noexcept;
+  cl_event event_of(std::uint64_t earlier) noexcept;
+  bool awaits(cl_event event) const noexcept;
+  bool waits_for_more(std::span<const std::uint64_t> waits) noexcept;
   void add_waits(const Slot& slot);
   void submit() noexcept;
   cl_int enqueue_native() noexcept;
