@@ -27,17 +27,19 @@ fi
 
 cmake -S . -B "$build" -DWEIR_BUILD_BENCH=ON >/dev/null
 cmake --build "$build" --target weir_cli conformance unit_kernels random_programs \
-  bench_copies_weir
+  bench_copies_weir bench_kernels_weir bench_cuda_raw bench_describe
 
 name="weir-gpu-$commit"
 folder="build/$name"
 rm -rf "$folder"
-mkdir -p "$folder/bin" "$folder/lib"
+mkdir -p "$folder/bin" "$folder/lib" "$folder/bench/programs"
 git archive --prefix=source/ HEAD | tar -x -C "$folder"
 for program in weir conformance unit_kernels random_programs; do
   cp "$build/bin/$program" "$folder/bin"
 done
-cp "$build/bench/programs/copies_weir" "$folder/bin"
+for program in copies_weir kernels_weir cuda_raw describe; do
+  cp "$build/bench/programs/$program" "$folder/bench/programs"
+done
 cp scripts/gpu_run.sh "$folder/run.sh"
 echo "$commit" >"$folder/commit"
 
@@ -49,7 +51,7 @@ libraries_of() {
 
 blas="$(ldconfig -p | awk '$1 ~ /^libopenblas\.so\.0/ { print $NF; exit }')"
 [ -z "$blas" ] || cp -L "$blas" "$folder/lib/libopenblas.so.0"
-for file in "$folder"/bin/* $blas; do
+for file in "$folder"/bin/* "$folder"/bench/programs/* $blas; do
   for library in $(libraries_of "$file"); do
     cp -Lu "$library" "$folder/lib"
   done

@@ -1,7 +1,10 @@
 #!/bin/sh
 # Tests and measures weir on the CUDA card of this machine; a part of what gpu_bundle.sh packs.
 #
-#   ./run.sh [CARD [N]]      (default: 0 8192, which is the order of the matrices)
+#   ./run.sh [CARD [N [BENCH]]]      (default: 0 8192 full)
+#
+# N is the order of the matrices; BENCH full, quick or none says how much of the suite "cuda" of
+# bench/run is measured, for which Python 3 is needed.
 #
 # Writes results/: machine.json, and for each step its output or report. Ends with 0 when every step
 # has passed, 1 when one has not, and 2 when there is no card to use. Needs no network.
@@ -10,10 +13,13 @@ set -eu
 cd "$(dirname "$0")"
 card="${1:-0}"
 order="${2:-8192}"
+bench="${3:-full}"
 domain="cuda:$card"
 export LD_LIBRARY_PATH="$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export WEIR_CUDA_DRIVER="${WEIR_CUDA_DRIVER:-libcuda.so.1}"
 export XDG_CACHE_HOME="$PWD/cache"
+export WEIR_BENCH_CARD="$card"
+export CUDA_DEVICE_MAX_CONNECTIONS="${CUDA_DEVICE_MAX_CONNECTIONS:-32}"  # places have 8 streams each
 
 # Nothing of an earlier run may pass for a result of this one.
 rm -rf results
@@ -57,7 +63,7 @@ step conformance bin/conformance --gtest_filter='cuda/*' \
 step kernels env WEIR_TEST_DOMAIN="$domain" bin/unit_kernels \
   --gtest_filter='TileKernels*:TileArguments.*:MemoryKernels.*:-*Getrf*:*PotrfNames*' \
   --gtest_output=json:results/kernels.json
-step random_programs env WEIR_TEST_PROGRAMS=20000 WEIR_TEST_SHRINK=0 bin/random_programs \
+step random_programs env WEIR_TEST_PROGRAMS="${WEIR_TEST_PROGRAMS:-20000}" WEIR_TEST_SHRINK=0 bin/random_programs \
   --gtest_filter='Platforms/*' --gtest_output=json:results/random_programs.json
 
 for application in matmul cholesky; do
@@ -70,13 +76,15 @@ for application in matmul cholesky; do
   done
 done
 
-# What copies cost.
-for direction in h2d d2h; do
-  for bytes in 65536 1048576 67108864; do
-    report "copies-$direction-$bytes" bin/copies_weir "$direction" --domains "$domain" \
-      --bytes "$bytes"
-  done
-done
+# What it costs beside the driver and its libraries.
+if [ "$bench" != none ] && ! command -v python3 >/dev/null; then
+  failed="$failed bench"
+  echo "FAILED: bench (there is no python3)"
+elif [ "$bench" = quick ]; then
+  step bench source/bench/run cuda --quick --build . --save results
+elif [ "$bench" = full ]; then
+  step bench source/bench/run cuda --build . --save results
+fi
 
 if [ -n "$failed" ]; then
   echo "run: failed:$failed" >&2

@@ -78,13 +78,22 @@ class Arguments {
   std::vector<std::string> values_;
 };
 
-/// Runs measure(arguments) and prints the JSON object it returns as one line; the exit status.
+/// The machine lacks the device that is to be measured.
+struct Unavailable : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Runs measure(arguments) and prints the JSON object it returns as one line; the exit status, 4
+/// when that is Unavailable.
 template <class Measure>
 int run_program(int count, char** values, Measure&& measure) {
   try {
     const nlohmann::json line = measure(Arguments(count, values));
     std::printf("%s\n", line.dump().c_str());
     return 0;
+  } catch (const Unavailable& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 4;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

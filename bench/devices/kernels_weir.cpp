@@ -2,6 +2,7 @@
 #include <weir/portable.h>
 #include <weir/weir.hpp>
 
+#include "common/weir_program.hpp"
 #include "devices/problems.hpp"
 
 namespace weir_bench {
@@ -93,27 +94,31 @@ class Calls {
                result_ = floats(problem_.result);
 };
 
-/// Nanoseconds for each of many small kernels: on one cell, or each on its own.
-double small(const std::string& domains, bool chained, long count) {
+/// Nanoseconds for each of many small kernels: on one cell, or each on its own, over so many
+/// places.
+double small(const std::string& domains, bool chained, long count, std::size_t parts) {
   const weir::Runtime runtime(domains);
   const weir::Kernel kernel =
       made(runtime, wk::increment, [](const weir::Call&) { return weir::Groups{1}; });
-  const weir::Place place = runtime.domain(0).place();
-  const weir::Stream stream = place.stream();
+  const std::vector<weir::Place> places = runtime.domain(0).partition(parts);
+  std::vector<weir::Stream> streams;
+  for (const weir::Place& place : places) streams.push_back(place.stream());
+  const weir::Stream& stream = streams.front();
   const std::size_t cells = chained ? 1 : static_cast<std::size_t>(count);
   const weir::Buffer buffer = runtime.buffer(cells * cell_items * sizeof(int));
   std::fill_n(buffer.data<int>(), cells * cell_items, 0);
   stream.upload(buffer.all());
+  runtime.synchronize();
   long calls = 0;
   const auto once = [&] {
     calls += chained ? count : 1;
     return time_of([&] {
       for (long i = 0; i < count; ++i) {
         const std::size_t cell = static_cast<std::size_t>(i) % cells;
-        stream.compute(kernel,
-                       {weir::readwrite(buffer.elements<int>(cell * cell_items, cell_items))});
+        streams[static_cast<std::size_t>(i) % streams.size()].compute(
+            kernel, {weir::readwrite(buffer.elements<int>(cell * cell_items, cell_items))});
       }
-      stream.synchronize();
+      runtime.synchronize();
     });
   };
   const double seconds = median(repeat(1, 5, once));
@@ -127,7 +132,9 @@ nlohmann::json run(const Arguments& arguments) {
   const std::string domains = arguments.text("--domains", "opencl:0");
   const std::string& verb = arguments.verb();
   if (verb == "chain" || verb == "independent") {
-    const double value = small(domains, verb == "chain", arguments.number("--actions", 10'000));
+    const bool chained = verb == "chain";
+    const auto parts = static_cast<std::size_t>(chained ? 1 : arguments.number("--places", 1));
+    const double value = small(domains, chained, arguments.number("--actions", 10'000), parts);
     return {{"value", value}, {"config", domains}};
   }
   const Problem problem = Problem::of(verb);
@@ -137,4 +144,6 @@ nlohmann::json run(const Arguments& arguments) {
 }  // namespace
 }  // namespace weir_bench
 
-int main(int argc, char** argv) { return weir_bench::run_program(argc, argv, weir_bench::run); }
+int main(int argc, char** argv) {
+  return weir_bench::run_weir_program(argc, argv, weir_bench::run);
+}

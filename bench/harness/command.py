@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 CANNOT_START = 77  # of what starts programs: the machine lacks something
-UNAVAILABLE = 4  # exit status of weir for a device that is not there
+UNAVAILABLE = 4  # exit status of weir and of programs for a device that is not there
 
 
 class NotBuilt(Exception):
@@ -54,7 +54,7 @@ class Command:
             )
         except subprocess.TimeoutExpired as late:
             raise Failed(f"{self.program} did not end within {timeout_s} s") from late
-        missing = CANNOT_START if self.under else UNAVAILABLE if self.program == "weir" else None
+        missing = CANNOT_START if self.under else UNAVAILABLE
         if done.returncode == missing:
             raise NotBuilt(done.stderr.strip())
         if done.returncode != 0:
@@ -133,6 +133,23 @@ class Sum:
 
     def configuration(self, outputs):
         return "; ".join(str(part.configuration(outputs)) for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What one figure is above another, round by round."""
+
+    figure: Figure
+    base: Figure
+
+    def commands(self):
+        return [self.figure.command, self.base.command]
+
+    def values(self, outputs):
+        return [a - b for a, b in zip(self.figure.values(outputs), self.base.values(outputs))]
+
+    def configuration(self, outputs):
+        return self.figure.configuration(outputs)
 
 
 def configuration(output):

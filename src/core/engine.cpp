@@ -1,11 +1,16 @@
 #include "core/engine.hpp"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
 namespace weir::rt {
 
 namespace {
+
+/// A device gets what comes after a barrier when the barrier waits for no more than so many jobs:
+/// each of them is something that every action behind it waits for.
+constexpr std::uint32_t kMostPassedOn = 16;
 
 bool orders_stream(ActionKind kind) noexcept {
   return kind == ActionKind::barrier || kind == ActionKind::drain || kind == ActionKind::marker;
@@ -19,6 +24,14 @@ bool runs(ActionKind kind) noexcept {
 bool may_be_poisoned(const Action& action) noexcept {
   if (action.kind == ActionKind::renewal) return false;
   return action.status == WEIR_STATUS_OK || action.status == WEIR_STATUS_POISONED;
+}
+
+/// Whether the failure of an action reaches one that follows it through its successors.
+bool passes_failure_on(const Action& action) noexcept {
+  for (const Edge* edge = action.successors; edge != nullptr; edge = edge->next) {
+    if (!edge->harmless && may_be_poisoned(*edge->successor)) return true;
+  }
+  return false;
 }
 
 /// Whether the action has nothing to do but to be over.
@@ -83,17 +96,21 @@ bool Engine::admit(Action& action, bool alone) noexcept {
   }
   action.started = false;
   action.successors = nullptr;
-  if (orders_stream(action.kind)) {
+  if (waits_for_front(action)) {
     admit_ordering(action);
     return false;
   }
   predecessors_.clear();
   try {
-    if (policy_ == WEIR_DEPENDENCE_POLICY_FIFO) {
+    if (action.kind == ActionKind::barrier) {
+      admit_barrier(action);
+    } else if (policy_ == WEIR_DEPENDENCE_POLICY_FIFO) {
       admit_in_line(action);
     } else if (tracks() && action.status == WEIR_STATUS_OK) {
       admit_tracked(action);
     } else {
+      follow_barrier();
+      edges_.reserve(predecessors_.size());
       window_.reserve();
     }
   } catch (const std::bad_alloc&) {
@@ -118,6 +135,28 @@ void Engine::admit_ordering(Action& action) noexcept {
   complete_front();
 }
 
+/// A barrier that the device keeps: it follows all that is not over, and all that comes follows it.
+void Engine::admit_barrier(Action& action) {
+  const std::uint64_t first = std::max(window_.low(), last_barrier_ + 1);
+  for (std::uint64_t at = first; at < window_.high(); ++at) {
+    Action* const earlier = window_.at(at);
+    if (earlier != nullptr && !passes_failure_on(*earlier)) {
+      predecessors_.push_back({earlier, false});
+    }
+  }
+  if (predecessors_.empty()) follow_barrier();
+  edges_.reserve(predecessors_.size());
+  window_.reserve();
+  // Nothing below fails.
+  if (action.status == WEIR_STATUS_OK) action.failure.merge(first_failure_);
+  last_barrier_ = last_in_line_ = action.sequence();
+}
+
+/// What is admitted follows the last barrier, if that is not over.
+void Engine::follow_barrier() {
+  if (Action* const barrier = window_.at(last_barrier_)) predecessors_.push_back({barrier, false});
+}
+
 void Engine::admit_tracked(Action& action) {
   FailureRef poison = action.failure;
   const auto matters = [this](std::uint64_t sequence) { return in_flight(sequence); };
@@ -130,6 +169,7 @@ void Engine::admit_tracked(Action& action) {
         }
       },
       poison);
+  follow_barrier();
   edges_.reserve(predecessors_.size());
   window_.reserve();
   // Nothing below fails.
@@ -213,6 +253,7 @@ void Engine::settle_by_device(Action& action) noexcept {
 bool Engine::may_pass(const Action& action) const noexcept {
   if (action.failure || action.status != WEIR_STATUS_OK) return false;
   if (action.kind == ActionKind::renewal) return false;  // the device would see failures through it
+  if (action.kind == ActionKind::barrier && action.pending > kMostPassedOn) return false;
   for (const Edge* edge = early_of(action).waits; edge != nullptr; edge = edge->next_wait) {
     if (edge->predecessor != nullptr && early_of(*edge->predecessor).number == 0) return false;
   }
@@ -305,7 +346,7 @@ void Engine::note_issued(EventWait& wait, std::uint64_t number) noexcept {
   Action& action = *wait.action;
   wait.job = number;
   --early_of(action).unissued;
-  if (action.windowed && !orders_stream(action.kind)) settle(action);
+  if (action.windowed && !waits_for_front(action)) settle(action);
 }
 
 void Engine::satisfy(EventWait& wait, const FailureRef& failure) noexcept {
@@ -313,12 +354,12 @@ void Engine::satisfy(EventWait& wait, const FailureRef& failure) noexcept {
   if (failure && !wait.harmless && action.status == WEIR_STATUS_OK) poison(action, failure);
   if (by_device_ && std::exchange(wait.job, 0) == 0) --early_of(action).unissued;
   if (--action.pending > 0) {
-    if (by_device_ && action.windowed && !orders_stream(action.kind)) settle(action);
+    if (by_device_ && action.windowed && !waits_for_front(action)) settle(action);
     return;
   }
   if (!action.windowed) {
     resume_deferred();
-  } else if (orders_stream(action.kind)) {
+  } else if (waits_for_front(action)) {
     complete_front();
   } else {
     settle(action);
@@ -412,19 +453,24 @@ void Engine::release_by_device(Edge& edge) noexcept {
   }
 }
 
-/// An action that orders the stream is over when everything before it is.
+/// Whether the action is over when it has become the oldest of the window.
+bool Engine::waits_for_front(const Action& action) const noexcept {
+  return orders_stream(action.kind) && !(by_device_ && action.kind == ActionKind::barrier);
+}
+
 void Engine::complete_front() noexcept {
   for (Action* front = window_.front();
-       front != nullptr && orders_stream(front->kind) && front->pending == 0;
+       front != nullptr && waits_for_front(*front) && front->pending == 0;
        front = window_.front()) {
     end_ordering(*front);
     window_.remove(*front);
     finished_.push(*front);
+    release_successors(*front);
   }
 }
 
 void Engine::end_ordering(Action& action) noexcept {
-  if (action.kind != ActionKind::marker) blocked_ = false;
+  if (action.kind != ActionKind::marker && waits_for_front(action)) blocked_ = false;
   if (action.kind == ActionKind::drain) {
     action.status = std::exchange(first_status_, WEIR_STATUS_OK);
     action.failure = std::exchange(first_failure_, {});

@@ -203,6 +203,8 @@ class Engine {
   bool in_flight(std::uint64_t sequence) const noexcept { return window_.at(sequence) != nullptr; }
 
   void admit_ordering(Action& action) noexcept;
+  void admit_barrier(Action& action);
+  void follow_barrier();
   void admit_tracked(Action& action);
   void admit_in_line(Action& action);
   void enter(Action& action) noexcept;
@@ -226,6 +228,7 @@ class Engine {
   void complete_one(Action& action) noexcept;
   void release_successors(Action& action) noexcept;
   void complete_front() noexcept;
+  bool waits_for_front(const Action& action) const noexcept;
   void end_ordering(Action& action) noexcept;
   void end_unrun(Action& action) noexcept;
   void note_failure(Action& action) noexcept;
@@ -247,7 +250,8 @@ class Engine {
   ActionList completing_;
   bool completing_now_ = false;
   std::uint64_t last_in_line_ = 0;  ///< sequence of the action that the next one follows
-  bool blocked_ = false;            ///< a barrier is admitted: nothing passes it
+  std::uint64_t last_barrier_ = 0;  ///< sequence of the last barrier that the device keeps
+  bool blocked_ = false;            ///< a barrier of the host is admitted: nothing passes it
   Action* exclusive_ = nullptr;     ///< runs outside the window
   Action* deferred_ = nullptr;      ///< waits for the window to be empty: no memory to track it
   FailureRef poison_all_;           ///< a failure that concerns everything later in the stream

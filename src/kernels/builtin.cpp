@@ -4,11 +4,13 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
 #include "kernels/blas_library.hpp"
 #include "kernels/cuda_blas.hpp"
 #include "kernels/memory_kernels.hpp"
+#include "kernels/opencl_blas.hpp"
 #include "kernels/tile_kernels.hpp"
 
 namespace weir::kernels {
@@ -19,13 +21,18 @@ constexpr std::string_view kTeamSuffix = ".team";
 
 void register_as(weir_runtime& runtime, const BuiltinKernel& kernel, const std::string& name,
                  weir_kernel_shape shape) {
-  const weir_implementation implementations[] = {{"host", kernel.function, nullptr},
-                                                 {"cuda", cuda_code(kernel.name), nullptr}};
+  std::vector<weir_implementation> implementations = {{"host", kernel.function, nullptr}};
+  auto* const self = const_cast<BuiltinKernel*>(&kernel);  // no code changes it
+  const weir_implementation others[] = {{"cuda", cuda_code(kernel.name), nullptr},
+                                        {"opencl", opencl_code(kernel.name), self}};
+  for (const weir_implementation& other : others) {
+    if (other.function != nullptr) implementations.push_back(other);
+  }
   weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
   options.name = name.c_str();
   options.shape = shape;
-  options.implementations = implementations;
-  options.implementation_count = implementations[1].function == nullptr ? 1 : 2;
+  options.implementations = implementations.data();
+  options.implementation_count = implementations.size();
   options.cost = kernel.cost;
   const weir_status status = weir_kernel_register(&runtime, &options, nullptr);
   if (status != WEIR_STATUS_OK) throw rt::Error(status, weir_last_error());

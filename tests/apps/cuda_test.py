@@ -57,6 +57,12 @@ class CudaTest(weir_cli.CliTest):
         self.verified("cholesky", "--n", 200, "--tile", 64, "--precision", "float", "--domains",
                       "cuda:0")
 
+    def test_portable_kernels(self):
+        """The driver for tests compiles them, also those that a macro makes."""
+        self.environment["XDG_CACHE_HOME"] = self.path("cache")
+        self.verified("laplacian", "--n", 64, "--domains", "cuda:0")
+        self.verified("kmeans", "--size", "tiny", "--domains", "host,cuda:0")
+
     def test_matrices_that_are_not_positive_definite_are_named(self):
         """The run fails, since later calls see it, and names the minor."""
         matrix = positive_definite(256)

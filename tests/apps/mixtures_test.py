@@ -15,6 +15,8 @@ os.environ["POCL_DEVICES"] = "pthread pthread"
 MIXTURES = (
     "host,opencl:0",
     "host,opencl:0,alias=off",
+    "opencl:0,native=off",
+    "host,opencl:0,native=off",
     "opencl:0,opencl:1",
     "opencl:0,alias=off,opencl:1,alias=off",
     "host:cores=1,sim:cores=1",
@@ -25,7 +27,7 @@ MIXTURES = (
 
 def moves(domains):
     """Whether there is memory beside the host's."""
-    return "sim" in domains or "alias=off" in domains
+    return any(word in domains for word in ("sim", "alias=off", "native=off"))
 
 
 class MixturesTest(weir_cli.CliTest):

@@ -177,8 +177,10 @@ CONFORMANCE_TEST(Ordering, EventsOrderStreams) {
 /// A chain whose first action runs until the program lets it end, and what its trace says.
 class HeldChain {
  public:
-  explicit HeldChain(const Subject& subject)
+  /// With barriers between its actions, or without.
+  HeldChain(const Subject& subject, bool barriers)
       : rig_(subject),
+        barriers_(barriers),
         path_(testing::TempDir() + subject.name + std::to_string(getpid()) + ".json") {
     check(weir_trace_start(rig_.runtime.handle(), 0));
   }
@@ -190,6 +192,7 @@ class HeldChain {
     holding = true;
     rig_.stream.compute(rig_.kernels.held, {readwrite(x.all())});
     for (int i = 0; i < kLength; ++i) {
+      if (barriers_) rig_.stream.barrier();
       rig_.stream.compute(rig_.kernels.add, {readwrite(x.all())}, {1});
     }
     for (int i = 0; i < patience; ++i) std::this_thread::yield();
@@ -225,19 +228,25 @@ class HeldChain {
 
  private:
   Rig rig_;
+  const bool barriers_;
   const std::string path_;
 };
 
-/// Where the host orders actions no patience is enough.
-CONFORMANCE_TEST(Ordering, DependentActionsNeedNoHost) {
+/// Expects that a chain is handed over before its first action ends. Where the host orders actions
+/// no patience is enough.
+void expect_no_host(const Subject& subject, bool barriers) {
   int handed_over = 0;
   for (int patience = 1; patience <= 1 << 20 && handed_over < HeldChain::kLength; patience *= 16) {
-    HeldChain chain(subject);
+    HeldChain chain(subject, barriers);
     chain.run(patience);
     handed_over = chain.handed_over();
   }
   EXPECT_EQ(handed_over, HeldChain::kLength);
 }
+
+CONFORMANCE_TEST(Ordering, DependentActionsNeedNoHost) { expect_no_host(subject, false); }
+
+CONFORMANCE_TEST(Ordering, BarriersNeedNoHost) { expect_no_host(subject, true); }
 
 }  // namespace
 }  // namespace weir::conformance

@@ -12,7 +12,8 @@ const Registration real({
     .domain = kCard,
     .small = std::string(kCard) + ",memory=32KiB",
     .kernels = host_code,
-    .exceptions = {{"Ordering.DependentActionsNeedNoHost", kHostOrders}},
+    .exceptions = {{"Ordering.BarriersNeedNoHost", kHostOrders},
+                   {"Ordering.DependentActionsNeedNoHost", kHostOrders}},
 });
 
 constexpr char kQueued[] = "sim:cores=2,gbps=100,latency_us=0,order=device";
@@ -39,6 +40,7 @@ const Registration in_virtual_time({
                    {"Events.ComeWhenTheirActionIsOver", kAlone},
                    {"Events.MarkEverythingBefore", kAlone},
                    {"Events.OrderTheDeviceAndTheHost", kAlone},
+                   {"Ordering.BarriersNeedNoHost", kHostOrders},
                    {"Ordering.DependentActionsNeedNoHost", kHostOrders},
                    {"Ordering.FifoIsStrict", kAlone},
                    {"Ordering.IndependentActionsPass", kAlone},

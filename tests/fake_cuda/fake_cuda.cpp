@@ -1,6 +1,9 @@
 #include "fake_cuda.h"
 
 #include <cuda.h>
+#include <dlfcn.h>
+#include <unistd.h>
+#include <weir/kernel.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,6 +20,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -32,7 +37,8 @@ struct Device {
 
 struct Context {
   int device = 0;
-  unsigned groups = (1u << kGroups) - 1;  // bits
+  unsigned groups = (1u << kGroups) - 1;             // bits
+  std::map<std::thread::id, unsigned> current = {};  // how often, in each thread
 };
 
 struct Record {
@@ -63,13 +69,16 @@ struct Pool {
   int device = 0;
 };
 
-struct Code {
-  std::string text;
-};
-
 struct Kernel {
   std::string parameters;
   fake_cuda_run run = nullptr;
+};
+
+struct Code {
+  std::string text;
+  bool compiled = false;
+  void* library = nullptr;  // what the compiler of the host made of it
+  std::map<std::string, Kernel> kernels = {};
 };
 
 struct Fault {
@@ -113,10 +122,34 @@ World& world() {
   return *made;
 }
 
-thread_local std::vector<Context*> current;
-thread_local bool in_host_function = false;
-
 using Lock = std::unique_lock<std::mutex>;
+
+/// A context becomes one of the thread's, or is one no more.
+void hold_context(Context* context) {
+  if (context == nullptr) return;
+  ++context->current[std::this_thread::get_id()];
+  // There is no lock in a green context.
+  if (context->current.size() > 1 && world().greens.contains(context)) ++world().misuses;
+}
+void drop_context(Context* context) {
+  const auto is_it = [&](const Context& primary) { return &primary == context; };
+  const auto& primaries = world().primary;
+  const bool lives =
+      world().greens.contains(context) || std::any_of(primaries.begin(), primaries.end(), is_it);
+  if (!lives) return;
+  const auto mine = context->current.find(std::this_thread::get_id());
+  if (mine != context->current.end() && --mine->second == 0) context->current.erase(mine);
+}
+
+/// The contexts of a thread, which are nobody's when it ends.
+struct Current : std::vector<Context*> {
+  ~Current() {
+    const Lock lock(world().mutex);
+    for (Context* context : *this) drop_context(context);
+  }
+};
+thread_local Current current;
+thread_local bool in_host_function = false;
 
 bool is_sticky(CUresult code) {
   return code == CUDA_ERROR_ECC_UNCORRECTABLE || code == CUDA_ERROR_NVLINK_UNCORRECTABLE ||
@@ -182,6 +215,14 @@ bool reachable(const void* address, std::size_t bytes, int device) {
          (found->second.device == device || found->second.device == -1);
 }
 
+/// The same of any device.
+bool on_a_card(const void* address, std::size_t bytes) {
+  for (int device = 0; device < static_cast<int>(world().devices.size()); ++device) {
+    if (reachable(address, bytes, device)) return true;
+  }
+  return false;
+}
+
 bool lost(const Context& context) {
   return world().devices[static_cast<std::size_t>(context.device)].lost != CUDA_SUCCESS;
 }
@@ -235,6 +276,62 @@ CUresult make_stream(CUstream* out, Context* context) {
   world().streams.insert(stream);
   *out = reinterpret_cast<CUstream>(stream);
   return CUDA_SUCCESS;
+}
+
+/// Compiles a text in the portable dialect for the host, each kernel with a variable that tells of
+/// it. Returns nullptr when that fails; the compiler has said why.
+void* compile(const std::string& text) {
+  std::string folder = (std::getenv("TMPDIR") != nullptr ? std::getenv("TMPDIR") : "/tmp");
+  folder += "/fake_cuda.XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) return nullptr;
+  const std::string source = folder + "/code.cpp", library = folder + "/code.so";
+  std::ofstream(source) << R"(#include <weir/portable.h>
+#undef WEIR_KERNEL
+#define WEIR_KERNEL(name, X, Y, Z, ...)                                       \
+  namespace {                                                                 \
+  struct weir_body_of_##name : ::weir::portable::Group<(X), (Y), (Z)> {       \
+    template <bool weir_backwards_>                                           \
+    static void run(const ::weir::portable::Position& weir_at_, __VA_ARGS__); \
+  };                                                                          \
+  }                                                                           \
+  extern "C" {                                                                \
+  extern const ::weir_portable_kernel weir_kernel_##name;                     \
+  const ::weir_portable_kernel weir_kernel_##name =                           \
+      ::weir::portable::describe<weir_body_of_##name>(#name);                 \
+  }                                                                           \
+  template <bool weir_backwards_>                                             \
+  void weir_body_of_##name::run(const ::weir::portable::Position& weir_at_, __VA_ARGS__)
+)" << text;
+  const std::string command = FAKE_CUDA_COMPILER
+                              " -std=c++20 -O1 -fPIC -shared"
+                              " -Werror=frame-larger-than=262144 -I" FAKE_CUDA_INCLUDE " -o " +
+                              library + " " + source;
+  void* const opened =
+      std::system(command.c_str()) == 0 ? dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+  for (const std::string& made : {source, library}) std::remove(made.c_str());
+  rmdir(folder.c_str());
+  return opened;
+}
+
+/// Returns the kernel of a text that the text has under its full name, or that a macro of it makes.
+const Kernel* find_kernel(Code& code, const std::string& name) {
+  const auto taught = world().kernels.find(name);
+  if (taught != world().kernels.end() && code.text.find(name) != std::string::npos) {
+    return &taught->second;
+  }
+  if (code.text.find(".entry " + name + "()") !=
+      std::string::npos) {  // PTX of one that does nothing
+    return &(code.kernels[name] = {
+                 "", [](const std::uint32_t*, std::uint64_t, std::uint64_t, void* const*) {}});
+  }
+  const std::size_t text = code.text.rfind("#line 1 ");  // behind the header of the dialect
+  const bool portable = code.text.find("WEIR_KERNEL", text) != std::string::npos;
+  if (portable && !std::exchange(code.compiled, true)) code.library = compile(code.text.substr(4));
+  if (code.library == nullptr) return nullptr;
+  const auto* const found = static_cast<const weir_portable_kernel*>(
+      dlsym(code.library, ("weir_kernel_" + name).c_str()));
+  if (found == nullptr) return nullptr;
+  return &(code.kernels[name] = {found->parameters, found->run});
 }
 
 std::byte* bytes_at(CUdeviceptr address) { return reinterpret_cast<std::byte*>(address); }
@@ -392,17 +489,27 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
   return CUDA_SUCCESS;
 }
 CUresult cuCtxPushCurrent(CUcontext context) {
+  const Lock lock(world().mutex);
+  hold_context(reinterpret_cast<Context*>(context));
   current.push_back(reinterpret_cast<Context*>(context));
   return CUDA_SUCCESS;
 }
 CUresult cuCtxPopCurrent(CUcontext* context) {
+  const Lock lock(world().mutex);
   if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
   *context = reinterpret_cast<CUcontext>(current.back());
+  drop_context(current.back());
   current.pop_back();
   return CUDA_SUCCESS;
 }
 CUresult cuCtxSetCurrent(CUcontext context) {
-  if (!current.empty()) current.pop_back();
+  const Lock lock(world().mutex);
+  if (!current.empty()) {
+    drop_context(current.back());
+    current.pop_back();
+  }
+  if (context == nullptr) return CUDA_SUCCESS;
+  hold_context(reinterpret_cast<Context*>(context));
   current.push_back(reinterpret_cast<Context*>(context));
   return CUDA_SUCCESS;
 }
@@ -608,16 +715,24 @@ CUresult cuMemcpyDtoHAsync(void* target, CUdeviceptr source, std::size_t bytes, 
       stream, [=] { return reachable(bytes_at(source), bytes, device); },
       [=] { std::memcpy(target, bytes_at(source), bytes); });
 }
+CUresult cuMemcpyHtoD(CUdeviceptr target, const void* source, std::size_t bytes) {
+  ENTER_HERE();
+  if (!reachable(bytes_at(target), bytes, device_now())) return misuse(CUDA_ERROR_INVALID_VALUE);
+  std::memcpy(bytes_at(target), source, bytes);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemcpyDtoH(void* target, CUdeviceptr source, std::size_t bytes) {
+  ENTER_HERE();
+  if (!reachable(bytes_at(source), bytes, device_now())) return misuse(CUDA_ERROR_INVALID_VALUE);
+  std::memcpy(target, bytes_at(source), bytes);
+  return CUDA_SUCCESS;
+}
 CUresult cuMemcpyDtoDAsync(CUdeviceptr target, CUdeviceptr source, std::size_t bytes,
                            CUstream handle) {
   ENTER_STREAM(handle);
-  const int device = stream->context->device;
   return push_bytes(
       stream,
-      [=] {
-        return reachable(bytes_at(source), bytes, device) &&
-               reachable(bytes_at(target), bytes, device);
-      },
+      [=] { return on_a_card(bytes_at(source), bytes) && on_a_card(bytes_at(target), bytes); },
       [=] { std::memcpy(bytes_at(target), bytes_at(source), bytes); });
 }
 CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* given, CUstream handle) {
@@ -639,14 +754,8 @@ CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* given, CUstream handle) {
   if ((from_host && !reachable(source, read, -1)) || (to_host && !reachable(target, written, -1))) {
     return misuse(CUDA_ERROR_INVALID_VALUE);
   }
-  const auto anywhere = [](const void* address, std::size_t bytes) {
-    for (int device = 0; device < static_cast<int>(world().devices.size()); ++device) {
-      if (reachable(address, bytes, device)) return true;
-    }
-    return false;
-  };
   return push_bytes(
-      stream, [=] { return anywhere(source, read) && anywhere(target, written); },
+      stream, [=] { return on_a_card(source, read) && on_a_card(target, written); },
       [=] {
         for (std::size_t row = 0; row < copy.Height; ++row) {
           std::memcpy(target + row * copy.dstPitch, source + row * copy.srcPitch,
@@ -822,7 +931,7 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*,
                            CUlibraryOption*, void**, unsigned) {
   ENTER_HERE();
   const std::string text = static_cast<const char*>(image);
-  if (!text.starts_with("FAKE")) return CUDA_ERROR_INVALID_IMAGE;
+  if (!text.starts_with("FAKE") && !text.starts_with(".version")) return CUDA_ERROR_INVALID_IMAGE;
   auto* const code = new Code{text};
   world().codes.insert(code);
   *library = reinterpret_cast<CUlibrary>(code);
@@ -832,17 +941,15 @@ CUresult cuLibraryUnload(CUlibrary library) {
   const Lock lock(world().mutex);
   auto* const code = reinterpret_cast<Code*>(library);
   if (world().codes.erase(code) == 0) return misuse(CUDA_ERROR_INVALID_HANDLE);
+  if (code->library != nullptr) dlclose(code->library);
   delete code;
   return CUDA_SUCCESS;
 }
 CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
   ENTER_HERE();
-  const auto found = world().kernels.find(name);
-  const auto* const code = reinterpret_cast<const Code*>(library);
-  if (found == world().kernels.end() || code->text.find(name) == std::string::npos) {
-    return CUDA_ERROR_NOT_FOUND;
-  }
-  *kernel = reinterpret_cast<CUkernel>(&found->second);
+  const Kernel* const found = find_kernel(*reinterpret_cast<Code*>(library), name);
+  if (found == nullptr) return CUDA_ERROR_NOT_FOUND;
+  *kernel = reinterpret_cast<CUkernel>(const_cast<Kernel*>(found));
   return CUDA_SUCCESS;
 }
 CUresult cuKernelGetAttribute(int* value, CUfunction_attribute, CUkernel, CUdevice) {

@@ -3,7 +3,8 @@
 // The library has the entry points of the driver and of NVRTC that weir uses. Its devices are
 // threads of the host: one for each stream, which runs what is in the stream in order. There are
 // FAKE_CUDA_DEVICES of them (2), each with 32 multiprocessors that divide into four groups and
-// FAKE_CUDA_MEMORY bytes (1 GiB).
+// FAKE_CUDA_MEMORY bytes (1 GiB). Kernels in the portable dialect that it has not been given it
+// compiles for the host, with the compiler that it was built with.
 #pragma once
 
 #include <stdint.h>
@@ -17,8 +18,8 @@ extern "C" {
 typedef void (*fake_cuda_run)(const uint32_t groups[3], uint64_t begin, uint64_t end,
                               void* const* arguments);
 
-/// Gives a kernel that compiled texts may have its code. `parameters` has a letter for each, as in
-/// weir's KernelSource.
+/// Gives a kernel whose name a compiled text has its code. `parameters` has a letter for each, as
+/// in weir's KernelSource.
 void fake_cuda_register_kernel(const char* entry, const char* parameters, fake_cuda_run run);
 
 /// Forgets counts and faults. Devices that are lost stay so until their context is released.

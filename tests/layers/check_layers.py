@@ -60,7 +60,7 @@ VENDORS = {
     "cuda*.h": "src/backends/cuda",
     "nv*.h": "src/backends/cuda",
     "cu*.h": "src/backends/cuda",
-    "CL/*": "src/backends/opencl",
+    "CL/*": "src/backends/opencl src/kernels",
     "mpi.h": "src/backends/rank src/net",
     "hwloc.h": "src/base",
     "hwloc/*": "src/base",

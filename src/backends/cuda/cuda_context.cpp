@@ -78,7 +78,11 @@ CudaMemory::CudaMemory(CudaContext& context) : context_(context) {
 }
 
 CudaMemory::~CudaMemory() {
-  if (!context_.lost()) CudaLibrary::get().cuStreamSynchronize(stream_.get());
+  const CudaLibrary& cu = CudaLibrary::get();
+  if (context_.lost() || cu.cuCtxPushCurrent(context_.get()) != CUDA_SUCCESS) return;
+  cu.cuStreamSynchronize(stream_.get());
+  CUcontext context = nullptr;
+  cu.cuCtxPopCurrent(&context);
 }
 
 Memory CudaMemory::allocate(std::size_t bytes) {

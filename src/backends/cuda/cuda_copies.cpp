@@ -37,34 +37,58 @@ std::byte* plane_of(const CudaBlock::End& end, std::size_t plane) noexcept {
   return end.address + plane * end.plane_stride;
 }
 
+CUdeviceptr device_address(const std::byte* address) noexcept {
+  return reinterpret_cast<CUdeviceptr>(address);
+}
+
 bool is_pinned(const std::byte* address) noexcept {
   CUmemorytype type{};
   const CUresult code = CudaLibrary::get().cuPointerGetAttribute(
-      &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, reinterpret_cast<CUdeviceptr>(address));
+      &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, device_address(address));
   return code == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST;
 }
 
-CUresult enqueue_row(const CudaBlock& block, CUstream stream) noexcept {
+/// So many bytes in one piece, not from host to host.
+CUresult enqueue_row(const CudaBlock::End& source, const CudaBlock::End& target, std::size_t bytes,
+                     CUstream stream) noexcept {
   const CudaLibrary& cu = CudaLibrary::get();
-  if (block.source.host) {
-    return cu.cuMemcpyHtoDAsync(reinterpret_cast<CUdeviceptr>(block.target.address),
-                                block.source.address, block.row, stream);
+  if (source.host) {
+    return cu.cuMemcpyHtoDAsync(device_address(target.address), source.address, bytes, stream);
   }
-  return cu.cuMemcpyDtoHAsync(
-      block.target.address, reinterpret_cast<CUdeviceptr>(block.source.address), block.row, stream);
+  if (target.host) {
+    return cu.cuMemcpyDtoHAsync(target.address, device_address(source.address), bytes, stream);
+  }
+  return cu.cuMemcpyDtoDAsync(device_address(target.address), device_address(source.address), bytes,
+                              stream);
+}
+
+/// Rows that are further apart than the driver copies at once.
+CUresult enqueue_each_row(const CudaBlock& block, std::size_t plane, CUstream stream) noexcept {
+  CUresult code = CUDA_SUCCESS;
+  for (std::size_t row = 0; row < block.rows && code == CUDA_SUCCESS; ++row) {
+    CudaBlock::End source = block.source, target = block.target;
+    for (CudaBlock::End* end : {&source, &target}) {
+      end->address = plane_of(*end, plane) + row * end->row_stride;
+    }
+    code = enqueue_row(source, target, block.row, stream);
+  }
+  return code;
 }
 
 CUresult enqueue_rows(const CudaBlock& block, std::size_t plane, CUstream stream) noexcept {
+  constexpr std::size_t kMostPitch = 0x7fff'ffff;
+  const bool wide = std::max(block.source.row_stride, block.target.row_stride) > kMostPitch;
+  if (block.rows == 1 || wide) return enqueue_each_row(block, plane, stream);
   CUDA_MEMCPY2D copy{};
   std::byte *const source = plane_of(block.source, plane), *const target =
                                                                plane_of(block.target, plane);
   copy.srcMemoryType = block.source.host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
   copy.srcHost = source;
-  copy.srcDevice = reinterpret_cast<CUdeviceptr>(source);
+  copy.srcDevice = device_address(source);
   copy.srcPitch = block.source.row_stride;
   copy.dstMemoryType = block.target.host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
   copy.dstHost = target;
-  copy.dstDevice = reinterpret_cast<CUdeviceptr>(target);
+  copy.dstDevice = device_address(target);
   copy.dstPitch = block.target.row_stride;
   copy.WidthInBytes = block.row;
   copy.Height = block.rows;
@@ -92,8 +116,6 @@ bool is_cuda_pinned(const CudaBlock& block) noexcept {
 }
 
 CUresult enqueue_cuda_block(const CudaBlock& block, CUstream stream) noexcept {
-  const bool simple = block.rows == 1 && block.planes == 1;
-  if (simple && block.source.host != block.target.host) return enqueue_row(block, stream);
   CUresult code = CUDA_SUCCESS;
   for (std::size_t plane = 0; plane < block.planes && code == CUDA_SUCCESS; ++plane) {
     code = enqueue_rows(block, plane, stream);

@@ -26,10 +26,10 @@ namespace weir::rt {
                                   each(cuMemHostGetDevicePointer) each(cuMemPoolCreate)            \
                                       each(cuMemPoolDestroy) each(cuMemPoolSetAccess)              \
                                           each(cuMemPoolSetAttribute) each(cuMemcpy2DAsync) each(  \
-                                              cuMemcpyDtoHAsync) each(cuMemcpyHtoDAsync)           \
-                                              each(cuMemsetD8Async) each(cuPointerGetAttribute)    \
-                                                  each(cuStreamCreate) each(cuStreamDestroy)       \
-                                                      each(cuStreamQuery)                          \
+                                              cuMemcpyDtoDAsync) each(cuMemcpyDtoHAsync)           \
+                                              each(cuMemcpyHtoDAsync) each(cuMemsetD8Async)        \
+                                                  each(cuPointerGetAttribute) each(cuStreamCreate) \
+                                                      each(cuStreamDestroy) each(cuStreamQuery)    \
                                                           each(cuStreamSynchronize)                \
                                                               each(cuStreamWaitEvent)              \
                                                                   each(cuStreamWriteValue64)

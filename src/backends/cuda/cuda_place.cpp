@@ -41,8 +41,10 @@ CudaPlace::CudaPlace(const std::string& name, CudaContext& context, CudaKernels&
       failed_(kWindow) {
   taken_.reserve(kLookAhead);
   points_.reserve(kWindow);
-  const CudaScope scope(partition_.context());
-  queues_.emplace(context, partition_, lanes, bell_);
+  {
+    const CudaScope scope(partition_.context());  // one thread at a time may be in a green context
+    queues_.emplace(context, partition_, lanes, bell_);
+  }
   trains_.resize(queues_->lanes().count());
   thread_.emplace(name, [this] { serve(); });
 }
@@ -50,7 +52,12 @@ CudaPlace::CudaPlace(const std::string& name, CudaContext& context, CudaKernels&
 CudaPlace::~CudaPlace() {
   stopping_.store(true, std::memory_order_seq_cst);
   bell_.ring();
-  thread_.reset();
+  thread_.reset();  // what libraries keep for its streams goes first
+  try {
+    const CudaScope scope(partition_.context());
+    queues_.reset();
+  } catch (...) {  // a context that is lost: they are gone with it
+  }
 }
 
 void CudaPlace::serve() noexcept {
@@ -70,7 +77,6 @@ void CudaPlace::serve() noexcept {
   }
   queues_->drain();
   reference_.reset();  // while the context is the thread's
-  queues_.reset();
 }
 
 bool CudaPlace::take_jobs() noexcept {

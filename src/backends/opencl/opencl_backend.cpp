@@ -16,7 +16,8 @@ class OpenClBackend final : public Backend {
            "(default 0)\n"
            "alias=on|off  off: instances of its own, though it shares the host's memory (default "
            "on)\n"
-           "memory=SIZE   capacity for instances (default: what the driver says)";
+           "memory=SIZE   capacity for instances (default: what the driver says)\n"
+           "native=on|off  off: uses a processor as if it were a card (default on)";
   }
 
   /// None: its compute units are the driver's.
@@ -28,12 +29,14 @@ class OpenClBackend final : public Backend {
   std::unique_ptr<Device> open(const DomainSpec& spec, OpenContext context) override {
     const Settings settings = read(spec);
     const bool aliases = settings.choice("alias", {"on", "off"}) == 0;
+    const bool native = settings.choice("native", {"on", "off"}) == 0;
     const std::vector<OpenClDeviceInfo> devices = list_opencl_devices();
-    const OpenClDeviceInfo& device = settings.device("OpenCL", devices);
-    if (!device.native) {
+    OpenClDeviceInfo device = settings.device("OpenCL", devices);
+    device.native = device.native && native;
+    if (!device.native && !device.compiles) {
       fail(WEIR_STATUS_UNSUPPORTED,
-           "domain '{}': {} runs no native kernels, so it is no processor: of OpenCL, weir uses "
-           "processors only",
+           "domain '{}': {} has no compiler or no shared virtual memory of OpenCL 2.0: weir needs "
+           "both on what runs no native kernels",
            spec.text, device.description);
     }
     OpenClOptions options{.name = std::move(context.name),
@@ -43,7 +46,9 @@ class OpenClBackend final : public Backend {
   }
 
  private:
-  static Settings read(const DomainSpec& spec) { return {spec, {"device", "alias", "memory"}}; }
+  static Settings read(const DomainSpec& spec) {
+    return {spec, {"device", "alias", "memory", "native"}};
+  }
 };
 
 }  // namespace

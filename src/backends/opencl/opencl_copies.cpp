@@ -14,6 +14,30 @@ using Triple = std::array<std::size_t, 3>;
 
 }  // namespace
 
+cl_int enqueue_opencl_plane(cl_command_queue queue, const CopyEnd& source, const CopyEnd& target,
+                            cl_mem buffer, OpenClDirection direction, std::size_t plane,
+                            std::span<const cl_event> waits, cl_event* event) noexcept {
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  const bool writes = direction == OpenClDirection::write;
+  const CopyEnd &ours = writes ? target : source, &hosts = writes ? source : target;
+  const auto begin = [&](const Region& region) {
+    return region.offset + plane * region.plane_stride;
+  };
+  const auto pitch = [](const Region& region) {  // a single row has none
+    return region.rows > 1 ? region.row_stride : region.row;
+  };
+  const Triple size{ours.region.row, ours.region.rows, 1};
+  const Triple origin{begin(ours.region), 0, 0}, zero{0, 0, 0};
+  std::byte* const host = hosts.base + begin(hosts.region);
+  const auto enqueue = [&](auto function) {
+    return function(queue, buffer, CL_FALSE, origin.data(), zero.data(), size.data(),
+                    pitch(ours.region), 0, pitch(hosts.region), 0, host,
+                    static_cast<cl_uint>(waits.size()), waits.empty() ? nullptr : waits.data(),
+                    event);
+  };
+  return writes ? enqueue(cl.clEnqueueWriteBufferRect) : enqueue(cl.clEnqueueReadBufferRect);
+}
+
 struct OpenClCopies::Flight {
   OpenClCopies* copies = nullptr;
   Flight* next = nullptr;
@@ -30,6 +54,18 @@ OpenClCopies::OpenClCopies(const std::string& owner, OpenClQueue queue)
 
 OpenClCopies::~OpenClCopies() { OpenClLibrary::get().clFinish(queue_.get()); }
 
+void OpenClCopies::clear(cl_mem buffer, std::size_t bytes) const {
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  constexpr char kZero = 0;
+  cl_event event = nullptr;
+  check_opencl(cl.clEnqueueFillBuffer(queue_.get(), buffer, &kZero, sizeof kZero, 0, bytes, 0,
+                                      nullptr, &event),
+               fmt::format("domain '{}' cannot clear its memory", owner_));
+  const cl_int code = cl.clWaitForEvents(1, &event);
+  cl.clReleaseEvent(event);
+  check_opencl(code, fmt::format("domain '{}' cannot clear its memory", owner_));
+}
+
 OpenClCopies::Flight* OpenClCopies::take() {
   const sys::Lock lock(mutex_);
   if (free_ == nullptr) {
@@ -45,7 +81,7 @@ void OpenClCopies::give(Flight& flight) noexcept {
   flight.next = std::exchange(free_, &flight);
 }
 
-void OpenClCopies::start(const CopyJob& job, cl_mem buffer, Direction direction) noexcept {
+void OpenClCopies::start(const CopyJob& job, cl_mem buffer, OpenClDirection direction) noexcept {
   Flight* flight = nullptr;
   try {
     flight = take();
@@ -64,7 +100,8 @@ void OpenClCopies::start(const CopyJob& job, cl_mem buffer, Direction direction)
   std::uint32_t unborn = 1;
   for (std::uint32_t plane = 0; plane < planes; ++plane) {
     cl_event event = nullptr;
-    cl_int code = enqueue_plane(job, buffer, direction, plane, &event);
+    cl_int code = enqueue_opencl_plane(queue_.get(), job.source, job.target, buffer, direction,
+                                       plane, {}, &event);
     if (code == CL_SUCCESS) {
       code = cl.clSetEventCallback(event, CL_COMPLETE, on_complete, flight);
       if (code != CL_SUCCESS) cl.clWaitForEvents(1, &event);  // nobody else would
@@ -77,28 +114,6 @@ void OpenClCopies::start(const CopyJob& job, cl_mem buffer, Direction direction)
   }
   cl.clFlush(queue_.get());
   settle(*flight, unborn);
-}
-
-/// Enqueues the copy of one plane.
-cl_int OpenClCopies::enqueue_plane(const CopyJob& job, cl_mem buffer, Direction direction,
-                                   std::size_t plane, cl_event* event) const noexcept {
-  const OpenClLibrary& cl = OpenClLibrary::get();
-  const bool writes = direction == Direction::write;
-  const CopyEnd &ours = writes ? job.target : job.source, &hosts = writes ? job.source : job.target;
-  const auto begin = [&](const Region& region) {
-    return region.offset + plane * region.plane_stride;
-  };
-  const auto pitch = [](const Region& region) {  // a single row has none
-    return region.rows > 1 ? region.row_stride : region.row;
-  };
-  const Triple size{ours.region.row, ours.region.rows, 1};
-  const Triple origin{begin(ours.region), 0, 0}, zero{0, 0, 0};
-  std::byte* const host = hosts.base + begin(hosts.region);
-  const auto enqueue = [&](auto function) {
-    return function(queue_.get(), buffer, CL_FALSE, origin.data(), zero.data(), size.data(),
-                    pitch(ours.region), 0, pitch(hosts.region), 0, host, 0, nullptr, event);
-  };
-  return writes ? enqueue(cl.clEnqueueWriteBufferRect) : enqueue(cl.clEnqueueReadBufferRect);
 }
 
 void CL_CALLBACK OpenClCopies::on_complete(cl_event event, cl_int status, void* flight) {

@@ -12,10 +12,10 @@ OpenClDevice::OpenClDevice(OpenClOptions options, const OpenClDeviceInfo& facts)
   info_.name = std::move(options.name);
   info_.backend = "opencl";
   info_.description = facts.description;
-  info_.cores = facts.units;
+  info_.cores = facts.native ? facts.units : 1;
   info_.memory_bytes = options.memory;
-  info_.aliases_host = options.aliases;
-  info_.runs_host_code = true;
+  info_.aliases_host = facts.native && options.aliases;
+  info_.runs_host_code = facts.native;
   info_.orders_jobs = true;
   info_.compiles_source = facts.compiles;
 }
@@ -29,6 +29,7 @@ Memory OpenClDevice::allocate(std::size_t bytes) {
          "buffers",
          info_.name, bytes, facts_.allocation);
   }
+  if (is_card()) return allocate_on_card(bytes);
   Memory memory = allocate_host_memory(bytes, info_.name);
   try {
     add_buffer(memory);
@@ -39,7 +40,27 @@ Memory OpenClDevice::allocate(std::size_t bytes) {
   return memory;
 }
 
+/// Shared virtual memory, so that kernels take addresses in it, which a buffer is made of, so that
+/// tiles can be copied.
+Memory OpenClDevice::allocate_on_card(std::size_t bytes) {
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  Memory memory{cl.clSVMAlloc(context_.get(), CL_MEM_READ_WRITE, bytes, 0), bytes};
+  if (memory.address == nullptr) {
+    fail(WEIR_STATUS_OUT_OF_MEMORY, "domain '{}' was asked for {} bytes, and its driver has none",
+         info_.name, bytes);
+  }
+  try {
+    add_buffer(memory);
+    copies_.clear(buffer_at(static_cast<const std::byte*>(memory.address)), bytes);
+  } catch (...) {
+    release(memory);
+    throw;
+  }
+  return memory;
+}
+
 Memory OpenClDevice::adopt(void* address, std::size_t bytes) {
+  if (is_card()) return Device::adopt(address, bytes);
   const Memory memory{address, bytes, true};
   add_buffer(memory);
   return memory;
@@ -61,11 +82,17 @@ void OpenClDevice::release(Memory& memory) noexcept {
     const sys::Lock lock(mutex_);
     buffers_.erase(memory.address);
   }
-  release_host_memory(memory);
+  if (!is_card()) return release_host_memory(memory);
+  if (memory.address != nullptr) {
+    OpenClLibrary::get().clSVMFree(context_.get(), memory.address);
+  }
+  memory = {};
 }
 
 bool OpenClDevice::reaches(const Device* peer) const noexcept {
-  return peer == nullptr || peer->info().backend == info_.backend;
+  if (peer == nullptr || peer == this) return true;
+  return info_.runs_host_code && peer->info().backend == info_.backend &&
+         peer->info().runs_host_code;
 }
 
 cl_mem OpenClDevice::buffer_at(const std::byte* base) const {
@@ -74,17 +101,17 @@ cl_mem OpenClDevice::buffer_at(const std::byte* base) const {
   return found == buffers_.end() ? nullptr : found->second.get();
 }
 
-/// All memory is the host's, so one end can always be taken as that: between regions of one buffer
-/// drivers see overlaps where there are none.
+/// The memory of processors is the host's, so one end can always be taken as that: between regions
+/// of one buffer drivers see overlaps where there are none.
 void OpenClDevice::copy(const CopyJob& job) noexcept {
   const bool writes = job.target.device == this;
   copies_.start(job, buffer_at((writes ? job.target : job.source).base),
-                writes ? OpenClCopies::Direction::write : OpenClCopies::Direction::read);
+                writes ? OpenClDirection::write : OpenClDirection::read);
 }
 
 std::unique_ptr<PlaceDriver> OpenClDevice::open_place(const PlaceRequest& request,
                                                       PlaceFeed& feed) {
-  return std::make_unique<OpenClPlace>(request, facts_, feed);
+  return std::make_unique<OpenClPlace>(request, facts_, is_card() ? this : nullptr, feed);
 }
 
 std::int64_t OpenClDevice::now_ns() const noexcept { return sys::now_ns(); }

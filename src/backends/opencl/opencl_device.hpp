@@ -1,4 +1,5 @@
-// A processor as an OpenCL device: its memory is the host's, its kernels are code of the host.
+// An OpenCL device: a processor, whose memory is the host's and which runs code of the host, or a
+// card with a memory of its own.
 #pragma once
 
 #include <map>
@@ -15,13 +16,13 @@ namespace weir::rt {
 struct OpenClOptions {
   std::string name;
   std::uint64_t memory = 0;  ///< bytes for instances
-  bool aliases = true;       ///< the host's memory is used as it is
+  bool aliases = true;       ///< of processors: the host's memory is used as it is
 };
 
 /// Commands that depend on each other are ordered by weir, so all queues execute out of order.
 class OpenClDevice final : public Device {
  public:
-  /// The device runs native kernels. Throws Error.
+  /// The device runs native kernels, or compiles others. Throws Error.
   OpenClDevice(OpenClOptions options, const OpenClDeviceInfo& facts);
   ~OpenClDevice() override;
 
@@ -35,16 +36,21 @@ class OpenClDevice final : public Device {
   std::int64_t now_ns() const noexcept override;
   bool drive() noexcept override { return false; }
 
- private:
-  void add_buffer(const Memory& memory);
+  cl_context context() const noexcept { return context_.get(); }
+  /// Returns the buffer that an allocation is, nullptr when there is none at this address.
   cl_mem buffer_at(const std::byte* base) const;
+
+ private:
+  bool is_card() const noexcept { return !facts_.native; }
+  Memory allocate_on_card(std::size_t bytes);
+  void add_buffer(const Memory& memory);
 
   DeviceInfo info_;
   const OpenClDeviceInfo facts_;
   const OpenClContext context_;
   OpenClCopies copies_;
   mutable sys::Mutex mutex_;
-  std::map<const void*, OpenClBuffer> buffers_;  ///< by address of their host memory
+  std::map<const void*, OpenClBuffer> buffers_;  ///< by address
 };
 
 }  // namespace weir::rt

@@ -30,6 +30,8 @@ OpenClLibrary open_library() {
 #undef WEIR_OPENCL_FIND
   found.clSetKernelArgSVMPointer = reinterpret_cast<decltype(found.clSetKernelArgSVMPointer)>(
       dlsym(library, "clSetKernelArgSVMPointer"));
+  found.clSVMAlloc = reinterpret_cast<decltype(found.clSVMAlloc)>(dlsym(library, "clSVMAlloc"));
+  found.clSVMFree = reinterpret_cast<decltype(found.clSVMFree)>(dlsym(library, "clSVMFree"));
   return found;
 }
 
@@ -79,12 +81,12 @@ void check_opencl(cl_int code, const std::string& what) {
        opencl_error(code));
 }
 
-OpenClQueue make_opencl_queue(cl_context context, cl_device_id device) {
+OpenClQueue make_opencl_queue(cl_context context, cl_device_id device, bool in_order) {
   cl_int code = CL_SUCCESS;
-  constexpr cl_command_queue_properties kProperties =
-      CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE;
-  OpenClQueue queue(OpenClLibrary::get().clCreateCommandQueue(context, device, kProperties, &code));
-  check_opencl(code, "no queue that executes out of order");
+  cl_command_queue_properties properties = CL_QUEUE_PROFILING_ENABLE;
+  if (!in_order) properties |= CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+  OpenClQueue queue(OpenClLibrary::get().clCreateCommandQueue(context, device, properties, &code));
+  check_opencl(code, in_order ? "no queue" : "no queue that executes out of order");
   return queue;
 }
 

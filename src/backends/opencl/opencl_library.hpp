@@ -11,21 +11,23 @@
 
 namespace weir::rt {
 
-#define WEIR_OPENCL_FUNCTIONS(each)                                                                \
-  each(clBuildProgram) each(clCreateBuffer) each(clCreateCommandQueue) each(clCreateContext)       \
-      each(clCreateKernel) each(clCreateProgramWithBinary) each(clCreateProgramWithSource)         \
-          each(clCreateSubDevices) each(clEnqueueMarkerWithWaitList) each(clEnqueueNDRangeKernel)  \
-              each(clEnqueueNativeKernel) each(clEnqueueReadBufferRect)                            \
-                  each(clEnqueueWriteBufferRect) each(clFinish) each(clFlush) each(clGetDeviceIDs) \
-                      each(clGetDeviceInfo) each(clGetEventProfilingInfo) each(clGetKernelInfo)    \
-                          each(clGetKernelWorkGroupInfo) each(clGetPlatformIDs)                    \
-                              each(clGetPlatformInfo) each(clGetProgramBuildInfo)                  \
-                                  each(clGetProgramInfo) each(clReleaseCommandQueue)               \
-                                      each(clReleaseContext) each(clReleaseDevice)                 \
-                                          each(clReleaseEvent) each(clReleaseKernel)               \
-                                              each(clReleaseMemObject) each(clReleaseProgram)      \
-                                                  each(clSetEventCallback) each(clSetKernelArg)    \
-                                                      each(clWaitForEvents)
+#define WEIR_OPENCL_FUNCTIONS(each)                                                               \
+  each(clBuildProgram) each(clCreateBuffer) each(clCreateCommandQueue) each(clCreateContext)      \
+      each(clCreateKernel) each(clCreateProgramWithBinary) each(clCreateProgramWithSource)        \
+          each(clCreateSubDevices) each(clEnqueueFillBuffer) each(clEnqueueMarkerWithWaitList)    \
+              each(clEnqueueNDRangeKernel) each(clEnqueueNativeKernel)                            \
+                  each(clEnqueueReadBufferRect) each(clEnqueueWriteBufferRect) each(clFinish)     \
+                      each(clFlush) each(clGetDeviceIDs) each(clGetDeviceInfo)                    \
+                          each(clGetEventProfilingInfo) each(clGetKernelInfo)                     \
+                              each(clGetKernelWorkGroupInfo) each(clGetPlatformIDs)               \
+                                  each(clGetPlatformInfo) each(clGetProgramBuildInfo)             \
+                                      each(clGetProgramInfo) each(clReleaseCommandQueue)          \
+                                          each(clReleaseContext) each(clReleaseDevice)            \
+                                              each(clReleaseEvent) each(clReleaseKernel)          \
+                                                  each(clReleaseMemObject) each(clReleaseProgram) \
+                                                      each(clSetEventCallback)                    \
+                                                          each(clSetKernelArg)                    \
+                                                              each(clWaitForEvents)
 
 /// The functions that weir calls, under their own names.
 struct OpenClLibrary {
@@ -38,6 +40,11 @@ struct OpenClLibrary {
   // NOLINTNEXTLINE(readability-identifier-naming): as the others are called
   cl_int(CL_API_CALL* clSetKernelArgSVMPointer)(cl_kernel kernel, cl_uint index,
                                                 const void* address) = nullptr;
+  // NOLINTNEXTLINE(readability-identifier-naming)
+  void*(CL_API_CALL* clSVMAlloc)(cl_context context, cl_bitfield flags, std::size_t bytes,
+                                 cl_uint alignment) = nullptr;
+  // NOLINTNEXTLINE(readability-identifier-naming)
+  void(CL_API_CALL* clSVMFree)(cl_context context, void* address) = nullptr;
 
   /// Opens the loader on first use. Throws Error{unavailable} that says what to install.
   static const OpenClLibrary& get();
@@ -75,8 +82,8 @@ using OpenClProgram = OpenClOwned<cl_program, &OpenClLibrary::clReleaseProgram>;
 using OpenClKernel = OpenClOwned<cl_kernel, &OpenClLibrary::clReleaseKernel>;
 using OpenClSubDevice = OpenClOwned<cl_device_id, &OpenClLibrary::clReleaseDevice>;
 
-/// Makes a queue that executes out of order, with times of its commands. Throws Error.
-OpenClQueue make_opencl_queue(cl_context context, cl_device_id device);
+/// Makes a queue that executes out of order or in order, with times of its commands. Throws Error.
+OpenClQueue make_opencl_queue(cl_context context, cl_device_id device, bool in_order = false);
 /// Throws Error.
 OpenClContext make_opencl_context(cl_platform_id platform, cl_device_id device);
 

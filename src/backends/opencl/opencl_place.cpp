@@ -8,6 +8,7 @@
 
 #include "backend/copy_bytes.hpp"
 #include "backend/invoke.hpp"
+#include "backends/opencl/opencl_device.hpp"
 #include "base/config.hpp"
 #include "base/thread_role.hpp"
 
@@ -64,13 +65,18 @@ Outcome failed_call(cl_int code) noexcept {
 }  // namespace
 
 OpenClPlace::OpenClPlace(const PlaceRequest& request, const OpenClDeviceInfo& device,
-                         PlaceFeed& feed)
-    : feed_(feed), part_(part_of(device, request)), slots_(kWindow) {
+                         const OpenClDevice* card, PlaceFeed& feed)
+    : feed_(feed),
+      part_(card == nullptr ? part_of(device, request) : OpenClSubDevice()),
+      card_(card),
+      slots_(kWindow) {
   const cl_device_id used = part_.get() != nullptr ? part_.get() : device.id;
-  context_ = make_opencl_context(device.platform, used);
-  queue_ = make_opencl_queue(context_.get(), used);
+  if (card == nullptr) context_ = make_opencl_context(device.platform, used);
+  cl_context const context = card == nullptr ? context_.get() : card->context();
+  queue_ = make_opencl_queue(context, used);
+  if (card != nullptr) calls_ = make_opencl_queue(context, used, true);
   clock_offset_ns_ = opencl_clock_offset(queue_.get());
-  programs_.emplace(device, context_.get(), used);
+  programs_.emplace(device, context, used);
   for (Slot& slot : slots_) slot.place = this;
   batch_.place = this;
   events_.reserve(kWindow);
@@ -81,7 +87,9 @@ OpenClPlace::~OpenClPlace() {
   stopping_.store(true, std::memory_order_seq_cst);
   parking_.unpark_all();
   thread_.reset();
-  OpenClLibrary::get().clFinish(queue_.get());
+  for (const OpenClQueue* queue : {&queue_, &calls_}) {
+    if (queue->get() != nullptr) OpenClLibrary::get().clFinish(queue->get());
+  }
   while (callers_.load(std::memory_order_acquire) > 0) sys::yield();
 }
 
@@ -90,7 +98,7 @@ void OpenClPlace::serve() noexcept {
   while (!stopping_.load(std::memory_order_relaxed)) {
     const bool took = take_back();
     const bool gave = hand_out();
-    if (gave) OpenClLibrary::get().clFlush(queue_.get());
+    if (gave) flush();
     if (!took && !gave) idle();
   }
 }
@@ -120,30 +128,58 @@ bool OpenClPlace::hand_out() noexcept {
     Slot& slot = slot_of(next_);
     if (!feed_.next(slot.worker, slot.job)) break;
     slot.over.store(false, std::memory_order_relaxed);
-    const bool joins = slot.job.brief && next_ - batch_.first < kBatch;
-    if (!joins) submit();
+    const std::uint64_t small = small_copy(slot.job);
+    const bool joins = slot.job.brief || (small > 0 && !waits_for_more(slot.job.waits));
+    const bool room = next_ - batch_.first < kBatch && batch_.bytes + small <= kBatchBytes;
+    if (!joins || !room) submit();
     batch_.end = ++next_;
+    batch_.bytes += small;
     try {
       slot.waits.assign(slot.job.waits.begin(), slot.job.waits.end());
       add_waits(slot);
     } catch (...) {
       fail_batch(CL_OUT_OF_HOST_MEMORY);
     }
-    if (!slot.job.brief) submit();
+    if (!slot.job.brief && small == 0) submit();
   }
   submit();
   return next_ != before;
 }
 
+/// Returns the bytes of a copy that is over before another could begin elsewhere, 0 for others.
+std::uint64_t OpenClPlace::small_copy(const Job& job) const noexcept {
+  if (!job.copies || card_ != nullptr) return 0;
+  const Region& region = job.from.region;
+  const std::uint64_t bytes = std::uint64_t{region.row} * region.rows * region.planes;
+  return bytes <= kSmallCopy ? bytes : 0;
+}
+
+/// Returns the event of an earlier job that is not over and not of the batch, which runs in order;
+/// nullptr when there is none to wait for.
+cl_event OpenClPlace::event_of(std::uint64_t earlier) noexcept {
+  if (earlier >= batch_.first) return nullptr;
+  const Slot& other = slot_of(earlier);
+  if (other.job.number != earlier || other.over.load(std::memory_order_acquire)) return nullptr;
+  return slot_of(other.last).event;
+}
+
+bool OpenClPlace::awaits(cl_event event) const noexcept {
+  return std::find(events_.begin(), events_.end(), event) != events_.end();
+}
+
+/// Whether a job would make the batch wait longer.
+bool OpenClPlace::waits_for_more(std::span<const std::uint64_t> waits) noexcept {
+  return std::any_of(waits.begin(), waits.end(), [this](std::uint64_t earlier) {
+    const cl_event event = event_of(earlier);
+    return event != nullptr && !awaits(event);
+  });
+}
+
 /// Adds the events that a job of the batch waits for.
 void OpenClPlace::add_waits(const Slot& slot) {
   for (const std::uint64_t earlier : slot.waits) {
-    if (earlier >= batch_.first) continue;  // the batch runs in order
-    const Slot& other = slot_of(earlier);
-    if (other.job.number != earlier || other.over.load(std::memory_order_acquire)) continue;
-    const cl_event event = slot_of(other.last).event;
-    const bool known = std::find(events_.begin(), events_.end(), event) != events_.end();
-    if (event != nullptr && !known) events_.push_back(event);
+    const cl_event event = event_of(earlier);
+    if (event != nullptr && !awaits(event)) events_.push_back(event);
   }
 }
 
@@ -151,7 +187,7 @@ void OpenClPlace::add_waits(const Slot& slot) {
 void OpenClPlace::submit() noexcept {
   if (batch_.first == batch_.end) return;
   Slot& last = slot_of(batch_.end - 1);
-  if (last.job.source != nullptr) return launch(last);
+  if (last.job.source != nullptr || card_ != nullptr) return launch(last);
   for (std::uint64_t number = batch_.first; number < batch_.end; ++number) {
     slot_of(number).last = batch_.end - 1;
   }
@@ -161,23 +197,79 @@ void OpenClPlace::submit() noexcept {
       &last.event);
   if (code != CL_SUCCESS) return fail_batch(code);
   batch_.first = batch_.end;
+  batch_.bytes = 0;
   events_.clear();
 }
 
-/// Enqueues a kernel of the driver, the only job of the batch.
+/// Enqueues what is no code of the host, the only job of the batch.
 void OpenClPlace::launch(Slot& slot) noexcept {
   const OpenClLibrary& cl = OpenClLibrary::get();
   slot.last = slot.job.number;
   slot.worker.index = 0;
-  slot.outcome = programs_->enqueue(queue_.get(), slot.job, events_, &slot.event);
+  slot.outcome = enqueue(slot);
   batch_.first = batch_.end;
   events_.clear();
-  if (!slot.outcome.ok()) return end(slot);
+  if (slot.event == nullptr) return end(slot);
   const cl_int code = cl.clSetEventCallback(slot.event, CL_COMPLETE, on_complete, &slot);
   if (code == CL_SUCCESS) return;
   cl.clWaitForEvents(1, &slot.event);  // nobody else would
   slot.outcome = failed_call(code);
   end(slot);
+}
+
+/// Without an event afterwards nothing was enqueued; then the outcome says why.
+Outcome OpenClPlace::enqueue(Slot& slot) noexcept {
+  if (slot.job.source != nullptr) {
+    return programs_->enqueue(queue_.get(), slot.job, events_, &slot.event);
+  }
+  return slot.job.copies ? enqueue_copy(slot) : call(slot);
+}
+
+/// Each plane waits for the one before: one event says when all are there.
+Outcome OpenClPlace::enqueue_copy(Slot& slot) noexcept {
+  const Job& job = slot.job;
+  const bool writes = job.to.device != nullptr;
+  cl_mem const buffer = card_->buffer_at((writes ? job.to : job.from).base);
+  for (std::size_t plane = 0; plane < job.from.region.planes; ++plane) {
+    cl_event before = slot.event, event = nullptr;
+    const std::span<const cl_event> waits =
+        before == nullptr ? std::span<const cl_event>(events_) : std::span(&before, 1);
+    const cl_int code = enqueue_opencl_plane(
+        queue_.get(), job.from, job.to, buffer,
+        writes ? OpenClDirection::write : OpenClDirection::read, plane, waits, &event);
+    if (code != CL_SUCCESS) return failed_call(code);
+    slot.event = event;
+    if (before != nullptr) OpenClLibrary::get().clReleaseEvent(before);
+  }
+  return {};
+}
+
+/// The function enqueues between two marks.
+Outcome OpenClPlace::call(Slot& slot) noexcept {
+  Job& job = slot.job;
+  if (job.function == nullptr) {
+    return failed_outcome(WEIR_STATUS_UNSUPPORTED, "it has no code for opencl");
+  }
+  cl_int code = events_.empty() ? CL_SUCCESS : mark(events_, nullptr);
+  if (code != CL_SUCCESS) return failed_call(code);
+  job.call.queue = calls_.get();
+  Outcome outcome = invoke(job);
+  code = mark({}, &slot.event);
+  if (code == CL_SUCCESS) return outcome;
+  OpenClLibrary::get().clFinish(calls_.get());  // its commands may be under way
+  return outcome.ok() ? failed_call(code) : std::move(outcome);
+}
+
+cl_int OpenClPlace::mark(std::span<const cl_event> waits, cl_event* event) const noexcept {
+  return OpenClLibrary::get().clEnqueueMarkerWithWaitList(
+      calls_.get(), static_cast<cl_uint>(waits.size()), waits.empty() ? nullptr : waits.data(),
+      event);
+}
+
+void OpenClPlace::flush() const noexcept {
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  cl.clFlush(queue_.get());
+  if (card_ != nullptr) cl.clFlush(calls_.get());
 }
 
 void CL_CALLBACK OpenClPlace::on_complete(cl_event event, cl_int status, void* slot) {
@@ -195,7 +287,7 @@ void OpenClPlace::complete(Slot& slot, cl_event event, cl_int status) noexcept {
   }
   if (status != CL_COMPLETE) {
     slot.outcome = failed_call(status);
-  } else if (failed_.any_of(slot.waits)) {
+  } else if (slot.outcome.ok() && failed_.any_of(slot.waits)) {
     slot.outcome = {WEIR_STATUS_POISONED, {}};
   }
   end(slot);
@@ -210,6 +302,7 @@ void OpenClPlace::fail_batch(cl_int code) noexcept {
     end(slot);
   }
   batch_.first = batch_.end;
+  batch_.bytes = 0;
   events_.clear();
 }
 

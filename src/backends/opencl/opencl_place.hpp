@@ -1,8 +1,9 @@
-// Compute units of an OpenCL device that run native kernels.
+// Compute units of an OpenCL device that run jobs in the order of their dependences.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,15 +16,23 @@
 
 namespace weir::rt {
 
+class OpenClDevice;
+
 /// A thread takes jobs and enqueues them as native kernels, in a window of so many at once, on a
 /// queue that executes out of order: the driver lets them wait for each other. Copies are native
-/// kernels, too. Brief jobs that follow each other make one command, which runs them in a row.
+/// kernels, too. Brief jobs and small copies that follow each other make one command, which runs
+/// them in a row.
 /// Parallel kernels get a team of one. Kernels with a source for the device are kernels of its
 /// driver.
+///
+/// A card runs no code of the host. There, copies are commands of the driver, and a kernel of the
+/// kind "opencl" enqueues its work itself, in a queue that executes in order.
 class OpenClPlace final : public PlaceDriver {
  public:
-  /// Throws Error, {unsupported} when the device cannot be divided so.
-  OpenClPlace(const PlaceRequest& request, const OpenClDeviceInfo& device, PlaceFeed& feed);
+  /// `card` is null for a processor. Throws Error, {unsupported} when the device cannot be divided
+  /// so.
+  OpenClPlace(const PlaceRequest& request, const OpenClDeviceInfo& device, const OpenClDevice* card,
+              PlaceFeed& feed);
   ~OpenClPlace() override;
 
   void wake() noexcept override { parking_.unpark_one(); }
@@ -31,6 +40,8 @@ class OpenClPlace final : public PlaceDriver {
  private:
   static constexpr std::size_t kWindow = 512;
   static constexpr std::size_t kBatch = 32;
+  /// Copies of so many bytes join others, up to so many together.
+  static constexpr std::uint64_t kSmallCopy = 64 << 10, kBatchBytes = 256 << 10;
 
   /// A job that the driver has, or room for one.
   struct Slot {
@@ -47,6 +58,7 @@ class OpenClPlace final : public PlaceDriver {
   struct Batch {
     OpenClPlace* place = nullptr;
     std::uint64_t first = 1, end = 1;
+    std::uint64_t bytes = 0;  ///< of its small copies
   };
 
   Slot& slot_of(std::uint64_t number) noexcept { return slots_[number % kWindow]; }
@@ -54,10 +66,19 @@ class OpenClPlace final : public PlaceDriver {
   void serve() noexcept;
   bool take_back() noexcept;
   bool hand_out() noexcept;
+  std::uint64_t small_copy(const Job& job) const noexcept;
+  cl_event event_of(std::uint64_t earlier) noexcept;
+  bool awaits(cl_event event) const noexcept;
+  bool waits_for_more(std::span<const std::uint64_t> waits) noexcept;
   void add_waits(const Slot& slot);
   void submit() noexcept;
   cl_int enqueue_native() noexcept;
   void launch(Slot& slot) noexcept;
+  Outcome enqueue(Slot& slot) noexcept;
+  Outcome enqueue_copy(Slot& slot) noexcept;
+  Outcome call(Slot& slot) noexcept;
+  cl_int mark(std::span<const cl_event> waits, cl_event* event) const noexcept;
+  void flush() const noexcept;
   void fail_batch(cl_int code) noexcept;
   void idle() noexcept;
   bool stirring() const noexcept;
@@ -71,8 +92,10 @@ class OpenClPlace final : public PlaceDriver {
 
   PlaceFeed& feed_;
   OpenClSubDevice part_;  ///< empty: all of the device
-  OpenClContext context_;
+  const OpenClDevice* const card_;
+  OpenClContext context_;  ///< empty: that of the card
   OpenClQueue queue_;
+  OpenClQueue calls_;                 ///< of a card: where its kernels of the kind "opencl" enqueue
   std::int64_t clock_offset_ns_ = 0;  ///< of the host's clock against the device's
   std::optional<OpenClPrograms> programs_;
 

@@ -18,7 +18,7 @@ struct OpenClDeviceInfo {
   std::uint64_t memory = 0;      ///< bytes
   std::uint64_t allocation = 0;  ///< bytes of the largest
   bool native = false;           ///< runs code of the host, on its memory
-  bool compiles = false;         ///< compiles kernels that work on addresses of the host
+  bool compiles = false;         ///< compiles kernels that take addresses
 };
 
 /// Returns all devices of all platforms, in the order of the loader. Throws Error{unavailable} when

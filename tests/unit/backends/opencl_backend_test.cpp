@@ -55,10 +55,30 @@ TEST_F(OpenClBackendTest, DividesOnlyIntoUnitsThatFollowEachOther) {
   EXPECT_EQ(status_of([&] { device->open_place({"p", {0, 2}}, feed); }), WEIR_STATUS_UNSUPPORTED);
 }
 
+TEST_F(OpenClBackendTest, ACardHasAMemoryOfItsOwn) {
+  const auto card = open_device(*backend_, {{"native", "off"}});
+  EXPECT_FALSE(card->info().aliases_host);
+  EXPECT_FALSE(card->info().runs_host_code);
+  EXPECT_TRUE(card->info().compiles_source);
+  EXPECT_EQ(card->info().cores, 1u);
+  const auto other = open_device(*backend_, {});
+  EXPECT_TRUE(card->reaches(nullptr));
+  EXPECT_FALSE(card->reaches(other.get()));
+  EXPECT_FALSE(other->reaches(card.get()));
+  int program = 0;
+  EXPECT_EQ(status_of([&] { card->adopt(&program, sizeof program); }), WEIR_STATUS_UNSUPPORTED);
+  EXPECT_EQ(status_of([&] { card->allocate(std::size_t{1} << 50); }), WEIR_STATUS_OUT_OF_MEMORY);
+  Memory memory = card->allocate(100);
+  EXPECT_NE(memory.address, nullptr);
+  card->release(memory);
+}
+
 TEST(OpenClSettings, AreChecked) {
   const auto backend = make_opencl_backend();
-  for (const KeyValues& wrong :
-       {KeyValues{{"device", "x"}}, {{"alias", "yes"}}, {{"cores", "1"}}}) {
+  for (const KeyValues& wrong : {KeyValues{{"device", "x"}},
+                                 {{"alias", "yes"}},
+                                 {{"native", "perhaps"}},
+                                 {{"cores", "1"}}}) {
     EXPECT_EQ(status_of([&] { open_device(*backend, wrong); }), WEIR_STATUS_INVALID_ARGUMENT)
         << wrong[0].first;
   }

@@ -332,6 +332,41 @@ TEST_F(DeviceEngineTest, SyncsLetThroughWhatTheyWaitFor) {
   EXPECT_EQ(finished().size(), 4u);
 }
 
+TEST_F(DeviceEngineTest, BarriersLetThroughWhatTheyWaitFor) {
+  Action& a = admit(kCompute, {{0, 0, 8, W}});
+  Action& b = admit(kCompute, {{0, 0, 8, RW}});
+  Action& c = admit(kCompute, {{1, 0, 8, W}});
+  Action& barrier = admit(ActionKind::barrier, {});
+  Action& d = admit(kCompute, {{2, 0, 8, W}});
+  EXPECT_EQ(ready(), (std::vector{&a, &c}));
+  issue(a, 1);
+  issue(c, 2);
+  EXPECT_EQ(ready(), std::vector{&b});
+  issue(b, 3);
+  EXPECT_EQ(ready(), std::vector{&d});
+  EXPECT_EQ(issue(d, 4), (Numbers{2, 3}));  // the first is before the third anyhow
+  for (Action* action : {&a, &b, &c}) finish(*action);
+  EXPECT_EQ(finished(), (std::vector{&a, &b, &c, &barrier}));
+  finish(d);
+  EXPECT_TRUE(engine_.idle());
+}
+
+TEST_F(DeviceEngineTest, BarriersPassOnNoMoreThanSomeJobs) {
+  constexpr std::size_t kMany = 40;
+  std::vector<Action*> before;
+  for (std::size_t i = 0; i < kMany; ++i) before.push_back(&admit(kCompute, {{0, i, 1, W}}));
+  admit(ActionKind::barrier, {});
+  Action& after = admit(kCompute, {{1, 0, 8, W}});
+  EXPECT_EQ(ready(), before);
+  for (std::size_t i = 0; i < kMany; ++i) issue(*before[i], i + 1);
+  std::size_t over = 0;
+  while (!engine_.has_compute() && over < kMany) finish(*before[over++]);
+  EXPECT_EQ(ready(), std::vector{&after});
+  EXPECT_GT(over, 0u);
+  EXPECT_LT(over, kMany);
+  EXPECT_EQ(issue(after, kMany + 1).size(), kMany - over);
+}
+
 TEST_F(DeviceEngineTest, FailuresReachWhatWasIssued) {
   Action& a = admit(kCompute, {{0, 0, 8, W}});
   Action& b = admit(kCompute, {{0, 0, 8, RW}});
@@ -501,23 +536,39 @@ class RandomDeviceTest : public RandomEngineTest {
     Action* action = nullptr;
     Bytes bytes;
     State state = State::waiting;
+    unsigned barriers = 0;  ///< up to this
     bool should_fail = false, bad = false, failed = false;
     std::uint64_t number = 0;
     std::vector<std::uint64_t> waits;
   };
 
-  void admit_next(bool failures) {
+  static bool runs(const Record& record) {
+    const ActionKind kind = record.action->kind;
+    return kind == kCompute || kind == ActionKind::transfer;
+  }
+  bool ordered(const Record& earlier, const Record& later) const {
+    return earlier.barriers != later.barriers || earlier.action->kind == ActionKind::barrier ||
+           conflict(earlier.bytes, later.bytes);
+  }
+  ActionKind random_kind() {
     const ActionKind kinds[] = {kCompute, kCompute, ActionKind::transfer, ActionKind::sync};
-    const ActionKind kind = kinds[below(4)];
+    if (orders_ && below(10) == 0) return ActionKind::barrier;
+    return orders_ && below(20) == 0 ? ActionKind::marker : kinds[below(4)];
+  }
+
+  void admit_next(bool failures) {
+    const ActionKind kind = random_kind();
+    const bool orders = kind == ActionKind::barrier || kind == ActionKind::marker;
     std::vector<Use> uses;
-    for (std::size_t i = 1 + below(3); i > 0; --i) uses.push_back(random_use());
-    Record record{.action = &make(kind, uses), .bytes = {}, .waits = {}};
+    for (std::size_t i = orders ? 0 : 1 + below(3); i > 0; --i) uses.push_back(random_use());
+    if (kind == ActionKind::barrier) ++barriers_;
+    Record record{.action = &make(kind, uses), .bytes = {}, .barriers = barriers_, .waits = {}};
     record.bytes = bytes_of(*record.action);
     record.action->apart = kind == ActionKind::transfer && below(4) == 0;
-    record.should_fail = failures && kind != ActionKind::sync && below(6) == 0;
+    record.should_fail = failures && runs(record) && below(6) == 0;
     record.bad = record.should_fail;
     for (const Record& earlier : records_) {
-      record.bad = record.bad || (earlier.bad && conflict(earlier.bytes, record.bytes));
+      record.bad = record.bad || (earlier.bad && (orders || ordered(earlier, record)));
     }
     index_[record.action] = records_.size();
     records_.push_back(std::move(record));
@@ -552,8 +603,8 @@ class RandomDeviceTest : public RandomEngineTest {
     }
     for (std::size_t earlier = 0; earlier < at && !doomed; ++earlier) {
       const Record& other = records_[earlier];
-      const bool gone = other.state >= State::ran || other.action->kind == ActionKind::sync;
-      ASSERT_TRUE(gone || !conflict(other.bytes, record.bytes))
+      const bool gone = other.state >= State::ran || !runs(other);
+      ASSERT_TRUE(gone || !ordered(other, record))
           << "seed " << GetParam() << ": " << at << " passes " << earlier;
     }
     ASSERT_FALSE(!doomed && record.bad && !record.should_fail)
@@ -578,6 +629,8 @@ class RandomDeviceTest : public RandomEngineTest {
   std::vector<Record> records_;
   std::map<const Action*, std::size_t> index_;
   std::vector<std::ptrdiff_t> in_flight_;
+  bool orders_ = false;  ///< there are barriers and markers
+  unsigned barriers_ = 0;
   std::uint64_t issued_ = 0;
   std::size_t ended_ = 0;
 };
@@ -586,6 +639,7 @@ TEST_P(RandomDeviceTest, MatchesTheSequentialRule) {
   random_.seed(GetParam());
   const std::size_t count = 1 + below(60);
   const bool failures = below(3) == 0;
+  orders_ = below(2) == 0;
   records_.reserve(count);
   while (ended_ < count && !HasFatalFailure()) {
     if (records_.size() < count && (in_flight_.empty() || below(2) == 0)) {

@@ -1,0 +1,69 @@
+// The CUDA driver for programs that use it without weir, by its entry points alone.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <type_traits>
+
+#include "common/program.hpp"
+
+namespace weir_bench {
+
+using CudaAddress = std::uintptr_t;
+
+/// The primary context of the first card, current on the thread that makes this.
+class Cuda {
+ public:
+  Cuda() {
+    try {
+      call<unsigned>("cuInit", 0U);
+    } catch (const std::exception& error) {
+      throw Unavailable(error.what());
+    }
+    void* context = nullptr;
+    call<void**, int>("cuDevicePrimaryCtxRetain", &context, 0);
+    call<void*>("cuCtxSetCurrent", context);
+  }
+
+  /// Throws unless the entry point returns 0.
+  template <class... Parameters>
+  void call(const char* name, std::type_identity_t<Parameters>... arguments) const {
+    const auto function = reinterpret_cast<int (*)(Parameters...)>(dlsym(library_, name));
+    if (function == nullptr) throw std::runtime_error(std::string("the driver has no ") + name);
+    const int code = function(arguments...);
+    if (code != 0) throw std::runtime_error(std::string(name) + ": " + std::to_string(code));
+  }
+
+  /// Page-locked memory, which stays until the process ends.
+  void* pinned(std::size_t bytes) const {
+    void* made = nullptr;
+    call<void**, std::size_t, unsigned>("cuMemHostAlloc", &made, bytes, 1U);
+    return made;
+  }
+  CudaAddress memory(std::size_t bytes) const {
+    CudaAddress made = 0;
+    call<CudaAddress*, std::size_t>("cuMemAlloc_v2", &made, bytes);
+    return made;
+  }
+  void* stream() const {
+    void* made = nullptr;
+    call<void**, unsigned>("cuStreamCreate", &made, 1U);
+    return made;
+  }
+  void wait(void* stream) const { call<void*>("cuStreamSynchronize", stream); }
+
+ private:
+  static void* open() {
+    const char* const given = std::getenv("WEIR_CUDA_DRIVER");
+    void* const library = dlopen(given == nullptr ? "libcuda.so.1" : given, RTLD_NOW);
+    if (library == nullptr) throw Unavailable(std::string("no CUDA driver: ") + dlerror());
+    return library;
+  }
+
+  void* const library_ = open();
+};
+
+}  // namespace weir_bench

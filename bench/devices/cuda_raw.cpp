@@ -1,0 +1,86 @@
+// What an expert writes by hand for a CUDA card: the peer of weir.
+#include "devices/cuda_by_hand.hpp"
+
+namespace weir_bench {
+namespace {
+
+constexpr char kText[] =
+    ".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry nothing()\n{\n  ret;\n}\n";
+constexpr std::size_t kStreams = 4;
+
+void* kernel(const Cuda& cuda) {
+  void *library = nullptr, *made = nullptr;
+  cuda.call<void**, const void*, void*, void*, unsigned, void*, void*, unsigned>(
+      "cuLibraryLoadData", &library, kText, nullptr, nullptr, 0U, nullptr, nullptr, 0U);
+  cuda.call<void**, void*, const char*>("cuLibraryGetKernel", &made, library, "nothing");
+  return made;
+}
+
+/// Nanoseconds for each of many empty kernels, in one stream or in several in turn.
+double launches(std::size_t streams, long count) {
+  const Cuda cuda;
+  void* const empty = kernel(cuda);
+  std::vector<void*> queues;
+  for (std::size_t i = 0; i < streams; ++i) queues.push_back(cuda.stream());
+  const auto once = [&] {
+    return time_of([&] {
+      for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+        cuda.call<void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                  void*, void**, void**>("cuLaunchKernel", empty, 1U, 1U, 1U, 64U, 1U, 1U, 0U,
+                                         queues[i % streams], nullptr, nullptr);
+      }
+      for (void* queue : queues) cuda.wait(queue);
+    });
+  };
+  return median(repeat(1, 5, once)) / static_cast<double>(count) * 1e9;
+}
+
+/// GB/s of copies from page-locked memory or to it, one after the other; of other memory each is
+/// waited for.
+double copies(bool to_device, bool pinned, std::size_t bytes, long count) {
+  const Cuda cuda;
+  std::vector<char> pageable(pinned ? 0 : bytes, 'w');
+  void* const host = pinned ? cuda.pinned(bytes) : pageable.data();
+  const CudaAddress there = cuda.memory(bytes);
+  void* const queue = cuda.stream();
+  const auto one = [&] {
+    if (to_device && pinned) {
+      cuda.call<CudaAddress, const void*, std::size_t, void*>("cuMemcpyHtoDAsync_v2", there, host,
+                                                              bytes, queue);
+    } else if (to_device) {
+      cuda.call<CudaAddress, const void*, std::size_t>("cuMemcpyHtoD_v2", there, host, bytes);
+    } else if (pinned) {
+      cuda.call<void*, CudaAddress, std::size_t, void*>("cuMemcpyDtoHAsync_v2", host, there, bytes,
+                                                        queue);
+    } else {
+      cuda.call<void*, CudaAddress, std::size_t>("cuMemcpyDtoH_v2", host, there, bytes);
+    }
+  };
+  const auto once = [&] {
+    return time_of([&] {
+      for (long i = 0; i < count; ++i) one();
+      cuda.wait(queue);
+    });
+  };
+  return static_cast<double>(bytes) * static_cast<double>(count) / median(repeat(2, 5, once)) *
+         1e-9;
+}
+
+nlohmann::json run(const Arguments& arguments) {
+  const std::string& verb = arguments.verb();
+  if (verb == "chain" || verb == "independent") {
+    const std::size_t streams = verb == "chain" ? 1 : kStreams;
+    return {{"value", launches(streams, arguments.number("--actions", 10'000))},
+            {"config", std::to_string(streams) + " stream(s)"}};
+  }
+  if (verb != "h2d" && verb != "d2h") throw std::invalid_argument("unknown: " + verb);
+  const bool pinned = arguments.text("--memory", "pinned") == "pinned";
+  const auto bytes = static_cast<std::size_t>(arguments.number("--bytes", 1 << 20));
+  return {{"value", copies(verb == "h2d", pinned, bytes, arguments.number("--count", 64))},
+          {"config", pinned ? "page-locked memory, one stream" : "other memory"}};
+}
+
+}  // namespace
+}  // namespace weir_bench
+
+int main(int argc, char** argv) { return weir_bench::run_program(argc, argv, weir_bench::run); }

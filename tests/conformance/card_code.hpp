@@ -1,0 +1,18 @@
+// Kernels for devices that run no code of the host.
+#pragma once
+
+#include "suite.hpp"
+
+namespace weir::conformance {
+
+/// What the dialect has no words for, in the words of one kind of device.
+struct CardWords {
+  const char* kind;           ///< of the device
+  weir_host_function gather;  ///< Kernels::gather, which enqueues its work itself
+  const char* meet;           ///< text of a kernel suite_meet for Kernels::meet
+  const char* meet_name;      ///< of that text
+};
+
+Kernels card_code(const Runtime& runtime, const CardWords& words);
+
+}  // namespace weir::conformance
