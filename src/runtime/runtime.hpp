@@ -142,6 +142,8 @@ class Runtime {
   bool watched() const noexcept { return watchdog_limit_ns_ > 0; }
   /// Calls use(streams); they are not destroyed meanwhile.
   void with_streams(const std::function<void(const std::vector<weir_stream*>&)>& use);
+  /// The same for task queues.
+  void with_queues(const std::function<void(const std::vector<weir_queue*>&)>& use);
   /// Calls use(place) for all places, which must not create or destroy any.
   void each_place(const std::function<void(const Place&)>& use) const;
 
