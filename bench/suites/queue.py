@@ -1,5 +1,10 @@
 """Task queues: cost of a task, and programs over places of different speed, beside peers."""
 
+import atexit
+import tempfile
+from functools import cache
+from pathlib import Path
+
 from harness.command import Command, Figure, Sum
 from harness.row import Row, at_most, ratio_at_least
 from suites.core import PEER_ACTIONS, STARPU_ACTIONS, TASK_PEERS, tile_figure
@@ -23,6 +28,10 @@ def groups(quick):
     ]
     for app in SHARE_OF_SUM:
         made += [several_cards(app, 4096, *speeds) for speeds in SPEEDS]
+    rates = CARD_RATES[:1] if quick else CARD_RATES
+    order = n if quick else 6144  # tiles of 384 are fast, and enough for two places
+    for problem in (("matmul", n, n // 8), ("cholesky", order, order // 16)):
+        made += [host_and_card(*problem, rate) for rate in rates]
     made += [out_of_core(*case) for case in OUT_OF_CORE]
     return made + [wave_overlap(), wave_cards(2), wave_cards(4)]
 
@@ -87,6 +96,43 @@ def several_cards(app, n, title, cards):
             (f"{name}, first run", figure(together, 1, True), SHARE_OF_SUM_AT_FIRST),
         )
     ]
+
+
+# About the rate of a core of the host, half of that, and twice.
+CARD_RATES = (60, 30, 120)
+
+
+def host_and_card(app, n, tile, rate):
+    """A core of the host and a card in real time, against the sum of what each reaches alone. The
+    card only lets time pass, and the matrix is such that this does no harm."""
+    domains = ("host:cores=1", f"sim:gflops={rate},gbps=8,latency_us=10,kernels=skip")
+    size = ("--n", n) if app == "matmul" else ("--input", diagonal_matrix(n))
+
+    def figure(used, repeats, fresh):
+        options = ("--tile", tile, "--policy", "finish", "--repeat", repeats, "--domains", used)
+        return app_figure(app, *size, *options, fresh=fresh)
+
+    rows = []
+    for title, repeats, fresh, bound in (
+        ("", 4, False, SHARE_OF_SUM[app]),
+        (", first run", 1, True, SHARE_OF_SUM_AT_FIRST),
+    ):
+        alone = Sum(tuple(figure(used, repeats, fresh) for used in domains))
+        name = f"{app} {n} by tasks, a core and a card of {rate} GFLOP/s, real time{title}"
+        ours = figure(",".join(domains), repeats, fresh)
+        rows.append(Row(name, "GFLOP/s", ours, alone, "sum of both alone", ratio_at_least(bound)))
+    return rows
+
+
+@cache
+def diagonal_matrix(n):
+    """Writes a matrix that stays positive definite whatever part of it is factored."""
+    folder = tempfile.TemporaryDirectory(prefix="weir-bench-")
+    atexit.register(folder.cleanup)
+    path = Path(folder.name) / f"diagonal-{n}.mtx"
+    entries = "\n".join(f"{i} {i} 4096" for i in range(1, n + 1))
+    path.write_text(f"%%MatrixMarket matrix coordinate real symmetric\n{n} {n} {n}\n{entries}\n")
+    return path
 
 
 # A quarter of the three matrices of matmul, half of the lower triangle of cholesky.
