@@ -33,7 +33,7 @@ def groups(quick):
     for problem in (("matmul", n, n // 8), ("cholesky", order, order // 16)):
         made += [host_and_card(*problem, rate) for rate in rates]
     made += [out_of_core(*case) for case in OUT_OF_CORE]
-    return made + [wave_overlap(), wave_cards(2), wave_cards(4)]
+    return made + [wave_on_host(quick), wave_overlap(), wave_cards(2), wave_cards(4)]
 
 
 def empty_tasks(title, target, *options):
@@ -155,6 +155,14 @@ def wave_figure(cards, *options):
     card = "sim:clock=virtual,gflops=35,gbps=6,latency_us=10,kernels=skip"
     wave = ("--n", 192, "--steps", 40, "--repeat", 2, "--domains", ",".join([card] * cards))
     return app_figure("wave", *wave, *options)
+
+
+def wave_on_host(quick):
+    """The host's kernel, against what memory allows it: a plain loop with the same traffic."""
+    ours = app_figure("wave", "--n", 256, "--steps", 20 if quick else 60, "--repeat", 3)
+    allowed = Figure(Command.of("update_openmp", "--n", 256))
+    name = "wave 256 on the host"
+    return [Row(name, "GFLOP/s", ours, allowed, "bandwidth of memory", ratio_at_least(0.6))]
 
 
 def wave_overlap():
