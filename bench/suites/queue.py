@@ -26,6 +26,7 @@ def groups(quick):
         small_tiles(n),
         beside_streams(n),
     ]
+    made += [form_sizes(app) for app in ("cholesky", "matmul", "lu", "sparse-cholesky")]
     for app in SHARE_OF_SUM:
         made += [several_cards(app, 4096, *speeds) for speeds in SPEEDS]
     rates = CARD_RATES[:1] if quick else CARD_RATES
@@ -77,6 +78,17 @@ def beside_streams(n):
         Row(name, "GFLOP/s", ours, peer, peer_name, ratio_at_least(bound))
         for peer_name, peer, bound in rows
     ]
+
+
+def form_sizes(app):
+    """Lines of code and calls of an application by tasks, beside those of streams bound by hand."""
+    rows = []
+    for what in ("lines", "calls"):
+        tasks, streams = (
+            Figure(Command.of("form_size", what, app, form, once=True)) for form in ("tasks", "streams")
+        )
+        rows.append(Row(f"{app} by tasks: {what}", what, tasks, streams, "weir, streams"))
+    return rows
 
 
 def several_cards(app, n, title, cards):
