@@ -144,6 +144,9 @@ class Runtime {
   void with_streams(const std::function<void(const std::vector<weir_stream*>&)>& use);
   /// The same for task queues.
   void with_queues(const std::function<void(const std::vector<weir_queue*>&)>& use);
+  /// Calls look(queue) for all queues, and needs no memory. It must not create or destroy any.
+  template <class Look>
+  void each_queue(const Look& look) const;
   /// Calls use(place) for all places, which must not create or destroy any.
   void each_place(const std::function<void(const Place&)>& use) const;
 
@@ -225,6 +228,12 @@ class Runtime {
   weir_stats finished_stats_{};  // of streams that are gone
   std::unique_ptr<Watchdog> watchdog_;
 };
+
+template <class Look>
+void Runtime::each_queue(const Look& look) const {
+  sys::Lock lock(mutex_);
+  for (const auto& queue : queues_) look(*queue);
+}
 
 }  // namespace weir::rt
 

@@ -107,12 +107,10 @@ void Watchdog::look(std::int64_t now_ns) {
   runtime_.get_stats(stats);
   bool in_flight = stats.actions_completed < stats.actions_enqueued;
   std::uint64_t completed = stats.actions_completed;
-  runtime_.with_queues([&](const Queues& queues) {
-    for (const weir_queue* queue : queues) {
-      const std::uint64_t over = queue->completed();
-      completed += over;
-      in_flight = in_flight || over < queue->submitted();
-    }
+  runtime_.each_queue([&](const Queue& queue) {
+    const std::uint64_t over = queue.completed();
+    completed += over;
+    in_flight = in_flight || over < queue.submitted();
   });
   if (!in_flight || completed != completed_) {
     completed_ = completed;
