@@ -1,5 +1,10 @@
 """Task queues: cost of a task, and programs over places of different speed, beside peers."""
 
+import atexit
+import tempfile
+from functools import cache
+from pathlib import Path
+
 from harness.command import Command, Figure, Sum
 from harness.row import Row, at_most, ratio_at_least
 from suites.core import PEER_ACTIONS, STARPU_ACTIONS, TASK_PEERS, tile_figure
@@ -21,10 +26,15 @@ def groups(quick):
         small_tiles(n),
         beside_streams(n),
     ]
+    made += [form_sizes(app) for app in ("cholesky", "matmul", "lu", "sparse-cholesky")]
     for app in SHARE_OF_SUM:
         made += [several_cards(app, 4096, *speeds) for speeds in SPEEDS]
+    rates = CARD_RATES[:1] if quick else CARD_RATES
+    order = n if quick else 6144  # tiles of 384 are fast, and enough for two places
+    for problem in (("matmul", n, n // 8), ("cholesky", order, order // 16)):
+        made += [host_and_card(*problem, rate) for rate in rates]
     made += [out_of_core(*case) for case in OUT_OF_CORE]
-    return made + [wave_overlap(), wave_cards(2), wave_cards(4)]
+    return made + [wave_on_host(quick), wave_overlap(), wave_cards(2), wave_cards(4)]
 
 
 def empty_tasks(title, target, *options):
@@ -70,6 +80,17 @@ def beside_streams(n):
     ]
 
 
+def form_sizes(app):
+    """Lines of code and calls of an application by tasks, beside those of streams bound by hand."""
+    rows = []
+    for what in ("lines", "calls"):
+        tasks, streams = (
+            Figure(Command.of("form_size", what, app, form, once=True)) for form in ("tasks", "streams")
+        )
+        rows.append(Row(f"{app} by tasks: {what}", what, tasks, streams, "weir, streams"))
+    return rows
+
+
 def several_cards(app, n, title, cards):
     """Cards in virtual time, against the sum of what each reaches alone; learned, and at first."""
 
@@ -87,6 +108,43 @@ def several_cards(app, n, title, cards):
             (f"{name}, first run", figure(together, 1, True), SHARE_OF_SUM_AT_FIRST),
         )
     ]
+
+
+# About the rate of a core of the host, half of that, and twice.
+CARD_RATES = (60, 30, 120)
+
+
+def host_and_card(app, n, tile, rate):
+    """A core of the host and a card in real time, against the sum of what each reaches alone. The
+    card only lets time pass, and the matrix is such that this does no harm."""
+    domains = ("host:cores=1", f"sim:gflops={rate},gbps=8,latency_us=10,kernels=skip")
+    size = ("--n", n) if app == "matmul" else ("--input", diagonal_matrix(n))
+
+    def figure(used, repeats, fresh):
+        options = ("--tile", tile, "--policy", "finish", "--repeat", repeats, "--domains", used)
+        return app_figure(app, *size, *options, fresh=fresh)
+
+    rows = []
+    for title, repeats, fresh, bound in (
+        ("", 4, False, SHARE_OF_SUM[app]),
+        (", first run", 1, True, SHARE_OF_SUM_AT_FIRST),
+    ):
+        alone = Sum(tuple(figure(used, repeats, fresh) for used in domains))
+        name = f"{app} {n} by tasks, a core and a card of {rate} GFLOP/s, real time{title}"
+        ours = figure(",".join(domains), repeats, fresh)
+        rows.append(Row(name, "GFLOP/s", ours, alone, "sum of both alone", ratio_at_least(bound)))
+    return rows
+
+
+@cache
+def diagonal_matrix(n):
+    """Writes a matrix that stays positive definite whatever part of it is factored."""
+    folder = tempfile.TemporaryDirectory(prefix="weir-bench-")
+    atexit.register(folder.cleanup)
+    path = Path(folder.name) / f"diagonal-{n}.mtx"
+    entries = "\n".join(f"{i} {i} 4096" for i in range(1, n + 1))
+    path.write_text(f"%%MatrixMarket matrix coordinate real symmetric\n{n} {n} {n}\n{entries}\n")
+    return path
 
 
 # A quarter of the three matrices of matmul, half of the lower triangle of cholesky.
@@ -109,6 +167,14 @@ def wave_figure(cards, *options):
     card = "sim:clock=virtual,gflops=35,gbps=6,latency_us=10,kernels=skip"
     wave = ("--n", 192, "--steps", 40, "--repeat", 2, "--domains", ",".join([card] * cards))
     return app_figure("wave", *wave, *options)
+
+
+def wave_on_host(quick):
+    """The host's kernel, against what memory allows it: a plain loop with the same traffic."""
+    ours = app_figure("wave", "--n", 256, "--steps", 20 if quick else 60, "--repeat", 3)
+    allowed = Figure(Command.of("update_openmp", "--n", 256))
+    name = "wave 256 on the host"
+    return [Row(name, "GFLOP/s", ours, allowed, "bandwidth of memory", ratio_at_least(0.6))]
 
 
 def wave_overlap():

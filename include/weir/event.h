@@ -52,7 +52,7 @@ typedef struct weir_event_info {
 #define WEIR_EVENT_INFO_INIT \
   { sizeof(weir_event_info), false, WEIR_STATUS_OK, "" }
 
-/** Reads the state of an event without waiting. */
+/** Reads the state of an event without waiting. Failures before the last million read as OK. */
 WEIR_API weir_status weir_event_get_info(weir_runtime* runtime, const weir_event* event,
                                          weir_event_info* out_info);
 

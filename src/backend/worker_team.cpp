@@ -93,7 +93,7 @@ void WorkerTeam::work(Slot& slot) {
 void WorkerTeam::execute(Worker& worker, Job& job) {
   if (job.parallel) {
     feed_.finish(worker, job, lead(worker, job));
-  } else if (job.timed || options_.speed < 1) {
+  } else if (job.timed || options_.speed < 1 || options_.stand_in) {
     feed_.finish(worker, job, run_timed(job));
   } else {
     feed_.finish(worker, job, invoke(job));
@@ -102,7 +102,8 @@ void WorkerTeam::execute(Worker& worker, Job& job) {
 
 Outcome WorkerTeam::run_timed(Job& job) const {
   job.started_ns = sys::now_ns();
-  Outcome outcome = invoke(job);
+  Outcome outcome =
+      options_.stand_in ? options_.stand_in(job, job.parallel ? size() : 1) : invoke(job);
   job.ended_ns = sys::now_ns();
   if (options_.speed < 1) {
     const auto taken = static_cast<double>(job.ended_ns - job.started_ns);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,8 @@ struct WorkerTeamOptions {
   std::vector<unsigned> processors;  ///< of each worker, operating system numbers
   bool pin = true;
   double speed = 1;  ///< below 1 every job takes 1/speed times as long
+  /// What a worker does with a job for so many cores instead of calling its kernel; empty: that.
+  std::function<Outcome(const Job&, std::size_t cores)> stand_in = {};
 };
 
 /// A team of threads that run the jobs of one place.

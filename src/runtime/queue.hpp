@@ -56,6 +56,13 @@ class Queue {
   void release(weir_buffer& buffer) noexcept;
   void get_info(weir_queue_info& info, weir_queue_share* shares, std::size_t count);
 
+  // The watchdog. A queue that is a stream has nothing to say.
+  std::uint64_t submitted() const noexcept { return submitted_.load(); }
+  std::uint64_t completed() const noexcept { return completed_.load(); }
+  /// Says in lines which tasks have no place yet, "": none. Waits until the deadline for the thread
+  /// that is binding them.
+  std::string report(std::int64_t deadline_ns);
+
   std::size_t pins = 0;  ///< threads that use it without owning its handle; of the runtime
 
  private:
@@ -91,6 +98,7 @@ class Queue {
   // The owner's.
   /// Is the owner while it lives; waits to become it.
   class Ownership;
+  std::string pending_tasks() const;
   void work() noexcept;
   void take_mail() noexcept;
   void take_submitted() noexcept;

@@ -2,9 +2,12 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "runtime/queue.hpp"
 #include "runtime/queue_ownership.hpp"
 #include "runtime/runtime.hpp"
+#include "runtime/watchdog.hpp"
 
 namespace weir::rt {
 
@@ -412,6 +415,42 @@ void Queue::pass_gate(Task& task) noexcept {
   FailureRef failure;
   for (const Gate& gate : task.gates) failure.merge(gate.failure);
   on_end(task, failure ? WEIR_STATUS_POISONED : WEIR_STATUS_OK, failure);
+}
+
+// ---- Reports ------------------------------------------------------------------------------------
+
+std::string Queue::report(std::int64_t deadline_ns) {
+  while (owned_.exchange(true)) {
+    if (sys::now_ns() < deadline_ns) {
+      sys::yield();
+      continue;
+    }
+    return fmt::format(
+        "  queue '{}': {} tasks are not over; a thread that chooses places for them "
+        "does not return from policy '{}'\n",
+        name_, submitted() - completed(), policy_name_);
+  }
+  std::string text;
+  try {
+    text = pending_tasks();
+  } catch (...) {  // says nothing
+  }
+  owned_.store(false);
+  progress();  // what came meanwhile
+  return text;
+}
+
+std::string Queue::pending_tasks() const {
+  std::string lines;
+  std::uint64_t left = 0;
+  for (const Task* task = pending_.first(); task != nullptr; task = Pending::after(*task)) {
+    if (task->kind != Task::Kind::call || ++left > Watchdog::kListed) continue;
+    lines += fmt::format("    '{}', task {}\n", task->label(), task->sequence);
+  }
+  if (left == 0) return {};
+  if (left > Watchdog::kListed) lines += fmt::format("    and {} more\n", left - Watchdog::kListed);
+  return fmt::format("  queue '{}': {} tasks have no place yet, {} have one\n{}", name_, left,
+                     running_, lines);
 }
 
 // ---- Ends ---------------------------------------------------------------------------------------

@@ -507,6 +507,11 @@ void Runtime::with_streams(const std::function<void(const std::vector<weir_strea
   use(all.list());
 }
 
+void Runtime::with_queues(const std::function<void(const std::vector<weir_queue*>&)>& use) {
+  const PinnedQueues all(*this);
+  use(all.list());
+}
+
 void Runtime::each_place(const std::function<void(const Place&)>& use) const {
   sys::Lock lock(mutex_);
   for (const auto& place : places_) use(*place);

@@ -142,6 +142,11 @@ class Runtime {
   bool watched() const noexcept { return watchdog_limit_ns_ > 0; }
   /// Calls use(streams); they are not destroyed meanwhile.
   void with_streams(const std::function<void(const std::vector<weir_stream*>&)>& use);
+  /// The same for task queues.
+  void with_queues(const std::function<void(const std::vector<weir_queue*>&)>& use);
+  /// Calls look(queue) for all queues, and needs no memory. It must not create or destroy any.
+  template <class Look>
+  void each_queue(const Look& look) const;
   /// Calls use(place) for all places, which must not create or destroy any.
   void each_place(const std::function<void(const Place&)>& use) const;
 
@@ -237,6 +242,12 @@ class Runtime {
   weir_stats finished_stats_{};  // of streams that are gone
   std::unique_ptr<Watchdog> watchdog_;
 };
+
+template <class Look>
+void Runtime::each_queue(const Look& look) const {
+  sys::Lock lock(mutex_);
+  for (const auto& queue : queues_) look(*queue);
+}
 
 }  // namespace weir::rt
 

@@ -22,6 +22,7 @@ std::uint64_t position(std::uint64_t id) {
 }
 
 using Streams = std::vector<weir_stream*>;
+using Queues = std::vector<weir_queue*>;
 
 /// "action 7 of stream 'x'".
 std::string name_of(std::uint64_t id, const Streams& streams) {
@@ -104,9 +105,15 @@ void Watchdog::watch() {
 void Watchdog::look(std::int64_t now_ns) {
   weir_stats stats = WEIR_STATS_INIT;
   runtime_.get_stats(stats);
-  const bool in_flight = stats.actions_completed < stats.actions_enqueued;
-  if (!in_flight || stats.actions_completed != completed_) {
-    completed_ = stats.actions_completed;
+  bool in_flight = stats.actions_completed < stats.actions_enqueued;
+  std::uint64_t completed = stats.actions_completed;
+  runtime_.each_queue([&](const Queue& queue) {
+    const std::uint64_t over = queue.completed();
+    completed += over;
+    in_flight = in_flight || over < queue.submitted();
+  });
+  if (!in_flight || completed != completed_) {
+    completed_ = completed;
     moved_ns_ = now_ns;
     told_ = false;
     return;
@@ -143,6 +150,10 @@ std::string Watchdog::report(std::int64_t for_ns) const {
       add_stream(text, *streams[i], reports[i]->wait(deadline) ? reports[i].get() : nullptr,
                  streams);
     }
+  });
+  runtime_.with_queues([&](const Queues& queues) {
+    const std::int64_t deadline = sys::now_ns() + kAnswerNs;
+    for (weir_queue* queue : queues) text += queue->report(deadline);
   });
   return text;
 }

@@ -36,13 +36,14 @@ class StreamReport {
   std::vector<Line> lines_;
 };
 
-/// Prints on standard error, once for each standstill, when actions are in flight and none of the
-/// runtime has ended for a time: what runs where for how long, and what waits for what.
+/// Prints on standard error, once for each standstill, when actions or tasks of queues are in
+/// flight and none of the runtime has ended for a time: what runs where for how long, what waits
+/// for what, and which tasks have no place.
 ///
-/// A thread of its own looks now and then at the counters of the streams.
+/// A thread of its own looks now and then at the counters of the streams and queues.
 class Watchdog {
  public:
-  /// Actions of a stream that are listed one by one.
+  /// Actions of a stream, and tasks of a queue without a place, that are listed one by one.
   static constexpr std::size_t kListed = 8;
 
   /// Throws Error when no thread can be had.

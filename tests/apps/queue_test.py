@@ -82,6 +82,12 @@ class QueueTest(weir_cli.CliTest):
             two = self.seconds(app, f"{CARD},{CARD}")
             self.assertGreater(one / (2 * two), efficiency, app)
 
+    def test_cards_of_different_speed_have_times_of_their_own(self):
+        fast = CARD.replace("gflops=35", "gflops=70")
+        alone = 1 / self.seconds("cholesky", CARD) + 1 / self.seconds("cholesky", fast)
+        together = 1 / self.seconds("cholesky", f"{fast},{CARD}")
+        self.assertGreater(together / alone, 0.965)
+
     def test_what_was_measured_can_be_seen(self):
         self.assertIn("Nothing was measured", self.weir("tune", "models")[0])
         self.factor(weir_cli.MIXED, "--policy", "finish")

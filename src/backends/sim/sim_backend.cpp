@@ -78,12 +78,13 @@ class SimBackend final : public Backend {
            "slow_by=F          a factor (default 1)\n"
            "memory=SIZE        capacity for instances (default: the host's)\n"
            "clock=real|virtual whether transfers and kernels take real or simulated time\n"
-           "gflops=F           of a core, for kernels with a cost function, in virtual time\n"
-           "memory_gbps=B      of the card's memory, likewise\n"
+           "gflops=F           of a core, for kernels with a cost function: in virtual time, or "
+           "skipped\n"
+           "memory_gbps=B      of the card's memory, in virtual time\n"
            "launch_us=L        before every kernel, in virtual time (default 0)\n"
            "fork_us=F          for each thread of a parallel kernel, likewise (default 0)\n"
            "contention=C       slowdown of places that share a core, likewise (default 1)\n"
-           "kernels=run|skip   skip: in virtual time only let the modelled time pass\n"
+           "kernels=run|skip   skip: only let the modelled time pass, without cores of the host\n"
            "order=host|device  who orders kernels and transfers: weir, or the card's queue\n"
            "lost_at=N          lose the card at its Nth operation, for good\n"
            "fail_allocation=N  let the Nth allocation of its memory fail\n"
@@ -94,15 +95,16 @@ class SimBackend final : public Backend {
     const Settings settings = read(spec);
     SimModel model = read_model(settings, machine);
     apply_reserve(settings, spec, model);
-    return model.virtual_time ? 1 : model.cores;
+    if (model.virtual_time) return 1;
+    return model.skip_kernels ? 0 : model.cores;
   }
 
   std::unique_ptr<Device> open(const DomainSpec& spec, OpenContext context) override {
     const Settings settings = read(spec);
     SimModel model = read_model(settings, *context.machine);
     apply_reserve(settings, spec, model);
-    if (model.skip_kernels && (!model.virtual_time || model.core_flops_per_s <= 0)) {
-      fail_argument("domain '{}': kernels=skip needs clock=virtual and gflops=F", spec.text);
+    if (model.skip_kernels && model.core_flops_per_s <= 0) {
+      fail_argument("domain '{}': kernels=skip needs gflops=F", spec.text);
     }
     std::vector<unsigned> processors;
     for (const Core& core : context.cores) processors.push_back(core.processor);

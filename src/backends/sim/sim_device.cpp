@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <sys/prctl.h>
 
 #include "backend/copy_bytes.hpp"
 #include "backend/host_memory.hpp"
@@ -14,17 +15,23 @@ namespace weir::rt {
 
 namespace {
 
+constexpr double kLongestNs = 1e17;  ///< of a kernel
+
 SimDirection direction_of(const CopyJob& job, const Device* self) noexcept {
   return job.target.device == self ? SimDirection::in : SimDirection::out;
 }
 
+/// Cards that differ here take different times for the same kernels.
 std::string describe(const SimModel& model) {
-  return fmt::format("simulated card of {} core{}{} at {:g}x, {:g} GB/s {} duplex, {:g} us{}",
-                     model.cores, model.cores == 1 ? "" : "s",
-                     model.threads == 1 ? "" : fmt::format(" with {} threads each", model.threads),
-                     model.speed, model.link_bytes_per_s / 1e9, model.full_duplex ? "full" : "half",
-                     static_cast<double>(model.link_latency_ns) / 1e3,
-                     model.virtual_time ? ", virtual time" : "");
+  const bool modelled = model.core_flops_per_s > 0 && (model.virtual_time || model.skip_kernels);
+  const std::string rate =
+      modelled ? fmt::format(" of {:g} GFLOP/s", model.core_flops_per_s / 1e9) : "";
+  return fmt::format(
+      "simulated card of {} core{}{}{} at {:g}x, {:g} GB/s {} duplex, {:g} us{}", model.cores,
+      model.cores == 1 ? "" : "s",
+      model.threads == 1 ? "" : fmt::format(" with {} threads each", model.threads), rate,
+      model.speed, model.link_bytes_per_s / 1e9, model.full_duplex ? "full" : "half",
+      static_cast<double>(model.link_latency_ns) / 1e3, model.virtual_time ? ", virtual time" : "");
 }
 
 }  // namespace
@@ -128,10 +135,30 @@ std::unique_ptr<PlaceDriver> SimDevice::open_sound_place(const PlaceRequest& req
   }
   WorkerTeamOptions options{
       .name = request.name, .processors = {}, .pin = pin_, .speed = model_.speed};
+  if (model_.skip_kernels) {
+    options.pin = false;
+    options.processors.assign(request.cores.size(), 0);
+    options.stand_in = [this](const Job& job, std::size_t cores) { return pass_time(job, cores); };
+    return std::make_unique<WorkerTeam>(std::move(options), feed);
+  }
   for (const unsigned core : request.cores) {
     options.processors.push_back(processors_[core % processors_.size()]);
   }
   return std::make_unique<WorkerTeam>(std::move(options), feed);
+}
+
+/// In real time: takes as long as a kernel would on the card.
+Outcome SimDevice::pass_time(const Job& job, std::size_t cores) const noexcept {
+  const std::int64_t start = sys::now_ns();
+  prctl(PR_SET_TIMERSLACK, 1);
+  try {
+    const double flops = job.cost != nullptr ? job.cost(&job.call).flops : 0;
+    const double ns = flops / (static_cast<double>(cores) * model_.core_flops_per_s) * 1e9;
+    if (ns > 0) sys::sleep_until(start + static_cast<std::int64_t>(std::min(ns, kLongestNs)));
+    return {};
+  } catch (...) {
+    return current_exception_outcome(WEIR_STATUS_KERNEL_ERROR);
+  }
 }
 
 std::int64_t SimDevice::now_ns() const noexcept {

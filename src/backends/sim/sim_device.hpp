@@ -33,6 +33,7 @@ class SimDevice final : public Device {
   void copy_virtually(SimDirection direction, const CopyJob& job) noexcept;
   std::unique_ptr<PlaceDriver> open_cores(const PlaceRequest& request, PlaceFeed& feed);
   std::unique_ptr<PlaceDriver> open_sound_place(const PlaceRequest& request, PlaceFeed& feed);
+  Outcome pass_time(const Job& job, std::size_t cores) const noexcept;
 
   DeviceInfo info_;
   const SimModel model_;

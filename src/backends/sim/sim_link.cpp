@@ -75,7 +75,9 @@ void SimLink::serve(Lane& lane) noexcept {
 void SimLink::transfer(Lane& lane, const Request& request) noexcept {
   const CopyJob& job = request.job;
   const std::int64_t started = std::max(lane.free_at_ns, request.submitted_ns);
-  copy_bytes(job.target.base, job.target.region, job.source.base, job.source.region);
+  if (!model_.skip_kernels) {
+    copy_bytes(job.target.base, job.target.region, job.source.base, job.source.region);
+  }
   const std::int64_t modelled = started + model_.transfer_ns(job.source.region.bytes());
   const std::int64_t copied = sys::now_ns();
   lane.free_at_ns = std::max(modelled, copied);

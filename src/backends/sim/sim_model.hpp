@@ -34,7 +34,7 @@ struct SimModel {
   std::int64_t fork_ns = 0;       ///< likewise, for each thread of a parallel one
   double contention = 1;          ///< likewise: slowdown of places that share a core
   bool orders_jobs = false;       ///< the card's queue resolves dependences
-  bool skip_kernels = false;      ///< do not compute, only let the modelled time pass
+  bool skip_kernels = false;      ///< only let the modelled time pass; in real time nor copy
   SimFaultPlan faults;
 
   /// Returns the hardware threads of all cores.

@@ -58,10 +58,31 @@ TEST(SimBackend, RefusesWhatItCannotSimulate) {
   EXPECT_EQ(opening({{"kernels", "skip"}}), WEIR_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(opening({{"kernels", "skip"}, {"clock", "virtual"}}), WEIR_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(opening({{"kernels", "skip"}, {"clock", "virtual"}, {"gflops", "1"}}), WEIR_STATUS_OK);
+  EXPECT_EQ(opening({{"kernels", "skip"}, {"gflops", "1"}}), WEIR_STATUS_OK);
   EXPECT_EQ(opening({{"cores", "4"}, {"reserved", "4"}}), WEIR_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(opening({{"threads", "4"}}), WEIR_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(opening({{"contention", "0.5"}, {"clock", "virtual"}}), WEIR_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(opening({{"smt", "on"}}), WEIR_STATUS_INVALID_ARGUMENT);
+}
+
+TEST(SimBackend, SaysWhatItsSpeedDependsOn) {
+  const auto description = [](KeyValues settings) {
+    const auto backend = make_sim_backend();
+    return open_device(*backend, std::move(settings))->info().description;
+  };
+  EXPECT_NE(description({{"clock", "virtual"}, {"gflops", "35"}}),
+            description({{"clock", "virtual"}, {"gflops", "70"}}));
+  EXPECT_NE(description({{"kernels", "skip"}, {"gflops", "35"}}), description({}));
+  EXPECT_EQ(description({{"gflops", "35"}}), description({})) << "measured, not modelled";
+}
+
+TEST(SimBackend, WantsNoCoresForKernelsThatItSkips) {
+  const auto backend = make_sim_backend();
+  const auto wanted = [&](KeyValues settings) {
+    return backend->cores_wanted(spec_of(*backend, std::move(settings)), test_machine());
+  };
+  EXPECT_EQ(wanted({{"cores", "2"}}), 2u);
+  EXPECT_EQ(wanted({{"cores", "2"}, {"gflops", "1"}, {"kernels", "skip"}}), 0u);
 }
 
 TEST(SimBackend, KeepsCoresForItselfAndDividesTheOthersIntoThreads) {
@@ -166,6 +187,17 @@ TEST_F(SimLinkTest, RealTransfersOccupyTheLinkForAtLeastTheModelledTime) {
     free_at = ending.ended_ns;
   }
   EXPECT_GE(sys::now_ns(), endings[3].ended_ns);
+}
+
+TEST_F(SimLinkTest, RealTransfersOfACardThatSkipsKernelsOnlyTakeTime) {
+  open({{"gbps", "3"}, {"latency_us", "100"}, {"kernels", "skip"}, {"gflops", "1"}});
+  std::memset(host_.data(), 42, kBytes);
+  std::memset(card_.address, 7, kBytes);
+  const std::int64_t before = sys::now_ns();
+  transfer(true, kBytes);
+  copies_.wait_for(1);
+  EXPECT_GE(sys::now_ns(), before + 1'100'000);
+  EXPECT_EQ(static_cast<const char*>(card_.address)[kBytes - 1], 7);
 }
 
 }  // namespace

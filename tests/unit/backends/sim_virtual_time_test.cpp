@@ -1,6 +1,7 @@
 // Programs on simulated cards in virtual time: exact times, and the same ones every time.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <vector>
 #include <weir/weir.hpp>
 
@@ -140,6 +141,19 @@ TEST(SimVirtualTime, SkippedKernelsTakeTheirTimeAndDoNotRun) {
   for (int i = 0; i < 5; ++i) stream.compute(kernel, {});
   stream.synchronize();
   EXPECT_EQ(simulated(runtime).count(), 5000);
+  EXPECT_EQ(calls, 0);
+}
+
+TEST(SimRealTime, SkippedKernelsTakeAtLeastTheirTimeAndDoNotRun) {
+  const Runtime runtime("host,sim:gflops=1,kernels=skip");
+  int calls = 0;
+  const Kernel kernel = millisecond(runtime, "ms", &calls);
+  const Place place = runtime.domain(1).place(1);
+  const Stream stream = place.stream();
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 5; ++i) stream.compute(kernel, {});
+  stream.synchronize();
+  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(5));
   EXPECT_EQ(calls, 0);
 }
 

@@ -96,6 +96,63 @@ TEST_F(WatchdogTest, NamesTheMemoryThatIsWaitedFor) {
   stream.synchronize();
 }
 
+TEST_F(WatchdogTest, NamesTasksWithoutAPlace) {
+  Runtime runtime("host:cores=1,sim:cores=1");
+  std::atomic<bool> opened{false};
+  std::latch started{1};
+  const Buffer x = runtime.buffer(64, "x");
+  const Kernel hold = runtime.kernel("hold", [&](const Call&) {
+    started.count_down();
+    opened.wait(false);
+  });
+  const Kernel use = runtime.kernel("use", [](const Call&) {});
+  weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
+  options.name = "tasks";
+  options.no_models = true;
+  const Queue queue = runtime.queue(options);
+  StandardError said;
+  queue.submit(hold, {readwrite(x.all())});
+  started.wait();
+  for (int i = 0; i < 100; ++i) queue.submit(use, {readwrite(x.all())});
+  const std::string text = said.wait_for(kReport, 1);
+  EXPECT_SAYS(text, "runs 'hold'");
+  EXPECT_SAYS(text, "queue 'tasks': ");
+  EXPECT_SAYS(text, " tasks have no place yet, ");
+  EXPECT_SAYS(text, "'use', task ");
+  EXPECT_SAYS(text, " more");
+  opened = true;
+  opened.notify_all();
+  queue.synchronize();
+}
+
+TEST_F(WatchdogTest, SeesAPolicyThatDoesNotReturn) {
+  Runtime runtime("host:cores=1,sim:cores=1");
+  std::atomic<bool> opened{false};
+  weir_policy_options stuck = WEIR_POLICY_OPTIONS_INIT;
+  stuck.name = "stuck";
+  stuck.payload = &opened;
+  stuck.choose = [](const char*, const weir_candidate*, std::size_t, void* payload) {
+    static_cast<std::atomic<bool>*>(payload)->wait(false);
+    return std::size_t{0};
+  };
+  check(weir_policy_register(runtime.handle(), &stuck));
+  weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
+  options.name = "tasks";
+  options.policy = "stuck";
+  options.no_models = true;
+  const Queue queue = runtime.queue(options);
+  StandardError said;
+  std::thread program([&] { queue.submit(runtime.kernel("use", [](const Call&) {}), {}); });
+  const std::string text = said.wait_for(kReport, 1);
+  EXPECT_SAYS(text,
+              "queue 'tasks': 1 tasks are not over; a thread that chooses places for them "
+              "does not return from policy 'stuck'");
+  opened = true;
+  opened.notify_all();
+  program.join();
+  queue.synchronize();
+}
+
 TEST_F(WatchdogTest, SeesADrainThatHangsInVirtualTime) {
   Runtime runtime("sim:clock=virtual,cores=1");
   const Place place = runtime.domain(0).place();

@@ -49,12 +49,12 @@ TEST_F(Policies, FinishTakesThePlaceThatIsDoneFirst) {
   auto from = candidates(3);
   from[0].run_ns = 100, from[0].free_ns = 50;
   from[1].run_ns = 20, from[1].free_ns = 100;
-  from[2].run_ns = 10, from[2].ready_ns = 60, from[2].transfer_ns = 60;
+  from[2].run_ns = 10, from[2].ready_ns = 60, from[2].transfer_ns = 30;
   EXPECT_EQ(policy("finish")->choose("t", from), 1u);  // 120 before 130 and 150
   from[1].free_ns = 111;
   EXPECT_EQ(policy("finish")->choose("t", from), 2u);
-  from[2].free_ns = 130;
-  EXPECT_EQ(policy("finish")->choose("t", from), 1u);  // a transfer hides behind other tasks
+  from[2].free_ns = 92;
+  EXPECT_EQ(policy("finish")->choose("t", from), 1u);  // the link is busy, also behind other tasks
 }
 
 TEST_F(Policies, FinishMeasuresPlacesThatItDoesNotKnow) {
