@@ -21,9 +21,10 @@ PipelineWorkload::PipelineWorkload(const weir::Runtime& runtime, const Lanes& la
       name_(name),
       switches_(switches),
       runner_(runtime, switches) {
-  if (switches.baseline && !(switches.batching && switches.end_tracking && switches.relief)) {
+  if (switches.baseline &&
+      !(switches.batching && switches.end_tracking && switches.relief == WEIR_RELIEF_BOTH)) {
     throw weir::Error(WEIR_STATUS_UNSUPPORTED,
-                      "--no-batching, --end timeout and --relief off change the pipeline, and the "
+                      "--no-batching, --end timeout and --relief change the pipeline, and the "
                       "baseline has none: leave --baseline out");
   }
   find_places(places);

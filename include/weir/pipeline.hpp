@@ -200,7 +200,7 @@ struct PipelineOptions {
   std::size_t keep_bytes = 0;
   std::function<void(const weir_item_failure&)> on_failure = {};
   std::function<void(std::uint64_t epoch)> on_epoch = {};
-  bool one_by_one = false;
+  weir_relief relief = WEIR_RELIEF_BOTH;
 };
 
 /// What a pipeline is doing, stage by stage and tunnel by tunnel: contracts are those of
@@ -248,7 +248,7 @@ class Pipeline {
       };
     }
     options.payload = callbacks_.get();
-    options.one_by_one = wanted.one_by_one;
+    options.relief = wanted.relief;
     weir_pipeline* made = nullptr;
     check(weir_pipeline_create(runtime.handle(), &options, &made));
     pipeline_.reset(made);

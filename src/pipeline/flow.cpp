@@ -61,6 +61,9 @@ Flow::Flow(std::string name, const weir_pipeline_options& options)
     fail_argument("{} epochs at once are too many for pipeline '{}': at most {}", options.epochs,
                   name_, kMostEpochs);
   }
+  if (options.relief < WEIR_RELIEF_BOTH || options.relief > WEIR_RELIEF_OFF) {
+    fail_argument("relief {} of pipeline '{}' is none", static_cast<int>(options.relief), name_);
+  }
   if (options.epochs == 0 && options.on_epoch != nullptr) {
     fail_argument("pipeline '{}' has on_epoch, but epochs is 0: say how many may be under way",
                   name_);

@@ -189,8 +189,9 @@ class Flow {
   template <class Claimed>
   std::size_t offer(const Books& books, Tunnel& tunnel, const ItemsToPut& items, std::size_t count,
                     Claimed&& claimed) noexcept;
+  bool one_by_one() const noexcept { return options_.relief == WEIR_RELIEF_OFF; }
   std::size_t at_once(std::size_t items) const noexcept {
-    return options_.one_by_one ? std::min<std::size_t>(items, 1) : items;
+    return one_by_one() ? std::min<std::size_t>(items, 1) : items;
   }
   /// Takes up to `count` items from a ring. Returns the number.
   std::size_t pop(Tunnel& tunnel, const ItemsToTake& to, std::size_t count) const noexcept;
