@@ -29,7 +29,8 @@ namespace weir::rt {
 /// in rings, downstream first; sources. So most items never leave the worker that made them. When
 /// others look for work it puts the older half of what it keeps into the ring.
 ///
-/// Ends. Whoever finds nothing to do checks: a component of stages is at its end when whatever puts
+/// Ends. Whoever finds nothing to do checks, before anything else, so that the worker with the last
+/// item ends the pipeline itself: a component of stages is at its end when whatever puts
 /// items into it is, and its counts are balanced(). One thread checks at a time; who comes
 /// meanwhile leaves a mark, and the checker looks again.
 ///

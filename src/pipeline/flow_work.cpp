@@ -473,6 +473,7 @@ void Flow::look_around(FlowWorker& worker) noexcept {
 
 void Flow::linger(FlowWorker& worker) noexcept {
   if (pass_time_) return let_happen(worker);
+  if (check_ends(worker)) return;
   for (unsigned i = 0; i < kBriefly; ++i) {
     sys::pause();
     if (ended() || stirring(worker)) return;
@@ -575,9 +576,9 @@ void Flow::wake_workers() noexcept {
 }
 
 void Flow::wake_everybody() noexcept {
+  done_.ring();
   wake_workers();
   for (const auto& tunnel : tunnels_) tunnel->room.ring();
-  done_.ring();
 }
 
 }  // namespace weir::rt
