@@ -110,6 +110,7 @@ class Flow {
   std::int64_t now_ns() const noexcept { return clock_ ? clock_() : sys::now_ns(); }
   /// Whether somebody wants to know how old items get.
   bool sampling() const noexcept { return sampling_.load(std::memory_order_relaxed); }
+  void retire(FeedBooks& own) noexcept;
   ItemTag tag_of(FeedBooks& feed, std::uint64_t epoch) const noexcept;
 
   // Building.
