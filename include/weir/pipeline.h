@@ -172,9 +172,11 @@ typedef struct weir_stage_kernel {
    */
   const weir_operand* tables;
   size_t table_count;
+  size_t scratch_bytes; /**< of memory that each batch has for itself on the device: all 0 in the
+                             beginning, the last operand, which the kernel reads and writes */
 } weir_stage_kernel;
 #define WEIR_STAGE_KERNEL_INIT \
-  { sizeof(weir_stage_kernel), NULL, NULL, NULL, 0, NULL, 0, 0, NULL, 0 }
+  { sizeof(weir_stage_kernel), NULL, NULL, NULL, 0, NULL, 0, 0, NULL, 0, 0 }
 
 typedef struct weir_stage_options {
   size_t struct_size;

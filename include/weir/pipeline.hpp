@@ -148,6 +148,7 @@ struct KernelStageOptions {
   std::size_t in_flight = 0;
   bool ordered = false;
   std::vector<Operand> tables = {};  ///< read(...)
+  std::size_t scratch_bytes = 0;
 };
 
 /// A stencil: contracts at weir_stencil_options.
@@ -300,6 +301,7 @@ class Pipeline {
     code.in_flight = wanted.in_flight;
     code.tables = wanted.tables.data();
     code.table_count = wanted.tables.size();
+    code.scratch_bytes = wanted.scratch_bytes;
     weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
     options.name = name;
     options.input = input.handle();
