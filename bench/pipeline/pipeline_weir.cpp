@@ -2,12 +2,11 @@
 //
 //   pipeline_weir linear|recursive [--work NS] [--workers N] [--relief 0|1|2]   M items or tasks a
 //   second; relief: both, warp, off
-//   pipeline_weir loop [--work NS]                             the items of linear in a loop, without
-//   weir
-//   pipeline_weir end [--workers N]                            us from the last item to the return
-//   pipeline_weir end-of-wait [--workers N]                    of run(), or of wait() by no worker
-//   pipeline_weir bubble [--workers N]                         us of processor time in 20 ms
-//   silence
+//   pipeline_weir loop [--work NS]                             the items of linear in a loop,
+//   without weir pipeline_weir end [--workers N]                            us from the last item
+//   to the return pipeline_weir end-of-wait [--workers N]                    of run(), or of wait()
+//   by no worker pipeline_weir bubble [--workers N]                         us of processor time in
+//   20 ms silence
 #include <atomic>
 #include <chrono>
 #include <string>
