@@ -1,7 +1,9 @@
 #include "common/pipeline_runner.hpp"
 #include "common/command_options.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -13,6 +15,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kSilence{20}, kBetweenLooks{1};
+
+constexpr const char* kReliefs[] = {"both", "warp", "off"};
+
+weir_relief relief_of(const std::string& word) {
+  const auto found = std::find(std::begin(kReliefs), std::end(kReliefs), word);
+  return static_cast<weir_relief>(found - std::begin(kReliefs));
+}
 
 /// Everything that was ever counted.
 std::uint64_t counted(const weir::Pipeline& pipeline) {
@@ -44,11 +53,11 @@ void add_pipeline_switches(CommandOptions& options, PipelineSwitches& switches,
       .one_of({"tracking", "timeout"});
   options
       .add(
-          "--relief", [&](const std::string& word) { switches.relief = word == "on"; },
-          "on or off: whether workers keep what they put and take many items at once, or share "
-          "each "
-          "tunnel item by item, for comparison [on]")
-      .one_of({"on", "off"});
+          "--relief", [&](const std::string& word) { switches.relief = relief_of(word); },
+          "both, warp or off: whether workers keep what they put for themselves and claim many "
+          "items at once, only claim many, or share each tunnel item by item, for comparison "
+          "[both]")
+      .one_of({"both", "warp", "off"});
 }
 
 PipelineRunner::PipelineRunner(const weir::Runtime& runtime, const PipelineSwitches& switches)
@@ -62,7 +71,7 @@ PipelineRunner::PipelineRunner(const weir::Runtime& runtime, const PipelineSwitc
 void PipelineRunner::begin(weir::PipelineOptions options,
                            const std::function<void(const weir::Pipeline&)>& connect) {
   if (!switches_.batching) options.batch = 1;
-  options.one_by_one = !switches_.relief;
+  options.relief = switches_.relief;
   const std::lock_guard lock(mutex_);
   if (cancelled_) throw weir::Error(WEIR_STATUS_CANCELLED, "the run was cancelled");
   prop_.close();
@@ -153,7 +162,7 @@ void PipelineRunner::describe(nlohmann::ordered_json& json) const {
   json["batching"] = switches_.batching;
   json["end"] = switches_.end_tracking ? "tracking" : "timeout";
   if (!switches_.end_tracking) json["end_wait_s"] = waited_s_;
-  json["relief"] = switches_.relief ? "on" : "off";
+  json["relief"] = kReliefs[switches_.relief];
   look([&](const weir::PipelineState& last) { json["pipeline"] = facts_of(last); });
 }
 

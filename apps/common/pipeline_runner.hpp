@@ -21,7 +21,7 @@ struct PipelineSwitches {
   bool baseline = false;     ///< the form of the paper that pipelines are compared with
   bool batching = true;      ///< otherwise stages get one item at a time
   bool end_tracking = true;  ///< otherwise the end is guessed from a silence
-  bool relief = true;        ///< otherwise workers share each tunnel item by item
+  weir_relief relief = WEIR_RELIEF_BOTH;
 };
 void add_pipeline_switches(CommandOptions& options, PipelineSwitches& switches,
                            const char* baseline_help);

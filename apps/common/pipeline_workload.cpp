@@ -21,9 +21,10 @@ PipelineWorkload::PipelineWorkload(const weir::Runtime& runtime, const Lanes& la
       name_(name),
       switches_(switches),
       runner_(runtime, switches) {
-  if (switches.baseline && !(switches.batching && switches.end_tracking && switches.relief)) {
+  if (switches.baseline &&
+      !(switches.batching && switches.end_tracking && switches.relief == WEIR_RELIEF_BOTH)) {
     throw weir::Error(WEIR_STATUS_UNSUPPORTED,
-                      "--no-batching, --end timeout and --relief off change the pipeline, and the "
+                      "--no-batching, --end timeout and --relief change the pipeline, and the "
                       "baseline has none: leave --baseline out");
   }
   find_places(places);
@@ -33,12 +34,14 @@ PipelineWorkload::PipelineWorkload(const weir::Runtime& runtime, const Lanes& la
 void PipelineWorkload::find_places(StagePlaces wanted) {
   for (std::size_t i = 0; i < lanes_.places(); ++i) {
     const std::size_t domain = lanes_.urgent(i).domain;
-    const bool host = std::string_view(runtime_.domain(domain).info().backend) == "host";
+    const std::string_view backend = runtime_.domain(domain).info().backend;
+    const bool host = backend == "host";
     if (host) {
       places_.push_back(i);
     } else if (wanted == StagePlaces::hosts_and_card && card_ == nullptr) {
       card_ = &lanes_.place(i);
       card_lane_ = &lanes_.urgent(i);
+      card_backend_ = backend;
     }
   }
 }
@@ -66,7 +69,7 @@ void PipelineWorkload::await(std::chrono::nanoseconds timeout) {
   runner_.wait(timeout);
   stages_.clear();
   for (const weir_stage_info& stage : runner_.stages()) {
-    stages_.push_back({stage.name, stage.complete, stage.most_kept});
+    stages_.push_back({stage.name, tasks_of(stage), stage.most_kept});
   }
 }
 

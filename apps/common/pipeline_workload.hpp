@@ -60,6 +60,8 @@ class PipelineWorkload : public Workload, public WatchedPipeline {
   virtual void connect(const weir::Pipeline& pipeline) = 0;
   /// Does the same without a pipeline.
   virtual void loop(ChunkLoop& chunks) = 0;
+  /// How many tasks a stage of the last run had: its items, unless it makes some of its own.
+  virtual std::uint64_t tasks_of(const weir_stage_info& stage) const { return stage.complete; }
   /// Adds what the results say to the report for programs.
   virtual void describe(nlohmann::ordered_json&) const {}
 
@@ -67,6 +69,8 @@ class PipelineWorkload : public Workload, public WatchedPipeline {
   weir::StageOptions at(std::size_t index) const;
   /// A place for a stage that is a kernel; null: the stage is to run on the host.
   const weir::Place* card() const noexcept { return card_; }
+  bool card_runs(const char* backend) const { return card_ != nullptr && card_backend_ == backend; }
+  weir_relief relief() const noexcept { return switches_.relief; }
   /// Adds a stage on the card.
   template <class In, class Out>
   void connect_kernel(const weir::Pipeline& pipeline, const char* name,
@@ -93,6 +97,7 @@ class PipelineWorkload : public Workload, public WatchedPipeline {
   const PipelineSwitches switches_;
   std::vector<std::size_t> places_;  ///< of stages that are functions, among those of the lanes
   const weir::Place* card_ = nullptr;
+  std::string card_backend_;
   const Lane* card_lane_ = nullptr;
   std::vector<ChunkLoop::Stage> stages_;  ///< of the last run
   std::optional<ChunkLoop> chunks_;       ///< of the baseline

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "common/pipeline_workload.hpp"
 #include "reyes/dice_kernel.hpp"
 #include "reyes/patch_stages.hpp"
+#include "reyes/split_kernel.hpp"
 
 namespace weir::apps {
 
@@ -36,6 +38,7 @@ class Reyes final : public PipelineWorkload {
         camera_(options.width, options.height),
         frame_(options.width, options.height) {
     if (card() != nullptr) dice_on_card_ = dice_stage(runtime, camera_);
+    if (card_runs("cuda") && !baseline()) split_on_card_ = split_stage(runtime, camera_, relief());
   }
 
   /// Patches.
@@ -81,7 +84,14 @@ class Reyes final : public PipelineWorkload {
     }
   }
 
-  void clear() override { frame_.clear(); }
+  void clear() override {
+    frame_.clear();
+    split_by_card_ = 0;
+  }
+  std::uint64_t tasks_of(const weir_stage_info& stage) const override {
+    const bool by_card = split_on_card_ && std::string_view(stage.name) == "split";
+    return by_card ? split_by_card_ : stage.complete;
+  }
 
   void connect(const weir::Pipeline& pipeline) override {
     const auto patches = pipeline.tunnel<Patch>("patches");
@@ -92,14 +102,32 @@ class Reyes final : public PipelineWorkload {
                       out.put(patches_[next]);
                       return ++next < patches_.size();
                     });
-    pipeline.stage(
-        "split", patches, weir::into(patches, small),
-        [this](const Patch& patch, const weir::Outlet<Patch>& again,
-               const weir::Outlet<SmallPatch>& out) { split(patch, again, out); },
-        at(0));
+    connect_split(pipeline, patches, small);
     connect_dice(pipeline, small, polygons);
     pipeline.stage(
         "shade", polygons, [this](const Micropolygon& polygon) { shade(polygon, frame_); }, at(2));
+  }
+
+  /// A card that keeps its kernels running splits patches until they are small, as far as they have
+  /// room in a batch; what had none comes again.
+  void connect_split(const weir::Pipeline& pipeline, const weir::Tunnel<Patch>& patches,
+                     const weir::Tunnel<SmallPatch>& small) {
+    if (!split_on_card_) {
+      return pipeline.stage(
+          "split", patches, weir::into(patches, small),
+          [this](const Patch& patch, const weir::Outlet<Patch>& again,
+                 const weir::Outlet<SmallPatch>& out) { split(patch, again, out); },
+          at(0));
+    }
+    const auto numbers = pipeline.tunnel<std::uint64_t>("numbers of patches");
+    weir::KernelStageOptions options = split_on_card_->options;
+    options.batch = batch(options.batch);
+    pipeline.kernel("split", patches, weir::into(patches, small, numbers), split_on_card_->kernel,
+                    *card(), options);
+    weir::StageOptions alone = at(0);
+    alone.workers = 1;
+    pipeline.stage(
+        "count", numbers, [this](std::uint64_t number) { split_by_card_ += number; }, alone);
   }
 
   void connect_dice(const weir::Pipeline& pipeline, const weir::Tunnel<SmallPatch>& small,
@@ -168,6 +196,8 @@ class Reyes final : public PipelineWorkload {
   const std::vector<Patch> patches_;
   const ReyesCamera camera_;
   std::optional<CardStage> dice_on_card_;
+  std::optional<SplitStage> split_on_card_;
+  std::uint64_t split_by_card_ = 0;
   DepthFrame frame_;
 };
 

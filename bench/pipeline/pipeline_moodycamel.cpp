@@ -38,7 +38,7 @@ void on_all_cores(Code&& code) {
 }
 
 /// Items a second.
-double run_linear(std::uint64_t count, const Work& work, std::atomic<double>* last) {
+double run_linear(std::uint64_t count, const Work& work, End* end) {
   Totals totals;
   Queue raw, worked;
   std::atomic<std::uint64_t> next{0}, through{0};
@@ -49,7 +49,7 @@ double run_linear(std::uint64_t count, const Work& work, std::atomic<double>* la
       while (through.load(std::memory_order_acquire) < count) {
         if (const std::size_t n = worked.try_dequeue_bulk(batch.data(), kBatch); n > 0) {
           for (std::size_t i = 0; i < n; ++i) totals.add(thread, batch[i]);
-          if (last != nullptr) last->store(now());
+          if (end != nullptr) end->last = now();
           through.fetch_add(n, std::memory_order_acq_rel);
         } else if (const std::size_t m = raw.try_dequeue_bulk(batch.data(), kBatch); m > 0) {
           for (std::size_t i = 0; i < m; ++i) batch[i] = work(batch[i]);
@@ -67,6 +67,7 @@ double run_linear(std::uint64_t count, const Work& work, std::atomic<double>* la
       }
     });
   });
+  if (end != nullptr) end->returned = now();
   totals.check(count, count * (count - 1) / 2);
   return static_cast<double>(count) / seconds;
 }
@@ -130,8 +131,8 @@ double bubble() {
 nlohmann::json measure(const Arguments& arguments) {
   const long work_ns = arguments.number("--work", 0);
   const Work work(work_ns);
-  const auto value = [](auto&& run) {
-    return nlohmann::json{{"value", median(repeat(1, 5, run))},
+  const auto value = [](auto&& run, long repeats = 5) {
+    return nlohmann::json{{"value", median(repeat(1, repeats, run))},
                           {"config", std::to_string(cores()) + " threads, batches of 64"}};
   };
   if (arguments.verb() == "linear") {
@@ -139,11 +140,13 @@ nlohmann::json measure(const Arguments& arguments) {
   }
   if (arguments.verb() == "recursive") return value([&] { return run_recursive(work) / 1e6; });
   if (arguments.verb() == "end") {
-    return value([&] {
-      std::atomic<double> last{0};
-      run_linear(20'000, work, &last);
-      return (now() - last) * 1e6;
-    });
+    return value(
+        [&] {
+          End end;
+          run_linear(kItemsBeforeEnd, work, &end);
+          return end.latency() * 1e6;
+        },
+        kEnds);
   }
   if (arguments.verb() == "bubble") return value(bubble);
   throw std::invalid_argument("there is no pipeline '" + arguments.verb() + "'");

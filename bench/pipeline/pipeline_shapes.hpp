@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <stdexcept>
 
@@ -68,6 +69,16 @@ class Totals {
   };
   std::array<Part, 256> parts_;
 };
+
+/// When the last item was through, and when the call returned that waits for it.
+struct End {
+  std::atomic<double> last{0};
+  double returned = 0;
+
+  double latency() const { return returned - last; }
+};
+inline constexpr std::uint64_t kItemsBeforeEnd = 20'000;
+inline constexpr long kEnds = 51;  ///< that are measured: an end is short
 
 inline constexpr std::uint64_t kRoots = 64, kDepth = 13;
 inline constexpr std::uint64_t kLeaves = kRoots << kDepth;

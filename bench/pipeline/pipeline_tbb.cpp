@@ -1,11 +1,11 @@
 // The same pipelines in oneTBB: parallel_pipeline, by item or in chunks, parallel_for_each with a
 // feeder, and flow graphs.
 //
-//   pipeline_tbb linear [--work NS] [--chunk N]   M items a second
-//   pipeline_tbb recursive [--work NS]            M tasks a second
-//   pipeline_tbb end                              us from the last item to the return
-//   pipeline_tbb bubble                           us of processor time in 20 ms of silence
-//   pipeline_tbb graph-linear [--work NS]         by nodes of a flow graph
+//   pipeline_tbb linear [--work NS] [--chunk N] [--items N]   M items a second
+//   pipeline_tbb recursive [--work NS]                        M tasks a second
+//   pipeline_tbb end                                          us from the last item to the return
+//   pipeline_tbb bubble                                       us of processor time in 20 ms of
+//   silence pipeline_tbb graph-linear [--work NS] [--items N]         by nodes of a flow graph
 //   pipeline_tbb graph-recursive [--work NS]
 #include <atomic>
 #include <chrono>
@@ -31,7 +31,7 @@ std::size_t this_worker() {
 
 using Chunk = std::vector<Item>;
 
-double run_linear(std::uint64_t count, std::size_t chunk, Work work, std::atomic<double>* last) {
+double run_linear(std::uint64_t count, std::size_t chunk, Work work, End* end) {
   Totals totals;
   std::uint64_t next = 0;
   const auto source = [&](tbb::flow_control& control) {
@@ -47,7 +47,7 @@ double run_linear(std::uint64_t count, std::size_t chunk, Work work, std::atomic
   };
   const auto sink = [&](const Chunk& items) {
     for (const Item& item : items) totals.add(this_worker(), item);
-    if (last != nullptr) last->store(now());
+    if (end != nullptr) end->last = now();
   };
   using tbb::filter_mode;
   const double seconds = time_of([&] {
@@ -55,6 +55,7 @@ double run_linear(std::uint64_t count, std::size_t chunk, Work work, std::atomic
                                   tbb::make_filter<Chunk, Chunk>(filter_mode::parallel, stage) &
                                   tbb::make_filter<Chunk, void>(filter_mode::parallel, sink));
   });
+  if (end != nullptr) end->returned = now();
   totals.check(count, count * (count - 1) / 2);
   return static_cast<double>(count) / seconds;
 }
@@ -146,29 +147,33 @@ double run_recursive_graph(Work work) {
 nlohmann::json measure(const Arguments& arguments) {
   const long work_ns = arguments.number("--work", 0);
   const auto chunk = static_cast<std::size_t>(arguments.number("--chunk", 1));
+  const auto items = static_cast<std::uint64_t>(
+      arguments.number("--items", static_cast<long>(linear_items(work_ns))));
   const Work work(work_ns);
-  const auto value = [](auto&& run) {
+  const auto value = [](auto&& run, long repeats = 5) {
     return nlohmann::json{
-        {"value", median(repeat(1, 5, run))},
+        {"value", median(repeat(1, repeats, run))},
         {"config", std::to_string(tbb::this_task_arena::max_concurrency()) + " threads"}};
   };
   if (arguments.verb() == "linear") {
-    return value([&] { return run_linear(linear_items(work_ns), chunk, work, nullptr) / 1e6; });
+    return value([&] { return run_linear(items, chunk, work, nullptr) / 1e6; });
   }
   if (arguments.verb() == "recursive") return value([&] { return run_recursive(work) / 1e6; });
   if (arguments.verb() == "graph-linear") {
-    return value([&] { return run_linear_graph(linear_items(work_ns), work) / 1e6; });
+    return value([&] { return run_linear_graph(items, work) / 1e6; });
   }
   if (arguments.verb() == "graph-recursive") {
     return value([&] { return run_recursive_graph(work) / 1e6; });
   }
   if (arguments.verb() == "bubble") return value(bubble);
   if (arguments.verb() == "end") {
-    return value([&] {
-      std::atomic<double> last{0};
-      run_linear(20'000, chunk, work, &last);
-      return (now() - last) * 1e6;
-    });
+    return value(
+        [&] {
+          End end;
+          run_linear(kItemsBeforeEnd, chunk, work, &end);
+          return end.latency() * 1e6;
+        },
+        kEnds);
   }
   throw std::invalid_argument("there is no pipeline '" + arguments.verb() + "'");
 }

@@ -1,9 +1,12 @@
 // Pipelines of weir.
 //
-//   pipeline_weir linear|recursive [--work NS] [--workers N]   M items or tasks a second
-//   pipeline_weir end [--workers N]                            us from the last item to the return
-//   pipeline_weir bubble [--workers N]                         us of processor time in 20 ms
-//   silence
+//   pipeline_weir linear|recursive [--work NS] [--workers N] [--relief 0|1|2]   M items or tasks a
+//   second; relief: both, warp, off
+//   pipeline_weir loop [--work NS]                             the items of linear in a loop,
+//   without weir pipeline_weir end [--workers N]                            us from the last item
+//   to the return pipeline_weir end-of-wait [--workers N]                    of run(), or of wait()
+//   by no worker pipeline_weir bubble [--workers N]                         us of processor time in
+//   20 ms silence
 #include <atomic>
 #include <chrono>
 #include <string>
@@ -28,18 +31,36 @@ class Pipelines {
       : runtime_("host"),
         place_(runtime_.domain(std::size_t{0})
                    .place(static_cast<std::size_t>(arguments.number("--workers", 0)))),
+        relief_(static_cast<weir_relief>(arguments.number("--relief", WEIR_RELIEF_BOTH))),
         work_ns_(arguments.number("--work", 0)),
         work_(work_ns_) {}
 
   std::string config() const { return std::to_string(place_.cores()) + " workers"; }
 
   /// Items a second.
-  double linear() const { return run_linear(linear_items(work_ns_), nullptr); }
+  double linear() const {
+    return run_linear(linear_items(work_ns_) / (relief_ == WEIR_RELIEF_OFF ? 16 : 1), nullptr,
+                      [](const weir::Pipeline& pipeline) { pipeline.run(); });
+  }
 
-  double end_latency() const {
-    std::atomic<double> last{0};
-    run_linear(20'000, &last);
-    return (now() - last) * 1e6;
+  double loop() const {
+    Totals totals;
+    const std::uint64_t count = linear_items(work_ns_);
+    const double seconds = time_of([&] {
+      for (std::uint64_t i = 0; i < count; ++i) totals.add(0, work_(Item{i, {}}));
+    });
+    totals.check(count, count * (count - 1) / 2);
+    return static_cast<double>(count) / seconds;
+  }
+
+  double end_of_run() const {
+    return end_of([](const weir::Pipeline& pipeline) { pipeline.run(); });
+  }
+  double end_of_wait() const {
+    return end_of([](const weir::Pipeline& pipeline) {
+      pipeline.start();
+      pipeline.wait();
+    });
   }
 
   /// Tasks a second.
@@ -92,10 +113,19 @@ class Pipelines {
   weir::Pipeline make() const {
     weir::PipelineOptions options;
     options.place = &place_;
+    options.relief = relief_;
     return weir::Pipeline(runtime_, options);
   }
 
-  double run_linear(std::uint64_t count, std::atomic<double>* last) const {
+  template <class Run>
+  double end_of(Run&& run) const {
+    End end;
+    run_linear(kItemsBeforeEnd, &end, run);
+    return end.latency() * 1e6;
+  }
+
+  template <class Run>
+  double run_linear(std::uint64_t count, End* end, Run&& run) const {
     Totals totals;
     const weir::Pipeline pipeline = make();
     const auto raw = pipeline.tunnel<Item>("raw");
@@ -108,17 +138,19 @@ class Pipelines {
     pipeline.stage(
         "work", raw, into(worked),
         [work = work_](const Item& item, const Outlet<Item>& out) { out.put(work(item)); });
-    pipeline.stage("sink", worked, [&totals, last](const Item& item, StageContext context) {
+    pipeline.stage("sink", worked, [&totals, end](const Item& item, StageContext context) {
       totals.add(context.worker(), item);
-      if (last != nullptr) last->store(now());
+      if (end != nullptr) end->last = now();
     });
-    const double seconds = time_of([&] { pipeline.run(); });
+    const double seconds = time_of([&] { run(pipeline); });
+    if (end != nullptr) end->returned = now();
     totals.check(count, count * (count - 1) / 2);
     return static_cast<double>(count) / seconds;
   }
 
   weir::Runtime runtime_;
   weir::Place place_;
+  weir_relief relief_;
   long work_ns_;
   Work work_;
 };
@@ -126,13 +158,15 @@ class Pipelines {
 nlohmann::json measure(const Arguments& arguments) {
   const Pipelines pipelines(arguments);
   const std::string& verb = arguments.verb();
-  const auto value = [&](auto method, double unit) {
-    const auto values = repeat(1, 5, [&] { return (pipelines.*method)() / unit; });
+  const auto value = [&](auto method, double unit, long repeats = 5) {
+    const auto values = repeat(1, repeats, [&] { return (pipelines.*method)() / unit; });
     return nlohmann::json{{"value", median(values)}, {"config", pipelines.config()}};
   };
   if (verb == "linear") return value(&Pipelines::linear, 1e6);
+  if (verb == "loop") return value(&Pipelines::loop, 1e6);
   if (verb == "recursive") return value(&Pipelines::recursive, 1e6);
-  if (verb == "end") return value(&Pipelines::end_latency, 1);
+  if (verb == "end") return value(&Pipelines::end_of_run, 1, kEnds);
+  if (verb == "end-of-wait") return value(&Pipelines::end_of_wait, 1, kEnds);
   if (verb == "bubble") return value(&Pipelines::bubble, 1);
   throw std::invalid_argument("there is no pipeline '" + verb + "'");
 }

@@ -1,14 +1,14 @@
 """Pipelines: items and tasks a second, and what the end costs, beside oneTBB and moodycamel."""
 
 from harness.command import Command, Figure
-from harness.row import Row, at_least, at_most
+from harness.row import Row, at_least, at_most, ratio_at_least
 
 
 def groups(quick):
     """Rows that are measured together, round by round."""
     works = ((0, 40.0, 80.0), (200, 9.6, 10.7))  # ns of work; targets: linear, recursive
     return [linear(work, target) + recursive(work, tasks) for work, target, tasks in works] + [
-        end_latency() + silence() + [one_core()]]
+        end_latency() + silence() + relief() + [one_core(), counting()]]
 
 
 def weir(*words):
@@ -24,11 +24,14 @@ def moodycamel(*words):
 
 
 def linear(work, target):
+    few = ("--items", 400_000 if work == 0 else 200_000)  # for those that take long: a rate is a rate
     peers = (
-        ("items", tbb("linear", "--work", work, "--chunk", 1), "oneTBB parallel_pipeline, by item"),
+        ("items", tbb("linear", "--work", work, "--chunk", 1, *few),
+         "oneTBB parallel_pipeline, by item"),
         ("chunks", tbb("linear", "--work", work, "--chunk", 64),
          "oneTBB parallel_pipeline, in chunks of 64"),
-        ("a graph", tbb("graph-linear", "--work", work), "oneTBB flow graph, limiter of 64"),
+        ("a graph", tbb("graph-linear", "--work", work, *few),
+         "oneTBB flow graph, limiter of 64"),
         ("queues", moodycamel("linear", "--work", work), "moodycamel, by hand, batches of 64"))
     return [Row(f"linear, {work} ns of work, against {against}", "M items/s",
                 weir("linear", "--work", work), peer, name, at_least(target))
@@ -51,7 +54,9 @@ def end_latency():
                 at_most(5))
             for against, peer, name in (
                 ("chunks", tbb("end", "--chunk", 64), "oneTBB parallel_pipeline, in chunks of 64"),
-                ("queues", moodycamel("end"), "moodycamel, by hand, threads are joined"))]
+                ("queues", moodycamel("end"), "moodycamel, by hand, threads are joined"))] + [
+                    Row("end after the last item, of a thread that sleeps in wait()", "us",
+                        weir("end-of-wait"))]
 
 
 def silence():
@@ -62,6 +67,21 @@ def silence():
                 ("a queue", moodycamel("bubble"), "moodycamel, a thread that blocks"))]
 
 
+def relief():
+    return [Row(f"{verb}, no work, relief {name}", f"M {what}/s", weir(verb, "--relief", number))
+            for verb, what in (("linear", "items"), ("recursive", "tasks"))
+            for number, name in enumerate(("both", "warp", "off"))]
+
+
 def one_core():
-    return Row("linear, 200 ns of work, one worker", "M items/s",
-               weir("linear", "--work", 200, "--workers", 1))
+    def pinned(*words):
+        return Figure(Command("pipeline_weir", words, under=("taskset", "-c", "0")))
+
+    return Row("linear, 200 ns of work, one worker on one core", "M items/s",
+               pinned("linear", "--work", "200", "--workers", "1"), pinned("loop", "--work", "200"),
+               "a loop over the items", ratio_at_least(1 / 1.3))
+
+
+def counting():
+    return Row("counting an item, in batches of 64", "ns", Figure(Command.of("counting_weir")),
+               target=at_most(0.5))

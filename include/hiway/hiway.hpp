@@ -218,7 +218,7 @@ class Service {
   void setup() {
     refuse_while_running("setupService");
     if (runtime_ == nullptr) runtime_ = &own_.emplace();
-    ended_ = stopped_ = false;
+    ended_ = stopped_ = failed_ = false;
     error_ = nullptr;
     try {
       connect();
@@ -395,7 +395,9 @@ class Service {
   // ---- The pipeline ----
 
   void connect() {
-    pipeline_.emplace(*runtime_, weir::PipelineOptions{.name = "HiWayLib"});
+    pipeline_.emplace(*runtime_, weir::PipelineOptions{
+                                     .name = "HiWayLib",
+                                     .on_failure = [this](const weir_item_failure&) { fail(); }});
     for (const auto& each : tunnels_) each->handle = make_tunnel(each->name, each->item_bytes);
     from_cpu_.clear();
     for (const auto& each : tunnels_) {
@@ -505,6 +507,13 @@ class Service {
     return WEIR_STATUS_OK;
   }
 
+  /// Takes back what threads were offered: nobody has to get it before the end.
+  void fail() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    failed_ = true;
+    news_.notify_all();
+  }
+
   /// Waits for the end, which get_h() and isTerminate_h() report.
   void watch() noexcept {
     std::exception_ptr error;
@@ -554,13 +563,14 @@ class Service {
     std::unique_lock<std::mutex> lock(mutex_);
     from.offers.push_back(made);
     news_.notify_all();
-    news_.wait(lock, [&] { return made->over || stopped_; });
+    news_.wait(lock, [&] { return made->over || stopped_ || failed_; });
     const std::lock_guard<std::mutex> leaving(made->mutex);
     made->batch = nullptr;
     if (made->over && made->status == WEIR_STATUS_OK) return WEIR_STATUS_OK;
     std::erase(from.offers, made);
     if (made->over) return weir_batch_fail(batch, made->status, "%s", made->message);
-    return weir_batch_fail(batch, WEIR_STATUS_CANCELLED, "the service was shut down");
+    return weir_batch_fail(batch, WEIR_STATUS_CANCELLED, "the service %s",
+                           stopped_ ? "was shut down" : "has failed");
   }
 
   /// Waits for items of a tunnel, but not while others have some that nobody attends to.
@@ -632,7 +642,7 @@ class Service {
   std::thread watcher_;
   std::mutex mutex_;  ///< offers and what follows
   std::condition_variable news_;
-  bool ended_ = false, stopped_ = false;
+  bool ended_ = false, stopped_ = false, failed_ = false;
   std::atomic<std::uint64_t> number_{1};
   std::exception_ptr error_;
 };

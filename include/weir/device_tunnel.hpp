@@ -23,7 +23,8 @@
 // item and works on it. Memory is zero bytes in the beginning. There is no claim that survives a
 // call: between claim and publication no code of the program runs. A group that has claimed places
 // waits for those who have claimed the same places before it, so all blocks that share a tunnel
-// must be on the device at the same time: launch no more than fit, or cooperatively.
+// must be on the device at the same time, as those of a resident portable kernel are: launch no
+// more than fit, or cooperatively.
 //
 // The same text runs on threads of the host, with HostMemory, where it is tested. It compiles for
 // CUDA devices; it has not been run or measured on one.

@@ -208,11 +208,15 @@ typedef struct weir_portable_options {
   const weir_implementation* implementations;
   size_t implementation_count;
   void (*release)(void* payload); /**< of these implementations */
+  /** Groups may wait for each other: all that run are on the device at the same time. The grid is
+      how many there may be, along x; as many of them run as there is room for. For source in CUDA
+      alone: other devices have no code of such a kernel. */
+  bool resident;
 } weir_portable_options;
 #define WEIR_PORTABLE_OPTIONS_INIT                                                                 \
   {                                                                                                \
     sizeof(weir_portable_options), NULL, NULL, NULL, NULL, NULL, WEIR_KERNEL_SHAPE_PARALLEL, NULL, \
-        NULL, 0, NULL                                                                              \
+        NULL, 0, NULL, false                                                                       \
   }
 
 /**

@@ -172,9 +172,11 @@ typedef struct weir_stage_kernel {
    */
   const weir_operand* tables;
   size_t table_count;
+  size_t scratch_bytes; /**< of memory that each batch has for itself on the device: all 0 in the
+                             beginning, the last operand, which the kernel reads and writes */
 } weir_stage_kernel;
 #define WEIR_STAGE_KERNEL_INIT \
-  { sizeof(weir_stage_kernel), NULL, NULL, NULL, 0, NULL, 0, 0, NULL, 0 }
+  { sizeof(weir_stage_kernel), NULL, NULL, NULL, 0, NULL, 0, 0, NULL, 0, 0 }
 
 typedef struct weir_stage_options {
   size_t struct_size;
@@ -209,6 +211,18 @@ typedef struct weir_item_failure {
   size_t count;        /**< of items from `item` on that failed together */
 } weir_item_failure;
 
+/**
+ * What keeps workers from contending for the words of a tunnel: the two layers of paper 002,
+ * section 3.4. There they are made for warps and blocks of a card; for a worker, a batch is what a
+ * warp is.
+ */
+typedef enum weir_relief {
+  WEIR_RELIEF_BOTH = 0, /**< claims of batches; and workers keep what they put, for themselves,
+                             until others have nothing to do */
+  WEIR_RELIEF_WARP = 1, /**< one claim for a batch of items; all go through what workers share */
+  WEIR_RELIEF_OFF = 2   /**< each item is claimed by itself, too */
+} weir_relief;
+
 typedef struct weir_pipeline_options {
   size_t struct_size;
   const char* name;  /**< NULL: "pipeline N" */
@@ -222,13 +236,11 @@ typedef struct weir_pipeline_options {
   void (*on_failure)(const weir_item_failure* failure, void* payload); /**< on any worker */
   /** All items of an epoch are complete, in order; on any worker, one call at a time. */
   void (*on_epoch)(uint64_t epoch, void* payload);
-  void* payload; /**< of both */
-  /** For comparison: workers put each item by itself into the tunnel that all share, and take it by
-      itself from there, instead of keeping what they have put and moving many at once. */
-  bool one_by_one;
+  void* payload;      /**< of both */
+  weir_relief relief; /**< less than both: for comparison */
 } weir_pipeline_options;
 #define WEIR_PIPELINE_OPTIONS_INIT \
-  { sizeof(weir_pipeline_options), NULL, NULL, false, 0, 0, 0, NULL, NULL, NULL, false }
+  { sizeof(weir_pipeline_options), NULL, NULL, false, 0, 0, 0, NULL, NULL, NULL, WEIR_RELIEF_BOTH }
 
 /** Makes an empty pipeline. options may be NULL. The caller owns *out_pipeline. */
 WEIR_API weir_status weir_pipeline_create(weir_runtime* runtime,

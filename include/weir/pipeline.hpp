@@ -148,6 +148,7 @@ struct KernelStageOptions {
   std::size_t in_flight = 0;
   bool ordered = false;
   std::vector<Operand> tables = {};  ///< read(...)
+  std::size_t scratch_bytes = 0;
 };
 
 /// A stencil: contracts at weir_stencil_options.
@@ -200,7 +201,7 @@ struct PipelineOptions {
   std::size_t keep_bytes = 0;
   std::function<void(const weir_item_failure&)> on_failure = {};
   std::function<void(std::uint64_t epoch)> on_epoch = {};
-  bool one_by_one = false;
+  weir_relief relief = WEIR_RELIEF_BOTH;
 };
 
 /// What a pipeline is doing, stage by stage and tunnel by tunnel: contracts are those of
@@ -248,7 +249,7 @@ class Pipeline {
       };
     }
     options.payload = callbacks_.get();
-    options.one_by_one = wanted.one_by_one;
+    options.relief = wanted.relief;
     weir_pipeline* made = nullptr;
     check(weir_pipeline_create(runtime.handle(), &options, &made));
     pipeline_.reset(made);
@@ -300,6 +301,7 @@ class Pipeline {
     code.in_flight = wanted.in_flight;
     code.tables = wanted.tables.data();
     code.table_count = wanted.tables.size();
+    code.scratch_bytes = wanted.scratch_bytes;
     weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
     options.name = name;
     options.input = input.handle();

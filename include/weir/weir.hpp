@@ -247,6 +247,7 @@ struct PortableOptions {
   weir_cost_function cost = nullptr;
   std::span<const weir_implementation> implementations = {};
   void (*release)(void* payload) = nullptr;
+  bool resident = false;
 };
 
 // ---- Events and streams ------------------------------------------------------------------------
@@ -800,6 +801,7 @@ class Runtime {
     options.implementations = wanted.implementations.data();
     options.implementation_count = wanted.implementations.size();
     options.release = wanted.release;
+    options.resident = wanted.resident;
     weir_kernel* made = nullptr;
     check(weir_kernel_register_portable(handle(), &options, &made));
     return Kernel(made);

@@ -67,6 +67,12 @@ void define_pipelines(nb::module_& m) {
       .def("__enter__", [](std::shared_ptr<Feed> feed) { return feed; })
       .def("__exit__", [](Feed& feed, nb::args) { feed.close(); });
 
+  nb::class_<Item>(m, "Item",
+                   "An item that a stage keeps beyond its call. Until it is complete, or gone, its "
+                   "epoch, its stage and the pipeline are not at their end.")
+      .def("complete", &Item::complete, "On any thread, once.");
+  m.def("_keep_item", &Item::keep, "index"_a);
+
   nb::class_<PipelineFace>(m, "_Pipeline")
       .def(
           "__init__",
@@ -153,6 +159,17 @@ void define_pipelines(nb::module_& m) {
           "What each stage with an input has done: items created for it, complete, dropped, "
           "failed.",
           nb::sig("def stages(self) -> list[dict[str, typing.Any]]"))
+      .def(
+          "state",
+          [](const PipelineFace& face, const std::vector<double>& percentiles) {
+            return face.body->state(percentiles);
+          },
+          "percentiles"_a = std::vector<double>{50, 95, 99},
+          "What stages and tunnels are doing, on any thread: counts, what waits, seconds that "
+          "workers were busy, and the ages in seconds that so many percent of the items had at "
+          "most when the stage was done with them, measured from the first call on.",
+          nb::sig("def state(self, percentiles: collections.abc.Sequence[float] = (50, 95, 99)) "
+                  "-> dict[str, typing.Any]"))
       .def(
           "close", [](const PipelineFace& face) { face.body->close(); },
           "Cancels what still runs, and frees the pipeline.");

@@ -17,6 +17,9 @@ struct StageCode {
   std::vector<weir_stencil*> stencils;  ///< for each output; null: a tunnel
 };
 
+/// The batch whose stage runs on this thread.
+thread_local weir_batch* current_batch = nullptr;
+
 nb::object raise_again(nb::handle exception) {
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
   throw nb::python_error();
@@ -58,8 +61,10 @@ weir_status call_stage(const StageCode& code, nb::handle function, weir_batch& b
       static_cast<Py_ssize_t>(batch.items == nullptr ? 0 : batch.count * code.item_bytes);
   const nb::object items =
       nb::steal(PyBytes_FromStringAndSize(static_cast<const char*>(batch.items), size));
+  current_batch = &batch;
   const nb::object said = nb::steal(PyObject_CallFunction(
       function.ptr(), "OK", items.ptr(), static_cast<unsigned long long>(batch.epoch)));
+  current_batch = nullptr;
   if (!said.is_valid()) throw nb::python_error();
   const auto failed = nb::cast<long long>(said[0]);
   const auto mark = nb::cast<int>(said[2]);
@@ -213,6 +218,103 @@ nb::list Pipeline::stages() const {
     list.append(each);
   }
   return list;
+}
+
+namespace {
+
+nb::object number_or_none(std::size_t number) {
+  return number == SIZE_MAX ? nb::none() : nb::object(nb::int_(number));
+}
+
+double seconds(std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+nb::dict ages(const weir_latency& latency, const std::vector<double>& percentiles) {
+  nb::dict found;
+  for (const double percent : percentiles) {
+    std::int64_t ns = 0;
+    check(weir_latency_percentile(&latency, nullptr, percent, &ns));
+    found[nb::float_(percent)] =
+        ns < 0 ? nb::none() : nb::object(nb::float_(seconds(static_cast<std::uint64_t>(ns))));
+  }
+  return found;
+}
+
+nb::dict dict_of(const weir_stage_state& state, const std::vector<double>& percentiles) {
+  nb::dict found;
+  found["name"] = state.name;
+  found["input"] = number_or_none(state.input);
+  nb::list outputs;
+  for (std::size_t i = 0; i < state.output_count; ++i) outputs.append(state.outputs[i]);
+  found["outputs"] = outputs;
+  found["workers"] = state.workers;
+  found["on_device"] = state.on_device;
+  found["at_end"] = state.at_end;
+  found["complete"] = state.complete;
+  found["failed"] = state.failed;
+  found["put"] = state.put;
+  found["kept"] = state.kept;
+  found["busy_s"] = seconds(state.busy_ns);
+  found["ages_s"] = ages(state.latency, percentiles);
+  return found;
+}
+
+nb::dict dict_of(const weir_tunnel_state& state) {
+  nb::dict found;
+  found["name"] = state.name;
+  found["stage"] = number_or_none(state.stage);
+  found["capacity"] = state.capacity;
+  found["waiting"] = state.waiting;
+  found["under_way"] = state.under_way;
+  found["created"] = state.created;
+  found["complete"] = state.complete;
+  found["dropped"] = state.dropped;
+  return found;
+}
+
+}  // namespace
+
+nb::dict Pipeline::state(const std::vector<double>& percentiles) const {
+  const weir_pipeline_info whole = info();
+  nb::list stages, tunnels;
+  for (std::size_t i = 0; i < whole.all_stages; ++i) {
+    weir_stage_state stage = WEIR_STAGE_STATE_INIT;
+    check(weir_pipeline_get_stage(handle, i, &stage));
+    stages.append(dict_of(stage, percentiles));
+  }
+  for (std::size_t i = 0; i < whole.tunnels; ++i) {
+    weir_tunnel_state tunnel = WEIR_TUNNEL_STATE_INIT;
+    check(weir_pipeline_get_tunnel(handle, i, &tunnel));
+    tunnels.append(dict_of(tunnel));
+  }
+  nb::dict found;
+  found["name"] = whole.name;
+  found["workers"] = whole.workers;
+  found["at_end"] = whole.at_end;
+  found["elapsed_s"] = seconds(whole.elapsed_ns);
+  found["stages"] = stages;
+  found["tunnels"] = tunnels;
+  return found;
+}
+
+// ---- Items -------------------------------------------------------------------------------------
+
+std::shared_ptr<Item> Item::keep(std::size_t index) {
+  if (current_batch == nullptr) {
+    raise_value("an item is kept by the stage that has it, while it is called");
+  }
+  auto item = std::make_shared<Item>();
+  check(weir_item_keep(current_batch, index, &item->handle));
+  return item;
+}
+
+Item::~Item() {
+  if (handle != nullptr) static_cast<void>(weir_item_complete(handle));
+}
+
+void Item::complete() {
+  if (handle == nullptr) raise_value("the item is complete already");
+  weir_item* const kept = std::exchange(handle, nullptr);
+  call_released([&] { return weir_item_complete(kept); });
 }
 
 // ---- Tunnels and stages ------------------------------------------------------------------------

@@ -34,6 +34,9 @@ struct Pipeline {
   weir_pipeline_info info() const;
   /// What each stage with an input has done.
   nb::list stages() const;
+  /// What all stages and tunnels are doing, and the ages below which so many percent of the items
+  /// were.
+  nb::dict state(const std::vector<double>& percentiles) const;
 
   SessionRef session;
   std::vector<PlaceRef> places;
@@ -44,6 +47,17 @@ struct Pipeline {
   bool running = false;  ///< has started, and nobody has waited for its end
 };
 using PipelineRef = std::shared_ptr<Pipeline>;
+
+/// An item that a stage keeps beyond its call. It is complete when this goes, at the latest.
+struct Item {
+  /// Keeps an item of the batch whose stage runs on this thread.
+  static std::shared_ptr<Item> keep(std::size_t index);
+  ~Item();
+  /// Raises the second time.
+  void complete();
+
+  weir_item* handle = nullptr;
+};
 
 /// A way to a stage, for items of one dtype.
 struct Tunnel {

@@ -23,8 +23,8 @@ from weir._errors import (BusyError, CancelledError, DeviceError, Error, Interna
                           InvalidArgumentError, KernelError, NetworkError, NotFoundError,
                           OutOfMemoryError, PoisonedError, TimeoutError, UnavailableError,
                           UnsupportedError)
-from weir._weir import (Buffer, Candidate, Chunk, Domain, Event, Feed, Kernel, Operand, Place, Queue, Region,
-                        Share, Stencil, Stream, Tunnel, __version__, commute, read, readwrite, reduce, write)
+from weir._weir import (Buffer, Candidate, Chunk, Domain, Event, Feed, Item, Kernel, Operand, Place, Queue,
+                        Region, Share, Stencil, Stream, Tunnel, __version__, commute, read, readwrite, reduce, write)
 from weir._fabric import Conveyor, Fabric, Producer, Window, launch
 from weir._pipelines import END_OF_EPOCH, STENCIL_REGION, Pipeline
 from weir._runtime import Runtime
@@ -32,7 +32,7 @@ from weir._trace import Trace, trace
 
 __all__ = [
     "Buffer", "BusyError", "CancelledError", "Candidate", "Chunk", "Conveyor", "DeviceError", "Domain", "END_OF_EPOCH",
-    "Error", "Event", "Fabric", "Feed", "InternalError", "InvalidArgumentError", "Kernel", "KernelError",
+    "Error", "Event", "Fabric", "Feed", "InternalError", "InvalidArgumentError", "Item", "Kernel", "KernelError",
     "NetworkError", "NotFoundError", "Operand", "OutOfMemoryError", "Pipeline", "Place",
     "PoisonedError", "Producer", "Queue", "Region", "Runtime", "STENCIL_REGION", "Share", "Stencil", "Stream", "TimeoutError", "Trace",
     "Tunnel", "UnavailableError", "UnsupportedError", "Window", "__version__", "commute", "launch", "read",

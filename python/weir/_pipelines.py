@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -114,6 +115,25 @@ class _Work:
         return -1, None, _MORE, *_join(parts, self._outputs)
 
 
+class _KeepingWork:
+    """Calls a function with one item of a batch at a time, and with what keeps that item."""
+
+    def __init__(self, function: Callable[[np.ndarray, Callable[[], _weir.Item]], Any],
+                 dtype: np.dtype, outputs: Sequence[_Output]):
+        self._function, self._dtype, self._outputs = function, dtype, outputs
+
+    def __call__(self, data: bytes, epoch: int) -> tuple[Any, ...]:
+        items = np.frombuffer(data, self._dtype.base).reshape(-1, *self._dtype.shape)
+        parts = []
+        for index in range(len(items)):
+            keep = functools.partial(_weir._keep_item, index)
+            try:
+                parts.append(_puts_of(self._function(items[index:index + 1], keep), self._outputs))
+            except Exception as error:
+                return index, error, _MORE, *_join(parts, self._outputs)
+        return -1, None, _MORE, *_join(parts, self._outputs)
+
+
 class _AtEnd:
     """Calls a function without items."""
 
@@ -178,7 +198,7 @@ class Pipeline(_weir._Pipeline):
     def stage(self, input: _weir.Tunnel, outputs: _Target | Iterable[_Target] = (),
               function: Callable[..., Any] | None = None, *, name: str | None = None,
               at_end: Callable[[], Any] | None = None, place: _weir.Place | None = None,
-              workers: int = 0, ordered: bool = False) -> Any:
+              workers: int = 0, ordered: bool = False, keeps: bool = False) -> Any:
         """Adds a stage, as a call or as a decorator.
 
         function(items) gets an array of one or more items, a copy, and returns what it puts: for one
@@ -189,6 +209,9 @@ class Pipeline(_weir._Pipeline):
         at_end() is called once, when the stage is at its end, and returns the same. workers: calls
         at once, 0: as many as the place has cores. ordered: what it puts leaves in the order of its
         input.
+
+        keeps: function(items, keep) gets one item at a time, and keep() returns a weir.Item: the
+        item is then complete when that is told so, or gone, on any thread, and not with the call.
         """
         targets = _targets(outputs)
         puts = _outputs(targets)
@@ -197,8 +220,9 @@ class Pipeline(_weir._Pipeline):
             if not callable(function):
                 raise TypeError("a stage is a function of Python")
             end = None if at_end is None else _AtEnd(at_end, puts)
-            self._add_stage(name or getattr(function, "__name__", None), input, targets,
-                            _Work(function, input.dtype, puts), end, place, workers, ordered)
+            work = (_KeepingWork if keeps else _Work)(function, input.dtype, puts)
+            self._add_stage(name or getattr(function, "__name__", None), input, targets, work, end,
+                            place, workers, ordered)
             return function
 
         return add if function is None else add(function)

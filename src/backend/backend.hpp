@@ -67,6 +67,7 @@ struct KernelSource {
   /// A letter for each parameter: 'p' the address of the next operand; of the next scalar 'i', 'u'
   /// its lower 32 bits, 'l', 'm' all 64 of them, signed and unsigned, 'f' a float, 'd' a double.
   std::string parameters;
+  bool resident = false;  ///< groups wait for each other: as many as fit at once
 };
 
 /// A call of a kernel, or a copy, to be made.

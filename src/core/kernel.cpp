@@ -9,7 +9,7 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::string_view kHost = "host", kSource = "source";
+constexpr std::string_view kHost = "host", kSource = "source", kCuda = "cuda";
 
 }  // namespace
 
@@ -35,8 +35,9 @@ Kernel::Kernel(const weir_kernel_options& options, std::unique_ptr<const Portabl
     codes_.push_back({this, std::string(kHost), Portable::run, payload, portable_.get()});
   }
   if (portable_->has_source()) {
+    const std::string_view where = portable_->source().resident ? kCuda : kSource;
     codes_.push_back(
-        {this, std::string(kSource), nullptr, nullptr, portable_.get(), &portable_->source()});
+        {this, std::string(where), nullptr, nullptr, portable_.get(), &portable_->source()});
   }
 }
 

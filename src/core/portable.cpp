@@ -41,10 +41,15 @@ const weir_portable_kernel& checked(const weir_portable_options& options) {
   if (kernel.run == nullptr && options.source == nullptr) {
     fail_argument("portable kernel '{}' has neither code for the host nor a source", kernel.name);
   }
+  if (options.resident && (kernel.run != nullptr || options.source == nullptr)) {
+    fail_argument("portable kernel '{}' is resident: it is source in CUDA, and nothing else",
+                  kernel.name);
+  }
   if (options.grid == nullptr) fail_argument("portable kernel '{}' has no grid", kernel.name);
   return kernel;
 }
 
+/// The dialect and what goes with it; tunnels are for code that is compiled for one device.
 bool includes_weir(std::string_view line) noexcept {
   const auto skip = [&](std::string_view word) {
     line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
@@ -52,7 +57,8 @@ bool includes_weir(std::string_view line) noexcept {
     line.remove_prefix(word.size());
     return true;
   };
-  return skip("#") && skip("include") && (skip("<weir/") || skip("\"weir/"));
+  return skip("#") && skip("include") && (skip("<weir/") || skip("\"weir/")) &&
+         !line.starts_with("device_tunnel.hpp");
 }
 
 /// The text with empty lines for those that include headers of weir.
@@ -85,6 +91,7 @@ Portable::Portable(const weir_portable_options& options) {
   source_.file = options.source_name != nullptr ? options.source_name : kernel.name;
   const bool backwards = kernel.run_backwards != nullptr && config::portable_backwards();
   run_ = backwards ? kernel.run_backwards : kernel.run;
+  source_.resident = options.resident;
   grid_ = options.grid;
 }
 

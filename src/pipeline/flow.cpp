@@ -61,6 +61,9 @@ Flow::Flow(std::string name, const weir_pipeline_options& options)
     fail_argument("{} epochs at once are too many for pipeline '{}': at most {}", options.epochs,
                   name_, kMostEpochs);
   }
+  if (options.relief < WEIR_RELIEF_BOTH || options.relief > WEIR_RELIEF_OFF) {
+    fail_argument("relief {} of pipeline '{}' is none", static_cast<int>(options.relief), name_);
+  }
   if (options.epochs == 0 && options.on_epoch != nullptr) {
     fail_argument("pipeline '{}' has on_epoch, but epochs is 0: say how many may be under way",
                   name_);
@@ -386,13 +389,26 @@ void Flow::next_epoch(weir_feed& feed) {
 
 void Flow::close(weir_feed& feed) noexcept {
   FeedBooks& own = feed.books;
+  Tunnel& tunnel = own.tunnel;
   {
     const sys::Lock lock(feeds_mutex_);
     std::erase_if(open_feeds_, [&](const auto& each) { return each.get() == &feed; });
+    own.closed.store(true, std::memory_order_release);
+    retire(own);
   }
-  own.closed.store(true, std::memory_order_release);
-  own.tunnel.open_feeds.fetch_sub(1, std::memory_order_seq_cst);
+  tunnel.open_feeds.fetch_sub(1, std::memory_order_seq_cst);
   wake_one();
+}
+
+/// Programs may open a feed for each visitor: one set of books is enough for all that are closed.
+void Flow::retire(FeedBooks& own) noexcept {
+  const auto common = std::find_if(feeds_.begin(), feeds_.end(), [&](const auto& each) {
+    return each.get() != &own && &each->tunnel == &own.tunnel &&
+           each->closed.load(std::memory_order_relaxed);
+  });
+  if (common == feeds_.end()) return;
+  (*common)->take_over(own, options_.epochs);
+  std::erase_if(feeds_, [&](const auto& each) { return each.get() == &own; });
 }
 
 // ---- Waiting -----------------------------------------------------------------------

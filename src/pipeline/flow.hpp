@@ -29,7 +29,8 @@ namespace weir::rt {
 /// in rings, downstream first; sources. So most items never leave the worker that made them. When
 /// others look for work it puts the older half of what it keeps into the ring.
 ///
-/// Ends. Whoever finds nothing to do checks: a component of stages is at its end when whatever puts
+/// Ends. Whoever finds nothing to do checks, before anything else, so that the worker with the last
+/// item ends the pipeline itself: a component of stages is at its end when whatever puts
 /// items into it is, and its counts are balanced(). One thread checks at a time; who comes
 /// meanwhile leaves a mark, and the checker looks again.
 ///
@@ -109,6 +110,7 @@ class Flow {
   std::int64_t now_ns() const noexcept { return clock_ ? clock_() : sys::now_ns(); }
   /// Whether somebody wants to know how old items get.
   bool sampling() const noexcept { return sampling_.load(std::memory_order_relaxed); }
+  void retire(FeedBooks& own) noexcept;
   ItemTag tag_of(FeedBooks& feed, std::uint64_t epoch) const noexcept;
 
   // Building.
@@ -189,8 +191,9 @@ class Flow {
   template <class Claimed>
   std::size_t offer(const Books& books, Tunnel& tunnel, const ItemsToPut& items, std::size_t count,
                     Claimed&& claimed) noexcept;
+  bool one_by_one() const noexcept { return options_.relief == WEIR_RELIEF_OFF; }
   std::size_t at_once(std::size_t items) const noexcept {
-    return options_.one_by_one ? std::min<std::size_t>(items, 1) : items;
+    return one_by_one() ? std::min<std::size_t>(items, 1) : items;
   }
   /// Takes up to `count` items from a ring. Returns the number.
   std::size_t pop(Tunnel& tunnel, const ItemsToTake& to, std::size_t count) const noexcept;

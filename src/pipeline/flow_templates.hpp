@@ -16,7 +16,7 @@ std::size_t Flow::offer(const Books& books, Tunnel& tunnel, const ItemsToPut& it
                                                at_once(count - done), claimed);
       if (put > 0) wake_group_of(tunnel);
       done += put;
-      if (put > 0 && done < count && options_.one_by_one) continue;
+      if (put > 0 && done < count && one_by_one()) continue;
     }
     if (done == count || tunnel.overflow == WEIR_OVERFLOW_BLOCK) return done;
     // What is left of these is dropped, or what was there before: all but as many as there is room

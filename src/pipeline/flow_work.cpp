@@ -298,7 +298,8 @@ bool Flow::settle(FlowWorker& worker, Stage& stage, const Stash::Batch& batch,
     worker.ledgers[stage.input->index].count.complete(complete);
   }
   for (Tunnel* tunnel : stage.outputs) {
-    if (tunnel->queued || options_.one_by_one || tunnel->stage->group != stage.group) {
+    if (tunnel->queued || options_.relief != WEIR_RELIEF_BOTH ||
+        tunnel->stage->group != stage.group) {
       flush(worker, *tunnel);
     }
   }
@@ -420,7 +421,7 @@ std::size_t Flow::pop(Tunnel& tunnel, const ItemsToTake& to, std::size_t count) 
   for (; found < count && more > 0; found += more) {
     more = tunnel.ring.pop(ItemsToTake{to.items + found * tunnel.item_bytes, to.tags + found},
                            at_once(count - found));
-    if (!options_.one_by_one) return more;
+    if (!one_by_one()) return more;
   }
   return found;
 }
@@ -472,6 +473,7 @@ void Flow::look_around(FlowWorker& worker) noexcept {
 
 void Flow::linger(FlowWorker& worker) noexcept {
   if (pass_time_) return let_happen(worker);
+  if (check_ends(worker)) return;
   for (unsigned i = 0; i < kBriefly; ++i) {
     sys::pause();
     if (ended() || stirring(worker)) return;
@@ -574,9 +576,9 @@ void Flow::wake_workers() noexcept {
 }
 
 void Flow::wake_everybody() noexcept {
+  done_.ring();
   wake_workers();
   for (const auto& tunnel : tunnels_) tunnel->room.ring();
-  done_.ring();
 }
 
 }  // namespace weir::rt

@@ -21,6 +21,12 @@ class Count {
     completed_.store(completed_.load(std::memory_order_relaxed) + items, std::memory_order_release);
   }
 
+  /// What another thread counted that counts no more, while nobody looks at either.
+  void add(const Count& other) noexcept {
+    create(other.created());
+    complete(other.completed());
+  }
+
   std::uint64_t created() const noexcept { return created_.load(std::memory_order_acquire); }
   std::uint64_t completed() const noexcept { return completed_.load(std::memory_order_acquire); }
 

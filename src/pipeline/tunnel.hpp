@@ -1,6 +1,7 @@
 // Tunnels, stages and feeds: what a pipeline is made of.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -94,10 +95,21 @@ struct Stage {
   sys::Atomic<std::uint64_t> epochs_used{0};
 };
 
-/// What a thread of the program has put. Stays after the feed is closed.
+/// What a thread of the program has put. Stays after the feed is closed, or those of another closed
+/// feed of the tunnel take it over.
 struct FeedBooks {
   FeedBooks(Tunnel& to, std::uint64_t first_epoch, std::size_t epoch_slots)
       : tunnel(to), epochs(std::make_unique<Count[]>(epoch_slots)), epoch(first_epoch) {}
+
+  /// While nobody looks at either.
+  void take_over(const FeedBooks& other, std::size_t epoch_slots) noexcept {
+    count.add(other.count);
+    for (std::size_t slot = 0; slot < epoch_slots; ++slot) epochs[slot].add(other.epochs[slot]);
+    const auto read = [](const auto& word) { return word.load(std::memory_order_relaxed); };
+    epochs_used.store(std::max(read(epochs_used), read(other.epochs_used)),
+                      std::memory_order_relaxed);
+    dropped.store(read(dropped) + read(other.dropped), std::memory_order_relaxed);
+  }
 
   Tunnel& tunnel;
   Count count;

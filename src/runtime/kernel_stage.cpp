@@ -63,6 +63,12 @@ KernelStage::KernelStage(weir_place& place, const std::string& name,
     fail_argument("batches of {} items of {} bytes are too large for stage '{}': at most {}", room_,
                   item_bytes_, name_, kMostSlotBytes / item_bytes_);
   }
+  if (wanted.scratch_bytes > kMostSlotBytes) {
+    fail_argument("{} bytes of scratch are too many for stage '{}': at most {}",
+                  wanted.scratch_bytes, name_, kMostSlotBytes);
+  }
+  scratch_bytes_ = wanted.scratch_bytes;
+  if (scratch_bytes_ > 0) clear_ = &runtime_.kernels().find("mem.set");
   make_outputs(options, wanted);
   header_ = counts_tunnels_ ? slot_padded(outputs_.size() * sizeof(ItemCount)) : 0;
   try {
@@ -127,6 +133,9 @@ void KernelStage::make_slots(std::size_t count, std::size_t in_bytes) {
     Slot& slot = *slots_.emplace_back(std::make_unique<Slot>(*this, i));
     slot.in = make_buffer(in_bytes, "items", slot.in_memory);
     if (out_bytes > 0) slot.out = make_buffer(out_bytes, "results", slot.out_memory);
+    if (scratch_bytes_ > 0) {
+      slot.scratch = make_buffer(scratch_bytes_, "scratch", slot.scratch_memory);
+    }
   }
 }
 
@@ -146,6 +155,7 @@ void KernelStage::close() noexcept {
   for (const auto& slot : slots_) {
     if (slot->in != nullptr) runtime_.destroy_buffer(slot->in);
     if (slot->out != nullptr) runtime_.destroy_buffer(slot->out);
+    if (slot->scratch != nullptr) runtime_.destroy_buffer(slot->scratch);
   }
   slots_.clear();
 }
@@ -188,6 +198,7 @@ void KernelStage::enqueue(Slot& slot) {
   slot.failed = true;  // until it is known to be otherwise
   std::memset(slot.in_memory, 0, header_);
   copy(slot.in, 0, header_ + slot.count * item_bytes_, true);
+  if (slot.scratch != nullptr) clear_scratch(slot);
   if (outputs_.empty()) return slot.add([&] { return enqueue_kernel(slot); });
   enqueue_kernel(slot);
   if (counts_tunnels_) return slot.add([&] { return copy(slot.in, 0, header_, false); });
@@ -201,6 +212,20 @@ void KernelStage::renew(const Slot& slot) {
   };
   if (counts_tunnels_) stream_->renew_host(all_of(slot.in));
   if (slot.out != nullptr) stream_->renew_after(all_of(slot.out), {});
+  if (slot.scratch != nullptr) stream_->renew_after(all_of(slot.scratch), {});
+}
+
+weir_event KernelStage::clear_scratch(const Slot& slot) {
+  const weir_operand all = {slot.scratch, weir_region_range(0, scratch_bytes_), WEIR_ACCESS_WRITE};
+  const weir_scalar zero = weir_scalar_i64(0);
+  weir_compute compute = WEIR_COMPUTE_INIT;
+  compute.kernel = clear_;
+  compute.operands = &all;
+  compute.operand_count = 1;
+  compute.scalars = &zero;
+  compute.scalar_count = 1;
+  compute.name = name_.c_str();
+  return stream_->compute(compute, false);
 }
 
 weir_event KernelStage::enqueue_kernel(const Slot& slot) {
@@ -221,6 +246,10 @@ weir_event KernelStage::enqueue_kernel(const Slot& slot) {
     }
   }
   operands.insert(operands.end(), tables_.begin(), tables_.end());
+  if (slot.scratch != nullptr) {
+    operands.push_back(
+        {slot.scratch, weir_region_range(0, scratch_bytes_), WEIR_ACCESS_READ_WRITE});
+  }
   std::vector<weir_scalar> scalars = scalars_;
   scalars[0] = weir_scalar_i64(static_cast<std::int64_t>(slot.count));
   weir_compute compute = WEIR_COMPUTE_INIT;

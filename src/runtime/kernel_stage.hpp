@@ -53,9 +53,10 @@ class KernelStage final : public Carrier {
 
     KernelStage& stage;
     const std::size_t index;
-    weir_buffer* in = nullptr;   ///< numbers for whole tunnels, then items
-    weir_buffer* out = nullptr;  ///< for each output numbers for its items, and its items
-    unsigned char *in_memory = nullptr, *out_memory = nullptr;
+    weir_buffer* in = nullptr;       ///< numbers for whole tunnels, then items
+    weir_buffer* out = nullptr;      ///< for each output numbers for its items, and its items
+    weir_buffer* scratch = nullptr;  ///< of the kernel
+    unsigned char *in_memory = nullptr, *out_memory = nullptr, *scratch_memory = nullptr;
     std::size_t count = 0;
     bool counted = false;  ///< the numbers for whole tunnels are there
     bool failed = false;   ///< the last batch did
@@ -69,6 +70,7 @@ class KernelStage final : public Carrier {
   Part part_of(std::size_t output, std::size_t count) const noexcept;
   void enqueue(Slot& slot);
   weir_event enqueue_kernel(const Slot& slot);
+  weir_event clear_scratch(const Slot& slot);
   void renew(const Slot& slot);
   void fetch_items(Slot& slot);
   weir_event copy(weir_buffer* buffer, std::size_t offset, std::size_t bytes, bool in);
@@ -82,8 +84,9 @@ class KernelStage final : public Carrier {
   std::vector<weir_scalar> scalars_;  ///< from the second on
   std::vector<Output> outputs_;
   std::vector<weir_operand> tables_;
-  std::size_t item_bytes_ = 0, room_ = 0;
-  std::size_t header_ = 0;  ///< bytes before the items that come
+  std::size_t item_bytes_ = 0, room_ = 0, scratch_bytes_ = 0;
+  const weir_kernel* clear_ = nullptr;  ///< sets scratch to 0
+  std::size_t header_ = 0;              ///< bytes before the items that come
   bool counts_tunnels_ = false;
   std::vector<std::unique_ptr<Slot>> slots_;
 };

@@ -112,7 +112,7 @@ class EvolutionTest(weir_cli.CliTest):
         problem = ("target", 100, 40, 8)
         told, last = expected(*problem)
         for options in (("--domains", "host:cores=1"), ("--baseline",), ("--no-batching",),
-                        ("--end", "timeout"), ("--relief", "off"),
+                        ("--end", "timeout"), ("--relief", "off"), ("--relief", "warp"),
                         ("--places", 2), ("--places", 2, "--baseline")):
             with self.subTest(options):
                 report, population = self.evolve(*problem, *options)

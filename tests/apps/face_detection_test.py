@@ -179,7 +179,7 @@ class FaceDetectionTest(weir_cli.CliTest):
         self.assertEqual([os.path.basename(picture["file"]) for picture in expected["pictures"]],
                          [f"{seed}.pgm" for seed in range(5)])
         for options in (("--domains", "host:cores=1"), ("--baseline",), ("--no-batching",),
-                        ("--end", "timeout"), ("--relief", "off"),
+                        ("--end", "timeout"), ("--relief", "off"), ("--relief", "warp"),
                         ("--places", 2), ("--places", 2, "--baseline")):
             with self.subTest(options):
                 report = self.detect(self.path("film"), cascade, *options)

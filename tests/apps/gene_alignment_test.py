@@ -150,7 +150,7 @@ class GeneAlignmentTest(weir_cli.CliTest):
         expected = self.align(fasta(("t", target)), fasta(("q", query)))[1]
         self.assertGreater(len(expected), 50)
         for options in (("--domains", "host:cores=1"), ("--baseline",), ("--no-batching",),
-                        ("--end", "timeout"), ("--relief", "off"),
+                        ("--end", "timeout"), ("--relief", "off"), ("--relief", "warp"),
                         ("--places", 2), ("--chunk", 1), ("--chunk", 1000000),
                         ("--chunk", 100, "--baseline", "--places", 2)):
             with self.subTest(options):

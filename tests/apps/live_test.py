@@ -82,10 +82,11 @@ class SwitchTest(weir_cli.CliTest):
     def test_reports_say_what_was_switched(self):
         on = self.report(*REYES)
         self.assertEqual([on[each] for each in ("batching", "end", "relief")],
-                         [True, "tracking", "on"])
+                         [True, "tracking", "both"])
         self.assertNotIn("end_wait_s", on)
         for options, member, value in ((("--no-batching",), "batching", False),
                                        (("--end", "timeout"), "end", "timeout"),
+                                       (("--relief", "warp"), "relief", "warp"),
                                        (("--relief", "off"), "relief", "off")):
             off = self.report(*REYES, *options)
             self.assertEqual(off[member], value)
@@ -99,13 +100,14 @@ class SwitchTest(weir_cli.CliTest):
         self.assertGreaterEqual(report["seconds"]["median"], report["end_wait_s"])
 
     def test_switches_that_make_no_sense(self):
-        for options in (("--no-batching",), ("--end", "timeout"), ("--relief", "off")):
+        for options in (("--no-batching",), ("--end", "timeout"), ("--relief", "warp"),
+                        ("--relief", "off")):
             message = self.refusal("run", *REYES, "--baseline", *options, code=UNSUPPORTED)
             self.assertIn("leave --baseline out", message)
         message = self.refusal("run", *REYES, "--end", "timeout", "--domains", "sim:clock=virtual",
                                code=UNSUPPORTED)
         self.assertIn("time that passes by itself", message)
-        for options in (("--end", "never"), ("--relief", "warp"), ("--lazy", "off")):
+        for options in (("--end", "never"), ("--relief", "on"), ("--lazy", "off")):
             self.refusal("run", *REYES, *options, code=USAGE)
 
 

@@ -97,7 +97,7 @@ class RasterTest(weir_cli.CliTest):
         expected, picture = self.draw((200, 150), *film, "--domains", "host:cores=1")
         self.assertEqual(len({drawn["hash"] for drawn in expected["pictures"]}), 9)
         for options in ((), ("--baseline",), ("--no-batching",), ("--end", "timeout"),
-                        ("--relief", "off"), ("--places", 2),
+                        ("--relief", "off"), ("--relief", "warp"), ("--places", 2),
                         ("--places", 2, "--baseline")):
             with self.subTest(options):
                 report, same = self.draw((200, 150), *film, *options)

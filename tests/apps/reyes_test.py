@@ -148,7 +148,7 @@ class ReyesTest(weir_cli.CliTest):
     def test_same_picture_however_it_is_drawn(self):
         _, expected = self.draw(SMALL, "--domains", "host:cores=1")
         for options in ((), ("--baseline",), ("--no-batching",), ("--end", "timeout"),
-                        ("--relief", "off"), ("--places", 2),
+                        ("--relief", "off"), ("--relief", "warp"), ("--places", 2),
                         ("--places", 2, "--baseline"), ("--domains", "host:cores=1,host:cores=1")):
             with self.subTest(options):
                 report, picture = self.draw(SMALL, *options)

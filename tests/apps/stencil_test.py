@@ -37,6 +37,7 @@ class StencilTest(weir_cli.CliTest):
     def test_bits(self):
         random = np.random.default_rng(1)
         ways = ((), ("--baseline",), ("--lazy", "off"), ("--no-batching",), ("--relief", "off"),
+                ("--relief", "warp"),
                 ("--baseline", "--relief", "off"))
         for domains, precision, way in itertools.product(("host", MIXED, CARD), TYPES, ways):
             with self.subTest(domains=domains, precision=precision, way=way):

@@ -269,6 +269,35 @@ CUresult push_bytes(Stream* stream, std::function<bool()> sound, std::function<v
   return CUDA_SUCCESS;
 }
 
+/// Enqueues a kernel, whose groups run(code, groups, count, arguments) runs.
+template <class Run>
+void push_launch(Stream* stream, CUfunction function, std::array<std::uint32_t, 3> grid,
+                 void** parameters, Run run) {
+  const auto* const kernel = reinterpret_cast<const Kernel*>(function);
+  auto values = std::make_shared<std::vector<std::uint64_t>>(kernel->parameters.size());
+  for (std::size_t i = 0; i < values->size(); ++i) {
+    const char letter = kernel->parameters[i];
+    const bool half = letter == 'i' || letter == 'u' || letter == 'f';
+    std::memcpy(&(*values)[i], parameters[i], half ? 4 : 8);
+  }
+  const bool breaks = world().launches_left > 0 && --world().launches_left == 0;
+  const CUresult code = world().launch_code;
+  const fake_cuda_run code_of_kernel = kernel->run;
+  push(stream, [=] {
+    {
+      const Lock lock(world().mutex);
+      if (breaks) return lose(stream->context->device, code);
+      world().last_groups = stream->context->groups;
+      world().most = std::max(world().most, ++world().running);
+    }
+    std::vector<void*> arguments;
+    for (std::uint64_t& value : *values) arguments.push_back(&value);
+    run(code_of_kernel, grid.data(), std::uint64_t{grid[0]} * grid[1] * grid[2], arguments.data());
+    const Lock lock(world().mutex);
+    --world().running;
+  });
+}
+
 CUresult make_stream(CUstream* out, Context* context) {
   auto* const stream = new Stream;
   stream->context = context;
@@ -779,6 +808,32 @@ CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void* data) {
   });
   return CUDA_SUCCESS;
 }
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction, int threads,
+                                                     std::size_t) {
+  ENTER_HERE();
+  if (current.empty() || threads > 1024) return misuse(CUDA_ERROR_INVALID_VALUE);
+  *blocks = 1;
+  return CUDA_SUCCESS;
+}
+/// Groups run at the same time, each on a thread: there may be as many as multiprocessors.
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned x, unsigned y, unsigned z,
+                                   unsigned group_x, unsigned group_y, unsigned group_z, unsigned,
+                                   CUstream handle, void** parameters) {
+  ENTER_STREAM(handle);
+  const auto room = kGroupSize * static_cast<unsigned>(__builtin_popcount(stream->context->groups));
+  if (x * y * z == 0 || group_x * group_y * group_z > 1024) return CUDA_ERROR_INVALID_VALUE;
+  if (x * y * z > room) return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+  push_launch(stream, function, {x, y, z}, parameters,
+              [](fake_cuda_run run, const std::uint32_t* groups, std::uint64_t count,
+                 void* const* arguments) {
+                std::vector<std::thread> all;
+                for (std::uint64_t group = 0; group < count; ++group) {
+                  all.emplace_back([=] { run(groups, group, group + 1, arguments); });
+                }
+                for (std::thread& each : all) each.join();
+              });
+  return CUDA_SUCCESS;
+}
 CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned group_x,
                         unsigned group_y, unsigned group_z, unsigned, CUstream handle,
                         void** parameters, void**) {
@@ -786,30 +841,9 @@ CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned y, unsigned z,
   if (x == 0 || y == 0 || z == 0 || y > 65535 || z > 65535 || group_x * group_y * group_z > 1024) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  const auto* const kernel = reinterpret_cast<const Kernel*>(function);
-  auto values = std::make_shared<std::vector<std::uint64_t>>(kernel->parameters.size());
-  for (std::size_t i = 0; i < values->size(); ++i) {
-    const char letter = kernel->parameters[i];
-    const bool half = letter == 'i' || letter == 'u' || letter == 'f';
-    std::memcpy(&(*values)[i], parameters[i], half ? 4 : 8);
-  }
-  const bool breaks = world().launches_left > 0 && --world().launches_left == 0;
-  const CUresult code = world().launch_code;
-  const fake_cuda_run run = kernel->run;
-  push(stream, [=] {
-    {
-      const Lock lock(world().mutex);
-      if (breaks) return lose(stream->context->device, code);
-      world().last_groups = stream->context->groups;
-      world().most = std::max(world().most, ++world().running);
-    }
-    std::vector<void*> arguments;
-    for (std::uint64_t& value : *values) arguments.push_back(&value);
-    const std::uint32_t groups[3] = {x, y, z};
-    run(groups, 0, std::uint64_t{x} * y * z, arguments.data());
-    const Lock lock(world().mutex);
-    --world().running;
-  });
+  push_launch(stream, function, {x, y, z}, parameters,
+              [](fake_cuda_run run, const std::uint32_t* groups, std::uint64_t count,
+                 void* const* arguments) { run(groups, 0, count, arguments); });
   return CUDA_SUCCESS;
 }
 

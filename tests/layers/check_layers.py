@@ -78,7 +78,7 @@ C_HEADERS = {"stddef.h", "stdint.h", "stdbool.h"}
 
 # Conditional compilation on a backend belongs to those that know backends.
 KNOW_BACKENDS = ("src/backends/", "src/net", "src/runtime", "include/weir/portable.h",
-                  "include/weir/device_tunnel.hpp")
+                  "include/weir/device_tunnel.hpp", "apps/reyes/split_walk.hpp")  # texts for CUDA
 BACKEND_CONDITION = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*(CUDA|OPENCL|MPI)")
 
 # Orders are those of atomic operations: neither the thread sanitizer nor readers see fences.

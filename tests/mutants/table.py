@@ -282,6 +282,12 @@ MUTANTS = [
            "if (copied < grid_.regions()) {", "if (false) {", DEVICE_STAGES),
     Mutant("a batch that failed spoils its slot", "src/runtime/kernel_stage.cpp",
            "  if (slot.failed) renew(slot);\n", "", DEVICE_STAGES),
+    Mutant("a batch finds what the one before left in its scratch", "src/runtime/kernel_stage.cpp",
+           "  if (slot.scratch != nullptr) clear_scratch(slot);\n", "", DEVICE_STAGES),
+    Mutant("more groups of a resident kernel than fit", "src/backends/cuda/cuda_place.cpp",
+           "std::min(x, code.at_once * partition_.processors())", "x", ("reyes_split",)),
+    Mutant("what a closed feed put is forgotten", "src/pipeline/flow.cpp",
+           "  (*common)->take_over(own, options_.epochs);\n", "", DEVICE_STAGES),
     Mutant("a stream goes while its last copies are under way", "src/runtime/runtime.cpp",
            "} while (!stream->over());", "} while (false);", DEVICE_STAGES),
     # Shares.

@@ -128,6 +128,17 @@ TEST_F(PortableNvrtc, CompilesTunnelsOfDevices) {
             "");
 }
 
+TEST_F(PortableNvrtc, CompilesTheSplittingOfPatches) {
+  const std::string folder = WEIR_SOURCE_DIR;
+  const std::string header = content_of(folder + "/include/weir/device_tunnel.hpp");
+  const std::string walk = content_of(folder + "/apps/reyes/split_walk.hpp");
+  EXPECT_NE(walk.find("__global__ void reyes_split"), std::string::npos);
+  EXPECT_EQ(
+      verdict_of("#include \"split_walk.hpp\"\n", {"weir/device_tunnel.hpp", "split_walk.hpp"},
+                 {header.c_str(), walk.c_str()}),
+      "");
+}
+
 TEST_F(PortableNvrtc, CountsTheLinesOfTheText) {
   const std::string said = verdict(
       "WEIR_KERNEL(broken, 64, 1, 1, WEIR_GLOBAL float* x) {\n"

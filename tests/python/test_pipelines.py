@@ -242,3 +242,92 @@ def test_cancel_and_the_end_of_a_runtime(machine):
     machine.close()  # before the pipeline and its feed
     with pytest.raises(weir.InvalidArgumentError, match="closed"):
         feed.put(3)
+
+
+def test_items_kept_beyond_the_call(machine):
+    """The pipeline ends with the last of them, whoever completes it."""
+    kept = []
+    with machine.pipeline(batch=8) as pipeline:
+        items = pipeline.tunnel("i8", name="items")
+        pipeline.source([np.arange(20)], items)
+
+        @pipeline.stage(items, keeps=True)
+        def hold(items, keep):
+            assert len(items) == 1
+            if items[0] % 2 == 0:
+                kept.append((int(items[0]), keep()))
+
+        pipeline.start()
+        while len(kept) < 10 or pipeline.state()["stages"][1]["complete"] < 10:
+            with pytest.raises(weir.TimeoutError, match="not at its end"):
+                pipeline.wait(0.001)
+        state = pipeline.state()
+        assert [stage["kept"] for stage in state["stages"]] == [0, 10]
+        kept[0][1].complete()
+        with pytest.raises(ValueError, match="complete already"):
+            kept[0][1].complete()
+        last = kept.pop()[1]
+        kept.clear()  # those that are gone are complete
+        with pytest.raises(weir.TimeoutError, match="of hold"):
+            pipeline.wait(0)
+        other = threading.Thread(target=last.complete)
+        other.start()
+        pipeline.wait()
+        other.join()
+        assert pipeline.state()["stages"][1]["complete"] == 20
+
+
+def test_a_kept_item_of_a_call_that_fails_is_not_kept(machine):
+    kept, failures = [], []
+    with machine.pipeline(keep_going=True,
+                          on_failure=lambda *what: failures.append(what)) as pipeline:
+        items = pipeline.tunnel("i8")
+        pipeline.source([np.arange(6)], items)
+
+        @pipeline.stage(items, keeps=True)
+        def hold(items, keep):
+            kept.append(keep())
+            if items[0] in (2, 3):
+                raise ValueError(f"bad {items[0]}")
+            if items[0] == 4:
+                with pytest.raises(weir.InvalidArgumentError, match="does already"):
+                    keep()
+
+        pipeline.start()
+        with pytest.raises(weir.TimeoutError):
+            while len(kept) < 6:
+                pipeline.wait(0.01)
+            pipeline.wait(0)
+        kept.clear()
+        with pytest.raises(weir.KernelError, match="bad 2|bad 3"):
+            pipeline.wait()
+        assert pipeline.stages()[0]["failed"] == 2
+    assert len(failures) == 2
+
+
+def test_only_a_stage_keeps_items(machine):
+    with pytest.raises(ValueError, match="while it is called"):
+        weir._weir._keep_item(0)
+
+
+def test_states_of_stages_and_tunnels(machine):
+    with machine.pipeline(name="counted") as pipeline:
+        numbers, squares = pipeline.tunnel("i8", name="numbers", capacity=16), pipeline.tunnel("i8")
+        pipeline.source(range(500), numbers, name="count")
+        pipeline.stage(numbers, squares, lambda items: items * items, name="square")
+        pipeline.stage(squares, function=lambda items: None, name="sum", workers=1)
+        before = pipeline.state()
+        assert before["workers"] == 0 and not before["at_end"]
+        pipeline.run()
+        state = pipeline.state(percentiles=[50, 100])
+    assert (state["name"], state["at_end"]) == ("counted", True)
+    source, square, last = state["stages"]
+    assert [each["name"] for each in state["stages"]] == ["count", "square", "sum"]
+    assert (source["input"], source["outputs"], source["put"]) == (None, [0], 500)
+    assert (square["input"], square["outputs"], square["complete"]) == (0, [1], 500)
+    assert (last["outputs"], last["workers"], last["on_device"]) == ([], 1, False)
+    assert 0 < last["ages_s"][50] <= last["ages_s"][100] < 60
+    assert square["busy_s"] > 0 and 0 < state["elapsed_s"] < 60
+    assert [each["created"] for each in state["tunnels"]] == [500, 500]
+    assert (state["tunnels"][0]["name"], state["tunnels"][0]["stage"]) == ("numbers", 1)
+    assert state["tunnels"][0]["waiting"] == state["tunnels"][0]["under_way"] == 0

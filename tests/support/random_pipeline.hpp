@@ -72,10 +72,12 @@ struct Plan {
   std::uint32_t energy = 0;
   unsigned failing_percent = 0;
   bool drops = false;
+  weir_relief relief = WEIR_RELIEF_BOTH;
 
   std::string describe() const {
     std::ostringstream text;
-    text << "seed " << seed << ", batch " << batch << ", epochs " << epochs << ", groups";
+    text << "seed " << seed << ", relief " << relief << ", batch " << batch << ", epochs " << epochs
+         << ", groups";
     for (const std::size_t workers : groups) text << ' ' << workers;
     for (std::size_t i = 0; i < sources.size(); ++i) {
       text << "\n  " << (sources[i].feed ? "feed" : "source") << " of " << sources[i].items
@@ -162,6 +164,8 @@ inline Plan plan_of(std::uint64_t seed) {
   for (std::size_t i = 0; i < stages; ++i) {
     if (!reached[i]) plan.sources.push_back({{i}, random.below(3), false, 0});
   }
+  constexpr weir_relief kLess[] = {WEIR_RELIEF_WARP, WEIR_RELIEF_OFF};
+  if (random.chance(25)) plan.relief = kLess[random.below(2)];
   return plan;
 }
 
@@ -461,6 +465,7 @@ class Trial {
     weir_pipeline_options options = WEIR_PIPELINE_OPTIONS_INIT;
     options.keep_going = true;
     options.batch = plan_.batch;
+    options.relief = plan_.relief;
     options.epochs = plan_.epochs;
     if (plan_.epochs > 0) options.on_epoch = on_epoch;
     options.payload = this;

@@ -160,7 +160,9 @@ void LiveView::begin_run(std::size_t run, std::size_t runs) {
 void LiveView::end_run() {
   const std::lock_guard lock(mutex_);
   running_ = false;
-  watched_->look([this](const weir::PipelineState& state) { show(state, nullptr); });
+  std::string text;
+  watched_->look([&](const weir::PipelineState& state) { text = drawn(state, nullptr); });
+  show(text);
 }
 
 void LiveView::watch() {
@@ -168,18 +170,21 @@ void LiveView::watch() {
   while (!changed_.wait_for(lock, in_place_ ? kFrame : kLine, [this] { return leaving_; })) {
     if (!running_) continue;
     try {
-      watched_->look([this](const weir::PipelineState& state) { show_period(state); });
+      std::string text;
+      watched_->look([&](const weir::PipelineState& state) { text = period(state); });
+      show(text);
     } catch (const std::exception&) {
       running_ = false;  // no view is no reason to lose the run
     }
   }
 }
 
-void LiveView::show_period(const weir::PipelineState& state) {
-  if (state.info.at_end || state.info.elapsed_ns == 0) return;
+std::string LiveView::period(const weir::PipelineState& state) {
+  if (state.info.at_end || state.info.elapsed_ns == 0) return "";
   if (before_ && !goes_on(*before_, state)) before_.reset();
-  show(state, before_ ? &*before_ : nullptr);
+  std::string text = drawn(state, before_ ? &*before_ : nullptr);
   before_ = state;
+  return text;
 }
 
 std::string LiveView::title(const weir::PipelineState& state) const {
@@ -187,20 +192,21 @@ std::string LiveView::title(const weir::PipelineState& state) const {
                      format_seconds(static_cast<double>(state.info.elapsed_ns) * 1e-9));
 }
 
-void LiveView::show(const weir::PipelineState& state, const weir::PipelineState* since) {
+std::string LiveView::drawn(const weir::PipelineState& state, const weir::PipelineState* since) {
   if (!in_place_) {
-    const std::string line =
-        fmt::format("weir: {}{}{}\n", title(state), since != nullptr ? "" : ", all of it",
-                    line_of(state, since));
-    std::fwrite(line.data(), 1, line.size(), stderr);  // a view that cannot be seen is no failure
-    return;
+    return fmt::format("weir: {}{}{}\n", title(state), since != nullptr ? "" : ", all of it",
+                       line_of(state, since));
   }
   // Lines that are too long are cut, not wrapped: what is drawn over has to be as high.
   std::string text = lines_ > 0 ? fmt::format("\x1b[{}A\r\x1b[J", lines_) : "";
   const std::string table =
       paint(title(state), Tone::strong, stderr) + "\n" + table_of(state, since);
   lines_ = static_cast<std::size_t>(std::count(table.begin(), table.end(), '\n'));
-  text += "\x1b[?7l" + table + "\x1b[?7h";
+  return text + "\x1b[?7l" + table + "\x1b[?7h";
+}
+
+/// Not while the pipeline is held: who reads may be slow. A view that cannot be seen is no failure.
+void LiveView::show(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
 }

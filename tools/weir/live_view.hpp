@@ -30,8 +30,9 @@ class LiveView {
 
  private:
   void watch();
-  void show_period(const weir::PipelineState& state);
-  void show(const weir::PipelineState& state, const weir::PipelineState* before);
+  std::string period(const weir::PipelineState& state);
+  std::string drawn(const weir::PipelineState& state, const weir::PipelineState* before);
+  static void show(const std::string& text);
   std::string title(const weir::PipelineState& state) const;
 
   apps::WatchedPipeline* const watched_;

@@ -1,5 +1,7 @@
 #include "backends/cuda/cuda_kernels.hpp"
 
+#include <algorithm>
+
 #include "backend/portable_text.hpp"
 #include "backends/cuda/nvrtc_library.hpp"
 
@@ -35,14 +37,27 @@ CudaKernels::Code CudaKernels::make(const KernelSource& source) {
                                source.entry, source.file));
   made.function = reinterpret_cast<CUfunction>(kernel);  // taken for one by cuLaunchKernel()
   check_group(source, made.function);
+  if (source.resident) made.at_once = groups_at_once(source, made.function);
   return made;
+}
+
+/// How many groups a multiprocessor has room for.
+unsigned CudaKernels::groups_at_once(const KernelSource& source, CUfunction function) const {
+  int groups = 0;
+  const auto [x, y, z] = source.group;
+  const CudaScope scope(context_.get());
+  check_cuda(CudaLibrary::get().cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                 &groups, function, static_cast<int>(x * y * z), 0),
+             fmt::format("asking how many groups of kernel '{}' fit at once", source.entry));
+  return static_cast<unsigned>(std::max(groups, 1));
 }
 
 /// Returns the program that a kernel is in: one that there is, from the cache, or compiled now.
 CUlibrary CudaKernels::program_of(const KernelSource& source) {
   const std::string text = portable_text(source);
-  const std::string key = cache_key(
-      fmt::format("sm_{}\nNVRTC {}\n{}", architecture_, NvrtcLibrary::get().version, text));
+  const std::string key = cache_key(fmt::format(
+      "sm_{}\nNVRTC {}\n{}\n{}", architecture_, NvrtcLibrary::get().version,
+      text.find("weir/device_tunnel.hpp") == std::string::npos ? "" : device_tunnel_text(), text));
   CudaCode& program = programs_[key];
   if (program.get() == nullptr) {
     if (const auto image = cache_.read(key)) program = load(*image);

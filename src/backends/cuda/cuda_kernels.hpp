@@ -22,6 +22,7 @@ class CudaKernels {
   /// Code that can be launched in every context of the device, or why there is none.
   struct Code {
     CUfunction function = nullptr;
+    unsigned at_once = 0;  ///< groups of a resident kernel that fit on a multiprocessor
     Outcome outcome;
   };
 
@@ -32,6 +33,7 @@ class CudaKernels {
   Code make(const KernelSource& source);
   CUlibrary program_of(const KernelSource& source);
   CudaCode load(const std::string& image) const noexcept;
+  unsigned groups_at_once(const KernelSource& source, CUfunction function) const;
   void check_group(const KernelSource& source, CUfunction function) const;
 
   CudaContext& context_;

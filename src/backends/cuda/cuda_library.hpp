@@ -13,14 +13,15 @@ namespace weir::rt {
 #define WEIR_CUDA_FUNCTIONS(each)                                                                  \
   each(cuCtxFromGreenCtx) each(cuCtxPopCurrent) each(cuCtxPushCurrent) each(cuCtxSetCurrent) each( \
       cuDevResourceGenerateDesc) each(cuDevSmResourceSplitByCount) each(cuDeviceCanAccessPeer)     \
-      each(cuDeviceGet) each(cuDeviceGetAttribute) each(cuDeviceGetCount)                          \
-          each(cuDeviceGetDevResource) each(cuDeviceGetName) each(cuDevicePrimaryCtxRelease)       \
-              each(cuDevicePrimaryCtxRetain) each(cuDriverGetVersion) each(cuEventCreate) each(    \
-                  cuEventDestroy) each(cuEventElapsedTime) each(cuEventRecord)                     \
-                  each(cuEventSynchronize) each(cuGetErrorName) each(cuGetErrorString) each(       \
-                      cuGreenCtxCreate) each(cuGreenCtxDestroy) each(cuGreenCtxStreamCreate)       \
-                      each(cuInit) each(cuKernelGetAttribute) each(cuLaunchHostFunc) each(         \
-                          cuLaunchKernel) each(cuLibraryGetKernel) each(cuLibraryLoadData)         \
+      each(cuDeviceGet) each(cuDeviceGetAttribute) each(cuDeviceGetCount) each(                    \
+          cuDeviceGetDevResource) each(cuDeviceGetName) each(cuDevicePrimaryCtxRelease)            \
+          each(cuDevicePrimaryCtxRetain) each(cuDriverGetVersion) each(cuEventCreate) each(        \
+              cuEventDestroy) each(cuEventElapsedTime) each(cuEventRecord)                         \
+              each(cuEventSynchronize) each(cuGetErrorName) each(cuGetErrorString) each(           \
+                  cuGreenCtxCreate) each(cuGreenCtxDestroy) each(cuGreenCtxStreamCreate)           \
+                  each(cuInit) each(cuKernelGetAttribute) each(cuLaunchCooperativeKernel) each(    \
+                      cuOccupancyMaxActiveBlocksPerMultiprocessor) each(cuLaunchHostFunc)          \
+                      each(cuLaunchKernel) each(cuLibraryGetKernel) each(cuLibraryLoadData)        \
                           each(cuLibraryUnload) each(cuMemAllocFromPoolAsync) each(cuMemFreeAsync) \
                               each(cuMemFreeHost) each(cuMemGetInfo) each(cuMemHostAlloc)          \
                                   each(cuMemHostGetDevicePointer) each(cuMemPoolCreate)            \

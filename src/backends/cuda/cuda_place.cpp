@@ -211,6 +211,13 @@ Outcome CudaPlace::launch(const Job& job, unsigned lane) noexcept {
   if (x == 0 || y == 0 || z == 0) return {};
   const auto& group = job.source->group;
   LaunchArguments arguments(job.source->parameters, job.call);
+  if (job.source->resident) {
+    const unsigned groups = std::min(x, code.at_once * partition_.processors());
+    return judge(CudaLibrary::get().cuLaunchCooperativeKernel(
+                     code.function, groups, 1, 1, group[0], group[1], group[2], 0,
+                     queues_->stream(lane), arguments.addresses()),
+                 name_of(job));
+  }
   return judge(
       CudaLibrary::get().cuLaunchKernel(code.function, x, y, z, group[0], group[1], group[2], 0,
                                         queues_->stream(lane), arguments.addresses(), nullptr),

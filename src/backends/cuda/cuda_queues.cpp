@@ -15,11 +15,22 @@ const std::uint64_t* counter(const CudaPinned& counters, unsigned lane) noexcept
                                                 lane * kLine);
 }
 
+unsigned processors_of(const std::vector<CUdevResource>& part, CUdevice whole) {
+  unsigned sum = 0;
+  for (const CUdevResource& each : part) sum += each.sm.smCount;
+  if (!part.empty()) return sum;
+  int all = 0;
+  check_cuda(CudaLibrary::get().cuDeviceGetAttribute(&all, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+                                                     whole),
+             "asking for the multiprocessors of a device");
+  return static_cast<unsigned>(all);
+}
+
 }  // namespace
 
 CudaPartition::CudaPartition(const std::string& place, const CudaContext& whole,
                              std::vector<CUdevResource> part)
-    : context_(whole.get()) {
+    : context_(whole.get()), processors_(processors_of(part, whole.device())) {
   if (part.empty()) return;
   const CudaLibrary& cu = CudaLibrary::get();
   CUdevResourceDesc description = nullptr;

@@ -22,11 +22,14 @@ class CudaPartition {
                 std::vector<CUdevResource> part);
 
   CUcontext context() const noexcept { return context_; }
+  /// Multiprocessors.
+  unsigned processors() const noexcept { return processors_; }
   CudaStream make_stream() const;
 
  private:
   CudaGreenContext green_;
   CUcontext context_ = nullptr;
+  unsigned processors_;
 };
 
 /// What a place does with its streams, called lanes here: some for kernels, two for copies to the

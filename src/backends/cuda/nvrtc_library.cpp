@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 
+#include "backend/portable_text.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 
@@ -91,8 +92,10 @@ NvrtcLibrary open_library() {
 class Program {
  public:
   Program(const NvrtcLibrary& rtc, const std::string& text, const std::string& file) : rtc_(rtc) {
+    const char* const header = device_tunnel_text();
+    const char* const name = "weir/device_tunnel.hpp";
     const int code =
-        rtc.nvrtcCreateProgram(&program_, text.c_str(), file.c_str(), 0, nullptr, nullptr);
+        rtc.nvrtcCreateProgram(&program_, text.c_str(), file.c_str(), 1, &header, &name);
     if (code != 0) {
       fail(WEIR_STATUS_KERNEL_ERROR, "{}: NVRTC does not take it: {}", file,
            rtc.nvrtcGetErrorString(code));

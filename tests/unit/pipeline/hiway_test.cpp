@@ -407,5 +407,29 @@ TEST(HiWayWhoseCardFails, SaysWhy) {
   EXPECT_NE(refusal([] { shutdownService(); }).find("on fire"), std::string::npos);
 }
 
+/// Nobody gets the items of the other tunnel, which a worker has offered: that keeps no end away.
+TEST(HiWayWhoseCardFails, EndsThoughItemsAreOffered) {
+  const weir::Runtime runtime("host:cores=2,sim:cores=1");
+  const weir::Place card = runtime.domain(1).place();
+  std::atomic<bool> go{false};
+  const weir::Kernel bad = runtime.kernel("bad", [&go](const weir::Call&) {
+    while (!go) std::this_thread::yield();
+    throw std::runtime_error("the card is on fire");
+  });
+  HiWayLib::use(runtime);
+  int in = -1, other = -1;
+  createTunnel<Number>(in, HiWayLib::CPU_TO_GPU, true);
+  createTunnel<Number>(other, HiWayLib::CPU_TO_CPU, true);
+  HiWayLib::configKernel(in, {}, bad, card);
+  setupService();
+  put_h(Number{1}, in);
+  put_h(Number{2}, other);
+  Number item = 0;
+  ASSERT_TRUE(get_h(&item, other));  // held by this thread beyond the failure
+  go = true;
+  while (!isTerminate_h()) std::this_thread::yield();
+  EXPECT_NE(refusal([] { shutdownService(); }).find("on fire"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace hiway

@@ -146,6 +146,40 @@ TEST_P(KernelStages, ReadTheirTables) {
   for (Number i = 0; i < kCount; ++i) ASSERT_EQ(found[i], 100 * (i % kSides) + 100 * kSides);
 }
 
+/// Memory of a batch's own, 0 again for each.
+TEST_P(KernelStages, HaveScratchThatIsCleared) {
+  static constexpr Number kCount = 1'000, kWords = 40;
+  const Kernel add_up = rig.runtime.kernel("add_up", [](const Call& call) {
+    const auto in = call.span<const Number>(0);
+    const auto out = call.span<Number>(1), scratch = call.span<Number>(2);
+    ASSERT_EQ(scratch.size(), kWords);
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      out[i] = scratch[i]++;
+      if (in[i] % 100 == 99) throw std::runtime_error("the card is on fire");
+    }
+  });
+  Number failed = 0;
+  const Pipeline pipeline(
+      rig.runtime, {.keep_going = true,
+                    .on_failure = [&](const weir_item_failure& each) { failed += each.count; }});
+  const auto raw = pipeline.tunnel<Number>("raw");
+  const auto sums = pipeline.tunnel<Number>("sums");
+  pipeline.source("numbers", into(raw), numbers(kCount));
+  pipeline.kernel("add up", raw, into(sums), add_up, rig.place,
+                  {.batch = kWords, .scratch_bytes = kWords * sizeof(Number)});
+  Number found = 0, wrong = 0;
+  pipeline.stage("keep", sums,
+                 [&](Number x) {
+                   ++found;
+                   wrong += x > 0;
+                 },
+                 {.workers = 1});
+  EXPECT_THROW(pipeline.run(), weir::Error);
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_EQ(found + failed, kCount);
+  EXPECT_GT(found, 0u);
+}
+
 /// Each number below the limit has two children.
 TEST_P(KernelStages, RecursionComesToItsEnd) {
   constexpr Number kLimit = 4'000;
@@ -414,6 +448,11 @@ TEST(KernelStagesOfTheHost, RefuseTablesThatAreNone) {
   EXPECT_NE(refusal(weir::write(table.all())).find("only read"), std::string::npos);
   EXPECT_NE(refusal(weir::read(table.range(60, 8))).find("64"), std::string::npos);
   EXPECT_NE(refusal(weir::read({nullptr, table.all().region})), "no error");
+  EXPECT_NE(message_of([&] {
+              pipeline.kernel("square", raw, into(squares), rig.square, rig.place,
+                              {.scratch_bytes = (std::size_t{1} << 32) + 1});
+            }).find("4294967297 bytes of scratch"),
+            std::string::npos);
   weir_tunnel* const output = squares.handle();
   weir_stage_kernel kernel = WEIR_STAGE_KERNEL_INIT;
   kernel.kernel = rig.square.handle();

@@ -195,8 +195,8 @@ TEST(PipelineStates, KnowHowBusyStagesAre) {
 /// Latencies grow along a chain, and those of loops and several epochs come through.
 TEST(PipelineStates, MeasureAgesFromTheSource) {
   const Runtime runtime("host");
-  for (const bool one_by_one : {false, true}) {
-    const Pipeline pipeline(runtime, {.epochs = 4, .one_by_one = one_by_one});
+  for (const weir_relief relief : {WEIR_RELIEF_BOTH, WEIR_RELIEF_WARP, WEIR_RELIEF_OFF}) {
+    const Pipeline pipeline(runtime, {.epochs = 4, .relief = relief});
     const auto roots = pipeline.tunnel<int>("roots", {.capacity = 4});
     const auto leaves = pipeline.tunnel<int>("leaves");
     pipeline.source("numbers", into(roots),
@@ -228,10 +228,10 @@ TEST(PipelineStates, MeasureAgesFromTheSource) {
 
 /// One worker goes down a tree when it keeps what it puts, and through it level by level when all
 /// goes through the tunnel.
-TEST(PipelinesOneByOne, ShareWhatTheyPut) {
-  for (const bool one_by_one : {false, true}) {
+TEST(PipelinesWithLessRelief, ShareWhatTheyPut) {
+  for (const weir_relief relief : {WEIR_RELIEF_BOTH, WEIR_RELIEF_WARP, WEIR_RELIEF_OFF}) {
     const Runtime runtime("host:cores=1");
-    const Pipeline pipeline(runtime, {.batch = 1, .one_by_one = one_by_one});
+    const Pipeline pipeline(runtime, {.batch = 1, .relief = relief});
     const auto nodes = pipeline.tunnel<int>("nodes");
     pipeline.source("root", into(nodes), [](const Outlet<int>& out) {
       out.put(0);
@@ -246,8 +246,15 @@ TEST(PipelinesOneByOne, ShareWhatTheyPut) {
     });
     pipeline.run();
     EXPECT_EQ(depths.size(), 127u);
-    EXPECT_EQ(std::is_sorted(depths.begin(), depths.end()), one_by_one);
+    EXPECT_EQ(std::is_sorted(depths.begin(), depths.end()), relief != WEIR_RELIEF_BOTH);
     EXPECT_EQ(std::is_sorted(depths.begin(), depths.begin() + 7), true);
+  }
+}
+
+TEST(PipelinesWithLessRelief, IsOneOfThree) {
+  const Runtime runtime("host");
+  for (const int wrong : {-1, 3}) {
+    EXPECT_THROW(Pipeline(runtime, {.relief = static_cast<weir_relief>(wrong)}), weir::Error);
   }
 }
 

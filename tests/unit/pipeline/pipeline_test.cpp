@@ -151,6 +151,37 @@ TEST_F(Pipelines, FeedsPutAndCloseWhileItStarts) {
   }
 }
 
+/// A feed for each visitor: those that are closed are counted together.
+TEST_F(Pipelines, FeedsComeAndGo) {
+  constexpr std::uint64_t kEpochs = 6, kVisitors = 300;
+  std::vector<std::uint64_t> sums(kEpochs);
+  std::uint64_t ended = 0;
+  const Pipeline pipeline(
+      runtime, {.epochs = 2, .on_epoch = [&](std::uint64_t epoch) { EXPECT_EQ(epoch, ended++); }});
+  const auto numbers = pipeline.tunnel<std::uint64_t>("numbers");
+  pipeline.stage(
+      "sum", numbers,
+      [&](std::uint64_t x, weir::StageContext context) { sums.at(context.epoch()) += x; },
+      {.workers = 1});
+  auto open = pipeline.feed(numbers);
+  pipeline.start();
+  for (std::uint64_t epoch = 0; epoch < kEpochs; ++epoch) {
+    for (std::uint64_t i = 0; i < kVisitors; ++i) {
+      auto feed = pipeline.feed(numbers);
+      feed.put(1);
+      feed.close();
+    }
+    open.put(1'000'000);
+    open.next_epoch();
+    while (pipeline.info().epochs <= epoch) std::this_thread::yield();
+  }
+  open.close();
+  pipeline.wait();
+  EXPECT_EQ(ended, kEpochs);
+  for (const std::uint64_t sum : sums) EXPECT_EQ(sum, 1'000'000 + kVisitors);
+  EXPECT_EQ(pipeline.stages()[0].created, kEpochs * (kVisitors + 1));
+}
+
 TEST_F(Pipelines, AStageThatThrowsStopsThePipeline) {
   const Pipeline pipeline(runtime);
   const auto items = pipeline.tunnel<std::uint64_t>("items");

@@ -1,0 +1,22 @@
+// Patches that a CUDA card splits.
+#pragma once
+
+#include <weir/pipeline.hpp>
+#include <weir/weir.hpp>
+
+#include "reyes/patch_stages.hpp"
+
+namespace weir::apps {
+
+/// A stage that puts patches that found no room to be split, small patches, and for each batch the
+/// number of patches that it is done with.
+struct SplitStage {
+  weir::Kernel kernel;
+  weir::KernelStageOptions options;
+};
+
+/// For domains with the backend "cuda" alone: groups of the kernel stay on the card until all
+/// patches of a batch are small, and share them through a tunnel in its memory, with this relief.
+SplitStage split_stage(const weir::Runtime& runtime, const ReyesCamera& camera, weir_relief relief);
+
+}  // namespace weir::apps
