@@ -317,6 +317,9 @@ class EvolutionApplication final : public Application {
         .one_of({"polynomial", "target"});
     add_pipeline_switches(options, switches_);
   }
+  void register_kernels(const Parameters&, const weir::Runtime& runtime) const override {
+    fitness_kernel(runtime);
+  }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {
     if (!parameters.input.empty()) {

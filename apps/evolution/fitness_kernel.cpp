@@ -9,9 +9,8 @@
 
 namespace weir::apps {
 
-CardStage fitness_stage(const weir::Runtime& runtime, const EvolutionOptions& options,
-                        const weir::Buffer& coefficients) {
-  const weir::Kernel kernel = runtime.portable_kernel(
+weir::Kernel fitness_kernel(const weir::Runtime& runtime) {
+  return runtime.portable_kernel(
       {.kernel = &evolution_fitness,
        .source = fitness_wk,
        .source_name = "fitness.wk",
@@ -25,9 +24,13 @@ CardStage fitness_stage(const weir::Runtime& runtime, const EvolutionOptions& op
              return weir_cost{each * creatures, sizeof(double) * (genes + 3) * creatures};
            }},
       [](const weir::Call& call) { return weir::Groups{call.scalar<std::uint32_t>(0)}; });
+}
+
+CardStage fitness_stage(const weir::Runtime& runtime, const EvolutionOptions& options,
+                        const weir::Buffer& coefficients) {
   constexpr std::size_t kBatch = 128;
   return {
-      .kernel = kernel,
+      .kernel = fitness_kernel(runtime),
       .item_bytes = (options.genes + 1) * sizeof(double),
       .made_bytes = sizeof(Evaluated),
       .options = {.scalars = {static_cast<std::int32_t>(options.genes),

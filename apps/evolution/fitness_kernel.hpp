@@ -13,6 +13,8 @@ struct Evaluated {
   double creature, fitness;
 };
 
+/// The kernel of the stage, which a rank registers that serves it to others.
+weir::Kernel fitness_kernel(const weir::Runtime& runtime);
 /// Makes an Evaluated of each creature: the same bits as Island::evaluate(). It reads
 /// `coefficients`, those of an island.
 CardStage fitness_stage(const weir::Runtime& runtime, const EvolutionOptions& options,

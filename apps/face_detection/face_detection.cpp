@@ -424,6 +424,9 @@ class FaceDetectionApplication final : public Application {
                 "More candidates than this make a face; 0: one [3]");
     add_pipeline_switches(options, options_.switches);
   }
+  void register_kernels(const Parameters&, const weir::Runtime& runtime) const override {
+    window_kernel(runtime);
+  }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {
     const std::string& output = parameters.output;

@@ -54,9 +54,8 @@ CascadeTables::CascadeTables(const weir::Runtime& runtime, const Cascade& cascad
   stumps = loaded(words, "stumps of the cascade");
 }
 
-CardStage window_stage(const weir::Runtime& runtime, const Cascade& cascade,
-                       const CascadeTables& tables) {
-  const weir::Kernel kernel = runtime.portable_kernel(
+weir::Kernel window_kernel(const weir::Runtime& runtime) {
+  return runtime.portable_kernel(
       {.kernel = &face_windows,
        .source = windows_wk,
        .source_name = "windows.wk",
@@ -71,9 +70,13 @@ CardStage window_stage(const weir::Runtime& runtime, const Cascade& cascade,
                               (sizeof(WindowTile) + sizeof(JudgedTile)) * tiles};
            }},
       [](const weir::Call& call) { return weir::Groups{call.scalar<std::uint32_t>(0)}; });
+}
+
+CardStage window_stage(const weir::Runtime& runtime, const Cascade& cascade,
+                       const CascadeTables& tables) {
   constexpr std::size_t kBatch = 64;
   return {
-      .kernel = kernel,
+      .kernel = window_kernel(runtime),
       .item_bytes = sizeof(WindowTile),
       .made_bytes = sizeof(JudgedTile),
       .options = {.scalars = {static_cast<std::int32_t>(cascade.stages.size())},

@@ -386,6 +386,9 @@ class GeneAlignmentApplication final : public Application {
         .within(std::size_t{1}, kMostChunk);
     add_pipeline_switches(options, switches_);
   }
+  void register_kernels(const Parameters&, const weir::Runtime& runtime) const override {
+    word_kernel(runtime);
+  }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {
     const std::string& output = parameters.output;

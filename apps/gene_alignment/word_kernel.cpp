@@ -15,8 +15,8 @@ static_assert(sizeof(MarkedBlock) == MARKED_WORDS * sizeof(std::uint32_t));
 static_assert(LetterBlock::kMost == std::size_t{WIDTH} * BITS);
 static_assert(SeedSet::kWords == std::size_t{SET_WORDS} * BITS);
 
-CardStage word_stage(const weir::Runtime& runtime, const weir::Buffer& sets) {
-  const weir::Kernel kernel = runtime.portable_kernel(
+weir::Kernel word_kernel(const weir::Runtime& runtime) {
+  return runtime.portable_kernel(
       {.kernel = &gene_words,
        .source = words_wk,
        .source_name = "words.wk",
@@ -30,8 +30,11 @@ CardStage word_stage(const weir::Runtime& runtime, const weir::Buffer& sets) {
                               (sizeof(LetterBlock) + kReads * LetterBlock::kMost) * blocks};
            }},
       [](const weir::Call& call) { return weir::Groups{call.scalar<std::uint32_t>(0)}; });
+}
+
+CardStage word_stage(const weir::Runtime& runtime, const weir::Buffer& sets) {
   constexpr std::size_t kBatch = 64;
-  return {.kernel = kernel,
+  return {.kernel = word_kernel(runtime),
           .item_bytes = sizeof(LetterBlock),
           .made_bytes = sizeof(MarkedBlock),
           .options = {.batch = kBatch, .ordered = true, .tables = {weir::read(sets.all())}}};

@@ -29,6 +29,8 @@ struct MarkedBlock {
   std::array<std::uint32_t, LetterBlock::kMost / 32> marks;
 };
 
+/// The kernel of the stage, which a rank registers that serves it to others.
+weir::Kernel word_kernel(const weir::Runtime& runtime);
 /// Makes a MarkedBlock of each LetterBlock. It reads the words of the queries from `sets`, in which
 /// load_words() has put them.
 CardStage word_stage(const weir::Runtime& runtime, const weir::Buffer& sets);

@@ -10,8 +10,8 @@ namespace weir::apps {
 static_assert(sizeof(BinTask) == TASK_WORDS * sizeof(std::uint32_t));
 static_assert(sizeof(DrawnBin) == MADE_WORDS * sizeof(std::uint32_t));
 
-CardStage bin_stage(const weir::Runtime& runtime, std::size_t width, std::size_t height) {
-  const weir::Kernel kernel = runtime.portable_kernel(
+weir::Kernel bin_kernel(const weir::Runtime& runtime) {
+  return runtime.portable_kernel(
       {.kernel = &raster_bins,
        .source = bins_wk,
        .source_name = "bins.wk",
@@ -25,7 +25,10 @@ CardStage bin_stage(const weir::Runtime& runtime, std::size_t width, std::size_t
                               (sizeof(BinTask) + sizeof(DrawnBin)) * bins};
            }},
       [](const weir::Call& call) { return weir::Groups{call.scalar<std::uint32_t>(0)}; });
-  return {.kernel = kernel,
+}
+
+CardStage bin_stage(const weir::Runtime& runtime, std::size_t width, std::size_t height) {
+  return {.kernel = bin_kernel(runtime),
           .item_bytes = sizeof(BinTask),
           .made_bytes = sizeof(DrawnBin),
           .options = {

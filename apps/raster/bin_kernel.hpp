@@ -19,6 +19,8 @@ struct DrawnBin {
   std::int32_t column, row;
 };
 
+/// The kernel of the stage, which a rank registers that serves it to others.
+weir::Kernel bin_kernel(const weir::Runtime& runtime);
 /// Makes a DrawnBin of each BinTask: the same bits as draw_bin().
 CardStage bin_stage(const weir::Runtime& runtime, std::size_t width, std::size_t height);
 

@@ -322,6 +322,9 @@ class RasterApplication final : public Application {
                 "list the ways");
     add_pipeline_switches(options, options_.switches);
   }
+  void register_kernels(const Parameters&, const weir::Runtime& runtime) const override {
+    bin_kernel(runtime);
+  }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {
     if (!parameters.input.empty()) {

@@ -13,8 +13,8 @@ namespace weir::apps {
 static_assert(sizeof(SmallPatch) == PATCH_WORDS * sizeof(float));
 static_assert(sizeof(Micropolygon) == POLYGON_WORDS * sizeof(float));
 
-CardStage dice_stage(const weir::Runtime& runtime, const ReyesCamera& camera) {
-  const weir::Kernel kernel = runtime.portable_kernel(
+weir::Kernel dice_kernel(const weir::Runtime& runtime) {
+  return runtime.portable_kernel(
       {.kernel = &reyes_dice,
        .source = dice_wk,
        .source_name = "dice.wk",
@@ -28,8 +28,11 @@ CardStage dice_stage(const weir::Runtime& runtime, const ReyesCamera& camera) {
                               (sizeof(SmallPatch) + kPolygons * sizeof(Micropolygon)) * patches};
            }},
       [](const weir::Call& call) { return weir::Groups{call.scalar<std::uint32_t>(0)}; });
+}
+
+CardStage dice_stage(const weir::Runtime& runtime, const ReyesCamera& camera) {
   constexpr std::size_t kBatch = 256;
-  return {.kernel = kernel,
+  return {.kernel = dice_kernel(runtime),
           .item_bytes = sizeof(SmallPatch),
           .made_bytes = sizeof(Micropolygon),
           .options = {.scalars = {camera.width, camera.height, camera.scale_x, camera.scale_y,

@@ -8,6 +8,8 @@
 
 namespace weir::apps {
 
+/// The kernel of the stage, which a rank registers that serves it to others.
+weir::Kernel dice_kernel(const weir::Runtime& runtime);
 /// Makes the micropolygons of each SmallPatch, in any order, and adds to their number: the same
 /// bits as micropolygon().
 CardStage dice_stage(const weir::Runtime& runtime, const ReyesCamera& camera);

@@ -285,6 +285,9 @@ class ReyesApplication final : public Application {
         .within(std::size_t{1}, kLargestEdge);
     add_pipeline_switches(options, options_.switches);
   }
+  void register_kernels(const Parameters&, const weir::Runtime& runtime) const override {
+    dice_kernel(runtime);
+  }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {
     if (!parameters.input.empty()) {

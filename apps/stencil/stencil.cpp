@@ -318,6 +318,14 @@ class StencilApplication final : public Application {
             "whole [on]")
         .one_of({"on", "off"});
   }
+  void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {
+    const bool tasks = own_.switches.baseline;
+    if (parameters.single) {
+      tasks ? make_task_kernel<float>(runtime) : make_tile_kernel<float>(runtime);
+    } else {
+      tasks ? make_task_kernel<double>(runtime) : make_tile_kernel<double>(runtime);
+    }
+  }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {
     const Parameters filled = with_usual(parameters, kPresets[1]);

@@ -1,0 +1,43 @@
+"""Pipelines one of whose stages runs on another rank, with the same results."""
+
+import json
+import random
+
+import weir_cli
+
+DOMAINS = ("--ranks", 2, "--domains", "host:cores=1,rank:1")
+
+
+class RankStagesTest(weir_cli.CliTest):
+    def check(self, *arguments, stage):
+        """Both forms of an application, which check their results themselves."""
+        for options in ((), ("--baseline",)):
+            with self.subTest(arguments=arguments, options=options):
+                output, _ = self.weir("run", *arguments, *options, *DOMAINS, "--verify", "--json")
+                report = json.loads(output)
+                if "pipeline" in report:
+                    stages = {each["name"]: each for each in report["pipeline"]["stages"]}
+                    self.assertGreater(stages[stage]["items"], 0)
+
+    def test_reyes(self):
+        self.check("reyes", "--width", 96, "--height", 72, stage="dice")
+
+    def test_raster(self):
+        self.check("raster", "--width", 160, "--height", 120, "--pictures", 3, stage="raster")
+
+    def test_evolution(self):
+        self.check("evolution", "--n", 64, "--generations", 3, stage="evaluate")
+
+    def test_gene_alignment(self):
+        letters = random.Random(1)
+        target = "".join(letters.choice("ACGT") for _ in range(6000))
+        path = self.write("target.fa", f">target\n{target}\n")
+        self.check("gene-alignment", "--input", path, stage="coarse")
+
+    def test_stencil(self):
+        for precision in weir_cli.TYPES:
+            self.check("stencil", "--n", 128, "--precision", precision, stage="stencil")
+
+
+if __name__ == "__main__":
+    weir_cli.main()
