@@ -64,8 +64,8 @@ MUTANTS = [
            "blocked_ = action.kind != ActionKind::marker;",
            "blocked_ = false;"),
     Mutant("a marker is over at once", "src/core/engine.cpp",
-           "front != nullptr && orders_stream(front->kind) && front->pending == 0;",
-           "front != nullptr && front->kind != ActionKind::marker && orders_stream(front->kind) && "
+           "front != nullptr && waits_for_front(*front) && front->pending == 0;",
+           "front != nullptr && front->kind != ActionKind::marker && waits_for_front(*front) && "
            "front->pending == 0;"),
     Mutant("an edge is dropped", "src/core/engine.cpp",
            "action.pending += static_cast<std::uint32_t>(predecessors_.size());",
@@ -180,9 +180,9 @@ MUTANTS = [
            "if ((word_.fetch_add(1, std::memory_order_acq_rel) & ~kSleeper) > 0) "
            "sys::wake_all(word_);"),
     Mutant("a worker sleeps without a last look", "src/backend/worker_team.cpp",
-           "  parking_.prepare();\n  if (stirring()) {\n    parking_.cancel();\n  } else {\n"
+           "  parking_.prepare();\n  feed_.look_away();\n  if (stirring()) {\n    parking_.cancel();\n  } else {\n"
            "    parking_.park();\n  }",
-           "  parking_.prepare();\n  parking_.park();"),
+           "  parking_.prepare();\n  feed_.look_away();\n  parking_.park();"),
     Mutant("the place's queue keeps a stale tail", "src/runtime/run_queue.hpp",
            "if (list.head == nullptr) list.tail = nullptr;",
            ""),
@@ -317,7 +317,7 @@ MUTANTS = [
     Mutant("repeats are found across segments", "src/net/line_index.hpp",
            "if (entry > first && addresses", "if (entry > first * 0 && addresses", NET),
     Mutant("items that may overlap are combined", "src/net/item_block.cpp",
-           "if (addresses[at] % type.bytes != 0) combining_ = false;", "", NET),
+           "if (odd != 0) combining_ = false;", "", NET),
     Mutant("rows with gaps are joined", "src/net/strided.cpp",
            "box.row == static_cast<std::ptrdiff_t>(box.row_bytes)",
            "box.row >= static_cast<std::ptrdiff_t>(box.row_bytes)", NET),
