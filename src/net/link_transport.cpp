@@ -163,6 +163,7 @@ LinkTransport::LinkTransport(std::unique_ptr<Link> link, Membership membership)
            .shares_memory = facts.shares_memory,
            .owner_must_poll = !facts.shares_memory,
            .can_sleep = facts.can_sleep,
+           .finds_stalls = facts.finds_stalls,
            .sees_stalls = facts.sees_stalls};
   interval_ns_ =
       membership_.lost_after_ns > 0

@@ -38,6 +38,7 @@ struct TransportInfo {
   bool shares_memory = false;   ///< all ranks are on one machine and put() is a copy
   bool owner_must_poll = true;  ///< one-sided operations wait for the target's progress()
   bool can_sleep = false;       ///< wait() blocks until something arrives
+  bool finds_stalls = false;    ///< a wait without a deadline that nobody will end fails
   bool sees_stalls = false;     ///< stalled() may say something: who waits is to say so
 };
 
