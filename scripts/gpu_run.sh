@@ -7,7 +7,8 @@
 # bench/run is measured, for which Python 3 is needed.
 #
 # Writes results/: machine.json, and for each step its output or report. Ends with 0 when every step
-# has passed, 1 when one has not, and 2 when there is no card to use. Needs no network.
+# has passed, 1 when one has not, and 2 when there is no card to use or for wrong usage. Needs no
+# network.
 set -eu
 
 cd "$(dirname "$0")"
@@ -15,6 +16,13 @@ card="${1:-0}"
 order="${2:-8192}"
 bench="${3:-full}"
 domain="cuda:$card"
+case "$bench" in
+  full | quick | none) ;;
+  *)
+    echo "run: BENCH is full, quick or none, not '$bench'" >&2
+    exit 2
+    ;;
+esac
 export LD_LIBRARY_PATH="$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export WEIR_CUDA_DRIVER="${WEIR_CUDA_DRIVER:-libcuda.so.1}"
 export XDG_CACHE_HOME="$PWD/cache"

@@ -14,7 +14,8 @@ namespace weir_bench {
 
 using CudaAddress = std::uintptr_t;
 
-/// The primary context of the first card, current on the thread that makes this.
+/// The primary context of the card in WEIR_BENCH_CARD, or of the first one, current on the thread
+/// that makes this.
 class Cuda {
  public:
   Cuda() {
@@ -24,7 +25,7 @@ class Cuda {
       throw Unavailable(error.what());
     }
     void* context = nullptr;
-    call<void**, int>("cuDevicePrimaryCtxRetain", &context, 0);
+    call<void**, int>("cuDevicePrimaryCtxRetain", &context, card());
     call<void*>("cuCtxSetCurrent", context);
   }
 
@@ -56,6 +57,10 @@ class Cuda {
   void wait(void* stream) const { call<void*>("cuStreamSynchronize", stream); }
 
  private:
+  static int card() {
+    const char* const given = std::getenv("WEIR_BENCH_CARD");
+    return given == nullptr ? 0 : std::stoi(given);
+  }
   static void* open() {
     const char* const given = std::getenv("WEIR_CUDA_DRIVER");
     void* const library = dlopen(given == nullptr ? "libcuda.so.1" : given, RTLD_NOW);

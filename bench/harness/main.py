@@ -56,17 +56,20 @@ def run_suite(name, options):
     wanted = re.compile(options.only or "", re.IGNORECASE)
     groups = [[row for row in rows if wanted.search(row.name)] for rows in groups]
     groups = [rows for rows in groups if rows]
-    outputs = measure(groups, QUICK_ROUNDS if options.quick else ROUNDS, options.build)
+    measured = measure(groups, QUICK_ROUNDS if options.quick else ROUNDS, options.build)
     return {
         "suite": name,
         "machine": describe_machine(options.build),
         "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
-        "rows": [report_row(row, outputs) for rows in groups for row in rows],
+        "rows": [
+            report_row(row, outputs) for rows, outputs in zip(groups, measured) for row in rows
+        ],
     }
 
 
 def main(arguments):
     options = parse_arguments(arguments)
+    failed = False
     for name in suites() if options.suite == "all" else [options.suite]:
         report = run_suite(name, options)
         if not report["rows"]:
@@ -75,4 +78,5 @@ def main(arguments):
         if options.save:
             save(report, options.save)
         print(json.dumps(report, indent=1) if options.json else table(report) + "\n", flush=True)
-    return 0
+        failed = failed or any(row["ok"] is False and "reason" in row for row in report["rows"])
+    return 1 if failed else 0

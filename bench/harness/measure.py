@@ -22,13 +22,16 @@ class Progress:
 
 
 def measure(groups, rounds, build):
-    """Returns, for every command of the groups, its outputs or the exception that stopped it."""
+    """Returns, for each group, what its commands printed in its rounds, or the exception that
+    stopped a command, which then runs in no later group. Groups that have a command in common
+    measure it anew: a ratio is one of figures of the same round."""
     progress = Progress()
-    outputs = {}
+    measured, stopped = [], {}
     with tempfile.TemporaryDirectory(prefix="weir-bench-") as scratch:
         environment = {"STARPU_HOME": scratch, "STARPU_SILENT": "1"}
         for number, rows in enumerate(groups, 1):
             commands = list(dict.fromkeys(c for row in rows for c in row.commands()))
+            outputs = {command: stopped.get(command, []) for command in commands}
             for round_number in range(1, rounds + 1):
                 for command in commands:
                     if command.once and round_number > 1:
@@ -38,12 +41,14 @@ def measure(groups, rounds, build):
                         f"{command.program} {' '.join(command.arguments)}"
                     )
                     run_once(command, outputs, build, environment)
+            stopped.update(item for item in outputs.items() if isinstance(item[1], Exception))
+            measured.append(outputs)
     progress.clear()
-    return outputs
+    return measured
 
 
 def run_once(command, outputs, build, environment):
-    known = outputs.setdefault(command, [])
+    known = outputs[command]
     if isinstance(known, Exception):
         return
     try:
@@ -51,4 +56,5 @@ def run_once(command, outputs, build, environment):
     except (NotBuilt, Failed) as problem:
         outputs[command] = problem
     except OSError as problem:
-        outputs[command] = Failed(f"{command.program}: {os.strerror(problem.errno)}")
+        started = problem.filename or command.program
+        outputs[command] = Failed(f"{started}: {os.strerror(problem.errno)}")

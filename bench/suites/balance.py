@@ -1,17 +1,13 @@
 """Load balancing: shares beside equal parts, and the kernel of asian-option beside others."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 from harness.command import Command, Figure
 from harness.row import Row, at_most, ratio_at_least
+from suites.fabric import TWO_HOSTS_APART
 
 NETWORKS = {"shm": "shared memory", "hosts": "8 Gbit/s"}
 ITEM_US = 2000
-# Needs root: namespaces, joined by a link with a limit.
-TWO_HOSTS = (sys.executable, str(Path(__file__).resolve().parents[2] / "scripts" / "two_hosts.py"),
-             "--mbit", "8000", "--own-cores", "openmpi")
 CARDS = (("1 : 2", "1,2", 1), ("1 : 2 : 4", "1,2,4", 1), ("1 : 2, then 1 : 0.2", "1,2", 10))
 
 
@@ -68,7 +64,9 @@ class Ranks:
 
     def figure(self, program, *arguments):
         command = Command.of(program, *arguments)
-        return Figure(replace(command, under=TWO_HOSTS) if self.network == "hosts" else command)
+        if self.network == "hosts":
+            command = replace(command, under=TWO_HOSTS_APART)
+        return Figure(command)
 
     def weir(self, chunks, scheduler="onesided"):
         return self.figure("shares_weir", "ranks", "--network", self.network, *self.problem(),

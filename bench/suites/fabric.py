@@ -14,9 +14,17 @@ SHARED_MEMORY = {"stream": 6.0, "random": 3.5, "repeat": 8.0}
 NETWORKS = {"shm": "shared memory", "tcp": "TCP loopback", "hosts": "8 Gbit/s"}
 OF_THE_LINK = 0.9  # of what large messages reach, where the link decides
 MBIT = 8000
-# Needs root: namespaces, joined by a link with a limit.
-TWO_HOSTS = (sys.executable, str(Path(__file__).resolve().parents[2] / "scripts" / "two_hosts.py"),
-             "--mbit", str(MBIT), "openmpi")
+
+
+def two_hosts(*options):
+    """Words that start a program on two hosts, as root: namespaces that a limited link joins."""
+    script = Path(__file__).resolve().parents[2] / "scripts" / "two_hosts.py"
+    return (sys.executable, str(script), "--mbit", str(MBIT), *options, "openmpi")
+
+
+TWO_HOSTS = two_hosts()
+# Each host is all that its rank sees: places would begin at the same core on both otherwise.
+TWO_HOSTS_APART = two_hosts("--own-cores")
 
 
 def groups(quick):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from harness.row import Row, ratio_at_least
 from harness.command import Command, Figure
-from suites.fabric import TWO_HOSTS
+from suites.fabric import TWO_HOSTS_APART
 from suites.queue import app_figure
 
 OF_IDEAL = 1 / 1.10  # of the rate without a link
@@ -57,13 +57,13 @@ def two_ranks(n, iterations):
 
 
 def two_hosts(n, iterations):
-    """The same on two hosts with a link of 8 Gbit/s."""
+    """The same on two hosts with a link of 8 Gbit/s, each of which has cores of its own."""
     hidden, blocking = (
         laplacian(n, iterations, "--domains", "host:cores=1", "--transform", switch)
         for switch in ("on", "off")
     )
     hidden, blocking = (
-        replace(figure, command=replace(figure.command, under=TWO_HOSTS))
+        replace(figure, command=replace(figure.command, under=TWO_HOSTS_APART))
         for figure in (hidden, blocking)
     )
     name = f"laplacian {n}^3 on 2 hosts, 8 Gbit/s"

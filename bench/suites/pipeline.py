@@ -1,5 +1,7 @@
 """Pipelines: items and tasks a second, and what the end costs, beside oneTBB and moodycamel."""
 
+import os
+
 from harness.command import Command, Figure
 from harness.row import Row, at_least, at_most, ratio_at_least
 
@@ -74,8 +76,10 @@ def relief():
 
 
 def one_core():
+    core = min(os.sched_getaffinity(0))
+
     def pinned(*words):
-        return Figure(Command("pipeline_weir", words, under=("taskset", "-c", "0")))
+        return Figure(Command("pipeline_weir", words, under=("taskset", "-c", str(core))))
 
     return Row("linear, 200 ns of work, one worker on one core", "M items/s",
                pinned("linear", "--work", "200", "--workers", "1"), pinned("loop", "--work", "200"),

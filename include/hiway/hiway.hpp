@@ -449,6 +449,7 @@ class Service {
     kernel.in_flight = code.options.in_flight;
     kernel.tables = code.options.tables.data();
     kernel.table_count = code.options.tables.size();
+    kernel.scratch_bytes = code.options.scratch_bytes;
     weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
     options.name = input.name.c_str();
     options.input = input.handle;
@@ -606,12 +607,14 @@ class Service {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (held.service == number_ && !stopped_) {
       Tunnel& from = *tunnels_[static_cast<std::size_t>(held.tunnel)];
-      try {
-        from.offers.push_front(held.offer);
-      } catch (...) {
-        return false;
+      if (held.offer->batch != nullptr) {  // else its worker has gone on after a failure
+        try {
+          from.offers.push_front(held.offer);
+        } catch (...) {
+          return false;
+        }
+        held.offer->index = held.index;
       }
-      held.offer->index = held.index;
       --from.attending;
     }
     held.offer.reset();

@@ -143,8 +143,9 @@ WEIR_API weir_status weir_fabric_send(weir_fabric* fabric, unsigned to, const vo
                                       size_t bytes);
 
 /**
- * Moves the fabric on until the handler has returned from at least one message since this thread's
- * last such call. TIMEOUT: there was none. NETWORK_ERROR: all other ranks are gone, none will come.
+ * Moves the fabric on until the handler has returned from at least one message since the last such
+ * call of any thread. TIMEOUT: there was none. NETWORK_ERROR: all other ranks are gone, none will
+ * come.
  */
 WEIR_API weir_status weir_fabric_progress(weir_fabric* fabric, int64_t timeout_ns);
 

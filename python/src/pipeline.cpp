@@ -15,10 +15,26 @@ struct StageCode {
   nb::object work, at_end;
   std::size_t item_bytes;               ///< of its input
   std::vector<weir_stencil*> stencils;  ///< for each output; null: a tunnel
+  std::weak_ptr<Pipeline> pipeline;
 };
 
-/// The batch whose stage runs on this thread.
-thread_local weir_batch* current_batch = nullptr;
+/// A batch whose stage runs on this thread, and the items that it keeps.
+struct StageRun {
+  weir_batch* batch;
+  const StageCode* code;
+  std::vector<std::pair<std::size_t, std::weak_ptr<Item>>> kept;
+
+  /// Those from an index on are not kept after all: their handles may become those of others.
+  void give_up(std::size_t first) const {
+    for (const auto& [index, each] : kept) {
+      const std::shared_ptr<Item> item = index >= first ? each.lock() : nullptr;
+      if (item) item->handle = nullptr;
+    }
+  }
+};
+
+/// While its function is called.
+thread_local StageRun* current_run = nullptr;
 
 nb::object raise_again(nb::handle exception) {
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
@@ -56,15 +72,16 @@ weir_status put(const StageCode& code, weir_batch& batch, std::size_t output, nb
 }
 
 /// Calls a function of weir._pipelines and does what it says: see StageOptions.
-weir_status call_stage(const StageCode& code, nb::handle function, weir_batch& batch) {
+weir_status call_stage(const StageCode& code, nb::handle function, StageRun& run) {
+  weir_batch& batch = *run.batch;
   const auto size =
       static_cast<Py_ssize_t>(batch.items == nullptr ? 0 : batch.count * code.item_bytes);
   const nb::object items =
       nb::steal(PyBytes_FromStringAndSize(static_cast<const char*>(batch.items), size));
-  current_batch = &batch;
+  current_run = &run;
   const nb::object said = nb::steal(PyObject_CallFunction(
       function.ptr(), "OK", items.ptr(), static_cast<unsigned long long>(batch.epoch)));
-  current_batch = nullptr;
+  current_run = nullptr;
   if (!said.is_valid()) throw nb::python_error();
   const auto failed = nb::cast<long long>(said[0]);
   const auto mark = nb::cast<int>(said[2]);
@@ -81,13 +98,16 @@ weir_status call_stage(const StageCode& code, nb::handle function, weir_batch& b
 }
 
 weir_status run_guarded(const StageCode& code, nb::handle function, weir_batch* batch) {
-  std::string message;
+  StageRun run{batch, &code, {}};
+  weir_status status = WEIR_STATUS_OK;
   try {
-    return call_stage(code, function, *batch);
+    status = call_stage(code, function, run);
   } catch (nb::python_error& error) {
-    message = keep_exception(error);
+    const std::string message = keep_exception(error);
+    status = weir_batch_fail(batch, WEIR_STATUS_KERNEL_ERROR, "%s", message.c_str());
   }
-  return weir_batch_fail(batch, WEIR_STATUS_KERNEL_ERROR, "%s", message.c_str());
+  if (status != WEIR_STATUS_OK) run.give_up(batch->index);
+  return status;
 }
 
 weir_status run_work(weir_batch* batch) {
@@ -299,21 +319,31 @@ nb::dict Pipeline::state(const std::vector<double>& percentiles) const {
 // ---- Items -------------------------------------------------------------------------------------
 
 std::shared_ptr<Item> Item::keep(std::size_t index) {
-  if (current_batch == nullptr) {
+  if (current_run == nullptr) {
     raise_value("an item is kept by the stage that has it, while it is called");
   }
   auto item = std::make_shared<Item>();
-  check(weir_item_keep(current_batch, index, &item->handle));
+  item->pipeline = current_run->code->pipeline;
+  current_run->kept.emplace_back(index, item);
+  check(weir_item_keep(current_run->batch, index, &item->handle));
   return item;
 }
 
+bool Item::has_pipeline() const {
+  const PipelineRef of = pipeline.lock();
+  return of && of->handle != nullptr && !of->session->closed();
+}
+
 Item::~Item() {
-  if (handle != nullptr) static_cast<void>(weir_item_complete(handle));
+  if (handle != nullptr && has_pipeline()) static_cast<void>(weir_item_complete(handle));
 }
 
 void Item::complete() {
-  if (handle == nullptr) raise_value("the item is complete already");
+  if (handle == nullptr) raise_value("the item is complete already, or its call has failed");
   weir_item* const kept = std::exchange(handle, nullptr);
+  if (!has_pipeline()) {
+    raise_status(WEIR_STATUS_INVALID_ARGUMENT, "the pipeline of the item has been closed");
+  }
   call_released([&] { return weir_item_complete(kept); });
 }
 
@@ -340,8 +370,8 @@ Tunnel add_tunnel(const PipelineRef& pipeline, nb::handle dtype, std::size_t cap
 void add_stage(const PipelineRef& pipeline, const StageOptions& wanted) {
   weir_pipeline* const opened = open(pipeline);
   std::vector<weir_tunnel*> outputs;
-  auto code = std::make_unique<StageCode>(
-      StageCode{wanted.work, wanted.at_end, wanted.input ? wanted.input->item_bytes : 0, {}});
+  auto code = std::make_unique<StageCode>(StageCode{
+      wanted.work, wanted.at_end, wanted.input ? wanted.input->item_bytes : 0, {}, pipeline});
   for (const Output& output : wanted.outputs) {
     outputs.push_back(output.tunnel);
     code->stencils.push_back(output.stencil);

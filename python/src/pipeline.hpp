@@ -55,8 +55,11 @@ struct Item {
   ~Item();
   /// Raises the second time.
   void complete();
+  /// Handles of items that have gone with their pipeline may become those of others.
+  bool has_pipeline() const;
 
-  weir_item* handle = nullptr;
+  weir_item* handle = nullptr;  ///< null: complete, or not kept after all
+  std::weak_ptr<Pipeline> pipeline;
 };
 
 /// A way to a stage, for items of one dtype.

@@ -47,7 +47,7 @@ weir_status run_chunk(const weir_chunk* chunk, void* payload, weir_event* out_ev
 
 /// Where the results of each item begin, and where the last ones end.
 std::vector<std::size_t> offsets_of(std::uint64_t items, std::size_t bytes) {
-  if (items == 0 || bytes % items != 0) {
+  if (items == 0 || bytes == 0 || bytes % items != 0) {
     raise_value(std::to_string(bytes) + " bytes of results are no equal parts for " +
                 std::to_string(items) + " items");
   }
@@ -94,7 +94,8 @@ std::shared_ptr<Share> Share::start(const SessionRef& session, std::uint64_t ite
   }
   if (share->fabric) {
     options.fabric = share->fabric->open();
-    share->fabric->barrier({});  // which signals can end; the others wait without an end then
+    // Signals can end this; the others wait without an end then, so what a handler raised waits.
+    check(wait_for({}, [&](std::int64_t ns) { return weir_fabric_barrier(options.fabric, ns); }));
     std::erase_if(share->fabric->shares, [](const auto& other) { return other.expired(); });
     share->fabric->shares.push_back(share);
   }

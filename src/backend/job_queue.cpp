@@ -41,7 +41,7 @@ void JobQueue::finish(Worker& worker, Job& job, Outcome outcome) noexcept {
   slot.worker.index = worker.index;
   slot.job.started_ns = job.started_ns;
   slot.job.ended_ns = job.ended_ns;
-  note_end(slot, std::move(outcome));
+  note_end(slot, std::move(outcome), true);
 }
 
 void JobQueue::copied(void* token, Outcome outcome, std::int64_t started_ns,
@@ -49,24 +49,24 @@ void JobQueue::copied(void* token, Outcome outcome, std::int64_t started_ns,
   Slot& slot = *static_cast<Slot*>(token);
   slot.job.started_ns = started_ns;
   slot.job.ended_ns = ended_ns;
-  note_end(slot, std::move(outcome));
+  note_end(slot, std::move(outcome), false);
 }
 
-/// Once a job is seen to be over the place may go.
-void JobQueue::note_end(Slot& slot, Outcome outcome) noexcept {
+/// Once a job is seen to be over the place may go. A core that ends one takes the next.
+void JobQueue::note_end(Slot& slot, Outcome outcome, bool by_core) noexcept {
   callers_.fetch_add(1, std::memory_order_relaxed);
   bool soon = false;
   {
     const sys::Lock lock(mutex_);
     end(slot, std::move(outcome));
-    soon = more_soon();
+    soon = by_core && more_soon();
   }
   if (has_work()) cores_->wake();
   stir(soon);
   callers_.fetch_sub(1, std::memory_order_release);
 }
 
-/// Whether the cores are about to end another job. Under the mutex.
+/// Whether a core that takes the next job ends it soon. Under the mutex.
 bool JobQueue::more_soon() const noexcept {
   return !calls_.empty() && copies_.empty() && ended_.size() < kToldAtOnce &&
          slot_of(calls_.front()).job.brief;

@@ -68,7 +68,7 @@ class JobQueue : public PlaceFeed, private CopySink {
   void make_ready(Slot& slot) noexcept;
   void end(Slot& slot, Outcome outcome) noexcept;
   bool more_soon() const noexcept;
-  void note_end(Slot& slot, Outcome outcome) noexcept;
+  void note_end(Slot& slot, Outcome outcome, bool by_core) noexcept;
   void copied(void* token, Outcome outcome, std::int64_t started_ns,
               std::int64_t ended_ns) noexcept override;
 

@@ -361,6 +361,7 @@ void Engine::satisfy(EventWait& wait, const FailureRef& failure) noexcept {
     resume_deferred();
   } else if (waits_for_front(action)) {
     complete_front();
+    resume_deferred();
   } else {
     settle(action);
   }

@@ -71,9 +71,11 @@ std::vector<Collectives::Bytes> Collectives::exchange(const std::string& what,
 /// Others must not wait for a rank that will not call any more.
 void Collectives::give_up(std::uint32_t number) noexcept {
   broken_ = current_exception_outcome(WEIR_STATUS_INTERNAL).message;
+  const Header header{Kind::given_up, number, 0};
   try {
-    port_.send(0, Channel::collective, bytes_of(Header{Kind::given_up, number, 0}),
-               std::as_bytes(std::span(broken_)));
+    port_.as_listener([&] {  // which does not wait for room
+      port_.send(0, Channel::collective, bytes_of(header), std::as_bytes(std::span(broken_)));
+    });
   } catch (...) {  // it is told when this rank leaves
   }
 }

@@ -85,8 +85,7 @@ class InprocHub::InprocLink final : public Link {
              .ranks = static_cast<Rank>(state_->boxes.size()),
              .packet_bytes = kLinkPacketBytes,
              .can_sleep = true,
-             .finds_stalls = state_->reports_stalls.load(),
-             .sees_stalls = true};
+             .sees_stalls = state_->reports_stalls.load()};
   }
 
   ~InprocLink() override {

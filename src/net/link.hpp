@@ -23,7 +23,6 @@ struct LinkInfo {
   std::size_t packet_bytes = 0;  ///< most that send() takes
   bool shares_memory = false;    ///< direct() works
   bool can_sleep = false;        ///< wait() ends when a packet arrives
-  bool finds_stalls = false;     ///< stalled() does
   bool sees_stalls = false;      ///< stalled() may say something: who waits is to say so
 };
 

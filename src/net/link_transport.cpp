@@ -163,8 +163,12 @@ LinkTransport::LinkTransport(std::unique_ptr<Link> link, Membership membership)
            .shares_memory = facts.shares_memory,
            .owner_must_poll = !facts.shares_memory,
            .can_sleep = facts.can_sleep,
-           .finds_stalls = facts.finds_stalls,
            .sees_stalls = facts.sees_stalls};
+  if (membership_.lost_after_ns > 0) {
+    info_.patience_ns = std::min(membership_.lost_after_ns, kLongestLeave);
+  } else {
+    info_.patience_ns = kLongestLeave;
+  }
   interval_ns_ =
       membership_.lost_after_ns > 0
           ? std::clamp<std::int64_t>(membership_.lost_after_ns / 8, 1'000'000, kLongestInterval)
@@ -203,11 +207,14 @@ void LinkTransport::join() {
     const std::uint32_t bell = link_->bell();
     const bool heard = link_->receive(*this);
     send_hellos(said);
-    if (!broken_.empty()) fail(WEIR_STATUS_NETWORK_ERROR, "{}", peers_[broken_.front()].why);
     for (Rank rank = 0; rank < info_.ranks; ++rank) {
       const std::string why = peers_[rank].here ? std::string() : link_->gone(rank);
+      if (!why.empty()) receive_all();  // also of one that has left already
+      const Peer& peer = peers_[rank];
+      if (peer.gone && !peer.left) fail(WEIR_STATUS_NETWORK_ERROR, "{}", peer.why);
+      if (peer.here) continue;
       if (!why.empty()) fail(WEIR_STATUS_NETWORK_ERROR, "rank {} {} before it joined", rank, why);
-      if (peers_[rank].here || sys::now_ns() < deadline) continue;
+      if (sys::now_ns() < deadline) continue;
       fail(WEIR_STATUS_NETWORK_ERROR, "rank {} has not joined the fabric within {} s", rank,
            membership_.join_within_ns / 1'000'000'000);
     }
@@ -216,6 +223,13 @@ void LinkTransport::join() {
   compare_builds();
   looked_ns_ = sys::now_ns();
   for (Peer& peer : peers_) peer.heard_ns = peer.spoke_ns = looked_ns_;
+}
+
+/// Takes what has arrived, of a rank that sends no more all.
+void LinkTransport::receive_all() noexcept {
+  constexpr unsigned kMostBursts = 1000;
+  for (unsigned i = 0; i < kMostBursts && link_->receive(*this); ++i) {
+  }
 }
 
 void LinkTransport::compare_builds() const {
@@ -230,8 +244,7 @@ void LinkTransport::compare_builds() const {
 LinkTransport::~LinkTransport() { leave(); }
 
 void LinkTransport::leave() noexcept {
-  std::int64_t patience = membership_.lost_after_ns > 0 ? membership_.lost_after_ns : kLongestLeave;
-  const std::int64_t deadline = sys::deadline_after(std::min(patience, kLongestLeave));
+  const std::int64_t deadline = sys::deadline_after(info_.patience_ns);
   struct Nobody final : TransportSink {
     void arrived(Rank, std::span<const std::byte>) noexcept override {}
     void completed(void*, std::int64_t, Outcome) noexcept override {}
@@ -629,9 +642,7 @@ void LinkTransport::look_after_peers() noexcept {
       push_parts(rank, Kind::beat, {}, {});
     }
     if (std::string why = link_->gone(rank); !why.empty()) {
-      constexpr unsigned kMostBursts = 1000;
-      for (unsigned i = 0; i < kMostBursts && link_->receive(*this); ++i) {
-      }
+      receive_all();
       break_with(rank, std::move(why));
     } else if (peer.beats && membership_.lost_after_ns > 0 &&
                now - peer.heard_ns > membership_.lost_after_ns) {

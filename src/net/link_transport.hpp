@@ -107,6 +107,7 @@ class LinkTransport final : public Transport, private PacketSink {
 
   void join();
   void send_hellos(std::vector<bool>& said);
+  void receive_all() noexcept;
   void compare_builds() const;
   void leave() noexcept;
 

@@ -25,8 +25,6 @@ class Port::Body final : private TransportSink, private PortWork {
   PortBarrier barrier;
 
  private:
-  static constexpr std::int64_t kLongestClose = 5'000'000'000;
-
   bool step() noexcept override;
   bool left() const noexcept override { return messages.left() || operations.left(); }
   void take_over() noexcept override;
@@ -51,7 +49,7 @@ Port::Body::Body(std::unique_ptr<Transport> made, ProgressBy by)
 
 Port::Body::~Body() {
   progress.stop();
-  const std::int64_t deadline = sys::deadline_after(kLongestClose);
+  const std::int64_t deadline = sys::deadline_after(info().patience_ns);
   progress.take();
   messages.silence();
   const auto empty = [this] { return messages.empty() && operations.empty(); };

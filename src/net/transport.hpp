@@ -34,12 +34,12 @@ using Parts = std::span<const std::span<const std::byte>>;
 struct TransportInfo {
   std::string name;  ///< "inproc", "shm", "mpi (Open MPI 4.1.4)"
   Rank rank = 0, ranks = 1;
-  std::size_t frame_bytes = 0;  ///< most that send() takes
-  bool shares_memory = false;   ///< all ranks are on one machine and put() is a copy
-  bool owner_must_poll = true;  ///< one-sided operations wait for the target's progress()
-  bool can_sleep = false;       ///< wait() blocks until something arrives
-  bool finds_stalls = false;    ///< a wait without a deadline that nobody will end fails
-  bool sees_stalls = false;     ///< stalled() may say something: who waits is to say so
+  std::size_t frame_bytes = 0;   ///< most that send() takes
+  bool shares_memory = false;    ///< all ranks are on one machine and put() is a copy
+  bool owner_must_poll = true;   ///< one-sided operations wait for the target's progress()
+  bool can_sleep = false;        ///< wait() blocks until something arrives
+  bool sees_stalls = false;      ///< stalled() may say something: who waits is to say so
+  std::int64_t patience_ns = 0;  ///< with what is still to be sent when it ends
 };
 
 enum class OneSidedKind : std::uint8_t { put, get, fetch_add, compare_swap };

@@ -78,7 +78,7 @@ Flow::~Flow() {
     kept_items_->clear();
   }
   if (!kept.empty()) log::warning("pipeline '{}' is destroyed while {}", name_, kept);
-  while (completing_.load(std::memory_order_acquire) > 0) sys::yield();
+  while (visiting_.load(std::memory_order_acquire) > 0) sys::yield();
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     if (releases_[i] != nullptr) releases_[i](stages_[i]->payload);
   }
@@ -195,8 +195,7 @@ weir_feed* Flow::open_feed(Tunnel& tunnel) {
   }
   feeds_.reserve(feeds_.size() + 1);
   open_feeds_.reserve(open_feeds_.size() + 1);
-  auto books = std::make_unique<FeedBooks>(tunnel, epochs_done_.load(std::memory_order_acquire),
-                                           options_.epochs);
+  auto books = std::make_unique<FeedBooks>(tunnel, epochs_over_, options_.epochs);
   Owned<weir_feed> feed(new weir_feed(*books));
   tunnel.open_feeds.fetch_add(1, std::memory_order_acq_rel);
   feeds_.push_back(std::move(books));
@@ -390,6 +389,7 @@ void Flow::next_epoch(weir_feed& feed) {
 void Flow::close(weir_feed& feed) noexcept {
   FeedBooks& own = feed.books;
   Tunnel& tunnel = own.tunnel;
+  visiting_.fetch_add(1, std::memory_order_acq_rel);
   {
     const sys::Lock lock(feeds_mutex_);
     std::erase_if(open_feeds_, [&](const auto& each) { return each.get() == &feed; });
@@ -398,6 +398,7 @@ void Flow::close(weir_feed& feed) noexcept {
   }
   tunnel.open_feeds.fetch_sub(1, std::memory_order_seq_cst);
   wake_one();
+  visiting_.fetch_sub(1, std::memory_order_release);
 }
 
 /// Programs may open a feed for each visitor: one set of books is enough for all that are closed.

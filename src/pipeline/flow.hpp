@@ -66,7 +66,11 @@ class Flow {
   std::size_t first_worker(std::size_t group) const noexcept { return groups_[group].first_worker; }
   /// Is a worker until the end, or the deadline. By one thread at a time for each number.
   void work(std::size_t worker, std::int64_t deadline_ns = sys::kNever) noexcept;
-  void cancel() noexcept { stop(WEIR_STATUS_CANCELLED, "the pipeline was cancelled"); }
+  void cancel() noexcept {
+    visiting_.fetch_add(1, std::memory_order_acq_rel);
+    stop(WEIR_STATUS_CANCELLED, "the pipeline was cancelled");
+    visiting_.fetch_sub(1, std::memory_order_release);
+  }
   /// Fails the whole, unless it is at its end.
   void stop(weir_status status, const char* message) noexcept;
   /// A carrier says that a batch is over.
@@ -225,7 +229,8 @@ class Flow {
   void refuse_late_items(FlowWorker& worker, const Stage& stage) noexcept;
   bool find_epochs() noexcept;
   void finish() noexcept;
-  bool epoch_over(std::uint64_t epoch) const noexcept;
+  /// Whether it is over: then feeds that are opened from now on put nothing into it.
+  bool end_epoch(std::uint64_t epoch) noexcept;
   bool epoch_balanced(std::uint64_t epoch) const noexcept;
   /// Epochs that are closed by all who put items, and that had any.
   std::uint64_t closed_epochs() const noexcept;
@@ -249,11 +254,14 @@ class Flow {
   sys::Atomic<bool> sealed_{false};
 
   std::unique_ptr<KeptItems> kept_items_;
-  sys::Atomic<std::uint32_t> completing_{0};  ///< threads in complete()
+  /// Threads in complete(), close() and cancel(): what they do may end the pipeline, and whoever
+  /// waits for that may destroy it while they still wake others.
+  sys::Atomic<std::uint32_t> visiting_{0};
 
   mutable sys::Mutex feeds_mutex_;
   std::vector<std::unique_ptr<FeedBooks>> feeds_;
   std::vector<Owned<weir_feed>> open_feeds_;
+  std::uint64_t epochs_over_ = 0;  ///< of which the program may not have been told yet
 
   sys::Atomic<std::uint32_t> state_{kOpen};
   sys::Atomic<std::uint32_t> working_{0};  ///< threads in work()

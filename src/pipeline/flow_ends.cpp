@@ -101,7 +101,7 @@ void Flow::finish() noexcept {
 bool Flow::find_epochs() noexcept {
   bool found = false;
   for (std::uint64_t next = epochs_done_.load(std::memory_order_relaxed);
-       !ended() && epoch_over(next); ++next) {
+       !ended() && end_epoch(next); ++next) {
     if (options_.on_epoch != nullptr) {
       guarded([&] { options_.on_epoch(next, options_.payload); });
     }
@@ -113,9 +113,11 @@ bool Flow::find_epochs() noexcept {
   return found;
 }
 
-bool Flow::epoch_over(std::uint64_t epoch) const noexcept {
+bool Flow::end_epoch(std::uint64_t epoch) noexcept {
   const sys::Lock lock(feeds_mutex_);
-  return epoch < closed_epochs() && epoch_balanced(epoch);
+  if (epoch >= closed_epochs() || !epoch_balanced(epoch)) return false;
+  epochs_over_ = epoch + 1;
+  return true;
 }
 
 bool Flow::epoch_balanced(std::uint64_t epoch) const noexcept {

@@ -232,12 +232,12 @@ void Flow::complete(weir_item* item) {
   const ItemTag tag = live.tag;
   const bool epochs = flow.options_.epochs > 0;
   const std::size_t slot = epochs ? flow.slot_of(tag.epoch) : 0;
-  flow.completing_.fetch_add(1, std::memory_order_acq_rel);
+  flow.visiting_.fetch_add(1, std::memory_order_acq_rel);
   const bool counted = flow.kept_items_->complete(live, epochs ? &slot : nullptr);
   ending.unlock();
   if (counted && tag.sampled()) stage.latencies.note(flow.now_ns() - tag.birth_ns, 1);
   flow.wake_one();
-  flow.completing_.fetch_sub(1, std::memory_order_release);
+  flow.visiting_.fetch_sub(1, std::memory_order_release);
 }
 
 weir_status Flow::call(FlowWorker& worker, Stage& stage, weir_stage_function function,
@@ -330,17 +330,14 @@ void Flow::fail_item(FlowWorker& worker, const Stage& stage, const void* item, w
                      std::size_t count) noexcept {
   const char* const why =
       worker.call.message[0] != '\0' ? worker.call.message : status_name(status);
+  char message[640];
+  std::snprintf(message, sizeof message, "stage '%.100s': %s", stage.name.c_str(), why);
+  note_failure(status, message);  // before on_failure, which may end the pipeline
   if (options_.on_failure != nullptr) {
     const weir_item_failure failure{stage.name.c_str(), item, status, why, count};
     guarded([&] { options_.on_failure(&failure, options_.payload); });
   }
-  char message[640];
-  std::snprintf(message, sizeof message, "stage '%.100s': %s", stage.name.c_str(), why);
-  if (options_.keep_going) {
-    note_failure(status, message);
-  } else {
-    stop(status, message);
-  }
+  if (!options_.keep_going) stop(status, message);
 }
 
 // ---- Moving ------------------------------------------------------------------------------------

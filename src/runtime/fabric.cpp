@@ -299,11 +299,14 @@ bool Fabric::is_alone() const noexcept {
 
 bool Fabric::progress(std::int64_t timeout_ns) {
   const auto news = [this] { return handled_.load() != seen_.load(); };
-  const bool stalls = timeout_ns < 0 && port_.info().finds_stalls;  // which says more of it
+  const bool stalls = timeout_ns < 0 && port_.info().sees_stalls;  // which says more of it
   const auto over = [&] { return news() || (!stalls && is_alone()); };
   const bool any = port_.wait_until(over, timeout_ns, "a message");
   while (any && !news()) {
     if (port_.progress()) continue;
+    bool quiet = false;  // nor is another thread in the handler, with a message of this rank
+    port_.as_listener([&] { quiet = !news(); });
+    if (!quiet) break;
     fail(WEIR_STATUS_NETWORK_ERROR, "no message will come: all other ranks are gone, {}",
          port_.why_gone(port_.rank() == 0 ? 1 : 0));
   }

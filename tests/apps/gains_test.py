@@ -9,8 +9,9 @@ import weir_cli
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "bench"))
 
+from harness.command import Command, Figure, NotBuilt  # noqa: E402
 from harness.measure import measure  # noqa: E402
-from harness.row import report_row  # noqa: E402
+from harness.row import Row, report_row  # noqa: E402
 from suites import evaluate  # noqa: E402
 
 # Lloyd's iteration leaves less to hide than the paper's card gained by other means: docs/adr/0035.
@@ -18,9 +19,11 @@ KMEANS_GAIN = 1.03
 
 
 class GainsTest(unittest.TestCase):
+    def measured(self, groups, rounds):
+        return measure(groups, rounds, os.path.dirname(os.path.dirname(weir_cli.program(0))))
+
     def reports(self, rows):
-        build = os.path.dirname(os.path.dirname(weir_cli.program(0)))
-        outputs = measure([rows], 1, build)
+        outputs, = self.measured([rows], 1)
         for row in rows:
             report = report_row(row, outputs)
             self.assertNotIn("reason", report)
@@ -48,6 +51,16 @@ class GainsTest(unittest.TestCase):
         self.check(evaluate.kmeans_share())
         report, = self.reports([evaluate.gain("kmeans", KMEANS_GAIN)])
         self.assertIs(report["ok"], True, report)
+
+    def test_groups_share_no_rounds(self):
+        """A command that two groups have in common is one of the rounds of each."""
+        command = Command("weir", ("run", "nn", "--size", "tiny", "--repeat", "1", "--json"))
+        missing = Command("no_such_program")
+        rows = [Row("seconds", "s", Figure(command, "seconds.median")),
+                Row("nothing", "s", Figure(missing))]
+        for outputs in self.measured([rows, rows], 2):
+            self.assertEqual(len(outputs[command]), 2)
+            self.assertIsInstance(outputs[missing], NotBuilt)
 
     def test_they_are_the_same_each_time(self):
         row = evaluate.gain("nn", 1)

@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,13 +50,14 @@ struct Part {
   const Route& route;
   void (*walk)(const Route& route, const char* folder, Report& report);
   void (*finish)(const Route& route, Report& report);
+  std::size_t at_once = 2;  ///< walks: more of those that wait more than they compute
 };
 constexpr Part kParts[] = {
     {"real", kRoutes[0], walk, finish},
     {"virtual", kRoutes[1], walk, finish},
     {"flows", kRoutes[0], walk_flows, finish_anew},
     {"virtual-flows", kRoutes[1], walk_flows, finish_anew},
-    {"fabric", kRoutes[0], walk_fabric, finish_anew},
+    {"fabric", kRoutes[0], walk_fabric, finish_anew, 8},
 };
 
 struct Case {
@@ -181,7 +183,7 @@ class Runner {
   }
 
   void run(const Case& wanted) {
-    Slot* const slot = free_slot();
+    Slot* const slot = free_slot(*wanted.part);
     slot->wanted = wanted;
     slot->since = Clock::now();
     slot->child = start(wanted, *slot->board);
@@ -201,9 +203,9 @@ class Runner {
     Clock::time_point since;
   };
 
-  Slot* free_slot() {
+  Slot* free_slot(const Part& part) {
     for (;;) {
-      for (Slot& slot : slots_) {
+      for (Slot& slot : std::span(slots_).first(part.at_once)) {
         if (slot.child == 0) return &slot;
       }
       collect();
@@ -258,7 +260,7 @@ class Runner {
   }
 
   const char* program_;
-  Slot slots_[2];
+  Slot slots_[8];
   Table table_;
 };
 

@@ -243,6 +243,7 @@ void walk_fabric(const Route& route, const char*, Report& report) {
   reports = {};
   Ranks ranks{route, reports};
   weir_fabric_options options = WEIR_FABRIC_OPTIONS_INIT;
+  options.lost_after_ns = 1'000'000'000;  // what has no memory to be sent is given up after it
   const bool done = took(route, report, weir_fabric_simulate(&options, kRanks, run_rank, &ranks),
                          "fabric_simulate", kOfOther | only(WEIR_STATUS_CANCELLED));
   for (const Report& of_rank : reports) report.add(of_rank);

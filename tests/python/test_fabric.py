@@ -281,22 +281,50 @@ def test_shares(seed, scheduler):
 
 def test_a_share_that_fails_on_one_rank_fails_on_all():
     def program(fabric):
-        def enqueue(chunk):
-            raise LookupError("no such item")
-
         with weir.Runtime("host:cores=1") as runtime:
+            data = runtime.wrap(np.zeros(10, "i8"))
+
+            def enqueue(chunk):
+                if fabric.rank == 1:
+                    raise LookupError("no such item")
+                return chunk.stream.download(data[chunk.first:chunk.first + chunk.count])
+
             share = runtime.share(10, enqueue, chunks="static", fabric=fabric)
-            with pytest.raises((LookupError, weir.Error)):
+            with pytest.raises(LookupError if fabric.rank == 1 else weir.Error):
                 share.wait(60)
             share.close()
 
     on_ranks(2, program)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_share_starts_in_spite_of_a_handler_that_raises(seed):
+    def program(fabric):
+        seen = threading.Event()
+
+        def handler(rank, message):
+            seen.set()
+            raise LookupError("bad message")
+
+        fabric.listen(handler)
+        told = contextlib.nullcontext()
+        if fabric.rank == 0:
+            fabric.send(0, b"bad")
+            assert seen.wait(60)
+            told = pytest.raises(LookupError)
+        fabric.listen(None)  # waits until the handler has returned
+        share_squares(fabric)
+        with told:
+            fabric.barrier()
+
+    on_ranks(2, program, seed=seed, progress="thread")
+
+
 def test_wrong_results_of_a_share():
     def program(fabric):
         with weir.Runtime("host:cores=1") as runtime:
-            for results, error in ((np.zeros(7, "u1"), ValueError), (np.zeros((8, 8))[:, 1], TypeError),
+            for results, error in ((np.zeros(7, "u1"), ValueError), (np.zeros(0, "u1"), ValueError),
+                                   (np.zeros((8, 8))[:, 1], TypeError),
                                    (16, TypeError), (np.zeros(8, object), TypeError)):
                 with pytest.raises(error):
                     runtime.share(8, lambda chunk: None, fabric=fabric, results=results)

@@ -1,6 +1,7 @@
 """Pipelines of Python functions put and complete what a loop would."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -294,15 +295,48 @@ def test_a_kept_item_of_a_call_that_fails_is_not_kept(machine):
                     keep()
 
         pipeline.start()
-        with pytest.raises(weir.TimeoutError):
-            while len(kept) < 6:
+        while len(kept) < 6:
+            with pytest.raises(weir.TimeoutError):
                 pipeline.wait(0.01)
+        with pytest.raises(weir.TimeoutError):
             pipeline.wait(0)
         kept.clear()
         with pytest.raises(weir.KernelError, match="bad 2|bad 3"):
             pipeline.wait()
         assert pipeline.stages()[0]["failed"] == 2
     assert len(failures) == 2
+
+
+def test_an_item_of_a_call_that_failed_does_not_become_another(machine):
+    """Handles are used again after a few hundred."""
+    lost, kept = [], []
+    with machine.pipeline(keep_going=True) as pipeline:
+        items = pipeline.tunnel("i8")
+        feed = items.feed()
+
+        @pipeline.stage(items, keeps=True)
+        def hold(items, keep):
+            (lost if items[0] < 0 else kept).append(keep())
+            if items[0] < 0:
+                raise ValueError("bad")
+
+        pipeline.start()
+        feed.put(-1)
+        while pipeline.stages()[0]["failed"] == 0:
+            time.sleep(0.001)
+        for _ in range(2):
+            kept.clear()
+            feed.put(np.arange(300))
+            while len(kept) < 300:
+                time.sleep(0.001)
+        with pytest.raises(ValueError, match="failed"):
+            lost[0].complete()
+        lost.clear()
+        assert pipeline.state()["stages"][0]["kept"] == 300
+        feed.close()
+        kept.clear()
+        with pytest.raises(weir.KernelError, match="bad"):
+            pipeline.wait()
 
 
 def test_only_a_stage_keeps_items(machine):

@@ -111,8 +111,10 @@ bool OpenClPlace::take_back() noexcept {
     Slot& slot = slot_of(number);
     if (slot.job.number != number || !slot.over.load(std::memory_order_acquire)) continue;
     ++taken_back_;
-    if (slot.event != nullptr) OpenClLibrary::get().clReleaseEvent(slot.event);
-    slot.event = nullptr;
+    for (cl_event* event : {&slot.event, &slot.begin}) {
+      if (*event != nullptr) OpenClLibrary::get().clReleaseEvent(*event);
+      *event = nullptr;
+    }
     feed_.finish(slot.worker, slot.job, std::exchange(slot.outcome, {}));
     slot.job.number = 0;
   }
@@ -128,8 +130,10 @@ bool OpenClPlace::hand_out() noexcept {
     Slot& slot = slot_of(next_);
     if (!feed_.next(slot.worker, slot.job)) break;
     slot.over.store(false, std::memory_order_relaxed);
+    slot.job.brief = slot.job.brief && card_ == nullptr;  // a card has no command of several calls
     const std::uint64_t small = small_copy(slot.job);
-    const bool joins = slot.job.brief || (small > 0 && !waits_for_more(slot.job.waits));
+    const bool calls = slot.job.brief && batch_.bytes == 0;
+    const bool joins = calls || ((slot.job.brief || small > 0) && waits_alike(slot.job.waits));
     const bool room = next_ - batch_.first < kBatch && batch_.bytes + small <= kBatchBytes;
     if (!joins || !room) submit();
     batch_.end = ++next_;
@@ -167,12 +171,20 @@ bool OpenClPlace::awaits(cl_event event) const noexcept {
   return std::find(events_.begin(), events_.end(), event) != events_.end();
 }
 
-/// Whether a job would make the batch wait longer.
-bool OpenClPlace::waits_for_more(std::span<const std::uint64_t> waits) noexcept {
-  return std::any_of(waits.begin(), waits.end(), [this](std::uint64_t earlier) {
+/// Whether neither the batch nor a job would wait longer, were the job in the batch.
+bool OpenClPlace::waits_alike(std::span<const std::uint64_t> waits) noexcept {
+  const bool longer = std::any_of(waits.begin(), waits.end(), [this](std::uint64_t earlier) {
     const cl_event event = event_of(earlier);
     return event != nullptr && !awaits(event);
   });
+  if (longer) return false;
+  const bool follows = std::any_of(waits.begin(), waits.end(), [this](std::uint64_t earlier) {
+    return earlier >= batch_.first;
+  });
+  return follows || std::all_of(events_.begin(), events_.end(), [&](cl_event event) {
+           return std::any_of(waits.begin(), waits.end(),
+                              [&](std::uint64_t earlier) { return event_of(earlier) == event; });
+         });
 }
 
 /// Adds the events that a job of the batch waits for.
@@ -250,7 +262,8 @@ Outcome OpenClPlace::call(Slot& slot) noexcept {
   if (job.function == nullptr) {
     return failed_outcome(WEIR_STATUS_UNSUPPORTED, "it has no code for opencl");
   }
-  cl_int code = events_.empty() ? CL_SUCCESS : mark(events_, nullptr);
+  cl_int code = CL_SUCCESS;
+  if (!events_.empty() || job.timed) code = mark(events_, job.timed ? &slot.begin : nullptr);
   if (code != CL_SUCCESS) return failed_call(code);
   job.call.queue = calls_.get();
   Outcome outcome = invoke(job);
@@ -282,7 +295,10 @@ void CL_CALLBACK OpenClPlace::on_complete(cl_event event, cl_int status, void* s
 void OpenClPlace::complete(Slot& slot, cl_event event, cl_int status) noexcept {
   callers_.fetch_add(1, std::memory_order_relaxed);
   if (slot.job.timed) {
-    slot.job.started_ns = opencl_time(event, CL_PROFILING_COMMAND_START) + clock_offset_ns_;
+    const bool marked = slot.begin != nullptr;
+    const std::int64_t began = marked ? opencl_time(slot.begin, CL_PROFILING_COMMAND_END)
+                                      : opencl_time(event, CL_PROFILING_COMMAND_START);
+    slot.job.started_ns = began + clock_offset_ns_;
     slot.job.ended_ns = opencl_time(event, CL_PROFILING_COMMAND_END) + clock_offset_ns_;
   }
   if (status != CL_COMPLETE) {

@@ -20,8 +20,8 @@ class OpenClDevice;
 
 /// A thread takes jobs and enqueues them as native kernels, in a window of so many at once, on a
 /// queue that executes out of order: the driver lets them wait for each other. Copies are native
-/// kernels, too. Brief jobs and small copies that follow each other make one command, which runs
-/// them in a row.
+/// kernels, too. Brief jobs that follow each other make one command, which runs them in a row, and
+/// so do small copies that wait for the same.
 /// Parallel kernels get a team of one. Kernels with a source for the device are kernels of its
 /// driver.
 ///
@@ -52,6 +52,7 @@ class OpenClPlace final : public PlaceDriver {
     Outcome outcome;
     std::uint64_t last = 0;    ///< job of its command
     cl_event event = nullptr;  ///< of the command, when it is the last
+    cl_event begin = nullptr;  ///< of a timed call on a card: the mark before it
     sys::Atomic<bool> over{true};
   };
   /// The jobs of one command.
@@ -69,10 +70,9 @@ class OpenClPlace final : public PlaceDriver {
   std::uint64_t small_copy(const Job& job) const noexcept;
   cl_event event_of(std::uint64_t earlier) noexcept;
   bool awaits(cl_event event) const noexcept;
-  bool waits_for_more(std::span<const std::uint64_t> waits) noexcept;
+  bool waits_alike(std::span<const std::uint64_t> waits) noexcept;
   void add_waits(const Slot& slot);
   void submit() noexcept;
-  cl_int enqueue_native() noexcept;
   void launch(Slot& slot) noexcept;
   Outcome enqueue(Slot& slot) noexcept;
   Outcome enqueue_copy(Slot& slot) noexcept;

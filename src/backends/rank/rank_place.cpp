@@ -68,7 +68,9 @@ void RankPlace::serve() noexcept {
   const NoWaitScope no_wait;
   while (!stopping_.load(std::memory_order_relaxed)) {
     if (helped()) {
+      const std::uint64_t first = first_.load();
       nap();
+      if (first_.load() == first) ask();  // they may look again and again, and never sleep
       continue;
     }
     device_.client().port().progress();
@@ -131,6 +133,7 @@ bool RankPlace::hand_out() noexcept {
     }
     send_batch();
   } catch (...) {
+    batch_.cut(batch_start_);  // the rank could not read half a job
     break_off(current_exception_outcome(WEIR_STATUS_INTERNAL));
   }
   return any;
@@ -148,10 +151,13 @@ void RankPlace::send_batch() {
   batch_.cut(batch_start_);
 }
 
+/// Whether the rank may keep to itself that a job is over.
+bool RankPlace::unasked() const noexcept { return !asked_.load() && first_.load() != next_.load(); }
+
 /// Has the rank say all that is over, also what it would say with what is over next. Returns false
 /// when somebody else has the turn.
 bool RankPlace::ask() {
-  if (asked_.load() || first_.load() == next_.load()) return true;
+  if (!unasked()) return true;
   if (serving_.exchange(true, std::memory_order_acquire)) return false;
   try {
     if (!given_up_ && !asked_.exchange(true)) device_.client().tell(device_.rank(), batch_);
@@ -302,7 +308,7 @@ void RankPlace::idle() noexcept {
   if (!ask()) return;
   parking_.prepare();
   device_.client().port().look_away();
-  if (stirring()) {
+  if (stirring() || unasked()) {
     parking_.cancel();
   } else {
     parking_.park();

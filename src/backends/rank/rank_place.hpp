@@ -72,6 +72,7 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   void write_call(const Job& job);
   void write_copy(Slot& slot);
   void send_batch();
+  bool unasked() const noexcept;
   bool ask();
   void give_back(Slot& slot, Outcome outcome) noexcept;
   void give_up() noexcept;

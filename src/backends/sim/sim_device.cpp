@@ -21,17 +21,30 @@ SimDirection direction_of(const CopyJob& job, const Device* self) noexcept {
   return job.target.device == self ? SimDirection::in : SimDirection::out;
 }
 
+/// What makes kernels slower, if the model has it.
+std::string describe_costs(const SimModel& model) {
+  std::string text;
+  const auto add = [&](double value, const char* before, const char* after) {
+    if (model.virtual_time && value > 0) text += fmt::format(", {} {:g} {}", before, value, after);
+  };
+  add(model.memory_bytes_per_s / 1e9, "memory of", "GB/s");
+  add(static_cast<double>(model.launch_ns) / 1e3, "launches of", "us");
+  add(static_cast<double>(model.fork_ns) / 1e3, "forks of", "us");
+  return text;
+}
+
 /// Cards that differ here take different times for the same kernels.
 std::string describe(const SimModel& model) {
   const bool modelled = model.core_flops_per_s > 0 && (model.virtual_time || model.skip_kernels);
   const std::string rate =
       modelled ? fmt::format(" of {:g} GFLOP/s", model.core_flops_per_s / 1e9) : "";
-  return fmt::format(
-      "simulated card of {} core{}{}{} at {:g}x, {:g} GB/s {} duplex, {:g} us{}", model.cores,
-      model.cores == 1 ? "" : "s",
-      model.threads == 1 ? "" : fmt::format(" with {} threads each", model.threads), rate,
-      model.speed, model.link_bytes_per_s / 1e9, model.full_duplex ? "full" : "half",
-      static_cast<double>(model.link_latency_ns) / 1e3, model.virtual_time ? ", virtual time" : "");
+  return fmt::format("simulated card of {} core{}{}{} at {:g}x, {:g} GB/s {} duplex, {:g} us{}{}",
+                     model.cores, model.cores == 1 ? "" : "s",
+                     model.threads == 1 ? "" : fmt::format(" with {} threads each", model.threads),
+                     rate, model.speed, model.link_bytes_per_s / 1e9,
+                     model.full_duplex ? "full" : "half",
+                     static_cast<double>(model.link_latency_ns) / 1e3, describe_costs(model),
+                     model.virtual_time ? ", virtual time" : "");
 }
 
 }  // namespace

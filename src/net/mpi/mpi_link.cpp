@@ -77,12 +77,12 @@ void finalize(int status, void*) {
   int over = 0;
   MPI_Finalized(&over);
   if (over != 0 || !finalizes_well) return;
-  std::fflush(nullptr);
   std::optional<FinalizeGuard> guard;
   try {
     guard.emplace(status);
   } catch (...) {  // no thread
   }
+  std::fflush(nullptr);  // which waits for threads that read from a stream
   MPI_Finalize();
 }
 

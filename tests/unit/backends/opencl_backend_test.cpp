@@ -2,12 +2,51 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "open_device.hpp"
 
 namespace weir::rt {
 namespace {
+
+/// Gives jobs, all at once, and notes which are over.
+class GivenJobs final : public PlaceFeed {
+ public:
+  explicit GivenJobs(std::vector<Job> jobs) : jobs_(std::move(jobs)), over_(jobs_.size()) {}
+
+  bool next(Worker&, Job& job) noexcept override {
+    const std::size_t given = given_.load();
+    if (given == jobs_.size()) return false;
+    job = jobs_[given];
+    job.number = given + 1;
+    given_.store(given + 1);
+    return true;
+  }
+  void finish(Worker&, Job& job, Outcome outcome) noexcept override {
+    EXPECT_TRUE(outcome.ok()) << outcome.message;
+    std::atomic<bool>& over = over_[static_cast<std::size_t>(job.number) - 1];
+    over.store(true);
+    over.notify_all();
+  }
+  bool has_work() const noexcept override { return given_.load() < jobs_.size(); }
+
+  void wait_for(std::size_t number) const { over_[number - 1].wait(false); }
+  void wait() const {
+    for (const std::atomic<bool>& over : over_) over.wait(false);
+  }
+
+ private:
+  const std::vector<Job> jobs_;
+  std::vector<std::atomic<bool>> over_;
+  std::atomic<std::size_t> given_{0};
+};
 
 class OpenClBackendTest : public testing::Test {
  protected:
@@ -71,6 +110,44 @@ TEST_F(OpenClBackendTest, ACardHasAMemoryOfItsOwn) {
   Memory memory = card->allocate(100);
   EXPECT_NE(memory.address, nullptr);
   card->release(memory);
+}
+
+TEST_F(OpenClBackendTest, ACardBringsBriefCallsToAnEnd) {
+  const auto card = open_device(*backend_, {{"native", "off"}});
+  Job call;
+  call.function = [](const weir_call*) { return WEIR_STATUS_OK; };
+  call.brief = true;
+  GivenJobs jobs(std::vector<Job>(40, call));
+  const auto place = card->open_place({"p", {0}}, jobs);
+  jobs.wait();
+}
+
+TEST_F(OpenClBackendTest, SmallCopiesDoNotWaitForWhatOthersWaitFor) {
+  const auto device = open_device(*backend_, {});
+  if (device->info().cores < 2) GTEST_SKIP() << "too few units";
+  static std::atomic<bool> open{false};
+  open = false;
+  static constexpr std::uint64_t kFirst = 1;
+  std::array<std::byte, 64> bytes{};
+  std::vector<Job> given(3);
+  given[0].function = [](const weir_call*) {
+    open.wait(false);
+    return WEIR_STATUS_OK;
+  };
+  given[1].waits = {&kFirst, 1};
+  for (std::size_t i = 1; i < given.size(); ++i) {
+    given[i].copies = true;
+    given[i].from = {nullptr, bytes.data(), {.offset = 0, .row = 8}};
+    given[i].to = {nullptr, bytes.data(), {.offset = 16 * i, .row = 8}};
+  }
+  GivenJobs jobs(given);
+  std::vector<unsigned> cores(device->info().cores);
+  std::iota(cores.begin(), cores.end(), 0u);
+  const auto place = device->open_place({"p", cores}, jobs);
+  jobs.wait_for(3);
+  open = true;
+  open.notify_all();
+  jobs.wait();
 }
 
 TEST(OpenClSettings, AreChecked) {

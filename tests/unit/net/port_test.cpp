@@ -650,6 +650,56 @@ TEST(PortFaults, ARankThatNeverJoinsIsNamed) {
   }
 }
 
+/// Takes nothing before another rank has come and gone.
+class LateLink final : public Link {
+ public:
+  LateLink(std::unique_ptr<Link> link, const std::atomic<bool>& ready)
+      : link_(std::move(link)), ready_(ready) {}
+  const LinkInfo& info() const noexcept override { return link_->info(); }
+  bool send(Rank to, Parts parts) noexcept override { return link_->send(to, parts); }
+  bool receive(PacketSink& sink) noexcept override {
+    if (ready_) return link_->receive(sink);
+    while (!ready_) std::this_thread::yield();
+    return false;
+  }
+  std::string gone(Rank rank) noexcept override { return link_->gone(rank); }
+  std::uint32_t bell() const noexcept override { return link_->bell(); }
+  void wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept override {
+    link_->wait(bell, deadline_ns);
+  }
+  void wake() noexcept override { link_->wake(); }
+
+ private:
+  const std::unique_ptr<Link> link_;
+  const std::atomic<bool>& ready_;
+};
+
+TEST(PortFaults, ARankMayLeaveBeforeOthersSeeThatItCame) {
+  InprocHub hub(2, 0);
+  std::atomic<bool> left{false};
+  std::thread first([&, link = hub.link(0)]() mutable {
+    {
+      Port port(std::make_unique<LinkTransport>(std::move(link), test::membership()),
+                ProgressBy::caller);
+      port.send(1, Channel::user, {});
+    }
+    left = true;
+  });
+  std::unique_ptr<Port> port;
+  EXPECT_NO_THROW(port = std::make_unique<Port>(
+                      std::make_unique<LinkTransport>(std::make_unique<LateLink>(hub.link(1), left),
+                                                      test::membership()),
+                      ProgressBy::caller));
+  first.join();
+  if (port == nullptr) return;
+  Heard heard;
+  port->listen(Channel::user, &heard);
+  EXPECT_TRUE(port->wait_until([&] { return heard.losses() == 1; }, kLong, "the loss"));
+  EXPECT_EQ(heard.count(), 1);
+  EXPECT_EQ(heard.loss(0), "rank 0 has left the fabric");
+  port->listen(Channel::user, nullptr);
+}
+
 TEST(PortFaults, RanksThatWaitForEachOtherAreTold) {
   for (const ProgressBy progress : {ProgressBy::caller, ProgressBy::hybrid, ProgressBy::thread}) {
     InprocHub hub(3, 0);

@@ -391,6 +391,24 @@ TEST(HiWayThatIsShutDown, LeavesNothingBehind) {
   }
 }
 
+TEST(HiWayWithScratch, GivesItToTheKernel) {
+  const weir::Runtime runtime("host,sim:cores=1");
+  const weir::Place card = runtime.domain(1).place();
+  std::atomic<std::size_t> words{0};
+  const weir::Kernel count = runtime.kernel(
+      "count", [&words](const weir::Call& call) { words = call.span<Number>(1).size(); });
+  HiWayLib::use(runtime);
+  int in = -1;
+  createTunnel<Number>(in, HiWayLib::CPU_TO_GPU, true);
+  HiWayLib::configKernel(in, {}, count, card, {.scratch_bytes = 64});
+  setupService();
+  put_h(Number{1}, in);
+  put_h(endFlag_h, in);
+  while (!isTerminate_h()) std::this_thread::yield();
+  shutdownService();
+  EXPECT_EQ(words, 8u);
+}
+
 /// The first failure of an item ends the service, which says what it was.
 TEST(HiWayWhoseCardFails, SaysWhy) {
   const weir::Runtime runtime("host,sim:cores=1");

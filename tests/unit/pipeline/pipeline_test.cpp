@@ -182,6 +182,35 @@ TEST_F(Pipelines, FeedsComeAndGo) {
   EXPECT_EQ(pipeline.stages()[0].created, kEpochs * (kVisitors + 1));
 }
 
+/// What is put while the program is told of the end of an epoch does not belong to it.
+TEST_F(Pipelines, FeedsOpenedAtTheEndOfAnEpochPutIntoTheNext) {
+  std::atomic<bool> told{false}, opened{false};
+  std::atomic<std::uint64_t> found{0};
+  PipelineOptions options;
+  options.epochs = 2;
+  options.on_epoch = [&](std::uint64_t) {
+    told = true;
+    while (!opened) std::this_thread::yield();
+  };
+  const Pipeline pipeline(runtime, std::move(options));
+  const auto numbers = pipeline.tunnel<int>("numbers");
+  pipeline.stage("see", numbers, [&](int x, weir::StageContext context) {
+    if (x == 2) found = context.epoch();
+  });
+  auto feed = pipeline.feed(numbers);
+  pipeline.start();
+  feed.put(1);
+  feed.next_epoch();
+  while (!told) std::this_thread::yield();
+  auto late = pipeline.feed(numbers);
+  late.put(2);
+  opened = true;
+  late.close();
+  feed.close();
+  pipeline.wait();
+  EXPECT_EQ(found, 1u);
+}
+
 TEST_F(Pipelines, AStageThatThrowsStopsThePipeline) {
   const Pipeline pipeline(runtime);
   const auto items = pipeline.tunnel<std::uint64_t>("items");
@@ -217,6 +246,20 @@ TEST_F(Pipelines, AStageThatThrowsLosesOneItemWhenToldToGoOn) {
   EXPECT_EQ(good, 997u);
   EXPECT_EQ(pipeline.stages()[0].failed, 3u);
   EXPECT_EQ(pipeline.stages()[0].complete, 1'000u);
+}
+
+TEST_F(Pipelines, AFailureIsSaidThoughWhoIsToldOfItCancels) {
+  const Pipeline* whole = nullptr;
+  PipelineOptions options;
+  options.on_failure = [&](const weir_item_failure&) { whole->cancel(); };
+  const Pipeline pipeline(runtime, std::move(options));
+  whole = &pipeline;
+  const auto items = pipeline.tunnel<std::uint64_t>("items");
+  pipeline.source("numbers", into(items), numbers(10));
+  pipeline.stage("check", items, [](std::uint64_t x) {
+    if (x == 7) throw std::runtime_error("7 is bad");
+  });
+  EXPECT_EQ(message_of([&] { pipeline.run(); }), "stage 'check': 7 is bad");
 }
 
 TEST_F(Pipelines, ALoopWithoutAnExitEndsWithItsName) {

@@ -1,0 +1,67 @@
+#include "backend/job_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace weir::rt {
+namespace {
+
+/// A copy and two brief calls that wait for nothing.
+class ThreeJobs final : public PlaceFeed {
+ public:
+  bool next(Worker&, Job& job) noexcept override {
+    if (given_ == 3) return false;
+    job = {};
+    job.number = ++given_;
+    job.copies = given_ == 1;
+    job.brief = !job.copies;
+    return true;
+  }
+  void finish(Worker&, Job&, Outcome) noexcept override { ++over; }
+  bool has_work() const noexcept override { return given_ < 3; }
+
+  int over = 0;
+
+ private:
+  std::uint64_t given_ = 0;
+};
+
+struct IdleDriver final : PlaceDriver {
+  void wake() noexcept override {}
+};
+
+class StirredQueue final : public JobQueue {
+ public:
+  using JobQueue::JobQueue;
+  using JobQueue::serve;
+
+  CopyJob copying;
+  std::vector<bool> soon;
+
+ private:
+  void copy(const CopyJob& job) noexcept override { copying = job; }
+  void stir(bool more) noexcept override { soon.push_back(more); }
+};
+
+TEST(JobQueue, LetsOnlyCoresThatTakeABriefJobBeSilent) {
+  ThreeJobs jobs;
+  IdleDriver driver;
+  StirredQueue queue(jobs);
+  queue.use(driver);
+  while (queue.serve()) {
+  }
+  ASSERT_NE(queue.copying.sink, nullptr);
+  queue.copying.sink->copied(queue.copying.token, {}, 0, 0);  // the cores may be at a long call
+  Worker worker;
+  Job job;
+  while (queue.next(worker, job)) queue.finish(worker, job, {});
+  EXPECT_EQ(queue.soon, (std::vector<bool>{false, true, false}));
+  while (queue.serve()) {
+  }
+  EXPECT_EQ(jobs.over, 3);
+}
+
+}  // namespace
+}  // namespace weir::rt
