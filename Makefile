@@ -39,7 +39,7 @@ demo: build
 test:
 	@scripts/setup.sh build test docs
 	$(call BUILD,release,-DWEIR_BUILD_TESTS=ON)
-	@ctest --preset release --label-exclude proof --parallel 2
+	@ctest --preset release --label-exclude proof --parallel 3
 	@$(MAKE) --no-print-directory proof-gate
 
 proof-gate:

@@ -30,7 +30,7 @@ class RankStagesTest(weir_cli.CliTest):
 
     def test_gene_alignment(self):
         letters = random.Random(1)
-        target = "".join(letters.choice("ACGT") for _ in range(6000))
+        target = "".join(letters.choice("ACGT") for _ in range(400))
         path = self.write("target.fa", f">target\n{target}\n")
         self.check("gene-alignment", "--input", path, stage="coarse")
 

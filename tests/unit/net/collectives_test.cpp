@@ -44,6 +44,8 @@ TEST(Collectives, EndInTimeThoughRankZeroTakesNothing) {
     const std::int64_t deadline = sys::deadline_after(kCollectivePatience / 10);
     while (!over && sys::now_ns() < deadline) sys::yield();
     EXPECT_TRUE(over) << "rank 1 waits for rank 0";
+    // What rank 1 has contributed still comes; nothing more does.
+    EXPECT_EQ(collectives.exchange("sum", {}, kCollectivePatience)[1].size(), kMuch);
     const std::string why =
         exchange_failure(collectives, 0, kCollectivePatience, WEIR_STATUS_NETWORK_ERROR);
     EXPECT_NE(why.find("rank 1 has given up: not all"), std::string::npos) << why;
