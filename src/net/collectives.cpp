@@ -63,15 +63,15 @@ std::vector<Collectives::Bytes> Collectives::exchange(const std::string& what,
     if (result.status != WEIR_STATUS_OK) fail(result.status, "{}", result.message);
     return unpack(result.bytes);
   } catch (...) {
-    give_up(number);
+    give_up();
     throw;
   }
 }
 
 /// Others must not wait for a rank that will not call any more.
-void Collectives::give_up(std::uint32_t number) noexcept {
+void Collectives::give_up() noexcept {
   broken_ = current_exception_outcome(WEIR_STATUS_INTERNAL).message;
-  const Header header{Kind::given_up, number, 0};
+  const Header header{Kind::given_up, 0, 0};
   try {
     port_.as_listener([&] {  // which does not wait for room
       port_.send(0, Channel::collective, bytes_of(header), std::as_bytes(std::span(broken_)));

@@ -51,7 +51,7 @@ class Collectives final : private Listener {
   void lost(Rank rank, const std::string& why) noexcept override;
   void take_call(Rank from, const Header& header, std::span<const std::byte> rest);
   void take_result(const Header& header, std::span<const std::byte> rest);
-  void give_up(std::uint32_t number) noexcept;
+  void give_up() noexcept;
   void answer_if_complete();
   const std::string* due() const;
   std::string hindrance(const std::string& what) const;

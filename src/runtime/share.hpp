@@ -122,6 +122,7 @@ class Share : private ShareCrew::Listener {
     bool calling = false;  ///< it is under way, or rank 0 has been asked
     // At rank 0, of a place of another.
     bool asked = false, counted = false;
+    std::uint64_t calls = 0;  ///< one that is not a visit yet is under way
     std::uint64_t ended = 0;  ///< chunks whose end it has told
 
     // For the others.

@@ -28,6 +28,7 @@ struct PartReport {
   double pending = 0, current = 0;  ///< work of its chunks, and of the one it is at
   std::int64_t age_ns = 0;          ///< since that began
   std::uint64_t grain = 1, visits = 0;
+  std::uint64_t calls = 0;  ///< for chunks: one that is under way will be a visit
   std::uint64_t trial = 0;  ///< items of the next chunk while ways are tried, else 0
   std::uint64_t done = 0;
   double work_done = 0;

@@ -66,6 +66,7 @@ PartReport Share::report_of(Part& part) noexcept {
           .age_ns = now - part.since_ns.load(),
           .grain = part.grain.load(),
           .visits = part.visits.load(),
+          .calls = part.calls,
           .trial = part.trial,
           .done = part.done,
           .work_done = part.work_done,
@@ -78,6 +79,7 @@ PartReport Share::report_of(Part& part) noexcept {
 void Share::update(Part& part, const PartReport& report) noexcept {
   const SpinGuard guard(part.lock);
   part.visits.store(std::max(part.visits.load(), report.visits));
+  part.calls = std::max(part.calls, report.calls);
   if (report.lost != 0) part.lost.store(true);
   if (report.done < part.done) return;
   part.speed.store(report.speed);
@@ -132,6 +134,7 @@ void Share::call_on(Part& part) noexcept {
       if (part.calling || part.in_flight >= depth(part)) return;
       if (stopped_.load() || part.lost.load()) return;
       part.calling = true;
+      ++part.calls;
       if (one_sided_) size = size_of_next(part);
     }
     if (size == 0) return tell([&] { crew_->say_ask(part.index, report_of(part)); });
@@ -173,7 +176,11 @@ void Share::accept(Part& part, const Range& range) noexcept {
   {
     const SpinGuard guard(part.lock);
     part.calling = false;
-    if (!part.lost.load()) chunk = &take(part, range);
+    if (part.lost.load()) {
+      part.visits.fetch_add(1);
+    } else {
+      chunk = &take(part, range);
+    }
   }
   if (chunk == nullptr) return tell_end(part, range, WEIR_STATUS_DEVICE_ERROR, {});
   tell([&] { crew_->say_took(part.index, report_of(part)); });
@@ -272,11 +279,13 @@ void Share::give_to(Part& part, bool forced) noexcept {
   }
 }
 
-/// A place of another rank is no longer counted when it has nothing, which the caller is.
+/// A place of another rank is no longer counted when it has nothing, which the caller is, and gets
+/// nothing: what has been given to one that was lost meanwhile comes back.
 void Share::settle(Part& part) noexcept {
   const SpinGuard guard(part.lock);
-  const bool idle = (part.asked || part.lost.load()) && part.ended >= part.visits.load();
-  if (idle && std::exchange(part.counted, false)) in_flight_.fetch_sub(1);
+  const std::uint64_t visits = part.visits.load();
+  const bool rests = part.asked || (part.lost.load() && part.calls <= visits);
+  if (rests && part.ended >= visits && std::exchange(part.counted, false)) in_flight_.fetch_sub(1);
 }
 
 /// Nobody has anything: what is not done was of ranks that are lost.

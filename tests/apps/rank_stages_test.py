@@ -15,6 +15,7 @@ class RankStagesTest(weir_cli.CliTest):
             with self.subTest(arguments=arguments, options=options):
                 output, _ = self.weir("run", *arguments, *options, *DOMAINS, "--verify", "--json")
                 report = json.loads(output)
+                self.assertGreater(min(report["bytes"]["h2d"], report["bytes"]["d2h"]), 0)
                 if "pipeline" in report:
                     stages = {each["name"]: each for each in report["pipeline"]["stages"]}
                     self.assertGreater(stages[stage]["items"], 0)
