@@ -19,17 +19,15 @@ namespace {
 #define SCAN_SUM _Pragma("omp scan inclusive(running)")
 #endif
 
-/// Returns the last sum.
 template <class T>
-[[gnu::always_inline]] inline T scan(T* __restrict y, const T* __restrict x, std::ptrdiff_t count,
-                                     T running) {
+[[gnu::always_inline]] inline void scan(T* __restrict y, const T* __restrict x,
+                                        std::ptrdiff_t count, T running) {
   SCAN_LOOP
   for (std::ptrdiff_t i = 0; i < count; ++i) {
     running += x[i];
     SCAN_SUM
     y[i] = running;
   }
-  return running;
 }
 
 template <class T>
@@ -48,8 +46,12 @@ struct Sums {
   std::ptrdiff_t n;
 
   [[gnu::always_inline]] void make(std::ptrdiff_t part) const {
-    const std::ptrdiff_t first = part * kScanChunk;
-    sums[part] = sum(x + first, std::min(n - first, kScanChunk));
+    const std::ptrdiff_t first = part * kScanChunk, end = std::min(n, first + kScanChunk);
+    T all = 0;
+    for (std::ptrdiff_t i = first; i < end; i += kScanPiece) {
+      all += sum(x + i, std::min(kScanPiece, end - i));
+    }
+    sums[part] = all;
   }
   void end() const {}
 };
@@ -61,14 +63,14 @@ struct Scans {
   std::ptrdiff_t n;
 
   [[gnu::always_inline]] void make(std::ptrdiff_t part) const {
-    constexpr std::ptrdiff_t kPiece = 256;
-    alignas(64) T memory[kPiece + kLineOf<T>];
+    alignas(64) T memory[kScanPiece + kLineOf<T>];
     const std::ptrdiff_t first = part * kScanChunk, end = std::min(n, first + kScanChunk);
     T* const piece = memory + past_line(y);
-    T running = offsets[part];
-    for (std::ptrdiff_t i = first; i < end; i += kPiece) {
-      const std::ptrdiff_t count = std::min(kPiece, end - i);
-      running = scan(past_cache ? piece : y + i, x + i, count, running);
+    T before = 0;  // the piece, in the part
+    for (std::ptrdiff_t i = first; i < end; i += kScanPiece) {
+      const std::ptrdiff_t count = std::min(kScanPiece, end - i);
+      scan(past_cache ? piece : y + i, x + i, count, offsets[part] + before);
+      before += sum(x + i, count);
       if (past_cache) stream_copy(y + i, piece, count);
     }
   }

@@ -13,5 +13,8 @@ template <class T, bool past_cache>
 weir_status native_scan_write(const weir_call* call);
 
 inline constexpr std::ptrdiff_t kScanChunk = 4096;
+/// Numbers that are added one after the other at most, where the compiler makes no vectors: what a
+/// piece begins with is summed by itself.
+inline constexpr std::ptrdiff_t kScanPiece = 256;
 
 }  // namespace weir::apps

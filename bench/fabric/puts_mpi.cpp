@@ -2,6 +2,7 @@
 // what large messages (--by large) with the same bytes reach, which nobody has to put in place.
 #include <cstdio>
 #include <cstring>
+#include <memory>
 
 #define OMPI_SKIP_MPICXX 1  // the C interface is enough
 #include <mpi.h>
@@ -91,6 +92,28 @@ void put_by_window(const PutPattern& pattern, MPI_Win window,
   MPI_Win_flush(1, window);
 }
 
+/// Large pages for memory that nobody has touched, where the system has some for it.
+void ask_for_large_pages(void* memory, std::size_t bytes) {
+  constexpr std::size_t kPage = 2u << 20;
+  if (std::align(kPage, kPage, memory, bytes) == nullptr) return;
+  madvise(memory, bytes / kPage * kPage, MADV_HUGEPAGE);
+}
+
+/// The table in memory as weir's has it. Over shared memory Open MPI writes by itself only into a
+/// window that it has allocated, whose pages are large only where the system gives such files some.
+MPI_Win open_window(const LargePages<std::byte>& own, bool allocated, void*& memory) {
+  const auto bytes = static_cast<MPI_Aint>(own.size());
+  MPI_Win window = MPI_WIN_NULL;
+  memory = own.data();
+  if (allocated) {
+    MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+    ask_for_large_pages(memory, own.size());
+  } else {
+    MPI_Win_create(memory, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+  }
+  return window;
+}
+
 void work(const Arguments& arguments) {
   const PutPattern pattern(arguments);
   const std::string by = arguments.text("--by", "send");
@@ -98,17 +121,15 @@ void work(const Arguments& arguments) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const bool puts = rank == 0;
+  const LargePages<std::byte> table(puts ? 0 : pattern.table_bytes());
   void* memory = nullptr;
-  MPI_Win window = MPI_WIN_NULL;
-  MPI_Win_allocate(static_cast<MPI_Aint>(puts ? 0 : pattern.table_bytes()), 1, MPI_INFO_NULL,
-                   MPI_COMM_WORLD, &memory, &window);
+  MPI_Win window =
+      open_window(table, by_window && arguments.text("--network", "shm") == "shm", memory);
   MPI_Win_lock_all(0, window);
-  if (!puts) std::memset(memory, 0, pattern.table_bytes());
-  const LargePages<std::byte> own(puts || by != "send" ? 0 : pattern.table_bytes());
-  auto* const table = by == "send" ? own.data() : static_cast<std::byte*>(memory);
+  if (!puts) std::memset(memory, 0, table.size());
   const auto offsets = puts ? pattern.offsets() : LargePages<std::uint64_t>();
   const auto items = puts || large ? pattern.payload() : LargePages<std::byte>();
-  const ByMessages messages(pattern, table);
+  const ByMessages messages(pattern, table.data());
   const auto values = repeat(1, arguments.number("--repeats", 3), [&] {
     MPI_Barrier(MPI_COMM_WORLD);
     const double seconds = time_of([&] {
@@ -125,7 +146,7 @@ void work(const Arguments& arguments) {
   });
   MPI_Win_sync(window);
   // One-sided puts have no order: which of several for a line is the last nobody can say.
-  if (!puts && by == "send") pattern.check(table);
+  if (!puts && by == "send") pattern.check(table.data());
   MPI_Win_unlock_all(window);
   MPI_Win_free(&window);
   if (!puts) return;

@@ -18,9 +18,12 @@
 // - Ends are counted always, so that they are exact. The flag for the end is a call that closes a
 //   tunnel for threads that have no item: it may be given at any time after their last put_h().
 // - A thread that has an item, from get_h() to endTask_h(), never waits for room: what it puts
-// stays
-//   with the worker that has handed the item out. Other threads wait, which bounds the memory.
+//   stays with the worker that has handed the item out. Other threads wait, which bounds the
+//   memory.
 // - Of a batch that a thread has begun and left, others get the rest.
+// - A worker, which is a core of the host, hands out a batch and waits until threads have ended all
+//   of it. While all workers do, nobody notices that a card has failed: the service ends when one
+//   of these batches is over, or at shutdownService(). So threads that wait for its end get items.
 // - A thread has one item at a time, and ends it exactly once. Anything else is an error.
 //
 // There is one service in a program. What weir reports as a status is thrown as weir::Error.
@@ -508,7 +511,8 @@ class Service {
     return WEIR_STATUS_OK;
   }
 
-  /// Takes back what threads were offered: nobody has to get it before the end.
+  /// Takes back what threads were offered: nobody has to get it before the end, once a worker has
+  /// noticed the failure.
   void fail() {
     const std::lock_guard<std::mutex> lock(mutex_);
     failed_ = true;

@@ -24,8 +24,9 @@ extern "C" {
  * streams nothing is ordered but by events.
  *
  * When an action fails, the later actions of the stream that depend on it complete as POISONED and
- * never run, until the stream is synchronised; all others run. Any thread may enqueue; the order
- * between threads is the order of the calls.
+ * never run, until the stream is synchronised; all others run. With WEIR_DEPENDENCE_POLICY_NONE
+ * nothing depends on an action: syncs without operands say that one has failed, and what comes
+ * after them runs. Any thread may enqueue; the order between threads is the order of the calls.
  */
 typedef struct weir_stream weir_stream;
 
@@ -138,7 +139,8 @@ typedef struct weir_sync {
 
 /**
  * Enqueues a sync action: waits inside the stream, never on the calling thread.
- * An event that failed poisons the actions that the sync orders.
+ * An event that failed poisons the actions that the sync orders, but none of a stream with
+ * WEIR_DEPENDENCE_POLICY_NONE.
  */
 WEIR_API weir_status weir_stream_sync(weir_stream* stream, const weir_sync* sync,
                                       weir_event* out_event);

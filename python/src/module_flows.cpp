@@ -71,7 +71,8 @@ void define_pipelines(nb::module_& m) {
                    "An item that a stage keeps beyond its call. Until it is complete, or gone, its "
                    "epoch, its stage and the pipeline are not at their end.")
       .def("complete", &Item::complete, "On any thread, once.");
-  m.def("_keep_item", &Item::keep, "index"_a);
+  m.def("_this_batch", &Item::this_batch);
+  m.def("_keep_item", &Item::keep, "batch"_a, "index"_a);
 
   nb::class_<PipelineFace>(m, "_Pipeline")
       .def(

@@ -1,5 +1,6 @@
 #include "pipeline.hpp"
 
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -22,6 +23,7 @@ struct StageCode {
 struct StageRun {
   weir_batch* batch;
   const StageCode* code;
+  std::uint64_t number;
   std::vector<std::pair<std::size_t, std::weak_ptr<Item>>> kept;
 
   /// Those from an index on are not kept after all: their handles may become those of others.
@@ -35,6 +37,9 @@ struct StageRun {
 
 /// While its function is called.
 thread_local StageRun* current_run = nullptr;
+
+/// That there were.
+std::atomic<std::uint64_t> runs{0};
 
 nb::object raise_again(nb::handle exception) {
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
@@ -98,7 +103,7 @@ weir_status call_stage(const StageCode& code, nb::handle function, StageRun& run
 }
 
 weir_status run_guarded(const StageCode& code, nb::handle function, weir_batch* batch) {
-  StageRun run{batch, &code, {}};
+  StageRun run{batch, &code, runs.fetch_add(1, std::memory_order_relaxed), {}};
   weir_status status = WEIR_STATUS_OK;
   try {
     status = call_stage(code, function, run);
@@ -318,14 +323,30 @@ nb::dict Pipeline::state(const std::vector<double>& percentiles) const {
 
 // ---- Items -------------------------------------------------------------------------------------
 
-std::shared_ptr<Item> Item::keep(std::size_t index) {
+namespace {
+
+StageRun& run_of_this_thread() {
   if (current_run == nullptr) {
     raise_value("an item is kept by the stage that has it, while it is called");
   }
+  return *current_run;
+}
+
+}  // namespace
+
+std::uint64_t Item::this_batch() { return run_of_this_thread().number; }
+
+std::shared_ptr<Item> Item::keep(std::uint64_t batch, std::size_t index) {
+  StageRun& run = run_of_this_thread();
+  if (run.number != batch) {
+    raise_value(
+        "an item is kept by the stage that has it, while it is called: this one was of an "
+        "earlier call");
+  }
   auto item = std::make_shared<Item>();
-  item->pipeline = current_run->code->pipeline;
-  current_run->kept.emplace_back(index, item);
-  check(weir_item_keep(current_run->batch, index, &item->handle));
+  item->pipeline = run.code->pipeline;
+  run.kept.emplace_back(index, item);
+  check(weir_item_keep(run.batch, index, &item->handle));
   return item;
 }
 

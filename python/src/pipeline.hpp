@@ -50,8 +50,10 @@ using PipelineRef = std::shared_ptr<Pipeline>;
 
 /// An item that a stage keeps beyond its call. It is complete when this goes, at the latest.
 struct Item {
-  /// Keeps an item of the batch whose stage runs on this thread.
-  static std::shared_ptr<Item> keep(std::size_t index);
+  /// The number of the batch whose stage runs on this thread. No two have the same.
+  static std::uint64_t this_batch();
+  /// Keeps an item of that batch. Raises when it is another than `batch`.
+  static std::shared_ptr<Item> keep(std::uint64_t batch, std::size_t index);
   ~Item();
   /// Raises the second time.
   void complete();

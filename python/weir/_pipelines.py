@@ -124,9 +124,9 @@ class _KeepingWork:
 
     def __call__(self, data: bytes, epoch: int) -> tuple[Any, ...]:
         items = np.frombuffer(data, self._dtype.base).reshape(-1, *self._dtype.shape)
-        parts = []
+        parts, batch = [], _weir._this_batch()
         for index in range(len(items)):
-            keep = functools.partial(_weir._keep_item, index)
+            keep = functools.partial(_weir._keep_item, batch, index)
             try:
                 parts.append(_puts_of(self._function(items[index:index + 1], keep), self._outputs))
             except Exception as error:

@@ -134,10 +134,9 @@ weir_status weir_feed_put(weir_feed* feed, const void* items, size_t count, int6
                           size_t* out_put) {
   return guard([&] {
     weir_feed& live = weir_feed::check(feed);
-    Flow& flow = live.books.tunnel.flow;
-    const std::size_t put = flow.put(live, items, count, sys::deadline_after(timeout_ns));
-    if (out_put != nullptr) *out_put = put;
-    if (put < count) flow.fail_put(live, count - put);
+    std::size_t put = 0;
+    live.books.tunnel.flow.put(live, items, count, sys::deadline_after(timeout_ns),
+                               out_put != nullptr ? *out_put : put);
   });
 }
 

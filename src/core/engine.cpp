@@ -109,7 +109,7 @@ bool Engine::admit(Action& action, bool alone) noexcept {
     } else if (tracks() && action.status == WEIR_STATUS_OK) {
       admit_tracked(action);
     } else {
-      follow_barrier();
+      follow_barrier(is_free());
       edges_.reserve(predecessors_.size());
       window_.reserve();
     }
@@ -140,11 +140,10 @@ void Engine::admit_barrier(Action& action) {
   const std::uint64_t first = std::max(window_.low(), last_barrier_ + 1);
   for (std::uint64_t at = first; at < window_.high(); ++at) {
     Action* const earlier = window_.at(at);
-    if (earlier != nullptr && !passes_failure_on(*earlier)) {
-      predecessors_.push_back({earlier, false});
-    }
+    if (earlier == nullptr || passes_failure_on(*earlier)) continue;
+    predecessors_.push_back({earlier, earlier->kind == ActionKind::marker});
   }
-  if (predecessors_.empty()) follow_barrier();
+  if (predecessors_.empty()) follow_barrier(false);
   edges_.reserve(predecessors_.size());
   window_.reserve();
   // Nothing below fails.
@@ -153,8 +152,9 @@ void Engine::admit_barrier(Action& action) {
 }
 
 /// What is admitted follows the last barrier, if that is not over.
-void Engine::follow_barrier() {
-  if (Action* const barrier = window_.at(last_barrier_)) predecessors_.push_back({barrier, false});
+void Engine::follow_barrier(bool harmless) {
+  Action* const barrier = window_.at(last_barrier_);
+  if (barrier != nullptr) predecessors_.push_back({barrier, harmless});
 }
 
 void Engine::admit_tracked(Action& action) {
@@ -169,7 +169,7 @@ void Engine::admit_tracked(Action& action) {
         }
       },
       poison);
-  follow_barrier();
+  follow_barrier(false);
   edges_.reserve(predecessors_.size());
   window_.reserve();
   // Nothing below fails.

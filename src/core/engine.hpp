@@ -199,12 +199,14 @@ class Engine {
   }
 
   bool tracks() const noexcept { return policy_ == WEIR_DEPENDENCE_POLICY_OPERANDS; }
+  /// Whether failures concern barriers only.
+  bool is_free() const noexcept { return policy_ == WEIR_DEPENDENCE_POLICY_NONE; }
   bool clean() const noexcept { return !first_failure_ && !table_.poisoned(); }
   bool in_flight(std::uint64_t sequence) const noexcept { return window_.at(sequence) != nullptr; }
 
   void admit_ordering(Action& action) noexcept;
   void admit_barrier(Action& action);
-  void follow_barrier();
+  void follow_barrier(bool harmless);
   void admit_tracked(Action& action);
   void admit_in_line(Action& action);
   void enter(Action& action) noexcept;

@@ -56,7 +56,8 @@ void solve(global const REAL* a, global REAL* b, int order, int count, int turne
            int unit, REAL alpha, int lda, int step, int next) {
   const long mine = get_global_id(0) * (long)next;
   if (get_global_id(0) >= count) return;
-  for (int t = 0; t < order; ++t) {
+  for (int t = 0; alpha == 0 && t < order; ++t) b[mine + t * (long)step] = 0;
+  for (int t = 0; alpha != 0 && t < order; ++t) {
     const int r = lower ? t : order - 1 - t, first = lower ? 0 : r + 1, end = lower ? r : order;
     REAL sum = alpha * b[mine + r * (long)step];
     for (int q = first; q < end; ++q) {
@@ -124,12 +125,24 @@ T fact_of(cl_command_queue queue, cl_command_queue_info what) {
   return value;
 }
 
+/// Throws rt::Error{unsupported} for a device without double precision.
+void check_double(cl_device_id device) {
+  cl_device_fp_config modes = 0;
+  OpenCl::check(OpenCl::get().clGetDeviceInfo(device, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof modes,
+                                              &modes, nullptr),
+                "asking for double precision");
+  if (modes != 0) return;
+  fail(WEIR_STATUS_UNSUPPORTED,
+       "the OpenCL device computes with float only, it has no double: use the kernel for float");
+}
+
 /// The kernels for one element type in one context.
 class OpenClKernels {
  public:
-  OpenClKernels(cl_command_queue queue, const char* real) {
+  OpenClKernels(cl_command_queue queue, const char* real, bool with_double) {
     const OpenCl& cl = OpenCl::get();
     auto* const device = fact_of<cl_device_id>(queue, CL_QUEUE_DEVICE);
+    if (with_double) check_double(device);
     const char* text = kText;
     cl_int code = CL_SUCCESS;
     program_ = OpenClProgram(cl.clCreateProgramWithSource(
@@ -237,15 +250,29 @@ class OpenClResults {
 /// queue does.
 struct OpenClThread {
   OpenClResults results;
-  std::map<std::pair<cl_command_queue, std::size_t>, OpenClKernels> kernels;
+  using Key = std::pair<cl_command_queue, std::size_t>;
+  std::map<Key, OpenClKernels> kernels;
+  std::map<Key, rt::Outcome> refused;  ///< why there are none
 
+  /// Throws rt::Error, the same for each call but when there was no memory.
   template <class T>
   const OpenClKernels& of(cl_command_queue queue) {
-    const std::pair key{queue, sizeof(T)};
+    const Key key{queue, sizeof(T)};
     const auto found = kernels.find(key);
     if (found != kernels.end()) return found->second;
-    constexpr const char* kReal = sizeof(T) == sizeof(float) ? "float" : "double";
-    return kernels.emplace(key, OpenClKernels(queue, kReal)).first->second;
+    if (const auto known = refused.find(key); known != refused.end()) {
+      fail(known->second.status, "{}", known->second.message);
+    }
+    constexpr bool kDouble = sizeof(T) == sizeof(double);
+    try {
+      OpenClKernels made(queue, kDouble ? "double" : "float", kDouble);
+      return kernels.emplace(key, std::move(made)).first->second;
+    } catch (const rt::Error& error) {
+      if (error.status() != WEIR_STATUS_OUT_OF_MEMORY) {
+        refused.emplace(key, rt::Outcome{error.status(), error.what()});
+      }
+      throw;
+    }
   }
 
   static OpenClThread& get() {
@@ -342,6 +369,7 @@ class OpenClBlas {
   }
 
  private:
+  /// With alpha 0 neither A nor B is read: what is no number there does not come through.
   void product(std::array<bool, 2> turned, T alpha, Matrix<T> a, Matrix<T> b, T beta, Matrix<T> c,
                int depth, int part) const {
     Launch(kernels_.product)
@@ -354,7 +382,7 @@ class OpenClBlas {
         .value(beta)
         .value(c.rows)
         .value(c.columns)
-        .value(depth)
+        .value(alpha == T{0} ? 0 : depth)
         .value(a.stride)
         .value(b.stride)
         .value(c.stride)

@@ -8,11 +8,12 @@
 
 namespace weir::kernels {
 
-#define WEIR_OPENCL_KERNEL_FUNCTIONS(each)                                                         \
-  each(clBuildProgram) each(clCreateBuffer) each(clCreateKernel) each(clCreateProgramWithSource)   \
-      each(clEnqueueNDRangeKernel) each(clEnqueueReadBuffer) each(clGetCommandQueueInfo)           \
-          each(clGetEventInfo) each(clReleaseEvent) each(clReleaseKernel) each(clReleaseMemObject) \
-              each(clReleaseProgram) each(clSetKernelArg) each(clWaitForEvents)
+#define WEIR_OPENCL_KERNEL_FUNCTIONS(each)                                                       \
+  each(clBuildProgram) each(clCreateBuffer) each(clCreateKernel) each(clCreateProgramWithSource) \
+      each(clEnqueueNDRangeKernel) each(clEnqueueReadBuffer) each(clGetCommandQueueInfo)         \
+          each(clGetDeviceInfo) each(clGetEventInfo) each(clReleaseEvent) each(clReleaseKernel)  \
+              each(clReleaseMemObject) each(clReleaseProgram) each(clSetKernelArg)               \
+                  each(clWaitForEvents)
 
 /// The loader, which the domain has opened.
 struct OpenCl {

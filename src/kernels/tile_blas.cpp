@@ -16,6 +16,12 @@ constexpr int kLeastOrder = 33;    ///< of a matrix to factor
 
 constexpr int kUnblockedOrder = 32;
 
+/// With alpha 0 nothing is read: not every library keeps to that for small matrices.
+template <class T>
+int depth_read(T alpha, int depth) {
+  return alpha == T{0} ? 0 : depth;
+}
+
 /// Half of an order, rounded up to whole blocks.
 int half_of(int order) {
   constexpr int kUnit = 32;
@@ -27,15 +33,15 @@ int half_of(int order) {
 template <class T>
 void TileBlas<T>::gemm(Trans trans_a, Trans trans_b, T alpha, Matrix<const T> a, Matrix<const T> b,
                        T beta, Matrix<T> c) const {
-  blas_.gemm(Order::column_major, trans_a, trans_b, c.rows, c.columns,
-             trans_a == Trans::no ? a.columns : a.rows, alpha, a.data, a.stride, b.data, b.stride,
-             beta, c.data, c.stride);
+  const int depth = trans_a == Trans::no ? a.columns : a.rows;
+  blas_.gemm(Order::column_major, trans_a, trans_b, c.rows, c.columns, depth_read(alpha, depth),
+             alpha, a.data, a.stride, b.data, b.stride, beta, c.data, c.stride);
 }
 
 template <class T>
 void TileBlas<T>::syrk(Uplo uplo, Trans trans, T alpha, Matrix<const T> a, T beta,
                        Matrix<T> c) const {
-  const int order = c.rows, depth = trans == Trans::no ? a.columns : a.rows;
+  const int order = c.rows, depth = depth_read(alpha, trans == Trans::no ? a.columns : a.rows);
   if (packs_ && trans == Trans::no && order <= kPackedOrder && depth >= kLeastDepth) {
     packed_syrk(blas_, uplo, alpha, a, beta, c);
   } else {
@@ -47,6 +53,10 @@ void TileBlas<T>::syrk(Uplo uplo, Trans trans, T alpha, Matrix<const T> a, T bet
 template <class T>
 void TileBlas<T>::trsm(Side side, Uplo uplo, Trans trans, Diag diag, T alpha, Matrix<const T> a,
                        Matrix<T> b) const {
+  if (alpha == T{0}) {  // A is not read
+    for (int j = 0; j < b.columns; ++j) std::fill_n(b.column(j), b.rows, T{0});
+    return;
+  }
   const bool left = side == Side::left;
   const int order = a.rows;
   if (!packs_ || (left ? b.columns : b.rows) < kLeastVectors) {

@@ -1,9 +1,14 @@
 #include "net/window.hpp"
 
 #include <cstring>
-#include <exception>
 
 namespace weir::rt {
+
+namespace {
+
+constexpr char kCreation[] = "window creation";
+
+}  // namespace
 
 Window::Own::Own(Port& port, void* memory, std::size_t bytes)
     : port_(port),
@@ -22,25 +27,22 @@ Window::Own::~Own() {
   if (allocated_) port_.release(memory_);
 }
 
-Window::Window(Port& port, Collectives& collectives, void* memory, std::size_t bytes)
-    : port_(port) {
-  std::span<const std::byte> own;
-  std::exception_ptr failure;  // the others are told by a part without content
+Window::Window(Port& port, void* memory, std::size_t bytes)
+    : port_(port), parts_(port.ranks()), own_(port, memory, bytes) {
+  parts_[port_.rank()] = {bytes, own_.id()};
+}
+
+/// The others are told by a part without content.
+void Window::decline(Collectives& collectives) noexcept {
   try {
-    parts_.resize(port_.ranks());
-    own_.emplace(port_, memory, bytes);
-    parts_[port_.rank()] = {bytes, own_->id()};
-    own = std::as_bytes(std::span(&parts_[port_.rank()], 1));
-  } catch (...) {
-    failure = std::current_exception();
+    collectives.exchange(kCreation, {}, -1);
+  } catch (...) {  // the caller has a failure of its own
   }
-  std::vector<Collectives::Bytes> all;
-  try {
-    all = collectives.exchange("window creation", own, -1);
-  } catch (...) {
-    if (failure == nullptr) throw;
-  }
-  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+void Window::learn(Collectives& collectives) {
+  const auto own = std::as_bytes(std::span(&parts_[port_.rank()], 1));
+  const std::vector<Collectives::Bytes> all = collectives.exchange(kCreation, own, -1);
   for (Rank rank = 0; rank < port_.ranks(); ++rank) {
     if (all[rank].size() != sizeof(Part)) {
       fail(WEIR_STATUS_NETWORK_ERROR, "rank {} could not make its part of the window", rank);

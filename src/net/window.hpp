@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "net/collectives.hpp"
@@ -14,12 +13,26 @@ namespace weir::rt {
 /// Memory of every rank, of sizes of their own, which all know. Not exposed any more when it ends.
 class Window {
  public:
-  /// Collective: a rank that fails makes it fail on all. Null: allocates. Throws Error.
-  Window(Port& port, Collectives& collectives, void* memory, std::size_t bytes);
+  /// This rank's part, of which the others know once they have met. Null: allocates. Throws Error.
+  Window(Port& port, void* memory, std::size_t bytes);
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
 
-  void* memory() const noexcept { return own_->memory(); }
+  /// Collective: calls make(), which returns this rank's part, and makes all parts known. If it
+  /// throws on one rank it does on all: nothing that may fail is to be left for afterwards.
+  template <class Make>
+  static void meet(Collectives& collectives, const Make& make) {
+    Window* own = nullptr;
+    try {
+      own = &make();
+    } catch (...) {
+      decline(collectives);
+      throw;
+    }
+    own->learn(collectives);
+  }
+
+  void* memory() const noexcept { return own_.memory(); }
   std::size_t bytes(Rank rank) const noexcept { return parts_[rank].bytes; }
   /// The number of a rank's part.
   WindowId id(Rank rank) const noexcept { return parts_[rank].id; }
@@ -50,9 +63,12 @@ class Window {
     WindowId id_;
   };
 
+  static void decline(Collectives& collectives) noexcept;
+  void learn(Collectives& collectives);
+
   Port& port_;
-  std::optional<Own> own_;
   std::vector<Part> parts_;
+  Own own_;
 };
 
 }  // namespace weir::rt

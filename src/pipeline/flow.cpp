@@ -327,8 +327,9 @@ void Flow::seal(const std::vector<std::size_t>& group_workers) {
 
 // ---- Feeds -------------------------------------------------------------------------------------
 
-std::size_t Flow::put(weir_feed& feed, const void* items, std::size_t count,
-                      std::int64_t deadline_ns) {
+void Flow::put(weir_feed& feed, const void* items, std::size_t count, std::int64_t deadline_ns,
+               std::size_t& put) {
+  put = 0;
   if (count > 0 && items == nullptr) fail_argument("{} items are given as NULL", count);
   FeedBooks& own = feed.books;
   Tunnel& tunnel = own.tunnel;
@@ -337,8 +338,7 @@ std::size_t Flow::put(weir_feed& feed, const void* items, std::size_t count,
   const Books books{own.count, own.epochs.get(), own.dropped};
   const auto* const bytes = static_cast<const unsigned char*>(items);
   const ItemTag tag = tag_of(own, epoch);
-  std::size_t put = 0;
-  tunnel.room.listen(NoWaitScope::active() ? 0 : deadline_ns, [&] {
+  const auto try_it = [&] {
     if (ended()) return true;
     if (!admitted(epoch)) return false;
     put += offer(books, tunnel, {bytes + put * tunnel.item_bytes, tag}, count - put,
@@ -347,8 +347,11 @@ std::size_t Flow::put(weir_feed& feed, const void* items, std::size_t count,
                    if (options_.epochs > 0) own.epochs[slot_of(epoch)].create(claimed);
                  });
     return put == count;
-  });
-  return put;
+  };
+  if (try_it() && put == count) return;
+  const Visit visit(*this);
+  tunnel.room.listen(NoWaitScope::active() ? 0 : deadline_ns, try_it);
+  if (put < count) fail_put(feed, count - put);
 }
 
 /// Of what a feed puts: sampled at times when somebody asks.
@@ -389,7 +392,7 @@ void Flow::next_epoch(weir_feed& feed) {
 void Flow::close(weir_feed& feed) noexcept {
   FeedBooks& own = feed.books;
   Tunnel& tunnel = own.tunnel;
-  visiting_.fetch_add(1, std::memory_order_acq_rel);
+  const Visit visit(*this);
   {
     const sys::Lock lock(feeds_mutex_);
     std::erase_if(open_feeds_, [&](const auto& each) { return each.get() == &feed; });
@@ -398,7 +401,6 @@ void Flow::close(weir_feed& feed) noexcept {
   }
   tunnel.open_feeds.fetch_sub(1, std::memory_order_seq_cst);
   wake_one();
-  visiting_.fetch_sub(1, std::memory_order_release);
 }
 
 /// Programs may open a feed for each visitor: one set of books is enough for all that are closed.

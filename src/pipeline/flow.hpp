@@ -67,9 +67,8 @@ class Flow {
   /// Is a worker until the end, or the deadline. By one thread at a time for each number.
   void work(std::size_t worker, std::int64_t deadline_ns = sys::kNever) noexcept;
   void cancel() noexcept {
-    visiting_.fetch_add(1, std::memory_order_acq_rel);
+    const Visit visit(*this);
     stop(WEIR_STATUS_CANCELLED, "the pipeline was cancelled");
-    visiting_.fetch_sub(1, std::memory_order_release);
   }
   /// Fails the whole, unless it is at its end.
   void stop(weir_status status, const char* message) noexcept;
@@ -85,9 +84,9 @@ class Flow {
   /// Checks the handle, too: the pipeline of an item may go until then.
   static void complete(weir_item* item);
 
-  // Feeds. They throw Error. put() returns the number of items that were put.
-  std::size_t put(weir_feed& feed, const void* items, std::size_t count, std::int64_t deadline_ns);
-  [[noreturn]] void fail_put(weir_feed& feed, std::size_t left);
+  // Feeds. They throw Error. put() says how many items were put, also when it throws.
+  void put(weir_feed& feed, const void* items, std::size_t count, std::int64_t deadline_ns,
+           std::size_t& put);
   void next_epoch(weir_feed& feed);
   /// Buries the handle.
   void close(weir_feed& feed) noexcept;
@@ -108,12 +107,28 @@ class Flow {
     bool over = false;                   ///< the checker's
   };
 
+  /// Of a thread in complete(), close() or cancel(), or that waits in put(): what it does, or waits
+  /// for, may end the pipeline, and whoever waits for that may destroy it, which waits for visits.
+  class Visit {
+   public:
+    explicit Visit(Flow& flow) noexcept : flow_(flow) {
+      flow_.visiting_.fetch_add(1, std::memory_order_acq_rel);
+    }
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+    ~Visit() { flow_.visiting_.fetch_sub(1, std::memory_order_release); }
+
+   private:
+    Flow& flow_;
+  };
+
   weir_stage_info info_of(const Stage& stage);
   std::size_t workers_of(const Stage& stage) const noexcept;
   std::uint64_t elapsed_ns() const noexcept;
   std::int64_t now_ns() const noexcept { return clock_ ? clock_() : sys::now_ns(); }
   /// Whether somebody wants to know how old items get.
   bool sampling() const noexcept { return sampling_.load(std::memory_order_relaxed); }
+  [[noreturn]] void fail_put(weir_feed& feed, std::size_t left);
   void retire(FeedBooks& own) noexcept;
   ItemTag tag_of(FeedBooks& feed, std::uint64_t epoch) const noexcept;
 
@@ -235,8 +250,8 @@ class Flow {
   /// Epochs that are closed by all who put items, and that had any.
   std::uint64_t closed_epochs() const noexcept;
   std::size_t slot_of(std::uint64_t epoch) const noexcept { return epoch % options_.epochs; }
-  template <class Visit>
-  void each_count(std::size_t tunnel, Visit&& visit) const;
+  template <class Act>
+  void each_count(std::size_t tunnel, Act&& act) const;
 
   const std::string name_;
   const weir_pipeline_options options_;
@@ -254,9 +269,7 @@ class Flow {
   sys::Atomic<bool> sealed_{false};
 
   std::unique_ptr<KeptItems> kept_items_;
-  /// Threads in complete(), close() and cancel(): what they do may end the pipeline, and whoever
-  /// waits for that may destroy it while they still wake others.
-  sys::Atomic<std::uint32_t> visiting_{0};
+  sys::Atomic<std::uint32_t> visiting_{0};  ///< by Visit
 
   mutable sys::Mutex feeds_mutex_;
   std::vector<std::unique_ptr<FeedBooks>> feeds_;

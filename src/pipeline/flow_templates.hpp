@@ -44,12 +44,12 @@ void Flow::guarded(Callback&& callback) noexcept {
   }
 }
 
-template <class Visit>
-void Flow::each_count(std::size_t tunnel, Visit&& visit) const {
-  for (const auto& worker : workers_) visit(worker->ledgers[tunnel].count);
-  visit(kept_items_->count(tunnel));
+template <class Act>
+void Flow::each_count(std::size_t tunnel, Act&& act) const {
+  for (const auto& worker : workers_) act(worker->ledgers[tunnel].count);
+  act(kept_items_->count(tunnel));
   for (const auto& feed : feeds_) {
-    if (feed->tunnel.index == tunnel) visit(feed->count);
+    if (feed->tunnel.index == tunnel) act(feed->count);
   }
 }
 

@@ -232,12 +232,11 @@ void Flow::complete(weir_item* item) {
   const ItemTag tag = live.tag;
   const bool epochs = flow.options_.epochs > 0;
   const std::size_t slot = epochs ? flow.slot_of(tag.epoch) : 0;
-  flow.visiting_.fetch_add(1, std::memory_order_acq_rel);
+  const Visit visit(flow);
   const bool counted = flow.kept_items_->complete(live, epochs ? &slot : nullptr);
   ending.unlock();
   if (counted && tag.sampled()) stage.latencies.note(flow.now_ns() - tag.birth_ns, 1);
   flow.wake_one();
-  flow.visiting_.fetch_sub(1, std::memory_order_release);
 }
 
 weir_status Flow::call(FlowWorker& worker, Stage& stage, weir_stage_function function,
@@ -433,12 +432,14 @@ void Flow::drop(const Books& books, std::uint64_t epoch, std::size_t count) cons
 void Flow::drop_waiting(const Books& books, Tunnel& tunnel, std::size_t count) noexcept {
   constexpr std::size_t kAtOnce = 64;
   ItemTag tags[kAtOnce];
-  const std::size_t found = tunnel.ring.pop(ItemsToTake{nullptr, tags}, std::min(count, kAtOnce));
+  const std::size_t found =
+      tunnel.ring.pop(ItemsToTake{nullptr, tags}, at_once(std::min(count, kAtOnce)));
   for (std::size_t i = 0; i < found; ++i) drop(books, tags[i].epoch, 1);
   if (found == 0) sys::yield();
 }
 
-/// Gives the older half of what the worker keeps to others who have nothing to do.
+/// Gives the older half of what the worker keeps to others who have nothing to do, or the oldest
+/// item where each is claimed by itself.
 void Flow::share(FlowWorker& worker) noexcept {
   WorkerGroup& group = worker.group;
   if (group.hungry.load(std::memory_order_relaxed) == 0) return;
@@ -447,7 +448,7 @@ void Flow::share(FlowWorker& worker) noexcept {
     Stash& kept = *worker.kept[tunnel.index];
     if (kept.size() <= worker.pace[(*each)->index].items()) continue;
     Stash::Batch batch = kept.oldest();
-    batch.count = std::min(batch.count, kept.size() / 2);
+    batch.count = at_once(std::min(batch.count, kept.size() / 2));
     kept.drop_oldest(tunnel.ring.push(ItemsToPut{batch.items, batch.tag}, batch.count));
     wake_group_of(tunnel);
     return;

@@ -181,9 +181,13 @@ void close_fabric(weir_fabric& fabric) {
 }
 
 weir_window* Fabric::create_window(void* memory, std::size_t bytes) {
-  Owned<weir_window> window(new weir_window(*this, memory, bytes));
-  sys::Lock lock(mutex_);
-  windows_.push_back(std::move(window));
+  std::list<Owned<weir_window>> made;
+  Window::meet(collectives_, [&]() -> Window& {
+    made.emplace_back().reset(new weir_window(*this, memory, bytes));
+    return *made.front();
+  });
+  const sys::Lock lock(mutex_);
+  windows_.splice(windows_.end(), made);
   return windows_.back().get();
 }
 
@@ -198,9 +202,11 @@ void Fabric::destroy_window(weir_window* window) noexcept {
 }
 
 weir_conveyor* Fabric::create_conveyor(const weir_conveyor_options& options) {
-  Owned<weir_conveyor> conveyor(new weir_conveyor(*this, options));
+  std::list<Owned<weir_conveyor>> made(1);
+  made.front().reset(new weir_conveyor(*this, options));
   const sys::Lock lock(mutex_);
-  return conveyors_.emplace_back(std::move(conveyor)).get();
+  conveyors_.splice(conveyors_.end(), made);
+  return conveyors_.back().get();
 }
 
 void Fabric::destroy_conveyor(weir_conveyor* conveyor) noexcept {
@@ -214,9 +220,14 @@ void Fabric::destroy_conveyor(weir_conveyor* conveyor) noexcept {
 }
 
 weir_halo* Fabric::create_halo(const std::function<HaloRequest()>& read) {
-  Owned<weir_halo> halo(new weir_halo(*this, read));
-  sys::Lock lock(mutex_);
-  halos_.push_back(std::move(halo));
+  std::list<Owned<weir_halo>> made;
+  Owned<weir_halo> halo(new weir_halo(*this, [&] {
+    made.emplace_back();
+    return read();
+  }));
+  made.front() = std::move(halo);
+  const sys::Lock lock(mutex_);
+  halos_.splice(halos_.end(), made);
   return halos_.back().get();
 }
 
@@ -382,7 +393,7 @@ void simulate_fabric(const weir_fabric_options& options, Rank ranks,
 using namespace weir::rt;
 
 weir_window::weir_window(Fabric& fabric, void* memory, std::size_t bytes)
-    : Window(fabric.port(), fabric.collectives(), memory, bytes),
+    : Window(fabric.port(), memory, bytes),
       fabric_(fabric),
       name_(fmt::format("{} bytes", bytes)) {}
 

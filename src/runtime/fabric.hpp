@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <span>
 #include <string>
@@ -86,9 +87,10 @@ class Fabric : private Listener {
   sys::Mutex mutex_;
   std::size_t runtimes_ = 0;
   bool closed_ = false;
-  std::vector<Owned<weir_window>> windows_;
-  std::vector<Owned<weir_conveyor>> conveyors_;
-  std::vector<Owned<weir_halo>> halos_;
+  // Lists: what is made together with other ranks has its room before.
+  std::list<Owned<weir_window>> windows_;
+  std::list<Owned<weir_conveyor>> conveyors_;
+  std::list<Owned<weir_halo>> halos_;
 };
 
 }  // namespace weir::rt

@@ -38,7 +38,7 @@ Pipeline::Pipeline(Runtime& runtime, std::string name, const weir_pipeline_optio
 bool Pipeline::virtual_time() const noexcept { return runtime_.virtual_time(); }
 
 Pipeline::~Pipeline() {
-  if (flow_.sealed()) flow_.cancel();
+  flow_.cancel();
   end_workers();
   carriers_.clear();
   stencils_.clear();

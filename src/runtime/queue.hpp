@@ -60,7 +60,7 @@ class Queue {
   std::uint64_t submitted() const noexcept { return submitted_.load(); }
   std::uint64_t completed() const noexcept { return completed_.load(); }
   /// Says in lines which tasks have no place yet, "": none. Waits until the deadline for the thread
-  /// that is binding them.
+  /// that is binding them, and binds none itself: a policy is the program's.
   std::string report(std::int64_t deadline_ns);
 
   std::size_t pins = 0;  ///< threads that use it without owning its handle; of the runtime
@@ -92,7 +92,20 @@ class Queue {
   weir_event access(Task::Kind kind, weir_buffer* buffer, const weir_region& region,
                     weir_access access);
 
-  /// Becomes the owner and does what there is to do, unless somebody else is.
+  /// Whose the queue is for the moment.
+  enum class Owner : std::uint8_t {
+    nobody,
+    worker,  ///< looks for news again when it goes
+    reader,  ///< does not: who brings news waits for it
+  };
+  /// Returns whether it was nobody's.
+  bool own_as(Owner owner) noexcept {
+    Owner nobody = Owner::nobody;
+    return owner_.compare_exchange_strong(nobody, owner);
+  }
+  void disown() noexcept { owner_.store(Owner::nobody); }
+
+  /// Becomes the owner and does what there is to do, unless another worker is.
   void progress() noexcept;
 
   // The owner's.
@@ -156,7 +169,7 @@ class Queue {
   sys::Atomic<std::uint32_t> visitors_{0};  ///< threads that bring news
   sys::Atomic<Task*> mail_{nullptr};        ///< tasks that streams are done with
   sys::Atomic<bool> more_{false};           ///< something was submitted
-  sys::Atomic<bool> owned_{false};
+  sys::Atomic<Owner> owner_{Owner::nobody};
 
   // The owner's.
   std::unique_ptr<Policy> policy_;

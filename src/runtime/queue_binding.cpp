@@ -23,10 +23,14 @@ std::size_t index_of(int priority) noexcept { return static_cast<std::size_t>(pr
 
 void Queue::progress() noexcept {
   while (more_.load() || mail_.load() != nullptr) {
-    if (owned_.exchange(true)) return;  // the owner looks again
+    if (!own_as(Owner::worker)) {
+      if (owner_.load() == Owner::worker) return;  // it looks again
+      sys::yield();
+      continue;
+    }
     work();
     Task* const finished = std::exchange(finished_, nullptr);
-    owned_.store(false);
+    disown();
     tell(finished);
   }
 }
@@ -420,7 +424,7 @@ void Queue::pass_gate(Task& task) noexcept {
 // ---- Reports ------------------------------------------------------------------------------------
 
 std::string Queue::report(std::int64_t deadline_ns) {
-  while (owned_.exchange(true)) {
+  while (!own_as(Owner::reader)) {
     if (sys::now_ns() < deadline_ns) {
       sys::yield();
       continue;
@@ -435,8 +439,7 @@ std::string Queue::report(std::int64_t deadline_ns) {
     text = pending_tasks();
   } catch (...) {  // says nothing
   }
-  owned_.store(false);
-  progress();  // what came meanwhile
+  disown();
   return text;
 }
 

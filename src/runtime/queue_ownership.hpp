@@ -8,12 +8,12 @@ namespace weir::rt {
 class Queue::Ownership {
  public:
   explicit Ownership(Queue& queue) noexcept : queue_(queue) {
-    while (queue_.owned_.exchange(true)) sys::yield();
+    while (!queue_.own_as(Owner::worker)) sys::yield();
   }
   Ownership(const Ownership&) = delete;
   Ownership& operator=(const Ownership&) = delete;
   ~Ownership() {
-    queue_.owned_.store(false);
+    queue_.disown();
     queue_.progress();  // what came meanwhile
   }
 

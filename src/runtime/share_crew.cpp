@@ -44,7 +44,9 @@ ShareCrew::ShareCrew(Meeting& meeting, const std::vector<std::string>& names)
     : fabric_(*meeting.fabric_), port_(fabric_.port()), rank_(port_.rank()) {
   meeting.held_ = true;
   meet(meeting.what_, names);
-  window_.emplace(port_, fabric_.collectives(), nullptr, rank_ == 0 ? sizeof(std::int64_t) : 0);
+  Window::meet(fabric_.collectives(), [&]() -> Window& {
+    return window_.emplace(port_, nullptr, rank_ == 0 ? sizeof(std::int64_t) : 0);
+  });
 }
 
 void ShareCrew::meet(const std::string& what, const std::vector<std::string>& names) {

@@ -152,8 +152,7 @@ std::string Watchdog::report(std::int64_t for_ns) const {
     }
   });
   runtime_.with_queues([&](const Queues& queues) {
-    const std::int64_t deadline = sys::now_ns() + kAnswerNs;
-    for (weir_queue* queue : queues) text += queue->report(deadline);
+    for (weir_queue* queue : queues) text += queue->report(sys::now_ns() + kAnswerNs);
   });
   return text;
 }

@@ -3,6 +3,7 @@
 import json
 import random
 
+import face_detection_test as faces
 import weir_cli
 
 DOMAINS = ("--ranks", 2, "--domains", "host:cores=1,rank:1")
@@ -34,6 +35,11 @@ class RankStagesTest(weir_cli.CliTest):
         target = "".join(letters.choice("ACGT") for _ in range(400))
         path = self.write("target.fa", f">target\n{target}\n")
         self.check("gene-alignment", "--input", path, stage="coarse")
+
+    def test_face_detection(self):
+        picture = faces.write_map(self.path("noise.pgm"), faces.noise(90, 70, 3))
+        cascade = self.write("random.xml", faces.cascade_text(*faces.random_cascade(6, 3)))
+        self.check("face-detection", "--input", picture, "--cascade", cascade, stage="scan")
 
     def test_stencil(self):
         for precision in weir_cli.TYPES:

@@ -127,6 +127,16 @@ class PrefixSumTest(StreamedTest):
                     self.assertEqual(found.dtype, x.dtype)
                     np.testing.assert_array_equal(found, np.cumsum(x))  # exact: whole numbers
 
+    def test_small_numbers_count_together(self):
+        """Each by itself is nothing beside the first."""
+        for precision, form in self.forms():
+            x = np.full(12000, np.finfo(TYPES[precision]).eps / 4, TYPES[precision])
+            x[0] = 1
+            with self.subTest(precision=precision, form=form):
+                report = self.run_app("prefixsum", precision, "--input", self.save("x.npy", x),
+                                      *form)
+                self.assertIs(report["verified"], True)
+
 
 class NearestTest(StreamedTest):
     def records(self, n, dtype=np.float64):

@@ -76,7 +76,7 @@ Tile<const T> input(const T* data, int stride, int trans = kNo) {
 template <class T>
 void product(T alpha, Tile<const T> a, Tile<const T> b, int depth, int i, int j, T beta, T& c) {
   T sum = 0;
-  for (int l = 0; l < depth; ++l) sum += a(i, l) * b(l, j);
+  for (int l = 0; l < depth && alpha != 0; ++l) sum += a(i, l) * b(l, j);
   c = alpha * sum + (beta == 0 ? T{0} : beta * c);
 }
 
@@ -113,7 +113,11 @@ void substitute(Tile<const T> a, bool lower, int diag, int order, T alpha, const
   for (int step = 0; step < order; ++step) {
     const int i = lower ? step : order - 1 - step;
     const int first = lower ? 0 : i + 1, end = lower ? i : order;
-    T sum = alpha == 0 ? T{0} : alpha * x(i);
+    if (alpha == 0) {
+      x(i) = 0;
+      continue;
+    }
+    T sum = alpha * x(i);
     for (int l = first; l < end; ++l) sum -= a(i, l) * x(l);
     x(i) = diag == kUnit ? sum : sum / a(i, i);
   }

@@ -341,7 +341,28 @@ def test_an_item_of_a_call_that_failed_does_not_become_another(machine):
 
 def test_only_a_stage_keeps_items(machine):
     with pytest.raises(ValueError, match="while it is called"):
-        weir._weir._keep_item(0)
+        weir._weir._keep_item(0, 0)
+    with pytest.raises(ValueError, match="while it is called"):
+        weir._weir._this_batch()
+
+
+def test_what_keeps_an_item_keeps_none_of_a_later_call(machine):
+    keeps, refused = [], []
+    with machine.pipeline(batch=1) as pipeline:
+        items = pipeline.tunnel("i8")
+        pipeline.source([np.arange(2)], items)
+
+        @pipeline.stage(items, keeps=True, workers=1)
+        def hold(items, keep):
+            keeps.append(keep)
+            if len(keeps) == 2:
+                with pytest.raises(ValueError, match="earlier call"):
+                    keeps[0]()
+                refused.append(int(items[0]))
+
+        pipeline.run()
+        assert refused == [1]
+        assert pipeline.stages()[0]["complete"] == 2
 
 
 def test_states_of_stages_and_tunnels(machine):

@@ -12,37 +12,59 @@ namespace {
 
 using Triple = std::array<std::size_t, 3>;
 
+/// From one row to the next; a single one has none.
+std::size_t pitch(const Region& region) noexcept {
+  return region.rows > 1 ? region.row_stride : region.row;
+}
+
+/// Where a row begins, of all planes.
+std::size_t row_begin(const Region& region, std::uint64_t index) noexcept {
+  return region.offset + index / region.rows * region.plane_stride +
+         index % region.rows * region.row_stride;
+}
+
 }  // namespace
 
-cl_int enqueue_opencl_plane(cl_command_queue queue, const CopyEnd& source, const CopyEnd& target,
-                            cl_mem buffer, OpenClDirection direction, std::size_t plane,
-                            std::span<const cl_event> waits, cl_event* event) noexcept {
+std::uint64_t count_opencl_parts(const Region& region, const OpenClEnds& ends) noexcept {
+  const std::uint64_t planes = region.planes;
+  return ends.source == ends.target ? planes * region.rows : planes;
+}
+
+cl_int enqueue_opencl_part(cl_command_queue queue, const CopyEnd& source, const CopyEnd& target,
+                           const OpenClEnds& ends, std::uint64_t part,
+                           std::span<const cl_event> waits, cl_event* event) noexcept {
   const OpenClLibrary& cl = OpenClLibrary::get();
-  const bool writes = direction == OpenClDirection::write;
-  const CopyEnd &ours = writes ? target : source, &hosts = writes ? source : target;
-  const auto begin = [&](const Region& region) {
-    return region.offset + plane * region.plane_stride;
-  };
-  const auto pitch = [](const Region& region) {  // a single row has none
-    return region.rows > 1 ? region.row_stride : region.row;
-  };
-  const Triple size{ours.region.row, ours.region.rows, 1};
-  const Triple origin{begin(ours.region), 0, 0}, zero{0, 0, 0};
-  std::byte* const host = hosts.base + begin(hosts.region);
-  const auto enqueue = [&](auto function) {
-    return function(queue, buffer, CL_FALSE, origin.data(), zero.data(), size.data(),
-                    pitch(ours.region), 0, pitch(hosts.region), 0, host,
-                    static_cast<cl_uint>(waits.size()), waits.empty() ? nullptr : waits.data(),
-                    event);
-  };
-  return writes ? enqueue(cl.clEnqueueWriteBufferRect) : enqueue(cl.clEnqueueReadBufferRect);
+  const auto count = static_cast<cl_uint>(waits.size());
+  const cl_event* const events = waits.empty() ? nullptr : waits.data();
+  const Region &from = source.region, &to = target.region;
+  if (ends.source == ends.target) {
+    return cl.clEnqueueCopyBuffer(queue, ends.source, ends.target, row_begin(from, part),
+                                  row_begin(to, part), from.row, count, events, event);
+  }
+  const Triple size{from.row, from.rows, 1}, zero{0, 0, 0};
+  const std::size_t source_begin = from.offset + part * from.plane_stride;
+  const std::size_t target_begin = to.offset + part * to.plane_stride;
+  const Triple source_origin{source_begin, 0, 0}, target_origin{target_begin, 0, 0};
+  if (ends.source == nullptr) {
+    return cl.clEnqueueWriteBufferRect(queue, ends.target, CL_FALSE, target_origin.data(),
+                                       zero.data(), size.data(), pitch(to), 0, pitch(from), 0,
+                                       source.base + source_begin, count, events, event);
+  }
+  if (ends.target == nullptr) {
+    return cl.clEnqueueReadBufferRect(queue, ends.source, CL_FALSE, source_origin.data(),
+                                      zero.data(), size.data(), pitch(from), 0, pitch(to), 0,
+                                      target.base + target_begin, count, events, event);
+  }
+  return cl.clEnqueueCopyBufferRect(queue, ends.source, ends.target, source_origin.data(),
+                                    target_origin.data(), size.data(), pitch(from), 0, pitch(to), 0,
+                                    count, events, event);
 }
 
 struct OpenClCopies::Flight {
   OpenClCopies* copies = nullptr;
   Flight* next = nullptr;
   CopyJob job;
-  sys::Atomic<std::uint32_t> open{0};  ///< commands that are not complete, and one for start()
+  sys::Atomic<std::uint64_t> open{0};  ///< commands that are not complete, and one for start()
   sys::Atomic<std::int32_t> error{CL_SUCCESS};
   sys::Atomic<std::int64_t> started_ns{0};  ///< of the first command, on the device's clock
 };
@@ -81,7 +103,7 @@ void OpenClCopies::give(Flight& flight) noexcept {
   flight.next = std::exchange(free_, &flight);
 }
 
-void OpenClCopies::start(const CopyJob& job, cl_mem buffer, OpenClDirection direction) noexcept {
+void OpenClCopies::start(const CopyJob& job, const OpenClEnds& ends) noexcept {
   Flight* flight = nullptr;
   try {
     flight = take();
@@ -92,16 +114,15 @@ void OpenClCopies::start(const CopyJob& job, cl_mem buffer, OpenClDirection dire
     return;
   }
   const OpenClLibrary& cl = OpenClLibrary::get();
-  const auto planes = std::uint32_t{job.source.region.planes};
+  const std::uint64_t parts = count_opencl_parts(job.source.region, ends);
   flight->job = job;
   flight->error.store(CL_SUCCESS, std::memory_order_relaxed);
   flight->started_ns.store(std::numeric_limits<std::int64_t>::max(), std::memory_order_relaxed);
-  flight->open.store(planes + 1, std::memory_order_release);
-  std::uint32_t unborn = 1;
-  for (std::uint32_t plane = 0; plane < planes; ++plane) {
+  flight->open.store(parts + 1, std::memory_order_release);
+  std::uint64_t unborn = 1;
+  for (std::uint64_t part = 0; part < parts; ++part) {
     cl_event event = nullptr;
-    cl_int code = enqueue_opencl_plane(queue_.get(), job.source, job.target, buffer, direction,
-                                       plane, {}, &event);
+    cl_int code = enqueue_opencl_part(queue_.get(), job.source, job.target, ends, part, {}, &event);
     if (code == CL_SUCCESS) {
       code = cl.clSetEventCallback(event, CL_COMPLETE, on_complete, flight);
       if (code != CL_SUCCESS) cl.clWaitForEvents(1, &event);  // nobody else would
@@ -109,7 +130,7 @@ void OpenClCopies::start(const CopyJob& job, cl_mem buffer, OpenClDirection dire
     }
     if (code == CL_SUCCESS) continue;
     flight->error.store(code, std::memory_order_relaxed);
-    unborn += planes - plane;
+    unborn += parts - part;
     break;
   }
   cl.clFlush(queue_.get());
@@ -129,7 +150,7 @@ void CL_CALLBACK OpenClCopies::on_complete(cl_event event, cl_int status, void* 
 }
 
 /// So many commands of a copy are over; the last tell the sink.
-void OpenClCopies::settle(Flight& flight, std::uint32_t commands) noexcept {
+void OpenClCopies::settle(Flight& flight, std::uint64_t commands) noexcept {
   if (flight.open.fetch_sub(commands, std::memory_order_acq_rel) != commands) return;
   const CopyJob job = flight.job;
   const cl_int error = flight.error.load(std::memory_order_relaxed);

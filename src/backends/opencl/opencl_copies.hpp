@@ -13,17 +13,21 @@
 
 namespace weir::rt {
 
-/// Which end of a copy is a buffer: the target is written, or the source is read.
-enum class OpenClDirection { write, read };
+/// The buffers that the ends of a copy are; null: host memory. At least one is a buffer.
+struct OpenClEnds {
+  cl_mem source = nullptr, target = nullptr;
+};
 
-/// Enqueues the copy of one plane between a buffer and host memory. Allocates nothing; the event is
+/// Returns how many commands a copy is: one for each plane or, within a buffer, for each row, as
+/// drivers see overlaps of its planes where there are none.
+std::uint64_t count_opencl_parts(const Region& region, const OpenClEnds& ends) noexcept;
+/// Enqueues the command of that index, in no order with the others. Allocates nothing; the event is
 /// the caller's to release.
-cl_int enqueue_opencl_plane(cl_command_queue queue, const CopyEnd& source, const CopyEnd& target,
-                            cl_mem buffer, OpenClDirection direction, std::size_t plane,
-                            std::span<const cl_event> waits, cl_event* event) noexcept;
+cl_int enqueue_opencl_part(cl_command_queue queue, const CopyEnd& source, const CopyEnd& target,
+                           const OpenClEnds& ends, std::uint64_t part,
+                           std::span<const cl_event> waits, cl_event* event) noexcept;
 
-/// Turns copies between a buffer and host memory into commands, one for each plane, and tells their
-/// sinks when all are complete.
+/// Turns copies into commands and tells their sinks when all of them are complete.
 class OpenClCopies {
  public:
   OpenClCopies(const std::string& owner, OpenClQueue queue);
@@ -33,9 +37,8 @@ class OpenClCopies {
 
   /// Fills a buffer with zeros, and waits. Throws Error.
   void clear(cl_mem buffer, std::size_t bytes) const;
-  /// Writes or reads a buffer, which is the job's target or source. Returns at once; failures go to
-  /// the sink. Any thread.
-  void start(const CopyJob& job, cl_mem buffer, OpenClDirection direction) noexcept;
+  /// Returns at once; failures go to the sink. Any thread.
+  void start(const CopyJob& job, const OpenClEnds& ends) noexcept;
 
  private:
   /// A copy that is under way.
@@ -43,7 +46,7 @@ class OpenClCopies {
 
   Flight* take();
   void give(Flight& flight) noexcept;
-  void settle(Flight& flight, std::uint32_t commands) noexcept;
+  void settle(Flight& flight, std::uint64_t commands) noexcept;
   static void CL_CALLBACK on_complete(cl_event event, cl_int status, void* flight);
 
   const std::string owner_;

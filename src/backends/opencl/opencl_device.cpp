@@ -101,12 +101,18 @@ cl_mem OpenClDevice::buffer_at(const std::byte* base) const {
   return found == buffers_.end() ? nullptr : found->second.get();
 }
 
-/// The memory of processors is the host's, so one end can always be taken as that: between regions
-/// of one buffer drivers see overlaps where there are none.
+/// The memory of processors is the host's, so one end can always be taken as that.
+OpenClEnds OpenClDevice::ends_of(const CopyEnd& source, const CopyEnd& target) const {
+  OpenClEnds ends;
+  if (target.device == this) ends.target = buffer_at(target.base);
+  if (source.device == this && (is_card() || target.device != this)) {
+    ends.source = buffer_at(source.base);
+  }
+  return ends;
+}
+
 void OpenClDevice::copy(const CopyJob& job) noexcept {
-  const bool writes = job.target.device == this;
-  copies_.start(job, buffer_at((writes ? job.target : job.source).base),
-                writes ? OpenClDirection::write : OpenClDirection::read);
+  copies_.start(job, ends_of(job.source, job.target));
 }
 
 std::unique_ptr<PlaceDriver> OpenClDevice::open_place(const PlaceRequest& request,

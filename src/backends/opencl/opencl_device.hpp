@@ -37,10 +37,12 @@ class OpenClDevice final : public Device {
   bool drive() noexcept override { return false; }
 
   cl_context context() const noexcept { return context_.get(); }
-  /// Returns the buffer that an allocation is, nullptr when there is none at this address.
-  cl_mem buffer_at(const std::byte* base) const;
+  /// Returns which buffers the ends of a copy are to the driver.
+  OpenClEnds ends_of(const CopyEnd& source, const CopyEnd& target) const;
 
  private:
+  /// Returns the buffer that an allocation is, nullptr when there is none at this address.
+  cl_mem buffer_at(const std::byte* base) const;
   bool is_card() const noexcept { return !facts_.native; }
   Memory allocate_on_card(std::size_t bytes);
   void add_buffer(const Memory& memory);

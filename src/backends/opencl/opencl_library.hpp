@@ -11,23 +11,22 @@
 
 namespace weir::rt {
 
-#define WEIR_OPENCL_FUNCTIONS(each)                                                               \
-  each(clBuildProgram) each(clCreateBuffer) each(clCreateCommandQueue) each(clCreateContext)      \
-      each(clCreateKernel) each(clCreateProgramWithBinary) each(clCreateProgramWithSource)        \
-          each(clCreateSubDevices) each(clEnqueueFillBuffer) each(clEnqueueMarkerWithWaitList)    \
-              each(clEnqueueNDRangeKernel) each(clEnqueueNativeKernel)                            \
-                  each(clEnqueueReadBufferRect) each(clEnqueueWriteBufferRect) each(clFinish)     \
-                      each(clFlush) each(clGetDeviceIDs) each(clGetDeviceInfo)                    \
-                          each(clGetEventProfilingInfo) each(clGetKernelInfo)                     \
-                              each(clGetKernelWorkGroupInfo) each(clGetPlatformIDs)               \
-                                  each(clGetPlatformInfo) each(clGetProgramBuildInfo)             \
-                                      each(clGetProgramInfo) each(clReleaseCommandQueue)          \
-                                          each(clReleaseContext) each(clReleaseDevice)            \
-                                              each(clReleaseEvent) each(clReleaseKernel)          \
-                                                  each(clReleaseMemObject) each(clReleaseProgram) \
-                                                      each(clSetEventCallback)                    \
-                                                          each(clSetKernelArg)                    \
-                                                              each(clWaitForEvents)
+#define WEIR_OPENCL_FUNCTIONS(each)                                                                \
+  each(clBuildProgram) each(clCreateBuffer) each(clCreateCommandQueue) each(clCreateContext)       \
+      each(clCreateKernel) each(clCreateProgramWithBinary) each(clCreateProgramWithSource)         \
+          each(clCreateSubDevices) each(clEnqueueCopyBuffer) each(clEnqueueCopyBufferRect) each(   \
+              clEnqueueFillBuffer) each(clEnqueueMarkerWithWaitList) each(clEnqueueNDRangeKernel)  \
+              each(clEnqueueNativeKernel) each(clEnqueueReadBufferRect)                            \
+                  each(clEnqueueWriteBufferRect) each(clFinish) each(clFlush) each(clGetDeviceIDs) \
+                      each(clGetDeviceInfo) each(clGetEventProfilingInfo) each(clGetKernelInfo)    \
+                          each(clGetKernelWorkGroupInfo) each(clGetPlatformIDs)                    \
+                              each(clGetPlatformInfo) each(clGetProgramBuildInfo)                  \
+                                  each(clGetProgramInfo) each(clReleaseCommandQueue)               \
+                                      each(clReleaseContext) each(clReleaseDevice)                 \
+                                          each(clReleaseEvent) each(clReleaseKernel)               \
+                                              each(clReleaseMemObject) each(clReleaseProgram)      \
+                                                  each(clSetEventCallback) each(clSetKernelArg)    \
+                                                      each(clWaitForEvents)
 
 /// The functions that weir calls, under their own names.
 struct OpenClLibrary {

@@ -237,18 +237,17 @@ Outcome OpenClPlace::enqueue(Slot& slot) noexcept {
   return slot.job.copies ? enqueue_copy(slot) : call(slot);
 }
 
-/// Each plane waits for the one before: one event says when all are there.
+/// Each part waits for the one before: one event says when all are there.
 Outcome OpenClPlace::enqueue_copy(Slot& slot) noexcept {
   const Job& job = slot.job;
-  const bool writes = job.to.device != nullptr;
-  cl_mem const buffer = card_->buffer_at((writes ? job.to : job.from).base);
-  for (std::size_t plane = 0; plane < job.from.region.planes; ++plane) {
+  const OpenClEnds ends = card_->ends_of(job.from, job.to);
+  const std::uint64_t parts = count_opencl_parts(job.from.region, ends);
+  for (std::uint64_t part = 0; part < parts; ++part) {
     cl_event before = slot.event, event = nullptr;
     const std::span<const cl_event> waits =
         before == nullptr ? std::span<const cl_event>(events_) : std::span(&before, 1);
-    const cl_int code = enqueue_opencl_plane(
-        queue_.get(), job.from, job.to, buffer,
-        writes ? OpenClDirection::write : OpenClDirection::read, plane, waits, &event);
+    const cl_int code =
+        enqueue_opencl_part(queue_.get(), job.from, job.to, ends, part, waits, &event);
     if (code != CL_SUCCESS) return failed_call(code);
     slot.event = event;
     if (before != nullptr) OpenClLibrary::get().clReleaseEvent(before);

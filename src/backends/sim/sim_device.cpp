@@ -30,6 +30,11 @@ std::string describe_costs(const SimModel& model) {
   add(model.memory_bytes_per_s / 1e9, "memory of", "GB/s");
   add(static_cast<double>(model.launch_ns) / 1e3, "launches of", "us");
   add(static_cast<double>(model.fork_ns) / 1e3, "forks of", "us");
+  if (model.contention > 1) add(model.contention, "shared cores slower by", "times");
+  if (model.slow_by > 1) {
+    add(model.slow_by, "slower by", "times");
+    text += fmt::format(" from {:g} ms on", static_cast<double>(model.slow_at_ns) / 1e6);
+  }
   return text;
 }
 

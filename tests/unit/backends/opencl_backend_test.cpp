@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/copy_bytes.hpp"
 #include "open_device.hpp"
 
 namespace weir::rt {
@@ -120,6 +121,55 @@ TEST_F(OpenClBackendTest, ACardBringsBriefCallsToAnEnd) {
   GivenJobs jobs(std::vector<Job>(40, call));
   const auto place = card->open_place({"p", {0}}, jobs);
   jobs.wait();
+}
+
+TEST_F(OpenClBackendTest, ACardCopiesWithinItsMemory) {
+  const auto card = open_device(*backend_, {{"native", "off"}});
+  constexpr std::size_t kBytes = 256;
+  constexpr Region kAll{.row = kBytes};
+  constexpr Region kTiles{
+      .offset = 1, .row = 3, .row_stride = 8, .plane_stride = 64, .rows = 4, .planes = 2};
+  constexpr Region kBeside{
+      .offset = 5, .row = 3, .row_stride = 8, .plane_stride = 64, .rows = 4, .planes = 2};
+  constexpr Region kDenser{
+      .offset = 130, .row = 3, .row_stride = 5, .plane_stride = 40, .rows = 4, .planes = 2};
+  std::array<std::byte, kBytes> bytes{};
+  for (std::size_t i = 0; i < kBytes; ++i) bytes[i] = static_cast<std::byte>(i);
+  std::array<std::byte, kBytes> expected = bytes;
+  copy_bytes(expected.data(), kBeside, bytes.data(), kTiles);
+  copy_bytes(expected.data(), kDenser, bytes.data(), kTiles);
+
+  Memory one = card->allocate(kBytes), two = card->allocate(kBytes);
+  const auto in = [&](const Memory& memory, const Region& region) {
+    return CopyEnd{card.get(), static_cast<std::byte*>(memory.address), region};
+  };
+  const CopyEnd program{nullptr, bytes.data(), kAll};
+  Copies copies;
+  std::size_t count = 0;
+  const auto copy = [&](const CopyEnd& source, const CopyEnd& target) {
+    card->copy({source, target, &copies, nullptr});
+    const Outcome outcome = copies.wait_for(++count).back().outcome;
+    EXPECT_TRUE(outcome.ok()) << outcome.message;
+  };
+  copy(program, in(one, kAll));
+  static constexpr std::uint64_t kFirst = 1;
+  std::vector<Job> given(2);
+  for (Job& job : given) job.copies = true;
+  given[0].from = in(one, kTiles);
+  given[0].to = in(two, kDenser);
+  given[1].from = in(two, kDenser);
+  given[1].to = in(one, kBeside);
+  given[1].waits = {&kFirst, 1};
+  {
+    GivenJobs jobs(given);
+    const auto place = card->open_place({"p", {0}}, jobs);
+    jobs.wait();
+  }
+  copy(in(one, kTiles), in(one, kDenser));
+  copy(in(one, kAll), program);
+  EXPECT_EQ(bytes, expected);
+  card->release(one);
+  card->release(two);
 }
 
 TEST_F(OpenClBackendTest, SmallCopiesDoNotWaitForWhatOthersWaitFor) {

@@ -74,6 +74,15 @@ TEST(SimBackend, SaysWhatItsSpeedDependsOn) {
             description({{"clock", "virtual"}, {"gflops", "70"}}));
   EXPECT_NE(description({{"kernels", "skip"}, {"gflops", "35"}}), description({}));
   EXPECT_EQ(description({{"gflops", "35"}}), description({})) << "measured, not modelled";
+  const auto slowed = [&](KeyValues settings) {
+    settings.emplace_back("clock", "virtual");
+    return description(std::move(settings));
+  };
+  EXPECT_NE(slowed({{"contention", "1.25"}}), slowed({}));
+  EXPECT_NE(slowed({{"contention", "1.25"}}), slowed({{"contention", "1.5"}}));
+  EXPECT_NE(slowed({{"slow_by", "10"}}), slowed({}));
+  EXPECT_NE(slowed({{"slow_by", "10"}}), slowed({{"slow_by", "10"}, {"slow_at_ms", "5"}}));
+  EXPECT_EQ(slowed({{"slow_at_ms", "5"}}), slowed({})) << "as fast as before";
 }
 
 TEST(SimBackend, WantsNoCoresForKernelsThatItSkips) {

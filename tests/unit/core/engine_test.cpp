@@ -281,6 +281,19 @@ TEST_F(FreeEngineTest, OrdersNothingButBarriers) {
   EXPECT_FALSE(engine_.accepts());
 }
 
+TEST_F(FreeEngineTest, BehindAFailedBarrierAllRun) {
+  Action& a = admit(kCompute, {{0, 0, 8, W}});
+  Action& barrier = admit(ActionKind::barrier, {});
+  ready();
+  finish(a, true);
+  EXPECT_EQ(barrier.status, WEIR_STATUS_POISONED);
+  Action& b = admit(kCompute, {{0, 0, 8, W}});
+  EXPECT_EQ(ready(), std::vector{&b});
+  finish(b);
+  EXPECT_EQ(b.status, WEIR_STATUS_OK);
+  EXPECT_EQ(admit(ActionKind::barrier, {}).status, WEIR_STATUS_POISONED);
+}
+
 /// With a device that orders jobs.
 class DeviceEngineTest : public EngineTest {
  protected:
@@ -415,6 +428,36 @@ TEST_F(DeviceFifoTest, EachFollowsTheOneBefore) {
   finish(a, true);
   finish(b);
   EXPECT_EQ(b.status, WEIR_STATUS_POISONED);
+}
+
+class DeviceFreeTest : public DeviceEngineTest {
+ protected:
+  DeviceFreeTest() : DeviceEngineTest(WEIR_DEPENDENCE_POLICY_NONE) {}
+};
+
+TEST_F(DeviceFreeTest, BehindAFailedBarrierAllRunWheneverTheyCame) {
+  Action& a = admit(kCompute, {{0, 0, 8, W}});
+  Action& first = admit(ActionKind::barrier, {});
+  Action& b = admit(kCompute, {{0, 0, 8, W}});
+  Action& second = admit(ActionKind::barrier, {});
+  EXPECT_EQ(ready(), std::vector{&a});
+  issue(a, 1);
+  EXPECT_TRUE(ready().empty());  // the device would see the failure
+  finish(a, true);
+  EXPECT_EQ(first.status, WEIR_STATUS_POISONED);
+  Action& c = admit(kCompute, {{0, 0, 8, W}});
+  EXPECT_EQ(ready(), std::vector{&b});
+  finish(b);
+  EXPECT_EQ(b.status, WEIR_STATUS_OK);
+  EXPECT_EQ(second.status, WEIR_STATUS_POISONED);
+  EXPECT_EQ(ready(), std::vector{&c});
+  finish(c);
+  EXPECT_EQ(c.status, WEIR_STATUS_OK);
+  Action& late = admit(kCompute, {{0, 0, 8, W}});
+  EXPECT_EQ(ready(), std::vector{&late});
+  finish(late);
+  EXPECT_EQ(finished().size(), 6u);
+  EXPECT_TRUE(engine_.idle());
 }
 
 /// Random programs: what is handed out never conflicts with what is earlier and not over, whatever

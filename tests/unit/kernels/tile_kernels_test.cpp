@@ -201,6 +201,42 @@ TYPED_TEST(TileKernels, TrsmOfAllSizesAndOptions) {
   }
 }
 
+TYPED_TEST(TileKernels, WithAlphaZeroTheInputsAreNotRead) {
+  using T = TypeParam;
+  constexpr int kOrder = 70;
+  const T none = std::numeric_limits<T>::quiet_NaN();
+  Guarded<T> poison(kOrder, kOrder, 1), start(kOrder, kOrder, 3);
+  poison.fill(none), start.randomize(1);
+  const auto expect = [&](const Guarded<T>& c, double factor, const auto& in) {
+    int wrong = 0;
+    for (int j = 0; j < kOrder; ++j) {
+      for (int i = 0; i < kOrder; ++i) {
+        wrong += c(i, j) != (in(i, j) ? static_cast<T>(factor) * start(i, j) : start(i, j));
+      }
+    }
+    EXPECT_EQ(wrong, 0);
+    EXPECT_TRUE(c.padding_is_intact());
+  };
+  for (const double beta : {0., 2.}) {
+    Guarded<T> c = start;
+    this->succeed(this->blas("gemm"), {letter('N'), letter('T'), real(0), real(beta)},
+                  {reads(poison), reads(poison), writes(c)});
+    expect(c, beta, kEverywhere);
+    c = start;
+    this->succeed(this->blas("syrk"), {letter('L'), letter('N'), real(0), real(beta)},
+                  {reads(poison), writes(c)});
+    expect(c, beta, triangle('L'));
+  }
+  for (const char side : {'L', 'R'}) {
+    Guarded<T> x = start;
+    x(0, 0) = none;
+    this->succeed(this->blas("trsm"),
+                  {letter(side), letter('L'), letter('N'), letter('N'), real(0)},
+                  {reads(poison), writes(x)});
+    expect(x, 0, kEverywhere);
+  }
+}
+
 /// A symmetric positive definite matrix, with poison outside its triangle.
 template <class T>
 Guarded<T> make_definite(int order, char uplo, int padding) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -399,6 +400,36 @@ TEST_F(Pipelines, CancelEndsAFeedThatWaits) {
             std::string::npos);
   inside = false;
   EXPECT_EQ(message_of([&] { pipeline.wait(); }), "the pipeline was cancelled");
+}
+
+/// A feeder whose second item went in has not found room at once, and none comes for the third.
+TEST_F(Pipelines, AreDestroyedWhileAFeedWaits) {
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<bool> go{false};
+    std::optional<Pipeline> pipeline(std::in_place, runtime);
+    const auto items = pipeline->tunnel<int>("items", {.capacity = 1});
+    pipeline->stage("hold", items,
+                    [&](int) {
+                      while (!go) std::this_thread::yield();
+                      throw std::runtime_error("enough");
+                    },
+                    {.workers = 1});
+    weir_feed* feed = nullptr;
+    ASSERT_EQ(weir_feed_open(items.handle(), &feed), WEIR_STATUS_OK);
+    pipeline->start();
+    weir_status status = WEIR_STATUS_OK;
+    std::size_t put = 0;
+    std::thread feeder([&] {
+      constexpr int kItems[] = {1, 2, 3};
+      status = weir_feed_put(feed, kItems, 3, WEIR_FOREVER, &put);
+    });
+    while (pipeline->stages()[0].created < 2) std::this_thread::yield();
+    go = true;
+    pipeline.reset();
+    feeder.join();
+    EXPECT_EQ(status, WEIR_STATUS_CANCELLED);
+    EXPECT_EQ(put, 2u);
+  }
 }
 
 }  // namespace
