@@ -523,10 +523,19 @@ class Trial {
     options.payload = sources_[index].get();
     flow_.add_stage(options, source.group);
   }
+  bool put_one(weir_feed& feed, const Item& item) {
+    std::size_t put = 0;
+    try {
+      flow_.put(feed, &item, 1, sys::kNever, put);
+    } catch (const Error&) {
+      return false;
+    }
+    return put == 1;
+  }
   void put_all(std::size_t source, weir_feed& feed) {
     for (std::size_t n = 0; n < plan_.sources[source].items; ++n) {
       const Item item = root(plan_, source, n);
-      if (flow_.put(feed, &item, 1, sys::kNever) != 1) refused_.store(true);
+      if (!put_one(feed, item)) refused_.store(true);
       if (plan_.epochs > 0 && (n + 1) % plan_.items_of_epoch == 0) flow_.next_epoch(feed);
     }
     flow_.close(feed);

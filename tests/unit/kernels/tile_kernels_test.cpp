@@ -207,6 +207,7 @@ TYPED_TEST(TileKernels, WithAlphaZeroTheInputsAreNotRead) {
   const T none = std::numeric_limits<T>::quiet_NaN();
   Guarded<T> poison(kOrder, kOrder, 1), start(kOrder, kOrder, 3);
   poison.fill(none), start.randomize(1);
+  Guarded<T> more = poison;
   const auto expect = [&](const Guarded<T>& c, double factor, const auto& in) {
     int wrong = 0;
     for (int j = 0; j < kOrder; ++j) {
@@ -220,7 +221,7 @@ TYPED_TEST(TileKernels, WithAlphaZeroTheInputsAreNotRead) {
   for (const double beta : {0., 2.}) {
     Guarded<T> c = start;
     this->succeed(this->blas("gemm"), {letter('N'), letter('T'), real(0), real(beta)},
-                  {reads(poison), reads(poison), writes(c)});
+                  {reads(poison), reads(more), writes(c)});
     expect(c, beta, kEverywhere);
     c = start;
     this->succeed(this->blas("syrk"), {letter('L'), letter('N'), real(0), real(beta)},

@@ -251,28 +251,6 @@ TEST(PipelinesWithLessRelief, ShareWhatTheyPut) {
   }
 }
 
-TEST(PipelinesWithLessRelief, DropTheOldestOfManyAtOnce) {
-  for (const weir_relief relief : {WEIR_RELIEF_BOTH, WEIR_RELIEF_WARP, WEIR_RELIEF_OFF}) {
-    const Runtime runtime("host");
-    const Pipeline pipeline(runtime, {.relief = relief});
-    const auto items =
-        pipeline.tunnel<int>("items", {.capacity = 4, .overflow = WEIR_OVERFLOW_DROP_OLDEST});
-    std::vector<int> seen;
-    pipeline.stage("use", items, [&](int item) { seen.push_back(item); }, {.workers = 1});
-    auto feed = pipeline.feed(items);
-    for (const int first : {0, 3, 10}) {
-      std::vector<int> some(first == 10 ? 20 : 3);
-      std::iota(some.begin(), some.end(), first);
-      feed.put(some);
-    }
-    feed.close();
-    pipeline.run();
-    EXPECT_EQ(seen, (std::vector<int>{26, 27, 28, 29})) << relief;
-    EXPECT_EQ(pipeline.stages()[0].dropped, 22u);
-    EXPECT_EQ(pipeline.stages()[0].complete, 26u);
-  }
-}
-
 TEST(PipelinesWithLessRelief, IsOneOfThree) {
   const Runtime runtime("host");
   for (const int wrong : {-1, 3}) {
