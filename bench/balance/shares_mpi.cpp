@@ -12,11 +12,8 @@
 #include <stdexcept>
 #include <utility>
 
-#define OMPI_SKIP_MPICXX 1  // the C interface is enough
-#include <mpi.h>
-
 #include "balance/rank_items.hpp"
-#include "common/mpirun.hpp"
+#include "common/mpi_main.hpp"
 
 namespace weir_bench {
 namespace {
@@ -179,22 +176,13 @@ nlohmann::json measure(const Arguments& arguments) {
   throw std::invalid_argument("'" + arguments.verb() + "' is none of makespan, visits");
 }
 
+void work(const Arguments& arguments) {
+  nlohmann::json line = measure(arguments);
+  line["config"] = "Open MPI, " + arguments.text("--network", "shm");
+  if (own_rank() == 0) std::printf("%s\n", line.dump().c_str());
+}
+
 }  // namespace
 }  // namespace weir_bench
 
-int main(int argc, char** argv) {
-  using namespace weir_bench;
-  try {
-    const Arguments arguments(argc, argv);
-    if (!under_mpirun()) become_mpirun(arguments, argc, argv);
-    MPI_Init(&argc, &argv);
-    nlohmann::json line = measure(arguments);
-    line["config"] = "Open MPI, " + arguments.text("--network", "shm");
-    if (own_rank() == 0) std::printf("%s\n", line.dump().c_str());
-    MPI_Finalize();
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return weir_bench::mpi_main(argc, argv, weir_bench::work); }

@@ -6,10 +6,7 @@
 #include <atomic>
 #include <cstdio>
 
-#define OMPI_SKIP_MPICXX 1  // the C interface is enough
-#include <mpi.h>
-
-#include "common/mpirun.hpp"
+#include "common/mpi_main.hpp"
 #include "fabric/put_pattern.hpp"
 
 namespace weir_bench {
@@ -56,18 +53,9 @@ void work(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   using namespace weir_bench;
-  try {
-    const Arguments arguments(argc, argv);
-    if (arguments.text("--network", "shm") != "shm") {
-      throw std::invalid_argument("--network is shm: the other rank calls no MPI");
-    }
-    if (!under_mpirun()) become_mpirun(arguments, argc, argv);
-    MPI_Init(&argc, &argv);
-    work(arguments);
-    MPI_Finalize();
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  const auto check = [](const Arguments& arguments) {
+    if (arguments.text("--network", "shm") == "shm") return;
+    throw std::invalid_argument("--network is shm: the other rank calls no MPI");
+  };
+  return mpi_main(argc, argv, check, work);
 }

@@ -4,10 +4,7 @@
 #include <cstring>
 #include <memory>
 
-#define OMPI_SKIP_MPICXX 1  // the C interface is enough
-#include <mpi.h>
-
-#include "common/mpirun.hpp"
+#include "common/mpi_main.hpp"
 #include "fabric/put_pattern.hpp"
 
 namespace weir_bench {
@@ -162,17 +159,4 @@ void work(const Arguments& arguments) {
 }  // namespace
 }  // namespace weir_bench
 
-int main(int argc, char** argv) {
-  using namespace weir_bench;
-  try {
-    const Arguments arguments(argc, argv);
-    if (!under_mpirun()) become_mpirun(arguments, argc, argv);
-    MPI_Init(&argc, &argv);
-    work(arguments);
-    MPI_Finalize();
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return weir_bench::mpi_main(argc, argv, weir_bench::work); }

@@ -17,6 +17,18 @@ static weir_queue* make_queue(weir_runtime* runtime, const char* policy) {
   return queue;
 }
 
+/** Of the two places of the fixture. */
+static weir_queue* make_queue_of(fixture* f) {
+  weir_place* places[] = {f->places[0], f->places[1]};
+  weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
+  weir_queue* queue = NULL;
+  options.places = places;
+  options.place_count = 2;
+  options.no_models = true;
+  require(weir_queue_create(f->runtime, &options, &queue));
+  return queue;
+}
+
 static weir_operand cell_of(weir_buffer* buffer, int cell, weir_access access) {
   const weir_operand operand = {buffer, weir_region_range((uint64_t)cell * CELL, CELL), access};
   return operand;
@@ -144,13 +156,7 @@ static void a_failed_task_poisons_its_dependents(void) {
 static void a_cancelled_queue_goes_on(void) {
   fixture f;
   set_up(&f);
-  weir_place* places[] = {f.places[0], f.places[1]};
-  weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
-  weir_queue* queue = NULL;
-  options.places = places;
-  options.place_count = 2;
-  options.no_models = true;
-  CHECK_OK(weir_queue_create(f.runtime, &options, &queue));
+  weir_queue* queue = make_queue_of(&f);
   const weir_operand gate = cell_of(f.x, 0, WEIR_ACCESS_READ_WRITE);
   weir_event behind = WEIR_EVENT_INIT;
   CHECK_OK(submit(queue, "gate", gate, 0, NULL));
@@ -264,13 +270,7 @@ static void tasks_that_cannot_be(void) {
   fixture f, other;
   set_up(&f);
   set_up(&other);
-  weir_place* places[] = {f.places[0], f.places[1]};
-  weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
-  weir_queue* queue = NULL;
-  options.places = places;
-  options.place_count = 2;
-  options.no_models = true;
-  require(weir_queue_create(f.runtime, &options, &queue));
+  weir_queue* queue = make_queue_of(&f);
   const weir_operand cell = cell_of(f.x, 0, WEIR_ACCESS_READ_WRITE);
   const weir_implementation elsewhere = {"cuda", add_kernel, NULL};
   weir_kernel_options foreign = WEIR_KERNEL_OPTIONS_INIT;

@@ -1,7 +1,6 @@
 """Pipelines of Python functions put and complete what a loop would."""
 
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -310,7 +309,8 @@ def test_a_kept_item_of_a_call_that_fails_is_not_kept(machine):
 def test_an_item_of_a_call_that_failed_does_not_become_another(machine):
     """Handles are used again after a few hundred."""
     lost, kept = [], []
-    with machine.pipeline(keep_going=True) as pipeline:
+    came, failed = threading.Semaphore(0), threading.Event()
+    with machine.pipeline(keep_going=True, on_failure=lambda *what: failed.set()) as pipeline:
         items = pipeline.tunnel("i8")
         feed = items.feed()
 
@@ -319,16 +319,16 @@ def test_an_item_of_a_call_that_failed_does_not_become_another(machine):
             (lost if items[0] < 0 else kept).append(keep())
             if items[0] < 0:
                 raise ValueError("bad")
+            came.release()
 
         pipeline.start()
         feed.put(-1)
-        while pipeline.stages()[0]["failed"] == 0:
-            time.sleep(0.001)
+        assert failed.wait(60)
         for _ in range(2):
             kept.clear()
             feed.put(np.arange(300))
-            while len(kept) < 300:
-                time.sleep(0.001)
+            for _ in range(300):
+                assert came.acquire(timeout=60)
         with pytest.raises(ValueError, match="failed"):
             lost[0].complete()
         lost.clear()

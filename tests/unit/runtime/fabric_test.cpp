@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <atomic>
 #include <cstdint>
 #include <thread>
 
@@ -14,22 +14,35 @@ namespace {
 
 constexpr std::int64_t kLonely = 100'000'000'000;
 
-void hear_slowly(unsigned, const void*, std::size_t, void* heard) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  ++*static_cast<int*>(heard);
+/// A handler that is at work, on a thread of the fabric, when its rank asks for news.
+struct Hearing {
+  const std::thread::id program = std::this_thread::get_id();
+  std::atomic<bool> begun{false}, asked{false};
+  int heard = 0;
+};
+
+void hear_slowly(unsigned, const void*, std::size_t, void* payload) {
+  Hearing& hearing = *static_cast<Hearing*>(payload);
+  hearing.begun = true;
+  if (std::this_thread::get_id() != hearing.program) {
+    while (!hearing.asked) std::this_thread::yield();
+    for (int i = 0; i < 10'000; ++i) std::this_thread::yield();
+  }
+  ++hearing.heard;
 }
 
 weir_status hear_oneself(weir_fabric* fabric, void*) {
   EXPECT_EQ(weir_fabric_barrier(fabric, WEIR_FOREVER), WEIR_STATUS_OK);
   if (weir_fabric_rank(fabric) == 1) return WEIR_STATUS_OK;
-  int heard = 0;
-  EXPECT_EQ(weir_fabric_listen(fabric, hear_slowly, &heard), WEIR_STATUS_OK);
+  Hearing hearing;
+  EXPECT_EQ(weir_fabric_listen(fabric, hear_slowly, &hearing), WEIR_STATUS_OK);
   EXPECT_EQ(weir_fabric_progress(fabric, kLonely), WEIR_STATUS_NETWORK_ERROR);
   EXPECT_EQ(weir_fabric_send(fabric, 0, nullptr, 0), WEIR_STATUS_OK);
-  std::this_thread::sleep_for(std::chrono::milliseconds(10));  // the handler runs elsewhere
+  while (!hearing.begun) std::this_thread::yield();
+  hearing.asked = true;
   EXPECT_EQ(weir_fabric_progress(fabric, kLonely), WEIR_STATUS_OK) << weir_last_error();
   EXPECT_EQ(weir_fabric_listen(fabric, nullptr, nullptr), WEIR_STATUS_OK);
-  EXPECT_EQ(heard, 1);
+  EXPECT_EQ(hearing.heard, 1);
   return WEIR_STATUS_OK;
 }
 
