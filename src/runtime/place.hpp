@@ -113,9 +113,9 @@ class Place {
 
   RunQueue<Stream> streams_;
 
-  unsigned budget_ = 0;  ///< actions the exclusive owner may still run before others get their turn
-  std::int64_t quantum_start_ns_ = 0;
   unsigned quantum_ = 16;
+  unsigned budget_ = quantum_;  ///< actions the exclusive owner may run before others get a turn
+  std::int64_t quantum_start_ns_ = 0;
 
   // Of a device that orders jobs.
   sys::Atomic<Stream*> current_{nullptr};  ///< the one whose jobs it gets

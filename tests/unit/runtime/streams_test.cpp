@@ -59,6 +59,24 @@ TEST(Streams, FreeCoreServesTheStreamOfHighestPriority) {
   EXPECT_EQ(order, "hhhnnnlll");
 }
 
+TEST(Streams, CoreServesItsStreamsInTurn) {
+  constexpr int kMany = 200;
+  Gate gate;
+  int done = 0, seen = kMany;
+  const Runtime runtime("host");
+  const Place place = runtime.domain(0).place(1);
+  const Stream busy = place.stream(), other = place.stream();
+  const Kernel count = runtime.kernel("count", [&done](const Call&) { ++done; });
+  const Kernel look = runtime.kernel("look", [&](const Call&) { seen = done; });
+  gate.close(runtime, busy);
+  for (int i = 0; i < kMany; ++i) busy.compute(count, {});
+  other.compute(look, {});
+  gate.open();
+  runtime.synchronize();
+  EXPECT_EQ(done, kMany);
+  EXPECT_LT(seen, kMany);
+}
+
 TEST(Streams, MorePlacesThanCoresFinish) {
   const Runtime runtime("host");
   const std::size_t count = 2 * runtime.domain(0).info().cores;
