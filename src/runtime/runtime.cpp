@@ -141,6 +141,7 @@ Runtime::~Runtime() {
   }
   shut_down();
   watchdog_.reset();
+  wait_until_all_left();  // streams that the watchdog has asked, too
   write_requested_trace();
   for (auto& [key, stream] : std::exchange(streams_, {})) stream.reset();
   places_.clear();
@@ -152,11 +153,14 @@ Runtime::~Runtime() {
 void Runtime::shut_down() noexcept {
   try {
     const PinnedStreams all(*this);
-    if (drain(all.list(), shutdown_timeout_ns_).status == WEIR_STATUS_TIMEOUT) {
-      for (weir_stream* stream : all.list()) stream->cancel();
-      drain(all.list(), WEIR_FOREVER);
-    }
-    for (weir_stream* stream : all.list()) wait_until_left(*stream);
+    std::int64_t timeout_ns = shutdown_timeout_ns_;
+    do {  // again when somebody who was told of an end has enqueued more
+      if (drain(all.list(), timeout_ns).status == WEIR_STATUS_TIMEOUT) {
+        for (weir_stream* stream : all.list()) stream->cancel();
+        drain(all.list(), WEIR_FOREVER);
+        timeout_ns = 0;
+      }
+    } while (!wait_until_all_left());
   } catch (...) {
     shut_down_without_memory();
   }
@@ -164,14 +168,15 @@ void Runtime::shut_down() noexcept {
 
 void Runtime::shut_down_without_memory() noexcept {
   const std::int64_t deadline = sys::deadline_after(shutdown_timeout_ns_);
-  for (const auto& [serial, stream] : streams_) {
-    bool cancelled = false;
-    while (!stream->over()) {
-      if (!cancelled && sys::now_ns() >= deadline) cancelled = try_to_cancel(*stream);
-      pass_time();
+  do {
+    for (const auto& [serial, stream] : streams_) {
+      bool cancelled = false;
+      while (!stream->over()) {
+        if (!cancelled && sys::now_ns() >= deadline) cancelled = try_to_cancel(*stream);
+        pass_time();
+      }
     }
-    wait_until_left(*stream);
-  }
+  } while (!wait_until_all_left());
 }
 
 void Runtime::pass_time() noexcept {
@@ -184,6 +189,21 @@ void Runtime::wait_until_left(const Stream& stream) noexcept {
   stream.wait_until_left([this] {
     if (!virtual_time_ || !drive()) sys::yield();
   });
+}
+
+/// Waits until no thread owns any stream. Returns whether all is over then: nobody who was told of
+/// an end has enqueued more.
+bool Runtime::wait_until_all_left() noexcept {
+  const auto enqueued = [this] {
+    std::uint64_t sum = 0;
+    for (const auto& [serial, stream] : streams_) sum += stream->enqueued();
+    return sum;
+  };
+  const std::uint64_t before = enqueued();
+  const bool over = std::all_of(streams_.begin(), streams_.end(),
+                                [](const auto& entry) { return entry.second->over(); });
+  for (const auto& [serial, stream] : streams_) wait_until_left(*stream);
+  return over && enqueued() == before;
 }
 
 /// Waits until all that is enqueued in a stream is complete.

@@ -200,6 +200,7 @@ class Runtime {
   WaitResult drain(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns);
   void outlast(const Stream& stream) noexcept;
   void wait_until_left(const Stream& stream) noexcept;
+  bool wait_until_all_left() noexcept;
   void outlast_users_of(const Buffer& buffer) noexcept;
   class PinnedQueues;
   void shut_down() noexcept;
