@@ -96,6 +96,7 @@ bool Engine::admit(Action& action, bool alone) noexcept {
   }
   action.started = false;
   action.successors = nullptr;
+  if (action.kind == ActionKind::renewal && action.status == WEIR_STATUS_OK) action.failure.reset();
   if (waits_for_front(action)) {
     admit_ordering(action);
     return false;

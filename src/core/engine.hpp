@@ -69,7 +69,8 @@ class Engine {
   }
 
   /// Admits the next action. Its `pending` counts the events it waits for, its `failure` is that of
-  /// events which have failed already; a `status` other than OK means it must not run.
+  /// events which have failed already and do not concern a renewal; a `status` other than OK means
+  /// it must not run.
   ///
   /// With `alone`, for a compute action only, the caller promises that, if true is returned, it
   /// runs the action at once and nothing else happens to this engine until finish(): this costs no

@@ -215,6 +215,15 @@ TEST_F(EngineTest, BarrierAfterAFailurePoisonsAllThatFollows) {
   EXPECT_EQ(admit(kCompute, {{2, 0, 8, W}}).status, WEIR_STATUS_POISONED);
 }
 
+TEST_F(EngineTest, RenewalTakesNoFailureOfItsEvents) {
+  Action& renewal = make(ActionKind::renewal, {{0, 0, 16, RW}});
+  renewal.failure = FailureRef::make(WEIR_STATUS_KERNEL_ERROR, "boom", "root", "test", 1);
+  EXPECT_FALSE(engine_.admit(renewal, false));
+  EXPECT_EQ(renewal.status, WEIR_STATUS_OK);
+  Action& after = admit(kCompute, {{0, 0, 8, W}});
+  EXPECT_EQ(ready(), std::vector{&after});
+}
+
 TEST_F(EngineTest, AloneActionsCostNoBookkeepingButKeepTheOrder) {
   Action& a = make(kCompute, {{0, 0, 8, W}});
   EXPECT_TRUE(engine_.admit(a, true));
