@@ -21,7 +21,8 @@ std::uint64_t next_serial() noexcept {
 
 /// What one thread has recorded. It appends chunks under the recorder's mutex.
 struct Recorder::Ring {
-  SpinLock writing;  ///< held by its thread while it adds an item
+  const void* thread = nullptr;  ///< where its memory is: after its end maybe that of another
+  SpinLock writing;              ///< held by its thread while it adds an item
   template <class Item>
   using Chunks = std::vector<std::unique_ptr<ChunkOf<Item>>>;
   Chunks<Entry> entries;
@@ -80,10 +81,14 @@ Recorder::Ring* Recorder::ring() noexcept {
   constinit thread_local Known known;
   if (known.recorder == serial_) return known.ring;
   try {
-    auto made = std::make_unique<Ring>();
     sys::Lock lock(mutex_);
-    rings_.push_back(std::move(made));
-    known = {serial_, rings_.back().get()};
+    auto own = std::find_if(rings_.begin(), rings_.end(),
+                            [](const auto& ring) { return ring->thread == &known; });
+    if (own == rings_.end()) {
+      own = rings_.insert(own, std::make_unique<Ring>());
+      (*own)->thread = &known;
+    }
+    known = {serial_, own->get()};
     return known.ring;
   } catch (...) {
     return nullptr;

@@ -120,6 +120,19 @@ TEST(Recorder, DropsAndCountsTheNewestBeyondItsMemory) {
   EXPECT_EQ(recording.entries.back().id, recording.entries.size());
 }
 
+TEST(Recorder, OneThreadRecordsForSeveralInTurn) {
+  constexpr std::uint64_t kActions = 100;
+  Recorder one, other;
+  one.start(1 << 20);
+  other.start(1 << 20);
+  for (std::uint64_t id = 1; id <= kActions; ++id) {
+    one.record(entry(id, static_cast<std::int64_t>(id)));
+    other.record(entry(id, static_cast<std::int64_t>(id)));
+  }
+  EXPECT_EQ(one.recording().entries.size(), kActions);
+  EXPECT_EQ(other.recording().entries.size(), kActions);
+}
+
 TEST(Recorder, CollectsFromManyThreads) {
   constexpr std::uint64_t kThreads = 4, kEach = 20'000;
   Recorder recorder;
