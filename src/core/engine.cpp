@@ -507,8 +507,9 @@ void Engine::note_failure(Action& action) noexcept {
   }
 }
 
-void Engine::cancel(const FailureRef& reason) noexcept {
+void Engine::cancel(const FailureRef& reason, std::uint64_t until) noexcept {
   each_admitted([&](Action& action) {
+    if (action.sequence() > until) return;
     const bool gone = action.started || (by_device_ && early_of(action).issued);
     if (gone || action.kind == ActionKind::drain || action.status != WEIR_STATUS_OK) return;
     action.status = WEIR_STATUS_CANCELLED;

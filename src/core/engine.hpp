@@ -115,9 +115,9 @@ class Engine {
   /// true when that is all, and it is not in the list of finished actions.
   [[nodiscard]] bool finish(Action& action) noexcept;
 
-  /// Cancels what is admitted and has not been handed out. Sync actions that wait for events stay
-  /// until satisfy() was called for each.
-  void cancel(const FailureRef& reason) noexcept;
+  /// Cancels what is admitted, up to that sequence number, and has not been handed out. Sync
+  /// actions that wait for events stay until satisfy() was called for each.
+  void cancel(const FailureRef& reason, std::uint64_t until = UINT64_MAX) noexcept;
 
   bool has_finished() const noexcept { return !finished_.empty(); }
   /// Returns the next action that is over, nullptr when there is none.

@@ -277,7 +277,7 @@ void Stream::take_message(Message& message) noexcept {
 void Stream::cancel_now(const CancelMessage& message) noexcept {
   cancel_until_ = std::max(cancel_until_, message.until);
   cancel_reason_ = message.reason;
-  engine_.cancel(message.reason);
+  engine_.cancel(message.reason, message.until);
   engine_.each_admitted([this](Action& action) {
     // The status of one that runs is its worker's to write.
     if (action.started || action.status != WEIR_STATUS_CANCELLED) return;

@@ -264,6 +264,16 @@ TEST_F(EngineTest, CancelEndsWhatHasNotStarted) {
   EXPECT_EQ(admit(kCompute, {{0, 0, 8, R}}).status, WEIR_STATUS_OK);
 }
 
+TEST_F(EngineTest, CancelSparesWhatWasEnqueuedAfterIt) {
+  Action& before = admit(kCompute, {{0, 0, 8, W}});
+  Action& after = admit(kCompute, {{1, 0, 8, W}});
+  engine_.cancel(FailureRef::make(WEIR_STATUS_CANCELLED, "cancelled", "c", "s", 1),
+                 before.sequence());
+  EXPECT_EQ(before.status, WEIR_STATUS_CANCELLED);
+  EXPECT_EQ(ready(), std::vector{&after});
+  EXPECT_EQ(after.status, WEIR_STATUS_OK);
+}
+
 class FifoEngineTest : public EngineTest {
  protected:
   FifoEngineTest() : EngineTest(WEIR_DEPENDENCE_POLICY_FIFO) {}
