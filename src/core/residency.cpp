@@ -248,6 +248,19 @@ void Residency::release(Action& action) noexcept {
   if (next != nullptr) retry_(*next);
 }
 
+void Residency::withdraw(const Action& action) noexcept {
+  Action* next = nullptr;
+  {
+    sys::Lock lock(mutex_);
+    const auto found = std::find(waiting_.begin(), waiting_.end(), &action);
+    if (found == waiting_.end()) return;
+    if (found == waiting_.begin()) front_told_ = false;
+    waiting_.erase(found);
+    next = front_to_tell();
+  }
+  if (next != nullptr) retry_(*next);
+}
+
 bool Residency::waits(const Action& action) const noexcept {
   sys::Lock lock(mutex_);
   return std::find(waiting_.begin(), waiting_.end(), &action) != waiting_.end();

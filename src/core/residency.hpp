@@ -30,6 +30,8 @@ class Residency final : private CopySink {
 
   /// Asks for the instances of the action's operands in this memory. On `refused`, `why` says so.
   Grant acquire(Action& action, Outcome& why) noexcept;
+  /// Forgets an action that was told to wait and will not ask again.
+  void withdraw(const Action& action) noexcept;
   /// Makes memory of the program the instance of a new buffer. It stays until forget(), and takes
   /// up no room. Throws Error when the device cannot take it, or it overlaps that of another.
   void adopt(Buffer& buffer, void* address);

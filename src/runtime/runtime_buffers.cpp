@@ -164,6 +164,11 @@ Residency::Grant Runtime::acquire_memory(Action& action, Outcome& why) noexcept 
          got &= got - 1) {
       domains_[static_cast<std::size_t>(std::countr_zero(got)) - 1]->residency().release(action);
     }
+    // It may have asked in those that follow before, and been told to wait.
+    std::uint64_t later = grant == Residency::Grant::refused ? left & (left - 1) : 0;
+    for (; later != 0; later &= later - 1) {
+      domains_[static_cast<std::size_t>(std::countr_zero(later)) - 1]->residency().withdraw(action);
+    }
     return grant;
   }
   return Residency::Grant::granted;
