@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -160,11 +161,13 @@ void DependenceTable::collect(const Action& action, Matters&& matters, Found&& f
     collected_.push_back(&entry);
     if (operand.writes()) continue;
     auto& readers = entry.readers;
-    const std::size_t wanted = readers.size() + action.operand_count;
-    if (wanted > std::max(readers.capacity(), kManyReaders)) {
+    const auto wanted = [&] { return readers.size() + action.operand_count; };
+    if (wanted() <= readers.capacity()) continue;
+    if (wanted() > kManyReaders) {
       std::erase_if(readers, [&](std::uint64_t reader) { return !matters(reader); });
     }
-    if (wanted > readers.capacity()) readers.reserve(std::max<std::size_t>(8, 2 * wanted));
+    // When half of the room is free now, searches like this one stay rare.
+    if (2 * wanted() > readers.capacity()) readers.reserve(std::max<std::size_t>(8, 2 * wanted()));
   }
   for (std::size_t i = 0; i < collected_.size(); ++i) {
     const bool writes = action.operands()[i].writes();
@@ -179,13 +182,15 @@ void DependenceTable::collect(const Action& action, Matters&& matters, Found&& f
 template <class Matters>
 void DependenceTable::trim(Matters&& matters) noexcept {
   if (entry_count_ < trim_at_) return;
-  for (auto& [key, shadow] : shadows_) {
+  for (auto at = shadows_.begin(); at != shadows_.end();) {
+    Shadow& shadow = at->second;
     for (const auto& entry : shadow.entries) {
       bool idle = !matters(entry->writer) && !entry->poisoned;
       for (const std::uint64_t reader : entry->readers) idle = idle && !matters(reader);
       entry->idle = idle;
     }
     remove_idle(shadow);
+    at = shadow.entries.size() == 0 ? shadows_.erase(at) : std::next(at);
   }
   last_shadow_ = nullptr;
   trim_at_ = std::max(kTrimAbove, 2 * entry_count_);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <fstream>
 #include <map>
 #include <random>
 #include <set>
@@ -115,6 +116,28 @@ TEST_F(EngineTest, OrdersWriteReadWrite) {
 TEST_F(EngineTest, ReadersRunTogether) {
   for (int i = 0; i < 5; ++i) admit(kCompute, {{0, 0, 16, R}});
   EXPECT_EQ(ready().size(), 5u);
+}
+
+TEST_F(EngineTest, ReadersThatAreOverTakeNoRoom) {
+  const auto mapped_pages = [] {
+    std::ifstream file("/proc/self/statm");
+    std::size_t pages = 0;
+    file >> pages;
+    return pages;
+  };
+  constexpr std::uint64_t kReads = 4'000'000;
+  constexpr std::size_t kFewPages = 2048;
+  DependenceTable table;
+  Action& read = make(kCompute, {{0, 0, 8, R}});
+  FailureRef poison;
+  const std::size_t before = mapped_pages();
+  for (std::uint64_t sequence = 1; sequence <= kReads; ++sequence) {
+    read.event.open(sequence);
+    table.collect(
+        read, [](std::uint64_t) { return false; }, [](std::uint64_t, bool) {}, poison);
+    table.enter(read);
+  }
+  EXPECT_LT(mapped_pages(), before + kFewPages);
 }
 
 TEST_F(EngineTest, InstancesAreSeparate) {
