@@ -358,13 +358,24 @@ weir_stream* Runtime::create_stream(Place& place, const weir_stream_options& opt
   const std::uint32_t number = place.next_stream_number();
   std::string name = options.name ? options.name : fmt::format("{}/s{}", place.name(), number);
   sys::Lock lock(mutex_);
-  const std::uint64_t serial = streams_made_.load(std::memory_order_relaxed) + 1;
+  const std::uint64_t serial = next_serial();
   Owned<weir_stream> stream(
       new weir_stream(place, serial, std::move(name), options.policy, options.priority));
   weir_stream* const handle = stream.get();
   streams_.emplace(serial, std::move(stream));
   streams_made_.store(serial, std::memory_order_release);
   return handle;
+}
+
+/// Returns the number for the ids of a new stream or queue. The caller holds the mutex.
+std::uint64_t Runtime::next_serial() const {
+  constexpr std::uint64_t kMost = (std::uint64_t{1} << (63 - Action::kSequenceBits)) - 1;
+  const std::uint64_t made = streams_made_.load(std::memory_order_relaxed);
+  if (made == kMost) {
+    fail(WEIR_STATUS_UNAVAILABLE, "{} streams and queues have been made: there are no ids for more",
+         made);
+  }
+  return made + 1;
 }
 
 void Runtime::destroy_stream(weir_stream* stream) noexcept {

@@ -193,6 +193,7 @@ class Runtime {
   weir_buffer* add_buffer(void* address, std::size_t bytes, HostAllocation memory,
                           const weir_buffer_options& options);
   class PinnedStreams;
+  std::uint64_t next_serial() const;
   weir_stream* any_stream_of(const Place& place);
   void add_drain(Stream& stream, std::list<weir_event>& ends);
   void take_overdue(weir_stream& stream, std::list<weir_event>& ends) noexcept;

@@ -16,7 +16,7 @@ weir_queue* Runtime::create_queue(const weir_queue_options& options) {
   std::uint64_t serial = 0;  // of a stream that there is not: its events are those of the tasks
   {
     sys::Lock lock(mutex_);
-    serial = streams_made_.load(std::memory_order_relaxed) + 1;
+    serial = next_serial();
     streams_made_.store(serial, std::memory_order_release);
     queues_.reserve(queues_.size() + 1);
   }

@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t kMostOperands = 1000;
 constexpr std::size_t kMostScalars = 255;
 constexpr std::size_t kMostEvents = 10'000;
+constexpr std::uint64_t kMostActions = (std::uint64_t{1} << Action::kSequenceBits) - 1;
 
 /// Refuses an array that is not there.
 void check_array(const void* array, std::size_t count, const char* what) {
@@ -30,6 +31,10 @@ weir_event Stream::enqueue(ActionKind kind, bool evented, Fill&& fill) {
   bool idle = false;
   {
     ActionQueue::Turn turn(queue_);
+    if (turn.count() == kMostActions) [[unlikely]] {
+      fail(WEIR_STATUS_UNAVAILABLE, "stream '{}' has had {} actions: go on with a new one", name_,
+           kMostActions);
+    }
     turn.reserve();
     Action& action = actions_.take();
     action.kind = kind;
