@@ -1,6 +1,7 @@
 #include "runtime/runtime.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include <fmt/format.h>
@@ -239,7 +240,7 @@ void Runtime::write_requested_trace() noexcept {
     trace::write_file(recorder_.recording(), trace_path_);
   } catch (const std::exception& error) {
     // Asked for by the environment, so this is the one place that may speak unasked.
-    fmt::print(stderr, "weir: the trace is not written: {}\n", error.what());
+    std::fprintf(stderr, "weir: the trace is not written: %s\n", error.what());
   }
 }
 

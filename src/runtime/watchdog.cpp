@@ -125,7 +125,7 @@ void Watchdog::look(std::int64_t now_ns) {
     std::fwrite(text.data(), 1, text.size(), stderr);
     std::fflush(stderr);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "weir: nothing ends any more; the report failed: {}\n", error.what());
+    std::fprintf(stderr, "weir: nothing ends any more; the report failed: %s\n", error.what());
   }
 }
 
