@@ -323,6 +323,7 @@ void Engine::inherit_failures(Action& action) noexcept {
   if (action.kind == ActionKind::renewal) return table_.renew(action);
   if (tracks()) {
     table_.find_poison(action, action.failure);
+    if (action.replaces) table_.renew(action);
     action.failure.merge(poison_all_);
   } else if (policy_ == WEIR_DEPENDENCE_POLICY_FIFO) {
     action.failure.merge(first_failure_);

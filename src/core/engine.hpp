@@ -130,6 +130,7 @@ class Engine {
       if (Action* const action = window_.at(at)) visit(*action);
     }
     if (deferred_ != nullptr) visit(*deferred_);
+    if (exclusive_ != nullptr) visit(*exclusive_);
   }
 
   /// Whether nothing admitted is left.
