@@ -29,8 +29,9 @@ struct Waiter {
 /// waiters are kept elsewhere in the slot: few actions have any.
 class EventState {
  public:
-  /// Puts a new action in the slot. Ids are unique in the runtime and below 2^63; 0 is "none".
-  void open(std::uint64_t id) noexcept { word_.store(id << kShift, std::memory_order_relaxed); }
+  /// Puts a new action in the slot. Ids are unique in the runtime and below 2^63; 0 is "none". Who
+  /// finds it instead of an earlier action sees the effects of that, as the caller does.
+  void open(std::uint64_t id) noexcept { word_.store(id << kShift, std::memory_order_release); }
 
   /// The action in the slot, for its owner.
   std::uint64_t id() const noexcept { return word_.load(std::memory_order_relaxed) >> kShift; }

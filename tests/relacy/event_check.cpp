@@ -75,11 +75,13 @@ struct TakeBack : Check<TakeBack, 3> {
   }
 };
 
-/// A slot that is used again while a thread asks for its first action, and one for the second.
-struct Stale : Check<Stale, 3> {
+/// A slot that is used again by another thread while one asks for its first action, and one for the
+/// second.
+struct Stale : Check<Stale, 4> {
   EventState state;
   sys::Plain<Waiter*> waiters = nullptr;
-  sys::Atomic<bool> second{false};
+  sys::Plain<int> effect = 0;
+  sys::Atomic<bool> closed{false}, second{false};
   Told told[2];
 
   void before() { state.open(7); }
@@ -94,7 +96,13 @@ struct Stale : Check<Stale, 3> {
   }
   void thread(unsigned index) {
     if (index == 2) {
+      effect = 1;
       close(7);
+      closed.store(true, std::memory_order_release);
+      return;
+    }
+    if (index == 3) {
+      while (!closed.load(std::memory_order_acquire)) sys::yield();
       state.open(8);
       second.store(true, std::memory_order_release);
       close(8);
@@ -104,7 +112,10 @@ struct Stale : Check<Stale, 3> {
     if (index == 1) {
       while (!second.load(std::memory_order_acquire)) sys::yield();
     }
-    if (!state.watch(id, waiters, told[index])) return;
+    if (!state.watch(id, waiters, told[index])) {
+      CHECK_THAT(effect == 1);
+      return;
+    }
     while (told[index].times.load(std::memory_order_acquire) == 0) sys::yield();
     CHECK_THAT(told[index].effect == static_cast<int>(id));
   }
