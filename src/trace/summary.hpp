@@ -13,7 +13,7 @@ namespace weir::rt::trace {
 /// - The share of idle time is one over cores, not over places: an idle place of 15 cores weighs 15
 ///   times one of a single core. Only places that were given a compute action count, also when that
 ///   failed before it ran: a place that nobody used says nothing about the program. An action
-///   counts for one core, also when its kernel used the whole place: entries do not tell.
+///   counts for the cores that it occupied: all of the place when its kernel is a parallel one.
 /// - The critical path counts the time that actions ran. Dependences on actions that are not in the
 ///   recording are ignored.
 struct Summary {
