@@ -230,7 +230,7 @@ void Residency::copied(void* token, Outcome outcome, std::int64_t, std::int64_t)
         instance.state = Instance::State::evicted;
       }
     }
-    if (!outcome.ok()) trouble_ = std::move(outcome);
+    if (!outcome.ok() && !waiting_.empty()) trouble_ = std::move(outcome);
     next = front_to_tell();
   }
   if (next != nullptr) retry_(*next);
