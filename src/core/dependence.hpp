@@ -51,8 +51,6 @@ class DependenceTable {
   template <class Matters>
   void trim(Matters&& matters) noexcept;
 
-  std::size_t size() const noexcept { return entry_count_; }
-
  private:
   /// What a lookup always needs comes first: it is one cache line.
   struct alignas(64) Entry {

@@ -16,7 +16,6 @@ namespace weir::rt {
 class ActionList {
  public:
   bool empty() const noexcept { return head_ == nullptr; }
-  Action* front() const noexcept { return head_; }
   void push(Action& action) noexcept {
     action.next = nullptr;
     (tail_ ? tail_->next : head_) = &action;

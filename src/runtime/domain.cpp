@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/ranges.h>
-
 #include "runtime/stream.hpp"
 
 namespace weir::rt {

@@ -1,7 +1,6 @@
 #include "runtime/stream.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "runtime/history.hpp"
