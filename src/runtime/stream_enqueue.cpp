@@ -19,6 +19,14 @@ void check_array(const void* array, std::size_t count, const char* what) {
   if (array == nullptr && count > 0) fail_argument("{} {} are given as NULL", count, what);
 }
 
+/// Refuses more events than Action::event_count holds.
+void check_waits(std::span<const weir_event> events) {
+  constexpr std::size_t kMost = UINT16_MAX;
+  if (events.size() <= kMost) return;
+  fail(WEIR_STATUS_UNSUPPORTED, "{} actions are too many for one to wait for: at most {}",
+       events.size(), kMost);
+}
+
 bool same_shape(const Region& a, const Region& b) noexcept {
   return a.row == b.row && a.rows == b.rows && a.planes == b.planes;
 }
@@ -183,6 +191,7 @@ void Stream::fill_compute(Action& action, const weir_compute& compute,
   }
   check_array(compute.operands, compute.operand_count, "operands");
   check_array(compute.scalars, compute.scalar_count, "scalars");
+  check_waits(events);
   const weir_kernel& kernel = compute.kernel != nullptr || compute.kernel_name == nullptr
                                   ? weir_kernel::check(compute.kernel)
                                   : runtime_.kernels().find(compute.kernel_name);
@@ -216,6 +225,7 @@ void Stream::fill_transfer(Action& action, const weir_transfer& transfer,
   };
   const Domain* const from = domain_of(transfer.source);
   const Domain* const to = domain_of(transfer.target);
+  check_waits(events);
   action.reserve(2, 0, events.size());
   Operand& source = action.operands()[0];
   Operand& target = action.operands()[1];
