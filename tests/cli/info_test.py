@@ -224,6 +224,13 @@ class Help(unittest.TestCase):
         for command in ("info", "run", "bench", "tune", "report", "doctor", "help"):
             self.assertIn(f"\n  {command} ", weir("help").stdout)
 
+    def test_ends_with_signals_ignored(self):
+        for ignored in ("TERM", "INT TERM HUP"):
+            result = subprocess.run(["sh", "-c", f'trap "" {ignored}; exec "$0" --version', TOOL],
+                                    stdout=subprocess.PIPE, text=True, timeout=60, check=False)
+            self.assertEqual(result.returncode, 0)
+            self.assertIn("backends", result.stdout)
+
     def test_version_names_the_backends(self):
         self.assertRegex(
             weir("--version").stdout, r"^weir \d+\.\d+\.\d+ \(backends: host, sim, opencl, cuda, rank, null\)\n$"

@@ -32,6 +32,7 @@ struct State {
   Stoppable* work = nullptr;
   std::string last_words;
   sigset_t watched{}, before{};
+  int wakes = 0;  ///< one of those watched, 0: there is none
   std::thread watcher;
 };
 State state;
@@ -92,8 +93,11 @@ Interruption::Interruption() {
   for (const int signal : kSignals) {
     struct sigaction action {};
     sigaction(signal, nullptr, &action);
-    if (action.sa_handler != SIG_IGN) sigaddset(&state.watched, signal);
+    if (action.sa_handler == SIG_IGN) continue;
+    sigaddset(&state.watched, signal);
+    state.wakes = signal;
   }
+  if (state.wakes == 0) return;
   pthread_sigmask(SIG_BLOCK, &state.watched, &state.before);
   try {
     state.watcher = std::thread(watch);
@@ -105,7 +109,7 @@ Interruption::Interruption() {
 Interruption::~Interruption() {
   if (!state.watcher.joinable()) return;
   state.leaving = true;
-  pthread_kill(state.watcher.native_handle(), SIGTERM);
+  pthread_kill(state.watcher.native_handle(), state.wakes);  // others may be ignored
   state.watcher.join();
 }
 
