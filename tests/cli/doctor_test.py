@@ -69,6 +69,11 @@ class Doctor(unittest.TestCase):
         self.assertEqual(found["level"], "warning")
         self.assertIn("missing", found["found"])
 
+    def test_without_a_folder_for_temporary_files_the_rest_is_said(self):
+        found = checks(weir("doctor", "--json", TMPDIR="/nonexistent"))
+        self.assertEqual(found["trace"]["level"], "warning")
+        self.assertIn("runtime", found)
+
 
 if __name__ == "__main__":
     unittest.main()

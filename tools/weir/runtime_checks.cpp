@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -137,9 +138,15 @@ Finding check_gemm(const Runtime& runtime, const Stream& stream) {
 /// weir::Error.
 std::filesystem::path trial_folder() {
   const char* wanted = std::getenv("WEIR_TRACE");
-  const std::filesystem::path folder = wanted != nullptr && *wanted != '\0'
-                                           ? std::filesystem::absolute(wanted).parent_path()
-                                           : std::filesystem::temp_directory_path();
+  std::error_code missing;
+  const bool named = wanted != nullptr && *wanted != '\0';
+  const std::filesystem::path folder =
+      named ? std::filesystem::absolute(wanted, missing).parent_path()
+            : std::filesystem::temp_directory_path(missing);
+  if (missing) {
+    throw Error(WEIR_STATUS_UNAVAILABLE,
+                fmt::format("there is no folder for a trace: {}", missing.message()));
+  }
   std::string made = folder / "weir-doctor-XXXXXX";
   if (mkdtemp(made.data()) == nullptr) {
     throw Error(WEIR_STATUS_UNAVAILABLE,
