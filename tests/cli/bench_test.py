@@ -1,11 +1,15 @@
 """weir bench: on a simulated card the shapes that Fang et al. measured on a card of 57 cores."""
 
+import contextlib
 import json
 import os
+import pathlib
+import signal
+import subprocess
 import tempfile
 import unittest
 
-from tool import weir
+from tool import TOOL, weir
 
 USAGE, BAD_INPUT, UNAVAILABLE = 2, 3, 4
 
@@ -92,6 +96,24 @@ class Balance(unittest.TestCase):
         self.assertIn("figure 12", result.stdout)
         self.assertNotIn("figure 11", result.stdout)
 
+
+    def test_a_signal_ends_the_run_as_well(self):
+        with subprocess.Popen([TOOL, "bench", "balance", "--n", "1000", "--repeat", "1000000",
+                               "--ranks", "1"], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True,
+                              start_new_session=True) as process:
+            try:
+                runs = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+                if not runs.exists():
+                    self.skipTest("the system does not list children")
+                while process.poll() is None and not runs.read_text(encoding="utf-8"):
+                    pass
+                process.terminate()
+                process.communicate(timeout=60)  # the run has the same standard error
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
 
     def test_what_is_wrong_is_said_once(self):
         result = weir("bench", "balance", "--domains", "host:cores=1,nosuch")

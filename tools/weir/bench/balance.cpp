@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -54,7 +56,30 @@ std::string read_all(int pipe) {
   }
 }
 
-/// What this program prints in a process of its own.
+/// A process that does not outlive this one.
+class RunningProcess final : public Stoppable {
+ public:
+  explicit RunningProcess(pid_t number) noexcept : number_(number) {}
+
+  /// Waits for its end, after which its number is still its own.
+  void wait() const noexcept {
+    siginfo_t ended{};
+    const auto number = static_cast<id_t>(number_);
+    while (waitid(P_PID, number, &ended, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+    }
+  }
+  /// Tells it once: a second signal would keep it from ending in order.
+  void stop() noexcept override {
+    if (!std::exchange(told_, true)) ::kill(number_, SIGTERM);
+  }
+  std::string save() noexcept override { return "balance"; }
+
+ private:
+  const pid_t number_;
+  bool told_ = false;
+};
+
+/// What this program prints in a process of its own. Throws Interrupted, too.
 std::string output_of(const std::vector<std::string>& words) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -71,11 +96,18 @@ std::string output_of(const std::vector<std::string>& words) {
       posix_spawn(&process, "/proc/self/exe", &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
-  std::string text = refused == 0 ? read_all(ends[0]) : "";
+  std::string text;
+  if (refused == 0) {
+    RunningProcess running(process);
+    const Interruption::Scope scope(running);
+    text = read_all(ends[0]);
+    running.wait();
+  }
   ::close(ends[0]);
   int status = 0;
   while (refused == 0 && waitpid(process, &status, 0) < 0 && errno == EINTR) {
   }
+  Interruption::check();
   if (refused != 0 || status != 0) {
     throw weir::Error(WEIR_STATUS_KERNEL_ERROR,
                       fmt::format("'{}' has failed", fmt::join(words, " ")));
