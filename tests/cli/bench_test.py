@@ -244,6 +244,23 @@ class Figures(unittest.TestCase):
         with open(self.output + ".html", encoding="utf-8") as file:
             self.assertIn("weir.figures/1", file.read())
 
+    def test_domains_of_the_environment_are_those_of_all_figures(self):
+        result = weir("bench", "figures", "--apps", "matmul", "--n", "64", "--repeat", "1",
+                      "--json", "-o", self.output, WEIR_DOMAINS=self.CARD)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for key in json.loads(result.stdout)["times"]:
+            self.assertIn(self.CARD, key)
+            self.assertNotIn("host", key)
+
+    def test_times_of_another_input_are_not_taken(self):
+        first = self.figures("--fresh")
+        with open(self.output + ".json", encoding="utf-8") as file:
+            kept = json.load(file)
+        kept["times"][next(iter(kept["times"]))] = 12345.0
+        with open(self.output + ".json", "w", encoding="utf-8") as file:
+            json.dump(kept, file)
+        self.assertEqual(self.figures("--seed", "2")["times"], first["times"])
+
     def test_unknown_applications_are_named(self):
         result = weir("bench", "figures", "--apps", "nothing", "-o", self.output)
         self.assertEqual(result.returncode, BAD_INPUT)

@@ -31,6 +31,12 @@ std::string machine_name() {
 
 }  // namespace
 
+std::string domains_of(const RunOptions& options) {
+  if (!options.domains.empty()) return options.domains;
+  const char* const usual = std::getenv("WEIR_DOMAINS");
+  return usual != nullptr && *usual != '\0' ? usual : "host";
+}
+
 tuner::Problem problem_of(const CLI::App& app, const std::string& application,
                           const RunOptions& options) {
   std::string words = options.parameters.single ? "float" : "";
@@ -39,10 +45,7 @@ tuner::Problem problem_of(const CLI::App& app, const std::string& application,
     if (option->count() == 0 || neutral_options().count(name) > 0) continue;
     words += fmt::format("{}{} {}", words.empty() ? "" : ", ", name, option->as<std::string>());
   }
-  const char* const variable = std::getenv("WEIR_DOMAINS");
-  const std::string usual = variable != nullptr ? variable : "host";
-  return {machine_name(), options.domains.empty() ? usual : options.domains, application, words,
-          options.parameters.n};
+  return {machine_name(), domains_of(options), application, words, options.parameters.n};
 }
 
 void divide(RunOptions& options, const tuner::Point& point) {

@@ -57,6 +57,7 @@ void Figures::add_options(CLI::App& app) {
 void Figures::run() {
   try {
     options_.quiet = true;
+    options_.domains = domains_of(options_);
     machine_ = describe(Runtime("null")).at("machine");
     const auto applications = chosen();
     if (!fresh_) recall();
@@ -99,6 +100,7 @@ Json Figures::head() const {
           {"n", options_.parameters.n},
           {"size", options_.size},
           {"precision", options_.precision},
+          {"seed", options_.parameters.seed},
           {"input", options_.parameters.input},
           {"repeat", options_.repeat},
           {"figures", figures_},
@@ -113,7 +115,7 @@ void Figures::recall() {
   if (!found.is_object() || !found.contains("times") || !found["times"].is_object()) return;
   const Json ours = head();
   for (const char* key :
-       {"schema", "version", "n", "size", "precision", "input", "repeat", "machine"}) {
+       {"schema", "version", "n", "size", "precision", "seed", "input", "repeat", "machine"}) {
     if (!found.contains(key) || found[key] != ours[key]) return;
   }
   for (const auto& [key, seconds] : found["times"].items()) {
@@ -137,16 +139,15 @@ std::optional<double> Figures::seconds(apps::Application& application, const std
                                        const tuner::Point& point) {
   Interruption::check();
   const std::string key =
-      fmt::format("{} on {}: {} places, {} streams, {} tiles", application.name(),
-                  domains.empty() ? "host" : domains, point.places, point.streams, point.tiles);
+      fmt::format("{} on {}: {} places, {} streams, {} tiles", application.name(), domains,
+                  point.places, point.streams, point.tiles);
   if (!times_.contains(key)) {
     progress_.update(measured_, 0, fmt::format("{} measured, now {}", measured_, key));
     ++measured_;
     try {
-      const RunReport report = measure(application, domains, point, options_.repeat);
-      std::vector<double> samples = report.samples;
-      std::sort(samples.begin(), samples.end());
-      times_[key] = samples[samples.size() / 2];
+      tuner::Evaluation evaluation;
+      evaluation.samples = measure(application, domains, point, options_.repeat).samples;
+      times_[key] = evaluation.seconds();
     } catch (const weir::Error&) {
       times_[key] = nullptr;
     }
@@ -211,10 +212,9 @@ void Figures::run(apps::Application& application) {
   add(7, name, "places", {shape.places.begin(), shape.places.end()}, std::move(over_places));
   add(8, name, "tiles along an edge", {shape.tiles.begin(), shape.tiles.end()},
       std::move(over_tiles));
-  const std::string one = domains.empty() ? "host" : domains;
   add(9, name, "devices", {1, 2},
       {seconds(application, domains, tuner::kDefault),
-       seconds(application, one + "," + one, tuner::kDefault)});
+       seconds(application, domains + "," + domains, tuner::kDefault)});
 }
 
 std::string Figures::text() const {
