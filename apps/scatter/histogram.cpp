@@ -51,7 +51,7 @@ void Histogram::run(const std::atomic<bool>& cancelled, std::chrono::nanoseconds
   conveyor_.finish(timeout);  // nobody adds before all have cleared
   const std::size_t workers = ranks_ * travel_.producers;
   std::vector<std::exception_ptr> failures(travel_.producers);
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;  // they end when not all can be started, too
   for (std::size_t index = 0; index < travel_.producers; ++index) {
     threads.emplace_back([&, index] {
       try {
@@ -63,7 +63,7 @@ void Histogram::run(const std::atomic<bool>& cancelled, std::chrono::nanoseconds
       }
     });
   }
-  for (std::thread& thread : threads) thread.join();
+  for (std::jthread& thread : threads) thread.join();
   conveyor_.finish(timeout);
   for (const std::exception_ptr& failure : failures) {
     if (failure != nullptr) std::rethrow_exception(failure);

@@ -4,6 +4,8 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <exception>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -205,11 +207,14 @@ class SimulatedScatter final : public Scatter {
 
   void run(std::chrono::nanoseconds timeout) override {
     parts_.assign(ranks(), {});
+    failure_ = nullptr;
     Call call{*this, timeout};
-    weir::check(weir_fabric_simulate(nullptr, ranks(), run_rank, &call));
+    const weir_status status = weir_fabric_simulate(nullptr, ranks(), run_rank, &call);
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+    weir::check(status);
   }
 
-  static weir_status run_rank(weir_fabric* fabric, void* payload) {
+  static weir_status run_rank(weir_fabric* fabric, void* payload) noexcept {
     const Call& call = *static_cast<Call*>(payload);
     SimulatedScatter& scatter = call.scatter;
     try {
@@ -217,10 +222,10 @@ class SimulatedScatter final : public Scatter {
       histogram.run(scatter.cancelled(), call.timeout);
       scatter.parts_[weir_fabric_rank(fabric)] = histogram.part();
       return WEIR_STATUS_OK;
-    } catch (const weir::Error& error) {
-      return error.status();
-    } catch (const std::bad_alloc&) {
-      return WEIR_STATUS_OUT_OF_MEMORY;
+    } catch (...) {
+      const std::lock_guard lock(scatter.mutex_);
+      if (scatter.failure_ == nullptr) scatter.failure_ = std::current_exception();
+      return WEIR_STATUS_KERNEL_ERROR;
     }
   }
 
@@ -230,6 +235,8 @@ class SimulatedScatter final : public Scatter {
   std::int64_t greatest(std::int64_t value) const override { return value; }
 
   std::vector<HistogramPart> parts_;
+  std::mutex mutex_;
+  std::exception_ptr failure_;  ///< the first of a rank
 };
 
 KeyPattern pattern_of(const std::string& word) {
