@@ -128,6 +128,8 @@ class Application {
   virtual bool iterates() const { return false; }
   /// Whether its tiles can have another shape than a square, so that it has --aspect.
   virtual bool has_shapes() const { return false; }
+  /// Whether it computes with numbers of a type that can be chosen, so that it has --precision.
+  virtual bool has_precision() const { return true; }
   /// Sizes that have names, from small to large.
   virtual std::span<const Preset> presets() const { return {}; }
   /// What files it reads and writes, for --help.

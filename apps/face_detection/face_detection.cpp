@@ -409,6 +409,7 @@ class FaceDetectionApplication final : public Application {
   const char* summary() const override {
     return "find faces in pictures: --input photo.jpg --cascade lbpcascade_frontalface.xml";
   }
+  bool has_precision() const override { return false; }
   const char* input_help() const override { return "Picture, or folder of pictures"; }
   const char* output_help() const override {
     return "Picture with frames around faces: .png or .ppm; or a folder for all";

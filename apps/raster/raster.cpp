@@ -301,6 +301,7 @@ class RasterApplication final : public Application {
   const char* summary() const override {
     return "draw pictures of a cube, each as soon as it is complete: --pictures 100 --turn 3";
   }
+  bool has_precision() const override { return false; }
   const char* input_help() const override { return "Takes none"; }
   std::string help() const override { return options_.chunks == "help" ? chunk_list() : ""; }
   const char* output_help() const override { return "File for one of the pictures: .png or .ppm"; }

@@ -276,6 +276,7 @@ class ReyesApplication final : public Application {
   const char* summary() const override {
     return "draw a teapot by splitting patches, in a pipeline: --output teapot.png";
   }
+  bool has_precision() const override { return false; }
   const char* input_help() const override { return "Takes none"; }
   const char* output_help() const override { return "Picture of the teapot: .png or .ppm"; }
   void add_options(CommandOptions& options) override {

@@ -251,6 +251,7 @@ class ScatterApplication final : public Application {
     return "count keys in a table that is distributed over ranks";
   }
   std::span<const Preset> presets() const override { return kPresets; }
+  bool has_precision() const override { return false; }
   const char* input_help() const override {
     return "Text whose words are counted, or FASTA whose k-mers are; otherwise --n keys are made";
   }

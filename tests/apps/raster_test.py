@@ -166,6 +166,7 @@ class RasterTest(weir_cli.CliTest):
             (("--width", 0), USAGE, "--width"),
             (("--pictures", 0), USAGE, "--pictures"),
             (("--turn", "far"), USAGE, "--turn"),
+            (("--precision", "float"), USAGE, "unknown option '--precision'"),
             (("--pictures", 5, "--show", 6), BAD_INPUT, "--show 6"),
             (("--input", "cube.obj"), BAD_INPUT, "cube.obj"),
             (("--output", "cube.jpg"), BAD_INPUT, ".ppm"),

@@ -47,6 +47,7 @@ class Run final : private Stoppable {
         queue_(make_queue(application)),
         workload_(application.prepare(parameters(), runtime_, lanes_)) {
     report_.application = name_;
+    if (application.has_precision()) report_.precision = options.precision;
     report_.command = command_line();
     auto* const pipeline = dynamic_cast<apps::WatchedPipeline*>(workload_.get());
     if (options.live) live_.emplace(pipeline, name_);
@@ -213,7 +214,6 @@ class Run final : private Stoppable {
     report_.operations = workload_->operations();
     report_.traffic = workload_->traffic();
     report_.figures = workload_->figures();
-    report_.precision = options_.precision;
     report_.parameters = options_.parameters;
     report_.iterations = workload_->iterations();
     report_.sharing = options_.sharing;
@@ -298,8 +298,10 @@ void add_problem_options(CLI::App& app, RunOptions& o, const apps::Application* 
     if (!application->presets().empty()) add_sizes(app, o, application->presets())->excludes(n);
     if (application->iterates()) add_iterations(app, o.parameters);
   }
-  app.add_option("--precision", o.precision, "double or float [double]")
-      ->check(CLI::IsMember({"double", "float"}));
+  if (application == nullptr || application->has_precision()) {
+    app.add_option("--precision", o.precision, "double or float [double]")
+        ->check(CLI::IsMember({"double", "float"}));
+  }
   app.add_option("--seed", o.parameters.seed, "Of a generated input [1]");
   app.add_option("--input", o.parameters.input,
                  application != nullptr ? application->input_help() : "File to read");

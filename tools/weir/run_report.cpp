@@ -145,7 +145,8 @@ std::string RunReport::text() const {
   if (!page.empty()) row("report", page + " (open it in a browser)");
   const std::string steps = iterations > 0 ? fmt::format(", iterations {}", iterations) : "";
   const std::string title =
-      fmt::format("{}: n {}, tile {}{}, {}", application, n, tile, steps, precision);
+      fmt::format("{}: n {}, tile {}{}{}{}", application, n, tile, steps,
+                  precision.empty() ? "" : ", ", precision);
   return fmt::format("{}\n{}", paint(title, Tone::strong), table.text(2));
 }
 
@@ -157,7 +158,7 @@ std::string RunReport::json() const {
   json["command"] = command;
   json["params"] = {{"n", n},
                     {"tile", tile},
-                    {"precision", precision},
+                    {"precision", precision.empty() ? Json(nullptr) : Json(precision)},
                     {"repeat", repeat},
                     {"seed", parameters.seed},
                     {"input", parameters.input}};

@@ -15,7 +15,7 @@ namespace weir::cli {
 /// The facts of one `weir run`. Counts are those of the last repetition.
 struct RunReport {
   std::string application;
-  std::string precision;
+  std::string precision;  ///< "": it has none
   apps::Parameters parameters;
   apps::Sharing sharing;
   std::size_t repeat = 0;
