@@ -273,7 +273,7 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const WaveOpt
   const std::size_t traces = steps / n + 1;
   auto migration = std::make_unique<Migration<T>>(
       survey, make_matrix<T>(n, n * n, kArrays + traces + steps / every), steps, every,
-      parameters.tile, options.overlap, runtime, lanes);
+      choose_tile(n, parameters.tile, parameters.tiles, 0), options.overlap, runtime, lanes);
   migration->write_later(parameters.output);
   return migration;
 }

@@ -111,8 +111,9 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const WaveOpt
   constexpr std::size_t kArrays = 4;  // two fields, the medium and the result
   if (!parameters.output.empty()) check_output_format(parameters.output);
   const std::size_t n = parameters.n > 0 ? parameters.n : kUsualEdge;
+  const std::size_t block = choose_tile(n, parameters.tile, parameters.tiles, 0);
   return std::make_unique<Wave<T>>(make_matrix<T>(n, n * n, kArrays),
-                                   options.steps > 0 ? options.steps : kUsualSteps, parameters.tile,
+                                   options.steps > 0 ? options.steps : kUsualSteps, block,
                                    options.overlap, parameters.output, runtime, lanes);
 }
 

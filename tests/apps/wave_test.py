@@ -45,6 +45,10 @@ class WaveTest(weir_cli.CliTest):
                 self.check(n, steps, "double", "--tile", planes, "--domains", "sim:cores=2",
                            "--places", places)
 
+    def test_tiles_say_the_planes_as_well(self):
+        report = self.check(32, 3, "double", "--tiles", 4, "--domains", "sim:cores=1")
+        self.assertEqual(report["params"]["tile"], 8)
+
     def test_portable_text_does_the_same(self):
         _, message = self.weir("info", "--domains", "opencl:0", code=tuple(range(7)))
         if message:
