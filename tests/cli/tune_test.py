@@ -129,6 +129,14 @@ class Wisdom(TuneTest):
         report = self.run_app("matmul", "--tuned", "--places", "3", "--tile", "128")
         self.assertEqual((report["places"], report["tiles"]), (3, 2))
 
+    def test_who_looks_at_a_run_has_it_as_well(self):
+        options = ("stencil", "--n", "64", "--domains", "host:cores=1,sim:cores=1")
+        self.weir("tune", *options, "--evaluations", "2", "--budget", "1s")
+        result = weir("run", *options, "--repeat", "1", "--tuned", "--live",
+                      XDG_CACHE_HOME=self.cache)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertNotIn("nothing was tuned", result.stderr)
+
     def test_other_problems_have_none(self):
         self.tune("matmul", "--evaluations", "2")
         for n, options in ((512, ()), (256, ("--precision", "float"))):

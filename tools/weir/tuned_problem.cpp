@@ -19,7 +19,8 @@ const std::set<std::string>& neutral_options() {
       "--help",    "--n",      "--tile",    "--tiles",       "--places",     "--streams",
       "--domains", "--repeat", "--timeout", "--verify",      "--trace",      "--report",
       "--json",    "--tuned",  "--budget",  "--evaluations", "--exhaustive", "--most-tiles",
-      "--fresh",   "--seed",   "--output",  "--policy",      "--precision",  "--aspect"};
+      "--fresh",   "--seed",   "--output",  "--policy",      "--precision",  "--aspect",
+      "--live"};
   return names;
 }
 
