@@ -284,6 +284,10 @@ class RtmApplication final : public Application {
   const char* summary() const override {
     return "image the interface of two layers from a shot; --output FILE.pgm is a picture";
   }
+  const char* input_help() const override { return "Takes none"; }
+  const char* output_help() const override {
+    return "File for a slice of the image: .pgm for a picture, .mtx or .npy";
+  }
   void add_options(CommandOptions& options) override {
     options_.add_to(options, "there and back");
     options.add("--every", every_, "Steps between snapshots of the shot's wave [4]")

@@ -255,6 +255,7 @@ class ScatterApplication final : public Application {
   const char* input_help() const override {
     return "Text whose words are counted, or FASTA whose k-mers are; otherwise --n keys are made";
   }
+  const char* output_help() const override { return "Takes none"; }
   void add_options(CommandOptions& options) override {
     options.add("--pattern", options_.pattern, "Of keys: stream, random or repeat [random]")
         .one_of({"stream", "random", "repeat"});

@@ -333,6 +333,8 @@ class SparseCholeskyApplication final : public Application {
     return "factor the Laplacian of a grid of --n cells an edge by fronts, and solve with it";
   }
   bool has_tasks() const override { return true; }
+  const char* input_help() const override { return "Takes none"; }
+  const char* output_help() const override { return "Takes none: see --solution"; }
   void add_options(CommandOptions& options) override {
     options.add("--rhs", files_.rhs, "solve for the b in this file, x fastest [random]");
     options.add("--solution", files_.solution, "write the solution to this file");

@@ -123,6 +123,7 @@ class WaveApplication final : public Application {
   const char* summary() const override {
     return "let a wave spread in two layers of --n cells an edge, --tile planes an action";
   }
+  const char* input_help() const override { return "Takes none"; }
   void add_options(CommandOptions& options) override {
     options_.add_to(options, std::to_string(kUsualSteps));
   }

@@ -72,6 +72,11 @@ class WaveTest(weir_cli.CliTest):
             self.assertGreater(alone / (cards * self.time(cards, "on")), 0.9)
         self.assertGreater(self.time(4, "off") / self.time(4, "on"), 1.1)
 
+    def test_help_asks_for_no_file_that_is_refused(self):
+        for app in ("laplacian", "rtm", "sparse-cholesky", "wave"):
+            output, _ = self.weir("run", app, "--help")
+            self.assertNotIn("Matrix to read", output)
+
     def test_bad_input(self):
         for options, code, word in (
             (("--n", 2000000000), BAD_INPUT, "--n"),

@@ -305,7 +305,8 @@ void add_problem_options(CLI::App& app, RunOptions& o, const apps::Application* 
   app.add_option("--seed", o.parameters.seed, "Of a generated input [1]");
   app.add_option("--input", o.parameters.input,
                  application != nullptr ? application->input_help() : "File to read");
-  app.add_option("--domains", o.domains, "Domains, as \"host,sim:cores=1,gbps=6\" [host]");
+  app.add_option("--domains", o.domains,
+                 "Domains, as \"host,sim:cores=1,gbps=6\" [WEIR_DOMAINS, or host]");
 }
 
 void complete(const apps::Application& application, RunOptions& options) {
