@@ -66,8 +66,8 @@ class Scatter : public Workload {
   Scatter(std::unique_ptr<Keys> keys, ScatterOptions options)
       : keys_(std::move(keys)), options_(std::move(options)) {}
 
-  /// Bins.
-  std::size_t n() const override { return keys_->bins(); }
+  /// Keys.
+  std::size_t n() const override { return static_cast<std::size_t>(counts_.items); }
   std::size_t tile() const override { return 0; }
   std::size_t tiles() const override { return 0; }
   double operations() const override { return 0; }

@@ -20,6 +20,7 @@ class ScatterTest(weir_cli.CliTest):
     def scatter(self, *options):
         report = self.report("scatter", "--domains", "host:cores=1", "--verify", *options)
         self.assertIs(report["verified"], True)
+        self.assertEqual(report["params"]["n"], report["scatter"]["items"])
         return report["scatter"]
 
     def test_patterns_on_simulated_ranks(self):
