@@ -22,6 +22,7 @@ struct PipelineSwitches {
   bool batching = true;      ///< otherwise stages get one item at a time
   bool end_tracking = true;  ///< otherwise the end is guessed from a silence
   weir_relief relief = WEIR_RELIEF_BOTH;
+  bool operator==(const PipelineSwitches&) const = default;
 };
 void add_pipeline_switches(CommandOptions& options, PipelineSwitches& switches,
                            const char* baseline_help);

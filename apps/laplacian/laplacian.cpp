@@ -382,9 +382,14 @@ class LaplacianApplication final : public Application {
         .add("--start", options_.start,
              "random numbers with a border of 1, or the lowest mode with one of 0 [random]")
         .one_of({"random", "mode"});
-    options.add("--transport", options_.transport, "inproc: ranks that are threads of this process")
-        .one_of({"inproc"});
-    options.add("--simulate", options_.simulate, "How many of them [4]").within(1, 1024);
+    const CommandOption transport =
+        options
+            .add("--transport", options_.transport,
+                 "inproc: ranks that are threads of this process")
+            .one_of({"inproc"});
+    options.add("--simulate", options_.simulate, "How many of them [4]")
+        .within(1, 1024)
+        .needs(transport);
     options
         .add("--fuse", options_.fuse,
              "Steps that each sweep over memory makes, on the host in one block [1]")

@@ -338,6 +338,11 @@ class RasterApplication final : public Application {
     if (!parameters.output.empty()) check_colour_format(parameters.output);
     DepthFrame::check(options_.width, options_.height, std::min(options_.pictures, kUnderWay));
     if (!options_.chunks.empty()) {
+      if (options_.switches != PipelineSwitches()) {
+        throw weir::Error(WEIR_STATUS_UNSUPPORTED,
+                          "--chunk makes no pipeline: leave --baseline, --no-batching, --end and "
+                          "--relief out");
+      }
       return std::make_unique<SharedRaster>(parameters.output, options_, runtime, lanes);
     }
     return std::make_unique<Raster>(parameters.output, options_, runtime, lanes);

@@ -178,6 +178,7 @@ class LaplacianTest(weir_cli.CliTest):
             (("--dims", 4), USAGE, "--dims"),
             (("--start", "cold"), USAGE, "--start"),
             (("--transport", "pigeon"), USAGE, "--transport"),
+            (("--simulate", 2), USAGE, "--transport"),
         ):
             with self.subTest(options):
                 self.assertIn(word, self.refusal("run", "laplacian", *options, code=code))

@@ -170,6 +170,7 @@ class RasterTest(weir_cli.CliTest):
             (("--pictures", 5, "--show", 6), BAD_INPUT, "--show 6"),
             (("--input", "cube.obj"), BAD_INPUT, "cube.obj"),
             (("--output", "cube.jpg"), BAD_INPUT, ".ppm"),
+            (("--chunk", "one", "--baseline"), weir_cli.UNAVAILABLE, "--baseline"),
             (("--pictures", 1000000, "--timeout", "1e-6"), DEADLINE, "'raster' is not at its end"),
             (("--timeout", "1e-6", "--baseline"), DEADLINE, "was over"),
         ):
