@@ -145,6 +145,10 @@ class Wisdom(TuneTest):
             self.assertEqual(result.returncode, 0)
             self.assertIn("nothing was tuned", result.stderr)
 
+    def test_a_budget_may_be_longer_than_clocks_count(self):
+        tuned = self.tune("matmul", "--evaluations", "3", "--budget", "10000000000")
+        self.assertEqual(len(tuned["evaluations"]), 3)
+
     def test_it_goes_on_where_it_ended(self):
         first = self.tune("matmul", "--evaluations", "5")
         self.assertEqual((first["measured"], first["resumed"]), (5, 0))

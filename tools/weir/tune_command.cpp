@@ -32,6 +32,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
+constexpr double kLongestBudget_s = 1e9;  // clocks do not count for ever
+
 struct TuneOptions {
   RunOptions run;
   double budget_s = 60;
@@ -48,7 +50,8 @@ class Tuning final : private Stoppable {
         options_(options),
         samples_(std::move(problem)),
         deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                     std::chrono::duration<double>(options.budget_s))) {
+                                     std::chrono::duration<double>(
+                                         std::min(options.budget_s, kLongestBudget_s)))) {
     if (!options.fresh) known_ = samples_.evaluations();
     resumed_ = known_.size();
   }
@@ -162,8 +165,10 @@ void Tuning::measure_default() {
 /// A division that cannot be is no error: the others can.
 std::optional<tuner::Evaluation> Tuning::measure(const tuner::Point& point) {
   Interruption::check();
-  progress_.update(measured_, most_evaluations(),
-                   fmt::format("measuring {} places, {} tiles", point.places, point.tiles));
+  const bool again = measured_ >= most_evaluations();
+  progress_.update(again ? 0 : measured_, again ? 0 : most_evaluations(),
+                   fmt::format("measuring {} places, {} tiles{}", point.places, point.tiles,
+                               again ? " again" : ""));
   ++measured_;
   try {
     // A queue learns in its first run how long kernels take.
