@@ -277,6 +277,7 @@ class Command(unittest.TestCase):
                 (["overlap", "--blocks", "0"], USAGE, "--blocks"),
                 (["overlap", "--iterations", "x"], USAGE, "--iterations"),
                 (["transfers", "--block", "1"], USAGE, "--block"),
+                (["overhead", "--repeat", "3"], USAGE, "--repeat"),
                 (["spatial", "--domains", CARD, "--places", "300"], BAD_INPUT, "300"),
                 (["spatial", "--domains", "sim:cores=2,reserved=2"], BAD_INPUT, "reserved"),
                 ([], USAGE, "transfers, overlap, spatial, overhead, figures")):

@@ -43,12 +43,14 @@ class BenchCommand final : public Command {
         "  weir bench figures --apps cholesky --n 2048 -o cholesky\n");
     for (const auto& experiment : experiments_) {
       CLI::App* const command = app.add_subcommand(experiment->name(), experiment->summary());
-      command->add_option("--domains", domains_, "Domains to measure, one by one [host]");
-      command
-          ->add_option("--repeat", repeat_,
-                       "Runs of each point, after one in vain [11, in "
-                       "virtual time 1]")
-          ->check(CLI::Range(1, 1'000'000));
+      command->add_option("--domains", domains_,
+                          "Domains to measure, one by one [WEIR_DOMAINS, or host]");
+      if (experiment->repeats()) {
+        command
+            ->add_option("--repeat", repeat_,
+                         "Runs of each point, after one in vain [11, in virtual time 1]")
+            ->check(CLI::Range(1, 1'000'000));
+      }
       command->add_flag("--json", json_, "Print one JSON object");
       experiment->add_options(*command);
       commands_.push_back(command);

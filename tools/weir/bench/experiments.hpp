@@ -24,6 +24,8 @@ class Experiment {
   virtual const char* name() const = 0;
   virtual const char* summary() const = 0;
   virtual void add_options(CLI::App&) {}
+  /// Whether it measures a point as often as --repeat says.
+  virtual bool repeats() const { return true; }
   /// Measures a domain.
   virtual Json measure(const Subject& subject, const Kernels& kernels, Progress& progress) = 0;
   /// What measure() returned, for people.

@@ -37,6 +37,8 @@ class Overhead final : public Experiment {
   const char* summary() const override {
     return "What an action, a wait, a dependence and a place cost";
   }
+  bool repeats() const override { return false; }
+
   void add_options(CLI::App& app) override {
     app.add_option("--actions", actions_, "Empty kernels of a round [2000]")
         ->check(CLI::Range(2, 10'000'000));
