@@ -61,9 +61,9 @@ class OverlapRun {
     double most = kernel(many);
     while (most < data_s && many < kMostIterations) most = kernel(many *= 4);
     const double slope = (most - least) / (many - few);
+    if (!(slope > 0)) return 0;
     const double found = few + (data_s - least) / slope;
-    return std::isfinite(found) ? static_cast<int>(std::clamp(found, 1.0, 1.0 * kMostIterations))
-                                : 0;
+    return found <= kMostIterations ? static_cast<int>(std::max(found, 1.0)) : 0;
   }
 
  private:
@@ -105,6 +105,7 @@ class Overlap final : public Experiment {
     result["array_bytes"] = bytes_ / blocks_ / sizeof(float) * sizeof(float) * blocks_;
     result["blocks"] = blocks_;
     result["streams"] = streams_;
+    result["shares_memory"] = subject.info().aliases_host;
     const double data_s = run.data();
     const int crossing = subject.info().aliases_host ? 0 : run.crossing(data_s);
     result["crossing"] = crossing == 0 ? Json(nullptr) : Json(crossing);
@@ -160,10 +161,13 @@ class Overlap final : public Experiment {
   }
 
   static std::string verdict(const Json& result) {
-    std::string text = result.at("crossing").is_null()
-                           ? "nothing moves: the domain shares memory with the host"
-                           : fmt::format("transfers and kernels take as long at {} iterations",
-                                         result.at("crossing").get<int>());
+    std::string text = "no number of iterations takes as long as the transfers";
+    if (result.at("shares_memory").get<bool>()) {
+      text = "nothing moves: the domain shares memory with the host";
+    } else if (!result.at("crossing").is_null()) {
+      text = fmt::format("transfers and kernels take as long at {} iterations",
+                         result.at("crossing").get<int>());
+    }
     text += fmt::format(
         "; at worst measured / ideal = {}",
         paint(fmt::format("{:.3f}", result.at("worst_ratio").get<double>()), Tone::strong));
