@@ -55,6 +55,11 @@ class Doctor(unittest.TestCase):
         self.assertFalse(json.loads(result.stdout)["usable"])
         self.assertEqual(checks(result)["runtime"]["level"], "problem")
 
+    def test_bytes_that_are_no_text_are_replaced(self):
+        result = weir("doctor", "--json", "--domains", "no\udcff")
+        self.assertEqual(result.returncode, UNAVAILABLE, result.stderr)
+        self.assertEqual(checks(result)["runtime"]["level"], "problem")
+
     def test_a_blas_that_is_not_there_is_a_problem_with_the_package(self):
         result = weir("doctor", "--json", "--blas", "./no_such_blas.so")
         self.assertEqual(result.returncode, UNAVAILABLE, result.stdout)

@@ -161,7 +161,8 @@ void DoctorCommand::add_options(CLI::App& app) {
 
 ExitCode DoctorCommand::run() {
   const Findings findings = examine(choice_);
-  print(json_ ? json_of(findings).dump(2) + "\n" : page_of(findings));
+  constexpr auto kReplace = Json::error_handler_t::replace;
+  print(json_ ? json_of(findings).dump(2, ' ', false, kReplace) + "\n" : page_of(findings));
   return count(findings, Level::problem) == 0 ? ExitCode::ok : ExitCode::unavailable;
 }
 

@@ -250,7 +250,8 @@ ExitCode InfoCommand::run() {
   add_rates(description, runtime, refresh_);
   add_compilers(description, runtime);
   description["available"] = available_devices();
-  print(json_ ? description.dump(2) + "\n" : page_of(description));
+  constexpr auto kReplace = Json::error_handler_t::replace;
+  print(json_ ? description.dump(2, ' ', false, kReplace) + "\n" : page_of(description));
   return ExitCode::ok;
 }
 

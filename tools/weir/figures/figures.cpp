@@ -33,6 +33,10 @@ constexpr std::size_t kMostSwept = 64;
 constexpr std::size_t kFewPlaces = 4;  ///< of figure 8
 constexpr std::size_t kFinest = 4;     ///< times the tiles of the application
 
+std::string dumped(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 void write(const std::string& path, const std::string& text) {
   apps::OutputFile file(path);
   file.append(text);
@@ -71,7 +75,7 @@ void Figures::run() {
     throw weir::Error(WEIR_STATUS_INVALID_ARGUMENT, error.what());
   }
   progress_.clear();
-  print(json_ ? head().dump(2) + "\n" : text());
+  print(json_ ? dumped(head(), 2) : text());
 }
 
 std::vector<apps::Application*> Figures::chosen() const {
@@ -123,7 +127,7 @@ void Figures::recall() {
   }
 }
 
-void Figures::keep() const { write(output_ + ".json", head().dump(1) + "\n"); }
+void Figures::keep() const { write(output_ + ".json", dumped(head(), 1)); }
 
 RunReport Figures::measure(apps::Application& application, const std::string& domains,
                            const tuner::Point& point, std::size_t repeat) const {
