@@ -31,6 +31,9 @@ std::vector<std::string_view> fields_of(std::string_view line) {
   return fields;
 }
 
+/// Whether text can be a field: programs may call kernels anything.
+bool fits(std::string_view text) { return text.find_first_of("\t\n") == std::string_view::npos; }
+
 template <class Number>
 bool read_number(std::string_view text, Number& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
@@ -73,6 +76,7 @@ PerformanceModel::Curve& PerformanceModel::curve(std::string_view kernel, std::s
 std::string PerformanceModel::text(std::string_view machine) const {
   std::string text = fmt::format("{}\n{}\n", kHeading, machine);
   for (const auto& [key, curve] : curves_) {
+    if (!fits(key.first) || !fits(key.second)) continue;
     for (const auto& [bytes, sample] : curve.sizes_) {
       text += fmt::format("{}\t{}\t{}\t{}\t{:.0f}\n", key.first, key.second, bytes, sample.count,
                           sample.mean_ns);

@@ -36,7 +36,8 @@ class PerformanceModel {
   /// Returns the curve of a kernel on a kind of place, which stays where it is.
   Curve& curve(std::string_view kernel, std::string_view kind);
 
-  /// As lines of text, for machine `machine`.
+  /// As lines of text, for machine `machine`. Kernels with tabs or ends of lines in their names are
+  /// left out.
   std::string text(std::string_view machine) const;
   /// Adds what text() made. Throws Error naming `file` when it is not of this form, or was measured
   /// on another machine; nothing is added then.

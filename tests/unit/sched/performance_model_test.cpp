@@ -108,6 +108,13 @@ TEST(PerformanceModel, IsTheSameAfterTextAndBack) {
   EXPECT_EQ(back.curve("gemm", "host x1").estimate(8), 250) << "two times were known";
 }
 
+TEST(PerformanceModel, NamesThatFitNoLineAreLeftOut) {
+  PerformanceModel models = sample();
+  models.curve("two\nlines", "host x1").note(8, 1);
+  models.curve("a\ttab", "host x1").note(8, 1);
+  EXPECT_EQ(models.text("m"), sample().text("m"));
+}
+
 TEST(PerformanceModel, OwnTimesComeBeforeThoseRead) {
   PerformanceModel models;
   models.curve("gemm", "host x1").note(8, 7);
