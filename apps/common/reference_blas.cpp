@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <random>
+#include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -32,25 +33,25 @@ auto find_set_threads(void* library) {
 
 }  // namespace
 
-ReferenceBlas::ReferenceBlas(const weir::Runtime& runtime) {
+ReferenceBlas::Library ReferenceBlas::open(const weir::Runtime& runtime) {
   const auto description = nlohmann::json::parse(runtime.describe());
   const auto& blas = description.at("blas");
   if (!blas.at("available").get<bool>()) {
     throw weir::Error(WEIR_STATUS_UNAVAILABLE, blas.at("problem").get<std::string>());
   }
-  name_ = blas.at("name").get<std::string>();
-  kernels_ = blas.at("kernels").get<std::string>();
-  cores_ = description.at("machine").at("cores").get<int>();
+  Library found;
+  found.cores = description.at("machine").at("cores").get<int>();
   const auto path = blas.at("library").get<std::string>();
-  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library != nullptr) {
-    find(library, "cblas_sgemm", single_);
-    find(library, "cblas_dgemm", double_);
-    set_threads_ = find_set_threads(library);
+  void* const object = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (object != nullptr) {
+    find(object, "cblas_sgemm", found.single);
+    find(object, "cblas_dgemm", found.twice);
+    found.set_threads = find_set_threads(object);
   }
-  if (single_ == nullptr || double_ == nullptr) {
+  if (found.single == nullptr || found.twice == nullptr) {
     throw weir::Error(WEIR_STATUS_UNAVAILABLE, path + " has no cblas_dgemm to compare with");
   }
+  return found;
 }
 
 template <class T>
@@ -58,12 +59,20 @@ void ReferenceBlas::multiply(std::size_t m, std::size_t n, std::size_t k,
                              std::type_identity_t<T> alpha, Factor<T> a, Factor<T> b,
                              std::type_identity_t<T> beta, T* c, std::size_t stride) const {
   if (m == 0 || n == 0) return;
-  if (set_threads_ != nullptr) set_threads_(cores_);
+  const Library& blas = library();
+  if (blas.set_threads != nullptr) blas.set_threads(blas.cores);
   const auto integer = [](std::size_t value) { return static_cast<int>(value); };
-  gemm<T>()(kColumnMajor, a.transposed ? kTrans : kNoTrans, b.transposed ? kTrans : kNoTrans,
-            integer(m), integer(n), integer(k), alpha, a.data, integer(a.stride), b.data,
-            integer(b.stride), beta, c, integer(stride));
-  if (set_threads_ != nullptr) set_threads_(1);  // as the kernels of the runtime want it
+  const auto gemm = [&] {
+    if constexpr (std::is_same_v<T, float>) {
+      return blas.single;
+    } else {
+      return blas.twice;
+    }
+  }();
+  gemm(kColumnMajor, a.transposed ? kTrans : kNoTrans, b.transposed ? kTrans : kNoTrans, integer(m),
+       integer(n), integer(k), alpha, a.data, integer(a.stride), b.data, integer(b.stride), beta, c,
+       integer(stride));
+  if (blas.set_threads != nullptr) blas.set_threads(1);  // as the kernels of the runtime want it
 }
 
 template <class T>

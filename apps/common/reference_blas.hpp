@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
+#include <optional>
 #include <type_traits>
 
 #include <weir/weir.hpp>
@@ -17,15 +17,12 @@ struct Factor {
   bool transposed = false;
 };
 
-/// Yardstick of speed and second opinion on results. Use it while no stream has work.
+/// Yardstick of speed and second opinion on results. Use it while no stream has work. The first
+/// product opens the library that the runtime's description names, and throws
+/// weir::Error{unavailable} where there is none. From one thread.
 class ReferenceBlas {
  public:
-  /// Opens the library that the runtime's description names. Throws weir::Error{unavailable}.
-  explicit ReferenceBlas(const weir::Runtime& runtime);
-
-  const std::string& name() const noexcept { return name_; }
-  /// Processor the library has kernels for, "" when it does not say.
-  const std::string& kernels() const noexcept { return kernels_; }
+  explicit ReferenceBlas(const weir::Runtime& runtime) noexcept : runtime_(runtime) {}
 
   /// C (m x n) = alpha A B + beta C with an inner dimension of k.
   template <class T>
@@ -42,20 +39,21 @@ class ReferenceBlas {
   using Gemm = void (*)(int order, int trans_a, int trans_b, int m, int n, int k, T alpha,
                         const T* a, int lda, const T* b, int ldb, T beta, T* c, int ldc);
 
-  template <class T>
-  Gemm<T> gemm() const noexcept {
-    if constexpr (std::is_same_v<T, float>) {
-      return single_;
-    } else {
-      return double_;
-    }
+  struct Library {
+    Gemm<float> single = nullptr;
+    Gemm<double> twice = nullptr;
+    void (*set_threads)(int) = nullptr;  ///< null: the library decides
+    int cores = 1;
+  };
+
+  static Library open(const weir::Runtime& runtime);
+  const Library& library() const {
+    if (!library_) library_ = open(runtime_);
+    return *library_;
   }
 
-  std::string name_, kernels_;
-  Gemm<float> single_ = nullptr;
-  Gemm<double> double_ = nullptr;
-  void (*set_threads_)(int) = nullptr;  ///< null: the library decides
-  int cores_ = 1;
+  const weir::Runtime& runtime_;
+  mutable std::optional<Library> library_;
 };
 
 }  // namespace weir::apps

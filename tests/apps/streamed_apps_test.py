@@ -109,6 +109,12 @@ class DotProductTest(StreamedTest):
         self.assertIn("2 columns", self.refusal("run", "dotproduct", "--input", wide,
                                                 code=BAD_INPUT))
 
+    def test_needs_no_blas(self):
+        self.environment = {"WEIR_BLAS": "./no_such_blas.so"}
+        report = self.report("dotproduct", "--size", "tiny", "--verify")
+        self.assertIs(report["blas"]["available"], False)
+        self.assertIs(report["verified"], True)
+
 
 class PrefixSumTest(StreamedTest):
     def test_size_tiny(self):
