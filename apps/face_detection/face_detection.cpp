@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,12 @@ struct Photograph {
   std::string path;
   ColourImage image;
 };
+
+/// The file of a picture's result in a folder.
+std::string result_in(const std::string& folder, const std::string& path) {
+  const std::filesystem::path stem = std::filesystem::path(path).stem();
+  return std::filesystem::path(folder) / (stem.string() + ".png");
+}
 
 struct DetectionOptions {
   double factor = 1.1;
@@ -328,9 +335,8 @@ class FaceDetection final : public PipelineWorkload {
   }
 
   std::string output_for(std::size_t picture) const {
-    if (!std::filesystem::is_directory(output_)) return output_;
-    const std::filesystem::path stem = std::filesystem::path(photographs_[picture].path).stem();
-    return std::filesystem::path(output_) / (stem.string() + ".png");
+    const bool folder = std::filesystem::is_directory(output_);
+    return folder ? result_in(output_, photographs_[picture].path) : output_;
   }
 
   /// Draws frames of two pixels around faces.
@@ -403,6 +409,21 @@ std::vector<Photograph> read_photographs(const std::string& path) {
   return photographs;
 }
 
+/// Throws InputError when a result would take the file of its picture or of another result.
+void check_results(const std::string& folder, const std::vector<Photograph>& photographs) {
+  std::set<std::string> results;
+  for (const Photograph& each : photographs) {
+    const std::string result = result_in(folder, each.path);
+    if (!results.insert(result).second) {
+      fail_input("{}: would be the result of two pictures: rename one", result);
+    }
+    std::error_code missing;
+    if (std::filesystem::equivalent(result, each.path, missing)) {
+      fail_input("{}: the result would replace the picture: choose another folder", result);
+    }
+  }
+}
+
 class FaceDetectionApplication final : public Application {
  public:
   const char* name() const override { return "face-detection"; }
@@ -439,7 +460,9 @@ class FaceDetectionApplication final : public Application {
     }
     Cascade cascade = read_cascade(cascade_);
     std::vector<Photograph> photographs = read_photographs(parameters.input);
-    if (!output.empty() && !std::filesystem::is_directory(output)) {
+    if (!output.empty() && std::filesystem::is_directory(output)) {
+      check_results(output, photographs);
+    } else if (!output.empty()) {
       check_colour_format(output);
       if (photographs.size() > 1) {
         fail_input("{}: there are {} pictures: expected a folder", output, photographs.size());

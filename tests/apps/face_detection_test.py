@@ -277,6 +277,9 @@ class FaceDetectionTest(weir_cli.CliTest):
         os.mkdir(self.path("film"))
         for name in ("a.pgm", "b.pgm"):
             write_map(self.path("film/" + name), noise(30, 30, 2))
+        os.mkdir(self.path("twins"))
+        for name in ("a.pgm", "a.PGM"):
+            write_map(self.path("twins/" + name), noise(30, 30, 2))
         faults = {
             "none": ("", ":1: found '', expected an element"), "text": ("hello", "found 'hello'"),
             "picture": (b"\x89PNG\r\n\x1a\n", "expected an element"),
@@ -308,6 +311,8 @@ class FaceDetectionTest(weir_cli.CliTest):
             (("--input", picture, "--cascade", cascade, "--output", "faces.jpg"), BAD_INPUT, ".ppm"),
             (("--input", self.path("film"), "--cascade", cascade, "--output", "faces.png"),
              BAD_INPUT, "expected a folder"),
+            (("--input", self.path("twins"), "--cascade", cascade, "--output", self.path("empty")),
+             BAD_INPUT, "two pictures"),
             (("--input", picture, "--cascade", cascade, "--factor", 1), USAGE, "--factor"),
             (("--input", large, "--cascade", cascade, "--timeout", "1e-6"), DEADLINE,
              "is not at its end"),
