@@ -1,6 +1,7 @@
 #include "run_report.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -27,12 +28,19 @@ double most(const std::vector<double>& samples) {
   return *std::max_element(samples.begin(), samples.end());
 }
 
+/// How near a check is to its limit, which is 1; what is no number is infinitely far beyond.
+double strain(const apps::Verification& check) {
+  constexpr double kBeyond = std::numeric_limits<double>::infinity();
+  const double share = check.value / check.limit;
+  if (!check.passed()) return share < kBeyond ? share : kBeyond;
+  return check.limit > 0 ? share : 0;
+}
+
 /// The check that came closest to its limit, or went furthest beyond.
 const apps::Verification* worst(const std::vector<apps::Verification>& checks) {
   const auto found =
-      std::max_element(checks.begin(), checks.end(), [](const auto& a, const auto& b) {
-        return a.passed() && (!b.passed() || a.value / a.limit < b.value / b.limit);
-      });
+      std::max_element(checks.begin(), checks.end(),
+                       [](const auto& a, const auto& b) { return strain(a) < strain(b); });
   return found == checks.end() ? nullptr : &*found;
 }
 
