@@ -255,10 +255,10 @@ class AsianOptionApplication final : public Application {
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {
     wanted_.seed = parameters.seed;
-    wanted_.shape = shape_ == "mt"       ? Shape::mt
-                    : shape_ == "mo"     ? Shape::mo
-                    : shape_ == "hybrid" ? Shape::hybrid
-                                         : Shape::automatic;
+    wanted_.shape = shape_ == "mt"       ? OptionShape::mt
+                    : shape_ == "mo"     ? OptionShape::mo
+                    : shape_ == "hybrid" ? OptionShape::hybrid
+                                         : OptionShape::automatic;
     if (parameters.single) fail_input("{} computes in double: leave --precision out", name());
     Book book =
         parameters.input.empty()

@@ -32,7 +32,7 @@ void Pricing::start() {
                {.name = "options",
                 .chunks = wanted_.chunks.c_str(),
                 .work = work_,
-                .ways = wanted_.shape == Shape::automatic ? std::size_t{2} : std::size_t{1},
+                .ways = wanted_.shape == OptionShape::automatic ? std::size_t{2} : std::size_t{1},
                 .scheduler = wanted_.scheduler.c_str(),
                 .results = sums_.data(),
                 .result_offsets = offsets_});
@@ -41,9 +41,9 @@ void Pricing::start() {
 /// Whether options go to single threads.
 bool Pricing::on_threads(std::size_t place, std::size_t way) const noexcept {
   switch (wanted_.shape) {
-    case Shape::mt: return false;
-    case Shape::mo: return true;
-    case Shape::hybrid: return is_host_[place];
+    case OptionShape::mt: return false;
+    case OptionShape::mo: return true;
+    case OptionShape::hybrid: return is_host_[place];
     default: return way == 1;
   }
 }

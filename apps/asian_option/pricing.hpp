@@ -19,13 +19,13 @@ namespace weir::apps {
 /// How a place prices the options of a chunk (paper 004): "mt" one after the other, each on all of
 /// its threads; "mo" one on each thread; "hybrid" mo on the host and mt elsewhere; "automatic" what
 /// is measured to be faster.
-enum class Shape { mt, mo, hybrid, automatic };
+enum class OptionShape { mt, mo, hybrid, automatic };
 
 /// What decides how options are priced, and nothing of what they are worth but `seed` and
 /// `control`.
 struct PricingOptions {
   std::string chunks = "learned";
-  Shape shape = Shape::automatic;
+  OptionShape shape = OptionShape::automatic;
   std::uint64_t seed = 1;
   bool control = true;                 ///< the geometric average
   weir_fabric* fabric = nullptr;       ///< whose ranks share the options
