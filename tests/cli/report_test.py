@@ -140,6 +140,15 @@ class Content(ReportTest):
         self.assertIn("copies hidden 100 %\n", said + "\n")
         self.assertIn("no place is idle", said)
 
+    def test_what_never_ran_is_no_place(self):
+        cancelled = slice_of("k", 3, 100, 0)
+        cancelled["args"]["status"] = "cancelled"
+        recording = self.recording([slice_of("k", 2, 0, 100), cancelled], ("d/p0", "sync"))
+        analysis = self.part(recording)["trace"]["analysis"]
+        self.assertEqual([each["name"] for each in analysis["resources"]], ["d/p0"])
+        self.assertEqual(analysis["failed"], 1)
+        self.assertIn("no place is idle", "".join(each["words"] for each in analysis["findings"]))
+
     def test_needs_nothing_else(self):
         self.run_with_trace()
         page = self.page(self.path("run.json"))

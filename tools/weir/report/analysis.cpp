@@ -83,7 +83,8 @@ class Analyst {
     for (const Slice& slice : trace_.slices) {
       end = std::max(end, slice.ended());
       result_.failed += slice.failed ? 1 : 0;
-      if (slice.kind == Kind::sync) continue;
+      const bool never_ran = slice.failed && slice.duration == 0;  // its row is that of the syncs
+      if (slice.kind == Kind::sync || never_ran) continue;
       Owner& owner = owners_[owner_of_row_[slice.row]];
       owner.resource.is_link = slice.moves();
       ++owner.resource.actions;
