@@ -27,7 +27,9 @@ namespace weir::rt {
 ///
 /// A worker looks for items in this order: those it keeps, downstream stages first; those that wait
 /// in rings, downstream first; sources. So most items never leave the worker that made them. When
-/// others look for work it puts the older half of what it keeps into the ring.
+/// others look for work it puts the older half of what it keeps into the ring. It takes nothing
+/// from a ring for a stage while it keeps what that has put for stages further on: so rings fill
+/// when these are slow, and whoever puts items waits.
 ///
 /// Ends. Whoever finds nothing to do checks, before anything else, so that the worker with the last
 /// item ends the pipeline itself: a component of stages is at its end when whatever puts

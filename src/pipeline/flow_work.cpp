@@ -77,7 +77,7 @@ bool Flow::run_waiting(FlowWorker& worker) noexcept {
       continue;
     }
     if (!stage->input->ring.ready() || (stage->reorder && !stage->reorder->open())) continue;
-    if (!enter(*stage)) continue;
+    if (worker.keeps_for_others(*stage) || !enter(*stage)) continue;
     const bool found = run_waiting(worker, *stage);
     leave(worker, *stage);
     if (found) return true;
@@ -529,6 +529,7 @@ bool Flow::can_send(const Stage& stage) noexcept {
 bool Flow::stirring(const FlowWorker& worker) const noexcept {
   for (const Stage* stage : worker.group.stages) {
     const bool enters = !stage->limited || stage->permit.free();
+    const bool takes = enters && !worker.keeps_for_others(*stage);
     const Tunnel& tunnel = *stage->input;
     if (stage->reorder && stage->reorder->ready() && can_send(*stage)) return true;
     if (stage->carrier != nullptr) {
@@ -536,7 +537,7 @@ bool Flow::stirring(const FlowWorker& worker) const noexcept {
       if (can_load(*stage, kept) || can_load_waiting(*stage)) return true;
       continue;
     }
-    if (enters && tunnel.ring.ready() && (!stage->reorder || stage->reorder->open())) return true;
+    if (takes && tunnel.ring.ready() && (!stage->reorder || stage->reorder->open())) return true;
     if (enters && !tunnel.queued && !worker.kept[tunnel.index]->empty()) return true;
   }
   bool keeps = false;

@@ -138,6 +138,12 @@ struct alignas(64) FlowWorker {
     return std::any_of(stage.orderly.begin(), stage.orderly.end(),
                        [&](const Tunnel* tunnel) { return !kept[tunnel->index]->empty(); });
   }
+  /// Whether it keeps something that a stage has put for stages that it is in no loop with.
+  bool keeps_for_others(const Stage& stage) const noexcept {
+    return std::any_of(stage.outputs.begin(), stage.outputs.end(), [&](const Tunnel* tunnel) {
+      return tunnel->stage->component != stage.component && !kept[tunnel->index]->empty();
+    });
+  }
   bool keeps_something() const noexcept {
     return std::any_of(kept.begin(), kept.end(), [](const auto& each) { return !each->empty(); });
   }

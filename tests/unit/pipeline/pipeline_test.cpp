@@ -118,6 +118,37 @@ TEST_F(Pipelines, FeedsWaitForRoomAndCloseExactly) {
   EXPECT_EQ(sum, kEach * (kEach + 1));
 }
 
+/// What workers keep for a stage that is busy holds back what comes.
+TEST_F(Pipelines, FeedsWaitForASlowStageFurtherOn) {
+  constexpr int kRoom = 32;  // more than the tunnels and two workers hold
+  const Runtime two("host:cores=2");
+  std::atomic<bool> open{false};
+  std::atomic<int> seen{0};
+  const Pipeline pipeline(two, {.batch = 1});
+  const auto raw = pipeline.tunnel<int>("raw", {.capacity = 4});
+  const auto done = pipeline.tunnel<int>("done", {.capacity = 4});
+  pipeline.stage("pass", raw, into(done), [](int x, const Outlet<int>& out) { out.put(x); });
+  pipeline.stage("gate", done,
+                 [&](int) {
+                   open.wait(false);
+                   ++seen;
+                 },
+                 {.workers = 1});
+  auto feed = pipeline.feed(raw);
+  pipeline.start();
+  int put = 0;
+  for (int i = 0; i < 5'000 && put <= kRoom; ++i) {
+    put += feed.try_put(put) ? 1 : 0;
+    std::this_thread::yield();
+  }
+  open = true;
+  open.notify_all();
+  feed.close();
+  pipeline.wait();
+  EXPECT_LE(put, kRoom);
+  EXPECT_EQ(seen, put);
+}
+
 TEST_F(Pipelines, FeedsPutBeforeTheStart) {
   std::atomic<std::uint64_t> sum{0};
   const Pipeline pipeline(runtime);
