@@ -261,13 +261,18 @@ class Service {
     }
     const Holding& held = holding();
     if (held.active) return put_for(held, id, item, bytes);
-    const std::lock_guard<std::mutex> lock(into.feeding);
+    const bool lent = held.offer != nullptr;  // a worker, who may be the one that makes room
+    std::unique_lock<std::mutex> lock(into.feeding, std::defer_lock);
+    if (!lent) {
+      lock.lock();
+    } else if (!lock.try_lock()) {  // who has it may wait for that room
+      return put_for(held, id, item, bytes);
+    }
     if (into.feed == nullptr) {
       refuse(WEIR_STATUS_INVALID_ARGUMENT,
              into.name + (pipeline_ ? " got its end flag: nothing more goes there"
                                     : " is not open: call setupService() before put_h()"));
     }
-    const bool lent = held.offer != nullptr;  // a worker, who may be the one that makes room
     const weir_status status =
         weir_feed_put(into.feed, item, 1, lent ? 0 : weir::forever.count(), nullptr);
     if (lent && status == WEIR_STATUS_TIMEOUT) return put_for(held, id, item, bytes);
@@ -594,11 +599,17 @@ class Service {
       news_.notify_all();
       return false;
     }
+    const weir_batch& batch = *from.offers.front()->batch;
+    const auto* const first = static_cast<const std::byte*>(batch.items);
+    try {
+      held.items.assign(first, first + batch.count * from.item_bytes);
+    } catch (...) {
+      --from.attending;
+      news_.notify_all();
+      throw;
+    }
     held.offer = std::move(from.offers.front());
     from.offers.pop_front();
-    const weir_batch& batch = *held.offer->batch;
-    const auto* const first = static_cast<const std::byte*>(batch.items);
-    held.items.assign(first, first + batch.count * from.item_bytes);
     held.service = number_;
     held.tunnel = id;
     held.index = held.offer->index;
