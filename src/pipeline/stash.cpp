@@ -84,13 +84,15 @@ void Stash::grow(std::size_t items) {
   if (used <= had / 2 && wanted <= had) {
     std::memmove(memory_, first_, used);
   } else {
-    if (had >= limit_ || (items > 1 && wanted > limit_)) {
+    if (wanted > limit_) {
       fail(WEIR_STATUS_OUT_OF_MEMORY,
            "a worker keeps {} items, {}, for stage '{}': has the loop it is in an exit? Else raise "
            "keep_bytes",
            used / item_bytes, format_size(used), stage_);
     }
-    const std::size_t bytes = std::max(std::min(2 * had, limit_) / item_bytes * item_bytes, wanted);
+    // Twice the limit: what was taken from the front leaves half free to move to.
+    const std::size_t usual = 2 * std::min(had, limit_) / item_bytes * item_bytes;
+    const std::size_t bytes = std::max(usual, wanted);
     unsigned char* const larger = allocate(bytes);
     std::memcpy(larger, first_, used);
     ::operator delete(memory_, kLine);

@@ -19,7 +19,7 @@ namespace weir::rt {
 /// yet.
 class Stash : public weir_outlet {
  public:
-  /// `limit` bytes at most. Throws std::bad_alloc.
+  /// `limit` bytes of items at most. Throws std::bad_alloc.
   Stash(std::size_t bytes_of_item, std::size_t items, std::size_t limit, const std::string& stage);
   Stash(const Stash&) = delete;
   Stash& operator=(const Stash&) = delete;
