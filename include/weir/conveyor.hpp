@@ -125,6 +125,14 @@ class Conveyor {
     check(weir_conveyor_create(fabric, &given, &made));
     conveyor_.reset(made);
   }
+  Conveyor(Conveyor&&) noexcept = default;
+  /// The former conveyor ends before what it calls.
+  Conveyor& operator=(Conveyor&& other) noexcept {
+    conveyor_ = std::move(other.conveyor_);
+    held_ = std::move(other.held_);
+    return *this;
+  }
+
   weir_conveyor* handle() const noexcept { return conveyor_.get(); }
 
   Producer producer() const {

@@ -30,6 +30,14 @@ class Fabric {
     fabric_.reset(fabric);
   }
 
+  Fabric(Fabric&&) noexcept = default;
+  /// The former membership ends before what it calls.
+  Fabric& operator=(Fabric&& other) noexcept {
+    fabric_ = std::move(other.fabric_);
+    handler_ = std::move(other.handler_);
+    return *this;
+  }
+
   weir_fabric* handle() const noexcept { return fabric_.get(); }
   unsigned rank() const noexcept { return weir_fabric_rank(handle()); }
   unsigned ranks() const noexcept { return weir_fabric_ranks(handle()); }

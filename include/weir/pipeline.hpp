@@ -45,8 +45,8 @@ class Outlet {
  public:
   explicit Outlet(weir_outlet* outlet) noexcept : outlet_(outlet) {}
 
-  /// Throws Error{out_of_memory}.
   weir_outlet* handle() const noexcept { return outlet_; }
+  /// Throws Error{out_of_memory}.
   void put(const T& item) const {
     void* const room = weir_outlet_add(outlet_);
     if (room == nullptr) throw Error(WEIR_STATUS_OUT_OF_MEMORY, weir_last_error());
@@ -253,6 +253,14 @@ class Pipeline {
     weir_pipeline* made = nullptr;
     check(weir_pipeline_create(runtime.handle(), &options, &made));
     pipeline_.reset(made);
+  }
+
+  Pipeline(Pipeline&&) noexcept = default;
+  /// The former pipeline ends before what it calls.
+  Pipeline& operator=(Pipeline&& other) noexcept {
+    pipeline_ = std::move(other.pipeline_);
+    callbacks_ = std::move(other.callbacks_);
+    return *this;
   }
 
   weir_pipeline* handle() const noexcept { return pipeline_.get(); }

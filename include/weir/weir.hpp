@@ -567,6 +567,14 @@ class Share {
     share_.reset(made);
   }
 
+  Share(Share&&) noexcept = default;
+  /// The former share ends before what it calls.
+  Share& operator=(Share&& other) noexcept {
+    share_ = std::move(other.share_);
+    program_ = std::move(other.program_);
+    return *this;
+  }
+
   weir_share* handle() const noexcept { return share_.get(); }
 
   /// Waits until all items are done; throws the failure that ended the share, which may be what the
@@ -655,8 +663,9 @@ class Domain {
   /// All free cores, divided evenly.
   std::vector<Place> partition(std::size_t count, bool oversubscribe = false) const {
     std::vector<weir_place*> made(count ? count : 1);
-    check(weir_domain_partition(domain_, count, oversubscribe, made.data()));
     std::vector<Place> places;
+    places.reserve(made.size());
+    check(weir_domain_partition(domain_, count, oversubscribe, made.data()));
     for (weir_place* place : made) places.emplace_back(runtime_, place);
     return places;
   }

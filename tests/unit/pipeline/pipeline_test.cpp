@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -384,6 +385,18 @@ TEST_F(Pipelines, OrderedStagesKeepTheOrderOnAllWorkers) {
   pipeline.run();
   ASSERT_EQ(seen.size(), 10'000u);
   EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+}
+
+TEST_F(Pipelines, EndBeforeTheirCallbacksWhenAnotherTakesTheirPlace) {
+  std::vector<std::string> gone;
+  const auto note = [&gone](const char* what) {
+    return std::shared_ptr<void>(nullptr, [&gone, what](void*) { gone.emplace_back(what); });
+  };
+  Pipeline pipeline(runtime, {.on_failure = [held = note("callbacks")](const auto&) {}});
+  const auto items = pipeline.tunnel<int>("items");
+  pipeline.stage("take", items, [held = note("stage")](int) {});
+  pipeline = Pipeline(runtime);
+  EXPECT_EQ(gone, (std::vector<std::string>{"stage", "callbacks"}));
 }
 
 TEST_F(Pipelines, SayWhatIsWrongWithThem) {
