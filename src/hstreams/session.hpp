@@ -125,6 +125,7 @@ class Session {
   weir_event copy(LogicalStream& stream, HSTR_LOG_STR id, const End& source, const End& target);
   void inspect(Queue& queue, const Region& payload, std::span<const Scalar> numbers) const;
   Queue& courier_of(const PhysicalDomain& card);
+  void renew_couriers();
   std::vector<weir_event> known(std::span<const HSTR_EVENT> events) const;
 
   void partition_cards(std::size_t count);

@@ -135,6 +135,12 @@ Queue& Session::courier_of(const PhysicalDomain& card) {
   return *courier;
 }
 
+/// Lets couriers forget what failed: the streams of the host that asked for it have said so.
+void Session::renew_couriers() {
+  const std::lock_guard lock(courier_mutex_);
+  for (const auto& [card, courier] : couriers_) static_cast<void>(courier->synchronize(0));
+}
+
 /// The events that weir knows: all others are complete.
 std::vector<weir_event> Session::known(std::span<const HSTR_EVENT> events) const {
   std::vector<weir_event> found;
@@ -180,7 +186,12 @@ void Session::synchronize(HSTR_LOG_STR id) {
     queue = find_stream(id).queue;
   }
   if (configuration_.policy() == HSTR_DEP_POLICY_NONE) return;
-  check(queue->synchronize(configuration_.timeout_ns()));
+  try {
+    check(queue->synchronize(configuration_.timeout_ns()));
+  } catch (const weir::Error&) {
+    renew_couriers();
+    throw;
+  }
 }
 
 void Session::synchronize_all() {
@@ -188,10 +199,18 @@ void Session::synchronize_all() {
   if (configuration_.policy() == HSTR_DEP_POLICY_NONE) return;
   const std::int64_t timeout = configuration_.timeout_ns();
   const auto deadline = Clock::now() + std::chrono::nanoseconds(timeout);
+  std::optional<weir::Error> first;
   for (const std::shared_ptr<Queue>& queue : all_queues()) {
     const std::int64_t left = std::max<std::int64_t>((deadline - Clock::now()).count(), 0);
-    check(queue->synchronize(timeout < 0 ? WEIR_FOREVER : left));
+    try {
+      check(queue->synchronize(timeout < 0 ? WEIR_FOREVER : left));
+    } catch (const weir::Error& error) {
+      if (!first) first = error;
+    }
   }
+  if (!first) return;
+  renew_couriers();
+  throw weir::Error(*first);
 }
 
 void Session::wait(std::span<const HSTR_EVENT> events, bool all, std::int64_t timeout_ns) {

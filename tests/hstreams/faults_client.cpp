@@ -42,6 +42,32 @@ static void a_function_fails() {
   OK(hStreams_app_event_wait(1, &after));
 }
 
+/// A stream of the host that fails is as good as new when that was said, its transfers included.
+static void a_stream_of_the_host_fails() {
+  constexpr HSTR_LOG_STR stream = 9;
+  constexpr HSTR_LOG_DOM card = 1;
+  static char values[64];
+  HSTR_LOG_DOM host = 0;
+  HSTR_OVERLAP_TYPE overlap;
+  HSTR_CPU_MASK mask;
+  HSTR_CPU_MASK_ZERO(mask);
+  HSTR_CPU_MASK_SET(0, mask);
+  OK(hStreams_AddLogDomain(HSTR_SRC_PHYS_DOMAIN, mask, &host, &overlap));
+  OK(hStreams_StreamCreate(stream, host, mask));
+  OK(hStreams_app_create_buf(values, sizeof values));
+  HSTR_EVENT event;
+  uint64_t args[1] = {reinterpret_cast<uint64_t>(values)};
+  OK(hStreams_app_invoke(stream, "throws", 0, 1, args, NULL, NULL, 0));
+  OK(hStreams_EnqueueDataXDomain1D(stream, values, values, 8, card, host, &event));
+  EXPECT(hStreams_app_event_wait(1, &event), EVENT_CANCELED);
+  EXPECT(hStreams_app_thread_sync(), REMOTE_ERROR);
+  for (int i = 0; i < 2; ++i) {
+    OK(hStreams_EnqueueDataXDomain1D(stream, values, values, 8, card, host, &event));
+    OK(hStreams_app_event_wait(1, &event));
+    OK(hStreams_app_stream_sync(stream));
+  }
+}
+
 static void a_copy_fails() {
   HSTR_EVENT event;
   OK(hStreams_app_xfer_memory(0, data, data, 8, HSTR_SRC_TO_SINK, &event));
@@ -72,6 +98,7 @@ int main() {
   OK(hStreams_app_init(1, 1));
   OK(hStreams_app_create_buf(data, sizeof data));
   a_function_fails();
+  a_stream_of_the_host_fails();
   OK(hStreams_app_fini());
 
   unsetenv("WEIR_SIM_CARDS");
