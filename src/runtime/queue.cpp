@@ -408,6 +408,14 @@ void Queue::cancel() {
   progress();
 }
 
+void Queue::outlast(std::int64_t timeout_ns) noexcept {
+  if (timeout_ns < 0) return;  // its end waits for ever
+  try {
+    if (synchronize(timeout_ns).status == WEIR_STATUS_TIMEOUT) cancel();
+  } catch (...) {  // there is no memory: its end waits
+  }
+}
+
 void Queue::release(weir_buffer& buffer) noexcept {
   try {
     reductions_->settle(buffer,

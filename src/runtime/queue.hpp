@@ -52,6 +52,8 @@ class Queue {
   weir_event flush(weir_buffer* buffer, const weir_region& region);
   WaitResult synchronize(std::int64_t timeout_ns);
   void cancel();
+  /// Waits so long for all tasks, then cancels those that have not started.
+  void outlast(std::int64_t timeout_ns) noexcept;
   /// Waits for the tasks that use a buffer, writes back what they wrote and forgets it.
   void release(weir_buffer& buffer) noexcept;
   void get_info(weir_queue_info& info, weir_queue_share* shares, std::size_t count);

@@ -135,7 +135,10 @@ Runtime::Runtime(const weir_runtime_options& options)
 
 Runtime::~Runtime() {
   while (!pipelines_.empty()) destroy_pipeline(pipelines_.back().get());
-  while (!queues_.empty()) destroy_queue(queues_.back().get());
+  while (!queues_.empty()) {
+    queues_.back()->outlast(shutdown_timeout_ns_);
+    destroy_queue(queues_.back().get());
+  }
   while (!shares_.empty()) {
     shares_.back()->outlast(shutdown_timeout_ns_);
     destroy_share(shares_.back().get());

@@ -1025,6 +1025,30 @@ TEST(Queues, BufferOfAFailedTaskDestroyed) {
   queue.synchronize();
 }
 
+/// The task that runs ends only because the one that was put off is cancelled.
+TEST(Queues, RuntimeCancelsTheirTasksWhenItsTimeIsOver) {
+  std::atomic<bool> open{false};
+  std::atomic<int> ended{-1};
+  auto choose = [](const char* task, const weir_candidate*, std::size_t) {
+    return std::string(task) == "later" ? WEIR_POLICY_LATER : std::size_t{0};
+  };
+  weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+  options.domains = kHostAndCard;
+  options.shutdown_timeout_ns = 1'000'000;
+  auto runtime = std::make_unique<Runtime>(options);
+  add_policy(*runtime, "lazy", choose);
+  const Queue queue = make_queue(*runtime, "lazy");
+  const Kernel hold = runtime->kernel("hold", [&open](const Call&) { open.wait(false); });
+  queue.submit(hold, {});
+  queue.submit(hold, {}, {}, {.name = "later"}).on_complete([&](weir_status status, const char*) {
+    ended = status;
+    open = true;
+    open.notify_all();
+  });
+  runtime.reset();
+  EXPECT_EQ(ended, WEIR_STATUS_CANCELLED);
+}
+
 TEST(Queues, RuntimeTakesItsQueuesWithIt) {
   std::vector<int> values(4);
   weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
