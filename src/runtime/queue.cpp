@@ -300,10 +300,11 @@ weir_event Queue::append(std::unique_ptr<Task> owned) {
     task.deliver = on_end;
     task.ticket = &ticket;
     task.next = nullptr;
+    // Before the owner can see the task, which may then be over, and in use for another one.
+    if (task.kind == Task::Kind::call) submitted_.fetch_add(1);
     (submitted_last_ != nullptr ? submitted_last_->next : submitted_first_) = owned.release();
     submitted_last_ = &task;
   }
-  if (task.kind == Task::Kind::call) submitted_.fetch_add(1);
   more_.store(true);
   return event;
 }
