@@ -138,7 +138,6 @@ class Flow {
   void refuse_when_sealed(const char* what) const;
   void check_shape() const;
   void make_components();
-  void make_workers(WorkerGroup& group);
   std::unique_ptr<FlowWorker> make_worker(WorkerGroup& group);
   static void make_ordered(Stage& stage);
   void make_carried(Stage& stage, Carrier& carrier);

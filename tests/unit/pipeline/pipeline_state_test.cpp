@@ -107,6 +107,19 @@ TEST(PipelineStates, KnowTheShape) {
   EXPECT_EQ(state.tunnels[0].capacity, 1024u);
 }
 
+TEST(PipelineStates, CountStagesWhileItIsBuilt) {
+  const Runtime runtime("host:cores=1");
+  const Pipeline pipeline(runtime);
+  const auto items = pipeline.tunnel<int>("items");
+  pipeline.tunnel<int>("others");
+  EXPECT_TRUE(pipeline.stages().empty());
+  pipeline.stage("take", items, [](int) {});
+  const auto stages = pipeline.stages();
+  ASSERT_EQ(stages.size(), 1u);
+  EXPECT_STREQ(stages[0].name, "take");
+  EXPECT_EQ(pipeline.info().tunnels, 2u);
+}
+
 TEST(PipelineStates, MeasureLatenciesInTheTimeOfTheDevice) {
   const OnACard rig(1);
   rig.pipeline.state();
