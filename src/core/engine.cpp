@@ -364,6 +364,8 @@ void Engine::satisfy(EventWait& wait, const FailureRef& failure) noexcept {
   } else if (waits_for_front(action)) {
     complete_front();
     resume_deferred();
+  } else if (by_device_ && early_of(action).returned) {
+    complete(action);
   } else {
     settle(action);
   }

@@ -370,6 +370,26 @@ TEST_F(DeviceEngineTest, HandsAChainOutBeforeItsFirstIsOver) {
   EXPECT_TRUE(engine_.idle());
 }
 
+/// The device knows of the event's job, and may report those behind it before its event is told.
+TEST_F(DeviceEngineTest, AJobMayReturnBeforeTheEventItWaitedForIsTold) {
+  Action& a = actions_.emplace_back();
+  a.kind = kCompute;
+  a.event.open(std::uint64_t{1} << Action::kSequenceBits | actions_.size());
+  a.reserve(0, 0, 1);
+  EventWait& wait = a.events()[0];
+  wait.action = &a;
+  wait.job = 7;
+  a.pending = 1;
+  EXPECT_FALSE(engine_.admit(a, false));
+  EXPECT_EQ(ready(), std::vector{&a});
+  EXPECT_EQ(issue(a, 8), Numbers{7});
+  finish(a);
+  EXPECT_TRUE(finished().empty());
+  engine_.satisfy(wait, {});
+  EXPECT_EQ(finished(), std::vector{&a});
+  EXPECT_TRUE(engine_.idle());
+}
+
 TEST_F(DeviceEngineTest, SyncsLetThroughWhatTheyWaitFor) {
   Action& a = admit(kCompute, {{0, 0, 8, W}});
   Action& b = admit(kCompute, {{1, 0, 8, W}});
