@@ -69,12 +69,13 @@ class Fabric {
   }
 
   /// Takes messages: code(unsigned from, std::span<const std::byte> message), which must not throw.
-  /// An empty one keeps them.
+  /// An empty one keeps them. A handler may set another one in its place.
   using Handler = std::function<void(unsigned from, std::span<const std::byte> message)>;
   void listen(Handler handler) {
-    auto held = handler ? std::make_unique<Handler>(std::move(handler)) : nullptr;
-    check(weir_fabric_listen(handle(), held ? &take : nullptr, held.get()));
-    handler_ = std::move(held);
+    Held held = handler ? std::make_shared<Handler>(std::move(handler)) : nullptr;
+    check(weir_fabric_listen(handle(), nullptr, nullptr));
+    *handler_ = std::move(held);
+    if (*handler_ != nullptr) check(weir_fabric_listen(handle(), &take, handler_.get()));
   }
   template <FabricData T>
   void send(unsigned to, std::span<const T> message) const {
@@ -93,11 +94,14 @@ class Fabric {
     void operator()(weir_fabric* fabric) const noexcept { weir_fabric_close(fabric); }
   };
 
+  using Held = std::shared_ptr<Handler>;
+
   static void take(unsigned from, const void* message, std::size_t bytes, void* handler) noexcept {
-    (*static_cast<Handler*>(handler))(from, {static_cast<const std::byte*>(message), bytes});
+    const Held held = *static_cast<const Held*>(handler);  // until it returns
+    (*held)(from, {static_cast<const std::byte*>(message), bytes});
   }
 
-  std::unique_ptr<Handler> handler_;
+  std::unique_ptr<Held> handler_ = std::make_unique<Held>();
   std::unique_ptr<weir_fabric, Close> fabric_;
 };
 

@@ -38,6 +38,18 @@ void run(weir::Fabric& fabric) {
   fabric.listen({});
   expect(!fabric.progress(std::chrono::nanoseconds(0)), "no other message");
 
+  bool gone = false, lasted = false;
+  const auto say_gone = [&gone](void*) { gone = true; };
+  fabric.listen([&, mark = std::shared_ptr<void>(nullptr, say_gone)](
+                    unsigned, std::span<const std::byte>) {
+    bool &is_gone = gone, &has_lasted = lasted;
+    fabric.listen({});
+    has_lasted = !is_gone;
+  });
+  fabric.send(next, std::span<const unsigned>(&rank, 1));
+  expect(fabric.progress(), "a message came to a handler that is replaced by it");
+  expect(lasted && gone, "a handler goes when it has returned");
+
   const weir::Window<std::int64_t> window(fabric.handle(), 4);
   const std::int64_t mine = 10 + rank;
   window.put(next, 1, std::span(&mine, 1));
