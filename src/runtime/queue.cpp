@@ -397,14 +397,11 @@ WaitResult Queue::synchronize(std::int64_t timeout_ns) {
 void Queue::cancel() {
   reductions_->discard(nullptr);
   if (!direct_) {
-    std::uint64_t until = 0;
-    {
-      const SpinGuard guard(submitting_);
-      until = made_;
-    }
-    cancel_until_.store(until);
+    const SpinGuard guard(submitting_);
+    cancel_until_.store(made_);
   }
-  for (const Lane& lane : lanes_) lane.stream->cancel();
+  // What tasks that ran have left is on its way by copies, which go on.
+  for (const Lane& lane : lanes_) direct_ ? lane.stream->cancel() : lane.stream->cancel_calls();
   more_.store(true);
   progress();
 }

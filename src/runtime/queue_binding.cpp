@@ -401,15 +401,16 @@ void Queue::bind_access(Task& task) {
     gate.deliver = on_gate;
     const std::uint64_t id = waits[i].opaque[1];
     if (id != 0 && runtime_.slot_of(waits[i]).watch(id, gate)) continue;
-    if (id != 0) gate.failure = runtime_.failures().find(id).failure;
+    const FailureLog::Entry entry = id != 0 ? runtime_.failures().find(id) : FailureLog::Entry{};
+    if (entry.status != WEIR_STATUS_CANCELLED) gate.failure = entry.failure;
     pass_gate(task);
   }
   pass_gate(task);
 }
 
-void Queue::on_gate(Waiter& waiter, weir_status, const FailureRef& failure) {
+void Queue::on_gate(Waiter& waiter, weir_status status, const FailureRef& failure) {
   auto& gate = static_cast<Gate&>(waiter);
-  gate.failure = failure;
+  if (status != WEIR_STATUS_CANCELLED) gate.failure = failure;
   pass_gate(*gate.task);
 }
 

@@ -13,11 +13,19 @@ namespace {
 constexpr int kLingerLooks = 20;
 constexpr int kPausesPerLook = 20;
 
+/// Whether an action goes on when one whose event it waits for was cancelled: those of task queues
+/// do, which are no syncs.
+bool outlasts_cancelled(const Action& action) noexcept {
+  return action.kind == ActionKind::compute || action.kind == ActionKind::transfer ||
+         action.kind == ActionKind::renewal;
+}
+
 }  // namespace
 
 /// Asks the owner to cancel what was enqueued before it.
 struct Stream::CancelMessage : Message {
   std::uint64_t until = 0;
+  bool calls_only = false;
   FailureRef reason;
 };
 
@@ -37,10 +45,14 @@ Stream::Stream(Place& place, std::uint64_t serial, std::string name, weir_depend
 
 Stream::~Stream() = default;
 
-void Stream::cancel() {
+void Stream::cancel() { post_cancel(false); }
+void Stream::cancel_calls() { post_cancel(true); }
+
+void Stream::post_cancel(bool calls_only) {
   auto message = std::make_unique<CancelMessage>();
   message->message_kind = Message::Kind::cancel;
   message->until = enqueued();
+  message->calls_only = calls_only;
   message->reason = FailureRef::make(WEIR_STATUS_CANCELLED, "the stream was cancelled", "cancel",
                                      describe_origin(), serial_ << Action::kSequenceBits);
   post(*message.release());
@@ -98,7 +110,7 @@ Action* Stream::advance() noexcept {
       continue;
     }
     if (Action* const ready = next_job()) {
-      if (acquire(*ready)) return ready;
+      if (!called_off(*ready) && acquire(*ready)) return ready;
       continue;
     }
     if (engine_.has_finished()) continue;  // ready, but for a failure that came meanwhile
@@ -106,7 +118,7 @@ Action* Stream::advance() noexcept {
     Action* alone = nullptr;
     if (!admit_next(alone)) return nullptr;
     if (alone != nullptr) {
-      if (acquire(*alone)) return alone;
+      if (!called_off(*alone) && acquire(*alone)) return alone;
     }
   }
 }
@@ -210,7 +222,9 @@ void Stream::watch_events(Action& action) noexcept {
       ++action.pending;
       if (ordered_) look_for_job(wait);
     } else if (!wait.harmless) {
-      action.failure.merge(runtime_.failures().find(id).failure);
+      const FailureLog::Entry entry = runtime_.failures().find(id);
+      if (entry.status == WEIR_STATUS_CANCELLED && outlasts_cancelled(action)) continue;
+      action.failure.merge(entry.failure);
     }
   }
 }
@@ -233,9 +247,10 @@ void Stream::satisfy(EventWait& wait, const FailureRef& failure) noexcept {
   engine_.satisfy(wait, failure);
 }
 
-void Stream::deliver_event(Waiter& waiter, weir_status, const FailureRef& failure) {
+void Stream::deliver_event(Waiter& waiter, weir_status status, const FailureRef& failure) {
   auto& wait = static_cast<EventWait&>(waiter);
-  wait.failure = failure;
+  const bool passes = status == WEIR_STATUS_CANCELLED && outlasts_cancelled(*wait.action);
+  if (!passes) wait.failure = failure;
   static_cast<Stream*>(wait.action->stream)->post(wait);
 }
 
@@ -274,8 +289,10 @@ void Stream::take_message(Message& message) noexcept {
 }
 
 void Stream::cancel_now(const CancelMessage& message) noexcept {
-  cancel_until_ = std::max(cancel_until_, message.until);
   cancel_reason_ = message.reason;
+  std::uint64_t& until = message.calls_only ? calls_until_ : cancel_until_;
+  until = std::max(until, message.until);
+  if (message.calls_only) return;
   engine_.cancel(message.reason, message.until);
   engine_.each_admitted([this](Action& action) {
     // The status of one that runs is its worker's to write.
@@ -286,6 +303,15 @@ void Stream::cancel_now(const CancelMessage& message) noexcept {
       satisfy(wait, {});
     }
   });
+}
+
+/// Ends a call whose turn has come when it was cancelled. Returns whether it was.
+bool Stream::called_off(Action& action) noexcept {
+  if (action.sequence() > calls_until_ || action.kind != ActionKind::compute) return false;
+  action.status = WEIR_STATUS_CANCELLED;
+  action.failure = cancel_reason_;
+  if (engine_.finish(action)) retire(action);
+  return true;
 }
 
 void Stream::finish(Action& action) noexcept {

@@ -78,6 +78,8 @@ class Stream : private CopySink {
   /// Enqueues a marker: its event completes when everything enqueued so far has.
   weir_event mark();
   void cancel();
+  /// Cancels calls of kernels only, each when its turn comes: copies go on, and nothing overtakes.
+  void cancel_calls();
   /// Asks the owner to say what the actions wait for. Throws std::bad_alloc.
   void ask(std::shared_ptr<StreamReport> report);
 
@@ -193,7 +195,9 @@ class Stream : private CopySink {
   static void deliver_event(Waiter& waiter, weir_status status, const FailureRef& failure);
   void read_mail() noexcept;
   void take_message(Message& message) noexcept;
+  void post_cancel(bool calls_only);
   void cancel_now(const CancelMessage& message) noexcept;
+  bool called_off(Action& action) noexcept;
   void answer(Message& message) noexcept;
   std::string state_of(const Action& action) const;
   std::vector<std::uint64_t> missing_events(Action& action) const;
@@ -242,6 +246,7 @@ class Stream : private CopySink {
   Progress progress_;
   Counters counters_;
   std::uint64_t cancel_until_ = 0;
+  std::uint64_t calls_until_ = 0;  ///< of cancel_calls()
   FailureRef cancel_reason_;
   std::unique_ptr<History> history_;  ///< while a trace is recorded
 };

@@ -954,6 +954,32 @@ TEST(Queues, CancelEndsWhatHasNotStarted) {
   }
 }
 
+/// What a task that ran has left comes home, and tasks that come later find it.
+TEST(Queues, CancelLosesNothingAndPoisonsNothing) {
+  std::atomic<bool> started{false}, open{false};
+  const Runtime runtime(kHostAndCard);
+  const Queue queue = make_queue(runtime);
+  const Buffer buffer = runtime.buffer(sizeof(int));
+  const Kernel add = make_add(runtime);
+  const Kernel slow = runtime.kernel("slow", [&](const Call& call) {
+    call.span<int>(0)[0] += 5;
+    started = true;
+    started.notify_all();
+    open.wait(false);
+  });
+  queue.submit(slow, {readwrite(buffer.all())}, {}, {.domains = kOnCard});
+  started.wait(false);
+  const Event dropped = queue.submit(add, {readwrite(buffer.all())}, {100}, {.domains = kOnHost});
+  queue.cancel();
+  queue.submit(add, {readwrite(buffer.all())}, {1}, {.domains = kOnCard});
+  open = true;
+  open.notify_all();
+  EXPECT_EQ(failure_of([&] { queue.acquire(buffer.all()); }), "OK");
+  EXPECT_EQ(failure_of([&] { queue.synchronize(); }), "OK");
+  EXPECT_TRUE(contains(end_of(dropped), "cancelled"));
+  EXPECT_EQ(buffer.data<int>()[0], 6);
+}
+
 TEST(Queues, KernelsMustNotWait) {
   for (const char* domains : {"host:cores=1", kHostAndCard}) {
     SCOPED_TRACE(domains);
