@@ -236,22 +236,28 @@ bool is_rank(weir_domain* domain) {
   return std::string_view(info.backend) == "rank";
 }
 
-}  // namespace
-
-void Session::require_python(weir_domain* domain, const std::string& kernel) const {
-  if (!fabric || !is_rank(domain)) return;
+[[noreturn]] void refuse_python(const std::string& kernel) {
   raise_status(WEIR_STATUS_UNSUPPORTED,
                "kernel '" + kernel +
                    "' is a function of Python, which other ranks cannot run: make it portable or "
                    "compiled");
 }
 
-std::uint64_t Session::python_domains() const {
+}  // namespace
+
+void Session::require_python(weir_domain* domain, const std::string& kernel) const {
+  if (fabric && is_rank(domain)) refuse_python(kernel);
+}
+
+std::uint64_t Session::python_domains(std::uint64_t wanted, const std::string& kernel) const {
+  if (!fabric) return wanted;
   std::uint64_t domains = 0;
-  const std::size_t count = fabric ? weir_runtime_domain_count(runtime_) : 0;
+  const std::size_t count = weir_runtime_domain_count(runtime_);  // 63 at most
   for (std::size_t i = 0; i < count; ++i) {
-    if (!is_rank(weir_runtime_get_domain(runtime_, i))) domains |= std::uint64_t{1} << (i & 63);
+    if (!is_rank(weir_runtime_get_domain(runtime_, i))) domains |= std::uint64_t{1} << i;
   }
+  if (wanted != 0) domains &= wanted;
+  if (domains == 0) refuse_python(kernel);
   return domains;
 }
 

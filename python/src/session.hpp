@@ -126,8 +126,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   /// Raises when a domain cannot run functions of Python, as they are of this process.
   void require_python(weir_domain* domain, const std::string& kernel) const;
-  /// The domains that can, as those of a task; 0: all of them.
-  std::uint64_t python_domains() const;
+  /// Those of the domains of a task (0: all) that can. Raises when none can.
+  std::uint64_t python_domains(std::uint64_t wanted, const std::string& kernel) const;
 
   /// Waits for all streams and queues; raises the first failure.
   void synchronize(const Timeout& timeout);

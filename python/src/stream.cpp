@@ -254,7 +254,7 @@ Event Queue::submit(nb::handle kernel, nb::handle operands, nb::handle scalars,
   task.name = wanted.name;
   task.priority = wanted.priority;
   task.domains = wanted.domains;
-  if (action.python && task.domains == 0) task.domains = session->python_domains();
+  if (action.python) task.domains = session->python_domains(wanted.domains, action.python->name);
   task.combine = find_reducing(*session, wanted.combine, action.reduced);
   task.init = find_reducing(*session, wanted.init, action.reduced);
   task.place = wanted.place ? open(*session, wanted.place->handle, "place") : nullptr;

@@ -415,6 +415,12 @@ with weir.Fabric() as fabric:
         with runtime.queue(models=False) as queue:  # it goes where it can
             for part in range(6):
                 queue.submit(mine, [weir.write(data[part])])
+            try:
+                queue.submit(mine, [weir.write(data)], domains=runtime.domains[1:])
+            except weir.UnsupportedError as error:
+                assert "function of Python" in str(error)
+            else:
+                sys.exit("a task of Python went to another rank")
         assert x.tolist() == [5] * 6
         print("all is well", flush=True)
 """
