@@ -67,6 +67,20 @@ nb::object bare_exception(nb::python_error& error) {
   return value;
 }
 
+/// What an exception says: letters that are none become '?'; nothing when it cannot be printed.
+std::string words_of(nb::handle exception) {
+  const nb::object text = nb::steal(PyObject_Str(exception.ptr()));
+  nb::object bytes;
+  if (text.is_valid()) {
+    bytes = nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "replace"));
+  }
+  if (!bytes.is_valid()) {
+    PyErr_Clear();
+    return {};
+  }
+  return {PyBytes_AsString(bytes.ptr()), static_cast<std::size_t>(PyBytes_Size(bytes.ptr()))};
+}
+
 /// Nanoseconds until the end of a wait.
 class Deadline {
  public:
@@ -133,7 +147,7 @@ std::string keep_exception(nb::python_error& error) {
   exceptions.emplace_back(++last_exception, value);
   if (exceptions.size() > kKeptExceptions) exceptions.pop_front();
   std::string text = nb::cast<std::string>(nb::handle(error.type()).attr("__name__"));
-  const std::string said = nb::cast<std::string>(nb::str(value));
+  const std::string said = words_of(value);
   if (!said.empty()) text += ": " + said;
   std::replace(text.begin(), text.end(), '\n', ' ');
   return kMark + std::to_string(last_exception) + "] " + text;

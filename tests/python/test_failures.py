@@ -84,17 +84,20 @@ def test_long_messages_that_end_within_a_letter(runtime, stream, shift):
     assert isinstance(future.exception(30), weir.KernelError), "who waits for it is told"
 
 
-def test_an_exception_that_cannot_be_printed(runtime, stream):
-    class Unprintable(Exception):
-        def __str__(self):
-            raise RuntimeError("no words")
+class Unprintable(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
 
+
+@pytest.mark.parametrize("error", [Unprintable(), ValueError("half a letter: \udcff")])
+def test_an_exception_that_cannot_be_printed(runtime, stream, error):
     def fail():
-        raise Unprintable
+        raise error
 
     stream.compute(runtime.kernel("fail", fail), [])
-    with pytest.raises(weir.KernelError):
+    with pytest.raises(weir.KernelError, match=type(error).__name__) as caught:
         stream.synchronize()
+    assert caught.value.__cause__ is error
 
 
 def test_things_of_two_runtimes(card):
