@@ -107,7 +107,10 @@ class Producer:
     def send(self, rank: int, handler: int, items: npt.ArrayLike) -> None:
         """Sends items to a handler of a rank, of its dtype."""
         dtype = self._dtypes[handler]
-        self._body.send(rank, handler, np.ascontiguousarray(items, dtype.base), dtype.itemsize)
+        array = np.ascontiguousarray(items, dtype.base)
+        if array.nbytes % dtype.itemsize:
+            raise ValueError(f"{array.nbytes} bytes are no whole items of {dtype.itemsize}")
+        self._body.send(rank, handler, array, dtype.itemsize)
 
     def flush(self, timeout: float | None = None) -> None:
         """Waits until all that this producer has put has been applied."""
@@ -247,7 +250,7 @@ class Fabric:
 
         memory: of this rank, which the others put to. handlers: of each the dtype of its items, of 8
         to 256 bytes in steps of 8, and handler(items, rank), which must not wait; the same on all
-        ranks. block_bytes, block_items: of a message at most, 0: 64 KiB, as many as fit.
+        ranks. block_bytes, block_items: of a message at most, 0: 63 KiB, as many as fit.
         blocks_in_flight: from one rank to another, 0: 8. age: seconds after which a message is sent,
         0: 0.001, negative: any. timeout: for the other ranks, None: 60 s.
         """

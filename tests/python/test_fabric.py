@@ -235,6 +235,9 @@ def test_bad_arguments():
                                 (lambda: producer.add(0, [8], [1]), weir.InvalidArgumentError)):
                 with pytest.raises(error):
                     call()
+        with fabric.conveyor(handlers=[(("f8", 3), print)]) as conveyor:
+            with conveyor.producer() as producer, pytest.raises(ValueError, match="24"):
+                producer.send(0, 0, np.zeros(4))
 
     on_ranks(1, program)
 
