@@ -30,12 +30,12 @@ _MORE, _OVER, _EPOCH_OVER = 0, 1, 2
 def items_of(given: Any, dtype: np.dtype) -> np.ndarray:
     """One item or an array of items, in memory as a tunnel carries them."""
     base, shape = dtype.base, dtype.shape
-    array = np.ascontiguousarray(given, base)
-    found = np.shape(given) if not isinstance(given, np.ndarray) else given.shape
+    array = np.asarray(given, base)
+    found = array.shape
     if found[len(found) - len(shape):] != shape or len(found) > len(shape) + 1:
         raise TypeError(f"items of shape {shape} are expected, one or a row of them, not an array of"
                         f" shape {found}")
-    return array
+    return np.ascontiguousarray(array)
 
 
 class _Items:

@@ -81,6 +81,18 @@ def test_records_and_rows(machine):
     assert found == {i: 4.0 * i for i in range(20)}
 
 
+def test_records_as_tuples(machine):
+    record = np.dtype([("frame", "i4"), ("weights", "f8", 2)])
+    found = []
+    with machine.pipeline() as pipeline:
+        records = pipeline.tunnel(record)
+        pipeline.source([(0, [0.5, 1.5]), [(1, [2.5, 3.5]), (2, [4.5, 5.5])]], records)
+        pipeline.stage(records, function=lambda items: found.extend(items.tolist()), workers=1)
+        pipeline.run()
+    assert sorted(frame for frame, _ in found) == [0, 1, 2]
+    assert sum(sum(weights) for _, weights in found) == 18
+
+
 def test_what_comes_at_the_end(machine):
     totals, count = [], [0]
 
