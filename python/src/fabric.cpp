@@ -33,8 +33,9 @@ void run_handler(unsigned from, const void* message, std::size_t bytes, void* pa
   const nb::gil_scoped_acquire held;
   const CallbackScope scope;
   auto& fabric = *static_cast<Fabric*>(payload);
+  const nb::object running = fabric.handler;  // which may set another one in its place
   try {
-    fabric.handler(from, nb::bytes(message, bytes));
+    running(from, nb::bytes(message, bytes));
   } catch (nb::python_error& error) {
     fabric.raised.keep(error);
   }

@@ -1,11 +1,13 @@
 """Ranks: simulated ones in this process, and real ones."""
 
 import contextlib
+import functools
 import os
 import shutil
 import subprocess
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -110,6 +112,25 @@ def test_messages_and_what_a_handler_raises():
         fabric.listen(None)
 
     on_ranks(2, program)
+
+
+def test_a_handler_that_sets_another_one_lives_until_it_returns():
+    fabric, got = weir.Fabric("self"), []
+
+    def first(label, rank, message):
+        fabric.listen(lambda rank, message: got.append(message))
+        got.append(label if alive() is not None else "gone")
+
+    handler = functools.partial(first, "still there")
+    alive = weakref.ref(handler)
+    fabric.listen(handler)
+    del handler
+    fabric.send(0, b"first")
+    fabric.send(0, b"second")
+    while len(got) < 2:
+        fabric.progress(60)
+    assert got == ["still there", b"second"] and alive() is None
+    fabric.close()
 
 
 def test_a_closed_fabric_that_a_runtime_keeps_calls_no_handler():
