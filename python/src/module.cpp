@@ -141,9 +141,9 @@ nb::dict summary_of(const Runtime& runtime) {
   summary["measured_s"] = found.measured_s;
   summary["compute_s"] = found.compute_s;
   summary["transfer_s"] = found.transfer_s;
-  summary["busiest_place"] = found.busiest_place;
+  summary["busiest_place"] = text_from(found.busiest_place);
   summary["busiest_place_s"] = found.busiest_place_s;
-  summary["busiest_link"] = found.busiest_link;
+  summary["busiest_link"] = text_from(found.busiest_link);
   summary["busiest_link_s"] = found.busiest_link_s;
   summary["ideal_s"] = found.ideal_s;
   summary["overlap_ratio"] = found.overlap_ratio;

@@ -77,6 +77,16 @@ def test_only_figures():
     assert trace.summary["actions"] == 2 and trace.summary["transfer_s"] > 0
 
 
+def test_long_names_that_end_within_a_letter():
+    with weir.Runtime("host:cores=1") as runtime:
+        x = runtime.wrap(np.arange(100_000.0)[::-1].copy())
+        sort = runtime.kernel("sort", lambda part: part.sort())
+        with runtime.trace() as trace:
+            place = runtime.domain().place(name="\u00e9" * 40)
+            place.stream().compute(sort, [weir.readwrite(x)]).wait()
+    assert trace.summary["busiest_place"].startswith("\u00e9" * 31)
+
+
 def test_failures_are_raised_and_written(tmp_path):
     page = tmp_path / "run.html"
     with weir.Runtime(CARD) as runtime:
