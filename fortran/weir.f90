@@ -722,7 +722,8 @@ contains
   end function
 
   !> Operand index: rows and columns of `bytes` each, and the distance of columns in elements. No rows
-  !> when there is no such operand, or when it has planes or does not hold whole elements.
+  !> when there is no such operand, or when it has planes, or when its columns are no whole elements,
+  !> or are not whole elements apart.
   subroutine find_view(call, index, bytes, address, rows, columns, leading)
     type(weir_call), intent(in) :: call
     integer, intent(in) :: index
@@ -738,6 +739,7 @@ contains
     call c_f_pointer(call%operands, views, [call%operand_count])
     associate (view => views(index))
       if (view%extent(3) > 1 .or. mod(view%extent(1), bytes) /= 0) return
+      if (view%extent(2) > 1 .and. mod(view%stride(1), bytes) /= 0) return
       address = view%address
       rows = view%extent(1) / bytes
       columns = view%extent(2)

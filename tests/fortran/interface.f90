@@ -23,6 +23,7 @@ program interface_test
   call check_ranks
   call check_sections
   call check_scalars
+  call check_strides
   call check_events
   call check_failures
   call check_refusals
@@ -150,6 +151,28 @@ contains
     call weir_stream_synchronize(stream)
     call expect(all(counts == [-3_int64, 5000000000_int64, 275_int64, 78_int64]), "scalars arrive")
     call expect(all(small == [4, 0]), "there is no fifth scalar, and no third operand")
+    call weir_place_destroy(place)
+    call weir_buffer_destroy(buffer)
+    call weir_buffer_destroy(other)
+  end subroutine
+
+  !> Columns of two small numbers are one large number each, and apart by one and a half.
+  subroutine check_strides
+    real(real32), target :: x(3, 4)
+    integer(int32), target :: fits(1)
+    type(weir_place) :: place
+    type(weir_stream) :: stream
+    type(weir_buffer) :: buffer, other
+    type(weir_kernel) :: kernel
+    x = 1
+    fits = 7
+    call open_stream("host", place, stream)
+    call weir_buffer_wrap(runtime, x, buffer)
+    call weir_buffer_wrap(runtime, fits, other)
+    call weir_kernel_register(runtime, "fits", tell_fit, kernel)
+    call weir_stream_compute(stream, kernel, [weir_read(buffer, x(1:2, :)), weir_write(other)])
+    call weir_stream_synchronize(stream)
+    call expect(fits(1) == 0, "columns apart by a part of an element do not fit")
     call weir_place_destroy(place)
     call weir_buffer_destroy(buffer)
     call weir_buffer_destroy(other)
@@ -294,6 +317,16 @@ contains
     call weir_call_array(call, 1, tile)
     tile = 2 * tile
     double_tile = WEIR_STATUS_OK
+  end function
+
+  integer(c_int) function tell_fit(call) bind(C)
+    type(weir_call), intent(in) :: call
+    real(real64), pointer :: tile(:, :)
+    integer(int32), pointer :: fits(:)
+    call weir_call_array(call, 1, tile)
+    call weir_call_array(call, 2, fits)
+    fits = merge(1, 0, associated(tile))
+    tell_fit = WEIR_STATUS_OK
   end function
 
   integer(c_int) function fail_always(call) bind(C)
