@@ -106,8 +106,10 @@ def include_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base) / "weir" / "python"
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not base.is_absolute():  # code is not looked for wherever the program happens to be
+        base = Path.home() / ".cache"
+    folder = base / "weir" / "python"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
@@ -119,12 +121,14 @@ def compile_library(text: str) -> Path:
     dialect = b"".join((include / "weir" / each).read_bytes()
                        for each in ("portable.h", "portable_host.hpp", "kernel.h"))
     try:
-        version = subprocess.run([*compiler, "-march=native", "-Q", "--help=target", "--version"],
-                                 capture_output=True).stdout
+        # Compiler and processor, in words that g++ and clang++ both have.
+        target = subprocess.run([*compiler, "-march=native", "-E", "-dM", "-x", "c++", os.devnull],
+                                capture_output=True).stdout
     except OSError as error:
         raise _errors.UnavailableError(
             f"portable kernels need a C++ compiler for the host: {error}; set CXX") from None
-    key = hashlib.sha256(text.encode() + dialect + version).hexdigest()[:32]
+    flags = " ".join(FLAGS).encode()
+    key = hashlib.sha256(text.encode() + dialect + flags + target).hexdigest()[:32]
     library = cache_folder() / f"{key}.so"
     if library.exists():
         return library

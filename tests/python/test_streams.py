@@ -307,6 +307,13 @@ def test_portable_kernels(runtime, stream, cache, monkeypatch):
     assert len(list(cache.rglob("*.so"))) == 1
 
 
+def test_a_relative_cache_folder_is_none(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert weir._portable.cache_folder() == tmp_path / ".cache" / "weir" / "python"
+
+
 def test_portable_kernels_that_are_wrong(card, cache, monkeypatch):
     runtime = card
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
