@@ -1,5 +1,7 @@
 #include "wave/stencil_native.hpp"
 
+#include <unistd.h>
+
 #include <cstddef>
 
 #if defined(__x86_64__)
@@ -33,7 +35,7 @@ template <class T>
 }
 
 /// Makes the same row of some planes at once, which have most of their neighbours in common.
-template <int planes, class T>
+template <std::ptrdiff_t planes, class T>
 [[gnu::always_inline]] inline void sweep_row(const Planes<T>& p, std::ptrdiff_t y,
                                              std::ptrdiff_t z) {
   const std::ptrdiff_t line = z * p.plane + (y + reach) * p.row + lead, plane = p.plane;
@@ -44,8 +46,8 @@ template <int planes, class T>
 #pragma omp simd
   for (std::ptrdiff_t x = 0; x < p.n; ++x) {
     T curvature[planes];
-    for (int k = 0; k < planes; ++k) curvature[k] = laplacian(u + x + k * plane, p.row, plane);
-    for (int k = 0; k < planes; ++k) {
+    for (std::ptrdiff_t k = 0; k < planes; ++k) curvature[k] = laplacian(u + x + k * plane, p.row, plane);
+    for (std::ptrdiff_t k = 0; k < planes; ++k) {
       const std::ptrdiff_t i = x + k * plane;
       const T g = kept[p.first + z + k] * kept[y] * kept[x];
       next[i] = g * (2 * u[i] - g * next[i] + speed[i] * curvature[k]);
@@ -53,25 +55,30 @@ template <int planes, class T>
   }
 }
 
-/// Rows of which all planes that a row of the next planes needs stay in a core's cache.
+constexpr std::ptrdiff_t kTogether = 4;  ///< planes that are made at once
+
+/// Rows of which all planes that a row of the next planes needs stay in half of a core's cache.
 template <class T>
 std::ptrdiff_t rows_in_cache(const Planes<T>& p) {
-  constexpr std::ptrdiff_t kCacheBytes = 512 * 1024, kPlanes = 2 * reach + 2, kFewest = 8;
+  constexpr std::ptrdiff_t kUsualBytes = 1024 * 1024, kPlanes = kTogether + 2 * reach, kFewest = 8;
+  static const std::ptrdiff_t known_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  const std::ptrdiff_t bytes = (known_bytes > 0 ? known_bytes : kUsualBytes) / 2;
   const std::ptrdiff_t rows =
-      kCacheBytes / (kPlanes * p.row * static_cast<std::ptrdiff_t>(sizeof(T))) - 2 * reach;
+      bytes / (kPlanes * p.row * static_cast<std::ptrdiff_t>(sizeof(T))) - 2 * reach;
   return rows < kFewest ? kFewest : rows;
 }
 
 template <class T>
 [[gnu::always_inline]] inline void sweep(const Planes<T>& p) {
-  const std::ptrdiff_t rows = rows_in_cache(p), pairs = p.count / 2;
+  const std::ptrdiff_t rows = rows_in_cache(p), together = p.count - p.count % kTogether;
   for (std::ptrdiff_t top = 0; top < p.n; top += rows) {
     const std::ptrdiff_t bottom = top + rows < p.n ? top + rows : p.n;
-    for (std::ptrdiff_t pair = 0; pair < pairs; ++pair) {
-      for (std::ptrdiff_t y = top; y < bottom; ++y) sweep_row<2>(p, y, 2 * pair);
+    for (std::ptrdiff_t z = 0; z < together; z += kTogether) {
+      for (std::ptrdiff_t y = top; y < bottom; ++y) sweep_row<kTogether>(p, y, z);
     }
-    if (p.count % 2 == 0) continue;
-    for (std::ptrdiff_t y = top; y < bottom; ++y) sweep_row<1>(p, y, p.count - 1);
+    for (std::ptrdiff_t z = together; z < p.count; ++z) {
+      for (std::ptrdiff_t y = top; y < bottom; ++y) sweep_row<1>(p, y, z);
+    }
   }
 }
 
