@@ -40,7 +40,7 @@ ServedPlace::~ServedPlace() {
   constexpr std::int64_t kNapNs = 50'000;
   while (given_back_.load(std::memory_order_acquire) < arrived_.load(std::memory_order_relaxed) ||
          calls_.load(std::memory_order_acquire) > 0) {
-    sys::sleep_until(sys::now_ns() + kNapNs);
+    if (!port_.progress()) sys::sleep_until(sys::now_ns() + kNapNs);
   }
   queue_.outlast_callers();
   cores_.reset();
@@ -50,20 +50,27 @@ ServedPlace::~ServedPlace() {
 
 void ServedPlace::take(WireReader& message, const FindDevice& find) {
   at_once_.store(message.empty(), std::memory_order_release);
-  while (!message.empty()) {
-    const auto number = message.get<std::uint64_t>();
-    const std::uint64_t arrived = arrived_.load(std::memory_order_relaxed);
-    if (number != arrived + 1) WireReader::refuse("a job is missing");
-    if (arrived - given_back_.load(std::memory_order_acquire) >= JobQueue::kWindow) {
-      WireReader::refuse("there are too many jobs");
-    }
-    Entry& entry = entry_of(number);
-    entry.job = {};
-    entry.job.number = number;
-    read(entry, message, find);
-    arrived_.store(number, std::memory_order_seq_cst);
+  try {
+    while (!message.empty()) take_one(message, find);
+  } catch (...) {
+    serve();  // the jobs before it
+    throw;
   }
   serve();
+}
+
+void ServedPlace::take_one(WireReader& message, const FindDevice& find) {
+  const auto number = message.get<std::uint64_t>();
+  const std::uint64_t arrived = arrived_.load(std::memory_order_relaxed);
+  if (number != arrived + 1) WireReader::refuse("a job is missing");
+  if (arrived - given_back_.load(std::memory_order_acquire) >= JobQueue::kWindow) {
+    WireReader::refuse("there are too many jobs");
+  }
+  Entry& entry = entry_of(number);
+  entry.job = {};
+  entry.job.number = number;
+  read(entry, message, find);
+  arrived_.store(number, std::memory_order_seq_cst);
 }
 
 void ServedPlace::read(Entry& entry, WireReader& message, const FindDevice& find) {

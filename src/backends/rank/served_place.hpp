@@ -77,6 +77,7 @@ class ServedPlace final {
   bool has_new() const noexcept {
     return taken_.load(std::memory_order_seq_cst) < arrived_.load(std::memory_order_seq_cst);
   }
+  void take_one(WireReader& message, const FindDevice& find);
   void read(Entry& entry, WireReader& message, const FindDevice& find);
   void read_call(Entry& entry, WireReader& message, unsigned flags);
   void read_copy(Entry& entry, WireReader& message, const FindDevice& find);

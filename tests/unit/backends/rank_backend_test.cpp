@@ -364,6 +364,26 @@ TEST(RankDomains, FailWhenTheirRankIsGone) {
   expect_in(fleet.end(), {"rank 1", "cannot be read"});
 }
 
+TEST(RankDomains, EndTheJobsBeforeOneThatCannotBeRead) {
+  Fleet fleet(2);
+  {
+    const Runtime runtime = open(fleet, "rank:1/host:cores=1");
+    const Place place = runtime.domain(0).place();
+    constexpr std::uint32_t kPlace = 2;  // its number, after that of the device
+    const rt::RankEnd far{.far = true, .region = {.row = 8}};
+    rt::WireWriter message(rt::RankWord::jobs);
+    message.put(kPlace);
+    message.put(std::uint64_t{1});
+    message.put(static_cast<std::uint8_t>(rt::kJobCopies));
+    message.put(std::uint16_t{0});
+    message.put(far);
+    message.put(far);
+    message.put(std::uint64_t{2});  // and no more
+    weir_fabric::check(fleet.fabric()).port().send(1, rt::Channel::rank, message.bytes());
+  }
+  expect_in(fleet.end(), {"rank 1", "it is cut short"});
+}
+
 TEST(RankWire, RefusesWhatEndsTooEarly) {
   rt::WireWriter message(rt::RankWord::copied);
   message.put(std::uint64_t{7});
