@@ -142,18 +142,11 @@ void ServedPlace::read_copy(Entry& entry, WireReader& message, const FindDevice&
   entry.job.from.base = reinterpret_cast<std::byte*>(&entry);
 }
 
-/// Lets a call fail in its turn.
+/// Lets a call fail in its turn, like a copy: no core is to see it.
 void ServedPlace::refuse(Entry& entry, Outcome why) noexcept {
   entry.refused = std::move(why);
-  entry.job.function = fail_call;
-  entry.job.source = nullptr;
-  entry.job.parallel = false;
-  entry.job.call.payload = &entry.refused;
-}
-
-weir_status ServedPlace::fail_call(const weir_call* call) {
-  const auto& why = *static_cast<const Outcome*>(call->payload);
-  throw Error(why.status, why.message);
+  entry.job.copies = true;
+  entry.job.from.base = reinterpret_cast<std::byte*>(&entry);
 }
 
 // ---- Jobs --------------------------------------------------------------------------------------

@@ -82,7 +82,6 @@ class ServedPlace final {
   void read_call(Entry& entry, WireReader& message, unsigned flags);
   void read_copy(Entry& entry, WireReader& message, const FindDevice& find);
   static void refuse(Entry& entry, Outcome why) noexcept;
-  static weir_status fail_call(const weir_call* call);
   void serve() noexcept;
   void note_done(const Job& job, unsigned lane, const Outcome& outcome);
   void send_done() noexcept;

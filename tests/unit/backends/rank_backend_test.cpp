@@ -150,6 +150,17 @@ TEST(RankDomains, NameTheKernelThatARankLacks) {
   EXPECT_EQ(numbers, Numbers(10, 5));
 }
 
+TEST(RankDomains, NameTheKernelThatARankWouldSkip) {
+  const Fleet fleet(2, add_kernels);
+  const Runtime runtime = open(fleet, "rank:1/sim:cores=1,kernels=skip,gflops=1");
+  const Kernel other = runtime.kernel("adds", [](const Call&) {});
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  stream.compute(other, {});
+  expect_in(message_of([&] { stream.synchronize(); }, WEIR_STATUS_NOT_FOUND),
+            {"rank 1", "no kernel", "'adds'"});
+}
+
 TEST(RankDomains, ServeOneRuntimeAfterTheOther) {
   Fleet fleet(2, add_kernels);
   for (int round = 1; round <= 5; ++round) {
