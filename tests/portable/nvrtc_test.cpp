@@ -25,6 +25,8 @@ struct Nvrtc {
   int (*log_size)(Program program, std::size_t* out_bytes);
   int (*log)(Program program, char* out_text);
   int (*binary_size)(Program program, std::size_t* out_bytes);
+  int (*assembly_size)(Program program, std::size_t* out_bytes);
+  int (*assembly)(Program program, char* out_text);
   int (*destroy)(Program* program);
 };
 
@@ -61,6 +63,8 @@ class PortableNvrtc : public testing::Test {
     find(nvrtc_.log_size, library, "nvrtcGetProgramLogSize");
     find(nvrtc_.log, library, "nvrtcGetProgramLog");
     find(nvrtc_.binary_size, library, "nvrtcGetCUBINSize");
+    find(nvrtc_.assembly_size, library, "nvrtcGetPTXSize");
+    find(nvrtc_.assembly, library, "nvrtcGetPTX");
     find(nvrtc_.destroy, library, "nvrtcDestroyProgram");
   }
 
@@ -91,6 +95,23 @@ class PortableNvrtc : public testing::Test {
     while (!log.empty() && log.back() == '\0') log.pop_back();
     return log;
   }
+  /// What it makes of a text.
+  std::string assembly_of(const std::string& text) const {
+    KernelSource source;
+    source.text = text;
+    source.file = "test.wk";
+    const std::string whole = portable_text(source);
+    Nvrtc::Program program = nullptr;
+    EXPECT_EQ(nvrtc_.create(&program, whole.c_str(), "test", 0, nullptr, nullptr), 0);
+    const char* const options[] = {"--gpu-architecture=compute_90", "--std=c++17"};
+    EXPECT_EQ(nvrtc_.compile(program, 2, options), 0);
+    std::size_t bytes = 0;
+    EXPECT_EQ(nvrtc_.assembly_size(program, &bytes), 0);
+    std::string assembly(bytes, '\0');
+    EXPECT_EQ(nvrtc_.assembly(program, assembly.data()), 0);
+    nvrtc_.destroy(&program);
+    return assembly;
+  }
 
  private:
   template <class Function>
@@ -115,6 +136,16 @@ TEST_F(PortableNvrtc, CompilesAllKernels) {
   const std::vector<std::string_view> files = split(WEIR_KERNEL_FILES, ':');
   EXPECT_GE(files.size(), 2u);
   for (const std::string_view file : files) EXPECT_EQ(verdict(content_of(file)), "") << file;
+}
+
+TEST_F(PortableNvrtc, FusesNothingWhereEveryBitCounts) {
+  const std::string folder = WEIR_SOURCE_DIR;
+  for (const char* file :
+       {"/apps/laplacian/jacobi.wk", "/apps/raster/bins.wk", "/apps/reyes/dice.wk"}) {
+    const std::string assembly = assembly_of(content_of(folder + file));
+    EXPECT_NE(assembly.find(".entry"), std::string::npos) << file;
+    EXPECT_EQ(assembly.find("fma.rn"), std::string::npos) << file;
+  }
 }
 
 TEST_F(PortableNvrtc, CompilesTunnelsOfDevices) {
