@@ -134,7 +134,7 @@ bool RankPlace::hand_out() noexcept {
     send_batch();
   } catch (...) {
     batch_.cut(batch_start_);  // the rank could not read half a job
-    break_off(current_exception_outcome(WEIR_STATUS_INTERNAL));
+    abandon(current_exception_outcome(WEIR_STATUS_INTERNAL));
   }
   return any;
 }
@@ -162,7 +162,7 @@ bool RankPlace::ask() {
   try {
     if (!given_up_ && !asked_.exchange(true)) device_.client().tell(device_.rank(), batch_);
   } catch (...) {
-    break_off(current_exception_outcome(WEIR_STATUS_INTERNAL));
+    abandon(current_exception_outcome(WEIR_STATUS_INTERNAL));
   }
   serving_.store(false, std::memory_order_release);
   return true;
@@ -229,6 +229,14 @@ void RankPlace::done(WireReader& message) {
 
 void RankPlace::lost(const Outcome& why) noexcept {
   break_off(failed_outcome(why.status, why.message.c_str()));
+}
+
+/// The rank cannot be told what to do. It may be at jobs that are given up then: it must not be
+/// told either that their memory is free.
+void RankPlace::abandon(Outcome why) noexcept {
+  const char* const because = why.message.c_str();
+  device_.client().port().drop(device_.rank(), reason("cannot be told what to do: ", because));
+  break_off(std::move(why));
 }
 
 /// Nothing can be sent any more.

@@ -77,6 +77,7 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   void give_back(Slot& slot, Outcome outcome) noexcept;
   void give_up() noexcept;
   void give_up(Slot& slot) noexcept;
+  void abandon(Outcome why) noexcept;
   void break_off(Outcome why) noexcept;
   bool stirring() const noexcept;
   void idle() noexcept;
