@@ -18,9 +18,10 @@ class FailedJobs {
   /// At most `window` jobs are in flight.
   explicit FailedJobs(std::size_t window) : kept_(16 * window) { numbers_.reserve(kept_ + window); }
 
-  /// Adds a job before its end is seen by those that wait for it. Any thread.
+  /// Adds a job, unless it is there, before its end is seen by those that wait for it. Any thread.
   void add(std::uint64_t number) noexcept {
     const sys::Lock lock(mutex_);
+    if (std::find(numbers_.begin(), numbers_.end(), number) != numbers_.end()) return;
     numbers_.push_back(number);
     any_.store(true, std::memory_order_release);
   }

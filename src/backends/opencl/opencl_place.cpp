@@ -219,6 +219,7 @@ void OpenClPlace::launch(Slot& slot) noexcept {
   slot.last = slot.job.number;
   slot.worker.index = 0;
   slot.outcome = enqueue(slot);
+  if (!slot.outcome.ok()) failed_.add(slot.job.number);  // before others are called
   batch_.first = batch_.end;
   events_.clear();
   if (slot.event == nullptr) return end(slot);
@@ -265,7 +266,8 @@ Outcome OpenClPlace::call(Slot& slot) noexcept {
   if (!events_.empty() || job.timed) code = mark(events_, job.timed ? &slot.begin : nullptr);
   if (code != CL_SUCCESS) return failed_call(code);
   job.call.queue = calls_.get();
-  Outcome outcome = invoke(job);
+  const bool doomed = failed_.any_of(slot.waits);
+  Outcome outcome = doomed ? Outcome{WEIR_STATUS_POISONED, {}} : invoke(job);
   code = mark({}, &slot.event);
   if (code == CL_SUCCESS) return outcome;
   OpenClLibrary::get().clFinish(calls_.get());  // its commands may be under way
@@ -300,10 +302,10 @@ void OpenClPlace::complete(Slot& slot, cl_event event, cl_int status) noexcept {
     slot.job.started_ns = began + clock_offset_ns_;
     slot.job.ended_ns = opencl_time(event, CL_PROFILING_COMMAND_END) + clock_offset_ns_;
   }
-  if (status != CL_COMPLETE) {
-    slot.outcome = failed_call(status);
-  } else if (slot.outcome.ok() && failed_.any_of(slot.waits)) {
+  if (slot.outcome.ok() && failed_.any_of(slot.waits)) {
     slot.outcome = {WEIR_STATUS_POISONED, {}};
+  } else if (slot.outcome.ok() && status != CL_COMPLETE) {
+    slot.outcome = failed_call(status);
   }
   end(slot);
   callers_.fetch_sub(1, std::memory_order_release);

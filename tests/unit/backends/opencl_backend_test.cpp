@@ -20,7 +20,10 @@ namespace {
 /// Gives jobs, all at once, and notes which are over.
 class GivenJobs final : public PlaceFeed {
  public:
-  explicit GivenJobs(std::vector<Job> jobs) : jobs_(std::move(jobs)), over_(jobs_.size()) {}
+  explicit GivenJobs(std::vector<Job> jobs, std::vector<weir_status> expected = {})
+      : jobs_(std::move(jobs)), expected_(std::move(expected)), over_(jobs_.size()) {
+    expected_.resize(jobs_.size());
+  }
 
   bool next(Worker&, Job& job) noexcept override {
     const std::size_t given = given_.load();
@@ -31,8 +34,9 @@ class GivenJobs final : public PlaceFeed {
     return true;
   }
   void finish(Worker&, Job& job, Outcome outcome) noexcept override {
-    EXPECT_TRUE(outcome.ok()) << outcome.message;
-    std::atomic<bool>& over = over_[static_cast<std::size_t>(job.number) - 1];
+    const auto index = static_cast<std::size_t>(job.number) - 1;
+    EXPECT_EQ(outcome.status, expected_[index]) << outcome.message;
+    std::atomic<bool>& over = over_[index];
     over.store(true);
     over.notify_all();
   }
@@ -45,6 +49,7 @@ class GivenJobs final : public PlaceFeed {
 
  private:
   const std::vector<Job> jobs_;
+  std::vector<weir_status> expected_;
   std::vector<std::atomic<bool>> over_;
   std::atomic<std::size_t> given_{0};
 };
@@ -121,6 +126,26 @@ TEST_F(OpenClBackendTest, ACardBringsBriefCallsToAnEnd) {
   GivenJobs jobs(std::vector<Job>(40, call));
   const auto place = card->open_place({"p", {0}}, jobs);
   jobs.wait();
+}
+
+TEST_F(OpenClBackendTest, ACardCallsNothingThatWaitsForAFailure) {
+  const auto card = open_device(*backend_, {{"native", "off"}});
+  static std::atomic<unsigned> calls{0};
+  calls = 0;
+  static constexpr std::uint64_t kBefore[] = {1, 2};
+  std::vector<Job> given(3);
+  given[0].function = [](const weir_call*) { return WEIR_STATUS_KERNEL_ERROR; };
+  for (std::size_t i = 1; i < given.size(); ++i) {
+    given[i].waits = {&kBefore[i - 1], 1};
+    given[i].function = [](const weir_call*) {
+      ++calls;
+      return WEIR_STATUS_OK;
+    };
+  }
+  GivenJobs jobs(given, {WEIR_STATUS_KERNEL_ERROR, WEIR_STATUS_POISONED, WEIR_STATUS_POISONED});
+  const auto place = card->open_place({"p", {0}}, jobs);
+  jobs.wait();
+  EXPECT_EQ(calls.load(), 0u);
 }
 
 TEST_F(OpenClBackendTest, ACardCopiesWithinItsMemory) {
