@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 
 #include "backend/portable_text.hpp"
 #include "base/sys.hpp"
@@ -126,6 +127,17 @@ class Program {
   NvrtcLibrary::Program program_ = nullptr;
 };
 
+/// The newest architecture that the compiler knows and whose code a device of this one can run.
+unsigned nearest_to(unsigned architecture, const NvrtcLibrary& rtc) {
+  const auto& known = rtc.architectures;
+  const auto newer = std::upper_bound(known.begin(), known.end(), architecture);
+  if (newer != known.begin()) return *std::prev(newer);
+  fail(WEIR_STATUS_UNSUPPORTED,
+       "NVRTC {} compiles for compute capabilities from {}.{} on, and the device has {}.{}: "
+       "install an older one",
+       rtc.version, known.front() / 10, known.front() % 10, architecture / 10, architecture % 10);
+}
+
 /// The messages of a compiler as one line, with single blanks.
 std::string shortened(std::string log) {
   log = one_line(std::move(log));
@@ -146,10 +158,10 @@ const NvrtcLibrary& NvrtcLibrary::get() {
 std::string compile_for_cuda(const std::string& text, const std::string& file,
                              unsigned architecture) {
   const NvrtcLibrary& rtc = NvrtcLibrary::get();
-  const auto& known = rtc.architectures;
-  const bool native = std::find(known.begin(), known.end(), architecture) != known.end();
-  const std::string target = native ? fmt::format("--gpu-architecture=sm_{}", architecture)
-                                    : fmt::format("--gpu-architecture=compute_{}", known.back());
+  const unsigned nearest = nearest_to(architecture, rtc);
+  const bool native = nearest == architecture;
+  const std::string target =
+      fmt::format("--gpu-architecture={}_{}", native ? "sm" : "compute", nearest);
   const std::array options = {target.c_str(), "--std=c++17", "--extra-device-vectorization"};
   const Program program(rtc, text, file);
   const int code =

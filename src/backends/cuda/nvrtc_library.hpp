@@ -40,7 +40,7 @@ struct NvrtcLibrary {
 
 /// Compiles a text for an architecture; `file` is its name in messages. Returns the device's code,
 /// or PTX for the driver when the compiler is older than the device. Throws Error{kernel_error}
-/// with the compiler's messages.
+/// with the compiler's messages, {unsupported} when the device is too old for it.
 std::string compile_for_cuda(const std::string& text, const std::string& file,
                              unsigned architecture);
 

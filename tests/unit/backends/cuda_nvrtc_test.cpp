@@ -9,15 +9,17 @@
 namespace weir::rt {
 namespace {
 
-/// Compiles and ends the process: 0 with code of the device, 4 with that for the driver.
+/// Compiles and ends the process: 0 with code of the device, 4 with that for the driver, which it
+/// writes.
 [[noreturn]] void compile(const char* library, const std::string& text, unsigned architecture) {
   setenv("WEIR_NVRTC", library, 1);
   try {
     const std::string code = compile_for_cuda(text, "kernel.cu", architecture);
-    std::exit(code.starts_with("\x7f"
-                               "ELF")
-                  ? 0
-                  : 4);
+    const bool native = code.starts_with(
+        "\x7f"
+        "ELF");
+    if (!native) std::fputs(code.c_str(), stderr);
+    std::exit(native ? 0 : 4);
   } catch (const Error& error) {
     std::fprintf(stderr, "%s: %s\n", status_name(error.status()), error.what());
     std::exit(3);
@@ -52,6 +54,15 @@ TEST_F(NvrtcTest, CompilesForACard) {
 
 TEST_F(NvrtcTest, CompilesForTheDriverOfANewerCard) {
   EXPECT_EXIT(compile(WEIR_TEST_NVRTC, kGood, 999), testing::ExitedWithCode(4), "");
+}
+
+TEST_F(NvrtcTest, CompilesForTheDriverOfACardBetweenTwoThatItKnows) {
+  EXPECT_EXIT(compile(WEIR_TEST_NVRTC, kGood, 76), testing::ExitedWithCode(4), "\\.target sm_75");
+}
+
+TEST_F(NvrtcTest, RefusesCardsThatAreTooOld) {
+  EXPECT_EXIT(compile(WEIR_TEST_NVRTC, kGood, 20), testing::ExitedWithCode(3),
+              "unsupported: NVRTC .* and the device has 2\\.0: install an older one");
 }
 
 TEST_F(NvrtcTest, SaysFileAndLine) {
