@@ -48,7 +48,7 @@ SimModel read_model(const Settings& settings, const Machine& machine) {
 /// Takes from the cores of the card those that it keeps for itself, and checks what only virtual
 /// time can show.
 void apply_reserve(const Settings& settings, const DomainSpec& spec, SimModel& model) {
-  const auto reserved = settings.count("reserved", 0, kMostVirtualCores);
+  const std::uint64_t reserved = settings.index("reserved");
   if (reserved >= model.cores) {
     fail_argument("domain '{}': reserved={} leaves none of its {} cores", spec.text, reserved,
                   model.cores);

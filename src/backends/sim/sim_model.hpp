@@ -14,7 +14,7 @@ struct SimFaultPlan {
   std::uint64_t fail_allocation = 0;
   std::uint64_t fail_copy = 0;
 
-  bool any() const noexcept { return lost_at + fail_allocation + fail_copy > 0; }
+  bool any() const noexcept { return lost_at > 0 || fail_allocation > 0 || fail_copy > 0; }
 };
 
 struct SimModel {
@@ -40,10 +40,13 @@ struct SimModel {
   /// Returns the hardware threads of all cores.
   unsigned all_threads() const noexcept { return cores * threads; }
 
-  /// How long something takes that starts at `now_ns` and would take `ns` at the usual speed.
+  /// How long something takes that starts at `now_ns` and would take `ns`, at least 0, at the usual
+  /// speed.
   std::int64_t slowed_ns(std::int64_t now_ns, std::int64_t ns) const noexcept {
+    constexpr double kLongestNs = 1e17;
     const std::int64_t before = std::clamp<std::int64_t>(slow_at_ns - now_ns, 0, ns);
-    return before + static_cast<std::int64_t>(static_cast<double>(ns - before) * slow_by);
+    const double slow = static_cast<double>(ns - before) * slow_by;
+    return before + static_cast<std::int64_t>(std::min(slow, kLongestNs));
   }
 
   /// Time the link is occupied by a transfer.

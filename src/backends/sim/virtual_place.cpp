@@ -109,6 +109,7 @@ std::int64_t VirtualPlace::modelled_ns(const Job& job, std::int64_t measured) co
   const auto fork_ns = job.parallel ? static_cast<double>(model_.fork_ns) * threads : 0;
   seconds += (static_cast<double>(model_.launch_ns) + fork_ns) * 1e-9;
   if (!(seconds < kLongestSeconds)) seconds = kLongestSeconds;  // also what is not a number
+  seconds = std::max(seconds, 0.0);
   return std::max<std::int64_t>(1, model_.slowed_ns(job.started_ns, std::llround(seconds * 1e9)));
 }
 

@@ -60,6 +60,7 @@ TEST(SimBackend, RefusesWhatItCannotSimulate) {
   EXPECT_EQ(opening({{"kernels", "skip"}, {"clock", "virtual"}, {"gflops", "1"}}), WEIR_STATUS_OK);
   EXPECT_EQ(opening({{"kernels", "skip"}, {"gflops", "1"}}), WEIR_STATUS_OK);
   EXPECT_EQ(opening({{"cores", "4"}, {"reserved", "4"}}), WEIR_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(opening({{"cores", "4"}, {"reserved", "0"}}), WEIR_STATUS_OK);
   EXPECT_EQ(opening({{"threads", "4"}}), WEIR_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(opening({{"contention", "0.5"}, {"clock", "virtual"}}), WEIR_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(opening({{"smt", "on"}}), WEIR_STATUS_INVALID_ARGUMENT);

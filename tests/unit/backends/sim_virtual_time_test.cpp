@@ -51,6 +51,29 @@ TEST(SimVirtualTime, ChainOfTransferKernelTransferAddsUp) {
   EXPECT_EQ(calls, 1);
 }
 
+TEST(SimVirtualTime, KernelsOfNonsensicalCostsTakeATime) {
+  const Runtime runtime(std::string(kCard) + ",slow_by=1000000");
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  const auto run = [&](const char* name, weir_cost_function cost) {
+    const weir_implementation code{"host", [](const weir_call*) { return WEIR_STATUS_OK; },
+                                   nullptr};
+    weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
+    options.name = name;
+    options.implementations = &code;
+    options.implementation_count = 1;
+    options.cost = cost;
+    weir_kernel* made = nullptr;
+    check(weir_kernel_register(runtime.handle(), &options, &made));
+    stream.compute(Kernel(made), {});
+    stream.synchronize();
+  };
+  run("less than nothing", [](const weir_call*) { return weir_cost{-1e6, 0}; });
+  EXPECT_EQ(runtime.now().count(), 1);
+  run("endless", [](const weir_call*) { return weir_cost{1e300, 0}; });
+  EXPECT_EQ(runtime.now().count(), 1 + 100'000'000'000'000'000);
+}
+
 TEST(SimVirtualTime, IndependentKernelsFillTheCores) {
   const Runtime runtime(kCard);
   int calls = 0;
