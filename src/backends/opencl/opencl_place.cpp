@@ -249,9 +249,13 @@ Outcome OpenClPlace::enqueue_copy(Slot& slot) noexcept {
         before == nullptr ? std::span<const cl_event>(events_) : std::span(&before, 1);
     const cl_int code =
         enqueue_opencl_part(queue_.get(), job.from, job.to, ends, part, waits, &event);
-    if (code != CL_SUCCESS) return failed_call(code);
+    if (code != CL_SUCCESS) {
+      if (slot.begin == before) slot.begin = nullptr;
+      return failed_call(code);
+    }
     slot.event = event;
-    if (before != nullptr) OpenClLibrary::get().clReleaseEvent(before);
+    if (part == 0 && parts > 1 && job.timed) slot.begin = event;
+    if (before != nullptr && before != slot.begin) OpenClLibrary::get().clReleaseEvent(before);
   }
   return {};
 }
@@ -296,9 +300,10 @@ void CL_CALLBACK OpenClPlace::on_complete(cl_event event, cl_int status, void* s
 void OpenClPlace::complete(Slot& slot, cl_event event, cl_int status) noexcept {
   callers_.fetch_add(1, std::memory_order_relaxed);
   if (slot.job.timed) {
-    const bool marked = slot.begin != nullptr;
-    const std::int64_t began = marked ? opencl_time(slot.begin, CL_PROFILING_COMMAND_END)
-                                      : opencl_time(event, CL_PROFILING_COMMAND_START);
+    const bool marked = slot.begin != nullptr && !slot.job.copies;
+    cl_event const first = slot.begin != nullptr ? slot.begin : event;
+    const std::int64_t began = marked ? opencl_time(first, CL_PROFILING_COMMAND_END)
+                                      : opencl_time(first, CL_PROFILING_COMMAND_START);
     slot.job.started_ns = began + clock_offset_ns_;
     slot.job.ended_ns = opencl_time(event, CL_PROFILING_COMMAND_END) + clock_offset_ns_;
   }

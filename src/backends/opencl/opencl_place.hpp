@@ -52,7 +52,7 @@ class OpenClPlace final : public PlaceDriver {
     Outcome outcome;
     std::uint64_t last = 0;    ///< job of its command
     cl_event event = nullptr;  ///< of the command, when it is the last
-    cl_event begin = nullptr;  ///< of a timed call on a card: the mark before it
+    cl_event begin = nullptr;  ///< on a card, timed: the mark before a call, a copy's first part
     sys::Atomic<bool> over{true};
   };
   /// The jobs of one command.
