@@ -18,7 +18,7 @@ typedef struct weir_domain weir_domain;
 typedef struct weir_domain_info {
   size_t struct_size;
   const char* name;        /**< unique in the runtime: "host", "sim:0" */
-  const char* backend;     /**< "host", "sim", "opencl", "null" */
+  const char* backend;     /**< "host", "sim", "opencl", "cuda", "rank", "null" */
   const char* description; /**< processor or device in words */
   size_t index;            /**< position in the runtime's list */
   size_t cores;            /**< cores that places can be made of */

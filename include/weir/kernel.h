@@ -146,7 +146,8 @@ typedef weir_cost (*weir_cost_function)(const weir_call* call);
 /** Code of a kernel for one kind of domain. */
 typedef struct weir_implementation {
   const char*
-      backend; /**< "host" (runs on "sim" and "opencl", too), or one of these for code of its own */
+      backend; /**< "host" (runs on "sim" and "opencl", too), or "sim", "opencl", "cuda" for code
+                    of its own */
   weir_host_function function;
   void* payload; /**< handed to every call */
 } weir_implementation;

@@ -57,8 +57,9 @@
  * WEIR_ITEMS_LAST { ... }          the last phase of a kernel: nothing waits for its end
  * WEIR_ITEMS_BELOW(n) { ... }      a phase of the items with WEIR_ITEM_X < n, an integer that all
  * WEIR_ITEMS_LAST_BELOW(n) { ... } items of the group agree on: faster on the host than an if
- * inside WEIR_SHARED(T, v, n);            T v[n] that the items of a group share; at the top of a
- * kernel WEIR_PRIVATE(T, v);              a T of each item; in phases it is WEIR_V(v)
+ *
+ * WEIR_SHARED(T, v, n);            T v[n] that the items of a group share; at the top of a kernel
+ * WEIR_PRIVATE(T, v);              a T of each item; in phases it is WEIR_V(v)
  * WEIR_PRIVATE_ARRAY(T, v, n);     n of them: WEIR_V(v)[k]
  *
  * WEIR_LOCAL_X, _Y, _Z    index of the item in its group, in phases only    (all of them int)
