@@ -160,7 +160,7 @@ MUTANTS = [
            "      ++action.pending;\n      if (ordered_) look_for_job(wait);\n",
            "      if (&wait == action.events().data()) ++action.pending;\n"),
     Mutant("a failed event counts as good", "src/runtime/stream.cpp",
-           "action.failure.merge(runtime_.failures().find(id).failure);",
+           "action.failure.merge(entry.failure);",
            ""),
     Mutant("only the first waiter is told", "src/core/event.hpp",
            "Waiter* const list = std::exchange(waiters, nullptr);",
