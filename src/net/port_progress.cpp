@@ -7,6 +7,24 @@
 
 namespace weir::rt {
 
+namespace {
+
+/// Is counted while it lives.
+class CountedSleeper {
+ public:
+  explicit CountedSleeper(sys::Atomic<std::uint32_t>& count) noexcept : count_(count) {
+    count_.fetch_add(1);
+  }
+  CountedSleeper(const CountedSleeper&) = delete;
+  CountedSleeper& operator=(const CountedSleeper&) = delete;
+  ~CountedSleeper() { count_.fetch_sub(1); }
+
+ private:
+  sys::Atomic<std::uint32_t>& count_;
+};
+
+}  // namespace
+
 PortProgress::PortProgress(Transport& transport, PortWork& work, ProgressBy by)
     : transport_(transport), work_(work), by_(by), spin_ns_(config::spin_ns()) {}
 
@@ -92,9 +110,8 @@ bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t ti
     } else if (!spin.again()) {
       if (sys::now_ns() >= deadline) return done();
       if (deadline == sys::kNever) registered |= look_for_stall(done, what);
-      sleepers_.fetch_add(1);
+      const CountedSleeper sleeper(sleepers_);
       rest(done, deadline);
-      sleepers_.fetch_sub(1);
       spin.in_vain();
     }
     if (timeout_ns >= 0 && sys::now_ns() >= deadline) return done();
@@ -106,10 +123,12 @@ bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t ti
 /// Throws Error when nobody will ever end this wait. Returns whether the transport knows of it.
 bool PortProgress::look_for_stall(const std::function<bool()>& done, const char* what) {
   if (!try_take()) return false;
-  const std::uint64_t since = transport_.activity();
-  const bool happened = work_.step(), idle = !happened && !done();
+  bool happened = false, idle = false;
   std::string stall;
   try {
+    const std::uint64_t since = transport_.activity();
+    happened = work_.step();
+    idle = !happened && !done();
     if (idle) stall = transport_.stalled(what, since);
   } catch (...) {
     give();

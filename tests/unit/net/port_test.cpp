@@ -365,6 +365,18 @@ TEST(Port, HandlersMaySendBesideLargeMessagesOfOthers) {
   });
 }
 
+TEST_P(Ports, AWaitThatThrowsLeavesThePortToOthers) {
+  InprocHub hub(1, 0);
+  on_ranks(hub, 1, GetParam(), [](Port& port) {
+    const auto done = [&] {  // also asked by who looks whether all ranks wait for each other
+      if (port.inside_listener()) fail(WEIR_STATUS_NETWORK_ERROR, "asked inside");
+      return false;
+    };
+    EXPECT_THROW(port.wait_until(done, -1, "what does not come"), Error);
+    EXPECT_FALSE(port.inside_listener());
+  });
+}
+
 TEST_P(Ports, MessagesWaitForTheirListener) {
   InprocHub hub(2, 0);
   on_ranks(hub, 2, GetParam(), [&](Port& port) {
