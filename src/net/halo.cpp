@@ -78,7 +78,7 @@ Halo::Halo(GroupHub& hub, const std::function<HaloRequest()>& read)
 }
 
 Halo::~Halo() {
-  tell_all(Kind::left, "has destroyed its halo");
+  take_leave("has destroyed its halo");
   hub_.leave(number_);
 }
 
@@ -223,7 +223,35 @@ std::optional<std::size_t> Halo::peer_index(Rank rank) const noexcept {
   return std::nullopt;
 }
 
+void Halo::take_leave(std::string_view why) noexcept {
+  if (!std::exchange(has_left_, true)) tell_all(Kind::left, why);
+}
+
+template <class Step>
+void Halo::attempt(const Step& step) {
+  try {
+    step();
+  } catch (...) {
+    const weir_status status = current_exception_outcome(WEIR_STATUS_INTERNAL).status;
+    const bool goes_on = status == WEIR_STATUS_BUSY || status == WEIR_STATUS_TIMEOUT ||
+                         status == WEIR_STATUS_INVALID_ARGUMENT;
+    sys::Lock lock(mutex_);
+    const bool tells = !goes_on && !all_know_;
+    lock.unlock();
+    if (tells) take_leave("cannot go on with its halo");
+    throw;
+  }
+}
+
 void Halo::start() {
+  attempt([this] { begin_step(); });
+}
+
+void Halo::finish(std::int64_t timeout_ns) {
+  attempt([this, timeout_ns] { end_step(timeout_ns); });
+}
+
+void Halo::begin_step() {
   const std::int64_t begin = sys::now_ns();
   std::vector<std::size_t> early;
   {
@@ -261,7 +289,7 @@ void Halo::start() {
   info_.send_ns += sys::now_ns() - begin;
 }
 
-void Halo::finish(std::int64_t timeout_ns) {
+void Halo::end_step(std::int64_t timeout_ns) {
   const std::int64_t begin = sys::now_ns();
   if (started_ == finished_) {
     fail_argument("no step of the halo has been started: call weir_halo_start() first");
@@ -355,6 +383,7 @@ void Halo::heard(Rank from, GroupHub::Kind kind, std::uint64_t step,
       case Kind::cells: return hear_cells(from, step, body);
       case Kind::left: return lost(from, fmt::format("rank {} {}", from, as_words(body)));
       case Kind::failure:
+        note_that_all_know();
         return fail_with(WEIR_STATUS_NETWORK_ERROR,
                          fmt::format("rank {}: {}", from, as_words(body)));
     }
@@ -404,7 +433,13 @@ void Halo::lost(Rank rank, const std::string& why) noexcept {
   }
 }
 
+void Halo::note_that_all_know() noexcept {
+  sys::Lock lock(mutex_);
+  all_know_ = true;
+}
+
 void Halo::tell_all(Kind kind, std::string_view message) noexcept {
+  if (kind == Kind::failure) note_that_all_know();
   for (Rank rank = 0; rank < ranks_; ++rank) {
     if (rank == rank_ || !hub_.port().alive(rank)) continue;
     try {

@@ -93,16 +93,24 @@ class Halo : private GroupHub::Member {
   bool await_none(const std::size_t& missing, std::int64_t timeout_ns, const char* what);
 
   std::optional<std::size_t> peer_index(Rank rank) const noexcept;
+  void begin_step();
+  void end_step(std::int64_t timeout_ns);
+  /// Calls step(). When that ends the exchange, those that need this rank's cells are told.
+  template <class Step>
+  void attempt(const Step& step);
+  void take_leave(std::string_view why) noexcept;
   void send_to(std::size_t index);
   void copy_own();
   void take(std::size_t index, std::span<const std::byte> message);
   std::size_t tagged_bytes(const std::vector<HaloPlan::Part>& parts) const noexcept;
+  void note_that_all_know() noexcept;
   void tell_all(Kind kind, std::string_view message) noexcept;
 
   GroupHub& hub_;
   const Rank rank_, ranks_;
   std::uint32_t number_ = 0;
   bool all_said_ = false;  ///< every rank has, or will have, what it needs to compare
+  bool has_left_ = false;  ///< the others have been told that nothing more comes
   std::optional<Layout> layout_;
   std::vector<Peer> peers_;  ///< as in the plan
 
@@ -113,6 +121,7 @@ class Halo : private GroupHub::Member {
   std::uint64_t started_ = 0, finished_ = 0;  ///< steps
   std::size_t missing_ = 0;                   ///< messages of the step that was started
   Outcome failure_;
+  bool all_know_ = false;  ///< of a failure, or will
   weir_halo_info info_ = WEIR_HALO_INFO_INIT;
 };
 

@@ -212,8 +212,33 @@ TEST(Halo, WhoeverNeedsARankThatLeavesFails) {
   const auto& found = failures.messages();
   EXPECT_EQ(found[0], "");  // its neighbours had all that they needed of it
   EXPECT_EQ(found[1], "rank 0 has destroyed its halo");
-  EXPECT_EQ(found[2], "rank 1 has destroyed its halo");
-  EXPECT_EQ(found[3], "rank 2 has destroyed its halo");
+  EXPECT_EQ(found[2], "rank 1 cannot go on with its halo");
+  EXPECT_EQ(found[3], "rank 2 cannot go on with its halo");
+}
+
+TEST(Halo, WhoeverNeedsARankThatCannotGoOnFails) {
+  const RandomGrid random = four_blocks();
+  Failures failures(4);
+  InprocHub hub(4, 3);
+  on_ranks(hub, 4, ProgressBy::hybrid, [&](Port& port) {
+    GroupHub halos(port, Channel::grid);
+    RankMemory memory(random, port.rank());
+    std::optional<Halo> halo;
+    failures.note(port.rank(), [&] {
+      halo.emplace(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
+      for (int step = 0; step < 50; ++step) {
+        if (port.rank() == 0 && step == 3) return halo.reset();
+        halo->start();
+        halo->finish(kTimeout);
+      }
+    });
+    EXPECT_TRUE(port.barrier(kTimeout).ok());  // all but rank 0 keep their halos until then
+  });
+  const auto& found = failures.messages();
+  EXPECT_EQ(found[0], "");
+  EXPECT_EQ(found[1], "rank 0 has destroyed its halo");
+  EXPECT_EQ(found[2], "rank 1 cannot go on with its halo");
+  EXPECT_EQ(found[3], "rank 2 cannot go on with its halo");
 }
 
 TEST(Halo, AStepThatDoesNotStartIsNotWaitedFor) {
