@@ -311,9 +311,13 @@ bool Fabric::is_alone() const noexcept {
 bool Fabric::progress(std::int64_t timeout_ns) {
   const auto news = [this] { return handled_.load() != seen_.load(); };
   const bool stalls = timeout_ns < 0 && port_.info().sees_stalls;  // which says more of it
-  const auto over = [&] { return news() || (!stalls && is_alone()); };
+  bool heard = false;  // another thread may take the news for its own meanwhile
+  const auto over = [&] {
+    heard = news();
+    return heard || (!stalls && is_alone());
+  };
   const bool any = port_.wait_until(over, timeout_ns, "a message");
-  while (any && !news()) {
+  for (; any && !heard; heard = news()) {
     if (port_.progress()) continue;
     bool quiet = false;  // nor is another thread in the handler, with a message of this rank
     port_.as_listener([&] { quiet = !news(); });
