@@ -484,13 +484,14 @@ bool Share::wait_until_over(std::int64_t deadline_ns) {
     return wait_for_signal(runtime_, over_, 1, deadline_ns);
   }
   constexpr std::int64_t kSlice = 1'000'000;  // ends of chunks do not wake who waits for the fabric
-  while (over_.count() == 0) {
+  const auto over = [this] { return over_.count() > 0; };
+  for (;;) {
     const std::int64_t left = deadline_ns == sys::kNever ? kSlice : deadline_ns - sys::now_ns();
+    if (crew_->port().wait_until(over, std::clamp<std::int64_t>(left, 0, kSlice), "a share")) {
+      return true;
+    }
     if (left <= 0) return false;
-    crew_->port().wait_until([this] { return over_.count() > 0; }, std::min(left, kSlice),
-                             "a share");
   }
-  return true;
 }
 
 WaitResult Share::wait(std::int64_t timeout_ns) {
