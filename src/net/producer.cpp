@@ -135,6 +135,14 @@ bool Producer::send_all(std::int64_t deadline_ns) {
   return in_time;
 }
 
+/// Throws what a rank failed with, which the conveyor may not have heard yet.
+void Producer::tell_of_drop(Rank rank) const {
+  conveyor_.check_peer(rank);
+  const std::string why = conveyor_.port_.why_gone(rank);
+  fail(WEIR_STATUS_NETWORK_ERROR, "items for rank {} were dropped{}{}", rank,
+       why.empty() ? "" : ": ", why);
+}
+
 bool Producer::wait_all(std::int64_t deadline_ns) {
   bool in_time = true;
   for (const bool asking : {true, false}) {
@@ -146,7 +154,7 @@ bool Producer::wait_all(std::int64_t deadline_ns) {
           conveyor_.ask_for(rank, lane.last);
         } else {
           in_time &= conveyor_.wait_for(rank, lane.last, deadline_ns);
-          if (lane.dropped) conveyor_.check_peer(rank);
+          if (lane.dropped) tell_of_drop(rank);
         }
       } catch (const Error& error) {
         note_failure(error);

@@ -52,6 +52,7 @@ class Producer {
   bool send_all(std::int64_t deadline_ns);
   /// Waits for all that was sent, in the same way.
   bool wait_all(std::int64_t deadline_ns);
+  [[noreturn]] void tell_of_drop(Rank rank) const;
   Outcome take_failure() noexcept;
   void note_failure(const Error& error) noexcept;
   /// Sends what is old. Failures are for the next flush: they are not those of the call.

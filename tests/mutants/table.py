@@ -310,7 +310,7 @@ MUTANTS = [
            "{number_, Kind::ack, false, 0, peer.received}",
            "{number_, Kind::ack, false, 0, peer.received + 1}", NET),
     Mutant("what was dropped is forgotten", "src/net/producer.cpp",
-           "if (lane.dropped) conveyor_.check_peer(rank);", "", NET),
+           "if (lane.dropped) tell_of_drop(rank);", "", NET),
     Mutant("a failure ends with a timeout", "src/net/producer.cpp",
            "  if (!send_all(deadline) || !wait_all(deadline)) {\n",
            "  if (!send_all(deadline) || !wait_all(deadline)) {\n    take_failure();\n", NET),
