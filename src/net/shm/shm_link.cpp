@@ -190,8 +190,9 @@ void ShmLink::withdraw(WindowId window) noexcept {
   slot.id.store(0);
   // A process that died inside never leaves.
   const std::int64_t deadline = sys::deadline_after(kLongestUse);
-  while (slot.users.load() != 0 && sys::now_ns() < deadline) sys::yield();
-  slot.users.store(0);
+  std::uint32_t users = slot.users.load();
+  for (; users != 0 && sys::now_ns() < deadline; users = slot.users.load()) sys::yield();
+  slot.users.fetch_sub(users);  // not those who have come since, who will go
 }
 
 std::optional<Outcome> ShmLink::direct(const OneSided& operation, std::uint64_t& cursor,
