@@ -47,6 +47,7 @@ struct InprocHub::State {
     std::string what;
     std::uint64_t since = 0;
     bool waits = false, left = false;
+    std::string stall;  ///< that it has to be told of
   };
 
   std::vector<std::unique_ptr<Box>> boxes;
@@ -58,9 +59,9 @@ struct InprocHub::State {
   sys::Atomic<std::uint64_t> in_flight{0};  ///< those that have not been taken in
   sys::Mutex mutex;
   std::vector<Wait> waits;
-  std::string stall;
 
   std::string find_stall() const;
+  void note_stall();
 };
 
 /// Returns who waits for what when nothing will ever happen again, "" when something may.
@@ -69,11 +70,19 @@ std::string InprocHub::State::find_stall() const {
   std::string text;
   for (std::size_t rank = 0; rank < waits.size(); ++rank) {
     const Wait& wait = waits[rank];
-    if (!wait.left && (!wait.waits || wait.since != sent.load())) return {};
+    const bool idle = wait.waits && wait.stall.empty() && wait.since == sent.load();
+    if (!wait.left && !idle) return {};
     text += fmt::format("{} rank {} {}", text.empty() ? "" : ",", rank,
                         wait.left ? "has left" : "waits for " + wait.what);
   }
   return "all ranks wait for each other:" + text;
+}
+
+/// All whose calls fail by it are to hear of a stall, each once: they may go on.
+void InprocHub::State::note_stall() {
+  const std::string found = find_stall();
+  if (found.empty()) return;
+  for (Wait& wait : waits) wait.stall = found;
 }
 
 class InprocHub::InprocLink final : public Link {
@@ -145,12 +154,14 @@ class InprocHub::InprocLink final : public Link {
     wait.what = what;
     wait.since = since;
     wait.waits = true;
-    if (state_->stall.empty()) state_->stall = state_->find_stall();
-    return state_->stall;
+    if (wait.stall.empty()) state_->note_stall();
+    wait.waits = wait.stall.empty();
+    return std::exchange(wait.stall, {});
   }
   void resumed() noexcept override {
     sys::Lock lock(state_->mutex);
     state_->waits[info_.rank].waits = false;
+    state_->waits[info_.rank].stall.clear();
   }
 
   std::uint32_t bell() const noexcept override { return own_.bell.load(); }
