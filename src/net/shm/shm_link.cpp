@@ -247,6 +247,7 @@ std::optional<Outcome> ShmLink::across(const OneSided& operation, const ShmWindo
 }
 
 void* ShmLink::allocate(std::size_t bytes) noexcept {
+  if (bytes > segment_->heap_bytes()) return nullptr;  // nor may it go round below
   const std::uint64_t needed =
       std::max<std::uint64_t>(1, (bytes + Segment::kPage - 1) / Segment::kPage) * Segment::kPage;
   std::uint64_t place = segment_->heap(info_.rank);
