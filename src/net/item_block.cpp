@@ -241,7 +241,7 @@ std::size_t BlockWriter::combine(const std::uint64_t* addresses, const std::byte
                                  std::size_t count) noexcept {
   const Segment& segment = segments_.back();
   const ItemType type = segment.type;
-  if (address_count_ == 0) index_.reset(limit_ / (type.bytes + 4));
+  if (address_count_ == 0) index_.reset(std::min(item_limit_, limit_ / (type.bytes + 4)));
   std::size_t room = room_for(type);
   const std::uint64_t low = std::has_single_bit(type.bytes) ? type.bytes - 1 : 0;
   for (std::size_t at = 0; at < count; ++at) {

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "net/combine_policy.hpp"
+#include "no_memory.hpp"
 
 namespace weir::rt {
 namespace {
@@ -149,6 +150,20 @@ TEST(ItemBlock, AFullBlockTakesNoMore) {
   EXPECT_EQ(writer.take({ItemKind::put, 0, 64}, addresses.data(), data.data(), 1), 0u);
   EXPECT_EQ(writer.take({ItemKind::add, 0, 8}, addresses.data(), data.data(), 1), 0u);
   EXPECT_EQ(writer.count().items, taken);
+}
+
+TEST(ItemBlock, AnOpenBlockTakesNoMemory) {
+  BlockWriter writer(65'536, 10);
+  writer.open(true);
+  const std::uint64_t addresses[] = {8, 8, 16};
+  const auto data = pattern(24, 1);
+  std::size_t taken = 0;
+  {
+    const test::NoMemory none;
+    taken = writer.take({ItemKind::put, 0, 8}, addresses, data.data(), 3);
+  }
+  EXPECT_EQ(taken, 3u);
+  EXPECT_EQ(writer.count().combined, 1u);
 }
 
 TEST(ItemBlock, OneItemABlockWhenAskedFor) {
