@@ -614,17 +614,22 @@ bool LinkTransport::deliver_broken(TransportSink& sink) noexcept {
     const Rank rank = broken_[told_++];
     const std::string& why = peers_[rank].why;
     link_->cut(rank, peers_[rank].left);
-    for (Slot& slot : slots_) {
-      if (slot.live && slot.operation.target == rank) {
-        end(slot, 0, failed_outcome(WEIR_STATUS_NETWORK_ERROR, why.c_str()));
-      }
-    }
-    std::erase_if(unsent_, [&](std::uint32_t index) { return !slots_[index].live; });
     std::erase_if(answers_, [rank](const Answer& answer) { return answer.to == rank; });
-    deliver_ended(sink);
+    end_operations_on(rank, sink);
     sink.lost(rank, why);
+    end_operations_on(rank, sink);  // that who was told of an end has started
   }
   return true;
+}
+
+void LinkTransport::end_operations_on(Rank rank, TransportSink& sink) noexcept {
+  for (Slot& slot : slots_) {
+    if (slot.live && slot.operation.target == rank) {
+      end(slot, 0, failed_outcome(WEIR_STATUS_NETWORK_ERROR, peers_[rank].why.c_str()));
+    }
+  }
+  std::erase_if(unsent_, [&](std::uint32_t index) { return !slots_[index].live; });
+  deliver_ended(sink);
 }
 
 void LinkTransport::look_after_peers() noexcept {

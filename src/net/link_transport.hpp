@@ -133,6 +133,7 @@ class LinkTransport final : public Transport, private PacketSink {
 
   bool deliver_ended(TransportSink& sink) noexcept;
   bool deliver_broken(TransportSink& sink) noexcept;
+  void end_operations_on(Rank rank, TransportSink& sink) noexcept;
   void look_after_peers() noexcept;
 
   std::unique_ptr<Link> link_;

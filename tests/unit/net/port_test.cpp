@@ -475,6 +475,41 @@ TEST_P(Ports, RanksThatLeaveAreNamed) {
   });
 }
 
+/// Starts an operation on rank 1 once more when it has ended.
+class Again final : public Completion {
+ public:
+  explicit Again(Port& port) : port_(port) {}
+  void start() { port_.fetch_add(1, 0, 0, 1, this); }
+  void completed(std::int64_t, const Outcome& outcome) noexcept override {
+    EXPECT_EQ(outcome.status, WEIR_STATUS_NETWORK_ERROR);
+    if (++ends_ > 1) return;
+    try {
+      start();
+    } catch (const Error&) {  // it is known to be gone already
+      ++ends_;
+    }
+  }
+  int ends() const { return ends_.load(); }
+
+ private:
+  Port& port_;
+  std::atomic<int> ends_{0};
+};
+
+TEST(PortFaults, OperationsThatAreStartedWhenOthersFailEndToo) {
+  InprocHub hub(2, 0);
+  std::atomic<bool> over{false};
+  on_ranks(hub, 2, ProgressBy::caller, [&](Port& port) {
+    if (port.rank() == 1) return over.wait(false);  // and answers nothing
+    Again again(port);
+    again.start();
+    port.drop(1, "is not wanted any more");
+    EXPECT_TRUE(port.wait_until([&] { return again.ends() == 2; }, kLong, "both ends"));
+    over = true;
+    over.notify_all();
+  });
+}
+
 TEST_P(Ports, SendAndPutAfterMemoryWasShort) {
   InprocHub hub(2, 0);
   on_ranks(hub, 2, GetParam(), [&](Port& port) {
