@@ -118,6 +118,7 @@ std::string Port::why_gone(Rank rank) const { return body_->gone.why(rank); }
 
 void Port::listen(Channel channel, Listener* listener) {
   body_->messages.listen(channel, listener);
+  body_->progress.rouse();  // what was kept may be what others wait for
 }
 void Port::send(Rank to, Channel channel, std::span<const std::byte> head,
                 std::span<const std::byte> body) {
@@ -168,9 +169,12 @@ bool Port::wait_until(const std::function<bool()>& done, std::int64_t timeout_ns
   return body_->progress.wait_until(done, timeout_ns, what);
 }
 void Port::as_listener(const std::function<void()>& act) {
-  const PortProgress::Turn turn(body_->progress);
-  const NoWaitScope scope;
-  act();
+  {
+    const PortProgress::Turn turn(body_->progress);
+    const NoWaitScope scope;
+    act();
+  }
+  body_->progress.rouse();  // behind the turn, which kept them from looking
 }
 bool Port::inside_listener() const noexcept { return body_->progress.holds(); }
 bool Port::progress() noexcept { return body_->progress.look(); }
