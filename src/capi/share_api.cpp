@@ -10,7 +10,6 @@ namespace {
 
 /// The program's function, with what it says as an Error.
 Share::Enqueue make_enqueue(const weir_share_options& options) {
-  if (options.enqueue == nullptr) fail_argument("the function of a share is NULL");
   return [function = options.enqueue, payload = options.payload](const weir_chunk& chunk) {
     weir_event event = WEIR_EVENT_INIT;
     const weir_status status = function(&chunk, payload, &event);

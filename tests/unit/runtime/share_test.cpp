@@ -328,6 +328,29 @@ TEST(Shares, EndWithTheRuntime) {
   EXPECT_EQ(weir_share_wait(share, 0), WEIR_STATUS_INVALID_ARGUMENT);
 }
 
+weir_status start_without_function(weir_fabric* fabric, void*) {
+  Runtime runtime("host:cores=1");
+  const bool lacks = weir_fabric_rank(fabric) == 1;
+  weir_share_options options = WEIR_SHARE_OPTIONS_INIT;
+  options.items = 2;
+  options.fabric = fabric;
+  if (!lacks) {
+    options.enqueue = [](const weir_chunk*, void*, weir_event*) { return WEIR_STATUS_OK; };
+  }
+  weir_share* share = nullptr;
+  EXPECT_EQ(weir_share_start(runtime.handle(), &options, &share),
+            lacks ? WEIR_STATUS_INVALID_ARGUMENT : WEIR_STATUS_NETWORK_ERROR);
+  const std::string why = weir_last_error();
+  const char* const expected = lacks ? "function" : "rank 1 could not start";
+  EXPECT_NE(why.find(expected), std::string::npos) << why;
+  return WEIR_STATUS_OK;
+}
+
+TEST(Shares, TellOtherRanksThatOneHasNoFunction) {
+  EXPECT_EQ(weir_fabric_simulate(nullptr, 2, start_without_function, nullptr), WEIR_STATUS_OK)
+      << weir_last_error();
+}
+
 TEST(Shares, RefuseWhatIsWrong) {
   Runtime runtime("host"), other("host");
   const auto refusal = [&](weir_share_options options) -> std::string {
