@@ -18,6 +18,7 @@ weir::ConveyorOptions options_of(const Travel& travel, std::vector<std::int64_t>
   options.block_bytes = travel.block_bytes;
   options.block_items = travel.coalesce ? 0 : 1;
   options.age = std::chrono::microseconds(travel.age_us);
+  if (travel.age_us == 0) options.age = std::chrono::nanoseconds(1);  // 0 is the usual age
   return options;
 }
 
