@@ -16,6 +16,12 @@ void* kernel(const Cuda& cuda) {
   return made;
 }
 
+void launch(const Cuda& cuda, void* empty, void* queue) {
+  cuda.call<void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
+            void**, void**>("cuLaunchKernel", empty, 1U, 1U, 1U, 64U, 1U, 1U, 0U, queue, nullptr,
+                            nullptr);
+}
+
 /// Nanoseconds for each of many empty kernels, in one stream or in several in turn.
 double launches(std::size_t streams, long count) {
   const Cuda cuda;
@@ -25,14 +31,71 @@ double launches(std::size_t streams, long count) {
   const auto once = [&] {
     return time_of([&] {
       for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-        cuda.call<void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                  void*, void**, void**>("cuLaunchKernel", empty, 1U, 1U, 1U, 64U, 1U, 1U, 0U,
-                                         queues[i % streams], nullptr, nullptr);
+        launch(cuda, empty, queues[i % streams]);
       }
       for (void* queue : queues) cuda.wait(queue);
     });
   };
   return median(repeat(1, 5, once)) / static_cast<double>(count) * 1e9;
+}
+
+/// A chain of empty kernels, captured from a stream.
+class Graph {
+ public:
+  Graph(const Cuda& cuda, void* empty, void* queue, long nodes) : cuda_(cuda), queue_(queue) {
+    void* captured = nullptr;
+    cuda.call<void*, int>("cuStreamBeginCapture_v2", queue, 0);
+    for (long node = 0; node < nodes; ++node) launch(cuda, empty, queue);
+    cuda.call<void*, void**>("cuStreamEndCapture", queue, &captured);
+    cuda.call<void**, void*, unsigned long long>("cuGraphInstantiateWithFlags", &graph_, captured,
+                                                 0ULL);
+    cuda.call<void*>("cuGraphDestroy", captured);
+  }
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  ~Graph() {
+    try {
+      cuda_.call<void*>("cuGraphExecDestroy", graph_);
+    } catch (const std::exception&) {  // what was measured is known
+    }
+  }
+  void start() const { cuda_.call<void*, void*>("cuGraphLaunch", graph_, queue_); }
+
+ private:
+  const Cuda& cuda_;
+  void* const queue_;
+  void* graph_ = nullptr;
+};
+
+/// Nanoseconds for each of many empty kernels that follow each other, so many as one graph that is
+/// launched again and again.
+double replays(long nodes, long count) {
+  const Cuda cuda;
+  void* const queue = cuda.stream();
+  const Graph graph(cuda, kernel(cuda), queue, nodes);
+  const long launches = std::max(1L, count / nodes);
+  const auto once = [&] {
+    return time_of([&] {
+      for (long i = 0; i < launches; ++i) graph.start();
+      cuda.wait(queue);
+    });
+  };
+  return median(repeat(1, 5, once)) / static_cast<double>(launches * nodes) * 1e9;
+}
+
+/// Nanoseconds for each kernel of a graph of so many that is made, launched once and destroyed.
+double graphs_made(long nodes) {
+  const Cuda cuda;
+  void* const queue = cuda.stream();
+  void* const empty = kernel(cuda);
+  const auto once = [&] {
+    return time_of([&] {
+      const Graph graph(cuda, empty, queue, nodes);
+      graph.start();
+      cuda.wait(queue);
+    });
+  };
+  return median(repeat(2, 9, once)) / static_cast<double>(nodes) * 1e9;
 }
 
 /// GB/s of copies from page-locked memory or to it, one after the other; of other memory each is
@@ -72,6 +135,12 @@ nlohmann::json run(const Arguments& arguments) {
     const std::size_t streams = verb == "chain" ? 1 : kStreams;
     return {{"value", launches(streams, arguments.number("--actions", 10'000))},
             {"config", std::to_string(streams) + " stream(s)"}};
+  }
+  if (verb == "replay" || verb == "capture") {
+    const long nodes = std::max(1L, arguments.number("--nodes", 20));
+    const double value = verb == "replay" ? replays(nodes, arguments.number("--actions", 10'000))
+                                          : graphs_made(nodes);
+    return {{"value", value}, {"config", "graphs of " + std::to_string(nodes) + " kernels"}};
   }
   if (verb != "h2d" && verb != "d2h") throw std::invalid_argument("unknown: " + verb);
   const bool pinned = arguments.text("--memory", "pinned") == "pinned";

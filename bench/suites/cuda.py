@@ -17,6 +17,7 @@ def groups(quick):
     return [
         launches("one chain", "chain", "one stream"),
         launches("independent", "independent", "four streams"),
+        *[graphs(nodes) for nodes in (20, 1000)],
         [places()],
         *[transfers(way, size) for size in sizes for way in ("h2d", "d2h")],
         *[[strided(row)] for row in (1024, 8192)],
@@ -34,6 +35,23 @@ def launches(title, shape, peer_name):
         Row(name, "ns/action", ours, raw, f"launches, {peer_name}"),
         Row(f"{name}, above a launch", "ns/action", Difference(ours, raw), None, None,
             at_most(1300)),
+    ]
+
+
+def graphs(nodes):
+    """Whether graphs would be worth it: by hand, against launches by hand and against weir."""
+    arguments = ("--nodes", nodes, "--actions", ACTIONS)
+    replay = Figure(Command.of("cuda_raw", "replay", *arguments))
+    raw = Figure(Command.of("cuda_raw", "chain", "--actions", ACTIONS))
+    ours = Figure(Command.of("kernels_weir", "chain", "--actions", ACTIONS, "--domains", CARD))
+    making = Figure(Command.of("cuda_raw", "capture", *arguments))
+    return [
+        Row(f"cuda: graph of {nodes} kernels, by hand", "ns/action", replay, raw,
+            "launches, one stream"),
+        Row(f"cuda: one chain beside graphs of {nodes} kernels", "ns/action", ours, replay,
+            "graphs by hand"),
+        Row(f"cuda: a graph of {nodes} kernels made for one launch, by hand", "ns/action", making,
+            raw, "launches, one stream"),
     ]
 
 

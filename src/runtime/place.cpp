@@ -191,7 +191,8 @@ bool Place::fill(Worker& worker, Job& job, Stream& stream, Action& action) {
     }
   }
   const unsigned turn = ordered_ ? turn_ : worker.turn;
-  job.timed = action.traced || action.timed || (!exclusive_ && turn % kSampled == 0);
+  const bool sampled = turn % kSampled == 0 && learns_from(job);
+  job.timed = action.traced || action.timed || sampled;
   if (!ordered_) return true;
   job.brief = !job.copies && job.source == nullptr && keeps(action);
   waits_.clear();
@@ -251,7 +252,7 @@ void Place::finish(Worker& worker, Job& job, Outcome outcome) noexcept {
   } else if (!outcome.ok()) [[unlikely]] {
     stream.set_failure(action, std::move(outcome));
   }
-  if (job.timed && paced_ && !job.copies && job.source == nullptr) {
+  if (job.timed && learns_from(job)) {
     action.code->kernel->pace().note(job.ended_ns - job.started_ns);
   }
   const bool owned =

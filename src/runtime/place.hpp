@@ -92,6 +92,10 @@ class Place {
   unsigned running_slot(const Worker& worker, const Job& job) const noexcept {
     return ordered_ ? static_cast<unsigned>(job.number % kJobsListed) : worker.index;
   }
+  /// Whether the duration of a job says how long its kernel takes.
+  bool learns_from(const Job& job) const noexcept {
+    return paced_ && !job.copies && job.source == nullptr;
+  }
   bool prepare(Worker& worker, Job& job, Stream& stream, Action& action) noexcept;
   bool fill(Worker& worker, Job& job, Stream& stream, Action& action);
   static void refuse(Stream& stream, Action& action, Outcome why) noexcept;

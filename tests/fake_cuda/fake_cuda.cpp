@@ -52,9 +52,16 @@ struct Event {
   std::shared_ptr<Record> record;
 };
 
+using Commands = std::deque<std::function<void()>>;
+
+struct Graph {
+  Commands commands;
+};
+
 struct Stream {
   Context* context = nullptr;
-  std::deque<std::function<void()>> commands;  // the first is under way
+  Commands commands;                // the first is under way
+  std::unique_ptr<Graph> captured;  // what is enqueued goes here
   bool leaving = false;
   std::thread thread;
 };
@@ -102,6 +109,7 @@ struct World {
   std::set<Event*> events;
   std::set<Context*> greens;
   std::set<Code*> codes;
+  std::set<Graph*> graphs;
   std::map<std::byte*, Allocation> allocations;
   std::map<std::string, Kernel> kernels;
   std::map<std::string, unsigned long> calls;
@@ -248,6 +256,10 @@ void run_stream(Stream* stream) {
 }
 
 void push(Stream* stream, std::function<void()> command) {
+  if (stream->captured != nullptr) {
+    stream->captured->commands.push_back(std::move(command));
+    return;
+  }
   stream->commands.push_back(std::move(command));
   world().depth = std::max<unsigned long>(world().depth, stream->commands.size());
   world().changed.notify_all();
@@ -423,7 +435,7 @@ unsigned long fake_cuda_misuses() {
 unsigned long fake_cuda_objects() {
   const Lock lock(world().mutex);
   return world().streams.size() + world().events.size() + world().allocations.size() +
-         world().codes.size() + world().greens.size();
+         world().codes.size() + world().greens.size() + world().graphs.size();
 }
 unsigned long fake_cuda_most_at_once() {
   const Lock lock(world().mutex);
@@ -888,6 +900,49 @@ CUresult cuStreamSynchronize(CUstream handle) {
   if (const CUresult code = enter(__func__, device); code != CUDA_SUCCESS) return code;
   world().changed.wait(lock, [&] { return stream->commands.empty(); });
   return world().devices[static_cast<std::size_t>(device)].lost;
+}
+
+// Graphs of one stream.
+
+CUresult cuStreamBeginCapture(CUstream handle, CUstreamCaptureMode) {
+  ENTER_STREAM(handle);
+  if (stream->captured != nullptr) return misuse(CUDA_ERROR_ILLEGAL_STATE);
+  stream->captured = std::make_unique<Graph>();
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamEndCapture(CUstream handle, CUgraph* out) {
+  ENTER_STREAM(handle);
+  if (stream->captured == nullptr) return misuse(CUDA_ERROR_ILLEGAL_STATE);
+  Graph* const graph = stream->captured.release();
+  world().graphs.insert(graph);
+  *out = reinterpret_cast<CUgraph>(graph);
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphInstantiate(CUgraphExec* out, CUgraph handle, unsigned long long) {
+  ENTER_HERE();
+  auto* const graph = reinterpret_cast<Graph*>(handle);
+  if (!world().graphs.contains(graph)) return misuse(CUDA_ERROR_INVALID_HANDLE);
+  auto* const made = new Graph(*graph);
+  world().graphs.insert(made);
+  *out = reinterpret_cast<CUgraphExec>(made);
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream_handle) {
+  ENTER_STREAM(stream_handle);
+  auto* const graph = reinterpret_cast<Graph*>(handle);
+  if (!world().graphs.contains(graph)) return misuse(CUDA_ERROR_INVALID_HANDLE);
+  for (const auto& command : graph->commands) push(stream, command);
+  return CUDA_SUCCESS;
+}
+static CUresult destroy_graph(Graph* graph) {
+  const Lock lock(world().mutex);
+  if (world().graphs.erase(graph) == 0) return misuse(CUDA_ERROR_INVALID_HANDLE);
+  delete graph;
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphDestroy(CUgraph graph) { return destroy_graph(reinterpret_cast<Graph*>(graph)); }
+CUresult cuGraphExecDestroy(CUgraphExec graph) {
+  return destroy_graph(reinterpret_cast<Graph*>(graph));
 }
 
 // Events.

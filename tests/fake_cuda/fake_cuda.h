@@ -1,10 +1,10 @@
 // What tests tell the fake CUDA driver, and what it tells them.
 //
-// The library has the entry points of the driver and of NVRTC that weir uses. Its devices are
-// threads of the host: one for each stream, which runs what is in the stream in order. There are
-// FAKE_CUDA_DEVICES of them (2), each with 32 multiprocessors that divide into four groups and
-// FAKE_CUDA_MEMORY bytes (1 GiB). Kernels in the portable dialect that it has not been given it
-// compiles for the host, with the compiler that it was built with.
+// The library has the entry points of the driver and of NVRTC that weir and its benchmarks use. Its
+// devices are threads of the host: one for each stream, which runs what is in the stream in order.
+// There are FAKE_CUDA_DEVICES of them (2), each with 32 multiprocessors that divide into four
+// groups and FAKE_CUDA_MEMORY bytes (1 GiB). Kernels in the portable dialect that it has not been
+// given it compiles for the host, with the compiler that it was built with.
 #pragma once
 
 #include <stdint.h>

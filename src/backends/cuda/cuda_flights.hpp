@@ -26,6 +26,9 @@ struct CudaFlight {
   Outcome outcome;  ///< as far as it is known when the job is enqueued
   std::vector<std::uint64_t> waits;
   std::vector<CudaHostPiece> pieces;
+  CudaFlight* next_packed = nullptr;  ///< whose pieces the same call packs
+  CUresult packed = CUDA_SUCCESS;     ///< what the driver said to a copy that others came with
+  bool gathered = false;              ///< the driver does not have the copy yet
   CudaPoint point;
   CudaFrontier frontier{};  ///< what is over when it is
   unsigned consumers = 0;   ///< jobs taken, but not enqueued, that wait for it

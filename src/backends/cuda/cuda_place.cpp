@@ -16,7 +16,9 @@ namespace {
 constexpr std::size_t kWindow = 256;
 /// So many are taken before the first of them is enqueued, to see which have several followers.
 constexpr std::size_t kLookAhead = 16;
-/// The device marks its progress in a lane after so many jobs, and whenever there are no more.
+static_assert(kLookAhead <= CudaQueues::kGathered, "all that are taken may be small copies");
+/// The device marks its progress in a lane after so many jobs, and when there are no more after
+/// the last one if it has come to the mark before.
 constexpr std::uint64_t kMarkEvery = 16;
 
 constexpr std::int64_t kShortestNap = 1'000'000, kLongestNap = 20'000'000;
@@ -95,6 +97,7 @@ bool CudaPlace::take_one(CudaFlight& flight) noexcept {
   flights_.enter(flight);
   taken_.push_back(&flight);
   flight.consumers = 0;
+  flight.gathered = false;
   try {
     flight.waits.assign(flight.job.waits.begin(), flight.job.waits.end());
   } catch (...) {
@@ -110,8 +113,10 @@ bool CudaPlace::take_one(CudaFlight& flight) noexcept {
 void CudaPlace::start_jobs() noexcept {
   for (CudaFlight* flight : taken_) start(*flight, flight == taken_.back());
   taken_.clear();
-  if (!dry_ || context_.lost()) return;
-  for (unsigned lane = 0; lane < trains_.size(); ++lane) mark(lane);
+  if (context_.lost()) return;
+  for (unsigned lane = 0; lane < trains_.size(); ++lane) {
+    if (queues_->has_gathered(lane) || (dry_ && queues_->answered(lane))) mark(lane);
+  }
 }
 
 /// Enqueues a job in the lane that suits it. One that must not run gets its place there, too: it is
@@ -124,6 +129,9 @@ void CudaPlace::start(CudaFlight& flight, bool last) noexcept {
   const bool poisoned = gather(flight);
   const unsigned lane = queues_->choose(flight.job, points_);
   keep_tail(lane, last);
+  for (const CudaPoint& point : points_) {
+    if (!queues_->lanes().implied(lane, point)) send(point.lane);
+  }
   flight.worker.index = lane;
   flight.stamped = false;
   flight.enqueued_ns = flight.job.timed ? sys::now_ns() : 0;
@@ -141,7 +149,8 @@ void CudaPlace::start(CudaFlight& flight, bool last) noexcept {
   Train& train = trains_[lane];
   (train.last == nullptr ? train.first : train.last->next) = &flight;
   train.last = &flight;
-  if (queues_->unmarked(lane) >= kMarkEvery || flight.job.copies) mark(lane);
+  const bool copied = flight.job.copies && !flight.gathered;
+  if (queues_->unmarked(lane) >= kMarkEvery || copied) mark(lane);
 }
 
 /// Collects the ends of the job's predecessors. Returns whether one of them has failed.
@@ -155,6 +164,7 @@ bool CudaPlace::gather(CudaFlight& flight) noexcept {
       continue;
     }
     --before->consumers;
+    if (before->gathered) send(before->point.lane);
     poisoned |= !before->outcome.ok();
     if (points_.size() < points_.capacity()) points_.push_back(before->point);
   }
@@ -168,11 +178,22 @@ void CudaPlace::keep_tail(unsigned lane, bool last) noexcept {
   const bool follows = std::any_of(points_.begin(), points_.end(), [&](const CudaPoint& point) {
     return point.lane == lane && point.epoch == tail->point.epoch;
   });
-  if (tail->consumers > 0 || (follows && last && dry_)) queues_->keep_tail(lane);
+  if (tail->consumers == 0 && !(follows && last && dry_)) return;
+  send(lane);
+  queues_->keep_tail(lane);
+}
+
+/// The small copies of a lane that wait for others to come.
+void CudaPlace::send(unsigned lane) noexcept {
+  for (CudaFlight* const flight : queues_->send(lane)) {
+    if (flight->packed == CUDA_SUCCESS) continue;
+    flight->outcome = judge(flight->packed, name_of(flight->job));
+  }
 }
 
 /// A mark that fails is tried again before the thread sleeps.
 void CudaPlace::mark(unsigned lane) noexcept {
+  send(lane);
   const CUresult code = queues_->mark(lane);
   if (code != CUDA_SUCCESS) context_.note(code, oldest_name("a job"));
 }
@@ -346,6 +367,7 @@ void CudaPlace::finish(CudaFlight& flight, Outcome outcome) noexcept {
 bool CudaPlace::fail_all() noexcept {
   if (oldest(false) == nullptr) return false;
   context_.await_leavers();
+  queues_->forget_gathered();
   while (CudaFlight* const flight = oldest(false)) {
     Train& train = trains_[flight->point.lane];
     train.first = flight->next;

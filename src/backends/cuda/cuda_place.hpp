@@ -45,6 +45,7 @@ class CudaPlace final : public PlaceDriver {
   void start(CudaFlight& flight, bool last) noexcept;
   bool gather(CudaFlight& flight) noexcept;
   void keep_tail(unsigned lane, bool last) noexcept;
+  void send(unsigned lane) noexcept;
   void mark(unsigned lane) noexcept;
   void enqueue(CudaFlight& flight, unsigned lane) noexcept;
   Outcome enqueue_work(CudaFlight& flight, unsigned lane) noexcept;

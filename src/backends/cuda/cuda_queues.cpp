@@ -134,8 +134,51 @@ CUresult CudaQueues::enqueue_copy(CudaFlight& flight, unsigned lane) {
     const unsigned rail = flight.pieces.size() % 2 == 0 ? lane : partner(lane);
     flight.pieces.push_back({{next, rails_[rail].chunk}, &context_});
   }
-  if (flight.pieces.size() == 1) return stage(flight.pieces[0], stream(lane));
-  return stage_on_two(flight, lane);
+  if (flight.pieces.size() > 1) return stage_on_two(flight, lane);
+  if (!flight.job.timed && block.bytes() <= kSmallCopy) {
+    gather(flight, lane);
+    return CUDA_SUCCESS;
+  }
+  return stage(flight.pieces[0], stream(lane));
+}
+
+void CudaQueues::gather(CudaFlight& flight, unsigned lane) noexcept {
+  Rail& rail = rails_[lane];
+  flight.pieces[0].piece.chunk = rail.chunk + rail.gathered * kSmallCopy;
+  flight.gathered = true;
+  rail.small[rail.gathered++] = &flight;
+}
+
+std::span<CudaFlight* const> CudaQueues::send(unsigned lane) noexcept {
+  const CudaLibrary& cu = CudaLibrary::get();
+  Rail& rail = rails_[lane];
+  const std::span<CudaFlight* const> all(rail.small.data(), std::exchange(rail.gathered, 0));
+  if (all.empty()) return all;
+  const bool to_device = all[0]->pieces[0].piece.to_device();
+  const auto enqueue = [&](CudaFlight& flight) {
+    flight.packed = flight.pieces[0].piece.enqueue(stream(lane));
+  };
+  CudaFlight* first = nullptr;  // of those that are packed
+  for (CudaFlight* flight : all) flight->gathered = false;
+  for (std::size_t i = 0; i < all.size() && !to_device; ++i) enqueue(*all[i]);
+  for (std::size_t i = all.size(); i-- > 0;) {
+    if (!to_device && all[i]->packed != CUDA_SUCCESS) continue;
+    all[i]->next_packed = std::exchange(first, all[i]);
+  }
+  if (first == nullptr) return all;
+  const CUresult code = cu.cuLaunchHostFunc(stream(lane), pack_all, first);
+  for (CudaFlight* flight : all) {
+    if (code != CUDA_SUCCESS) {
+      flight->packed = code;
+    } else if (to_device) {
+      enqueue(*flight);
+    }
+  }
+  return all;
+}
+
+void CudaQueues::forget_gathered() noexcept {
+  for (Rail& rail : rails_) rail.gathered = 0;
 }
 
 CUresult CudaQueues::stage(CudaHostPiece& piece, CUstream stream) noexcept {
@@ -172,6 +215,15 @@ void CUDA_CB CudaQueues::pack(void* piece) {
   if (!mine.context->enter()) return;
   mine.piece.pack();
   mine.context->leave();
+}
+
+/// Those that follow are not over before the last of them is, so none goes meanwhile.
+void CUDA_CB CudaQueues::pack_all(void* flight) {
+  const auto* mine = static_cast<const CudaFlight*>(flight);
+  CudaContext& context = *mine->pieces[0].context;
+  if (!context.enter()) return;
+  for (; mine != nullptr; mine = mine->next_packed) mine->pieces[0].piece.pack();
+  context.leave();
 }
 
 CUresult CudaQueues::mark(unsigned lane) noexcept {

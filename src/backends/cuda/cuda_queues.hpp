@@ -54,8 +54,19 @@ class CudaQueues {
   /// Records an event at the end of a lane, for jobs to come, unless there is one.
   void keep_tail(unsigned lane) noexcept;
 
-  /// Enqueues a copy, through page-locked memory if need be. Throws std::bad_alloc.
+  /// Copies of so many bytes through page-locked memory come together.
+  static constexpr std::size_t kSmallCopy = 128 << 10;
+  static constexpr std::size_t kGathered = kCudaChunk / kSmallCopy;
+
+  /// Enqueues a copy, through page-locked memory if need be; a small one may only be gathered.
+  /// Throws std::bad_alloc.
   CUresult enqueue_copy(CudaFlight& flight, unsigned lane);
+  /// Gives the driver the copies that were gathered in a lane: one call of the host packs them all.
+  /// Returns them, with what came of each, until the next call.
+  std::span<CudaFlight* const> send(unsigned lane) noexcept;
+  bool has_gathered(unsigned lane) const noexcept { return rails_[lane].gathered > 0; }
+  /// Forgets them: the context is lost.
+  void forget_gathered() noexcept;
 
   /// Lets the device write how far a lane has come, after what is in it.
   CUresult mark(unsigned lane) noexcept;
@@ -63,6 +74,8 @@ class CudaQueues {
   std::uint64_t unmarked(unsigned lane) const noexcept {
     return lanes_.tail(lane) - rails_[lane].marked;
   }
+  /// Whether the device has come to the last mark of a lane.
+  bool answered(unsigned lane) const noexcept { return seen(lane) >= rails_[lane].marked; }
   /// How far the device says that a lane has come.
   std::uint64_t seen(unsigned lane) const noexcept;
 
@@ -77,16 +90,20 @@ class CudaQueues {
   struct Rail {
     CudaStream stream;
     std::array<CudaEvent, CudaLanes::kRecords> records;
-    CudaEvent begun, ended;      ///< of a copy that two lanes share
-    std::byte* chunk = nullptr;  ///< page-locked memory of a lane for copies
+    CudaEvent begun, ended;                      ///< of a copy that two lanes share
+    std::byte* chunk = nullptr;                  ///< page-locked memory of a lane for copies
+    std::array<CudaFlight*, kGathered> small{};  ///< copies that the driver does not have yet
+    std::size_t gathered = 0;                    ///< how many
     std::uint64_t marked = 0, belled = 0;
   };
   bool copies(unsigned lane) const noexcept { return lane >= compute_; }
   unsigned partner(unsigned lane) const noexcept { return compute_ + ((lane - compute_) ^ 1u); }
   CUresult wait(unsigned lane, CudaPoint point) noexcept;
+  void gather(CudaFlight& flight, unsigned lane) noexcept;
   CUresult stage(CudaHostPiece& piece, CUstream stream) noexcept;
   CUresult stage_on_two(CudaFlight& flight, unsigned lane) noexcept;
   static void CUDA_CB pack(void* piece);
+  static void CUDA_CB pack_all(void* flight);
   static void CUDA_CB ring(void* queues);
 
   CudaContext& context_;

@@ -8,7 +8,7 @@ namespace weir::rt {
 OpenClDevice::OpenClDevice(OpenClOptions options, const OpenClDeviceInfo& facts)
     : facts_(facts),
       context_(make_opencl_context(facts.platform, facts.id)),
-      copies_(options.name, make_opencl_queue(context_.get(), facts.id)) {
+      copies_(options.name, make_opencl_queue(context_.get(), facts.id, OpenClQueueKind::timed)) {
   info_.name = std::move(options.name);
   info_.backend = "opencl";
   info_.description = facts.description;

@@ -81,9 +81,11 @@ void check_opencl(cl_int code, const std::string& what) {
        opencl_error(code));
 }
 
-OpenClQueue make_opencl_queue(cl_context context, cl_device_id device, bool in_order) {
+OpenClQueue make_opencl_queue(cl_context context, cl_device_id device, OpenClQueueKind kind) {
   cl_int code = CL_SUCCESS;
-  cl_command_queue_properties properties = CL_QUEUE_PROFILING_ENABLE;
+  const bool in_order = kind == OpenClQueueKind::in_order;
+  cl_command_queue_properties properties = 0;
+  if (kind != OpenClQueueKind::untimed) properties |= CL_QUEUE_PROFILING_ENABLE;
   if (!in_order) properties |= CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
   OpenClQueue queue(OpenClLibrary::get().clCreateCommandQueue(context, device, properties, &code));
   check_opencl(code, in_order ? "no queue" : "no queue that executes out of order");

@@ -4,6 +4,7 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -18,15 +19,15 @@ namespace weir::rt {
               clEnqueueFillBuffer) each(clEnqueueMarkerWithWaitList) each(clEnqueueNDRangeKernel)  \
               each(clEnqueueNativeKernel) each(clEnqueueReadBufferRect)                            \
                   each(clEnqueueWriteBufferRect) each(clFinish) each(clFlush) each(clGetDeviceIDs) \
-                      each(clGetDeviceInfo) each(clGetEventProfilingInfo) each(clGetKernelInfo)    \
-                          each(clGetKernelWorkGroupInfo) each(clGetPlatformIDs)                    \
-                              each(clGetPlatformInfo) each(clGetProgramBuildInfo)                  \
-                                  each(clGetProgramInfo) each(clReleaseCommandQueue)               \
-                                      each(clReleaseContext) each(clReleaseDevice)                 \
-                                          each(clReleaseEvent) each(clReleaseKernel)               \
-                                              each(clReleaseMemObject) each(clReleaseProgram)      \
-                                                  each(clSetEventCallback) each(clSetKernelArg)    \
-                                                      each(clWaitForEvents)
+                      each(clGetDeviceInfo) each(clGetEventInfo) each(clGetEventProfilingInfo)     \
+                          each(clGetKernelInfo) each(clGetKernelWorkGroupInfo)                     \
+                              each(clGetPlatformIDs) each(clGetPlatformInfo)                       \
+                                  each(clGetProgramBuildInfo) each(clGetProgramInfo)               \
+                                      each(clReleaseCommandQueue) each(clReleaseContext)           \
+                                          each(clReleaseDevice) each(clReleaseEvent)               \
+                                              each(clReleaseKernel) each(clReleaseMemObject)       \
+                                                  each(clReleaseProgram) each(clSetEventCallback)  \
+                                                      each(clSetKernelArg) each(clWaitForEvents)
 
 /// The functions that weir calls, under their own names.
 struct OpenClLibrary {
@@ -81,8 +82,14 @@ using OpenClProgram = OpenClOwned<cl_program, &OpenClLibrary::clReleaseProgram>;
 using OpenClKernel = OpenClOwned<cl_kernel, &OpenClLibrary::clReleaseKernel>;
 using OpenClSubDevice = OpenClOwned<cl_device_id, &OpenClLibrary::clReleaseDevice>;
 
-/// Makes a queue that executes out of order or in order, with times of its commands. Throws Error.
-OpenClQueue make_opencl_queue(cl_context context, cl_device_id device, bool in_order = false);
+/// Whether a queue executes in order, and keeps times of its commands.
+enum class OpenClQueueKind : std::uint8_t {
+  untimed,   ///< out of order
+  timed,     ///< likewise, with times
+  in_order,  ///< with times
+};
+/// Throws Error.
+OpenClQueue make_opencl_queue(cl_context context, cl_device_id device, OpenClQueueKind kind);
 /// Throws Error.
 OpenClContext make_opencl_context(cl_platform_id platform, cl_device_id device);
 

@@ -73,13 +73,15 @@ OpenClPlace::OpenClPlace(const PlaceRequest& request, const OpenClDeviceInfo& de
   const cl_device_id used = part_.get() != nullptr ? part_.get() : device.id;
   if (card == nullptr) context_ = make_opencl_context(device.platform, used);
   cl_context const context = card == nullptr ? context_.get() : card->context();
-  queue_ = make_opencl_queue(context, used);
-  if (card != nullptr) calls_ = make_opencl_queue(context, used, true);
-  clock_offset_ns_ = opencl_clock_offset(queue_.get());
+  queue_ = make_opencl_queue(context, used, OpenClQueueKind::untimed);
+  timed_ = make_opencl_queue(context, used, OpenClQueueKind::timed);
+  if (card != nullptr) calls_ = make_opencl_queue(context, used, OpenClQueueKind::in_order);
+  clock_offset_ns_ = opencl_clock_offset(timed_.get());
   programs_.emplace(device, context, used);
   for (Slot& slot : slots_) slot.place = this;
   batch_.place = this;
   events_.reserve(kWindow);
+  open_.reserve(kWindow);
   thread_.emplace(request.name, [this] { serve(); });
 }
 
@@ -87,7 +89,7 @@ OpenClPlace::~OpenClPlace() {
   stopping_.store(true, std::memory_order_seq_cst);
   parking_.unpark_all();
   thread_.reset();
-  for (const OpenClQueue* queue : {&queue_, &calls_}) {
+  for (const OpenClQueue* queue : {&queue_, &timed_, &calls_}) {
     if (queue->get() != nullptr) OpenClLibrary::get().clFinish(queue->get());
   }
   while (callers_.load(std::memory_order_acquire) > 0) sys::yield();
@@ -103,8 +105,18 @@ void OpenClPlace::serve() noexcept {
   }
 }
 
-/// Gives the jobs that are over back to the feed. Returns whether there was any.
+/// Gives jobs that are over back to the feed. Returns whether there was any.
 bool OpenClPlace::take_back() noexcept {
+  const std::uint64_t before = taken_back_;
+  do {
+    peek();
+    look(seen_);
+  } while (retire() && taken_back_ - before < kRound);
+  return taken_back_ != before;
+}
+
+/// Gives back the jobs that are known to be over. Returns whether there was any.
+bool OpenClPlace::retire() noexcept {
   const std::uint64_t ended = ended_.load(std::memory_order_acquire);
   if (ended == taken_back_) return false;
   for (std::uint64_t number = first_; taken_back_ < ended && number < next_; ++number) {
@@ -117,16 +129,82 @@ bool OpenClPlace::take_back() noexcept {
     }
     feed_.finish(slot.worker, slot.job, std::exchange(slot.outcome, {}));
     slot.job.number = 0;
+    for (Slot* next = std::exchange(slot.followers, nullptr); next != nullptr;) {
+      follow(*std::exchange(next, next->next));
+    }
   }
   while (first_ < next_ && slot_of(first_).job.number == 0) ++first_;
   failed_.forget_before(first_);
   return true;
 }
 
+/// Looks at a command of the driver from when the jobs that it waits for have been given back.
+void OpenClPlace::follow(Slot& slot) noexcept {
+  for (const std::uint64_t earlier : slot.waits) {
+    Slot& other = slot_of(earlier);
+    if (other.job.number != earlier) continue;
+    slot.next = std::exchange(other.followers, &slot);
+    return;
+  }
+  open_.push_back(&slot);
+}
+
+/// A positive status says that the command is not over.
+cl_int OpenClPlace::status_of(const Slot& slot) const noexcept {
+  cl_int status = CL_COMPLETE;
+  const cl_int code = OpenClLibrary::get().clGetEventInfo(
+      slot.event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  return code == CL_SUCCESS ? status : code;
+}
+
+/// Sees by one job in kStride how far the device is: drivers lock what one looks at, so to look at
+/// what is running makes it wait.
+void OpenClPlace::peek() noexcept {
+  seen_ = std::max(seen_, first_ - 1);
+  for (std::uint64_t mark = seen_ + kStride; mark < next_; mark += kStride) {
+    const Slot& slot = slot_of(mark);
+    const bool over = slot.job.number != mark || slot.over.load(std::memory_order_acquire) ||
+                      (slot.event != nullptr && status_of(slot) <= CL_COMPLETE);
+    if (!over) return;
+    seen_ = mark;
+  }
+}
+
+/// Finds commands of the driver that are over, up to a job. Returns whether there was any.
+bool OpenClPlace::look(std::uint64_t last) noexcept {
+  const auto over = [&](Slot* slot) {
+    if (slot->job.number > last) return false;
+    const cl_int status = status_of(*slot);
+    if (status > CL_COMPLETE) return false;
+    // To look does not make what a card has written visible.
+    if (card_ != nullptr) OpenClLibrary::get().clWaitForEvents(1, &slot->event);
+    complete(*slot, status);
+    return true;
+  };
+  const std::size_t found = std::erase_if(open_, over);
+  untold_ -= found;
+  return found > 0;
+}
+
+/// Lets the driver call when a command is over that nobody will look at.
+void OpenClPlace::watch() noexcept {
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  for (Slot* const slot : open_) {
+    callers_.fetch_add(1, std::memory_order_relaxed);
+    const cl_int code = cl.clSetEventCallback(slot->event, CL_COMPLETE, on_complete, slot);
+    if (code == CL_SUCCESS) continue;
+    callers_.fetch_sub(1, std::memory_order_relaxed);
+    cl.clWaitForEvents(1, &slot->event);  // nobody else would
+    complete(*slot, code);
+  }
+  untold_ -= open_.size();
+  open_.clear();
+}
+
 /// Gives jobs to the driver until there is no more, or no room. Returns whether there was any.
 bool OpenClPlace::hand_out() noexcept {
   const std::uint64_t before = next_;
-  while (next_ - first_ < kWindow) {
+  while (next_ - before < kRound && next_ - first_ < kWindow) {
     Slot& slot = slot_of(next_);
     if (!feed_.next(slot.worker, slot.job)) break;
     slot.over.store(false, std::memory_order_relaxed);
@@ -215,7 +293,6 @@ void OpenClPlace::submit() noexcept {
 
 /// Enqueues what is no code of the host, the only job of the batch.
 void OpenClPlace::launch(Slot& slot) noexcept {
-  const OpenClLibrary& cl = OpenClLibrary::get();
   slot.last = slot.job.number;
   slot.worker.index = 0;
   slot.outcome = enqueue(slot);
@@ -223,17 +300,14 @@ void OpenClPlace::launch(Slot& slot) noexcept {
   batch_.first = batch_.end;
   events_.clear();
   if (slot.event == nullptr) return end(slot);
-  const cl_int code = cl.clSetEventCallback(slot.event, CL_COMPLETE, on_complete, &slot);
-  if (code == CL_SUCCESS) return;
-  cl.clWaitForEvents(1, &slot.event);  // nobody else would
-  slot.outcome = failed_call(code);
-  end(slot);
+  ++untold_;
+  follow(slot);
 }
 
 /// Without an event afterwards nothing was enqueued; then the outcome says why.
 Outcome OpenClPlace::enqueue(Slot& slot) noexcept {
   if (slot.job.source != nullptr) {
-    return programs_->enqueue(queue_.get(), slot.job, events_, &slot.event);
+    return programs_->enqueue(queue_for(slot.job), slot.job, events_, &slot.event);
   }
   return slot.job.copies ? enqueue_copy(slot) : call(slot);
 }
@@ -248,7 +322,7 @@ Outcome OpenClPlace::enqueue_copy(Slot& slot) noexcept {
     const std::span<const cl_event> waits =
         before == nullptr ? std::span<const cl_event>(events_) : std::span(&before, 1);
     const cl_int code =
-        enqueue_opencl_part(queue_.get(), job.from, job.to, ends, part, waits, &event);
+        enqueue_opencl_part(queue_for(job), job.from, job.to, ends, part, waits, &event);
     if (code != CL_SUCCESS) {
       if (slot.begin == before) slot.begin = nullptr;
       return failed_call(code);
@@ -287,25 +361,27 @@ cl_int OpenClPlace::mark(std::span<const cl_event> waits, cl_event* event) const
 void OpenClPlace::flush() const noexcept {
   const OpenClLibrary& cl = OpenClLibrary::get();
   cl.clFlush(queue_.get());
+  cl.clFlush(timed_.get());
   if (card_ != nullptr) cl.clFlush(calls_.get());
 }
 
-void CL_CALLBACK OpenClPlace::on_complete(cl_event event, cl_int status, void* slot) {
+void CL_CALLBACK OpenClPlace::on_complete(cl_event, cl_int status, void* slot) {
   const NoWaitScope no_wait;
   auto& mine = *static_cast<Slot*>(slot);
-  mine.place->complete(mine, event, status);
+  OpenClPlace& place = *mine.place;
+  place.complete(mine, status);
+  place.callers_.fetch_sub(1, std::memory_order_release);  // now it may go
 }
 
-/// The driver is done with a kernel. Once the job is seen to be over the place may go.
-void OpenClPlace::complete(Slot& slot, cl_event event, cl_int status) noexcept {
-  callers_.fetch_add(1, std::memory_order_relaxed);
+/// The driver is done with a command.
+void OpenClPlace::complete(Slot& slot, cl_int status) noexcept {
   if (slot.job.timed) {
     const bool marked = slot.begin != nullptr && !slot.job.copies;
-    cl_event const first = slot.begin != nullptr ? slot.begin : event;
+    cl_event const first = slot.begin != nullptr ? slot.begin : slot.event;
     const std::int64_t began = marked ? opencl_time(first, CL_PROFILING_COMMAND_END)
                                       : opencl_time(first, CL_PROFILING_COMMAND_START);
     slot.job.started_ns = began + clock_offset_ns_;
-    slot.job.ended_ns = opencl_time(event, CL_PROFILING_COMMAND_END) + clock_offset_ns_;
+    slot.job.ended_ns = opencl_time(slot.event, CL_PROFILING_COMMAND_END) + clock_offset_ns_;
   }
   if (slot.outcome.ok() && failed_.any_of(slot.waits)) {
     slot.outcome = {WEIR_STATUS_POISONED, {}};
@@ -313,7 +389,6 @@ void OpenClPlace::complete(Slot& slot, cl_event event, cl_int status) noexcept {
     slot.outcome = failed_call(status);
   }
   end(slot);
-  callers_.fetch_sub(1, std::memory_order_release);
 }
 
 void OpenClPlace::fail_batch(cl_int code) noexcept {
@@ -380,13 +455,19 @@ bool OpenClPlace::stirring() const noexcept {
          stopping_.load(std::memory_order_seq_cst);
 }
 
-/// Polls for a while, then sleeps, until something stirs.
+/// Polls for a while, then sleeps, until something stirs. While many small commands are in flight a
+/// nap leaves the core to the driver.
 void OpenClPlace::idle() noexcept {
+  if (untold_ >= kMany) {
+    sys::sleep_until(sys::now_ns() + kNapNs);
+    if (look(next_) || stirring()) return;
+  }
   const std::int64_t until = sys::now_ns() + config::spin_ns();
   while (sys::now_ns() < until) {
     for (int i = 0; i < 32; ++i) sys::pause();
-    if (stirring()) return;
+    if (look(next_) || stirring()) return;
   }
+  watch();
   parking_.prepare();
   if (stirring()) {
     parking_.cancel();

@@ -25,6 +25,9 @@ class OpenClDevice;
 /// Parallel kernels get a team of one. Kernels with a source for the device are kernels of its
 /// driver.
 ///
+/// Commands that are not native kernels say nothing when they are over: the thread looks at those
+/// that may be, and asks the driver to be called only before it sleeps (ADR 45).
+///
 /// A card runs no code of the host. There, copies are commands of the driver, and a kernel of the
 /// kind "opencl" enqueues its work itself, in a queue that executes in order.
 class OpenClPlace final : public PlaceDriver {
@@ -38,8 +41,15 @@ class OpenClPlace final : public PlaceDriver {
   void wake() noexcept override { parking_.unpark_one(); }
 
  private:
-  static constexpr std::size_t kWindow = 512;
+  static constexpr std::size_t kWindow = 1024;
   static constexpr std::size_t kBatch = 32;
+  /// Jobs that are handed out, or taken back, at a time.
+  static constexpr std::size_t kRound = 64;
+  /// Of so many jobs one is looked at to see how far the device is.
+  static constexpr std::uint64_t kStride = 32;
+  /// With so many commands in flight that nobody tells of, the thread naps before it looks again.
+  static constexpr std::size_t kMany = 64;
+  static constexpr std::int64_t kNapNs = 50'000;
   /// Copies of so many bytes join others, up to so many together.
   static constexpr std::uint64_t kSmallCopy = 64 << 10, kBatchBytes = 256 << 10;
 
@@ -50,9 +60,11 @@ class OpenClPlace final : public PlaceDriver {
     Job job;
     std::vector<std::uint64_t> waits;
     Outcome outcome;
-    std::uint64_t last = 0;    ///< job of its command
-    cl_event event = nullptr;  ///< of the command, when it is the last
-    cl_event begin = nullptr;  ///< on a card, timed: the mark before a call, a copy's first part
+    std::uint64_t last = 0;     ///< job of its command
+    cl_event event = nullptr;   ///< of the command, when it is the last
+    cl_event begin = nullptr;   ///< on a card, timed: the mark before a call, a copy's first part
+    Slot* followers = nullptr;  ///< commands of the driver that are looked at when it is over
+    Slot* next = nullptr;       ///< of those that follow the same
     sys::Atomic<bool> over{true};
   };
   /// The jobs of one command.
@@ -63,9 +75,18 @@ class OpenClPlace final : public PlaceDriver {
   };
 
   Slot& slot_of(std::uint64_t number) noexcept { return slots_[number % kWindow]; }
+  cl_command_queue queue_for(const Job& job) const noexcept {
+    return (job.timed ? timed_ : queue_).get();
+  }
 
   void serve() noexcept;
   bool take_back() noexcept;
+  bool retire() noexcept;
+  void follow(Slot& slot) noexcept;
+  cl_int status_of(const Slot& slot) const noexcept;
+  void peek() noexcept;
+  bool look(std::uint64_t last) noexcept;
+  void watch() noexcept;
   bool hand_out() noexcept;
   std::uint64_t small_copy(const Job& job) const noexcept;
   cl_event event_of(std::uint64_t earlier) noexcept;
@@ -84,7 +105,7 @@ class OpenClPlace final : public PlaceDriver {
   bool stirring() const noexcept;
   static void CL_CALLBACK run(void* argument);
   static void CL_CALLBACK on_complete(cl_event event, cl_int status, void* slot);
-  void complete(Slot& slot, cl_event event, cl_int status) noexcept;
+  void complete(Slot& slot, cl_int status) noexcept;
   void run(Slot& slot) noexcept;
   Outcome perform(const Slot& slot) const noexcept;
   void end(Slot& slot) noexcept;
@@ -93,8 +114,8 @@ class OpenClPlace final : public PlaceDriver {
   PlaceFeed& feed_;
   OpenClSubDevice part_;  ///< empty: all of the device
   const OpenClDevice* const card_;
-  OpenClContext context_;  ///< empty: that of the card
-  OpenClQueue queue_;
+  OpenClContext context_;             ///< empty: that of the card
+  OpenClQueue queue_, timed_;         ///< the latter for what has to have times
   OpenClQueue calls_;                 ///< of a card: where its kernels of the kind "opencl" enqueue
   std::int64_t clock_offset_ns_ = 0;  ///< of the host's clock against the device's
   std::optional<OpenClPrograms> programs_;
@@ -103,6 +124,9 @@ class OpenClPlace final : public PlaceDriver {
   std::vector<Slot> slots_;
   Batch batch_;                   ///< the jobs that are to be enqueued next
   std::vector<cl_event> events_;  ///< what they wait for
+  std::vector<Slot*> open_;       ///< commands of the driver that wait for none in flight
+  std::size_t untold_ = 0;        ///< such commands, and those that wait
+  std::uint64_t seen_ = 0;        ///< commands up to this one are likely to be over
   std::uint64_t first_ = 1;       ///< the oldest job in flight
   std::uint64_t next_ = 1;        ///< the number of the next one
   std::uint64_t taken_back_ = 0;
@@ -112,7 +136,7 @@ class OpenClPlace final : public PlaceDriver {
   FailedJobs failed_{kWindow};
   Parking parking_;
   sys::Atomic<bool> stopping_{false};
-  sys::Atomic<std::uint32_t> callers_{0};  ///< threads of the driver that have not left end()
+  sys::Atomic<std::uint32_t> callers_{0};  ///< calls that the driver is to make, or is making
   std::optional<sys::Thread> thread_;
 };
 

@@ -1,6 +1,7 @@
 #include "backends/opencl/opencl_programs.hpp"
 
 #include <array>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -21,16 +22,24 @@ T kernel_fact(cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info w
   return value;
 }
 
-void set_arguments(cl_kernel kernel, const Job& job) {
+/// Sets the arguments that are not those of the call before.
+void set_arguments(cl_kernel kernel, std::vector<std::uint64_t>& last, const Job& job) {
   const OpenClLibrary& cl = OpenClLibrary::get();
   LaunchArguments arguments(job.source->parameters, job.call);
+  const bool first = last.empty();
+  last.resize(arguments.count());
   for (std::size_t i = 0; i < arguments.count(); ++i) {
     const auto index = static_cast<cl_uint>(i);
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, arguments.addresses()[i], arguments.size(i));
+    if (!first && last[i] == bits) continue;
+    last[i] = bits;
     const cl_int code =
         arguments.is_operand(i)
             ? cl.clSetKernelArgSVMPointer(kernel, index, arguments.operand(i))
             : cl.clSetKernelArg(kernel, index, arguments.size(i), arguments.addresses()[i]);
     if (code == CL_SUCCESS) continue;
+    last.clear();
     check_opencl(code, fmt::format("parameter {} of kernel '{}'", i, job.source->entry));
   }
 }
@@ -39,13 +48,17 @@ void set_arguments(cl_kernel kernel, const Job& job) {
 
 OpenClPrograms::OpenClPrograms(const OpenClDeviceInfo& facts, cl_context context,
                                cl_device_id device)
-    : device_name_(facts.description), context_(context), device_(device), cache_("kernels") {}
+    : device_name_(facts.description),
+      keeps_arguments_(facts.native),
+      context_(context),
+      device_(device),
+      cache_("kernels") {}
 
 Outcome OpenClPrograms::enqueue(cl_command_queue queue, const Job& job,
                                 std::span<const cl_event> waits, cl_event* out_event) noexcept {
   try {
     const OpenClLibrary& cl = OpenClLibrary::get();
-    const Built& found = built(*job.source);
+    Built& found = built(*job.source);
     if (!found.outcome.ok()) return found.outcome;
     const auto count = static_cast<cl_uint>(waits.size());
     const cl_event* const events = waits.empty() ? nullptr : waits.data();
@@ -59,17 +72,19 @@ Outcome OpenClPrograms::enqueue(cl_command_queue queue, const Job& job,
                    "a call of no groups");
       return {};
     }
-    set_arguments(found.kernel.get(), job);
-    check_opencl(cl.clEnqueueNDRangeKernel(queue, found.kernel.get(), 3, nullptr, items.data(),
-                                           local.data(), count, events, out_event),
-                 fmt::format("kernel '{}'", job.source->entry));
+    if (!keeps_arguments_) found.arguments.clear();
+    set_arguments(found.kernel.get(), found.arguments, job);
+    const cl_int code =
+        cl.clEnqueueNDRangeKernel(queue, found.kernel.get(), 3, nullptr, items.data(), local.data(),
+                                  count, events, out_event);
+    if (code != CL_SUCCESS) check_opencl(code, fmt::format("kernel '{}'", job.source->entry));
     return {};
   } catch (...) {
     return current_exception_outcome(WEIR_STATUS_DEVICE_ERROR);
   }
 }
 
-const OpenClPrograms::Built& OpenClPrograms::built(const KernelSource& source) {
+OpenClPrograms::Built& OpenClPrograms::built(const KernelSource& source) {
   const auto found = built_.find(&source);
   if (found != built_.end()) return found->second;
   return built_.emplace(&source, build(source)).first->second;

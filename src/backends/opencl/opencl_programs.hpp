@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "backend/backend.hpp"
 #include "backends/opencl/opencl_platforms.hpp"
@@ -29,9 +30,10 @@ class OpenClPrograms {
   struct Built {
     OpenClKernel kernel;
     Outcome outcome;
+    std::vector<std::uint64_t> arguments;  ///< of the last call, none before the first
   };
 
-  const Built& built(const KernelSource& source);
+  Built& built(const KernelSource& source);
   Built build(const KernelSource& source);
   cl_program program_of(const KernelSource& source);
   OpenClProgram compile(const KernelSource& source, const std::string& text) const;
@@ -44,6 +46,8 @@ class OpenClPrograms {
   T limit(cl_device_info what) const noexcept;
 
   const std::string device_name_;
+  /// A card may need to be told again of memory that is where other memory was.
+  const bool keeps_arguments_;
   const cl_context context_;
   const cl_device_id device_;
   const Cache cache_;

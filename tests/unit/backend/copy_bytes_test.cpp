@@ -73,6 +73,18 @@ TEST(CopyBytes, AgreesWithTheOracleOnRegionsOfDifferentShape) {
   }
 }
 
+/// So many bytes that rows of some lengths go past the cache.
+TEST(CopyBytes, AgreesWithTheOracleOnLargeRegions) {
+  std::mt19937 random(3);
+  for (const std::uint64_t row : {255u, 256u, 1024u, 4099u, 16384u, 16385u}) {
+    const auto rows = static_cast<std::uint32_t>((1u << 20) / row + 1);
+    expect_copies(random_region(row, rows, 1, random), random_region(row, rows, 1, random), random);
+    const auto half = static_cast<std::uint32_t>(rows / 2 + 1);
+    expect_copies(random_region(row, half, 2, random), random_region(2 * row, half, 1, random),
+                  random);
+  }
+}
+
 TEST(CopyBytes, CopiesPlanesWhoseRowsInterleave) {
   std::mt19937 random(3);
   const Region interleaved{

@@ -102,8 +102,33 @@ TEST_F(CudaPlaceTest, AChainCostsLaunchesOnly) {
   EXPECT_EQ(fake_cuda_calls("cuLaunchKernel"), static_cast<unsigned long>(kLength));
   EXPECT_EQ(fake_cuda_calls("cuStreamWaitEvent"), 0u);
   EXPECT_LE(fake_cuda_calls("cuEventRecord"), 2u) << "at most where the feed ran dry";
+  EXPECT_LE(fake_cuda_calls("cuStreamWriteValue64"),
+            kLength / 16 + fake_cuda_calls("cuStreamQuery") + 4u);
   EXPECT_EQ(fake_cuda_calls("cuEventCreate"), events);
   EXPECT_LE(fake_cuda_depth(), 600u) << "the driver would block";
+}
+
+/// A chain whose jobs come one by one: the device tells of the first, and then of several at once.
+TEST_F(CudaPlaceTest, ABusyDeviceIsNotAskedAfterEachJob) {
+  constexpr unsigned kJobs = 64;
+  open_gate = false;
+  setenv("WEIR_SPIN_US", "1000000", 1);
+  std::int64_t* const x = numbers(1);
+  OrderFeed feed;
+  const auto driver = place(feed);
+  unsetenv("WEIR_SPIN_US");
+  auto last = feed.add(gate());
+  for (unsigned i = 0; i < kJobs; ++i) {
+    driver->wake();
+    while (feed.has_work()) std::this_thread::yield();
+    last = feed.add(mix(x, 1), {last});
+  }
+  open_gate = true;
+  driver->wake();
+  for (const auto& [number, ending] : feed.wait()) EXPECT_TRUE(ending.outcome.ok());
+  EXPECT_LE(fake_cuda_calls("cuStreamWriteValue64"),
+            kJobs / 16 + 4 + fake_cuda_calls("cuStreamQuery"))
+      << "but for where the thread was to sleep";
 }
 
 TEST_F(CudaPlaceTest, FollowersOfOneJobRunAtOnce) {
@@ -300,7 +325,57 @@ TEST_F(CudaPlaceTest, ManyCopiesShareThePageLockedMemory) {
   for (Memory& memory : there_memory) device().release(memory);
 }
 
+TEST_F(CudaPlaceTest, SmallCopiesArePackedTogether) {
+  constexpr std::size_t kCopies = 64, kBytes = 4096;
+  std::vector<char> out(kCopies * kBytes), in(out.size());
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<char>(i * 31 + i / 256);
+  Memory memory = device().allocate(out.size());
+  OrderFeed feed;
+  const auto piece = [](std::size_t i) { return Region{.offset = i * kBytes, .row = kBytes}; };
+  for (std::size_t i = 0; i < kCopies; ++i) {
+    feed.add(copy(here(out.data(), piece(i)), there(memory.address, piece(i))));
+  }
+  for (std::size_t i = 0; i < kCopies; ++i) {
+    feed.add(copy(there(memory.address, piece(i)), here(in.data(), piece(i))), {i + 1});
+  }
+  {
+    const auto driver = place(feed);
+    for (const auto& [number, ending] : feed.wait()) EXPECT_TRUE(ending.outcome.ok());
+  }
+  EXPECT_TRUE(in == out);
+  EXPECT_LE(fake_cuda_calls("cuLaunchHostFunc"),
+            kCopies / 2 + 12 * fake_cuda_calls("cuStreamQuery"));
+  device().release(memory);
+}
+
 // Failures.
+
+/// Of small copies that are packed together one fails: what waits for it does not run.
+TEST_F(CudaPlaceTest, ASmallCopyFailsAlone) {
+  constexpr std::size_t kCopies = 8;
+  std::vector<std::int64_t> out(kCopies, 5);
+  std::int64_t* const x = numbers(kCopies);
+  const Region one{.offset = 0, .row = 8};
+  for (const unsigned long failing : {1ul, 3ul, kCopies}) {
+    SCOPED_TRACE(failing);
+    std::fill_n(x, kCopies, 0);
+    OrderFeed feed;
+    for (std::size_t i = 0; i < kCopies; ++i) feed.add(copy(here(&out[i], one), there(x + i, one)));
+    for (std::size_t i = kCopies; i-- > 0;) feed.add(mix(x + i, 1), {i + 1});
+    fake_cuda_fail("cuMemcpyHtoDAsync", failing, 1);
+    const auto driver = place(feed);
+    const auto endings = feed.wait();
+    int failed = 0;
+    for (std::size_t i = 0; i < kCopies; ++i) {
+      const bool ok = endings.at(i + 1).outcome.ok();
+      failed += !ok;
+      EXPECT_EQ(endings.at(2 * kCopies - i).outcome.status,
+                ok ? WEIR_STATUS_OK : WEIR_STATUS_POISONED);
+      EXPECT_EQ(x[i], ok ? 16 : 0) << i;
+    }
+    EXPECT_EQ(failed, 1);
+  }
+}
 
 TEST_F(CudaPlaceTest, TextsThatDoNotCompileSayWhere) {
   std::int64_t* const x = numbers(1);
@@ -422,9 +497,14 @@ TEST_F(CudaPlaceTest, NoFailedCallHangs) {
             made.timed = i % 2 == 0;
             leaves.push_back(feed.add(made, {to}));
           }
-          feed.add(copy(there(x, all), here(bytes.data(), all)), leaves);
+          const auto back = feed.add(copy(there(x, all), here(bytes.data(), all)), leaves);
+          for (std::uint64_t i = 0; i < 4; ++i) {
+            const Region small{.offset = 100 * i, .row = 100};
+            const auto up = feed.add(copy(here(bytes.data(), small), there(x, small)), {back});
+            if (i % 2 == 0) feed.add(copy(there(x, small), here(bytes.data(), small)), {up});
+          }
           driver->wake();
-          EXPECT_EQ(feed.wait().size(), 32u);
+          EXPECT_EQ(feed.wait().size(), 38u);
         }
         device().release(memory);
         if (code == 719) device_.reset();

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -223,6 +225,105 @@ TEST_F(OpenClBackendTest, SmallCopiesDoNotWaitForWhatOthersWaitFor) {
   open = true;
   open.notify_all();
   jobs.wait();
+}
+
+/// Nobody waits for the end of a chain to know of what is inside it, whether the place looks or
+/// sleeps.
+TEST_F(OpenClBackendTest, CommandsAreOverOneByOne) {
+  const KernelSource add{.entry = "add",
+                         .text =
+                             "WEIR_KERNEL(add, 1, 1, 1, WEIR_GLOBAL int* x) {\n"
+                             "  WEIR_ITEMS_LAST { x[0] += 1; }\n"
+                             "}\n",
+                         .file = "add.wk",
+                         .parameters = "p"};
+  static constexpr std::array<std::uint64_t, 4> kNumbers{1, 2, 3, 4};
+  static std::atomic<bool> open;
+  for (const char* const spin : {"0", "1000000"}) {
+    SCOPED_TRACE(spin);
+    setenv("WEIR_SPIN_US", spin, 1);
+    const auto device = open_device(*backend_, {});
+    if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
+    Memory memory = device->allocate(sizeof(int));
+    const weir_view x{memory.address, {sizeof(int), 1, 1}, {}, WEIR_ACCESS_READ_WRITE};
+    std::vector<Job> given(5);
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      given[i].source = &add;
+      given[i].groups = {1, 1, 1};
+      given[i].call.operands = &x;
+      given[i].call.operand_count = 1;
+      given[i].timed = i == 1;
+      if (i > 0) given[i].waits = {&kNumbers[i - 1], 1};
+    }
+    open = false;
+    given[3].source = nullptr;
+    given[3].function = [](const weir_call*) {
+      open.wait(false);
+      return WEIR_STATUS_OK;
+    };
+    {
+      GivenJobs jobs(given);
+      std::vector<unsigned> cores(device->info().cores);
+      std::iota(cores.begin(), cores.end(), 0u);
+      const auto place = device->open_place({"p", cores}, jobs);
+      for (std::size_t number = 1; number <= 3; ++number) jobs.wait_for(number);
+      EXPECT_EQ(*static_cast<int*>(memory.address), 3);
+      open = true;
+      open.notify_all();
+      jobs.wait();
+    }
+    EXPECT_EQ(*static_cast<int*>(memory.address), 4);
+    device->release(memory);
+  }
+  unsetenv("WEIR_SPIN_US");
+}
+
+/// More than the window holds, of which each waits for two.
+TEST_F(OpenClBackendTest, CommandsFollowEachOther) {
+  constexpr std::size_t kJobs = 3000;
+  const KernelSource add{.entry = "add",
+                         .text =
+                             "WEIR_KERNEL(add, 1, 1, 1, WEIR_GLOBAL weir_u32* x,\n"
+                             "            WEIR_GLOBAL weir_u32* y, WEIR_GLOBAL weir_u32* z) {\n"
+                             "  WEIR_ITEMS_LAST { z[0] = 3 * x[0] + y[0] + 1; }\n"
+                             "}\n",
+                         .file = "add.wk",
+                         .parameters = "ppp"};
+  const auto device = open_device(*backend_, {});
+  if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
+  Memory memory = device->allocate((kJobs + 1) * sizeof(std::uint32_t));
+  auto* const x = static_cast<std::uint32_t*>(memory.address);
+  std::vector<std::uint32_t> expected(kJobs + 1, 0);
+  std::vector<std::array<std::uint64_t, 2>> waits(kJobs);
+  std::vector<std::array<weir_view, 3>> views(kJobs);
+  std::vector<Job> given(kJobs);
+  for (std::size_t i = 0; i < kJobs; ++i) {
+    // Number i + 1 makes x[i + 1] of what two earlier ones made; x[0] is nobody's.
+    const std::size_t one = i == 0 ? 0 : i - std::min(i, i % 3), two = i / 2;
+    waits[i] = {one, two};
+    const std::size_t skipped = one == 0 ? 1 : 0;
+    const std::size_t count = two == 0 ? 0 : (one == two ? 1 : 2 - skipped);
+    given[i].waits = {waits[i].data() + skipped, count};
+    const auto view = [&](std::size_t at) {
+      return weir_view{x + at, {sizeof *x, 1, 1}, {}, WEIR_ACCESS_READ_WRITE};
+    };
+    views[i] = {view(one), view(two), view(i + 1)};
+    given[i].source = &add;
+    given[i].groups = {1, 1, 1};
+    given[i].call.operands = views[i].data();
+    given[i].call.operand_count = 3;
+    given[i].timed = i % 7 == 0;
+    expected[i + 1] = 3 * expected[one] + expected[two] + 1;
+  }
+  {
+    GivenJobs jobs(given);
+    std::vector<unsigned> cores(device->info().cores);
+    std::iota(cores.begin(), cores.end(), 0u);
+    const auto place = device->open_place({"p", cores}, jobs);
+    jobs.wait();
+  }
+  for (std::size_t i = 0; i <= kJobs; ++i) ASSERT_EQ(x[i], expected[i]) << i;
+  device->release(memory);
 }
 
 TEST(OpenClSettings, AreChecked) {

@@ -48,7 +48,7 @@ class OpenClProgramsTest : public testing::Test {
     folder_ = mkdtemp(made.data());
     setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
     context_ = make_opencl_context(facts_.platform, facts_.id);
-    queue_ = make_opencl_queue(context_.get(), facts_.id);
+    queue_ = make_opencl_queue(context_.get(), facts_.id, OpenClQueueKind::untimed);
   }
   void TearDown() override {
     unsetenv("XDG_CACHE_HOME");
