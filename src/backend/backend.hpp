@@ -102,6 +102,7 @@ struct Worker {
   unsigned index = 0;
   void* current = nullptr;       ///< the feed's
   unsigned turn = 0;             ///< the feed's
+  bool may_call = false;         ///< the driver's: the feed may call kernels of the host itself
   std::vector<weir_view> views;  ///< the feed's: operands of the current job
   std::vector<weir_scalar> scalars;
 };
@@ -110,7 +111,8 @@ struct Worker {
 class PlaceFeed {
  public:
   /// Fills job with the next call to make. Returns false when there is none now. Any thread of the
-  /// place, one call at a time for one worker; does not block.
+  /// place, one call at a time for one worker; does not block. On a worker that may, it first makes
+  /// a few serial calls itself, for which jobs would cost too much.
   virtual bool next(Worker& worker, Job& job) noexcept = 0;
   /// Takes back a job, with how it went. The worker that got it; does not block.
   virtual void finish(Worker& worker, Job& job, Outcome outcome) noexcept = 0;

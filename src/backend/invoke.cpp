@@ -31,18 +31,25 @@ weir_status believed(weir_status status) noexcept {
 
 }  // namespace
 
-Outcome invoke(const Job& job) noexcept {
+bool call_kernel(weir_host_function function, const weir_call& call, Outcome& failure) noexcept {
   std::optional<std::string> message;
   call_failure = &message;
-  Outcome outcome;
+  weir_status status = WEIR_STATUS_OK;
   try {
-    const weir_status status = job.function(&job.call);
+    status = function(&call);
     if (status != WEIR_STATUS_OK) [[unlikely]]
-      outcome = failed(status, message);
+      failure = failed(status, message);
   } catch (...) {
-    outcome = current_exception_outcome(WEIR_STATUS_KERNEL_ERROR);
+    failure = current_exception_outcome(WEIR_STATUS_KERNEL_ERROR);
+    status = failure.status;
   }
   call_failure = nullptr;
+  return status == WEIR_STATUS_OK;
+}
+
+Outcome invoke(const Job& job) noexcept {
+  Outcome outcome;
+  call_kernel(job.function, job.call, outcome);
   return outcome;
 }
 

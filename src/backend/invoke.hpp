@@ -7,8 +7,11 @@
 
 namespace weir::rt {
 
-/// Calls job.function and turns its status, its weir_call_fail() message or its exception into an
-/// outcome.
+/// Calls a kernel. Returns whether it did its work; else its status, its weir_call_fail() message
+/// or its exception becomes `failure`.
+bool call_kernel(weir_host_function function, const weir_call& call, Outcome& failure) noexcept;
+
+/// The same for the kernel of a job, as an outcome.
 Outcome invoke(const Job& job) noexcept;
 
 /// What weir_call_fail() does: keeps the message for the invoke() this thread is in.

@@ -52,6 +52,7 @@ WorkerTeam::WorkerTeam(WorkerTeamOptions options, PlaceFeed& feed)
   for (unsigned i = 0; i < count; ++i) {
     workers_.push_back(std::make_unique<Slot>());
     workers_.back()->worker.index = i;
+    workers_.back()->worker.may_call = options_.feed_calls;
     workers_.back()->processor = {options_.processors[i]};
   }
   try {

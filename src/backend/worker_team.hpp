@@ -21,7 +21,8 @@ struct WorkerTeamOptions {
   std::string name;
   std::vector<unsigned> processors;  ///< of each worker, operating system numbers
   bool pin = true;
-  double speed = 1;  ///< below 1 every job takes 1/speed times as long
+  double speed = 1;         ///< below 1 every job takes 1/speed times as long
+  bool feed_calls = false;  ///< the feed may call kernels itself
   /// What a worker does with a job for so many cores instead of calling its kernel; empty: that.
   std::function<Outcome(const Job&, std::size_t cores)> stand_in = {};
 };

@@ -6,8 +6,7 @@
 namespace weir::rt {
 
 /// Fetches the first `bytes` of an object for writing, without waiting.
-template <std::size_t bytes>
-inline void prefetch_for_write(const void* object) noexcept {
+inline void prefetch_for_write(const void* object, std::size_t bytes) noexcept {
   const char* const start = static_cast<const char*>(object);
   for (std::size_t line = 0; line < bytes; line += 64) {
 #if defined(__x86_64__)

@@ -64,14 +64,8 @@ bool product_fits(std::uint64_t a, std::uint64_t b, std::uint64_t& out) {
 
 }  // namespace
 
-Region make_region(const weir_region& region, std::uint64_t bytes, const char* buffer) {
+Region check_region(const weir_region& region, std::uint64_t bytes, const char* buffer) {
   if (region.extent[0] == 0) fail_argument("region of {} is empty: extent[0] is 0", buffer);
-  if (region.extent[1] <= 1 && region.extent[2] <= 1) [[likely]] {
-    if (region.offset > bytes || region.extent[0] > bytes - region.offset) {
-      fail_outside(region, bytes, buffer);
-    }
-    return {.offset = region.offset, .row = region.extent[0]};
-  }
   Region normal{.offset = region.offset, .row = region.extent[0]};
   const std::uint64_t rows = std::max<std::size_t>(region.extent[1], 1);
   const std::uint64_t planes = std::max<std::size_t>(region.extent[2], 1);

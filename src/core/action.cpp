@@ -4,18 +4,9 @@
 
 namespace weir::rt {
 
-void Action::reserve(std::size_t operand_room, std::size_t scalar_room, std::size_t event_room) {
-  const std::size_t bytes = operand_room * sizeof(Operand) + scalar_room * sizeof(weir_scalar) +
-                            event_room * sizeof(EventWait);
-  spilled = bytes > kInlineBytes;
-  if (spilled && bytes > spill_bytes) {
-    spill = std::make_unique<std::byte[]>(bytes);
-    spill_bytes = static_cast<std::uint32_t>(bytes);
-  }
-  operand_count = static_cast<std::uint16_t>(operand_room);
-  scalar_count = static_cast<std::uint8_t>(scalar_room);
-  event_count = static_cast<std::uint16_t>(event_room);
-  for (EventWait& wait : events()) new (&wait) EventWait;
+void Action::grow_spill(std::size_t bytes) {
+  spill = std::make_unique<std::byte[]>(bytes);
+  spill_bytes = static_cast<std::uint32_t>(bytes);
 }
 
 void Action::drop_events() noexcept {

@@ -1,6 +1,7 @@
 // Actions: the units in a stream.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <weir/kernel.h>
 
 #include "base/plain.hpp"
+#include "base/prefetch.hpp"
 #include "base/region.hpp"
 #include "core/event.hpp"
 #include "core/failure.hpp"
@@ -89,7 +91,6 @@ struct Edge {
 struct alignas(64) Action : Message {
   static constexpr std::size_t kInlineBytes = 3 * sizeof(Operand) + 4 * sizeof(weir_scalar);
   static constexpr std::size_t kNameBytes = 32;
-  static constexpr std::size_t kHotBytes = 128;  ///< what an action of one operand touches
 
   ActionKind kind = ActionKind::compute;
   bool evented = false;  ///< somebody has its event
@@ -161,7 +162,24 @@ struct alignas(64) Action : Message {
   }
 
   /// Sets the argument counts and makes room for them. Throws std::bad_alloc.
-  void reserve(std::size_t operand_room, std::size_t scalar_room, std::size_t event_room);
+  void reserve(std::size_t operand_room, std::size_t scalar_room, std::size_t event_room) {
+    const std::size_t bytes = operand_room * sizeof(Operand) + scalar_room * sizeof(weir_scalar) +
+                              event_room * sizeof(EventWait);
+    spilled = bytes > kInlineBytes;
+    if (spilled && bytes > spill_bytes) [[unlikely]]
+      grow_spill(bytes);
+    operand_count = static_cast<std::uint16_t>(operand_room);
+    scalar_count = static_cast<std::uint8_t>(scalar_room);
+    event_count = static_cast<std::uint16_t>(event_room);
+    for (EventWait& wait : events()) new (&wait) EventWait;
+  }
+
+  /// Fetches, without waiting, what an action touches that has as many operands as this one.
+  void prefetch_alike(const Action* other) const noexcept {
+    const auto before = inline_arguments.data() - reinterpret_cast<const std::byte*>(this);
+    const std::size_t operands = std::min<std::size_t>(operand_count, 3);
+    prefetch_for_write(other, static_cast<std::size_t>(before) + operands * sizeof(Operand));
+  }
 
   /// Makes the slot ready for its next use: drops what the action owns.
   void recycle() noexcept {
@@ -191,6 +209,7 @@ struct alignas(64) Action : Message {
 
  private:
   std::byte* arguments() noexcept { return spilled ? spill.get() : inline_arguments.data(); }
+  void grow_spill(std::size_t bytes);
   void drop_events() noexcept;
 };
 

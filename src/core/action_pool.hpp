@@ -7,7 +7,6 @@
 #include <memory>
 
 #include "base/plain.hpp"
-#include "base/prefetch.hpp"
 #include "base/spin_lock.hpp"
 #include "base/threads.hpp"
 #include "core/action.hpp"
@@ -63,7 +62,7 @@ class ActionCache {
     }
     Action& slot = *ring_[taken_ % kRing];
     if (seen_ - taken_ > kAhead) {
-      prefetch_for_write<Action::kHotBytes>(ring_[(taken_ + kAhead) % kRing]);
+      slot.prefetch_alike(ring_[(taken_ + kAhead) % kRing]);
     }
     ++taken_;
     if (taken_ % kBatch == 0) reusable_.store(taken_, std::memory_order_release);

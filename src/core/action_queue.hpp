@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "base/plain.hpp"
-#include "base/prefetch.hpp"
 #include "base/threads.hpp"
 #include "core/action.hpp"
 
@@ -137,7 +136,7 @@ inline Action* ActionQueue::pop() noexcept {
   Action* const action = head_->actions[slot];
   ++popped_;
   if (popped_ + kAhead <= seen_ && slot + kAhead < kChunkActions) {
-    prefetch_for_write<Action::kHotBytes>(head_->actions[slot + kAhead]);
+    action->prefetch_alike(head_->actions[slot + kAhead]);
   }
   return action;
 }

@@ -132,6 +132,9 @@ class Engine {
     if (exclusive_ != nullptr) visit(*exclusive_);
   }
 
+  /// Whether there is nothing to do but to admit what comes, and what comes meets nothing.
+  bool at_rest() const noexcept { return idle() && finished_.empty() && clean(); }
+
   /// Whether nothing admitted is left.
   bool idle() const noexcept {
     return window_.empty() && exclusive_ == nullptr && deferred_ == nullptr;

@@ -427,7 +427,7 @@ void put_each(const SegmentView& view, std::byte* memory) noexcept {
   const std::size_t bytes = known > 0 ? known : view.head.bytes;
   const std::size_t items = view.head.items;
   for (std::size_t at = 0; at < items; ++at) {
-    if (at + kAhead < items) prefetch_for_write<64>(memory + view.address<Word>(at + kAhead));
+    if (at + kAhead < items) prefetch_for_write(memory + view.address<Word>(at + kAhead), 64);
     std::memcpy(memory + view.address<Word>(at), view.data + at * bytes, known > 0 ? known : bytes);
   }
 }
@@ -462,7 +462,7 @@ template <class Word>
 void add_each(const SegmentView& view, std::byte* memory) noexcept {
   const std::size_t items = view.head.items;
   for (std::size_t at = 0; at < items; ++at) {
-    if (at + kAhead < items) prefetch_for_write<8>(memory + view.address<Word>(at + kAhead));
+    if (at + kAhead < items) prefetch_for_write(memory + view.address<Word>(at + kAhead), 8);
     add_word(memory + view.address<Word>(at), view.data + 8 * at);
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/invoke.hpp"
 #include "runtime/runtime.hpp"
 #include "runtime/stream.hpp"
 
@@ -82,6 +83,12 @@ bool Place::next_exclusive(Worker& worker, Job& job) noexcept {
       stream->look();
     }
     if (Action* const action = stream->advance()) {
+      ++worker.turn;
+      if (calls_itself(worker, *action)) {
+        --budget_;
+        call(worker, *stream, *action);
+        continue;
+      }
       if (!prepare(worker, job, *stream, *action)) continue;
       --budget_;
       return true;
@@ -105,6 +112,11 @@ bool Place::next_shared(Worker& worker, Job& job) noexcept {
       stream->look();
     }
     Action* const action = stream->advance();
+    if (action != nullptr && stream->runs_alone() && calls_itself(worker, *action)) {
+      worker.current = stream;
+      call(worker, *stream, *action);
+      continue;
+    }
     if (action != nullptr && !prepare(worker, job, *stream, *action)) {
       push(*stream);
       continue;
@@ -212,8 +224,8 @@ void Place::tell_issued(const Action& action) noexcept {
   }
 }
 
-void Place::fill_call(Worker& worker, Job& job, const Action& action) {
-  worker.views.resize(action.operand_count);
+/// Says how a kernel is called for an action, once worker.views has room.
+weir_call Place::call_of(Worker& worker, const Action& action) {
   weir_view* view = worker.views.data();
   for (const Operand& operand : action.operands()) {
     const Region& region = operand.region();
@@ -222,19 +234,40 @@ void Place::fill_call(Worker& worker, Job& job, const Action& action) {
                .stride = {region.row_stride, region.plane_stride},
                .access = static_cast<weir_access>(operand.access)};
   }
+  return {.scalars = const_cast<Action&>(action).scalars().data(),
+          .scalar_count = action.scalar_count,
+          .operands = worker.views.data(),
+          .operand_count = action.operand_count,
+          .team = nullptr,
+          .name = action.named ? action.label() : action.code->kernel->name().c_str(),
+          .payload = action.code->payload,
+          .queue = nullptr};
+}
+
+void Place::fill_call(Worker& worker, Job& job, const Action& action) {
+  if (worker.views.size() < action.operand_count) worker.views.resize(action.operand_count);
   job.function = action.code->function;
   job.cost = action.code->kernel->cost();
   job.kernel = action.code->kernel->name().c_str();
   job.kernel_number = action.code->kernel->number();
   job.parallel = action.code->kernel->parallel();
-  job.call = {.scalars = const_cast<Action&>(action).scalars().data(),
-              .scalar_count = action.scalar_count,
-              .operands = worker.views.data(),
-              .operand_count = action.operand_count,
-              .team = nullptr,
-              .name = action.label(),
-              .payload = action.code->payload,
-              .queue = nullptr};
+  job.call = call_of(worker, action);
+}
+
+/// Whether a kernel is called without a job. Some are not: the driver has its turn, and they are
+/// timed.
+bool Place::calls_itself(const Worker& worker, const Action& action) const noexcept {
+  return worker.may_call && worker.turn % kSampled != 0 && action.kind == ActionKind::compute &&
+         !action.traced && !action.timed && running_ == nullptr && action.code->source == nullptr &&
+         !action.code->kernel->parallel() && action.operand_count <= worker.views.size();
+}
+
+void Place::call(Worker& worker, Stream& stream, Action& action) noexcept {
+  Outcome failure;
+  if (!call_kernel(action.code->function, call_of(worker, action), failure)) [[unlikely]] {
+    stream.set_failure(action, std::move(failure));
+  }
+  stream.finish(action);
 }
 
 void Place::finish(Worker& worker, Job& job, Outcome outcome) noexcept {

@@ -27,7 +27,8 @@ struct Action;
 /// Streams with something for a worker wait in a run queue, by priority. A worker that takes one
 /// owns it. On a place of one core it keeps it while it runs its actions, up to a quantum.
 /// Otherwise it takes one action and passes the stream on, unless the action is so brief that it
-/// will be over before another worker could begin. A device that orders jobs gets the actions of a
+/// will be over before another worker could begin. Where the driver lets it, the place calls most
+/// kernels of such actions itself, without a job. A device that orders jobs gets the actions of a
 /// stream in a row, too, without an end to be waited for.
 class Place {
  public:
@@ -101,6 +102,9 @@ class Place {
   static void refuse(Stream& stream, Action& action, Outcome why) noexcept;
   void tell_issued(const Action& action) noexcept;
   void fill_call(Worker& worker, Job& job, const Action& action);
+  static weir_call call_of(Worker& worker, const Action& action);
+  bool calls_itself(const Worker& worker, const Action& action) const noexcept;
+  static void call(Worker& worker, Stream& stream, Action& action) noexcept;
 
   static constexpr std::size_t kJobsListed = 64;
 

@@ -21,6 +21,28 @@ weir_access as_read_write(weir_access access) noexcept {
   return static_cast<weir_access>(access & WEIR_ACCESS_READ_WRITE);
 }
 
+/// Whether a task is no more than an action of any stream can be.
+bool is_plain(const weir_task& task) noexcept {
+  if (task.domains != 0 || task.place != nullptr) return false;
+  if (task.priority < -1 || task.priority > 1) return false;
+  return task.operands == nullptr ||
+         std::none_of(task.operands, task.operands + task.operand_count, [](const auto& operand) {
+           return operand.access == WEIR_ACCESS_COMMUTE || operand.access == WEIR_ACCESS_REDUCE;
+         });
+}
+
+weir_compute as_compute(const weir_task& task) noexcept {
+  weir_compute compute = WEIR_COMPUTE_INIT;
+  compute.kernel = task.kernel;
+  compute.kernel_name = task.kernel_name;
+  compute.operands = task.operands;
+  compute.operand_count = task.operand_count;
+  compute.scalars = task.scalars;
+  compute.scalar_count = task.scalar_count;
+  compute.name = task.name;
+  return compute;
+}
+
 bool is_access(weir_access access) noexcept {
   return (access >= WEIR_ACCESS_READ && access <= WEIR_ACCESS_READ_WRITE) ||
          access == WEIR_ACCESS_COMMUTE || access == WEIR_ACCESS_REDUCE;
@@ -127,6 +149,9 @@ void Queue::outlast_tasks() noexcept {
 // ---- Producers ---------------------------------------------------------------------------------
 
 weir_event Queue::submit(const weir_task& given, bool evented) {
+  if (direct_ && reductions_->idle() && is_plain(given)) [[likely]] {
+    return lanes_.front().stream->compute(as_compute(given), evented);
+  }
   const weir_event event =
       reductions_->concern(given) ? reductions_->submit(given, evented) : put(given, evented);
   progress();
@@ -142,32 +167,15 @@ weir_event Queue::put(const weir_task& given, bool evented) {
 }
 
 weir_event Queue::submit_directly(const weir_task& given, bool evented) {
-  weir_compute compute = WEIR_COMPUTE_INIT;
-  compute.kernel = given.kernel;
-  compute.kernel_name = given.kernel_name;
-  compute.operands = given.operands;
-  compute.operand_count = given.operand_count;
-  compute.scalars = given.scalars;
-  compute.scalar_count = given.scalar_count;
-  compute.name = given.name;
-  const Lane& lane = lanes_.front();
-  const bool restricted = given.domains != 0 || given.place != nullptr;
-  const bool commutes =
-      given.operands != nullptr && std::any_of(given.operands, given.operands + given.operand_count,
-                                               [](const weir_operand& operand) {
-                                                 return operand.access == WEIR_ACCESS_COMMUTE;
-                                               });
-  if (restricted || given.priority != 0 || commutes) [[unlikely]] {
-    Task task;
-    fill_call(task, given);
-    if (commutes) {
-      std::vector<weir_operand> operands(given.operands, given.operands + given.operand_count);
-      for (weir_operand& operand : operands) operand.access = as_read_write(operand.access);
-      compute.operands = operands.data();
-      return lane.stream->compute(compute, evented);
-    }
-  }
-  return lane.stream->compute(compute, evented);
+  Stream& stream = *lanes_.front().stream;
+  weir_compute compute = as_compute(given);
+  if (is_plain(given)) return stream.compute(compute, evented);
+  Task task;
+  fill_call(task, given);
+  std::vector<weir_operand> operands(given.operands, given.operands + given.operand_count);
+  for (weir_operand& operand : operands) operand.access = as_read_write(operand.access);
+  compute.operands = operands.data();
+  return stream.compute(compute, evented);
 }
 
 Task::Operand Queue::check_operand(weir_buffer* handle, const weir_region& region,

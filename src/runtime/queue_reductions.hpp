@@ -33,6 +33,8 @@ class Reductions {
   /// The queue is idle.
   ~Reductions();
 
+  /// Whether no region has partial results.
+  bool idle() const noexcept { return !any_.load(); }
   /// Whether a task has to be submitted here.
   bool concern(const weir_task& task) const noexcept;
   /// Submits a task, after those that it needs. Throws Error.

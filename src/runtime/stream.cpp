@@ -100,27 +100,35 @@ bool Stream::release() noexcept {
 
 Action* Stream::advance() noexcept {
   for (;;) {
-    if (pumps_) {
-      advance_transfers();
-    } else {
-      turn();
+    if (!only_admits()) {
+      if (pumps_) {
+        advance_transfers();
+      } else {
+        turn();
+      }
+      if (Action* const granted = granted_.pop()) {
+        if (still_to_run(*granted)) return granted;
+        continue;
+      }
+      if (Action* const ready = next_job()) {
+        if (!called_off(*ready) && acquire(*ready)) return ready;
+        continue;
+      }
+      if (engine_.has_finished()) continue;  // ready, but for a failure that came meanwhile
+      if (pumps_) return nullptr;
     }
-    if (Action* const granted = granted_.pop()) {
-      if (still_to_run(*granted)) return granted;
-      continue;
-    }
-    if (Action* const ready = next_job()) {
-      if (!called_off(*ready) && acquire(*ready)) return ready;
-      continue;
-    }
-    if (engine_.has_finished()) continue;  // ready, but for a failure that came meanwhile
-    if (pumps_) return nullptr;
     Action* alone = nullptr;
     if (!admit_next(alone)) return nullptr;
     if (alone != nullptr) {
       if (!called_off(*alone) && acquire(*alone)) return alone;
     }
   }
+}
+
+/// Whether there is no news, and nothing that came before is left: the way of one brief action
+/// after the other.
+bool Stream::only_admits() const noexcept {
+  return !pumps_ && engine_.at_rest() && granted_.empty() && !mailbox_.has_mail();
 }
 
 /// What is ready for a worker or, when it orders jobs, the device.

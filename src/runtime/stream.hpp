@@ -185,6 +185,7 @@ class Stream : private CopySink {
   bool has_call() const noexcept {
     return !granted_.empty() || engine_.has_compute() || (ordered_ && engine_.has_transfer());
   }
+  bool only_admits() const noexcept;
   Action* next_job() noexcept;
   bool still_to_run(Action& action) noexcept;
   bool admit_next(Action*& alone) noexcept;

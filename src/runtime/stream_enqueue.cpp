@@ -33,6 +33,27 @@ bool same_shape(const Region& a, const Region& b) noexcept {
 
 }  // namespace
 
+// Once for each operand of each action.
+[[gnu::always_inline]] inline Operand Stream::make_operand(weir_buffer* handle,
+                                                           const weir_region& region,
+                                                           weir_access access,
+                                                           const Domain* domain) const {
+  weir_buffer& buffer = weir_buffer::check(handle);
+  if (buffer.owner() != &runtime_) {
+    fail_argument("buffer '{}' belongs to another runtime than stream '{}'", buffer.name(), name_);
+  }
+  if (access < WEIR_ACCESS_READ || access > WEIR_ACCESS_READ_WRITE) {
+    fail_argument("access {} of an operand in buffer '{}' is not read, write or read-write",
+                  static_cast<int>(access), buffer.name());
+  }
+  buffer.note_use(serial_);
+  Operand operand{make_region(region, buffer.bytes(), buffer.name().c_str())};
+  operand.memory = static_cast<std::uint8_t>(domain ? domain->memory_of(buffer) : kHostMemory);
+  operand.access = static_cast<std::uint8_t>(access);
+  operand.buffer = &buffer;
+  return operand;
+}
+
 template <class Fill>
 weir_event Stream::enqueue(ActionKind kind, bool evented, Fill&& fill) {
   weir_event event = WEIR_EVENT_INIT;
@@ -145,24 +166,6 @@ weir_event Stream::mark() {
       enqueue(ActionKind::marker, true, [](Action& action) { action.reserve(0, 0, 0); });
   asides_.fetch_add(1, std::memory_order_relaxed);
   return event;
-}
-
-Operand Stream::make_operand(weir_buffer* handle, const weir_region& region, weir_access access,
-                             const Domain* domain) const {
-  weir_buffer& buffer = weir_buffer::check(handle);
-  if (buffer.owner() != &runtime_) {
-    fail_argument("buffer '{}' belongs to another runtime than stream '{}'", buffer.name(), name_);
-  }
-  if (access < WEIR_ACCESS_READ || access > WEIR_ACCESS_READ_WRITE) {
-    fail_argument("access {} of an operand in buffer '{}' is not read, write or read-write",
-                  static_cast<int>(access), buffer.name());
-  }
-  buffer.note_use(serial_);
-  Operand operand{make_region(region, buffer.bytes(), buffer.name().c_str())};
-  operand.memory = static_cast<std::uint8_t>(domain ? domain->memory_of(buffer) : kHostMemory);
-  operand.access = static_cast<std::uint8_t>(access);
-  operand.buffer = &buffer;
-  return operand;
 }
 
 const KernelCode& Stream::code_of(const weir_kernel& kernel) {

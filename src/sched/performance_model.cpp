@@ -44,8 +44,9 @@ bool read_number(std::string_view text, Number& out) {
 
 void PerformanceModel::Curve::note(std::uint64_t bytes, std::int64_t ns) {
   Sample& sample = sizes_[bytes];
-  sample.count = std::min(sample.count + 1, kMemory);
   const double time = std::clamp(static_cast<double>(ns), 1.0, kLongestNs);
+  const bool first_was_slow = sample.count == 1 && time < sample.mean_ns;
+  sample.count = first_was_slow ? 1 : std::min(sample.count + 1, kMemory);
   sample.mean_ns += (time - sample.mean_ns) / static_cast<double>(sample.count);
 }
 

@@ -16,6 +16,8 @@ class PerformanceModel {
   /// Times of one kernel on one kind of place.
   class Curve {
    public:
+    /// Learns a time. The first of a size is forgotten when the second is shorter: it had to pay
+    /// for what only first calls do.
     void note(std::uint64_t bytes, std::int64_t ns);
     /// Returns -1 when nothing was measured.
     std::int64_t estimate(std::uint64_t bytes) const;

@@ -34,7 +34,8 @@ void HostDevice::copy(const CopyJob& job) noexcept {
 }
 
 std::unique_ptr<PlaceDriver> HostDevice::open_place(const PlaceRequest& request, PlaceFeed& feed) {
-  WorkerTeamOptions options{.name = request.name, .processors = {}, .pin = pin_};
+  WorkerTeamOptions options{
+      .name = request.name, .processors = {}, .pin = pin_, .feed_calls = true};
   for (const unsigned core : request.cores) options.processors.push_back(processors_[core]);
   return std::make_unique<WorkerTeam>(std::move(options), feed);
 }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -36,6 +37,58 @@ TEST(Streams, AnyThreadMayEnqueueAndKeepsItsOwnOrder) {
   }
   stream.synchronize();
   EXPECT_EQ(next, std::vector<int>(kThreads, kEach));
+}
+
+/// Counts its calls, and fails as its scalar says.
+weir_status run_brief(const weir_call* call) {
+  ++*static_cast<int*>(call->payload);
+  EXPECT_EQ(call->operand_count, 2u);
+  EXPECT_STREQ(call->name, "a name");
+  if (call->scalars[0].value.i64 == 1) throw std::runtime_error("thrown");
+  if (call->scalars[0].value.i64 == 2) return weir_call_fail(call, WEIR_STATUS_UNSUPPORTED, "said");
+  return WEIR_STATUS_OK;
+}
+
+Kernel register_brief(const Runtime& runtime, int& runs) {
+  const weir_implementation implementation = {"host", run_brief, &runs};
+  weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
+  options.name = "brief";
+  options.implementations = &implementation;
+  options.implementation_count = 1;
+  weir_kernel* kernel = nullptr;
+  check(weir_kernel_register(runtime.handle(), &options, &kernel));
+  return Kernel(kernel);
+}
+
+/// Most of them run without a job for the driver.
+TEST(Streams, BriefKernelsFailAsOthersDo) {
+  for (const char* const domains : {"host:cores=1", "host"}) {
+    const Runtime runtime(domains);
+    const Place place = runtime.domain(0).place();
+    const Stream stream = place.stream();
+    const Buffer cells = runtime.buffer(64);
+    int runs = 0;
+    const Kernel kernel = register_brief(runtime, runs);
+    const auto enqueue = [&](int failure) {
+      return stream.compute(kernel, {read(cells.range(0, 8)), readwrite(cells.range(8, 8))},
+                            {failure}, "a name");
+    };
+    int enqueued = 0;
+    for (int place_of_failure = 0; place_of_failure < 40; ++place_of_failure) {
+      for (int i = 0; i < place_of_failure + 20; ++i, ++enqueued) enqueue(0);
+      const int failure = 1 + place_of_failure % 2;
+      const Event failed = enqueue(failure), after = enqueue(0);
+      ++enqueued;
+      const weir_status status = failure == 1 ? WEIR_STATUS_KERNEL_ERROR : WEIR_STATUS_UNSUPPORTED;
+      EXPECT_EQ(status_of([&] { after.wait(); }), WEIR_STATUS_POISONED);
+      EXPECT_EQ(status_of([&] { failed.wait(); }), status);
+      EXPECT_NE(std::string(weir_last_error()).find(failure == 1 ? "thrown" : "said"),
+                std::string::npos)
+          << weir_last_error();
+      EXPECT_EQ(status_of([&] { stream.synchronize(); }), status);
+      EXPECT_EQ(runs, enqueued);
+    }
+  }
 }
 
 TEST(Streams, FreeCoreServesTheStreamOfHighestPriority) {

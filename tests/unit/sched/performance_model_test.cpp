@@ -24,6 +24,17 @@ TEST(PerformanceModel, AveragesTimesOfASize) {
   EXPECT_EQ(curve.estimate(64), 150);
 }
 
+TEST(PerformanceModel, ForgetsAFirstTimeThatWasLong) {
+  Curve curve;
+  curve.note(64, 100'000);
+  curve.note(64, 100);
+  EXPECT_EQ(curve.estimate(64), 100);
+  curve.note(64, 300);
+  EXPECT_EQ(curve.estimate(64), 200);
+  curve.note(64, 50);
+  EXPECT_EQ(curve.estimate(64), 150);
+}
+
 TEST(PerformanceModel, OldTimesFade) {
   Curve curve;
   for (int i = 0; i < 1000; ++i) curve.note(64, 1000);
