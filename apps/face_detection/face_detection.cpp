@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/command_options.hpp"
+#include "common/film.hpp"
 #include "common/image.hpp"
 #include "common/input_error.hpp"
 #include "common/pipeline_workload.hpp"
@@ -22,7 +23,8 @@ namespace {
 constexpr std::size_t kUnderWay = 2, kStripRows = 16;
 
 struct Photograph {
-  std::string path;
+  std::string file;  ///< of a film with the number of the picture behind it: "film.mp4#12"
+  std::string name;  ///< of a file with faces, without an extension
   ColourImage image;
 };
 
@@ -329,8 +331,7 @@ class FaceDetection final : public PipelineWorkload {
 
   std::string output_for(std::size_t picture) const {
     if (!std::filesystem::is_directory(output_)) return output_;
-    const std::filesystem::path stem = std::filesystem::path(photographs_[picture].path).stem();
-    return std::filesystem::path(output_) / (stem.string() + ".png");
+    return std::filesystem::path(output_) / (photographs_[picture].name + ".png");
   }
 
   /// Draws frames of two pixels around faces.
@@ -367,7 +368,7 @@ class FaceDetection final : public PipelineWorkload {
   void describe(nlohmann::ordered_json& json) const override {
     json["pictures"] = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < photographs_.size(); ++i) {
-      json["pictures"].push_back({{"file", photographs_[i].path},
+      json["pictures"].push_back({{"file", photographs_[i].file},
                                   {"levels", detections_[i].levels},
                                   {"candidates", listed(detections_[i].candidates)},
                                   {"faces", listed(detections_[i].faces)}});
@@ -384,8 +385,21 @@ class FaceDetection final : public PipelineWorkload {
   std::vector<Detection> detections_;  ///< by picture
 };
 
-/// A picture, or those of a folder by their names.
-std::vector<Photograph> read_photographs(const std::string& path) {
+std::string stem_of(const std::string& path) { return std::filesystem::path(path).stem().string(); }
+
+std::vector<Photograph> read_film_photographs(const std::string& path, std::size_t most) {
+  std::vector<Photograph> photographs;
+  for (ColourImage& image : read_film(path, most)) {
+    const std::size_t number = photographs.size() + 1;
+    photographs.push_back({fmt::format("{}#{}", path, number),
+                           fmt::format("{}-{:06}", stem_of(path), number), std::move(image)});
+  }
+  return photographs;
+}
+
+/// A picture, those of a folder by their names, or those of a film.
+std::vector<Photograph> read_photographs(const std::string& path, std::size_t most) {
+  if (is_film(path)) return read_film_photographs(path, most);
   std::vector<std::string> paths;
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
@@ -395,11 +409,13 @@ std::vector<Photograph> read_photographs(const std::string& path) {
     if (error) fail_input("{}: cannot be read: {}", path, error.message());
     if (paths.empty()) fail_input("{}: found no picture in the folder", path);
     std::sort(paths.begin(), paths.end());
+    if (most > 0) paths.resize(std::min(most, paths.size()));
   } else {
     paths.push_back(path);
   }
   std::vector<Photograph> photographs;
-  for (const std::string& each : paths) photographs.push_back({each, read_colours(each)});
+  for (const std::string& each : paths)
+    photographs.push_back({each, stem_of(each), read_colours(each)});
   return photographs;
 }
 
@@ -409,7 +425,9 @@ class FaceDetectionApplication final : public Application {
   const char* summary() const override {
     return "find faces in pictures: --input photo.jpg --cascade lbpcascade_frontalface.xml";
   }
-  const char* input_help() const override { return "Picture, or folder of pictures"; }
+  const char* input_help() const override {
+    return "Picture, folder of pictures, or a film where ffmpeg is installed";
+  }
   const char* output_help() const override {
     return "Picture with frames around faces: .png or .ppm; or a folder for all";
   }
@@ -422,6 +440,8 @@ class FaceDetectionApplication final : public Application {
         .within(1.01, 16.0);
     options.add("--neighbours", options_.neighbours,
                 "More candidates than this make a face; 0: one [3]");
+    options.add("--pictures", pictures_, "Of a folder or film, the first ones [all]")
+        .within(std::size_t{1}, std::size_t{1} << 30);
     add_pipeline_switches(options, options_.switches);
   }
   void register_kernels(const Parameters&, const weir::Runtime& runtime) const override {
@@ -431,13 +451,14 @@ class FaceDetectionApplication final : public Application {
                                     const Lanes& lanes) override {
     const std::string& output = parameters.output;
     if (parameters.input.empty()) {
-      fail_input("face-detection needs a picture: give it --input FILE, or a folder of pictures");
+      fail_input(
+          "face-detection needs a picture: give it --input FILE, a folder of pictures or a film");
     }
     if (cascade_.empty()) {
       fail_input("face-detection needs a cascade: give it --cascade FILE, as in opencv-data");
     }
     Cascade cascade = read_cascade(cascade_);
-    std::vector<Photograph> photographs = read_photographs(parameters.input);
+    std::vector<Photograph> photographs = read_photographs(parameters.input, pictures_);
     if (!output.empty() && !std::filesystem::is_directory(output)) {
       check_colour_format(output);
       if (photographs.size() > 1) {
@@ -450,6 +471,7 @@ class FaceDetectionApplication final : public Application {
 
  private:
   std::string cascade_;
+  std::size_t pictures_ = 0;  ///< at most; 0: all
   DetectionOptions options_;
 };
 
