@@ -3,12 +3,19 @@
 #include <algorithm>
 #include <numeric>
 
+#include <fmt/format.h>
+
 namespace weir::apps {
 
 Lanes::Lanes(const weir::Runtime& runtime, const Sharing& sharing) : streams_(sharing.streams) {
   for (std::size_t index = 0; index < runtime.domain_count(); ++index) {
     const weir::Domain domain = runtime.domain(index);
     weir_domain* const memory = domain.info().aliases_host ? nullptr : domain.handle();
+    if (const std::size_t cores = domain.info().cores; sharing.places > cores && cores > 0) {
+      throw weir::Error(WEIR_STATUS_INVALID_ARGUMENT,
+                        fmt::format("domain '{}' has {} cores: choose up to {} --places, not {}",
+                                    domain.info().name, cores, cores, sharing.places));
+    }
     for (weir::Place& place : domain.partition(sharing.places)) {
       cores_.push_back(place.cores());
       for (std::size_t i = 0; i < streams_; ++i) {

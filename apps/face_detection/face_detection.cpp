@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/command_options.hpp"
+#include "common/film.hpp"
 #include "common/image.hpp"
 #include "common/input_error.hpp"
 #include "common/pipeline_workload.hpp"
@@ -23,14 +24,14 @@ namespace {
 constexpr std::size_t kUnderWay = 2, kStripRows = 16;
 
 struct Photograph {
-  std::string path;
+  std::string file;  ///< of a film with the number of the picture behind it: "film.mp4#12"
+  std::string name;  ///< of a file with faces, without an extension
   ColourImage image;
 };
 
 /// The file of a picture's result in a folder.
-std::string result_in(const std::string& folder, const std::string& path) {
-  const std::filesystem::path stem = std::filesystem::path(path).stem();
-  return std::filesystem::path(folder) / (stem.string() + ".png");
+std::string result_in(const std::string& folder, const std::string& name) {
+  return std::filesystem::path(folder) / (name + ".png");
 }
 
 struct DetectionOptions {
@@ -336,7 +337,7 @@ class FaceDetection final : public PipelineWorkload {
 
   std::string output_for(std::size_t picture) const {
     const bool folder = std::filesystem::is_directory(output_);
-    return folder ? result_in(output_, photographs_[picture].path) : output_;
+    return folder ? result_in(output_, photographs_[picture].name) : output_;
   }
 
   /// Draws frames of two pixels around faces.
@@ -373,7 +374,7 @@ class FaceDetection final : public PipelineWorkload {
   void describe(nlohmann::ordered_json& json) const override {
     json["pictures"] = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < photographs_.size(); ++i) {
-      json["pictures"].push_back({{"file", photographs_[i].path},
+      json["pictures"].push_back({{"file", photographs_[i].file},
                                   {"levels", detections_[i].levels},
                                   {"candidates", listed(detections_[i].candidates)},
                                   {"faces", listed(detections_[i].faces)}});
@@ -390,8 +391,21 @@ class FaceDetection final : public PipelineWorkload {
   std::vector<Detection> detections_;  ///< by picture
 };
 
-/// A picture, or those of a folder by their names.
-std::vector<Photograph> read_photographs(const std::string& path) {
+std::string stem_of(const std::string& path) { return std::filesystem::path(path).stem().string(); }
+
+std::vector<Photograph> read_film_photographs(const std::string& path, std::size_t most) {
+  std::vector<Photograph> photographs;
+  for (ColourImage& image : read_film(path, most)) {
+    const std::size_t number = photographs.size() + 1;
+    photographs.push_back({fmt::format("{}#{}", path, number),
+                           fmt::format("{}-{:06}", stem_of(path), number), std::move(image)});
+  }
+  return photographs;
+}
+
+/// A picture, those of a folder by their names, or those of a film.
+std::vector<Photograph> read_photographs(const std::string& path, std::size_t most) {
+  if (is_film(path)) return read_film_photographs(path, most);
   std::vector<std::string> paths;
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
@@ -401,11 +415,13 @@ std::vector<Photograph> read_photographs(const std::string& path) {
     if (error) fail_input("{}: cannot be read: {}", path, error.message());
     if (paths.empty()) fail_input("{}: found no picture in the folder", path);
     std::sort(paths.begin(), paths.end());
+    if (most > 0) paths.resize(std::min(most, paths.size()));
   } else {
     paths.push_back(path);
   }
   std::vector<Photograph> photographs;
-  for (const std::string& each : paths) photographs.push_back({each, read_colours(each)});
+  for (const std::string& each : paths)
+    photographs.push_back({each, stem_of(each), read_colours(each)});
   return photographs;
 }
 
@@ -413,12 +429,12 @@ std::vector<Photograph> read_photographs(const std::string& path) {
 void check_results(const std::string& folder, const std::vector<Photograph>& photographs) {
   std::set<std::string> results;
   for (const Photograph& each : photographs) {
-    const std::string result = result_in(folder, each.path);
+    const std::string result = result_in(folder, each.name);
     if (!results.insert(result).second) {
       fail_input("{}: would be the result of two pictures: rename one", result);
     }
     std::error_code missing;
-    if (std::filesystem::equivalent(result, each.path, missing)) {
+    if (std::filesystem::equivalent(result, each.file, missing)) {
       fail_input("{}: the result would replace the picture: choose another folder", result);
     }
   }
@@ -431,7 +447,9 @@ class FaceDetectionApplication final : public Application {
     return "find faces in pictures: --input photo.jpg --cascade lbpcascade_frontalface.xml";
   }
   bool has_precision() const override { return false; }
-  const char* input_help() const override { return "Picture, or folder of pictures"; }
+  const char* input_help() const override {
+    return "Picture, folder of pictures, or a film where ffmpeg is installed";
+  }
   const char* output_help() const override {
     return "Picture with frames around faces: .png or .ppm; or a folder for all";
   }
@@ -444,6 +462,8 @@ class FaceDetectionApplication final : public Application {
         .within(1.01, 16.0);
     options.add("--neighbours", options_.neighbours,
                 "More candidates than this make a face; 0: one [3]");
+    options.add("--pictures", pictures_, "Of a folder or film, the first ones [all]")
+        .within(std::size_t{1}, std::size_t{1} << 30);
     add_pipeline_switches(options, options_.switches);
   }
   void register_kernels(const Parameters&, const weir::Runtime& runtime) const override {
@@ -453,13 +473,14 @@ class FaceDetectionApplication final : public Application {
                                     const Lanes& lanes) override {
     const std::string& output = parameters.output;
     if (parameters.input.empty()) {
-      fail_input("face-detection needs a picture: give it --input FILE, or a folder of pictures");
+      fail_input(
+          "face-detection needs a picture: give it --input FILE, a folder of pictures or a film");
     }
     if (cascade_.empty()) {
       fail_input("face-detection needs a cascade: give it --cascade FILE, as in opencv-data");
     }
     Cascade cascade = read_cascade(cascade_);
-    std::vector<Photograph> photographs = read_photographs(parameters.input);
+    std::vector<Photograph> photographs = read_photographs(parameters.input, pictures_);
     if (!output.empty() && std::filesystem::is_directory(output)) {
       check_results(output, photographs);
     } else if (!output.empty()) {
@@ -474,6 +495,7 @@ class FaceDetectionApplication final : public Application {
 
  private:
   std::string cascade_;
+  std::size_t pictures_ = 0;  ///< at most; 0: all
   DetectionOptions options_;
 };
 

@@ -1,4 +1,5 @@
-"""Pipelines: items and tasks a second, and what the end costs, beside oneTBB and moodycamel."""
+"""Pipelines: items and tasks a second, and what the end costs, beside oneTBB, moodycamel and, where its
+headers are, Taskflow."""
 
 import os
 
@@ -25,6 +26,10 @@ def moodycamel(*words):
     return Figure(Command.of("pipeline_moodycamel", *words))
 
 
+def taskflow(*words):
+    return Figure(Command.of("pipeline_taskflow", *words))
+
+
 def linear(work, target):
     few = ("--items", 400_000 if work == 0 else 200_000)  # for those that take long: a rate is a rate
     peers = (
@@ -34,6 +39,7 @@ def linear(work, target):
          "oneTBB parallel_pipeline, in chunks of 64"),
         ("a graph", tbb("graph-linear", "--work", work, *few),
          "oneTBB flow graph, limiter of 64"),
+        ("Taskflow", taskflow("linear", "--work", work, *few), "Taskflow Pipeline, 8 lines"),
         ("queues", moodycamel("linear", "--work", work), "moodycamel, by hand, batches of 64"))
     return [Row(f"linear, {work} ns of work, against {against}", "M items/s",
                 weir("linear", "--work", work), peer, name, at_least(target))
@@ -44,6 +50,7 @@ def recursive(work, target):
     peers = (
         ("a feeder", tbb("recursive", "--work", work), "oneTBB parallel_for_each, feeder"),
         ("a graph", tbb("graph-recursive", "--work", work), "oneTBB flow graph, a node in a loop"),
+        ("tasks", taskflow("recursive", "--work", work), "Taskflow, tasks that start tasks"),
         ("a queue", moodycamel("recursive", "--work", work),
          "moodycamel, by hand, batches of 64, memory without bound"))
     return [Row(f"recursive, {work} ns of work, against {against}", "M tasks/s",
@@ -56,6 +63,7 @@ def end_latency():
                 at_most(5))
             for against, peer, name in (
                 ("chunks", tbb("end", "--chunk", 64), "oneTBB parallel_pipeline, in chunks of 64"),
+                ("lines", taskflow("end"), "Taskflow Pipeline, 8 lines"),
                 ("queues", moodycamel("end"), "moodycamel, by hand, threads are joined"))] + [
                     Row("end after the last item, of a thread that sleeps in wait()", "us",
                         weir("end-of-wait"))]

@@ -22,8 +22,8 @@
 //   memory.
 // - Of a batch that a thread has begun and left, others get the rest.
 // - A worker, which is a core of the host, hands out a batch and waits until threads have ended all
-//   of it. While all workers do, nobody notices that a card has failed: the service ends when one
-//   of these batches is over, or at shutdownService(). So threads that wait for its end get items.
+//   of it: so many threads have items at a time. What a card has failed with ends the service at
+//   once, also while all workers wait.
 // - A thread has one item at a time, and ends it exactly once. Anything else is an error.
 //
 // There is one service in a program. What weir reports as a status is thrown as weir::Error.
@@ -516,8 +516,7 @@ class Service {
     return WEIR_STATUS_OK;
   }
 
-  /// Takes back what threads were offered: nobody has to get it before the end, once a worker has
-  /// noticed the failure.
+  /// Takes back what threads were offered: nobody has to get it before the end.
   void fail() {
     const std::lock_guard<std::mutex> lock(mutex_);
     failed_ = true;
@@ -643,7 +642,7 @@ class Service {
     for (int i = 0; i < id; ++i) outlet += tunnel(i).starts_on_cpu();
     const std::lock_guard<std::mutex> lock(held.offer->mutex);
     if (held.offer->batch == nullptr) {
-      refuse(WEIR_STATUS_CANCELLED, "the service was shut down: the item is lost");
+      refuse(WEIR_STATUS_CANCELLED, "the service has failed or was shut down: the item is lost");
     }
     void* const room = weir_outlet_add(held.offer->batch->outlets[outlet]);
     if (room == nullptr) throw weir::Error(WEIR_STATUS_OUT_OF_MEMORY, weir_last_error());

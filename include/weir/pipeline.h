@@ -233,7 +233,8 @@ typedef struct weir_pipeline_options {
   /** Items that a worker keeps for one tunnel at most, in bytes; 0: 256 MiB. Putting more fails the
       item that puts: a loop without an exit ends so. */
   size_t keep_bytes;
-  void (*on_failure)(const weir_item_failure* failure, void* payload); /**< on any worker */
+  /** On any worker, or for a batch of a device where that ends; must not wait. */
+  void (*on_failure)(const weir_item_failure* failure, void* payload);
   /** All items of an epoch are complete, in order; on any worker, one call at a time. */
   void (*on_epoch)(uint64_t epoch, void* payload);
   void* payload;      /**< of both */

@@ -170,13 +170,15 @@ Buffer::Buffer(SessionRef of, nb::object given, const weir_buffer_options& optio
     raise_value("the array has gaps: wrap the array that it is a view of, and use parts of that");
   }
   weir_status status = WEIR_STATUS_INVALID_ARGUMENT;
-  if (memory.len > 0) {
+  if (memory.len > 0 && !session->closed()) {
+    const Using inside({&session->in_use});
     const nb::gil_scoped_release released;
     status = make(options);
   }
   if (handle == nullptr) {
     const bool empty = memory.len == 0;
     PyBuffer_Release(&memory);
+    session->require_open();
     if (empty) raise_value("the array is empty: a buffer has at least one element");
     check(status);
   }
@@ -203,7 +205,10 @@ void Buffer::close() {
   require_no_callback("a buffer");
   weir_buffer* const ended = std::exchange(handle, nullptr);
   session->buffers.erase(ended);
-  if (!session->closed()) {
+  if (session->closed()) {
+    session->outlast();  // which may still write there
+  } else {
+    const Using inside({&session->in_use});
     const nb::gil_scoped_release released;
     weir_buffer_destroy(ended);
   }

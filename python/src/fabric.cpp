@@ -3,6 +3,7 @@
 #include "share.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 namespace weir::py {
@@ -221,24 +222,43 @@ void Window::close() {
   under_way_.clear();
 }
 
-std::vector<std::unique_ptr<Bytes>>& Window::under_way(unsigned rank) {
-  return under_way_[{PyThread_get_thread_ident(), rank}];
+namespace {
+
+/// Of the calling thread, and never of another: identities of threads that have ended come again.
+std::uint64_t thread_number() noexcept {
+  static std::atomic<std::uint64_t> threads{0};
+  static thread_local const std::uint64_t number = threads.fetch_add(1, std::memory_order_relaxed);
+  return number;
+}
+
+}  // namespace
+
+void Window::copy(unsigned rank, nb::handle data, bool writable,
+                  const std::function<weir_status(weir_window*, const Bytes&)>& start) {
+  auto made = std::make_unique<Bytes>(data, writable);
+  weir_window* const opened = require(fabric, handle, "window");
+  const Bytes& bytes = *made;
+  auto& held = under_way_[{thread_number(), rank}];
+  held.push_back(std::move(made));
+  weir_status status = WEIR_STATUS_OK;
+  {
+    const nb::gil_scoped_release released;
+    status = start(opened, bytes);
+  }
+  if (status != WEIR_STATUS_OK && handle != nullptr) held.pop_back();
+  check(status);
 }
 
 void Window::put(unsigned rank, std::size_t offset, nb::handle data) {
-  weir_window* const opened = require(fabric, handle, "window");
-  auto bytes = std::make_unique<Bytes>(data);
-  call_released(
-      [&] { return weir_window_put(opened, rank, offset, bytes->data(), bytes->size()); });
-  under_way(rank).push_back(std::move(bytes));
+  copy(rank, data, false, [&](weir_window* opened, const Bytes& bytes) {
+    return weir_window_put(opened, rank, offset, bytes.data(), bytes.size());
+  });
 }
 
 void Window::get(unsigned rank, std::size_t offset, nb::handle into) {
-  weir_window* const opened = require(fabric, handle, "window");
-  auto bytes = std::make_unique<Bytes>(into, true);
-  call_released(
-      [&] { return weir_window_get(opened, rank, offset, bytes->data(), bytes->size()); });
-  under_way(rank).push_back(std::move(bytes));
+  copy(rank, into, true, [&](weir_window* opened, const Bytes& bytes) {
+    return weir_window_get(opened, rank, offset, bytes.data(), bytes.size());
+  });
 }
 
 std::int64_t Window::fetch_add(unsigned rank, std::size_t offset, std::int64_t operand) const {
@@ -260,7 +280,7 @@ std::int64_t Window::compare_swap(unsigned rank, std::size_t offset, std::int64_
 void Window::flush(unsigned rank, const Timeout& timeout) {
   weir_window* const opened = require(fabric, handle, "window");
   fabric->wait(timeout, [&](std::int64_t ns) { return weir_window_flush(opened, rank, ns); });
-  under_way(rank).clear();
+  under_way_.erase({thread_number(), rank});
 }
 
 // ---- Conveyors ---------------------------------------------------------------------------------
@@ -304,7 +324,10 @@ Conveyor::Conveyor(FabricRef of, const ConveyorOptions& wanted) : fabric(std::mo
   options.block_items = wanted.block_items;
   options.blocks_in_flight = wanted.blocks_in_flight;
   options.age_ns = wanted.age_ns;
-  options.timeout_ns = wanted.timeout ? static_cast<std::int64_t>(*wanted.timeout * 1e9) : 0;
+  if (wanted.timeout) {
+    // For weir 0 is the usual time: nobody can be there at once.
+    options.timeout_ns = std::max<std::int64_t>(timeout_ns(*wanted.timeout), 1);
+  }
   call_released([&] { return weir_conveyor_create(opened, &options, &handle); });
 }
 

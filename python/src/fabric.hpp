@@ -78,10 +78,12 @@ struct Window {
   weir_window* handle = nullptr;
 
  private:
-  std::vector<std::unique_ptr<Bytes>>& under_way(unsigned rank);
+  /// Holds what this thread copies from or to until it flushes.
+  void copy(unsigned rank, nb::handle data, bool writable,
+            const std::function<weir_status(weir_window*, const Bytes&)>& start);
 
-  /// What a thread copies from or to until it flushes.
-  std::map<std::pair<unsigned long, unsigned>, std::vector<std::unique_ptr<Bytes>>> under_way_;
+  /// By thread, each of which has a number of its own, and rank.
+  std::map<std::pair<std::uint64_t, unsigned>, std::vector<std::unique_ptr<Bytes>>> under_way_;
 };
 
 /// What a handler of a conveyor calls.

@@ -47,15 +47,17 @@ PlaceRef make_place(const Domain& domain, std::size_t cores, const Text& name, b
   options.name = c_str(name);
   options.oversubscribe = oversubscribe;
   weir_place* made = nullptr;
-  call_released([&] { return weir_place_create(domain.handle, &options, &made); });
+  call_released({&domain.session->in_use},
+                [&] { return weir_place_create(domain.handle, &options, &made); });
   return make_waiting<Place>(domain.session, made);
 }
 
 std::vector<PlaceRef> partition(const Domain& domain, std::size_t count, bool oversubscribe) {
   domain.session->require_open();
   std::vector<weir_place*> made(count > 0 ? count : 1);
-  call_released(
-      [&] { return weir_domain_partition(domain.handle, count, oversubscribe, made.data()); });
+  call_released({&domain.session->in_use}, [&] {
+    return weir_domain_partition(domain.handle, count, oversubscribe, made.data());
+  });
   std::vector<PlaceRef> places;
   for (weir_place* each : made) places.push_back(make_waiting<Place>(domain.session, each));
   return places;
@@ -69,7 +71,8 @@ std::shared_ptr<Stream> make_stream(const PlaceRef& place, const Text& name,
   options.policy = policy_of(policy);
   options.priority = priority;
   weir_stream* made = nullptr;
-  call_released([&] { return weir_stream_create(place->handle, &options, &made); });
+  call_released({&place->session->in_use},
+                [&] { return weir_stream_create(place->handle, &options, &made); });
   auto stream = make_waiting<Stream>(place, made);
   place->session->streams.push_back(stream);
   return stream;
@@ -87,7 +90,8 @@ std::shared_ptr<Queue> make_queue(const Runtime& runtime, const Text& policy,
   options.name = c_str(name);
   options.no_models = !models;
   weir_queue* made = nullptr;
-  call_released([&] { return weir_queue_create(runtime.session->handle(), &options, &made); });
+  call_released({&runtime.session->in_use},
+                [&] { return weir_queue_create(runtime.session->handle(), &options, &made); });
   auto queue = make_waiting<Queue>(runtime.session, std::move(places), made);
   runtime.session->queues.push_back(queue);
   return queue;
@@ -167,19 +171,21 @@ std::size_t wait_any(const Runtime& runtime, nb::handle events, const Timeout& t
   const std::vector<weir_event> handles = handles_of(events, *runtime.session);
   if (handles.empty()) raise_value("there are no events to wait for");
   std::size_t index = 0;
-  check(wait_for(timeout, [&](std::int64_t ns) {
+  const auto wait = [&](std::int64_t ns) {
     return weir_event_wait(runtime.session->handle(), handles.data(), handles.size(),
                            WEIR_WAIT_MODE_ANY, ns, &index);
-  }));
+  };
+  check(wait_for(timeout, wait, {&runtime.session->in_use}));
   return index;
 }
 
 void wait_all(const Runtime& runtime, nb::handle events, const Timeout& timeout) {
   const std::vector<weir_event> handles = handles_of(events, *runtime.session);
-  check(wait_for(timeout, [&](std::int64_t ns) {
+  const auto wait = [&](std::int64_t ns) {
     return weir_event_wait(runtime.session->handle(), handles.data(), handles.size(),
                            WEIR_WAIT_MODE_ALL, ns, nullptr);
-  }));
+  };
+  check(wait_for(timeout, wait, {&runtime.session->in_use}));
 }
 
 std::string status_name(const Event& event) {
@@ -316,13 +322,13 @@ void define_streams(nb::module_& m) {
       .def_prop_ro("name",
                    [](const Place& place) {
                      weir_place_info info = WEIR_PLACE_INFO_INIT;
-                     check(weir_place_get_info(place.handle, &info));
+                     check(weir_place_get_info(open(*place.session, place.handle, "place"), &info));
                      return std::string(info.name);
                    })
       .def_prop_ro("cores",
                    [](const Place& place) {
                      weir_place_info info = WEIR_PLACE_INFO_INIT;
-                     check(weir_place_get_info(place.handle, &info));
+                     check(weir_place_get_info(open(*place.session, place.handle, "place"), &info));
                      return info.core_count;
                    })
       .def("stream", &make_stream, "name"_a = nb::none(), "policy"_a = "operands", "priority"_a = 0,
@@ -620,7 +626,8 @@ void define_runtime(nb::module_& m) {
           [](const Runtime& runtime) {
             runtime.session->require_open();
             bool served = false;
-            call_released([&] { return weir_rank_serve(runtime.session->handle(), &served); });
+            call_released({&runtime.session->in_use},
+                          [&] { return weir_rank_serve(runtime.session->handle(), &served); });
             return served;
           },
           "Rank 0, and a runtime without a fabric: returns False at once. Others: runs what rank 0 "

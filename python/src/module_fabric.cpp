@@ -21,7 +21,7 @@ weir_fabric_options options_of(const Text& transport, const Text& progress, doub
   weir_fabric_options options = WEIR_FABRIC_OPTIONS_INIT;
   options.transport = c_str(transport);
   options.progress = c_str(progress);
-  options.lost_after_ns = static_cast<std::int64_t>(lost_after * 1e9);
+  options.lost_after_ns = nanoseconds(lost_after, "lost_after");
   options.seed = seed;
   return options;
 }
@@ -114,9 +114,9 @@ void define_fabrics(nb::module_& m) {
              std::vector<std::pair<nb::object, nb::object>> handlers, std::size_t block_bytes,
              std::size_t block_items, std::size_t blocks_in_flight, double age,
              const Timeout& timeout) {
-            return Conveyor::make(fabric, {c_str(name), std::move(memory), std::move(handlers),
-                                           block_bytes, block_items, blocks_in_flight,
-                                           static_cast<std::int64_t>(age * 1e9), timeout});
+            return Conveyor::make(
+                fabric, {c_str(name), std::move(memory), std::move(handlers), block_bytes,
+                         block_items, blocks_in_flight, nanoseconds(age, "age"), timeout});
           },
           "name"_a.none(), "memory"_a.none(), "handlers"_a, "block_bytes"_a, "block_items"_a,
           "blocks_in_flight"_a, "age"_a, "timeout"_a.none())

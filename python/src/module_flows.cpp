@@ -56,14 +56,14 @@ void define_pipelines(nb::module_& m) {
                    "is closed, which the end of a with statement does.")
       .def(
           "put",
-          [](const Feed& feed, nb::handle items, const Timeout& timeout) {
+          [](Feed& feed, nb::handle items, const Timeout& timeout) {
             feed.put(items_of(items, feed.dtype), timeout);
           },
           "items"_a, "timeout"_a = nb::none(), "Puts an item or an array of items; waits for room.",
           nb::sig("def put(self, items: numpy.typing.ArrayLike, timeout: float | None = None) -> "
                   "None"))
       .def("next_epoch", &Feed::next_epoch, "What is put from now on belongs to the next epoch.")
-      .def("close", &Feed::close, "Puts nothing more.")
+      .def("close", &Feed::close, "Puts nothing more. A put that waits on another thread raises.")
       .def("__enter__", [](std::shared_ptr<Feed> feed) { return feed; })
       .def("__exit__", [](Feed& feed, nb::args) { feed.close(); });
 
@@ -78,16 +78,16 @@ void define_pipelines(nb::module_& m) {
       .def(
           "__init__",
           [](PipelineFace* self, const Runtime& runtime, const Text& name, PlaceRef place,
-             bool keep_going, std::size_t batch, std::size_t epochs, nb::object on_failure,
-             nb::object on_epoch) {
+             bool keep_going, std::size_t batch, std::size_t epochs, std::size_t keep_bytes,
+             nb::object on_failure, nb::object on_epoch) {
             const PipelineRef body = Pipeline::make(
                 runtime.session, {c_str(name), std::move(place), keep_going, batch, epochs,
-                                  std::move(on_failure), std::move(on_epoch)});
+                                  keep_bytes, std::move(on_failure), std::move(on_epoch)});
             runtime.session->pipelines.push_back(body);
             new (self) PipelineFace{body};
           },
           "runtime"_a, "name"_a.none(), "place"_a.none(), "keep_going"_a, "batch"_a, "epochs"_a,
-          "on_failure"_a.none(), "on_epoch"_a.none())
+          "keep_bytes"_a, "on_failure"_a.none(), "on_epoch"_a.none())
       .def(
           "tunnel",
           [](const PipelineFace& face, nb::handle dtype, std::size_t capacity,
@@ -117,16 +117,18 @@ void define_pipelines(nb::module_& m) {
           [](const PipelineFace& face, const Text& name, const Tunnel& input,
              const std::vector<const Tunnel*>& outputs, nb::handle kernel, nb::handle scalars,
              const std::vector<std::size_t>& most, const std::vector<std::string>& counting,
-             PlaceRef place, std::size_t batch, std::size_t in_flight, bool ordered) {
-            KernelStageOptions options{c_str(name), &input,           outputs, kernel,    scalars,
-                                       {},          std::move(place), batch,   in_flight, ordered};
+             PlaceRef place, std::size_t batch, std::size_t in_flight, bool ordered,
+             nb::handle tables, std::size_t scratch_bytes) {
+            KernelStageOptions options{c_str(name), &input,  outputs,          kernel,
+                                       scalars,     {},      std::move(place), batch,
+                                       in_flight,   ordered, tables,           scratch_bytes};
             for (std::size_t i = 0; i < outputs.size(); ++i) {
               options.counts.push_back({most.at(i), counting_of(counting.at(i))});
             }
             add_kernel_stage(face.body, options);
           },
           "name"_a.none(), "input"_a, "outputs"_a, "kernel"_a, "scalars"_a, "most"_a, "counting"_a,
-          "place"_a, "batch"_a, "in_flight"_a, "ordered"_a)
+          "place"_a, "batch"_a, "in_flight"_a, "ordered"_a, "tables"_a, "scratch_bytes"_a)
       .def(
           "_add_stencil",
           [](const PipelineFace& face, const Text& name, const Tunnel& input, const Tunnel* output,

@@ -1,5 +1,6 @@
 #include "pipeline.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <utility>
@@ -40,6 +41,18 @@ thread_local StageRun* current_run = nullptr;
 
 /// That there were.
 std::atomic<std::uint64_t> runs{0};
+
+/// Is true while this lives.
+class Flag {
+ public:
+  explicit Flag(bool& flag) : flag_(flag) { flag_ = true; }
+  ~Flag() { flag_ = false; }
+  Flag(const Flag&) = delete;
+  Flag& operator=(const Flag&) = delete;
+
+ private:
+  bool& flag_;
+};
 
 nb::object raise_again(nb::handle exception) {
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
@@ -188,6 +201,7 @@ std::shared_ptr<Pipeline> Pipeline::make(const SessionRef& session, const Pipeli
   options.keep_going = wanted.keep_going;
   options.batch = wanted.batch;
   options.epochs = wanted.epochs;
+  options.keep_bytes = wanted.keep_bytes;
   if (!wanted.on_failure.is_none()) options.on_failure = tell_failure;
   if (!wanted.on_epoch.is_none()) options.on_epoch = tell_epoch;
   options.payload = pipeline->options.get();
@@ -197,27 +211,40 @@ std::shared_ptr<Pipeline> Pipeline::make(const SessionRef& session, const Pipeli
 }
 
 void Pipeline::close() {
-  if (session) end(*session, handle, weir_pipeline_destroy);
   running = false;
+  if (session && session->closed()) {
+    handle = nullptr;
+    session->outlast();
+  } else if (handle != nullptr) {
+    require_no_callback("the pipeline");
+    weir_pipeline* const ended = std::exchange(handle, nullptr);
+    const Using ending({&session->in_use, &ending_});
+    static_cast<void>(weir_pipeline_cancel(ended));  // threads may wait for it, or in a feed
+    in_use.close();
+    const nb::gil_scoped_release released;
+    weir_pipeline_destroy(ended);
+  } else if (!CallbackScope::active()) {
+    ending_.wait();
+  }
 }
 
 void Pipeline::start() {
   weir_pipeline* const opened = py::open(*session, handle, "pipeline");
-  call_released([&] { return weir_pipeline_start(opened); });
+  call_released({&session->in_use, &in_use}, [&] { return weir_pipeline_start(opened); });
   running = true;
 }
 
 void Pipeline::wait(const Timeout& timeout) {
   weir_pipeline* const opened = py::open(*session, handle, "pipeline");
-  const weir_status status =
-      wait_for(timeout, [&](std::int64_t ns) { return weir_pipeline_wait(opened, ns); });
+  const auto wait = [&](std::int64_t ns) { return weir_pipeline_wait(opened, ns); };
+  const weir_status status = wait_for(timeout, wait, {&session->in_use, &in_use});
   running = running && status == WEIR_STATUS_TIMEOUT;
   check(status);
 }
 
 void Pipeline::cancel() const {
   weir_pipeline* const opened = py::open(*session, handle, "pipeline");
-  call_released([&] { return weir_pipeline_cancel(opened); });
+  call_released({&session->in_use, &in_use}, [&] { return weir_pipeline_cancel(opened); });
 }
 
 weir_pipeline_info Pipeline::info() const {
@@ -446,6 +473,14 @@ void add_kernel_stage(const PipelineRef& pipeline, const KernelStageOptions& wan
   std::vector<weir_tunnel*> outputs;
   for (const Tunnel* output : wanted.outputs) outputs.push_back(output->handle);
   const std::vector<weir_scalar> scalars = scalars_of(wanted.scalars);
+  std::vector<weir_operand> tables;
+  std::vector<std::shared_ptr<Buffer>> buffers;
+  const Sequence given(wanted.tables, "tables are a sequence of parts of buffers");
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    Part part = find_part(*pipeline->session, given[i]);
+    tables.push_back({part.buffer->handle, part.region, WEIR_ACCESS_READ});
+    buffers.push_back(std::move(part.buffer));
+  }
   weir_stage_kernel kernel = WEIR_STAGE_KERNEL_INIT;
   kernel.kernel = kernel_for(*pipeline->session, wanted.kernel);
   kernel.scalars = scalars.data();
@@ -453,6 +488,9 @@ void add_kernel_stage(const PipelineRef& pipeline, const KernelStageOptions& wan
   kernel.outputs = wanted.counts.data();
   kernel.batch = wanted.batch;
   kernel.in_flight = wanted.in_flight;
+  kernel.tables = tables.data();
+  kernel.table_count = tables.size();
+  kernel.scratch_bytes = wanted.scratch_bytes;
   weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
   options.name = wanted.name;
   options.input = wanted.input->handle;
@@ -463,6 +501,7 @@ void add_kernel_stage(const PipelineRef& pipeline, const KernelStageOptions& wan
   options.ordered = wanted.ordered;
   check(weir_pipeline_add_stage(opened, &options));
   pipeline->places.push_back(wanted.place);
+  pipeline->buffers.insert(pipeline->buffers.end(), buffers.begin(), buffers.end());
 }
 
 Stencil add_stencil(const PipelineRef& pipeline, const StencilOptions& wanted) {
@@ -505,7 +544,8 @@ Stencil add_stencil(const PipelineRef& pipeline, const StencilOptions& wanted) {
 weir_stencil_info Stencil::info() const {
   open(input.pipeline);
   weir_stencil_info found = WEIR_STENCIL_INFO_INIT;
-  call_released([&] { return weir_stencil_get_info(handle, &found); });
+  call_released({&input.pipeline->session->in_use, &input.pipeline->in_use},
+                [&] { return weir_stencil_get_info(handle, &found); });
   return found;
 }
 
@@ -520,29 +560,57 @@ std::shared_ptr<Feed> open_feed(const Tunnel& tunnel) {
 
 void Feed::close() {
   weir_feed* const closed = std::exchange(handle, nullptr);
-  if (closed == nullptr || pipeline->handle == nullptr || pipeline->session->closed()) return;
+  if (closed == nullptr) return;
+  closing_.store(true, std::memory_order_relaxed);
+  in_use_.close();
+  if (pipeline->handle == nullptr || pipeline->session->closed()) return;
+  const Using inside({&pipeline->session->in_use, &pipeline->in_use});
   const nb::gil_scoped_release released;
   weir_feed_close(closed);
 }
 
-void Feed::put(nb::handle items, const Timeout& timeout) const {
-  open(pipeline);
-  weir_feed* const opened = py::open(*pipeline->session, handle, "feed");
+void Feed::require_alone() const {
+  if (!putting_) return;
+  raise_status(WEIR_STATUS_BUSY,
+               "another thread puts into this feed: a feed is for one thread, open another");
+}
+
+void Feed::put(nb::handle items, const Timeout& timeout) {
+  constexpr std::int64_t kSliceNs = 20'000'000;  // until a close by another thread is seen
   const Bytes bytes(items);
   const std::size_t count = bytes.size() / item_bytes;
+  open(pipeline);
+  weir_feed* const opened = py::open(*pipeline->session, handle, "feed");
+  require_alone();
+  const Flag putting(putting_);
   std::size_t done = 0;
-  check(wait_for(timeout, [&](std::int64_t ns) {
-    std::size_t put = 0;
-    const weir_status status =
-        weir_feed_put(opened, bytes.data() + done * item_bytes, count - done, ns, &put);
-    done += put;
-    return status;
-  }));
+  const auto wait = [&](std::int64_t ns) {
+    for (;;) {
+      const std::int64_t slice_ns = ns == WEIR_FOREVER ? kSliceNs : std::min(ns, kSliceNs);
+      std::size_t put = 0;
+      const weir_status status =
+          weir_feed_put(opened, bytes.data() + done * item_bytes, count - done, slice_ns, &put);
+      done += put;
+      if (ns != WEIR_FOREVER) ns -= slice_ns;
+      const bool closed = closing_.load(std::memory_order_relaxed);
+      if (status != WEIR_STATUS_TIMEOUT || ns == 0 || closed) return status;
+    }
+  };
+  const weir_status status =
+      wait_for(timeout, wait, {&pipeline->session->in_use, &pipeline->in_use, &in_use_});
+  if (status == WEIR_STATUS_TIMEOUT && handle == nullptr) {
+    raise_status(WEIR_STATUS_INVALID_ARGUMENT,
+                 "the feed has been closed: " + std::to_string(count - done) +
+                     " items of a put that waited are left");
+  }
+  check(status);
 }
 
 void Feed::next_epoch() const {
   open(pipeline);
-  check(weir_feed_next_epoch(py::open(*pipeline->session, handle, "feed")));
+  weir_feed* const opened = py::open(*pipeline->session, handle, "feed");
+  require_alone();
+  check(weir_feed_next_epoch(opened));
 }
 
 }  // namespace weir::py

@@ -1,6 +1,7 @@
 // Pipelines: stages that are functions of Python, and the tunnels between them.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ struct PipelineOptions {
   bool keep_going = false;
   std::size_t batch = 0;
   std::size_t epochs = 0;
+  std::size_t keep_bytes = 0;
   nb::object on_failure;  ///< on_failure(stage, exception), or None
   nb::object on_epoch;    ///< on_epoch(epoch), or None
 };
@@ -28,7 +30,8 @@ struct Pipeline {
   void close();
 
   void start();
-  /// Waits for the end of a pipeline that has started; raises its first failure.
+  /// Waits for the end of a pipeline that has started; raises its first failure, or that it was
+  /// cancelled because another thread has closed it.
   void wait(const Timeout& timeout);
   void cancel() const;
   weir_pipeline_info info() const;
@@ -40,11 +43,15 @@ struct Pipeline {
 
   SessionRef session;
   std::vector<PlaceRef> places;
-  std::vector<std::shared_ptr<Buffer>> buffers;  ///< results of stencils
+  std::vector<std::shared_ptr<Buffer>> buffers;  ///< results of stencils, and tables
   /// What the callbacks of the options call; outlives the pipeline of weir.
   std::unique_ptr<PipelineOptions> options;
   weir_pipeline* handle = nullptr;
   bool running = false;  ///< has started, and nobody has waited for its end
+  mutable InUse in_use{"the pipeline"};
+
+ private:
+  InUse ending_{"the pipeline"};
 };
 using PipelineRef = std::shared_ptr<Pipeline>;
 
@@ -122,6 +129,8 @@ struct KernelStageOptions {
   PlaceRef place;
   std::size_t batch = 0, in_flight = 0;
   bool ordered = false;
+  nb::handle tables;  ///< parts of buffers
+  std::size_t scratch_bytes = 0;
 };
 
 void add_kernel_stage(const PipelineRef& pipeline, const KernelStageOptions& options);
@@ -152,16 +161,25 @@ struct Feed {
         dtype(std::move(dtype)),
         item_bytes(item_bytes) {}
   ~Feed() { close(); }
+  /// Ends a put that waits on another thread.
   void close();
 
-  /// Puts whole items out of an object with the buffer protocol.
-  void put(nb::handle items, const Timeout& timeout) const;
+  /// Puts whole items out of an object with the buffer protocol. Raises when another thread is at
+  /// it.
+  void put(nb::handle items, const Timeout& timeout);
   void next_epoch() const;
 
   PipelineRef pipeline;
   weir_feed* handle;
   nb::object dtype;
   std::size_t item_bytes;
+
+ private:
+  void require_alone() const;
+
+  InUse in_use_{"the feed"};
+  bool putting_ = false;
+  std::atomic<bool> closing_{false};
 };
 
 std::shared_ptr<Feed> open_feed(const Tunnel& tunnel);

@@ -1,5 +1,6 @@
 #include "policy.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include "module.hpp"
@@ -10,8 +11,8 @@ namespace {
 
 /// What a policy of weir calls.
 struct Policy {
-  std::string name;
   nb::object choose;
+  RaisedByPolicy raised = {};
 };
 
 std::string name_of(const weir_place* place) {
@@ -43,7 +44,7 @@ std::size_t index_of(nb::handle chosen) {
   if (!number.is_valid()) throw nb::python_error();
   const Py_ssize_t index = PyNumber_AsSsize_t(number.ptr(), PyExc_IndexError);
   if (index == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
-  if (index >= 0) return static_cast<std::size_t>(index);
+  if (index >= 0) return std::min(static_cast<std::size_t>(index), kFarCandidate - 1);
   PyErr_Format(PyExc_IndexError, "candidate %zd: they count from 0", index);
   throw nb::python_error();
 }
@@ -52,15 +53,14 @@ std::size_t choose(const char* task, const weir_candidate* candidates, std::size
                    void* payload) {
   const nb::gil_scoped_acquire held;
   const CallbackScope scope;
-  const auto& policy = *static_cast<const Policy*>(payload);
+  auto& policy = *static_cast<Policy*>(payload);
   try {
     nb::list seen;
     for (std::size_t i = 0; i < count; ++i) seen.append(candidate_of(candidates[i]));
     return index_of(policy.choose(nb::str(task), seen));
   } catch (nb::python_error& error) {
-    keep_exception_of_policy(policy.name, error);
+    return policy.raised.keep(error);
   }
-  return count;  // which no candidate has: the task fails, in the name of the policy
 }
 
 }  // namespace
@@ -68,13 +68,14 @@ std::size_t choose(const char* task, const weir_candidate* candidates, std::size
 void add_policy(Session& session, const std::string& name, nb::handle function) {
   session.require_open();
   if (PyCallable_Check(function.ptr()) == 0) raise_type("a policy is a function of Python");
-  auto policy = std::make_unique<Policy>(Policy{name, nb::borrow(function)});
+  auto policy = std::make_unique<Policy>(Policy{nb::borrow(function)});
   weir_policy_options options = WEIR_POLICY_OPTIONS_INIT;
   options.name = name.c_str();
   options.summary = "a function of Python";
   options.choose = choose;
   options.payload = policy.get();
-  call_released([&] { return weir_policy_register(session.handle(), &options); });
+  call_released({&session.in_use},
+                [&] { return weir_policy_register(session.handle(), &options); });
   session.kept.push_back(nb::capsule(
       policy.release(), [](void* owned) noexcept { delete static_cast<Policy*>(owned); }));
 }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <deque>
-#include <map>
 #include <string_view>
 #include <utility>
 
@@ -24,51 +24,30 @@ constexpr std::size_t kKeptExceptions = 256;
 constexpr std::int64_t kFirstSlice_ns = 5'000'000;
 constexpr std::int64_t kLastSlice_ns = 100'000'000;
 constexpr const char* kMark = "[python ";
+constexpr std::string_view kChose = "' chose candidate ";
+constexpr double kMostSeconds = 9e9;
 
 // With the GIL, all of them.
 std::deque<std::pair<std::uint64_t, nb::object>> exceptions;
-std::map<std::string, nb::object> exceptions_of_policies;
 std::uint64_t last_exception = 0;
 std::vector<std::function<void()>> put_off;
 std::vector<std::weak_ptr<Session>> sessions;
 unsigned long main_thread = 0;
 
-/// Cuts the mark of keep_exception() out of a message and returns the exception it stands for.
-nb::object take_mark(std::string& message) {
-  const std::size_t begin = message.find(kMark);
-  if (begin == std::string::npos) return {};
-  const std::size_t end = message.find("] ", begin);
-  if (end == std::string::npos) return {};
-  const std::uint64_t id = std::strtoull(message.c_str() + begin + 8, nullptr, 10);
-  message.erase(begin, end + 2 - begin);
+/// An exception that was kept, unless it is too old.
+nb::object kept_exception(std::uint64_t id) {
   for (const auto& [kept, exception] : exceptions) {
     if (kept == id) return exception;
   }
   return {};
 }
 
-/// Returns what the policy raised that a message says has not chosen.
-nb::object raised_by_policy(const std::string& message) {
-  for (const auto& [policy, exception] : exceptions_of_policies) {
-    if (message.find("policy '" + policy + "' chose candidate") != std::string::npos) {
-      return exception;
-    }
-  }
-  return {};
-}
-
-/// Takes an exception with its traceback, without the variables of its frames.
-nb::object bare_exception(nb::python_error& error) {
-  const nb::object value = nb::borrow(error.value());
-  if (error.traceback().is_valid()) {
-    PyException_SetTraceback(value.ptr(), error.traceback().ptr());
-    nb::module_::import_("traceback").attr("clear_frames")(error.traceback());
-  }
-  return value;
+std::uint64_t number_at(const std::string& message, std::size_t at) {
+  return std::strtoull(message.c_str() + at, nullptr, 10);
 }
 
 /// What an exception says: letters that are none become '?'; nothing when it cannot be printed.
-std::string words_of(nb::handle exception) {
+std::string said_by(nb::handle exception) {
   const nb::object text = nb::steal(PyObject_Str(exception.ptr()));
   nb::object bytes;
   if (text.is_valid()) {
@@ -81,17 +60,56 @@ std::string words_of(nb::handle exception) {
   return {PyBytes_AsString(bytes.ptr()), static_cast<std::size_t>(PyBytes_Size(bytes.ptr()))};
 }
 
+/// Its class, and what it says, if it can.
+std::string words_of(nb::handle exception) {
+  std::string text = nb::cast<std::string>(nb::handle(exception.type()).attr("__name__"));
+  const std::string said = said_by(exception);
+  if (!said.empty()) text += ": " + said;
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+/// Cuts the mark of keep_exception() out of a message and returns the exception it stands for.
+nb::object take_mark(std::string& message) {
+  const std::size_t begin = message.find(kMark);
+  if (begin == std::string::npos) return {};
+  const std::size_t end = message.find("] ", begin);
+  if (end == std::string::npos) return {};
+  const std::uint64_t id = number_at(message, begin + 8);
+  message.erase(begin, end + 2 - begin);
+  return kept_exception(id);
+}
+
+/// Says in a message about the candidate of a policy that raised what it raised, and returns that.
+nb::object take_candidate(std::string& message) {
+  const std::size_t begin = message.find(kChose);
+  if (begin == std::string::npos) return {};
+  const std::uint64_t chosen = number_at(message, begin + kChose.size());
+  if (chosen < kFarCandidate) return {};
+  const nb::object raised = kept_exception(chosen - kFarCandidate);
+  const std::size_t end = message.find(" for task", begin);
+  if (end != std::string::npos) {
+    const std::string words = raised.is_valid() ? words_of(raised) : "an exception";
+    message.replace(begin + 1, end - begin - 1, " raised " + words);
+  }
+  return raised;
+}
+
+/// Takes an exception with its traceback, without the variables of its frames.
+nb::object bare_exception(nb::python_error& error) {
+  const nb::object value = nb::borrow(error.value());
+  if (error.traceback().is_valid()) {
+    PyException_SetTraceback(value.ptr(), error.traceback().ptr());
+    nb::module_::import_("traceback").attr("clear_frames")(error.traceback());
+  }
+  return value;
+}
+
 /// Nanoseconds until the end of a wait.
 class Deadline {
  public:
   explicit Deadline(const Timeout& timeout) {
-    if (!timeout) return;
-    if (!(*timeout >= 0)) {
-      raise_value("a timeout of " + std::to_string(*timeout) +
-                  " s is not a time: None waits for ever, 0 only asks");
-    }
-    const double limited = std::min(*timeout, 9e9);
-    end_ = Clock::now() + std::chrono::nanoseconds(static_cast<std::int64_t>(limited * 1e9));
+    if (timeout) end_ = Clock::now() + std::chrono::nanoseconds(timeout_ns(*timeout));
   }
 
   std::int64_t left_ns() const {
@@ -123,7 +141,7 @@ nb::object text_from(const std::string& said) {
 void raise_status(weir_status status, const std::string& message) {
   std::string text = message;
   nb::object cause = take_mark(text);
-  if (!cause.is_valid()) cause = raised_by_policy(text);
+  if (!cause.is_valid()) cause = take_candidate(text);
   const nb::object raise_class =
       nb::module_::import_("weir._errors").attr("of_status")(weir_status_name(status));
   const nb::object error = raise_class(text_from(text));
@@ -142,25 +160,33 @@ void raise_value(const std::string& message) {
   throw nb::python_error();
 }
 
+namespace {
+
+std::uint64_t keep(nb::object exception) {
+  exceptions.emplace_back(++last_exception, std::move(exception));
+  if (exceptions.size() > kKeptExceptions) exceptions.pop_front();
+  return last_exception;
+}
+
+}  // namespace
+
 std::string keep_exception(nb::python_error& error) {
   const nb::object value = bare_exception(error);
-  exceptions.emplace_back(++last_exception, value);
-  if (exceptions.size() > kKeptExceptions) exceptions.pop_front();
-  std::string text = nb::cast<std::string>(nb::handle(error.type()).attr("__name__"));
-  const std::string said = words_of(value);
-  if (!said.empty()) text += ": " + said;
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return kMark + std::to_string(last_exception) + "] " + text;
+  const std::uint64_t id = keep(value);
+  return kMark + std::to_string(id) + "] " + words_of(value);
 }
 
-void keep_exception_of_policy(const std::string& policy, nb::python_error& error) {
-  exceptions_of_policies[policy] = bare_exception(error);
+std::size_t RaisedByPolicy::keep(nb::python_error& error) {
+  const nb::object value = bare_exception(error);
+  std::string words = words_of(value);
+  if (words != words_ || !kept_exception(number_).is_valid()) {
+    number_ = py::keep(value);
+    words_ = std::move(words);
+  }
+  return kFarCandidate + number_;
 }
 
-void forget_exceptions() {
-  exceptions.clear();
-  exceptions_of_policies.clear();
-}
+void forget_exceptions() { exceptions.clear(); }
 
 void require_no_callback(const char* what) {
   if (!CallbackScope::active()) return;
@@ -187,10 +213,73 @@ void note_main_thread() {
   main_thread = nb::cast<unsigned long>(main.attr("ident"));
 }
 
-weir_status wait_for(const Timeout& timeout, const std::function<weir_status(std::int64_t)>& wait) {
+// ---- InUse -------------------------------------------------------------------------------------
+
+void InUse::enter() {
+  if (closed_) {
+    raise_status(WEIR_STATUS_INVALID_ARGUMENT, std::string(what_) + " has been closed");
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ++inside_;
+}
+
+void InUse::leave() noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (--inside_ == 0) free_.notify_all();
+}
+
+void InUse::close() {
+  closed_ = true;
+  wait();
+}
+
+void InUse::wait() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (inside_ == 0) return;
+  }
+  const nb::gil_scoped_release released;
+  std::unique_lock<std::mutex> lock(mutex_);
+  free_.wait(lock, [this] { return inside_ == 0; });
+}
+
+Using::Using(InUseList used) {
+  try {
+    for (InUse* each : used) {
+      each->enter();
+      entered_[count_++] = each;
+    }
+  } catch (...) {
+    leave();
+    throw;
+  }
+}
+
+void Using::leave() noexcept {
+  while (count_ > 0) entered_[--count_]->leave();
+}
+
+// ---- Waiting -----------------------------------------------------------------------------------
+
+std::int64_t nanoseconds(double seconds, const char* what) {
+  if (std::isnan(seconds)) raise_value(std::string(what) + " is nan: give a number of seconds");
+  return static_cast<std::int64_t>(std::clamp(seconds, -kMostSeconds, kMostSeconds) * 1e9);
+}
+
+std::int64_t timeout_ns(double seconds) {
+  if (!(seconds >= 0)) {
+    raise_value("a timeout of " + std::to_string(seconds) +
+                " s is not a time: None waits for ever, 0 only asks");
+  }
+  return nanoseconds(seconds, "timeout");
+}
+
+weir_status wait_for(const Timeout& timeout, const std::function<weir_status(std::int64_t)>& wait,
+                     InUseList used) {
   dispose_late();
   const Deadline deadline(timeout);
   if (PyThread_get_thread_ident() != main_thread) {
+    const Using inside(used);
     const nb::gil_scoped_release released;
     return wait(timeout ? deadline.left_ns() : WEIR_FOREVER);
   }
@@ -198,6 +287,7 @@ weir_status wait_for(const Timeout& timeout, const std::function<weir_status(std
     const std::int64_t left_ns = deadline.left_ns();
     weir_status status = WEIR_STATUS_OK;
     {
+      const Using inside(used);
       const nb::gil_scoped_release released;
       status = wait(std::min(left_ns, slice_ns));
     }
@@ -317,7 +407,7 @@ void Session::cancel() {
 }
 
 void Session::close() {
-  if (closed()) return;
+  if (closed()) return outlast();
   require_no_callback("the runtime");
   try {
     synchronize({});
@@ -332,13 +422,25 @@ void Session::close() {
 }
 
 void Session::end() {
+  if (closed()) return outlast();
   weir_runtime* const runtime = std::exchange(runtime_, nullptr);
-  if (runtime == nullptr) return;
+  ending_thread_ = PyThread_get_thread_ident();
   {
+    const Using ending({&ending_});
+    const auto waited_for = living(pipelines);  // by threads that would wait for ever
+    for (const auto& pipeline : waited_for) {
+      static_cast<void>(weir_pipeline_cancel(pipeline->handle));
+    }
+    in_use.close();
     const nb::gil_scoped_release released;
     weir_runtime_destroy(runtime);
   }
   std::exchange(kept, {}).clear();  // it may hold the runtime
+}
+
+void Session::outlast() {
+  if (CallbackScope::active() || ending_thread_ == PyThread_get_thread_ident()) return;
+  ending_.wait();
 }
 
 void Session::close_all() {

@@ -7,10 +7,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -55,9 +58,19 @@ nb::object text_from(const std::string& said);
 /// raise_status() finds it again. The newest 256 are kept, without the variables of their frames,
 /// which hold arrays that are gone.
 std::string keep_exception(nb::python_error& error);
-/// Takes what a policy raised. It is the cause of the failures of the tasks for which it did not
-/// choose; the newest one of each policy is kept.
-void keep_exception_of_policy(const std::string& policy, nb::python_error& error);
+/// No candidate of a policy has this index or one behind it.
+constexpr std::size_t kFarCandidate = std::size_t{1} << 62;
+/// What a policy has raised.
+class RaisedByPolicy {
+ public:
+  /// Takes an exception, unless it says what the one before did, and returns the candidate that the
+  /// policy is to choose: by that raise_status() finds the exception again.
+  std::size_t keep(nb::python_error& error);
+
+ private:
+  std::uint64_t number_ = 0;  ///< of the one before
+  std::string words_;
+};
 void forget_exceptions();
 
 // ---- Threads -----------------------------------------------------------------------------------
@@ -103,12 +116,59 @@ std::shared_ptr<T> make_waiting(Arguments&&... arguments) {
                             [](T* object) { dispose([object] { delete object; }); });
 }
 
+/// Calls that use an object without the GIL. Who ends it waits for them.
+class InUse {
+ public:
+  /// what: "the feed".
+  explicit InUse(const char* what) : what_(what) {}
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+
+  /// With the GIL. Raises when it has been closed.
+  void enter();
+  void leave() noexcept;
+  /// With the GIL, on a thread that is not inside: lets nobody in from now on, and waits for those
+  /// inside without the GIL.
+  void close();
+  /// The same, but others may come again.
+  void wait();
+
+ private:
+  const char* const what_;
+  bool closed_ = false;
+  std::mutex mutex_;
+  std::condition_variable free_;
+  std::size_t inside_ = 0;
+};
+using InUseList = std::initializer_list<InUse*>;
+
+/// Is inside of up to three of them. Made and ended with the GIL.
+class Using {
+ public:
+  explicit Using(InUseList used);
+  ~Using() { leave(); }
+  Using(const Using&) = delete;
+  Using& operator=(const Using&) = delete;
+
+ private:
+  void leave() noexcept;
+  InUse* entered_[3] = {};
+  std::size_t count_ = 0;
+};
+
 /// Notes which thread signals are handled on.
 void note_main_thread();
 
+/// Nanoseconds for weir: what: "lost_after". Raises for what is no number; at most 285 years.
+std::int64_t nanoseconds(double seconds, const char* what);
+/// The same for a wait, which no negative time has.
+std::int64_t timeout_ns(double seconds);
+
 /// Calls wait(timeout_ns) without the GIL until it returns something else than TIMEOUT or the time
-/// is over; returns its status. On the main thread signals are handled in between, and may raise.
-weir_status wait_for(const Timeout& timeout, const std::function<weir_status(std::int64_t)>& wait);
+/// is over; returns its status. On the main thread signals are handled in between, and may raise;
+/// so does what was used and is closed meanwhile.
+weir_status wait_for(const Timeout& timeout, const std::function<weir_status(std::int64_t)>& wait,
+                     InUseList used = {});
 
 // ---- The runtime -------------------------------------------------------------------------------
 
@@ -123,6 +183,9 @@ class Session : public std::enable_shared_from_this<Session> {
   bool closed() const noexcept { return runtime_ == nullptr; }
   /// Raises unless the runtime is open.
   void require_open() const;
+  /// Waits until a runtime that is closed has ended: until then it uses memory of the program. Not
+  /// in a callback, nor on the thread that ends it.
+  void outlast();
 
   /// Raises when a domain cannot run functions of Python, as they are of this process.
   void require_python(weir_domain* domain, const std::string& kernel) const;
@@ -150,12 +213,15 @@ class Session : public std::enable_shared_from_this<Session> {
   std::vector<std::weak_ptr<Pipeline>> pipelines;
   std::vector<nb::object> kept;    ///< what registered code stands on
   std::shared_ptr<Fabric> fabric;  ///< of a runtime with domains of other ranks
+  InUse in_use{"the runtime"};
 
  private:
   Session();
   void end();
 
   weir_runtime* runtime_ = nullptr;
+  InUse ending_{"the runtime"};
+  unsigned long ending_thread_ = 0;
   std::unordered_map<std::string, std::unique_ptr<Kernel>> kernels_;
 };
 
@@ -201,22 +267,29 @@ class Bytes {
 
 /// Runs a function of weir without the GIL and raises its failure.
 template <class Call>
-void call_released(Call&& call) {
+void call_released(InUseList used, Call&& call) {
   weir_status status = WEIR_STATUS_OK;
   {
+    const Using inside(used);
     const nb::gil_scoped_release released;
     status = call();
   }
   check(status);
 }
+template <class Call>
+void call_released(Call&& call) {
+  call_released({}, std::forward<Call>(call));
+}
 
-/// Destroys an object of weir without the GIL, unless its runtime has gone before. Raises in a
-/// callback, which destructors are not called in: see dispose().
+/// Destroys an object of weir without the GIL, unless its runtime does. Raises in a callback, which
+/// destructors are not called in: see dispose().
 template <class Handle>
 void end(Session& session, Handle*& handle, void (*destroy)(Handle*)) {
-  if (handle != nullptr && !session.closed()) require_no_callback("what may wait for it");
+  if (handle == nullptr) return;
+  if (!session.closed()) require_no_callback("what may wait for it");
   Handle* const ended = std::exchange(handle, nullptr);
-  if (ended == nullptr || session.closed()) return;
+  if (session.closed()) return session.outlast();
+  const Using inside({&session.in_use});
   const nb::gil_scoped_release released;
   destroy(ended);
 }

@@ -99,7 +99,8 @@ std::shared_ptr<Share> Share::start(const SessionRef& session, std::uint64_t ite
     std::erase_if(share->fabric->shares, [](const auto& other) { return other.expired(); });
     share->fabric->shares.push_back(share);
   }
-  call_released([&] { return weir_share_start(session->handle(), &options, &share->handle); });
+  call_released({&session->in_use},
+                [&] { return weir_share_start(session->handle(), &options, &share->handle); });
   return share;
 }
 
@@ -109,8 +110,8 @@ void Share::close() {
 
 void Share::wait(const Timeout& timeout) const {
   weir_share* const opened = py::open(*session, handle, "share");
-  const weir_status status =
-      wait_for(timeout, [&](std::int64_t ns) { return weir_share_wait(opened, ns); });
+  const auto wait = [&](std::int64_t ns) { return weir_share_wait(opened, ns); };
+  const weir_status status = wait_for(timeout, wait, {&session->in_use});
   if (status != WEIR_STATUS_TIMEOUT && raised.is_valid()) {
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised.ptr())), raised.ptr());
     throw nb::python_error();
@@ -120,20 +121,22 @@ void Share::wait(const Timeout& timeout) const {
 
 void Share::cancel() const {
   weir_share* const opened = py::open(*session, handle, "share");
-  call_released([&] { return weir_share_cancel(opened); });
+  call_released({&session->in_use}, [&] { return weir_share_cancel(opened); });
 }
 
 weir_share_info Share::info() const {
   weir_share_info found = WEIR_SHARE_INFO_INIT;
   weir_share* const opened = py::open(*session, handle, "share");
-  call_released([&] { return weir_share_get_info(opened, &found, nullptr, 0); });
+  call_released({&session->in_use},
+                [&] { return weir_share_get_info(opened, &found, nullptr, 0); });
   return found;
 }
 
 nb::list Share::parts() const {
   weir_share_info found = info();
   std::vector<weir_share_part> parts(found.place_count);
-  call_released([&] { return weir_share_get_info(handle, &found, parts.data(), parts.size()); });
+  call_released({&session->in_use},
+                [&] { return weir_share_get_info(handle, &found, parts.data(), parts.size()); });
   nb::list list;
   for (const weir_share_part& part : parts) {
     nb::dict each;

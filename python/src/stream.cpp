@@ -39,15 +39,17 @@ void Place::close() {
 
 void Event::wait(const Timeout& timeout) const {
   session->require_open();
-  check(wait_for(timeout, [&](std::int64_t ns) {
+  const auto wait = [&](std::int64_t ns) {
     return weir_event_wait(session->handle(), &handle, 1, WEIR_WAIT_MODE_ALL, ns, nullptr);
-  }));
+  };
+  check(wait_for(timeout, wait, {&session->in_use}));
 }
 
 weir_event_info Event::info() const {
   session->require_open();
   weir_event_info info = WEIR_EVENT_INFO_INIT;
-  call_released([&] { return weir_event_get_info(session->handle(), &handle, &info); });
+  call_released({&session->in_use},
+                [&] { return weir_event_get_info(session->handle(), &handle, &info); });
   return info;
 }
 
@@ -66,6 +68,7 @@ void Event::on_complete(nb::handle code) const {
                                   : nullptr);
     if (!done.is_valid()) PyErr_WriteUnraisable(called.ptr());
   };
+  const Using inside({&session->in_use});
   PyObject* const owned = nb::borrow(code).release().ptr();
   weir_status status = WEIR_STATUS_OK;
   {
@@ -155,7 +158,7 @@ template <class Enqueue>
 Event Stream::enqueue(Enqueue&& enqueue) const {
   weir_stream* const stream = open(session(), handle, "stream");
   weir_event event = WEIR_EVENT_INIT;
-  call_released([&] { return enqueue(stream, &event); });
+  call_released({&session().in_use}, [&] { return enqueue(stream, &event); });
   return {place->session, event};
 }
 
@@ -226,12 +229,13 @@ Event Stream::sync(nb::handle events, nb::handle parts, weir_sync_scope scope) c
 
 void Stream::synchronize(const Timeout& timeout) const {
   weir_stream* const stream = open(session(), handle, "stream");
-  check(wait_for(timeout, [&](std::int64_t ns) { return weir_stream_synchronize(stream, ns); }));
+  const auto wait = [&](std::int64_t ns) { return weir_stream_synchronize(stream, ns); };
+  check(wait_for(timeout, wait, {&session().in_use}));
 }
 
 void Stream::cancel() const {
   weir_stream* const stream = open(session(), handle, "stream");
-  call_released([&] { return weir_stream_cancel(stream); });
+  call_released({&session().in_use}, [&] { return weir_stream_cancel(stream); });
 }
 
 // ---- Queues ------------------------------------------------------------------------------------
@@ -259,47 +263,51 @@ Event Queue::submit(nb::handle kernel, nb::handle operands, nb::handle scalars,
   task.init = find_reducing(*session, wanted.init, action.reduced);
   task.place = wanted.place ? open(*session, wanted.place->handle, "place") : nullptr;
   weir_event event = WEIR_EVENT_INIT;
-  call_released([&] { return weir_queue_submit(queue, &task, &event); });
+  call_released({&session->in_use}, [&] { return weir_queue_submit(queue, &task, &event); });
   return {session, event};
 }
 
 void Queue::acquire(nb::handle given, weir_access access, const Timeout& timeout) const {
   weir_queue* const queue = open(*session, handle, "queue");
   const Part part = find_part(*session, given);
-  check(wait_for(timeout, [&](std::int64_t ns) {
+  const auto wait = [&](std::int64_t ns) {
     return weir_queue_acquire(queue, part.buffer->handle, part.region, access, ns);
-  }));
+  };
+  check(wait_for(timeout, wait, {&session->in_use}));
 }
 
 Event Queue::flush(nb::handle given) const {
   weir_queue* const queue = open(*session, handle, "queue");
   const Part part = find_part(*session, given);
   weir_event event = WEIR_EVENT_INIT;
-  call_released([&] { return weir_queue_flush(queue, part.buffer->handle, part.region, &event); });
+  call_released({&session->in_use},
+                [&] { return weir_queue_flush(queue, part.buffer->handle, part.region, &event); });
   return {session, event};
 }
 
 void Queue::synchronize(const Timeout& timeout) const {
   weir_queue* const queue = open(*session, handle, "queue");
-  check(wait_for(timeout, [&](std::int64_t ns) { return weir_queue_synchronize(queue, ns); }));
+  const auto wait = [&](std::int64_t ns) { return weir_queue_synchronize(queue, ns); };
+  check(wait_for(timeout, wait, {&session->in_use}));
 }
 
 void Queue::cancel() const {
   weir_queue* const queue = open(*session, handle, "queue");
-  call_released([&] { return weir_queue_cancel(queue); });
+  call_released({&session->in_use}, [&] { return weir_queue_cancel(queue); });
 }
 
 weir_queue_info Queue::info() const {
   weir_queue* const queue = open(*session, handle, "queue");
   weir_queue_info found = WEIR_QUEUE_INFO_INIT;
-  call_released([&] { return weir_queue_get_info(queue, &found, nullptr, 0); });
+  call_released({&session->in_use}, [&] { return weir_queue_get_info(queue, &found, nullptr, 0); });
   return found;
 }
 
 nb::list Queue::shares() const {
   weir_queue_info found = info();
   std::vector<weir_queue_share> shares(found.place_count);
-  call_released([&] { return weir_queue_get_info(handle, &found, shares.data(), shares.size()); });
+  call_released({&session->in_use},
+                [&] { return weir_queue_get_info(handle, &found, shares.data(), shares.size()); });
   nb::list list;
   for (const weir_queue_share& share : shares) {
     nb::dict each;

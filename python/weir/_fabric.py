@@ -45,7 +45,16 @@ def _numbers(given: Any, dtype: str) -> np.ndarray:
     array = np.atleast_1d(np.asarray(given))
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"whole numbers are expected, not {array.dtype}")
-    return np.ascontiguousarray(array, dtype)
+    return np.ascontiguousarray(_fitting(array, dtype), dtype)
+
+
+def _fitting(array: np.ndarray, dtype: str) -> np.ndarray:
+    """Whole numbers that this dtype has, too: others would come out as something else."""
+    limits = np.iinfo(dtype)
+    for number in (int(array.min()), int(array.max())) if array.size else ():
+        if not limits.min <= number <= limits.max:
+            raise OverflowError(f"{number} is no {limits.dtype}: {limits.min} to {limits.max}")
+    return array
 
 
 class Window:
@@ -210,11 +219,13 @@ class Fabric:
 
     def reduce(self, values: npt.ArrayLike, op: str = "sum", timeout: float | None = None) -> Any:
         """Returns the "sum", "min" or "max" over all ranks, of int64 or of float64; every rank calls
-        it, with an array of the same shape, and gets the same."""
+        it, with an array of the same shape, and gets the same. Sums that are larger wrap."""
         given = np.asarray(values)
         if given.dtype.kind not in "iuf":
             raise TypeError(f"numbers are expected, not {given.dtype}")
-        numbers = np.array(given, "f8" if given.dtype.kind == "f" else "i8", order="C", ndmin=1)
+        dtype = "f8" if given.dtype.kind == "f" else "i8"
+        whole = given if dtype == "f8" else _fitting(given, dtype)
+        numbers = np.array(whole, dtype, order="C", ndmin=1)
         self._body.reduce(numbers, op, timeout)
         return numbers[0] if given.ndim == 0 else numbers
 

@@ -52,6 +52,14 @@ class _Items:
         return b"".join(each.tobytes() for each in parts)
 
 
+def _counted(what: str, given: Any) -> int:
+    """A row or column of a stencil that weir can look for."""
+    number = operator.index(given)
+    if not 0 <= number < 2**63:
+        raise IndexError(f"{what} {number} is in no stencil: they count from 0")
+    return number
+
+
 class _Values:
     """What a stage sets for a stencil: (row, column, rows, columns, values), in a list."""
 
@@ -65,7 +73,7 @@ class _Values:
         array = np.ascontiguousarray(np.atleast_2d(values), self._dtype)
         if array.ndim != 2:
             raise TypeError(f"the values of a stencil are a matrix, not an array of {array.ndim} axes")
-        return operator.index(row), operator.index(column), *array.shape, array
+        return _counted("row", row), _counted("column", column), *array.shape, array
 
     @staticmethod
     def join(parts: list[list[Any]]) -> list[Any]:
@@ -232,7 +240,9 @@ class Pipeline(_weir._Pipeline):
                      kernel: _weir.Kernel | str, scalars: Iterable[_weir.Scalar] = (), *,
                      place: _weir.Place, name: str | None = None, most: int | Sequence[int] = 1,
                      counting: str | Sequence[str] = "all", batch: int = 0, in_flight: int = 0,
-                     ordered: bool = False) -> None:
+                     ordered: bool = False,
+                     tables: Iterable[_weir.Buffer | _weir.Region | np.ndarray] = (),
+                     scratch_bytes: int = 0) -> None:
         """Adds a stage that is a kernel, in the memory of any domain: portable, compiled or built in.
 
         Its operands are the items that came; then, for each output, the items that it puts and,
@@ -242,10 +252,15 @@ class Pipeline(_weir._Pipeline):
         i * most; or with "tunnel" any number, which it adds to atomically from 0, one after the
         other. most and counting may be given for each output. batch: items at most, 0: 4096, or
         fewer large ones. in_flight: batches at most, 0: 4.
+
+        tables: parts of buffers that every batch reads, which go to the domain now and are not to
+        change any more; they are operands behind the others. scratch_bytes: of memory that a batch
+        has for itself on the device, 0 in the beginning, the last operand.
         """
         targets = [outputs] if isinstance(outputs, _weir.Tunnel) else list(outputs)
         self._add_kernel_stage(name, input, targets, kernel, scalars, _for_each(targets, most),
-                               _for_each(targets, counting), place, batch, in_flight, ordered)
+                               _for_each(targets, counting), place, batch, in_flight, ordered,
+                               tables, scratch_bytes)
 
     def stencil(self, result: _weir.Buffer, kernel: _weir.Kernel | str,
                 scalars: Iterable[_weir.Scalar] = (), *, place: _weir.Place, halo: int,

@@ -85,7 +85,7 @@ class Runtime(_weir._Runtime):
         return kernel
 
     def pipeline(self, *, name: str | None = None, place: _weir.Place | None = None,
-                 keep_going: bool = False, batch: int = 0, epochs: int = 0,
+                 keep_going: bool = False, batch: int = 0, epochs: int = 0, keep_bytes: int = 0,
                  on_failure: Callable[[str, BaseException], object] | None = None,
                  on_epoch: Callable[[int], object] | None = None) -> _pipelines.Pipeline:
         """Makes an empty pipeline.
@@ -94,10 +94,11 @@ class Runtime(_weir._Runtime):
         item that fails ends nothing; on_failure(stage, exception) is told of each. batch: items that
         a call gets at most, 0: 64. epochs: how many may be under way at once, 0: there is one;
         on_epoch(epoch) is told when all items of one are complete, in order. Both are called on any
-        thread and must not wait.
+        thread and must not wait. keep_bytes: of items that a worker keeps for one tunnel at most,
+        0: 256 MiB; a loop without an exit ends so.
         """
-        return _pipelines.Pipeline(self, name, place, keep_going, batch, epochs, on_failure,
-                                   on_epoch)
+        return _pipelines.Pipeline(self, name, place, keep_going, batch, epochs, keep_bytes,
+                                   on_failure, on_epoch)
 
     def share(self, items: int, function: Callable[[_weir.Chunk], _weir.Event], *,
               chunks: str | None = None, places: Sequence[_weir.Place] = (),

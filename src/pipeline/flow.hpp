@@ -74,7 +74,8 @@ class Flow {
   }
   /// Fails the whole, unless it is at its end.
   void stop(weir_status status, const char* message) noexcept;
-  /// A carrier says that a batch is over.
+  /// A carrier says that a batch is over. That one has failed is told at once: all workers may be
+  /// in calls that wait for something which only the end of the pipeline ends.
   void landed(Stage& stage, std::size_t slot) noexcept;
   /// Waits until no code of the program runs any more. False at the deadline.
   bool wait(std::int64_t deadline_ns);
@@ -99,6 +100,10 @@ class Flow {
   void get_tunnel(std::size_t number, weir_tunnel_state& state);
   /// "stage 'a' has 3 items, stage 'b' 1": those that are not complete.
   std::string holders();
+  /// Whether it has started and is not over.
+  bool running() const noexcept { return sealed() && !ended(); }
+  /// Grows with every item that is put or complete; 0 before the start.
+  std::uint64_t movement() noexcept;
 
  private:
   enum State : std::uint32_t { kOpen, kEnded, kStopping, kStopped };
@@ -175,8 +180,10 @@ class Flow {
                             Stash& put, const ItemTag& tag) noexcept;
   bool settle(FlowWorker& worker, Stage& stage, const Stash::Batch& batch,
               Outputs& outputs) noexcept;
-  void fail_item(FlowWorker& worker, const Stage& stage, const void* item, weir_status status,
-                 std::size_t count = 1) noexcept;
+  void fail_item(FlowWorker& worker, const Stage& stage, const void* item,
+                 weir_status status) noexcept;
+  /// On any thread: ends the pipeline, unless it goes on.
+  void tell_failure(const weir_item_failure& failure) noexcept;
 
   // Devices.
   static bool can_load_waiting(const Stage& stage) noexcept;
@@ -186,8 +193,7 @@ class Flow {
   std::size_t fill(Stage& stage, Reorder::Block& block) noexcept;
   void carry(Stage& stage, Reorder::Block& block) const noexcept;
   void unload(FlowWorker& worker, Stage& stage, Reorder::Block& block) noexcept;
-  void fail_batch(FlowWorker& worker, const Stage& stage, const Reorder::Block& block,
-                  const Outcome& outcome) noexcept;
+  void fail_batch(Stage& stage, const Reorder::Block& block, const Outcome& outcome) noexcept;
   template <class Callback>
   void guarded(Callback&& callback) noexcept;
   void note_failure(weir_status status, const char* why) noexcept;

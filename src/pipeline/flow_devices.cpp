@@ -1,10 +1,12 @@
 // Stages whose batches go to a device: what workers do for them.
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <span>
 
 #include <fmt/format.h>
 
+#include "base/thread_role.hpp"
 #include "pipeline/flow.hpp"
 
 namespace weir::rt {
@@ -32,6 +34,8 @@ void Flow::landed(Stage& stage, std::size_t slot) noexcept {
   if (busy > 0) {
     stage.busy_ns.fetch_add(static_cast<std::uint64_t>(busy), std::memory_order_relaxed);
   }
+  const Outcome& outcome = stage.carrier->outcome(slot);
+  if (!outcome.ok() && !ended()) fail_batch(stage, block, outcome);
   block.ready.store(true, std::memory_order_seq_cst);
   wake_one_of(groups_[stage.group]);
 }
@@ -125,31 +129,30 @@ void Flow::carry(Stage& stage, Reorder::Block& block) const noexcept {
 void Flow::unload(FlowWorker& worker, Stage& stage, Reorder::Block& block) noexcept {
   const std::size_t slot = static_cast<std::size_t>(&block - stage.reorder->blocks().data());
   Outputs& outputs = stage.newest_first ? worker.outputs[stage.index] : block.outputs;
-  const Outcome* outcome = &stage.carrier->outcome(slot);
-  Outcome thrown;
-  if (outcome->ok()) {
+  if (stage.carrier->outcome(slot).ok()) {
     try {
       stage.carrier->unload(slot, outputs);
     } catch (...) {
-      thrown = current_exception_outcome(WEIR_STATUS_INTERNAL);
+      const Outcome thrown = current_exception_outcome(WEIR_STATUS_INTERNAL);
       for (Stash* stash : outputs.stashes) stash->forget_uncounted();
-      outcome = &thrown;
+      fail_batch(stage, block, thrown);
     }
   }
-  if (!outcome->ok()) fail_batch(worker, stage, block, *outcome);
   settle(worker, stage, {nullptr, block.count, block.tag}, outputs);
   block.unloaded = true;
 }
 
-void Flow::fail_batch(FlowWorker& worker, const Stage& stage, const Reorder::Block& block,
-                      const Outcome& outcome) noexcept {
+void Flow::fail_batch(Stage& stage, const Reorder::Block& block, const Outcome& outcome) noexcept {
+  const NoWaitScope telling;
   const std::size_t slot = static_cast<std::size_t>(&block - stage.reorder->blocks().data());
-  Ledger::add(worker.ledgers[stage.input->index].failed, block.count);
-  std::snprintf(worker.call.message, sizeof worker.call.message, "items %llu to %llu: %s",
+  stage.failed.fetch_add(block.count, std::memory_order_relaxed);
+  char message[512];
+  std::snprintf(message, sizeof message, "items %llu to %llu: %s",
                 static_cast<unsigned long long>(block.first),
                 static_cast<unsigned long long>(block.first + block.count - 1),
                 outcome.message.empty() ? status_name(outcome.status) : outcome.message.c_str());
-  fail_item(worker, stage, stage.carrier->items(slot), outcome.status, block.count);
+  tell_failure(
+      {stage.name.c_str(), stage.carrier->items(slot), outcome.status, message, block.count});
 }
 
 }  // namespace weir::rt

@@ -40,6 +40,7 @@ weir_stage_info Flow::info_of(const Stage& stage) {
   info.at_end = stage.at_its_end.load(std::memory_order_acquire);
   if (!sealed()) return info;
   const std::size_t tunnel = stage.input->index;
+  info.failed = stage.failed.load(std::memory_order_relaxed);
   const sys::Lock lock(feeds_mutex_);
   each_count(tunnel, [&](const Count& each) { info.complete += each.completed(); });
   each_count(tunnel, [&](const Count& each) { info.created += each.created(); });
@@ -80,6 +81,17 @@ std::string Flow::holders() {
   }
   if (const std::string kept = kept_items_->names(); !kept.empty()) text += ", " + kept;
   return text.empty() ? "all stages are idle" : text.substr(2);
+}
+
+std::uint64_t Flow::movement() noexcept {
+  if (!sealed()) return 0;
+  std::uint64_t moved = 0;
+  const sys::Lock lock(feeds_mutex_);
+  for (const auto& tunnel : tunnels_) {
+    each_count(tunnel->index,
+               [&](const Count& each) { moved += each.completed() + each.created(); });
+  }
+  return moved;
 }
 
 /// That can be in a stage at once.

@@ -325,18 +325,21 @@ std::size_t Flow::count_created(FlowWorker& worker, const Stage& stage, const Tu
   return put;
 }
 
-void Flow::fail_item(FlowWorker& worker, const Stage& stage, const void* item, weir_status status,
-                     std::size_t count) noexcept {
+void Flow::fail_item(FlowWorker& worker, const Stage& stage, const void* item,
+                     weir_status status) noexcept {
   const char* const why =
       worker.call.message[0] != '\0' ? worker.call.message : status_name(status);
+  tell_failure({stage.name.c_str(), item, status, why, 1});
+}
+
+void Flow::tell_failure(const weir_item_failure& failure) noexcept {
   char message[640];
-  std::snprintf(message, sizeof message, "stage '%.100s': %s", stage.name.c_str(), why);
-  note_failure(status, message);  // before on_failure, which may end the pipeline
+  std::snprintf(message, sizeof message, "stage '%.100s': %s", failure.stage, failure.message);
+  note_failure(failure.status, message);  // before on_failure, which may end the pipeline
   if (options_.on_failure != nullptr) {
-    const weir_item_failure failure{stage.name.c_str(), item, status, why, count};
     guarded([&] { options_.on_failure(&failure, options_.payload); });
   }
-  if (!options_.keep_going) stop(status, message);
+  if (!options_.keep_going) stop(failure.status, message);
 }
 
 // ---- Moving ------------------------------------------------------------------------------------

@@ -86,6 +86,7 @@ struct Stage {
   sys::Plain<std::uint64_t> taken = 0;
   sys::Atomic<std::int64_t> landed_ns{INT64_MIN};  ///< the last batch
   sys::Atomic<std::uint64_t> busy_ns{0};           ///< while a batch was under way
+  sys::Atomic<std::uint64_t> failed{0};            ///< items of batches
 
   sys::Atomic<bool> at_its_end{false};
   Latencies latencies;

@@ -65,7 +65,10 @@ weir_place& Pipeline::usual_place() {
     return *(usual_place_ = own_place_);
   }
   fail(WEIR_STATUS_UNSUPPORTED,
-       "pipeline '{}' needs a host domain for its workers, and the runtime has none", name());
+       "pipeline '{}' needs a host domain for its workers, and the runtime has none: add host to "
+       "its "
+       "domains",
+       name());
 }
 
 std::size_t Pipeline::group_of(weir_place* place) {

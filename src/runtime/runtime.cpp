@@ -21,10 +21,26 @@ namespace weir::rt {
 
 namespace {
 
+bool names_domains(const weir_runtime_options& options) {
+  return options.domains != nullptr && *options.domains != '\0';
+}
+
 std::string wanted_domains(const weir_runtime_options& options) {
-  if (options.domains != nullptr && *options.domains != '\0') return options.domains;
+  if (names_domains(options)) return options.domains;
   const char* text = sys::environment("WEIR_DOMAINS");
   return text != nullptr && *text != '\0' ? text : "host";
+}
+
+/// Opens them; says where they come from when the program has not named them.
+std::vector<std::unique_ptr<Device>> open_wanted(const weir_runtime_options& options,
+                                                 const std::string& list, const Machine& machine,
+                                                 std::vector<std::unique_ptr<Backend>>& backends) {
+  try {
+    return open_devices(list, machine, backends);
+  } catch (const Error& error) {
+    if (names_domains(options) || sys::environment("WEIR_DOMAINS") == nullptr) throw;
+    throw Error(error.status(), fmt::format("WEIR_DOMAINS: {}", error.what()));
+  }
 }
 
 std::uint64_t next_number() {
@@ -109,7 +125,7 @@ Runtime::Runtime(const weir_runtime_options& options)
       fabric_(options.fabric),
       backends_(make_backends(fabric_.port())) {
   config::check_values();
-  for (auto& device : open_devices(domain_list_, machine_, backends_)) {
+  for (auto& device : open_wanted(options, domain_list_, machine_, backends_)) {
     const std::size_t index = domains_.size();
     Owned<weir_domain> made(new weir_domain(*this, index, std::move(device)));
     weir_domain& domain = *domains_.emplace_back(std::move(made));

@@ -147,6 +147,9 @@ class Runtime {
   /// Calls look(queue) for all queues, and needs no memory. It must not create or destroy any.
   template <class Look>
   void each_queue(const Look& look) const;
+  /// The same for pipelines.
+  template <class Look>
+  void each_pipeline(const Look& look) const;
   /// Calls use(place) for all places, which must not create or destroy any.
   void each_place(const std::function<void(const Place&)>& use) const;
 
@@ -249,6 +252,12 @@ template <class Look>
 void Runtime::each_queue(const Look& look) const {
   sys::Lock lock(mutex_);
   for (const auto& queue : queues_) look(*queue);
+}
+
+template <class Look>
+void Runtime::each_pipeline(const Look& look) const {
+  sys::Lock lock(mutex_);
+  for (const auto& pipeline : pipelines_) look(*pipeline);
 }
 
 }  // namespace weir::rt

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/pipeline.hpp"
 #include "runtime/runtime.hpp"
 
 namespace weir::rt {
@@ -112,6 +113,10 @@ void Watchdog::look(std::int64_t now_ns) {
     completed += over;
     in_flight = in_flight || over < queue.submitted();
   });
+  runtime_.each_pipeline([&](weir_pipeline& pipeline) {
+    completed += pipeline.flow().movement();
+    in_flight = in_flight || pipeline.flow().running();
+  });
   if (!in_flight || completed != completed_) {
     completed_ = completed;
     moved_ns_ = now_ns;
@@ -153,6 +158,11 @@ std::string Watchdog::report(std::int64_t for_ns) const {
   });
   runtime_.with_queues([&](const Queues& queues) {
     for (weir_queue* queue : queues) text += queue->report(sys::now_ns() + kAnswerNs);
+  });
+  runtime_.each_pipeline([&](weir_pipeline& pipeline) {
+    if (!pipeline.flow().running()) return;
+    fmt::format_to(std::back_inserter(text), "  pipeline '{}' is not at its end: {}\n",
+                   pipeline.name(), pipeline.flow().holders());
   });
   return text;
 }

@@ -37,10 +37,11 @@ class StreamReport {
 };
 
 /// Prints on standard error, once for each standstill, when actions or tasks of queues are in
-/// flight and none of the runtime has ended for a time: what runs where for how long, what waits
-/// for what, and which tasks have no place.
+/// flight, or a pipeline is not at its end, and nothing of the runtime has ended for a time: what
+/// runs where for how long, what waits for what, which tasks have no place, and which stages hold
+/// items.
 ///
-/// A thread of its own looks now and then at the counters of the streams and queues.
+/// A thread of its own looks now and then at the counters of the streams, queues and pipelines.
 class Watchdog {
  public:
   /// Actions of a stream, and tasks of a queue without a place, that are listed one by one.

@@ -1,6 +1,9 @@
 """Looks for faces with `weir run face-detection`, as OpenCV does, and as NumPy does."""
 
 import os
+import shutil
+import subprocess
+import sys
 import unittest
 
 import numpy as np
@@ -19,6 +22,23 @@ except ImportError:
     PHOTOGRAPHS = ""
 
 CASCADES = "/usr/share/opencv4/lbpcascades"  # of opencv-data
+
+FFMPEG = """#!{python}
+import os, sys
+arguments = sys.argv[1:]
+film = arguments[arguments.index("-i") + 1]
+most = int(arguments[arguments.index("-frames:v") + 1]) if "-frames:v" in arguments else 1000
+if not film.startswith("file:") or not os.path.isfile(film[5:]):
+    sys.exit("not a file: " + film)
+if {complaint!r}:
+    sys.exit("[mov @ 0] a first line\\n" + {complaint!r})
+frames = os.path.join(os.path.dirname(film[5:]), "frames")
+for name in sorted(os.listdir(frames))[:most]:
+    with open(os.path.join(frames, name), "rb") as file:
+        magic, size, white, shades = file.read().split(b"\\n", 3)
+    colours = bytes(shade for shade in shades for _ in range(3))
+    sys.stdout.buffer.write(b"P6\\n" + size + b"\\n255\\n" + colours)
+"""
 FACES = os.path.join(CASCADES, "lbpcascade_frontalface.xml")
 NAMES = ("astronaut.png", "camera.png", "chelsea.png", "coffee.png", "rocket.jpg",
          "motorcycle_left.png", "motorcycle_right.png", "coins.png")
@@ -267,6 +287,75 @@ class FaceDetectionTest(weir_cli.CliTest):
             cv2.rectangle(expected, (x + inset, y + inset),
                           (x + width - 1 - inset, y + height - 1 - inset), (0, 255, 0), 1)
         np.testing.assert_array_equal(cv2.imread(self.path("faces.png")), expected)
+
+    def film(self, name, complaint=""):
+        """Puts a program in place of ffmpeg on the search path: it gives the pictures of self.frames(),
+        as many as it is asked for, or complains."""
+        os.mkdir(self.path("programs"))
+        with open(self.path("programs/ffmpeg"), "w", encoding="utf-8") as file:
+            file.write(FFMPEG.format(python=sys.executable, complaint=complaint))
+        os.chmod(self.path("programs/ffmpeg"), 0o755)
+        self.environment["PATH"] = self.path("programs")
+        return self.write(name, "a film")
+
+    def frames(self):
+        os.mkdir(self.path("frames"))
+        for number in range(1, 6):
+            write_map(self.path(f"frames/{number}.pgm"), noise(90, 70, number))
+        return self.path("frames")
+
+    def check_film(self, film, cascade, expected):
+        """Its pictures are those of the folder, also when there are to be fewer."""
+        os.mkdir(self.path("found"))
+        for count in (5, 2):
+            report = self.detect(film, cascade, "--pictures", count, "--output", self.path("found"))
+            pictures = report["pictures"]
+            self.assertEqual([picture.pop("file") for picture in pictures],
+                             [f"{film}#{number}" for number in range(1, count + 1)])
+            for picture, known in zip(pictures, expected["pictures"]):
+                self.assertEqual(picture, {key: known[key] for key in picture})
+        self.assertEqual(sorted(os.listdir(self.path("found"))),
+                         [f"film-{number:06}.png" for number in range(1, 6)])
+
+    def test_a_film(self):
+        cascade = self.write("random.xml", cascade_text(*random_cascade(8, 1)))
+        expected = self.detect(self.frames(), cascade)
+        self.assertGreater(expected["results"]["candidates"], 100)
+        self.check_film(self.film("film.mp4"), cascade, expected)
+
+    @unittest.skipIf(shutil.which("ffmpeg") is None, "ffmpeg is not installed")
+    def test_a_film_that_ffmpeg_makes(self):
+        cascade = self.write("random.xml", cascade_text(*random_cascade(8, 1)))
+        frames, film = self.frames(), self.path("film.mkv")
+        subprocess.run(["ffmpeg", "-v", "error", "-i", frames + "/%d.pgm", "-c:v", "ffv1", film],
+                       check=True, stdin=subprocess.DEVNULL)
+        self.check_film(film, cascade, self.detect(frames, cascade))
+        with open(film, "r+b") as file:
+            file.truncate(100)
+        self.assertIn("ffmpeg says", self.refusal("run", "face-detection", "--input", film, "--cascade",
+                                                  cascade, code=BAD_INPUT))
+
+    def test_films_that_are_none(self):
+        cascade = self.write("random.xml", cascade_text(*random_cascade(8, 1)))
+
+        def refusal(film, *options):
+            return self.refusal("run", "face-detection", "--input", film, "--cascade", cascade,
+                                *options, code=BAD_INPUT)
+
+        self.frames()
+        film = self.film("film.mp4", complaint="moov atom not found")
+        self.assertEqual(refusal(film), f"weir: {film}: ffmpeg says: moov atom not found\n")
+        self.assertIn("No such file", refusal(self.path("none.mp4")))
+        for said, words in (("", "no picture"), ("GIF89a", "something else"),
+                            ("P6\n9 9\n255\nabc", "is cut"), ("P6\n0 9\n255\n", "0 x 9"),
+                            ("P6\n99999999 99999999\n255\n", "99999999 x 99999999"),
+                            ("P6\n123456789012345 1\n255\n", "something else")):
+            with self.subTest(said):
+                with open(self.path("programs/ffmpeg"), "w", encoding="utf-8") as file:
+                    file.write(f"#!{sys.executable}\nprint({said!r}, end='')\n")
+                self.assertIn(words, refusal(film))
+        os.remove(self.path("programs/ffmpeg"))
+        self.assertIn("is not installed", refusal(film))
 
     def test_bad_input(self):
         picture = write_map(self.path("noise.pgm"), noise(40, 30, 1))

@@ -239,6 +239,7 @@ def test_bad_arguments():
         for call, error, words in (
                 (lambda: fabric.reduce(["word"]), TypeError, "numbers"),
                 (lambda: fabric.reduce(1, "mean"), ValueError, "'mean'"),
+                (lambda: fabric.reduce(np.array([1, 2**63], "u8")), OverflowError, str(2**63)),
                 (lambda: fabric.window([1, 2]), TypeError, "without gaps"),
                 (lambda: fabric.window(np.zeros((4, 4))[:, 1]), TypeError, "without gaps"),
                 (lambda: fabric.send(3, b""), weir.InvalidArgumentError, "3"),
@@ -252,6 +253,8 @@ def test_bad_arguments():
             fabric.broadcast(frozen)
         with fabric.conveyor(8) as conveyor, conveyor.producer() as producer:
             for call, error in ((lambda: producer.add(0, [0.5], [1]), TypeError),
+                                (lambda: producer.add(0, [-8], [1]), OverflowError),
+                                (lambda: producer.add(0, [0], np.array([2**63], "u8")), OverflowError),
                                 (lambda: producer.put(0, [0, 8], np.zeros(3, "u1")), ValueError),
                                 (lambda: producer.add(0, [8], [1]), weir.InvalidArgumentError)):
                 with pytest.raises(error):
@@ -260,7 +263,50 @@ def test_bad_arguments():
             with conveyor.producer() as producer, pytest.raises(ValueError, match="24"):
                 producer.send(0, 0, np.zeros(4))
 
+        assert fabric.reduce(np.array([7, 2**63 - 1], "u8"), "max").tolist() == [7, 2**63 - 1]
+
     on_ranks(1, program)
+
+
+def test_times_that_are_none():
+    nan, inf = float("nan"), float("inf")
+    with weir.Fabric("self", lost_after=inf) as fabric:
+        for attempt in (lambda: weir.Fabric("self", lost_after=nan), lambda: fabric.conveyor(age=nan),
+                        lambda: fabric.conveyor(timeout=nan), lambda: fabric.conveyor(timeout=-1),
+                        lambda: fabric.barrier(nan), lambda: weir.launch(1, ["x"], lost_after=nan)):
+            with pytest.raises(ValueError, match="nan|-1"):
+                attempt()
+        for times in (dict(timeout=inf), dict(age=inf), dict(age=-inf)):
+            fabric.conveyor(8, **times).close()
+        fabric.barrier(inf)
+
+
+def test_what_a_thread_copies_is_held_until_it_flushes():
+    """Not until another one does, which the system calls the same."""
+    def run(work):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+
+    put, flushed = [], []
+    with weir.Fabric("self") as fabric, fabric.window(1000) as window:
+        def copy():
+            data = np.ones(4)
+            put.append((threading.get_ident(), weakref.ref(data)))
+            window.put(0, 0, data)
+
+        def flush():
+            flushed.append(threading.get_ident())
+            window.flush(0)
+
+        run(copy)
+        while len(flushed) < 100 and put[0][0] not in flushed:
+            run(flush)
+        if put[0][0] not in flushed:
+            pytest.skip("no thread got the identity of one that had ended")
+        assert put[0][1]() is not None
+        run(lambda: (copy(), flush()))
+        assert put[1][1]() is None
 
 
 def test_ranks_that_wait_for_each_other():

@@ -277,6 +277,86 @@ def test_a_closed_runtime_says_so():
     assert repr(runtime) == "<weir.Runtime, closed>"
 
 
+@pytest.mark.parametrize("thing", ["runtime", "buffer", "pipeline", "share"])
+def test_who_closes_something_of_a_runtime_that_ends_waits_for_that(thing):
+    """Until then the runtime may use its memory."""
+    ending, go, ended, about = (threading.Event() for _ in range(4))
+
+    class Late:
+        def __call__(self):
+            pass
+
+        def __del__(self):  # in the end of the runtime
+            ending.set()
+            go.wait(30)
+            ended.set()
+
+    runtime = weir.Runtime("host:cores=1")
+    made = {"runtime": lambda: runtime, "buffer": lambda: runtime.buffer(8),
+            "pipeline": runtime.pipeline,
+            "share": lambda: runtime.share(1, lambda chunk: chunk.stream.mark())}[thing]()
+    runtime.kernel("late", Late())
+    seen = []
+
+    def close():
+        about.set()
+        made.close()
+        seen.append(ended.is_set())
+
+    threads = [threading.Thread(target=each) for each in (runtime.close, close)]
+    threads[0].start()
+    assert ending.wait(30)
+    threads[1].start()
+    assert about.wait(30)
+    go.set()
+    for thread in threads:
+        thread.join()
+    assert seen == [True]
+
+
+def test_a_runtime_is_closed_while_threads_wait(runtime):
+    """They are told, and nothing that they use goes before they have returned."""
+    go, holding = threading.Event(), threading.Event()
+    stream = runtime.domain().place(1).stream()
+
+    @runtime.kernel
+    def hold():
+        holding.set()
+        go.wait(30)
+
+    event, told = stream.compute(hold, []), []
+    waiting = threading.Semaphore(0)
+
+    def wait(attempt):
+        waiting.release()
+        try:
+            attempt()
+            told.append("over")
+        except weir.InvalidArgumentError as error:
+            told.append("closed" if "closed" in str(error) else str(error))
+
+    threads = [threading.Thread(target=wait, args=(each,))
+               for each in (event.wait, stream.synchronize, runtime.synchronize, runtime.close)]
+    for thread in threads:
+        thread.start()
+        assert waiting.acquire(timeout=30)
+    if not runtime.domain().virtual_time:
+        assert holding.wait(30)
+    go.set()
+    runtime.close()
+    for thread in threads:
+        thread.join()
+    assert len(told) == 4 and set(told) <= {"over", "closed"}
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), -1, -float("inf")])
+def test_times_that_are_none(runtime, stream, seconds):
+    for wait in (stream.synchronize, runtime.synchronize, stream.mark().wait):
+        with pytest.raises(ValueError, match="is not a time"):
+            wait(seconds)
+    stream.synchronize(float("inf"))
+
+
 def run_program(text, **options):
     return subprocess.Popen([sys.executable, "-c", textwrap.dedent(text)], text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)

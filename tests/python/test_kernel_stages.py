@@ -82,6 +82,36 @@ def test_a_number_of_items_for_each(machine):
     assert sorted(found) == sorted(n for n in range(1000) for _ in range(n % 3))
 
 
+LOOKED_UP = """
+WEIR_KERNEL(looked_up, 64, 1, 1, WEIR_GLOBAL const weir_i32* x, WEIR_GLOBAL double* y,
+            WEIR_GLOBAL const double* table, WEIR_GLOBAL weir_i32* scratch, weir_i64 count) {
+  WEIR_ITEMS_LAST_BELOW(count) {
+    const weir_i64 i = WEIR_ITEM_X;
+    scratch[i] += x[i];
+    y[i] = table[scratch[i]];
+  }
+}
+"""
+
+
+def test_tables_and_scratch(machine):
+    """What a batch finds in its scratch is 0, also where another had it before."""
+    kernel, card = machine.portable_kernel(LOOKED_UP, "count"), card_of(machine)
+    values = machine.wrap(np.arange(20.0)**2)
+    found = []
+    with machine.pipeline() as pipeline:
+        numbers, squares = pipeline.tunnel("i4"), pipeline.tunnel("f8")
+        pipeline.source((np.arange(i, i + 10, dtype="i4") % 10 for i in range(200)), numbers)
+        pipeline.kernel_stage(numbers, squares, kernel, place=card, batch=64, in_flight=2,
+                              tables=[values[5:15]], scratch_bytes=4 * 64, ordered=True)
+        pipeline.stage(squares, function=lambda items: found.extend(items.tolist()), workers=1)
+        del values
+        pipeline.run()
+    assert found == [(5 + (i + j) % 10)**2 for i in range(200) for j in range(10)]
+    with machine.pipeline() as pipeline, pytest.raises(TypeError, match="sequence of parts"):
+        pipeline.kernel_stage(pipeline.tunnel("i4"), [], kernel, place=card, tables=3)
+
+
 def smooth(matrix, factor, sweeps):
     for _ in range(sweeps):
         new = matrix.copy()
@@ -133,6 +163,8 @@ def stencil(machine):
     (lambda n: (n[0], 1, np.zeros(8)), "are not all in", None),
     (lambda n: (n[0], 0, np.zeros((1, 1, 8))), "3 axes", TypeError),
     (lambda n: [(n[0], 0)], "argument", TypeError),
+    (lambda n: (-1, 0, np.zeros(8)), "row -1 is in no stencil", IndexError),
+    (lambda n: (n[0], 2**64, np.zeros(8)), f"column {2**64} is in no stencil", IndexError),
     (lambda n: None if n[0] == 3 else (n[0], 0, np.zeros(8)), "complete", None),
 ])
 def test_values_that_cannot_be_set(stencil, values, error, cause):

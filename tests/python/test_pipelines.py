@@ -1,6 +1,8 @@
 """Pipelines of Python functions put and complete what a loop would."""
 
+import contextlib
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -57,6 +59,15 @@ def test_recursion_into_two_tunnels(machine):
         pipeline.stage(ends, function=lambda items: leaves.extend(items.tolist()), workers=1)
         pipeline.run()
     assert sorted(leaves) == list(range(512, 1024))
+
+
+def test_a_loop_without_an_exit_ends(machine):
+    with machine.pipeline(keep_bytes=1 << 16) as pipeline:
+        nodes = pipeline.tunnel("i8")
+        pipeline.source([1], nodes)
+        pipeline.stage(nodes, nodes, lambda items: np.repeat(items, 2), name="double")
+        with pytest.raises(weir.OutOfMemoryError, match="stage 'double'.*exit"):
+            pipeline.run()
 
 
 def test_records_and_rows(machine):
@@ -254,6 +265,95 @@ def test_cancel_and_the_end_of_a_runtime(machine):
     machine.close()  # before the pipeline and its feed
     with pytest.raises(weir.InvalidArgumentError, match="closed"):
         feed.put(3)
+
+
+@pytest.fixture
+def crowded(machine):
+    """A pipeline whose stage holds an item until go, and whose tunnel has no room; a feed of it."""
+    pipeline, holding, go = machine.pipeline(), threading.Event(), threading.Event()
+    items = pipeline.tunnel("i8", capacity=1)
+    feed = items.feed()
+
+    @pipeline.stage(items, workers=1)
+    def hold(items):
+        holding.set()
+        go.wait(30)
+
+    pipeline.start()
+    feed.put(0)
+    assert holding.wait(30)
+    with pytest.raises(weir.TimeoutError):
+        while True:
+            feed.put(1, timeout=0)
+    yield pipeline, feed, go
+    go.set()
+    pipeline.close()
+
+
+def on_a_thread(attempt):
+    """Starts a thread for a call; returns it, and where what the call raises goes."""
+    about, raised = threading.Event(), []
+
+    def run():
+        about.set()
+        try:
+            attempt()
+        except Exception as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert about.wait(30)
+    return thread, raised
+
+
+def test_a_feed_is_closed_while_another_thread_puts(crowded):
+    pipeline, feed, go = crowded
+    thread, raised = on_a_thread(lambda: feed.put([2, 3, 4]))
+    feed.close()
+    thread.join(30)
+    assert not thread.is_alive() and "the feed has been closed" in str(raised[0])
+    go.set()
+    pipeline.wait()
+
+
+def test_a_feed_is_for_one_thread(crowded):
+    pipeline, feed, go = crowded
+
+    def put():
+        while True:
+            try:
+                return feed.put(2)
+            except weir.BusyError:
+                pass
+
+    thread, raised = on_a_thread(put)
+    deadline = time.monotonic() + 60
+    with pytest.raises(weir.BusyError, match="open another"):
+        while time.monotonic() < deadline:
+            with contextlib.suppress(weir.TimeoutError):
+                feed.put(3, timeout=0)
+    with pytest.raises(weir.BusyError):
+        feed.next_epoch()
+    go.set()
+    thread.join()
+    assert not raised
+    feed.close()
+    pipeline.wait()
+
+
+@pytest.mark.parametrize("closes", ["pipeline", "runtime"])
+def test_threads_that_use_a_pipeline_that_is_closed(machine, crowded, closes):
+    pipeline, feed, go = crowded
+    calls = (lambda: feed.put([2, 3]), pipeline.wait, lambda: pipeline.wait(60))
+    threads = [on_a_thread(each) for each in calls]
+    closing = on_a_thread(pipeline.close if closes == "pipeline" else machine.close)
+    go.set()
+    for thread, raised in (*threads, closing):
+        thread.join()
+    assert not closing[1]
+    for _, (error,) in threads:
+        assert isinstance(error, weir.CancelledError) or "has been closed" in str(error)
 
 
 def test_items_kept_beyond_the_call(machine):

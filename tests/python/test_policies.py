@@ -1,5 +1,6 @@
 """Policies of task queues that are functions of Python."""
 
+import contextlib
 import weakref
 
 import pytest
@@ -103,6 +104,38 @@ def test_a_policy_that_raises(machine, choose, cause, words):
         assert words in str(caught.value.__cause__)
         with pytest.raises(weir.InvalidArgumentError):
             event.wait()
+
+
+def test_policies_of_one_name():
+    """Those of two runtimes: each failure has the exception of its own."""
+    errors = (LookupError("no place"), OSError("no machine"))
+    with contextlib.ExitStack() as stack:
+        events, queues = [], []
+        for error in errors:
+            def choose(task, candidates, error=error):
+                raise error
+
+            runtime = stack.enter_context(weir.Runtime("host:cores=1,sim:cores=1"))
+            runtime.policy("mine", choose)
+            queues.append(runtime.queue("mine"))
+            events += fill(queues[-1], [runtime.buffer(10)])
+        for event in events:
+            with pytest.raises(weir.InvalidArgumentError):
+                event.wait()
+        for queue, error in zip(queues, errors):
+            words = f"policy 'mine' raised {type(error).__name__}: {error} for task 'fill'"
+            with pytest.raises(weir.InvalidArgumentError, match=words) as caught:
+                queue.synchronize()
+            assert caught.value.__cause__ is error
+
+
+def test_a_policy_that_raises_for_many_tasks(machine):
+    """The failure that is told is the first."""
+    with machine.queue(lambda task, candidates: 1 / 0) as queue:
+        fill(queue, [machine.buffer(10) for _ in range(300)])
+        with pytest.raises(weir.InvalidArgumentError) as caught:
+            queue.synchronize()
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
 def test_a_policy_that_chooses_nobody(machine):

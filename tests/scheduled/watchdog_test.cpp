@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <functional>
 
+#include <weir/pipeline.hpp>
 #include <weir/weir.hpp>
 
 #include "base/threads.hpp"
@@ -66,6 +67,26 @@ TEST_P(Watchdog, SaysNothingWhileThingsMove) {
     ASSERT_EQ(alarms_of(GetParam(), seed, program), 0u) << "seed " << seed;
   }
   std::printf("proof: %zu actions, no false alarm\n", actions);
+}
+
+/// Its workers are actions that last as long as it does, but items end.
+TEST_P(Watchdog, SaysNothingWhileAPipelineMoves) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto program = [](const Runtime&, const Stream&) {
+      const Runtime host("host:cores=1");
+      const Pipeline pipeline(host);
+      const auto frames = pipeline.tunnel<int>("frames");
+      pipeline.source("camera", into(frames), [n = 0](const Outlet<int>& out) mutable {
+        pass(90 * kMillisecond);
+        out.put(n++);
+        return n < 10;
+      });
+      pipeline.stage("show", frames, [](int) {});
+      pipeline.start();
+      pipeline.wait();
+    };
+    ASSERT_EQ(alarms_of(GetParam(), seed, program), 0u) << "seed " << seed;
+  }
 }
 
 TEST_P(Watchdog, SaysNothingWhenNothingIsInFlight) {

@@ -1,5 +1,7 @@
 // `weir run`: runs an application, measures it and says what the recording of it shows.
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <string>
@@ -30,6 +32,18 @@ void check_folder(const std::string& file) {
       WEIR_STATUS_INVALID_ARGUMENT,
       fmt::format("'{}' cannot be written: '{}' is no folder", file, folder.string()));
 }
+
+/// Throws before a long run when a report is asked for that is no page.
+void check_page(const std::string& file) {
+  const std::string extension = std::filesystem::path(file).extension().string();
+  if (extension.empty() || extension == ".html" || extension == ".htm") return;
+  throw weir::Error(WEIR_STATUS_INVALID_ARGUMENT,
+                    fmt::format("'{}': a report is a page: give it a name with .html", file));
+}
+
+/// Options that all applications have, but these no use for: their input decides.
+constexpr const char* kWithoutOrder[] = {"reyes", "raster", "face-detection", "gene-alignment"};
+constexpr const char* kOfOrder[] = {"--n", "--tile", "--tiles", "--seed"};
 
 class RunCommand final : public Command {
  public:
@@ -75,6 +89,8 @@ class RunCommand final : public Command {
     for (const std::string& file : {options_.parameters.output, options_.trace, options_.page}) {
       check_folder(file);
     }
+    check_page(options_.page);
+    warn_of_options();
     name_files();
     use_wisdom();
     const RunReport report = run_application(selected(), options_);
@@ -129,6 +145,19 @@ class RunCommand final : public Command {
                    paint("weir:", Tone::warning, stderr), own);
       }
       *file = own;
+    }
+  }
+
+  void warn_of_options() const {
+    const std::string name = selected().name();
+    if (std::find(std::begin(kWithoutOrder), std::end(kWithoutOrder), name) ==
+        std::end(kWithoutOrder)) {
+      return;
+    }
+    for (const char* const option : kOfOrder) {
+      if (commands_[selected_index()]->count(option) == 0) continue;
+      fmt::print(stderr, "{} {} means nothing to {}: see 'weir run {} --help'\n",
+                 paint("weir:", Tone::warning, stderr), option, name, name);
     }
   }
 

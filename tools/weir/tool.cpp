@@ -61,6 +61,36 @@ ExitCode complain(ExitCode code, std::string_view message) {
   return code;
 }
 
+/// Says in words what the parser says of a value.
+std::string in_words(const std::string& what) {
+  const auto position = [&](const char* words) { return what.find(words); };
+  const std::size_t colon = std::min(position(": "), what.size());
+  const std::string option = what.substr(0, colon);
+  const auto from = [&](std::size_t at, const char* words) {
+    return what.substr(at + std::string_view(words).size());
+  };
+  constexpr const char *kMissing = ": 1 required ", *kValue = ": Value ",
+                       *kRange = " not in range ", *kChoice = " not in {", *kCommand = "COMMAND: ";
+  if (position(kMissing) == colon && what.ends_with(" missing")) return option + " needs a value";
+  if (const std::size_t range = position(kRange);
+      position(kValue) == colon && range != std::string::npos) {
+    const std::size_t value = colon + std::string_view(kValue).size();
+    return fmt::format("{}: '{}' is no number from {}", option, what.substr(value, range - value),
+                       from(range, kRange));
+  }
+  if (const std::size_t choice = position(kChoice); choice != std::string::npos) {
+    std::string known = from(choice, kChoice);
+    known.pop_back();
+    for (std::size_t at = 0; (at = known.find(',', at)) != std::string::npos;) {
+      known.replace(at, 1, ", ");
+      at += 2;
+    }
+    return fmt::format("{}: '{}' is none of {}", option, what.substr(colon + 2, choice - colon - 2),
+                       known);
+  }
+  return what.starts_with(kCommand) ? from(0, kCommand) : what;
+}
+
 class Tool {
  public:
   explicit Tool(Commands commands);
@@ -150,7 +180,7 @@ std::string Tool::what_is_wrong(const CLI::ParseError& error) const {
   if (is(CLI::ExitCodes::ExtrasError) || (lacks_command && app_.remaining_size(true) > 0)) {
     return unknown_argument();
   }
-  if (!lacks_command) return error.what();
+  if (!lacks_command) return in_words(error.what());
   std::vector<std::string> names;
   for (const CLI::App* command : selected().get_subcommands({})) {
     names.push_back(command->get_name());

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace kernel_stages {
@@ -531,6 +532,38 @@ TEST(KernelStagesOfABrokenCard, AreReported) {
     EXPECT_EQ(seen + pipeline.stages()[0].failed, 5'000u);
     EXPECT_TRUE(pipeline.info().at_end);
   }
+}
+
+/// The only worker is in a call that waits for what only that failure brings.
+TEST(KernelStagesOfABrokenCard, AreReportedThoughNoWorkerLooks) {
+  const Runtime runtime("host:cores=1,sim:cores=1");
+  const weir::Place card = runtime.domain(1).place();
+  std::atomic<bool> begun{false}, go{false}, told{false}, waited{false};
+  const Kernel bad = runtime.kernel("bad", [&](const Call&) {
+    begun = true;
+    while (!go) std::this_thread::yield();
+    throw std::runtime_error("the card is on fire");
+  });
+  const Pipeline pipeline(runtime, {.on_failure = [&](const weir_item_failure& failure) {
+                            told = failure.count == 1 && std::string(failure.stage) == "bad";
+                          }});
+  const auto raw = pipeline.tunnel<Number>("raw");
+  const auto other = pipeline.tunnel<Number>("other");
+  pipeline.kernel("bad", raw, into(), bad, card);
+  pipeline.stage("wait", other, [&](Number) {
+    go = true;
+    const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!told && std::chrono::steady_clock::now() < late) std::this_thread::yield();
+    waited = told.load();
+  });
+  auto to_card = pipeline.feed(raw), to_host = pipeline.feed(other);
+  pipeline.start();
+  to_card.put(1);
+  while (!begun) std::this_thread::yield();
+  to_host.put(2);
+  EXPECT_NE(message_of([&] { pipeline.wait(); }).find("items 0 to 0: "), std::string::npos);
+  EXPECT_TRUE(waited);
+  EXPECT_EQ(pipeline.stages()[0].failed, 1u);
 }
 
 }  // namespace

@@ -6,6 +6,9 @@
 #include <latch>
 #include <string>
 #include <thread>
+#include <vector>
+
+#include <weir/pipeline.hpp>
 
 #include "gate.hpp"
 #include "standard_error.hpp"
@@ -151,6 +154,27 @@ TEST_F(WatchdogTest, SeesAPolicyThatDoesNotReturn) {
   opened.notify_all();
   program.join();
   queue.synchronize();
+}
+
+/// What waits for ever without a deadline, as nobody completes what was kept.
+TEST_F(WatchdogTest, NamesTheStageThatHoldsItems) {
+  Runtime runtime("host:cores=1");
+  Pipeline pipeline(runtime, {.name = "video"});
+  const auto frames = pipeline.tunnel<int>("frames");
+  pipeline.source("camera", into(frames), [n = 0](const Outlet<int>& out) mutable {
+    out.put(n++);
+    return n < 3;
+  });
+  std::vector<Item> kept;
+  pipeline.stage("write", frames,
+                 [&](int, StageContext context) { kept.push_back(context.keep()); });
+  StandardError said;
+  pipeline.start();
+  const std::string text = said.wait_for("stage 'write' holds 3 items", 1);
+  EXPECT_SAYS(text, "pipeline 'video' is not at its end: ");
+  EXPECT_SAYS(text, "are kept");
+  kept.clear();
+  pipeline.wait();
 }
 
 TEST_F(WatchdogTest, SeesADrainThatHangsInVirtualTime) {

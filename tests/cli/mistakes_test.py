@@ -1,0 +1,94 @@
+"""What people get wrong on the command line, and whether they are told what, where and what to do."""
+
+import os
+import tempfile
+import unittest
+
+from tool import weir
+
+OK, RUN_FAILED, USAGE, BAD_INPUT, UNAVAILABLE, _, DEADLINE = range(7)
+SMALL = ("run", "cholesky", "--n", "64", "--repeat", "1")
+
+MISTAKES = (
+    # the command
+    (("runn",), USAGE, r"unknown command 'runn' \(did you mean 'run'\?\)"),
+    (("run",), USAGE, "say what to run: asian-option, .*wave"),
+    (("run", "choleski"), USAGE, r"unknown application 'choleski' \(did you mean 'cholesky'\?\)"),
+    (("tune", "nothing"), USAGE, "unknown command 'nothing'"),
+    (("bench",), USAGE, "say what to bench: transfers, "),
+    (("bench", "overlapp"), USAGE, "did you mean 'overlap'"),
+    (("help", "foo"), USAGE, "^weir: no command 'foo'; see 'weir help --help'$"),
+    (("report",), USAGE, "FILE is required"),
+    # options
+    ((*SMALL, "--nn", "5"), USAGE, r"unknown option '--nn' \(did you mean '--n'\?\)"),
+    (("run", "cholesky", "4096"), USAGE, "unexpected argument '4096'"),
+    (("run", "cholesky", "--n"), USAGE, "^weir: --n needs a value; see 'weir run cholesky --help'$"),
+    (("run", "cholesky", "--policy"), USAGE, "--policy needs a value"),
+    (("run", "cholesky", "--n", "0"), USAGE, "--n: '0' is no number from 1 to 2147483647"),
+    (("run", "cholesky", "--n=4k"), USAGE, "--n: '4k' is no number from 1 to"),
+    ((*SMALL, "--precision", "half"), USAGE, "--precision: 'half' is none of double, float;"),
+    (("run", "hotspot", "--size", "big"), USAGE, "--size: 'big' is none of tiny, small, paper;"),
+    ((*SMALL, "--tile", "8", "--tiles", "8"), USAGE, "--tile excludes --tiles"),
+    ((*SMALL, "--policy", "fastest"), BAD_INPUT, "no policy 'fastest'; there is: finish"),
+    ((*SMALL, "--places", "999"), BAD_INPUT, r"domain 'host' has \d+ cores: choose up to \d+ --places"),
+    ((*SMALL, "--live"), UNAVAILABLE, "cholesky runs no pipeline"),
+    (("run", "cholesky", "--n", "1024", "--timeout", "1e-6"), DEADLINE, "deadline"),
+    (("run", "reyes", "--policy", "finish"), UNAVAILABLE, "leave --policy out"),
+    # domains
+    ((*SMALL, "--domains", "hots"), BAD_INPUT, "no backend 'hots' .*'host'.*; known: host, sim"),
+    ((*SMALL, "--domains", "sim:gpbs=6"), BAD_INPUT, "no setting 'gpbs' .*'gbps'"),
+    ((*SMALL, "--domains", "sim:gbps=fast"), BAD_INPUT, "gbps=fast is not a number between"),
+    ((*SMALL, "--domains", "host:cores=9999"), BAD_INPUT, r"cores=9999 is not between 1 and \d"),
+    ((*SMALL, "--domains", "host,,sim"), BAD_INPUT, "'' is not a domain: KIND"),
+    (("run", "reyes", "--domains", "sim"), UNAVAILABLE, "needs a host domain .*: add host to its domains"),
+    # files and memory
+    (("run", "cholesky", "--input", "none.mtx"), BAD_INPUT, "none.mtx: cannot be read: No such file"),
+    (("run", "cholesky", "--input", "folder"), BAD_INPUT, "folder: found a directory"),
+    (("run", "cholesky", "--input", "text"), BAD_INPUT, r"text: byte 0: found 'hello.*expected %%Matrix"),
+    (("run", "reyes", "--output", "none/x.png"), BAD_INPUT, "'none' is no folder"),
+    (("run", "reyes", "--output", "x.jpg"), BAD_INPUT, "found the extension '.jpg', expected .png"),
+    ((*SMALL, "--trace", "none/x.json"), BAD_INPUT, "'none' is no folder"),
+    ((*SMALL, "--report", "x.pdf"), BAD_INPUT, "'x.pdf': a report is a page: .*html"),
+    (("run", "gene-alignment"), BAD_INPUT, "give it --input FILE, in FASTA"),
+    (("run", "face-detection"), BAD_INPUT, "give it --input FILE"),
+    (("report", "text"), BAD_INPUT, "text: is neither a recording nor"),
+    (("run", "cholesky", "--n", "20000000"), BAD_INPUT, "GiB of memory and the machine has .*smaller --n"),
+    (("run", "cholesky", "--n", "1024", "--repeat", "1", "--domains", "sim:memory=1M"), RUN_FAILED,
+     r"need 8 MiB of domain 'sim:0', which has 1 MiB"),
+)
+
+
+class Mistakes(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(folder.name)
+        os.mkdir("folder")
+        with open("text", "w", encoding="utf-8") as file:
+            file.write("hello\n")
+
+    def test_each_is_told_in_one_line(self):
+        for arguments, code, words in MISTAKES:
+            with self.subTest(" ".join(arguments)):
+                result = weir(*arguments)
+                self.assertRegex(result.stderr, words)
+                self.assertRegex(result.stderr, r"\Aweir: [^\n]+\n\Z")
+                self.assertEqual((result.returncode, result.stdout), (code, ""))
+
+    def test_the_environment_is_named(self):
+        result = weir(*SMALL, WEIR_DOMAINS="bad")
+        self.assertEqual(result.returncode, BAD_INPUT)
+        self.assertRegex(result.stderr, r"\Aweir: WEIR_DOMAINS: no backend 'bad'; known: [^\n]+\n\Z")
+
+    def test_options_that_mean_nothing_are_named(self):
+        result = weir("run", "reyes", "--width", "64", "--height", "48", "--repeat", "1", "--n", "100",
+                      "--tile", "4")
+        self.assertEqual(result.returncode, OK)
+        for option in ("--n", "--tile"):
+            self.assertIn(f"weir: {option} means nothing to reyes: see 'weir run reyes --help'\n",
+                          result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
