@@ -22,8 +22,8 @@ struct Image {
 
 struct Outcome {
   std::vector<weir_status> status;  ///< of each step that enqueues; of each synchronize
-  std::map<std::array<std::size_t, 2>, Image> images;  ///< by buffer and memory
-  std::vector<std::vector<std::uint64_t>> reads;       ///< what each compute step finds
+  std::map<std::array<std::size_t, 2>, Image> images;            ///< by buffer and memory
+  std::vector<std::vector<std::uint64_t>> reads;                 ///< what each compute step finds
   std::vector<std::pair<std::uint64_t, std::size_t>> producers;  ///< values, and who made them
 };
 
