@@ -23,8 +23,9 @@ define BUILD
 @cmake --build --preset $(1)
 endef
 
-# Builds what runs under the thread sanitizer in the gate.
-define BUILD_RACES
+# Builds all that is tested: the release, and what runs under the thread sanitizer beside it.
+define BUILD_TESTS
+$(call BUILD,release,-DWEIR_BUILD_TESTS=ON -DWEIR_TSAN_BUILD=$(CURDIR)/build/tsan)
 @cmake --preset tsan >build/tsan.configure.log 2>&1 || { cat build/tsan.configure.log; exit 1; }
 @cmake --build --preset tsan --target random_programs queue_programs
 endef
@@ -38,14 +39,12 @@ demo: build
 
 test:
 	@scripts/setup.sh build test docs
-	$(call BUILD,release,-DWEIR_BUILD_TESTS=ON)
-	@ctest --preset release --label-exclude proof --parallel 3
-	@$(MAKE) --no-print-directory proof-gate
+	$(BUILD_TESTS)
+	@tests/proof/proof.py suite
 
 proof-gate:
 	@scripts/setup.sh build test
-	$(call BUILD,release,-DWEIR_BUILD_TESTS=ON)
-	$(call BUILD_RACES)
+	$(BUILD_TESTS)
 	@tests/proof/proof.py gate
 
 proof: proof-gate

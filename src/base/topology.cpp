@@ -30,11 +30,18 @@ struct BitmapDeleter {
 };
 using Bitmap = std::unique_ptr<hwloc_bitmap_s, BitmapDeleter>;
 
+Topology make() noexcept {
+  hwloc_topology_t made = nullptr;
+  return Topology(hwloc_topology_init(&made) == 0 ? made : nullptr);
+}
+
 Topology load() {
-  hwloc_topology_t raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0) fail(WEIR_STATUS_UNAVAILABLE, "hwloc cannot be initialised");
-  Topology topology(raw);
-  if (hwloc_topology_load(raw) != 0) {
+  // hwloc opens its plug-ins for the first topology and closes them after the last, which takes
+  // longer than all the rest: one that is never loaded keeps them.
+  [[maybe_unused]] static hwloc_topology* const kept = make().release();
+  Topology topology = make();
+  if (topology == nullptr) fail(WEIR_STATUS_UNAVAILABLE, "hwloc cannot be initialised");
+  if (hwloc_topology_load(topology.get()) != 0) {
     fail(WEIR_STATUS_UNAVAILABLE, "hwloc cannot read the machine; check HWLOC_XMLFILE");
   }
   return topology;

@@ -53,7 +53,9 @@ Action* ActionPool::at(std::uint64_t slot) const noexcept {
 }
 
 ActionCache::ActionCache(ActionPool& pool, void* stream)
-    : pool_(pool), stream_(stream), ring_(std::make_unique<sys::Plain<Action*>[]>(kRing)) {}
+    : pool_(pool),
+      stream_(stream),
+      ring_(std::make_unique_for_overwrite<sys::Plain<Action*>[]>(kRing)) {}
 
 ActionCache::~ActionCache() {
   for (; taken_ != given_; ++taken_) untake(*ring_[taken_ % kRing]);

@@ -342,7 +342,7 @@ void walk_flows(const Route& route, const char*, Report& report) {
   if (ready) {
     walk_queue(flows, buffers[0], buffers[1]);
     walk_share(flows, buffers[2], buffers[3]);
-    if (!route.virtual_time) walk_pipelines(flows, buffers[4]);
+    walk_pipelines(flows, buffers[4]);
   }
   weir_runtime_destroy(flows.runtime);
 }

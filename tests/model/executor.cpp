@@ -414,8 +414,9 @@ struct Executor::Run {
 
   /// Who made a value: names the edge that was missing.
   std::string maker(const Outcome& expected, std::uint64_t value) const {
-    const auto found = expected.producers.find(value);
-    if (found != expected.producers.end()) return "step " + std::to_string(found->second);
+    for (const auto& [made, step] : expected.producers) {
+      if (made == value) return "step " + std::to_string(step);
+    }
     for (std::size_t buffer = 0; buffer < memory.size(); ++buffer) {
       for (std::size_t word = 0; word < kWords; ++word) {
         if (value == initial_word(buffer, word)) return "nobody (first contents)";

@@ -90,29 +90,30 @@ class Oracle {
     std::uint64_t read = 0;
     for (const Part& part : step.parts) {
       if (!part.reads()) continue;
-      for (const std::size_t word : part.words()) {
-        const std::uint64_t found = image(part).words[word];
-        result_.reads[index_].push_back(found);
-        read = mix(read, found, step.key);
-      }
+      const Words& source = image(part).words;
+      part.each_word([&](std::size_t word) {
+        result_.reads[index_].push_back(source[word]);
+        read = mix(read, source[word], step.key);
+      });
     }
     for (const Part& part : step.parts) {
       if (!part.writes()) continue;
-      for (const std::size_t word : part.words()) {
-        Image& target = image(part);
+      Image& target = image(part);
+      part.each_word([&](std::size_t word) {
         const std::uint64_t old = part.reads() ? target.words[word] : 0;
         target.words[word] = mix(old, read, step.key + word);
         target.writer[word] = index_;
-        result_.producers.emplace(target.words[word], index_);
-      }
+        result_.producers.emplace_back(target.words[word], index_);
+      });
     }
   }
 
   void transfer(const Step& step) {
     const auto from = step.parts[0].words(), to = step.parts[1].words();
+    const Words& source = image(step.parts[0]).words;
+    Image& target = image(step.parts[1]);
     for (std::size_t i = 0; i < from.size(); ++i) {
-      Image& target = image(step.parts[1]);
-      target.words[to[i]] = image(step.parts[0]).words[from[i]];
+      target.words[to[i]] = source[from[i]];
       target.writer[to[i]] = index_;
     }
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "program.hpp"
@@ -21,9 +22,9 @@ struct Image {
 
 struct Outcome {
   std::vector<weir_status> status;  ///< of each step that enqueues; of each synchronize
-  std::map<std::array<std::size_t, 2>, Image> images;  ///< by buffer and memory
-  std::vector<std::vector<std::uint64_t>> reads;       ///< what each compute step finds
-  std::map<std::uint64_t, std::size_t> producers;      ///< values, and the steps that made them
+  std::map<std::array<std::size_t, 2>, Image> images;            ///< by buffer and memory
+  std::vector<std::vector<std::uint64_t>> reads;                 ///< what each compute step finds
+  std::vector<std::pair<std::uint64_t, std::size_t>> producers;  ///< values, and who made them
 };
 
 /// Executes the program in order. `cancelled` says of each step whether it was; which are cancelled

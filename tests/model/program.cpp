@@ -10,19 +10,14 @@ namespace weir::model {
 
 std::vector<std::size_t> Part::words() const {
   std::vector<std::size_t> list;
-  for (std::size_t p = 0; p < planes; ++p) {
-    for (std::size_t r = 0; r < rows; ++r) {
-      for (std::size_t w = 0; w < row; ++w) {
-        list.push_back(offset + p * plane_stride + r * row_stride + w);
-      }
-    }
-  }
+  list.reserve(planes * rows * row);
+  each_word([&](std::size_t word) { list.push_back(word); });
   return list;
 }
 
 std::uint64_t Part::mask() const {
   std::uint64_t bits = 0;
-  for (const std::size_t word : words()) bits |= std::uint64_t{1} << word;
+  each_word([&](std::size_t word) { bits |= std::uint64_t{1} << word; });
   return bits;
 }
 
@@ -231,8 +226,9 @@ class Orderer {
   struct Access {
     std::size_t step;
     bool writes;
+    std::uint64_t words;  ///< a mask of those that nobody wrote since
   };
-  using Word = std::array<std::size_t, 3>;  ///< buffer, memory, number
+  using Instance = std::array<std::size_t, 2>;  ///< buffer, memory
 
   void order(const Step& step) {
     const std::set<std::size_t> conflicts = conflicts_of(step);
@@ -257,13 +253,13 @@ class Orderer {
   std::set<std::size_t> conflicts_of(const Step& step) const {
     std::set<std::size_t> conflicts;
     for (const Part& part : step.parts) {
-      for (const std::size_t word : part.words()) {
-        const auto found = accesses_.find({part.buffer, part.memory, word});
-        if (found == accesses_.end()) continue;
-        for (const Access& access : found->second) {
-          const bool other = result_.steps[access.step].stream != step.stream;
-          if (other && (access.writes || part.writes())) conflicts.insert(access.step);
-        }
+      const auto found = accesses_.find({part.buffer, part.memory});
+      if (found == accesses_.end()) continue;
+      const std::uint64_t words = part.mask();
+      for (const Access& access : found->second) {
+        const bool other = result_.steps[access.step].stream != step.stream;
+        const bool meets = (access.words & words) != 0 && (access.writes || part.writes());
+        if (other && meets) conflicts.insert(access.step);
       }
     }
     return conflicts;
@@ -274,11 +270,13 @@ class Orderer {
   void note(const Step& step) {
     if (step.kind != StepKind::compute && step.kind != StepKind::transfer) return;
     for (const Part& part : step.parts) {
-      for (const std::size_t word : part.words()) {
-        std::vector<Access>& accesses = accesses_[{part.buffer, part.memory, word}];
-        if (part.writes() && !keeps_all_) accesses.clear();
-        accesses.push_back({result_.steps.size(), part.writes()});
+      std::vector<Access>& accesses = accesses_[{part.buffer, part.memory}];
+      const std::uint64_t words = part.mask();
+      if (part.writes() && !keeps_all_) {
+        for (Access& access : accesses) access.words &= ~words;
+        std::erase_if(accesses, [](const Access& access) { return access.words == 0; });
       }
+      accesses.push_back({result_.steps.size(), part.writes(), words});
     }
   }
 
@@ -287,7 +285,7 @@ class Orderer {
   const bool keeps_all_;
   Program result_;
   std::vector<std::size_t> moved_to_;
-  std::map<Word, std::vector<Access>> accesses_;
+  std::map<Instance, std::vector<Access>> accesses_;
 };
 
 }  // namespace

@@ -30,9 +30,17 @@ struct Part {
   std::size_t row_stride = 0, plane_stride = 0;
   weir_access access = WEIR_ACCESS_READ;
 
-  std::uint64_t mask() const;
-  /// Words in the order in which a kernel or a copy visits them.
+  /// Calls `visit` with each word, in the order in which a kernel or a copy comes to them.
+  template <class Visit>
+  void each_word(Visit&& visit) const {
+    for (std::size_t p = 0; p < planes; ++p) {
+      for (std::size_t r = 0; r < rows; ++r) {
+        for (std::size_t w = 0; w < row; ++w) visit(offset + p * plane_stride + r * row_stride + w);
+      }
+    }
+  }
   std::vector<std::size_t> words() const;
+  std::uint64_t mask() const;
   weir_region region() const;
   bool reads() const { return (access & WEIR_ACCESS_READ) != 0; }
   bool writes() const { return (access & WEIR_ACCESS_WRITE) != 0; }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs the proof that any program equals its sequential execution and that no fault does harm.
 
-  proof.py gate          what `make test` runs
+  proof.py gate          the amounts of ctest: what `make proof-gate` runs
+  proof.py suite         the same and all other tests: what `make test` runs
   proof.py long          the amounts for a night; --scale 0.1 for a tenth of them
   proof.py long --only TEXT --save FILE
 
@@ -9,51 +10,53 @@ Each test prints `proof: AMOUNT`; this prints one table of them: test, amount, r
 """
 
 import argparse
+import json
 import os
 import platform
 import re
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree as xml
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "release"
 
 
 @dataclass(frozen=True)
 class Item:
-    """A test of ctest in the build folder of a preset, and what makes it long."""
+    """A test of ctest, and what makes it long."""
     name: str
-    build: str
     test: str
     gate: bool = True
     amount: dict = field(default_factory=dict)  # environment of the long run; numbers are scaled
-    arguments: tuple = ()  # of the program of the test's name, which then runs without ctest
+    arguments: tuple = ()  # of the program of the test's name in the long run, instead of the test's
     command: tuple = ()  # instead of a test
 
 
-ITEMS = [  # those that take longest first
-    Item("random programs, thread sanitizer", "tsan", "random_programs",
+ITEMS = [
+    Item("random programs, thread sanitizer", "random_programs_tsan",
          amount={"WEIR_TEST_PROGRAMS": 10**6}),
-    Item("failing resources", "release", "fault_injection", arguments=("--all",)),
-    Item("random programs", "release", "random_programs", amount={"WEIR_TEST_PROGRAMS": 10**7}),
-    Item("random programs of tasks", "release", "queue_programs",
+    Item("failing resources", "fault_injection", arguments=("--all",)),
+    Item("random programs", "random_programs", amount={"WEIR_TEST_PROGRAMS": 10**7}),
+    Item("random programs of tasks", "queue_programs",
          amount={"WEIR_TEST_PROGRAMS": 10**6}),
-    Item("random programs of tasks, thread sanitizer", "tsan", "queue_programs",
+    Item("random programs of tasks, thread sanitizer", "queue_programs_tsan",
          amount={"WEIR_TEST_PROGRAMS": 10**5}),
-    Item("random programs on the scheduler", "release", "scheduled_programs",
+    Item("random programs on the scheduler", "scheduled_programs",
          amount={"WEIR_TEST_PROGRAMS": 10**6}),
-    Item("random pipelines on the scheduler", "release", "scheduled_pipelines",
+    Item("random pipelines on the scheduler", "scheduled_pipelines",
          amount={"WEIR_TEST_PROGRAMS": 10**6}),
-    Item("random shares on the scheduler", "release", "scheduled_shares",
+    Item("random shares on the scheduler", "scheduled_shares",
          amount={"WEIR_TEST_PROGRAMS": 10**6}),
-    Item("weak memory (Relacy)", "release", "relacy", arguments=(10**7,)),
-    Item("cards that break", "release", "device_faults"),
-    Item("code that throws", "release", "throwing"),
-    Item("traces without a disk", "release", "cli_trace_disk"),
-    *(Item(f"bad {what}", "release", f"fuzz_{name}",
+    Item("weak memory (Relacy)", "relacy", arguments=(10**7,)),
+    Item("cards that break", "device_faults"),
+    Item("code that throws", "throwing"),
+    Item("traces without a disk", "cli_trace_disk"),
+    *(Item(f"bad {what}", f"fuzz_{name}",
            arguments=("--seeds", f"tests/corpus/{name}", "--count", 10**6, *more))
       for name, what, more in (("matrix_market", "Matrix Market files", ()),
                                ("npy", ".npy files", ()), ("csv", "tables", ()),
@@ -67,18 +70,18 @@ ITEMS = [  # those that take longest first
                                ("arguments", "command lines", ()),
                                ("api_calls", "sequences of calls", ("--all",)),
                                ("flow_calls", "sequences of tasks, shares and pipelines", ("--all",)))),
-    Item("readers against SciPy and NumPy", "release", "apps_readers_against_scipy"),
-    Item("signals", "release", "endings_signals", amount={"WEIR_TEST_MOMENTS": 1000}),
-    Item("kill -9 while tracing", "release", "endings_kills", amount={"WEIR_TEST_KILLS": 1000}),
-    Item("runtimes come and go", "release", "endings_cycles"),
-    Item("dlopen and dlclose", "release", "endings_unload"),
-    Item("no listeners", "release", "endings_listeners"),
-    Item("links, masks and names", "release", "endings_paths"),
-    Item("hardening", "release", "endings_hardening"),
-    Item("mutants", "", "", gate=False, command=("tests/mutants/mutants.py", "--run")),
-    Item("whole suite, address and undefined-behaviour sanitizers", "", "", gate=False,
+    Item("readers against SciPy and NumPy", "apps_readers_against_scipy"),
+    Item("signals", "endings_signals", amount={"WEIR_TEST_MOMENTS": 1000}),
+    Item("kill -9 while tracing", "endings_kills", amount={"WEIR_TEST_KILLS": 1000}),
+    Item("runtimes come and go", "endings_cycles"),
+    Item("dlopen and dlclose", "endings_unload"),
+    Item("no listeners", "endings_listeners"),
+    Item("links, masks and names", "endings_paths"),
+    Item("hardening", "endings_hardening"),
+    Item("mutants", "", gate=False, command=("tests/mutants/mutants.py", "--run")),
+    Item("whole suite, address and undefined-behaviour sanitizers", "", gate=False,
          command=("make", "asan")),
-    Item("whole suite, thread sanitizer", "", "", gate=False, command=("make", "tsan")),
+    Item("whole suite, thread sanitizer", "", gate=False, command=("make", "tsan")),
 ]
 
 
@@ -101,35 +104,100 @@ def scaled(value, scale):
     return str(max(1, int(value * scale)) if isinstance(value, int) else value)
 
 
-def command_of(item, long, scale):
+def words_of(name):
+    """Returns what ctest runs as a test, and in which environment."""
+    listed = subprocess.run(
+        ["ctest", "--test-dir", BUILD, "-R", f"^{name}$", "--no-tests=error", "--show-only=json-v1"],
+        check=True, capture_output=True, text=True).stdout
+    test, = json.loads(listed)["tests"]
+    properties = {each["name"]: each["value"] for each in test["properties"]}
+    return test["command"], dict(each.split("=", 1) for each in properties.get("ENVIRONMENT", []))
+
+
+def amount_of(output):
+    return "; ".join(re.findall(r"proof: (.+)", output))
+
+
+def run(item, scale):
+    """Runs the long form of an item. Returns (amount, result, seconds, output)."""
+    environment = {name: scaled(value, scale) for name, value in item.amount.items()}
     if item.command:
-        return list(item.command)
-    folder = ROOT / "build" / item.build
-    if long and item.arguments:
-        return [folder / "bin" / item.test] + [scaled(word, scale) for word in item.arguments]
-    return ["ctest", "--test-dir", folder, "-R", f"^{item.test}$", "--verbose", "--no-tests=error",
-            "--timeout", "86400" if long else "1500"]
-
-
-def run(item, long, scale):
-    """Returns (amount, result, seconds, output)."""
-    environment = dict(os.environ)
-    if long:
-        environment |= {name: scaled(value, scale) for name, value in item.amount.items()}
-    command = command_of(item, long, scale)
+        command = list(item.command)
+    elif item.arguments:
+        command = [BUILD / "bin" / item.test] + [scaled(word, scale) for word in item.arguments]
+    else:
+        command, of_test = words_of(item.test)
+        environment |= of_test
     start = time.monotonic()
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True,
-                          errors="replace")
+    done = subprocess.run(command, env=os.environ | environment, cwd=ROOT, capture_output=True,
+                          text=True, errors="replace")
     seconds = time.monotonic() - start
     output = done.stdout + done.stderr
-    amounts = re.findall(r"proof: (.+)", output)
-    if done.returncode != 0:
+    amount = amount_of(output)
+    if done.returncode == 77:
+        result = "skipped"
+    elif done.returncode != 0:
         result = "FAILED"
-    elif not amounts:
-        result = "skipped" if "Skipped" in output else "FAILED: no amount"
     else:
-        result = "passed"
-    return "; ".join(amounts) or "-", result, seconds, output
+        result = "passed" if amount else "FAILED: no amount"
+    return amount or "-", result, seconds, output
+
+
+def run_long(items, scale):
+    """Returns the rows of the table."""
+    def perform(item):
+        amount, result, seconds, output = run(item, scale)
+        print(f"{item.name}: {result}, {seconds:.0f} s", flush=True)
+        if result.startswith("FAILED"):
+            print(output[-20000:], flush=True)
+        return item.name, amount, result, seconds
+
+    # Most wait as much as they compute. What looks at the whole machine has it for itself.
+    alone = [item for item in items if item.command or item.test.startswith("endings")]
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        rows = list(pool.map(perform, (item for item in items if item not in alone)))
+    return rows + [perform(item) for item in alone]
+
+
+def begin_with_the_longest():
+    """Tells ctest, which remembers how long tests took, of that where it ran none yet."""
+    known = BUILD / "Testing" / "Temporary" / "CTestCostData.txt"
+    if known.exists():
+        return
+    known.parent.mkdir(parents=True, exist_ok=True)
+    lines = (ROOT / "tests" / "proof" / "seconds.txt").read_text().splitlines()
+    known.write_text("".join("{} 1 {}\n".format(*line.split()) for line in lines) + "---\n")
+
+
+def run_ctest(items, everything):
+    """Runs the tests of the items, or all tests there are. Returns (rows, whether all passed)."""
+    report = BUILD / "proof.xml"
+    report.unlink(missing_ok=True)
+    begin_with_the_longest()
+    command = ["ctest", "--test-dir", BUILD, "--output-on-failure", "--no-tests=error",
+               "--parallel", str(os.cpu_count() + 1),  # many wait as much as they compute
+               "--output-junit", report, "--test-output-size-passed", "1000000"]
+    if not everything:
+        command += ["-R", f"^({'|'.join(item.test for item in items)})$"]
+    passed = subprocess.run(command, cwd=ROOT).returncode == 0
+    cases = {}
+    if report.exists():
+        cases = {case.get("name"): case for case in xml.parse(report).getroot().iter("testcase")}
+    return [row_of(item, cases.get(item.test)) for item in items], passed
+
+
+def row_of(item, case):
+    if case is None:
+        return item.name, "-", "FAILED: no such test", 0
+    amount = amount_of(case.findtext("system-out", ""))
+    skipped = case.find("skipped")
+    if case.get("status") == "run":
+        result = "passed" if amount else "FAILED: no amount"
+    elif skipped is not None and "SKIP" in skipped.get("message", ""):
+        result = "skipped"
+    else:
+        result = "FAILED"
+    return item.name, amount or "-", result, float(case.get("time"))
 
 
 def table(rows):
@@ -142,30 +210,24 @@ def table(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["gate", "long"])
+    parser.add_argument("part", choices=["gate", "suite", "long"])
     parser.add_argument("--scale", type=float, default=1.0, help="of the long amounts")
     parser.add_argument("--only", default="", metavar="TEXT", help="tests with TEXT in their name")
     parser.add_argument("--save", type=Path, metavar="FILE", help="write the table there, too")
     arguments = parser.parse_args()
     long = arguments.part == "long"
     items = [item for item in ITEMS if arguments.only in item.name and (long or item.gate)]
+    if not items:
+        parser.error(f"no test has '{arguments.only}' in its name")
     start = time.monotonic()
-
-    def perform(item):
-        amount, result, seconds, output = run(item, long, arguments.scale)
-        print(f"{item.name}: {result}, {seconds:.0f} s", flush=True)
-        if result.startswith("FAILED"):
-            print(output[-20000:], flush=True)
-        return item.name, amount, result, seconds
-
-    # Most wait as much as they compute. What looks at the whole machine has it for itself.
-    alone = [item for item in items if item.command or item.test.startswith("endings")]
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        rows = list(pool.map(perform, (item for item in items if item not in alone)))
-    rows += [perform(item) for item in alone]
-    failed = any(result.startswith("FAILED") for _, _, result, _ in rows)
+    if long:
+        rows, passed = run_long(items, arguments.scale), True
+    else:
+        rows, passed = run_ctest(items, everything=arguments.part == "suite")
+    failed = not passed or any(result.startswith("FAILED") for _, _, result, _ in rows)
     total = time.monotonic() - start
-    text = f"{table(rows)}\n\n{total:.0f} seconds in all, on {machine()}.\n"
+    what = "with all other tests" if arguments.part == "suite" else "in all"
+    text = f"{table(rows)}\n\n{total:.0f} seconds {what}, on {machine()}.\n"
     print(f"\n{text}")
     if arguments.save:
         arguments.save.write_text(f"# Measurements: the proof\n\n{text}")

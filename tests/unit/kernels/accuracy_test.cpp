@@ -42,11 +42,13 @@ int factor_tiles(Matrix<T> a, int tile) {
 template <class T>
 double residual(const Guarded<T>& a, const Guarded<T>& l) {
   Precise<T> error = 0, size = 0;
+  Guarded<T> rows(kOrder, kOrder);  // of L, each in one piece
+  rows.fill([&](int i, int j) { return l(j, i); });
   for (int j = 0; j < kOrder; ++j) {
     for (int i = j; i < kOrder; ++i) {
       Precise<T> rest = a(i, j);
       size += rest * rest;
-      for (int k = 0; k <= j; ++k) rest -= static_cast<Precise<T>>(l(i, k)) * l(j, k);
+      for (int k = 0; k <= j; ++k) rest -= static_cast<Precise<T>>(rows(k, i)) * rows(k, j);
       error += rest * rest;
     }
   }

@@ -146,23 +146,29 @@ Guarded<T> make_triangle(int order, char uplo, char diag, unsigned seed, int pad
 template <class T>
 void expect_solution(const Guarded<T>& x, const Guarded<T>& b, char side, char uplo, char trans,
                      char diag, double alpha, const Guarded<T>& a) {
-  const auto in = triangle(uplo);
-  const auto at = [&](int i, int j) -> Precise<T> {
-    if (trans != 'N') std::swap(i, j);
-    if (i == j && diag == 'U') return 1;
-    return in(i, j) ? a(i, j) : T(0);
-  };
-  const int order = a.rows();
+  const bool left = side == 'L';
+  const int order = a.rows(), others = left ? x.columns() : x.rows();
+  // Rows of op(A) and columns of X, or the other way round: each in one piece.
+  Guarded<T> lines(order, order), solved(order, others);
+  lines.fill([&](int k, int line) {
+    if (k == line && diag == 'U') return T(1);
+    return left ? element(a, trans, line, k) : element(a, trans, k, line);
+  });
+  solved.fill([&](int k, int other) { return left ? x(k, other) : x(other, k); });
+  const bool ends = ((uplo == 'L') == (trans == 'N')) == left;  // or begins at the diagonal
   int wrong = 0;
-  for (int j = 0; j < x.columns(); ++j) {
-    for (int i = 0; i < x.rows(); ++i) {
+  for (int other = 0; other < others; ++other) {
+    const T* const solution = solved.data() + std::ptrdiff_t{other} * order;
+    for (int line = 0; line < order; ++line) {
+      const T* const factors = lines.data() + std::ptrdiff_t{line} * order;
       Precise<T> sum = 0, size = 0;
-      for (int k = 0; k < order; ++k) {
-        const Precise<T> term = side == 'L' ? at(i, k) * x(k, j) : x(i, k) * at(k, j);
+      for (int k = ends ? 0 : line; k < (ends ? line + 1 : order); ++k) {
+        const Precise<T> term = static_cast<Precise<T>>(factors[k]) * solution[k];
         sum += term;
         size += std::abs(term);
       }
-      const Precise<T> expected = static_cast<Precise<T>>(alpha) * b(i, j);
+      const T right = left ? b(line, other) : b(other, line);
+      const Precise<T> expected = static_cast<Precise<T>>(alpha) * right;
       const auto limit =
           static_cast<Precise<T>>(4 * (order + 4) * epsilon<T>()) * (size + std::abs(expected));
       wrong += !(std::abs(sum - expected) <= limit);
