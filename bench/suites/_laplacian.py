@@ -18,7 +18,7 @@ def groups(quick):
     n, iterations = (64, 4) if quick else (256, 20)
     return [
         sweep_by_hand(n, iterations),
-        faces(n),
+        faces(256),
         two_ranks(n, iterations),
         two_hosts(n, iterations),
         two_cards(n, iterations),
