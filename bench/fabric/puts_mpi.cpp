@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 
+#include "common/halves.hpp"
 #include "common/mpi_main.hpp"
 #include "fabric/put_pattern.hpp"
 
@@ -112,6 +113,7 @@ MPI_Win open_window(const LargePages<std::byte>& own, bool allocated, void*& mem
 }
 
 void work(const Arguments& arguments) {
+  take_half();
   const PutPattern pattern(arguments);
   const std::string by = arguments.text("--by", "send");
   const bool by_window = by == "put", large = by == "large";

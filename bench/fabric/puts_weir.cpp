@@ -4,6 +4,7 @@
 #include <weir/conveyor.hpp>
 #include <weir/fabric.hpp>
 
+#include "common/halves.hpp"
 #include "common/launch.hpp"
 #include "common/mpirun.hpp"
 #include "fabric/put_pattern.hpp"
@@ -67,6 +68,7 @@ int main(int argc, char** argv) {
       if (arguments.text("--network", "shm") == "tcp") become_mpirun(arguments, argc, argv);
       if (std::getenv("WEIR_RANK") == nullptr) return launch(2, argc, argv);
     }
+    take_half();
     work(arguments);
     return 0;
   } catch (const std::exception& error) {

@@ -7,7 +7,7 @@ from typing import Optional, Union
 from harness.command import Failed, Figure, NotBuilt, Sum
 
 # Of any other unit less is better.
-HIGHER_IS_BETTER = {"GFLOP/s", "GB/s", "steps/s", "M items/s", "M tasks/s"}
+HIGHER_IS_BETTER = {"GFLOP/s", "GB/s", "MB/s", "steps/s", "M items/s", "M tasks/s"}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from harness.command import Command, Figure
 from harness.row import Row, at_most, ratio_at_least
-from suites.fabric import TWO_HOSTS_APART
+from harness.hosts import TWO_HOSTS_APART
 
 NETWORKS = {"shm": "shared memory", "hosts": "8 Gbit/s"}
 ITEM_US = 2000

@@ -1,38 +1,31 @@
 """The fabric: small items for another rank, beside plain MPI, over shared memory, TCP and a link of
-8 Gbit/s between two hosts."""
+8 Gbit/s between two hosts; halos and the Laplacian; ranks as domains."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 from harness.command import Command, Figure
+from harness.hosts import TWO_HOSTS
 from harness.row import Row, at_least, at_most, ratio_at_least
+from suites._laplacian import groups as laplacian_groups
 from suites.queue import app_figure
 
 # GB/s of 64-byte items in one machine; the link decides elsewhere.
 SHARED_MEMORY = {"stream": 6.0, "random": 3.5, "repeat": 8.0}
 NETWORKS = {"shm": "shared memory", "tcp": "TCP loopback", "hosts": "8 Gbit/s"}
 OF_THE_LINK = 0.9  # of what large messages reach, where the link decides
-MBIT = 8000
-
-
-def two_hosts(*options):
-    """Words that start a program on two hosts, as root: namespaces that a limited link joins."""
-    script = Path(__file__).resolve().parents[2] / "scripts" / "two_hosts.py"
-    return (sys.executable, str(script), "--mbit", str(MBIT), *options, "openmpi")
-
-
-TWO_HOSTS = two_hosts()
-# Each host is all that its rank sees: places would begin at the same core on both otherwise.
-TWO_HOSTS_APART = two_hosts("--own-cores")
 
 
 def groups(quick):
     """Rows that are measured together, round by round."""
-    items = 1 << 14 if quick else 1 << 20
+    items = 1 << 17 if quick else 1 << 20
     return [
-        puts(pattern, network, items) for network in NETWORKS for pattern in SHARED_MEMORY
-    ] + [each(items), one_thing(quick), cholesky(2048 if quick else 8192)]
+        *(puts(pattern, network, items) for network in NETWORKS for pattern in SHARED_MEMORY),
+        each(items),
+        strategies(items, quick),
+        one_thing(quick),
+        cholesky(2048 if quick else 8192),
+        *laplacian_groups(quick),
+    ]
 
 
 def figure(program, pattern, network, items, *more):
@@ -65,6 +58,23 @@ def each(items):
     alone = figure("puts_weir", "random", "shm", items, "--block-items", 1)
     return [Row("64-byte puts, random, shared memory: coalesced", "GB/s", ours, alone,
                 "weir, a block for each", ratio_at_least(2))]
+
+
+def strategies(items, quick):
+    """What it is worth that threads which wait move the fabric on, and a thread when none does."""
+    def row(name, unit, command):
+        ours, peer = (
+            Figure(replace(command, under=("env", f"WEIR_PROGRESS={by}")))
+            for by in ("hybrid", "thread")
+        )
+        return Row(f"{name}: progress by callers or a thread", unit, ours, peer, "by a thread")
+
+    return [
+        row("64-byte puts, random, shared memory", "GB/s",
+            figure("puts_weir", "random", "shm", items).command),
+        row("empty action on another rank, median", "us",
+            Command.of("remote_weir", "action", "--count", 1_000 if quick else 10_000)),
+    ]
 
 
 def one_thing(quick):

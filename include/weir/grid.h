@@ -174,10 +174,10 @@ static inline weir_region weir_grid_region(weir_grid_range cells, weir_grid_rang
 /**
  * A plan for the exchange of halos: made once, used each step. From one thread at a time.
  *
- * A step is start, computing what needs no halo, finish, computing the rest. Each rank sends at
- * most one message to each other rank in a step, with all fields and faces in it; faces that are
- * not contiguous are packed. Blocks of one rank copy from each other. Cells of a halo that are
- * outside of a grid which is not periodic stay as they are.
+ * A step is start, computing what needs no halo, finish, computing the rest. Each rank sends all
+ * fields and faces for another rank in one message, or in several of about 60 KB, where there is
+ * more; faces that are not contiguous are packed. Blocks of one rank copy from each other. Cells of
+ * a halo that are outside of a grid which is not periodic stay as they are.
  */
 typedef struct weir_halo weir_halo;
 

@@ -5,12 +5,15 @@
 
 #include "base/thread_role.hpp"
 #include "net/producer.hpp"
+#include "net/wire.hpp"
 
 namespace weir::rt {
 
 namespace {
 
 using Kind = ConveyorEnvelope::Kind;
+
+constexpr std::uint64_t kAcksInFlight = 4;  ///< of a full window, so that nobody waits for long
 
 std::int64_t time_left(std::int64_t deadline_ns) noexcept {
   if (deadline_ns == sys::kNever) return -1;
@@ -36,7 +39,10 @@ Conveyor::Conveyor(ConveyorHub& hub, Collectives& collectives, ConveyorSetup set
   }
 }
 
-Conveyor::~Conveyor() { hub_.leave(number_); }
+Conveyor::~Conveyor() {
+  hub_.leave(number_);
+  release_lent();
+}
 
 void Conveyor::meet(Collectives& collectives) {
   const std::string what = fmt::format("creation of conveyor '{}' with handlers for [{}] bytes",
@@ -74,7 +80,72 @@ void Conveyor::remove(Producer& producer) noexcept {
 
 // ---- Sending ------------------------------------------------------------------------------------
 
-std::uint64_t Conveyor::send_block(Rank to, BlockWriter& writer, bool ask,
+LentMemory* Conveyor::lend(Rank to, std::size_t bytes) noexcept {
+  Peer& peer = peers_[to];
+  const sys::Lock lock(peer.sending);
+  const std::uint64_t applied = peer.applied.load(std::memory_order_acquire);
+  for (LentMemory& each : peer.lent) {
+    if (each.open || each.block > applied) continue;
+    each.open = true;
+    return &each;
+  }
+  if (!peer.lends || !port_.info().shares_memory) return nullptr;
+  try {
+    std::list<LentMemory> one(1);
+    LentMemory& memory = one.front();
+    memory.bytes = static_cast<std::byte*>(port_.allocate(bytes));
+    if (const auto place = port_.place_of(memory.bytes)) {
+      memory.place = *place;
+      peer.lent.splice(peer.lent.end(), one);
+      return &memory;
+    }
+    port_.release(memory.bytes);
+  } catch (...) {  // no memory
+  }
+  peer.lends = false;
+  return nullptr;
+}
+
+void Conveyor::take_back(Rank to, LentMemory* memory) noexcept {
+  if (memory == nullptr) return;
+  const sys::Lock lock(peers_[to].sending);
+  memory->open = false;
+}
+
+/// At the end: nothing is delivered any more.
+void Conveyor::release_lent() noexcept {
+  for (Rank rank = 0; rank < ranks(); ++rank) {
+    const Peer& peer = peers_[rank];
+    std::vector<std::byte*> memory;
+    const std::uint64_t sent = peer.sent.load(), applied = peer.applied.load();
+    try {
+      for (const LentMemory& each : peer.lent) memory.push_back(each.bytes);
+    } catch (...) {  // no memory: the port's end frees the rest
+    }
+    if (memory.empty()) continue;
+    if (applied < sent && peer.reads) {
+      hub_.release_later(number_, rank, sent, std::move(memory));
+      continue;
+    }
+    for (std::byte* const each : memory) port_.release(each);
+  }
+}
+
+void Conveyor::send_message(Rank to, BlockWriter& writer, LentMemory* memory, bool ask) {
+  if (memory == nullptr) {
+    const ConveyorEnvelope envelope{number_, Kind::block, ask, 0, 0};
+    const auto parts = writer.close(bytes_of(envelope));
+    return port_.send(to, Channel::conveyor, parts.head, parts.data);
+  }
+  const auto parts = writer.close({});
+  const auto place = [memory](std::span<const std::byte> part) {
+    return memory->place + static_cast<std::uint64_t>(part.data() - memory->bytes);
+  };
+  const LentBlock block{place(parts.head), parts.head.size(), place(parts.data), parts.data.size()};
+  send(port_, to, {number_, Kind::lent, ask, 0, 0}, bytes_of(block));
+}
+
+std::uint64_t Conveyor::send_block(Rank to, BlockWriter& writer, LentMemory* memory, bool ask,
                                    std::int64_t deadline_ns) {
   Peer& peer = peers_[to];
   const std::uint64_t limit = setup_.blocks_in_flight;
@@ -89,14 +160,13 @@ std::uint64_t Conveyor::send_block(Rank to, BlockWriter& writer, bool ask,
       check_peer(to);
       if (in_flight() < limit) {
         const std::uint64_t block = peer.sent.load(std::memory_order_relaxed) + 1;
-        ask = ask || block % std::max<std::uint64_t>(limit / 2, 1) == 0;
-        const ConveyorEnvelope envelope{number_, Kind::block, ask, 0, 0};
-        const auto parts = writer.close(std::as_bytes(std::span(&envelope, 1)));
+        ask = ask || block % std::max<std::uint64_t>(limit / kAcksInFlight, 1) == 0;
         const std::uint64_t others = in_flight();
-        port_.send(to, Channel::conveyor, parts.head, parts.data);
+        send_message(to, writer, memory, ask);
         peer.sent.store(block, std::memory_order_relaxed);
         if (ask) peer.asked = block;
-        count(writer.count(), parts.head.size() + parts.data.size(), others + 1);
+        if (memory != nullptr) *memory = {memory->bytes, memory->place, block, false};
+        count(writer.count(), sizeof(ConveyorEnvelope) + writer.closed_bytes(), others + 1);
         return block;
       }
     }
@@ -188,9 +258,11 @@ void Conveyor::arrived(Rank from, const ConveyorEnvelope& envelope,
   Peer& peer = peers_[from];
   try {
     switch (envelope.kind) {
-      case Kind::block: apply(from, body); break;
+      case Kind::block:
+      case Kind::lent: apply(from, envelope.kind == Kind::lent, body); break;
       case Kind::ack: return peer.applied.store(envelope.value, std::memory_order_release);
       case Kind::refusal:
+        peer.reads = false;
         return fail_peer(
             from, WEIR_STATUS_NETWORK_ERROR,
             fmt::format("rank {} refused a block of conveyor '{}': {}", from, setup_.name,
@@ -206,19 +278,33 @@ void Conveyor::arrived(Rank from, const ConveyorEnvelope& envelope,
   }
 }
 
-void Conveyor::apply(Rank from, std::span<const std::byte> block) {
+BlockTarget Conveyor::target() noexcept {
+  return {setup_.memory, setup_.bytes, setup_.handler_bytes, this};
+}
+
+void Conveyor::apply(Rank from, bool lent, std::span<const std::byte> message) {
   Peer& peer = peers_[from];
   if (peer.refused) return;
   from_ = from;
   std::string wrong;
   try {
-    wrong = apply_block(block, {setup_.memory, setup_.bytes, setup_.handler_bytes, this}, scratch_);
+    wrong = lent ? apply_lent(from, message) : apply_block(message, target(), scratch_);
   } catch (const std::bad_alloc&) {
     wrong = "came when there was no memory";
   }
   if (!wrong.empty()) return refuse(from, wrong);
   ++peer.received;
   totals_.blocks_applied.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::string Conveyor::apply_lent(Rank from, std::span<const std::byte> message) {
+  LentBlock block;
+  if (message.size() != sizeof block) return fmt::format("is told of in {} bytes", message.size());
+  std::memcpy(&block, message.data(), sizeof block);
+  const std::byte* const head = port_.memory_of(from, block.head, block.head_bytes);
+  const std::byte* const data = port_.memory_of(from, block.data, block.data_bytes);
+  if (head == nullptr || data == nullptr) return "is not in the memory that the rank shares";
+  return apply_block({head, block.head_bytes}, {data, block.data_bytes}, target(), scratch_);
 }
 
 void Conveyor::handle(std::uint16_t handler, const std::byte* items, std::size_t count) {
@@ -238,6 +324,7 @@ void Conveyor::refuse(Rank from, const std::string& why) {
 }
 
 void Conveyor::lost(Rank rank, const std::string& why) noexcept {
+  peers_[rank].reads = false;
   fail_peer(rank, WEIR_STATUS_NETWORK_ERROR, why);
 }
 

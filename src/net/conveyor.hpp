@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <span>
 #include <string>
@@ -49,6 +50,14 @@ struct ConveyorCounts {
   std::uint64_t blocks_applied;
 };
 
+/// Memory of a block that the rank it is for reads.
+struct LentMemory {
+  std::byte* bytes = nullptr;
+  std::uint64_t place = 0;
+  std::uint64_t block = 0;  ///< that was sent in it last
+  bool open = true;         ///< a producer has it
+};
+
 class Producer;
 
 /// One rank's part of a conveyor, which all ranks create in the same order. Any thread.
@@ -85,11 +94,14 @@ class Conveyor final : private ItemHandler {
     sys::Atomic<std::uint64_t> sent{0};     ///< blocks
     sys::Atomic<std::uint64_t> applied{0};  ///< of these
     std::uint64_t asked = 0;                ///< `applied` will reach it; under `sending`
+    std::list<LentMemory> lent;             ///< under `sending`
+    bool lends = true;                      ///< as far as is known; under `sending`
     std::uint64_t bytes = 0;                ///< of its memory
     sys::Atomic<bool> failed{false};        ///< `failure` is there
     Outcome failure;
     std::uint64_t received = 0;  ///< blocks; on the thread that makes progress
     bool refused = false;        ///< takes no more of its blocks; same thread
+    bool reads = true;           ///< it takes this rank's; same thread
 
     bool over(std::uint64_t block) const noexcept {
       return failed.load(std::memory_order_acquire) ||
@@ -101,7 +113,9 @@ class Conveyor final : private ItemHandler {
   void arrived(Rank from, const ConveyorEnvelope& envelope,
                std::span<const std::byte> body) noexcept;
   void lost(Rank rank, const std::string& why) noexcept;
-  void apply(Rank from, std::span<const std::byte> block);
+  void apply(Rank from, bool lent, std::span<const std::byte> message);
+  std::string apply_lent(Rank from, std::span<const std::byte> message);
+  BlockTarget target() noexcept;
   void handle(std::uint16_t handler, const std::byte* items, std::size_t count) override;
   void refuse(Rank from, const std::string& why);
   void fail_peer(Rank rank, weir_status status, const std::string& message) noexcept;
@@ -110,11 +124,23 @@ class Conveyor final : private ItemHandler {
   void meet(Collectives& collectives);
   /// Throws the failure of a rank, if it has one.
   void check_peer(Rank rank) const;
-  /// Sends a block when fewer than the limit are under way, and returns its number; 0: timeout.
-  std::uint64_t send_block(Rank to, BlockWriter& writer, bool ask, std::int64_t deadline_ns);
+  /// Memory for a block to a rank, where it can read it; else null.
+  LentMemory* lend(Rank to, std::size_t bytes) noexcept;
+  /// Takes it back from a producer that has not sent it. Null is ignored.
+  void take_back(Rank to, LentMemory* memory) noexcept;
+  void release_lent() noexcept;
+  /// Sends a block, which is in `memory` or null, when fewer than the limit are under way. Returns
+  /// its number; 0: timeout.
+  std::uint64_t send_block(Rank to, BlockWriter& writer, LentMemory* memory, bool ask,
+                           std::int64_t deadline_ns);
+  void send_message(Rank to, BlockWriter& writer, LentMemory* memory, bool ask);
   /// Asks for an ack of that block unless somebody has.
   void ask_for(Rank rank, std::uint64_t block);
   bool wait_for(Rank rank, std::uint64_t block, std::int64_t deadline_ns);
+  /// Moves the fabric on, unless that is a thread's work: it would take the core of who puts.
+  void look() noexcept {
+    if (port_.progress_by() != ProgressBy::thread) port_.progress();
+  }
   void count(const BlockCount& block, std::size_t wire_bytes, std::uint64_t in_flight) noexcept;
   void remove(Producer& producer) noexcept;
 

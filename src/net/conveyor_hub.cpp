@@ -1,6 +1,8 @@
 #include "net/conveyor_hub.hpp"
 
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 #include "net/conveyor.hpp"
 
@@ -30,6 +32,39 @@ void ConveyorHub::leave(std::uint32_t number) noexcept {
   while (receiving_ == leaving) delivered_.wait(lock);
 }
 
+void ConveyorHub::release_later(std::uint32_t number, Rank rank, std::uint64_t blocks,
+                                std::vector<std::byte*> memory) noexcept {
+  try {
+    bool gone = false;
+    {
+      const sys::Lock lock(mutex_);
+      lent_.push_back({number, rank, blocks, std::move(memory)});
+      gone = lost_.contains(rank);
+    }
+    if (!gone) return send(port_, rank, {number, ConveyorEnvelope::Kind::ask, true, 0, 0});
+  } catch (...) {  // no memory: the port's end frees it. Or the rank is gone.
+  }
+  if (!port_.alive(rank)) release([&](const Lent& lent) { return lent.to == rank; });
+}
+
+/// Not under the lock: who gives memory back waits for the turn, whose holder may wait for the
+/// lock.
+template <class IsOver>
+void ConveyorHub::release(IsOver&& is_over) noexcept {
+  std::list<Lent> over;
+  {
+    const sys::Lock lock(mutex_);
+    for (auto at = lent_.begin(); at != lent_.end();) {
+      const auto next = std::next(at);
+      if (is_over(*at)) over.splice(over.end(), lent_, at);
+      at = next;
+    }
+  }
+  for (const Lent& lent : over) {
+    for (std::byte* const memory : lent.memory) port_.release(memory);
+  }
+}
+
 void ConveyorHub::arrived(Rank from, std::span<const std::byte> message) noexcept {
   ConveyorEnvelope envelope;
   if (message.size() < sizeof envelope) return;
@@ -52,8 +87,16 @@ void ConveyorHub::deliver(Rank from, const ConveyorEnvelope& envelope,
     lock.lock();
     receiving_ = nullptr;
     delivered_.notify_all();
-  } else if (envelope.kind == Kind::block || envelope.kind == Kind::ask) {
-    lock.unlock();
+    return;
+  }
+  lock.unlock();
+  if (envelope.kind == Kind::ack || envelope.kind == Kind::refusal) {
+    const bool all = envelope.kind == Kind::refusal;
+    release([&](const Lent& lent) {
+      return lent.conveyor == envelope.conveyor && lent.to == from &&
+             (all || lent.blocks <= envelope.value);
+    });
+  } else {
     static constexpr char why[] = "it has destroyed the conveyor";
     send(port_, from, {envelope.conveyor, Kind::refusal, false, 0, 0},
          std::as_bytes(std::span(why, sizeof why - 1)));
@@ -61,12 +104,15 @@ void ConveyorHub::deliver(Rank from, const ConveyorEnvelope& envelope,
 }
 
 void ConveyorHub::lost(Rank rank, const std::string& why) noexcept {
-  const sys::Lock lock(mutex_);
-  try {
-    lost_.emplace(rank, why);
-  } catch (...) {  // no memory: alive() of the port knows it, too
+  {
+    const sys::Lock lock(mutex_);
+    try {
+      lost_.emplace(rank, why);
+    } catch (...) {  // no memory: alive() of the port knows it, too
+    }
+    for (const auto& [number, conveyor] : conveyors_) conveyor->lost(rank, why);
   }
-  for (const auto& [number, conveyor] : conveyors_) conveyor->lost(rank, why);
+  release([&](const Lent& lent) { return lent.to == rank; });
 }
 
 }  // namespace weir::rt

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/threads.hpp"
 #include "net/port.hpp"
@@ -18,6 +20,7 @@ class Conveyor;
 struct ConveyorEnvelope {
   enum class Kind : std::uint8_t {
     block,    ///< then a block
+    lent,     ///< then a LentBlock
     ask,      ///< for an ack
     ack,      ///< `value` blocks of yours are applied
     refusal,  ///< then why
@@ -29,6 +32,13 @@ struct ConveyorEnvelope {
   std::uint64_t value = 0;
 };
 static_assert(sizeof(ConveyorEnvelope) == 16);
+
+/// Where a block is that its receiver reads in the sender's memory: places of its two parts. The
+/// memory is the sender's again when the block has been applied.
+struct LentBlock {
+  std::uint64_t head, head_bytes;
+  std::uint64_t data, data_bytes;
+};
 
 /// Sends a message with an envelope.
 void send(Port& port, Rank to, const ConveyorEnvelope& envelope,
@@ -50,17 +60,31 @@ class ConveyorHub final : private Listener {
   std::uint32_t enter(Conveyor& conveyor);
   /// Delivers no more to it when it returns. Not from inside a delivery.
   void leave(std::uint32_t number) noexcept;
+  /// Gives memory of a conveyor that has left back to the port, when a rank has applied so many of
+  /// its blocks or will read them no more.
+  void release_later(std::uint32_t number, Rank rank, std::uint64_t blocks,
+                     std::vector<std::byte*> memory) noexcept;
 
  private:
   void arrived(Rank from, std::span<const std::byte> message) noexcept override;
   void lost(Rank rank, const std::string& why) noexcept override;
   void deliver(Rank from, const ConveyorEnvelope& envelope, std::span<const std::byte> body);
 
+  struct Lent {
+    std::uint32_t conveyor;
+    Rank to;
+    std::uint64_t blocks;
+    std::vector<std::byte*> memory;
+  };
+  template <class IsOver>
+  void release(IsOver&& is_over) noexcept;
+
   Port& port_;
   sys::Mutex mutex_;
   sys::Condition delivered_;
   std::map<std::uint32_t, Conveyor*> conveyors_;
   std::map<Rank, std::string> lost_;
+  std::list<Lent> lent_;  ///< by conveyors that have left
   std::uint32_t next_ = 0;
   Conveyor* receiving_ = nullptr;
 };

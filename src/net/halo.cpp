@@ -90,28 +90,35 @@ bool Halo::was_told() {
 void Halo::prepare_messages() {
   info_.checked = layout_->check;
   for (const HaloPlan::Peer& peer : layout_->plan.peers) {
-    Peer& messages = peers_.emplace_back();
-    messages.message_bytes = layout_->check ? tagged_bytes(peer.receives) : peer.receive_bytes;
-    messages.early.reserve(messages.message_bytes);
-    const bool as_it_is =
-        peer.sends.empty() || (peer.sends.size() == 1 && joined(peer.sends[0].memory).contiguous());
-    if (layout_->check || !as_it_is) {
-      messages.packed.resize(layout_->check ? tagged_bytes(peer.sends) : peer.send_bytes);
+    Peer& mine = peers_.emplace_back();
+    mine.early.reserve(wire_bytes(peer.receives));
+    mine.taken.reserve(wire_bytes(peer.receives));
+    for (const HaloPlan::Message& message : peer.outgoing) {
+      const Parts parts = parts_of(peer.sends, message);
+      if (!layout_->check && !is_packed(parts)) continue;
+      mine.packed.resize(std::max(mine.packed.size(), wire_bytes(parts)));
+      info_.bytes_packed += message.bytes;
     }
     ++info_.neighbours;
     info_.bytes_sent += peer.send_bytes;
-    if (!messages.packed.empty()) info_.bytes_packed += peer.send_bytes;
   }
   for (const HaloPlan::Copy& copy : layout_->plan.copies) {
     info_.bytes_copied += copy.from.memory.bytes();
   }
 }
 
-std::size_t Halo::tagged_bytes(const std::vector<HaloPlan::Part>& parts) const noexcept {
+/// As they travel, with tags in the checked mode.
+std::size_t Halo::wire_bytes(Parts parts) const noexcept {
   const HaloCheck check(layout_->grid, layout_->arrays, layout_->plan);
   std::size_t sum = 0;
-  for (const HaloPlan::Part& part : parts) sum += check.bytes(part);
+  for (const HaloPlan::Part& part : parts) {
+    sum += layout_->check ? check.bytes(part) : part.memory.bytes();
+  }
   return sum;
+}
+
+bool Halo::is_packed(Parts parts) noexcept {
+  return parts.size() > 1 || (parts.size() == 1 && !joined(parts[0].memory).contiguous());
 }
 
 std::string Halo::describe(const weir_halo_options& options) const {
@@ -253,7 +260,7 @@ void Halo::finish(std::int64_t timeout_ns) {
 
 void Halo::begin_step() {
   const std::int64_t begin = sys::now_ns();
-  std::vector<std::size_t> early;
+  std::vector<std::size_t> early(peers_.size());
   {
     sys::Lock lock(mutex_);
     throw_failure(lock);
@@ -262,14 +269,14 @@ void Halo::begin_step() {
            finished_);
     }
     ++started_;
-    missing_ = peers_.size();
+    missing_ = 0;
     for (std::size_t i = 0; i < peers_.size(); ++i) {
       Peer& peer = peers_[i];
-      if (!peer.is_early) continue;
-      // The next one may come as soon as this rank has sent its own.
-      peer.is_early = false;
+      missing_ += layout_->plan.peers[i].incoming.size();
+      // Those of the next step may come as soon as this rank has sent its own.
+      early[i] = std::exchange(peer.early_count, 0);
+      peer.taken.clear();
       peer.early.swap(peer.taken);
-      early.push_back(i);
     }
     throw_failure(lock);
   }
@@ -281,11 +288,7 @@ void Halo::begin_step() {
     fail_with(outcome.status, outcome.message);
     throw;
   }
-  for (const std::size_t i : early) {
-    take(i, peers_[i].taken);
-    sys::Lock lock(mutex_);
-    --missing_;
-  }
+  for (std::size_t i = 0; i < peers_.size(); ++i) take_early(i, early[i]);
   info_.send_ns += sys::now_ns() - begin;
 }
 
@@ -298,7 +301,9 @@ void Halo::end_step(std::int64_t timeout_ns) {
   info_.wait_ns += sys::now_ns() - begin;
   sys::Lock lock(mutex_);
   if (!done) {
-    fail(WEIR_STATUS_TIMEOUT, "{} of the {} neighbours' cells of step {} have not come", missing_,
+    const auto late = std::count_if(peers_.begin(), peers_.end(),
+                                    [this](const Peer& peer) { return peer.next < started_; });
+    fail(WEIR_STATUS_TIMEOUT, "{} of the {} neighbours' cells of step {} have not come", late,
          peers_.size(), finished_);
   }
   throw_failure(lock);
@@ -314,22 +319,27 @@ weir_halo_info Halo::info() const {
 void Halo::send_to(std::size_t index) {
   const HaloPlan::Peer& peer = layout_->plan.peers[index];
   std::vector<std::byte>& packed = peers_[index].packed;
+  const HaloCheck check(layout_->grid, layout_->arrays, layout_->plan);
   const std::uint64_t step = started_ - 1;
-  std::byte* at = packed.data();
-  if (layout_->check) {
-    const HaloCheck check(layout_->grid, layout_->arrays, layout_->plan);
-    for (const HaloPlan::Part& part : peer.sends) at = check.pack(part, step, at);
-  } else if (!packed.empty()) {
-    for (const HaloPlan::Part& part : peer.sends) {
-      pack(part.memory, at);
-      at += part.memory.bytes();
+  for (const HaloPlan::Message& message : peer.outgoing) {
+    const Parts parts = parts_of(peer.sends, message);
+    std::span<const std::byte> body;
+    if (layout_->check || is_packed(parts)) {
+      std::byte* at = packed.data();
+      for (const HaloPlan::Part& part : parts) {
+        if (layout_->check) {
+          at = check.pack(part, step, at);
+        } else {
+          pack(part.memory, at);
+          at += part.memory.bytes();
+        }
+      }
+      body = {packed.data(), at};
+    } else if (!parts.empty()) {
+      body = {parts[0].memory.first, message.bytes};
     }
+    hub_.send(peer.rank, number_, Kind::cells, step, body);
   }
-  std::span<const std::byte> body = packed;
-  if (packed.empty() && !peer.sends.empty()) {
-    body = {peer.sends.front().memory.first, peer.send_bytes};
-  }
-  hub_.send(peer.rank, number_, Kind::cells, step, body);
 }
 
 void Halo::copy_own() {
@@ -350,10 +360,10 @@ void Halo::copy_own() {
   }
 }
 
-void Halo::take(std::size_t index, std::span<const std::byte> message) {
+void Halo::take(Parts parts, std::span<const std::byte> message) {
   const std::byte* at = message.data();
   const HaloCheck check(layout_->grid, layout_->arrays, layout_->plan);
-  for (const HaloPlan::Part& part : layout_->plan.peers[index].receives) {
+  for (const HaloPlan::Part& part : parts) {
     if (!layout_->check) {
       unpack(at, part.memory);
       at += part.memory.bytes();
@@ -366,6 +376,19 @@ void Halo::take(std::size_t index, std::span<const std::byte> message) {
     tell_all(Kind::failure, wrong);
     return;
   }
+}
+
+void Halo::take_early(std::size_t index, std::size_t count) {
+  const HaloPlan::Peer& peer = layout_->plan.peers[index];
+  std::span<const std::byte> rest = peers_[index].taken;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Parts parts = parts_of(peer.receives, peer.incoming[i]);
+    const std::size_t bytes = wire_bytes(parts);
+    take(parts, rest.first(bytes));
+    rest = rest.subspan(bytes);
+  }
+  sys::Lock lock(mutex_);
+  missing_ -= count;
 }
 
 void Halo::heard(Rank from, GroupHub::Kind kind, std::uint64_t step,
@@ -395,10 +418,17 @@ void Halo::heard(Rank from, GroupHub::Kind kind, std::uint64_t step,
 
 void Halo::hear_cells(Rank from, std::uint64_t step, std::span<const std::byte> body) {
   const std::optional<std::size_t> index = peer_index(from);
-  if (!index || body.size() != peers_[*index].message_bytes) {
-    return fail_with(WEIR_STATUS_NETWORK_ERROR,
-                     fmt::format("rank {} sent {} bytes of cells: {} were expected", from,
-                                 body.size(), index ? peers_[*index].message_bytes : 0));
+  Parts parts;
+  std::size_t bytes = 0;
+  if (index) {
+    const HaloPlan::Peer& plan = layout_->plan.peers[*index];
+    parts = parts_of(plan.receives, plan.incoming[peers_[*index].heard]);
+    bytes = wire_bytes(parts);
+  }
+  if (!index || body.size() != bytes) {
+    return fail_with(
+        WEIR_STATUS_NETWORK_ERROR,
+        fmt::format("rank {} sent {} bytes of cells: {} were expected", from, body.size(), bytes));
   }
   Peer& peer = peers_[*index];
   {
@@ -411,15 +441,18 @@ void Halo::hear_cells(Rank from, std::uint64_t step, std::span<const std::byte> 
               .c_str());
       return;
     }
-    ++peer.next;
+    if (++peer.heard == layout_->plan.peers[*index].incoming.size()) {
+      peer.heard = 0;
+      ++peer.next;
+    }
     if (step == started_) {
       // start() waits for this copy, which it needs.
-      peer.early.assign(body.begin(), body.end());
-      peer.is_early = true;
+      peer.early.insert(peer.early.end(), body.begin(), body.end());
+      ++peer.early_count;
       return;
     }
   }
-  take(*index, body);
+  take(parts, body);
   sys::Lock lock(mutex_);
   --missing_;
 }

@@ -30,8 +30,8 @@ struct HaloRequest {
 /// One rank's part of an exchange: what weir_halo does. start() and finish() from one thread.
 ///
 /// What arrives for the step that was started goes straight into the halos, on the thread that
-/// makes progress. A neighbour can be one step ahead, not more, since it needs this rank's message,
-/// if only an empty one: that of the next step is kept until it is started.
+/// makes progress. A neighbour can be one step ahead, not more, since it needs this rank's
+/// messages, if only an empty one: those of the next step are kept until it is started.
 class Halo : private GroupHub::Member {
  public:
   /// Collective. Throws Error, on all ranks if on one, also what reading the request throws.
@@ -67,12 +67,12 @@ class Halo : private GroupHub::Member {
     bool check;
   };
   struct Peer {
-    std::size_t message_bytes = 0;  ///< that come in a step
     std::uint64_t next = 0;         ///< step of the next message
-    std::vector<std::byte> early;   ///< the message of a step that is not started
-    bool is_early = false;
+    std::size_t heard = 0;          ///< messages of that step
+    std::vector<std::byte> early;   ///< messages of a step that is not started
+    std::size_t early_count = 0;    ///< of them
     std::vector<std::byte> taken;   ///< what was early, of the step that is started
-    std::vector<std::byte> packed;  ///< what goes there, where it is not contiguous
+    std::vector<std::byte> packed;  ///< a message that goes there and is not contiguous
   };
 
   void agree(const weir_halo_options& options);
@@ -99,10 +99,18 @@ class Halo : private GroupHub::Member {
   template <class Step>
   void attempt(const Step& step);
   void take_leave(std::string_view why) noexcept;
+  using Parts = std::span<const HaloPlan::Part>;
+  static Parts parts_of(const std::vector<HaloPlan::Part>& all,
+                        const HaloPlan::Message& message) noexcept {
+    return Parts(all).subspan(message.first, message.last - message.first);
+  }
+  static bool is_packed(Parts parts) noexcept;
   void send_to(std::size_t index);
   void copy_own();
-  void take(std::size_t index, std::span<const std::byte> message);
-  std::size_t tagged_bytes(const std::vector<HaloPlan::Part>& parts) const noexcept;
+  void take(Parts parts, std::span<const std::byte> message);
+  /// Takes the messages of a peer that were early.
+  void take_early(std::size_t index, std::size_t count);
+  std::size_t wire_bytes(Parts parts) const noexcept;
   void note_that_all_know() noexcept;
   void tell_all(Kind kind, std::string_view message) noexcept;
 

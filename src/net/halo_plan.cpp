@@ -241,13 +241,51 @@ GridCell BlockArrays::cell_at(std::size_t block, std::size_t field,
           own.begin[1] - width_[1] + offset / row, own.begin[2] - width_[2] + z};
 }
 
+namespace {
+
+/// Adds a part in pieces of a message, of whole rows or planes: the same on both of its ends.
+void add_pieces(const HaloPlan::Part& part, std::vector<HaloPlan::Part>& parts) {
+  const Strided& box = part.memory;
+  const auto fit = [](std::size_t bytes, std::size_t most) {
+    return std::clamp<std::size_t>(HaloPlan::kMessageBytes / bytes, 1, most);
+  };
+  const std::size_t rows = fit(box.row_bytes, box.rows);
+  const std::size_t planes = rows < box.rows ? 1 : fit(box.row_bytes * box.rows, box.planes);
+  for (std::size_t plane = 0; plane < box.planes; plane += planes) {
+    for (std::size_t row = 0; row < box.rows; row += rows) {
+      HaloPlan::Part& piece = parts.emplace_back(part);
+      piece.memory.first += static_cast<std::ptrdiff_t>(plane) * box.plane +
+                            static_cast<std::ptrdiff_t>(row) * box.row;
+      piece.memory.rows = std::min(rows, box.rows - row);
+      piece.memory.planes = std::min(planes, box.planes - plane);
+    }
+  }
+}
+
+std::vector<HaloPlan::Message> messages_of(const std::vector<HaloPlan::Part>& parts) {
+  std::vector<HaloPlan::Message> messages(1);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::size_t bytes = parts[i].memory.bytes();
+    if (messages.back().bytes > 0 && messages.back().bytes + bytes > HaloPlan::kMessageBytes) {
+      messages.push_back({i, i, 0});
+    }
+    messages.back().last = i + 1;
+    messages.back().bytes += bytes;
+  }
+  return messages;
+}
+
+}  // namespace
+
 HaloPlan make_halo_plan(const Partition& grid, std::vector<HaloTransfer> transfers, Rank rank,
                         const BlockArrays& arrays) {
   HaloPlan plan;
   plan.transfers = std::move(transfers);
   std::map<Rank, HaloPlan::Peer> peers;
   const auto peer_of = [&](Rank other) -> HaloPlan::Peer& {
-    return peers.try_emplace(other, HaloPlan::Peer{other, {}, {}}).first->second;
+    HaloPlan::Peer& peer = peers[other];
+    peer.rank = other;
+    return peer;
   };
   for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
     const HaloTransfer& transfer = plan.transfers[i];
@@ -262,15 +300,19 @@ HaloPlan make_halo_plan(const Partition& grid, std::vector<HaloTransfer> transfe
       } else if (source == rank) {
         HaloPlan::Peer& peer = peer_of(target);
         peer.send_bytes += from.memory.bytes();
-        peer.sends.push_back(from);
+        add_pieces(from, peer.sends);
       } else {
         HaloPlan::Peer& peer = peer_of(source);
         peer.receive_bytes += to.memory.bytes();
-        peer.receives.push_back(to);
+        add_pieces(to, peer.receives);
       }
     }
   }
-  for (auto& [other, peer] : peers) plan.peers.push_back(std::move(peer));
+  for (auto& [other, peer] : peers) {
+    peer.outgoing = messages_of(peer.sends);
+    peer.incoming = messages_of(peer.receives);
+    plan.peers.push_back(std::move(peer));
+  }
   return plan;
 }
 

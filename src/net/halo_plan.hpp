@@ -80,12 +80,20 @@ struct HaloPlan {
   struct Copy {
     Part from, to;
   };
-  /// What goes to and comes from another rank, each in one message.
+  /// Consecutive parts [first, last).
+  struct Message {
+    std::size_t first = 0, last = 0, bytes = 0;
+  };
+  /// What goes to and comes from another rank, each in at least one message: several, where there
+  /// is much, so that some travel while others are packed and unpacked.
   struct Peer {
-    Rank rank;
+    Rank rank = 0;
     std::vector<Part> sends, receives;
     std::size_t send_bytes = 0, receive_bytes = 0;
+    std::vector<Message> outgoing, incoming;
   };
+  /// Bytes of a message that is not the last, about: it goes in one frame.
+  static constexpr std::size_t kMessageBytes = 60'000;
 
   std::vector<HaloTransfer> transfers;
   std::vector<Copy> copies;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/past_cache.hpp"
 #include "base/prefetch.hpp"
 
 namespace weir::rt {
@@ -15,6 +16,8 @@ namespace {
 constexpr std::uint32_t kBlockMagic = 0x6b6c6257;
 constexpr std::size_t kMostSegments = 256;
 constexpr std::size_t kCombiningTimes = 4;
+constexpr std::size_t kFetched = 32;         ///< items that are fetched before they are combined
+constexpr std::size_t kFetchedBytes = 1024;  ///< behind items that are appended together
 
 struct BlockHead {
   std::uint32_t magic, segments;
@@ -49,6 +52,11 @@ T load(const std::byte* from) noexcept {
   return value;
 }
 
+/// Of a block's memory, what comes before its data: heads, addresses, the padding behind them.
+std::size_t head_bytes(std::size_t addresses) noexcept {
+  return round_up<64>(kHeadRoom + 8 * (addresses + 2));
+}
+
 std::size_t entry_bytes(std::uint8_t form) noexcept { return form == 0 ? 4 : 8; }
 
 /// Writes zeros up to the next multiple of so many bytes from the start. Returns the end.
@@ -69,6 +77,16 @@ void copy_item(std::byte* to, const std::byte* from, std::size_t bytes) noexcept
     case 64: std::memcpy(to, from, 64); return;
     default: std::memcpy(to, from, bytes);
   }
+}
+
+/// Fetches what most likely comes next: who puts items in turn has them one behind the other.
+void fetch_next(const std::byte* items) noexcept {
+  for (std::size_t at = 0; at < kFetchedBytes; at += 64) __builtin_prefetch(items + at);
+}
+
+void add_word(std::byte* to, const std::byte* from) noexcept {
+  const std::uint64_t sum = load<std::uint64_t>(to) + load<std::uint64_t>(from);
+  std::memcpy(to, &sum, sizeof sum);
 }
 
 // ---- Writing ------------------------------------------------------------------------------------
@@ -171,16 +189,39 @@ SegmentHead head_of(const ItemType& type, std::uint32_t items, const AddressFact
 
 std::uint64_t* BlockWriter::addresses() noexcept { return head_.data() + kHeadRoom / 8; }
 
+/// The most that a block has.
+std::size_t BlockWriter::addresses_of(std::size_t limit) const noexcept {
+  const std::size_t room = limit / (kItemStep + 4);
+  return items_ > 0 ? std::min(items_, room) : room;
+}
+
+std::size_t BlockWriter::memory_bytes() const noexcept {
+  return head_bytes(addresses_of(bytes_)) + bytes_;
+}
+
 void BlockWriter::open(bool combining) {
+  const std::size_t limit = combining ? kCombiningTimes * bytes_ : bytes_;
+  if (own_.size() < limit) own_.resize(limit);
+  if (combining) index_.reserve(addresses_of(limit));
+  begin(limit);
   combining_ = combining;
-  limit_ = combining ? kCombiningTimes * bytes_ : bytes_;
-  item_limit_ = items_ > 0 ? items_ : limit_ / kItemStep;
-  const std::size_t addresses = std::min(item_limit_, limit_ / (kItemStep + 4));
-  const std::size_t words = kHeadRoom / 8 + addresses + 1;  // and the padding
-  if (data_.size() < limit_) data_.resize(limit_);
+  given_ = nullptr;
+  data_ = own_.data();
+}
+
+void BlockWriter::open_in(std::byte* memory) {
+  begin(bytes_);
+  combining_ = false;
+  given_ = memory;
+  data_ = memory + head_bytes(addresses_of(bytes_));
+}
+
+void BlockWriter::begin(std::size_t limit) {
+  const std::size_t words = kHeadRoom / 8 + addresses_of(limit) + 1;  // and the padding
   if (head_.size() < words) head_.resize(words);
   segments_.reserve(kMostSegments);
-  if (combining) index_.reserve(addresses);
+  limit_ = limit;
+  item_limit_ = items_ > 0 ? items_ : limit_ / kItemStep;
   segments_.clear();
   address_count_ = stored_ = data_used_ = segment_data_ = 0;
   used_ = sizeof(BlockHead);
@@ -196,7 +237,7 @@ std::size_t BlockWriter::room_for(const ItemType& type) {
     if (segments_.size() == kMostSegments || stored_ == item_limit_ || used + each > limit_) {
       return 0;
     }
-    pad<16>(data_.data(), data_.data() + data_used_);
+    pad<16>(data_, data_ + data_used_);
     data_used_ = segment_data_ = begin;
     used_ = used;
     segments_.push_back({type, static_cast<std::uint32_t>(address_count_), 0});
@@ -208,15 +249,16 @@ std::size_t BlockWriter::take(const ItemType& type, const std::uint64_t* address
                               const std::byte* data, std::size_t count) {
   const std::size_t room = room_for(type);
   if (segments_.empty() || segments_.back().type != type) return 0;
-  if (combining_ && type.kind != ItemKind::send) {
-    count = combine(addresses, data, count);
-  } else {
-    count = std::min(count, room);
-    append(addresses, data, count);
+  std::size_t taken = 0;
+  if (combining_ && type.kind != ItemKind::send) taken = combine(addresses, data, count);
+  if (!combining_ || type.kind == ItemKind::send) {
+    const std::size_t more = std::min(count - taken, taken == 0 ? room : room_for(type));
+    append(addresses + taken, data + taken * type.bytes, more);
+    taken += more;
   }
-  count_.items += count;
-  count_.bytes += count * type.bytes;
-  return count;
+  count_.items += taken;
+  count_.bytes += taken * type.bytes;
+  return taken;
 }
 
 void BlockWriter::append(const std::uint64_t* addresses, const std::byte* data,
@@ -228,57 +270,75 @@ void BlockWriter::append(const std::uint64_t* addresses, const std::byte* data,
     address_count_ += count;
     used_ += 4 * count;
   }
-  copy_item(data_.data() + data_used_, data, count * segment.type.bytes);
-  data_used_ += count * segment.type.bytes;
-  used_ += count * segment.type.bytes;
+  const std::size_t bytes = count * segment.type.bytes;
+  copy_item(data_ + data_used_, data, bytes);
+  if (count > 1) fetch_next(data + bytes);
+  data_used_ += bytes;
+  used_ += bytes;
   segment.stored += static_cast<std::uint32_t>(count);
   stored_ += count;
 }
 
 /// Two items of one segment overlap only when they have the same address, as long as all addresses
 /// are multiples of the size; after one that is not, the block combines no more.
-std::size_t BlockWriter::combine(const std::uint64_t* addresses, const std::byte* data,
-                                 std::size_t count) noexcept {
+template <ItemKind kind, std::size_t known>
+std::size_t BlockWriter::combine_items(const std::uint64_t* addresses, const std::byte* data,
+                                       std::size_t count) noexcept {
   const Segment& segment = segments_.back();
   const ItemType type = segment.type;
-  if (address_count_ == 0) index_.reset(std::min(item_limit_, limit_ / (type.bytes + 4)));
-  std::size_t room = room_for(type);
-  const std::uint64_t low = std::has_single_bit(type.bytes) ? type.bytes - 1 : 0;
-  for (std::size_t at = 0; at < count; ++at) {
-    const std::byte* const item = data + at * type.bytes;
-    const std::uint64_t odd = low != 0 ? addresses[at] & low : addresses[at] % type.bytes;
-    if (odd != 0) combining_ = false;
-    if (combining_) {
-      const std::uint32_t next =
-          room > 0 ? static_cast<std::uint32_t>(address_count_) : LineIndex::kNone;
-      const std::uint32_t position =
-          index_.find_or_note(this->addresses(), addresses[at], segment.first, next);
-      if (position != LineIndex::kNone) {
-        merge(position, item);
-        continue;
-      }
+  const std::size_t bytes = known > 0 ? known : type.bytes;
+  const std::uint64_t* const stored = this->addresses();
+  std::byte* const segment_data = data_ + segment_data_;
+  std::size_t room = room_for(type), at = 0, combined = 0;
+  for (; at < count; ++at) {
+    const std::uint64_t address = addresses[at];
+    __builtin_prefetch(data + (at + kFetched) * bytes);  // also of the next call
+    if (address % bytes != 0) [[unlikely]] {
+      combining_ = false;
+      break;
     }
-    if (room == 0) return at;
-    append(addresses + at, item, 1);
-    --room;
+    const std::uint32_t next =
+        room > 0 ? static_cast<std::uint32_t>(address_count_) : LineIndex::kNone;
+    const std::uint32_t position = index_.find_or_note(stored, address, segment.first, next);
+    if (position != LineIndex::kNone) [[likely]] {
+      std::byte* const kept = segment_data + (position - segment.first) * bytes;
+      if constexpr (kind == ItemKind::add) {
+        add_word(kept, data + at * bytes);
+      } else {
+        std::memcpy(kept, data + at * bytes, bytes);
+      }
+      ++combined;
+    } else {
+      if (room == 0) break;
+      append(addresses + at, data + at * bytes, 1);
+      --room;
+    }
   }
-  return count;
+  count_.combined += combined;
+  return at;
 }
 
-void BlockWriter::merge(std::uint32_t position, const std::byte* data) noexcept {
-  const Segment& segment = segments_.back();
-  std::byte* const kept =
-      data_.data() + segment_data_ + (position - segment.first) * segment.type.bytes;
-  ++count_.combined;
-  if (segment.type.kind == ItemKind::put) {
-    return copy_item(kept, data, segment.type.bytes);
+std::size_t BlockWriter::combine(const std::uint64_t* addresses, const std::byte* data,
+                                 std::size_t count) noexcept {
+  const ItemType type = segments_.back().type;
+  if (address_count_ == 0) {
+    index_.reset(std::min({item_limit_, limit_ / (type.bytes + 4), addresses_of(limit_)}));
   }
-  const std::uint64_t sum = load<std::uint64_t>(kept) + load<std::uint64_t>(data);
-  std::memcpy(kept, &sum, sizeof sum);
+  if (type.kind == ItemKind::add) return combine_items<ItemKind::add, 8>(addresses, data, count);
+  switch (type.bytes) {
+    case 8: return combine_items<ItemKind::put, 8>(addresses, data, count);
+    case 16: return combine_items<ItemKind::put, 16>(addresses, data, count);
+    case 32: return combine_items<ItemKind::put, 32>(addresses, data, count);
+    case 64: return combine_items<ItemKind::put, 64>(addresses, data, count);
+    case 128: return combine_items<ItemKind::put, 128>(addresses, data, count);
+    case 256: return combine_items<ItemKind::put, 256>(addresses, data, count);
+    default: return combine_items<ItemKind::put, 0>(addresses, data, count);
+  }
 }
 
 BlockWriter::Parts BlockWriter::close(std::span<const std::byte> envelope) noexcept {
-  auto* const addresses_begin = reinterpret_cast<std::byte*>(addresses());
+  std::byte* const addresses_begin =
+      given_ != nullptr ? given_ + kHeadRoom : reinterpret_cast<std::byte*>(addresses());
   const std::size_t before =
       envelope.size() + sizeof(BlockHead) + segments_.size() * sizeof(SegmentHead);
   std::byte* const begin = addresses_begin - before;
@@ -301,7 +361,8 @@ BlockWriter::Parts BlockWriter::close(std::span<const std::byte> envelope) noexc
     address_at = pad<8>(addresses_begin, write_addresses(head, from, address_at));
   }
   address_at = pad<16>(begin + envelope.size(), address_at);
-  return {{begin, address_at}, {data_.data(), data_used_}};
+  closed_bytes_ = static_cast<std::size_t>(address_at - begin) - envelope.size() + data_used_;
+  return {{begin, address_at}, {data_, data_used_}};
 }
 
 // ---- Reading ------------------------------------------------------------------------------------
@@ -329,16 +390,23 @@ struct SegmentView {
   }
 };
 
+/// Says what is wrong with the begin of a block of so many bytes, or "".
+std::string check_begin(std::span<const std::byte> head, std::size_t bytes) {
+  if (head.size() < sizeof(BlockHead)) return fmt::format("is only {} bytes long", head.size());
+  const auto block = load<BlockHead>(head.data());
+  if (block.magic != kBlockMagic) return fmt::format("begins with {:#x}", block.magic);
+  if (block.segments > kMostSegments || block.data_bytes > bytes) {
+    return fmt::format("claims {} segments with {} bytes", block.segments, block.data_bytes);
+  }
+  return "";
+}
+
 /// Goes through the segments of a block. visit() returns what is wrong with one, or "".
 template <class Visit>
-std::string for_each_segment(std::span<const std::byte> block, Visit&& visit) {
-  if (block.size() < sizeof(BlockHead)) return fmt::format("is only {} bytes long", block.size());
+std::string for_each_segment(std::span<const std::byte> block, std::span<const std::byte> items,
+                             Visit&& visit) {
   const auto head = load<BlockHead>(block.data());
-  if (head.magic != kBlockMagic) return fmt::format("begins with {:#x}", head.magic);
-  if (head.segments > kMostSegments || head.data_bytes > block.size()) {
-    return fmt::format("claims {} segments with {} bytes", head.segments, head.data_bytes);
-  }
-  const std::size_t data_begin = block.size() - head.data_bytes;
+  const std::size_t data_begin = block.size();
   std::size_t address_at = sizeof head + head.segments * sizeof(SegmentHead);
   std::size_t data_at = 0;
   for (std::size_t index = 0; index < head.segments; ++index) {
@@ -348,17 +416,17 @@ std::string for_each_segment(std::span<const std::byte> block, Visit&& visit) {
     const std::size_t addresses = view.head.entries * entry_bytes(view.head.form);
     const std::size_t data = std::size_t{view.head.items} * view.head.bytes;
     data_at = round_up<16>(data_at);
-    if (address_at + addresses > data_begin || data_at + data > head.data_bytes) {
+    if (address_at + addresses > data_begin || data_at + data > items.size()) {
       return fmt::format("has a segment of {} items that it is too short for", view.head.items);
     }
     view.entries = block.data() + address_at;
-    view.data = block.data() + data_begin + data_at;
+    view.data = items.data() + data_at;
     if (std::string wrong = visit(view); !wrong.empty()) return wrong;
     address_at += round_up<8>(addresses);
     data_at += data;
   }
-  if (round_up<16>(address_at) != data_begin || data_at != head.data_bytes) {
-    return fmt::format("has {} bytes that belong to nothing", block.size());
+  if (round_up<16>(address_at) != data_begin || data_at != items.size()) {
+    return fmt::format("has {} bytes that belong to nothing", block.size() + items.size());
   }
   return "";
 }
@@ -445,17 +513,19 @@ void put_each(const SegmentView& view, std::byte* memory) noexcept {
   }
 }
 
-void put_runs(const SegmentView& view, std::byte* memory) noexcept {
+/// Puts of runs. Into memory that no cache holds they are written past the cache.
+void put_runs(const SegmentView& view, std::byte* memory, bool past_cache) noexcept {
   const std::byte* data = view.data;
   for (std::size_t at = 0; at < view.head.entries; ++at) {
-    std::memcpy(memory + view.run(at), data, view.run_bytes(at));
-    data += view.run_bytes(at);
+    const std::size_t bytes = view.run_bytes(at);
+    if (past_cache) {
+      copy_past_cache(memory + view.run(at), data, bytes);
+    } else {
+      std::memcpy(memory + view.run(at), data, bytes);
+    }
+    data += bytes;
   }
-}
-
-void add_word(std::byte* to, const std::byte* from) noexcept {
-  const std::uint64_t sum = load<std::uint64_t>(to) + load<std::uint64_t>(from);
-  std::memcpy(to, &sum, sizeof sum);
+  if (past_cache) end_past_cache();
 }
 
 template <class Word>
@@ -477,10 +547,12 @@ void add_runs(const SegmentView& view, std::byte* memory) noexcept {
   }
 }
 
-void write_items(const SegmentView& view, std::byte* memory) noexcept {
+void write_items(const SegmentView& view, const BlockTarget& target) noexcept {
+  std::byte* const memory = target.memory;
   const bool put = view.head.kind == ItemKind::put;
   switch (view.head.form) {
-    case kRuns: return put ? put_runs(view, memory) : add_runs(view, memory);
+    case kRuns:
+      return put ? put_runs(view, memory, target.bytes > kCacheBytes) : add_runs(view, memory);
     case kWide:
       return put ? put_each<std::uint64_t>(view, memory) : add_each<std::uint64_t>(view, memory);
     default:
@@ -502,14 +574,23 @@ void hand_over(const SegmentView& view, const BlockTarget& target,
 
 std::string apply_block(std::span<const std::byte> block, const BlockTarget& target,
                         std::vector<std::byte>& scratch) {
-  std::string wrong =
-      for_each_segment(block, [&](const SegmentView& view) { return check_segment(view, target); });
+  if (std::string wrong = check_begin(block, block.size()); !wrong.empty()) return wrong;
+  const std::size_t data_bytes = load<BlockHead>(block.data()).data_bytes;
+  return apply_block(block.first(block.size() - data_bytes), block.last(data_bytes), target,
+                     scratch);
+}
+
+std::string apply_block(std::span<const std::byte> head, std::span<const std::byte> data,
+                        const BlockTarget& target, std::vector<std::byte>& scratch) {
+  if (std::string wrong = check_begin(head, data.size()); !wrong.empty()) return wrong;
+  std::string wrong = for_each_segment(
+      head, data, [&](const SegmentView& view) { return check_segment(view, target); });
   if (!wrong.empty()) return wrong;
-  return for_each_segment(block, [&](const SegmentView& view) {
+  return for_each_segment(head, data, [&](const SegmentView& view) {
     if (view.head.kind == ItemKind::send) {
       hand_over(view, target, scratch);
     } else {
-      write_items(view, target.memory);
+      write_items(view, target);
     }
     return std::string();
   });

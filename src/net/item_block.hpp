@@ -56,10 +56,16 @@ class BlockWriter {
   bool empty() const noexcept { return count_.items == 0; }
   const BlockCount& count() const noexcept { return count_; }
 
+  /// Bytes that a block that does not combine takes, with all that belongs to it.
+  std::size_t memory_bytes() const noexcept;
+
   /// Begins an empty block. One that combines keeps a single item of those with the same address,
   /// as far as it finds them, and is four times as large. Throws std::bad_alloc, but not when a
   /// block of the kind was open before.
   void open(bool combining);
+  /// Begins an empty block that does not combine in memory of memory_bytes(), on 64 bytes. Throws
+  /// std::bad_alloc, but not when another block was open before.
+  void open_in(std::byte* memory);
 
   /// Takes items of one type in turn, as many as there is room for, and returns how many. Addresses
   /// are ignored for ItemKind::send.
@@ -72,9 +78,11 @@ class BlockWriter {
     std::span<const std::byte> data;
   };
   /// Ends the block. What is sent begins with the envelope, of up to kLargestEnvelope bytes in
-  /// steps of 16. Valid until the next open().
+  /// steps of 16. Valid until the next block is begun, or as long as the memory it was given.
   Parts close(std::span<const std::byte> envelope) noexcept;
   static constexpr std::size_t kLargestEnvelope = 64;
+  /// Bytes of the block that close() has ended, without the envelope.
+  std::size_t closed_bytes() const noexcept { return closed_bytes_; }
 
  private:
   struct Segment {
@@ -83,12 +91,16 @@ class BlockWriter {
     std::uint32_t stored = 0;  ///< items that are in the block
   };
 
+  std::size_t addresses_of(std::size_t limit) const noexcept;
+  void begin(std::size_t limit);
   std::uint64_t* addresses() noexcept;
   std::size_t room_for(const ItemType& type);
   void append(const std::uint64_t* addresses, const std::byte* data, std::size_t count) noexcept;
   std::size_t combine(const std::uint64_t* addresses, const std::byte* data,
                       std::size_t count) noexcept;
-  void merge(std::uint32_t position, const std::byte* data) noexcept;
+  template <ItemKind kind, std::size_t known>
+  std::size_t combine_items(const std::uint64_t* addresses, const std::byte* data,
+                            std::size_t count) noexcept;
 
   const std::size_t bytes_, items_;
   bool combining_ = false;
@@ -96,10 +108,13 @@ class BlockWriter {
   std::size_t used_ = 0;  ///< of the limit
   std::vector<Segment> segments_;
   std::vector<std::uint64_t> head_;  ///< room for what comes before them, then the addresses
-  std::vector<std::byte> data_;
+  std::vector<std::byte> own_;       ///< room for the data of blocks that no memory is given for
+  std::byte* given_ = nullptr;       ///< memory of this block
+  std::byte* data_ = nullptr;        ///< there, or the own room
   std::size_t address_count_ = 0, stored_ = 0, data_used_ = 0, segment_data_ = 0;
   LineIndex index_;
   BlockCount count_;
+  std::size_t closed_bytes_ = 0;
 };
 
 /// Takes the items of a block for a handler: `items` are aligned on 16 bytes.
@@ -123,5 +138,8 @@ struct BlockTarget {
 /// well. What handlers throw gets out.
 std::string apply_block(std::span<const std::byte> block, const BlockTarget& target,
                         std::vector<std::byte>& scratch);
+/// The same for one in two parts, as close() gives them.
+std::string apply_block(std::span<const std::byte> head, std::span<const std::byte> data,
+                        const BlockTarget& target, std::vector<std::byte>& scratch);
 
 }  // namespace weir::rt

@@ -31,6 +31,8 @@ class LineIndex {
   std::uint32_t find_or_note(const std::uint64_t* addresses, std::uint64_t address,
                              std::uint32_t first, std::uint32_t next) noexcept {
     Set& set = sets_[(address * 0x9e3779b97f4a7c15) >> shift_];
+    if (set[0] > first && addresses[set[0] - 1] == address) [[likely]]
+      return set[0] - 1;
     for (const std::uint32_t entry : set) {
       if (entry > first && addresses[entry - 1] == address) return entry - 1;
     }

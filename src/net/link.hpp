@@ -65,6 +65,11 @@ class Link {
   virtual void withdraw(WindowId) noexcept {}
   virtual void* allocate(std::size_t) noexcept { return nullptr; }
   virtual bool release(void*) noexcept { return false; }
+  // As in Transport. Any thread.
+  virtual std::optional<std::uint64_t> place_of(const void*) const noexcept { return std::nullopt; }
+  virtual const std::byte* memory_of(Rank, std::uint64_t, std::uint64_t) const noexcept {
+    return nullptr;
+  }
 
   virtual std::uint64_t activity() const noexcept { return 0; }
   virtual std::string stalled(const char* /*what*/, std::uint64_t /*since*/) { return {}; }

@@ -50,6 +50,14 @@ class LinkTransport final : public Transport, private PacketSink {
   void withdraw(WindowId window) noexcept override;
   void* allocate(std::size_t bytes) override { return link_->allocate(bytes); }
   bool release(void* memory) noexcept override { return link_->release(memory); }
+  /// Nothing where packets carry checksums: what does not travel in one would have none.
+  std::optional<std::uint64_t> place_of(const void* memory) const noexcept override {
+    return membership_.sums ? std::nullopt : link_->place_of(memory);
+  }
+  const std::byte* memory_of(Rank owner, std::uint64_t place,
+                             std::uint64_t bytes) const noexcept override {
+    return link_->memory_of(owner, place, bytes);
+  }
   bool progress(TransportSink& sink) noexcept override;
   void drop(Rank rank, const std::string& why) noexcept override;
   std::uint64_t activity() const noexcept override { return link_->activity(); }

@@ -131,6 +131,13 @@ WindowId Port::expose(void* memory, std::size_t bytes) {
 void Port::withdraw(WindowId window) noexcept { body_->operations.withdraw(window); }
 void* Port::allocate(std::size_t bytes) { return body_->operations.allocate(bytes); }
 void Port::release(void* memory) noexcept { body_->operations.release(memory); }
+std::optional<std::uint64_t> Port::place_of(const void* memory) const noexcept {
+  return body_->transport->place_of(memory);
+}
+const std::byte* Port::memory_of(Rank owner, std::uint64_t place,
+                                 std::uint64_t bytes) const noexcept {
+  return body_->transport->memory_of(owner, place, bytes);
+}
 
 void Port::put(Rank to, WindowId window, std::uint64_t offset, std::span<const std::byte> from,
                Completion* done) {

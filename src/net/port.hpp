@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -59,6 +60,10 @@ class Port {
   /// Returns zeroed memory that others reach fastest when it is exposed. Throws Error.
   void* allocate(std::size_t bytes);
   void release(void* memory) noexcept;
+  /// Says where memory from allocate() is for the others, if they can read it without a copy.
+  std::optional<std::uint64_t> place_of(const void* memory) const noexcept;
+  /// Returns what another rank, or this one, may have there; null when that is nowhere.
+  const std::byte* memory_of(Rank owner, std::uint64_t place, std::uint64_t bytes) const noexcept;
 
   // One-sided operations. `done` is called once, possibly before they return; null: nobody waits.
   // They block while 1,024 of the thread to a rank are under way. A listener cannot: of those that

@@ -20,6 +20,9 @@ Producer::~Producer() {
     send_all(0);
   } catch (...) {  // no memory
   }
+  for (Rank rank = 0; rank < lanes_.size(); ++rank) {
+    if (lanes_[rank] != nullptr) conveyor_.take_back(rank, lanes_[rank]->memory);
+  }
 }
 
 void Producer::put(const ItemType& type, Rank to, const std::uint64_t* offsets,
@@ -87,15 +90,20 @@ Producer::Lane& Producer::lane_to(Rank rank) {
   if (lane == nullptr) {
     const ConveyorSetup& setup = conveyor_.setup();
     auto made = std::make_unique<Lane>(setup.block_bytes, setup.block_items);
-    reopen(*made);
+    made->writer.open(false);  // from now on there is memory for that
+    reopen(rank, *made);
     lane = std::move(made);
   }
   return *lane;
 }
 
-void Producer::reopen(Lane& lane) const {
+/// Blocks that combine travel: what repeats makes them small.
+void Producer::reopen(Rank to, Lane& lane) const {
+  const bool combining = lane.policy.combines() && conveyor_.setup().block_items != 1;
+  lane.memory = combining ? nullptr : conveyor_.lend(to, lane.writer.memory_bytes());
+  if (lane.memory != nullptr) return lane.writer.open_in(lane.memory->bytes);
   try {
-    lane.writer.open(lane.policy.combines() && conveyor_.setup().block_items != 1);
+    lane.writer.open(combining);
   } catch (const std::bad_alloc&) {
     lane.writer.open(false);
   }
@@ -103,16 +111,19 @@ void Producer::reopen(Lane& lane) const {
 
 bool Producer::send(Rank to, Lane& lane, bool ask, std::int64_t deadline_ns) {
   try {
-    const std::uint64_t block = conveyor_.send_block(to, lane.writer, ask, deadline_ns);
+    const std::uint64_t block =
+        conveyor_.send_block(to, lane.writer, lane.memory, ask, deadline_ns);
     if (block == 0) return false;
     lane.last = block;
     lane.policy.sent(lane.writer.count().items, lane.writer.count().combined);
   } catch (...) {
+    conveyor_.take_back(to, std::exchange(lane.memory, nullptr));
     lane.writer.open(false);
     lane.dropped = true;
     throw;
   }
-  reopen(lane);
+  reopen(to, lane);
+  conveyor_.look();
   return true;
 }
 

@@ -37,6 +37,7 @@ class Producer {
   struct Lane {
     Lane(std::size_t bytes, std::size_t items) : writer(bytes, items) {}
     BlockWriter writer;
+    LentMemory* memory = nullptr;  ///< of the open block; null: its own
     CombinePolicy policy;
     std::uint64_t last = 0;  ///< block that was sent
     bool dropped = false;    ///< a block that could not be, which nobody has been told
@@ -46,7 +47,7 @@ class Producer {
   void check(const ItemType& type, Rank to, const std::uint64_t* offsets, std::size_t count) const;
   Lane& lane_to(Rank rank);
   void begin(Lane& lane) const noexcept;
-  void reopen(Lane& lane) const;
+  void reopen(Rank to, Lane& lane) const;
   bool send(Rank to, Lane& lane, bool ask, std::int64_t deadline_ns);
   /// Sends all that is open. Keeps the first failure and goes on. False: timeout.
   bool send_all(std::int64_t deadline_ns);

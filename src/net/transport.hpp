@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -97,6 +98,12 @@ class Transport {
   virtual void* allocate(std::size_t bytes) = 0;
   /// Gives it back. False: it is not from here.
   virtual bool release(void* memory) noexcept = 0;
+  // Reading what others have allocated, without a copy. Any thread, beside the other calls.
+  /// Says where memory from allocate() is for the others, if they can read it.
+  virtual std::optional<std::uint64_t> place_of(const void* memory) const noexcept = 0;
+  /// Returns what another rank, or this one, may have there; null when that is nowhere.
+  virtual const std::byte* memory_of(Rank owner, std::uint64_t place,
+                                     std::uint64_t bytes) const noexcept = 0;
 
   /// Moves everything on that can move. Returns whether something happened.
   virtual bool progress(TransportSink& sink) noexcept = 0;

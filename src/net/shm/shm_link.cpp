@@ -174,13 +174,9 @@ ShmWindow& ShmLink::window_of(Rank rank, WindowId window) const noexcept {
 void ShmLink::expose(WindowId window, void* memory, std::size_t bytes) noexcept {
   ShmWindow& slot = window_of(info_.rank, window);
   if (slot.id.load() != 0) return;  // packets reach it
-  const auto address = reinterpret_cast<std::uintptr_t>(memory);
-  const auto base = reinterpret_cast<std::uintptr_t>(segment_->base());
-  const std::uint64_t heap = segment_->heap(info_.rank);
-  const bool shared = address >= base + heap && address - base - heap < segment_->heap_bytes();
-  slot.address = address;
+  slot.address = reinterpret_cast<std::uintptr_t>(memory);
   slot.bytes = bytes;
-  slot.place = shared ? address - base : 0;
+  slot.place = place_of(memory).value_or(0);
   slot.id.store(std::uint64_t{window} + 1);
 }
 
@@ -273,6 +269,21 @@ bool ShmLink::release(void* memory) noexcept {
   segment_->discard(found->first, found->second);
   used_.erase(found);
   return true;
+}
+
+std::optional<std::uint64_t> ShmLink::place_of(const void* memory) const noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(memory);
+  const auto base = reinterpret_cast<std::uintptr_t>(segment_->base());
+  const std::uint64_t heap = segment_->heap(info_.rank);
+  if (address < base + heap || address - base - heap >= segment_->heap_bytes()) return std::nullopt;
+  return address - base;
+}
+
+const std::byte* ShmLink::memory_of(Rank owner, std::uint64_t place,
+                                    std::uint64_t bytes) const noexcept {
+  const std::uint64_t heap = segment_->heap(owner), size = segment_->heap_bytes();
+  const bool inside = place >= heap && place - heap <= size && bytes <= size - (place - heap);
+  return inside ? segment_->base() + place : nullptr;
 }
 
 // ---- Sleeping -----------------------------------------------------------------------------------

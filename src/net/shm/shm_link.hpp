@@ -32,6 +32,9 @@ class ShmLink final : public Link {
   void withdraw(WindowId window) noexcept override;
   void* allocate(std::size_t bytes) noexcept override;
   bool release(void* memory) noexcept override;
+  std::optional<std::uint64_t> place_of(const void* memory) const noexcept override;
+  const std::byte* memory_of(Rank owner, std::uint64_t place,
+                             std::uint64_t bytes) const noexcept override;
 
   std::uint32_t bell() const noexcept override;
   void wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept override;

@@ -9,8 +9,15 @@
 #include <random>
 #include <thread>
 
+#include <unistd.h>
+
 #include "base/threads.hpp"
+#include "net/link_transport.hpp"
 #include "net/producer.hpp"
+#include "net/shm/segment.hpp"
+#include "net/shm/shm_link.hpp"
+#include "net/wire.hpp"
+#include "ranks.hpp"
 #include "runtime/conveyor.hpp"
 #include "runtime/fabric.hpp"
 
@@ -30,6 +37,35 @@ std::string on_ranks(Rank ranks, std::uint64_t seed,
     simulate_fabric(options, ranks, program);
   } catch (const Error& error) {
     return error.what();
+  }
+  return "";
+}
+
+/// The same on ranks that share memory as processes do, each of which has it elsewhere.
+std::string on_sharing_ranks(Rank ranks, const std::function<void(weir_fabric&)>& program,
+                             ProgressBy progress) {
+  const Segment segment(ranks);
+  std::vector<std::string> wrong(ranks);
+  {
+    std::vector<sys::Thread> threads;
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      threads.emplace_back("rank", [&, rank] {
+        try {
+          auto link =
+              std::make_unique<ShmLink>(Segment::attach(dup(segment.descriptor()), ranks), rank);
+          Membership membership = test::membership(kMinute);
+          membership.beats = progress != ProgressBy::caller;
+          const Owned<weir_fabric> fabric(new weir_fabric(
+              std::make_unique<LinkTransport>(std::move(link), std::move(membership)), progress));
+          program(*fabric);
+        } catch (const Error& error) {
+          wrong[rank] = fmt::format("rank {}: {}", rank, error.what());
+        }
+      });
+    }
+  }
+  for (const std::string& each : wrong) {
+    if (!each.empty()) return each;
   }
   return "";
 }
@@ -62,22 +98,24 @@ class RandomProgram {
     setup_.blocks_in_flight = 1 + random() % 4;
     if (random() % 3 == 0) setup_.age_ns = static_cast<std::int64_t>(random() % 50'000);
     mixed_ = random() % 2 == 0;
-    progress_ = (const char*[]){"thread", "caller", "hybrid"}[random() % 3];
+    progress_ = static_cast<ProgressBy>(random() % 3);
     steps_ = 1 + random() % 120;
   }
 
-  std::string run() {
+  std::string run(bool sharing) {
     for (Rank rank = 0; rank < ranks_; ++rank) wanted_.emplace_back(bytes());
-    sums_.resize(ranks_);
     for (Rank rank = 0; rank < ranks_; ++rank) {
       for (std::size_t producer = 0; producer < producers_; ++producer) execute(rank, producer);
     }
-    return on_ranks(
-        ranks_, seed_, [this](weir_fabric& fabric) { rank_program(fabric); }, progress_);
+    const auto program = [this](weir_fabric& fabric) { rank_program(fabric); };
+    return sharing
+               ? on_sharing_ranks(ranks_, program, progress_)
+               : on_ranks(ranks_, seed_, program, kProgress[static_cast<std::size_t>(progress_)]);
   }
 
  private:
   static constexpr std::size_t kSharedWords = 16;
+  static constexpr const char* kProgress[] = {"thread", "caller", "hybrid"};
 
   /// One step of a producer, drawn from its own numbers: the same when executed and when run.
   struct Step {
@@ -206,23 +244,26 @@ class RandomProgram {
   Rank ranks_;
   std::size_t producers_, epochs_, words_, steps_;
   bool mixed_;
-  const char* progress_;
+  ProgressBy progress_;
   ConveyorSetup setup_;
   std::vector<std::vector<std::byte>> wanted_;
-  std::vector<std::uint64_t> sums_;
   std::map<std::pair<Rank, std::uint64_t>, std::vector<std::uint64_t>> handled_;
 };
 
-TEST(Conveyor, RandomProgramsEqualTheirSequentialExecution) {
+void run_programs(std::uint64_t usual_count, bool sharing) {
   const char* const wanted = std::getenv("WEIR_TEST_PROGRAMS");
   const char* const first = std::getenv("WEIR_TEST_SEED");
-  const std::uint64_t count = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 500;
+  const std::uint64_t count = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : usual_count;
   const std::uint64_t begin = first != nullptr ? std::strtoull(first, nullptr, 10) : 1;
   for (std::uint64_t seed = begin; seed < begin + count; ++seed) {
-    ASSERT_EQ(RandomProgram(seed).run(), "")
+    ASSERT_EQ(RandomProgram(seed).run(sharing), "")
         << "replay: WEIR_TEST_PROGRAMS=1 WEIR_TEST_SEED=" << seed;
   }
 }
+
+TEST(Conveyor, RandomProgramsEqualTheirSequentialExecution) { run_programs(500, false); }
+
+TEST(Conveyor, RandomProgramsInSharedMemoryDoSo) { run_programs(200, true); }
 
 // ---- Rules --------------------------------------------------------------------------------------
 
@@ -576,6 +617,116 @@ TEST(Conveyor, BlocksForADestroyedConveyorAreRefused) {
                  fabric.barrier(kMinute);
                }),
       "");
+}
+
+/// Rank 1 takes its time to apply what rank 0 has sent and left behind, in memory of the latter.
+TEST(Conveyor, BlocksThatAreReadWhereTheyAreStayUntilThen) {
+  sys::Atomic<bool> open{false}, entered{false};
+  constexpr std::uint64_t kItems = 800;
+  std::uint64_t count = 0, sum = 0;
+  EXPECT_EQ(
+      on_sharing_ranks(
+          2,
+          [&](weir_fabric& fabric) {
+            Port& port = fabric.port();
+            ConveyorSetup setup;
+            setup.name = "left behind";
+            setup.block_bytes = 1024;
+            setup.age_ns = -1;
+            setup.handler_bytes = {8};
+            setup.handlers = {[&](Rank, const std::byte* items, std::size_t number) -> Outcome {
+              entered.store(true);
+              while (!open.load()) sys::yield();
+              for (std::size_t at = 0; at < number; ++at) {
+                std::uint64_t item;
+                std::memcpy(&item, items + 8 * at, 8);
+                sum += item;
+              }
+              count += number;
+              return {};
+            }};
+            const auto first_free = [&port] {
+              void* const memory = port.allocate(8);
+              port.release(memory);
+              return memory;
+            };
+            const void* const before = first_free();
+            auto conveyor = std::make_unique<Conveyor>(fabric.conveyors(), fabric.collectives(),
+                                                       std::move(setup));
+            if (port.rank() == 0) {
+              auto producer = conveyor->open_producer();
+              for (std::uint64_t item = 1; item <= kItems; ++item) {
+                producer->put({ItemKind::send, 0, 8}, 1, nullptr,
+                              reinterpret_cast<const std::byte*>(&item), 1);
+              }
+              EXPECT_GE(conveyor->counts().blocks, 2u);
+              producer.reset();
+              while (!entered.load()) sys::yield();
+              conveyor.reset();
+              EXPECT_NE(first_free(), before);
+              open.store(true);
+              EXPECT_TRUE(port.wait_until([&] { return first_free() == before; }, kMinute,
+                                          "memory that was left behind"));
+            }
+            fabric.barrier(kMinute);
+          },
+          ProgressBy::thread),
+      "");
+  EXPECT_EQ(count, kItems);
+  EXPECT_EQ(sum, kItems * (kItems + 1) / 2);
+}
+
+/// Rank 0 tells rank 1 of a block, with the number of their conveyor. Returns what rank 1 says.
+std::string tell_of(const LentBlock& block, std::uint32_t number, weir_fabric& fabric) {
+  ConveyorSetup setup;
+  setup.name = "elsewhere";
+  setup.handler_bytes = {8};
+  setup.handlers.resize(1);
+  Conveyor conveyor(fabric.conveyors(), fabric.collectives(), std::move(setup));
+  const bool sends = fabric.port().rank() == 0;
+  if (sends) {
+    send(fabric.port(), 1, {number, ConveyorEnvelope::Kind::lent, true, 0, 0}, bytes_of(block));
+  }
+  std::string why = refusal([&] { conveyor.finish(kMinute); });
+  fabric.barrier(kMinute);
+  const std::uint64_t item = 1;
+  if (sends) {
+    why = refusal([&] {
+      conveyor.open_producer()->put({ItemKind::send, 0, 8}, 1, nullptr,
+                                    reinterpret_cast<const std::byte*>(&item), 1);
+    });
+  }
+  fabric.barrier(kMinute);
+  return why;
+}
+
+TEST(Conveyor, BlocksOutsideOfTheMemoryOfTheirRankAreRefused) {
+  EXPECT_EQ(on_sharing_ranks(
+                2,
+                [](weir_fabric& fabric) {
+                  Port& port = fabric.port();
+                  const std::uint64_t own = port.place_of(port.allocate(64)).value();
+                  std::uint64_t places[2] = {};
+                  const auto all = fabric.collectives().exchange("places", bytes_of(own), kMinute);
+                  for (Rank rank : {0u, 1u}) std::memcpy(&places[rank], all[rank].data(), 8);
+                  const auto [mine, theirs] = places;
+                  const LentBlock elsewhere[] = {{theirs, 64, mine, 0},
+                                                 {mine, 64, theirs, 64},
+                                                 {mine, UINT64_MAX, mine, 0},
+                                                 {UINT64_MAX - 8, 64, mine, 64},
+                                                 {0, 64, 0, 64}};
+                  const std::string said =
+                      port.rank() == 0 ? "rank 1 refused a block of conveyor 'elsewhere': it "
+                                       : "a block of rank 0 ";
+                  std::uint32_t number = 0;
+                  for (const LentBlock& block : elsewhere) {
+                    EXPECT_EQ(tell_of(block, number++, fabric),
+                              said + "is not in the memory that the rank shares");
+                  }
+                  EXPECT_EQ(tell_of({mine, 64, mine, 0}, number, fabric), said + "begins with 0x0");
+                },
+                ProgressBy::hybrid),
+            "");
 }
 
 TEST(Conveyor, DamagedBlocksAreRefusedOnBothSides) {

@@ -337,16 +337,39 @@ TEST(Halo, NobodyRunsAheadOfRanksThatOnlyReceive) {
   EXPECT_EQ(found, std::vector<std::string>(4));
 }
 
-TEST(Halo, SendsContiguousFacesAsTheyAre) {
+/// A block for each of two ranks of 8 x 8 cells that are cut in x or y.
+RandomGrid two_blocks(std::size_t cut, std::size_t element_bytes) {
   weir_grid_options given = WEIR_GRID_OPTIONS_INIT;
   given.dimensions = 2;
   given.ranks = 2;
   given.cells[0] = 8;
   given.cells[1] = 8;
+  given.blocks[cut] = 2;
+  given.blocks[1 - cut] = 1;
+  return {make_partition(given), {{1, 1, 0}, false}, {element_bytes}};
+}
+
+TEST(Halo, LargeFacesTravelInSeveralMessages) {
+  constexpr std::size_t kElement = HaloPlan::kMessageBytes / 3;
   for (const std::size_t cut : {0u, 1u}) {
-    given.blocks[cut] = 2;
-    given.blocks[1 - cut] = 1;
-    const RandomGrid random{make_partition(given), {{1, 1, 0}, false}, {8}};
+    const RandomGrid random = two_blocks(cut, kElement);
+    for (const ProgressBy progress : {ProgressBy::thread, ProgressBy::caller, ProgressBy::hybrid}) {
+      for (const bool check : {false, true}) {
+        EXPECT_EQ(exchange(random, 7, progress, 10, check), std::vector<std::string>(2));
+      }
+    }
+    RankMemory memory(random, 0);
+    const BlockArrays arrays(random.grid, random.shape, 0, memory.fields(), memory.arrays());
+    const HaloPlan plan =
+        make_halo_plan(random.grid, make_transfers(random.grid, random.shape, 0), 0, arrays);
+    EXPECT_EQ(plan.peers[0].outgoing.size(), cut == 0 ? 3u : 1u);  // of one row, as it is
+    EXPECT_EQ(plan.peers[0].incoming.size(), cut == 0 ? 3u : 1u);
+  }
+}
+
+TEST(Halo, SendsContiguousFacesAsTheyAre) {
+  for (const std::size_t cut : {0u, 1u}) {
+    const RandomGrid random = two_blocks(cut, 8);
     InprocHub hub(2, 0);
     on_ranks(hub, 2, ProgressBy::hybrid, [&](Port& port) {
       GroupHub halos(port, Channel::grid);

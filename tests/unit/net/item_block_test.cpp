@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 #include <random>
 
 #include "net/combine_policy.hpp"
@@ -100,6 +101,25 @@ TEST(ItemBlock, JoinsAdjacentItems) {
   EXPECT_TRUE(std::equal(data.begin(), data.end(), table.memory.begin()));
 }
 
+TEST(ItemBlock, RunsInLargeMemoryAreWhereTheyBelong) {
+  constexpr std::size_t kItem = 24, kItems = 40;
+  Table table((std::size_t{24} << 20) + 4096), wanted(table.memory.size());
+  for (std::uint64_t first : {0u, 1u, 56u, 64u, 100u, 4000u}) {
+    BlockWriter writer(65'536, 0);
+    writer.open(false);
+    const auto data = pattern(kItems * kItem, first + 1);
+    std::vector<std::uint64_t> addresses;
+    for (std::uint64_t at = 0; at < kItems; ++at) addresses.push_back(first + at * kItem);
+    const std::size_t count = first == 1 ? 2 : kItems;  // less than a line, too
+    writer.take({ItemKind::put, 0, kItem}, addresses.data(), data.data(), count);
+    std::copy_n(data.begin(), count * kItem,
+                wanted.memory.begin() + static_cast<std::ptrdiff_t>(first));
+    ASSERT_EQ(deliver(writer, table), "");
+    EXPECT_EQ(writer.count().joined, count - 1);
+  }
+  EXPECT_TRUE(table.memory == wanted.memory);
+}
+
 TEST(ItemBlock, AddressesTakeFourBytesWhereTheyFit) {
   const std::uint64_t far[] = {0, std::uint64_t{8} << 32, std::uint64_t{24} << 32, 64};
   const std::uint64_t odd[] = {0, std::uint64_t{8} << 32, std::uint64_t{24} << 32, 1};
@@ -189,7 +209,7 @@ class RandomBlocks {
   std::string run() {
     Table wanted, got;
     BlockWriter writer(384 + 8 * below(200), below(4) == 0 ? 1 + below(9) : 0);
-    writer.open(below(2) == 0);
+    begin(writer);
     for (std::size_t left = 1 + below(400); left > 0;) {
       const auto batch = random_batch(std::min<std::size_t>(left, 1 + below(20)));
       for (const Put& put : batch) wanted.apply(put);
@@ -252,10 +272,25 @@ class RandomBlocks {
       if (taken == 0 && writer.empty()) wrong_ = "an empty block takes nothing";
       if (std::string wrong = deliver(writer, got); !wrong.empty()) wrong_ = wrong;
       if (!wrong_.empty()) return;
-      writer.open(below(2) == 0);
+      if (given_.back() != kBehind) wrong_ = "a block has written behind its memory";
+      begin(writer);
     }
   }
 
+  /// In the writer's memory, or in some of ours.
+  void begin(BlockWriter& writer) {
+    if (below(2) == 0) return writer.open(below(2) == 0);
+    constexpr std::size_t kLine = 64;
+    given_.assign(kLine + writer.memory_bytes() + 1, kBehind);
+    void* memory = given_.data();
+    std::size_t room = given_.size();
+    memory = std::align(kLine, writer.memory_bytes(), memory, room);
+    given_.resize(given_.size() - room + writer.memory_bytes() + 1);
+    writer.open_in(static_cast<std::byte*>(memory));
+  }
+
+  static constexpr std::byte kBehind{0xa5};
+  std::vector<std::byte> given_{kBehind};
   std::mt19937_64 random_;
   std::size_t span_;
   bool mixed_, aligned_;

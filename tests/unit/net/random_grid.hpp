@@ -3,7 +3,6 @@
 
 #include <rapidcheck.h>
 
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -82,7 +81,7 @@ inline RandomGrid random_grid(unsigned ranks) {
   random.grid = make_partition(options);
   const auto fields = *inRange<std::size_t>(1, 4);
   for (std::size_t i = 0; i < fields; ++i) {
-    random.element_bytes.push_back(*rc::gen::element<std::size_t>(1, 2, 4, 8, 12, 16, 24));
+    random.element_bytes.push_back(*rc::gen::element<std::size_t>(1, 2, 4, 8, 12, 16, 24, 400));
   }
   return random;
 }
@@ -130,8 +129,7 @@ class RankMemory {
     std::optional<std::string> found;
     for_each([&](std::size_t block, std::size_t field, const Cell& cell, const std::byte* at) {
       const std::size_t bytes = random_.element_bytes[field];
-      std::array<std::byte, 24> expected;
-      std::memset(expected.data(), 0xee, bytes);
+      std::vector<std::byte> expected(bytes, std::byte{0xee});
       if (const std::optional<Cell> source = source_of(block, cell)) {
         write(*source, field, step, bytes, expected.data());
       }

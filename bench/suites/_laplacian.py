@@ -1,13 +1,15 @@
-"""The Laplacian on a grid: a sweep by hand, ranks that wait, cards whose halos travel."""
+"""The Laplacian on a grid, for the suite fabric: a sweep by hand, ranks that wait, cards whose halos
+travel."""
 
 from dataclasses import replace
 
-from harness.row import Row, ratio_at_least
 from harness.command import Command, Figure
-from suites.fabric import TWO_HOSTS_APART
+from harness.hosts import TWO_HOSTS, TWO_HOSTS_APART
+from harness.row import Row, ratio_at_least
 from suites.queue import app_figure
 
 OF_IDEAL = 1 / 1.10  # of the rate without a link
+LINE = 8  # cells on a line of the cache
 CARD = "sim:clock=virtual,gflops=35,memory_gbps=14,gbps=1,latency_us=10,kernels=skip"
 
 
@@ -16,7 +18,7 @@ def groups(quick):
     n, iterations = (64, 4) if quick else (256, 20)
     return [
         sweep_by_hand(n, iterations),
-        faces(n),
+        faces(256),
         two_ranks(n, iterations),
         two_hosts(n, iterations),
         two_cards(n, iterations),
@@ -39,12 +41,23 @@ def sweep_by_hand(n, iterations):
 
 
 def faces(n):
-    """Halos with one cell on each line of the cache, against contiguous ones."""
-    packed, contiguous = (
-        Figure(Command.of("halo_weir", "--n", n, "--face", face)) for face in ("x", "z")
-    )
-    name = f"halo of {n} x {n} cells, packed"
-    return [Row(name, "MB/s", packed, contiguous, "contiguous", ratio_at_least(0.8))]
+    """Halos that are not contiguous against those that are: one cell on each line of the cache over
+    a link, and lines of the cache within a machine, where memory is no faster than the link."""
+    return [
+        halo(n, 1, "hosts", "8 Gbit/s", ratio_at_least(0.8)),
+        halo(n, LINE, "shm", "shared memory", ratio_at_least(0.8)),
+        halo(n, 1, "shm", "shared memory", None),
+    ]
+
+
+def halo(n, width, network, where, target):
+    def exchange(face):
+        command = Command.of("halo_weir", "--n", n, "--face", face, "--width", width, "--network",
+                             network)
+        return Figure(replace(command, under=TWO_HOSTS) if network == "hosts" else command)
+
+    name = f"halo of {width} x {n} x {n} cells, {where}: packed"
+    return Row(name, "MB/s", exchange("x"), exchange("z"), "contiguous", target)
 
 
 def two_ranks(n, iterations):
