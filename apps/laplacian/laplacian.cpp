@@ -382,11 +382,10 @@ class LaplacianApplication final : public Application {
         .add("--start", options_.start,
              "random numbers with a border of 1, or the lowest mode with one of 0 [random]")
         .one_of({"random", "mode"});
-    const CommandOption transport =
-        options
-            .add("--transport", options_.transport,
-                 "inproc: ranks that are threads of this process")
-            .one_of({"inproc"});
+    const CommandOption transport = options
+                                        .add("--transport", options_.transport,
+                                             "inproc: ranks that are threads of this process")
+                                        .one_of({"inproc"});
     options.add("--simulate", options_.simulate, "How many of them [4]")
         .within(1, 1024)
         .needs(transport);

@@ -46,7 +46,8 @@ template <std::ptrdiff_t planes, class T>
 #pragma omp simd
   for (std::ptrdiff_t x = 0; x < p.n; ++x) {
     T curvature[planes];
-    for (std::ptrdiff_t k = 0; k < planes; ++k) curvature[k] = laplacian(u + x + k * plane, p.row, plane);
+    for (std::ptrdiff_t k = 0; k < planes; ++k)
+      curvature[k] = laplacian(u + x + k * plane, p.row, plane);
     for (std::ptrdiff_t k = 0; k < planes; ++k) {
       const std::ptrdiff_t i = x + k * plane;
       const T g = kept[p.first + z + k] * kept[y] * kept[x];

@@ -145,9 +145,8 @@ typedef weir_cost (*weir_cost_function)(const weir_call* call);
 
 /** Code of a kernel for one kind of domain. */
 typedef struct weir_implementation {
-  const char*
-      backend; /**< "host" (runs on "sim" and "opencl", too), or "sim", "opencl", "cuda" for code
-                    of its own */
+  const char* backend; /**< "host" (runs on "sim" and "opencl", too), or "sim", "opencl", "cuda" for
+                          code of its own */
   weir_host_function function;
   void* payload; /**< handed to every call */
 } weir_implementation;

@@ -58,8 +58,7 @@ void copy_bytes(std::byte* target, const Region& target_region, const std::byte*
                 const Region& source_region) noexcept {
   Cursor to(target_region), from(source_region);
   const std::uint64_t row = std::min(to.contiguous(), from.contiguous());
-  const bool past_cache =
-      source_region.bytes() >= kManyBytes && row <= kShortRow && row >= kRow;
+  const bool past_cache = source_region.bytes() >= kManyBytes && row <= kShortRow && row >= kRow;
   for (std::uint64_t left = source_region.bytes(); left > 0;) {
     const std::uint64_t piece = std::min(to.contiguous(), from.contiguous());
     if (past_cache) {

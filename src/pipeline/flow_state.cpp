@@ -16,9 +16,8 @@ std::uint64_t Flow::elapsed_ns() const noexcept {
 
 void Flow::get_info(weir_pipeline_info& info, weir_stage_info* stages, std::size_t count) {
   info.name = name_.c_str();
-  info.stages = static_cast<std::size_t>(
-      std::count_if(stages_.begin(), stages_.end(),
-                    [](const auto& stage) { return stage->input != nullptr; }));
+  info.stages = static_cast<std::size_t>(std::count_if(
+      stages_.begin(), stages_.end(), [](const auto& stage) { return stage->input != nullptr; }));
   info.workers = sealed() ? workers_.size() : 0;
   info.epochs = epochs_done_.load(std::memory_order_acquire);
   info.at_end = state_.load(std::memory_order_acquire) == kEnded;

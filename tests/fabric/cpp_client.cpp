@@ -40,12 +40,12 @@ void run(weir::Fabric& fabric) {
 
   bool gone = false, lasted = false;
   const auto say_gone = [&gone](void*) { gone = true; };
-  fabric.listen([&, mark = std::shared_ptr<void>(nullptr, say_gone)](
-                    unsigned, std::span<const std::byte>) {
-    bool &is_gone = gone, &has_lasted = lasted;
-    fabric.listen({});
-    has_lasted = !is_gone;
-  });
+  fabric.listen(
+      [&, mark = std::shared_ptr<void>(nullptr, say_gone)](unsigned, std::span<const std::byte>) {
+        bool &is_gone = gone, &has_lasted = lasted;
+        fabric.listen({});
+        has_lasted = !is_gone;
+      });
   fabric.send(next, std::span<const unsigned>(&rank, 1));
   expect(fabric.progress(), "a message came to a handler that is replaced by it");
   expect(lasted && gone, "a handler goes when it has returned");

@@ -152,9 +152,8 @@ std::string RunReport::text() const {
   }
   if (!page.empty()) row("report", page + " (open it in a browser)");
   const std::string steps = iterations > 0 ? fmt::format(", iterations {}", iterations) : "";
-  const std::string title =
-      fmt::format("{}: n {}, tile {}{}{}{}", application, n, tile, steps,
-                  precision.empty() ? "" : ", ", precision);
+  const std::string title = fmt::format("{}: n {}, tile {}{}{}{}", application, n, tile, steps,
+                                        precision.empty() ? "" : ", ", precision);
   return fmt::format("{}\n{}", paint(title, Tone::strong), table.text(2));
 }
 

@@ -49,9 +49,9 @@ class Tuning final : private Stoppable {
       : application_(application),
         options_(options),
         samples_(std::move(problem)),
-        deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                     std::chrono::duration<double>(
-                                         std::min(options.budget_s, kLongestBudget_s)))) {
+        deadline_(Clock::now() +
+                  std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
+                      std::min(options.budget_s, kLongestBudget_s)))) {
     if (!options.fresh) known_ = samples_.evaluations();
     resumed_ = known_.size();
   }
