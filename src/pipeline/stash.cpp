@@ -24,10 +24,10 @@ Stash::Stash(std::size_t bytes_of_item, std::size_t items, std::size_t limit,
     : weir_outlet{nullptr, nullptr, bytes_of_item},
       memory_(allocate(items * bytes_of_item)),
       first_(memory_),
-      limit_(std::max(limit, items * bytes_of_item)),
+      capacity_(items * bytes_of_item),
+      limit_(std::max(whole_items(limit), capacity_)),
       stage_(stage) {
-  next = memory_;
-  end = memory_ + items * bytes_of_item;
+  emptied();
 }
 
 Stash::~Stash() { ::operator delete(memory_, kLine); }
@@ -75,29 +75,42 @@ Stash::Batch Stash::take_newest(std::size_t most) noexcept {
   return batch;
 }
 
-void Stash::emptied() noexcept { first_ = next = memory_; }
+std::size_t Stash::whole_items(std::size_t bytes) const noexcept {
+  return item_bytes > 0 ? bytes / item_bytes * item_bytes : 0;
+}
+
+void Stash::set_end() noexcept { end = std::min(memory_ + capacity_, first_ + limit_); }
+
+void Stash::emptied() noexcept {
+  first_ = next = memory_;
+  set_end();
+}
 
 void Stash::grow(std::size_t items) {
   const auto used = static_cast<std::size_t>(next - first_);
-  const auto had = static_cast<std::size_t>(end - memory_);
   const std::size_t wanted = used + items * item_bytes;
-  if (used <= had / 2 && wanted <= had) {
+  if (wanted > limit_) {
+    fail(WEIR_STATUS_OUT_OF_MEMORY,
+         "a worker keeps {} items, {}, for stage '{}': has the loop it is in an exit? Else raise "
+         "keep_bytes",
+         used / item_bytes, format_size(used), stage_);
+  }
+  if (static_cast<std::size_t>(first_ - memory_) + wanted > capacity_) make_room(used, wanted);
+  set_end();
+}
+
+/// Moves what is kept to the front of its memory when that makes half of it free, else to more.
+void Stash::make_room(std::size_t used, std::size_t wanted) {
+  if (used <= capacity_ / 2 && wanted <= capacity_) {
     std::memmove(memory_, first_, used);
   } else {
-    if (wanted > limit_) {
-      fail(WEIR_STATUS_OUT_OF_MEMORY,
-           "a worker keeps {} items, {}, for stage '{}': has the loop it is in an exit? Else raise "
-           "keep_bytes",
-           used / item_bytes, format_size(used), stage_);
-    }
-    // Twice the limit: what was taken from the front leaves half free to move to.
-    const std::size_t usual = 2 * std::min(had, limit_) / item_bytes * item_bytes;
-    const std::size_t bytes = std::max(usual, wanted);
+    // Up to twice the limit: what was taken from the front leaves half free to move to.
+    const std::size_t bytes = std::max(2 * std::min(capacity_, limit_), wanted);
     unsigned char* const larger = allocate(bytes);
     std::memcpy(larger, first_, used);
     ::operator delete(memory_, kLine);
     memory_ = larger;
-    end = memory_ + bytes;
+    capacity_ = bytes;
   }
   first_ = memory_;
   next = memory_ + used;

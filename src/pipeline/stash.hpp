@@ -59,10 +59,14 @@ class Stash : public weir_outlet {
     ItemTag tag;
     std::size_t items;
   };
+  std::size_t whole_items(std::size_t bytes) const noexcept;
+  void set_end() noexcept;
   void emptied() noexcept;
+  void make_room(std::size_t used, std::size_t wanted);
 
   unsigned char* memory_;
   unsigned char* first_;
+  std::size_t capacity_;
   std::size_t size_ = 0;  ///< counted items
   const std::size_t limit_;
   const std::string& stage_;
