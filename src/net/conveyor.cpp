@@ -82,28 +82,39 @@ void Conveyor::remove(Producer& producer) noexcept {
 
 LentMemory* Conveyor::lend(Rank to, std::size_t bytes) noexcept {
   Peer& peer = peers_[to];
-  const sys::Lock lock(peer.sending);
-  const std::uint64_t applied = peer.applied.load(std::memory_order_acquire);
-  for (LentMemory& each : peer.lent) {
-    if (each.open || each.block > applied) continue;
-    each.open = true;
-    return &each;
+  {
+    const sys::Lock lock(peer.sending);
+    const std::uint64_t applied = peer.applied.load(std::memory_order_acquire);
+    for (LentMemory& each : peer.lent) {
+      if (each.open || each.block > applied) continue;
+      each.open = true;
+      return &each;
+    }
+    if (!peer.lends || !port_.info().shares_memory) return nullptr;
   }
-  if (!peer.lends || !port_.info().shares_memory) return nullptr;
+  std::list<LentMemory> one = allocate_lent(bytes);
+  const sys::Lock lock(peer.sending);
+  peer.lends = peer.lends && !one.empty();
+  if (one.empty()) return nullptr;
+  peer.lent.splice(peer.lent.end(), one);
+  return &peer.lent.back();
+}
+
+/// Not under a lock: who allocates waits for the turn, whose holder may close a producer.
+std::list<LentMemory> Conveyor::allocate_lent(std::size_t bytes) noexcept {
+  std::list<LentMemory> one;
   try {
-    std::list<LentMemory> one(1);
-    LentMemory& memory = one.front();
+    LentMemory& memory = one.emplace_back();
     memory.bytes = static_cast<std::byte*>(port_.allocate(bytes));
     if (const auto place = port_.place_of(memory.bytes)) {
       memory.place = *place;
-      peer.lent.splice(peer.lent.end(), one);
-      return &memory;
+      return one;
     }
     port_.release(memory.bytes);
   } catch (...) {  // no memory
   }
-  peer.lends = false;
-  return nullptr;
+  one.clear();
+  return one;
 }
 
 void Conveyor::take_back(Rank to, LentMemory* memory) noexcept {

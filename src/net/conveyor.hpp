@@ -126,6 +126,8 @@ class Conveyor final : private ItemHandler {
   void check_peer(Rank rank) const;
   /// Memory for a block to a rank, where it can read it; else null.
   LentMemory* lend(Rank to, std::size_t bytes) noexcept;
+  /// New memory for one block, or none.
+  std::list<LentMemory> allocate_lent(std::size_t bytes) noexcept;
   /// Takes it back from a producer that has not sent it. Null is ignored.
   void take_back(Rank to, LentMemory* memory) noexcept;
   void release_lent() noexcept;
