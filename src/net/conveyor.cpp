@@ -278,7 +278,9 @@ void Conveyor::arrived(Rank from, const ConveyorEnvelope& envelope,
             from, WEIR_STATUS_NETWORK_ERROR,
             fmt::format("rank {} refused a block of conveyor '{}': {}", from, setup_.name,
                         std::string_view(reinterpret_cast<const char*>(body.data()), body.size())));
-      case Kind::ask: break;
+      case Kind::ask:  // of who left before it heard the refusal
+        if (peer.refused) return send_refusal(from, "it has refused one before");
+        break;
     }
     if (envelope.ask && !peer.refused) {
       send(port_, from, {number_, Kind::ack, false, 0, peer.received});
@@ -330,8 +332,11 @@ void Conveyor::handle(std::uint16_t handler, const std::byte* items, std::size_t
 void Conveyor::refuse(Rank from, const std::string& why) {
   peers_[from].refused = true;
   note_failure({WEIR_STATUS_NETWORK_ERROR, fmt::format("a block of rank {} {}", from, why)});
-  const std::string text = "it " + why;
-  send(port_, from, {number_, Kind::refusal, false, 0, 0}, std::as_bytes(std::span(text)));
+  send_refusal(from, "it " + why);
+}
+
+void Conveyor::send_refusal(Rank to, std::string_view why) {
+  send(port_, to, {number_, Kind::refusal, false, 0, 0}, std::as_bytes(std::span(why)));
 }
 
 void Conveyor::lost(Rank rank, const std::string& why) noexcept {

@@ -14,6 +14,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
@@ -118,6 +119,7 @@ class Conveyor final : private ItemHandler {
   BlockTarget target() noexcept;
   void handle(std::uint16_t handler, const std::byte* items, std::size_t count) override;
   void refuse(Rank from, const std::string& why);
+  void send_refusal(Rank to, std::string_view why);
   void fail_peer(Rank rank, weir_status status, const std::string& message) noexcept;
   void note_failure(Outcome outcome) noexcept;
 

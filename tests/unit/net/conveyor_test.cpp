@@ -729,6 +729,38 @@ TEST(Conveyor, BlocksOutsideOfTheMemoryOfTheirRankAreRefused) {
             "");
 }
 
+/// Rank 0 leaves, and its hub has not heard that rank 1 refuses.
+TEST(Conveyor, MemoryLeftBehindForARankThatHasRefusedIsFreed) {
+  const auto program = [](weir_fabric& fabric) {
+    Port& port = fabric.port();
+    ConveyorSetup setup;
+    setup.name = "refused";
+    setup.handler_bytes = {8};
+    setup.handlers.resize(1);
+    auto conveyor =
+        std::make_unique<Conveyor>(fabric.conveyors(), fabric.collectives(), std::move(setup));
+    const LentBlock nowhere{};
+    if (port.rank() == 0) {
+      send(port, 1, {0, ConveyorEnvelope::Kind::lent, false, 0, 0}, bytes_of(nowhere));
+    }
+    fabric.barrier(kMinute);
+    fabric.barrier(kMinute);
+    if (port.rank() == 0) {
+      conveyor.reset();
+      auto* const memory = static_cast<std::byte*>(port.allocate(64));
+      fabric.conveyors().release_later(0, 1, 1, {memory});
+      const auto is_free = [&] {
+        void* const first = port.allocate(64);
+        port.release(first);
+        return first == memory;
+      };
+      EXPECT_TRUE(port.wait_until(is_free, kMinute, "memory that was left behind"));
+    }
+    fabric.barrier(kMinute);
+  };
+  EXPECT_EQ(on_sharing_ranks(2, program, ProgressBy::thread), "");
+}
+
 TEST(Conveyor, DamagedBlocksAreRefusedOnBothSides) {
   EXPECT_EQ(
       on_ranks(2, 0,
