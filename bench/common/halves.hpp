@@ -8,6 +8,9 @@
 
 namespace weir_bench {
 
+/// Keeps Open MPI from binding each of two processes to one core, before this becomes mpirun.
+inline void leave_cores_to_halves() { setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 1); }
+
 /// Binds this process, one of two that a launcher has started, to its half of the cores: with as
 /// many threads that look for news as there are cores, the system now and then puts both on one.
 inline void take_half() {

@@ -161,4 +161,7 @@ void work(const Arguments& arguments) {
 }  // namespace
 }  // namespace weir_bench
 
-int main(int argc, char** argv) { return weir_bench::mpi_main(argc, argv, weir_bench::work); }
+int main(int argc, char** argv) {
+  weir_bench::leave_cores_to_halves();
+  return weir_bench::mpi_main(argc, argv, weir_bench::work);
+}

@@ -64,6 +64,7 @@ int main(int argc, char** argv) {
   using namespace weir_bench;
   try {
     const Arguments arguments(argc, argv);
+    leave_cores_to_halves();
     if (!under_mpirun()) {
       if (arguments.text("--network", "shm") == "tcp") become_mpirun(arguments, argc, argv);
       if (std::getenv("WEIR_RANK") == nullptr) return launch(2, argc, argv);
