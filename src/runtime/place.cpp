@@ -102,7 +102,7 @@ bool Place::next_shared(Worker& worker, Job& job) noexcept {
   for (;;) {
     auto* stream = static_cast<Stream*>(std::exchange(worker.current, nullptr));
     const bool kept = stream != nullptr;
-    if (kept && ++worker.turn % kMostQuantum == 0 && has_work()) {
+    if (kept && worker.turn % kMostQuantum == 0 && has_work()) {
       push(*stream);
       continue;
     }
@@ -112,6 +112,8 @@ bool Place::next_shared(Worker& worker, Job& job) noexcept {
       stream->look();
     }
     Action* const action = stream->advance();
+    // Only actions count: looks in vain between them would keep calls off the turns of jobs.
+    if (action != nullptr) ++worker.turn;
     if (action != nullptr && stream->runs_alone() && calls_itself(worker, *action)) {
       worker.current = stream;
       call(worker, *stream, *action);
