@@ -71,14 +71,15 @@ class Mailbox {
     return true;
   }
 
-  /// Calls meanwhile() until no thread is the owner. The caller knows that there is no news to
-  /// come.
+  /// Whether no thread is the owner, and none is about to cease to be.
+  bool left() const noexcept {
+    return is_mark(word_.load(std::memory_order_acquire)) &&
+           owners_.load(std::memory_order_acquire) == 0;
+  }
+  /// Calls meanwhile() until then. The caller knows that there is no news to come.
   template <class Meanwhile>
   void wait_until_left(Meanwhile&& meanwhile) const noexcept {
-    while (!is_mark(word_.load(std::memory_order_acquire)) ||
-           owners_.load(std::memory_order_acquire) > 0) {
-      meanwhile();
-    }
+    while (!left()) meanwhile();
   }
 
  private:

@@ -105,9 +105,15 @@ struct CallbackWaiter : Waiter {
   }
 };
 
+/// What is left until a deadline, as a time-out.
+std::int64_t time_until(std::int64_t deadline_ns) noexcept {
+  if (deadline_ns == sys::kNever) return WEIR_FOREVER;
+  return std::max<std::int64_t>(0, deadline_ns - sys::now_ns());
+}
+
 bool try_to_cancel(Stream& stream) noexcept {
   try {
-    stream.cancel();
+    stream.cancel_for_good();
     return true;
   } catch (...) {
     return false;
@@ -150,16 +156,17 @@ Runtime::Runtime(const weir_runtime_options& options)
 }
 
 Runtime::~Runtime() {
+  const std::int64_t deadline = sys::deadline_after(shutdown_timeout_ns_);
   while (!pipelines_.empty()) destroy_pipeline(pipelines_.back().get());
   while (!queues_.empty()) {
-    queues_.back()->outlast(shutdown_timeout_ns_);
+    queues_.back()->outlast(time_until(deadline));
     destroy_queue(queues_.back().get());
   }
   while (!shares_.empty()) {
-    shares_.back()->outlast(shutdown_timeout_ns_);
+    shares_.back()->outlast(time_until(deadline));
     destroy_share(shares_.back().get());
   }
-  shut_down();
+  shut_down(deadline);
   watchdog_.reset();
   wait_until_all_left();  // streams that the watchdog has asked, too
   write_requested_trace();
@@ -170,29 +177,26 @@ Runtime::~Runtime() {
   domains_.clear();
 }
 
-void Runtime::shut_down() noexcept {
+void Runtime::shut_down(std::int64_t deadline_ns) noexcept {
   try {
     const PinnedStreams all(*this);
-    std::int64_t timeout_ns = shutdown_timeout_ns_;
     do {  // again when somebody who was told of an end has enqueued more
-      if (drain(all.list(), timeout_ns).status == WEIR_STATUS_TIMEOUT) {
-        for (weir_stream* stream : all.list()) stream->cancel();
+      if (drain(all.list(), time_until(deadline_ns)).status == WEIR_STATUS_TIMEOUT) {
+        for (weir_stream* stream : all.list()) stream->cancel_for_good();
         drain(all.list(), WEIR_FOREVER);
-        timeout_ns = 0;
       }
     } while (!wait_until_all_left());
   } catch (...) {
-    shut_down_without_memory();
+    shut_down_without_memory(deadline_ns);
   }
 }
 
-void Runtime::shut_down_without_memory() noexcept {
-  const std::int64_t deadline = sys::deadline_after(shutdown_timeout_ns_);
+void Runtime::shut_down_without_memory(std::int64_t deadline_ns) noexcept {
   do {
     for (const auto& [serial, stream] : streams_) {
       bool cancelled = false;
       while (!stream->over()) {
-        if (!cancelled && sys::now_ns() >= deadline) cancelled = try_to_cancel(*stream);
+        if (!cancelled && sys::now_ns() >= deadline_ns) cancelled = try_to_cancel(*stream);
         pass_time();
       }
     }
@@ -211,8 +215,8 @@ void Runtime::wait_until_left(const Stream& stream) noexcept {
   });
 }
 
-/// Waits until no thread owns any stream. Returns whether all is over then: nobody who was told of
-/// an end has enqueued more.
+/// Waits until all is over and no thread owns any stream. Returns false, at once, when that is not
+/// to come: somebody who was told of an end has enqueued more.
 bool Runtime::wait_until_all_left() noexcept {
   const auto enqueued = [this] {
     std::uint64_t sum = 0;
@@ -222,8 +226,14 @@ bool Runtime::wait_until_all_left() noexcept {
   const std::uint64_t before = enqueued();
   const bool over = std::all_of(streams_.begin(), streams_.end(),
                                 [](const auto& entry) { return entry.second->over(); });
-  for (const auto& [serial, stream] : streams_) wait_until_left(*stream);
-  return over && enqueued() == before;
+  if (!over) return false;
+  for (const auto& [serial, stream] : streams_) {
+    while (!stream->left()) {
+      if (enqueued() != before) return false;
+      if (!virtual_time_ || !drive()) sys::yield();
+    }
+  }
+  return enqueued() == before;
 }
 
 /// Waits until all that is enqueued in a stream is complete.
@@ -438,10 +448,7 @@ WaitResult Runtime::synchronize(Stream& stream, std::int64_t timeout_ns) {
 WaitResult Runtime::synchronize_all(std::int64_t timeout_ns) {
   if (NoWaitScope::active()) fail(WEIR_STATUS_BUSY, "a kernel or callback must not synchronise");
   const std::int64_t deadline = sys::deadline_after(timeout_ns);
-  const auto left = [&] {
-    if (deadline == sys::kNever) return std::int64_t{WEIR_FOREVER};
-    return std::max<std::int64_t>(0, deadline - sys::now_ns());
-  };
+  const auto left = [&] { return time_until(deadline); };
   const PinnedQueues queues(*this);
   WaitResult first;
   for (weir_queue* queue : queues.list()) {

@@ -207,8 +207,8 @@ class Runtime {
   bool wait_until_all_left() noexcept;
   void outlast_users_of(const Buffer& buffer) noexcept;
   class PinnedQueues;
-  void shut_down() noexcept;
-  void shut_down_without_memory() noexcept;
+  void shut_down(std::int64_t deadline_ns) noexcept;
+  void shut_down_without_memory(std::int64_t deadline_ns) noexcept;
   void write_requested_trace() noexcept;
 
   static constexpr unsigned kSlotBits = 32;

@@ -45,13 +45,14 @@ Stream::Stream(Place& place, std::uint64_t serial, std::string name, weir_depend
 
 Stream::~Stream() = default;
 
-void Stream::cancel() { post_cancel(false); }
-void Stream::cancel_calls() { post_cancel(true); }
+void Stream::cancel() { post_cancel(enqueued(), false); }
+void Stream::cancel_for_good() { post_cancel(UINT64_MAX, false); }
+void Stream::cancel_calls() { post_cancel(enqueued(), true); }
 
-void Stream::post_cancel(bool calls_only) {
+void Stream::post_cancel(std::uint64_t until, bool calls_only) {
   auto message = std::make_unique<CancelMessage>();
   message->message_kind = Message::Kind::cancel;
-  message->until = enqueued();
+  message->until = until;
   message->calls_only = calls_only;
   message->reason = FailureRef::make(WEIR_STATUS_CANCELLED, "the stream was cancelled", "cancel",
                                      describe_origin(), serial_ << Action::kSequenceBits);

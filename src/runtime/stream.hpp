@@ -78,6 +78,8 @@ class Stream : private CopySink {
   /// Enqueues a marker: its event completes when everything enqueued so far has.
   weir_event mark();
   void cancel();
+  /// Cancels what is enqueued and what will be.
+  void cancel_for_good();
   /// Cancels calls of kernels only, each when its turn comes: copies go on, and nothing overtakes.
   void cancel_calls();
   /// Asks the owner to say what the actions wait for. Throws std::bad_alloc.
@@ -87,6 +89,8 @@ class Stream : private CopySink {
   bool over() const noexcept { return progress_.completed() == enqueued(); }
   /// Whether it is and nothing failed: then a drain is not needed.
   bool settled() const noexcept { return progress_.settled(enqueued()); }
+  /// Whether no thread owns the stream.
+  bool left() const noexcept { return mailbox_.left(); }
   /// Calls meanwhile() until no thread owns the stream. The caller knows that there is no news to
   /// come.
   template <class Meanwhile>
@@ -196,7 +200,7 @@ class Stream : private CopySink {
   static void deliver_event(Waiter& waiter, weir_status status, const FailureRef& failure);
   void read_mail() noexcept;
   void take_message(Message& message) noexcept;
-  void post_cancel(bool calls_only);
+  void post_cancel(std::uint64_t until, bool calls_only);
   void cancel_now(const CancelMessage& message) noexcept;
   bool called_off(Action& action) noexcept;
   void answer(Message& message) noexcept;

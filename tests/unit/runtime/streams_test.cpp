@@ -208,6 +208,38 @@ TEST(Shutdown, CancelsWhatHasNotStartedWhenItsTimeIsOver) {
   EXPECT_EQ(waiting.status, WEIR_STATUS_CANCELLED);
 }
 
+/// Enqueues an action at the end of each, until one is cancelled.
+struct Endless {
+  weir_runtime* runtime;
+  const Stream* stream;
+  const Kernel* kernel;
+  std::atomic<int> status{-1};
+
+  void go_on() {
+    const auto next = [](weir_status status, const char*, void* payload) {
+      auto& endless = *static_cast<Endless*>(payload);
+      endless.status = status;
+      if (status == WEIR_STATUS_OK) endless.go_on();
+    };
+    const Event event = stream->compute(*kernel, {});
+    check(weir_event_on_complete(runtime, &event.handle(), next, this));
+  }
+};
+
+TEST(Shutdown, CancelsWhatCallbacksEnqueueWithoutEnd) {
+  weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+  options.domains = "host";
+  options.shutdown_timeout_ns = 50'000'000;
+  auto runtime = std::make_unique<Runtime>(options);
+  const Place place = runtime->domain(0).place();
+  const Stream stream = place.stream();
+  const Kernel nothing = runtime->kernel("nothing", [](const Call&) {});
+  Endless endless{runtime->handle(), &stream, &nothing};
+  endless.go_on();
+  runtime.reset();
+  EXPECT_EQ(endless.status, WEIR_STATUS_CANCELLED);
+}
+
 TEST(Cancel, EndsWhatIsReadyThoughNothingIsEnqueuedAfter) {
   for (const char* domain : {"host", "sim"}) {
     Gate gate;
