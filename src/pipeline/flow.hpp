@@ -193,6 +193,7 @@ class Flow {
   std::size_t fill(Stage& stage, Reorder::Block& block) noexcept;
   void carry(Stage& stage, Reorder::Block& block) const noexcept;
   void unload(FlowWorker& worker, Stage& stage, Reorder::Block& block) noexcept;
+  void tell_landed(Stage& stage, const Reorder::Block& block, const Outcome& outcome) noexcept;
   void fail_batch(Stage& stage, const Reorder::Block& block, const Outcome& outcome) noexcept;
   template <class Callback>
   void guarded(Callback&& callback) noexcept;
@@ -284,7 +285,7 @@ class Flow {
   std::uint64_t epochs_over_ = 0;  ///< of which the program may not have been told yet
 
   sys::Atomic<std::uint32_t> state_{kOpen};
-  sys::Atomic<std::uint32_t> working_{0};  ///< threads in work()
+  sys::Atomic<std::uint32_t> working_{0};  ///< threads in work(), or telling of a batch
   Bell done_;                              ///< rung when state_ or working_ changes
   Bell stuck_;                             ///< where workers sleep that keep items
   sys::Atomic<std::uint32_t> checks_{0};   ///< that were asked for

@@ -35,9 +35,17 @@ void Flow::landed(Stage& stage, std::size_t slot) noexcept {
     stage.busy_ns.fetch_add(static_cast<std::uint64_t>(busy), std::memory_order_relaxed);
   }
   const Outcome& outcome = stage.carrier->outcome(slot);
-  if (!outcome.ok() && !ended()) fail_batch(stage, block, outcome);
+  if (!outcome.ok()) tell_landed(stage, block, outcome);
   block.ready.store(true, std::memory_order_seq_cst);
   wake_one_of(groups_[stage.group]);
+}
+
+/// Who waits for the end waits for this thread, too, as for a worker.
+void Flow::tell_landed(Stage& stage, const Reorder::Block& block, const Outcome& outcome) noexcept {
+  working_.fetch_add(1, std::memory_order_seq_cst);
+  if (state_.load(std::memory_order_seq_cst) == kOpen) fail_batch(stage, block, outcome);
+  working_.fetch_sub(1, std::memory_order_seq_cst);
+  done_.ring();
 }
 
 /// Whether so many items are worth a batch now: a full one is, and any when the device has too few.

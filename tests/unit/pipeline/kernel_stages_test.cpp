@@ -566,5 +566,31 @@ TEST(KernelStagesOfABrokenCard, AreReportedThoughNoWorkerLooks) {
   EXPECT_EQ(pipeline.stages()[0].failed, 1u);
 }
 
+/// Who cancels meanwhile and waits may end what on_failure uses.
+TEST(KernelStagesOfABrokenCard, AreReportedBeforeTheEnd) {
+  const Runtime runtime("host:cores=1,sim:cores=1");
+  const weir::Place card = runtime.domain(1).place();
+  const Kernel bad = runtime.kernel(
+      "bad", [](const Call&) { throw std::runtime_error("the card is on fire"); });
+  std::atomic<bool> telling{false}, go{false}, told{false};
+  const Pipeline pipeline(runtime, {.on_failure = [&](const weir_item_failure&) {
+                            telling = true;
+                            while (!go) std::this_thread::yield();
+                            told = true;
+                          }});
+  const auto raw = pipeline.tunnel<Number>("raw");
+  pipeline.kernel("bad", raw, into(), bad, card);
+  auto to_card = pipeline.feed(raw);
+  pipeline.start();
+  to_card.put(1);
+  while (!telling) std::this_thread::yield();
+  pipeline.cancel();
+  const std::string early = message_of([&] { pipeline.wait(std::chrono::milliseconds(200)); });
+  EXPECT_NE(early.find("is not at its end"), std::string::npos) << early;
+  go = true;
+  EXPECT_NE(message_of([&] { pipeline.wait(); }).find("items 0 to 0: "), std::string::npos);
+  EXPECT_TRUE(told);
+}
+
 }  // namespace
 }  // namespace kernel_stages
