@@ -46,8 +46,10 @@ template <std::ptrdiff_t planes, class T>
 #pragma omp simd
   for (std::ptrdiff_t x = 0; x < p.n; ++x) {
     T curvature[planes];
+#pragma GCC unroll 8
     for (std::ptrdiff_t k = 0; k < planes; ++k)
       curvature[k] = laplacian(u + x + k * plane, p.row, plane);
+#pragma GCC unroll 8
     for (std::ptrdiff_t k = 0; k < planes; ++k) {
       const std::ptrdiff_t i = x + k * plane;
       const T g = kept[p.first + z + k] * kept[y] * kept[x];
@@ -56,7 +58,7 @@ template <std::ptrdiff_t planes, class T>
   }
 }
 
-constexpr std::ptrdiff_t kTogether = 4;  ///< planes that are made at once
+constexpr std::ptrdiff_t kTogether = 2;  ///< planes that are made at once
 
 /// Rows of which all planes that a row of the next planes needs stay in half of a core's cache.
 template <class T>
