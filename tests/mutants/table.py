@@ -261,7 +261,7 @@ MUTANTS = [
     Mutant("a batch that has landed wakes nobody", "src/pipeline/flow_devices.cpp",
            "  wake_one_of(groups_[stage.group]);\n", "", PIPELINES),
     Mutant("a batch that failed is told of when a worker looks", "src/pipeline/flow_devices.cpp",
-           "if (!outcome.ok() && !ended()) fail_batch(stage, block, outcome);\n", "\n",
+           "if (!outcome.ok()) tell_landed(stage, block, outcome);\n", "\n",
            DEVICE_STAGES),
     Mutant("a batch that is not full never goes", "src/pipeline/flow_devices.cpp",
            " || stage.reorder->under_way() < kUnderWay;", ";", PIPELINES),
