@@ -77,6 +77,13 @@ struct End {
 
   double latency() const { return returned - last; }
 };
+/// Calls run(end); returns the microseconds from the last item to its end.
+template <class Run>
+double end_us(const Run& run) {
+  End end;
+  run(end);
+  return end.latency() * 1e6;
+}
 inline constexpr std::uint64_t kItemsBeforeEnd = 20'000;
 inline constexpr long kEnds = 51;  ///< that are measured: an end is short
 

@@ -85,13 +85,8 @@ nlohmann::json measure(const Arguments& arguments) {
   }
   if (arguments.verb() == "recursive") return value([&] { return run_recursive(work) / 1e6; });
   if (arguments.verb() == "end") {
-    return value(
-        [&] {
-          End end;
-          run_linear(kItemsBeforeEnd, work, &end);
-          return end.latency() * 1e6;
-        },
-        kEnds);
+    return value([&] { return end_us([&](End& end) { run_linear(kItemsBeforeEnd, work, &end); }); },
+                 kEnds);
   }
   throw std::invalid_argument("there is no pipeline '" + arguments.verb() + "'");
 }

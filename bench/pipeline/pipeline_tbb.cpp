@@ -168,11 +168,7 @@ nlohmann::json measure(const Arguments& arguments) {
   if (arguments.verb() == "bubble") return value(bubble);
   if (arguments.verb() == "end") {
     return value(
-        [&] {
-          End end;
-          run_linear(kItemsBeforeEnd, chunk, work, &end);
-          return end.latency() * 1e6;
-        },
+        [&] { return end_us([&](End& end) { run_linear(kItemsBeforeEnd, chunk, work, &end); }); },
         kEnds);
   }
   throw std::invalid_argument("there is no pipeline '" + arguments.verb() + "'");

@@ -193,6 +193,15 @@ TEST(Halo, AGridIsForTheRanksOfTheFabric) {
   EXPECT_EQ(failures.messages()[0], "the grid is for 4 ranks: the fabric has 1");
 }
 
+/// Rank 0 has had all that it needed, and the news goes from neighbour to neighbour.
+void expect_that_rank_0_left(const Failures& failures) {
+  const auto& found = failures.messages();
+  EXPECT_EQ(found[0], "");
+  EXPECT_EQ(found[1], "rank 0 has destroyed its halo");
+  EXPECT_EQ(found[2], "rank 1 cannot go on with its halo");
+  EXPECT_EQ(found[3], "rank 2 cannot go on with its halo");
+}
+
 TEST(Halo, WhoeverNeedsARankThatLeavesFails) {
   const RandomGrid random = four_blocks();
   Failures failures(4);
@@ -209,11 +218,7 @@ TEST(Halo, WhoeverNeedsARankThatLeavesFails) {
     });
     EXPECT_TRUE(port.barrier(kTimeout).ok());  // they leave the halo, not the fabric
   });
-  const auto& found = failures.messages();
-  EXPECT_EQ(found[0], "");  // its neighbours had all that they needed of it
-  EXPECT_EQ(found[1], "rank 0 has destroyed its halo");
-  EXPECT_EQ(found[2], "rank 1 cannot go on with its halo");
-  EXPECT_EQ(found[3], "rank 2 cannot go on with its halo");
+  expect_that_rank_0_left(failures);
 }
 
 TEST(Halo, WhoeverNeedsARankThatCannotGoOnFails) {
@@ -234,11 +239,7 @@ TEST(Halo, WhoeverNeedsARankThatCannotGoOnFails) {
     });
     EXPECT_TRUE(port.barrier(kTimeout).ok());  // all but rank 0 keep their halos until then
   });
-  const auto& found = failures.messages();
-  EXPECT_EQ(found[0], "");
-  EXPECT_EQ(found[1], "rank 0 has destroyed its halo");
-  EXPECT_EQ(found[2], "rank 1 cannot go on with its halo");
-  EXPECT_EQ(found[3], "rank 2 cannot go on with its halo");
+  expect_that_rank_0_left(failures);
 }
 
 TEST(Halo, AStepThatDoesNotStartIsNotWaitedFor) {
