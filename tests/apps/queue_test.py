@@ -1,5 +1,6 @@
 """Runs applications as tasks of a queue: the same results, on all policies and beyond a card's memory."""
 
+import itertools
 import json
 import os
 
@@ -69,6 +70,18 @@ class QueueTest(weir_cli.CliTest):
         report = self.report("matmul", "--n", 512, "--tile", 128, "--domains",
                              "sim:cores=1,memory=2MiB", "--policy", "finish", "--verify")
         self.assertIs(report["verified"], True)
+
+    def test_what_streams_have_no_memory_for_is_run_by_tasks(self):
+        card = "sim:cores=1,memory=1536KiB"
+        for app, domains in itertools.product(("matmul", "cholesky", "lu"),
+                                              (card, f"host:cores=1,{card}")):
+            with self.subTest(app=app, domains=domains):
+                output, said = self.weir("run", app, "--n", 512, "--tile", 64, "--repeat", 1,
+                                         "--domains", domains, "--verify", "--json")
+                report = json.loads(output)
+                self.assertIs(report["verified"], True)
+                self.assertEqual(report["policy"], "finish")
+                self.assertRegex(said, r"\Aweir: [^\n]+ --policy finish\n\Z")
 
     def seconds(self, app, domains):
         report = self.report(app, "--n", 4096, "--tile", 256, "--domains", domains, "--policy",

@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -39,6 +40,14 @@ void check_page(const std::string& file) {
   if (extension.empty() || extension == ".html" || extension == ".htm") return;
   throw weir::Error(WEIR_STATUS_INVALID_ARGUMENT,
                     fmt::format("'{}': a report is a page: give it a name with .html", file));
+}
+
+/// Whether a run failed for want of memory: itself, or in what a stream waited for.
+bool found_no_memory(const weir::Error& error) {
+  const std::string_view name = weir_status_name(WEIR_STATUS_OUT_OF_MEMORY);
+  return error.status() == WEIR_STATUS_OUT_OF_MEMORY ||
+         (error.status() == WEIR_STATUS_POISONED &&
+          std::string_view(error.what()).find(name) != std::string_view::npos);
 }
 
 /// Options that all applications have, but these no use for: their input decides.
@@ -93,7 +102,7 @@ class RunCommand final : public Command {
     warn_of_options();
     name_files();
     use_wisdom();
-    const RunReport report = run_application(selected(), options_);
+    const RunReport report = perform();
     if (!report.silent) print(options_.json ? report.json() : report.text());
     for (const std::string& complaint : report.complaints) {
       fmt::print(stderr, "{} {}\n", paint("weir:", Tone::bad, stderr), complaint);
@@ -133,6 +142,24 @@ class RunCommand final : public Command {
     app.add_flag("--live", o.live,
                  "Show what the stages of a pipeline do while it runs, on standard error");
     app.add_flag("--json", o.json, "Print one JSON object");
+  }
+
+  /// Runs the application: by tasks, which copy no more than they use, where streams find no room.
+  RunReport perform() {
+    try {
+      return run_application(selected(), options_);
+    } catch (const weir::Error& error) {
+      if (!found_no_memory(error) || !tasks_may_do_it()) throw;
+    }
+    fmt::print(stderr, "{} too little memory for streams: again by tasks, with --policy finish\n",
+               paint("weir:", Tone::warning, stderr));
+    options_.policy = "finish";
+    return run_application(selected(), options_);
+  }
+
+  bool tasks_may_do_it() const {
+    return options_.policy.empty() && selected().has_tasks() &&
+           fabric_for(options_.domains) == nullptr;
   }
 
   /// Gives each process that was started with others files of its own. Rank 0 says so.
