@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/log.hpp"
 #include "base/sys.hpp"
 
 namespace weir::rt {
@@ -60,13 +61,16 @@ Cache::Cache(std::string_view name) {
 std::optional<std::string> Cache::read(std::string_view key) const noexcept {
   if (folder_.empty()) return {};
   try {
-    std::ifstream file(fmt::format("{}/{}", folder_, key), std::ios::binary);
+    const std::string path = fmt::format("{}/{}", folder_, key);
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return {};
     Header header{};
-    if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return {};
+    file.read(reinterpret_cast<char*>(&header), sizeof header);
     std::string content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
     const Header expected = Header::of(content);
-    if (std::memcmp(&header, &expected, sizeof header) != 0) return {};
-    return content;
+    if (std::memcmp(&header, &expected, sizeof header) == 0) return content;
+    log::warning("'{}' is damaged: going on without what was kept there", path);
+    return {};
   } catch (...) {
     return {};
   }

@@ -16,7 +16,8 @@ class Cache {
  public:
   explicit Cache(std::string_view name);
 
-  /// Returns what was kept under a key; nullopt when nothing was, or not all of it can be read.
+  /// Returns what was kept under a key; nullopt when nothing was, or, with a warning in the log,
+  /// when it is damaged.
   std::optional<std::string> read(std::string_view key) const noexcept;
   /// Keeps a content, if that is possible. Readers see all of it or nothing.
   void write(std::string_view key, std::string_view content) const noexcept;

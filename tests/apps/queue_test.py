@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import struct
 
 import numpy as np
 
@@ -13,6 +14,16 @@ N, TILE = 384, 64
 POLICIES = ("finish", "steal", "locality", "static", "round-robin")
 # A card in virtual time: the same on every machine.
 CARD = "sim:clock=virtual,gflops=35,gbps=8,latency_us=10,kernels=skip"
+
+HEADER = struct.Struct("=8sQQ")  # src/base/cache.cpp
+
+
+def kept(content):
+    """A file of the cache folder with a content."""
+    checksum = 0xcbf29ce484222325
+    for byte in content:
+        checksum = (checksum ^ byte) * 0x100000001b3 % 2**64
+    return HEADER.pack(b"weirkep1", len(content), checksum) + content
 
 
 class QueueTest(weir_cli.CliTest):
@@ -108,14 +119,28 @@ class QueueTest(weir_cli.CliTest):
         models = json.loads(self.weir("tune", "models", "--json")[0])["models"]
         self.assertTrue(all(model["mean_ns"] > 0 for model in models))
 
-    def test_models_that_cannot_be_used_are_left_alone(self):
+    def test_models_that_cannot_be_used_are_named_and_made_anew(self):
         self.factor(weir_cli.MIXED, "--policy", "finish")
         folder = os.path.join(self.folder, "weir", "models")
-        for name in os.listdir(folder):
-            with open(os.path.join(folder, name), "w") as file:
-                file.write("weir performance models 1\nanother machine\n")
+        path = os.path.join(folder, *os.listdir(folder))
+        with open(path, "rb") as file:
+            models = file.read()[HEADER.size:]
+        machine = models.splitlines()[1]
         self.environment["WEIR_LOG"] = "warning"
-        self.factor(weir_cli.MIXED, "--policy", "finish")
+        for content, words in (
+            (b"weir performance models 1\nanother machine\n", "is damaged"),
+            (kept(models)[:-1], "is damaged"),
+            (kept(models.replace(machine, b"another", 1)), "are of another machine, 'another'"),
+            (kept(models + b"nonsense\n"), "is not a model"),
+        ):
+            with self.subTest(words):
+                with open(path, "wb") as file:
+                    file.write(content)
+                _, said = self.weir("run", "cholesky", "--input", self.input, "--tile", TILE,
+                                    "--domains", weir_cli.MIXED, "--policy", "finish", "--verify",
+                                    "--repeat", 1)
+                self.assertIn(words, said)
+                self.assertIn("blas.dgemm", self.weir("tune", "models")[0])
 
     def test_policies_are_listed_and_wrong_ones_refused(self):
         listed, _ = self.weir("run", "cholesky", "--policy", "help")
