@@ -124,7 +124,9 @@ void PerformanceModel::recall(const std::string& machine) {
 }
 
 void PerformanceModel::keep(const std::string& machine) const {
-  Cache("models").write(cache_key(machine), text(machine));
+  PerformanceModel all = *this;
+  all.recall(machine);
+  Cache("models").write(cache_key(machine), all.text(machine));
 }
 
 }  // namespace weir::rt

@@ -48,6 +48,7 @@ class PerformanceModel {
   /// Adds what keep() has put into the user's cache on this machine. What is there and cannot be
   /// used is left alone, with a warning in the log.
   void recall(const std::string& machine);
+  /// Puts all into the user's cache, beside what others have kept there of what is not known here.
   void keep(const std::string& machine) const;
 
   /// Calls visit(kernel, kind, bytes, count, mean_ns) for all that was measured.

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "base/error.hpp"
@@ -132,6 +134,25 @@ TEST(PerformanceModel, OwnTimesComeBeforeThoseRead) {
   models.read(sample().text("m"), "m", "file");
   EXPECT_EQ(models.curve("gemm", "host x1").estimate(8), 7);
   EXPECT_EQ(models.curve("gemm", "host x1").estimate(16), 300);
+}
+
+TEST(PerformanceModel, KeepsWhatOthersHaveKept) {
+  const char* const before = std::getenv("XDG_CACHE_HOME");
+  const std::string old = before != nullptr ? before : "";
+  std::string folder = testing::TempDir() + "weir-models-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  PerformanceModel first, second, both;
+  first.curve("gemm", "host x1").note(8, 100);
+  second.curve("gemm", "host x1").note(8, 300);
+  second.curve("syrk", "host x1").note(8, 200);
+  second.keep("m");
+  first.keep("m");
+  both.recall("m");
+  EXPECT_EQ(both.curve("gemm", "host x1").estimate(8), 100) << "of the last";
+  EXPECT_EQ(both.curve("syrk", "host x1").estimate(8), 200);
+  before != nullptr ? setenv("XDG_CACHE_HOME", old.c_str(), 1) : unsetenv("XDG_CACHE_HOME");
+  std::filesystem::remove_all(folder);
 }
 
 std::string refusal(const std::string& text) {
