@@ -319,9 +319,8 @@ Matrix<T> read_or_generate(const Parameters& parameters) {
     fill_positive_definite(matrix, parameters.seed);
     return matrix;
   }
-  Matrix<T> matrix = read_matrix<T>(parameters.input);
+  Matrix<T> matrix = read_finite_matrix<T>(parameters.input);
   check_symmetric(matrix, parameters.input);
-  if (matrix.rows() == 0) fail_input("{}: the matrix is empty", parameters.input);
   return matrix;
 }
 
@@ -344,8 +343,8 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemF
       lanes, parameters.queue);
   cholesky->write_later(parameters.output);
   if (!files.rhs.empty()) {
-    Matrix<T> rhs = read_matrix<T>(files.rhs);
-    if (rhs.rows() != n || rhs.columns() == 0) {
+    Matrix<T> rhs = read_finite_matrix<T>(files.rhs);
+    if (rhs.rows() != n) {
       fail_input("{}: the right-hand side is {} x {}: expected {} rows", files.rhs, rhs.rows(),
                  rhs.columns(), n);
     }

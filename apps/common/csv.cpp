@@ -98,20 +98,6 @@ class CsvReader {
   std::size_t line_ = 0, columns_ = 0;
 };
 
-template <class T>
-void check_finite(const Matrix<T>& matrix, const std::string& path) {
-  if (matrix.size() == 0) {
-    fail_input("{}: found {} x {} numbers, expected at least one", path, matrix.rows(),
-               matrix.columns());
-  }
-  const T* const wrong = std::find_if_not(matrix.data(), matrix.data() + matrix.size(),
-                                          [](T value) { return std::isfinite(value); });
-  const auto at = static_cast<std::size_t>(wrong - matrix.data());
-  if (at == matrix.size()) return;
-  fail_input("{}: row {}, column {}: found {}, expected a finite number", path,
-             at % matrix.rows() + 1, at / matrix.rows() + 1, *wrong);
-}
-
 }  // namespace
 
 template <class T>

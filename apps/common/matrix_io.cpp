@@ -1,5 +1,8 @@
 #include "common/matrix_io.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include <unistd.h>
 
 #include "common/file.hpp"
@@ -40,6 +43,27 @@ Matrix<T> read_matrix(const std::string& path, const ReadLimits& limits) {
   return read_matrix_from<T>(file.bytes(), path, limits);
 }
 
+template <class T>
+void check_finite(const Matrix<T>& matrix, const std::string& path) {
+  if (matrix.size() == 0) {
+    fail_input("{}: found {} x {} numbers, expected at least one", path, matrix.rows(),
+               matrix.columns());
+  }
+  const T* const wrong = std::find_if_not(matrix.data(), matrix.data() + matrix.size(),
+                                          [](T value) { return std::isfinite(value); });
+  const auto at = static_cast<std::size_t>(wrong - matrix.data());
+  if (at == matrix.size()) return;
+  fail_input("{}: row {}, column {}: found {}, expected a finite number", path,
+             at % matrix.rows() + 1, at / matrix.rows() + 1, *wrong);
+}
+
+template <class T>
+Matrix<T> read_finite_matrix(const std::string& path) {
+  Matrix<T> matrix = read_matrix<T>(path);
+  check_finite(matrix, path);
+  return matrix;
+}
+
 void check_output_format(const std::string& path) {
   const std::string_view format = extension(path);
   if (format == ".npy" || format == ".mtx") return;
@@ -60,6 +84,10 @@ void write_matrix(const std::string& path, const Matrix<T>& matrix) {
 
 template Matrix<float> read_matrix(const std::string&, const ReadLimits&);
 template Matrix<double> read_matrix(const std::string&, const ReadLimits&);
+template Matrix<float> read_finite_matrix(const std::string&);
+template Matrix<double> read_finite_matrix(const std::string&);
+template void check_finite(const Matrix<float>&, const std::string&);
+template void check_finite(const Matrix<double>&, const std::string&);
 template Matrix<float> read_matrix_from(std::string_view, std::string_view, const ReadLimits&);
 template Matrix<double> read_matrix_from(std::string_view, std::string_view, const ReadLimits&);
 template void write_matrix(const std::string&, const Matrix<float>&);

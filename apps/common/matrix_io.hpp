@@ -43,6 +43,15 @@ template <class T>
 Matrix<T> read_matrix_from(std::string_view bytes, std::string_view name,
                            const ReadLimits& limits = {});
 
+/// Throws InputError with the path and the place of a number that is not finite, or when there is
+/// none at all.
+template <class T>
+void check_finite(const Matrix<T>& matrix, const std::string& path);
+
+/// Reads a matrix of finite numbers, at least one, as read_matrix() does. Throws InputError.
+template <class T>
+Matrix<T> read_finite_matrix(const std::string& path);
+
 /// Throws InputError unless the extension is one that write_matrix() knows.
 void check_output_format(const std::string& path);
 
@@ -58,6 +67,10 @@ extern template Matrix<float> read_matrix_from(std::string_view, std::string_vie
                                                const ReadLimits&);
 extern template Matrix<double> read_matrix_from(std::string_view, std::string_view,
                                                 const ReadLimits&);
+extern template Matrix<float> read_finite_matrix(const std::string&);
+extern template Matrix<double> read_finite_matrix(const std::string&);
+extern template void check_finite(const Matrix<float>&, const std::string&);
+extern template void check_finite(const Matrix<double>&, const std::string&);
 extern template void write_matrix(const std::string&, const Matrix<float>&);
 extern template void write_matrix(const std::string&, const Matrix<double>&);
 

@@ -249,12 +249,11 @@ Matrix<T> read_or_generate(const Parameters& parameters) {
     fill_random(matrix, parameters.seed);
     return matrix;
   }
-  Matrix<T> matrix = read_matrix<T>(parameters.input);
+  Matrix<T> matrix = read_finite_matrix<T>(parameters.input);
   if (matrix.rows() != matrix.columns()) {
     fail_input("{}: the matrix is {} x {}: expected a square", parameters.input, matrix.rows(),
                matrix.columns());
   }
-  if (matrix.rows() == 0) fail_input("{}: the matrix is empty", parameters.input);
   return matrix;
 }
 
@@ -276,8 +275,8 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemF
   auto lu = std::make_unique<Lu<T>>(std::move(matrix), tile, runtime, lanes, parameters.queue);
   lu->write_later(parameters.output, files);
   if (!files.rhs.empty()) {
-    Matrix<T> rhs = read_matrix<T>(files.rhs);
-    if (rhs.rows() != n || rhs.columns() == 0) {
+    Matrix<T> rhs = read_finite_matrix<T>(files.rhs);
+    if (rhs.rows() != n) {
       fail_input("{}: the right-hand side is {} x {}: expected {} rows", files.rhs, rhs.rows(),
                  rhs.columns(), n);
     }

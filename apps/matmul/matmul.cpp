@@ -126,13 +126,6 @@ class Matmul final : public Workload {
 };
 
 template <class T>
-Matrix<T> read_factor(const std::string& path) {
-  Matrix<T> matrix = read_matrix<T>(path);
-  if (matrix.size() == 0) fail_input("{}: the matrix is empty", path);
-  return matrix;
-}
-
-template <class T>
 Matrix<T> generate_factor(std::size_t rows, std::size_t columns, std::uint64_t seed) {
   Matrix<T> matrix = make_matrix<T>(rows, columns, 3);
   fill_random(matrix, seed);
@@ -145,9 +138,9 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const std::st
   if (!parameters.output.empty()) check_output_format(parameters.output);
   const std::size_t n = parameters.n > 0 ? parameters.n : kUsualOrder;
   Matrix<T> a = parameters.input.empty() ? generate_factor<T>(n, n, parameters.seed)
-                                         : read_factor<T>(parameters.input);
+                                         : read_finite_matrix<T>(parameters.input);
   Matrix<T> b = second.empty() ? generate_factor<T>(a.columns(), a.columns(), parameters.seed + 1)
-                               : read_factor<T>(second);
+                               : read_finite_matrix<T>(second);
   if (a.columns() != b.rows()) {
     fail_input("{} is {} x {} and {} is {} x {}: they cannot be multiplied",
                parameters.input.empty() ? "A" : parameters.input, a.rows(), a.columns(), second,

@@ -301,8 +301,8 @@ Matrix<T> read_or_generate(const std::string& file, std::size_t order, std::uint
     fill_random(rhs, seed);
     return rhs;
   }
-  Matrix<T> rhs = read_matrix<T>(file);
-  if (rhs.rows() != order || rhs.columns() == 0) {
+  Matrix<T> rhs = read_finite_matrix<T>(file);
+  if (rhs.rows() != order) {
     fail_input("{}: the right-hand side is {} x {}: expected {} rows, one for each cell", file,
                rhs.rows(), rhs.columns(), order);
   }
