@@ -565,6 +565,7 @@ class SizesTest(StreamedTest):
         for app, n, tile in (("matmul", 100, 32), ("cholesky", 100, 32)):
             report = self.run_app(app, "double", "--size", "tiny")
             self.assertEqual((report["params"]["n"], report["params"]["tile"]), (n, tile))
+            self.check_sizes(app)
 
     def test_help_is_complete(self):
         for app in ("kmeans", "hotspot", "nn", "srad", "dct", "prefixsum", "dotproduct"):
