@@ -44,7 +44,8 @@ typedef struct weir_queue_options {
   weir_place* const* places; /**< that run tasks; they must outlive the queue */
   size_t place_count;        /**< 0: a place of its own with all free cores of each domain */
   const char* policy;        /**< which place runs a task; NULL: "finish" */
-  const double* weights;     /**< speeds of the places for policy "static"; NULL: their cores */
+  const double* weights;     /**< speeds of the places for policy "static"; NULL: their cores, times
+                                  how fast the models say that tasks ran there */
   size_t weight_count;       /**< that of the places */
   bool no_models;            /**< neither reads nor keeps measured times in the user's cache */
 } weir_queue_options;
@@ -152,7 +153,7 @@ typedef struct weir_candidate {
   size_t cores;
   size_t tasks;           /**< that it has and that are not over */
   bool full;              /**< has enough for now: choosing it puts the task off */
-  double weight;          /**< of the options, or its cores */
+  double weight;          /**< of the options, or its cores times its measured speed */
   int64_t free_ns;        /**< until it is done with them */
   int64_t ready_ns;       /**< until the operands have their values, wherever */
   int64_t transfer_ns;    /**< to copy what is missing there */

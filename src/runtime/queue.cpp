@@ -67,6 +67,7 @@ Queue::Queue(Runtime& runtime, std::uint64_t serial, const weir_queue_options& o
     coherence_ = std::make_unique<Coherence>(runtime_, lanes_);
     reductions_.emplace(*this, std::min(kMostPartials, cores_of(lanes_)));
     if (keeps_models_ && !direct_) models_.recall(runtime_.machine_name());
+    if (options.weight_count == 0) weigh_lanes();
   } catch (...) {
     close_lanes();
     throw;
@@ -124,6 +125,13 @@ void Queue::add_lane(weir_place& place, double weight) {
   lane.weight = weight;
   lane.share.place = place.name().c_str();
   lane.stream = runtime_.create_stream(place, options);
+}
+
+void Queue::weigh_lanes() {
+  std::vector<std::string> kinds;
+  for (const Lane& lane : lanes_) kinds.push_back(lane.kind);
+  const std::vector<double> speeds = models_.speeds(kinds);
+  for (std::size_t i = 0; i < speeds.size(); ++i) lanes_[i].weight *= speeds[i];
 }
 
 void Queue::close_lanes() noexcept {

@@ -75,6 +75,8 @@ class Queue {
   // Making and ending.
   void open_lanes(const weir_queue_options& options);
   void add_lane(weir_place& place, double weight);
+  /// Makes places count by how fast they were, besides their cores.
+  void weigh_lanes();
   void close_lanes() noexcept;
   void outlast_tasks() noexcept;
 

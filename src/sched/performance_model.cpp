@@ -74,6 +74,30 @@ PerformanceModel::Curve& PerformanceModel::curve(std::string_view kernel, std::s
   return curves_[std::pair(std::string(kernel), std::string(kind))];
 }
 
+double PerformanceModel::mean_of(const std::string& kernel, const std::string& kind,
+                                 std::uint64_t bytes) const {
+  const auto curve = curves_.find(std::pair(kernel, kind));
+  if (curve == curves_.end()) return 0;
+  const auto sample = curve->second.sizes_.find(bytes);
+  return sample != curve->second.sizes_.end() ? sample->second.mean_ns : 0;
+}
+
+std::vector<double> PerformanceModel::speeds(std::span<const std::string> kinds) const {
+  std::vector<double> logs(kinds.size()), times(kinds.size());
+  double common = 0;
+  each([&](const std::string& kernel, const std::string& kind, std::uint64_t bytes, std::uint64_t,
+           double mean_ns) {
+    if (kind != kinds.front()) return;
+    for (std::size_t i = 0; i < kinds.size(); ++i) times[i] = mean_of(kernel, kinds[i], bytes);
+    if (std::find(times.begin(), times.end(), 0) != times.end()) return;
+    for (std::size_t i = 0; i < kinds.size(); ++i) logs[i] += std::log(mean_ns / times[i]);
+    common += 1;
+  });
+  if (common == 0) return {};
+  for (double& value : logs) value = std::exp(value / common);
+  return logs;
+}
+
 std::string PerformanceModel::text(std::string_view machine) const {
   std::string text = fmt::format("{}\n{}\n", kHeading, machine);
   for (const auto& [key, curve] : curves_) {

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace weir::rt {
 
@@ -38,6 +40,10 @@ class PerformanceModel {
   /// Returns the curve of a kernel on a kind of place, which stays where it is.
   Curve& curve(std::string_view kernel, std::string_view kind);
 
+  /// Returns how many times as fast as the first each kind of place is, by the mean of what all of
+  /// them have run. Empty when there is no such thing.
+  std::vector<double> speeds(std::span<const std::string> kinds) const;
+
   /// As lines of text, for machine `machine`. Kernels with tabs or ends of lines in their names are
   /// left out.
   std::string text(std::string_view machine) const;
@@ -62,6 +68,9 @@ class PerformanceModel {
   }
 
  private:
+  /// The mean time of a kernel, 0: it has not run so.
+  double mean_of(const std::string& kernel, const std::string& kind, std::uint64_t bytes) const;
+
   std::map<std::pair<std::string, std::string>, Curve, std::less<>> curves_;
 };
 

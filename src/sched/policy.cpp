@@ -142,7 +142,7 @@ PolicyTable::PolicyTable() {
       make_new<EarliestFinish>);
   own("steal", "a place that has room, rather one that has the data", make_new<Steal>);
   own("locality", "the place that last wrote what the task writes", make_new<Locality>);
-  own("static", "in proportion to given weights, or to the cores", make_new<Static>);
+  own("static", "in proportion to given weights, or to measured speed", make_new<Static>);
   own("round-robin", "one after the other", make_new<RoundRobin>);
 }
 

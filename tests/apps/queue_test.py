@@ -112,6 +112,13 @@ class QueueTest(weir_cli.CliTest):
         together = 1 / self.seconds("cholesky", f"{fast},{CARD}")
         self.assertGreater(together / alone, 0.965)
 
+    def test_static_shares_follow_the_speeds_that_were_measured(self):
+        cards = f"{CARD.replace('gflops=35', 'gflops=70')},{CARD}"
+        first, second = (self.report("matmul", "--n", 1024, "--tile", 128, "--domains", cards,
+                                     "--policy", "static")["shares"] for _ in range(2))
+        self.assertEqual([share["tasks"] for share in first], [32, 32])
+        self.assertEqual([share["tasks"] for share in second], [43, 21])
+
     def test_what_was_measured_can_be_seen(self):
         self.assertIn("Nothing was measured", self.weir("tune", "models")[0])
         self.factor(weir_cli.MIXED, "--policy", "finish")

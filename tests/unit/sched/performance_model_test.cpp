@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
 
@@ -93,6 +94,22 @@ TEST(PerformanceModel, KernelsAndKindsAreApartAndStayWhereTheyAre) {
   EXPECT_EQ(&models.curve("gemm", "host"), &first);
   EXPECT_EQ(models.curve("gemm", "sim").estimate(8), -1);
   EXPECT_EQ(models.curve("kernel 1", "host").estimate(8), -1);
+}
+
+TEST(PerformanceModel, ComparesPlacesByWhatAllHaveRun) {
+  PerformanceModel models;
+  const std::string kinds[] = {"slow", "fast", "slow"};
+  models.curve("gemm", "slow").note(8, 400);
+  models.curve("syrk", "slow").note(8, 900);
+  models.curve("gemm", "fast").note(16, 1);
+  EXPECT_TRUE(models.speeds(kinds).empty());
+  models.curve("gemm", "fast").note(8, 200);
+  models.curve("syrk", "fast").note(8, 50);
+  const std::vector<double> speeds = models.speeds(kinds);
+  ASSERT_EQ(speeds.size(), 3u);
+  EXPECT_DOUBLE_EQ(speeds[0], 1);
+  EXPECT_DOUBLE_EQ(speeds[1], 6) << "between 2 and 18";
+  EXPECT_DOUBLE_EQ(speeds[2], 1);
 }
 
 // ---- As text -----------------------------------------------------------------------------------
