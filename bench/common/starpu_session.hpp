@@ -42,4 +42,11 @@ inline void prepare_codelet(starpu_codelet& codelet, const char* name, starpu_cp
   codelet.modes[reads] = STARPU_RW;
 }
 
+/// Lets StarPU measure the calls of a codelet, as the scheduler dmdas needs. `model` is zero.
+inline void measure_codelet(starpu_codelet& codelet, starpu_perfmodel& model) {
+  model.type = STARPU_HISTORY_BASED;
+  model.symbol = codelet.name;
+  codelet.model = &model;
+}
+
 }  // namespace weir_bench

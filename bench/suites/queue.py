@@ -2,6 +2,7 @@
 
 import atexit
 import tempfile
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -70,14 +71,19 @@ def beside_streams(n):
     ours = by_queue("cholesky", n)
     rows = [("weir, streams", app_figure("cholesky", "--n", n, "--repeat", 4), 0.97)]
     tiles = "256,512"
-    for peer_name, program in (("StarPU tiles", "tiles_starpu"), ("OpenMP tiles", "tiles_openmp")):
-        rows.append((peer_name, tile_figure(program, "cholesky", n, tiles), 1.0))
+    rows += [(f"StarPU tiles, {name}", starpu_tiles(n, tiles, name), 1.0) for name in ("lws", "dmdas")]
+    rows.append(("OpenMP tiles", tile_figure("tiles_openmp", "cholesky", n, tiles), 1.0))
     rows.append(("OpenBLAS, one call", tile_figure("tiles_openblas", "cholesky", n, 0), 1.0))
     name = f"cholesky {n} by tasks"
     return [
         Row(name, "GFLOP/s", ours, peer, peer_name, ratio_at_least(bound))
         for peer_name, peer, bound in rows
     ]
+
+
+def starpu_tiles(n, tiles, scheduler):
+    figure = tile_figure("tiles_starpu", "cholesky", n, tiles)
+    return replace(figure, command=replace(figure.command, under=("env", f"STARPU_SCHED={scheduler}")))
 
 
 def form_sizes(app):

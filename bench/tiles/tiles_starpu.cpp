@@ -1,4 +1,5 @@
 // StarPU tasks on plain LAPACK tiles.
+#include <array>
 #include <map>
 
 #include "common/starpu_session.hpp"
@@ -42,6 +43,8 @@ class StarpuTiles final : public TileAlgorithms {
     prepare_codelet(syrk_, "syrk", run_syrk, 1);
     prepare_codelet(update_, "update", run_update, 2);
     prepare_codelet(gemm_, "gemm", run_gemm, 2);
+    starpu_codelet* const codelets[] = {&potrf_, &trsm_, &syrk_, &update_, &gemm_};
+    for (std::size_t i = 0; i < models_.size(); ++i) measure_codelet(*codelets[i], models_[i]);
   }
 
   void adopt(TiledMatrix& matrix) override {
@@ -114,6 +117,7 @@ class StarpuTiles final : public TileAlgorithms {
     }
   }
 
+  std::array<starpu_perfmodel, 5> models_{};  // of the codelets: StarPU keeps them when it ends
   StarpuSession session_;
   starpu_codelet potrf_, trsm_, syrk_, update_, gemm_;
   std::map<const TiledMatrix*, std::vector<starpu_data_handle_t>> handles_;
