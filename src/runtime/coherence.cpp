@@ -273,18 +273,20 @@ void Coherence::renew(Lane& lane, Slot& slot) {
   note_use(slot, {event, lane.index}, true);
 }
 
-/// Returns a slot without a piece; nullptr when another one had to go first.
+/// Returns a slot without a piece; nullptr when another one had to go first. Larger ones do: what
+/// is abandoned takes up memory until it is over, and the domain has to evict for it.
 Coherence::Slot* Coherence::take_room(Room& room, std::uint64_t bytes) {
   if (Slot* const fit = unused_in(room, bytes, bytes)) return fit;
   if (room.used + bytes <= room.domain->residency().capacity()) return &new_slot(room, bytes);
-  if (Slot* const unfit = unused_in(room, 0, UINT64_MAX)) {
+  if (Slot* const larger = unused_in(room, bytes, UINT64_MAX)) return larger;
+  if (Slot* const unfit = unused_in(room, 0, bytes)) {
     abandon(room, *unfit);
     return nullptr;
   }
   Slot* const victim = victim_in(room, bytes);
   if (victim == nullptr) return &new_slot(room, bytes);  // the domain evicts, or says why it cannot
   vacate(*victim);
-  return victim->bytes == bytes ? victim : nullptr;
+  return victim->bytes >= bytes ? victim : nullptr;
 }
 
 /// Returns a slot without a piece that has so many bytes, nullptr: there is none.
@@ -316,8 +318,8 @@ Coherence::Slot* Coherence::victim_in(const Room& room, std::uint64_t bytes) con
   const auto cost = [&](const Slot& slot) {
     const Piece& piece = *slot.piece;
     const std::uint64_t next = piece.expected != nullptr ? piece.expected->sequence : UINT64_MAX;
-    return std::tuple(piece.valid_in(slot.memory), UINT64_MAX - next, piece.last_use,
-                      slot.bytes != bytes);
+    return std::tuple(piece.valid_in(slot.memory), UINT64_MAX - next, slot.bytes != bytes,
+                      piece.last_use);
   };
   Slot* best = nullptr;
   for (const auto& slot : room.slots) {

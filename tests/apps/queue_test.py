@@ -93,6 +93,13 @@ class QueueTest(weir_cli.CliTest):
                 self.assertIs(report["verified"], True)
                 self.assertEqual(report["policy"], "finish")
                 self.assertRegex(said, r"\Aweir: [^\n]+ --policy finish\n\Z")
+    def test_pieces_of_unlike_sizes_share_a_memory(self):
+        """Panels of matmul are eight times as large as the tiles of its result."""
+        for memory in ("1280KiB", "1536KiB", "2MiB"):
+            with self.subTest(memory):
+                moved = self.report("matmul", "--n", 512, "--tile", 64, "--policy", "finish",
+                                    "--domains", f"{CARD},memory={memory}")["bytes"]
+                self.assertLess(moved["evicted"], (moved["h2d"] + moved["d2h"]) / 8)
 
     def seconds(self, app, domains):
         report = self.report(app, "--n", 4096, "--tile", 256, "--domains", domains, "--policy",
