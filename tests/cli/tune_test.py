@@ -124,6 +124,12 @@ class Wisdom(TuneTest):
         tiles = self.tune("matmul")["chosen"]["tiles"]
         self.assertEqual(self.run_app("matmul", "--tuned", n=245)["tiles"], tiles)
 
+    def test_times_of_another_order_are_not_compared(self):
+        larger = self.tune("matmul", "--evaluations", "5", n=360)
+        smaller = self.tune("matmul", "--evaluations", "5", n=185)
+        self.assertEqual(smaller["resumed"], 0)
+        self.assertLess(smaller["default"]["seconds"], larger["default"]["seconds"] / 2)
+
     def test_options_go_before_it(self):
         self.tune("matmul")
         report = self.run_app("matmul", "--tuned", "--places", "3", "--tile", "128")

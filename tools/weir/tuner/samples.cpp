@@ -1,6 +1,5 @@
 #include "tuner/samples.hpp"
 
-#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -51,11 +50,6 @@ Evaluation evaluation_of(const Json& json) {
 
 }  // namespace
 
-std::size_t size_class(std::size_t n) {
-  if (n == 0) return 0;
-  return static_cast<std::size_t>(std::llround(std::exp2(std::round(std::log2(n)))));
-}
-
 Json as_json(const Evaluation& evaluation) {
   Json json = {{"places", evaluation.point.places},     {"streams", evaluation.point.streams},
                {"asked_tiles", evaluation.point.tiles}, {"tiles", evaluation.tiles},
@@ -79,10 +73,13 @@ Samples::Samples(Problem problem) : problem_(std::move(problem)) {
 }
 
 Json Samples::head() const {
-  return {{"schema", "weir.samples/1"},  {"version", weir_version()},
-          {"machine", problem_.machine}, {"domains", problem_.domains},
-          {"app", problem_.application}, {"options", problem_.options},
-          {"n", size_class(problem_.n)}};
+  return {{"schema", "weir.samples/1"},
+          {"version", weir_version()},
+          {"machine", problem_.machine},
+          {"domains", problem_.domains},
+          {"app", problem_.application},
+          {"options", problem_.options},
+          {"n", problem_.n}};
 }
 
 Json Samples::read() const {

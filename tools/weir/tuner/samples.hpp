@@ -10,8 +10,7 @@
 
 namespace weir::cli::tuner {
 
-/// Which runs a result is for: the same version, machine and domains, and the same problem but for
-/// its exact size.
+/// Which runs a result is for: the same version, machine and domains, and the same problem.
 struct Problem {
   std::string machine;  ///< as it describes itself
   std::string domains;  ///< as they were asked for
@@ -22,9 +21,6 @@ struct Problem {
   /// What weir_wisdom_find() knows it by, with n.
   std::string name() const;
 };
-
-/// The nearest power of 2, for problems that are tuned alike.
-std::size_t size_class(std::size_t n);
 
 /// What was measured of one problem: a file in "weir/tuned" of XDG_CACHE_HOME or ~/.cache. It saves
 /// work when it is there, and is never an error. What was chosen is wisdom of the library.
