@@ -14,17 +14,18 @@ extern "C" {
  * Serves rank 0 with the machine of this rank. Every rank calls it once, with a runtime that has
  * weir_runtime_options::fabric and the same kernels, registered in any order.
  *
- * Rank 0, and a runtime without a fabric: returns at once. *out_served is false, and the program
- * goes on with the domains of all ranks.
+ * Rank 0, and a runtime without a fabric: *out_served is false, and the program goes on with the
+ * domains of all ranks. NOT_FOUND: a kernel of this runtime is not registered on a rank whose
+ * domains it has; the message names both.
  *
  * Other ranks: opens what rank 0 asks for, runs its actions with kernels of the same name, and
  * returns when rank 0 closes its fabric, any number of runtimes later. *out_served is true; all
  * that is left to do is to destroy the runtime and close the fabric. "rank:" domains of their
  * runtimes are empty. NETWORK_ERROR: rank 0 has gone without closing its fabric.
  *
- * Kernels are found by name at their first use: one that a rank lacks fails the action there, which
- * names both. All ranks have to run the same build of program and library, or the domains of a rank
- * cannot be opened. Must not be called from a kernel or a callback.
+ * Kernels are found by name. One that rank 0 registers later, and a rank lacks, fails its actions
+ * there, which name both. All ranks have to run the same build of program and library, or the
+ * domains of a rank cannot be opened. Must not be called from a kernel or a callback.
  */
 WEIR_API weir_status weir_rank_serve(weir_runtime* runtime, bool* out_served);
 

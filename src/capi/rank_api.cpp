@@ -18,7 +18,8 @@ weir_status weir_rank_serve(weir_runtime* runtime, bool* out_served) {
       fail(WEIR_STATUS_BUSY, "a kernel or callback cannot serve: it would wait for rank 0");
     }
     served = live.port() != nullptr && live.port()->rank() > 0;
-    if (served) serve_rank(live, *live.port());
+    if (served) return serve_rank(live, *live.port());
+    check_ranks_know(live);
   });
 }
 }

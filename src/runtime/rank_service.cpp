@@ -1,10 +1,13 @@
 #include "runtime/rank_service.hpp"
 
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "backends/rank/rank_device.hpp"
 #include "backends/rank/rank_server.hpp"
 #include "backends/rank/rank_wire.hpp"
 #include "kernels/builtin.hpp"
@@ -44,6 +47,8 @@ class Host final : public RankHost {
             .source = code->source};
   }
 
+  void expect_kernel(const std::string& name) override { runtime_.kernels().find(name); }
+
  private:
   Runtime& runtime_;
   std::vector<std::unique_ptr<Backend>> backends_;
@@ -54,6 +59,19 @@ class Host final : public RankHost {
 void serve_rank(Runtime& runtime, Port& port) {
   Host host(runtime);
   RankServer(port, host).serve();
+}
+
+void check_ranks_know(Runtime& runtime) {
+  const std::vector<std::string> names = runtime.kernels().names();
+  std::set<Rank> asked;
+  for (std::size_t i = 0; i < runtime.domain_count(); ++i) {
+    const auto* const device = dynamic_cast<const RankDevice*>(&runtime.domain(i)->device());
+    if (device == nullptr || !asked.insert(device->rank()).second) continue;
+    const auto fill = [&](WireWriter& message) {
+      for (const std::string& name : names) message.put(std::string_view(name));
+    };
+    device->client().ask(device->rank(), RankWord::know, fill, [](WireReader&) {});
+  }
 }
 
 void dismiss_ranks(Port& port) noexcept {

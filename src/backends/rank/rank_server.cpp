@@ -191,6 +191,7 @@ void RankServer::read(std::span<const std::byte> bytes) {
     case RankWord::lend: return lend(message);
     case RankWord::take_back: return port_.withdraw(message.get<WindowId>());
     case RankWord::define: return define(message);
+    case RankWord::know: return say_what_it_knows(message);
     case RankWord::allocate: {
       ServedDevice& on = device(message.get<std::uint32_t>());
       const auto instance = message.get<std::uint32_t>();
@@ -227,6 +228,21 @@ void RankServer::define(WireReader& message) {
   }
   kernel.name = name;
   on.define(number, std::move(kernel));
+}
+
+void RankServer::say_what_it_knows(WireReader& message) {
+  WireWriter answer(RankWord::answer);
+  answer.put(message.get<std::uint64_t>());
+  std::vector<std::string> names;
+  while (!message.empty()) names.push_back(message.text());
+  Outcome outcome;
+  try {
+    for (const std::string& name : names) host_.expect_kernel(name);
+  } catch (const Error& error) {
+    outcome = {error.status(), fmt::format("rank {}: {}", port_.rank(), error.what())};
+  }
+  answer.put(outcome);
+  send(answer);
 }
 
 /// Lets another rank at a region, for a copy.

@@ -24,6 +24,8 @@ class RankHost {
   virtual std::unique_ptr<Device> open(const std::string& specification) = 0;
   /// Finds the code of a kernel for a device. Throws Error when there is none.
   virtual ServedKernel find_kernel(const std::string& name, const DeviceInfo& device) = 0;
+  /// Throws Error{not_found} when there is no such kernel, for whatever device.
+  virtual void expect_kernel(const std::string& name) = 0;
 
  protected:
   ~RankHost() = default;
@@ -54,6 +56,7 @@ class RankServer final : private Listener, private CopySink {
   void make_copy(WireReader& message);
   void lend(WireReader& message);
   void define(WireReader& message);
+  void say_what_it_knows(WireReader& message);
   void leave_to_serve(std::span<const std::byte> message);
   void break_off(const Outcome& why) noexcept;
   void end(Outcome why) noexcept;

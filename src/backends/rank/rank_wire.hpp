@@ -22,6 +22,7 @@ enum class RankWord : std::uint8_t {
   hello,         ///< request: the answer has the clock
   open_device,   ///< request: its number, a specification; the answer has RankFacts
   open_place,    ///< request: device, its number, name, cores
+  know,          ///< request: names of kernels that it must have, to the end
   close_device,  ///< its number
   close_place,   ///< its number
   allocate,      ///< device, instance, bytes

@@ -150,6 +150,16 @@ TEST(RankDomains, NameTheKernelThatARankLacks) {
   EXPECT_EQ(numbers, Numbers(10, 5));
 }
 
+TEST(RankDomains, NameTheKernelThatARankLacksBeforeItIsUsed) {
+  const Fleet fleet(3, add_kernels);
+  const Runtime runtime = open(fleet, "host:cores=1,rank:*/host:cores=1,rank:1/host:cores=1");
+  runtime.kernel("add", [](const Call&) {});
+  EXPECT_FALSE(runtime.serve());
+  runtime.kernel("adds", [](const Call&) {});
+  expect_in(message_of([&] { runtime.serve(); }, WEIR_STATUS_NOT_FOUND),
+            {"rank 1", "no kernel", "'adds'", "'add'"});
+}
+
 TEST(RankDomains, NameTheKernelThatARankWouldSkip) {
   const Fleet fleet(2, add_kernels);
   const Runtime runtime = open(fleet, "rank:1/sim:cores=1,kernels=skip,gflops=1");
