@@ -82,6 +82,10 @@ unsigned started_ranks() {
   return number_in({"WEIR_RANKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}, 1);
 }
 
+bool speaks_for_machine() {
+  return number_in({"WEIR_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"}, 0) == 0;
+}
+
 std::string file_of_rank(const std::string& path) {
   const unsigned rank = number_in({"WEIR_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"}, 0);
   if (path.empty() || rank == 0) return path;

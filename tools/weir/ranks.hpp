@@ -19,6 +19,9 @@ bool is_rank();
 std::string file_of_rank(const std::string& path);
 /// How many ranks were started together, 1 for who is alone.
 unsigned started_ranks();
+/// Whether no rank of a lower number is on this machine: what is wrong with a command is wrong for
+/// all who were started with it, and one says it.
+bool speaks_for_machine();
 
 /// Starts the command of this process on `ranks` ranks of this machine and waits for them. Returns
 /// what the lowest rank that failed has returned.

@@ -15,6 +15,7 @@
 
 #include "description.hpp"
 #include "interruption.hpp"
+#include "ranks.hpp"
 #include "suggest.hpp"
 #include "terminal.hpp"
 
@@ -57,6 +58,8 @@ std::string shown(std::string_view text) {
 }
 
 ExitCode complain(ExitCode code, std::string_view message) {
+  const bool of_command = code == ExitCode::usage || code == ExitCode::bad_input;
+  if (of_command && !speaks_for_machine()) return code;
   fmt::print(stderr, "{} {}\n", paint("weir:", Tone::bad, stderr), shown(message));
   return code;
 }
