@@ -1,10 +1,12 @@
 """weir doctor: what it checks, how it says what is wrong, and its exit status."""
 
 import json
+import os
+import shutil
 import tempfile
 import unittest
 
-from tool import weir
+from tool import TOOL, weir
 
 UNAVAILABLE = 4
 
@@ -66,6 +68,23 @@ class Doctor(unittest.TestCase):
         found = checks(result)["BLAS"]
         self.assertEqual(found["level"], "problem")
         self.assertIn("apt install libopenblas0-pthread", found["fix"])
+
+    def test_an_mpi_that_is_not_there_is_named_with_its_packages(self):
+        library = os.path.join(os.path.dirname(TOOL), "..", "lib", "libweir.so.0")
+        if not os.path.exists(library):
+            self.skipTest(f"there is no {library}")
+        with tempfile.TemporaryDirectory() as folder:  # with none of weir's libraries for MPI
+            shutil.copy(library, folder)
+            with open(f"{folder}/mpirun.mpich", "w", opener=lambda *f: os.open(*f, 0o755)) as file:
+                file.write("#!/bin/sh\n")
+            found = weir("doctor", "--json", PATH=folder, LD_LIBRARY_PATH=folder)
+        self.assertEqual(found.returncode, 0, found.stderr)
+        open_mpi, mpich = (check for check in json.loads(found.stdout)["checks"]
+                           if check["check"] == "mpi")
+        self.assertEqual((open_mpi["level"], open_mpi["found"]), ("ok", "Open MPI is not installed"))
+        self.assertIn("apt install libopenmpi-dev openmpi-bin, and build", open_mpi["fix"])
+        self.assertEqual(mpich["level"], "warning")
+        self.assertIn("apt install libmpich-dev mpich, and build", mpich["fix"])
 
     def test_a_trace_that_cannot_be_written_is_a_warning(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -156,9 +156,9 @@ Finding check_mpi(const Json& mpi) {
     return {Level::ok, "mpi", fmt::format("weir was built with {}, whose mpirun is not here", name),
             "apt install " + packages};
   }
-  if (!starts) return {Level::ok, "mpi", fmt::format("{} is not installed", name)};
-  return {Level::warning, "mpi", fmt::format("{} is here, but weir was built without it", name),
-          fmt::format("apt install {}, and build weir again", packages)};
+  const std::string fix = fmt::format("apt install {}, and build weir again", packages);
+  if (!starts) return {Level::ok, "mpi", fmt::format("{} is not installed", name), fix};
+  return {Level::warning, "mpi", fmt::format("{} is here, but weir was built without it", name), fix};
 }
 
 }  // namespace
