@@ -38,9 +38,10 @@ struct LaplacianOptions {
   unsigned dimensions = 3;
   std::string blocks;  ///< "4x4x4", "": one for each place or rank
   std::string start = "random";
-  std::string transport;  ///< "inproc": the ranks are threads of this process
-  unsigned simulate = 4;  ///< so many
-  unsigned fuse = 1;      ///< steps in one sweep over memory
+  std::string transport;     ///< "inproc": the ranks are threads of this process
+  unsigned simulate = 4;     ///< so many
+  std::size_t delivery = 0;  ///< their messages come in an order drawn from this; 0: as they come
+  unsigned fuse = 1;         ///< steps in one sweep over memory
   bool check = false;
 };
 
@@ -79,6 +80,7 @@ class Laplacian final : public Workload {
       : runtime_(runtime),
         problem_(problem),
         simulated_(options.transport == "inproc" ? options.simulate : 0),
+        delivery_(options.delivery),
         check_(options.check),
         fuse_(options.fuse),
         overlap_(parameters.transform),
@@ -169,6 +171,7 @@ class Laplacian final : public Workload {
       return laplacian->simulate_rank(fabric);
     };
     weir_fabric_options options = WEIR_FABRIC_OPTIONS_INIT;
+    options.seed = delivery_;
     const weir_status status = weir_fabric_simulate(&options, simulated_, program, this);
     if (failure_ != nullptr) std::rethrow_exception(failure_);
     weir::check(status);
@@ -329,6 +332,7 @@ class Laplacian final : public Workload {
   const weir::Runtime& runtime_;
   const JacobiProblem problem_;
   const unsigned simulated_;  ///< ranks of this process, 0: none
+  const std::size_t delivery_;
   const bool check_;
   const std::size_t fuse_;
   const bool overlap_;
@@ -388,6 +392,10 @@ class LaplacianApplication final : public Application {
                                         .one_of({"inproc"});
     options.add("--simulate", options_.simulate, "How many of them [4]")
         .within(1, 1024)
+        .needs(transport);
+    options
+        .add("--delivery", options_.delivery,
+             "Draw from this number whose message comes first [0: as they come]")
         .needs(transport);
     options
         .add("--fuse", options_.fuse,

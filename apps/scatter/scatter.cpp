@@ -36,6 +36,7 @@ struct ScatterOptions {
   std::size_t kmer = 11;
   std::string coalesce = "on";
   unsigned simulate = 0;
+  std::size_t delivery = 0;  ///< their messages come in an order drawn from this; 0: as they come
   Travel travel;
 };
 
@@ -209,7 +210,9 @@ class SimulatedScatter final : public Scatter {
     parts_.assign(ranks(), {});
     failure_ = nullptr;
     Call call{*this, timeout};
-    const weir_status status = weir_fabric_simulate(nullptr, ranks(), run_rank, &call);
+    weir_fabric_options fabric_options = WEIR_FABRIC_OPTIONS_INIT;
+    fabric_options.seed = options().delivery;
+    const weir_status status = weir_fabric_simulate(&fabric_options, ranks(), run_rank, &call);
     if (failure_ != nullptr) std::rethrow_exception(failure_);
     weir::check(status);
   }
@@ -275,10 +278,15 @@ class ScatterApplication final : public Application {
         .within(std::int64_t{-1}, std::int64_t{1'000'000'000});
     options.add("--producers", options_.travel.producers, "Threads of a rank that put [1]")
         .within(std::size_t{1}, std::size_t{64});
+    const CommandOption simulate =
+        options
+            .add("--simulate", options_.simulate,
+                 "Run on so many ranks that are threads of this process")
+            .within(1u, 256u);
     options
-        .add("--simulate", options_.simulate,
-             "Run on so many ranks that are threads of this process")
-        .within(1u, 256u);
+        .add("--delivery", options_.delivery,
+             "Draw from this number whose message comes first [0: as they come]")
+        .needs(simulate);
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime&,
                                     const Lanes&) override {

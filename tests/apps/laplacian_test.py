@@ -71,11 +71,12 @@ class LaplacianTest(weir_cli.CliTest):
             self.assertIn(f"--fuse 2 makes steps of one block, and there are {count}", message)
 
     def test_ranks_of_one_process(self):
+        orders = itertools.cycle((0, 1, 7))
         for ranks, dims, transform in itertools.product((1, 2, 5), (2, 3), ("on", "off")):
             with self.subTest(ranks=ranks, dims=dims, transform=transform):
                 report = self.verified("--n", 20, "--dims", dims, "--iterations", 10,
                                        "--transport", "inproc", "--simulate", ranks, "--check",
-                                       "--transform", transform)
+                                       "--transform", transform, "--delivery", next(orders))
                 self.assertEqual(report["ranks"], ranks)
 
     def test_processes(self):
@@ -179,6 +180,7 @@ class LaplacianTest(weir_cli.CliTest):
             (("--start", "cold"), USAGE, "--start"),
             (("--transport", "pigeon"), USAGE, "--transport"),
             (("--simulate", 2), USAGE, "--transport"),
+            (("--delivery", 2), USAGE, "--transport"),
         ):
             with self.subTest(options):
                 self.assertIn(word, self.refusal("run", "laplacian", *options, code=code))

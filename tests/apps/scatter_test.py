@@ -28,7 +28,8 @@ class ScatterTest(weir_cli.CliTest):
             for pattern in ("stream", "random", "repeat"):
                 with self.subTest(ranks=ranks, pattern=pattern):
                     counts = self.scatter("--n", 30_000, "--bins", 5_001, "--pattern", pattern,
-                                          "--simulate", ranks, "--producers", 2)
+                                          "--simulate", ranks, "--producers", 2, "--delivery",
+                                          7 * (pattern == "random"))
                     self.assertEqual(counts["ranks"], ranks)
                     self.assertEqual(counts["items"], 30_000)
                     self.assertEqual(counts["payload_bytes"], 240_000)
@@ -100,6 +101,7 @@ class ScatterTest(weir_cli.CliTest):
         message = self.refusal("run", "scatter", "--output", "table.npy", code=BAD_INPUT)
         self.assert_names(message, "writes no file")
         self.weir("run", "scatter", "--bins", 0, code=USAGE)
+        self.weir("run", "scatter", "--delivery", 1, code=USAGE)
         self.weir("run", "scatter", "--pattern", "odd", code=USAGE)
 
 
