@@ -15,6 +15,7 @@
 
 #include <weir/weir.hpp>
 
+#include "hang_guard.hpp"
 #include "settings.hpp"
 
 namespace weir::model {
@@ -468,18 +469,29 @@ constexpr std::uint64_t kPrograms = 1000;
 constexpr std::uint64_t kPrograms = 3000;
 #endif
 
+/// Returns what is wrong, "" if nothing.
+std::string run_plan(const Plan& plan, const std::string& replay) {
+  const HangGuard guard(replay);
+  try {
+    return Execution(plan).run();
+  } catch (const std::exception& error) {
+    return std::string("it throws: ") + error.what();
+  }
+}
+
 TEST(QueuePrograms, EqualTheirSequentialExecution) {
   const std::uint64_t programs = setting("WEIR_TEST_PROGRAMS", kPrograms);
   const std::uint64_t first = setting("WEIR_TEST_SEED", 1);
   for (std::uint64_t seed = first; seed < first + programs; ++seed) {
     Plan plan = Planner(seed).plan();
     simplify(plan);
-    const std::string wrong = Execution(plan).run();
+    const std::string replay =
+        "WEIR_TEST_SEED=" + std::to_string(seed) + " WEIR_TEST_PROGRAMS=1 queue_programs";
+    const std::string wrong = run_plan(plan, replay);
     if (!wrong.empty()) print(plan);
     ASSERT_EQ(wrong, "") << "on " << kPlatforms[plan.platform].name << " with policy "
                          << plan.policy << (plan.fails ? ", some tasks throwing" : "")
-                         << "; again: WEIR_TEST_SEED=" << seed
-                         << " WEIR_TEST_PROGRAMS=1 queue_programs";
+                         << "; again: " << replay;
   }
   std::cout << "proof: " << grouped(programs) << " programs\n";
 }

@@ -7,10 +7,8 @@
 // WEIR_TEST_SHRINK=0     does not shrink and keep what fails
 #include <gtest/gtest.h>
 
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include <unistd.h>
@@ -20,6 +18,7 @@
 #include "corpus.hpp"
 #include "executor.hpp"
 #include "fleet.hpp"
+#include "hang_guard.hpp"
 #include "platforms.hpp"
 #include "settings.hpp"
 #include "shrink.hpp"
@@ -32,31 +31,10 @@ constexpr std::uint64_t kPrograms = 20'000;
 #else
 constexpr std::uint64_t kPrograms = 100'000;
 #endif
-constexpr unsigned kHangSeconds = 60;
 constexpr double kShrinkSeconds = 60;
 constexpr int kTries = 20;  ///< a smaller program fails when it fails once in so many runs
 
 std::uint64_t programs_run = 0;
-
-/// Ends the process with a way to repeat what hung.
-class HangGuard {
- public:
-  explicit HangGuard(const std::string& replay) {
-    std::snprintf(text_, sizeof text_, "no program has come to its end for %u s\nreplay: %s\n",
-                  kHangSeconds, replay.c_str());
-    std::signal(SIGALRM, [](int) {
-      [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text_, std::strlen(text_));
-      _exit(1);
-    });
-    alarm(kHangSeconds);
-  }
-  HangGuard(const HangGuard&) = delete;
-  HangGuard& operator=(const HangGuard&) = delete;
-  ~HangGuard() { alarm(0); }
-
- private:
-  static inline char text_[512];
-};
 
 std::string replay_command(const Platform& platform, std::uint64_t seed) {
   return "WEIR_TEST_PLATFORM=" + platform.name + " WEIR_TEST_SEED=" + std::to_string(seed) +

@@ -73,7 +73,7 @@ ITEMS = [
     Item("readers against SciPy and NumPy", "apps_readers_against_scipy"),
     Item("signals", "endings_signals", amount={"WEIR_TEST_MOMENTS": 1000}),
     Item("kill -9 while tracing", "endings_kills", amount={"WEIR_TEST_KILLS": 1000}),
-    Item("runtimes come and go", "endings_cycles"),
+    Item("runtimes come and go", "endings_cycles", amount={"WEIR_TEST_CYCLES": 10**4}),
     Item("dlopen and dlclose", "endings_unload"),
     Item("no listeners", "endings_listeners"),
     Item("links, masks and names", "endings_paths"),

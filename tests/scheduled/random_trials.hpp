@@ -28,6 +28,10 @@ inline Options options_of(std::uint64_t seed) {
   return options;
 }
 
+inline std::string replay_command(const char* program, std::uint64_t seed) {
+  return "WEIR_TEST_PROGRAMS=1 WEIR_TEST_SEED=" + std::to_string(seed) + " " + program;
+}
+
 /// Runs `program`, the name of the test, for each seed: trial(plan) returns what went wrong, ""
 /// when nothing did. One in 50 runs twice and must run the same way. `what` is what is counted.
 template <class PlanOf, class Trial>
@@ -41,15 +45,15 @@ void run_trials(const char* program, const char* what, std::uint64_t usual, Plan
     const auto plan = plan_of(seed);
     if (count == 1) std::puts(plan.describe().c_str());
     Options options = options_of(seed);
-    options.replay_command =
-        "WEIR_TEST_PROGRAMS=1 WEIR_TEST_SEED=" + std::to_string(seed) + " " + program;
+    options.replay_command = replay_command(program, seed);
     std::string wrong;
     const auto run_once = [&] { return run(options, [&] { wrong = trial(plan); }); };
     const Summary summary = run_once();
     ASSERT_EQ(wrong, "") << "replay: " << options.replay_command;
     points += summary.points;
     if (seed % kRepeatOneIn != 0) continue;
-    ASSERT_EQ(run_once().hash, summary.hash) << "seed " << seed;
+    ASSERT_EQ(run_once().hash, summary.hash)
+        << "the same seed did something else; replay: " << options.replay_command;
   }
   std::printf("proof: %llu %s, %llu points\n", static_cast<unsigned long long>(count), what,
               static_cast<unsigned long long>(points));

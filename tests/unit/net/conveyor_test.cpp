@@ -257,7 +257,8 @@ void run_programs(std::uint64_t usual_count, bool sharing) {
   const std::uint64_t begin = first != nullptr ? std::strtoull(first, nullptr, 10) : 1;
   for (std::uint64_t seed = begin; seed < begin + count; ++seed) {
     ASSERT_EQ(RandomProgram(seed).run(sharing), "")
-        << "replay: WEIR_TEST_PROGRAMS=1 WEIR_TEST_SEED=" << seed;
+        << "replay: WEIR_TEST_PROGRAMS=1 WEIR_TEST_SEED=" << seed
+        << " unit_net --gtest_filter='Conveyor.RandomPrograms*'";
   }
 }
 
