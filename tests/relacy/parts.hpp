@@ -34,6 +34,7 @@ void check_tally(Run& run);
 void check_bell(Run& run);
 void check_reorder(Run& run);
 void check_device_tunnel(Run& run);
+void check_stencil(Run& run);
 
 struct Part {
   const char* name;
@@ -58,6 +59,7 @@ inline constexpr Part kParts[] = {
     {"bell", check_bell},
     {"reorder", check_reorder},
     {"device_tunnel", check_device_tunnel},
+    {"stencil", check_stencil},
 };
 
 }  // namespace weir::rt::checker
