@@ -1,4 +1,4 @@
-"""While the tool works, its process has no socket: it listens nowhere and talks to nobody."""
+"""While the tool works, no process of it has a socket: it listens nowhere and talks to nobody."""
 
 import contextlib
 import os
@@ -7,9 +7,11 @@ import subprocess
 import sys
 import time
 
-from victim import OTHERS, RUNS, TOOL
+from victim import ENDLESS, OTHERS, RUNS, TOOL
 
 SECONDS = 1.0  # to watch each run for; those that end before are watched to their end
+RANKS = 3
+ON_RANKS = ("run", "scatter", "--n", "100000", *ENDLESS, "--ranks", str(RANKS))
 
 
 def sockets(pid):
@@ -36,15 +38,28 @@ def sockets(pid):
     return sorted(known.get(inode, "not of the network") for inode in owned)
 
 
-def watch(arguments):
-    """Looks at a run again and again; returns how often."""
-    looks = 0
+def family(pid):
+    """A process and those that it has started."""
+    found = [pid]
+    with contextlib.suppress(FileNotFoundError):  # it has ended
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as children:
+                found += map(int, children.read().split())
+    return found
+
+
+def watch(arguments, processes=1):
+    """Looks at a run again and again, until it has been seen with so many processes; returns how
+    often."""
+    looks = most = 0
     until = time.monotonic() + SECONDS
     environment = {k: v for k, v in os.environ.items() if not k.startswith("WEIR_")}
     with subprocess.Popen([TOOL, *arguments], env=environment, stdin=subprocess.DEVNULL,
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        while process.poll() is None and time.monotonic() < until:
-            found = sockets(process.pid)
+        while process.poll() is None and (time.monotonic() < until or most < processes):
+            members = family(process.pid)
+            most = max(most, len(members))
+            found = [each for member in members for each in sockets(member)]
             if found:
                 process.kill()
                 raise AssertionError(f"{' '.join(arguments)}: {', '.join(found)}")
@@ -52,6 +67,7 @@ def watch(arguments):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(0.002)
         process.kill()
+    assert most >= processes, f"{' '.join(arguments)}: {most} processes, not {processes}"
     return looks
 
 
@@ -70,8 +86,9 @@ def main():
     runs = [RUNS[name] for name in ("host", "sim", "virtual", "matmul", "verification")]
     runs += OTHERS.values()
     looks = sum(watch(arguments) for arguments in runs)
+    looks += watch(ON_RANKS, 1 + RANKS)
     assert looks > 100, f"looked only {looks} times"
-    print(f"proof: {looks} looks at {len(runs)} commands: no socket")
+    print(f"proof: {looks} looks at {len(runs) + 1} commands, one on {RANKS} ranks: no socket")
 
 
 if __name__ == "__main__":
