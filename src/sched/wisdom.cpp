@@ -1,5 +1,6 @@
 #include "sched/wisdom.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -20,9 +21,11 @@ int size_class(std::uint64_t size) {
   return size == 0 ? -1 : static_cast<int>(std::lround(std::log2(static_cast<double>(size))));
 }
 
+bool is_control(char letter) { return static_cast<unsigned char>(letter) < ' '; }
+
 void check_line(std::string_view text, const char* what) {
   for (const char letter : text) {
-    if (static_cast<unsigned char>(letter) < ' ') {
+    if (is_control(letter)) {
       fail_argument("{} has the control character {}: it must be one line of text", what,
                     static_cast<int>(letter));
     }
@@ -62,7 +65,8 @@ std::optional<Division> Wisdom::find() const {
   const bool read = take(text, division.places) && take(text, division.streams) &&
                     take(text, division.tiles) && take(text, division.aspect) &&
                     take(text, division.seconds);
-  if (!read || !possible(division)) return {};
+  const bool one_line = std::none_of(text.begin(), text.end(), is_control);
+  if (!read || !one_line || !possible(division)) return {};
   division.policy = text;
   return division;
 }

@@ -64,6 +64,7 @@ ITEMS = [
                                ("fasta", "sequences of genes", ()), ("cascade", "cascades", ()),
                                ("trace", "recordings", ()), ("models", "performance models", ()),
                                ("wisdom", "files of the tuner", ()),
+                               ("kept_wisdom", "wisdom of programs", ()),
                                ("item_block", "blocks of conveyors", ()),
                                ("frames", "packets of a fabric", ("--all",)), ("domains", "domain specifications", ()),
                                ("environment", "environments", ()),
