@@ -1,4 +1,5 @@
 // The environment: each line of an input is a variable, NAME=VALUE, that a new runtime finds.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <set>
@@ -9,6 +10,7 @@
 #include <weir/weir.h>
 #include <nlohmann/json.hpp>
 
+#include "base/config.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "target.hpp"
@@ -28,7 +30,16 @@ void clear_environment() {
 
 /// Whether a variable leads to files of the machine that runs the test.
 bool reaches_files(const std::string& name, const std::string& value) {
-  return name == "WEIR_TRACE" || (name == "WEIR_BLAS" && value.find('/') != std::string::npos);
+  static const std::set<std::string> libraries = {"WEIR_BLAS", "WEIR_CUBLAS", "WEIR_CUDA_DRIVER",
+                                                  "WEIR_CUSOLVER", "WEIR_NVRTC"};
+  if (libraries.contains(name)) return value.find('/') != std::string::npos;
+  return name == "WEIR_TRACE" || name == "WEIR_HSTREAMS_CHECKSUMS";
+}
+
+bool is_known(const std::string& name) {
+  const auto& all = weir::rt::config::variables();
+  return name.starts_with("WEIR_TEST_") ||
+         std::any_of(all.begin(), all.end(), [&](const auto& each) { return name == each.name; });
 }
 
 /// Sets a variable if it is one of weir's; returns its name if weir does not know it.
@@ -38,10 +49,7 @@ std::string set_variable(const std::string& line) {
   const std::string value = equals == std::string::npos ? "" : line.substr(equals + 1);
   if (!name.starts_with("WEIR_") || name.size() > 64 || reaches_files(name, value)) return {};
   setenv(name.c_str(), value.c_str(), 1);
-  static const std::set<std::string> known = {"WEIR_BLAS",    "WEIR_DOMAINS",
-                                              "WEIR_LOG",     "WEIR_PORTABLE_BACKWARDS",
-                                              "WEIR_SPIN_US", "WEIR_TRACE"};
-  return known.contains(name) || name.starts_with("WEIR_TEST_") ? std::string() : name;
+  return is_known(name) ? std::string() : name;
 }
 
 std::string describe(const weir_runtime* runtime) {
