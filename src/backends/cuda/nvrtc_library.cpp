@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdint>
 #include <filesystem>
 #include <iterator>
+#include <string_view>
 
 #include "backend/portable_text.hpp"
 #include "base/sys.hpp"
@@ -138,9 +141,23 @@ unsigned nearest_to(unsigned architecture, const NvrtcLibrary& rtc) {
        rtc.version, known.front() / 10, known.front() % 10, architecture / 10, architecture % 10);
 }
 
+/// Sizes that the assembler gives as "0xc000 max" in decimal.
+std::string with_plain_sizes(std::string log) {
+  for (std::size_t at = 0; (at = log.find("0x", at)) != std::string::npos; at += 2) {
+    const char* const end = log.data() + log.size();
+    std::uint64_t size = 0;
+    const auto [rest, error] = std::from_chars(log.data() + at + 2, end, size, 16);
+    const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+    if (error != std::errc() || !(unit.starts_with(" bytes") || unit.starts_with(" max"))) continue;
+    const auto digits = static_cast<std::size_t>(rest - log.data()) - at;
+    log.replace(at, digits, std::to_string(size));
+  }
+  return log;
+}
+
 /// The messages of a compiler as one line, with single blanks.
 std::string shortened(std::string log) {
-  log = one_line(std::move(log));
+  log = with_plain_sizes(one_line(std::move(log)));
   const auto both_blank = [](char a, char b) { return a == ' ' && b == ' '; };
   log.erase(std::unique(log.begin(), log.end(), both_blank), log.end());
   while (!log.empty() && log.back() == ' ') log.pop_back();

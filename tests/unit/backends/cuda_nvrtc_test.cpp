@@ -34,6 +34,13 @@ constexpr char kWrong[] =
     "extern \"C\" __global__ void add(long long* x) {\n"
     "  x[0] = nowhere;\n"
     "}\n";
+constexpr char kLarge[] =
+    "extern \"C\" __global__ void add(float* x) {\n"
+    "  __shared__ float all[16777216];\n"
+    "  all[threadIdx.x] = x[0];\n"
+    "  __syncthreads();\n"
+    "  x[0] = all[63 - threadIdx.x];\n"
+    "}\n";
 
 class NvrtcTest : public testing::Test {
  protected:
@@ -69,6 +76,12 @@ TEST_F(NvrtcTest, SaysFileAndLine) {
   EXPECT_EXIT(compile(WEIR_TEST_NVRTC, kWrong, 90), testing::ExitedWithCode(3),
               "kernel_error: kernel.cu does not compile for CUDA: kernel.cu\\(2\\): error: "
               "identifier \"nowhere\" is undefined");
+}
+
+TEST_F(NvrtcTest, SaysHowLargeSharedMemoryIs) {
+  EXPECT_EXIT(compile(WEIR_TEST_NVRTC, kLarge, 90), testing::ExitedWithCode(3),
+              "kernel_error: kernel.cu does not compile for CUDA: .*'add' uses too much shared "
+              "data \\(67108864 bytes, 49152 max\\)");
 }
 
 TEST(Nvrtc, SaysWhatToInstall) {
