@@ -56,6 +56,7 @@ Kernels card_code(const Runtime& runtime, const CardWords& words) {
   all.parallel = made(runtime, wk::suite_parallel, kEach);
   all.fail = native(runtime, "fail", words.kind, fail);
   all.gather = native(runtime, "gather", words.kind, words.gather);
+  if (words.held != nullptr) all.held = native(runtime, "held", words.kind, words.held);
   const weir_portable_kernel meeting{"suite_meet", {1, 1, 1}, "p", nullptr, nullptr};
   all.meet = runtime.portable_kernel(
       {.kernel = &meeting, .source = words.meet, .source_name = words.meet_name}, kOne);

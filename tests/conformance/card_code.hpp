@@ -11,6 +11,7 @@ struct CardWords {
   weir_host_function gather;  ///< Kernels::gather, which enqueues its work itself
   const char* meet;           ///< text of a kernel suite_meet for Kernels::meet
   const char* meet_name;      ///< of that text
+  weir_host_function held;    ///< Kernels::held, which enqueues its wait; nullptr: it has none
 };
 
 Kernels card_code(const Runtime& runtime, const CardWords& words);

@@ -64,7 +64,7 @@ const Registration card({
     .small = "opencl:0,native=off,memory=32KiB",
     .kernels =
         [](const Runtime& runtime) {
-          return card_code(runtime, {"opencl", gather_by_queue, kNoMeet, "meet.cl"});
+          return card_code(runtime, {"opencl", gather_by_queue, kNoMeet, "meet.cl", nullptr});
         },
     .exceptions = {{"Copies.BetweenTwoDevices", "cards of OpenCL have no link to each other"},
                    {"Memory.MayBeTheProgramsThere", "a card of OpenCL takes no memory"},

@@ -193,7 +193,7 @@ class HeldChain {
     rig_.stream.compute(rig_.kernels.held, {readwrite(x.all())});
     for (int i = 0; i < kLength; ++i) {
       if (barriers_) rig_.stream.barrier();
-      rig_.stream.compute(rig_.kernels.add, {readwrite(x.all())}, {1});
+      rig_.stream.compute(rig_.kernels.add, {readwrite(x.all())}, {1}, "add");
     }
     for (int i = 0; i < patience; ++i) std::this_thread::yield();
     holding = false;
