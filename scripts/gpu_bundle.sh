@@ -5,7 +5,8 @@
 #
 # Makes build/weir-gpu-COMMIT.tar.gz: the programs, the libraries that they need but for the C
 # library, the sources at this commit, and scripts/gpu_run.sh as run.sh. --cuda adds the libraries of
-# CUDA in a folder (NVRTC, cuBLAS, cuSOLVER), for machines that have the driver alone.
+# CUDA in a folder (NVRTC, cuBLAS, cuSOLVER), for machines that have the driver alone. Installs and
+# configures what is missing.
 set -eu
 
 cuda=""
@@ -20,13 +21,14 @@ if [ -n "$(git status --porcelain --untracked-files=no)" ]; then
   echo "gpu_bundle: there are changes that are not committed: the bundle would not be $commit" >&2
   exit 2
 fi
-if [ ! -f "$build/CMakeCache.txt" ]; then
-  echo "gpu_bundle: $build is no build folder: run 'make build' first" >&2
+scripts/setup.sh build test
+[ -f "$build/CMakeCache.txt" ] || cmake --preset release -B "$build" >/dev/null
+cmake -S . -B "$build" -DWEIR_BUILD_TESTS=ON -DWEIR_BUILD_BENCH=ON >/dev/null
+if grep -q '^WEIR_CUDA_HEADERS:.*NOTFOUND' "$build/CMakeCache.txt"; then
+  echo "gpu_bundle: CUDA's headers are missing, so weir has no domains of this kind" >&2
   exit 2
 fi
-
-cmake -S . -B "$build" -DWEIR_BUILD_BENCH=ON >/dev/null
-cmake --build "$build" --target weir_cli conformance unit_kernels random_programs \
+cmake --build "$build" --target weir_cli conformance unit_kernels \
   bench_copies_weir bench_kernels_weir bench_cuda_raw bench_describe
 
 name="weir-gpu-$commit"
@@ -34,7 +36,7 @@ folder="build/$name"
 rm -rf "$folder"
 mkdir -p "$folder/bin" "$folder/lib" "$folder/bench/programs"
 git archive --prefix=source/ HEAD | tar -x -C "$folder"
-for program in weir conformance unit_kernels random_programs; do
+for program in weir conformance unit_kernels; do
   cp "$build/bin/$program" "$folder/bin"
 done
 for program in copies_weir kernels_weir cuda_raw describe; do

@@ -1,5 +1,6 @@
 """Describes the machine: nothing that names it or its folders."""
 
+import json
 import os
 import platform
 from pathlib import Path
@@ -15,7 +16,17 @@ def describe_machine(build):
         "memory_gb": memory_gb(),
         "kernel": f"{platform.system()} {platform.release()}",
         **describe_software(build),
+        **describe_card(),
     }
+
+
+def describe_card():
+    """What scripts/gpu_run.sh has found out about the card before it starts this."""
+    path = os.environ.get("WEIR_BENCH_MACHINE")
+    if not path:
+        return {}
+    told = json.loads(Path(path).read_text(encoding="utf-8"))
+    return {key: told[key] for key in ("device", "driver", "commit")}
 
 
 def describe_software(build):

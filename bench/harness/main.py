@@ -30,6 +30,8 @@ def parse_arguments(arguments):
     parser.add_argument("--quick", action="store_true", help="smaller problems, within 3 minutes")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--only", metavar="PATTERN", help="rows whose name matches this expression")
+    parser.add_argument("--rounds", metavar="N", type=int,
+                        help=f"so many (default: {ROUNDS}, with --quick {QUICK_ROUNDS})")
     parser.add_argument("--save", metavar="DIR", help="also write DIR/SUITE.json and DIR/SUITE.md")
     parser.add_argument(
         "--build",
@@ -43,6 +45,10 @@ def parse_arguments(arguments):
             f"no benchmarks in '{options.build}': "
             "configure with the preset 'bench', build, or name another folder with --build"
         )
+    if options.rounds is None:
+        options.rounds = QUICK_ROUNDS if options.quick else ROUNDS
+    if options.rounds < 1:
+        parser.error(f"--rounds {options.rounds} measures nothing: at least 1")
     try:
         re.compile(options.only or "")
     except re.error as error:
@@ -56,7 +62,7 @@ def run_suite(name, options):
     wanted = re.compile(options.only or "", re.IGNORECASE)
     groups = [[row for row in rows if wanted.search(row.name)] for rows in groups]
     groups = [rows for rows in groups if rows]
-    measured = measure(groups, QUICK_ROUNDS if options.quick else ROUNDS, options.build)
+    measured = measure(groups, options.rounds, options.build)
     return {
         "suite": name,
         "machine": describe_machine(options.build),

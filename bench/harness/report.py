@@ -9,9 +9,12 @@ NUMERIC = {"ours", "peer", "ratio"}
 
 def machine_line(report):
     machine = report["machine"]
+    card = ""
+    if "device" in machine:
+        card = f", {machine['device']}, driver {machine['driver']}, commit {machine['commit']}"
     return (
         f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB, "
-        f"{machine['kernel']}, {machine['compiler']}, {machine['blas']}, weir {machine['weir']}"
+        f"{machine['kernel']}, {machine['compiler']}, {machine['blas']}, weir {machine['weir']}{card}"
     )
 
 
