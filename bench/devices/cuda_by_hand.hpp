@@ -14,6 +14,25 @@ namespace weir_bench {
 
 using CudaAddress = std::uintptr_t;
 
+/// An entry point of the driver, which throws unless it returns 0.
+template <class... Parameters>
+class CudaEntry {
+ public:
+  CudaEntry(void* library, const char* name)
+      : function_(reinterpret_cast<Function*>(dlsym(library, name))), name_(name) {
+    if (function_ == nullptr) throw std::runtime_error(std::string("the driver has no ") + name);
+  }
+  void operator()(Parameters... arguments) const {
+    const int code = function_(arguments...);
+    if (code != 0) throw std::runtime_error(std::string(name_) + ": " + std::to_string(code));
+  }
+
+ private:
+  using Function = int(Parameters...);
+  Function* function_;
+  const char* name_;
+};
+
 /// The primary context of the card in WEIR_BENCH_CARD, or of the first one, current on the thread
 /// that makes this.
 class Cuda {
@@ -29,13 +48,16 @@ class Cuda {
     call<void*>("cuCtxSetCurrent", context);
   }
 
-  /// Throws unless the entry point returns 0.
+  void* library() const { return library_; }
+  /// Looks an entry point up: once, where its calls are measured.
+  template <class... Parameters>
+  CudaEntry<Parameters...> entry(const char* name) const {
+    return {library_, name};
+  }
+  /// Looks it up and calls it.
   template <class... Parameters>
   void call(const char* name, std::type_identity_t<Parameters>... arguments) const {
-    const auto function = reinterpret_cast<int (*)(Parameters...)>(dlsym(library_, name));
-    if (function == nullptr) throw std::runtime_error(std::string("the driver has no ") + name);
-    const int code = function(arguments...);
-    if (code != 0) throw std::runtime_error(std::string(name) + ": " + std::to_string(code));
+    entry<Parameters...>(name)(arguments...);
   }
 
   /// Page-locked memory, which stays until the process ends.

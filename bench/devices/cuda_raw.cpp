@@ -8,30 +8,36 @@ constexpr char kText[] =
     ".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry nothing()\n{\n  ret;\n}\n";
 constexpr std::size_t kStreams = 4;
 
-void* kernel(const Cuda& cuda) {
-  void *library = nullptr, *made = nullptr;
-  cuda.call<void**, const void*, void*, void*, unsigned, void*, void*, unsigned>(
-      "cuLibraryLoadData", &library, kText, nullptr, nullptr, 0U, nullptr, nullptr, 0U);
-  cuda.call<void**, void*, const char*>("cuLibraryGetKernel", &made, library, "nothing");
-  return made;
-}
+/// A kernel that does nothing.
+class EmptyKernel {
+ public:
+  explicit EmptyKernel(const Cuda& cuda) : launch_(cuda.library(), "cuLaunchKernel") {
+    void* library = nullptr;
+    cuda.call<void**, const void*, void*, void*, unsigned, void*, void*, unsigned>(
+        "cuLibraryLoadData", &library, kText, nullptr, nullptr, 0U, nullptr, nullptr, 0U);
+    cuda.call<void**, void*, const char*>("cuLibraryGetKernel", &kernel_, library, "nothing");
+  }
+  void launch(void* queue) const {
+    launch_(kernel_, 1U, 1U, 1U, 64U, 1U, 1U, 0U, queue, nullptr, nullptr);
+  }
 
-void launch(const Cuda& cuda, void* empty, void* queue) {
-  cuda.call<void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
-            void**, void**>("cuLaunchKernel", empty, 1U, 1U, 1U, 64U, 1U, 1U, 0U, queue, nullptr,
-                            nullptr);
-}
+ private:
+  CudaEntry<void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
+            void**, void**>
+      launch_;
+  void* kernel_ = nullptr;
+};
 
 /// Nanoseconds for each of many empty kernels, in one stream or in several in turn.
 double launches(std::size_t streams, long count) {
   const Cuda cuda;
-  void* const empty = kernel(cuda);
+  const EmptyKernel empty(cuda);
   std::vector<void*> queues;
   for (std::size_t i = 0; i < streams; ++i) queues.push_back(cuda.stream());
   const auto once = [&] {
     return time_of([&] {
       for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-        launch(cuda, empty, queues[i % streams]);
+        empty.launch(queues[i % streams]);
       }
       for (void* queue : queues) cuda.wait(queue);
     });
@@ -42,10 +48,11 @@ double launches(std::size_t streams, long count) {
 /// A chain of empty kernels, captured from a stream.
 class Graph {
  public:
-  Graph(const Cuda& cuda, void* empty, void* queue, long nodes) : cuda_(cuda), queue_(queue) {
+  Graph(const Cuda& cuda, const EmptyKernel& empty, void* queue, long nodes)
+      : cuda_(cuda), start_(cuda.library(), "cuGraphLaunch"), queue_(queue) {
     void* captured = nullptr;
     cuda.call<void*, int>("cuStreamBeginCapture_v2", queue, 0);
-    for (long node = 0; node < nodes; ++node) launch(cuda, empty, queue);
+    for (long node = 0; node < nodes; ++node) empty.launch(queue);
     cuda.call<void*, void**>("cuStreamEndCapture", queue, &captured);
     cuda.call<void**, void*, unsigned long long>("cuGraphInstantiateWithFlags", &graph_, captured,
                                                  0ULL);
@@ -59,10 +66,11 @@ class Graph {
     } catch (const std::exception&) {  // what was measured is known
     }
   }
-  void start() const { cuda_.call<void*, void*>("cuGraphLaunch", graph_, queue_); }
+  void start() const { start_(graph_, queue_); }
 
  private:
   const Cuda& cuda_;
+  const CudaEntry<void*, void*> start_;
   void* const queue_;
   void* graph_ = nullptr;
 };
@@ -72,7 +80,7 @@ class Graph {
 double replays(long nodes, long count) {
   const Cuda cuda;
   void* const queue = cuda.stream();
-  const Graph graph(cuda, kernel(cuda), queue, nodes);
+  const Graph graph(cuda, EmptyKernel(cuda), queue, nodes);
   const long launches = std::max(1L, count / nodes);
   const auto once = [&] {
     return time_of([&] {
@@ -87,7 +95,7 @@ double replays(long nodes, long count) {
 double graphs_made(long nodes) {
   const Cuda cuda;
   void* const queue = cuda.stream();
-  void* const empty = kernel(cuda);
+  const EmptyKernel empty(cuda);
   const auto once = [&] {
     return time_of([&] {
       const Graph graph(cuda, empty, queue, nodes);
@@ -106,17 +114,21 @@ double copies(bool to_device, bool pinned, std::size_t bytes, long count) {
   void* const host = pinned ? cuda.pinned(bytes) : pageable.data();
   const CudaAddress there = cuda.memory(bytes);
   void* const queue = cuda.stream();
+  const auto h2d_pinned =
+      cuda.entry<CudaAddress, const void*, std::size_t, void*>("cuMemcpyHtoDAsync_v2");
+  const auto d2h_pinned =
+      cuda.entry<void*, CudaAddress, std::size_t, void*>("cuMemcpyDtoHAsync_v2");
+  const auto h2d = cuda.entry<CudaAddress, const void*, std::size_t>("cuMemcpyHtoD_v2");
+  const auto d2h = cuda.entry<void*, CudaAddress, std::size_t>("cuMemcpyDtoH_v2");
   const auto one = [&] {
     if (to_device && pinned) {
-      cuda.call<CudaAddress, const void*, std::size_t, void*>("cuMemcpyHtoDAsync_v2", there, host,
-                                                              bytes, queue);
+      h2d_pinned(there, host, bytes, queue);
     } else if (to_device) {
-      cuda.call<CudaAddress, const void*, std::size_t>("cuMemcpyHtoD_v2", there, host, bytes);
+      h2d(there, host, bytes);
     } else if (pinned) {
-      cuda.call<void*, CudaAddress, std::size_t, void*>("cuMemcpyDtoHAsync_v2", host, there, bytes,
-                                                        queue);
+      d2h_pinned(host, there, bytes, queue);
     } else {
-      cuda.call<void*, CudaAddress, std::size_t>("cuMemcpyDtoH_v2", host, there, bytes);
+      d2h(host, there, bytes);
     }
   };
   const auto once = [&] {
