@@ -143,11 +143,20 @@ void Residency::allocate(const Buffers& needs) {
     if (!was_here && instance.state != Instance::State::absent) continue;
     present_.reserve(present_.size() + 1);
     copies_.reserve(copies_.size() + 1);
-    instance.memory = device_.allocate(buffer->bytes());
+    instance.memory = allocation_for(*buffer);
     present_.push_back(buffer);
     used_.fetch_add(buffer->bytes(), std::memory_order_relaxed);
     instance.state = Instance::State::resident;
     if (was_here) bring_back(*buffer);
+  }
+}
+
+Memory Residency::allocation_for(const Buffer& buffer) const {
+  try {
+    return device_.allocate(buffer.bytes());
+  } catch (const Error& error) {
+    if (error.status() != WEIR_STATUS_OUT_OF_MEMORY) throw;
+    fail(WEIR_STATUS_OUT_OF_MEMORY, "{}{}", error.what(), largest());
   }
 }
 
@@ -279,7 +288,8 @@ bool Residency::forget(Buffer& buffer) noexcept {
   return true;
 }
 
-Outcome Residency::too_large(std::uint64_t wanted) const {
+/// "; largest there: 'A' 8 MiB, 'B' 64 KiB", "" when nothing is.
+std::string Residency::largest() const {
   Buffers holders = present_;
   std::sort(holders.begin(), holders.end(),
             [](const Buffer* a, const Buffer* b) { return a->bytes() > b->bytes(); });
@@ -288,11 +298,15 @@ Outcome Residency::too_large(std::uint64_t wanted) const {
     list += fmt::format("{} '{}' {}", list.empty() ? "; largest there:" : ",", holders[i]->name(),
                         format_size(holders[i]->bytes()));
   }
+  return list;
+}
+
+Outcome Residency::too_large(std::uint64_t wanted) const {
   return {WEIR_STATUS_OUT_OF_MEMORY,
           fmt::format("its operands need {} of domain '{}', which has {} ({} free){}; use smaller "
                       "buffers or raise memory=",
                       format_size(wanted), device_.info().name, format_size(capacity_),
-                      format_size(capacity_ - std::min(capacity_, used())), list)};
+                      format_size(capacity_ - std::min(capacity_, used())), largest())};
 }
 
 }  // namespace weir::rt

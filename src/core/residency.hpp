@@ -61,12 +61,14 @@ class Residency final : private CopySink {
   Grant try_acquire(Action& action, const Buffers& needs, Outcome& why);
   bool make_room(const Buffers& needs, std::uint64_t missing);
   void allocate(const Buffers& needs);
+  Memory allocation_for(const Buffer& buffer) const;
   void evict(Buffer& buffer);
   void bring_back(Buffer& buffer) noexcept;
   void drop(Buffer& buffer) noexcept;
   void grant(Action& action) noexcept;
   Grant wait(Action& action);
   Outcome too_large(std::uint64_t wanted) const;
+  std::string largest() const;
   Action* front_to_tell() noexcept;
   CopyEnd here(const Buffer& buffer) const noexcept;
   CopyEnd outside(const Buffer& buffer) const noexcept;

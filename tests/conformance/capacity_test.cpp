@@ -91,6 +91,9 @@ CONFORMANCE_TEST(Capacity, SeveralStreamsShareTheMemory) {
 
 CONFORMANCE_TEST(Capacity, AnActionThatNeedsMoreFailsAndTheRestGoesOn) {
   const Small rig(subject);
+  const Buffer panel = rig.apart(8 << 10, "panel"), note = rig.apart(100, "note");
+  rig.stream.upload(note.all());
+  rig.stream.upload(panel.all()).wait();
   std::vector<Operand> operands;
   for (std::size_t i = 0; i < 4; ++i) operands.push_back(read(rig.buffers[i].all()));
   operands.push_back(write(rig.buffers[4].all()));
@@ -100,6 +103,7 @@ CONFORMANCE_TEST(Capacity, AnActionThatNeedsMoreFailsAndTheRestGoesOn) {
   const std::string message = event.info().message;
   EXPECT_NE(message.find("'" + rig.domain.name() + "'"), std::string::npos) << message;
   EXPECT_NE(message.find("40 KiB"), std::string::npos) << "does not say how much: " << message;
+  EXPECT_NE(message.find("'panel' 8 KiB"), std::string::npos) << "nor who has it: " << message;
 }
 
 }  // namespace

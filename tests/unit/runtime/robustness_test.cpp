@@ -31,6 +31,26 @@ TEST(Robustness, AFailureOutlivesASynchroniseThatTimedOut) {
   EXPECT_EQ(status_of([&] { stream.synchronize(); }), WEIR_STATUS_OK);
 }
 
+TEST(Robustness, ADeviceWithoutMemorySaysWhoHasIt) {
+  const Runtime runtime("sim:cores=1,fail_allocation=3");
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  const Buffer small = runtime.buffer(64, "small"), large = runtime.buffer(4096, "large"),
+               more = runtime.buffer(64, "more");
+  stream.upload(small.all());
+  stream.upload(large.all());
+  stream.synchronize();
+  const Event event = stream.upload(more.all());
+  EXPECT_EQ(status_of([&] { event.wait(); }), WEIR_STATUS_OUT_OF_MEMORY);
+  const std::string message = event.info().message;
+  EXPECT_NE(message.find("has no memory left, at its allocation 3; largest there: 'large' 4 KiB, "
+                         "'small' 64 B"),
+            std::string::npos)
+      << message;
+  EXPECT_EQ(status_of([&] { stream.synchronize(); }), WEIR_STATUS_OUT_OF_MEMORY);
+  stream.upload(more.all()).wait();
+}
+
 TEST(Robustness, APlaceIsNotDestroyedByItsOwnKernel) {
   const Runtime runtime("host:cores=1");
   const Place place = runtime.domain(0).place();
