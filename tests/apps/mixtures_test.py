@@ -20,6 +20,7 @@ MIXTURES = (
     "opencl:0,opencl:1",
     "opencl:0,alias=off,opencl:1,alias=off",
     "host:cores=1,sim:cores=1",
+    "host:cores=1,sim:cores=1,sim:cores=1",
     "sim:cores=1,sim:cores=1",
     "sim:cores=2,order=device",
 )

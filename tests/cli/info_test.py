@@ -54,12 +54,14 @@ class Info(unittest.TestCase):
 
     def test_all_devices_are_listed_and_the_named_ones_measured(self):
         two = {"POCL_DEVICES": "pthread pthread"}
-        names = "opencl:0,alias=off,opencl:1,alias=off"
+        names = "host,opencl:0,alias=off,opencl:1,alias=off,sim:cores=1"
         result = weir("info", "--json", "--domains", names, **two)
         if result.returncode != 0:
             self.skipTest(f"there are no two OpenCL devices: {result.stderr.strip()}")
         description = json.loads(result.stdout)
-        for domain in description["domains"]:
+        self.assertEqual([domain["backend"] for domain in description["domains"]],
+                         ["host", "opencl", "opencl", "sim"])
+        for domain in description["domains"][1:]:
             for rate in ("h2d_gbps", "d2h_gbps", "latency_us"):
                 self.assertGreater(domain["measured"][rate], 0)
         # Without --domains only the host is opened; the others are listed all the same.
