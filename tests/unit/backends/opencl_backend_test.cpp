@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "backend/copy_bytes.hpp"
+#include "backends/opencl/opencl_device.hpp"
+#include "backends/opencl/opencl_platforms.hpp"
 #include "open_device.hpp"
 
 namespace weir::rt {
@@ -100,6 +102,21 @@ TEST_F(OpenClBackendTest, DividesOnlyIntoUnitsThatFollowEachOther) {
   IdleFeed feed;
   EXPECT_NO_THROW(device->open_place({"p", {1, 2}}, feed));
   EXPECT_EQ(status_of([&] { device->open_place({"p", {0, 2}}, feed); }), WEIR_STATUS_UNSUPPORTED);
+}
+
+TEST_F(OpenClBackendTest, SaysThatItsDriverDoesNotDivide) {
+  OpenClDeviceInfo facts = list_opencl_devices().front();
+  if (!facts.native) GTEST_SKIP() << "cards are not divided";
+  ++facts.units;  // which the driver does not have
+  OpenClDevice device({.name = "test", .memory = facts.memory, .aliases = true}, facts);
+  IdleFeed feed;
+  const auto open = [&] { device.open_place({"half", {0}}, feed); };
+  EXPECT_EQ(status_of(open), WEIR_STATUS_UNSUPPORTED);
+  const std::string message = message_of(open);
+  EXPECT_TRUE(message.starts_with("place 'half' cannot be 1 of the " +
+                                  std::to_string(facts.units) + " units of "))
+      << message;
+  EXPECT_TRUE(message.ends_with("; use all")) << message;
 }
 
 TEST_F(OpenClBackendTest, ACardHasAMemoryOfItsOwn) {

@@ -129,6 +129,29 @@ TEST_F(CudaBlasTest, FailuresOfTheDriverAreThoseOfTheAction) {
       << message;
 }
 
+TEST_F(CudaBlasTest, OtherDomainsGoOnWhenACardIsLost) {
+  const Runtime both("cuda:1,host:cores=1");
+  const Place card = both.domain(0).place(), desk = both.domain(1).place();
+  const Stream breaks = card.stream(), goes_on = desk.stream();
+  const Buffer x = both.buffer(64, "x");
+  breaks.upload(x.all());
+  breaks.synchronize();
+  fake_cuda_fail("cuMemcpyHtoDAsync", 1, 700);
+  const auto upload = [&] {
+    breaks.upload(x.all());
+    breaks.synchronize();
+  };
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_NE(failure_of(upload).find("' is lost: CUDA_ERROR_ILLEGAL_ADDRESS"), std::string::npos);
+  }
+  goes_on.compute(both.kernel("mem.set"), {write(x.all())}, {7});
+  goes_on.synchronize();
+  EXPECT_EQ(x.data<char>()[63], 7);
+  fill(0, 1);
+  factor("potrf");
+  stream_.synchronize();
+}
+
 /// In a process of its own: the libraries are opened once.
 TEST_F(CudaBlasTest, SaysWhatToInstall) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
