@@ -160,6 +160,7 @@ class QueueTest(weir_cli.CliTest):
         listed, _ = self.weir("run", "cholesky", "--policy", "help")
         for policy in POLICIES:
             self.assertIn(policy, listed)
+        self.assertEqual(self.weir("run", "--policy", "help"), (listed, ""))
         _, message = self.weir("run", "cholesky", "--n", 64, "--policy", "finsh",
                                code=weir_cli.BAD_INPUT)
         self.assertIn("did you mean 'finish'?", message)

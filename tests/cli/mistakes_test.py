@@ -13,6 +13,7 @@ MISTAKES = (
     # the command
     (("runn",), USAGE, r"unknown command 'runn' \(did you mean 'run'\?\)"),
     (("run",), USAGE, "say what to run: asian-option, .*wave"),
+    (("run", "--policy", "finish"), USAGE, "say what to run: asian-option, .*wave"),
     (("run", "choleski"), USAGE, r"unknown application 'choleski' \(did you mean 'cholesky'\?\)"),
     (("tune", "nothing"), USAGE, "unknown command 'nothing'"),
     (("bench",), USAGE, "say what to bench: transfers, "),

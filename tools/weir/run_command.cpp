@@ -71,6 +71,13 @@ class RunCommand final : public Command {
       examples.append("  ").append(example).append("\n");
     }
     app.footer(examples);
+    app.add_option_function<std::string>(
+        "--policy",
+        [this, &app](const std::string& policy) {
+          options_.policy = policy;
+          if (policy == "help") app.require_subcommand(0, 1);
+        },
+        "help: list the policies of task queues");
     for (const auto& application : applications_) {
       CLI::App* const command = app.add_subcommand(application->name(), application->summary());
       add_common_options(*command, *application);
