@@ -16,8 +16,9 @@ import signal
 import subprocess
 import sys
 
-from victim import OTHERS, RUNS, Victim
+from victim import ENDLESS, OTHERS, RUNS, Victim
 
+RANKS = 3
 LIMIT = 30  # of seconds; nothing but a hang takes so long
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -94,6 +95,22 @@ def check_ignored():
         assert victim.check_remains() is not None
 
 
+def check_ranks():
+    """A signal for who has started ranks is one for them, and they end first."""
+    with Victim(("run", "scatter", "--n", "100000", *ENDLESS, "--ranks", str(RANKS))) as victim:
+        pid = victim.process.pid
+        started = []
+        while len(started) < RANKS and victim.process.poll() is None:
+            victim.live(0.01)
+            with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
+                started = children.read().split()
+        victim.process.send_signal(signal.SIGTERM)
+        _, message = victim.end(LIMIT)
+        assert victim.process.returncode == 128 + signal.SIGTERM, victim.process.returncode
+        assert "weir: stopped by SIGTERM\n" in message, message
+        victim.check_remains()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--moments", type=int, default=int(os.environ.get("WEIR_TEST_MOMENTS", 60)))
@@ -113,6 +130,7 @@ def main():
             return 1
     if options.only is None:
         check_ignored()
+        check_ranks()
         if options.moments >= 60:
             assert result.stopped > options.moments // 3, "hardly any run was stopped at work"
             assert result.actions > 0, "no trace has anything in it"

@@ -13,6 +13,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "ranks.hpp"
+
 namespace weir::cli {
 
 namespace {
@@ -69,6 +71,11 @@ void give_up() {
   leave_now(state.work != nullptr ? state.work->save() : state.last_words);
 }
 
+/// Whether a signal is that of who has started this rank, and passes on what it was told.
+bool is_passed_on(const siginfo_t& info) noexcept {
+  return is_rank() && info.si_code == SI_USER && info.si_pid == getppid();
+}
+
 void watch() {
   int signal = 0;
   while (sigwait(&state.watched, &signal) != 0) {
@@ -79,9 +86,11 @@ void watch() {
   const timespec pause{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kStopAgain).count()};
   do {
     stop_work();  // also what was enqueued since
-    signal = sigtimedwait(&state.watched, nullptr, &pause);
+    siginfo_t info{};
+    signal = sigtimedwait(&state.watched, &info, &pause);
     if (state.leaving) return;
-    if (signal > 0 && !state.ended.exchange(true)) leave_now("at once");
+    const bool again = signal > 0 && !is_passed_on(info);
+    if (again && !state.ended.exchange(true)) leave_now("at once");
   } while (Clock::now() < limit);
   give_up();
 }

@@ -24,8 +24,9 @@ struct Interrupted {};
 /// They are blocked for the calling thread and all that it starts later; a thread of its own waits
 /// for them. The first one stops the work, which then unwinds as it does after an error. What has
 /// not within half a second is left as it is: the thread saves what there is and ends the process.
-/// A second signal ends the process at once. Signals that the program was started with as ignored
-/// stay so.
+/// A second signal ends the process at once, but for what a rank hears from who has started it:
+/// that passes on what it was told, and ends after its ranks. Signals that the program was started
+/// with as ignored stay so.
 class Interruption {
  public:
   Interruption();

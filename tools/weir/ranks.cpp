@@ -1,5 +1,9 @@
 #include "ranks.hpp"
 
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -7,9 +11,13 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include <fmt/format.h>
 #include <weir/weir.hpp>
+
+#include "interruption.hpp"
 
 namespace weir::cli {
 
@@ -46,6 +54,43 @@ unsigned number_in(std::initializer_list<const char*> variables, unsigned otherw
   }
   return otherwise;
 }
+
+/// The processes that the first thread of this one has started and that have not ended.
+std::vector<pid_t> children() {
+  std::ifstream file(fmt::format("/proc/self/task/{}/children", getpid()));
+  std::vector<pid_t> found;
+  for (pid_t child = 0; file >> child;) found.push_back(child);
+  return found;
+}
+
+/// Ranks that this process has started: what ends it is to end them first.
+class StartedRanks final : public Stoppable {
+ public:
+  void stop() noexcept override {
+    if (++calls_ != kTellAt) return;
+    try {
+      for (const pid_t child : children()) kill(child, SIGTERM);
+    } catch (...) {  // no memory: they end with this process
+    }
+  }
+  /// Gives those that do not unwind the time that they take to notice.
+  std::string save() noexcept override {
+    const auto limit = std::chrono::steady_clock::now() + kToLeave;
+    try {
+      while (!children().empty() && std::chrono::steady_clock::now() < limit) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
+    } catch (...) {  // no memory
+    }
+    return {};
+  }
+
+ private:
+  static constexpr int kTellAt = 2;  ///< not at once: a signal to the whole group comes first
+  static constexpr std::chrono::milliseconds kToLeave{400};
+
+  int calls_ = 0;  ///< of stop(), which one thread calls
+};
 
 struct Leave {
   void operator()(weir_fabric* fabric) const noexcept { weir_fabric_close(fabric); }
@@ -99,6 +144,8 @@ ExitCode run_on_ranks(unsigned ranks) {
   std::vector<const char*> pointers;
   for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
   pointers.push_back(nullptr);
+  StartedRanks started;
+  const Interruption::Scope scope(started);
   int status = 0;
   weir::check(weir_fabric_launch(nullptr, ranks, pointers.data(), &status));
   return static_cast<ExitCode>(status);
