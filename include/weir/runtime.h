@@ -29,7 +29,7 @@ typedef struct weir_runtime_options {
    *      [,clock=real|virtual][,gflops=F]        a simulated accelerator made of host cores,
    *      [,slow_at_ms=T][,slow_by=F]
    *      [,lost_at=N][,fail_allocation=N]        which can break
-   *      [,fail_copy=N]
+   *      [,fail_copy=N][,fail_kernel=N]
    *   opencl[:N][,alias=on|off][,memory=SIZE]    the Nth OpenCL device, a processor
    *   rank:N|*[/DOMAIN]                          a domain of rank N of the fabric, or of each rank
    *                                              but 0: see weir_rank_serve(); default: host

@@ -42,6 +42,7 @@ SimModel read_model(const Settings& settings, const Machine& machine) {
   model.faults.lost_at = settings.count("lost_at", 0, UINT64_MAX);
   model.faults.fail_allocation = settings.count("fail_allocation", 0, UINT64_MAX);
   model.faults.fail_copy = settings.count("fail_copy", 0, UINT64_MAX);
+  model.faults.fail_kernel = settings.count("fail_kernel", 0, UINT64_MAX);
   return model;
 }
 
@@ -88,7 +89,8 @@ class SimBackend final : public Backend {
            "order=host|device  who orders kernels and transfers: weir, or the card's queue\n"
            "lost_at=N          lose the card at its Nth operation, for good\n"
            "fail_allocation=N  let the Nth allocation of its memory fail\n"
-           "fail_copy=N        let the Nth transfer fail";
+           "fail_copy=N        let the Nth transfer fail\n"
+           "fail_kernel=N      let the card refuse the Nth kernel";
   }
 
   unsigned cores_wanted(const DomainSpec& spec, const Machine& machine) const override {
@@ -114,10 +116,11 @@ class SimBackend final : public Backend {
 
  private:
   static Settings read(const DomainSpec& spec) {
-    return {spec, {"cores",   "reserved",        "threads",  "gbps",   "latency_us",  "duplex",
-                   "speed",   "memory",          "clock",    "gflops", "memory_gbps", "launch_us",
-                   "fork_us", "contention",      "kernels",  "order",  "slow_at_ms",  "slow_by",
-                   "lost_at", "fail_allocation", "fail_copy"}};
+    return {spec,
+            {"cores",   "reserved",        "threads",   "gbps",       "latency_us",  "duplex",
+             "speed",   "memory",          "clock",     "gflops",     "memory_gbps", "launch_us",
+             "fork_us", "contention",      "kernels",   "order",      "slow_at_ms",  "slow_by",
+             "lost_at", "fail_allocation", "fail_copy", "fail_kernel"}};
   }
 
   std::shared_ptr<SimClock> clock_ = std::make_shared<SimClock>();

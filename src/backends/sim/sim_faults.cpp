@@ -18,8 +18,10 @@ SimFaults::SimFaults(const std::string& card, const SimFaultPlan& plan)
       lost_message_(fmt::format("domain '{}' is lost, at its operation {}", card, plan.lost_at)),
       allocation_message_(fmt::format("domain '{}' has no memory left, at its allocation {}", card,
                                       plan.fail_allocation)),
-      copy_message_(fmt::format("the link of domain '{}' failed, at its transfer {}", card,
-                                plan.fail_copy)) {}
+      copy_message_(
+          fmt::format("the link of domain '{}' failed, at its transfer {}", card, plan.fail_copy)),
+      kernel_message_(fmt::format("the card of domain '{}' refused a kernel, its number {}", card,
+                                  plan.fail_kernel)) {}
 
 void SimFaults::operate() noexcept {
   if (operations_.fetch_add(1, std::memory_order_relaxed) + 1 == plan_.lost_at) {
@@ -44,13 +46,19 @@ Outcome SimFaults::copy() noexcept {
 
 Outcome SimFaults::call() noexcept {
   operate();
-  return end();
+  const bool fails = kernels_.fetch_add(1, std::memory_order_relaxed) + 1 == plan_.fail_kernel;
+  return fails ? refusal() : end();
 }
 
 Outcome SimFaults::end() const noexcept {
   if (!lost()) [[likely]]
     return {};
   return failed_outcome(WEIR_STATUS_DEVICE_ERROR, lost_message_.c_str());
+}
+
+Outcome SimFaults::refusal() const noexcept {
+  if (lost()) return end();
+  return failed_outcome(WEIR_STATUS_DEVICE_ERROR, kernel_message_.c_str());
 }
 
 bool SimFaultyFeed::next(Worker& worker, Job& job) noexcept {
@@ -60,7 +68,7 @@ bool SimFaultyFeed::next(Worker& worker, Job& job) noexcept {
 }
 
 void SimFaultyFeed::finish(Worker& worker, Job& job, Outcome outcome) noexcept {
-  Outcome end = faults_.end();
+  Outcome end = job.function == refuse ? faults_.refusal() : faults_.end();
   feed_.finish(worker, job, end.ok() ? std::move(outcome) : std::move(end));
 }
 

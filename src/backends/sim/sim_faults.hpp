@@ -26,6 +26,8 @@ class SimFaults {
   Outcome call() noexcept;
   /// How something that started well ends.
   Outcome end() const noexcept;
+  /// How a kernel ends that was not to start.
+  Outcome refusal() const noexcept;
 
   bool lost() const noexcept { return lost_.load(std::memory_order_acquire); }
 
@@ -33,8 +35,8 @@ class SimFaults {
   void operate() noexcept;
 
   const SimFaultPlan plan_;
-  const std::string lost_message_, allocation_message_, copy_message_;
-  sys::Atomic<std::uint64_t> operations_{0}, allocations_{0}, copies_{0};
+  const std::string lost_message_, allocation_message_, copy_message_, kernel_message_;
+  sys::Atomic<std::uint64_t> operations_{0}, allocations_{0}, copies_{0}, kernels_{0};
   sys::Atomic<bool> lost_{false};
 };
 

@@ -13,8 +13,11 @@ struct SimFaultPlan {
   std::uint64_t lost_at = 0;  ///< among allocations, transfers and kernels together
   std::uint64_t fail_allocation = 0;
   std::uint64_t fail_copy = 0;
+  std::uint64_t fail_kernel = 0;
 
-  bool any() const noexcept { return lost_at > 0 || fail_allocation > 0 || fail_copy > 0; }
+  bool any() const noexcept {
+    return lost_at > 0 || fail_allocation > 0 || fail_copy > 0 || fail_kernel > 0;
+  }
 };
 
 struct SimModel {
