@@ -82,6 +82,26 @@ bool submit(const Flows& flows, weir_queue* queue, weir_task task, const weir_op
   return flows.took(weir_queue_submit(queue, &task, nullptr), "queue_submit");
 }
 
+weir_region row_of(std::size_t row) {
+  return weir_region_range(row * sizeof rows[0], sizeof rows[0]);
+}
+
+/// Looks at rows between tasks. Returns whether nothing failed.
+bool look_at_rows(const Flows& flows, weir_queue* queue, weir_buffer* grid) {
+  weir_queue_info info = WEIR_QUEUE_INFO_INIT;
+  if (!flows.took(weir_queue_flush(queue, grid, row_of(0), nullptr), "queue_flush") ||
+      !flows.took(weir_queue_acquire(queue, grid, row_of(1), WEIR_ACCESS_READ, kLong),
+                  "queue_acquire")) {
+    return false;
+  }
+  for (const int value : rows[1]) {
+    if (value == static_cast<int>(kTasks)) continue;
+    flows.report.blame("a row that was acquired has %d instead of %zu", value, kTasks);
+    break;
+  }
+  return flows.took(weir_queue_get_info(queue, &info, nullptr, 0), "queue_get_info");
+}
+
 /// Tasks on each row, which are then summed. All of it is right when nothing said otherwise.
 void walk_queue(const Flows& flows, weir_buffer* grid, weir_buffer* sums) {
   std::memset(rows, 0, sizeof rows);
@@ -94,17 +114,16 @@ void walk_queue(const Flows& flows, weir_buffer* grid, weir_buffer* sums) {
   for (std::size_t i = 0; i < kTasks * kRows; ++i) {
     weir_task task = WEIR_TASK_INIT;
     task.kernel = flows.add;
-    const weir_operand row = {grid, weir_region_range(i % kRows * sizeof rows[0], sizeof rows[0]),
-                              WEIR_ACCESS_READ_WRITE};
+    const weir_operand row = {grid, row_of(i % kRows), WEIR_ACCESS_READ_WRITE};
     all = submit(flows, queue, task, &row, 1) && all;
   }
+  all = all && look_at_rows(flows, queue, grid);
   for (std::size_t i = 0; i < kRows; ++i) {
     weir_task task = WEIR_TASK_INIT;
     task.kernel = flows.sum;
     task.combine = flows.combine;
-    const weir_operand operands[] = {
-        {sums, weir_region_range(0, sizeof total), WEIR_ACCESS_REDUCE},
-        {grid, weir_region_range(i * sizeof rows[0], sizeof rows[0]), WEIR_ACCESS_READ}};
+    const weir_operand operands[] = {{sums, weir_region_range(0, sizeof total), WEIR_ACCESS_REDUCE},
+                                     {grid, row_of(i), WEIR_ACCESS_READ}};
     all = submit(flows, queue, task, operands, 2) && all;
   }
   all = flows.took(weir_queue_synchronize(queue, kLong), "queue_synchronize") && all;
