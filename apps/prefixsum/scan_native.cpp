@@ -2,7 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <span>
+#include <utility>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #include "common/past_cache.hpp"
 
@@ -79,6 +85,68 @@ struct Scans {
   }
 };
 
+#if defined(__x86_64__)
+#define AVX512 [[gnu::target("avx512f,avx512vl,avx512dq")]]
+
+/// The same in registers, from where it goes past the cache: nothing is stored in between.
+template <class T>
+struct WideScans : Scans<T, true> {
+  AVX512 void make(std::ptrdiff_t part) const {
+    const T* const x = this->x;
+    T* const y = this->y;
+    const std::ptrdiff_t first = part * kScanChunk, end = std::min(this->n, first + kScanChunk);
+    std::ptrdiff_t i = std::min(first + (kLanes - past_line(y + first)) % kLanes, end);
+    Wide running = Wide{} + add_up(first, i, this->offsets[part]);
+    for (; i + 2 * kLanes <= end; i += 2 * kLanes) {
+      Wide low, high;
+      std::memcpy(&low, x + i, sizeof(Wide));
+      std::memcpy(&high, x + i + kLanes, sizeof(Wide));
+      scan(low, kEach);
+      scan(high, kEach);
+      high += last(low, kEach);
+      stream(y + i, running + low);
+      stream(y + i + kLanes, running + high);
+      running += last(high, kEach);
+    }
+    add_up(i, end, running[0]);
+  }
+
+ private:
+  using Wide [[gnu::vector_size(64)]] = T;
+  static constexpr int kLanes = kLineOf<T>;
+  static constexpr auto kEach = std::make_integer_sequence<int, kLanes>();
+
+  T add_up(std::ptrdiff_t begin, std::ptrdiff_t end, T running) const {
+    for (std::ptrdiff_t i = begin; i < end; ++i) this->y[i] = running += this->x[i];
+    return running;
+  }
+  template <int... lane>
+  [[gnu::always_inline]] AVX512 static void scan(Wide& v, std::integer_sequence<int, lane...>) {
+    v += __builtin_shufflevector(Wide{}, v, (lane + kLanes - 1)...);
+    v += __builtin_shufflevector(Wide{}, v, (lane + kLanes - 2)...);
+    v += __builtin_shufflevector(Wide{}, v, (lane + kLanes - 4)...);
+    if (kLanes > 8) v += __builtin_shufflevector(Wide{}, v, (lane + kLanes - 8)...);
+  }
+  template <int... lane>
+  [[gnu::always_inline]] AVX512 static Wide last(const Wide& v,
+                                                 std::integer_sequence<int, lane...>) {
+    return __builtin_shufflevector(v, v, (lane * 0 + kLanes - 1)...);
+  }
+  [[gnu::always_inline]] AVX512 static void stream(T* to, const Wide& v) {
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), reinterpret_cast<__m512i>(v));
+  }
+};
+
+template <class Work>
+const Work& in_wide(const Work& work) {
+  return work;
+}
+template <class T>
+WideScans<T> in_wide(const Scans<T, true>& work) {
+  return {work};
+}
+#endif
+
 template <class Work>
 [[gnu::always_inline]] inline void make_all(const Work& work, std::size_t begin, std::size_t end) {
   for (std::size_t part = begin; part < end; ++part) work.make(static_cast<std::ptrdiff_t>(part));
@@ -92,9 +160,8 @@ void make_plainly(const Work& work, std::size_t begin, std::size_t end) {
 
 #if defined(__x86_64__)
 template <class Work>
-[[gnu::target("avx512f,avx512vl,avx512dq")]] void make_avx512(const Work& work, std::size_t begin,
-                                                              std::size_t end) {
-  make_all(work, begin, end);
+AVX512 void make_avx512(const Work& work, std::size_t begin, std::size_t end) {
+  make_all(in_wide(work), begin, end);
 }
 template <class Work>
 [[gnu::target("avx2")]] void make_avx2(const Work& work, std::size_t begin, std::size_t end) {

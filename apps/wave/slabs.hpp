@@ -42,14 +42,13 @@ struct Slab {
        std::size_t block)
       : lane(&bound), first(first_plane), planes(count) {
     for (Matrix<T>& field : memory) field = Matrix<T>(shape.plane(), planes + 2 * kReach);
-    if (planes < 2 * kReach) {
+    if (planes == shape.n) {  // nobody needs its edges
+      divide({0, planes}, block);
+    } else if (planes < 2 * kReach) {
       edges = {{0, planes}};
-      return;
-    }
-    edges = {{0, kReach}, {planes - kReach, planes}};
-    const std::size_t inside = planes - 2 * kReach, parts = (inside + block - 1) / block;
-    for (std::size_t i = 0; i < parts; ++i) {
-      interior.push_back({kReach + inside * i / parts, kReach + inside * (i + 1) / parts});
+    } else {
+      edges = {{0, kReach}, {planes - kReach, planes}};
+      divide({kReach, planes - kReach}, block);
     }
   }
 
@@ -62,6 +61,15 @@ struct Slab {
   }
 
   bool has(std::size_t z) const noexcept { return z >= first && z < first + planes; }
+
+  void divide(PlaneRange inside, std::size_t block) {
+    const std::size_t planes_inside = inside.end - inside.begin;
+    const std::size_t parts = (planes_inside + block - 1) / block;
+    for (std::size_t i = 0; i < parts; ++i) {
+      interior.push_back({inside.begin + planes_inside * i / parts,
+                          inside.begin + planes_inside * (i + 1) / parts});
+    }
+  }
 
   const Lane* lane;
   std::size_t first, planes;

@@ -34,17 +34,20 @@ template <class T>
          T(8.0 / 315) * ring(3) - T(1.0 / 560) * ring(4);
 }
 
-/// Makes the same row of some planes at once, which have most of their neighbours in common.
+/// Makes cells of the same row of some planes at once, which have most of their neighbours in
+/// common.
 template <std::ptrdiff_t planes, class T>
-[[gnu::always_inline]] inline void sweep_row(const Planes<T>& p, std::ptrdiff_t y,
-                                             std::ptrdiff_t z) {
-  const std::ptrdiff_t line = z * p.plane + (y + reach) * p.row + lead, plane = p.plane;
+[[gnu::always_inline]] inline void make_cells(const Planes<T>& p, std::ptrdiff_t y,
+                                              std::ptrdiff_t z, std::ptrdiff_t first_x,
+                                              std::ptrdiff_t count) {
+  const std::ptrdiff_t plane = p.plane;
+  const std::ptrdiff_t line = z * plane + (y + reach) * p.row + lead + first_x;
   T* const __restrict next = p.next + line;
   const T* const __restrict u = p.now + line + reach * plane;
   const T* const __restrict speed = p.speed + line;
   const T* const __restrict kept = p.kept;
 #pragma omp simd
-  for (std::ptrdiff_t x = 0; x < p.n; ++x) {
+  for (std::ptrdiff_t x = 0; x < count; ++x) {
     T curvature[planes];
 #pragma GCC unroll 8
     for (std::ptrdiff_t k = 0; k < planes; ++k)
@@ -52,10 +55,34 @@ template <std::ptrdiff_t planes, class T>
 #pragma GCC unroll 8
     for (std::ptrdiff_t k = 0; k < planes; ++k) {
       const std::ptrdiff_t i = x + k * plane;
-      const T g = kept[p.first + z + k] * kept[y] * kept[x];
+      const T g = kept[p.first + z + k] * kept[y] * kept[first_x + x];
       next[i] = g * (2 * u[i] - g * next[i] + speed[i] * curvature[k]);
     }
   }
+}
+
+/// Asks for what the next row needs from memory: its planes are too many for the processor to see.
+template <std::ptrdiff_t planes, class T>
+[[gnu::always_inline]] inline void prefetch_row(const Planes<T>& p, std::ptrdiff_t y,
+                                                std::ptrdiff_t z, std::ptrdiff_t x) {
+  for (std::ptrdiff_t k = z; k < z + planes; ++k) {
+    const std::ptrdiff_t i = k * p.plane + (y + 1 + reach) * p.row + lead + x;
+    __builtin_prefetch(p.now + i + 2 * reach * p.plane);
+    __builtin_prefetch(p.next + i);
+    __builtin_prefetch(p.speed + i);
+  }
+}
+
+template <std::ptrdiff_t planes, class T>
+[[gnu::always_inline]] inline void sweep_row(const Planes<T>& p, std::ptrdiff_t y,
+                                             std::ptrdiff_t z) {
+  constexpr std::ptrdiff_t kLine = 64 / sizeof(T);
+  std::ptrdiff_t x = 0;
+  for (; x + kLine <= p.n; x += kLine) {
+    prefetch_row<planes>(p, y, z, x);
+    make_cells<planes>(p, y, z, x, kLine);
+  }
+  make_cells<planes>(p, y, z, x, p.n - x);
 }
 
 constexpr std::ptrdiff_t kTogether = 2;  ///< planes that are made at once
