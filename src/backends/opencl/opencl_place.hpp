@@ -83,7 +83,7 @@ class OpenClPlace final : public PlaceDriver {
   bool take_back() noexcept;
   bool retire() noexcept;
   void follow(Slot& slot) noexcept;
-  cl_int status_of(const Slot& slot) const noexcept;
+  static cl_int status_of(cl_event event) noexcept;
   void peek() noexcept;
   bool look(std::uint64_t last) noexcept;
   void watch() noexcept;
@@ -94,6 +94,8 @@ class OpenClPlace final : public PlaceDriver {
   bool waits_alike(std::span<const std::uint64_t> waits) noexcept;
   void add_waits(const Slot& slot);
   void submit() noexcept;
+  bool revive() noexcept;
+  void enqueue_again() noexcept;
   void launch(Slot& slot) noexcept;
   Outcome enqueue(Slot& slot) noexcept;
   Outcome enqueue_copy(Slot& slot) noexcept;
@@ -136,6 +138,7 @@ class OpenClPlace final : public PlaceDriver {
   FailedJobs failed_{kWindow};
   Parking parking_;
   sys::Atomic<bool> stopping_{false};
+  sys::Atomic<bool> broken_{false};        ///< a command failed: batches may be given up
   sys::Atomic<std::uint32_t> callers_{0};  ///< calls that the driver is to make, or is making
   std::optional<sys::Thread> thread_;
 };
