@@ -9,7 +9,7 @@
 namespace weir::rt {
 
 void send(Port& port, Rank to, const ConveyorEnvelope& envelope, std::span<const std::byte> body) {
-  port.send(to, Channel::conveyor, std::as_bytes(std::span(&envelope, 1)), body);
+  port.post(to, Channel::conveyor, std::as_bytes(std::span(&envelope, 1)), body);
 }
 
 ConveyorHub::ConveyorHub(Port& port) : port_(port) { port_.listen(Channel::conveyor, this); }

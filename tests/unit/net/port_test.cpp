@@ -365,6 +365,22 @@ TEST(Port, HandlersMaySendBesideLargeMessagesOfOthers) {
   });
 }
 
+TEST(Port, ABarrierEndsInTimeThoughTheWayIsFull) {
+  InprocHub hub(2, 0);
+  std::atomic<bool> over{false};
+  on_ranks(hub, 2, ProgressBy::caller, [&](Port& port) {
+    if (port.rank() == 0) {
+      port.send(1, Channel::user, std::vector<std::byte>(4u << 20));
+      EXPECT_EQ(port.barrier(1'000'000).status, WEIR_STATUS_TIMEOUT);
+      over = true;
+    }
+    const std::int64_t deadline = sys::deadline_after(kLong / 10);
+    while (!over && sys::now_ns() < deadline) std::this_thread::yield();
+    EXPECT_TRUE(over) << "rank 0 waits for rank 1";
+    EXPECT_TRUE(port.barrier(kLong).ok());
+  });
+}
+
 TEST_P(Ports, AWaitThatThrowsLeavesThePortToOthers) {
   InprocHub hub(1, 0);
   on_ranks(hub, 1, GetParam(), [](Port& port) {
