@@ -69,6 +69,7 @@ OpenClPlace::OpenClPlace(const PlaceRequest& request, const OpenClDeviceInfo& de
     : feed_(feed),
       part_(card == nullptr ? part_of(device, request) : OpenClSubDevice()),
       card_(card),
+      spin_ns_(config::spin_ns()),
       slots_(kWindow) {
   const cl_device_id used = part_.get() != nullptr ? part_.get() : device.id;
   if (card == nullptr) context_ = make_opencl_context(device.platform, used);
@@ -505,7 +506,7 @@ void OpenClPlace::idle() noexcept {
     sys::sleep_until(sys::now_ns() + kNapNs);
     if (look(next_) || stirring() || broken) return;
   }
-  const std::int64_t until = sys::now_ns() + config::spin_ns();
+  const std::int64_t until = sys::now_ns() + spin_ns_;
   while (sys::now_ns() < until) {
     for (int i = 0; i < 32; ++i) sys::pause();
     if (look(next_) || stirring()) return;

@@ -116,9 +116,10 @@ class OpenClPlace final : public PlaceDriver {
   PlaceFeed& feed_;
   OpenClSubDevice part_;  ///< empty: all of the device
   const OpenClDevice* const card_;
-  OpenClContext context_;             ///< empty: that of the card
-  OpenClQueue queue_, timed_;         ///< the latter for what has to have times
-  OpenClQueue calls_;                 ///< of a card: where its kernels of the kind "opencl" enqueue
+  OpenClContext context_;      ///< empty: that of the card
+  OpenClQueue queue_, timed_;  ///< the latter for what has to have times
+  OpenClQueue calls_;          ///< of a card: where its kernels of the kind "opencl" enqueue
+  const std::int64_t spin_ns_;
   std::int64_t clock_offset_ns_ = 0;  ///< of the host's clock against the device's
   std::optional<OpenClPrograms> programs_;
 
