@@ -54,7 +54,7 @@ class Port {
   /// 64 MiB more than the way takes, or this rank that much to itself that nobody listens to.
   void send(Rank to, Channel channel, std::span<const std::byte> head,
             std::span<const std::byte> body = {});
-  /// Does so without waiting for room: for messages of which there are only so many at a time.
+  /// Does so without asking for room: for messages of which there are only so many at a time.
   void post(Rank to, Channel channel, std::span<const std::byte> head,
             std::span<const std::byte> body = {});
 
