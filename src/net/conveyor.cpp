@@ -343,7 +343,6 @@ void Conveyor::send_refusal(Rank to, std::string_view why) {
 }
 
 void Conveyor::lost(Rank rank, const std::string& why) noexcept {
-  peers_[rank].reads = false;
   fail_peer(rank, WEIR_STATUS_NETWORK_ERROR, why);
 }
 

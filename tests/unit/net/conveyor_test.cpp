@@ -739,6 +739,46 @@ TEST(Conveyor, BlocksThatAreReadWhereTheyAreStayUntilThen) {
   EXPECT_EQ(sum, kItems * (kItems + 1) / 2);
 }
 
+/// Rank 1, which is in a handler, is given up, and then reads on.
+TEST(Conveyor, BlocksOfARankThatIsGivenUpStay) {
+  sys::Atomic<bool> open{false}, entered{false};
+  const auto program = [&](weir_fabric& fabric) {
+    Port& port = fabric.port();
+    ConveyorSetup setup;
+    setup.name = "given up";
+    setup.age_ns = -1;
+    setup.handler_bytes = {8};
+    setup.handlers = {[&](Rank, const std::byte*, std::size_t) -> Outcome {
+      entered.store(true);
+      while (!open.load()) sys::yield();
+      return {};
+    }};
+    const auto first_free = [&port] {
+      void* const memory = port.allocate(8);
+      port.release(memory);
+      return memory;
+    };
+    const void* const before = first_free();
+    auto conveyor =
+        std::make_unique<Conveyor>(fabric.conveyors(), fabric.collectives(), std::move(setup));
+    if (port.rank() == 1) {
+      while (!open.load()) sys::yield();
+      return;
+    }
+    auto producer = conveyor->open_producer();
+    const std::uint64_t item = 1;
+    producer->put({ItemKind::send, 0, 8}, 1, nullptr, reinterpret_cast<const std::byte*>(&item), 1);
+    producer.reset();
+    while (!entered.load()) sys::yield();
+    port.drop(1, "is given up");
+    EXPECT_TRUE(port.wait_until([&] { return !port.alive(1); }, kMinute, "the end of rank 1"));
+    conveyor.reset();
+    EXPECT_NE(first_free(), before);
+    open.store(true);
+  };
+  EXPECT_EQ(on_sharing_ranks(2, program, ProgressBy::thread), "");
+}
+
 /// Rank 0 tells rank 1 of a block, with the number of their conveyor. Returns what rank 1 says.
 std::string tell_of(const LentBlock& block, std::uint32_t number, weir_fabric& fabric) {
   ConveyorSetup setup;
