@@ -230,7 +230,7 @@ WEIR_API weir_status weir_halo_create(weir_fabric* fabric, const weir_grid* grid
 /**
  * Sends what other blocks need of this rank's. From here on halos may change at any time, until
  * weir_halo_finish(); the blocks themselves are free when it returns. BUSY when the step before is
- * not finished.
+ * not finished; in a handler also when there is no room to send, and then the halo is of no use.
  */
 WEIR_API weir_status weir_halo_start(weir_halo* halo);
 

@@ -272,10 +272,10 @@ class Event {
     return found;
   }
   /// Calls code(status, message) once when the event is complete, at once if it already is. It may
-  /// enqueue, but not wait.
+  /// enqueue, but not wait; what it returns is ignored.
   template <class Code>
   void on_complete(Code code) const {
-    if (runtime_ == nullptr) return code(WEIR_STATUS_OK, "");
+    if (runtime_ == nullptr) return static_cast<void>(code(WEIR_STATUS_OK, ""));
     auto owned = std::make_unique<Code>(std::move(code));
     const auto run = [](weir_status status, const char* message, void* payload) {
       const std::unique_ptr<Code> called(static_cast<Code*>(payload));

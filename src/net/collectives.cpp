@@ -45,7 +45,7 @@ std::vector<Collectives::Bytes> Collectives::exchange(const std::string& what,
     Bytes head;
     append(head, bytes_of(header));
     append(head, std::as_bytes(std::span(what)));
-    port_.send(0, Channel::collective, head, contribution);
+    port_.post(0, Channel::collective, head, contribution);
     const auto arrived = [&] {
       sys::Lock lock(mutex_);
       return results_.contains(number) || !lost_.empty();
@@ -73,9 +73,7 @@ void Collectives::give_up() noexcept {
   broken_ = current_exception_outcome(WEIR_STATUS_INTERNAL).message;
   const Header header{Kind::given_up, 0, 0};
   try {
-    port_.as_listener([&] {  // which does not wait for room
-      port_.send(0, Channel::collective, bytes_of(header), std::as_bytes(std::span(broken_)));
-    });
+    port_.post(0, Channel::collective, bytes_of(header), std::as_bytes(std::span(broken_)));
   } catch (...) {  // it is told when this rank leaves
   }
 }
@@ -214,7 +212,7 @@ void Collectives::answer(const Result& result) {
   for (Rank rank = 0; rank < port_.ranks(); ++rank) {
     if (!port_.alive(rank)) continue;
     try {
-      port_.send(rank, Channel::collective, bytes_of(header), body);
+      port_.post(rank, Channel::collective, bytes_of(header), body);
     } catch (...) {
       if (rank == port_.rank()) {
         failed = std::current_exception();

@@ -80,7 +80,7 @@ void Conveyor::remove(Producer& producer) noexcept {
 
 // ---- Sending ------------------------------------------------------------------------------------
 
-LentMemory* Conveyor::lend(Rank to, std::size_t bytes) noexcept {
+LentMemory* Conveyor::lend(Rank to, std::size_t bytes, std::int64_t deadline_ns) noexcept {
   Peer& peer = peers_[to];
   {
     const sys::Lock lock(peer.sending);
@@ -92,20 +92,23 @@ LentMemory* Conveyor::lend(Rank to, std::size_t bytes) noexcept {
     }
     if (!peer.lends || !port_.info().shares_memory) return nullptr;
   }
-  std::list<LentMemory> one = allocate_lent(bytes);
+  bool can = true;
+  std::list<LentMemory> one = allocate_lent(bytes, deadline_ns, can);
   const sys::Lock lock(peer.sending);
-  peer.lends = peer.lends && !one.empty();
+  peer.lends = peer.lends && can;
   if (one.empty()) return nullptr;
   peer.lent.splice(peer.lent.end(), one);
   return &peer.lent.back();
 }
 
 /// Not under a lock: who allocates waits for the turn, whose holder may close a producer.
-std::list<LentMemory> Conveyor::allocate_lent(std::size_t bytes) noexcept {
+std::list<LentMemory> Conveyor::allocate_lent(std::size_t bytes, std::int64_t deadline_ns,
+                                              bool& out_can) noexcept {
   std::list<LentMemory> one;
   try {
     LentMemory& memory = one.emplace_back();
-    memory.bytes = static_cast<std::byte*>(port_.allocate(bytes));
+    memory.bytes = static_cast<std::byte*>(port_.allocate(bytes, deadline_ns));
+    if (memory.bytes == nullptr) return {};
     if (const auto place = port_.place_of(memory.bytes)) {
       memory.place = *place;
       return one;
@@ -113,8 +116,8 @@ std::list<LentMemory> Conveyor::allocate_lent(std::size_t bytes) noexcept {
     port_.release(memory.bytes);
   } catch (...) {  // no memory
   }
-  one.clear();
-  return one;
+  out_can = false;
+  return {};
 }
 
 void Conveyor::take_back(Rank to, LentMemory* memory) noexcept {
@@ -146,7 +149,7 @@ void Conveyor::send_message(Rank to, BlockWriter& writer, LentMemory* memory, bo
   if (memory == nullptr) {
     const ConveyorEnvelope envelope{number_, Kind::block, ask, 0, 0};
     const auto parts = writer.close(bytes_of(envelope));
-    return port_.send(to, Channel::conveyor, parts.head, parts.data);
+    return port_.post(to, Channel::conveyor, parts.head, parts.data);
   }
   const auto parts = writer.close({});
   const auto place = [memory](std::span<const std::byte> part) {
@@ -340,7 +343,6 @@ void Conveyor::send_refusal(Rank to, std::string_view why) {
 }
 
 void Conveyor::lost(Rank rank, const std::string& why) noexcept {
-  peers_[rank].reads = false;
   fail_peer(rank, WEIR_STATUS_NETWORK_ERROR, why);
 }
 

@@ -126,10 +126,11 @@ class Conveyor final : private ItemHandler {
   void meet(Collectives& collectives);
   /// Throws the failure of a rank, if it has one.
   void check_peer(Rank rank) const;
-  /// Memory for a block to a rank, where it can read it; else null.
-  LentMemory* lend(Rank to, std::size_t bytes) noexcept;
-  /// New memory for one block, or none.
-  std::list<LentMemory> allocate_lent(std::size_t bytes) noexcept;
+  /// Memory for a block to a rank, where it can read it; else null, also at the deadline.
+  LentMemory* lend(Rank to, std::size_t bytes, std::int64_t deadline_ns) noexcept;
+  /// New memory for one block, or none at the deadline. out_can: false when there will be none.
+  std::list<LentMemory> allocate_lent(std::size_t bytes, std::int64_t deadline_ns,
+                                      bool& out_can) noexcept;
   /// Takes it back from a producer that has not sent it. Null is ignored.
   void take_back(Rank to, LentMemory* memory) noexcept;
   void release_lent() noexcept;

@@ -9,7 +9,7 @@
 namespace weir::rt {
 
 void send(Port& port, Rank to, const ConveyorEnvelope& envelope, std::span<const std::byte> body) {
-  port.send(to, Channel::conveyor, std::as_bytes(std::span(&envelope, 1)), body);
+  port.post(to, Channel::conveyor, std::as_bytes(std::span(&envelope, 1)), body);
 }
 
 ConveyorHub::ConveyorHub(Port& port) : port_(port) { port_.listen(Channel::conveyor, this); }
@@ -35,16 +35,13 @@ void ConveyorHub::leave(std::uint32_t number) noexcept {
 void ConveyorHub::release_later(std::uint32_t number, Rank rank, std::uint64_t blocks,
                                 std::vector<std::byte*> memory) noexcept {
   try {
-    bool gone = false;
     {
       const sys::Lock lock(mutex_);
       lent_.push_back({number, rank, blocks, std::move(memory)});
-      gone = lost_.contains(rank);
     }
-    if (!gone) return send(port_, rank, {number, ConveyorEnvelope::Kind::ask, true, 0, 0});
-  } catch (...) {  // no memory: the port's end frees it. Or the rank is gone.
+    return send(port_, rank, {number, ConveyorEnvelope::Kind::ask, true, 0, 0});
+  } catch (...) {  // no memory, or the rank is gone: the port's end frees it
   }
-  if (!port_.alive(rank)) release([&](const Lent& lent) { return lent.to == rank; });
 }
 
 /// Not under the lock: who gives memory back waits for the turn, whose holder may wait for the
@@ -112,7 +109,6 @@ void ConveyorHub::lost(Rank rank, const std::string& why) noexcept {
     }
     for (const auto& [number, conveyor] : conveyors_) conveyor->lost(rank, why);
   }
-  release([&](const Lent& lent) { return lent.to == rank; });
 }
 
 }  // namespace weir::rt

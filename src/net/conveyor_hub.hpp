@@ -61,7 +61,8 @@ class ConveyorHub final : private Listener {
   /// Delivers no more to it when it returns. Not from inside a delivery.
   void leave(std::uint32_t number) noexcept;
   /// Gives memory of a conveyor that has left back to the port, when a rank has applied so many of
-  /// its blocks or will read them no more.
+  /// its blocks or has refused one. The port's end frees what a rank had that is lost: it may live
+  /// on, and read.
   void release_later(std::uint32_t number, Rank rank, std::uint64_t blocks,
                      std::vector<std::byte*> memory) noexcept;
 

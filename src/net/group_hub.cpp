@@ -100,7 +100,8 @@ void GroupHub::send(Rank to, std::uint32_t number, Kind kind, std::uint64_t step
 }
 
 void GroupHub::send(Rank to, std::uint32_t number, Kind kind, std::string_view text) {
-  send(to, number, kind, 0, bytes_of(text));
+  const Head head{kMagic, number, kind, 0, 0};
+  port_.post(to, channel_, std::as_bytes(std::span(&head, 1)), bytes_of(text));
 }
 
 void GroupHub::arrived(Rank from, std::span<const std::byte> message) noexcept {

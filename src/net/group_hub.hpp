@@ -51,7 +51,8 @@ class GroupHub final : public Listener {
   /// When it returns the member hears nothing more.
   void leave(std::uint32_t number) noexcept;
 
-  /// Sends to another rank's member of that number. `body` is copied. Throws Error.
+  /// Sends to another rank's member of that number. `body` is copied. A text, of which there are
+  /// few, does not wait for room. Throws Error.
   void send(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
             std::span<const std::byte> body);
   void send(Rank to, std::uint32_t number, Kind kind, std::string_view text);

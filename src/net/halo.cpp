@@ -240,9 +240,10 @@ void Halo::attempt(const Step& step) {
     step();
   } catch (...) {
     const weir_status status = current_exception_outcome(WEIR_STATUS_INTERNAL).status;
-    const bool goes_on = status == WEIR_STATUS_BUSY || status == WEIR_STATUS_TIMEOUT ||
-                         status == WEIR_STATUS_INVALID_ARGUMENT;
+    const bool harmless = status == WEIR_STATUS_BUSY || status == WEIR_STATUS_TIMEOUT ||
+                          status == WEIR_STATUS_INVALID_ARGUMENT;
     sys::Lock lock(mutex_);
+    const bool goes_on = harmless && failure_.ok();
     const bool tells = !goes_on && !all_know_;
     lock.unlock();
     if (tells) take_leave("cannot go on with its halo");

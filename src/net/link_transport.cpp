@@ -53,6 +53,10 @@ struct LinkTransport::Header {
   }
 };
 
+struct LinkTransport::Hello {
+  std::int64_t lost_after_ns;
+  std::uint32_t beats, unused;
+};
 struct LinkTransport::Put {
   std::uint64_t token, offset;
   std::uint32_t window, last;
@@ -122,6 +126,12 @@ struct BuildIds {
   }
 };
 
+/// From one beat to the next, for ranks that count others as lost after so long.
+std::int64_t interval_for(std::int64_t lost_after_ns) noexcept {
+  if (lost_after_ns <= 0) return kLongestInterval;
+  return std::clamp<std::int64_t>(lost_after_ns / 8, 1'000'000, kLongestInterval);
+}
+
 /// Of the bytes of a packet behind its header, wherever they lie.
 std::uint64_t checksum(std::span<const std::byte> first, Parts others) noexcept {
   Checksum sum;
@@ -169,10 +179,7 @@ LinkTransport::LinkTransport(std::unique_ptr<Link> link, Membership membership)
   } else {
     info_.patience_ns = kLongestLeave;
   }
-  interval_ns_ =
-      membership_.lost_after_ns > 0
-          ? std::clamp<std::int64_t>(membership_.lost_after_ns / 8, 1'000'000, kLongestInterval)
-          : kLongestInterval;
+  interval_ns_ = interval_for(membership_.lost_after_ns);
   peers_.resize(info_.ranks);
   slots_.resize(kSlots);
   free_.reserve(kSlots);
@@ -185,10 +192,10 @@ LinkTransport::LinkTransport(std::unique_ptr<Link> link, Membership membership)
 }
 
 void LinkTransport::send_hellos(std::vector<bool>& said) {
-  const std::uint32_t beats = membership_.beats;
+  const Hello hello{membership_.lost_after_ns, membership_.beats, 0};
   const std::span<const std::byte> build = std::as_bytes(std::span(membership_.build));
   for (Rank rank = 0; rank < info_.ranks; ++rank) {
-    if (!said[rank]) said[rank] = push(rank, Kind::hello, beats, build);
+    if (!said[rank]) said[rank] = push(rank, Kind::hello, hello, build);
   }
 }
 
@@ -341,7 +348,9 @@ void LinkTransport::take(Rank from, Kind kind, std::span<const std::byte> rest) 
   switch (kind) {
     case Kind::hello: {
       if (peer.here) fail(WEIR_STATUS_NETWORK_ERROR, "it joins a second time");
-      peer.beats = cut_off<std::uint32_t>(rest) != 0;
+      const Hello hello = cut_off<Hello>(rest);
+      peer.beats = hello.beats != 0;
+      interval_ns_ = std::min(interval_ns_, interval_for(hello.lost_after_ns));
       peer.build.assign(reinterpret_cast<const char*>(rest.data()), rest.size());
       peer.here = true;
       return;

@@ -33,8 +33,9 @@ std::string build_id();
 /// link cannot do directly are packets that the target's progress() carries out: big puts and gets
 /// stream in pieces of a packet between the two memories, so that neither end keeps them.
 ///
-/// A rank that sends nothing else sends beats, eight in the time after which it counts as lost. A
-/// rank that leaves says so, and is lost to the others without a failure of its own.
+/// A rank that sends nothing else sends beats, eight in the time after which the least patient of
+/// all counts it as lost. A rank that leaves says so, and is lost to the others without a failure
+/// of its own.
 class LinkTransport final : public Transport, private PacketSink {
  public:
   /// Joins: waits until all ranks have said who they are. Throws Error.
@@ -73,6 +74,7 @@ class LinkTransport final : public Transport, private PacketSink {
   static constexpr std::size_t kSlots = 256;  ///< operations under way
   enum class Kind : std::uint8_t;
   struct Header;
+  struct Hello;
   struct Put;
   struct Get;
   struct Change;
@@ -147,7 +149,7 @@ class LinkTransport final : public Transport, private PacketSink {
   std::unique_ptr<Link> link_;
   Membership membership_;
   TransportInfo info_;
-  std::int64_t interval_ns_ = 0;
+  std::int64_t interval_ns_ = 0;  ///< from one beat to the next
   std::int64_t looked_ns_ = 0;
   sys::Atomic<std::int64_t> next_look_ns_{0};
   unsigned passes_ = 0;

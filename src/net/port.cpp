@@ -125,11 +125,18 @@ void Port::send(Rank to, Channel channel, std::span<const std::byte> head,
   body_->messages.send(to, channel, head, body);
 }
 
+void Port::post(Rank to, Channel channel, std::span<const std::byte> head,
+                std::span<const std::byte> body) {
+  body_->messages.post(to, channel, head, body);
+}
+
 WindowId Port::expose(void* memory, std::size_t bytes) {
   return body_->operations.expose(memory, bytes);
 }
 void Port::withdraw(WindowId window) noexcept { body_->operations.withdraw(window); }
-void* Port::allocate(std::size_t bytes) { return body_->operations.allocate(bytes); }
+void* Port::allocate(std::size_t bytes, std::int64_t deadline_ns) {
+  return body_->operations.allocate(bytes, deadline_ns);
+}
 void Port::release(void* memory) noexcept { body_->operations.release(memory); }
 std::optional<std::uint64_t> Port::place_of(const void* memory) const noexcept {
   return body_->transport->place_of(memory);

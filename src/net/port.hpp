@@ -22,8 +22,9 @@ namespace weir::rt {
 /// Nothing here waits for another rank but flush() and barrier(). A call to a rank that is lost
 /// fails as WEIR_STATUS_NETWORK_ERROR and names it.
 ///
-/// Who moves the fabric on holds the turn, which nobody waits for but listen(), expose() and
-/// withdraw(): what other threads send meanwhile goes into a list that the holder takes over.
+/// Who moves the fabric on holds the turn, which nobody waits for but listen() and those
+/// who expose, withdraw, allocate and release memory: what other threads send meanwhile goes into a
+/// list that the holder takes over.
 class Port {
  public:
   Port(std::unique_ptr<Transport> transport, ProgressBy progress);
@@ -53,12 +54,16 @@ class Port {
   /// 64 MiB more than the way takes, or this rank that much to itself that nobody listens to.
   void send(Rank to, Channel channel, std::span<const std::byte> head,
             std::span<const std::byte> body = {});
+  /// Does so without asking for room: for messages of which there are only so many at a time.
+  void post(Rank to, Channel channel, std::span<const std::byte> head,
+            std::span<const std::byte> body = {});
 
   /// Lets the others at memory; they need the number. Throws Error.
   WindowId expose(void* memory, std::size_t bytes);
   void withdraw(WindowId window) noexcept;
-  /// Returns zeroed memory that others reach fastest when it is exposed. Throws Error.
-  void* allocate(std::size_t bytes);
+  /// Returns zeroed memory that others reach fastest when it is exposed; null: somebody else has
+  /// held the turn until the deadline. Throws Error.
+  void* allocate(std::size_t bytes, std::int64_t deadline_ns = sys::kNever);
   void release(void* memory) noexcept;
   /// Says where memory from allocate() is for the others, if they can read it without a copy.
   std::optional<std::uint64_t> place_of(const void* memory) const noexcept;

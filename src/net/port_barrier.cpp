@@ -23,7 +23,7 @@ void PortBarrier::tell_all() {
   for (Rank rank = 0; rank < theirs_.size(); ++rank) {
     if (rank == rank_ || gone_.gone(rank)) continue;
     try {
-      messages_.send(rank, Channel::control, bytes_of(own_), {});
+      messages_.post(rank, Channel::control, bytes_of(own_), {});
     } catch (const Error& error) {
       if (error.status() != WEIR_STATUS_NETWORK_ERROR) throw;
     }

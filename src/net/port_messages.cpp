@@ -28,13 +28,20 @@ void PortMessages::send(Rank to, Channel channel, std::span<const std::byte> hea
   gone_.check(to, "send to");
   const std::size_t bytes = head.size() + body.size();
   if (to == info_.rank) check_room_here(channel, bytes);
-  const bool inside = progress_.holds();
   const sys::Atomic<std::size_t>& queued = peers_[to].queued;
-  if (inside) {
+  if (progress_.holds()) {
     check_room_inside(to, channel, bytes);
   } else if (queued.load() > kQueuedBytes) {
     progress_.wait_until([&] { return queued.load() <= kQueuedBytes; }, -1, "room to send");
   }
+  post(to, channel, head, body);
+}
+
+void PortMessages::post(Rank to, Channel channel, std::span<const std::byte> head,
+                        std::span<const std::byte> body) {
+  gone_.check(to, "send to");
+  const std::size_t bytes = head.size() + body.size();
+  const bool inside = progress_.holds();
   // Who has sent a part must have memory for the rest.
   Messages one = bytes > most_ ? room_for(to, channel, bytes) : Messages();
   if (!one.empty()) one.front().inside = inside;

@@ -42,6 +42,8 @@ class PortMessages {
   void listen(Channel channel, Listener* listener);
   void send(Rank to, Channel channel, std::span<const std::byte> head,
             std::span<const std::byte> body);
+  void post(Rank to, Channel channel, std::span<const std::byte> head,
+            std::span<const std::byte> body);
 
   /// Whether other threads have left messages. Any thread.
   bool left() const noexcept { return submissions_.load() > 0; }

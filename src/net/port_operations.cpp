@@ -61,8 +61,9 @@ void PortOperations::withdraw(WindowId window) noexcept {
   windows_.erase(window);
 }
 
-void* PortOperations::allocate(std::size_t bytes) {
-  const PortProgress::Turn turn(progress_);
+void* PortOperations::allocate(std::size_t bytes, std::int64_t deadline_ns) {
+  const PortProgress::Turn turn(progress_, deadline_ns);
+  if (!turn) return nullptr;
   if (void* const memory = transport_.allocate(bytes)) return memory;
   void* const memory = std::calloc(std::max<std::size_t>(bytes, 1), 1);
   if (memory == nullptr) fail(WEIR_STATUS_OUT_OF_MEMORY, "no memory for a window of {} B", bytes);

@@ -35,7 +35,7 @@ class PortOperations {
   // As in Port.
   WindowId expose(void* memory, std::size_t bytes);
   void withdraw(WindowId window) noexcept;
-  void* allocate(std::size_t bytes);
+  void* allocate(std::size_t bytes, std::int64_t deadline_ns);
   void release(void* memory) noexcept;
   Outcome flush(Rank to, std::int64_t timeout_ns);
   /// Starts an operation. The token is for this class.

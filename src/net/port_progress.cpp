@@ -51,8 +51,12 @@ bool PortProgress::try_take() noexcept {
   return holder_.load() == nullptr && holder_.compare_exchange_strong(nobody, this_thread());
 }
 
-void PortProgress::take() noexcept {
-  while (!try_take()) sys::yield();
+bool PortProgress::take(std::int64_t deadline_ns) noexcept {
+  while (!try_take()) {
+    if (deadline_ns != sys::kNever && sys::now_ns() >= deadline_ns) return false;
+    sys::yield();
+  }
+  return true;
 }
 
 /// What is left for a holder that is about to go must not stay.

@@ -50,8 +50,8 @@ class PortProgress {
 
   bool holds() const noexcept { return holder_.load() == this_thread(); }
   bool try_take() noexcept;
-  /// Waits for the turn.
-  void take() noexcept;
+  /// Waits for the turn. Returns false at the deadline.
+  bool take(std::int64_t deadline_ns = sys::kNever) noexcept;
   void give() noexcept;
   /// Tells those who wait and sleep to look for what others have done for them.
   void rouse_waiters() noexcept;
@@ -96,21 +96,24 @@ class PortProgress {
   std::optional<sys::Thread> thread_;
 };
 
-/// Holds the turn while it lives, also within itself.
+/// Holds the turn while it lives, also within itself, unless it was not to be had in time.
 class PortProgress::Turn {
  public:
-  explicit Turn(PortProgress& progress) noexcept : progress_(progress), nested_(progress.holds()) {
-    if (!nested_) progress_.take();
-  }
+  explicit Turn(PortProgress& progress, std::int64_t deadline_ns = sys::kNever) noexcept
+      : progress_(progress),
+        nested_(progress.holds()),
+        taken_(!nested_ && progress.take(deadline_ns)) {}
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
   ~Turn() {
-    if (!nested_) progress_.give();
+    if (taken_) progress_.give();
   }
+
+  explicit operator bool() const noexcept { return nested_ || taken_; }
 
  private:
   PortProgress& progress_;
-  const bool nested_;
+  const bool nested_, taken_;
 };
 
 /// Holds the turn while it lives, unless somebody else does: never waits.

@@ -91,16 +91,16 @@ Producer::Lane& Producer::lane_to(Rank rank) {
     const ConveyorSetup& setup = conveyor_.setup();
     auto made = std::make_unique<Lane>(setup.block_bytes, setup.block_items);
     made->writer.open(false);  // from now on there is memory for that
-    reopen(rank, *made);
+    reopen(rank, *made, sys::kNever);
     lane = std::move(made);
   }
   return *lane;
 }
 
 /// Blocks that combine travel: what repeats makes them small.
-void Producer::reopen(Rank to, Lane& lane) const {
+void Producer::reopen(Rank to, Lane& lane, std::int64_t deadline_ns) const {
   const bool combining = lane.policy.combines() && conveyor_.setup().block_items != 1;
-  lane.memory = combining ? nullptr : conveyor_.lend(to, lane.writer.memory_bytes());
+  lane.memory = combining ? nullptr : conveyor_.lend(to, lane.writer.memory_bytes(), deadline_ns);
   if (lane.memory != nullptr) return lane.writer.open_in(lane.memory->bytes);
   try {
     lane.writer.open(combining);
@@ -122,7 +122,7 @@ bool Producer::send(Rank to, Lane& lane, bool ask, std::int64_t deadline_ns) {
     lane.dropped = true;
     throw;
   }
-  reopen(to, lane);
+  reopen(to, lane, deadline_ns);
   conveyor_.look();
   return true;
 }

@@ -47,7 +47,7 @@ class Producer {
   void check(const ItemType& type, Rank to, const std::uint64_t* offsets, std::size_t count) const;
   Lane& lane_to(Rank rank);
   void begin(Lane& lane) const noexcept;
-  void reopen(Rank to, Lane& lane) const;
+  void reopen(Rank to, Lane& lane, std::int64_t deadline_ns) const;
   bool send(Rank to, Lane& lane, bool ask, std::int64_t deadline_ns);
   /// Sends all that is open. Keeps the first failure and goes on. False: timeout.
   bool send_all(std::int64_t deadline_ns);

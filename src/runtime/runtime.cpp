@@ -128,6 +128,7 @@ Runtime::Runtime(const weir_runtime_options& options)
       domain_list_(wanted_domains(options)),
       shutdown_timeout_ns_(options.shutdown_timeout_ns),
       watchdog_limit_ns_(config::watchdog_ns()),
+      spin_ns_(config::spin_ns()),
       fabric_(options.fabric),
       backends_(make_backends(fabric_.port())) {
   config::check_values();
@@ -450,15 +451,25 @@ WaitResult Runtime::synchronize_all(std::int64_t timeout_ns) {
   const std::int64_t deadline = sys::deadline_after(timeout_ns);
   const auto left = [&] { return time_until(deadline); };
   const PinnedQueues queues(*this);
-  WaitResult first;
-  for (weir_queue* queue : queues.list()) {
-    WaitResult result = queue->synchronize(left());
-    if (result.status == WEIR_STATUS_TIMEOUT) return result;
-    if (first.status == WEIR_STATUS_OK) first = std::move(result);
+  WaitResult first, result;
+  {
+    const sys::Lock lock(mutex_);
+    first = std::exchange(untold_, {});
   }
-  const PinnedStreams all(*this);
-  WaitResult result = drain(all.list(), left());
-  return first.status == WEIR_STATUS_OK ? result : first;
+  for (weir_queue* queue : queues.list()) {
+    result = queue->synchronize(left());
+    if (result.status == WEIR_STATUS_TIMEOUT) break;
+    if (first.status == WEIR_STATUS_OK) first = result;
+  }
+  if (result.status != WEIR_STATUS_TIMEOUT) {
+    const PinnedStreams all(*this);
+    result = drain(all.list(), left());
+  }
+  if (first.status == WEIR_STATUS_OK) return result;
+  if (result.status != WEIR_STATUS_TIMEOUT) return first;
+  const sys::Lock lock(mutex_);
+  untold_ = std::move(first);
+  return result;
 }
 
 WaitResult Runtime::drain(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns) {

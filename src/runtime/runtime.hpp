@@ -166,6 +166,8 @@ class Runtime {
   bool drive() noexcept;
   /// Whether there are domains of other ranks.
   bool assists() const noexcept { return !helped_.empty(); }
+  /// How long who waits polls before it sleeps.
+  std::int64_t spin_ns() const noexcept { return spin_ns_; }
   /// Does what domains of other ranks have to do, for a thread that waits. Returns whether there
   /// was anything.
   bool assist() noexcept {
@@ -219,6 +221,7 @@ class Runtime {
   const std::string domain_list_;  ///< as asked for, by the program or by WEIR_DOMAINS
   const std::int64_t shutdown_timeout_ns_;
   const std::int64_t watchdog_limit_ns_;  // 0: none
+  const std::int64_t spin_ns_;
   std::string trace_path_;
   trace::Recorder recorder_;
   ActionPool actions_;
@@ -236,6 +239,7 @@ class Runtime {
   std::vector<Owned<weir_place>> places_;
   std::map<std::uint64_t, Owned<weir_stream>> streams_;
   std::vector<Owned<weir_queue>> queues_;
+  WaitResult untold_;  ///< a failure that a queue told when not all was over in time
   std::vector<Owned<weir_share>> shares_;
   std::uint64_t shares_made_ = 0;
   std::vector<Owned<weir_pipeline>> pipelines_;

@@ -3,7 +3,6 @@
 #include <memory>
 #include <vector>
 
-#include "base/config.hpp"
 #include "base/thread_role.hpp"
 #include "base/threads.hpp"
 #include "runtime/host_waiter.hpp"
@@ -73,7 +72,7 @@ class WaitList {
 
 bool wait_for_signal(Runtime& runtime, Signal& signal, std::uint32_t wanted,
                      std::int64_t deadline_ns) noexcept {
-  std::int64_t spin_until = sys::now_ns() + config::spin_ns();
+  std::int64_t spin_until = sys::now_ns() + runtime.spin_ns();
   while (signal.count() < wanted) {
     if (runtime.virtual_time()) {
       if (runtime.drive()) {
@@ -99,7 +98,7 @@ bool wait_for_signal(Runtime& runtime, Signal& signal, std::uint32_t wanted,
       sys::pause();
     }
     if (helped) {
-      spin_until = sys::now_ns() + config::spin_ns();
+      spin_until = sys::now_ns() + runtime.spin_ns();
     } else {
       sys::yield();
     }

@@ -37,6 +37,8 @@ class Item:
     command: tuple = ()  # instead of a test
 
 
+LONGEST_S = 86400  # of a test in the long run, which goes on without it then
+
 ITEMS = [
     Item("random programs, thread sanitizer", "random_programs_tsan",
          amount={"WEIR_TEST_PROGRAMS": 10**6}),
@@ -131,8 +133,9 @@ def run(item, scale):
         command, of_test = words_of(item.test)
         environment |= of_test
     start = time.monotonic()
-    done = subprocess.run(command, env=os.environ | environment, cwd=ROOT, capture_output=True,
-                          text=True, errors="replace")
+    done = subprocess.run(["timeout", "--kill-after=10", str(LONGEST_S), *command],
+                          env=os.environ | environment, cwd=ROOT, capture_output=True, text=True,
+                          errors="replace")
     seconds = time.monotonic() - start
     output = done.stdout + done.stderr
     amount = amount_of(output)

@@ -10,7 +10,7 @@ namespace weir::rt {
 const CudaKernels::Code& CudaKernels::find(const KernelSource& source) noexcept {
   static const Code none = [] {
     Code code;
-    code.outcome = failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "out of memory");
+    code.outcome = failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory to compile a kernel");
     return code;
   }();
   const sys::Lock lock(mutex_);
@@ -22,7 +22,9 @@ const CudaKernels::Code& CudaKernels::find(const KernelSource& source) noexcept 
     } catch (...) {
       found->second.outcome = current_exception_outcome(WEIR_STATUS_KERNEL_ERROR);
     }
-    return found->second;
+    if (found->second.outcome.status != WEIR_STATUS_OUT_OF_MEMORY) return found->second;
+    codes_.erase(found);
+    return none;
   } catch (...) {
     return none;
   }
@@ -74,10 +76,11 @@ CUlibrary CudaKernels::program_of(const KernelSource& source) {
   return program.get();
 }
 
-CudaCode CudaKernels::load(const std::string& image) const noexcept {
+CudaCode CudaKernels::load(const std::string& image) const {
   CUlibrary library = nullptr;
   const CUresult code = CudaLibrary::get().cuLibraryLoadData(&library, image.c_str(), nullptr,
                                                              nullptr, 0, nullptr, nullptr, 0);
+  if (code == CUDA_ERROR_OUT_OF_MEMORY) check_cuda(code, "loading the code of a kernel");
   return CudaCode(code == CUDA_SUCCESS ? library : nullptr);
 }
 

@@ -26,13 +26,14 @@ class CudaKernels {
     Outcome outcome;
   };
 
-  /// Returns the code of a kernel, which stays as long as this. The source does, too. Any thread.
+  /// Returns the code of a kernel, which stays as long as this. The source does, too. Where there
+  /// was no memory the next call tries again. Any thread.
   const Code& find(const KernelSource& source) noexcept;
 
  private:
   Code make(const KernelSource& source);
   CUlibrary program_of(const KernelSource& source);
-  CudaCode load(const std::string& image) const noexcept;
+  CudaCode load(const std::string& image) const;
   unsigned groups_at_once(const KernelSource& source, CUfunction function) const;
   void check_group(const KernelSource& source, CUfunction function) const;
 

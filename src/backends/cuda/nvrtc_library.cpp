@@ -92,6 +92,12 @@ NvrtcLibrary open_library() {
   return rtc;
 }
 
+/// Throws Error when NVRTC says that there is no memory.
+void check_memory(int code, const std::string& file) {
+  constexpr int kOutOfMemory = 1;
+  if (code == kOutOfMemory) fail(WEIR_STATUS_OUT_OF_MEMORY, "{}: no memory to compile it", file);
+}
+
 /// A program that is destroyed in the end.
 class Program {
  public:
@@ -100,6 +106,7 @@ class Program {
     const char* const name = "weir/device_tunnel.hpp";
     const int code =
         rtc.nvrtcCreateProgram(&program_, text.c_str(), file.c_str(), 1, &header, &name);
+    check_memory(code, file);
     if (code != 0) {
       fail(WEIR_STATUS_KERNEL_ERROR, "{}: NVRTC does not take it: {}", file,
            rtc.nvrtcGetErrorString(code));
@@ -183,6 +190,7 @@ std::string compile_for_cuda(const std::string& text, const std::string& file,
   const Program program(rtc, text, file);
   const int code =
       rtc.nvrtcCompileProgram(program.get(), static_cast<int>(options.size()), options.data());
+  check_memory(code, file);
   if (code != 0) {
     fail(WEIR_STATUS_KERNEL_ERROR, "{} does not compile for CUDA: {}", file,
          shortened(program.log()));

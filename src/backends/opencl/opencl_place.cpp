@@ -69,6 +69,7 @@ OpenClPlace::OpenClPlace(const PlaceRequest& request, const OpenClDeviceInfo& de
     : feed_(feed),
       part_(card == nullptr ? part_of(device, request) : OpenClSubDevice()),
       card_(card),
+      spin_ns_(config::spin_ns()),
       slots_(kWindow) {
   const cl_device_id used = part_.get() != nullptr ? part_.get() : device.id;
   if (card == nullptr) context_ = make_opencl_context(device.platform, used);
@@ -101,6 +102,10 @@ void OpenClPlace::serve() noexcept {
     const bool took = take_back();
     const bool gave = hand_out();
     if (gave) flush();
+    if (broken_.exchange(false, std::memory_order_relaxed) && revive()) {
+      flush();
+      broken_.store(true, std::memory_order_relaxed);
+    }
     if (!took && !gave) idle();
   }
 }
@@ -150,10 +155,10 @@ void OpenClPlace::follow(Slot& slot) noexcept {
 }
 
 /// A positive status says that the command is not over.
-cl_int OpenClPlace::status_of(const Slot& slot) const noexcept {
+cl_int OpenClPlace::status_of(cl_event event) noexcept {
   cl_int status = CL_COMPLETE;
-  const cl_int code = OpenClLibrary::get().clGetEventInfo(
-      slot.event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  const cl_int code = OpenClLibrary::get().clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                                          sizeof status, &status, nullptr);
   return code == CL_SUCCESS ? status : code;
 }
 
@@ -164,7 +169,7 @@ void OpenClPlace::peek() noexcept {
   for (std::uint64_t mark = seen_ + kStride; mark < next_; mark += kStride) {
     const Slot& slot = slot_of(mark);
     const bool over = slot.job.number != mark || slot.over.load(std::memory_order_acquire) ||
-                      (slot.event != nullptr && status_of(slot) <= CL_COMPLETE);
+                      (slot.event != nullptr && status_of(slot.event) <= CL_COMPLETE);
     if (!over) return;
     seen_ = mark;
   }
@@ -174,7 +179,7 @@ void OpenClPlace::peek() noexcept {
 bool OpenClPlace::look(std::uint64_t last) noexcept {
   const auto over = [&](Slot* slot) {
     if (slot->job.number > last) return false;
-    const cl_int status = status_of(*slot);
+    const cl_int status = status_of(slot->event);
     if (status > CL_COMPLETE) return false;
     // To look does not make what a card has written visible.
     if (card_ != nullptr) OpenClLibrary::get().clWaitForEvents(1, &slot->event);
@@ -191,11 +196,10 @@ void OpenClPlace::watch() noexcept {
   const OpenClLibrary& cl = OpenClLibrary::get();
   for (Slot* const slot : open_) {
     callers_.fetch_add(1, std::memory_order_relaxed);
-    const cl_int code = cl.clSetEventCallback(slot->event, CL_COMPLETE, on_complete, slot);
-    if (code == CL_SUCCESS) continue;
+    if (cl.clSetEventCallback(slot->event, CL_COMPLETE, on_complete, slot) == CL_SUCCESS) continue;
     callers_.fetch_sub(1, std::memory_order_relaxed);
     cl.clWaitForEvents(1, &slot->event);  // nobody else would
-    complete(*slot, code);
+    complete(*slot, status_of(slot->event));
   }
   untold_ -= open_.size();
   open_.clear();
@@ -291,6 +295,43 @@ void OpenClPlace::submit() noexcept {
   events_.clear();
 }
 
+/// Enqueues batches again that the driver has given up because what they wait for failed. Then
+/// those jobs run that do not wait for it. Returns whether there are batches that may end so.
+bool OpenClPlace::revive() noexcept {
+  bool left = false;
+  for (std::uint64_t number = first_; number < next_; ++number) {
+    const Slot& slot = slot_of(number);
+    const bool native = card_ == nullptr && slot.job.source == nullptr;
+    if (!native || slot.job.number != number || slot.over.load(std::memory_order_acquire)) continue;
+    left = true;
+    batch_ = {this, number, slot.last + 1};
+    number = slot.last;
+    enqueue_again();
+    batch_.first = batch_.end = next_;
+    events_.clear();
+  }
+  return left;
+}
+
+/// Enqueues the batch once more if it failed, and not before all is known of what it waits for.
+void OpenClPlace::enqueue_again() noexcept {
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  Slot& last = slot_of(batch_.end - 1);
+  if (status_of(last.event) >= CL_COMPLETE) return;
+  try {
+    for (std::uint64_t number = batch_.first; number < batch_.end; ++number) {
+      add_waits(slot_of(number));
+    }
+  } catch (...) {
+    return fail_batch(CL_OUT_OF_HOST_MEMORY);
+  }
+  for (cl_event event : events_) {
+    if (status_of(event) < CL_COMPLETE) return;
+  }
+  cl.clReleaseEvent(std::exchange(last.event, nullptr));
+  submit();
+}
+
 /// Enqueues what is no code of the host, the only job of the batch.
 void OpenClPlace::launch(Slot& slot) noexcept {
   slot.last = slot.job.number;
@@ -365,11 +406,12 @@ void OpenClPlace::flush() const noexcept {
   if (card_ != nullptr) cl.clFlush(calls_.get());
 }
 
-void CL_CALLBACK OpenClPlace::on_complete(cl_event, cl_int status, void* slot) {
+/// PoCL says CL_COMPLETE of a command that had failed before it was told whom to call.
+void CL_CALLBACK OpenClPlace::on_complete(cl_event event, cl_int status, void* slot) {
   const NoWaitScope no_wait;
   auto& mine = *static_cast<Slot*>(slot);
   OpenClPlace& place = *mine.place;
-  place.complete(mine, status);
+  place.complete(mine, std::min(status, status_of(event)));
   place.callers_.fetch_sub(1, std::memory_order_release);  // now it may go
 }
 
@@ -388,6 +430,7 @@ void OpenClPlace::complete(Slot& slot, cl_int status) noexcept {
   } else if (slot.outcome.ok() && status != CL_COMPLETE) {
     slot.outcome = failed_call(status);
   }
+  if (status < CL_COMPLETE) broken_.store(true, std::memory_order_relaxed);
   end(slot);
 }
 
@@ -456,13 +499,14 @@ bool OpenClPlace::stirring() const noexcept {
 }
 
 /// Polls for a while, then sleeps, until something stirs. While many small commands are in flight a
-/// nap leaves the core to the driver.
+/// nap leaves the core to the driver; so does one while it may give commands up.
 void OpenClPlace::idle() noexcept {
-  if (untold_ >= kMany) {
+  const bool broken = broken_.load(std::memory_order_relaxed);
+  if (untold_ >= kMany || broken) {
     sys::sleep_until(sys::now_ns() + kNapNs);
-    if (look(next_) || stirring()) return;
+    if (look(next_) || stirring() || broken) return;
   }
-  const std::int64_t until = sys::now_ns() + config::spin_ns();
+  const std::int64_t until = sys::now_ns() + spin_ns_;
   while (sys::now_ns() < until) {
     for (int i = 0; i < 32; ++i) sys::pause();
     if (look(next_) || stirring()) return;

@@ -83,7 +83,7 @@ class OpenClPlace final : public PlaceDriver {
   bool take_back() noexcept;
   bool retire() noexcept;
   void follow(Slot& slot) noexcept;
-  cl_int status_of(const Slot& slot) const noexcept;
+  static cl_int status_of(cl_event event) noexcept;
   void peek() noexcept;
   bool look(std::uint64_t last) noexcept;
   void watch() noexcept;
@@ -94,6 +94,8 @@ class OpenClPlace final : public PlaceDriver {
   bool waits_alike(std::span<const std::uint64_t> waits) noexcept;
   void add_waits(const Slot& slot);
   void submit() noexcept;
+  bool revive() noexcept;
+  void enqueue_again() noexcept;
   void launch(Slot& slot) noexcept;
   Outcome enqueue(Slot& slot) noexcept;
   Outcome enqueue_copy(Slot& slot) noexcept;
@@ -114,9 +116,10 @@ class OpenClPlace final : public PlaceDriver {
   PlaceFeed& feed_;
   OpenClSubDevice part_;  ///< empty: all of the device
   const OpenClDevice* const card_;
-  OpenClContext context_;             ///< empty: that of the card
-  OpenClQueue queue_, timed_;         ///< the latter for what has to have times
-  OpenClQueue calls_;                 ///< of a card: where its kernels of the kind "opencl" enqueue
+  OpenClContext context_;      ///< empty: that of the card
+  OpenClQueue queue_, timed_;  ///< the latter for what has to have times
+  OpenClQueue calls_;          ///< of a card: where its kernels of the kind "opencl" enqueue
+  const std::int64_t spin_ns_;
   std::int64_t clock_offset_ns_ = 0;  ///< of the host's clock against the device's
   std::optional<OpenClPrograms> programs_;
 
@@ -136,6 +139,7 @@ class OpenClPlace final : public PlaceDriver {
   FailedJobs failed_{kWindow};
   Parking parking_;
   sys::Atomic<bool> stopping_{false};
+  sys::Atomic<bool> broken_{false};        ///< a command failed: batches may be given up
   sys::Atomic<std::uint32_t> callers_{0};  ///< calls that the driver is to make, or is making
   std::optional<sys::Thread> thread_;
 };

@@ -85,9 +85,10 @@ Outcome OpenClPrograms::enqueue(cl_command_queue queue, const Job& job,
 }
 
 OpenClPrograms::Built& OpenClPrograms::built(const KernelSource& source) {
-  const auto found = built_.find(&source);
-  if (found != built_.end()) return found->second;
-  return built_.emplace(&source, build(source)).first->second;
+  const auto [found, fresh] = built_.try_emplace(&source);
+  Built& made = found->second;
+  if (fresh || made.outcome.status == WEIR_STATUS_OUT_OF_MEMORY) made = build(source);
+  return made;
 }
 
 OpenClPrograms::Built OpenClPrograms::build(const KernelSource& source) {

@@ -20,7 +20,8 @@ class OpenClPrograms {
   /// For queues of this context and device: `facts` are about it, or about what it is a part of.
   OpenClPrograms(const OpenClDeviceInfo& facts, cl_context context, cl_device_id device);
 
-  /// Enqueues a job that has a source; builds this when it is seen first. The command waits for
+  /// Enqueues a job that has a source; builds this when it is seen first, and again if there was no
+  /// memory. The command waits for
   /// `waits`; out_event, the caller's to release, is its own. Operands are addresses of the host.
   /// After a failure nothing was enqueued.
   Outcome enqueue(cl_command_queue queue, const Job& job, std::span<const cl_event> waits,

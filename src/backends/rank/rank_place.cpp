@@ -13,6 +13,7 @@ RankPlace::RankPlace(RankDevice& device, const PlaceRequest& request, PlaceFeed&
     : device_(device),
       feed_(feed),
       number_(device.client().next_number()),
+      spin_ns_(config::spin_ns()),
       clock_ahead_ns_(device.client().clock_ahead_ns(device.rank())),
       slots_(JobQueue::kWindow),
       batch_(RankWord::jobs) {
@@ -308,7 +309,7 @@ bool RankPlace::stirring() const noexcept {
 
 /// Polls for a while, then asks and sleeps, until something stirs.
 void RankPlace::idle() noexcept {
-  const std::int64_t until = sys::now_ns() + config::spin_ns();
+  const std::int64_t until = sys::now_ns() + spin_ns_;
   while (sys::now_ns() < until) {
     if (!device_.client().port().progress()) sys::pause();
     if (stirring() || helps_.load(std::memory_order_relaxed) != helps_seen_) return;

@@ -85,6 +85,7 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   RankDevice& device_;
   PlaceFeed& feed_;
   const std::uint32_t number_;
+  const std::int64_t spin_ns_;
   const std::int64_t clock_ahead_ns_;
 
   sys::Atomic<bool> serving_{false};     ///< somebody has the turn: what follows is theirs

@@ -104,6 +104,17 @@ void look_after(std::vector<Child>& children, const Segment& segment, std::int64
   }
 }
 
+/// Ranks do not outlive who started them, nor the process between, if there is one. Throws Error
+/// when one of these has ended already.
+void end_with(pid_t launcher) {
+  const pid_t parent = getppid();
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() == parent && (parent == launcher || kill(launcher, 0) == 0 || errno != ESRCH)) {
+    return;
+  }
+  fail(WEIR_STATUS_NETWORK_ERROR, "process {}, which has started this rank, has ended", launcher);
+}
+
 std::uint64_t number_of(const char* variable) {
   const char* const text = sys::environment(variable);
   const auto number = text != nullptr ? parse_unsigned(text) : std::nullopt;
@@ -153,7 +164,7 @@ std::unique_ptr<Link> launched_link() {
   const auto rank = static_cast<Rank>(number_of(kRank));
   if (rank >= ranks) fail_argument("WEIR_RANK is {}: there are {} ranks", rank, ranks);
   auto segment = Segment::attach(static_cast<int>(number_of(kSegment)), ranks);
-  prctl(PR_SET_PDEATHSIG, SIGTERM);  // ranks do not outlive who started them
+  end_with(static_cast<pid_t>(segment->maker()));
   return std::make_unique<ShmLink>(std::move(segment), rank);
 }
 

@@ -24,6 +24,7 @@ struct Segment::Header {
   static constexpr std::uint64_t kMagic = 0x3130676573776572;
   std::uint64_t magic;
   std::uint64_t ranks;
+  std::int64_t maker;
 };
 
 Segment::Segment(Rank ranks) : Segment(memfd_create("weir-fabric", MFD_CLOEXEC), ranks, true) {}
@@ -43,7 +44,7 @@ Segment::Segment(int descriptor, Rank ranks, bool fresh) : descriptor_(descripto
     close(descriptor_);
     throw;
   }
-  if (fresh) *reinterpret_cast<Header*>(base_) = {Header::kMagic, ranks_};
+  if (fresh) *reinterpret_cast<Header*>(base_) = {Header::kMagic, ranks_, getpid()};
 }
 
 std::unique_ptr<Segment> Segment::attach(int descriptor, Rank ranks) {
@@ -74,6 +75,10 @@ void Segment::map() {
 Segment::~Segment() {
   munmap(base_, bytes_);
   close(descriptor_);
+}
+
+std::int64_t Segment::maker() const noexcept {
+  return reinterpret_cast<const Header*>(base_)->maker;
 }
 
 ShmRank& Segment::rank(Rank rank) const noexcept {

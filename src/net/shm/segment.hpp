@@ -60,6 +60,8 @@ class Segment {
 
   int descriptor() const noexcept { return descriptor_; }
   Rank ranks() const noexcept { return ranks_; }
+  /// The process that made it.
+  std::int64_t maker() const noexcept;
   ShmRank& rank(Rank rank) const noexcept;
   ShmRing& ring(Rank from, Rank to) const noexcept;
   std::byte* base() const noexcept { return base_; }

@@ -401,6 +401,20 @@ TEST_F(CudaPlaceTest, TextsThatDoNotCompileSayWhere) {
   EXPECT_EQ(feed.wait().at(6).outcome.status, WEIR_STATUS_POISONED) << "also when it is long over";
 }
 
+TEST_F(CudaPlaceTest, CodeThatFoundNoMemoryIsLoadedAgain) {
+  std::int64_t* const x = numbers(1);
+  OrderFeed feed;
+  feed.add(mix(x, 7));
+  feed.add(mix(x, 7));
+  fake_cuda_fail("cuLibraryLoadData", 1, 2);
+  const auto driver = place(feed);
+  const auto endings = feed.wait();
+  EXPECT_EQ(endings.at(1).outcome.status, WEIR_STATUS_OUT_OF_MEMORY)
+      << endings.at(1).outcome.message;
+  EXPECT_TRUE(endings.at(2).outcome.ok()) << endings.at(2).outcome.message;
+  EXPECT_EQ(*x, 7);
+}
+
 TEST_F(CudaPlaceTest, CompiledCodeIsKept) {
   std::int64_t* const x = numbers(1);
   for (int run = 0; run < 2; ++run) {

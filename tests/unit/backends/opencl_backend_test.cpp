@@ -16,6 +16,7 @@
 #include "backend/copy_bytes.hpp"
 #include "backends/opencl/opencl_device.hpp"
 #include "backends/opencl/opencl_platforms.hpp"
+#include "failing_opencl.h"
 #include "open_device.hpp"
 
 namespace weir::rt {
@@ -39,7 +40,7 @@ class GivenJobs final : public PlaceFeed {
   }
   void finish(Worker&, Job& job, Outcome outcome) noexcept override {
     const auto index = static_cast<std::size_t>(job.number) - 1;
-    EXPECT_EQ(outcome.status, expected_[index]) << outcome.message;
+    EXPECT_EQ(outcome.status, expected_[index]) << "job " << job.number << ": " << outcome.message;
     std::atomic<bool>& over = over_[index];
     over.store(true);
     over.notify_all();
@@ -57,6 +58,9 @@ class GivenJobs final : public PlaceFeed {
   std::vector<std::atomic<bool>> over_;
   std::atomic<std::size_t> given_{0};
 };
+
+/// Before anything opens the loader, which reads it once.
+[[maybe_unused]] const int kLayered = setenv("OPENCL_LAYERS", WEIR_TEST_FAILING_OPENCL, 1);
 
 class OpenClBackendTest : public testing::Test {
  protected:
@@ -341,6 +345,83 @@ TEST_F(OpenClBackendTest, CommandsFollowEachOther) {
   }
   for (std::size_t i = 0; i <= kJobs; ++i) ASSERT_EQ(x[i], expected[i]) << i;
   device->release(memory);
+}
+
+/// A kernel for devices with a compiler; nothing is to run it.
+const KernelSource kNothing{.entry = "nothing",
+                            .text = "WEIR_KERNEL(nothing, 1, 1, 1) { WEIR_ITEMS_LAST {} }\n",
+                            .file = "nothing.wk",
+                            .parameters = ""};
+
+Job call_of_nothing() {
+  Job job;
+  job.source = &kNothing;
+  job.groups = {1, 1, 1};
+  return job;
+}
+
+/// The driver gives up what waits for a command that failed, and calls nobody.
+TEST_F(OpenClBackendTest, WhatWaitsForAFailedCommandIsOver) {
+  const auto device = open_device(*backend_, {});
+  if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
+  static std::atomic<unsigned> calls{0};
+  static constexpr std::array<std::uint64_t, 3> kNumbers{1, 2, 3};
+  for (const char* const spin : {"0", "1000000"}) {
+    SCOPED_TRACE(spin);
+    setenv("WEIR_SPIN_US", spin, 1);
+    calls = 0;
+    std::vector<Job> given(6);
+    given[0] = call_of_nothing();
+    given[4] = call_of_nothing();
+    for (const std::size_t i : {1, 2, 3, 5}) {
+      given[i].brief = i == 1 || i == 3;  // which makes them one command
+      given[i].function = [](const weir_call*) {
+        ++calls;
+        return WEIR_STATUS_OK;
+      };
+    }
+    given[1].waits = {&kNumbers[0], 1};
+    given[2].waits = {&kNumbers[1], 1};
+    given[4].waits = {&kNumbers[2], 1};
+    constexpr weir_status kPoisoned = WEIR_STATUS_POISONED, kFine = WEIR_STATUS_OK;
+    const unsigned before = failing_opencl_failures();
+    failing_opencl_end_launch("clFlush", -5);
+    GivenJobs jobs(given,
+                   {WEIR_STATUS_DEVICE_ERROR, kPoisoned, kPoisoned, kFine, kPoisoned, kFine});
+    std::vector<unsigned> cores(device->info().cores);
+    std::iota(cores.begin(), cores.end(), 0u);
+    const auto place = device->open_place({"p", cores}, jobs);
+    jobs.wait();
+    EXPECT_EQ(failing_opencl_failures(), before + 1);
+    EXPECT_EQ(calls.load(), 2u);
+  }
+  unsetenv("WEIR_SPIN_US");
+}
+
+/// Who is not called when a command is over waits for it, and says what became of it.
+TEST_F(OpenClBackendTest, ACallbackThatIsRefusedIsNoFailure) {
+  const auto device = open_device(*backend_, {});
+  if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
+  const unsigned before = failing_opencl_failures();
+  failing_opencl_end_launch("clSetEventCallback", 0);
+  failing_opencl_fail("clSetEventCallback", -6);
+  GivenJobs jobs({call_of_nothing()});
+  const auto place = device->open_place({"p", {0}}, jobs);
+  jobs.wait();
+  EXPECT_EQ(failing_opencl_failures(), before + 2);
+}
+
+TEST_F(OpenClBackendTest, KernelsThatFoundNoMemoryAreCompiledAgain) {
+  const auto device = open_device(*backend_, {});
+  if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  const std::string before = cache != nullptr ? cache : "";
+  setenv("XDG_CACHE_HOME", "/dev/null", 1);  // nobody has kept a binary
+  failing_opencl_fail("clBuildProgram", -6);
+  GivenJobs jobs({call_of_nothing(), call_of_nothing()}, {WEIR_STATUS_OUT_OF_MEMORY});
+  const auto place = device->open_place({"p", {0}}, jobs);
+  jobs.wait();
+  setenv("XDG_CACHE_HOME", before.c_str(), 1);
 }
 
 TEST(OpenClSettings, AreChecked) {

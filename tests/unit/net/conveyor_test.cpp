@@ -593,6 +593,69 @@ TEST(Conveyor, AFailureOutlivesTheTimeoutOfFinish) {
       "");
 }
 
+/// Rank 1 takes nothing until rank 0 has given up twice.
+TEST(Conveyor, WaitsEndInTimeThoughTheWayIsFull) {
+  sys::Atomic<bool> over{false};
+  const auto program = [&](weir_fabric& fabric) {
+    ConveyorSetup setup;
+    setup.name = "crowded";
+    setup.handler_bytes = {8};
+    setup.handlers = {[](Rank, const std::byte*, std::size_t) -> Outcome { return {}; }};
+    Conveyor conveyor(fabric.conveyors(), fabric.collectives(), std::move(setup));
+    const auto producer = conveyor.open_producer();
+    if (fabric.port().rank() == 0) {
+      fabric.port().send(1, Channel::user, std::vector<std::byte>(4u << 20));
+      const std::uint64_t value = 1;
+      producer->put({ItemKind::send, 0, 8}, 1, nullptr, reinterpret_cast<const std::byte*>(&value),
+                    1);
+      EXPECT_EQ(refusal([&] { producer->flush(1'000'000); }),
+                "not all items have been applied within 0.001 s");
+      EXPECT_EQ(refusal([&] { conveyor.finish(1'000'000); }),
+                "not all items of conveyor 'crowded' have been applied yet");
+      over.store(true);
+    }
+    const std::int64_t deadline = sys::deadline_after(kMinute / 6);
+    while (!over.load() && sys::now_ns() < deadline) sys::yield();
+    EXPECT_TRUE(over.load()) << "rank 0 waits for rank 1";
+    conveyor.finish(kMinute);
+  };
+  EXPECT_EQ(on_ranks(2, 0, program, "caller"), "");
+}
+
+/// Another thread that moves rank 0 on is in a handler until then.
+TEST(Conveyor, FlushEndsInTimeThoughAHandlerIsAtWork) {
+  sys::Atomic<bool> entered{false}, open{false};
+  const auto program = [&](weir_fabric& fabric) {
+    ConveyorSetup setup;
+    setup.name = "gated";
+    setup.age_ns = -1;
+    setup.handler_bytes = {8};
+    setup.handlers = {[&](Rank, const std::byte*, std::size_t) -> Outcome {
+      const std::int64_t deadline = sys::deadline_after(kMinute / 6);
+      entered.store(true);
+      while (!open.load() && sys::now_ns() < deadline) sys::yield();
+      EXPECT_TRUE(open.load()) << "flush() waits for the handler";
+      return {};
+    }};
+    Conveyor conveyor(fabric.conveyors(), fabric.collectives(), std::move(setup));
+    if (fabric.port().rank() == 0) {
+      const auto here = conveyor.open_producer(), there = conveyor.open_producer();
+      const std::uint64_t value = 1;
+      const auto* const item = reinterpret_cast<const std::byte*>(&value);
+      there->put({ItemKind::send, 0, 8}, 1, nullptr, item, 1);
+      here->put({ItemKind::send, 0, 8}, 0, nullptr, item, 1);
+      sys::Thread other("other", [&] { here->flush(kMinute); });
+      while (!entered.load()) sys::yield();
+      EXPECT_NE(refusal([&] { there->flush(1); }), "");
+      open.store(true);
+      other.join();
+      there->flush(kMinute);
+    }
+    conveyor.finish(kMinute);
+  };
+  EXPECT_EQ(on_sharing_ranks(2, program, ProgressBy::thread), "");
+}
+
 TEST(Conveyor, BlocksForADestroyedConveyorAreRefused) {
   EXPECT_EQ(
       on_ranks(2, 0,
@@ -675,6 +738,46 @@ TEST(Conveyor, BlocksThatAreReadWhereTheyAreStayUntilThen) {
       "");
   EXPECT_EQ(count, kItems);
   EXPECT_EQ(sum, kItems * (kItems + 1) / 2);
+}
+
+/// Rank 1, which is in a handler, is given up, and then reads on.
+TEST(Conveyor, BlocksOfARankThatIsGivenUpStay) {
+  sys::Atomic<bool> open{false}, entered{false};
+  const auto program = [&](weir_fabric& fabric) {
+    Port& port = fabric.port();
+    ConveyorSetup setup;
+    setup.name = "given up";
+    setup.age_ns = -1;
+    setup.handler_bytes = {8};
+    setup.handlers = {[&](Rank, const std::byte*, std::size_t) -> Outcome {
+      entered.store(true);
+      while (!open.load()) sys::yield();
+      return {};
+    }};
+    const auto first_free = [&port] {
+      void* const memory = port.allocate(8);
+      port.release(memory);
+      return memory;
+    };
+    const void* const before = first_free();
+    auto conveyor =
+        std::make_unique<Conveyor>(fabric.conveyors(), fabric.collectives(), std::move(setup));
+    if (port.rank() == 1) {
+      while (!open.load()) sys::yield();
+      return;
+    }
+    auto producer = conveyor->open_producer();
+    const std::uint64_t item = 1;
+    producer->put({ItemKind::send, 0, 8}, 1, nullptr, reinterpret_cast<const std::byte*>(&item), 1);
+    producer.reset();
+    while (!entered.load()) sys::yield();
+    port.drop(1, "is given up");
+    EXPECT_TRUE(port.wait_until([&] { return !port.alive(1); }, kMinute, "the end of rank 1"));
+    conveyor.reset();
+    EXPECT_NE(first_free(), before);
+    open.store(true);
+  };
+  EXPECT_EQ(on_sharing_ranks(2, program, ProgressBy::thread), "");
 }
 
 /// Rank 0 tells rank 1 of a block, with the number of their conveyor. Returns what rank 1 says.

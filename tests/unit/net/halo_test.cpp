@@ -265,6 +265,35 @@ TEST(Halo, AStepThatDoesNotStartIsNotWaitedFor) {
       << failures.messages()[1];
 }
 
+/// Inside a handler nobody waits for room: the step of rank 0 begins with what there was room for.
+TEST(Halo, AStepThatFindsNoRoomIsNotWaitedFor) {
+  constexpr std::size_t kMuch = 66u << 20;
+  const RandomGrid random = four_blocks();
+  Failures failures(4);
+  InprocHub hub(4, 3);
+  on_ranks(hub, 4, ProgressBy::hybrid, [&](Port& port) {
+    GroupHub halos(port, Channel::grid);
+    RankMemory memory(random, port.rank());
+    Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
+    failures.note(port.rank(), [&] {
+      if (port.rank() == 0) {
+        const std::vector<std::byte> much(kMuch);
+        port.as_listener([&] {
+          port.send(1, Channel::grid, much);
+          halo.start();
+        });
+      } else {
+        halo.start();
+        halo.finish(kTimeout);
+      }
+    });
+    EXPECT_TRUE(port.barrier(kTimeout).ok());
+  });
+  const auto& found = failures.messages();
+  EXPECT_NE(found[0].find("send less in handlers"), std::string::npos) << found[0];
+  EXPECT_EQ(found[1], "rank 0 cannot go on with its halo");
+}
+
 TEST(Halo, StepsAreInOrder) {
   const RandomGrid random = four_blocks();
   Failures failures(4);

@@ -365,6 +365,22 @@ TEST(Port, HandlersMaySendBesideLargeMessagesOfOthers) {
   });
 }
 
+TEST(Port, ABarrierEndsInTimeThoughTheWayIsFull) {
+  InprocHub hub(2, 0);
+  std::atomic<bool> over{false};
+  on_ranks(hub, 2, ProgressBy::caller, [&](Port& port) {
+    if (port.rank() == 0) {
+      port.send(1, Channel::user, std::vector<std::byte>(4u << 20));
+      EXPECT_EQ(port.barrier(1'000'000).status, WEIR_STATUS_TIMEOUT);
+      over = true;
+    }
+    const std::int64_t deadline = sys::deadline_after(kLong / 10);
+    while (!over && sys::now_ns() < deadline) std::this_thread::yield();
+    EXPECT_TRUE(over) << "rank 0 waits for rank 1";
+    EXPECT_TRUE(port.barrier(kLong).ok());
+  });
+}
+
 TEST_P(Ports, AWaitThatThrowsLeavesThePortToOthers) {
   InprocHub hub(1, 0);
   on_ranks(hub, 1, GetParam(), [](Port& port) {
@@ -720,6 +736,51 @@ class LateLink final : public Link {
   const std::unique_ptr<Link> link_;
   const std::atomic<bool>& ready_;
 };
+
+/// Notes until when it was to sleep.
+class NotingLink final : public Link {
+ public:
+  NotingLink(std::unique_ptr<Link> link, std::int64_t& until)
+      : link_(std::move(link)), until_(until) {}
+  const LinkInfo& info() const noexcept override { return link_->info(); }
+  bool send(Rank to, Parts parts) noexcept override { return link_->send(to, parts); }
+  bool receive(PacketSink& sink) noexcept override { return link_->receive(sink); }
+  std::string gone(Rank rank) noexcept override { return link_->gone(rank); }
+  std::uint32_t bell() const noexcept override { return link_->bell(); }
+  void wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept override {
+    until_ = deadline_ns;
+    link_->wait(bell, std::min(deadline_ns, sys::now_ns() + 1'000'000));
+  }
+  void wake() noexcept override { link_->wake(); }
+
+ private:
+  const std::unique_ptr<Link> link_;
+  std::int64_t& until_;
+};
+
+class NoSink final : public TransportSink {
+  void arrived(Rank, std::span<const std::byte>) noexcept override {}
+  void completed(void*, std::int64_t, Outcome) noexcept override {}
+  void lost(Rank, const std::string&) noexcept override {}
+};
+
+TEST(PortFaults, PatientRanksBeatForThoseThatAreNot) {
+  constexpr std::int64_t kImpatient = 800'000'000;
+  InprocHub hub(2, 0);
+  std::unique_ptr<LinkTransport> impatient;
+  std::thread other([&] {
+    impatient = std::make_unique<LinkTransport>(hub.link(1), test::membership(kImpatient));
+  });
+  std::int64_t until = 0;
+  LinkTransport patient(std::make_unique<NotingLink>(hub.link(0), until), test::membership(0));
+  other.join();
+  NoSink sink;
+  for (int pass = 0; pass < 1000; ++pass) patient.progress(sink);  // not all look at the time
+  const std::int64_t after = sys::now_ns();
+  patient.wait(patient.bell(), sys::kNever);
+  EXPECT_LE(until, std::max(after + kImpatient / 16, sys::now_ns() + 100'000));
+  impatient.reset();
+}
 
 TEST(PortFaults, ARankMayLeaveBeforeOthersSeeThatItCame) {
   InprocHub hub(2, 0);

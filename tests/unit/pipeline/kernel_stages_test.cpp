@@ -570,8 +570,8 @@ TEST(KernelStagesOfABrokenCard, AreReportedThoughNoWorkerLooks) {
 TEST(KernelStagesOfABrokenCard, AreReportedBeforeTheEnd) {
   const Runtime runtime("host:cores=1,sim:cores=1");
   const weir::Place card = runtime.domain(1).place();
-  const Kernel bad = runtime.kernel(
-      "bad", [](const Call&) { throw std::runtime_error("the card is on fire"); });
+  const Kernel bad =
+      runtime.kernel("bad", [](const Call&) { throw std::runtime_error("the card is on fire"); });
   std::atomic<bool> telling{false}, go{false}, told{false};
   const Pipeline pipeline(runtime, {.on_failure = [&](const weir_item_failure&) {
                             telling = true;

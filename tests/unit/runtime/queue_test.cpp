@@ -913,6 +913,23 @@ TEST(Queues, FirstFailureInProgramOrderIsReported) {
   queue.synchronize();
 }
 
+TEST(Queues, AFailureOutlivesTheTimeoutOfTheRuntime) {
+  Gate gate;
+  const Runtime runtime(kHostAndCard);
+  const Queue queue = make_queue(runtime);
+  const Event thrown =
+      queue.submit(make_throw(runtime), {}, {}, {.name = "thrown", .domains = kOnCard});
+  EXPECT_EQ(status_of([&] { thrown.wait(); }), WEIR_STATUS_KERNEL_ERROR);
+  const std::vector<Place> places = runtime.domain(0).partition(1, true);
+  const Stream stream = places[0].stream();
+  gate.close(runtime, stream);
+  EXPECT_EQ(status_of([&] { runtime.synchronize(std::chrono::milliseconds(1)); }),
+            WEIR_STATUS_TIMEOUT);
+  gate.open();
+  EXPECT_TRUE(contains(failure_of([&] { runtime.synchronize(); }), "'thrown'"));
+  runtime.synchronize();
+}
+
 TEST(Queues, AcquireReportsTheFailureOfItsWriter) {
   for (const char* domains : {"host:cores=1", kHostAndCard}) {
     SCOPED_TRACE(domains);

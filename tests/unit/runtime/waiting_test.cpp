@@ -101,6 +101,12 @@ void on_complete(const Runtime& runtime, const Event& event, Callback& callback)
   check(weir_event_on_complete(runtime.handle(), &event.handle(), call, &callback));
 }
 
+TEST_F(WaitingTest, WhatCodeReturnsIsNoMatter) {
+  weir_status told = WEIR_STATUS_INTERNAL;
+  Event().on_complete([&](weir_status status, const char*) { return told = status; });
+  EXPECT_EQ(told, WEIR_STATUS_OK);
+}
+
 TEST_F(WaitingTest, CallbackRunsOnceWithTheStatusAndMessage) {
   const Event bad = gate_.close(runtime_, stream_);
   const Event after = stream_.compute(bad_, {});
