@@ -122,7 +122,7 @@ WEIR_API weir_status weir_queue_cancel(weir_queue* queue);
 typedef struct weir_queue_share {
   const char* place;  /**< its name; lives as long as the place */
   uint64_t tasks;     /**< that ran there */
-  int64_t busy_ns;    /**< they took together, where that is known */
+  int64_t busy_ns;    /**< they took together, where that is known; of brief ones some are timed */
   uint64_t bytes_in;  /**< copied to its memory for them */
   uint64_t bytes_out; /**< copied from its memory */
 } weir_queue_share;

@@ -91,6 +91,7 @@ struct Edge {
 struct alignas(64) Action : Message {
   static constexpr std::size_t kInlineBytes = 3 * sizeof(Operand) + 4 * sizeof(weir_scalar);
   static constexpr std::size_t kNameBytes = 32;
+  static constexpr std::uint8_t kUsualTurn = 1;
 
   ActionKind kind = ActionKind::compute;
   bool evented = false;  ///< somebody has its event
@@ -98,9 +99,10 @@ struct alignas(64) Action : Message {
   bool traced : 1 = false;
   bool timed : 1 = false;     ///< who waits for its event is told its times
   bool replaces : 1 = false;  ///< a transfer that what happened to its target does not concern
-  bool named = false;         ///< has a name of its own
-  bool needs_memory = false;  ///< has operands in a memory other than the host's
-  bool spilled = false;       ///< arguments are in `spill`
+  std::uint8_t turn : 2 = kUsualTurn;  ///< of ready compute actions those with less go first
+  bool named = false;                  ///< has a name of its own
+  bool needs_memory = false;           ///< has operands in a memory other than the host's
+  bool spilled = false;                ///< arguments are in `spill`
   EventState event;
   const KernelCode* code = nullptr;  ///< of a compute action
   std::uint16_t operand_count = 0;

@@ -291,7 +291,8 @@ void Engine::drop_waits(Action& action) noexcept {
 
 void Engine::make_ready(Action& action) noexcept {
   if (by_device_) early_of(action).queued = true;
-  (action.kind == ActionKind::transfer ? ready_transfers_ : ready_computes_).push(action);
+  (action.kind == ActionKind::transfer ? ready_transfers_ : ready_computes_[action.turn])
+      .push(action);
 }
 
 Action* Engine::pop_ready(ActionList& list) noexcept {
@@ -519,7 +520,7 @@ void Engine::cancel(const FailureRef& reason, std::uint64_t until) noexcept {
     action.failure = reason;
   });
   complete_cancelled(ready_transfers_);
-  complete_cancelled(ready_computes_);
+  for (ActionList& list : ready_computes_) complete_cancelled(list);
 }
 
 void Engine::complete_cancelled(ActionList& list) noexcept {

@@ -1,6 +1,7 @@
 // The engine of one stream: decides which action may run when.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -82,9 +83,18 @@ class Engine {
 
   /// Hand out the next transfer, or compute, that is ready to run; nullptr when there is none.
   Action* pop_transfer() noexcept { return pop_ready(ready_transfers_); }
-  Action* pop_compute() noexcept { return pop_ready(ready_computes_); }
+  Action* pop_compute() noexcept {
+    for (ActionList& list : ready_computes_) {
+      if (list.empty()) continue;
+      if (Action* const action = pop_ready(list)) return action;
+    }
+    return nullptr;
+  }
   bool has_transfer() const noexcept { return !ready_transfers_.empty(); }
-  bool has_compute() const noexcept { return !ready_computes_.empty(); }
+  bool has_compute() const noexcept {
+    return !ready_computes_[0].empty() || !ready_computes_[1].empty() ||
+           !ready_computes_[2].empty();
+  }
 
   /// Calls visit(number) for the jobs that have to be over before an action that was handed out.
   template <class Visit>
@@ -251,7 +261,7 @@ class Engine {
   };
   std::vector<Predecessor> predecessors_;
   ActionList ready_transfers_;
-  ActionList ready_computes_;
+  std::array<ActionList, 3> ready_computes_;  ///< by turn
   ActionList finished_;
   ActionList completing_;
   bool completing_now_ = false;

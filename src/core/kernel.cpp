@@ -142,13 +142,8 @@ weir_kernel& KernelTable::add(const weir_kernel_options& options,
     kernels_.erase(position);
     throw;
   }
+  position->second->table_ = this;
   return *position->second;
-}
-
-bool KernelTable::has(const weir_kernel& kernel) const {
-  sys::Lock lock(mutex_);
-  const auto found = kernels_.find(kernel.name());
-  return found != kernels_.end() && found->second.get() == &kernel;
 }
 
 weir_kernel& KernelTable::find(std::string_view name) const {

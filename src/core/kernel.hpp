@@ -20,6 +20,7 @@
 namespace weir::rt {
 
 class Kernel;
+class KernelTable;
 
 /// How long the calls of a kernel take, roughly. Any thread.
 class Pace {
@@ -79,6 +80,9 @@ class Kernel {
   std::string backends() const;
 
  private:
+  friend class KernelTable;
+
+  const KernelTable* table_ = nullptr;  ///< it is registered in
   std::unique_ptr<const Portable> portable_;
   std::size_t number_;
   std::string name_;
@@ -107,7 +111,7 @@ class KernelTable {
   weir_kernel& add(const weir_kernel_options& options, const std::vector<std::string>& backends);
   weir_kernel& add(const weir_portable_options& options, const std::vector<std::string>& backends);
   /// Whether a kernel is in this table.
-  bool has(const weir_kernel& kernel) const;
+  bool has(const weir_kernel& kernel) const noexcept { return kernel.table_ == this; }
   /// Throws Error{not_found} with the nearest name.
   weir_kernel& find(std::string_view name) const;
   std::vector<std::string> names() const;

@@ -8,12 +8,6 @@
 
 namespace weir::rt {
 
-namespace {
-
-constexpr std::size_t kManyReaders = 16;
-
-}  // namespace
-
 Coherence::Coherence(Runtime& runtime, std::vector<Lane>& lanes)
     : runtime_(runtime), lanes_(lanes) {
   for (Lane& lane : lanes_) rooms_[lane.domain().residency().memory()].domain = &lane.domain();
@@ -158,10 +152,9 @@ void Coherence::add_waits(const Piece& piece, const Storage& storage, bool write
 
 void Coherence::make_room_to_note(Storage& storage, std::size_t uses) {
   std::vector<Use>& readers = storage.readers;
-  if (readers.size() >= kManyReaders) {
-    std::erase_if(readers, [this](const Use& reader) { return settled(reader); });
-  }
-  if (readers.capacity() < readers.size() + uses) readers.reserve(2 * readers.size() + uses);
+  if (readers.capacity() >= readers.size() + uses) return;
+  std::erase_if(readers, [this](const Use& reader) { return settled(reader); });
+  readers.reserve(2 * readers.size() + uses);  // half of it at least is free then
 }
 
 void Coherence::note_use(Storage& storage, const Use& use, bool writes) noexcept {

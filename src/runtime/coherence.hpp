@@ -15,10 +15,14 @@ namespace weir::rt {
 
 class Runtime;
 
-/// A piece and how a task uses it.
+/// How a task uses a region. Its piece is known to the owner of the queue only.
 struct PieceUse {
-  Piece* piece = nullptr;
+  weir_buffer* buffer = nullptr;
+  Region region;
   weir_access access = WEIR_ACCESS_READ;  ///< read, write or both
+  bool commutes = false;
+  Piece* piece = nullptr;
+  ExpectedUse expected{};  ///< in the piece's list while the task has no place
 
   bool reads() const noexcept { return (access & WEIR_ACCESS_READ) != 0; }
   bool writes() const noexcept { return (access & WEIR_ACCESS_WRITE) != 0; }

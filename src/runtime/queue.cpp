@@ -158,7 +158,7 @@ void Queue::outlast_tasks() noexcept {
 
 weir_event Queue::submit(const weir_task& given, bool evented) {
   if (direct_ && reductions_->idle() && is_plain(given)) [[likely]] {
-    return lanes_.front().stream->compute(as_compute(given), evented);
+    return lanes_.front().stream->compute(as_compute(given), evented, given.priority);
   }
   const weir_event event =
       reductions_->concern(given) ? reductions_->submit(given, evented) : put(given, evented);
@@ -177,17 +177,17 @@ weir_event Queue::put(const weir_task& given, bool evented) {
 weir_event Queue::submit_directly(const weir_task& given, bool evented) {
   Stream& stream = *lanes_.front().stream;
   weir_compute compute = as_compute(given);
-  if (is_plain(given)) return stream.compute(compute, evented);
+  if (is_plain(given)) return stream.compute(compute, evented, given.priority);
   Task task;
   fill_call(task, given);
   std::vector<weir_operand> operands(given.operands, given.operands + given.operand_count);
   for (weir_operand& operand : operands) operand.access = as_read_write(operand.access);
   compute.operands = operands.data();
-  return stream.compute(compute, evented);
+  return stream.compute(compute, evented, given.priority);
 }
 
-Task::Operand Queue::check_operand(weir_buffer* handle, const weir_region& region,
-                                   weir_access access) const {
+PieceUse Queue::check_operand(weir_buffer* handle, const weir_region& region,
+                              weir_access access) const {
   weir_buffer& buffer = weir_buffer::check(handle);
   if (buffer.owner() != &runtime_) {
     fail_argument("buffer '{}' belongs to another runtime than queue '{}'", buffer.name(), name_);
@@ -197,7 +197,12 @@ Task::Operand Queue::check_operand(weir_buffer* handle, const weir_region& regio
         "access {} of an operand in buffer '{}' is not read, write, read-write, commute or reduce",
         static_cast<int>(access), buffer.name());
   }
-  return {&buffer, make_region(region, buffer.bytes(), buffer.name().c_str())};
+  PieceUse use;
+  use.buffer = &buffer;
+  use.region = make_region(region, buffer.bytes(), buffer.name().c_str());
+  use.access = as_read_write(access);
+  use.commutes = access == WEIR_ACCESS_COMMUTE;
+  return use;
 }
 
 void Queue::fill_call(Task& task, const weir_task& given) const {
@@ -224,16 +229,13 @@ void Queue::fill_call(Task& task, const weir_task& given) const {
   task.name.assign(given.name != nullptr ? given.name : "", 0,
                    given.name != nullptr ? std::string::npos : 0);
   task.scalars.assign(given.scalars, given.scalars + given.scalar_count);
-  task.operands.clear();
   task.uses.clear();
-  task.commutes.clear();
+  task.uses.reserve(given.operand_count);
   task.bytes = 0;
   for (std::size_t i = 0; i < given.operand_count; ++i) {
     const weir_operand& operand = given.operands[i];
-    task.operands.push_back(check_operand(operand.buffer, operand.region, operand.access));
-    task.uses.push_back({nullptr, as_read_write(operand.access)});
-    task.commutes.push_back(operand.access == WEIR_ACCESS_COMMUTE);
-    task.bytes += task.operands.back().region.bytes();
+    task.uses.push_back(check_operand(operand.buffer, operand.region, operand.access));
+    task.bytes += task.uses.back().region.bytes();
   }
   task.lanes = lanes_for(task, given);
 }
@@ -249,7 +251,7 @@ std::uint64_t Queue::lanes_for(const Task& task, const weir_task& given) const {
     const KernelCode* const code = task.kernel->code_for(lane.domain().info());
     if (code == nullptr || !fits(lane, task)) continue;
     if (code->portable != nullptr) {
-      code->portable->check(task.kernel->name(), task.operands.size(), task.scalars);
+      code->portable->check(task.kernel->name(), task.uses.size(), task.scalars);
     }
     able |= bit;
   }
@@ -270,17 +272,16 @@ std::uint64_t Queue::lanes_for(const Task& task, const weir_task& given) const {
 /// Whether the operands can be in a lane's memory together.
 bool Queue::fits(const Lane& lane, const Task& task) const {
   std::uint64_t apart = 0;
-  for (std::size_t i = 0; i < task.operands.size(); ++i) {
-    const Task::Operand& own = task.operands[i];
+  for (std::size_t i = 0; i < task.uses.size(); ++i) {
+    const PieceUse& own = task.uses[i];
     if (lane.memory_of(*own.buffer) == kHostMemory) continue;
     bool repeated = false;
     for (std::size_t j = 0; j < i; ++j) {
-      const Task::Operand& other = task.operands[j];
+      const PieceUse& other = task.uses[j];
       if (other.buffer != own.buffer) continue;
       if (other.region == own.region) {
         repeated = true;
-      } else if ((task.uses[i].writes() || task.uses[j].writes()) &&
-                 overlap(other.region, own.region)) {
+      } else if ((own.writes() || other.writes()) && overlap(other.region, own.region)) {
         return false;
       }
     }
@@ -332,15 +333,9 @@ weir_event Queue::access(Task::Kind kind, weir_buffer* buffer, const weir_region
   task->kernel = nullptr;
   task->priority = 0;
   task->name.clear();
-  task->operands.clear();
   task->uses.clear();
-  task->commutes.clear();
   task->scalars.clear();
-  if (kind == Task::Kind::access) {
-    task->operands.push_back(check_operand(buffer, region, access));
-    task->uses.push_back({nullptr, access});
-    task->commutes.push_back(false);
-  }
+  if (kind == Task::Kind::access) task->uses.push_back(check_operand(buffer, region, access));
   const weir_event event = append(std::move(task));
   progress();
   return event;
@@ -349,7 +344,7 @@ weir_event Queue::access(Task::Kind kind, weir_buffer* buffer, const weir_region
 // ---- The program waits -------------------------------------------------------------------------
 
 void Queue::settle(weir_buffer* buffer, const weir_region& region, weir_access access) {
-  const Task::Operand part = check_operand(buffer, region, access);
+  const PieceUse part = check_operand(buffer, region, access);
   reductions_->settle(*part.buffer, part.region);
 }
 
@@ -414,7 +409,7 @@ void Queue::cancel() {
   reductions_->discard(nullptr);
   if (!direct_) {
     const SpinGuard guard(submitting_);
-    cancel_until_.store(made_);
+    cancel_until_.exchange(made_);
   }
   // What tasks that ran have left is on its way by copies, which go on.
   for (const Lane& lane : lanes_) direct_ ? lane.stream->cancel() : lane.stream->cancel_calls();

@@ -86,8 +86,7 @@ class Queue {
   weir_event put(const weir_task& given, bool evented);
   weir_event submit_directly(const weir_task& given, bool evented);
   void fill_call(Task& task, const weir_task& given) const;
-  Task::Operand check_operand(weir_buffer* buffer, const weir_region& region,
-                              weir_access access) const;
+  PieceUse check_operand(weir_buffer* buffer, const weir_region& region, weir_access access) const;
   std::uint64_t lanes_for(const Task& task, const weir_task& given) const;
   bool fits(const Lane& lane, const Task& task) const;
   std::unique_ptr<Task> take_task();
@@ -129,12 +128,18 @@ class Queue {
   bool follows_one_put_off(const Task& task) const noexcept;
   void put_off(const Task& task) noexcept;
   bool bind(Task& task) noexcept;
-  Lane* choose(const Task& task);
+  /// The place that is to run a task, as the policy saw it.
+  struct Choice {
+    Lane* lane = nullptr;  ///< null: none now
+    std::uint64_t missing_bytes = 0;
+    std::int64_t run_ns = -1;
+  };
+  Choice choose(const Task& task);
   weir_candidate candidate_for(const Task& task, const Lane& lane);
   PerformanceModel::Curve& curve_of(const Task& task, const Lane& lane);
-  void bind_call(Task& task, Lane& lane);
+  void bind_call(Task& task, const Choice& choice);
   void bind_access(Task& task);
-  void expect_end(Task& task, Lane& lane, std::uint64_t missing);
+  void expect_end(Task& task, const Choice& choice);
   static void pass_gate(Task& task) noexcept;
   void leave_pending(Task& task) noexcept;
   Outcome always_put_off(const Task& task) const noexcept;
@@ -169,6 +174,8 @@ class Queue {
   std::uint64_t made_ = 0;  ///< tasks so far, accesses included
 
   sys::Atomic<std::uint64_t> submitted_{0}, completed_{0};  ///< calls
+  /// Tasks up to this one are cancelled. The owner writes it back after it has bound one, cancel()
+  /// before it looks at the streams: one of them sees what the other did.
   sys::Atomic<std::uint64_t> cancel_until_{0};
   sys::Atomic<std::uint32_t> visitors_{0};  ///< threads that bring news
   sys::Atomic<Task*> mail_{nullptr};        ///< tasks that streams are done with

@@ -14,8 +14,10 @@ namespace weir::rt {
 namespace {
 
 constexpr std::int64_t kEnoughNs = 2'000'000;  ///< of work for each core of a place
-constexpr std::uint64_t kManyTasks = 64;       ///< for each core
+constexpr std::uint64_t kManyTasks = 256;      ///< for each core
 constexpr double kUsualGbps = 8;               ///< of a link that says nothing
+constexpr std::int64_t kTimedFromNs = 10'000;  ///< of shorter tasks only some are timed,
+constexpr std::uint64_t kOneTimedIn = 16;      ///< one of so many
 
 std::size_t index_of(int priority) noexcept { return static_cast<std::size_t>(priority + 1); }
 
@@ -40,6 +42,7 @@ void Queue::work() noexcept {
     take_mail();
     take_submitted();
     bind_what_can_be();
+    tickets_.flush();
   }
 }
 
@@ -50,7 +53,7 @@ void Queue::on_end(Waiter& waiter, weir_status status, const FailureRef& failure
   queue.visitors_.fetch_add(1);
   task.status = status;
   task.failure = failure;
-  if (status == WEIR_STATUS_OK && task.kind == Task::Kind::call) {
+  if (status == WEIR_STATUS_OK && task.kind == Task::Kind::call && task.timed) {
     task.run_ns = task.action->times.ended - task.action->times.started;
   }
   task.next = queue.mail_.load();
@@ -72,6 +75,7 @@ void Queue::take_mail() noexcept {
       note_load(lane);
       rescan_ = rescan_ || lane.tasks <= lane.place->width();  // it is about to starve
       ++lane.share.tasks;
+      if (!task.timed && task.status == WEIR_STATUS_OK) lane.share.busy_ns += task.estimate_ns;
       if (task.run_ns >= 0) {
         lane.share.busy_ns += task.run_ns;
         try {
@@ -117,13 +121,10 @@ void Queue::take_submitted() noexcept {
 /// Finds the pieces of a task, which learn that it will use them.
 void Queue::expect(Task& task) {
   if (task.kind != Task::Kind::call) return;
-  task.expectations.assign(task.operands.size(), {task.sequence, nullptr});
-  for (std::size_t i = 0; i < task.operands.size(); ++i) {
-    const Task::Operand& operand = task.operands[i];
-    task.uses[i].piece = &coherence_->pieces().find(*operand.buffer, operand.region);
-  }
-  for (std::size_t i = 0; i < task.uses.size(); ++i) {
-    task.uses[i].piece->expect(task.expectations[i]);
+  for (PieceUse& use : task.uses) use.piece = &coherence_->pieces().find(*use.buffer, use.region);
+  for (PieceUse& use : task.uses) {
+    use.expected.sequence = task.sequence;
+    use.piece->expect(use.expected);
   }
   task.expected = true;
 }
@@ -223,15 +224,15 @@ bool Queue::follows_one_put_off(const Task& task) const noexcept {
   };
   bool found = false;
   if (task.kind == Task::Kind::access) {
-    const Task::Operand& operand = task.operands.front();
-    coherence_->pieces().each_overlapping(*operand.buffer, operand.region, [&](const Piece& piece) {
-      found = found || conflicts(piece, task.uses.front().writes(), false);
+    const PieceUse& use = task.uses.front();
+    coherence_->pieces().each_overlapping(*use.buffer, use.region, [&](const Piece& piece) {
+      found = found || conflicts(piece, use.writes(), false);
     });
     return found;
   }
   for (std::size_t i = 0; i < task.uses.size() && !found; ++i) {
     const PieceUse& use = task.uses[i];
-    found = conflicts(*use.piece, use.writes(), task.commutes[i]);
+    found = conflicts(*use.piece, use.writes(), use.commutes);
     for (const Piece* peer : use.piece->peers) {
       found = found || conflicts(*peer, use.writes(), false);
     }
@@ -240,10 +241,8 @@ bool Queue::follows_one_put_off(const Task& task) const noexcept {
 }
 
 void Queue::put_off(const Task& task) noexcept {
-  for (std::size_t i = 0; i < task.uses.size(); ++i) {
-    const PieceUse& use = task.uses[i];
-    const auto access =
-        static_cast<std::uint8_t>(task.commutes[i] ? WEIR_ACCESS_COMMUTE : use.access);
+  for (const PieceUse& use : task.uses) {
+    const auto access = static_cast<std::uint8_t>(use.commutes ? WEIR_ACCESS_COMMUTE : use.access);
     const bool first = std::exchange(use.piece->awaited, pass_) != pass_;
     if (first) {
       use.piece->awaited_access = access;
@@ -269,12 +268,12 @@ bool Queue::bind(Task& task) noexcept {
       end_unbound(task, WEIR_STATUS_POISONED);
       return true;
     }
-    Lane* const lane = task.kind == Task::Kind::call ? choose(task) : nullptr;
-    if (task.kind == Task::Kind::call && lane == nullptr) return false;
+    const Choice choice = task.kind == Task::Kind::call ? choose(task) : Choice{};
+    if (task.kind == Task::Kind::call && choice.lane == nullptr) return false;
     leave_pending(task);
     ++running_;
-    if (lane != nullptr) {
-      bind_call(task, *lane);
+    if (choice.lane != nullptr) {
+      bind_call(task, choice);
     } else {
       bind_access(task);
     }
@@ -289,8 +288,7 @@ bool Queue::bind(Task& task) noexcept {
   return true;
 }
 
-/// Returns the lane that is to run a task, nullptr: none now.
-Lane* Queue::choose(const Task& task) {
+Queue::Choice Queue::choose(const Task& task) {
   candidates_.clear();
   candidate_lanes_.clear();
   for (Lane& lane : lanes_) {
@@ -301,13 +299,15 @@ Lane* Queue::choose(const Task& task) {
   const std::size_t chosen = policy_->choose(task.label(), candidates_);
   if (chosen == WEIR_POLICY_LATER) {
     deferred_ = true;
-    return nullptr;
+    return {};
   }
   if (chosen >= candidates_.size()) {
     fail_argument("policy '{}' chose candidate {} of {} for task '{}'", policy_name_, chosen,
                   candidates_.size(), task.label());
   }
-  return candidates_[chosen].full ? nullptr : candidate_lanes_[chosen];
+  const weir_candidate& candidate = candidates_[chosen];
+  if (candidate.full) return {};
+  return {candidate_lanes_[chosen], candidate.missing_bytes, candidate.run_ns};
 }
 
 weir_candidate Queue::candidate_for(const Task& task, const Lane& lane) {
@@ -340,8 +340,8 @@ PerformanceModel::Curve& Queue::curve_of(const Task& task, const Lane& lane) {
   return *curves_[at];
 }
 
-void Queue::bind_call(Task& task, Lane& lane) {
-  const std::uint64_t missing = coherence_->missing_bytes(lane, task.uses);
+void Queue::bind_call(Task& task, const Choice& choice) {
+  Lane& lane = *choice.lane;
   coherence_->prepare(lane, task.uses, task.sequence, operands_, waits_);
   weir_compute compute = WEIR_COMPUTE_INIT;
   compute.kernel = task.kernel;
@@ -351,11 +351,14 @@ void Queue::bind_call(Task& task, Lane& lane) {
   compute.scalar_count = task.scalars.size();
   compute.name = task.name.empty() ? nullptr : task.name.c_str();
   task.lane = lane.index;
+  task.timed =
+      choice.run_ns < 0 || choice.run_ns >= kTimedFromNs || task.sequence % kOneTimedIn == 0;
   ++lane.tasks;  // before it can be over
-  expect_end(task, lane, missing);
+  expect_end(task, choice);
   try {
-    const weir_event event = lane.stream->compute_after(compute, waits_, task);
+    const weir_event event = lane.stream->compute_after(compute, waits_, task, task.timed);
     coherence_->note(lane, task.uses, event);
+    if (task.sequence <= cancel_until_.fetch_add(0)) lane.stream->cancel_calls();
   } catch (...) {
     --lane.tasks;
     lane.backlog_ns -= task.estimate_ns;
@@ -365,18 +368,19 @@ void Queue::bind_call(Task& task, Lane& lane) {
   }
 }
 
-void Queue::expect_end(Task& task, Lane& lane, std::uint64_t missing) {
+void Queue::expect_end(Task& task, const Choice& choice) {
+  Lane& lane = *choice.lane;
   const std::int64_t now_ns = pass_began_ns_;
-  const std::int64_t known = curve_of(task, lane).estimate(task.bytes);
   const auto cores = static_cast<std::int64_t>(lane.place->width());
   std::int64_t start = now_ns + lane.backlog_ns / cores;
   for (const PieceUse& use : task.uses) start = std::max(start, use.piece->ready_ns);
-  if (missing > 0) {
-    lane.link_free_ns = std::max(lane.link_free_ns, now_ns) + lane.copy_ns(missing, kUsualGbps);
+  if (choice.missing_bytes > 0) {
+    lane.link_free_ns =
+        std::max(lane.link_free_ns, now_ns) + lane.copy_ns(choice.missing_bytes, kUsualGbps);
     start = std::max(start, lane.link_free_ns);
   }
-  task.unmeasured = known < 0;
-  task.estimate_ns = std::max<std::int64_t>(known, 0);
+  task.unmeasured = choice.run_ns < 0;
+  task.estimate_ns = std::max<std::int64_t>(choice.run_ns, 0);
   lane.backlog_ns += task.estimate_ns;
   if (task.unmeasured) ++lane.unmeasured;
   note_load(lane);
@@ -390,8 +394,8 @@ void Queue::bind_access(Task& task) {
   if (task.kind == Task::Kind::fetch) {
     coherence_->fetch_all(waits);
   } else {
-    const Task::Operand& operand = task.operands.front();
-    coherence_->fetch(*operand.buffer, operand.region, task.uses.front().writes(), waits);
+    const PieceUse& use = task.uses.front();
+    coherence_->fetch(*use.buffer, use.region, use.writes(), waits);
   }
   task.gates = std::vector<Gate>(waits.size());
   task.gates_left.store(static_cast<std::uint32_t>(waits.size() + 1));
@@ -464,9 +468,7 @@ void Queue::leave_pending(Task& task) noexcept {
   task.pending = false;
   --waiting_[index_of(task.priority)];
   if (!std::exchange(task.expected, false)) return;
-  for (std::size_t i = 0; i < task.uses.size(); ++i) {
-    task.uses[i].piece->unexpect(task.expectations[i]);
-  }
+  for (PieceUse& use : task.uses) use.piece->unexpect(use.expected);
 }
 
 /// Ends a task that no stream has.
@@ -527,24 +529,25 @@ void Queue::close(Task& task) noexcept {
   if (!kept) {
     ticket.recycle();
     tickets_.give(ticket);
-    tickets_.flush();
   }
   if (task.kind == Task::Kind::call) completed_.fetch_add(1);
   task.next = std::exchange(finished_, &task);
 }
 
 void Queue::tell(Task* finished) noexcept {
-  while (finished != nullptr) {
-    Task& task = *std::exchange(finished, finished->next);
-    Waiter* waiters = std::exchange(task.told, nullptr);
+  Task* last = nullptr;
+  for (Task* task = finished; task != nullptr; task = task->next) {
+    Waiter* waiters = std::exchange(task->told, nullptr);
     while (waiters != nullptr) {
       Waiter& waiter = *std::exchange(waiters, waiters->next);
-      waiter.deliver(waiter, task.status, task.failure);
+      waiter.deliver(waiter, task->status, task->failure);
     }
-    task.failure.reset();
-    const SpinGuard guard(submitting_);
-    task.next = std::exchange(spare_, &task);
+    task->failure.reset();
+    last = task;
   }
+  if (last == nullptr) return;
+  const SpinGuard guard(submitting_);
+  last->next = std::exchange(spare_, finished);
 }
 
 }  // namespace weir::rt

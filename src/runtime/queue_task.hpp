@@ -31,11 +31,6 @@ struct Task : ActionWatcher {
     access,  ///< by the program, to a region of host memory
     fetch,   ///< of everything to host memory
   };
-  /// A region as it was given; its piece is known to the owner only.
-  struct Operand {
-    weir_buffer* buffer;
-    Region region;
-  };
 
   Queue* queue = nullptr;
   Action* ticket = nullptr;
@@ -47,11 +42,8 @@ struct Task : ActionWatcher {
   std::uint64_t sequence = 0;
   std::uint64_t lanes = 0;  ///< bit i: lane i may run it
   const weir_kernel* kernel = nullptr;
-  std::string name;  ///< "": its kernel's
-  std::vector<Operand> operands;
-  std::vector<PieceUse> uses;
-  std::vector<ExpectedUse> expectations;
-  std::vector<bool> commutes;
+  std::string name;            ///< "": its kernel's
+  std::vector<PieceUse> uses;  ///< by operand
   std::vector<weir_scalar> scalars;
   std::uint64_t bytes = 0;  ///< of all operands
   std::vector<Gate> gates;  ///< what an access or a fetch waits for
@@ -61,6 +53,7 @@ struct Task : ActionWatcher {
   std::uint32_t lane = Use::kNoLane;
   std::int64_t estimate_ns = 0;
   bool unmeasured = false;  ///< there was no estimate
+  bool timed = false;       ///< `run_ns` is to be known
   std::int64_t run_ns = -1;
 
   // Once it is over.

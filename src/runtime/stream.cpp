@@ -25,7 +25,6 @@ bool outlasts_cancelled(const Action& action) noexcept {
 /// Asks the owner to cancel what was enqueued before it.
 struct Stream::CancelMessage : Message {
   std::uint64_t until = 0;
-  bool calls_only = false;
   FailureRef reason;
 };
 
@@ -45,18 +44,27 @@ Stream::Stream(Place& place, std::uint64_t serial, std::string name, weir_depend
 
 Stream::~Stream() = default;
 
-void Stream::cancel() { post_cancel(enqueued(), false); }
-void Stream::cancel_for_good() { post_cancel(UINT64_MAX, false); }
-void Stream::cancel_calls() { post_cancel(enqueued(), true); }
+void Stream::cancel() { post_cancel(enqueued()); }
+void Stream::cancel_for_good() { post_cancel(UINT64_MAX); }
 
-void Stream::post_cancel(std::uint64_t until, bool calls_only) {
+void Stream::cancel_calls() noexcept {
+  const std::uint64_t until = enqueued();
+  std::uint64_t before = calls_until_.load();
+  while (before < until && !calls_until_.compare_exchange_weak(before, until)) {
+  }
+}
+
+void Stream::post_cancel(std::uint64_t until) {
   auto message = std::make_unique<CancelMessage>();
   message->message_kind = Message::Kind::cancel;
   message->until = until;
-  message->calls_only = calls_only;
-  message->reason = FailureRef::make(WEIR_STATUS_CANCELLED, "the stream was cancelled", "cancel",
-                                     describe_origin(), serial_ << Action::kSequenceBits);
+  message->reason = make_cancel_reason();
   post(*message.release());
+}
+
+FailureRef Stream::make_cancel_reason() const noexcept {
+  return FailureRef::make(WEIR_STATUS_CANCELLED, "the stream was cancelled", "cancel",
+                          describe_origin(), serial_ << Action::kSequenceBits);
 }
 
 // ---- Ownership ---------------------------------------------------------------------------------
@@ -299,9 +307,7 @@ void Stream::take_message(Message& message) noexcept {
 
 void Stream::cancel_now(const CancelMessage& message) noexcept {
   cancel_reason_ = message.reason;
-  std::uint64_t& until = message.calls_only ? calls_until_ : cancel_until_;
-  until = std::max(until, message.until);
-  if (message.calls_only) return;
+  cancel_until_ = std::max(cancel_until_, message.until);
   engine_.cancel(message.reason, message.until);
   engine_.each_admitted([this](Action& action) {
     // The status of one that runs is its worker's to write.
@@ -316,7 +322,8 @@ void Stream::cancel_now(const CancelMessage& message) noexcept {
 
 /// Ends a call whose turn has come when it was cancelled. Returns whether it was.
 bool Stream::called_off(Action& action) noexcept {
-  if (action.sequence() > calls_until_ || action.kind != ActionKind::compute) return false;
+  if (action.kind != ActionKind::compute || action.sequence() > calls_until_.load()) return false;
+  if (!cancel_reason_) cancel_reason_ = make_cancel_reason();
   action.status = WEIR_STATUS_CANCELLED;
   action.failure = cancel_reason_;
   if (engine_.finish(action)) retire(action);

@@ -53,14 +53,16 @@ class Stream : private CopySink {
   std::size_t priority() const noexcept { return priority_; }
 
   // Any thread. They throw Error, having enqueued nothing. An event is made when `evented`.
-  weir_event compute(const weir_compute& compute, bool evented);
+  /// Ready actions of a higher `priority`, -1 to 1, run before others of the stream.
+  weir_event compute(const weir_compute& compute, bool evented, int priority = 0);
   weir_event transfer(const weir_transfer& transfer, bool evented);
   weir_event sync(const weir_sync& sync, bool evented);
 
   // For weir's own queues: actions that wait for events of other streams themselves.
-  /// Enqueues a call of a kernel, and somebody to tell at its end, who finds its times in its slot.
+  /// Enqueues a call of a kernel, and somebody to tell at its end, who finds its times in its slot
+  /// when it was to be `timed`.
   weir_event compute_after(const weir_compute& compute, std::span<const weir_event> events,
-                           ActionWatcher& watcher);
+                           ActionWatcher& watcher, bool timed);
   /// Enqueues a transfer. What happened to its target before is no concern of it nor of what comes
   /// after it, but for the order; and nor are failures of the last `harmless` events.
   weir_event replace_after(const weir_transfer& transfer, std::span<const weir_event> events,
@@ -81,7 +83,7 @@ class Stream : private CopySink {
   /// Cancels what is enqueued and what will be.
   void cancel_for_good();
   /// Cancels calls of kernels only, each when its turn comes: copies go on, and nothing overtakes.
-  void cancel_calls();
+  void cancel_calls() noexcept;
   /// Asks the owner to say what the actions wait for. Throws std::bad_alloc.
   void ask(std::shared_ptr<StreamReport> report);
 
@@ -200,7 +202,8 @@ class Stream : private CopySink {
   static void deliver_event(Waiter& waiter, weir_status status, const FailureRef& failure);
   void read_mail() noexcept;
   void take_message(Message& message) noexcept;
-  void post_cancel(std::uint64_t until, bool calls_only);
+  void post_cancel(std::uint64_t until);
+  FailureRef make_cancel_reason() const noexcept;
   void cancel_now(const CancelMessage& message) noexcept;
   bool called_off(Action& action) noexcept;
   void answer(Message& message) noexcept;
@@ -244,6 +247,7 @@ class Stream : private CopySink {
   std::array<CachedCode, kCodeCache> code_cache_;
 
   Mailbox mailbox_;
+  sys::Atomic<std::uint64_t> calls_until_{0};  ///< of cancel_calls()
 
   // The owner's.
   alignas(64) Engine engine_;
@@ -251,7 +255,6 @@ class Stream : private CopySink {
   Progress progress_;
   Counters counters_;
   std::uint64_t cancel_until_ = 0;
-  std::uint64_t calls_until_ = 0;  ///< of cancel_calls()
   FailureRef cancel_reason_;
   std::unique_ptr<History> history_;  ///< while a trace is recorded
 };

@@ -73,6 +73,7 @@ weir_event Stream::enqueue(ActionKind kind, bool evented, Fill&& fill) {
     action.needs_memory = false;
     action.traced = runtime_.recorder().on();
     action.timed = action.replaces = false;
+    action.turn = Action::kUsualTurn;
     try {
       fill(action);
     } catch (...) {
@@ -93,16 +94,18 @@ weir_event Stream::enqueue(ActionKind kind, bool evented, Fill&& fill) {
   return event;
 }
 
-weir_event Stream::compute(const weir_compute& compute, bool evented) {
-  return enqueue(ActionKind::compute, evented,
-                 [&](Action& action) { fill_compute(action, compute, {}); });
+weir_event Stream::compute(const weir_compute& compute, bool evented, int priority) {
+  return enqueue(ActionKind::compute, evented, [&](Action& action) {
+    action.turn = static_cast<unsigned>(Action::kUsualTurn - priority) & 3u;
+    fill_compute(action, compute, {});
+  });
 }
 
 weir_event Stream::compute_after(const weir_compute& compute, std::span<const weir_event> events,
-                                 ActionWatcher& watcher) {
+                                 ActionWatcher& watcher, bool timed) {
   return enqueue(ActionKind::compute, true, [&](Action& action) {
     fill_compute(action, compute, events);
-    action.timed = true;
+    action.timed = timed;
     watcher.action = &action;
     watcher.next = nullptr;
     action.waiters = &watcher;  // nobody else has the event yet

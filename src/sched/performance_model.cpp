@@ -45,7 +45,8 @@ bool read_number(std::string_view text, Number& out) {
 void PerformanceModel::Curve::note(std::uint64_t bytes, std::int64_t ns) {
   Sample& sample = sizes_[bytes];
   const double time = std::clamp(static_cast<double>(ns), 1.0, kLongestNs);
-  const bool first_was_slow = sample.count == 1 && time < sample.mean_ns;
+  const bool first_was_slow = sample.count == 1 && !sample.replaced && time < sample.mean_ns;
+  sample.replaced = sample.replaced || first_was_slow;
   sample.count = first_was_slow ? 1 : std::min(sample.count + 1, kMemory);
   sample.mean_ns += (time - sample.mean_ns) / static_cast<double>(sample.count);
 }

@@ -29,6 +29,7 @@ class PerformanceModel {
     struct Sample {
       std::uint64_t count = 0;
       double mean_ns = 0;
+      bool replaced = false;  ///< the first time was forgotten
     };
     static constexpr std::uint64_t kMemory = 32;  ///< older times fade
 

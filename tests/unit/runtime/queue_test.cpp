@@ -62,8 +62,8 @@ testing::AssertionResult contains(const std::string& text, const std::string& pa
 class Held {
  public:
   ~Held() { open(); }
-  Kernel kernel(const Runtime& runtime) {
-    return runtime.kernel("held", [this](const Call&) {
+  Kernel kernel(const Runtime& runtime, const char* name = "held") {
+    return runtime.kernel(name, [this](const Call&) {
       started_ = true;
       started_.notify_all();
       opened_.wait(false);
@@ -469,6 +469,31 @@ TEST(Queues, TasksOfHighPriorityComeFirst) {
   EXPECT_EQ(order, "......hhhnnnlll");
 }
 
+TEST(Queues, TasksOfHighPriorityComeFirstOnTheOnlyPlace) {
+  Held first, last;
+  const Runtime runtime("host:cores=2");
+  const Queue queue = make_queue(runtime);
+  const Buffer buffer = runtime.buffer(16);
+  std::string order;
+  const Kernel note =
+      runtime.kernel("note", [&order](const Call& call) { order += call.scalar<char>(0); });
+  queue.submit(first.kernel(runtime, "first"), {readwrite(buffer.all())});
+  first.await_start();
+  for (std::size_t i = 0; i < 3; ++i) {
+    queue.submit(note, {read(buffer.range(3 * i, 1))}, {'l'}, {.priority = -1});
+    queue.submit(note, {read(buffer.range(3 * i + 1, 1))}, {'n'});
+    queue.submit(note, {read(buffer.range(3 * i + 2, 1))}, {'h'}, {.priority = 1});
+  }
+  const Event over = queue.submit(note, {readwrite(buffer.all())}, {'.'}, {.priority = 1});
+  queue.submit(last.kernel(runtime, "last"), {});
+  last.await_start();  // all others are known to wait for the first, and one core is left to them
+  first.open();
+  over.wait();
+  last.open();
+  queue.synchronize();
+  EXPECT_EQ(order, "hhhnnnlll.");
+}
+
 // ---- The program and the data ------------------------------------------------------------------
 
 TEST(Queues, AcquireAndFlushGetTheNewestContents) {
@@ -830,6 +855,32 @@ TEST(Queues, PolicyMaySubmitButNotWait) {
   queue.synchronize();
   EXPECT_EQ(runs, 2);
   EXPECT_EQ(waited, "busy: a kernel or callback must not synchronise queue 'q'");
+}
+
+TEST(Queues, CancelReachesATaskThatIsBeingBound) {
+  for (const char* domains : {kHostAndCard, kCard}) {
+    SCOPED_TRACE(domains);
+    Held held;
+    const Queue* cancelled = nullptr;
+    auto choose = [&](const char* task, const weir_candidate*, std::size_t) {
+      if (std::string(task) == "last") check(weir_queue_cancel(cancelled->handle()));
+      return std::size_t{0};
+    };
+    const Runtime runtime(domains);
+    add_policy(runtime, "cancels", choose);
+    const Queue queue = make_queue(runtime, "cancels");
+    cancelled = &queue;
+    const Buffer buffer = runtime.buffer(sizeof(int));
+    const Kernel add = make_add(runtime);
+    queue.submit(held.kernel(runtime), {readwrite(buffer.all())});
+    const Event last = queue.submit(add, {readwrite(buffer.all())}, {1}, {.name = "last"});
+    const Event after = queue.submit(add, {readwrite(buffer.all())}, {10});
+    held.open();
+    queue.synchronize();
+    EXPECT_TRUE(contains(end_of(last), "cancelled: "));
+    EXPECT_EQ(end_of(after), "OK");
+    EXPECT_EQ(buffer.data<int>()[0], 10);
+  }
 }
 
 TEST(Queues, TimesAreKeptForTheNextQueue) {

@@ -38,6 +38,18 @@ TEST(PerformanceModel, ForgetsAFirstTimeThatWasLong) {
   EXPECT_EQ(curve.estimate(64), 150);
 }
 
+TEST(PerformanceModel, ForgetsOneTimeOfThoseThatFall) {
+  PerformanceModel models;
+  Curve& curve = models.curve("gemm", "host");
+  for (const std::int64_t ns : {100'000, 500, 400, 300}) curve.note(64, ns);
+  EXPECT_EQ(curve.estimate(64), 400) << "the mean of all but the first";
+  models.each([](const auto&, const auto&, std::uint64_t, std::uint64_t count, double) {
+    EXPECT_EQ(count, 3u);
+  });
+  for (int i = 0; i < 1000; ++i) curve.note(64, 10);
+  EXPECT_LT(curve.estimate(64), 20);
+}
+
 TEST(PerformanceModel, OldTimesFade) {
   Curve curve;
   for (int i = 0; i < 1000; ++i) curve.note(64, 1000);
