@@ -96,10 +96,8 @@ class Cholesky final : public Workload {
         queue_(queue),
         kernels_(runtime, queue == nullptr && tile >= given_.rows()),
         tiles_(runtime, factor_, tile, tile, lanes.size(), "A"),
-        group_(queue == nullptr || lanes.share_memory()
-                   ? group_of(given_.rows(), tile, lanes.cores())
-                   : 1),
-        owners_(lanes.deal((tiles_.rows() + group_ - 1) / group_)) {}
+        group_(queue == nullptr || lanes.share_memory() ? group_of(given_.rows(), tile, lanes) : 1),
+        owners_(lanes.deal(work_of_groups())) {}
 
   /// Makes finish() solve a system with these right-hand sides and save() write what is asked for.
   void solve_later(Matrix<T> rhs, std::string solution) {
@@ -152,9 +150,22 @@ class Cholesky final : public Workload {
   }
 
  private:
-  /// Rows of tiles in a group: tall actions, but at least two groups for each core.
-  static std::size_t group_of(std::size_t n, std::size_t tile, std::size_t cores) {
-    return std::max<std::size_t>(1, std::min(kMostRows, n / (2 * cores)) / tile);
+  /// Rows of tiles in a group: tall actions, but at least two groups for each core, and so many for
+  /// each of several places that these get about as much work.
+  static std::size_t group_of(std::size_t n, std::size_t tile, const Lanes& lanes) {
+    constexpr std::size_t kOfPlace = 4;
+    const std::size_t fewest =
+        std::max(2 * lanes.cores(), lanes.places() > 1 ? kOfPlace * lanes.places() : 0);
+    return std::max<std::size_t>(1, std::min(kMostRows, n / fewest) / tile);
+  }
+
+  /// Work in the rows above one grows with the cube of their number.
+  std::vector<double> work_of_groups() const {
+    std::vector<double> work;
+    for_groups(0, [&](std::size_t, Rows i) {
+      work.push_back(std::pow(as_double(i.end), 3) - std::pow(as_double(i.begin), 3));
+    });
+    return work;
   }
 
   /// Calls function(group, rows) for the tiles of a column from row `first` on.

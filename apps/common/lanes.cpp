@@ -47,15 +47,26 @@ const Lane& Lanes::any(std::size_t place, std::size_t part) const noexcept {
 }
 
 std::vector<std::size_t> Lanes::deal(std::size_t parts) const {
-  std::vector<std::size_t> dealt(places(), 0), owners;
-  for (std::size_t part = 0; part < parts; ++part) {
-    // The place that would be least loaded with one part more.
+  return deal(std::vector<double>(parts, 1));
+}
+
+std::vector<std::size_t> Lanes::deal(const std::vector<double>& work) const {
+  std::vector<std::size_t> order(work.size()), owners(work.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return work[a] > work[b]; });
+  std::vector<double> dealt(places(), 0);
+  const auto cores = [this](std::size_t place) { return static_cast<double>(cores_[place]); };
+  for (const std::size_t part : order) {
+    // The place that would be least loaded with this part more.
     std::size_t best = 0;
     for (std::size_t place = 1; place < places(); ++place) {
-      if ((dealt[place] + 1) * cores_[best] < (dealt[best] + 1) * cores_[place]) best = place;
+      if ((dealt[place] + work[part]) * cores(best) < (dealt[best] + work[part]) * cores(place)) {
+        best = place;
+      }
     }
-    ++dealt[best];
-    owners.push_back(best);
+    dealt[best] += work[part];
+    owners[part] = best;
   }
   return owners;
 }

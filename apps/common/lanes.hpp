@@ -67,6 +67,8 @@ class Lanes {
 
   /// Deals equal parts to the places in proportion to their cores: the place of each part.
   std::vector<std::size_t> deal(std::size_t parts) const;
+  /// The same for parts of unequal work: the heaviest first, each to the place that ends first.
+  std::vector<std::size_t> deal(const std::vector<double>& work) const;
   /// Deals equal parts to all streams, those of a place in turn: the lane of each part.
   std::vector<const Lane*> spread(std::size_t parts) const;
   /// The same, but each place gets parts that follow one another.

@@ -16,6 +16,7 @@
 #include <weir/fabric.hpp>
 #include <weir/grid.hpp>
 
+#include "common/large_pages.hpp"
 #include "common/launch.hpp"
 #include "common/program.hpp"
 
@@ -52,7 +53,7 @@ class Block {
     row_ = extent[0];
     plane_ = row_ * extent[1];
     const std::size_t before = width * (task.dimension() == 0 ? 1 : plane_);
-    memory_.resize(plane_ * extent[2] + 2 * kLine, 1.0);
+    memory_ = LargePages<double>(plane_ * extent[2] + 2 * kLine);
     void* first = memory_.data() + before;
     std::size_t room = 2 * kLine * sizeof(double);
     first_ = static_cast<double*>(std::align(kLine * sizeof(double), sizeof(double), first, room));
@@ -62,7 +63,7 @@ class Block {
  private:
   static constexpr std::size_t kLine = 8;
   std::size_t row_ = 0, plane_ = 0;
-  std::vector<double> memory_;
+  LargePages<double> memory_;
   double* first_ = nullptr;
 };
 

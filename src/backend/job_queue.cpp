@@ -1,8 +1,27 @@
 #include "backend/job_queue.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace weir::rt {
+
+namespace {
+
+// Of a heap, whose front is the oldest.
+void add(std::vector<std::uint64_t>& jobs, std::uint64_t number) noexcept {
+  jobs.push_back(number);
+  std::push_heap(jobs.begin(), jobs.end(), std::greater<>());
+}
+
+std::uint64_t take_oldest(std::vector<std::uint64_t>& jobs) noexcept {
+  std::pop_heap(jobs.begin(), jobs.end(), std::greater<>());
+  const std::uint64_t number = jobs.back();
+  jobs.pop_back();
+  return number;
+}
+
+}  // namespace
 
 JobQueue::JobQueue(PlaceFeed& feed) : feed_(feed), slots_(kWindow) {
   for (Numbers* const list : {&calls_, &copies_, &ended_, &taken_}) list->reserve(kWindow);
@@ -24,8 +43,7 @@ bool JobQueue::next(Worker& worker, Job& job) noexcept {
   {
     const sys::Lock lock(mutex_);
     if (calls_.empty()) return false;
-    Slot& slot = slot_of(calls_.front());
-    calls_.erase(calls_.begin());
+    Slot& slot = slot_of(take_oldest(calls_));
     to_run_.fetch_sub(1, std::memory_order_seq_cst);
     worker.current = &slot;
     job = slot.job;
@@ -76,7 +94,7 @@ bool JobQueue::serve() noexcept {
   bool moved = give_back();
   while (take()) moved = true;
   if (has_work()) cores_->wake();
-  moved |= start_copies();
+  moved |= start_copy();
   return moved;
 }
 
@@ -98,19 +116,18 @@ bool JobQueue::give_back() noexcept {
   return any;
 }
 
-bool JobQueue::start_copies() noexcept {
+/// Starts the oldest copy: it may take its time, in which older ones can become ready.
+bool JobQueue::start_copy() noexcept {
+  std::uint64_t number = 0;
   {
     const sys::Lock lock(mutex_);
-    std::swap(taken_, copies_);
-    to_serve_.fetch_sub(taken_.size(), std::memory_order_seq_cst);
+    if (copies_.empty()) return false;
+    number = take_oldest(copies_);
+    to_serve_.fetch_sub(1, std::memory_order_seq_cst);
   }
-  const bool any = !taken_.empty();
-  for (const std::uint64_t number : taken_) {
-    Slot& slot = slot_of(number);
-    copy({.source = slot.job.from, .target = slot.job.to, .sink = this, .token = &slot});
-  }
-  taken_.clear();
-  return any;
+  Slot& slot = slot_of(number);
+  copy({.source = slot.job.from, .target = slot.job.to, .sink = this, .token = &slot});
+  return true;
 }
 
 /// Takes a job from the feed. Returns false when there is none, or no room.
@@ -142,7 +159,7 @@ void JobQueue::admit(Slot& slot) noexcept {
 void JobQueue::make_ready(Slot& slot) noexcept {
   if (slot.doomed) return end(slot, {WEIR_STATUS_POISONED, {}});
   const bool copies = slot.job.copies;
-  (copies ? copies_ : calls_).push_back(slot.job.number);
+  add(copies ? copies_ : calls_, slot.job.number);
   (copies ? to_serve_ : to_run_).fetch_add(1, std::memory_order_seq_cst);
 }
 

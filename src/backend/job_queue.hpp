@@ -11,7 +11,7 @@
 namespace weir::rt {
 
 /// Takes the jobs of a place from a feed before those they wait for are over, and gives each to the
-/// cores, or to copy(), when they are.
+/// cores, or to copy(), when they are: of several the oldest first, as the feed gave it first.
 ///
 /// To the cores it is the feed. Whoever may talk to the feed above calls serve(), one thread at a
 /// time.
@@ -63,7 +63,7 @@ class JobQueue : public PlaceFeed, private CopySink {
   const Slot& slot_of(std::uint64_t number) const noexcept { return slots_[number % kWindow]; }
   bool give_back() noexcept;
   bool take() noexcept;
-  bool start_copies() noexcept;
+  bool start_copy() noexcept;
   void admit(Slot& slot) noexcept;
   void make_ready(Slot& slot) noexcept;
   void end(Slot& slot, Outcome outcome) noexcept;
@@ -78,7 +78,8 @@ class JobQueue : public PlaceFeed, private CopySink {
   sys::Mutex mutex_;  // of the lists and what jobs wait for
   std::vector<Slot> slots_;
   FailedJobs failed_{kWindow};
-  Numbers calls_, copies_, ended_;        ///< jobs to be run, to be copied, to be given back
+  Numbers calls_, copies_;                ///< jobs to be run, to be copied: heaps
+  Numbers ended_;                         ///< jobs to be given back
   std::uint64_t handed_out_ = 0;          ///< calls that the cores got
   sys::Atomic<std::size_t> to_run_{0};    ///< jobs in calls_
   sys::Atomic<std::size_t> to_serve_{0};  ///< jobs in the other two

@@ -45,6 +45,10 @@ class Link {
   virtual const LinkInfo& info() const noexcept = 0;
   /// Sends a packet, which it has copied when it returns. False: there is no room now.
   virtual bool send(Rank to, Parts parts) noexcept = 0;
+  /// Returns where the bytes of a packet are to be written, which close_packet() sends before
+  /// anything else is called; null: there is no room now, or no such place.
+  virtual std::byte* open_packet(Rank, std::size_t /*bytes*/) noexcept { return nullptr; }
+  virtual void close_packet(Rank) noexcept {}
   /// Hands over what has arrived, a bounded number of packets. Returns whether there was anything.
   virtual bool receive(PacketSink& sink) noexcept = 0;
   /// Whether all that was sent has left this process.
@@ -66,6 +70,9 @@ class Link {
   virtual void* allocate(std::size_t) noexcept { return nullptr; }
   virtual bool release(void*) noexcept { return false; }
   // As in Transport. Any thread.
+  virtual bool move_runs(OneSidedKind, Rank, WindowId, std::span<const WindowRun>) noexcept {
+    return false;
+  }
   virtual std::optional<std::uint64_t> place_of(const void*) const noexcept { return std::nullopt; }
   virtual const std::byte* memory_of(Rank, std::uint64_t, std::uint64_t) const noexcept {
     return nullptr;

@@ -46,11 +46,16 @@ class LinkTransport final : public Transport, private PacketSink {
 
   const TransportInfo& info() const noexcept override { return info_; }
   bool send(Rank to, Parts parts) override;
+  bool send_made(Rank to, Parts front, std::size_t bytes, const MakeBytes& make) override;
   bool start(const OneSided& operation) override;
   void expose(WindowId window, void* memory, std::size_t bytes) override;
   void withdraw(WindowId window) noexcept override;
   void* allocate(std::size_t bytes) override { return link_->allocate(bytes); }
   bool release(void* memory) noexcept override { return link_->release(memory); }
+  bool move_runs(OneSidedKind kind, Rank target, WindowId window,
+                 std::span<const WindowRun> runs) noexcept override {
+    return link_->move_runs(kind, target, window, runs);
+  }
   /// Nothing where packets carry checksums: what does not travel in one would have none.
   std::optional<std::uint64_t> place_of(const void* memory) const noexcept override {
     return membership_.sums ? std::nullopt : link_->place_of(memory);

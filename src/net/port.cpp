@@ -130,6 +130,11 @@ void Port::post(Rank to, Channel channel, std::span<const std::byte> head,
   body_->messages.post(to, channel, head, body);
 }
 
+bool Port::send_made(Rank to, Channel channel, std::span<const std::byte> head, std::size_t bytes,
+                     const MakeBytes& make) {
+  return body_->messages.send_made(to, channel, head, bytes, make);
+}
+
 WindowId Port::expose(void* memory, std::size_t bytes) {
   return body_->operations.expose(memory, bytes);
 }
@@ -144,6 +149,12 @@ std::optional<std::uint64_t> Port::place_of(const void* memory) const noexcept {
 const std::byte* Port::memory_of(Rank owner, std::uint64_t place,
                                  std::uint64_t bytes) const noexcept {
   return body_->transport->memory_of(owner, place, bytes);
+}
+
+bool Port::move_runs(OneSidedKind kind, Rank target, WindowId window,
+                     std::span<const WindowRun> runs) noexcept {
+  return target != rank() && alive(target) &&
+         body_->transport->move_runs(kind, target, window, runs);
 }
 
 void Port::put(Rank to, WindowId window, std::uint64_t offset, std::span<const std::byte> from,

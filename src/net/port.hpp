@@ -58,6 +58,11 @@ class Port {
   void post(Rank to, Channel channel, std::span<const std::byte> head,
             std::span<const std::byte> body = {});
 
+  /// Sends a message like send(), now, with a body of so many bytes that make() writes to where
+  /// they travel from. False: there is no room now, or no such place, and nothing was done.
+  bool send_made(Rank to, Channel channel, std::span<const std::byte> head, std::size_t bytes,
+                 const MakeBytes& make);
+
   /// Lets the others at memory; they need the number. Throws Error.
   WindowId expose(void* memory, std::size_t bytes);
   void withdraw(WindowId window) noexcept;
@@ -69,6 +74,11 @@ class Port {
   std::optional<std::uint64_t> place_of(const void* memory) const noexcept;
   /// Returns what another rank, or this one, may have there; null when that is nowhere.
   const std::byte* memory_of(Rank owner, std::uint64_t place, std::uint64_t bytes) const noexcept;
+
+  /// Puts or gets some runs at once, where that takes nobody else's help. False: put() and get()
+  /// must do it, also what has been done.
+  bool move_runs(OneSidedKind kind, Rank target, WindowId window,
+                 std::span<const WindowRun> runs) noexcept;
 
   // One-sided operations. `done` is called once, possibly before they return; null: nobody waits.
   // They block while 1,024 of the thread to a rank are under way. A listener cannot: of those that

@@ -56,6 +56,19 @@ void PortMessages::post(Rank to, Channel channel, std::span<const std::byte> hea
   submit(std::move(one));
 }
 
+bool PortMessages::send_made(Rank to, Channel channel, std::span<const std::byte> head,
+                             std::size_t bytes, const MakeBytes& make) {
+  gone_.check(to, "send to");
+  if (to == info_.rank || head.size() + bytes > most_) return false;
+  const PortProgress::Chance chance(progress_);
+  if (!chance) return false;
+  if (take_over()) push();
+  if (!peers_[to].messages.empty()) return false;
+  const FrameHeader header{channel, FrameHeader::Piece::whole, 0, 0, head.size() + bytes};
+  const std::array<std::span<const std::byte>, 2> front = {bytes_of(header), head};
+  return transport_.send_made(to, front, bytes, make);
+}
+
 /// Returns a message without contents.
 PortMessages::Messages PortMessages::room_for(Rank to, Channel channel, std::size_t bytes) {
   Messages one;

@@ -44,6 +44,8 @@ class PortMessages {
             std::span<const std::byte> body);
   void post(Rank to, Channel channel, std::span<const std::byte> head,
             std::span<const std::byte> body);
+  bool send_made(Rank to, Channel channel, std::span<const std::byte> head, std::size_t bytes,
+                 const MakeBytes& make);
 
   /// Whether other threads have left messages. Any thread.
   bool left() const noexcept { return submissions_.load() > 0; }

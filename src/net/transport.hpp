@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,6 +31,9 @@ inline std::string reason(const char* what, const char* detail = "") noexcept {
 
 /// Bytes that are to be sent one part after the other.
 using Parts = std::span<const std::span<const std::byte>>;
+
+/// Writes bytes to where they travel from.
+using MakeBytes = std::function<void(std::byte*)>;
 
 /// Facts about a transport that do not change.
 struct TransportInfo {
@@ -57,6 +61,13 @@ struct OneSided {
   std::int64_t operand = 0;  ///< added, or what to put in place of `expected`
   std::int64_t expected = 0;
   void* token = nullptr;  ///< for TransportSink::completed()
+};
+
+/// Some bytes of a window, and their place here: put from there, or got to there.
+struct WindowRun {
+  std::uint64_t offset = 0;
+  std::byte* local = nullptr;
+  std::size_t bytes = 0;
 };
 
 /// Who is told. Called inside Transport::progress() only.
@@ -87,6 +98,9 @@ class Transport {
   /// Sends a frame, which it has copied when it returns. False: there is no room now; try again
   /// after progress(). Never to oneself.
   virtual bool send(Rank to, Parts parts) = 0;
+  /// The same with a last part of so many bytes, which make() writes to where they travel from.
+  /// False: there is no room now, or no such place; make() has not been called.
+  virtual bool send_made(Rank to, Parts front, std::size_t bytes, const MakeBytes& make) = 0;
   /// Starts an operation. False: there is no room now. Operations are not ordered with each other
   /// nor with frames; who needs order waits for completed(). Never to oneself.
   virtual bool start(const OneSided& operation) = 0;
@@ -98,6 +112,10 @@ class Transport {
   virtual void* allocate(std::size_t bytes) = 0;
   /// Gives it back. False: it is not from here.
   virtual bool release(void* memory) noexcept = 0;
+  /// Puts or gets some runs, where that takes nobody else's help. False: start() must do it, also
+  /// what has been done. Any thread, beside the other calls.
+  virtual bool move_runs(OneSidedKind kind, Rank target, WindowId window,
+                         std::span<const WindowRun> runs) noexcept = 0;
   // Reading what others have allocated, without a copy. Any thread, beside the other calls.
   /// Says where memory from allocate() is for the others, if they can read it.
   virtual std::optional<std::uint64_t> place_of(const void* memory) const noexcept = 0;

@@ -1,5 +1,7 @@
 #include "backends/rank/rank_copy.hpp"
 
+#include <array>
+#include <span>
 #include <utility>
 
 #include "backend/copy_bytes.hpp"
@@ -113,7 +115,8 @@ void RankCopy::begin_far() {
 /// Starts runs until so many are under way; whoever ends the last of them goes on.
 void RankCopy::move_runs() noexcept {
   for (;;) {
-    const std::uint64_t until = std::min(runs_, next_run_ + kAtOnce);
+    const std::uint64_t most = move_directly() ? 1 : kAtOnce;
+    const std::uint64_t until = std::min(runs_, next_run_ + most);
     open_.store(until - next_run_ + 1, std::memory_order_relaxed);
     while (next_run_ < until) start_run(next_run_++);
     if (open_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
@@ -121,16 +124,39 @@ void RankCopy::move_runs() noexcept {
   }
 }
 
-void RankCopy::start_run(std::uint64_t run) noexcept {
+WindowRun RankCopy::window_run(std::uint64_t run) const noexcept {
   const std::uint64_t bytes = run_bytes(here_, there_);
-  std::byte* const here = base_ + run_offset(here_, run, bytes);
-  const std::uint64_t there = run_offset(there_, run, bytes);
-  const ServedEnd& far = inward_ ? source_ : target_;
+  return {run_offset(there_, run, bytes), base_ + run_offset(here_, run, bytes), bytes};
+}
+
+/// Moves short runs, many at once, where the network does that itself. Returns whether it does. Not
+/// all of a large copy: who moves the fabric on is to look at other things, too.
+bool RankCopy::move_directly() noexcept {
+  const ServedEnd& far = far_end();
+  const std::uint64_t bytes = run_bytes(here_, there_);
+  const std::uint64_t end = std::min(runs_, next_run_ + kDirectBytes / bytes);
+  bool works = false;
+  std::array<WindowRun, kAtOnce> some;
+  while (next_run_ < end) {
+    const std::size_t count = std::min<std::uint64_t>(kAtOnce, end - next_run_);
+    for (std::size_t i = 0; i < count; ++i) some[i] = window_run(next_run_ + i);
+    works = port_.move_runs(inward_ ? OneSidedKind::get : OneSidedKind::put, far.rank, far.window,
+                            std::span(some).first(count));
+    if (!works) break;
+    next_run_ += count;
+  }
+  return works;
+}
+
+void RankCopy::start_run(std::uint64_t run) noexcept {
+  const ServedEnd& far = far_end();
+  const WindowRun one = window_run(run);
+  const std::span<std::byte> here(one.local, one.bytes);
   try {
     if (inward_) {
-      port_.get(far.rank, far.window, there, {here, bytes}, this);
+      port_.get(far.rank, far.window, one.offset, here, this);
     } else {
-      port_.put(far.rank, far.window, there, {here, bytes}, this);
+      port_.put(far.rank, far.window, one.offset, here, this);
     }
   } catch (...) {
     completed(0, current_exception_outcome(WEIR_STATUS_NETWORK_ERROR));

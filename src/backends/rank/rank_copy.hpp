@@ -23,16 +23,20 @@ class RankCopy final : private Completion, private CopySink {
                     void* token) noexcept;
 
  private:
-  static constexpr std::uint64_t kAtOnce = 64;  ///< runs
+  static constexpr std::uint64_t kAtOnce = 64;            ///< runs
+  static constexpr std::uint64_t kDirectBytes = 4 << 20;  ///< that nothing else comes between
 
   RankCopy(Port& port, const ServedEnd& source, const ServedEnd& target, CopySink& sink,
            void* token) noexcept;
 
+  const ServedEnd& far_end() const noexcept { return inward_ ? source_ : target_; }
   void begin();
   void begin_near();
   void begin_far();
   void copy_within(Device& device, const CopyEnd& source, const CopyEnd& target) noexcept;
   void move_runs() noexcept;
+  bool move_directly() noexcept;
+  WindowRun window_run(std::uint64_t run) const noexcept;
   void start_run(std::uint64_t run) noexcept;
   void note(const Outcome& outcome) noexcept;
   void moved() noexcept;

@@ -10,6 +10,7 @@ namespace weir::rt {
 namespace {
 
 constexpr std::size_t kDoneBytes = 64 * JobQueue::kWindow;
+constexpr std::uint64_t kToldBytes = 256 << 10;  ///< of copies that are told of together
 
 /// The region that a view shows, from its address.
 Region region_of(const weir_view& view) {
@@ -187,6 +188,7 @@ void ServedPlace::Queue::copy(const CopyJob& job) noexcept {
     const std::int64_t now = sys::now_ns();
     return job.sink->copied(job.token, std::exchange(entry.refused, {}), now, now);
   }
+  place_.copied_bytes_ += entry.ends[0].region.bytes();
   RankCopy::start(place_.port_, entry.ends[0], entry.ends[1], *job.sink, job.token);
 }
 
@@ -203,6 +205,7 @@ void ServedPlace::serve() noexcept {
   if (calls_.fetch_add(1, std::memory_order_acq_rel) > 0) return;
   for (;;) {
     while (queue_.serve_once()) {
+      if (copied_bytes_ >= kToldBytes) send_done();  // while others are made
     }
     send_done();
     const std::uint32_t left = calls_.fetch_sub(calls, std::memory_order_acq_rel) - calls;
@@ -213,6 +216,7 @@ void ServedPlace::serve() noexcept {
 
 /// Tells rank 0 what is over. The entries of these jobs are free then.
 void ServedPlace::send_done() noexcept {
+  copied_bytes_ = 0;
   if (done_jobs_ == 0) return;
   given_back_.fetch_add(std::exchange(done_jobs_, 0), std::memory_order_release);
   try {

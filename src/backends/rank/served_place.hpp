@@ -95,6 +95,7 @@ class ServedPlace final {
   sys::Atomic<std::uint32_t> calls_{0};  ///< of serve() that are not answered yet
   WireWriter done_;                      ///< whoever serves: what rank 0 is to be told
   std::size_t done_start_ = 0, done_jobs_ = 0;
+  std::uint64_t copied_bytes_ = 0;  ///< whoever serves: since rank 0 was told
 
   Feed feed_{*this};
   Queue queue_{*this};

@@ -138,26 +138,36 @@ class MpiLink final : public Link {
   const LinkInfo& info() const noexcept override { return info_; }
 
   bool send(Rank to, Parts parts) noexcept override {
-    Peer& peer = peers_[to];
-    if (!peer.why.empty() || peer.cut) return true;
-    if (free_.empty() || peer.sends == kSendsToOne) complete_sends();
-    if (free_.empty() || peer.sends == kSendsToOne) return false;
-    const std::size_t slot = free_.back();
+    if (!peers_[to].why.empty() || peers_[to].cut) return true;
     std::size_t bytes = 0;
+    for (const auto& part : parts) bytes += part.size();
+    std::byte* at = open_packet(to, bytes);
+    if (at == nullptr) return false;
     for (const auto& part : parts) {
-      if (!part.empty()) std::memcpy(&outgoing_[slot][bytes], part.data(), part.size());
-      bytes += part.size();
+      if (!part.empty()) std::memcpy(at, part.data(), part.size());
+      at += part.size();
     }
-    const int error = MPI_Isend(outgoing_[slot].get(), static_cast<int>(bytes), MPI_BYTE,
+    close_packet(to);
+    return true;
+  }
+
+  std::byte* open_packet(Rank to, std::size_t bytes) noexcept override {
+    const Peer& peer = peers_[to];
+    if (!peer.why.empty() || peer.cut) return nullptr;
+    if (free_.empty() || peer.sends == kSendsToOne) complete_sends();
+    if (free_.empty() || peer.sends == kSendsToOne) return nullptr;
+    opened_ = bytes;
+    return outgoing_[free_.back()].get();
+  }
+
+  void close_packet(Rank to) noexcept override {
+    const std::size_t slot = free_.back();
+    const int error = MPI_Isend(outgoing_[slot].get(), static_cast<int>(opened_), MPI_BYTE,
                                 static_cast<int>(to), kTag, communicator_, &sends_[slot]);
-    if (error != MPI_SUCCESS) {
-      give_up(to, error);
-      return true;
-    }
+    if (error != MPI_SUCCESS) return give_up(to, error);
     free_.pop_back();
     targets_[slot] = to;
-    ++peer.sends;
-    return true;
+    ++peers_[to].sends;
   }
 
   bool receive(PacketSink& sink) noexcept override {
@@ -352,6 +362,7 @@ class MpiLink final : public Link {
   std::deque<Peer> peers_;
   std::vector<MPI_Request> heads_;  ///< of each rank, what is to arrive next
 
+  std::size_t opened_ = 0;  ///< bytes of the packet that is being made
   std::vector<Buffer> outgoing_;
   std::vector<MPI_Request> sends_;
   std::vector<Rank> targets_;

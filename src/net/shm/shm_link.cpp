@@ -1,6 +1,7 @@
 #include "net/shm/shm_link.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -23,6 +24,7 @@ constexpr std::size_t kAlign =
     16;  ///< a packet's size takes as much, so that its bytes are aligned
 constexpr std::uint32_t kWrap = UINT32_MAX;  ///< the next packet is at the ring's begin
 constexpr std::size_t kSlice = 4u << 20;     ///< of a copy, so that nothing else waits long
+constexpr std::size_t kMostRuns = 64;        ///< of a call of the system
 constexpr std::int64_t kLongestUse = 1'000'000'000;
 
 constexpr std::size_t room_of(std::size_t bytes) noexcept {
@@ -225,21 +227,54 @@ std::optional<Outcome> ShmLink::in_segment(const OneSided& operation, const ShmW
 
 std::optional<Outcome> ShmLink::across(const OneSided& operation, const ShmWindow& window,
                                        std::uint64_t& cursor) noexcept {
-  const bool put = operation.kind == OneSidedKind::put;
-  if (!may_copy_across_ || (!put && operation.kind != OneSidedKind::get)) return std::nullopt;
+  const bool copies = operation.kind == OneSidedKind::put || operation.kind == OneSidedKind::get;
+  if (!may_copy_across_ || !copies) return std::nullopt;
   const std::size_t piece = std::min<std::uint64_t>(kSlice, operation.bytes - cursor);
   if (piece == 0) return Outcome{};
-  const iovec here{operation.local + cursor, piece};
-  const iovec there{reinterpret_cast<void*>(window.address + operation.offset + cursor), piece};
-  const pid_t process = segment_->rank(operation.target).process.load();
-  const ssize_t copied = put ? process_vm_writev(process, &here, 1, &there, 1, 0)
-                             : process_vm_readv(process, &here, 1, &there, 1, 0);
-  if (copied <= 0) {
-    may_copy_across_ = errno != EPERM && errno != ENOSYS;
-    return std::nullopt;
-  }
-  cursor += static_cast<std::uint64_t>(copied);
+  const WindowRun run{operation.offset + cursor, operation.local + cursor, piece};
+  const std::size_t copied = copy_across(operation.kind, operation.target, window, {&run, 1});
+  if (copied == 0) return std::nullopt;
+  cursor += copied;
   return Outcome{};
+}
+
+/// Returns how many bytes, from the first on, the system has copied.
+std::size_t ShmLink::copy_across(OneSidedKind kind, Rank target, const ShmWindow& window,
+                                 std::span<const WindowRun> runs) noexcept {
+  std::array<iovec, kMostRuns> here, there;
+  const std::size_t count = std::min(runs.size(), kMostRuns);
+  for (std::size_t i = 0; i < count; ++i) {
+    here[i] = {runs[i].local, runs[i].bytes};
+    there[i] = {reinterpret_cast<void*>(window.address + runs[i].offset), runs[i].bytes};
+  }
+  const pid_t process = segment_->rank(target).process.load();
+  const auto copy = kind == OneSidedKind::put ? process_vm_writev : process_vm_readv;
+  const ssize_t copied = copy(process, here.data(), count, there.data(), count, 0);
+  if (copied > 0) return static_cast<std::size_t>(copied);
+  if (errno == EPERM || errno == ENOSYS) may_copy_across_ = false;
+  return 0;
+}
+
+/// One call of the system for many runs.
+bool ShmLink::move_runs(OneSidedKind kind, Rank target, WindowId number,
+                        std::span<const WindowRun> runs) noexcept {
+  ShmWindow& window = window_of(target, number);
+  const auto inside = [&](const WindowRun& run) {
+    return run.offset <= window.bytes && run.bytes <= window.bytes - run.offset;
+  };
+  bool moved = may_copy_across_;
+  window.users.fetch_add(1);
+  while (moved && !runs.empty()) {
+    const auto some = runs.first(std::min(runs.size(), kMostRuns));
+    std::size_t bytes = 0;
+    for (const WindowRun& run : some) bytes += run.bytes;
+    moved = window.id.load() == std::uint64_t{number} + 1 && window.place == 0 &&
+            std::all_of(some.begin(), some.end(), inside) &&
+            copy_across(kind, target, window, some) == bytes;
+    runs = runs.subspan(some.size());
+  }
+  window.users.fetch_sub(1);
+  return moved;
 }
 
 void* ShmLink::allocate(std::size_t bytes) noexcept {

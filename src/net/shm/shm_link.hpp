@@ -32,6 +32,8 @@ class ShmLink final : public Link {
   void withdraw(WindowId window) noexcept override;
   void* allocate(std::size_t bytes) noexcept override;
   bool release(void* memory) noexcept override;
+  bool move_runs(OneSidedKind kind, Rank target, WindowId window,
+                 std::span<const WindowRun> runs) noexcept override;
   std::optional<std::uint64_t> place_of(const void* memory) const noexcept override;
   const std::byte* memory_of(Rank owner, std::uint64_t place,
                              std::uint64_t bytes) const noexcept override;
@@ -56,13 +58,15 @@ class ShmLink final : public Link {
                                     std::uint64_t& cursor, std::int64_t& old) noexcept;
   std::optional<Outcome> across(const OneSided& operation, const ShmWindow& window,
                                 std::uint64_t& cursor) noexcept;
+  std::size_t copy_across(OneSidedKind kind, Rank target, const ShmWindow& window,
+                          std::span<const WindowRun> runs) noexcept;
 
   const std::unique_ptr<Segment> segment_;
   LinkInfo info_;
   ShmRank& own_;
   std::vector<Peer> peers_;
   Rank first_ = 0;                               ///< whose ring is looked at first
-  bool may_copy_across_ = true;                  ///< between processes
+  std::atomic<bool> may_copy_across_{true};      ///< between processes
   std::map<std::uint64_t, std::uint64_t> used_;  ///< of the heap: place, bytes
 };
 

@@ -63,5 +63,54 @@ TEST(JobQueue, LetsOnlyCoresThatTakeABriefJobBeSilent) {
   EXPECT_EQ(jobs.over, 3);
 }
 
+/// A call, a copy that waits for it, and two copies that wait for nothing.
+class CallAndCopies final : public PlaceFeed {
+ public:
+  bool next(Worker&, Job& job) noexcept override {
+    if (given_ == 4) return false;
+    job = {};
+    job.number = ++given_;
+    job.copies = given_ > 1;
+    if (given_ == 2) job.waits = first_;
+    return true;
+  }
+  void finish(Worker&, Job& job, Outcome) noexcept override { over.push_back(job.number); }
+  bool has_work() const noexcept override { return given_ < 4; }
+
+  std::vector<std::uint64_t> over;
+
+ private:
+  std::uint64_t given_ = 0;
+  std::vector<std::uint64_t> first_{1};
+};
+
+/// Copies at once.
+class CopyingQueue final : public JobQueue {
+ public:
+  using JobQueue::JobQueue;
+  using JobQueue::serve;
+
+ private:
+  void copy(const CopyJob& job) noexcept override { job.sink->copied(job.token, {}, 0, 0); }
+  void stir(bool) noexcept override {}
+};
+
+TEST(JobQueue, MakesTheOldestCopyFirstAndTellsOfEach) {
+  CallAndCopies jobs;
+  IdleDriver driver;
+  CopyingQueue queue(jobs);
+  queue.use(driver);
+  ASSERT_TRUE(queue.serve());
+  Worker worker;
+  Job job;
+  ASSERT_TRUE(queue.next(worker, job));
+  queue.finish(worker, job, {});
+  ASSERT_TRUE(queue.serve());
+  EXPECT_EQ(jobs.over, (std::vector<std::uint64_t>{3, 1}));  // before the others are made
+  while (queue.serve()) {
+  }
+  EXPECT_EQ(jobs.over, (std::vector<std::uint64_t>{3, 1, 2, 4}));
+}
+
 }  // namespace
 }  // namespace weir::rt

@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 
+#include "making_link.hpp"
 #include "random_grid.hpp"
 #include "ranks.hpp"
 
@@ -51,12 +54,29 @@ class Failures {
   std::vector<std::string> messages_;
 };
 
+/// How ranks reach each other: by packets that are copied, or made where they travel from, in an
+/// order of the seed, or by memory that they share.
+enum class Way { copied, made, shared };
+
+void on_ranks_by(Way way, Rank ranks, std::uint64_t seed, ProgressBy progress,
+                 const std::function<void(Port&)>& program) {
+  if (way == Way::shared) return test::on_sharing_ranks(ranks, progress, program);
+  InprocHub hub(ranks, seed);
+  std::vector<std::unique_ptr<Link>> links;
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    links.push_back(hub.link(rank));
+    if (way == Way::made) {
+      links.back() = std::make_unique<test::MakingLink>(std::move(links.back()));
+    }
+  }
+  test::on_links(std::move(links), progress, program, test::membership());
+}
+
 /// Exchanges the halos of a random grid for some steps on ranks of their own.
-std::vector<std::string> exchange(const RandomGrid& random, std::uint64_t seed, ProgressBy progress,
-                                  std::uint64_t steps, bool check) {
+std::vector<std::string> exchange(const RandomGrid& random, Way way, std::uint64_t seed,
+                                  ProgressBy progress, std::uint64_t steps, bool check) {
   Failures failures(random.grid.ranks);
-  InprocHub hub(random.grid.ranks, seed);
-  on_ranks(hub, random.grid.ranks, progress, [&](Port& port) {
+  const auto program = [&](Port& port) {
     failures.note(port.rank(), [&] {
       GroupHub halos(port, Channel::grid);
       RankMemory memory(random, port.rank());
@@ -75,18 +95,20 @@ std::vector<std::string> exchange(const RandomGrid& random, std::uint64_t seed, 
       }
       if (halo.info().steps != steps) fail(WEIR_STATUS_INTERNAL, "steps are not counted");
     });
-  });
+  };
+  on_ranks_by(way, random.grid.ranks, seed, progress, program);
   return failures.messages();
 }
 
 RC_GTEST_PROP(Halo, FillsHalosOverAnyRanks, ()) {
   const auto ranks = *rc::gen::inRange(1u, 9u);
   const RandomGrid random = random_grid(ranks);
+  const auto way = *rc::gen::element(Way::copied, Way::made, Way::shared);
   const auto seed = *rc::gen::inRange<std::uint64_t>(0, 1000);
   const auto progress =
       *rc::gen::element(ProgressBy::thread, ProgressBy::caller, ProgressBy::hybrid);
   const std::vector<std::string> found =
-      exchange(random, seed, progress, 4, *rc::gen::arbitrary<bool>());
+      exchange(random, way, seed, progress, 4, *rc::gen::arbitrary<bool>());
   for (const std::string& message : found) {
     if (!message.empty()) ADD_FAILURE() << message;  // the next run may be another
   }
@@ -385,7 +407,9 @@ TEST(Halo, LargeFacesTravelInSeveralMessages) {
     const RandomGrid random = two_blocks(cut, kElement);
     for (const ProgressBy progress : {ProgressBy::thread, ProgressBy::caller, ProgressBy::hybrid}) {
       for (const bool check : {false, true}) {
-        EXPECT_EQ(exchange(random, 7, progress, 10, check), std::vector<std::string>(2));
+        for (const Way way : {Way::copied, Way::made}) {
+          EXPECT_EQ(exchange(random, way, 7, progress, 5, check), std::vector<std::string>(2));
+        }
       }
     }
     RankMemory memory(random, 0);
@@ -394,6 +418,16 @@ TEST(Halo, LargeFacesTravelInSeveralMessages) {
         make_halo_plan(random.grid, make_transfers(random.grid, random.shape, 0), 0, arrays);
     EXPECT_EQ(plan.peers[0].outgoing.size(), cut == 0 ? 3u : 1u);  // of one row, as it is
     EXPECT_EQ(plan.peers[0].incoming.size(), cut == 0 ? 3u : 1u);
+  }
+}
+
+TEST(Halo, LargeFacesGoRoundTheRingOfSharedMemory) {
+  constexpr std::size_t kElement = ShmRing::kBytes / 12;
+  for (const std::size_t cut : {0u, 1u}) {
+    for (const ProgressBy progress : {ProgressBy::thread, ProgressBy::caller, ProgressBy::hybrid}) {
+      EXPECT_EQ(exchange(two_blocks(cut, kElement), Way::shared, 7, progress, 5, false),
+                std::vector<std::string>(2));
+    }
   }
 }
 

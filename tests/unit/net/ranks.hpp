@@ -7,9 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 #include "net/inproc.hpp"
 #include "net/link_transport.hpp"
 #include "net/port.hpp"
+#include "net/shm/segment.hpp"
+#include "net/shm/shm_link.hpp"
 
 namespace weir::rt::test {
 
@@ -23,10 +27,9 @@ inline Membership membership(std::int64_t lost_after_ns = 0) {
 
 /// Runs a program on each rank, on a thread of its own, and waits for all. What a rank throws must
 /// not get out of it.
-inline void on_ranks(InprocHub& hub, Rank ranks, ProgressBy progress,
+inline void on_links(std::vector<std::unique_ptr<Link>> links, ProgressBy progress,
                      const std::function<void(Port&)>& program, Membership all) {
-  std::vector<std::unique_ptr<Link>> links;
-  for (Rank rank = 0; rank < ranks; ++rank) links.push_back(hub.link(rank));
+  const auto ranks = static_cast<Rank>(links.size());
   all.beats = progress != ProgressBy::caller;
   std::vector<std::thread> threads;
   for (Rank rank = 0; rank < ranks; ++rank) {
@@ -36,6 +39,25 @@ inline void on_ranks(InprocHub& hub, Rank ranks, ProgressBy progress,
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+inline void on_ranks(InprocHub& hub, Rank ranks, ProgressBy progress,
+                     const std::function<void(Port&)>& program, Membership all) {
+  std::vector<std::unique_ptr<Link>> links;
+  for (Rank rank = 0; rank < ranks; ++rank) links.push_back(hub.link(rank));
+  on_links(std::move(links), progress, program, std::move(all));
+}
+
+/// The same on ranks that share memory as processes do, each of which has it elsewhere.
+inline void on_sharing_ranks(Rank ranks, ProgressBy progress,
+                             const std::function<void(Port&)>& program) {
+  const Segment segment(ranks);
+  std::vector<std::unique_ptr<Link>> links;
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    links.push_back(
+        std::make_unique<ShmLink>(Segment::attach(dup(segment.descriptor()), ranks), rank));
+  }
+  on_links(std::move(links), progress, program, membership());
 }
 
 inline void on_ranks(InprocHub& hub, Rank ranks, ProgressBy progress,
