@@ -236,7 +236,7 @@ class HeldChain {
 /// no patience is enough.
 void expect_no_host(const Subject& subject, bool barriers) {
   int handed_over = 0;
-  for (int patience = 1; patience <= 1 << 20 && handed_over < HeldChain::kLength; patience *= 16) {
+  for (int patience = 1; patience <= 1 << 16 && handed_over < HeldChain::kLength; patience *= 16) {
     HeldChain chain(subject, barriers);
     chain.run(patience);
     handed_over = chain.handed_over();
