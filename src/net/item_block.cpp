@@ -211,15 +211,26 @@ void BlockWriter::open(bool combining) {
 
 void BlockWriter::open_in(std::byte* memory) {
   begin(bytes_);
-  combining_ = false;
   given_ = memory;
   data_ = memory + head_bytes(addresses_of(bytes_));
+}
+
+/// Addresses that are wide take four bytes more than what was counted.
+std::size_t BlockWriter::packet_bytes(std::size_t bytes) const noexcept {
+  return round_up<64>(bytes + 4 * addresses_of(bytes) + 8 * kMostSegments + 32);
+}
+
+void BlockWriter::open_packet(std::byte* memory, std::size_t bytes) {
+  begin(bytes);
+  given_ = data_ = memory;
+  packet_ = true;
 }
 
 void BlockWriter::begin(std::size_t limit) {
   const std::size_t words = kHeadRoom / 8 + addresses_of(limit) + 1;  // and the padding
   if (head_.size() < words) head_.resize(words);
   segments_.reserve(kMostSegments);
+  combining_ = packet_ = false;
   limit_ = limit;
   item_limit_ = items_ > 0 ? items_ : limit_ / kItemStep;
   segments_.clear();
@@ -292,7 +303,7 @@ std::size_t BlockWriter::combine_items(const std::uint64_t* addresses, const std
   std::size_t room = room_for(type), at = 0, combined = 0;
   for (; at < count; ++at) {
     const std::uint64_t address = addresses[at];
-    __builtin_prefetch(data + (at + kFetched) * bytes);  // also of the next call
+    __builtin_prefetch(data + (at + kFetched) * bytes, 0, 2);  // also of the next call
     if (address % bytes != 0) [[unlikely]] {
       combining_ = false;
       break;
@@ -336,12 +347,18 @@ std::size_t BlockWriter::combine(const std::uint64_t* addresses, const std::byte
   }
 }
 
+/// Where the head begins, of which so many bytes come before the addresses.
+std::byte* BlockWriter::place_of_head(std::size_t before) noexcept {
+  if (packet_) return pad<16>(data_, data_ + data_used_);
+  std::byte* const room = given_ != nullptr ? given_ : reinterpret_cast<std::byte*>(head_.data());
+  return room + kHeadRoom - before;
+}
+
 BlockWriter::Parts BlockWriter::close(std::span<const std::byte> envelope) noexcept {
-  std::byte* const addresses_begin =
-      given_ != nullptr ? given_ + kHeadRoom : reinterpret_cast<std::byte*>(addresses());
   const std::size_t before =
       envelope.size() + sizeof(BlockHead) + segments_.size() * sizeof(SegmentHead);
-  std::byte* const begin = addresses_begin - before;
+  std::byte* const begin = place_of_head(before);
+  std::byte* const addresses_begin = begin + before;
   std::copy(envelope.begin(), envelope.end(), begin);
   const BlockHead block{kBlockMagic, static_cast<std::uint32_t>(segments_.size()), data_used_};
   std::memcpy(begin + envelope.size(), &block, sizeof block);

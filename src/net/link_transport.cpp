@@ -160,6 +160,7 @@ LinkTransport::LinkTransport(std::unique_ptr<Link> link, Membership membership)
            .rank = facts.rank,
            .ranks = facts.ranks,
            .frame_bytes = facts.packet_bytes - sizeof(Header) - sizeof(std::uint64_t),
+           .reserved_bytes = membership_.sums ? 0 : facts.reserved_bytes,
            .shares_memory = facts.shares_memory,
            .owner_must_poll = !facts.shares_memory,
            .can_sleep = facts.can_sleep,
@@ -268,8 +269,8 @@ void LinkTransport::leave() noexcept {
 
 // ---- Packets ------------------------------------------------------------------------------------
 
-bool LinkTransport::push_parts(Rank to, Kind kind, std::span<const std::byte> first,
-                               Parts others) noexcept {
+bool LinkTransport::push_parts(Rank to, Kind kind, std::span<const std::byte> first, Parts others,
+                               LinkSend send) noexcept {
   Peer& peer = peers_[to];
   std::array<std::byte, sizeof(Header) + kLargestFixed> front;
   std::array<std::span<const std::byte>, 6> parts;
@@ -292,7 +293,7 @@ bool LinkTransport::push_parts(Rank to, Kind kind, std::span<const std::byte> fi
     sum = checksum(first, others);
     parts[count++] = bytes_of(sum);
   }
-  if (!link_->send(to, std::span(parts).first(count))) return false;
+  if (!(link_.get()->*send)(to, std::span(parts).first(count))) return false;
   ++peer.sent;
   peer.spoke_ns = looked_ns_;
   return true;
@@ -307,6 +308,13 @@ bool LinkTransport::push(Rank to, Kind kind, const Fixed& fixed,
 
 bool LinkTransport::send(Rank to, Parts parts) {
   return peers_[to].gone || push_parts(to, Kind::frame, {}, parts);
+}
+
+bool LinkTransport::send_reserved(Rank to, Parts parts) {
+  static_assert(sizeof(Header) + 32 <= kReservedFront);
+  if (!peers_[to].gone) return push_parts(to, Kind::frame, {}, parts, &Link::send_reserved);
+  link_->unreserve(const_cast<std::byte*>(parts.back().data()));
+  return true;
 }
 
 void LinkTransport::packet(Rank from, std::span<const std::byte> bytes) noexcept {

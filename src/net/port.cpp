@@ -125,6 +125,13 @@ void Port::send(Rank to, Channel channel, std::span<const std::byte> head,
   body_->messages.send(to, channel, head, body);
 }
 
+std::byte* Port::reserve(std::size_t bytes) noexcept { return body_->transport->reserve(bytes); }
+void Port::unreserve(std::byte* memory) noexcept { body_->transport->unreserve(memory); }
+void Port::send_reserved(Rank to, Channel channel, std::span<const std::byte> head,
+                         std::span<std::byte> body) {
+  body_->messages.send_reserved(to, channel, head, body);
+}
+
 WindowId Port::expose(void* memory, std::size_t bytes) {
   return body_->operations.expose(memory, bytes);
 }

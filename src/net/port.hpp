@@ -54,6 +54,16 @@ class Port {
   void send(Rank to, Channel channel, std::span<const std::byte> head,
             std::span<const std::byte> body = {});
 
+  /// Memory in which the body of a message for another rank can be made, so that it need not be
+  /// copied: on 64 bytes, info().reserved_bytes at most. Null where that is of no use, or there is
+  /// none.
+  std::byte* reserve(std::size_t bytes) noexcept;
+  void unreserve(std::byte* memory) noexcept;
+  /// The same as send(), with a head of 16 bytes at most, and a body at the begin of reserved
+  /// memory, which is the port's again, also when it throws.
+  void send_reserved(Rank to, Channel channel, std::span<const std::byte> head,
+                     std::span<std::byte> body);
+
   /// Lets the others at memory; they need the number. Throws Error.
   WindowId expose(void* memory, std::size_t bytes);
   void withdraw(WindowId window) noexcept;
