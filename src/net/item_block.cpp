@@ -386,6 +386,7 @@ BlockWriter::Parts BlockWriter::close(std::span<const std::byte> envelope) noexc
 
 namespace {
 
+constexpr std::size_t kLine = 64;
 constexpr std::size_t kAhead = 16;  ///< items that are fetched before they are written
 
 /// A segment where it lies in a block.
@@ -517,8 +518,24 @@ void put_each(const SegmentView& view, std::byte* memory) noexcept {
   }
 }
 
+/// Writes items that are lines past the cache, as far as they are where lines are.
 template <class Word>
-void put_each(const SegmentView& view, std::byte* memory) noexcept {
+void put_lines(const SegmentView& view, std::byte* memory) noexcept {
+  const std::size_t items = view.head.items;
+  for (std::size_t at = 0; at < items; ++at) {
+    std::byte* const to = memory + view.address<Word>(at);
+    if (reinterpret_cast<std::uintptr_t>(to) % kLine == 0) {
+      copy_line_past_cache(to, view.data + at * kLine);
+    } else {
+      std::memcpy(to, view.data + at * kLine, kLine);
+    }
+  }
+  end_past_cache();
+}
+
+template <class Word>
+void put_each(const SegmentView& view, std::byte* memory, bool past_cache) noexcept {
+  if (past_cache && view.head.bytes == kLine) return put_lines<Word>(view, memory);
   switch (view.head.bytes) {
     case 8: return put_each<Word, 8>(view, memory);
     case 16: return put_each<Word, 16>(view, memory);
@@ -566,14 +583,15 @@ void add_runs(const SegmentView& view, std::byte* memory) noexcept {
 
 void write_items(const SegmentView& view, const BlockTarget& target) noexcept {
   std::byte* const memory = target.memory;
-  const bool put = view.head.kind == ItemKind::put;
+  const bool put = view.head.kind == ItemKind::put, past_cache = target.bytes > kCacheBytes;
   switch (view.head.form) {
-    case kRuns:
-      return put ? put_runs(view, memory, target.bytes > kCacheBytes) : add_runs(view, memory);
+    case kRuns: return put ? put_runs(view, memory, past_cache) : add_runs(view, memory);
     case kWide:
-      return put ? put_each<std::uint64_t>(view, memory) : add_each<std::uint64_t>(view, memory);
+      return put ? put_each<std::uint64_t>(view, memory, past_cache)
+                 : add_each<std::uint64_t>(view, memory);
     default:
-      return put ? put_each<std::uint32_t>(view, memory) : add_each<std::uint32_t>(view, memory);
+      return put ? put_each<std::uint32_t>(view, memory, past_cache)
+                 : add_each<std::uint32_t>(view, memory);
   }
 }
 

@@ -120,6 +120,28 @@ TEST(ItemBlock, RunsInLargeMemoryAreWhereTheyBelong) {
   EXPECT_TRUE(table.memory == wanted.memory);
 }
 
+/// Some are where lines of memory are, the others across two; the later of two at an address stays.
+TEST(ItemBlock, LinesInLargeMemoryAreWhereTheyBelong) {
+  constexpr std::size_t kItem = 64, kItems = 200;
+  Table table((std::size_t{24} << 20) + 4096), wanted(table.memory.size());
+  std::mt19937_64 random(3);
+  for (const std::size_t step : {8u, 64u}) {
+    for (const std::uint64_t far : {std::uint64_t{0}, table.memory.size() - 4096}) {
+      BlockWriter writer(65'536, 0);
+      writer.open(false);
+      for (std::size_t item = 0; item < kItems; ++item) {
+        const std::uint64_t address = far + random() % (4096 - kItem) / step * step;
+        const auto data = pattern(kItem, random());
+        ASSERT_EQ(writer.take({ItemKind::put, 0, kItem}, &address, data.data(), 1), 1u);
+        std::copy(data.begin(), data.end(),
+                  wanted.memory.begin() + static_cast<std::ptrdiff_t>(address));
+      }
+      ASSERT_EQ(deliver(writer, table), "");
+      EXPECT_TRUE(table.memory == wanted.memory);
+    }
+  }
+}
+
 TEST(ItemBlock, AddressesTakeFourBytesWhereTheyFit) {
   const std::uint64_t far[] = {0, std::uint64_t{8} << 32, std::uint64_t{24} << 32, 64};
   const std::uint64_t odd[] = {0, std::uint64_t{8} << 32, std::uint64_t{24} << 32, 1};
