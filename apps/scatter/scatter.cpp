@@ -278,11 +278,10 @@ class ScatterApplication final : public Application {
         .within(std::int64_t{-1}, std::int64_t{1'000'000'000});
     options.add("--producers", options_.travel.producers, "Threads of a rank that put [1]")
         .within(std::size_t{1}, std::size_t{64});
-    const CommandOption simulate =
-        options
-            .add("--simulate", options_.simulate,
-                 "Run on so many ranks that are threads of this process")
-            .within(1u, 256u);
+    const CommandOption simulate = options
+                                       .add("--simulate", options_.simulate,
+                                            "Run on so many ranks that are threads of this process")
+                                       .within(1u, 256u);
     options
         .add("--delivery", options_.delivery,
              "Draw from this number whose message comes first [0: as they come]")

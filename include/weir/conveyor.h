@@ -69,7 +69,7 @@ typedef struct weir_conveyor_options {
   size_t bytes;                          /**< of it; ranks may have different sizes */
   const weir_conveyor_handler* handlers; /**< numbered from 0, the same on all ranks */
   size_t handler_count;                  /**< 256 at most */
-  size_t block_bytes;                    /**< of a block; 0: 63 KiB; 1 KiB to 4 MiB */
+  size_t block_bytes;      /**< of a block; 0: 63 KiB, over MPI 504 KiB; 1 KiB to 4 MiB */
   size_t block_items;      /**< in a block at most; 0: as many as fit; 1: each item by itself */
   size_t blocks_in_flight; /**< from this rank to another; 0: 8 */
   /** Age at which a block is sent; 0: 1 ms, negative: any. Looked at in every 64th call of the

@@ -261,7 +261,7 @@ class Fabric:
 
         memory: of this rank, which the others put to. handlers: of each the dtype of its items, of 8
         to 256 bytes in steps of 8, and handler(items, rank), which must not wait; the same on all
-        ranks. block_bytes, block_items: of a message at most, 0: 63 KiB, as many as fit.
+        ranks. block_bytes, block_items: of a message at most, 0: 63 KiB (MPI: 504), as many as fit.
         blocks_in_flight: from one rank to another, 0: 8. age: seconds after which a message is sent,
         0: 0.001, negative: any. timeout: for the other ranks, None: 60 s.
         """

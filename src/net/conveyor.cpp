@@ -29,7 +29,11 @@ void raise(sys::Atomic<std::uint64_t>& most, std::uint64_t value) noexcept {
 }  // namespace
 
 Conveyor::Conveyor(ConveyorHub& hub, Collectives& collectives, ConveyorSetup setup)
-    : hub_(hub), port_(hub.port()), setup_(std::move(setup)), peers_(port_.ranks()) {
+    : hub_(hub),
+      port_(hub.port()),
+      setup_(std::move(setup)),
+      packet_bytes_(setup_.block_bytes > 0 ? setup_.block_bytes : kPacketBytes),
+      peers_(port_.ranks()) {
   number_ = hub_.enter(*this);
   try {
     meet(collectives);
@@ -120,10 +124,21 @@ std::list<LentMemory> Conveyor::allocate_lent(std::size_t bytes, std::int64_t de
   return {};
 }
 
-void Conveyor::take_back(Rank to, LentMemory* memory) noexcept {
-  if (memory == nullptr) return;
+BlockMemory Conveyor::memory_for(Rank to, const BlockWriter& writer,
+                                 std::int64_t deadline_ns) noexcept {
+  BlockMemory memory{.lent = lend(to, writer.memory_bytes(), deadline_ns)};
+  const std::size_t bytes = writer.packet_bytes(packet_bytes_);
+  const bool travels = memory.lent == nullptr && to != port_.rank();
+  if (travels && bytes <= port_.info().reserved_bytes) memory.reserved = port_.reserve(bytes);
+  return memory;
+}
+
+void Conveyor::take_back(Rank to, BlockMemory& memory) noexcept {
+  const auto [lent, reserved] = std::exchange(memory, {});
+  if (reserved != nullptr) port_.unreserve(reserved);
+  if (lent == nullptr) return;
   const sys::Lock lock(peers_[to].sending);
-  memory->open = false;
+  lent->open = false;
 }
 
 /// At the end: nothing is delivered any more.
@@ -145,21 +160,27 @@ void Conveyor::release_lent() noexcept {
   }
 }
 
-void Conveyor::send_message(Rank to, BlockWriter& writer, LentMemory* memory, bool ask) {
-  if (memory == nullptr) {
+void Conveyor::send_message(Rank to, BlockWriter& writer, BlockMemory& memory, bool ask) {
+  if (std::byte* const block = std::exchange(memory.reserved, nullptr)) {
+    const auto parts = writer.close({});
+    const auto bytes = static_cast<std::size_t>(parts.head.data() + parts.head.size() - block);
+    const ConveyorEnvelope envelope{number_, Kind::packet, ask, 0, parts.data.size()};
+    return port_.send_reserved(to, Channel::conveyor, bytes_of(envelope), {block, bytes});
+  }
+  if (memory.lent == nullptr) {
     const ConveyorEnvelope envelope{number_, Kind::block, ask, 0, 0};
     const auto parts = writer.close(bytes_of(envelope));
     return port_.post(to, Channel::conveyor, parts.head, parts.data);
   }
   const auto parts = writer.close({});
-  const auto place = [memory](std::span<const std::byte> part) {
-    return memory->place + static_cast<std::uint64_t>(part.data() - memory->bytes);
+  const auto place = [&memory = *memory.lent](std::span<const std::byte> part) {
+    return memory.place + static_cast<std::uint64_t>(part.data() - memory.bytes);
   };
   const LentBlock block{place(parts.head), parts.head.size(), place(parts.data), parts.data.size()};
   send(port_, to, {number_, Kind::lent, ask, 0, 0}, bytes_of(block));
 }
 
-std::uint64_t Conveyor::send_block(Rank to, BlockWriter& writer, LentMemory* memory, bool ask,
+std::uint64_t Conveyor::send_block(Rank to, BlockWriter& writer, BlockMemory& memory, bool ask,
                                    std::int64_t deadline_ns) {
   Peer& peer = peers_[to];
   const std::uint64_t limit = setup_.blocks_in_flight;
@@ -179,7 +200,10 @@ std::uint64_t Conveyor::send_block(Rank to, BlockWriter& writer, LentMemory* mem
         send_message(to, writer, memory, ask);
         peer.sent.store(block, std::memory_order_relaxed);
         if (ask) peer.asked = block;
-        if (memory != nullptr) *memory = {memory->bytes, memory->place, block, false};
+        if (LentMemory* const lent = std::exchange(memory.lent, nullptr)) {
+          lent->block = block;
+          lent->open = false;
+        }
         count(writer.count(), sizeof(ConveyorEnvelope) + writer.closed_bytes(), others + 1);
         return block;
       }
@@ -273,7 +297,8 @@ void Conveyor::arrived(Rank from, const ConveyorEnvelope& envelope,
   try {
     switch (envelope.kind) {
       case Kind::block:
-      case Kind::lent: apply(from, envelope.kind == Kind::lent, body); break;
+      case Kind::packet:
+      case Kind::lent: apply(from, envelope, body); break;
       case Kind::ack: return peer.applied.store(envelope.value, std::memory_order_release);
       case Kind::refusal:
         peer.reads = false;
@@ -298,19 +323,31 @@ BlockTarget Conveyor::target() noexcept {
   return {setup_.memory, setup_.bytes, setup_.handler_bytes, this};
 }
 
-void Conveyor::apply(Rank from, bool lent, std::span<const std::byte> message) {
+void Conveyor::apply(Rank from, const ConveyorEnvelope& envelope,
+                     std::span<const std::byte> message) {
   Peer& peer = peers_[from];
   if (peer.refused) return;
   from_ = from;
   std::string wrong;
   try {
-    wrong = lent ? apply_lent(from, message) : apply_block(message, target(), scratch_);
+    wrong = apply_to_memory(from, envelope, message);
   } catch (const std::bad_alloc&) {
     wrong = "came when there was no memory";
   }
   if (!wrong.empty()) return refuse(from, wrong);
   ++peer.received;
   totals_.blocks_applied.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::string Conveyor::apply_to_memory(Rank from, const ConveyorEnvelope& envelope,
+                                      std::span<const std::byte> message) {
+  if (envelope.kind == Kind::lent) return apply_lent(from, message);
+  if (envelope.kind == Kind::block) return apply_block(message, target(), scratch_);
+  const std::uint64_t data = envelope.value, head = data + 15 - (data + 15) % 16;
+  if (data > message.size() || head > message.size()) {
+    return fmt::format("claims {} bytes of data where it has {}", data, message.size());
+  }
+  return apply_block(message.subspan(head), message.first(data), target(), scratch_);
 }
 
 std::string Conveyor::apply_lent(Rank from, std::span<const std::byte> message) {

@@ -36,8 +36,8 @@ struct ConveyorSetup {
   std::size_t bytes = 0;
   std::vector<std::uint32_t> handler_bytes;  ///< of their items
   std::vector<Handler> handlers;
-  std::size_t block_bytes = 64'512;  ///< below 64 KiB with all heads: MPI sends it at once over TCP
-  std::size_t block_items = 0;       ///< at most in a block; 0: what there is room for
+  std::size_t block_bytes = 0;  ///< of a block; 0: what the fabric takes best
+  std::size_t block_items = 0;  ///< at most in a block; 0: what there is room for
   std::uint64_t blocks_in_flight = 8;
   std::int64_t age_ns = 1'000'000;  ///< negative: blocks may be of any age
   std::int64_t timeout_ns = -1;     ///< of the creation
@@ -59,6 +59,12 @@ struct LentMemory {
   bool open = true;         ///< a producer has it
 };
 
+/// Where a block is made, if not in memory of its writer: one of them, or none.
+struct BlockMemory {
+  LentMemory* lent = nullptr;
+  std::byte* reserved = nullptr;  ///< of the port
+};
+
 class Producer;
 
 /// One rank's part of a conveyor, which all ranks create in the same order. Any thread.
@@ -71,6 +77,9 @@ class Conveyor final : private ItemHandler {
   ~Conveyor();
 
   const ConveyorSetup& setup() const noexcept { return setup_; }
+  std::size_t block_bytes() const noexcept {
+    return setup_.block_bytes > 0 ? setup_.block_bytes : kBlockBytes;
+  }
   Rank ranks() const noexcept { return static_cast<Rank>(peers_.size()); }
 
   std::unique_ptr<Producer> open_producer();
@@ -86,6 +95,12 @@ class Conveyor final : private ItemHandler {
   void check_may_wait() const;
 
  private:
+  /// Below 64 KiB with all heads: one frame, which MPI sends at once over TCP.
+  static constexpr std::size_t kBlockBytes = 64'512;
+  /// Sent from where it was made. Over TCP MPI writes such a message, of more than 192 KiB, to
+  /// where it is applied from; larger ones do not stay in a core's cache.
+  static constexpr std::size_t kPacketBytes = 8 * kBlockBytes;
+
   friend ConveyorHub;
   friend Producer;
 
@@ -114,7 +129,9 @@ class Conveyor final : private ItemHandler {
   void arrived(Rank from, const ConveyorEnvelope& envelope,
                std::span<const std::byte> body) noexcept;
   void lost(Rank rank, const std::string& why) noexcept;
-  void apply(Rank from, bool lent, std::span<const std::byte> message);
+  void apply(Rank from, const ConveyorEnvelope& envelope, std::span<const std::byte> message);
+  std::string apply_to_memory(Rank from, const ConveyorEnvelope& envelope,
+                              std::span<const std::byte> message);
   std::string apply_lent(Rank from, std::span<const std::byte> message);
   BlockTarget target() noexcept;
   void handle(std::uint16_t handler, const std::byte* items, std::size_t count) override;
@@ -131,14 +148,16 @@ class Conveyor final : private ItemHandler {
   /// New memory for one block, or none at the deadline. out_can: false when there will be none.
   std::list<LentMemory> allocate_lent(std::size_t bytes, std::int64_t deadline_ns,
                                       bool& out_can) noexcept;
-  /// Takes it back from a producer that has not sent it. Null is ignored.
-  void take_back(Rank to, LentMemory* memory) noexcept;
+  /// Memory for a block to a rank that does not combine, as far as there is some by the deadline.
+  BlockMemory memory_for(Rank to, const BlockWriter& writer, std::int64_t deadline_ns) noexcept;
+  /// Takes it back from a producer that has not sent it.
+  void take_back(Rank to, BlockMemory& memory) noexcept;
   void release_lent() noexcept;
-  /// Sends a block, which is in `memory` or null, when fewer than the limit are under way. Returns
-  /// its number; 0: timeout.
-  std::uint64_t send_block(Rank to, BlockWriter& writer, LentMemory* memory, bool ask,
+  /// Sends a block, which is in that memory, when fewer than the limit are under way. Returns its
+  /// number; 0: timeout.
+  std::uint64_t send_block(Rank to, BlockWriter& writer, BlockMemory& memory, bool ask,
                            std::int64_t deadline_ns);
-  void send_message(Rank to, BlockWriter& writer, LentMemory* memory, bool ask);
+  void send_message(Rank to, BlockWriter& writer, BlockMemory& memory, bool ask);
   /// Asks for an ack of that block unless somebody has.
   void ask_for(Rank rank, std::uint64_t block);
   bool wait_for(Rank rank, std::uint64_t block, std::int64_t deadline_ns);
@@ -152,6 +171,7 @@ class Conveyor final : private ItemHandler {
   ConveyorHub& hub_;
   Port& port_;
   const ConveyorSetup setup_;
+  const std::size_t packet_bytes_;  ///< of a block that is sent from where it was made
   std::vector<Peer> peers_;
   std::uint32_t number_ = 0;
 

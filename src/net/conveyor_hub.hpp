@@ -19,7 +19,8 @@ class Conveyor;
 /// What every message of a conveyor begins with.
 struct ConveyorEnvelope {
   enum class Kind : std::uint8_t {
-    block,    ///< then a block
+    block,    ///< then a block, its head first
+    packet,   ///< then a block, its `value` bytes of data first
     lent,     ///< then a LentBlock
     ask,      ///< for an ack
     ack,      ///< `value` blocks of yours are applied
@@ -27,7 +28,7 @@ struct ConveyorEnvelope {
   };
   std::uint32_t conveyor = 0;
   Kind kind = Kind::block;
-  bool ask = false;  ///< block: an ack is wanted
+  bool ask = false;  ///< of a block: an ack is wanted
   std::uint16_t unused = 0;
   std::uint64_t value = 0;
 };

@@ -104,10 +104,10 @@ void GroupHub::send(Rank to, std::uint32_t number, Kind kind, std::string_view t
   port_.post(to, channel_, std::as_bytes(std::span(&head, 1)), bytes_of(text));
 }
 
-bool GroupHub::send_made(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
-                         std::size_t bytes, const MakeBytes& make) {
+void GroupHub::send_reserved(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
+                             std::span<std::byte> body) {
   const Head head{kMagic, number, kind, 0, step};
-  return port_.send_made(to, channel_, std::as_bytes(std::span(&head, 1)), bytes, make);
+  port_.send_reserved(to, channel_, std::as_bytes(std::span(&head, 1)), body);
 }
 
 void GroupHub::arrived(Rank from, std::span<const std::byte> message) noexcept {

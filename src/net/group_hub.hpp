@@ -56,9 +56,9 @@ class GroupHub final : public Listener {
   void send(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
             std::span<const std::byte> body);
   void send(Rank to, std::uint32_t number, Kind kind, std::string_view text);
-  /// As Port::send_made().
-  bool send_made(Rank to, std::uint32_t number, Kind kind, std::uint64_t step, std::size_t bytes,
-                 const MakeBytes& make);
+  /// The same with a body in memory that Port::reserve() gave, which it gives back.
+  void send_reserved(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
+                     std::span<std::byte> body);
 
  private:
   struct Head {

@@ -324,19 +324,16 @@ void Halo::send_to(std::size_t index) {
   const std::uint64_t step = started_ - 1;
   for (const HaloPlan::Message& message : peer.outgoing) {
     const Parts parts = parts_of(peer.sends, message);
-    if (!layout_->check && send_made(peer.rank, parts, message.bytes)) continue;
+    if (!layout_->check && is_packed(parts) && send_reserved(peer.rank, parts, message.bytes)) {
+      continue;
+    }
     std::span<const std::byte> body;
-    if (layout_->check || is_packed(parts)) {
+    if (layout_->check) {
       std::byte* at = packed.data();
-      for (const HaloPlan::Part& part : parts) {
-        if (layout_->check) {
-          at = check.pack(part, step, at);
-        } else {
-          pack(part.memory, at);
-          at += part.memory.bytes();
-        }
-      }
+      for (const HaloPlan::Part& part : parts) at = check.pack(part, step, at);
       body = {packed.data(), at};
+    } else if (is_packed(parts)) {
+      body = {packed.data(), pack_all(parts, packed.data())};
     } else if (!parts.empty()) {
       body = {parts[0].memory.first, message.bytes};
     }
@@ -344,15 +341,21 @@ void Halo::send_to(std::size_t index) {
   }
 }
 
-/// Packs cells to where they travel from. Returns false when there is no such place, or no room.
-bool Halo::send_made(Rank to, Parts parts, std::size_t bytes) {
-  const auto make = [parts](std::byte* at) {
-    for (const HaloPlan::Part& part : parts) {
-      pack(part.memory, at);
-      at += part.memory.bytes();
-    }
-  };
-  return hub_.send_made(to, number_, Kind::cells, started_ - 1, bytes, std::ref(make));
+/// Packs cells to where they travel from. Returns false when there is no such place.
+bool Halo::send_reserved(Rank to, Parts parts, std::size_t bytes) {
+  std::byte* const memory = hub_.port().reserve(bytes);
+  if (memory == nullptr) return false;
+  pack_all(parts, memory);
+  hub_.send_reserved(to, number_, Kind::cells, started_ - 1, {memory, bytes});
+  return true;
+}
+
+std::byte* Halo::pack_all(Parts parts, std::byte* to) {
+  for (const HaloPlan::Part& part : parts) {
+    pack(part.memory, to);
+    to += part.memory.bytes();
+  }
+  return to;
 }
 
 void Halo::copy_own() {

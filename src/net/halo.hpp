@@ -106,7 +106,9 @@ class Halo : private GroupHub::Member {
   }
   static bool is_packed(Parts parts) noexcept;
   void send_to(std::size_t index);
-  bool send_made(Rank to, Parts parts, std::size_t bytes);
+  bool send_reserved(Rank to, Parts parts, std::size_t bytes);
+  /// Returns the end of what it has written.
+  static std::byte* pack_all(Parts parts, std::byte* to);
   void copy_own();
   void take(Parts parts, std::span<const std::byte> message);
   /// Takes the messages of a peer that were early.

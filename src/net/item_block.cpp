@@ -211,15 +211,26 @@ void BlockWriter::open(bool combining) {
 
 void BlockWriter::open_in(std::byte* memory) {
   begin(bytes_);
-  combining_ = false;
   given_ = memory;
   data_ = memory + head_bytes(addresses_of(bytes_));
+}
+
+/// Addresses that are wide take four bytes more than what was counted.
+std::size_t BlockWriter::packet_bytes(std::size_t bytes) const noexcept {
+  return round_up<64>(bytes + 4 * addresses_of(bytes) + 8 * kMostSegments + 32);
+}
+
+void BlockWriter::open_packet(std::byte* memory, std::size_t bytes) {
+  begin(bytes);
+  given_ = data_ = memory;
+  packet_ = true;
 }
 
 void BlockWriter::begin(std::size_t limit) {
   const std::size_t words = kHeadRoom / 8 + addresses_of(limit) + 1;  // and the padding
   if (head_.size() < words) head_.resize(words);
   segments_.reserve(kMostSegments);
+  combining_ = packet_ = false;
   limit_ = limit;
   item_limit_ = items_ > 0 ? items_ : limit_ / kItemStep;
   segments_.clear();
@@ -292,7 +303,7 @@ std::size_t BlockWriter::combine_items(const std::uint64_t* addresses, const std
   std::size_t room = room_for(type), at = 0, combined = 0;
   for (; at < count; ++at) {
     const std::uint64_t address = addresses[at];
-    __builtin_prefetch(data + (at + kFetched) * bytes);  // also of the next call
+    __builtin_prefetch(data + (at + kFetched) * bytes, 0, 2);  // also of the next call
     if (address % bytes != 0) [[unlikely]] {
       combining_ = false;
       break;
@@ -336,12 +347,18 @@ std::size_t BlockWriter::combine(const std::uint64_t* addresses, const std::byte
   }
 }
 
+/// Where the head begins, of which so many bytes come before the addresses.
+std::byte* BlockWriter::place_of_head(std::size_t before) noexcept {
+  if (packet_) return pad<16>(data_, data_ + data_used_);
+  std::byte* const room = given_ != nullptr ? given_ : reinterpret_cast<std::byte*>(head_.data());
+  return room + kHeadRoom - before;
+}
+
 BlockWriter::Parts BlockWriter::close(std::span<const std::byte> envelope) noexcept {
-  std::byte* const addresses_begin =
-      given_ != nullptr ? given_ + kHeadRoom : reinterpret_cast<std::byte*>(addresses());
   const std::size_t before =
       envelope.size() + sizeof(BlockHead) + segments_.size() * sizeof(SegmentHead);
-  std::byte* const begin = addresses_begin - before;
+  std::byte* const begin = place_of_head(before);
+  std::byte* const addresses_begin = begin + before;
   std::copy(envelope.begin(), envelope.end(), begin);
   const BlockHead block{kBlockMagic, static_cast<std::uint32_t>(segments_.size()), data_used_};
   std::memcpy(begin + envelope.size(), &block, sizeof block);
@@ -369,6 +386,7 @@ BlockWriter::Parts BlockWriter::close(std::span<const std::byte> envelope) noexc
 
 namespace {
 
+constexpr std::size_t kLine = 64;
 constexpr std::size_t kAhead = 16;  ///< items that are fetched before they are written
 
 /// A segment where it lies in a block.
@@ -500,8 +518,24 @@ void put_each(const SegmentView& view, std::byte* memory) noexcept {
   }
 }
 
+/// Writes items that are lines past the cache, as far as they are where lines are.
 template <class Word>
-void put_each(const SegmentView& view, std::byte* memory) noexcept {
+void put_lines(const SegmentView& view, std::byte* memory) noexcept {
+  const std::size_t items = view.head.items;
+  for (std::size_t at = 0; at < items; ++at) {
+    std::byte* const to = memory + view.address<Word>(at);
+    if (reinterpret_cast<std::uintptr_t>(to) % kLine == 0) {
+      copy_line_past_cache(to, view.data + at * kLine);
+    } else {
+      std::memcpy(to, view.data + at * kLine, kLine);
+    }
+  }
+  end_past_cache();
+}
+
+template <class Word>
+void put_each(const SegmentView& view, std::byte* memory, bool past_cache) noexcept {
+  if (past_cache && view.head.bytes == kLine) return put_lines<Word>(view, memory);
   switch (view.head.bytes) {
     case 8: return put_each<Word, 8>(view, memory);
     case 16: return put_each<Word, 16>(view, memory);
@@ -549,14 +583,15 @@ void add_runs(const SegmentView& view, std::byte* memory) noexcept {
 
 void write_items(const SegmentView& view, const BlockTarget& target) noexcept {
   std::byte* const memory = target.memory;
-  const bool put = view.head.kind == ItemKind::put;
+  const bool put = view.head.kind == ItemKind::put, past_cache = target.bytes > kCacheBytes;
   switch (view.head.form) {
-    case kRuns:
-      return put ? put_runs(view, memory, target.bytes > kCacheBytes) : add_runs(view, memory);
+    case kRuns: return put ? put_runs(view, memory, past_cache) : add_runs(view, memory);
     case kWide:
-      return put ? put_each<std::uint64_t>(view, memory) : add_each<std::uint64_t>(view, memory);
+      return put ? put_each<std::uint64_t>(view, memory, past_cache)
+                 : add_each<std::uint64_t>(view, memory);
     default:
-      return put ? put_each<std::uint32_t>(view, memory) : add_each<std::uint32_t>(view, memory);
+      return put ? put_each<std::uint32_t>(view, memory, past_cache)
+                 : add_each<std::uint32_t>(view, memory);
   }
 }
 

@@ -6,8 +6,9 @@
 // address for each item, or one for each run of adjacent items, whichever is shorter, and in four
 // bytes where they fit.
 //
-//   block:    BlockHead | Segment... | addresses of all segments, each on 8 bytes
-//             | data of all segments, each on 16 bytes
+//   head:     BlockHead | Segment... | addresses of all segments, each on 8 bytes
+//   data:     of all segments, each on 16 bytes
+//   block:    head | data, or data | head, which begins on 16 bytes
 #pragma once
 
 #include <cstddef>
@@ -67,6 +68,12 @@ class BlockWriter {
   /// std::bad_alloc, but not when another block was open before.
   void open_in(std::byte* memory);
 
+  /// Begins an empty block that does not combine in memory of packet_bytes(), on 64 bytes, where
+  /// its head comes behind its data: both are sent from there. Takes `bytes` in all. Throws
+  /// std::bad_alloc.
+  void open_packet(std::byte* memory, std::size_t bytes);
+  std::size_t packet_bytes(std::size_t bytes) const noexcept;
+
   /// Takes items of one type in turn, as many as there is room for, and returns how many. Addresses
   /// are ignored for ItemKind::send.
   std::size_t take(const ItemType& type, const std::uint64_t* addresses, const std::byte* data,
@@ -78,7 +85,8 @@ class BlockWriter {
     std::span<const std::byte> data;
   };
   /// Ends the block. What is sent begins with the envelope, of up to kLargestEnvelope bytes in
-  /// steps of 16. Valid until the next block is begun, or as long as the memory it was given.
+  /// steps of 16, but that of a packet. Valid until the next block is begun, or as long as the
+  /// memory it was given.
   Parts close(std::span<const std::byte> envelope) noexcept;
   static constexpr std::size_t kLargestEnvelope = 64;
   /// Bytes of the block that close() has ended, without the envelope.
@@ -93,6 +101,7 @@ class BlockWriter {
 
   std::size_t addresses_of(std::size_t limit) const noexcept;
   void begin(std::size_t limit);
+  std::byte* place_of_head(std::size_t before) noexcept;
   std::uint64_t* addresses() noexcept;
   std::size_t room_for(const ItemType& type);
   void append(const std::uint64_t* addresses, const std::byte* data, std::size_t count) noexcept;
@@ -110,6 +119,7 @@ class BlockWriter {
   std::vector<std::uint64_t> head_;  ///< room for what comes before them, then the addresses
   std::vector<std::byte> own_;       ///< room for the data of blocks that no memory is given for
   std::byte* given_ = nullptr;       ///< memory of this block
+  bool packet_ = false;              ///< that is a packet's
   std::byte* data_ = nullptr;        ///< there, or the own room
   std::size_t address_count_ = 0, stored_ = 0, data_used_ = 0, segment_data_ = 0;
   LineIndex index_;

@@ -11,7 +11,8 @@
 namespace weir::rt {
 
 /// Positions of addresses in an array of theirs: a cache of four ways, after paper 003, 5.5. What a
-/// full set loses is only not found again: nothing has to leave the array.
+/// full set loses is only not found again: nothing has to leave the array. Of a long array only the
+/// first 65,535 positions are noted: half a set in the core's nearest cache is worth more.
 class LineIndex {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
@@ -36,17 +37,19 @@ class LineIndex {
     for (const std::uint32_t entry : set) {
       if (entry > first && addresses[entry - 1] == address) return entry - 1;
     }
+    if (next >= kNoted) return kNone;
     std::copy_backward(set.begin(), set.end() - 1, set.end());
-    set[0] = next + 1;
+    set[0] = static_cast<std::uint16_t>(next + 1);
     return kNone;
   }
 
  private:
   static constexpr std::size_t kWays = 4;
-  using Set = std::array<std::uint32_t, kWays>;  ///< position + 1, the newest first; 0: none
+  static constexpr std::size_t kNoted = UINT16_MAX;
+  using Set = std::array<std::uint16_t, kWays>;  ///< position + 1, the newest first; 0: none
 
   static std::size_t sets_for(std::size_t positions) noexcept {
-    return std::bit_ceil(std::max(positions / kWays, std::size_t{1})) * 2;
+    return std::bit_ceil(std::clamp(positions, kWays, kNoted) / kWays) * 2;
   }
 
   std::vector<Set> sets_;

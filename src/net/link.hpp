@@ -13,6 +13,8 @@ namespace weir::rt {
 
 /// Bytes of a packet: of 64 KiB and what is put before them.
 inline constexpr std::size_t kLinkPacketBytes = (64u << 10) + 1024;
+/// Bytes that are put before what is in reserved memory, at most.
+inline constexpr std::size_t kReservedFront = 128;
 /// Packets of one rank that a receive() takes at once.
 inline constexpr unsigned kLinkBurst = 16;
 
@@ -20,10 +22,11 @@ inline constexpr unsigned kLinkBurst = 16;
 struct LinkInfo {
   std::string name;  ///< as in TransportInfo
   Rank rank = 0, ranks = 1;
-  std::size_t packet_bytes = 0;  ///< most that send() takes
-  bool shares_memory = false;    ///< direct() works
-  bool can_sleep = false;        ///< wait() ends when a packet arrives
-  bool sees_stalls = false;      ///< stalled() may say something: who waits is to say so
+  std::size_t packet_bytes = 0;    ///< most that send() takes
+  std::size_t reserved_bytes = 0;  ///< most that reserve() gives
+  bool shares_memory = false;      ///< direct() works
+  bool can_sleep = false;          ///< wait() ends when a packet arrives
+  bool sees_stalls = false;        ///< stalled() may say something: who waits is to say so
 };
 
 /// Takes the packets.
@@ -45,10 +48,15 @@ class Link {
   virtual const LinkInfo& info() const noexcept = 0;
   /// Sends a packet, which it has copied when it returns. False: there is no room now.
   virtual bool send(Rank to, Parts parts) noexcept = 0;
-  /// Returns where the bytes of a packet are to be written, which close_packet() sends before
-  /// anything else is called; null: there is no room now, or no such place.
-  virtual std::byte* open_packet(Rank, std::size_t /*bytes*/) noexcept { return nullptr; }
-  virtual void close_packet(Rank) noexcept {}
+  /// Memory of which a packet can be sent without a copy, on 64 bytes; null when there is none. Any
+  /// thread.
+  virtual std::byte* reserve(std::size_t /*bytes*/) noexcept { return nullptr; }
+  /// Takes it back. Any thread.
+  virtual void unreserve(std::byte*) noexcept {}
+  /// Sends a packet whose last part is at the begin of reserved memory, which is the link's again.
+  /// The others have kReservedFront bytes at most. False: there is no room now, and the memory is
+  /// still the caller's.
+  virtual bool send_reserved(Rank, Parts) noexcept { return false; }
   /// Hands over what has arrived, a bounded number of packets. Returns whether there was anything.
   virtual bool receive(PacketSink& sink) noexcept = 0;
   /// Whether all that was sent has left this process.

@@ -170,6 +170,7 @@ LinkTransport::LinkTransport(std::unique_ptr<Link> link, Membership membership)
            .rank = facts.rank,
            .ranks = facts.ranks,
            .frame_bytes = facts.packet_bytes - sizeof(Header) - sizeof(std::uint64_t),
+           .reserved_bytes = membership_.sums ? 0 : facts.reserved_bytes,
            .shares_memory = facts.shares_memory,
            .owner_must_poll = !facts.shares_memory,
            .can_sleep = facts.can_sleep,
@@ -275,8 +276,8 @@ void LinkTransport::leave() noexcept {
 
 // ---- Packets ------------------------------------------------------------------------------------
 
-bool LinkTransport::push_parts(Rank to, Kind kind, std::span<const std::byte> first,
-                               Parts others) noexcept {
+bool LinkTransport::push_parts(Rank to, Kind kind, std::span<const std::byte> first, Parts others,
+                               LinkSend send) noexcept {
   Peer& peer = peers_[to];
   std::array<std::byte, sizeof(Header) + kLargestFixed> front;
   std::array<std::span<const std::byte>, 6> parts;
@@ -299,7 +300,7 @@ bool LinkTransport::push_parts(Rank to, Kind kind, std::span<const std::byte> fi
     sum = checksum(first, others);
     parts[count++] = bytes_of(sum);
   }
-  if (!link_->send(to, std::span(parts).first(count))) return false;
+  if (!(link_.get()->*send)(to, std::span(parts).first(count))) return false;
   ++peer.sent;
   peer.spoke_ns = looked_ns_;
   return true;
@@ -316,29 +317,10 @@ bool LinkTransport::send(Rank to, Parts parts) {
   return peers_[to].gone || push_parts(to, Kind::frame, {}, parts);
 }
 
-/// Not with checksums, which are made of bytes that are there.
-bool LinkTransport::send_made(Rank to, Parts front, std::size_t bytes, const MakeBytes& make) {
-  Peer& peer = peers_[to];
-  if (peer.gone) return true;
-  if (membership_.sums) return false;
-  Header header;
-  header.kind = Kind::frame;
-  header.sequence = peer.sent;
-  for (const auto& part : front) bytes += part.size();
-  header.bytes = static_cast<std::uint32_t>(bytes);
-  header.check = header.expected_check();
-  std::byte* at = link_->open_packet(to, sizeof header + bytes);
-  if (at == nullptr) return false;
-  const auto append = [&](std::span<const std::byte> part) {
-    std::memcpy(at, part.data(), part.size());
-    at += part.size();
-  };
-  append(bytes_of(header));
-  for (const auto& part : front) append(part);
-  make(at);
-  link_->close_packet(to);
-  ++peer.sent;
-  peer.spoke_ns = looked_ns_;
+bool LinkTransport::send_reserved(Rank to, Parts parts) {
+  static_assert(sizeof(Header) + 64 <= kReservedFront);
+  if (!peers_[to].gone) return push_parts(to, Kind::frame, {}, parts, &Link::send_reserved);
+  link_->unreserve(const_cast<std::byte*>(parts.back().data()));
   return true;
 }
 

@@ -46,7 +46,12 @@ class LinkTransport final : public Transport, private PacketSink {
 
   const TransportInfo& info() const noexcept override { return info_; }
   bool send(Rank to, Parts parts) override;
-  bool send_made(Rank to, Parts front, std::size_t bytes, const MakeBytes& make) override;
+  /// Nothing where packets carry checksums, which come behind the last part.
+  std::byte* reserve(std::size_t bytes) noexcept override {
+    return membership_.sums ? nullptr : link_->reserve(bytes);
+  }
+  void unreserve(std::byte* memory) noexcept override { link_->unreserve(memory); }
+  bool send_reserved(Rank to, Parts parts) override;
   bool start(const OneSided& operation) override;
   void expose(WindowId window, void* memory, std::size_t bytes) override;
   void withdraw(WindowId window) noexcept override;
@@ -136,7 +141,9 @@ class LinkTransport final : public Transport, private PacketSink {
 
   template <class Fixed>
   bool push(Rank to, Kind kind, const Fixed& fixed, std::span<const std::byte> body = {}) noexcept;
-  bool push_parts(Rank to, Kind kind, std::span<const std::byte> first, Parts others) noexcept;
+  using LinkSend = bool (Link::*)(Rank, Parts) noexcept;
+  bool push_parts(Rank to, Kind kind, std::span<const std::byte> first, Parts others,
+                  LinkSend send = &Link::send) noexcept;
   bool push_slots() noexcept;
   bool push_slot(Slot& slot, std::uint32_t index, bool& moved) noexcept;
   bool push_answers() noexcept;

@@ -41,6 +41,14 @@ bool send_frames(Transport& transport, Rank to, Channel channel, const MessageRe
   return true;
 }
 
+bool send_reserved_frame(Transport& transport, Rank to, Channel channel,
+                         const MessageRest& message) {
+  const FrameHeader header{channel, Piece::whole, 0, 0, message.size()};
+  const std::array<std::span<const std::byte>, 3> parts = {bytes_of(header), message.head,
+                                                           message.body};
+  return transport.send_reserved(to, parts);
+}
+
 void MessageAssembly::check(const FrameHeader& header, std::size_t bytes) const {
   if (static_cast<std::size_t>(header.channel) >= kChannels) {
     fail(WEIR_STATUS_NETWORK_ERROR, "there is no channel {}",

@@ -40,6 +40,10 @@ struct MessageRest {
 bool send_frames(Transport& transport, Rank to, Channel channel, const MessageRest& rest,
                  std::size_t most_bytes, std::size_t& sent);
 
+/// Sends a message whose body is in reserved memory as one frame. Returns whether it is out.
+bool send_reserved_frame(Transport& transport, Rank to, Channel channel,
+                         const MessageRest& message);
+
 /// Puts messages of one rank together again. Its memory stays for the next message, unless that was
 /// a large one.
 class MessageAssembly {

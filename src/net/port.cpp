@@ -130,9 +130,11 @@ void Port::post(Rank to, Channel channel, std::span<const std::byte> head,
   body_->messages.post(to, channel, head, body);
 }
 
-bool Port::send_made(Rank to, Channel channel, std::span<const std::byte> head, std::size_t bytes,
-                     const MakeBytes& make) {
-  return body_->messages.send_made(to, channel, head, bytes, make);
+std::byte* Port::reserve(std::size_t bytes) noexcept { return body_->transport->reserve(bytes); }
+void Port::unreserve(std::byte* memory) noexcept { body_->transport->unreserve(memory); }
+void Port::send_reserved(Rank to, Channel channel, std::span<const std::byte> head,
+                         std::span<std::byte> body) {
+  body_->messages.send_reserved(to, channel, head, body);
 }
 
 WindowId Port::expose(void* memory, std::size_t bytes) {

@@ -58,10 +58,15 @@ class Port {
   void post(Rank to, Channel channel, std::span<const std::byte> head,
             std::span<const std::byte> body = {});
 
-  /// Sends a message like send(), now, with a body of so many bytes that make() writes to where
-  /// they travel from. False: there is no room now, or no such place, and nothing was done.
-  bool send_made(Rank to, Channel channel, std::span<const std::byte> head, std::size_t bytes,
-                 const MakeBytes& make);
+  /// Memory in which the body of a message for another rank can be made, so that it need not be
+  /// copied: on 64 bytes, info().reserved_bytes at most. Null where that is of no use, or there is
+  /// none.
+  std::byte* reserve(std::size_t bytes) noexcept;
+  void unreserve(std::byte* memory) noexcept;
+  /// The same as send(), with a head of 48 bytes at most, and a body at the begin of reserved
+  /// memory, which is the port's again, also when it throws.
+  void send_reserved(Rank to, Channel channel, std::span<const std::byte> head,
+                     std::span<std::byte> body);
 
   /// Lets the others at memory; they need the number. Throws Error.
   WindowId expose(void* memory, std::size_t bytes);

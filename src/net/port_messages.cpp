@@ -56,17 +56,21 @@ void PortMessages::post(Rank to, Channel channel, std::span<const std::byte> hea
   submit(std::move(one));
 }
 
-bool PortMessages::send_made(Rank to, Channel channel, std::span<const std::byte> head,
-                             std::size_t bytes, const MakeBytes& make) {
+void PortMessages::send_reserved(Rank to, Channel channel, std::span<const std::byte> head,
+                                 std::span<std::byte> body) {
+  struct Back {
+    Transport& transport;
+    std::byte* memory;
+    ~Back() {
+      if (memory != nullptr) transport.unreserve(memory);
+    }
+  } back{transport_, body.data()};
   gone_.check(to, "send to");
-  if (to == info_.rank || head.size() + bytes > most_) return false;
-  const PortProgress::Chance chance(progress_);
-  if (!chance) return false;
-  if (take_over()) push();
-  if (!peers_[to].messages.empty()) return false;
-  const FrameHeader header{channel, FrameHeader::Piece::whole, 0, 0, head.size() + bytes};
-  const std::array<std::span<const std::byte>, 2> front = {bytes_of(header), head};
-  return transport_.send_made(to, front, bytes, make);
+  if (send_reserved_now(to, channel, {0, head, body})) {
+    back.memory = nullptr;
+  } else {
+    send(to, channel, head, body);
+  }
 }
 
 /// Returns a message without contents.
@@ -122,6 +126,14 @@ bool PortMessages::send_now(Rank to, Channel channel, const MessageRest& message
   note_waiting(room.front());
   peer.messages.splice(peer.messages.end(), room);
   return true;
+}
+
+/// Returns false when the way is not free, and nothing is out.
+bool PortMessages::send_reserved_now(Rank to, Channel channel, const MessageRest& message) {
+  const PortProgress::Chance chance(progress_);
+  if (!chance) return false;
+  if (take_over()) push();
+  return peers_[to].messages.empty() && send_reserved_frame(transport_, to, channel, message);
 }
 
 void PortMessages::note_waiting(const Message& message) noexcept {

@@ -44,8 +44,8 @@ class PortMessages {
             std::span<const std::byte> body);
   void post(Rank to, Channel channel, std::span<const std::byte> head,
             std::span<const std::byte> body);
-  bool send_made(Rank to, Channel channel, std::span<const std::byte> head, std::size_t bytes,
-                 const MakeBytes& make);
+  void send_reserved(Rank to, Channel channel, std::span<const std::byte> head,
+                     std::span<std::byte> body);
 
   /// Whether other threads have left messages. Any thread.
   bool left() const noexcept { return submissions_.load() > 0; }
@@ -93,6 +93,7 @@ class PortMessages {
   static Messages room_for(Rank to, Channel channel, std::size_t bytes);
   static void fill(Message& message, const MessageRest& rest, std::size_t from);
   bool send_now(Rank to, Channel channel, const MessageRest& message, Messages& room);
+  bool send_reserved_now(Rank to, Channel channel, const MessageRest& message);
   void note_waiting(const Message& message) noexcept;
   void note_over(const Message& message) noexcept;
   void submit(Messages one) noexcept;

@@ -26,7 +26,11 @@ class CountedSleeper {
 }  // namespace
 
 PortProgress::PortProgress(Transport& transport, PortWork& work, ProgressBy by)
-    : transport_(transport), work_(work), by_(by), spin_ns_(config::spin_ns()) {}
+    : transport_(transport),
+      work_(work),
+      by_(by),
+      spin_ns_(config::spin_ns()),
+      wait_spin_ns_(transport.info().can_sleep ? spin_ns_ : kLooksInsteadOfSleep * spin_ns_) {}
 
 void PortProgress::start() {
   if (by_ != ProgressBy::caller) thread_.emplace("weir-fabric", [this] { run_thread(); });
@@ -106,7 +110,7 @@ bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t ti
                               const char* what) {
   check_may_wait(what);
   const std::int64_t deadline = sys::deadline_after(timeout_ns);
-  SpinLimit spin(spin_ns_);
+  SpinLimit spin(wait_spin_ns_);
   bool registered = false;
   while (!done()) {
     if (look()) {

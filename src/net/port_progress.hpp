@@ -72,6 +72,7 @@ class PortProgress {
 
  private:
   static constexpr std::int64_t kHybridNap = 200'000;
+  static constexpr std::int64_t kLooksInsteadOfSleep = 20;  ///< as long, where sleep is until later
 
   static const void* this_thread() noexcept;
   bool progress() noexcept;
@@ -86,6 +87,7 @@ class PortProgress {
   PortWork& work_;
   const ProgressBy by_;
   const std::int64_t spin_ns_;
+  const std::int64_t wait_spin_ns_;  ///< of those who wait for something
 
   sys::Atomic<const void*> holder_{nullptr};
   sys::Atomic<std::uint32_t> sleepers_{0};  ///< in wait_until()

@@ -9,6 +9,7 @@ namespace weir::rt {
 namespace {
 
 constexpr std::size_t kCallsBetweenLooks = 64;
+constexpr std::int64_t kBetweenLooks = 100'000;
 
 }  // namespace
 
@@ -28,7 +29,7 @@ Producer::~Producer() {
 void Producer::put(const ItemType& type, Rank to, const std::uint64_t* offsets,
                    const std::byte* items, std::size_t count) {
   check(type, to, offsets, count);
-  if (count == 0 || ++calls_ % kCallsBetweenLooks == 0) send_old();
+  if (count == 0 || ++calls_ % kCallsBetweenLooks == 0) look_after();
   if (count == 0) return;
   Lane& lane = lane_to(to);
   for (;;) {
@@ -89,7 +90,7 @@ Producer::Lane& Producer::lane_to(Rank rank) {
   std::unique_ptr<Lane>& lane = lanes_[rank];
   if (lane == nullptr) {
     const ConveyorSetup& setup = conveyor_.setup();
-    auto made = std::make_unique<Lane>(setup.block_bytes, setup.block_items);
+    auto made = std::make_unique<Lane>(conveyor_.block_bytes(), setup.block_items);
     made->writer.open(false);  // from now on there is memory for that
     reopen(rank, *made, sys::kNever);
     lane = std::move(made);
@@ -100,13 +101,25 @@ Producer::Lane& Producer::lane_to(Rank rank) {
 /// Blocks that combine travel: what repeats makes them small.
 void Producer::reopen(Rank to, Lane& lane, std::int64_t deadline_ns) const {
   const bool combining = lane.policy.combines() && conveyor_.setup().block_items != 1;
-  lane.memory = combining ? nullptr : conveyor_.lend(to, lane.writer.memory_bytes(), deadline_ns);
-  if (lane.memory != nullptr) return lane.writer.open_in(lane.memory->bytes);
   try {
-    lane.writer.open(combining);
+    if (combining || !open_elsewhere(to, lane, deadline_ns)) lane.writer.open(combining);
   } catch (const std::bad_alloc&) {
+    conveyor_.take_back(to, lane.memory);
     lane.writer.open(false);
   }
+}
+
+/// Returns false when there is no such memory.
+bool Producer::open_elsewhere(Rank to, Lane& lane, std::int64_t deadline_ns) const {
+  lane.memory = conveyor_.memory_for(to, lane.writer, deadline_ns);
+  if (lane.memory.lent != nullptr) {
+    lane.writer.open_in(lane.memory.lent->bytes);
+  } else if (lane.memory.reserved != nullptr) {
+    lane.writer.open_packet(lane.memory.reserved, conveyor_.packet_bytes_);
+  } else {
+    return false;
+  }
+  return true;
 }
 
 bool Producer::send(Rank to, Lane& lane, bool ask, std::int64_t deadline_ns) {
@@ -117,7 +130,7 @@ bool Producer::send(Rank to, Lane& lane, bool ask, std::int64_t deadline_ns) {
     lane.last = block;
     lane.policy.sent(lane.writer.count().items, lane.writer.count().combined);
   } catch (...) {
-    conveyor_.take_back(to, std::exchange(lane.memory, nullptr));
+    conveyor_.take_back(to, lane.memory);
     lane.writer.open(false);
     lane.dropped = true;
     throw;
@@ -188,10 +201,20 @@ void Producer::flush(std::int64_t timeout_ns) {
   if (!outcome.ok()) throw Error(outcome.status, outcome.message);
 }
 
-void Producer::send_old() {
+/// Who puts for long without sending a block is to look at the fabric, too: its thread would take
+/// the core for that.
+void Producer::look_after() {
+  const std::int64_t now = sys::now_ns();
+  if (now - looked_ns_ >= kBetweenLooks) {
+    looked_ns_ = now;
+    conveyor_.look();
+  }
+  send_old(now);
+}
+
+void Producer::send_old(std::int64_t now) {
   const std::int64_t age = conveyor_.setup().age_ns;
   if (age < 0) return;
-  const std::int64_t now = sys::now_ns();
   for (Rank rank = 0; rank < lanes_.size(); ++rank) {
     if (lanes_[rank] == nullptr || lanes_[rank]->writer.empty()) continue;
     if (now - lanes_[rank]->began_ns < age) continue;

@@ -37,7 +37,7 @@ class Producer {
   struct Lane {
     Lane(std::size_t bytes, std::size_t items) : writer(bytes, items) {}
     BlockWriter writer;
-    LentMemory* memory = nullptr;  ///< of the open block; null: its own
+    BlockMemory memory;  ///< of the open block
     CombinePolicy policy;
     std::uint64_t last = 0;  ///< block that was sent
     bool dropped = false;    ///< a block that could not be, which nobody has been told
@@ -48,6 +48,7 @@ class Producer {
   Lane& lane_to(Rank rank);
   void begin(Lane& lane) const noexcept;
   void reopen(Rank to, Lane& lane, std::int64_t deadline_ns) const;
+  bool open_elsewhere(Rank to, Lane& lane, std::int64_t deadline_ns) const;
   bool send(Rank to, Lane& lane, bool ask, std::int64_t deadline_ns);
   /// Sends all that is open. Keeps the first failure and goes on. False: timeout.
   bool send_all(std::int64_t deadline_ns);
@@ -57,11 +58,13 @@ class Producer {
   Outcome take_failure() noexcept;
   void note_failure(const Error& error) noexcept;
   /// Sends what is old. Failures are for the next flush: they are not those of the call.
-  void send_old();
+  void send_old(std::int64_t now);
+  void look_after();
 
   Conveyor& conveyor_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::size_t calls_ = 0;
+  std::int64_t looked_ns_ = 0;
   Outcome failure_;  ///< that nobody has been told
 };
 

@@ -32,19 +32,17 @@ inline std::string reason(const char* what, const char* detail = "") noexcept {
 /// Bytes that are to be sent one part after the other.
 using Parts = std::span<const std::span<const std::byte>>;
 
-/// Writes bytes to where they travel from.
-using MakeBytes = std::function<void(std::byte*)>;
-
 /// Facts about a transport that do not change.
 struct TransportInfo {
   std::string name;  ///< "inproc", "shm", "mpi (Open MPI 4.1.4)"
   Rank rank = 0, ranks = 1;
-  std::size_t frame_bytes = 0;   ///< most that send() takes
-  bool shares_memory = false;    ///< all ranks are on one machine and put() is a copy
-  bool owner_must_poll = true;   ///< one-sided operations wait for the target's progress()
-  bool can_sleep = false;        ///< wait() blocks until something arrives
-  bool sees_stalls = false;      ///< stalled() may say something: who waits is to say so
-  std::int64_t patience_ns = 0;  ///< with what is still to be sent when it ends
+  std::size_t frame_bytes = 0;     ///< most that send() takes
+  std::size_t reserved_bytes = 0;  ///< most that reserve() gives
+  bool shares_memory = false;      ///< all ranks are on one machine and put() is a copy
+  bool owner_must_poll = true;     ///< one-sided operations wait for the target's progress()
+  bool can_sleep = false;          ///< wait() blocks until something arrives
+  bool sees_stalls = false;        ///< stalled() may say something: who waits is to say so
+  std::int64_t patience_ns = 0;    ///< with what is still to be sent when it ends
 };
 
 enum class OneSidedKind : std::uint8_t { put, get, fetch_add, compare_swap };
@@ -98,9 +96,14 @@ class Transport {
   /// Sends a frame, which it has copied when it returns. False: there is no room now; try again
   /// after progress(). Never to oneself.
   virtual bool send(Rank to, Parts parts) = 0;
-  /// The same with a last part of so many bytes, which make() writes to where they travel from.
-  /// False: there is no room now, or no such place; make() has not been called.
-  virtual bool send_made(Rank to, Parts front, std::size_t bytes, const MakeBytes& make) = 0;
+  /// Memory of which the last part of a frame can be sent without a copy, on 64 bytes; null when
+  /// there is none. Any thread.
+  virtual std::byte* reserve(std::size_t bytes) noexcept = 0;
+  /// Takes it back. Any thread.
+  virtual void unreserve(std::byte* memory) noexcept = 0;
+  /// The same as send(), with the last part at the begin of reserved memory, which is the
+  /// transport's again. The others have 64 bytes at most. False: the memory is still the caller's.
+  virtual bool send_reserved(Rank to, Parts parts) = 0;
   /// Starts an operation. False: there is no room now. Operations are not ordered with each other
   /// nor with frames; who needs order waits for completed(). Never to oneself.
   virtual bool start(const OneSided& operation) = 0;

@@ -158,7 +158,8 @@ Finding check_mpi(const Json& mpi) {
   }
   const std::string fix = fmt::format("apt install {}, and build weir again", packages);
   if (!starts) return {Level::ok, "mpi", fmt::format("{} is not installed", name), fix};
-  return {Level::warning, "mpi", fmt::format("{} is here, but weir was built without it", name), fix};
+  return {Level::warning, "mpi", fmt::format("{} is here, but weir was built without it", name),
+          fix};
 }
 
 }  // namespace

@@ -35,7 +35,21 @@ constexpr std::size_t kSendsToOne = 8;           ///< under way to one rank
 constexpr std::size_t kSends = 64;               ///< under way in all
 constexpr std::int64_t kLongestSleep = 100'000;  ///< MPI cannot wake anybody
 
-using Buffer = std::unique_ptr<std::byte[]>;
+constexpr std::size_t kReservedBytes = 676u << 10;  ///< for a block of a conveyor
+constexpr std::size_t kBufferBytes = kReservedFront + kReservedBytes;
+static_assert(kBufferBytes >= kLinkPacketBytes);
+
+struct FreeBuffer {
+  void operator()(std::byte* memory) const noexcept { std::free(memory); }
+};
+/// Room for any packet. Its pages are taken as packets need them.
+using Buffer = std::unique_ptr<std::byte, FreeBuffer>;
+
+Buffer new_buffer() {
+  Buffer buffer(static_cast<std::byte*>(std::aligned_alloc(64, kBufferBytes)));
+  if (buffer == nullptr) throw std::bad_alloc();
+  return buffer;
+}
 
 constexpr std::chrono::seconds kPatience{10};  ///< with ranks that leave later, and with MPI
 
@@ -112,6 +126,7 @@ class MpiLink final : public Link {
     info_.rank = static_cast<Rank>(rank);
     info_.ranks = static_cast<Rank>(ranks);
     info_.packet_bytes = kLinkPacketBytes;
+    info_.reserved_bytes = kReservedBytes;
     peers_.resize(info_.ranks);
     heads_.assign(info_.ranks, MPI_REQUEST_NULL);
     arrived_.resize(info_.ranks);
@@ -119,10 +134,9 @@ class MpiLink final : public Link {
     for (Rank other = 0; other < info_.ranks; ++other) post_receives(other);
     sends_.assign(kSends, MPI_REQUEST_NULL);
     targets_.resize(kSends);
-    for (std::size_t i = 0; i < kSends; ++i) {
-      outgoing_.emplace_back(new std::byte[kLinkPacketBytes]);
-      free_.push_back(i);
-    }
+    outgoing_.resize(kSends);
+    buffers_.reserve(kSends);
+    for (std::size_t i = 0; i < kSends; ++i) free_.push_back(i);
   }
   MpiLink(const MpiLink&) = delete;
   MpiLink& operator=(const MpiLink&) = delete;
@@ -138,36 +152,39 @@ class MpiLink final : public Link {
   const LinkInfo& info() const noexcept override { return info_; }
 
   bool send(Rank to, Parts parts) noexcept override {
-    if (!peers_[to].why.empty() || peers_[to].cut) return true;
-    std::size_t bytes = 0;
-    for (const auto& part : parts) bytes += part.size();
-    std::byte* at = open_packet(to, bytes);
-    if (at == nullptr) return false;
-    for (const auto& part : parts) {
-      if (!part.empty()) std::memcpy(at, part.data(), part.size());
-      at += part.size();
-    }
-    close_packet(to);
+    if (!reachable(to)) return true;
+    if (!room_to_send(to)) return false;
+    Buffer buffer = take_buffer();
+    if (buffer == nullptr) return false;
+    const std::size_t bytes = copy(parts, buffer.get());
+    start_send(to, std::move(buffer), 0, bytes);
     return true;
   }
 
-  std::byte* open_packet(Rank to, std::size_t bytes) noexcept override {
-    const Peer& peer = peers_[to];
-    if (!peer.why.empty() || peer.cut) return nullptr;
-    if (free_.empty() || peer.sends == kSendsToOne) complete_sends();
-    if (free_.empty() || peer.sends == kSendsToOne) return nullptr;
-    opened_ = bytes;
-    return outgoing_[free_.back()].get();
+  std::byte* reserve(std::size_t bytes) noexcept override {
+    if (bytes > kReservedBytes) return nullptr;
+    std::byte* const memory = take_buffer().release();
+    return memory == nullptr ? nullptr : memory + kReservedFront;
   }
 
-  void close_packet(Rank to) noexcept override {
-    const std::size_t slot = free_.back();
-    const int error = MPI_Isend(outgoing_[slot].get(), static_cast<int>(opened_), MPI_BYTE,
-                                static_cast<int>(to), kTag, communicator_, &sends_[slot]);
-    if (error != MPI_SUCCESS) return give_up(to, error);
-    free_.pop_back();
-    targets_[slot] = to;
-    ++peers_[to].sends;
+  void unreserve(std::byte* memory) noexcept override {
+    keep_buffer(Buffer(memory - kReservedFront));
+  }
+
+  bool send_reserved(Rank to, Parts parts) noexcept override {
+    const auto body = parts.back();
+    const Parts others = parts.first(parts.size() - 1);
+    std::byte* const memory = const_cast<std::byte*>(body.data());
+    if (!reachable(to)) {
+      unreserve(memory);
+      return true;
+    }
+    if (!room_to_send(to)) return false;
+    std::size_t front = 0;
+    for (const auto& part : others) front += part.size();
+    copy(others, memory - front);
+    start_send(to, Buffer(memory - kReservedFront), kReservedFront - front, front + body.size());
+    return true;
   }
 
   bool receive(PacketSink& sink) noexcept override {
@@ -224,6 +241,60 @@ class MpiLink final : public Link {
   }
 
  private:
+  bool reachable(Rank rank) const noexcept { return peers_[rank].why.empty() && !peers_[rank].cut; }
+
+  bool room_to_send(Rank to) noexcept {
+    const auto full = [&] { return free_.empty() || peers_[to].sends == kSendsToOne; };
+    if (full()) complete_sends();
+    return !full();
+  }
+
+  /// Returns the bytes of all parts.
+  static std::size_t copy(Parts parts, std::byte* to) noexcept {
+    std::size_t bytes = 0;
+    for (const auto& part : parts) {
+      if (!part.empty()) std::memcpy(to + bytes, part.data(), part.size());
+      bytes += part.size();
+    }
+    return bytes;
+  }
+
+  void start_send(Rank to, Buffer buffer, std::size_t first, std::size_t bytes) noexcept {
+    const std::size_t slot = free_.back();
+    const int error = MPI_Isend(buffer.get() + first, static_cast<int>(bytes), MPI_BYTE,
+                                static_cast<int>(to), kTag, communicator_, &sends_[slot]);
+    if (error != MPI_SUCCESS) {
+      keep_buffer(std::move(buffer));
+      return give_up(to, error);
+    }
+    outgoing_[slot] = std::move(buffer);
+    free_.pop_back();
+    targets_[slot] = to;
+    ++peers_[to].sends;
+  }
+
+  /// Returns the one that was used last, a new one, or null when there is no memory.
+  Buffer take_buffer() noexcept {
+    {
+      const std::lock_guard lock(buffers_mutex_);
+      if (!buffers_.empty()) {
+        Buffer buffer = std::move(buffers_.back());
+        buffers_.pop_back();
+        return buffer;
+      }
+    }
+    try {
+      return new_buffer();
+    } catch (...) {
+      return nullptr;
+    }
+  }
+
+  void keep_buffer(Buffer buffer) noexcept {
+    const std::lock_guard lock(buffers_mutex_);
+    if (buffers_.size() < buffers_.capacity()) buffers_.push_back(std::move(buffer));
+  }
+
   struct Receive {
     MPI_Request request = MPI_REQUEST_NULL;
     Buffer buffer;
@@ -256,14 +327,14 @@ class MpiLink final : public Link {
     Peer& peer = peers_[rank];
     if (rank == info_.rank) return;
     for (Receive& receive : peer.receives) {
-      receive.buffer.reset(new std::byte[kLinkPacketBytes]);
+      receive.buffer = new_buffer();
       post(rank, receive);
     }
     heads_[rank] = peer.next().request;
   }
 
   void post(Rank rank, Receive& receive) noexcept {
-    const int error = MPI_Irecv(receive.buffer.get(), kLinkPacketBytes, MPI_BYTE,
+    const int error = MPI_Irecv(receive.buffer.get(), kBufferBytes, MPI_BYTE,
                                 static_cast<int>(rank), kTag, communicator_, &receive.request);
     if (error != MPI_SUCCESS) give_up(rank, error);
   }
@@ -295,6 +366,7 @@ class MpiLink final : public Link {
       if (own != MPI_SUCCESS) give_up(targets_[slot], own);
       --peers_[targets_[slot]].sends;
       sends_[slot] = MPI_REQUEST_NULL;
+      keep_buffer(std::move(outgoing_[slot]));
       free_.push_back(slot);
     }
   }
@@ -342,9 +414,10 @@ class MpiLink final : public Link {
     MPI_Status status;
     if (MPI_Iprobe(MPI_ANY_SOURCE, kTag, communicator_, &found, &status) != MPI_SUCCESS)
       return false;
-    std::byte packet[kLinkPacketBytes];
-    return found != 0 && MPI_Recv(packet, kLinkPacketBytes, MPI_BYTE, status.MPI_SOURCE, kTag,
-                                  communicator_, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    if (found == 0) return false;
+    const Buffer packet = take_buffer();
+    return packet != nullptr && MPI_Recv(packet.get(), kBufferBytes, MPI_BYTE, status.MPI_SOURCE,
+                                         kTag, communicator_, MPI_STATUS_IGNORE) == MPI_SUCCESS;
   }
 
   /// MPI may still read what it has not sent, also to ranks that have left.
@@ -362,14 +435,16 @@ class MpiLink final : public Link {
   std::deque<Peer> peers_;
   std::vector<MPI_Request> heads_;  ///< of each rank, what is to arrive next
 
-  std::size_t opened_ = 0;  ///< bytes of the packet that is being made
-  std::vector<Buffer> outgoing_;
+  std::vector<Buffer> outgoing_;  ///< of the sends under way
   std::vector<MPI_Request> sends_;
   std::vector<Rank> targets_;
   std::vector<std::size_t> free_;
 
   // Apart: who is handed a packet may send.
   Tested arrived_, sent_;
+
+  std::mutex buffers_mutex_;
+  std::vector<Buffer> buffers_;  ///< that nobody uses, room for kSends
 
   std::mutex mutex_;
   std::condition_variable condition_;

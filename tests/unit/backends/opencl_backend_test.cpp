@@ -117,8 +117,8 @@ TEST_F(OpenClBackendTest, SaysThatItsDriverDoesNotDivide) {
   const auto open = [&] { device.open_place({"half", {0}}, feed); };
   EXPECT_EQ(status_of(open), WEIR_STATUS_UNSUPPORTED);
   const std::string message = message_of(open);
-  EXPECT_TRUE(message.starts_with("place 'half' cannot be 1 of the " +
-                                  std::to_string(facts.units) + " units of "))
+  EXPECT_TRUE(message.starts_with("place 'half' cannot be 1 of the " + std::to_string(facts.units) +
+                                  " units of "))
       << message;
   EXPECT_TRUE(message.ends_with("; use all")) << message;
 }

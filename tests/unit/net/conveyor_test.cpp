@@ -18,6 +18,7 @@
 #include "net/shm/shm_link.hpp"
 #include "net/wire.hpp"
 #include "ranks.hpp"
+#include "reserving_link.hpp"
 #include "runtime/conveyor.hpp"
 #include "runtime/fabric.hpp"
 
@@ -41,18 +42,16 @@ std::string on_ranks(Rank ranks, std::uint64_t seed,
   return "";
 }
 
-/// The same on ranks that share memory as processes do, each of which has it elsewhere.
-std::string on_sharing_ranks(Rank ranks, const std::function<void(weir_fabric&)>& program,
-                             ProgressBy progress) {
-  const Segment segment(ranks);
+/// The same on ranks that have these links.
+std::string on_links(Rank ranks, const std::function<std::unique_ptr<Link>(Rank)>& link_of,
+                     const std::function<void(weir_fabric&)>& program, ProgressBy progress) {
   std::vector<std::string> wrong(ranks);
   {
     std::vector<sys::Thread> threads;
     for (Rank rank = 0; rank < ranks; ++rank) {
       threads.emplace_back("rank", [&, rank] {
         try {
-          auto link =
-              std::make_unique<ShmLink>(Segment::attach(dup(segment.descriptor()), ranks), rank);
+          auto link = link_of(rank);
           Membership membership = test::membership(kMinute);
           membership.beats = progress != ProgressBy::caller;
           const Owned<weir_fabric> fabric(new weir_fabric(
@@ -68,6 +67,35 @@ std::string on_sharing_ranks(Rank ranks, const std::function<void(weir_fabric&)>
     if (!each.empty()) return each;
   }
   return "";
+}
+
+/// The same on ranks that share memory as processes do, each of which has it elsewhere.
+std::string on_sharing_ranks(Rank ranks, const std::function<void(weir_fabric&)>& program,
+                             ProgressBy progress) {
+  const Segment segment(ranks);
+  return on_links(
+      ranks,
+      [&](Rank rank) {
+        return std::make_unique<ShmLink>(Segment::attach(dup(segment.descriptor()), ranks), rank);
+      },
+      program, progress);
+}
+
+/// The same on ranks whose links have memory for packets, most of the time.
+std::string on_reserving_ranks(Rank ranks, std::uint64_t seed,
+                               const std::function<void(weir_fabric&)>& program,
+                               ProgressBy progress) {
+  InprocHub hub(ranks, seed);
+  std::atomic<int> out{0};
+  std::string wrong = on_links(
+      ranks,
+      [&](Rank rank) {
+        return std::make_unique<test::ReservingLink>(hub.link(rank), out,
+                                                     static_cast<unsigned>(seed % 5));
+      },
+      program, progress);
+  return wrong.empty() && out != 0 ? fmt::format("memory of {} packets is missing", out.load())
+                                   : wrong;
 }
 
 /// A word that only these three numbers have.
@@ -102,15 +130,21 @@ class RandomProgram {
     steps_ = 1 + random() % 120;
   }
 
-  std::string run(bool sharing) {
+  /// What carries the messages of the ranks.
+  enum class Links { plain, sharing, reserving };
+
+  std::string run(Links links) {
     for (Rank rank = 0; rank < ranks_; ++rank) wanted_.emplace_back(bytes());
     for (Rank rank = 0; rank < ranks_; ++rank) {
       for (std::size_t producer = 0; producer < producers_; ++producer) execute(rank, producer);
     }
     const auto program = [this](weir_fabric& fabric) { rank_program(fabric); };
-    return sharing
-               ? on_sharing_ranks(ranks_, program, progress_)
-               : on_ranks(ranks_, seed_, program, kProgress[static_cast<std::size_t>(progress_)]);
+    switch (links) {
+      case Links::sharing: return on_sharing_ranks(ranks_, program, progress_);
+      case Links::reserving: return on_reserving_ranks(ranks_, seed_, program, progress_);
+      default:
+        return on_ranks(ranks_, seed_, program, kProgress[static_cast<std::size_t>(progress_)]);
+    }
   }
 
  private:
@@ -250,21 +284,29 @@ class RandomProgram {
   std::map<std::pair<Rank, std::uint64_t>, std::vector<std::uint64_t>> handled_;
 };
 
-void run_programs(std::uint64_t usual_count, bool sharing) {
+void run_programs(std::uint64_t usual_count, RandomProgram::Links links) {
   const char* const wanted = std::getenv("WEIR_TEST_PROGRAMS");
   const char* const first = std::getenv("WEIR_TEST_SEED");
   const std::uint64_t count = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : usual_count;
   const std::uint64_t begin = first != nullptr ? std::strtoull(first, nullptr, 10) : 1;
   for (std::uint64_t seed = begin; seed < begin + count; ++seed) {
-    ASSERT_EQ(RandomProgram(seed).run(sharing), "")
+    ASSERT_EQ(RandomProgram(seed).run(links), "")
         << "replay: WEIR_TEST_PROGRAMS=1 WEIR_TEST_SEED=" << seed
         << " unit_net --gtest_filter='Conveyor.RandomPrograms*'";
   }
 }
 
-TEST(Conveyor, RandomProgramsEqualTheirSequentialExecution) { run_programs(500, false); }
+TEST(Conveyor, RandomProgramsEqualTheirSequentialExecution) {
+  run_programs(500, RandomProgram::Links::plain);
+}
 
-TEST(Conveyor, RandomProgramsInSharedMemoryDoSo) { run_programs(200, true); }
+TEST(Conveyor, RandomProgramsInSharedMemoryDoSo) {
+  run_programs(200, RandomProgram::Links::sharing);
+}
+
+TEST(Conveyor, RandomProgramsThatSendFromWhereBlocksAreMadeDoSo) {
+  run_programs(200, RandomProgram::Links::reserving);
+}
 
 // ---- Rules --------------------------------------------------------------------------------------
 
@@ -865,36 +907,44 @@ TEST(Conveyor, MemoryLeftBehindForARankThatHasRefusedIsFreed) {
   EXPECT_EQ(on_sharing_ranks(2, program, ProgressBy::thread), "");
 }
 
+/// Rank 0 sends rank 1 nonsense as a block. `why` is what is wrong with that.
+void expect_refused(ConveyorEnvelope::Kind kind, std::uint64_t value, const std::string& why) {
+  const auto program = [&](weir_fabric& fabric) {
+    std::vector<std::uint64_t> table(64);
+    ConveyorSetup setup;
+    setup.name = "damaged";
+    setup.memory = reinterpret_cast<std::byte*>(table.data());
+    setup.bytes = 512;
+    Conveyor conveyor(fabric.conveyors(), fabric.collectives(), std::move(setup));
+    const bool sends = fabric.port().rank() == 0;
+    if (sends) {
+      const std::byte nonsense[64] = {};
+      send(fabric.port(), 1, {0, kind, true, 0, value}, nonsense);
+    }
+    EXPECT_EQ(refusal([&] {
+                conveyor.finish(kMinute);
+                fabric.barrier(kMinute);
+                const std::uint64_t offset = 0, word = 1;
+                if (sends) {
+                  conveyor.open_producer()->put({ItemKind::put, 0, 8}, 1, &offset,
+                                                reinterpret_cast<const std::byte*>(&word), 1);
+                }
+              }),
+              sends ? "rank 1 refused a block of conveyor 'damaged': it " + why
+                    : "a block of rank 0 " + why);
+    fabric.barrier(kMinute);
+  };
+  EXPECT_EQ(on_ranks(2, 0, program), "");
+}
+
 TEST(Conveyor, DamagedBlocksAreRefusedOnBothSides) {
-  EXPECT_EQ(
-      on_ranks(2, 0,
-               [](weir_fabric& fabric) {
-                 std::vector<std::uint64_t> table(64);
-                 ConveyorSetup setup;
-                 setup.name = "damaged";
-                 setup.memory = reinterpret_cast<std::byte*>(table.data());
-                 setup.bytes = 512;
-                 Conveyor conveyor(fabric.conveyors(), fabric.collectives(), std::move(setup));
-                 if (fabric.port().rank() == 0) {
-                   const std::byte nonsense[64] = {};
-                   send(fabric.port(), 1, {0, ConveyorEnvelope::Kind::block, true, 0, 0}, nonsense);
-                 }
-                 EXPECT_EQ(refusal([&] {
-                             conveyor.finish(kMinute);
-                             fabric.barrier(kMinute);
-                             const std::uint64_t offset = 0, value = 1;
-                             if (fabric.port().rank() == 0) {
-                               conveyor.open_producer()->put(
-                                   {ItemKind::put, 0, 8}, 1, &offset,
-                                   reinterpret_cast<const std::byte*>(&value), 1);
-                             }
-                           }),
-                           fabric.port().rank() == 0
-                               ? "rank 1 refused a block of conveyor 'damaged': it begins with 0x0"
-                               : "a block of rank 0 begins with 0x0");
-                 fabric.barrier(kMinute);
-               }),
-      "");
+  using Kind = ConveyorEnvelope::Kind;
+  expect_refused(Kind::block, 0, "begins with 0x0");
+  expect_refused(Kind::packet, 16, "begins with 0x0");
+  expect_refused(Kind::packet, 64, "is only 0 bytes long");
+  expect_refused(Kind::packet, 65, "claims 65 bytes of data where it has 64");
+  expect_refused(Kind::packet, UINT64_MAX,
+                 fmt::format("claims {} bytes of data where it has 64", UINT64_MAX));
 }
 
 }  // namespace

@@ -3,14 +3,15 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 
-#include "making_link.hpp"
 #include "random_grid.hpp"
 #include "ranks.hpp"
+#include "reserving_link.hpp"
 
 namespace weir::rt {
 namespace {
@@ -54,22 +55,24 @@ class Failures {
   std::vector<std::string> messages_;
 };
 
-/// How ranks reach each other: by packets that are copied, or made where they travel from, in an
-/// order of the seed, or by memory that they share.
-enum class Way { copied, made, shared };
+/// How ranks reach each other: by packets that are copied, or made where they travel from, as far
+/// as there is room, in an order of the seed, or by memory that they share.
+enum class Way { copied, reserved, shared };
 
 void on_ranks_by(Way way, Rank ranks, std::uint64_t seed, ProgressBy progress,
                  const std::function<void(Port&)>& program) {
   if (way == Way::shared) return test::on_sharing_ranks(ranks, progress, program);
   InprocHub hub(ranks, seed);
+  std::atomic<int> reserved{0};
   std::vector<std::unique_ptr<Link>> links;
   for (Rank rank = 0; rank < ranks; ++rank) {
     links.push_back(hub.link(rank));
-    if (way == Way::made) {
-      links.back() = std::make_unique<test::MakingLink>(std::move(links.back()));
+    if (way == Way::reserved) {
+      links.back() = std::make_unique<test::ReservingLink>(std::move(links.back()), reserved, 3);
     }
   }
   test::on_links(std::move(links), progress, program, test::membership());
+  EXPECT_EQ(reserved, 0) << "memory of a link is not given back";
 }
 
 /// Exchanges the halos of a random grid for some steps on ranks of their own.
@@ -103,7 +106,7 @@ std::vector<std::string> exchange(const RandomGrid& random, Way way, std::uint64
 RC_GTEST_PROP(Halo, FillsHalosOverAnyRanks, ()) {
   const auto ranks = *rc::gen::inRange(1u, 9u);
   const RandomGrid random = random_grid(ranks);
-  const auto way = *rc::gen::element(Way::copied, Way::made, Way::shared);
+  const auto way = *rc::gen::element(Way::copied, Way::reserved, Way::shared);
   const auto seed = *rc::gen::inRange<std::uint64_t>(0, 1000);
   const auto progress =
       *rc::gen::element(ProgressBy::thread, ProgressBy::caller, ProgressBy::hybrid);
@@ -407,7 +410,7 @@ TEST(Halo, LargeFacesTravelInSeveralMessages) {
     const RandomGrid random = two_blocks(cut, kElement);
     for (const ProgressBy progress : {ProgressBy::thread, ProgressBy::caller, ProgressBy::hybrid}) {
       for (const bool check : {false, true}) {
-        for (const Way way : {Way::copied, Way::made}) {
+        for (const Way way : {Way::copied, Way::reserved}) {
           EXPECT_EQ(exchange(random, way, 7, progress, 5, check), std::vector<std::string>(2));
         }
       }

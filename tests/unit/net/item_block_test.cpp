@@ -120,6 +120,28 @@ TEST(ItemBlock, RunsInLargeMemoryAreWhereTheyBelong) {
   EXPECT_TRUE(table.memory == wanted.memory);
 }
 
+/// Some are where lines of memory are, the others across two; the later of two at an address stays.
+TEST(ItemBlock, LinesInLargeMemoryAreWhereTheyBelong) {
+  constexpr std::size_t kItem = 64, kItems = 200;
+  Table table((std::size_t{24} << 20) + 4096), wanted(table.memory.size());
+  std::mt19937_64 random(3);
+  for (const std::size_t step : {8u, 64u}) {
+    for (const std::uint64_t far : {std::uint64_t{0}, table.memory.size() - 4096}) {
+      BlockWriter writer(65'536, 0);
+      writer.open(false);
+      for (std::size_t item = 0; item < kItems; ++item) {
+        const std::uint64_t address = far + random() % (4096 - kItem) / step * step;
+        const auto data = pattern(kItem, random());
+        ASSERT_EQ(writer.take({ItemKind::put, 0, kItem}, &address, data.data(), 1), 1u);
+        std::copy(data.begin(), data.end(),
+                  wanted.memory.begin() + static_cast<std::ptrdiff_t>(address));
+      }
+      ASSERT_EQ(deliver(writer, table), "");
+      EXPECT_TRUE(table.memory == wanted.memory);
+    }
+  }
+}
+
 TEST(ItemBlock, AddressesTakeFourBytesWhereTheyFit) {
   const std::uint64_t far[] = {0, std::uint64_t{8} << 32, std::uint64_t{24} << 32, 64};
   const std::uint64_t odd[] = {0, std::uint64_t{8} << 32, std::uint64_t{24} << 32, 1};
@@ -193,6 +215,43 @@ TEST(ItemBlock, OneItemABlockWhenAskedFor) {
   const auto data = pattern(16, 1);
   EXPECT_EQ(writer.take({ItemKind::put, 0, 8}, addresses, data.data(), 2), 1u);
   EXPECT_EQ(writer.take({ItemKind::put, 0, 8}, addresses, data.data(), 2), 0u);
+}
+
+constexpr std::byte kBehind{0xa5};
+
+/// Makes so many bytes on 64, behind which comes kBehind.
+std::byte* give(std::vector<std::byte>& memory, std::size_t bytes) {
+  constexpr std::size_t kLine = 64;
+  memory.assign(kLine + bytes + 1, kBehind);
+  void* begin = memory.data();
+  std::size_t room = memory.size();
+  begin = std::align(kLine, bytes, begin, room);
+  memory.resize(memory.size() - room + bytes + 1);
+  return static_cast<std::byte*>(begin);
+}
+
+TEST(ItemBlock, APacketHasRoomForAddressesOfAnySize) {
+  for (const std::uint32_t item : {8u, 64u, 256u}) {
+    BlockWriter writer(1024, 0);
+    std::vector<std::byte> memory;
+    std::byte* const packet = give(memory, writer.packet_bytes(65'536));
+    writer.open_packet(packet, 65'536);
+    std::uint64_t items = 0;
+    const auto data = pattern(item, 1);
+    // Segments take turns until there are no more; then the rest has one.
+    for (bool taken = true; taken; ++items) {
+      const std::uint64_t address = (items % 2 << 40) + items * item;
+      const bool put = items < 200 ? items % 2 == 0 : true;
+      taken = writer.take({put ? ItemKind::put : ItemKind::add, 0, put ? item : 8}, &address,
+                          data.data(), 1) == 1;
+    }
+    const auto parts = writer.close({});
+    EXPECT_EQ(parts.data.data(), packet);
+    EXPECT_GE(parts.head.data(), packet + parts.data.size());
+    EXPECT_EQ((parts.head.data() - packet) % 16, 0);
+    EXPECT_LE(parts.head.data() + parts.head.size(), &memory.back());
+    EXPECT_EQ(memory.back(), kBehind);
+  }
 }
 
 /// Whatever is put, in whatever blocks: the same memory and the same items of each handler as one
@@ -280,16 +339,11 @@ class RandomBlocks {
   /// In the writer's memory, or in some of ours.
   void begin(BlockWriter& writer) {
     if (below(2) == 0) return writer.open(below(2) == 0);
-    constexpr std::size_t kLine = 64;
-    given_.assign(kLine + writer.memory_bytes() + 1, kBehind);
-    void* memory = given_.data();
-    std::size_t room = given_.size();
-    memory = std::align(kLine, writer.memory_bytes(), memory, room);
-    given_.resize(given_.size() - room + writer.memory_bytes() + 1);
-    writer.open_in(static_cast<std::byte*>(memory));
+    const std::size_t bytes = 384 + 8 * below(900);
+    if (below(2) == 0) return writer.open_packet(give(given_, writer.packet_bytes(bytes)), bytes);
+    writer.open_in(give(given_, writer.memory_bytes()));
   }
 
-  static constexpr std::byte kBehind{0xa5};
   std::vector<std::byte> given_{kBehind};
   std::mt19937_64 random_;
   std::size_t span_;
