@@ -97,6 +97,7 @@ class Cholesky final : public Workload {
         kernels_(runtime, queue == nullptr && tile >= given_.rows()),
         tiles_(runtime, factor_, tile, tile, lanes.size(), "A"),
         group_(queue == nullptr || lanes.share_memory() ? group_of(given_.rows(), tile, lanes) : 1),
+        width_(lanes.places() > 1 && lanes.cores() == lanes.places() ? 2 : 1),
         owners_(lanes.deal(work_of_groups())) {}
 
   /// Makes finish() solve a system with these right-hand sides and save() write what is asked for.
@@ -127,9 +128,13 @@ class Cholesky final : public Workload {
     if (queue_ != nullptr) return submit();
     for (std::size_t k = 0; k < tiles(); ++k) {
       factor_panel(k);
-      for (std::size_t j = k + 1; j < tiles(); ++j) {
-        update_diagonal(j, k);
-        for_groups(j + 1, [&](std::size_t group, Rows i) { update(group, i, j, k); });
+      for (std::size_t j = k + 1; j < tiles();) {
+        const Columns columns(j, j == k + 1 ? j + 1 : std::min((j / width_ + 1) * width_, tiles()));
+        for (; j < columns.end; ++j) {
+          update_diagonal(j, k);
+          for (std::size_t i = j + 1; i < columns.end; ++i) update(i / group_, i, j, k);
+        }
+        for_groups(j, [&](std::size_t group, Rows i) { update(group, i, columns, k); });
       }
     }
   }
@@ -178,7 +183,7 @@ class Cholesky final : public Workload {
     }
   }
 
-  /// The stream in which a group of rows is updated in column j by column k.
+  /// The stream in which a group of rows is updated from column j on by column k.
   const Lane& lane_of(std::size_t group, std::size_t j, std::size_t k) const noexcept {
     return j == k + 1 ? lanes_.urgent(owners_[group]) : lanes_.any(owners_[group], group);
   }
@@ -229,12 +234,12 @@ class Cholesky final : public Workload {
                                  tile_name("syrk", j, j).c_str()));
   }
 
-  void update(std::size_t group, Rows i, std::size_t j, std::size_t k) {
-    const Lane& lane = lane_of(group, j, k);
+  void update(std::size_t group, Rows i, Columns j, std::size_t k) {
+    const Lane& lane = lane_of(group, j.begin, k);
     tiles_.wrote(lane, i, j,
                  kernels_.subtract_product(lane, 'N', 'T', tiles_.read(lane, i, k),
                                            tiles_.read(lane, j, k), tiles_.readwrite(lane, i, j),
-                                           tile_name("gemm", i.begin, j).c_str()));
+                                           tile_name("gemm", i.begin, j.begin).c_str()));
   }
 
   /// Solves L Y = B and L^T X = Y by tiles, in one stream.
@@ -317,6 +322,7 @@ class Cholesky final : public Workload {
   Kernels<T> kernels_;
   TiledMatrix<T> tiles_;
   std::size_t group_;                ///< rows of tiles in a group
+  std::size_t width_;                ///< columns that one action updates, where a core has a place
   std::vector<std::size_t> owners_;  ///< place of each group
   std::optional<Matrix<T>> rhs_, solution_;
   std::string factor_file_, solution_file_;

@@ -55,6 +55,8 @@ struct Rows {
   Rows(std::size_t first, std::size_t last) : begin(first), end(last) {}
   Rows(std::size_t row) : begin(row), end(row + 1) {}
 };
+/// Columns of tiles, one beside the other.
+using Columns = Rows;
 
 /// A column-major matrix of T in the program's memory, as a buffer of tiles. The last row and
 /// column of tiles may be smaller.
@@ -76,29 +78,30 @@ class TiledMatrix {
   std::size_t rows() const noexcept { return rows_; }
   std::size_t columns() const noexcept { return columns_; }
 
-  /// Tiles of column j, as tasks of a queue name them.
-  weir::Region region(Rows i, std::size_t j) const noexcept {
-    const std::size_t row = i.begin * tile_rows_, column = j * tile_columns_;
+  /// A block of tiles, as tasks of a queue name them.
+  weir::Region region(Rows i, Columns j) const noexcept {
+    const std::size_t row = i.begin * tile_rows_, column = j.begin * tile_columns_;
     return buffer_.template tile<T>(row, column, std::min(i.end * tile_rows_, memory_.rows()) - row,
-                                    std::min(tile_columns_, memory_.columns() - column),
+                                    std::min(j.end * tile_columns_, memory_.columns()) - column,
                                     memory_.leading_dimension());
   }
 
   /// Makes the newest contents of tiles ready for the next action of the lane, as its operand.
-  weir::Operand read(const Lane& lane, Rows i, std::size_t j) {
+  weir::Operand read(const Lane& lane, Rows i, Columns j) {
     fetch(lane, i, j);
     return weir::read(region(i, j));
   }
-  weir::Operand readwrite(const Lane& lane, Rows i, std::size_t j) {
+  weir::Operand readwrite(const Lane& lane, Rows i, Columns j) {
     fetch(lane, i, j);
     return weir::readwrite(region(i, j));
   }
   /// For an action that writes all of a tile: nothing is fetched.
-  weir::Operand write(Rows i, std::size_t j) { return weir::write(region(i, j)); }
+  weir::Operand write(Rows i, Columns j) { return weir::write(region(i, j)); }
   /// Says that `event`, of the last action of a lane, completes when the tiles are written.
-  void wrote(const Lane& lane, Rows i, std::size_t j, const weir::Event& event) {
-    for (std::size_t row = i.begin; row < i.end; ++row)
-      directory_.wrote(lane, index(row, j), event);
+  void wrote(const Lane& lane, Rows i, Columns j, const weir::Event& event) {
+    for_each(i, j, [&](std::size_t row, std::size_t column) {
+      directory_.wrote(lane, index(row, column), event);
+    });
   }
   /// Copies a tile to the program's memory if its newest copy is elsewhere.
   void collect(std::size_t i, std::size_t j) { directory_.collect(index(i, j), region(i, j)); }
@@ -110,10 +113,16 @@ class TiledMatrix {
 
  private:
   std::size_t index(std::size_t i, std::size_t j) const noexcept { return i + j * rows_; }
-  void fetch(const Lane& lane, Rows i, std::size_t j) {
-    for (std::size_t row = i.begin; row < i.end; ++row) {
-      directory_.fetch(lane, index(row, j), region(row, j));
+  template <class Visit>
+  static void for_each(Rows i, Columns j, const Visit& visit) {
+    for (std::size_t column = j.begin; column < j.end; ++column) {
+      for (std::size_t row = i.begin; row < i.end; ++row) visit(row, column);
     }
+  }
+  void fetch(const Lane& lane, Rows i, Columns j) {
+    for_each(i, j, [&](std::size_t row, std::size_t column) {
+      directory_.fetch(lane, index(row, column), region(row, column));
+    });
   }
   Matrix<T>& memory_;
   std::size_t tile_rows_, tile_columns_, rows_, columns_;
