@@ -89,16 +89,15 @@ class Cholesky final : public Workload {
   Cholesky(Matrix<T> matrix, std::size_t tile, const weir::Runtime& runtime, const Lanes& lanes,
            const weir::Queue* queue)
       : given_(std::move(matrix)),
-        factor_(make_matrix<T>(given_.rows(), given_.rows(), 2)),
+        factor_(make_matrix_of_tiles<T>(given_.rows(), given_.rows(), 2)),
         tile_(tile),
         runtime_(runtime),
         lanes_(lanes),
         queue_(queue),
         kernels_(runtime, queue == nullptr && tile >= given_.rows()),
         tiles_(runtime, factor_, tile, tile, lanes.size(), "A"),
-        group_(queue == nullptr || lanes.share_memory()
-                   ? group_of(given_.rows(), tile, lanes.cores())
-                   : 1),
+        group_(std::min(group_of(given_.rows(), tile, lanes.cores()),
+                        most_in_a_group(lanes, queue != nullptr))),
         owners_(lanes.deal((tiles_.rows() + group_ - 1) / group_)) {}
 
   /// Makes finish() solve a system with these right-hand sides and save() write what is asked for.
@@ -155,6 +154,14 @@ class Cholesky final : public Workload {
   /// Rows of tiles in a group: tall actions, but at least two groups for each core.
   static std::size_t group_of(std::size_t n, std::size_t tile, std::size_t cores) {
     return std::max<std::size_t>(1, std::min(kMostRows, n / (2 * cores)) / tile);
+  }
+
+  /// Tasks name a group as one region: who reads one of its tiles gets a copy of that by way of
+  /// host memory, so that groups are small where memories are several. There are none in a single
+  /// card, which may have no room for both.
+  static std::size_t most_in_a_group(const Lanes& lanes, bool tasks) {
+    if (!tasks || lanes.share_memory()) return kMostRows;
+    return lanes.places() > 1 ? 2 : 1;
   }
 
   /// Calls function(group, rows) for the tiles of a column from row `first` on.
@@ -264,8 +271,9 @@ class Cholesky final : public Workload {
         std::copy_n(&given_(j, j + c), rows, &block(0, c));
       }
       size += squares_of_symmetric(block);
-      blas.multiply<T>(rows, columns, j + columns, T{-1}, {&factor_(j, 0), n()},
-                       {&factor_(j, 0), n(), true}, T{1}, block.data(), rows);
+      const std::size_t leading = factor_.leading_dimension();
+      blas.multiply<T>(rows, columns, j + columns, T{-1}, {&factor_(j, 0), leading},
+                       {&factor_(j, 0), leading, true}, T{1}, block.data(), rows);
       error += squares_of_symmetric(block);
     }
     return {"|A - L L^T| / (n eps |A|)", std::sqrt(error / size) / (eps() * as_double(n())),
