@@ -89,14 +89,15 @@ class Cholesky final : public Workload {
   Cholesky(Matrix<T> matrix, std::size_t tile, const weir::Runtime& runtime, const Lanes& lanes,
            const weir::Queue* queue)
       : given_(std::move(matrix)),
-        factor_(make_matrix<T>(given_.rows(), given_.rows(), 2)),
+        factor_(make_matrix_of_tiles<T>(given_.rows(), given_.rows(), 2)),
         tile_(tile),
         runtime_(runtime),
         lanes_(lanes),
         queue_(queue),
         kernels_(runtime, queue == nullptr && tile >= given_.rows()),
         tiles_(runtime, factor_, tile, tile, lanes.size(), "A"),
-        group_(queue == nullptr || lanes.share_memory() ? group_of(given_.rows(), tile, lanes) : 1),
+        group_(std::min(group_of(given_.rows(), tile, lanes),
+                        most_in_a_group(lanes, queue != nullptr))),
         width_(lanes.places() > 1 && lanes.cores() == lanes.places() ? 2 : 1),
         owners_(lanes.deal(work_of_groups())) {}
 
@@ -171,6 +172,14 @@ class Cholesky final : public Workload {
       work.push_back(std::pow(as_double(i.end), 3) - std::pow(as_double(i.begin), 3));
     });
     return work;
+  }
+
+  /// Tasks name a group as one region: who reads one of its tiles gets a copy of that by way of
+  /// host memory, so that groups are small where memories are several. There are none in a single
+  /// card, which may have no room for both.
+  static std::size_t most_in_a_group(const Lanes& lanes, bool tasks) {
+    if (!tasks || lanes.share_memory()) return kMostRows;
+    return lanes.places() > 1 ? 2 : 1;
   }
 
   /// Calls function(group, rows) for the tiles of a column from row `first` on.
@@ -280,8 +289,9 @@ class Cholesky final : public Workload {
         std::copy_n(&given_(j, j + c), rows, &block(0, c));
       }
       size += squares_of_symmetric(block);
-      blas.multiply<T>(rows, columns, j + columns, T{-1}, {&factor_(j, 0), n()},
-                       {&factor_(j, 0), n(), true}, T{1}, block.data(), rows);
+      const std::size_t leading = factor_.leading_dimension();
+      blas.multiply<T>(rows, columns, j + columns, T{-1}, {&factor_(j, 0), leading},
+                       {&factor_(j, 0), leading, true}, T{1}, block.data(), rows);
       error += squares_of_symmetric(block);
     }
     return {"|A - L L^T| / (n eps |A|)", std::sqrt(error / size) / (eps() * as_double(n())),

@@ -14,10 +14,9 @@
 
 namespace weir::apps {
 
-/// Makes a matrix of zeros. Throws InputError when `matrices` of its size, which the problem needs,
-/// do not fit the machine's memory.
+/// Throws InputError when `matrices` of a size do not fit the machine's memory.
 template <class T>
-Matrix<T> make_matrix(std::size_t rows, std::size_t columns, std::size_t matrices) {
+void check_room(std::size_t rows, std::size_t columns, std::size_t matrices) {
   const double needed = static_cast<double>(rows) * static_cast<double>(columns) *
                         static_cast<double>(matrices * sizeof(T));
   const double available = 2.0 * static_cast<double>(half_of_memory());
@@ -27,12 +26,32 @@ Matrix<T> make_matrix(std::size_t rows, std::size_t columns, std::size_t matrice
         "choose a smaller --n",
         rows, columns, needed / 0x1p30, available / 0x1p30);
   }
+}
+
+/// Makes a matrix of zeros. Throws InputError when `matrices` of its size, which the problem needs,
+/// do not fit the machine's memory.
+template <class T>
+Matrix<T> make_matrix(std::size_t rows, std::size_t columns, std::size_t matrices) {
+  check_room<T>(rows, columns, matrices);
   return Matrix<T>(rows, columns);
 }
 
+/// The same for a matrix of which tiles are used: columns are an odd number of cache lines apart,
+/// so that those of a tile do not share a few sets of the cache when the order is a round number.
+template <class T>
+Matrix<T> make_matrix_of_tiles(std::size_t rows, std::size_t columns, std::size_t matrices) {
+  constexpr std::size_t kLine = Matrix<T>::alignment / sizeof(T);
+  check_room<T>(rows, columns, matrices);
+  return Matrix<T>(rows, columns, ((rows + kLine - 1) / kLine | 1) * kLine);
+}
+
+/// Copies the elements of a matrix to another one of its size.
 template <class T>
 void copy(const Matrix<T>& from, Matrix<T>& to) {
-  std::memcpy(to.data(), from.data(), from.size() * sizeof(T));
+  for (std::size_t j = 0; j < from.columns(); ++j) {
+    std::copy_n(from.data() + j * from.leading_dimension(), from.rows(),
+                to.data() + j * to.leading_dimension());
+  }
 }
 
 /// Fills a matrix with numbers in [-1/2, 1/2), the same for the same seed.

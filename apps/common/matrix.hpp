@@ -29,11 +29,17 @@ class Matrix {
   Matrix() = default;
 
   /// Throws std::bad_alloc when the size overflows or the system has no memory left.
-  Matrix(std::size_t rows, std::size_t columns)
-      : rows_(rows), columns_(columns), block_(std::calloc(1, block_bytes(rows, columns))) {
+  Matrix(std::size_t rows, std::size_t columns) : Matrix(rows, columns, rows) {}
+
+  /// With `leading` elements, at least `rows`, from the begin of a column to that of the next.
+  Matrix(std::size_t rows, std::size_t columns, std::size_t leading)
+      : rows_(rows),
+        columns_(columns),
+        leading_(leading),
+        block_(std::calloc(1, block_bytes(leading, columns))) {
     if (!block_) throw std::bad_alloc();
     const auto address = reinterpret_cast<std::uintptr_t>(block_.get());
-    prefer_large_pages(address, rows * columns * sizeof(T));
+    prefer_large_pages(address, stored() * sizeof(T));
     const std::size_t skipped = (alignment - address % alignment) % alignment;
     data_ = reinterpret_cast<T*>(static_cast<std::byte*>(block_.get()) + skipped);
   }
@@ -49,10 +55,14 @@ class Matrix {
   std::size_t columns() const noexcept { return columns_; }
 
   /// Returns the distance of two neighbours in a row, in elements.
-  std::size_t leading_dimension() const noexcept { return rows_; }
+  std::size_t leading_dimension() const noexcept { return leading_; }
 
   /// Returns the number of elements.
   std::size_t size() const noexcept { return rows_ * columns_; }
+
+  /// Returns the number of elements there is memory for: more than size() when columns have gaps
+  /// between them.
+  std::size_t stored() const noexcept { return leading_ * columns_; }
 
   T* data() noexcept { return data_; }
   const T* data() const noexcept { return data_; }
@@ -91,18 +101,20 @@ class Matrix {
 
   std::size_t index(std::size_t i, std::size_t j) const noexcept {
     assert(i < rows_ && j < columns_);
-    return i + j * rows_;
+    return i + j * leading_;
   }
 
   void swap(Matrix& other) noexcept {
     std::swap(rows_, other.rows_);
     std::swap(columns_, other.columns_);
+    std::swap(leading_, other.leading_);
     std::swap(block_, other.block_);
     std::swap(data_, other.data_);
   }
 
   std::size_t rows_ = 0;
   std::size_t columns_ = 0;
+  std::size_t leading_ = 0;
   std::unique_ptr<void, Free> block_;
   T* data_ = nullptr;
 };

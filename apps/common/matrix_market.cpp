@@ -331,12 +331,14 @@ void write_matrix_market(OutputFile& file, const Matrix<T>& matrix) {
   file.append(fmt::format("{} matrix array real general\n{} {}\n", market_magic, matrix.rows(),
                           matrix.columns()));
   std::array<char, 32> text;
-  for (std::size_t k = 0; k < matrix.size(); ++k) {
-    const auto [end, error] = std::to_chars(text.data(), text.data() + text.size() - 1,
-                                            static_cast<double>(matrix.data()[k]),
-                                            std::chars_format::scientific, digits_after_first);
-    *end = '\n';
-    file.append({text.data(), end + 1});
+  for (std::size_t j = 0; j < matrix.columns(); ++j) {
+    for (std::size_t i = 0; i < matrix.rows(); ++i) {
+      const auto [end, error] = std::to_chars(text.data(), text.data() + text.size() - 1,
+                                              static_cast<double>(matrix(i, j)),
+                                              std::chars_format::scientific, digits_after_first);
+      *end = '\n';
+      file.append({text.data(), end + 1});
+    }
   }
 }
 

@@ -289,7 +289,12 @@ void write_npy(OutputFile& file, const Matrix<T>& matrix) {
   file.append({reinterpret_cast<const char*>(&length), 2});
   file.append(header);
   file.flush();
-  file.write({reinterpret_cast<const char*>(matrix.data()), matrix.size() * sizeof(T)});
+  const bool gaps = matrix.stored() != matrix.size();
+  const std::size_t parts = gaps ? matrix.columns() : 1;
+  for (std::size_t j = 0; j < parts; ++j) {
+    file.write({reinterpret_cast<const char*>(matrix.data() + j * matrix.leading_dimension()),
+                (gaps ? matrix.rows() : matrix.size()) * sizeof(T)});
+  }
 }
 
 template Matrix<float> read_npy(std::string_view, std::string_view, const ReadLimits&);

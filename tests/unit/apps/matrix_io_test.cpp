@@ -1,5 +1,6 @@
 #include "common/matrix_io.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdlib>
@@ -14,6 +15,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+
+#include "common/dense.hpp"
 
 namespace weir::apps {
 namespace {
@@ -145,6 +148,25 @@ TEST(Matrix, IsZeroAlignedAndColumnMajor) {
     for (const float element : elements(matrix)) EXPECT_EQ(element, 0.0f);
     matrix(rows - 1, 6) = 5;
     EXPECT_EQ(matrix.data()[rows * 7 - 1], 5.0f);
+  }
+}
+
+TEST(Matrix, ColumnsOfTilesAreAnOddNumberOfLinesApart) {
+  for (const std::size_t rows : {1u, 8u, 60u, 64u, 4096u}) {
+    Matrix<double> matrix = make_matrix_of_tiles<double>(rows, 3, 1);
+    EXPECT_GE(matrix.leading_dimension(), rows);
+    EXPECT_EQ(matrix.leading_dimension() % 16, 8u) << "8 of them in a line";
+    EXPECT_EQ(matrix.size(), rows * 3);
+    EXPECT_EQ(matrix.stored(), matrix.leading_dimension() * 3);
+    EXPECT_EQ(&matrix(0, 2), matrix.data() + 2 * matrix.leading_dimension());
+    Matrix<double> dense(rows, 3);
+    for (std::size_t k = 0; k < dense.size(); ++k) dense.data()[k] = static_cast<double>(k + 1);
+    copy(dense, matrix);
+    EXPECT_EQ(matrix(rows - 1, 2), static_cast<double>(3 * rows));
+    const Matrix<double> moved = std::move(matrix);
+    Matrix<double> back(rows, 3);
+    copy(moved, back);
+    EXPECT_TRUE(std::equal(back.data(), back.data() + back.size(), dense.data()));
   }
 }
 
@@ -625,6 +647,19 @@ TEST_F(Files, WriteWhatNumPyAndSciPyWrite) {
   EXPECT_EQ(bytes.substr(0, 10), "\x93NUMPY\x01\x00\x76\x00"s);
   EXPECT_EQ(bytes.substr(10, 57), "{'descr': '<f8', 'fortran_order': True, 'shape': (1, 2), ");
   EXPECT_EQ(bytes[127], '\n');
+}
+
+TEST_F(Files, OfMatricesWithGapsAreTheSame) {
+  const Matrix<double> dense = numbers(20, 3);
+  auto apart = make_matrix_of_tiles<double>(20, 3, 1);
+  copy(dense, apart);
+  ASSERT_GT(apart.stored(), apart.size());
+  for (const char* name : {"a.mtx", "a.npy"}) {
+    write_matrix(path(name), dense);
+    const std::string expected = contents(path(name));
+    write_matrix(path(name), apart);
+    EXPECT_EQ(contents(path(name)), expected) << name;
+  }
 }
 
 TEST_F(Files, AreReplacedAsAWhole) {
