@@ -223,6 +223,7 @@ class AsianOption final : public Workload {
 class AsianOptionApplication final : public Application {
  public:
   const char* name() const override { return "asian-option"; }
+  bool has_tiles() const override { return false; }
   const char* summary() const override {
     return "price a book of options on averages: --input book.csv, or --n of them";
   }

@@ -126,6 +126,9 @@ class Application {
   virtual bool has_tasks() const { return false; }
   /// Whether it repeats a step, so that it has --iterations and --transform.
   virtual bool iterates() const { return false; }
+  /// Whether it divides a problem into tiles whose size can be chosen, so that it has --tile and
+  /// --tiles.
+  virtual bool has_tiles() const { return true; }
   /// Whether its tiles can have another shape than a square, so that it has --aspect.
   virtual bool has_shapes() const { return false; }
   /// Whether it computes with numbers of a type that can be chosen, so that it has --precision.

@@ -372,6 +372,7 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const Laplaci
 class LaplacianApplication final : public Application {
  public:
   const char* name() const override { return "laplacian"; }
+  bool has_tiles() const override { return false; }
   const char* summary() const override {
     return "iterate X = X + c Laplacian(X) on --n cells an edge, in --dims dimensions and --blocks";
   }

@@ -298,6 +298,7 @@ class Raster final : public PipelineWorkload {
 class RasterApplication final : public Application {
  public:
   const char* name() const override { return "raster"; }
+  bool has_tiles() const override { return false; }
   const char* summary() const override {
     return "draw pictures of a cube, each as soon as it is complete: --pictures 100 --turn 3";
   }

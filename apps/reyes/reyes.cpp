@@ -273,6 +273,7 @@ std::size_t Reyes::stray_pixels() const {
 class ReyesApplication final : public Application {
  public:
   const char* name() const override { return "reyes"; }
+  bool has_tiles() const override { return false; }
   const char* summary() const override {
     return "draw a teapot by splitting patches, in a pipeline: --output teapot.png";
   }

@@ -250,6 +250,7 @@ KeyPattern pattern_of(const std::string& word) {
 class ScatterApplication final : public Application {
  public:
   const char* name() const override { return "scatter"; }
+  bool has_tiles() const override { return false; }
   const char* summary() const override {
     return "count keys in a table that is distributed over ranks";
   }

@@ -35,10 +35,8 @@ struct GangBroken final : std::exception {
   const char* what() const noexcept override { return "another member of the team failed"; }
 };
 
-/// What the calling thread does for its team, to tell nested calls apart.
-enum class Part { none, loop, function };
 struct Duty {
-  Part part = Part::none;
+  TeamPart part = TeamPart::none;
   std::size_t member = 0;
 };
 constinit thread_local Duty duty;
@@ -187,7 +185,7 @@ void WorkerTeam::join_gang(const Worker& worker) {
 }
 
 void WorkerTeam::perform(std::size_t member) {
-  duty = {task_.function != nullptr ? Part::function : Part::loop, member};
+  duty = {task_.function != nullptr ? TeamPart::function : TeamPart::loop, member};
   if (task_.function != nullptr) {
     task_.function(this, member, task_.payload);
     return;
@@ -217,7 +215,7 @@ void WorkerTeam::take_part(std::size_t member) noexcept {
 
 void WorkerTeam::for_each(std::size_t count, std::size_t grain, weir_team_body body,
                           void* payload) {
-  if (duty.part != Part::none) {
+  if (duty.part != TeamPart::none) {
     if (count > 0) body(0, count, duty.member, payload);
     return;
   }
@@ -231,9 +229,7 @@ void WorkerTeam::for_each(std::size_t count, std::size_t grain, weir_team_body b
 }
 
 void WorkerTeam::run(weir_team_function function, void* payload) {
-  if (duty.part != Part::none) {
-    fail_argument("weir_team_run() inside a loop or function of the team: its threads are taken");
-  }
+  check_team_run(duty.part);
   task_.function = function;
   task_.payload = payload;
   run_task(leader_);
@@ -254,9 +250,7 @@ void WorkerTeam::run_task(std::size_t leader) {
 }
 
 void WorkerTeam::barrier() {
-  if (duty.part != Part::function) {
-    fail_argument("weir_team_barrier() outside weir_team_run(): the other threads are not there");
-  }
+  check_team_barrier(duty.part);
   const std::uint32_t phase = barrier_phase_.load(std::memory_order_acquire);
   if (barrier_waiting_.fetch_add(1, std::memory_order_acq_rel) + 1 == size()) {
     barrier_waiting_.store(0, std::memory_order_relaxed);

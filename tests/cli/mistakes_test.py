@@ -33,7 +33,10 @@ MISTAKES = (
     ((*SMALL, "--policy", "fastest"), BAD_INPUT, "no policy 'fastest'; there is: finish"),
     ((*SMALL, "--places", "999"), BAD_INPUT, r"domain 'host' has \d+ cores: choose up to \d+ --places"),
     ((*SMALL, "--live"), UNAVAILABLE, "cholesky runs no pipeline"),
-    (("run", "cholesky", "--n", "1024", "--timeout", "1e-6"), DEADLINE, "deadline"),
+    (("run", "cholesky", "--n", "1024", "--timeout", "1e-6"), DEADLINE,
+     "a run of cholesky has not ended within 1e-06 s"),
+    (("run", "laplacian", "--tile", "4"), USAGE, "unknown option '--tile'"),
+    (("run", "raster", "--tiles", "4"), USAGE, "unknown option '--tiles'"),
     (("run", "reyes", "--policy", "finish"), UNAVAILABLE, "leave --policy out"),
     # domains
     ((*SMALL, "--domains", "hots"), BAD_INPUT, "no backend 'hots' .*'host'.*; known: host, sim"),
@@ -49,6 +52,7 @@ MISTAKES = (
     (("run", "reyes", "--output", "none/x.png"), BAD_INPUT, "'none' is no folder"),
     (("run", "reyes", "--output", "x.jpg"), BAD_INPUT, "found the extension '.jpg', expected .png"),
     ((*SMALL, "--trace", "none/x.json"), BAD_INPUT, "'none' is no folder"),
+    ((*SMALL, "--trace", "x.png"), BAD_INPUT, r"'x.png': a timeline is .*\.json or \.pftrace"),
     ((*SMALL, "--report", "x.pdf"), BAD_INPUT, "'x.pdf': a report is a page: .*html"),
     (("run", "gene-alignment"), BAD_INPUT, "give it --input FILE, in FASTA"),
     (("run", "face-detection"), BAD_INPUT, "give it --input FILE"),
@@ -84,9 +88,9 @@ class Mistakes(unittest.TestCase):
 
     def test_options_that_mean_nothing_are_named(self):
         result = weir("run", "reyes", "--width", "64", "--height", "48", "--repeat", "1", "--n", "100",
-                      "--tile", "4")
+                      "--seed", "4")
         self.assertEqual(result.returncode, OK)
-        for option in ("--n", "--tile"):
+        for option in ("--n", "--seed"):
             self.assertIn(f"weir: {option} means nothing to reyes: see 'weir run reyes --help'\n",
                           result.stderr)
 

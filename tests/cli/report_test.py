@@ -97,7 +97,7 @@ class Content(ReportTest):
                              [round(1e3 * value) for value in values], column)
         self.assertEqual([trace["names"][i] for i in self.column(trace, "name", "I")],
                          [event["name"] for event in slices])
-        self.assertEqual([trace["streams"][i] for i in self.column(trace, "stream", "H")],
+        self.assertEqual([trace["streams"][i] for i in self.column(trace, "stream", "I")],
                          [event["args"]["stream"] for event in slices])
         for kind, event in zip(self.column(trace, "kind", "B"), slices, strict=True):
             expected = event["name"] if event["cat"] == "transfer" else event["cat"]

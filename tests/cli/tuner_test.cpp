@@ -68,6 +68,21 @@ struct Program {
   }
 };
 
+TEST(TunerSearch, LeavesTilesAloneWhereNoneCanBeChosen) {
+  Space space = kSpace;
+  space.most_tiles = 0;
+  Program program;
+  const Search search = program.searched(space, 50);
+  program.optimum(space);
+  std::set<std::size_t> places;
+  for (const Point& point : program.asked) {
+    EXPECT_EQ(point.tiles, 0u);
+    places.insert(point.places);
+  }
+  EXPECT_EQ(places.size(), 56u);
+  EXPECT_GT(search.evaluations().size(), 5u);
+}
+
 TEST(TunerSearch, FindsWhatAnExhaustiveSearchFindsWithATenthOfIt) {
   for (const double link : {0.001, 0.01, 0.1}) {
     for (const double per_task : {1e-6, 1e-4, 1e-3}) {

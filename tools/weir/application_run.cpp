@@ -188,8 +188,7 @@ class Run final : private Stoppable {
     const weir_stats before = runtime_.stats();
     const auto start = runtime_.now();
     workload_->enqueue();
-    workload_->await(as_timeout(options_.timeout_s));
-    runtime_.synchronize(as_timeout(options_.timeout_s));
+    await();
     const std::chrono::duration<double> taken = runtime_.now() - start;
     const weir_stats after = runtime_.stats();
     report_.actions = after.actions_enqueued - before.actions_enqueued;
@@ -198,6 +197,18 @@ class Run final : private Stoppable {
     report_.bytes_d2d = after.bytes_d2d - before.bytes_d2d;
     report_.bytes_evicted = after.bytes_evicted - before.bytes_evicted;
     return taken.count();
+  }
+
+  void await() {
+    try {
+      workload_->await(as_timeout(options_.timeout_s));
+      runtime_.synchronize(as_timeout(options_.timeout_s));
+    } catch (const weir::Error& error) {
+      if (error.status() != WEIR_STATUS_TIMEOUT) throw;
+      throw weir::Error(WEIR_STATUS_TIMEOUT,
+                        fmt::format("a run of {} has not ended within {} s, which --timeout allows",
+                                    name_, options_.timeout_s));
+    }
   }
 
   void finish() {

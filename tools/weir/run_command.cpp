@@ -34,12 +34,12 @@ void check_folder(const std::string& file) {
       fmt::format("'{}' cannot be written: '{}' is no folder", file, folder.string()));
 }
 
-/// Throws before a long run when a report is asked for that is no page.
-void check_page(const std::string& file) {
+/// Throws before a long run when a file's name has another ending than one of two.
+void check_ending(const std::string& file, const char* usual, const char* other,
+                  const char* advice) {
   const std::string extension = std::filesystem::path(file).extension().string();
-  if (extension.empty() || extension == ".html" || extension == ".htm") return;
-  throw weir::Error(WEIR_STATUS_INVALID_ARGUMENT,
-                    fmt::format("'{}': a report is a page: give it a name with .html", file));
+  if (extension.empty() || extension == usual || extension == other) return;
+  throw weir::Error(WEIR_STATUS_INVALID_ARGUMENT, fmt::format("'{}': {}", file, advice));
 }
 
 /// Whether a run failed for want of memory: itself, or in what a stream waited for.
@@ -52,7 +52,7 @@ bool found_no_memory(const weir::Error& error) {
 
 /// Options that all applications have, but these no use for: their input decides.
 constexpr const char* kWithoutOrder[] = {"reyes", "raster", "face-detection", "gene-alignment"};
-constexpr const char* kOfOrder[] = {"--n", "--tile", "--tiles", "--seed"};
+constexpr const char* kOfOrder[] = {"--n", "--seed"};
 
 class RunCommand final : public Command {
  public:
@@ -105,7 +105,9 @@ class RunCommand final : public Command {
     for (const std::string& file : {options_.parameters.output, options_.trace, options_.page}) {
       check_folder(file);
     }
-    check_page(options_.page);
+    check_ending(options_.page, ".html", ".htm", "a report is a page: give it a name with .html");
+    check_ending(options_.trace, ".json", ".pftrace",
+                 "a timeline is JSON or of Perfetto: give it a name with .json or .pftrace");
     warn_of_options();
     name_files();
     use_wisdom();
@@ -122,10 +124,13 @@ class RunCommand final : public Command {
   void add_common_options(CLI::App& app, const apps::Application& application) {
     RunOptions& o = options_;
     add_problem_options(app, o, &application);
-    auto* const tile = app.add_option("--tile", o.parameters.tile, "Edge of a tile")->check(kCount);
-    app.add_option("--tiles", o.parameters.tiles, "Tiles along an edge, instead of --tile")
-        ->check(kCount)
-        ->excludes(tile);
+    if (application.has_tiles()) {
+      auto* const tile =
+          app.add_option("--tile", o.parameters.tile, "Edge of a tile")->check(kCount);
+      app.add_option("--tiles", o.parameters.tiles, "Tiles along an edge, instead of --tile")
+          ->check(kCount)
+          ->excludes(tile);
+    }
     if (application.has_shapes()) {
       app.add_option("--aspect", o.parameters.aspect,
                      "Width of a tile over its height, with as many cells as in a square [1]")
@@ -213,7 +218,8 @@ class RunCommand final : public Command {
     if (selected().has_shapes() && app.count("--aspect") == 0) {
       options_.parameters.aspect = found->aspect;
     }
-    if (app.count("--tile") + app.count("--tiles") > 0 || found->tiles == 0) return;
+    if (!selected().has_tiles() || found->tiles == 0) return;
+    if (app.count("--tile") + app.count("--tiles") > 0) return;
     options_.parameters.tiles = found->tiles;
     options_.parameters.tile = 0;
   }

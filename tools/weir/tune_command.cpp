@@ -144,6 +144,7 @@ void Tuning::find_space(const RunReport& report) {
   constexpr std::size_t kFinest = 4;
   const std::size_t usual = std::max<std::size_t>(1, report.tiles);
   space_.most_tiles = options_.most_tiles > 0 ? options_.most_tiles : kFinest * usual;
+  if (!application_.has_tiles()) space_.most_tiles = 0;
 }
 
 /// Twice where time is virtual: kernels without a cost function are measured, and then vary.
@@ -195,7 +196,7 @@ void Tuning::remember() const {
 
 std::size_t Tuning::most_evaluations() const {
   constexpr std::size_t kLeast = 12, kShare = 10;
-  if (options_.exhaustive) return space_.most_places * space_.most_tiles;
+  if (options_.exhaustive) return space_.size();
   return options_.evaluations > 0 ? options_.evaluations : std::max(kLeast, space_.size() / kShare);
 }
 
@@ -335,9 +336,11 @@ class TuneCommand final : public Command {
     app.add_option("--evaluations", o.evaluations,
                    "Divisions that may be measured [a tenth of all, at least 12]")
         ->check(count);
-    app.add_option("--most-tiles", o.most_tiles,
-                   "Tiles along an edge, at most [4 times as many as the application chooses]")
-        ->check(count);
+    if (application.has_tiles()) {
+      app.add_option("--most-tiles", o.most_tiles,
+                     "Tiles along an edge, at most [4 times as many as the application chooses]")
+          ->check(count);
+    }
     app.add_flag("--exhaustive", o.exhaustive,
                  "Measure all numbers of places and tiles within the budget");
     app.add_flag("--fresh", o.fresh, "Forget what was measured before");

@@ -74,6 +74,54 @@ TEST(SimVirtualTime, KernelsOfNonsensicalCostsTakeATime) {
   EXPECT_EQ(runtime.now().count(), 1 + 100'000'000'000'000'000);
 }
 
+/// As where a team has threads.
+TEST(SimVirtualTime, TeamsRefuseNestedRuns) {
+  const Runtime runtime(kCard);
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  const auto run = [&](const char* name, weir_host_function function) {
+    const weir_implementation code{"host", function, nullptr};
+    weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
+    options.name = name;
+    options.shape = WEIR_KERNEL_SHAPE_PARALLEL;
+    options.implementations = &code;
+    options.implementation_count = 1;
+    weir_kernel* made = nullptr;
+    check(weir_kernel_register(runtime.handle(), &options, &made));
+    stream.compute(Kernel(made), {});
+    try {
+      stream.synchronize();
+      return std::string("OK");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  static constexpr auto kNothing = [](weir_team*, std::size_t, void*) {};
+  const std::string nested = run("nested", [](const weir_call* call) {
+    const auto again = [](weir_team* team, std::size_t, void*) {
+      weir_team_run(team, kNothing, nullptr);
+    };
+    weir_team_run(call->team, again, nullptr);
+    return WEIR_STATUS_OK;
+  });
+  EXPECT_NE(nested.find("weir_team_run() inside"), std::string::npos) << nested;
+  const std::string lone = run("lone", [](const weir_call* call) {
+    weir_team_barrier(call->team);
+    return WEIR_STATUS_OK;
+  });
+  EXPECT_NE(lone.find("weir_team_barrier() outside"), std::string::npos) << lone;
+  EXPECT_EQ(run("in turn",
+                [](const weir_call* call) {
+                  const auto wait = [](weir_team* team, std::size_t, void*) {
+                    weir_team_barrier(team);
+                  };
+                  weir_team_run(call->team, wait, nullptr);
+                  weir_team_run(call->team, wait, nullptr);
+                  return WEIR_STATUS_OK;
+                }),
+            "OK");
+}
+
 TEST(SimVirtualTime, IndependentKernelsFillTheCores) {
   const Runtime runtime(kCard);
   int calls = 0;

@@ -116,8 +116,8 @@ void append_columns(const Trace& trace, const Analysis& analysis, double tick_ns
   times("enqueued", &Slice::enqueued);
   times("ready", &Slice::ready);
   append("bytes", column<float>(slices, [](const Slice& slice) { return slice.bytes; }));
-  append("row", column<std::uint16_t>(slices, [](const Slice& slice) { return slice.row; }));
-  append("stream", column<std::uint16_t>(slices, [](const Slice& slice) { return slice.stream; }));
+  append("row", column<std::uint32_t>(slices, [](const Slice& slice) { return slice.row; }));
+  append("stream", column<std::uint32_t>(slices, [](const Slice& slice) { return slice.stream; }));
   append("name", column<std::uint32_t>(slices, [](const Slice& slice) { return slice.name; }));
   append("kind", column<std::uint8_t>(slices, [](const Slice& slice) {
            return static_cast<unsigned>(slice.kind) + (slice.failed ? kFailed : 0U);

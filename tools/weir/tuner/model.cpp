@@ -48,20 +48,21 @@ double Model::formula(double tiles) const {
 
 double Model::predict(const Point& point) const {
   constexpr double kNear = 0.01;
+  const double count = static_cast<double>(std::max<std::size_t>(1, point.tiles));
   double factor = 0, weights = 0;
   for (const Evaluation& each : evaluations_) {
     const double known = formula(tiles_of(each));
     if (known <= 0) continue;
     const double places = log_ratio(point.places, each.point.places);
     const double streams = log_ratio(point.streams, each.point.streams);
-    const double tiles = std::log(static_cast<double>(point.tiles) / tiles_of(each));
+    const double tiles = std::log(count / tiles_of(each));
     const double distance = places * places + streams * streams + tiles * tiles;
     const double weight = 1 / (kNear + distance);
     factor += weight * each.seconds() / known;
     weights += weight;
   }
   const double typical = weights > 0 ? factor / weights : 1;
-  return typical * formula(static_cast<double>(point.tiles));
+  return typical * formula(count);
 }
 
 }  // namespace weir::cli::tuner

@@ -21,7 +21,7 @@ class Explanation {
     }
     explain_pace();
     explain_places();
-    explain_tiles();
+    if (space_.most_tiles > 0) explain_tiles();
     explain_streams();
     explain_shape();
     explain_policy();

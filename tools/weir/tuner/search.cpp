@@ -71,6 +71,7 @@ std::vector<std::size_t> Search::places() const {
 
 /// Multiples of the places, and for the few tiles below that 1, 2, 3, 4, 6, 8, 12, 16...
 std::vector<std::size_t> Search::tiles(std::size_t places) const {
+  if (space_.most_tiles == 0) return {kDefault.tiles};
   std::set<std::size_t> found;
   for (std::size_t count = places; count <= space_.most_tiles; count *= 2) {
     found.insert(count);
@@ -126,9 +127,9 @@ void Search::probe() {
   const std::size_t usual = std::max<std::size_t>(1, find(kDefault)->tiles);
   const std::vector<std::size_t> places = this->places();
   const auto within = [&](std::size_t tiles) {
-    return std::clamp<std::size_t>(tiles, 1, space_.most_tiles);
+    return std::clamp(tiles, std::min<std::size_t>(1, space_.most_tiles), space_.most_tiles);
   };
-  improves({1, kDefault.streams, 1});
+  improves({1, kDefault.streams, within(1)});
   improves({1, kDefault.streams, within(2 * usual)});
   improves({1, kDefault.streams, within(usual / 2)});
   improves({places[places.size() / 2], kDefault.streams, within(usual)});
@@ -158,7 +159,7 @@ void Search::look_around() {
     const Evaluation& here = best();
     const std::size_t tiles = std::max<std::size_t>(1, here.tiles);
     Point from = here.point;
-    from.tiles = tiles;
+    if (space_.most_tiles > 0) from.tiles = tiles;
     std::vector<Point> neighbours;
     const auto add = [&](std::size_t Point::*what, std::size_t value) {
       neighbours.push_back(from);
@@ -166,7 +167,7 @@ void Search::look_around() {
     };
     for (const std::size_t step : {std::size_t{1}, std::size_t{2}, from.places}) {
       if (tiles + step <= space_.most_tiles) add(&Point::tiles, tiles + step);
-      if (tiles > step) add(&Point::tiles, tiles - step);
+      if (tiles > step && space_.most_tiles > 0) add(&Point::tiles, tiles - step);
     }
     const auto at = std::find(places.begin(), places.end(), from.places);
     if (at != places.end() && at + 1 != places.end()) add(&Point::places, *(at + 1));
@@ -247,7 +248,8 @@ void Search::run(std::size_t most) {
 void Search::run_exhaustively() {
   most_ = std::numeric_limits<std::size_t>::max();
   for (std::size_t places = 1; places <= space_.most_places; ++places) {
-    for (std::size_t tiles = 1; tiles <= space_.most_tiles; ++tiles) {
+    for (std::size_t tiles = std::min<std::size_t>(1, space_.most_tiles);
+         tiles <= space_.most_tiles; ++tiles) {
       improves({places, kDefault.streams, tiles});
     }
   }

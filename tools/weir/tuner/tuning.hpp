@@ -1,6 +1,7 @@
 // What a tuner chooses, and what it has measured.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <string>
@@ -40,11 +41,11 @@ struct Space {
   std::size_t cores = 1;        ///< of the largest domain, where threads share them: divided evenly
   std::size_t most_places = 1;  ///< that every domain has cores for
   std::size_t threads = 1;      ///< kernels that all domains together can run at once
-  std::size_t most_tiles = 1;
+  std::size_t most_tiles = 1;   ///< 0: the application has none to choose
   bool noisy = true;  ///< whether the same point takes another time when it is measured again
 
   /// Points of an exhaustive search over places and tiles.
-  std::size_t size() const noexcept { return most_places * most_tiles; }
+  std::size_t size() const noexcept { return most_places * std::max<std::size_t>(1, most_tiles); }
 };
 
 }  // namespace weir::cli::tuner
