@@ -62,9 +62,15 @@ void Stream::post_cancel(std::uint64_t until) {
   post(*message.release());
 }
 
+/// Without words when there is no memory for them.
 FailureRef Stream::make_cancel_reason() const noexcept {
-  return FailureRef::make(WEIR_STATUS_CANCELLED, "the stream was cancelled", "cancel",
-                          describe_origin(), serial_ << Action::kSequenceBits);
+  std::string message;
+  try {
+    message = "the stream was cancelled";
+  } catch (...) {
+  }
+  return FailureRef::make(WEIR_STATUS_CANCELLED, std::move(message), "cancel", describe_origin(),
+                          serial_ << Action::kSequenceBits);
 }
 
 // ---- Ownership ---------------------------------------------------------------------------------
