@@ -206,8 +206,8 @@ class Run final : private Stoppable {
     } catch (const weir::Error& error) {
       if (error.status() != WEIR_STATUS_TIMEOUT) throw;
       throw weir::Error(WEIR_STATUS_TIMEOUT,
-                        fmt::format("a run of {} has not ended within {} s, which --timeout allows",
-                                    name_, options_.timeout_s));
+                        fmt::format("a run of {} has not ended within {} s, as --timeout wants: {}",
+                                    name_, options_.timeout_s, error.what()));
     }
   }
 
