@@ -98,7 +98,7 @@ class Cholesky final : public Workload {
         tiles_(runtime, factor_, tile, tile, lanes.size(), "A"),
         group_(std::min(group_of(given_.rows(), tile, lanes),
                         most_in_a_group(lanes, queue != nullptr))),
-        width_(lanes.places() > 1 && lanes.cores() == lanes.places() ? 2 : 1),
+        width_(width_of(tile, lanes, queue != nullptr)),
         owners_(lanes.deal(work_of_groups())) {}
 
   /// Makes finish() solve a system with these right-hand sides and save() write what is asked for.
@@ -129,14 +129,9 @@ class Cholesky final : public Workload {
     if (queue_ != nullptr) return submit();
     for (std::size_t k = 0; k < tiles(); ++k) {
       factor_panel(k);
-      for (std::size_t j = k + 1; j < tiles();) {
-        const Columns columns(j, j == k + 1 ? j + 1 : std::min((j / width_ + 1) * width_, tiles()));
-        for (; j < columns.end; ++j) {
-          update_diagonal(j, k);
-          for (std::size_t i = j + 1; i < columns.end; ++i) update(i / group_, i, j, k);
-        }
-        for_groups(j, [&](std::size_t group, Rows i) { update(group, i, columns, k); });
-      }
+      for_updates(
+          k, [&](std::size_t j) { update_diagonal(j, k); },
+          [&](std::size_t group, Rows i, Columns j) { update(group, i, j, k); });
     }
   }
 
@@ -163,6 +158,14 @@ class Cholesky final : public Workload {
     const std::size_t fewest =
         std::max(2 * lanes.cores(), lanes.places() > 1 ? kOfPlace * lanes.places() : 0);
     return std::max<std::size_t>(1, std::min(kMostRows, n / fewest) / tile);
+  }
+
+  /// Columns that an action updates: as BLAS packs its operands for each call, those of small tiles
+  /// go together, and two where cores work each for itself.
+  static std::size_t width_of(std::size_t tile, const Lanes& lanes, bool tasks) {
+    constexpr std::size_t kWide = 256;
+    if (tasks) return lanes.share_memory() ? std::max<std::size_t>(1, kWide / tile) : 1;
+    return lanes.places() > 1 && lanes.cores() == lanes.places() ? 2 : 1;
   }
 
   /// Work in the rows above one grows with the cube of their number.
@@ -192,6 +195,19 @@ class Cholesky final : public Workload {
     }
   }
 
+  /// Calls diagonal(j) and block(group, rows, columns) for what column k updates.
+  template <class Diagonal, class Block>
+  void for_updates(std::size_t k, const Diagonal& diagonal, const Block& block) const {
+    for (std::size_t j = k + 1; j < tiles();) {
+      const Columns columns(j, j == k + 1 ? j + 1 : std::min((j / width_ + 1) * width_, tiles()));
+      for (; j < columns.end; ++j) {
+        diagonal(j);
+        for (std::size_t i = j + 1; i < columns.end; ++i) block(i / group_, i, j);
+      }
+      for_groups(j, [&](std::size_t group, Rows i) { block(group, i, columns); });
+    }
+  }
+
   /// The stream in which a group of rows is updated from column j on by column k.
   const Lane& lane_of(std::size_t group, std::size_t j, std::size_t k) const noexcept {
     return j == k + 1 ? lanes_.urgent(owners_[group]) : lanes_.any(owners_[group], group);
@@ -200,9 +216,7 @@ class Cholesky final : public Workload {
   /// The same as tasks: who does what, where and when is the queue's business.
   void submit() {
     const auto read = [this](Rows i, std::size_t j) { return weir::read(tiles_.region(i, j)); };
-    const auto change = [this](Rows i, std::size_t j) {
-      return weir::readwrite(tiles_.region(i, j));
-    };
+    const auto change = [this](Rows i, Columns j) { return weir::readwrite(tiles_.region(i, j)); };
     for (std::size_t k = 0; k < tiles(); ++k) {
       const Tasks panel{*queue_, 1};
       kernels_.factor(panel, change(k, k), k * tile_, tile_name("potrf", k, k).c_str());
@@ -210,14 +224,17 @@ class Cholesky final : public Workload {
         kernels_.solve_right(panel, read(k, k), change(i, k),
                              tile_name("trsm", i.begin, k).c_str());
       });
-      for (std::size_t j = k + 1; j < tiles(); ++j) {
-        const Tasks update{*queue_, j == k + 1 ? 1 : 0};
-        kernels_.subtract_square(update, read(j, k), change(j, j), tile_name("syrk", j, j).c_str());
-        for_groups(j + 1, [&](std::size_t, Rows i) {
-          kernels_.subtract_product(update, 'N', 'T', read(i, k), read(j, k), change(i, j),
-                                    tile_name("gemm", i.begin, j).c_str());
-        });
-      }
+      const auto update = [&](std::size_t j) { return Tasks{*queue_, j == k + 1 ? 1 : 0}; };
+      for_updates(
+          k,
+          [&](std::size_t j) {
+            kernels_.subtract_square(update(j), read(j, k), change(j, j),
+                                     tile_name("syrk", j, j).c_str());
+          },
+          [&](std::size_t, Rows i, Columns j) {
+            kernels_.subtract_product(update(j.begin), 'N', 'T', read(i, k), read(j, k),
+                                      change(i, j), tile_name("gemm", i.begin, j.begin).c_str());
+          });
     }
   }
 
@@ -332,7 +349,7 @@ class Cholesky final : public Workload {
   Kernels<T> kernels_;
   TiledMatrix<T> tiles_;
   std::size_t group_;                ///< rows of tiles in a group
-  std::size_t width_;                ///< columns that one action updates, where a core has a place
+  std::size_t width_;                ///< columns that one action updates
   std::vector<std::size_t> owners_;  ///< place of each group
   std::optional<Matrix<T>> rhs_, solution_;
   std::string factor_file_, solution_file_;
