@@ -451,25 +451,18 @@ WaitResult Runtime::synchronize_all(std::int64_t timeout_ns) {
   const std::int64_t deadline = sys::deadline_after(timeout_ns);
   const auto left = [&] { return time_until(deadline); };
   const PinnedQueues queues(*this);
-  WaitResult first, result;
-  {
-    const sys::Lock lock(mutex_);
-    first = std::exchange(untold_, {});
-  }
   for (weir_queue* queue : queues.list()) {
-    result = queue->synchronize(left());
-    if (result.status == WEIR_STATUS_TIMEOUT) break;
-    if (first.status == WEIR_STATUS_OK) first = result;
+    WaitResult result = queue->synchronize(left());
+    if (result.status == WEIR_STATUS_TIMEOUT) return result;
+    const sys::Lock lock(mutex_);
+    if (untold_.status == WEIR_STATUS_OK) untold_ = std::move(result);
   }
-  if (result.status != WEIR_STATUS_TIMEOUT) {
-    const PinnedStreams all(*this);
-    result = drain(all.list(), left());
-  }
-  if (first.status == WEIR_STATUS_OK) return result;
-  if (result.status != WEIR_STATUS_TIMEOUT) return first;
+  const PinnedStreams all(*this);
+  WaitResult result = drain(all.list(), left());
+  if (result.status == WEIR_STATUS_TIMEOUT) return result;
   const sys::Lock lock(mutex_);
-  untold_ = std::move(first);
-  return result;
+  WaitResult first = std::exchange(untold_, {});
+  return first.status == WEIR_STATUS_OK ? result : first;
 }
 
 WaitResult Runtime::drain(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns) {

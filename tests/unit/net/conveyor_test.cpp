@@ -725,6 +725,13 @@ TEST(Conveyor, BlocksForADestroyedConveyorAreRefused) {
       "");
 }
 
+/// Where the next memory of a rank that others can read would be.
+void* first_free(Port& port) {
+  void* const memory = port.allocate(8);
+  port.release(memory);
+  return memory;
+}
+
 /// Rank 1 takes its time to apply what rank 0 has sent and left behind, in memory of the latter.
 TEST(Conveyor, BlocksThatAreReadWhereTheyAreStayUntilThen) {
   sys::Atomic<bool> open{false}, entered{false};
@@ -751,12 +758,7 @@ TEST(Conveyor, BlocksThatAreReadWhereTheyAreStayUntilThen) {
               count += number;
               return {};
             }};
-            const auto first_free = [&port] {
-              void* const memory = port.allocate(8);
-              port.release(memory);
-              return memory;
-            };
-            const void* const before = first_free();
+            const void* const before = first_free(port);
             auto conveyor = std::make_unique<Conveyor>(fabric.conveyors(), fabric.collectives(),
                                                        std::move(setup));
             if (port.rank() == 0) {
@@ -769,9 +771,9 @@ TEST(Conveyor, BlocksThatAreReadWhereTheyAreStayUntilThen) {
               producer.reset();
               while (!entered.load()) sys::yield();
               conveyor.reset();
-              EXPECT_NE(first_free(), before);
+              EXPECT_NE(first_free(port), before);
               open.store(true);
-              EXPECT_TRUE(port.wait_until([&] { return first_free() == before; }, kMinute,
+              EXPECT_TRUE(port.wait_until([&] { return first_free(port) == before; }, kMinute,
                                           "memory that was left behind"));
             }
             fabric.barrier(kMinute);
@@ -796,12 +798,7 @@ TEST(Conveyor, BlocksOfARankThatIsGivenUpStay) {
       while (!open.load()) sys::yield();
       return {};
     }};
-    const auto first_free = [&port] {
-      void* const memory = port.allocate(8);
-      port.release(memory);
-      return memory;
-    };
-    const void* const before = first_free();
+    const void* const before = first_free(port);
     auto conveyor =
         std::make_unique<Conveyor>(fabric.conveyors(), fabric.collectives(), std::move(setup));
     if (port.rank() == 1) {
@@ -816,7 +813,7 @@ TEST(Conveyor, BlocksOfARankThatIsGivenUpStay) {
     port.drop(1, "is given up");
     EXPECT_TRUE(port.wait_until([&] { return !port.alive(1); }, kMinute, "the end of rank 1"));
     conveyor.reset();
-    EXPECT_NE(first_free(), before);
+    EXPECT_NE(first_free(port), before);
     open.store(true);
   };
   EXPECT_EQ(on_sharing_ranks(2, program, ProgressBy::thread), "");

@@ -129,6 +129,18 @@ RandomGrid four_blocks(std::size_t width = 1) {
   return {make_partition(options), {{static_cast<std::int64_t>(width), 1, 0}, false}, {8}};
 }
 
+/// Calls program(port, halo) with a halo on each rank.
+template <class Program>
+void with_halos(const RandomGrid& random, std::uint64_t seed, const Program& program) {
+  InprocHub hub(random.grid.ranks, seed);
+  on_ranks(hub, random.grid.ranks, ProgressBy::hybrid, [&](Port& port) {
+    GroupHub halos(port, Channel::grid);
+    RankMemory memory(random, port.rank());
+    Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
+    program(port, halo);
+  });
+}
+
 /// Makes a halo on each rank, which `spoil(rank, request)` changes before, and takes steps.
 template <class Spoil>
 std::vector<std::string> make_and_step(const RandomGrid& random, const Spoil& spoil) {
@@ -270,11 +282,7 @@ TEST(Halo, WhoeverNeedsARankThatCannotGoOnFails) {
 TEST(Halo, AStepThatDoesNotStartIsNotWaitedFor) {
   const RandomGrid random = four_blocks();
   Failures failures(4);
-  InprocHub hub(4, 3);
-  on_ranks(hub, 4, ProgressBy::hybrid, [&](Port& port) {
-    GroupHub halos(port, Channel::grid);
-    RankMemory memory(random, port.rank());
-    Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
+  with_halos(random, 3, [&](Port& port, Halo& halo) {
     const Rank rank = port.rank();
     if (rank != 1) halo.start();
     EXPECT_TRUE(port.barrier(kTimeout).ok());
@@ -295,11 +303,7 @@ TEST(Halo, AStepThatFindsNoRoomIsNotWaitedFor) {
   constexpr std::size_t kMuch = 66u << 20;
   const RandomGrid random = four_blocks();
   Failures failures(4);
-  InprocHub hub(4, 3);
-  on_ranks(hub, 4, ProgressBy::hybrid, [&](Port& port) {
-    GroupHub halos(port, Channel::grid);
-    RankMemory memory(random, port.rank());
-    Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
+  with_halos(random, 3, [&](Port& port, Halo& halo) {
     failures.note(port.rank(), [&] {
       if (port.rank() == 0) {
         const std::vector<std::byte> much(kMuch);
@@ -322,11 +326,7 @@ TEST(Halo, AStepThatFindsNoRoomIsNotWaitedFor) {
 TEST(Halo, StepsAreInOrder) {
   const RandomGrid random = four_blocks();
   Failures failures(4);
-  InprocHub hub(4, 3);
-  on_ranks(hub, 4, ProgressBy::hybrid, [&](Port& port) {
-    GroupHub halos(port, Channel::grid);
-    RankMemory memory(random, port.rank());
-    Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
+  with_halos(random, 3, [&](Port& port, Halo& halo) {
     failures.note(port.rank(), [&] { halo.finish(0); });
     halo.start();
     EXPECT_THROW(halo.start(), Error);
@@ -341,11 +341,7 @@ TEST(Halo, StepsAreInOrder) {
 TEST(Halo, AWaitHasADeadline) {
   const RandomGrid random = four_blocks();
   Failures failures(4);
-  InprocHub hub(4, 0);
-  on_ranks(hub, 4, ProgressBy::hybrid, [&](Port& port) {
-    GroupHub halos(port, Channel::grid);
-    RankMemory memory(random, port.rank());
-    Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
+  with_halos(random, 0, [&](Port& port, Halo& halo) {
     if (port.rank() != 3) halo.start();
     if (port.rank() == 2) failures.note(2, [&] { halo.finish(1); });
     EXPECT_TRUE(port.barrier(kTimeout).ok());
@@ -437,11 +433,7 @@ TEST(Halo, LargeFacesGoRoundTheRingOfSharedMemory) {
 TEST(Halo, SendsContiguousFacesAsTheyAre) {
   for (const std::size_t cut : {0u, 1u}) {
     const RandomGrid random = two_blocks(cut, 8);
-    InprocHub hub(2, 0);
-    on_ranks(hub, 2, ProgressBy::hybrid, [&](Port& port) {
-      GroupHub halos(port, Channel::grid);
-      RankMemory memory(random, port.rank());
-      Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
+    with_halos(random, 0, [&](Port&, const Halo& halo) {
       EXPECT_EQ(halo.info().neighbours, 1u);
       EXPECT_EQ(halo.info().bytes_sent, 64u);
       EXPECT_EQ(halo.info().bytes_packed, cut == 0 ? 64u : 0u);

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "forwarding_link.hpp"
 #include "no_memory.hpp"
 #include "ranks.hpp"
 
@@ -714,47 +715,31 @@ TEST(PortFaults, ARankThatNeverJoinsIsNamed) {
 }
 
 /// Takes nothing before another rank has come and gone.
-class LateLink final : public Link {
+class LateLink final : public test::ForwardingLink {
  public:
   LateLink(std::unique_ptr<Link> link, const std::atomic<bool>& ready)
-      : link_(std::move(link)), ready_(ready) {}
-  const LinkInfo& info() const noexcept override { return link_->info(); }
-  bool send(Rank to, Parts parts) noexcept override { return link_->send(to, parts); }
+      : ForwardingLink(std::move(link)), ready_(ready) {}
   bool receive(PacketSink& sink) noexcept override {
     if (ready_) return link_->receive(sink);
     while (!ready_) std::this_thread::yield();
     return false;
   }
-  std::string gone(Rank rank) noexcept override { return link_->gone(rank); }
-  std::uint32_t bell() const noexcept override { return link_->bell(); }
-  void wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept override {
-    link_->wait(bell, deadline_ns);
-  }
-  void wake() noexcept override { link_->wake(); }
 
  private:
-  const std::unique_ptr<Link> link_;
   const std::atomic<bool>& ready_;
 };
 
 /// Notes until when it was to sleep.
-class NotingLink final : public Link {
+class NotingLink final : public test::ForwardingLink {
  public:
   NotingLink(std::unique_ptr<Link> link, std::int64_t& until)
-      : link_(std::move(link)), until_(until) {}
-  const LinkInfo& info() const noexcept override { return link_->info(); }
-  bool send(Rank to, Parts parts) noexcept override { return link_->send(to, parts); }
-  bool receive(PacketSink& sink) noexcept override { return link_->receive(sink); }
-  std::string gone(Rank rank) noexcept override { return link_->gone(rank); }
-  std::uint32_t bell() const noexcept override { return link_->bell(); }
+      : ForwardingLink(std::move(link)), until_(until) {}
   void wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept override {
     until_ = deadline_ns;
     link_->wait(bell, std::min(deadline_ns, sys::now_ns() + 1'000'000));
   }
-  void wake() noexcept override { link_->wake(); }
 
  private:
-  const std::unique_ptr<Link> link_;
   std::int64_t& until_;
 };
 
