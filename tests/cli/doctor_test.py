@@ -73,7 +73,9 @@ class Doctor(unittest.TestCase):
         library = os.path.join(os.path.dirname(TOOL), "..", "lib", "libweir.so.0")
         if not os.path.exists(library):
             self.skipTest(f"there is no {library}")
-        with tempfile.TemporaryDirectory() as folder:  # with none of weir's libraries for MPI
+        with tempfile.TemporaryDirectory() as above:  # with none of weir's libraries for MPI
+            folder = f"{above}/lib"
+            os.mkdir(folder)
             shutil.copy(library, folder)
             with open(f"{folder}/mpirun.mpich", "w", opener=lambda *f: os.open(*f, 0o755)) as file:
                 file.write("#!/bin/sh\n")

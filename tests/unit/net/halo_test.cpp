@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <functional>
+#include <latch>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -131,9 +132,10 @@ RandomGrid four_blocks(std::size_t width = 1) {
 
 /// Calls program(port, halo) with a halo on each rank.
 template <class Program>
-void with_halos(const RandomGrid& random, std::uint64_t seed, const Program& program) {
+void with_halos(const RandomGrid& random, std::uint64_t seed, ProgressBy progress,
+                const Program& program) {
   InprocHub hub(random.grid.ranks, seed);
-  on_ranks(hub, random.grid.ranks, ProgressBy::hybrid, [&](Port& port) {
+  on_ranks(hub, random.grid.ranks, progress, [&](Port& port) {
     GroupHub halos(port, Channel::grid);
     RankMemory memory(random, port.rank());
     Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
@@ -282,7 +284,7 @@ TEST(Halo, WhoeverNeedsARankThatCannotGoOnFails) {
 TEST(Halo, AStepThatDoesNotStartIsNotWaitedFor) {
   const RandomGrid random = four_blocks();
   Failures failures(4);
-  with_halos(random, 3, [&](Port& port, Halo& halo) {
+  with_halos(random, 3, ProgressBy::hybrid, [&](Port& port, Halo& halo) {
     const Rank rank = port.rank();
     if (rank != 1) halo.start();
     EXPECT_TRUE(port.barrier(kTimeout).ok());
@@ -303,7 +305,9 @@ TEST(Halo, AStepThatFindsNoRoomIsNotWaitedFor) {
   constexpr std::size_t kMuch = 66u << 20;
   const RandomGrid random = four_blocks();
   Failures failures(4);
-  with_halos(random, 3, [&](Port& port, Halo& halo) {
+  std::latch tried(1);
+  with_halos(random, 3, ProgressBy::caller, [&](Port& port, Halo& halo) {
+    if (port.rank() != 0) tried.wait();  // and take nothing in meanwhile
     failures.note(port.rank(), [&] {
       if (port.rank() == 0) {
         const std::vector<std::byte> much(kMuch);
@@ -316,6 +320,7 @@ TEST(Halo, AStepThatFindsNoRoomIsNotWaitedFor) {
         halo.finish(kTimeout);
       }
     });
+    if (port.rank() == 0) tried.count_down();
     EXPECT_TRUE(port.barrier(kTimeout).ok());
   });
   const auto& found = failures.messages();
@@ -326,7 +331,7 @@ TEST(Halo, AStepThatFindsNoRoomIsNotWaitedFor) {
 TEST(Halo, StepsAreInOrder) {
   const RandomGrid random = four_blocks();
   Failures failures(4);
-  with_halos(random, 3, [&](Port& port, Halo& halo) {
+  with_halos(random, 3, ProgressBy::hybrid, [&](Port& port, Halo& halo) {
     failures.note(port.rank(), [&] { halo.finish(0); });
     halo.start();
     EXPECT_THROW(halo.start(), Error);
@@ -341,7 +346,7 @@ TEST(Halo, StepsAreInOrder) {
 TEST(Halo, AWaitHasADeadline) {
   const RandomGrid random = four_blocks();
   Failures failures(4);
-  with_halos(random, 0, [&](Port& port, Halo& halo) {
+  with_halos(random, 0, ProgressBy::hybrid, [&](Port& port, Halo& halo) {
     if (port.rank() != 3) halo.start();
     if (port.rank() == 2) failures.note(2, [&] { halo.finish(1); });
     EXPECT_TRUE(port.barrier(kTimeout).ok());
@@ -433,7 +438,7 @@ TEST(Halo, LargeFacesGoRoundTheRingOfSharedMemory) {
 TEST(Halo, SendsContiguousFacesAsTheyAre) {
   for (const std::size_t cut : {0u, 1u}) {
     const RandomGrid random = two_blocks(cut, 8);
-    with_halos(random, 0, [&](Port&, const Halo& halo) {
+    with_halos(random, 0, ProgressBy::hybrid, [&](Port&, const Halo& halo) {
       EXPECT_EQ(halo.info().neighbours, 1u);
       EXPECT_EQ(halo.info().bytes_sent, 64u);
       EXPECT_EQ(halo.info().bytes_packed, cut == 0 ? 64u : 0u);
