@@ -101,6 +101,7 @@ class DocsTest:
         self.root, self.library = Path(root), Path(library)
         self.compilers = {"c": cc, "cpp": cxx, "fortran": fortran, "python": python}
         self.includes = {"fortran": [f"-I{modules}"]}
+        self.precompiled = Path(scratch) / "precompiled"
         self.sanitize = [f"-fsanitize={sanitize}"] if sanitize else []
         self.package = package
         self.scratch = Path(scratch)
@@ -109,15 +110,26 @@ class DocsTest:
         """Whether there is a compiler for a block."""
         return bool(self.compilers[block.language])
 
+    def includes_of(self, language):
+        return self.includes.get(language, [f"-I{folder}" for folder in (
+            self.precompiled, self.root / "include", self.root / "include/hstreams")])
+
+    def precompile(self):
+        """Reads the header of C++ once for all blocks that begin with it."""
+        _, name, standard = LANGUAGES["cpp"]
+        header = self.precompiled / name
+        header.parent.mkdir(parents=True)
+        header.write_text(f'#include "{self.root.resolve() / "include" / name}"\n')
+        subprocess.run([self.compilers["cpp"], *standard, *self.sanitize, "-x", "c++-header",
+                        *self.includes_of("cpp"), str(header), "-o", f"{header}.gch"], check=True)
+
     def compile(self, block, name, text, *flags):
         """Returns what the compiler said, "" when it is content."""
         suffix, _, standard = LANGUAGES[block.language]
         source = self.scratch / (name + suffix)
         source.write_text(text)
-        includes = self.includes.get(
-            block.language, [f"-I{self.root / 'include'}", f"-I{self.root / 'include/hstreams'}"])
-        command = [self.compilers[block.language], *standard, *self.sanitize, *includes,
-                   str(source), *flags]
+        command = [self.compilers[block.language], *standard, *self.sanitize,
+                   *self.includes_of(block.language), str(source), *flags]
         done = subprocess.run(command, text=True, capture_output=True, cwd=self.scratch)
         return done.stderr if done.returncode != 0 else ""
 
@@ -199,6 +211,7 @@ class DocsTest:
         for page in self.pages():
             found = code_of(page.relative_to(self.root).as_posix(), page.read_text())
             blocks += [block for block in found if self.knows(block)]
+        self.precompile()
         with ThreadPoolExecutor(os.cpu_count()) as workers:
             problems = list(workers.map(self.check, enumerate(blocks)))
         return {block.place: problem for block, problem in zip(blocks, problems) if problem}, blocks
