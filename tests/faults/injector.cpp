@@ -72,18 +72,21 @@ std::uint64_t hash_of(const Stack& stack) {
 
 /// The allocations that are live, in an open table that needs no memory itself.
 struct Ledger {
-  static constexpr std::size_t kSlots = 1u << 17;
+  static constexpr unsigned kSlotBits = 14;  // few pages: a child process copies those it touches
+  static constexpr std::size_t kSlots = 1u << kSlotBits;
   struct Entry {
     void* address;
     std::size_t bytes;
   };
   Entry entries[kSlots];
+  std::size_t held = 0;
   Stack* stacks = nullptr;  ///< as many, when wanted
   std::atomic<bool> watching{false};
   std::atomic_flag lock = ATOMIC_FLAG_INIT;
 
   static std::size_t home(const void* address) {
-    return (reinterpret_cast<std::uintptr_t>(address) >> 4) * 0x9E3779B97F4A7C15u >> (64 - 17);
+    return (reinterpret_cast<std::uintptr_t>(address) >> 4) * 0x9E3779B97F4A7C15u >>
+           (64 - kSlotBits);
   }
   void acquire() {
     while (lock.test_and_set(std::memory_order_acquire)) sched_yield();
@@ -95,6 +98,7 @@ struct Ledger {
     Stack stack{};
     if (stacks != nullptr) read_stack(stack);
     acquire();
+    if (++held == kSlots) std::abort();
     std::size_t at = home(address);
     while (entries[at].address != nullptr) at = (at + 1) % kSlots;
     entries[at] = {address, bytes};
@@ -119,6 +123,7 @@ struct Ledger {
       gap = at;
     }
     entries[gap] = {};
+    --held;
   }
 };
 Ledger ledger;

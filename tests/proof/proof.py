@@ -124,14 +124,15 @@ def amount_of(output):
 
 def run(item, scale):
     """Runs the long form of an item. Returns (amount, result, seconds, output)."""
-    environment = {name: scaled(value, scale) for name, value in item.amount.items()}
+    environment = {"XDG_CACHE_HOME": str(BUILD / "cache")}
+    environment |= {name: scaled(value, scale) for name, value in item.amount.items()}
     if item.command:
         command = list(item.command)
-    elif item.arguments:
-        command = [BUILD / "bin" / item.test] + [scaled(word, scale) for word in item.arguments]
     else:
         command, of_test = words_of(item.test)
         environment |= of_test
+    if item.arguments:
+        command = [BUILD / "bin" / item.test] + [scaled(word, scale) for word in item.arguments]
     start = time.monotonic()
     done = subprocess.run(["timeout", "--kill-after=10", str(LONGEST_S), *command],
                           env=os.environ | environment, cwd=ROOT, capture_output=True, text=True,
