@@ -70,7 +70,6 @@ class AsianOption final : public Workload {
   double operations() const override {
     return PathKernels::kStepOperations / 2 * pricing_.path_steps();
   }
-  double gemm_peak(const ReferenceBlas&) const override { return 0; }
 
   void reset() override {}
   void enqueue() override { pricing_.start(); }

@@ -115,7 +115,7 @@ class Cholesky final : public Workload {
     const double n = static_cast<double>(given_.rows());
     return n * n * n / 3 + n * n / 2 + n / 6;
   }
-  double gemm_peak(const ReferenceBlas& blas) const override { return blas.gemm_peak<T>(); }
+  double gemm_peak(const ReferenceBlas& blas) const override { return blas.gemm_peak<T>(n()); }
 
   void reset() override {
     if (queue_ != nullptr) tiles_.reset(*queue_);

@@ -35,7 +35,6 @@ class PipelineWorkload : public Workload, public WatchedPipeline {
   std::size_t tile() const override { return 0; }
   std::size_t tiles() const override { return 0; }
   double operations() const override { return 0; }
-  double gemm_peak(const ReferenceBlas&) const override { return 0; }
 
   void reset() final;
   void enqueue() final;

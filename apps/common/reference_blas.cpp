@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -76,19 +77,18 @@ void ReferenceBlas::multiply(std::size_t m, std::size_t n, std::size_t k,
 }
 
 template <class T>
-double ReferenceBlas::gemm_peak() const {
-  constexpr std::size_t kOrder = 2048;
+double ReferenceBlas::gemm_peak(std::size_t order) const {
   constexpr int kRuns = 4;
-  std::vector<T> a(kOrder * kOrder), c(kOrder * kOrder);
+  const std::size_t n = std::clamp<std::size_t>(order, 512, 2048);
+  std::vector<T> a(n * n), c(n * n);
   std::minstd_rand random(1);
   for (T& element : a) element = static_cast<T>(random()) / static_cast<T>(random.max());
   double best = 0;
   for (int run = 0; run < kRuns; ++run) {
     const auto start = std::chrono::steady_clock::now();
-    multiply<T>(kOrder, kOrder, kOrder, T{1}, {a.data(), kOrder}, {a.data(), kOrder}, T{0},
-                c.data(), kOrder);
+    multiply<T>(n, n, n, T{1}, {a.data(), n}, {a.data(), n}, T{0}, c.data(), n);
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    best = std::max(best, 2.0 * kOrder * kOrder * kOrder / taken.count());
+    best = std::max(best, 2 * std::pow(static_cast<double>(n), 3) / taken.count());
   }
   return best;
 }
@@ -97,7 +97,7 @@ template void ReferenceBlas::multiply(std::size_t, std::size_t, std::size_t, flo
                                       Factor<float>, float, float*, std::size_t) const;
 template void ReferenceBlas::multiply(std::size_t, std::size_t, std::size_t, double, Factor<double>,
                                       Factor<double>, double, double*, std::size_t) const;
-template double ReferenceBlas::gemm_peak<float>() const;
-template double ReferenceBlas::gemm_peak<double>() const;
+template double ReferenceBlas::gemm_peak<float>(std::size_t) const;
+template double ReferenceBlas::gemm_peak<double>(std::size_t) const;
 
 }  // namespace weir::apps

@@ -30,9 +30,10 @@ class ReferenceBlas {
                 Factor<T> a, Factor<T> b, std::type_identity_t<T> beta, T* c,
                 std::size_t stride) const;
 
-  /// Returns the fastest of a few large products, in operations a second.
+  /// Returns the fastest of a few square products of an order, or of the nearest from 512 to 2048,
+  /// in operations a second.
   template <class T>
-  double gemm_peak() const;
+  double gemm_peak(std::size_t order) const;
 
  private:
   template <class T>

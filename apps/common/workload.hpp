@@ -83,9 +83,9 @@ class Workload {
   virtual std::size_t iterations() const { return 0; }
   /// Floating-point operations of one run.
   virtual double operations() const = 0;
-  /// The machine's fastest product in the precision of the problem, in operations a second; 0 for a
-  /// problem that has nothing to do with products.
-  virtual double gemm_peak(const ReferenceBlas& blas) const = 0;
+  /// The machine's fastest product in the precision and of the size of the problem, in operations a
+  /// second; 0 for a problem that has nothing to do with products.
+  virtual double gemm_peak(const ReferenceBlas&) const { return 0; }
   /// Bytes that the kernels of one run have to move between processor and memory, 0: not counted.
   virtual double traffic() const { return 0; }
 

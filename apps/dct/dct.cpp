@@ -114,7 +114,6 @@ class Dct final : public Workload {
   std::size_t tiles() const override { return lanes_.size(); }
   double operations() const override { return kOperations * passes() * pixels(); }
   double traffic() const override { return 2 * sizeof(T) * passes() * pixels(); }
-  double gemm_peak(const ReferenceBlas&) const override { return 0; }
 
   void reset() override {
     pixel_tiles_.reset();

@@ -57,7 +57,6 @@ class DotProduct final : public Workload {
   std::size_t tiles() const override { return parts_.columns(); }
   double operations() const override { return 2 * static_cast<double>(n()); }
   double traffic() const override { return 2 * sizeof(T) * static_cast<double>(n()); }
-  double gemm_peak(const ReferenceBlas&) const override { return 0; }
 
   void reset() override {
     x_tiles_.reset();

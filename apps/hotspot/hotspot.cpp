@@ -101,7 +101,6 @@ class Hotspot final : public Workload {
   std::size_t iterations() const override { return iterations_; }
   double operations() const override { return kOperations * updates(); }
   double traffic() const override { return kFields * sizeof(T) * updates(); }
-  double gemm_peak(const ReferenceBlas&) const override { return 0; }
 
   void reset() override { grid_.store(given_, fields_[0]); }
 

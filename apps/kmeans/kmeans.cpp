@@ -176,7 +176,6 @@ class Kmeans final : public Workload {
   double traffic() const override {
     return sizeof(T) * static_cast<double>(points_.size() * (iterations_ + 1));
   }
-  double gemm_peak(const ReferenceBlas&) const override { return 0; }
 
   /// The first points are the first centres.
   void reset() override {

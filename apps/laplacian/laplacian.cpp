@@ -133,7 +133,6 @@ class Laplacian final : public Workload {
   double traffic() const override {
     return 2 * sizeof(T) * problem_.cells() * static_cast<double>(sweeps());
   }
-  double gemm_peak(const ReferenceBlas&) const override { return 0; }
 
   void reset() override {
     for (const auto& share : shares_) {

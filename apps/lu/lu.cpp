@@ -93,7 +93,7 @@ class Lu final : public Workload {
     const double n = static_cast<double>(system_.order());
     return 2 * n * n * n / 3 - n * n / 2 - n / 6;
   }
-  double gemm_peak(const ReferenceBlas& blas) const override { return blas.gemm_peak<T>(); }
+  double gemm_peak(const ReferenceBlas& blas) const override { return blas.gemm_peak<T>(n()); }
 
   void reset() override {
     if (queue_ != nullptr) {

@@ -53,7 +53,7 @@ class Matmul final : public Workload {
     return 2.0 * static_cast<double>(c_.rows()) * static_cast<double>(c_.columns()) *
            static_cast<double>(a_.columns());
   }
-  double gemm_peak(const ReferenceBlas& blas) const override { return blas.gemm_peak<T>(); }
+  double gemm_peak(const ReferenceBlas& blas) const override { return blas.gemm_peak<T>(n()); }
 
   void reset() override {
     if (queue_ != nullptr) {

@@ -83,7 +83,6 @@ class NearestNeighbours final : public Workload {
   std::size_t tiles() const override { return (n() + tile_ - 1) / tile_; }
   double operations() const override { return 6 * static_cast<double>(n()); }
   double traffic() const override { return 2 * sizeof(T) * static_cast<double>(n()); }
-  double gemm_peak(const ReferenceBlas&) const override { return 0; }
 
   void reset() override {}
   void enqueue() override { shares() ? share() : deal(); }

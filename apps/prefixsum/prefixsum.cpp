@@ -84,7 +84,6 @@ class PrefixSum final : public Workload {
   std::size_t tiles() const override { return carries_.columns() - 1; }
   double operations() const override { return static_cast<double>(n()); }
   double traffic() const override { return 2 * sizeof(T) * static_cast<double>(n()); }
-  double gemm_peak(const ReferenceBlas&) const override { return 0; }
 
   void reset() override {
     carries_(0, 0) = 0;

@@ -122,7 +122,6 @@ class SharedRaster final : public Workload {
   std::size_t tile() const override { return 0; }
   std::size_t tiles() const override { return 0; }
   double operations() const override { return 0; }
-  double gemm_peak(const ReferenceBlas&) const override { return 0; }
 
   void reset() override { std::fill(pictures_.begin(), pictures_.end(), Drawn{}); }
   void enqueue() override {

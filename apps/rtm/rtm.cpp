@@ -71,7 +71,6 @@ class Migration final : public Workload {
     return kPropagations * WaveKernels<T>::step_operations * n * n * n *
            static_cast<double>(steps_);
   }
-  double gemm_peak(const ReferenceBlas&) const override { return 0; }
 
   void reset() override {}
 

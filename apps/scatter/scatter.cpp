@@ -72,7 +72,6 @@ class Scatter : public Workload {
   std::size_t tile() const override { return 0; }
   std::size_t tiles() const override { return 0; }
   double operations() const override { return 0; }
-  double gemm_peak(const ReferenceBlas&) const override { return 0; }
 
   void reset() override {}
   void enqueue() override {}

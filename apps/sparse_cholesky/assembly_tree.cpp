@@ -115,6 +115,12 @@ double Front::operations() const noexcept {
   return p * p * p / 3 + p * p / 2 + p / 6 + p * p * b + p * b * (b + 1);
 }
 
+std::size_t AssemblyTree::largest_front() const noexcept {
+  std::size_t most = 0;
+  for (const Front& front : fronts) most = std::max(most, front.order());
+  return most;
+}
+
 std::size_t AssemblyTree::elements() const noexcept {
   return std::accumulate(
       fronts.begin(), fronts.end(), std::size_t{0},

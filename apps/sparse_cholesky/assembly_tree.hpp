@@ -30,6 +30,8 @@ struct AssemblyTree {
 
   /// Rows of the matrix.
   std::size_t order() const noexcept { return cells.size(); }
+  /// Rows of the largest front.
+  std::size_t largest_front() const noexcept;
   /// Elements of all fronts, as squares.
   std::size_t elements() const noexcept;
   double operations() const noexcept;

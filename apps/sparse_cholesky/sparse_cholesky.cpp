@@ -85,7 +85,9 @@ class SparseCholesky final : public Workload {
   /// The fronts of the tree.
   std::size_t tiles() const override { return fronts(); }
   double operations() const override { return system_.tree.operations(); }
-  double gemm_peak(const ReferenceBlas& blas) const override { return blas.gemm_peak<T>(); }
+  double gemm_peak(const ReferenceBlas& blas) const override {
+    return blas.gemm_peak<T>(system_.tree.largest_front());
+  }
 
   void reset() override { borders_->reset(); }
 
@@ -315,10 +317,7 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemF
   if (!files.solution.empty()) check_output_format(files.solution);
   AssemblyTree tree = dissect<T>(parameters.n > 0 ? parameters.n : kUsualEdge);
   Matrix<T> rhs = read_or_generate<T>(files.rhs, tree.order(), parameters.seed);
-  const std::size_t largest =
-      std::max_element(tree.fronts.begin(), tree.fronts.end(), [](const auto& a, const auto& b) {
-        return a.order() < b.order();
-      })->order();
+  const std::size_t largest = tree.largest_front();
   auto workload = std::make_unique<SparseCholesky<T>>(
       std::move(tree), choose_tile(largest, parameters.tile, parameters.tiles, kUsualTile), runtime,
       lanes, parameters.queue);

@@ -182,7 +182,6 @@ class Srad final : public Workload {
     return (kCoefficientOperations + kUpdateOperations) * updates();
   }
   double traffic() const override { return 5 * sizeof(T) * updates(); }
-  double gemm_peak(const ReferenceBlas&) const override { return 0; }
 
   void reset() override {
     grid_.store(given_, fields_[0]);

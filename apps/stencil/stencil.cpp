@@ -91,7 +91,6 @@ class StencilRun final : public Workload, public WatchedPipeline {
   std::size_t tiles() const override { return parts(given_.rows()) * parts(given_.columns()); }
   double operations() const override { return kOperations * updates(); }
   double traffic() const override { return (baseline() ? 6 : 2) * sizeof(T) * updates(); }
-  double gemm_peak(const ReferenceBlas&) const override { return 0; }
 
   void reset() override { runner_.reset(); }
 

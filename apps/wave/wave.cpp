@@ -46,7 +46,6 @@ class Wave final : public Workload {
     const double n = static_cast<double>(n_);
     return WaveKernels<T>::step_operations * n * n * n * static_cast<double>(steps_);
   }
-  double gemm_peak(const ReferenceBlas&) const override { return 0; }
 
   void reset() override {}
   void enqueue() override {
