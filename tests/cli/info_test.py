@@ -249,6 +249,16 @@ class Outputs(unittest.TestCase):
                 self.assertEqual(result.returncode, 1, arguments)
                 self.assertIn("cannot write the output: No space left", result.stderr)
 
+    def test_words_that_nobody_can_read_end_nothing(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("this system has no /dev/full")
+        reyes = ["run", "reyes", "--width", "64", "--height", "48", "--repeat", "1", "--n", "100"]
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            for arguments, code in (
+                    (["nothing"], 2), ([], 2), (["info", "--domains", "none"], 3), (reyes, 0)):
+                result = weir(*arguments, stderr=full)
+                self.assertEqual(result.returncode, code, arguments)
+
     def test_a_closed_output_is_reported(self):
         script = f'"{TOOL}" info >&-'
         result = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)

@@ -6,7 +6,7 @@ import subprocess
 TOOL = os.environ["WEIR_TOOL"]
 
 
-def weir(*arguments, stdout=subprocess.PIPE, **variables):
+def weir(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **variables):
     """Runs the tool without the WEIR_* variables and colours of the caller's environment."""
     environment = {
         name: value
@@ -16,7 +16,7 @@ def weir(*arguments, stdout=subprocess.PIPE, **variables):
     return subprocess.run(
         [TOOL, *arguments],
         stdout=stdout,
-        stderr=subprocess.PIPE,
+        stderr=stderr,
         text=True,
         timeout=60,
         env={**environment, **variables},

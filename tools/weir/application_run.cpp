@@ -94,8 +94,7 @@ class Run final : private Stoppable {
       report::write_page(parts, report_.command, options_.page);
       report_.page = options_.page;
     } catch (const std::runtime_error& error) {
-      fmt::print(stderr, "{} the report is not written: {}\n",
-                 paint("weir:", Tone::warning, stderr), error.what());
+      tell(Tone::warning, fmt::format("the report is not written: {}", error.what()));
     }
   }
 
@@ -178,8 +177,7 @@ class Run final : private Stoppable {
       runtime_.write_trace(options_.trace);
       report_.trace_file = options_.trace;
     } catch (const weir::Error& error) {
-      fmt::print(stderr, "{} the timeline is not written: {}\n",
-                 paint("weir:", Tone::warning, stderr), error.what());
+      tell(Tone::warning, fmt::format("the timeline is not written: {}", error.what()));
     }
   }
 

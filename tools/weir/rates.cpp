@@ -207,8 +207,8 @@ class RateBook {
       file.flush();
       file.commit();
     } catch (const std::exception& error) {
-      fmt::print(stderr, "{} the rates are not kept for the next time: {}\n",
-                 paint("weir:", Tone::warning, stderr), error.what());
+      tell(Tone::warning,
+           fmt::format("the rates are not kept for the next time: {}", error.what()));
     }
   }
 

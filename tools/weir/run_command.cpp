@@ -113,9 +113,7 @@ class RunCommand final : public Command {
     use_wisdom();
     const RunReport report = perform();
     if (!report.silent) print(options_.json ? report.json() : report.text());
-    for (const std::string& complaint : report.complaints) {
-      fmt::print(stderr, "{} {}\n", paint("weir:", Tone::bad, stderr), complaint);
-    }
+    for (const std::string& complaint : report.complaints) tell(Tone::bad, complaint);
     if (!report.verified()) return ExitCode::mismatch;
     return report.complaints.empty() ? ExitCode::ok : ExitCode::bad_input;
   }
@@ -163,8 +161,7 @@ class RunCommand final : public Command {
     } catch (const weir::Error& error) {
       if (!found_no_memory(error) || !tasks_may_do_it()) throw;
     }
-    fmt::print(stderr, "{} too little memory for streams: again by tasks, with --policy finish\n",
-               paint("weir:", Tone::warning, stderr));
+    tell(Tone::warning, "too little memory for streams: again by tasks, with --policy finish");
     options_.policy = "finish";
     return run_application(selected(), options_);
   }
@@ -180,8 +177,8 @@ class RunCommand final : public Command {
       const std::string own = file_of_rank(*file);
       const bool others_write = started_ranks() > 1 && fabric_for(options_.domains) == nullptr;
       if (others_write && own == *file && !own.empty()) {
-        fmt::print(stderr, "{} '{}' is of rank 0; the others have .rank1 and so on in its name\n",
-                   paint("weir:", Tone::warning, stderr), own);
+        tell(Tone::warning,
+             fmt::format("'{}' is of rank 0; the others have .rank1 and so on in its name", own));
       }
       *file = own;
     }
@@ -195,8 +192,8 @@ class RunCommand final : public Command {
     }
     for (const char* const option : kOfOrder) {
       if (commands_[selected_index()]->count(option) == 0) continue;
-      fmt::print(stderr, "{} {} means nothing to {}: see 'weir run {} --help'\n",
-                 paint("weir:", Tone::warning, stderr), option, name, name);
+      tell(Tone::warning,
+           fmt::format("{} means nothing to {}: see 'weir run {} --help'", option, name, name));
     }
   }
 
@@ -208,8 +205,8 @@ class RunCommand final : public Command {
     const auto found =
         open_runtime({options_.domains, ""}).wisdom(problem.name(), options_.parameters.n);
     if (!found) {
-      fmt::print(stderr, "{} nothing was tuned for this: weir tune {}\n",
-                 paint("weir:", Tone::warning, stderr), selected().name());
+      tell(Tone::warning,
+           fmt::format("nothing was tuned for this: weir tune {}", selected().name()));
       return;
     }
     if (app.count("--places") == 0) options_.sharing.places = found->places;

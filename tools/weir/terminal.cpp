@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <exception>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -102,6 +103,14 @@ bool has_color(std::FILE* stream) {
 std::string paint(std::string_view text, Tone tone, std::FILE* stream) {
   if (tone == Tone::plain || !has_color(stream)) return std::string(text);
   return fmt::format("{}{}\x1b[0m", escape(tone), text);
+}
+
+void tell(Tone tone, std::string_view message) noexcept {
+  try {
+    const std::string line = fmt::format("{} {}\n", paint("weir:", tone, stderr), message);
+    std::fwrite(line.data(), 1, line.size(), stderr);
+  } catch (const std::exception&) {  // there is no memory for the words
+  }
 }
 
 std::string Table::text(std::size_t indent, const std::vector<std::size_t>& right) const {

@@ -23,6 +23,10 @@ bool has_color(std::FILE* stream);
 /// Returns text in a tone if `stream` has colour, unchanged otherwise.
 std::string paint(std::string_view text, Tone tone, std::FILE* stream = stdout);
 
+/// Writes a line to standard error, behind "weir:" in a tone. When nobody can read there it is
+/// lost, and what it is about goes on.
+void tell(Tone tone, std::string_view message) noexcept;
+
 /// Rows of cells printed in columns that line up. Cells may be painted.
 class Table {
  public:

@@ -60,7 +60,7 @@ std::string shown(std::string_view text) {
 ExitCode complain(ExitCode code, std::string_view message) {
   const bool of_command = code == ExitCode::usage || code == ExitCode::bad_input;
   if (of_command && !speaks_for_machine()) return code;
-  fmt::print(stderr, "{} {}\n", paint("weir:", Tone::bad, stderr), shown(message));
+  tell(Tone::bad, shown(message));
   return code;
 }
 
@@ -223,7 +223,7 @@ ExitCode Tool::perform() {
     print(help());
     return ExitCode::ok;
   }
-  fmt::print(stderr, "{}", app_.help());
+  std::fputs(app_.help().c_str(), stderr);
   return ExitCode::usage;
 }
 
