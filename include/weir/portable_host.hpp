@@ -1,6 +1,10 @@
 // The host's part of <weir/portable.h>, which includes it.
 #pragma once
 
+#if defined(__cplusplus) && __cplusplus <= 201703L
+#error "<weir/portable.h> needs C++20: -std=c++20, or in CMake the feature cxx_std_20"
+#endif
+
 #include <atomic>
 #include <cmath>
 #include <cstddef>

@@ -3,6 +3,10 @@
 // Contracts are those of the C functions; what they report as a status is thrown as weir::Error.
 #pragma once
 
+#if defined(__cplusplus) && __cplusplus <= 201703L
+#error "<weir/weir.hpp> needs C++20: -std=c++20, or in CMake the feature cxx_std_20"
+#endif
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
