@@ -26,11 +26,11 @@ typedef struct weir_runtime_options {
    *
    *   host[:cores=N][,smt=on|off]                cores of this machine
    *   sim[:cores=N][,gbps=G][,latency_us=L][,duplex=half|full][,speed=S][,memory=SIZE]
-   *      [,clock=real|virtual][,gflops=F]        a simulated accelerator made of host cores,
-   *      [,slow_at_ms=T][,slow_by=F]
-   *      [,lost_at=N][,fail_allocation=N]        which can break
-   *      [,fail_copy=N][,fail_kernel=N]
-   *   opencl[:N][,alias=on|off][,memory=SIZE]    the Nth OpenCL device, a processor
+   *      [,clock=real|virtual][,gflops=F]        a simulated accelerator made of host cores;
+   *      [,kernels=run|skip][,order=host|device] docs/guide/simulated-card.md has all settings
+   *   opencl[:N][,alias=on|off][,memory=SIZE]    the Nth OpenCL device; native=off uses a processor
+   *      [,native=on|off]                        as a card
+   *   cuda[:N][,memory=SIZE][,lanes=K]           the Nth card of the CUDA driver
    *   rank:N|*[/DOMAIN]                          a domain of rank N of the fabric, or of each rank
    *                                              but 0: see weir_rank_serve(); default: host
    *   null                                       accepts nothing (template for new backends)
@@ -38,8 +38,8 @@ typedef struct weir_runtime_options {
   const char* domains;
   /** Time that weir_runtime_destroy() gives enqueued work before it cancels it; WEIR_FOREVER. */
   int64_t shutdown_timeout_ns;
-  /** BLAS for the built-in tile kernels: "openblas", "blis", "mkl" or a path; NULL takes WEIR_BLAS.
-   */
+  /** BLAS for the built-in tile kernels: "openblas", "blis", "mkl", "reference" or a path; NULL
+     takes WEIR_BLAS. */
   const char* blas;
   /** For domains of other ranks: the program's, which stays until the runtime is destroyed. */
   weir_fabric* fabric;

@@ -19,7 +19,8 @@ class Runtime(_weir._Runtime):
     """Everything one program sees of its machine.
 
     domains: those to open, "host,sim:cores=2,gbps=6"; None takes WEIR_DOMAINS, or the host.
-    blas: for the built-in tile kernels, "openblas", "blis", "mkl" or a path; None takes WEIR_BLAS.
+    blas: for the built-in tile kernels, "openblas", "blis", "mkl", "reference" or a path; None takes
+        WEIR_BLAS.
     fabric: for domains of other ranks, "rank:*".
 
     At the end of a with statement the runtime synchronises, which raises the first failure, and

@@ -31,7 +31,8 @@ bool has_word(const char* variable, std::string_view word) {
 
 const std::vector<Variable>& variables() {
   static const std::vector<Variable> table = {
-      {"WEIR_BLAS", "BLAS for the tile kernels: openblas, blis, mkl or the path of a library"},
+      {"WEIR_BLAS",
+       "BLAS for the tile kernels: openblas, blis, mkl, reference or the path of a library"},
       {"WEIR_CHECK",
        "halo: tag each cell of an exchange; frames: checksums between ranks; or halo,frames"},
       {"WEIR_CUBLAS", "path of cuBLAS for the tile kernels (default: libcublas.so.13 or .12)"},
