@@ -222,6 +222,12 @@ class Help(unittest.TestCase):
             self.assertEqual(page, weir(command, "--help").stdout)
             self.assertLess(page.index("Examples:"), page.index("Options:"))
 
+    def test_examples_below_a_command_are_its_own(self):
+        for command in (["run", "cholesky"], ["bench", "overlap"], ["tune", "models"], ["tune", "cholesky"]):
+            page = weir(*command, "--help").stdout
+            self.assertIn(f"weir {command[0]} ", page[page.index("Examples:"):page.index("Options:")])
+            self.assertNotIn("weir doctor", page)
+
     def test_lists_the_commands(self):
         for command in ("info", "run", "bench", "tune", "report", "doctor", "help"):
             self.assertIn(f"\n  {command} ", weir("help").stdout)

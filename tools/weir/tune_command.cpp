@@ -289,6 +289,12 @@ class TuneCommand final : public Command {
 
   void add_options(CLI::App& app) override {
     app.require_subcommand(1);
+    app.footer(
+        "\nExamples:\n"
+        "  weir tune matmul --n 4096 --budget 30\n"
+        "  weir run matmul --n 4096 --tuned\n"
+        "  weir tune cholesky --domains sim:clock=virtual,cores=56,gflops=16,kernels=skip\n"
+        "  weir tune models --json\n");
     models_ = app.add_subcommand("models", "How long kernels take, measured by task queues");
     models_->add_flag("--json", options_.json, "Print one JSON object");
     for (const auto& application : applications_) {
@@ -298,12 +304,6 @@ class TuneCommand final : public Command {
       application->add_options(options);
       commands_.push_back(command);
     }
-    app.footer(
-        "\nExamples:\n"
-        "  weir tune matmul --n 4096 --budget 30\n"
-        "  weir run matmul --n 4096 --tuned\n"
-        "  weir tune cholesky --domains sim:clock=virtual,cores=56,gflops=16,kernels=skip\n"
-        "  weir tune models --json\n");
   }
 
   ExitCode run() override {
