@@ -93,6 +93,13 @@ class Mistakes(unittest.TestCase):
         for option in ("--n", "--seed"):
             self.assertIn(f"weir: {option} means nothing to reyes: see 'weir run reyes --help'\n",
                           result.stderr)
+        result = weir("run", "wave", "--n", "16", "--steps", "1", "--repeat", "1", "--streams", "3",
+                      "--seed", "4", "--places", "1")
+        self.assertEqual(result.returncode, OK)
+        for option in ("--streams", "--seed"):
+            self.assertIn(f"weir: {option} means nothing to wave: see 'weir run wave --help'\n",
+                          result.stderr)
+        self.assertNotIn("--places", result.stderr)
 
 
 if __name__ == "__main__":

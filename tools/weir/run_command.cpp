@@ -1,7 +1,7 @@
 // `weir run`: runs an application, measures it and says what the recording of it shows.
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <string>
@@ -50,9 +50,17 @@ bool found_no_memory(const weir::Error& error) {
           std::string_view(error.what()).find(name) != std::string_view::npos);
 }
 
-/// Options that all applications have, but these no use for: their input decides.
-constexpr const char* kWithoutOrder[] = {"reyes", "raster", "face-detection", "gene-alignment"};
-constexpr const char* kOfOrder[] = {"--n", "--seed"};
+struct Unused {
+  const char* option;
+  std::initializer_list<std::string_view> applications;
+};
+
+/// Options that all applications have, but these no use for.
+const Unused kUnused[] = {
+    {"--n", {"reyes", "raster", "face-detection", "gene-alignment"}},
+    {"--seed", {"reyes", "raster", "face-detection", "gene-alignment", "wave", "rtm"}},
+    {"--streams", {"asian-option", "scatter", "stencil", "wave", "rtm"}},
+    {"--places", {"scatter"}}};
 
 class RunCommand final : public Command {
  public:
@@ -186,11 +194,8 @@ class RunCommand final : public Command {
 
   void warn_of_options() const {
     const std::string name = selected().name();
-    if (std::find(std::begin(kWithoutOrder), std::end(kWithoutOrder), name) ==
-        std::end(kWithoutOrder)) {
-      return;
-    }
-    for (const char* const option : kOfOrder) {
+    for (const auto& [option, applications] : kUnused) {
+      if (std::find(applications.begin(), applications.end(), name) == applications.end()) continue;
       if (commands_[selected_index()]->count(option) == 0) continue;
       tell(Tone::warning,
            fmt::format("{} means nothing to {}: see 'weir run {} --help'", option, name, name));
