@@ -475,7 +475,11 @@ std::shared_ptr<Buffer> Session::buffer_at(const void* address) const {
   require_open();
   weir_buffer* found = nullptr;
   std::size_t offset = 0;
-  check(weir_buffer_find(runtime_, address, &found, &offset));
+  const weir_status status = weir_buffer_find(runtime_, address, &found, &offset);
+  if (status == WEIR_STATUS_NOT_FOUND) {
+    raise_status(status, "no buffer holds this array: runtime.wrap() it, and keep the buffer");
+  }
+  check(status);
   const auto known = buffers.find(found);
   const auto buffer = known == buffers.end() ? nullptr : known->second.lock();
   if (!buffer) raise_status(WEIR_STATUS_NOT_FOUND, "the buffer of this array is being closed");

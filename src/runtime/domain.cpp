@@ -46,9 +46,11 @@ std::vector<unsigned> Domain::take_cores(const std::vector<unsigned>& wanted, st
     const std::size_t available = oversubscribe ? order.size() : free;
     if (count == 0) count = free > 0 ? free : available;
     if (count == 0 || count > available) {
-      fail(available < order.size() ? WEIR_STATUS_BUSY : WEIR_STATUS_INVALID_ARGUMENT,
-           "a place of {} core{} does not fit in domain '{}': {} of its {} cores are free",
-           std::max<std::size_t>(count, 1), count > 1 ? "s" : "", name(), free, order.size());
+      const bool busy = available < order.size();
+      fail(busy ? WEIR_STATUS_BUSY : WEIR_STATUS_INVALID_ARGUMENT,
+           "a place of {} core{} does not fit in domain '{}': {} of its {} cores are free{}",
+           std::max<std::size_t>(count, 1), count > 1 ? "s" : "", name(), free, order.size(),
+           busy ? "; destroy another place, or set oversubscribe to share cores" : "");
     }
     cores.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count));
     std::sort(cores.begin(), cores.end());

@@ -115,7 +115,7 @@ def test_memory_in_two_buffers_is_refused(card):
 
 def test_an_array_of_no_buffer_is_refused(card):
     stream = card.domain().place(1).stream()
-    with pytest.raises(weir.NotFoundError):
+    with pytest.raises(weir.NotFoundError, match="wrap"):
         stream.upload(np.zeros(4))
 
 
