@@ -21,21 +21,27 @@ def tune(app, options):
     return json.loads(done.stdout)
 
 
+def words(division):
+    return f"{division['places']} places, {division['streams']} streams, {division['tiles']} tiles"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("app")
     known, options = parser.parse_known_args()
     tuned, all_pairs = tune(known.app, options), tune(known.app, [*options, "--exhaustive"])
-    best = min(each["seconds"] for each in all_pairs["evaluations"])
-    chosen = tuned["chosen"]
+    best = min(all_pairs["evaluations"], key=lambda each: each["seconds"])
+    chosen, space = tuned["chosen"], tuned["space"]
+    pairs = space["most_places"] * space["most_tiles"]
     print(json.dumps({
         "value": chosen["seconds"],
-        "best": best,
+        "best": best["seconds"],
         "default": tuned["default"]["seconds"],
         "measured": tuned["measured"],
-        "tenth": (tuned["space"]["most_places"] * tuned["space"]["most_tiles"]) / 10,
-        "config": f"{chosen['places']} places, {chosen['streams']} streams, "
-                  f"{chosen['tiles']} tiles"}))
+        "tenth": pairs / 10,
+        "config": words(chosen),
+        "configs": {"best": words(best), "default": words(tuned["default"]),
+                    "tenth": f"of {pairs} pairs"}}))
 
 
 if __name__ == "__main__":

@@ -97,8 +97,12 @@ class Figure:
         return [self.read(output) for output in given]
 
     def configuration(self, outputs):
-        """What the program, or `weir run`, says about how it ran; None when the other side does."""
-        return None if self.field == "peer" else configuration(outputs[self.command][-1])
+        """What the program, or `weir run`, says about how it ran; None when the other side does.
+        A program that prints several figures may say it of each by its field, in `configs`."""
+        output = outputs[self.command][-1]
+        if self.field == "peer":
+            return None
+        return output.get("configs", {}).get(self.field) or configuration(output)
 
     def read(self, output):
         for key in self.field.split("."):
