@@ -17,7 +17,6 @@ from pathlib import Path
 LAYERS = {
     "src/base": "public",
     "src/trace": "public src/base",
-    "src/tune": "public src/base",
     "src/backend": "public src/base src/trace",
     "src/net": "public src/base src/trace",
     "src/kernels": "public src/base",
@@ -30,8 +29,8 @@ LAYERS = {
     "src/backends/opencl": "public src/base src/trace src/backend",
     "src/backends/cuda": "public src/base src/trace src/backend",
     "src/backends/rank": "public src/base src/trace src/backend src/net",
-    "src/runtime": "public src/base src/trace src/tune src/backend src/net src/kernels src/core"
-                   " src/sched src/pipeline src/backends/*",
+    "src/runtime": "public src/base src/trace src/backend src/net src/kernels src/core src/sched"
+                   " src/pipeline src/backends/*",
     "src/capi": "public src/base src/runtime",
     "src/hstreams": "public include/hstreams",
     "include": "public",
@@ -68,7 +67,7 @@ VENDORS = {
 }
 
 # Pure layers: what runs, waits or reads a clock comes to them through base.
-PURE = ("src/core", "src/sched", "src/pipeline", "src/tune")
+PURE = ("src/core", "src/sched", "src/pipeline")
 IMPURE_HEADERS = set(
     "thread mutex shared_mutex condition_variable future semaphore latch barrier stop_token chrono"
     " ctime time.h pthread.h sched.h unistd.h semaphore.h threads.h".split())
