@@ -223,6 +223,7 @@ class AsianOptionApplication final : public Application {
  public:
   const char* name() const override { return "asian-option"; }
   bool has_tiles() const override { return false; }
+  bool has_parts() const override { return true; }
   const char* summary() const override {
     return "price a book of options on averages: --input book.csv, or --n of them";
   }
@@ -251,6 +252,9 @@ class AsianOptionApplication final : public Application {
         .add("--progress", progress_,
              "Who moves messages between ranks on: thread, or manual, who waits [both]")
         .one_of({"thread", "manual"});
+  }
+  void register_kernels(const Parameters&, const weir::Runtime& runtime) const override {
+    PathKernels{runtime};
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {

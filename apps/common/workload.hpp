@@ -133,6 +133,10 @@ class Application {
   virtual bool has_shapes() const { return false; }
   /// Whether it computes with numbers of a type that can be chosen, so that it has --precision.
   virtual bool has_precision() const { return true; }
+  /// Whether it runs on domains of other ranks, "rank:1".
+  virtual bool runs_on_ranks() const { return true; }
+  /// Whether each of several ranks does a part of the problem, with domains of its own.
+  virtual bool has_parts() const { return false; }
   /// Sizes that have names, from small to large.
   virtual std::span<const Preset> presets() const { return {}; }
   /// What files it reads and writes, for --help.

@@ -372,6 +372,8 @@ class LaplacianApplication final : public Application {
  public:
   const char* name() const override { return "laplacian"; }
   bool has_tiles() const override { return false; }
+  bool runs_on_ranks() const override { return false; }
+  bool has_parts() const override { return true; }
   const char* summary() const override {
     return "iterate X = X + c Laplacian(X) on --n cells an edge, in --dims dimensions and --blocks";
   }

@@ -283,6 +283,7 @@ class RtmApplication final : public Application {
   const char* summary() const override {
     return "image the interface of two layers from a shot; --output FILE.pgm is a picture";
   }
+  bool runs_on_ranks() const override { return false; }
   const char* input_help() const override { return "Takes none"; }
   const char* output_help() const override {
     return "File for a slice of the image: .pgm for a picture, .mtx or .npy";

@@ -250,6 +250,8 @@ class ScatterApplication final : public Application {
  public:
   const char* name() const override { return "scatter"; }
   bool has_tiles() const override { return false; }
+  bool runs_on_ranks() const override { return false; }
+  bool has_parts() const override { return true; }
   const char* summary() const override {
     return "count keys in a table that is distributed over ranks";
   }

@@ -332,6 +332,7 @@ class SparseCholeskyApplication final : public Application {
     return "factor the Laplacian of a grid of --n cells an edge by fronts, and solve with it";
   }
   bool has_tasks() const override { return true; }
+  bool runs_on_ranks() const override { return false; }
   const char* input_help() const override { return "Takes none"; }
   const char* output_help() const override { return "Takes none: see --solution"; }
   void add_options(CommandOptions& options) override {

@@ -76,6 +76,8 @@ class AsianOptionTest(weir_cli.CliTest):
         report = self.report("asian-option", "--n", 8, "--ranks", "2", "--domains",
                              "host:cores=1,sim:cores=1", "--verify")
         self.assertIs(report["verified"], True)
+        report = self.price("--ranks", "2", "--domains", "host:cores=1,rank:1")  # of rank 0
+        self.assertEqual(report["results"], expected)
         self.weir("run", "asian-option", "--n", 8, "--ranks", "2", "--repeat", "3")
         _, message = self.weir("run", "asian-option", "--ranks", "2", "--domains",
                                VIRTUAL.format(1), code=UNAVAILABLE)

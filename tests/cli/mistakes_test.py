@@ -86,6 +86,13 @@ class Mistakes(unittest.TestCase):
         self.assertEqual(result.returncode, BAD_INPUT)
         self.assertRegex(result.stderr, r"\Aweir: WEIR_DOMAINS: no backend 'bad'; known: [^\n]+\n\Z")
 
+    def test_ranks_that_all_do_the_same_are_told(self):
+        result = weir(*SMALL, "--ranks", "2")
+        self.assertEqual(result.returncode, OK)
+        self.assertEqual(result.stderr, "weir: each of the 2 ranks does all of cholesky: "
+                                        "--domains 'rank:*' shares it\n")
+        self.assertEqual(weir(*SMALL, "--ranks", "2", "--domains", "rank:*").stderr, "")
+
     def test_options_that_mean_nothing_are_named(self):
         result = weir("run", "reyes", "--width", "64", "--height", "48", "--repeat", "1", "--n", "100",
                       "--seed", "4")

@@ -34,16 +34,6 @@ std::vector<std::string> own_arguments() {
   return arguments;
 }
 
-/// Whether one of the domains is of another rank.
-bool names_ranks(const std::string& domains) {
-  const char* const usual = std::getenv("WEIR_DOMAINS");
-  std::istringstream parts(domains.empty() && usual != nullptr ? usual : domains);
-  for (std::string part; std::getline(parts, part, ',');) {
-    if (part == "rank" || part.rfind("rank:", 0) == 0) return true;
-  }
-  return false;
-}
-
 /// What the first of these variables says that there is and is a number, else `otherwise`.
 unsigned number_in(std::initializer_list<const char*> variables, unsigned otherwise) {
   for (const char* const variable : variables) {
@@ -98,6 +88,15 @@ struct Leave {
 std::unique_ptr<weir_fabric, Leave> joined;
 
 }  // namespace
+
+bool names_ranks(const std::string& domains) {
+  const char* const usual = std::getenv("WEIR_DOMAINS");
+  std::istringstream parts(domains.empty() && usual != nullptr ? usual : domains);
+  for (std::string part; std::getline(parts, part, ',');) {
+    if (part == "rank" || part.rfind("rank:", 0) == 0) return true;
+  }
+  return false;
+}
 
 weir_fabric* fabric_for(const std::string& domains) {
   if (!names_ranks(domains)) return nullptr;

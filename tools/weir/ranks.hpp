@@ -27,6 +27,9 @@ bool speaks_for_machine();
 /// what the lowest rank that failed has returned.
 ExitCode run_on_ranks(unsigned ranks);
 
+/// Whether one of the domains is of another rank. Empty: those of the environment.
+bool names_ranks(const std::string& domains);
+
 /// Returns the fabric for domains that are of other ranks, which this process joins then, and
 /// leaves at its end; nullptr for others. Empty: those of the environment. Throws weir::Error.
 weir_fabric* fabric_for(const std::string& domains);

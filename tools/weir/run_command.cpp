@@ -1,5 +1,6 @@
 // `weir run`: runs an application, measures it and says what the recording of it shows.
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <initializer_list>
 #include <limits>
@@ -105,6 +106,7 @@ class RunCommand final : public Command {
       return ExitCode::ok;
     }
     complete(selected(), options_);
+    check_ranks();
     if (ranks_ > 0 && !is_rank()) return run_on_ranks(ranks_);
     const auto prepare = [this](const Runtime& runtime) {
       selected().register_kernels(options_.parameters, runtime);
@@ -172,6 +174,26 @@ class RunCommand final : public Command {
     tell(Tone::warning, "too little memory for streams: again by tasks, with --policy finish");
     options_.policy = "finish";
     return run_application(selected(), options_);
+  }
+
+  /// Refuses domains of ranks that would have none of the kernels, and says when all ranks would do
+  /// the same.
+  void check_ranks() const {
+    const apps::Application& app = selected();
+    if (names_ranks(options_.domains)) {
+      if (app.runs_on_ranks()) return;
+      throw weir::Error(WEIR_STATUS_INVALID_ARGUMENT,
+                        fmt::format("{} does not run on domains of other ranks: {}", app.name(),
+                                    app.has_parts() ? "each rank has a part, leave --domains out"
+                                                    : "choose others with --domains"));
+    }
+    const unsigned ranks = ranks_ > 0 ? ranks_ : started_ranks();
+    if (ranks < 2 || app.has_parts() || is_rank() || !speaks_for_machine()) return;
+    const std::string words =
+        fmt::format("{} each of the {} ranks does all of {}: {}\n",
+                    paint("weir:", Tone::warning, stderr), ranks, app.name(),
+                    app.runs_on_ranks() ? "--domains 'rank:*' shares it" : "leave --ranks out");
+    std::fputs(words.c_str(), stderr);
   }
 
   bool tasks_may_do_it() const {
