@@ -100,8 +100,11 @@ class Search(TuneTest):
         for word in ("pace", "of each domain", "tile", "longer"):
             self.assertIn(word, reasons)
         text = self.weir("tune", "matmul", "--n", "256", "--domains", CARD)
-        for word in ("matmul: --places", "default takes", "why", "weir run matmul --tuned"):
+        used = f"weir run matmul --n 256 --domains {CARD} --tuned"
+        for word in ("matmul: --places", "default takes", "why", f"use it with: {used}\n"):
             self.assertIn(word, text)
+        result = weir(*used.split()[1:], XDG_CACHE_HOME=self.cache)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
 
     def test_in_real_time_it_is_not_worse_than_the_default(self):
         tuned = self.tune("matmul", "--budget", "3s", domains="host")

@@ -9,4 +9,7 @@ namespace weir::cli {
 /// place of its path; "" where the system does not tell.
 std::string command_line();
 
+/// Returns a word in quotes where a shell would not take it as it is.
+std::string shell_word(const std::string& word);
+
 }  // namespace weir::cli

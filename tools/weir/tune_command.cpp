@@ -45,9 +45,12 @@ struct TuneOptions {
 /// One application that is being tuned.
 class Tuning final : private Stoppable {
  public:
-  Tuning(apps::Application& application, const TuneOptions& options, tuner::Problem problem)
+  /// `words` are the options of the problem, for another command.
+  Tuning(apps::Application& application, const TuneOptions& options, tuner::Problem problem,
+         std::string words)
       : application_(application),
         options_(options),
+        words_(std::move(words)),
         samples_(std::move(problem)),
         deadline_(Clock::now() +
                   std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
@@ -96,6 +99,7 @@ class Tuning final : private Stoppable {
 
   apps::Application& application_;
   const TuneOptions& options_;
+  const std::string words_;
   const tuner::Samples samples_;
   const Clock::time_point deadline_;
   std::vector<tuner::Evaluation> known_;
@@ -250,8 +254,9 @@ std::string Tuning::text() const {
              fmt::format("{} divisions, {} of them before, of {} pairs of places and tiles",
                          search_->evaluations().size(), resumed_, space_.size())});
   if (!samples_.path().empty()) {
-    table.add({paint("kept", Tone::faint), fmt::format("{}; use it with: weir run {} --tuned",
-                                                       samples_.path(), application_.name())});
+    table.add(
+        {paint("kept", Tone::faint), fmt::format("{}; use it with: weir run {}{} --tuned",
+                                                 samples_.path(), application_.name(), words_)});
   }
   return text + table.text(2);
 }
@@ -318,7 +323,8 @@ class TuneCommand final : public Command {
     apps::Application& application = *applications_[index];
     complete(application, options_.run);
     Tuning tuning(application, options_,
-                  problem_of(*commands_[index], application.name(), options_.run));
+                  problem_of(*commands_[index], application.name(), options_.run),
+                  problem_words(*commands_[index]));
     tuning.perform();
     print(options_.json ? tuning.json() : tuning.text());
     return ExitCode::ok;

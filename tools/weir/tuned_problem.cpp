@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "command_line.hpp"
 #include "description.hpp"
 
 namespace weir::cli {
@@ -47,6 +48,19 @@ tuner::Problem problem_of(const CLI::App& app, const std::string& application,
     words += fmt::format("{}{} {}", words.empty() ? "" : ", ", name, option->as<std::string>());
   }
   return {machine_name(), domains_of(options), application, words, options.parameters.n};
+}
+
+std::string problem_words(const CLI::App& app) {
+  const std::set<std::string> also = {"--n", "--domains", "--precision"};
+  std::string words;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    const bool names_it = neutral_options().count(name) == 0 || also.count(name) > 0;
+    if (option->count() == 0 || !names_it) continue;
+    words += " " + name;
+    if (option->get_items_expected_max() > 0) words += " " + shell_word(option->as<std::string>());
+  }
+  return words;
 }
 
 void divide(RunOptions& options, const tuner::Point& point) {

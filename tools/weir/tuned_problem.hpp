@@ -20,6 +20,9 @@ std::string domains_of(const RunOptions& options);
 tuner::Problem problem_of(const CLI::App& app, const std::string& application,
                           const RunOptions& options);
 
+/// Returns these options with the order and the domains, as words for a shell, a blank before each.
+std::string problem_words(const CLI::App& app);
+
 /// Divides a run as a point says, which has no tiles where the application chooses them.
 void divide(RunOptions& options, const tuner::Point& point);
 
