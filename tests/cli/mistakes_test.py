@@ -27,6 +27,8 @@ MISTAKES = (
     (("run", "cholesky", "--policy"), USAGE, "--policy needs a value"),
     (("run", "cholesky", "--n", "0"), USAGE, "--n: '0' is no number from 1 to 2147483647"),
     (("run", "cholesky", "--n=4k"), USAGE, "--n: '4k' is no number from 1 to"),
+    ((*SMALL, "--timeout", "0"), USAGE, "^weir: --timeout: '0' is no number above 0; see"),
+    (("run", "srad", "--lambda", "2"), USAGE, "--lambda: '2' is no number from 0 to 1; see"),
     ((*SMALL, "--precision", "half"), USAGE, "--precision: 'half' is none of double, float;"),
     (("run", "hotspot", "--size", "big"), USAGE, "--size: 'big' is none of tiny, small, paper;"),
     ((*SMALL, "--tile", "8", "--tiles", "8"), USAGE, "--tile excludes --tiles"),

@@ -64,6 +64,22 @@ ExitCode complain(ExitCode code, std::string_view message) {
   return code;
 }
 
+/// Says "from 0 to 1" of "0.000000 to 1.000000", and "above 0" where the end is the largest double.
+std::string range_in_words(const std::string& range) {
+  constexpr std::string_view kTo = " to ";
+  constexpr std::size_t kDigits = 20;  // no other limit has more
+  const std::size_t to = range.find(kTo);
+  if (to == std::string::npos) return "from " + range;
+  const auto plain = [](std::string number) {
+    if (number.find('.') == std::string::npos) return number;
+    number.erase(number.find_last_not_of('0') + 1);
+    if (number.back() == '.') number.pop_back();
+    return number;
+  };
+  const std::string least = plain(range.substr(0, to)), most = plain(range.substr(to + kTo.size()));
+  return most.size() > kDigits ? "above " + least : fmt::format("from {} to {}", least, most);
+}
+
 /// Says in words what the parser says of a value.
 std::string in_words(const std::string& what) {
   const auto position = [&](const char* words) { return what.find(words); };
@@ -78,8 +94,8 @@ std::string in_words(const std::string& what) {
   if (const std::size_t range = position(kRange);
       position(kValue) == colon && range != std::string::npos) {
     const std::size_t value = colon + std::string_view(kValue).size();
-    return fmt::format("{}: '{}' is no number from {}", option, what.substr(value, range - value),
-                       from(range, kRange));
+    return fmt::format("{}: '{}' is no number {}", option, what.substr(value, range - value),
+                       range_in_words(from(range, kRange)));
   }
   if (const std::size_t choice = position(kChoice); choice != std::string::npos) {
     std::string known = from(choice, kChoice);
