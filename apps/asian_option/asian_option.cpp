@@ -222,6 +222,9 @@ class AsianOption final : public Workload {
 class AsianOptionApplication final : public Application {
  public:
   const char* name() const override { return "asian-option"; }
+  const char* example() const override {
+    return "weir run asian-option --input book.csv --output prices.csv";
+  }
   bool has_tiles() const override { return false; }
   bool has_parts() const override { return true; }
   const char* summary() const override {

@@ -400,6 +400,9 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemF
 class CholeskyApplication final : public Application {
  public:
   const char* name() const override { return "cholesky"; }
+  const char* example() const override {
+    return "weir run cholesky --input stiffness.mtx --rhs load.npy --solution displacement.npy";
+  }
   const char* summary() const override {
     return "factor a symmetric positive definite matrix, and solve with it";
   }

@@ -122,6 +122,8 @@ class Application {
   virtual ~Application() = default;
   virtual const char* name() const = 0;
   virtual const char* summary() const = 0;
+  /// A command that runs it, for --help.
+  virtual const char* example() const = 0;
   /// Whether it can submit its work to a task queue.
   virtual bool has_tasks() const { return false; }
   /// Whether it repeats a step, so that it has --iterations and --transform.

@@ -335,6 +335,9 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, std::optional
 class DctApplication final : public Application {
  public:
   const char* name() const override { return "dct"; }
+  const char* example() const override {
+    return "weir run dct --input photo.jpg --quality 40 --output photo.png";
+  }
   const char* summary() const override {
     return "transform --n x --n pixels in blocks of 8 x 8, --tile rows of pixels in an action";
   }

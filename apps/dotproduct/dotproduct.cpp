@@ -142,6 +142,9 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const std::st
 class DotProductApplication final : public Application {
  public:
   const char* name() const override { return "dotproduct"; }
+  const char* example() const override {
+    return "weir run dotproduct --size paper --domains sim:gbps=6";
+  }
   const char* summary() const override { return "multiply two vectors of --n elements"; }
   std::span<const Preset> presets() const override { return kPresets; }
   const char* input_help() const override { return "The first vector: .npy, Matrix Market, CSV"; }

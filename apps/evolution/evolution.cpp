@@ -293,6 +293,9 @@ class Evolution final : public PipelineWorkload {
 class EvolutionApplication final : public Application {
  public:
   const char* name() const override { return "evolution"; }
+  const char* example() const override {
+    return "weir run evolution --n 2048 --domains host,sim:gbps=6 --verify";
+  }
   bool has_tiles() const override { return false; }
   const char* summary() const override {
     return "let two islands of creatures evolve: --n 2048 --generations 20";

@@ -443,6 +443,9 @@ void check_results(const std::string& folder, const std::vector<Photograph>& pho
 class FaceDetectionApplication final : public Application {
  public:
   const char* name() const override { return "face-detection"; }
+  const char* example() const override {
+    return "weir run face-detection --input photo.jpg --cascade faces.xml --output faces.png";
+  }
   bool has_tiles() const override { return false; }
   const char* summary() const override {
     return "find faces in pictures: --input photo.jpg --cascade lbpcascade_frontalface.xml";

@@ -374,6 +374,9 @@ void check_queries(const std::string& path, const std::vector<Sequence>& queries
 class GeneAlignmentApplication final : public Application {
  public:
   const char* name() const override { return "gene-alignment"; }
+  const char* example() const override {
+    return "weir run gene-alignment --input genome.fa.gz --query gene.fa --output found.sam";
+  }
   bool has_tiles() const override { return false; }
   const char* summary() const override {
     return "find where sequences look alike: --input target.fa.gz --query gene.fa";

@@ -249,6 +249,9 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const std::st
 class HotspotApplication final : public Application {
  public:
   const char* name() const override { return "hotspot"; }
+  const char* example() const override {
+    return "weir run hotspot --size small --transform off --verify";
+  }
   const char* summary() const override {
     return "heat a chip of --n x --n cells, --tile x --tile in an action";
   }

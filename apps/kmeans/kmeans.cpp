@@ -402,6 +402,9 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const KmeansO
 class KmeansApplication final : public Application {
  public:
   const char* name() const override { return "kmeans"; }
+  const char* example() const override {
+    return "weir run kmeans --input table.csv --clusters 5 --labels l.npy";
+  }
   const char* summary() const override { return "find clusters of --n points"; }
   bool iterates() const override { return true; }
   std::span<const Preset> presets() const override { return kPresets; }

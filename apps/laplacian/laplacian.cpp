@@ -371,6 +371,9 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const Laplaci
 class LaplacianApplication final : public Application {
  public:
   const char* name() const override { return "laplacian"; }
+  const char* example() const override {
+    return "weir run laplacian --n 256 --blocks 2x2x2 --ranks 2 --verify";
+  }
   bool has_tiles() const override { return false; }
   bool runs_on_ranks() const override { return false; }
   bool has_parts() const override { return true; }

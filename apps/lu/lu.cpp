@@ -288,6 +288,9 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemF
 class LuApplication final : public Application {
  public:
   const char* name() const override { return "lu"; }
+  const char* example() const override {
+    return "weir run lu --input A.mtx --rhs b.npy --solution x.npy";
+  }
   const char* summary() const override {
     return "factor a square matrix with partial pivoting, and solve with it";
   }

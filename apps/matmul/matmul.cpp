@@ -156,6 +156,9 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const std::st
 class MatmulApplication final : public Application {
  public:
   const char* name() const override { return "matmul"; }
+  const char* example() const override {
+    return "weir run matmul --n 4096 --domains host,sim:cores=1,gbps=6 --policy finish";
+  }
   const char* summary() const override { return "multiply two matrices"; }
   bool has_tasks() const override { return true; }
   std::span<const Preset> presets() const override { return kPresets; }

@@ -252,6 +252,9 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const Query& 
 class NnApplication final : public Application {
  public:
   const char* name() const override { return "nn"; }
+  const char* example() const override {
+    return "weir run nn --input places.csv --latitude 48 --longitude 11";
+  }
   const char* summary() const override {
     return "find the nearest of --n records of latitude and longitude";
   }

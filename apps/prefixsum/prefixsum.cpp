@@ -174,6 +174,9 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const weir::R
 class PrefixSumApplication final : public Application {
  public:
   const char* name() const override { return "prefixsum"; }
+  const char* example() const override {
+    return "weir run prefixsum --size paper --domains sim --streams 4";
+  }
   const char* summary() const override { return "add up a vector of --n elements, step by step"; }
   std::span<const Preset> presets() const override { return kPresets; }
   const char* input_help() const override { return "The vector: .npy, Matrix Market or CSV"; }

@@ -297,6 +297,9 @@ class Raster final : public PipelineWorkload {
 class RasterApplication final : public Application {
  public:
   const char* name() const override { return "raster"; }
+  const char* example() const override {
+    return "weir run raster --pictures 100 --turn 3 --output cube.png --live";
+  }
   bool has_tiles() const override { return false; }
   const char* summary() const override {
     return "draw pictures of a cube, each as soon as it is complete: --pictures 100 --turn 3";

@@ -273,6 +273,9 @@ std::size_t Reyes::stray_pixels() const {
 class ReyesApplication final : public Application {
  public:
   const char* name() const override { return "reyes"; }
+  const char* example() const override {
+    return "weir run reyes --width 1280 --height 720 --output teapot.png";
+  }
   bool has_tiles() const override { return false; }
   const char* summary() const override {
     return "draw a teapot by splitting patches, in a pipeline: --output teapot.png";

@@ -280,6 +280,7 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const WaveOpt
 class RtmApplication final : public Application {
  public:
   const char* name() const override { return "rtm"; }
+  const char* example() const override { return "weir run rtm --output ground.pgm --verify"; }
   const char* summary() const override {
     return "image the interface of two layers from a shot; --output FILE.pgm is a picture";
   }

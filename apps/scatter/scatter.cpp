@@ -249,6 +249,9 @@ KeyPattern pattern_of(const std::string& word) {
 class ScatterApplication final : public Application {
  public:
   const char* name() const override { return "scatter"; }
+  const char* example() const override {
+    return "weir run scatter --input genome.fa --kmer 11 --ranks 2";
+  }
   bool has_tiles() const override { return false; }
   bool runs_on_ranks() const override { return false; }
   bool has_parts() const override { return true; }

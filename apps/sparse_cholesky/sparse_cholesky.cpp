@@ -328,6 +328,9 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemF
 class SparseCholeskyApplication final : public Application {
  public:
   const char* name() const override { return "sparse-cholesky"; }
+  const char* example() const override {
+    return "weir run sparse-cholesky --n 32 --policy finish --verify";
+  }
   const char* summary() const override {
     return "factor the Laplacian of a grid of --n cells an edge by fronts, and solve with it";
   }

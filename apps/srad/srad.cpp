@@ -381,6 +381,9 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, double lambda
 class SradApplication final : public Application {
  public:
   const char* name() const override { return "srad"; }
+  const char* example() const override {
+    return "weir run srad --input ultrasound.png --output clean.png";
+  }
   const char* summary() const override {
     return "take the speckle out of a picture of --n x --n pixels, --tile x --tile in an action";
   }

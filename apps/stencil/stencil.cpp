@@ -301,6 +301,9 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const Stencil
 class StencilApplication final : public Application {
  public:
   const char* name() const override { return "stencil"; }
+  const char* example() const override {
+    return "weir run stencil --n 2048 --sweeps 3 --domains host,sim:gbps=6";
+  }
   const char* summary() const override {
     return "take means of five in a matrix of --n x --n while it is made, a pipeline";
   }

@@ -119,6 +119,9 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const WaveOpt
 class WaveApplication final : public Application {
  public:
   const char* name() const override { return "wave"; }
+  const char* example() const override {
+    return "weir run wave --n 256 --domains host,sim --overlap off";
+  }
   const char* summary() const override {
     return "let a wave spread in two layers of --n cells an edge, --tile planes an action";
   }

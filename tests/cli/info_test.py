@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -231,6 +232,12 @@ class Help(unittest.TestCase):
     def test_lists_the_commands(self):
         for command in ("info", "run", "bench", "tune", "report", "doctor", "help"):
             self.assertIn(f"\n  {command} ", weir("help").stdout)
+
+    def test_applications_show_how_they_are_run(self):
+        listed = weir("run", "--help").stdout.split("Subcommands:")[1]
+        for application in re.findall(r"^  (\S+)", listed, re.MULTILINE):
+            page = weir("run", application, "--help").stdout
+            self.assertIn(f"\n  weir run {application} ", page[:page.index("Options:")])
 
     def test_ends_with_signals_ignored(self):
         for ignored in ("TERM", "INT TERM HUP"):

@@ -89,6 +89,7 @@ class RunCommand final : public Command {
         "help: list the policies of task queues");
     for (const auto& application : applications_) {
       CLI::App* const command = app.add_subcommand(application->name(), application->summary());
+      command->footer(fmt::format("\nExamples:\n  {}\n", application->example()));
       add_common_options(*command, *application);
       apps::CommandOptions options(*command);
       application->add_options(options);
