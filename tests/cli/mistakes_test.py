@@ -95,6 +95,12 @@ class Mistakes(unittest.TestCase):
                                         "--domains 'rank:*' shares it\n")
         self.assertEqual(weir(*SMALL, "--ranks", "2", "--domains", "rank:*").stderr, "")
 
+    def test_what_a_run_does_not_have_is_left_out(self):
+        said = weir("run", "scatter", "--n", "1000", "--repeat", "1").stdout
+        self.assertTrue(said.startswith("scatter: n 1000\n"), said)
+        self.assertNotIn("overlap", said)
+        self.assertRegex(weir(*SMALL).stdout, r"\Acholesky: n 64, tile \d+, double\n(.*\n)*  overlap")
+
     def test_options_that_mean_nothing_are_named(self):
         result = weir("run", "reyes", "--width", "64", "--height", "48", "--repeat", "1", "--n", "100",
                       "--seed", "4")

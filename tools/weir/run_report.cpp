@@ -136,9 +136,11 @@ std::string RunReport::text() const {
   row("actions", traffic_of(*this));
   if (!policy.empty()) row("tasks", tasks_of(*this));
   for (const auto& [name, remark] : remarks) row(name.c_str(), remark);
-  row("overlap", overlap_of(trace));
-  row("idle", fmt::format("{} of the cores' time; critical path {}", percent(trace.idle_share),
-                          format_seconds(trace.critical_path_s)));
+  if (trace.ideal_s > 0) {
+    row("overlap", overlap_of(trace));
+    row("idle", fmt::format("{} of the cores' time; critical path {}", percent(trace.idle_share),
+                            format_seconds(trace.critical_path_s)));
+  }
   for (const apps::Figure& figure : figures) {
     row("result", fmt::format("{} = {:.10g}", figure.name, figure.value));
   }
@@ -152,7 +154,8 @@ std::string RunReport::text() const {
   }
   if (!page.empty()) row("report", page + " (open it in a browser)");
   const std::string steps = iterations > 0 ? fmt::format(", iterations {}", iterations) : "";
-  const std::string title = fmt::format("{}: n {}, tile {}{}{}{}", application, n, tile, steps,
+  const std::string tiles = tile > 0 ? fmt::format(", tile {}", tile) : "";
+  const std::string title = fmt::format("{}: n {}{}{}{}{}", application, n, tiles, steps,
                                         precision.empty() ? "" : ", ", precision);
   return fmt::format("{}\n{}", paint(title, Tone::strong), table.text(2));
 }
