@@ -75,6 +75,7 @@ CudaMemory::CudaMemory(CudaContext& context) : context_(context) {
   check_cuda(cu.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold),
              "setting up a memory pool");
   stream_ = make_cuda_stream();
+  clear_ = make_cuda_event(false);
 }
 
 CudaMemory::~CudaMemory() {
@@ -99,13 +100,24 @@ Memory CudaMemory::allocate(std::size_t bytes) {
   check_cuda(code, fmt::format("domain '{}' gives no {}", context_.domain(), format_size(bytes)));
   Memory memory{reinterpret_cast<void*>(address), bytes};
   CUresult cleared = cu.cuMemsetD8Async(address, 0, bytes, stream_.get());
-  if (cleared == CUDA_SUCCESS) cleared = cu.cuStreamSynchronize(stream_.get());
+  if (cleared == CUDA_SUCCESS) cleared = cu.cuEventRecord(clear_.get(), stream_.get());
   if (cleared != CUDA_SUCCESS) {
     context_.note(cleared, "clearing memory");
     cu.cuMemFreeAsync(address, stream_.get());
     check_cuda(cleared, fmt::format("domain '{}' cannot clear its memory", context_.domain()));
   }
+  allocations_.fetch_add(1, std::memory_order_release);
   return memory;
+}
+
+CUresult CudaMemory::order(CUstream stream) const noexcept {
+  return CudaLibrary::get().cuStreamWaitEvent(stream, clear_.get(), 0);
+}
+
+std::uint64_t CudaMemory::settle() const noexcept {
+  const std::uint64_t before = allocations();
+  const CUresult code = CudaLibrary::get().cuStreamSynchronize(stream_.get());
+  return code == CUDA_SUCCESS ? before : 0;
 }
 
 Memory CudaMemory::adopt(void* address, std::size_t bytes) {

@@ -58,8 +58,19 @@ class CudaMemory {
   CudaMemory& operator=(const CudaMemory&) = delete;
   ~CudaMemory();
 
-  /// Throws Error{out_of_memory} naming what was asked for and what is free. Any thread.
+  /// Throws Error{out_of_memory} naming what was asked for and what is free. Does not wait until
+  /// the device has cleared it: that is for order(). Any thread.
   Memory allocate(std::size_t bytes);
+  /// How many allocations there have been. What uses memory that was allocated before this was
+  /// read comes after order(). Any thread.
+  std::uint64_t allocations() const noexcept {
+    return allocations_.load(std::memory_order_acquire);
+  }
+  /// Makes what comes next in a stream of any device wait until what was allocated is clear. Any
+  /// thread.
+  CUresult order(CUstream stream) const noexcept;
+  /// Waits until what was allocated is clear. Returns allocations() of before, 0 when that fails.
+  std::uint64_t settle() const noexcept;
   /// Takes an allocation of the program, or a part of one. Throws Error when it is not there.
   Memory adopt(void* address, std::size_t bytes);
   void release(Memory& memory) noexcept;
@@ -70,6 +81,8 @@ class CudaMemory {
   CudaContext& context_;
   CudaPool pool_;
   CudaStream stream_;
+  CudaEvent clear_;  ///< recorded behind each allocation
+  sys::Atomic<std::uint64_t> allocations_{0};
 };
 
 /// Returns how much of a device's memory is free. Throws Error.

@@ -6,7 +6,8 @@
 
 namespace weir::rt {
 
-CudaCourier::CudaCourier(CudaContext& context, const std::string& name) : context_(context) {
+CudaCourier::CudaCourier(CudaContext& context, const CudaMemory& memory, const std::string& name)
+    : context_(context), memory_(memory) {
   const CudaScope scope(context.get());
   for (CudaStream& stream : streams_) stream = make_cuda_stream();
   thread_.emplace(name, [this] { serve(); });
@@ -21,10 +22,10 @@ CudaCourier::~CudaCourier() {
   thread_.reset();
 }
 
-void CudaCourier::add(const CopyJob& job) noexcept {
+void CudaCourier::add(const CopyJob& job, const CudaMemory* peer) noexcept {
   try {
     const sys::Lock lock(mutex_);
-    jobs_.push_back(job);
+    errands_.push_back({job, peer});
   } catch (...) {
     const std::int64_t now = sys::now_ns();
     job.sink->copied(job.token, failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory for a copy"),
@@ -37,31 +38,34 @@ void CudaCourier::add(const CopyJob& job) noexcept {
 void CudaCourier::serve() noexcept {
   const NoWaitScope no_wait;
   CudaLibrary::get().cuCtxSetCurrent(context_.get());
-  for (sys::Lock lock(mutex_); !stopping_ || !jobs_.empty();) {
-    if (jobs_.empty()) {
+  for (sys::Lock lock(mutex_); !stopping_ || !errands_.empty();) {
+    if (errands_.empty()) {
       changed_.wait(lock);
       continue;
     }
-    const CopyJob job = jobs_.front();
-    jobs_.pop_front();
+    const Errand errand = errands_.front();
+    errands_.pop_front();
     lock.unlock();
-    run(job);
+    run(errand);
     lock.lock();
   }
   staging_.reset();  // while the context is the thread's
 }
 
-void CudaCourier::run(const CopyJob& job) noexcept {
+void CudaCourier::run(const Errand& errand) noexcept {
+  const CopyJob& job = errand.job;
   const std::int64_t started = sys::now_ns();
-  Outcome outcome = copy(make_cuda_block(job.source, job.target));
+  Outcome outcome = copy(make_cuda_block(job.source, job.target), errand.peer);
   job.sink->copied(job.token, std::move(outcome), started, sys::now_ns());
 }
 
-Outcome CudaCourier::copy(const CudaBlock& block) noexcept {
+Outcome CudaCourier::copy(const CudaBlock& block, const CudaMemory* peer) noexcept {
   if (context_.lost()) return context_.loss();
-  CUresult code = CUDA_SUCCESS;
+  CUresult code = await_memory(peer);
   try {
-    if (is_cuda_pinned(block)) {
+    if (code != CUDA_SUCCESS) {
+      // said below
+    } else if (is_cuda_pinned(block)) {
       code = enqueue_cuda_block(block, streams_[0].get());
       const CUresult end = CudaLibrary::get().cuStreamSynchronize(streams_[0].get());
       if (code == CUDA_SUCCESS) code = end;
@@ -73,6 +77,16 @@ Outcome CudaCourier::copy(const CudaBlock& block) noexcept {
   }
   if (code == CUDA_SUCCESS) return {};
   return context_.note(code, "a copy") ? context_.loss() : context_.failure("a copy", code);
+}
+
+CUresult CudaCourier::await_memory(const CudaMemory* peer) const noexcept {
+  for (const CudaStream& stream : streams_) {
+    for (const CudaMemory* memory : {&memory_, peer}) {
+      const CUresult code = memory == nullptr ? CUDA_SUCCESS : memory->order(stream.get());
+      if (code != CUDA_SUCCESS) return code;
+    }
+  }
+  return CUDA_SUCCESS;
 }
 
 /// Two pieces are under way at a time, each in a stream of its own.

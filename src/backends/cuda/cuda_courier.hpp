@@ -16,14 +16,15 @@ namespace weir::rt {
 class CudaCourier {
  public:
   /// Throws Error.
-  CudaCourier(CudaContext& context, const std::string& name);
+  CudaCourier(CudaContext& context, const CudaMemory& memory, const std::string& name);
   CudaCourier(const CudaCourier&) = delete;
   CudaCourier& operator=(const CudaCourier&) = delete;
   /// Makes the copies that it has.
   ~CudaCourier();
 
-  /// Any thread; the sink is told by the courier's, or at once when there is no memory for it.
-  void add(const CopyJob& job) noexcept;
+  /// `peer` is the memory at the other end, null for the host's. Any thread; the sink is told by
+  /// the courier's, or at once when there is no memory for it.
+  void add(const CopyJob& job, const CudaMemory* peer) noexcept;
 
  private:
   struct Staging {
@@ -31,18 +32,25 @@ class CudaCourier {
     CudaStagedPiece pieces[2];
   };
 
+  struct Errand {
+    CopyJob job;
+    const CudaMemory* peer = nullptr;
+  };
+
   void serve() noexcept;
-  void run(const CopyJob& job) noexcept;
-  Outcome copy(const CudaBlock& block) noexcept;
+  void run(const Errand& errand) noexcept;
+  Outcome copy(const CudaBlock& block, const CudaMemory* peer) noexcept;
+  CUresult await_memory(const CudaMemory* peer) const noexcept;
   CUresult stage(const CudaBlock& block);
   CUresult settle(CudaStagedPiece& piece, CUstream stream) const noexcept;
 
   CudaContext& context_;
+  const CudaMemory& memory_;
   CudaStream streams_[2];
   std::unique_ptr<Staging> staging_;
   sys::Mutex mutex_;
   sys::Condition changed_;
-  std::deque<CopyJob> jobs_;
+  std::deque<Errand> errands_;
   bool stopping_ = false;
   std::optional<sys::Thread> thread_;
 };

@@ -25,8 +25,8 @@ CudaDevice::CudaDevice(CudaOptions options, const CudaDeviceInfo& facts)
       groups_(divide_cuda_device(facts.id)),
       memory_(context_),
       kernels_(context_, facts.architecture),
-      inward_(context_, options_.name + "-in"),
-      outward_(context_, options_.name + "-out") {
+      inward_(context_, memory_, options_.name + "-in"),
+      outward_(context_, memory_, options_.name + "-out") {
   info_.name = options_.name;
   info_.backend = "cuda";
   info_.description = facts.description;
@@ -50,10 +50,9 @@ bool CudaDevice::reaches(const Device* peer) const noexcept {
 void CudaDevice::copy(const CopyJob& job) noexcept {
   const bool comes = job.target.device == this;
   Device* const peer = comes ? job.source.device : job.target.device;
-  if (peer != nullptr && peer != this) {
-    static_cast<CudaDevice*>(peer)->memory_.open_to(facts_.id);
-  }
-  (comes ? inward_ : outward_).add(job);
+  CudaMemory* const there = peer == nullptr ? nullptr : &static_cast<CudaDevice*>(peer)->memory_;
+  if (there != nullptr && there != &memory_) there->open_to(facts_.id);
+  (comes ? inward_ : outward_).add(job, there);
 }
 
 std::unique_ptr<PlaceDriver> CudaDevice::open_place(const PlaceRequest& request, PlaceFeed& feed) {
@@ -62,7 +61,7 @@ std::unique_ptr<PlaceDriver> CudaDevice::open_place(const PlaceRequest& request,
   for (const unsigned core : request.cores) {
     if (!whole) part.push_back(groups_[core]);
   }
-  return std::make_unique<CudaPlace>(request.name, context_, kernels_, std::move(part),
+  return std::make_unique<CudaPlace>(request.name, context_, memory_, kernels_, std::move(part),
                                      options_.lanes, feed);
 }
 

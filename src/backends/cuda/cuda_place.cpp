@@ -32,8 +32,9 @@ const char* name_of(const Job& job) noexcept {
 
 }  // namespace
 
-CudaPlace::CudaPlace(const std::string& name, CudaContext& context, CudaKernels& kernels,
-                     std::vector<CUdevResource> part, unsigned lanes, PlaceFeed& feed)
+CudaPlace::CudaPlace(const std::string& name, CudaContext& context, const CudaMemory& memory,
+                     CudaKernels& kernels, std::vector<CUdevResource> part, unsigned lanes,
+                     PlaceFeed& feed)
     : context_(context),
       kernels_(kernels),
       feed_(feed),
@@ -45,7 +46,7 @@ CudaPlace::CudaPlace(const std::string& name, CudaContext& context, CudaKernels&
   points_.reserve(kWindow);
   {
     const CudaScope scope(partition_.context());  // one thread at a time may be in a green context
-    queues_.emplace(context, partition_, lanes, bell_);
+    queues_.emplace(context, memory, partition_, lanes, bell_);
   }
   trains_.resize(queues_->lanes().count());
   thread_.emplace(name, [this] { serve(); });

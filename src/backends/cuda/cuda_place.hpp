@@ -19,8 +19,8 @@ namespace weir::rt {
 class CudaPlace final : public PlaceDriver {
  public:
   /// Throws Error, {unsupported} when the device cannot be divided so.
-  CudaPlace(const std::string& name, CudaContext& context, CudaKernels& kernels,
-            std::vector<CUdevResource> part, unsigned lanes, PlaceFeed& feed);
+  CudaPlace(const std::string& name, CudaContext& context, const CudaMemory& memory,
+            CudaKernels& kernels, std::vector<CUdevResource> part, unsigned lanes, PlaceFeed& feed);
   ~CudaPlace() override;
 
   void wake() noexcept override { bell_.ring(); }

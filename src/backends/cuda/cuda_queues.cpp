@@ -61,9 +61,10 @@ CudaStream CudaPartition::make_stream() const {
   return CudaStream(stream);
 }
 
-CudaQueues::CudaQueues(CudaContext& context, const CudaPartition& partition, unsigned compute_lanes,
-                       CudaBell& bell)
+CudaQueues::CudaQueues(CudaContext& context, const CudaMemory& memory,
+                       const CudaPartition& partition, unsigned compute_lanes, CudaBell& bell)
     : context_(context),
+      memory_(memory),
       compute_(compute_lanes),
       lanes_(compute_lanes + 2 * kCopyLanes),
       chunks_(make_cuda_pinned(2 * kCopyLanes * kCudaChunk)),
@@ -73,9 +74,11 @@ CudaQueues::CudaQueues(CudaContext& context, const CudaPartition& partition, uns
   std::memset(counters_.get(), 0, lanes_.count() * kLine);
   check_cuda(CudaLibrary::get().cuMemHostGetDevicePointer(&counters_there_, counters_.get(), 0),
              "showing memory of the host to the device");
+  const std::uint64_t allocations = memory.settle();
   for (unsigned lane = 0; lane < lanes_.count(); ++lane) {
     Rail& rail = rails_[lane];
     rail.stream = partition.make_stream();
+    rail.allocations = allocations;
     for (CudaEvent& event : rail.records) event = make_cuda_event(false);
     if (!copies(lane)) continue;
     rail.begun = make_cuda_event(false);
@@ -92,10 +95,18 @@ unsigned CudaQueues::choose(const Job& job,
 }
 
 CUresult CudaQueues::order(unsigned lane, std::span<const CudaPoint> points) noexcept {
-  CUresult code = CUDA_SUCCESS;
+  CUresult code = await_memory(lane);
   for (std::size_t i = points.size(); i-- > 0 && code == CUDA_SUCCESS;) {
     if (!lanes_.implied(lane, points[i])) code = wait(lane, points[i]);
   }
+  return code;
+}
+
+CUresult CudaQueues::await_memory(unsigned lane) noexcept {
+  const std::uint64_t allocations = memory_.allocations();
+  if (rails_[lane].allocations == allocations) return CUDA_SUCCESS;
+  const CUresult code = memory_.order(stream(lane));
+  if (code == CUDA_SUCCESS) rails_[lane].allocations = allocations;
   return code;
 }
 

@@ -40,8 +40,8 @@ class CudaQueues {
   static constexpr unsigned kCopyLanes = 2;
 
   /// With the partition's context current. Throws Error.
-  CudaQueues(CudaContext& context, const CudaPartition& partition, unsigned compute_lanes,
-             CudaBell& bell);
+  CudaQueues(CudaContext& context, const CudaMemory& memory, const CudaPartition& partition,
+             unsigned compute_lanes, CudaBell& bell);
 
   CudaLanes& lanes() noexcept { return lanes_; }
   const CudaLanes& lanes() const noexcept { return lanes_; }
@@ -49,7 +49,7 @@ class CudaQueues {
   /// Chooses a lane for a job.
   unsigned choose(const Job& job, std::span<const CudaPoint> predecessors) const noexcept;
 
-  /// Makes what comes next in a lane wait for these points.
+  /// Makes what comes next in a lane wait for these points, and for the clearing of new memory.
   CUresult order(unsigned lane, std::span<const CudaPoint> points) noexcept;
   /// Records an event at the end of a lane, for jobs to come, unless there is one.
   void keep_tail(unsigned lane) noexcept;
@@ -95,9 +95,11 @@ class CudaQueues {
     std::array<CudaFlight*, kGathered> small{};  ///< copies that the driver does not have yet
     std::size_t gathered = 0;                    ///< how many
     std::uint64_t marked = 0, belled = 0;
+    std::uint64_t allocations = 0;  ///< that are clear for what comes next
   };
   bool copies(unsigned lane) const noexcept { return lane >= compute_; }
   unsigned partner(unsigned lane) const noexcept { return compute_ + ((lane - compute_) ^ 1u); }
+  CUresult await_memory(unsigned lane) noexcept;
   CUresult wait(unsigned lane, CudaPoint point) noexcept;
   void gather(CudaFlight& flight, unsigned lane) noexcept;
   CUresult stage(CudaHostPiece& piece, CUstream stream) noexcept;
@@ -107,6 +109,7 @@ class CudaQueues {
   static void CUDA_CB ring(void* queues);
 
   CudaContext& context_;
+  const CudaMemory& memory_;
   const unsigned compute_;
   CudaLanes lanes_;
   CudaPinned chunks_;

@@ -41,7 +41,7 @@ TEST_F(CudaBackendTest, ChecksSettings) {
 
 TEST_F(CudaBackendTest, MemoryIsZeroAndEnds) {
   Memory memory = device().allocate(1000);
-  for (std::size_t i = 0; i < 1000; ++i) EXPECT_EQ(static_cast<char*>(memory.address)[i], 0);
+  EXPECT_EQ(bytes_of(device(), memory), std::vector<char>(1000, 0));
   const std::string message = message_of([&] { device().allocate(std::size_t{1} << 40); });
   EXPECT_EQ(message, "domain 'test' was asked for 1 TiB, and its device has 1024 MiB free")
       << message;
@@ -52,7 +52,7 @@ TEST_F(CudaBackendTest, MemoryIsZeroAndEnds) {
 
 TEST_F(CudaBackendTest, FailuresOfOpeningLeaveNothing) {
   const char* const calls[] = {"cuDevicePrimaryCtxRetain", "cuMemPoolCreate", "cuStreamCreate",
-                               "cuMemGetInfo"};
+                               "cuEventCreate", "cuMemGetInfo"};
   for (const char* call : calls) {
     fake_cuda_fail(call, 1, 2);  // out of memory
     EXPECT_NE(status_of([&] { open_device(*backend_, {}); }), WEIR_STATUS_OK) << call;
@@ -130,6 +130,7 @@ TEST_F(CudaBackendTest, CopiesWithoutAPlace) {
 TEST_F(CudaBackendTest, CopiesFromCardToCard) {
   const auto other = open_device(*backend_, {{"device", "1"}});
   Memory one = device().allocate(64), two = other->allocate(64);
+  bytes_of(device(), one);
   static_cast<char*>(one.address)[5] = 42;
   const Region row{.offset = 5, .row = 8}, target{.offset = 16, .row = 8};
   Copies sink;

@@ -305,6 +305,24 @@ TEST_F(CudaPlaceTest, CopiesOfManyShapes) {
   }
 }
 
+/// Memory is had while the card does something else, and clear for the first that uses it.
+TEST_F(CudaPlaceTest, AllocatingWaitsForNothing) {
+  std::int64_t seen = 0;
+  const Region all{.offset = 0, .row = sizeof seen};
+  OrderFeed feed;
+  const auto driver = place(feed);
+  fake_cuda_hold(1);
+  std::int64_t* const x = numbers(1);
+  const auto mixed = feed.add(mix(x, 7));
+  feed.add(copy(there(x, all), here(&seen, all)), {mixed});
+  driver->wake();
+  while (feed.has_work()) std::this_thread::yield();
+  fake_cuda_hold(0);
+  for (const auto& [number, ending] : feed.wait()) EXPECT_TRUE(ending.outcome.ok());
+  EXPECT_EQ(seen, 7);
+  EXPECT_GE(fake_cuda_calls("cuStreamWaitEvent"), 2u) << "in each of the two lanes";
+}
+
 TEST_F(CudaPlaceTest, ManyCopiesShareThePageLockedMemory) {
   constexpr std::size_t kCopies = 300, kBytes = 100'000;
   std::vector<std::vector<char>> out, in(kCopies, std::vector<char>(kBytes));

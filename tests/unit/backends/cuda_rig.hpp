@@ -119,6 +119,19 @@ class CudaTest : public testing::Test {
     return device().open_place({"place", std::move(cores)}, feed);
   }
 
+  /// Copies what a device has there to the host, once new memory is clear.
+  static std::vector<char> bytes_of(Device& device, const Memory& memory) {
+    std::vector<char> bytes(memory.bytes);
+    const Region all{.offset = 0, .row = bytes.size()};
+    Copies sink;
+    device.copy({{&device, static_cast<std::byte*>(memory.address), all},
+                 {nullptr, reinterpret_cast<std::byte*>(bytes.data()), all},
+                 &sink,
+                 nullptr});
+    EXPECT_TRUE(sink.wait_for(1)[0].outcome.ok());
+    return bytes;
+  }
+
   /// A call of a kernel whose text the fake compiler takes.
   const KernelSource& source(const std::string& entry, const std::string& parameters,
                              const std::string& more = "") {
