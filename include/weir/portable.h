@@ -59,6 +59,9 @@
  * WEIR_ITEMS_LAST_BELOW(n) { ... } items of the group agree on: faster on the host than an if
  *
  * WEIR_SHARED(T, v, n);            T v[n] that the items of a group share; at the top of a kernel
+ * WEIR_LARGE(T, v, n);             the same, once in a kernel, for more than the 48 KiB that CUDA
+ *                                  has for all others: up to 227 KiB of a group on an H100
+ * WEIR_LARGE_BYTES(name, bytes);   before such a kernel of that name: the size of its WEIR_LARGE()
  * WEIR_PRIVATE(T, v);              a T of each item; in phases it is WEIR_V(v)
  * WEIR_PRIVATE_ARRAY(T, v, n);     n of them: WEIR_V(v)[k]
  *
@@ -190,6 +193,17 @@ typedef unsigned long long weir_u64;
 #define WEIR_FUNCTION __device__ __forceinline__
 #define WEIR_CONSTANT static __constant__ const
 #define WEIR_SHARED(T, v, n) __shared__ T v[n]
+#define WEIR_LARGE(T, v, n)                              \
+  extern __shared__ __align__(16) weir_u8 weir_large_[]; \
+  T(&v)[n] = *(T(*)[n])weir_large_
+template <unsigned n>
+struct weir_units_ {
+  weir_u8 each[n];
+};
+/* The driver tells how large the parameters of a kernel are: this one is never run. */
+#define WEIR_LARGE_BYTES(name, bytes)                                                  \
+  extern "C" __global__ void weir_large_of_##name(weir_units_<((bytes) + 63) / 64>) {} \
+  static_assert((bytes) > 0, "the size of a WEIR_LARGE()")
 #define WEIR_BARRIER_() __syncthreads()
 
 #define WEIR_LOCAL_X ((int)threadIdx.x)
@@ -264,6 +278,13 @@ WEIR_VECTOR_(weir_double4, double)
 #define WEIR_PRIVATE(T, v) T v
 #define WEIR_PRIVATE_ARRAY(T, v, n) T v[n]
 #define WEIR_V(v) v
+
+#endif
+
+#if !defined(WEIR_LARGE) /* ---- Devices whose shared memory is all of one kind ---- */
+
+#define WEIR_LARGE(T, v, n) WEIR_SHARED(T, v, n)
+#define WEIR_LARGE_BYTES(name, bytes) typedef char weir_large_of_##name[bytes]
 
 #endif
 

@@ -59,8 +59,8 @@ const bool pretends = [] {
   for (const weir_portable_kernel* kernel :
        {&taught::suite_fill, &taught::suite_add, &taught::suite_mix, &taught::suite_number,
         &taught::suite_scalars, &taught::suite_parallel, &taught::axpy, &taught::stencil,
-        &taught::reduce, &taught::multiply, &taught::rounds, &taught::values, &taught::atomics,
-        &taught::vectors, &taught::repeat, &taught::pick, &taught::weigh_five}) {
+        &taught::reduce, &taught::multiply, &taught::turn, &taught::rounds, &taught::values,
+        &taught::atomics, &taught::vectors, &taught::repeat, &taught::pick, &taught::weigh_five}) {
     teach(*kernel);
   }
   teach({"suite_meet", {1, 1, 1}, "p", meet, nullptr});

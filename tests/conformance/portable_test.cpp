@@ -56,6 +56,20 @@ CONFORMANCE_TEST(Portable, RunsEveryItemOnce) {
   }
 }
 
+CONFORMANCE_TEST(Portable, SharesMuchMemory) {
+  const Rig rig(subject);
+  const Kernel turn = made(rig, wk::turn, [](const Call&) { return Groups{3}; });
+  const Buffer x = rig.apart(3 * PART * sizeof(std::int64_t));
+  filled(x, std::int64_t{0});
+  rig.stream.upload(x.all());
+  rig.stream.compute(turn, {readwrite(x.all())});
+  rig.stream.download(x.all());
+  rig.stream.synchronize();
+  for (std::int64_t i = 0; i < 3 * PART; ++i) {
+    ASSERT_EQ(x.data<std::int64_t>()[i], i / PART * PART + PART - 1 - i % PART) << i;
+  }
+}
+
 CONFORMANCE_TEST(Portable, RunsNothingInNoGroups) {
   const Rig rig(subject);
   const Kernel axpy = made(rig, wk::axpy, kByCount);

@@ -17,7 +17,7 @@ constexpr char kElsewhere[] = "the memory of a rank is that of another process";
 
 std::vector<Exception> with_unknown_kernels(std::vector<Exception> exceptions) {
   for (const char* const test :
-       {"RunsEveryItemOnce", "RunsNothingInNoGroups", "SharesMemoryInAGroup",
+       {"RunsEveryItemOnce", "RunsNothingInNoGroups", "SharesMemoryInAGroup", "SharesMuchMemory",
         "ReducesInGroupsAndByAtomics", "MultipliesTiles", "KeepsPrivateValuesOverPhases",
         "GivesTheSameBackwards", "HasAtomicsForAllTypes", "HasVectorsOfFour", "ConvertsItsScalars",
         "RefusesWhatItsParametersCannotHold", "FailsWithItsGrid", "SaysWhereItDoesNotCompile",

@@ -19,6 +19,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr unsigned kGroups = 4, kGroupSize = 8;
+constexpr unsigned kStaticShared = 48 << 10, kMostShared = 227 << 10;
 
 struct Device {
   CUresult lost = CUDA_SUCCESS;
@@ -79,6 +81,7 @@ struct Pool {
 struct Kernel {
   std::string parameters;
   fake_cuda_run run = nullptr;
+  unsigned units = 0, most_dynamic = kStaticShared;  // of the parameters, and bytes that it shares
 };
 
 struct Code {
@@ -119,6 +122,7 @@ struct World {
   CUresult launch_code = CUDA_SUCCESS;
   bool held = false;
   unsigned long depth = 0, misuses = 0, running = 0, most = 0, last_groups = 0;
+  unsigned long last_shared = 0;
 
   World() {
     for (std::size_t i = 0; i < primary.size(); ++i) primary[i].device = static_cast<int>(i);
@@ -356,6 +360,14 @@ void* compile(const std::string& text) {
 
 /// Returns the kernel of a text that the text has under its full name, or that a macro of it makes.
 const Kernel* find_kernel(Code& code, const std::string& name) {
+  constexpr std::string_view kTeller = "weir_large_of_";
+  if (name.starts_with(kTeller)) {
+    const std::string call = "WEIR_LARGE_BYTES(" + name.substr(kTeller.size()) + ", ";
+    const std::size_t at = code.text.find(call);
+    if (at == std::string::npos) return nullptr;
+    const auto bytes = std::strtoul(code.text.c_str() + at + call.size(), nullptr, 10);
+    return &(code.kernels[name] = {"", nullptr, static_cast<unsigned>(bytes + 63) / 64});
+  }
   const auto taught = world().kernels.find(name);
   if (taught != world().kernels.end() && code.text.find(name) != std::string::npos) {
     return &taught->second;
@@ -446,6 +458,11 @@ unsigned long fake_cuda_last_groups() {
   return world().last_groups;
 }
 
+unsigned long fake_cuda_last_shared() {
+  const Lock lock(world().mutex);
+  return world().last_shared;
+}
+
 // The driver: what every program asks.
 
 CUresult cuInit(unsigned) {
@@ -494,6 +511,7 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute what, CUdevice) {
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = 9; break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = 0; break;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = kGroups * kGroupSize; break;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = kMostShared; break;
     case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS: *value = 1; break;
     default: return misuse(CUDA_ERROR_INVALID_VALUE);
@@ -847,9 +865,13 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned x, unsigned y, 
   return CUDA_SUCCESS;
 }
 CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned group_x,
-                        unsigned group_y, unsigned group_z, unsigned, CUstream handle,
+                        unsigned group_y, unsigned group_z, unsigned shared, CUstream handle,
                         void** parameters, void**) {
   ENTER_STREAM(handle);
+  if (shared > reinterpret_cast<const Kernel*>(function)->most_dynamic) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  world().last_shared = shared;
   if (x == 0 || y == 0 || z == 0 || y > 65535 || z > 65535 || group_x * group_y * group_z > 1024) {
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -1043,6 +1065,22 @@ CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* nam
 }
 CUresult cuKernelGetAttribute(int* value, CUfunction_attribute, CUkernel, CUdevice) {
   *value = 1024;
+  return CUDA_SUCCESS;
+}
+CUresult cuKernelGetParamInfo(CUkernel handle, std::size_t, std::size_t* offset,
+                              std::size_t* size) {
+  ENTER(-1);
+  *offset = 0;
+  *size = reinterpret_cast<const Kernel*>(handle)->units;
+  return CUDA_SUCCESS;
+}
+CUresult cuKernelSetAttribute(CUfunction_attribute what, int value, CUkernel handle, CUdevice) {
+  ENTER(-1);
+  if (what != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
+    return misuse(CUDA_ERROR_INVALID_VALUE);
+  }
+  if (value < 0 || static_cast<unsigned>(value) > kMostShared) return CUDA_ERROR_INVALID_VALUE;
+  reinterpret_cast<Kernel*>(handle)->most_dynamic = static_cast<unsigned>(value);
   return CUDA_SUCCESS;
 }
 

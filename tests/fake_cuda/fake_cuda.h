@@ -44,6 +44,8 @@ unsigned long fake_cuda_objects(void);
 unsigned long fake_cuda_most_at_once(void);
 /// Returns the bits of the groups of multiprocessors that the last kernel ran on.
 unsigned long fake_cuda_last_groups(void);
+/* Bytes of dynamic shared memory of the last kernel that was launched. */
+unsigned long fake_cuda_last_shared(void);
 
 #ifdef __cplusplus
 }

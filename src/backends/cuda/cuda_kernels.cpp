@@ -33,23 +33,54 @@ const CudaKernels::Code& CudaKernels::find(const KernelSource& source) noexcept 
 CudaKernels::Code CudaKernels::make(const KernelSource& source) {
   Code made;
   CUkernel kernel = nullptr;
+  CUlibrary const program = program_of(source);
   const CUresult code =
-      CudaLibrary::get().cuLibraryGetKernel(&kernel, program_of(source), source.entry.c_str());
+      CudaLibrary::get().cuLibraryGetKernel(&kernel, program, source.entry.c_str());
   check_cuda(code, fmt::format("domain '{}' finds no kernel '{}' in {}", context_.domain(),
                                source.entry, source.file));
   made.function = reinterpret_cast<CUfunction>(kernel);  // taken for one by cuLaunchKernel()
   check_group(source, made.function);
-  if (source.resident) made.at_once = groups_at_once(source, made.function);
+  made.large = bytes_of_large(source, program);
+  if (made.large > 0) allow_large(source, kernel, made.large);
+  if (source.resident) made.at_once = groups_at_once(source, made);
   return made;
 }
 
+/// What WEIR_LARGE_BYTES() in the text says of a kernel, 0 without.
+unsigned CudaKernels::bytes_of_large(const KernelSource& source, CUlibrary program) const {
+  if (source.text.find("WEIR_LARGE_BYTES") == std::string::npos) return 0;
+  const CudaLibrary& cu = CudaLibrary::get();
+  CUkernel teller = nullptr;
+  std::size_t offset = 0, units = 0;
+  CUresult code =
+      cu.cuLibraryGetKernel(&teller, program, ("weir_large_of_" + source.entry).c_str());
+  if (code == CUDA_ERROR_NOT_FOUND) return 0;
+  if (code == CUDA_SUCCESS) code = cu.cuKernelGetParamInfo(teller, 0, &offset, &units);
+  check_cuda(code, fmt::format("asking how much memory kernel '{}' shares", source.entry));
+  return 64 * static_cast<unsigned>(units);
+}
+
+void CudaKernels::allow_large(const KernelSource& source, CUkernel kernel, unsigned bytes) const {
+  const CudaLibrary& cu = CudaLibrary::get();
+  const CUresult code = cu.cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                                static_cast<int>(bytes), kernel, context_.device());
+  if (code == CUDA_SUCCESS) return;
+  int most = 0;
+  cu.cuDeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+                          context_.device());
+  fail(code == CUDA_ERROR_INVALID_VALUE ? WEIR_STATUS_UNSUPPORTED : WEIR_STATUS_DEVICE_ERROR,
+       "kernel '{}' of {} has a WEIR_LARGE() of {} bytes, and domain '{}' has {} of shared memory "
+       "for a group, that of WEIR_SHARED() included: {}; make its tiles smaller",
+       source.entry, source.file, bytes, context_.domain(), most, cuda_error(code));
+}
+
 /// How many groups a multiprocessor has room for.
-unsigned CudaKernels::groups_at_once(const KernelSource& source, CUfunction function) const {
+unsigned CudaKernels::groups_at_once(const KernelSource& source, const Code& code) const {
   int groups = 0;
   const auto [x, y, z] = source.group;
   const CudaScope scope(context_.get());
   check_cuda(CudaLibrary::get().cuOccupancyMaxActiveBlocksPerMultiprocessor(
-                 &groups, function, static_cast<int>(x * y * z), 0),
+                 &groups, code.function, static_cast<int>(x * y * z), code.large),
              fmt::format("asking how many groups of kernel '{}' fit at once", source.entry));
   return static_cast<unsigned>(std::max(groups, 1));
 }

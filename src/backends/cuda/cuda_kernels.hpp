@@ -22,6 +22,7 @@ class CudaKernels {
   /// Code that can be launched in every context of the device, or why there is none.
   struct Code {
     CUfunction function = nullptr;
+    unsigned large = 0;    ///< bytes of shared memory that a launch has to ask for
     unsigned at_once = 0;  ///< groups of a resident kernel that fit on a multiprocessor
     Outcome outcome;
   };
@@ -34,7 +35,9 @@ class CudaKernels {
   Code make(const KernelSource& source);
   CUlibrary program_of(const KernelSource& source);
   CudaCode load(const std::string& image) const;
-  unsigned groups_at_once(const KernelSource& source, CUfunction function) const;
+  unsigned bytes_of_large(const KernelSource& source, CUlibrary program) const;
+  void allow_large(const KernelSource& source, CUkernel kernel, unsigned bytes) const;
+  unsigned groups_at_once(const KernelSource& source, const Code& code) const;
   void check_group(const KernelSource& source, CUfunction function) const;
 
   CudaContext& context_;

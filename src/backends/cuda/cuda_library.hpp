@@ -19,18 +19,20 @@ namespace weir::rt {
               cuEventDestroy) each(cuEventElapsedTime) each(cuEventRecord)                         \
               each(cuEventSynchronize) each(cuGetErrorName) each(cuGetErrorString) each(           \
                   cuGreenCtxCreate) each(cuGreenCtxDestroy) each(cuGreenCtxStreamCreate)           \
-                  each(cuInit) each(cuKernelGetAttribute) each(cuLaunchCooperativeKernel) each(    \
-                      cuOccupancyMaxActiveBlocksPerMultiprocessor) each(cuLaunchHostFunc)          \
-                      each(cuLaunchKernel) each(cuLibraryGetKernel) each(cuLibraryLoadData)        \
-                          each(cuLibraryUnload) each(cuMemAllocFromPoolAsync) each(cuMemFreeAsync) \
-                              each(cuMemFreeHost) each(cuMemGetInfo) each(cuMemHostAlloc)          \
-                                  each(cuMemHostGetDevicePointer) each(cuMemPoolCreate)            \
-                                      each(cuMemPoolDestroy) each(cuMemPoolSetAccess)              \
-                                          each(cuMemPoolSetAttribute) each(cuMemcpy2DAsync) each(  \
-                                              cuMemcpyDtoDAsync) each(cuMemcpyDtoHAsync)           \
-                                              each(cuMemcpyHtoDAsync) each(cuMemsetD8Async)        \
-                                                  each(cuPointerGetAttribute) each(cuStreamCreate) \
-                                                      each(cuStreamDestroy) each(cuStreamQuery)    \
+                  each(cuInit) each(cuKernelGetAttribute) each(cuKernelGetParamInfo)               \
+                      each(cuKernelSetAttribute) each(cuLaunchCooperativeKernel) each(             \
+                          cuOccupancyMaxActiveBlocksPerMultiprocessor) each(cuLaunchHostFunc)      \
+                          each(cuLaunchKernel) each(cuLibraryGetKernel) each(cuLibraryLoadData)    \
+                              each(cuLibraryUnload) each(cuMemAllocFromPoolAsync) each(            \
+                                  cuMemFreeAsync) each(cuMemFreeHost) each(cuMemGetInfo)           \
+                                  each(cuMemHostAlloc) each(cuMemHostGetDevicePointer)             \
+                                      each(cuMemPoolCreate) each(cuMemPoolDestroy) each(           \
+                                          cuMemPoolSetAccess) each(cuMemPoolSetAttribute)          \
+                                          each(cuMemcpy2DAsync) each(cuMemcpyDtoDAsync) each(      \
+                                              cuMemcpyDtoHAsync) each(cuMemcpyHtoDAsync)           \
+                                              each(cuMemsetD8Async) each(cuPointerGetAttribute)    \
+                                                  each(cuStreamCreate) each(cuStreamDestroy)       \
+                                                      each(cuStreamQuery)                          \
                                                           each(cuStreamSynchronize)                \
                                                               each(cuStreamWaitEvent)              \
                                                                   each(cuStreamWriteValue64)

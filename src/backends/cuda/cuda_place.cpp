@@ -236,14 +236,14 @@ Outcome CudaPlace::launch(const Job& job, unsigned lane) noexcept {
   if (job.source->resident) {
     const unsigned groups = std::min(x, code.at_once * partition_.processors());
     return judge(CudaLibrary::get().cuLaunchCooperativeKernel(
-                     code.function, groups, 1, 1, group[0], group[1], group[2], 0,
+                     code.function, groups, 1, 1, group[0], group[1], group[2], code.large,
                      queues_->stream(lane), arguments.addresses()),
                  name_of(job));
   }
-  return judge(
-      CudaLibrary::get().cuLaunchKernel(code.function, x, y, z, group[0], group[1], group[2], 0,
-                                        queues_->stream(lane), arguments.addresses(), nullptr),
-      name_of(job));
+  return judge(CudaLibrary::get().cuLaunchKernel(code.function, x, y, z, group[0], group[1],
+                                                 group[2], code.large, queues_->stream(lane),
+                                                 arguments.addresses(), nullptr),
+               name_of(job));
 }
 
 Outcome CudaPlace::call(Job& job, unsigned lane) noexcept {

@@ -471,6 +471,27 @@ TEST_F(CudaPlaceTest, KernelsThatDoNotFitSayWhy) {
             "domain 'test': mix: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (701: as the test wants it)");
 }
 
+TEST_F(CudaPlaceTest, LargeSharedMemoryIsAskedFor) {
+  std::int64_t* const x = numbers(1);
+  OrderFeed feed;
+  feed.add(job(source("mix", "pl", "WEIR_LARGE_BYTES(mix, 98304);\n"), {x}, {weir_scalar_i64(1)}));
+  const auto driver = place(feed);
+  EXPECT_TRUE(feed.wait().at(1).outcome.ok()) << feed.wait().at(1).outcome.message;
+  EXPECT_EQ(fake_cuda_last_shared(), 98304u);
+  feed.add(job(source("count", "p", "WEIR_LARGE_BYTES(mix, 98304);\n"), {x}));
+  driver->wake();
+  EXPECT_TRUE(feed.wait().at(2).outcome.ok());
+  EXPECT_EQ(fake_cuda_last_shared(), 0u) << "that is another kernel's";
+  feed.add(job(source("mix", "pl", "WEIR_LARGE_BYTES(mix, 300032);\n"), {x}, {weir_scalar_i64(1)}));
+  driver->wake();
+  const Outcome outcome = feed.wait().at(3).outcome;
+  EXPECT_EQ(outcome.status, WEIR_STATUS_UNSUPPORTED);
+  EXPECT_TRUE(outcome.message.starts_with(
+      "kernel 'mix' of mix.cu has a WEIR_LARGE() of 300032 bytes, and domain 'test' has 232448 of "
+      "shared memory for a group"))
+      << outcome.message;
+}
+
 TEST_F(CudaPlaceTest, ALostDeviceEndsEverything) {
   setenv("WEIR_SPIN_US", "0", 1);
   for (const int code : {700, 719, 214}) {
