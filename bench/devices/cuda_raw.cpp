@@ -1,5 +1,6 @@
 // What an expert writes by hand for a CUDA card: the peer of weir.
 #include "devices/cuda_by_hand.hpp"
+#include "devices/cuda_cholesky.hpp"
 
 namespace weir_bench {
 namespace {
@@ -141,6 +142,15 @@ double copies(bool to_device, bool pinned, std::size_t bytes, long count) {
          1e-9;
 }
 
+/// GFLOP/s of a factorisation of doubles, from page-locked memory to it or on the card alone.
+double cholesky(long order, bool copies) {
+  const Cuda cuda;
+  const CudaCholesky problem(cuda, static_cast<int>(order));
+  const double n = static_cast<double>(order);
+  return (n * n * n / 3 + n * n / 2 + n / 6) * 1e-9 /
+         median(repeat(1, 3, [&] { return problem.seconds(copies); }));
+}
+
 nlohmann::json run(const Arguments& arguments) {
   const std::string& verb = arguments.verb();
   if (verb == "chain" || verb == "independent") {
@@ -153,6 +163,11 @@ nlohmann::json run(const Arguments& arguments) {
     const double value = verb == "replay" ? replays(nodes, arguments.number("--actions", 10'000))
                                           : graphs_made(nodes);
     return {{"value", value}, {"config", "graphs of " + std::to_string(nodes) + " kernels"}};
+  }
+  if (verb == "cholesky") {
+    const bool copies = arguments.text("--copies", "on") == "on";
+    return {{"value", cholesky(arguments.number("--n", 16384), copies)},
+            {"config", copies ? "cuSOLVER, page-locked memory" : "cuSOLVER, on the card"}};
   }
   if (verb != "h2d" && verb != "d2h") throw std::invalid_argument("unknown: " + verb);
   const bool pinned = arguments.text("--memory", "pinned") == "pinned";

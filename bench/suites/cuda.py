@@ -101,16 +101,23 @@ def overlap(quick):
 
 
 def cholesky(order):
-    """One tile is one call of cuSOLVER."""
+    """Beside cuSOLVER by hand, and beside weir with one tile, which is one call of it."""
 
     def figure(domains, *tile):
         return Figure(Command.of("weir", "run", "cholesky", "--n", order, "--domains", domains,
                                  "--repeat", 3, *tile, "--json"), "rate.value")
 
+    def by_hand(copies):
+        return Figure(Command.of("cuda_raw", "cholesky", "--n", order, "--copies", copies))
+
     card, both = figure(CARD), figure(f"host,{CARD}")
     return [
-        Row(f"cuda: cholesky {order}", "GFLOP/s", card, figure(CARD, "--tile", order), "cuSOLVER",
-            ratio_at_least(0.9)),
+        Row(f"cuda: cholesky {order}", "GFLOP/s", card, by_hand("on"),
+            "cuSOLVER by hand, page-locked memory", ratio_at_least(0.9)),
+        Row(f"cuda: cholesky {order} beside what is on the card", "GFLOP/s", card, by_hand("off"),
+            "cuSOLVER by hand, without copies"),
+        Row(f"cuda: cholesky {order} beside one tile", "GFLOP/s", card,
+            figure(CARD, "--tile", order), "weir, one call of cuSOLVER"),
         Row(f"cuda: cholesky {order}, host and card", "GFLOP/s", both, card, "weir, card",
             ratio_at_least(1)),
         Row(f"cuda: cholesky {order}, host and card beside the host", "GFLOP/s", both,
