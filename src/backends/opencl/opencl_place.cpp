@@ -113,8 +113,8 @@ void OpenClPlace::serve() noexcept {
 /// Gives jobs that are over back to the feed. Returns whether there was any.
 bool OpenClPlace::take_back() noexcept {
   const std::uint64_t before = taken_back_;
+  peek();
   do {
-    peek();
     look(seen_);
   } while (retire() && taken_back_ - before < kRound);
   return taken_back_ != before;
@@ -151,7 +151,7 @@ void OpenClPlace::follow(Slot& slot) noexcept {
     slot.next = std::exchange(other.followers, &slot);
     return;
   }
-  open_.push_back(&slot);
+  open_.push_back({slot.job.number, &slot});
 }
 
 /// A positive status says that the command is not over.
@@ -163,7 +163,7 @@ cl_int OpenClPlace::status_of(cl_event event) noexcept {
 }
 
 /// Sees by one job in kStride how far the device is: drivers lock what one looks at, so to look at
-/// what is running makes it wait.
+/// what is running makes it wait. For the same reason this is for before a round, not for each job.
 void OpenClPlace::peek() noexcept {
   seen_ = std::max(seen_, first_ - 1);
   for (std::uint64_t mark = seen_ + kStride; mark < next_; mark += kStride) {
@@ -177,13 +177,14 @@ void OpenClPlace::peek() noexcept {
 
 /// Finds commands of the driver that are over, up to a job. Returns whether there was any.
 bool OpenClPlace::look(std::uint64_t last) noexcept {
-  const auto over = [&](Slot* slot) {
-    if (slot->job.number > last) return false;
-    const cl_int status = status_of(slot->event);
+  const auto over = [&](const Open& open) {
+    if (open.number > last) return false;
+    Slot& slot = *open.slot;
+    const cl_int status = status_of(slot.event);
     if (status > CL_COMPLETE) return false;
     // To look does not make what a card has written visible.
-    if (card_ != nullptr) OpenClLibrary::get().clWaitForEvents(1, &slot->event);
-    complete(*slot, status);
+    if (card_ != nullptr) OpenClLibrary::get().clWaitForEvents(1, &slot.event);
+    complete(slot, status);
     return true;
   };
   const std::size_t found = std::erase_if(open_, over);
@@ -194,7 +195,7 @@ bool OpenClPlace::look(std::uint64_t last) noexcept {
 /// Lets the driver call when a command is over that nobody will look at.
 void OpenClPlace::watch() noexcept {
   const OpenClLibrary& cl = OpenClLibrary::get();
-  for (Slot* const slot : open_) {
+  for (const auto& [number, slot] : open_) {
     callers_.fetch_add(1, std::memory_order_relaxed);
     if (cl.clSetEventCallback(slot->event, CL_COMPLETE, on_complete, slot) == CL_SUCCESS) continue;
     callers_.fetch_sub(1, std::memory_order_relaxed);
@@ -504,7 +505,8 @@ void OpenClPlace::idle() noexcept {
   const bool broken = broken_.load(std::memory_order_relaxed);
   if (untold_ >= kMany || broken) {
     sys::sleep_until(sys::now_ns() + kNapNs);
-    if (look(next_) || stirring() || broken) return;
+    peek();
+    if (look(seen_) || look(next_) || stirring() || broken) return;
   }
   const std::int64_t until = sys::now_ns() + spin_ns_;
   while (sys::now_ns() < until) {

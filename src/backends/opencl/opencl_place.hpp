@@ -67,6 +67,11 @@ class OpenClPlace final : public PlaceDriver {
     Slot* next = nullptr;       ///< of those that follow the same
     sys::Atomic<bool> over{true};
   };
+  /// A command to be looked at. Its number is here because a thousand slots are in no cache.
+  struct Open {
+    std::uint64_t number = 0;
+    Slot* slot = nullptr;
+  };
   /// The jobs of one command.
   struct Batch {
     OpenClPlace* place = nullptr;
@@ -127,7 +132,7 @@ class OpenClPlace final : public PlaceDriver {
   std::vector<Slot> slots_;
   Batch batch_;                   ///< the jobs that are to be enqueued next
   std::vector<cl_event> events_;  ///< what they wait for
-  std::vector<Slot*> open_;       ///< commands of the driver that wait for none in flight
+  std::vector<Open> open_;        ///< commands of the driver that wait for none in flight
   std::size_t untold_ = 0;        ///< such commands, and those that wait
   std::uint64_t seen_ = 0;        ///< commands up to this one are likely to be over
   std::uint64_t first_ = 1;       ///< the oldest job in flight
