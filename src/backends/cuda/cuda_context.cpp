@@ -6,10 +6,34 @@
 
 namespace weir::rt {
 
+namespace {
+
+/// A context that broke is the process's as long as somebody in it, as cuBLAS, retains it.
+CUresult state_of(CUcontext context) {
+  const CudaLibrary& cu = CudaLibrary::get();
+  std::size_t free = 0, total = 0;
+  CUresult code = cu.cuCtxPushCurrent(context);
+  if (code != CUDA_SUCCESS) return code;
+  code = cu.cuMemGetInfo(&free, &total);
+  cu.cuCtxPopCurrent(&context);
+  return code;
+}
+
+}  // namespace
+
 CudaContext::CudaContext(std::string domain, CUdevice device)
     : domain_(std::move(domain)), device_(device) {
-  check_cuda(CudaLibrary::get().cuDevicePrimaryCtxRetain(&context_, device_),
-             fmt::format("domain '{}' gets no CUDA context", domain_));
+  CUresult code = CudaLibrary::get().cuDevicePrimaryCtxRetain(&context_, device_);
+  if (code == CUDA_SUCCESS) {
+    code = state_of(context_);
+    if (code != CUDA_SUCCESS) CudaLibrary::get().cuDevicePrimaryCtxRelease(device_);
+  }
+  if (breaks_context(code)) {
+    fail(WEIR_STATUS_DEVICE_ERROR,
+         "domain '{}': this process has lost its card before, {}: start the program again", domain_,
+         cuda_error(code));
+  }
+  check_cuda(code, fmt::format("domain '{}' gets no CUDA context", domain_));
 }
 
 CudaContext::~CudaContext() { CudaLibrary::get().cuDevicePrimaryCtxRelease(device_); }

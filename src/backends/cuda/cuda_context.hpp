@@ -14,7 +14,7 @@ namespace weir::rt {
 /// enqueued comes to an end, and the driver calls nobody back.
 class CudaContext {
  public:
-  /// Throws Error.
+  /// Throws Error, {device_error} naming the remedy when the context of this process is broken.
   CudaContext(std::string domain, CUdevice device);
   CudaContext(const CudaContext&) = delete;
   CudaContext& operator=(const CudaContext&) = delete;

@@ -167,5 +167,18 @@ TEST_F(CudaBackendTest, CopiesThatFailSaySo) {
   EXPECT_NO_THROW(open_device(*backend_, {})) << "a new context";
 }
 
+TEST_F(CudaBackendTest, ALostCardSaysHowToGoOn) {
+  device();  // keeps the context
+  fake_cuda_fail("cuMemGetInfo", 1, 719);
+  const auto again = [&] { open_device(*backend_, {}); };
+  EXPECT_EQ(
+      message_of(again),
+      "domain 'test': this process has lost its card before, CUDA_ERROR_LAUNCH_FAILED (719: as "
+      "the test wants it): start the program again");
+  EXPECT_EQ(status_of(again), WEIR_STATUS_DEVICE_ERROR) << "every time";
+  device_.reset();
+  EXPECT_NO_THROW(open_device(*backend_, {})) << "nobody keeps it any more";
+}
+
 }  // namespace
 }  // namespace weir::rt
