@@ -9,11 +9,13 @@ namespace weir::rt {
 
 namespace {
 
-/// What is free but for a reserve: for code, stacks, and libraries that programs bring.
+/// What is free but for a reserve: for code, stacks, green contexts, and what libraries keep for
+/// each stream. cuBLAS and cuSOLVER want 32 MiB each on a large card, in up to 8 lanes of each
+/// place.
 std::uint64_t usable_memory(const CudaContext& context) {
-  constexpr std::uint64_t kReserve = std::uint64_t{512} << 20;
+  constexpr std::uint64_t kLeast = std::uint64_t{512} << 20, kMost = std::uint64_t{4} << 30;
   const std::uint64_t free = free_cuda_memory(context);
-  return free - std::min(kReserve, free / 8);
+  return free - std::min(std::clamp(free / 32, kLeast, kMost), free / 8);
 }
 
 }  // namespace
