@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 
 #include "interruption.hpp"
 #include "ranks.hpp"
@@ -18,6 +19,10 @@ void hold_standard_streams() {
     }
   }
 }
+
+/// A place of a card has eight streams or more, of which the driver of CUDA puts those beyond eight
+/// behind others unless it is told before it begins.
+void ask_for_connections() { static_cast<void>(setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0)); }
 
 weir::cli::Commands all_commands() {
   weir::cli::Commands commands;
@@ -35,6 +40,7 @@ weir::cli::Commands all_commands() {
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   hold_standard_streams();
+  ask_for_connections();
   weir::cli::Interruption interruption;
   const auto code = weir::cli::run_tool(argc, argv, all_commands());
   weir::cli::leave_fabric();
