@@ -1,5 +1,7 @@
 #include "backends/cuda/cuda_backend.hpp"
 
+#include <algorithm>
+
 #include "backend/settings.hpp"
 #include "backends/cuda/cuda_device.hpp"
 #include "backends/cuda/cuda_devices.hpp"
@@ -15,6 +17,9 @@ void check_abilities(const DomainSpec& spec, const CudaDeviceInfo& device) {
   fail(WEIR_STATUS_UNSUPPORTED, "domain '{}': {} cannot {} in the order of streams", spec.text,
        device.description, device.has_pools ? "write values" : "allocate");
 }
+
+/// Few on a small machine, whose cores have work of their own.
+unsigned packers_on(const Machine& machine) { return std::min(3u, machine.hardware_threads / 4); }
 
 class CudaBackend final : public Backend {
  public:
@@ -36,7 +41,8 @@ class CudaBackend final : public Backend {
     const Settings settings = read(spec);
     CudaOptions options{.name = std::move(context.name),
                         .memory = settings.size("memory", 0),
-                        .lanes = static_cast<unsigned>(settings.count("lanes", 4, kMostLanes))};
+                        .lanes = static_cast<unsigned>(settings.count("lanes", 4, kMostLanes)),
+                        .packers = packers_on(*context.machine)};
     const std::vector<CudaDeviceInfo> devices = list_cuda_devices();
     const CudaDeviceInfo& device = settings.device("CUDA", devices);
     check_abilities(spec, device);

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "backend/backend.hpp"
 #include "backends/cuda/cuda_library.hpp"
+#include "backends/cuda/cuda_packers.hpp"
 #include "base/threads.hpp"
 
 namespace weir::rt {
@@ -36,6 +38,10 @@ class CudaContext {
   /// they must do nothing. Returns whether they may go on.
   bool enter() noexcept;
   void leave() noexcept { inside_.fetch_sub(1, std::memory_order_seq_cst); }
+  /// Gives the packers so many helpers, before anybody packs. Throws Error.
+  void employ(unsigned helpers) { packers_.emplace(helpers, domain_ + "-pack"); }
+  CudaPackers& packers() noexcept { return *packers_; }
+
   /// Waits until nobody is inside. Once the context is lost.
   void await_leavers() const noexcept;
 
@@ -47,6 +53,7 @@ class CudaContext {
   std::string cause_;  ///< why it is lost
   sys::Atomic<bool> lost_{false};
   sys::Atomic<std::uint32_t> inside_{0};
+  std::optional<CudaPackers> packers_;
 };
 
 /// Memory of a device, zero-filled.

@@ -149,16 +149,20 @@ bool CudaPieces::next(CudaBlock& piece) noexcept {
   return true;
 }
 
-void CudaStagedPiece::pack() const noexcept {
+void CudaStagedPiece::pack(std::size_t part, std::size_t parts) const noexcept {
   const CudaBlock::End& host = to_device() ? block.source : block.target;
-  for (std::size_t row = 0; row < block.rows; ++row) {
-    std::byte *const outside = host.address + row * host.row_stride, *const inside =
-                                                                         chunk + row * block.row;
+  const std::size_t begin = block.bytes() * part / parts, end = block.bytes() * (part + 1) / parts;
+  for (std::size_t at = begin; at < end;) {
+    const std::size_t row = at / block.row, column = at % block.row;
+    const std::size_t bytes = std::min(block.row - column, end - at);
+    std::byte *const outside = host.address + row * host.row_stride + column, *const inside =
+                                                                                  chunk + at;
     if (to_device()) {
-      std::memcpy(inside, outside, block.row);
+      std::memcpy(inside, outside, bytes);
     } else {
-      std::memcpy(outside, inside, block.row);
+      std::memcpy(outside, inside, bytes);
     }
+    at += bytes;
   }
 }
 

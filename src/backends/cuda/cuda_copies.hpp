@@ -53,7 +53,8 @@ struct CudaStagedPiece {
   std::byte* chunk = nullptr;  ///< of kCudaChunk bytes
 
   bool to_device() const noexcept { return block.source.host; }
-  void pack() const noexcept;
+  /// One of so many parts of the piece: parts do not overlap, and all make the whole.
+  void pack(std::size_t part, std::size_t parts) const noexcept;
   CUresult enqueue(CUstream stream) const noexcept;
 };
 

@@ -107,7 +107,7 @@ CUresult CudaCourier::stage(const CudaBlock& block) {
     if (std::exchange(busy[turn], false)) code = settle(piece, stream);
     if (code != CUDA_SUCCESS) break;
     piece.block = next;
-    if (piece.to_device()) piece.pack();
+    if (piece.to_device()) context_.packers().pack(piece);
     code = piece.enqueue(stream);
     busy[turn] = code == CUDA_SUCCESS;
   }
@@ -121,7 +121,7 @@ CUresult CudaCourier::stage(const CudaBlock& block) {
 
 CUresult CudaCourier::settle(CudaStagedPiece& piece, CUstream stream) const noexcept {
   const CUresult code = CudaLibrary::get().cuStreamSynchronize(stream);
-  if (code == CUDA_SUCCESS && !piece.to_device()) piece.pack();
+  if (code == CUDA_SUCCESS && !piece.to_device()) context_.packers().pack(piece);
   return code;
 }
 

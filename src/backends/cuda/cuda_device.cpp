@@ -36,6 +36,7 @@ CudaDevice::CudaDevice(CudaOptions options, const CudaDeviceInfo& facts)
   info_.memory_bytes = options_.memory > 0 ? options_.memory : usable_memory(context_);
   info_.orders_jobs = true;
   info_.compiles_source = true;
+  context_.employ(options_.packers);
 }
 
 CudaDevice::~CudaDevice() = default;

@@ -18,6 +18,7 @@ struct CudaOptions {
   std::string name;
   std::uint64_t memory = 0;  ///< bytes for instances, 0: nearly all that is free
   unsigned lanes = 4;        ///< streams for kernels in a place
+  unsigned packers = 0;      ///< threads that help to pack copies
 };
 
 /// Its cores are the groups of multiprocessors that it can be divided into.

@@ -224,7 +224,7 @@ CUresult CudaQueues::stage_on_two(CudaFlight& flight, unsigned lane) noexcept {
 void CUDA_CB CudaQueues::pack(void* piece) {
   const auto& mine = *static_cast<CudaHostPiece*>(piece);
   if (!mine.context->enter()) return;
-  mine.piece.pack();
+  mine.context->packers().pack(mine.piece);
   mine.context->leave();
 }
 
@@ -233,7 +233,7 @@ void CUDA_CB CudaQueues::pack_all(void* flight) {
   const auto* mine = static_cast<const CudaFlight*>(flight);
   CudaContext& context = *mine->pieces[0].context;
   if (!context.enter()) return;
-  for (; mine != nullptr; mine = mine->next_packed) mine->pieces[0].piece.pack();
+  for (; mine != nullptr; mine = mine->next_packed) mine->pieces[0].piece.pack(0, 1);
   context.leave();
 }
 

@@ -1,0 +1,43 @@
+// Threads that help to pack what goes through page-locked memory.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/cuda_copies.hpp"
+#include "base/threads.hpp"
+
+namespace weir::rt {
+
+/// One thread copies memory at a fifth of what the link of a large card carries, and the driver
+/// calls the host on one thread. Helpers take parts of a piece; they sleep while there is none.
+class CudaPackers {
+ public:
+  /// `helpers` may be 0; where the system has no threads left there are fewer. Throws
+  /// std::bad_alloc.
+  CudaPackers(unsigned helpers, const std::string& name);
+  CudaPackers(const CudaPackers&) = delete;
+  CudaPackers& operator=(const CudaPackers&) = delete;
+  ~CudaPackers();
+
+  /// Packs a piece together with the helpers, alone when they are at work for somebody else or it
+  /// is small. Any thread.
+  void pack(const CudaStagedPiece& piece) noexcept;
+
+ private:
+  static constexpr std::size_t kPart = 256 << 10;  ///< bytes
+
+  void serve() noexcept;
+  void take_parts(sys::Lock& lock) noexcept;
+
+  sys::Mutex mutex_;
+  sys::Condition changed_, over_;
+  const CudaStagedPiece* piece_ = nullptr;  ///< that is being packed
+  std::size_t next_ = 0, parts_ = 0;
+  unsigned at_work_ = 0;
+  bool stopping_ = false;
+  std::vector<sys::Thread> helpers_;
+};
+
+}  // namespace weir::rt
