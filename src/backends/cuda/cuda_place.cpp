@@ -222,8 +222,19 @@ Outcome CudaPlace::enqueue_copy(CudaFlight& flight, unsigned lane) noexcept {
   }
 }
 
+const CudaKernels::Code& CudaPlace::code_of(const KernelSource& source) noexcept {
+  auto& [known, known_code] =
+      found_[reinterpret_cast<std::uintptr_t>(&source) / 64 % found_.size()];
+  if (known == &source) return *known_code;
+  const CudaKernels::Code& code = kernels_.find(source);
+  if (!code.outcome.ok()) return code;
+  known = &source;
+  known_code = &code;
+  return code;
+}
+
 Outcome CudaPlace::launch(const Job& job, unsigned lane) noexcept {
-  const CudaKernels::Code& code = kernels_.find(*job.source);
+  const CudaKernels::Code& code = code_of(*job.source);
   try {
     if (!code.outcome.ok()) return code.outcome;
   } catch (...) {

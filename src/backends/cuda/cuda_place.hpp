@@ -1,9 +1,11 @@
 // Multiprocessors of a CUDA device that run kernels and copies in the order of their dependences.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/failed_jobs.hpp"
@@ -50,6 +52,7 @@ class CudaPlace final : public PlaceDriver {
   void enqueue(CudaFlight& flight, unsigned lane) noexcept;
   Outcome enqueue_work(CudaFlight& flight, unsigned lane) noexcept;
   Outcome enqueue_copy(CudaFlight& flight, unsigned lane) noexcept;
+  const CudaKernels::Code& code_of(const KernelSource& source) noexcept;
   Outcome launch(const Job& job, unsigned lane) noexcept;
   Outcome call(Job& job, unsigned lane) noexcept;
   Outcome judge(CUresult code, const char* what) noexcept;
@@ -84,6 +87,8 @@ class CudaPlace final : public PlaceDriver {
   std::vector<Train> trains_;
   std::vector<CudaFlight*> taken_;  ///< and not enqueued
   std::vector<CudaPoint> points_;   ///< of the predecessors of the job at hand
+  /// Code that launches have found: it stays, and others may be compiling.
+  std::array<std::pair<const KernelSource*, const CudaKernels::Code*>, 16> found_{};
   FailedJobs failed_;
   bool dry_ = false;  ///< the feed had no more when it was asked last
   std::int64_t nap_ns_ = 0;
