@@ -7,6 +7,7 @@
 
 #include <weir/weir.hpp>
 
+#include "common/card_memory.hpp"
 #include "common/lanes.hpp"
 #include "common/matrix.hpp"
 #include "common/parsing.hpp"
@@ -33,7 +34,7 @@ struct GridField {
   /// Makes a field of zeros: element (x + kLead, y + 1) is cell x of row y.
   GridField(const weir::Runtime& runtime, std::size_t row, std::size_t height, const char* name)
       : memory(row, height + 2),
-        buffer(runtime.wrap(memory.data(), memory.size() * sizeof(T), name)) {}
+        buffer(wrap_for_cards(runtime, memory.data(), memory.size() * sizeof(T), name)) {}
 
   T& operator()(std::size_t x, std::size_t y) { return memory(x + kLead, y + 1); }
   T operator()(std::size_t x, std::size_t y) const { return memory(x + kLead, y + 1); }

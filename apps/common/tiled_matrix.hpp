@@ -7,6 +7,7 @@
 
 #include <weir/weir.hpp>
 
+#include "common/card_memory.hpp"
 #include "common/lanes.hpp"
 #include "common/matrix.hpp"
 
@@ -71,7 +72,7 @@ class TiledMatrix {
         tile_columns_(tile_columns),
         rows_((memory.rows() + tile_rows - 1) / tile_rows),
         columns_((memory.columns() + tile_columns - 1) / tile_columns),
-        buffer_(runtime.wrap(memory.data(), memory.stored() * sizeof(T), name)),
+        buffer_(wrap_for_cards(runtime, memory.data(), memory.stored() * sizeof(T), name)),
         directory_(rows_ * columns_, lanes) {}
 
   /// Tiles in a column and in a row.

@@ -23,19 +23,22 @@ typedef struct weir_buffer weir_buffer;
 /** What kind of memory the host instance of a buffer made by weir_buffer_create() is. */
 typedef enum weir_memory_kind {
   WEIR_MEMORY_KIND_NORMAL = 0,
-  WEIR_MEMORY_KIND_PINNED = 1,        /**< never paged out */
+  WEIR_MEMORY_KIND_PINNED = 1,        /**< never paged out, and copied by cards on their own */
   WEIR_MEMORY_KIND_HUGE_PAGE = 2,     /**< backed by large pages */
   WEIR_MEMORY_KIND_HIGH_BANDWIDTH = 3 /**< HBM or MCDRAM beside the normal memory */
 } weir_memory_kind;
 
 typedef struct weir_buffer_options {
   size_t struct_size;
-  const char* name;      /**< for messages and traces; NULL: "buffer N" */
-  weir_memory_kind kind; /**< of new host memory */
-  bool strict;           /**< fail when kind cannot be had; otherwise take normal memory */
-  bool no_alias;         /**< own instances also where a domain could share the host's */
-  bool prefault;         /**< touch the memory now; otherwise the place that first uses it does */
-  size_t alignment;      /**< bytes, a power of two; 0: 64 for new memory, 8 for wrapped */
+  const char* name; /**< for messages and traces; NULL: "buffer N" */
+  /** Of new host memory. Wrapped memory of the kind PINNED is page-locked by the driver of a card
+      of the runtime that gains by it, as CUDA's do, until the buffer is destroyed: that takes time,
+      and is worth it for what is copied several times. Without such a card nothing is done. */
+  weir_memory_kind kind;
+  bool strict;      /**< fail when kind cannot be had; otherwise take normal memory */
+  bool no_alias;    /**< own instances also where a domain could share the host's */
+  bool prefault;    /**< touch the memory now; otherwise the place that first uses it does */
+  size_t alignment; /**< bytes, a power of two; 0: 64 for new memory, 8 for wrapped */
 } weir_buffer_options;
 #define WEIR_BUFFER_OPTIONS_INIT \
   { sizeof(weir_buffer_options), NULL, WEIR_MEMORY_KIND_NORMAL, false, false, false, 0 }

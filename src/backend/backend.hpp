@@ -181,6 +181,15 @@ class Device {
     fail(WEIR_STATUS_UNSUPPORTED, "domain '{}' takes no memory of the program: copy it there",
          info().name);
   }
+  /// Page-locks memory of the host, so that copies of this device and of others of its kind need
+  /// not go through memory of the driver. Returns whether unlock_host() has to undo it. Takes long;
+  /// any thread.
+  virtual bool lock_host([[maybe_unused]] void* address,
+                         [[maybe_unused]] std::size_t bytes) noexcept {
+    return false;
+  }
+  /// When no copy uses the memory any more. Any thread.
+  virtual void unlock_host([[maybe_unused]] void* address) noexcept {}
   /// Frees memory that no job or copy uses any more, but for what was adopted. Any thread.
   virtual void release(Memory& memory) noexcept = 0;
 

@@ -173,7 +173,10 @@ Runtime::~Runtime() {
   write_requested_trace();
   for (auto& [key, stream] : std::exchange(streams_, {})) stream.reset();
   places_.clear();
-  for (const auto& [end, owned] : buffers_) forget_instances_of(*owned.buffer);
+  for (const auto& [end, owned] : buffers_) {
+    forget_instances_of(*owned.buffer);
+    unlock_host_memory(owned);
+  }
   buffers_.clear();
   domains_.clear();
 }

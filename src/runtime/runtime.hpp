@@ -192,11 +192,14 @@ class Runtime {
 
   struct OwnedBuffer {
     Owned<weir_buffer> buffer;
-    HostAllocation memory;  ///< empty for wrapped memory
+    HostAllocation memory;     ///< empty for wrapped memory
+    Device* locker = nullptr;  ///< that has page-locked it
   };
 
   weir_buffer* add_buffer(void* address, std::size_t bytes, HostAllocation memory,
                           const weir_buffer_options& options);
+  void lock_host_memory(const weir_buffer& buffer) noexcept;
+  static void unlock_host_memory(const OwnedBuffer& owned) noexcept;
   class PinnedStreams;
   std::uint64_t next_serial() const;
   weir_stream* any_stream_of(const Place& place);

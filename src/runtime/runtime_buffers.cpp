@@ -93,7 +93,23 @@ weir_buffer* Runtime::add_buffer(void* address, std::size_t bytes, HostAllocatio
       *byte = *byte;
     }
   }
+  if (options.kind == WEIR_MEMORY_KIND_PINNED) lock_host_memory(*handle);
   return handle;
+}
+
+/// One device locks it for all of its kind.
+void Runtime::lock_host_memory(const weir_buffer& buffer) noexcept {
+  for (const Owned<weir_domain>& domain : domains_) {
+    Device& device = domain->device();
+    if (!device.lock_host(buffer.host_address(), buffer.bytes())) continue;
+    const sys::Lock lock(mutex_);
+    buffers_.find(buffer.host_address() + buffer.bytes())->second.locker = &device;
+    return;
+  }
+}
+
+void Runtime::unlock_host_memory(const OwnedBuffer& owned) noexcept {
+  if (owned.locker != nullptr) owned.locker->unlock_host(owned.buffer->host_address());
 }
 
 Owned<weir_buffer> Runtime::make_device_buffer(std::size_t bytes) {
@@ -132,11 +148,13 @@ void Runtime::free_buffer(weir_buffer& buffer) noexcept {
   const OwnedBuffer dead = std::move(found->second);
   buffers_.erase(found);
   lock.unlock();
+  unlock_host_memory(dead);
 }
 
 weir_memory_kind Runtime::kind_of(const weir_buffer& buffer) const {
   sys::Lock lock(mutex_);
-  return buffers_.at(buffer.host_address() + buffer.bytes()).memory.kind();
+  const OwnedBuffer& owned = buffers_.at(buffer.host_address() + buffer.bytes());
+  return owned.locker != nullptr ? WEIR_MEMORY_KIND_PINNED : owned.memory.kind();
 }
 
 weir_buffer* Runtime::find_buffer(const void* address, std::size_t& out_offset) const {

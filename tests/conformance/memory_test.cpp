@@ -33,6 +33,25 @@ CONFORMANCE_TEST(Memory, KeepsWhatItWasGiven) {
   }
 }
 
+/// Page-locked where that helps, and no different elsewhere; until the buffer goes.
+CONFORMANCE_TEST(Memory, TakesPinnedMemoryOfTheProgram) {
+  const Rig rig(subject);
+  std::vector<std::int64_t> x(200'000);
+  weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
+  options.kind = WEIR_MEMORY_KIND_PINNED;
+  options.no_alias = true;
+  for (std::int64_t round = 0; round < 2; ++round) {
+    std::iota(x.begin(), x.end(), round);
+    const Buffer buffer = rig.runtime.wrap(x.data(), x.size() * sizeof x[0], options);
+    rig.stream.upload(buffer.all());
+    rig.stream.compute(rig.kernels.add, {readwrite(buffer.all())}, {1});
+    rig.stream.download(buffer.all());
+    rig.stream.synchronize();
+    EXPECT_EQ(x[0], round + 1);
+    EXPECT_EQ(x[199'999], round + 200'000);
+  }
+}
+
 CONFORMANCE_TEST(Memory, InstancesAreApart) {
   const Rig rig(subject);
   const Buffer x = rig.numbers(100);

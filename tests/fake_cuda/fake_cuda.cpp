@@ -704,6 +704,26 @@ CUresult cuMemFreeHost(void* address) {
   std::free(address);
   return CUDA_SUCCESS;
 }
+CUresult cuMemHostRegister(void* address, std::size_t bytes, unsigned) {
+  ENTER_HERE();
+  if (current.empty()) return misuse(CUDA_ERROR_INVALID_CONTEXT);
+  auto* const begin = static_cast<std::byte*>(address);
+  const auto next = world().allocations.lower_bound(begin + bytes);
+  if (next != world().allocations.begin()) {
+    const auto& [start, before] = *std::prev(next);
+    if (start + before.bytes > begin) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  }
+  world().allocations[begin] = {bytes, -1};
+  return CUDA_SUCCESS;
+}
+CUresult cuMemHostUnregister(void* address) {
+  const Lock lock(world().mutex);
+  if (current.empty()) return misuse(CUDA_ERROR_INVALID_CONTEXT);
+  if (world().allocations.erase(static_cast<std::byte*>(address)) == 0) {
+    return misuse(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+  }
+  return CUDA_SUCCESS;
+}
 CUresult cuMemHostGetDevicePointer(CUdeviceptr* there, void* here, unsigned) {
   ENTER_HERE();
   *there = reinterpret_cast<CUdeviceptr>(here);

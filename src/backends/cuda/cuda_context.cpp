@@ -84,6 +84,26 @@ void CudaContext::await_leavers() const noexcept {
   while (inside_.load(std::memory_order_seq_cst) > 0) sys::yield();
 }
 
+bool lock_cuda_host(const CudaContext& context, void* address, std::size_t bytes) noexcept {
+  constexpr std::size_t kLeast = std::size_t{1} << 20;
+  if (bytes < kLeast || context.lost()) return false;
+  try {
+    const CudaScope scope(context.get());
+    return CudaLibrary::get().cuMemHostRegister(address, bytes, CU_MEMHOSTREGISTER_PORTABLE) ==
+           CUDA_SUCCESS;
+  } catch (...) {
+    return false;
+  }
+}
+
+void unlock_cuda_host(const CudaContext& context, void* address) noexcept {
+  try {
+    const CudaScope scope(context.get());
+    CudaLibrary::get().cuMemHostUnregister(address);
+  } catch (...) {  // it is lost, and the lock with it
+  }
+}
+
 CudaMemory::CudaMemory(CudaContext& context) : context_(context) {
   const CudaScope scope(context.get());
   const CudaLibrary& cu = CudaLibrary::get();

@@ -56,6 +56,11 @@ class CudaContext {
   std::optional<CudaPackers> packers_;
 };
 
+/// Page-locks memory of the host for all devices. Returns false when it is locked already, cannot
+/// be, or is so small that it shares its pages with what others lock and unlock. Any thread.
+bool lock_cuda_host(const CudaContext& context, void* address, std::size_t bytes) noexcept;
+void unlock_cuda_host(const CudaContext& context, void* address) noexcept;
+
 /// Memory of a device, zero-filled.
 class CudaMemory {
  public:

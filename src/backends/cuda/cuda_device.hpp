@@ -31,6 +31,10 @@ class CudaDevice final : public Device {
   const DeviceInfo& info() const noexcept override { return info_; }
   Memory allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
   Memory adopt(void* address, std::size_t bytes) override { return memory_.adopt(address, bytes); }
+  bool lock_host(void* address, std::size_t bytes) noexcept override {
+    return lock_cuda_host(context_, address, bytes);
+  }
+  void unlock_host(void* address) noexcept override { unlock_cuda_host(context_, address); }
   void release(Memory& memory) noexcept override { memory_.release(memory); }
   bool reaches(const Device* peer) const noexcept override;
   void copy(const CopyJob& job) noexcept override;

@@ -31,11 +31,12 @@ namespace weir::rt {
                                           each(cuMemcpy2DAsync) each(cuMemcpyDtoDAsync) each(      \
                                               cuMemcpyDtoHAsync) each(cuMemcpyHtoDAsync)           \
                                               each(cuMemsetD8Async) each(cuPointerGetAttribute)    \
-                                                  each(cuStreamCreate) each(cuStreamDestroy)       \
-                                                      each(cuStreamQuery)                          \
-                                                          each(cuStreamSynchronize)                \
-                                                              each(cuStreamWaitEvent)              \
-                                                                  each(cuStreamWriteValue64)
+                                                  each(cuStreamCreate) each(cuStreamDestroy) each( \
+                                                      cuStreamQuery) each(cuStreamSynchronize)     \
+                                                      each(cuStreamWaitEvent)                      \
+                                                          each(cuStreamWriteValue64)               \
+                                                              each(cuMemHostRegister)              \
+                                                                  each(cuMemHostUnregister)
 
 /// The functions that weir calls, under their own names.
 struct CudaLibrary {

@@ -127,6 +127,23 @@ TEST_F(CudaBackendTest, CopiesWithoutAPlace) {
   device().release(memory);
 }
 
+TEST_F(CudaBackendTest, LockedMemoryIsCopiedAsItIs) {
+  std::vector<char> bytes(std::size_t{9} << 20, 'w');
+  Memory memory = device().allocate(bytes.size());
+  ASSERT_TRUE(device().lock_host(bytes.data(), bytes.size()));
+  EXPECT_FALSE(device().lock_host(bytes.data(), bytes.size())) << "it is locked already";
+  const Region all{.offset = 0, .row = bytes.size()};
+  Copies sink;
+  device().copy({here(bytes.data(), all), there(memory.address, all), &sink, nullptr});
+  EXPECT_TRUE(sink.wait_for(1)[0].outcome.ok());
+  EXPECT_EQ(fake_cuda_calls("cuMemcpyHtoDAsync"), 1u) << "not in pieces";
+  device().unlock_host(bytes.data());
+  device().copy({there(memory.address, all), here(bytes.data(), all), &sink, nullptr});
+  EXPECT_TRUE(sink.wait_for(2)[1].outcome.ok());
+  EXPECT_EQ(fake_cuda_calls("cuMemcpyDtoHAsync"), 3u) << "in pieces of 4 MiB";
+  device().release(memory);
+}
+
 TEST_F(CudaBackendTest, CopiesFromCardToCard) {
   const auto other = open_device(*backend_, {{"device", "1"}});
   Memory one = device().allocate(64), two = other->allocate(64);
