@@ -68,7 +68,9 @@ void Coherence::note(const Lane& lane, std::span<const PieceUse> uses,
 void Coherence::note_failed(std::span<const PieceUse> uses, const weir_event& failed) {
   for (const PieceUse& use : uses) {
     if (!use.writes()) continue;
-    use.piece->home.writer = {failed, Use::kNoLane};
+    Storage& home = use.piece->home;
+    if (!over(home.writer)) home.earlier = home.writer;
+    home.writer = {failed, Use::kNoLane};
     use.piece->valid = 1;
   }
 }
@@ -96,6 +98,7 @@ void Coherence::fetch_all(std::vector<weir_event>& waits) {
 void Coherence::forget_uses() {
   const auto forget = [this](Storage& storage) {
     if (over(storage.writer)) storage.writer = {};
+    if (over(storage.earlier)) storage.earlier = {};
     std::erase_if(storage.readers, [this](const Use& use) { return over(use); });
   };
   pieces_.each([&](Piece& piece) { forget(piece.home); });
@@ -126,7 +129,8 @@ bool Coherence::over(const Use& use) const noexcept {
 
 /// Whether nothing has to wait for it, nor learn of its failure.
 bool Coherence::settled(const Use& use) const noexcept {
-  return over(use) && runtime_.failures().find(use.event.opaque[1]).status == WEIR_STATUS_OK;
+  const std::uint64_t id = use.event.opaque[1];
+  return id == 0 || (over(use) && runtime_.failures().find(id).status == WEIR_STATUS_OK);
 }
 
 void Coherence::add_wait(const Use& use, std::uint32_t lane, std::vector<weir_event>& waits) const {
@@ -138,6 +142,7 @@ void Coherence::add_wait(const Use& use, std::uint32_t lane, std::vector<weir_ev
 void Coherence::add_waits(const Storage& storage, bool writes, std::uint32_t lane,
                           std::vector<weir_event>& waits) const {
   add_wait(storage.writer, lane, waits);
+  add_wait(storage.earlier, lane, waits);
   if (!writes) return;
   for (const Use& reader : storage.readers) add_wait(reader, lane, waits);
 }
@@ -161,6 +166,7 @@ void Coherence::note_use(Storage& storage, const Use& use, bool writes) noexcept
   if (writes) {
     storage.readers.clear();
     storage.writer = use;
+    storage.earlier = {};
     return;
   }
   storage.readers.push_back(use);

@@ -31,6 +31,7 @@ struct Storage {
   weir_region region{};
   std::uint16_t memory = kHostMemory;
   Use writer;                ///< the last action that wrote it
+  Use earlier;               ///< one that may still write it, when the last one never had a place
   std::vector<Use> readers;  ///< those that have read it since
   Piece* piece = nullptr;    ///< of a slot: whose contents it is for
 };

@@ -813,6 +813,32 @@ TEST(Queues, NonsenseOfAPolicyFailsThatTaskOnly) {
   queue.synchronize();
 }
 
+/// Who writes after a task that never had a place waits for who wrote before it.
+TEST(Queues, TaskWithoutAPlaceHidesNoWriter) {
+  Held held;
+  auto choose = [](const char* task, const weir_candidate*, std::size_t) {
+    return std::string(task) == "bad" ? std::size_t{17} : std::size_t{0};
+  };
+  const Runtime runtime(kHostAndCard);
+  add_policy(runtime, "odd", choose);
+  const Queue queue = make_queue(runtime, "odd");
+  const Buffer buffer = runtime.buffer(2 * sizeof(int));
+  const Region left = buffer.elements<int>(0, 1), right = buffer.elements<int>(1, 1);
+  const Kernel set =
+      runtime.kernel("set", [](const Call& call) { call.span<int>(0)[0] = call.scalar<int>(0); });
+  queue.submit(held.kernel(runtime), {readwrite(left)}, {}, {.domains = kOnHost});
+  queue.submit(set, {write(left)}, {1}, {.name = "bad"});
+  queue.submit(set, {write(left)}, {2}, {.domains = kOnCard});
+  const Event home = queue.flush(left);
+  queue.submit(set, {write(right)}, {3}, {.domains = kOnCard});
+  queue.flush(right).wait();  // its copy is behind the other in the link
+  EXPECT_FALSE(home.info().complete);
+  held.open();
+  home.wait();
+  EXPECT_EQ(buffer.data<int>()[0], 2);
+  EXPECT_TRUE(contains(failure_of([&] { queue.synchronize(); }), "for task 'bad'"));
+}
+
 TEST(Queues, PolicyThatAlwaysPutsOffFailsItsTasks) {
   auto choose = [](const char* task, const weir_candidate*, std::size_t) {
     return std::string(task) == "never" ? WEIR_POLICY_LATER : std::size_t{0};
