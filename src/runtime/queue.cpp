@@ -388,13 +388,20 @@ WaitResult Queue::synchronize(std::int64_t timeout_ns) {
   WaitResult result = wait_for_events(runtime_, {&fetched, 1}, WEIR_WAIT_MODE_ALL, left());
   if (result.status == WEIR_STATUS_TIMEOUT) return result;
   runtime_.failures().remove(fetched.opaque[1]);
+  const auto note = [&](WaitResult&& ended) {
+    if (ended.status == WEIR_STATUS_OK) return;
+    const Ownership owner(*this);
+    if (untold_.status == WEIR_STATUS_OK) untold_ = std::move(ended);
+  };
+  note(std::move(result));
   for (const Lane& lane : lanes_) {
     WaitResult drained = runtime_.synchronize(*lane.stream, left());
     if (drained.status == WEIR_STATUS_TIMEOUT) return drained;
-    if (result.status == WEIR_STATUS_OK) result = drained;
+    note(std::move(drained));
   }
   {
     const Ownership owner(*this);
+    result = std::exchange(untold_, {});
     if (first_status_ != WEIR_STATUS_OK) result = {first_status_, first_failure_, 0};
     first_status_ = WEIR_STATUS_OK;
     first_failure_.reset();

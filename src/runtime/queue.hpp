@@ -205,6 +205,7 @@ class Queue {
   FailureRef first_failure_;
   weir_status first_status_ = WEIR_STATUS_OK;
   std::uint64_t first_sequence_ = 0;
+  WaitResult untold_;  ///< a failure of copies that a stream told when not all was over in time
 };
 
 }  // namespace weir::rt

@@ -1007,6 +1007,33 @@ TEST(Queues, AFailureOutlivesTheTimeoutOfTheRuntime) {
   runtime.synchronize();
 }
 
+/// The copy home fails, and its stream says so, before the time is over for another.
+TEST(Queues, AFailedCopyOutlivesTheTimeoutOfTheQueue) {
+  Held first, second;
+  const Runtime runtime(
+      "sim:cores=1,gbps=1000,latency_us=0,fail_copy=1,sim:cores=1,gbps=1000,latency_us=0");
+  const Queue queue = make_queue(runtime);
+  const Buffer buffer = runtime.buffer(sizeof(int));
+  const Kernel set =
+      runtime.kernel("set", [](const Call& call) { call.span<int>(0)[0] = call.scalar<int>(0); });
+  const Kernel more = second.kernel(runtime, "more");
+  queue.submit(set, {write(buffer.all())}, {1}, {.domains = 1}).wait();
+  const Event running = queue.submit(first.kernel(runtime), {}, {}, {.domains = 2});
+  first.await_start();
+  running.on_complete(
+      [&](weir_status, const char*) { queue.submit(more, {}, {}, {.domains = 2}); });
+  std::thread opener([&] {
+    while (queue.shares()[0].bytes_out == 0) std::this_thread::yield();
+    first.open();
+  });
+  EXPECT_EQ(status_of([&] { queue.synchronize(std::chrono::milliseconds(100)); }),
+            WEIR_STATUS_TIMEOUT);
+  opener.join();
+  second.open();
+  EXPECT_TRUE(contains(failure_of([&] { queue.synchronize(); }), "failed, at its transfer 1"));
+  queue.synchronize();
+}
+
 TEST(Queues, AcquireReportsTheFailureOfItsWriter) {
   for (const char* domains : {"host:cores=1", kHostAndCard}) {
     SCOPED_TRACE(domains);
