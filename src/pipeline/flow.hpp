@@ -248,6 +248,7 @@ class Flow {
   bool find_ends(FlowWorker& worker) noexcept;
   bool is_over(const Component& component) noexcept;
   void end(FlowWorker& worker, Component& component) noexcept;
+  std::uint64_t last_epoch() const noexcept;
   void end_carrier(FlowWorker& worker, Stage& stage) noexcept;
   void refuse_late_items(FlowWorker& worker, const Stage& stage) noexcept;
   bool find_epochs() noexcept;
@@ -257,6 +258,7 @@ class Flow {
   bool epoch_balanced(std::uint64_t epoch) const noexcept;
   /// Epochs that are closed by all who put items, and that had any.
   std::uint64_t closed_epochs() const noexcept;
+  bool ends_with_items() const noexcept;
   std::size_t slot_of(std::uint64_t epoch) const noexcept { return epoch % options_.epochs; }
   template <class Act>
   void each_count(std::size_t tunnel, Act&& act) const;

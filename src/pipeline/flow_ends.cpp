@@ -51,11 +51,7 @@ bool Flow::is_over(const Component& component) noexcept {
 }
 
 void Flow::end(FlowWorker& worker, Component& component) noexcept {
-  std::uint64_t epoch = 0;
-  for (const auto& stage : stages_) {
-    const std::uint64_t used = stage->epochs_used.load(std::memory_order_acquire);
-    epoch = std::max(epoch, used > 0 ? used - 1 : 0);
-  }
+  const std::uint64_t epoch = last_epoch();
   for (Stage* stage : component.stages) {
     if (stage->at_end != nullptr) {
       Outputs& outputs = worker.outputs[stage->index];
@@ -63,12 +59,26 @@ void Flow::end(FlowWorker& worker, Component& component) noexcept {
           call(worker, *stage, stage->at_end, {nullptr, 0, {epoch}}, outputs);
       if (status != WEIR_STATUS_OK) fail_item(worker, *stage, nullptr, status);
       refuse_late_items(worker, *stage);
-      settle(worker, *stage, {nullptr, 0, {epoch}}, outputs);
+      if (settle(worker, *stage, {nullptr, 0, {epoch}}, outputs)) {
+        stage->epochs_used.store(epoch + 1, std::memory_order_release);
+      }
     }
     if (stage->carrier != nullptr) end_carrier(worker, *stage);
     stage->at_its_end.store(true, std::memory_order_release);
   }
   component.over = true;
+}
+
+/// Of what stages put at their end: the last that had any items, or one that is not over.
+std::uint64_t Flow::last_epoch() const noexcept {
+  const sys::Lock lock(feeds_mutex_);
+  std::uint64_t used = epochs_over_ + 1;
+  const auto heed = [&](const auto& each) {
+    used = std::max(used, each->epochs_used.load(std::memory_order_acquire));
+  };
+  for (const auto& stage : stages_) heed(stage);
+  for (const auto& feed : feeds_) heed(feed);
+  return used - 1;
 }
 
 void Flow::end_carrier(FlowWorker& worker, Stage& stage) noexcept {
@@ -137,12 +147,24 @@ std::uint64_t Flow::closed_epochs() const noexcept {
     used = std::max(used, epochs_used.load(std::memory_order_acquire));
   };
   for (const auto& stage : stages_) {
-    if (stage->input == nullptr) heed(stage->permit.over(), stage->epoch, stage->epochs_used);
+    const bool over = stage->input != nullptr || stage->permit.over();
+    heed(over, stage->epoch, stage->epochs_used);
   }
   for (const auto& feed : feeds_) {
     heed(feed->closed.load(std::memory_order_acquire), feed->epoch, feed->epochs_used);
   }
+  if (closed == UINT64_MAX && used > 0 && ends_with_items()) --used;
   return std::min(closed, used);
+}
+
+/// Whether a stage that is not at its end may put something then.
+bool Flow::ends_with_items() const noexcept {
+  return std::any_of(components_.begin(), components_.end(), [](const Component& component) {
+    return !component.over &&
+           std::any_of(component.stages.begin(), component.stages.end(), [](const Stage* stage) {
+             return stage->at_end != nullptr && !stage->outputs.empty();
+           });
+  });
 }
 
 }  // namespace weir::rt

@@ -91,9 +91,8 @@ struct Stage {
   sys::Atomic<bool> at_its_end{false};
   Latencies latencies;
 
-  // Of a source.
-  sys::Atomic<std::uint64_t> epoch{0};  ///< of what it puts next
-  sys::Atomic<std::uint64_t> epochs_used{0};
+  sys::Atomic<std::uint64_t> epochs_used{0};  ///< by a source, or by what is put at the end
+  sys::Atomic<std::uint64_t> epoch{0};        ///< of what a source puts next
 };
 
 /// What a thread of the program has put. Stays after the feed is closed, or those of another closed

@@ -372,6 +372,45 @@ TEST_F(Pipelines, EpochsEndInOrder) {
   EXPECT_TRUE(std::is_sorted(ended.begin(), ended.end()));
 }
 
+/// What a stage puts at its end belongs to the last epoch, whose end waits for it.
+TEST_F(Pipelines, EpochsEndAfterWhatStagesPutAtTheirEnd) {
+  struct Seen {
+    std::vector<std::uint64_t> ended, epochs;  // that are over; of the items that came
+  } seen;
+  const Pipeline pipeline(runtime, {.epochs = 2, .on_epoch = [&](std::uint64_t epoch) {
+                                      seen.ended.push_back(epoch);
+                                    }});
+  const auto numbers = pipeline.tunnel<int>("numbers"), sums = pipeline.tunnel<int>("sums");
+  weir_tunnel* const output = sums.handle();
+  weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
+  options.name = "add";
+  options.input = numbers.handle();
+  options.outputs = &output;
+  options.output_count = 1;
+  options.function = [](weir_batch*) { return WEIR_STATUS_OK; };
+  options.at_end = [](weir_batch* batch) {
+    void* const room = weir_outlet_add(batch->outlets[0]);
+    if (room == nullptr) return WEIR_STATUS_OUT_OF_MEMORY;
+    *static_cast<int*>(room) = 1;
+    return WEIR_STATUS_OK;
+  };
+  weir::check(weir_pipeline_add_stage(pipeline.handle(), &options));
+  pipeline.stage("see", sums, [&](int, StageContext context) {
+    EXPECT_EQ(seen.ended, std::vector<std::uint64_t>{0});
+    seen.epochs.push_back(context.epoch());
+  });
+  auto feed = pipeline.feed(numbers);
+  pipeline.start();
+  feed.put(1);
+  feed.next_epoch();
+  while (pipeline.info().epochs == 0) std::this_thread::yield();
+  feed.put(2);
+  feed.close();
+  pipeline.wait();
+  EXPECT_EQ(seen.epochs, std::vector<std::uint64_t>{1});
+  EXPECT_EQ(seen.ended, (std::vector<std::uint64_t>{0, 1}));
+}
+
 TEST_F(Pipelines, OrderedStagesKeepTheOrderOnAllWorkers) {
   std::vector<std::uint64_t> seen;
   const Pipeline pipeline(runtime);
