@@ -334,7 +334,6 @@ void Flow::put(weir_feed& feed, const void* items, std::size_t count, std::int64
   FeedBooks& own = feed.books;
   Tunnel& tunnel = own.tunnel;
   const std::uint64_t epoch = own.epoch.load(std::memory_order_relaxed);
-  if (count > 0) own.epochs_used.store(epoch + 1, std::memory_order_release);
   const Books books{own.count, own.epochs.get(), own.dropped};
   const auto* const bytes = static_cast<const unsigned char*>(items);
   const ItemTag tag = tag_of(own, epoch);
@@ -343,6 +342,7 @@ void Flow::put(weir_feed& feed, const void* items, std::size_t count, std::int64
     if (!admitted(epoch)) return false;
     put += offer(books, tunnel, {bytes + put * tunnel.item_bytes, tag}, count - put,
                  [&](std::size_t claimed) {
+                   own.epochs_used.store(epoch + 1, std::memory_order_release);
                    own.count.create(claimed);
                    if (options_.epochs > 0) own.epochs[slot_of(epoch)].create(claimed);
                  });
