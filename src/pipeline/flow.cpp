@@ -398,8 +398,8 @@ void Flow::close(weir_feed& feed) noexcept {
     std::erase_if(open_feeds_, [&](const auto& each) { return each.get() == &feed; });
     own.closed.store(true, std::memory_order_release);
     retire(own);
+    tunnel.open_feeds.fetch_sub(1, std::memory_order_seq_cst);  // or open_feed() finds it open
   }
-  tunnel.open_feeds.fetch_sub(1, std::memory_order_seq_cst);
   wake_one();
 }
 

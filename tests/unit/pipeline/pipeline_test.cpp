@@ -184,6 +184,28 @@ TEST_F(Pipelines, FeedsPutAndCloseWhileItStarts) {
   }
 }
 
+/// A feed that could be opened beside one that closes just then holds the pipeline.
+TEST_F(Pipelines, FeedsOpenedBesideOneThatClosesMayPut) {
+  for (int round = 0; round < 200; ++round) {
+    const Pipeline pipeline(runtime);
+    const auto numbers = pipeline.tunnel<int>("numbers");
+    pipeline.stage("see", numbers, [](int) {});
+    auto last = pipeline.feed(numbers);
+    pipeline.start();
+    std::thread closer([&] { last.close(); });
+    weir_feed* late = nullptr;
+    const weir_status opened = weir_feed_open(numbers.handle(), &late);
+    if (opened == WEIR_STATUS_OK) {
+      EXPECT_EQ(weir_feed_put(late, &round, 1, WEIR_FOREVER, nullptr), WEIR_STATUS_OK);
+      weir_feed_close(late);
+    } else {
+      EXPECT_EQ(opened, WEIR_STATUS_BUSY);
+    }
+    closer.join();
+    pipeline.wait();
+  }
+}
+
 /// A feed for each visitor: those that are closed are counted together.
 TEST_F(Pipelines, FeedsComeAndGo) {
   constexpr std::uint64_t kEpochs = 6, kVisitors = 300;
