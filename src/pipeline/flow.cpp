@@ -74,7 +74,10 @@ Flow::~Flow() {
   std::string kept;
   if (kept_items_) {
     const sys::Lock ending(KeptItems::ends());
-    kept = kept_items_->names();
+    try {
+      kept = kept_items_->names();
+    } catch (...) {  // they go without a word
+    }
     kept_items_->clear();
   }
   if (!kept.empty()) log::warning("pipeline '{}' is destroyed while {}", name_, kept);
