@@ -44,6 +44,8 @@ class Queue {
 
   Runtime& runtime() const noexcept { return runtime_; }
   const std::string& name() const noexcept { return name_; }
+  /// In the ids of its tasks.
+  std::uint64_t serial() const noexcept { return serial_; }
 
   // The program. They throw Error.
   weir_event submit(const weir_task& task, bool evented);

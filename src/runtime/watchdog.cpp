@@ -25,27 +25,37 @@ std::uint64_t position(std::uint64_t id) {
 using Streams = std::vector<weir_stream*>;
 using Queues = std::vector<weir_queue*>;
 
-/// "action 7 of stream 'x'".
-std::string name_of(std::uint64_t id, const Streams& streams) {
+/// Whose events those of a runtime are.
+struct Owners {
+  const Streams& streams;
+  const Queues& queues;
+};
+
+/// "action 7 of stream 'x'", "task 7 of queue 'q'".
+std::string name_of(std::uint64_t id, const Owners& owners) {
   const std::uint64_t serial = id >> Action::kSequenceBits;
-  for (const weir_stream* stream : streams) {
+  for (const weir_stream* stream : owners.streams) {
     if (stream->serial() != serial) continue;
     return fmt::format("action {} of stream '{}'", position(id), stream->name());
+  }
+  for (const weir_queue* queue : owners.queues) {
+    if (queue->serial() != serial) continue;
+    return fmt::format("task {} of queue '{}'", position(id), queue->name());
   }
   return fmt::format("action {} of a stream that is being destroyed", position(id));
 }
 
-void add_running(std::string& text, const Place& place, const Streams& streams) {
+void add_running(std::string& text, const Place& place, const Owners& owners) {
   for (const RunningNow::Entry& entry : place.running()) {
     fmt::format_to(std::back_inserter(text),
                    "  worker {} of place '{}' runs '{}', {}, for {:.1f} s\n", entry.worker,
-                   place.name(), entry.label.data(), name_of(entry.id, streams),
+                   place.name(), entry.label.data(), name_of(entry.id, owners),
                    seconds(sys::now_ns() - entry.since_ns));
   }
 }
 
 void add_stream(std::string& text, const Stream& stream, const StreamReport* report,
-                const Streams& streams) {
+                const Owners& owners) {
   const auto out = std::back_inserter(text);
   const std::uint64_t left = stream.in_flight();
   fmt::format_to(out, "  stream '{}' of place '{}': {} in flight\n", stream.name(),
@@ -56,12 +66,34 @@ void add_stream(std::string& text, const Stream& stream, const StreamReport* rep
   }
   for (const StreamReport::Line& line : report->lines()) {
     text += "    " + line.text;
-    for (const std::uint64_t id : line.events) text += ", the event of " + name_of(id, streams);
+    for (const std::uint64_t id : line.events) text += ", the event of " + name_of(id, owners);
     text += "\n";
   }
   if (left > report->lines().size()) {
     fmt::format_to(out, "    and {} more\n", left - report->lines().size());
   }
+}
+
+std::string actions_of(Runtime& runtime, const Owners& owners, std::int64_t for_ns) {
+  const Streams& streams = owners.streams;
+  std::vector<std::shared_ptr<StreamReport>> reports(streams.size());
+  std::uint64_t left = 0;
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    left += streams[i]->in_flight();
+    if (streams[i]->in_flight() == 0) continue;
+    reports[i] = std::make_shared<StreamReport>();
+    streams[i]->ask(reports[i]);
+  }
+  std::string text =
+      fmt::format("weir: no action has ended for {:.1f} s, {} in flight{}\n", seconds(for_ns), left,
+                  runtime.virtual_time() ? "; virtual time passes while a thread waits" : "");
+  runtime.each_place([&](const Place& place) { add_running(text, place, owners); });
+  const std::int64_t deadline = sys::now_ns() + kAnswerNs;
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    if (reports[i] == nullptr) continue;
+    add_stream(text, *streams[i], reports[i]->wait(deadline) ? reports[i].get() : nullptr, owners);
+  }
+  return text;
 }
 
 }  // namespace
@@ -136,27 +168,10 @@ void Watchdog::look(std::int64_t now_ns) {
 
 std::string Watchdog::report(std::int64_t for_ns) const {
   std::string text;
-  runtime_.with_streams([&](const Streams& streams) {
-    std::vector<std::shared_ptr<StreamReport>> reports(streams.size());
-    std::uint64_t left = 0;
-    for (std::size_t i = 0; i < streams.size(); ++i) {
-      left += streams[i]->in_flight();
-      if (streams[i]->in_flight() == 0) continue;
-      reports[i] = std::make_shared<StreamReport>();
-      streams[i]->ask(reports[i]);
-    }
-    text = fmt::format("weir: no action has ended for {:.1f} s, {} in flight{}\n", seconds(for_ns),
-                       left,
-                       runtime_.virtual_time() ? "; virtual time passes while a thread waits" : "");
-    runtime_.each_place([&](const Place& place) { add_running(text, place, streams); });
-    const std::int64_t deadline = sys::now_ns() + kAnswerNs;
-    for (std::size_t i = 0; i < streams.size(); ++i) {
-      if (reports[i] == nullptr) continue;
-      add_stream(text, *streams[i], reports[i]->wait(deadline) ? reports[i].get() : nullptr,
-                 streams);
-    }
-  });
   runtime_.with_queues([&](const Queues& queues) {
+    runtime_.with_streams([&](const Streams& streams) {
+      text = actions_of(runtime_, {streams, queues}, for_ns);
+    });
     for (weir_queue* queue : queues) text += queue->report(sys::now_ns() + kAnswerNs);
   });
   runtime_.each_pipeline([&](weir_pipeline& pipeline) {

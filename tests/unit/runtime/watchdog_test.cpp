@@ -128,6 +128,27 @@ TEST_F(WatchdogTest, NamesTasksWithoutAPlace) {
   queue.synchronize();
 }
 
+TEST_F(WatchdogTest, NamesTheTaskThatIsWaitedFor) {
+  Runtime runtime("host:cores=1,sim:cores=2");
+  const Place place = runtime.domain(1).place(1);
+  const Stream taker = place.stream({.name = "taker"});
+  std::atomic<bool> opened{false};
+  const Buffer x = runtime.buffer(64, "x");
+  const Kernel hold = runtime.kernel("hold", [&](const Call&) { opened.wait(false); });
+  weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
+  options.name = "tasks";
+  options.no_models = true;
+  const Queue queue = runtime.queue(options);
+  StandardError said;
+  taker.wait(queue.submit(hold, {}, {}, {.domains = 1}), x.all());
+  EXPECT_SAYS(said.wait_for(kReport, 1),
+              "'sync', action 1, waits for 1, the event of task 1 of queue 'tasks'");
+  opened = true;
+  opened.notify_all();
+  taker.synchronize();
+  queue.synchronize();
+}
+
 TEST_F(WatchdogTest, SeesAPolicyThatDoesNotReturn) {
   Runtime runtime("host:cores=1,sim:cores=1");
   std::atomic<bool> opened{false};
