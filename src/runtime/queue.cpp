@@ -419,7 +419,7 @@ void Queue::cancel() {
     cancel_until_.exchange(made_);
   }
   // What tasks that ran have left is on its way by copies, which go on.
-  for (const Lane& lane : lanes_) direct_ ? lane.stream->cancel() : lane.stream->cancel_calls();
+  for (const Lane& lane : lanes_) lane.stream->cancel_calls();
   more_.store(true);
   progress();
 }

@@ -1063,11 +1063,13 @@ TEST(Queues, CancelEndsWhatHasNotStarted) {
     held.await_start();
     std::vector<Event> rest;
     for (int i = 0; i < 300; ++i) rest.push_back(queue.submit(add, {readwrite(buffer.all())}, {1}));
+    const Event home = queue.flush(buffer.all());  // no task
     queue.cancel();
     held.open();
     queue.synchronize();
     EXPECT_EQ(end_of(running), "OK");
     for (const Event& event : rest) EXPECT_TRUE(contains(end_of(event), "cancelled"));
+    EXPECT_EQ(end_of(home), "OK");
     EXPECT_EQ(buffer.data<int>()[0], 0);
     queue.submit(add, {readwrite(buffer.all())}, {1});
     queue.synchronize();
