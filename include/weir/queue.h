@@ -115,7 +115,12 @@ WEIR_API weir_status weir_queue_flush(weir_queue* queue, weir_buffer* buffer, we
  */
 WEIR_API weir_status weir_queue_synchronize(weir_queue* queue, int64_t timeout_ns);
 
-/** Completes every task that has not started as CANCELLED. Running ones end normally. */
+/**
+ * Completes every task that has not started as CANCELLED. Running ones end normally. What a
+ * cancelled task was to write without reading it (WEIR_ACCESS_WRITE) is unspecified then, in host
+ * memory, too, as after a failure: a card may give back memory that was to be written. What it was
+ * to read and write is as the tasks before it left it.
+ */
 WEIR_API weir_status weir_queue_cancel(weir_queue* queue);
 
 /** What a queue did with one of its places. */
