@@ -19,8 +19,8 @@ struct Flows {
   weir_kernel *forward = nullptr, *tile = nullptr;
   weir_place* card = nullptr;
 
-  bool took(weir_status status, const char* call) const {
-    return faults::took(route, report, status, call);
+  bool took(weir_status status, const char* call, unsigned expected = only(WEIR_STATUS_OK)) const {
+    return faults::took(route, report, status, call, expected);
   }
 };
 
@@ -134,6 +134,70 @@ void walk_queue(const Flows& flows, weir_buffer* grid, weir_buffer* sums) {
     }
   }
   weir_queue_destroy(queue);
+}
+
+/// The last place that has room.
+std::size_t choose_place(const char*, const weir_candidate* candidates, std::size_t count, void*) {
+  for (std::size_t i = count; i-- > 0;) {
+    if (!candidates[i].full) return i;
+  }
+  return WEIR_POLICY_LATER;
+}
+
+/// Adds one to each row.
+bool add_to_rows(const Flows& flows, weir_queue* queue, weir_buffer* grid, int priority) {
+  bool all = true;
+  for (std::size_t i = 0; i < kRows; ++i) {
+    weir_task task = WEIR_TASK_INIT;
+    task.kernel = flows.add;
+    task.priority = priority;
+    const weir_operand row = {grid, row_of(i), WEIR_ACCESS_READ_WRITE};
+    all = submit(flows, queue, task, &row, 1) && all;
+  }
+  return all;
+}
+
+/// By a policy of the program and kept times: tasks that are cancelled leave rows as tasks find
+/// them.
+void cancel_tasks(const Flows& flows, weir_queue* queue, weir_buffer* grid) {
+  for (int priority = -1; priority <= 1; ++priority) add_to_rows(flows, queue, grid, priority);
+  bool all = flows.took(weir_queue_cancel(queue), "queue_cancel") &&
+             flows.took(weir_queue_synchronize(queue, kLong), "queue_synchronize");
+  int before[kRows];
+  for (std::size_t i = 0; i < kRows; ++i) before[i] = rows[i][0];
+  all = add_to_rows(flows, queue, grid, 0) && all;
+  all = flows.took(weir_queue_synchronize(queue, kLong), "queue_synchronize") && all;
+  for (std::size_t i = 0; all && i < kRows * kColumns; ++i) {
+    const int found = rows[i / kColumns][i % kColumns];
+    if (found == before[i / kColumns] + 1) continue;
+    flows.report.blame("after a cancel a task made %d of %d", found, before[i / kColumns]);
+    break;
+  }
+}
+
+void walk_cancel(const Flows& flows, weir_buffer* grid) {
+  std::memset(rows, 0, sizeof rows);
+  weir_policy_options policy = WEIR_POLICY_OPTIONS_INIT;
+  policy.name = "the last with room";
+  policy.choose = choose_place;
+  if (!flows.took(weir_policy_register(flows.runtime, &policy), "policy_register")) return;
+  weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
+  options.policy = policy.name;
+  weir_queue* queue = nullptr;
+  if (!flows.took(weir_queue_create(flows.runtime, &options, &queue), "queue_create")) return;
+  cancel_tasks(flows, queue, grid);
+  weir_queue_destroy(queue);
+}
+
+void walk_wisdom(const Flows& flows) {
+  weir_wisdom kept = WEIR_WISDOM_INIT, found = WEIR_WISDOM_INIT;
+  kept.tiles = 7;
+  if (!flows.took(weir_wisdom_keep(flows.runtime, "a walk", 64, &kept), "wisdom_keep")) return;
+  if (flows.took(weir_wisdom_find(flows.runtime, "a walk", 64, &found), "wisdom_find",
+                 only(WEIR_STATUS_OK) | only(WEIR_STATUS_NOT_FOUND)) &&
+      found.tiles != 7) {
+    flows.report.blame("the wisdom that was kept has %zu tiles", found.tiles);
+  }
 }
 
 // ---- Shares ------------------------------------------------------------------------------------
@@ -264,6 +328,112 @@ void walk_pipeline(const Flows& flows, weir_place* card) {
   weir_pipeline_destroy(pipeline);
 }
 
+constexpr std::uint64_t kEpochs = 3, kOfEpoch = 4;
+std::atomic<std::uint64_t> epochs_told;
+std::atomic<bool> forgotten;
+
+/// Keeps each item and completes it at once.
+weir_status keep_numbers(weir_batch* batch) {
+  for (batch->index = 0; batch->index < batch->count; ++batch->index) {
+    weir_item* item = nullptr;
+    const weir_status status = weir_item_keep(batch, batch->index, &item);
+    if (status != WEIR_STATUS_OK) return weir_batch_fail(batch, status, "%s", weir_last_error());
+    weir_item_complete(item);
+  }
+  return take_numbers(batch);
+}
+
+weir_status forget_number(weir_batch* batch) {
+  weir_item* item = nullptr;
+  const weir_status status = weir_item_keep(batch, 0, &item);
+  if (status != WEIR_STATUS_OK) return weir_batch_fail(batch, status, "%s", weir_last_error());
+  forgotten = true;
+  return WEIR_STATUS_OK;
+}
+
+weir_status put_at_end(weir_batch* batch) {
+  void* const room = weir_outlet_add(batch->outlets[0]);
+  if (room == nullptr) return weir_batch_fail(batch, WEIR_STATUS_OUT_OF_MEMORY, "no room");
+  std::memset(room, 0, sizeof(std::uint64_t));
+  return WEIR_STATUS_OK;
+}
+
+/// Two stages behind a feed, the last of which is the given one.
+bool start_fed(const Flows& flows, weir_pipeline* pipeline, weir_stage_function last,
+               weir_feed** feed) {
+  weir_tunnel* tunnels[2] = {};
+  for (weir_tunnel*& tunnel : tunnels) {
+    weir_tunnel_options options = WEIR_TUNNEL_OPTIONS_INIT;
+    options.item_bytes = sizeof(std::uint64_t);
+    options.capacity = 16;
+    if (!flows.took(weir_pipeline_add_tunnel(pipeline, &options, &tunnel), "add_tunnel")) {
+      return false;
+    }
+  }
+  weir_stage_options pass = WEIR_STAGE_OPTIONS_INIT, end = WEIR_STAGE_OPTIONS_INIT;
+  pass.input = tunnels[0];
+  pass.outputs = &tunnels[1];
+  pass.output_count = 1;
+  pass.function = pass_numbers;
+  pass.at_end = put_at_end;
+  end.input = tunnels[1];
+  end.function = last;
+  return flows.took(weir_pipeline_add_stage(pipeline, &pass), "add_stage") &&
+         flows.took(weir_pipeline_add_stage(pipeline, &end), "add_stage") &&
+         flows.took(weir_feed_open(tunnels[0], feed), "feed_open") &&
+         flows.took(weir_pipeline_start(pipeline), "pipeline_start");
+}
+
+void feed_epochs(const Flows& flows, weir_pipeline* pipeline) {
+  constexpr unsigned kStopped = only(WEIR_STATUS_OK) | only(WEIR_STATUS_CANCELLED);
+  weir_feed* feed = nullptr;
+  if (!start_fed(flows, pipeline, keep_numbers, &feed)) return;
+  bool all = true;
+  const std::uint64_t numbers[kOfEpoch] = {1, 2, 3, 4};
+  for (std::uint64_t epoch = 0; all && epoch < kEpochs; ++epoch) {
+    all =
+        flows.took(weir_feed_put(feed, numbers, kOfEpoch, kLong, nullptr), "feed_put", kStopped) &&
+        flows.took(weir_feed_next_epoch(feed), "feed_next_epoch");
+  }
+  weir_feed_close(feed);
+  if (!flows.took(weir_pipeline_wait(pipeline, kLong), "pipeline_wait") || !all) return;
+  if (numbers_seen != kEpochs * kOfEpoch + 1 || sum_seen != kEpochs * 10 ||
+      epochs_told != kEpochs) {
+    flows.report.blame("%u items of %u epochs came from a feed",
+                       static_cast<unsigned>(numbers_seen), static_cast<unsigned>(epochs_told));
+  }
+}
+
+/// Goes with an item that nobody completes.
+void forget_item(const Flows& flows, weir_pipeline* pipeline) {
+  weir_feed* feed = nullptr;
+  if (!start_fed(flows, pipeline, forget_number, &feed)) return;
+  const std::uint64_t number = 1;
+  if (!flows.took(weir_feed_put(feed, &number, 1, kLong, nullptr), "feed_put")) return;
+  constexpr unsigned kEither = only(WEIR_STATUS_OK) | only(WEIR_STATUS_TIMEOUT);
+  weir_status status = WEIR_STATUS_TIMEOUT;
+  while (!forgotten && status == WEIR_STATUS_TIMEOUT) {
+    status = weir_pipeline_wait(pipeline, 1'000'000);
+    flows.took(status, "pipeline_wait", kEither);
+  }
+  flows.took(weir_pipeline_cancel(pipeline), "pipeline_cancel");
+}
+
+/// With epochs, of which none waits for room: in virtual time only who waits works.
+void walk_fed(const Flows& flows, void (*use)(const Flows&, weir_pipeline*)) {
+  numbers_seen = sum_seen = epochs_told = 0;
+  forgotten = false;
+  weir_pipeline_options options = WEIR_PIPELINE_OPTIONS_INIT;
+  options.epochs = kEpochs + 1;
+  options.on_epoch = [](std::uint64_t, void*) { ++epochs_told; };
+  weir_pipeline* pipeline = nullptr;
+  if (!flows.took(weir_pipeline_create(flows.runtime, &options, &pipeline), "pipeline_create")) {
+    return;
+  }
+  use(flows, pipeline);
+  weir_pipeline_destroy(pipeline);
+}
+
 // ---- Stencils ----------------------------------------------------------------------------------
 
 alignas(64) int before[kEdge][kEdge], after[kEdge][kEdge];
@@ -326,6 +496,8 @@ void walk_stencil(const Flows& flows, weir_buffer* result) {
 /// Of host cores, and with a card that has stages.
 void walk_pipelines(Flows& flows, weir_buffer* result) {
   walk_pipeline(flows, nullptr);
+  walk_fed(flows, feed_epochs);
+  walk_fed(flows, forget_item);
   weir_domain* const domain = weir_runtime_get_domain(flows.runtime, 1);
   if (!flows.took(weir_domain_partition(domain, 1, false, &flows.card), "a place of the card")) {
     return;
@@ -360,6 +532,8 @@ void walk_flows(const Route& route, const char*, Report& report) {
   }
   if (ready) {
     walk_queue(flows, buffers[0], buffers[1]);
+    walk_cancel(flows, buffers[0]);
+    walk_wisdom(flows);
     walk_share(flows, buffers[2], buffers[3]);
     walk_pipelines(flows, buffers[4]);
   }
