@@ -377,6 +377,13 @@ void Flow::fail_put(weir_feed& feed, std::size_t left) {
     fail(WEIR_STATUS_CANCELLED, "pipeline '{}' was stopped with {} items left for tunnel '{}'",
          name_, left, tunnel);
   }
+  const std::uint64_t epoch = feed.books.epoch.load(std::memory_order_relaxed);
+  if (!admitted(epoch)) {
+    fail(WEIR_STATUS_TIMEOUT,
+         "epoch {} did not begin before the deadline, {} items for tunnel '{}' are left: "
+         "epoch {} is not complete, and pipeline '{}' has {} under way at most",
+         epoch, left, tunnel, epoch - options_.epochs, name_, options_.epochs);
+  }
   fail(WEIR_STATUS_TIMEOUT, "tunnel '{}' had no room for {} items before the deadline", tunnel,
        left);
 }

@@ -286,6 +286,24 @@ TEST_F(Pipelines, FeedsOpenedAtTheEndOfAnEpochPutIntoTheNext) {
   EXPECT_EQ(found, 1u);
 }
 
+TEST_F(Pipelines, FeedsSayWhichEpochTheyWaitFor) {
+  std::atomic<bool> open{false};
+  const Pipeline pipeline(runtime, {.name = "pictures", .epochs = 1});
+  const auto numbers = pipeline.tunnel<int>("numbers");
+  pipeline.stage("gate", numbers, [&](int) { open.wait(false); });
+  auto feed = pipeline.feed(numbers);
+  pipeline.start();
+  feed.put(1);
+  feed.next_epoch();
+  EXPECT_EQ(message_of([&] { feed.put(2, std::chrono::nanoseconds(0)); }),
+            "epoch 1 did not begin before the deadline, 1 items for tunnel 'numbers' are left: "
+            "epoch 0 is not complete, and pipeline 'pictures' has 1 under way at most");
+  feed.close();
+  open = true;
+  open.notify_all();
+  pipeline.wait();
+}
+
 TEST_F(Pipelines, AStageThatThrowsStopsThePipeline) {
   const Pipeline pipeline(runtime);
   const auto items = pipeline.tunnel<std::uint64_t>("items");
