@@ -247,6 +247,7 @@ void Flow::make_components() {
     (stage.input != nullptr ? group.stages : group.sources).push_back(&stage);
     stage.limited = stage.input == nullptr || stage.permit.below(group.workers);
     if (stage.permit.serial() && !stage.reorder) list_orderly(stage);
+    stage.limited = stage.limited || !stage.orderly.empty();
     if (stage.carrier != nullptr && !stage.newest_first) queue_up(stage);
     if (stage.reorder) make_blocks(stage);
   }

@@ -42,6 +42,7 @@ bool Flow::is_over(const Component& component) noexcept {
     if (stage->input == nullptr) return stage->permit.over();
     if (stage->input->open_feeds.load(std::memory_order_seq_cst) > 0) return false;
     if (stage->reorder && !stage->reorder->empty()) return false;
+    if (!stage->orderly.empty() && !stage->permit.free()) return false;
   }
   kept_items_->look();
   const sys::Lock lock(feeds_mutex_);

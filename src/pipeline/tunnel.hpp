@@ -75,7 +75,7 @@ struct Stage {
   std::unique_ptr<Reorder> reorder;  ///< of an ordered stage
   /// Outputs that get what a serial stage puts in order: it is not left before they have all.
   std::vector<Tunnel*> orderly;
-  bool limited = false;  ///< fewer workers than its group has
+  bool limited = false;  ///< fewer workers than its group has, or not left before `orderly` is
   bool feeds_itself = false;
   bool newest_first = false;  ///< is in a loop
   bool ordered = false;       ///< as the program wants it

@@ -486,6 +486,51 @@ TEST_F(Pipelines, OrderedStagesKeepTheOrderOnAllWorkers) {
   EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
 }
 
+weir_status put_numbers(weir_batch* batch, int from, int to) {
+  for (int i = from; i < to; ++i) {
+    void* const room = weir_outlet_add(batch->outlets[0]);
+    if (room == nullptr) return WEIR_STATUS_OUT_OF_MEMORY;
+    *static_cast<int*>(room) = i;
+  }
+  return WEIR_STATUS_OK;
+}
+
+/// What a serial stage puts at its end comes last, though there was no room for all before it.
+TEST_F(Pipelines, OrderedStagesGetWhatIsPutAtTheEndLast) {
+  constexpr int kItems = 20;
+  const Runtime two("host:cores=2");
+  for (int round = 0; round < 100; ++round) {
+    std::vector<int> seen;
+    const Pipeline pipeline(two);
+    const auto start = pipeline.tunnel<int>("start"),
+               many = pipeline.tunnel<int>("many", {.capacity = 2}),
+               done = pipeline.tunnel<int>("done");
+    weir_tunnel* const output = many.handle();
+    weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
+    options.input = start.handle();
+    options.outputs = &output;
+    options.output_count = 1;
+    options.workers = 1;
+    options.function = [](weir_batch* batch) { return put_numbers(batch, 0, kItems); };
+    options.at_end = [](weir_batch* batch) { return put_numbers(batch, kItems, kItems + 1); };
+    weir::check(weir_pipeline_add_stage(pipeline.handle(), &options));
+    pipeline.stage("pass", many, into(done),
+                   [](int x, const Outlet<int>& out) {
+                     std::this_thread::yield();
+                     out.put(x);
+                   },
+                   {.ordered = true});
+    pipeline.stage("see", done, [&](int x) { seen.push_back(x); }, {.workers = 1});
+    auto feed = pipeline.feed(start);
+    feed.put(0);
+    pipeline.start();
+    feed.close();
+    pipeline.wait();
+    ASSERT_EQ(seen.size(), std::size_t{kItems + 1});
+    ASSERT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+  }
+}
+
 TEST_F(Pipelines, EndBeforeTheirCallbacksWhenAnotherTakesTheirPlace) {
   std::vector<std::string> gone;
   const auto note = [&gone](const char* what) {
