@@ -52,7 +52,7 @@ Tunnel::Tunnel(Flow& owner, std::size_t number, const weir_tunnel_options& optio
 // ---- Building ----------------------------------------------------------------------------------
 
 Flow::Flow(std::string name, const weir_pipeline_options& options)
-    : name_(std::move(name)), options_(completed(options)) {
+    : name_(std::move(name)), options_(completed(options)), tells_ends_(options.epochs > 0) {
   if (options.batch > kMostBatch) {
     fail_argument("a batch of {} items is too large for pipeline '{}': at most {}", options.batch,
                   name_, kMostBatch);
@@ -187,6 +187,7 @@ void Flow::add_stage(const weir_stage_options& options, std::size_t group, Carri
   Stage& added = *stages_.back();
   if (added.input != nullptr) added.input->stage = &added;
   for (Tunnel* tunnel : added.outputs) tunnel->written = true;
+  tells_ends_ = tells_ends_ || added.at_end != nullptr;
 }
 
 weir_feed* Flow::open_feed(Tunnel& tunnel) {

@@ -34,7 +34,8 @@ namespace weir::rt {
 /// Ends. Whoever finds nothing to do checks, before anything else, so that the worker with the last
 /// item ends the pipeline itself: a component of stages is at its end when whatever puts
 /// items into it is, and its counts are balanced(). One thread checks at a time; who comes
-/// meanwhile leaves a mark, and the checker looks again.
+/// meanwhile leaves a mark, and the checker looks again. Where the program is told of ends, those
+/// who always have something to do check now and then.
 ///
 /// Sleeping. A worker says that it sleeps, looks once more at everything that could give it
 /// something to do, the ends included, and sleeps. Whoever changes one of these things wakes one.
@@ -265,6 +266,7 @@ class Flow {
 
   const std::string name_;
   const weir_pipeline_options options_;
+  bool tells_ends_;  ///< the program: workers who are busy look for ends, too
   std::function<bool()> pass_time_;
   std::function<std::int64_t()> clock_;
   std::int64_t started_ns_ = 0;

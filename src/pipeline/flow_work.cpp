@@ -14,7 +14,7 @@ namespace {
 
 constexpr unsigned kBriefly = 64;            ///< looks before a worker says that it is hungry
 constexpr std::int64_t kSpinNs = 20'000;     ///< looks before it sleeps
-constexpr unsigned kTurnsBetweenLooks = 64;  ///< at sleepers and epochs, for one who is busy
+constexpr unsigned kTurnsBetweenLooks = 64;  ///< at sleepers and ends, for one who is busy
 
 }  // namespace
 
@@ -469,7 +469,7 @@ void Flow::freed(Tunnel& tunnel) noexcept {
 /// For one who always has something to do, now and then.
 void Flow::look_around(FlowWorker& worker) noexcept {
   wake_one_of(worker.group);
-  if (options_.epochs > 0) check_ends(worker);
+  if (tells_ends_) check_ends(worker);
 }
 
 void Flow::linger(FlowWorker& worker) noexcept {

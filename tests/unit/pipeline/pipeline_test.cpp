@@ -543,6 +543,35 @@ TEST_F(Pipelines, EndBeforeTheirCallbacksWhenAnotherTakesTheirPlace) {
   EXPECT_EQ(gone, (std::vector<std::string>{"stage", "callbacks"}));
 }
 
+/// The program is told of the end of a stage though the only worker always has something to do.
+TEST_F(Pipelines, EndOfAStageIsSeenBesideOthersThatGoOn) {
+  constexpr std::uint64_t kEnough = 2'000'000;
+  const Runtime one("host:cores=1");
+  std::atomic<bool> ended{false};
+  const Pipeline pipeline(one);
+  const auto few = pipeline.tunnel<std::uint64_t>("few"),
+             many = pipeline.tunnel<std::uint64_t>("many");
+  pipeline.source("few", into(few), numbers(10));
+  weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
+  options.name = "ends";
+  options.input = few.handle();
+  options.payload = &ended;
+  options.function = [](weir_batch*) { return WEIR_STATUS_OK; };
+  options.at_end = [](weir_batch* batch) {
+    *static_cast<std::atomic<bool>*>(batch->payload) = true;
+    return WEIR_STATUS_OK;
+  };
+  weir::check(weir_pipeline_add_stage(pipeline.handle(), &options));
+  std::uint64_t put = 0;
+  pipeline.source("many", into(many), [&](const Outlet<std::uint64_t>& out) {
+    out.put(++put);
+    return !ended && put < kEnough;
+  });
+  pipeline.stage("see", many, [](std::uint64_t) {});
+  pipeline.run();
+  EXPECT_LT(put, kEnough);
+}
+
 TEST_F(Pipelines, SayWhatIsWrongWithThem) {
   const Pipeline pipeline(runtime);
   const auto items = pipeline.tunnel<int>("items");
