@@ -343,6 +343,39 @@ weir_event Queue::access(Task::Kind kind, weir_buffer* buffer, const weir_region
 
 // ---- The program waits -------------------------------------------------------------------------
 
+std::uint64_t Queue::newest() const noexcept {
+  return direct_ ? lanes_.front().stream->enqueued() : made_;
+}
+
+/// Enqueues what the program waits for, unless that is the last thing which was, and its time was
+/// over: who asks again and again is to be told in the end.
+weir_event Queue::ask(Task::Kind kind, weir_buffer* buffer, const weir_region& region,
+                      weir_access wanted) {
+  constexpr std::uint64_t kSequence = (std::uint64_t{1} << Action::kSequenceBits) - 1;
+  Asked asked{kind, buffer, {}, wanted};
+  if (kind == Task::Kind::access) asked.region = check_operand(buffer, region, wanted).region;
+  {
+    const SpinGuard guard(submitting_);
+    const bool again = asked_.kind == kind && asked_.buffer == buffer &&
+                       asked_.region == asked.region && asked_.access == wanted;
+    if (again && (asked_.event.opaque[1] & kSequence) == newest()) return asked_.event;
+  }
+  asked.event = direct_ ? lanes_.front().stream->touch({buffer, region, wanted})
+                        : access(kind, buffer, region, wanted);
+  const SpinGuard guard(submitting_);
+  asked_ = asked;
+  return asked.event;
+}
+
+/// Waits for it. Who asks again after a failure means something new.
+WaitResult Queue::await_asked(const weir_event& event, std::int64_t timeout_ns) {
+  WaitResult result = wait_for_events(runtime_, {&event, 1}, WEIR_WAIT_MODE_ALL, timeout_ns);
+  if (result.status == WEIR_STATUS_OK || result.status == WEIR_STATUS_TIMEOUT) return result;
+  const SpinGuard guard(submitting_);
+  asked_ = {};
+  return result;
+}
+
 void Queue::settle(weir_buffer* buffer, const weir_region& region, weir_access access) {
   const PieceUse part = check_operand(buffer, region, access);
   reductions_->settle(*part.buffer, part.region);
@@ -364,9 +397,7 @@ WaitResult Queue::acquire(weir_buffer* buffer, const weir_region& region, weir_a
     fail(WEIR_STATUS_BUSY, "a kernel or callback must not wait for queue '{}'", name_);
   }
   settle(buffer, region, wanted);
-  const weir_event event = direct_ ? lanes_.front().stream->touch({buffer, region, wanted})
-                                   : access(Task::Kind::access, buffer, region, wanted);
-  return wait_for_events(runtime_, {&event, 1}, WEIR_WAIT_MODE_ALL, timeout_ns);
+  return await_asked(ask(Task::Kind::access, buffer, region, wanted), timeout_ns);
 }
 
 WaitResult Queue::synchronize(std::int64_t timeout_ns) {
@@ -384,8 +415,8 @@ WaitResult Queue::synchronize(std::int64_t timeout_ns) {
     return deadline == sys::kNever ? WEIR_FOREVER
                                    : std::max<std::int64_t>(0, deadline - sys::now_ns());
   };
-  const weir_event fetched = access(Task::Kind::fetch, nullptr, {}, WEIR_ACCESS_READ);
-  WaitResult result = wait_for_events(runtime_, {&fetched, 1}, WEIR_WAIT_MODE_ALL, left());
+  const weir_event fetched = ask(Task::Kind::fetch, nullptr, {}, WEIR_ACCESS_READ);
+  WaitResult result = await_asked(fetched, left());
   if (result.status == WEIR_STATUS_TIMEOUT) return result;
   runtime_.failures().remove(fetched.opaque[1]);
   const auto note = [&](WaitResult&& ended) {

@@ -96,6 +96,10 @@ class Queue {
   void settle(weir_buffer* buffer, const weir_region& region, weir_access access);
   weir_event access(Task::Kind kind, weir_buffer* buffer, const weir_region& region,
                     weir_access access);
+  weir_event ask(Task::Kind kind, weir_buffer* buffer, const weir_region& region,
+                 weir_access wanted);
+  WaitResult await_asked(const weir_event& event, std::int64_t timeout_ns);
+  std::uint64_t newest() const noexcept;
 
   /// Whose the queue is for the moment.
   enum class Owner : std::uint8_t {
@@ -174,6 +178,14 @@ class Queue {
   Task* submitted_last_ = nullptr;
   Task* spare_ = nullptr;
   std::uint64_t made_ = 0;  ///< tasks so far, accesses included
+  /// What the program waited for last; of kind call: nothing.
+  struct Asked {
+    Task::Kind kind = Task::Kind::call;
+    const weir_buffer* buffer = nullptr;
+    Region region;
+    weir_access access = WEIR_ACCESS_READ;
+    weir_event event = WEIR_EVENT_INIT;
+  } asked_;
 
   sys::Atomic<std::uint64_t> submitted_{0}, completed_{0};  ///< calls
   /// Tasks up to this one are cancelled. The owner writes it back after it has bound one, cancel()

@@ -538,6 +538,24 @@ TEST(Queues, AcquireWaitsForItsRegionOnly) {
   queue.synchronize();
 }
 
+/// Who asks with no time to wait is told in the end.
+TEST(Queues, AnswerThoseWhoAskAgainAndAgain) {
+  using std::chrono::nanoseconds;
+  for (const char* domains : {"host:cores=1", kHostAndCard}) {
+    SCOPED_TRACE(domains);
+    const Runtime runtime(domains);
+    const Queue queue = make_queue(runtime);
+    const Buffer buffer = runtime.buffer(sizeof(int));
+    queue.submit(make_add(runtime), {readwrite(buffer.all())}, {1});
+    queue.acquire(buffer.all());
+    EXPECT_EQ(failure_of([&] { queue.acquire(buffer.all(), WEIR_ACCESS_READ, nanoseconds(0)); }),
+              "OK");
+    queue.synchronize();
+    EXPECT_EQ(failure_of([&] { queue.synchronize(nanoseconds(0)); }), "OK");
+    EXPECT_EQ(failure_of([&] { runtime.synchronize(nanoseconds(0)); }), "OK");
+  }
+}
+
 TEST(Queues, AcquireOfWhatNoTaskNamedIsAtOnce) {
   const Runtime runtime(kHostAndCard);
   const Queue queue = make_queue(runtime);
