@@ -21,19 +21,48 @@ Handle* require(const FabricRef& fabric, Handle* handle, const char* what) {
   return handle;
 }
 
-/// Ends an object of a fabric without the GIL, unless its fabric has gone before.
+/// The fabric of which this thread runs a handler: whoever ends it waits for that, so that calls
+/// in there need not be counted, and do not keep others from closing it.
+thread_local const Fabric* handled = nullptr;
+
+class HandlerScope {
+ public:
+  explicit HandlerScope(const Fabric& fabric) : before_(std::exchange(handled, &fabric)) {}
+  HandlerScope(const HandlerScope&) = delete;
+  HandlerScope& operator=(const HandlerScope&) = delete;
+  ~HandlerScope() { handled = before_; }
+
+ private:
+  const CallbackScope scope_;
+  const Fabric* const before_;
+};
+
+/// Runs a function of weir without the GIL inside of what it uses, and raises its failure.
+template <class Call>
+void call_inside(Fabric& fabric, InUse* used, Call&& call) {
+  if (handled == &fabric) return call_released(call);
+  call_released({&fabric.in_use, used}, call);
+}
+
+/// Ends an object of a fabric without the GIL, unless its fabric has gone before. Raises BUSY when
+/// another thread is inside.
 template <class Handle>
-void end(const Fabric& fabric, Handle*& handle, void (*destroy)(Handle*)) {
+void end(Fabric& fabric, InUse& used, InUse* holder, Handle*& handle, void (*destroy)(Handle*)) {
+  if (handle == nullptr || fabric.handle == nullptr) {
+    handle = nullptr;
+    return;
+  }
+  used.close_idle();
   Handle* const ended = std::exchange(handle, nullptr);
-  if (ended == nullptr || fabric.handle == nullptr) return;
+  const Using ending({&fabric.ending, holder});
   const nb::gil_scoped_release released;
   destroy(ended);
 }
 
 void run_handler(unsigned from, const void* message, std::size_t bytes, void* payload) {
   const nb::gil_scoped_acquire held;
-  const CallbackScope scope;
   auto& fabric = *static_cast<Fabric*>(payload);
+  const HandlerScope scope(fabric);
   const nb::object running = fabric.handler;  // which may set another one in its place
   try {
     running(from, nb::bytes(message, bytes));
@@ -57,8 +86,28 @@ FabricRef open_fabric(const weir_fabric_options& options) {
 }
 
 void Fabric::close() {
-  if (handle == nullptr) return;
+  if (handle == nullptr || in_use.closed()) return;
   require_no_callback("its fabric");
+  in_use.close_idle();
+  end();
+}
+
+void Fabric::leave() {
+  in_use.close();
+  closing_.wait();
+  end();
+}
+
+/// A runtime may keep it.
+void Fabric::stop_listening() {
+  const nb::gil_scoped_release released;
+  static_cast<void>(weir_fabric_listen(handle, nullptr, nullptr));
+}
+
+void Fabric::end() {
+  if (handle == nullptr) return;
+  const Using closing({&closing_});
+  stop_listening();
   for (const auto& each : std::exchange(shares, {})) {
     if (const auto share = each.lock()) share->close();
   }
@@ -68,19 +117,24 @@ void Fabric::close() {
   for (const auto& each : std::exchange(windows, {})) {
     if (const auto window = each.lock()) window->close();
   }
+  ending.wait();
   weir_fabric* const closed = std::exchange(handle, nullptr);
-  if (closed == nullptr) return;
-  {
+  if (!borrowed && closed != nullptr) {
     const nb::gil_scoped_release released;
-    static_cast<void>(weir_fabric_listen(closed, nullptr, nullptr));  // a runtime may keep it
-    if (!borrowed) weir_fabric_close(closed);
+    weir_fabric_close(closed);
   }
   handler.reset();
 }
 
 void Fabric::close_all() {
   for (const auto& each : std::exchange(fabrics, {})) {
-    if (const auto fabric = each.lock()) fabric->close();
+    const auto fabric = each.lock();
+    if (!fabric || fabric->handle == nullptr) continue;
+    try {
+      fabric->close();
+    } catch (nb::python_error&) {  // nothing is to call Python for it any more
+      fabric->stop_listening();
+    }
   }
 }
 
@@ -89,21 +143,23 @@ weir_fabric* Fabric::open() const {
   return handle;
 }
 
-void Fabric::wait(const Timeout& timeout, const std::function<weir_status(std::int64_t)>& wait) {
-  const weir_status status = wait_for(timeout, wait);
+void Fabric::wait(const Timeout& timeout, const std::function<weir_status(std::int64_t)>& wait,
+                  InUseList used) {
+  const weir_status status = wait_for(timeout, wait, used);
   raised.raise();
   check(status);
 }
 
 void Fabric::barrier(const Timeout& timeout) {
   weir_fabric* const opened = open();
-  wait(timeout, [&](std::int64_t ns) { return weir_fabric_barrier(opened, ns); });
+  wait(timeout, [&](std::int64_t ns) { return weir_fabric_barrier(opened, ns); }, {&in_use});
 }
 
 /// Does what all ranks do together, when all are there. The others wait for this one without an end
 /// then, so that what a handler raised has to wait, too.
 void Fabric::together(const Timeout& timeout, const std::function<weir_status()>& call) {
   weir_fabric* const opened = open();
+  const Using inside({&in_use});
   weir_status status =
       wait_for(timeout, [&](std::int64_t ns) { return weir_fabric_barrier(opened, ns); });
   if (status == WEIR_STATUS_OK) {
@@ -135,18 +191,20 @@ void Fabric::broadcast(unsigned root, nb::handle data, const Timeout& timeout) {
   });
 }
 
-void Fabric::send(unsigned to, nb::handle message) const {
-  weir_fabric* const opened = open();
+void Fabric::send(unsigned to, nb::handle message) {
   const Bytes bytes(message);
-  call_released([&] { return weir_fabric_send(opened, to, bytes.data(), bytes.size()); });
+  weir_fabric* const opened = open();
+  call_inside(*this, nullptr,
+              [&] { return weir_fabric_send(opened, to, bytes.data(), bytes.size()); });
 }
 
 void Fabric::listen(nb::object code) {
   weir_fabric* const opened = open();
-  call_released([&] { return weir_fabric_listen(opened, nullptr, nullptr); });
+  call_inside(*this, nullptr, [&] { return weir_fabric_listen(opened, nullptr, nullptr); });
   handler = std::move(code);
   if (handler.is_none()) return;
-  call_released([&] { return weir_fabric_listen(opened, run_handler, this); });
+  open();
+  call_inside(*this, nullptr, [&] { return weir_fabric_listen(opened, run_handler, this); });
 }
 
 namespace {
@@ -168,7 +226,7 @@ weir_status run_rank(weir_fabric* handle, void* payload) {
     simulation.raised[weir_fabric_rank(handle)] = nb::borrow(error.value());
     status = WEIR_STATUS_KERNEL_ERROR;
   }
-  fabric->close();
+  fabric->leave();
   return status;
 }
 
@@ -204,8 +262,9 @@ int launch(unsigned ranks, const std::vector<std::string>& arguments,
 Window::Window(FabricRef of, nb::object given)
     : fabric(std::move(of)), array(std::move(given)), memory(std::make_unique<Bytes>(array, true)) {
   weir_fabric* const opened = fabric->open();
-  call_released(
-      [&] { return weir_window_create(opened, memory->data(), memory->size(), &handle); });
+  call_released({&fabric->in_use}, [&] {
+    return weir_window_create(opened, memory->data(), memory->size(), &handle);
+  });
 }
 
 std::shared_ptr<Window> Window::make(const FabricRef& fabric, nb::object array) {
@@ -215,7 +274,7 @@ std::shared_ptr<Window> Window::make(const FabricRef& fabric, nb::object array) 
 }
 
 void Window::close() {
-  end(*fabric, handle, weir_window_destroy);
+  end(*fabric, in_use_, nullptr, handle, weir_window_destroy);
   for (auto& [of, copies] : under_way_) {
     for (auto& bytes : copies) fabric->left.push_back(std::move(bytes));
   }
@@ -238,14 +297,15 @@ void Window::copy(unsigned rank, nb::handle data, bool writable,
   auto made = std::make_unique<Bytes>(data, writable);
   weir_window* const opened = require(fabric, handle, "window");
   const Bytes& bytes = *made;
-  auto& held = under_way_[{thread_number(), rank}];
-  held.push_back(std::move(made));
+  const std::pair key(thread_number(), rank);
+  under_way_[key].push_back(std::move(made));
   weir_status status = WEIR_STATUS_OK;
-  {
-    const nb::gil_scoped_release released;
+  call_inside(*fabric, &in_use_, [&] {
     status = start(opened, bytes);
-  }
-  if (status != WEIR_STATUS_OK && handle != nullptr) held.pop_back();
+    return WEIR_STATUS_OK;
+  });
+  const auto held = under_way_.find(key);
+  if (status != WEIR_STATUS_OK && held != under_way_.end()) held->second.pop_back();
   check(status);
 }
 
@@ -261,25 +321,28 @@ void Window::get(unsigned rank, std::size_t offset, nb::handle into) {
   });
 }
 
-std::int64_t Window::fetch_add(unsigned rank, std::size_t offset, std::int64_t operand) const {
+std::int64_t Window::fetch_add(unsigned rank, std::size_t offset, std::int64_t operand) {
   weir_window* const opened = require(fabric, handle, "window");
   std::int64_t old = 0;
-  call_released([&] { return weir_window_fetch_add(opened, rank, offset, operand, &old); });
+  call_inside(*fabric, &in_use_,
+              [&] { return weir_window_fetch_add(opened, rank, offset, operand, &old); });
   return old;
 }
 
 std::int64_t Window::compare_swap(unsigned rank, std::size_t offset, std::int64_t expected,
-                                  std::int64_t desired) const {
+                                  std::int64_t desired) {
   weir_window* const opened = require(fabric, handle, "window");
   std::int64_t old = 0;
-  call_released(
-      [&] { return weir_window_compare_swap(opened, rank, offset, expected, desired, &old); });
+  call_inside(*fabric, &in_use_, [&] {
+    return weir_window_compare_swap(opened, rank, offset, expected, desired, &old);
+  });
   return old;
 }
 
 void Window::flush(unsigned rank, const Timeout& timeout) {
   weir_window* const opened = require(fabric, handle, "window");
-  fabric->wait(timeout, [&](std::int64_t ns) { return weir_window_flush(opened, rank, ns); });
+  fabric->wait(timeout, [&](std::int64_t ns) { return weir_window_flush(opened, rank, ns); },
+               {&fabric->in_use, &in_use_});
   under_way_.erase({thread_number(), rank});
 }
 
@@ -289,8 +352,8 @@ namespace {
 
 weir_status run_items(const weir_items* given) {
   const nb::gil_scoped_acquire held;
-  const CallbackScope scope;
   const auto& handler = *static_cast<const ItemsHandler*>(given->payload);
+  const HandlerScope scope(*handler.fabric);
   try {
     const nb::bytes bytes(given->items, given->count * given->item_bytes);
     const nb::object items =
@@ -310,7 +373,8 @@ Conveyor::Conveyor(FabricRef of, const ConveyorOptions& wanted) : fabric(std::mo
   if (!wanted.memory.is_none()) memory = std::make_unique<Bytes>(wanted.memory, true);
   std::vector<weir_conveyor_handler> codes;
   for (const auto& [dtype, code] : wanted.handlers) {
-    handlers.push_back(std::make_unique<ItemsHandler>(ItemsHandler{code, dtype, &raised}));
+    handlers.push_back(
+        std::make_unique<ItemsHandler>(ItemsHandler{code, dtype, &raised, fabric.get()}));
     codes.push_back(
         {run_items, handlers.back().get(), nb::cast<std::size_t>(dtype.attr("itemsize"))});
   }
@@ -328,7 +392,7 @@ Conveyor::Conveyor(FabricRef of, const ConveyorOptions& wanted) : fabric(std::mo
     // For weir 0 is the usual time: nobody can be there at once.
     options.timeout_ns = std::max<std::int64_t>(timeout_ns(*wanted.timeout), 1);
   }
-  call_released([&] { return weir_conveyor_create(opened, &options, &handle); });
+  call_released({&fabric->in_use}, [&] { return weir_conveyor_create(opened, &options, &handle); });
 }
 
 std::shared_ptr<Conveyor> Conveyor::make(const FabricRef& fabric, const ConveyorOptions& options) {
@@ -338,28 +402,34 @@ std::shared_ptr<Conveyor> Conveyor::make(const FabricRef& fabric, const Conveyor
 }
 
 void Conveyor::close() {
-  if (handle != nullptr && fabric->handle != nullptr) require_no_callback("a conveyor");
-  end(*fabric, handle, weir_conveyor_destroy);
+  if (handle != nullptr && fabric->handle != nullptr) {
+    require_no_callback("a conveyor");
+    in_use.close_idle();
+    ending.wait();
+  }
+  end(*fabric, in_use, nullptr, handle, weir_conveyor_destroy);
 }
 
 void Conveyor::finish(const Timeout& timeout) {
   weir_conveyor* const opened = require(fabric, handle, "conveyor");
   const weir_status status =
-      wait_for(timeout, [&](std::int64_t ns) { return weir_conveyor_finish(opened, ns); });
+      wait_for(timeout, [&](std::int64_t ns) { return weir_conveyor_finish(opened, ns); },
+               {&fabric->in_use, &in_use});
   if (status != WEIR_STATUS_TIMEOUT) raised.raise();
   check(status);
 }
 
-weir_conveyor_info Conveyor::info() const {
+weir_conveyor_info Conveyor::info() {
   weir_conveyor_info found = WEIR_CONVEYOR_INFO_INIT;
   weir_conveyor* const opened = require(fabric, handle, "conveyor");
-  call_released([&] { return weir_conveyor_get_info(opened, &found); });
+  call_released({&fabric->in_use, &in_use}, [&] { return weir_conveyor_get_info(opened, &found); });
   return found;
 }
 
 Producer::Producer(std::shared_ptr<Conveyor> of) : conveyor(std::move(of)) {
   weir_conveyor* const opened = require(conveyor->fabric, conveyor->handle, "conveyor");
-  call_released([&] { return weir_producer_open(opened, &handle); });
+  call_released({&conveyor->fabric->in_use, &conveyor->in_use},
+                [&] { return weir_producer_open(opened, &handle); });
 }
 
 weir_producer* Producer::open() const {
@@ -368,44 +438,49 @@ weir_producer* Producer::open() const {
 }
 
 void Producer::close() {
-  if (conveyor->handle == nullptr) handle = nullptr;
+  if (conveyor->in_use.closed()) handle = nullptr;
   if (handle != nullptr && conveyor->fabric->handle != nullptr) require_no_callback("a producer");
-  end(*conveyor->fabric, handle, weir_producer_close);
+  end(*conveyor->fabric, in_use_, &conveyor->ending, handle, weir_producer_close);
 }
 
-void Producer::put(unsigned rank, nb::handle offsets, nb::handle items) const {
+template <class Call>
+void Producer::call(Call&& call) {
+  call_released({&conveyor->fabric->in_use, &conveyor->in_use, &in_use_}, call);
+}
+
+void Producer::put(unsigned rank, nb::handle offsets, nb::handle items) {
   weir_producer* const opened = open();
   const Bytes where(offsets), what(items);
   const std::size_t count = where.size() / 8;
   if (count == 0) return;
-  call_released([&] {
+  call([&] {
     return weir_producer_put(opened, rank, reinterpret_cast<const std::uint64_t*>(where.data()),
                              what.data(), what.size() / count, count);
   });
 }
 
-void Producer::add(unsigned rank, nb::handle offsets, nb::handle values) const {
+void Producer::add(unsigned rank, nb::handle offsets, nb::handle values) {
   weir_producer* const opened = open();
   const Bytes where(offsets), what(values);
-  call_released([&] {
+  call([&] {
     return weir_producer_add(opened, rank, reinterpret_cast<const std::uint64_t*>(where.data()),
                              reinterpret_cast<const std::int64_t*>(what.data()), where.size() / 8);
   });
 }
 
-void Producer::send(unsigned rank, unsigned handler, nb::handle items,
-                    std::size_t item_bytes) const {
+void Producer::send(unsigned rank, unsigned handler, nb::handle items, std::size_t item_bytes) {
   weir_producer* const opened = open();
   const Bytes what(items);
-  call_released([&] {
+  call([&] {
     return weir_producer_send(opened, rank, handler, what.data(), item_bytes,
                               what.size() / item_bytes);
   });
 }
 
-void Producer::flush(const Timeout& timeout) const {
+void Producer::flush(const Timeout& timeout) {
   weir_producer* const opened = open();
-  conveyor->fabric->wait(timeout, [&](std::int64_t ns) { return weir_producer_flush(opened, ns); });
+  conveyor->fabric->wait(timeout, [&](std::int64_t ns) { return weir_producer_flush(opened, ns); },
+                         {&conveyor->fabric->in_use, &conveyor->in_use, &in_use_});
 }
 
 }  // namespace weir::py

@@ -19,21 +19,25 @@ struct Window;
 struct Fabric : std::enable_shared_from_this<Fabric> {
   explicit Fabric(weir_fabric* handle, bool borrowed = false)
       : handle(handle), borrowed(borrowed) {}
-  ~Fabric() { close(); }
+  ~Fabric() { end(); }
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
+  /// Raises BUSY, and closes nothing, when another thread is in a call of it or of what it has.
   void close();
-  /// Closes all of them: Python is about to end.
+  /// Waits for such threads instead.
+  void leave();
+  /// Closes all of them but those that threads are still inside of: Python is about to end.
   static void close_all();
 
   weir_fabric* open() const;
-  /// Waits without the GIL; raises what a handler raised, or the failure.
-  void wait(const Timeout& timeout, const std::function<weir_status(std::int64_t)>& wait);
+  /// Waits without the GIL, inside of what is used; raises what a handler raised, or the failure.
+  void wait(const Timeout& timeout, const std::function<weir_status(std::int64_t)>& wait,
+            InUseList used);
   void barrier(const Timeout& timeout);
   /// In place, after a barrier, which signals can end.
   void reduce(nb::handle values, weir_fabric_op op, const Timeout& timeout);
   void broadcast(unsigned root, nb::handle data, const Timeout& timeout);
-  void send(unsigned to, nb::handle message) const;
+  void send(unsigned to, nb::handle message);
   /// code(rank, bytes), or None.
   void listen(nb::object code);
 
@@ -46,11 +50,20 @@ struct Fabric : std::enable_shared_from_this<Fabric> {
   std::vector<std::weak_ptr<Share>> shares;
   /// What windows were to copy when they were closed: it stays until the fabric is.
   std::vector<std::unique_ptr<Bytes>> left;
+  InUse in_use{"the fabric"};  ///< also by calls of what it has
+  InUse ending{"the fabric"};  ///< by threads that close what it has
 
  private:
+  void end();
+  void stop_listening();
   void together(const Timeout& timeout, const std::function<weir_status()>& call);
+
+  InUse closing_{"the fabric"};
 };
 using FabricRef = std::shared_ptr<Fabric>;
+
+/// For lists of what is used.
+inline InUse* in_use_of(const FabricRef& fabric) { return fabric ? &fabric->in_use : nullptr; }
 
 FabricRef open_fabric(const weir_fabric_options& options);
 /// Runs program(fabric) on so many ranks; raises what the lowest rank raised.
@@ -67,9 +80,9 @@ struct Window {
 
   void put(unsigned rank, std::size_t offset, nb::handle data);
   void get(unsigned rank, std::size_t offset, nb::handle into);
-  std::int64_t fetch_add(unsigned rank, std::size_t offset, std::int64_t operand) const;
+  std::int64_t fetch_add(unsigned rank, std::size_t offset, std::int64_t operand);
   std::int64_t compare_swap(unsigned rank, std::size_t offset, std::int64_t expected,
-                            std::int64_t desired) const;
+                            std::int64_t desired);
   void flush(unsigned rank, const Timeout& timeout);
 
   FabricRef fabric;
@@ -84,12 +97,14 @@ struct Window {
 
   /// By thread, each of which has a number of its own, and rank.
   std::map<std::pair<std::uint64_t, unsigned>, std::vector<std::unique_ptr<Bytes>>> under_way_;
+  InUse in_use_{"the window"};
 };
 
 /// What a handler of a conveyor calls.
 struct ItemsHandler {
   nb::object code, dtype;
   Raised* raised;
+  const Fabric* fabric;
 };
 
 struct ConveyorOptions {
@@ -107,13 +122,15 @@ struct Conveyor {
   ~Conveyor() { close(); }
   void close();
   void finish(const Timeout& timeout);
-  weir_conveyor_info info() const;
+  weir_conveyor_info info();
 
   FabricRef fabric;
   std::unique_ptr<Bytes> memory;
   std::vector<std::unique_ptr<ItemsHandler>> handlers;
   Raised raised;
   weir_conveyor* handle = nullptr;
+  InUse in_use{"the conveyor"};  ///< also by calls of its producers
+  InUse ending{"the conveyor"};  ///< by threads that close those
 };
 
 /// One thread's way into a conveyor.
@@ -122,14 +139,20 @@ struct Producer {
   ~Producer() { close(); }
   void close();
   /// Offsets are bytes of an array of uint64, items whole ones.
-  void put(unsigned rank, nb::handle offsets, nb::handle items) const;
-  void add(unsigned rank, nb::handle offsets, nb::handle values) const;
-  void send(unsigned rank, unsigned handler, nb::handle items, std::size_t item_bytes) const;
-  void flush(const Timeout& timeout) const;
+  void put(unsigned rank, nb::handle offsets, nb::handle items);
+  void add(unsigned rank, nb::handle offsets, nb::handle values);
+  void send(unsigned rank, unsigned handler, nb::handle items, std::size_t item_bytes);
+  void flush(const Timeout& timeout);
   weir_producer* open() const;
 
   std::shared_ptr<Conveyor> conveyor;
   weir_producer* handle = nullptr;
+
+ private:
+  template <class Call>
+  void call(Call&& call);
+
+  InUse in_use_{"the producer"};
 };
 
 }  // namespace weir::py

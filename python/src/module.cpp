@@ -509,7 +509,6 @@ void define_runtime(nb::module_& m) {
             weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
             options.domains = c_str(domains);
             options.blas = c_str(blas);
-            options.fabric = fabric ? fabric->open() : nullptr;
             new (self) Runtime{Session::open(options, fabric)};
           },
           "domains"_a.none(), "blas"_a.none(), "fabric"_a.none())

@@ -26,7 +26,7 @@ weir_fabric_options options_of(const Text& transport, const Text& progress, doub
   return options;
 }
 
-nb::dict counts_of(const Conveyor& conveyor) {
+nb::dict counts_of(Conveyor& conveyor) {
   const weir_conveyor_info found = conveyor.info();
   nb::dict counts;
   counts["items"] = found.items;
@@ -80,9 +80,7 @@ void define_fabrics(nb::module_& m) {
       .def(
           "is_alive",
           [](const Fabric& fabric, unsigned rank) {
-            weir_fabric* const opened = fabric.open();
-            const nb::gil_scoped_release released;
-            return weir_fabric_is_alive(opened, rank);
+            return weir_fabric_is_alive(fabric.open(), rank);
           },
           "rank"_a)
       .def("barrier", &Fabric::barrier, "timeout"_a.none())
@@ -99,7 +97,8 @@ void define_fabrics(nb::module_& m) {
           "progress",
           [](Fabric& fabric, const Timeout& timeout) {
             weir_fabric* const opened = fabric.open();
-            fabric.wait(timeout, [&](std::int64_t ns) { return weir_fabric_progress(opened, ns); });
+            fabric.wait(timeout, [&](std::int64_t ns) { return weir_fabric_progress(opened, ns); },
+                        {&fabric.in_use});
           },
           "timeout"_a.none())
       .def(

@@ -233,19 +233,31 @@ void InUse::close() {
   wait();
 }
 
-void InUse::wait() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (inside_ == 0) return;
+bool InUse::busy() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return inside_ > 0;
+}
+
+void InUse::close_idle() {
+  if (busy()) {
+    raise_status(WEIR_STATUS_BUSY, std::string("another thread is in a call of ") + what_ +
+                                       ": close it when that has returned");
   }
-  const nb::gil_scoped_release released;
-  std::unique_lock<std::mutex> lock(mutex_);
-  free_.wait(lock, [this] { return inside_ == 0; });
+  closed_ = true;
+}
+
+void InUse::wait() {
+  while (busy()) {  // somebody may come before this thread has the GIL again
+    const nb::gil_scoped_release released;
+    std::unique_lock<std::mutex> lock(mutex_);
+    free_.wait(lock, [this] { return inside_ == 0; });
+  }
 }
 
 Using::Using(InUseList used) {
   try {
     for (InUse* each : used) {
+      if (each == nullptr) continue;
       each->enter();
       entered_[count_++] = each;
     }
@@ -314,14 +326,10 @@ std::shared_ptr<Session> Session::open(const weir_runtime_options& options,
   dispose_late();
   auto session = std::shared_ptr<Session>(
       new Session, [](Session* object) { dispose([object] { delete object; }); });
-  {
-    weir_status status = WEIR_STATUS_OK;
-    {
-      const nb::gil_scoped_release released;
-      status = weir_runtime_create(&options, &session->runtime_);
-    }
-    check(status);
-  }
+  weir_runtime_options wanted = options;
+  if (fabric) wanted.fabric = fabric->open();
+  call_released({fabric ? &fabric->in_use : nullptr},
+                [&] { return weir_runtime_create(&wanted, &session->runtime_); });
   session->fabric = std::move(fabric);
   std::erase_if(sessions, [](const auto& other) { return other.expired(); });
   sessions.push_back(session);

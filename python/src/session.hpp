@@ -116,7 +116,7 @@ std::shared_ptr<T> make_waiting(Arguments&&... arguments) {
                             [](T* object) { dispose([object] { delete object; }); });
 }
 
-/// Calls that use an object without the GIL. Who ends it waits for them.
+/// Calls that use an object without the GIL. Who ends it waits for them, or is refused.
 class InUse {
  public:
   /// what: "the feed".
@@ -130,10 +130,15 @@ class InUse {
   /// With the GIL, on a thread that is not inside: lets nobody in from now on, and waits for those
   /// inside without the GIL.
   void close();
-  /// The same, but others may come again.
+  /// With the GIL: lets nobody in from now on. Raises BUSY when somebody is inside.
+  void close_idle();
+  /// Waits as close() does, but others may come again.
   void wait();
+  bool closed() const noexcept { return closed_; }
 
  private:
+  bool busy();
+
   const char* const what_;
   bool closed_ = false;
   std::mutex mutex_;
@@ -142,7 +147,7 @@ class InUse {
 };
 using InUseList = std::initializer_list<InUse*>;
 
-/// Is inside of up to three of them. Made and ended with the GIL.
+/// Is inside of up to three of them, of which some may be null. Made and ended with the GIL.
 class Using {
  public:
   explicit Using(InUseList used);

@@ -95,23 +95,29 @@ std::shared_ptr<Share> Share::start(const SessionRef& session, std::uint64_t ite
   if (share->fabric) {
     options.fabric = share->fabric->open();
     // Signals can end this; the others wait without an end then, so what a handler raised waits.
-    check(wait_for({}, [&](std::int64_t ns) { return weir_fabric_barrier(options.fabric, ns); }));
+    check(wait_for({}, [&](std::int64_t ns) { return weir_fabric_barrier(options.fabric, ns); },
+                   {in_use_of(share->fabric)}));
     std::erase_if(share->fabric->shares, [](const auto& other) { return other.expired(); });
     share->fabric->shares.push_back(share);
   }
-  call_released({&session->in_use},
-                [&] { return weir_share_start(session->handle(), &options, &share->handle); });
+  share->call([&] { return weir_share_start(session->handle(), &options, &share->handle); });
   return share;
 }
 
 void Share::close() {
-  if (session) end(*session, handle, weir_share_destroy);
+  if (!session) return;
+  if (handle != nullptr && !session->closed()) {
+    require_no_callback("what may wait for it");
+    in_use_.close();
+  }
+  end(*session, handle, weir_share_destroy);
 }
 
 void Share::wait(const Timeout& timeout) const {
   weir_share* const opened = py::open(*session, handle, "share");
   const auto wait = [&](std::int64_t ns) { return weir_share_wait(opened, ns); };
-  const weir_status status = wait_for(timeout, wait, {&session->in_use});
+  const weir_status status =
+      wait_for(timeout, wait, {&session->in_use, in_use_of(fabric), &in_use_});
   if (status != WEIR_STATUS_TIMEOUT && raised.is_valid()) {
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised.ptr())), raised.ptr());
     throw nb::python_error();
@@ -121,22 +127,20 @@ void Share::wait(const Timeout& timeout) const {
 
 void Share::cancel() const {
   weir_share* const opened = py::open(*session, handle, "share");
-  call_released({&session->in_use}, [&] { return weir_share_cancel(opened); });
+  call([&] { return weir_share_cancel(opened); });
 }
 
 weir_share_info Share::info() const {
   weir_share_info found = WEIR_SHARE_INFO_INIT;
   weir_share* const opened = py::open(*session, handle, "share");
-  call_released({&session->in_use},
-                [&] { return weir_share_get_info(opened, &found, nullptr, 0); });
+  call([&] { return weir_share_get_info(opened, &found, nullptr, 0); });
   return found;
 }
 
 nb::list Share::parts() const {
   weir_share_info found = info();
   std::vector<weir_share_part> parts(found.place_count);
-  call_released({&session->in_use},
-                [&] { return weir_share_get_info(handle, &found, parts.data(), parts.size()); });
+  call([&] { return weir_share_get_info(handle, &found, parts.data(), parts.size()); });
   nb::list list;
   for (const weir_share_part& part : parts) {
     nb::dict each;

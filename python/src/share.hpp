@@ -51,6 +51,15 @@ struct Share {
   nb::object enqueue;
   nb::object raised;  ///< by the function first
   weir_share* handle = nullptr;
+
+ private:
+  /// Runs a function of weir inside of all that it uses.
+  template <class Call>
+  void call(Call&& call) const {
+    call_released({&session->in_use, in_use_of(fabric), &in_use_}, call);
+  }
+
+  mutable InUse in_use_{"the share"};
 };
 
 }  // namespace weir::py

@@ -273,7 +273,8 @@ class Fabric:
         return Conveyor(body, array, dtypes)
 
     def close(self) -> None:
-        """Leaves the fabric, when the last runtime that uses it has been closed."""
+        """Leaves the fabric, when the last runtime that uses it has been closed. Raises BusyError, and
+        closes nothing, while another thread is in a call of it or of its windows and conveyors."""
         self._body.close()
 
     def __enter__(self) -> Fabric:

@@ -154,6 +154,61 @@ def test_a_closed_fabric_that_a_runtime_keeps_calls_no_handler():
     assert len(got) == seen
 
 
+def test_what_another_thread_uses_is_not_closed():
+    """Nor is anything else of the fabric that holds it."""
+    inside, go = threading.Event(), threading.Event()
+
+    def handler(items, rank):
+        inside.set()
+        assert go.wait(60)
+
+    fabric = weir.Fabric("self", progress="caller")
+    window, conveyor = fabric.window(8), fabric.conveyor(handlers=[("i8", handler)], age=-1)
+    producer = conveyor.producer()
+    producer.send(0, 0, [5])
+    user = threading.Thread(target=producer.flush)
+    user.start()
+    assert inside.wait(60)
+    for each, name in ((producer, "producer"), (conveyor, "conveyor"), (fabric, "fabric")):
+        with pytest.raises(weir.BusyError, match=f"call of the {name}"):
+            each.close()
+    go.set()
+    user.join()
+    producer.send(0, 0, [6])
+    producer.flush()
+    assert window.fetch_add(0, 0, 1) == 0
+    fabric.close()
+    for attempt in (producer.flush, conveyor.finish, lambda: window.flush(0), fabric.barrier):
+        with pytest.raises(weir.InvalidArgumentError, match="closed"):
+            attempt()
+
+
+AT_EXIT = """
+import contextlib
+import threading
+import weir
+
+fabric, inside = weir.Fabric("self"), threading.Event()
+
+
+def wait():
+    inside.set()
+    with contextlib.suppress(weir.Error):
+        fabric.progress()
+
+
+threading.Thread(target=wait, daemon=True).start()
+inside.wait()
+print("ends", flush=True)
+"""
+
+
+def test_a_thread_inside_does_not_keep_python_from_its_end():
+    done = subprocess.run([sys.executable, "-c", AT_EXIT], capture_output=True, text=True,
+                          timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ends\n", "")
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_conveyors(seed):
     ranks, cells = 3, 50
