@@ -82,7 +82,8 @@ WEIR_API weir_status weir_fabric_simulate(const weir_fabric_options* options, un
  * Starts the program argv[0] with these arguments (the last one NULL) as `ranks` processes (1 to
  * 1024) of this machine, where weir_fabric_open() joins them, and waits until all have ended.
  * out_status: the exit status of the lowest rank whose is not 0, or 128 + the number of the signal
- * that ended it, else 0. Ranks that are stopped (SIGSTOP) for longer than lost_after_ns when all
+ * that ended it, else 0; UNAVAILABLE when nobody is told how one has ended, as in a process that
+ * ignores SIGCHLD. Ranks that are stopped (SIGSTOP) for longer than lost_after_ns when all
  * others have ended are killed. Of the options only that one counts; they may be NULL.
  */
 WEIR_API weir_status weir_fabric_launch(const weir_fabric_options* options, unsigned ranks,

@@ -39,6 +39,7 @@ weir::cli::Commands all_commands() {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGCHLD, SIG_DFL);  // where it is ignored nobody is told how a rank has ended
   hold_standard_streams();
   ask_for_connections();
   weir::cli::Interruption interruption;

@@ -34,6 +34,7 @@ struct Child {
   pid_t process = 0;
   std::optional<int> status;
   bool stopped = false;
+  bool unknown = false;  ///< it has ended, but somebody else was told how
 };
 
 /// The environment of this process, with what a rank must know instead of what this one does.
@@ -74,7 +75,10 @@ pid_t start(const char* const* arguments, Rank rank, Rank ranks, int segment) {
 
 void look(Child& child) {
   int status = 0;
-  if (waitpid(child.process, &status, WNOHANG | WUNTRACED | WCONTINUED) != child.process) return;
+  const pid_t told = waitpid(child.process, &status, WNOHANG | WUNTRACED | WCONTINUED);
+  child.unknown = told < 0 && errno == ECHILD;
+  if (child.unknown) child.status = 0;
+  if (told != child.process) return;
   if (WIFEXITED(status)) child.status = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) child.status = kSignalStatus + WTERMSIG(status);
   child.stopped = WIFSTOPPED(status);
@@ -149,8 +153,13 @@ int launch_ranks(Rank ranks, const char* const* arguments, std::int64_t lost_aft
   }
   close(inherited);
   look_after(children, segment, lost_after_ns);
-  for (const Child& child : children) {
-    if (*child.status != 0) return *child.status;
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    if (*children[rank].status != 0) return *children[rank].status;
+    if (!children[rank].unknown) continue;
+    fail(WEIR_STATUS_UNAVAILABLE,
+         "nobody knows how rank {} of '{}' has ended: this process ignores SIGCHLD, or something "
+         "else in it waits for its children",
+         rank, arguments[0]);
   }
   return 0;
 }
