@@ -568,17 +568,24 @@ std::string LinkTransport::refusal(const OneSided& operation) const {
                      operation.offset + operation.bytes);
 }
 
+LinkTransport::Kind LinkTransport::answer_to(OneSidedKind operation) noexcept {
+  if (operation == OneSidedKind::put) return Kind::put_done;
+  return operation == OneSidedKind::get ? Kind::get_part : Kind::change_done;
+}
+
 void LinkTransport::take_reply(Rank from, Kind kind, std::span<const std::byte> rest) {
   const Reply reply = cut_off<Reply>(rest);
   Slot* const slot = find(reply.token, from);
   if (slot == nullptr) fail(WEIR_STATUS_NETWORK_ERROR, "it answers what nobody asked");
   const OneSided& operation = slot->operation;
+  if (kind != answer_to(operation.kind)) {
+    fail(WEIR_STATUS_NETWORK_ERROR, "it answers another question than was asked");
+  }
   if (reply.status != WEIR_STATUS_OK) {
     return end(*slot, 0, {static_cast<weir_status>(reply.status), refusal(operation)});
   }
   if (kind == Kind::get_part) {
-    if (operation.kind != OneSidedKind::get || reply.cursor != slot->cursor ||
-        rest.size() > operation.bytes - slot->cursor) {
+    if (reply.cursor != slot->cursor || rest.size() > operation.bytes - slot->cursor) {
       fail(WEIR_STATUS_NETWORK_ERROR, "it has other bytes than those asked for");
     }
     if (!rest.empty()) std::memcpy(operation.local + slot->cursor, rest.data(), rest.size());

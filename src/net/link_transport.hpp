@@ -148,6 +148,7 @@ class LinkTransport final : public Transport, private PacketSink {
   bool push_slot(Slot& slot, std::uint32_t index, bool& moved) noexcept;
   bool push_answers() noexcept;
   bool push_answer(Answer& answer) noexcept;
+  static Kind answer_to(OneSidedKind operation) noexcept;
   Slot* find(std::uint64_t token, Rank from) noexcept;
   void end(Slot& slot, std::int64_t old, Outcome outcome) noexcept;
   std::byte* reach(WindowId window, std::uint64_t offset, std::uint64_t bytes) noexcept;

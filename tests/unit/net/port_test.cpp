@@ -628,6 +628,71 @@ TEST(PortFaults, CorruptPacketsAreRefused) {
   }
 }
 
+/// Says of each answer of a kind that it is one of another kind.
+class WrongAnswers final : public test::ForwardingLink {
+ public:
+  WrongAnswers(std::unique_ptr<Link> link, std::byte kind, std::byte other)
+      : ForwardingLink(std::move(link)), kind_(kind), other_(other) {}
+  bool send(Rank to, Parts parts) noexcept override {
+    std::vector<std::byte> packet;
+    for (const auto& part : parts) packet.insert(packet.end(), part.begin(), part.end());
+    if (packet[kKindAt] == kind_) {
+      packet[kKindAt] = other_;
+      seal(packet);
+    }
+    const std::span<const std::byte> whole(packet);
+    return link_->send(to, {&whole, 1});
+  }
+
+ private:
+  static constexpr std::size_t kKindAt = 5, kCheckAt = 6;
+
+  /// As LinkTransport::Header does.
+  static void seal(std::vector<std::byte>& packet) {
+    std::uint32_t magic = 0, bytes = 0, sequence = 0;
+    std::memcpy(&magic, &packet[0], sizeof magic);
+    std::memcpy(&bytes, &packet[8], sizeof bytes);
+    std::memcpy(&sequence, &packet[12], sizeof sequence);
+    const auto format = static_cast<std::uint64_t>(packet[4]);
+    const auto kind = static_cast<std::uint64_t>(packet[kKindAt]);
+    std::uint64_t mix = bytes * 0x9E3779B97F4A7C15u ^ sequence * 0xC2B2AE3D27D4EB4Fu;
+    mix = (mix ^ magic ^ format << 40 ^ kind << 32) * 0x165667B19E3779F9u;
+    const auto check = static_cast<std::uint16_t>(mix >> 48);
+    std::memcpy(&packet[kCheckAt], &check, sizeof check);
+  }
+
+  const std::byte kind_, other_;
+};
+
+TEST(PortFaults, AnswersToOtherQuestionsAreRefused) {
+  constexpr std::byte kPutDone{7}, kGetPart{8}, kChangeDone{9};
+  const std::pair<std::byte, std::byte> wrong[] = {
+      {kPutDone, kChangeDone}, {kGetPart, kPutDone}, {kChangeDone, kGetPart}};
+  for (const auto& [kind, other] : wrong) {
+    InprocHub hub(2, 0);
+    std::vector<std::unique_ptr<Link>> links;
+    links.push_back(hub.link(0));
+    links.push_back(std::make_unique<WrongAnswers>(hub.link(1), kind, other));
+    const auto program = [&](Port& port) {
+      std::int64_t word = 0;
+      const WindowId window = port.expose(&word, sizeof word);
+      EXPECT_TRUE(port.barrier(kLong).ok());
+      if (port.rank() == 1) {
+        EXPECT_TRUE(port.wait_until([&] { return !port.alive(0); }, kLong, "rank 0 to leave"));
+        return;
+      }
+      std::vector<std::byte> bytes(sizeof word);
+      if (kind == kPutDone) port.put(1, window, 0, bytes, nullptr);
+      if (kind == kGetPart) port.get(1, window, 0, bytes, nullptr);
+      if (kind == kChangeDone) port.fetch_add(1, window, 0, 1, nullptr);
+      const Outcome outcome = port.flush(1, kLong);
+      EXPECT_EQ(outcome.status, WEIR_STATUS_NETWORK_ERROR);
+      EXPECT_NE(outcome.message.find("another question"), std::string::npos) << outcome.message;
+    };
+    test::on_links(std::move(links), ProgressBy::thread, program, test::membership());
+  }
+}
+
 TEST(PortFaults, ChecksumsFindBytesThatChanged) {
   constexpr std::size_t kBehindHeader = 16, kBytes = 1000;
   for (const bool sums : {false, true}) {
