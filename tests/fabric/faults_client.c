@@ -90,8 +90,10 @@ int main(int argc, char** argv) {
   OK(weir_fabric_barrier(fabric, PATIENCE));
   if (rank == victim) fall(argv[1]);
   survive(fabric, window, victim);
-  weir_fabric_close(fabric);
   printf("survivor %u\n", rank);
   fflush(stdout);
+  /* mpirun may end all when the first one ends: not before all have said so. */
+  OK(weir_fabric_barrier(fabric, PATIENCE));
+  weir_fabric_close(fabric);
   return 0;
 }
