@@ -64,6 +64,10 @@ void RankClient::tell(Rank rank, std::span<const std::byte> message) {
   port_.send(rank, Channel::rank, message);
 }
 
+void RankClient::post(Rank rank, const WireWriter& message) {
+  port_.post(rank, Channel::rank, message.bytes());
+}
+
 void RankClient::ask(Rank rank, RankWord word, const std::function<void(WireWriter&)>& fill,
                      const std::function<void(WireReader&)>& read) {
   Question question{.rank = rank, .over = false, .outcome = {}, .answer = {}};

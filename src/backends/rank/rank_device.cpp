@@ -48,7 +48,7 @@ Memory RankDevice::allocate(std::size_t bytes) {
     message.put(number_);
     message.put(instance);
     message.put(std::uint64_t{bytes});
-    client_->tell(rank_, message);
+    client_->post(rank_, message);
   } catch (...) {
     give_instance(instance);
     throw;
@@ -84,7 +84,7 @@ void RankDevice::release(Memory& memory) noexcept {
     WireWriter message(RankWord::release);
     message.put(number_);
     message.put(instance);
-    client_->tell(rank_, message);
+    client_->post(rank_, message);
     give_instance(instance);
   } catch (...) {  // a rank that is gone has no memory; a number less to use again
   }

@@ -28,6 +28,7 @@ class RankDevice final : public Device {
   std::uint32_t number() const noexcept { return number_; }
 
   const DeviceInfo& info() const noexcept override { return facts_.info; }
+  // These do not wait for room to tell it: Residency calls them under its lock.
   Memory allocate(std::size_t bytes) override;
   void release(Memory& memory) noexcept override;
   /// Another device of such a rank is reached when one of the two has memory that others reach.

@@ -10,8 +10,11 @@
 #include <thread>
 #include <vector>
 
+#include "backends/rank/rank_device.hpp"
 #include "backends/rank/rank_wire.hpp"
 #include "fleet.hpp"
+#include "net/inproc.hpp"
+#include "net/link_transport.hpp"
 #include "runtime/fabric.hpp"
 
 namespace weir {
@@ -403,6 +406,64 @@ TEST(RankDomains, EndTheJobsBeforeOneThatCannotBeRead) {
     weir_fabric::check(fleet.fabric()).port().send(1, rt::Channel::rank, message.bytes());
   }
   expect_in(fleet.end(), {"rank 1", "it is cut short"});
+}
+
+/// Answers what a device asks for first, and nothing else.
+class Opening final : public rt::Listener {
+ public:
+  explicit Opening(rt::Port& port) : port_(port) {}
+  void arrived(rt::Rank, std::span<const std::byte> message) noexcept override {
+    rt::WireReader reader(message);
+    const auto word = reader.get<rt::RankWord>();
+    const bool opens = word == rt::RankWord::open_device;
+    if (!opens && word != rt::RankWord::hello) return;
+    rt::WireWriter answer(rt::RankWord::answer);
+    answer.put(reader.get<std::uint64_t>());
+    answer.put(rt::Outcome{});
+    opens ? answer.put(rt::RankFacts{}) : answer.put(std::int64_t{0});
+    port_.post(0, rt::Channel::rank, answer.bytes());
+    opened = opens;
+  }
+  void lost(rt::Rank, const std::string&) noexcept override {}
+
+  std::atomic<bool> opened{false};
+
+ private:
+  rt::Port& port_;
+};
+
+TEST(RankDomains, DoNotWaitToTellOfMemory) {
+  constexpr std::int64_t kLong = 100'000'000'000;
+  rt::InprocHub hub(2, 0);
+  std::atomic<bool> told{false};
+  const auto join = [&](rt::Rank rank) {
+    return std::make_unique<rt::LinkTransport>(
+        hub.link(rank), rt::Membership{.build = "of the test", .beats = false, .lost_after_ns = 0});
+  };
+  std::thread other([&] {
+    rt::Port port(join(1), rt::ProgressBy::caller);
+    Opening opening(port);
+    port.listen(rt::Channel::rank, &opening);
+    EXPECT_TRUE(port.wait_until([&] { return opening.opened.load(); }, kLong, "the device"));
+    const std::int64_t deadline = rt::sys::deadline_after(kLong / 10);
+    while (!told && rt::sys::now_ns() < deadline) std::this_thread::yield();
+    EXPECT_TRUE(told) << "rank 0 waits for room under a lock of its caller";
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    port.listen(rt::Channel::rank, nullptr);
+  });
+  {
+    rt::Port port(join(0), rt::ProgressBy::caller);
+    {
+      rt::RankDevice device("rank:1", rt::RankClient::of(port), 1, "host");
+      const std::vector<std::byte> much(4u << 20);  // more than is on the way to a rank
+      port.post(1, rt::Channel::user, much);
+      rt::Memory memory = device.allocate(64);
+      device.release(memory);
+      told = true;
+      EXPECT_TRUE(port.barrier(kLong).ok());
+    }
+  }
+  other.join();
 }
 
 TEST(RankWire, RefusesWhatEndsTooEarly) {
