@@ -39,6 +39,9 @@ std::vector<Collectives::Bytes> Collectives::exchange(const std::string& what,
   if (!broken_.empty()) {
     fail(WEIR_STATUS_NETWORK_ERROR, "an earlier collective operation failed: {}", broken_);
   }
+  if (port_.inside_listener()) {
+    fail(WEIR_STATUS_BUSY, "a handler of messages must not wait for a {}", what);
+  }
   const std::uint32_t number = number_++;
   try {
     const Header header{Kind::call, number, static_cast<std::uint32_t>(what.size())};

@@ -30,7 +30,7 @@ class Collectives final : private Listener {
 
   /// Returns what each rank contributed, by rank. `what` says what is done, "broadcast of 8 bytes
   /// from rank 0", and must be the same on all. Throws Error, after which nothing collective works
-  /// any more.
+  /// any more; but {busy} inside a listener, where it has done nothing.
   std::vector<Bytes> exchange(const std::string& what, std::span<const std::byte> contribution,
                               std::int64_t timeout_ns);
 
