@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,17 @@ constexpr std::uint64_t kHeapBytes = 16ull << 30;  // of addresses; memory comes
 
 constexpr std::uint64_t whole_pages(std::uint64_t bytes) noexcept {
   return (bytes + Segment::kPage - 1) / Segment::kPage * Segment::kPage;
+}
+
+/// Who asks for a larger file than the limit allows is ended by a signal. Throws Error.
+void check_file_limit(std::uint64_t bytes, Rank ranks) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return;
+  if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes) return;
+  fail(WEIR_STATUS_UNAVAILABLE,
+       "no shared memory for {} ranks: it is a file of {} GiB, nearly all of it empty, and files "
+       "are limited to {} KiB (ulimit -f)",
+       ranks, bytes >> 30, limit.rlim_cur >> 10);
 }
 
 }  // namespace
@@ -35,6 +47,7 @@ Segment::Segment(int descriptor, Rank ranks, bool fresh) : descriptor_(descripto
   }
   bytes_ = heap(ranks_);
   try {
+    if (fresh) check_file_limit(bytes_, ranks_);
     if (fresh && ftruncate(descriptor_, static_cast<off_t>(bytes_)) != 0) {
       fail(WEIR_STATUS_UNAVAILABLE, "no shared memory for {} ranks: {}", ranks_,
            std::strerror(errno));

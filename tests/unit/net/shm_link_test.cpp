@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,6 +31,23 @@ TEST(ShmLink, HasNoMemoryForMoreThanItsHeap) {
   ASSERT_NE(memory, nullptr);
   EXPECT_TRUE(link.release(memory));
   EXPECT_FALSE(link.release(memory));
+}
+
+TEST(Segment, SaysThatFilesAreLimited) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = std::min<rlim_t>(before.rlim_max, 1u << 20);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  std::string why;
+  try {
+    const Segment segment(2);
+  } catch (const Error& error) {
+    why = error.what();
+  }
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_NE(why.find("for 2 ranks: it is a file of 32 GiB"), std::string::npos) << why;
+  EXPECT_NE(why.find("limited to 1024 KiB (ulimit -f)"), std::string::npos) << why;
 }
 
 /// What the child says after its parent, who made the segment, has ended.
