@@ -165,7 +165,7 @@ void Conveyor::send_message(Rank to, BlockWriter& writer, BlockMemory& memory, b
     const auto parts = writer.close({});
     const auto bytes = static_cast<std::size_t>(parts.head.data() + parts.head.size() - block);
     const ConveyorEnvelope envelope{number_, Kind::packet, ask, 0, parts.data.size()};
-    return port_.send_reserved(to, Channel::conveyor, bytes_of(envelope), {block, bytes});
+    return port_.post_reserved(to, Channel::conveyor, bytes_of(envelope), {block, bytes});
   }
   if (memory.lent == nullptr) {
     const ConveyorEnvelope envelope{number_, Kind::block, ask, 0, 0};

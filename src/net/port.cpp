@@ -136,6 +136,10 @@ void Port::send_reserved(Rank to, Channel channel, std::span<const std::byte> he
                          std::span<std::byte> body) {
   body_->messages.send_reserved(to, channel, head, body);
 }
+void Port::post_reserved(Rank to, Channel channel, std::span<const std::byte> head,
+                         std::span<std::byte> body) {
+  body_->messages.post_reserved(to, channel, head, body);
+}
 
 WindowId Port::expose(void* memory, std::size_t bytes) {
   return body_->operations.expose(memory, bytes);

@@ -67,6 +67,9 @@ class Port {
   /// memory, which is the port's again, also when it throws.
   void send_reserved(Rank to, Channel channel, std::span<const std::byte> head,
                      std::span<std::byte> body);
+  /// The same without asking for room, as post() does.
+  void post_reserved(Rank to, Channel channel, std::span<const std::byte> head,
+                     std::span<std::byte> body);
 
   /// Lets the others at memory; they need the number. Throws Error.
   WindowId expose(void* memory, std::size_t bytes);

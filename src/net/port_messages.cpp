@@ -56,8 +56,9 @@ void PortMessages::post(Rank to, Channel channel, std::span<const std::byte> hea
   submit(std::move(one));
 }
 
-void PortMessages::send_reserved(Rank to, Channel channel, std::span<const std::byte> head,
-                                 std::span<std::byte> body) {
+template <class Otherwise>
+void PortMessages::pass_reserved(Rank to, Channel channel, std::span<const std::byte> head,
+                                 std::span<std::byte> body, Otherwise&& otherwise) {
   struct Back {
     Transport& transport;
     std::byte* memory;
@@ -69,8 +70,18 @@ void PortMessages::send_reserved(Rank to, Channel channel, std::span<const std::
   if (send_reserved_now(to, channel, {0, head, body})) {
     back.memory = nullptr;
   } else {
-    send(to, channel, head, body);
+    otherwise();
   }
+}
+
+void PortMessages::send_reserved(Rank to, Channel channel, std::span<const std::byte> head,
+                                 std::span<std::byte> body) {
+  pass_reserved(to, channel, head, body, [&] { send(to, channel, head, body); });
+}
+
+void PortMessages::post_reserved(Rank to, Channel channel, std::span<const std::byte> head,
+                                 std::span<std::byte> body) {
+  pass_reserved(to, channel, head, body, [&] { post(to, channel, head, body); });
 }
 
 /// Returns a message without contents.

@@ -46,6 +46,8 @@ class PortMessages {
             std::span<const std::byte> body);
   void send_reserved(Rank to, Channel channel, std::span<const std::byte> head,
                      std::span<std::byte> body);
+  void post_reserved(Rank to, Channel channel, std::span<const std::byte> head,
+                     std::span<std::byte> body);
 
   /// Whether other threads have left messages. Any thread.
   bool left() const noexcept { return submissions_.load() > 0; }
@@ -93,6 +95,9 @@ class PortMessages {
   static Messages room_for(Rank to, Channel channel, std::size_t bytes);
   static void fill(Message& message, const MessageRest& rest, std::size_t from);
   bool send_now(Rank to, Channel channel, const MessageRest& message, Messages& room);
+  template <class Otherwise>
+  void pass_reserved(Rank to, Channel channel, std::span<const std::byte> head,
+                     std::span<std::byte> body, Otherwise&& otherwise);
   bool send_reserved_now(Rank to, Channel channel, const MessageRest& message);
   void note_waiting(const Message& message) noexcept;
   void note_over(const Message& message) noexcept;

@@ -662,6 +662,8 @@ TEST(Conveyor, WaitsEndInTimeThoughTheWayIsFull) {
     conveyor.finish(kMinute);
   };
   EXPECT_EQ(on_ranks(2, 0, program, "caller"), "");
+  over.store(false);
+  EXPECT_EQ(on_reserving_ranks(2, 0, program, ProgressBy::caller), "");
 }
 
 /// Another thread that moves rank 0 on is in a handler until then.
