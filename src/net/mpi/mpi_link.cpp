@@ -52,8 +52,50 @@ Buffer new_buffer() {
 }
 
 constexpr std::chrono::seconds kPatience{10};  ///< with ranks that leave later, and with MPI
+constexpr std::chrono::microseconds kBetweenLooks{200};
 
+// One thread at a time: that which closes the fabric, then that which ends the process.
 bool finalizes_well = true;  ///< no rank is gone without a word
+bool has_left = false;       ///< this rank has begun to wait for the others
+MPI_Request leaving = MPI_REQUEST_NULL;
+volatile std::sig_atomic_t told_of_death = 0;
+
+/// Takes what has arrived and nobody waits for. Returns false when there is nothing.
+bool take_one(MPI_Comm communicator) noexcept {
+  int found = 0;
+  MPI_Status status;
+  if (MPI_Iprobe(MPI_ANY_SOURCE, kTag, communicator, &found, &status) != MPI_SUCCESS) return false;
+  if (found == 0) return false;
+  const Buffer packet(static_cast<std::byte*>(std::malloc(kBufferBytes)));
+  return packet != nullptr && MPI_Recv(packet.get(), kBufferBytes, MPI_BYTE, status.MPI_SOURCE,
+                                       kTag, communicator, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+}
+
+void begin_to_leave(MPI_Comm communicator) noexcept {
+  if (leaving != MPI_REQUEST_NULL) return;
+  has_left = true;
+  finalizes_well = MPI_Ibarrier(communicator, &leaving) == MPI_SUCCESS && finalizes_well;
+}
+
+/// Takes what nobody waited for any more, until all ranks are here: some libraries complain of it
+/// on standard output. Returns false when they do not come while `waits()`.
+template <class Waits>
+bool await_others(MPI_Comm communicator, const Waits& waits) noexcept {
+  for (int here = 0; finalizes_well && here == 0;) {
+    finalizes_well = MPI_Test(&leaving, &here, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    while (take_one(communicator)) {
+    }
+    if (here != 0) return true;
+    if (!waits()) return false;
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+  return false;
+}
+
+/// Whether the launcher lets ranks live when one has died, so that not all may come.
+bool some_may_be_missing() noexcept {
+  return told_of_death != 0 || std::getenv("OMPI_MCA_orte_enable_recovery") != nullptr;
+}
 
 /// Ends the process with its status, unless it is told within some seconds that MPI has ended.
 class FinalizeGuard {
@@ -85,12 +127,21 @@ class FinalizeGuard {
   std::thread thread_;
 };
 
-/// At the end of the process. MPI_Finalize() may wait for ranks that are gone; MPICH over UCX also
-/// for one that is in there, too, and has stopped to answer.
+/// At the end of the process. Others may still be at work, for hours: launchers take an end without
+/// MPI_Finalize() for a failure, and kill them; after one they may. MPI_Finalize() may wait for
+/// ranks that are gone; MPICH over UCX also for one that is in there, too, and has stopped to
+/// answer.
 void finalize(int status, void*) {
   int over = 0;
   MPI_Finalized(&over);
   if (over != 0 || !finalizes_well) return;
+  if (!has_left) begin_to_leave(MPI_COMM_WORLD);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto waits = [&] {
+    const bool well = status == 0 && !some_may_be_missing();
+    return well || std::chrono::steady_clock::now() < deadline;
+  };
+  if (!await_others(MPI_COMM_WORLD, waits)) return;
   std::optional<FinalizeGuard> guard;
   try {
     guard.emplace(status);
@@ -145,8 +196,12 @@ class MpiLink final : public Link {
     for (Rank rank = 0; rank < info_.ranks; ++rank) forget_receives(rank);
     finalizes_well = drained() && finalizes_well;
     leak_buffers();
-    finalizes_well = finalizes_well && take_leftovers();
-    if (own_communicator_ && finalizes_well) MPI_Comm_free(&communicator_);
+    if (!finalizes_well) return;
+    begin_to_leave(communicator_);
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    const auto waits = [&] { return std::chrono::steady_clock::now() < deadline; };
+    const bool all_left = await_others(communicator_, waits);
+    if (own_communicator_ && all_left) MPI_Comm_free(&communicator_);
   }
 
   const LinkInfo& info() const noexcept override { return info_; }
@@ -392,34 +447,6 @@ class MpiLink final : public Link {
     }
   }
 
-  /// Takes what nobody waited for any more, until all ranks are here: some libraries complain of it
-  /// on standard output. Returns false when they did not come.
-  bool take_leftovers() noexcept {
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
-    MPI_Request all = MPI_REQUEST_NULL;
-    if (MPI_Ibarrier(communicator_, &all) != MPI_SUCCESS) return false;
-    for (int here = 0; here == 0;) {
-      if (MPI_Test(&all, &here, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
-      while (take_one()) {
-      }
-      if (here == 0 && std::chrono::steady_clock::now() > deadline) return false;
-    }
-    while (take_one()) {
-    }
-    return true;
-  }
-
-  bool take_one() noexcept {
-    int found = 0;
-    MPI_Status status;
-    if (MPI_Iprobe(MPI_ANY_SOURCE, kTag, communicator_, &found, &status) != MPI_SUCCESS)
-      return false;
-    if (found == 0) return false;
-    const Buffer packet = take_buffer();
-    return packet != nullptr && MPI_Recv(packet.get(), kBufferBytes, MPI_BYTE, status.MPI_SOURCE,
-                                         kTag, communicator_, MPI_STATUS_IGNORE) == MPI_SUCCESS;
-  }
-
   /// MPI may still read what it has not sent, also to ranks that have left.
   void leak_buffers() noexcept {
     for (std::size_t slot = 0; slot < kSends; ++slot) {
@@ -455,9 +482,10 @@ class MpiLink final : public Link {
 void outlive_notices() {
 #ifdef MPICH_VERSION
   struct sigaction now {};
-  if (sigaction(SIGUSR1, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) {
-    std::signal(SIGUSR1, SIG_IGN);
-  }
+  if (sigaction(SIGUSR1, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) return;
+  now.sa_handler = [](int) { told_of_death = 1; };
+  now.sa_flags = SA_RESTART;
+  sigaction(SIGUSR1, &now, nullptr);
 #endif
 }
 
