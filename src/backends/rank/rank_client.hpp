@@ -51,8 +51,8 @@ class RankClient final : private Listener {
   /// Sends a message. Throws Error, {network_error} when the rank is lost.
   void tell(Rank rank, const WireWriter& message) { tell(rank, message.bytes()); }
   void tell(Rank rank, std::span<const std::byte> message);
-  /// Does so without waiting for room, where whoever waits may need a lock that the caller holds:
-  /// for messages of which there are only so many.
+  /// Does so without waiting for room, where whoever waits may need a lock of the caller's, or may
+  /// have a deadline: for messages of which there are only so many.
   void post(Rank rank, const WireWriter& message);
 
   /// Numbers for devices and places.

@@ -30,7 +30,7 @@ RankDevice::~RankDevice() {
   try {
     WireWriter message(RankWord::close_device);
     message.put(number_);
-    client_->tell(rank_, message);
+    client_->post(rank_, message);
   } catch (...) {  // a rank that is gone has no devices
   }
 }
@@ -164,7 +164,7 @@ void RankDevice::define(const Job& job) {
   message.put(number_);
   message.put(static_cast<std::uint32_t>(job.kernel_number));
   message.put(std::string_view(job.kernel));
-  client_->tell(rank_, message);
+  client_->post(rank_, message);
   defined_[job.kernel_number] = true;
 }
 

@@ -56,7 +56,7 @@ void RankPlace::close() noexcept {
   try {
     WireWriter message(RankWord::close_place);
     message.put(number_);
-    device_.client().tell(device_.rank(), message);
+    device_.client().post(device_.rank(), message);
   } catch (...) {  // a rank that is gone has no places
   }
 }
@@ -148,7 +148,7 @@ bool RankPlace::has_room() const noexcept {
 void RankPlace::send_batch() {
   if (batch_.bytes().size() == batch_start_) return;
   asked_.store(false);
-  device_.client().tell(device_.rank(), batch_);
+  device_.client().post(device_.rank(), batch_);
   batch_.cut(batch_start_);
 }
 
@@ -161,7 +161,7 @@ bool RankPlace::ask() {
   if (!unasked()) return true;
   if (serving_.exchange(true, std::memory_order_acquire)) return false;
   try {
-    if (!given_up_ && !asked_.exchange(true)) device_.client().tell(device_.rank(), batch_);
+    if (!given_up_ && !asked_.exchange(true)) device_.client().post(device_.rank(), batch_);
   } catch (...) {
     abandon(current_exception_outcome(WEIR_STATUS_INTERNAL));
   }

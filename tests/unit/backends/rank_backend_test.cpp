@@ -415,14 +415,15 @@ class Opening final : public rt::Listener {
   void arrived(rt::Rank, std::span<const std::byte> message) noexcept override {
     rt::WireReader reader(message);
     const auto word = reader.get<rt::RankWord>();
-    const bool opens = word == rt::RankWord::open_device;
-    if (!opens && word != rt::RankWord::hello) return;
+    const bool opens = word == rt::RankWord::open_device, greets = word == rt::RankWord::hello;
+    if (!opens && !greets && word != rt::RankWord::open_place) return;
     rt::WireWriter answer(rt::RankWord::answer);
     answer.put(reader.get<std::uint64_t>());
     answer.put(rt::Outcome{});
-    opens ? answer.put(rt::RankFacts{}) : answer.put(std::int64_t{0});
+    if (opens) answer.put(rt::RankFacts{});
+    if (greets) answer.put(std::int64_t{0});
     port_.post(0, rt::Channel::rank, answer.bytes());
-    opened = opens;
+    opened = !opens && !greets;
   }
   void lost(rt::Rank, const std::string&) noexcept override {}
 
@@ -432,7 +433,23 @@ class Opening final : public rt::Listener {
   rt::Port& port_;
 };
 
-TEST(RankDomains, DoNotWaitToTellOfMemory) {
+/// Has one job.
+class OneJob final : public rt::PlaceFeed {
+ public:
+  bool next(rt::Worker&, rt::Job& job) noexcept override {
+    if (!ready || taken.exchange(true)) return false;
+    job.kernel = job.call.name = "any";
+    job.kernel_number = 1;
+    job.number = 1;
+    return true;
+  }
+  void finish(rt::Worker&, rt::Job&, rt::Outcome) noexcept override {}
+  bool has_work() const noexcept override { return ready && !taken; }
+
+  std::atomic<bool> ready{false}, taken{false};
+};
+
+TEST(RankDomains, DoNotWaitToTellOfMemoryAndJobs) {
   constexpr std::int64_t kLong = 100'000'000'000;
   rt::InprocHub hub(2, 0);
   std::atomic<bool> told{false};
@@ -444,10 +461,10 @@ TEST(RankDomains, DoNotWaitToTellOfMemory) {
     rt::Port port(join(1), rt::ProgressBy::caller);
     Opening opening(port);
     port.listen(rt::Channel::rank, &opening);
-    EXPECT_TRUE(port.wait_until([&] { return opening.opened.load(); }, kLong, "the device"));
+    EXPECT_TRUE(port.wait_until([&] { return opening.opened.load(); }, kLong, "the place"));
     const std::int64_t deadline = rt::sys::deadline_after(kLong / 10);
     while (!told && rt::sys::now_ns() < deadline) std::this_thread::yield();
-    EXPECT_TRUE(told) << "rank 0 waits for room under a lock of its caller";
+    EXPECT_TRUE(told) << "rank 0 waits for room: with a lock of its caller, or a deadline";
     EXPECT_TRUE(port.barrier(kLong).ok());
     port.listen(rt::Channel::rank, nullptr);
   });
@@ -455,10 +472,16 @@ TEST(RankDomains, DoNotWaitToTellOfMemory) {
     rt::Port port(join(0), rt::ProgressBy::caller);
     {
       rt::RankDevice device("rank:1", rt::RankClient::of(port), 1, "host");
+      OneJob feed;
+      auto place = device.open_place({.name = "place", .cores = {}}, feed);
       const std::vector<std::byte> much(4u << 20);  // more than is on the way to a rank
       port.post(1, rt::Channel::user, much);
       rt::Memory memory = device.allocate(64);
       device.release(memory);
+      feed.ready = true;
+      place->wake();
+      while (!feed.taken) std::this_thread::yield();
+      place.reset();  // it has sent the job, or waits for room
       told = true;
       EXPECT_TRUE(port.barrier(kLong).ok());
     }
