@@ -177,6 +177,13 @@ class Content(ReportTest):
         page = self.page(self.write("run.json", run))
         self.assertGreater(self.data(page)["parts"][0]["trace"]["count"], 20)
 
+    def test_ranks_have_files_of_their_own(self):
+        for variable in ("WEIR_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"):
+            result = weir(*RUN, "--trace", self.path(f"{variable}.json"), **{variable: "1"})
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(f"{variable}.rank1.json", os.listdir(self.folder))
+            self.assertNotIn(f"{variable}.json", os.listdir(self.folder))
+
     def test_run_makes_it_in_one_go(self):
         for options in ((), ("--trace", self.path("t.json")), ("--trace", self.path("t.pftrace"))):
             before = set(os.listdir(self.folder))

@@ -131,7 +131,8 @@ bool speaks_for_machine() {
 }
 
 std::string file_of_rank(const std::string& path) {
-  const unsigned rank = number_in({"WEIR_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"}, 0);
+  const unsigned rank =
+      number_in({"WEIR_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}, 0);
   if (path.empty() || rank == 0) return path;
   const std::filesystem::path whole(path);
   const std::string name = whole.stem().string() + ".rank" + std::to_string(rank);
