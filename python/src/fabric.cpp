@@ -262,6 +262,9 @@ int launch(unsigned ranks, const std::vector<std::string>& arguments,
 Window::Window(FabricRef of, nb::object given)
     : fabric(std::move(of)), array(std::move(given)), memory(std::make_unique<Bytes>(array, true)) {
   weir_fabric* const opened = fabric->open();
+  // Signals can end this, as in together().
+  check(wait_for({}, [&](std::int64_t ns) { return weir_fabric_barrier(opened, ns); },
+                 {&fabric->in_use}));
   call_released({&fabric->in_use}, [&] {
     return weir_window_create(opened, memory->data(), memory->size(), &handle);
   });

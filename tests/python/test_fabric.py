@@ -577,6 +577,34 @@ def test_real_processes(start, tmp_path):
     assert done.returncode == 0 and done.stdout.strip() == "all is well", done.stderr
 
 
+INTERRUPTED = """
+import os
+import signal
+import threading
+import weir
+
+with weir.Fabric() as fabric:
+    if fabric.rank == 1:
+        fabric.listen(lambda rank, message: None)
+        fabric.progress()
+    else:
+        try:
+            threading.Thread(target=os.kill, args=(os.getpid(), signal.SIGINT)).start()
+            fabric.window(8)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        fabric.send(1, b"go")
+"""
+
+
+def test_an_interrupt_ends_the_making_of_a_window(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(INTERRUPTED)
+    code = f"import sys, weir; sys.exit(weir.launch(2, [sys.executable, {str(path)!r}]))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240)
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
+
+
 def test_the_status_of_processes():
     assert weir.launch(2, [sys.executable, "-c", "import sys; sys.exit(7)"]) == 7
     with pytest.raises(weir.InvalidArgumentError):
