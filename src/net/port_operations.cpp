@@ -18,6 +18,14 @@ std::uint64_t next_serial() noexcept {
   return last.fetch_add(1) + 1;
 }
 
+/// Of the calling thread, and never of another.
+std::uint64_t operating_thread() noexcept {
+  static sys::Atomic<std::uint64_t> last{0};
+  static thread_local std::uint64_t number = 0;
+  if (number == 0) number = last.fetch_add(1) + 1;
+  return number;
+}
+
 }  // namespace
 
 PortOperations::PortOperations(Transport& transport, const GoneRanks& gone, PortProgress& progress)
@@ -93,6 +101,10 @@ PortOperations::Account& PortOperations::find_account() {
   const sys::Lock lock(mutex_);
   auto& found = accounts_[&mark];
   if (!found) found = std::make_unique<Account>(info_.ranks);
+  if (std::exchange(found->thread, operating_thread()) != operating_thread()) {
+    const SpinGuard guard(found->lock);
+    std::fill(found->failures.begin(), found->failures.end(), Outcome());
+  }
   return *found;
 }
 

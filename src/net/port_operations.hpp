@@ -64,6 +64,7 @@ class PortOperations {
   /// What a thread has started.
   struct Account {
     explicit Account(Rank ranks) : pending(ranks), failures(ranks) {}
+    std::uint64_t thread = 0;  ///< the number of that which has it: addresses come again
     std::vector<sys::Atomic<std::uint32_t>> pending;
     SpinLock lock;
     std::vector<Outcome> failures;  ///< the first of each rank

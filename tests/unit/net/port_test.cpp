@@ -468,6 +468,19 @@ TEST_P(Ports, AccessOutsideAWindowIsRefused) {
   });
 }
 
+TEST(Port, AThreadHasNoFailuresOfOneThatHasEnded) {
+  InprocHub hub(1, 0);
+  on_ranks(hub, 1, ProgressBy::caller, [&](Port& port) {
+    const auto data = message_of(0, 16);
+    for (int i = 0; i < 10; ++i) {  // the second may be where the first was
+      std::thread([&] { port.put(0, 7, 0, data, nullptr); }).join();
+      std::thread([&] { EXPECT_TRUE(port.flush(0, kLong).ok()); }).join();
+    }
+    port.put(0, 7, 0, data, nullptr);
+    EXPECT_EQ(port.flush(0, kLong).status, WEIR_STATUS_INVALID_ARGUMENT);
+  });
+}
+
 TEST_P(Ports, RanksThatLeaveAreNamed) {
   InprocHub hub(3, 0);
   on_ranks(hub, 3, GetParam(), [&](Port& port) {
