@@ -27,7 +27,7 @@ inline void time_passes() noexcept { clock += 1'000'000'000; }
 
 /// What the program was asked to do.
 struct Amount {
-  std::uint64_t iterations = 100'000;
+  std::uint64_t iterations = 50'000;
   std::uint64_t first = 1;  ///< number, and so seed, of the first random iteration
   bool verbose = false;     ///< says what each search did
 };

@@ -3,7 +3,7 @@
 //
 //   relacy [ITERATIONS [PART [FIRST]]]
 //
-// ITERATIONS is the number of random iterations of each check, by default 100,000; the long amount
+// ITERATIONS is the number of random iterations of each check, by default 50,000; the long amount
 // is 10,000,000. Each random iteration has its number for a seed, and FIRST is the number of the
 // first. A check of two threads is searched in full, or up to a number of forced switches, besides.
 #include <cinttypes>
