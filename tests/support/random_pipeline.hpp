@@ -637,7 +637,9 @@ class Trial {
       most = std::max<std::uint64_t>(
           most, (source.items + plan_.items_of_epoch - 1) / plan_.items_of_epoch);
     }
-    return most;
+    const bool spoken = std::any_of(plan_.stages.begin(), plan_.stages.end(),
+                                    [](const StagePlan& stage) { return stage.speaks_at_end; });
+    return spoken ? std::max<std::uint64_t>(most, 1) : most;
   }
 
   const Plan& plan_;
