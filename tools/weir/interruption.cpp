@@ -30,6 +30,7 @@ struct State {
   std::atomic<int> signal{0};        ///< that came first
   std::atomic<bool> leaving{false};  ///< the watching thread is no longer needed
   std::atomic<bool> ended{false};    ///< somebody says the last words
+  std::atomic<bool> failed{false};   ///< and has said why
   std::mutex mutex;                  ///< of what follows
   Stoppable* work = nullptr;
   std::string last_words;
@@ -43,8 +44,10 @@ const char* signal_name(int signal) noexcept {
   return signal == SIGINT ? "SIGINT" : signal == SIGTERM ? "SIGTERM" : "SIGHUP";
 }
 
-/// Writes the one line, unless that would mean to wait for somebody who reads it.
+/// Writes the one line, unless that would mean to wait for somebody who reads it. Launchers stop
+/// the ranks beside one that failed: who has failed as well, or has nothing to add, is silent.
 void say(const std::string& words) {
+  if (words.empty() && (state.failed || !speaks_for_machine())) return;
   pollfd target{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   if (poll(&target, 1, 0) != 1) return;
   const std::string line =
@@ -132,6 +135,8 @@ int Interruption::end(int status) {
 }
 
 bool Interruption::requested() noexcept { return state.signal != 0; }
+
+void Interruption::note_failure() noexcept { state.failed = true; }
 
 void Interruption::check() {
   if (requested()) throw Interrupted();

@@ -42,6 +42,8 @@ class Interruption {
   static bool requested() noexcept;
   /// Throws Interrupted when one did.
   static void check();
+  /// Notes that the program has said why it ends, so that a signal is no news any more.
+  static void note_failure() noexcept;
 
   /// Makes `work` what is to be stopped, until the end of the scope.
   class Scope {
