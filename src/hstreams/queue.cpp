@@ -83,15 +83,15 @@ weir_event Queue::transfer(const weir_endpoint& source, const weir_endpoint& tar
 }
 
 weir_event Queue::transfer_by(Queue& courier, const weir_endpoint& source,
-                              const weir_endpoint& target, const Region& part,
+                              const weir_endpoint& target, const Region& own, const Region& far,
                               HSTR_DEP_POLICY policy) {
   const std::lock_guard lock(mutex_);
   if (policy == HSTR_DEP_POLICY_NONE) return courier.transfer(source, target, policy);
   weir_stream* const stream = stream_for(policy);
-  const Operand ordered = readwrite(part);
+  const Operand ordered = readwrite(own);
   const weir_event ready = sync(stream, {}, {&ordered, 1}, WEIR_SYNC_SCOPE_OPERANDS);
-  courier.barrier({ready});
-  const weir_event copied = courier.transfer(source, target, policy);
+  courier.wait({ready}, {readwrite(far)});
+  const weir_event copied = courier.transfer(source, target, HSTR_DEP_POLICY_BUFFERS);
   return sync(stream, {&copied, 1}, {&ordered, 1}, WEIR_SYNC_SCOPE_OPERANDS);
 }
 

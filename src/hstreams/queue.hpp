@@ -27,9 +27,11 @@ class Queue {
   weir_event compute(const SinkKernel& kernel, const SinkCall& call, HSTR_DEP_POLICY policy);
   weir_event transfer(const weir_endpoint& source, const weir_endpoint& target,
                       HSTR_DEP_POLICY policy);
-  /// The same by a stream of another domain; `part` is the end that this one orders.
+  /// The same by a stream of another domain: `own` is the end that this one orders, `far` the one
+  /// in the courier's memory. Transfers of other parts there neither wait for this one nor fail
+  /// with it.
   weir_event transfer_by(Queue& courier, const weir_endpoint& source, const weir_endpoint& target,
-                         const Region& part, HSTR_DEP_POLICY policy);
+                         const Region& own, const Region& far, HSTR_DEP_POLICY policy);
   /// Enqueues a call of a kernel of the layer that only reads.
   void inspect(const weir::Kernel& kernel, const Region& part, std::span<const Scalar> scalars,
                HSTR_DEP_POLICY policy);

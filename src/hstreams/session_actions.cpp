@@ -110,9 +110,10 @@ weir_event Session::copy(LogicalStream& stream, HSTR_LOG_STR id, const End& sour
   if (!queue.physical().is_host() || card == HSTR_SRC_PHYS_DOMAIN) {
     return queue.transfer(source.endpoint(), target.endpoint(), policy);
   }
-  const Region& own = source.domain == stream.domain ? source.region : target.region;
-  return queue.transfer_by(courier_of(physical(card)), source.endpoint(), target.endpoint(), own,
-                           policy);
+  const bool from_here = source.domain == stream.domain;
+  const End &own = from_here ? source : target, &far = from_here ? target : source;
+  return queue.transfer_by(courier_of(physical(card)), source.endpoint(), target.endpoint(),
+                           own.region, far.region, policy);
 }
 
 /// Enqueues a checksum, but for domains that run no code of the host.

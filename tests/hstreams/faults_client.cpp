@@ -68,6 +68,33 @@ static void a_stream_of_the_host_fails() {
   }
 }
 
+/// What one stream of the host fails with is not for another, which has nothing in common with it.
+static void another_stream_of_the_host_goes_on() {
+  constexpr HSTR_LOG_STR failing = 10, sound = 11;
+  constexpr HSTR_LOG_DOM card = 1;
+  static char values[64], others[64];
+  HSTR_LOG_DOM hosts[2];
+  HSTR_OVERLAP_TYPE overlap;
+  for (int i = 0; i < 2; ++i) {
+    HSTR_CPU_MASK mask;
+    HSTR_CPU_MASK_ZERO(mask);
+    HSTR_CPU_MASK_SET(1 + i, mask);
+    OK(hStreams_AddLogDomain(HSTR_SRC_PHYS_DOMAIN, mask, &hosts[i], &overlap));
+    OK(hStreams_StreamCreate(i == 0 ? failing : sound, hosts[i], mask));
+  }
+  OK(hStreams_app_create_buf(values, sizeof values));
+  OK(hStreams_app_create_buf(others, sizeof others));
+  HSTR_EVENT event;
+  uint64_t args[1] = {reinterpret_cast<uint64_t>(values)};
+  OK(hStreams_app_invoke(failing, "throws", 0, 1, args, NULL, NULL, 0));
+  OK(hStreams_EnqueueDataXDomain1D(failing, values, values, 8, card, hosts[0], &event));
+  EXPECT(hStreams_app_event_wait(1, &event), EVENT_CANCELED);
+  OK(hStreams_EnqueueDataXDomain1D(sound, others, others, 8, card, hosts[1], &event));
+  OK(hStreams_app_event_wait(1, &event));
+  OK(hStreams_app_stream_sync(sound));
+  EXPECT(hStreams_app_stream_sync(failing), REMOTE_ERROR);
+}
+
 static void a_copy_fails() {
   HSTR_EVENT event;
   OK(hStreams_app_xfer_memory(0, data, data, 8, HSTR_SRC_TO_SINK, &event));
@@ -99,6 +126,7 @@ int main() {
   OK(hStreams_app_create_buf(data, sizeof data));
   a_function_fails();
   a_stream_of_the_host_fails();
+  another_stream_of_the_host_goes_on();
   OK(hStreams_app_fini());
 
   unsetenv("WEIR_SIM_CARDS");
