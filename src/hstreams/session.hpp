@@ -99,7 +99,7 @@ class Session {
   void wait(std::span<const HSTR_EVENT> events, bool all, std::int64_t timeout_ns);
   bool complete(const HSTR_EVENT& event) const;
 
-  /// Makes domains and streams as hStreams_app_init_domains() does.
+  /// Makes domains and streams as hStreams_app_init_domains() does: all of them, or none.
   void partition(std::span<const std::uint32_t> places, std::uint32_t oversubscription);
 
  private:
@@ -129,6 +129,8 @@ class Session {
   std::vector<weir_event> known(std::span<const HSTR_EVENT> events) const;
 
   void partition_cards(std::size_t count);
+  void create_streams(std::span<const std::uint32_t> places, std::uint32_t oversubscription);
+  void undo_partition(bool domains, HSTR_LOG_STR first_stream) noexcept;
   std::vector<CpuMask> places_in(HSTR_LOG_DOM domain, std::size_t count) const;
 
   const Configuration& configuration_;

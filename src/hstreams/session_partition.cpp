@@ -1,5 +1,7 @@
 // Domains and streams of the app interface.
 #include <algorithm>
+#include <exception>
+#include <utility>
 
 #include "hstreams/error.hpp"
 #include "hstreams/session.hpp"
@@ -50,7 +52,19 @@ void Session::partition(std::span<const std::uint32_t> places, std::uint32_t ove
   if (std::all_of(places.begin(), places.end(), [](std::uint32_t count) { return count == 0; })) {
     fail(HSTR_RESULT_OUT_OF_RANGE, "no logical domain gets a stream");
   }
-  if (partitions_.empty()) partition_cards(places.size());
+  const bool first = partitions_.empty();
+  const HSTR_LOG_STR first_stream = next_stream_;
+  try {
+    if (first) partition_cards(places.size());
+    create_streams(places, oversubscription);
+  } catch (...) {
+    undo_partition(first, first_stream);
+    throw;
+  }
+}
+
+void Session::create_streams(std::span<const std::uint32_t> places,
+                             std::uint32_t oversubscription) {
   struct Place {
     HSTR_LOG_DOM domain;
     CpuMask mask;
@@ -62,7 +76,26 @@ void Session::partition(std::span<const std::uint32_t> places, std::uint32_t ove
     }
   }
   for (std::uint32_t level = 0; level < oversubscription; ++level) {
-    for (const Place& place : all) create_stream(next_stream_++, place.domain, place.mask);
+    for (const Place& place : all) {
+      create_stream(next_stream_, place.domain, place.mask);
+      ++next_stream_;
+    }
+  }
+}
+
+void Session::undo_partition(bool domains, HSTR_LOG_STR first_stream) noexcept {
+  const auto unless_gone = [](const auto& remove) {
+    try {
+      remove();
+    } catch (const std::exception&) {  // the program was faster
+    }
+  };
+  while (next_stream_ > first_stream) {
+    unless_gone([this, id = --next_stream_] { destroy_stream(id); });
+  }
+  if (!domains) return;
+  for (const HSTR_LOG_DOM id : std::exchange(partitions_, {})) {
+    unless_gone([this, id] { remove_domain(id); });
   }
 }
 

@@ -402,6 +402,13 @@ static void app_init(void) {
   OK(hStreams_AddLogDomain(0, two, &domain, &overlap));
   OK(hStreams_StreamCreate(0, domain, two));
   EXPECT(hStreams_app_init(1, 1), ALREADY_FOUND);
+  OK(hStreams_StreamDestroy(0));
+  places[0] = 1000;
+  EXPECT(hStreams_app_init_domains(1, places, 1), OUT_OF_RANGE);
+  OK(hStreams_GetNumLogDomains(0, &count));
+  CHECK(count == 1); /* what failed has left nothing */
+  OK(hStreams_app_init(1, 1));
+  OK(hStreams_StreamSynchronize(0));
   OK(hStreams_Fini());
 }
 
