@@ -21,23 +21,32 @@ std::uint64_t divide_up(std::uint64_t count, std::uint64_t parts) noexcept {
   return (count + parts - 1) / parts;
 }
 
-/// One chunk for each place, of its share. What places that failed leave is divided equally.
+/// One chunk for each place, of its share. What places that failed leave, also before they fetched
+/// anything, is divided equally over the others.
 class StaticChunks final : public ChunkPolicy {
  public:
   explicit StaticChunks(std::vector<double> weights) : ends_(std::move(weights)) {
     for (std::size_t i = 1; i < ends_.size(); ++i) ends_[i] += ends_[i - 1];
   }
   std::uint64_t count(const ShareView& view) const noexcept override {
-    if (view.peers[view.self].visits > 0) {
-      const bool all = std::all_of(view.peers.begin(), view.peers.end(),
-                                   [](const SharePeer& peer) { return peer.visits > 0; });
-      return all ? divide_up(view.left, view.peers.size()) : 0;
+    if (waits_for(view, view.self)) return share_of(view, view.self);
+    std::uint64_t sound = 0;
+    for (std::size_t i = 0; i < view.peers.size(); ++i) {
+      if (view.peers[i].lost) continue;
+      if (waits_for(view, i)) return 0;
+      ++sound;
     }
-    const std::uint64_t begin = view.self == 0 ? 0 : end_of(view, view.self - 1);
-    return end_of(view, view.self) - begin;
+    return divide_up(view.left, std::max<std::uint64_t>(sound, 1));
   }
 
  private:
+  /// Whether a place has a share that it has not fetched yet.
+  bool waits_for(const ShareView& view, std::size_t place) const noexcept {
+    return view.peers[place].visits == 0 && share_of(view, place) > 0;
+  }
+  std::uint64_t share_of(const ShareView& view, std::size_t place) const noexcept {
+    return end_of(view, place) - (place == 0 ? 0 : end_of(view, place - 1));
+  }
   std::uint64_t end_of(const ShareView& view, std::size_t place) const noexcept {
     if (place + 1 == ends_.size()) return view.items.count();
     const double all = static_cast<double>(view.items.count());

@@ -47,6 +47,23 @@ TEST(ChunkPolicies, GiveTheSizesOfTheirDefinitions) {
   EXPECT_EQ(sizes("weighted-factoring", 32, 2, {1, 3}), (Sizes{4, 12, 2, 6, 1, 3, 1, 2, 1}));
 }
 
+TEST(ChunkPolicies, StaticOnesDivideWhatLostPlacesLeave) {
+  const Items items(90, nullptr);
+  const auto size = [&](const std::string& name, const std::vector<SharePeer>& peers) {
+    return make_chunk_policy(name, peers.size())
+        ->count(
+            {.items = items, .next = 60, .left = 30, .work_left = 30, .peers = peers, .self = 0});
+  };
+  const SharePeer visited{.visits = 1}, lost{.lost = true}, late{},
+      lost_later{.visits = 1, .lost = true};
+  EXPECT_EQ(size("static", {visited, visited, late}), 0u);
+  EXPECT_EQ(size("static", {visited, visited, lost}), 15u);
+  EXPECT_EQ(size("static", {visited, visited, lost_later}), 15u);
+  EXPECT_EQ(size("static", {visited, lost, lost_later}), 30u);
+  EXPECT_EQ(size("static:1,1,1e-9", {visited, visited, late}), 10u) << "its share is no item";
+  EXPECT_EQ(size("static:1e-9,1,1", {late, visited, lost_later}), 15u);
+}
+
 TEST(ChunkPolicies, RefuseWhatTheyCannotBe) {
   const auto refusal = [](const char* text) -> std::string {
     try {
