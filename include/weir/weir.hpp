@@ -545,29 +545,29 @@ class Share {
   template <class Enqueue>
   Share(weir_runtime* runtime, std::uint64_t items, Enqueue enqueue, const ShareOptions& wanted)
       : program_(std::make_unique<Program>()) {
-    if (!wanted.work.empty() && wanted.work.size() != items) {
-      throw Error(WEIR_STATUS_INVALID_ARGUMENT, "the work of " +
-                                                    std::to_string(wanted.work.size()) +
-                                                    " items is given for " + std::to_string(items));
-    }
+    const std::string wrong = complaint(items, wanted);
     program_->runtime = runtime;
     program_->enqueue = std::move(enqueue);
     weir_share_options options = WEIR_SHARE_OPTIONS_INIT;
     options.name = wanted.name;
     options.items = items;
-    options.work = wanted.work.empty() ? nullptr : wanted.work.data();
+    if (wanted.work.size() == items) options.work = wanted.work.data();
     options.places = wanted.places.data();
     options.place_count = wanted.places.size();
     options.chunks = wanted.chunks;
-    options.enqueue = Program::run;
+    options.enqueue = wrong.empty() ? Program::run : nullptr;  // refused: other ranks hear of it
     options.payload = program_.get();
     options.ways = wanted.ways;
     options.fabric = wanted.fabric;
     options.scheduler = wanted.scheduler;
     options.results = wanted.results;
-    if (wanted.results != nullptr) options.result_offsets = wanted.result_offsets.data();
+    if (wanted.result_offsets.size() == items + 1) {
+      options.result_offsets = wanted.result_offsets.data();
+    }
     weir_share* made = nullptr;
-    check(weir_share_start(runtime, &options, &made));
+    const weir_status status = weir_share_start(runtime, &options, &made);
+    if (!wrong.empty()) throw Error(WEIR_STATUS_INVALID_ARGUMENT, wrong);
+    check(status);
     share_.reset(made);
   }
 
@@ -604,6 +604,19 @@ class Share {
   }
 
  private:
+  /// What is wrong with lengths, which the C interface does not see; "": nothing.
+  static std::string complaint(std::uint64_t items, const ShareOptions& wanted) {
+    const std::size_t work = wanted.work.size(), offsets = wanted.result_offsets.size();
+    if (work > 0 && work != items) {
+      return "the work of " + std::to_string(work) + " items is given for " + std::to_string(items);
+    }
+    if (offsets > 0 && offsets - 1 != items) {
+      return std::to_string(offsets) + " result offsets are given for " + std::to_string(items) +
+             " items: give one of each item, and that behind the last";
+    }
+    return "";
+  }
+
   /// The function, and what it threw first.
   struct Program {
     weir_runtime* runtime = nullptr;

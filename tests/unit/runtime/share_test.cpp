@@ -381,6 +381,29 @@ TEST(Shares, RefuseWhatIsWrong) {
   EXPECT_NE(refusal(options).find("another runtime"), std::string::npos);
 }
 
+TEST(Shares, RefuseListsOfAnotherLengthThanTheirItems) {
+  Runtime runtime("host");
+  const std::vector<double> work(3, 1);
+  const std::vector<std::size_t> offsets = {0, 4, 8};
+  std::vector<std::byte> results(8);
+  const auto refusal = [&](std::uint64_t items, const ShareOptions& options) -> std::string {
+    try {
+      runtime.share(items, [](const Chunk&) { return Event(); }, options).wait();
+      return "";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), WEIR_STATUS_INVALID_ARGUMENT);
+      return error.what();
+    }
+  };
+  EXPECT_EQ(refusal(4, {.work = work}), "the work of 3 items is given for 4");
+  EXPECT_NE(refusal(4, {.results = results.data(), .result_offsets = offsets}).find("3 result"),
+            std::string::npos);
+  EXPECT_NE(refusal(2, {.result_offsets = offsets}).find("results is NULL"), std::string::npos);
+  EXPECT_NE(refusal(2, {.results = results.data()}).find("result_offsets is NULL"),
+            std::string::npos);
+  EXPECT_EQ(refusal(2, {.results = results.data(), .result_offsets = offsets}), "");
+}
+
 /// Time passes only while somebody waits: a share of cards must not need any thread.
 TEST(Shares, AreTheSameEveryTimeInVirtualTime) {
   std::int64_t first = 0;
