@@ -3,15 +3,31 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 
 namespace weir::apps {
 
+CLI::Validator real_range(double lowest, double highest, const std::string& words) {
+  const auto check = [=](const std::string& word) -> std::string {
+    double value = 0;
+    const bool is_real = CLI::detail::lexical_cast(word, value);
+    if (is_real && value >= lowest && value <= highest) return "";
+    return "Value " + word + " not in range " + std::to_string(lowest) + " to " +
+           std::to_string(highest);
+  };
+  return {check, words.empty() ? CLI::Range(lowest, highest).get_description() : words};
+}
+
 template <class T>
 CommandOption CommandOption::within(T lowest, T highest) {
-  return CommandOption(option_->check(CLI::Range(lowest, highest)));
+  if constexpr (std::is_floating_point_v<T>) {
+    return CommandOption(option_->check(real_range(lowest, highest)));
+  } else {
+    return CommandOption(option_->check(CLI::Range(lowest, highest)));
+  }
 }
 
 CommandOption CommandOption::one_of(const std::vector<std::string>& words) {

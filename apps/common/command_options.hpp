@@ -9,9 +9,14 @@
 namespace CLI {
 class App;
 class Option;
+class Validator;
 }  // namespace CLI
 
 namespace weir::apps {
+
+/// Takes reals from `lowest` to `highest`; CLI::Range takes a NaN as well. `words` are for --help,
+/// "": the range.
+CLI::Validator real_range(double lowest, double highest, const std::string& words = "");
 
 /// One option, for what limits it.
 class CommandOption {

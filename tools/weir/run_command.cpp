@@ -156,7 +156,8 @@ class RunCommand final : public Command {
     app.add_option("--repeat", o.repeat, "Runs; the first of several does not count [11]")
         ->check(kCount);
     app.add_option("--timeout", o.timeout_s, "Seconds that one run may take [no limit]")
-        ->check(CLI::PositiveNumber);
+        ->check(apps::real_range(std::numeric_limits<double>::min(),
+                                 std::numeric_limits<double>::max(), "POSITIVE"));
     app.add_flag("--verify", o.verify, "Check the result; exit status 5 when it is wrong");
     app.add_option("--trace", o.trace, "File for the timeline: .json, or .pftrace for Perfetto");
     app.add_option("--report", o.page, "File for a page that shows where the time went: .html");
