@@ -74,18 +74,31 @@ void OutputFile::flush() {
 
 void OutputFile::commit() {
   flush();
-  if (temporary_.empty()) name_it();
+  if (temporary_.empty() && !special_) name_it();
   if (close(file_.release()) != 0) fail_write();
+  if (special_) return;
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail_write();
   temporary_.clear();
 }
 
 int OutputFile::create() {
+  const int special = open_special();
+  if (special >= 0) return special;
   const std::size_t slash = path_.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
   const bool can_name = access("/proc/self/fd", X_OK) == 0;
   const int file = can_name ? open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
   return file >= 0 ? file : create_named();
+}
+
+/// Returns -1 where there is nothing, or a file.
+int OutputFile::open_special() {
+  struct stat status {};
+  if (stat(path_.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return -1;
+  FileDescriptor found(open(path_.c_str(), O_WRONLY | O_CLOEXEC));
+  if (found.value() < 0) fail_write();
+  special_ = fstat(found.value(), &status) == 0 && !S_ISREG(status.st_mode);
+  return special_ ? found.release() : -1;  // somebody may have put a file there
 }
 
 int OutputFile::create_named() {

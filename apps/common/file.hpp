@@ -43,8 +43,8 @@ class MappedFile {
 
 /// A file that appears under its path when it is complete and leaves nothing behind otherwise:
 /// until then it has no name, or where file systems cannot do this a temporary one. A link under
-/// that path is replaced, not followed. All functions throw InputError with the path and the
-/// reason.
+/// that path is replaced, not followed. Pipes and devices are written to as they are. All functions
+/// throw InputError with the path and the reason.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path) : path_(path), file_(create()) {}
@@ -62,6 +62,7 @@ class OutputFile {
 
  private:
   int create();
+  int open_special();
   int create_named();
   void name_it();
   [[noreturn]] void fail_write() const;
@@ -69,6 +70,7 @@ class OutputFile {
   std::string path_;
   std::string temporary_;  ///< name until commit(), "": none
   std::string buffer_;
+  bool special_ = false;  ///< a pipe or a device, which has its name
   FileDescriptor file_;
 };
 

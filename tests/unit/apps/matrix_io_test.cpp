@@ -12,9 +12,11 @@
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/dense.hpp"
 
@@ -680,6 +682,20 @@ TEST_F(Files, ThatCannotBeWrittenLeaveNothingBehind) {
   std::filesystem::create_directory(path("b.mtx"));
   EXPECT_EQ(error_of_writing(path("b.mtx"), matrix),
             path("b.mtx") + ": cannot be written: Is a directory");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(Files, ThatArePipesStayPipes) {
+  ASSERT_EQ(mkfifo(path("a.npy").c_str(), 0600), 0);
+  const int reader = open(path("a.npy").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  write_matrix(path("a.npy"), numbers(1, 2));
+  std::string bytes(200, '\0');
+  const ssize_t found = ::read(reader, bytes.data(), bytes.size());
+  close(reader);
+  EXPECT_EQ(found, 128 + 16);
+  EXPECT_TRUE(bytes.starts_with("\x93NUMPY"));
+  EXPECT_TRUE(std::filesystem::is_fifo(path("a.npy")));
   EXPECT_EQ(files(), 1u);
 }
 
