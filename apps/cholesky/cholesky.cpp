@@ -335,7 +335,8 @@ class Cholesky final : public Workload {
     blas.multiply<T>(n(), columns, n(), T{-1}, {given_.data(), n()}, {solution_->data(), n()}, T{1},
                      residual.data(), n());
     return {"|A x - b| / (n eps |A| |x|)",
-            norm(residual) / (norm(given_) * norm(*solution_) * eps() * as_double(n())), kLimit};
+            relative(norm(residual), norm(given_) * norm(*solution_) * eps() * as_double(n())),
+            kLimit};
   }
 
   static double eps() { return std::numeric_limits<T>::epsilon(); }

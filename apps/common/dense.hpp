@@ -113,6 +113,10 @@ double norm(const Matrix<T>& matrix) {
   return norm(matrix.data(), matrix.rows(), matrix.columns(), matrix.leading_dimension());
 }
 
+/// Returns an error over what it is compared with, which may be zero where there is no error: what
+/// solves for zeros is zero.
+inline double relative(double error, double scale) { return error == 0 ? 0 : error / scale; }
+
 /// Returns the edge of a tile: as asked for, or `usual`.
 inline std::size_t choose_tile(std::size_t n, std::size_t tile, std::size_t tiles,
                                std::size_t usual) {

@@ -78,8 +78,8 @@ struct LuSystem {
     copy(rhs, residual);
     blas.multiply<T>(order(), rhs.columns(), order(), T{-1}, {given.data(), order()},
                      {x.data(), order()}, T{1}, residual.data(), order());
-    return {"|A x - b| / (n eps |A| |x|)", norm(residual) / (norm(given) * norm(x) * rounding()),
-            kLimit};
+    return {"|A x - b| / (n eps |A| |x|)",
+            relative(norm(residual), norm(given) * norm(x) * rounding()), kLimit};
   }
 
  private:

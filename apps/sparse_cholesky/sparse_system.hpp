@@ -70,7 +70,8 @@ class SparseSystem {
       }
     }
     const double rounding = static_cast<double>(std::numeric_limits<T>::epsilon());
-    return {"|A x - b| / (eps |A| |x|)", error / (rounding * kNormOfLaplacian * size), kLimit};
+    return {"|A x - b| / (eps |A| |x|)", relative(error, rounding * kNormOfLaplacian * size),
+            kLimit};
   }
 
  private:

@@ -75,6 +75,14 @@ class LuTest(weir_cli.CliTest):
         for matrix in (np.eye(90)[::-1], np.roll(np.eye(90), 50, axis=0) * 3):
             self.check(matrix, "double", self.save("A.npy", matrix), "--tile", 32)
 
+    def test_zeros_are_solved_by_zeros(self):
+        rhs = self.save("b.npy", np.zeros((20, 2)))
+        for application in ("lu", "cholesky"):
+            report = self.report(application, "--n", 20, "--rhs", rhs, "--solution",
+                                 self.path("x.npy"), "--verify")
+            self.assertIs(report["verified"], True)
+            self.assertEqual(np.count_nonzero(np.load(self.path("x.npy"))), 0)
+
     def test_a_singular_matrix_is_an_error_that_says_where(self):
         matrix = random_matrix(100)
         matrix[:, 70] = 0

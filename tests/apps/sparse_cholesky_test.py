@@ -56,6 +56,11 @@ class SparseCholeskyTest(weir_cli.CliTest):
                             "--verify")
         self.assertIs(report["verified"], True)
 
+    def test_zeros_are_solved_by_zeros(self):
+        report = self.report("sparse-cholesky", "--n", 3, "--rhs", self.save("b.npy", np.zeros(27)),
+                             "--verify")
+        self.assertIs(report["verified"], True)
+
     def test_bad_input(self):
         for options, words in (
             (("--n", 2000000000), (2000000000, "--n")),
