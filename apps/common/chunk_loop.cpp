@@ -21,19 +21,10 @@ ChunkLoop::ChunkLoop(const weir::Runtime& runtime, const Lanes& lanes,
 }
 
 void ChunkLoop::begin(std::chrono::nanoseconds timeout) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point now = Clock::now();
-  const bool endless = timeout < timeout.zero() || timeout > Clock::time_point::max() - now;
-  deadline_ = endless ? Clock::time_point::max() : now + timeout;
+  deadline_ = Deadline(timeout);
   meetings_ = 0;
   stages_.clear();
   for (auto& [stage, freight] : freights_) freight.tables = false;
-}
-
-std::chrono::nanoseconds ChunkLoop::remaining() const {
-  using Clock = std::chrono::steady_clock;
-  if (deadline_ == Clock::time_point::max()) return weir::forever;
-  return std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(deadline_ - Clock::now()));
 }
 
 void ChunkLoop::count(const char* stage, std::size_t items) {
@@ -45,7 +36,7 @@ void ChunkLoop::count(const char* stage, std::size_t items) {
 }
 
 void ChunkLoop::begin_chunk(const char* stage, std::size_t items) {
-  if (remaining() == std::chrono::nanoseconds(0)) {
+  if (deadline_.left() == std::chrono::nanoseconds(0)) {
     throw weir::Error(WEIR_STATUS_TIMEOUT, "the time was over before stage '" + std::string(stage) +
                                                "' got another chunk");
   }
@@ -61,7 +52,7 @@ void ChunkLoop::enqueue(std::size_t count) {
   }
 }
 
-void ChunkLoop::meet() { runtime_.synchronize(remaining()); }
+void ChunkLoop::meet() { runtime_.synchronize(deadline_.left()); }
 
 /// What was enqueued refers to what is about to go away.
 void ChunkLoop::abandon() noexcept {

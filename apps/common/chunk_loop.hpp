@@ -17,6 +17,7 @@
 #include <weir/pipeline.hpp>
 #include <weir/weir.hpp>
 
+#include "common/deadline.hpp"
 #include "common/lanes.hpp"
 
 namespace weir::apps {
@@ -116,7 +117,6 @@ class ChunkLoop {
     bool tables = false;  ///< are there
   };
 
-  std::chrono::nanoseconds remaining() const;
   void count(const char* stage, std::size_t items);
   void begin_chunk(const char* stage, std::size_t items);
   void enqueue(std::size_t count);
@@ -134,7 +134,7 @@ class ChunkLoop {
   std::map<std::string, Freight> freights_;
   const std::function<void(const ChunkPart&)>* code_ = nullptr;
   weir::Kernel kernel_;
-  std::chrono::steady_clock::time_point deadline_;
+  Deadline deadline_{weir::forever};
   std::size_t meetings_ = 0;
   std::vector<Stage> stages_;
 };

@@ -13,6 +13,7 @@
 #include <cross.wk.h>
 #include "common/command_options.hpp"
 #include "common/csv.hpp"
+#include "common/deadline.hpp"
 #include "common/dense.hpp"
 #include "common/parsing.hpp"
 #include "common/pipeline_runner.hpp"
@@ -102,13 +103,14 @@ class StencilRun final : public Workload, public WatchedPipeline {
   }
   /// The baseline sweeps the whole matrix again and again: a pipeline for each sweep.
   void await(std::chrono::nanoseconds timeout) override {
+    const Deadline deadline(timeout);
     runner_.wait(timeout);
     while (baseline() && ++sweep_ < own_.sweeps) {
       const T* const made = result_.template data<T>();
       std::copy(made, made + given_.size(), between_.data());
       from_ = between_.data();
       begin();
-      runner_.wait(timeout);
+      runner_.wait(deadline.left());
     }
     copied_ = runtime_.stats().bytes_h2d - copied_before_;
     stages_.clear();

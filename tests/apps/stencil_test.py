@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 
 import weir_cli
-from weir_cli import BAD_INPUT, MIXED, TYPES, USAGE
+from weir_cli import BAD_INPUT, DEADLINE, MIXED, TYPES, USAGE
 
 CARD = "sim:cores=1,gbps=6,gflops=100,clock=virtual"
 COPIED = "bytes copied to devices / bytes of the matrix"
@@ -73,6 +73,11 @@ class StencilTest(weir_cli.CliTest):
         self.assertGreater(baseline["seconds"]["median"] / lazy["seconds"]["median"], 2)
         self.assertEqual(lazy["stages"], {"stencil": 16, "make": 16, "collect": 16})
         self.assertEqual(baseline["stages"]["stencil"], (n - 2) ** 2)
+
+    def test_all_sweeps_have_one_deadline(self):
+        message = self.refusal("run", "stencil", "--baseline", "--n", 8, "--sweeps", 100000,
+                               "--repeat", 1, "--timeout", 1, code=DEADLINE)
+        self.assertIn("has not ended within 1 s", message)
 
     def test_bad_input(self):
         for options, code, word in (

@@ -18,6 +18,7 @@
 #include <weir/weir.hpp>
 
 #include "command_line.hpp"
+#include "common/deadline.hpp"
 #include "common/input_error.hpp"
 #include "common/reference_blas.hpp"
 #include "description.hpp"
@@ -198,9 +199,10 @@ class Run final : private Stoppable {
   }
 
   void await() {
+    const apps::Deadline deadline(as_timeout(options_.timeout_s));
     try {
-      workload_->await(as_timeout(options_.timeout_s));
-      runtime_.synchronize(as_timeout(options_.timeout_s));
+      workload_->await(deadline.left());
+      runtime_.synchronize(deadline.left());
     } catch (const weir::Error& error) {
       if (error.status() != WEIR_STATUS_TIMEOUT) throw;
       throw weir::Error(WEIR_STATUS_TIMEOUT,
