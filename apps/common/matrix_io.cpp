@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <system_error>
 
 #include <unistd.h>
 
@@ -18,6 +20,12 @@ std::string_view extension(std::string_view path) {
   const std::string_view file = path.substr(path.rfind('/') + 1);
   const std::size_t dot = file.rfind('.');
   return dot == std::string_view::npos ? "" : file.substr(dot);
+}
+
+void check_matrix_extension(const std::string& path) {
+  const std::string_view format = extension(path);
+  if (format == ".npy" || format == ".mtx") return;
+  fail_input("{}: found the extension {}, expected .npy or .mtx", path, in_quotes(format));
 }
 
 }  // namespace
@@ -65,14 +73,16 @@ Matrix<T> read_finite_matrix(const std::string& path) {
 }
 
 void check_output_format(const std::string& path) {
-  const std::string_view format = extension(path);
-  if (format == ".npy" || format == ".mtx") return;
-  fail_input("{}: found the extension {}, expected .npy or .mtx", path, in_quotes(format));
+  check_matrix_extension(path);
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code unknown;
+  if (folder.empty() || std::filesystem::is_directory(folder, unknown)) return;
+  fail_input("{}: cannot be written: '{}' is no folder", path, folder.string());
 }
 
 template <class T>
 void write_matrix(const std::string& path, const Matrix<T>& matrix) {
-  check_output_format(path);
+  check_matrix_extension(path);
   OutputFile file(path);
   if (extension(path) == ".npy") {
     write_npy(file, matrix);

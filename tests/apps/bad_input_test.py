@@ -180,6 +180,16 @@ class FileTest(weir_cli.CliTest):
                                        option, file, code=BAD_INPUT)
                 self.assertIn(expected, message)
 
+    def test_so_are_files_that_only_one_application_has(self):
+        missing, rhs = self.path("no/folder.npy"), self.save("b.npy", np.ones(64))
+        for options in (("kmeans", "--n", 1000, "--labels", missing),
+                        ("lu", "--n", 64, "--permutation", missing),
+                        ("lu", "--n", 64, "--rhs", rhs, "--solution", missing),
+                        ("cholesky", "--n", 64, "--rhs", rhs, "--solution", missing)):
+            with self.subTest(options[0]):
+                message = self.refusal("run", *options, "--timeout", "1e-9", code=BAD_INPUT)
+                self.assertIn(f"{missing}: cannot be written: ", message)
+
     def test_more_than_the_memory(self):
         for app in ("cholesky", "matmul"):
             self.assert_names(self.refusal("run", app, "--n", 2000000000, code=BAD_INPUT),
