@@ -522,6 +522,14 @@ class KmeansTest(StreamedTest):
                     np.testing.assert_allclose(found, centres, rtol=1e-9, atol=1e-12)
                     np.testing.assert_array_equal(found_labels, labels)
 
+    def test_large_numbers(self):
+        """Squares of their distances do not fit what a float holds."""
+        points = 1e25 * self.points(200, 3, 4)
+        centres, labels = self.expected(points, 4, 3)
+        _, found, found_labels = self.find("double", points, 4, 3)
+        np.testing.assert_allclose(found, centres, rtol=1e-9)
+        np.testing.assert_array_equal(found_labels, labels)
+
     def test_against_scikit_learn(self):
         if sklearn is None:
             self.skipTest("scikit-learn is not installed")
