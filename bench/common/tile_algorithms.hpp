@@ -20,7 +20,7 @@ class TileAlgorithms {
 
   /// Factors the lower part of a.
   virtual void cholesky(TiledMatrix& a) = 0;
-  /// c := c + a b.
+  /// c := a b; c is zero before.
   virtual void multiply(TiledMatrix& a, TiledMatrix& b, TiledMatrix& c) = 0;
   virtual std::string config() const = 0;
 };

@@ -27,7 +27,7 @@ class OpenmpTiles final : public TileAlgorithms {
           const double *const left = a.tile(row, step), *const right = b.tile(step, column);
           const int n = c.tile_order();
 #pragma omp task depend(inout : target[0])
-          blas_.gemm(n, left, right, 1, target);
+          blas_.gemm(n, left, right, step == 0 ? 0 : 1, target);
         }
       }
     }
