@@ -24,11 +24,12 @@ class Progress:
 def measure(groups, rounds, build):
     """Returns, for each group, what its commands printed in its rounds, or the exception that
     stopped a command, which then runs in no later group. Groups that have a command in common
-    measure it anew: a ratio is one of figures of the same round."""
+    measure it anew: a ratio is one of figures of the same round. What runtimes have learned about
+    the machine before counts for none of them: all begin with empty folders for that."""
     progress = Progress()
     measured, stopped = [], {}
     with tempfile.TemporaryDirectory(prefix="weir-bench-") as scratch:
-        environment = {"STARPU_HOME": scratch, "STARPU_SILENT": "1"}
+        environment = {"STARPU_HOME": scratch, "STARPU_SILENT": "1", "XDG_CACHE_HOME": scratch}
         for number, rows in enumerate(groups, 1):
             commands = list(dict.fromkeys(c for row in rows for c in row.commands()))
             outputs = {command: stopped.get(command, []) for command in commands}

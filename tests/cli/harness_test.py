@@ -1,0 +1,44 @@
+"""How bench/run starts programs, with programs that measure nothing."""
+
+import os
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+
+from harness.command import Command, Figure  # noqa: E402
+from harness.measure import measure  # noqa: E402
+from harness.row import Row  # noqa: E402
+
+
+class HarnessTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.build = Path(folder.name)
+        (self.build / "bin").mkdir()
+
+    def program(self, name, *lines):
+        path = self.build / "bin" / name
+        path.write_text("\n".join((f"#!{sys.executable}", *lines)) + "\n", encoding="utf-8")
+        path.chmod(0o755)
+        return Command.of(name)
+
+    def test_nobody_begins_with_what_was_learned_before(self):
+        tell = self.program(
+            "tell", "import json, os, tempfile",
+            'folders = [os.environ[name] for name in ("XDG_CACHE_HOME", "STARPU_HOME")]',
+            'print(json.dumps({"value": len(os.listdir(folders[0])), "folders": folders}))',
+            "tempfile.mkstemp(dir=folders[0])")
+        with mock.patch.dict(os.environ, {"XDG_CACHE_HOME": str(self.build)}):
+            outputs, = measure([[Row("tell", "files", Figure(tell))]], 2, self.build)
+        self.assertEqual([said["value"] for said in outputs[tell]], [0, 1])
+        for said in outputs[tell]:
+            self.assertNotIn(str(self.build), said["folders"])
+
+
+if __name__ == "__main__":
+    unittest.main()
