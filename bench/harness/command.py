@@ -1,7 +1,9 @@
 """One run of one program: a process that prints a line of JSON."""
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import tempfile
 from dataclasses import dataclass, replace
@@ -9,6 +11,7 @@ from pathlib import Path
 
 
 CANNOT_START = 77  # of what starts programs: the machine lacks something
+TO_END_S = 5  # for what has taken too long, once it is told to end
 UNAVAILABLE = 4  # exit status of weir and of programs for a device that is not there
 
 
@@ -44,14 +47,8 @@ class Command:
                 return known.run(build, {**environment, "XDG_CACHE_HOME": empty}, timeout_s)
         path = find_program(build, self.program)
         try:
-            done = subprocess.run(
-                [*self.under, path, *self.arguments],
-                env={**os.environ, **environment},
-                capture_output=True,
-                text=True,
-                timeout=timeout_s,
-                check=False,
-            )
+            words = [*self.under, path, *self.arguments]
+            done = run_group(words, {**os.environ, **environment}, timeout_s)
         except subprocess.TimeoutExpired as late:
             raise Failed(f"{self.program} did not end within {timeout_s} s") from late
         missing = CANNOT_START if self.under else UNAVAILABLE
@@ -61,6 +58,28 @@ class Command:
             lines = done.stderr.strip().splitlines() or ["no message"]
             raise Failed(f"{self.program} ended with {done.returncode}: {lines[-1]}")
         return parse(self.program, done.stdout)
+
+
+def run_group(words, environment, timeout_s):
+    """As subprocess.run(), but what a program has started ends with it: ranks that went on would
+    have the cores that the next one is measured on."""
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, start_new_session=True) as process:
+        try:
+            output, messages = process.communicate(timeout=timeout_s)
+        except BaseException:  # Ctrl-C, too, which a session of its own does not hear
+            end_group(process)
+            raise
+        return subprocess.CompletedProcess(words, process.returncode, output, messages)
+
+
+def end_group(process):
+    """Asks first: mpirun and two_hosts.py then end what is in other groups."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(TO_END_S)
 
 
 def find_program(build, name):

@@ -9,7 +9,7 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
-from harness.command import Command, Figure  # noqa: E402
+from harness.command import Command, Failed, Figure  # noqa: E402
 from harness.measure import measure  # noqa: E402
 from harness.row import Row  # noqa: E402
 
@@ -38,6 +38,20 @@ class HarnessTest(unittest.TestCase):
         self.assertEqual([said["value"] for said in outputs[tell]], [0, 1])
         for said in outputs[tell]:
             self.assertNotIn(str(self.build), said["folders"])
+
+    def test_what_takes_too_long_ends_with_all_that_it_has_started(self):
+        end = self.build / "alive"
+        os.mkfifo(end)
+        reader = os.open(end, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        stuck = self.program(
+            "stuck", "import signal, subprocess",
+            "signal.signal(signal.SIGTERM, signal.SIG_IGN)",
+            f'subprocess.run(["sleep", "1000"], stdin=open({str(end)!r}, "w"))')
+        with mock.patch("harness.command.TO_END_S", 0):
+            self.assertRaisesRegex(Failed, "did not end within 1 s", stuck.run, self.build, {}, 1)
+        os.set_blocking(reader, True)
+        self.assertEqual(os.read(reader, 1), b"")  # nobody has the other end
 
 
 if __name__ == "__main__":
