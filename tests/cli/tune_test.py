@@ -145,6 +145,16 @@ class Wisdom(TuneTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertNotIn("nothing was tuned", result.stderr)
 
+    def test_so_has_who_wants_other_results_of_it(self):
+        self.tune("lu", "--evaluations", "2", n=64)
+        rhs, rows = (os.path.join(self.cache, name) for name in ("b.mtx", "p.mtx"))
+        with open(rhs, "w", encoding="ascii") as file:
+            file.write("%%MatrixMarket matrix array real general\n64 1\n" + "1\n" * 64)
+        result = weir("run", "lu", "--n", "64", "--domains", CARD, "--repeat", "1", "--tuned",
+                      "--rhs", rhs, "--solution", os.path.join(self.cache, "x.mtx"),
+                      "--permutation", rows, XDG_CACHE_HOME=self.cache)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
     def test_other_problems_have_none(self):
         self.tune("matmul", "--evaluations", "2")
         for n, options in ((512, ()), (256, ("--precision", "float"))):

@@ -21,7 +21,8 @@ const std::set<std::string>& neutral_options() {
       "--streams",     "--domains",    "--repeat",     "--timeout", "--verify",
       "--trace",       "--report",     "--json",       "--tuned",   "--budget",
       "--evaluations", "--exhaustive", "--most-tiles", "--fresh",   "--seed",
-      "--output",      "--policy",     "--precision",  "--aspect",  "--live"};
+      "--output",      "--policy",     "--precision",  "--aspect",  "--live",
+      "--labels",      "--rhs",        "--solution",   "--permutation"};
   return names;
 }
 
