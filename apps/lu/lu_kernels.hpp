@@ -1,8 +1,11 @@
 // The kernels of a tiled LU factorisation.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include <fmt/format.h>
 #include <weir/weir.hpp>
@@ -10,6 +13,14 @@
 #include "common/host_kernel.hpp"
 
 namespace weir::apps {
+
+/// The row that row i is exchanged with, both counted from the top of what has so many rows. Itself
+/// where the pivot cannot be: nobody has made it on a card that skips its kernels.
+inline std::size_t exchanged_row(std::size_t i, std::int32_t pivot, std::size_t panel,
+                                 std::size_t rows) noexcept {
+  const std::size_t row = i - i % panel + static_cast<std::size_t>(pivot) - 1;
+  return row < rows ? row : i;
+}
 
 /// Exchanges rows of a tile: row i with row `pivots[i]`, counted from 1 at the top of the panel of
 /// `panel` rows in which i is. Scalars: panel. Operands: tile read-write, pivots read.
@@ -22,7 +33,7 @@ weir_status exchange_rows(const weir_call* arguments) {
   for (std::size_t j = 0; j < tile.columns; ++j) {
     T* const column = &tile(0, j);
     for (std::size_t i = 0; i < pivots.size(); ++i) {
-      std::swap(column[i], column[i - i % panel + static_cast<std::size_t>(pivots[i]) - 1]);
+      std::swap(column[i], column[exchanged_row(i, pivots[i], panel, tile.rows)]);
     }
   }
   return WEIR_STATUS_OK;

@@ -11,6 +11,7 @@
 #include "common/dense.hpp"
 #include "common/reference_blas.hpp"
 #include "common/workload.hpp"
+#include "lu/lu_kernels.hpp"
 
 namespace weir::apps {
 
@@ -35,8 +36,7 @@ struct LuSystem {
     std::vector<std::size_t> rows(order());
     std::iota(rows.begin(), rows.end(), std::size_t{0});
     for (std::size_t i = 0; i < order(); ++i) {
-      const std::size_t top = i - i % panel;
-      std::swap(rows[i], rows[top + static_cast<std::size_t>(pivots[i]) - 1]);
+      std::swap(rows[i], rows[exchanged_row(i, pivots[i], panel, order())]);
     }
     return rows;
   }

@@ -38,8 +38,9 @@ CardStage bin_stage(const weir::Runtime& runtime, std::size_t width, std::size_t
 void blend(const DrawnBin& bin, DepthFrame& frame) noexcept {
   for (std::size_t i = 0; i < bin.words.size(); ++i) {
     if (bin.words[i] == DepthFrame::kFar) continue;
-    frame.draw(static_cast<std::size_t>(bin.column) * kBin + i % kBin,
-               static_cast<std::size_t>(bin.row) * kBin + i / kBin, bin.words[i]);
+    const std::size_t x = static_cast<std::size_t>(bin.column) * kBin + i % kBin;
+    const std::size_t y = static_cast<std::size_t>(bin.row) * kBin + i / kBin;
+    if (x < frame.width() && y < frame.height()) frame.draw(x, y, bin.words[i]);
   }
 }
 

@@ -225,6 +225,13 @@ class FaceDetectionTest(weir_cli.CliTest):
                                          tiles_of(height, width, window, factor))
         self.assertGreater(found, 100)
 
+    def test_a_card_that_skips_its_kernels_sees_nothing(self):
+        report = self.report("face-detection", "--input",
+                             write_map(self.path("noise.pgm"), noise(90, 70, 41)), "--cascade",
+                             self.write("random.xml", cascade_text(*random_cascade(6, 41))),
+                             "--domains", "host:cores=1,sim:cores=1,gflops=100,kernels=skip")
+        self.assertEqual(report["pictures"][0]["candidates"], [])
+
     def test_windows_that_are_too_large_for_a_card_stay_on_the_host(self):
         cascade, grey = random_cascade(49, 40), noise(90, 80, 40)
         report = self.detect(write_map(self.path("noise.pgm"), grey),

@@ -129,6 +129,10 @@ class RasterTest(weir_cli.CliTest):
     def test_copies_go_beside_the_work_of_a_card(self):
         self.assertGreater(self.gain("raster", "--pictures", 10), 1.22)
 
+    def test_a_card_that_skips_its_kernels_draws_nothing_elsewhere(self):
+        self.report("raster", "--width", 3, "--height", 2, "--pictures", 2, "--domains",
+                    "host:cores=1,sim:cores=1,gflops=100,kernels=skip")
+
     def test_portable_text_does_the_same(self):
         report, _ = self.draw((320, 200), "--pictures", 2, "--verify", "--domains",
                               self.require_opencl())
