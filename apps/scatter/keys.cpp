@@ -197,6 +197,9 @@ std::unique_ptr<Keys> generate_keys(std::size_t count, std::size_t bins, KeyPatt
 std::unique_ptr<Keys> read_keys(const std::string& path, std::size_t bins, std::size_t kmer) {
   const MappedFile file(path);
   if (file.bytes().empty()) fail_input("{}: is empty: expected a text or sequences", path);
+  if (file.bytes().starts_with("\x1f\x8b")) {
+    fail_input("{}: found what gzip has packed, expected a text or sequences: unpack it", path);
+  }
   if (file.bytes().front() == '>') return std::make_unique<Kmers>(path, kmer);
   return std::make_unique<Words>(path, bins);
 }

@@ -1,5 +1,6 @@
 """Counts keys with `weir run scatter` on ranks of one process and on processes, and compares."""
 
+import gzip
 import json
 import os
 import re
@@ -98,6 +99,9 @@ class ScatterTest(weir_cli.CliTest):
         self.assert_names(message, "is empty")
         message = self.refusal("run", "scatter", "--input", short, "--kmer", 4, code=BAD_INPUT)
         self.assert_names(message, "3 bases", 4)
+        packed = self.write("genome.fa.gz", gzip.compress(FASTA.encode()))
+        message = self.refusal("run", "scatter", "--input", packed, "--kmer", 4, code=BAD_INPUT)
+        self.assertIn(f"{packed}: found what gzip has packed", message)
         message = self.refusal("run", "scatter", "--output", "table.npy", code=BAD_INPUT)
         self.assert_names(message, "writes no file")
         self.weir("run", "scatter", "--bins", 0, code=USAGE)
