@@ -52,7 +52,8 @@ void check_finite(const Matrix<T>& matrix, const std::string& path);
 template <class T>
 Matrix<T> read_finite_matrix(const std::string& path);
 
-/// Throws InputError unless the extension is one that write_matrix() knows, and there is the folder.
+/// Throws InputError unless the extension is one that write_matrix() knows, and there is the
+/// folder.
 void check_output_format(const std::string& path);
 
 /// Writes a matrix by extension: .npy (1.0, little endian, Fortran order) or .mtx (array real

@@ -24,7 +24,8 @@ weir::Kernel bin_kernel(const weir::Runtime& runtime);
 /// Makes a DrawnBin of each BinTask: the same bits as draw_bin().
 CardStage bin_stage(const weir::Runtime& runtime, std::size_t width, std::size_t height);
 
-/// Draws what a card has made, as far as it is inside: a card that skips its kernels makes anything.
+/// Draws what a card has made, as far as it is inside: a card that skips its kernels makes
+/// anything.
 void blend(const DrawnBin& bin, DepthFrame& frame) noexcept;
 
 }  // namespace weir::apps

@@ -388,7 +388,10 @@ TEST(Shares, RefuseListsOfAnotherLengthThanTheirItems) {
   std::vector<std::byte> results(8);
   const auto refusal = [&](std::uint64_t items, const ShareOptions& options) -> std::string {
     try {
-      runtime.share(items, [](const Chunk&) { return Event(); }, options).wait();
+      runtime
+          .share(
+              items, [](const Chunk&) { return Event(); }, options)
+          .wait();
       return "";
     } catch (const Error& error) {
       EXPECT_EQ(error.status(), WEIR_STATUS_INVALID_ARGUMENT);
