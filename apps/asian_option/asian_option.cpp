@@ -168,10 +168,14 @@ class AsianOption final : public Workload {
     return json;
   }
 
+  /// Of options that enough of their samples pay: the deviation of a few, or of none, says nothing.
   double geometric_deviation() const {
+    constexpr double kEnough = 50;
     double worst = 0;
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const Option& option = book_.options[i];
+      const auto samples = static_cast<double>(PathKernels::samples(option));
+      if (geometric_odds(option) * samples < kEnough) continue;
       const double deviation = values_[i].geometric - geometric_price(option);
       worst = std::max(worst, in_errors(deviation, values_[i].geometric_error, option.spot));
     }

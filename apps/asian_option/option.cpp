@@ -17,9 +17,13 @@ double exchange(double a, double b, double deviation) {
   return a * normal_below(d) - b * normal_below(d - deviation);
 }
 
-}  // namespace
+/// The option on the geometric average as one to exchange `low` for `high`, or a put the other way
+/// round: both are lognormal or fixed, of these means, and `deviation` is that of their logarithms.
+struct Terms {
+  double high, low, deviation;
+};
 
-double geometric_price(const Option& o) {
+Terms terms_of(const Option& o) {
   const double n = static_cast<double>(o.steps), dt = o.maturity / n,
                v2 = o.volatility * o.volatility;
   const double variance =
@@ -28,10 +32,23 @@ double geometric_price(const Option& o) {
   const double last = o.spot * std::exp(o.rate * o.maturity);
   const double covariance = v2 * dt * (n + 1) / 2;
   const double difference = std::max(0.0, v2 * o.maturity + variance - 2 * covariance);
-  const double high = o.floating ? last : mean, low = o.floating ? mean : o.strike;
-  const double deviation = std::sqrt(o.floating ? difference : variance);
+  return {o.floating ? last : mean, o.floating ? mean : o.strike,
+          std::sqrt(o.floating ? difference : variance)};
+}
+
+}  // namespace
+
+double geometric_price(const Option& o) {
+  const auto [high, low, deviation] = terms_of(o);
   return std::exp(-o.rate * o.maturity) *
          (o.call ? exchange(high, low, deviation) : exchange(low, high, deviation));
+}
+
+double geometric_odds(const Option& o) {
+  const auto [high, low, deviation] = terms_of(o);
+  if (!(deviation > 0)) return 1;
+  const double above = std::log(high / low) / deviation - deviation / 2;
+  return normal_below(o.call ? above : -above);
 }
 
 }  // namespace weir::apps

@@ -33,4 +33,7 @@ struct Valuation {
 /// exchange one asset for the other (Margrabe 1978).
 double geometric_price(const Option& option);
 
+/// How likely that option pays, about; 1 where chance has no part in it.
+double geometric_odds(const Option& option);
+
 }  // namespace weir::apps

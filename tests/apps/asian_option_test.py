@@ -105,6 +105,11 @@ class AsianOptionTest(weir_cli.CliTest):
         self.assertIs(report["verified"], True)
         self.assertEqual(len(report["checks"]), 2)
 
+    def test_options_that_hardly_ever_pay_are_no_errors(self):
+        rows = [(100, strike, 0.03, 0.2, 1, 12, paths, "call", "fixed")
+                for strike in range(140, 200, 10) for paths in (4, 1000)]
+        self.assertIs(self.price("--verify", rows=rows)["verified"], True)
+
     def test_without_volatility(self):
         rows = [(50, 40, 0.02, 0.0, 2, 8, 100, "call", "fixed"),
                 (50, 40, 0.02, 0.0, 2, 8, 100, "put", "floating")]

@@ -108,8 +108,10 @@ TEST(AsianOptionClosedForm, IsBlackAndScholesForOneStep) {
                 .steps = 1,
                 .paths = 4};
   EXPECT_NEAR(geometric_price(option), 4.759422, 1e-6);  // Hull, "Options, futures", example 15.6
+  EXPECT_NEAR(geometric_odds(option), 0.7349, 1e-4);
   option.call = false;
   EXPECT_NEAR(geometric_price(option), 0.808600, 1e-6);
+  EXPECT_NEAR(geometric_odds(option), 0.2651, 1e-4);
 }
 
 TEST(AsianOptionClosedForm, KeepsParity) {
