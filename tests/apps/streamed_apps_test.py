@@ -443,6 +443,11 @@ class DctTest(StreamedTest):
                       [18, 22, 37, 56, 68, 109, 103, 77], [24, 35, 55, 64, 81, 104, 113, 92],
                       [49, 64, 78, 87, 103, 121, 120, 101], [72, 92, 95, 98, 112, 100, 103, 99]])
 
+    def test_reconstruction_of_large_numbers(self):
+        numbers = 1e9 * np.random.default_rng(5).standard_normal((40, 64))
+        report = self.run_app("dct", "double", "--input", self.save("t.npy", numbers), "--quality", 50)
+        self.assertIs(report["verified"], True)
+
     def test_reconstruction(self):
         shades = photograph(60, 100)
         path = self.write("i.png", png_of(shades))
