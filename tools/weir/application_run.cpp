@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -332,6 +333,11 @@ RunReport run_application(apps::Application& application, const RunOptions& opti
     return Run(application, options).perform();
   } catch (const apps::InputError& error) {
     throw weir::Error(WEIR_STATUS_INVALID_ARGUMENT, error.what());
+  } catch (const std::bad_alloc&) {
+    throw weir::Error(WEIR_STATUS_OUT_OF_MEMORY,
+                      fmt::format("{} finds no memory in the machine: choose a smaller problem, or "
+                                  "fewer tiles",
+                                  application.name()));
   }
 }
 
