@@ -243,7 +243,7 @@ WEIR_API weir_status weir_kernel_register_portable(weir_runtime* runtime,
  *   lapack.Tpotrf (uplo, first)                       A read-write
  *   lapack.Tgetrf ()                                  A read-write, pivots write (int32, 1-based)
  *   mem.set      (byte)                               X write
- *   mem.copy     ()                                   X read, Y write, of the same shape
+ *   mem.copy     ()                                   X read, Y write, of the same shape and apart
  * Options are the letters of the BLAS standard as i64 ('N', 'T', 'L', 'U', 'R'). Each has a variant
  * with the suffix ".team" that uses the whole place. Sizes follow from the regions.
  */

@@ -65,7 +65,7 @@ void copy(const weir_call& call) {
   const CopyCall arguments(call);
   const Pieces pieces(arguments.x);
   for_each(call, pieces, [&](std::size_t index) {
-    std::memmove(pieces.at(arguments.y, index), pieces.at(arguments.x, index), pieces.size(index));
+    std::memcpy(pieces.at(arguments.y, index), pieces.at(arguments.x, index), pieces.size(index));
   });
 }
 

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "kernel_fixture.hpp"
+#include "kernels/memory_calls.hpp"
 
 namespace weir::kernels {
 namespace {
@@ -66,6 +67,32 @@ TEST_F(MemoryKernels, CopyBetweenDifferentStrides) {
            argument(target, weir_region{1, {3, 2, 2}, {3, 6}}, WEIR_ACCESS_WRITE)});
   const Bytes expected = {0, 0, 1, 2, 10, 11, 12, 50, 51, 52, 60, 61, 62, 0};
   EXPECT_TRUE(std::equal(expected.begin(), expected.end(), target.begin()));
+}
+
+/// Rows of one may lie between those of the other.
+TEST(CopyCalls, RefusePartsThatOverlap) {
+  std::vector<std::uint8_t> x(1000);
+  const auto refusal = [&](std::size_t from, std::size_t to, std::size_t row,
+                           std::size_t rows) -> std::string {
+    const std::size_t stride = rows > 1 ? 10 : 0;
+    const weir_view views[] = {{x.data() + from, {row, rows, 1}, {stride, 0}, WEIR_ACCESS_READ},
+                               {x.data() + to, {row, rows, 1}, {stride, 0}, WEIR_ACCESS_WRITE}};
+    weir_call call{};
+    call.operands = views;
+    call.operand_count = 2;
+    try {
+      const CopyCall checked(call);
+      return "";
+    } catch (const rt::Error& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(refusal(0, 500, 500, 1), "");
+  EXPECT_NE(refusal(0, 499, 500, 1).find("1 (X) and 2 (Y) overlap"), std::string::npos);
+  EXPECT_NE(refusal(499, 0, 500, 1), "");
+  EXPECT_NE(refusal(7, 7, 1, 1), "");
+  EXPECT_EQ(refusal(0, 5, 5, 4), "");
+  EXPECT_NE(refusal(0, 4, 5, 4), "");
 }
 
 TEST_F(MemoryKernels, RefusesWrongArguments) {
