@@ -182,6 +182,7 @@ class Share : private ShareCrew::Listener {
   // Not at rank 0.
   void call_on(Part& part) noexcept;
   bool fetched(Part& part) noexcept;
+  void note_taken(std::uint64_t taken) noexcept;
   void accept(Part& part, const Range& range) noexcept;
   void tell_end(Part& part, const Range& range, weir_status status,
                 const FailureRef& failure) noexcept;
@@ -217,6 +218,7 @@ class Share : private ShareCrew::Listener {
   std::byte* const results_;
   const std::vector<std::size_t> result_offsets_;
   std::unique_ptr<ShareCounter> counter_;  ///< not at rank 0: what is known of it
+  SpinLock knowing_;                       ///< not at rank 0: while more is known
   const PlaceSet places_;
   std::unique_ptr<ShareCrew> crew_;  ///< null: there is one rank
   std::unique_ptr<ChunkPolicy> policy_;

@@ -161,14 +161,20 @@ bool Share::fetched(Part& part) noexcept {
               FailureRef::make(call.outcome.status, call.outcome.message, "chunk", name_, 0));
     return false;
   }
-  const std::uint64_t known = counter_->read();
-  if (call.old + call.count > known) counter_->fetch_add(call.old + call.count - known);
+  note_taken(call.old + call.count);
   if (call.old >= items_.count()) {
     tell([&] { crew_->say_ask(part.index, report_of(part)); });
     return false;
   }
   accept(part, {call.old, std::min(call.count, items_.count() - call.old)});
   return true;
+}
+
+/// So many have been handed out, as is known now. Several threads hear that at once.
+void Share::note_taken(std::uint64_t taken) noexcept {
+  const SpinGuard guard(knowing_);
+  const std::uint64_t known = counter_->read();
+  if (taken > known) counter_->fetch_add(taken - known);
 }
 
 void Share::accept(Part& part, const Range& range) noexcept {
@@ -224,8 +230,7 @@ void Share::heard_give(std::size_t part, const ItemRange& range) noexcept {
 
 void Share::heard_board(std::uint64_t taken, std::span<const std::byte> reports) noexcept {
   enter();
-  const std::uint64_t known = counter_->read();
-  if (taken > known) counter_->fetch_add(taken - known);
+  note_taken(taken);
   for (Part& part : parts_) {
     if (is_own(part)) continue;
     PartReport report;
