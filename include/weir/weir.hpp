@@ -585,7 +585,7 @@ class Share {
   /// function threw.
   void wait(std::chrono::nanoseconds timeout = forever) const {
     const weir_status status = weir_share_wait(handle(), timeout.count());
-    if (status != WEIR_STATUS_OK && status != WEIR_STATUS_TIMEOUT) program_->rethrow();
+    if (status != WEIR_STATUS_OK) program_->rethrow(status);
     check(status);
   }
   void cancel() const { check(weir_share_cancel(handle())); }
@@ -623,6 +623,7 @@ class Share {
     std::function<Event(const Chunk&)> enqueue;
     std::mutex mutex;
     std::exception_ptr thrown;
+    weir_status status = WEIR_STATUS_OK;  // that it was given for
 
     static weir_status run(const weir_chunk* chunk, void* payload, weir_event* out_event) {
       auto& program = *static_cast<Program*>(payload);
@@ -634,20 +635,25 @@ class Share {
                 .handle();
         return WEIR_STATUS_OK;
       } catch (const Error& error) {
-        program.keep();
-        return error.status();
+        return program.keep(error.status());
       } catch (...) {
-        program.keep();
-        return WEIR_STATUS_KERNEL_ERROR;
+        return program.keep(WEIR_STATUS_KERNEL_ERROR);
       }
     }
-    void keep() {
+    /// What other places took over is forgotten for what comes later.
+    weir_status keep(weir_status given) {
       const std::lock_guard<std::mutex> lock(mutex);
-      if (thrown == nullptr) thrown = std::current_exception();
+      if (thrown == nullptr || status == WEIR_STATUS_DEVICE_ERROR ||
+          status == WEIR_STATUS_NETWORK_ERROR || status == WEIR_STATUS_UNAVAILABLE) {
+        thrown = std::current_exception();
+        status = given;
+      }
+      return given;
     }
-    void rethrow() {
+    /// Unless something else has ended the share.
+    void rethrow(weir_status ended) {
       const std::lock_guard<std::mutex> lock(mutex);
-      if (thrown != nullptr) std::rethrow_exception(thrown);
+      if (thrown != nullptr && status == ended) std::rethrow_exception(thrown);
     }
   };
 

@@ -249,6 +249,33 @@ TEST(Shares, ThrowWhatTheFunctionThrew) {
   EXPECT_THROW(share.wait(), std::out_of_range);
 }
 
+TEST(Shares, ThrowWhatEndedThemAndNotWhatOthersTookOver) {
+  Runtime runtime("host:cores=1,sim:cores=1");
+  const Share failed = runtime.share(100, [](const Chunk& chunk) -> Event {
+    if (chunk.place == 0) throw Error(WEIR_STATUS_DEVICE_ERROR, "the card is gone");
+    throw std::out_of_range("no such item");
+  });
+  EXPECT_THROW(failed.wait(), std::out_of_range);
+
+  std::atomic<bool> cancelled{false};
+  const Kernel hold = runtime.kernel("hold", [&](const Call&) {
+    while (!cancelled) {
+    }
+  });
+  const Share share = runtime.share(100, [&](const Chunk& chunk) {
+    if (chunk.place == 0) throw Error(WEIR_STATUS_DEVICE_ERROR, "the card is gone");
+    return chunk.stream.compute(hold, {});
+  });
+  share.cancel();
+  cancelled = true;
+  try {
+    share.wait();
+    FAIL() << "a cancelled share succeeded";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), WEIR_STATUS_CANCELLED) << error.what();
+  }
+}
+
 TEST(Shares, TakeFunctionsThatDoTheWorkAtOnce) {
   Runtime runtime("host");
   std::atomic<std::uint64_t> sum{0};
