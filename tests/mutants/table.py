@@ -9,6 +9,7 @@ from dataclasses import dataclass
 PROGRAMS = ("scheduled_programs", "random_programs")
 PIPELINES = ("scheduled_pipelines",)
 SHARES = ("scheduled_shares",)
+QUEUES = ("scheduled_queues",)
 SPEEDS = ("unit_sched",)
 DEVICE_STAGES = ("unit_pipeline",)
 NET = ("unit_net",)
@@ -356,4 +357,24 @@ MUTANTS = [
            "    fail_with(outcome.status, outcome.message);\n    throw;", "    throw;", NET),
     Mutant("a use that finds no room to be noted", "src/runtime/coherence.cpp",
            "make_room_to_note(storage, uses.size());", "", ("fault_injection",)),
+    # Task queues.
+    Mutant("a task does not wait for readers on other places", "src/runtime/coherence.cpp",
+           "for (const Use& reader : storage.readers) add_wait(reader, lane, waits);", "", QUEUES),
+    Mutant("a task does not wait for other regions", "src/runtime/coherence.cpp",
+           "for (const Piece* peer : piece.peers) add_waits(peer->home, writes, lane, waits);", "",
+           QUEUES),
+    Mutant("a copy does not wait for its source", "src/runtime/coherence.cpp",
+           "add_waits(piece, source, false, lane.index, waits_);", "", QUEUES),
+    Mutant("old copies stay valid", "src/runtime/coherence.cpp",
+           "piece.valid = std::uint64_t{1} << memory;", "piece.valid |= std::uint64_t{1} << memory;",
+           QUEUES),
+    Mutant("a task passes one of another region that was put off", "src/runtime/queue_binding.cpp",
+           "found = found || conflicts(*peer, use.writes(), false);", "", QUEUES),
+    Mutant("a cancelled task fails what the program acquires", "src/runtime/queue_binding.cpp",
+           "  if (status != WEIR_STATUS_CANCELLED) gate.failure = failure;",
+           "  gate.failure = failure;", QUEUES),
+    Mutant("a partial result is not set", "src/runtime/queue_reductions.cpp",
+           "    queue_.put(task, false);\n", "", QUEUES),
+    Mutant("a task passes the reduction into what it uses", "src/runtime/queue_reductions.cpp",
+           "settle_overlapping(*other.buffer, other.region);", "", QUEUES),
 ]

@@ -52,6 +52,8 @@ ITEMS = [
          amount={"WEIR_TEST_PROGRAMS": 10**6}),
     Item("random pipelines on the scheduler", "scheduled_pipelines",
          amount={"WEIR_TEST_PROGRAMS": 10**6}),
+    Item("random programs of tasks on the scheduler", "scheduled_queues",
+         amount={"WEIR_TEST_PROGRAMS": 10**6}),
     Item("random shares on the scheduler", "scheduled_shares",
          amount={"WEIR_TEST_PROGRAMS": 10**6}),
     Item("weak memory (Relacy)", "relacy", arguments=(10**7,)),

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "imagined_machine.hpp"
 #include "scheduler.hpp"
 
 namespace weir::schedule {

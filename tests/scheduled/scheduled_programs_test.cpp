@@ -9,11 +9,10 @@
 #include <cstdio>
 #include <string>
 
-#include <sched.h>
-
 #include "base/threads.hpp"
 #include "corpus.hpp"
 #include "executor.hpp"
+#include "imagined_machine.hpp"
 #include "platforms.hpp"
 #include "scheduler.hpp"
 #include "settings.hpp"
@@ -169,18 +168,6 @@ TEST(ScheduledCorpus, ProgramsThatOnceFailed) {
   }
   for (const auto& file : corpus()) run_file(file);
 }
-
-/// The machine must not matter: all run on the same eight imagined cores. One at a time, so that
-/// one real core does best.
-const bool machine_chosen = [] {
-  setenv("HWLOC_SYNTHETIC", "package:1 core:8 pu:1", 1);
-  setenv("WEIR_SPIN_US", "1", 1);
-  cpu_set_t core;
-  CPU_ZERO(&core);
-  CPU_SET(sched_getcpu(), &core);
-  sched_setaffinity(0, sizeof core, &core);
-  return true;
-}();
 
 }  // namespace
 }  // namespace weir::model

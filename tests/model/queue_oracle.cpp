@@ -1,0 +1,145 @@
+#include "queue_oracle.hpp"
+
+#include <algorithm>
+
+namespace weir::queue_model {
+
+Oracle::Oracle(const Plan& plan) : plan_(plan) {
+  for (const std::size_t bytes : plan.buffers) {
+    memory_.emplace_back(bytes, 0);
+    unknown_.emplace_back(bytes, false);
+    bad_.emplace_back(bytes, false);
+    missing_.emplace_back(bytes, Missing::none);
+  }
+}
+
+template <class Use>
+void Oracle::each_byte(std::size_t part, Use&& use) const {
+  const Part& bytes = plan_.parts[part];
+  for (std::size_t i = 0; i < bytes.size(); ++i) use(bytes.buffer, bytes.at(i));
+}
+
+std::string Oracle::follow(const PlannedTask& task, weir_status status, bool cancellable) {
+  if (status == WEIR_STATUS_CANCELLED) {
+    if (!cancellable) return "nobody cancelled it";
+    call_off(task);
+    return "";
+  }
+  const bool ok = status == WEIR_STATUS_OK, unknown = reads_any(task, unknown_);
+  const bool reachable =
+      task.throws || std::any_of(task.accesses.begin(), task.accesses.end(),
+                                 [&](const Access& access) { return meets(access, reached_); });
+  if (reachable) reached_.insert(reached_.end(), task.accesses.begin(), task.accesses.end());
+  if (ok && task.throws) return "it threw and is OK";
+  if (ok && reads_any(task, bad_)) return "it read what a failed task was to write, and is OK";
+  if (ok && passed_by(task)) return "it read what a task cancelled with it was to write, and is OK";
+  if (!ok && !reachable) return "it is poisoned and depends on no failed task";
+  if (ok && !unknown) apply(task);
+  const bool dropped = cancellable && task.accesses[0].kind == WEIR_ACCESS_REDUCE;
+  note_writes(task, ok, ok && !unknown && !dropped);
+  return "";
+}
+
+std::string Oracle::acquired(std::size_t part, const Bytes& seen, bool changes) {
+  std::string wrong;
+  std::size_t i = 0;
+  each_byte(part, [&](std::size_t buffer, std::size_t at) {
+    std::uint8_t& byte = memory_[buffer][at];
+    if (!unknown_[buffer][at] && seen[i] != byte && wrong.empty()) {
+      wrong = "byte " + std::to_string(i) + " of part " + std::to_string(part) +
+              " is wrong after acquire";
+    }
+    if (changes) byte = changed(byte);
+    ++i;
+  });
+  return wrong;
+}
+
+void Oracle::cancelled() {
+  for (auto& bytes : missing_) bytes.assign(bytes.size(), Missing::none);
+}
+
+std::string Oracle::synchronized(const std::vector<Bytes>& memory) {
+  reached_.clear();
+  cancelled();
+  for (std::size_t b = 0; b < memory.size(); ++b) {
+    bad_[b].assign(bad_[b].size(), false);
+    for (std::size_t i = 0; i < memory[b].size(); ++i) {
+      if (unknown_[b][i] || memory[b][i] == memory_[b][i]) continue;
+      return "byte " + std::to_string(i) + " of buffer " + std::to_string(b) + " is wrong";
+    }
+  }
+  return "";
+}
+
+bool Oracle::reads_any(const PlannedTask& task, const std::vector<std::vector<bool>>& flags) const {
+  bool found = false;
+  for (const Access& access : task.accesses) {
+    if ((access.kind & WEIR_ACCESS_READ) == 0) continue;
+    each_byte(access.part,
+              [&](std::size_t buffer, std::size_t at) { found = found || flags[buffer][at]; });
+  }
+  return found;
+}
+
+bool Oracle::meets(const Access& access, const std::vector<Access>& others) const {
+  return std::any_of(others.begin(), others.end(), [&](const Access& other) {
+    const bool writes = ((other.kind | access.kind) & WEIR_ACCESS_WRITE) != 0;
+    return writes && overlap(plan_.parts[other.part], plan_.parts[access.part]);
+  });
+}
+
+/// Whether the task reads what a cancelled one was to write. Those that only add come in any order,
+/// and what reduces waits for nobody.
+bool Oracle::passed_by(const PlannedTask& task) const {
+  bool found = false;
+  for (const Access& access : task.accesses) {
+    if ((access.kind & WEIR_ACCESS_READ) == 0 || access.kind == WEIR_ACCESS_REDUCE) continue;
+    const Missing allowed = only_adds(access.kind) ? Missing::sum : Missing::none;
+    each_byte(access.part, [&](std::size_t buffer, std::size_t at) {
+      found = found || missing_[buffer][at] > allowed;
+    });
+  }
+  return found;
+}
+
+void Oracle::apply(const PlannedTask& task) {
+  std::vector<std::uint64_t> kinds;
+  std::vector<std::size_t> sizes;
+  for (const Access& access : task.accesses) {
+    kinds.push_back(access.kind);
+    sizes.push_back(plan_.parts[access.part].size());
+  }
+  const auto get = [&](std::size_t k, std::size_t i) -> std::uint8_t& {
+    const Part& part = plan_.parts[task.accesses[k].part];
+    return memory_[part.buffer][part.at(i)];
+  };
+  mix(task.seed, kinds, sizes, get, [] {});
+}
+
+/// What it was to read and write is as it was.
+void Oracle::call_off(const PlannedTask& task) {
+  for (const Access& access : task.accesses) {
+    if ((access.kind & WEIR_ACCESS_WRITE) == 0) continue;
+    each_byte(access.part, [&](std::size_t buffer, std::size_t at) {
+      Missing& missing = missing_[buffer][at];
+      missing = std::max(missing, only_adds(access.kind) ? Missing::sum : Missing::value);
+      if (access.kind != WEIR_ACCESS_WRITE) return;
+      unknown_[buffer][at] = true;
+      bad_[buffer][at] = false;
+    });
+  }
+}
+
+void Oracle::note_writes(const PlannedTask& task, bool ok, bool known) {
+  for (const Access& access : task.accesses) {
+    if ((access.kind & WEIR_ACCESS_WRITE) == 0) continue;
+    each_byte(access.part, [&](std::size_t buffer, std::size_t at) {
+      unknown_[buffer][at] = !known;
+      bad_[buffer][at] = !ok;
+      if (!only_adds(access.kind)) missing_[buffer][at] = Missing::none;
+    });
+  }
+}
+
+}  // namespace weir::queue_model

@@ -1,0 +1,52 @@
+// What a program of tasks must do: its execution one task after the other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "queue_plan.hpp"
+
+namespace weir::queue_model {
+
+using Bytes = std::vector<std::uint8_t>;
+
+/// The sequential execution, told of failures and cancelled tasks as they were. It says what cannot
+/// have been: all that says so returns what is wrong, "" if nothing.
+class Oracle {
+ public:
+  explicit Oracle(const Plan& plan);
+
+  /// A task that ended so. `cancellable`: the queue was cancelled after it was submitted.
+  std::string follow(const PlannedTask& task, weir_status status, bool cancellable);
+  /// The program found these bytes in a part, and changed them if it was to.
+  std::string acquired(std::size_t part, const Bytes& seen, bool changes);
+  void cancelled();
+  /// All is over, and host memory of the buffers is this.
+  std::string synchronized(const std::vector<Bytes>& memory);
+
+  /// How the program changes a byte.
+  static std::uint8_t changed(std::uint8_t byte) { return byte ^ 0x5A; }
+
+ private:
+  /// What cancelled tasks were to write, since the last cancel, and nobody has written.
+  enum class Missing : std::uint8_t { none, sum, value };
+
+  bool reads_any(const PlannedTask& task, const std::vector<std::vector<bool>>& flags) const;
+  bool meets(const Access& access, const std::vector<Access>& others) const;
+  bool passed_by(const PlannedTask& task) const;
+  void apply(const PlannedTask& task);
+  void call_off(const PlannedTask& task);
+  void note_writes(const PlannedTask& task, bool ok, bool known);
+  template <class Use>
+  void each_byte(std::size_t part, Use&& use) const;
+
+  const Plan& plan_;
+  std::vector<Bytes> memory_;
+  std::vector<std::vector<bool>> unknown_;  ///< may be anything
+  std::vector<std::vector<bool>> bad_;      ///< to be written by a task that failed
+  std::vector<Access> reached_;             ///< of tasks that failed, or depend on such
+  std::vector<std::vector<Missing>> missing_;
+};
+
+}  // namespace weir::queue_model

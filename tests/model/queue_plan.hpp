@@ -1,0 +1,101 @@
+// Random programs of tasks: what they do, as functions of their seeds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <weir/weir.h>
+
+namespace weir::queue_model {
+
+/// A region of a buffer: its bytes one after the other are `at(i)`.
+struct Part {
+  std::size_t buffer, offset, row, rows, stride;
+
+  std::size_t size() const { return row * rows; }
+  std::size_t at(std::size_t i) const { return offset + i / row * stride + i % row; }
+  weir_region region() const { return {offset, {row, rows, 1}, {rows > 1 ? stride : 0, 0}}; }
+};
+
+bool overlap(const Part& a, const Part& b);
+
+struct Access {
+  std::size_t part;
+  weir_access kind;
+};
+
+/// Whether tasks with such an access come in any order: they only add to what is there.
+inline bool only_adds(std::uint64_t kind) {
+  return kind == WEIR_ACCESS_COMMUTE || kind == WEIR_ACCESS_REDUCE;
+}
+
+struct PlannedTask {
+  std::vector<Access> accesses;
+  std::uint64_t seed = 0;
+  bool throws = false;
+  int priority = 0;
+  int domain = -1;  ///< the only one that may run it
+};
+
+struct Step {
+  enum class Kind { task, acquire, change, flush, cancel, synchronize } kind = Kind::task;
+  PlannedTask task;
+  std::size_t part = 0;
+
+  std::string describe() const;
+};
+
+struct Platform {
+  const char* name;
+  const char* domains;
+  std::size_t count;   ///< of domains
+  std::size_t places;  ///< of each domain
+};
+
+/// A program, of which any steps but the last may be taken out. It ends with a synchronise.
+struct Plan {
+  std::uint64_t seed = 0;
+  const Platform* platform = nullptr;
+  const char* policy = nullptr;
+  std::vector<std::size_t> buffers;  ///< bytes
+  std::vector<Part> parts;
+  std::vector<Step> steps;
+  bool fails = false;    ///< some tasks throw
+  bool cancels = false;  ///< the queue is cancelled now and then
+
+  /// Lists it, a step on each line.
+  std::string describe() const;
+};
+
+Plan plan_of(std::uint64_t seed);
+
+inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t x = (a ^ (b + 0x9E3779B97F4A7C15u)) * 0xBF58476D1CE4E5B9u;
+  return x ^ x >> 29;
+}
+
+/// What a task does, on bytes that get(operand, i) returns a reference to. Operands that commute or
+/// reduce only add; the others get what depends on all that is read, in its order. half_way() is
+/// called between reading and writing.
+template <class Get, class HalfWay>
+void mix(std::uint64_t seed, const std::vector<std::uint64_t>& kinds,
+         const std::vector<std::size_t>& sizes, Get&& get, HalfWay&& half_way) {
+  std::uint64_t read = seed;
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    const bool reads = (kinds[k] & WEIR_ACCESS_READ) != 0 && !only_adds(kinds[k]);
+    for (std::size_t i = 0; reads && i < sizes[k]; ++i) read = mixed(read, get(k, i));
+  }
+  half_way();
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    if ((kinds[k] & WEIR_ACCESS_WRITE) == 0) continue;
+    for (std::size_t i = 0; i < sizes[k]; ++i) {
+      const auto value = static_cast<std::uint8_t>(mixed(read + k, i));
+      std::uint8_t& byte = get(k, i);
+      byte = only_adds(kinds[k]) ? static_cast<std::uint8_t>(byte + value) : value;
+    }
+  }
+}
+
+}  // namespace weir::queue_model
