@@ -69,22 +69,28 @@ class Victim:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(seconds)
 
+    def has_no_process(self, seconds):
+        """Returns whether none is left; one whose parent is gone waits to be taken note of."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            try:
+                os.killpg(self.process.pid, 0)
+            except ProcessLookupError:
+                return True
+            time.sleep(0.01)
+        return False
+
     def path(self):
         return os.path.join(self.folder, self.trace)
 
     def check_remains(self):
         """Returns the number of actions in the trace, None: there is no trace."""
+        assert self.has_no_process(10), "a process of the run is still there"
         expected = (self.trace,) if self.trace else ()
         left = leftovers(self.folder, expected)
         assert not left, f"left behind: {left}"
         shared = set(os.listdir("/dev/shm")) - self.shared_before
         assert not shared, f"left in /dev/shm: {sorted(shared)}"
-        try:
-            os.killpg(self.process.pid, 0)
-        except ProcessLookupError:
-            pass
-        else:
-            raise AssertionError("a process of the run is still there")
         if not self.trace or not os.path.exists(self.path()):
             return None
         return actions_of(self.path())
