@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -35,6 +36,11 @@ def leftovers(folder, expected):
     return sorted(set(os.listdir(folder)) - set(expected))
 
 
+def used_by_children():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 class Victim:
     """One run in a folder and a session of its own. A context: what is left of it is removed."""
 
@@ -45,6 +51,7 @@ class Victim:
         command = [TOOL, *arguments, *(("--trace", trace) if trace else ())]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("WEIR_")}
         environment.update(settings or {}, TMPDIR=self.folder)
+        self.used_before = used_by_children()
         self.process = subprocess.Popen(
             command, cwd=self.folder, env=environment, start_new_session=True, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -69,22 +76,36 @@ class Victim:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(seconds)
 
+    def used(self):
+        """Returns the processor time that it has used, in seconds; without children that live."""
+        if self.process.returncode is not None:
+            return used_by_children() - self.used_before
+        with open(f"/proc/{self.process.pid}/stat", encoding="ascii", errors="replace") as file:
+            words = file.read().rpartition(")")[2].split()
+        return sum(map(int, words[11:15])) / os.sysconf("SC_CLK_TCK")
+
+    def has_no_process(self, seconds):
+        """Returns whether none is left; one whose parent is gone waits to be taken note of."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            try:
+                os.killpg(self.process.pid, 0)
+            except ProcessLookupError:
+                return True
+            time.sleep(0.01)
+        return False
+
     def path(self):
         return os.path.join(self.folder, self.trace)
 
     def check_remains(self):
         """Returns the number of actions in the trace, None: there is no trace."""
+        assert self.has_no_process(10), "a process of the run is still there"
         expected = (self.trace,) if self.trace else ()
         left = leftovers(self.folder, expected)
         assert not left, f"left behind: {left}"
         shared = set(os.listdir("/dev/shm")) - self.shared_before
         assert not shared, f"left in /dev/shm: {sorted(shared)}"
-        try:
-            os.killpg(self.process.pid, 0)
-        except ProcessLookupError:
-            pass
-        else:
-            raise AssertionError("a process of the run is still there")
         if not self.trace or not os.path.exists(self.path()):
             return None
         return actions_of(self.path())

@@ -11,19 +11,6 @@ namespace {
 
 constexpr std::size_t kRows = 4, kColumns = 32, kTasks = 6, kItems = 60, kNumbers = 500, kEdge = 16;
 
-struct Flows {
-  const Route& route;
-  Report& report;
-  weir_runtime* runtime = nullptr;
-  weir_kernel *add = nullptr, *sum = nullptr, *combine = nullptr;
-  weir_kernel *forward = nullptr, *tile = nullptr;
-  weir_place* card = nullptr;
-
-  bool took(weir_status status, const char* call, unsigned expected = only(WEIR_STATUS_OK)) const {
-    return faults::took(route, report, status, call, expected);
-  }
-};
-
 alignas(64) int rows[kRows][kColumns], total[kColumns];
 alignas(64) int sources[kItems], results[kItems];
 
@@ -62,15 +49,13 @@ weir_status tile_kernel(const weir_call* call) {
   return WEIR_STATUS_OK;
 }
 
-weir_kernel* add(const Flows& flows, const char* name, weir_host_function function) {
+bool add(const Flows& flows, const char* name, weir_host_function function, weir_kernel** kernel) {
   const weir_implementation codes[] = {{"host", function, nullptr}, {"sim", function, nullptr}};
   weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
   options.name = name;
   options.implementations = codes;
   options.implementation_count = 2;
-  weir_kernel* made = nullptr;
-  flows.took(weir_kernel_register(flows.runtime, &options, &made), "a kernel of the flows");
-  return made;
+  return flows.took(weir_kernel_register(flows.runtime, &options, kernel), "a kernel of the flows");
 }
 
 // ---- Task queues -------------------------------------------------------------------------------
@@ -87,10 +72,10 @@ weir_region row_of(std::size_t row) {
 }
 
 /// Looks at rows between tasks. Returns whether nothing failed.
-bool look_at_rows(const Flows& flows, weir_queue* queue, weir_buffer* grid) {
+bool look_at_rows(const Flows& flows, weir_queue* queue) {
   weir_queue_info info = WEIR_QUEUE_INFO_INIT;
-  if (!flows.took(weir_queue_flush(queue, grid, row_of(0), nullptr), "queue_flush") ||
-      !flows.took(weir_queue_acquire(queue, grid, row_of(1), WEIR_ACCESS_READ, kLong),
+  if (!flows.took(weir_queue_flush(queue, flows.grid, row_of(0), nullptr), "queue_flush") ||
+      !flows.took(weir_queue_acquire(queue, flows.grid, row_of(1), WEIR_ACCESS_READ, kLong),
                   "queue_acquire")) {
     return false;
   }
@@ -102,8 +87,9 @@ bool look_at_rows(const Flows& flows, weir_queue* queue, weir_buffer* grid) {
   return flows.took(weir_queue_get_info(queue, &info, nullptr, 0), "queue_get_info");
 }
 
-/// Tasks on each row, which are then summed. All of it is right when nothing said otherwise.
-void walk_queue(const Flows& flows, weir_buffer* grid, weir_buffer* sums) {
+}  // namespace
+
+void walk_queue(const Flows& flows) {
   std::memset(rows, 0, sizeof rows);
   std::memset(total, 0, sizeof total);
   weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
@@ -114,16 +100,17 @@ void walk_queue(const Flows& flows, weir_buffer* grid, weir_buffer* sums) {
   for (std::size_t i = 0; i < kTasks * kRows; ++i) {
     weir_task task = WEIR_TASK_INIT;
     task.kernel = flows.add;
-    const weir_operand row = {grid, row_of(i % kRows), WEIR_ACCESS_READ_WRITE};
+    const weir_operand row = {flows.grid, row_of(i % kRows), WEIR_ACCESS_READ_WRITE};
     all = submit(flows, queue, task, &row, 1) && all;
   }
-  all = all && look_at_rows(flows, queue, grid);
+  all = all && look_at_rows(flows, queue);
   for (std::size_t i = 0; i < kRows; ++i) {
     weir_task task = WEIR_TASK_INIT;
     task.kernel = flows.sum;
     task.combine = flows.combine;
-    const weir_operand operands[] = {{sums, weir_region_range(0, sizeof total), WEIR_ACCESS_REDUCE},
-                                     {grid, row_of(i), WEIR_ACCESS_READ}};
+    const weir_operand operands[] = {
+        {flows.sums, weir_region_range(0, sizeof total), WEIR_ACCESS_REDUCE},
+        {flows.grid, row_of(i), WEIR_ACCESS_READ}};
     all = submit(flows, queue, task, operands, 2) && all;
   }
   all = flows.took(weir_queue_synchronize(queue, kLong), "queue_synchronize") && all;
@@ -136,6 +123,8 @@ void walk_queue(const Flows& flows, weir_buffer* grid, weir_buffer* sums) {
   weir_queue_destroy(queue);
 }
 
+namespace {
+
 /// The last place that has room.
 std::size_t choose_place(const char*, const weir_candidate* candidates, std::size_t count, void*) {
   for (std::size_t i = count; i-- > 0;) {
@@ -145,13 +134,13 @@ std::size_t choose_place(const char*, const weir_candidate* candidates, std::siz
 }
 
 /// Adds one to each row.
-bool add_to_rows(const Flows& flows, weir_queue* queue, weir_buffer* grid, int priority) {
+bool add_to_rows(const Flows& flows, weir_queue* queue, int priority) {
   bool all = true;
   for (std::size_t i = 0; i < kRows; ++i) {
     weir_task task = WEIR_TASK_INIT;
     task.kernel = flows.add;
     task.priority = priority;
-    const weir_operand row = {grid, row_of(i), WEIR_ACCESS_READ_WRITE};
+    const weir_operand row = {flows.grid, row_of(i), WEIR_ACCESS_READ_WRITE};
     all = submit(flows, queue, task, &row, 1) && all;
   }
   return all;
@@ -159,13 +148,13 @@ bool add_to_rows(const Flows& flows, weir_queue* queue, weir_buffer* grid, int p
 
 /// By a policy of the program and kept times: tasks that are cancelled leave rows as tasks find
 /// them.
-void cancel_tasks(const Flows& flows, weir_queue* queue, weir_buffer* grid) {
-  for (int priority = -1; priority <= 1; ++priority) add_to_rows(flows, queue, grid, priority);
+void cancel_tasks(const Flows& flows, weir_queue* queue) {
+  for (int priority = -1; priority <= 1; ++priority) add_to_rows(flows, queue, priority);
   bool all = flows.took(weir_queue_cancel(queue), "queue_cancel") &&
              flows.took(weir_queue_synchronize(queue, kLong), "queue_synchronize");
   int before[kRows];
   for (std::size_t i = 0; i < kRows; ++i) before[i] = rows[i][0];
-  all = add_to_rows(flows, queue, grid, 0) && all;
+  all = add_to_rows(flows, queue, 0) && all;
   all = flows.took(weir_queue_synchronize(queue, kLong), "queue_synchronize") && all;
   for (std::size_t i = 0; all && i < kRows * kColumns; ++i) {
     const int found = rows[i / kColumns][i % kColumns];
@@ -175,7 +164,7 @@ void cancel_tasks(const Flows& flows, weir_queue* queue, weir_buffer* grid) {
   }
 }
 
-void walk_cancel(const Flows& flows, weir_buffer* grid) {
+void walk_cancel(const Flows& flows) {
   std::memset(rows, 0, sizeof rows);
   weir_policy_options policy = WEIR_POLICY_OPTIONS_INIT;
   policy.name = "the last with room";
@@ -185,7 +174,7 @@ void walk_cancel(const Flows& flows, weir_buffer* grid) {
   options.policy = policy.name;
   weir_queue* queue = nullptr;
   if (!flows.took(weir_queue_create(flows.runtime, &options, &queue), "queue_create")) return;
-  cancel_tasks(flows, queue, grid);
+  cancel_tasks(flows, queue);
   weir_queue_destroy(queue);
 }
 
@@ -202,42 +191,34 @@ void walk_wisdom(const Flows& flows) {
 
 // ---- Shares ------------------------------------------------------------------------------------
 
-struct Shared {
-  const Flows& flows;
-  weir_buffer *from, *to;
-};
-
 weir_status enqueue_chunk(const weir_chunk* chunk, void* payload, weir_event* out_event) {
-  const auto& shared = *static_cast<const Shared*>(payload);
+  const auto& flows = *static_cast<const Flows*>(payload);
   const weir_region part =
       weir_region_range(chunk->first * sizeof(int), chunk->count * sizeof(int));
-  const weir_operand operands[] = {{shared.to, part, WEIR_ACCESS_READ_WRITE},
-                                   {shared.from, part, WEIR_ACCESS_READ}};
+  const weir_operand operands[] = {{flows.from, part, WEIR_ACCESS_READ},
+                                   {flows.to, part, WEIR_ACCESS_WRITE}};
   weir_compute call = WEIR_COMPUTE_INIT;
-  call.kernel = shared.flows.sum;
+  call.kernel = flows.forward;
   call.operands = operands;
   call.operand_count = 2;
-  weir_status status = weir_stream_upload(chunk->stream, shared.from, part, nullptr);
-  if (status == WEIR_STATUS_OK) {
-    status = weir_stream_upload(chunk->stream, shared.to, part, nullptr);
-  }
+  weir_status status = weir_stream_upload(chunk->stream, flows.from, part, nullptr);
   if (status == WEIR_STATUS_OK) status = weir_stream_compute(chunk->stream, &call, nullptr);
   if (status != WEIR_STATUS_OK) return status;
-  return weir_stream_download(chunk->stream, shared.to, part, out_event);
+  return weir_stream_download(chunk->stream, flows.to, part, out_event);
 }
 
-void walk_share(const Flows& flows, weir_buffer* from, weir_buffer* to) {
+}  // namespace
+
+void walk_share(const Flows& flows) {
   for (std::size_t i = 0; i < kItems; ++i) sources[i] = static_cast<int>(i), results[i] = 0;
-  Shared shared{flows, from, to};
   weir_share_options options = WEIR_SHARE_OPTIONS_INIT;
   options.items = kItems;
   options.chunks = "fixed:7";
   options.enqueue = enqueue_chunk;
-  options.payload = &shared;
+  options.payload = const_cast<Flows*>(&flows);
   weir_share* share = nullptr;
   if (!flows.took(weir_share_start(flows.runtime, &options, &share), "share_start")) return;
-  // A card that breaks in the middle of a chunk may have brought back what it gives to another.
-  if (flows.took(weir_share_wait(share, kLong), "share_wait") && !flows.route.breaks) {
+  if (flows.took(weir_share_wait(share, kLong), "share_wait")) {
     for (std::size_t i = 0; i < kItems; ++i) {
       if (results[i] == sources[i]) continue;
       flows.report.blame("item %zu of the share is %d", i, results[i]);
@@ -246,6 +227,8 @@ void walk_share(const Flows& flows, weir_buffer* from, weir_buffer* to) {
   }
   weir_share_destroy(share);
 }
+
+namespace {
 
 // ---- Pipelines ---------------------------------------------------------------------------------
 
@@ -447,7 +430,7 @@ weir_status set_values(weir_batch* batch) {
   return weir_batch_fail(batch, status, "%s", weir_last_error());
 }
 
-void run_stencil(const Flows& flows, weir_pipeline* pipeline, weir_buffer* result) {
+void run_stencil(const Flows& flows, weir_pipeline* pipeline) {
   weir_tunnel_options way = WEIR_TUNNEL_OPTIONS_INIT;
   way.item_bytes = sizeof(weir_stencil_region);
   weir_tunnel* regions = nullptr;
@@ -456,7 +439,7 @@ void run_stencil(const Flows& flows, weir_pipeline* pipeline, weir_buffer* resul
   options.input = regions;
   options.place = flows.card;
   options.kernel = flows.tile;
-  options.result = result;
+  options.result = flows.result;
   options.rows = options.columns = kEdge;
   options.value_bytes = sizeof(int);
   options.region_rows = options.region_columns = kEdge / 2;
@@ -480,7 +463,7 @@ void run_stencil(const Flows& flows, weir_pipeline* pipeline, weir_buffer* resul
   }
 }
 
-void walk_stencil(const Flows& flows, weir_buffer* result) {
+void walk_stencil(const Flows& flows) {
   for (std::size_t i = 0; i < kEdge * kEdge; ++i) {
     before[i / kEdge][i % kEdge] = static_cast<int>(i);
     after[i / kEdge][i % kEdge] = -1;
@@ -489,12 +472,12 @@ void walk_stencil(const Flows& flows, weir_buffer* result) {
   if (!flows.took(weir_pipeline_create(flows.runtime, nullptr, &pipeline), "pipeline_create")) {
     return;
   }
-  run_stencil(flows, pipeline, result);
+  run_stencil(flows, pipeline);
   weir_pipeline_destroy(pipeline);
 }
 
 /// Of host cores, and with a card that has stages.
-void walk_pipelines(Flows& flows, weir_buffer* result) {
+void walk_pipelines(Flows& flows) {
   walk_pipeline(flows, nullptr);
   walk_fed(flows, feed_epochs);
   walk_fed(flows, forget_item);
@@ -502,40 +485,60 @@ void walk_pipelines(Flows& flows, weir_buffer* result) {
   if (!flows.took(weir_domain_partition(domain, 1, false, &flows.card), "a place of the card")) {
     return;
   }
-  if (flows.forward != nullptr) walk_pipeline(flows, flows.card);
-  if (flows.tile != nullptr) walk_stencil(flows, result);
+  walk_pipeline(flows, flows.card);
+  walk_stencil(flows);
 }
 
 }  // namespace
+
+bool open_flows(Flows& flows, const weir_runtime_options& options) {
+  if (!flows.took(weir_runtime_create(&options, &flows.runtime), "the runtime of the flows")) {
+    return false;
+  }
+  const struct {
+    const char* name;
+    weir_host_function function;
+    weir_kernel** kernel;
+  } kernels[] = {{"add one", add_kernel, &flows.add},
+                 {"add to", sum_kernel, &flows.sum},
+                 {"combine", sum_kernel, &flows.combine},
+                 {"forward", forward_kernel, &flows.forward},
+                 {"tile", tile_kernel, &flows.tile}};
+  for (const auto& [name, function, kernel] : kernels) {
+    if (!add(flows, name, function, kernel)) return false;
+  }
+  return true;
+}
+
+bool wrap_flows(Flows& flows) {
+  const struct {
+    void* memory;
+    std::size_t bytes;
+    weir_buffer** buffer;
+  } wanted[] = {{rows, sizeof rows, &flows.grid},
+                {total, sizeof total, &flows.sums},
+                {sources, sizeof sources, &flows.from},
+                {results, sizeof results, &flows.to},
+                {after, sizeof after, &flows.result}};
+  for (const auto& [memory, bytes, buffer] : wanted) {
+    if (!flows.took(weir_buffer_wrap(flows.runtime, memory, bytes, nullptr, buffer),
+                    "a buffer of the flows")) {
+      return false;
+    }
+  }
+  return true;
+}
 
 void walk_flows(const Route& route, const char*, Report& report) {
   Flows flows{route, report};
   weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
   options.domains = route.domains;
-  if (!flows.took(weir_runtime_create(&options, &flows.runtime), "the runtime of the flows"))
-    return;
-  flows.add = add(flows, "add one", add_kernel);
-  flows.sum = add(flows, "add to", sum_kernel);
-  flows.combine = add(flows, "combine", sum_kernel);
-  flows.forward = add(flows, "forward", forward_kernel);
-  flows.tile = add(flows, "tile", tile_kernel);
-  constexpr std::size_t kBuffers = 5;
-  weir_buffer* buffers[kBuffers] = {};
-  void* const memory[] = {rows, total, sources, results, after};
-  const std::size_t bytes[] = {sizeof rows, sizeof total, sizeof sources, sizeof results,
-                               sizeof after};
-  bool ready = flows.add != nullptr && flows.sum != nullptr && flows.combine != nullptr;
-  for (std::size_t i = 0; i < kBuffers; ++i) {
-    ready = flows.took(weir_buffer_wrap(flows.runtime, memory[i], bytes[i], nullptr, &buffers[i]),
-                       "a buffer of the flows") &&
-            ready;
-  }
-  if (ready) {
-    walk_queue(flows, buffers[0], buffers[1]);
-    walk_cancel(flows, buffers[0]);
+  if (open_flows(flows, options) && wrap_flows(flows)) {
+    walk_queue(flows);
+    walk_cancel(flows);
     walk_wisdom(flows);
-    walk_share(flows, buffers[2], buffers[3]);
-    walk_pipelines(flows, buffers[4]);
+    walk_share(flows);
+    walk_pipelines(flows);
   }
   weir_runtime_destroy(flows.runtime);
 }
