@@ -807,12 +807,13 @@ TEST(Queues, PolicyOfTheProgramDecides) {
             "busy: there is a policy 'card' already: give yours another name");
 }
 
+auto choose_badly = [](const char* task, const weir_candidate*, std::size_t) {
+  return std::string(task) == "bad" ? std::size_t{17} : std::size_t{0};
+};
+
 TEST(Queues, NonsenseOfAPolicyFailsThatTaskOnly) {
-  auto choose = [](const char* task, const weir_candidate*, std::size_t) {
-    return std::string(task) == "bad" ? std::size_t{17} : std::size_t{0};
-  };
   const Runtime runtime(kHostAndCard);
-  add_policy(runtime, "odd", choose);
+  add_policy(runtime, "odd", choose_badly);
   const Queue queue = make_queue(runtime, "odd");
   const Buffer buffer = runtime.buffer(2 * sizeof(int));
   const Kernel add = make_add(runtime);
@@ -834,11 +835,8 @@ TEST(Queues, NonsenseOfAPolicyFailsThatTaskOnly) {
 /// Who writes after a task that never had a place waits for who wrote before it.
 TEST(Queues, TaskWithoutAPlaceHidesNoWriter) {
   Held held;
-  auto choose = [](const char* task, const weir_candidate*, std::size_t) {
-    return std::string(task) == "bad" ? std::size_t{17} : std::size_t{0};
-  };
   const Runtime runtime(kHostAndCard);
-  add_policy(runtime, "odd", choose);
+  add_policy(runtime, "odd", choose_badly);
   const Queue queue = make_queue(runtime, "odd");
   const Buffer buffer = runtime.buffer(2 * sizeof(int));
   const Region left = buffer.elements<int>(0, 1), right = buffer.elements<int>(1, 1);
