@@ -35,6 +35,7 @@
 #include "walk.hpp"
 #include "walk_fabric.hpp"
 #include "walk_flows.hpp"
+#include "walk_ranks.hpp"
 
 namespace faults {
 namespace {
@@ -51,6 +52,9 @@ struct Part {
   void (*walk)(const Route& route, const char* folder, Report& report);
   void (*finish)(const Route& route, Report& report);
   std::size_t at_once = 2;  ///< walks: more of those that wait more than they compute
+  /// That tell positions apart: fewer where any thread does what comes, inside of whatever it waits
+  /// for.
+  std::size_t frames = kFrames;
 };
 constexpr Part kParts[] = {
     {"real", kRoutes[0], walk, finish},
@@ -58,6 +62,7 @@ constexpr Part kParts[] = {
     {"flows", kRoutes[0], walk_flows, finish_anew},
     {"virtual-flows", kRoutes[1], walk_flows, finish_anew},
     {"fabric", kRoutes[0], walk_fabric, finish_anew, 8},
+    {"ranks", kRankRoute, walk_ranks, finish_anew, 8, 4},
 };
 
 struct Case {
@@ -125,8 +130,8 @@ void go(const Case& wanted, Board& board, std::uint64_t* sites, bool verbose) {
   for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE}) std::signal(signal, note_crash);
   const std::size_t files = entries_of(board.folder), descriptors = entries_of("/proc/self/fd");
   if (intercepts_memory()) watch_memory(verbose);
-  arm(wanted.plan, {&board.failed, sites, sites != nullptr ? kMostPositions : 0});
   const Part& part = *wanted.part;
+  arm(wanted.plan, {&board.failed, sites, sites != nullptr ? kMostPositions : 0, part.frames});
   part.walk(part.route, board.folder, board.report);
   board.calls = calls();
   board.failures = failures();
@@ -270,8 +275,9 @@ using Parts = std::vector<const Part*>;
 /// Handles rest, a few hundred of a kind, before their memory is used again: from then on a walk
 /// takes no more of it.
 void tire_handles(const Parts& parts, Report& report) {
-  const bool fabric = std::any_of(parts.begin(), parts.end(),
-                                  [](const Part* part) { return part->walk == walk_fabric; });
+  const bool fabric = std::any_of(parts.begin(), parts.end(), [](const Part* part) {
+    return part->walk == walk_fabric || part->walk == walk_ranks;
+  });
   for (int i = 0; i < 260; ++i) {
     walk_flows(kRoutes[0], "", report);
     if (fabric) walk_fabric(kRoutes[0], "", report);

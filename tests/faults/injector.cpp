@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <span>
 
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -47,7 +48,7 @@ void read_stack(Stack& stack) {
 
 std::uint64_t hash_of(const Stack& stack) {
   std::uint64_t hash = 14695981039346656037u;
-  for (void* frame : stack.frames) {
+  for (void* frame : std::span(stack.frames).first(notes.frames)) {
     hash = (hash ^ reinterpret_cast<std::uintptr_t>(frame)) * 1099511628211u;
   }
   return hash;

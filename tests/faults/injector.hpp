@@ -34,6 +34,7 @@ struct Notes {
   Stack* failed;         ///< the first call that was made to fail
   std::uint64_t* sites;  ///< when counting: a hash of the stack of each position, from index 0
   std::size_t most_sites;
+  std::size_t frames = kFrames;  ///< of a stack, innermost first, that tell positions apart
 };
 
 void arm(const Plan& plan, const Notes& notes);

@@ -53,6 +53,7 @@ bool took(const Route& route, Report& report, weir_status status, const char* ca
   unsigned faults =
       only(WEIR_STATUS_OUT_OF_MEMORY) | only(WEIR_STATUS_UNAVAILABLE) | only(WEIR_STATUS_POISONED);
   if (route.breaks) faults |= only(WEIR_STATUS_DEVICE_ERROR);
+  if (route.leaves) faults |= only(WEIR_STATUS_NETWORK_ERROR);
   if (static_cast<unsigned>(status) > WEIR_STATUS_INTERNAL || (faults & only(status)) == 0) {
     report.blame("%s: %s: %s", call, weir_status_name(status), weir_last_error());
   } else if (report.errors++ == 0) {

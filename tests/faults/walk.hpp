@@ -28,6 +28,7 @@ struct Route {
   bool virtual_time;
   bool breaks = false;           ///< a card may fail
   std::size_t sound_domain = 1;  ///< one that works in the end
+  bool leaves = false;           ///< a rank may leave
 };
 extern const Route kRoutes[2];
 
