@@ -1,7 +1,7 @@
-// Sequences of calls on task queues, shares and pipelines: each byte of an input is a choice, right
-// or wrong. Each call must end with a documented status and a message of one line; what was
-// submitted completes, every item of a share is done once, every item of a pipeline too, and every
-// payload is released once. No handle is used that is not live: api_calls has those.
+// Sequences of calls on task queues, shares, pipelines and stencils: each byte of an input is a
+// choice, right or wrong. Each call must end with a documented status and a message of one line;
+// what was submitted completes, every item of a share is done once, every item of a pipeline too,
+// and every payload is released once. No handle is used that is not live: api_calls has those.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -37,8 +37,8 @@ constexpr int kAccesses[] = {WEIR_ACCESS_READ,
                              0,
                              -1};
 constexpr std::int64_t kTimeouts[] = {kLong, kLong, kLong, 0, 1, 1000};
-const char* const kPolicies[] = {nullptr,  "finish",      "locality", "steal",
-                                 "static", "round-robin", "",         "nonsense\n"};
+const char* const kPolicies[] = {nullptr,       "finish", "locality",   "steal",    "static",
+                                 "round-robin", "",       "nonsense\n", "flow.last"};
 const char* const kChunks[] = {nullptr,
                                "learned",
                                "one",
@@ -53,8 +53,8 @@ const char* const kChunks[] = {nullptr,
                                "fixed:x",
                                "\xff",
                                "static:0"};
-const char* const kKernels[] = {"flow.touch", "flow.touch", "flow.touch", "flow.fail",
-                                "mem.set",    "blas.dgemm", "none",       nullptr};
+const char* const kKernels[] = {"flow.touch", "flow.touch", "flow.touch", "flow.fail",    "mem.set",
+                                "blas.dgemm", "none",       nullptr,      "flow.portable"};
 
 weir_status ended(weir_status status) {
   require(status >= WEIR_STATUS_OK && status < WEIR_STATUS_INTERNAL, "a documented status");
@@ -79,6 +79,15 @@ weir_status touch(const weir_call* call) {
 
 weir_status fail(const weir_call* call) {
   return weir_call_fail(call, WEIR_STATUS_KERNEL_ERROR, "as asked");
+}
+
+/// The last place that has room.
+std::size_t choose_last(const char*, const weir_candidate* candidates, std::size_t count, void*) {
+  require(count > 0, "a policy has a choice");
+  for (std::size_t i = count; i-- > 0;) {
+    if (!candidates[i].full) return i;
+  }
+  return WEIR_POLICY_LATER;
 }
 
 /// A share and how often each of its items was handed out.
@@ -108,6 +117,7 @@ struct Pipeline {
   std::vector<weir_tunnel*> tunnels;
   std::uint64_t wanted = 0;
   std::size_t trouble = 0;  ///< every so many batches fail, 0: none
+  bool keeps = false;       ///< an item of each batch
   std::atomic<std::uint64_t> put{0}, taken{0}, batches{0};
   std::atomic<int> releases{0}, held{0};
 };
@@ -126,11 +136,22 @@ weir_status put_items(weir_batch* batch) {
   return WEIR_STATUS_OK;
 }
 
+/// Keeps an item, or one that is not there, and completes it once too often.
+void keep_item(weir_batch* batch, std::size_t index) {
+  weir_item* item = nullptr;
+  const weir_status status = ended(weir_item_keep(batch, index, &item));
+  require((status == WEIR_STATUS_OK) == (index < batch->count && item != nullptr), "one's items");
+  if (status != WEIR_STATUS_OK) return;
+  require(ended(weir_item_complete(item)) == WEIR_STATUS_OK, "an item that is kept is completed");
+  require(ended(weir_item_complete(item)) == WEIR_STATUS_INVALID_ARGUMENT, "and that once");
+}
+
 weir_status pass_items(weir_batch* batch) {
   auto& pipeline = *static_cast<Pipeline*>(batch->payload);
   if (pipeline.trouble > 0 && ++pipeline.batches % pipeline.trouble == 0) {
     return weir_batch_fail(batch, WEIR_STATUS_KERNEL_ERROR, "as asked\n%d", 1);
   }
+  if (pipeline.keeps) keep_item(batch, pipeline.taken % (batch->count + 1));
   if (batch->outlet_count == 0) pipeline.taken += batch->count;
   for (std::size_t outlet = 0; outlet < batch->outlet_count; ++outlet) {
     for (std::size_t i = 0; i < batch->count; ++i) {
@@ -139,6 +160,33 @@ weir_status pass_items(weir_batch* batch) {
       std::memset(room, 7, batch->outlets[outlet]->item_bytes);
     }
   }
+  return WEIR_STATUS_OK;
+}
+
+/// A matrix of which a source sets some rows at a time.
+struct Stencil {
+  weir_stencil* handle = nullptr;
+  std::size_t rows = 0, columns = 0, rows_at_once = 1;
+  std::size_t next = 0;                  ///< row
+  std::size_t forgotten = 0, again = 0;  ///< row that is not set, or twice; 0: none
+};
+
+weir_status set_rows(weir_batch* batch) {
+  static constexpr std::array<unsigned char, 9 * 40 * 8> values{};
+  auto& stencil = *static_cast<Stencil*>(batch->payload);
+  const std::size_t row = stencil.next;
+  const std::size_t rows = std::min(stencil.rows_at_once, stencil.rows - row);
+  const auto set = [&] {
+    return ended(weir_stencil_set(stencil.handle, batch->outlets[0], row, 0, rows, stencil.columns,
+                                  values.data(), stencil.columns));
+  };
+  if (row == 0 || row != stencil.forgotten) {
+    const weir_status status = set();
+    if (status != WEIR_STATUS_OK) return weir_batch_fail(batch, status, "%s", weir_last_error());
+    if (row > 0 && row == stencil.again) require(set() != WEIR_STATUS_OK, "rows are set once");
+  }
+  stencil.next += rows;
+  batch->over = stencil.next == stencil.rows;
   return WEIR_STATUS_OK;
 }
 
@@ -162,6 +210,8 @@ class Interpreter {
     }
     add_kernel("flow.touch", touch);
     add_kernel("flow.fail", fail);
+    add_portable_kernel();
+    add_policy();
   }
   ~Interpreter() { weir_runtime_destroy(runtime_); }
   Interpreter(const Interpreter&) = delete;
@@ -188,6 +238,30 @@ class Interpreter {
     require(weir_kernel_register(runtime_, &options, &kernel) == WEIR_STATUS_OK, "a kernel");
   }
 
+  /// With one operand and one number.
+  void add_portable_kernel() {
+    static const weir_portable_kernel kernel = {
+        "flow.portable",
+        {8, 1, 1},
+        "pi",
+        [](const std::uint32_t*, std::uint64_t, std::uint64_t, void* const*) {},
+        nullptr};
+    weir_portable_options options = WEIR_PORTABLE_OPTIONS_INIT;
+    options.kernel = &kernel;
+    options.grid = [](const weir_call*, std::uint32_t* groups) { groups[0] = 3; };
+    require(weir_kernel_register_portable(runtime_, &options, nullptr) == WEIR_STATUS_OK, "one");
+    require(ended(weir_kernel_register_portable(runtime_, &options, nullptr)) == WEIR_STATUS_BUSY,
+            "of each name");
+  }
+
+  void add_policy() {
+    weir_policy_options options = WEIR_POLICY_OPTIONS_INIT;
+    options.name = "flow.last";
+    options.choose = choose_last;
+    require(weir_policy_register(runtime_, &options) == WEIR_STATUS_OK, "a policy");
+    require(ended(weir_policy_register(runtime_, &options)) != WEIR_STATUS_OK, "of each name one");
+  }
+
   void call(Choices& in) {
     static constexpr Call kCalls[] = {
         &Interpreter::submit,        &Interpreter::submit,       &Interpreter::submit,
@@ -195,7 +269,7 @@ class Interpreter {
         &Interpreter::destroy_queue, &Interpreter::start_share,  &Interpreter::use_share,
         &Interpreter::make_pipeline, &Interpreter::add_tunnel,   &Interpreter::add_stage,
         &Interpreter::add_stage,     &Interpreter::use_pipeline, &Interpreter::use_pipeline,
-        &Interpreter::use_feed};
+        &Interpreter::use_feed,      &Interpreter::run_stencil};
     (this->*in.from(kCalls))(in);
   }
 
@@ -287,12 +361,18 @@ class Interpreter {
 
   /// Destroys a buffer that tasks may use, and makes another.
   void renew_buffer(Choices& in) {
-    weir_buffer*& chosen = buffers_[in.below(kBuffers)];
+    alignas(64) static unsigned char there[kBuffers][kBytes];
+    const std::size_t number = in.below(kBuffers);
+    weir_buffer*& chosen = buffers_[number];
     const bool shared = std::ranges::any_of(
         shares_, [&](const auto& share) { return share && share->buffer == chosen; });
     if (shared) return;
     weir_buffer_destroy(chosen);
-    require(weir_buffer_create(runtime_, kBytes, nullptr, &chosen) == WEIR_STATUS_OK, "a buffer");
+    const weir_status status =
+        in.one_in(3) ? weir_buffer_adopt(weir_runtime_get_domain(runtime_, 1), there[number],
+                                         nullptr, kBytes, nullptr, &chosen)
+                     : weir_buffer_create(runtime_, kBytes, nullptr, &chosen);
+    require(status == WEIR_STATUS_OK, "a buffer");
   }
 
   void destroy_queue(Choices& in) {
@@ -360,6 +440,7 @@ class Interpreter {
     auto made = std::make_unique<Pipeline>();
     made->wanted = in.below(200);
     made->trouble = in.one_in(4) ? 1 + in.below(9) : 0;
+    made->keeps = in.one_in(4);
     weir_pipeline_options options = WEIR_PIPELINE_OPTIONS_INIT;
     options.place = places_[in.one_in(20) ? 1 : 0];
     options.batch = in.below(5);
@@ -421,13 +502,112 @@ class Interpreter {
     Pipeline* const chosen = pipeline(in);
     if (chosen == nullptr) return;
     weir_pipeline_info info = WEIR_PIPELINE_INFO_INIT;
-    switch (in.below(5)) {
+    switch (in.below(7)) {
       case 0:
       case 1: ended(weir_pipeline_start(chosen->handle)); break;
+      case 5: ended(weir_pipeline_run(chosen->handle)); break;
+      case 6: look_inside(in, chosen->handle); break;
       case 2: ended(weir_pipeline_wait(chosen->handle, in.from(kTimeouts))); break;
       case 3: ended(weir_pipeline_cancel(chosen->handle)); break;
       default: ended(weir_pipeline_get_info(chosen->handle, &info, nullptr, 0)); break;
     }
+  }
+
+  static void look_inside(Choices& in, weir_pipeline* pipeline) {
+    weir_stage_state stage = WEIR_STAGE_STATE_INIT;
+    weir_tunnel_state tunnel = WEIR_TUNNEL_STATE_INIT;
+    std::int64_t age = 0;
+    if (ended(weir_pipeline_get_stage(pipeline, in.below(4), &stage)) == WEIR_STATUS_OK) {
+      const auto percent = static_cast<double>(in.below(120));
+      const weir_status status = weir_latency_percentile(&stage.latency, nullptr, percent, &age);
+      require((ended(status) == WEIR_STATUS_OK) == (percent > 0 && percent <= 100) && age >= -1,
+              "an age");
+    }
+    ended(weir_pipeline_get_tunnel(pipeline, in.below(kMostTunnels + 1), &tunnel));
+  }
+
+  // -- Stencils --
+
+  void run_stencil(Choices& in) {
+    weir_pipeline* pipeline = nullptr;
+    require(weir_pipeline_create(runtime_, nullptr, &pipeline) == WEIR_STATUS_OK, "a pipeline");
+    weir_tunnel_options way = WEIR_TUNNEL_OPTIONS_INIT;
+    way.item_bytes = in.one_in(20) ? 8 : sizeof(weir_stencil_region);
+    weir_tunnel* regions = nullptr;
+    require(weir_pipeline_add_tunnel(pipeline, &way, &regions) == WEIR_STATUS_OK, "a tunnel");
+    Stencil stencil;
+    const char* const kernel = in.one_in(4) ? in.from(kKernels) : "flow.touch";
+    if (add_stencil(in, pipeline, regions, kernel, stencil)) {
+      add_rows(in, pipeline, regions, stencil);
+      run_stencil(pipeline, kernel, stencil);
+    }
+    weir_pipeline_destroy(pipeline);
+    weir_buffer_destroy(std::exchange(result_, nullptr));
+  }
+
+  static std::size_t side(Choices& in) {
+    constexpr std::size_t kWrong[] = {0, SIZE_MAX};
+    return in.one_in(30) ? in.from(kWrong) : 1 + in.below(40);
+  }
+
+  weir_buffer* make_result(const weir_stencil_options& options) {
+    const std::size_t bytes = options.rows * options.columns * options.value_bytes;
+    result_bytes_ = bytes > 0 && bytes <= 40 * 40 * 8 ? bytes : kBytes;
+    require(weir_buffer_create(runtime_, result_bytes_, nullptr, &result_) == WEIR_STATUS_OK, "it");
+    return result_;
+  }
+
+  bool add_stencil(Choices& in, weir_pipeline* pipeline, weir_tunnel* regions, const char* kernel,
+                   Stencil& stencil) {
+    weir_stencil_options options = WEIR_STENCIL_OPTIONS_INIT;
+    options.input = in.one_in(30) ? nullptr : regions;
+    options.place = in.one_in(30) ? nullptr : places_[in.below(kPlaces)];
+    options.kernel_name = kernel;
+    options.rows = stencil.rows = side(in);
+    options.columns = stencil.columns = side(in);
+    options.value_bytes = in.one_in(10) ? in.below(9) : 1;
+    options.result = in.one_in(30) ? nullptr : make_result(options);
+    options.region_rows = in.below(24);
+    options.region_columns = in.below(24);
+    options.halo = in.below(5);
+    options.corners = in.one_in(2);
+    options.sweeps = in.below(4);
+    options.batch = in.below(4);
+    options.in_flight = in.below(3);
+    const weir_status status =
+        ended(weir_pipeline_add_stencil(pipeline, &options, &stencil.handle));
+    require((status == WEIR_STATUS_OK) == (stencil.handle != nullptr), "a stencil or a reason");
+    return status == WEIR_STATUS_OK;
+  }
+
+  static void add_rows(Choices& in, weir_pipeline* pipeline, weir_tunnel* regions,
+                       Stencil& stencil) {
+    stencil.rows_at_once = 1 + in.below(9);
+    if (in.one_in(4)) stencil.forgotten = stencil.rows_at_once * in.below(3);
+    if (in.one_in(4)) stencil.again = stencil.rows_at_once * in.below(3);
+    weir_stage_options source = WEIR_STAGE_OPTIONS_INIT;
+    source.outputs = &regions;
+    source.output_count = 1;
+    source.function = set_rows;
+    source.payload = &stencil;
+    require(ended(weir_pipeline_add_stage(pipeline, &source)) == WEIR_STATUS_OK, "a source");
+  }
+
+  void run_stencil(weir_pipeline* pipeline, const char* kernel, const Stencil& stencil) {
+    weir_buffer_info result = WEIR_BUFFER_INFO_INIT;
+    require(weir_buffer_get_info(result_, &result) == WEIR_STATUS_OK, "a result");
+    auto* const values = static_cast<unsigned char*>(result.address);
+    std::fill_n(values, result_bytes_, 0);
+    const weir_status status = ended(weir_pipeline_run(pipeline));
+    weir_stencil_info info = WEIR_STENCIL_INFO_INIT;
+    require(ended(weir_stencil_get_info(stencil.handle, &info)) == WEIR_STATUS_OK, "it knows");
+    if (status != WEIR_STATUS_OK || kernel == nullptr || std::strcmp(kernel, "flow.touch") != 0) {
+      return;
+    }
+    const bool forgets = stencil.forgotten > 0 && stencil.forgotten < stencil.rows;
+    require(!forgets, "a stencil whose values were not all set fails");
+    const auto made = static_cast<std::size_t>(std::count(values, values + result_bytes_, 1));
+    require(made >= stencil.rows * stencil.columns, "all of the matrix is made");
   }
 
   void use_feed(Choices& in) {
@@ -457,6 +637,8 @@ class Interpreter {
   weir_runtime* runtime_ = nullptr;
   weir_place* places_[kPlaces] = {};
   std::array<weir_buffer*, kBuffers> buffers_{};
+  weir_buffer* result_ = nullptr;  ///< of a stencil
+  std::size_t result_bytes_ = 0;
   std::array<weir_queue*, kObjects> queues_{};
   std::array<std::unique_ptr<Share>, kObjects> shares_;
   std::array<std::unique_ptr<Pipeline>, kObjects> pipelines_;
