@@ -251,11 +251,13 @@ TEST(Shares, ThrowWhatTheFunctionThrew) {
 
 TEST(Shares, ThrowWhatEndedThemAndNotWhatOthersTookOver) {
   Runtime runtime("host:cores=1,sim:cores=1");
-  const Share failed = runtime.share(100, [](const Chunk& chunk) -> Event {
-    if (chunk.place == 0) throw Error(WEIR_STATUS_DEVICE_ERROR, "the card is gone");
-    throw std::out_of_range("no such item");
-  });
-  EXPECT_THROW(failed.wait(), std::out_of_range);
+  {
+    const Share failed = runtime.share(100, [](const Chunk& chunk) -> Event {
+      if (chunk.place == 0) throw Error(WEIR_STATUS_DEVICE_ERROR, "the card is gone");
+      throw std::out_of_range("no such item");
+    });
+    EXPECT_THROW(failed.wait(), std::out_of_range);
+  }
 
   std::atomic<bool> cancelled{false};
   const Kernel hold = runtime.kernel("hold", [&](const Call&) {
