@@ -422,8 +422,13 @@ void Engine::release_successors(Action& action) noexcept {
     Action& successor = *released.successor;
     if (poisons && !released.harmless) poison(successor, action.failure);
     if (by_device_) {
-      // Of a line every failure concerns all that follow, past actions that were cancelled.
-      if (policy_ == WEIR_DEPENDENCE_POLICY_FIFO) poison(successor, first_failure_);
+      // Past actions that were cancelled, every failure of a line concerns all that follow, and
+      // that of a barrier what comes after a later one.
+      if (policy_ == WEIR_DEPENDENCE_POLICY_FIFO) {
+        poison(successor, first_failure_);
+      } else if (action.kind == ActionKind::barrier && !released.harmless) {
+        poison(successor, poison_all_);
+      }
       release_by_device(released);
       continue;
     }

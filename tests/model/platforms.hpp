@@ -1,6 +1,7 @@
 // What random programs run on.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <string>
@@ -77,6 +78,11 @@ inline const std::array<Case, 3>& device_cases() {
        20},
   }};
   return all;
+}
+
+inline bool has_threads_of_its_own(const Platform& platform) {
+  return std::any_of(device_cases().begin(), device_cases().end(),
+                     [&](const Case& each) { return each.platform.name == platform.name; });
 }
 
 inline const Platform& platform_named(const std::string& name) {

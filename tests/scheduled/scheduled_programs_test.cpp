@@ -146,6 +146,7 @@ TEST(ScheduledPrograms, RecordingsReplay) {
 void run_file(const std::filesystem::path& file) {
   const Found found = load(file);
   const Platform& platform = platform_named(found.platform);
+  if (has_threads_of_its_own(platform)) return;
   const Program program = ordered(found.plan, platform);
   schedule::Options options;
   options.replay_command = "WEIR_TEST_REPLAY=" + file.string() + " scheduled_programs";
