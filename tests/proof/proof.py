@@ -183,7 +183,7 @@ def run_ctest(items, everything):
     report.unlink(missing_ok=True)
     begin_with_the_longest()
     command = ["ctest", "--test-dir", BUILD, "--output-on-failure", "--no-tests=error",
-               "--parallel", str(os.cpu_count() + 2),  # many wait as much as they compute
+               "--parallel", str(os.cpu_count() + 1),  # many wait as much as they compute
                "--output-junit", report, "--test-output-size-passed", "1000000"]
     if not everything:
         command += ["-R", f"^({'|'.join(item.test for item in items)})$"]
