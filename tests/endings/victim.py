@@ -3,6 +3,7 @@
 import contextlib
 import os
 import resource
+import select
 import shutil
 import signal
 import subprocess
@@ -34,6 +35,34 @@ OTHERS = {"info": ("info",), "doctor": ("doctor",)}
 
 def leftovers(folder, expected):
     return sorted(set(os.listdir(folder)) - set(expected))
+
+
+def words_of(process):
+    """Returns what /proc says of a process behind its name, from its state on."""
+    with open(f"/proc/{process}/stat", encoding="ascii", errors="replace") as file:
+        return file.read().rpartition(")")[2].split()
+
+
+def members_of(group):
+    """Returns the processes of a group, also those that have ended and nobody has taken note of."""
+    members = set()
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if int(words_of(process)[2]) == group:
+                members.add(int(process))
+    return members
+
+
+def ends_within(process, seconds):
+    """Returns whether a process, of anybody, ends in time."""
+    try:
+        descriptor = os.pidfd_open(process)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([descriptor], [], [], seconds)[0])
+    finally:
+        os.close(descriptor)
 
 
 def used_by_children():
@@ -80,20 +109,18 @@ class Victim:
         """Returns the processor time that it has used, in seconds; without children that live."""
         if self.process.returncode is not None:
             return used_by_children() - self.used_before
-        with open(f"/proc/{self.process.pid}/stat", encoding="ascii", errors="replace") as file:
-            words = file.read().rpartition(")")[2].split()
-        return sum(map(int, words[11:15])) / os.sysconf("SC_CLK_TCK")
+        return sum(map(int, words_of(self.process.pid)[11:15])) / os.sysconf("SC_CLK_TCK")
 
     def has_no_process(self, seconds):
-        """Returns whether none is left; one whose parent is gone waits to be taken note of."""
+        """Returns whether all of the group have ended in time, also those whose parent is gone."""
         until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            try:
-                os.killpg(self.process.pid, 0)
-            except ProcessLookupError:
-                return True
-            time.sleep(0.01)
-        return False
+        ended = set()
+        while members := members_of(self.process.pid) - ended:
+            for member in members:
+                if not ends_within(member, max(0, until - time.monotonic())):
+                    return False
+            ended |= members
+        return True
 
     def path(self):
         return os.path.join(self.folder, self.trace)
