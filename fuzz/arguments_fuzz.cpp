@@ -31,9 +31,10 @@ class Unperformed final : public Command {
 
 weir::cli::Commands commands() {
   weir::cli::Commands all;
-  all.push_back(std::make_unique<Unperformed>(weir::cli::make_info()));
-  all.push_back(std::make_unique<Unperformed>(weir::cli::make_run()));
-  all.push_back(std::make_unique<Unperformed>(weir::cli::make_doctor()));
+  for (const auto make : {weir::cli::make_info, weir::cli::make_run, weir::cli::make_bench,
+                          weir::cli::make_tune, weir::cli::make_report, weir::cli::make_doctor}) {
+    all.push_back(std::make_unique<Unperformed>(make()));
+  }
   return all;
 }
 

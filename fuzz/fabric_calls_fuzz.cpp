@@ -137,7 +137,7 @@ class Interpreter {
     const std::size_t bytes = in.from(kSizes);
     if (bytes <= kBytes && in.one_in(2)) window.own.assign(bytes, 0);
     unsigned char* const memory = window.own.empty() ? nullptr : window.own.data();
-    if (!worked(weir_window_create(fabric_, memory, bytes, &window.handle))) return;
+    if (!worked(weir_window_create(fabric_, memory, bytes, WEIR_FOREVER, &window.handle))) return;
     window.wanted.assign(bytes, 0);
   }
 

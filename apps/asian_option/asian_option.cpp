@@ -14,6 +14,7 @@
 
 #include "asian_option/book.hpp"
 #include "asian_option/pricing.hpp"
+#include "asian_option/valuation.hpp"
 #include "common/command_options.hpp"
 #include "common/input_error.hpp"
 #include "common/membership.hpp"
@@ -42,12 +43,6 @@ constexpr std::array<TableEntry, 9> kTable = {{{0.1, 95, 8.9118509},
                                                {0.5, 100, 13.0281555},
                                                {0.5, 105, 10.9296247}}};
 constexpr std::size_t kTableSteps = 64, kTablePaths = 16384;
-
-/// A deviation in standard errors.
-double in_errors(double deviation, double error, double scale) {
-  if (std::fabs(deviation) <= 1e-9 * scale) return 0;
-  return error > 0 ? std::fabs(deviation) / error : std::numeric_limits<double>::infinity();
-}
 
 class AsianOption final : public Workload {
  public:
@@ -83,10 +78,11 @@ class AsianOption final : public Workload {
   }
 
   std::vector<Verification> verify(const ReferenceBlas&) const override {
-    constexpr double kLimit = 5;
     if (silent()) return {};
-    return {{"|geometric - closed form| / standard error", geometric_deviation(), kLimit},
-            {"|price - published| / standard error", table_deviation(), kLimit}};
+    const Deviations geometric = geometric_deviations(book_.options, values_);
+    return {{"|geometric - closed form| / standard error", geometric.worst, worst_of(n())},
+            {"the same, of all that seldom pay together", geometric.seldom, worst_of(1)},
+            {"|price - published| / standard error", table_deviation(), worst_of(kTable.size())}};
   }
 
   bool silent() const override { return member_ != nullptr && member_->rank() > 0; }
@@ -168,20 +164,6 @@ class AsianOption final : public Workload {
     return json;
   }
 
-  /// Of options that enough of their samples pay: the deviation of a few, or of none, says nothing.
-  double geometric_deviation() const {
-    constexpr double kEnough = 50;
-    double worst = 0;
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      const Option& option = book_.options[i];
-      const auto samples = static_cast<double>(PathKernels::samples(option));
-      if (geometric_odds(option) * samples < kEnough) continue;
-      const double deviation = values_[i].geometric - geometric_price(option);
-      worst = std::max(worst, in_errors(deviation, values_[i].geometric_error, option.spot));
-    }
-    return worst;
-  }
-
   /// Twice as many steps halve the distance to the average of all times.
   double table_deviation() const {
     std::vector<Option> options;
@@ -207,7 +189,7 @@ class AsianOption final : public Workload {
     for (std::size_t i = 0; i < kTable.size(); ++i) {
       const Valuation &coarse = values[2 * i], &fine = values[2 * i + 1];
       const double error = std::hypot(2 * fine.standard_error, coarse.standard_error);
-      worst = std::max(worst, in_errors(2 * fine.price - coarse.price - kTable[i].price, error, 1));
+      worst = worse(worst, in_errors(2 * fine.price - coarse.price - kTable[i].price, error, 1));
     }
     return worst;
   }
@@ -231,6 +213,8 @@ class AsianOptionApplication final : public Application {
   }
   bool has_tiles() const override { return false; }
   bool has_parts() const override { return true; }
+  bool uses(std::string_view option) const override { return option != "--streams"; }
+  std::size_t usual_n() const override { return kUsualOptions; }
   const char* summary() const override {
     return "price a book of options on averages: --input book.csv, or --n of them";
   }

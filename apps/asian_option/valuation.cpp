@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+
+#include "common/workload.hpp"
 
 namespace weir::apps {
 
@@ -45,6 +48,47 @@ Valuation valuate(const Option& option, std::span<const PathSums> groups, bool c
   value.vega = unit * sum.by_volatility / n;
   value.rho = unit * sum.by_rate / n - option.maturity * unit * payoff;
   return value;
+}
+
+double in_errors(double deviation, double error, double scale) {
+  if (std::fabs(deviation) <= 1e-9 * scale) return 0;
+  return error > 0 ? std::fabs(deviation) / error : std::numeric_limits<double>::infinity();
+}
+
+double worst_of(std::size_t estimates) {
+  constexpr double kOfOne = 5;
+  return std::sqrt(kOfOne * kOfOne +
+                   2 * std::log(static_cast<double>(std::max<std::size_t>(1, estimates))));
+}
+
+/// The error of the samples is too small when by chance few of them pay: then it is that of a
+/// number of payments, each of which is about as unlike the others as it is large. Payments that
+/// are seldom are summed up in units of what one is worth, so that their variance is their number.
+Deviations geometric_deviations(std::span<const Option> options,
+                                std::span<const Valuation> values) {
+  constexpr double kEnough = 50;
+  Deviations found;
+  double payments = 0, missed = 0, variance = 0;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const auto samples = static_cast<double>(PathKernels::samples(options[i]));
+    if (samples < 2) continue;  // has no error
+    const double expected = geometric_price(options[i]), odds = geometric_odds(options[i]);
+    const double error = values[i].geometric_error, paid = odds * samples;
+    const double deviation = values[i].geometric - expected;
+    if (paid >= kEnough) {
+      const double least = expected * (1 - odds) / std::sqrt(paid);
+      found.worst =
+          worse(found.worst, in_errors(deviation, std::max(error, least), options[i].spot));
+      continue;
+    }
+    payments += paid;
+    if (in_errors(deviation, error, options[i].spot) == 0) continue;
+    const double unit = paid / expected;
+    missed += unit * deviation;
+    variance += unit * error * unit * error;
+  }
+  if (missed != 0) found.seldom = std::fabs(missed) / std::sqrt(std::max(payments, variance));
+  return found;
 }
 
 }  // namespace weir::apps

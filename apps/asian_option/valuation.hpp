@@ -1,6 +1,7 @@
 // From sums over paths to what an option is worth.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 #include "asian_option/option.hpp"
@@ -12,5 +13,20 @@ namespace weir::apps {
 /// the price is corrected by the error of the geometric average's, which has a closed form (Kemna
 /// and Vorst 1990), times the factor that leaves the least variance.
 Valuation valuate(const Option& option, std::span<const PathSums> groups, bool control);
+
+/// How far estimates are from what is known, in standard errors; NaN where one is none.
+struct Deviations {
+  double worst = 0;   ///< of the options that enough samples pay
+  double seldom = 0;  ///< of the others, of which one says nothing, together
+};
+
+/// Compares the options on the geometric average with their closed form, one `Valuation` each.
+Deviations geometric_deviations(std::span<const Option> options, std::span<const Valuation> values);
+
+/// What the worst of so many right estimates reaches as seldom as a single one reaches 5.
+double worst_of(std::size_t estimates);
+
+/// A deviation in standard errors; 0 for one that rounding explains at this scale.
+double in_errors(double deviation, double error, double scale);
 
 }  // namespace weir::apps

@@ -298,7 +298,7 @@ class Cholesky final : public Workload {
 
   /// As LAPACK's test of its own factorisation (dpot01), by block columns.
   Verification factor_error(const ReferenceBlas& blas) const {
-    double error = 0, size = 0;
+    long double error = 0, size = 0;
     for (std::size_t j = 0; j < n(); j += kCheckedColumns) {
       const std::size_t rows = n() - j, columns = std::min(kCheckedColumns, rows);
       Matrix<T> block(rows, columns);
@@ -311,16 +311,16 @@ class Cholesky final : public Workload {
                        {&factor_(j, 0), leading, true}, T{1}, block.data(), rows);
       error += squares_of_symmetric(block);
     }
-    return {"|A - L L^T| / (n eps |A|)", std::sqrt(error / size) / (eps() * as_double(n())),
-            kLimit};
+    return {"|A - L L^T| / (n eps |A|)",
+            relative(std::sqrt(error), std::sqrt(size) * eps() * as_double(n())), kLimit};
   }
 
   /// Sum of the squares of a block column of a symmetric matrix and of its transpose.
-  static double squares_of_symmetric(const Matrix<T>& block) {
-    double sum = 0;
+  static long double squares_of_symmetric(const Matrix<T>& block) {
+    long double sum = 0;
     for (std::size_t j = 0; j < block.columns(); ++j) {
       for (std::size_t i = j; i < block.rows(); ++i) {
-        const double x = block(i, j);
+        const long double x = block(i, j);
         sum += i == j ? x * x : 2 * x * x;
       }
     }
@@ -409,10 +409,12 @@ class CholeskyApplication final : public Application {
   }
   bool has_tasks() const override { return true; }
   std::span<const Preset> presets() const override { return kPresets; }
+  std::size_t usual_n() const override { return kUsualOrder; }
+  std::size_t usual_tile() const override { return 0; }
   void add_options(CommandOptions& options) override {
     const CommandOption rhs =
-        options.add("--rhs", files_.rhs, "also solve A x = b for the b in this file");
-    options.add("--solution", files_.solution, "write x to this file").needs(rhs);
+        options.add("--rhs", files_.rhs, "Also solve A x = b for the b in this file");
+    options.add("--solution", files_.solution, "Write x to this file").needs(rhs);
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {

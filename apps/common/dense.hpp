@@ -95,13 +95,14 @@ void check_symmetric(const Matrix<T>& matrix, const std::string& name) {
   }
 }
 
-/// Returns the Frobenius norm of a column-major block, in double.
+/// Returns the Frobenius norm of a column-major block. The squares of the largest and of the least
+/// double fit a long double, and so do products of norms.
 template <class T>
-double norm(const T* data, std::size_t rows, std::size_t columns, std::size_t stride) {
-  double sum = 0;
+long double norm(const T* data, std::size_t rows, std::size_t columns, std::size_t stride) {
+  long double sum = 0;
   for (std::size_t j = 0; j < columns; ++j) {
     for (std::size_t i = 0; i < rows; ++i) {
-      const double x = data[i + j * stride];
+      const long double x = data[i + j * stride];
       sum += x * x;
     }
   }
@@ -109,13 +110,15 @@ double norm(const T* data, std::size_t rows, std::size_t columns, std::size_t st
 }
 
 template <class T>
-double norm(const Matrix<T>& matrix) {
+long double norm(const Matrix<T>& matrix) {
   return norm(matrix.data(), matrix.rows(), matrix.columns(), matrix.leading_dimension());
 }
 
 /// Returns an error over what it is compared with, which may be zero where there is no error: what
 /// solves for zeros is zero.
-inline double relative(double error, double scale) { return error == 0 ? 0 : error / scale; }
+inline double relative(long double error, long double scale) {
+  return error == 0 ? 0 : static_cast<double>(error / scale);
+}
 
 /// Returns the edge of a tile: as asked for, or `usual`.
 inline std::size_t choose_tile(std::size_t n, std::size_t tile, std::size_t tiles,

@@ -82,6 +82,10 @@ std::vector<const Lane*> Lanes::lanes_of(const std::vector<std::size_t>& places)
 
 std::vector<const Lane*> Lanes::spread(std::size_t parts) const { return lanes_of(deal(parts)); }
 
+std::vector<const Lane*> Lanes::spread(const std::vector<double>& work) const {
+  return lanes_of(deal(work));
+}
+
 std::vector<const Lane*> Lanes::spread_in_order(std::size_t parts) const {
   std::vector<std::size_t> owners = deal(parts);
   std::sort(owners.begin(), owners.end());

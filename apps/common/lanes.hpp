@@ -69,8 +69,9 @@ class Lanes {
   std::vector<std::size_t> deal(std::size_t parts) const;
   /// The same for parts of unequal work: the heaviest first, each to the place that ends first.
   std::vector<std::size_t> deal(const std::vector<double>& work) const;
-  /// Deals equal parts to all streams, those of a place in turn: the lane of each part.
+  /// Deals parts, equal or not, to all streams, those of a place in turn: the lane of each part.
   std::vector<const Lane*> spread(std::size_t parts) const;
+  std::vector<const Lane*> spread(const std::vector<double>& work) const;
   /// The same, but each place gets parts that follow one another.
   std::vector<const Lane*> spread_in_order(std::size_t parts) const;
   /// How many of equal parts that follow one another one copy brings, when each has so many bytes:

@@ -28,6 +28,10 @@ class Membership {
   unsigned rank() const noexcept { return rank_; }
   unsigned ranks() const noexcept { return ranks_; }
 
+  /// Waits for all ranks.
+  void meet() const {
+    if (fabric_ != nullptr) weir::check(weir_fabric_barrier(fabric(), WEIR_FOREVER));
+  }
   /// Adds up over all ranks, in their order.
   void sum(std::span<double> values) const {
     if (fabric_ == nullptr) return;

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,6 +28,9 @@ struct Verification {
   double limit;
   bool passed() const noexcept { return value <= limit; }  // not for nan
 };
+
+/// The larger of two errors, NaN if one of them is: a maximum would lose it.
+inline double worse(double a, double b) noexcept { return a >= b || std::isnan(a) ? a : b; }
 
 /// A result that is a number of its own.
 struct Figure {
@@ -139,8 +144,14 @@ class Application {
   virtual bool runs_on_ranks() const { return true; }
   /// Whether each of several ranks does a part of the problem, with domains of its own.
   virtual bool has_parts() const { return false; }
+  /// Whether it has a use for an option that all applications have: "--n".
+  virtual bool uses(std::string_view) const { return true; }
   /// Sizes that have names, from small to large.
   virtual std::span<const Preset> presets() const { return {}; }
+  /// The order of the problem and the edge of a tile when nothing says them, for --help: those of
+  /// the second size. 0: chosen for the problem.
+  virtual std::size_t usual_n() const { return presets().empty() ? 0 : presets()[1].n; }
+  virtual std::size_t usual_tile() const { return presets().empty() ? 0 : presets()[1].tile; }
   /// What files it reads and writes, for --help.
   virtual const char* input_help() const { return "Matrix to read: Matrix Market or .npy"; }
   virtual const char* output_help() const { return "File for the result: .mtx or .npy"; }

@@ -234,7 +234,7 @@ class Dct final : public Workload {
     const Block found = block_of(coefficients_, x, y);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const double wrong = std::abs(found[i] - expected[i]);
-      if (!(wrong <= error)) error = wrong;
+      error = worse(error, wrong);
       most = std::max(most, std::abs(expected[i]));
     }
   }
@@ -254,7 +254,7 @@ class Dct final : public Workload {
         const Block expected = transform(block, true), found = block_of(restored_, x, y);
         for (std::size_t i = 0; i < expected.size(); ++i) {
           const double wrong = std::abs(found[i] - expected[i]);
-          if (!(wrong <= error)) error = wrong;
+          error = worse(error, wrong);
           most = std::max(most, std::abs(expected[i]));
         }
       }

@@ -300,6 +300,7 @@ class EvolutionApplication final : public Application {
   const char* summary() const override {
     return "let two islands of creatures evolve: --n 2048 --generations 20";
   }
+  std::size_t usual_n() const override { return kUsualPopulation; }
   const char* input_help() const override { return "Takes none"; }
   const char* output_help() const override {
     return "File for the last generation, a row for each creature: .mtx or .npy";

@@ -1,6 +1,7 @@
 #include "face_detection/face_detection.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -420,9 +421,17 @@ std::vector<Photograph> read_photographs(const std::string& path, std::size_t mo
   } else {
     paths.push_back(path);
   }
+  const ReadLimits limits;
+  std::uint64_t bytes = 0;
   std::vector<Photograph> photographs;
-  for (const std::string& each : paths)
-    photographs.push_back({each, stem_of(each), read_colours(each)});
+  for (const std::string& each : paths) {
+    photographs.push_back({each, stem_of(each), read_colours(each, limits)});
+    bytes += photographs.back().image.colours.size();
+    if (bytes <= limits.bytes) continue;
+    fail_input(
+        "{}: the first {} pictures take {} bytes, expected at most {}: take fewer with --pictures",
+        path, photographs.size(), bytes, limits.bytes);
+  }
   return photographs;
 }
 
@@ -452,6 +461,9 @@ class FaceDetectionApplication final : public Application {
     return "find faces in pictures: --input photo.jpg --cascade lbpcascade_frontalface.xml";
   }
   bool has_precision() const override { return false; }
+  bool uses(std::string_view option) const override {
+    return option != "--n" && option != "--seed";
+  }
   const char* input_help() const override {
     return "Picture, folder of pictures, or a film where ffmpeg is installed";
   }

@@ -382,6 +382,9 @@ class GeneAlignmentApplication final : public Application {
     return "find where sequences look alike: --input target.fa.gz --query gene.fa";
   }
   bool has_precision() const override { return false; }
+  bool uses(std::string_view option) const override {
+    return option != "--n" && option != "--seed";
+  }
   const char* input_help() const override { return "Targets: FASTA, or FASTA by gzip"; }
   const char* output_help() const override { return "File for the alignments: .sam or .txt"; }
   void add_options(CommandOptions& options) override {

@@ -135,8 +135,8 @@ class Hotspot final : public Workload {
     double error = 0;
     for (std::size_t y = 0; y < grid_.height(); ++y) {
       for (std::size_t x = 0; x < grid_.width(); ++x) {
-        const double wrong = std::abs(result()(x, y) - expected(x, y)) / std::abs(expected(x, y));
-        if (!(wrong <= error)) error = wrong;
+        const double wrong = std::abs(result()(x, y) - expected(x, y));
+        error = worse(error, relative(wrong, std::abs(expected(x, y))));
       }
     }
     constexpr double kLimit = 10;

@@ -247,7 +247,7 @@ class Kmeans final : public Workload {
         const double expected = reference.centres()(f, c);
         const double found = centres_(c * features() + f, iterations_);
         const double wrong = std::abs(found - expected);
-        if (!(wrong <= error)) error = wrong;
+        error = worse(error, wrong);
         most = std::max(most, std::abs(expected));
         reference.centres()(f, c) = found;
       }
@@ -336,7 +336,7 @@ class Kmeans final : public Workload {
     for (std::size_t i = 0; i < n(); ++i) {
       const double excess = found.square(i, static_cast<std::size_t>(labels_(i, 0))) -
                             found.square(i, found.nearest(i));
-      if (!(excess <= error)) error = excess;
+      error = worse(error, excess);
     }
     const auto rounding = static_cast<double>(std::numeric_limits<T>::epsilon());
     const double scale = rounding * static_cast<double>(features()) * most * most;

@@ -21,18 +21,18 @@ class JacobiBlock {
   /// Cells before the first one of a row: it begins a line of the cache.
   static constexpr std::int64_t kLead = 16;
 
-  /// `parts` actions make the interior.
+  /// `parts` actions make the interior. Around the block there is a halo of so many cells in each
+  /// dimension, one in x.
   JacobiBlock(const weir::Runtime& runtime, const weir::Grid& grid, std::size_t number,
-              const Lane& bound, std::size_t parts)
-      : lane_(&bound), number_(number), cells_(grid.blocks()[number].cells) {
-    const std::int64_t deep = grid.dimensions() == 3 ? 1 : 0;
+              const weir::GridRange::Cell& halo, const Lane& bound, std::size_t parts)
+      : lane_(&bound), number_(number), cells_(grid.blocks()[number].cells), halo_(halo) {
     row_ = kLead + (cells_.extent(0) + kLead) / kLead * kLead;
-    plane_ = row_ * (cells_.extent(1) + 2);
-    first_ = deep * plane_ + row_ + kLead;
+    plane_ = row_ * (cells_.extent(1) + 2 * halo_[1]);
+    first_ = halo_[2] * plane_ + halo_[1] * row_ + kLead;
     for (std::size_t field = 0; field < 2; ++field) {
       Matrix<T>& memory = memory_[field];
       memory = Matrix<T>(static_cast<std::size_t>(plane_),
-                         static_cast<std::size_t>(cells_.extent(2) + 2 * deep));
+                         static_cast<std::size_t>(cells_.extent(2) + 2 * halo_[2]));
       fields_[field] = runtime.wrap(memory.data(), memory.size() * sizeof(T), "field");
     }
     cut(grid, parts);
@@ -41,6 +41,9 @@ class JacobiBlock {
   const Lane& lane() const noexcept { return *lane_; }
   std::size_t number() const noexcept { return number_; }
   const weir::GridRange& cells() const noexcept { return cells_; }
+  weir::GridRange halo(int dimension, int side) const {
+    return cells_.halo(dimension, side, halo_[static_cast<std::size_t>(dimension)]);
+  }
   std::int64_t row() const noexcept { return row_; }
   std::int64_t plane() const noexcept { return plane_; }
   /// What neighbours need, and the rest: together all cells, each once.
@@ -66,8 +69,7 @@ class JacobiBlock {
 
   /// Fills the first field, and the halos of both: the border's stay as they are.
   void fill(const JacobiProblem& problem) {
-    const std::int64_t deep = problem.dimensions == 3 ? 1 : 0;
-    const weir::GridRange all = cells_.shrink({-1, -1, -deep});
+    const weir::GridRange all = cells_.shrink({-halo_[0], -halo_[1], -halo_[2]});
     for_each(all, [&](std::int64_t x, std::int64_t y, std::int64_t z) {
       const T value = static_cast<T>(problem.start(x, y, z));
       at(0, x, y, z) = value;
@@ -102,8 +104,9 @@ class JacobiBlock {
       for (const int side : {-1, 1}) {
         const bool border = side < 0 ? cells_.begin[d] == 0 : cells_.end[d] == grid.all().end[d];
         if (border || left.empty()) continue;
-        edges_.push_back(left.face(d, side, 1));
-        (side < 0 ? left.begin : left.end)[d] -= side;
+        const std::int64_t width = std::min(halo_[static_cast<std::size_t>(d)], left.extent(d));
+        edges_.push_back(left.face(d, side, width));
+        (side < 0 ? left.begin : left.end)[d] -= side * width;
       }
     }
     if (left.empty()) return;
@@ -120,6 +123,7 @@ class JacobiBlock {
   const Lane* lane_;
   std::size_t number_;
   weir::GridRange cells_;
+  weir::GridRange::Cell halo_;
   std::int64_t row_ = 0, plane_ = 0, first_ = 0;  ///< in elements
   std::array<Matrix<T>, 2> memory_;
   std::array<weir::Buffer, 2> fields_;  ///< they go before the memory that they wrap

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <span>
 #include <vector>
 
 #include <weir/grid.hpp>
@@ -13,19 +16,29 @@
 
 namespace weir::apps {
 
-/// Steps of some blocks. After an odd number of steps the newest field is field 1, otherwise 0.
+/// Sweeps over some blocks, each of `fuse` steps or less. After an odd number of sweeps the newest
+/// field is field 1, otherwise 0.
 template <class T>
 class JacobiBlocks {
  public:
-  /// Takes blocks of a grid; lanes[i] is for the block numbers[i].
+  /// Takes blocks of a grid; lanes[i] is for the block numbers[i]. The kernel is that of several
+  /// steps when `fuse` is more than 1: then blocks are cut in the slowest dimension alone, where
+  /// they have so many cells.
   JacobiBlocks(const weir::Runtime& runtime, const JacobiProblem& problem, const weir::Grid& grid,
-               const weir::Kernel& kernel, const std::vector<std::size_t>& numbers,
-               const std::vector<const Lane*>& lanes, std::size_t parts)
-      : kernel_(kernel), rate_(static_cast<T>(problem.rate())), deep_(problem.dimensions == 3) {
+               const weir::Kernel& kernel, std::int64_t fuse,
+               const std::vector<std::size_t>& numbers, const std::vector<const Lane*>& lanes,
+               std::size_t parts)
+      : kernel_(kernel),
+        fuse_(fuse),
+        rate_(static_cast<T>(problem.rate())),
+        deep_(problem.dimensions == 3),
+        around_(grid.all().shrink(around(1))),
+        halo_{1, 1, deep_ ? 1 : 0} {
+    if (grid.blocks().size() > 1) halo_[slowest()] = fuse;
     blocks_.reserve(numbers.size());
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < numbers.size(); ++i) {
-      blocks_.emplace_back(runtime, grid, numbers[i], *lanes[i], parts);
+      blocks_.emplace_back(runtime, grid, numbers[i], halo_, *lanes[i], parts);
       bytes += blocks_.back().bytes();
     }
     past_cache_ = bytes > kCacheBytes;
@@ -34,10 +47,13 @@ class JacobiBlocks {
 
   std::vector<JacobiBlock<T>>& all() noexcept { return blocks_; }
   const std::vector<JacobiBlock<T>>& all() const noexcept { return blocks_; }
+  /// How many cells of its neighbours a block has in each dimension.
+  const weir::GridRange::Cell& halo() const noexcept { return halo_; }
 
   void upload() const {
     for (const JacobiBlock<T>& block : blocks_) {
-      for (const std::size_t field : {0, 1}) block.lane().stream.upload(block.buffer(field).all());
+      for (const std::size_t field : {0u, 1u})
+        block.lane().stream.upload(block.buffer(field).all());
     }
   }
   std::vector<weir::Event> download(std::size_t field) const {
@@ -48,48 +64,33 @@ class JacobiBlocks {
     return events;
   }
 
-  /// Makes the field `next` from the other one: its edges, or the rest.
-  std::vector<weir::Event> make_edges(std::size_t next) const {
-    std::vector<weir::Event> events;
-    for (const JacobiBlock<T>& block : blocks_) make(block, block.edges(), next, "edge", events);
-    return events;
-  }
-  std::vector<weir::Event> make_interior(std::size_t next) const {
+  /// Makes the field `next`, `count` steps newer than the other one: its edges, or the rest.
+  std::vector<weir::Event> make_edges(std::size_t next, std::int64_t count) const {
     std::vector<weir::Event> events;
     for (const JacobiBlock<T>& block : blocks_) {
-      make(block, block.interior(), next, "interior", events);
+      for (const weir::GridRange& range : block.edges()) {
+        events.push_back(make(block, range, next, count, "edge"));
+      }
+    }
+    return events;
+  }
+  std::vector<weir::Event> make_interior(std::size_t next, std::int64_t count) const {
+    std::vector<weir::Event> events;
+    for (const JacobiBlock<T>& block : blocks_) {
+      for (const weir::GridRange& range : block.interior()) {
+        events.push_back(make(block, range, next, count, "interior"));
+      }
     }
     return events;
   }
 
-  /// Makes a field whose edges travel between the blocks: while the interior is made, with
-  /// `overlap`.
-  void step(std::size_t next, bool overlap) const {
-    make_edges(next);
-    if (!overlap) make_interior(next);
-    exchange(next, overlap);
-    if (overlap) make_interior(next);
-  }
-
-  /// Makes a field that is `count` steps newer than the other one, at once. Of the only block of
-  /// the grid.
-  void make_steps(const weir::Kernel& kernel, std::size_t next, std::int64_t count) const {
-    const JacobiBlock<T>& block = blocks_.front();
-    const int slowest = deep_ ? 2 : 1;
-    const weir::GridRange all = block.cells().shrink({-1, -1, deep_ ? -1 : 0});
-    for (const weir::GridRange& range : block.interior()) {
-      weir::GridRange around = all;
-      around.begin[slowest] = std::max(all.begin[slowest], range.begin[slowest] - count);
-      around.end[slowest] = std::min(all.end[slowest], range.end[slowest] + count);
-      const std::int64_t here = range.begin[slowest];
-      block.lane().stream.compute(
-          kernel,
-          {weir::write(block.region(next, range)), weir::read(block.region(1 - next, around))},
-          {range.extent(0), block.row(), block.plane(), rate_, past_cache_ ? 1 : 0, count,
-           here - around.begin[slowest], block.cells().begin[slowest] - here,
-           block.cells().end[slowest] - here},
-          "steps");
-    }
+  /// Makes a field whose edges travel between the blocks when there are `more` sweeps, which need
+  /// them: while the interior is made, with `overlap`.
+  void sweep(std::size_t next, std::int64_t count, bool overlap, bool more) const {
+    make_edges(next, count);
+    if (!overlap) make_interior(next, count);
+    if (more) exchange(next, overlap);
+    if (overlap) make_interior(next, count);
   }
 
   /// Where cells are not in the program's memory: brings edges there, or halos from there.
@@ -108,7 +109,7 @@ class JacobiBlocks {
       if (block.lane().memory == nullptr) continue;
       for (int d = 0; d < (deep_ ? 3 : 2); ++d) {
         for (const int side : {-1, 1}) {
-          block.lane().stream.upload(block.region(field, block.cells().halo(d, side, 1)));
+          block.lane().stream.upload(block.region(field, block.halo(d, side)));
         }
       }
     }
@@ -125,7 +126,7 @@ class JacobiBlocks {
     for (std::size_t to = 0; to < blocks_.size(); ++to) {
       for (int d = 0; d < (deep_ ? 3 : 2); ++d) {
         for (const int side : {-1, 1}) {
-          const weir::GridRange halo = blocks_[to].cells().halo(d, side, 1);
+          const weir::GridRange halo = blocks_[to].halo(d, side);
           for (std::size_t from = 0; from < blocks_.size(); ++from) {
             const weir::GridRange both = halo.intersect(blocks_[from].cells());
             if (!both.empty()) links_.push_back({from, to, both});
@@ -135,15 +136,27 @@ class JacobiBlocks {
     }
   }
 
-  void make(const JacobiBlock<T>& block, const std::vector<weir::GridRange>& ranges,
-            std::size_t next, const char* name, std::vector<weir::Event>& events) const {
-    for (const weir::GridRange& range : ranges) {
-      const weir::GridRange around = range.shrink({-1, -1, deep_ ? -1 : 0});
-      events.push_back(block.lane().stream.compute(
-          kernel_,
-          {weir::write(block.region(next, range)), weir::read(block.region(1 - next, around))},
-          {range.extent(0), block.row(), block.plane(), rate_, past_cache_ ? 1 : 0}, name));
-    }
+  std::size_t slowest() const noexcept { return deep_ ? 2 : 1; }
+  /// Cells around those that are made which so many steps read, as GridRange::shrink() takes them.
+  weir::GridRange::Cell around(std::int64_t count) const {
+    return deep_ ? weir::GridRange::Cell{-1, -1, -count} : weir::GridRange::Cell{-1, -count, 0};
+  }
+
+  weir::Event make(const JacobiBlock<T>& block, const weir::GridRange& range, std::size_t next,
+                   std::int64_t count, const char* name) const {
+    constexpr std::size_t kOfOneStep = 5;
+    const weir::GridRange from = range.shrink(around(count)).intersect(around_);
+    const std::size_t d = slowest();
+    const std::int64_t here = range.begin[d];
+    const weir::Operand operands[] = {weir::write(block.region(next, range)),
+                                      weir::read(block.region(1 - next, from))};
+    const weir::Scalar scalars[] = {
+        range.extent(0),          block.row(), block.plane(),        rate_,
+        past_cache_ ? 1 : 0,      count,       here - from.begin[d], around_.begin[d] + 1 - here,
+        around_.end[d] - 1 - here};
+    return block.lane().stream.compute(
+        kernel_, operands, std::span(scalars).first(fuse_ == 1 ? kOfOneStep : std::size(scalars)),
+        name);
   }
 
   /// Gives neighbours the edges of a field. Whatever reads a halo makes cells of the edge beside
@@ -191,8 +204,11 @@ class JacobiBlocks {
   }
 
   const weir::Kernel& kernel_;
+  const std::int64_t fuse_;  ///< most steps of a sweep
   T rate_;
   bool deep_, past_cache_ = false;
+  weir::GridRange around_;  ///< all cells and the border
+  weir::GridRange::Cell halo_;
   std::vector<JacobiBlock<T>> blocks_;
   std::vector<Link> links_;
 };

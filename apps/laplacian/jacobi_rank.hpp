@@ -1,10 +1,11 @@
-// The steps of one rank of several, whose halos travel over the fabric.
+// The sweeps of one rank of several, whose halos travel over the fabric.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include <weir/grid.hpp>
@@ -34,27 +35,29 @@ class JacobiRank {
   JacobiRank(const JacobiBlocks<T>& blocks, const weir::Grid& grid, weir_fabric* fabric, bool check)
       : blocks_(blocks) {
     weir::HaloOptions options;
-    options.width = {1, 1, grid.dimensions() == 3 ? 1u : 0u};
+    for (const std::size_t d : {0u, 1u, 2u}) {
+      options.width[d] = static_cast<std::size_t>(blocks.halo()[d]);
+    }
     options.fields = {{sizeof(T), sizeof(T) == 4 ? "float" : "double"}};
     options.check = check;
-    for (const std::size_t field : {0, 1}) {
+    for (const std::size_t field : {0u, 1u}) {
       options.arrays.clear();
       for (const JacobiBlock<T>& block : blocks.all()) options.arrays.push_back(block.array(field));
       halos_[field] = weir::Halo(fabric, grid, options);
     }
   }
 
-  /// Makes steps, from the program's memory back to it. With `overlap` edges travel while the
-  /// interior is made. Throws weir::Error{timeout} or {cancelled}.
-  Breakdown run(std::size_t steps, bool overlap, JacobiClock::time_point deadline,
-                const std::atomic<bool>& cancelled) {
+  /// Makes sweeps of so many steps each, from the program's memory back to it. With `overlap`
+  /// edges travel while the interior is made. Throws weir::Error{timeout} or {cancelled}.
+  Breakdown run(const std::vector<std::int64_t>& sweeps, bool overlap,
+                JacobiClock::time_point deadline, const std::atomic<bool>& cancelled) {
     deadline_ = deadline;
     const JacobiClock::time_point start = JacobiClock::now();
     blocks_.upload();
-    for (std::size_t step = 0; step < steps; ++step) {
-      make((step + 1) % 2, overlap, cancelled);
+    for (std::size_t i = 0; i < sweeps.size(); ++i) {
+      make((i + 1) % 2, sweeps[i], overlap, i + 1 < sweeps.size(), cancelled);
     }
-    wait(blocks_.download(steps % 2));
+    wait(blocks_.download(sweeps.size() % 2));
     Breakdown spent;
     for (const weir::Halo& halo : halos_) {
       const weir_halo_info info = halo.info();
@@ -67,13 +70,19 @@ class JacobiRank {
   }
 
  private:
-  void make(std::size_t next, bool overlap, const std::atomic<bool>& cancelled) {
-    std::vector<weir::Event> events = blocks_.make_edges(next);
-    if (!overlap) append(events, blocks_.make_interior(next));
-    append(events, blocks_.download_edges(next));
-    wait(events);
+  /// Makes a field, whose edges travel when there are `more` sweeps.
+  void make(std::size_t next, std::int64_t count, bool overlap, bool more,
+            const std::atomic<bool>& cancelled) {
+    std::vector<weir::Event> events = blocks_.make_edges(next, count);
+    if (!overlap) append(events, blocks_.make_interior(next, count));
+    if (more) {
+      append(events, blocks_.download_edges(next));
+      wait(events);
+    }
+    // Before they leave: cores that do not send have work meanwhile.
+    if (overlap) blocks_.make_interior(next, count);
+    if (!more) return;
     halos_[next].start();
-    if (overlap) blocks_.make_interior(next);
     finish(halos_[next], cancelled);
     blocks_.upload_halos(next);
   }

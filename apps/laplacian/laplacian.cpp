@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -36,7 +38,8 @@ constexpr Preset kPresets[] = {
 
 struct LaplacianOptions {
   unsigned dimensions = 3;
-  std::string blocks;  ///< "4x4x4", "": one for each place or rank
+  std::string blocks;   ///< "4x4x4", "": one for each place or rank
+  std::string weights;  ///< "2,1" in the slowest dimension, "1x1x2,1" in each, "": equal
   std::string start = "random";
   std::string transport;     ///< "inproc": the ranks are threads of this process
   unsigned simulate = 4;     ///< so many
@@ -44,6 +47,62 @@ struct LaplacianOptions {
   unsigned fuse = 1;         ///< steps in one sweep over memory
   bool check = false;
 };
+
+using Weights = std::array<std::vector<double>, 3>;
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> words(1);
+  for (const char c : text) {
+    if (c == separator) {
+      words.emplace_back();
+    } else {
+      words.back() += c;
+    }
+  }
+  return words;
+}
+
+/// Weights of the blocks in each dimension. Throws InputError.
+Weights read_weights(const LaplacianOptions& options) {
+  const std::string& text = options.weights;
+  const std::vector<std::string> lists = split(text, 'x');
+  if (lists.size() != 1 && lists.size() != options.dimensions) {
+    fail_input("--weights '{}': found {} lists, expected 1, or {} as {}", text, lists.size(),
+               options.dimensions, options.dimensions == 2 ? "1x2,1" : "1x1x2,1");
+  }
+  Weights weights;
+  std::size_t d = options.dimensions - lists.size();
+  for (const std::string& list : lists) {
+    for (const std::string& word : split(list, ',')) {
+      double weight = 0;
+      const char* const end = word.data() + word.size();
+      const auto [at, error] = std::from_chars(word.data(), end, weight);
+      if (error != std::errc{} || at != end || !(weight > 0) || !std::isfinite(weight)) {
+        fail_input("--weights '{}': found '{}', expected numbers above 0, as 2,1", text, word);
+      }
+      weights[d].push_back(weight);
+    }
+    ++d;
+  }
+  return weights;
+}
+
+/// Lets weights say how many blocks there are, or compares them with --blocks, where a single one
+/// stands for all. Throws InputError.
+void set_weights(weir::GridOptions& grid, const LaplacianOptions& options) {
+  grid.weights = read_weights(options);
+  for (std::size_t d = 0; d < 3; ++d) {
+    std::vector<double>& weights = grid.weights[d];
+    if (options.blocks.empty()) {
+      grid.blocks[d] = std::max<std::size_t>(weights.size(), 1);
+    } else if (weights.size() == 1) {
+      weights.clear();
+    } else if (!weights.empty() && weights.size() != grid.blocks[d]) {
+      fail_input("--weights '{}': found {} in {}, where --blocks {} has {} blocks", options.weights,
+                 weights.size(), "xyz"[d], options.blocks, grid.blocks[d]);
+    }
+  }
+}
 
 /// "4x4x2" as numbers. Throws InputError.
 std::array<std::size_t, 3> read_blocks(const LaplacianOptions& options, std::size_t n) {
@@ -87,33 +146,34 @@ class Laplacian final : public Workload {
         output_(parameters.output),
         cores_(lanes.cores()),
         grid_(make_grid(options, lanes)),
-        kernel_(make_jacobi<T>(runtime, problem.dimensions)) {
+        kernel_(fuse_ == 1 ? make_jacobi<T>(runtime, problem.dimensions)
+                           : make_jacobi_steps<T>(runtime, problem.dimensions)) {
     if (simulated_ > 0 && member_.ranks() > 1) {
       fail_input("--transport inproc makes ranks of one process: start it without others");
     }
-    if (fuse_ > 1) {
-      if (ranks() > 1 || grid_.blocks().size() > 1) {
-        fail_input(
-            "--fuse {} makes steps of one block, and there are {}: leave --blocks and ranks out",
-            fuse_, grid_.blocks().size());
-      }
-      steps_kernel_ = make_jacobi_steps<T>(runtime, problem.dimensions);
-    }
+    if (fuse_ > 1 && grid_.blocks().size() > 1) check_slabs();
     const unsigned shares = simulated_ > 0 ? simulated_ : 1;
     std::vector<std::vector<std::size_t>> numbers;
     for (unsigned share = 0; share < shares; ++share) {
       numbers.push_back(grid_.blocks_of(simulated_ > 0 ? share : member_.rank()));
     }
-    std::size_t here = 0, next = 0;
-    for (const auto& each : numbers) here += each.size();
-    const std::vector<const Lane*> dealt = lanes.spread_in_order(here);
+    std::size_t next = 0;
+    std::vector<double> work;
+    for (const auto& each : numbers) {
+      for (const std::size_t block : each) {
+        work.push_back(static_cast<double>(weir_grid_range_cells(grid_.blocks()[block].cells)));
+      }
+    }
+    const std::size_t here = work.size();
+    const std::vector<const Lane*> dealt =
+        options.weights.empty() ? lanes.spread_in_order(here) : lanes.spread(work);
     const std::size_t parts =
         std::max<std::size_t>(1, (2 * cores_ + here - 1) / std::max<std::size_t>(here, 1));
     for (const auto& each : numbers) {
       const auto first = dealt.begin() + static_cast<std::ptrdiff_t>(next);
       next += each.size();
       shares_.push_back(std::make_unique<JacobiBlocks<T>>(
-          runtime, problem_, grid_, kernel_, each,
+          runtime, problem_, grid_, kernel_, static_cast<std::int64_t>(fuse_), each,
           std::vector(first, dealt.begin() + static_cast<std::ptrdiff_t>(next)), parts));
     }
   }
@@ -138,20 +198,16 @@ class Laplacian final : public Workload {
     for (const auto& share : shares_) {
       for (JacobiBlock<T>& block : share->all()) block.fill(problem_);
     }
+    member_.meet();
   }
 
   void enqueue() override {
     if (ranks() > 1 || simulated_ > 0) return;  // ranks have steps of their own, in await()
     const JacobiBlocks<T>& blocks = *shares_.front();
     blocks.upload();
-    for (std::size_t sweep = 0; sweep < sweeps(); ++sweep) {
-      if (fuse_ == 1) {
-        blocks.step((sweep + 1) % 2, overlap_);
-      } else {
-        const std::size_t left = problem_.iterations - sweep * fuse_;
-        blocks.make_steps(steps_kernel_, (sweep + 1) % 2,
-                          static_cast<std::int64_t>(std::min<std::size_t>(fuse_, left)));
-      }
+    const std::vector<std::int64_t> counts = steps_of_sweeps();
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      blocks.sweep((i + 1) % 2, counts[i], overlap_, i + 1 < counts.size());
     }
     blocks.download(newest());
   }
@@ -224,21 +280,46 @@ class Laplacian final : public Workload {
     weir::GridOptions wanted;
     wanted.cells.assign(problem_.dimensions, problem_.n);
     wanted.ranks = ranks();
-    if (!options.blocks.empty()) {
-      wanted.blocks = read_blocks(options, problem_.n);
-    } else if (ranks() == 1) {
+    if (!options.blocks.empty()) wanted.blocks = read_blocks(options, problem_.n);
+    if (!options.weights.empty()) {
+      set_weights(wanted, options);
+    } else if (options.blocks.empty() && (ranks() == 1 || fuse_ > 1)) {
       // Cut where planes, or lines, stay whole.
       wanted.blocks = {1, 1, 1};
-      const std::size_t places = options.fuse > 1 ? 1 : lanes.places();
-      wanted.blocks[problem_.dimensions - 1] = std::min(places, problem_.n);
+      const std::size_t most = std::max<std::size_t>(1, problem_.n / fuse_);
+      wanted.blocks[problem_.dimensions - 1] =
+          ranks() > 1 ? ranks() : std::min(lanes.places(), most);
     }
     return weir::Grid(wanted);
+  }
+
+  /// Steps that are made at once need all of a slice, and halos as wide as there are steps.
+  void check_slabs() const {
+    const int slowest = static_cast<int>(problem_.dimensions) - 1;
+    for (const weir_grid_block& block : grid_.blocks()) {
+      const weir::GridRange cells(block.cells);
+      for (int d = 0; d < slowest; ++d) {
+        if (cells.extent(d) == grid_.all().extent(d)) continue;
+        fail_input("--fuse {} takes blocks that are cut in {} alone: choose --blocks {}{}", fuse_,
+                   "xyz"[slowest], slowest == 2 ? "1x1x" : "1x", grid_.blocks().size());
+      }
+      if (cells.extent(slowest) >= static_cast<std::int64_t>(fuse_)) continue;
+      fail_input(
+          "--fuse {} takes blocks of {} cells in {} or more, and there is one of {}: choose "
+          "fewer blocks or steps",
+          fuse_, fuse_, "xyz"[slowest], cells.extent(slowest));
+    }
   }
 
   unsigned ranks() const noexcept { return simulated_ > 0 ? simulated_ : member_.ranks(); }
   /// Over all cells.
   std::size_t sweeps() const noexcept { return (problem_.iterations + fuse_ - 1) / fuse_; }
   std::size_t newest() const noexcept { return sweeps() % 2; }
+  std::vector<std::int64_t> steps_of_sweeps() const {
+    std::vector<std::int64_t> counts(sweeps(), static_cast<std::int64_t>(fuse_));
+    counts.back() -= static_cast<std::int64_t>(sweeps() * fuse_ - problem_.iterations);
+    return counts;
+  }
   std::size_t lines() const noexcept {
     return problem_.dimensions == 2 ? problem_.n : problem_.n * problem_.n;
   }
@@ -257,7 +338,7 @@ class Laplacian final : public Workload {
 
   void run_rank(weir_fabric* fabric, std::size_t share) {
     JacobiRank<T> rank(*shares_[share], grid_, fabric, check_);
-    const Breakdown spent = rank.run(problem_.iterations, overlap_, deadline_, cancelled_);
+    const Breakdown spent = rank.run(steps_of_sweeps(), overlap_, deadline_, cancelled_);
     const std::lock_guard lock(mutex_);
     breakdown_ += spent;
   }
@@ -339,7 +420,7 @@ class Laplacian final : public Workload {
   const std::size_t cores_;
   Membership member_;
   weir::Grid grid_;
-  weir::Kernel kernel_, steps_kernel_;
+  weir::Kernel kernel_;
   std::vector<std::unique_ptr<JacobiBlocks<T>>> shares_;  ///< of the ranks in this process
 
   JacobiClock::time_point deadline_;
@@ -387,6 +468,9 @@ class LaplacianApplication final : public Application {
     options.add("--dims", options_.dimensions, "Dimensions, 2 or 3 [3]").within(2, 3);
     options.add("--blocks", options_.blocks,
                 "Blocks in x, y and z, as 4x4x4 [one for each place or rank]");
+    options.add("--weights", options_.weights,
+                "Sizes of blocks in proportion, as 2,1 where planes (lines in 2 dimensions) are "
+                "cut, or in x, y and z, as 1x1x2,1 [equal]");
     options
         .add("--start", options_.start,
              "random numbers with a border of 1, or the lowest mode with one of 0 [random]")
@@ -402,9 +486,7 @@ class LaplacianApplication final : public Application {
         .add("--delivery", options_.delivery,
              "Draw from this number whose message comes first [0: as they come]")
         .needs(transport);
-    options
-        .add("--fuse", options_.fuse,
-             "Steps that each sweep over memory makes, on the host in one block [1]")
+    options.add("--fuse", options_.fuse, "Steps that each sweep over memory makes, on the host [1]")
         .within(1, 16);
     options.flag("--check", options_.check, "Look at where each cell of a halo lands");
   }

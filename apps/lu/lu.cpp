@@ -295,10 +295,11 @@ class LuApplication final : public Application {
     return "factor a square matrix with partial pivoting, and solve with it";
   }
   bool has_tasks() const override { return true; }
+  std::size_t usual_n() const override { return kUsualOrder; }
   void add_options(CommandOptions& options) override {
     const CommandOption rhs =
-        options.add("--rhs", files_.rhs, "also solve A x = b for the b in this file");
-    options.add("--solution", files_.solution, "write x to this file").needs(rhs);
+        options.add("--rhs", files_.rhs, "Also solve A x = b for the b in this file");
+    options.add("--solution", files_.solution, "Write x to this file").needs(rhs);
     options.add("--permutation", files_.permutation,
                 "write the rows of A in the order of L U, counted from 0, to this file");
   }

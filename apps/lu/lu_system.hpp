@@ -59,7 +59,7 @@ struct LuSystem {
   Verification factor_error(const ReferenceBlas& blas) const {
     constexpr std::size_t kBlock = 256;
     const Matrix<T> lower = unit_lower();
-    double error = 0;
+    long double error = 0;
     for (std::size_t j = 0; j < order(); j += kBlock) {
       const std::size_t columns = std::min(kBlock, order() - j), end = j + columns;
       const Matrix<T> upper = upper_block(j, columns);
@@ -68,7 +68,7 @@ struct LuSystem {
                        T{1}, block.data(), order());
       error = std::hypot(error, norm(block));
     }
-    return {"|P A - L U| / (n eps |A|)", error / (norm(given) * rounding()), kLimit};
+    return {"|P A - L U| / (n eps |A|)", relative(error, norm(given) * rounding()), kLimit};
   }
 
   /// As LAPACK's test of its own solution (dget02).

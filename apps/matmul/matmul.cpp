@@ -90,9 +90,9 @@ class Matmul final : public Workload {
     copy(c_, error);
     blas.multiply<T>(c_.rows(), c_.columns(), a_.columns(), T{-1}, {a_.data(), a_.rows()},
                      {b_.data(), b_.rows()}, T{1}, error.data(), error.rows());
-    const double scale =
-        norm(a_) * norm(b_) * std::numeric_limits<T>::epsilon() * static_cast<double>(a_.columns());
-    return {{"|C - A B| / (n eps |A| |B|)", scale > 0 ? norm(error) / scale : norm(error), 1}};
+    const long double scale = norm(a_) * norm(b_) * std::numeric_limits<T>::epsilon() *
+                              static_cast<long double>(a_.columns());
+    return {{"|C - A B| / (n eps |A| |B|)", relative(norm(error), scale), 1}};
   }
 
  private:
@@ -162,8 +162,10 @@ class MatmulApplication final : public Application {
   const char* summary() const override { return "multiply two matrices"; }
   bool has_tasks() const override { return true; }
   std::span<const Preset> presets() const override { return kPresets; }
+  std::size_t usual_n() const override { return kUsualOrder; }
+  std::size_t usual_tile() const override { return 0; }
   void add_options(CommandOptions& options) override {
-    options.add("--second", second_, "file with the second factor [random]");
+    options.add("--second", second_, "File with the second factor [random]");
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {

@@ -141,7 +141,7 @@ class NearestNeighbours final : public Workload {
     const std::vector<Neighbour> expected = smallest(std::move(all));
     double error = expected.size() == nearest_.size() ? 0 : INFINITY;
     for (std::size_t i = 0; i < std::min(expected.size(), nearest_.size()); ++i) {
-      error = std::max(error, std::abs(distance(nearest_[i].record) - expected[i].distance));
+      error = worse(error, std::abs(distance(nearest_[i].record) - expected[i].distance));
     }
     constexpr double kLimit = 10, kDegrees = 360;
     const auto rounding = static_cast<double>(std::numeric_limits<T>::epsilon());

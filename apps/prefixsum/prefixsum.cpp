@@ -131,7 +131,7 @@ class PrefixSum final : public Workload {
       const double scale =
           static_cast<double>(size) * static_cast<double>(std::numeric_limits<T>::epsilon());
       const double relative = scale > 0 ? error / scale : error;
-      if (!(relative <= worst)) worst = relative;
+      worst = worse(worst, relative);
     }
     constexpr auto kOfPieces = static_cast<double>(2 * kScanPiece + 2 * CHUNK / kScanPiece + 32);
     const auto parts = static_cast<double>(tiles() * sums_.rows());

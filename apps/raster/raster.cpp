@@ -305,6 +305,9 @@ class RasterApplication final : public Application {
     return "draw pictures of a cube, each as soon as it is complete: --pictures 100 --turn 3";
   }
   bool has_precision() const override { return false; }
+  bool uses(std::string_view option) const override {
+    return option != "--n" && option != "--seed";
+  }
   const char* input_help() const override { return "Takes none"; }
   std::string help() const override { return options_.chunks == "help" ? chunk_list() : ""; }
   const char* output_help() const override { return "File for one of the pictures: .png or .ppm"; }

@@ -281,6 +281,9 @@ class ReyesApplication final : public Application {
     return "draw a teapot by splitting patches, in a pipeline: --output teapot.png";
   }
   bool has_precision() const override { return false; }
+  bool uses(std::string_view option) const override {
+    return option != "--n" && option != "--seed";
+  }
   const char* input_help() const override { return "Takes none"; }
   const char* output_help() const override { return "Picture of the teapot: .png or .ppm"; }
   void add_options(CommandOptions& options) override {

@@ -285,6 +285,10 @@ class RtmApplication final : public Application {
     return "image the interface of two layers from a shot; --output FILE.pgm is a picture";
   }
   bool runs_on_ranks() const override { return false; }
+  bool uses(std::string_view option) const override {
+    return option != "--streams" && option != "--seed";
+  }
+  std::size_t usual_n() const override { return kUsualEdge; }
   const char* input_help() const override { return "Takes none"; }
   const char* output_help() const override {
     return "File for a slice of the image: .pgm for a picture, .mtx or .npy";

@@ -260,6 +260,9 @@ class ScatterApplication final : public Application {
   }
   std::span<const Preset> presets() const override { return kPresets; }
   bool has_precision() const override { return false; }
+  bool uses(std::string_view option) const override {
+    return option != "--streams" && option != "--places";
+  }
   const char* input_help() const override {
     return "Text whose words are counted, or FASTA whose k-mers are; otherwise --n keys are made";
   }

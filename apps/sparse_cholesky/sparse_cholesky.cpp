@@ -335,12 +335,14 @@ class SparseCholeskyApplication final : public Application {
     return "factor the Laplacian of a grid of --n cells an edge by fronts, and solve with it";
   }
   bool has_tasks() const override { return true; }
+  std::size_t usual_n() const override { return kUsualEdge; }
+  std::size_t usual_tile() const override { return kUsualTile; }
   bool runs_on_ranks() const override { return false; }
   const char* input_help() const override { return "Takes none"; }
   const char* output_help() const override { return "Takes none: see --solution"; }
   void add_options(CommandOptions& options) override {
-    options.add("--rhs", files_.rhs, "solve for the b in this file, x fastest [random]");
-    options.add("--solution", files_.solution, "write the solution to this file");
+    options.add("--rhs", files_.rhs, "Solve for the b in this file, x fastest [random]");
+    options.add("--solution", files_.solution, "Write the solution to this file");
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {

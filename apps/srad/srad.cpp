@@ -238,7 +238,7 @@ class Srad final : public Workload {
       for (std::size_t x = 0; x < grid_.width(); ++x) {
         const double expected = reference.picture()(x, y);
         const double wrong = std::abs(result()(x, y) - expected) / expected;
-        if (!(wrong <= error)) error = wrong;
+        error = worse(error, wrong);
       }
     }
     constexpr double kLimit = 1000;

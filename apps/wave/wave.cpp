@@ -125,6 +125,10 @@ class WaveApplication final : public Application {
   const char* summary() const override {
     return "let a wave spread in two layers of --n cells an edge, --tile planes an action";
   }
+  bool uses(std::string_view option) const override {
+    return option != "--streams" && option != "--seed";
+  }
+  std::size_t usual_n() const override { return kUsualEdge; }
   const char* input_help() const override { return "Takes none"; }
   void add_options(CommandOptions& options) override {
     options_.add_to(options, std::to_string(kUsualSteps));

@@ -120,7 +120,8 @@ nlohmann::json measure_ranks(const Arguments& arguments, const weir::Fabric& fab
 nlohmann::json measure_rank_visits(const Arguments& arguments, const weir::Fabric& fabric) {
   const long visits = arguments.number("--visits", 100'000);
   weir_window* window = nullptr;
-  weir::check(weir_window_create(fabric.handle(), nullptr, sizeof(std::int64_t), &window));
+  weir::check(
+      weir_window_create(fabric.handle(), nullptr, sizeof(std::int64_t), WEIR_FOREVER, &window));
   std::int64_t taken_ns = 0;
   if (fabric.rank() == 1) {
     const double seconds = time_of([&] {

@@ -1,4 +1,5 @@
-// Small puts through a conveyor.
+// Small puts through a conveyor: of blocks of so many bytes (--block) and items (--block-items), so
+// many under way (--in-flight); 0: as it chooses.
 #include <cstdio>
 
 #include <weir/conveyor.hpp>
@@ -34,6 +35,7 @@ void work(const Arguments& arguments) {
   options.memory = table.span();
   options.block_bytes = static_cast<std::size_t>(arguments.number("--block", 0));
   options.block_items = static_cast<std::size_t>(arguments.number("--block-items", 0));
+  options.blocks_in_flight = static_cast<std::size_t>(arguments.number("--in-flight", 0));
   const weir::Conveyor conveyor(fabric.handle(), options);
   const weir::Producer producer = conveyor.producer();
   const auto offsets = puts ? pattern.offsets() : LargePages<std::uint64_t>();

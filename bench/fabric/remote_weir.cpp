@@ -23,7 +23,7 @@ double each(long count, One&& one) {
 /// Rank 1 computes, and looks only at its own memory, until rank 0 has finished.
 double fetch_add(weir_fabric* fabric, long count) {
   weir_window* window = nullptr;
-  weir::check(weir_window_create(fabric, nullptr, 16, &window));
+  weir::check(weir_window_create(fabric, nullptr, 16, WEIR_FOREVER, &window));
   double microseconds = 0;
   if (weir_fabric_rank(fabric) == 0) {
     microseconds =

@@ -72,15 +72,20 @@ def report_row(row, outputs):
     if "reason" in report:
         return report
     if peer:
-        report["ratio"] = median(ratio(row.unit, *sides) for sides in zip(ours, peer))
-    if row.target:
+        ratios = [ratio(row.unit, *sides) for sides in zip(ours, peer)]
+        if None in ratios:
+            report["reason"] = f"a figure is 0 {row.unit}: there is no ratio"
+        else:
+            report["ratio"] = median(ratios)
+    if row.target and report[row.target.figure] is not None:
         report["ok"] = row.target.met(report[row.target.figure])
     return report
 
 
 def ratio(unit, ours, peer):
-    """Above 1 when ours is better."""
-    return ours / peer if unit in HIGHER_IS_BETTER else peer / ours
+    """Above 1 when ours is better; None when it would be divided by a figure of 0."""
+    above, below = (ours, peer) if unit in HIGHER_IS_BETTER else (peer, ours)
+    return above / below if below else None
 
 
 def read_side(report, side, figure, outputs):

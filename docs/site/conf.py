@@ -6,8 +6,6 @@ The sources are the whole tree, so that a link that works in the tree works on t
 import os
 import re
 
-from pygments.lexers.special import TextLexer
-
 root = os.environ["WEIR_DOCS_ROOT"]
 with open(os.path.join(root, "include/weir/version.h"), encoding="utf-8") as file:
     release = re.search(r'VERSION_STRING "(.+)"', file.read())[1]
@@ -39,7 +37,6 @@ html_show_sourcelink = False
 
 
 def setup(app):
-    app.add_lexer("mermaid", TextLexer)
     app.connect("missing-reference", name_what_is_not_a_page)
 
 

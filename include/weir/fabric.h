@@ -157,10 +157,11 @@ typedef struct weir_window weir_window;
 /**
  * Lets all ranks at `bytes` bytes of this one; every rank calls it, with a size of its own, 0 too.
  * memory NULL: weir allocates, zeroed, what the others reach fastest. Else the memory is the
- * caller's and must outlive the window.
+ * caller's and must outlive the window. Waits until all have called it; a failure, TIMEOUT, too, is
+ * that of what all ranks do together.
  */
 WEIR_API weir_status weir_window_create(weir_fabric* fabric, void* memory, size_t bytes,
-                                        weir_window** out_window);
+                                        int64_t timeout_ns, weir_window** out_window);
 
 /** Ends it on this rank: later accesses of the others fail. NULL is ignored. */
 WEIR_API void weir_window_destroy(weir_window* window);

@@ -110,9 +110,11 @@ template <FabricData T>
 class Window {
  public:
   /// Collective: memory that weir allocates, zeroed.
-  Window(weir_fabric* fabric, std::size_t count) : Window(fabric, nullptr, count) {}
+  Window(weir_fabric* fabric, std::size_t count, std::chrono::nanoseconds timeout = forever)
+      : Window(fabric, nullptr, count, timeout) {}
   /// Collective: memory of the caller, which must outlive the window.
-  Window(weir_fabric* fabric, std::span<T> memory) : Window(fabric, memory.data(), memory.size()) {}
+  Window(weir_fabric* fabric, std::span<T> memory, std::chrono::nanoseconds timeout = forever)
+      : Window(fabric, memory.data(), memory.size(), timeout) {}
 
   weir_window* handle() const noexcept { return window_.get(); }
   /// This rank's part.
@@ -151,9 +153,10 @@ class Window {
     void operator()(weir_window* window) const noexcept { weir_window_destroy(window); }
   };
 
-  Window(weir_fabric* fabric, T* memory, std::size_t count) : count_(count) {
+  Window(weir_fabric* fabric, T* memory, std::size_t count, std::chrono::nanoseconds timeout)
+      : count_(count) {
     weir_window* window = nullptr;
-    check(weir_window_create(fabric, memory, count * sizeof(T), &window));
+    check(weir_window_create(fabric, memory, count * sizeof(T), timeout.count(), &window));
     window_.reset(window);
   }
 

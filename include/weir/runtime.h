@@ -106,7 +106,7 @@ WEIR_API weir_status weir_runtime_get_stats(const weir_runtime* runtime, weir_st
 /**
  * Writes a description of machine, domains, libraries and kernels as one JSON object.
  * out_json receives at most capacity bytes including the final NUL; *out_size (may be NULL) the
- * size needed. Call with capacity 0 to ask for the size.
+ * size needed. Call with capacity 0 to ask for the size, which another call may find larger.
  */
 WEIR_API weir_status weir_runtime_describe(const weir_runtime* runtime, char* out_json,
                                            size_t capacity, size_t* out_size);

@@ -42,8 +42,12 @@ typedef struct weir_chunk {
 
 /**
  * Enqueues the actions of a chunk in its stream, from host memory and back to it, and gives the
- * event of the last. Called on any thread, for several chunks at once; it does not wait. Anything
- * but OK ends the share with that status, and the message of weir_last_error().
+ * event of the last. Called on any thread, for several chunks at once; it does not wait.
+ *
+ * Anything but OK ends the share with that status, and the message of weir_last_error(), as the
+ * failure of an action does. But DEVICE_ERROR, UNAVAILABLE and NETWORK_ERROR, of either, say that
+ * the place is of no use: it gets no more chunks, and the others do this one, perhaps beside what
+ * the function has enqueued. When no place is left that ends the share.
  *
  * The chunks of a stream must not depend on each other. A chunk of a device that failed is enqueued
  * again on another: what a chunk writes must not be what it reads.
@@ -109,7 +113,10 @@ WEIR_API weir_status weir_share_start(weir_runtime* runtime, const weir_share_op
  */
 WEIR_API weir_status weir_share_wait(weir_share* share, int64_t timeout_ns);
 
-/** Hands out no more chunks, and completes as CANCELLED those that have not started. */
+/**
+ * Hands out no more chunks, and completes as CANCELLED actions of chunks that have not started.
+ * With a fabric any rank does so for all of them; the others do it as soon as they hear of it.
+ */
 WEIR_API weir_status weir_share_cancel(weir_share* share);
 
 /** Waits for the share, whatever its outcome, and frees it. NULL is ignored. */

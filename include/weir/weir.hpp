@@ -871,12 +871,14 @@ class Runtime {
   }
   /// Machine, domains, libraries and kernels as JSON.
   std::string describe() const {
-    std::size_t size = 0;
-    check(weir_runtime_describe(handle(), nullptr, 0, &size));
-    std::string text(size, '\0');
-    check(weir_runtime_describe(handle(), text.data(), text.size(), nullptr));
-    text.resize(size - 1);
-    return text;
+    std::string text(std::size_t{1} << 16, '\0');
+    for (;;) {
+      std::size_t size = 0;
+      check(weir_runtime_describe(handle(), text.data(), text.size(), &size));
+      const bool whole = size <= text.size();
+      text.resize(whole ? size - 1 : size);
+      if (whole) return text;
+    }
   }
 
   void start_trace(std::size_t max_bytes = 0) const {

@@ -259,19 +259,20 @@ int launch(unsigned ranks, const std::vector<std::string>& arguments,
 
 // ---- Windows -----------------------------------------------------------------------------------
 
-Window::Window(FabricRef of, nb::object given)
+Window::Window(FabricRef of, nb::object given, const Timeout& timeout)
     : fabric(std::move(of)), array(std::move(given)), memory(std::make_unique<Bytes>(array, true)) {
   weir_fabric* const opened = fabric->open();
   // Signals can end this, as in together().
-  check(wait_for({}, [&](std::int64_t ns) { return weir_fabric_barrier(opened, ns); },
+  check(wait_for(timeout, [&](std::int64_t ns) { return weir_fabric_barrier(opened, ns); },
                  {&fabric->in_use}));
   call_released({&fabric->in_use}, [&] {
-    return weir_window_create(opened, memory->data(), memory->size(), &handle);
+    return weir_window_create(opened, memory->data(), memory->size(), WEIR_FOREVER, &handle);
   });
 }
 
-std::shared_ptr<Window> Window::make(const FabricRef& fabric, nb::object array) {
-  auto window = make_waiting<Window>(fabric, std::move(array));
+std::shared_ptr<Window> Window::make(const FabricRef& fabric, nb::object array,
+                                     const Timeout& timeout) {
+  auto window = make_waiting<Window>(fabric, std::move(array), timeout);
   fabric->windows.push_back(window);
   return window;
 }

@@ -73,8 +73,9 @@ int launch(unsigned ranks, const std::vector<std::string>& arguments,
 
 /// Memory of this rank that all ranks may reach.
 struct Window {
-  static std::shared_ptr<Window> make(const FabricRef& fabric, nb::object array);
-  Window(FabricRef fabric, nb::object array);
+  static std::shared_ptr<Window> make(const FabricRef& fabric, nb::object array,
+                                      const Timeout& timeout);
+  Window(FabricRef fabric, nb::object array, const Timeout& timeout);
   ~Window() { close(); }
   void close();
 

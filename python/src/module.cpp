@@ -159,12 +159,14 @@ nb::dict summary_of(const Runtime& runtime) {
 
 std::string describe(const Runtime& runtime) {
   runtime.session->require_open();
-  std::size_t size = 0;
-  check(weir_runtime_describe(runtime.session->handle(), nullptr, 0, &size));
-  std::string text(size, '\0');
-  check(weir_runtime_describe(runtime.session->handle(), text.data(), text.size(), nullptr));
-  text.resize(size - 1);
-  return text;
+  std::string text(std::size_t{1} << 16, '\0');
+  for (;;) {
+    std::size_t size = 0;
+    check(weir_runtime_describe(runtime.session->handle(), text.data(), text.size(), &size));
+    const bool whole = size <= text.size();
+    text.resize(whole ? size - 1 : size);
+    if (whole) return text;
+  }
 }
 
 std::size_t wait_any(const Runtime& runtime, nb::handle events, const Timeout& timeout) {

@@ -103,10 +103,10 @@ void define_fabrics(nb::module_& m) {
           "timeout"_a.none())
       .def(
           "window",
-          [](const FabricRef& fabric, nb::object array) {
-            return Window::make(fabric, std::move(array));
+          [](const FabricRef& fabric, nb::object array, const Timeout& timeout) {
+            return Window::make(fabric, std::move(array), timeout);
           },
-          "array"_a)
+          "array"_a, "timeout"_a.none())
       .def(
           "conveyor",
           [](const FabricRef& fabric, const Text& name, nb::object memory,

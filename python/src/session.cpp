@@ -163,9 +163,13 @@ void raise_value(const std::string& message) {
 namespace {
 
 std::uint64_t keep(nb::object exception) {
-  exceptions.emplace_back(++last_exception, std::move(exception));
-  if (exceptions.size() > kKeptExceptions) exceptions.pop_front();
-  return last_exception;
+  const std::uint64_t id = ++last_exception;
+  exceptions.emplace_back(id, std::move(exception));
+  if (exceptions.size() > kKeptExceptions) {
+    const auto oldest = std::move(exceptions.front());  // what it holds may keep another as it goes
+    exceptions.pop_front();
+  }
+  return id;
 }
 
 }  // namespace
@@ -186,7 +190,7 @@ std::size_t RaisedByPolicy::keep(nb::python_error& error) {
   return kFarCandidate + number_;
 }
 
-void forget_exceptions() { exceptions.clear(); }
+void forget_exceptions() { std::exchange(exceptions, {}).clear(); }
 
 void require_no_callback(const char* what) {
   if (!CallbackScope::active()) return;

@@ -247,10 +247,10 @@ class Fabric:
         """Moves the fabric on until the handler has returned from a message."""
         self._body.progress(timeout)
 
-    def window(self, memory: int | np.ndarray) -> Window:
+    def window(self, memory: int | np.ndarray, timeout: float | None = None) -> Window:
         """Lets all ranks at an array, or so many bytes, of this one; every rank calls it."""
         array = _memory(memory)
-        return Window(self._body.window(array), array)
+        return Window(self._body.window(array, timeout), array)
 
     def conveyor(self, memory: int | np.ndarray | None = None,
                  handlers: Sequence[tuple[npt.DTypeLike, Callable[[np.ndarray, int], object]]] = (),

@@ -51,13 +51,14 @@ class Handle {
 
   /// Destroys an object, leaving its name for whoever uses the handle again.
   static void bury(T* object) noexcept {
-    Handle* const grave = object;
+    Handle* const handle = object;
+    auto* const grave = reinterpret_cast<std::byte*>(&handle->mark_);
     char epitaph[kEpitaph] = {};
     std::string_view(object->name()).copy(epitaph, kEpitaph - 1);
     object->~T();
     // Raw memory now: plain writes that no optimiser takes for those of a dead object.
-    std::memcpy(static_cast<void*>(grave), &kDead, sizeof kDead);
-    std::memcpy(reinterpret_cast<std::byte*>(grave) + sizeof kDead, epitaph, kEpitaph);
+    std::memcpy(grave, &kDead, sizeof kDead);
+    std::memcpy(grave + sizeof kDead, epitaph, kEpitaph);
     heap().release(object);
   }
   struct Bury {
@@ -66,7 +67,7 @@ class Handle {
 
   /// Returns the object of a handle. Throws Error{invalid_argument} for NULL, a destroyed object
   /// (by name), or something else.
-  static T& check(T* handle) {
+  __attribute__((no_sanitize("vptr"))) static T& check(T* handle) {
     if (handle != nullptr && static_cast<Handle*>(handle)->mark_ == kLive) [[likely]] {
       return *handle;
     }
@@ -74,9 +75,22 @@ class Handle {
   }
   static const T& check(const T* handle) { return check(const_cast<T*>(handle)); }
 
+ protected:
+  /// Virtual for its place: such a base stands first in all types, so that the mark, which says the
+  /// type, is where it is looked for in handles of other types, too.
+  virtual ~Handle() = default;
+
  private:
-  static constexpr std::uint32_t kLive = 0x52494557;
-  static constexpr std::uint32_t kDead = 0x44414544;
+  /// The mark of a type: its noun's hash (FNV-1a), which is odd while the object lives.
+  static constexpr std::uint32_t mark_of(bool live) noexcept {
+    std::uint32_t hash = 0x811C9DC5u;
+    for (const char letter : std::string_view(T::kNoun)) {
+      hash = (hash ^ static_cast<unsigned char>(letter)) * 0x01000193u;
+    }
+    return live ? hash | 1u : hash & ~1u;
+  }
+  static constexpr std::uint32_t kLive = mark_of(true);
+  static constexpr std::uint32_t kDead = mark_of(false);
   static constexpr std::size_t kEpitaph = 20;
 
   /// Never destroyed: handles may be used until the process ends.
@@ -86,7 +100,7 @@ class Handle {
     return instance;
   }
 
-  [[noreturn, gnu::cold]] static void refuse(const T* object) {
+  [[noreturn, gnu::cold]] __attribute__((no_sanitize("vptr"))) static void refuse(const T* object) {
     if (object == nullptr) fail_argument("the {} is NULL", T::kNoun);
     const Handle* const handle = object;
     if (handle->mark_ != kDead) fail_argument("the handle is not a {}", T::kNoun);

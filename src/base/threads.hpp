@@ -83,4 +83,8 @@ class Thread {
 /// Binds the calling thread to processors (operating system numbers). Returns false when refused.
 bool bind_this_thread(const std::vector<unsigned>& processors) noexcept;
 
+/// Says that the calling thread, which has little to do at a time, is to run as soon as it is
+/// woken, also where others compute. Systems that know no such wish ignore it.
+void run_promptly() noexcept;
+
 }  // namespace weir::rt::sys

@@ -30,6 +30,15 @@ long futex(const Atomic<std::uint32_t>& word, int operation, std::uint32_t value
                  FUTEX_BITSET_MATCH_ANY);
 }
 
+/// What sched_setattr() of Linux takes, for which C libraries have no type before glibc 2.41.
+struct SchedulingAttributes {
+  std::uint32_t bytes, policy;
+  std::uint64_t flags;
+  std::int32_t nice;
+  std::uint32_t priority;
+  std::uint64_t runtime, deadline, period;
+};
+
 }  // namespace
 
 std::int64_t now_ns() noexcept {
@@ -94,6 +103,16 @@ bool bind_this_thread(const std::vector<unsigned>& processors) noexcept {
     if (processor < CPU_SETSIZE) CPU_SET(processor, &set);
   }
   return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
+}
+
+/// Since Linux 6.12 a thread that asks for short slices preempts one that has longer ones.
+void run_promptly() noexcept {
+  constexpr std::uint64_t kSliceNs = 100'000;
+  SchedulingAttributes attributes{};
+  if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return;
+  if (attributes.policy != SCHED_OTHER) return;
+  attributes.runtime = kSliceNs;
+  syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
 }  // namespace weir::rt::sys

@@ -38,7 +38,7 @@ Topology make() noexcept {
 Topology load() {
   // hwloc opens its plug-ins for the first topology and closes them after the last, which takes
   // longer than all the rest: one that is never loaded keeps them.
-  [[maybe_unused]] static hwloc_topology* const kept = make().release();
+  [[maybe_unused]] static const Topology kept = make();
   Topology topology = make();
   if (topology == nullptr) fail(WEIR_STATUS_UNAVAILABLE, "hwloc cannot be initialised");
   if (hwloc_topology_load(topology.get()) != 0) {

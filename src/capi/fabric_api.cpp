@@ -126,11 +126,11 @@ weir_status weir_fabric_progress(weir_fabric* fabric, int64_t timeout_ns) {
   });
 }
 
-weir_status weir_window_create(weir_fabric* fabric, void* memory, size_t bytes,
+weir_status weir_window_create(weir_fabric* fabric, void* memory, size_t bytes, int64_t timeout_ns,
                                weir_window** out_window) {
   return guard([&] {
     weir_window*& result = out(out_window, "out_window");
-    result = weir_fabric::check(fabric).create_window(memory, bytes);
+    result = weir_fabric::check(fabric).create_window(memory, bytes, timeout_ns);
   });
 }
 

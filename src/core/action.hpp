@@ -128,8 +128,10 @@ struct alignas(64) Action : Message {
     ActionTimes times;
     std::uint64_t kept_id;  ///< of the action whose outcome the failure log keeps in this slot
   };
-  std::uint16_t lane = 0;             ///< worker that ran it, for the trace
-  std::array<char, kNameBytes> name;  ///< when `named`
+  static constexpr unsigned kTaskBits = 48;
+  std::uint64_t lane : 16 = 0;         ///< worker that ran it, for the trace
+  std::uint64_t task : kTaskBits = 0;  ///< of a task queue with several places: its number there
+  std::array<char, kNameBytes> name;   ///< when `named`
 
   /// Ids are (serial number of the stream, position in the stream), both from 1. Valid until the
   /// event is closed.

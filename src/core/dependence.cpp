@@ -176,9 +176,9 @@ void DependenceTable::renew(const Action& action) noexcept {
   for (const Operand& operand : action.operands()) {
     const auto shadow = shadows_.find(Key{operand.buffer->id(), operand.memory});
     if (!operand.writes() || shadow == shadows_.end()) continue;
-    for (const auto& entry : shadow->second.entries) {
-      if (contains(operand.region(), entry->region)) renew(*entry);
-    }
+    each_candidate(shadow->second, operand.region(), [&](Entry& entry) {
+      if (contains(operand.region(), entry.region)) renew(entry);
+    });
   }
 }
 

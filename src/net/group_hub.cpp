@@ -99,6 +99,15 @@ void GroupHub::send(Rank to, std::uint32_t number, Kind kind, std::uint64_t step
   port_.send(to, channel_, std::as_bytes(std::span(&head, 1)), body);
 }
 
+void GroupHub::send(Rank to, std::uint32_t number, Kind kind, std::span<const std::byte> first,
+                    std::span<const std::byte> rest) {
+  const Head head{kMagic, number, kind, 0, 0};
+  std::vector<std::byte> front(sizeof head + first.size());
+  std::memcpy(front.data(), &head, sizeof head);
+  if (!first.empty()) std::memcpy(front.data() + sizeof head, first.data(), first.size());
+  port_.send(to, channel_, front, rest);
+}
+
 void GroupHub::send(Rank to, std::uint32_t number, Kind kind, std::string_view text) {
   const Head head{kMagic, number, kind, 0, 0};
   port_.post(to, channel_, std::as_bytes(std::span(&head, 1)), bytes_of(text));

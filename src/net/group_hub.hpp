@@ -51,10 +51,12 @@ class GroupHub final : public Listener {
   /// When it returns the member hears nothing more.
   void leave(std::uint32_t number) noexcept;
 
-  /// Sends to another rank's member of that number. `body` is copied. A text, of which there are
-  /// few, does not wait for room. Throws Error.
+  /// Sends to another rank's member of that number. A body, which may be of two parts, is copied
+  /// once. A text, of which there are few, does not wait for room. Throws Error.
   void send(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
             std::span<const std::byte> body);
+  void send(Rank to, std::uint32_t number, Kind kind, std::span<const std::byte> first,
+            std::span<const std::byte> rest);
   void send(Rank to, std::uint32_t number, Kind kind, std::string_view text);
   /// The same with a body in memory that Port::reserve() gave, which it gives back.
   void send_reserved(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,

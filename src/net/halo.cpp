@@ -57,7 +57,7 @@ Halo::Halo(GroupHub& hub, const std::function<HaloRequest()>& read)
       hellos_(ranks_),
       hellos_missing_(ranks_ - 1),
       gone_(ranks_) {
-  hub_.enter(*this, number_);
+  hub_.enter(ear_, number_);
   try {
     const HaloRequest request = read();
     const weir_halo_options& options = request.options;

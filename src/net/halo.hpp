@@ -32,7 +32,7 @@ struct HaloRequest {
 /// What arrives for the step that was started goes straight into the halos, on the thread that
 /// makes progress. A neighbour can be one step ahead, not more, since it needs this rank's
 /// messages, if only an empty one: those of the next step are kept until it is started.
-class Halo : private GroupHub::Member {
+class Halo {
  public:
   /// Collective. Throws Error, on all ranks if on one, also what reading the request throws.
   Halo(GroupHub& hub, const std::function<HaloRequest()>& read);
@@ -66,6 +66,20 @@ class Halo : private GroupHub::Member {
     HaloPlan plan;
     bool check;
   };
+  /// Hears for it: an object that is whole before it is entered, as a class that others derive from
+  /// is not.
+  class Ear final : public GroupHub::Member {
+   public:
+    explicit Ear(Halo& halo) noexcept : halo_(halo) {}
+    void heard(Rank from, GroupHub::Kind kind, std::uint64_t step,
+               std::span<const std::byte> body) noexcept override {
+      halo_.heard(from, kind, step, body);
+    }
+    void lost(Rank rank, const std::string& why) noexcept override { halo_.lost(rank, why); }
+
+   private:
+    Halo& halo_;
+  };
   struct Peer {
     std::uint64_t next = 0;         ///< step of the next message
     std::size_t heard = 0;          ///< messages of that step
@@ -81,8 +95,8 @@ class Halo : private GroupHub::Member {
   void compare(const std::string& mine) const;
 
   void heard(Rank from, GroupHub::Kind kind, std::uint64_t step,
-             std::span<const std::byte> body) noexcept override;
-  void lost(Rank rank, const std::string& why) noexcept override;
+             std::span<const std::byte> body) noexcept;
+  void lost(Rank rank, const std::string& why) noexcept;
   void hear_cells(Rank from, std::uint64_t step, std::span<const std::byte> body);
   void fail_with(weir_status status, std::string message) noexcept;
   /// Throws what ended the exchange, or that a rank is gone whose cells are missing.
@@ -118,6 +132,7 @@ class Halo : private GroupHub::Member {
   void tell_all(Kind kind, std::string_view message) noexcept;
 
   GroupHub& hub_;
+  Ear ear_{*this};
   const Rank rank_, ranks_;
   std::uint32_t number_ = 0;
   bool all_said_ = false;  ///< every rank has, or will have, what it needs to compare

@@ -68,7 +68,7 @@ class Link {
   virtual void cut(Rank, bool /*left*/) noexcept {}
 
   /// Does a part of an operation without its target's help, moving `cursor` on towards
-  /// `operation.bytes`. Nothing: the link cannot, and packets must do.
+  /// `operation.bytes`. Nothing: the link cannot, and packets must do all of it.
   virtual std::optional<Outcome> direct(const OneSided&, std::uint64_t& /*cursor*/,
                                         std::int64_t& /*old*/) noexcept {
     return std::nullopt;

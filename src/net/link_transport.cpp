@@ -499,7 +499,7 @@ bool LinkTransport::start(const OneSided& operation) {
   Slot& slot = slots_[index];
   slot.operation = operation;
   slot.cursor = 0;
-  slot.live = true;
+  slot.live = slot.direct = true;
   bool moved = false;
   if (unsent_.size() == 1 && push_slot(slot, index, moved)) unsent_.pop_back();
   return true;
@@ -511,12 +511,15 @@ bool LinkTransport::push_slot(Slot& slot, std::uint32_t index, bool& moved) noex
   if (!slot.live) return true;
   if (peers_[operation.target].gone) return true;  // deliver_broken() ends it
   std::int64_t old = 0;
-  if (const std::optional<Outcome> outcome = link_->direct(operation, slot.cursor, old)) {
+  std::optional<Outcome> outcome;
+  if (slot.direct) outcome = link_->direct(operation, slot.cursor, old);
+  if (outcome) {
     moved = true;
     const bool over = !outcome->ok() || slot.cursor >= operation.bytes;
     if (over) end(slot, old, *outcome);
     return over;
   }
+  if (std::exchange(slot.direct, false)) slot.cursor = 0;
   const std::uint64_t token = std::uint64_t{slot.generation} << 32 | index;
   if (operation.kind == OneSidedKind::get) {
     return moved = push(operation.target, Kind::get,

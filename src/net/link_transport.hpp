@@ -104,6 +104,7 @@ class LinkTransport final : public Transport, private PacketSink {
     std::uint64_t cursor = 0;  ///< bytes that are done (direct, get) or sent (put)
     std::uint32_t generation = 0;
     bool live = false;
+    bool direct = false;  ///< the link may do it; else packets do all of it
   };
   /// What is to be sent to a rank that asked for something.
   struct Answer {

@@ -57,10 +57,13 @@ Port::Body::~Body() {
 }
 
 bool Port::Body::step() noexcept {
-  bool happened = messages.take_over() | operations.take_over();
+  bool happened = messages.take_over();
+  happened |= operations.take_over();
   happened |= transport->progress(*this);
-  happened |= messages.take_over() | operations.take_over();
-  happened |= messages.push() | operations.push();
+  happened |= messages.take_over();
+  happened |= operations.take_over();
+  happened |= messages.push();
+  happened |= operations.push();
   happened |= messages.deliver_own();
   return happened;
 }

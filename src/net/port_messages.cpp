@@ -23,10 +23,9 @@ bool PortMessages::empty() const noexcept {
 
 // ---- Sending ------------------------------------------------------------------------------------
 
-void PortMessages::send(Rank to, Channel channel, std::span<const std::byte> head,
-                        std::span<const std::byte> body) {
+/// Throws Error also when the rank is gone.
+void PortMessages::wait_for_room(Rank to, Channel channel, std::size_t bytes) {
   gone_.check(to, "send to");
-  const std::size_t bytes = head.size() + body.size();
   if (to == info_.rank) check_room_here(channel, bytes);
   const sys::Atomic<std::size_t>& queued = peers_[to].queued;
   if (progress_.holds()) {
@@ -34,6 +33,11 @@ void PortMessages::send(Rank to, Channel channel, std::span<const std::byte> hea
   } else if (queued.load() > kQueuedBytes) {
     progress_.wait_until([&] { return queued.load() <= kQueuedBytes; }, -1, "room to send");
   }
+}
+
+void PortMessages::send(Rank to, Channel channel, std::span<const std::byte> head,
+                        std::span<const std::byte> body) {
+  wait_for_room(to, channel, head.size() + body.size());
   post(to, channel, head, body);
 }
 
@@ -56,32 +60,29 @@ void PortMessages::post(Rank to, Channel channel, std::span<const std::byte> hea
   submit(std::move(one));
 }
 
-template <class Otherwise>
-void PortMessages::pass_reserved(Rank to, Channel channel, std::span<const std::byte> head,
-                                 std::span<std::byte> body, Otherwise&& otherwise) {
-  struct Back {
-    Transport& transport;
-    std::byte* memory;
-    ~Back() {
-      if (memory != nullptr) transport.unreserve(memory);
-    }
-  } back{transport_, body.data()};
-  gone_.check(to, "send to");
-  if (send_reserved_now(to, channel, {0, head, body})) {
-    back.memory = nullptr;
-  } else {
-    otherwise();
-  }
-}
-
 void PortMessages::send_reserved(Rank to, Channel channel, std::span<const std::byte> head,
                                  std::span<std::byte> body) {
-  pass_reserved(to, channel, head, body, [&] { send(to, channel, head, body); });
+  Reserved memory(body.data(), Unreserve{&transport_});
+  wait_for_room(to, channel, head.size() + body.size());
+  post(to, channel, head, std::move(memory), body.size());
 }
 
 void PortMessages::post_reserved(Rank to, Channel channel, std::span<const std::byte> head,
                                  std::span<std::byte> body) {
-  pass_reserved(to, channel, head, body, [&] { post(to, channel, head, body); });
+  post(to, channel, head, Reserved(body.data(), Unreserve{&transport_}), body.size());
+}
+
+void PortMessages::post(Rank to, Channel channel, std::span<const std::byte> head, Reserved body,
+                        std::size_t body_bytes) {
+  gone_.check(to, "send to");
+  if (send_reserved_now(to, channel, head, body, body_bytes)) return;
+  Messages one = room_for(to, channel, head.size());
+  Message& message = one.front();
+  message.bytes.assign(head.begin(), head.end());
+  message.body = std::move(body);
+  message.body_bytes = body_bytes;
+  message.inside = progress_.holds();
+  submit(std::move(one));
 }
 
 /// Returns a message without contents.
@@ -140,25 +141,35 @@ bool PortMessages::send_now(Rank to, Channel channel, const MessageRest& message
 }
 
 /// Returns false when the way is not free, and nothing is out.
-bool PortMessages::send_reserved_now(Rank to, Channel channel, const MessageRest& message) {
+bool PortMessages::send_reserved_now(Rank to, Channel channel, std::span<const std::byte> head,
+                                     Reserved& body, std::size_t body_bytes) {
   const PortProgress::Chance chance(progress_);
   if (!chance) return false;
   if (take_over()) push();
-  return peers_[to].messages.empty() && send_reserved_frame(transport_, to, channel, message);
+  return peers_[to].messages.empty() && send_reserved(to, channel, head, body, body_bytes);
+}
+
+/// The transport has the body then.
+bool PortMessages::send_reserved(Rank to, Channel channel, std::span<const std::byte> head,
+                                 Reserved& body, std::size_t body_bytes) {
+  const MessageRest message{0, head, {body.get(), body_bytes}};
+  if (!send_reserved_frame(transport_, to, channel, message)) return false;
+  static_cast<void>(body.release());
+  return true;
 }
 
 void PortMessages::note_waiting(const Message& message) noexcept {
   Peer& peer = peers_[message.rank];
-  peer.queued.fetch_add(message.bytes.size());
+  peer.queued.fetch_add(message.size());
   if (!message.inside) return;
-  peer.inside[static_cast<std::size_t>(message.channel)].fetch_add(message.bytes.size());
+  peer.inside[static_cast<std::size_t>(message.channel)].fetch_add(message.size());
 }
 
 void PortMessages::note_over(const Message& message) noexcept {
   Peer& peer = peers_[message.rank];
-  peer.queued.fetch_sub(message.bytes.size());
+  peer.queued.fetch_sub(message.size());
   if (!message.inside) return;
-  peer.inside[static_cast<std::size_t>(message.channel)].fetch_sub(message.bytes.size());
+  peer.inside[static_cast<std::size_t>(message.channel)].fetch_sub(message.size());
 }
 
 void PortMessages::submit(Messages one) noexcept {
@@ -191,15 +202,23 @@ bool PortMessages::push() noexcept {
   return push_to_all(info_.ranks, [this](Rank rank) { return push_to(rank); });
 }
 
+/// Returns whether all of it is out.
+bool PortMessages::send_rest(Message& message) {
+  if (message.body != nullptr) {
+    return send_reserved(message.rank, message.channel, message.bytes, message.body,
+                         message.body_bytes);
+  }
+  return send_frames(transport_, message.rank, message.channel, {message.before, message.bytes},
+                     most_, message.sent);
+}
+
 bool PortMessages::push_to(Rank to) {
   Peer& peer = peers_[to];
   bool moved = false;
   while (!peer.messages.empty()) {
     Message& message = peer.messages.front();
     const std::size_t before = message.sent;
-    const bool over =
-        gone_.gone(to) || send_frames(transport_, to, message.channel,
-                                      {message.before, message.bytes}, most_, message.sent);
+    const bool over = gone_.gone(to) || send_rest(message);
     moved |= over || message.sent != before;
     if (!over) break;
     note_over(message);

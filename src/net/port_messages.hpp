@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <list>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -74,13 +75,23 @@ class PortMessages {
   static constexpr std::size_t kQueuedBytes = 512u << 10;  ///< to one rank, before send() blocks
   static constexpr std::size_t kKeptBytes = 64u << 20;     ///< where nobody can wait for room
 
+  struct Unreserve {
+    Transport* transport;
+    void operator()(std::byte* memory) const noexcept { transport->unreserve(memory); }
+  };
+  /// Memory of the transport's, with the body of a message.
+  using Reserved = std::unique_ptr<std::byte, Unreserve>;
   struct Message {
     Rank rank;  ///< to which it goes, or that it is from
     Channel channel;
     std::vector<std::byte> bytes;
-    std::size_t sent = 0;    ///< of these
-    std::size_t before = 0;  ///< bytes of the message that went out before these
-    bool inside = false;     ///< a listener has sent it
+    std::size_t sent = 0;        ///< of these
+    std::size_t before = 0;      ///< bytes of the message that went out before these
+    bool inside = false;         ///< a listener has sent it
+    Reserved body{};             ///< behind the bytes; null: none
+    std::size_t body_bytes = 0;  ///< of it
+
+    std::size_t size() const noexcept { return bytes.size() + body_bytes; }
   };
   using Messages = std::list<Message>;  ///< these go from list to list without memory
   struct Peer {
@@ -92,13 +103,17 @@ class PortMessages {
 
   void check_room_here(Channel channel, std::size_t bytes) const;
   void check_room_inside(Rank to, Channel channel, std::size_t bytes) const;
+  void wait_for_room(Rank to, Channel channel, std::size_t bytes);
   static Messages room_for(Rank to, Channel channel, std::size_t bytes);
   static void fill(Message& message, const MessageRest& rest, std::size_t from);
   bool send_now(Rank to, Channel channel, const MessageRest& message, Messages& room);
-  template <class Otherwise>
-  void pass_reserved(Rank to, Channel channel, std::span<const std::byte> head,
-                     std::span<std::byte> body, Otherwise&& otherwise);
-  bool send_reserved_now(Rank to, Channel channel, const MessageRest& message);
+  void post(Rank to, Channel channel, std::span<const std::byte> head, Reserved body,
+            std::size_t body_bytes);
+  bool send_reserved_now(Rank to, Channel channel, std::span<const std::byte> head, Reserved& body,
+                         std::size_t body_bytes);
+  bool send_reserved(Rank to, Channel channel, std::span<const std::byte> head, Reserved& body,
+                     std::size_t body_bytes);
+  bool send_rest(Message& message);
   void note_waiting(const Message& message) noexcept;
   void note_over(const Message& message) noexcept;
   void submit(Messages one) noexcept;

@@ -1,5 +1,6 @@
 #include "net/port_progress.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -102,6 +103,26 @@ bool PortProgress::look() noexcept {
 
 // ---- Waiting ------------------------------------------------------------------------------------
 
+namespace {
+
+/// That the transport knows of a wait, until it is over, however.
+class Registration {
+ public:
+  explicit Registration(Transport& transport) noexcept : transport_(transport) {}
+  Registration(const Registration&) = delete;
+  Registration& operator=(const Registration&) = delete;
+  ~Registration() {
+    if (set_) transport_.resumed();
+  }
+  void set() noexcept { set_ = true; }
+
+ private:
+  Transport& transport_;
+  bool set_ = false;
+};
+
+}  // namespace
+
 void PortProgress::check_may_wait(const char* what) const {
   if (holds()) fail(WEIR_STATUS_BUSY, "a handler of messages must not wait for {}", what);
 }
@@ -111,20 +132,19 @@ bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t ti
   check_may_wait(what);
   const std::int64_t deadline = sys::deadline_after(timeout_ns);
   SpinLimit spin(wait_spin_ns_);
-  bool registered = false;
+  Registration registration(transport_);
   while (!done()) {
     if (look()) {
       spin.found();
     } else if (!spin.again()) {
       if (sys::now_ns() >= deadline) return done();
-      if (deadline == sys::kNever) registered |= look_for_stall(done, what);
+      if (deadline == sys::kNever && look_for_stall(done, what)) registration.set();
       const CountedSleeper sleeper(sleepers_);
-      rest(done, deadline);
+      rest(done, deadline, spin);
       spin.in_vain();
     }
     if (timeout_ns >= 0 && sys::now_ns() >= deadline) return done();
   }
-  if (registered) transport_.resumed();
   return true;
 }
 
@@ -149,9 +169,12 @@ bool PortProgress::look_for_stall(const std::function<bool()>& done, const char*
 }
 
 /// Sleeps, unless something happens first. Whoever is to be roused has said so before.
-void PortProgress::rest(const std::function<bool()>& done, std::int64_t deadline) {
+void PortProgress::rest(const std::function<bool()>& done, std::int64_t deadline,
+                        const SpinLimit& spin) {
   const std::uint32_t bell = transport_.bell();
-  if (!done() && !progress()) transport_.wait(bell, deadline);
+  if (done() || progress()) return;
+  if (!transport_.info().can_sleep) deadline = std::min(deadline, spin.end_of_nap());
+  transport_.wait(bell, deadline);
 }
 
 // ---- The thread ---------------------------------------------------------------------------------
@@ -174,17 +197,19 @@ void PortProgress::end_nap() noexcept {
 }
 
 void PortProgress::run_thread() noexcept {
+  sys::run_promptly();
   SpinLimit spin(spin_ns_);
   std::uint32_t seen = 0;
   const auto stopped = [this] { return stop_.load() != 0; };
   while (!stopped()) {
     if (callers_are_at_it(seen)) {
       nap(seen);
+      spin.others_look();
     } else if (progress()) {
       spin.found();
     } else if (!spin.again()) {
       thread_sleeps_.store(true);
-      rest(stopped, sys::kNever);
+      rest(stopped, sys::kNever, spin);
       thread_sleeps_.store(false);
       spin.in_vain();
     }

@@ -1,4 +1,4 @@
-// How long a thread that waits for news looks for them before it sleeps.
+// How long a thread that waits for news looks for them before it sleeps, and how long it sleeps.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,10 @@ class SpinLimit {
 
   /// Returns whether to look once more, after a pause.
   bool again() noexcept {
-    if (looks_++ == 0) since_ns_ = sys::now_ns();
-    if (sys::now_ns() - since_ns_ >= limit_ns_) return false;
+    const std::int64_t now = sys::now_ns();
+    if (looks_++ == 0) since_ns_ = now;
+    if (quiet_since_ns_ == 0) quiet_since_ns_ = now;
+    if (now - since_ns_ >= limit_ns_) return false;
     if (looks_ % kLooksPerYield == 0) {
       sys::yield();
     } else {
@@ -28,12 +30,23 @@ class SpinLimit {
   void found() noexcept {
     if (looks_ > 0) limit_ns_ = std::min(most_ns_, 2 * limit_ns_);
     looks_ = 0;
+    others_look();
   }
+  /// Somebody else finds what there is.
+  void others_look() noexcept { quiet_since_ns_ = 0; }
   /// The thread has slept.
   void in_vain() noexcept {
     limit_ns_ = std::max(std::min(kShortest, most_ns_), limit_ns_ / 2);
     looks_ = 0;
   }
+  /// Until when to sleep where news wake nobody: longer the longer there were none, so that those
+  /// who look take little from those who compute, and little of the wait is lost. Behind again().
+  std::int64_t end_of_nap() const noexcept {
+    const std::int64_t now = sys::now_ns();
+    return now + std::clamp((now - quiet_since_ns_) / 8, kShortestNap, kLongestNap);
+  }
+
+  static constexpr std::int64_t kShortestNap = 100'000, kLongestNap = 500'000;
 
  private:
   static constexpr std::int64_t kShortest = 1'000;
@@ -41,6 +54,7 @@ class SpinLimit {
 
   const std::int64_t most_ns_;
   std::int64_t limit_ns_, since_ns_ = 0;
+  std::int64_t quiet_since_ns_ = 0;  ///< 0: not yet
   unsigned looks_ = 0;
 };
 

@@ -109,11 +109,12 @@ class Transport {
   virtual bool start(const OneSided& operation) = 0;
   /// Lets the others at memory, under a number that this rank has not used before.
   virtual void expose(WindowId window, void* memory, std::size_t bytes) = 0;
-  /// Ends that. Operations on it that are under way fail or end before it returns.
+  /// Ends that. Operations on it that are under way fail or end before it returns, but that of a
+  /// process which is stopped in its midst for longer than a second.
   virtual void withdraw(WindowId window) noexcept = 0;
   /// Returns zeroed memory that others reach fastest when it is exposed, null when there is none.
   virtual void* allocate(std::size_t bytes) = 0;
-  /// Gives it back. False: it is not from here.
+  /// Gives it back; what an operation is still in is not used again. False: it is not from here.
   virtual bool release(void* memory) noexcept = 0;
   /// Puts or gets some runs, where that takes nobody else's help. False: start() must do it, also
   /// what has been done. Any thread, beside the other calls.

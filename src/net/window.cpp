@@ -33,16 +33,16 @@ Window::Window(Port& port, void* memory, std::size_t bytes)
 }
 
 /// The others are told by a part without content.
-void Window::decline(Collectives& collectives) noexcept {
+void Window::decline(Collectives& collectives, std::int64_t timeout_ns) noexcept {
   try {
-    collectives.exchange(kCreation, {}, -1);
+    collectives.exchange(kCreation, {}, timeout_ns);
   } catch (...) {  // the caller has a failure of its own
   }
 }
 
-void Window::learn(Collectives& collectives) {
+void Window::learn(Collectives& collectives, std::int64_t timeout_ns) {
   const auto own = std::as_bytes(std::span(&parts_[port_.rank()], 1));
-  const std::vector<Collectives::Bytes> all = collectives.exchange(kCreation, own, -1);
+  const std::vector<Collectives::Bytes> all = collectives.exchange(kCreation, own, timeout_ns);
   for (Rank rank = 0; rank < port_.ranks(); ++rank) {
     if (all[rank].size() != sizeof(Part)) {
       fail(WEIR_STATUS_NETWORK_ERROR, "rank {} could not make its part of the window", rank);

@@ -18,18 +18,19 @@ class Window {
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
 
-  /// Collective: calls make(), which returns this rank's part, and makes all parts known. If it
-  /// throws on one rank it does on all: nothing that may fail is to be left for afterwards.
+  /// Collective: calls make(), which returns this rank's part, and makes all parts known, when all
+  /// ranks have come in time. If it throws on one rank it does on all: nothing that may fail is to
+  /// be left for afterwards.
   template <class Make>
-  static void meet(Collectives& collectives, const Make& make) {
+  static void meet(Collectives& collectives, std::int64_t timeout_ns, const Make& make) {
     Window* own = nullptr;
     try {
       own = &make();
     } catch (...) {
-      decline(collectives);
+      decline(collectives, timeout_ns);
       throw;
     }
-    own->learn(collectives);
+    own->learn(collectives, timeout_ns);
   }
 
   void* memory() const noexcept { return own_.memory(); }
@@ -63,8 +64,8 @@ class Window {
     WindowId id_;
   };
 
-  static void decline(Collectives& collectives) noexcept;
-  void learn(Collectives& collectives);
+  static void decline(Collectives& collectives, std::int64_t timeout_ns) noexcept;
+  void learn(Collectives& collectives, std::int64_t timeout_ns);
 
   Port& port_;
   std::vector<Part> parts_;

@@ -180,9 +180,9 @@ void close_fabric(weir_fabric& fabric) {
   if (fabric.close()) weir_fabric::bury(&fabric);
 }
 
-weir_window* Fabric::create_window(void* memory, std::size_t bytes) {
+weir_window* Fabric::create_window(void* memory, std::size_t bytes, std::int64_t timeout_ns) {
   std::list<Owned<weir_window>> made;
-  Window::meet(collectives_, [&]() -> Window& {
+  Window::meet(collectives_, timeout_ns, [&]() -> Window& {
     made.emplace_back().reset(new weir_window(*this, memory, bytes));
     return *made.front();
   });

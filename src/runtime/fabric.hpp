@@ -53,7 +53,7 @@ class Fabric : private Listener {
   /// Returns false at the deadline.
   bool progress(std::int64_t timeout_ns);
   bool is_alone() const noexcept;
-  weir_window* create_window(void* memory, std::size_t bytes);
+  weir_window* create_window(void* memory, std::size_t bytes, std::int64_t timeout_ns);
   void destroy_window(weir_window* window) noexcept;
   ConveyorHub& conveyors() noexcept { return conveyor_hub_; }
   weir_conveyor* create_conveyor(const weir_conveyor_options& options);

@@ -64,6 +64,7 @@ Queue::Queue(Runtime& runtime, std::uint64_t serial, const weir_queue_options& o
   try {
     open_lanes(options);
     direct_ = lanes_.size() == 1 && lanes_.front().domain().info().aliases_host;
+    for (Lane& lane : lanes_) lane.stream->set_calls_off({&cancel_until_, !direct_});
     coherence_ = std::make_unique<Coherence>(runtime_, lanes_);
     reductions_.emplace(*this, std::min(kMostPartials, cores_of(lanes_)));
     if (keeps_models_ && !direct_) models_.recall(runtime_.machine_name());
@@ -445,12 +446,10 @@ WaitResult Queue::synchronize(std::int64_t timeout_ns) {
 
 void Queue::cancel() {
   reductions_->discard(nullptr);
-  if (!direct_) {
+  {
     const SpinGuard guard(submitting_);
-    cancel_until_.exchange(made_);
+    cancel_until_.store(newest());
   }
-  // What tasks that ran have left is on its way by copies, which go on.
-  for (const Lane& lane : lanes_) lane.stream->cancel_calls();
   more_.store(true);
   progress();
 }

@@ -32,7 +32,9 @@ class Runtime;
 /// Producers append tasks; completions arrive as mail. Whoever brings something tries to become the
 /// owner, who binds what can be bound: a task goes to the lane that the policy chooses, in the
 /// order of the program but for those that depend on nothing that is put off, as long as the lane
-/// is not full. From then on streams do the rest. A queue with one place that works in host memory
+/// is not full. What the program waits for is bound at once if no task without a place uses it,
+/// nor anything else that the program waits for has to wait.
+/// From then on streams do the rest. A queue with one place that works in host memory
 /// is that place's stream and nothing else.
 class Queue {
  public:
@@ -125,6 +127,7 @@ class Queue {
   void take_mail() noexcept;
   void take_submitted() noexcept;
   void expect(Task& task);
+  bool is_free(const Task& task) const noexcept;
   void bind_what_can_be() noexcept;
   bool bind_in_turn() noexcept;
   bool bind_pass(int priority) noexcept;
@@ -188,12 +191,10 @@ class Queue {
   } asked_;
 
   sys::Atomic<std::uint64_t> submitted_{0}, completed_{0};  ///< calls
-  /// Tasks up to this one are cancelled. The owner writes it back after it has bound one, cancel()
-  /// before it looks at the streams: one of them sees what the other did.
-  sys::Atomic<std::uint64_t> cancel_until_{0};
-  sys::Atomic<std::uint32_t> visitors_{0};  ///< threads that bring news
-  sys::Atomic<Task*> mail_{nullptr};        ///< tasks that streams are done with
-  sys::Atomic<bool> more_{false};           ///< something was submitted
+  sys::Atomic<std::uint64_t> cancel_until_{0};              ///< tasks up to this one are cancelled
+  sys::Atomic<std::uint32_t> visitors_{0};                  ///< threads that bring news
+  sys::Atomic<Task*> mail_{nullptr};                        ///< tasks that streams are done with
+  sys::Atomic<bool> more_{false};                           ///< something was submitted
   sys::Atomic<Owner> owner_{Owner::nobody};
 
   // The owner's.
@@ -203,6 +204,7 @@ class Queue {
   std::unique_ptr<Coherence> coherence_;
   Pending pending_;                         ///< without a place, in the order of the program
   std::array<std::uint64_t, 3> waiting_{};  ///< how many of them, by priority
+  std::uint64_t waiting_accesses_ = 0;      ///< of them
   Live live_;                               ///< all that are not over
   std::uint64_t running_ = 0;               ///< bound and not over
   std::uint64_t pass_ = 0;

@@ -109,12 +109,15 @@ void Queue::take_submitted() noexcept {
     live_.push(task);
     pending_.push(task);
     ++waiting_[index_of(task.priority)];
+    if (task.kind == Task::Kind::access) ++waiting_accesses_;
     try {
       expect(task);
     } catch (...) {
       leave_pending(task);
       fail_task(task, current_exception_outcome(WEIR_STATUS_OUT_OF_MEMORY));
+      continue;
     }
+    if (is_free(task)) bind(task);
   }
 }
 
@@ -127,6 +130,19 @@ void Queue::expect(Task& task) {
     use.piece->expect(use.expected);
   }
   task.expected = true;
+}
+
+/// Whether the task is an access to a region that no task before it is still to use: then it need
+/// not wait until places have room for those. It passes no other access: it may be the end of the
+/// buffer.
+bool Queue::is_free(const Task& task) const noexcept {
+  if (task.kind != Task::Kind::access || waiting_accesses_ > 1) return false;
+  const PieceUse& use = task.uses.front();
+  bool free = true;
+  coherence_->pieces().each_overlapping(*use.buffer, use.region, [&](const Piece& piece) {
+    free = free && piece.expected == nullptr;
+  });
+  return free;
 }
 
 // ---- Which task ---------------------------------------------------------------------------------
@@ -356,9 +372,9 @@ void Queue::bind_call(Task& task, const Choice& choice) {
   ++lane.tasks;  // before it can be over
   expect_end(task, choice);
   try {
-    const weir_event event = lane.stream->compute_after(compute, waits_, task, task.timed);
+    const weir_event event =
+        lane.stream->compute_after(compute, waits_, task, task.sequence, task.timed);
     coherence_->note(lane, task.uses, event);
-    if (task.sequence <= cancel_until_.fetch_add(0)) lane.stream->cancel_calls();
   } catch (...) {
     --lane.tasks;
     lane.backlog_ns -= task.estimate_ns;
@@ -467,6 +483,7 @@ void Queue::leave_pending(Task& task) noexcept {
   pending_.remove(task);
   task.pending = false;
   --waiting_[index_of(task.priority)];
+  if (task.kind == Task::Kind::access) --waiting_accesses_;
   if (!std::exchange(task.expected, false)) return;
   for (PieceUse& use : task.uses) use.piece->unexpect(use.expected);
 }

@@ -133,6 +133,8 @@ class Runtime {
   // Memory of domains, for actions that are to start.
   Residency::Grant acquire_memory(Action& action, Outcome& why) noexcept;
   void release_memory(Action& action) noexcept;
+  /// For an action that is told to try again, and will not.
+  void withdraw_from_memory(const Action& action) noexcept;
 
   /// Returns the name of the domain for whose memory an action waits, "": none.
   std::string memory_waited_for(const Action& action) const;

@@ -201,6 +201,15 @@ void Runtime::release_memory(Action& action) noexcept {
   }
 }
 
+void Runtime::withdraw_from_memory(const Action& action) noexcept {
+  std::uint64_t memories = 0;
+  for (const Operand& operand : action.operands()) memories |= std::uint64_t{1} << operand.memory;
+  for (memories &= ~std::uint64_t{1}; memories != 0; memories &= memories - 1) {
+    const auto memory = static_cast<std::size_t>(std::countr_zero(memories));
+    domains_[memory - 1]->residency().withdraw(action);
+  }
+}
+
 std::string Runtime::memory_waited_for(const Action& action) const {
   for (const Operand& operand : action.operands()) {
     if (operand.memory == kHostMemory) continue;

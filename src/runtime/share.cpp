@@ -225,7 +225,9 @@ std::uint64_t Share::size_of_next(Part& part) noexcept {
   if (next.count == 0) return 0;
   if (part.trial > 0) return part.trial;
   const std::int64_t now = runtime_.now_ns();
-  for (const Part& other : parts_) part.peers[other.index] = peer_of(other, now);
+  if (policy_->knows_peers()) {
+    for (const Part& other : parts_) part.peers[other.index] = peer_of(other, now);
+  }
   // What came back is near enough like what is at hand of it.
   const std::uint64_t returned = returned_items_.load();
   const double work_returned = returned == 0 ? 0
@@ -525,9 +527,14 @@ void Share::cancel() {
     Share& share;
   };
   const Entered entered(*this);  // a stream may have no memory to be cancelled
-  cancelled_.store(true);
   fail_with(WEIR_STATUS_CANCELLED,
             FailureRef::make(WEIR_STATUS_CANCELLED, "the share was cancelled", "chunk", name_, 0));
+  cancel_chunks();
+}
+
+/// What has not started here. Throws Error.
+void Share::cancel_chunks() {
+  cancelled_.store(true);
   for (const Part& part : parts_) {
     if (is_own(part)) part.stream->cancel();
   }

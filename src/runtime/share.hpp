@@ -164,6 +164,7 @@ class Share : private ShareCrew::Listener {
   void fail_with(weir_status status, FailureRef failure) noexcept;
   void wake_resting() noexcept;
   void release() noexcept;
+  void cancel_chunks();
   bool wait_until_over(std::int64_t deadline_ns);
   bool anybody_takes_more() noexcept;
   static void on_end(Waiter& waiter, weir_status status, const FailureRef& failure);
@@ -189,6 +190,7 @@ class Share : private ShareCrew::Listener {
   void tell_left() noexcept;
   void detach() noexcept;
   // At rank 0.
+  void answer_with_reports(Rank rank) noexcept;
   void give_to(Part& part, bool forced) noexcept;
   void settle(Part& part) noexcept;
   void find_missing() noexcept;

@@ -44,7 +44,7 @@ ShareCrew::ShareCrew(Meeting& meeting, const std::vector<std::string>& names)
     : fabric_(*meeting.fabric_), port_(fabric_.port()), rank_(port_.rank()) {
   meeting.held_ = true;
   meet(meeting.what_, names);
-  Window::meet(fabric_.collectives(), [&]() -> Window& {
+  Window::meet(fabric_.collectives(), kForever, [&]() -> Window& {
     return window_.emplace(port_, nullptr, rank_ == 0 ? sizeof(std::int64_t) : 0);
   });
 }
@@ -113,10 +113,7 @@ void ShareCrew::fetch_add(std::uint64_t count, Completion& done) {
 // ---- Messages -----------------------------------------------------------------------------------
 
 void ShareCrew::say(Rank to, Kind kind, const Head& head, std::span<const std::byte> rest) {
-  std::vector<std::byte> body(sizeof head + rest.size());
-  std::memcpy(body.data(), &head, sizeof head);
-  if (!rest.empty()) std::memcpy(body.data() + sizeof head, rest.data(), rest.size());
-  fabric_.share_hub().send(to, number_, kind, 0, body);
+  fabric_.share_hub().send(to, number_, kind, std::as_bytes(std::span(&head, 1)), rest);
 }
 
 void ShareCrew::say_took(std::size_t part, const PartReport& report) {

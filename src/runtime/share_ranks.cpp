@@ -178,6 +178,7 @@ void Share::note_taken(std::uint64_t taken) noexcept {
 }
 
 void Share::accept(Part& part, const Range& range) noexcept {
+  if (stopped_.load()) return;
   Chunk* chunk = nullptr;
   {
     const SpinGuard guard(part.lock);
@@ -221,7 +222,7 @@ void Share::detach() noexcept {
 void Share::heard_give(std::size_t part, const ItemRange& range) noexcept {
   enter();
   const bool inside = range.first < items_.count() && range.count <= items_.count() - range.first;
-  if (inside && range.count > 0 && !stopped_.load()) {
+  if (inside && range.count > 0) {
     accept(parts_[part], range);
     call_on(parts_[part]);
   }
@@ -250,9 +251,12 @@ void Share::heard_over(weir_status status, std::string_view why) noexcept {
     tell([&] {
       FailureRef failure = FailureRef::make(status, std::string(why), "chunk", name_, 0);
       fail_with(status, failure);
-      const SpinGuard guard(failing_);  // all ranks return the same, whatever failed here first
-      status_ = status;
-      failure_ = std::move(failure);
+      {
+        const SpinGuard guard(failing_);  // all ranks return the same, whatever failed here first
+        status_ = status;
+        failure_ = std::move(failure);
+      }
+      if (status == WEIR_STATUS_CANCELLED) cancel_chunks();
     });
   }
   detach();
@@ -354,14 +358,18 @@ void Share::depart(Rank rank, bool lost) noexcept {
 void Share::heard_took(std::size_t part, const PartReport& report) noexcept {
   enter();
   update(parts_[part], report);
+  if (one_sided_ && policy_->knows_peers()) answer_with_reports(parts_[part].rank);
+  release();
+}
+
+void Share::answer_with_reports(Rank rank) noexcept {
   try {
     std::vector<PartReport> reports;
     for (Part& each : parts_) reports.push_back(report_of(each));
-    crew_->say_board(parts_[part].rank, std::min(counter_->read(), items_.count()), reports);
+    crew_->say_board(rank, std::min(counter_->read(), items_.count()), reports);
   } catch (...) {
     // It goes by what it knew before.
   }
-  release();
 }
 
 void Share::heard_done(std::size_t part, const PartReport& report, const ItemRange& range,
@@ -414,6 +422,7 @@ void Share::heard_failure(Rank rank, weir_status status, std::string_view why) n
   tell([&] {
     fail_with(status,
               FailureRef::make(status, fmt::format("rank {}: {}", rank, why), "chunk", name_, 0));
+    if (status == WEIR_STATUS_CANCELLED) cancel_chunks();
   });
   release();
 }

@@ -116,8 +116,10 @@ void StencilStage::close() noexcept {
     closing_ = true;
   }
   if (stream_ != nullptr) runtime_.destroy_stream(stream_);
-  for (weir_buffer* const matrix : matrices_) {
+  stream_ = nullptr;  // what was under way has seen it
+  for (weir_buffer*& matrix : matrices_) {
     if (matrix != nullptr) runtime_.destroy_buffer(matrix);
+    matrix = nullptr;
   }
   for (const auto& staging : staging_) {
     if (staging->buffer != nullptr) runtime_.destroy_buffer(staging->buffer);

@@ -48,6 +48,10 @@ class StencilStage : public Carrier {
   void unload(std::size_t slot, const Outputs& outputs) override;
   void end() override;
 
+ protected:
+  /// Waits for what is under way, and frees what it has made. Once is enough.
+  void close() noexcept;
+
  private:
   /// Memory for a region that is being set.
   struct Staging {
@@ -70,7 +74,6 @@ class StencilStage : public Carrier {
     std::vector<Staging*> to_be_freed;  ///< when it is over
   };
 
-  void close() noexcept;
   void check_result(const weir_stencil_options& options) const;
   weir_buffer* make_buffer(std::size_t bytes, const char* what);
   Staging& staging_of(std::size_t region);
@@ -116,4 +119,6 @@ class StencilStage : public Carrier {
 struct weir_stencil final : weir::rt::Handle<weir_stencil>, weir::rt::StencilStage {
   static constexpr const char* kNoun = "stencil";
   using StencilStage::StencilStage;
+  /// What is under way calls a whole object.
+  ~weir_stencil() override { close(); }
 };

@@ -47,13 +47,6 @@ Stream::~Stream() = default;
 void Stream::cancel() { post_cancel(enqueued()); }
 void Stream::cancel_for_good() { post_cancel(UINT64_MAX); }
 
-void Stream::cancel_calls() noexcept {
-  const std::uint64_t until = enqueued();
-  std::uint64_t before = calls_until_.load();
-  while (before < until && !calls_until_.compare_exchange_weak(before, until)) {
-  }
-}
-
 void Stream::post_cancel(std::uint64_t until) {
   auto message = std::make_unique<CancelMessage>();
   message->message_kind = Message::Kind::cancel;
@@ -155,8 +148,14 @@ Action* Stream::next_job() noexcept {
   return engine_.pop_compute();
 }
 
-/// Whether no predecessor has failed while the action waited for memory; if one has, it is over.
+/// Whether it was not cancelled, and no predecessor has failed, while the action waited for memory;
+/// else it is over.
 bool Stream::still_to_run(Action& action) noexcept {
+  if (is_cancelled(action)) {
+    release_memory(action);
+    end_cancelled(action);
+    return false;
+  }
   if (!ordered_ || !action.failure) return true;
   finish(action);
   return false;
@@ -295,7 +294,10 @@ void Stream::take_message(Message& message) noexcept {
     }
     case Message::Kind::retry: {
       auto& action = static_cast<Action&>(message);
-      if (action.kind == ActionKind::transfer && !(ordered_ && !action.apart)) {
+      if (is_cancelled(action)) {
+        runtime_.withdraw_from_memory(action);
+        end_cancelled(action);
+      } else if (action.kind == ActionKind::transfer && !(ordered_ && !action.apart)) {
         start_transfer(action);
       } else if (acquire(action)) {
         granted_.push(action);
@@ -326,14 +328,30 @@ void Stream::cancel_now(const CancelMessage& message) noexcept {
   });
 }
 
+bool Stream::is_called_off(const Action& action) const noexcept {
+  if (calls_off_.until == nullptr || action.kind != ActionKind::compute) return false;
+  const std::uint64_t number = calls_off_.by_task ? action.task : action.sequence();
+  return number <= calls_off_.until->load();
+}
+
+/// Whether an action was cancelled that the engine takes for started, as it waited for memory.
+bool Stream::is_cancelled(const Action& action) const noexcept {
+  return action.sequence() <= cancel_until_ || is_called_off(action);
+}
+
 /// Ends a call whose turn has come when it was cancelled. Returns whether it was.
 bool Stream::called_off(Action& action) noexcept {
-  if (action.kind != ActionKind::compute || action.sequence() > calls_until_.load()) return false;
+  if (!is_called_off(action)) return false;
+  end_cancelled(action);
+  return true;
+}
+
+/// Ends an action that has no memory.
+void Stream::end_cancelled(Action& action) noexcept {
   if (!cancel_reason_) cancel_reason_ = make_cancel_reason();
   action.status = WEIR_STATUS_CANCELLED;
   action.failure = cancel_reason_;
   if (engine_.finish(action)) retire(action);
-  return true;
 }
 
 void Stream::finish(Action& action) noexcept {

@@ -59,10 +59,19 @@ class Stream : private CopySink {
   weir_event sync(const weir_sync& sync, bool evented);
 
   // For weir's own queues: actions that wait for events of other streams themselves.
-  /// Enqueues a call of a kernel, and somebody to tell at its end, who finds its times in its slot
-  /// when it was to be `timed`.
+  /// What is cancelled of the calls of a queue, each when its turn comes: copies go on, and nothing
+  /// overtakes. All places of a queue go by the same word, or what follows a cancelled task
+  /// elsewhere might still run.
+  struct CallsOff {
+    const sys::Atomic<std::uint64_t>* until = nullptr;  ///< up to this number; null: none ever
+    bool by_task = false;                               ///< that of the task, not of the action
+  };
+  /// Before anything is enqueued.
+  void set_calls_off(const CallsOff& calls_off) noexcept { calls_off_ = calls_off; }
+  /// Enqueues a call of a kernel for task `number`, and somebody to tell at its end, who finds its
+  /// times in its slot when it was to be `timed`.
   weir_event compute_after(const weir_compute& compute, std::span<const weir_event> events,
-                           ActionWatcher& watcher, bool timed);
+                           ActionWatcher& watcher, std::uint64_t number, bool timed);
   /// Enqueues a transfer. What happened to its target before is no concern of it nor of what comes
   /// after it, but for the order; and nor are failures of the last `harmless` events.
   weir_event replace_after(const weir_transfer& transfer, std::span<const weir_event> events,
@@ -82,8 +91,6 @@ class Stream : private CopySink {
   void cancel();
   /// Cancels what is enqueued and what will be.
   void cancel_for_good();
-  /// Cancels calls of kernels only, each when its turn comes: copies go on, and nothing overtakes.
-  void cancel_calls() noexcept;
   /// Asks the owner to say what the actions wait for. Throws std::bad_alloc.
   void ask(std::shared_ptr<StreamReport> report);
 
@@ -205,7 +212,10 @@ class Stream : private CopySink {
   void post_cancel(std::uint64_t until);
   FailureRef make_cancel_reason() const noexcept;
   void cancel_now(const CancelMessage& message) noexcept;
+  bool is_called_off(const Action& action) const noexcept;
+  bool is_cancelled(const Action& action) const noexcept;
   bool called_off(Action& action) noexcept;
+  void end_cancelled(Action& action) noexcept;
   void answer(Message& message) noexcept;
   std::string state_of(const Action& action) const;
   std::vector<std::uint64_t> missing_events(Action& action) const;
@@ -247,7 +257,7 @@ class Stream : private CopySink {
   std::array<CachedCode, kCodeCache> code_cache_;
 
   Mailbox mailbox_;
-  sys::Atomic<std::uint64_t> calls_until_{0};  ///< of cancel_calls()
+  CallsOff calls_off_;
 
   // The owner's.
   alignas(64) Engine engine_;

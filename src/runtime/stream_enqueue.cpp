@@ -102,10 +102,11 @@ weir_event Stream::compute(const weir_compute& compute, bool evented, int priori
 }
 
 weir_event Stream::compute_after(const weir_compute& compute, std::span<const weir_event> events,
-                                 ActionWatcher& watcher, bool timed) {
+                                 ActionWatcher& watcher, std::uint64_t number, bool timed) {
   return enqueue(ActionKind::compute, true, [&](Action& action) {
     fill_compute(action, compute, events);
     action.timed = timed;
+    action.task = number & ((std::uint64_t{1} << Action::kTaskBits) - 1);
     watcher.action = &action;
     watcher.next = nullptr;
     action.waiters = &watcher;  // nobody else has the event yet

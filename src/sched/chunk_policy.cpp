@@ -28,6 +28,7 @@ class StaticChunks final : public ChunkPolicy {
   explicit StaticChunks(std::vector<double> weights) : ends_(std::move(weights)) {
     for (std::size_t i = 1; i < ends_.size(); ++i) ends_[i] += ends_[i - 1];
   }
+  bool knows_peers() const noexcept override { return true; }
   std::uint64_t count(const ShareView& view) const noexcept override {
     if (waits_for(view, view.self)) return share_of(view, view.self);
     std::uint64_t sound = 0;
@@ -79,6 +80,7 @@ class GuidedChunks final : public ChunkPolicy {
 class FactoringChunks final : public ChunkPolicy {
  public:
   explicit FactoringChunks(bool weighted) : weighted_(weighted) {}
+  bool knows_peers() const noexcept override { return weighted_; }
   std::uint64_t count(const ShareView& view) const noexcept override {
     const double all = static_cast<double>(view.items.count());
     const double batches = std::floor(std::log2(all / static_cast<double>(view.left)));
@@ -108,6 +110,7 @@ class LearnedChunks final : public ChunkPolicy {
  public:
   bool learns() const noexcept override { return true; }
   bool fetches_ahead() const noexcept override { return true; }
+  bool knows_peers() const noexcept override { return true; }
 
   std::uint64_t count(const ShareView& view) const noexcept override {
     const SharePeer& own = view.peers[view.self];

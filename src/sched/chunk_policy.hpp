@@ -40,6 +40,8 @@ class ChunkPolicy {
   virtual bool learns() const noexcept { return false; }
   /// Whether chunks are so short that a place fetches the next one before it has ended the last.
   virtual bool fetches_ahead() const noexcept { return false; }
+  /// Whether it looks at the peers, and not only at how many there are.
+  virtual bool knows_peers() const noexcept { return false; }
 };
 
 /// A policy as the program names it.

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -19,6 +21,13 @@ namespace {
 
 constexpr std::string_view kHeading = "weir performance models 1";
 constexpr double kLongestNs = 1e15;  // sums of many times fit
+constexpr double kAlike = 1.0 / 16;  // of logarithms of sizes that share their times
+constexpr double kPrior = 0.05;      // for a slope of 1, weighs as much as two sizes with ratio 1.4
+
+double log_of(std::uint64_t bytes) { return std::log(static_cast<double>(bytes) + 1); }
+double ratio(std::uint64_t bytes, std::uint64_t of) {
+  return (static_cast<double>(bytes) + 1) / (static_cast<double>(of) + 1);
+}
 
 /// Fields of a line, which tabs divide.
 std::vector<std::string_view> fields_of(std::string_view line) {
@@ -42,34 +51,111 @@ bool read_number(std::string_view text, Number& out) {
 
 }  // namespace
 
+// ---- Curves -------------------------------------------------------------------------------------
+
+PerformanceModel::Curve::Sample PerformanceModel::Curve::Sample::of(std::uint64_t bytes,
+                                                                    double mean_ns,
+                                                                    std::uint64_t count) {
+  Sample sample;
+  sample.bytes = bytes;
+  sample.count = count;
+  sample.x = log_of(bytes);
+  sample.set_mean(mean_ns);
+  return sample;
+}
+
+void PerformanceModel::Curve::Sample::set_mean(double ns) {
+  mean_ns = std::clamp(ns, 1.0, kLongestNs);
+  y = std::log(mean_ns);
+}
+
+void PerformanceModel::Curve::Sample::note(double ns) {
+  const double time = std::clamp(ns, 1.0, kLongestNs);
+  const bool first_was_slow = count == 1 && !replaced && time < mean_ns;
+  replaced = replaced || first_was_slow;
+  count = first_was_slow ? 1 : std::min(count + 1, kMemory);
+  set_mean(mean_ns + (time - mean_ns) / static_cast<double>(count));
+}
+
+/// Takes over times of another size, as they would be of this one.
+void PerformanceModel::Curve::Sample::absorb(const Sample& other, double slope) {
+  const double all = static_cast<double>(count + other.count);
+  const double moved = other.y + slope * (x - other.x) - y;
+  set_mean(std::exp(y + moved * static_cast<double>(other.count) / all));
+  count = std::min(count + other.count, kMemory);
+}
+
 void PerformanceModel::Curve::note(std::uint64_t bytes, std::int64_t ns) {
-  Sample& sample = sizes_[bytes];
-  const double time = std::clamp(static_cast<double>(ns), 1.0, kLongestNs);
-  const bool first_was_slow = sample.count == 1 && !sample.replaced && time < sample.mean_ns;
-  sample.replaced = sample.replaced || first_was_slow;
-  sample.count = first_was_slow ? 1 : std::min(sample.count + 1, kMemory);
-  sample.mean_ns += (time - sample.mean_ns) / static_cast<double>(sample.count);
+  age_ = 0;
+  const auto time = static_cast<double>(ns);
+  const std::size_t known = like(log_of(bytes));
+  if (known == samples_.size()) return add(Sample::of(bytes, time, 1));
+  samples_[known].note(time * ratio(samples_[known].bytes, bytes));
 }
 
 std::int64_t PerformanceModel::Curve::estimate(std::uint64_t bytes) const {
-  if (sizes_.empty()) return -1;
-  const auto found = sizes_.find(bytes);
-  if (found != sizes_.end()) return static_cast<std::int64_t>(found->second.mean_ns);
-  return by_power_law(static_cast<double>(bytes));
+  if (samples_.empty()) return -1;
+  if (const double mean_ns = seen(bytes); mean_ns > 0) return static_cast<std::int64_t>(mean_ns);
+  const Line law = line();
+  const double ns = std::exp(law.y + law.slope * (log_of(bytes) - law.x));
+  return static_cast<std::int64_t>(std::clamp(ns, 1.0, kLongestNs));
 }
 
-/// Least squares of log(time) over log(bytes); with one size only, proportional to the bytes.
-std::int64_t PerformanceModel::Curve::by_power_law(double bytes) const {
-  double n = 0, x = 0, y = 0, xx = 0, xy = 0;
-  for (const auto& [size, sample] : sizes_) {
-    const double lx = std::log(static_cast<double>(size) + 1), ly = std::log(sample.mean_ns);
-    n += 1, x += lx, y += ly, xx += lx * lx, xy += lx * ly;
-  }
-  const double spread = n * xx - x * x;
-  const double slope = n < 2 || spread <= 0 ? 1 : std::clamp((n * xy - x * y) / spread, 0.0, 3.0);
-  const double log_ns = (y - slope * x) / n + slope * std::log(bytes + 1);
-  return static_cast<std::int64_t>(std::min(std::exp(log_ns), kLongestNs));
+/// Returns the place of the sample whose size is almost the same, that of the end: there is none.
+std::size_t PerformanceModel::Curve::like(double x) const {
+  const auto distance = [x](const Sample& sample) { return std::abs(sample.x - x); };
+  const auto closest = std::ranges::min_element(samples_, {}, distance);
+  if (closest == samples_.end() || distance(*closest) >= kAlike) return samples_.size();
+  return static_cast<std::size_t>(closest - samples_.begin());
 }
+
+/// Returns the mean time of a size that was seen, or almost; 0: it was not.
+double PerformanceModel::Curve::seen(std::uint64_t bytes) const {
+  const std::size_t known = like(log_of(bytes));
+  if (known == samples_.size()) return 0;
+  const Sample& sample = samples_[known];
+  return std::clamp(sample.mean_ns * ratio(bytes, sample.bytes), 1.0, kLongestNs);
+}
+
+/// Adds what another curve has, unless this one knows better.
+void PerformanceModel::Curve::learn(const Sample& sample) {
+  if (like(sample.x) == samples_.size()) add(sample);
+}
+
+void PerformanceModel::Curve::add(const Sample& sample) {
+  samples_.insert(std::ranges::upper_bound(samples_, sample.x, {}, &Sample::x), sample);
+  if (samples_.size() > kMostSizes) merge_closest();
+}
+
+/// Of the two sizes that are closest the one that was seen more often stays.
+void PerformanceModel::Curve::merge_closest() {
+  const auto gap = [this](std::size_t i) { return samples_[i + 1].x - samples_[i].x; };
+  std::size_t closest = 0;
+  for (std::size_t i = 1; i + 1 < samples_.size(); ++i) {
+    if (gap(i) < gap(closest)) closest = i;
+  }
+  std::size_t kept = closest, gone = closest + 1;
+  if (samples_[gone].count > samples_[kept].count) std::swap(kept, gone);
+  samples_[kept].absorb(samples_[gone], line().slope);
+  samples_.erase(samples_.begin() + static_cast<std::ptrdiff_t>(gone));
+}
+
+/// Least squares of log(time) over log(bytes), to which sizes that are close to each other say
+/// little about the slope: without any it is 1.
+PerformanceModel::Curve::Line PerformanceModel::Curve::line() const {
+  const auto n = static_cast<double>(samples_.size());
+  Line line;
+  for (const Sample& sample : samples_) line.x += sample.x / n, line.y += sample.y / n;
+  double xx = kPrior, xy = kPrior;
+  for (const Sample& sample : samples_) {
+    xx += (sample.x - line.x) * (sample.x - line.x);
+    xy += (sample.x - line.x) * (sample.y - line.y);
+  }
+  line.slope = std::clamp(xy / xx, 0.0, 3.0);
+  return line;
+}
+
+// ---- All of them --------------------------------------------------------------------------------
 
 PerformanceModel::Curve& PerformanceModel::curve(std::string_view kernel, std::string_view kind) {
   return curves_[std::pair(std::string(kernel), std::string(kind))];
@@ -78,9 +164,7 @@ PerformanceModel::Curve& PerformanceModel::curve(std::string_view kernel, std::s
 double PerformanceModel::mean_of(const std::string& kernel, const std::string& kind,
                                  std::uint64_t bytes) const {
   const auto curve = curves_.find(std::pair(kernel, kind));
-  if (curve == curves_.end()) return 0;
-  const auto sample = curve->second.sizes_.find(bytes);
-  return sample != curve->second.sizes_.end() ? sample->second.mean_ns : 0;
+  return curve != curves_.end() ? curve->second.seen(bytes) : 0;
 }
 
 std::vector<double> PerformanceModel::speeds(std::span<const std::string> kinds) const {
@@ -100,13 +184,19 @@ std::vector<double> PerformanceModel::speeds(std::span<const std::string> kinds)
 }
 
 std::string PerformanceModel::text(std::string_view machine) const {
+  std::vector<const decltype(curves_)::value_type*> by_age;
+  for (const auto& each : curves_) {
+    if (fits(each.first.first) && fits(each.first.second)) by_age.push_back(&each);
+  }
+  std::ranges::stable_sort(by_age, {}, [](const auto* each) { return each->second.age_; });
   std::string text = fmt::format("{}\n{}\n", kHeading, machine);
-  for (const auto& [key, curve] : curves_) {
-    if (!fits(key.first) || !fits(key.second)) continue;
-    for (const auto& [bytes, sample] : curve.sizes_) {
-      text += fmt::format("{}\t{}\t{}\t{}\t{:.0f}\n", key.first, key.second, bytes, sample.count,
-                          sample.mean_ns);
+  for (const auto* each : by_age) {
+    std::string lines;
+    for (const Curve::Sample& sample : each->second.samples_) {
+      lines += fmt::format("{}\t{}\t{}\t{}\t{:.0f}\n", each->first.first, each->first.second,
+                           sample.bytes, sample.count, sample.mean_ns);
     }
+    if (text.size() + lines.size() <= kMostBytes) text += lines;
   }
   return text;
 }
@@ -125,17 +215,22 @@ void PerformanceModel::read(std::string_view text, std::string_view machine,
   decltype(curves_) read;
   for (unsigned number = 3; std::getline(lines, line); ++number) {
     const auto fields = fields_of(line);
-    std::uint64_t bytes = 0;
-    Curve::Sample sample;
+    std::uint64_t bytes = 0, count = 0;
+    double mean_ns = 0;
     if (fields.size() != 5 || fields[0].empty() || !read_number(fields[2], bytes) ||
-        !read_number(fields[3], sample.count) || !read_number(fields[4], sample.mean_ns) ||
-        sample.count == 0 || !(sample.mean_ns >= 1 && sample.mean_ns <= kLongestNs)) {
+        !read_number(fields[3], count) || !read_number(fields[4], mean_ns) || count == 0 ||
+        !(mean_ns >= 1 && mean_ns <= kLongestNs)) {
       fail_argument("line {} of '{}' is not a model: remove the file", number, file);
     }
-    sample.count = std::min(sample.count, Curve::kMemory);
-    read[std::pair(std::string(fields[0]), std::string(fields[1]))].sizes_[bytes] = sample;
+    Curve& curve = read[std::pair(std::string(fields[0]), std::string(fields[1]))];
+    if (curve.age_ == 0) curve.age_ = read.size();
+    curve.learn(Curve::Sample::of(bytes, mean_ns, std::min(count, Curve::kMemory)));
   }
-  for (auto& [key, curve] : read) curves_[key].sizes_.merge(curve.sizes_);
+  for (const auto& [key, curve] : read) {
+    Curve& own = curves_[key];
+    if (own.samples_.empty()) own.age_ = curve.age_;
+    for (const Curve::Sample& sample : curve.samples_) own.learn(sample);
+  }
 }
 
 void PerformanceModel::recall(const std::string& machine) {
@@ -149,7 +244,11 @@ void PerformanceModel::recall(const std::string& machine) {
 }
 
 void PerformanceModel::keep(const std::string& machine) const {
-  PerformanceModel all = *this;
+  PerformanceModel all;
+  for (const auto& [key, curve] : curves_) {
+    if (curve.age_ == 0 && !curve.samples_.empty()) all.curves_.emplace(key, curve);
+  }
+  if (all.curves_.empty()) return;
   all.recall(machine);
   Cache("models").write(cache_key(machine), all.text(machine));
 }

@@ -1,6 +1,7 @@
 // How long tasks take: measured while they run.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -15,9 +16,13 @@ namespace weir::rt {
 /// else a power law through the others. One thread at a time.
 class PerformanceModel {
  public:
-  /// Times of one kernel on one kind of place.
+  static constexpr std::size_t kMostBytes = 64 << 10;  ///< of text
+
+  /// Times of one kernel on one kind of place. Sizes that are almost the same share their times.
   class Curve {
    public:
+    static constexpr std::size_t kMostSizes = 32;  ///< of more, those that are closest become one
+
     /// Learns a time. The first of a size is forgotten when the second is shorter: it had to pay
     /// for what only first calls do.
     void note(std::uint64_t bytes, std::int64_t ns);
@@ -27,15 +32,32 @@ class PerformanceModel {
    private:
     friend class PerformanceModel;
     struct Sample {
+      std::uint64_t bytes = 0;
       std::uint64_t count = 0;
       double mean_ns = 0;
+      double x = 0, y = 0;    ///< logarithms of size and mean
       bool replaced = false;  ///< the first time was forgotten
+
+      static Sample of(std::uint64_t bytes, double mean_ns, std::uint64_t count);
+      void set_mean(double ns);
+      void note(double ns);
+      void absorb(const Sample& other, double slope);
+    };
+    /// The power law: a line of slope `slope` through (x, y).
+    struct Line {
+      double x = 0, y = 0, slope = 1;
     };
     static constexpr std::uint64_t kMemory = 32;  ///< older times fade
 
-    std::int64_t by_power_law(double bytes) const;
+    std::size_t like(double x) const;
+    double seen(std::uint64_t bytes) const;
+    void learn(const Sample& sample);
+    void add(const Sample& sample);
+    void merge_closest();
+    Line line() const;
 
-    std::map<std::uint64_t, Sample> sizes_;
+    std::vector<Sample> samples_;  ///< by size
+    std::size_t age_ = 0;          ///< 0: was used; else its turn in what was read
   };
 
   /// Returns the curve of a kernel on a kind of place, which stays where it is.
@@ -45,7 +67,8 @@ class PerformanceModel {
   /// them have run. Empty when there is no such thing.
   std::vector<double> speeds(std::span<const std::string> kinds) const;
 
-  /// As lines of text, for machine `machine`. Kernels with tabs or ends of lines in their names are
+  /// As lines of text, for machine `machine`: first those that were used, then what was read, in
+  /// its order, as long as there is room. Kernels with tabs or ends of lines in their names are
   /// left out.
   std::string text(std::string_view machine) const;
   /// Adds what text() made. Throws Error naming `file` when it is not of this form, or was measured
@@ -55,15 +78,15 @@ class PerformanceModel {
   /// Adds what keep() has put into the user's cache on this machine. What is there and cannot be
   /// used is left alone, with a warning in the log.
   void recall(const std::string& machine);
-  /// Puts all into the user's cache, beside what others have kept there of what is not known here.
+  /// Puts what was used into the user's cache, before what others have kept there.
   void keep(const std::string& machine) const;
 
   /// Calls visit(kernel, kind, bytes, count, mean_ns) for all that was measured.
   template <class Visit>
   void each(Visit&& visit) const {
     for (const auto& [key, curve] : curves_) {
-      for (const auto& [bytes, sample] : curve.sizes_) {
-        visit(key.first, key.second, bytes, sample.count, sample.mean_ns);
+      for (const Curve::Sample& sample : curve.samples_) {
+        visit(key.first, key.second, sample.bytes, sample.count, sample.mean_ns);
       }
     }
   }

@@ -103,7 +103,7 @@ class AsianOptionTest(weir_cli.CliTest):
         report = self.report("asian-option", "--n", 12, "--domains", "host:cores=1,sim:speed=0.5",
                              "--verify")
         self.assertIs(report["verified"], True)
-        self.assertEqual(len(report["checks"]), 2)
+        self.assertEqual(len(report["checks"]), 3)
 
     def test_options_that_hardly_ever_pay_are_no_errors(self):
         rows = [(100, strike, 0.03, 0.2, 1, 12, paths, "call", "fixed")

@@ -63,12 +63,29 @@ class LaplacianTest(weir_cli.CliTest):
                                   fuse, "--precision", precision, "--domains", domain)
         self.verified("--n", 15, "--start", "mode", "--iterations", 60, "--fuse", 4)
 
-    def test_fused_steps_need_one_block(self):
-        for options, count in ((("--blocks", "1x2x3"), 6), (("--ranks", 2), 2),
-                               (("--transport", "inproc", "--simulate", 3), 3)):
-            message = self.weir("run", "laplacian", "--n", 12, "--fuse", 2, *options,
-                                code=BAD_INPUT)[1]
-            self.assertIn(f"--fuse 2 makes steps of one block, and there are {count}", message)
+    def test_fused_steps_of_several_blocks_have_the_same_bits(self):
+        """Slabs as wide as the halo, less than twice as wide, and wider; the last sweep shorter."""
+        inproc = ("--transport", "inproc", "--check")
+        for (options, blocks), (fuse, transform) in itertools.product(
+                ((("--blocks", "1x1x4"), 4), (("--dims", 2, "--blocks", "1x3"), 3),
+                 (("--blocks", "1x1x3", "--domains", weir_cli.MIXED), 3),
+                 (("--weights", "2,1,1"), 3),
+                 (("--domains", "sim:cores=1,sim:cores=1"), 2), (("--ranks", 2), 2),
+                 ((*inproc, "--simulate", 2, "--blocks", "1x1x4", "--delivery", 7), 4),
+                 ((*inproc, "--simulate", 3, "--dims", 2, "--delivery", 1), 3)),
+                ((2, "on"), (4, "on"), (4, "off"))):
+            with self.subTest(options=options, fuse=fuse, transform=transform):
+                report = self.verified("--n", 16, "--iterations", 10, "--fuse", fuse,
+                                       "--transform", transform, *options)
+                self.assertEqual(report["blocks"], blocks)
+
+    def test_fused_steps_need_slabs(self):
+        for options, words in (
+                (("--fuse", 2, "--blocks", "1x2x3"), "in z alone: choose --blocks 1x1x6"),
+                (("--fuse", 2, "--dims", 2, "--blocks", "2x1"), "in y alone: choose --blocks 1x2"),
+                (("--fuse", 7, "--ranks", 2), "--fuse 7 takes blocks of 7 cells in z or more")):
+            message = self.weir("run", "laplacian", "--n", 12, *options, code=BAD_INPUT)[1]
+            self.assertIn(words, message)
 
     def test_ranks_of_one_process(self):
         orders = itertools.cycle((0, 1, 7))
@@ -140,6 +157,21 @@ class LaplacianTest(weir_cli.CliTest):
                 self.under(mpirun, ranks, "--n", 24, "--dims", 2, "--iterations", 30, "--start",
                            "mode", "--domains", weir_cli.SIM)
 
+    def test_weights(self):
+        for options, blocks in (
+                (("--weights", "3,1", "--domains", "sim:cores=1,sim:cores=1"), 2),
+                (("--weights", "1,3", "--domains", "host:cores=1,sim:cores=1"), 2),
+                (("--weights", "2,1,1", "--dims", 2), 3),
+                (("--blocks", "2x1x2", "--weights", "2,1"), 4),
+                (("--blocks", "2x1x2", "--weights", "1x1x2,1"), 4),
+                (("--weights", "5,1", "--transport", "inproc", "--simulate", 2, "--check"), 2),
+                (("--weights", "1.5,1", "--ranks", 2), 2)):
+            with self.subTest(options):
+                report = self.verified("--n", 14, "--iterations", 9, *options)
+                self.assertEqual(report["blocks"], blocks)
+        report = self.verified("--n", 16, "--iterations", 3, "--weights", "3,1x1,3x3,1")
+        self.assertEqual(report["params"]["tile"], 12)
+
     def test_ranks_with_cards(self):
         self.verified("--n", 16, "--blocks", "2x2x1", "--iterations", 7, "--transport", "inproc",
                       "--simulate", 2, "--domains", weir_cli.MIXED)
@@ -174,6 +206,12 @@ class LaplacianTest(weir_cli.CliTest):
             (("--blocks", "two"), BAD_INPUT, "--blocks"),
             (("--n", 4, "--blocks", "5x1x1"), BAD_INPUT, "5 blocks"),
             (("--n", 2, "--transport", "inproc", "--simulate", 9), BAD_INPUT, "9 ranks"),
+            (("--weights", "2,0"), BAD_INPUT, "found '0'"),
+            (("--weights", "nan"), BAD_INPUT, "found 'nan'"),
+            (("--weights", "2,"), BAD_INPUT, "found ''"),
+            (("--weights", "1x2"), BAD_INPUT, "found 2 lists, expected 1, or 3 as 1x1x2,1"),
+            (("--blocks", "1x1x2", "--weights", "1,2,3"), BAD_INPUT, "found 3 in z"),
+            (("--n", 2, "--weights", "9,1"), BAD_INPUT, "none of 2 cells"),
             (("--input", "A.mtx"), BAD_INPUT, "A.mtx"),
             (("--output", "u.txt"), BAD_INPUT, "'.txt'"),
             (("--dims", 4), USAGE, "--dims"),

@@ -93,6 +93,20 @@ class CholeskyTest(weir_cli.CliTest):
         self.assertLess(relative_error(factor, scipy.linalg.cholesky(matrix, lower=True)),
                         limit(np.float64, 40))
 
+    def test_sizes_whose_squares_are_no_doubles(self):
+        """What is computed with them is right, and that can be seen."""
+        for size in (1e200, 1e-200):
+            matrix = self.save("A.npy", size * positive_definite(40))
+            rhs = self.save("b.npy", np.full(40, size))
+            for app in ("cholesky", "lu"):
+                with self.subTest(app=app, size=size):
+                    report = self.report(app, "--input", matrix, "--rhs", rhs, "--tile", 16,
+                                         "--verify")
+                    self.assertEqual(len(report["checks"]), 2)
+                    for check in report["checks"]:
+                        self.assertTrue(1e-6 < check["value"] <= check["limit"], check)
+
+
 
 class MatmulTest(weir_cli.CliTest):
     def check(self, left, right, precision, *options):

@@ -64,7 +64,7 @@ class SparseCholeskyTest(weir_cli.CliTest):
     def test_bad_input(self):
         for options, words in (
             (("--n", 2000000000), (2000000000, "--n")),
-            (("--n", 3, "--input", "A.mtx"), ("A.mtx", "--rhs")),
+            (("--input", "A.mtx"), ("A.mtx", "--rhs")),
             (("--n", 3, "--output", "L.npy"), ("L.npy", "--solution")),
             (("--n", 3, "--solution", "x.txt"), ("x.txt",)),
             (("--n", 3, "--rhs", self.save("short.npy", np.ones(26))), ("26 x 1", "27 rows")),

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
 from harness.command import Command, Failed, Figure  # noqa: E402
 from harness.measure import measure  # noqa: E402
-from harness.row import Row  # noqa: E402
+from harness.row import Row, ratio_at_least, report_row  # noqa: E402
 
 
 class HarnessTest(unittest.TestCase):
@@ -38,6 +38,17 @@ class HarnessTest(unittest.TestCase):
         self.assertEqual([said["value"] for said in outputs[tell]], [0, 1])
         for said in outputs[tell]:
             self.assertNotIn(str(self.build), said["folders"])
+
+    def test_a_figure_of_zero_leaves_no_ratio(self):
+        row = Row("a", "s", Figure(Command.of("a")), Figure(Command.of("b")), "b", ratio_at_least(1))
+        times = {row.ours.command: [{"value": 0}, {"value": 2}],
+                 row.peer.command: [{"value": 3}, {"value": 4}]}
+        report = report_row(row, times)
+        self.assertEqual((report["ours"], report["peer"], report["ratio"], report["ok"]),
+                         (1, 3.5, None, None))
+        self.assertEqual(report["reason"], "a figure is 0 s: there is no ratio")
+        times[row.ours.command][0]["value"] = 1
+        self.assertEqual(report_row(row, times)["ratio"], 2.5)
 
     def test_what_takes_too_long_ends_with_all_that_it_has_started(self):
         end = self.build / "alive"

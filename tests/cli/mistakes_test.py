@@ -19,6 +19,8 @@ MISTAKES = (
     (("bench",), USAGE, "say what to bench: transfers, "),
     (("bench", "overlapp"), USAGE, "did you mean 'overlap'"),
     (("help", "foo"), USAGE, "^weir: no command 'foo'; see 'weir help --help'$"),
+    (("help", "run", "choleski"), USAGE, r"no command 'choleski' \(did you mean 'cholesky'\?\)"),
+    (("help", "info", "more"), USAGE, "no command 'more'; see"),
     (("report",), USAGE, "FILE is required"),
     # options
     ((*SMALL, "--nn", "5"), USAGE, r"unknown option '--nn' \(did you mean '--n'\?\)"),
@@ -35,6 +37,8 @@ MISTAKES = (
     ((*SMALL, "--precision", "half"), USAGE, "--precision: 'half' is none of double, float;"),
     (("run", "hotspot", "--size", "big"), USAGE, "--size: 'big' is none of tiny, small, paper;"),
     ((*SMALL, "--tile", "8", "--tiles", "8"), USAGE, "--tile excludes --tiles"),
+    ((*SMALL, "--input", "text"), USAGE, "^weir: --n excludes --input; see 'weir run cholesky --help'$"),
+    (("tune", "matmul", "--n", "64", "--input", "text"), USAGE, "--n excludes --input"),
     ((*SMALL, "--policy", "fastest"), BAD_INPUT, "no policy 'fastest'; there is: finish"),
     ((*SMALL, "--places", "999"), BAD_INPUT, r"domain 'host' has \d+ cores: choose up to \d+ --places"),
     ((*SMALL, "--live"), UNAVAILABLE, "cholesky runs no pipeline"),
@@ -98,11 +102,45 @@ class Mistakes(unittest.TestCase):
                                         "--domains 'rank:*' shares it\n")
         self.assertEqual(weir(*SMALL, "--ranks", "2", "--domains", "rank:*").stderr, "")
 
+    def test_ranks_of_srun_are_ranks(self):
+        self.assertIn("each of the 3 ranks does all of cholesky",
+                      weir(*SMALL, SLURM_STEP_NUM_TASKS="3", SLURM_LOCALID="0").stderr)
+        self.assertEqual(weir(*SMALL, SLURM_STEP_NUM_TASKS="3", SLURM_LOCALID="1").stderr, "")
+        self.assertEqual(weir(*SMALL, SLURM_NTASKS="3").stderr, "")  # in a batch script
+
     def test_what_a_run_does_not_have_is_left_out(self):
         said = weir("run", "scatter", "--n", "1000", "--repeat", "1").stdout
         self.assertTrue(said.startswith("scatter: n 1000\n"), said)
         self.assertNotIn("overlap", said)
+        brief = weir("run", "cholesky", "--n", "1", "--repeat", "1").stdout
+        self.assertRegex(brief, r"\n  speed +[0-9.e-]*[1-9][0-9.e-]* GFLOP/s\n")
         self.assertRegex(weir(*SMALL).stdout, r"\Acholesky: n 64, tile \d+, double\n(.*\n)*  overlap")
+
+    def test_help_of_a_command_of_a_command(self):
+        for words in (("doctor",), ("run",), ("run", "cholesky"), ("tune", "models")):
+            self.assertEqual(weir("help", *words).stdout, weir(*words, "--help").stdout)
+
+    def test_help_says_what_is_usual(self):
+        for app, n, tile, tiles in (("cholesky", "4096", "chosen for the problem", None),
+                                    ("hotspot", "2048", "256", None),
+                                    ("prefixsum", "1048576", "as --tiles says", "16"),
+                                    ("wave", "96", "chosen for the problem", None),
+                                    ("sparse-cholesky", "32", "256", None)):
+            with self.subTest(app):
+                said = " ".join(weir("run", app, "--help").stdout.split())
+                self.assertIn(f"Order of the problem [{n}] ", said)
+                self.assertIn(f"Edge of a tile [{tile}] ", said)
+                self.assertIn("instead of --tile " + (f"[{tiles}] " if tiles else "--"), said)
+                self.assertIn(f"[{n}] ", " ".join(weir("tune", app, "--help").stdout.split()))
+
+    def test_help_says_what_means_nothing(self):
+        for app, *options in (("reyes", "--n", "--seed"), ("wave", "--streams", "--seed"),
+                              ("scatter", "--streams", "--places")):
+            with self.subTest(app):
+                said = " ".join(weir("run", app, "--help").stdout.split())
+                for option in options:
+                    self.assertRegex(said, option + r" UINT\S*( in \[[^]]*\])?( Excludes: \S+)? Means")
+                self.assertEqual(said.count("Means nothing"), len(options))
 
     def test_options_that_mean_nothing_are_named(self):
         result = weir("run", "reyes", "--width", "64", "--height", "48", "--repeat", "1", "--n", "100",

@@ -178,7 +178,7 @@ class Content(ReportTest):
         self.assertGreater(self.data(page)["parts"][0]["trace"]["count"], 20)
 
     def test_ranks_have_files_of_their_own(self):
-        for variable in ("WEIR_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"):
+        for variable in ("WEIR_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"):
             result = weir(*RUN, "--trace", self.path(f"{variable}.json"), **{variable: "1"})
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn(f"{variable}.rank1.json", os.listdir(self.folder))

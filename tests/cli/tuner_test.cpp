@@ -83,6 +83,16 @@ TEST(TunerSearch, LeavesTilesAloneWhereNoneCanBeChosen) {
   EXPECT_GT(search.evaluations().size(), 5u);
 }
 
+TEST(TunerSearch, LeavesStreamsAloneWhereTheyChangeNothing) {
+  Program program;
+  Source source = program.source();
+  source.streams = false;
+  Search search(kSpace, {program.evaluate(kDefault)}, source);
+  search.run(50);
+  for (const Point& point : program.asked) EXPECT_EQ(point.streams, kDefault.streams);
+  EXPECT_GT(program.asked.size(), 5U);
+}
+
 TEST(TunerSearch, FindsWhatAnExhaustiveSearchFindsWithATenthOfIt) {
   for (const double link : {0.001, 0.01, 0.1}) {
     for (const double per_task : {1e-6, 1e-4, 1e-3}) {
@@ -106,7 +116,7 @@ TEST(TunerSearch, AsksOnlyForPlacesThatDivideTheCores) {
 }
 
 TEST(TunerSearch, KeepsWithinItsBudget) {
-  for (const std::size_t most : {0, 1, 5, 30}) {
+  for (const std::size_t most : {0u, 1u, 5u, 30u}) {
     Program program;
     const Search search = program.searched(kSpace, most);
     EXPECT_LE(program.measured, most + 1);
@@ -115,7 +125,7 @@ TEST(TunerSearch, KeepsWithinItsBudget) {
 }
 
 TEST(TunerSearch, TriesWiderTilesWhereThereAreShapesAsLongAsThatHelps) {
-  for (const std::size_t fastest : {1, 4, 16}) {
+  for (const std::size_t fastest : {1u, 4u, 16u}) {
     Program program;
     program.noise = [&](const Point& point) {
       return 1 + 0.1 * std::abs(std::log2(static_cast<double>(point.aspect) /

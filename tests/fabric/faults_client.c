@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
   rank = weir_fabric_rank(fabric);
   const unsigned victim = weir_fabric_ranks(fabric) - 1;
   weir_window* window = NULL;
-  OK(weir_window_create(fabric, NULL, 16, &window));
+  OK(weir_window_create(fabric, NULL, 16, PATIENCE, &window));
   OK(weir_fabric_barrier(fabric, PATIENCE));
   if (rank == victim) fall(argv[1]);
   survive(fabric, window, victim);

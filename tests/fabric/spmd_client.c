@@ -131,7 +131,7 @@ static void check_window(weir_fabric* fabric, unsigned rank, unsigned ranks, int
   unsigned char* const memory = own_memory ? calloc(size, 1) : NULL;
   unsigned char* const data = malloc(bytes);
   weir_window* window = NULL;
-  OK(weir_window_create(fabric, memory, size, &window));
+  OK(weir_window_create(fabric, memory, size, PATIENCE, &window));
   unsigned char* const mine = weir_window_memory(window);
   EXPECT(mine != NULL && (memory == NULL || mine == memory));
   for (size_t i = 0; i < bytes; ++i) data[i] = pattern(rank, i);

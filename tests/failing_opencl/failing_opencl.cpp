@@ -30,6 +30,9 @@ std::optional<Broken> next;  // kernel
 std::vector<Broken> broken;
 unsigned failures = 0;
 
+bool holds_fills = false;
+cl_event gate = nullptr;  // what fills wait for
+
 /// The code that a call is to fail with, or none.
 std::optional<int> failure_of(const char* name) {
   const std::lock_guard lock(mutex);
@@ -59,6 +62,12 @@ void end_at(const char* name) {
   }
 }
 
+cl_context context_of(cl_command_queue queue) {
+  cl_context context = nullptr;
+  driver->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, nullptr);
+  return context;
+}
+
 cl_int CL_API_CALL set_event_callback(cl_event event, cl_int status,
                                       void(CL_CALLBACK* notify)(cl_event, cl_int, void*),
                                       void* data) {
@@ -86,19 +95,32 @@ cl_int CL_API_CALL build_program(cl_program program, cl_uint count, const cl_dev
 cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
                                   const size_t* offset, const size_t* items, const size_t* group,
                                   cl_uint wait_count, const cl_event* waits, cl_event* event) {
+  end_at("clEnqueueNDRangeKernel");
   const std::lock_guard lock(mutex);
   if (!next || event == nullptr) {
     return driver->clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, items, group,
                                           wait_count, waits, event);
   }
-  cl_context context = nullptr;
-  driver->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, nullptr);
   cl_int code = CL_SUCCESS;
-  next->event = *event = driver->clCreateUserEvent(context, &code);
+  next->event = *event = driver->clCreateUserEvent(context_of(queue), &code);
   if (code != CL_SUCCESS) return code;
   driver->clRetainEvent(*event);
   broken.push_back(*std::exchange(next, std::nullopt));
   return CL_SUCCESS;
+}
+
+cl_int CL_API_CALL fill_buffer(cl_command_queue queue, cl_mem buffer, const void* pattern,
+                               size_t pattern_bytes, size_t offset, size_t bytes,
+                               cl_uint wait_count, const cl_event* waits, cl_event* event) {
+  const std::lock_guard lock(mutex);
+  std::vector<cl_event> all(waits, waits + wait_count);
+  cl_int code = CL_SUCCESS;
+  if (holds_fills && gate == nullptr) gate = driver->clCreateUserEvent(context_of(queue), &code);
+  if (code != CL_SUCCESS) return code;
+  if (gate != nullptr) all.push_back(gate);
+  return driver->clEnqueueFillBuffer(queue, buffer, pattern, pattern_bytes, offset, bytes,
+                                     static_cast<cl_uint>(all.size()),
+                                     all.empty() ? nullptr : all.data(), event);
 }
 
 cl_int CL_API_CALL flush(cl_command_queue queue) {
@@ -116,6 +138,18 @@ void failing_opencl_end_launch(const char* until, int code) {
 void failing_opencl_fail(const char* name, int code) {
   const std::lock_guard lock(mutex);
   failing[name] = code;
+}
+
+void failing_opencl_hold_fills(int held) {
+  cl_event opened = nullptr;
+  {
+    const std::lock_guard lock(mutex);
+    holds_fills = held != 0;
+    if (!holds_fills) opened = std::exchange(gate, nullptr);
+  }
+  if (opened == nullptr) return;
+  driver->clSetUserEventStatus(opened, CL_COMPLETE);
+  driver->clReleaseEvent(opened);
 }
 
 unsigned failing_opencl_failures(void) {
@@ -140,6 +174,7 @@ extern "C" cl_int CL_API_CALL clInitLayer(cl_uint, const cl_icd_dispatch* below,
   layer.clSetEventCallback = set_event_callback;
   layer.clBuildProgram = build_program;
   layer.clEnqueueNDRangeKernel = enqueue_kernel;
+  layer.clEnqueueFillBuffer = fill_buffer;
   layer.clFlush = flush;
   *out_count = sizeof layer / sizeof(void*);
   *out_layer = &layer;

@@ -16,7 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-struct hwloc_topology;
+#include "one_machine.hpp"
+
 using hwloc_topology_t = hwloc_topology*;
 
 namespace faults {
@@ -263,19 +264,15 @@ void free(void* address) {
 // C library behind when there is no memory (glibc 2.36): it fails as a whole, not in the middle.
 
 int hwloc_topology_load(hwloc_topology_t topology) {
-  using Load = int(hwloc_topology_t);
-  static Load* const load = faults::real<Load>("hwloc_topology_load");
   if (faults::must_fail(Kind::memory)) return faults::refused(ENOMEM);
   const faults::Inside own;
-  return load(topology);
+  return weir::one_machine::load(topology);
 }
 
 int hwloc_topology_init(hwloc_topology_t* topology) {
-  using Initialise = int(hwloc_topology_t*);
-  static Initialise* const initialise = faults::real<Initialise>("hwloc_topology_init");
   if (faults::must_fail(Kind::memory)) return faults::refused(ENOMEM);
   const faults::Inside own;
-  return initialise(topology);
+  return weir::one_machine::initialise(topology);
 }
 
 void hwloc_topology_destroy(hwloc_topology_t topology) {

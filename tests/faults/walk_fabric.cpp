@@ -110,7 +110,7 @@ class Rank {
   bool window() const {
     weir_window* made = nullptr;
     if (!took(weir_window_create(fabric_, nullptr, (kWindowNumbers + 1) * sizeof(std::int64_t),
-                                 &made),
+                                 kLong, &made),
               "window_create")) {
       return false;
     }

@@ -67,7 +67,7 @@ static void factor(void) {
   OK(hStreams_app_thread_sync());
 }
 
-static double element(int i, int j) { return i == j ? N + 1.0 : 1.0 / (1 + abs(i - j)); }
+static double element(int i, int j) { return i == j ? (int)N + 1.0 : 1.0 / (1 + abs(i - j)); }
 
 static void verify(void) {
   static double whole[N * N];

@@ -38,10 +38,10 @@ def build(source, compiler, folder, told, extra):
     language = ["-x", "c++"] if compiler.name == "cxx" else []
     command = [compiler.path, *FLAGS, *extra]
     for library in HERE.glob(f"{source.stem}_*.c"):
-        run([*command, "-shared", "-fPIC", *language, library, "-x", "none",
-             "-o", folder / f"{library.stem}.so", *told], f"compiling {library.name}")
+        run([*command, "-shared", "-fPIC", *language, library, "-o",
+             folder / f"{library.stem}.so", *told], f"compiling {library.name}")
     program = folder / source.stem
-    run([*command, *language, source, "-x", "none", "-o", program, *told, "-lm", "-pthread"],
+    run([*command, *language, source, "-o", program, *told, "-lm", "-pthread"],
         f"compiling {source.name} as {compiler.name}")
     return program
 

@@ -15,8 +15,8 @@ HSTREAMS_EXPORT void works(char* data) { data[0] = 5; }
 
 /// The libraries call this one: when there is to be no thread, there is none.
 static bool no_threads;
-extern "C" HSTREAMS_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
-                                              void* (*start)(void*), void* argument) noexcept {
+HSTREAMS_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                                   void* (*start)(void*), void* argument) noexcept {
   if (no_threads) return EAGAIN;
   using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   static const auto next = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));

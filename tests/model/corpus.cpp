@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <fstream>
-#include <functional>
 #include <stdexcept>
 
 #include <nlohmann/json.hpp>
+
+#include "corpus_files.hpp"
 
 namespace weir::model {
 
@@ -89,6 +90,8 @@ Json to_json(const Found& found) {
   return json;
 }
 
+std::string text_of(const Found& found) { return to_json(found).dump(1) + "\n"; }
+
 Found found_of(const Json& json) {
   Found found;
   Program& plan = found.plan;
@@ -111,11 +114,7 @@ Found found_of(const Json& json) {
 
 }  // namespace
 
-void save(const Found& found, const fs::path& file) {
-  std::ofstream out(file);
-  out << to_json(found).dump(1) << "\n";
-  if (!out.flush()) throw std::runtime_error("cannot write '" + file.string() + "'");
-}
+void save(const Found& found, const fs::path& file) { write_file(file, text_of(found)); }
 
 Found load(const fs::path& file) {
   try {
@@ -126,29 +125,10 @@ Found load(const fs::path& file) {
   }
 }
 
-std::vector<fs::path> corpus() {
-  std::vector<fs::path> files;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(WEIR_TEST_CORPUS "/programs", none)) {
-    if (entry.path().extension() == ".json") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
+std::vector<fs::path> corpus() { return files_in_corpus("programs"); }
 
 fs::path keep(const Found& found) {
-  const std::size_t hash = std::hash<std::string>()(to_json(found).dump());
-  const std::string name = found.platform + "-" + std::to_string(hash % 1'000'000) + ".json";
-  for (const fs::path& folder : {fs::path(WEIR_TEST_CORPUS "/programs"), fs::current_path()}) {
-    try {
-      fs::create_directories(folder);
-      save(found, folder / name);
-      return folder / name;
-    } catch (const std::exception&) {
-      // A read-only tree: keep it where the test runs.
-    }
-  }
-  throw std::runtime_error("cannot keep '" + name + "'");
+  return keep_in_corpus("programs", found.platform, text_of(found));
 }
 
 }  // namespace weir::model

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <random>
+#include <stdexcept>
 
 namespace weir::queue_model {
 
@@ -103,6 +104,13 @@ void simplify(Plan& plan) {
 
 }  // namespace
 
+const Platform& platform_named(const std::string& name) {
+  const auto found = std::find_if(kPlatforms.begin(), kPlatforms.end(),
+                                  [&](const Platform& each) { return each.name == name; });
+  if (found == kPlatforms.end()) throw std::runtime_error("no platform is named '" + name + "'");
+  return *found;
+}
+
 bool overlap(const Part& a, const Part& b) {
   if (a.buffer != b.buffer) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -114,7 +122,6 @@ bool overlap(const Part& a, const Part& b) {
 }
 
 std::string Step::describe() const {
-  constexpr std::array kNames = {"task", "acquire", "change", "flush", "cancel", "synchronize"};
   std::string line = kNames[static_cast<std::size_t>(kind)];
   if (kind >= Kind::cancel) return line;
   if (kind != Kind::task) return line + " part " + std::to_string(part);

@@ -1,6 +1,7 @@
 // Random programs of tasks: what they do, as functions of their seeds.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -41,6 +42,10 @@ struct PlannedTask {
 
 struct Step {
   enum class Kind { task, acquire, change, flush, cancel, synchronize } kind = Kind::task;
+  /// By kind.
+  static constexpr std::array kNames = {"task",  "acquire", "change",
+                                        "flush", "cancel",  "synchronize"};
+
   PlannedTask task;
   std::size_t part = 0;
 
@@ -54,11 +59,14 @@ struct Platform {
   std::size_t places;  ///< of each domain
 };
 
+/// Throws std::runtime_error when there is none of that name.
+const Platform& platform_named(const std::string& name);
+
 /// A program, of which any steps but the last may be taken out. It ends with a synchronise.
 struct Plan {
   std::uint64_t seed = 0;
   const Platform* platform = nullptr;
-  const char* policy = nullptr;
+  std::string policy;
   std::vector<std::size_t> buffers;  ///< bytes
   std::vector<Part> parts;
   std::vector<Step> steps;

@@ -60,7 +60,7 @@ void Trial::open_queue() {
   weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
   options.places = handles.data();
   options.place_count = handles.size();
-  options.policy = plan_.policy;
+  options.policy = plan_.policy.c_str();
   options.no_models = true;
   queue_ = runtime_.queue(options);
 }

@@ -88,7 +88,7 @@ void walk_tree(unsigned teams, unsigned lanes, Count capacity, unsigned depth) {
 
 TEST(DeviceTunnel, CarriesATreeToItsEnd) {
   for (const auto& [teams, lanes] : {std::pair{1U, 1U}, {4U, 1U}, {1U, 4U}, {2U, 2U}, {2U, 3U}}) {
-    for (const Count capacity : {1, 2, 5, 64}) {
+    for (const Count capacity : {1u, 2u, 5u, 64u}) {
       SCOPED_TRACE(std::to_string(teams) + " x " + std::to_string(lanes) + ", " +
                    std::to_string(capacity));
       walk_tree<HostMemory>(teams, lanes, capacity, lanes == 1 ? 7 : 4);

@@ -7,6 +7,7 @@ import sys
 import textwrap
 import threading
 import traceback
+import weakref
 
 import numpy as np
 import pytest
@@ -42,6 +43,45 @@ def test_an_exception_poisons_what_depends_on_it(runtime, stream):
     stream.download(cells)
     stream.synchronize()
     assert (x[0], x[1]) == (3, 2)
+
+
+def test_what_goes_with_an_old_exception_may_raise_another():
+    """The newest 256 are kept. What the oldest holds runs code when it goes, which fails."""
+    raised = []
+
+    class Failure(Exception):
+        pass
+
+    class Last:
+        def __del__(self):
+            queue.submit(nothing, [])
+
+    def choose(task, candidates):
+        raise LookupError("no place")
+
+    def fail(number):
+        failure = Failure(Last() if number == 0 else number)
+        raised.append(weakref.ref(failure))
+        raise failure
+
+    with weir.Runtime("host:cores=1,sim:cores=1") as runtime:
+        places = [domain.place() for domain in runtime.domains]
+        stream = places[0].stream()
+        runtime.policy("raises", choose)
+        queue = runtime.queue(policy="raises", places=places)
+        nothing = runtime.kernel("nothing", lambda: None)
+        kernel = runtime.kernel("fail", fail)
+        for number in range(256):
+            stream.compute(kernel, [], [number])
+        newest = stream.compute(kernel, [], [256])
+        with pytest.raises(weir.KernelError) as failed:
+            newest.wait()
+        assert failed.value.__cause__.args == (256,)
+        assert [each() is None for each in raised[:3]] == [True, True, False]
+        with pytest.raises(weir.KernelError):
+            stream.synchronize()
+        with pytest.raises(weir.InvalidArgumentError, match="raised LookupError: no place"):
+            queue.synchronize()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, StopIteration, MemoryError])

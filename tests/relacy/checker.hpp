@@ -1,7 +1,10 @@
 // Relacy, a model checker of C++ memory orders, and how its searches are run here.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string>
 
 // What relacy/relacy.hpp includes, but for the interfaces of Windows and POSIX; that header also
@@ -32,6 +35,48 @@ struct Amount {
   bool verbose = false;     ///< says what each search did
 };
 
+/// A check whose type is forgotten. Relacy is templates over the type of a check: with this one in
+/// its place they are compiled for a number of threads (searches.cpp), not for each check.
+struct Scene {
+  std::size_t bytes, alignment;
+  void (*construct)(void* place);
+  void (*destroy)(void* check);
+  void (*before)(void* check);
+  void (*thread)(void* check, unsigned index);
+  void (*after)(void* check);
+  void (*invariant)(void* check);
+};
+
+template <class Test>
+inline constexpr Scene kSceneOf = {
+    sizeof(Test),
+    alignof(Test),
+    [](void* place) { new (place) Test(); },
+    [](void* check) { static_cast<Test*>(check)->~Test(); },
+    [](void* check) { static_cast<Test*>(check)->before(); },
+    [](void* check, unsigned index) { static_cast<Test*>(check)->thread(index); },
+    [](void* check) { static_cast<Test*>(check)->after(); },
+    [](void* check) { static_cast<Test*>(check)->invariant(); },
+};
+
+/// What relacy is compiled for.
+struct Search {
+  rl::scheduler_type_e type;
+  rl::thread_id_t threads, dynamic_threads;
+  bool operator==(const Search&) const = default;
+};
+inline constexpr std::array kSearches = {
+    Search{rl::sched_random, 2, 0}, Search{rl::sched_random, 3, 0}, Search{rl::sched_random, 4, 0},
+    Search{rl::sched_random, 1, 2}, Search{rl::sched_random, 1, 3}, Search{rl::sched_bound, 2, 0},
+    Search{rl::sched_full, 2, 0}};
+
+/// The index of a search, as many as there are: it is none of them.
+consteval std::size_t index_of(const Search& wanted) {
+  std::size_t index = 0;
+  while (index < kSearches.size() && kSearches[index] != wanted) ++index;
+  return index;
+}
+
 /// Runs the searches of one part and counts.
 class Run {
  public:
@@ -41,27 +86,24 @@ class Run {
   template <class Test>
   void random(const char* name, unsigned share = 1) {
     rl::test_params params;
-    params.search_type = rl::sched_random;
     params.iteration_count = amount_.first + (amount_.iterations + share - 1) / share - 1;
     params.initial_state = std::to_string(amount_.first).c_str();
-    search<Test, rl::random_scheduler<Test::params::thread_count>>(name, params);
+    search<Test, rl::sched_random>(name, params);
   }
 
   /// Tries every interleaving.
   template <class Test>
   void full(const char* name) {
     rl::test_params params;
-    params.search_type = rl::sched_full;
-    search<Test, rl::full_search_scheduler<Test::params::thread_count>>(name, params);
+    search<Test, rl::sched_full>(name, params);
   }
 
   /// Tries every interleaving with at most so many switches that no thread asked for.
   template <class Test>
   void bounded(const char* name, unsigned switches) {
     rl::test_params params;
-    params.search_type = rl::sched_bound;
     params.context_bound = switches;
-    search<Test, rl::context_bound_scheduler<Test::params::thread_count>>(name, params);
+    search<Test, rl::sched_bound>(name, params);
   }
 
   const std::string& part() const { return part_; }
@@ -69,22 +111,16 @@ class Run {
   unsigned findings() const { return findings_; }
 
  private:
-  /// What rl::simulate() does, for one kind of search.
-  template <class Test, class Scheduler>
+  template <class Test, rl::scheduler_type_e type>
   void search(const char* name, rl::test_params& params) {
-    rl::ostringstream log;
-    rl::ostringstream state;
-    params.output_stream = &log;
-    params.progress_stream = &log;
-    params.execution_depth_limit = 20'000;
-    if (rl::run_test<Test, Scheduler>(params, state, false) != rl::test_result_success) {
-      params.initial_state = state.str();
-      params.collect_history = true;
-      rl::run_test<Test, Scheduler>(params, state, true);
-      log << std::endl;
-    }
-    count(name, params, log.str());
+    using Threads = typename Test::params;
+    constexpr std::size_t index =
+        index_of({type, Threads::static_thread_count, Threads::dynamic_thread_count});
+    static_assert(index < kSearches.size(), "add it to kSearches");
+    search(name, params, index, kSceneOf<Test>);
   }
+  /// What rl::simulate() does, for one kind of search.
+  void search(const char* name, rl::test_params& params, std::size_t index, const Scene& scene);
   void count(const char* name, const rl::test_params& params, const rl::string& log);
 
   const std::string part_;

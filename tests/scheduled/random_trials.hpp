@@ -13,6 +13,7 @@
 
 #include "imagined_machine.hpp"
 #include "scheduler.hpp"
+#include "schedules.hpp"
 
 namespace weir::schedule {
 
@@ -24,7 +25,7 @@ inline std::uint64_t setting(const char* name, std::uint64_t otherwise) {
 inline Options options_of(std::uint64_t seed) {
   Options options;
   options.seed = seed;
-  options.strategy = seed % 2 == 0 ? Strategy::random : Strategy::priorities;
+  options.strategy = strategy_of(seed);
   options.most_points = 5'000'000;
   return options;
 }
@@ -33,11 +34,20 @@ inline std::string replay_command(const char* program, std::uint64_t seed) {
   return "WEIR_TEST_PROGRAMS=1 WEIR_TEST_SEED=" + std::to_string(seed) + " " + program;
 }
 
+/// Says nothing more of a plan that failed.
+struct NoReport {
+  template <class Plan>
+  std::string operator()(const Plan&, const Options&) const {
+    return "";
+  }
+};
+
 /// Runs `program`, the name of the test, for each seed: trial(plan) returns what went wrong, ""
-/// when nothing did. One in 50 runs twice and must run the same way. `what` is what is counted.
-template <class PlanOf, class Trial>
+/// when nothing did; report(plan, options) what there is to say of it. One in 50 runs twice and
+/// must run the same way. `what` is what is counted.
+template <class PlanOf, class Trial, class Report = NoReport>
 void run_trials(const char* program, const char* what, std::uint64_t usual, PlanOf&& plan_of,
-                Trial&& trial) {
+                Trial&& trial, const Report& report = {}) {
   constexpr std::uint64_t kRepeatOneIn = 50;
   const std::uint64_t first = setting("WEIR_TEST_SEED", 1);
   const std::uint64_t count = setting("WEIR_TEST_PROGRAMS", usual);
@@ -50,7 +60,9 @@ void run_trials(const char* program, const char* what, std::uint64_t usual, Plan
     std::string wrong;
     const auto run_once = [&] { return run(options, [&] { wrong = trial(plan); }); };
     const Summary summary = run_once();
-    ASSERT_EQ(wrong, "") << "replay: " << options.replay_command;
+    if (!wrong.empty()) {
+      FAIL() << wrong << "\nreplay: " << options.replay_command << "\n" << report(plan, options);
+    }
     points += summary.points;
     if (seed % kRepeatOneIn != 0) continue;
     ASSERT_EQ(run_once().hash, summary.hash)

@@ -15,6 +15,7 @@
 #include "imagined_machine.hpp"
 #include "platforms.hpp"
 #include "scheduler.hpp"
+#include "schedules.hpp"
 #include "settings.hpp"
 #include "shrink.hpp"
 
@@ -23,7 +24,6 @@ namespace {
 
 constexpr std::uint64_t kPrograms = 10'000;
 constexpr std::uint64_t kRepeatOneIn = 10;  ///< must do exactly the same again
-constexpr std::uint64_t kSchedulesTried = 100;
 constexpr double kShrinkSeconds = 60;
 
 class ScheduledHost final : public Host {
@@ -38,13 +38,6 @@ class ScheduledHost final : public Host {
   void relax() noexcept override { schedule::pause(); }
   void inside_kernel() noexcept override { schedule::point(schedule::Operation::load); }
 };
-
-std::string name_of(schedule::Strategy strategy) {
-  return strategy == schedule::Strategy::random ? "random" : "priorities";
-}
-schedule::Strategy strategy_of(std::uint64_t seed) {
-  return seed % 2 == 0 ? schedule::Strategy::random : schedule::Strategy::priorities;
-}
 
 /// The platform of a program, by the shares of all.
 const Platform& platform_of(std::uint64_t seed) {
@@ -82,14 +75,9 @@ std::string report(const Program& plan, const Platform& platform, const schedule
   std::uint64_t failing_seed = first.seed;
   const Fails fails = [&](const Program& candidate) {
     const Program program = ordered(candidate, platform);
-    for (std::uint64_t i = 0; i <= kSchedulesTried; ++i) {
-      schedule::Options options = first;
-      options.seed = i == 0 ? failing_seed : i;
-      if (run_once(program, platform, options).wrong.empty()) continue;
-      failing_seed = options.seed;
-      return true;
-    }
-    return false;
+    return schedule::fails_on_some(first, failing_seed, [&](const schedule::Options& options) {
+      return run_once(program, platform, options).wrong;
+    });
   };
   const Program small = shrink(plan, fails, kShrinkSeconds);
   const auto file = keep({platform.name, small, name_of(first.strategy), failing_seed});
@@ -108,7 +96,7 @@ TEST(ScheduledPrograms, EqualTheirSequentialExecution) {
     const Program program = ordered(plan, platform);
     schedule::Options options;
     options.seed = seed;
-    options.strategy = strategy_of(seed);
+    options.strategy = schedule::strategy_of(seed);
     options.most_points = 20'000'000;
     options.replay_command = replay_command(seed);
     if (count == 1) std::fputs(program.list(platform).c_str(), stdout);
@@ -132,7 +120,7 @@ TEST(ScheduledPrograms, RecordingsReplay) {
     const Program program = ordered(plan_program(seed, platform), platform);
     schedule::Options options;
     options.seed = seed;
-    options.strategy = strategy_of(seed);
+    options.strategy = schedule::strategy_of(seed);
     options.record = true;
     options.replay_command = "replay of " + replay_command(seed);
     const Result first = run_once(program, platform, options);
@@ -150,15 +138,10 @@ void run_file(const std::filesystem::path& file) {
   const Program program = ordered(found.plan, platform);
   schedule::Options options;
   options.replay_command = "WEIR_TEST_REPLAY=" + file.string() + " scheduled_programs";
-  for (std::uint64_t i = 0; i <= kSchedulesTried; ++i) {
-    options.seed = i == 0 ? found.schedule_seed : i;
-    options.strategy = i == 0 && !found.strategy.empty()
-                           ? (found.strategy == "random" ? schedule::Strategy::random
-                                                         : schedule::Strategy::priorities)
-                           : strategy_of(i);
-    ASSERT_EQ(run_once(program, platform, options).wrong, "") << file << "\n"
-                                                              << program.list(platform);
-  }
+  const auto run = [&](const schedule::Options& on) {
+    ASSERT_EQ(run_once(program, platform, on).wrong, "") << file << "\n" << program.list(platform);
+  };
+  schedule::on_each_schedule(found.strategy, found.schedule_seed, options, run);
 }
 
 TEST(ScheduledCorpus, ProgramsThatOnceFailed) {

@@ -34,11 +34,13 @@ std::size_t alarms_of(const char* domains, std::uint64_t seed,
   return said.count("no action has ended");
 }
 
-class Watchdog : public testing::TestWithParam<const char*> {
+class Watched : public testing::Test {
  protected:
   void SetUp() override { setenv("WEIR_WATCHDOG_S", "0.1", 1); }
   void TearDown() override { unsetenv("WEIR_WATCHDOG_S"); }
 };
+
+class Watchdog : public Watched, public testing::WithParamInterface<const char*> {};
 
 TEST_P(Watchdog, SpeaksOnceOfEachStop) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
@@ -70,7 +72,7 @@ TEST_P(Watchdog, SaysNothingWhileThingsMove) {
 }
 
 /// Its workers are actions that last as long as it does, but items end.
-TEST_P(Watchdog, SaysNothingWhileAPipelineMoves) {
+TEST_F(Watched, SaysNothingWhileAPipelineMoves) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const auto program = [](const Runtime&, const Stream&) {
       const Runtime host("host:cores=1");
@@ -85,7 +87,7 @@ TEST_P(Watchdog, SaysNothingWhileAPipelineMoves) {
       pipeline.start();
       pipeline.wait();
     };
-    ASSERT_EQ(alarms_of(GetParam(), seed, program), 0u) << "seed " << seed;
+    ASSERT_EQ(alarms_of("host:cores=1", seed, program), 0u) << "seed " << seed;
   }
 }
 

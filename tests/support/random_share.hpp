@@ -76,7 +76,7 @@ inline Plan plan_of(std::uint64_t seed) {
 class Trial {
  public:
   explicit Trial(const Plan& plan)
-      : plan_(plan), sources_(plan.items + 1), results_(plan.items + 1) {}
+      : plan_(plan), sources_(plan.items + 1, 1), results_(plan.items + 1) {}
 
   /// Returns what went wrong, "" when nothing did.
   std::string run() {
@@ -144,7 +144,7 @@ class Trial {
     for (const weir_share_part& part : share.parts()) of_parts += part.items;
     if (of_parts != info.done) return fmt::format("places did {} of {}", of_parts, info.done);
     if (info.done > plan_.items) return fmt::format("{} items were done", info.done);
-    const auto done = std::count(results_.begin(), results_.end(), 1);
+    const auto done = std::count(results_.begin(), results_.end(), 2);
     if (static_cast<std::uint64_t>(done) < info.done) {
       return fmt::format("{} items are said to be done, and {} are", info.done, done);
     }

@@ -298,10 +298,15 @@ void add_iterations(CLI::App& app, apps::Parameters& parameters) {
       ->check(CLI::IsMember({"on", "off"}));
 }
 
+std::string n_help(const apps::Application* application) {
+  const std::size_t usual = application != nullptr ? application->usual_n() : 0;
+  return usual > 0 ? fmt::format("Order of the problem [{}]", usual) : "Order of the problem";
+}
+
 }  // namespace
 
 void add_problem_options(CLI::App& app, RunOptions& o, const apps::Application* application) {
-  auto* const n = app.add_option("--n", o.parameters.n, "Order of the problem")->check(kCount);
+  auto* const n = app.add_option("--n", o.parameters.n, n_help(application))->check(kCount);
   if (application == nullptr) {
     app.add_option("--size", o.size, "tiny, small or paper, of applications that have sizes")
         ->check(CLI::IsMember({"tiny", "small", "paper"}))
@@ -316,9 +321,18 @@ void add_problem_options(CLI::App& app, RunOptions& o, const apps::Application* 
   }
   app.add_option("--seed", o.parameters.seed, "Of a generated input [1]");
   app.add_option("--input", o.parameters.input,
-                 application != nullptr ? application->input_help() : "File to read");
+                 application != nullptr ? application->input_help() : "File to read")
+      ->excludes(n);
   app.add_option("--domains", o.domains,
                  "Domains, as \"host,sim:cores=1,gbps=6\" [WEIR_DOMAINS, or host]");
+}
+
+void explain_unused(CLI::App& app, const apps::Application& application) {
+  for (const char* const name : kNotForAll) {
+    CLI::Option* const option = app.get_option_no_throw(name);
+    if (option == nullptr || application.uses(name)) continue;
+    option->description(fmt::format("Means nothing to {}", application.name()));
+  }
 }
 
 void complete(const apps::Application& application, RunOptions& options) {

@@ -122,17 +122,19 @@ bool serve_ranks(const std::string& domains, const std::function<void(const Runt
 
 bool is_rank() { return std::getenv("WEIR_RANK") != nullptr; }
 
+/// SLURM_NTASKS is there in a batch script, too, which is one process.
 unsigned started_ranks() {
-  return number_in({"WEIR_RANKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}, 1);
+  return number_in({"WEIR_RANKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}, 1);
 }
 
 bool speaks_for_machine() {
-  return number_in({"WEIR_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"}, 0) == 0;
+  return number_in({"WEIR_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"},
+                   0) == 0;
 }
 
 std::string file_of_rank(const std::string& path) {
   const unsigned rank =
-      number_in({"WEIR_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}, 0);
+      number_in({"WEIR_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}, 0);
   if (path.empty() || rank == 0) return path;
   const std::filesystem::path whole(path);
   const std::string name = whole.stem().string() + ".rank" + std::to_string(rank);

@@ -1,8 +1,6 @@
 // `weir run`: runs an application, measures it and says what the recording of it shows.
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <string>
@@ -51,17 +49,18 @@ bool found_no_memory(const weir::Error& error) {
           std::string_view(error.what()).find(name) != std::string_view::npos);
 }
 
-struct Unused {
-  const char* option;
-  std::initializer_list<std::string_view> applications;
-};
+std::string tile_help(const apps::Application& application) {
+  const std::size_t usual = application.usual_tile();
+  const bool by_tiles = !application.presets().empty() && application.presets()[1].tiles > 0;
+  return fmt::format("Edge of a tile [{}]", usual > 0  ? std::to_string(usual)
+                                            : by_tiles ? "as --tiles says"
+                                                       : "chosen for the problem");
+}
 
-/// Options that all applications have, but these no use for.
-const Unused kUnused[] = {
-    {"--n", {"reyes", "raster", "face-detection", "gene-alignment"}},
-    {"--seed", {"reyes", "raster", "face-detection", "gene-alignment", "wave", "rtm"}},
-    {"--streams", {"asian-option", "scatter", "stencil", "wave", "rtm"}},
-    {"--places", {"scatter"}}};
+std::string tiles_help(const apps::Application& application) {
+  const std::size_t usual = application.presets().empty() ? 0 : application.presets()[1].tiles;
+  return "Tiles along an edge, instead of --tile" + (usual > 0 ? fmt::format(" [{}]", usual) : "");
+}
 
 class RunCommand final : public Command {
  public:
@@ -135,8 +134,8 @@ class RunCommand final : public Command {
     add_problem_options(app, o, &application);
     if (application.has_tiles()) {
       auto* const tile =
-          app.add_option("--tile", o.parameters.tile, "Edge of a tile")->check(kCount);
-      app.add_option("--tiles", o.parameters.tiles, "Tiles along an edge, instead of --tile")
+          app.add_option("--tile", o.parameters.tile, tile_help(application))->check(kCount);
+      app.add_option("--tiles", o.parameters.tiles, tiles_help(application))
           ->check(kCount)
           ->excludes(tile);
     }
@@ -164,6 +163,7 @@ class RunCommand final : public Command {
     app.add_flag("--live", o.live,
                  "Show what the stages of a pipeline do while it runs, on standard error");
     app.add_flag("--json", o.json, "Print one JSON object");
+    explain_unused(app, application);
   }
 
   /// Runs the application: by tasks, which copy no more than they use, where streams find no room.
@@ -218,9 +218,8 @@ class RunCommand final : public Command {
 
   void warn_of_options() const {
     const std::string name = selected().name();
-    for (const auto& [option, applications] : kUnused) {
-      if (std::find(applications.begin(), applications.end(), name) == applications.end()) continue;
-      if (commands_[selected_index()]->count(option) == 0) continue;
+    for (const char* const option : kNotForAll) {
+      if (selected().uses(option) || commands_[selected_index()]->count(option) == 0) continue;
       tell(Tone::warning,
            fmt::format("{} means nothing to {}: see 'weir run {} --help'", option, name, name));
     }
@@ -234,8 +233,8 @@ class RunCommand final : public Command {
     const auto found =
         open_runtime({options_.domains, ""}).wisdom(problem.name(), options_.parameters.n);
     if (!found) {
-      tell(Tone::warning,
-           fmt::format("nothing was tuned for this: weir tune {}", selected().name()));
+      tell(Tone::warning, fmt::format("nothing was tuned for this: weir tune {}{}",
+                                      selected().name(), problem_words(app)));
       return;
     }
     if (app.count("--places") == 0) options_.sharing.places = found->places;

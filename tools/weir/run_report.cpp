@@ -58,7 +58,14 @@ double traffic_rate_of(const RunReport& report) {
   return seconds > 0 ? report.traffic / seconds : 0;
 }
 
-std::string gflops(double rate) { return fmt::format("{:.1f} GFLOP/s", rate / 1e9); }
+/// Of a brief run, too: never 0.0.
+std::string giga(double rate, const char* unit) {
+  const double value = rate / 1e9;
+  return value < 0.95 ? fmt::format("{:.2g} G{}", value, unit)
+                      : fmt::format("{:.1f} G{}", value, unit);
+}
+
+std::string gflops(double rate) { return giga(rate, "FLOP/s"); }
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
@@ -89,7 +96,7 @@ std::string time_of(const RunReport& report) {
 std::string speed_of(const RunReport& report) {
   const double rate = rate_of(report);
   if (report.traffic > 0) {
-    return fmt::format("{}, {:.1f} GB/s", gflops(rate), traffic_rate_of(report) / 1e9);
+    return fmt::format("{}, {}", gflops(rate), giga(traffic_rate_of(report), "B/s"));
   }
   if (report.gemm_peak == 0) return gflops(rate);
   return fmt::format("{}, {} of this machine's gemm peak ({})", gflops(rate),

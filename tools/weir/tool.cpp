@@ -90,7 +90,7 @@ std::string in_words(const std::string& what) {
     return what.substr(at + std::string_view(words).size());
   };
   constexpr const char *kMissing = ": 1 required ", *kValue = ": Value ",
-                       *kRange = " not in range ", *kChoice = " not in {", *kCommand = "COMMAND: ";
+                       *kRange = " not in range ", *kChoice = " not in {";
   if (position(kMissing) == colon && what.ends_with(" missing")) return option + " needs a value";
   if (const std::size_t range = position(kRange);
       position(kValue) == colon && range != std::string::npos) {
@@ -108,7 +108,17 @@ std::string in_words(const std::string& what) {
     return fmt::format("{}: '{}' is none of {}", option, what.substr(colon + 2, choice - colon - 2),
                        known);
   }
-  return what.starts_with(kCommand) ? from(0, kCommand) : what;
+  return what;
+}
+
+/// The command of that name below another one.
+const CLI::App& command_of(const CLI::App& app, const std::string& name) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == name) return *command;
+    names.push_back(command->get_name());
+  }
+  throw CLI::ValidationError(fmt::format("no command '{}'{}", name, did_you_mean(name, names)));
 }
 
 class Tool {
@@ -130,7 +140,7 @@ class Tool {
   CLI::App app_{"One streaming runtime for every processor in a machine.", "weir"};
   std::vector<std::pair<CLI::App*, std::unique_ptr<Command>>> commands_;
   CLI::App* help_ = nullptr;
-  std::string topic_;
+  std::vector<std::string> topic_;  ///< a command, and one of it
 };
 
 Tool::Tool(Commands commands) {
@@ -156,14 +166,7 @@ void Tool::add(std::unique_ptr<Command> command) {
 void Tool::add_help() {
   help_ = app_.add_subcommand("help", "Show the options of a command");
   help_->footer("");
-  std::vector<std::string> names;
-  for (const auto& [app, command] : commands_) names.emplace_back(command->name());
-  help_->add_option("COMMAND", topic_, "What to explain")
-      ->type_name("")
-      ->check([names](const std::string& name) {
-        const bool known = std::find(names.begin(), names.end(), name) != names.end();
-        return known ? "" : fmt::format("no command '{}'{}", name, did_you_mean(name, names));
-      });
+  help_->add_option("COMMAND", topic_, "What to explain, as run, or run cholesky")->type_name("");
 }
 
 /// The innermost command that the arguments name.
@@ -228,8 +231,13 @@ ExitCode Tool::answer(const CLI::ParseError& error) const {
 }
 
 std::string Tool::help() const {
-  if (!topic_.empty()) return app_.get_subcommand(topic_)->help(app_.get_name());
-  return app_.get_formatter()->make_help(&app_, app_.get_name(), CLI::AppFormatMode::Normal);
+  const CLI::App* app = &app_;
+  std::string name = app->get_name();
+  for (const std::string& word : topic_) {
+    app = &command_of(*app, word);
+    name += " " + word;
+  }
+  return app->get_formatter()->make_help(app, name, CLI::AppFormatMode::Normal);
 }
 
 ExitCode Tool::perform() {

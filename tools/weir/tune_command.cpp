@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <weir/weir.hpp>
@@ -149,6 +150,7 @@ void Tuning::find_space(const RunReport& report) {
   const std::size_t usual = std::max<std::size_t>(1, report.tiles);
   space_.most_tiles = options_.most_tiles > 0 ? options_.most_tiles : kFinest * usual;
   if (!application_.has_tiles()) space_.most_tiles = 0;
+  if (!application_.uses("--places")) space_.most_places = 1;
 }
 
 /// Twice where time is virtual: kernels without a cost function are measured, and then vary.
@@ -217,6 +219,7 @@ void Tuning::search() {
     return Clock::now() < deadline_;
   };
   source.policies = policies_;
+  source.streams = application_.uses("--streams");
   source.shapes = application_.has_shapes();
   search_.emplace(space_, std::move(known_), std::move(source));
   keep();
@@ -230,11 +233,13 @@ void Tuning::search() {
 }
 
 std::string Tuning::command_of(const tuner::Point& point) const {
-  std::string words = fmt::format("--places {} --streams {}", point.places, point.streams);
-  if (point.tiles > 0) words += fmt::format(" --tiles {}", point.tiles);
-  if (point.aspect > 1) words += fmt::format(" --aspect {}", point.aspect);
-  if (!point.policy.empty()) words += fmt::format(" --policy {}", point.policy);
-  return words;
+  std::vector<std::string> words;
+  if (application_.uses("--places")) words.push_back(fmt::format("--places {}", point.places));
+  if (application_.uses("--streams")) words.push_back(fmt::format("--streams {}", point.streams));
+  if (point.tiles > 0) words.push_back(fmt::format("--tiles {}", point.tiles));
+  if (point.aspect > 1) words.push_back(fmt::format("--aspect {}", point.aspect));
+  if (!point.policy.empty()) words.push_back("--policy " + point.policy);
+  return words.empty() ? "nothing to choose" : fmt::format("{}", fmt::join(words, " "));
 }
 
 std::string Tuning::text() const {
@@ -351,6 +356,7 @@ class TuneCommand final : public Command {
                  "Measure all numbers of places and tiles within the budget");
     app.add_flag("--fresh", o.fresh, "Forget what was measured before");
     app.add_flag("--json", o.json, "Print one JSON object");
+    explain_unused(app, application);
   }
 
   static std::string as_json(const Json& models) {

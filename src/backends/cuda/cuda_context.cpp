@@ -195,12 +195,15 @@ void CudaMemory::release(Memory& memory) noexcept {
   memory = {};
 }
 
-CUresult CudaMemory::open_to(CUdevice peer) noexcept {
+void CudaMemory::open_to(CUdevice peer) noexcept {
+  const std::uint64_t bit = peer < 64 ? std::uint64_t{1} << peer : 0;
+  if ((open_.load(std::memory_order_acquire) & bit) != 0) return;
   CUmemAccessDesc access{};
   access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   access.location.id = peer;
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  return CudaLibrary::get().cuMemPoolSetAccess(pool_.get(), &access, 1);
+  if (CudaLibrary::get().cuMemPoolSetAccess(pool_.get(), &access, 1) != CUDA_SUCCESS) return;
+  open_.fetch_or(bit, std::memory_order_release);
 }
 
 std::size_t free_cuda_memory(const CudaContext& context) {

@@ -86,8 +86,8 @@ class CudaMemory {
   /// Takes an allocation of the program, or a part of one. Throws Error when it is not there.
   Memory adopt(void* address, std::size_t bytes);
   void release(Memory& memory) noexcept;
-  /// Lets another device reach the memory.
-  CUresult open_to(CUdevice peer) noexcept;
+  /// Lets another device reach the memory, unless it does already. Any thread.
+  void open_to(CUdevice peer) noexcept;
 
  private:
   CudaContext& context_;
@@ -95,6 +95,7 @@ class CudaMemory {
   CudaStream stream_;
   CudaEvent clear_;  ///< recorded behind each allocation
   sys::Atomic<std::uint64_t> allocations_{0};
+  sys::Atomic<std::uint64_t> open_{0};  ///< to devices below 64, a bit each
 };
 
 /// Returns how much of a device's memory is free. Throws Error.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "backend/backend.hpp"
@@ -25,13 +26,20 @@ struct CudaFlight {
   Job job;
   Outcome outcome;  ///< as far as it is known when the job is enqueued
   std::vector<std::uint64_t> waits;
-  std::vector<CudaHostPiece> pieces;
-  CudaFlight* next_packed = nullptr;  ///< whose pieces the same call packs
-  CUresult packed = CUDA_SUCCESS;     ///< what the driver said to a copy that others came with
-  bool gathered = false;              ///< the driver does not have the copy yet
+  CudaBlock block;                            ///< a copy
+  std::vector<CudaHostPiece> pieces;          ///< of it that the driver has, in turn
+  std::optional<CudaPieces> left;             ///< those that it does not have
+  std::size_t turn = 0;                       ///< of the next one
+  std::array<CudaPoint, 2> older{}, newer{};  ///< ends of the last two groups of pieces
+  bool hauling = false;                       ///< more pieces are to come
+  bool held = false;                          ///< taken, but behind such a copy
+  CudaFlight* next_packed = nullptr;          ///< whose pieces the same call packs
+  CUresult packed = CUDA_SUCCESS;  ///< what the driver said to a copy that others came with
+  bool gathered = false;           ///< the driver does not have the copy yet
   CudaPoint point;
-  CudaFrontier frontier{};  ///< what is over when it is
-  unsigned consumers = 0;   ///< jobs taken, but not enqueued, that wait for it
+  std::uint64_t serial = 0;  ///< in the order in which jobs came to their lanes
+  CudaFrontier frontier{};   ///< what is over when it is
+  unsigned consumers = 0;    ///< jobs taken, but not enqueued, that wait for it
   std::int64_t enqueued_ns = 0;
   CudaEvent began, ended;                ///< of timed jobs
   bool stamped = false;                  ///< they are recorded

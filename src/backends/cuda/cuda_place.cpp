@@ -21,6 +21,9 @@ static_assert(kLookAhead <= CudaQueues::kGathered, "all that are taken may be sm
 /// the last one if it has come to the mark before.
 constexpr std::uint64_t kMarkEvery = 16;
 
+/// Of the lanes for copies.
+unsigned direction_of(const Job& job) noexcept { return job.from.device == nullptr ? 0 : 1; }
+
 constexpr std::int64_t kShortestNap = 1'000'000, kLongestNap = 20'000'000;
 /// Times relative to an older event lose microseconds.
 constexpr std::int64_t kReferenceAge = 8'000'000'000;
@@ -43,6 +46,7 @@ CudaPlace::CudaPlace(const std::string& name, CudaContext& context, const CudaMe
       flights_(kWindow),
       failed_(kWindow) {
   taken_.reserve(kLookAhead);
+  held_.reserve(kWindow);
   points_.reserve(kWindow);
   {
     const CudaScope scope(partition_.context());  // one thread at a time may be in a green context
@@ -68,6 +72,7 @@ void CudaPlace::serve() noexcept {
   CudaLibrary::get().cuCtxSetCurrent(partition_.context());
   for (;;) {
     bool moved = collect();
+    moved |= go_on();
     moved |= take_jobs();
     start_jobs();
     if (moved) {
@@ -84,6 +89,7 @@ void CudaPlace::serve() noexcept {
 
 bool CudaPlace::take_jobs() noexcept {
   dry_ = false;
+  take_held();
   while (!dry_ && taken_.size() < kLookAhead && !flights_.full()) {
     CudaFlight& flight = *flights_.take();
     dry_ = !take_one(flight);
@@ -92,13 +98,23 @@ bool CudaPlace::take_jobs() noexcept {
   return !taken_.empty();
 }
 
+/// Those that were held back and need not be any more, in their order.
+void CudaPlace::take_held() noexcept {
+  std::erase_if(held_, [this](CudaFlight* flight) {
+    if (taken_.size() == kLookAhead || waits_for_haul(*flight)) return false;
+    flight->held = false;
+    taken_.push_back(flight);
+    return true;
+  });
+}
+
 bool CudaPlace::take_one(CudaFlight& flight) noexcept {
   flight.job = Job{};
   if (!feed_.next(flight.worker, flight.job)) return false;
   flights_.enter(flight);
   taken_.push_back(&flight);
   flight.consumers = 0;
-  flight.gathered = false;
+  flight.gathered = flight.hauling = flight.held = false;
   try {
     flight.waits.assign(flight.job.waits.begin(), flight.job.waits.end());
   } catch (...) {
@@ -127,6 +143,11 @@ void CudaPlace::start(CudaFlight& flight, bool last) noexcept {
     fail_all();
     return finish(flight, context_.loss());
   }
+  if (waits_for_haul(flight)) {
+    flight.held = true;
+    held_.push_back(&flight);
+    return;
+  }
   const bool poisoned = gather(flight);
   const unsigned lane = queues_->choose(flight.job, points_);
   keep_tail(lane, last);
@@ -144,6 +165,43 @@ void CudaPlace::start(CudaFlight& flight, bool last) noexcept {
   } else if (flight.outcome.ok()) {
     enqueue(flight, lane);
   }
+  if (!flight.hauling) return append(flight, lane);
+  flight.point = {lane, 0};
+  hauls_[direction_of(flight.job)] = &flight;
+}
+
+/// Whether a job has to wait for a copy of which the driver does not have all: nothing comes into
+/// its lanes meanwhile, and its end is not known.
+bool CudaPlace::waits_for_haul(const CudaFlight& flight) const noexcept {
+  if (hauls_[0] == nullptr && hauls_[1] == nullptr && held_.empty()) return false;
+  if (flight.job.copies && hauls_[direction_of(flight.job)] != nullptr) return true;
+  return std::any_of(flight.waits.begin(), flight.waits.end(), [this](std::uint64_t number) {
+    const CudaFlight* const before = flights_.find(number);
+    return before != nullptr && (before->held || before->hauling);
+  });
+}
+
+/// Gives the driver more of the copies that it does not have all of. Returns whether it has all of
+/// one now.
+bool CudaPlace::go_on() noexcept {
+  bool moved = false;
+  for (CudaFlight*& haul : hauls_) {
+    if (haul == nullptr || context_.lost()) continue;
+    const unsigned lane = haul->point.lane;
+    const CUresult code = queues_->go_on(*haul, lane);
+    if (haul->hauling) continue;
+    CudaFlight& flight = *std::exchange(haul, nullptr);
+    flight.outcome = judge(code, name_of(flight.job));
+    flight.stamped = flight.stamped && stamp(flight.ended, lane);
+    append(flight, lane);
+    moved = true;
+  }
+  return moved;
+}
+
+/// What there is of the job is at the end of a lane.
+void CudaPlace::append(CudaFlight& flight, unsigned lane) noexcept {
+  flight.serial = ++appended_;
   flight.point = queues_->lanes().append(lane);
   flight.frontier = queues_->lanes().frontier(lane);
   flight.next = nullptr;
@@ -206,7 +264,7 @@ void CudaPlace::enqueue(CudaFlight& flight, unsigned lane) noexcept {
     stamped = stamp(flight.began, lane);
   }
   flight.outcome = enqueue_work(flight, lane);
-  if (stamped) flight.stamped = stamp(flight.ended, lane);
+  flight.stamped = stamped && (flight.hauling || stamp(flight.ended, lane));
 }
 
 Outcome CudaPlace::enqueue_work(CudaFlight& flight, unsigned lane) noexcept {
@@ -355,20 +413,20 @@ bool CudaPlace::read_marks() noexcept {
   return moved;
 }
 
-/// The job with the lowest number that was enqueued, of those that are over if so wanted.
+/// The job that was enqueued first, of those that are over if so wanted.
 CudaFlight* CudaPlace::oldest(bool over_only) const noexcept {
   CudaFlight* found = nullptr;
   for (const Train& train : trains_) {
     CudaFlight* const first = train.first;
     if (first == nullptr || (over_only && !queues_->lanes().over(first->point))) continue;
-    if (found == nullptr || first->job.number < found->job.number) found = first;
+    if (found == nullptr || first->serial < found->serial) found = first;
   }
   return found;
 }
 
 void CudaPlace::finish(CudaFlight& flight, Outcome outcome) noexcept {
   if (flight.job.timed) set_times(flight);
-  failed_.forget_before(flight.job.number);
+  if (held_.empty()) failed_.forget_before(flight.job.number);
   if (!outcome.ok()) failed_.add(flight.job.number);
   flight.outcome = {};
   feed_.finish(flight.worker, flight.job, std::move(outcome));
@@ -377,7 +435,8 @@ void CudaPlace::finish(CudaFlight& flight, Outcome outcome) noexcept {
 
 /// The context is lost: the driver will bring nothing to an end.
 bool CudaPlace::fail_all() noexcept {
-  if (oldest(false) == nullptr) return false;
+  const bool hauls = hauls_[0] != nullptr || hauls_[1] != nullptr;
+  if (oldest(false) == nullptr && !hauls) return false;
   context_.await_leavers();
   queues_->forget_gathered();
   while (CudaFlight* const flight = oldest(false)) {
@@ -386,6 +445,10 @@ bool CudaPlace::fail_all() noexcept {
     if (train.first == nullptr) train.last = nullptr;
     finish(*flight, context_.loss());
   }
+  for (CudaFlight*& haul : hauls_) {
+    if (haul != nullptr) finish(*std::exchange(haul, nullptr), context_.loss());
+  }
+  for (CudaFlight* const flight : std::exchange(held_, {})) finish(*flight, context_.loss());
   return true;
 }
 
@@ -418,7 +481,7 @@ void CudaPlace::idle() noexcept {
 /// Before sleeping on jobs: has the device broken, and who wakes this thread?
 void CudaPlace::watch() noexcept {
   for (unsigned lane = 0; lane < trains_.size() && !context_.lost(); ++lane) {
-    if (trains_[lane].first == nullptr) continue;
+    if (queues_->lanes().tail(lane) == queues_->lanes().done(lane)) continue;
     mark(lane);
     if (context_.note(queues_->query(lane), oldest_name("a job"))) return;
     queues_->ring_after(lane);

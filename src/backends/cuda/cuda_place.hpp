@@ -43,8 +43,12 @@ class CudaPlace final : public PlaceDriver {
   // Taking and enqueueing.
   bool take_jobs() noexcept;
   bool take_one(CudaFlight& flight) noexcept;
+  void take_held() noexcept;
   void start_jobs() noexcept;
   void start(CudaFlight& flight, bool last) noexcept;
+  bool waits_for_haul(const CudaFlight& flight) const noexcept;
+  bool go_on() noexcept;
+  void append(CudaFlight& flight, unsigned lane) noexcept;
   bool gather(CudaFlight& flight) noexcept;
   void keep_tail(unsigned lane, bool last) noexcept;
   void send(unsigned lane) noexcept;
@@ -85,8 +89,11 @@ class CudaPlace final : public PlaceDriver {
   std::optional<Reference> reference_;
   CudaFlights flights_;
   std::vector<Train> trains_;
-  std::vector<CudaFlight*> taken_;  ///< and not enqueued
-  std::vector<CudaPoint> points_;   ///< of the predecessors of the job at hand
+  std::vector<CudaFlight*> taken_;      ///< and not enqueued
+  std::vector<CudaFlight*> held_;       ///< likewise, until a copy has been enqueued to its end
+  std::array<CudaFlight*, 2> hauls_{};  ///< such a copy to the device, and one from there
+  std::uint64_t appended_ = 0;          ///< jobs
+  std::vector<CudaPoint> points_;       ///< of the predecessors of the job at hand
   /// Code that launches have found: it stays, and others may be compiling.
   std::array<std::pair<const KernelSource*, const CudaKernels::Code*>, 16> found_{};
   FailedJobs failed_;

@@ -1,5 +1,6 @@
 #include "backends/cuda/cuda_queues.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -137,20 +138,71 @@ void CudaQueues::keep_tail(unsigned lane) noexcept {
 }
 
 CUresult CudaQueues::enqueue_copy(CudaFlight& flight, unsigned lane) {
-  const CudaBlock block = make_cuda_block(flight.job.from, flight.job.to);
-  if (is_cuda_pinned(block)) return enqueue_cuda_block(block, stream(lane));
-  flight.pieces.clear();
-  CudaPieces pieces(block);
-  for (CudaBlock next; pieces.next(next);) {
-    const unsigned rail = flight.pieces.size() % 2 == 0 ? lane : partner(lane);
-    flight.pieces.push_back({{next, rails_[rail].chunk}, &context_});
-  }
-  if (flight.pieces.size() > 1) return stage_on_two(flight, lane);
-  if (!flight.job.timed && block.bytes() <= kSmallCopy) {
+  const CudaLibrary& cu = CudaLibrary::get();
+  flight.block = make_cuda_block(flight.job.from, flight.job.to);
+  if (is_cuda_pinned(flight.block)) return enqueue_cuda_block(flight.block, stream(lane));
+  CudaBlock first;
+  CudaPieces(flight.block).next(first);
+  const bool whole = first.bytes() == flight.block.bytes();
+  flight.pieces.resize(whole ? 1 : 2 * kHauled);
+  if (whole) {
+    flight.pieces[0] = {{first, rails_[lane].chunk}, &context_};
+    if (flight.job.timed || first.bytes() > kSmallCopy) {
+      return stage(flight.pieces[0], stream(lane));
+    }
     gather(flight, lane);
     return CUDA_SUCCESS;
   }
-  return stage(flight.pieces[0], stream(lane));
+  CUevent const begun = rails_[lane].begun.get();
+  CUresult code = cu.cuEventRecord(begun, stream(lane));
+  if (code == CUDA_SUCCESS) code = cu.cuStreamWaitEvent(stream(partner(lane)), begun, 0);
+  if (code != CUDA_SUCCESS) return code;
+  flight.left.emplace(flight.block);
+  flight.turn = 0;
+  flight.older = flight.newer = {};
+  flight.hauling = true;
+  return go_on(flight, lane);
+}
+
+/// The lane of the job ends after both.
+CUresult CudaQueues::go_on(CudaFlight& flight, unsigned lane) noexcept {
+  const CudaLibrary& cu = CudaLibrary::get();
+  const auto over = [this](const CudaPoint& point) { return lanes_.over(point); };
+  CUresult code = CUDA_SUCCESS;
+  while (flight.hauling && std::all_of(flight.older.begin(), flight.older.end(), over)) {
+    code = haul(flight, lane);
+    if (code != CUDA_SUCCESS) flight.hauling = false;
+  }
+  if (flight.hauling) return CUDA_SUCCESS;
+  CUstream const other = stream(partner(lane));
+  CUevent const ended = rails_[lane].ended.get();
+  CUresult end = cu.cuEventRecord(ended, other);
+  if (end == CUDA_SUCCESS) end = cu.cuStreamWaitEvent(stream(lane), ended, 0);
+  if (end != CUDA_SUCCESS) cu.cuStreamSynchronize(other);  // its pieces are the flight's
+  return code == CUDA_SUCCESS ? end : code;
+}
+
+/// Pieces take turns in two lanes, so that one is packed while the other is on its way.
+CUresult CudaQueues::haul(CudaFlight& flight, unsigned lane) noexcept {
+  const std::array<unsigned, 2> two{lane, partner(lane)};
+  for (std::size_t i = 0; i < kHauled; ++i) {
+    CudaHostPiece& piece = flight.pieces[flight.turn];
+    const unsigned rail = two[flight.turn % 2];
+    flight.hauling = flight.left->next(piece.piece.block);
+    if (!flight.hauling) return CUDA_SUCCESS;
+    piece.piece.chunk = rails_[rail].chunk;
+    piece.context = &context_;
+    flight.turn = (flight.turn + 1) % flight.pieces.size();
+    const CUresult code = stage(piece, stream(rail));
+    if (code != CUDA_SUCCESS) return code;
+  }
+  flight.older = flight.newer;
+  for (std::size_t i = 0; i < two.size(); ++i) {
+    flight.newer[i] = lanes_.append(two[i]);
+    mark(two[i]);
+    ring_after(two[i]);
+  }
+  return CUDA_SUCCESS;
 }
 
 void CudaQueues::gather(CudaFlight& flight, unsigned lane) noexcept {
@@ -201,24 +253,6 @@ CUresult CudaQueues::stage(CudaHostPiece& piece, CUstream stream) noexcept {
     code = cu.cuLaunchHostFunc(stream, pack, &piece);
   }
   return code;
-}
-
-/// Pieces take turns in two lanes, so that one is packed while the other is on its way. The lane of
-/// the job ends after both.
-CUresult CudaQueues::stage_on_two(CudaFlight& flight, unsigned lane) noexcept {
-  const CudaLibrary& cu = CudaLibrary::get();
-  Rail& rail = rails_[lane];
-  CUstream const streams[] = {rail.stream.get(), stream(partner(lane))};
-  CUresult code = cu.cuEventRecord(rail.begun.get(), streams[0]);
-  if (code == CUDA_SUCCESS) code = cu.cuStreamWaitEvent(streams[1], rail.begun.get(), 0);
-  if (code != CUDA_SUCCESS) return code;
-  for (std::size_t i = 0; i < flight.pieces.size() && code == CUDA_SUCCESS; ++i) {
-    code = stage(flight.pieces[i], streams[i % 2]);
-  }
-  CUresult end = cu.cuEventRecord(rail.ended.get(), streams[1]);
-  if (end == CUDA_SUCCESS) end = cu.cuStreamWaitEvent(streams[0], rail.ended.get(), 0);
-  if (end != CUDA_SUCCESS) cu.cuStreamSynchronize(streams[1]);  // its pieces are the flight's
-  return code == CUDA_SUCCESS ? end : code;
 }
 
 void CUDA_CB CudaQueues::pack(void* piece) {

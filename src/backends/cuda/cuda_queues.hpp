@@ -58,9 +58,16 @@ class CudaQueues {
   static constexpr std::size_t kSmallCopy = 128 << 10;
   static constexpr std::size_t kGathered = kCudaChunk / kSmallCopy;
 
-  /// Enqueues a copy, through page-locked memory if need be; a small one may only be gathered.
-  /// Throws std::bad_alloc.
+  /// Pieces of a copy come in groups of so many, of which the driver has two at a time: it blocks
+  /// those who give it thousands of commands.
+  static constexpr std::size_t kHauled = 16;
+
+  /// Enqueues a copy, through page-locked memory if need be; a small one may only be gathered, and
+  /// one that is hauling afterwards has to go on. Throws std::bad_alloc.
   CUresult enqueue_copy(CudaFlight& flight, unsigned lane);
+  /// Enqueues more of a copy that is hauling, as far as the device is through with what there is.
+  /// Until it hauls no more nothing else may come into the lanes for its direction.
+  CUresult go_on(CudaFlight& flight, unsigned lane) noexcept;
   /// Gives the driver the copies that were gathered in a lane: one call of the host packs them all.
   /// Returns them, with what came of each, until the next call.
   std::span<CudaFlight* const> send(unsigned lane) noexcept;
@@ -103,7 +110,7 @@ class CudaQueues {
   CUresult wait(unsigned lane, CudaPoint point) noexcept;
   void gather(CudaFlight& flight, unsigned lane) noexcept;
   CUresult stage(CudaHostPiece& piece, CUstream stream) noexcept;
-  CUresult stage_on_two(CudaFlight& flight, unsigned lane) noexcept;
+  CUresult haul(CudaFlight& flight, unsigned lane) noexcept;
   static void CUDA_CB pack(void* piece);
   static void CUDA_CB pack_all(void* flight);
   static void CUDA_CB ring(void* queues);

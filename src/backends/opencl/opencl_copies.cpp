@@ -76,16 +76,45 @@ OpenClCopies::OpenClCopies(const std::string& owner, OpenClQueue queue)
 
 OpenClCopies::~OpenClCopies() { OpenClLibrary::get().clFinish(queue_.get()); }
 
-void OpenClCopies::clear(cl_mem buffer, std::size_t bytes) const {
+void OpenClCopies::clear(cl_mem buffer, std::size_t bytes) {
   const OpenClLibrary& cl = OpenClLibrary::get();
   constexpr char kZero = 0;
+  const auto check = [this](cl_int code) {
+    check_opencl(code, fmt::format("domain '{}' cannot clear its memory", owner_));
+  };
+  const sys::Lock lock(clearing_);
+  cl_event const before = clear_.get();
+  const bool waits = before != nullptr && opencl_status(before) >= CL_COMPLETE;
   cl_event event = nullptr;
-  check_opencl(cl.clEnqueueFillBuffer(queue_.get(), buffer, &kZero, sizeof kZero, 0, bytes, 0,
-                                      nullptr, &event),
-               fmt::format("domain '{}' cannot clear its memory", owner_));
-  const cl_int code = cl.clWaitForEvents(1, &event);
+  check(cl.clEnqueueFillBuffer(queue_.get(), buffer, &kZero, sizeof kZero, 0, bytes, waits ? 1 : 0,
+                               waits ? &before : nullptr, &event));
+  clear_ = OpenClEvent(event);
+  check(cl.clEnqueueBarrierWithWaitList(queue_.get(), 1, &event, nullptr));
+  cl.clFlush(queue_.get());
+  clears_.fetch_add(1, std::memory_order_release);
+}
+
+/// PoCL would wait for good for what has failed.
+cl_int OpenClCopies::order(cl_command_queue queue) const noexcept {
+  const sys::Lock lock(clearing_);
+  cl_event const event = clear_.get();
+  if (event == nullptr) return CL_SUCCESS;
+  const cl_int status = opencl_status(event);
+  if (status < CL_COMPLETE) return status;
+  return OpenClLibrary::get().clEnqueueBarrierWithWaitList(queue, 1, &event, nullptr);
+}
+
+void OpenClCopies::settle() const noexcept {
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  cl_event event = nullptr;
+  {
+    const sys::Lock lock(clearing_);
+    event = clear_.get();
+    if (event != nullptr) cl.clRetainEvent(event);
+  }
+  if (event == nullptr) return;
+  cl.clWaitForEvents(1, &event);
   cl.clReleaseEvent(event);
-  check_opencl(code, fmt::format("domain '{}' cannot clear its memory", owner_));
 }
 
 OpenClCopies::Flight* OpenClCopies::take() {
@@ -122,13 +151,16 @@ void OpenClCopies::start(const CopyJob& job, const OpenClEnds& ends) noexcept {
   std::uint64_t unborn = 1;
   for (std::uint64_t part = 0; part < parts; ++part) {
     cl_event event = nullptr;
-    cl_int code = enqueue_opencl_part(queue_.get(), job.source, job.target, ends, part, {}, &event);
+    const cl_int code =
+        enqueue_opencl_part(queue_.get(), job.source, job.target, ends, part, {}, &event);
     if (code == CL_SUCCESS) {
-      code = cl.clSetEventCallback(event, CL_COMPLETE, on_complete, flight);
-      if (code != CL_SUCCESS) cl.clWaitForEvents(1, &event);  // nobody else would
+      if (cl.clSetEventCallback(event, CL_COMPLETE, on_complete, flight) != CL_SUCCESS) {
+        cl.clWaitForEvents(1, &event);  // nobody else would
+        on_complete(event, CL_COMPLETE, flight);
+      }
       cl.clReleaseEvent(event);
+      continue;
     }
-    if (code == CL_SUCCESS) continue;
     flight->error.store(code, std::memory_order_relaxed);
     unborn += parts - part;
     break;
@@ -137,9 +169,11 @@ void OpenClCopies::start(const CopyJob& job, const OpenClEnds& ends) noexcept {
   settle(*flight, unborn);
 }
 
+/// PoCL says CL_COMPLETE of a command that had failed before it was told whom to call.
 void CL_CALLBACK OpenClCopies::on_complete(cl_event event, cl_int status, void* flight) {
   const NoWaitScope no_wait;
   auto& mine = *static_cast<Flight*>(flight);
+  status = std::min(status, opencl_status(event));
   if (status != CL_COMPLETE) mine.error.store(status, std::memory_order_relaxed);
   const std::int64_t started = opencl_time(event, CL_PROFILING_COMMAND_START);
   std::int64_t first = mine.started_ns.load(std::memory_order_relaxed);

@@ -35,8 +35,17 @@ class OpenClCopies {
   OpenClCopies& operator=(const OpenClCopies&) = delete;
   ~OpenClCopies();
 
-  /// Fills a buffer with zeros, and waits. Throws Error.
-  void clear(cl_mem buffer, std::size_t bytes) const;
+  /// Fills a buffer with zeros, before what start() is given afterwards. Does not wait for that:
+  /// other queues are told by order(). Throws Error. Any thread.
+  void clear(cl_mem buffer, std::size_t bytes);
+  /// How many buffers have been cleared. What uses one that was cleared before this was read comes
+  /// after order(). Any thread.
+  std::uint64_t clears() const noexcept { return clears_.load(std::memory_order_acquire); }
+  /// Makes what comes next in a queue wait until buffers are clear. Fails when they will not be.
+  /// Any thread.
+  cl_int order(cl_command_queue queue) const noexcept;
+  /// Waits until buffers are clear. Any thread.
+  void settle() const noexcept;
   /// Returns at once; failures go to the sink. Any thread.
   void start(const CopyJob& job, const OpenClEnds& ends) noexcept;
 
@@ -55,6 +64,9 @@ class OpenClCopies {
   sys::Mutex mutex_;
   std::vector<std::unique_ptr<Flight>> flights_;
   Flight* free_ = nullptr;
+  mutable sys::Mutex clearing_;
+  OpenClEvent clear_;  ///< of the last buffer that was cleared, which waits for those before
+  sys::Atomic<std::uint64_t> clears_{0};
 };
 
 }  // namespace weir::rt

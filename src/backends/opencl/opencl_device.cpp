@@ -84,6 +84,7 @@ void OpenClDevice::release(Memory& memory) noexcept {
   }
   if (!is_card()) return release_host_memory(memory);
   if (memory.address != nullptr) {
+    copies_.settle();
     OpenClLibrary::get().clSVMFree(context_.get(), memory.address);
   }
   memory = {};

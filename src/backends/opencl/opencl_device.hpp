@@ -37,6 +37,7 @@ class OpenClDevice final : public Device {
   bool drive() noexcept override { return false; }
 
   cl_context context() const noexcept { return context_.get(); }
+  const OpenClCopies& copies() const noexcept { return copies_; }
   /// Returns which buffers the ends of a copy are to the driver.
   OpenClEnds ends_of(const CopyEnd& source, const CopyEnd& target) const;
 

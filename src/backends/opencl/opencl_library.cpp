@@ -102,6 +102,13 @@ OpenClContext make_opencl_context(cl_platform_id platform, cl_device_id device) 
   return context;
 }
 
+cl_int opencl_status(cl_event event) noexcept {
+  cl_int status = CL_COMPLETE;
+  const cl_int code = OpenClLibrary::get().clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                                          sizeof status, &status, nullptr);
+  return code == CL_SUCCESS ? status : code;
+}
+
 std::int64_t opencl_time(cl_event event, cl_profiling_info what) noexcept {
   cl_ulong time = 0;
   OpenClLibrary::get().clGetEventProfilingInfo(event, what, sizeof time, &time, nullptr);

@@ -13,21 +13,21 @@
 namespace weir::rt {
 
 #define WEIR_OPENCL_FUNCTIONS(each)                                                                \
-  each(clBuildProgram) each(clCreateBuffer) each(clCreateCommandQueue) each(clCreateContext)       \
-      each(clCreateKernel) each(clCreateProgramWithBinary) each(clCreateProgramWithSource)         \
-          each(clCreateSubDevices) each(clEnqueueCopyBuffer) each(clEnqueueCopyBufferRect) each(   \
-              clEnqueueFillBuffer) each(clEnqueueMarkerWithWaitList) each(clEnqueueNDRangeKernel)  \
-              each(clEnqueueNativeKernel) each(clEnqueueReadBufferRect)                            \
-                  each(clEnqueueWriteBufferRect) each(clFinish) each(clFlush) each(clGetDeviceIDs) \
-                      each(clGetDeviceInfo) each(clGetEventInfo) each(clGetEventProfilingInfo)     \
-                          each(clGetKernelInfo) each(clGetKernelWorkGroupInfo)                     \
-                              each(clGetPlatformIDs) each(clGetPlatformInfo)                       \
-                                  each(clGetProgramBuildInfo) each(clGetProgramInfo)               \
-                                      each(clReleaseCommandQueue) each(clReleaseContext)           \
-                                          each(clReleaseDevice) each(clReleaseEvent)               \
-                                              each(clReleaseKernel) each(clReleaseMemObject)       \
-                                                  each(clReleaseProgram) each(clSetEventCallback)  \
-                                                      each(clSetKernelArg) each(clWaitForEvents)
+  each(clBuildProgram) each(clCreateBuffer) each(clCreateCommandQueue) each(clCreateContext) each( \
+      clCreateKernel) each(clCreateProgramWithBinary) each(clCreateProgramWithSource)              \
+      each(clCreateSubDevices) each(clEnqueueBarrierWithWaitList) each(clEnqueueCopyBuffer) each(  \
+          clEnqueueCopyBufferRect) each(clEnqueueFillBuffer) each(clEnqueueMarkerWithWaitList)     \
+          each(clEnqueueNDRangeKernel) each(clEnqueueNativeKernel) each(clEnqueueReadBufferRect)   \
+              each(clEnqueueWriteBufferRect) each(clFinish) each(clFlush) each(clGetDeviceIDs)     \
+                  each(clGetDeviceInfo) each(clGetEventInfo) each(clGetEventProfilingInfo)         \
+                      each(clGetKernelInfo) each(clGetKernelWorkGroupInfo) each(clGetPlatformIDs)  \
+                          each(clGetPlatformInfo) each(clGetProgramBuildInfo)                      \
+                              each(clGetProgramInfo) each(clReleaseCommandQueue)                   \
+                                  each(clReleaseContext) each(clReleaseDevice)                     \
+                                      each(clReleaseEvent) each(clReleaseKernel)                   \
+                                          each(clReleaseMemObject) each(clReleaseProgram)          \
+                                              each(clRetainEvent) each(clSetEventCallback)         \
+                                                  each(clSetKernelArg) each(clWaitForEvents)
 
 /// The functions that weir calls, under their own names.
 struct OpenClLibrary {
@@ -80,6 +80,7 @@ using OpenClQueue = OpenClOwned<cl_command_queue, &OpenClLibrary::clReleaseComma
 using OpenClBuffer = OpenClOwned<cl_mem, &OpenClLibrary::clReleaseMemObject>;
 using OpenClProgram = OpenClOwned<cl_program, &OpenClLibrary::clReleaseProgram>;
 using OpenClKernel = OpenClOwned<cl_kernel, &OpenClLibrary::clReleaseKernel>;
+using OpenClEvent = OpenClOwned<cl_event, &OpenClLibrary::clReleaseEvent>;
 using OpenClSubDevice = OpenClOwned<cl_device_id, &OpenClLibrary::clReleaseDevice>;
 
 /// Whether a queue executes in order, and keeps times of its commands.
@@ -93,6 +94,8 @@ OpenClQueue make_opencl_queue(cl_context context, cl_device_id device, OpenClQue
 /// Throws Error.
 OpenClContext make_opencl_context(cl_platform_id platform, cl_device_id device);
 
+/// Returns how far a command is: CL_COMPLETE, more when it is not over, less when it has failed.
+cl_int opencl_status(cl_event event) noexcept;
 /// Returns a time of a command on the device's clock, in nanoseconds.
 std::int64_t opencl_time(cl_event event, cl_profiling_info what) noexcept;
 /// Returns what to add to such a time to get one of the host's clock. Throws Error.

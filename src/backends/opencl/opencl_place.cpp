@@ -154,14 +154,6 @@ void OpenClPlace::follow(Slot& slot) noexcept {
   open_.push_back({slot.job.number, &slot});
 }
 
-/// A positive status says that the command is not over.
-cl_int OpenClPlace::status_of(cl_event event) noexcept {
-  cl_int status = CL_COMPLETE;
-  const cl_int code = OpenClLibrary::get().clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS,
-                                                          sizeof status, &status, nullptr);
-  return code == CL_SUCCESS ? status : code;
-}
-
 /// Sees by one job in kStride how far the device is: drivers lock what one looks at, so to look at
 /// what is running makes it wait. For the same reason this is for before a round, not for each job.
 void OpenClPlace::peek() noexcept {
@@ -169,7 +161,7 @@ void OpenClPlace::peek() noexcept {
   for (std::uint64_t mark = seen_ + kStride; mark < next_; mark += kStride) {
     const Slot& slot = slot_of(mark);
     const bool over = slot.job.number != mark || slot.over.load(std::memory_order_acquire) ||
-                      (slot.event != nullptr && status_of(slot.event) <= CL_COMPLETE);
+                      (slot.event != nullptr && opencl_status(slot.event) <= CL_COMPLETE);
     if (!over) return;
     seen_ = mark;
   }
@@ -180,7 +172,7 @@ bool OpenClPlace::look(std::uint64_t last) noexcept {
   const auto over = [&](const Open& open) {
     if (open.number > last) return false;
     Slot& slot = *open.slot;
-    const cl_int status = status_of(slot.event);
+    const cl_int status = opencl_status(slot.event);
     if (status > CL_COMPLETE) return false;
     // To look does not make what a card has written visible.
     if (card_ != nullptr) OpenClLibrary::get().clWaitForEvents(1, &slot.event);
@@ -200,7 +192,7 @@ void OpenClPlace::watch() noexcept {
     if (cl.clSetEventCallback(slot->event, CL_COMPLETE, on_complete, slot) == CL_SUCCESS) continue;
     callers_.fetch_sub(1, std::memory_order_relaxed);
     cl.clWaitForEvents(1, &slot->event);  // nobody else would
-    complete(*slot, status_of(slot->event));
+    complete(*slot, opencl_status(slot->event));
   }
   untold_ -= open_.size();
   open_.clear();
@@ -208,8 +200,8 @@ void OpenClPlace::watch() noexcept {
 
 /// Gives jobs to the driver until there is no more, or no room. Returns whether there was any.
 bool OpenClPlace::hand_out() noexcept {
-  const std::uint64_t before = next_;
-  while (next_ - before < kRound && next_ - first_ < kWindow) {
+  round_ = next_;
+  while (next_ - round_ < kRound && next_ - first_ < kWindow) {
     Slot& slot = slot_of(next_);
     if (!feed_.next(slot.worker, slot.job)) break;
     slot.over.store(false, std::memory_order_relaxed);
@@ -230,7 +222,7 @@ bool OpenClPlace::hand_out() noexcept {
     if (!slot.job.brief && small == 0) submit();
   }
   submit();
-  return next_ != before;
+  return next_ != round_;
 }
 
 /// Returns the bytes of a copy that is over before another could begin elsewhere, 0 for others.
@@ -270,11 +262,15 @@ bool OpenClPlace::waits_alike(std::span<const std::uint64_t> waits) noexcept {
          });
 }
 
-/// Adds the events that a job of the batch waits for.
+/// Adds the events that a job of the batch waits for, and sees whether one has failed. Kernels of
+/// the driver that come together do not ask about each other: it would cost each of them a call.
 void OpenClPlace::add_waits(const Slot& slot) {
+  const bool asks = slot.job.source == nullptr || broken_.load(std::memory_order_relaxed);
   for (const std::uint64_t earlier : slot.waits) {
-    const cl_event event = event_of(earlier);
-    if (event != nullptr && !awaits(event)) events_.push_back(event);
+    cl_event const event = event_of(earlier);
+    if (event == nullptr || awaits(event)) continue;
+    events_.push_back(event);
+    if ((asks || earlier < round_) && opencl_status(event) < CL_COMPLETE) failed_wait_ = event;
   }
 }
 
@@ -286,14 +282,32 @@ void OpenClPlace::submit() noexcept {
   for (std::uint64_t number = batch_.first; number < batch_.end; ++number) {
     slot_of(number).last = batch_.end - 1;
   }
-  const cl_int code = OpenClLibrary::get().clEnqueueNativeKernel(
-      queue_.get(), run, &batch_, sizeof batch_, 0, nullptr, nullptr,
-      static_cast<cl_uint>(events_.size()), events_.empty() ? nullptr : events_.data(),
-      &last.event);
+  cl_int code = CL_SUCCESS;
+  if (failed_wait_ != nullptr) {
+    give_up(last);
+  } else {
+    code = OpenClLibrary::get().clEnqueueNativeKernel(
+        queue_.get(), run, &batch_, sizeof batch_, 0, nullptr, nullptr,
+        static_cast<cl_uint>(events_.size()), events_.empty() ? nullptr : events_.data(),
+        &last.event);
+  }
   if (code != CL_SUCCESS) return fail_batch(code);
+  begin_batch();
+}
+
+void OpenClPlace::begin_batch() noexcept {
   batch_.first = batch_.end;
   batch_.bytes = 0;
   events_.clear();
+  failed_wait_ = nullptr;
+}
+
+/// PoCL never ends a command that is told to wait for one that has failed already: this one has
+/// failed with that.
+void OpenClPlace::give_up(Slot& slot) noexcept {
+  OpenClLibrary::get().clRetainEvent(failed_wait_);
+  slot.event = failed_wait_;
+  broken_.store(true, std::memory_order_relaxed);
 }
 
 /// Enqueues batches again that the driver has given up because what they wait for failed. Then
@@ -308,17 +322,16 @@ bool OpenClPlace::revive() noexcept {
     batch_ = {this, number, slot.last + 1};
     number = slot.last;
     enqueue_again();
-    batch_.first = batch_.end = next_;
-    events_.clear();
+    batch_.end = next_;
+    begin_batch();
   }
   return left;
 }
 
 /// Enqueues the batch once more if it failed, and not before all is known of what it waits for.
 void OpenClPlace::enqueue_again() noexcept {
-  const OpenClLibrary& cl = OpenClLibrary::get();
   Slot& last = slot_of(batch_.end - 1);
-  if (status_of(last.event) >= CL_COMPLETE) return;
+  if (opencl_status(last.event) >= CL_COMPLETE) return;
   try {
     for (std::uint64_t number = batch_.first; number < batch_.end; ++number) {
       add_waits(slot_of(number));
@@ -326,10 +339,8 @@ void OpenClPlace::enqueue_again() noexcept {
   } catch (...) {
     return fail_batch(CL_OUT_OF_HOST_MEMORY);
   }
-  for (cl_event event : events_) {
-    if (status_of(event) < CL_COMPLETE) return;
-  }
-  cl.clReleaseEvent(std::exchange(last.event, nullptr));
+  if (failed_wait_ != nullptr) return;
+  OpenClLibrary::get().clReleaseEvent(std::exchange(last.event, nullptr));
   submit();
 }
 
@@ -337,21 +348,42 @@ void OpenClPlace::enqueue_again() noexcept {
 void OpenClPlace::launch(Slot& slot) noexcept {
   slot.last = slot.job.number;
   slot.worker.index = 0;
-  slot.outcome = enqueue(slot);
+  if (failed_wait_ != nullptr) {
+    give_up(slot);
+  } else {
+    slot.outcome = enqueue(slot);
+  }
   if (!slot.outcome.ok()) failed_.add(slot.job.number);  // before others are called
-  batch_.first = batch_.end;
-  events_.clear();
-  if (slot.event == nullptr) return end(slot);
+  begin_batch();
+  if (slot.event == nullptr) {
+    slot.job.started_ns = slot.job.ended_ns = sys::now_ns();
+    if (slot.outcome.ok() && failed_.any_of(slot.waits)) slot.outcome = {WEIR_STATUS_POISONED, {}};
+    return end(slot);
+  }
   ++untold_;
   follow(slot);
 }
 
-/// Without an event afterwards nothing was enqueued; then the outcome says why.
+/// Without an event afterwards nothing was enqueued; the outcome says why, if something was to be.
 Outcome OpenClPlace::enqueue(Slot& slot) noexcept {
+  const cl_int code = await_memory();
+  if (code != CL_SUCCESS) return failed_call(code);
   if (slot.job.source != nullptr) {
     return programs_->enqueue(queue_for(slot.job), slot.job, events_, &slot.event);
   }
   return slot.job.copies ? enqueue_copy(slot) : call(slot);
+}
+
+/// Makes what comes next wait until the card has cleared new memory.
+cl_int OpenClPlace::await_memory() noexcept {
+  const std::uint64_t clears = card_ == nullptr ? 0 : card_->copies().clears();
+  if (clears == clears_) return CL_SUCCESS;
+  for (const OpenClQueue* queue : {&queue_, &timed_, &calls_}) {
+    const cl_int code = card_->copies().order(queue->get());
+    if (code != CL_SUCCESS) return code;
+  }
+  clears_ = clears;
+  return CL_SUCCESS;
 }
 
 /// Each part waits for the one before: one event says when all are there.
@@ -412,7 +444,7 @@ void CL_CALLBACK OpenClPlace::on_complete(cl_event event, cl_int status, void* s
   const NoWaitScope no_wait;
   auto& mine = *static_cast<Slot*>(slot);
   OpenClPlace& place = *mine.place;
-  place.complete(mine, std::min(status, status_of(event)));
+  place.complete(mine, std::min(status, opencl_status(event)));
   place.callers_.fetch_sub(1, std::memory_order_release);  // now it may go
 }
 
@@ -442,9 +474,7 @@ void OpenClPlace::fail_batch(cl_int code) noexcept {
     slot.outcome = failed_call(code);
     end(slot);
   }
-  batch_.first = batch_.end;
-  batch_.bytes = 0;
-  events_.clear();
+  begin_batch();
 }
 
 /// The native kernel; the driver has copied the argument.

@@ -88,7 +88,6 @@ class OpenClPlace final : public PlaceDriver {
   bool take_back() noexcept;
   bool retire() noexcept;
   void follow(Slot& slot) noexcept;
-  static cl_int status_of(cl_event event) noexcept;
   void peek() noexcept;
   bool look(std::uint64_t last) noexcept;
   void watch() noexcept;
@@ -99,10 +98,13 @@ class OpenClPlace final : public PlaceDriver {
   bool waits_alike(std::span<const std::uint64_t> waits) noexcept;
   void add_waits(const Slot& slot);
   void submit() noexcept;
+  void begin_batch() noexcept;
+  void give_up(Slot& slot) noexcept;
   bool revive() noexcept;
   void enqueue_again() noexcept;
   void launch(Slot& slot) noexcept;
   Outcome enqueue(Slot& slot) noexcept;
+  cl_int await_memory() noexcept;
   Outcome enqueue_copy(Slot& slot) noexcept;
   Outcome call(Slot& slot) noexcept;
   cl_int mark(std::span<const cl_event> waits, cl_event* event) const noexcept;
@@ -130,14 +132,17 @@ class OpenClPlace final : public PlaceDriver {
 
   // The thread's.
   std::vector<Slot> slots_;
-  Batch batch_;                   ///< the jobs that are to be enqueued next
-  std::vector<cl_event> events_;  ///< what they wait for
-  std::vector<Open> open_;        ///< commands of the driver that wait for none in flight
-  std::size_t untold_ = 0;        ///< such commands, and those that wait
-  std::uint64_t seen_ = 0;        ///< commands up to this one are likely to be over
-  std::uint64_t first_ = 1;       ///< the oldest job in flight
-  std::uint64_t next_ = 1;        ///< the number of the next one
+  Batch batch_;                     ///< the jobs that are to be enqueued next
+  std::vector<cl_event> events_;    ///< what they wait for
+  cl_event failed_wait_ = nullptr;  ///< one of these that has failed
+  std::vector<Open> open_;          ///< commands of the driver that wait for none in flight
+  std::size_t untold_ = 0;          ///< such commands, and those that wait
+  std::uint64_t seen_ = 0;          ///< commands up to this one are likely to be over
+  std::uint64_t first_ = 1;         ///< the oldest job in flight
+  std::uint64_t next_ = 1;          ///< the number of the next one
+  std::uint64_t round_ = 1;         ///< the first job that was handed out together with the last
   std::uint64_t taken_back_ = 0;
+  std::uint64_t clears_ = 0;  ///< of a card: so many are over before what comes next
 
   sys::Atomic<std::uint64_t> ended_{0};
   sys::Atomic<std::uint64_t> busy_{0};  ///< units at work, a bit each, for the trace

@@ -68,6 +68,7 @@ Outcome OpenClPrograms::enqueue(cl_command_queue queue, const Job& job,
       items[i] = local[i] * job.groups[i];
     }
     if (items[0] == 0 || items[1] == 0 || items[2] == 0) {
+      if (waits.empty()) return {};  // a marker would wait for all in the queue
       check_opencl(cl.clEnqueueMarkerWithWaitList(queue, count, events, out_event),
                    "a call of no groups");
       return {};

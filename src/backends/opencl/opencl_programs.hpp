@@ -21,9 +21,9 @@ class OpenClPrograms {
   OpenClPrograms(const OpenClDeviceInfo& facts, cl_context context, cl_device_id device);
 
   /// Enqueues a job that has a source; builds this when it is seen first, and again if there was no
-  /// memory. The command waits for
-  /// `waits`; out_event, the caller's to release, is its own. Operands are addresses of the host.
-  /// After a failure nothing was enqueued.
+  /// memory. The command waits for `waits`; out_event, the caller's to release, is its own.
+  /// Operands are addresses of the host. After a failure nothing was enqueued, nor for a call of no
+  /// groups that waits for nothing: then there is no event.
   Outcome enqueue(cl_command_queue queue, const Job& job, std::span<const cl_event> waits,
                   cl_event* out_event) noexcept;
 

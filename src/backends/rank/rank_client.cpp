@@ -60,10 +60,6 @@ void RankClient::check_alive(Rank rank) const {
 
 // ---- Requests ----------------------------------------------------------------------------------
 
-void RankClient::tell(Rank rank, std::span<const std::byte> message) {
-  port_.send(rank, Channel::rank, message);
-}
-
 void RankClient::post(Rank rank, const WireWriter& message) {
   port_.post(rank, Channel::rank, message.bytes());
 }
@@ -82,7 +78,7 @@ void RankClient::ask(Rank rank, RankWord word, const std::function<void(WireWrit
     WireWriter message(word);
     message.put(number);
     fill(message);
-    tell(rank, message);
+    post(rank, message);
     const auto over = [&] {
       const sys::Lock lock(mutex_);
       return question.over;
@@ -169,7 +165,7 @@ void RankClient::copy(std::unique_ptr<Copy> copy) noexcept {
       check_alive(to);
       copies_[number] = std::move(copy);
     }
-    tell(to, message);
+    post(to, message);
   } catch (...) {
     Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
     if (copy == nullptr) copy = take_copy(number);
@@ -216,7 +212,7 @@ void RankClient::take_back(Rank owner, WindowId window) noexcept {
   try {
     WireWriter message(RankWord::take_back);
     message.put(window);
-    tell(owner, message);
+    post(owner, message);
   } catch (...) {  // who is gone lends nothing
   }
 }

@@ -48,11 +48,9 @@ class RankClient final : private Listener {
   /// the answer and lets read() read it. Throws Error: also the one in the answer.
   void ask(Rank rank, RankWord word, const std::function<void(WireWriter&)>& fill,
            const std::function<void(WireReader&)>& read);
-  /// Sends a message. Throws Error, {network_error} when the rank is lost.
-  void tell(Rank rank, const WireWriter& message) { tell(rank, message.bytes()); }
-  void tell(Rank rank, std::span<const std::byte> message);
-  /// Does so without waiting for room, where whoever waits may need a lock of the caller's, or may
-  /// have a deadline: for messages of which there are only so many.
+  /// Sends a message without waiting for room: whoever waits may need a lock of the caller's, or
+  /// may have a deadline, and of all these there are only so many. Throws Error, {network_error}
+  /// when the rank is lost.
   void post(Rank rank, const WireWriter& message);
 
   /// Numbers for devices and places.
@@ -73,7 +71,8 @@ class RankClient final : private Listener {
     CopySink* sink = nullptr;
     void* token = nullptr;
   };
-  /// Has a copy made. A far end on rank 0 is a window that is withdrawn when it is over.
+  /// Has a copy made; returns at once. A far end on rank 0 is a window that is withdrawn when it is
+  /// over.
   void copy(std::unique_ptr<Copy> copy) noexcept;
 
  private:

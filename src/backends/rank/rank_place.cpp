@@ -67,6 +67,7 @@ RankPlace::Slot& RankPlace::slot_of(std::uint64_t number) noexcept {
 
 void RankPlace::serve() noexcept {
   const NoWaitScope no_wait;
+  sys::run_promptly();
   while (!stopping_.load(std::memory_order_relaxed)) {
     if (helped()) {
       const std::uint64_t first = first_.load();

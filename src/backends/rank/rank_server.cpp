@@ -14,8 +14,19 @@ RankServer::RankServer(Port& port, RankHost& host) : port_(port), host_(host) {
 RankServer::~RankServer() {
   port_.listen(Channel::rank, nullptr);
   places_.clear();
-  wait([this] { return copies_ == 0; });
+  await_copies();
   devices_.clear();
+}
+
+/// Waits for the copies that this rank makes, also when there is no memory to wait with.
+void RankServer::await_copies() noexcept {
+  for (bool over = false; !over; sys::yield()) {
+    try {
+      wait([this] { return copies_ == 0; });
+      over = true;
+    } catch (...) {  // once more
+    }
+  }
 }
 
 // ---- The thread that serves --------------------------------------------------------------------

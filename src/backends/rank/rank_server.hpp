@@ -64,6 +64,7 @@ class RankServer final : private Listener, private CopySink {
   // serve().
   template <class Condition>
   void wait(Condition&& is_so);
+  void await_copies() noexcept;
   void ring() noexcept;
   void perform(const Message& message);
   void open_device(WireReader& message, WireWriter& answer);

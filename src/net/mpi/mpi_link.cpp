@@ -30,10 +30,10 @@ namespace weir::rt {
 namespace {
 
 constexpr int kTag = 0x5749;
-constexpr std::size_t kReceives = 4;             ///< posted for each rank
-constexpr std::size_t kSendsToOne = 8;           ///< under way to one rank
-constexpr std::size_t kSends = 64;               ///< under way in all
-constexpr std::int64_t kLongestSleep = 100'000;  ///< MPI cannot wake anybody
+constexpr std::size_t kReceives = 4;               ///< posted for each rank
+constexpr std::size_t kSendsToOne = 8;             ///< under way to one rank
+constexpr std::size_t kSends = 64;                 ///< under way in all
+constexpr std::int64_t kLongestSleep = 1'000'000;  ///< MPI cannot wake anybody
 
 constexpr std::size_t kReservedBytes = 676u << 10;  ///< for a block of a conveyor
 constexpr std::size_t kBufferBytes = kReservedFront + kReservedBytes;
@@ -441,7 +441,9 @@ class MpiLink final : public Link {
     heads_[rank] = MPI_REQUEST_NULL;
     for (Receive& receive : peer.receives) {
       if (receive.request == MPI_REQUEST_NULL) continue;
+      int over = 0;
       MPI_Cancel(&receive.request);
+      if (MPI_Test(&receive.request, &over, MPI_STATUS_IGNORE) == MPI_SUCCESS && over) continue;
       MPI_Request_free(&receive.request);
       static_cast<void>(receive.buffer.release());  // MPI may still write to it
     }

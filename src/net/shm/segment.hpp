@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <memory>
 
+#include <sys/uio.h>
+
 #include "net/transport.hpp"
 
 namespace weir::rt {
@@ -30,15 +32,30 @@ struct ShmWindow {
   std::uint64_t place;               ///< in the segment, 0: not there
 };
 
+/// A copy that the system is to make between the memory of two processes: whoever withdraws the
+/// window empties the runs.
+struct ShmCopy {
+  static constexpr std::size_t kRuns = 64;
+
+  std::atomic<std::uint64_t> window;  ///< as id_of() has it, 0: none
+  std::array<iovec, kRuns> there;     ///< in the process of its owner
+
+  static std::uint64_t id_of(Rank owner, WindowId window) noexcept {
+    return (std::uint64_t{owner} << 32 | window) + 1;
+  }
+};
+
 /// What a rank shows to all.
 struct ShmRank {
   static constexpr std::size_t kWindows = 1024;  ///< that can be reached directly
+  static constexpr std::size_t kCopies = 16;     ///< at a time
 
   alignas(64) std::atomic<std::uint32_t> bell;
   std::atomic<std::uint32_t> sleepers;
   std::atomic<std::int32_t> process;  ///< 0: has not come yet
   std::atomic<std::uint32_t> ended;   ///< its process, as its parent knows
   alignas(64) std::array<ShmWindow, kWindows> windows;
+  alignas(64) std::array<ShmCopy, kCopies> copies;
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&

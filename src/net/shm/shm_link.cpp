@@ -24,8 +24,6 @@ constexpr std::size_t kAlign =
     16;  ///< a packet's size takes as much, so that its bytes are aligned
 constexpr std::uint32_t kWrap = UINT32_MAX;  ///< the next packet is at the ring's begin
 constexpr std::size_t kSlice = 4u << 20;     ///< of a copy, so that nothing else waits long
-constexpr std::size_t kMostRuns = 64;        ///< of a call of the system
-constexpr std::int64_t kLongestUse = 1'000'000'000;
 
 constexpr std::size_t room_of(std::size_t bytes) noexcept {
   return (kAlign + bytes + kAlign - 1) / kAlign * kAlign;
@@ -39,8 +37,11 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
 
 }  // namespace
 
-ShmLink::ShmLink(std::unique_ptr<Segment> segment, Rank rank)
-    : segment_(std::move(segment)), own_(segment_->rank(rank)), peers_(segment_->ranks()) {
+ShmLink::ShmLink(std::unique_ptr<Segment> segment, Rank rank, std::int64_t longest_use_ns)
+    : segment_(std::move(segment)),
+      longest_use_ns_(longest_use_ns),
+      own_(segment_->rank(rank)),
+      peers_(segment_->ranks()) {
   info_ = {.name = "shm",
            .rank = rank,
            .ranks = segment_->ranks(),
@@ -175,7 +176,7 @@ ShmWindow& ShmLink::window_of(Rank rank, WindowId window) const noexcept {
 
 void ShmLink::expose(WindowId window, void* memory, std::size_t bytes) noexcept {
   ShmWindow& slot = window_of(info_.rank, window);
-  if (slot.id.load() != 0) return;  // packets reach it
+  if (slot.id.load() != 0 || slot.users.load() != 0) return;  // packets reach it
   slot.address = reinterpret_cast<std::uintptr_t>(memory);
   slot.bytes = bytes;
   slot.place = place_of(memory).value_or(0);
@@ -186,11 +187,18 @@ void ShmLink::withdraw(WindowId window) noexcept {
   ShmWindow& slot = window_of(info_.rank, window);
   if (slot.id.load() != std::uint64_t{window} + 1) return;
   slot.id.store(0);
-  // A process that died inside never leaves.
-  const std::int64_t deadline = sys::deadline_after(kLongestUse);
-  std::uint32_t users = slot.users.load();
-  for (; users != 0 && sys::now_ns() < deadline; users = slot.users.load()) sys::yield();
-  slot.users.fetch_sub(users);  // not those who have come since, who will go
+  if (slot.users.load() == 0) return;
+  empty_copies(window);
+  const std::int64_t deadline = sys::deadline_after(longest_use_ns_);
+  while (slot.users.load() != 0 && sys::now_ns() < deadline) sys::yield();
+}
+
+/// Whether operations of other processes may be in a part of the heap.
+bool ShmLink::entered(std::uint64_t place, std::uint64_t bytes) const noexcept {
+  return std::any_of(own_.windows.begin(), own_.windows.end(), [&](const ShmWindow& window) {
+    return window.users.load() != 0 && window.place < place + bytes &&
+           place < window.place + window.bytes;
+  });
 }
 
 std::optional<Outcome> ShmLink::direct(const OneSided& operation, std::uint64_t& cursor,
@@ -202,11 +210,10 @@ std::optional<Outcome> ShmLink::direct(const OneSided& operation, std::uint64_t&
                     operation.offset <= window.bytes &&
                     operation.bytes <= window.bytes - operation.offset;
   if (fits) {
-    outcome = window.place != 0 ? in_segment(operation, window, cursor, old)
-                                : across(operation, window, cursor);
+    outcome =
+        window.place != 0 ? in_segment(operation, window, cursor, old) : across(operation, cursor);
   }
   window.users.fetch_sub(1);
-  if (!outcome) cursor = 0;
   return outcome;
 }
 
@@ -225,34 +232,64 @@ std::optional<Outcome> ShmLink::in_segment(const OneSided& operation, const ShmW
   return Outcome{};
 }
 
-std::optional<Outcome> ShmLink::across(const OneSided& operation, const ShmWindow& window,
-                                       std::uint64_t& cursor) noexcept {
+std::optional<Outcome> ShmLink::across(const OneSided& operation, std::uint64_t& cursor) noexcept {
   const bool copies = operation.kind == OneSidedKind::put || operation.kind == OneSidedKind::get;
   if (!may_copy_across_ || !copies) return std::nullopt;
   const std::size_t piece = std::min<std::uint64_t>(kSlice, operation.bytes - cursor);
   if (piece == 0) return Outcome{};
   const WindowRun run{operation.offset + cursor, operation.local + cursor, piece};
-  const std::size_t copied = copy_across(operation.kind, operation.target, window, {&run, 1});
+  const std::size_t copied =
+      copy_across(operation.kind, operation.target, operation.window, {&run, 1});
   if (copied == 0) return std::nullopt;
   cursor += copied;
   return Outcome{};
 }
 
+/// Returns null when too many threads are at it.
+ShmCopy* ShmLink::begin_copy(Rank target, WindowId window) noexcept {
+  for (ShmCopy& copy : own_.copies) {
+    std::uint64_t none = 0;
+    if (copy.window.load() == 0 &&
+        copy.window.compare_exchange_strong(none, ShmCopy::id_of(target, window))) {
+      return &copy;
+    }
+  }
+  return nullptr;
+}
+
+/// Of all ranks to or from a window of this one.
+void ShmLink::empty_copies(WindowId window) noexcept {
+  for (Rank rank = 0; rank < info_.ranks; ++rank) {
+    for (ShmCopy& copy : segment_->rank(rank).copies) {
+      if (copy.window.load() != ShmCopy::id_of(info_.rank, window)) continue;
+      for (iovec& run : copy.there) std::atomic_ref(run.iov_len).store(0);
+    }
+  }
+}
+
 /// Returns how many bytes, from the first on, the system has copied.
-std::size_t ShmLink::copy_across(OneSidedKind kind, Rank target, const ShmWindow& window,
+std::size_t ShmLink::copy_across(OneSidedKind kind, Rank target, WindowId number,
                                  std::span<const WindowRun> runs) noexcept {
-  std::array<iovec, kMostRuns> here, there;
-  const std::size_t count = std::min(runs.size(), kMostRuns);
+  ShmCopy* const copy = begin_copy(target, number);
+  if (copy == nullptr) return 0;
+  const ShmWindow& window = window_of(target, number);
+  std::array<iovec, ShmCopy::kRuns> here;
+  const std::size_t count = std::min(runs.size(), ShmCopy::kRuns);
   for (std::size_t i = 0; i < count; ++i) {
     here[i] = {runs[i].local, runs[i].bytes};
-    there[i] = {reinterpret_cast<void*>(window.address + runs[i].offset), runs[i].bytes};
+    copy->there[i].iov_base = reinterpret_cast<void*>(window.address + runs[i].offset);
+    std::atomic_ref(copy->there[i].iov_len).store(runs[i].bytes);
   }
-  const pid_t process = segment_->rank(target).process.load();
-  const auto copy = kind == OneSidedKind::put ? process_vm_writev : process_vm_readv;
-  const ssize_t copied = copy(process, here.data(), count, there.data(), count, 0);
-  if (copied > 0) return static_cast<std::size_t>(copied);
-  if (errno == EPERM || errno == ENOSYS) may_copy_across_ = false;
-  return 0;
+  ssize_t copied = 0;
+  // Who withdraws it later finds the copy, and empties it.
+  if (window.id.load() == std::uint64_t{number} + 1) {
+    const pid_t process = segment_->rank(target).process.load();
+    const auto move = kind == OneSidedKind::put ? process_vm_writev : process_vm_readv;
+    copied = move(process, here.data(), count, copy->there.data(), count, 0);
+    if (copied < 0 && (errno == EPERM || errno == ENOSYS)) may_copy_across_ = false;
+  }
+  copy->window.store(0);
+  return copied > 0 ? static_cast<std::size_t>(copied) : 0;
 }
 
 /// One call of the system for many runs.
@@ -265,12 +302,12 @@ bool ShmLink::move_runs(OneSidedKind kind, Rank target, WindowId number,
   bool moved = may_copy_across_;
   window.users.fetch_add(1);
   while (moved && !runs.empty()) {
-    const auto some = runs.first(std::min(runs.size(), kMostRuns));
+    const auto some = runs.first(std::min(runs.size(), ShmCopy::kRuns));
     std::size_t bytes = 0;
     for (const WindowRun& run : some) bytes += run.bytes;
     moved = window.id.load() == std::uint64_t{number} + 1 && window.place == 0 &&
             std::all_of(some.begin(), some.end(), inside) &&
-            copy_across(kind, target, window, some) == bytes;
+            copy_across(kind, target, number, some) == bytes;
     runs = runs.subspan(some.size());
   }
   window.users.fetch_sub(1);
@@ -279,17 +316,18 @@ bool ShmLink::move_runs(OneSidedKind kind, Rank target, WindowId number,
 
 void* ShmLink::allocate(std::size_t bytes) noexcept {
   if (bytes > segment_->heap_bytes()) return nullptr;  // nor may it go round below
+  discard_released();
   const std::uint64_t needed =
       std::max<std::uint64_t>(1, (bytes + Segment::kPage - 1) / Segment::kPage) * Segment::kPage;
   std::uint64_t place = segment_->heap(info_.rank);
   const std::uint64_t end = place + segment_->heap_bytes();
-  for (const auto& [begin, size] : used_) {
+  for (const auto& [begin, block] : used_) {
     if (begin - place >= needed) break;
-    place = begin + size;
+    place = begin + block.bytes;
   }
   if (needed > end - place || !segment_->reserve(place, needed)) return nullptr;
   try {
-    used_[place] = needed;
+    used_[place] = {needed};
   } catch (...) {
     segment_->discard(place, needed);
     return nullptr;
@@ -300,10 +338,19 @@ void* ShmLink::allocate(std::size_t bytes) noexcept {
 bool ShmLink::release(void* memory) noexcept {
   const auto place = static_cast<std::uint64_t>(static_cast<std::byte*>(memory) - segment_->base());
   const auto found = used_.find(place);
-  if (found == used_.end()) return false;
-  segment_->discard(found->first, found->second);
-  used_.erase(found);
+  if (found == used_.end() || found->second.released) return false;
+  found->second.released = true;
+  discard_released();
   return true;
+}
+
+void ShmLink::discard_released() noexcept {
+  std::erase_if(used_, [this](const auto& each) {
+    const auto& [place, block] = each;
+    if (!block.released || entered(place, block.bytes)) return false;
+    segment_->discard(place, block.bytes);
+    return true;
+  });
 }
 
 std::optional<std::uint64_t> ShmLink::place_of(const void* memory) const noexcept {

@@ -15,10 +15,15 @@ namespace weir::rt {
 
 /// Carries packets by rings in a segment, where sleepers wait, too. Puts and gets are copies from
 /// process to process; atomic operations are the processor's on memory that is in the segment.
+///
+/// A process that is stopped, or dies, in the midst of an operation may go on with it long after it
+/// was given up. Whoever withdraws the window waits for a second at most: of the segment, what such
+/// an operation is in is not used again before it is over, if ever; and a copy to or from other
+/// memory finds nothing to copy, unless the system is at it already, which nobody stops.
 class ShmLink final : public Link {
  public:
   /// Throws Error when another process is this rank already.
-  ShmLink(std::unique_ptr<Segment> segment, Rank rank);
+  ShmLink(std::unique_ptr<Segment> segment, Rank rank, std::int64_t longest_use_ns = kLongestUse);
   ~ShmLink() override;
 
   const LinkInfo& info() const noexcept override { return info_; }
@@ -43,9 +48,16 @@ class ShmLink final : public Link {
   void wake() noexcept override;
 
  private:
+  static constexpr std::int64_t kLongestUse = 1'000'000'000;  ///< that withdraw() waits for
+
   struct Peer {
     int process = -1;  ///< a descriptor of the process
     std::atomic<bool> cut{false};
+  };
+  /// Memory of the heap.
+  struct Block {
+    std::uint64_t bytes;
+    bool released = false;  ///< and still here, as somebody may be in it
   };
 
   bool receive_one(Rank from, PacketSink& sink) noexcept;
@@ -54,20 +66,24 @@ class ShmLink final : public Link {
   void ring_surely(Rank rank) noexcept;
   void watch(Rank rank) noexcept;
   ShmWindow& window_of(Rank rank, WindowId window) const noexcept;
+  bool entered(std::uint64_t place, std::uint64_t bytes) const noexcept;
+  void discard_released() noexcept;
   std::optional<Outcome> in_segment(const OneSided& operation, const ShmWindow& window,
                                     std::uint64_t& cursor, std::int64_t& old) noexcept;
-  std::optional<Outcome> across(const OneSided& operation, const ShmWindow& window,
-                                std::uint64_t& cursor) noexcept;
-  std::size_t copy_across(OneSidedKind kind, Rank target, const ShmWindow& window,
+  std::optional<Outcome> across(const OneSided& operation, std::uint64_t& cursor) noexcept;
+  ShmCopy* begin_copy(Rank target, WindowId window) noexcept;
+  void empty_copies(WindowId window) noexcept;
+  std::size_t copy_across(OneSidedKind kind, Rank target, WindowId number,
                           std::span<const WindowRun> runs) noexcept;
 
   const std::unique_ptr<Segment> segment_;
+  const std::int64_t longest_use_ns_;
   LinkInfo info_;
   ShmRank& own_;
   std::vector<Peer> peers_;
-  Rank first_ = 0;                               ///< whose ring is looked at first
-  std::atomic<bool> may_copy_across_{true};      ///< between processes
-  std::map<std::uint64_t, std::uint64_t> used_;  ///< of the heap: place, bytes
+  Rank first_ = 0;                           ///< whose ring is looked at first
+  std::atomic<bool> may_copy_across_{true};  ///< between processes
+  std::map<std::uint64_t, Block> used_;      ///< of the heap, by place
 };
 
 }  // namespace weir::rt

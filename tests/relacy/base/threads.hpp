@@ -313,5 +313,6 @@ class Thread {
 };
 
 inline bool bind_this_thread(const std::vector<unsigned>&) noexcept { return true; }
+inline void run_promptly() noexcept {}
 
 }  // namespace weir::rt::sys

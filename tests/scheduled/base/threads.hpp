@@ -146,5 +146,6 @@ class Thread : public schedule::Thread {
 };
 
 inline bool bind_this_thread(const std::vector<unsigned>&) noexcept { return false; }
+inline void run_promptly() noexcept {}
 
 }  // namespace weir::rt::sys

@@ -6,8 +6,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <random>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <weir/portable.h>
@@ -15,6 +18,7 @@
 #include "asian_option/book.hpp"
 #include "asian_option/option.hpp"
 #include "asian_option/paths.wk"
+#include "asian_option/valuation.hpp"
 #include "common/input_error.hpp"
 
 #if __has_include(<Random123/philox.h>)
@@ -60,7 +64,7 @@ TEST(AsianOptionPhilox, AgreesWithRandom123) {
 #endif
 }
 
-double relative(double value, double expected) {
+double relative_error(double value, double expected) {
   return std::fabs(value - expected) / std::fabs(expected);
 }
 
@@ -71,11 +75,11 @@ TEST(AsianOptionFunctions, AreAsExactAsDoublesAre) {
   for (int i = 0; i < 100000; ++i) {
     const double x = wide(random), r = narrow(random);
     const double u = (static_cast<double>(random() >> 32) + 0.5) / 4294967296.0;
-    ASSERT_LT(relative(exp_of(x), std::exp(x)), kRounding) << x;
-    ASSERT_LT(relative(powers_of(x).down, std::exp(-x)), kRounding) << x;
-    ASSERT_LT(relative(log_of(u), std::log(u)), kRounding) << u;
-    ASSERT_LT(relative(log_of(std::exp(x)), std::log(std::exp(x))), kRounding) << x;
-    ASSERT_LT(relative(cos_of(r), std::cos(r)), kRounding) << r;
+    ASSERT_LT(relative_error(exp_of(x), std::exp(x)), kRounding) << x;
+    ASSERT_LT(relative_error(powers_of(x).down, std::exp(-x)), kRounding) << x;
+    ASSERT_LT(relative_error(log_of(u), std::log(u)), kRounding) << u;
+    ASSERT_LT(relative_error(log_of(std::exp(x)), std::log(std::exp(x))), kRounding) << x;
+    ASSERT_LT(relative_error(cos_of(r), std::cos(r)), kRounding) << r;
     ASSERT_LT(std::fabs(sin_of(r) - std::sin(r)), kRounding) << r;
   }
   EXPECT_EQ(exp_of(0), 1);
@@ -131,6 +135,76 @@ TEST(AsianOptionClosedForm, KeepsParity) {
     const double mean = 100 * std::exp((0.05 - 0.08) * dt * (n + 1) / 2 + variance / 2);
     const double gain = floating ? 100 * std::exp(0.1) - mean : mean - 90;
     EXPECT_NEAR(geometric_price(call) - geometric_price(put), std::exp(-0.1) * gain, 1e-10);
+  }
+}
+
+/// An option on the asset in a year, without a drift: the payoff of a sample is a formula.
+Option brief_option(double strike, std::size_t paths) {
+  return {.spot = 1,
+          .strike = strike,
+          .rate = 0,
+          .volatility = 0.2,
+          .maturity = 1,
+          .steps = 1,
+          .paths = paths};
+}
+
+Valuation sampled(const Option& option, std::mt19937_64& random) {
+  std::normal_distribution<double> normal;
+  PathSums sums{};
+  for (std::size_t i = 0; i < PathKernels::samples(option); ++i) {
+    const double at = 0.2 * normal(random);
+    const auto payoff = [&](double x) { return std::max(0.0, std::exp(x - 0.02) - option.strike); };
+    const double mean = (payoff(at) + payoff(-at)) / 2;
+    sums.control += mean;
+    sums.control_squared += mean * mean;
+  }
+  return valuate(option, std::span(&sums, 1), false);
+}
+
+struct Sample {
+  std::vector<Option> options;
+  std::vector<Valuation> values;
+  Deviations deviations() const { return geometric_deviations(options, values); }
+};
+
+Sample sampled_book(double strike, std::size_t paths, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Sample book{std::vector<Option>(100, brief_option(strike, paths)), {}};
+  for (const Option& option : book.options) book.values.push_back(sampled(option, random));
+  return book;
+}
+
+/// In the money, at it, and where about a hundred, fifty, five and hardly one of the samples pay.
+TEST(AsianOptionDeviations, AreSmallForWhatIsRight) {
+  constexpr std::pair<double, std::size_t> kBooks[] = {
+      {0.7, 400}, {1, 400}, {1.4, 4400}, {1.4, 2600}, {1.4, 240}, {1.4, 20}, {1.9, 200}, {0.7, 4}};
+  for (const auto& [strike, paths] : kBooks) {
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+      const Deviations found = sampled_book(strike, paths, seed).deviations();
+      EXPECT_LE(found.worst, worst_of(100)) << strike << ' ' << paths << ' ' << seed;
+      EXPECT_LE(found.seldom, worst_of(1)) << strike << ' ' << paths << ' ' << seed;
+    }
+  }
+}
+
+TEST(AsianOptionDeviations, AreLargeForWhatIsWrong) {
+  for (const std::size_t paths : {100000U, 240U, 60U}) {
+    const double strike = 1.4;
+    Sample book = sampled_book(strike, paths, 1);
+    const auto passes = [&] {
+      const Deviations found = book.deviations();
+      return found.worst <= worst_of(100) && found.seldom <= worst_of(1);
+    };
+    EXPECT_TRUE(passes()) << paths;
+    std::vector<Valuation> right = book.values;
+    for (Valuation& value : book.values) value.geometric *= 2;
+    EXPECT_FALSE(passes()) << paths;
+    for (Valuation& value : book.values) value.geometric = value.geometric_error = 0;
+    EXPECT_FALSE(passes()) << paths;
+    book.values = std::move(right);
+    book.values.front().geometric = std::numeric_limits<double>::quiet_NaN();
+    EXPECT_FALSE(passes()) << paths;
   }
 }
 

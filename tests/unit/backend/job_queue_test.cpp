@@ -112,5 +112,41 @@ TEST(JobQueue, MakesTheOldestCopyFirstAndTellsOfEach) {
   EXPECT_EQ(jobs.over, (std::vector<std::uint64_t>{3, 1, 2, 4}));
 }
 
+/// Two calls, of which the second waits for the first.
+class CallAfterCall final : public PlaceFeed {
+ public:
+  bool next(Worker&, Job& job) noexcept override {
+    if (given_ == 2) return false;
+    job = {};
+    job.number = ++given_;
+    if (given_ == 2) job.waits = first_;
+    return true;
+  }
+  void finish(Worker&, Job&, Outcome outcome) noexcept override { ends.push_back(outcome.status); }
+  bool has_work() const noexcept override { return given_ < 2; }
+
+  std::vector<weir_status> ends;
+
+ private:
+  std::uint64_t given_ = 0;
+  std::vector<std::uint64_t> first_{1};
+};
+
+TEST(JobQueue, RunsNothingThatFollowsAFailure) {
+  CallAfterCall jobs;
+  IdleDriver driver;
+  CopyingQueue queue(jobs);
+  queue.use(driver);
+  ASSERT_TRUE(queue.serve());
+  Worker worker;
+  Job job;
+  ASSERT_TRUE(queue.next(worker, job));
+  queue.finish(worker, job, {WEIR_STATUS_KERNEL_ERROR, "x"});
+  EXPECT_FALSE(queue.next(worker, job));
+  while (queue.serve()) {
+  }
+  EXPECT_EQ(jobs.ends, (std::vector{WEIR_STATUS_KERNEL_ERROR, WEIR_STATUS_POISONED}));
+}
+
 }  // namespace
 }  // namespace weir::rt

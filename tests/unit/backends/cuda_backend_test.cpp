@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "cuda_rig.hpp"
 
 namespace weir::rt {
@@ -157,6 +159,26 @@ TEST_F(CudaBackendTest, CopiesFromCardToCard) {
                  nullptr});
   EXPECT_TRUE(sink.wait_for(1)[0].outcome.ok());
   EXPECT_EQ(static_cast<char*>(two.address)[16], 42);
+  device().release(one);
+  other->release(two);
+}
+
+/// The driver walks all memory of a pool to open it to another card.
+TEST_F(CudaBackendTest, MemoryIsOpenedToACardOnce) {
+  const auto other = open_device(*backend_, {{"device", "1"}});
+  Memory one = device().allocate(64), two = other->allocate(64);
+  const Region all{.offset = 0, .row = 64};
+  Copies sink;
+  fake_cuda_fail("cuMemPoolSetAccess", 1, 2);
+  for (std::size_t i = 1; i <= 4; ++i) {
+    device().copy({{&device(), static_cast<std::byte*>(one.address), all},
+                   {other.get(), static_cast<std::byte*>(two.address), all},
+                   &sink,
+                   nullptr});
+    EXPECT_TRUE(sink.wait_for(i)[i - 1].outcome.ok());
+    EXPECT_EQ(fake_cuda_calls("cuMemPoolSetAccess"), std::min<std::size_t>(i, 2))
+        << "a second time, as the first failed";
+  }
   device().release(one);
   other->release(two);
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <random>
@@ -43,6 +44,11 @@ void run_count(const std::uint32_t*, std::uint64_t begin, std::uint64_t end,
   number_at(arguments[0]) += static_cast<std::int64_t>(end - begin);
 }
 
+/// Counts groups that run at the same time.
+void run_attend(const std::uint32_t*, std::uint64_t begin, std::uint64_t end, void* const*) {
+  met += static_cast<unsigned>(end - begin);
+}
+
 class CudaPlaceTest : public CudaTest {
  protected:
   void SetUp() override {
@@ -55,6 +61,7 @@ class CudaPlaceTest : public CudaTest {
     fake_cuda_register_kernel("meet", "l", run_meet);
     fake_cuda_register_kernel("gate", "", run_gate);
     fake_cuda_register_kernel("count", "p", run_count);
+    fake_cuda_register_kernel("attend", "", run_attend);
   }
   void TearDown() override {
     for (Memory& memory : memories_) device().release(memory);
@@ -366,7 +373,73 @@ TEST_F(CudaPlaceTest, SmallCopiesArePackedTogether) {
   device().release(memory);
 }
 
+/// 200 pieces in each direction.
+constexpr Region kPlanes{
+    .offset = 3, .row = 4, .row_stride = 8, .plane_stride = 20, .rows = 2, .planes = 200};
+
+/// The driver blocks those who give it thousands of commands, so it gets a copy by and by.
+TEST_F(CudaPlaceTest, ALongCopyLeavesRoomForOthers) {
+  std::int64_t* const x = numbers(600);
+  std::int64_t* const y = numbers(2);
+  std::vector<char> out(kPlanes.end()), in(out.size(), 1), wanted(in);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<char>(i * 31 + i / 256);
+  for (std::size_t plane = 0; plane < kPlanes.planes; ++plane) {
+    for (std::size_t row = 0; row < kPlanes.rows; ++row) {
+      const std::size_t at = 3 + 20 * plane + 8 * row;
+      std::copy_n(out.data() + at, kPlanes.row, wanted.data() + at);
+    }
+  }
+  std::int64_t number = 7;
+  const Region one{.offset = 0, .row = sizeof number};
+  open_gate = false;
+  OrderFeed feed;
+  const auto first = feed.add(gate());
+  const auto to = feed.add(copy(here(out.data(), kPlanes), there(x, kPlanes)), {first});
+  const auto beside = feed.add(copy(here(&number, one), there(y, one)));
+  const auto mixed = feed.add(mix(y, 5), {beside});
+  const auto back = feed.add(copy(there(x, kPlanes), here(in.data(), kPlanes)), {to});
+  feed.add(mix(x, 1), {mixed, back});
+  const auto alone = feed.add(mix(y + 1, 9));
+  const auto driver = place(feed);
+  while (feed.over() == 0) std::this_thread::yield();
+  EXPECT_EQ(feed.order(), Waits{alone}) << "while the copy waits for the gate";
+  open_gate = true;
+  for (const auto& [ended, ending] : feed.wait()) {
+    EXPECT_TRUE(ending.outcome.ok()) << ended << ": " << ending.outcome.message;
+  }
+  EXPECT_TRUE(in == wanted);
+  EXPECT_EQ(y[0], 3 * 7 + 5);
+  EXPECT_EQ(y[1], 9);
+  EXPECT_LE(fake_cuda_depth(), 60u);
+}
+
 // Failures.
+
+TEST_F(CudaPlaceTest, ALongCopyMayFailInTheMiddle) {
+  std::vector<char> bytes(kPlanes.end());
+  for (const int code : {1, 719}) {
+    SCOPED_TRACE(code);
+    Memory memory = device().allocate(bytes.size());
+    auto* const x = static_cast<std::int64_t*>(memory.address);
+    OrderFeed feed;
+    const auto to = feed.add(copy(here(bytes.data(), kPlanes), there(x, kPlanes)));
+    const auto back = feed.add(copy(there(x, kPlanes), here(bytes.data(), kPlanes)), {to});
+    feed.add(mix(x, 1), {back});
+    fake_cuda_fail("cuMemcpy2DAsync", 100, code);
+    {
+      const auto driver = place(feed);
+      const auto endings = feed.wait();
+      EXPECT_EQ(endings.at(to).outcome.status, WEIR_STATUS_DEVICE_ERROR);
+      for (const std::uint64_t later : {back, back + 1}) {
+        EXPECT_EQ(endings.at(later).outcome.status,
+                  code == 1 ? WEIR_STATUS_POISONED : WEIR_STATUS_DEVICE_ERROR);
+      }
+    }
+    device().release(memory);
+    if (code == 719) device_.reset();
+    fake_cuda_reset();
+  }
+}
 
 /// Of small copies that are packed together one fails: what waits for it does not run.
 TEST_F(CudaPlaceTest, ASmallCopyFailsAlone) {
@@ -589,6 +662,24 @@ TEST_F(CudaPlaceTest, PlacesAreGroupsOfMultiprocessors) {
   EXPECT_EQ(groups_of(left, *one), 0b0101u);
   EXPECT_EQ(groups_of(right, *two), 0b1000u);
   EXPECT_EQ(groups_of(all, *three), 0b1111u);
+}
+
+TEST_F(CudaPlaceTest, ResidentKernelsHaveNoMoreGroupsThanFit) {
+  OrderFeed half, all;
+  const auto two = place(half, {0, 2}), four = place(all);
+  KernelSource& stay = sources_.emplace_back(source("attend", ""));
+  stay.resident = true;
+  const auto groups_of = [&](OrderFeed& feed, PlaceDriver& driver, unsigned wanted) {
+    met = 0;
+    const std::uint64_t number = feed.add(job(stay, {}, {}, wanted));
+    driver.wake();
+    const Outcome outcome = feed.wait().at(number).outcome;
+    EXPECT_TRUE(outcome.ok()) << outcome.message;
+    return met.load();
+  };
+  EXPECT_EQ(groups_of(half, *two, 3), 3u);
+  EXPECT_EQ(groups_of(half, *two, 100), 16u);
+  EXPECT_EQ(groups_of(all, *four, 100), 32u);
 }
 
 TEST_F(CudaPlaceTest, EndsUnderLoad) {

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -220,6 +221,43 @@ TEST_F(OpenClBackendTest, ACardCopiesWithinItsMemory) {
   card->release(two);
 }
 
+/// Memory is had while the card does something else, and clear for the first that uses it.
+TEST_F(OpenClBackendTest, ACardClearsWhileTheHostGoesOn) {
+  const auto card = open_device(*backend_, {{"native", "off"}});
+  constexpr std::size_t kBytes = 64;
+  constexpr Region kAll{.row = kBytes}, kSecond{.offset = kBytes, .row = kBytes};
+  std::array<std::byte, kBytes> bytes{}, here{};
+  bytes.fill(std::byte{7});
+  failing_opencl_hold_fills(1);
+  Memory one = card->allocate(kBytes), two = card->allocate(2 * kBytes);
+  const auto in = [&](const Memory& memory, const Region& region) {
+    return CopyEnd{card.get(), static_cast<std::byte*>(memory.address), region};
+  };
+  const CopyEnd program{nullptr, bytes.data(), kAll}, back{nullptr, here.data(), kAll};
+  Job copy;
+  copy.copies = true;
+  copy.from = program;
+  copy.to = in(one, kAll);
+  GivenJobs jobs({copy});
+  Copies copies;
+  {
+    const auto place = card->open_place({"p", {0}}, jobs);
+    card->copy({program, in(two, kAll), &copies, nullptr});
+    while (jobs.has_work()) std::this_thread::yield();
+    failing_opencl_hold_fills(0);
+    jobs.wait();
+  }
+  EXPECT_TRUE(copies.wait_for(1)[0].outcome.ok());
+  std::size_t count = 1;
+  for (const CopyEnd& end : {in(one, kAll), in(two, kAll), in(two, kSecond)}) {
+    card->copy({end, back, &copies, nullptr});
+    EXPECT_TRUE(copies.wait_for(++count).back().outcome.ok());
+    EXPECT_EQ(here[5], count < 4 ? std::byte{7} : std::byte{0}) << count;
+  }
+  card->release(one);
+  card->release(two);
+}
+
 TEST_F(OpenClBackendTest, SmallCopiesDoNotWaitForWhatOthersWaitFor) {
   const auto device = open_device(*backend_, {});
   if (device->info().cores < 2) GTEST_SKIP() << "too few units";
@@ -360,6 +398,31 @@ Job call_of_nothing() {
   return job;
 }
 
+/// OpenCL's marker without a list would wait for all that is in the queue.
+TEST_F(OpenClBackendTest, CallsOfNoGroupsWaitForNobodyElse) {
+  const auto device = open_device(*backend_, {});
+  if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
+  static std::atomic<bool> open{false};
+  open = false;
+  static constexpr std::uint64_t kFailing = 1;
+  std::vector<Job> given(4);
+  given[0].function = [](const weir_call*) { return WEIR_STATUS_KERNEL_ERROR; };
+  given[1].function = [](const weir_call*) {
+    open.wait(false);
+    return WEIR_STATUS_OK;
+  };
+  given[2] = given[3] = call_of_nothing();
+  given[2].groups = given[3].groups = {1, 0, 1};
+  given[3].waits = {&kFailing, 1};
+  GivenJobs jobs(given,
+                 {WEIR_STATUS_KERNEL_ERROR, WEIR_STATUS_OK, WEIR_STATUS_OK, WEIR_STATUS_POISONED});
+  const auto place = device->open_place({"p", {0}}, jobs);
+  jobs.wait_for(3);
+  open = true;
+  open.notify_all();
+  jobs.wait();
+}
+
 /// The driver gives up what waits for a command that failed, and calls nobody.
 TEST_F(OpenClBackendTest, WhatWaitsForAFailedCommandIsOver) {
   const auto device = open_device(*backend_, {});
@@ -373,7 +436,7 @@ TEST_F(OpenClBackendTest, WhatWaitsForAFailedCommandIsOver) {
     std::vector<Job> given(6);
     given[0] = call_of_nothing();
     given[4] = call_of_nothing();
-    for (const std::size_t i : {1, 2, 3, 5}) {
+    for (const std::size_t i : {1u, 2u, 3u, 5u}) {
       given[i].brief = i == 1 || i == 3;  // which makes them one command
       given[i].function = [](const weir_call*) {
         ++calls;
@@ -398,6 +461,33 @@ TEST_F(OpenClBackendTest, WhatWaitsForAFailedCommandIsOver) {
   unsetenv("WEIR_SPIN_US");
 }
 
+/// PoCL never ends a command that is told to wait for one that has failed already.
+TEST_F(OpenClBackendTest, WhatComesAfterAFailedCommandIsOver) {
+  const auto device = open_device(*backend_, {});
+  if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
+  static std::atomic<unsigned> calls{0};
+  static constexpr std::uint64_t kFailing = 1;
+  calls = 0;
+  std::vector<Job> given(6);
+  given[0] = given[1] = given[5] = call_of_nothing();
+  for (const std::size_t i : {2u, 3u, 4u}) {
+    given[i].brief = i > 2;  // which makes them one command
+    given[i].function = [](const weir_call*) {
+      ++calls;
+      return WEIR_STATUS_OK;
+    };
+  }
+  for (const std::size_t i : {2u, 3u, 5u}) given[i].waits = {&kFailing, 1};
+  constexpr weir_status kPoisoned = WEIR_STATUS_POISONED, kFine = WEIR_STATUS_OK;
+  const unsigned before = failing_opencl_failures();
+  failing_opencl_end_launch("clEnqueueNDRangeKernel", -5);
+  GivenJobs jobs(given, {WEIR_STATUS_DEVICE_ERROR, kFine, kPoisoned, kPoisoned, kFine, kPoisoned});
+  const auto place = device->open_place({"p", {0}}, jobs);
+  jobs.wait();
+  EXPECT_EQ(failing_opencl_failures(), before + 1);
+  EXPECT_EQ(calls.load(), 1u);
+}
+
 /// Who is not called when a command is over waits for it, and says what became of it.
 TEST_F(OpenClBackendTest, ACallbackThatIsRefusedIsNoFailure) {
   const auto device = open_device(*backend_, {});
@@ -409,6 +499,25 @@ TEST_F(OpenClBackendTest, ACallbackThatIsRefusedIsNoFailure) {
   const auto place = device->open_place({"p", {0}}, jobs);
   jobs.wait();
   EXPECT_EQ(failing_opencl_failures(), before + 2);
+}
+
+TEST_F(OpenClBackendTest, ACopyIsNoFailureEither) {
+  const auto device = open_device(*backend_, {{"alias", "off"}});
+  constexpr std::size_t kBytes = 64;
+  constexpr Region kAll{.row = kBytes};
+  std::array<std::byte, kBytes> bytes{};
+  bytes.fill(std::byte{7});
+  Memory memory = device->allocate(kBytes);
+  auto* const there = static_cast<std::byte*>(memory.address);
+  const unsigned before = failing_opencl_failures();
+  failing_opencl_fail("clSetEventCallback", -6);
+  Copies copies;
+  device->copy({{nullptr, bytes.data(), kAll}, {device.get(), there, kAll}, &copies, nullptr});
+  const Outcome outcome = copies.wait_for(1)[0].outcome;
+  EXPECT_TRUE(outcome.ok()) << outcome.message;
+  EXPECT_EQ(there[kBytes - 1], std::byte{7});
+  EXPECT_EQ(failing_opencl_failures(), before + 1);
+  device->release(memory);
 }
 
 TEST_F(OpenClBackendTest, KernelsThatFoundNoMemoryAreCompiledAgain) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <numeric>
@@ -449,7 +450,13 @@ class OneJob final : public rt::PlaceFeed {
   std::atomic<bool> ready{false}, taken{false};
 };
 
-TEST(RankDomains, DoNotWaitToTellOfMemoryAndJobs) {
+/// Does not care how copies end.
+class Unmoved final : public rt::CopySink {
+ public:
+  void copied(void*, rt::Outcome, std::int64_t, std::int64_t) noexcept override {}
+};
+
+TEST(RankDomains, DoNotWaitToTellOfMemoryJobsAndCopies) {
   constexpr std::int64_t kLong = 100'000'000'000;
   rt::InprocHub hub(2, 0);
   std::atomic<bool> told{false};
@@ -470,13 +477,20 @@ TEST(RankDomains, DoNotWaitToTellOfMemoryAndJobs) {
   });
   {
     rt::Port port(join(0), rt::ProgressBy::caller);
+    Unmoved sink;
+    std::array<std::byte, 64> here{};
     {
       rt::RankDevice device("rank:1", rt::RankClient::of(port), 1, "host");
       OneJob feed;
       auto place = device.open_place({.name = "place", .cores = {}}, feed);
       const std::vector<std::byte> much(4u << 20);  // more than is on the way to a rank
       port.post(1, rt::Channel::user, much);
-      rt::Memory memory = device.allocate(64);
+      rt::Memory memory = device.allocate(here.size());
+      const rt::Region region{.offset = 0, .row = here.size()};
+      device.copy({.source = {&device, static_cast<std::byte*>(memory.address), region},
+                   .target = {nullptr, here.data(), region},
+                   .sink = &sink,
+                   .token = nullptr});
       device.release(memory);
       feed.ready = true;
       place->wake();

@@ -36,11 +36,13 @@ class EngineTest : public testing::Test {
     std::uint64_t stride = 0;
   };
 
-  Action& make(ActionKind kind, const std::vector<Use>& uses) {
+  Action& make(ActionKind kind, const std::vector<Use>& uses, std::size_t events = 0) {
     Action& action = actions_.emplace_back();
     action.kind = kind;
     action.event.open(std::uint64_t{1} << Action::kSequenceBits | actions_.size());
-    action.reserve(uses.size(), 0, 0);
+    action.reserve(uses.size(), 0, events);
+    for (EventWait& wait : action.events()) wait.action = &action;
+    action.pending = static_cast<std::uint32_t>(events);
     for (std::size_t i = 0; i < uses.size(); ++i) {
       Operand& operand = action.operands()[i];
       operand = Operand{};
@@ -405,6 +407,21 @@ TEST_F(DeviceEngineTest, SyncsLetThroughWhatTheyWaitFor) {
   finish(b);
   finish(c);
   EXPECT_EQ(finished().size(), 4u);
+}
+
+TEST_F(DeviceEngineTest, SyncsKeepBackWhatWaitsForAnEventThatIsNoJobYet) {
+  Action& sync = make(ActionKind::sync, {{0, 0, 8, RW}}, 1);
+  EventWait& wait = sync.events()[0];
+  EXPECT_FALSE(engine_.admit(sync, false));
+  Action& a = admit(kCompute, {{0, 0, 8, R}});
+  EXPECT_TRUE(ready().empty());
+  engine_.note_issued(wait, 7);
+  EXPECT_EQ(ready(), std::vector{&a});
+  EXPECT_EQ(issue(a, 8), Numbers{7});
+  engine_.satisfy(wait, {});
+  finish(a);
+  EXPECT_EQ(finished(), (std::vector{&sync, &a}));
+  EXPECT_TRUE(engine_.idle());
 }
 
 TEST_F(DeviceEngineTest, BarriersLetThroughWhatTheyWaitFor) {

@@ -187,7 +187,7 @@ TYPED_TEST(TileKernels, TrsmOfAllSizesAndOptions) {
           for (const char trans : {'N', 'T', 'C'}) {
             for (const char diag : {'N', 'U'}) {
               for (const double alpha : {1., -1., 0.}) {
-                if (order > 100 && alpha == 1) continue;
+                if (order > 100 && (alpha == 1 || trans == 'C' || others == 40)) continue;
                 Guarded<T> a = make_triangle<T>(order, uplo, diag, 1, 2);
                 Guarded<T> x(side == 'L' ? order : others, side == 'L' ? others : order, 3);
                 const Guarded<T> b = x.randomize(2);

@@ -120,8 +120,8 @@ class RandomProgram {
     ranks_ = 1 + static_cast<Rank>(random() % 4);
     producers_ = 1 + random() % 3;
     epochs_ = 1 + random() % 2;
-    words_ = 8 << random() % 4;
-    setup_.block_bytes = 1024 << random() % 3;
+    words_ = std::size_t{8} << random() % 4;
+    setup_.block_bytes = std::size_t{1024} << random() % 3;
     setup_.block_items = random() % 4 == 0 ? 1 + random() % 5 : 0;
     setup_.blocks_in_flight = 1 + random() % 4;
     if (random() % 3 == 0) setup_.age_ns = static_cast<std::int64_t>(random() % 50'000);

@@ -54,6 +54,41 @@ TEST(GroupHubs, KeepWhatComesBeforeItsMember) {
   });
 }
 
+/// Keeps the body that it hears.
+class HubBody final : public GroupHub::Member {
+ public:
+  void heard(Rank, GroupHub::Kind, std::uint64_t,
+             std::span<const std::byte> body) noexcept override {
+    bytes.assign(body.begin(), body.end());
+    complete = true;
+  }
+  void lost(Rank, const std::string&) noexcept override {}
+
+  std::vector<std::byte> bytes;
+  std::atomic<bool> complete{false};
+};
+
+TEST(GroupHubs, JoinTheTwoPartsOfABody) {
+  const std::vector<std::byte> first(100, std::byte{1}), rest(3 * Port::kFrameBytes, std::byte{2});
+  InprocHub network(2, 0);
+  on_ranks(network, 2, ProgressBy::hybrid, [&](Port& port) {
+    GroupHub hub(port, Channel::grid);
+    HubBody member;
+    std::uint32_t number = 0;
+    hub.enter(member, number);
+    if (port.rank() == 0) {
+      hub.send(1, number, 7, first, rest);
+    } else {
+      EXPECT_TRUE(port.wait_until([&] { return member.complete.load(); }, kHubPatience, "a body"));
+      std::vector<std::byte> both = first;
+      both.insert(both.end(), rest.begin(), rest.end());
+      EXPECT_EQ(member.bytes, both);
+    }
+    EXPECT_TRUE(port.barrier(kHubPatience).ok());
+    hub.leave(number);
+  });
+}
+
 TEST(GroupHubs, GiveUpARankThatSendsMoreThanTheyKeep) {
   constexpr std::size_t kPiece = 4u << 20;
   InprocHub network(2, 0);

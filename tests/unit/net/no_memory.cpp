@@ -9,12 +9,14 @@ namespace weir::rt::test {
 
 namespace {
 
-thread_local bool none_left = false;
+[[maybe_unused]] thread_local bool none_left = false;
 
 }  // namespace
 
 NoMemory::NoMemory() noexcept { none_left = true; }
 NoMemory::~NoMemory() { none_left = false; }
+
+#ifndef WEIR_FIXED_NEW
 
 namespace {
 
@@ -26,11 +28,15 @@ void* take_memory(std::size_t bytes) {
 
 }  // namespace
 
+#endif
+
 }  // namespace weir::rt::test
 
+#ifndef WEIR_FIXED_NEW
 void* operator new(std::size_t bytes) { return weir::rt::test::take_memory(bytes); }
 void* operator new[](std::size_t bytes) { return weir::rt::test::take_memory(bytes); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+#endif

@@ -3,9 +3,15 @@
 
 namespace weir::rt::test {
 
-/// While it lives, operator new throws on this thread.
+/// While it lives, operator new throws on this thread, where it `kWorks`.
 class NoMemory {
  public:
+#ifdef WEIR_FIXED_NEW
+  static constexpr bool kWorks = false;
+#else
+  static constexpr bool kWorks = true;
+#endif
+
   NoMemory() noexcept;
   NoMemory(const NoMemory&) = delete;
   NoMemory& operator=(const NoMemory&) = delete;

@@ -101,6 +101,68 @@ class TwoLinks : public testing::Test {
   const Segment segment_{2};
 };
 
+/// Memory of a window that an operation stays in: as of a process that is stopped.
+TEST_F(TwoLinks, DoNotUseAgainWhatAnOperationIsIn) {
+  const std::int64_t no_time = 0;
+  ShmLink mine(Segment::attach(dup(segment_.descriptor()), 2), 0, no_time);
+  const auto other = link(1);
+  void* const memory = mine.allocate(Segment::kPage);
+  ASSERT_NE(memory, nullptr);
+  std::memset(memory, 'x', Segment::kPage);
+  mine.expose(3, memory, Segment::kPage);
+  ShmWindow& slot = segment_.rank(0).windows[3];
+  slot.users.fetch_add(1);
+  mine.withdraw(3);
+  EXPECT_EQ(slot.users.load(), 1u) << "who is inside has been forgotten";
+  EXPECT_TRUE(mine.release(memory));
+  EXPECT_FALSE(mine.release(memory));
+  EXPECT_EQ(*static_cast<const char*>(memory), 'x');
+  void* const apart = mine.allocate(1);
+  EXPECT_NE(apart, memory);
+
+  std::byte byte{};
+  const OneSided put{.kind = OneSidedKind::put, .target = 0, .local = &byte, .bytes = 1};
+  const auto reached = [&](WindowId window) {
+    OneSided operation = put;
+    operation.window = window;
+    std::uint64_t cursor = 0;
+    std::int64_t old = 0;
+    return other->direct(operation, cursor, old).has_value();
+  };
+  constexpr WindowId kSameSlot = 3 + ShmRank::kWindows;
+  mine.expose(kSameSlot, apart, 1);
+  EXPECT_FALSE(reached(kSameSlot)) << "its slot is in use";
+  mine.withdraw(kSameSlot);
+
+  slot.users.fetch_sub(1);
+  mine.expose(kSameSlot, apart, 1);
+  EXPECT_TRUE(reached(kSameSlot));
+  EXPECT_EQ(mine.allocate(1), memory);
+  EXPECT_EQ(*static_cast<const char*>(memory), '\0') << "it was not given back before";
+}
+
+/// As of a process that is stopped just before it calls the system.
+TEST_F(TwoLinks, EmptyCopiesOfWindowsThatAreWithdrawn) {
+  const std::int64_t no_time = 0;
+  ShmLink mine(Segment::attach(dup(segment_.descriptor()), 2), 0, no_time);
+  char memory = 'a', late = 'b';
+  mine.expose(3, &memory, 1);
+  mine.expose(4, &memory, 1);
+  auto& copies = segment_.rank(1).copies;
+  for (const WindowId window : {3u, 4u}) {
+    segment_.rank(0).windows[window].users.fetch_add(1);
+    ShmCopy& copy = copies[window];
+    copy.window.store(ShmCopy::id_of(0, window));
+    copy.there[0] = {&memory, 1};
+  }
+  mine.withdraw(3);
+  EXPECT_EQ(copies[3].there[0].iov_len, 0u);
+  EXPECT_EQ(copies[4].there[0].iov_len, 1u);
+  const iovec here{&late, 1};
+  process_vm_writev(getpid(), &here, 1, copies[3].there.data(), 1, 0);
+  EXPECT_EQ(memory, 'a');
+}
+
 TEST_F(TwoLinks, MoveRunsOfWindows) {
   if (!may_copy_across()) GTEST_SKIP() << "the system copies nothing between processes";
   constexpr std::size_t kRuns = 150, kBytes = 24, kStride = 40;

@@ -337,7 +337,7 @@ TEST_P(KernelStages, KeepEpochsApart) {
   const auto raw = pipeline.tunnel<Number>("raw");
   const auto squares = pipeline.tunnel<Number>("squares");
   pipeline.source("numbers", into(raw),
-                  [next = 0](const Outlet<Number>& out, StageContext context) mutable {
+                  [next = 0u](const Outlet<Number>& out, StageContext context) mutable {
                     out.put(next++);
                     if (next % 7 == 0) context.end_epoch();
                     return next < 280;

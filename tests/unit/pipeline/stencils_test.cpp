@@ -103,7 +103,7 @@ struct Rig {
 struct Stencils : testing::TestWithParam<const char*> {};
 
 TEST_P(Stencils, AreTheSameBitsAsInSequence) {
-  for (const std::size_t sweeps : {1, 2, 5}) {
+  for (const std::size_t sweeps : {1u, 2u, 5u}) {
     Rig rig(GetParam(), Matrix(470, 210), 32, sweeps);
     // Row by row, some values at a time.
     rig.pipeline.source("values", into(rig.regions),

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <weir/weir.hpp>
 
 namespace weir {
@@ -35,6 +36,16 @@ TEST(Describe, ListsTheKernelsOfTheRuntime) {
   for (const char* name : {"blas.dgemm", "lapack.spotrf.team", "mem.copy", "mine.alone"}) {
     EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
   }
+}
+
+TEST(Describe, MayBeLong) {
+  const Runtime runtime("null");
+  const std::size_t before = Json::parse(runtime.describe()).at("kernels").size();
+  const std::string long_name(200, 'k');
+  for (int i = 0; i < 1000; ++i) {
+    runtime.kernel((long_name + std::to_string(i)).c_str(), [](const Call&) {});
+  }
+  EXPECT_EQ(Json::parse(runtime.describe()).at("kernels").size(), before + 1000);
 }
 
 TEST(Describe, ListsThePoliciesOfTheRuntime) {

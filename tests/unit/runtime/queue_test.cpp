@@ -538,6 +538,25 @@ TEST(Queues, AcquireWaitsForItsRegionOnly) {
   queue.synchronize();
 }
 
+/// All places have enough to do, so most tasks have none.
+TEST(Queues, AcquireDoesNotWaitForPlacesOfOtherTasks) {
+  Held held;
+  const Runtime runtime(kHostAndCard);
+  const Queue queue = make_queue(runtime, "round-robin");
+  const Buffer busy = runtime.buffer(sizeof(int)), other = runtime.buffer(sizeof(int));
+  const Kernel set = runtime.kernel("set", [](const Call& call) { call.span<int>(0)[0] = 7; });
+  const Kernel add = make_add(runtime);
+  queue.submit(set, {weir::write(other.all())}, {}, {.domains = kOnCard});
+  queue.submit(held.kernel(runtime), {readwrite(busy.all())}, {}, {.domains = kOnHost});
+  for (int i = 0; i < 200; ++i) queue.submit(add, {readwrite(busy.all())}, {1});
+  const std::chrono::seconds long_enough(60);
+  EXPECT_EQ(failure_of([&] { queue.acquire(other.all(), WEIR_ACCESS_READ, long_enough); }), "OK");
+  EXPECT_EQ(other.data<int>()[0], 7);
+  held.open();
+  queue.synchronize();
+  EXPECT_EQ(busy.data<int>()[0], 200);
+}
+
 /// Who asks with no time to wait is told in the end.
 TEST(Queues, AnswerThoseWhoAskAgainAndAgain) {
   using std::chrono::nanoseconds;

@@ -385,6 +385,67 @@ TEST(Shares, TellOtherRanksThatOneHasNoFunction) {
       << weir_last_error();
 }
 
+/// What two ranks that share two items do: one of them cancels when the other is in its kernel, and
+/// says so behind that.
+struct Cancelling {
+  unsigned who;
+  std::atomic<bool> begun{false};  ///< the kernel of the other
+};
+
+void open_gate(unsigned, const void*, std::size_t, void* gate) {
+  auto& open = *static_cast<std::atomic<bool>*>(gate);
+  open = true;
+  open.notify_all();
+}
+
+weir_status cancel_for_all(weir_fabric* fabric, void* payload) {
+  auto& plan = *static_cast<Cancelling*>(payload);
+  const bool cancels = weir_fabric_rank(fabric) == plan.who;
+  std::atomic<bool> open{false}, followed{false};
+  check(weir_fabric_listen(fabric, open_gate, &open));
+  Runtime runtime("sim:cores=1,gbps=50,latency_us=1");
+  std::vector<int> items(2);
+  const Buffer buffer = runtime.wrap(items);
+  const Kernel held = runtime.kernel("held", [&](const Call&) {
+    if (!cancels) plan.begun = true;
+    plan.begun.notify_all();
+    open.wait(false);
+  });
+  const Kernel follow = runtime.kernel("follow", [&](const Call&) { followed = true; });
+  const auto enqueue = [&](const Chunk& chunk) {
+    const Region part = buffer.elements<int>(chunk.first, chunk.count);
+    chunk.stream.compute(held, {write(part)});
+    chunk.stream.compute(follow, {readwrite(part)});
+    return chunk.stream.download(part);
+  };
+  const Share share = runtime.share(2, enqueue, {.chunks = "static", .fabric = fabric});
+  if (cancels) {
+    plan.begun.wait(false);
+    share.cancel();
+    check(weir_fabric_send(fabric, 1 - plan.who, nullptr, 0));
+    open_gate(0, nullptr, 0, &open);
+  }
+  try {
+    share.wait(std::chrono::seconds(60));
+    ADD_FAILURE() << "a cancelled share succeeded";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), WEIR_STATUS_CANCELLED) << error.what();
+  }
+  EXPECT_FALSE(followed);
+  open_gate(0, nullptr, 0, &open);
+  check(weir_fabric_barrier(fabric, WEIR_FOREVER));
+  check(weir_fabric_listen(fabric, nullptr, nullptr));
+  return WEIR_STATUS_OK;
+}
+
+TEST(Shares, AreCancelledOnAllRanks) {
+  for (const unsigned who : {0u, 1u}) {
+    Cancelling plan{.who = who};
+    EXPECT_EQ(weir_fabric_simulate(nullptr, 2, cancel_for_all, &plan), WEIR_STATUS_OK)
+        << weir_last_error();
+  }
+}
+
 TEST(Shares, RefuseWhatIsWrong) {
   Runtime runtime("host"), other("host");
   const auto refusal = [&](weir_share_options options) -> std::string {

@@ -130,6 +130,50 @@ TEST(Streams, CoreServesItsStreamsInTurn) {
   EXPECT_LT(seen, kMany);
 }
 
+Kernel make_kernel(const Runtime& runtime, const char* name, weir_host_function code,
+                   weir_cost_function cost, void* payload = nullptr) {
+  const weir_implementation implementation = {"host", code, payload};
+  weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
+  options.name = name;
+  options.implementations = &implementation;
+  options.implementation_count = 1;
+  options.cost = cost;
+  weir_kernel* made = nullptr;
+  check(weir_kernel_register(runtime.handle(), &options, &made));
+  return Kernel(made);
+}
+
+/// The device gets a job before those that it follows are over: one that waits for memory is not
+/// there yet when they fail.
+TEST(Streams, RunNothingAfterAFailureThoughItWaitedForMemory) {
+  constexpr std::size_t kBytes = 64 << 10;  // two buffers fit, three do not
+  const Runtime runtime("sim:cores=2,clock=virtual,order=device,gflops=1,memory=160KiB");
+  const auto succeed = [](const weir_call*) { return WEIR_STATUS_OK; };
+  const auto fail = [](const weir_call*) { return WEIR_STATUS_KERNEL_ERROR; };
+  const auto note = [](const weir_call* call) {
+    *static_cast<bool*>(call->payload) = true;
+    return WEIR_STATUS_OK;
+  };
+  const auto one_ms = [](const weir_call*) { return weir_cost{1e6, 0}; };
+  const auto ten_ms = [](const weir_call*) { return weir_cost{1e7, 0}; };
+  bool ran = false;
+  const Kernel brief = make_kernel(runtime, "brief", succeed, one_ms),
+               hold = make_kernel(runtime, "hold", succeed, ten_ms),
+               broken = make_kernel(runtime, "broken", fail, one_ms),
+               last = make_kernel(runtime, "last", note, one_ms, &ran);
+  const Buffer x = runtime.buffer(kBytes), y = runtime.buffer(kBytes), z = runtime.buffer(kBytes);
+  const std::vector<Place> places = runtime.domain(0).partition(2);
+  const Stream holds = places[0].stream(), follows = places[1].stream();
+  const Event begun = holds.compute(brief, {read(z.all())});
+  holds.compute(hold, {read(z.all())});
+  begun.wait();
+  follows.compute(broken, {write(x.all())});
+  const Event end = follows.compute(last, {read(x.all()), write(y.all())});
+  EXPECT_EQ(status_of([&] { runtime.synchronize(); }), WEIR_STATUS_KERNEL_ERROR);
+  EXPECT_EQ(end.info().status, WEIR_STATUS_POISONED);
+  EXPECT_FALSE(ran);
+}
+
 TEST(Streams, MorePlacesThanCoresFinish) {
   const Runtime runtime("host");
   const std::size_t count = 2 * runtime.domain(0).info().cores;
@@ -254,6 +298,25 @@ TEST(Cancel, EndsWhatIsReadyThoughNothingIsEnqueuedAfter) {
     EXPECT_EQ(status_of([&] { ready.wait(std::chrono::seconds(30)); }), WEIR_STATUS_CANCELLED)
         << domain;
   }
+}
+
+/// In virtual time: all calls begin at the same moment, one after the other.
+TEST(Cancel, EndsWhatWaitsForMemory) {
+  const Runtime runtime("sim:cores=2,clock=virtual,memory=64B");
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  const Buffer first = runtime.buffer(64), second = runtime.buffer(64), third = runtime.buffer(64);
+  const Kernel work = runtime.kernel("work", [](const Call&) {});
+  const Kernel cancel = runtime.kernel("cancel", [&stream](const Call&) { stream.cancel(); });
+  const Event running = stream.compute(work, {readwrite(first.all())});
+  const Event next = stream.compute(work, {readwrite(second.all())});
+  const Event last = stream.compute(work, {readwrite(third.all())});
+  stream.compute(cancel, {});
+  stream.synchronize();
+  EXPECT_EQ(running.info().status, WEIR_STATUS_OK);
+  EXPECT_EQ(next.info().status, WEIR_STATUS_CANCELLED);
+  EXPECT_EQ(last.info().status, WEIR_STATUS_CANCELLED);
+  stream.compute(work, {readwrite(second.all())}).wait();
 }
 
 TEST(Shutdown, WaitsForEverythingWithoutADeadline) {

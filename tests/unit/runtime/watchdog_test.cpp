@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <latch>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -186,15 +187,21 @@ TEST_F(WatchdogTest, NamesTheStageThatHoldsItems) {
     out.put(n++);
     return n < 3;
   });
+  std::mutex mutex;
   std::vector<Item> kept;
-  pipeline.stage("write", frames,
-                 [&](int, StageContext context) { kept.push_back(context.keep()); });
+  pipeline.stage("write", frames, [&](int, StageContext context) {
+    const std::lock_guard lock(mutex);
+    kept.push_back(context.keep());
+  });
   StandardError said;
   pipeline.start();
   const std::string text = said.wait_for("stage 'write' holds 3 items", 1);
   EXPECT_SAYS(text, "pipeline 'video' is not at its end: ");
   EXPECT_SAYS(text, "are kept");
-  kept.clear();
+  {
+    const std::lock_guard lock(mutex);
+    kept.clear();
+  }
   pipeline.wait();
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -104,6 +105,25 @@ void use_a_buffer(weir_fabric* fabric) {
 }
 
 TEST(Windows, ReachABufferOfTheHost) { on_two_ranks(use_a_buffer); }
+
+/// Rank 1 does not make the window, and waits to be told that rank 0 has given up.
+void make_alone(weir_fabric* fabric) {
+  if (weir_fabric_rank(fabric) == 1) {
+    const auto ignore = [](unsigned, const void*, std::size_t, void*) {};
+    check(weir_fabric_listen(fabric, ignore, nullptr));
+    return check(weir_fabric_progress(fabric, WEIR_FOREVER));
+  }
+  try {
+    const Window<std::int64_t> window(fabric, kCount, std::chrono::milliseconds(1));
+    ADD_FAILURE() << "it was made";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), WEIR_STATUS_TIMEOUT);
+    EXPECT_STREQ(error.what(), "not all ranks have called the window creation in time");
+  }
+  check(weir_fabric_send(fabric, 1, nullptr, 0));
+}
+
+TEST(Windows, WaitForTheOthersOnlySoLong) { on_two_ranks(make_alone); }
 
 }  // namespace
 }  // namespace weir

@@ -64,6 +64,23 @@ TEST(ChunkPolicies, StaticOnesDivideWhatLostPlacesLeave) {
   EXPECT_EQ(size("static:1e-9,1,1", {late, visited, lost_later}), 15u);
 }
 
+TEST(ChunkPolicies, SayWhetherTheyLookAtTheirPeers) {
+  const Items items(1000, nullptr);
+  const std::vector<SharePeer> unknown(3);
+  const std::vector<SharePeer> known = {{.speed = 1, .free_ns = 5, .grain = 7, .visits = 1},
+                                        {.speed = 8, .free_ns = 1, .grain = 2, .visits = 2},
+                                        {.speed = 2, .visits = 1, .lost = true}};
+  for (const char* name : {"learned", "static", "static:1,2,3", "one", "fixed:3", "guided",
+                           "factoring", "weighted-factoring"}) {
+    const auto policy = make_chunk_policy(name, 3);
+    const auto size = [&](const std::vector<SharePeer>& peers) {
+      return policy->count(
+          {.items = items, .next = 100, .left = 900, .work_left = 900, .peers = peers, .self = 0});
+    };
+    EXPECT_EQ(size(unknown) != size(known), policy->knows_peers()) << name;
+  }
+}
+
 TEST(ChunkPolicies, RefuseWhatTheyCannotBe) {
   const auto refusal = [](const char* text) -> std::string {
     try {

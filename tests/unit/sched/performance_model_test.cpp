@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -74,12 +76,26 @@ TEST(PerformanceModel, OneSizeScalesWithTheBytes) {
 
 TEST(PerformanceModel, FindsThePowerLawOfSeveralSizes) {
   Curve curve;
-  for (const std::uint64_t bytes : {9, 99, 999}) {
+  for (const std::uint64_t bytes : {9u, 99u, 999u}) {
     const auto base = static_cast<std::int64_t>(bytes + 1);
     curve.note(bytes, base * base);
   }
-  EXPECT_NEAR(static_cast<double>(curve.estimate(9999)), 1e8, 1e5);
+  EXPECT_NEAR(static_cast<double>(curve.estimate(9999)), 1e8, 3e6);
   EXPECT_EQ(curve.estimate(99), 10000);  // the history of a size that was seen
+}
+
+TEST(PerformanceModel, SizesNextToEachOtherSayLittleAboutOthers) {
+  Curve same, close;
+  same.note(1000, 100);
+  same.note(1001, 400);
+  close.note(1000, 100);
+  close.note(1100, 150);
+  for (const Curve& curve : {same, close}) {
+    EXPECT_GT(curve.estimate(1'000'000), 100'000);
+    EXPECT_LT(curve.estimate(1'000'000), 1'000'000) << "about proportional to the bytes";
+  }
+  EXPECT_EQ(close.estimate(1000), 100);
+  EXPECT_EQ(close.estimate(1100), 150);
 }
 
 TEST(PerformanceModel, TimesThatFallWithTheSizeAreTakenAsConstant) {
@@ -96,6 +112,28 @@ TEST(PerformanceModel, EstimatesStayReasonableFarAway) {
   EXPECT_GT(curve.estimate(UINT64_MAX), 0);
   EXPECT_LE(curve.estimate(UINT64_MAX), std::int64_t{1'000'000'000'000'000})
       << "sums of many estimates must not overflow";
+  curve.note(1'000'000'000, 1);
+  EXPECT_GE(curve.estimate(0), 1);
+}
+
+TEST(PerformanceModel, ManySizesBecomeFew) {
+  PerformanceModel models;
+  Curve& curve = models.curve("gemm", "host x1");
+  for (std::uint64_t i = 1; i <= 10'000; ++i) {
+    const std::uint64_t bytes = i * i * 64;
+    curve.note(bytes, static_cast<std::int64_t>(bytes * 3));
+    curve.note(99'999, 99'999);
+  }
+  std::size_t sizes = 0;
+  models.each([&](const auto&, const auto&, auto...) { ++sizes; });
+  EXPECT_LE(sizes, Curve::kMostSizes);
+  EXPECT_LT(models.text("m").size(), 2'000u);
+  for (const std::uint64_t bytes : std::vector<std::uint64_t>{640, 1'000'000, 6'000'000'000}) {
+    const auto wanted = static_cast<double>(bytes) * 3;
+    EXPECT_NEAR(static_cast<double>(curve.estimate(bytes)), wanted, wanted / 2) << bytes;
+  }
+  EXPECT_NEAR(static_cast<double>(curve.estimate(99'999)), 99'999, 1'000)
+      << "what is seen again and again keeps its own time";
 }
 
 TEST(PerformanceModel, KernelsAndKindsAreApartAndStayWhereTheyAre) {
@@ -165,12 +203,60 @@ TEST(PerformanceModel, OwnTimesComeBeforeThoseRead) {
   EXPECT_EQ(models.curve("gemm", "host x1").estimate(16), 300);
 }
 
+TEST(PerformanceModel, ReadsAnyNumberOfLines) {
+  std::string text = "weir performance models 1\nm\n";
+  for (std::uint64_t bytes = 1; bytes <= 10'000; ++bytes) {
+    text += "gemm\thost x1\t" + std::to_string(bytes) + "\t1\t" + std::to_string(bytes) + "\n";
+  }
+  PerformanceModel models;
+  models.read(text, "m", "file");
+  EXPECT_LT(models.text("m").size(), 2'000u);
+  EXPECT_NEAR(static_cast<double>(models.curve("gemm", "host x1").estimate(5'000)), 5'000, 2'500);
+}
+
+TEST(PerformanceModel, TheTextHasRoomForWhatWasUsedLast) {
+  std::string text = "weir performance models 1\nm\n";
+  for (int i = 0; i < 5'000; ++i) {
+    text += "kernel " + std::to_string(i) + "\thost x1\t8\t1\t100\n";
+  }
+  PerformanceModel models;
+  models.read(text, "m", "file");
+  models.curve("zgemm", "host x1").note(8, 7);
+  models.curve("kernel 4999", "host x1").note(8, 100);
+  const std::string kept = models.text("m");
+  EXPECT_LE(kept.size(), PerformanceModel::kMostBytes);
+  PerformanceModel back;
+  back.read(kept, "m", "file");
+  EXPECT_EQ(back.text("m"), kept);
+  EXPECT_EQ(back.curve("zgemm", "host x1").estimate(8), 7);
+  EXPECT_EQ(back.curve("kernel 4999", "host x1").estimate(8), 100);
+  EXPECT_EQ(back.curve("kernel 0", "host x1").estimate(8), 100);
+  EXPECT_EQ(back.curve("kernel 4998", "host x1").estimate(8), -1) << "was read last";
+}
+
+/// A folder of the user's cache while it lives.
+class CacheFolder {
+ public:
+  CacheFolder() {
+    const char* const before = std::getenv("XDG_CACHE_HOME");
+    if (before != nullptr) before_ = before;
+    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
+    setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
+  }
+  CacheFolder(const CacheFolder&) = delete;
+  CacheFolder& operator=(const CacheFolder&) = delete;
+  ~CacheFolder() {
+    before_ ? setenv("XDG_CACHE_HOME", before_->c_str(), 1) : unsetenv("XDG_CACHE_HOME");
+    std::filesystem::remove_all(folder_);
+  }
+
+ private:
+  std::optional<std::string> before_;
+  std::string folder_ = testing::TempDir() + "weir-models-XXXXXX";
+};
+
 TEST(PerformanceModel, KeepsWhatOthersHaveKept) {
-  const char* const before = std::getenv("XDG_CACHE_HOME");
-  const std::string old = before != nullptr ? before : "";
-  std::string folder = testing::TempDir() + "weir-models-XXXXXX";
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
-  setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  const CacheFolder folder;
   PerformanceModel first, second, both;
   first.curve("gemm", "host x1").note(8, 100);
   second.curve("gemm", "host x1").note(8, 300);
@@ -180,8 +266,21 @@ TEST(PerformanceModel, KeepsWhatOthersHaveKept) {
   both.recall("m");
   EXPECT_EQ(both.curve("gemm", "host x1").estimate(8), 100) << "of the last";
   EXPECT_EQ(both.curve("syrk", "host x1").estimate(8), 200);
-  before != nullptr ? setenv("XDG_CACHE_HOME", old.c_str(), 1) : unsetenv("XDG_CACHE_HOME");
-  std::filesystem::remove_all(folder);
+}
+
+TEST(PerformanceModel, KeepsNothingThatItOnlyRead) {
+  const CacheFolder folder;
+  PerformanceModel old, first, second, both;
+  old.curve("gemm", "host x1").note(8, 1000);
+  old.keep("m");
+  first.recall("m");
+  second.curve("gemm", "host x1").note(8, 300);
+  second.keep("m");
+  first.curve("syrk", "host x1").note(8, 200);
+  first.keep("m");
+  both.recall("m");
+  EXPECT_EQ(both.curve("gemm", "host x1").estimate(8), 300) << "what was measured later";
+  EXPECT_EQ(both.curve("syrk", "host x1").estimate(8), 200);
 }
 
 std::string refusal(const std::string& text) {

@@ -177,6 +177,7 @@ void Search::look_around() {
 }
 
 void Search::try_streams() {
+  if (!source_.streams) return;
   for (const std::size_t streams : kStreams) {
     Point point = best().point;
     point.streams = streams;

@@ -19,6 +19,8 @@ struct Source {
   std::function<bool()> may_go_on;
   /// Policies of task queues that can get the work.
   std::vector<std::string> policies = {};
+  /// Whether the streams of a place change a run.
+  bool streams = true;
   /// Whether tiles can be wider than high.
   bool shapes = false;
 };
