@@ -166,7 +166,7 @@ void Engine::admit_tracked(Action& action) {
       action, matters,
       [this](std::uint64_t sequence, bool harmless) {
         if (Action* const earlier = window_.at(sequence)) {
-          predecessors_.push_back({earlier, harmless});
+          predecessors_.push_back({earlier, harmless || earlier->aside});
         }
       },
       poison);
@@ -259,6 +259,12 @@ bool Engine::may_pass(const Action& action) const noexcept {
     if (edge->predecessor != nullptr && early_of(*edge->predecessor).number == 0) return false;
   }
   return true;
+}
+
+void Engine::hold(Action& action) noexcept {
+  action.started = false;
+  action.apart = true;
+  settle(action);
 }
 
 void Engine::issue(Action& action, std::uint64_t number) noexcept {
@@ -508,7 +514,7 @@ void Engine::note_failure(Action& action) noexcept {
     poison_all_.merge(action.failure);
     return;
   }
-  if (!tracks()) return;
+  if (!tracks() || action.aside) return;
   try {
     table_.poison(action, action.failure);
   } catch (const std::bad_alloc&) {

@@ -112,6 +112,9 @@ class Engine {
       if (wait.job != 0) visit(wait.job);
     }
   }
+  /// Takes back an action that was handed out and that the device does not have: it is handed out
+  /// again when all that it follows is over, and not if that has failed.
+  void hold(Action& action) noexcept;
   /// Takes the news that the device has an action that was handed out, as the job of that number.
   void issue(Action& action, std::uint64_t number) noexcept;
 

@@ -96,6 +96,7 @@ void Coherence::fetch_all(std::vector<weir_event>& waits) {
 }
 
 void Coherence::forget_uses() {
+  pieces_.each([this](Piece& piece) { distrust_failed(piece); });
   const auto forget = [this](Storage& storage) {
     if (over(storage.writer)) storage.writer = {};
     if (over(storage.earlier)) storage.earlier = {};
@@ -106,6 +107,19 @@ void Coherence::forget_uses() {
     for (const auto& slot : room.slots) forget(*slot);
     free_abandoned(room);
   }
+}
+
+/// Memories into which something failed to write do not have the contents of a piece. When none has,
+/// they are what host memory says.
+void Coherence::distrust_failed(Piece& piece) const noexcept {
+  const auto distrust = [&](const Storage* storage) {
+    if (storage != nullptr && failed(storage->writer)) {
+      piece.valid &= ~(std::uint64_t{1} << storage->memory);
+    }
+  };
+  distrust(&piece.home);
+  for (const Storage* slot : piece.slots) distrust(slot);
+  if (piece.valid == 0) piece.valid = 1;
 }
 
 void Coherence::forget(const Buffer& buffer) noexcept {
@@ -125,6 +139,14 @@ void Coherence::forget(const Buffer& buffer) noexcept {
 bool Coherence::over(const Use& use) const noexcept {
   const std::uint64_t id = use.event.opaque[1];
   return id == 0 || runtime_.slot_of(use.event).event.over(id);
+}
+
+/// Whether it is over, and neither well nor as it was because it was cancelled.
+bool Coherence::failed(const Use& use) const noexcept {
+  const std::uint64_t id = use.event.opaque[1];
+  if (id == 0 || !over(use)) return false;
+  const weir_status status = runtime_.failures().find(id).status;
+  return status != WEIR_STATUS_OK && status != WEIR_STATUS_CANCELLED;
 }
 
 /// Whether nothing has to wait for it, nor learn of its failure.

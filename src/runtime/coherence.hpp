@@ -62,7 +62,7 @@ class Coherence {
   void fetch(Buffer& buffer, const Region& region, bool writes, std::vector<weir_event>& waits);
   /// The same of everything there is.
   void fetch_all(std::vector<weir_event>& waits);
-  /// Forgets what is over, however it ended.
+  /// Forgets what is over, and what it left in memories where it has failed.
   void forget_uses();
   /// Drops all pieces of a buffer. Nothing uses them any more.
   void forget(const Buffer& buffer) noexcept;
@@ -82,6 +82,7 @@ class Coherence {
   };
 
   bool over(const Use& use) const noexcept;
+  bool failed(const Use& use) const noexcept;
   bool settled(const Use& use) const noexcept;
   void add_wait(const Use& use, std::uint32_t lane, std::vector<weir_event>& waits) const;
   void add_waits(const Storage& storage, bool writes, std::uint32_t lane,
@@ -93,6 +94,7 @@ class Coherence {
   void note_use(Storage& storage, const Use& use, bool writes) noexcept;
   static Storage& storage_of(Piece& piece, std::uint16_t memory) noexcept;
 
+  void distrust_failed(Piece& piece) const noexcept;
   void settle_peers(Piece& piece, bool writes);
   Storage& bring(Lane& lane, Piece& piece, bool reads);
   void copy_in(Lane& lane, Piece& piece, Slot& slot);

@@ -149,15 +149,11 @@ Action* Stream::next_job() noexcept {
 }
 
 /// Whether it was not cancelled, and no predecessor has failed, while the action waited for memory;
-/// else it is over.
+/// else that is taken care of.
 bool Stream::still_to_run(Action& action) noexcept {
-  if (is_cancelled(action)) {
-    release_memory(action);
-    end_cancelled(action);
-    return false;
-  }
-  if (!ordered_ || !action.failure) return true;
-  finish(action);
+  if (!is_cancelled(action) && !(ordered_ && action.failure)) return true;
+  release_memory(action);
+  end_unrun(action);
   return false;
 }
 
@@ -296,7 +292,7 @@ void Stream::take_message(Message& message) noexcept {
       auto& action = static_cast<Action&>(message);
       if (is_cancelled(action)) {
         runtime_.withdraw_from_memory(action);
-        end_cancelled(action);
+        end_unrun(action);
       } else if (action.kind == ActionKind::transfer && !(ordered_ && !action.apart)) {
         start_transfer(action);
       } else if (acquire(action)) {
@@ -339,18 +335,22 @@ bool Stream::is_cancelled(const Action& action) const noexcept {
   return action.sequence() <= cancel_until_ || is_called_off(action);
 }
 
-/// Ends a call whose turn has come when it was cancelled. Returns whether it was.
+/// Takes care of a call whose turn has come when it was cancelled. Returns whether it was.
 bool Stream::called_off(Action& action) noexcept {
   if (!is_called_off(action)) return false;
-  end_cancelled(action);
+  end_unrun(action);
   return true;
 }
 
-/// Ends an action that has no memory.
-void Stream::end_cancelled(Action& action) noexcept {
-  if (!cancel_reason_) cancel_reason_ = make_cancel_reason();
-  action.status = WEIR_STATUS_CANCELLED;
-  action.failure = cancel_reason_;
+/// Ends an action that has no memory, because a predecessor has failed or else as cancelled. One of
+/// a queue has to wait for what it follows on its device: who follows it must learn of a failure.
+void Stream::end_unrun(Action& action) noexcept {
+  if (action.pending > 0 && is_called_off(action)) return engine_.hold(action);
+  if (!action.failure) {
+    if (!cancel_reason_) cancel_reason_ = make_cancel_reason();
+    action.status = WEIR_STATUS_CANCELLED;
+    action.failure = cancel_reason_;
+  }
   if (engine_.finish(action)) retire(action);
 }
 

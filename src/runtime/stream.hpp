@@ -76,7 +76,8 @@ class Stream : private CopySink {
   /// after it, but for the order; and nor are failures of the last `harmless` events.
   weir_event replace_after(const weir_transfer& transfer, std::span<const weir_event> events,
                            std::size_t harmless);
-  /// Enqueues a sync that uses its operand as that says: one that reads does not order readers.
+  /// Enqueues a sync that uses its operand as that says: one that reads neither orders readers nor
+  /// passes a failure on.
   weir_event touch(const weir_operand& operand);
   /// Enqueues a sync that never fails: what happened to its operand before is no concern of what
   /// comes after it.
@@ -215,7 +216,7 @@ class Stream : private CopySink {
   bool is_called_off(const Action& action) const noexcept;
   bool is_cancelled(const Action& action) const noexcept;
   bool called_off(Action& action) noexcept;
-  void end_cancelled(Action& action) noexcept;
+  void end_unrun(Action& action) noexcept;
   void answer(Message& message) noexcept;
   std::string state_of(const Action& action) const;
   std::vector<std::uint64_t> missing_events(Action& action) const;

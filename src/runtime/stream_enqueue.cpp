@@ -72,7 +72,7 @@ weir_event Stream::enqueue(ActionKind kind, bool evented, Fill&& fill) {
     action.named = false;
     action.needs_memory = false;
     action.traced = runtime_.recorder().on();
-    action.timed = action.replaces = false;
+    action.timed = action.replaces = action.aside = false;
     action.turn = Action::kUsualTurn;
     try {
       fill(action);
@@ -148,6 +148,7 @@ weir_event Stream::touch(const weir_operand& given) {
   const weir_event event = enqueue(ActionKind::sync, true, [&](Action& action) {
     action.reserve(1, 0, 0);
     action.operands()[0] = make_operand(given.buffer, given.region, given.access, &domain());
+    action.aside = given.access == WEIR_ACCESS_READ;
   });
   asides_.fetch_add(1, std::memory_order_relaxed);
   return event;
