@@ -263,5 +263,5 @@ class Share : private ShareCrew::Listener {
 struct weir_share final : weir::rt::Handle<weir_share>, weir::rt::Share {
   static constexpr const char* kNoun = "share";
   using Share::Share;
-  ~weir_share() { finish(); }
+  ~weir_share() override { finish(); }
 };
