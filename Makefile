@@ -84,8 +84,8 @@ format:
 
 lint:
 	@scripts/setup.sh build test lint
-	$(call BUILD,dev)
-	@scripts/lint.sh build/dev
+	$(call BUILD,lint)
+	@scripts/lint.sh build/lint
 
 clean:
 	@rm -rf build

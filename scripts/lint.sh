@@ -3,7 +3,7 @@
 #
 #   scripts/lint.sh BUILD_DIR [FOLDER...]     only in these folders, default: src apps tools examples
 #
-# BUILD_DIR is configured: what is compiled there is checked.
+# BUILD_DIR is built: what was compiled there is checked. Joined sources take a third of the time.
 set -eu
 
 if [ $# -lt 1 ]; then
@@ -26,9 +26,13 @@ scripts/format.sh --check || { echo "lint: run scripts/format.sh" >&2; failed="$
 sources() {
   /usr/bin/python3 - "$build/compile_commands.json" "$@" <<'END'
 import json, os, sys
-root, folders = os.getcwd(), tuple(folder + "/" for folder in sys.argv[2:])
-names = {os.path.relpath(entry["file"], root) for entry in json.load(open(sys.argv[1]))}
-print("\n".join(sorted(name for name in names if name.startswith(folders))))
+root, build = os.getcwd(), os.path.dirname(sys.argv[1])
+folders = tuple(folder + "/" for folder in sys.argv[2:])
+def inside(name):
+    joined = name.startswith(build + "/")
+    return os.path.relpath(name, build if joined else root).startswith(folders)
+names = {entry["file"] for entry in json.load(open(sys.argv[1]))}
+print("\n".join(sorted(name for name in names if inside(name))))
 END
 }
 
