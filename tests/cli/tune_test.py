@@ -145,6 +145,14 @@ class Wisdom(TuneTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertNotIn("nothing was tuned", result.stderr)
 
+    def test_so_has_who_starts_ranks(self):
+        options = ("laplacian", "--n", "16", "--iterations", "2", "--domains", "host:cores=1")
+        self.weir("tune", *options, "--evaluations", "2", "--budget", "1s")
+        result = weir("run", *options, "--repeat", "1", "--tuned", "--ranks", "2",
+                      XDG_CACHE_HOME=self.cache)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertNotIn("nothing was tuned", result.stderr)
+
     def test_so_has_who_wants_other_results_of_it(self):
         self.tune("lu", "--evaluations", "2", n=64)
         rhs, rows = (os.path.join(self.cache, name) for name in ("b.mtx", "p.mtx"))

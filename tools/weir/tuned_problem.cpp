@@ -17,11 +17,11 @@ namespace {
 /// Options that do not change what is computed, or on which kind of machine.
 const std::set<std::string>& neutral_options() {
   static const std::set<std::string> names = {
-      "--help",    "--n",      "--tile",    "--tiles",       "--places",     "--streams",
-      "--domains", "--repeat", "--timeout", "--verify",      "--trace",      "--report",
-      "--json",    "--tuned",  "--budget",  "--evaluations", "--exhaustive", "--most-tiles",
-      "--fresh",   "--seed",   "--output",  "--policy",      "--precision",  "--aspect",
-      "--live",    "--labels", "--rhs",     "--solution",    "--permutation"};
+      "--help",    "--n",      "--tile",    "--tiles",       "--places",      "--streams",
+      "--domains", "--repeat", "--timeout", "--verify",      "--trace",       "--report",
+      "--json",    "--tuned",  "--budget",  "--evaluations", "--exhaustive",  "--most-tiles",
+      "--fresh",   "--seed",   "--output",  "--policy",      "--precision",   "--aspect",
+      "--live",    "--labels", "--rhs",     "--solution",    "--permutation", "--ranks"};
   return names;
 }
 
