@@ -62,28 +62,33 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return words;
 }
 
+/// "2,1" as numbers, in a text that has to be quoted when they are none. Throws InputError.
+std::vector<double> read_list(const std::string& list, const std::string& text) {
+  std::vector<double> weights;
+  for (const std::string& word : split(list, ',')) {
+    double weight = 0;
+    const char* const end = word.data() + word.size();
+    const auto [at, error] = std::from_chars(word.data(), end, weight);
+    if (error != std::errc{} || at != end || !(weight > 0) || !std::isfinite(weight)) {
+      fail_input("--weights '{}': found '{}', expected numbers above 0, as 2,1", text, word);
+    }
+    weights.push_back(weight);
+  }
+  return weights;
+}
+
 /// Weights of the blocks in each dimension. Throws InputError.
 Weights read_weights(const LaplacianOptions& options) {
   const std::string& text = options.weights;
-  const std::vector<std::string> lists = split(text, 'x');
+  std::vector<std::vector<double>> lists;
+  for (const std::string& list : split(text, 'x')) lists.push_back(read_list(list, text));
   if (lists.size() != 1 && lists.size() != options.dimensions) {
     fail_input("--weights '{}': found {} lists, expected 1, or {} as {}", text, lists.size(),
                options.dimensions, options.dimensions == 2 ? "1x2,1" : "1x1x2,1");
   }
   Weights weights;
-  std::size_t d = options.dimensions - lists.size();
-  for (const std::string& list : lists) {
-    for (const std::string& word : split(list, ',')) {
-      double weight = 0;
-      const char* const end = word.data() + word.size();
-      const auto [at, error] = std::from_chars(word.data(), end, weight);
-      if (error != std::errc{} || at != end || !(weight > 0) || !std::isfinite(weight)) {
-        fail_input("--weights '{}': found '{}', expected numbers above 0, as 2,1", text, word);
-      }
-      weights[d].push_back(weight);
-    }
-    ++d;
-  }
+  const std::size_t first = options.dimensions - lists.size();
+  for (std::size_t i = 0; i < lists.size(); ++i) weights[first + i] = std::move(lists[i]);
   return weights;
 }
 

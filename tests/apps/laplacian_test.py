@@ -209,6 +209,7 @@ class LaplacianTest(weir_cli.CliTest):
             (("--weights", "2,0"), BAD_INPUT, "found '0'"),
             (("--weights", "nan"), BAD_INPUT, "found 'nan'"),
             (("--weights", "2,"), BAD_INPUT, "found ''"),
+            (("--weights", "3,x"), BAD_INPUT, "found '', expected numbers above 0"),
             (("--weights", "1x2"), BAD_INPUT, "found 2 lists, expected 1, or 3 as 1x1x2,1"),
             (("--blocks", "1x1x2", "--weights", "1,2,3"), BAD_INPUT, "found 3 in z"),
             (("--n", 2, "--weights", "9,1"), BAD_INPUT, "none of 2 cells"),
