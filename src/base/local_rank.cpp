@@ -1,7 +1,9 @@
 #include "base/local_rank.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "base/sys.hpp"
 #include "base/text.hpp"
@@ -22,14 +24,39 @@ std::optional<std::uint64_t> number_in(const char* variable) noexcept {
   return text != nullptr ? parse_unsigned(text) : std::nullopt;
 }
 
+/// How many tasks a step of Slurm has on this node: of "2(x3),1" two on each of the first three.
+std::optional<std::uint64_t> slurm_tasks() noexcept {
+  const char* const text = sys::environment("SLURM_STEP_TASKS_PER_NODE");
+  const auto node = number_in("SLURM_NODEID");
+  if (text == nullptr || !node) return std::nullopt;
+  std::uint64_t nodes = 0;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view part = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+    const std::size_t times = part.find("(x");
+    const bool once = times == std::string_view::npos || !part.ends_with(')');
+    const auto tasks = parse_unsigned(part.substr(0, times));
+    const auto alike = parse_unsigned(once ? "1" : part.substr(times + 2, part.size() - times - 3));
+    if (!tasks || !alike) return std::nullopt;
+    if (*node - nodes < *alike) return tasks;
+    nodes += *alike;
+  }
+  return std::nullopt;
+}
+
+LocalRank made_of(std::optional<std::uint64_t> rank, std::optional<std::uint64_t> ranks) noexcept {
+  if (rank && ranks && *rank < *ranks && *ranks <= UINT32_MAX) return {*rank, *ranks};
+  return {};
+}
+
 }  // namespace
 
 LocalRank local_rank() noexcept {
   for (const auto& [rank, ranks] : kVariables) {
-    const auto own = number_in(rank), all = number_in(ranks);
-    if (own && all && *own < *all && *all <= UINT32_MAX) return {*own, *all};
+    const LocalRank found = made_of(number_in(rank), number_in(ranks));
+    if (found.ranks > 1) return found;
   }
-  return {};
+  return made_of(number_in("SLURM_LOCALID"), slurm_tasks());
 }
 
 }  // namespace weir::rt

@@ -9,7 +9,7 @@ struct LocalRank {
   std::size_t rank = 0, ranks = 1;  ///< rank < ranks
 };
 
-/// What the environment says that weir run --ranks or mpirun has set; {0, 1} without either.
+/// What the environment says that weir run --ranks, mpirun or srun has set; {0, 1} without any.
 LocalRank local_rank() noexcept;
 
 }  // namespace weir::rt

@@ -184,6 +184,13 @@ class Content(ReportTest):
             self.assertIn(f"{variable}.rank1.json", os.listdir(self.folder))
             self.assertNotIn(f"{variable}.json", os.listdir(self.folder))
 
+    def test_so_have_those_of_srun_that_trace_by_themselves(self):
+        result = weir(*RUN, WEIR_TRACE=self.path("own.json"), SLURM_PROCID="2")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        names = os.listdir(self.folder)
+        self.assertTrue(any(name.startswith("own.rank2.") for name in names), names)
+        self.assertNotIn("own.json", names)
+
     def test_run_makes_it_in_one_go(self):
         for options in ((), ("--trace", self.path("t.json")), ("--trace", self.path("t.pftrace"))):
             before = set(os.listdir(self.folder))

@@ -37,7 +37,8 @@ const MpiKind* started_by_mpi() noexcept {
 }
 
 const char* rank_by_mpi() noexcept {
-  for (const char* const variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
+  for (const char* const variable :
+       {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
     if (const char* const rank = sys::environment(variable)) return rank;
   }
   return nullptr;

@@ -19,7 +19,7 @@ struct MpiKind {
 
 /// Returns the MPI whose mpirun has started this process, null when none has.
 const MpiKind* started_by_mpi() noexcept;
-/// The rank that it was started as, as text; null: it was not.
+/// The rank that it was started as, also by srun without an MPI, as text; null: it was not.
 const char* rank_by_mpi() noexcept;
 
 /// Returns the path of weir's library for an MPI, "" when it is not there.

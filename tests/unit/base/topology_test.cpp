@@ -81,6 +81,20 @@ TEST(Topology, RanksOfAMachineBeginAtDifferentCores) {
         first_core(3, {{"OMPI_COMM_WORLD_LOCAL_RANK", own}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "3"}}),
         rank);
     EXPECT_EQ(first_core(3, {{"MPI_LOCALRANKID", own}, {"MPI_LOCALNRANKS", "3"}}), rank);
+    for (const char* const tasks : {"3", "1,3(x2)", "2(x0),4,3", "1(x1),3"}) {
+      EXPECT_EQ(first_core(3, {{"SLURM_LOCALID", own},
+                               {"SLURM_NODEID", tasks[0] == '3' ? "0" : "1"},
+                               {"SLURM_STEP_TASKS_PER_NODE", tasks}}),
+                rank)
+          << tasks;
+    }
+  }
+  for (const char* const tasks : {"", "x", "2(x", "2(x)", "2(x1", "0", "2,", ",2"}) {
+    EXPECT_EQ(first_core(2, {{"SLURM_LOCALID", "1"},
+                             {"SLURM_NODEID", "1"},
+                             {"SLURM_STEP_TASKS_PER_NODE", tasks}}),
+              0U)
+        << tasks;
   }
   EXPECT_EQ(first_core(4, {{"WEIR_RANK", "4"}, {"WEIR_RANKS", "4"}}), 0U);
   EXPECT_EQ(first_core(4, {{"WEIR_RANK", "one"}, {"WEIR_RANKS", "4"}}), 0U);
