@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <limits>
 #include <system_error>
 
 #include <unistd.h>
@@ -28,11 +30,40 @@ void check_matrix_extension(const std::string& path) {
   fail_input("{}: found the extension {}, expected .npy or .mtx", path, in_quotes(format));
 }
 
+/// The number in a file; the largest there is without one, as "max" is none.
+std::uint64_t limit_in(const std::string& path) {
+  std::uint64_t bytes = 0;
+  std::ifstream file(path);
+  return file >> bytes ? bytes : std::numeric_limits<std::uint64_t>::max();
+}
+
+/// The least limit of the control groups that this process is in, one within the other.
+std::uint64_t limit_of_groups() {
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const std::string kinds = line.substr(0, line.find(":/"));  // "4:memory", or "0:" of version 2
+    const bool is_second = kinds == "0:";
+    if (kinds == line || !(is_second || kinds.ends_with(":memory"))) continue;
+    const std::string root = is_second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+    const char* const file = is_second ? "/memory.max" : "/memory.limit_in_bytes";
+    std::string path = line.substr(kinds.size() + 1);
+    for (; !path.empty(); path.resize(path.rfind('/'))) {
+      least = std::min(least, limit_in(root + path + file));
+    }
+    least = std::min(least, limit_in(root + file));
+  }
+  return least;
+}
+
 }  // namespace
 
 std::uint64_t half_of_memory() {
   const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
-  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes) / 2;
+  const std::uint64_t machine =
+      static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
+  static const std::uint64_t groups = limit_of_groups();
+  return std::min(machine, groups) / 2;
 }
 
 template <class T>

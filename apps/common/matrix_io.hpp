@@ -10,7 +10,8 @@
 
 namespace weir::apps {
 
-/// Returns half of the machine's memory, in bytes.
+/// Returns half of the machine's memory, or of what the control group of a container or a batch
+/// system leaves of it, in bytes. Those limits are read once.
 std::uint64_t half_of_memory();
 
 /// What a reader may use. An empty matrix counts as if its zero dimension were one.
