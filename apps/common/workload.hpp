@@ -144,8 +144,11 @@ class Application {
   virtual bool runs_on_ranks() const { return true; }
   /// Whether each of several ranks does a part of the problem, with domains of its own.
   virtual bool has_parts() const { return false; }
-  /// Whether it has a use for an option that all applications have: "--n".
+  /// Whether it has a use for an option that all applications have, "--n", with those that it was
+  /// given.
   virtual bool uses(std::string_view) const { return true; }
+  /// Whether it uses streams in the form alone that it is compared with, --baseline.
+  virtual bool streams_in_baseline() const { return false; }
   /// Sizes that have names, from small to large.
   virtual std::span<const Preset> presets() const { return {}; }
   /// The order of the problem and the edge of a tile when nothing says them, for --help: those of

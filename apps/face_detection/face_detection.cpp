@@ -462,8 +462,10 @@ class FaceDetectionApplication final : public Application {
   }
   bool has_precision() const override { return false; }
   bool uses(std::string_view option) const override {
-    return option != "--n" && option != "--seed";
+    return option != "--n" && option != "--seed" &&
+           (option != "--streams" || options_.switches.baseline);
   }
+  bool streams_in_baseline() const override { return true; }
   const char* input_help() const override {
     return "Picture, folder of pictures, or a film where ffmpeg is installed";
   }

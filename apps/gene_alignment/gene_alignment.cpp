@@ -383,8 +383,9 @@ class GeneAlignmentApplication final : public Application {
   }
   bool has_precision() const override { return false; }
   bool uses(std::string_view option) const override {
-    return option != "--n" && option != "--seed";
+    return option != "--n" && option != "--seed" && (option != "--streams" || switches_.baseline);
   }
+  bool streams_in_baseline() const override { return true; }
   const char* input_help() const override { return "Targets: FASTA, or FASTA by gzip"; }
   const char* output_help() const override { return "File for the alignments: .sam or .txt"; }
   void add_options(CommandOptions& options) override {

@@ -134,13 +134,18 @@ class Mistakes(unittest.TestCase):
                 self.assertIn(f"[{n}] ", " ".join(weir("tune", app, "--help").stdout.split()))
 
     def test_help_says_what_means_nothing(self):
-        for app, *options in (("reyes", "--n", "--seed"), ("wave", "--streams", "--seed"),
+        for app, *options in (("reyes", "--n", "--seed", "--streams"), ("wave", "--streams", "--seed"),
                               ("scatter", "--streams", "--places")):
             with self.subTest(app):
                 said = " ".join(weir("run", app, "--help").stdout.split())
                 for option in options:
                     self.assertRegex(said, option + r" UINT\S*( in \[[^]]*\])?( Excludes: \S+)? Means")
                 self.assertEqual(said.count("Means nothing"), len(options))
+
+    def test_streams_are_of_the_baseline_of_a_pipeline(self):
+        small = ("run", "reyes", "--width", "64", "--height", "48", "--repeat", "1", "--streams", "2")
+        self.assertIn("--streams means nothing to reyes", weir(*small).stderr)
+        self.assertNotIn("means nothing", weir(*small, "--baseline").stderr)
 
     def test_options_that_mean_nothing_are_named(self):
         result = weir("run", "reyes", "--width", "64", "--height", "48", "--repeat", "1", "--n", "100",

@@ -331,7 +331,10 @@ void explain_unused(CLI::App& app, const apps::Application& application) {
   for (const char* const name : kNotForAll) {
     CLI::Option* const option = app.get_option_no_throw(name);
     if (option == nullptr || application.uses(name)) continue;
-    option->description(fmt::format("Means nothing to {}", application.name()));
+    const bool compared =
+        application.streams_in_baseline() && name == std::string_view("--streams");
+    option->description(fmt::format("Means nothing to {}{}", application.name(),
+                                    compared ? " without --baseline" : ""));
   }
 }
 
