@@ -133,6 +133,13 @@ class Mistakes(unittest.TestCase):
                 self.assertIn("instead of --tile " + (f"[{tiles}] " if tiles else "--"), said)
                 self.assertIn(f"[{n}] ", " ".join(weir("tune", app, "--help").stdout.split()))
 
+    def test_help_names_the_type_of_a_number_once(self):
+        said = " ".join(weir("run", "srad", "--help").stdout.split())
+        self.assertIn("--places UINT in [1 - 2147483647] Places", said)
+        self.assertIn("--lambda FLOAT in [0 - 1] ", said)
+        self.assertIn("--timeout FLOAT:POSITIVE ", said)
+        self.assertIn("--precision TEXT:{double,float} ", said)
+
     def test_help_says_what_means_nothing(self):
         for app, *options in (("reyes", "--n", "--seed", "--streams"), ("wave", "--streams", "--seed"),
                               ("scatter", "--streams", "--places")):

@@ -32,6 +32,16 @@ class ExamplesFirst final : public CLI::Formatter {
     return make_description(app) + make_usage(app, name) + (footer.empty() ? "" : footer + "\n") +
            make_positionals(app) + make_groups(app, mode) + make_subcommands(app, mode);
   }
+
+  /// Names the type of a number once, which a range names as well.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string text = CLI::Formatter::make_option_opts(option);
+    const std::size_t colon = text.find(':');
+    if (colon == std::string::npos) return text;
+    const std::string type = text.substr(1, colon - 1);  // there is a blank before it
+    if (text.compare(colon + 1, type.size() + 4, type + " in ") == 0) text.erase(1, colon);
+    return text;
+  }
 };
 
 ExitCode exit_code_of(weir_status status) {
