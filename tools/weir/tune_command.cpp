@@ -336,6 +336,14 @@ class TuneCommand final : public Command {
   }
 
  private:
+  /// Lets an option of `weir run` that a tuner chooses say so; --help does not list it.
+  static void refuse(CLI::App& app, const std::string& option) {
+    const auto complain = [option](const std::string&) {
+      throw CLI::ValidationError(option, "weir tune chooses it: leave it out");
+    };
+    app.add_option_function<std::string>(option, complain)->group("");
+  }
+
   void add_tune_options(CLI::App& app, const apps::Application& application) {
     TuneOptions& o = options_;
     const CLI::Range count{1, 1'000'000};
@@ -357,6 +365,10 @@ class TuneCommand final : public Command {
     app.add_flag("--fresh", o.fresh, "Forget what was measured before");
     app.add_flag("--json", o.json, "Print one JSON object");
     explain_unused(app, application);
+    for (const char* const option : {"--places", "--streams", "--policy"}) refuse(app, option);
+    if (application.has_shapes()) refuse(app, "--aspect");
+    if (!application.has_tiles()) return;
+    for (const char* const option : {"--tile", "--tiles"}) refuse(app, option);
   }
 
   static std::string as_json(const Json& models) {
