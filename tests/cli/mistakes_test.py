@@ -112,6 +112,11 @@ class Mistakes(unittest.TestCase):
         self.assertEqual(weir(*SMALL, SLURM_STEP_NUM_TASKS="3", SLURM_LOCALID="1").stderr, "")
         self.assertEqual(weir(*SMALL, SLURM_NTASKS="3").stderr, "")  # in a batch script
 
+    def test_one_of_the_ranks_says_what_means_nothing(self):
+        result = weir("run", "scatter", "--n", "1000", "--repeat", "1", "--streams", "3", "--ranks", "2")
+        self.assertEqual(result.returncode, OK, result.stderr)
+        self.assertEqual(result.stderr.count("--streams means nothing to scatter"), 1)
+
     def test_what_a_run_does_not_have_is_left_out(self):
         said = weir("run", "scatter", "--n", "1000", "--repeat", "1").stdout
         self.assertTrue(said.startswith("scatter: n 1000\n"), said)

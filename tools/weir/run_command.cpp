@@ -217,6 +217,7 @@ class RunCommand final : public Command {
   }
 
   void warn_of_options() const {
+    if (!speaks_for_machine()) return;
     const std::string name = selected().name();
     for (const char* const option : kNotForAll) {
       if (selected().uses(option) || commands_[selected_index()]->count(option) == 0) continue;
@@ -233,6 +234,7 @@ class RunCommand final : public Command {
     const auto found =
         open_runtime({options_.domains, ""}).wisdom(problem.name(), options_.parameters.n);
     if (!found) {
+      if (!speaks_for_machine()) return;
       tell(Tone::warning, fmt::format("nothing was tuned for this: weir tune {}{}",
                                       selected().name(), problem_words(app)));
       return;
