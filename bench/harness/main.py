@@ -75,14 +75,17 @@ def run_suite(name, options):
 
 def main(arguments):
     options = parse_arguments(arguments)
-    failed = False
+    failed, found = False, False
     for name in suites() if options.suite == "all" else [options.suite]:
         report = run_suite(name, options)
         if not report["rows"]:
-            print(f"bench: no row of '{name}' matches '{options.only}'", file=sys.stderr)
-            return 2
+            continue
+        found = True
         if options.save:
             save(report, options.save)
         print(json.dumps(report, indent=1) if options.json else table(report) + "\n", flush=True)
         failed = failed or any(row["ok"] is False and "reason" in row for row in report["rows"])
+    if not found:
+        print(f"bench: no row of '{options.suite}' matches '{options.only}'", file=sys.stderr)
+        return 2
     return 1 if failed else 0

@@ -35,7 +35,7 @@ def spread_note(row, column):
     extremes = row.get("spread", {}).get(column)
     if not extremes or not row[column]:
         return ""
-    return f" ±{50 * (extremes[1] - extremes[0]) / row[column]:.0f}%"
+    return f" ±{50 * (extremes[1] - extremes[0]) / abs(row[column]):.0f}%"
 
 
 def table(report):

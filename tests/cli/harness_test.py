@@ -9,8 +9,10 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
+from harness import main as command_line  # noqa: E402
 from harness.command import Command, Failed, Figure  # noqa: E402
 from harness.measure import measure  # noqa: E402
+from harness.report import cell  # noqa: E402
 from harness.row import Row, ratio_at_least, report_row  # noqa: E402
 
 
@@ -49,6 +51,25 @@ class HarnessTest(unittest.TestCase):
         self.assertEqual(report["reason"], "a figure is 0 s: there is no ratio")
         times[row.ours.command][0]["value"] = 1
         self.assertEqual(report_row(row, times)["ratio"], 2.5)
+
+    def test_a_spread_has_no_sign(self):
+        row = {"ours": -2.0, "spread": {"ours": [-3.0, -1.0]}}
+        self.assertEqual(cell(row, "ours"), "-2 ±50%")
+
+    def test_all_suites_are_searched_for_a_row(self):
+        (self.build / "bench" / "programs").mkdir(parents=True)
+        asked = []
+
+        def run_suite(name, _):
+            asked.append(name)
+            return {"suite": name, "rows": [{"ok": True}] if name == "queue" else []}
+
+        options = ["--build", str(self.build), "--json", "--only", "x"]
+        with mock.patch.object(command_line, "run_suite", run_suite), \
+             mock.patch("sys.stdout"), mock.patch("sys.stderr"):
+            self.assertEqual(command_line.main(["all", *options]), 0)
+            self.assertEqual(asked, command_line.suites())
+            self.assertEqual(command_line.main(["core", *options]), 2)
 
     def test_what_takes_too_long_ends_with_all_that_it_has_started(self):
         end = self.build / "alive"
