@@ -122,7 +122,7 @@ class Table {
 Book read_book(const std::string& path) { return read_book_from(MappedFile(path).bytes(), path); }
 
 Book read_book_from(std::string_view bytes, const std::string& path) {
-  std::string_view rest = bytes;
+  std::string_view rest = without_mark(bytes);
   std::optional<Table> table;
   Book book;
   for (std::size_t number = 1; !rest.empty(); ++number) {

@@ -102,7 +102,7 @@ class CsvReader {
 
 template <class T>
 Matrix<T> read_csv(std::string_view bytes, std::string_view name, const ReadLimits& limits) {
-  return CsvReader<T>(bytes, name, limits).read();
+  return CsvReader<T>(without_mark(bytes), name, limits).read();
 }
 
 template <class T>

@@ -22,6 +22,12 @@ inline bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
+/// Returns a text without the mark of UTF-8 that spreadsheets begin a file with.
+inline std::string_view without_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  return text.substr(text.starts_with(kMark) ? kMark.size() : 0);
+}
+
 /// Quotes what a file holds so that it is short and safe on a terminal.
 std::string in_quotes(std::string_view text);
 

@@ -101,6 +101,11 @@ class DotProductTest(StreamedTest):
                     self.assertLess(abs(report["results"]["x . y"] - exact),
                                     100 * np.finfo(dtype).eps * scale)
 
+    def test_files_of_spreadsheets_begin_with_a_mark(self):
+        marked, plain = self.write("x.csv", "\ufeff1\r\n2\r\n3\r\n"), self.write("y.csv", "1\n2\n3\n")
+        report = self.run_app("dotproduct", "double", "--input", marked, "--second", plain, "--tiles", 1)
+        self.assertEqual(report["results"]["x . y"], 14)
+
     def test_bad_input(self):
         long, short = self.save("long.npy", np.ones(5)), self.save("short.npy", np.ones(4))
         self.assert_names(self.refusal("run", "dotproduct", "--input", long, "--second", short,
