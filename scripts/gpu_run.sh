@@ -96,11 +96,17 @@ step() {
     echo "FAILED: $name (results/$name.log)"
   fi
 }
-# report NAME COMMAND...: its output is one JSON object, results/NAME.json.
+# report NAME COMMAND...: its output is one JSON object, results/NAME.json; its log is what it says
+# beside that.
 report() {
+  json="results/$1.json"
   name="$1"
-  step "$@"
-  if [ "${failed##* }" != "$name" ]; then mv "results/$name.log" "results/$name.json"; fi
+  shift
+  step "$name" sh -c 'exec >"$1" && shift && exec "$@"' sh "$json" "$@"
+  if [ "${failed##* }" = "$name" ] && [ -f "$json" ]; then
+    cat "$json" >>"results/$name.log"
+    rm "$json"
+  fi
 }
 
 if wants tests; then

@@ -65,6 +65,15 @@ class GpuRunTest(weir_cli.CliTest):
         self.assertLessEqual({*APPS, "machine.json", "info.json", "conformance.json"},
                              self.results())
 
+    def test_what_a_run_says_is_not_in_its_report(self):
+        self.script("bin/weir", "echo 'weir: running' >&2; echo '{}'")
+        self.run_script("0", "96", "none", code=0, RUN_STEPS="apps")
+        for name in APPS:
+            report = Path(self.path("results"), name)
+            self.assertEqual(report.read_text(encoding="utf-8"), "{}\n")
+            self.assertEqual(report.with_suffix(".log").read_text(encoding="utf-8"),
+                             "weir: running\n")
+
     def test_steps_and_rows_can_be_chosen(self):
         said = self.run_script("0", "96", "quick", code=0, RUN_STEPS="bench", RUN_ROWS="a b")
         self.assertEqual(said, "passed: bench\n")
