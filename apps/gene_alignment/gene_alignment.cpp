@@ -410,8 +410,9 @@ class GeneAlignmentApplication final : public Application {
     Sequences sequences{read_fasta(parameters.input), {}};
     if (query_.empty()) {
       const Sequence& first = sequences.targets.front();
-      sequences.queries.push_back(
-          {first.name + ":1-" + std::to_string(kUsualQuery), first.bases.substr(0, kUsualQuery)});
+      std::string bases = first.bases.substr(0, kUsualQuery);
+      std::string name = first.name + ":1-" + std::to_string(bases.size());
+      sequences.queries.push_back({std::move(name), std::move(bases)});
     } else {
       sequences.queries = read_fasta(query_);
     }

@@ -126,6 +126,12 @@ class GeneAlignmentTest(weir_cli.CliTest):
                 self.assertEqual(report["stages"]["fine"], len(lines))
                 self.assertEqual(report["stages"]["write"], len(lines))
 
+    def test_the_usual_query_is_named_after_its_letters(self):
+        target = self.write("short.fa", fasta(("t", letters(300, 1))))
+        self.report("gene-alignment", "--input", target, "--output", self.path("found.txt"))
+        with open(self.path("found.txt"), encoding="ascii") as file:
+            self.assertTrue(file.read().splitlines()[1].startswith("t:1-300\tt\t0\t"))
+
     @unittest.skipUnless(os.path.exists(LAMBDA), "bowtie2-examples is not installed")
     def test_phage(self):
         with gzip.open(LAMBDA, "rt") as file:
