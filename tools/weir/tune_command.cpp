@@ -21,6 +21,7 @@
 #include "common/command_options.hpp"
 #include "description.hpp"
 #include "interruption.hpp"
+#include "ranks.hpp"
 #include "terminal.hpp"
 #include "tuned_problem.hpp"
 #include "tuner/reasons.hpp"
@@ -327,6 +328,10 @@ class TuneCommand final : public Command {
     while (!commands_[index]->parsed()) ++index;
     apps::Application& application = *applications_[index];
     complete(application, options_.run);
+    const auto prepare = [&](const Runtime& runtime) {
+      application.register_kernels(options_.run.parameters, runtime);
+    };
+    if (serve_ranks(options_.run.domains, prepare)) return ExitCode::ok;
     Tuning tuning(application, options_,
                   problem_of(*commands_[index], application.name(), options_.run),
                   problem_words(*commands_[index]));
