@@ -57,6 +57,12 @@ class CudaTest(weir_cli.CliTest):
         self.verified("cholesky", "--n", 200, "--tile", 64, "--precision", "float", "--domains",
                       "cuda:0")
 
+    def test_the_doctor_lets_it_compute(self):
+        output, _ = self.weir("doctor", "--domains", "cuda:0", "--json")
+        checks = json.loads(output)["checks"]
+        self.assertTrue(any(check["check"].startswith("domain cuda") and "verified" in check["found"]
+                            for check in checks), checks)
+
     def test_portable_kernels(self):
         """The driver for tests compiles them, also those that a macro makes."""
         self.environment["XDG_CACHE_HOME"] = self.path("cache")

@@ -11,50 +11,57 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <weir/portable.h>
 
+#include <trial.wk.h>
 #include "description.hpp"
 #include "terminal.hpp"
+#include "trial.wk"
 
 namespace weir::cli {
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kDeadline{5};
+constexpr std::chrono::seconds kDeadline{5}, kToCompile{60};
 constexpr const char* kInstallBlas = "apt install libopenblas0-pthread";
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// A kernel of the tool, y = 2 x + 1, registered once in a runtime.
+/// A kernel of the tool, y = 2 x + 1, registered once in a runtime. Portable: cards have no code of
+/// the host.
 Kernel trial_kernel(const Runtime& runtime) {
   weir_kernel* found = nullptr;
   if (weir_kernel_find(runtime.handle(), "doctor.trial", &found) == WEIR_STATUS_OK) {
     return Kernel(found);
   }
-  return runtime.kernel("doctor.trial", [](const Call& call) {
-    const auto x = call.span<double>(0);
-    const auto y = call.span<double>(1);
-    std::transform(x.begin(), x.end(), y.begin(), [](double value) { return 2 * value + 1; });
-  });
+  return runtime.portable_kernel(
+      {.kernel = &doctor_trial,
+       .source = trial_wk,
+       .source_name = "trial.wk",
+       .name = "doctor.trial"},
+      [](const Call& call) {
+        return Groups{group_count(call.scalar<std::size_t>(0), TRIAL_ITEMS)};
+      });
 }
 
 /// Returns how many of the numbers computed on the domain are wrong.
 std::size_t try_domain(const Runtime& runtime, const Domain& domain) {
   constexpr std::size_t kCount = 4096;
-  const Buffer x = runtime.buffer(kCount * sizeof(double), "x");
-  const Buffer y = runtime.buffer(kCount * sizeof(double), "y");
-  for (std::size_t i = 0; i < kCount; ++i) x.data<double>()[i] = static_cast<double>(i);
+  const Buffer x = runtime.buffer(kCount * sizeof(float), "x");
+  const Buffer y = runtime.buffer(kCount * sizeof(float), "y");
+  for (std::size_t i = 0; i < kCount; ++i) x.data<float>()[i] = static_cast<float>(i);
   const Place place = domain.place(1);
   const Stream stream = place.stream();
   stream.upload(x.all());
-  stream.compute(trial_kernel(runtime), {read(x.all()), write(y.all())});
+  stream.compute(trial_kernel(runtime), {write(y.all()), read(x.all())}, {kCount});
   stream.download(y.all());
-  stream.synchronize(kDeadline);
+  stream.synchronize(kToCompile);
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < kCount; ++i) {
-    if (y.data<double>()[i] != 2 * static_cast<double>(i) + 1) ++wrong;
+    if (y.data<float>()[i] != 2 * static_cast<float>(i) + 1) ++wrong;
   }
   return wrong;
 }
