@@ -17,7 +17,8 @@ namespace {
 template <class T, int dimensions>
 weir_cost jacobi_cost(const weir_call* call) {
   const weir_view& next = call->operands[0];
-  const double cells = static_cast<double>(next.extent[0] / sizeof(T)) *
+  const std::size_t row = next.extent[0] / sizeof(T);
+  const double cells = static_cast<double>(row) *
                        static_cast<double>(std::max<std::size_t>(next.extent[1], 1)) *
                        static_cast<double>(std::max<std::size_t>(next.extent[2], 1));
   return {jacobi_operations(dimensions) * cells, 2 * sizeof(T) * cells};

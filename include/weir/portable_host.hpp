@@ -14,6 +14,7 @@
 
 #include <weir/kernel.h>
 
+// NOLINTBEGIN(readability-identifier-naming): the dialect's names
 using weir_i8 = std::int8_t;
 using weir_u8 = std::uint8_t;
 using weir_i16 = std::int16_t;
@@ -22,6 +23,7 @@ using weir_i32 = std::int32_t;
 using weir_u32 = std::uint32_t;
 using weir_i64 = std::int64_t;
 using weir_u64 = std::uint64_t;
+// NOLINTEND(readability-identifier-naming)
 
 // As <math.h> of the C++ library has them: without these, sqrt() of a float is that of a double.
 using std::acos;
@@ -174,8 +176,10 @@ struct alignas(16) Vector4 {
 
 }  // namespace weir::portable
 
+// NOLINTBEGIN(readability-identifier-naming)
 using weir_float4 = weir::portable::Vector4<float>;
 using weir_double4 = weir::portable::Vector4<double>;
+// NOLINTEND(readability-identifier-naming)
 
 inline weir_float4 weir_make_float4(float x, float y, float z, float w) noexcept {
   return {x, y, z, w};
@@ -244,24 +248,24 @@ T weir_atomic_max(T* p, std::type_identity_t<T> v) noexcept {
 #define WEIR_CONSTANT [[maybe_unused]] static const
 
 #if defined(__clang__)
-#define WEIR_FREE_
+#define WEIR_FREE_LOOP
 #else
-#define WEIR_FREE_ _Pragma("GCC ivdep")
+#define WEIR_FREE_LOOP _Pragma("GCC ivdep")
 #endif
 #define WEIR_ITEMS                                           \
   for (int weir_z_ = 0; weir_z_ < weir_items_z; ++weir_z_)   \
     for (int weir_y_ = 0; weir_y_ < weir_items_y; ++weir_y_) \
-  WEIR_FREE_ for (int weir_x_ = 0; weir_x_ < weir_items_x; ++weir_x_)
+  WEIR_FREE_LOOP for (int weir_x_ = 0; weir_x_ < weir_items_x; ++weir_x_)
 #define WEIR_ITEMS_LAST WEIR_ITEMS
 // The bound is that of the loop: a condition inside keeps GCC from vector instructions.
-#define WEIR_ITEMS_BELOW(n)                                                                      \
-  for (int weir_z_ = 0; weir_z_ < weir_items_z; ++weir_z_)                                       \
-    for (int weir_y_ = 0; weir_y_ < weir_items_y; ++weir_y_)                                     \
-      for (int weir_m_ = ::weir::portable::items_below((n), WEIR_GROUP_X, weir_items_x),         \
-               weir_e_ = weir_backwards_ ? weir_items_x : weir_m_, weir_once_ = 1;               \
-           weir_once_; weir_once_ = 0)                                                           \
-  WEIR_FREE_ for (int weir_x_ = weir_backwards_ ? weir_items_x - weir_m_ : 0; weir_x_ < weir_e_; \
-                  ++weir_x_)
+#define WEIR_ITEMS_BELOW(n)                                                              \
+  for (int weir_z_ = 0; weir_z_ < weir_items_z; ++weir_z_)                               \
+    for (int weir_y_ = 0; weir_y_ < weir_items_y; ++weir_y_)                             \
+      for (int weir_m_ = ::weir::portable::items_below((n), WEIR_GROUP_X, weir_items_x), \
+               weir_e_ = weir_backwards_ ? weir_items_x : weir_m_, weir_once_ = 1;       \
+           weir_once_; weir_once_ = 0)                                                   \
+  WEIR_FREE_LOOP for (int weir_x_ = weir_backwards_ ? weir_items_x - weir_m_ : 0;        \
+                      weir_x_ < weir_e_; ++weir_x_)
 #define WEIR_ITEMS_LAST_BELOW(n) WEIR_ITEMS_BELOW(n)
 #define WEIR_SHARED(T, v, n) alignas(64) T v[n]
 #define WEIR_PRIVATE(T, v) alignas(64) T v[weir_items_z][weir_items_y][weir_items_x]
