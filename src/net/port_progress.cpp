@@ -140,8 +140,7 @@ bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t ti
       if (sys::now_ns() >= deadline) return done();
       if (deadline == sys::kNever && look_for_stall(done, what)) registration.set();
       const CountedSleeper sleeper(sleepers_);
-      rest(done, deadline, spin);
-      spin.in_vain();
+      rest(done, deadline, spin) ? spin.found() : spin.in_vain();
     }
     if (timeout_ns >= 0 && sys::now_ns() >= deadline) return done();
   }
@@ -168,13 +167,16 @@ bool PortProgress::look_for_stall(const std::function<bool()>& done, const char*
   return idle;
 }
 
-/// Sleeps, unless something happens first. Whoever is to be roused has said so before.
-void PortProgress::rest(const std::function<bool()>& done, std::int64_t deadline,
+/// Sleeps, unless something happens first: returns whether it did. Whoever is to be roused has said
+/// so before.
+bool PortProgress::rest(const std::function<bool()>& done, std::int64_t deadline,
                         const SpinLimit& spin) {
   const std::uint32_t bell = transport_.bell();
-  if (done() || progress()) return;
+  if (done()) return false;
+  if (progress()) return true;
   if (!transport_.info().can_sleep) deadline = std::min(deadline, spin.end_of_nap());
   transport_.wait(bell, deadline);
+  return false;
 }
 
 // ---- The thread ---------------------------------------------------------------------------------
@@ -209,9 +211,9 @@ void PortProgress::run_thread() noexcept {
       spin.found();
     } else if (!spin.again()) {
       thread_sleeps_.store(true);
-      rest(stopped, sys::kNever, spin);
+      const bool found = rest(stopped, sys::kNever, spin);
       thread_sleeps_.store(false);
-      spin.in_vain();
+      found ? spin.found() : spin.in_vain();
     }
   }
 }

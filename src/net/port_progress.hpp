@@ -77,7 +77,7 @@ class PortProgress {
   static const void* this_thread() noexcept;
   bool progress() noexcept;
   bool look_for_stall(const std::function<bool()>& done, const char* what);
-  void rest(const std::function<bool()>& done, std::int64_t deadline, const SpinLimit& spin);
+  bool rest(const std::function<bool()>& done, std::int64_t deadline, const SpinLimit& spin);
   bool callers_are_at_it(std::uint32_t& seen) noexcept;
   void nap(std::uint32_t& seen) noexcept;
   void end_nap() noexcept;

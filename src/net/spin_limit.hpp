@@ -26,10 +26,16 @@ class SpinLimit {
     }
     return true;
   }
-  /// There was something.
+  /// There was something: also behind a sleep, which a longer look would have spared.
   void found() noexcept {
-    if (looks_ > 0) limit_ns_ = std::min(most_ns_, 2 * limit_ns_);
+    if (looks_ > 0) {
+      limit_ns_ = std::min(most_ns_, 2 * limit_ns_);
+    } else if (limit_ns_ < most_ns_) {
+      const std::int64_t taken = sys::now_ns() - since_ns_;
+      if (taken < most_ns_) limit_ns_ = std::clamp(2 * taken, limit_ns_, most_ns_);
+    }
     looks_ = 0;
+    since_ns_ = 0;
     others_look();
   }
   /// Somebody else finds what there is.
@@ -53,7 +59,8 @@ class SpinLimit {
   static constexpr unsigned kLooksPerYield = 16;
 
   const std::int64_t most_ns_;
-  std::int64_t limit_ns_, since_ns_ = 0;
+  std::int64_t limit_ns_;
+  std::int64_t since_ns_ = 0;  ///< of the looks, also when they have ended in a sleep; 0: none
   std::int64_t quiet_since_ns_ = 0;  ///< 0: not yet
   unsigned looks_ = 0;
 };

@@ -37,5 +37,25 @@ TEST(SpinLimit, NapsAreShortBehindNews) {
   }
 }
 
+/// What does not come while it is looked for, but soon afterwards, is looked for longer again.
+TEST(SpinLimit, LooksGrowWhereNewsEndSleeps) {
+  constexpr std::int64_t kMost = 1'000'000'000'000, kAway = 20'000'000, kPause = 100'000;
+  const auto pass = [](std::int64_t time) {
+    for (const std::int64_t begin = sys::now_ns(); sys::now_ns() < begin + time;) sys::pause();
+  };
+  SpinLimit spin(kMost);
+  for (int i = 0; i < 40; ++i) spin.in_vain();
+  EXPECT_TRUE(spin.again());
+  pass(kPause);
+  EXPECT_FALSE(spin.again());
+  pass(kAway);
+  spin.in_vain();
+  spin.found();
+  const std::int64_t begin = sys::now_ns();
+  EXPECT_TRUE(spin.again());
+  pass(kPause);
+  EXPECT_TRUE(spin.again() || sys::now_ns() - begin >= 2 * kAway);
+}
+
 }  // namespace
 }  // namespace weir::rt
