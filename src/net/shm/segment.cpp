@@ -1,5 +1,6 @@
 #include "net/shm/segment.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -112,7 +113,18 @@ std::uint64_t Segment::heap(Rank rank) const noexcept {
 }
 
 bool Segment::reserve(std::uint64_t place, std::uint64_t bytes) noexcept {
-  return fallocate(descriptor_, 0, static_cast<off_t>(place), static_cast<off_t>(bytes)) == 0;
+  constexpr std::uint64_t kPiece = 256u << 10;  // older systems undo all of it at a signal
+  for (std::uint64_t done = 0; done < bytes;) {
+    const std::uint64_t piece = std::min(kPiece, bytes - done);
+    if (fallocate(descriptor_, 0, static_cast<off_t>(place + done), static_cast<off_t>(piece)) ==
+        0) {
+      done += piece;
+    } else if (errno != EINTR) {
+      discard(place, done);
+      return false;
+    }
+  }
+  return true;
 }
 
 void Segment::discard(std::uint64_t place, std::uint64_t bytes) noexcept {
