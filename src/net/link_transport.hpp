@@ -70,6 +70,9 @@ class LinkTransport final : public Transport, private PacketSink {
     return link_->memory_of(owner, place, bytes);
   }
   bool progress(TransportSink& sink) noexcept override;
+  bool unfinished() const noexcept override {
+    return !unsent_.empty() || !ended_.empty() || told_ < broken_.size();
+  }
   void drop(Rank rank, const std::string& why) noexcept override;
   std::uint64_t activity() const noexcept override { return link_->activity(); }
   std::string stalled(const char* what, std::uint64_t since) override {

@@ -52,8 +52,8 @@ class PortOperations {
   bool push() noexcept;
   /// The transport has ended an operation.
   void completed(void* token, std::int64_t old, Outcome outcome) noexcept;
-  /// Whether an operation is under way that its target need not know of.
-  bool unfinished() const noexcept { return info_.shares_memory && !under_way_.empty(); }
+  /// Whether an operation is under way that goes on without its target.
+  bool unfinished() const noexcept { return info_.shares_memory && transport_.unfinished(); }
   /// Whether nothing waits to be started.
   bool empty() const noexcept;
 

@@ -129,6 +129,8 @@ class Transport {
 
   /// Moves everything on that can move. Returns whether something happened.
   virtual bool progress(TransportSink& sink) noexcept = 0;
+  /// Whether progress() has something to do for operations that nothing from outside will ask for.
+  virtual bool unfinished() const noexcept = 0;
   /// Gives up on a rank as if it had been lost. The next progress() says so.
   virtual void drop(Rank rank, const std::string& why) noexcept = 0;
 
