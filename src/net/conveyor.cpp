@@ -316,6 +316,8 @@ void Conveyor::arrived(Rank from, const ConveyorEnvelope& envelope,
   } catch (...) {
     fail_peer(from, WEIR_STATUS_NETWORK_ERROR,
               current_exception_outcome(WEIR_STATUS_INTERNAL).message);
+    const bool waits = envelope.ask && from != port_.rank();  // for ever
+    if (waits) port_.drop(from, reason("could not be told what has been applied"));
   }
 }
 
