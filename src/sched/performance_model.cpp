@@ -88,7 +88,7 @@ void PerformanceModel::Curve::Sample::absorb(const Sample& other, double slope) 
 void PerformanceModel::Curve::note(std::uint64_t bytes, std::int64_t ns) {
   age_ = 0;
   const auto time = static_cast<double>(ns);
-  const std::size_t known = like(log_of(bytes));
+  const std::size_t known = place_of(bytes);
   if (known == samples_.size()) return add(Sample::of(bytes, time, 1));
   samples_[known].note(time * ratio(samples_[known].bytes, bytes));
 }
@@ -96,9 +96,27 @@ void PerformanceModel::Curve::note(std::uint64_t bytes, std::int64_t ns) {
 std::int64_t PerformanceModel::Curve::estimate(std::uint64_t bytes) const {
   if (samples_.empty()) return -1;
   if (const double mean_ns = seen(bytes); mean_ns > 0) return static_cast<std::int64_t>(mean_ns);
+  if (asked_.law_ns < 0) asked_.law_ns = by_law(bytes);
+  return asked_.law_ns;
+}
+
+std::int64_t PerformanceModel::Curve::by_law(std::uint64_t bytes) const {
   const Line law = line();
   const double ns = std::exp(law.y + law.slope * (log_of(bytes) - law.x));
   return static_cast<std::int64_t>(std::clamp(ns, 1.0, kLongestNs));
+}
+
+/// Returns the place of the sample whose times a size shares, that of the end: there is none.
+std::size_t PerformanceModel::Curve::place_of(std::uint64_t bytes) const {
+  if (!asked_.valid || asked_.bytes != bytes) asked_ = {bytes, find(bytes), -1, true};
+  return asked_.place;
+}
+
+/// Sizes that were noted need no logarithm.
+std::size_t PerformanceModel::Curve::find(std::uint64_t bytes) const {
+  const auto exact = std::ranges::lower_bound(samples_, bytes, {}, &Sample::bytes);
+  if (exact == samples_.end() || exact->bytes != bytes) return like(log_of(bytes));
+  return static_cast<std::size_t>(exact - samples_.begin());
 }
 
 /// Returns the place of the sample whose size is almost the same, that of the end: there is none.
@@ -111,7 +129,7 @@ std::size_t PerformanceModel::Curve::like(double x) const {
 
 /// Returns the mean time of a size that was seen, or almost; 0: it was not.
 double PerformanceModel::Curve::seen(std::uint64_t bytes) const {
-  const std::size_t known = like(log_of(bytes));
+  const std::size_t known = place_of(bytes);
   if (known == samples_.size()) return 0;
   const Sample& sample = samples_[known];
   return std::clamp(sample.mean_ns * ratio(bytes, sample.bytes), 1.0, kLongestNs);
@@ -123,6 +141,7 @@ void PerformanceModel::Curve::learn(const Sample& sample) {
 }
 
 void PerformanceModel::Curve::add(const Sample& sample) {
+  asked_.valid = false;
   samples_.insert(std::ranges::upper_bound(samples_, sample.x, {}, &Sample::x), sample);
   if (samples_.size() > kMostSizes) merge_closest();
 }

@@ -48,16 +48,28 @@ class PerformanceModel {
       double x = 0, y = 0, slope = 1;
     };
     static constexpr std::uint64_t kMemory = 32;  ///< older times fade
+    /// What is known of the size that was asked for last: tasks come in series, and each is asked
+    /// for before it runs and noted after that.
+    struct Asked {
+      std::uint64_t bytes = 0;
+      std::size_t place = 0;     ///< of the sample whose times it shares; the end: of none
+      std::int64_t law_ns = -1;  ///< by the power law
+      bool valid = false;        ///< nothing was learnt since, or only of this size
+    };
 
+    std::size_t place_of(std::uint64_t bytes) const;
+    std::size_t find(std::uint64_t bytes) const;
     std::size_t like(double x) const;
     double seen(std::uint64_t bytes) const;
     void learn(const Sample& sample);
     void add(const Sample& sample);
     void merge_closest();
     Line line() const;
+    std::int64_t by_law(std::uint64_t bytes) const;
 
     std::vector<Sample> samples_;  ///< by size
-    std::size_t age_ = 0;          ///< 0: was used; else its turn in what was read
+    mutable Asked asked_;
+    std::size_t age_ = 0;  ///< 0: was used; else its turn in what was read
   };
 
   /// Returns the curve of a kernel on a kind of place, which stays where it is.

@@ -116,6 +116,23 @@ TEST(PerformanceModel, EstimatesStayReasonableFarAway) {
   EXPECT_GE(curve.estimate(0), 1);
 }
 
+TEST(PerformanceModel, AnswersDoNotDependOnEarlierQuestions) {
+  const std::vector<std::uint64_t> sizes = {1000, 1010, 64, 1'000'000, 50'000, 0, 1'020'000};
+  Curve asked, quiet;
+  for (std::uint64_t i = 0; i < 400; ++i) {
+    for (const std::uint64_t bytes : sizes) {
+      const Curve fresh = quiet;
+      const std::int64_t answer = fresh.estimate(bytes);
+      EXPECT_EQ(asked.estimate(bytes), answer) << bytes << " after " << i << " times";
+      EXPECT_EQ(asked.estimate(bytes), answer) << bytes << " after " << i << " times";
+    }
+    const std::uint64_t noted = i < 50 ? sizes[i % 3] : 64 + i * i * i;
+    const auto time = static_cast<std::int64_t>(100 + i % 7 * 1000 + noted / 2);
+    asked.note(noted, time);
+    quiet.note(noted, time);
+  }
+}
+
 TEST(PerformanceModel, ManySizesBecomeFew) {
   PerformanceModel models;
   Curve& curve = models.curve("gemm", "host x1");
