@@ -27,7 +27,7 @@ std::uint64_t Items::within(std::uint64_t first, double work) const noexcept {
     return work < static_cast<double>(left) ? static_cast<std::uint64_t>(work) : left;
   }
   const auto begin = sums_.begin() + static_cast<std::ptrdiff_t>(first);
-  const auto end = std::upper_bound(begin, sums_.end(), *begin + work);
+  const auto end = std::upper_bound(begin, sums_.end(), *begin + std::max(work, 0.0));
   return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(end - begin) - 1, 1, left);
 }
 

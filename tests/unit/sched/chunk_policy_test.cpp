@@ -140,6 +140,8 @@ TEST(Items, CountWork) {
   EXPECT_EQ(items.within(0, 5.9), 2u);
   EXPECT_EQ(items.within(3, 0.1), 1u);
   EXPECT_EQ(items.within(2, 100), 2u);
+  EXPECT_EQ(items.within(1, -5), 1u);
+  EXPECT_EQ(Items(4, nullptr).within(1, -5), 1u);
   const double bad[] = {1, 0};
   EXPECT_THROW(Items(2, bad), Error);
   EXPECT_THROW(Items(Items::kMost + 1, nullptr), Error);
