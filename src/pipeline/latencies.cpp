@@ -16,7 +16,7 @@ std::int64_t percentile(const weir_latency& latency, const weir_latency* before,
   };
   std::uint64_t all = 0, seen = 0;
   for (std::size_t i = 0; i < WEIR_LATENCY_CLASSES; ++i) all += items(i);
-  const double wanted = std::ceil(percent / 100 * static_cast<double>(all));
+  const double wanted = std::ceil(percent * static_cast<double>(all) / 100);
   for (std::size_t i = 0; i < WEIR_LATENCY_CLASSES; ++i) {
     seen += items(i);
     if (seen > 0 && static_cast<double>(seen) >= wanted) return Latencies::most_of(i);

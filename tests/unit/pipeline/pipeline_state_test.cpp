@@ -61,6 +61,15 @@ TEST(LatencyClasses, GivePercentilesOfAllAndOfThoseSinceThen) {
   }
 }
 
+TEST(LatencyClasses, GivePercentilesThatAreWholeNumbersOfItems) {
+  for (std::uint64_t percent = 1; percent < 100; ++percent) {
+    weir_latency latency{};
+    latency.items[1] = percent;
+    latency.items[2] = 100 - percent;
+    EXPECT_EQ(weir::percentile(latency, static_cast<double>(percent)).count(), 1) << percent;
+  }
+}
+
 /// A source, a kernel of a card behind a slow link, and a stage, in virtual time.
 struct OnACard {
   explicit OnACard(std::uint64_t items)
