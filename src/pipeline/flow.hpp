@@ -248,6 +248,7 @@ class Flow {
   bool check_ends(FlowWorker& worker) noexcept;
   bool find_ends(FlowWorker& worker) noexcept;
   bool is_over(const Component& component) noexcept;
+  static bool has_sent(const Stage* stage) noexcept;
   void end(FlowWorker& worker, Component& component) noexcept;
   std::uint64_t last_epoch() const noexcept;
   void end_carrier(FlowWorker& worker, Stage& stage) noexcept;

@@ -41,14 +41,23 @@ bool Flow::is_over(const Component& component) noexcept {
   for (const Stage* stage : component.stages) {
     if (stage->input == nullptr) return stage->permit.over();
     if (stage->input->open_feeds.load(std::memory_order_seq_cst) > 0) return false;
-    if (stage->reorder && !stage->reorder->empty()) return false;
-    if (!stage->orderly.empty() && !stage->permit.free()) return false;
   }
   kept_items_->look();
-  const sys::Lock lock(feeds_mutex_);
-  return balanced([&](const auto& visit) {
-    for (const Stage* stage : component.stages) each_count(stage->input->index, visit);
-  });
+  {
+    const sys::Lock lock(feeds_mutex_);
+    const bool complete = balanced([&](const auto& visit) {
+      for (const Stage* stage : component.stages) each_count(stage->input->index, visit);
+    });
+    if (!complete) return false;
+  }
+  // Only now: before that, a batch may still be taken, which is complete before it is sent.
+  return std::all_of(component.stages.begin(), component.stages.end(), has_sent);
+}
+
+/// Whether an ordered stage whose items are complete has sent on what it put for them.
+bool Flow::has_sent(const Stage* stage) noexcept {
+  if (stage->reorder && !stage->reorder->empty()) return false;
+  return stage->orderly.empty() || stage->permit.free();
 }
 
 void Flow::end(FlowWorker& worker, Component& component) noexcept {
