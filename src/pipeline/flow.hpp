@@ -67,7 +67,8 @@ class Flow {
   // Running.
   std::size_t workers() const noexcept { return workers_.size(); }
   std::size_t first_worker(std::size_t group) const noexcept { return groups_[group].first_worker; }
-  /// Is a worker until the end, or the deadline. By one thread at a time for each number.
+  /// Is a worker until the end, or the deadline, but has one turn at least. By one thread at a time
+  /// for each number.
   void work(std::size_t worker, std::int64_t deadline_ns = sys::kNever) noexcept;
   void cancel() noexcept {
     const Visit visit(*this);

@@ -22,12 +22,13 @@ void Flow::work(std::size_t index, std::int64_t deadline_ns) noexcept {
   const NoWaitScope in_pipeline;
   FlowWorker& worker = *workers_[index];
   working_.fetch_add(1, std::memory_order_seq_cst);
-  while (!ended() && (deadline_ns == sys::kNever || sys::now_ns() < deadline_ns)) {
+  for (bool late = false; !ended() && !late;) {
     if (step(worker)) {
       if (++worker.turns % kTurnsBetweenLooks == 0) look_around(worker);
     } else {
       linger(worker);
     }
+    late = deadline_ns != sys::kNever && sys::now_ns() >= deadline_ns;
   }
   working_.fetch_sub(1, std::memory_order_seq_cst);
   done_.ring();

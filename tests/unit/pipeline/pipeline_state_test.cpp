@@ -147,6 +147,21 @@ TEST(PipelineStates, MeasureLatenciesInTheTimeOfTheDevice) {
   EXPECT_EQ(state.stages[2].busy_ns, 0u);
 }
 
+TEST(PipelineStates, ComeToTheirEndWhileAProgramInVirtualTimeOnlyAsks) {
+  const OnACard rig(100);
+  rig.pipeline.start();
+  bool over = false;
+  for (int asked = 0; !over && asked < 100'000; ++asked) {
+    try {
+      rig.pipeline.wait(std::chrono::nanoseconds(0));
+      over = true;
+    } catch (const weir::Error& error) {
+      ASSERT_EQ(error.status(), WEIR_STATUS_TIMEOUT) << error.what();
+    }
+  }
+  EXPECT_TRUE(over);
+}
+
 TEST(PipelineStates, MeasureNoLatencyBeforeSomebodyAsks) {
   const OnACard rig(100);
   rig.pipeline.run();
