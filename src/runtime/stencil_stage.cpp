@@ -56,6 +56,11 @@ StencilStage::StencilStage(weir_place& place, const std::string& name,
   if (!runtime_.kernels().has(*kernel_)) {
     fail_argument("kernel '{}' of stencil '{}' belongs to another runtime", kernel_->name(), name_);
   }
+  if (kernel_->code_for(domain_.info()) == nullptr) {
+    fail(WEIR_STATUS_UNSUPPORTED,
+         "kernel '{}' of stencil '{}' has no code for domain '{}'; it has: {}", kernel_->name(),
+         name_, domain_.name(), kernel_->backends());
+  }
   if (options.scalars == nullptr && options.scalar_count > 0) {
     fail_argument("{} scalars of stencil '{}' are given as NULL", options.scalar_count, name_);
   }

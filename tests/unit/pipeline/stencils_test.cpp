@@ -283,6 +283,33 @@ INSTANTIATE_TEST_SUITE_P(Domains, Stencils,
                                          "sim:clock=virtual,gbps=6"),
                          name_of);
 
+TEST(StencilsOfAKernelForOthers, AreRefused) {
+  const Rig rig("host:cores=1,sim", Matrix(64, 64), 16, 1);
+  const weir_implementation code = {"cuda", [](const weir_call*) { return WEIR_STATUS_OK; },
+                                    nullptr};
+  weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
+  options.name = "card.only";
+  options.implementations = &code;
+  options.implementation_count = 1;
+  weir_kernel* elsewhere = nullptr;
+  weir::check(weir_kernel_register(rig.runtime.handle(), &options, &elsewhere));
+  const Pipeline pipeline(rig.runtime);
+  const auto regions = pipeline.tunnel<Region>("regions");
+  weir_stencil_options wanted = WEIR_STENCIL_OPTIONS_INIT;
+  wanted.name = "cross";
+  wanted.input = regions.handle();
+  wanted.place = rig.place.handle();
+  wanted.kernel = elsewhere;
+  wanted.result = rig.result.handle();
+  wanted.rows = wanted.columns = 64;
+  wanted.value_bytes = sizeof(float);
+  weir_stencil* made = nullptr;
+  EXPECT_EQ(weir_pipeline_add_stencil(pipeline.handle(), &wanted, &made), WEIR_STATUS_UNSUPPORTED);
+  EXPECT_NE(std::string(weir_last_error()).find("has no code for domain 'sim:0'; it has: cuda"),
+            std::string::npos)
+      << weir_last_error();
+}
+
 /// A lost card costs the tiles, and is said; nothing waits for them.
 TEST(StencilsOfABrokenCard, AreReported) {
   for (const char* const domains :
