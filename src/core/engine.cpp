@@ -422,11 +422,13 @@ void Engine::complete_one(Action& action) noexcept {
 }
 
 void Engine::release_successors(Action& action) noexcept {
-  const bool poisons = action.failure && action.status != WEIR_STATUS_CANCELLED;
+  const bool cancelled = action.status == WEIR_STATUS_CANCELLED;
+  const bool poisons = action.failure && !cancelled;
   for (Edge* edge = std::exchange(action.successors, nullptr); edge != nullptr;) {
     Edge& released = *std::exchange(edge, edge->next);
     Action& successor = *released.successor;
     if (poisons && !released.harmless) poison(successor, action.failure);
+    if (cancelled && !released.harmless) inherit_past_cancelled(successor);
     if (by_device_) {
       // Past actions that were cancelled, every failure of a line concerns all that follow, and
       // that of a barrier what comes after a later one.
@@ -441,6 +443,14 @@ void Engine::release_successors(Action& action) noexcept {
     if (--successor.pending == 0) settle(successor);
     edges_.give(released);
   }
+}
+
+/// Lets an action that knows only of a cancelled one meet the failures of those before that.
+void Engine::inherit_past_cancelled(Action& action) noexcept {
+  if (!table_.poisoned() || !may_be_poisoned(action)) return;
+  FailureRef failure;
+  table_.find_poison(action, failure);
+  poison(action, failure);
 }
 
 /// Lets a failure of a predecessor reach an action and, when it has been passed on, what need not

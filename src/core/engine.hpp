@@ -238,6 +238,7 @@ class Engine {
   void pass_on(Action& action) noexcept;
   void drop_waits(Action& action) noexcept;
   void poison(Action& action, const FailureRef& failure) noexcept;
+  void inherit_past_cancelled(Action& action) noexcept;
   void release_by_device(Edge& edge) noexcept;
   void complete_cancelled(ActionList& list) noexcept;
   void defer(Action& action) noexcept;

@@ -299,6 +299,23 @@ TEST_F(EngineTest, CancelSparesWhatWasEnqueuedAfterIt) {
   EXPECT_EQ(after.status, WEIR_STATUS_OK);
 }
 
+/// What comes after a cancelled action knows only of that one.
+TEST_F(EngineTest, FailuresPassWhatWasCancelled) {
+  Action& a = admit(kCompute, {{0, 0, 8, W}});
+  EXPECT_EQ(ready(), std::vector{&a});
+  Action& b = admit(kCompute, {{0, 0, 8, RW}, {1, 0, 8, W}});
+  Action& c = admit(kCompute, {{0, 0, 8, RW}});
+  engine_.cancel(FailureRef::make(WEIR_STATUS_CANCELLED, "cancelled", "c", "s", 1), c.sequence());
+  Action& reader = admit(kCompute, {{0, 4, 2, R}});
+  Action& other = admit(kCompute, {{1, 0, 8, R}});
+  finish(a, true);
+  EXPECT_EQ(b.status, WEIR_STATUS_CANCELLED);
+  EXPECT_EQ(c.status, WEIR_STATUS_CANCELLED);
+  EXPECT_EQ(reader.status, WEIR_STATUS_POISONED);
+  EXPECT_EQ(ready(), std::vector{&other});
+  EXPECT_EQ(other.status, WEIR_STATUS_OK);
+}
+
 class FifoEngineTest : public EngineTest {
  protected:
   FifoEngineTest() : EngineTest(WEIR_DEPENDENCE_POLICY_FIFO) {}
@@ -474,6 +491,21 @@ TEST_F(DeviceEngineTest, FailuresReachWhatWasIssued) {
   EXPECT_EQ(b.status, WEIR_STATUS_POISONED);
   EXPECT_EQ(c.status, WEIR_STATUS_POISONED);
   EXPECT_EQ(finished().size(), 3u);
+}
+
+TEST_F(DeviceEngineTest, FailuresPassWhatWasCancelled) {
+  Action& a = admit(kCompute, {{0, 0, 8, W}});
+  EXPECT_EQ(ready(), std::vector{&a});
+  issue(a, 1);
+  Action& b = admit(kCompute, {{0, 0, 8, RW}});
+  engine_.cancel(FailureRef::make(WEIR_STATUS_CANCELLED, "cancelled", "c", "s", 1), b.sequence());
+  Action& c = admit(kCompute, {{0, 0, 8, R}});
+  EXPECT_TRUE(ready().empty());
+  finish(a, true);
+  EXPECT_EQ(b.status, WEIR_STATUS_CANCELLED);
+  EXPECT_EQ(c.status, WEIR_STATUS_POISONED);
+  EXPECT_EQ(finished(), (std::vector{&a, &b, &c}));
+  EXPECT_TRUE(engine_.idle());
 }
 
 TEST_F(DeviceEngineTest, ActionsApartWaitForTheEnd) {
