@@ -222,8 +222,9 @@ void Engine::note_wait(Action& action, Edge& edge) noexcept {
   Early& early = early_of(action);
   edge.next_wait = std::exchange(early.waits, &edge);
   if (!early_of(predecessor).issued) ++early.unissued;
-  const bool poisons = predecessor.failure && predecessor.status != WEIR_STATUS_CANCELLED;
-  if (poisons && !predecessor.started && !edge.harmless) poison(action, predecessor.failure);
+  // How one that was handed out goes is for the thread that runs it to write.
+  if (predecessor.started || predecessor.status == WEIR_STATUS_CANCELLED || edge.harmless) return;
+  poison(action, predecessor.failure);
 }
 
 void Engine::settle(Action& action) noexcept {
