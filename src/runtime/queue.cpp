@@ -445,11 +445,10 @@ WaitResult Queue::synchronize(std::int64_t timeout_ns) {
 }
 
 void Queue::cancel() {
-  reductions_->discard(nullptr);
-  {
+  reductions_->discard_all([this] {
     const SpinGuard guard(submitting_);
     cancel_until_.store(newest());
-  }
+  });
   more_.store(true);
   progress();
 }
@@ -467,7 +466,7 @@ void Queue::release(weir_buffer& buffer) noexcept {
     reductions_->settle(buffer,
                         make_region(weir_region_range(0, buffer.bytes()), buffer.bytes(), ""));
   } catch (...) {
-    reductions_->discard(&buffer);
+    reductions_->discard(buffer);
   }
   if (direct_) return;
   try {

@@ -68,17 +68,9 @@ void Reductions::settle_all() {
   note_open();
 }
 
-void Reductions::discard(const Buffer* buffer) noexcept {
+void Reductions::discard(const Buffer& buffer) noexcept {
   const sys::Lock lock(mutex_);
-  std::erase_if(open_, [&](const std::unique_ptr<Open>& open) {
-    if (buffer != nullptr && open->buffer != buffer) return false;
-    for (Partial& partial : open->partials) {
-      partial.dropped = true;
-      spare_.push_back(partial);
-    }
-    return true;
-  });
-  note_open();
+  drop(&buffer);
 }
 
 void Reductions::renew() noexcept {
@@ -90,6 +82,19 @@ void Reductions::renew() noexcept {
 }
 
 // ---- Under the lock ----------------------------------------------------------------------------
+
+/// Forgets the partial results of a buffer; null: of all.
+void Reductions::drop(const Buffer* buffer) noexcept {
+  std::erase_if(open_, [&](const std::unique_ptr<Open>& open) {
+    if (buffer != nullptr && open->buffer != buffer) return false;
+    for (Partial& partial : open->partials) {
+      partial.dropped = true;
+      spare_.push_back(partial);
+    }
+    return true;
+  });
+  note_open();
+}
 
 /// Throws what submitting the task itself would throw, before anything is changed.
 void Reductions::check(const weir_task& task) {

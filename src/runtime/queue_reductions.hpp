@@ -43,8 +43,15 @@ class Reductions {
   /// Submits the tasks that bring the results of a region of a buffer together. Throws.
   void settle(const Buffer& buffer, const Region& region);
   void settle_all();
-  /// Forgets the partial results of a buffer, or of all.
-  void discard(const Buffer* buffer) noexcept;
+  /// Forgets the partial results of a buffer.
+  void discard(const Buffer& buffer) noexcept;
+  /// Forgets all partial results, and calls cancel() before any task is submitted here.
+  template <class Cancel>
+  void discard_all(Cancel&& cancel) noexcept {
+    const sys::Lock lock(mutex_);
+    drop(nullptr);
+    cancel();
+  }
   /// Failures are forgotten: partial results can be used again.
   void renew() noexcept;
 
@@ -67,6 +74,7 @@ class Reductions {
     std::size_t turn = 0;
   };
 
+  void drop(const Buffer* buffer) noexcept;
   void check(const weir_task& task);
   weir_operand partial_for(const weir_task& task, const weir_operand& operand);
   Open& open(const weir_task& task, const weir_operand& operand, const Region& region);
