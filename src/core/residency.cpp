@@ -51,6 +51,7 @@ Residency::Grant Residency::acquire(Action& action, Outcome& why) noexcept {
     }
     if (was_first && result != Grant::waiting) {
       waiting_.pop_front();
+      trouble_ = {};
       next = front_to_tell();
     }
     copies.swap(copies_);
@@ -263,7 +264,10 @@ void Residency::withdraw(const Action& action) noexcept {
     sys::Lock lock(mutex_);
     const auto found = std::find(waiting_.begin(), waiting_.end(), &action);
     if (found == waiting_.end()) return;
-    if (found == waiting_.begin()) front_told_ = false;
+    if (found == waiting_.begin()) {
+      front_told_ = false;
+      trouble_ = {};
+    }
     waiting_.erase(found);
     next = front_to_tell();
   }
