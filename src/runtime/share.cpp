@@ -502,7 +502,6 @@ WaitResult Share::wait(std::int64_t timeout_ns) {
   }
   const std::int64_t deadline = sys::deadline_after(timeout_ns);
   if (!wait_until_over(deadline)) return {WEIR_STATUS_TIMEOUT, {}, 0};
-  WaitResult result;
   for (const Part& part : parts_) {
     if (!is_own(part)) continue;
     const std::int64_t left = deadline == sys::kNever
@@ -510,9 +509,12 @@ WaitResult Share::wait(std::int64_t timeout_ns) {
                                   : std::max<std::int64_t>(0, deadline - sys::now_ns());
     const WaitResult drained = runtime_.synchronize(*part.stream, left);
     if (drained.status == WEIR_STATUS_TIMEOUT) return drained;
-    if (result.status == WEIR_STATUS_OK && !part.lost.load()) result = drained;
+    if (drained.status == WEIR_STATUS_OK || part.lost.load()) continue;
+    const SpinGuard guard(failing_);
+    if (untold_.status == WEIR_STATUS_OK) untold_ = drained;
   }
   const SpinGuard guard(failing_);
+  const WaitResult result = std::exchange(untold_, {});
   const bool complete = crew_ == nullptr ? done_.load() == items_.count() : complete_.load();
   return complete ? result : WaitResult{status_, failure_, 0};
 }

@@ -244,6 +244,7 @@ class Share : private ShareCrew::Listener {
   weir_status status_ = WEIR_STATUS_OK;  ///< of the failure that ended the share
   FailureRef failure_;
   FailureRef last_loss_;  ///< of a place
+  WaitResult untold_;     ///< a failure that a stream told when not all was over in time
 
   SpinLock marking_;
   RangeSet marks_;  ///< at rank 0: what is done
