@@ -95,6 +95,23 @@ void Coherence::fetch_all(std::vector<weir_event>& waits) {
   for (const Lane& lane : lanes_) waits.push_back(lane.stream->mark());
 }
 
+void Coherence::keep_failures() {
+  const auto keep = [this](Use& use) {
+    if (failed(use)) use.lane = Use::kNoLane;
+  };
+  const auto keep_all = [&](Storage& storage) {
+    keep(storage.writer);
+    keep(storage.earlier);
+    for (Use& reader : storage.readers) keep(reader);
+  };
+  pieces_.each([&](Piece& piece) {
+    keep_all(piece.home);
+    for (Storage* const slot : piece.slots) {
+      if (slot != nullptr) keep_all(*slot);
+    }
+  });
+}
+
 void Coherence::forget_uses() {
   pieces_.each([this](Piece& piece) { distrust_failed(piece); });
   const auto forget = [this](Storage& storage) {
@@ -109,8 +126,8 @@ void Coherence::forget_uses() {
   }
 }
 
-/// Memories into which something failed to write do not have the contents of a piece. When none has,
-/// they are what host memory says.
+/// Memories into which something failed to write do not have the contents of a piece. When none
+/// has, they are what host memory says.
 void Coherence::distrust_failed(Piece& piece) const noexcept {
   const auto distrust = [&](const Storage* storage) {
     if (storage != nullptr && failed(storage->writer)) {
@@ -286,7 +303,7 @@ Coherence::Slot& Coherence::slot_of(Lane& lane, Piece& piece, std::uint16_t memo
 /// What is done with the slot from now on comes after what was, and has nothing to do with how that
 /// went.
 void Coherence::renew(Lane& lane, Slot& slot) {
-  if (slot.writer.lane == Use::kNoLane && slot.readers.empty()) return;
+  if (slot.writer.event.opaque[1] == 0 && slot.readers.empty()) return;
   waits_.clear();
   add_waits(slot, true, lane.index, waits_);
   const weir_operand all{slot.buffer, weir_region_range(0, slot.bytes), WEIR_ACCESS_READ_WRITE};

@@ -62,6 +62,8 @@ class Coherence {
   void fetch(Buffer& buffer, const Region& region, bool writes, std::vector<weir_event>& waits);
   /// The same of everything there is.
   void fetch_all(std::vector<weir_event>& waits);
+  /// Lets what has failed concern those who come later without the streams, which are to forget it.
+  void keep_failures();
   /// Forgets what is over, and what it left in memories where it has failed.
   void forget_uses();
   /// Drops all pieces of a buffer. Nothing uses them any more.

@@ -425,6 +425,10 @@ WaitResult Queue::synchronize(std::int64_t timeout_ns) {
     const Ownership owner(*this);
     if (untold_.status == WEIR_STATUS_OK) untold_ = std::move(ended);
   };
+  if (result.status != WEIR_STATUS_OK) {
+    const Ownership owner(*this);
+    coherence_->keep_failures();
+  }
   note(std::move(result));
   for (const Lane& lane : lanes_) {
     WaitResult drained = runtime_.synchronize(*lane.stream, left());
