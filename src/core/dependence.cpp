@@ -7,6 +7,18 @@
 
 namespace weir::rt {
 
+namespace {
+
+/// Makes room for some more, and for half of what there is: else each would copy the list. Throws
+/// std::bad_alloc.
+template <class T>
+void grow_for(std::vector<T>& list, std::size_t more) {
+  const std::size_t wanted = list.size() + more;
+  if (wanted > list.capacity()) list.reserve(std::max(wanted, list.size() + list.size() / 2));
+}
+
+}  // namespace
+
 std::uint64_t DependenceTable::Index::hash_of(const Region& region) noexcept {
   std::uint64_t hash = region.offset * 0x9E3779B97F4A7C15u;
   hash ^= (region.row + (std::uint64_t{region.rows} << 32)) * 0xC2B2AE3D27D4EB4Fu;
@@ -94,7 +106,7 @@ DependenceTable::Entry& DependenceTable::make_entry(Shadow& shadow, const Operan
   each_candidate(shadow, operand.region(), [&](Entry& other) {
     if (overlap(other.region, made->region)) made->peers.push_back(&other);
   });
-  for (Entry* peer : made->peers) peer->peers.reserve(peer->peers.size() + 1);
+  for (Entry* peer : made->peers) grow_for(peer->peers, 1);
   shadow.entries.reserve();
   if (!shadow.bins.empty()) add_to_bins(shadow, *made);
   // Nothing below fails.
@@ -147,7 +159,7 @@ void DependenceTable::enter(const Action& action) noexcept {
 }
 
 void DependenceTable::poison(const Action& action, const FailureRef& failure) {
-  poisoned_.reserve(poisoned_.size() + action.operand_count);
+  grow_for(poisoned_, action.operand_count);
   for (const Operand& operand : action.operands()) {
     Entry& entry = entry_of(operand);
     if (action.sequence() < entry.renewed) continue;
