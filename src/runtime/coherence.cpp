@@ -50,6 +50,7 @@ void Coherence::prepare(Lane& lane, std::span<const PieceUse> uses, std::uint64_
   for (const PieceUse& use : uses) {
     const std::uint16_t memory = lane.memory_of(*use.piece->home.buffer);
     add_waits(*use.piece, storage_of(*use.piece, memory), use.writes(), lane.index, waits);
+    if (memory != kHostMemory) add_failed_peers(*use.piece, waits);
   }
 }
 
@@ -192,6 +193,15 @@ void Coherence::add_waits(const Piece& piece, const Storage& storage, bool write
   add_waits(storage, writes, lane, waits);
   if (storage.memory != kHostMemory) return;
   for (const Piece* peer : piece.peers) add_waits(peer->home, writes, lane, waits);
+}
+
+/// Adds the tasks without a place that were to write bytes of a piece and have failed: they brought
+/// no copy of it to host memory.
+void Coherence::add_failed_peers(const Piece& piece, std::vector<weir_event>& waits) const {
+  for (const Piece* peer : piece.peers) {
+    const Use& writer = peer->home.writer;
+    if (writer.lane == Use::kNoLane && !settled(writer)) waits.push_back(writer.event);
+  }
 }
 
 void Coherence::make_room_to_note(Storage& storage, std::size_t uses) {

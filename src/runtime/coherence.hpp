@@ -91,6 +91,7 @@ class Coherence {
                  std::vector<weir_event>& waits) const;
   void add_waits(const Piece& piece, const Storage& storage, bool writes, std::uint32_t lane,
                  std::vector<weir_event>& waits) const;
+  void add_failed_peers(const Piece& piece, std::vector<weir_event>& waits) const;
   /// What is enqueued has to be noted: makes room for that beforehand.
   void make_room_to_note(Storage& storage, std::size_t uses);
   void note_use(Storage& storage, const Use& use, bool writes) noexcept;

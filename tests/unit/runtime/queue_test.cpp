@@ -851,6 +851,22 @@ TEST(Queues, NonsenseOfAPolicyFailsThatTaskOnly) {
   queue.synchronize();
 }
 
+/// Also where a card has the newest contents of bytes that it was to write.
+TEST(Queues, TaskWithoutAPlaceFailsWhatOverlaps) {
+  const Runtime runtime(kHostAndCard);
+  add_policy(runtime, "odd", choose_badly);
+  const Queue queue = make_queue(runtime, "odd");
+  const Buffer buffer = runtime.buffer(2 * sizeof(int));
+  const Kernel add = make_add(runtime);
+  const Region left = buffer.elements<int>(0, 1);
+  const Event before = queue.submit(add, {readwrite(left)}, {1}, {.domains = kOnCard});
+  queue.submit(add, {readwrite(buffer.all())}, {1}, {.name = "bad"});
+  const Event after = queue.submit(add, {readwrite(left)}, {1}, {.domains = kOnCard});
+  EXPECT_TRUE(contains(failure_of([&] { queue.synchronize(); }), "chose candidate 17"));
+  EXPECT_EQ(end_of(before), "OK");
+  EXPECT_TRUE(contains(end_of(after), "poisoned: "));
+}
+
 /// Who writes after a task that never had a place waits for who wrote before it.
 TEST(Queues, TaskWithoutAPlaceHidesNoWriter) {
   Held held;
