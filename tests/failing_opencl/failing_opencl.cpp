@@ -109,6 +109,15 @@ cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_u
   return CL_SUCCESS;
 }
 
+cl_int CL_API_CALL enqueue_native(cl_command_queue queue, void(CL_CALLBACK* function)(void*),
+                                  void* arguments, size_t bytes, cl_uint buffer_count,
+                                  const cl_mem* buffers, const void** addresses, cl_uint wait_count,
+                                  const cl_event* waits, cl_event* event) {
+  end_at("clEnqueueNativeKernel");
+  return driver->clEnqueueNativeKernel(queue, function, arguments, bytes, buffer_count, buffers,
+                                       addresses, wait_count, waits, event);
+}
+
 cl_int CL_API_CALL fill_buffer(cl_command_queue queue, cl_mem buffer, const void* pattern,
                                size_t pattern_bytes, size_t offset, size_t bytes,
                                cl_uint wait_count, const cl_event* waits, cl_event* event) {
@@ -174,6 +183,7 @@ extern "C" cl_int CL_API_CALL clInitLayer(cl_uint, const cl_icd_dispatch* below,
   layer.clSetEventCallback = set_event_callback;
   layer.clBuildProgram = build_program;
   layer.clEnqueueNDRangeKernel = enqueue_kernel;
+  layer.clEnqueueNativeKernel = enqueue_native;
   layer.clEnqueueFillBuffer = fill_buffer;
   layer.clFlush = flush;
   *out_count = sizeof layer / sizeof(void*);

@@ -91,7 +91,7 @@ OpenClPlace::~OpenClPlace() {
   parking_.unpark_all();
   thread_.reset();
   for (const OpenClQueue* queue : {&queue_, &timed_, &calls_}) {
-    if (queue->get() != nullptr) OpenClLibrary::get().clFinish(queue->get());
+    if (queue->get() != nullptr && !stuck_) OpenClLibrary::get().clFinish(queue->get());
   }
   while (callers_.load(std::memory_order_acquire) > 0) sys::yield();
 }
@@ -128,8 +128,9 @@ bool OpenClPlace::retire() noexcept {
     Slot& slot = slot_of(number);
     if (slot.job.number != number || !slot.over.load(std::memory_order_acquire)) continue;
     ++taken_back_;
+    if (slot.lost.load(std::memory_order_relaxed)) find_given_up();
     for (cl_event* event : {&slot.event, &slot.begin}) {
-      if (*event != nullptr) OpenClLibrary::get().clReleaseEvent(*event);
+      if (*event != nullptr && !keeps(slot)) OpenClLibrary::get().clReleaseEvent(*event);
       *event = nullptr;
     }
     feed_.finish(slot.worker, slot.job, std::exchange(slot.outcome, {}));
@@ -174,6 +175,7 @@ bool OpenClPlace::look(std::uint64_t last) noexcept {
     Slot& slot = *open.slot;
     const cl_int status = opencl_status(slot.event);
     if (status > CL_COMPLETE) return false;
+    if (slot.given_up && !failed_.any_of(slot.waits)) return false;  // for revive()
     // To look does not make what a card has written visible.
     if (card_ != nullptr) OpenClLibrary::get().clWaitForEvents(1, &slot.event);
     complete(slot, status);
@@ -204,6 +206,8 @@ bool OpenClPlace::hand_out() noexcept {
   while (next_ - round_ < kRound && next_ - first_ < kWindow) {
     Slot& slot = slot_of(next_);
     if (!feed_.next(slot.worker, slot.job)) break;
+    slot.given_up = false;
+    slot.lost.store(false, std::memory_order_relaxed);
     slot.over.store(false, std::memory_order_relaxed);
     slot.job.brief = slot.job.brief && card_ == nullptr;  // a card has no command of several calls
     const std::uint64_t small = small_copy(slot.job);
@@ -233,13 +237,14 @@ std::uint64_t OpenClPlace::small_copy(const Job& job) const noexcept {
   return bytes <= kSmallCopy ? bytes : 0;
 }
 
-/// Returns the event of an earlier job that is not over and not of the batch, which runs in order;
-/// nullptr when there is none to wait for.
+/// Returns the event of an earlier job that is not over, or whose command has failed, and not of
+/// the batch, which runs in order; nullptr when there is none to wait for.
 cl_event OpenClPlace::event_of(std::uint64_t earlier) noexcept {
   if (earlier >= batch_.first) return nullptr;
   const Slot& other = slot_of(earlier);
-  if (other.job.number != earlier || other.over.load(std::memory_order_acquire)) return nullptr;
-  return slot_of(other.last).event;
+  if (other.job.number != earlier) return nullptr;
+  if (!other.over.load(std::memory_order_acquire)) return slot_of(other.last).event;
+  return other.lost.load(std::memory_order_relaxed) ? other.event : nullptr;
 }
 
 bool OpenClPlace::awaits(cl_event event) const noexcept {
@@ -307,25 +312,83 @@ void OpenClPlace::begin_batch() noexcept {
 void OpenClPlace::give_up(Slot& slot) noexcept {
   OpenClLibrary::get().clRetainEvent(failed_wait_);
   slot.event = failed_wait_;
+  slot.given_up = true;
+  slot.lost.store(true, std::memory_order_relaxed);
   broken_.store(true, std::memory_order_relaxed);
 }
 
-/// Enqueues batches again that the driver has given up because what they wait for failed. Then
-/// those jobs run that do not wait for it. Returns whether there are batches that may end so.
+/// Returns the event of an earlier job whose command has failed or was given up, unless it is of
+/// the same command; else nullptr.
+cl_event OpenClPlace::lost_event(std::uint64_t earlier, const Slot& command) noexcept {
+  const Slot& other = slot_of(earlier);
+  if (other.job.number != earlier) return nullptr;
+  const bool over = other.over.load(std::memory_order_acquire);
+  const Slot& theirs = over ? other : slot_of(other.last);
+  const bool lost = &theirs != &command && theirs.lost.load(std::memory_order_relaxed);
+  return lost ? theirs.event : nullptr;
+}
+
+/// Sees which commands never run because one that they wait for has failed, while that has not been
+/// given back: it may have failed between a look at it and the call that enqueued them.
+void OpenClPlace::find_given_up() noexcept {
+  for (std::uint64_t number = first_; number < next_; ++number) {
+    Slot& slot = slot_of(number);
+    if (slot.job.number != number || slot.over.load(std::memory_order_acquire)) continue;
+    Slot& command = slot_of(slot.last);
+    for (const std::uint64_t earlier : slot.waits) {
+      cl_event const failed = lost_event(earlier, command);
+      if (failed != nullptr) give_up_late(command, failed);
+    }
+  }
+}
+
+/// Whether the event of a command must stay for good: PoCL would take another in its memory for
+/// what a command that never ends waits for, and run that.
+bool OpenClPlace::keeps(const Slot& slot) const noexcept {
+  return stuck_ && slot.lost.load(std::memory_order_relaxed);
+}
+
+/// The driver may end the command so itself, soon or never.
+void OpenClPlace::give_up_late(Slot& command, cl_event failed) noexcept {
+  const cl_int status = opencl_status(command.event);
+  if (command.given_up || status == CL_RUNNING || status == CL_COMPLETE) return;
+  command.given_up = true;
+  command.lost.store(true, std::memory_order_relaxed);
+  broken_.store(true, std::memory_order_relaxed);
+  if (status < CL_COMPLETE) return;
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  cl.clRetainEvent(failed);
+  cl.clReleaseEvent(std::exchange(command.event, failed));
+  stuck_ = true;
+}
+
+/// Enqueues commands again that were given up because what they wait for failed. Then those jobs
+/// run that do not wait for it. Returns whether there are commands that may end so.
 bool OpenClPlace::revive() noexcept {
   bool left = false;
   for (std::uint64_t number = first_; number < next_; ++number) {
-    const Slot& slot = slot_of(number);
+    Slot& slot = slot_of(number);
     const bool native = card_ == nullptr && slot.job.source == nullptr;
-    if (!native || slot.job.number != number || slot.over.load(std::memory_order_acquire)) continue;
+    if (slot.job.number != number || slot.over.load(std::memory_order_acquire)) continue;
+    if (!native && !slot.given_up) continue;
     left = true;
     batch_ = {this, number, slot.last + 1};
     number = slot.last;
-    enqueue_again();
+    if (native || unwatch(slot)) enqueue_again();
     batch_.end = next_;
     begin_batch();
   }
   return left;
+}
+
+/// Does not look at a command any more that was given up, if nobody knows yet how its job ends.
+/// Returns whether that is so.
+bool OpenClPlace::unwatch(const Slot& slot) noexcept {
+  if (failed_.any_of(slot.waits)) return false;
+  const auto same = [&](const Open& open) { return open.slot == &slot; };
+  const std::size_t found = std::erase_if(open_, same);
+  untold_ -= found;
+  return found > 0;
 }
 
 /// Enqueues the batch once more if it failed, and not before all is known of what it waits for.
@@ -340,7 +403,10 @@ void OpenClPlace::enqueue_again() noexcept {
     return fail_batch(CL_OUT_OF_HOST_MEMORY);
   }
   if (failed_wait_ != nullptr) return;
-  OpenClLibrary::get().clReleaseEvent(std::exchange(last.event, nullptr));
+  if (!keeps(last)) OpenClLibrary::get().clReleaseEvent(last.event);
+  last.event = nullptr;
+  last.given_up = false;
+  last.lost.store(false, std::memory_order_relaxed);
   submit();
 }
 
@@ -463,7 +529,10 @@ void OpenClPlace::complete(Slot& slot, cl_int status) noexcept {
   } else if (slot.outcome.ok() && status != CL_COMPLETE) {
     slot.outcome = failed_call(status);
   }
-  if (status < CL_COMPLETE) broken_.store(true, std::memory_order_relaxed);
+  if (status < CL_COMPLETE) {
+    slot.lost.store(true, std::memory_order_relaxed);
+    broken_.store(true, std::memory_order_relaxed);
+  }
   end(slot);
 }
 
@@ -481,9 +550,12 @@ void OpenClPlace::fail_batch(cl_int code) noexcept {
 void CL_CALLBACK OpenClPlace::run(void* argument) {
   const NoWaitScope no_wait;
   const Batch batch = *static_cast<Batch*>(argument);
+  OpenClPlace& place = *batch.place;
+  place.callers_.fetch_add(1, std::memory_order_relaxed);
   for (std::uint64_t number = batch.first; number < batch.end; ++number) {
-    batch.place->run(batch.place->slot_of(number));
+    place.run(place.slot_of(number));
   }
+  place.callers_.fetch_sub(1, std::memory_order_release);
 }
 
 void OpenClPlace::run(Slot& slot) noexcept {

@@ -65,6 +65,8 @@ class OpenClPlace final : public PlaceDriver {
     cl_event begin = nullptr;   ///< on a card, timed: the mark before a call, a copy's first part
     Slot* followers = nullptr;  ///< commands of the driver that are looked at when it is over
     Slot* next = nullptr;       ///< of those that follow the same
+    bool given_up = false;      ///< the command never runs: one that it waits for has failed
+    sys::Atomic<bool> lost{false};  ///< the command has failed, or was given up
     sys::Atomic<bool> over{true};
   };
   /// A command to be looked at. Its number is here because a thousand slots are in no cache.
@@ -100,7 +102,12 @@ class OpenClPlace final : public PlaceDriver {
   void submit() noexcept;
   void begin_batch() noexcept;
   void give_up(Slot& slot) noexcept;
+  cl_event lost_event(std::uint64_t earlier, const Slot& command) noexcept;
+  void find_given_up() noexcept;
+  bool keeps(const Slot& slot) const noexcept;
+  void give_up_late(Slot& command, cl_event failed) noexcept;
   bool revive() noexcept;
+  bool unwatch(const Slot& slot) noexcept;
   void enqueue_again() noexcept;
   void launch(Slot& slot) noexcept;
   Outcome enqueue(Slot& slot) noexcept;
@@ -135,6 +142,7 @@ class OpenClPlace final : public PlaceDriver {
   Batch batch_;                     ///< the jobs that are to be enqueued next
   std::vector<cl_event> events_;    ///< what they wait for
   cl_event failed_wait_ = nullptr;  ///< one of these that has failed
+  bool stuck_ = false;              ///< the driver may have commands that never end
   std::vector<Open> open_;          ///< commands of the driver that wait for none in flight
   std::size_t untold_ = 0;          ///< such commands, and those that wait
   std::uint64_t seen_ = 0;          ///< commands up to this one are likely to be over
@@ -150,7 +158,7 @@ class OpenClPlace final : public PlaceDriver {
   Parking parking_;
   sys::Atomic<bool> stopping_{false};
   sys::Atomic<bool> broken_{false};        ///< a command failed: batches may be given up
-  sys::Atomic<std::uint32_t> callers_{0};  ///< calls that the driver is to make, or is making
+  sys::Atomic<std::uint32_t> callers_{0};  ///< calls that the driver makes, or callbacks to come
   std::optional<sys::Thread> thread_;
 };
 

@@ -488,6 +488,54 @@ TEST_F(OpenClBackendTest, WhatComesAfterAFailedCommandIsOver) {
   EXPECT_EQ(calls.load(), 1u);
 }
 
+/// Nor one for which that fails between the last look at it and the call. What shares a command
+/// with it, or waits for that, runs all the same.
+TEST_F(OpenClBackendTest, WhatComesWhileACommandFailsIsOver) {
+  const auto device = open_device(*backend_, {});
+  if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
+  static std::atomic<unsigned> calls{0};
+  static constexpr std::array<std::uint64_t, 4> kNumbers{1, 2, 3, 4};
+  calls = 0;
+  std::vector<Job> given(6);
+  given[0] = given[3] = given[5] = call_of_nothing();
+  for (const std::size_t i : {1u, 2u, 4u}) {
+    given[i].brief = i < 3;  // which makes them one command
+    given[i].function = [](const weir_call*) {
+      ++calls;
+      return WEIR_STATUS_OK;
+    };
+  }
+  given[1].waits = {&kNumbers[0], 1};
+  given[3].waits = {&kNumbers[2], 1};
+  given[4].waits = {&kNumbers[3], 1};
+  given[5].waits = {&kNumbers[1], 1};
+  constexpr weir_status kPoisoned = WEIR_STATUS_POISONED, kFine = WEIR_STATUS_OK;
+  const unsigned before = failing_opencl_failures();
+  failing_opencl_end_launch("clEnqueueNativeKernel", -5);
+  GivenJobs jobs(given, {WEIR_STATUS_DEVICE_ERROR, kPoisoned, kFine, kFine, kFine, kPoisoned});
+  std::vector<unsigned> cores(device->info().cores);
+  std::iota(cores.begin(), cores.end(), 0u);
+  const auto place = device->open_place({"p", cores}, jobs);
+  jobs.wait();
+  EXPECT_EQ(failing_opencl_failures(), before + 1);
+  EXPECT_EQ(calls.load(), 2u);
+}
+
+/// Kernels of the driver do not look at each other.
+TEST_F(OpenClBackendTest, KernelsThatComeWhileOneFailsAreOver) {
+  const auto device = open_device(*backend_, {});
+  if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
+  static constexpr std::array<std::uint64_t, 2> kNumbers{1, 2};
+  std::vector<Job> given(4, call_of_nothing());
+  given[1].waits = {&kNumbers[0], 1};
+  given[2].waits = {&kNumbers[1], 1};
+  constexpr weir_status kPoisoned = WEIR_STATUS_POISONED;
+  failing_opencl_end_launch("clEnqueueNDRangeKernel", -5);
+  GivenJobs jobs(given, {WEIR_STATUS_DEVICE_ERROR, kPoisoned, kPoisoned, WEIR_STATUS_OK});
+  const auto place = device->open_place({"p", {0}}, jobs);
+  jobs.wait();
+}
+
 /// Who is not called when a command is over waits for it, and says what became of it.
 TEST_F(OpenClBackendTest, ACallbackThatIsRefusedIsNoFailure) {
   const auto device = open_device(*backend_, {});
