@@ -467,6 +467,12 @@ Outcome OpenClPlace::enqueue_copy(Slot& slot) noexcept {
       if (slot.begin == before) slot.begin = nullptr;
       return failed_call(code);
     }
+    if (before != nullptr && opencl_status(before) < CL_COMPLETE) {
+      if (slot.begin == before) slot.begin = nullptr;
+      OpenClLibrary::get().clReleaseEvent(event);
+      stuck_ = true;  // the part may never end
+      return {};
+    }
     slot.event = event;
     if (part == 0 && parts > 1 && job.timed) slot.begin = event;
     if (before != nullptr && before != slot.begin) OpenClLibrary::get().clReleaseEvent(before);
