@@ -193,7 +193,7 @@ void OpenClCopies::settle(Flight& flight, std::uint64_t commands) noexcept {
   give(flight);
   Outcome outcome;
   if (error != CL_SUCCESS) {
-    outcome = failed_outcome(WEIR_STATUS_DEVICE_ERROR, "the OpenCL driver cannot copy");
+    outcome = failed_outcome(opencl_failure(error), "the OpenCL driver cannot copy");
     try {
       outcome.message =
           fmt::format("domain '{}': the copy failed: {}", owner_, opencl_error(error));

@@ -73,12 +73,15 @@ std::string opencl_error(cl_int code) {
   return fmt::format("OpenCL error {}", code);
 }
 
-void check_opencl(cl_int code, const std::string& what) {
-  if (code == CL_SUCCESS) return;
+weir_status opencl_failure(cl_int code) noexcept {
   const bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY ||
                       code == CL_INVALID_BUFFER_SIZE;
-  fail(memory ? WEIR_STATUS_OUT_OF_MEMORY : WEIR_STATUS_DEVICE_ERROR, "{}: {}", what,
-       opencl_error(code));
+  return memory ? WEIR_STATUS_OUT_OF_MEMORY : WEIR_STATUS_DEVICE_ERROR;
+}
+
+void check_opencl(cl_int code, const std::string& what) {
+  if (code == CL_SUCCESS) return;
+  fail(opencl_failure(code), "{}: {}", what, opencl_error(code));
 }
 
 OpenClQueue make_opencl_queue(cl_context context, cl_device_id device, OpenClQueueKind kind) {

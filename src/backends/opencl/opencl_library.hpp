@@ -53,6 +53,9 @@ struct OpenClLibrary {
 /// "CL_OUT_OF_RESOURCES (-5)".
 std::string opencl_error(cl_int code);
 
+/// Returns whether what failed with a code had no memory, or something else is wrong.
+weir_status opencl_failure(cl_int code) noexcept;
+
 /// Throws Error unless code is CL_SUCCESS. `what` names the call for people.
 void check_opencl(cl_int code, const std::string& what);
 

@@ -54,7 +54,7 @@ OpenClSubDevice part_of(const OpenClDeviceInfo& device, const PlaceRequest& requ
 
 /// "the OpenCL driver cannot run it: CL_...", as far as there is memory for it.
 Outcome failed_call(cl_int code) noexcept {
-  Outcome outcome = failed_outcome(WEIR_STATUS_DEVICE_ERROR, "the OpenCL driver has failed");
+  Outcome outcome = failed_outcome(opencl_failure(code), "the OpenCL driver has failed");
   try {
     outcome.message = "the OpenCL driver cannot run it: " + opencl_error(code);
   } catch (...) {  // what there is says enough

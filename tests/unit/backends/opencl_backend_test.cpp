@@ -461,6 +461,15 @@ TEST_F(OpenClBackendTest, WhatWaitsForAFailedCommandIsOver) {
   unsetenv("WEIR_SPIN_US");
 }
 
+TEST_F(OpenClBackendTest, SaysThatACommandHadNoMemory) {
+  const auto device = open_device(*backend_, {});
+  if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
+  failing_opencl_end_launch("clFlush", -6);
+  GivenJobs jobs({call_of_nothing()}, {WEIR_STATUS_OUT_OF_MEMORY});
+  const auto place = device->open_place({"p", {0}}, jobs);
+  jobs.wait();
+}
+
 /// PoCL never ends a command that is told to wait for one that has failed already.
 TEST_F(OpenClBackendTest, WhatComesAfterAFailedCommandIsOver) {
   const auto device = open_device(*backend_, {});
