@@ -48,6 +48,31 @@ bool is_pinned(const std::byte* address) noexcept {
   return code == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST;
 }
 
+/// Where the allocation that an address is in ends, as far as the driver says it.
+const std::byte* allocation_end(const std::byte* address) noexcept {
+  const CUdeviceptr inside = device_address(address);
+  CUdeviceptr start = 0;
+  std::size_t bytes = 0;
+  const auto ask = [&](CUpointer_attribute what, void* answer) {
+    return CudaLibrary::get().cuPointerGetAttribute(answer, what, inside) == CUDA_SUCCESS;
+  };
+  const bool known = ask(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, &start) &&
+                     ask(CU_POINTER_ATTRIBUTE_RANGE_SIZE, &bytes) && start <= inside &&
+                     inside - start < bytes;
+  return known ? address + (bytes - (inside - start)) : nullptr;
+}
+
+/// Of a range of which only parts are page-locked the driver copies nothing.
+bool is_pinned(const std::byte* first, const std::byte* last) noexcept {
+  while (is_pinned(first)) {
+    const std::byte* const end = allocation_end(first);
+    if (end == nullptr) return is_pinned(last);
+    if (end > last) return true;
+    first = end;
+  }
+  return false;
+}
+
 /// So many bytes in one piece, not from host to host.
 CUresult enqueue_row(const CudaBlock::End& source, const CudaBlock::End& target, std::size_t bytes,
                      CUstream stream) noexcept {
@@ -112,7 +137,7 @@ bool is_cuda_pinned(const CudaBlock& block) noexcept {
   if (!host.host) return true;
   const std::byte* const last =
       plane_of(host, block.planes - 1) + (block.rows - 1) * host.row_stride + block.row - 1;
-  return is_pinned(host.address) && is_pinned(last);
+  return is_pinned(host.address, last);
 }
 
 CUresult enqueue_cuda_block(const CudaBlock& block, CUstream stream) noexcept {

@@ -146,6 +146,24 @@ TEST_F(CudaBackendTest, LockedMemoryIsCopiedAsItIs) {
   device().release(memory);
 }
 
+TEST_F(CudaBackendTest, MemoryThatIsLockedAtItsEndsAloneGoesThroughThatOfTheDriver) {
+  constexpr std::size_t kLocked = std::size_t{1} << 20;
+  std::vector<char> bytes(std::size_t{9} << 20, 'w');
+  char* const last = bytes.data() + bytes.size() - kLocked;
+  Memory memory = device().allocate(bytes.size());
+  ASSERT_TRUE(device().lock_host(bytes.data(), kLocked));
+  ASSERT_TRUE(device().lock_host(last, kLocked));
+  const Region all{.offset = 0, .row = bytes.size()};
+  Copies sink;
+  device().copy({here(bytes.data(), all), there(memory.address, all), &sink, nullptr});
+  const Outcome outcome = sink.wait_for(1)[0].outcome;
+  EXPECT_TRUE(outcome.ok()) << outcome.message;
+  EXPECT_EQ(fake_cuda_calls("cuMemcpyHtoDAsync"), 3u) << "in pieces of 4 MiB";
+  device().unlock_host(bytes.data());
+  device().unlock_host(last);
+  device().release(memory);
+}
+
 TEST_F(CudaBackendTest, CopiesFromCardToCard) {
   const auto other = open_device(*backend_, {{"device", "1"}});
   Memory one = device().allocate(64), two = other->allocate(64);
