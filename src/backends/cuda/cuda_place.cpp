@@ -52,14 +52,24 @@ CudaPlace::CudaPlace(const std::string& name, CudaContext& context, const CudaMe
     const CudaScope scope(partition_.context());  // one thread at a time may be in a green context
     queues_.emplace(context, memory, partition_, lanes, bell_);
   }
-  trains_.resize(queues_->lanes().count());
-  thread_.emplace(name, [this] { serve(); });
+  try {
+    trains_.resize(queues_->lanes().count());
+    thread_.emplace(name, [this] { serve(); });
+  } catch (...) {
+    release_queues();
+    throw;
+  }
 }
 
 CudaPlace::~CudaPlace() {
   stopping_.store(true, std::memory_order_seq_cst);
   bell_.ring();
   thread_.reset();  // what libraries keep for its streams goes first
+  release_queues();
+}
+
+/// Page-locked memory is freed in a context only.
+void CudaPlace::release_queues() noexcept {
   try {
     const CudaScope scope(partition_.context());
     queues_.reset();

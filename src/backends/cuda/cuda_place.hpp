@@ -38,6 +38,7 @@ class CudaPlace final : public PlaceDriver {
     std::int64_t ns = 0;
   };
 
+  void release_queues() noexcept;
   void serve() noexcept;
 
   // Taking and enqueueing.
