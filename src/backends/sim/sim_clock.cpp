@@ -12,7 +12,11 @@ void SimClock::add(Actor& actor) {
 
 void SimClock::remove(Actor& actor) noexcept {
   sys::Lock lock(mutex_);
-  std::erase(actors_, &actor);
+  const auto found = std::find(actors_.begin(), actors_.end(), &actor);
+  if (found != actors_.end()) {
+    if (found < actors_.begin() + static_cast<std::ptrdiff_t>(next_)) --next_;
+    actors_.erase(found);
+  }
   while (acting_ == &actor) acted_.wait(lock);
 }
 
@@ -23,8 +27,8 @@ void SimClock::schedule(std::int64_t at_ns, std::function<void()> event) {
 
 void SimClock::let_all_act() noexcept {
   sys::Lock lock(mutex_);
-  for (std::size_t i = 0; i < actors_.size(); ++i) {
-    acting_ = actors_[i];
+  for (next_ = 0; next_ < actors_.size();) {
+    acting_ = actors_[next_++];
     lock.unlock();
     acting_->act();
     lock.lock();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <queue>
@@ -56,6 +57,7 @@ class SimClock {
   std::priority_queue<Event, std::vector<Event>, Later> agenda_;
   std::vector<Actor*> actors_;
   Actor* acting_ = nullptr;
+  std::size_t next_ = 0;  ///< index of the one that acts next
   std::uint64_t scheduled_ = 0;
   sys::Atomic<std::int64_t> now_{0};
 };

@@ -58,5 +58,35 @@ TEST(SimClock, ActorsActBeforeTheNextEvent) {
   EXPECT_FALSE(clock.drive());
 }
 
+TEST(SimClock, AllActThoughAnEarlierOneGoes) {
+  struct Idle final : SimClock::Actor {
+    void act() noexcept override {}
+  } first;
+  struct Remover final : SimClock::Actor {
+    explicit Remover(SimClock& owner, SimClock::Actor& actor) : clock(owner), victim(actor) {}
+    void act() noexcept override { clock.remove(victim); }
+    SimClock& clock;
+    SimClock::Actor& victim;
+  };
+  struct Starter final : SimClock::Actor {
+    explicit Starter(SimClock& owner) : clock(owner) {}
+    void act() noexcept override {
+      if (clock.now_ns() == 0) clock.schedule(5, [] {});
+    }
+    SimClock& clock;
+  };
+  SimClock clock;
+  Remover second(clock, first);
+  Starter third(clock);
+  clock.add(first);
+  clock.add(second);
+  clock.add(third);
+  clock.schedule(10, [] {});
+  EXPECT_TRUE(clock.drive());
+  EXPECT_EQ(clock.now_ns(), 5);
+  clock.remove(second);
+  clock.remove(third);
+}
+
 }  // namespace
 }  // namespace weir::rt
