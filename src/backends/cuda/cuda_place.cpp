@@ -270,7 +270,7 @@ void CudaPlace::mark(unsigned lane) noexcept {
 void CudaPlace::enqueue(CudaFlight& flight, unsigned lane) noexcept {
   bool stamped = flight.job.timed;
   if (stamped) {
-    refer();
+    refer(lane);
     stamped = stamp(flight.began, lane);
   }
   flight.outcome = enqueue_work(flight, lane);
@@ -356,14 +356,26 @@ bool CudaPlace::stamp(CudaEvent& event, unsigned lane) noexcept {
          CudaLibrary::get().cuEventRecord(event.get(), queues_->stream(lane)) == CUDA_SUCCESS;
 }
 
+/// Returns a lane for kernels in which nothing is under way: that of the job at hand may wait for
+/// others already.
+std::optional<unsigned> CudaPlace::empty_lane(unsigned but) const noexcept {
+  const CudaLanes& lanes = queues_->lanes();
+  for (unsigned lane = 0; lane < lanes.count() - 2 * CudaQueues::kCopyLanes; ++lane) {
+    if (lane != but && lanes.tail(lane) == lanes.done(lane)) return lane;
+  }
+  return std::nullopt;
+}
+
 /// Compares the clocks, when there is nothing that it would wait for.
-void CudaPlace::refer() noexcept {
+void CudaPlace::refer(unsigned lane) noexcept {
   const bool idle = oldest(false) == nullptr;
   if (reference_ && (!idle || sys::now_ns() - reference_->ns < kReferenceAge)) return;
+  const std::optional<unsigned> empty = idle ? 0 : empty_lane(lane);
+  if (!empty) return;
   const CudaLibrary& cu = CudaLibrary::get();
   try {
     Reference fresh{.event = make_cuda_event(true)};
-    const CUresult code = cu.cuEventRecord(fresh.event.get(), queues_->stream(0));
+    const CUresult code = cu.cuEventRecord(fresh.event.get(), queues_->stream(*empty));
     if (code != CUDA_SUCCESS || cu.cuEventSynchronize(fresh.event.get()) != CUDA_SUCCESS) return;
     fresh.ns = sys::now_ns();
     reference_ = std::move(fresh);

@@ -65,7 +65,8 @@ class CudaPlace final : public PlaceDriver {
 
   // Times.
   bool stamp(CudaEvent& event, unsigned lane) noexcept;
-  void refer() noexcept;
+  std::optional<unsigned> empty_lane(unsigned but) const noexcept;
+  void refer(unsigned lane) noexcept;
   std::int64_t time_of(const CudaEvent& event) const noexcept;
   void set_times(CudaFlight& flight) const noexcept;
 
