@@ -614,7 +614,8 @@ void OpenClPlace::idle() noexcept {
   if (untold_ >= kMany || broken) {
     sys::sleep_until(sys::now_ns() + kNapNs);
     peek();
-    if (look(seen_) || look(next_) || stirring() || broken) return;
+    // A thousand that are independent would all be asked, of which but a few can be over.
+    if (look(seen_) || look(broken ? next_ : seen_ + kStride) || stirring() || broken) return;
   }
   const std::int64_t until = sys::now_ns() + spin_ns_;
   while (sys::now_ns() < until) {
