@@ -114,16 +114,19 @@ void OpenClPlace::serve() noexcept {
 bool OpenClPlace::take_back() noexcept {
   const std::uint64_t before = taken_back_;
   peek();
-  do {
+  for (bool more = true; more && taken_back_ - before < kRound;) {
     look(seen_);
-  } while (retire() && taken_back_ - before < kRound);
+    const std::size_t open = open_.size();
+    retire();
+    more = open_.size() > open;
+  }
   return taken_back_ != before;
 }
 
-/// Gives back the jobs that are known to be over. Returns whether there was any.
-bool OpenClPlace::retire() noexcept {
+/// Gives back the jobs that are known to be over.
+void OpenClPlace::retire() noexcept {
   const std::uint64_t ended = ended_.load(std::memory_order_acquire);
-  if (ended == taken_back_) return false;
+  if (ended == taken_back_) return;
   for (std::uint64_t number = first_; taken_back_ < ended && number < next_; ++number) {
     Slot& slot = slot_of(number);
     if (slot.job.number != number || !slot.over.load(std::memory_order_acquire)) continue;
@@ -141,7 +144,6 @@ bool OpenClPlace::retire() noexcept {
   }
   while (first_ < next_ && slot_of(first_).job.number == 0) ++first_;
   failed_.forget_before(first_);
-  return true;
 }
 
 /// Looks at a command of the driver from when the jobs that it waits for have been given back.

@@ -88,7 +88,7 @@ class OpenClPlace final : public PlaceDriver {
 
   void serve() noexcept;
   bool take_back() noexcept;
-  bool retire() noexcept;
+  void retire() noexcept;
   void follow(Slot& slot) noexcept;
   void peek() noexcept;
   bool look(std::uint64_t last) noexcept;
