@@ -147,6 +147,7 @@ class StencilRun final : public Workload, public WatchedPipeline {
     const T* const found = result_.template data<T>();
     double wrong = 0;
     for (std::size_t i = 0; i < expected.size(); ++i) {
+      // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): the bits are what counts
       wrong += std::memcmp(&expected.data()[i], &found[i], sizeof(T)) != 0;
     }
     return {{"values with other bits than in sequence", wrong, 0}};

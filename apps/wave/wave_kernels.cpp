@@ -19,8 +19,8 @@ constexpr bool single = std::is_same_v<T, float>;
 template <class T>
 double cells(const weir::Call& call) {
   const double n = call.scalar<double>(0);
-  return n * n * static_cast<double>(call.operand(0).extent[0] / sizeof(T)) /
-         call.scalar<double>(2);
+  const std::size_t row = call.operand(0).extent[0] / sizeof(T);
+  return n * n * static_cast<double>(row) / call.scalar<double>(2);
 }
 
 /// Each cell of `next` is read and written, those of `now` and `speed` are read.

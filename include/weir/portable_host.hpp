@@ -14,7 +14,6 @@
 
 #include <weir/kernel.h>
 
-// NOLINTBEGIN(readability-identifier-naming): the dialect's names
 using weir_i8 = std::int8_t;
 using weir_u8 = std::uint8_t;
 using weir_i16 = std::int16_t;
@@ -23,7 +22,6 @@ using weir_i32 = std::int32_t;
 using weir_u32 = std::uint32_t;
 using weir_i64 = std::int64_t;
 using weir_u64 = std::uint64_t;
-// NOLINTEND(readability-identifier-naming)
 
 // As <math.h> of the C++ library has them: without these, sqrt() of a float is that of a double.
 using std::acos;
@@ -176,10 +174,8 @@ struct alignas(16) Vector4 {
 
 }  // namespace weir::portable
 
-// NOLINTBEGIN(readability-identifier-naming)
 using weir_float4 = weir::portable::Vector4<float>;
 using weir_double4 = weir::portable::Vector4<double>;
-// NOLINTEND(readability-identifier-naming)
 
 inline weir_float4 weir_make_float4(float x, float y, float z, float w) noexcept {
   return {x, y, z, w};
