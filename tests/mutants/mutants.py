@@ -25,7 +25,7 @@ from pathlib import Path
 from table import MUTANTS
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAMS = 10_000
+PROGRAMS = 5_000
 TEST_SECONDS = 900
 
 
