@@ -216,7 +216,7 @@ void Halo::throw_failure(const sys::Lock&) const {
   }
 }
 
-void Halo::fail_with(weir_status status, std::string message) noexcept {
+void Halo::fail_with(weir_status status, const std::string& message) noexcept {
   sys::Lock lock(mutex_);
   if (failure_.ok()) failure_ = failed_outcome(status, message.c_str());
 }

@@ -98,7 +98,7 @@ class Halo {
              std::span<const std::byte> body) noexcept;
   void lost(Rank rank, const std::string& why) noexcept;
   void hear_cells(Rank from, std::uint64_t step, std::span<const std::byte> body);
-  void fail_with(weir_status status, std::string message) noexcept;
+  void fail_with(weir_status status, const std::string& message) noexcept;
   /// Throws what ended the exchange, or that a rank is gone whose cells are missing.
   void throw_failure(const sys::Lock& lock) const;
   /// Whether another rank has told all of a failure.

@@ -16,7 +16,7 @@ namespace {
 /// The kernel of all workers: scalars are the flow and the number of the worker.
 weir_status work(const weir_call* call) {
   Flow* flow = nullptr;
-  static_assert(sizeof flow == sizeof call->scalars[0].value.u64);
+  static_assert(sizeof(void*) == sizeof call->scalars[0].value.u64);
   flow = reinterpret_cast<Flow*>(call->scalars[0].value.u64);  // NOLINT(performance-no-int-to-ptr)
   flow->work(call->scalars[1].value.u64);
   return WEIR_STATUS_OK;

@@ -407,7 +407,7 @@ WaitResult Queue::synchronize(std::int64_t timeout_ns) {
   }
   reductions_->settle_all();
   if (direct_) {
-    const WaitResult result = runtime_.synchronize(*lanes_.front().stream, timeout_ns);
+    WaitResult result = runtime_.synchronize(*lanes_.front().stream, timeout_ns);
     if (result.status != WEIR_STATUS_TIMEOUT) reductions_->renew();
     return result;
   }

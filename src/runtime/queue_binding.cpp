@@ -19,7 +19,7 @@ constexpr double kUsualGbps = 8;               ///< of a link that says nothing
 constexpr std::int64_t kTimedFromNs = 10'000;  ///< of shorter tasks only some are timed,
 constexpr std::uint64_t kOneTimedIn = 16;      ///< one of so many
 
-std::size_t index_of(int priority) noexcept { return static_cast<std::size_t>(priority + 1); }
+std::size_t index_of(int priority) noexcept { return static_cast<std::size_t>(priority) + 1; }
 
 }  // namespace
 

@@ -507,14 +507,14 @@ WaitResult Share::wait(std::int64_t timeout_ns) {
     const std::int64_t left = deadline == sys::kNever
                                   ? WEIR_FOREVER
                                   : std::max<std::int64_t>(0, deadline - sys::now_ns());
-    const WaitResult drained = runtime_.synchronize(*part.stream, left);
+    WaitResult drained = runtime_.synchronize(*part.stream, left);
     if (drained.status == WEIR_STATUS_TIMEOUT) return drained;
     if (drained.status == WEIR_STATUS_OK || part.lost.load()) continue;
     const SpinGuard guard(failing_);
-    if (untold_.status == WEIR_STATUS_OK) untold_ = drained;
+    if (untold_.status == WEIR_STATUS_OK) untold_ = std::move(drained);
   }
   const SpinGuard guard(failing_);
-  const WaitResult result = std::exchange(untold_, {});
+  WaitResult result = std::exchange(untold_, {});
   const bool complete = crew_ == nullptr ? done_.load() == items_.count() : complete_.load();
   return complete ? result : WaitResult{status_, failure_, 0};
 }
