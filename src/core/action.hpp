@@ -99,7 +99,7 @@ struct alignas(64) Action : Message {
   bool traced : 1 = false;
   bool timed : 1 = false;     ///< who waits for its event is told its times
   bool replaces : 1 = false;  ///< a transfer that what happened to its target does not concern
-  bool aside : 1 = false;     ///< a sync that only reads: its failure concerns only its event
+  bool aside : 1 = false;     ///< a sync of the program's: nothing after it depends on it
   std::uint8_t turn : 2 = kUsualTurn;  ///< of ready compute actions those with less go first
   bool named = false;                  ///< has a name of its own
   bool needs_memory = false;           ///< has operands in a memory other than the host's

@@ -149,7 +149,7 @@ void DependenceTable::enter(const Action& action) noexcept {
   const std::uint64_t sequence = action.sequence();
   for (std::size_t i = 0; i < collected_.size(); ++i) {
     Entry& entry = *collected_[i];
-    if (action.operands()[i].writes()) {
+    if (action.operands()[i].writes() && !action.aside) {
       entry.writer = sequence;
       entry.readers.clear();
     } else {
@@ -197,11 +197,12 @@ void DependenceTable::renew(const Action& action) noexcept {
 void DependenceTable::find_poison(const Action& action, FailureRef& poison) const noexcept {
   for (const Operand& operand : action.operands()) {
     if (action.replaces && operand.writes()) continue;
+    const bool writes = operand.writes() && !action.aside;
     const auto shadow = shadows_.find(Key{operand.buffer->id(), operand.memory});
     if (shadow == shadows_.end()) continue;
     for (const auto& entry : shadow->second.entries) {
       if (!entry->poisoned || !overlap(entry->region, operand.region())) continue;
-      merge_poison(*entry, operand.writes(), poison);
+      merge_poison(*entry, writes, poison);
     }
   }
 }

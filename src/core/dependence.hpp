@@ -28,9 +28,10 @@ class DependenceTable {
   /// Collects what `action` has to do with earlier accesses: calls found(sequence, harmless) for
   /// each that it conflicts with, harmless if the failure of that one does not concern it (some,
   /// but not all, that are implied by others are left out; one may come twice) and merges the
-  /// poison of conflicting failed accesses into `poison`. Accesses for which matters(sequence) is
-  /// false may be forgotten. Makes room so that enter() cannot fail. Throws std::bad_alloc, having
-  /// changed nothing.
+  /// poison of conflicting failed accesses into `poison`. What is aside minds no failure of
+  /// readers, and is entered as one. Accesses for which matters(sequence) is false may be
+  /// forgotten. Makes room so that enter() cannot fail. Throws std::bad_alloc, having changed
+  /// nothing.
   template <class Matters, class Found>
   void collect(const Action& action, Matters&& matters, Found&& found, FailureRef& poison);
 
@@ -123,7 +124,7 @@ class DependenceTable {
   template <class Visit>
   void each_candidate(Shadow& shadow, const Region& region, Visit&& visit);
   template <class Found>
-  static void meet(const Entry& entry, bool writes, bool harmless, std::uint64_t since,
+  static void meet(const Entry& entry, bool writes, bool harmless, bool aside, std::uint64_t since,
                    Found&& found, FailureRef& poison);
   static void merge_poison(const Entry& entry, bool writes, FailureRef& poison) noexcept;
   void remove_idle(Shadow& shadow) noexcept;
@@ -139,14 +140,14 @@ class DependenceTable {
 };
 
 template <class Found>
-void DependenceTable::meet(const Entry& entry, bool writes, bool harmless, std::uint64_t since,
-                           Found&& found, FailureRef& poison) {
+void DependenceTable::meet(const Entry& entry, bool writes, bool harmless, bool aside,
+                           std::uint64_t since, Found&& found, FailureRef& poison) {
   if (entry.writer > since) found(entry.writer, harmless);
   if (entry.poisoned && !harmless) [[unlikely]]
-    merge_poison(entry, writes, poison);
+    merge_poison(entry, writes && !aside, poison);
   if (!writes) return;
   for (const std::uint64_t reader : entry.readers) {
-    if (reader > since) found(reader, harmless);
+    if (reader > since) found(reader, harmless || aside);
   }
 }
 
@@ -157,7 +158,7 @@ void DependenceTable::collect(const Action& action, Matters&& matters, Found&& f
   for (const Operand& operand : action.operands()) {
     Entry& entry = entry_of(operand);
     collected_.push_back(&entry);
-    if (operand.writes()) continue;
+    if (operand.writes() && !action.aside) continue;
     auto& readers = entry.readers;
     const auto wanted = [&] { return readers.size() + action.operand_count; };
     if (wanted() <= readers.capacity()) continue;
@@ -171,9 +172,11 @@ void DependenceTable::collect(const Action& action, Matters&& matters, Found&& f
     const bool writes = action.operands()[i].writes();
     const bool harmless = action.replaces && writes;
     const Entry& own = *collected_[i];
-    meet(own, writes, harmless, 0, found, poison);
+    meet(own, writes, harmless, action.aside, 0, found, poison);
     // What came before this entry's last writer and conflicts with it is implied by it.
-    for (const Entry* peer : own.peers) meet(*peer, writes, harmless, own.writer, found, poison);
+    for (const Entry* peer : own.peers) {
+      meet(*peer, writes, harmless, action.aside, own.writer, found, poison);
+    }
   }
 }
 

@@ -78,15 +78,20 @@ void Coherence::note_failed(std::span<const PieceUse> uses, const weir_event& fa
 
 // ---- The program -------------------------------------------------------------------------------
 
-void Coherence::fetch(Buffer& buffer, const Region& region, bool writes,
-                      std::vector<weir_event>& waits) {
+std::size_t Coherence::fetch(Buffer& buffer, const Region& region, bool writes,
+                             std::vector<weir_event>& waits) {
   pieces_.each_overlapping(buffer, region, [&](Piece& piece) {
     if (!piece.at_home()) write_back(piece);
   });
+  pieces_.each_overlapping(
+      buffer, region, [&](Piece& piece) { add_waits(piece.home, false, Use::kNoLane, waits); });
+  if (!writes) return 0;
+  const std::size_t concerned = waits.size();
   pieces_.each_overlapping(buffer, region, [&](Piece& piece) {
-    add_waits(piece.home, writes, Use::kNoLane, waits);
-    if (writes) piece.valid = 1;
+    for (const Use& reader : piece.home.readers) add_wait(reader, Use::kNoLane, waits);
+    piece.valid = 1;
   });
+  return waits.size() - concerned;
 }
 
 void Coherence::fetch_all(std::vector<weir_event>& waits) {

@@ -58,8 +58,10 @@ class Coherence {
   void note_failed(std::span<const PieceUse> uses, const weir_event& failed);
 
   /// Enqueues the copy to host memory of the newest contents of the pieces in a region, and adds
-  /// the events to wait for before the program uses them so.
-  void fetch(Buffer& buffer, const Region& region, bool writes, std::vector<weir_event>& waits);
+  /// the events to wait for before the program uses them so. Returns how many there are, at the
+  /// end, whose failure does not concern it.
+  std::size_t fetch(Buffer& buffer, const Region& region, bool writes,
+                    std::vector<weir_event>& waits);
   /// The same of everything there is.
   void fetch_all(std::vector<weir_event>& waits);
   /// Lets what has failed concern those who come later without the streams, which are to forget it.

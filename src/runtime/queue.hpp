@@ -149,6 +149,7 @@ class Queue {
   void bind_call(Task& task, const Choice& choice);
   void bind_access(Task& task);
   void expect_end(Task& task, const Choice& choice);
+  static void note_gate(Gate& gate, weir_status status, const FailureRef& failure) noexcept;
   static void pass_gate(Task& task) noexcept;
   void leave_pending(Task& task) noexcept;
   Outcome always_put_off(const Task& task) const noexcept;

@@ -407,11 +407,12 @@ void Queue::expect_end(Task& task, const Choice& choice) {
 
 void Queue::bind_access(Task& task) {
   std::vector<weir_event> waits;
+  std::size_t harmless = 0;
   if (task.kind == Task::Kind::fetch) {
     coherence_->fetch_all(waits);
   } else {
     const PieceUse& use = task.uses.front();
-    coherence_->fetch(*use.buffer, use.region, use.writes(), waits);
+    harmless = coherence_->fetch(*use.buffer, use.region, use.writes(), waits);
   }
   task.gates = std::vector<Gate>(waits.size());
   task.gates_left.store(static_cast<std::uint32_t>(waits.size() + 1));
@@ -419,18 +420,21 @@ void Queue::bind_access(Task& task) {
     Gate& gate = task.gates[i];
     gate.task = &task;
     gate.deliver = on_gate;
+    gate.harmless = i >= waits.size() - harmless;
     const std::uint64_t id = waits[i].opaque[1];
     if (id != 0 && runtime_.slot_of(waits[i]).watch(id, gate)) continue;
     const FailureLog::Entry entry = id != 0 ? runtime_.failures().find(id) : FailureLog::Entry{};
-    if (entry.status != WEIR_STATUS_CANCELLED) gate.failure = entry.failure;
-    pass_gate(task);
+    note_gate(gate, entry.status, entry.failure);
   }
   pass_gate(task);
 }
 
 void Queue::on_gate(Waiter& waiter, weir_status status, const FailureRef& failure) {
-  auto& gate = static_cast<Gate&>(waiter);
-  if (status != WEIR_STATUS_CANCELLED) gate.failure = failure;
+  note_gate(static_cast<Gate&>(waiter), status, failure);
+}
+
+void Queue::note_gate(Gate& gate, weir_status status, const FailureRef& failure) noexcept {
+  if (status != WEIR_STATUS_CANCELLED && !gate.harmless) gate.failure = failure;
   pass_gate(*gate.task);
 }
 

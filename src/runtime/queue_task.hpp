@@ -21,6 +21,7 @@ struct Task;
 /// Something that a task of the program waits for.
 struct Gate : Waiter {
   Task* task = nullptr;
+  bool harmless = false;  ///< how it went does not concern the task
   FailureRef failure;
 };
 

@@ -76,8 +76,8 @@ class Stream : private CopySink {
   /// after it, but for the order; and nor are failures of the last `harmless` events.
   weir_event replace_after(const weir_transfer& transfer, std::span<const weir_event> events,
                            std::size_t harmless);
-  /// Enqueues a sync that uses its operand as that says: one that reads neither orders readers nor
-  /// passes a failure on.
+  /// Enqueues a sync that uses its operand as that says, with the failure of who was to write it.
+  /// Nothing after it depends on it.
   weir_event touch(const weir_operand& operand);
   /// Enqueues a sync that never fails: what happened to its operand before is no concern of what
   /// comes after it.

@@ -148,7 +148,7 @@ weir_event Stream::touch(const weir_operand& given) {
   const weir_event event = enqueue(ActionKind::sync, true, [&](Action& action) {
     action.reserve(1, 0, 0);
     action.operands()[0] = make_operand(given.buffer, given.region, given.access, &domain());
-    action.aside = given.access == WEIR_ACCESS_READ;
+    action.aside = true;
   });
   asides_.fetch_add(1, std::memory_order_relaxed);
   return event;
