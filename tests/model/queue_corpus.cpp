@@ -39,6 +39,7 @@ Json to_json(const Step& step) {
         Json{{"part", access.part}, {"access", static_cast<int>(access.kind)}});
   }
   if (step.task.throws) json["throws"] = true;
+  if (step.task.bytewise) json["bytewise"] = true;
   if (step.task.priority != 0) json["priority"] = step.task.priority;
   if (step.task.domain >= 0) json["domain"] = step.task.domain;
   return json;
@@ -57,6 +58,7 @@ Step step_of(const Json& json) {
         {operand.at("part"), static_cast<weir_access>(operand.at("access").get<int>())});
   }
   step.task.throws = json.value("throws", false);
+  step.task.bytewise = json.value("bytewise", false);
   step.task.priority = json.value("priority", 0);
   step.task.domain = json.value("domain", -1);
   return step;

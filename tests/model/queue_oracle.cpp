@@ -25,7 +25,7 @@ std::string Oracle::follow(const PlannedTask& task, weir_status status, bool can
     call_off(task);
     return "";
   }
-  const bool ok = status == WEIR_STATUS_OK, unknown = reads_any(task, unknown_);
+  const bool ok = status == WEIR_STATUS_OK;
   const bool reachable =
       task.throws || std::any_of(task.accesses.begin(), task.accesses.end(),
                                  [&](const Access& access) { return meets(access, reached_); });
@@ -34,25 +34,46 @@ std::string Oracle::follow(const PlannedTask& task, weir_status status, bool can
   if (ok && reads_any(task, bad_)) return "it read what a failed task was to write, and is OK";
   if (ok && passed_by(task)) return "it read what a task cancelled with it was to write, and is OK";
   if (!ok && !reachable) return "it is poisoned and depends on no failed task";
-  if (ok && !unknown) apply(task);
-  const bool dropped = cancellable && task.accesses[0].kind == WEIR_ACCESS_REDUCE;
-  note_writes(task, ok, ok && !unknown && !dropped);
+  if (ok) apply(task);
+  note_writes(task, ok, cancellable && task.accesses[0].kind == WEIR_ACCESS_REDUCE);
   return "";
 }
 
-std::string Oracle::acquired(std::size_t part, const Bytes& seen, bool changes) {
-  std::string wrong;
+std::string Oracle::acquired(std::size_t part, weir_status status, const Bytes& seen) {
+  if (status != WEIR_STATUS_OK) {
+    const bool reachable = std::any_of(reached_.begin(), reached_.end(), [&](const Access& other) {
+      return (other.kind & WEIR_ACCESS_WRITE) != 0 &&
+             overlap(plan_.parts[other.part], plan_.parts[part]);
+    });
+    return reachable ? "" : std::string("it is ") + weir_status_name(status) + " without a reason";
+  }
+  std::string wrong = given(part);
   std::size_t i = 0;
   each_byte(part, [&](std::size_t buffer, std::size_t at) {
     std::uint8_t& byte = memory_[buffer][at];
     if (!unknown_[buffer][at] && seen[i] != byte && wrong.empty()) {
-      wrong = "byte " + std::to_string(i) + " of part " + std::to_string(part) +
-              " is wrong after acquire";
+      wrong = "byte " + std::to_string(i) + " is wrong";
     }
-    if (changes) byte = changed(byte);
-    ++i;
+    byte = seen[i++];
+    unknown_[buffer][at] = false;
   });
   return wrong;
+}
+
+/// The program may use it: what was to be written is.
+std::string Oracle::given(std::size_t part) const {
+  std::string wrong;
+  each_byte(part, [&](std::size_t buffer, std::size_t at) {
+    if (bad_[buffer][at]) wrong = "it is OK though a failed task was to write there";
+    if (missing_[buffer][at] != Missing::none) wrong = "it has not waited for a task";
+  });
+  return wrong;
+}
+
+void Oracle::change(std::size_t part) {
+  each_byte(part, [&](std::size_t buffer, std::size_t at) {
+    memory_[buffer][at] = changed(memory_[buffer][at]);
+  });
 }
 
 void Oracle::cancelled() {
@@ -68,7 +89,9 @@ std::string Oracle::synchronized(const std::vector<Bytes>& memory) {
       if (unknown_[b][i] || memory[b][i] == memory_[b][i]) continue;
       return "byte " + std::to_string(i) + " of buffer " + std::to_string(b) + " is wrong";
     }
+    unknown_[b].assign(unknown_[b].size(), false);
   }
+  memory_ = memory;
   return "";
 }
 
@@ -114,7 +137,20 @@ void Oracle::apply(const PlannedTask& task) {
     const Part& part = plan_.parts[task.accesses[k].part];
     return memory_[part.buffer][part.at(i)];
   };
-  mix(task.seed, kinds, sizes, get, [] {});
+  mix(task.seed, task.bytewise, kinds, sizes, get, [] {});
+  const auto unknown = [&](std::size_t k, std::size_t i) {
+    const Part& part = plan_.parts[task.accesses[k].part];
+    return unknown_[part.buffer][part.at(i)];
+  };
+  std::vector<bool> from_unknown(*std::max_element(sizes.begin(), sizes.end()), false);
+  const auto read = [&](std::size_t column, std::size_t k, std::size_t i) {
+    if (unknown(k, i)) from_unknown[column] = true;
+  };
+  const auto write = [&](std::size_t column, std::size_t k, std::size_t i) {
+    unknown(k, i) = from_unknown[column] || (only_adds(kinds[k]) && unknown(k, i));
+  };
+  each_dependence(
+      task.bytewise, kinds, sizes, read, [] {}, write);
 }
 
 /// What it was to read and write is as it was.
@@ -131,11 +167,11 @@ void Oracle::call_off(const PlannedTask& task) {
   }
 }
 
-void Oracle::note_writes(const PlannedTask& task, bool ok, bool known) {
+void Oracle::note_writes(const PlannedTask& task, bool ok, bool dropped) {
   for (const Access& access : task.accesses) {
     if ((access.kind & WEIR_ACCESS_WRITE) == 0) continue;
     each_byte(access.part, [&](std::size_t buffer, std::size_t at) {
-      unknown_[buffer][at] = !known;
+      if (!ok || dropped) unknown_[buffer][at] = true;
       bad_[buffer][at] = !ok;
       if (!only_adds(access.kind)) missing_[buffer][at] = Missing::none;
     });

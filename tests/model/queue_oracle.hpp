@@ -19,8 +19,10 @@ class Oracle {
 
   /// A task that ended so. `cancellable`: the queue was cancelled after it was submitted.
   std::string follow(const PlannedTask& task, weir_status status, bool cancellable);
-  /// The program found these bytes in a part, and changed them if it was to.
-  std::string acquired(std::size_t part, const Bytes& seen, bool changes);
+  /// The program was given a part, or not, and then found these bytes there.
+  std::string acquired(std::size_t part, weir_status status, const Bytes& seen);
+  /// It changed them.
+  void change(std::size_t part);
   void cancelled();
   /// All is over, and host memory of the buffers is this.
   std::string synchronized(const std::vector<Bytes>& memory);
@@ -35,15 +37,16 @@ class Oracle {
   bool reads_any(const PlannedTask& task, const std::vector<std::vector<bool>>& flags) const;
   bool meets(const Access& access, const std::vector<Access>& others) const;
   bool passed_by(const PlannedTask& task) const;
+  std::string given(std::size_t part) const;
   void apply(const PlannedTask& task);
   void call_off(const PlannedTask& task);
-  void note_writes(const PlannedTask& task, bool ok, bool known);
+  void note_writes(const PlannedTask& task, bool ok, bool dropped);
   template <class Use>
   void each_byte(std::size_t part, Use&& use) const;
 
   const Plan& plan_;
   std::vector<Bytes> memory_;
-  std::vector<std::vector<bool>> unknown_;  ///< may be anything
+  std::vector<std::vector<bool>> unknown_;  ///< may be anything, until somebody has seen it
   std::vector<std::vector<bool>> bad_;      ///< to be written by a task that failed
   std::vector<Access> reached_;             ///< of tasks that failed, or depend on such
   std::vector<std::vector<Missing>> missing_;

@@ -57,12 +57,12 @@ class Planner {
   }
 
   Step step(const Plan& plan) {
-    const std::size_t what = below(40);
+    const std::size_t what = below(plan.fails ? 44 : 40);
     const std::size_t part = below(plan.parts.size());
-    if (what == 0) return {Step::Kind::synchronize, {}, 0};
+    if (what == 0 || what >= 40) return {Step::Kind::synchronize, {}, 0};
     if (what == 1) return {Step::Kind::flush, {}, part};
-    if (what == 2 && !plan.fails) return {Step::Kind::acquire, {}, part};
-    if (what == 3 && !plan.fails) return {Step::Kind::change, {}, part};
+    if (what == 2) return {Step::Kind::acquire, {}, part};
+    if (what == 3) return {Step::Kind::change, {}, part};
     if (what > 3 && what < 7 && plan.cancels) return {Step::Kind::cancel, {}, 0};
     return {Step::Kind::task, task(plan), 0};
   }
@@ -77,6 +77,7 @@ class Planner {
       task.accesses.push_back({below(plan.parts.size()), kKinds[below(kKinds.size())]});
     }
     task.throws = plan.fails && below(12) == 0;
+    task.bytewise = below(2) == 0;
     if (below(5) == 0) task.priority = static_cast<int>(below(3)) - 1;
     if (below(4) == 0) task.domain = static_cast<int>(below(plan.platform->count));
     return task;
@@ -129,6 +130,7 @@ std::string Step::describe() const {
     line += " " + std::to_string(access.part) + ":" + std::to_string(access.kind);
   }
   if (task.throws) line += " throws";
+  if (task.bytewise) line += " bytewise";
   if (task.priority != 0) line += " priority " + std::to_string(task.priority);
   if (task.domain >= 0) line += " on " + std::to_string(task.domain);
   return line;

@@ -1,6 +1,7 @@
 // Random programs of tasks: what they do, as functions of their seeds.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +37,7 @@ struct PlannedTask {
   std::vector<Access> accesses;
   std::uint64_t seed = 0;
   bool throws = false;
+  bool bytewise = false;  ///< byte i of what it writes depends on bytes i of what it reads only
   int priority = 0;
   int domain = -1;  ///< the only one that may run it
 };
@@ -84,26 +86,41 @@ inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   return x ^ x >> 29;
 }
 
-/// What a task does, on bytes that get(operand, i) returns a reference to. Operands that commute or
-/// reduce only add; the others get what depends on all that is read, in its order. half_way() is
-/// called between reading and writing.
-template <class Get, class HalfWay>
-void mix(std::uint64_t seed, const std::vector<std::uint64_t>& kinds,
-         const std::vector<std::size_t>& sizes, Get&& get, HalfWay&& half_way) {
-  std::uint64_t read = seed;
+/// Calls read(column, k, i) for all bytes that a task reads, half_way(), and write(column, k, i)
+/// for all that it writes: which depends on all that is read in the same column, in its order.
+/// There is one column, or one for each byte of the largest operand. Operands that commute or
+/// reduce only add.
+template <class Read, class HalfWay, class Write>
+void each_dependence(bool bytewise, const std::vector<std::uint64_t>& kinds,
+                     const std::vector<std::size_t>& sizes, Read&& read, HalfWay&& half_way,
+                     Write&& write) {
+  const std::size_t columns = bytewise ? *std::max_element(sizes.begin(), sizes.end()) : 1;
   for (std::size_t k = 0; k < kinds.size(); ++k) {
-    const bool reads = (kinds[k] & WEIR_ACCESS_READ) != 0 && !only_adds(kinds[k]);
-    for (std::size_t i = 0; reads && i < sizes[k]; ++i) read = mixed(read, get(k, i));
+    if ((kinds[k] & WEIR_ACCESS_READ) == 0 || only_adds(kinds[k])) continue;
+    const std::size_t times = std::max(columns, sizes[k]);
+    for (std::size_t i = 0; i < times; ++i) read(i % columns, k, i % sizes[k]);
   }
   half_way();
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     if ((kinds[k] & WEIR_ACCESS_WRITE) == 0) continue;
-    for (std::size_t i = 0; i < sizes[k]; ++i) {
-      const auto value = static_cast<std::uint8_t>(mixed(read + k, i));
-      std::uint8_t& byte = get(k, i);
-      byte = only_adds(kinds[k]) ? static_cast<std::uint8_t>(byte + value) : value;
-    }
+    for (std::size_t i = 0; i < sizes[k]; ++i) write(i % columns, k, i);
   }
+}
+
+/// What a task does, on bytes that get(operand, i) returns a reference to.
+template <class Get, class HalfWay>
+void mix(std::uint64_t seed, bool bytewise, const std::vector<std::uint64_t>& kinds,
+         const std::vector<std::size_t>& sizes, Get&& get, HalfWay&& half_way) {
+  std::vector<std::uint64_t> sums(*std::max_element(sizes.begin(), sizes.end()), seed);
+  const auto read = [&](std::size_t column, std::size_t k, std::size_t i) {
+    sums[column] = mixed(sums[column], get(k, i));
+  };
+  const auto write = [&](std::size_t column, std::size_t k, std::size_t i) {
+    const auto value = static_cast<std::uint8_t>(mixed(sums[column] + k, i));
+    std::uint8_t& byte = get(k, i);
+    byte = only_adds(kinds[k]) ? static_cast<std::uint8_t>(byte + value) : value;
+  };
+  each_dependence(bytewise, kinds, sizes, read, half_way, write);
 }
 
 }  // namespace weir::queue_model

@@ -61,6 +61,7 @@ bool simplify_steps(Shrinker& shrinker) {
       return shrinker.change([&](Plan& plan) { return make(plan.steps[i].task); });
     };
     simpler |= change([](PlannedTask& task) { return std::exchange(task.throws, false); });
+    simpler |= change([](PlannedTask& task) { return std::exchange(task.bytewise, false); });
     simpler |= change([](PlannedTask& task) { return std::exchange(task.priority, 0) != 0; });
     simpler |= change([](PlannedTask& task) { return std::exchange(task.domain, -1) != -1; });
     simpler |= take_out_operands(shrinker, i);

@@ -8,13 +8,16 @@ namespace weir::queue_model {
 
 namespace {
 
+constexpr std::uint64_t kThrows = 1, kBytewise = 2;
+
 std::uint8_t& byte_at(const weir_view& view, std::size_t i) {
   return static_cast<std::uint8_t*>(
       view.address)[i / view.extent[0] * view.stride[0] + i % view.extent[0]];
 }
 
 void run_mix(const Call& call, const std::function<void()>& inside_kernel) {
-  if (call.scalar<std::uint64_t>(1) != 0) throw std::runtime_error("as planned");
+  const auto flags = call.scalar<std::uint64_t>(1);
+  if ((flags & kThrows) != 0) throw std::runtime_error("as planned");
   std::vector<std::uint64_t> kinds;
   std::vector<std::size_t> sizes;
   for (std::size_t k = 0; k < call.handle()->operand_count; ++k) {
@@ -25,7 +28,7 @@ void run_mix(const Call& call, const std::function<void()>& inside_kernel) {
   const auto get = [&](std::size_t k, std::size_t i) -> std::uint8_t& {
     return byte_at(call.operand(k), i);
   };
-  mix(call.scalar<std::uint64_t>(0), kinds, sizes, get, inside_kernel);
+  mix(call.scalar<std::uint64_t>(0), (flags & kBytewise) != 0, kinds, sizes, get, inside_kernel);
 }
 
 void run_combine(const Call& call, const std::function<void()>& inside_kernel) {
@@ -96,7 +99,7 @@ std::string Trial::perform(const Step& step) {
     case Step::Kind::change: acquire(step); break;
     case Step::Kind::cancel:
       queue_.cancel();
-      done_.push_back({&step, {}, {}});
+      done_.push_back({&step, {}});
       break;
     case Step::Kind::synchronize: return synchronize();
   }
@@ -106,7 +109,8 @@ std::string Trial::perform(const Step& step) {
 void Trial::submit(const Step& step) {
   const PlannedTask& task = step.task;
   std::vector<Operand> operands;
-  std::vector<Scalar> scalars = {task.seed, std::uint64_t{task.throws}};
+  std::vector<Scalar> scalars = {task.seed,
+                                 (task.throws ? kThrows : 0) | (task.bytewise ? kBytewise : 0)};
   for (const Access& access : task.accesses) {
     operands.emplace_back(region(access.part), access.kind);
     scalars.emplace_back(std::uint64_t{access.kind});
@@ -116,7 +120,7 @@ void Trial::submit(const Step& step) {
   options.domains = task.domain < 0 ? 0 : std::uint64_t{1} << task.domain;
   options.combine = combine_.handle();
   try {
-    done_.push_back({&step, queue_.submit(mix_, operands, scalars, options), {}});
+    done_.push_back({&step, queue_.submit(mix_, operands, scalars, options)});
   } catch (const Error& error) {  // operands that overlap, or are too large, for all its places
     if (error.status() != WEIR_STATUS_UNSUPPORTED) throw;
   }
@@ -124,55 +128,59 @@ void Trial::submit(const Step& step) {
 
 void Trial::acquire(const Step& step) {
   const bool changes = step.kind == Step::Kind::change;
-  queue_.acquire(region(step.part), changes ? WEIR_ACCESS_READ_WRITE : WEIR_ACCESS_READ);
   const Part& part = plan_.parts[step.part];
+  const weir_status status =
+      weir_queue_acquire(queue_.handle(), buffers_[part.buffer].handle(), part.region(),
+                         changes ? WEIR_ACCESS_READ_WRITE : WEIR_ACCESS_READ, WEIR_FOREVER);
   Bytes seen;
-  for (std::size_t i = 0; i < part.size(); ++i) {
+  for (std::size_t i = 0; status == WEIR_STATUS_OK && i < part.size(); ++i) {
     std::uint8_t& byte = memory_[part.buffer][part.at(i)];
     seen.push_back(byte);
     if (changes) byte = Oracle::changed(byte);
   }
-  done_.push_back({&step, {}, std::move(seen)});
+  done_.push_back({&step, {}, status, std::move(seen)});
 }
 
 std::string Trial::synchronize() {
-  std::string failure;
-  try {
-    queue_.synchronize();
-  } catch (const Error& error) {
-    failure = error.what();
-  }
-  bool failed = false;
-  const std::string wrong = follow(failed);
+  const weir_status status = weir_queue_synchronize(queue_.handle(), WEIR_FOREVER);
+  weir_status first_failure = WEIR_STATUS_OK;
+  const std::string wrong = follow(first_failure);
   if (!wrong.empty()) return wrong;
-  if (failed == failure.empty()) return "synchronize does not say what the tasks say: " + failure;
+  if (status != first_failure) {
+    return std::string("synchronize says ") + weir_status_name(status) + " and not " +
+           weir_status_name(first_failure);
+  }
   const std::string contents = oracle_.synchronized(memory_);
   if (contents.empty()) done_.clear();
   return contents;
 }
 
-std::string Trial::follow(bool& failed) {
+std::string Trial::follow(weir_status& first_failure) {
   std::size_t last_cancel = 0;
   for (std::size_t i = 0; i < done_.size(); ++i) {
     if (done_[i].step->kind == Step::Kind::cancel) last_cancel = i;
   }
   for (std::size_t i = 0; i < done_.size(); ++i) {
-    const std::string wrong = follow(done_[i], i < last_cancel, failed);
+    const std::string wrong = follow(done_[i], i < last_cancel, first_failure);
     if (!wrong.empty()) return std::to_string(i) + ": " + wrong;
   }
   return "";
 }
 
-std::string Trial::follow(const Done& done, bool cancellable, bool& failed) {
+std::string Trial::follow(const Done& done, bool cancellable, weir_status& first_failure) {
   const Step& step = *done.step;
   if (step.kind == Step::Kind::cancel) oracle_.cancelled();
   if (step.kind == Step::Kind::acquire || step.kind == Step::Kind::change) {
-    return oracle_.acquired(step.part, done.seen, step.kind == Step::Kind::change);
+    const std::string wrong = oracle_.acquired(step.part, done.status, done.seen);
+    if (!done.seen.empty() && step.kind == Step::Kind::change) oracle_.change(step.part);
+    return wrong;
   }
   if (step.kind != Step::Kind::task) return "";
   const weir_event_info info = done.event.info();
   if (!info.complete) return "it is not complete";
-  failed = failed || (info.status != WEIR_STATUS_OK && info.status != WEIR_STATUS_CANCELLED);
+  if (first_failure == WEIR_STATUS_OK && info.status != WEIR_STATUS_CANCELLED) {
+    first_failure = info.status;
+  }
   return oracle_.follow(step.task, info.status, cancellable);
 }
 
@@ -184,6 +192,8 @@ std::string Trial::ends() const {
     if (done_[i].step->kind == Step::Kind::task) {
       const weir_event_info info = done_[i].event.info();
       text += std::string(": ") + weir_status_name(info.status) + " " + info.message;
+    } else {
+      text += std::string(": ") + weir_status_name(done_[i].status);
     }
     text += "\n";
   }

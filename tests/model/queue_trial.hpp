@@ -30,7 +30,8 @@ class Trial {
   struct Done {
     const Step* step;
     Event event;  ///< of a task
-    Bytes seen;   ///< by what acquires
+    weir_status status = WEIR_STATUS_OK;
+    Bytes seen{};  ///< by what acquires
   };
 
   void open_queue();
@@ -39,8 +40,8 @@ class Trial {
   void submit(const Step& step);
   void acquire(const Step& step);
   std::string synchronize();
-  std::string follow(bool& failed);
-  std::string follow(const Done& done, bool cancellable, bool& failed);
+  std::string follow(weir_status& first_failure);
+  std::string follow(const Done& done, bool cancellable, weir_status& first_failure);
   std::string ends() const;
   Region region(std::size_t part) const;
 
