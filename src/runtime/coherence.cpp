@@ -316,7 +316,7 @@ Coherence::Slot& Coherence::slot_of(Lane& lane, Piece& piece, std::uint16_t memo
 }
 
 /// What is done with the slot from now on comes after what was, and has nothing to do with how that
-/// went.
+/// went: the streams of all lanes with that memory have to forget it.
 void Coherence::renew(Lane& lane, Slot& slot) {
   if (slot.writer.event.opaque[1] == 0 && slot.readers.empty()) return;
   waits_.clear();
@@ -324,6 +324,10 @@ void Coherence::renew(Lane& lane, Slot& slot) {
   const weir_operand all{slot.buffer, weir_region_range(0, slot.bytes), WEIR_ACCESS_READ_WRITE};
   const weir_event event = lane.stream->renew_after(all, waits_);
   note_use(slot, {event, lane.index}, true);
+  for (const Lane& other : lanes_) {
+    const bool same = other.domain().residency().memory() == slot.memory;
+    if (same && &other != &lane) other.stream->renew_after(all, {});
+  }
 }
 
 /// Returns a slot without a piece; nullptr when another one had to go first. Larger ones do: what
