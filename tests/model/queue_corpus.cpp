@@ -29,10 +29,9 @@ Part part_of(const Json& json) {
 
 Json to_json(const Step& step) {
   Json json = {{"kind", Step::kNames[static_cast<std::size_t>(step.kind)]}};
-  if (step.kind != Step::Kind::task) {
-    if (step.kind < Step::Kind::cancel) json["part"] = step.part;
-    return json;
-  }
+  if (step.has_part()) json["part"] = step.part;
+  if (step.brief) json["brief"] = true;
+  if (step.kind != Step::Kind::task) return json;
   json["seed"] = step.task.seed;
   for (const Access& access : step.task.accesses) {
     json["operands"].push_back(
@@ -42,6 +41,8 @@ Json to_json(const Step& step) {
   if (step.task.bytewise) json["bytewise"] = true;
   if (step.task.priority != 0) json["priority"] = step.task.priority;
   if (step.task.domain >= 0) json["domain"] = step.task.domain;
+  if (step.task.place >= 0) json["place"] = step.task.place;
+  if (step.task.init) json["init"] = true;
   return json;
 }
 
@@ -52,6 +53,7 @@ Step step_of(const Json& json) {
   if (found == Step::kNames.end()) throw std::runtime_error("no step is a '" + kind + "'");
   step.kind = static_cast<Step::Kind>(found - Step::kNames.begin());
   step.part = json.value("part", std::size_t{0});
+  step.brief = json.value("brief", false);
   step.task.seed = json.value("seed", std::uint64_t{0});
   for (const Json& operand : json.value("operands", Json::array())) {
     step.task.accesses.push_back(
@@ -61,6 +63,8 @@ Step step_of(const Json& json) {
   step.task.bytewise = json.value("bytewise", false);
   step.task.priority = json.value("priority", 0);
   step.task.domain = json.value("domain", -1);
+  step.task.place = json.value("place", -1);
+  step.task.init = json.value("init", false);
   return step;
 }
 
@@ -71,6 +75,7 @@ Json to_json(const Found& found) {
                {"seed", plan.seed},
                {"fails", plan.fails},
                {"cancels", plan.cancels}};
+  if (plan.producers != 1) json["producers"] = plan.producers;
   if (!found.strategy.empty()) {
     json["schedule"] = {{"strategy", found.strategy}, {"seed", found.schedule_seed}};
   }
@@ -90,6 +95,7 @@ Found found_of(const Json& json) {
   plan.seed = json.value("seed", std::uint64_t{0});
   plan.fails = json.value("fails", false);
   plan.cancels = json.value("cancels", false);
+  plan.producers = json.value("producers", std::size_t{1});
   if (json.contains("schedule")) {
     found.strategy = json["schedule"].at("strategy");
     found.schedule_seed = json["schedule"].at("seed");

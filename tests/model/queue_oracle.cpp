@@ -40,13 +40,7 @@ std::string Oracle::follow(const PlannedTask& task, weir_status status, bool can
 }
 
 std::string Oracle::acquired(std::size_t part, weir_status status, const Bytes& seen) {
-  if (status != WEIR_STATUS_OK) {
-    const bool reachable = std::any_of(reached_.begin(), reached_.end(), [&](const Access& other) {
-      return (other.kind & WEIR_ACCESS_WRITE) != 0 &&
-             overlap(plan_.parts[other.part], plan_.parts[part]);
-    });
-    return reachable ? "" : std::string("it is ") + weir_status_name(status) + " without a reason";
-  }
+  if (status != WEIR_STATUS_OK) return flushed(part, status);
   std::string wrong = given(part);
   std::size_t i = 0;
   each_byte(part, [&](std::size_t buffer, std::size_t at) {
@@ -58,6 +52,24 @@ std::string Oracle::acquired(std::size_t part, weir_status status, const Bytes& 
     unknown_[buffer][at] = false;
   });
   return wrong;
+}
+
+std::string Oracle::flushed(std::size_t part, weir_status status) const {
+  if (status == WEIR_STATUS_OK) return "";
+  const bool reachable = std::any_of(reached_.begin(), reached_.end(), [&](const Access& other) {
+    return (other.kind & WEIR_ACCESS_WRITE) != 0 &&
+           overlap(plan_.parts[other.part], plan_.parts[part]);
+  });
+  return reachable ? "" : std::string("it is ") + weir_status_name(status) + " without a reason";
+}
+
+std::string Oracle::released(std::size_t buffer, const Bytes& memory) {
+  std::erase_if(reached_,
+                [&](const Access& access) { return plan_.parts[access.part].buffer == buffer; });
+  for (const Missing missing : missing_[buffer]) {
+    if (missing != Missing::none) return "it has not waited for a task";
+  }
+  return settle(buffer, memory);
 }
 
 /// The program may use it: what was to be written is.
@@ -80,18 +92,29 @@ void Oracle::cancelled() {
   for (auto& bytes : missing_) bytes.assign(bytes.size(), Missing::none);
 }
 
+void Oracle::gave_up() {
+  for (auto& bytes : bad_) bytes.assign(bytes.size(), false);
+}
+
 std::string Oracle::synchronized(const std::vector<Bytes>& memory) {
   reached_.clear();
   cancelled();
   for (std::size_t b = 0; b < memory.size(); ++b) {
-    bad_[b].assign(bad_[b].size(), false);
-    for (std::size_t i = 0; i < memory[b].size(); ++i) {
-      if (unknown_[b][i] || memory[b][i] == memory_[b][i]) continue;
-      return "byte " + std::to_string(i) + " of buffer " + std::to_string(b) + " is wrong";
-    }
-    unknown_[b].assign(unknown_[b].size(), false);
+    const std::string wrong = settle(b, memory[b]);
+    if (!wrong.empty()) return wrong;
   }
-  memory_ = memory;
+  return "";
+}
+
+/// Host memory has what the tasks so far have left.
+std::string Oracle::settle(std::size_t buffer, const Bytes& memory) {
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    if (unknown_[buffer][i] || memory[i] == memory_[buffer][i]) continue;
+    return "byte " + std::to_string(i) + " of buffer " + std::to_string(buffer) + " is wrong";
+  }
+  memory_[buffer] = memory;
+  bad_[buffer].assign(memory.size(), false);
+  unknown_[buffer].assign(memory.size(), false);
   return "";
 }
 

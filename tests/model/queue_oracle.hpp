@@ -23,7 +23,14 @@ class Oracle {
   std::string acquired(std::size_t part, weir_status status, const Bytes& seen);
   /// It changed them.
   void change(std::size_t part);
+  /// A flush of a part ended so, and nobody looked.
+  std::string flushed(std::size_t part, weir_status status) const;
+  /// A buffer came to its end, and its memory was this.
+  std::string released(std::size_t buffer, const Bytes& memory);
   void cancelled();
+  /// A synchronise gave up. It may have made places forget failures already, which it then does not
+  /// tell: what depends on these may be poisoned or not.
+  void gave_up();
   /// All is over, and host memory of the buffers is this.
   std::string synchronized(const std::vector<Bytes>& memory);
 
@@ -38,6 +45,7 @@ class Oracle {
   bool meets(const Access& access, const std::vector<Access>& others) const;
   bool passed_by(const PlannedTask& task) const;
   std::string given(std::size_t part) const;
+  std::string settle(std::size_t buffer, const Bytes& memory);
   void apply(const PlannedTask& task);
   void call_off(const PlannedTask& task);
   void note_writes(const PlannedTask& task, bool ok, bool dropped);

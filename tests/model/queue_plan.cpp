@@ -9,7 +9,7 @@ namespace weir::queue_model {
 
 namespace {
 
-constexpr std::array<Platform, 7> kPlatforms = {{
+constexpr std::array<Platform, 10> kPlatforms = {{
     {"host_direct", "host:cores=2", 1, 1},
     {"host_places", "host:cores=2", 1, 2},
     {"host_and_sim", "host:cores=1,sim:cores=1,gbps=1000,latency_us=0", 2, 1},
@@ -20,9 +20,19 @@ constexpr std::array<Platform, 7> kPlatforms = {{
      1},
     {"virtual",
      "sim:cores=2,clock=virtual,gbps=6,sim:cores=1,clock=virtual,memory=300B,duplex=half", 2, 1},
+    {"sim_places", "sim:cores=2,gbps=1000,latency_us=0,memory=300B", 1, 2},
+    {"three",
+     "sim:cores=1,gbps=1000,latency_us=0,order=device,memory=260B,host:cores=1,"
+     "sim:cores=1,gbps=1000,latency_us=0,memory=200B,duplex=half",
+     3, 1},
+    {"three_places",
+     "host:cores=2,sim:cores=2,gbps=1000,latency_us=0,memory=400B,"
+     "sim:cores=2,gbps=1000,latency_us=0,order=device",
+     3, 2},
 }};
-constexpr std::array<const char*, 5> kPolicies = {"finish", "steal", "locality", "static",
-                                                  "round-robin"};
+/// "later" is of the trial: it puts tasks off whenever it may.
+constexpr std::array<const char*, 6> kPolicies = {"finish", "steal",       "locality",
+                                                  "static", "round-robin", "later"};
 
 class Planner {
  public:
@@ -36,8 +46,9 @@ class Planner {
     for (std::size_t i = 0, n = 2 + below(10); i < n; ++i) plan.parts.push_back(part(plan));
     plan.fails = below(3) == 0;
     plan.cancels = below(3) == 0;
+    plan.producers = 1 + below(4) / 3;
     for (std::size_t i = 0, n = 5 + below(60); i < n; ++i) plan.steps.push_back(step(plan));
-    plan.steps.push_back({Step::Kind::synchronize, {}, 0});
+    plan.steps.push_back({Step::Kind::synchronize});
     return plan;
   }
 
@@ -59,12 +70,16 @@ class Planner {
   Step step(const Plan& plan) {
     const std::size_t what = below(plan.fails ? 44 : 40);
     const std::size_t part = below(plan.parts.size());
-    if (what == 0 || what >= 40) return {Step::Kind::synchronize, {}, 0};
+    const bool brief = below(3) == 0, seldom = below(3) == 0;
+    if (what == 0 || what >= 40) return {Step::Kind::synchronize, {}, 0, brief};
     if (what == 1) return {Step::Kind::flush, {}, part};
-    if (what == 2) return {Step::Kind::acquire, {}, part};
-    if (what == 3) return {Step::Kind::change, {}, part};
-    if (what > 3 && what < 7 && plan.cancels) return {Step::Kind::cancel, {}, 0};
-    return {Step::Kind::task, task(plan), 0};
+    if (what == 2) return {Step::Kind::acquire, {}, part, brief};
+    if (what == 3) return {Step::Kind::change, {}, part, brief};
+    if (what > 3 && what < 7 && plan.cancels) return {Step::Kind::cancel};
+    if (what == 7 && seldom) return {Step::Kind::reopen};
+    if (what == 8 && seldom) return {Step::Kind::release, {}, part};
+    if (what == 9 && seldom) return {Step::Kind::look, {}, part};
+    return {Step::Kind::task, task(plan)};
   }
 
   PlannedTask task(const Plan& plan) {
@@ -79,7 +94,11 @@ class Planner {
     task.throws = plan.fails && below(12) == 0;
     task.bytewise = below(2) == 0;
     if (below(5) == 0) task.priority = static_cast<int>(below(3)) - 1;
-    if (below(4) == 0) task.domain = static_cast<int>(below(plan.platform->count));
+    const Platform& platform = *plan.platform;
+    const std::size_t bound = below(8);
+    if (bound < 2) task.domain = static_cast<int>(below(platform.count));
+    if (bound == 2) task.place = static_cast<int>(below(platform.count * platform.places));
+    task.init = below(3) == 0;
     return task;
   }
 
@@ -88,7 +107,7 @@ class Planner {
 
 /// Commuting tasks come in any order, so none of their operands may be read or written otherwise by
 /// the same task, and what they read besides must not depend on the order: keep it simple. Which of
-/// them a failure poisons depends on their order, too.
+/// them a failure poisons depends on their order, too. A task uses buffers of one producer.
 void simplify(Plan& plan) {
   for (Step& step : plan.steps) {
     const bool commutes = std::any_of(step.task.accesses.begin(), step.task.accesses.end(),
@@ -96,6 +115,12 @@ void simplify(Plan& plan) {
     for (Access& access : step.task.accesses) {
       const bool ordered = plan.fails && only_adds(access.kind);
       if (ordered) access.kind = WEIR_ACCESS_READ_WRITE;
+    }
+    if (!step.task.accesses.empty()) {
+      const std::size_t producer = plan.producer_of(step);
+      std::erase_if(step.task.accesses, [&](const Access& access) {
+        return plan.parts[access.part].buffer % plan.producers != producer;
+      });
     }
     if (!commutes || plan.fails) continue;
     const weir_access kind = step.task.seed % 2 == 0 ? WEIR_ACCESS_COMMUTE : WEIR_ACCESS_REDUCE;
@@ -124,8 +149,8 @@ bool overlap(const Part& a, const Part& b) {
 
 std::string Step::describe() const {
   std::string line = kNames[static_cast<std::size_t>(kind)];
-  if (kind >= Kind::cancel) return line;
-  if (kind != Kind::task) return line + " part " + std::to_string(part);
+  if (brief) line += " briefly";
+  if (has_part()) return line + " part " + std::to_string(part);
   for (const Access& access : task.accesses) {
     line += " " + std::to_string(access.part) + ":" + std::to_string(access.kind);
   }
@@ -133,13 +158,15 @@ std::string Step::describe() const {
   if (task.bytewise) line += " bytewise";
   if (task.priority != 0) line += " priority " + std::to_string(task.priority);
   if (task.domain >= 0) line += " on " + std::to_string(task.domain);
+  if (task.place >= 0) line += " at place " + std::to_string(task.place);
+  if (task.init) line += " with init";
   return line;
 }
 
 std::string Plan::describe() const {
   std::string text = "seed " + std::to_string(seed) + " on " + platform->name + " with policy " +
-                     policy + (fails ? ", some tasks throw" : "") +
-                     (cancels ? ", cancelled\n" : "\n");
+                     policy + (fails ? ", some tasks throw" : "") + (cancels ? ", cancelled" : "") +
+                     (producers > 1 ? ", by two threads\n" : "\n");
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Part& part = parts[i];
     text += "part " + std::to_string(i) + ": buffer " + std::to_string(part.buffer) + " at " +

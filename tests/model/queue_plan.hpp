@@ -39,18 +39,34 @@ struct PlannedTask {
   bool throws = false;
   bool bytewise = false;  ///< byte i of what it writes depends on bytes i of what it reads only
   int priority = 0;
-  int domain = -1;  ///< the only one that may run it
+  int domain = -1;    ///< the only one that may run it
+  int place = -1;     ///< the same
+  bool init = false;  ///< reduces with an identity of its own
 };
 
 struct Step {
-  enum class Kind { task, acquire, change, flush, cancel, synchronize } kind = Kind::task;
+  /// `look` flushes a part and waits for that; `release` ends the buffer of a part, and wraps its
+  /// memory again; `reopen` ends the queue.
+  enum class Kind {
+    task,
+    acquire,
+    change,
+    flush,
+    look,
+    release,
+    cancel,
+    synchronize,
+    reopen
+  } kind = Kind::task;
   /// By kind.
-  static constexpr std::array kNames = {"task",  "acquire", "change",
-                                        "flush", "cancel",  "synchronize"};
+  static constexpr std::array kNames = {"task",    "acquire", "change",      "flush", "look",
+                                        "release", "cancel",  "synchronize", "reopen"};
 
-  PlannedTask task;
+  PlannedTask task{};
   std::size_t part = 0;
+  bool brief = false;  ///< an acquire, change or synchronize that gives up soon
 
+  bool has_part() const { return kind > Kind::task && kind < Kind::cancel; }
   std::string describe() const;
 };
 
@@ -72,8 +88,15 @@ struct Plan {
   std::vector<std::size_t> buffers;  ///< bytes
   std::vector<Part> parts;
   std::vector<Step> steps;
-  bool fails = false;    ///< some tasks throw
-  bool cancels = false;  ///< the queue is cancelled now and then
+  bool fails = false;         ///< some tasks throw
+  bool cancels = false;       ///< the queue is cancelled now and then
+  std::size_t producers = 1;  ///< threads; each has the buffers whose index modulo that is its own
+
+  /// Which of them takes a step that concerns some buffers only.
+  std::size_t producer_of(const Step& step) const {
+    const std::size_t part = step.has_part() ? step.part : step.task.accesses[0].part;
+    return parts[part].buffer % producers;
+  }
 
   /// Lists it, a step on each line.
   std::string describe() const;

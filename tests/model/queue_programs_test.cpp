@@ -143,7 +143,7 @@ TEST(QueueShrink, WhatIsKeptFailsAsLongAsTheDefectIsThere) {
   const auto defect = [] { throw std::runtime_error("a defect"); };
   const Fails fails = [&](const Plan& plan) {
     const model::HangGuard guard(replay_command(plan.seed));
-    return !Trial(plan, defect).run().empty();
+    return !Trial(plan, {.inside_kernel = defect}).run().empty();
   };
   const File file;
   for (const std::uint64_t seed : {1u, 2u, 3u}) {

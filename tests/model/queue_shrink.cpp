@@ -32,7 +32,7 @@ bool take_out_operands(Shrinker& shrinker, std::size_t step) {
 }
 
 bool uses(const Step& step, std::size_t part) {
-  if (step.kind != Step::Kind::task) return step.kind < Step::Kind::cancel && step.part == part;
+  if (step.has_part()) return step.part == part;
   return std::any_of(step.task.accesses.begin(), step.task.accesses.end(),
                      [part](const Access& access) { return access.part == part; });
 }
@@ -56,7 +56,11 @@ bool simplify_steps(Shrinker& shrinker) {
   bool simpler = shrinker.change([](Plan& plan) {
     return std::exchange(plan.policy, std::string("round-robin")) != "round-robin";
   });
+  simpler |= shrinker.change(
+      [](Plan& plan) { return std::exchange(plan.producers, std::size_t{1}) != 1; });
   for (std::size_t i = 0; i < shrinker.plan().steps.size(); ++i) {
+    simpler |=
+        shrinker.change([i](Plan& plan) { return std::exchange(plan.steps[i].brief, false); });
     const auto change = [&](auto&& make) {
       return shrinker.change([&](Plan& plan) { return make(plan.steps[i].task); });
     };
@@ -64,6 +68,8 @@ bool simplify_steps(Shrinker& shrinker) {
     simpler |= change([](PlannedTask& task) { return std::exchange(task.bytewise, false); });
     simpler |= change([](PlannedTask& task) { return std::exchange(task.priority, 0) != 0; });
     simpler |= change([](PlannedTask& task) { return std::exchange(task.domain, -1) != -1; });
+    simpler |= change([](PlannedTask& task) { return std::exchange(task.place, -1) != -1; });
+    simpler |= change([](PlannedTask& task) { return std::exchange(task.init, false); });
     simpler |= take_out_operands(shrinker, i);
   }
   for (std::size_t part = shrinker.plan().parts.size(); part-- > 0;) {

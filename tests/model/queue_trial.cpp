@@ -1,5 +1,6 @@
 #include "queue_trial.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <utility>
@@ -9,6 +10,8 @@ namespace weir::queue_model {
 namespace {
 
 constexpr std::uint64_t kThrows = 1, kBytewise = 2;
+constexpr std::uint8_t kIdentity = 7;      ///< of tasks that reduce with one of their own
+constexpr std::int64_t kBriefNs = 20'000;  ///< is hardly enough
 
 std::uint8_t& byte_at(const weir_view& view, std::size_t i) {
   return static_cast<std::uint8_t*>(
@@ -31,35 +34,73 @@ void run_mix(const Call& call, const std::function<void()>& inside_kernel) {
   mix(call.scalar<std::uint64_t>(0), (flags & kBytewise) != 0, kinds, sizes, get, inside_kernel);
 }
 
-void run_combine(const Call& call, const std::function<void()>& inside_kernel) {
+/// Partial results began as the identity.
+void run_combine(const Call& call, std::uint8_t identity,
+                 const std::function<void()>& inside_kernel) {
   const weir_view &target = call.operand(0), &partial = call.operand(1);
   for (std::size_t i = 0; i < target.extent[0] * target.extent[1]; ++i) {
-    const auto sum = static_cast<std::uint8_t>(byte_at(target, i) + byte_at(partial, i));
+    const auto sum = static_cast<std::uint8_t>(byte_at(target, i) + byte_at(partial, i) - identity);
     if (i == 0) inside_kernel();
     byte_at(target, i) = sum;
   }
 }
 
+void run_init(const Call& call) {
+  const weir_view& partial = call.operand(0);
+  for (std::size_t i = 0; i < partial.extent[0] * partial.extent[1]; ++i) {
+    byte_at(partial, i) = kIdentity;
+  }
+}
+
 }  // namespace
 
-Trial::Trial(const Plan& plan, std::function<void()> inside_kernel)
-    : plan_(plan), runtime_(plan.platform->domains), oracle_(plan) {
-  mix_ = runtime_.kernel("mix", [=](const Call& call) { run_mix(call, inside_kernel); });
-  combine_ =
-      runtime_.kernel("combine", [=](const Call& call) { run_combine(call, inside_kernel); });
+Trial::Trial(const Plan& plan, Surroundings surroundings)
+    : plan_(plan),
+      surroundings_(std::move(surroundings)),
+      whims_{plan.seed},
+      runtime_(plan.platform->domains),
+      oracle_(plan) {
+  const auto& inside = surroundings_.inside_kernel;
+  mix_ = runtime_.kernel("mix", [=](const Call& call) { run_mix(call, inside); });
+  combine_ = runtime_.kernel("combine", [=](const Call& call) { run_combine(call, 0, inside); });
+  combine_from_identity_ = runtime_.kernel(
+      "combine from identity", [=](const Call& call) { run_combine(call, kIdentity, inside); });
+  init_ = runtime_.kernel("init", run_init);
+  register_policy();
+  for (std::size_t i = 0; i < plan_.platform->count; ++i) {
+    for (Place& place : runtime_.domain(i).partition(plan_.platform->places)) {
+      places_.push_back(std::move(place));
+    }
+  }
   for (const std::size_t bytes : plan.buffers) memory_.emplace_back(bytes, 0);
   for (Bytes& bytes : memory_) buffers_.push_back(runtime_.wrap(bytes));
   open_queue();
 }
 
+/// Puts a task off, or chooses any place, unless all are idle: then it has to choose.
+std::size_t Trial::choose_later(const char*, const weir_candidate* candidates, std::size_t count,
+                                void* payload) {
+  Whims& whims = *static_cast<Whims*>(payload);
+  const std::uint64_t whim = mixed(whims.seed, ++whims.calls);
+  const bool busy = std::any_of(candidates, candidates + count,
+                                [](const weir_candidate& each) { return each.tasks > 0; });
+  return busy && whim % 3 != 0 ? WEIR_POLICY_LATER : whim / 3 % count;
+}
+
+void Trial::register_policy() {
+  weir_policy_options options = WEIR_POLICY_OPTIONS_INIT;
+  options.name = "later";
+  options.summary = "puts tasks off";
+  options.choose = choose_later;
+  options.payload = &whims_;
+  if (weir_policy_register(runtime_.handle(), &options) != WEIR_STATUS_OK) {
+    throw std::runtime_error("the policy is not registered");
+  }
+}
+
 void Trial::open_queue() {
   std::vector<weir_place*> handles;
-  for (std::size_t i = 0; i < plan_.platform->count; ++i) {
-    for (Place& place : runtime_.domain(i).partition(plan_.platform->places)) {
-      handles.push_back(place.handle());
-      places_.push_back(std::move(place));
-    }
-  }
+  for (const Place& place : places_) handles.push_back(place.handle());
   weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
   options.places = handles.data();
   options.place_count = handles.size();
@@ -79,11 +120,29 @@ std::string Trial::run() {
 }
 
 std::string Trial::run_steps() {
-  for (const Step& step : plan_.steps) {
-    const std::string wrong = perform(step);
+  const auto& steps = plan_.steps;
+  for (std::size_t i = 0; i < steps.size();) {
+    std::size_t next = i;
+    while (steps[next].kind < Step::Kind::cancel) ++next;
+    perform_all(i, next);
+    const std::string wrong = perform(steps[next]);
     if (!wrong.empty()) return wrong;
+    i = next + 1;
   }
   return "";
+}
+
+/// Performs steps that concern some buffers only: each producer does its own, in order.
+void Trial::perform_all(std::size_t first, std::size_t last) {
+  const std::size_t before = done_.size();
+  for (std::size_t i = first; i < last; ++i) done_.push_back({&plan_.steps[i]});
+  const auto produce = [&](std::size_t producer) {
+    for (std::size_t i = before; i < done_.size(); ++i) {
+      if (plan_.producer_of(*done_[i].step) == producer) perform(done_[i]);
+    }
+  };
+  if (plan_.producers == 1) return produce(0);
+  surroundings_.both([&] { produce(0); }, [&] { produce(1); });
 }
 
 Region Trial::region(std::size_t part) const {
@@ -92,22 +151,29 @@ Region Trial::region(std::size_t part) const {
 }
 
 std::string Trial::perform(const Step& step) {
-  switch (step.kind) {
-    case Step::Kind::task: submit(step); break;
-    case Step::Kind::flush: queue_.flush(region(step.part)); break;
-    case Step::Kind::acquire:
-    case Step::Kind::change: acquire(step); break;
-    case Step::Kind::cancel:
-      queue_.cancel();
-      done_.push_back({&step, {}});
-      break;
-    case Step::Kind::synchronize: return synchronize();
-  }
+  if (step.kind == Step::Kind::synchronize) return synchronize(step);
+  if (step.kind == Step::Kind::reopen) return reopen();
+  queue_.cancel();
+  done_.push_back({&step});
   return "";
 }
 
-void Trial::submit(const Step& step) {
-  const PlannedTask& task = step.task;
+void Trial::perform(Done& done) {
+  try {
+    switch (done.step->kind) {
+      case Step::Kind::task: return submit(done);
+      case Step::Kind::release: return release(done);
+      case Step::Kind::acquire:
+      case Step::Kind::change: return acquire(done);
+      default: return flush(done);
+    }
+  } catch (const std::exception& error) {
+    done.wrong = std::string("it throws: ") + error.what();
+  }
+}
+
+void Trial::submit(Done& done) {
+  const PlannedTask& task = done.step->task;
   std::vector<Operand> operands;
   std::vector<Scalar> scalars = {task.seed,
                                  (task.throws ? kThrows : 0) | (task.bytewise ? kBytewise : 0)};
@@ -118,35 +184,80 @@ void Trial::submit(const Step& step) {
   TaskOptions options;
   options.priority = task.priority;
   options.domains = task.domain < 0 ? 0 : std::uint64_t{1} << task.domain;
-  options.combine = combine_.handle();
+  options.place = task.place < 0 ? nullptr : places_[static_cast<std::size_t>(task.place)].handle();
+  options.combine = (task.init ? combine_from_identity_ : combine_).handle();
+  options.init = task.init ? init_.handle() : nullptr;
   try {
-    done_.push_back({&step, queue_.submit(mix_, operands, scalars, options)});
+    done.event = queue_.submit(mix_, operands, scalars, options);
   } catch (const Error& error) {  // operands that overlap, or are too large, for all its places
+    done.status = error.status();
     if (error.status() != WEIR_STATUS_UNSUPPORTED) throw;
   }
 }
 
-void Trial::acquire(const Step& step) {
+void Trial::acquire(Done& done) {
+  const Step& step = *done.step;
   const bool changes = step.kind == Step::Kind::change;
   const Part& part = plan_.parts[step.part];
-  const weir_status status =
-      weir_queue_acquire(queue_.handle(), buffers_[part.buffer].handle(), part.region(),
-                         changes ? WEIR_ACCESS_READ_WRITE : WEIR_ACCESS_READ, WEIR_FOREVER);
-  Bytes seen;
-  for (std::size_t i = 0; status == WEIR_STATUS_OK && i < part.size(); ++i) {
-    std::uint8_t& byte = memory_[part.buffer][part.at(i)];
-    seen.push_back(byte);
-    if (changes) byte = Oracle::changed(byte);
+  done.status = weir_queue_acquire(queue_.handle(), buffers_[part.buffer].handle(), part.region(),
+                                   changes ? WEIR_ACCESS_READ_WRITE : WEIR_ACCESS_READ,
+                                   step.brief ? kBriefNs : WEIR_FOREVER);
+  if (done.status != WEIR_STATUS_OK) return;
+  done.seen = look_at(step.part);
+  for (std::size_t i = 0; changes && i < part.size(); ++i) {
+    memory_[part.buffer][part.at(i)] = Oracle::changed(done.seen[i]);
   }
-  done_.push_back({&step, {}, status, std::move(seen)});
 }
 
-std::string Trial::synchronize() {
-  const weir_status status = weir_queue_synchronize(queue_.handle(), WEIR_FOREVER);
+void Trial::flush(Done& done) {
+  done.event = queue_.flush(region(done.step->part));
+  if (done.step->kind == Step::Kind::flush) return;
+  try {
+    done.event.wait();
+    done.seen = look_at(done.step->part);
+  } catch (const Error& error) {
+    done.status = error.status();
+  }
+}
+
+void Trial::release(Done& done) {
+  const std::size_t buffer = plan_.parts[done.step->part].buffer;
+  buffers_[buffer] = {};
+  done.seen = memory_[buffer];
+  buffers_[buffer] = runtime_.wrap(memory_[buffer]);
+}
+
+Bytes Trial::look_at(std::size_t part) const {
+  const Part& bytes = plan_.parts[part];
+  Bytes seen;
+  for (std::size_t i = 0; i < bytes.size(); ++i) seen.push_back(memory_[bytes.buffer][bytes.at(i)]);
+  return seen;
+}
+
+/// The end of a queue synchronises it.
+std::string Trial::reopen() {
+  queue_ = {};
+  weir_status first_failure = WEIR_STATUS_OK;
+  std::string wrong = follow(first_failure);
+  if (wrong.empty()) wrong = oracle_.synchronized(memory_);
+  if (!wrong.empty()) return wrong;
+  done_.clear();
+  open_queue();
+  return "";
+}
+
+std::string Trial::synchronize(const Step& step) {
+  const weir_status status =
+      weir_queue_synchronize(queue_.handle(), step.brief ? kBriefNs : WEIR_FOREVER);
+  if (step.brief && status == WEIR_STATUS_TIMEOUT) {
+    done_.push_back({&step, {}, status});
+    return "";
+  }
   weir_status first_failure = WEIR_STATUS_OK;
   const std::string wrong = follow(first_failure);
   if (!wrong.empty()) return wrong;
-  if (status != first_failure) {
+  const bool either = plan_.producers > 1 && status != WEIR_STATUS_OK;  // the order is not known
+  if (status != first_failure && !(either && first_failure != WEIR_STATUS_OK)) {
     return std::string("synchronize says ") + weir_status_name(status) + " and not " +
            weir_status_name(first_failure);
   }
@@ -169,15 +280,25 @@ std::string Trial::follow(weir_status& first_failure) {
 
 std::string Trial::follow(const Done& done, bool cancellable, weir_status& first_failure) {
   const Step& step = *done.step;
+  if (!done.wrong.empty()) return done.wrong;
   if (step.kind == Step::Kind::cancel) oracle_.cancelled();
-  if (step.kind == Step::Kind::acquire || step.kind == Step::Kind::change) {
+  if (step.kind == Step::Kind::synchronize) oracle_.gave_up();
+  if (step.kind >= Step::Kind::cancel || done.status == WEIR_STATUS_UNSUPPORTED) return "";
+  if (step.brief && done.status == WEIR_STATUS_TIMEOUT) return "";
+  if (step.kind == Step::Kind::release) {
+    return oracle_.released(plan_.parts[step.part].buffer, done.seen);
+  }
+  if (step.kind != Step::Kind::task && step.kind != Step::Kind::flush) {
     const std::string wrong = oracle_.acquired(step.part, done.status, done.seen);
     if (!done.seen.empty() && step.kind == Step::Kind::change) oracle_.change(step.part);
     return wrong;
   }
-  if (step.kind != Step::Kind::task) return "";
   const weir_event_info info = done.event.info();
   if (!info.complete) return "it is not complete";
+  if (step.kind == Step::Kind::flush) {
+    const bool called_off = info.status == WEIR_STATUS_CANCELLED && cancellable;
+    return called_off ? "" : oracle_.flushed(step.part, info.status);
+  }
   if (first_failure == WEIR_STATUS_OK && info.status != WEIR_STATUS_CANCELLED) {
     first_failure = info.status;
   }
@@ -189,7 +310,7 @@ std::string Trial::ends() const {
   std::string text = "since the last synchronise:\n";
   for (std::size_t i = 0; i < done_.size(); ++i) {
     text += std::to_string(i) + ": " + done_[i].step->describe();
-    if (done_[i].step->kind == Step::Kind::task) {
+    if (done_[i].event.handle().opaque[1] != 0) {
       const weir_event_info info = done_[i].event.info();
       text += std::string(": ") + weir_status_name(info.status) + " " + info.message;
     } else {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <weir/weir.hpp>
@@ -13,12 +15,24 @@
 
 namespace weir::queue_model {
 
+/// What a trial needs from where it runs.
+struct Surroundings {
+  using Work = std::function<void()>;
+
+  /// Is called in the middle of every kernel, on any thread.
+  Work inside_kernel = [] {};
+  /// Does both at the same time, on two threads.
+  std::function<void(const Work&, const Work&)> both = [](const Work& one, const Work& other) {
+    std::thread thread(other);
+    one();
+    thread.join();
+  };
+};
+
 /// A queue in a runtime of its own.
 class Trial {
  public:
-  /// inside_kernel() is called in the middle of every kernel, on any thread.
-  explicit Trial(
-      const Plan& plan, std::function<void()> inside_kernel = [] {});
+  explicit Trial(const Plan& plan, Surroundings surroundings = {});
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
@@ -29,25 +43,42 @@ class Trial {
   /// A step that the oracle has not followed yet.
   struct Done {
     const Step* step;
-    Event event;  ///< of a task
-    weir_status status = WEIR_STATUS_OK;
-    Bytes seen{};  ///< by what acquires
+    Event event{};                        ///< of a task or a flush
+    weir_status status = WEIR_STATUS_OK;  ///< of the call
+    Bytes seen{};                         ///< of the part, or the buffer that was released
+    std::string wrong{};
   };
+  /// Of the policy "later".
+  struct Whims {
+    std::uint64_t seed, calls = 0;
+  };
+
+  static std::size_t choose_later(const char* task, const weir_candidate* candidates,
+                                  std::size_t count, void* payload);
+  void register_policy();
 
   void open_queue();
   std::string run_steps();
   std::string perform(const Step& step);
-  void submit(const Step& step);
-  void acquire(const Step& step);
-  std::string synchronize();
+  void perform_all(std::size_t first, std::size_t last);
+  void perform(Done& done);
+  void submit(Done& done);
+  void acquire(Done& done);
+  void flush(Done& done);
+  void release(Done& done);
+  Bytes look_at(std::size_t part) const;
+  std::string synchronize(const Step& step);
+  std::string reopen();
   std::string follow(weir_status& first_failure);
   std::string follow(const Done& done, bool cancellable, weir_status& first_failure);
   std::string ends() const;
   Region region(std::size_t part) const;
 
   const Plan& plan_;
+  const Surroundings surroundings_;
+  Whims whims_;
   Runtime runtime_;
-  Kernel mix_{nullptr}, combine_{nullptr};
+  Kernel mix_{nullptr}, combine_{nullptr}, combine_from_identity_{nullptr}, init_{nullptr};
   std::vector<Bytes> memory_;
   std::vector<Buffer> buffers_;
   std::vector<Place> places_;

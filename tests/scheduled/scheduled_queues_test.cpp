@@ -21,7 +21,13 @@ namespace {
 constexpr double kShrinkSeconds = 60;
 
 std::string trial(const Plan& plan) {
-  return Trial(plan, [] { schedule::point(schedule::Operation::load); }).run();
+  Surroundings here;
+  here.inside_kernel = [] { schedule::point(schedule::Operation::load); };
+  here.both = [](const Surroundings::Work& one, const Surroundings::Work& other) {
+    rt::sys::Thread thread("producer", other);
+    one();
+  };
+  return Trial(plan, here).run();
 }
 
 std::string run_once(const Plan& plan, const schedule::Options& options) {
