@@ -8,7 +8,7 @@ Oracle::Oracle(const Plan& plan) : plan_(plan) {
   for (const std::size_t bytes : plan.buffers) {
     memory_.emplace_back(bytes, 0);
     unknown_.emplace_back(bytes, false);
-    bad_.emplace_back(bytes, false);
+    bad_.emplace_back(bytes, Missing::none);
     missing_.emplace_back(bytes, Missing::none);
   }
 }
@@ -19,23 +19,35 @@ void Oracle::each_byte(std::size_t part, Use&& use) const {
   for (std::size_t i = 0; i < bytes.size(); ++i) use(bytes.buffer, bytes.at(i));
 }
 
+void Oracle::will_fail(const PlannedTask& task) {
+  for (const Access& access : task.accesses) {
+    if (only_adds(access.kind)) failed_sums_.push_back(access);
+  }
+}
+
 std::string Oracle::follow(const PlannedTask& task, weir_status status, bool cancellable) {
+  const bool ok = status == WEIR_STATUS_OK, reduces = task.accesses[0].kind == WEIR_ACCESS_REDUCE;
+  const bool reachable =
+      task.throws ||
+      std::any_of(task.accesses.begin(), task.accesses.end(), [&](const Access& access) {
+        return meets(access, reached_) || (only_adds(access.kind) && meets(access, failed_sums_));
+      });
+  // What brings results together is not cancelled with them.
   if (status == WEIR_STATUS_CANCELLED) {
     if (!cancellable) return "nobody cancelled it";
+    if (reachable && reduces) reached_.push_back(task.accesses[0]);
     call_off(task);
     return "";
   }
-  const bool ok = status == WEIR_STATUS_OK;
-  const bool reachable =
-      task.throws || std::any_of(task.accesses.begin(), task.accesses.end(),
-                                 [&](const Access& access) { return meets(access, reached_); });
   if (reachable) reached_.insert(reached_.end(), task.accesses.begin(), task.accesses.end());
   if (ok && task.throws) return "it threw and is OK";
   if (ok && reads_any(task, bad_)) return "it read what a failed task was to write, and is OK";
-  if (ok && passed_by(task)) return "it read what a task cancelled with it was to write, and is OK";
+  if (ok && reads_any(task, missing_)) return "a cancelled task was to write what it read";
   if (!ok && !reachable) return "it is poisoned and depends on no failed task";
   if (ok) apply(task);
-  note_writes(task, ok, cancellable && task.accesses[0].kind == WEIR_ACCESS_REDUCE);
+  // What brings results together may be dropped, or poisoned by what it meets.
+  const bool lost = !ok || (reduces && (cancellable || reachable));
+  note_writes(task, lost, !ok && !(reduces && cancellable));
   return "";
 }
 
@@ -76,7 +88,8 @@ std::string Oracle::released(std::size_t buffer, const Bytes& memory) {
 std::string Oracle::given(std::size_t part) const {
   std::string wrong;
   each_byte(part, [&](std::size_t buffer, std::size_t at) {
-    if (bad_[buffer][at]) wrong = "it is OK though a failed task was to write there";
+    if (bad_[buffer][at] != Missing::none)
+      wrong = "it is OK though a failed task was to write there";
     if (missing_[buffer][at] != Missing::none) wrong = "it has not waited for a task";
   });
   return wrong;
@@ -93,11 +106,12 @@ void Oracle::cancelled() {
 }
 
 void Oracle::gave_up() {
-  for (auto& bytes : bad_) bytes.assign(bytes.size(), false);
+  for (auto& bytes : bad_) bytes.assign(bytes.size(), Missing::none);
 }
 
 std::string Oracle::synchronized(const std::vector<Bytes>& memory) {
   reached_.clear();
+  failed_sums_.clear();
   cancelled();
   for (std::size_t b = 0; b < memory.size(); ++b) {
     const std::string wrong = settle(b, memory[b]);
@@ -113,19 +127,9 @@ std::string Oracle::settle(std::size_t buffer, const Bytes& memory) {
     return "byte " + std::to_string(i) + " of buffer " + std::to_string(buffer) + " is wrong";
   }
   memory_[buffer] = memory;
-  bad_[buffer].assign(memory.size(), false);
+  bad_[buffer].assign(memory.size(), Missing::none);
   unknown_[buffer].assign(memory.size(), false);
   return "";
-}
-
-bool Oracle::reads_any(const PlannedTask& task, const std::vector<std::vector<bool>>& flags) const {
-  bool found = false;
-  for (const Access& access : task.accesses) {
-    if ((access.kind & WEIR_ACCESS_READ) == 0) continue;
-    each_byte(access.part,
-              [&](std::size_t buffer, std::size_t at) { found = found || flags[buffer][at]; });
-  }
-  return found;
 }
 
 bool Oracle::meets(const Access& access, const std::vector<Access>& others) const {
@@ -135,15 +139,16 @@ bool Oracle::meets(const Access& access, const std::vector<Access>& others) cons
   });
 }
 
-/// Whether the task reads what a cancelled one was to write. Those that only add come in any order,
-/// and what reduces waits for nobody.
-bool Oracle::passed_by(const PlannedTask& task) const {
+/// Whether the task reads what others were to write. Those that only add come in any order, and
+/// what reduces waits for nobody.
+bool Oracle::reads_any(const PlannedTask& task,
+                       const std::vector<std::vector<Missing>>& missing) const {
   bool found = false;
   for (const Access& access : task.accesses) {
     if ((access.kind & WEIR_ACCESS_READ) == 0 || access.kind == WEIR_ACCESS_REDUCE) continue;
     const Missing allowed = only_adds(access.kind) ? Missing::sum : Missing::none;
     each_byte(access.part, [&](std::size_t buffer, std::size_t at) {
-      found = found || missing_[buffer][at] > allowed;
+      found = found || missing[buffer][at] > allowed;
     });
   }
   return found;
@@ -185,18 +190,22 @@ void Oracle::call_off(const PlannedTask& task) {
       missing = std::max(missing, only_adds(access.kind) ? Missing::sum : Missing::value);
       if (access.kind != WEIR_ACCESS_WRITE) return;
       unknown_[buffer][at] = true;
-      bad_[buffer][at] = false;
+      bad_[buffer][at] = Missing::none;
     });
   }
 }
 
-void Oracle::note_writes(const PlannedTask& task, bool ok, bool dropped) {
+void Oracle::note_writes(const PlannedTask& task, bool lost, bool failed) {
   for (const Access& access : task.accesses) {
     if ((access.kind & WEIR_ACCESS_WRITE) == 0) continue;
     each_byte(access.part, [&](std::size_t buffer, std::size_t at) {
-      if (!ok || dropped) unknown_[buffer][at] = true;
-      bad_[buffer][at] = !ok;
-      if (!only_adds(access.kind)) missing_[buffer][at] = Missing::none;
+      if (lost) unknown_[buffer][at] = true;
+      if (only_adds(access.kind)) {
+        if (failed) bad_[buffer][at] = std::max(bad_[buffer][at], Missing::sum);
+        return;
+      }
+      bad_[buffer][at] = failed ? Missing::value : Missing::none;
+      missing_[buffer][at] = Missing::none;
     });
   }
 }

@@ -17,6 +17,9 @@ class Oracle {
  public:
   explicit Oracle(const Plan& plan);
 
+  /// A task will be followed that was not well. If it only adds, others of its kind may have come
+  /// after it, and been poisoned, that come before it in the program.
+  void will_fail(const PlannedTask& task);
   /// A task that ended so. `cancellable`: the queue was cancelled after it was submitted.
   std::string follow(const PlannedTask& task, weir_status status, bool cancellable);
   /// The program was given a part, or not, and then found these bytes there.
@@ -38,26 +41,26 @@ class Oracle {
   static std::uint8_t changed(std::uint8_t byte) { return byte ^ 0x5A; }
 
  private:
-  /// What cancelled tasks were to write, since the last cancel, and nobody has written.
+  /// What some tasks were to write, and nobody has written: what is to be added comes in any order.
   enum class Missing : std::uint8_t { none, sum, value };
 
-  bool reads_any(const PlannedTask& task, const std::vector<std::vector<bool>>& flags) const;
   bool meets(const Access& access, const std::vector<Access>& others) const;
-  bool passed_by(const PlannedTask& task) const;
+  bool reads_any(const PlannedTask& task, const std::vector<std::vector<Missing>>& missing) const;
   std::string given(std::size_t part) const;
   std::string settle(std::size_t buffer, const Bytes& memory);
   void apply(const PlannedTask& task);
   void call_off(const PlannedTask& task);
-  void note_writes(const PlannedTask& task, bool ok, bool dropped);
+  void note_writes(const PlannedTask& task, bool lost, bool failed);
   template <class Use>
   void each_byte(std::size_t part, Use&& use) const;
 
   const Plan& plan_;
   std::vector<Bytes> memory_;
-  std::vector<std::vector<bool>> unknown_;  ///< may be anything, until somebody has seen it
-  std::vector<std::vector<bool>> bad_;      ///< to be written by a task that failed
-  std::vector<Access> reached_;             ///< of tasks that failed, or depend on such
-  std::vector<std::vector<Missing>> missing_;
+  std::vector<std::vector<bool>> unknown_;     ///< may be anything, until somebody has seen it
+  std::vector<Access> reached_;                ///< of tasks that failed, or depend on such
+  std::vector<Access> failed_sums_;            ///< of all tasks that only add and that failed
+  std::vector<std::vector<Missing>> bad_;      ///< by tasks that failed
+  std::vector<std::vector<Missing>> missing_;  ///< by tasks cancelled, since the last cancel
 };
 
 }  // namespace weir::queue_model

@@ -266,10 +266,18 @@ std::string Trial::synchronize(const Step& step) {
   return contents;
 }
 
+/// Whether it is a task, and neither well nor cancelled.
+bool Trial::has_failed(const Done& done) {
+  if (done.step->kind != Step::Kind::task || done.event.handle().opaque[1] == 0) return false;
+  const weir_status status = done.event.info().status;
+  return status != WEIR_STATUS_OK && status != WEIR_STATUS_CANCELLED;
+}
+
 std::string Trial::follow(weir_status& first_failure) {
   std::size_t last_cancel = 0;
   for (std::size_t i = 0; i < done_.size(); ++i) {
     if (done_[i].step->kind == Step::Kind::cancel) last_cancel = i;
+    if (has_failed(done_[i])) oracle_.will_fail(done_[i].step->task);
   }
   for (std::size_t i = 0; i < done_.size(); ++i) {
     const std::string wrong = follow(done_[i], i < last_cancel, first_failure);

@@ -69,6 +69,7 @@ class Trial {
   Bytes look_at(std::size_t part) const;
   std::string synchronize(const Step& step);
   std::string reopen();
+  static bool has_failed(const Done& done);
   std::string follow(weir_status& first_failure);
   std::string follow(const Done& done, bool cancellable, weir_status& first_failure);
   std::string ends() const;
