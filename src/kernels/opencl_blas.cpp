@@ -120,6 +120,7 @@ using OpenClMemory = OpenClHandle<cl_mem, &OpenCl::clReleaseMemObject>;
 template <class T>
 T fact_of(cl_command_queue queue, cl_command_queue_info what) {
   T value{};
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): handles are pointers
   OpenCl::check(OpenCl::get().clGetCommandQueueInfo(queue, what, sizeof value, &value, nullptr),
                 "asking for what a queue is of");
   return value;
@@ -292,6 +293,7 @@ class Launch {
   }
   template <class T>
   Launch& value(T value) {
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): handles are pointers
     OpenCl::check(OpenCl::get().clSetKernelArg(kernel_, next_++, sizeof value, &value),
                   "an argument");
     return *this;
