@@ -34,7 +34,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
-constexpr double kLongestBudget_s = 1e9;  // clocks do not count for ever
+constexpr double kLongestBudgetS = 1e9;  // clocks do not count for ever
 
 struct TuneOptions {
   RunOptions run;
@@ -56,7 +56,7 @@ class Tuning final : private Stoppable {
         samples_(std::move(problem)),
         deadline_(Clock::now() +
                   std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                      std::min(options.budget_s, kLongestBudget_s)))) {
+                      std::min(options.budget_s, kLongestBudgetS)))) {
     if (!options.fresh) known_ = samples_.evaluations();
     resumed_ = known_.size();
   }

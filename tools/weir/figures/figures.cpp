@@ -184,7 +184,7 @@ Figures::Shape Figures::shape_of(apps::Application& application) {
 }
 
 void Figures::add(int number, const std::string& application, const char* x_name,
-                  std::vector<Json> x, std::vector<std::optional<double>> seconds) {
+                  std::vector<Json> x, const std::vector<std::optional<double>>& seconds) {
   Json times = Json::array();
   for (const auto& each : seconds) times.push_back(each ? Json(*each) : Json(nullptr));
   figures_.push_back({{"figure", number},

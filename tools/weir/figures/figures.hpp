@@ -48,7 +48,7 @@ class Figures {
   RunReport measure(apps::Application& application, const std::string& domains,
                     const tuner::Point& point, std::size_t repeat) const;
   void add(int number, const std::string& application, const char* x_name, std::vector<Json> x,
-           std::vector<std::optional<double>> seconds);
+           const std::vector<std::optional<double>>& seconds);
   Json head() const;
   std::string text() const;
 
