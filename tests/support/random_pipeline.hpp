@@ -187,8 +187,8 @@ inline Item root(const Plan& plan, std::size_t source, std::size_t number) {
   return {Random::mix(plan.seed * 1000 + source * 100 + number), plan.energy,
           static_cast<std::uint32_t>(plan.epochs > 0 ? number / plan.items_of_epoch : 0)};
 }
-inline Item last_words(const Plan& plan, std::size_t stage) {
-  return {Random::mix(plan.seed + 77 * stage), 0, 0};
+inline Item last_words(const Plan& plan, std::size_t stage, std::uint32_t epoch) {
+  return {Random::mix(plan.seed + 77 * stage), 0, epoch};
 }
 
 /// A source, a stage that keeps the order, and one that sees it; returns what is wrong.
@@ -289,7 +289,7 @@ inline std::vector<Seen> expected(const Plan& plan) {
   }
   for (std::size_t i = 0; i < plan.stages.size(); ++i) {
     if (plan.stages[i].speaks_at_end) {
-      open.emplace_back(plan.stages[i].outputs.back(), last_words(plan, i));
+      open.emplace_back(plan.stages[i].outputs.back(), last_words(plan, i, 0));
     }
   }
   while (!open.empty()) {
@@ -453,6 +453,7 @@ class Trial {
     const std::size_t index;
     std::vector<Seen> seen;  ///< by worker, and of a device
     unsigned ends = 0;
+    std::uint64_t epochs_spoken = 0;  ///< up to that of its last words
   };
   struct SourceState {
     SourceState(Trial& of, std::size_t number) : trial(of), index(number) {}
@@ -501,11 +502,9 @@ class Trial {
       if (state.ends > 0) late_.store(true);
       for (std::size_t i = 0; i < count; ++i) {
         state.seen.back().push_back(items[i].value);
-        if (items[i].energy > 0 && items[i].epoch != items[0].epoch && items[0].energy > 0) {
-          mixed_.store(true);
-        }
-        if (plan_.epochs > 0 && items[i].energy > 0 && items[i].epoch < epochs_.load()) {
-          late_.store(true);
+        if (plan_.epochs > 0) {
+          if (items[i].epoch != items[0].epoch) mixed_.store(true);
+          if (items[i].epoch < epochs_.load()) late_.store(true);
         }
         if (!fails(plan_, items[i])) children_of(plan_.stages[state.index], items[i], put);
       }
@@ -556,8 +555,8 @@ class Trial {
       state.seen[batch->worker].push_back(item.value);
       if (state.ends > 0) trial.late_.store(true);
       if (trial.plan_.epochs > 0) {
-        if (item.epoch != batch->epoch && item.energy > 0) trial.mixed_.store(true);
-        if (item.energy > 0 && item.epoch < trial.epochs_.load()) trial.late_.store(true);
+        if (item.epoch != batch->epoch) trial.mixed_.store(true);
+        if (item.epoch < trial.epochs_.load()) trial.late_.store(true);
       }
       if (fails(trial.plan_, item)) {
         batch->index = i;
@@ -575,7 +574,9 @@ class Trial {
     ++state.ends;
     const StagePlan& stage = state.trial.plan_.stages[state.index];
     if (stage.speaks_at_end) {
-      put(batch->outlets[stage.outputs.size() - 1], last_words(state.trial.plan_, state.index));
+      state.epochs_spoken = batch->epoch + 1;
+      put(batch->outlets[stage.outputs.size() - 1],
+          last_words(state.trial.plan_, state.index, static_cast<std::uint32_t>(batch->epoch)));
     }
     return WEIR_STATUS_OK;
   }
@@ -625,21 +626,34 @@ class Trial {
       if (stages_[i]->ends != 1)
         wrong << "stage " << i << " ended " << stages_[i]->ends << " times\n";
     }
-    if (info.epochs != expected_epochs()) {
-      wrong << info.epochs << " epochs ended instead of " << expected_epochs() << "\n";
-    }
+    judge_epochs(info.epochs, wrong);
     return wrong.str().empty() ? "" : wrong.str() + plan_.describe() + "\n";
   }
-  std::uint64_t expected_epochs() const {
+  /// Last words are of an epoch that began, or one more where a feed has ended the last.
+  void judge_epochs(std::uint64_t ended, std::ostringstream& wrong) const {
+    if (plan_.epochs == 0) return;
+    const std::uint64_t put = epochs_put();
+    const std::uint64_t most = feed_ends_last_epoch() ? put + 1 : std::max<std::uint64_t>(put, 1);
+    std::uint64_t all = put;
+    for (const auto& stage : stages_) all = std::max(all, stage->epochs_spoken);
+    if (all > most) wrong << "last words came in epoch " << all - 1 << " of " << most << "\n";
+    if (ended != all) wrong << ended << " epochs ended instead of " << all << "\n";
+  }
+  /// By sources and feeds.
+  std::uint64_t epochs_put() const {
     std::uint64_t most = 0;
-    if (plan_.epochs == 0) return 0;
-    for (const SourcePlan& source : plan_.sources) {
-      most = std::max<std::uint64_t>(
-          most, (source.items + plan_.items_of_epoch - 1) / plan_.items_of_epoch);
-    }
-    const bool spoken = std::any_of(plan_.stages.begin(), plan_.stages.end(),
-                                    [](const StagePlan& stage) { return stage.speaks_at_end; });
-    return spoken ? std::max<std::uint64_t>(most, 1) : most;
+    for (const SourcePlan& source : plan_.sources) most = std::max(most, epochs_of(source));
+    return most;
+  }
+  std::uint64_t epochs_of(const SourcePlan& source) const {
+    return (source.items + plan_.items_of_epoch - 1) / plan_.items_of_epoch;
+  }
+  /// Whether some feed says that the last epoch is over before it is closed.
+  bool feed_ends_last_epoch() const {
+    return std::any_of(plan_.sources.begin(), plan_.sources.end(), [&](const SourcePlan& source) {
+      return source.feed && source.items > 0 && source.items % plan_.items_of_epoch == 0 &&
+             epochs_of(source) == epochs_put();
+    });
   }
 
   const Plan& plan_;
