@@ -186,8 +186,8 @@ typedef struct weir_stage_options {
   size_t output_count;
   weir_stage_function function;
   /** Called once, with no items, when the stage has reached its end: it may still put items for
-      stages that are not at theirs, which belong to the last epoch, or one more where that was
-      complete before its feed was closed. May be NULL. */
+      stages that are not at theirs, which belong to the last epoch begun, or one more where that
+      was complete before a feed was closed or a source over. May be NULL. */
   weir_stage_function at_end;
   void* payload;
   void (*release)(void* payload); /**< called once, when the pipeline is destroyed; may be NULL */

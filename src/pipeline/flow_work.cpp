@@ -161,10 +161,11 @@ void Flow::run_source(FlowWorker& worker, Stage& source) noexcept {
   if (put || worker.call.epoch_over) {
     source.epochs_used.store(epoch + 1, std::memory_order_release);
   }
-  if (worker.call.epoch_over && options_.epochs > 0) {
+  if (worker.call.over || status != WEIR_STATUS_OK) {
+    source.permit.close();  // ends its epoch, too, once what others put at their end is there
+  } else if (worker.call.epoch_over && options_.epochs > 0) {
     source.epoch.store(epoch + 1, std::memory_order_release);
   }
-  if (worker.call.over || status != WEIR_STATUS_OK) source.permit.close();
 }
 
 void Flow::leave(FlowWorker& worker, Stage& stage) noexcept {

@@ -12,6 +12,26 @@ TEST(ScheduledPipelines, EqualTheirSequentialExecution) {
                        [](const Plan& plan) { return Trial(plan).run(); });
 }
 
+/// A source that says at once that its epoch and itself are over, and a stage with last words.
+Plan source_of_one_epoch(std::uint64_t seed) {
+  Plan plan;
+  plan.seed = seed;
+  plan.groups = {3};
+  plan.batch = plan.epochs = plan.items_of_epoch = 1;
+  StagePlan stage;
+  stage.capacity = 2;
+  plan.stages.assign(2, stage);
+  plan.stages[0].outputs = {1};
+  plan.stages[0].ordered = plan.stages[0].speaks_at_end = true;
+  plan.sources.push_back({{0}, 2});
+  return plan;
+}
+
+TEST(ScheduledPipelines, EndTheLastEpochAfterLastWords) {
+  schedule::run_trials("scheduled_pipelines", "sources", kPipelines, source_of_one_epoch,
+                       [](const Plan& plan) { return Trial(plan).run(); });
+}
+
 TEST(ScheduledPipelines, KeepTheOrder) {
   const std::uint64_t first = schedule::setting("WEIR_TEST_SEED", 1);
   const std::uint64_t count = (schedule::setting("WEIR_TEST_PROGRAMS", kPipelines) + 3) / 4;
