@@ -191,15 +191,18 @@ inline Item last_words(const Plan& plan, std::size_t stage, std::uint32_t epoch)
   return {Random::mix(plan.seed + 77 * stage), 0, epoch};
 }
 
-/// A source, a stage that keeps the order, and one that sees it; returns what is wrong.
+/// A source, a stage of one worker that makes an order, one that keeps it, both with last words,
+/// and one that sees it; returns what is wrong.
 class OrderTrial {
  public:
   explicit OrderTrial(std::uint64_t seed) : random_(seed), flow_("order", options()) {
     weir_tunnel* const first = add_tunnel();
     weir_tunnel* const second = add_tunnel();
-    add_stage(nullptr, first, count, false);
-    add_stage(first, second, repeat, true);
-    add_stage(second, nullptr, check, false);
+    weir_tunnel* const third = add_tunnel();
+    add_stage(nullptr, first, make, nullptr, false);
+    add_stage(first, second, count, count_one_more, false);
+    add_stage(second, third, repeat, put_last, true);
+    add_stage(third, nullptr, check, nullptr, false);
     flow_.seal({1 + random_.below(3)});
   }
   std::string run() {
@@ -210,11 +213,11 @@ class OrderTrial {
     flow_.work(0);
     threads.clear();
     if (mixed_) return "items are not in order";
-    return seen_ == kItems / 3 * 3 ? "" : std::to_string(seen_) + " items came";
+    return seen_ == kItems + 1 ? "" : std::to_string(seen_) + " items came";
   }
 
  private:
-  static constexpr std::uint64_t kItems = 30;
+  static constexpr std::uint64_t kItems = 15;  ///< with the last words of who counts
 
   weir_pipeline_options options() {
     weir_pipeline_options options = WEIR_PIPELINE_OPTIONS_INIT;
@@ -228,12 +231,13 @@ class OrderTrial {
     return flow_.add_tunnel(options);
   }
   void add_stage(weir_tunnel* input, weir_tunnel* output, weir_stage_function function,
-                 bool ordered) {
+                 weir_stage_function at_end, bool ordered) {
     weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
     options.input = input;
     options.outputs = &output;
     options.output_count = output != nullptr ? 1 : 0;
     options.function = function;
+    options.at_end = at_end;
     options.payload = this;
     options.workers = ordered ? 0 : 1;
     options.ordered = ordered;
@@ -242,12 +246,25 @@ class OrderTrial {
   static void put(weir_batch* batch, std::uint64_t value) {
     *static_cast<std::uint64_t*>(weir_outlet_add(batch->outlets[0])) = value;
   }
+  static weir_status make(weir_batch* batch) {
+    OrderTrial& trial = *static_cast<OrderTrial*>(batch->payload);
+    for (std::size_t i = 0; i < batch->count && trial.made_ < kItems - 1; ++i) {
+      put(batch, trial.made_++);
+    }
+    batch->over = trial.made_ == kItems - 1;
+    return WEIR_STATUS_OK;
+  }
   static weir_status count(weir_batch* batch) {
     OrderTrial& trial = *static_cast<OrderTrial*>(batch->payload);
-    for (std::size_t i = 0; i < batch->count && trial.next_ < kItems; ++i) {
-      put(batch, trial.next_++);
-    }
-    batch->over = trial.next_ == kItems;
+    for (std::size_t i = 0; i < batch->count; ++i) put(batch, trial.next_++);
+    return WEIR_STATUS_OK;
+  }
+  static weir_status count_one_more(weir_batch* batch) {
+    put(batch, static_cast<OrderTrial*>(batch->payload)->next_++);
+    return WEIR_STATUS_OK;
+  }
+  static weir_status put_last(weir_batch* batch) {
+    put(batch, 2 * kItems);
     return WEIR_STATUS_OK;
   }
   /// Puts 0, 1 or 2 items for each: as many as there were in all.
@@ -272,7 +289,7 @@ class OrderTrial {
   Random random_;
   Flow flow_;
   // The stages', each of one worker.
-  std::uint64_t next_ = 0, last_ = 0, seen_ = 0;
+  std::uint64_t made_ = 0, next_ = 0, last_ = 0, seen_ = 0;
   bool mixed_ = false;
 };
 
