@@ -161,7 +161,8 @@ class JacobiBlocks {
 
   /// Gives neighbours the edges of a field. Whatever reads a halo makes cells of the edge beside
   /// it, which the neighbour needs for the cells that come into that halo next: so a halo is free
-  /// when its next contents come, and an edge is not made anew before it has left.
+  /// when its next contents come, and an edge is not made anew before it has left. A sweep of less
+  /// steps than `fuse` reads less of it, so only the first may be one.
   void exchange(std::size_t field, bool overlap) const {
     for (const Link& link : links_) await_edge(link, field, overlap);
     std::vector<weir::Event> arrived;
