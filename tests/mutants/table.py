@@ -282,7 +282,7 @@ MUTANTS = [
            "if (!components_[producer].over) return false;", "static_cast<void>(producer);",
            PIPELINES),
     Mutant("a batch that has landed wakes nobody", "src/pipeline/flow_devices.cpp",
-           "  wake_one_of(groups_[stage.group]);\n", "", PIPELINES),
+           "  wake_one_of(groups_[stage.group]);\n", "", DEVICE_STAGES),
     Mutant("a batch that failed is told of when a worker looks", "src/pipeline/flow_devices.cpp",
            "if (!outcome.ok()) tell_landed(stage, block, outcome);\n", "\n",
            DEVICE_STAGES),

@@ -426,6 +426,23 @@ TEST_F(DeviceEngineTest, SyncsLetThroughWhatTheyWaitFor) {
   EXPECT_EQ(finished().size(), 4u);
 }
 
+/// One of what a sync waits for has failed, the other is still to be over.
+TEST_F(DeviceEngineTest, SyncsThatLetThroughTellOfFailuresAtOnce) {
+  Action& a = admit(kCompute, {{0, 0, 8, W}});
+  Action& b = admit(kCompute, {{1, 0, 8, W}});
+  admit(ActionKind::sync, {{0, 0, 8, RW}, {1, 0, 8, RW}});
+  Action& c = admit(kCompute, {{1, 0, 8, R}});
+  EXPECT_EQ(ready(), (std::vector{&a, &b}));
+  issue(a, 1);
+  issue(b, 2);
+  finish(a, true);
+  EXPECT_TRUE(ready().empty());
+  finish(b);
+  EXPECT_EQ(c.status, WEIR_STATUS_POISONED);
+  EXPECT_EQ(finished().size(), 4u);
+  EXPECT_TRUE(engine_.idle());
+}
+
 TEST_F(DeviceEngineTest, SyncsKeepBackWhatWaitsForAnEventThatIsNoJobYet) {
   Action& sync = make(ActionKind::sync, {{0, 0, 8, RW}}, 1);
   EventWait& wait = sync.events()[0];
