@@ -443,6 +443,24 @@ TEST_F(DeviceEngineTest, SyncsThatLetThroughTellOfFailuresAtOnce) {
   EXPECT_TRUE(engine_.idle());
 }
 
+TEST_F(DeviceEngineTest, WhatIsHeldWaitsForTheEnd) {
+  for (const bool fails : {false, true}) {
+    Action& a = admit(kCompute, {{0, 0, 8, W}});
+    Action& b = admit(kCompute, {{0, 0, 8, RW}});
+    EXPECT_EQ(ready(), std::vector{&a});
+    issue(a, 1);
+    EXPECT_EQ(ready(), std::vector{&b});
+    engine_.hold(b);
+    EXPECT_TRUE(ready().empty());
+    finish(a, fails);
+    EXPECT_EQ(ready(), fails ? std::vector<Action*>() : std::vector{&b});
+    if (!fails) finish(b);
+    EXPECT_EQ(b.status, fails ? WEIR_STATUS_POISONED : WEIR_STATUS_OK);
+    EXPECT_EQ(finished(), (std::vector{&a, &b}));
+  }
+  EXPECT_TRUE(engine_.idle());
+}
+
 TEST_F(DeviceEngineTest, SyncsKeepBackWhatWaitsForAnEventThatIsNoJobYet) {
   Action& sync = make(ActionKind::sync, {{0, 0, 8, RW}}, 1);
   EventWait& wait = sync.events()[0];
