@@ -182,6 +182,8 @@ class Runtime {
     for (Device* const device : helped_) device->assist_no_more();
   }
 
+  CoreSharing& core_sharing() noexcept { return core_sharing_; }
+
   ActionPool& actions() noexcept { return actions_; }
   FailureLog& failures() noexcept { return failures_; }
   trace::Recorder& recorder() noexcept { return recorder_; }
@@ -227,6 +229,7 @@ class Runtime {
   const std::int64_t shutdown_timeout_ns_;
   const std::int64_t watchdog_limit_ns_;  // 0: none
   const std::int64_t spin_ns_;
+  CoreSharing core_sharing_;
   std::string trace_path_;
   trace::Recorder recorder_;
   ActionPool actions_;

@@ -12,6 +12,9 @@ namespace weir::rt {
 
 namespace {
 
+/// So long sleeps a thread that shares its core with one that polls.
+constexpr std::int64_t kPartingNs = 20'000;
+
 /// Waiters for a list of events. Once it is destroyed nobody will deliver to them any more.
 class WaitList {
  public:
@@ -99,8 +102,8 @@ bool wait_for_signal(Runtime& runtime, Signal& signal, std::uint32_t wanted,
     }
     if (helped) {
       spin_until = sys::now_ns() + runtime.spin_ns();
-    } else {
-      sys::yield();
+    } else if (runtime.core_sharing().yield()) {
+      signal.sleep(wanted, std::min(deadline_ns, sys::now_ns() + kPartingNs));
     }
   }
   return signal.count() >= wanted;

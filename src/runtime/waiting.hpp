@@ -8,12 +8,34 @@
 #include <weir/event.h>
 
 #include "base/signal.hpp"
+#include "base/threads.hpp"
 #include "core/event.hpp"
 #include "core/failure.hpp"
 
 namespace weir::rt {
 
 class Runtime;
+
+/// Notices that threads which poll share a core with others that do: to yield takes long then, every
+/// time, and the system parts them slowly. One that sleeps is given a free core when it wakes.
+class CoreSharing {
+ public:
+  /// Lets others run. Returns whether that took long so many times in turn that the caller had
+  /// better sleep. Any thread.
+  bool yield() noexcept {
+    const std::int64_t before = sys::now_ns();
+    sys::yield();
+    const bool brief = sys::now_ns() - before <= kBriefNs;
+    const unsigned long_ones = brief ? 0 : long_ones_.load(std::memory_order_relaxed) + 1;
+    long_ones_.store(long_ones % kTooMany, std::memory_order_relaxed);
+    return long_ones == kTooMany;
+  }
+
+ private:
+  static constexpr std::int64_t kBriefNs = 1'000;
+  static constexpr unsigned kTooMany = 8;
+  sys::Atomic<unsigned> long_ones_{0};
+};
 
 /// How a wait for events ended.
 struct WaitResult {
