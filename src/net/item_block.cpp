@@ -91,40 +91,6 @@ void add_word(std::byte* to, const std::byte* from) noexcept {
 
 // ---- Writing ------------------------------------------------------------------------------------
 
-/// What decides how addresses are written.
-struct AddressFacts {
-  std::uint64_t first = 0;
-  std::uint64_t differing = 0;  ///< bits that are not the same in all
-  std::size_t runs = 0;
-
-  /// All addresses are base(), or beyond it by at most reach() and by multiples of the lowest bit
-  /// that differs.
-  std::uint64_t reach() const noexcept {
-    return differing == 0 ? 0 : UINT64_MAX >> std::countl_zero(differing);
-  }
-  std::uint64_t base() const noexcept {
-    const std::uint64_t lowest = differing & (0 - differing);
-    return first & ~(reach() & (0 - lowest));
-  }
-};
-
-/// Loops of single operations, which compilers do on several addresses at once.
-AddressFacts facts_of(const std::uint64_t* addresses, std::size_t count,
-                      std::size_t bytes) noexcept {
-  if (count == 0) return {};
-  AddressFacts facts{addresses[0], 0, 1};
-  std::uint64_t gaps = 0;
-  for (std::size_t at = 1; at < count; ++at) {
-    facts.differing |= addresses[at] ^ addresses[0];
-    gaps |= addresses[at] ^ (addresses[at - 1] + bytes);
-  }
-  if (gaps == 0) return facts;
-  for (std::size_t at = 1; at < count; ++at) {
-    facts.runs += addresses[at] != addresses[at - 1] + bytes ? 1 : 0;
-  }
-  return facts;
-}
-
 /// Writes an address for each item, over the addresses or before them. Returns the end.
 template <class Word>
 std::byte* write_each(const SegmentHead& head, const std::uint64_t* from, std::byte* to) noexcept {
@@ -186,6 +152,37 @@ SegmentHead head_of(const ItemType& type, std::uint32_t items, const AddressFact
 }
 
 }  // namespace
+
+/// Loops of single operations, which compilers do on several addresses at once. Addresses are looked
+/// at when they come, as they are in the nearest cache then.
+void AddressFacts::add(const std::uint64_t* addresses, std::size_t count,
+                       std::size_t bytes) noexcept {
+  if (count == 0) return;
+  if (runs == 0) first = addresses[0];
+  if (runs == 0 || addresses[0] != next) ++runs;
+  const std::uint64_t base = addresses[0];
+  std::uint64_t bits = 0, gaps = 0;
+  for (std::size_t at = 1; at < count; ++at) {
+    bits |= addresses[at] ^ base;
+    gaps |= addresses[at] ^ (addresses[at - 1] + bytes);
+  }
+  std::size_t breaks = 0;
+  for (std::size_t at = 1; gaps != 0 && at < count; ++at) {
+    breaks += addresses[at] != addresses[at - 1] + bytes ? 1 : 0;
+  }
+  differing |= bits | (base ^ first);
+  runs += breaks;
+  next = addresses[count - 1] + bytes;
+}
+
+std::uint64_t AddressFacts::reach() const noexcept {
+  return differing == 0 ? 0 : UINT64_MAX >> std::countl_zero(differing);
+}
+
+std::uint64_t AddressFacts::base() const noexcept {
+  const std::uint64_t lowest = differing & (0 - differing);
+  return first & ~(reach() & (0 - lowest));
+}
 
 std::uint64_t* BlockWriter::addresses() noexcept { return head_.data() + kHeadRoom / 8; }
 
@@ -251,7 +248,7 @@ std::size_t BlockWriter::room_for(const ItemType& type) {
     pad<16>(data_, data_ + data_used_);
     data_used_ = segment_data_ = begin;
     used_ = used;
-    segments_.push_back({type, static_cast<std::uint32_t>(address_count_), 0});
+    segments_.push_back({type, static_cast<std::uint32_t>(address_count_), 0, {}});
   }
   return std::min((limit_ - used_) / each, item_limit_ - stored_);
 }
@@ -278,6 +275,7 @@ void BlockWriter::append(const std::uint64_t* addresses, const std::byte* data,
   Segment& segment = segments_.back();
   if (segment.type.kind != ItemKind::send) {
     std::copy_n(addresses, count, this->addresses() + address_count_);
+    segment.facts.add(addresses, count, segment.type.bytes);
     address_count_ += count;
     used_ += 4 * count;
   }
@@ -367,12 +365,8 @@ BlockWriter::Parts BlockWriter::close(std::span<const std::byte> envelope) noexc
   std::byte* address_at = addresses_begin;
   for (const Segment& segment : segments_) {
     const std::uint64_t* const from = addresses() + segment.first;
-    AddressFacts facts;
-    if (segment.type.kind != ItemKind::send) {
-      facts = facts_of(from, segment.stored, segment.type.bytes);
-      count_.joined += segment.stored - facts.runs;
-    }
-    const SegmentHead head = head_of(segment.type, segment.stored, facts);
+    if (segment.type.kind != ItemKind::send) count_.joined += segment.stored - segment.facts.runs;
+    const SegmentHead head = head_of(segment.type, segment.stored, segment.facts);
     std::memcpy(head_at, &head, sizeof head);
     head_at += sizeof head;
     address_at = pad<8>(addresses_begin, write_addresses(head, from, address_at));

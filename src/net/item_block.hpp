@@ -47,6 +47,21 @@ struct BlockCount {
   std::uint64_t joined = 0;    ///< of the items, those that were adjacent to the one before
 };
 
+/// What decides how addresses are written.
+struct AddressFacts {
+  std::uint64_t first = 0;
+  std::uint64_t next = 0;       ///< what is adjacent to the last
+  std::uint64_t differing = 0;  ///< bits that are not the same in all
+  std::size_t runs = 0;
+
+  /// Of items of so many bytes that come behind the others.
+  void add(const std::uint64_t* addresses, std::size_t count, std::size_t bytes) noexcept;
+  /// All addresses are base(), or beyond it by at most reach() and by multiples of the lowest bit
+  /// that differs.
+  std::uint64_t reach() const noexcept;
+  std::uint64_t base() const noexcept;
+};
+
 /// Collects items for one destination. One thread.
 class BlockWriter {
  public:
@@ -97,6 +112,7 @@ class BlockWriter {
     ItemType type;
     std::uint32_t first = 0;   ///< of its addresses
     std::uint32_t stored = 0;  ///< items that are in the block
+    AddressFacts facts;
   };
 
   std::size_t addresses_of(std::size_t limit) const noexcept;
@@ -104,7 +120,8 @@ class BlockWriter {
   std::byte* place_of_head(std::size_t before) noexcept;
   std::uint64_t* addresses() noexcept;
   std::size_t room_for(const ItemType& type);
-  void append(const std::uint64_t* addresses, const std::byte* data, std::size_t count) noexcept;
+  [[gnu::noinline]] void append(const std::uint64_t* addresses, const std::byte* data,
+                                std::size_t count) noexcept;
   std::size_t combine(const std::uint64_t* addresses, const std::byte* data,
                       std::size_t count) noexcept;
   template <ItemKind kind, std::size_t known>
