@@ -181,10 +181,11 @@ bool PortProgress::rest(const std::function<bool()>& done, std::int64_t deadline
 
 // ---- The thread ---------------------------------------------------------------------------------
 
+/// Since the last look, or just now: one who applies a large block is at it for long.
 bool PortProgress::callers_are_at_it(std::uint32_t& seen) noexcept {
   if (by_ != ProgressBy::hybrid) return false;
   const std::uint32_t callers = callers_.load(std::memory_order_relaxed);
-  return std::exchange(seen, callers) != callers;
+  return std::exchange(seen, callers) != callers || holder_.load() != nullptr;
 }
 
 /// Leaves it to the callers for a while, or until one of them goes to sleep.
