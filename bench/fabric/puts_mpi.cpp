@@ -1,8 +1,15 @@
-// Small puts by plain MPI: a message for each item (--by send), or MPI_Put for each (--by put). And
-// what large messages (--by large) with the same bytes reach, which nobody has to put in place.
+// Small puts by plain MPI: a message for each item (--by send), or MPI_Put for each (--by put). What
+// large messages (--by large) with the same bytes reach, which nobody has to put in place. And what
+// a program reaches that does nothing but what coalesced puts need (--by blocks): it copies items
+// into large messages, which are put in place behind the link. That is the bound of a conveyor.
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
 
 #include "common/halves.hpp"
 #include "common/mpi_main.hpp"
@@ -62,6 +69,74 @@ class ByMessages {
   std::byte* table_;
 };
 
+/// Writes a line past the cache: it need not be read before.
+void write_line(std::byte* to, const std::byte* from) {
+#if defined(__x86_64__)
+  for (std::size_t at = 0; at < 64; at += sizeof(__m128i)) {
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to + at),
+                     _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at)));
+  }
+#else
+  std::memcpy(to, from, 64);
+#endif
+}
+
+/// Rank 0 sends blocks of items of 64 bytes, behind them their lines; rank 1 writes them.
+class ByBlocks {
+ public:
+  ByBlocks(const PutPattern& pattern, std::byte* table) : pattern_(pattern), table_(table) {
+    if (pattern.bytes() != kLine) throw std::invalid_argument("blocks are of items of 64 bytes");
+  }
+
+  void put(const LargePages<std::uint64_t>& offsets, const LargePages<std::byte>& items) {
+    std::size_t slot = 0;
+    for (std::size_t at = 0; at < offsets.size(); slot = (slot + 1) % kAhead) {
+      MPI_Wait(&requests_[slot], MPI_STATUS_IGNORE);
+      const std::size_t count = std::min(kItems, offsets.size() - at);
+      Block& block = blocks_[slot];
+      for (std::size_t i = 0; i < count; ++i, ++at) {
+        std::memcpy(block.items[i], items.data() + at * kLine, kLine);
+        block.lines[i] = static_cast<std::uint32_t>(offsets[at] / kLine);
+      }
+      MPI_Isend(&block, static_cast<int>(sizeof block), MPI_BYTE, 1, 0, MPI_COMM_WORLD,
+                &requests_[slot]);
+    }
+    MPI_Waitall(kAhead, requests_, MPI_STATUSES_IGNORE);
+  }
+
+  void receive() {
+    const std::size_t all = (pattern_.items() + kItems - 1) / kItems;
+    for (std::size_t slot = 0; slot < std::min(kAhead, all); ++slot) start(slot);
+    for (std::size_t number = 0; number < all; ++number) {
+      const std::size_t slot = number % kAhead;
+      MPI_Wait(&requests_[slot], MPI_STATUS_IGNORE);
+      const std::size_t count = std::min(kItems, pattern_.items() - number * kItems);
+      for (std::size_t i = 0; i < count; ++i) {
+        write_line(table_ + blocks_[slot].lines[i] * kLine, blocks_[slot].items[i]);
+      }
+      if (number + kAhead < all) start(slot);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kLine = 64, kItems = 7560, kAhead = 4;
+  struct Block {
+    std::byte items[kItems][kLine];
+    std::uint32_t lines[kItems];
+  };
+
+  void start(std::size_t slot) {
+    MPI_Irecv(&blocks_[slot], static_cast<int>(sizeof(Block)), MPI_BYTE, 0, 0, MPI_COMM_WORLD,
+              &requests_[slot]);
+  }
+
+  const PutPattern& pattern_;
+  std::byte* const table_;
+  std::vector<Block> blocks_{kAhead};
+  MPI_Request requests_[kAhead] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL,
+                                   MPI_REQUEST_NULL};
+};
+
 /// Sends the payload, or receives it, in messages of 1 MiB, a few ahead.
 void move_large(const LargePages<std::byte>& payload, bool send) {
   constexpr std::size_t kMessage = 1 << 20, kAhead = 4;
@@ -116,7 +191,7 @@ void work(const Arguments& arguments) {
   take_half();
   const PutPattern pattern(arguments);
   const std::string by = arguments.text("--by", "send");
-  const bool by_window = by == "put", large = by == "large";
+  const bool by_window = by == "put", large = by == "large", by_blocks = by == "blocks";
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const bool puts = rank == 0;
@@ -129,11 +204,15 @@ void work(const Arguments& arguments) {
   const auto offsets = puts ? pattern.offsets() : LargePages<std::uint64_t>();
   const auto items = puts || large ? pattern.payload() : LargePages<std::byte>();
   const ByMessages messages(pattern, table.data());
+  std::optional<ByBlocks> blocks;
+  if (by_blocks) blocks.emplace(pattern, table.data());
   const auto values = repeat(1, arguments.number("--repeats", 3), [&] {
     MPI_Barrier(MPI_COMM_WORLD);
     const double seconds = time_of([&] {
       if (large) {
         move_large(items, puts);
+      } else if (by_blocks) {
+        puts ? blocks->put(offsets, items) : blocks->receive();
       } else if (puts) {
         by_window ? put_by_window(pattern, window, offsets, items) : messages.put(offsets, items);
       } else if (!by_window) {
@@ -145,7 +224,7 @@ void work(const Arguments& arguments) {
   });
   MPI_Win_sync(window);
   // One-sided puts have no order: which of several for a line is the last nobody can say.
-  if (!puts && by == "send") pattern.check(table.data());
+  if (!puts && (by == "send" || by_blocks)) pattern.check(table.data());
   MPI_Win_unlock_all(window);
   MPI_Win_free(&window);
   if (!puts) return;
@@ -153,6 +232,7 @@ void work(const Arguments& arguments) {
                                {"config", "Open MPI, " +
                                               std::string(large       ? "messages of 1 MiB"
                                                           : by_window ? "MPI_Put"
+                                                          : by_blocks ? "blocks by hand"
                                                                       : "a message each") +
                                               ", " + arguments.text("--network", "shm")}};
   std::printf("%s\n", line.dump().c_str());

@@ -49,6 +49,11 @@ def puts(pattern, network, items):
     ):
         peer = figure("puts_mpi", pattern, network, items, "--by", by)
         rows.append(Row(name, "GB/s", ours, peer, peer_name, target))
+    if network == "tcp" and pattern != "repeat":
+        # Two cores are this link: what they have to do for items in place is its bound.
+        bound = figure("puts_mpi", pattern, network, items, "--by", "blocks")
+        rows.append(Row(name, "GB/s", ours, bound, "Open MPI, blocks by hand",
+                        ratio_at_least(OF_THE_LINK)))
     return rows
 
 
