@@ -74,7 +74,9 @@ class Link {
     return std::nullopt;
   }
   virtual void expose(WindowId, void*, std::size_t) noexcept {}
-  virtual void withdraw(WindowId) noexcept {}
+  // As in Transport.
+  virtual bool withdraw(WindowId) noexcept { return false; }
+  virtual void settle(WindowId) noexcept {}
   virtual void* allocate(std::size_t) noexcept { return nullptr; }
   virtual bool release(void*) noexcept { return false; }
   // As in Transport. Any thread.

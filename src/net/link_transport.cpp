@@ -401,9 +401,9 @@ void LinkTransport::expose(WindowId window, void* memory, std::size_t bytes) {
   link_->expose(window, memory, bytes);
 }
 
-void LinkTransport::withdraw(WindowId window) noexcept {
-  link_->withdraw(window);
+bool LinkTransport::withdraw(WindowId window) noexcept {
   windows_.erase(window);
+  return link_->withdraw(window);
 }
 
 std::byte* LinkTransport::reach(WindowId window, std::uint64_t offset,

@@ -54,7 +54,8 @@ class LinkTransport final : public Transport, private PacketSink {
   bool send_reserved(Rank to, Parts parts) override;
   bool start(const OneSided& operation) override;
   void expose(WindowId window, void* memory, std::size_t bytes) override;
-  void withdraw(WindowId window) noexcept override;
+  bool withdraw(WindowId window) noexcept override;
+  void settle(WindowId window) noexcept override { link_->settle(window); }
   void* allocate(std::size_t bytes) override { return link_->allocate(bytes); }
   bool release(void* memory) noexcept override { return link_->release(memory); }
   bool move_runs(OneSidedKind kind, Rank target, WindowId window,

@@ -63,10 +63,14 @@ WindowId PortOperations::expose(void* memory, std::size_t bytes) {
 }
 
 void PortOperations::withdraw(WindowId window) noexcept {
-  const PortProgress::Turn turn(progress_);
-  transport_.withdraw(window);
-  const SpinGuard guard(windows_lock_);
-  windows_.erase(window);
+  bool entered = false;
+  {
+    const PortProgress::Turn turn(progress_);
+    entered = transport_.withdraw(window);
+    const SpinGuard guard(windows_lock_);
+    windows_.erase(window);
+  }
+  if (entered) transport_.settle(window);
 }
 
 void* PortOperations::allocate(std::size_t bytes, std::int64_t deadline_ns) {

@@ -109,9 +109,12 @@ class Transport {
   virtual bool start(const OneSided& operation) = 0;
   /// Lets the others at memory, under a number that this rank has not used before.
   virtual void expose(WindowId window, void* memory, std::size_t bytes) = 0;
-  /// Ends that. Operations on it that are under way fail or end before it returns, but that of a
-  /// process which is stopped in its midst for longer than a second.
-  virtual void withdraw(WindowId window) noexcept = 0;
+  /// Ends that: operations on it that are under way fail or end. Returns whether some may be in it
+  /// still.
+  virtual bool withdraw(WindowId window) noexcept = 0;
+  /// Waits for these, but not longer than a second: a process may be stopped in the midst of one.
+  /// Any thread, beside the other calls.
+  virtual void settle(WindowId window) noexcept = 0;
   /// Returns zeroed memory that others reach fastest when it is exposed, null when there is none.
   virtual void* allocate(std::size_t bytes) = 0;
   /// Gives it back; what an operation is still in is not used again. False: it is not from here.

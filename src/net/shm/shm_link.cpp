@@ -183,14 +183,21 @@ void ShmLink::expose(WindowId window, void* memory, std::size_t bytes) noexcept 
   slot.id.store(std::uint64_t{window} + 1);
 }
 
-void ShmLink::withdraw(WindowId window) noexcept {
+bool ShmLink::withdraw(WindowId window) noexcept {
   ShmWindow& slot = window_of(info_.rank, window);
-  if (slot.id.load() != std::uint64_t{window} + 1) return;
+  if (slot.id.load() != std::uint64_t{window} + 1) return false;
   slot.id.store(0);
-  if (slot.users.load() == 0) return;
+  if (slot.users.load() == 0) return false;
   empty_copies(window);
+  return true;
+}
+
+void ShmLink::settle(WindowId window) noexcept {
+  const ShmWindow& slot = window_of(info_.rank, window);
   const std::int64_t deadline = sys::deadline_after(longest_use_ns_);
-  while (slot.users.load() != 0 && sys::now_ns() < deadline) sys::yield();
+  // A slot that has another window has been left by all.
+  const auto entered = [&slot] { return slot.id.load() == 0 && slot.users.load() != 0; };
+  while (entered() && sys::now_ns() < deadline) sys::yield();
 }
 
 /// Whether operations of other processes may be in a part of the heap.

@@ -34,7 +34,8 @@ class ShmLink final : public Link {
   std::optional<Outcome> direct(const OneSided& operation, std::uint64_t& cursor,
                                 std::int64_t& old) noexcept override;
   void expose(WindowId window, void* memory, std::size_t bytes) noexcept override;
-  void withdraw(WindowId window) noexcept override;
+  bool withdraw(WindowId window) noexcept override;
+  void settle(WindowId window) noexcept override;
   void* allocate(std::size_t bytes) noexcept override;
   bool release(void* memory) noexcept override;
   bool move_runs(OneSidedKind kind, Rank target, WindowId window,
@@ -48,7 +49,7 @@ class ShmLink final : public Link {
   void wake() noexcept override;
 
  private:
-  static constexpr std::int64_t kLongestUse = 1'000'000'000;  ///< that withdraw() waits for
+  static constexpr std::int64_t kLongestUse = 1'000'000'000;  ///< that settle() waits for
 
   struct Peer {
     int process = -1;  ///< a descriptor of the process

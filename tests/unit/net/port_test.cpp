@@ -562,6 +562,33 @@ TEST_P(Ports, AccessOutsideAWindowIsRefused) {
   });
 }
 
+/// As when a process is stopped in the midst of an operation.
+TEST(Port, AWindowThatSomebodyIsInIsWithdrawnBesideTheOthers) {
+  const Segment segment(2);
+  std::vector<std::unique_ptr<Link>> links;
+  for (Rank rank = 0; rank < 2; ++rank) {
+    links.push_back(
+        std::make_unique<ShmLink>(Segment::attach(dup(segment.descriptor()), 2), rank, kLong));
+  }
+  const auto program = [&](Port& port) {
+    char memory = 'a';
+    const WindowId window = port.expose(&memory, 1);
+    ShmWindow& slot = segment.rank(port.rank()).windows[window];
+    slot.users.fetch_add(1);
+    std::atomic<bool> over{false};
+    std::thread withdrawing([&] {
+      port.withdraw(window);
+      over = true;
+    });
+    while (slot.id.load() != 0) std::this_thread::yield();
+    EXPECT_TRUE(port.barrier(kLong / 2).ok());
+    EXPECT_FALSE(over) << "it has not waited for who is inside";
+    slot.users.fetch_sub(1);
+    withdrawing.join();
+  };
+  test::on_links(std::move(links), ProgressBy::caller, program, test::membership());
+}
+
 TEST(Port, AThreadHasNoFailuresOfOneThatHasEnded) {
   InprocHub hub(1, 0);
   on_ranks(hub, 1, ProgressBy::caller, [&](Port& port) {
