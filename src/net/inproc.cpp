@@ -1,5 +1,6 @@
 #include "net/inproc.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <random>
 #include <string>
@@ -60,28 +61,34 @@ struct InprocHub::State {
   sys::Mutex mutex;
   std::vector<Wait> waits;
 
-  std::string find_stall() const;
+  bool stalls() const noexcept;
+  std::string describe_stall() const;
   void note_stall();
 };
 
-/// Returns who waits for what when nothing will ever happen again, "" when something may.
-std::string InprocHub::State::find_stall() const {
-  if (in_flight.load() != 0) return {};
-  std::string text;
+/// Whether nothing will ever happen again. Asked before each sleep: takes no memory.
+bool InprocHub::State::stalls() const noexcept {
+  if (in_flight.load() != 0) return false;
+  return std::all_of(waits.begin(), waits.end(), [this](const Wait& wait) {
+    return wait.left || (wait.waits && wait.stall.empty() && wait.since == sent.load());
+  });
+}
+
+/// Says who waits for what.
+std::string InprocHub::State::describe_stall() const {
+  std::string text = "all ranks wait for each other:";
   for (std::size_t rank = 0; rank < waits.size(); ++rank) {
     const Wait& wait = waits[rank];
-    const bool idle = wait.waits && wait.stall.empty() && wait.since == sent.load();
-    if (!wait.left && !idle) return {};
-    text += fmt::format("{} rank {} {}", text.empty() ? "" : ",", rank,
+    text += fmt::format("{} rank {} {}", rank == 0 ? "" : ",", rank,
                         wait.left ? "has left" : "waits for " + wait.what);
   }
-  return "all ranks wait for each other:" + text;
+  return text;
 }
 
 /// All whose calls fail by it are to hear of a stall, each once: they may go on.
 void InprocHub::State::note_stall() {
-  const std::string found = find_stall();
-  if (found.empty()) return;
+  if (!stalls()) return;
+  const std::string found = describe_stall();
   for (Wait& wait : waits) wait.stall = found;
 }
 
@@ -166,6 +173,7 @@ class InprocHub::InprocLink final : public Link {
 
   std::uint32_t bell() const noexcept override { return own_.bell.load(); }
   void wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept override {
+    if (anything()) return sys::yield();
     sys::wait(own_.bell, bell, deadline_ns);
   }
   void wake() noexcept override { own_.ring(); }
@@ -195,6 +203,11 @@ class InprocHub::InprocLink final : public Link {
     }
     box.ring();
     return true;
+  }
+
+  bool anything() const noexcept {
+    const sys::Lock lock(own_.mutex);
+    return !own_.arrivals.empty();
   }
 
   bool take(Rank& from, Packet& packet) noexcept {

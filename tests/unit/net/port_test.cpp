@@ -1035,6 +1035,16 @@ TEST(PortFaults, RanksThatWaitForEachOtherAreTold) {
   }
 }
 
+/// Whoever had the turn may have looked just before it came.
+TEST(Inproc, NobodySleepsWhileThereIsAPacket) {
+  InprocHub hub(2, 0);
+  const auto link = hub.link(0);
+  EXPECT_TRUE(hub.link(1)->send(0, {}));
+  const std::int64_t deadline = sys::deadline_after(kLong);
+  link->wait(link->bell(), deadline);
+  EXPECT_LT(sys::now_ns(), deadline);
+}
+
 TEST(Inproc, TheSeedDecidesTheOrder) {
   // Alone in its thread: everything is there before anything is taken.
   const auto order = [](std::uint64_t seed) {
