@@ -15,11 +15,6 @@ using Kind = ConveyorEnvelope::Kind;
 
 constexpr std::uint64_t kAcksInFlight = 4;  ///< of a full window, so that nobody waits for long
 
-std::int64_t time_left(std::int64_t deadline_ns) noexcept {
-  if (deadline_ns == sys::kNever) return -1;
-  return std::max(deadline_ns - sys::now_ns(), std::int64_t{0});
-}
-
 void raise(sys::Atomic<std::uint64_t>& most, std::uint64_t value) noexcept {
   std::uint64_t seen = most.load(std::memory_order_relaxed);
   while (seen < value && !most.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {

@@ -144,8 +144,8 @@ void Port::post_reserved(Rank to, Channel channel, std::span<const std::byte> he
   body_->messages.post_reserved(to, channel, head, body);
 }
 
-WindowId Port::expose(void* memory, std::size_t bytes) {
-  return body_->operations.expose(memory, bytes);
+WindowId Port::expose(void* memory, std::size_t bytes, std::int64_t deadline_ns) {
+  return body_->operations.expose(memory, bytes, deadline_ns);
 }
 void Port::withdraw(WindowId window) noexcept { body_->operations.withdraw(window); }
 void* Port::allocate(std::size_t bytes, std::int64_t deadline_ns) {

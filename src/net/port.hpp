@@ -71,10 +71,12 @@ class Port {
   void post_reserved(Rank to, Channel channel, std::span<const std::byte> head,
                      std::span<std::byte> body);
 
-  /// Lets the others at memory; they need the number. Throws Error.
-  WindowId expose(void* memory, std::size_t bytes);
-  /// Returns when no operation is in it, but waits a second at most for a process that is stopped in
-  /// the midst of one. Others move the fabric on meanwhile, but of a listener, which has the turn.
+  /// Lets the others at memory; they need the number. Throws Error; {timeout} when somebody else
+  /// has held the turn until the deadline.
+  WindowId expose(void* memory, std::size_t bytes, std::int64_t deadline_ns = sys::kNever);
+  /// Returns when no operation is in it, but waits a second at most for a process that is stopped
+  /// in the midst of one. Others move the fabric on meanwhile, but of a listener, which has the
+  /// turn.
   void withdraw(WindowId window) noexcept;
   /// Returns zeroed memory that others reach fastest when it is exposed; null: somebody else has
   /// held the turn until the deadline. Throws Error.

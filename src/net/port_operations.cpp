@@ -43,9 +43,10 @@ bool PortOperations::empty() const noexcept {
 
 // ---- Windows ------------------------------------------------------------------------------------
 
-WindowId PortOperations::expose(void* memory, std::size_t bytes) {
+WindowId PortOperations::expose(void* memory, std::size_t bytes, std::int64_t deadline_ns) {
   if (memory == nullptr && bytes > 0) fail_argument("the memory of a window is NULL");
-  const PortProgress::Turn turn(progress_);
+  const PortProgress::Turn turn(progress_, deadline_ns);
+  if (!turn) fail(WEIR_STATUS_TIMEOUT, "no window in time: a handler of messages is at work");
   const WindowId window = next_window_;
   {
     const SpinGuard guard(windows_lock_);

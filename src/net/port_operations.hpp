@@ -33,7 +33,7 @@ class PortOperations {
   PortOperations(Transport& transport, const GoneRanks& gone, PortProgress& progress);
 
   // As in Port.
-  WindowId expose(void* memory, std::size_t bytes);
+  WindowId expose(void* memory, std::size_t bytes, std::int64_t deadline_ns);
   void withdraw(WindowId window) noexcept;
   void* allocate(std::size_t bytes, std::int64_t deadline_ns);
   void release(void* memory) noexcept;

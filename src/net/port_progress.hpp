@@ -1,6 +1,7 @@
 // Who moves a port on, and how threads wait meanwhile.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -17,6 +18,12 @@ enum class ProgressBy : std::uint8_t {
   caller,  ///< only those who call progress() or wait for something
   hybrid,  ///< those who wait or look, and the thread when nobody does
 };
+
+/// Turns a deadline back into a timeout (negative: for ever).
+inline std::int64_t time_left(std::int64_t deadline_ns) noexcept {
+  if (deadline_ns == sys::kNever) return -1;
+  return std::max(deadline_ns - sys::now_ns(), std::int64_t{0});
+}
 
 /// What is to be moved on.
 class PortWork {

@@ -10,12 +10,14 @@ constexpr char kCreation[] = "window creation";
 
 }  // namespace
 
-Window::Own::Own(Port& port, void* memory, std::size_t bytes)
+Window::Own::Own(Port& port, void* memory, std::size_t bytes, std::int64_t deadline_ns)
     : port_(port),
       allocated_(memory == nullptr),
-      memory_(allocated_ ? port.allocate(bytes) : memory) {
+      memory_(allocated_ ? port.allocate(bytes, deadline_ns) : memory) {
+  const bool late = allocated_ && memory_ == nullptr;
+  if (late) fail(WEIR_STATUS_TIMEOUT, "no window in time: a handler of messages is at work");
   try {
-    id_ = port_.expose(memory_, bytes);
+    id_ = port_.expose(memory_, bytes, deadline_ns);
   } catch (...) {
     if (allocated_) port_.release(memory_);
     throw;
@@ -27,22 +29,23 @@ Window::Own::~Own() {
   if (allocated_) port_.release(memory_);
 }
 
-Window::Window(Port& port, void* memory, std::size_t bytes)
-    : port_(port), parts_(port.ranks()), own_(port, memory, bytes) {
+Window::Window(Port& port, void* memory, std::size_t bytes, std::int64_t deadline_ns)
+    : port_(port), parts_(port.ranks()), own_(port, memory, bytes, deadline_ns) {
   parts_[port_.rank()] = {bytes, own_.id()};
 }
 
 /// The others are told by a part without content.
-void Window::decline(Collectives& collectives, std::int64_t timeout_ns) noexcept {
+void Window::decline(Collectives& collectives, std::int64_t deadline_ns) noexcept {
   try {
-    collectives.exchange(kCreation, {}, timeout_ns);
+    collectives.exchange(kCreation, {}, time_left(deadline_ns));
   } catch (...) {  // the caller has a failure of its own
   }
 }
 
-void Window::learn(Collectives& collectives, std::int64_t timeout_ns) {
+void Window::learn(Collectives& collectives, std::int64_t deadline_ns) {
   const auto own = std::as_bytes(std::span(&parts_[port_.rank()], 1));
-  const std::vector<Collectives::Bytes> all = collectives.exchange(kCreation, own, timeout_ns);
+  const std::vector<Collectives::Bytes> all =
+      collectives.exchange(kCreation, own, time_left(deadline_ns));
   for (Rank rank = 0; rank < port_.ranks(); ++rank) {
     if (all[rank].size() != sizeof(Part)) {
       fail(WEIR_STATUS_NETWORK_ERROR, "rank {} could not make its part of the window", rank);

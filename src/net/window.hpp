@@ -13,24 +13,26 @@ namespace weir::rt {
 /// Memory of every rank, of sizes of their own, which all know. Not exposed any more when it ends.
 class Window {
  public:
-  /// This rank's part, of which the others know once they have met. Null: allocates. Throws Error.
-  Window(Port& port, void* memory, std::size_t bytes);
+  /// This rank's part, of which the others know once they have met. Null: allocates. Throws Error;
+  /// {timeout} when somebody else has held the port's turn until the deadline.
+  Window(Port& port, void* memory, std::size_t bytes, std::int64_t deadline_ns);
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
 
-  /// Collective: calls make(), which returns this rank's part, and makes all parts known, when all
-  /// ranks have come in time. If it throws on one rank it does on all: nothing that may fail is to
-  /// be left for afterwards.
+  /// Collective: calls make(deadline), which returns this rank's part, and makes all parts known,
+  /// when all ranks have come in time. If it throws on one rank it does on all: nothing that may
+  /// fail is to be left for afterwards.
   template <class Make>
   static void meet(Collectives& collectives, std::int64_t timeout_ns, const Make& make) {
+    const std::int64_t deadline = sys::deadline_after(timeout_ns);
     Window* own = nullptr;
     try {
-      own = &make();
+      own = &make(deadline);
     } catch (...) {
-      decline(collectives, timeout_ns);
+      decline(collectives, deadline);
       throw;
     }
-    own->learn(collectives, timeout_ns);
+    own->learn(collectives, deadline);
   }
 
   void* memory() const noexcept { return own_.memory(); }
@@ -49,7 +51,7 @@ class Window {
   /// Memory of this rank that the others may reach meanwhile.
   class Own {
    public:
-    Own(Port& port, void* memory, std::size_t bytes);
+    Own(Port& port, void* memory, std::size_t bytes, std::int64_t deadline_ns);
     Own(const Own&) = delete;
     Own& operator=(const Own&) = delete;
     ~Own();
@@ -64,8 +66,8 @@ class Window {
     WindowId id_;
   };
 
-  static void decline(Collectives& collectives, std::int64_t timeout_ns) noexcept;
-  void learn(Collectives& collectives, std::int64_t timeout_ns);
+  static void decline(Collectives& collectives, std::int64_t deadline_ns) noexcept;
+  void learn(Collectives& collectives, std::int64_t deadline_ns);
 
   Port& port_;
   std::vector<Part> parts_;

@@ -182,8 +182,8 @@ void close_fabric(weir_fabric& fabric) {
 
 weir_window* Fabric::create_window(void* memory, std::size_t bytes, std::int64_t timeout_ns) {
   std::list<Owned<weir_window>> made;
-  Window::meet(collectives_, timeout_ns, [&]() -> Window& {
-    made.emplace_back().reset(new weir_window(*this, memory, bytes));
+  Window::meet(collectives_, timeout_ns, [&](std::int64_t deadline) -> Window& {
+    made.emplace_back().reset(new weir_window(*this, memory, bytes, deadline));
     return *made.front();
   });
   const sys::Lock lock(mutex_);
@@ -396,8 +396,8 @@ void simulate_fabric(const weir_fabric_options& options, Rank ranks,
 
 using namespace weir::rt;
 
-weir_window::weir_window(Fabric& fabric, void* memory, std::size_t bytes)
-    : Window(fabric.port(), memory, bytes),
+weir_window::weir_window(Fabric& fabric, void* memory, std::size_t bytes, std::int64_t deadline_ns)
+    : Window(fabric.port(), memory, bytes, deadline_ns),
       fabric_(fabric),
       name_(fmt::format("{} bytes", bytes)) {}
 

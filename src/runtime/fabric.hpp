@@ -98,7 +98,7 @@ class Fabric : private Listener {
 /// The public handles.
 struct weir_window final : weir::rt::Handle<weir_window>, weir::rt::Window {
   static constexpr const char* kNoun = "window";
-  weir_window(weir::rt::Fabric& fabric, void* memory, std::size_t bytes);
+  weir_window(weir::rt::Fabric& fabric, void* memory, std::size_t bytes, std::int64_t deadline_ns);
   weir::rt::Fabric& fabric() noexcept { return fabric_; }
 
   const std::string& name() const noexcept { return name_; }

@@ -44,8 +44,8 @@ ShareCrew::ShareCrew(Meeting& meeting, const std::vector<std::string>& names)
     : fabric_(*meeting.fabric_), port_(fabric_.port()), rank_(port_.rank()) {
   meeting.held_ = true;
   meet(meeting.what_, names);
-  Window::meet(fabric_.collectives(), kForever, [&]() -> Window& {
-    return window_.emplace(port_, nullptr, rank_ == 0 ? sizeof(std::int64_t) : 0);
+  Window::meet(fabric_.collectives(), kForever, [&](std::int64_t deadline) -> Window& {
+    return window_.emplace(port_, nullptr, rank_ == 0 ? sizeof(std::int64_t) : 0, deadline);
   });
 }
 

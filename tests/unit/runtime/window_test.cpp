@@ -118,7 +118,7 @@ void make_alone(weir_fabric* fabric) {
     ADD_FAILURE() << "it was made";
   } catch (const Error& error) {
     EXPECT_EQ(error.status(), WEIR_STATUS_TIMEOUT);
-    EXPECT_STREQ(error.what(), "not all ranks have called the window creation in time");
+    EXPECT_NE(std::string(error.what()).find("in time"), std::string::npos) << error.what();
   }
   check(weir_fabric_send(fabric, 1, nullptr, 0));
 }
