@@ -91,16 +91,18 @@ typedef struct weir_share_options {
   void* results;
   const size_t*
       result_offsets; /**< of each item in `results`, and behind the last, in bytes, copied */
+  int64_t timeout_ns; /**< how long starting waits for the other ranks; 0, negative: ever */
 } weir_share_options;
 #define WEIR_SHARE_OPTIONS_INIT                                                                \
   {                                                                                            \
     sizeof(weir_share_options), NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, NULL, \
-        NULL                                                                                   \
+        NULL, 0                                                                                \
   }
 
 /**
  * Starts a share and returns at once. The caller owns *out_share. With a fabric all ranks call it,
- * one thread each, and it waits for them.
+ * one thread each, and it waits for them; a failure, TIMEOUT, too, is that of what all ranks do
+ * together.
  */
 WEIR_API weir_status weir_share_start(weir_runtime* runtime, const weir_share_options* options,
                                       weir_share** out_share);

@@ -535,6 +535,7 @@ struct ShareOptions {
   const char* scheduler = nullptr;                   ///< nullptr: "onesided"
   void* results = nullptr;                           ///< of all items, which rank 0 gets
   std::span<const std::size_t> result_offsets = {};  ///< of each, and behind the last, in bytes
+  std::chrono::nanoseconds timeout = forever;        ///< of starting it with the other ranks
 };
 
 /// Owns a share. Destroying it waits for its items.
@@ -564,6 +565,7 @@ class Share {
     if (wanted.result_offsets.size() == items + 1) {
       options.result_offsets = wanted.result_offsets.data();
     }
+    options.timeout_ns = wanted.timeout.count();
     weir_share* made = nullptr;
     const weir_status status = weir_share_start(runtime, &options, &made);
     if (!wrong.empty()) throw Error(WEIR_STATUS_INVALID_ARGUMENT, wrong);

@@ -10,7 +10,6 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::int64_t kForever = -1;
 constexpr std::size_t kMostPlaces = 1024;
 
 std::span<const std::byte> as_bytes(std::string_view text) noexcept {
@@ -35,7 +34,7 @@ struct ShareCrew::Head {
 ShareCrew::Meeting::~Meeting() {
   if (fabric_ == nullptr || held_) return;
   try {
-    fabric_->collectives().exchange(what_, {}, kForever);
+    fabric_->collectives().exchange(what_, {}, time_left(deadline_ns_));
   } catch (const std::exception&) {  // this rank fails anyway
   }
 }
@@ -43,16 +42,19 @@ ShareCrew::Meeting::~Meeting() {
 ShareCrew::ShareCrew(Meeting& meeting, const std::vector<std::string>& names)
     : fabric_(*meeting.fabric_), port_(fabric_.port()), rank_(port_.rank()) {
   meeting.held_ = true;
-  meet(meeting.what_, names);
-  Window::meet(fabric_.collectives(), kForever, [&](std::int64_t deadline) -> Window& {
-    return window_.emplace(port_, nullptr, rank_ == 0 ? sizeof(std::int64_t) : 0, deadline);
-  });
+  meet(meeting, names);
+  Window::meet(fabric_.collectives(), time_left(meeting.deadline_ns_),
+               [&](std::int64_t deadline) -> Window& {
+                 return window_.emplace(port_, nullptr, rank_ == 0 ? sizeof(std::int64_t) : 0,
+                                        deadline);
+               });
 }
 
-void ShareCrew::meet(const std::string& what, const std::vector<std::string>& names) {
+void ShareCrew::meet(const Meeting& meeting, const std::vector<std::string>& names) {
   std::string mine;
   for (const std::string& name : names) mine.append(name.c_str(), name.size() + 1);
-  const auto all = fabric_.collectives().exchange(what, as_bytes(mine), kForever);
+  const auto all = fabric_.collectives().exchange(meeting.what_, as_bytes(mine),
+                                                  time_left(meeting.deadline_ns_));
   for (Rank rank = 0; rank < port_.ranks(); ++rank) {
     firsts_.push_back(places_.size());
     if (all[rank].empty()) {

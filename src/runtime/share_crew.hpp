@@ -75,8 +75,12 @@ class ShareCrew final : private GroupHub::Member {
   /// How a rank meets the others: whatever happens to it before it has joined, they are told.
   class Meeting {
    public:
-    /// `what` has to be the same on all ranks. fabric null: there are no others.
-    Meeting(Fabric* fabric, std::string what) : fabric_(fabric), what_(std::move(what)) {}
+    /// `what` has to be the same on all ranks. fabric null: there are no others. The timeout is of
+    /// all that they do together until they have joined; 0, negative: none.
+    Meeting(Fabric* fabric, std::string what, std::int64_t timeout_ns)
+        : fabric_(fabric),
+          what_(std::move(what)),
+          deadline_ns_(sys::deadline_after(timeout_ns > 0 ? timeout_ns : -1)) {}
     Meeting(const Meeting&) = delete;
     Meeting& operator=(const Meeting&) = delete;
     ~Meeting();
@@ -87,6 +91,7 @@ class ShareCrew final : private GroupHub::Member {
     friend class ShareCrew;
     Fabric* const fabric_;
     const std::string what_;
+    const std::int64_t deadline_ns_;
     bool held_ = false;
   };
 
@@ -139,7 +144,7 @@ class ShareCrew final : private GroupHub::Member {
                    std::span<const std::byte> rest) noexcept;
   void lost(Rank rank, const std::string& why) noexcept override;
   void say(Rank to, Kind kind, const Head& head, std::span<const std::byte> rest);
-  void meet(const std::string& what, const std::vector<std::string>& names);
+  void meet(const Meeting& meeting, const std::vector<std::string>& names);
 
   Fabric& fabric_;
   Port& port_;

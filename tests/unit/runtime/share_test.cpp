@@ -385,6 +385,28 @@ TEST(Shares, TellOtherRanksThatOneHasNoFunction) {
       << weir_last_error();
 }
 
+weir_status start_alone(weir_fabric* fabric, void*) {
+  if (weir_fabric_rank(fabric) == 1) {
+    const auto ignore = [](unsigned, const void*, std::size_t, void*) {};
+    check(weir_fabric_listen(fabric, ignore, nullptr));
+    return weir_fabric_progress(fabric, WEIR_FOREVER);
+  }
+  Runtime runtime("host:cores=1");
+  weir_share_options options = WEIR_SHARE_OPTIONS_INIT;
+  options.items = 2;
+  options.fabric = fabric;
+  options.enqueue = [](const weir_chunk*, void*, weir_event*) { return WEIR_STATUS_OK; };
+  options.timeout_ns = 1'000'000;
+  weir_share* share = nullptr;
+  EXPECT_EQ(weir_share_start(runtime.handle(), &options, &share), WEIR_STATUS_TIMEOUT);
+  return weir_fabric_send(fabric, 1, nullptr, 0);
+}
+
+TEST(Shares, WaitForOtherRanksOnlySoLong) {
+  EXPECT_EQ(weir_fabric_simulate(nullptr, 2, start_alone, nullptr), WEIR_STATUS_OK)
+      << weir_last_error();
+}
+
 /// What two ranks that share two items do: one of them cancels when the other is in its kernel, and
 /// says so behind that.
 struct Cancelling {
