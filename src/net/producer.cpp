@@ -142,8 +142,8 @@ bool Producer::send(Rank to, Lane& lane, bool ask, std::int64_t deadline_ns) {
 
 Outcome Producer::take_failure() noexcept { return std::exchange(failure_, {}); }
 
-void Producer::note_failure(const Error& error) noexcept {
-  if (failure_.ok()) failure_ = failed_outcome(error.status(), error.what());
+void Producer::note_failure() noexcept {
+  if (failure_.ok()) failure_ = current_exception_outcome(WEIR_STATUS_INTERNAL);
 }
 
 bool Producer::send_all(std::int64_t deadline_ns) {
@@ -152,8 +152,8 @@ bool Producer::send_all(std::int64_t deadline_ns) {
     if (lanes_[rank] == nullptr || lanes_[rank]->writer.empty()) continue;
     try {
       in_time &= send(rank, *lanes_[rank], true, deadline_ns);
-    } catch (const Error& error) {
-      note_failure(error);
+    } catch (...) {
+      note_failure();
     }
   }
   return in_time;
@@ -180,8 +180,8 @@ bool Producer::wait_all(std::int64_t deadline_ns) {
           in_time &= conveyor_.wait_for(rank, lane.last, deadline_ns);
           if (lane.dropped) tell_of_drop(rank);
         }
-      } catch (const Error& error) {
-        note_failure(error);
+      } catch (const Error&) {  // without memory it stops here, and is repeated
+        note_failure();
         lane.last = 0;  // once is enough
         lane.dropped = false;
       }
@@ -220,7 +220,7 @@ void Producer::send_old(std::int64_t now) {
     if (now - lanes_[rank]->began_ns < age) continue;
     try {
       send(rank, *lanes_[rank], false, sys::kNever);
-    } catch (const Error&) {  // the lane remembers
+    } catch (...) {  // the lane remembers
     }
   }
 }

@@ -56,7 +56,8 @@ class Producer {
   bool wait_all(std::int64_t deadline_ns);
   [[noreturn]] void tell_of_drop(Rank rank) const;
   Outcome take_failure() noexcept;
-  void note_failure(const Error& error) noexcept;
+  /// Keeps the exception being handled, unless there is one before.
+  void note_failure() noexcept;
   /// Sends what is old. Failures are for the next flush: they are not those of the call.
   void send_old(std::int64_t now);
   void look_after();

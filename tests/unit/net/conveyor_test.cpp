@@ -17,6 +17,7 @@
 #include "net/shm/segment.hpp"
 #include "net/shm/shm_link.hpp"
 #include "net/wire.hpp"
+#include "no_memory.hpp"
 #include "ranks.hpp"
 #include "reserving_link.hpp"
 #include "runtime/conveyor.hpp"
@@ -562,6 +563,31 @@ TEST(Conveyor, ItemsThatWereDroppedWhenOldAreTheFailureOfFlush) {
                  producer->flush(kMinute);
                }),
       "");
+}
+
+TEST(Conveyor, OldItemsThatThereWasNoMemoryForAreTheFailureOfFlush) {
+  if (!test::NoMemory::kWorks) GTEST_SKIP() << "the sanitizer has operator new to itself";
+  EXPECT_EQ(on_ranks(
+                1, 0,
+                [](weir_fabric& fabric) {
+                  ConveyorSetup setup;
+                  setup.age_ns = 0;
+                  Alone alone(fabric, setup);
+                  alone.put(0, 1);
+                  bool threw = false;
+                  try {
+                    const test::NoMemory none;
+                    alone.producer->put({ItemKind::put, 0, 8}, 0, nullptr, nullptr, 0);
+                  } catch (const std::bad_alloc&) {
+                    threw = true;
+                  }
+                  EXPECT_FALSE(threw) << "it has put nothing";
+                  EXPECT_EQ(refusal([&] { alone.producer->flush(kMinute); }),
+                            "items for rank 0 were dropped");
+                  alone.producer->flush(kMinute);
+                },
+                "thread"),
+            "");
 }
 
 TEST(Conveyor, AFailureOutlivesTheTimeoutOfFlush) {
