@@ -294,13 +294,9 @@ void Conveyor::arrived(Rank from, const ConveyorEnvelope& envelope,
       case Kind::block:
       case Kind::packet:
       case Kind::lent: apply(from, envelope, body); break;
-      case Kind::ack: return peer.applied.store(envelope.value, std::memory_order_release);
+      case Kind::ack: return take_ack(from, envelope.value);
       case Kind::refusal:
-        peer.reads = false;
-        return fail_peer(
-            from, WEIR_STATUS_NETWORK_ERROR,
-            fmt::format("rank {} refused a block of conveyor '{}': {}", from, setup_.name,
-                        std::string_view(reinterpret_cast<const char*>(body.data()), body.size())));
+        return take_refusal(from, {reinterpret_cast<const char*>(body.data()), body.size()});
       case Kind::ask:  // of who left before it heard the refusal
         if (peer.refused) return send_refusal(from, "it has refused one before");
         break;
@@ -314,6 +310,28 @@ void Conveyor::arrived(Rank from, const ConveyorEnvelope& envelope,
     const bool waits = envelope.ask && from != port_.rank();  // for ever
     if (waits) port_.drop(from, reason("could not be told what has been applied"));
   }
+}
+
+void Conveyor::take_ack(Rank from, std::uint64_t blocks) {
+  Peer& peer = peers_[from];
+  const std::uint64_t sent = peer.sent.load(std::memory_order_relaxed);
+  const std::uint64_t applied = peer.applied.load(std::memory_order_relaxed);
+  // The last block may not have been counted as sent yet.
+  if (blocks < applied || blocks > sent + 1) {
+    fail(WEIR_STATUS_NETWORK_ERROR,
+         "rank {} says that {} of {} blocks of conveyor '{}' are applied", from, blocks, sent,
+         setup_.name);
+  }
+  peer.applied.store(blocks, std::memory_order_release);
+}
+
+/// The failure is that of finish(), too: the producer of the block may be gone.
+void Conveyor::take_refusal(Rank from, std::string_view why) {
+  peers_[from].reads = false;
+  std::string message =
+      fmt::format("rank {} refused a block of conveyor '{}': {}", from, setup_.name, why);
+  fail_peer(from, WEIR_STATUS_NETWORK_ERROR, message);
+  note_failure({WEIR_STATUS_NETWORK_ERROR, std::move(message)});
 }
 
 BlockTarget Conveyor::target() noexcept {

@@ -135,6 +135,8 @@ class Conveyor final : private ItemHandler {
   std::string apply_lent(Rank from, std::span<const std::byte> message);
   BlockTarget target() noexcept;
   void handle(std::uint16_t handler, const std::byte* items, std::size_t count) override;
+  void take_ack(Rank from, std::uint64_t blocks);
+  void take_refusal(Rank from, std::string_view why);
   void refuse(Rank from, const std::string& why);
   void send_refusal(Rank to, std::string_view why);
   void fail_peer(Rank rank, weir_status status, const std::string& message) noexcept;

@@ -1,10 +1,10 @@
 #include "net/conveyor_hub.hpp"
 
-#include <cstring>
 #include <iterator>
 #include <utility>
 
 #include "net/conveyor.hpp"
+#include "net/wire.hpp"
 
 namespace weir::rt {
 
@@ -63,12 +63,15 @@ void ConveyorHub::release(IsOver&& is_over) noexcept {
 }
 
 void ConveyorHub::arrived(Rank from, std::span<const std::byte> message) noexcept {
-  ConveyorEnvelope envelope;
-  if (message.size() < sizeof envelope) return;
-  std::memcpy(&envelope, message.data(), sizeof envelope);
+  ConveyorEnvelope envelope{.ask = true};
   try {
-    deliver(from, envelope, message.subspan(sizeof envelope));
-  } catch (...) {  // no memory, or `from` is gone, which comes as lost()
+    envelope = cut_off<ConveyorEnvelope>(message);
+    deliver(from, envelope, message);
+  } catch (...) {
+    const Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
+    const bool waits = envelope.ask && from != port_.rank();  // for ever
+    if (waits)
+      port_.drop(from, reason("cannot be answered about a conveyor: ", outcome.message.c_str()));
   }
 }
 

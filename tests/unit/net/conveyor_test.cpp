@@ -753,6 +753,63 @@ TEST(Conveyor, BlocksForADestroyedConveyorAreRefused) {
       "");
 }
 
+TEST(Conveyor, ARefusedBlockOfAProducerThatIsGoneIsTheFailureOfFinish) {
+  EXPECT_EQ(
+      on_ranks(2, 0,
+               [](weir_fabric& fabric) {
+                 std::uint64_t word = 0;
+                 ConveyorSetup setup;
+                 setup.name = "closed";
+                 setup.memory = reinterpret_cast<std::byte*>(&word);
+                 setup.bytes = 8;
+                 auto conveyor = std::make_unique<Conveyor>(fabric.conveyors(),
+                                                            fabric.collectives(), std::move(setup));
+                 if (fabric.port().rank() == 1) conveyor.reset();
+                 fabric.barrier(kMinute);
+                 if (fabric.port().rank() == 0) {
+                   const std::uint64_t offset = 0, value = 1;
+                   conveyor->open_producer()->put({ItemKind::put, 0, 8}, 1, &offset,
+                                                  reinterpret_cast<const std::byte*>(&value), 1);
+                 }
+                 fabric.barrier(kMinute);
+                 fabric.barrier(kMinute);  // of which rank 1 tells behind its refusal
+                 if (fabric.port().rank() == 1) return fabric.barrier(kMinute);
+                 EXPECT_EQ(
+                     refusal([&] { conveyor->finish(kMinute); }),
+                     "rank 1 refused a block of conveyor 'closed': it has destroyed the conveyor");
+               }),
+      "");
+}
+
+TEST(Conveyor, AcksOfBlocksThatWereNotSentAreRefused) {
+  EXPECT_EQ(
+      on_ranks(2, 0,
+               [](weir_fabric& fabric) {
+                 std::uint64_t word = 0;
+                 ConveyorSetup setup;
+                 setup.name = "lied to";
+                 setup.memory = reinterpret_cast<std::byte*>(&word);
+                 setup.bytes = 8;
+                 Conveyor conveyor(fabric.conveyors(), fabric.collectives(), std::move(setup));
+                 const bool lies = fabric.port().rank() == 1;
+                 if (lies) {
+                   send(fabric.port(), 0, {0, ConveyorEnvelope::Kind::ack, false, 0, 5});
+                 }
+                 fabric.barrier(kMinute);
+                 if (!lies) {
+                   const std::uint64_t offset = 0, value = 1;
+                   const auto* const item = reinterpret_cast<const std::byte*>(&value);
+                   EXPECT_EQ(
+                       refusal([&] {
+                         conveyor.open_producer()->put({ItemKind::put, 0, 8}, 1, &offset, item, 1);
+                       }),
+                       "rank 1 says that 5 of 0 blocks of conveyor 'lied to' are applied");
+                 }
+                 fabric.barrier(kMinute);
+               }),
+      "");
+}
+
 /// Where the next memory of a rank that others can read would be.
 void* first_free(Port& port) {
   void* const memory = port.allocate(8);
