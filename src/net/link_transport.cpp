@@ -174,7 +174,8 @@ LinkTransport::LinkTransport(std::unique_ptr<Link> link, Membership membership)
            .shares_memory = facts.shares_memory,
            .owner_must_poll = !facts.shares_memory,
            .can_sleep = facts.can_sleep,
-           .sees_stalls = facts.sees_stalls};
+           .sees_stalls = facts.sees_stalls,
+           .lost_after_ns = membership_.lost_after_ns};
   if (membership_.lost_after_ns > 0) {
     info_.patience_ns = std::min(membership_.lost_after_ns, kLongestLeave);
   } else {

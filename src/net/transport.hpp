@@ -43,6 +43,7 @@ struct TransportInfo {
   bool can_sleep = false;          ///< wait() blocks until something arrives
   bool sees_stalls = false;        ///< stalled() may say something: who waits is to say so
   std::int64_t patience_ns = 0;    ///< with what is still to be sent when it ends
+  std::int64_t lost_after_ns = 0;  ///< silence of a rank that is lost then; 0: never
 };
 
 enum class OneSidedKind : std::uint8_t { put, get, fetch_add, compare_swap };

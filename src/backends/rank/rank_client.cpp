@@ -8,7 +8,7 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::int64_t kPatienceNs = 60'000'000'000;  ///< for a rank that does not serve yet
+constexpr std::int64_t kPatienceNs = 60'000'000'000;  ///< at least, for a rank to answer
 constexpr int kClockSamples = 8;
 
 }  // namespace
@@ -84,10 +84,8 @@ void RankClient::ask(Rank rank, RankWord word, const std::function<void(WireWrit
       return question.over;
     };
     const std::string what = fmt::format("rank {} to answer", rank);
-    if (!port_.wait_until(over, kPatienceNs, what.c_str())) {
-      fail(WEIR_STATUS_TIMEOUT,
-           "rank {} does not serve: it is to call weir_rank_serve(), as rank 0 does", rank);
-    }
+    const std::int64_t patience = std::max(kPatienceNs, port_.info().lost_after_ns);
+    if (!port_.wait_until(over, patience, what.c_str())) complain(rank, patience);
   } catch (...) {
     forget(number);
     throw;
@@ -96,6 +94,21 @@ void RankClient::ask(Rank rank, RankWord word, const std::function<void(WireWrit
   if (!question.outcome.ok()) throw Error(question.outcome.status, question.outcome.message);
   WireReader reader(question.answer);
   read(reader);
+}
+
+/// Throws what is wrong with a rank that is alive and does not answer.
+void RankClient::complain(Rank rank, std::int64_t waited_ns) const {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  {
+    const sys::Lock lock(mutex_);
+    if (!clocks_.contains(rank)) {
+      fail(WEIR_STATUS_TIMEOUT,
+           "rank {} does not serve: it is to call weir_rank_serve(), as rank 0 does", rank);
+    }
+  }
+  fail(WEIR_STATUS_TIMEOUT,
+       "rank {} serves, but has not answered within {} s: WEIR_LOST_AFTER_MS sets more", rank,
+       waited_ns / kSecond);
 }
 
 void RankClient::forget(std::uint64_t question) noexcept {

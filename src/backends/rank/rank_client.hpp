@@ -96,6 +96,7 @@ class RankClient final : private Listener {
   void take_back(Rank owner, WindowId window) noexcept;
   std::unique_ptr<Copy> take_copy(std::uint64_t number) noexcept;
   void check_alive(Rank rank) const;
+  [[noreturn]] void complain(Rank rank, std::int64_t waited_ns) const;
   void forget(std::uint64_t question) noexcept;
   std::int64_t measure_clock(Rank rank);
 
