@@ -240,8 +240,19 @@ std::unique_ptr<RankClient::Copy> RankClient::take_copy(std::uint64_t number) no
   return taken;
 }
 
+/// Throws Error when a copy is there, and another rank was asked for it.
+void RankClient::check_copy(std::uint64_t number, Rank from) const {
+  const sys::Lock lock(mutex_);
+  const auto found = copies_.find(number);
+  if (found == copies_.end()) return;
+  const Copy& copy = *found->second;
+  const Rank asked = copy.lent != nullptr ? copy.owner : copy.rank;
+  if (from != asked) WireReader::refuse("it speaks of a copy of another rank");
+}
+
 void RankClient::take_lent(Rank from, WireReader& message) {
   const auto number = message.get<std::uint64_t>();
+  check_copy(number, from);
   Outcome outcome = message.outcome();
   const auto window = message.get<WindowId>();
   std::unique_ptr<Copy> copy = take_copy(number);
@@ -263,6 +274,7 @@ void RankClient::take_lent(Rank from, WireReader& message) {
 
 void RankClient::take_copied(Rank from, WireReader& message) {
   const auto number = message.get<std::uint64_t>();
+  check_copy(number, from);
   Outcome outcome = message.outcome();
   const auto started = message.get<std::int64_t>(), ended = message.get<std::int64_t>();
   const std::int64_t ahead = clock_ahead_ns(from);

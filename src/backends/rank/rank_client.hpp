@@ -95,6 +95,7 @@ class RankClient final : private Listener {
            std::int64_t ended_ns) noexcept;
   void take_back(Rank owner, WindowId window) noexcept;
   std::unique_ptr<Copy> take_copy(std::uint64_t number) noexcept;
+  void check_copy(std::uint64_t number, Rank from) const;
   void check_alive(Rank rank) const;
   [[noreturn]] void complain(Rank rank, std::int64_t waited_ns) const;
   void forget(std::uint64_t question) noexcept;

@@ -456,6 +456,70 @@ class Unmoved final : public rt::CopySink {
   void copied(void*, rt::Outcome, std::int64_t, std::int64_t) noexcept override {}
 };
 
+/// Keeps how copies end.
+class EndOfCopy final : public rt::CopySink {
+ public:
+  void copied(void*, rt::Outcome outcome, std::int64_t, std::int64_t) noexcept override {
+    why = std::move(outcome.message);
+    over = true;
+  }
+
+  std::string why;
+  std::atomic<bool> over{false};
+};
+
+/// Rank 2 speaks of a copy that rank 1 was asked for.
+TEST(RankDomains, EndCopiesWhenTheirOwnRankSaysSo) {
+  constexpr std::int64_t kLong = 100'000'000'000;
+  rt::InprocHub hub(3, 0);
+  std::atomic<bool> heard{false};
+  const auto join = [&](rt::Rank rank) {
+    return std::make_unique<rt::LinkTransport>(
+        hub.link(rank), rt::Membership{.build = "of the test", .beats = false, .lost_after_ns = 0});
+  };
+  std::thread asked([&] {
+    rt::Port port(join(1), rt::ProgressBy::caller);
+    Opening opening(port);
+    port.listen(rt::Channel::rank, &opening);
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    while (!heard) std::this_thread::yield();
+    port.listen(rt::Channel::rank, nullptr);
+  });
+  std::thread other([&] {
+    rt::Port port(join(2), rt::ProgressBy::caller);
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    rt::WireWriter message(rt::RankWord::lent);
+    message.put(std::uint64_t{1});
+    message.put(rt::Outcome{});
+    message.put(rt::WindowId{0});
+    port.post(0, rt::Channel::rank, message.bytes());
+  });
+  {
+    rt::Port port(join(0), rt::ProgressBy::caller);
+    EndOfCopy end;
+    std::array<std::byte, 64> here{};
+    {
+      rt::RankDevice device("rank:1", rt::RankClient::of(port), 1, "host");
+      const rt::Memory memory = device.allocate(here.size());
+      const rt::Region region{.offset = 0, .row = here.size()};
+      device.copy({.source = {&device, static_cast<std::byte*>(memory.address), region},
+                   .target = {nullptr, here.data(), region},
+                   .sink = &end,
+                   .token = nullptr});
+      EXPECT_TRUE(port.barrier(kLong).ok());
+      EXPECT_TRUE(port.wait_until([&] { return !port.alive(2); }, kLong, "the end of rank 2"));
+      const std::string why = port.why_gone(2);
+      EXPECT_NE(why.find("a copy of another rank"), std::string::npos) << why;
+      EXPECT_FALSE(end.over) << end.why;
+      heard = true;
+      EXPECT_TRUE(port.wait_until([&] { return end.over.load(); }, kLong, "the end of rank 1"));
+      EXPECT_NE(end.why.find("rank 1"), std::string::npos) << end.why;
+    }
+  }
+  asked.join();
+  other.join();
+}
+
 TEST(RankDomains, DoNotWaitToTellOfMemoryJobsAndCopies) {
   constexpr std::int64_t kLong = 100'000'000'000;
   rt::InprocHub hub(2, 0);
