@@ -120,10 +120,11 @@ void GroupHub::send_reserved(Rank to, std::uint32_t number, Kind kind, std::uint
 }
 
 void GroupHub::arrived(Rank from, std::span<const std::byte> message) noexcept {
-  Head head;
-  if (message.size() < sizeof head) return;
-  std::memcpy(&head, message.data(), sizeof head);
-  if (head.magic != kMagic) return;
+  Head head{};
+  if (message.size() >= sizeof head) std::memcpy(&head, message.data(), sizeof head);
+  if (head.magic != kMagic) {  // somebody would wait for what it was
+    return port_.drop(from, reason("sends what is no message of a grid or share"));
+  }
   const std::span<const std::byte> body = message.subspan(sizeof head);
   sys::Lock lock(mutex_);
   await_silence(lock);

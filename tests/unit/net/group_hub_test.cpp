@@ -89,6 +89,20 @@ TEST(GroupHubs, JoinTheTwoPartsOfABody) {
   });
 }
 
+TEST(GroupHubs, GiveUpARankThatSendsNoMessageOfTheirs) {
+  InprocHub network(2, 0);
+  on_ranks(network, 2, ProgressBy::hybrid, [&](Port& port) {
+    GroupHub hub(port, Channel::grid);
+    const Rank other = 1 - port.rank();
+    const std::vector<std::byte> nonsense(100);
+    if (port.rank() == 0) port.send(1, Channel::grid, nonsense);
+    EXPECT_TRUE(port.wait_until([&] { return !port.alive(other); }, kHubPatience, "an end"));
+    if (port.rank() == 0) return;  // rank 1 has left
+    const std::string why = port.why_gone(0);
+    EXPECT_NE(why.find("no message of a grid"), std::string::npos) << why;
+  });
+}
+
 TEST(GroupHubs, GiveUpARankThatSendsMoreThanTheyKeep) {
   constexpr std::size_t kPiece = 4u << 20;
   InprocHub network(2, 0);
