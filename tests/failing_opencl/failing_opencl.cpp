@@ -118,6 +118,12 @@ cl_int CL_API_CALL enqueue_native(cl_command_queue queue, void(CL_CALLBACK* func
                                        addresses, wait_count, waits, event);
 }
 
+cl_int CL_API_CALL enqueue_marker(cl_command_queue queue, cl_uint wait_count,
+                                  const cl_event* waits, cl_event* event) {
+  end_at("clEnqueueMarkerWithWaitList");
+  return driver->clEnqueueMarkerWithWaitList(queue, wait_count, waits, event);
+}
+
 cl_int CL_API_CALL fill_buffer(cl_command_queue queue, cl_mem buffer, const void* pattern,
                                size_t pattern_bytes, size_t offset, size_t bytes,
                                cl_uint wait_count, const cl_event* waits, cl_event* event) {
@@ -184,6 +190,7 @@ extern "C" cl_int CL_API_CALL clInitLayer(cl_uint, const cl_icd_dispatch* below,
   layer.clBuildProgram = build_program;
   layer.clEnqueueNDRangeKernel = enqueue_kernel;
   layer.clEnqueueNativeKernel = enqueue_native;
+  layer.clEnqueueMarkerWithWaitList = enqueue_marker;
   layer.clEnqueueFillBuffer = fill_buffer;
   layer.clFlush = flush;
   *out_count = sizeof layer / sizeof(void*);

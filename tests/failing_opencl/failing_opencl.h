@@ -8,8 +8,8 @@ extern "C" {
 #endif
 
 /// The next kernel that is enqueued does not run: its command ends with `code`, 0 or a failure, at
-/// the next call of `until`: clFlush(), clSetEventCallback(), clEnqueueNDRangeKernel() or
-/// clEnqueueNativeKernel().
+/// the next call of `until`: clFlush(), clSetEventCallback(), clEnqueueNDRangeKernel(),
+/// clEnqueueNativeKernel() or clEnqueueMarkerWithWaitList().
 void failing_opencl_end_launch(const char* until, int code);
 /// The next call of clSetEventCallback() or clBuildProgram() returns `code` and does nothing.
 void failing_opencl_fail(const char* name, int code);

@@ -52,6 +52,9 @@ OpenClSubDevice part_of(const OpenClDeviceInfo& device, const PlaceRequest& requ
   return divide(device, counts, units.front() > 0 ? 1 : 0, request.name);
 }
 
+/// Whether a job is a function that enqueues work itself, on a card.
+bool is_call(const Job& job) noexcept { return job.source == nullptr && !job.copies; }
+
 /// "the OpenCL driver cannot run it: CL_...", as far as there is memory for it.
 Outcome failed_call(cl_int code) noexcept {
   Outcome outcome = failed_outcome(opencl_failure(code), "the OpenCL driver has failed");
@@ -101,7 +104,7 @@ void OpenClPlace::serve() noexcept {
   while (!stopping_.load(std::memory_order_relaxed)) {
     const bool took = take_back();
     const bool gave = hand_out();
-    if (gave) flush();
+    if (gave || std::exchange(launched_, false)) flush();
     if (broken_.exchange(false, std::memory_order_relaxed) && revive()) {
       flush();
       broken_.store(true, std::memory_order_relaxed);
@@ -154,7 +157,34 @@ void OpenClPlace::follow(Slot& slot) noexcept {
     slot.next = std::exchange(other.followers, &slot);
     return;
   }
+  if (slot.held) return launch_held(slot);
   open_.push_back({slot.job.number, &slot});
+}
+
+/// Whether a job of a card stays here for now. What a call waits for in the queue for calls could
+/// fail, and everything behind it would be lost; so calls wait there for each other only.
+bool OpenClPlace::holds(const Slot& slot) noexcept {
+  if (card_ == nullptr) return false;
+  return std::any_of(slot.waits.begin(), slot.waits.end(), [&](std::uint64_t earlier) {
+    const Slot& other = slot_of(earlier);
+    if (other.job.number != earlier || other.over.load(std::memory_order_acquire)) return false;
+    return other.held || (is_call(slot.job) && !is_call(other.job));
+  });
+}
+
+/// All that the job waits for has been given back.
+void OpenClPlace::launch_held(Slot& slot) noexcept {
+  slot.held = false;
+  if (failed_.any_of(slot.waits)) {
+    slot.job.started_ns = slot.job.ended_ns = sys::now_ns();
+    slot.outcome = {WEIR_STATUS_POISONED, {}};
+    return end(slot);
+  }
+  launched_ = true;
+  batch_ = {this, slot.job.number, slot.job.number + 1};
+  launch(slot);
+  batch_.end = next_;
+  begin_batch();
 }
 
 /// Sees by one job in kStride how far the device is: drivers lock what one looks at, so to look at
@@ -353,7 +383,7 @@ bool OpenClPlace::keeps(const Slot& slot) const noexcept {
 /// The driver may end the command so itself, soon or never.
 void OpenClPlace::give_up_late(Slot& command, cl_event failed) noexcept {
   const cl_int status = opencl_status(command.event);
-  if (command.given_up || status == CL_RUNNING || status == CL_COMPLETE) return;
+  if (command.given_up || command.held || status == CL_RUNNING || status == CL_COMPLETE) return;
   command.given_up = true;
   command.lost.store(true, std::memory_order_relaxed);
   broken_.store(true, std::memory_order_relaxed);
@@ -416,6 +446,11 @@ void OpenClPlace::enqueue_again() noexcept {
 void OpenClPlace::launch(Slot& slot) noexcept {
   slot.last = slot.job.number;
   slot.worker.index = 0;
+  slot.held = failed_wait_ == nullptr && holds(slot);
+  if (slot.held) {
+    begin_batch();
+    return follow(slot);
+  }
   if (failed_wait_ != nullptr) {
     give_up(slot);
   } else {
@@ -482,28 +517,26 @@ Outcome OpenClPlace::enqueue_copy(Slot& slot) noexcept {
   return {};
 }
 
-/// The function enqueues between two marks.
+/// The function enqueues between two marks. It waits for what is in the queue before, at most.
 Outcome OpenClPlace::call(Slot& slot) noexcept {
   Job& job = slot.job;
   if (job.function == nullptr) {
     return failed_outcome(WEIR_STATUS_UNSUPPORTED, "it has no code for opencl");
   }
   cl_int code = CL_SUCCESS;
-  if (!events_.empty() || job.timed) code = mark(events_, job.timed ? &slot.begin : nullptr);
+  if (job.timed) code = mark(&slot.begin);
   if (code != CL_SUCCESS) return failed_call(code);
   job.call.queue = calls_.get();
   const bool doomed = failed_.any_of(slot.waits);
   Outcome outcome = doomed ? Outcome{WEIR_STATUS_POISONED, {}} : invoke(job);
-  code = mark({}, &slot.event);
+  code = mark(&slot.event);
   if (code == CL_SUCCESS) return outcome;
   OpenClLibrary::get().clFinish(calls_.get());  // its commands may be under way
   return outcome.ok() ? failed_call(code) : std::move(outcome);
 }
 
-cl_int OpenClPlace::mark(std::span<const cl_event> waits, cl_event* event) const noexcept {
-  return OpenClLibrary::get().clEnqueueMarkerWithWaitList(
-      calls_.get(), static_cast<cl_uint>(waits.size()), waits.empty() ? nullptr : waits.data(),
-      event);
+cl_int OpenClPlace::mark(cl_event* event) const noexcept {
+  return OpenClLibrary::get().clEnqueueMarkerWithWaitList(calls_.get(), 0, nullptr, event);
 }
 
 void OpenClPlace::flush() const noexcept {

@@ -29,7 +29,8 @@ class OpenClDevice;
 /// that may be, and asks the driver to be called only before it sleeps (ADR 45).
 ///
 /// A card runs no code of the host. There, copies are commands of the driver, and a kernel of the
-/// kind "opencl" enqueues its work itself, in a queue that executes in order.
+/// kind "opencl" enqueues its work itself, in a queue that executes in order. Such a call is held
+/// until all other jobs that it waits for are over, and so is what waits for it.
 class OpenClPlace final : public PlaceDriver {
  public:
   /// `card` is null for a processor. Throws Error, {unsupported} when the device cannot be divided
@@ -65,6 +66,7 @@ class OpenClPlace final : public PlaceDriver {
     cl_event begin = nullptr;   ///< on a card, timed: the mark before a call, a copy's first part
     Slot* followers = nullptr;  ///< commands of the driver that are looked at when it is over
     Slot* next = nullptr;       ///< of those that follow the same
+    bool held = false;          ///< of a card: the driver has not got it yet
     bool given_up = false;      ///< the command never runs: one that it waits for has failed
     sys::Atomic<bool> lost{false};  ///< the command has failed, or was given up
     sys::Atomic<bool> over{true};
@@ -90,6 +92,8 @@ class OpenClPlace final : public PlaceDriver {
   bool take_back() noexcept;
   void retire() noexcept;
   void follow(Slot& slot) noexcept;
+  bool holds(const Slot& slot) noexcept;
+  void launch_held(Slot& slot) noexcept;
   void peek() noexcept;
   bool look(std::uint64_t last) noexcept;
   void watch() noexcept;
@@ -114,7 +118,7 @@ class OpenClPlace final : public PlaceDriver {
   cl_int await_memory() noexcept;
   Outcome enqueue_copy(Slot& slot) noexcept;
   Outcome call(Slot& slot) noexcept;
-  cl_int mark(std::span<const cl_event> waits, cl_event* event) const noexcept;
+  cl_int mark(cl_event* event) const noexcept;
   void flush() const noexcept;
   void fail_batch(cl_int code) noexcept;
   void idle() noexcept;
@@ -142,6 +146,7 @@ class OpenClPlace final : public PlaceDriver {
   Batch batch_;                     ///< the jobs that are to be enqueued next
   std::vector<cl_event> events_;    ///< what they wait for
   cl_event failed_wait_ = nullptr;  ///< one of these that has failed
+  bool launched_ = false;           ///< jobs that were held: the queues are to be flushed
   bool stuck_ = false;              ///< the driver may have commands that never end
   std::vector<Open> open_;          ///< commands of the driver that wait for none in flight
   std::size_t untold_ = 0;          ///< such commands, and those that wait

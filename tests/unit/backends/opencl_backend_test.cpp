@@ -545,6 +545,52 @@ TEST_F(OpenClBackendTest, KernelsThatComeWhileOneFailsAreOver) {
   jobs.wait();
 }
 
+/// The calls of a card share a queue: one that waited there for what fails would hold up the others.
+TEST_F(OpenClBackendTest, CallsOfACardThatComeWhileACommandFailsAreOver) {
+  const auto card = open_device(*backend_, {{"native", "off"}});
+  static std::atomic<unsigned> calls{0};
+  static constexpr std::array<std::uint64_t, 2> kNumbers{1, 2};
+  calls = 0;
+  std::vector<Job> given(5);
+  given[0] = given[3] = call_of_nothing();
+  for (const std::size_t i : {1u, 2u, 4u}) {
+    given[i].function = [](const weir_call*) {
+      ++calls;
+      return WEIR_STATUS_OK;
+    };
+  }
+  given[1].waits = {&kNumbers[0], 1};
+  given[3].waits = {&kNumbers[1], 1};
+  constexpr weir_status kPoisoned = WEIR_STATUS_POISONED, kFine = WEIR_STATUS_OK;
+  const unsigned before = failing_opencl_failures();
+  failing_opencl_end_launch("clEnqueueMarkerWithWaitList", -5);
+  GivenJobs jobs(given, {WEIR_STATUS_DEVICE_ERROR, kPoisoned, kFine, kPoisoned, kFine});
+  const auto place = card->open_place({"p", {0}}, jobs);
+  jobs.wait();
+  EXPECT_EQ(failing_opencl_failures(), before + 1);
+  EXPECT_EQ(calls.load(), 2u);
+}
+
+TEST_F(OpenClBackendTest, ACardRunsWhatWaitsForHeldCalls) {
+  const auto card = open_device(*backend_, {{"native", "off"}});
+  static std::atomic<unsigned> calls{0};
+  static constexpr std::array<std::uint64_t, 3> kNumbers{1, 2, 3};
+  calls = 0;
+  std::vector<Job> given(4);
+  given[0] = given[2] = call_of_nothing();
+  for (const std::size_t i : {1u, 3u}) {
+    given[i].function = [](const weir_call*) {
+      ++calls;
+      return WEIR_STATUS_OK;
+    };
+  }
+  for (std::size_t i = 1; i < given.size(); ++i) given[i].waits = {&kNumbers[i - 1], 1};
+  GivenJobs jobs(given);
+  const auto place = card->open_place({"p", {0}}, jobs);
+  jobs.wait();
+  EXPECT_EQ(calls.load(), 2u);
+}
+
 /// Who is not called when a command is over waits for it, and says what became of it.
 TEST_F(OpenClBackendTest, ACallbackThatIsRefusedIsNoFailure) {
   const auto device = open_device(*backend_, {});
