@@ -11,10 +11,10 @@
 #include <hwloc.h>
 #include <sys/utsname.h>
 
+#include "base/control_group.hpp"
 #include "base/error.hpp"
 #include "base/local_rank.hpp"
 #include "base/sys.hpp"
-#include "base/text.hpp"
 
 namespace weir::rt {
 
@@ -92,25 +92,6 @@ void begin_at_own(std::vector<Core>& cores) {
   std::rotate(cores.begin(), cores.begin() + static_cast<std::ptrdiff_t>(first), cores.end());
 }
 
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-double read_quota() {
-  const std::string unified = first_line("/sys/fs/cgroup/cpu.max");
-  const auto parts = split(unified, ' ');
-  if (parts.size() == 2) {
-    const auto quota = parse_real(parts[0]), period = parse_real(parts[1]);
-    return quota && period && *period > 0 ? *quota / *period : 0;
-  }
-  const auto quota = parse_real(first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"));
-  const auto period = parse_real(first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us"));
-  return quota && period && *quota > 0 && *period > 0 ? *quota / *period : 0;
-}
-
 std::string read_system() {
   utsname name{};
   uname(&name);
@@ -163,7 +144,8 @@ Machine read_machine() {
     machine.numa_nodes = std::max(machine.numa_nodes, core.numa_node + 1);
     machine.packages = std::max(machine.packages, core.package + 1);
   }
-  machine.cpu_quota = machine.real ? read_quota() : 0;
+  const GroupLimits limits = machine.real ? read_group_limits() : GroupLimits();
+  machine.cpu_quota = limits.cores;
   if (machine.cpu_quota > 0) {
     const auto granted =
         static_cast<std::size_t>(std::max(1LL, std::llround(std::ceil(machine.cpu_quota))));
@@ -177,6 +159,7 @@ Machine read_machine() {
   machine.processor = model ? model : "unknown processor";
   machine.system = read_system();
   machine.memory_bytes = machine.real ? sys::memory_bytes() : root->total_memory;
+  machine.memory_limit = limits.memory_bytes < machine.memory_bytes ? limits.memory_bytes : 0;
   machine.fast_nodes = read_fast_nodes(topology.get());
   machine.caches = read_caches(topology.get());
   return machine;

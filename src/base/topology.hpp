@@ -23,10 +23,11 @@ struct Machine {
   unsigned numa_nodes = 1;
   unsigned packages = 1;
   std::uint64_t memory_bytes = 0;
+  std::uint64_t memory_limit = 0;  ///< bytes that the control groups grant of that, 0: all
   /// Operating system numbers of the NUMA nodes that are high-bandwidth memory.
   std::vector<unsigned> fast_nodes;
   std::vector<std::pair<std::string, std::uint64_t>> caches;  ///< "L2", bytes of one
-  double cpu_quota = 0;  ///< cores the control group grants, 0: no limit
+  double cpu_quota = 0;  ///< cores the control groups grant, 0: no limit
   bool real = true;      ///< false when read from HWLOC_XMLFILE: threads are then not pinned
 };
 

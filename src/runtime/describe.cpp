@@ -27,6 +27,7 @@ void describe_machine(const Machine& machine, JsonWriter& json) {
     json.end_object();
   }
   if (machine.cpu_quota > 0) json.member("cpu_quota", machine.cpu_quota);
+  if (machine.memory_limit > 0) json.member("memory_limit_bytes", machine.memory_limit);
   if (!machine.real) json.member("from", "HWLOC_XMLFILE");
   json.end_object();
 }

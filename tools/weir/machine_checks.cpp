@@ -4,9 +4,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <limits>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -93,16 +93,10 @@ std::optional<std::uint64_t> available_memory() {
   return std::nullopt;
 }
 
-/// What the control group lets the process use, the largest number without a limit.
-std::uint64_t memory_limit() {
-  const std::string text = first_word_of("/sys/fs/cgroup/memory.max");
-  const bool number = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-  return number && text.size() < 19 ? std::stoull(text) : std::numeric_limits<std::uint64_t>::max();
-}
-
 Finding check_memory(const Json& machine) {
   const auto total = machine.value("memory_bytes", std::uint64_t{0});
-  const std::uint64_t usable = std::min(available_memory().value_or(total), memory_limit());
+  const auto granted = machine.value("memory_limit_bytes", total);
+  const std::uint64_t usable = std::min(available_memory().value_or(total), granted);
   const std::string found =
       fmt::format("{} usable of {}", format_bytes(usable), format_bytes(total));
   if (usable >= kLittleMemory) return {Level::ok, "memory", found};
