@@ -98,6 +98,14 @@ def parse(program, output):
         raise Failed(f"{program} printed no JSON: {error}") from error
 
 
+def number(command, value, name):
+    """What is no number, as null for one that is infinite, is no figure."""
+    try:
+        return float(value)
+    except (TypeError, ValueError) as wrong:
+        raise Failed(f"{command.program} printed '{name}' as {json.dumps(value)}") from wrong
+
+
 @dataclass(frozen=True)
 class Figure:
     """A number in what a command prints: `field` is its path, with dots and places in lists."""
@@ -129,7 +137,7 @@ class Figure:
                 output = output[int(key) if isinstance(output, list) else key]
             except (TypeError, KeyError, IndexError, ValueError) as missing:
                 raise Failed(f"{self.command.program} printed no '{self.field}'") from missing
-        return float(output)
+        return number(self.command, output, self.field)
 
 
 @dataclass(frozen=True)
@@ -139,7 +147,11 @@ class Formula(Figure):
     formula: object = None
 
     def read(self, output):
-        return float(self.formula(output))
+        try:
+            value = self.formula(output)
+        except (TypeError, KeyError, IndexError, ValueError) as missing:
+            raise Failed(f"{self.command.program} printed no figure: {missing!r}") from missing
+        return number(self.command, value, "figure")
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def parse_arguments(arguments):
     )
     parser.add_argument("suite", choices=[*suites(), "all"])
     parser.add_argument("--quick", action="store_true", help="smaller problems, within 3 minutes")
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON, of all a list")
     parser.add_argument("--only", metavar="PATTERN", help="rows whose name matches this expression")
     parser.add_argument("--rounds", metavar="N", type=int,
                         help=f"so many (default: {ROUNDS}, with --quick {QUICK_ROUNDS})")
@@ -75,17 +75,20 @@ def run_suite(name, options):
 
 def main(arguments):
     options = parse_arguments(arguments)
-    failed, found = False, False
+    failed, reports = False, []
     for name in suites() if options.suite == "all" else [options.suite]:
         report = run_suite(name, options)
         if not report["rows"]:
             continue
-        found = True
+        reports.append(report)
         if options.save:
             save(report, options.save)
-        print(json.dumps(report, indent=1) if options.json else table(report) + "\n", flush=True)
+        if not options.json:
+            print(table(report) + "\n", flush=True)
         failed = failed or any(row["ok"] is False and "reason" in row for row in report["rows"])
-    if not found:
+    if not reports:
         print(f"bench: no row of '{options.suite}' matches '{options.only}'", file=sys.stderr)
         return 2
+    if options.json:
+        print(json.dumps(reports if options.suite == "all" else reports[0], indent=1))
     return 1 if failed else 0

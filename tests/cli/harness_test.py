@@ -1,5 +1,7 @@
 """How bench/run starts programs, with programs that measure nothing."""
 
+import io
+import json
 import os
 import sys
 import tempfile
@@ -10,7 +12,7 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
 from harness import main as command_line  # noqa: E402
-from harness.command import Command, Failed, Figure  # noqa: E402
+from harness.command import Command, Failed, Figure, Formula  # noqa: E402
 from harness.measure import measure  # noqa: E402
 from harness.report import cell  # noqa: E402
 from harness.row import Row, ratio_at_least, report_row  # noqa: E402
@@ -52,6 +54,14 @@ class HarnessTest(unittest.TestCase):
         times[row.ours.command][0]["value"] = 1
         self.assertEqual(report_row(row, times)["ratio"], 2.5)
 
+    def test_what_is_no_number_fails_its_row(self):
+        command = Command.of("a")
+        for figure in (Figure(command), Formula(command, formula=lambda said: said["value"]),
+                       Formula(command, formula=lambda said: said["value"] / 2)):
+            report = report_row(Row("a", "s", figure), {command: [{"value": 1}, {"value": None}]})
+            self.assertEqual((report["ours"], report["ok"]), (None, False))
+            self.assertIn("a printed ", report["reason"])
+
     def test_a_spread_has_no_sign(self):
         row = {"ours": -2.0, "spread": {"ours": [-3.0, -1.0]}}
         self.assertEqual(cell(row, "ours"), "-2 ±50%")
@@ -66,10 +76,14 @@ class HarnessTest(unittest.TestCase):
 
         options = ["--build", str(self.build), "--json", "--only", "x"]
         with mock.patch.object(command_line, "run_suite", run_suite), \
-             mock.patch("sys.stdout"), mock.patch("sys.stderr"):
+             mock.patch("sys.stdout", io.StringIO()) as printed, mock.patch("sys.stderr"):
             self.assertEqual(command_line.main(["all", *options]), 0)
             self.assertEqual(asked, command_line.suites())
+            self.assertEqual(json.loads(printed.getvalue()), [run_suite("queue", None)])
             self.assertEqual(command_line.main(["core", *options]), 2)
+            printed.truncate(printed.seek(0))
+            self.assertEqual(command_line.main(["queue", *options]), 0)
+            self.assertEqual(json.loads(printed.getvalue()), run_suite("queue", None))
 
     def test_what_takes_too_long_ends_with_all_that_it_has_started(self):
         end = self.build / "alive"
