@@ -252,6 +252,15 @@ class Figures(unittest.TestCase):
             self.assertIn(self.CARD, key)
             self.assertNotIn("host", key)
 
+    def test_what_failed_is_measured_again(self):
+        first = self.figures()
+        with open(self.output + ".json", encoding="utf-8") as file:
+            kept = json.load(file)
+        kept["times"][next(iter(kept["times"]))] = None
+        with open(self.output + ".json", "w", encoding="utf-8") as file:
+            json.dump(kept, file)
+        self.assertEqual(self.figures()["times"], first["times"])
+
     def test_times_of_another_input_are_not_taken(self):
         first = self.figures("--fresh")
         with open(self.output + ".json", encoding="utf-8") as file:

@@ -17,6 +17,7 @@
 #include "common/input_error.hpp"
 #include "description.hpp"
 #include "interruption.hpp"
+#include "ranks.hpp"
 #include "report/page.hpp"
 #include "tuned_problem.hpp"
 
@@ -62,8 +63,9 @@ void Figures::run() {
   try {
     options_.quiet = true;
     options_.domains = domains_of(options_);
-    machine_ = describe(Runtime("null")).at("machine");
     const auto applications = chosen();
+    if (serve(applications)) return;
+    machine_ = describe(Runtime("null")).at("machine");
     if (!fresh_) recall();
     for (apps::Application* application : applications) run(*application);
     keep();
@@ -76,6 +78,17 @@ void Figures::run() {
   }
   progress_.clear();
   print(json_ ? dumped(head(), 2) : text());
+}
+
+/// Whether this process is a rank that served another one, until its end.
+bool Figures::serve(const std::vector<apps::Application*>& applications) const {
+  return serve_ranks(options_.domains, [&](const Runtime& runtime) {
+    for (const apps::Application* application : applications) {
+      RunOptions options = options_;
+      complete(*application, options);
+      application->register_kernels(options.parameters, runtime);
+    }
+  });
 }
 
 std::vector<apps::Application*> Figures::chosen() const {
@@ -112,7 +125,7 @@ Json Figures::head() const {
           {"machine", machine_}};
 }
 
-/// Takes the times of a file that was made under the same conditions.
+/// Takes the times of a file that was made under the same conditions. What failed is tried again.
 void Figures::recall() {
   std::ifstream file(output_ + ".json");
   const Json found = Json::parse(file, nullptr, false);
@@ -123,7 +136,7 @@ void Figures::recall() {
     if (!found.contains(key) || found[key] != ours[key]) return;
   }
   for (const auto& [key, seconds] : found["times"].items()) {
-    if (seconds.is_number() || seconds.is_null()) times_[key] = seconds;
+    if (seconds.is_number()) times_[key] = seconds;
   }
 }
 

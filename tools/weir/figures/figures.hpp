@@ -25,7 +25,7 @@ using Json = nlohmann::ordered_json;
 
 /// Runs applications without streams, on ever more places (figure 7), with ever more tiles (figure
 /// 8) and on two devices (figure 9); compares the best with none of this (figure 6). Each time is
-/// written to a file as soon as it is known, and not measured again.
+/// written to a file as soon as it is known, and not measured again; what failed is.
 class Figures {
  public:
   void add_options(CLI::App& app);
@@ -39,6 +39,7 @@ class Figures {
   };
 
   std::vector<apps::Application*> chosen() const;
+  bool serve(const std::vector<apps::Application*>& applications) const;
   void recall();
   void keep() const;
   void run(apps::Application& application);
@@ -57,7 +58,7 @@ class Figures {
   std::string output_ = "figures";
   bool fresh_ = false, json_ = false;
   std::vector<std::unique_ptr<apps::Application>> applications_ = apps::make_applications();
-  Json times_ = Json::object();  ///< by what was measured; null: it cannot be
+  Json times_ = Json::object();  ///< by what was measured; null: it failed
   Json figures_ = Json::array();
   Json machine_;
   std::size_t measured_ = 0;
