@@ -118,8 +118,8 @@ cl_int CL_API_CALL enqueue_native(cl_command_queue queue, void(CL_CALLBACK* func
                                        addresses, wait_count, waits, event);
 }
 
-cl_int CL_API_CALL enqueue_marker(cl_command_queue queue, cl_uint wait_count,
-                                  const cl_event* waits, cl_event* event) {
+cl_int CL_API_CALL enqueue_marker(cl_command_queue queue, cl_uint wait_count, const cl_event* waits,
+                                  cl_event* event) {
   end_at("clEnqueueMarkerWithWaitList");
   return driver->clEnqueueMarkerWithWaitList(queue, wait_count, waits, event);
 }

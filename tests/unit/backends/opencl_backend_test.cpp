@@ -545,7 +545,8 @@ TEST_F(OpenClBackendTest, KernelsThatComeWhileOneFailsAreOver) {
   jobs.wait();
 }
 
-/// The calls of a card share a queue: one that waited there for what fails would hold up the others.
+/// The calls of a card share a queue: one that waited there for what fails would hold up the
+/// others.
 TEST_F(OpenClBackendTest, CallsOfACardThatComeWhileACommandFailsAreOver) {
   const auto card = open_device(*backend_, {{"native", "off"}});
   static std::atomic<unsigned> calls{0};
