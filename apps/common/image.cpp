@@ -98,6 +98,13 @@ std::string png_of(const std::string& path, std::size_t, std::size_t, bool, cons
 #endif
 
 #if defined(WEIR_APPS_JPEG)
+/// Whether a call that failed only warns of a picture that is there, unless its file is cut.
+bool is_harmless(void* handle) {
+  if (tjGetErrorCode(handle) != TJERR_WARNING) return false;
+  const std::string_view message = tjGetErrorStr2(handle);
+  return message.find("Premature end of JPEG file") == std::string_view::npos;
+}
+
 Pixels read_jpeg(std::string_view bytes, std::string_view name, bool in_colours,
                  const ReadLimits& limits) {
   struct Close {
@@ -107,13 +114,15 @@ Pixels read_jpeg(std::string_view bytes, std::string_view name, bool in_colours,
   const auto* const data = reinterpret_cast<const unsigned char*>(bytes.data());
   int width = 0, height = 0, sampling = 0, colours = 0;
   if (tjDecompressHeader3(handle.get(), data, bytes.size(), &width, &height, &sampling, &colours) !=
-      0) {
+          0 &&
+      !is_harmless(handle.get())) {
     fail_input("{}: damaged JPEG: {}", name, tjGetErrorStr2(handle.get()));
   }
   Pixels pixels = make_pixels(name, static_cast<std::size_t>(width),
                               static_cast<std::size_t>(height), in_colours, limits);
   if (tjDecompress2(handle.get(), data, bytes.size(), pixels.bytes.data(), width, 0, height,
-                    in_colours ? TJPF_RGB : TJPF_GRAY, 0) != 0) {
+                    in_colours ? TJPF_RGB : TJPF_GRAY, 0) != 0 &&
+      !is_harmless(handle.get())) {
     fail_input("{}: damaged JPEG: {}", name, tjGetErrorStr2(handle.get()));
   }
   return pixels;

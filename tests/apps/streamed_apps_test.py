@@ -483,6 +483,14 @@ class DctTest(StreamedTest):
         decoded = np.asarray(Image.open(self.path("i.jpg"))).astype(float) - 128
         self.run_app("dct", "double", "--input", self.path("i.jpg"), "--output", self.path("c.npy"))
         self.assertLess(relative_error(np.load(self.path("c.npy")), self.expected(decoded)), 0.02)
+        with open(self.path("i.jpg"), "rb") as file:
+            whole = file.read()
+        # Bytes too many before the last marker, of which the decoder warns.
+        odd = self.write("odd.jpg", whole[:-2] + bytes(64) + whole[-2:])
+        self.run_app("dct", "double", "--input", odd, "--output", self.path("d.npy"))
+        self.assertTrue((np.load(self.path("d.npy")) == np.load(self.path("c.npy"))).all())
+        cut = self.write("cut.jpg", whole[:len(whole) * 2 // 3])
+        self.assertIn("damaged JPEG", self.refusal("run", "dct", "--input", cut, code=BAD_INPUT))
 
     def test_bad_input(self):
         self.assertIn("PNG, JPEG or PGM", self.refusal(
