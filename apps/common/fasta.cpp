@@ -87,7 +87,7 @@ std::string unpack(std::string_view, std::string_view name, const ReadLimits&) {
 char base_of(char letter) {
   constexpr char kCase = 'a' - 'A';
   const char large = letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - kCase) : letter;
-  return large == 'A' || large == 'C' || large == 'G' || large == 'T' ? large : '\0';
+  return std::string_view("ACGTN").find(large) != std::string_view::npos ? large : '\0';
 }
 
 class Reader {
@@ -128,7 +128,7 @@ class Reader {
     for (std::size_t i = 0; i < line.size(); ++i) {
       const char base = base_of(line[i]);
       if (base == '\0') {
-        fail_input("{}:{}: found {} in column {}, expected A, C, G or T", name_, line_,
+        fail_input("{}:{}: found {} in column {}, expected A, C, G, T or N", name_, line_,
                    in_quotes(line.substr(i, 1)), i + 1);
       }
       bases += base;

@@ -12,6 +12,9 @@ constexpr std::uint8_t kSideBySide = 0, kGapInWindow = 1, kGapInQuery = 2;
 
 int score_of(char a, char b) noexcept { return a == b ? kMatch : kMismatch; }
 
+/// A letter that differs from all others when it is not known.
+char distinct(char letter) noexcept { return letter == kUnknown ? '\0' : letter; }
+
 /// One row of the programme, in three loops: two of them make vectors.
 void fill_row(char letter, const char* window, std::size_t width, const int* __restrict before,
               int* __restrict from_above, int* __restrict scores,
@@ -63,7 +66,8 @@ SeedSet::SeedSet(std::string_view query) : bits_(kWords / kBits) {
   Word word;
   for (std::size_t i = 0; i < query.size(); ++i) {
     word.add(query[i]);
-    if (i + 1 >= kSeed) bits_[word.code / kBits] |= 1U << word.code % kBits;
+    if (i + 1 < kSeed || !all_known(query.substr(i + 1 - kSeed, kSeed))) continue;
+    bits_[word.code / kBits] |= 1U << word.code % kBits;
   }
 }
 
@@ -75,8 +79,8 @@ Alignment align(std::string_view query, std::string_view window,
   for (std::size_t i = 0; i < query.size(); ++i) {
     std::swap(scores, before);
     scores[0] = kGap * static_cast<int>(i + 1);
-    fill_row(query[i], window.data(), width, before.data(), from_above.data(), scores.data(),
-             scratch.data() + i * width);
+    fill_row(distinct(query[i]), window.data(), width, before.data(), from_above.data(),
+             scores.data(), scratch.data() + i * width);
   }
   const auto best = std::max_element(scores.begin(), scores.end());
   Alignment found;
@@ -86,7 +90,7 @@ Alignment align(std::string_view query, std::string_view window,
   std::size_t i = query.size(), j = found.end;
   while (i > 0) {
     const std::uint8_t step = j == 0 ? kGapInWindow : scratch[(i - 1) * width + j - 1];
-    const bool same = step == kSideBySide && query[i - 1] == window[j - 1];
+    const bool same = step == kSideBySide && distinct(query[i - 1]) == window[j - 1];
     cigar.add(same ? '=' : step == kSideBySide ? 'X' : step == kGapInWindow ? 'I' : 'D');
     found.edits += !same;
     i -= step != kGapInQuery;
@@ -106,8 +110,8 @@ int score_from_the_end(std::string_view query, std::string_view window) {
   for (std::size_t j = window.size(); j-- > 0;) {
     column[query.size()] = 0;
     for (std::size_t i = query.size(); i-- > 0;) {
-      column[i] = std::max(
-          {below[i + 1] + score_of(query[i], window[j]), column[i + 1] + kGap, below[i] + kGap});
+      column[i] = std::max({below[i + 1] + score_of(distinct(query[i]), window[j]),
+                            column[i + 1] + kGap, below[i] + kGap});
     }
     std::swap(below, column);
     best = std::max(best, below[0]);

@@ -15,7 +15,14 @@ namespace weir::apps {
 constexpr std::size_t kSeed = 11;
 constexpr int kMatch = 4, kMismatch = -1, kGap = -2;
 
-/// The words of kSeed letters in a query.
+/// A base that is not known. It differs from every letter, from itself, too.
+constexpr char kUnknown = 'N';
+
+inline bool all_known(std::string_view letters) noexcept {
+  return letters.find(kUnknown) == std::string_view::npos;
+}
+
+/// The words of kSeed known letters in a query.
 class SeedSet {
  public:
   explicit SeedSet(std::string_view query);
@@ -28,12 +35,15 @@ class SeedSet {
     const std::size_t last = std::min(target.size(), end + kSeed - 1);
     for (std::size_t i = first; i < last; ++i) {
       word.add(target[i]);
-      if (i + 1 >= first + kSeed && has(word.code)) hit(i + 1 - kSeed);
+      if (i + 1 < first + kSeed || !has(word.code)) continue;
+      const std::size_t position = i + 1 - kSeed;
+      if (all_known(target.substr(position, kSeed))) hit(position);
     }
   }
 
   static constexpr std::size_t kWords = std::size_t{1} << 2 * kSeed;  ///< that there are
   /// A bit for each word: letters from the first on are digits of base 4, 0 to 3 for A, C, T and G.
+  /// What looks for words of a target by them finds an N where it is a G.
   std::span<const std::uint32_t> words() const noexcept { return bits_; }
 
  private:

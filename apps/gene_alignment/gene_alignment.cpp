@@ -223,7 +223,7 @@ class GeneAlignment final : public PipelineWorkload {
 
   bool shares_word(const Hit& hit) const {
     const std::string_view word = target_of(hit.target).substr(hit.position, kSeed);
-    return query_of(hit).find(word) != std::string_view::npos;
+    return all_known(word) && query_of(hit).find(word) != std::string_view::npos;
   }
 
   template <class Out>
@@ -244,11 +244,13 @@ class GeneAlignment final : public PipelineWorkload {
     }
   }
   template <class Out>
-  static void put_hits(const MarkedBlock& block, const Out& out) {
+  void put_hits(const MarkedBlock& block, const Out& out) const {
     for (std::size_t i = 0; i < block.marks.size(); ++i) {
       for (std::uint32_t marks = block.marks[i]; marks != 0; marks &= marks - 1) {
         const auto bit = static_cast<std::size_t>(std::countr_zero(marks));
-        out.put({block.query, block.target, block.first + 32 * i + bit});
+        const std::size_t position = block.first + 32 * i + bit;
+        if (!all_known(target_of(block.target).substr(position, kSeed))) continue;
+        out.put({block.query, block.target, position});
       }
     }
   }
@@ -306,7 +308,7 @@ class GeneAlignment final : public PipelineWorkload {
     connect_kernel(pipeline, "coarse", blocks, marked, *coarse_on_card_);
     pipeline.stage(
         "hits", marked, weir::into(hits),
-        [](const MarkedBlock& block, const weir::Outlet<Hit>& out) { put_hits(block, out); },
+        [this](const MarkedBlock& block, const weir::Outlet<Hit>& out) { put_hits(block, out); },
         ordered);
   }
 
