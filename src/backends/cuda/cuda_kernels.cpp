@@ -92,27 +92,29 @@ CUlibrary CudaKernels::program_of(const KernelSource& source) {
       "sm_{}\nNVRTC {}\n{}\n{}", architecture_, NvrtcLibrary::get().version,
       text.find("weir/device_tunnel.hpp") == std::string::npos ? "" : device_tunnel_text(), text));
   CudaCode& program = programs_[key];
-  if (program.get() == nullptr) {
-    if (const auto image = cache_.read(key)) program = load(*image);
+  if (program.get() != nullptr) return program.get();
+  if (const auto image = cache_.read(key); image && load(*image, program) == CUDA_SUCCESS) {
+    return program.get();
   }
-  if (program.get() == nullptr) {
-    const std::string image = compile_for_cuda(text, source.file, architecture_);
-    program = load(image);
-    if (program.get() != nullptr) cache_.write(key, image);
+  const std::string image = compile_for_cuda(text, source.file, architecture_);
+  const CUresult code = load(image, program);
+  if (code != CUDA_SUCCESS) {
+    fail(WEIR_STATUS_DEVICE_ERROR,
+         "domain '{}' does not take what NVRTC {} made of {}: {}; a driver takes code of its own "
+         "version of CUDA and of older ones",
+         context_.domain(), NvrtcLibrary::get().version, source.file, cuda_error(code));
   }
-  if (program.get() == nullptr) {
-    fail(WEIR_STATUS_DEVICE_ERROR, "domain '{}' does not take the code of {}", context_.domain(),
-         source.file);
-  }
+  cache_.write(key, image);
   return program.get();
 }
 
-CudaCode CudaKernels::load(const std::string& image) const {
+CUresult CudaKernels::load(const std::string& image, CudaCode& program) const {
   CUlibrary library = nullptr;
   const CUresult code = CudaLibrary::get().cuLibraryLoadData(&library, image.c_str(), nullptr,
                                                              nullptr, 0, nullptr, nullptr, 0);
   if (code == CUDA_ERROR_OUT_OF_MEMORY) check_cuda(code, "loading the code of a kernel");
-  return CudaCode(code == CUDA_SUCCESS ? library : nullptr);
+  if (code == CUDA_SUCCESS) program = CudaCode(library);
+  return code;
 }
 
 void CudaKernels::check_group(const KernelSource& source, CUfunction function) const {

@@ -34,7 +34,7 @@ class CudaKernels {
  private:
   Code make(const KernelSource& source);
   CUlibrary program_of(const KernelSource& source);
-  CudaCode load(const std::string& image) const;
+  CUresult load(const std::string& image, CudaCode& program) const;
   unsigned bytes_of_large(const KernelSource& source, CUlibrary program) const;
   void allow_large(const KernelSource& source, CUkernel kernel, unsigned bytes) const;
   unsigned groups_at_once(const KernelSource& source, const Code& code) const;

@@ -506,6 +506,18 @@ TEST_F(CudaPlaceTest, CodeThatFoundNoMemoryIsLoadedAgain) {
   EXPECT_EQ(*x, 7);
 }
 
+/// As a driver does that is older than the compiler.
+TEST_F(CudaPlaceTest, SaysWhyTheDriverDoesNotTakeCode) {
+  OrderFeed feed;
+  feed.add(mix(numbers(1), 7));
+  fake_cuda_fail("cuLibraryLoadData", 1, 200);
+  const auto driver = place(feed);
+  const auto endings = feed.wait();
+  const Outcome& outcome = endings.at(1).outcome;
+  EXPECT_EQ(outcome.status, WEIR_STATUS_DEVICE_ERROR);
+  EXPECT_NE(outcome.message.find("CUDA error 200; a driver"), std::string::npos) << outcome.message;
+}
+
 TEST_F(CudaPlaceTest, CompiledCodeIsKept) {
   std::int64_t* const x = numbers(1);
   for (int run = 0; run < 2; ++run) {
