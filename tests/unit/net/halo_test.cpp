@@ -312,7 +312,7 @@ TEST(Halo, AStepThatFindsNoRoomIsNotWaitedFor) {
       if (port.rank() == 0) {
         const std::vector<std::byte> much(kMuch);
         port.as_listener([&] {
-          port.send(1, Channel::grid, much);
+          port.send(1, Channel::user, much);
           halo.start();
         });
       } else {
