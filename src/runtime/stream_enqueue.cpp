@@ -90,7 +90,12 @@ weir_event Stream::enqueue(ActionKind kind, bool evented, Fill&& fill) {
     if (evented) event = runtime_.event_of(action, id);
     idle = turn.push(action);
   }
-  if (idle && mailbox_.claim()) schedule();
+  if (!idle || !mailbox_.claim()) return event;
+  if (kind == ActionKind::drain && !pumps_) {
+    drain_here();
+  } else {
+    schedule();
+  }
   return event;
 }
 
@@ -163,7 +168,10 @@ weir_event Stream::sync(const weir_sync& sync, bool evented) {
 
 weir_event Stream::drain() {
   drains_.fetch_add(1, std::memory_order_relaxed);
-  return enqueue(ActionKind::drain, true, [](Action& action) { action.reserve(0, 0, 0); });
+  return enqueue(ActionKind::drain, true, [](Action& action) {
+    action.reserve(0, 0, 0);
+    action.fate = DrainFate::open;
+  });
 }
 
 weir_event Stream::mark() {
