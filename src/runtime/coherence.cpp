@@ -253,14 +253,16 @@ Storage& Coherence::bring(Lane& lane, Piece& piece, bool reads) {
 
 /// From another device if there is a way, else from host memory.
 void Coherence::copy_in(Lane& lane, Piece& piece, Slot& slot) {
-  Storage* source = &piece.home;
-  for (std::uint16_t memory = 1; !piece.at_home() && memory < kMaxMemories; ++memory) {
-    if (!piece.valid_in(memory)) continue;
-    if (lane.domain().device().reaches(&runtime_.device_of(memory))) source = piece.slots[memory];
-    break;
+  const auto is_way = [&](std::uint16_t memory) {
+    return piece.valid_in(memory) && lane.domain().device().reaches(&runtime_.device_of(memory));
+  };
+  Storage* source = nullptr;
+  for (std::uint16_t memory = 1; source == nullptr && !piece.at_home() && memory < kMaxMemories;
+       ++memory) {
+    if (is_way(memory)) source = piece.slots[memory];
   }
-  if (source == &piece.home && !piece.at_home()) write_back(piece);
-  transfer(lane, piece, *source, slot);
+  if (source == nullptr && !piece.at_home()) write_back(piece);
+  transfer(lane, piece, source != nullptr ? *source : piece.home, slot);
 }
 
 void Coherence::write_back(Piece& piece) {
