@@ -59,13 +59,14 @@ nb::object raise_again(nb::handle exception) {
   throw nb::python_error();
 }
 
-/// Puts the items of an object with the buffer protocol. Returns false when there is no room.
-bool put_items(weir_outlet* outlet, nb::handle items) {
+/// Puts the items of an object with the buffer protocol, and counts their bytes. Returns false when
+/// there is no room for all.
+bool put_items(weir_outlet* outlet, nb::handle items, std::size_t& done) {
   const Bytes bytes(items);
-  for (std::size_t at = 0; at < bytes.size(); at += outlet->item_bytes) {
+  for (; done < bytes.size(); done += outlet->item_bytes) {
     void* const room = weir_outlet_add(outlet);
     if (room == nullptr) return false;
-    std::memcpy(room, bytes.data() + at, outlet->item_bytes);
+    std::memcpy(room, bytes.data() + done, outlet->item_bytes);
   }
   return true;
 }
@@ -82,11 +83,25 @@ weir_status set_values(weir_stencil* stencil, weir_outlet* outlet, nb::handle pa
   return WEIR_STATUS_OK;
 }
 
-weir_status put(const StageCode& code, weir_batch& batch, std::size_t output, nb::handle puts) {
+weir_status put(const StageCode& code, weir_batch& batch, std::size_t output, nb::handle puts,
+                std::size_t& done) {
   if (puts.is_none()) return WEIR_STATUS_OK;
   weir_stencil* const stencil = code.stencils[output];
   if (stencil != nullptr) return set_values(stencil, batch.outlets[output], puts);
-  return put_items(batch.outlets[output], puts) ? WEIR_STATUS_OK : WEIR_STATUS_OUT_OF_MEMORY;
+  return put_items(batch.outlets[output], puts, done) ? WEIR_STATUS_OK : WEIR_STATUS_OUT_OF_MEMORY;
+}
+
+/// Puts all that a call says; into tunnels nothing when something is refused: all items but the
+/// first come again then.
+weir_status put_all(const StageCode& code, weir_batch& batch, nb::handle said) {
+  std::vector<std::size_t> done(batch.outlet_count, 0);
+  for (std::size_t i = 0; i < done.size(); ++i) {
+    const weir_status status = put(code, batch, i, said[3 + i], done[i]);
+    if (status == WEIR_STATUS_OK) continue;
+    for (std::size_t k = 0; k <= i; ++k) batch.outlets[k]->next -= done[k];
+    return status;
+  }
+  return WEIR_STATUS_OK;
 }
 
 /// Calls a function of weir._pipelines and does what it says: see StageOptions.
@@ -103,10 +118,8 @@ weir_status call_stage(const StageCode& code, nb::handle function, StageRun& run
   if (!said.is_valid()) throw nb::python_error();
   const auto failed = nb::cast<long long>(said[0]);
   const auto mark = nb::cast<int>(said[2]);
-  for (std::size_t i = 0; i < batch.outlet_count; ++i) {
-    const weir_status status = put(code, batch, i, said[3 + i]);
-    if (status != WEIR_STATUS_OK) return weir_batch_fail(&batch, status, "%s", weir_last_error());
-  }
+  const weir_status status = put_all(code, batch, said);
+  if (status != WEIR_STATUS_OK) return weir_batch_fail(&batch, status, "%s", weir_last_error());
   batch.over = mark == 1;
   batch.epoch_over = mark == 2;
   if (failed < 0) return WEIR_STATUS_OK;

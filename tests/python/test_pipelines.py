@@ -70,6 +70,21 @@ def test_a_loop_without_an_exit_ends(machine):
             pipeline.run()
 
 
+def test_items_that_are_refused_come_once_or_not_at_all(machine):
+    """A worker keeps two items at most for a tunnel."""
+    found = []
+    with machine.pipeline(keep_going=True, batch=1, keep_bytes=1) as pipeline:
+        items, copies = pipeline.tunnel("i8"), pipeline.tunnel("i8")
+        pipeline.source([0, 1, 2, 3], items)
+        pipeline.stage(items, copies, lambda items: np.repeat(items, 3 if items[0] == 1 else 1))
+        pipeline.stage(copies, function=lambda items: found.extend(items.tolist()), workers=1)
+        pipeline.start()
+        with pytest.raises(weir.OutOfMemoryError):
+            pipeline.wait()
+        assert pipeline.stages()[0]["failed"] == 1
+    assert sorted(found) == [0, 2, 3]
+
+
 def test_records_and_rows(machine):
     record = np.dtype([("frame", "i4"), ("weight", "f8")])
     found = {}
