@@ -45,6 +45,8 @@ class EventGroup {
   void fail(Outcome outcome) noexcept;
   /// All are added. The group may be gone when this returns.
   void close() noexcept { release(); }
+  /// The same, but returns true in place of calling over().
+  bool close_here() noexcept { return open_count_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
   /// The first failure that was seen, when it is over.
   const Outcome& outcome() const noexcept { return outcome_; }
@@ -62,7 +64,7 @@ class EventGroup {
   static void on_end(Waiter& waiter, weir_status status, const FailureRef& failure);
   void note(weir_status status, const FailureRef& failure) noexcept;
   void release() noexcept {
-    if (open_count_.fetch_sub(1, std::memory_order_acq_rel) == 1) over();
+    if (close_here()) over();
   }
 
   Runtime& runtime_;

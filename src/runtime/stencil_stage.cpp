@@ -330,6 +330,11 @@ weir_region StencilStage::in_staging(const StencilPart& part) const noexcept {
   return weir_region_tile(0, 0, part.columns, part.rows, part.columns, value_bytes_);
 }
 
+bool StencilStage::any_ready() {
+  const sys::Lock lock(ready_mutex_);
+  return !ready_.empty() && !closing_;
+}
+
 /// Goes on while there are tiles that are ready: those of later sweeps, which were too many.
 void StencilStage::over(Slot& slot) noexcept {
   {
@@ -337,20 +342,17 @@ void StencilStage::over(Slot& slot) noexcept {
     free_staging_.insert(free_staging_.end(), slot.to_be_freed.begin(), slot.to_be_freed.end());
     slot.to_be_freed.clear();
   }
-  bool more = false;
-  {
-    const sys::Lock lock(ready_mutex_);
-    more = !ready_.empty() && !closing_;
+  while (any_ready()) {
+    const NoWaitScope no_wait;
+    slot.reopen();
+    try {
+      enqueue_tiles(slot);
+    } catch (...) {
+      slot.fail(current_exception_outcome(WEIR_STATUS_INTERNAL));
+    }
+    if (!slot.close_here()) return;
   }
-  if (!more) return landed(slot.index);
-  const NoWaitScope no_wait;
-  slot.reopen();
-  try {
-    enqueue_tiles(slot);
-  } catch (...) {
-    slot.fail(current_exception_outcome(WEIR_STATUS_INTERNAL));
-  }
-  slot.close();
+  landed(slot.index);
 }
 
 void StencilStage::unload(std::size_t index, const Outputs& outputs) {

@@ -85,6 +85,7 @@ class StencilStage : public Carrier {
   void enqueue_tile(Slot& slot, const Tile& tile);
   void note_ready(std::size_t tile, std::size_t sweep);
   bool next_tile(Tile& tile);
+  bool any_ready();
   void over(Slot& slot) noexcept;
   weir_region in_matrix(const StencilPart& part) const noexcept;
   weir_region in_staging(const StencilPart& part) const noexcept;
