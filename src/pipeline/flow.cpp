@@ -335,7 +335,8 @@ void Flow::seal(const std::vector<std::size_t>& group_workers) {
 void Flow::put(weir_feed& feed, const void* items, std::size_t count, std::int64_t deadline_ns,
                std::size_t& put) {
   put = 0;
-  if (count > 0 && items == nullptr) fail_argument("{} items are given as NULL", count);
+  if (count == 0) return;
+  if (items == nullptr) fail_argument("{} items are given as NULL", count);
   FeedBooks& own = feed.books;
   Tunnel& tunnel = own.tunnel;
   const std::uint64_t epoch = own.epoch.load(std::memory_order_relaxed);
