@@ -72,11 +72,15 @@ void Session::remove_domain(HSTR_LOG_DOM id) {
       fail(HSTR_RESULT_NOT_FOUND, "there is no logical domain {} to remove", id);
     }
     for (const HSTR_LOG_STR stream : found->second.streams) {
-      queues.push_back(std::move(streams_.extract(stream).mapped().queue));
+      queues.push_back(streams_.at(stream).queue);
     }
-    for (auto& [base, buffer] : buffers_) {
-      if (auto node = buffer.instances.extract(id)) instances.push_back(std::move(node.mapped()));
+    for (const auto& [base, buffer] : buffers_) {
+      const auto there = buffer.instances.find(id);
+      if (there != buffer.instances.end()) instances.push_back(there->second);
     }
+    // Nothing below fails.
+    for (const HSTR_LOG_STR stream : found->second.streams) streams_.erase(stream);
+    for (auto& [base, buffer] : buffers_) buffer.instances.erase(id);
     domains_.erase(found);
   }
   queues.clear();
@@ -113,8 +117,9 @@ void Session::create_stream(HSTR_LOG_STR id, HSTR_LOG_DOM domain_id, const CpuMa
          domain_id);
   }
   std::shared_ptr<Queue> queue = queue_for(id, there, mask);
-  there.streams.push_back(id);
+  there.streams.reserve(there.streams.size() + 1);
   LogicalStream& made = streams_[id];
+  there.streams.push_back(id);
   made.domain = domain_id;
   made.mask = mask;
   made.queue = std::move(queue);

@@ -11,6 +11,7 @@ namespace weir::hs {
 /// Divides the threads that a card's system leaves over logical domains, the last getting the rest.
 void Session::partition_cards(std::size_t count) {
   const std::size_t cards = std::min(cards_.size(), count);
+  partitions_.reserve(count);
   for (std::size_t card = 0; card < cards; ++card) {
     const std::size_t here = count / cards + (card < count % cards ? 1 : 0);
     const CpuMask usable = cards_[card].usable();
