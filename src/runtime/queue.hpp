@@ -131,6 +131,7 @@ class Queue {
   void bind_what_can_be() noexcept;
   bool bind_in_turn() noexcept;
   bool bind_pass(int priority) noexcept;
+  bool is_cancelled(const Task& task) const noexcept;
   bool all_full() const noexcept;
   static bool has_enough(const Lane& lane, std::uint64_t share) noexcept;
   void note_load(Lane& lane) noexcept;

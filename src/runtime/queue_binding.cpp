@@ -196,7 +196,7 @@ bool Queue::bind_pass(int priority) noexcept {
   for (Task* task = pending_.first(); task != nullptr && looked < kLookahead; ++looked) {
     Task& current = *std::exchange(task, Pending::after(*task));
     const bool call = current.kind == Task::Kind::call;
-    if (call && all_full()) break;
+    if (call && !is_cancelled(current) && all_full()) break;
     const bool turn = current.priority == priority && !follows_one_put_off(current) &&
                       (current.kind != Task::Kind::fetch || skipped == 0);
     if (turn && bind(current)) {
@@ -225,6 +225,10 @@ void Queue::note_load(Lane& lane) noexcept {
   const bool was_full = lane.full;
   lane.full = has_enough(lane, was_full ? 2 : 1);
   rescan_ = rescan_ || (was_full && !lane.full);
+}
+
+bool Queue::is_cancelled(const Task& task) const noexcept {
+  return task.kind == Task::Kind::call && task.sequence <= cancel_until_.load();
 }
 
 bool Queue::all_full() const noexcept {
@@ -273,7 +277,7 @@ void Queue::put_off(const Task& task) noexcept {
 /// Returns whether the task is no longer pending.
 bool Queue::bind(Task& task) noexcept {
   try {
-    if (task.kind == Task::Kind::call && task.sequence <= cancel_until_.load()) {
+    if (is_cancelled(task)) {
       leave_pending(task);
       fail_task(task, {WEIR_STATUS_CANCELLED, "the queue was cancelled"});
       return true;

@@ -1128,6 +1128,23 @@ TEST(Queues, CancelEndsWhatHasNotStarted) {
   }
 }
 
+/// Those behind the few that the place has taken, too, while the first one runs.
+TEST(Queues, CancelEndsTasksWithoutAPlaceAtOnce) {
+  Held held;
+  const Runtime runtime(kCard);
+  const Queue queue = make_queue(runtime);
+  const Kernel nothing = runtime.kernel("nothing", [](const Call&) {});
+  const Event running = queue.submit(held.kernel(runtime), {});
+  held.await_start();
+  std::vector<Event> rest;
+  for (int i = 0; i < 300; ++i) rest.push_back(queue.submit(nothing, {}));
+  queue.cancel();
+  EXPECT_EQ(status_of([&] { rest.back().wait(); }), WEIR_STATUS_CANCELLED);
+  EXPECT_FALSE(running.complete());
+  held.open();
+  queue.synchronize();
+}
+
 /// What a task that ran has left comes home, and tasks that come later find it.
 TEST(Queues, CancelLosesNothingAndPoisonsNothing) {
   std::atomic<bool> started{false}, open{false};
