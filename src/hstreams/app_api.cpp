@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <initializer_list>
 #include <vector>
 
 #include <hstreams/hStreams_app_api.h>
@@ -41,13 +43,17 @@ void init_domains(Session& session, uint32_t count, const uint32_t* places,
 
 /// Enqueues a built-in sink function with a matrix product's scalars, then its matrices.
 HSTR_RESULT enqueue_gemm(const Call& call, HSTR_LOG_STR stream, const char* name,
-                         std::vector<uint64_t> arguments, const void* a, const void* b, void* c,
-                         HSTR_EVENT* event) {
+                         std::initializer_list<uint64_t> scalars, const void* a, const void* b,
+                         void* c, HSTR_EVENT* event) {
   const HSTR_RESULT refused = call.run([&] { check_pointers(a, b, c); });
   if (refused != HSTR_RESULT_SUCCESS) return refused;
-  const auto scalars = static_cast<uint32_t>(arguments.size());
-  arguments.insert(arguments.end(), {word_of(a), word_of(b), word_of(c)});
-  return hStreams_EnqueueCompute(stream, name, scalars, 3, arguments.data(), event, nullptr, 0);
+  uint64_t arguments[16];  // no memory that might not be there: nothing catches here
+  uint64_t* const matrices = std::copy(scalars.begin(), scalars.end(), arguments);
+  matrices[0] = word_of(a);
+  matrices[1] = word_of(b);
+  matrices[2] = word_of(c);
+  return hStreams_EnqueueCompute(stream, name, static_cast<uint32_t>(scalars.size()), 3, arguments,
+                                 event, nullptr, 0);
 }
 
 uint64_t word_of(int64_t number) { return static_cast<uint64_t>(number); }
