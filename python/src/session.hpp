@@ -286,15 +286,18 @@ void call_released(Call&& call) {
   call_released({}, std::forward<Call>(call));
 }
 
-/// Destroys an object of weir without the GIL, unless its runtime does. Raises in a callback, which
-/// destructors are not called in: see dispose().
+/// Destroys an object of weir without the GIL, unless its runtime does, when nobody is inside of
+/// what `used` lists any more. Raises in a callback, which destructors are not called in: see
+/// dispose().
 template <class Handle>
-void end(Session& session, Handle*& handle, void (*destroy)(Handle*)) {
+void end(Session& session, Handle*& handle, void (*destroy)(Handle*),
+         const std::vector<InUse*>& used = {}) {
   if (handle == nullptr) return;
   if (!session.closed()) require_no_callback("what may wait for it");
   Handle* const ended = std::exchange(handle, nullptr);
   if (session.closed()) return session.outlast();
   const Using inside({&session.in_use});
+  for (InUse* each : used) each->close();
   const nb::gil_scoped_release released;
   destroy(ended);
 }

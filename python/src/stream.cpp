@@ -28,11 +28,16 @@ weir_endpoint endpoint_of(const Part& part, weir_domain* domain) {
 void Place::close() {
   if (handle == nullptr) return;
   require_no_callback("a place");
+  std::vector<std::shared_ptr<Stream>> ended;  // destroyed with it
+  std::vector<InUse*> used;
   for (const auto& each : session->streams) {
     const auto stream = each.lock();
-    if (stream && stream->place.get() == this) stream->handle = nullptr;  // destroyed with it
+    if (!stream || stream->place.get() != this) continue;
+    stream->handle = nullptr;
+    used.push_back(&stream->in_use);
+    ended.push_back(stream);
   }
-  end(*session, handle, weir_place_destroy);
+  end(*session, handle, weir_place_destroy, used);
 }
 
 // ---- Events ------------------------------------------------------------------------------------
@@ -158,11 +163,11 @@ template <class Enqueue>
 Event Stream::enqueue(Enqueue&& enqueue) const {
   weir_stream* const stream = open(session(), handle, "stream");
   weir_event event = WEIR_EVENT_INIT;
-  call_released({&session().in_use}, [&] { return enqueue(stream, &event); });
+  call_released({&session().in_use, &in_use}, [&] { return enqueue(stream, &event); });
   return {place->session, event};
 }
 
-void Stream::close() { end(session(), handle, weir_stream_destroy); }
+void Stream::close() { end(session(), handle, weir_stream_destroy, {&in_use}); }
 
 Event Stream::compute(nb::handle kernel, nb::handle operands, nb::handle scalars,
                       const char* name) const {
@@ -230,17 +235,17 @@ Event Stream::sync(nb::handle events, nb::handle parts, weir_sync_scope scope) c
 void Stream::synchronize(const Timeout& timeout) const {
   weir_stream* const stream = open(session(), handle, "stream");
   const auto wait = [&](std::int64_t ns) { return weir_stream_synchronize(stream, ns); };
-  check(wait_for(timeout, wait, {&session().in_use}));
+  check(wait_for(timeout, wait, {&session().in_use, &in_use}));
 }
 
 void Stream::cancel() const {
   weir_stream* const stream = open(session(), handle, "stream");
-  call_released({&session().in_use}, [&] { return weir_stream_cancel(stream); });
+  call_released({&session().in_use, &in_use}, [&] { return weir_stream_cancel(stream); });
 }
 
 // ---- Queues ------------------------------------------------------------------------------------
 
-void Queue::close() { end(*session, handle, weir_queue_destroy); }
+void Queue::close() { end(*session, handle, weir_queue_destroy, {&in_use_}); }
 
 Event Queue::submit(nb::handle kernel, nb::handle operands, nb::handle scalars,
                     const TaskOptions& wanted) const {
@@ -263,7 +268,8 @@ Event Queue::submit(nb::handle kernel, nb::handle operands, nb::handle scalars,
   task.init = find_reducing(*session, wanted.init, action.reduced);
   task.place = wanted.place ? open(*session, wanted.place->handle, "place") : nullptr;
   weir_event event = WEIR_EVENT_INIT;
-  call_released({&session->in_use}, [&] { return weir_queue_submit(queue, &task, &event); });
+  call_released({&session->in_use, &in_use_},
+                [&] { return weir_queue_submit(queue, &task, &event); });
   return {session, event};
 }
 
@@ -273,14 +279,14 @@ void Queue::acquire(nb::handle given, weir_access access, const Timeout& timeout
   const auto wait = [&](std::int64_t ns) {
     return weir_queue_acquire(queue, part.buffer->handle, part.region, access, ns);
   };
-  check(wait_for(timeout, wait, {&session->in_use}));
+  check(wait_for(timeout, wait, {&session->in_use, &in_use_}));
 }
 
 Event Queue::flush(nb::handle given) const {
   weir_queue* const queue = open(*session, handle, "queue");
   const Part part = find_part(*session, given);
   weir_event event = WEIR_EVENT_INIT;
-  call_released({&session->in_use},
+  call_released({&session->in_use, &in_use_},
                 [&] { return weir_queue_flush(queue, part.buffer->handle, part.region, &event); });
   return {session, event};
 }
@@ -288,25 +294,26 @@ Event Queue::flush(nb::handle given) const {
 void Queue::synchronize(const Timeout& timeout) const {
   weir_queue* const queue = open(*session, handle, "queue");
   const auto wait = [&](std::int64_t ns) { return weir_queue_synchronize(queue, ns); };
-  check(wait_for(timeout, wait, {&session->in_use}));
+  check(wait_for(timeout, wait, {&session->in_use, &in_use_}));
 }
 
 void Queue::cancel() const {
   weir_queue* const queue = open(*session, handle, "queue");
-  call_released({&session->in_use}, [&] { return weir_queue_cancel(queue); });
+  call_released({&session->in_use, &in_use_}, [&] { return weir_queue_cancel(queue); });
 }
 
 weir_queue_info Queue::info() const {
   weir_queue* const queue = open(*session, handle, "queue");
   weir_queue_info found = WEIR_QUEUE_INFO_INIT;
-  call_released({&session->in_use}, [&] { return weir_queue_get_info(queue, &found, nullptr, 0); });
+  call_released({&session->in_use, &in_use_},
+                [&] { return weir_queue_get_info(queue, &found, nullptr, 0); });
   return found;
 }
 
 nb::list Queue::shares() const {
   weir_queue_info found = info();
   std::vector<weir_queue_share> shares(found.place_count);
-  call_released({&session->in_use},
+  call_released({&session->in_use, &in_use_},
                 [&] { return weir_queue_get_info(handle, &found, shares.data(), shares.size()); });
   nb::list list;
   for (const weir_queue_share& share : shares) {

@@ -70,6 +70,7 @@ struct Stream {
 
   PlaceRef place;
   weir_stream* handle;
+  mutable InUse in_use{"the stream"};
 
  private:
   template <class Enqueue>
@@ -102,6 +103,9 @@ struct Queue {
   SessionRef session;
   std::vector<PlaceRef> places;
   weir_queue* handle;
+
+ private:
+  mutable InUse in_use_{"the queue"};
 };
 
 }  // namespace weir::py

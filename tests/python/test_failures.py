@@ -389,6 +389,42 @@ def test_a_runtime_is_closed_while_threads_wait(runtime):
     assert len(told) == 4 and set(told) <= {"over", "closed"}
 
 
+@pytest.mark.parametrize("domains", ["host:cores=1", "host:cores=1,sim:cores=1"])
+def test_a_queue_is_closed_while_threads_wait(domains):
+    """They are told, and it goes when they have returned."""
+    go, holding, told = threading.Event(), threading.Event(), []
+    waiting = threading.Semaphore(0)
+    with weir.Runtime(domains) as runtime:
+        queue = runtime.queue(models=False)
+
+        @runtime.kernel
+        def hold():
+            holding.set()
+            go.wait(30)
+
+        queue.submit(hold, [])
+        assert holding.wait(30)
+
+        def wait():
+            waiting.release()
+            try:
+                queue.synchronize()
+                told.append("over")
+            except weir.InvalidArgumentError as error:
+                told.append("closed" if "closed" in str(error) else str(error))
+
+        threads = [threading.Thread(target=wait) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+            assert waiting.acquire(timeout=30)
+        threads.append(threading.Thread(target=queue.close))
+        threads[-1].start()
+        go.set()
+        for thread in threads:
+            thread.join()
+    assert len(told) == 4 and set(told) <= {"over", "closed"}
+
+
 @pytest.mark.parametrize("seconds", [float("nan"), -1, -float("inf")])
 def test_times_that_are_none(runtime, stream, seconds):
     for wait in (stream.synchronize, runtime.synchronize, stream.mark().wait):
