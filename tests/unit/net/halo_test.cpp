@@ -306,13 +306,18 @@ TEST(Halo, AStepThatFindsNoRoomIsNotWaitedFor) {
   const RandomGrid random = four_blocks();
   Failures failures(4);
   std::latch tried(1);
-  with_halos(random, 3, ProgressBy::caller, [&](Port& port, Halo& halo) {
+  InprocHub network(4, 3);
+  on_ranks(network, 4, ProgressBy::caller, [&](Port& port) {
+    GroupHub halos(port, Channel::grid);
+    const std::uint32_t nobody = halos.skip();
+    RankMemory memory(random, port.rank());
+    Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
     if (port.rank() != 0) tried.wait();  // and take nothing in meanwhile
     failures.note(port.rank(), [&] {
       if (port.rank() == 0) {
         const std::vector<std::byte> much(kMuch);
         port.as_listener([&] {
-          port.send(1, Channel::user, much);
+          halos.send(1, nobody, 0, 0, much);
           halo.start();
         });
       } else {
