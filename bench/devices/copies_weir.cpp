@@ -48,6 +48,7 @@ nlohmann::json run(const Arguments& arguments) {
   const bool pinned = arguments.text("--memory", "pageable") == "pinned";
   const weir::Buffer buffer = buffer_of(runtime, whole, pinned);
   std::fill_n(buffer.data<char>(), whole, 'w');
+  stream.upload(buffer.all());
   const weir::Region region =
       row > 0 ? buffer.tile<char>(0, 0, row, bytes / row, 2 * row) : buffer.all();
   return {{"value", rate(stream, region, bytes, verb == "h2d", arguments.number("--count", 64))},

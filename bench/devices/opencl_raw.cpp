@@ -61,6 +61,10 @@ double copies(bool to_device, std::size_t bytes, long count) {
   const Device device(0);
   cl_mem buffer = device.buffer(bytes);
   std::vector<char> host(bytes, 1);
+  // Pages that nobody has written are all one, and in the nearest cache.
+  check(clEnqueueWriteBuffer(device.queue(), buffer, CL_TRUE, 0, bytes, host.data(), 0, nullptr,
+                             nullptr),
+        "writing");
   const auto once = [&] {
     return time_of([&] {
       for (long i = 0; i < count; ++i) {
