@@ -235,7 +235,7 @@ void OpenClPlace::watch() noexcept {
 /// Gives jobs to the driver until there is no more, or no room. Returns whether there was any.
 bool OpenClPlace::hand_out() noexcept {
   round_ = next_;
-  while (next_ - round_ < kRound && next_ - first_ < kWindow) {
+  while (next_ - round_ < kRound && has_room()) {
     Slot& slot = slot_of(next_);
     if (!feed_.next(slot.worker, slot.job)) break;
     slot.given_up = false;
@@ -637,8 +637,8 @@ void OpenClPlace::end(Slot& slot) noexcept {
 }
 
 bool OpenClPlace::stirring() const noexcept {
-  const bool room = next_ - first_ < kWindow;
-  return ended_.load(std::memory_order_seq_cst) != taken_back_ || (room && feed_.has_work()) ||
+  return ended_.load(std::memory_order_seq_cst) != taken_back_ ||
+         (has_room() && feed_.has_work()) ||
          stopping_.load(std::memory_order_seq_cst);
 }
 

@@ -44,13 +44,15 @@ class OpenClPlace final : public PlaceDriver {
  private:
   static constexpr std::size_t kWindow = 1024;
   static constexpr std::size_t kBatch = 32;
+  /// Of these, commands that nobody tells of: with more, what the driver has of them is in no cache.
+  static constexpr std::size_t kMostUntold = 256;
   /// Jobs that are handed out, or taken back, at a time.
-  static constexpr std::size_t kRound = 64;
+  static constexpr std::size_t kRound = 32;
   /// Of so many jobs one is looked at to see how far the device is.
   static constexpr std::uint64_t kStride = 32;
   /// With so many commands in flight that nobody tells of, the thread naps before it looks again.
   static constexpr std::size_t kMany = 64;
-  static constexpr std::int64_t kNapNs = 50'000;
+  static constexpr std::int64_t kNapNs = 100'000;
   /// Copies of so many bytes join others, up to so many together.
   static constexpr std::uint64_t kSmallCopy = 64 << 10, kBatchBytes = 256 << 10;
 
@@ -123,6 +125,7 @@ class OpenClPlace final : public PlaceDriver {
   void fail_batch(cl_int code) noexcept;
   void idle() noexcept;
   bool stirring() const noexcept;
+  bool has_room() const noexcept { return next_ - first_ < kWindow && untold_ < kMostUntold; }
   static void CL_CALLBACK run(void* argument);
   static void CL_CALLBACK on_complete(cl_event event, cl_int status, void* slot);
   void complete(Slot& slot, cl_int status) noexcept;
