@@ -23,11 +23,11 @@ namespace weir::rt {
                       each(clGetKernelInfo) each(clGetKernelWorkGroupInfo) each(clGetPlatformIDs)  \
                           each(clGetPlatformInfo) each(clGetProgramBuildInfo)                      \
                               each(clGetProgramInfo) each(clReleaseCommandQueue)                   \
-                                  each(clReleaseContext) each(clReleaseDevice)                     \
-                                      each(clReleaseEvent) each(clReleaseKernel)                   \
-                                          each(clReleaseMemObject) each(clReleaseProgram)          \
-                                              each(clRetainEvent) each(clSetEventCallback)         \
-                                                  each(clSetKernelArg) each(clWaitForEvents)
+                                  each(clReleaseContext) each(clReleaseEvent)                      \
+                                      each(clReleaseKernel) each(clReleaseMemObject)               \
+                                          each(clReleaseProgram) each(clRetainEvent)               \
+                                              each(clSetEventCallback) each(clSetKernelArg)        \
+                                                  each(clWaitForEvents)
 
 /// The functions that weir calls, under their own names.
 struct OpenClLibrary {
@@ -84,7 +84,6 @@ using OpenClBuffer = OpenClOwned<cl_mem, &OpenClLibrary::clReleaseMemObject>;
 using OpenClProgram = OpenClOwned<cl_program, &OpenClLibrary::clReleaseProgram>;
 using OpenClKernel = OpenClOwned<cl_kernel, &OpenClLibrary::clReleaseKernel>;
 using OpenClEvent = OpenClOwned<cl_event, &OpenClLibrary::clReleaseEvent>;
-using OpenClSubDevice = OpenClOwned<cl_device_id, &OpenClLibrary::clReleaseDevice>;
 
 /// Whether a queue executes in order, and keeps times of its commands.
 enum class OpenClQueueKind : std::uint8_t {

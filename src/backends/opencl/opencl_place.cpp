@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -18,29 +19,36 @@ namespace {
 
 using Counts = std::vector<cl_device_partition_property>;
 
-/// Divides a device into sub-devices of so many units; returns the one of that index.
-OpenClSubDevice divide(const OpenClDeviceInfo& device, const Counts& counts, std::size_t wanted,
-                       const std::string& place) {
+/// Divides a device into sub-devices of so many units; returns the one of that index. They are
+/// kept: when a command is over, threads of PoCL still look at its device, which neither queues nor
+/// contexts hold there.
+cl_device_id divide(const OpenClDeviceInfo& device, const Counts& counts, std::size_t wanted,
+                    const std::string& place) {
+  static sys::Mutex mutex;
+  static auto& kept = *new std::map<std::pair<cl_device_id, Counts>, std::vector<cl_device_id>>();
+  const sys::Lock lock(mutex);
+  std::vector<cl_device_id>& made = kept[{device.id, counts}];
+  if (!made.empty()) return made[wanted];
   Counts properties = {CL_DEVICE_PARTITION_BY_COUNTS};
   properties.insert(properties.end(), counts.begin(), counts.end());
   properties.insert(properties.end(), {CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0});
-  std::vector<cl_device_id> made(counts.size());
+  std::vector<cl_device_id> parts(counts.size());
   const cl_int code = OpenClLibrary::get().clCreateSubDevices(
-      device.id, properties.data(), static_cast<cl_uint>(made.size()), made.data(), nullptr);
+      device.id, properties.data(), static_cast<cl_uint>(parts.size()), parts.data(), nullptr);
   if (code != CL_SUCCESS) {
     fail(WEIR_STATUS_UNSUPPORTED, "place '{}' cannot be {} of the {} units of {}: {}; use all",
          place, counts[wanted], device.units, device.description, opencl_error(code));
   }
-  std::vector<OpenClSubDevice> parts(made.begin(), made.end());
-  return std::move(parts[wanted]);
+  made = std::move(parts);
+  return made[wanted];
 }
 
-/// The part of a device that a place is, empty when that is all of it.
-OpenClSubDevice part_of(const OpenClDeviceInfo& device, const PlaceRequest& request) {
+/// The part of a device that a place is, null when that is all of it.
+cl_device_id part_of(const OpenClDeviceInfo& device, const PlaceRequest& request) {
   std::vector<unsigned> units = request.cores;
   std::sort(units.begin(), units.end());
   const auto size = static_cast<unsigned>(units.size()), end = units.front() + size;
-  if (size == device.units) return {};
+  if (size == device.units) return nullptr;
   if (units.back() + 1 != end) {
     fail(WEIR_STATUS_UNSUPPORTED, "place '{}' needs units that follow each other, not {}",
          request.name, fmt::join(units, ", "));
@@ -69,12 +77,9 @@ Outcome failed_call(cl_int code) noexcept {
 
 OpenClPlace::OpenClPlace(const PlaceRequest& request, const OpenClDeviceInfo& device,
                          const OpenClDevice* card, PlaceFeed& feed)
-    : feed_(feed),
-      part_(card == nullptr ? part_of(device, request) : OpenClSubDevice()),
-      card_(card),
-      spin_ns_(config::spin_ns()),
-      slots_(kWindow) {
-  const cl_device_id used = part_.get() != nullptr ? part_.get() : device.id;
+    : feed_(feed), card_(card), spin_ns_(config::spin_ns()), slots_(kWindow) {
+  cl_device_id const part = card == nullptr ? part_of(device, request) : nullptr;
+  cl_device_id const used = part != nullptr ? part : device.id;
   if (card == nullptr) context_ = make_opencl_context(device.platform, used);
   cl_context const context = card == nullptr ? context_.get() : card->context();
   queue_ = make_opencl_queue(context, used, OpenClQueueKind::untimed);
@@ -638,8 +643,7 @@ void OpenClPlace::end(Slot& slot) noexcept {
 
 bool OpenClPlace::stirring() const noexcept {
   return ended_.load(std::memory_order_seq_cst) != taken_back_ ||
-         (has_room() && feed_.has_work()) ||
-         stopping_.load(std::memory_order_seq_cst);
+         (has_room() && feed_.has_work()) || stopping_.load(std::memory_order_seq_cst);
 }
 
 /// Polls for a while, then sleeps, until something stirs. While many small commands are in flight a

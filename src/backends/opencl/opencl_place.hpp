@@ -44,7 +44,8 @@ class OpenClPlace final : public PlaceDriver {
  private:
   static constexpr std::size_t kWindow = 1024;
   static constexpr std::size_t kBatch = 32;
-  /// Of these, commands that nobody tells of: with more, what the driver has of them is in no cache.
+  /// Of these, commands that nobody tells of: with more, what the driver has of them is in no
+  /// cache.
   static constexpr std::size_t kMostUntold = 256;
   /// Jobs that are handed out, or taken back, at a time.
   static constexpr std::size_t kRound = 32;
@@ -135,7 +136,6 @@ class OpenClPlace final : public PlaceDriver {
   unsigned take_unit() noexcept;
 
   PlaceFeed& feed_;
-  OpenClSubDevice part_;  ///< empty: all of the device
   const OpenClDevice* const card_;
   OpenClContext context_;      ///< empty: that of the card
   OpenClQueue queue_, timed_;  ///< the latter for what has to have times

@@ -109,6 +109,14 @@ TEST_F(OpenClBackendTest, DividesOnlyIntoUnitsThatFollowEachOther) {
   EXPECT_EQ(status_of([&] { device->open_place({"p", {0, 2}}, feed); }), WEIR_STATUS_UNSUPPORTED);
 }
 
+/// Threads of PoCL look at the unit of a command after it has said that this is over.
+TEST_F(OpenClBackendTest, PlacesMayEndRightBehindTheirCommands) {
+  const auto device = open_device(*backend_, {});
+  if (device->info().cores < 2) GTEST_SKIP() << "too few units";
+  IdleFeed feed;
+  for (int i = 0; i < 300; ++i) device->open_place({"p", {i % 2 == 0 ? 0u : 1u}}, feed);
+}
+
 TEST_F(OpenClBackendTest, SaysThatItsDriverDoesNotDivide) {
   OpenClDeviceInfo facts = list_opencl_devices().front();
   if (!facts.native) GTEST_SKIP() << "cards are not divided";
