@@ -201,7 +201,7 @@ void PortProgress::end_nap() noexcept {
 
 void PortProgress::run_thread() noexcept {
   sys::run_promptly();
-  SpinLimit spin(spin_ns_);
+  SpinLimit spin(spin_ns_, kNapsBesideWork);
   std::uint32_t seen = 0;
   const auto stopped = [this] { return stop_.load() != 0; };
   while (!stopped()) {

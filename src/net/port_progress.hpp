@@ -78,7 +78,7 @@ class PortProgress {
   void check_may_wait(const char* what) const;
 
  private:
-  static constexpr std::int64_t kHybridNap = 200'000;
+  static constexpr std::int64_t kHybridNap = 1'000'000;
   static constexpr std::int64_t kLooksInsteadOfSleep = 20;  ///< as long, where sleep is until later
 
   static const void* this_thread() noexcept;

@@ -8,10 +8,23 @@
 
 namespace weir::rt {
 
+/// How long a thread sleeps where news wake nobody: such a part of the time that nothing has come.
+struct Naps {
+  std::int64_t part;
+  std::int64_t longest_ns;
+
+  static constexpr std::int64_t kShortest = 100'000;
+};
+/// Of a thread that waits for something: little of the wait is lost.
+inline constexpr Naps kNapsOfWaiters{8, 500'000};
+/// Of one that looks for others: it takes little from those who compute.
+inline constexpr Naps kNapsBesideWork{2, 2'000'000};
+
 /// Longer while looking pays, shorter while it does not. One thread.
 class SpinLimit {
  public:
-  explicit SpinLimit(std::int64_t most_ns) noexcept : most_ns_(most_ns), limit_ns_(most_ns) {}
+  explicit SpinLimit(std::int64_t most_ns, const Naps& naps = kNapsOfWaiters) noexcept
+      : most_ns_(most_ns), naps_(naps), limit_ns_(most_ns) {}
 
   /// Returns whether to look once more, after a pause.
   bool again() noexcept {
@@ -45,20 +58,19 @@ class SpinLimit {
     limit_ns_ = std::max(std::min(kShortest, most_ns_), limit_ns_ / 2);
     looks_ = 0;
   }
-  /// Until when to sleep where news wake nobody: longer the longer there were none, so that those
-  /// who look take little from those who compute, and little of the wait is lost. Behind again().
+  /// Until when to nap. Behind again().
   std::int64_t end_of_nap() const noexcept {
     const std::int64_t now = sys::now_ns();
-    return now + std::clamp((now - quiet_since_ns_) / 8, kShortestNap, kLongestNap);
+    const std::int64_t quiet = now - quiet_since_ns_;
+    return now + std::clamp(quiet / naps_.part, Naps::kShortest, naps_.longest_ns);
   }
-
-  static constexpr std::int64_t kShortestNap = 100'000, kLongestNap = 500'000;
 
  private:
   static constexpr std::int64_t kShortest = 1'000;
   static constexpr unsigned kLooksPerYield = 16;
 
   const std::int64_t most_ns_;
+  const Naps naps_;
   std::int64_t limit_ns_;
   std::int64_t since_ns_ = 0;  ///< of the looks, also when they have ended in a sleep; 0: none
   std::int64_t quiet_since_ns_ = 0;  ///< 0: not yet

@@ -19,7 +19,7 @@ TEST(SpinLimit, NapsGrowWhileNothingComes) {
   const std::int64_t before = sys::now_ns();
   const std::int64_t end = spin.end_of_nap();
   EXPECT_GE(end - before, kSilence / 8);
-  EXPECT_LE(end - sys::now_ns(), SpinLimit::kLongestNap);
+  EXPECT_LE(end - sys::now_ns(), kNapsOfWaiters.longest_ns);
 }
 
 TEST(SpinLimit, NapsAreShortBehindNews) {
@@ -27,13 +27,13 @@ TEST(SpinLimit, NapsAreShortBehindNews) {
     SpinLimit spin(0);
     spin.again();
     const std::int64_t begin = sys::now_ns();
-    while (sys::now_ns() < begin + 10 * SpinLimit::kShortestNap) {
+    while (sys::now_ns() < begin + 10 * Naps::kShortest) {
     }
     const std::int64_t news = sys::now_ns();
     own ? spin.found() : spin.others_look();
     spin.again();
     const std::int64_t end = spin.end_of_nap(), now = sys::now_ns();
-    EXPECT_LE(end - now, std::max(SpinLimit::kShortestNap, (now - news) / 8));
+    EXPECT_LE(end - now, std::max(Naps::kShortest, (now - news) / 8));
   }
 }
 
