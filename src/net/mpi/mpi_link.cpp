@@ -33,7 +33,7 @@ constexpr int kTag = 0x5749;
 constexpr std::size_t kReceives = 4;               ///< posted for each rank
 constexpr std::size_t kSendsToOne = 8;             ///< under way to one rank
 constexpr std::size_t kSends = 64;                 ///< under way in all
-constexpr std::int64_t kLongestSleep = 1'000'000;  ///< MPI cannot wake anybody
+constexpr std::int64_t kLongestSleep = 2'000'000;  ///< MPI cannot wake anybody
 
 constexpr std::size_t kReservedBytes = 676u << 10;  ///< for a block of a conveyor
 constexpr std::size_t kBufferBytes = kReservedFront + kReservedBytes;
