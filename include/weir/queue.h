@@ -111,8 +111,7 @@ WEIR_API weir_status weir_queue_flush(weir_queue* queue, weir_buffer* buffer, we
 /**
  * Waits until all tasks submitted so far are complete and host memory has all contents. Returns the
  * status of the first task, in program order, that failed since the last time, and forgets it.
- * TIMEOUT forgets nothing. Of threads that synchronise a queue at the same time several may be told
- * the same failure. Refused with BUSY inside a kernel or a callback.
+ * Refused with BUSY inside a kernel or a callback.
  */
 WEIR_API weir_status weir_queue_synchronize(weir_queue* queue, int64_t timeout_ns);
 

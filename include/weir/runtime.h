@@ -64,8 +64,7 @@ WEIR_API void weir_runtime_destroy(weir_runtime* runtime);
 /**
  * Waits until everything enqueued so far in all streams is complete.
  * Reports the first failure of each stream like weir_stream_synchronize(); with several failing
- * streams, that of the stream created first. After TIMEOUT the streams that were complete are as
- * good as new, and the next synchronise tells what failed there.
+ * streams, that of the stream created first.
  */
 WEIR_API weir_status weir_runtime_synchronize(weir_runtime* runtime, int64_t timeout_ns);
 

@@ -151,8 +151,8 @@ WEIR_API weir_status weir_stream_wait_event(weir_stream* stream, const weir_even
 /**
  * Blocks until everything enqueued so far is complete.
  * Returns the status of the first action that failed since the last synchronise, whose message
- * weir_last_error() holds, and forgets it: the stream is as good as new. TIMEOUT forgets nothing.
- * Refused with BUSY inside a kernel or a callback.
+ * weir_last_error() holds, and forgets it: the stream is as good as new. Refused with BUSY inside a
+ * kernel or a callback.
  */
 WEIR_API weir_status weir_stream_synchronize(weir_stream* stream, int64_t timeout_ns);
 

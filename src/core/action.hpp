@@ -35,13 +35,6 @@ enum class ActionKind : std::uint8_t {
   drain,     ///< a barrier that never is poisoned and takes the stream's failure with it
 };
 
-/// What becomes of a drain: decided once, by who comes first.
-enum class DrainFate : std::uint8_t {
-  open,
-  taken,     ///< it has taken the stream's failure, which is told to who waits for it
-  given_up,  ///< nobody waits for it: it takes nothing
-};
-
 /// A region of one instance of a buffer. `memory` names the instance: the index of the domain whose
 /// memory it is in, the host's where the domain aliases it.
 struct Operand : Region {
@@ -102,8 +95,7 @@ struct alignas(64) Action : Message {
 
   ActionKind kind = ActionKind::compute;
   bool evented = false;  ///< somebody has its event
-  DrainFate fate = DrainFate::open;  ///< of a drain, guarded by its event
-  bool elided : 1 = false;           ///< a transfer between instances that share their memory
+  bool elided = false;   ///< a transfer between instances that share their memory
   bool traced : 1 = false;
   bool timed : 1 = false;     ///< who waits for its event is told its times
   bool replaces : 1 = false;  ///< a transfer that what happened to its target does not concern
@@ -172,17 +164,6 @@ struct alignas(64) Action : Message {
   }
   bool unwatch(std::uint64_t wanted, Waiter& waiter) noexcept {
     return event.unwatch(wanted, waiters, waiter);
-  }
-
-  /// Decides the fate of the drain with this id, if it is in the slot and nobody has. Returns
-  /// whether it has this fate.
-  bool decide(std::uint64_t wanted, DrainFate is) noexcept {
-    bool has = false;
-    event.guard(wanted, [&] {
-      if (fate == DrainFate::open) fate = is;
-      has = fate == is;
-    });
-    return has;
   }
 
   /// Sets the argument counts and makes room for them. Throws std::bad_alloc.

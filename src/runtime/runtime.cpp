@@ -21,8 +21,6 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::int64_t kMomentNs = 10'000'000;  ///< for an owner to tell what it has decided
-
 bool names_domains(const weir_runtime_options& options) {
   return options.domains != nullptr && *options.domains != '\0';
 }
@@ -479,18 +477,13 @@ WaitResult Runtime::drain(const std::vector<weir_stream*>& streams, std::int64_t
     }
     const std::vector<weir_event> events(ends.begin(), ends.end());
     WaitResult result = wait_for_events(*this, events, WEIR_WAIT_MODE_ALL, timeout_ns);
-    const auto late = [&] { return result.status == WEIR_STATUS_TIMEOUT && !result.failure; };
-    if (late() && !give_up(ends)) {  // all are just about to be over
-      result = wait_for_events(*this, events, WEIR_WAIT_MODE_ALL, kMomentNs);
-    }
-    if (late()) {
+    if (result.status == WEIR_STATUS_TIMEOUT) {
       give_overdue(ends);
-      return result;
+    } else {
+      for (const weir_event& end : ends) failures_.remove(end.opaque[1]);
     }
-    for (const weir_event& end : ends) failures_.remove(end.opaque[1]);
     return result;
   } catch (...) {
-    give_up(ends);
     give_overdue(ends);
     throw;
   }
@@ -502,16 +495,8 @@ void Runtime::add_drain(Stream& stream, std::list<weir_event>& ends) {
   ends.splice(ends.end(), added);
 }
 
-/// Lets the drains that are not over take no failure with them, and forgets them. Returns whether
-/// there were any. The others have taken what nobody was told.
-bool Runtime::give_up(std::list<weir_event>& ends) noexcept {
-  const auto in_time = [this](const weir_event& end) {
-    return slot_of(end).decide(end.opaque[1], DrainFate::given_up);
-  };
-  return ends.remove_if(in_time) > 0;
-}
-
-/// The next one to synchronise a stream tells the failures that overdue drains have taken.
+/// A drain takes the failure of its stream with it, also when the wait for it was given up: the
+/// next one to synchronise waits for that drain as well.
 void Runtime::take_overdue(weir_stream& stream, std::list<weir_event>& ends) noexcept {
   sys::Lock lock(mutex_);
   ends.splice(ends.end(), stream.listing.overdue);

@@ -210,7 +210,6 @@ class Runtime {
   void add_drain(Stream& stream, std::list<weir_event>& ends);
   void take_overdue(weir_stream& stream, std::list<weir_event>& ends) noexcept;
   void give_overdue(std::list<weir_event>& ends) noexcept;
-  bool give_up(std::list<weir_event>& ends) noexcept;
   WaitResult drain(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns);
   void outlast(const Stream& stream) noexcept;
   void wait_until_left(const Stream& stream) noexcept;

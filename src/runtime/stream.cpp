@@ -91,19 +91,6 @@ void Stream::pump() noexcept {
   } while (!release());
 }
 
-/// Admits the drain that found the stream idle: who asks what has failed with no time to wait is
-/// told without a worker. If others were there meanwhile, it is another action.
-void Stream::drain_here() noexcept {
-  queue_.look();
-  admit_next(nullptr);
-  while (Action* const over = engine_.pop_finished()) retire(*over);
-  if (engine_.has_transfer()) {
-    place_.push(*this);
-  } else {
-    let_go();
-  }
-}
-
 void Stream::let_go() noexcept {
   if (pumps_) {
     pump();
@@ -139,7 +126,7 @@ Action* Stream::advance() noexcept {
       if (pumps_) return nullptr;
     }
     Action* alone = nullptr;
-    if (!admit_next(&alone)) return nullptr;
+    if (!admit_next(alone)) return nullptr;
     if (alone != nullptr) {
       if (!called_off(*alone) && acquire(*alone)) return alone;
     }
@@ -208,14 +195,14 @@ void Stream::turn() noexcept {
 
 /// The same, admitting all there is: links are to be busy while workers compute.
 void Stream::advance_transfers() noexcept {
+  Action* alone = nullptr;
   do {
     turn();
     queue_.look();
-  } while (admit_next(nullptr));
+  } while (admit_next(alone));
 }
 
-/// Admits the next action, if there is one; perhaps to be run at once, unless `alone` is null.
-bool Stream::admit_next(Action** alone) noexcept {
+bool Stream::admit_next(Action*& alone) noexcept {
   if (!engine_.accepts()) return false;
   Action* const action = queue_.pop();
   if (action == nullptr) return false;
@@ -228,10 +215,10 @@ bool Stream::admit_next(Action** alone) noexcept {
     watch_events(*action);
   }
   if (ordered_) action->apart = is_apart(*action);
-  const bool may_run_alone = alone != nullptr && action->kind == ActionKind::compute && !pumps_ &&
-                             !ordered_ && action->event_count == 0 &&
+  const bool may_run_alone = action->kind == ActionKind::compute && !pumps_ && !ordered_ &&
+                             action->event_count == 0 &&
                              (place_.exclusive() || place_.keeps(*action));
-  if (engine_.admit(*action, may_run_alone)) *alone = action;
+  if (engine_.admit(*action, may_run_alone)) alone = action;
   return true;
 }
 
@@ -468,7 +455,7 @@ void Stream::retire(Action& action) noexcept {
 
 void Stream::note_outcome(const Action& action) noexcept {
   if (action.kind == ActionKind::drain) {
-    if (action.fate == DrainFate::taken) progress_.set_failed(false);
+    progress_.set_failed(false);
     counters_.drained.fetch_add(1, std::memory_order_relaxed);
     return;
   }

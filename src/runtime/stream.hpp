@@ -85,8 +85,7 @@ class Stream : private CopySink {
   /// The same for a buffer in the memory of the host.
   weir_event renew_host(const weir_operand& operand);
 
-  /// Enqueues a barrier whose event ends with the stream's first failure, which is then forgotten,
-  /// unless it was given up by then.
+  /// Enqueues a barrier whose event ends with the stream's first failure, which is then forgotten.
   weir_event drain();
   /// Enqueues a marker: its event completes when everything enqueued so far has.
   weir_event mark();
@@ -169,7 +168,7 @@ class Stream : private CopySink {
   struct Listing {
     std::size_t pins = 0;           ///< threads that use the stream without owning its handle
     bool leaving = false;           ///< is being destroyed: not to be pinned again
-    std::list<weir_event> overdue;  ///< drains that have taken failures nobody was told
+    std::list<weir_event> overdue;  ///< drains that nobody waited for to the end
   } listing;
 
  private:
@@ -194,7 +193,6 @@ class Stream : private CopySink {
   void post(Message& message) noexcept;
   void schedule() noexcept;
   void pump() noexcept;
-  void drain_here() noexcept;
 
   void turn() noexcept;
   void advance_transfers() noexcept;
@@ -204,7 +202,7 @@ class Stream : private CopySink {
   bool only_admits() const noexcept;
   Action* next_job() noexcept;
   bool still_to_run(Action& action) noexcept;
-  bool admit_next(Action** alone) noexcept;
+  bool admit_next(Action*& alone) noexcept;
   bool is_apart(const Action& action) const noexcept;
   void watch_events(Action& action) noexcept;
   void look_for_job(EventWait& wait) noexcept;

@@ -90,12 +90,7 @@ weir_event Stream::enqueue(ActionKind kind, bool evented, Fill&& fill) {
     if (evented) event = runtime_.event_of(action, id);
     idle = turn.push(action);
   }
-  if (!idle || !mailbox_.claim()) return event;
-  if (kind == ActionKind::drain && !pumps_) {
-    drain_here();
-  } else {
-    schedule();
-  }
+  if (idle && mailbox_.claim()) schedule();
   return event;
 }
 
@@ -168,10 +163,7 @@ weir_event Stream::sync(const weir_sync& sync, bool evented) {
 
 weir_event Stream::drain() {
   drains_.fetch_add(1, std::memory_order_relaxed);
-  return enqueue(ActionKind::drain, true, [](Action& action) {
-    action.reserve(0, 0, 0);
-    action.fate = DrainFate::open;
-  });
+  return enqueue(ActionKind::drain, true, [](Action& action) { action.reserve(0, 0, 0); });
 }
 
 weir_event Stream::mark() {

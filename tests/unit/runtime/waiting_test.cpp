@@ -47,19 +47,6 @@ TEST_F(WaitingTest, DeadlinePassesWhileTheActionGoesOn) {
   EXPECT_TRUE(event.complete());
 }
 
-TEST_F(WaitingTest, ASynchroniseInVainForgetsNoFailure) {
-  const Buffer buffer = runtime_.buffer(8);
-  gate_.close(runtime_, stream_);
-  stream_.compute(bad_, {weir::write(buffer.all())});
-  EXPECT_EQ(status_of([&] { stream_.synchronize(1ms); }), WEIR_STATUS_TIMEOUT);
-  EXPECT_EQ(status_of([&] { runtime_.synchronize(1ms); }), WEIR_STATUS_TIMEOUT);
-  const Event late = stream_.compute(nothing_, {weir::read(buffer.all())});
-  gate_.open();
-  EXPECT_EQ(wait({late}, WEIR_WAIT_MODE_ALL, forever), WEIR_STATUS_POISONED);
-  EXPECT_EQ(status_of([&] { stream_.synchronize(); }), WEIR_STATUS_KERNEL_ERROR);
-  EXPECT_EQ(status_of([&] { stream_.synchronize(); }), WEIR_STATUS_OK);
-}
-
 TEST_F(WaitingTest, AnyTellsTheLowestCompletedEvent) {
   const Event done = stream_.compute(nothing_, {});
   const Event also_done = stream_.compute(nothing_, {});
