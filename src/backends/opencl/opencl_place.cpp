@@ -109,7 +109,8 @@ void OpenClPlace::serve() noexcept {
   while (!stopping_.load(std::memory_order_relaxed)) {
     const bool took = take_back();
     const bool gave = hand_out();
-    if (gave || std::exchange(launched_, false)) flush();
+    const bool launched = std::exchange(launched_, false);
+    if (gave || launched) flush();
     if (broken_.exchange(false, std::memory_order_relaxed) && revive()) {
       flush();
       broken_.store(true, std::memory_order_relaxed);
