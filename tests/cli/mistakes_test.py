@@ -18,6 +18,8 @@ MISTAKES = (
     (("tune", "nothing"), USAGE, "unknown command 'nothing'"),
     (("bench",), USAGE, "say what to bench: transfers, "),
     (("bench", "overlapp"), USAGE, "did you mean 'overlap'"),
+    (("bench", "figures", "--apps", "kmean"), BAD_INPUT,
+     r"no application 'kmean' \(did you mean 'kmeans'\?\); 'weir run --help' lists all"),
     (("help", "foo"), USAGE, "^weir: no command 'foo'; see 'weir help --help'$"),
     (("help", "run", "choleski"), USAGE, r"no command 'choleski' \(did you mean 'cholesky'\?\)"),
     (("help", "info", "more"), USAGE, "no command 'more'; see"),

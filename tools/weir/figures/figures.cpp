@@ -19,6 +19,7 @@
 #include "interruption.hpp"
 #include "ranks.hpp"
 #include "report/page.hpp"
+#include "suggest.hpp"
 #include "tuned_problem.hpp"
 
 namespace weir::cli::figures {
@@ -103,9 +104,12 @@ std::vector<apps::Application*> Figures::chosen() const {
   for (const std::string& name : names_) {
     const bool known = std::any_of(chosen.begin(), chosen.end(),
                                    [&](const auto* each) { return each->name() == name; });
-    if (!known) {
-      throw weir::Error(WEIR_STATUS_NOT_FOUND, fmt::format("there is no application '{}'", name));
-    }
+    if (known) continue;
+    std::vector<std::string> names;
+    for (const auto& application : applications_) names.push_back(application->name());
+    throw weir::Error(WEIR_STATUS_NOT_FOUND,
+                      fmt::format("there is no application '{}'{}; 'weir run --help' lists all",
+                                  name, did_you_mean(name, names)));
   }
   return chosen;
 }
