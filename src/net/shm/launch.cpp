@@ -6,11 +6,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,7 +29,8 @@ namespace {
 constexpr const char* kRank = "WEIR_RANK";
 constexpr const char* kRanks = "WEIR_RANKS";
 constexpr const char* kSegment = "WEIR_SEGMENT";
-constexpr std::int64_t kLook = 5'000'000;
+constexpr int kLookMs = 100;     ///< for children that are stopped
+constexpr int kBlindLookMs = 5;  ///< where the end of one wakes nobody
 constexpr int kSignalStatus = 128;
 
 /// A process that was started.
@@ -84,15 +88,46 @@ void look(Child& child) {
   child.stopped = WIFSTOPPED(status);
 }
 
+/// Sleeps until a child ends, or for a while: who computes is to keep its core.
+class EndOfChildren {
+ public:
+  explicit EndOfChildren(const std::vector<Child>& children) {
+    ends_.reserve(children.size());
+    for (const Child& child : children) {
+      const long end = syscall(SYS_pidfd_open, child.process, 0);
+      ends_.push_back({static_cast<int>(end), POLLIN, 0});
+      if (end < 0) look_ms_ = kBlindLookMs;
+    }
+  }
+  EndOfChildren(const EndOfChildren&) = delete;
+  EndOfChildren& operator=(const EndOfChildren&) = delete;
+  ~EndOfChildren() {
+    for (std::size_t child = 0; child < ends_.size(); ++child) forget(child);
+  }
+
+  void wait() noexcept { poll(ends_.data(), ends_.size(), look_ms_); }
+  /// Its end has been seen.
+  void forget(std::size_t child) noexcept {
+    if (ends_[child].fd >= 0) close(std::exchange(ends_[child].fd, -1));
+  }
+
+ private:
+  std::vector<pollfd> ends_;  ///< poll() skips those without a descriptor
+  int look_ms_ = kLookMs;
+};
+
 /// Those who wait for a rank that ended before it joined are to know.
 void look_after(std::vector<Child>& children, const Segment& segment, std::int64_t lost_after_ns) {
   const auto ended = [](const Child& child) { return child.status.has_value(); };
   std::int64_t stopped_since = 0;
+  EndOfChildren ends(children);
   while (!std::all_of(children.begin(), children.end(), ended)) {
     for (Rank rank = 0; rank < children.size(); ++rank) {
       if (children[rank].status) continue;
       look(children[rank]);
-      if (children[rank].status) segment.rank(rank).ended.store(1);
+      if (!children[rank].status) continue;
+      segment.rank(rank).ended.store(1);
+      ends.forget(rank);
     }
     const bool idle = std::all_of(children.begin(), children.end(), [&](const Child& child) {
       return ended(child) || child.stopped;
@@ -104,7 +139,7 @@ void look_after(std::vector<Child>& children, const Segment& segment, std::int64
         kill(child.process, SIGKILL);
       }
     }
-    sys::sleep_until(now + kLook);
+    ends.wait();
   }
 }
 
