@@ -20,7 +20,8 @@ extern "C" {
  *
  * The effect of its actions on their operands equals their execution in the order in which they
  * were enqueued. Two of them depend on each other if and only if their operands overlap in the same
- * instance and one of them writes; all others may run at the same time and in any order. Between
+ * instance and one of them writes; all others may run at the same time and in any order. Of those
+ * that waited for the same action the one that was enqueued first is the first to start. Between
  * streams nothing is ordered but by events.
  *
  * When an action fails, the later actions of the stream that depend on it complete as POISONED and

@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <utility>
 
 #include <weir/event.h>
 #include <weir/kernel.h>
@@ -77,10 +78,44 @@ struct ActionTimes {
 /// orders the actions, to the one that waits.
 struct Edge {
   Action* successor;
-  Edge* next;           ///< of the same predecessor
+  Edge* next;           ///< of the same predecessor, as Successors has it
   Action* predecessor;  ///< null: it is over
   Edge* next_wait;      ///< of the same successor
   bool harmless;        ///< a failure of the predecessor does not concern the successor
+};
+
+/// The edges to what waits for an action, in the order in which it was enqueued.
+class Successors {
+ public:
+  bool empty() const noexcept { return last_ == nullptr; }
+  void add(Edge& edge) noexcept {
+    edge.next = last_ != nullptr ? std::exchange(last_->next, &edge) : &edge;
+    last_ = &edge;
+  }
+  /// Removes the first one; nullptr when there is none.
+  Edge* take_first() noexcept {
+    if (empty()) return nullptr;
+    Edge* const first = last_->next;
+    if (first == last_) {
+      last_ = nullptr;
+    } else {
+      last_->next = first->next;
+    }
+    return first;
+  }
+  /// Calls visit(edge), which must not remove any.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    if (empty()) return;
+    Edge* edge = last_;
+    do {
+      edge = edge->next;
+      visit(*edge);
+    } while (edge != last_);
+  }
+
+ private:
+  Edge* last_ = nullptr;  ///< whose `next` is the first one
 };
 
 /// One unit in a stream. Lives in a slot of an ActionPool that is used again and again.
@@ -116,7 +151,7 @@ struct alignas(64) Action : Message {
 
   // What few actions use.
   sys::Plain<Action*> next = nullptr;  ///< in the engine's lists
-  Edge* successors = nullptr;
+  Successors successors;
   FailureRef failure;  ///< so far: the earliest root among its predecessors; in the end: its own
   weir_status status = WEIR_STATUS_OK;
   std::uint32_t pending = 0;              ///< predecessors and events that are not complete

@@ -28,10 +28,11 @@ bool may_be_poisoned(const Action& action) noexcept {
 
 /// Whether the failure of an action reaches one that follows it through its successors.
 bool passes_failure_on(const Action& action) noexcept {
-  for (const Edge* edge = action.successors; edge != nullptr; edge = edge->next) {
-    if (!edge->harmless && may_be_poisoned(*edge->successor)) return true;
-  }
-  return false;
+  bool passes = false;
+  action.successors.for_each([&](const Edge& edge) {
+    passes = passes || (!edge.harmless && may_be_poisoned(*edge.successor));
+  });
+  return passes;
 }
 
 /// Whether the action has nothing to do but to be over.
@@ -95,7 +96,7 @@ bool Engine::admit(Action& action, bool alone) noexcept {
     return true;
   }
   action.started = false;
-  action.successors = nullptr;
+  action.successors = {};
   if (action.kind == ActionKind::renewal && action.status == WEIR_STATUS_OK) action.failure.reset();
   if (waits_for_front(action)) {
     admit_ordering(action);
@@ -208,8 +209,8 @@ std::uint32_t Engine::unknown_events(Action& action) noexcept {
 void Engine::connect(Action& action) noexcept {
   for (const auto& [predecessor, harmless] : predecessors_) {
     Edge& edge = edges_.take();
-    edge = {&action, predecessor->successors, predecessor, nullptr, harmless};
-    predecessor->successors = &edge;
+    edge = {&action, nullptr, predecessor, nullptr, harmless};
+    predecessor->successors.add(edge);
     if (!by_device_) continue;
     note_wait(action, edge);
     action.apart = action.apart || harmless;  // the device would see the failure
@@ -277,10 +278,10 @@ void Engine::issue(Action& action, std::uint64_t number) noexcept {
 /// Successors need not wait for the end of the action.
 void Engine::pass_on(Action& action) noexcept {
   early_of(action).issued = true;
-  for (Edge* edge = action.successors; edge != nullptr; edge = edge->next) {
-    --early_of(*edge->successor).unissued;
-    settle(*edge->successor);
-  }
+  action.successors.for_each([this](const Edge& edge) {
+    --early_of(*edge.successor).unissued;
+    settle(*edge.successor);
+  });
 }
 
 /// The action waits for nothing any more: edges whose predecessors are over belong to nobody.
@@ -425,24 +426,24 @@ void Engine::complete_one(Action& action) noexcept {
 void Engine::release_successors(Action& action) noexcept {
   const bool cancelled = action.status == WEIR_STATUS_CANCELLED;
   const bool poisons = action.failure && !cancelled;
-  for (Edge* edge = std::exchange(action.successors, nullptr); edge != nullptr;) {
-    Edge& released = *std::exchange(edge, edge->next);
-    Action& successor = *released.successor;
-    if (poisons && !released.harmless) poison(successor, action.failure);
-    if (cancelled && !released.harmless) inherit_past_cancelled(successor);
+  Successors released = std::exchange(action.successors, {});
+  while (Edge* const edge = released.take_first()) {
+    Action& successor = *edge->successor;
+    if (poisons && !edge->harmless) poison(successor, action.failure);
+    if (cancelled && !edge->harmless) inherit_past_cancelled(successor);
     if (by_device_) {
       // Past actions that were cancelled, every failure of a line concerns all that follow, and
       // that of a barrier what comes after a later one.
       if (policy_ == WEIR_DEPENDENCE_POLICY_FIFO) {
         poison(successor, first_failure_);
-      } else if (action.kind == ActionKind::barrier && !released.harmless) {
+      } else if (action.kind == ActionKind::barrier && !edge->harmless) {
         poison(successor, poison_all_);
       }
-      release_by_device(released);
+      release_by_device(*edge);
       continue;
     }
     if (--successor.pending == 0) settle(successor);
-    edges_.give(released);
+    edges_.give(*edge);
   }
 }
 
@@ -460,9 +461,9 @@ void Engine::poison(Action& action, const FailureRef& failure) noexcept {
   if (!failure || !may_be_poisoned(action)) return;
   action.failure.merge(failure);
   if (!by_device_ || action.started || !early_of(action).issued) return;
-  for (Edge* edge = action.successors; edge != nullptr; edge = edge->next) {
-    if (!edge->harmless) poison(*edge->successor, failure);
-  }
+  action.successors.for_each([&](const Edge& edge) {
+    if (!edge.harmless) poison(*edge.successor, failure);
+  });
 }
 
 void Engine::release_by_device(Edge& edge) noexcept {

@@ -66,12 +66,18 @@ class EventState {
     return found;
   }
 
-  /// Completes the action and returns its waiters, which the caller delivers.
+  /// Completes the action and returns its waiters, in the order in which they came, which the
+  /// caller delivers.
   Waiter* close(std::uint64_t id, sys::Plain<Waiter*>& waiters) noexcept {
     lock(id);
-    Waiter* const list = std::exchange(waiters, nullptr);
+    Waiter* list = std::exchange(waiters, nullptr);
     word_.store(0, std::memory_order_release);
-    return list;
+    Waiter* result = nullptr;
+    while (list != nullptr) {
+      Waiter* const waiter = std::exchange(list, list->next);
+      waiter->next = std::exchange(result, waiter);
+    }
+    return result;
   }
 
  private:

@@ -19,11 +19,11 @@ std::string predecessors_of(const Action& action, const Engine& engine) {
   std::size_t count = 0;
   const Action* first = nullptr;
   engine.each_admitted([&](Action& earlier) {
-    for (const Edge* edge = earlier.successors; edge != nullptr; edge = edge->next) {
-      if (edge->successor != &action) continue;
+    earlier.successors.for_each([&](const Edge& edge) {
+      if (edge.successor != &action) return;
       if (first == nullptr) first = &earlier;
       ++count;
-    }
+    });
   });
   if (count == 0) return {};
   const std::string name = fmt::format("'{}', action {}", first->label(), first->sequence());

@@ -13,6 +13,8 @@
 namespace weir {
 namespace {
 
+constexpr const char* kVirtualCard = "sim:cores=1,clock=virtual";
+
 TEST(Streams, AnyThreadMayEnqueueAndKeepsItsOwnOrder) {
   constexpr int kThreads = 6, kEach = 400;
   const Runtime runtime("host");
@@ -110,6 +112,61 @@ TEST(Streams, FreeCoreServesTheStreamOfHighestPriority) {
   gate.open();
   runtime.synchronize();
   EXPECT_EQ(order, "hhhnnnlll");
+}
+
+// The card has all jobs before it starts any: in virtual time nothing happens until somebody waits.
+TEST(Streams, CardServesTheStreamOfHighestPriority) {
+  const Runtime runtime(kVirtualCard);
+  const Place place = runtime.domain(0).place();
+  const Stream low = place.stream({.priority = -1}), high = place.stream({.priority = 1});
+  std::string order;
+  const Kernel note =
+      runtime.kernel("note", [&order](const Call& call) { order += call.scalar<char>(0); });
+  for (int i = 0; i < 3; ++i) low.compute(note, {}, {'l'});
+  for (int i = 0; i < 3; ++i) high.compute(note, {}, {'h'});
+  runtime.synchronize();
+  EXPECT_EQ(order, "hhhlll");
+}
+
+TEST(Streams, ActionsThatOneHeldUpRunInTheOrderOfEnqueueing) {
+  for (const char* domains : {"host:cores=1", kVirtualCard}) {
+    Gate gate;
+    const Runtime runtime(domains);
+    const Place place = runtime.domain(0).place();
+    const Stream stream = place.stream();
+    const Buffer buffer = runtime.buffer(1);
+    std::string order;
+    const Kernel note =
+        runtime.kernel("note", [&order](const Call& call) { order += call.scalar<char>(0); });
+    if (runtime.domain(0).info().virtual_time == 0) gate.close(runtime, stream);
+    stream.compute(note, {write(buffer.all())}, {'.'});
+    for (const char letter : {'a', 'b', 'c', 'd'}) {
+      stream.compute(note, {read(buffer.all())}, {letter});
+    }
+    gate.open();
+    runtime.synchronize();
+    EXPECT_EQ(order, ".abcd") << domains;
+  }
+}
+
+TEST(Streams, StreamsThatWaitForAnEventGoOnInTheOrderOfTheirWaits) {
+  Gate gate;
+  const Runtime runtime("host:cores=1");
+  const Place place = runtime.domain(0).place();
+  const Stream first = place.stream();
+  const Event event = gate.close(runtime, first);
+  std::string order;
+  const Kernel note =
+      runtime.kernel("note", [&order](const Call& call) { order += call.scalar<char>(0); });
+  std::vector<Stream> streams;
+  for (const char letter : {'a', 'b', 'c', 'd'}) {
+    const Stream& stream = streams.emplace_back(place.stream());
+    stream.wait(event);
+    stream.compute(note, {}, {letter});
+  }
+  gate.open();
+  runtime.synchronize();
+  EXPECT_EQ(order, "abcd");
 }
 
 TEST(Streams, CoreServesItsStreamsInTurn) {
