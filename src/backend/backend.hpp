@@ -88,9 +88,11 @@ struct Job {
   std::int64_t ended_ns = 0;
 
   // Of devices that order jobs.
+  static constexpr unsigned kUrgencies = 12;
   bool copies = false;  ///< no call, but a copy between the host and the device
   CopyEnd from, to;
   std::uint64_t number = 0;  ///< of the job in its place, from 1 in the order of next()
+  std::uint8_t urgency = 0;  ///< below kUrgencies: of jobs that may start those with more go first
   /// Numbers of earlier jobs, each once, perhaps over, that must be over before it starts. Until
   /// the next call of next() for any worker of the place. When one of them has failed, the job must
   /// not run code of the host, may run code of the device, and ends with WEIR_STATUS_POISONED.

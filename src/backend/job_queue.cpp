@@ -6,25 +6,21 @@
 
 namespace weir::rt {
 
-namespace {
-
-// Of a heap, whose front is the oldest.
-void add(std::vector<std::uint64_t>& jobs, std::uint64_t number) noexcept {
-  jobs.push_back(number);
-  std::push_heap(jobs.begin(), jobs.end(), std::greater<>());
+void JobQueue::ReadyJobs::add(const Job& job) noexcept {
+  const std::uint64_t behind = Job::kUrgencies - 1 - job.urgency;
+  heap_.push_back(behind << kNumberBits | job.number);
+  std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
 }
 
-std::uint64_t take_oldest(std::vector<std::uint64_t>& jobs) noexcept {
-  std::pop_heap(jobs.begin(), jobs.end(), std::greater<>());
-  const std::uint64_t number = jobs.back();
-  jobs.pop_back();
+std::uint64_t JobQueue::ReadyJobs::take_first() noexcept {
+  const std::uint64_t number = first();
+  std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
+  heap_.pop_back();
   return number;
 }
 
-}  // namespace
-
 JobQueue::JobQueue(PlaceFeed& feed) : feed_(feed), slots_(kWindow) {
-  for (Numbers* const list : {&calls_, &copies_, &ended_, &taken_}) list->reserve(kWindow);
+  for (Numbers* const list : {&ended_, &taken_}) list->reserve(kWindow);
   for (Slot& slot : slots_) slot.dependents.reserve(kWindow);
 }
 
@@ -43,7 +39,7 @@ bool JobQueue::next(Worker& worker, Job& job) noexcept {
   {
     const sys::Lock lock(mutex_);
     if (calls_.empty()) return false;
-    Slot& slot = slot_of(take_oldest(calls_));
+    Slot& slot = slot_of(calls_.take_first());
     to_run_.fetch_sub(1, std::memory_order_seq_cst);
     worker.current = &slot;
     job = slot.job;
@@ -87,7 +83,7 @@ void JobQueue::note_end(Slot& slot, Outcome outcome, bool by_core) noexcept {
 /// Whether a core that takes the next job ends it soon. Under the mutex.
 bool JobQueue::more_soon() const noexcept {
   return !calls_.empty() && copies_.empty() && ended_.size() < kToldAtOnce &&
-         slot_of(calls_.front()).job.brief;
+         slot_of(calls_.first()).job.brief;
 }
 
 bool JobQueue::serve() noexcept {
@@ -116,13 +112,13 @@ bool JobQueue::give_back() noexcept {
   return any;
 }
 
-/// Starts the oldest copy: it may take its time, in which older ones can become ready.
+/// Starts one copy: it may take its time, in which more urgent ones can become ready.
 bool JobQueue::start_copy() noexcept {
   std::uint64_t number = 0;
   {
     const sys::Lock lock(mutex_);
     if (copies_.empty()) return false;
-    number = take_oldest(copies_);
+    number = copies_.take_first();
     to_serve_.fetch_sub(1, std::memory_order_seq_cst);
   }
   Slot& slot = slot_of(number);
@@ -159,7 +155,7 @@ void JobQueue::admit(Slot& slot) noexcept {
 void JobQueue::make_ready(Slot& slot) noexcept {
   if (slot.doomed) return end(slot, {WEIR_STATUS_POISONED, {}});
   const bool copies = slot.job.copies;
-  add(copies ? copies_ : calls_, slot.job.number);
+  (copies ? copies_ : calls_).add(slot.job);
   (copies ? to_serve_ : to_run_).fetch_add(1, std::memory_order_seq_cst);
 }
 

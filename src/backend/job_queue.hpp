@@ -11,7 +11,8 @@
 namespace weir::rt {
 
 /// Takes the jobs of a place from a feed before those they wait for are over, and gives each to the
-/// cores, or to copy(), when they are: of several the oldest first, as the feed gave it first.
+/// cores, or to copy(), when they are: of several the most urgent first, of these the one that the
+/// feed gave first.
 ///
 /// To the cores it is the feed. Whoever may talk to the feed above calls serve(), one thread at a
 /// time.
@@ -57,6 +58,22 @@ class JobQueue : public PlaceFeed, private CopySink {
     bool over = false;
   };
   using Numbers = std::vector<std::uint64_t>;
+  /// Jobs that may start, at most kWindow.
+  class ReadyJobs {
+   public:
+    ReadyJobs() { heap_.reserve(kWindow); }
+    bool empty() const noexcept { return heap_.empty(); }
+    void add(const Job& job) noexcept;
+    /// The number of the first to start.
+    std::uint64_t first() const noexcept { return heap_.front() & kNumber; }
+    std::uint64_t take_first() noexcept;
+
+   private:
+    static constexpr unsigned kNumberBits = 60;
+    static constexpr std::uint64_t kNumber = (std::uint64_t{1} << kNumberBits) - 1;
+
+    Numbers heap_;  ///< of numbers, below how little urgent the job is
+  };
   static constexpr std::size_t kToldAtOnce = 32;  ///< brief jobs
 
   Slot& slot_of(std::uint64_t number) noexcept { return slots_[number % kWindow]; }
@@ -78,7 +95,7 @@ class JobQueue : public PlaceFeed, private CopySink {
   sys::Mutex mutex_;  // of the lists and what jobs wait for
   std::vector<Slot> slots_;
   FailedJobs failed_{kWindow};
-  Numbers calls_, copies_;                ///< jobs to be run, to be copied: heaps
+  ReadyJobs calls_, copies_;              ///< to be run, to be copied
   Numbers ended_;                         ///< jobs to be given back
   std::uint64_t handed_out_ = 0;          ///< calls that the cores got
   sys::Atomic<std::size_t> to_run_{0};    ///< jobs in calls_

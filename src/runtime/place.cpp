@@ -212,9 +212,16 @@ bool Place::fill(Worker& worker, Job& job, Stream& stream, Action& action) {
   waits_.clear();
   stream.issue(action, issued_ + 1, waits_);
   job.number = ++issued_;
+  job.urgency = urgency_of(stream, action);
   job.waits = waits_;
   if (action.evented) tell_issued(action);
   return true;
+}
+
+/// What the run queue and the stream do where the device does not order jobs.
+std::uint8_t Place::urgency_of(const Stream& stream, const Action& action) noexcept {
+  constexpr std::size_t kTurns = Job::kUrgencies / 3;
+  return static_cast<std::uint8_t>(stream.priority() * kTurns + (kTurns - 1 - action.turn));
 }
 
 /// Tells the streams that wait for an action that it has become a job.

@@ -99,6 +99,7 @@ class Place {
   }
   bool prepare(Worker& worker, Job& job, Stream& stream, Action& action) noexcept;
   bool fill(Worker& worker, Job& job, Stream& stream, Action& action);
+  static std::uint8_t urgency_of(const Stream& stream, const Action& action) noexcept;
   static void refuse(Stream& stream, Action& action, Outcome why) noexcept;
   void tell_issued(const Action& action) noexcept;
   void fill_call(Worker& worker, Job& job, const Action& action);

@@ -179,6 +179,7 @@ void RankPlace::write(Slot& slot) {
                          (job.source != nullptr ? kJobSource : 0) | (named ? kJobNamed : 0);
   batch_.put(job.number);
   batch_.put(static_cast<std::uint8_t>(flags));
+  batch_.put(job.urgency);
   batch_.put(static_cast<std::uint16_t>(job.waits.size()));
   for (const std::uint64_t earlier : job.waits) batch_.put(earlier);
   if (job.copies) {

@@ -41,7 +41,8 @@ enum class RankWord : std::uint8_t {
   broken,  ///< why it serves no more
 };
 
-/// How a job looks in a message: a set of these, then what they say.
+/// How a job looks in a message: its number, a set of these, its urgency, what it waits for, then
+/// what the set says.
 inline constexpr unsigned kJobCopies = 1;
 inline constexpr unsigned kJobParallel = 2;
 inline constexpr unsigned kJobBrief = 4;

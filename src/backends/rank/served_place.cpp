@@ -78,6 +78,8 @@ void ServedPlace::read(Entry& entry, WireReader& message, const FindDevice& find
   Job& job = entry.job;
   entry.refused = {};
   const unsigned flags = message.get<std::uint8_t>();
+  message.get(job.urgency);
+  if (job.urgency >= Job::kUrgencies) WireReader::refuse("a job is too urgent");
   job.copies = flags & kJobCopies;
   job.parallel = flags & kJobParallel;
   job.brief = flags & kJobBrief;

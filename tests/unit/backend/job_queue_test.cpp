@@ -112,6 +112,43 @@ TEST(JobQueue, MakesTheOldestCopyFirstAndTellsOfEach) {
   EXPECT_EQ(jobs.over, (std::vector<std::uint64_t>{3, 1, 2, 4}));
 }
 
+/// Calls and copies that wait for nothing and are the more urgent the later they come.
+class EverMoreUrgentJobs final : public PlaceFeed {
+ public:
+  bool next(Worker&, Job& job) noexcept override {
+    if (!has_work()) return false;
+    job = {};
+    job.number = ++given_;
+    job.copies = given_ % 2 == 0;
+    job.urgency = static_cast<std::uint8_t>(given_ / 3);
+    return true;
+  }
+  void finish(Worker&, Job& job, Outcome) noexcept override { over.push_back(job.number); }
+  bool has_work() const noexcept override { return given_ < 8; }
+
+  std::vector<std::uint64_t> over;
+
+ private:
+  std::uint64_t given_ = 0;
+};
+
+TEST(JobQueue, StartsTheMostUrgentFirst) {
+  EverMoreUrgentJobs jobs;
+  IdleDriver driver;
+  CopyingQueue queue(jobs);
+  queue.use(driver);
+  while (queue.serve()) {
+  }
+  EXPECT_EQ(jobs.over, (std::vector<std::uint64_t>{6, 8, 4, 2}));
+  Worker worker;
+  Job job;
+  while (queue.next(worker, job)) queue.finish(worker, job, {});
+  while (queue.serve()) {
+  }
+  jobs.over.erase(jobs.over.begin(), jobs.over.begin() + 4);
+  EXPECT_EQ(jobs.over, (std::vector<std::uint64_t>{7, 3, 5, 1}));
+}
+
 /// Two calls, of which the second waits for the first.
 class CallAfterCall final : public PlaceFeed {
  public:

@@ -400,6 +400,7 @@ TEST(RankDomains, EndTheJobsBeforeOneThatCannotBeRead) {
     message.put(kPlace);
     message.put(std::uint64_t{1});
     message.put(static_cast<std::uint8_t>(rt::kJobCopies));
+    message.put(std::uint8_t{0});
     message.put(std::uint16_t{0});
     message.put(far);
     message.put(far);
