@@ -108,6 +108,7 @@ TEST(GroupHubs, GiveUpARankThatSendsMoreThanTheyKeep) {
   InprocHub network(2, 0);
   on_ranks(network, 2, ProgressBy::hybrid, [&](Port& port) {
     GroupHub hub(port, Channel::grid);
+    ASSERT_TRUE(port.barrier(kHubPatience).ok());  // both listen
     if (port.rank() == 0) {
       const std::vector<std::byte> body(kPiece);
       std::size_t sent = 0;
