@@ -1,7 +1,10 @@
-// Which threads must not wait for weir's own work.
+// Which thread this is, and which must not wait for weir's own work.
 #pragma once
 
 namespace weir::rt {
+
+/// Differs from that of every other thread that lives.
+const void* this_thread() noexcept;
 
 /// While one exists, the calling thread runs a kernel or a callback: waiting for an event there
 /// could wait for itself. Nests.

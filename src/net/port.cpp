@@ -211,6 +211,8 @@ void Port::as_listener(const std::function<void()>& act) {
   body_->progress.rouse();  // behind the turn, which kept them from looking
 }
 bool Port::inside_listener() const noexcept { return body_->progress.holds(); }
+void Port::attend(Attendant* attendant) noexcept { body_->progress.attend(attendant); }
+bool Port::on_own_thread() const noexcept { return body_->progress.on_own_thread(); }
 bool Port::progress() noexcept { return body_->progress.look(); }
 void Port::look_away() noexcept { body_->progress.look_away(); }
 void Port::drop(Rank rank, const std::string& why) noexcept {

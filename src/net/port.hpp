@@ -49,6 +49,12 @@ class Port {
   /// MiB; after it returns the former listener hears nothing.
   void listen(Channel channel, Listener* listener);
 
+  /// Who is told, without the turn, when the port's own thread has moved something. Null: nobody;
+  /// after it returns the former attendant hears nothing. Not from attend().
+  void attend(Attendant* attendant) noexcept;
+  /// Whether this is the port's own thread.
+  bool on_own_thread() const noexcept;
+
   /// Sends a message of any size, made of two parts, which have been copied when it returns. Blocks
   /// while the way is full, except inside a listener. Throws Error; {busy} when a listener has sent
   /// 64 MiB more than the way takes, or this rank that much to itself that nobody listens to.

@@ -46,11 +46,6 @@ void PortProgress::stop() noexcept {
 
 // ---- The turn -----------------------------------------------------------------------------------
 
-const void* PortProgress::this_thread() noexcept {
-  static thread_local const char mark = 0;
-  return &mark;
-}
-
 bool PortProgress::try_take() noexcept {
   const void* nobody = nullptr;
   return holder_.load() == nullptr && holder_.compare_exchange_strong(nobody, this_thread());
@@ -199,8 +194,19 @@ void PortProgress::end_nap() noexcept {
   if (napping_.load() != 0 && napping_.exchange(0) != 0) sys::wake_all(napping_);
 }
 
+void PortProgress::attend(Attendant* attendant) noexcept {
+  const sys::Lock lock(attending_);
+  attendant_ = attendant;
+}
+
+void PortProgress::tell_attendant() noexcept {
+  const sys::Lock lock(attending_);
+  if (attendant_ != nullptr) attendant_->attend();
+}
+
 void PortProgress::run_thread() noexcept {
   sys::run_promptly();
+  own_.store(this_thread());
   SpinLimit spin(spin_ns_, kNapsBesideWork);
   std::uint32_t seen = 0;
   const auto stopped = [this] { return stop_.load() != 0; };
@@ -209,11 +215,13 @@ void PortProgress::run_thread() noexcept {
       nap(seen);
       spin.others_look();
     } else if (progress()) {
+      tell_attendant();
       spin.found();
     } else if (!spin.again()) {
       thread_sleeps_.store(true);
       const bool found = rest(stopped, sys::kNever, spin);
       thread_sleeps_.store(false);
+      if (found) tell_attendant();
       found ? spin.found() : spin.in_vain();
     }
   }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 
+#include "base/thread_role.hpp"
 #include "base/threads.hpp"
 #include "net/spin_limit.hpp"
 #include "net/transport.hpp"
@@ -41,6 +42,16 @@ class PortWork {
   ~PortWork() = default;
 };
 
+/// Goes on, behind the turn, with what the port's own thread has moved.
+class Attendant {
+ public:
+  /// That thread may have news for it. Must not wait for the fabric.
+  virtual void attend() noexcept = 0;
+
+ protected:
+  ~Attendant() = default;
+};
+
 /// The turn: one thread at a time holds it and calls the transport. Nobody who sends waits for it:
 /// what they leave meanwhile the holder takes over before it goes. Any thread.
 class PortProgress {
@@ -54,6 +65,10 @@ class PortProgress {
   /// Ends it.
   void stop() noexcept;
   ProgressBy by() const noexcept { return by_; }
+
+  /// As in Port.
+  void attend(Attendant* attendant) noexcept;
+  bool on_own_thread() const noexcept { return own_.load() == this_thread(); }
 
   bool holds() const noexcept { return holder_.load() == this_thread(); }
   bool try_take() noexcept;
@@ -81,13 +96,13 @@ class PortProgress {
   static constexpr std::int64_t kHybridNap = 1'000'000;
   static constexpr std::int64_t kLooksInsteadOfSleep = 20;  ///< as long, where sleep is until later
 
-  static const void* this_thread() noexcept;
   bool progress() noexcept;
   bool look_for_stall(const std::function<bool()>& done, const char* what);
   bool rest(const std::function<bool()>& done, std::int64_t deadline, const SpinLimit& spin);
   bool callers_are_at_it(std::uint32_t& seen) noexcept;
   void nap(std::uint32_t& seen) noexcept;
   void end_nap() noexcept;
+  void tell_attendant() noexcept;
   void run_thread() noexcept;
 
   Transport& transport_;
@@ -102,6 +117,9 @@ class PortProgress {
   sys::Atomic<std::uint32_t> callers_{0};  ///< passes of other threads, for the hybrid
   sys::Atomic<std::uint32_t> napping_{0};  ///< the thread, while callers are at it
   sys::Atomic<std::uint32_t> stop_{0};
+  sys::Atomic<const void*> own_{nullptr};  ///< the thread
+  sys::Mutex attending_;                   // of what follows, also while it attends
+  Attendant* attendant_ = nullptr;
   std::optional<sys::Thread> thread_;
 };
 

@@ -49,9 +49,13 @@ std::shared_ptr<RankClient> RankClient::of(Port& port) {
 
 RankClient::RankClient(Port& port) : port_(port), lost_(port.ranks()) {
   port_.listen(Channel::rank, this);
+  port_.attend(this);
 }
 
-RankClient::~RankClient() { port_.listen(Channel::rank, nullptr); }
+RankClient::~RankClient() {
+  port_.attend(nullptr);
+  port_.listen(Channel::rank, nullptr);
+}
 
 /// Throws Error when a rank is lost. Under the mutex.
 void RankClient::check_alive(Rank rank) const {
@@ -157,8 +161,35 @@ void RankClient::add_place(std::uint32_t number, Rank rank, RankPlaceSink& place
 }
 
 void RankClient::remove_place(std::uint32_t number) noexcept {
+  RankPlaceSink* place = nullptr;
+  {
+    const sys::Lock lock(mutex_);
+    const auto found = places_.find(number);
+    if (found == places_.end()) return;
+    place = found->second.sink;
+    places_.erase(found);
+  }
+  place->outlast_pins();
+}
+
+/// The place that follows one, and its number; null: there is none.
+RankPlaceSink* RankClient::pin_behind(std::uint32_t& number) noexcept {
   const sys::Lock lock(mutex_);
-  places_.erase(number);
+  const auto next = places_.upper_bound(number);
+  if (next == places_.end()) return nullptr;
+  number = next->first;
+  next->second.sink->pin();
+  return next->second.sink;
+}
+
+/// What this thread has brought need not wake those of the places.
+void RankClient::attend() noexcept {
+  if (!std::exchange(done_, false)) return;
+  std::uint32_t number = 0;
+  while (RankPlaceSink* const place = pin_behind(number)) {
+    place->attend();
+    place->unpin();
+  }
 }
 
 // ---- Copies ------------------------------------------------------------------------------------
@@ -302,6 +333,7 @@ void RankClient::read(Rank from, WireReader& message) {
     case RankWord::copied: return take_copied(from, message);
     case RankWord::broken: return port_.drop(from, "serves no more: " + message.text());
     case RankWord::done: {
+      if (port_.on_own_thread()) done_ = true;
       const auto place = message.get<std::uint32_t>();
       const sys::Lock lock(mutex_);
       const auto found = places_.find(place);

@@ -18,17 +18,31 @@ namespace weir::rt {
 /// Who hears of the jobs of a place. Called on the thread that makes progress; must not wait.
 class RankPlaceSink {
  public:
-  /// Jobs are over: what follows the place in RankWord::done. Throws Error.
+  /// Jobs are over: what follows the place in RankWord::done. Throws Error. On the port's own
+  /// thread attend() follows.
   virtual void done(WireReader& message) = 0;
+  /// Goes on with them, behind the turn.
+  virtual void attend() noexcept = 0;
   /// The rank of the place is gone.
   virtual void lost(const Outcome& why) noexcept = 0;
 
+  /// Keeps it from leaving.
+  void pin() noexcept { pins_.fetch_add(1); }
+  void unpin() noexcept { pins_.fetch_sub(1); }
+  /// Until nobody may be in it any more. The caller sees to it that nobody comes.
+  void outlast_pins() const noexcept {
+    while (pins_.load() > 0) sys::yield();
+  }
+
  protected:
   ~RankPlaceSink() = default;
+
+ private:
+  sys::Atomic<std::uint32_t> pins_{0};
 };
 
 /// All that rank 0 asks of the ranks that serve it, by one port. Any thread.
-class RankClient final : private Listener {
+class RankClient final : private Listener, private Attendant {
  public:
   /// Returns the client of a port, which outlives it. A port has one at a time.
   static std::shared_ptr<RankClient> of(Port& port);
@@ -85,6 +99,8 @@ class RankClient final : private Listener {
 
   void arrived(Rank from, std::span<const std::byte> message) noexcept override;
   void lost(Rank rank, const std::string& why) noexcept override;
+  void attend() noexcept override;
+  RankPlaceSink* pin_behind(std::uint32_t& number) noexcept;
   void read(Rank from, WireReader& message);
   void take_answer(Rank from, WireReader& message);
   void take_lent(Rank from, WireReader& message);
@@ -104,6 +120,7 @@ class RankClient final : private Listener {
   Port& port_;
   sys::Atomic<std::uint32_t> numbers_{1};
   sys::Mutex greeting_;  ///< one at a time
+  bool done_ = false;    ///< the port's own thread: jobs are over
 
   mutable sys::Mutex mutex_;             // of what follows
   std::vector<Outcome> lost_;            ///< why a rank is, OK: it is not

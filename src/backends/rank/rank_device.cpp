@@ -182,7 +182,7 @@ void RankDevice::leave(RankPlace& place) noexcept {
     const sys::Lock lock(listing_);
     std::erase(places_, &place);
   }
-  while (place.pinned()) sys::yield();
+  place.outlast_pins();
 }
 
 void RankDevice::assist_no_more() noexcept {

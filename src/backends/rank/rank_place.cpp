@@ -81,10 +81,14 @@ void RankPlace::serve() noexcept {
 }
 
 bool RankPlace::assist() noexcept {
-  const NoWaitScope no_wait;
   helps_.fetch_add(1, std::memory_order_relaxed);
+  return help();
+}
+
+bool RankPlace::help() noexcept {
+  const NoWaitScope no_wait;
   const Moved moved = pass();
-  if (moved.out) parking_.unpark_one();  // to ask, when nobody helps any more
+  if (moved.out && unasked()) parking_.unpark_one();  // to ask, when nobody helps any more
   return moved.any();
 }
 
@@ -105,12 +109,18 @@ void RankPlace::end_nap() noexcept {
   if (napping_.load() != 0 && napping_.exchange(0) != 0) sys::wake_all(napping_);
 }
 
+bool RankPlace::try_serve() noexcept {
+  const void* nobody = nullptr;
+  return server_.compare_exchange_strong(nobody, this_thread(), std::memory_order_acquire,
+                                         std::memory_order_relaxed);
+}
+
 /// Moves jobs in both directions, unless somebody else is at it.
 RankPlace::Moved RankPlace::pass() noexcept {
-  if (serving_.exchange(true, std::memory_order_acquire)) return {false, false};
+  if (!try_serve()) return {false, false};
   const bool back = take_back();
   const bool out = hand_out();
-  serving_.store(false, std::memory_order_release);
+  server_.store(nullptr, std::memory_order_release);
   return {back, out};
 }
 
@@ -153,20 +163,22 @@ void RankPlace::send_batch() {
   batch_.cut(batch_start_);
 }
 
-/// Whether the rank may keep to itself that a job is over.
-bool RankPlace::unasked() const noexcept { return !asked_.load() && first_.load() != next_.load(); }
+/// Whether the rank may keep to itself that a job is over: while it has a brief one to run.
+bool RankPlace::unasked() const noexcept {
+  return !asked_.load() && first_.load() <= last_brief_.load();
+}
 
 /// Has the rank say all that is over, also what it would say with what is over next. Returns false
 /// when somebody else has the turn.
 bool RankPlace::ask() {
   if (!unasked()) return true;
-  if (serving_.exchange(true, std::memory_order_acquire)) return false;
+  if (!try_serve()) return false;
   try {
     if (!given_up_ && !asked_.exchange(true)) device_.client().post(device_.rank(), batch_);
   } catch (...) {
     abandon(current_exception_outcome(WEIR_STATUS_INTERNAL));
   }
-  serving_.store(false, std::memory_order_release);
+  server_.store(nullptr, std::memory_order_release);
   return true;
 }
 
@@ -177,6 +189,7 @@ void RankPlace::write(Slot& slot) {
   const unsigned flags = (job.copies ? kJobCopies : 0) | (job.parallel ? kJobParallel : 0) |
                          (job.brief ? kJobBrief : 0) | (job.timed ? kJobTimed : 0) |
                          (job.source != nullptr ? kJobSource : 0) | (named ? kJobNamed : 0);
+  if (job.brief) last_brief_.store(job.number);
   batch_.put(job.number);
   batch_.put(static_cast<std::uint8_t>(flags));
   batch_.put(job.urgency);
@@ -227,7 +240,13 @@ void RankPlace::done(WireReader& message) {
     ended_.push_back(std::move(ended));
     news_.fetch_add(1, std::memory_order_seq_cst);
   }
-  parking_.unpark_one();
+  if (!device_.client().port().on_own_thread()) parking_.unpark_one();
+}
+
+/// Spares the place's thread a wake-up, unless somebody else is at it and may look no more.
+void RankPlace::attend() noexcept {
+  help();
+  if (news_.load(std::memory_order_seq_cst) != 0) parking_.unpark_one();
 }
 
 void RankPlace::lost(const Outcome& why) noexcept {

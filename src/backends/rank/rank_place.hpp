@@ -9,6 +9,7 @@
 #include "backend/backend.hpp"
 #include "backends/rank/rank_client.hpp"
 #include "base/parking.hpp"
+#include "base/thread_role.hpp"
 #include "base/threads.hpp"
 
 namespace weir::rt {
@@ -24,15 +25,16 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   RankPlace(RankDevice& device, const PlaceRequest& request, PlaceFeed& feed);
   ~RankPlace() override;
 
-  void wake() noexcept override { parking_.unpark_one(); }
+  void wake() noexcept override {
+    if (server_.load() != this_thread()) parking_.unpark_one();  // else it looks before it goes
+  }
 
   /// As in Device.
   bool assist() noexcept;
   void assist_no_more() noexcept { end_nap(); }
-  void pin() noexcept { pins_.fetch_add(1); }
-  void unpin() noexcept { pins_.fetch_sub(1); }
-  /// Whether somebody may be in assist().
-  bool pinned() const noexcept { return pins_.load() > 0; }
+  using RankPlaceSink::outlast_pins;
+  using RankPlaceSink::pin;
+  using RankPlaceSink::unpin;
 
  private:
   static constexpr std::size_t kBatchBytes = 16 << 10;
@@ -52,8 +54,10 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   };
 
   void done(WireReader& message) override;
+  void attend() noexcept override;
   void lost(const Outcome& why) noexcept override;
 
+  bool try_serve() noexcept;
   void close() noexcept;
   Slot& slot_of(std::uint64_t number) noexcept;
   void serve() noexcept;
@@ -62,6 +66,7 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
     bool any() const noexcept { return back || out; }
   };
   Moved pass() noexcept;
+  bool help() noexcept;
   bool helped() noexcept;
   void nap() noexcept;
   void end_nap() noexcept;
@@ -88,11 +93,10 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   const std::int64_t spin_ns_;
   const std::int64_t clock_ahead_ns_;
 
-  sys::Atomic<bool> serving_{false};     ///< somebody has the turn: what follows is theirs
+  sys::Atomic<const void*> server_{nullptr};  ///< who has the turn: what follows is theirs
   sys::Atomic<std::uint32_t> helps_{0};  ///< calls of assist()
   std::uint32_t helps_seen_ = 0;         ///< by the thread
-  sys::Atomic<std::uint32_t> pins_{0};
-  sys::Atomic<bool> asked_{true};  ///< for all that is over of the jobs that the rank has
+  sys::Atomic<bool> asked_{true};        ///< for all that is over of the jobs that the rank has
 
   Worker worker_;
   std::vector<Slot> slots_;
@@ -100,6 +104,7 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   std::size_t batch_start_ = 0;          ///< bytes before its first job
   sys::Atomic<std::uint64_t> first_{1};  ///< the oldest job in flight
   sys::Atomic<std::uint64_t> next_{1};   ///< the number of the next one
+  sys::Atomic<std::uint64_t> last_brief_{0};
   std::vector<Ended> taken_;
 
   sys::Mutex mutex_;  // of what follows
