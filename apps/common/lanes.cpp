@@ -50,7 +50,8 @@ std::vector<std::size_t> Lanes::deal(std::size_t parts) const {
   return deal(std::vector<double>(parts, 1));
 }
 
-std::vector<std::size_t> Lanes::deal(const std::vector<double>& work) const {
+std::vector<std::size_t> Lanes::deal(const std::vector<double>& work,
+                                     const std::vector<double>& copying) const {
   std::vector<std::size_t> order(work.size()), owners(work.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -58,14 +59,15 @@ std::vector<std::size_t> Lanes::deal(const std::vector<double>& work) const {
   std::vector<double> dealt(places(), 0);
   const auto cores = [this](std::size_t place) { return static_cast<double>(cores_[place]); };
   for (const std::size_t part : order) {
-    // The place that would be least loaded with this part more.
-    std::size_t best = 0;
+    const auto load_with_it = [&](std::size_t place) {
+      const bool copies = !copying.empty() && urgent(place).memory != nullptr;
+      return dealt[place] + work[part] + (copies ? copying[part] : 0);
+    };
+    std::size_t best = 0;  // the place that would be least loaded
     for (std::size_t place = 1; place < places(); ++place) {
-      if ((dealt[place] + work[part]) * cores(best) < (dealt[best] + work[part]) * cores(place)) {
-        best = place;
-      }
+      if (load_with_it(place) * cores(best) < load_with_it(best) * cores(place)) best = place;
     }
-    dealt[best] += work[part];
+    dealt[best] = load_with_it(best);
     owners[part] = best;
   }
   return owners;

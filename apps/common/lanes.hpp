@@ -68,7 +68,10 @@ class Lanes {
   /// Deals equal parts to the places in proportion to their cores: the place of each part.
   std::vector<std::size_t> deal(std::size_t parts) const;
   /// The same for parts of unequal work: the heaviest first, each to the place that ends first.
-  std::vector<std::size_t> deal(const std::vector<double>& work) const;
+  /// `copying`, unless it is empty: what each part is more work by at a place that the program's
+  /// memory does not serve.
+  std::vector<std::size_t> deal(const std::vector<double>& work,
+                                const std::vector<double>& copying = {}) const;
   /// Deals parts, equal or not, to all streams, those of a place in turn: the lane of each part.
   std::vector<const Lane*> spread(std::size_t parts) const;
   std::vector<const Lane*> spread(const std::vector<double>& work) const;

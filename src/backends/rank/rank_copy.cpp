@@ -136,9 +136,9 @@ bool RankCopy::move_directly() noexcept {
   const std::uint64_t bytes = run_bytes(here_, there_);
   const std::uint64_t end = std::min(runs_, next_run_ + kDirectBytes / bytes);
   bool works = false;
-  std::array<WindowRun, kAtOnce> some;
+  std::array<WindowRun, kDirectRuns> some;
   while (next_run_ < end) {
-    const std::size_t count = std::min<std::uint64_t>(kAtOnce, end - next_run_);
+    const std::size_t count = std::min<std::uint64_t>(kDirectRuns, end - next_run_);
     for (std::size_t i = 0; i < count; ++i) some[i] = window_run(next_run_ + i);
     works = port_.move_runs(inward_ ? OneSidedKind::get : OneSidedKind::put, far.rank, far.window,
                             std::span(some).first(count));

@@ -24,6 +24,7 @@ class RankCopy final : private Completion, private CopySink {
 
  private:
   static constexpr std::uint64_t kAtOnce = 64;            ///< runs
+  static constexpr std::uint64_t kDirectRuns = 256;       ///< of one call
   static constexpr std::uint64_t kDirectBytes = 4 << 20;  ///< that nothing else comes between
 
   RankCopy(Port& port, const ServedEnd& source, const ServedEnd& target, CopySink& sink,

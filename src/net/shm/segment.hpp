@@ -35,7 +35,7 @@ struct ShmWindow {
 /// A copy that the system is to make between the memory of two processes: whoever withdraws the
 /// window empties the runs.
 struct ShmCopy {
-  static constexpr std::size_t kRuns = 64;
+  static constexpr std::size_t kRuns = 256;
 
   std::atomic<std::uint64_t> window;  ///< as id_of() has it, 0: none
   std::array<iovec, kRuns> there;     ///< in the process of its owner

@@ -26,5 +26,14 @@ TEST(Lanes, DealUnequalPartsByTheirWork) {
   EXPECT_EQ(loads[1], 32);
 }
 
+TEST(Lanes, DealLessToAPlaceThatCopies) {
+  const weir::Runtime runtime("host:cores=1,sim:cores=1");
+  const Lanes lanes(runtime, {.places = 1, .streams = 1});
+  const std::vector<double> work(12, 1);
+  EXPECT_EQ(lanes.deal(work), (std::vector<std::size_t>{0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}));
+  EXPECT_EQ(lanes.deal(work, std::vector<double>(12, 0.5)),
+            (std::vector<std::size_t>{0, 1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1}));
+}
+
 }  // namespace
 }  // namespace weir::apps
