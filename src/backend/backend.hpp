@@ -118,6 +118,8 @@ class PlaceFeed {
   virtual bool next(Worker& worker, Job& job) noexcept = 0;
   /// Takes back a job, with how it went. The worker that got it; does not block.
   virtual void finish(Worker& worker, Job& job, Outcome outcome) noexcept = 0;
+  /// Whether finish() may call the program back, which takes as long as it likes.
+  virtual bool calls_back() const noexcept { return false; }
   /// Whether next() may have something: what a driver checks before it sleeps.
   virtual bool has_work() const noexcept = 0;
   /// Lets the feed look for more, while a worker has nothing to do but to poll. Any thread of the

@@ -52,6 +52,10 @@ Place::~Place() {
   domain_.return_cores(cores_);
 }
 
+bool Place::Feed::calls_back() const noexcept {
+  return place_.domain_.runtime().awaits_callbacks();
+}
+
 void Place::push(Stream& stream) noexcept {
   streams_.push(stream, [this] { driver_->wake(); });
 }

@@ -74,6 +74,7 @@ class Place {
       place_.finish(worker, job, std::move(outcome));
     }
     bool has_work() const noexcept override { return place_.has_work(); }
+    bool calls_back() const noexcept override;
 
    private:
     Place& place_;

@@ -83,8 +83,18 @@ const char* describe(const Failure& failure, bool poisoned, std::string& room) n
 
 /// Waiter for weir_event_on_complete().
 struct CallbackWaiter : Waiter {
-  weir_event_callback callback;
-  void* payload;
+  CallbackWaiter(sys::Atomic<std::uint64_t>& all, weir_event_callback function, void* argument)
+      : counter(all), callback(function), payload(argument) {
+    deliver = run;
+    counter.fetch_add(1);
+  }
+  CallbackWaiter(const CallbackWaiter&) = delete;
+  CallbackWaiter& operator=(const CallbackWaiter&) = delete;
+  ~CallbackWaiter() { counter.fetch_sub(1); }
+
+  sys::Atomic<std::uint64_t>& counter;
+  const weir_event_callback callback;
+  void* const payload;
 
   static void run(Waiter& self, weir_status status, const FailureRef& failure) {
     const std::unique_ptr<CallbackWaiter> owned(&static_cast<CallbackWaiter&>(self));
@@ -553,10 +563,7 @@ void Runtime::on_complete(const weir_event& event, weir_event_callback callback,
   if (callback == nullptr) fail_argument("the callback is NULL");
   check_event(event);
   const std::uint64_t id = event.opaque[1];
-  auto waiter = std::make_unique<CallbackWaiter>();
-  waiter->deliver = CallbackWaiter::run;
-  waiter->callback = callback;
-  waiter->payload = payload;
+  auto waiter = std::make_unique<CallbackWaiter>(callbacks_, callback, payload);
   if (id != 0 && slot_of(event).watch(id, *waiter)) {
     static_cast<void>(waiter.release());
     return;

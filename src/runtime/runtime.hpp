@@ -129,6 +129,8 @@ class Runtime {
     return *actions_.at(event.opaque[0] & ((std::uint64_t{1} << kSlotBits) - 1));
   }
   void on_complete(const weir_event& event, weir_event_callback callback, void* payload);
+  /// Whether there are callbacks that have not returned.
+  bool awaits_callbacks() const noexcept { return callbacks_.load() > 0; }
 
   // Memory of domains, for actions that are to start.
   Residency::Grant acquire_memory(Action& action, Outcome& why) noexcept;
@@ -256,7 +258,8 @@ class Runtime {
   std::map<const std::byte*, OwnedBuffer> buffers_;  // by end of their host memory
   std::uint64_t buffers_made_ = 0;
   sys::Atomic<std::uint64_t> streams_made_{0};
-  weir_stats finished_stats_{};  // of streams that are gone
+  sys::Atomic<std::uint64_t> callbacks_{0};  ///< that have not returned
+  weir_stats finished_stats_{};              // of streams that are gone
   std::unique_ptr<Watchdog> watchdog_;
 };
 

@@ -243,9 +243,10 @@ void RankPlace::done(WireReader& message) {
   if (!device_.client().port().on_own_thread()) parking_.unpark_one();
 }
 
-/// Spares the place's thread a wake-up, unless somebody else is at it and may look no more.
+/// Spares the place's thread a wake-up, unless somebody else is at it and may look no more, or the
+/// program is called back, for which the fabric must not wait.
 void RankPlace::attend() noexcept {
-  help();
+  if (!feed_.calls_back()) help();
   if (news_.load(std::memory_order_seq_cst) != 0) parking_.unpark_one();
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -351,6 +352,29 @@ void add_held(const Runtime& runtime) {
     holding.begun.notify_all();
     holding.over.wait(false);
   });
+}
+
+void add_slow(const Runtime& runtime) {
+  runtime.kernel("slow", [](const Call&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // longer than anybody polls
+  });
+}
+
+TEST(RankDomains, GoOnWhileTheProgramIsCalledBack) {
+  constexpr std::chrono::seconds kPatience{10};
+  std::promise<void> told;
+  std::promise<bool> seen;
+  const Fleet fleet(2, add_slow);
+  const Runtime runtime = open(fleet, "rank:1/host:cores=2");
+  const Kernel slow = runtime.kernel("slow", [](const Call&) {});
+  const Place one = runtime.domain(0).place(1), two = runtime.domain(0).place(1);
+  const Stream first = one.stream(), second = two.stream();
+  first.compute(slow, {}).on_complete([&](weir_status, const char*) {
+    second.compute(slow, {}).on_complete([&](weir_status, const char*) { told.set_value(); });
+    seen.set_value(told.get_future().wait_for(kPatience) == std::future_status::ready);
+  });
+  EXPECT_TRUE(seen.get_future().get());  // which moves no fabric on
+  runtime.synchronize();
 }
 
 /// Loses rank 1 while it runs an action, and looks what becomes of the others.
