@@ -35,8 +35,13 @@ def source_kernels(title, shape, peer_name):
     """Kernels that the driver compiles."""
     ours = Figure(Command.of("kernels_weir", shape, "--actions", ACTIONS))
     raw = Figure(Command.of("opencl_raw", shape, "--actions", ACTIONS, "--kernel", "source"))
+    known = Figure(Command.of("opencl_raw", shape, "--actions", ACTIONS, "--kernel", "source",
+                              "--ends", "known"))
     name = f"opencl: small kernels of the driver, {title}"
-    return [Row(name, "ns/action", ours, raw, peer_name, ratio_at_least(round(1 / 1.10, 3)))]
+    return [
+        Row(name, "ns/action", ours, raw, peer_name, ratio_at_least(round(1 / 1.10, 3))),
+        Row(name, "ns/action", ours, known, "OpenCL, that knows how each ended"),
+    ]
 
 
 def portable(problem, unit):
@@ -69,5 +74,10 @@ def strided(row):
     arguments = ("h2d", "--bytes", size, "--count", 64)
     ours = Figure(Command.of("copies_weir", *arguments, "--row", row))
     whole = Figure(Command.of("copies_weir", *arguments))
-    name = f"opencl: tile of rows of {row} bytes"
-    return [Row(name, "GB/s", ours, whole, "weir, contiguous", ratio_at_least(0.8))]
+    tile = f"tile of rows of {row} bytes"
+    by_hand = [Figure(Command.of("rows_openmp", "copy", "--bytes", size, *rows))
+               for rows in (("--row", row), ())]
+    return [
+        Row(f"opencl: {tile}", "GB/s", ours, whole, "weir, contiguous", ratio_at_least(0.8)),
+        Row(f"OpenMP, memcpy: {tile}", "GB/s", by_hand[0], by_hand[1], "OpenMP, contiguous"),
+    ]
