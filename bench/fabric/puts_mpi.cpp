@@ -1,7 +1,8 @@
-// Small puts by plain MPI: a message for each item (--by send), or MPI_Put for each (--by put). What
-// large messages (--by large) with the same bytes reach, which nobody has to put in place. And what
-// a program reaches that does nothing but what coalesced puts need (--by blocks): it copies items
-// into large messages, which are put in place behind the link. That is the bound of a conveyor.
+// Small puts by plain MPI: a message for each item (--by send), or MPI_Put for each (--by put).
+// What large messages (--by large) with the same bytes reach, which nobody has to put in place. And
+// what a program reaches that does nothing but what coalesced puts need (--by blocks): it copies
+// items into large messages, which are put in place behind the link. That is the bound of a
+// conveyor.
 #include <cstdio>
 #include <cstring>
 #include <memory>

@@ -153,8 +153,8 @@ SegmentHead head_of(const ItemType& type, std::uint32_t items, const AddressFact
 
 }  // namespace
 
-/// Loops of single operations, which compilers do on several addresses at once. Addresses are looked
-/// at when they come, as they are in the nearest cache then.
+/// Loops of single operations, which compilers do on several addresses at once. Addresses are
+/// looked at when they come, as they are in the nearest cache then.
 void AddressFacts::add(const std::uint64_t* addresses, std::size_t count,
                        std::size_t bytes) noexcept {
   if (count == 0) return;

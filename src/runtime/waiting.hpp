@@ -16,8 +16,9 @@ namespace weir::rt {
 
 class Runtime;
 
-/// Notices that threads which poll share a core with others that do: to yield takes long then, every
-/// time, and the system parts them slowly. One that sleeps is given a free core when it wakes.
+/// Notices that threads which poll share a core with others that do: to yield takes long then,
+/// every time, and the system parts them slowly. One that sleeps is given a free core when it
+/// wakes.
 class CoreSharing {
  public:
   /// Lets others run. Returns whether that took long so many times in turn that the caller had

@@ -55,8 +55,8 @@ class Tuning final : private Stoppable {
         words_(std::move(words)),
         samples_(std::move(problem)),
         deadline_(Clock::now() +
-                  std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                      std::min(options.budget_s, kLongestBudgetS)))) {
+                  std::chrono::duration_cast<Clock::duration>(
+                      std::chrono::duration<double>(std::min(options.budget_s, kLongestBudgetS)))) {
     if (!options.fresh) known_ = samples_.evaluations();
     resumed_ = known_.size();
   }

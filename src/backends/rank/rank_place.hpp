@@ -94,9 +94,9 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   const std::int64_t clock_ahead_ns_;
 
   sys::Atomic<const void*> server_{nullptr};  ///< who has the turn: what follows is theirs
-  sys::Atomic<std::uint32_t> helps_{0};  ///< calls of assist()
-  std::uint32_t helps_seen_ = 0;         ///< by the thread
-  sys::Atomic<bool> asked_{true};        ///< for all that is over of the jobs that the rank has
+  sys::Atomic<std::uint32_t> helps_{0};       ///< calls of assist()
+  std::uint32_t helps_seen_ = 0;              ///< by the thread
+  sys::Atomic<bool> asked_{true};  ///< for all that is over of the jobs that the rank has
 
   Worker worker_;
   std::vector<Slot> slots_;
