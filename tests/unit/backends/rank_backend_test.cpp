@@ -219,7 +219,8 @@ bool over_soon(const Event& event) {
 
 /// Brief jobs say together that they are over, but none waits for one that goes on.
 TEST(RankDomains, SayWhatIsOverWhileAKernelWaits) {
-  static std::atomic<int> gate{0};
+  static std::atomic<int> gate;
+  gate = 0;  // tests may be repeated
   const Fleet fleet(2, [](const Runtime& runtime) {
     runtime.kernel("tick", [](const Call& call) {
       const auto round = call.scalar<std::int64_t>(0);
