@@ -355,26 +355,40 @@ void add_held(const Runtime& runtime) {
   });
 }
 
-void add_slow(const Runtime& runtime) {
-  runtime.kernel("slow", [](const Call&) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // longer than anybody polls
+std::atomic<int> called_back{0};
+
+void add_following(const Runtime& runtime) {
+  runtime.kernel("following", [](const Call& call) {
+    for (int seen = called_back; seen < call.scalar<std::int64_t>(0); seen = called_back) {
+      called_back.wait(seen);
+    }
   });
 }
 
 TEST(RankDomains, GoOnWhileTheProgramIsCalledBack) {
   constexpr std::chrono::seconds kPatience{10};
-  std::promise<void> told;
-  std::promise<bool> seen;
-  const Fleet fleet(2, add_slow);
+  setenv("WEIR_SPIN_US", "0", 1);  // threads of places sleep at once
+  called_back = 0;
+  std::array<std::promise<void>, 20> told;
+  std::array<std::promise<bool>, 20> seen;
+  const Fleet fleet(2, add_following);
   const Runtime runtime = open(fleet, "rank:1/host:cores=2");
-  const Kernel slow = runtime.kernel("slow", [](const Call&) {});
+  const Kernel following = runtime.kernel("following", [](const Call&) {});
   const Place one = runtime.domain(0).place(1), two = runtime.domain(0).place(1);
+  unsetenv("WEIR_SPIN_US");
   const Stream first = one.stream(), second = two.stream();
-  first.compute(slow, {}).on_complete([&](weir_status, const char*) {
-    second.compute(slow, {}).on_complete([&](weir_status, const char*) { told.set_value(); });
-    seen.set_value(told.get_future().wait_for(kPatience) == std::future_status::ready);
-  });
-  EXPECT_TRUE(seen.get_future().get());  // which moves no fabric on
+  for (std::size_t round = 0; round < told.size(); ++round) {
+    first.compute(following, {}, {round}).on_complete([&, round](weir_status, const char*) {
+      second.compute(following, {}, {round + 1}).on_complete([&, round](weir_status, const char*) {
+        told[round].set_value();
+      });
+      ++called_back;
+      called_back.notify_all();
+      seen[round].set_value(told[round].get_future().wait_for(kPatience) ==
+                            std::future_status::ready);
+    });
+    ASSERT_TRUE(seen[round].get_future().get());  // which moves no fabric on
+  }
   runtime.synchronize();
 }
 
