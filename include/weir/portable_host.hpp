@@ -2,7 +2,8 @@
 #pragma once
 
 #if defined(__cplusplus) && __cplusplus <= 201703L
-#error "<weir/portable.h> needs C++20: -std=c++20, or in CMake the feature cxx_std_20"
+// A missing file ends the compilation with one line; #error would go on to hundreds.
+#include "<weir/portable.h> needs C++20: compile with -std=c++20, or in CMake with the feature cxx_std_20"
 #endif
 
 #include <atomic>

@@ -4,7 +4,8 @@
 #pragma once
 
 #if defined(__cplusplus) && __cplusplus <= 201703L
-#error "<weir/weir.hpp> needs C++20: -std=c++20, or in CMake the feature cxx_std_20"
+// A missing file ends the compilation with one line; #error would go on to hundreds.
+#include "<weir/weir.hpp> needs C++20: compile with -std=c++20, or in CMake with the feature cxx_std_20"
 #endif
 
 #include <chrono>
@@ -385,22 +386,27 @@ class StreamRef {
   weir_stream* stream_ = nullptr;
 };
 
-/// Owns a stream. Destroying it waits for its actions.
+/// Owns a stream, and its place if that was a temporary. Destroying it waits for its actions.
 class Stream : public StreamRef {
  public:
+  using OwnedPlace = detail::Owner<weir_place, weir_place_destroy>;
+
   Stream() = default;
-  Stream(weir_runtime* runtime, weir_stream* owned) noexcept
-      : StreamRef(runtime, owned), owner_(owned) {}
+  Stream(weir_runtime* runtime, weir_stream* owned, OwnedPlace place = nullptr) noexcept
+      : StreamRef(runtime, owned), place_(std::move(place)), owner_(owned) {}
   Stream(Stream&& other) noexcept
       : StreamRef(std::exchange(static_cast<StreamRef&>(other), {})),
+        place_(std::move(other.place_)),
         owner_(std::move(other.owner_)) {}
   Stream& operator=(Stream&& other) noexcept {
     owner_ = std::move(other.owner_);
+    place_ = std::move(other.place_);
     StreamRef::operator=(std::exchange(static_cast<StreamRef&>(other), {}));
     return *this;
   }
 
  private:
+  OwnedPlace place_;  // destroyed after the stream
   detail::Owner<weir_stream, weir_stream_destroy> owner_;
 };
 
@@ -424,19 +430,26 @@ class Place {
     check(weir_place_get_info(handle(), &info));
     return info.core_count;
   }
-  Stream stream(const StreamOptions& wanted = {}) const {
+  Stream stream(const StreamOptions& wanted = {}) const& { return {runtime_, create(wanted)}; }
+  /// The stream owns this temporary: `runtime.domain(0).place().stream()` lasts as long as it.
+  Stream stream(const StreamOptions& wanted = {}) && {
+    weir_stream* const made = create(wanted);
+    return {runtime_, made, std::move(place_)};
+  }
+
+ private:
+  weir_stream* create(const StreamOptions& wanted) const {
     weir_stream_options options = WEIR_STREAM_OPTIONS_INIT;
     options.name = wanted.name;
     options.policy = wanted.policy;
     options.priority = wanted.priority;
     weir_stream* made = nullptr;
     check(weir_stream_create(handle(), &options, &made));
-    return {runtime_, made};
+    return made;
   }
 
- private:
   weir_runtime* runtime_ = nullptr;
-  detail::Owner<weir_place, weir_place_destroy> place_;
+  Stream::OwnedPlace place_;
 };
 
 /// What weir_task says besides kernel, operands and scalars.
@@ -722,7 +735,7 @@ class Runtime {
   }
 
   std::size_t domain_count() const noexcept { return weir_runtime_domain_count(handle()); }
-  Domain domain(std::size_t index) const {
+  Domain domain(std::size_t index) const& {
     weir_domain* const found = weir_runtime_get_domain(handle(), index);
     if (found == nullptr) {
       throw Error(WEIR_STATUS_NOT_FOUND, "there is no domain " + std::to_string(index) + ": the " +
@@ -730,23 +743,29 @@ class Runtime {
     }
     return {handle(), found};
   }
-  Domain domain(const std::string& name) const {
+  Domain domain(const std::string& name) const& {
     weir_domain* found = nullptr;
     check(weir_runtime_find_domain(handle(), name.c_str(), &found));
     return {handle(), found};
   }
 
+  Domain domain(std::size_t index) const&& =
+      delete;  // of a runtime that is destroyed before its use
+  Domain domain(const std::string& name) const&& = delete;
+
   /// A task queue over all free cores of all domains, or over the places of the options.
-  Queue queue(const char* policy = nullptr) const {
+  Queue queue(const char* policy = nullptr) const& {
     weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
     options.policy = policy;
     return queue(options);
   }
-  Queue queue(const weir_queue_options& options) const {
+  Queue queue(const weir_queue_options& options) const& {
     weir_queue* made = nullptr;
     check(weir_queue_create(handle(), &options, &made));
     return {handle(), made};
   }
+  Queue queue(const char* policy = nullptr) const&& = delete;
+  Queue queue(const weir_queue_options& options) const&& = delete;
 
   /// Starts to share items out: enqueue(const Chunk&) enqueues those of a chunk and gives the event
   /// of the last action.

@@ -31,6 +31,25 @@ TEST(Robustness, AFailureOutlivesASynchroniseThatTimedOut) {
   EXPECT_EQ(status_of([&] { stream.synchronize(); }), WEIR_STATUS_OK);
 }
 
+TEST(Robustness, AStreamOfATemporaryPlaceKeepsThePlace) {
+  const Runtime runtime("host:cores=1");
+  int value = 0;
+  const Kernel set = runtime.kernel("set", [&](Call&) { ++value; });
+  {
+    Stream stream = runtime.domain(0).place().stream();
+    stream.compute(set, {});
+    Stream moved = std::move(stream);
+    moved.compute(set, {});
+    moved.synchronize();
+    moved = {};
+    moved = runtime.domain(0).place(1).stream();  // the core is free again
+    moved.compute(set, {});
+    moved.synchronize();
+  }
+  EXPECT_EQ(value, 3);
+  EXPECT_NO_THROW(runtime.domain(0).place(1));
+}
+
 TEST(Robustness, ADeviceWithoutMemorySaysWhoHasIt) {
   const Runtime runtime("sim:cores=1,fail_allocation=3");
   const Place place = runtime.domain(0).place();
