@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <optional>
 #include <random>
 #include <string_view>
 
@@ -117,25 +116,28 @@ class Table {
   std::array<std::size_t, kColumns> places_;  ///< of each column in a line
 };
 
+/// Cuts the first line off a text and returns it without the space around it.
+std::string_view take_line(std::string_view& rest) {
+  const std::size_t end = std::min(rest.find('\n'), rest.size());
+  const std::string_view line = trimmed(rest.substr(0, end));
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return line;
+}
+
 }  // namespace
 
 Book read_book(const std::string& path) { return read_book_from(MappedFile(path).bytes(), path); }
 
 Book read_book_from(std::string_view bytes, const std::string& path) {
   std::string_view rest = without_mark(bytes);
-  std::optional<Table> table;
+  if (rest.empty()) fail_input("{}: found no option", path);
+  const Table table(take_line(rest), path);
   Book book;
-  for (std::size_t number = 1; !rest.empty(); ++number) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = trimmed(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (!table) {
-      table.emplace(line, path);
-      continue;
-    }
+  for (std::size_t number = 2; !rest.empty(); ++number) {
+    const std::string_view line = take_line(rest);
     if (line.empty()) continue;
     try {
-      book.options.push_back(table->read(line));
+      book.options.push_back(table.read(line));
       book.lines.push_back(number);
     } catch (const InputError& error) {
       book.bad.push_back({number, fmt::format("{}:{}: {}", path, number, error.what())});

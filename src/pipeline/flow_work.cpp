@@ -569,8 +569,9 @@ void Flow::wake_one_of(WorkerGroup& group) noexcept {
 void Flow::wake_one() noexcept {
   stuck_.ring();
   if (!sealed()) return;  // groups are being made
-  std::any_of(groups_.begin(), groups_.end(),
-              [](WorkerGroup& group) { return group.parking.unpark_one(); });
+  for (WorkerGroup& group : groups_) {
+    if (group.parking.unpark_one()) return;
+  }
 }
 
 void Flow::wake_workers() noexcept {

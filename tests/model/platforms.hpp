@@ -85,7 +85,7 @@ inline bool has_threads_of_its_own(const Platform& platform) {
                      [&](const Case& each) { return each.platform.name == platform.name; });
 }
 
-inline const Platform& platform_named(const std::string& name) {
+inline const Platform& platform_named(std::string_view name) {
   for (const Case& each : cases()) {
     if (each.platform.name == name) return each.platform;
   }

@@ -126,10 +126,12 @@ void simplify(Plan& plan) {
 
 }  // namespace
 
-const Platform& platform_named(const std::string& name) {
+const Platform& platform_named(std::string_view name) {
   const auto found = std::find_if(kPlatforms.begin(), kPlatforms.end(),
                                   [&](const Platform& each) { return each.name == name; });
-  if (found == kPlatforms.end()) throw std::runtime_error("no platform is named '" + name + "'");
+  if (found == kPlatforms.end()) {
+    throw std::runtime_error("no platform is named '" + std::string(name) + "'");
+  }
   return *found;
 }
 

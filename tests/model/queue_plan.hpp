@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <weir/weir.h>
@@ -78,7 +79,7 @@ struct Platform {
 };
 
 /// Throws std::runtime_error when there is none of that name.
-const Platform& platform_named(const std::string& name);
+const Platform& platform_named(std::string_view name);
 
 /// A program, of which any steps but the last may be taken out. It ends with a synchronise.
 struct Plan {
