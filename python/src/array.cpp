@@ -207,6 +207,9 @@ void Buffer::close() {
   session->buffers.erase(ended);
   if (session->closed()) {
     session->outlast();  // which may still write there
+  } else if (interrupted()) {
+    session->keep(std::exchange(memory, {}));
+    session->kept.push_back(device.owner);
   } else {
     const Using inside({&session->in_use});
     const nb::gil_scoped_release released;

@@ -1,5 +1,7 @@
 #include "kernel.hpp"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "array.hpp"
@@ -9,6 +11,7 @@ namespace weir::py {
 /// A function of Python, owned by the runtime that has it as a kernel.
 struct Function {
   nb::object code;
+  std::string name;
   const Layout* layout = nullptr;  ///< of all operands, if calls do not say
 };
 
@@ -22,6 +25,24 @@ nb::object value_of(const weir_scalar& scalar) {
     case WEIR_SCALAR_TYPE_F64: break;
   }
   return nb::float_(scalar.value.f64);
+}
+
+/// Raises when a function returns an array that is not part of an operand: what it computed would
+/// be lost without a word.
+void check_result(const Function& function, nb::handle result,
+                  std::span<PyObject* const> operands) {
+  if (result.is_none() ||
+      std::find(operands.begin(), operands.end(), result.ptr()) != operands.end())
+    return;
+  if (!nb::hasattr(result, "__array__")) return;
+  const nb::object share = nb::module_::import_("numpy").attr("may_share_memory");
+  for (PyObject* const operand : operands) {
+    if (nb::cast<bool>(share(result, nb::handle(operand)))) return;
+  }
+  raise_type("kernel '" + function.name + "' returned a " +
+             nb::cast<std::string>(nb::type_name(result.type())) +
+             ", which nothing reads: a kernel writes to its operands, as in `out[...] = a * 2` or "
+             "`np.multiply(a, 2, out=out)`, and returns nothing");
 }
 
 /// Calls the function with arrays over the operands, then the scalars.
@@ -41,11 +62,13 @@ void call_function(const Function& function, const weir_call& call) {
       nb::steal(PyObject_Vectorcall(function.code.ptr(), arguments.data() + 1,
                                     owned.size() | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
   if (!result.is_valid()) throw nb::python_error();
+  check_result(function, result, std::span(arguments).subspan(1, call.operand_count));
 }
 
 weir_status run_function(const weir_call* call) {
   const nb::gil_scoped_acquire held;
   const CallbackScope scope;
+  const RunningKernel running;
   std::string message;
   try {
     call_function(*static_cast<const Function*>(call->payload), *call);
@@ -83,7 +106,7 @@ Kernel& add(Session& session, const std::string& name, std::unique_ptr<Function>
 Kernel& add_function(Session& session, const std::string& name, nb::handle function) {
   session.require_open();
   if (PyCallable_Check(function.ptr()) == 0) raise_type("a kernel is a function of Python");
-  return add(session, name, std::make_unique<Function>(nb::borrow(function)));
+  return add(session, name, std::make_unique<Function>(nb::borrow(function), name));
 }
 
 Kernel& on_layout(Session& session, Kernel& kernel, const Layout* layout) {
@@ -91,7 +114,8 @@ Kernel& on_layout(Session& session, Kernel& kernel, const Layout* layout) {
   const std::string name =
       kernel.name + "@" + std::to_string(reinterpret_cast<std::uintptr_t>(layout));
   if (Kernel* const known = session.known(name)) return *known;
-  return add(session, name, std::make_unique<Function>(kernel.python->code, layout));
+  return add(session, name,
+             std::make_unique<Function>(kernel.python->code, kernel.python->name, layout));
 }
 
 namespace {

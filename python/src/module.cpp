@@ -92,6 +92,7 @@ std::shared_ptr<Queue> make_queue(const Runtime& runtime, const Text& policy,
   weir_queue* made = nullptr;
   call_released({&runtime.session->in_use},
                 [&] { return weir_queue_create(runtime.session->handle(), &options, &made); });
+  for (PlaceRef& place : places) place = used(place);
   auto queue = make_waiting<Queue>(runtime.session, std::move(places), made);
   runtime.session->queues.push_back(queue);
   return queue;
@@ -267,7 +268,11 @@ void define_data(nb::module_& m) {
                   "None) -> numpy.ndarray"))
       .def("close", &Buffer::close, "Waits for the actions that use the buffer, and ends it.")
       .def("__enter__", [](std::shared_ptr<Buffer> buffer) { return buffer; })
-      .def("__exit__", [](Buffer& buffer, nb::args) { buffer.close(); })
+      .def("__exit__",
+           [](Buffer& buffer, nb::args ended) {
+             note_exit(ended[0]);
+             buffer.close();
+           })
       .def("_repr_html_", &html_of, nb::sig(kHtmlSignature))
       .def("__repr__", [](nb::handle buffer) {
         if (nb::cast<const Buffer&>(buffer).handle == nullptr)
@@ -335,9 +340,16 @@ void define_streams(nb::module_& m) {
                    })
       .def("stream", &make_stream, "name"_a = nb::none(), "policy"_a = "operands", "priority"_a = 0,
            "Makes a stream. The policy 'operands' orders what overlaps, 'fifo' everything.")
-      .def("close", &Place::close, "Ends the streams of the place, and the place.")
+      .def("close", &Place::close,
+           "Ends the streams of the place, and the place. Raises BusyError while a queue, a share "
+           "or "
+           "a pipeline uses it: close that first.")
       .def("__enter__", [](PlaceRef place) { return place; })
-      .def("__exit__", [](Place& place, nb::args) { place.close(); })
+      .def("__exit__",
+           [](Place& place, nb::args ended) {
+             note_exit(ended[0]);
+             place.close();
+           })
       .def("__repr__", [](nb::handle place) {
         return text_of(place, "<weir.Place '{0.name}': {0.cores} cores>");
       });
@@ -405,6 +417,7 @@ void define_streams(nb::module_& m) {
       .def(
           "__exit__",
           [](Stream& stream, nb::handle type, nb::handle, nb::handle) {
+            note_exit(type);
             type.is_none() ? stream.synchronize({}) : stream.cancel();
             stream.close();
           },
@@ -468,6 +481,7 @@ void define_queues(nb::module_& m) {
       .def(
           "__exit__",
           [](Queue& queue, nb::handle type, nb::handle, nb::handle) {
+            note_exit(type);
             type.is_none() ? queue.synchronize({}) : queue.cancel();
             queue.close();
           },
@@ -660,7 +674,10 @@ void define_runtime(nb::module_& m) {
       .def(
           "close", [](const Runtime& runtime) { runtime.session->close(); },
           "Waits for all work and ends the runtime with everything made from it. Failures that "
-          "nobody asked for are forgotten: synchronize() first.");
+          "nobody asked for are forgotten: synchronize() first. After KeyboardInterrupt it cancels "
+          "what has not started instead, interrupts kernels of Python, and does not wait for "
+          "kernels "
+          "that go on for more than half a second.");
 }
 
 }  // namespace
@@ -669,6 +686,7 @@ NB_MODULE(_weir, m) {
   m.doc() = "The classes of weir: import weir instead.";
   m.attr("__version__") = WEIR_VERSION_STRING;
   note_main_thread();
+  nb::module_::import_("traceback");  // a first import while Python ends would hide an interrupt
   define_data(m);
   define_events(m);
   define_domains(m);
@@ -680,6 +698,7 @@ NB_MODULE(_weir, m) {
   define_reports(m);
   define_shares(m);
   define_runtime(m);
+  m.def("_note_exit", &note_exit, "type"_a.none());
   nb::set_leak_warnings(false);
   nb::module_::import_("atexit").attr("register")(nb::cpp_function([] { Session::close_all(); }));
 }

@@ -213,6 +213,7 @@ void define_shares(nb::module_& m) {
       .def(
           "__exit__",
           [](Share& share, nb::handle type, nb::handle, nb::handle) {
+            note_exit(type);
             type.is_none() ? share.wait({}) : share.cancel();
             share.close();
           },

@@ -209,7 +209,7 @@ std::shared_ptr<Pipeline> Pipeline::make(const SessionRef& session, const Pipeli
   options.name = wanted.name;
   if (wanted.place) {
     options.place = py::open(*session, wanted.place->handle, "place");
-    pipeline->places.push_back(wanted.place);
+    pipeline->places.push_back(used(wanted.place));
   }
   options.keep_going = wanted.keep_going;
   options.batch = wanted.batch;
@@ -230,12 +230,16 @@ void Pipeline::close() {
     session->outlast();
   } else if (handle != nullptr) {
     require_no_callback("the pipeline");
+    if (interrupted()) return cancel();  // stages may be running
     weir_pipeline* const ended = std::exchange(handle, nullptr);
     const Using ending({&session->in_use, &ending_});
     static_cast<void>(weir_pipeline_cancel(ended));  // threads may wait for it, or in a feed
     in_use.close();
-    const nb::gil_scoped_release released;
-    weir_pipeline_destroy(ended);
+    {
+      const nb::gil_scoped_release released;
+      weir_pipeline_destroy(ended);
+    }
+    places.clear();
   } else if (!CallbackScope::active()) {
     ending_.wait();
   }
@@ -451,7 +455,7 @@ void add_stage(const PipelineRef& pipeline, const StageOptions& wanted) {
   options.ordered = wanted.ordered;
   check(weir_pipeline_add_stage(opened, &options));
   static_cast<void>(code.release());
-  if (wanted.place) pipeline->places.push_back(wanted.place);
+  if (wanted.place) pipeline->places.push_back(used(wanted.place));
 }
 
 // ---- Kernels and stencils ----------------------------------------------------------------------
@@ -513,7 +517,7 @@ void add_kernel_stage(const PipelineRef& pipeline, const KernelStageOptions& wan
   options.place = open_place(*pipeline, wanted.place);
   options.ordered = wanted.ordered;
   check(weir_pipeline_add_stage(opened, &options));
-  pipeline->places.push_back(wanted.place);
+  pipeline->places.push_back(used(wanted.place));
   pipeline->buffers.insert(pipeline->buffers.end(), buffers.begin(), buffers.end());
 }
 
@@ -549,7 +553,7 @@ Stencil add_stencil(const PipelineRef& pipeline, const StencilOptions& wanted) {
   options.in_flight = wanted.in_flight;
   weir_stencil* made = nullptr;
   check(weir_pipeline_add_stencil(opened, &options, &made));
-  pipeline->places.push_back(wanted.place);
+  pipeline->places.push_back(used(wanted.place));
   pipeline->buffers.push_back(result.buffer);
   return {*wanted.input, made, nb::borrow(result.layout->dtype), wanted.name ? wanted.name : ""};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <deque>
 #include <string_view>
@@ -26,13 +27,24 @@ constexpr std::int64_t kLastSlice_ns = 100'000'000;
 constexpr const char* kMark = "[python ";
 constexpr std::string_view kChose = "' chose candidate ";
 constexpr double kMostSeconds = 9e9;
+constexpr std::int64_t kGrace_ns = 500'000'000;  // of kernels that are interrupted
 
 // With the GIL, all of them.
 std::deque<std::pair<std::uint64_t, nb::object>> exceptions;
 std::uint64_t last_exception = 0;
 std::vector<std::function<void()>> put_off;
 std::vector<std::weak_ptr<Session>> sessions;
+std::vector<unsigned long> running_kernels;  // the threads that run them
+bool interrupted_wait = false;
 unsigned long main_thread = 0;
+
+/// A runtime that was given up, and what its kernels may use.
+struct Abandoned {
+  weir_runtime* runtime;
+  std::vector<Py_buffer> memories;
+  std::vector<nb::object> kept;
+};
+std::vector<Abandoned> abandoned_runtimes;
 
 /// An exception that was kept, unless it is too old.
 nb::object kept_exception(std::uint64_t id) {
@@ -122,6 +134,14 @@ class Deadline {
   std::optional<Clock::time_point> end_;
 };
 
+void dispose_all() {
+  while (!put_off.empty()) {
+    const std::function<void()> code = std::move(put_off.back());
+    put_off.pop_back();
+    code();
+  }
+}
+
 int run_put_off(void*) {
   dispose_late();
   return 0;
@@ -198,17 +218,36 @@ void require_no_callback(const char* what) {
 }
 
 void dispose(std::function<void()> code) {
-  if (!CallbackScope::active()) return code();
+  if (!CallbackScope::active() && !interrupted()) return code();
   put_off.push_back(std::move(code));
   Py_AddPendingCall(run_put_off, nullptr);  // when it has no room, a later call will do
 }
 
 void dispose_late() {
-  if (CallbackScope::active()) return;
-  while (!put_off.empty()) {
-    const std::function<void()> code = std::move(put_off.back());
-    put_off.pop_back();
-    code();
+  if (!CallbackScope::active() && !interrupted()) dispose_all();
+}
+
+RunningKernel::RunningKernel() { running_kernels.push_back(PyThread_get_thread_ident()); }
+
+RunningKernel::~RunningKernel() {
+  const auto found =
+      std::find(running_kernels.begin(), running_kernels.end(), PyThread_get_thread_ident());
+  running_kernels.erase(found);
+}
+
+void RunningKernel::interrupt_all() {
+  for (const unsigned long thread : running_kernels) {
+    PyThreadState_SetAsyncExc(thread, PyExc_KeyboardInterrupt);
+  }
+}
+
+bool interrupted() noexcept { return interrupted_wait; }
+
+void set_interrupted(bool now) noexcept { interrupted_wait = now; }
+
+void note_exit(nb::handle type) {
+  if (!type.is_none() && PyErr_GivenExceptionMatches(type.ptr(), PyExc_KeyboardInterrupt) != 0) {
+    set_interrupted(true);
   }
 }
 
@@ -307,8 +346,13 @@ weir_status wait_for(const Timeout& timeout, const std::function<weir_status(std
       const nb::gil_scoped_release released;
       status = wait(std::min(left_ns, slice_ns));
     }
-    if (status != WEIR_STATUS_TIMEOUT || left_ns <= slice_ns) return status;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (status != WEIR_STATUS_TIMEOUT || left_ns <= slice_ns) {
+      interrupted_wait = interrupted_wait && status == WEIR_STATUS_TIMEOUT;
+      return status;
+    }
+    if (PyErr_CheckSignals() == 0) continue;
+    interrupted_wait = interrupted_wait || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
+    throw nb::python_error();
   }
 }
 
@@ -316,7 +360,7 @@ weir_status wait_for(const Timeout& timeout, const std::function<weir_status(std
 
 Session::Session() = default;
 
-Session::~Session() { end(); }
+Session::~Session() { interrupted() ? give_up() : end(); }
 
 void Raised::raise() {
   if (!first_.is_valid()) return;
@@ -421,16 +465,37 @@ void Session::cancel() {
 void Session::close() {
   if (closed()) return outlast();
   require_no_callback("the runtime");
+  if (interrupted()) return give_up();
   try {
     synchronize({});
   } catch (nb::python_error& error) {
     if (!error.matches(nb::module_::import_("weir._errors").attr("Error"))) {
-      cancel();
-      end();
+      give_up();
       throw;
     }
   }
   end();
+}
+
+void Session::give_up() {
+  if (closed()) return outlast();
+  cancel();
+  RunningKernel::interrupt_all();
+  weir_status status = WEIR_STATUS_OK;
+  {
+    const Using inside({&in_use});
+    const nb::gil_scoped_release released;
+    status = weir_runtime_synchronize(runtime_, kGrace_ns);
+  }
+  status == WEIR_STATUS_TIMEOUT ? abandon() : end();
+}
+
+void Session::abandon() {
+  for (const auto& [handle, known] : buffers) {
+    if (const auto buffer = known.lock()) keep(std::exchange(buffer->memory, {}));
+  }
+  abandoned_runtimes.push_back(
+      {std::exchange(runtime_, nullptr), std::exchange(lent_, {}), std::exchange(kept, {})});
 }
 
 void Session::end() {
@@ -447,6 +512,7 @@ void Session::end() {
     const nb::gil_scoped_release released;
     weir_runtime_destroy(runtime);
   }
+  for (Py_buffer& memory : std::exchange(lent_, {})) PyBuffer_Release(&memory);
   std::exchange(kept, {}).clear();  // it may hold the runtime
 }
 
@@ -455,12 +521,60 @@ void Session::outlast() {
   ending_.wait();
 }
 
-void Session::close_all() {
-  for (const auto& each : std::exchange(sessions, {})) {
-    if (const auto session = each.lock()) session->close();
+namespace {
+
+/// Whether an interrupt that the program did not handle is what ends Python.
+bool ends_by_interrupt() {
+  const nb::object last = nb::getattr(nb::module_::import_("sys"), "last_type", nb::none());
+  return last.is(nb::handle(PyExc_KeyboardInterrupt));
+}
+
+/// Ends the process as an interrupt does that nothing handles.
+[[noreturn]] void end_by_signal() {
+  const nb::module_ sys = nb::module_::import_("sys");
+  for (const char* const name : {"stdout", "stderr"}) {
+    try {
+      sys.attr(name).attr("flush")();
+    } catch (nb::python_error&) {  // closed, or full: nothing reads it
+    }
   }
+  std::signal(SIGINT, SIG_DFL);
+  std::raise(SIGINT);
+  std::_Exit(128 + SIGINT);
+}
+
+/// Ends the runtimes that were given up, if their kernels are over by now; else the process.
+void end_abandoned() {
+  for (Abandoned& each : std::exchange(abandoned_runtimes, {})) {
+    {
+      const nb::gil_scoped_release released;
+      if (weir_runtime_synchronize(each.runtime, 0) == WEIR_STATUS_TIMEOUT) {
+        const nb::gil_scoped_acquire held;
+        end_by_signal();
+      }
+      weir_runtime_destroy(each.runtime);
+    }
+    for (Py_buffer& memory : each.memories) PyBuffer_Release(&memory);
+  }
+}
+
+}  // namespace
+
+void Session::close_all() {
+  set_interrupted(interrupted() || ends_by_interrupt());
+  for (const auto& each : std::exchange(sessions, {})) {
+    const auto session = each.lock();
+    if (!session) continue;
+    try {
+      session->close();
+    } catch (nb::python_error&) {  // interrupted now
+      set_interrupted(true);
+    }
+  }
+  dispose_all();
+  end_abandoned();
   Fabric::close_all();
-  dispose_late();
+  dispose_all();
   forget_exceptions();
 }
 

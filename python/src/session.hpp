@@ -101,13 +101,45 @@ class CallbackScope {
   static thread_local int depth;
 };
 
+/// Marks a thread that runs a kernel of Python, so that an interrupt reaches it. With the GIL.
+class RunningKernel {
+ public:
+  RunningKernel();
+  ~RunningKernel();
+  RunningKernel(const RunningKernel&) = delete;
+  RunningKernel& operator=(const RunningKernel&) = delete;
+
+  /// Raises KeyboardInterrupt in all kernels of Python, when they next run bytecode.
+  static void interrupt_all();
+};
+
+/// Whether a wait of the main thread, or a with statement, ended with KeyboardInterrupt, and since
+/// then no wait has completed and nothing was enqueued. Nothing that is closed then waits for
+/// kernels that are running.
+bool interrupted() noexcept;
+void set_interrupted(bool now) noexcept;
+/// Notes what a with statement ended with: an exception class, or None.
+void note_exit(nb::handle type);
+
 /// Raises on a thread that runs a kernel or a callback: what calls it cannot end there.
 void require_no_callback(const char* what);
 
-/// Runs code now, or on the main thread when this one may not wait. With the GIL.
+/// Runs code that may wait: now, or later on the main thread when this one must not wait or the
+/// program was interrupted. With the GIL.
 void dispose(std::function<void()> code);
-/// Runs what dispose() has put off, if this thread may wait.
+/// Runs what dispose() has put off, unless the same holds still.
 void dispose_late();
+
+/// Closes an object in its destructor, which cannot raise: an interrupt of its wait is raised when
+/// the main thread is back in Python.
+template <class T>
+void close_quietly(T& object) noexcept {
+  try {
+    object.close();
+  } catch (nb::python_error&) {
+    if (interrupted()) PyErr_SetInterrupt();
+  }
+}
 
 /// Makes an object whose destructor may wait: see dispose().
 template <class T, class... Arguments>
@@ -200,8 +232,15 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Waits for all streams and queues; raises the first failure.
   void synchronize(const Timeout& timeout);
   void cancel();
-  /// Waits for all work, unless it is interrupted, and ends the runtime. Failures are forgotten.
+  /// Waits for all work and ends the runtime. Failures are forgotten. Gives up when it is, or the
+  /// wait before it was, interrupted.
   void close();
+  /// Cancels what has not started, interrupts kernels of Python, and ends the runtime when all of
+  /// them are over within half a second. Otherwise the runtime counts as closed, and is left to
+  /// what is running until Python ends.
+  void give_up();
+  /// Keeps memory that kernels of an interrupted program may still use until the runtime has ended.
+  void keep(const Py_buffer& memory) { lent_.push_back(memory); }
   /// Closes all sessions: Python is about to end.
   static void close_all();
 
@@ -223,8 +262,10 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   Session();
   void end();
+  void abandon();
 
   weir_runtime* runtime_ = nullptr;
+  std::vector<Py_buffer> lent_;
   InUse ending_{"the runtime"};
   unsigned long ending_thread_ = 0;
   std::unordered_map<std::string, std::unique_ptr<Kernel>> kernels_;
@@ -287,8 +328,8 @@ void call_released(Call&& call) {
 }
 
 /// Destroys an object of weir without the GIL, unless its runtime does, when nobody is inside of
-/// what `used` lists any more. Raises in a callback, which destructors are not called in: see
-/// dispose().
+/// what `used` lists any more. After an interrupt it is left to the runtime. Raises in a callback,
+/// which destructors are not called in: see dispose().
 template <class Handle>
 void end(Session& session, Handle*& handle, void (*destroy)(Handle*),
          const std::vector<InUse*>& used = {}) {
@@ -296,6 +337,7 @@ void end(Session& session, Handle*& handle, void (*destroy)(Handle*),
   if (!session.closed()) require_no_callback("what may wait for it");
   Handle* const ended = std::exchange(handle, nullptr);
   if (session.closed()) return session.outlast();
+  if (interrupted()) return;  // it may be busy for long: the runtime destroys it
   const Using inside({&session.in_use});
   for (InUse* each : used) each->close();
   const nb::gil_scoped_release released;

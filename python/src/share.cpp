@@ -68,7 +68,7 @@ std::shared_ptr<Share> Share::start(const SessionRef& session, std::uint64_t ite
   auto share = make_waiting<Share>();
   share->session = session;
   share->fabric = wanted.fabric;
-  share->places = wanted.places;
+  for (const PlaceRef& place : wanted.places) share->places.push_back(used(place));
   share->enqueue = std::move(enqueue);
   std::vector<weir_place*> places;
   for (const PlaceRef& place : wanted.places) {
@@ -108,9 +108,11 @@ void Share::close() {
   if (!session) return;
   if (handle != nullptr && !session->closed()) {
     require_no_callback("what may wait for it");
+    if (interrupted()) return cancel();  // its function may be running
     in_use_.close();
   }
   end(*session, handle, weir_share_destroy);
+  places.clear();
 }
 
 void Share::wait(const Timeout& timeout) const {

@@ -28,16 +28,30 @@ weir_endpoint endpoint_of(const Part& part, weir_domain* domain) {
 void Place::close() {
   if (handle == nullptr) return;
   require_no_callback("a place");
+  if (uses > 0 && !session->closed()) {
+    weir_place_info info = WEIR_PLACE_INFO_INIT;
+    check(weir_place_get_info(handle, &info));
+    raise_status(WEIR_STATUS_BUSY,
+                 "place '" + std::string(info.name) +
+                     "' is used by a queue, a share or a pipeline: close that first");
+  }
   std::vector<std::shared_ptr<Stream>> ended;  // destroyed with it
   std::vector<InUse*> used;
   for (const auto& each : session->streams) {
     const auto stream = each.lock();
     if (!stream || stream->place.get() != this) continue;
+    stream->await_actions();
     stream->handle = nullptr;
     used.push_back(&stream->in_use);
     ended.push_back(stream);
   }
   end(*session, handle, weir_place_destroy, used);
+}
+
+PlaceRef used(const PlaceRef& place) {
+  if (!place) return {};
+  ++place->uses;
+  return {place.get(), [place](Place*) { --place->uses; }};
 }
 
 // ---- Events ------------------------------------------------------------------------------------
@@ -164,10 +178,27 @@ Event Stream::enqueue(Enqueue&& enqueue) const {
   weir_stream* const stream = open(session(), handle, "stream");
   weir_event event = WEIR_EVENT_INIT;
   call_released({&session().in_use, &in_use}, [&] { return enqueue(stream, &event); });
+  set_interrupted(false);
   return {place->session, event};
 }
 
-void Stream::close() { end(session(), handle, weir_stream_destroy, {&in_use}); }
+void Stream::close() {
+  await_actions();
+  end(session(), handle, weir_stream_destroy, {&in_use});
+}
+
+void Stream::await_actions() const {
+  if (handle == nullptr || session().closed() || interrupted()) return;
+  require_no_callback("what may wait for it");
+  weir_sync marker = WEIR_SYNC_INIT;
+  marker.scope = WEIR_SYNC_SCOPE_NOTHING;
+  weir_event event = WEIR_EVENT_INIT;  // its failure is not that of the stream
+  if (weir_stream_sync(handle, &marker, &event) != WEIR_STATUS_OK) return;
+  const auto wait = [&](std::int64_t ns) {
+    return weir_event_wait(session().handle(), &event, 1, WEIR_WAIT_MODE_ALL, ns, nullptr);
+  };
+  wait_for({}, wait, {&session().in_use});
+}
 
 Event Stream::compute(nb::handle kernel, nb::handle operands, nb::handle scalars,
                       const char* name) const {
@@ -245,7 +276,10 @@ void Stream::cancel() const {
 
 // ---- Queues ------------------------------------------------------------------------------------
 
-void Queue::close() { end(*session, handle, weir_queue_destroy, {&in_use_}); }
+void Queue::close() {
+  end(*session, handle, weir_queue_destroy, {&in_use_});
+  places.clear();
+}
 
 Event Queue::submit(nb::handle kernel, nb::handle operands, nb::handle scalars,
                     const TaskOptions& wanted) const {
@@ -270,6 +304,7 @@ Event Queue::submit(nb::handle kernel, nb::handle operands, nb::handle scalars,
   weir_event event = WEIR_EVENT_INIT;
   call_released({&session->in_use, &in_use_},
                 [&] { return weir_queue_submit(queue, &task, &event); });
+  set_interrupted(false);
   return {session, event};
 }
 

@@ -19,13 +19,17 @@ struct Operand {
 
 struct Place {
   Place(SessionRef session, weir_place* handle) : session(std::move(session)), handle(handle) {}
-  ~Place() { close(); }
+  ~Place() { close_quietly(*this); }
   void close();
 
   SessionRef session;
   weir_place* handle;
+  std::size_t uses = 0;  ///< by queues, shares and pipelines
 };
 using PlaceRef = std::shared_ptr<Place>;
+
+/// Holds a place that something runs on, which cannot be closed meanwhile. With the GIL.
+PlaceRef used(const PlaceRef& place);
 
 /// The completion of an action. A value.
 struct Event {
@@ -56,8 +60,10 @@ struct Action {
 
 struct Stream {
   Stream(PlaceRef place, weir_stream* handle) : place(std::move(place)), handle(handle) {}
-  ~Stream() { close(); }
+  ~Stream() { close_quietly(*this); }
   void close();
+  /// Waits before the stream is destroyed, where a signal can end that: it raises then.
+  void await_actions() const;
 
   Session& session() const { return *place->session; }
   Event compute(nb::handle kernel, nb::handle operands, nb::handle scalars, const char* name) const;

@@ -295,6 +295,7 @@ class Pipeline(_weir._Pipeline):
         return self
 
     def __exit__(self, kind, value, traceback) -> None:
+        _weir._note_exit(kind)
         try:
             if kind is None and self._running:
                 self.wait()

@@ -24,7 +24,9 @@ class Runtime(_weir._Runtime):
     fabric: for domains of other ranks, "rank:*".
 
     At the end of a with statement the runtime synchronises, which raises the first failure, and
-    closes. After an exception it cancels what has not started, and closes.
+    closes. After an exception it cancels what has not started, and closes. After KeyboardInterrupt,
+    as by Ctrl-C, it does not wait for kernels that go on for more than half a second; when they
+    still run at the end of the program, they end with it.
     """
 
     def __init__(self, domains: str | None = None, *, blas: str | None = None,
@@ -39,7 +41,8 @@ class Runtime(_weir._Runtime):
         kernel("blas.dgemm") finds one: built in, or registered before. kernel("name", function), or
         the decorator @runtime.kernel, registers function(*operands, *scalars): operands come as
         arrays over the memory of the domain, valid during the call; those that are only read are
-        read-only. It runs on host cores, one call at a time as far as it holds Python's lock. What
+        read-only. It writes its results to them; returning an array that is none of them raises
+        TypeError. It runs on host cores, one call at a time as far as it holds Python's lock. What
         it raises fails the action, poisons what depends on it, and is the cause of the KernelError
         that a wait raises.
         """
@@ -180,6 +183,7 @@ class Runtime(_weir._Runtime):
     def __exit__(self, kind, value, traceback) -> None:
         if self.closed:
             return
+        _weir._note_exit(kind)
         try:
             self.cancel() if kind is not None else self.synchronize()
         finally:

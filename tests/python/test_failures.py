@@ -192,6 +192,21 @@ def test_kernels_must_not_wait(runtime, stream):
     assert isinstance(caught.value.__cause__, weir.BusyError)
 
 
+@pytest.mark.parametrize("user", ["queue", "share", "pipeline"])
+def test_a_place_in_use_cannot_be_closed(runtime, user):
+    if user == "pipeline" and runtime.domain().name != "host":
+        pytest.skip("a stage of Python runs on host cores")
+    place = runtime.domain().place(1, "narrow")
+    made = {"queue": lambda: runtime.queue(places=[place]),
+            "share": lambda: runtime.share(4, lambda chunk: chunk.stream.mark(), places=[place]),
+            "pipeline": lambda: runtime.pipeline(place=place)}[user]()
+    with pytest.raises(weir.BusyError, match="place 'narrow' is used by a queue, a share"):
+        place.close()
+    made.close()
+    place.close()
+    place.close()
+
+
 def test_kernels_must_not_close(runtime, stream):
     x = np.ones(8)
     data, refused = runtime.wrap(x), []
@@ -438,6 +453,83 @@ def run_program(text, **options):
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
 
+INTERRUPTED = """
+    import sys
+    import time
+    import numpy as np
+    import weir
+    def work(part):
+        print("running", flush=True)
+        {kernel}
+    def main():
+        {opened}
+            runtime.kernel("work", work)
+            place = runtime.domain().place(1)
+            stream = place.stream()
+            data = runtime.wrap(np.zeros(4))
+            stream.compute("work", [weir.readwrite(data)])
+            {waits}
+    {call}
+"""
+
+
+@pytest.mark.parametrize("kernel", ["time.sleep(60)", "while True: pass"])
+@pytest.mark.parametrize("opened", ["with weir.Runtime('host:cores=1') as runtime:",
+                                    "for runtime in [weir.Runtime('host:cores=1')]:"])
+@pytest.mark.parametrize("waits", ["stream.synchronize()", "time.sleep(60)", "pass"])
+def test_ctrl_c_ends_a_program_whose_kernel_goes_on(kernel, opened, waits):
+    """As any program of Python ends: by the signal, and with a traceback."""
+    program = run_program(INTERRUPTED.format(kernel=kernel, opened=opened, waits=waits, call="main()"))
+    assert program.stdout.readline() == "running\n"
+    program.send_signal(signal.SIGINT)
+    output, errors = program.communicate(timeout=30)  # the kernel takes longer
+    assert output == ""
+    if waits == "pass":  # interrupted at the end of main(), behind which there is nothing
+        assert program.returncode in (0, -signal.SIGINT)
+    else:
+        assert program.returncode == -signal.SIGINT
+        assert errors.rstrip().endswith("KeyboardInterrupt"), errors
+
+
+@pytest.mark.parametrize("thing", ["stream", "place", "data", "runtime"])
+def test_after_an_interrupt_nothing_waits_for_a_kernel(thing):
+    """The program goes on, closes what it likes, and ends while the kernel runs."""
+    call = """try:
+        main()
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)"""
+    program = run_program(INTERRUPTED.format(
+        kernel="time.sleep(60)", opened="for runtime in [weir.Runtime('host:cores=1')]:",
+        waits=f"try: stream.synchronize()\n            finally: {thing}.close()", call=call))
+    assert program.stdout.readline() == "running\n"
+    program.send_signal(signal.SIGINT)
+    output, errors = program.communicate(timeout=30)
+    assert (output, errors, program.returncode) == ("interrupted\n", "", -signal.SIGINT)
+
+
+def test_a_program_that_handles_an_interrupt_goes_on():
+    program = run_program("""
+        import weir
+        runtime = weir.Runtime("host:cores=1")
+        stream = runtime.domain().place().stream()
+        def work():
+            print("running", flush=True)
+            while True: pass
+        stream.compute(runtime.kernel("work", work), [])
+        try:
+            stream.synchronize()
+        except KeyboardInterrupt:
+            runtime.close()
+        with weir.Runtime("host:cores=1") as runtime:
+            runtime.domain().place().stream().compute(
+                runtime.kernel("more", lambda: print("more", flush=True)), [])
+        """)
+    assert program.stdout.readline() == "running\n"
+    program.send_signal(signal.SIGINT)
+    output, errors = program.communicate(timeout=30)
+    assert (output, errors, program.returncode) == ("more\n", "", 0)
+
+
 HOLDING = """
     import time
     import weir
@@ -460,11 +552,7 @@ HOLDING = """
 @pytest.mark.parametrize("wait", ["stream.synchronize()", "event.wait()", "runtime.synchronize()",
                                   "runtime.close()", "runtime.wait([event])"])
 def test_ctrl_c_ends_a_wait(wait):
-    # close() ends the runtime, which waits for the kernel: nothing but the kernel can end that
-    text = HOLDING.format(domains="host:cores=1", wait=wait)
-    if "close" in wait:
-        text = text.replace("while not end:", "import signal\n        for _ in range(100):")
-    program = run_program(text)
+    program = run_program(HOLDING.format(domains="host:cores=1", wait=wait))
     assert program.stdout.readline() == "running\n"
     program.send_signal(signal.SIGINT)
     output, errors = program.communicate(timeout=60)

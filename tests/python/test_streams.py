@@ -355,3 +355,24 @@ def test_bad_domains():
         weir.Runtime("sim:speed=3")
     with pytest.raises(TypeError):
         weir.Runtime(3)
+
+
+@pytest.mark.parametrize("kernel", [lambda out, a: a * 2, lambda out, a: np.sum(a),
+                                    lambda out, a: out.copy()])
+def test_a_kernel_that_returns_its_result_is_told_to_write_it(runtime, stream, kernel):
+    out, a = runtime.wrap(np.zeros(4)), runtime.wrap(np.ones(4))
+    stream.compute(runtime.kernel("double", kernel), [weir.write(out), weir.read(a)])
+    with pytest.raises(weir.KernelError, match=r"'double' returned a \w+, which nothing reads: "
+                                               r"a kernel writes to its operands, as in `out\[") as told:
+        stream.synchronize()
+    assert isinstance(told.value.__cause__, TypeError)
+
+
+@pytest.mark.parametrize("kernel", [lambda out, a: np.multiply(a, 2, out=out),
+                                    lambda out, a: np.multiply(a[1:], 2, out=out[1:]),
+                                    lambda out, a: out.fill(2), lambda out, a: True])
+def test_a_kernel_may_return_what_it_wrote_to(runtime, stream, kernel):
+    out, a = runtime.wrap(np.zeros(4)), runtime.wrap(np.ones(4))
+    stream.upload(a)
+    stream.compute(runtime.kernel("double", kernel), [weir.write(out), weir.read(a)])
+    stream.synchronize()
