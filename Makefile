@@ -23,10 +23,11 @@ define BUILD
 @cmake --build --preset $(1)
 endef
 
-# Builds all that is tested: the release, and what runs under the thread sanitizer beside it.
+# Builds all that is tested: the release, and what runs under the thread sanitizer beside it. WERROR=ON
+# treats warnings as errors, as continuous integration does.
 define BUILD_TESTS
-$(call BUILD,release,-DWEIR_BUILD_TESTS=ON -DWEIR_TSAN_BUILD=$(CURDIR)/build/tsan)
-@cmake --preset tsan >build/tsan.configure.log 2>&1 || { cat build/tsan.configure.log; exit 1; }
+$(call BUILD,release,-DWEIR_BUILD_TESTS=ON -DWEIR_WERROR=$(or $(WERROR),OFF) -DWEIR_TSAN_BUILD=$(CURDIR)/build/tsan)
+@cmake --preset tsan -DWEIR_WERROR=$(or $(WERROR),OFF) >build/tsan.configure.log 2>&1 || { cat build/tsan.configure.log; exit 1; }
 @cmake --build --preset tsan --target random_programs queue_programs
 endef
 
