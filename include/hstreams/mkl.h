@@ -20,7 +20,6 @@
 #include <malloc.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #if defined(__SSE__)
 #include <mm_malloc.h>
@@ -30,6 +29,7 @@
 #endif
 
 #define MKL_INT int
+#define MKL_UINT unsigned int
 typedef struct MKL_Complex8 {
   float real, imag;
 } MKL_Complex8;
@@ -50,28 +50,8 @@ typedef struct MKL_Complex16 {
 #include <lapacke.h>
 #endif
 
-#ifdef __cplusplus
-extern "C" {
 #endif
 
-/** Allocates bytes at a multiple of alignment, a power of two; NULL when there is no memory. */
-static inline void* mkl_malloc(size_t bytes, int alignment) {
-  return memalign(alignment < (int)sizeof(void*) ? sizeof(void*) : (size_t)alignment, bytes);
-}
-/** The same for count elements, set to zero. */
-static inline void* mkl_calloc(size_t count, size_t bytes, int alignment) {
-  if (bytes != 0 && count > (size_t)-1 / bytes) return NULL;
-  void* const memory = mkl_malloc(count * bytes, alignment);
-  return memory == NULL ? NULL : memset(memory, 0, count * bytes);
-}
-static inline void mkl_free(void* memory) { free(memory); }
-/** Do nothing: no work is offloaded behind the program's back. Return 0. */
-static inline int mkl_mic_enable(void) { return 0; }
-static inline int mkl_mic_disable(void) { return 0; }
+#include <mkl_service.h>
 
-#ifdef __cplusplus
-}
-#endif
-
-#endif
 #endif
