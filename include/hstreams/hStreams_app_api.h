@@ -103,6 +103,7 @@ DllAccess HSTR_RESULT hStreams_app_zgemm(HSTR_LOG_STR LogStream, const CBLAS_ORD
 }
 
 /* The order of arguments before version 1.1. */
+extern "C++" {
 
 static inline HSTR_RESULT hStreams_app_xfer_memory(void* in_pReadAddr, void* in_pWriteAddr,
                                                    uint64_t in_NumBytes,
@@ -111,6 +112,18 @@ static inline HSTR_RESULT hStreams_app_xfer_memory(void* in_pReadAddr, void* in_
                                                    HSTR_EVENT* out_pEvent) {
   return hStreams_app_xfer_memory(in_LogStreamID, in_pWriteAddr, in_pReadAddr, in_NumBytes,
                                   in_XferDirection, out_pEvent);
+}
+/* A template, so that the function above wins where a call suits both: when the last three
+   arguments are NULL or 0, they mean the same in either order. */
+template <class Char>
+static inline HSTR_RESULT hStreams_app_invoke(HSTR_LOG_STR in_LogStreamID, const Char* in_pFuncName,
+                                              uint32_t in_NumScalarArgs, uint32_t in_NumHeapArgs,
+                                              uint64_t* in_pArgs, void* out_pReturnValue,
+                                              uint32_t in_ReturnValueSize, HSTR_EVENT* out_pEvent) {
+  return hStreams_EnqueueCompute(
+      in_LogStreamID, in_pFuncName, in_NumScalarArgs, in_NumHeapArgs, in_pArgs, out_pEvent,
+      out_pReturnValue,
+      in_ReturnValueSize < UINT16_MAX ? (uint16_t)in_ReturnValueSize : (uint16_t)UINT16_MAX);
 }
 static inline HSTR_RESULT hStreams_app_memset(void* in_pWriteAddr, int in_Val, uint64_t in_NumBytes,
                                               HSTR_LOG_STR in_LogStreamID, HSTR_EVENT* out_pEvent) {
@@ -160,6 +173,7 @@ static inline HSTR_RESULT hStreams_app_zgemm(const CBLAS_ORDER Order, const CBLA
                                              HSTR_EVENT* pEvent) {
   return hStreams_app_zgemm(LogStream, Order, TransA, TransB, (int64_t)M, (int64_t)N, (int64_t)K,
                             alpha, A, (int64_t)ldA, B, (int64_t)ldB, beta, C, (int64_t)ldC, pEvent);
+}
 }
 #endif
 

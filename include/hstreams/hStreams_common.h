@@ -2,6 +2,8 @@
 #ifndef __HSTR_COMMON_H__
 #define __HSTR_COMMON_H__
 
+#include <stddef.h>
+
 #include "hStreams_types.h"
 #include "hStreams_version.h"
 
@@ -30,5 +32,44 @@
 /** What hStreams_Alloc1DEx() takes without properties. */
 #define HSTR_BUFFER_PROPS_INITIAL_VALUES_EX \
   { HSTR_MEM_TYPE_NORMAL, HSTR_MEM_ALLOC_PREFERRED, 0 }
+
+#ifdef __cplusplus
+extern "C++" { /* also where a program includes this in extern "C" */
+
+/** A value as the 64-bit words that sink functions take; bytes that it does not fill are zero. */
+template <class TYPE, const size_t sz>
+class hStreams_Words {
+ public:
+  hStreams_Words() {
+    for (size_t i = 0; i < sz; ++i) store_.words[i] = 0;
+  }
+  void Set(const TYPE& value) { store_.value = value; }
+  void Set_uint64_t(uint64_t word, size_t index = 0) { store_.words[index] = word; }
+  TYPE& Get() { return store_.value; }
+  uint64_t Get_uint64_t(size_t index = 0) { return store_.words[index]; }
+
+ private:
+  union {
+    uint64_t words[sz < (sizeof(TYPE) + 7) / 8 ? -1 : (int)sz];
+    TYPE value;
+  } store_;
+};
+
+/**
+ * The names for it of programs before version 1.1, which had them from this header. Later ones
+ * bring the template themselves, here or in a header of their own: it is declared, and defined for
+ * one and two words only, so that both compile.
+ */
+template <class TYPE, const size_t sz>
+class ConvertToUint64_t;
+template <class TYPE>
+class ConvertToUint64_t<TYPE, 1> : public hStreams_Words<TYPE, 1> {};
+template <class TYPE>
+class ConvertToUint64_t<TYPE, 2> : public hStreams_Words<TYPE, 2> {};
+typedef ConvertToUint64_t<char, 1> charToUint64_t;
+typedef ConvertToUint64_t<float, 1> floatToUint64_t;
+typedef ConvertToUint64_t<double, 1> doubleToUint64_t;
+}
+#endif
 
 #endif

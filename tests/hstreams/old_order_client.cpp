@@ -12,6 +12,51 @@ COINATIVELIBEXPORT void half(uint64_t count, float* x) {
   for (uint64_t i = 0; i < count; ++i) x[i] /= 2;
 }
 
+COINATIVELIBEXPORT void scale(uint64_t count, uint64_t factor, float* x) {
+  doubleToUint64_t by;
+  by.Set_uint64_t(factor);
+  for (uint64_t i = 0; i < count; ++i) x[i] *= static_cast<float>(by.Get());
+}
+
+// Words 2 to 18 are not used: the result comes after all of them.
+COINATIVELIBEXPORT void first(uint64_t sign, float* x, uint64_t, uint64_t, uint64_t, uint64_t,
+                              uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+                              uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+                              void* result, uint16_t bytes) {
+  charToUint64_t converter;
+  converter.Set_uint64_t(sign);
+  const float found = converter.Get() == '-' ? -x[0] : x[0];
+  memcpy(result, &found, bytes);
+}
+
+// Both orders of hStreams_app_invoke(), with and without events and results.
+static void invoke_in_both_orders(HSTR_LOG_STR stream, float* x) {
+  doubleToUint64_t factor;
+  charToUint64_t sign;
+  HSTR_EVENT event, events[2];
+  float result = 0;
+  factor.Set(0.5);
+  sign.Set('-');
+  uint64_t args[3] = {2, factor.Get_uint64_t(), reinterpret_cast<uint64_t>(x)};
+  uint64_t signs[2] = {sign.Get_uint64_t(), reinterpret_cast<uint64_t>(x)};
+  OK(hStreams_app_invoke(stream, "scale", 2, 1, args, NULL, 0, &event));      // old
+  OK(hStreams_app_invoke(stream, "scale", 2, 1, args, &events[0], NULL, 0));  // new
+  OK(hStreams_app_invoke(stream, "scale", 2, 1, args, NULL, NULL, 0));        // the same in both
+  OK(hStreams_app_invoke(stream, "first", 1, 1, signs, &result, sizeof result, &events[1]));
+  OK(hStreams_app_event_wait(2, events));
+  CHECK(result == -0.25f);
+  result = 0;
+  OK(hStreams_app_invoke(stream, "first", 1, 1, signs, &result, sizeof result, NULL));
+  OK(hStreams_app_stream_sync(stream));
+  CHECK(result == -0.25f);
+  result = 0;
+  OK(hStreams_app_invoke(stream, "first", 1, 1, signs, &event, &result, sizeof result));
+  OK(hStreams_app_event_wait(1, &event));
+  CHECK(result == -0.25f);
+  EXPECT(hStreams_app_invoke(stream, "first", 1, 1, signs, &result, 65536 + 4, &event),
+         OUT_OF_RANGE);
+}
+
 int main() {
   const HSTR_LOG_STR stream = 0;
   float x[4] = {2, 4, 6, 8}, y[4] = {0, 0, 0, 0}, c[1] = {1};
@@ -31,6 +76,9 @@ int main() {
   OK(hStreams_app_xfer_memory(c, c, sizeof c, 0, HSTR_SINK_TO_SRC, NULL));
   OK(hStreams_app_thread_sync());
   CHECK(y[0] == 1 && y[3] == 4 && c[0] == 30);
+  x[0] = 2;
+  OK(hStreams_app_xfer_memory(x, x, sizeof x, stream, HSTR_SRC_TO_SINK, NULL));
+  invoke_in_both_orders(stream, x);
   OK(hStreams_app_fini());
 
   MKL_INT n = 3;
