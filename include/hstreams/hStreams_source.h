@@ -184,8 +184,8 @@ DllAccess HSTR_RESULT hStreams_StreamSynchronize(HSTR_LOG_STR in_LogStreamID);
 DllAccess HSTR_RESULT hStreams_ThreadSynchronize(void);
 /**
  * Waits for all events, or for one; 0 ms polls, -1 waits for ever. The last two, if not NULL, say
- * how many are complete, and which, in ascending order. An event that weir does not know is
- * complete.
+ * how many are complete, and which, in ascending order; also when the wait ends with
+ * TIME_OUT_REACHED, or because an action failed. An event that weir does not know is complete.
  */
 DllAccess HSTR_RESULT hStreams_EventWait(uint32_t in_NumEvents, HSTR_EVENT* in_pEvents,
                                          bool in_WaitForAll, int32_t in_TimeOutMilliSeconds,

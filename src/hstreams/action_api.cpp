@@ -132,7 +132,12 @@ HSTR_RESULT hStreams_EventWait(uint32_t count, HSTR_EVENT* events, bool all, int
   return call.in_session([&](Session& session) {
     if (Library::get().configuration().policy() == HSTR_DEP_POLICY_NONE) return;
     check_wait(count, events, all, out_count != nullptr && out_indices != nullptr);
-    session.wait({events, count}, all, nanoseconds(milliseconds));
+    try {
+      session.wait({events, count}, all, nanoseconds(milliseconds));
+    } catch (...) {
+      tell_complete(session, {events, count}, out_count, out_indices);
+      throw;
+    }
     tell_complete(session, {events, count}, out_count, out_indices);
   });
 }

@@ -104,6 +104,15 @@ static void any_of_many(void) {
   OK(hStreams_app_event_wait(1, &events[1]));
   OK(hStreams_EventWait(4, events, false, -1, &count, indices));
   CHECK(count == 2 && indices[0] == 1 && indices[1] == 3);
+  for (int timeout = 0; timeout <= 10; timeout += 10) { /* clients poll, and look at what is done */
+    count = 99;
+    memset(indices, 0xff, sizeof indices);
+    EXPECT(hStreams_EventWait(4, events, true, timeout, &count, indices), TIME_OUT_REACHED);
+    CHECK(count == 2 && indices[0] == 1 && indices[1] == 3);
+  }
+  count = 99;
+  EXPECT(hStreams_EventWait(1, events, false, 0, &count, indices), TIME_OUT_REACHED);
+  CHECK(count == 0);
   EXPECT(hStreams_EventWait(4, events, true, 10, NULL, NULL), TIME_OUT_REACHED);
   release();
   OK(hStreams_EventWait(4, events, true, -1, &count, indices));

@@ -36,6 +36,10 @@ static void a_function_fails() {
   HSTR_EVENT failed = call("throws"), after = call("works");
   EXPECT(hStreams_app_event_wait(1, &failed), REMOTE_ERROR);
   EXPECT(hStreams_app_event_wait(1, &after), EVENT_CANCELED);
+  HSTR_EVENT both[2] = {failed, after};
+  uint32_t count = 99, indices[2] = {99, 99};
+  EXPECT(hStreams_EventWait(2, both, true, -1, &count, indices), REMOTE_ERROR);
+  CHECK(count == 2 && indices[0] == 0 && indices[1] == 1);
   EXPECT(hStreams_app_stream_sync(0), REMOTE_ERROR);
   OK(hStreams_app_stream_sync(0));
   after = call("works");
