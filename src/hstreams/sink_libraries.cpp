@@ -49,7 +49,7 @@ SinkLibraries::SinkLibraries(const SinkLists& lists, const Environment& environm
 
 /// Opened libraries stay in the process: their OpenMP threads may outlive the last call.
 SinkLibraries::Library SinkLibraries::open(const std::string& name, const Folders& folders,
-                                           int scope, std::string& why) {
+                                           int scope, Side& side, std::string& why) {
   std::vector<std::string> paths;
   if (name.find('/') != std::string::npos) {
     paths.push_back(name);
@@ -64,6 +64,9 @@ SinkLibraries::Library SinkLibraries::open(const std::string& name, const Folder
       return Library(opened);
     }
     why = dlerror();
+    log(HSTR_LOG_LEVEL_ERROR, HSTR_INFO_TYPE_SINK_INVOKE, "a sink library cannot be loaded: {}",
+        why);
+    side.not_loaded += fmt::format("; not loaded: {}", why);
   }
   return nullptr;
 }
@@ -71,7 +74,7 @@ SinkLibraries::Library SinkLibraries::open(const std::string& name, const Folder
 bool SinkLibraries::open_all(const std::vector<std::string>& names, const Folders& folders,
                              int scope, Side& side, std::string& why) {
   for (const std::string& name : names) {
-    Library library = open(name, folders, scope, why);
+    Library library = open(name, folders, scope, side, why);
     if (library == nullptr) return false;
     side.libraries.push_back(std::move(library));
   }
@@ -94,7 +97,7 @@ void SinkLibraries::open_for_cards(const SinkLists& lists) {
   }
   if (wanted && !satisfied) fail(HSTR_RESULT_BAD_NAME, "{}", missing);
   for (const char* const suffix : {"_mic.so", "_x200.so", "_host.so"}) {
-    Library library = open(program_ + suffix, card_folders_, RTLD_GLOBAL, why);
+    Library library = open(program_ + suffix, card_folders_, RTLD_GLOBAL, cards_, why);
     if (library == nullptr) continue;
     cards_.libraries.push_back(std::move(library));
     break;
@@ -104,10 +107,12 @@ void SinkLibraries::open_for_cards(const SinkLists& lists) {
 void SinkLibraries::open_for_host(const SinkLists& lists) {
   std::string why;
   if (!open_all(list_of(lists, HSTR_ISA_x86_64), host_folders_, RTLD_LOCAL, host_, why)) {
-    log(HSTR_LOG_LEVEL_WARN, HSTR_INFO_TYPE_SINK_INVOKE, "{}", why);
+    if (host_.not_loaded.empty()) {
+      log(HSTR_LOG_LEVEL_ERROR, HSTR_INFO_TYPE_SINK_INVOKE, "{}", why);
+    }
     return;
   }
-  if (Library library = open(program_ + "_host.so", host_folders_, RTLD_LOCAL, why)) {
+  if (Library library = open(program_ + "_host.so", host_folders_, RTLD_LOCAL, host_, why)) {
     host_.libraries.push_back(std::move(library));
   }
 }
@@ -123,8 +128,8 @@ void* SinkLibraries::find(bool host, const char* name) {
   if (function == nullptr) {
     fail(HSTR_RESULT_BAD_NAME,
          "there is no sink function '{}': export it from a sink library, or from the program and "
-         "link that with -rdynamic",
-         name);
+         "link that with -rdynamic{}",
+         name, side.not_loaded);
   }
   log(HSTR_LOG_LEVEL_DEBUG3, HSTR_INFO_TYPE_SINK_INVOKE, "sink function {} is at {}", name,
       fmt::ptr(function));

@@ -15,12 +15,13 @@ namespace weir::hs {
 /// The libraries of one program, for its cards and for its host.
 class SinkLibraries {
  public:
-  /// Opens them. Throws Error{BAD_NAME} when no list for cards can be satisfied; what is missing
-  /// for the host is only logged.
+  /// Opens them. Throws Error{BAD_NAME} when no list for cards can be satisfied. Of a library that
+  /// exists and cannot be loaded, and of one that is listed for the host and missing, the log has
+  /// the reason as an error.
   SinkLibraries(const SinkLists& lists, const Environment& environment, bool with_blas);
 
   /// Finds a function: in the libraries, in the program, among the built-in ones. Throws
-  /// Error{BAD_NAME}.
+  /// Error{BAD_NAME}, which repeats why libraries could not be loaded.
   void* find(bool host, const char* name);
 
  private:
@@ -31,10 +32,12 @@ class SinkLibraries {
   using Folders = std::vector<std::string>;
   struct Side {
     std::vector<Library> libraries;
+    std::string not_loaded;  ///< what the loader said of libraries that exist
     std::unordered_map<std::string, void*> known;
   };
 
-  static Library open(const std::string& name, const Folders& folders, int scope, std::string& why);
+  static Library open(const std::string& name, const Folders& folders, int scope, Side& side,
+                      std::string& why);
   static bool open_all(const std::vector<std::string>& names, const Folders& folders, int scope,
                        Side& side, std::string& why);
   void open_for_cards(const SinkLists& lists);
