@@ -52,6 +52,27 @@ class GainsTest(unittest.TestCase):
         report, = self.reports([evaluate.gain("kmeans", KMEANS_GAIN)])
         self.assertIs(report["ok"], True, report)
 
+    def test_places_share_the_memory_of_their_card(self):
+        """What memory limits gains nothing by places, which do not multiply its bandwidth."""
+        rows = []
+        for app in ("kmeans", "hotspot", "srad"):
+            one, two = (Figure(evaluate.run(app, "--places", places), "seconds.median")
+                        for places in (1, 2))
+            rows.append(Row(f"{app} in two places", "s", two, one, "one place"))
+        for report in self.reports(rows):
+            with self.subTest(report["name"]):
+                self.assertAlmostEqual(report["ratio"], 1, delta=0.01)
+
+    def test_bytes_take_as_long_in_any_number_of_places(self):
+        """64 MB at 10 GB/s, after the 4 us that the first tiles of two vectors travel."""
+        card = ("sim:clock=virtual,cores=8,gbps=1000,latency_us=0,gflops=1000,memory_gbps=10,"
+                "kernels=skip")
+        for places in (1, 2, 4, 8):
+            command = Command.of("weir", "run", "dotproduct", "--size", "small", "--domains", card,
+                                 "--places", places, "--repeat", 1, "--json", once=True)
+            report, = self.reports([Row("dotproduct", "s", Figure(command, "seconds.median"))])
+            self.assertAlmostEqual(report["ours"], 0.006404, delta=2e-9)
+
     def test_groups_share_no_rounds(self):
         """A command that two groups have in common is one of the rounds of each."""
         command = Command("weir", ("run", "nn", "--size", "tiny", "--repeat", "1", "--json"))

@@ -81,7 +81,7 @@ class SimBackend final : public Backend {
            "clock=real|virtual whether transfers and kernels take real or simulated time\n"
            "gflops=F           of a core, for kernels with a cost function: in virtual time, or "
            "skipped\n"
-           "memory_gbps=B      of the card's memory, in virtual time\n"
+           "memory_gbps=B      of the card's memory, which all its kernels share, likewise\n"
            "launch_us=L        before every kernel, in virtual time (default 0)\n"
            "fork_us=F          for each thread of a parallel kernel, likewise (default 0)\n"
            "contention=C       slowdown of places that share a core, likewise (default 1)\n"

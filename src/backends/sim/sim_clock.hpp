@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -15,6 +16,14 @@ namespace weir::rt {
 /// The clock and its agenda. Deterministic: events of the same time happen in the order in which
 /// they were scheduled. Time advances only in drive().
 class SimClock {
+  /// The time of an event, and its number among all.
+  struct When {
+    std::int64_t at_ns = 0;
+    std::uint64_t order = 0;
+
+    auto operator<=>(const When&) const = default;
+  };
+
  public:
   /// Somebody who may have something to start now, such as a place.
   class Actor {
@@ -26,11 +35,32 @@ class SimClock {
     ~Actor() = default;
   };
 
+  /// An event whose time changes until it happens.
+  class Timer {
+   public:
+    /// Its time has come; it is not set any more. Called by drive() only.
+    virtual void expired() noexcept = 0;
+
+   protected:
+    ~Timer() = default;
+
+   private:
+    friend class SimClock;
+    bool set_ = false;  // guarded by the clock's mutex, as is when_
+    When when_;
+  };
+
   std::int64_t now_ns() const noexcept { return now_.load(std::memory_order_acquire); }
 
   void add(Actor& actor);
   /// Returns when the actor does not act any more.
   void remove(Actor& actor) noexcept;
+
+  void add(Timer& timer);
+  /// Not while another thread drives.
+  void remove(Timer& timer) noexcept;
+  /// Plans the timer's event at a time that is not in the past, instead of at the one that was set.
+  void set(Timer& timer, std::int64_t at_ns) noexcept;
 
   /// Plans an event at a time that is not in the past. Throws std::bad_alloc.
   void schedule(std::int64_t at_ns, std::function<void()> event);
@@ -39,22 +69,22 @@ class SimClock {
   bool drive() noexcept;
 
  private:
-  void let_all_act() noexcept;
-
   struct Event {
-    std::int64_t at_ns;
-    std::uint64_t order;
+    When when;
     std::function<void()> happen;
   };
   struct Later {
-    bool operator()(const Event& a, const Event& b) const noexcept {
-      return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : a.order > b.order;
-    }
+    bool operator()(const Event& a, const Event& b) const noexcept { return a.when > b.when; }
   };
 
-  sys::Mutex mutex_;  // of the agenda and the actors
+  void let_all_act() noexcept;
+  When next_number(std::int64_t at_ns) noexcept;
+  Timer* take_timer() noexcept;
+
+  sys::Mutex mutex_;  // of the agenda, the timers and the actors
   sys::Condition acted_;
   std::priority_queue<Event, std::vector<Event>, Later> agenda_;
+  std::vector<Timer*> timers_;  ///< one for each device whose memory has a bandwidth
   std::vector<Actor*> actors_;
   Actor* acting_ = nullptr;
   std::size_t next_ = 0;  ///< index of the one that acts next

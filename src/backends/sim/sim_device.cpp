@@ -25,9 +25,11 @@ SimDirection direction_of(const CopyJob& job, const Device* self) noexcept {
 std::string describe_costs(const SimModel& model) {
   std::string text;
   const auto add = [&](double value, const char* before, const char* after) {
-    if (model.virtual_time && value > 0) text += fmt::format(", {} {:g} {}", before, value, after);
+    if (value > 0) text += fmt::format(", {} {:g} {}", before, value, after);
   };
-  add(model.memory_bytes_per_s / 1e9, "memory of", "GB/s");
+  if (model.virtual_time || model.skip_kernels) {
+    add(model.memory_bytes_per_s / 1e9, "memory of", "GB/s");
+  }
   add(static_cast<double>(model.launch_ns) / 1e3, "launches of", "us");
   add(static_cast<double>(model.fork_ns) / 1e3, "forks of", "us");
   if (model.contention > 1) add(model.contention, "shared cores slower by", "times");
@@ -74,6 +76,12 @@ SimDevice::SimDevice(std::string name, const SimModel& model, std::vector<unsign
   info_.link_latency_us = static_cast<double>(model_.link_latency_ns) / 1e3;
   info_.link_duplex = model_.full_duplex ? "full" : "half";
   if (!model_.virtual_time) link_ = std::make_unique<SimLink>(info_.name, model_, faults_.get());
+  if (model_.memory_bytes_per_s <= 0) return;
+  if (model_.virtual_time) {
+    virtual_memory_ = std::make_unique<VirtualMemory>(model_, clock_);
+  } else {
+    timed_memory_ = std::make_unique<TimedMemory>(model_.memory_bytes_per_s);
+  }
 }
 
 Memory SimDevice::allocate(std::size_t bytes) {
@@ -149,7 +157,8 @@ std::unique_ptr<PlaceDriver> SimDevice::open_cores(const PlaceRequest& request, 
 std::unique_ptr<PlaceDriver> SimDevice::open_sound_place(const PlaceRequest& request,
                                                          PlaceFeed& feed) {
   if (model_.virtual_time) {
-    return std::make_unique<VirtualPlace>(model_, request.cores, clock_, feed);
+    return std::make_unique<VirtualPlace>(model_, request.cores, clock_, virtual_memory_.get(),
+                                          feed);
   }
   WorkerTeamOptions options{
       .name = request.name, .processors = {}, .pin = pin_, .speed = model_.speed};
@@ -165,13 +174,19 @@ std::unique_ptr<PlaceDriver> SimDevice::open_sound_place(const PlaceRequest& req
   return std::make_unique<WorkerTeam>(std::move(options), feed);
 }
 
-/// In real time: takes as long as a kernel would on the card.
-Outcome SimDevice::pass_time(const Job& job, std::size_t cores) const noexcept {
+/// In real time: takes as long as a kernel would on the card. Its speed is the worker's business.
+Outcome SimDevice::pass_time(const Job& job, std::size_t cores) noexcept {
   const std::int64_t start = sys::now_ns();
   prctl(PR_SET_TIMERSLACK, 1);
   try {
-    const double flops = job.cost != nullptr ? job.cost(&job.call).flops : 0;
-    const double ns = flops / (static_cast<double>(cores) * model_.core_flops_per_s) * 1e9;
+    if (job.cost == nullptr) return {};
+    const weir_cost cost = job.cost(&job.call);
+    const auto threads = static_cast<double>(cores);
+    if (timed_memory_ != nullptr && cost.bytes > 0) {
+      const double most = model_.memory_bytes_per_s * kLongestNs * 1e-9;
+      timed_memory_->move(std::min(cost.bytes, most), threads);
+    }
+    const double ns = cost.flops / (threads * model_.core_flops_per_s) * 1e9;
     if (ns > 0) sys::sleep_until(start + static_cast<std::int64_t>(std::min(ns, kLongestNs)));
     return {};
   } catch (...) {

@@ -9,6 +9,8 @@
 #include "backends/sim/sim_faults.hpp"
 #include "backends/sim/sim_link.hpp"
 #include "backends/sim/sim_model.hpp"
+#include "backends/sim/timed_memory.hpp"
+#include "backends/sim/virtual_memory.hpp"
 
 namespace weir::rt {
 
@@ -33,7 +35,7 @@ class SimDevice final : public Device {
   void copy_virtually(SimDirection direction, const CopyJob& job) noexcept;
   std::unique_ptr<PlaceDriver> open_cores(const PlaceRequest& request, PlaceFeed& feed);
   std::unique_ptr<PlaceDriver> open_sound_place(const PlaceRequest& request, PlaceFeed& feed);
-  Outcome pass_time(const Job& job, std::size_t cores) const noexcept;
+  Outcome pass_time(const Job& job, std::size_t cores) noexcept;
 
   DeviceInfo info_;
   const SimModel model_;
@@ -42,8 +44,10 @@ class SimDevice final : public Device {
   const std::shared_ptr<SimClock> clock_;
   std::int64_t lane_free_at_ns_[2] = {0, 0};  // virtual time: guarded by mutex_
   sys::Mutex mutex_;
-  const std::unique_ptr<SimFaults> faults_;  // null: nothing is to go wrong
-  std::unique_ptr<SimLink> link_;            // real time
+  const std::unique_ptr<SimFaults> faults_;        // null: nothing is to go wrong
+  std::unique_ptr<SimLink> link_;                  // real time
+  std::unique_ptr<VirtualMemory> virtual_memory_;  // null: no limit, or real time
+  std::unique_ptr<TimedMemory> timed_memory_;      // null: no limit, or virtual time
 };
 
 }  // namespace weir::rt

@@ -32,7 +32,7 @@ struct SimModel {
   std::uint64_t memory_bytes = 0;
   bool virtual_time = false;
   double core_flops_per_s = 0;    ///< for kernels with a cost function; 0: measure them
-  double memory_bytes_per_s = 0;  ///< shared by the kernels that run at once, likewise
+  double memory_bytes_per_s = 0;  ///< shared by all kernels that run on it, likewise; 0: no limit
   std::int64_t launch_ns = 0;     ///< virtual time: before every kernel
   std::int64_t fork_ns = 0;       ///< likewise, for each thread of a parallel one
   double contention = 1;          ///< likewise: slowdown of places that share a core
@@ -50,6 +50,13 @@ struct SimModel {
     const std::int64_t before = std::clamp<std::int64_t>(slow_at_ns - now_ns, 0, ns);
     const double slow = static_cast<double>(ns - before) * slow_by;
     return before + static_cast<std::int64_t>(std::min(slow, kLongestNs));
+  }
+
+  /// The inverse: how long what happens between two times takes at the usual speed.
+  double usual_ns(std::int64_t from_ns, std::int64_t to_ns) const noexcept {
+    const std::int64_t all = to_ns - from_ns;
+    const std::int64_t before = std::clamp<std::int64_t>(slow_at_ns - from_ns, 0, all);
+    return static_cast<double>(before) + static_cast<double>(all - before) / slow_by;
   }
 
   /// Time the link is occupied by a transfer.

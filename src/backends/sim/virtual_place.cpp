@@ -10,6 +10,14 @@ namespace weir::rt {
 
 namespace {
 
+constexpr double kLongestSeconds = 1e8;  ///< of a kernel that is alone
+
+/// Also of what is not a number.
+std::int64_t bounded_ns(double seconds) noexcept {
+  if (!(seconds < kLongestSeconds)) seconds = kLongestSeconds;
+  return std::llround(std::max(seconds, 0.0) * 1e9);
+}
+
 /// Whether some of the cores are not the place's alone.
 bool shares_core(const SimModel& model, std::span<const unsigned> threads) {
   std::vector<unsigned> count(model.cores, 0);
@@ -21,13 +29,14 @@ bool shares_core(const SimModel& model, std::span<const unsigned> threads) {
 }  // namespace
 
 VirtualPlace::VirtualPlace(const SimModel& model, std::span<const unsigned> cores,
-                           std::shared_ptr<SimClock> clock, PlaceFeed& feed)
+                           std::shared_ptr<SimClock> clock, VirtualMemory* memory, PlaceFeed& feed)
     : model_(model),
       contention_(shares_core(model, cores) ? model.contention : 1),
       clock_(std::move(clock)),
+      memory_(memory),
       feed_(feed) {
   for (unsigned i = 0; i < cores.size(); ++i) {
-    cores_.push_back(std::make_unique<Core>());
+    cores_.push_back(std::make_unique<Core>(*this));
     cores_.back()->worker.index = i;
   }
   clock_->add(*this);
@@ -60,57 +69,84 @@ void VirtualPlace::start(Core& core) noexcept {
   Job& job = core.job;
   if (job.parallel) job.call.team = &team_;
   const std::int64_t before = sys::now_ns();
-  Outcome outcome = model_.skip_kernels ? Outcome{} : invoke(job);
+  core.outcome = model_.skip_kernels ? Outcome{} : invoke(job);
   const std::int64_t measured = sys::now_ns() - before;
   job.started_ns = clock_->now_ns();
-  job.ended_ns = job.started_ns + duration_ns(job, measured, outcome);
-  try {
-    auto shared = std::make_shared<Outcome>(std::move(outcome));
-    clock_->schedule(job.ended_ns, [this, &core, shared] { end(core, std::move(*shared)); });
-  } catch (...) {
-    end(core, failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory to plan the end of a kernel"));
+  core.work = work_of(job, measured, core.outcome);
+  core.pending = 1;
+  if (core.work.bytes <= 0) {
+    plan_step(core, core.work.launch_ns + core.work.compute_ns);
+  } else if (core.work.launch_ns > 0) {
+    plan_step(core, core.work.launch_ns);
+  } else {
+    step(core);
   }
 }
 
-void VirtualPlace::end(Core& core, Outcome outcome) noexcept {
+void VirtualPlace::plan_step(Core& core, std::int64_t ns) noexcept {
+  const std::int64_t now = clock_->now_ns();
+  const auto taken = std::max<std::int64_t>(1, model_.slowed_ns(now, ns));
+  try {
+    clock_->schedule(now + taken, [this, &core] { step(core); });
+  } catch (...) {
+    core.outcome = failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory to plan a kernel");
+    step(core);
+  }
+}
+
+/// A kernel that is launched computes and moves its bytes at the same time; then it ends.
+void VirtualPlace::step(Core& core) noexcept {
+  if (--core.pending > 0) return;
+  if (core.work.bytes <= 0) {
+    end(core);
+    return;
+  }
+  core.pending = 2;
+  memory_->move(core, std::exchange(core.work.bytes, 0), threads_of(core.job));
+  plan_step(core, core.work.compute_ns);
+}
+
+void VirtualPlace::end(Core& core) noexcept {
   core.busy = false;
   --busy_;
   if (core.job.parallel) gang_ = false;
-  feed_.finish(core.worker, core.job, std::move(outcome));
+  core.job.ended_ns = clock_->now_ns();
+  feed_.finish(core.worker, core.job, std::move(core.outcome));
 }
 
 /// A cost function that throws fails the action, whose outcome this then is.
-std::int64_t VirtualPlace::duration_ns(const Job& job, std::int64_t measured,
-                                       Outcome& outcome) const noexcept {
+VirtualPlace::Work VirtualPlace::work_of(const Job& job, std::int64_t measured,
+                                         Outcome& outcome) const noexcept {
   try {
-    return modelled_ns(job, measured);
+    return modelled(job, measured);
   } catch (...) {
     if (outcome.ok()) outcome = current_exception_outcome(WEIR_STATUS_KERNEL_ERROR);
-    return 1;
+    return {};
   }
 }
 
-std::int64_t VirtualPlace::modelled_ns(const Job& job, std::int64_t measured) const {
-  constexpr double kLongestSeconds = 1e8;
+VirtualPlace::Work VirtualPlace::modelled(const Job& job, std::int64_t measured) const {
+  Work work;
   double seconds = static_cast<double>(measured) * 1e-9;
-  const double threads = job.parallel ? static_cast<double>(cores_.size()) : 1;
+  const double threads = threads_of(job);
   if (job.cost != nullptr && model_.core_flops_per_s > 0) {
     const weir_cost cost = job.cost(&job.call);
-    const double cores = threads / model_.threads;
-    const double sharers = job.parallel ? 1 : static_cast<double>(busy_);
-    seconds = cost.flops / (cores * model_.core_flops_per_s);
-    if (model_.memory_bytes_per_s > 0) {
-      seconds = std::max(seconds, cost.bytes * sharers / model_.memory_bytes_per_s);
+    seconds = cost.flops / (threads / model_.threads * model_.core_flops_per_s);
+    if (memory_ != nullptr && cost.bytes > 0) {
+      const double rate = model_.memory_bytes_per_s * model_.speed;
+      work.bytes = std::min(cost.bytes, kLongestSeconds * rate);
     }
   } else if (job.parallel) {
     seconds /= threads;
   }
-  seconds *= contention_ / model_.speed;
-  const auto fork_ns = job.parallel ? static_cast<double>(model_.fork_ns) * threads : 0;
-  seconds += (static_cast<double>(model_.launch_ns) + fork_ns) * 1e-9;
-  if (!(seconds < kLongestSeconds)) seconds = kLongestSeconds;  // also what is not a number
-  seconds = std::max(seconds, 0.0);
-  return std::max<std::int64_t>(1, model_.slowed_ns(job.started_ns, std::llround(seconds * 1e9)));
+  const double fork_ns = job.parallel ? static_cast<double>(model_.fork_ns) * threads : 0;
+  work.launch_ns = model_.launch_ns + std::llround(fork_ns);
+  work.compute_ns = bounded_ns(seconds * contention_ / model_.speed);
+  return work;
+}
+
+double VirtualPlace::threads_of(const Job& job) const noexcept {
+  return job.parallel ? static_cast<double>(cores_.size()) : 1;
 }
 
 }  // namespace weir::rt

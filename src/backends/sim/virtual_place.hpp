@@ -9,38 +9,58 @@
 #include "backend/team.hpp"
 #include "backends/sim/sim_clock.hpp"
 #include "backends/sim/sim_model.hpp"
+#include "backends/sim/virtual_memory.hpp"
 
 namespace weir::rt {
 
 /// Runs a kernel the moment it starts, on the thread that drives the clock, and lets it end after
-/// the time its cost function, or a measurement, gives. A parallel kernel waits until it has all
-/// cores; until then no other kernel starts.
+/// the time its cost function, or a measurement, gives: when it is launched, has computed, and has
+/// moved its bytes, for which it shares the memory with all kernels of the card. A parallel kernel
+/// waits until it has all cores; until then no other kernel starts.
 class VirtualPlace final : public PlaceDriver, private SimClock::Actor {
  public:
   /// `cores` are hardware threads of the card. A place that has some of a core but not all shares
-  /// it with others.
+  /// it with others. `memory` is the card's and outlives the place, null: it has no limit.
   VirtualPlace(const SimModel& model, std::span<const unsigned> cores,
-               std::shared_ptr<SimClock> clock, PlaceFeed& feed);
+               std::shared_ptr<SimClock> clock, VirtualMemory* memory, PlaceFeed& feed);
   ~VirtualPlace() override;
 
   void wake() noexcept override {}
 
  private:
-  struct Core {
+  /// What a kernel takes.
+  struct Work {
+    std::int64_t launch_ns = 0;   ///< before it computes
+    std::int64_t compute_ns = 0;  ///< where memory does not limit it
+    double bytes = 0;             ///< to be moved meanwhile; 0: memory does not matter
+  };
+
+  struct Core final : MemoryShares::Kernel {
+    explicit Core(VirtualPlace& owner) : place(owner) {}
+    void moved() noexcept override { place.step(*this); }
+
+    VirtualPlace& place;
     Worker worker;
     Job job;
     bool busy = false;
+    Work work;  ///< of the job, and how its call went
+    Outcome outcome;
+    unsigned pending = 0;  ///< events that must happen before the next step
   };
 
   void act() noexcept override;
   void start(Core& core) noexcept;
-  void end(Core& core, Outcome outcome) noexcept;
-  std::int64_t duration_ns(const Job& job, std::int64_t measured, Outcome& outcome) const noexcept;
-  std::int64_t modelled_ns(const Job& job, std::int64_t measured) const;
+  void plan_step(Core& core, std::int64_t ns) noexcept;
+  void step(Core& core) noexcept;
+  void end(Core& core) noexcept;
+  Work work_of(const Job& job, std::int64_t measured, Outcome& outcome) const noexcept;
+  Work modelled(const Job& job, std::int64_t measured) const;
+  double threads_of(const Job& job) const noexcept;
 
   const SimModel model_;
   const double contention_;  ///< of this place
   const std::shared_ptr<SimClock> clock_;
+  VirtualMemory* const memory_;
   PlaceFeed& feed_;
   SingleTeam team_;
   std::vector<std::unique_ptr<Core>> cores_;

@@ -38,6 +38,39 @@ TEST(SimClock, EventsThatArePlannedInThePastHappenNow) {
   EXPECT_EQ(happened, 100);
 }
 
+TEST(SimClock, TimersHappenOnceAtTheTimeThatWasSetLast) {
+  struct Alarm final : SimClock::Timer {
+    Alarm(SimClock& owner, std::string& word, char letter)
+        : clock(owner), order(word), name(letter) {
+      clock.add(*this);
+    }
+    ~Alarm() { clock.remove(*this); }
+    void expired() noexcept override { order += name; }
+    SimClock& clock;
+    std::string& order;
+    char name;
+  };
+  SimClock clock;
+  std::string order;
+  Alarm a(clock, order, 'a'), b(clock, order, 'b'), never(clock, order, 'c');
+  clock.set(a, 10);
+  clock.set(b, 50);
+  clock.schedule(20, [&] { order += 'x'; });
+  clock.set(a, 20);  // later, and after the event of that time
+  clock.set(b, 15);  // earlier
+  EXPECT_TRUE(clock.drive());
+  EXPECT_EQ(clock.now_ns(), 15);
+  while (clock.drive()) {
+  }
+  EXPECT_EQ(order, "bxa");
+  EXPECT_EQ(clock.now_ns(), 20);
+  clock.set(a, 5);  // in the past: now
+  EXPECT_TRUE(clock.drive());
+  EXPECT_FALSE(clock.drive());
+  EXPECT_EQ(order, "bxaa");
+  EXPECT_EQ(clock.now_ns(), 20);
+}
+
 TEST(SimClock, ActorsActBeforeTheNextEvent) {
   struct Starter final : SimClock::Actor {
     explicit Starter(SimClock& owner) : clock(owner) { clock.add(*this); }

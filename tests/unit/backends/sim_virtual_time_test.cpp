@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
+#include <string>
 #include <vector>
 #include <weir/weir.hpp>
 
@@ -26,6 +28,23 @@ Kernel millisecond(const Runtime& runtime, const char* name, int* calls,
   options.implementations = &code;
   options.implementation_count = 1;
   options.cost = [](const weir_call*) { return weir_cost{1e6, 0}; };
+  weir_kernel* made = nullptr;
+  check(weir_kernel_register(runtime.handle(), &options, &made));
+  return Kernel(made);
+}
+
+/// Registers a kernel that takes as many flops and bytes as its two scalars say.
+Kernel moving(const Runtime& runtime, const char* name,
+              weir_kernel_shape shape = WEIR_KERNEL_SHAPE_SERIAL) {
+  const weir_implementation code{"host", [](const weir_call*) { return WEIR_STATUS_OK; }, nullptr};
+  weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
+  options.name = name;
+  options.shape = shape;
+  options.implementations = &code;
+  options.implementation_count = 1;
+  options.cost = [](const weir_call* call) {
+    return weir_cost{call->scalars[0].value.f64, call->scalars[1].value.f64};
+  };
   weir_kernel* made = nullptr;
   check(weir_kernel_register(runtime.handle(), &options, &made));
   return Kernel(made);
@@ -213,6 +232,145 @@ TEST(SimVirtualTime, SkippedKernelsTakeTheirTimeAndDoNotRun) {
   stream.synchronize();
   EXPECT_EQ(simulated(runtime).count(), 5000);
   EXPECT_EQ(calls, 0);
+}
+
+constexpr double kMB = 1e6;
+const std::string kSharedMemory = std::string(kCard) + ",memory_gbps=10";  // 10 MB a millisecond
+
+/// Returns when each event was complete, in microseconds.
+std::vector<std::int64_t> completions(const Runtime& runtime, const std::vector<Event>& events) {
+  std::vector<std::int64_t> times;
+  for (const Event& event : events) {
+    event.wait();
+    times.push_back(simulated(runtime).count());
+  }
+  return times;
+}
+
+TEST(SimMemoryBandwidth, DividingTheCardIntoPlacesDoesNotMultiplyIt) {
+  for (const std::size_t places : {1, 2, 4}) {
+    const Runtime runtime(kSharedMemory);
+    const Kernel kernel = moving(runtime, "moving");
+    const std::vector<Place> all = runtime.domain(0).partition(places);
+    std::vector<Stream> streams;
+    for (const Place& place : all) streams.push_back(place.stream());
+    const Buffer data = runtime.buffer(8);
+    for (std::size_t i = 0; i < 8; ++i) {
+      streams[i % places].compute(kernel, {write(data.range(i, 1))}, {0.0, 10 * kMB});
+    }
+    runtime.synchronize();
+    EXPECT_EQ(simulated(runtime).count(), 8000) << places << " places";
+  }
+}
+
+/// A has the memory alone for 2 ms, a quarter of it until B ends, and then all of it again.
+TEST(SimMemoryBandwidth, KernelThatStartsLater_MovesTheEndsOfAll) {
+  const Runtime runtime(kSharedMemory);
+  const Kernel serial = moving(runtime, "serial");
+  const Kernel team = moving(runtime, "team", WEIR_KERNEL_SHAPE_PARALLEL);
+  const Place narrow = runtime.domain(0).place(1), wide = runtime.domain(0).place(3);
+  const Stream first = narrow.stream(), second = wide.stream();
+  const Buffer data = runtime.buffer(1);
+  const Event a = first.compute(serial, {}, {0.0, 40 * kMB});
+  second.compute(serial, {write(data.all())}, {2e6, 0.0});
+  const Event b = second.compute(team, {write(data.all())}, {0.0, 30 * kMB});
+  EXPECT_EQ(completions(runtime, {b, a}), (std::vector<std::int64_t>{6000, 7000}));
+}
+
+TEST(SimMemoryBandwidth, TeamCountsWithItsThreads) {
+  const Runtime runtime(kSharedMemory + ",threads=2");
+  const Kernel serial = moving(runtime, "serial");
+  const Kernel team = moving(runtime, "team", WEIR_KERNEL_SHAPE_PARALLEL);
+  const Place narrow = runtime.domain(0).place(2), wide = runtime.domain(0).place(4);
+  const Stream first = narrow.stream(), second = wide.stream();
+  const Event b = second.compute(team, {}, {0.0, 8 * kMB});   // 4 threads: 8 MB/ms
+  const Event a = first.compute(serial, {}, {0.0, 3 * kMB});  // 1 thread: 2 MB/ms
+  EXPECT_EQ(completions(runtime, {b, a}), (std::vector<std::int64_t>{1000, 1100}));
+}
+
+TEST(SimMemoryBandwidth, KernelThatOnlyComputesAnyMore_LeavesTheMemory) {
+  const Runtime runtime(kSharedMemory);
+  const Kernel kernel = moving(runtime, "moving");
+  const Place one = runtime.domain(0).place(1), other = runtime.domain(0).place(1);
+  const Stream first = one.stream(), second = other.stream();
+  const Event a = first.compute(kernel, {}, {5e6, 1 * kMB});  // both at 5 MB/ms for 0.2 ms
+  const Event b = second.compute(kernel, {}, {1e6, 20 * kMB});
+  EXPECT_EQ(completions(runtime, {b, a}), (std::vector<std::int64_t>{2100, 5000}));
+}
+
+TEST(SimMemoryBandwidth, NothingMovesDuringALaunch) {
+  const Runtime runtime(kSharedMemory + ",launch_us=500");
+  const Kernel kernel = moving(runtime, "moving");
+  const Place one = runtime.domain(0).place(1), other = runtime.domain(0).place(1);
+  const Stream first = one.stream(), second = other.stream();
+  const Buffer data = runtime.buffer(1);
+  const Event a = first.compute(kernel, {}, {0.0, 15 * kMB});  // alone from 0.5 to 1.5 ms
+  second.compute(kernel, {write(data.all())}, {0.5e6, 0.0});   // to 1 ms
+  const Event b = second.compute(kernel, {write(data.all())}, {0.0, 10 * kMB});
+  EXPECT_EQ(completions(runtime, {a, b}), (std::vector<std::int64_t>{2500, 3000}));
+}
+
+TEST(SimMemoryBandwidth, SlowedCardMovesLess) {
+  const Runtime runtime(kSharedMemory + ",slow_at_ms=1,slow_by=2");
+  const Kernel kernel = moving(runtime, "moving");
+  const Place one = runtime.domain(0).place(1), other = runtime.domain(0).place(1);
+  const Stream first = one.stream(), second = other.stream();
+  const Event a = first.compute(kernel, {}, {0.0, 6 * kMB});  // 5 MB in the first ms, then 2.5 a ms
+  const Event b = second.compute(kernel, {}, {0.0, 12 * kMB});
+  EXPECT_EQ(completions(runtime, {a, b}), (std::vector<std::int64_t>{1400, 2600}));
+}
+
+TEST(SimMemoryBandwidth, EachCardHasItsOwn) {
+  const Runtime runtime(kSharedMemory + "," + kSharedMemory + ",speed=2");
+  const Kernel kernel = moving(runtime, "moving");
+  std::vector<Place> places;
+  std::vector<Stream> streams;
+  std::vector<Event> events;
+  for (const std::size_t domain : {1, 0}) {
+    places.push_back(runtime.domain(domain).place());
+    streams.push_back(places.back().stream());
+    events.push_back(streams.back().compute(kernel, {}, {0.0, 10 * kMB}));
+  }
+  EXPECT_EQ(completions(runtime, events), (std::vector<std::int64_t>{500, 1000}));
+}
+
+TEST(SimMemoryBandwidth, PlacesThatShareACoreHaveTheirPartOfIt) {
+  const Runtime runtime(kSharedMemory + ",threads=4,contention=1.5");
+  const Kernel team = moving(runtime, "team", WEIR_KERNEL_SHAPE_PARALLEL);
+  const Place place = runtime.domain(0).place(6);
+  place.stream().compute(team, {}, {1e6, 10 * kMB}).wait();
+  EXPECT_EQ(simulated(runtime).count(),
+            1000);  // all of the memory, and 1.5 cores, 1.5 times as slow
+}
+
+TEST(SimMemoryBandwidth, NonsensicalBytesTakeATime) {
+  const Runtime runtime(kSharedMemory);
+  const Kernel kernel = moving(runtime, "moving");
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  for (const double bytes : {-1.0, std::nan(""), 0.001}) {
+    const auto before = runtime.now();
+    stream.compute(kernel, {}, {0.0, bytes});
+    stream.synchronize();
+    EXPECT_EQ((runtime.now() - before).count(), 1) << bytes;
+  }
+  const auto before = runtime.now();
+  stream.compute(kernel, {}, {0.0, HUGE_VAL});
+  stream.synchronize();
+  EXPECT_EQ((runtime.now() - before).count(), 100'000'000'000'000'000);
+}
+
+TEST(SimRealTime, SkippedKernelsShareTheMemory) {
+  const Runtime runtime("host,sim:cores=2,gflops=1,memory_gbps=10,kernels=skip");
+  const Kernel kernel = moving(runtime, "moving");
+  const Place one = runtime.domain(1).place(1), other = runtime.domain(1).place(1);
+  const Stream first = one.stream(), second = other.stream();
+  const auto start = std::chrono::steady_clock::now();
+  for (const Stream* stream : {&first, &second}) {
+    for (int i = 0; i < 2; ++i) stream->compute(kernel, {}, {0.0, 10 * kMB});
+  }
+  runtime.synchronize();
+  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(4));
 }
 
 TEST(SimRealTime, SkippedKernelsTakeAtLeastTheirTimeAndDoNotRun) {

@@ -1,0 +1,60 @@
+// The memory of a simulated device in real time.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "backends/sim/memory_shares.hpp"
+#include "base/threads.hpp"
+
+namespace weir::rt {
+
+/// Makes the threads that stand in for kernels wait as long as their bytes take. Thread-safe.
+class TimedMemory {
+ public:
+  explicit TimedMemory(double bytes_per_s) : shares_(bytes_per_s) {}
+
+  /// Returns when the bytes, above 0, would have been moved by a kernel of so many threads.
+  void move(double bytes, double threads) {
+    Waiting self;
+    sys::Lock lock(mutex_);
+    advance();
+    shares_.add(self, bytes, threads);
+    while (!self.over) {
+      const double left = std::min(shares_.next_end_ns(), kLongestNs);
+      changed_.wait_until(lock, seen_ns_ + std::llround(left));
+      advance();
+    }
+  }
+
+ private:
+  struct Waiting final : MemoryShares::Kernel {
+    void moved() noexcept override { over = true; }
+    bool over = false;
+  };
+
+  static constexpr double kLongestNs = 1e17;
+
+  /// Ends each kernel at its time, however late a thread looks.
+  void advance() noexcept {
+    const std::int64_t now = sys::now_ns();
+    auto left = static_cast<double>(now - seen_ns_);
+    seen_ns_ = now;
+    while (!shares_.empty() && shares_.next_end_ns() <= left) {
+      const double step = shares_.next_end_ns();
+      shares_.advance(step);
+      while (MemoryShares::Kernel* const kernel = shares_.take_ended()) kernel->moved();
+      left -= step;
+      changed_.notify_all();
+    }
+    shares_.advance(left);
+  }
+
+  sys::Mutex mutex_;  // of all that follows
+  sys::Condition changed_;
+  MemoryShares shares_;
+  std::int64_t seen_ns_ = 0;
+};
+
+}  // namespace weir::rt

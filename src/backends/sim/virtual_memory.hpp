@@ -1,0 +1,60 @@
+// The memory of a simulated device in virtual time.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "backends/sim/memory_shares.hpp"
+#include "backends/sim/sim_clock.hpp"
+#include "backends/sim/sim_model.hpp"
+
+namespace weir::rt {
+
+/// Tells each kernel when its bytes are moved, in an event of the clock that moves whenever a
+/// kernel starts or ends. Used by the thread that drives the clock.
+class VirtualMemory final : private SimClock::Timer {
+ public:
+  VirtualMemory(const SimModel& model, std::shared_ptr<SimClock> clock)
+      : model_(model), shares_(model.memory_bytes_per_s * model.speed), clock_(std::move(clock)) {
+    clock_->add(*this);
+  }
+  ~VirtualMemory() { clock_->remove(*this); }
+
+  /// Begins to move the bytes of a kernel, which is told their end.
+  void move(MemoryShares::Kernel& kernel, double bytes, double threads) noexcept {
+    advance();
+    shares_.add(kernel, bytes, threads);
+    plan();
+  }
+
+ private:
+  void expired() noexcept override {
+    advance();
+    while (MemoryShares::Kernel* const kernel = shares_.take_ended()) kernel->moved();
+    plan();
+  }
+
+  void advance() noexcept {
+    const std::int64_t now = clock_->now_ns();
+    shares_.advance(model_.usual_ns(seen_ns_, now));
+    seen_ns_ = now;
+  }
+
+  void plan() noexcept {
+    if (shares_.empty()) return;
+    const double left = std::min(shares_.next_end_ns(), kLongestNs);
+    const std::int64_t now = clock_->now_ns();
+    clock_->set(*this, now + model_.slowed_ns(now, std::llround(left)));
+  }
+
+  static constexpr double kLongestNs = 1e17;
+
+  const SimModel model_;
+  MemoryShares shares_;
+  const std::shared_ptr<SimClock> clock_;
+  std::int64_t seen_ns_ = 0;  ///< the time that shares_ knows
+};
+
+}  // namespace weir::rt
