@@ -270,6 +270,23 @@ class Figures(unittest.TestCase):
             json.dump(kept, file)
         self.assertEqual(self.figures("--seed", "2")["times"], first["times"])
 
+    def test_options_that_an_application_does_not_take_are_refused(self):
+        for options, words in (
+                (("--apps", "lu", "--size", "tiny"), "lu has no size 'tiny': say --n"),
+                (("--apps", "matmul,lu", "--size", "small"), "lu has no size 'small'"),
+                (("--apps", "wave", "--seed", "3"), "wave has no use for --seed"),
+                (("--apps", "laplacian", "--size", "tiny"), "laplacian is not divided into tiles"),
+                (("--apps", "scatter"), "scatter is not divided into tiles"),
+                (("--apps", "nn", "--policy", "finish"), "unknown option '--policy'")):
+            with self.subTest(options):
+                result = weir("bench", "figures", *options, "--domains", self.CARD, "--repeat", "1",
+                              "-o", self.output)
+                self.assertEqual((result.returncode, result.stdout), (USAGE, ""), result.stderr)
+                self.assertIn(words, result.stderr)
+                self.assertIn("see 'weir bench figures --help'", result.stderr)
+                self.assertEqual(result.stderr.count("\n"), 1)
+                self.assertFalse(os.path.exists(self.output + ".json"))
+
     def test_unknown_applications_are_named(self):
         result = weir("bench", "figures", "--apps", "nothing", "-o", self.output)
         self.assertEqual(result.returncode, BAD_INPUT)

@@ -49,6 +49,7 @@ void write(const std::string& path, const std::string& text) {
 }  // namespace
 
 void Figures::add_options(CLI::App& app) {
+  command_ = &app;
   add_problem_options(app, options_, nullptr);
   options_.repeat = 11;
   app.add_option("--apps", names_, "Applications, as matmul,cholesky [those of the paper]")
@@ -65,6 +66,7 @@ void Figures::run() {
     options_.quiet = true;
     options_.domains = domains_of(options_);
     const auto applications = chosen();
+    for (const apps::Application* application : applications) check(*application);
     if (serve(applications)) return;
     machine_ = describe(Runtime("null")).at("machine");
     if (!fresh_) recall();
@@ -112,6 +114,32 @@ std::vector<apps::Application*> Figures::chosen() const {
                                   name, did_you_mean(name, names)));
   }
   return chosen;
+}
+
+/// Refuses, as a command line that cannot be meant, options that an application does not take.
+void Figures::check(const apps::Application& application) const {
+  const std::string name = application.name();
+  const auto refuse = [&](const std::string& why) {
+    throw CLI::ValidationError(fmt::format("{} {}", name, why));
+  };
+  if (!application.has_tiles()) {
+    refuse("is not divided into tiles, whose number the figures vary: name others with --apps");
+  }
+  const auto presets = application.presets();
+  const bool has_size = std::any_of(presets.begin(), presets.end(), [&](const auto& preset) {
+    return options_.size == preset.name;
+  });
+  const auto given = [&](const char* option) { return command_->count(option) > 0; };
+  if (given("--size") && !has_size) {
+    refuse(fmt::format("has no size '{}': say --n instead of --size", options_.size));
+  }
+  if (given("--precision") && !application.has_precision()) {
+    refuse("has no choice of numbers: leave --precision out");
+  }
+  for (const char* const option : {"--n", "--seed"}) {
+    if (!given(option) || application.uses(option)) continue;
+    refuse(fmt::format("has no use for {0}: leave {0} out", option));
+  }
 }
 
 Json Figures::head() const {

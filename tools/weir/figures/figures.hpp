@@ -39,6 +39,7 @@ class Figures {
   };
 
   std::vector<apps::Application*> chosen() const;
+  void check(const apps::Application& application) const;
   bool serve(const std::vector<apps::Application*>& applications) const;
   void recall();
   void keep() const;
@@ -54,6 +55,7 @@ class Figures {
   std::string text() const;
 
   RunOptions options_;
+  const CLI::App* command_ = nullptr;
   std::vector<std::string> names_;
   std::string output_ = "figures";
   bool fresh_ = false, json_ = false;
