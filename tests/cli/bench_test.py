@@ -133,8 +133,12 @@ class Overlap(unittest.TestCase):
             self.assertEqual(curves["kernel"], sorted(curves["kernel"]))
             self.assertLess(curves["kernel"][0], curves["data"][0])
             self.assertGreater(curves["kernel"][-1], curves["data"][0])
-            crossing = result["iterations"].index(result["crossing"])
-            self.assertAlmostEqual(curves["kernel"][crossing] / curves["data"][0], 1, delta=0.05)
+            crossing = result["crossing"]
+            before = max(i for i, each in enumerate(result["iterations"]) if each <= crossing)
+            few, many = result["iterations"][before:before + 2]
+            short, long = curves["kernel"][before:before + 2]
+            self.assertAlmostEqual(short + (long - short) * (crossing - few) / (many - few),
+                                   curves["data"][0])
             for data, kernel, ideal, measured, ratio in zip(
                     curves["data"], curves["kernel"], curves["ideal"], curves["measured"],
                     result["ratio"], strict=True):
@@ -143,6 +147,28 @@ class Overlap(unittest.TestCase):
                 self.assertAlmostEqual(ratio, measured / ideal)
                 self.assertLessEqual(ratio, 1.05)
             self.assertEqual(result["worst_ratio"], max(result["ratio"]))
+
+    def test_the_crossing_is_that_of_the_rows(self):
+        """A link of so many GB/s moves 32 MiB while the kernel makes 4 Mi additions a millisecond;
+        the kernels take 1 ms for each iteration."""
+        card = "sim:clock=virtual,cores=1,duplex=half,latency_us=0,gflops=4.194304,kernels=skip,gbps="
+        for data_ms, options, crossing, words in (
+                (1.9, (), 1.9, "transfers and kernels take as long at 1.9 iterations;"),
+                (1.0001, (), 1, "transfers and kernels take as long at 1 iteration;"),
+                (1.5, ("--iterations", "4,1"), 1.5, "take as long at 1.5 iterations;"),
+                (39.8, (), 39.8, "take as long at 40 iterations;"),
+                (0.5, (), None, "kernels take longer than the transfers from 1 iteration on;"),
+                (9, ("--iterations", "2,5"), None,
+                 "transfers take longer than the kernels up to 5 iterations;")):
+            with self.subTest(data_ms=data_ms, options=options):
+                domains = card + repr(2 * 16 * MIB / data_ms / 1e6)
+                found = bench("overlap", "--domains", domains, *options)["results"][0]["crossing"]
+                if crossing is None:
+                    self.assertIsNone(found)
+                else:
+                    self.assertAlmostEqual(found, crossing, delta=1e-3 * crossing)
+                text = weir("bench", "overlap", "--domains", domains, *options).stdout
+                self.assertIn(words, text)
 
     def test_one_block_overlaps_nothing(self):
         result = bench("overlap", "--domains", CARD, "--blocks", "1")["results"][0]

@@ -1,6 +1,8 @@
 // hBench: how well transfers and kernels overlap.
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -52,9 +54,9 @@ class OverlapRun {
 
   std::size_t wrong(int iterations) const { return arrays_.wrong(iterations); }
 
-  /// Returns the iterations with which the kernels take as long as the transfers, by a line through
+  /// Guesses with how many iterations the kernels take as long as the transfers, by a line through
   /// two of their times; 0 where nothing moves or no number of iterations does.
-  int crossing(double data_s) const {
+  int guess_crossing(double data_s) const {
     if (data_s <= 0) return 0;
     int few = 1, many = 2;
     const double least = kernel(few);
@@ -63,7 +65,7 @@ class OverlapRun {
     const double slope = (most - least) / (many - few);
     if (!(slope > 0)) return 0;
     const double found = few + (data_s - least) / slope;
-    return found <= kMostIterations ? static_cast<int>(std::max(found, 1.0)) : 0;
+    return found <= kMostIterations ? static_cast<int>(std::lround(std::max(found, 1.0))) : 0;
   }
 
  private:
@@ -107,12 +109,12 @@ class Overlap final : public Experiment {
     result["streams"] = streams_;
     result["shares_memory"] = subject.info().aliases_host;
     const double data_s = run.data();
-    const int crossing = subject.info().aliases_host ? 0 : run.crossing(data_s);
-    result["crossing"] = crossing == 0 ? Json(nullptr) : Json(crossing);
+    const int guess = subject.info().aliases_host ? 0 : run.guess_crossing(data_s);
+    result["crossing"] = nullptr;
     Json& curves = result["curves"];
     std::size_t wrong = 0, done = 0;
     double worst = 0;
-    const std::vector<int> sweep = iterations(crossing);
+    const std::vector<int> sweep = iterations(guess);
     for (const int iterations : sweep) {
       progress.update(done++, sweep.size(), "overlapping");
       const double kernel_s = run.kernel(iterations), measured_s = run.measured(iterations);
@@ -126,6 +128,8 @@ class Overlap final : public Experiment {
       worst = std::max(worst, measured_s / ideal_s);
       if (verify_) wrong += run.wrong(iterations);
     }
+    const double crossing = subject.info().aliases_host ? 0 : crossing_of(result);
+    if (crossing > 0) result["crossing"] = crossing;
     result["worst_ratio"] = worst;
     result["verified"] = verify_ ? Json(wrong == 0) : Json(nullptr);
     return result;
@@ -160,14 +164,56 @@ class Overlap final : public Experiment {
     return sweep;
   }
 
-  static std::string verdict(const Json& result) {
-    std::string text = "no number of iterations takes as long as the transfers";
-    if (result.at("shares_memory").get<bool>()) {
-      text = "nothing moves: the domain shares memory with the host";
-    } else if (!result.at("crossing").is_null()) {
-      text = fmt::format("transfers and kernels take as long at {} iterations",
-                         result.at("crossing").get<int>());
+  /// Where the curves of the rows cross, between two of them in a straight line; 0: nowhere.
+  static double crossing_of(const Json& result) {
+    const auto rows = kernel_rows(result);
+    const double data_s = result.at("curves").at("data")[0].get<double>();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto& [many, most] = rows[i];
+      if (most == data_s) return many;
+      if (i == 0 || most < data_s || rows[i - 1].second > data_s) continue;
+      const auto& [few, least] = rows[i - 1];
+      return few + (many - few) * (data_s - least) / (most - least);
     }
+    return 0;
+  }
+
+  /// Iterations and time of the kernels of each row, in the order of the iterations.
+  static std::vector<std::pair<int, double>> kernel_rows(const Json& result) {
+    std::vector<std::pair<int, double>> rows;
+    for (std::size_t i = 0; i < result.at("iterations").size(); ++i) {
+      rows.emplace_back(result.at("iterations")[i].get<int>(),
+                        result.at("curves").at("kernel")[i].get<double>());
+    }
+    std::sort(rows.begin(), rows.end());
+    return rows;
+  }
+
+  /// "1 iteration", "1.9 iterations", "40 iterations".
+  static std::string in_iterations(double count) {
+    std::string number = fmt::format("{:.{}f}", count, count < 10 ? 1 : 0);
+    if (number.ends_with(".0")) number.resize(number.size() - 2);
+    return fmt::format("{} iteration{}", number, number == "1" ? "" : "s");
+  }
+
+  static std::string crossing_in_words(const Json& result) {
+    if (result.at("shares_memory").get<bool>()) {
+      return "nothing moves: the domain shares memory with the host";
+    }
+    if (const Json& crossing = result.at("crossing"); !crossing.is_null()) {
+      return "transfers and kernels take as long at " + in_iterations(crossing.get<double>());
+    }
+    const auto rows = kernel_rows(result);
+    const double data_s = result.at("curves").at("data")[0].get<double>();
+    if (rows.front().second > data_s) {
+      return "kernels take longer than the transfers from " + in_iterations(rows.front().first) +
+             " on";
+    }
+    return "transfers take longer than the kernels up to " + in_iterations(rows.back().first);
+  }
+
+  static std::string verdict(const Json& result) {
+    std::string text = crossing_in_words(result);
     text += fmt::format(
         "; at worst measured / ideal = {}",
         paint(fmt::format("{:.3f}", result.at("worst_ratio").get<double>()), Tone::strong));
