@@ -11,10 +11,7 @@ bool FailureLog::add(Action& action) noexcept {
   try {
     order_.push_back(id);
     entries_.insert_or_assign(id, Entry{action.status, action.failure});
-    if (order_.size() > kMost) {
-      entries_.erase(order_.front());
-      order_.pop_front();
-    }
+    while (entries_.size() > kMost) forget_oldest();
     return false;
   } catch (...) {
     action.kept_id = id;
@@ -23,9 +20,19 @@ bool FailureLog::add(Action& action) noexcept {
   }
 }
 
+void FailureLog::forget_oldest() noexcept {
+  entries_.erase(order_.front());
+  order_.pop_front();
+}
+
 void FailureLog::remove(std::uint64_t id) noexcept {
+  constexpr std::size_t kFew = 64;
+  if (!used_.load(std::memory_order_acquire)) return;
   sys::Lock lock(mutex_);
   entries_.erase(id);
+  if (order_.size() > 2 * entries_.size() + kFew) {
+    std::erase_if(order_, [this](std::uint64_t each) { return !entries_.contains(each); });
+  }
   for (Action* action = kept_; action != nullptr; action = action->next) {
     if (action->kept_id == id) action->kept_id = 0;
   }

@@ -34,12 +34,13 @@ class FailureLog {
  private:
   static constexpr std::size_t kMost = 1'000'000;
 
+  void forget_oldest() noexcept;
   Entry kept(std::uint64_t id) const noexcept;
 
   mutable sys::Mutex mutex_;
   std::unordered_map<std::uint64_t, Entry> entries_;
-  std::deque<std::uint64_t> order_;
-  Action* kept_ = nullptr;  ///< slots, linked by `next`
+  std::deque<std::uint64_t> order_;  ///< ids in `entries_`, the oldest first, and removed ones
+  Action* kept_ = nullptr;           ///< slots, linked by `next`
   sys::Atomic<bool> used_{false};
 };
 
