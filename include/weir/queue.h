@@ -57,8 +57,9 @@ WEIR_API weir_status weir_queue_create(weir_runtime* runtime, const weir_queue_o
                                        weir_queue** out_queue);
 
 /**
- * Synchronises the queue, whatever the outcome, and frees it and the places it made. NULL is
- * ignored. The caller sees to it that no other thread is in a call with the queue, or begins one.
+ * Waits for all tasks and until host memory has all contents, and frees the queue and the places it
+ * made. A failure that the program was not told of is logged as a warning. NULL is ignored. The
+ * caller sees to it that no other thread is in a call with the queue, or begins one.
  */
 WEIR_API void weir_queue_destroy(weir_queue* queue);
 
@@ -111,7 +112,8 @@ WEIR_API weir_status weir_queue_flush(weir_queue* queue, weir_buffer* buffer, we
 /**
  * Waits until all tasks submitted so far are complete and host memory has all contents. Returns the
  * status of the first task, in program order, that failed since the last time, and forgets it.
- * Refused with BUSY inside a kernel or a callback.
+ * TIMEOUT forgets nothing. Of threads that synchronise a queue at the same time several may be told
+ * the same failure. Refused with BUSY inside a kernel or a callback.
  */
 WEIR_API weir_status weir_queue_synchronize(weir_queue* queue, int64_t timeout_ns);
 

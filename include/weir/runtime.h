@@ -56,7 +56,8 @@ WEIR_API weir_status weir_runtime_create(const weir_runtime_options* options,
 
 /**
  * Waits for all enqueued work (see shutdown_timeout_ns), cancels what is left, joins every thread
- * and frees every object of the runtime, whose handles are invalid afterwards. NULL is ignored.
+ * and frees every object of the runtime, whose handles are invalid afterwards. Failures that the
+ * program was not told of are logged as warnings, also when it exits without this. NULL is ignored.
  * Must not be called from a kernel or a callback.
  */
 WEIR_API void weir_runtime_destroy(weir_runtime* runtime);
@@ -64,7 +65,8 @@ WEIR_API void weir_runtime_destroy(weir_runtime* runtime);
 /**
  * Waits until everything enqueued so far in all streams is complete.
  * Reports the first failure of each stream like weir_stream_synchronize(); with several failing
- * streams, that of the stream created first.
+ * streams, that of the stream created first. After TIMEOUT the streams that were complete are as
+ * good as new, and the next synchronise tells what failed there.
  */
 WEIR_API weir_status weir_runtime_synchronize(weir_runtime* runtime, int64_t timeout_ns);
 

@@ -42,7 +42,7 @@ typedef struct weir_stream_options {
   size_t struct_size;
   const char* name; /**< NULL: "PLACE/sN" */
   weir_dependence_policy policy;
-  int priority; /**< -1, 0 or 1: which stream of its place a free core serves first */
+  int priority;         /**< -1, 0 or 1: which stream of its place a free core serves first */
 } weir_stream_options;
 #define WEIR_STREAM_OPTIONS_INIT \
   { sizeof(weir_stream_options), NULL, WEIR_DEPENDENCE_POLICY_OPERANDS, 0 }
@@ -52,7 +52,9 @@ WEIR_API weir_status weir_stream_create(weir_place* place, const weir_stream_opt
                                         weir_stream** out_stream);
 
 /**
- * Waits for the enqueued actions, whatever their outcome, and frees the stream. NULL is ignored.
+ * Waits for the enqueued actions, whatever their outcome, and frees the stream. A failure that the
+ * program was not told of, by a synchronise, a wait, an event or a callback, is logged as a
+ * warning. NULL is ignored.
  * The caller sees to it that no other thread is in a call with the stream, or begins one.
  */
 WEIR_API void weir_stream_destroy(weir_stream* stream);
@@ -152,8 +154,8 @@ WEIR_API weir_status weir_stream_wait_event(weir_stream* stream, const weir_even
 /**
  * Blocks until everything enqueued so far is complete.
  * Returns the status of the first action that failed since the last synchronise, whose message
- * weir_last_error() holds, and forgets it: the stream is as good as new. Refused with BUSY inside a
- * kernel or a callback.
+ * weir_last_error() holds, and forgets it: the stream is as good as new. TIMEOUT forgets nothing.
+ * Refused with BUSY inside a kernel or a callback.
  */
 WEIR_API weir_status weir_stream_synchronize(weir_stream* stream, int64_t timeout_ns);
 

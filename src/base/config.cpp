@@ -43,7 +43,7 @@ const std::vector<Variable>& variables() {
       {"WEIR_HSTREAMS_CHECKSUMS", "hStreams: file for checksums of what streams bring back"},
       {"WEIR_HSTREAMS_HOST_CPUS", "hStreams: processors that the host says it has, at least 8"},
       {"WEIR_HSTREAMS_THREADS", "hStreams: threads that a card says it has (default 244)"},
-      {"WEIR_LOG", "what to print on stderr: debug, info, warning or error; nothing by default"},
+      {"WEIR_LOG", "what to print on stderr: debug, info, warning (default) or error"},
       {"WEIR_LOST_AFTER_MS", "milliseconds of silence after which a rank is lost (default 10000)"},
       {"WEIR_NVRTC", "path of the CUDA compiler's library (default: libnvrtc.so.13 or .12)"},
       {"WEIR_PORTABLE_BACKWARDS",

@@ -20,12 +20,12 @@ spdlog::level::level_enum to_spdlog(Level level) {
   return spdlog::level::off;
 }
 
-/// The logger WEIR_LOG asks for ("debug", "info", "warning", "error"), or nullptr. Never destroyed:
-/// worker threads may outlive static destruction.
+/// The logger WEIR_LOG asks for ("debug", "info", "warning", "error"; warning by default), or
+/// nullptr without memory. Never destroyed: worker threads may outlive static destruction.
 spdlog::logger* logger() noexcept {
   static spdlog::logger* const instance = []() -> spdlog::logger* {
     const char* wanted = sys::environment("WEIR_LOG");
-    if (wanted == nullptr || *wanted == '\0') return nullptr;
+    if (wanted == nullptr || *wanted == '\0') wanted = "warning";
     try {
       auto* made = new spdlog::logger("weir", std::make_shared<spdlog::sinks::stderr_sink_mt>());
       made->set_level(spdlog::level::from_str(wanted));

@@ -1,4 +1,4 @@
-// Messages for people, on stderr, only when WEIR_LOG asks for them.
+// Messages for people, on stderr: warnings and errors, or what WEIR_LOG asks for.
 #pragma once
 
 #include <string>

@@ -33,7 +33,14 @@ enum class ActionKind : std::uint8_t {
   renewal,   ///< a sync after which earlier failures do not concern what overlaps its operands
   barrier,   ///< orders everything in its stream
   marker,    ///< waits for everything earlier, orders nothing
-  drain,     ///< a barrier that never is poisoned and takes the stream's failure with it
+  drain,     ///< a barrier that is never poisoned and ends with the stream's failure
+};
+
+/// What becomes of a drain: the engine and the thread that waits for it decide it once.
+enum class DrainFate : std::uint8_t {
+  open,
+  taken,     ///< the stream forgets its failure, with which the drain ends
+  given_up,  ///< no thread waits for it: it ends with the stream's failure, which stays
 };
 
 /// A region of one instance of a buffer. `memory` names the instance: the index of the domain whose
@@ -129,8 +136,9 @@ struct alignas(64) Action : Message {
   static constexpr std::uint8_t kUsualTurn = 1;
 
   ActionKind kind = ActionKind::compute;
-  bool evented = false;  ///< somebody has its event
-  bool elided = false;   ///< a transfer between instances that share their memory
+  bool evented = false;              ///< somebody has its event
+  DrainFate fate = DrainFate::open;  ///< of a drain, guarded by its event
+  bool elided : 1 = false;           ///< a transfer between instances that share their memory
   bool traced : 1 = false;
   bool timed : 1 = false;     ///< who waits for its event is told its times
   bool replaces : 1 = false;  ///< a transfer that what happened to its target does not concern
@@ -199,6 +207,17 @@ struct alignas(64) Action : Message {
   }
   bool unwatch(std::uint64_t wanted, Waiter& waiter) noexcept {
     return event.unwatch(wanted, waiters, waiter);
+  }
+
+  /// Decides the fate of the drain with this id, if it is in the slot and open. Returns whether it
+  /// is in the slot and has this fate.
+  bool decide(std::uint64_t wanted, DrainFate is) noexcept {
+    bool has = false;
+    event.guard(wanted, [&] {
+      if (fate == DrainFate::open) fate = is;
+      has = fate == is;
+    });
+    return has;
   }
 
   /// Sets the argument counts and makes room for them. Throws std::bad_alloc.

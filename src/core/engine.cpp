@@ -501,6 +501,11 @@ void Engine::complete_front() noexcept {
 void Engine::end_ordering(Action& action) noexcept {
   if (action.kind != ActionKind::marker && waits_for_front(action)) blocked_ = false;
   if (action.kind == ActionKind::drain) {
+    if (!action.decide(action.id(), DrainFate::taken)) {
+      action.status = first_status_;
+      action.failure = first_failure_;
+      return;
+    }
     action.status = std::exchange(first_status_, WEIR_STATUS_OK);
     action.failure = std::exchange(first_failure_, {});
     poison_all_.reset();

@@ -66,6 +66,16 @@ class EventState {
     return found;
   }
 
+  /// Calls use() before action `id` is completed, and one at a time. Returns false, having done
+  /// nothing, when it is complete.
+  template <class Use>
+  bool guard(std::uint64_t id, Use&& use) noexcept {
+    if (!lock(id)) return false;
+    use();
+    unlock(id);
+    return true;
+  }
+
   /// Completes the action and returns its waiters, in the order in which they came, which the
   /// caller delivers.
   Waiter* close(std::uint64_t id, sys::Plain<Waiter*>& waiters) noexcept {

@@ -136,11 +136,18 @@ Queue& Session::courier_of(const PhysicalDomain& card) {
   return *courier;
 }
 
-/// Lets couriers forget what failed: the streams of the host that asked for it have said so.
+/// Lets couriers forget what failed: the streams of the host that asked for it have said so. Waits
+/// for what they do for others.
 void Session::renew_couriers() {
-  const std::lock_guard lock(courier_mutex_);
-  for (const auto& [card, courier] : couriers_) {
-    if (courier != nullptr) static_cast<void>(courier->synchronize(0));  // there was memory for it
+  std::vector<const Queue*> couriers;  // none goes before the session does
+  {
+    const std::lock_guard lock(courier_mutex_);
+    for (const auto& [card, courier] : couriers_) {
+      if (courier != nullptr) couriers.push_back(courier.get());  // there was no memory for it
+    }
+  }
+  for (const Queue* courier : couriers) {
+    static_cast<void>(courier->synchronize(configuration_.timeout_ns()));
   }
 }
 
@@ -191,8 +198,8 @@ void Session::synchronize(HSTR_LOG_STR id) {
   if (configuration_.policy() == HSTR_DEP_POLICY_NONE) return;
   try {
     check(queue->synchronize(configuration_.timeout_ns()));
-  } catch (const weir::Error&) {
-    renew_couriers();
+  } catch (const weir::Error& error) {
+    if (error.status() != WEIR_STATUS_TIMEOUT) renew_couriers();
     throw;
   }
 }
@@ -203,16 +210,18 @@ void Session::synchronize_all() {
   const std::int64_t timeout = configuration_.timeout_ns();
   const auto deadline = Clock::now() + std::chrono::nanoseconds(timeout);
   std::optional<weir::Error> first;
+  bool failed = false;
   for (const std::shared_ptr<Queue>& queue : all_queues()) {
     const std::int64_t left = std::max<std::int64_t>((deadline - Clock::now()).count(), 0);
     try {
       check(queue->synchronize(timeout < 0 ? WEIR_FOREVER : left));
     } catch (const weir::Error& error) {
       if (!first) first = error;
+      failed = failed || error.status() != WEIR_STATUS_TIMEOUT;
     }
   }
   if (!first) return;
-  renew_couriers();
+  if (failed) renew_couriers();
   throw weir::Error(*first);
 }
 

@@ -446,6 +446,15 @@ void Flow::note_failure(weir_status status, const char* why) noexcept {
   if (outcome_.ok()) outcome_ = failed_outcome(status, why);
 }
 
+void Flow::report_untold() noexcept {
+  const sys::Lock lock(outcome_mutex_);
+  if (outcome_.ok() || outcome_.status == WEIR_STATUS_CANCELLED || told_.exchange(true)) return;
+  log::warning(
+      "pipeline '{}' ends with a failure that the program did not ask for: {}; wait for it "
+      "to be told",
+      name_, outcome_.message);
+}
+
 bool Flow::wait(std::int64_t deadline_ns) {
   return done_.listen(deadline_ns, [this] {
     const std::uint32_t state = state_.load(std::memory_order_seq_cst);

@@ -83,6 +83,10 @@ class Flow {
   bool wait(std::int64_t deadline_ns);
   /// How it ended, after that.
   const Outcome& outcome() const noexcept { return outcome_; }
+  /// Notes that the program was told of the outcome.
+  void note_told() noexcept { told_.store(true); }
+  /// Logs, once, a failure that the program was not told of.
+  void report_untold() noexcept;
 
   // Items that are kept. They throw Error.
   weir_item* keep(StageCall& call, std::size_t index);
@@ -298,6 +302,7 @@ class Flow {
   sys::Atomic<std::uint64_t> epochs_done_{0};
   sys::Mutex outcome_mutex_;
   Outcome outcome_;
+  sys::Atomic<bool> told_{false};  ///< the program was told of it
 };
 
 }  // namespace weir::rt

@@ -339,6 +339,7 @@ void Flow::tell_failure(const weir_item_failure& failure) noexcept {
   std::snprintf(message, sizeof message, "stage '%.100s': %s", failure.stage, failure.message);
   note_failure(failure.status, message);  // before on_failure, which may end the pipeline
   if (options_.on_failure != nullptr) {
+    note_told();
     guarded([&] { options_.on_failure(&failure, options_.payload); });
   }
   if (!options_.keep_going) stop(failure.status, message);

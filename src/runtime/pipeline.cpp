@@ -42,6 +42,7 @@ Pipeline::~Pipeline() {
   end_workers();
   carriers_.clear();
   stencils_.clear();
+  flow_.report_untold();
   if (own_place_ != nullptr) runtime_.destroy_place(own_place_);
 }
 
@@ -246,6 +247,7 @@ void Pipeline::wait(std::int64_t timeout_ns) {
     fail(WEIR_STATUS_TIMEOUT, "pipeline '{}' is not at its end: {}", name(), flow_.holders());
   }
   const Outcome outcome = flow_.outcome();
+  flow_.note_told();
   if (!outcome.ok()) throw Error(outcome.status, outcome.message);
 }
 

@@ -43,6 +43,8 @@ class Pipeline {
   void start() { start(0); }
   void run();
   void wait(std::int64_t timeout_ns);
+  /// Logs, once, a failure that the program was not told of.
+  void report_unreported() noexcept { flow_.report_untold(); }
   bool virtual_time() const noexcept;
 
  private:

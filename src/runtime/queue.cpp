@@ -77,7 +77,7 @@ Queue::Queue(Runtime& runtime, std::uint64_t serial, const weir_queue_options& o
 
 Queue::~Queue() {
   try {
-    synchronize(WEIR_FOREVER);
+    await_end(sys::kNever);
   } catch (...) {
     outlast_tasks();
   }
@@ -88,6 +88,9 @@ Queue::~Queue() {
   } catch (...) {
     log::warning("queue '{}' found no memory to keep its models", name_);
   }
+  unreported_.add(untold_.failure);
+  unreported_.add(first_failure_);
+  report_unreported();
   close_lanes();  // copies of tasks that could not be enqueued whole may be under way
   coherence_.reset();
   reductions_.reset();
@@ -443,9 +446,31 @@ WaitResult Queue::synchronize(std::int64_t timeout_ns) {
     first_failure_.reset();
     broken_.reset();
     coherence_->forget_uses();
+    unreported_.forget_up_to(fetched.opaque[1]);
   }
   reductions_->renew();
   return result;
+}
+
+bool Queue::await_end(std::int64_t deadline_ns) {
+  reductions_->settle_all();
+  if (!direct_) {
+    const weir_event fetched = ask(Task::Kind::fetch, nullptr, {}, WEIR_ACCESS_READ);
+    const WaitResult result = await_asked(fetched, time_until(deadline_ns));
+    if (result.status == WEIR_STATUS_TIMEOUT && !result.failure) return false;
+    runtime_.failures().remove(fetched.opaque[1]);
+  }
+  for (const Lane& lane : lanes_) {
+    if (!runtime_.await_end({lane.stream}, time_until(deadline_ns))) return false;
+  }
+  return true;
+}
+
+void Queue::report_unreported() noexcept {
+  for (const Lane& lane : lanes_) {
+    if (lane.stream != nullptr) unreported_.take(lane.stream->unreported());
+  }
+  unreported_.report("queue", name_);
 }
 
 void Queue::cancel() {
@@ -460,7 +485,7 @@ void Queue::cancel() {
 void Queue::outlast(std::int64_t timeout_ns) noexcept {
   if (timeout_ns < 0) return;  // its end waits for ever
   try {
-    if (synchronize(timeout_ns).status == WEIR_STATUS_TIMEOUT) cancel();
+    if (!await_end(sys::deadline_after(timeout_ns))) cancel();
   } catch (...) {  // there is no memory: its end waits
   }
 }

@@ -14,6 +14,7 @@
 #include "base/spin_lock.hpp"
 #include "base/threads.hpp"
 #include "core/action_pool.hpp"
+#include "core/unreported.hpp"
 #include "runtime/coherence.hpp"
 #include "runtime/place_set.hpp"
 #include "runtime/queue_lane.hpp"
@@ -56,6 +57,8 @@ class Queue {
   weir_event flush(weir_buffer* buffer, const weir_region& region);
   WaitResult synchronize(std::int64_t timeout_ns);
   void cancel();
+  /// Logs, once each, failures that the program was not told of. Any thread.
+  void report_unreported() noexcept;
   /// Waits so long for all tasks, then cancels those that have not started.
   void outlast(std::int64_t timeout_ns) noexcept;
   /// Waits for the tasks that use a buffer, writes back what they wrote and forgets it.
@@ -83,6 +86,10 @@ class Queue {
   void weigh_lanes();
   void close_lanes() noexcept;
   void outlast_tasks() noexcept;
+
+  /// Waits until all tasks are over and host memory has all contents, and forgets no failure.
+  /// Returns false at the deadline.
+  bool await_end(std::int64_t deadline_ns);
 
   // Producers'.
   static std::size_t cores_of(const std::vector<Lane>& lanes) noexcept;
@@ -224,6 +231,7 @@ class Queue {
   weir_status first_status_ = WEIR_STATUS_OK;
   std::uint64_t first_sequence_ = 0;
   WaitResult untold_;  ///< a failure of copies that a stream told when not all was over in time
+  Unreported unreported_;
 };
 
 }  // namespace weir::rt

@@ -507,6 +507,7 @@ void Queue::fail_task(Task& task, Outcome outcome) noexcept {
   }
   task.failure = FailureRef::make(status, std::move(outcome.message), std::move(label),
                                   std::move(origin), task.ticket->id());
+  unreported_.add(task.failure);
   end_unbound(task, status);
 }
 

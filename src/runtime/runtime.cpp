@@ -104,7 +104,10 @@ struct CallbackWaiter : Waiter {
     const NoWaitScope no_wait;
     std::string described;
     const char* message = "";
-    if (failure) message = describe(*failure.get(), status == WEIR_STATUS_POISONED, described);
+    if (failure) {
+      failure->note_told();
+      message = describe(*failure.get(), status == WEIR_STATUS_POISONED, described);
+    }
     try {
       callback(status, message, payload);
     } catch (const std::exception& error) {
@@ -114,12 +117,6 @@ struct CallbackWaiter : Waiter {
     }
   }
 };
-
-/// What is left until a deadline, as a time-out.
-std::int64_t time_until(std::int64_t deadline_ns) noexcept {
-  if (deadline_ns == sys::kNever) return WEIR_FOREVER;
-  return std::max<std::int64_t>(0, deadline_ns - sys::now_ns());
-}
 
 bool try_to_cancel(Stream& stream) noexcept {
   try {
@@ -164,9 +161,11 @@ Runtime::Runtime(const weir_runtime_options& options)
   trace_path_ = next_trace_path();
   if (!trace_path_.empty()) recorder_.start(0);
   if (watched()) watchdog_ = std::make_unique<Watchdog>(*this, watchdog_limit_ns_);
+  live_.begin(*this);
 }
 
 Runtime::~Runtime() {
+  live_.end();
   const std::int64_t deadline = sys::deadline_after(shutdown_timeout_ns_);
   while (!pipelines_.empty()) destroy_pipeline(pipelines_.back().get());
   while (!queues_.empty()) {
@@ -181,6 +180,7 @@ Runtime::~Runtime() {
   watchdog_.reset();
   wait_until_all_left();  // streams that the watchdog has asked, too
   write_requested_trace();
+  report_unreported();
   for (auto& [key, stream] : std::exchange(streams_, {})) stream.reset();
   places_.clear();
   for (const auto& [end, owned] : buffers_) {
@@ -195,9 +195,9 @@ void Runtime::shut_down(std::int64_t deadline_ns) noexcept {
   try {
     const PinnedStreams all(*this);
     do {  // again when somebody who was told of an end has enqueued more
-      if (drain(all.list(), time_until(deadline_ns)).status == WEIR_STATUS_TIMEOUT) {
+      if (!await_end(all.list(), time_until(deadline_ns))) {
         for (weir_stream* stream : all.list()) stream->cancel_for_good();
-        drain(all.list(), WEIR_FOREVER);
+        await_end(all.list(), WEIR_FOREVER);
       }
     } while (!wait_until_all_left());
   } catch (...) {
@@ -403,8 +403,7 @@ weir_stream* Runtime::create_stream(Place& place, const weir_stream_options& opt
   std::string name = options.name ? options.name : fmt::format("{}/s{}", place.name(), number);
   sys::Lock lock(mutex_);
   const std::uint64_t serial = next_serial();
-  Owned<weir_stream> stream(
-      new weir_stream(place, serial, std::move(name), options.policy, options.priority));
+  Owned<weir_stream> stream(new weir_stream(place, serial, std::move(name), options));
   weir_stream* const handle = stream.get();
   streams_.emplace(serial, std::move(stream));
   streams_made_.store(serial, std::memory_order_release);
@@ -434,7 +433,7 @@ void Runtime::destroy_stream(weir_stream* stream) noexcept {
   }
   do {  // again when somebody who was told of an end has enqueued more
     try {
-      drain({stream}, WEIR_FOREVER);
+      await_end({stream}, WEIR_FOREVER);
     } catch (...) {
       outlast(*stream);
     }
@@ -448,81 +447,9 @@ void Runtime::destroy_stream(weir_stream* stream) noexcept {
   dead = std::move(found->second);
   streams_.erase(found);
   lock.unlock();
+  dead->unreported().report("stream", dead->name());
   dead.reset();
   stream_gone_.notify_all();
-}
-
-WaitResult Runtime::synchronize(Stream& stream, std::int64_t timeout_ns) {
-  if (NoWaitScope::active()) {
-    fail(WEIR_STATUS_BUSY, "a kernel or callback must not synchronise stream '{}'", stream.name());
-  }
-  return drain({static_cast<weir_stream*>(&stream)}, timeout_ns);
-}
-
-WaitResult Runtime::synchronize_all(std::int64_t timeout_ns) {
-  if (NoWaitScope::active()) fail(WEIR_STATUS_BUSY, "a kernel or callback must not synchronise");
-  const std::int64_t deadline = sys::deadline_after(timeout_ns);
-  const auto left = [&] { return time_until(deadline); };
-  const PinnedQueues queues(*this);
-  for (weir_queue* queue : queues.list()) {
-    WaitResult result = queue->synchronize(left());
-    if (result.status == WEIR_STATUS_TIMEOUT) return result;
-    const sys::Lock lock(mutex_);
-    if (untold_.status == WEIR_STATUS_OK) untold_ = std::move(result);
-  }
-  const PinnedStreams all(*this);
-  WaitResult result = drain(all.list(), left());
-  if (result.status == WEIR_STATUS_TIMEOUT) return result;
-  const sys::Lock lock(mutex_);
-  WaitResult first = std::exchange(untold_, {});
-  return first.status == WEIR_STATUS_OK ? result : first;
-}
-
-WaitResult Runtime::drain(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns) {
-  std::list<weir_event> ends;
-  try {
-    for (weir_stream* stream : streams) {
-      take_overdue(*stream, ends);
-      if (!stream->settled()) add_drain(*stream, ends);
-    }
-    const std::vector<weir_event> events(ends.begin(), ends.end());
-    WaitResult result = wait_for_events(*this, events, WEIR_WAIT_MODE_ALL, timeout_ns);
-    if (result.status == WEIR_STATUS_TIMEOUT) {
-      give_overdue(ends);
-    } else {
-      for (const weir_event& end : ends) failures_.remove(end.opaque[1]);
-    }
-    return result;
-  } catch (...) {
-    give_overdue(ends);
-    throw;
-  }
-}
-
-void Runtime::add_drain(Stream& stream, std::list<weir_event>& ends) {
-  std::list<weir_event> added(1);  // nothing may fail once the drain is enqueued
-  added.front() = stream.drain();
-  ends.splice(ends.end(), added);
-}
-
-/// A drain takes the failure of its stream with it, also when the wait for it was given up: the
-/// next one to synchronise waits for that drain as well.
-void Runtime::take_overdue(weir_stream& stream, std::list<weir_event>& ends) noexcept {
-  sys::Lock lock(mutex_);
-  ends.splice(ends.end(), stream.listing.overdue);
-}
-
-void Runtime::give_overdue(std::list<weir_event>& ends) noexcept {
-  sys::Lock lock(mutex_);
-  while (!ends.empty()) {
-    const auto found = streams_.find(ends.front().opaque[1] >> Action::kSequenceBits);
-    if (found == streams_.end()) {
-      ends.pop_front();
-      continue;
-    }
-    auto& overdue = found->second->listing.overdue;
-    overdue.splice(overdue.end(), ends, ends.begin());
-  }
 }
 
 // ---- Kernels -----------------------------------------------------------------------------------
@@ -595,6 +522,16 @@ bool Runtime::drive() noexcept {
                                  [](const auto& domain) { return domain->device().drive(); });
   driving_.unlock();
   return moved;
+}
+
+void Runtime::report_unreported() noexcept {
+  sys::Lock lock(mutex_);
+  for (const auto& pipeline : pipelines_) pipeline->report_unreported();
+  for (const auto& queue : queues_) queue->report_unreported();
+  for (const auto& share : shares_) share->report_unreported();
+  for (const auto& [serial, stream] : streams_) {
+    stream->unreported().report("stream", stream->name());
+  }
 }
 
 void Runtime::get_stats(weir_stats& stats) const {

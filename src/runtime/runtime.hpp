@@ -28,6 +28,7 @@
 #include "runtime/domain.hpp"
 #include "runtime/fabric.hpp"
 #include "runtime/host_allocation.hpp"
+#include "runtime/live_runtime.hpp"
 #include "runtime/pipeline.hpp"
 #include "runtime/place.hpp"
 #include "runtime/queue.hpp"
@@ -67,6 +68,9 @@ class Runtime {
   void destroy_stream(weir_stream* stream) noexcept;
   WaitResult synchronize(Stream& stream, std::int64_t timeout_ns);
   WaitResult synchronize_all(std::int64_t timeout_ns);
+  /// Waits until all that is enqueued in the streams is complete. They keep their failures. Returns
+  /// false at the time-out.
+  bool await_end(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns);
   std::uint64_t streams_made() const noexcept {
     return streams_made_.load(std::memory_order_acquire);
   }
@@ -190,6 +194,9 @@ class Runtime {
   FailureLog& failures() noexcept { return failures_; }
   trace::Recorder& recorder() noexcept { return recorder_; }
 
+  /// Logs the failures that the program was not told of, of all that there is. Any thread.
+  void report_unreported() noexcept;
+
   void get_stats(weir_stats& stats) const;
   std::string describe() const;
 
@@ -209,9 +216,11 @@ class Runtime {
   class PinnedStreams;
   std::uint64_t next_serial() const;
   weir_stream* any_stream_of(const Place& place);
-  void add_drain(Stream& stream, std::list<weir_event>& ends);
-  void take_overdue(weir_stream& stream, std::list<weir_event>& ends) noexcept;
-  void give_overdue(std::list<weir_event>& ends) noexcept;
+  using Drains = std::list<Stream::Drain>;
+  void add_drains_of(weir_stream& stream, Drains& drains);
+  bool give_up(Drains& drains) noexcept;
+  void give_back(Drains& drains) noexcept;
+  bool forget_given_up(Drains& drains);
   WaitResult drain(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns);
   void outlast(const Stream& stream) noexcept;
   void wait_until_left(const Stream& stream) noexcept;
@@ -261,6 +270,7 @@ class Runtime {
   sys::Atomic<std::uint64_t> callbacks_{0};  ///< that have not returned
   weir_stats finished_stats_{};              // of streams that are gone
   std::unique_ptr<Watchdog> watchdog_;
+  LiveRuntime live_;  // last: it begins when all else is there
 };
 
 template <class Look>

@@ -137,14 +137,36 @@ void Share::add_parts() {
 
 void Share::finish() noexcept {
   try {
-    wait(WEIR_FOREVER);
+    wait_until_over(sys::kNever);
   } catch (...) {
     while (over_.count() == 0) runtime_.pass_time();
   }
   if (crew_ != nullptr) crew_->leave();
 }
 
-Share::~Share() { close_parts(); }
+Share::~Share() {
+  for (const Part& part : parts_) {
+    if (part.stream == nullptr) continue;
+    try {
+      runtime_.await_end({part.stream}, WEIR_FOREVER);
+    } catch (...) {  // its end waits
+    }
+  }
+  report_unreported();
+  close_parts();
+}
+
+void Share::report_unreported() noexcept {
+  {
+    const SpinGuard guard(failing_);
+    unreported_.add(untold_.failure);
+    unreported_.add(failure_);
+  }
+  for (const Part& part : parts_) {
+    if (part.stream != nullptr) unreported_.take(part.stream->unreported());
+  }
+  unreported_.report("share", name_);
+}
 
 void Share::open_stream(Part& part) {
   for (Chunk& chunk : part.chunks) {
@@ -544,7 +566,7 @@ void Share::cancel_chunks() {
 
 void Share::outlast(std::int64_t timeout_ns) noexcept {
   try {
-    if (wait(timeout_ns).status == WEIR_STATUS_TIMEOUT) cancel();
+    if (!wait_until_over(sys::deadline_after(timeout_ns))) cancel();
   } catch (...) {  // no memory to wait or to cancel
     enter();
     fail_with(WEIR_STATUS_OUT_OF_MEMORY,

@@ -55,6 +55,8 @@ class Share : private ShareCrew::Listener {
   ~Share();
   /// Begins, once it is made as a whole: others call it from then on. Throws Error.
   void start();
+  /// Logs, once each, failures that the program was not told of. Any thread.
+  void report_unreported() noexcept;
   /// Waits for everything, and until nobody calls it any more.
   void finish() noexcept;
 
@@ -245,6 +247,7 @@ class Share : private ShareCrew::Listener {
   FailureRef failure_;
   FailureRef last_loss_;  ///< of a place
   WaitResult untold_;     ///< a failure that a stream told when not all was over in time
+  Unreported unreported_;
 
   SpinLock marking_;
   RangeSet marks_;  ///< at rank 0: what is done

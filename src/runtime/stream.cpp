@@ -28,19 +28,19 @@ struct Stream::CancelMessage : Message {
   FailureRef reason;
 };
 
-Stream::Stream(Place& place, std::uint64_t serial, std::string name, weir_dependence_policy policy,
-               int priority)
+Stream::Stream(Place& place, std::uint64_t serial, std::string name,
+               const weir_stream_options& options)
     : place_(place),
       runtime_(place.domain().runtime()),
       serial_(serial),
       name_(std::move(name)),
-      policy_(policy),
-      priority_(static_cast<std::size_t>(priority + 1)),
+      policy_(options.policy),
+      priority_(static_cast<std::size_t>(options.priority + 1)),
       ordered_(place.domain().info().orders_jobs),
       pumps_(!ordered_ && !place.domain().info().copies_by_worker),
       trace_index_(runtime_.recorder().add_stream(name_)),
       actions_(runtime_.actions(), this),
-      engine_(policy, ordered_ ? Ordering::device : Ordering::host) {}
+      engine_(options.policy, ordered_ ? Ordering::device : Ordering::host) {}
 
 Stream::~Stream() = default;
 
@@ -455,11 +455,12 @@ void Stream::retire(Action& action) noexcept {
 
 void Stream::note_outcome(const Action& action) noexcept {
   if (action.kind == ActionKind::drain) {
-    progress_.set_failed(false);
+    if (action.fate == DrainFate::taken) progress_.set_failed(false);
     counters_.drained.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   counters_.failed.fetch_add(1, std::memory_order_relaxed);
+  if (action.status != WEIR_STATUS_POISONED) unreported_.add(action.failure);
   if (action.status != WEIR_STATUS_CANCELLED && action.kind != ActionKind::marker) {
     progress_.set_failed(true);
   }

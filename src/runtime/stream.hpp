@@ -18,6 +18,7 @@
 #include "core/engine.hpp"
 #include "core/mailbox.hpp"
 #include "core/progress.hpp"
+#include "core/unreported.hpp"
 #include "runtime/place.hpp"
 
 namespace weir::rt {
@@ -39,8 +40,7 @@ struct ActionWatcher : Waiter {
 /// an owner; after a message is posted its sender never touches the stream again.
 class Stream : private CopySink {
  public:
-  Stream(Place& place, std::uint64_t serial, std::string name, weir_dependence_policy policy,
-         int priority);
+  Stream(Place& place, std::uint64_t serial, std::string name, const weir_stream_options& options);
   ~Stream();
 
   Place& place() const noexcept { return place_; }
@@ -85,8 +85,14 @@ class Stream : private CopySink {
   /// The same for a buffer in the memory of the host.
   weir_event renew_host(const weir_operand& operand);
 
-  /// Enqueues a barrier whose event ends with the stream's first failure, which is then forgotten.
-  weir_event drain();
+  /// Enqueues a barrier whose event ends with the stream's first failure, which is then forgotten,
+  /// unless the drain is given up by then.
+  weir_event drain(DrainFate fate = DrainFate::open);
+  /// After a drain that was given up has ended with a failure: lets the stream forget it, as the
+  /// program is told of it. Returns false, having done nothing, when something was enqueued since.
+  bool forget_failure_of(const weir_event& drain);
+  /// Whether nothing was enqueued since that action of the stream.
+  bool is_last(const weir_event& event) const noexcept { return enqueued() == position_of(event); }
   /// Enqueues a marker: its event completes when everything enqueued so far has.
   weir_event mark();
   void cancel();
@@ -107,6 +113,9 @@ class Stream : private CopySink {
   void wait_until_left(Meanwhile&& meanwhile) const noexcept {
     mailbox_.wait_until_left(meanwhile);
   }
+
+  /// What no synchronise has told.
+  Unreported& unreported() noexcept { return unreported_; }
 
   std::uint64_t enqueued() const noexcept { return queue_.pushed(); }
   /// Actions that are not over, weir's own included.
@@ -164,19 +173,30 @@ class Stream : private CopySink {
 
   sys::Plain<Stream*> next_in_queue = nullptr;  ///< of the place's run queue
 
+  /// A drain that a thread waits for, or did.
+  struct Drain {
+    weir_event event = WEIR_EVENT_INIT;
+    Stream* stream = nullptr;
+    bool given_up = false;
+  };
   /// Of the runtime, under its mutex.
   struct Listing {
-    std::size_t pins = 0;           ///< threads that use the stream without owning its handle
-    bool leaving = false;           ///< is being destroyed: not to be pinned again
-    std::list<weir_event> overdue;  ///< drains that nobody waited for to the end
+    std::size_t pins = 0;      ///< threads that use the stream without owning its handle
+    bool leaving = false;      ///< is being destroyed: not to be pinned again
+    std::list<Drain> overdue;  ///< drains that no thread has waited for to the end
   } listing;
 
  private:
   struct CancelMessage;
   struct ReportMessage;
 
+  static constexpr std::uint64_t kAny = UINT64_MAX;
+  /// Unless kAny, enqueues only as the next action after number `only_after`.
   template <class Fill>
-  weir_event enqueue(ActionKind kind, bool evented, Fill&& fill);
+  weir_event enqueue(ActionKind kind, bool evented, Fill&& fill, std::uint64_t only_after = kAny);
+  static std::uint64_t position_of(const weir_event& event) noexcept {
+    return event.opaque[1] & ((std::uint64_t{1} << Action::kSequenceBits) - 1);
+  }
   void fill_compute(Action& action, const weir_compute& compute,
                     std::span<const weir_event> events);
   void fill_transfer(Action& action, const weir_transfer& transfer,
@@ -265,6 +285,7 @@ class Stream : private CopySink {
   ActionList granted_;  ///< calls that waited for memory and have it now
   Progress progress_;
   Counters counters_;
+  Unreported unreported_;
   std::uint64_t cancel_until_ = 0;
   FailureRef cancel_reason_;
   std::unique_ptr<History> history_;  ///< while a trace is recorded

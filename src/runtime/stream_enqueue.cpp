@@ -55,11 +55,13 @@ bool same_shape(const Region& a, const Region& b) noexcept {
 }
 
 template <class Fill>
-weir_event Stream::enqueue(ActionKind kind, bool evented, Fill&& fill) {
+weir_event Stream::enqueue(ActionKind kind, bool evented, Fill&& fill, std::uint64_t only_after) {
   weir_event event = WEIR_EVENT_INIT;
   bool idle = false;
   {
     ActionQueue::Turn turn(queue_);
+    if (turn.count() != only_after && only_after != kAny) [[unlikely]]
+      return event;
     if (turn.count() == kMostActions) [[unlikely]] {
       fail(WEIR_STATUS_UNAVAILABLE, "stream '{}' has had {} actions: go on with a new one", name_,
            kMostActions);
@@ -161,9 +163,30 @@ weir_event Stream::sync(const weir_sync& sync, bool evented) {
   return enqueue(kind, evented, [&](Action& action) { fill_sync(action, sync); });
 }
 
-weir_event Stream::drain() {
+weir_event Stream::drain(DrainFate fate) {
   drains_.fetch_add(1, std::memory_order_relaxed);
-  return enqueue(ActionKind::drain, true, [](Action& action) { action.reserve(0, 0, 0); });
+  return enqueue(ActionKind::drain, true, [fate](Action& action) {
+    action.reserve(0, 0, 0);
+    action.fate = fate;
+  });
+}
+
+bool Stream::forget_failure_of(const weir_event& drain) {
+  bool enqueued = false;
+  drains_.fetch_add(1, std::memory_order_relaxed);
+  const auto fill = [&](Action& action) {
+    action.reserve(0, 0, 0);
+    action.fate = DrainFate::taken;
+    enqueued = true;
+  };
+  try {
+    enqueue(ActionKind::drain, false, fill, position_of(drain));
+  } catch (...) {
+    drains_.fetch_sub(1, std::memory_order_relaxed);
+    throw;
+  }
+  if (!enqueued) drains_.fetch_sub(1, std::memory_order_relaxed);
+  return enqueued;
 }
 
 weir_event Stream::mark() {

@@ -73,6 +73,11 @@ class WaitList {
 
 }  // namespace
 
+std::int64_t time_until(std::int64_t deadline_ns) noexcept {
+  if (deadline_ns == sys::kNever) return WEIR_FOREVER;
+  return std::max<std::int64_t>(0, deadline_ns - sys::now_ns());
+}
+
 bool wait_for_signal(Runtime& runtime, Signal& signal, std::uint32_t wanted,
                      std::int64_t deadline_ns) noexcept {
   std::int64_t spin_until = sys::now_ns() + runtime.spin_ns();

@@ -38,6 +38,9 @@ class CoreSharing {
   sys::Atomic<unsigned> long_ones_{0};
 };
 
+/// What is left until a deadline, as a time-out.
+std::int64_t time_until(std::int64_t deadline_ns) noexcept;
+
 /// How a wait for events ended.
 struct WaitResult {
   weir_status status = WEIR_STATUS_OK;

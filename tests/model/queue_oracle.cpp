@@ -105,10 +105,6 @@ void Oracle::cancelled() {
   for (auto& bytes : missing_) bytes.assign(bytes.size(), Missing::none);
 }
 
-void Oracle::gave_up() {
-  for (auto& bytes : bad_) bytes.assign(bytes.size(), Missing::none);
-}
-
 std::string Oracle::synchronized(const std::vector<Bytes>& memory) {
   reached_.clear();
   failed_sums_.clear();

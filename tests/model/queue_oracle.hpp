@@ -31,9 +31,6 @@ class Oracle {
   /// A buffer came to its end, and its memory was this.
   std::string released(std::size_t buffer, const Bytes& memory);
   void cancelled();
-  /// A synchronise gave up. It may have made places forget failures already, which it then does not
-  /// tell: what depends on these may be poisoned or not.
-  void gave_up();
   /// All is over, and host memory of the buffers is this.
   std::string synchronized(const std::vector<Bytes>& memory);
 

@@ -290,7 +290,6 @@ std::string Trial::follow(const Done& done, bool cancellable, weir_status& first
   const Step& step = *done.step;
   if (!done.wrong.empty()) return done.wrong;
   if (step.kind == Step::Kind::cancel) oracle_.cancelled();
-  if (step.kind == Step::Kind::synchronize) oracle_.gave_up();
   if (step.kind >= Step::Kind::cancel || done.status == WEIR_STATUS_UNSUPPORTED) return "";
   if (step.brief && done.status == WEIR_STATUS_TIMEOUT) return "";
   if (step.kind == Step::Kind::release) {

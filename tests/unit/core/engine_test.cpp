@@ -220,6 +220,21 @@ TEST_F(EngineTest, PoisonReachesDependentsOnlyAndLastsUntilTheDrain) {
   EXPECT_EQ(ready(), std::vector{&again});
 }
 
+TEST_F(EngineTest, ADrainThatIsGivenUpTellsTheFailureAndLeavesIt) {
+  Action& root = admit(kCompute, {{0, 0, 8, W}});
+  Action& given_up = admit(ActionKind::drain, {});
+  EXPECT_TRUE(given_up.decide(given_up.id(), DrainFate::given_up));
+  ready();
+  finish(root, true);
+  EXPECT_EQ(given_up.status, WEIR_STATUS_KERNEL_ERROR);
+  Action& late = admit(kCompute, {{0, 0, 8, R}});
+  EXPECT_EQ(late.status, WEIR_STATUS_POISONED);
+  Action& drain = admit(ActionKind::drain, {});
+  EXPECT_EQ(drain.status, WEIR_STATUS_KERNEL_ERROR);
+  EXPECT_FALSE(drain.decide(drain.id(), DrainFate::given_up));
+  EXPECT_EQ(finished().size(), 4u);
+}
+
 TEST_F(EngineTest, ReadOnlyFailurePoisonsWritersNotReaders) {
   Action& root = admit(kCompute, {{0, 0, 8, R}});
   ready();

@@ -47,6 +47,52 @@ TEST_F(WaitingTest, DeadlinePassesWhileTheActionGoesOn) {
   EXPECT_TRUE(event.complete());
 }
 
+TEST_F(WaitingTest, ASynchroniseInVainForgetsNoFailure) {
+  const Buffer buffer = runtime_.buffer(8);
+  gate_.close(runtime_, stream_);
+  stream_.compute(bad_, {weir::write(buffer.all())});
+  EXPECT_EQ(status_of([&] { stream_.synchronize(1ms); }), WEIR_STATUS_TIMEOUT);
+  EXPECT_EQ(status_of([&] { runtime_.synchronize(1ms); }), WEIR_STATUS_TIMEOUT);
+  const Event late = stream_.compute(nothing_, {weir::read(buffer.all())});
+  gate_.open();
+  EXPECT_EQ(wait({late}, WEIR_WAIT_MODE_ALL, forever), WEIR_STATUS_POISONED);
+  EXPECT_EQ(status_of([&] { stream_.synchronize(); }), WEIR_STATUS_KERNEL_ERROR);
+  EXPECT_EQ(status_of([&] { stream_.synchronize(); }), WEIR_STATUS_OK);
+}
+
+TEST_F(WaitingTest, WhoSynchronisesAgainAndAgainWithoutTimeIsTold) {
+  for (const char* const domains :
+       {"host", "sim:order=device,latency_us=0", "sim:latency_us=0", "sim:clock=virtual"}) {
+    Runtime runtime(domains);
+    const Place place = runtime.domain(0).place(1);
+    const Stream stream = place.stream();
+    const Kernel bad = runtime.kernel("bad", [](const Call&) { throw std::runtime_error("no"); });
+    const Buffer buffer = runtime.buffer(8);
+    for (int round = 0; round < 20; ++round) {
+      stream.compute(bad, {weir::write(buffer.all())});
+      weir_status status = WEIR_STATUS_TIMEOUT;
+      while (status == WEIR_STATUS_TIMEOUT) status = status_of([&] { stream.synchronize(0ns); });
+      EXPECT_EQ(status, WEIR_STATUS_KERNEL_ERROR) << domains;
+      EXPECT_EQ(status_of([&] { stream.synchronize(); }), WEIR_STATUS_OK) << domains;
+    }
+  }
+}
+
+TEST_F(WaitingTest, AFailureThatManyEnqueueAfterIsToldOnce) {
+  const Buffer buffer = runtime_.buffer(8);
+  gate_.close(runtime_, stream_);
+  stream_.compute(bad_, {weir::write(buffer.all())});
+  EXPECT_EQ(status_of([&] { stream_.synchronize(0ns); }), WEIR_STATUS_TIMEOUT);
+  const Event between = stream_.compute(nothing_, {});
+  EXPECT_EQ(status_of([&] { stream_.synchronize(0ns); }), WEIR_STATUS_TIMEOUT);
+  gate_.open();
+  EXPECT_EQ(status_of([&] { stream_.synchronize(); }), WEIR_STATUS_KERNEL_ERROR);
+  EXPECT_TRUE(between.complete());
+  const Event again = stream_.compute(nothing_, {weir::read(buffer.all())});
+  EXPECT_EQ(status_of([&] { stream_.synchronize(); }), WEIR_STATUS_OK);
+  EXPECT_EQ(wait({again}, WEIR_WAIT_MODE_ALL, forever), WEIR_STATUS_OK);
+}
+
 TEST_F(WaitingTest, AnyTellsTheLowestCompletedEvent) {
   const Event done = stream_.compute(nothing_, {});
   const Event also_done = stream_.compute(nothing_, {});
