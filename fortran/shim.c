@@ -56,21 +56,23 @@ weir_status weir_fortran_place_create(weir_domain* domain, size_t cores, bool ov
   return pass(weir_place_create(domain, &options, out_place));
 }
 
-weir_status weir_fortran_stream_create(weir_place* place, const char* name,
+weir_status weir_fortran_stream_create(weir_place* place, const char* name, size_t max_in_flight,
                                        weir_stream** out_stream) {
   weir_stream_options options = WEIR_STREAM_OPTIONS_INIT;
   options.name = given(name);
+  options.max_in_flight = max_in_flight;
   return pass(weir_stream_create(place, &options, out_stream));
 }
 
 weir_status weir_fortran_queue_create(weir_runtime* runtime, const char* policy, bool no_models,
                                       weir_place* const* places, size_t place_count,
-                                      weir_queue** out_queue) {
+                                      size_t max_in_flight, weir_queue** out_queue) {
   weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
   options.policy = given(policy);
   options.no_models = no_models;
   options.places = places;
   options.place_count = place_count;
+  options.max_in_flight = max_in_flight;
   return pass(weir_queue_create(runtime, &options, out_queue));
 }
 

@@ -259,15 +259,17 @@ module weir
       type(c_ptr), intent(out) :: place
     end function
 
-    integer(c_int) function weir_fortran_stream_create_c(place, name, stream) &
+    integer(c_int) function weir_fortran_stream_create_c(place, name, max_in_flight, stream) &
       bind(C, name="weir_fortran_stream_create")
       import
       type(c_ptr), value :: place
       character(kind=c_char), intent(in) :: name(*)
+      integer(c_size_t), value :: max_in_flight
       type(c_ptr), intent(out) :: stream
     end function
 
-    integer(c_int) function weir_fortran_queue_create_c(runtime, policy, no_models, places, place_count, queue) &
+    integer(c_int) function weir_fortran_queue_create_c(runtime, policy, no_models, places, place_count, &
+                                                        max_in_flight, queue) &
       bind(C, name="weir_fortran_queue_create")
       import
       type(c_ptr), value :: runtime
@@ -275,6 +277,7 @@ module weir
       logical(c_bool), value :: no_models
       type(c_ptr), intent(in) :: places(*)
       integer(c_size_t), value :: place_count
+      integer(c_size_t), value :: max_in_flight
       type(c_ptr), intent(out) :: queue
     end function
 
@@ -545,13 +548,18 @@ contains
     place%handle = c_null_ptr
   end subroutine
 
-  subroutine weir_stream_create(place, stream, name, stat, errmsg)
+  !> max_in_flight: actions from which on the program waits to enqueue; the usual number without.
+  subroutine weir_stream_create(place, stream, name, stat, errmsg, max_in_flight)
     type(weir_place), intent(in) :: place
     type(weir_stream), intent(out) :: stream
     character(*), intent(in), optional :: name
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    call report(weir_fortran_stream_create_c(place%handle, c_string(name), stream%handle), stat, errmsg)
+    integer, intent(in), optional :: max_in_flight
+    integer(c_size_t) :: most
+    most = 0
+    if (present(max_in_flight)) most = int(max_in_flight, c_size_t)
+    call report(weir_fortran_stream_create_c(place%handle, c_string(name), most, stream%handle), stat, errmsg)
   end subroutine
 
   !> Waits for the actions, whatever their outcome, and frees the stream.
@@ -968,7 +976,7 @@ contains
 
   !> Makes a task queue over places, without any over all free cores of all domains. models: whether
   !> it uses and keeps measured times.
-  subroutine weir_queue_create(runtime, queue, policy, places, models, stat, errmsg)
+  subroutine weir_queue_create(runtime, queue, policy, places, models, stat, errmsg, max_in_flight)
     type(weir_runtime), intent(in) :: runtime
     type(weir_queue), intent(out) :: queue
     character(*), intent(in), optional :: policy
@@ -976,14 +984,18 @@ contains
     logical, intent(in), optional :: models
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
+    integer, intent(in), optional :: max_in_flight
     type(c_ptr), allocatable :: handles(:)
     logical(c_bool) :: no_models
+    integer(c_size_t) :: most
+    most = 0
+    if (present(max_in_flight)) most = int(max_in_flight, c_size_t)
     no_models = .false.
     if (present(models)) no_models = .not. models
     allocate (handles(0))
     if (present(places)) handles = places%handle
     call report(weir_fortran_queue_create_c(runtime%handle, c_string(policy), no_models, handles, &
-                                            size(handles, kind=c_size_t), queue%handle), stat, errmsg)
+                                            size(handles, kind=c_size_t), most, queue%handle), stat, errmsg)
   end subroutine
 
   !> Synchronises the queue, whatever the outcome, and frees it.

@@ -48,9 +48,11 @@ typedef struct weir_queue_options {
                                   how fast the models say that tasks ran there */
   size_t weight_count;       /**< that of the places */
   bool no_models;            /**< neither reads nor keeps measured times in the user's cache */
+  size_t max_in_flight;      /**< tasks from which on weir_queue_submit() waits; 0: the value of
+                                  WEIR_MAX_IN_FLIGHT, or else 65536 */
 } weir_queue_options;
 #define WEIR_QUEUE_OPTIONS_INIT \
-  { sizeof(weir_queue_options), NULL, NULL, 0, NULL, NULL, 0, false }
+  { sizeof(weir_queue_options), NULL, NULL, 0, NULL, NULL, 0, false, 0 }
 
 /** Makes a queue. options may be NULL. The caller owns *out_queue. */
 WEIR_API weir_status weir_queue_create(weir_runtime* runtime, const weir_queue_options* options,
@@ -85,7 +87,10 @@ typedef struct weir_task {
   { sizeof(weir_task), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, 0, NULL, NULL, NULL }
 
 /**
- * Submits a call of a kernel and returns at once. A task with access REDUCE gets a partial result,
+ * Submits a call of a kernel and returns at once, unless max_in_flight tasks are not complete: then
+ * it helps and waits until an eighth of them is, whatever that takes; kernels and callbacks do not
+ * wait, and exceed the number. A program must not hold a lock while it submits that its kernels or
+ * callbacks take. A task with access REDUCE gets a partial result,
  * set to the identity, in place of its operand, so that tasks that reduce into the same region by
  * the same kernels run at the same time. A queue has at most one for each of its cores, and no more
  * than 32, and uses them in turn: the same program on the same places gives the same bits. They
@@ -140,9 +145,10 @@ typedef struct weir_queue_info {
   const char* policy;
   size_t place_count;
   uint64_t submitted, completed; /**< tasks, those that begin and end reductions included */
+  size_t max_in_flight;          /**< of the options, or what stands for 0 there */
 } weir_queue_info;
 #define WEIR_QUEUE_INFO_INIT \
-  { sizeof(weir_queue_info), NULL, NULL, 0, 0, 0 }
+  { sizeof(weir_queue_info), NULL, NULL, 0, 0, 0, 0 }
 
 /**
  * Fills out_info, and the first share_count of the shares of the places. shares may be NULL.

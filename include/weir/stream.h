@@ -43,9 +43,11 @@ typedef struct weir_stream_options {
   const char* name; /**< NULL: "PLACE/sN" */
   weir_dependence_policy policy;
   int priority;         /**< -1, 0 or 1: which stream of its place a free core serves first */
+  size_t max_in_flight; /**< actions from which on the program waits to enqueue more; 0: the value
+                             of WEIR_MAX_IN_FLIGHT, or else 65536 */
 } weir_stream_options;
 #define WEIR_STREAM_OPTIONS_INIT \
-  { sizeof(weir_stream_options), NULL, WEIR_DEPENDENCE_POLICY_OPERANDS, 0 }
+  { sizeof(weir_stream_options), NULL, WEIR_DEPENDENCE_POLICY_OPERANDS, 0, 0 }
 
 /** Makes a stream on a place. options may be NULL. The caller owns *out_stream. */
 WEIR_API weir_status weir_stream_create(weir_place* place, const weir_stream_options* options,
@@ -81,7 +83,10 @@ typedef struct weir_compute {
   { sizeof(weir_compute), NULL, NULL, NULL, 0, NULL, 0, NULL }
 
 /**
- * Enqueues a call of a kernel and returns at once. Everything in compute is copied.
+ * Enqueues a call of a kernel and returns at once. Everything in compute is copied. When
+ * max_in_flight actions are not complete this function, like all below that enqueue, helps and
+ * waits until an eighth of them is, whatever that takes; kernels and callbacks do not wait, and
+ * exceed the number. A program must not hold a lock meanwhile that its kernels or callbacks take.
  * out_event may be NULL; so it may in all functions below.
  */
 WEIR_API weir_status weir_stream_compute(weir_stream* stream, const weir_compute* compute,

@@ -416,6 +416,7 @@ struct StreamOptions {
   const char* name = nullptr;
   weir_dependence_policy policy = WEIR_DEPENDENCE_POLICY_OPERANDS;
   int priority = 0;
+  std::size_t max_in_flight = 0;  ///< 0: the usual number
 };
 
 /// Owns a place. Destroying it destroys its streams: keep it longer than they are.
@@ -443,6 +444,7 @@ class Place {
     options.name = wanted.name;
     options.policy = wanted.policy;
     options.priority = wanted.priority;
+    options.max_in_flight = wanted.max_in_flight;
     weir_stream* made = nullptr;
     check(weir_stream_create(handle(), &options, &made));
     return made;

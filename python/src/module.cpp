@@ -64,12 +64,14 @@ std::vector<PlaceRef> partition(const Domain& domain, std::size_t count, bool ov
 }
 
 std::shared_ptr<Stream> make_stream(const PlaceRef& place, const Text& name,
-                                    const std::string& policy, int priority) {
+                                    const std::string& policy, int priority,
+                                    std::size_t max_in_flight) {
   place->session->require_open();
   weir_stream_options options = WEIR_STREAM_OPTIONS_INIT;
   options.name = c_str(name);
   options.policy = policy_of(policy);
   options.priority = priority;
+  options.max_in_flight = max_in_flight;
   weir_stream* made = nullptr;
   call_released({&place->session->in_use},
                 [&] { return weir_stream_create(place->handle, &options, &made); });
@@ -79,7 +81,8 @@ std::shared_ptr<Stream> make_stream(const PlaceRef& place, const Text& name,
 }
 
 std::shared_ptr<Queue> make_queue(const Runtime& runtime, const Text& policy,
-                                  std::vector<PlaceRef> places, const Text& name, bool models) {
+                                  std::vector<PlaceRef> places, const Text& name, bool models,
+                                  std::size_t max_in_flight) {
   runtime.session->require_open();
   std::vector<weir_place*> handles;
   for (const PlaceRef& place : places) handles.push_back(place->handle);
@@ -89,6 +92,7 @@ std::shared_ptr<Queue> make_queue(const Runtime& runtime, const Text& policy,
   options.place_count = handles.size();
   options.name = c_str(name);
   options.no_models = !models;
+  options.max_in_flight = max_in_flight;
   weir_queue* made = nullptr;
   call_released({&runtime.session->in_use},
                 [&] { return weir_queue_create(runtime.session->handle(), &options, &made); });
@@ -338,12 +342,14 @@ void define_streams(nb::module_& m) {
                      check(weir_place_get_info(open(*place.session, place.handle, "place"), &info));
                      return info.core_count;
                    })
-      .def("stream", &make_stream, "name"_a = nb::none(), "policy"_a = "operands", "priority"_a = 0,
-           "Makes a stream. The policy 'operands' orders what overlaps, 'fifo' everything.")
+      .def(
+          "stream", &make_stream, "name"_a = nb::none(), "policy"_a = "operands", "priority"_a = 0,
+          "max_in_flight"_a = 0,
+          "Makes a stream. The policy 'operands' orders what overlaps, 'fifo' everything. "
+          "max_in_flight: actions from which on the program waits to enqueue; 0: the usual number.")
       .def("close", &Place::close,
            "Ends the streams of the place, and the place. Raises BusyError while a queue, a share "
-           "or "
-           "a pipeline uses it: close that first.")
+           "or a pipeline uses it: close that first.")
       .def("__enter__", [](PlaceRef place) { return place; })
       .def("__exit__",
            [](Place& place, nb::args ended) {
@@ -572,7 +578,8 @@ void define_runtime(nb::module_& m) {
           nb::sig("def buffer(self, shape: int | tuple[int, ...], dtype: "
                   "numpy.typing.DTypeLike = 'float64', order: str = 'C', name: str | None = None, "
                   "alias: bool = True) -> Buffer"))
-      .def("_queue", &make_queue, "policy"_a.none(), "places"_a, "name"_a.none(), "models"_a)
+      .def("_queue", &make_queue, "policy"_a.none(), "places"_a, "name"_a.none(), "models"_a,
+           "max_in_flight"_a)
       .def(
           "_add_policy",
           [](const Runtime& runtime, const std::string& name, nb::handle choose) {

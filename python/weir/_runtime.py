@@ -147,16 +147,17 @@ class Runtime(_weir._Runtime):
 
     def queue(self, policy: str | Callable[..., object] | None = None,
               places: Sequence[_weir.Place] = (), name: str | None = None,
-              models: bool = True) -> _weir.Queue:
+              models: bool = True, max_in_flight: int = 0) -> _weir.Queue:
         """Makes a task queue over places; none: over all free cores of all domains.
 
         policy: a name, or a function for this queue: see policy(). models=False: neither reads nor
-        keeps measured times.
+        keeps measured times. max_in_flight: tasks from which on submit() waits; 0: the usual
+        number.
         """
         if callable(policy):
             given, policy = policy, f"{getattr(policy, '__name__', 'policy')}#{next(_numbers)}"
             self._add_policy(policy, given)
-        return self._queue(policy, list(places), name, models)
+        return self._queue(policy, list(places), name, models, max_in_flight)
 
     def trace(self, path: str | os.PathLike[str] | None = None, *,
               max_bytes: int = 0) -> _trace.Trace:

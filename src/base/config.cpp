@@ -45,6 +45,8 @@ const std::vector<Variable>& variables() {
       {"WEIR_HSTREAMS_THREADS", "hStreams: threads that a card says it has (default 244)"},
       {"WEIR_LOG", "what to print on stderr: debug, info, warning (default) or error"},
       {"WEIR_LOST_AFTER_MS", "milliseconds of silence after which a rank is lost (default 10000)"},
+      {"WEIR_MAX_IN_FLIGHT",
+       "actions of a stream or tasks of a queue in flight before a submission waits (65536)"},
       {"WEIR_NVRTC", "path of the CUDA compiler's library (default: libnvrtc.so.13 or .12)"},
       {"WEIR_PORTABLE_BACKWARDS",
        "1: portable kernels run the items of a phase backwards on the host, to find races"},
@@ -97,6 +99,11 @@ void check_values() {
   if (spin != nullptr && !parse_unsigned(spin)) {
     fail_argument("WEIR_SPIN_US is '{}': expected a number of microseconds", spin);
   }
+  const char* const in_flight = sys::environment("WEIR_MAX_IN_FLIGHT");
+  if (in_flight != nullptr && parse_unsigned(in_flight).value_or(0) == 0) {
+    fail_argument("WEIR_MAX_IN_FLIGHT is '{}': expected a number of actions, at least 1",
+                  in_flight);
+  }
   const char* const watchdog = sys::environment("WEIR_WATCHDOG_S");
   const std::optional<double> limit = watchdog ? parse_real(watchdog) : 0;
   if (!limit || !(*limit >= 0)) {
@@ -117,6 +124,13 @@ long long spin_ns() {
   const char* text = sys::environment("WEIR_SPIN_US");
   const auto value = text ? parse_unsigned(text) : std::nullopt;
   return static_cast<long long>(std::min<std::uint64_t>(value.value_or(50), 1'000'000)) * 1000;
+}
+
+std::size_t max_in_flight() {
+  constexpr std::uint64_t kUsual = std::uint64_t{1} << 16;
+  const char* const text = sys::environment("WEIR_MAX_IN_FLIGHT");
+  const std::uint64_t value = text != nullptr ? parse_unsigned(text).value_or(kUsual) : kUsual;
+  return std::max<std::uint64_t>(value, 1);
 }
 
 bool portable_backwards() {

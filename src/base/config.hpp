@@ -33,6 +33,10 @@ const char* cuda_driver();
 /// How long an idle worker polls before it sleeps, in nanoseconds (WEIR_SPIN_US).
 long long spin_ns();
 
+/// How many actions of a stream, and tasks of a queue, may be in flight unless the program says
+/// (WEIR_MAX_IN_FLIGHT).
+std::size_t max_in_flight();
+
 /// How long nothing may end before the watchdog says so, in nanoseconds (WEIR_WATCHDOG_S); 0: there
 /// is none.
 std::int64_t watchdog_ns();

@@ -12,7 +12,9 @@ namespace {
 template <class Enqueue>
 weir_status guard_enqueue(weir_stream* stream, weir_event* out_event, Enqueue&& enqueue) noexcept {
   return guard([&] {
-    const weir_event event = enqueue(weir_stream::check(stream), out_event != nullptr);
+    weir_stream& live = weir_stream::check(stream);
+    live.await_room();
+    const weir_event event = enqueue(live, out_event != nullptr);
     if (out_event != nullptr) *out_event = event;
   });
 }

@@ -57,7 +57,7 @@ static_assert(sizeof(Operand) == 48, "actions are made of few cache lines");
 
 /// An item in a stream's mailbox: an action that comes back, or the news of an event.
 struct Message {
-  enum class Kind : std::uint8_t { finished, event, retry, cancel, report };
+  enum class Kind : std::uint8_t { finished, event, retry, cancel, report, room };
 
   sys::Plain<Message*> next_message = nullptr;
   Kind message_kind = Kind::finished;

@@ -58,6 +58,7 @@ Queue::Queue(Runtime& runtime, std::uint64_t serial, const weir_queue_options& o
       name_(options.name != nullptr ? options.name : fmt::format("queue {}", serial)),
       policy_name_(options.policy != nullptr ? options.policy : "finish"),
       keeps_models_(!options.no_models),
+      most_in_flight_(runtime.max_in_flight(options.max_in_flight)),
       places_(runtime, fmt::format("queue '{}'", name_), options.places, options.place_count),
       tickets_(runtime.actions(), nullptr),
       policy_(runtime.make_policy(policy_name_)) {
@@ -122,6 +123,7 @@ void Queue::add_lane(weir_place& place, double weight) {
   weir_stream_options options = WEIR_STREAM_OPTIONS_INIT;
   const std::string name = fmt::format("{}/{}", name_, place.name());
   options.name = name.c_str();
+  options.max_in_flight = most_in_flight_;
   Lane& lane = lanes_.emplace_back();
   lane.index = static_cast<std::uint32_t>(lanes_.size() - 1);
   lane.place = &place;
@@ -160,7 +162,27 @@ void Queue::outlast_tasks() noexcept {
 
 // ---- Producers ---------------------------------------------------------------------------------
 
+/// A kernel or a callback does not wait: it may be what the others wait for.
+void Queue::await_room() {
+  constexpr std::uint64_t kParts = 8;
+  if (direct_) return lanes_.front().stream->await_room();
+  for (;;) {
+    const std::uint64_t closed = closed_.load();  // first: it never overtakes
+    const std::uint64_t made = made_.load();
+    if (made - closed < most_in_flight_ || NoWaitScope::active()) return;
+    RoomRequest request;
+    request.closed = made - most_in_flight_ + std::max<std::uint64_t>(1, most_in_flight_ / kParts);
+    request.next = room_mail_.load();
+    while (!room_mail_.compare_exchange_weak(request.next, &request)) {
+    }
+    more_.store(true);
+    progress();
+    wait_for_signal(runtime_, request.granted, 1, sys::kNever);
+  }
+}
+
 weir_event Queue::submit(const weir_task& given, bool evented) {
+  await_room();
   if (direct_ && reductions_->idle() && is_plain(given)) [[likely]] {
     return lanes_.front().stream->compute(as_compute(given), evented, given.priority);
   }
@@ -308,7 +330,8 @@ weir_event Queue::append(std::unique_ptr<Task> owned) {
   {
     const SpinGuard guard(submitting_);
     Action& ticket = tickets_.take();
-    task.sequence = ++made_;
+    task.sequence = made_.load() + 1;
+    made_.store(task.sequence);
     const std::uint64_t id = serial_ << Action::kSequenceBits | task.sequence;
     ticket.kind = ActionKind::marker;
     ticket.evented = true;
@@ -348,7 +371,7 @@ weir_event Queue::access(Task::Kind kind, weir_buffer* buffer, const weir_region
 // ---- The program waits -------------------------------------------------------------------------
 
 std::uint64_t Queue::newest() const noexcept {
-  return direct_ ? lanes_.front().stream->enqueued() : made_;
+  return direct_ ? lanes_.front().stream->enqueued() : made_.load();
 }
 
 /// Enqueues what the program waits for, unless that is the last thing which was, and its time was
@@ -386,6 +409,7 @@ void Queue::settle(weir_buffer* buffer, const weir_region& region, weir_access a
 }
 
 weir_event Queue::flush(weir_buffer* buffer, const weir_region& region) {
+  await_room();
   settle(buffer, region, WEIR_ACCESS_READ);
   if (!direct_) return access(Task::Kind::access, buffer, region, WEIR_ACCESS_READ);
   return lanes_.front().stream->touch({buffer, region, WEIR_ACCESS_READ});
@@ -514,6 +538,7 @@ void Queue::get_info(weir_queue_info& info, weir_queue_share* shares, std::size_
   info.name = name_.c_str();
   info.policy = policy_name_.c_str();
   info.place_count = lanes_.size();
+  info.max_in_flight = most_in_flight_;
   if (NoWaitScope::active()) {
     fail(WEIR_STATUS_BUSY, "a policy, kernel or callback must not ask queue '{}'", name_);
   }

@@ -11,6 +11,7 @@
 #include <weir/queue.h>
 
 #include "base/handle.hpp"
+#include "base/signal.hpp"
 #include "base/spin_lock.hpp"
 #include "base/threads.hpp"
 #include "core/action_pool.hpp"
@@ -92,6 +93,9 @@ class Queue {
   bool await_end(std::int64_t deadline_ns);
 
   // Producers'.
+  /// At the bound, helps and waits until a part of the tasks in flight is over.
+  void await_room();
+  void grant_room() noexcept;
   static std::size_t cores_of(const std::vector<Lane>& lanes) noexcept;
   /// Submits a task without reductions and lets others begin it.
   weir_event put(const weir_task& given, bool evented);
@@ -178,6 +182,7 @@ class Queue {
   const std::string name_;
   const std::string policy_name_;
   const bool keeps_models_;
+  const std::size_t most_in_flight_;
   const PlaceSet places_;
   std::vector<Lane> lanes_;
   bool direct_ = false;  ///< tasks go to the only stream
@@ -189,7 +194,7 @@ class Queue {
   Task* submitted_first_ = nullptr;
   Task* submitted_last_ = nullptr;
   Task* spare_ = nullptr;
-  std::uint64_t made_ = 0;  ///< tasks so far, accesses included
+  sys::Atomic<std::uint64_t> made_{0};  ///< tasks so far, accesses included
   /// What the program waited for last; of kind call: nothing.
   struct Asked {
     Task::Kind kind = Task::Kind::call;
@@ -200,10 +205,18 @@ class Queue {
   } asked_;
 
   sys::Atomic<std::uint64_t> submitted_{0}, completed_{0};  ///< calls
-  sys::Atomic<std::uint64_t> cancel_until_{0};              ///< tasks up to this one are cancelled
-  sys::Atomic<std::uint32_t> visitors_{0};                  ///< threads that bring news
-  sys::Atomic<Task*> mail_{nullptr};                        ///< tasks that streams are done with
-  sys::Atomic<bool> more_{false};                           ///< something was submitted
+  sys::Atomic<std::uint64_t> closed_{0};                    ///< tasks that are over
+  /// From a thread that waits to submit.
+  struct RoomRequest {
+    std::uint64_t closed = 0;  ///< tasks that are to be
+    Signal granted;
+    RoomRequest* next = nullptr;
+  };
+  sys::Atomic<RoomRequest*> room_mail_{nullptr};
+  sys::Atomic<std::uint64_t> cancel_until_{0};  ///< tasks up to this one are cancelled
+  sys::Atomic<std::uint32_t> visitors_{0};      ///< threads that bring news
+  sys::Atomic<Task*> mail_{nullptr};            ///< tasks that streams are done with
+  sys::Atomic<bool> more_{false};               ///< something was submitted
   sys::Atomic<Owner> owner_{Owner::nobody};
 
   // The owner's.
@@ -226,6 +239,7 @@ class Queue {
   std::vector<Lane*> candidate_lanes_;
   std::vector<weir_operand> operands_;
   std::vector<weir_event> waits_;
+  RoomRequest* room_requests_ = nullptr;
   FailureRef broken_;  ///< poisons all tasks: of one whose pieces are not known
   FailureRef first_failure_;
   weir_status first_status_ = WEIR_STATUS_OK;

@@ -42,6 +42,7 @@ void Queue::work() noexcept {
     take_mail();
     take_submitted();
     bind_what_can_be();
+    grant_room();
     tickets_.flush();
   }
 }
@@ -87,6 +88,23 @@ void Queue::take_mail() noexcept {
     --running_;
     rescan_ = rescan_ || deferred_;
     finish(task);
+  }
+}
+
+/// Wakes the threads that wait to submit and now may.
+void Queue::grant_room() noexcept {
+  for (RoomRequest* mail = room_mail_.exchange(nullptr); mail != nullptr;) {
+    RoomRequest* const request = std::exchange(mail, mail->next);
+    request->next = std::exchange(room_requests_, request);
+  }
+  RoomRequest** link = &room_requests_;
+  while (RoomRequest* const request = *link) {
+    if (request->closed > closed_.load()) {
+      link = &request->next;
+      continue;
+    }
+    *link = request->next;
+    request->granted.deliver();  // the last use: it is on the stack of the thread that waits
   }
 }
 
@@ -556,6 +574,7 @@ void Queue::close(Task& task) noexcept {
     ticket.recycle();
     tickets_.give(ticket);
   }
+  closed_.fetch_add(1);
   if (task.kind == Task::Kind::call) completed_.fetch_add(1);
   task.next = std::exchange(finished_, &task);
 }

@@ -136,6 +136,7 @@ Runtime::Runtime(const weir_runtime_options& options)
       shutdown_timeout_ns_(options.shutdown_timeout_ns),
       watchdog_limit_ns_(config::watchdog_ns()),
       spin_ns_(config::spin_ns()),
+      max_in_flight_(config::max_in_flight()),
       fabric_(options.fabric),
       backends_(make_backends(fabric_.port())) {
   config::check_values();

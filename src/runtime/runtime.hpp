@@ -71,6 +71,10 @@ class Runtime {
   /// Waits until all that is enqueued in the streams is complete. They keep their failures. Returns
   /// false at the time-out.
   bool await_end(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns);
+  /// How much may be in flight where the program says `wanted`; 0: it says nothing.
+  std::size_t max_in_flight(std::size_t wanted) const noexcept {
+    return wanted != 0 ? wanted : max_in_flight_;
+  }
   std::uint64_t streams_made() const noexcept {
     return streams_made_.load(std::memory_order_acquire);
   }
@@ -240,6 +244,7 @@ class Runtime {
   const std::int64_t shutdown_timeout_ns_;
   const std::int64_t watchdog_limit_ns_;  // 0: none
   const std::int64_t spin_ns_;
+  const std::size_t max_in_flight_;
   CoreSharing core_sharing_;
   std::string trace_path_;
   trace::Recorder recorder_;

@@ -36,6 +36,7 @@ Stream::Stream(Place& place, std::uint64_t serial, std::string name,
       name_(std::move(name)),
       policy_(options.policy),
       priority_(static_cast<std::size_t>(options.priority + 1)),
+      most_in_flight_(runtime_.max_in_flight(options.max_in_flight)),
       ordered_(place.domain().info().orders_jobs),
       pumps_(!ordered_ && !place.domain().info().copies_by_worker),
       trace_index_(runtime_.recorder().add_stream(name_)),
@@ -306,6 +307,12 @@ void Stream::take_message(Message& message) noexcept {
       break;
     }
     case Message::Kind::report: answer(message); break;
+    case Message::Kind::room: {
+      auto& request = static_cast<RoomRequest&>(message);
+      request.next = std::exchange(room_requests_, &request);
+      grant_room();
+      break;
+    }
   }
 }
 
@@ -426,6 +433,20 @@ std::string Stream::describe_origin() const noexcept {
   }
 }
 
+/// Wakes the threads that wait to enqueue and now may.
+void Stream::grant_room() noexcept {
+  const std::uint64_t completed = progress_.completed();
+  RoomRequest** link = &room_requests_;
+  while (RoomRequest* const request = *link) {
+    if (request->completed > completed) {
+      link = &request->next;
+      continue;
+    }
+    *link = request->next;
+    request->granted.deliver();  // the last use: it is on the stack of the thread that waits
+  }
+}
+
 void Stream::retire(Action& action) noexcept {
   count(action);
   if (action.traced) [[unlikely]]
@@ -441,6 +462,8 @@ void Stream::retire(Action& action) noexcept {
   }
   // Whoever sees the count finds the events complete; whoever is told finds the count up to date.
   progress_.complete();
+  if (room_requests_ != nullptr) [[unlikely]]
+    grant_room();
   while (waiters != nullptr) {
     Waiter& waiter = *std::exchange(waiters, waiters->next);
     waiter.deliver(waiter, action.status, action.failure);

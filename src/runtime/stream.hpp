@@ -12,6 +12,7 @@
 #include <weir/stream.h>
 
 #include "base/handle.hpp"
+#include "base/signal.hpp"
 #include "base/threads.hpp"
 #include "core/action_pool.hpp"
 #include "core/action_queue.hpp"
@@ -51,6 +52,15 @@ class Stream : private CopySink {
   const std::string& name() const noexcept { return name_; }
   std::uint64_t serial() const noexcept { return serial_; }
   std::size_t priority() const noexcept { return priority_; }
+
+  /// Before a thread of the program enqueues: when max_in_flight actions are not complete, helps
+  /// and waits until an eighth of them is. Does not wait in a kernel or a callback.
+  void await_room() {
+    if (queue_.pushed() < room_until_.load(std::memory_order_relaxed)) [[likely]]
+      return;
+    make_room();
+  }
+  std::size_t max_in_flight() const noexcept { return most_in_flight_; }
 
   // Any thread. They throw Error, having enqueued nothing. An event is made when `evented`.
   /// Ready actions of a higher `priority`, -1 to 1, run before others of the stream.
@@ -189,6 +199,12 @@ class Stream : private CopySink {
  private:
   struct CancelMessage;
   struct ReportMessage;
+  /// From a thread that waits to enqueue.
+  struct RoomRequest : Message {
+    std::uint64_t completed = 0;  ///< actions that are to be
+    Signal granted;
+    RoomRequest* next = nullptr;
+  };
 
   static constexpr std::uint64_t kAny = UINT64_MAX;
   /// Unless kAny, enqueues only as the next action after number `only_after`.
@@ -197,6 +213,8 @@ class Stream : private CopySink {
   static std::uint64_t position_of(const weir_event& event) noexcept {
     return event.opaque[1] & ((std::uint64_t{1} << Action::kSequenceBits) - 1);
   }
+  void make_room();
+  void grant_room() noexcept;
   void fill_compute(Action& action, const weir_compute& compute,
                     std::span<const weir_event> events);
   void fill_transfer(Action& action, const weir_transfer& transfer,
@@ -261,6 +279,7 @@ class Stream : private CopySink {
   const std::string name_;
   const weir_dependence_policy policy_;
   const std::size_t priority_;
+  const std::size_t most_in_flight_;
   const bool ordered_;  ///< the device orders jobs
   const bool pumps_;    ///< whoever brings news does what needs no worker
   const std::uint32_t trace_index_;
@@ -270,6 +289,7 @@ class Stream : private CopySink {
   ActionQueue queue_;
   sys::Atomic<std::uint64_t> drains_{0};
   sys::Atomic<std::uint64_t> asides_{0};
+  sys::Atomic<std::uint64_t> room_until_{0};  ///< so many may be enqueued for sure
   static constexpr std::size_t kCodeCache = 8;
   struct CachedCode {
     const weir_kernel* kernel = nullptr;
@@ -285,6 +305,7 @@ class Stream : private CopySink {
   ActionList granted_;  ///< calls that waited for memory and have it now
   Progress progress_;
   Counters counters_;
+  RoomRequest* room_requests_ = nullptr;
   Unreported unreported_;
   std::uint64_t cancel_until_ = 0;
   FailureRef cancel_reason_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/thread_role.hpp"
 #include "runtime/runtime.hpp"
 
 namespace weir::rt {
@@ -52,6 +53,27 @@ bool same_shape(const Region& a, const Region& b) noexcept {
   operand.access = static_cast<std::uint8_t>(access);
   operand.buffer = &buffer;
   return operand;
+}
+
+/// Waits, at the bound, until a part of what is in flight is complete. A kernel or a callback does
+/// not: it may be what the others wait for.
+void Stream::make_room() {
+  constexpr std::uint64_t kParts = 8;
+  for (;;) {
+    const std::uint64_t completed = progress_.completed();
+    const std::uint64_t pushed = enqueued();
+    if (pushed - completed < most_in_flight_) {
+      room_until_.store(completed + most_in_flight_, std::memory_order_relaxed);
+      return;
+    }
+    if (NoWaitScope::active()) return;
+    const std::uint64_t part = std::max<std::uint64_t>(1, most_in_flight_ / kParts);
+    RoomRequest request;
+    request.message_kind = Message::Kind::room;
+    request.completed = pushed - most_in_flight_ + part;
+    post(request);
+    wait_for_signal(runtime_, request.granted, 1, sys::kNever);
+  }
 }
 
 template <class Fill>

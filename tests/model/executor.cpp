@@ -196,6 +196,7 @@ struct Executor::Run {
       weir_stream_options options = WEIR_STREAM_OPTIONS_INIT;
       options.policy = plan.policy;
       options.priority = plan.priority;
+      if (program.seed % 3 == 0) options.max_in_flight = 1 + program.seed / 3 % 8;
       streams.push_back(nullptr);
       check(weir_stream_create(executor.places_[plan.place], &options, &streams.back()));
     }

@@ -419,4 +419,15 @@ MUTANTS = [
            "    queue_.put(task, false);\n", "", QUEUES),
     Mutant("a task passes the reduction into what it uses", "src/runtime/queue_reductions.cpp",
            "settle_overlapping(*other.buffer, other.region);", "", QUEUES),
+    # What is in flight, and failures that nobody asks for.
+    Mutant("a stream has no bound", "src/runtime/stream_enqueue.cpp",
+           "if (pushed - completed < most_in_flight_) {",
+           "if (pushed - completed < UINT64_MAX) {", ("unit_runtime",)),
+    Mutant("a thread at the bound of a queue is not woken", "src/runtime/queue_binding.cpp",
+           "    grant_room();\n", "", QUEUES),
+    Mutant("a thread at the bound of a stream is not woken", "src/runtime/stream.cpp",
+           "  if (room_requests_ != nullptr) [[unlikely]]\n    grant_room();\n", "", PROGRAMS),
+    Mutant("a drain that is given up forgets the failure", "src/core/engine.cpp",
+           "      action.failure = first_failure_;\n      return;",
+           "      action.failure = first_failure_;", ("unit_core",)),
 ]
