@@ -62,6 +62,9 @@ WEIR_API weir_status weir_fabric_open(const weir_fabric_options* options, weir_f
  * still goes out, if that takes no longer than a rank takes to count as lost. Its windows end
  * with it. A runtime that uses it (weir_runtime_options::fabric) keeps it: it is left when the last
  * of these is destroyed. NULL is ignored.
+ *
+ * A process that ends by a return from main() or by exit() without it leaves then, and the others
+ * are told so: their calls that need this rank fail.
  */
 WEIR_API void weir_fabric_close(weir_fabric* fabric);
 

@@ -172,7 +172,7 @@ Buffer::Buffer(SessionRef of, nb::object given, const weir_buffer_options& optio
   weir_status status = WEIR_STATUS_INVALID_ARGUMENT;
   if (memory.len > 0 && !session->closed()) {
     const Using inside({&session->in_use});
-    const nb::gil_scoped_release released;
+    const Released released;
     status = make(options);
   }
   if (handle == nullptr) {
@@ -212,7 +212,7 @@ void Buffer::close() {
     session->kept.push_back(device.owner);
   } else {
     const Using inside({&session->in_use});
-    const nb::gil_scoped_release released;
+    const Released released;
     weir_buffer_destroy(ended);
   }
   PyBuffer_Release(&memory);

@@ -55,7 +55,7 @@ void end(Fabric& fabric, InUse& used, InUse* holder, Handle*& handle, void (*des
   used.close_idle();
   Handle* const ended = std::exchange(handle, nullptr);
   const Using ending({&fabric.ending, holder});
-  const nb::gil_scoped_release released;
+  const Released released;
   destroy(ended);
 }
 
@@ -100,7 +100,7 @@ void Fabric::leave() {
 
 /// A runtime may keep it.
 void Fabric::stop_listening() {
-  const nb::gil_scoped_release released;
+  const Released released;
   static_cast<void>(weir_fabric_listen(handle, nullptr, nullptr));
 }
 
@@ -120,7 +120,7 @@ void Fabric::end() {
   ending.wait();
   weir_fabric* const closed = std::exchange(handle, nullptr);
   if (!borrowed && closed != nullptr) {
-    const nb::gil_scoped_release released;
+    const Released released;
     weir_fabric_close(closed);
   }
   handler.reset();
@@ -163,7 +163,7 @@ void Fabric::together(const Timeout& timeout, const std::function<weir_status()>
   weir_status status =
       wait_for(timeout, [&](std::int64_t ns) { return weir_fabric_barrier(opened, ns); });
   if (status == WEIR_STATUS_OK) {
-    const nb::gil_scoped_release released;
+    const Released released;
     status = call();
   }
   raised.raise();
@@ -236,7 +236,7 @@ void simulate(const weir_fabric_options& options, unsigned ranks, nb::handle pro
   Simulation simulation{program, {}};
   weir_status status = WEIR_STATUS_OK;
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     status = weir_fabric_simulate(&options, ranks, run_rank, &simulation);
   }
   if (!simulation.raised.empty()) {

@@ -236,7 +236,7 @@ void Pipeline::close() {
     static_cast<void>(weir_pipeline_cancel(ended));  // threads may wait for it, or in a feed
     in_use.close();
     {
-      const nb::gil_scoped_release released;
+      const Released released;
       weir_pipeline_destroy(ended);
     }
     places.clear();
@@ -582,7 +582,7 @@ void Feed::close() {
   in_use_.close();
   if (pipeline->handle == nullptr || pipeline->session->closed()) return;
   const Using inside({&pipeline->session->in_use, &pipeline->in_use});
-  const nb::gil_scoped_release released;
+  const Released released;
   weir_feed_close(closed);
 }
 

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include <unistd.h>
+
 #include "array.hpp"
 #include "fabric.hpp"
 #include "kernel.hpp"
@@ -291,10 +293,19 @@ void InUse::close_idle() {
 
 void InUse::wait() {
   while (busy()) {  // somebody may come before this thread has the GIL again
-    const nb::gil_scoped_release released;
+    const Released released;
     std::unique_lock<std::mutex> lock(mutex_);
     free_.wait(lock, [this] { return inside_ == 0; });
   }
+}
+
+Released::~Released() {
+#if PY_VERSION_HEX >= 0x030D0000
+  const bool over = Py_IsFinalizing() != 0;
+#else
+  const bool over = _Py_IsFinalizing() != 0;
+#endif
+  while (over && PyThread_get_thread_ident() != main_thread) pause();
 }
 
 Using::Using(InUseList used) {
@@ -335,7 +346,7 @@ weir_status wait_for(const Timeout& timeout, const std::function<weir_status(std
   const Deadline deadline(timeout);
   if (PyThread_get_thread_ident() != main_thread) {
     const Using inside(used);
-    const nb::gil_scoped_release released;
+    const Released released;
     return wait(timeout ? deadline.left_ns() : WEIR_FOREVER);
   }
   for (std::int64_t slice_ns = kFirstSlice_ns;; slice_ns = std::min(2 * slice_ns, kLastSlice_ns)) {
@@ -343,7 +354,7 @@ weir_status wait_for(const Timeout& timeout, const std::function<weir_status(std
     weir_status status = WEIR_STATUS_OK;
     {
       const Using inside(used);
-      const nb::gil_scoped_release released;
+      const Released released;
       status = wait(std::min(left_ns, slice_ns));
     }
     if (status != WEIR_STATUS_TIMEOUT || left_ns <= slice_ns) {
@@ -509,7 +520,7 @@ void Session::end() {
       static_cast<void>(weir_pipeline_cancel(pipeline->handle));
     }
     in_use.close();
-    const nb::gil_scoped_release released;
+    const Released released;
     weir_runtime_destroy(runtime);
   }
   for (Py_buffer& memory : std::exchange(lent_, {})) PyBuffer_Release(&memory);

@@ -179,6 +179,19 @@ class InUse {
 };
 using InUseList = std::initializer_list<InUse*>;
 
+/// Is without the GIL. A thread that would take it back when the interpreter has ended sleeps for
+/// ever instead, as Python would end it in the midst of what must not throw.
+class Released {
+ public:
+  Released() = default;
+  Released(const Released&) = delete;
+  Released& operator=(const Released&) = delete;
+  ~Released();
+
+ private:
+  nb::gil_scoped_release released_;
+};
+
 /// Is inside of up to three of them, of which some may be null. Made and ended with the GIL.
 class Using {
  public:
@@ -317,7 +330,7 @@ void call_released(InUseList used, Call&& call) {
   weir_status status = WEIR_STATUS_OK;
   {
     const Using inside(used);
-    const nb::gil_scoped_release released;
+    const Released released;
     status = call();
   }
   check(status);
@@ -340,7 +353,7 @@ void end(Session& session, Handle*& handle, void (*destroy)(Handle*),
   if (interrupted()) return;  // it may be busy for long: the runtime destroys it
   const Using inside({&session.in_use});
   for (InUse* each : used) each->close();
-  const nb::gil_scoped_release released;
+  const Released released;
   destroy(ended);
 }
 

@@ -91,7 +91,7 @@ void Event::on_complete(nb::handle code) const {
   PyObject* const owned = nb::borrow(code).release().ptr();
   weir_status status = WEIR_STATUS_OK;
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     status = weir_event_on_complete(session->handle(), &handle, run, owned);
   }
   if (status != WEIR_STATUS_OK) Py_DECREF(owned);

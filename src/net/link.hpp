@@ -61,6 +61,9 @@ class Link {
   virtual bool receive(PacketSink& sink) noexcept = 0;
   /// Whether all that was sent has left this process.
   virtual bool drained() noexcept { return true; }
+  /// Ends all use of the network, as the destructor does. Afterwards only reserve(), unreserve(),
+  /// what concerns windows, and sleeping may be called.
+  virtual void leave() noexcept {}
 
   /// Says why a rank's process cannot send any more, "" while it can, as far as the link knows.
   virtual std::string gone(Rank) noexcept { return {}; }

@@ -26,6 +26,7 @@ enum class LinkTransport::Kind : std::uint8_t {
   put_done,
   get_part,
   change_done,
+  end,  ///< like bye, of a process that ends without having closed the fabric
   count
 };
 
@@ -234,10 +235,18 @@ void LinkTransport::join() {
   for (Peer& peer : peers_) peer.heard_ns = peer.spoke_ns = looked_ns_;
 }
 
+/// A link does not receive within receive().
+bool LinkTransport::receive() noexcept {
+  if (std::exchange(receiving_, true)) return false;
+  const bool any = link_->receive(*this);
+  receiving_ = false;
+  return any;
+}
+
 /// Takes what has arrived, of a rank that sends no more all.
 void LinkTransport::receive_all() noexcept {
   constexpr unsigned kMostBursts = 1000;
-  for (unsigned i = 0; i < kMostBursts && link_->receive(*this); ++i) {
+  for (unsigned i = 0; i < kMostBursts && receive(); ++i) {
   }
 }
 
@@ -250,9 +259,23 @@ void LinkTransport::compare_builds() const {
   }
 }
 
-LinkTransport::~LinkTransport() { leave(); }
+LinkTransport::~LinkTransport() {
+  if (!has_left_) leave(Kind::bye);
+}
 
-void LinkTransport::leave() noexcept {
+void LinkTransport::leave_at_exit() noexcept {
+  if (has_left_) return;
+  leave(Kind::end);
+  link_->leave();
+  has_left_ = true;
+  next_look_ns_.store(sys::kNever);
+  for (Rank rank = 0; rank < info_.ranks; ++rank) {
+    if (rank != info_.rank)
+      break_with(rank, reason("is out of reach: this rank has left the fabric"));
+  }
+}
+
+void LinkTransport::leave(Kind farewell) noexcept {
   const std::int64_t deadline = sys::deadline_after(info_.patience_ns);
   struct Nobody final : TransportSink {
     void arrived(Rank, std::span<const std::byte>) noexcept override {}
@@ -262,7 +285,7 @@ void LinkTransport::leave() noexcept {
   Rank next = 0;
   const auto over = [&] {
     while (next < info_.ranks &&
-           (next == info_.rank || peers_[next].gone || push_parts(next, Kind::bye, {}, {}))) {
+           (next == info_.rank || peers_[next].gone || push_parts(next, farewell, {}, {}))) {
       ++next;
     }
     return next == info_.ranks && link_->drained();
@@ -365,6 +388,9 @@ void LinkTransport::take(Rank from, Kind kind, std::span<const std::byte> rest) 
       return;
     }
     case Kind::bye: peer.left = true; return break_with(from, "has left the fabric");
+    case Kind::end:
+      peer.left = true;
+      return break_with(from, "has ended without closing the fabric");
     case Kind::frame:
       if (sink_ != nullptr) return sink_->arrived(from, rest);
       early_.emplace_back(from, std::vector<std::byte>(rest.begin(), rest.end()));
@@ -617,14 +643,19 @@ bool LinkTransport::progress(TransportSink& sink) noexcept {
     sink.arrived(from, bytes);
     happened = true;
   }
-  if (++passes_ % kPassesPerLook == 0) look_after_peers();
-  happened |= link_->receive(*this);
-  happened |= push_answers();
-  happened |= push_slots();
-  if (!happened && passes_ % kPassesPerLook != 0) look_after_peers();
+  if (!has_left_) happened |= progress_link();
   happened |= deliver_broken(sink);
   happened |= deliver_ended(sink);
   sink_ = nullptr;
+  return happened;
+}
+
+bool LinkTransport::progress_link() noexcept {
+  if (++passes_ % kPassesPerLook == 0) look_after_peers();
+  bool happened = receive();
+  happened |= push_answers();
+  happened |= push_slots();
+  if (!happened && passes_ % kPassesPerLook != 0) look_after_peers();
   return happened;
 }
 
@@ -641,7 +672,7 @@ bool LinkTransport::deliver_broken(TransportSink& sink) noexcept {
   while (told_ < broken_.size()) {
     const Rank rank = broken_[told_++];
     const std::string& why = peers_[rank].why;
-    link_->cut(rank, peers_[rank].left);
+    if (!has_left_) link_->cut(rank, peers_[rank].left);
     std::erase_if(answers_, [rank](const Answer& answer) { return answer.to == rank; });
     end_operations_on(rank, sink);
     sink.lost(rank, why);

@@ -34,8 +34,8 @@ std::string build_id();
 /// stream in pieces of a packet between the two memories, so that neither end keeps them.
 ///
 /// A rank that sends nothing else sends beats, eight in the time after which the least patient of
-/// all counts it as lost. A rank that leaves says so, and is lost to the others without a failure
-/// of its own.
+/// all counts it as lost. A rank that leaves says so, and whether it has closed the fabric: it is
+/// lost to the others without a failure of its own.
 class LinkTransport final : public Transport, private PacketSink {
  public:
   /// Joins: waits until all ranks have said who they are. Throws Error.
@@ -75,6 +75,7 @@ class LinkTransport final : public Transport, private PacketSink {
     return !unsent_.empty() || !ended_.empty() || told_ < broken_.size();
   }
   void drop(Rank rank, const std::string& why) noexcept override;
+  void leave_at_exit() noexcept override;
   std::uint64_t activity() const noexcept override { return link_->activity(); }
   std::string stalled(const char* what, std::uint64_t since) override {
     return link_->stalled(what, since);
@@ -132,9 +133,10 @@ class LinkTransport final : public Transport, private PacketSink {
 
   void join();
   void send_hellos(std::vector<bool>& said);
+  bool receive() noexcept;
   void receive_all() noexcept;
   void compare_builds() const;
-  void leave() noexcept;
+  void leave(Kind farewell) noexcept;
 
   void packet(Rank from, std::span<const std::byte> bytes) noexcept override;
   void take(Rank from, Kind kind, std::span<const std::byte> rest);
@@ -159,6 +161,7 @@ class LinkTransport final : public Transport, private PacketSink {
   std::byte* reach(WindowId window, std::uint64_t offset, std::uint64_t bytes) noexcept;
   std::string refusal(const OneSided& operation) const;
 
+  bool progress_link() noexcept;
   bool deliver_ended(TransportSink& sink) noexcept;
   bool deliver_broken(TransportSink& sink) noexcept;
   void end_operations_on(Rank rank, TransportSink& sink) noexcept;
@@ -171,6 +174,8 @@ class LinkTransport final : public Transport, private PacketSink {
   std::int64_t looked_ns_ = 0;
   sys::Atomic<std::int64_t> next_look_ns_{0};
   unsigned passes_ = 0;
+  bool receiving_ = false;  ///< also while a handler runs, which may end the process
+  bool has_left_ = false;
 
   std::vector<Peer> peers_;
   std::vector<Slot> slots_;

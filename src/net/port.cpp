@@ -14,6 +14,7 @@ class Port::Body final : private TransportSink, private PortWork {
   Body(const Body&) = delete;
   Body& operator=(const Body&) = delete;
   ~Body();
+  void leave_at_exit() noexcept;
 
   const TransportInfo& info() const noexcept { return transport->info(); }
 
@@ -25,6 +26,7 @@ class Port::Body final : private TransportSink, private PortWork {
   PortBarrier barrier;
 
  private:
+  void send_all(std::int64_t deadline_ns) noexcept;
   bool step() noexcept override;
   bool left() const noexcept override { return messages.left() || operations.left(); }
   void take_over() noexcept override;
@@ -52,8 +54,26 @@ Port::Body::~Body() {
   const std::int64_t deadline = sys::deadline_after(info().patience_ns);
   progress.take();
   messages.silence();
+  send_all(deadline);
+}
+
+void Port::Body::send_all(std::int64_t deadline_ns) noexcept {
   const auto empty = [this] { return messages.empty() && operations.empty(); };
-  while (step(), !empty() && sys::now_ns() < deadline) sys::yield();
+  while (step(), !empty() && sys::now_ns() < deadline_ns) sys::yield();
+}
+
+void Port::Body::leave_at_exit() noexcept {
+  progress.begin_to_stop();
+  const std::int64_t deadline = sys::deadline_after(info().patience_ns);
+  {
+    const PortProgress::Turn turn(progress, deadline);
+    if (!turn) return;
+    messages.listen(Channel::user, nullptr);
+    send_all(deadline);
+    transport->leave_at_exit();
+    step();
+  }
+  progress.rouse();
 }
 
 bool Port::Body::step() noexcept {
@@ -110,7 +130,11 @@ OneSided operation(OneSidedKind kind, Rank target, WindowId window, std::uint64_
 
 Port::Port(std::unique_ptr<Transport> transport, ProgressBy progress)
     : body_(std::make_unique<Body>(std::move(transport), progress)) {}
-Port::~Port() = default;
+Port::~Port() {
+  // A handler has ended the process, which it never returns from.
+  if (body_->progress.holds()) static_cast<void>(body_.release());
+}
+void Port::leave_at_exit() noexcept { body_->leave_at_exit(); }
 
 const TransportInfo& Port::info() const noexcept { return body_->info(); }
 ProgressBy Port::progress_by() const noexcept { return body_->progress.by(); }

@@ -33,6 +33,12 @@ class Port {
   /// Sends what has been sent, within a bounded time, stops progress and leaves the fabric.
   /// Listeners hear nothing afterwards. No other thread may be in a call.
   ~Port();
+  /// Does all of that but for the thread's end while other threads may be in calls, and inside a
+  /// listener, because the process, or the program on this rank, ends: the others hear that this
+  /// rank has not closed the fabric. They are gone for this rank then, and listeners hear so, but
+  /// for that of Channel::user, which hears nothing more. Does nothing when a listener keeps the
+  /// turn for longer than patience_ns.
+  void leave_at_exit() noexcept;
 
   /// Most bytes of a message (head and body) that travel in one piece.
   static constexpr std::size_t kFrameBytes = PortMessages::kFrameBytes;

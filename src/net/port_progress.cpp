@@ -37,10 +37,14 @@ void PortProgress::start() {
   if (by_ != ProgressBy::caller) thread_.emplace("weir-fabric", [this] { run_thread(); });
 }
 
-void PortProgress::stop() noexcept {
+void PortProgress::begin_to_stop() noexcept {
   stop_.store(1);
   end_nap();
   transport_.wake();
+}
+
+void PortProgress::stop() noexcept {
+  begin_to_stop();
   thread_.reset();
 }
 

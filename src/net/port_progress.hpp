@@ -64,6 +64,8 @@ class PortProgress {
   void start();
   /// Ends it.
   void stop() noexcept;
+  /// Does so without waiting for that.
+  void begin_to_stop() noexcept;
   ProgressBy by() const noexcept { return by_; }
 
   /// As in Port.

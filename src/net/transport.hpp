@@ -137,6 +137,9 @@ class Transport {
   virtual bool unfinished() const noexcept = 0;
   /// Gives up on a rank as if it had been lost. The next progress() says so.
   virtual void drop(Rank rank, const std::string& why) noexcept = 0;
+  /// Leaves before the transport ends, because the process does: the others hear that this rank has
+  /// not closed the fabric. All of them are gone for this rank then, as the next progress() says.
+  virtual void leave_at_exit() noexcept = 0;
 
   // Ranks that all wait for each other, where the transport sees all of them.
   /// Changes whenever a rank sends something.

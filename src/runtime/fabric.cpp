@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <unistd.h>
 
 #include "base/config.hpp"
 #include "base/sys.hpp"
@@ -71,13 +74,14 @@ Owned<weir_fabric> join(std::unique_ptr<Link> link, const weir_fabric_options& o
   return Owned<weir_fabric>(new weir_fabric(std::move(transport), progress_of(options)));
 }
 
-/// Others are not to serve a rank that has returned, even if it has left a runtime behind.
+/// Others are not to serve a rank that has returned, nor to wait for it, even if it has left a
+/// runtime behind.
 void run_rank(Owned<weir_fabric> owned, const std::function<void(weir_fabric&)>& program) {
   const auto leave = [](weir_fabric* fabric) noexcept {
     try {
       Port& port = weir_fabric::check(fabric).port();
       if (port.rank() == 0) dismiss_ranks(port);
-      close_fabric(*fabric);
+      if (fabric->end_program()) weir_fabric::bury(fabric);
     } catch (const Error&) {  // the program has closed it
     }
   };
@@ -135,6 +139,41 @@ class OneCompletion final : public Completion {
 
 }  // namespace
 
+// ---- The end of the process ---------------------------------------------------------------------
+
+namespace {
+
+/// Fabrics that are left when the process ends. Never destroyed: threads may outlive that.
+struct OpenFabrics {
+  static OpenFabrics& instance() {
+    static auto* const all = new OpenFabrics;
+    return *all;
+  }
+
+  sys::Mutex mutex;
+  std::int64_t process = 0;  ///< no child of it that was forked
+  std::vector<Fabric*> fabrics;
+};
+
+/// A fabric that is just being closed is waited for.
+void leave_open_fabrics() {
+  OpenFabrics& open = OpenFabrics::instance();
+  if (open.process != getpid()) return;
+  const sys::Lock lock(open.mutex);
+  for (Fabric* const fabric : open.fabrics) fabric->port().leave_at_exit();
+}
+
+}  // namespace
+
+/// What MPI does at the end of the process has been registered before, and so comes behind this.
+void Fabric::leave_before_exit() {
+  OpenFabrics& open = OpenFabrics::instance();
+  const sys::Lock lock(open.mutex);
+  open.process = getpid();
+  open.fabrics.push_back(this);
+  std::atexit(leave_open_fabrics);
+}
+
 // ---- Fabric -------------------------------------------------------------------------------------
 
 Fabric::Fabric(std::unique_ptr<Transport> transport, ProgressBy progress)
@@ -146,6 +185,11 @@ Fabric::Fabric(std::unique_ptr<Transport> transport, ProgressBy progress)
       share_hub_(port_, Channel::share) {}
 
 Fabric::~Fabric() {
+  {
+    OpenFabrics& open = OpenFabrics::instance();
+    const sys::Lock lock(open.mutex);
+    std::erase(open.fabrics, this);
+  }
   port_.listen(Channel::user, nullptr);
   if (port_.rank() == 0) dismiss_ranks(port_);
 }
@@ -164,6 +208,13 @@ bool Fabric::detach() noexcept {
 bool Fabric::close() {
   const sys::Lock lock(mutex_);
   if (std::exchange(closed_, true)) fail_argument("the fabric of {} has been closed", name_);
+  return runtimes_ == 0;
+}
+
+bool Fabric::end_program() noexcept {
+  const sys::Lock lock(mutex_);
+  closed_ = true;
+  if (runtimes_ > 0) port_.leave_at_exit();
   return runtimes_ == 0;
 }
 
@@ -342,8 +393,12 @@ Owned<weir_fabric> open_fabric(const weir_fabric_options& options) {
     transport = was_launched() ? "shm" : started_by_mpi() != nullptr ? "mpi" : "self";
   }
   if (transport == "self") return join(InprocHub(1, 0).link(0), options);
-  if (transport == "shm") return join(launched_link(), options);
-  if (transport == "mpi") return join(mpi_link(), options);
+  if (transport == "shm" || transport == "mpi") {
+    auto link = transport == "shm" ? launched_link() : mpi_link();
+    Owned<weir_fabric> fabric = join(std::move(link), options);
+    fabric->leave_before_exit();
+    return fabric;
+  }
   if (transport == "inproc") {
     fail_argument("the transport inproc is for weir_fabric_simulate(), not for weir_fabric_open()");
   }

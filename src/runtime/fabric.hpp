@@ -71,6 +71,13 @@ class Fabric : private Listener {
   bool detach() noexcept;
   /// Returns whether it is to end now. Throws Error when it has been closed before.
   bool close();
+  /// The program has returned on this rank: leaves also when a runtime is left. Returns whether it
+  /// is to end now.
+  bool end_program() noexcept;
+
+  /// From now on the process does not end before this rank has left, whether or not it is closed.
+  /// Throws Error.
+  void leave_before_exit();
 
  private:
   void arrived(Rank from, std::span<const std::byte> message) noexcept override;

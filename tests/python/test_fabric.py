@@ -566,15 +566,55 @@ def start_by_mpi(command):
     return command_line
 
 
-@pytest.mark.parametrize("start", [
+launchers = pytest.mark.parametrize("start", [
     start_by_weir, start_by_mpi("mpirun.openmpi"), start_by_mpi("mpirun.mpich")],
     ids=["weir", "openmpi", "mpich"])
-def test_real_processes(start, tmp_path):
-    path = tmp_path / "program.py"
-    path.write_text(REAL)
+
+
+def run_ranks(start, text, path):
+    path.write_text(text)
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    done = subprocess.run(start(path), capture_output=True, text=True, timeout=240, env=environment)
+    return subprocess.run(start(path), capture_output=True, text=True, timeout=240, env=environment)
+
+
+@launchers
+def test_real_processes(start, tmp_path):
+    done = run_ranks(start, REAL, tmp_path / "program.py")
     assert done.returncode == 0 and done.stdout.strip() == "all is well", done.stderr
+
+
+UNCLOSED = """
+import sys
+import threading
+import weir
+
+fabric = weir.Fabric()
+sum = fabric.reduce(fabric.rank + 1)
+if fabric.rank == 0:
+    print("sum", sum, flush=True)
+"""
+WAYS = {
+    "return": ("", ["sum 6"]),
+    "exit": ("sys.exit(0)", ["sum 6"]),
+    "daemon": ("threading.Thread(target=fabric.progress, daemon=True).start()", ["sum 6"]),
+    "early": ("""
+if fabric.rank == 2:
+    sys.exit(0)
+try:
+    fabric.reduce(1)
+except weir.NetworkError as error:
+    print("told:", error, flush=True)
+""", ["sum 6"] + 2 * ["told: sum of 1 integers failed: rank 2 has left the fabric"]),
+}
+
+
+@launchers
+@pytest.mark.parametrize("way", WAYS)
+def test_ends_without_close(start, way, tmp_path):
+    code, lines = WAYS[way]
+    done = run_ranks(start, UNCLOSED + code, tmp_path / "program.py")
+    assert (done.returncode, sorted(done.stdout.splitlines())) == (0, lines), done.stderr
+    assert done.stderr == ""
 
 
 INTERRUPTED = """

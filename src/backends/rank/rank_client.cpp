@@ -26,7 +26,8 @@ std::shared_ptr<RankClient> RankClient::of(Port& port) {
     std::size_t users = 0;
   };
   static sys::Mutex mutex;
-  static std::map<Port*, Shared> clients;
+  // Never destroyed: runtimes may end after what was made behind them.
+  static std::map<Port*, Shared>& clients = *new std::map<Port*, Shared>;
   // The last one goes before another can come: both would listen.
   const auto drop = [&port](RankClient*) noexcept {
     const sys::Lock lock(mutex);

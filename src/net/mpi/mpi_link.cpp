@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <mpi.h>
@@ -53,6 +54,9 @@ Buffer new_buffer() {
 
 constexpr std::chrono::seconds kPatience{10};  ///< with ranks that leave later, and with MPI
 constexpr std::chrono::microseconds kBetweenLooks{200};
+
+std::atomic<bool> link_is_open{false};  ///< a thread may be in MPI
+pid_t own_process = 0;                  ///< no child of it that was forked
 
 // One thread at a time: that which closes the fabric, then that which ends the process.
 bool finalizes_well = true;  ///< no rank is gone without a word
@@ -97,6 +101,17 @@ bool some_may_be_missing() noexcept {
   return told_of_death != 0 || std::getenv("OMPI_MCA_orte_enable_recovery") != nullptr;
 }
 
+/// Waits some seconds for a thread that is just leaving. Returns whether none is in MPI any more.
+bool await_link() noexcept {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (link_is_open.load() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+  if (!link_is_open.load()) return true;
+  std::fprintf(stderr, "weir: a thread is in the fabric: left without MPI_Finalize()\n");
+  return false;
+}
+
 /// Ends the process with its status, unless it is told within some seconds that MPI has ended.
 class FinalizeGuard {
  public:
@@ -132,6 +147,7 @@ class FinalizeGuard {
 /// ranks that are gone; MPICH over UCX also for one that is in there, too, and has stopped to
 /// answer.
 void finalize(int status, void*) {
+  if (getpid() != own_process || !await_link()) return;
   int over = 0;
   MPI_Finalized(&over);
   if (over != 0 || !finalizes_well) return;
@@ -188,20 +204,19 @@ class MpiLink final : public Link {
     outgoing_.resize(kSends);
     buffers_.reserve(kSends);
     for (std::size_t i = 0; i < kSends; ++i) free_.push_back(i);
+    link_is_open = true;
   }
   MpiLink(const MpiLink&) = delete;
   MpiLink& operator=(const MpiLink&) = delete;
 
-  ~MpiLink() override {
-    for (Rank rank = 0; rank < info_.ranks; ++rank) forget_receives(rank);
-    finalizes_well = drained() && finalizes_well;
-    leak_buffers();
-    if (!finalizes_well) return;
-    begin_to_leave(communicator_);
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
-    const auto waits = [&] { return std::chrono::steady_clock::now() < deadline; };
-    const bool all_left = await_others(communicator_, waits);
-    if (own_communicator_ && all_left) MPI_Comm_free(&communicator_);
+  ~MpiLink() override { leave(); }
+
+  void leave() noexcept override {
+    if (std::exchange(has_left_, true)) return;
+    int over = 0;
+    MPI_Finalized(&over);
+    if (over == 0) leave_mpi();
+    link_is_open = false;
   }
 
   const LinkInfo& info() const noexcept override { return info_; }
@@ -296,6 +311,18 @@ class MpiLink final : public Link {
   }
 
  private:
+  void leave_mpi() noexcept {
+    for (Rank rank = 0; rank < info_.ranks; ++rank) forget_receives(rank);
+    finalizes_well = drained() && finalizes_well;
+    leak_buffers();
+    if (!finalizes_well) return;
+    begin_to_leave(communicator_);
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    const auto waits = [&] { return std::chrono::steady_clock::now() < deadline; };
+    const bool all_left = await_others(communicator_, waits);
+    if (own_communicator_ && all_left) MPI_Comm_free(&communicator_);
+  }
+
   bool reachable(Rank rank) const noexcept { return peers_[rank].why.empty() && !peers_[rank].cut; }
 
   bool room_to_send(Rank to) noexcept {
@@ -460,6 +487,7 @@ class MpiLink final : public Link {
 
   MPI_Comm communicator_;
   const bool own_communicator_;
+  bool has_left_ = false;
   LinkInfo info_;
   std::deque<Peer> peers_;
   std::vector<MPI_Request> heads_;  ///< of each rank, what is to arrive next
@@ -508,6 +536,7 @@ std::string start_mpi(bool& was_running) {
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level) != MPI_SUCCESS) {
     return "MPI_Init_thread() failed";
   }
+  own_process = getpid();
   on_exit(finalize, nullptr);
   return level >= MPI_THREAD_SERIALIZED ? "" : "this MPI was built without MPI_THREAD_SERIALIZED";
 }

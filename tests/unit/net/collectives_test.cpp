@@ -52,6 +52,20 @@ TEST(Collectives, EndInTimeThoughRankZeroTakesNothing) {
   });
 }
 
+TEST(Collectives, CallAfterRankZeroFailedAndLeft_NamesTheRankThatWasLostFirst) {
+  InprocHub hub(3, 0);
+  on_ranks(hub, 3, ProgressBy::hybrid, [&](Port& port) {
+    Collectives collectives(port);
+    if (port.rank() == 2) return;
+    if (port.rank() == 1) {
+      const auto alone = [&] { return !port.alive(0) && !port.alive(2); };
+      EXPECT_TRUE(port.wait_until(alone, kCollectivePatience, "the others to leave"));
+    }
+    EXPECT_EQ(exchange_failure(collectives, 8, kCollectivePatience, WEIR_STATUS_NETWORK_ERROR),
+              "sum failed: rank 2 has left the fabric");
+  });
+}
+
 TEST(Collectives, AHandlerThatCallsThemSpoilsNothing) {
   InprocHub hub(2, 0);
   on_ranks(hub, 2, ProgressBy::caller, [&](Port& port) {

@@ -626,6 +626,69 @@ TEST_P(Ports, RanksThatLeaveAreNamed) {
   });
 }
 
+TEST_P(Ports, LeaveAtExit_TellsTheOthersThatItIsNotClosed) {
+  InprocHub hub(3, 0);
+  on_ranks(hub, 3, GetParam(), [&](Port& port) {
+    Heard heard;
+    port.listen(Channel::user, &heard);
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    if (port.rank() == 1) {
+      port.send(2, Channel::user, std::vector<std::byte>(1u << 20));
+      port.leave_at_exit();
+      port.leave_at_exit();
+      EXPECT_FALSE(port.alive(0) || port.alive(2));
+      EXPECT_EQ(port.flush(0, kLong).status, WEIR_STATUS_OK);
+      try {
+        port.send(0, Channel::user, {});
+        ADD_FAILURE() << "sent by a rank that has left";
+      } catch (const Error& error) {
+        EXPECT_STREQ(error.what(),
+                     "cannot send to: rank 0 is out of reach: this rank has left the fabric");
+      }
+      EXPECT_TRUE(port.barrier(kLong).ok());
+      EXPECT_EQ(heard.losses(), 0);
+      return;
+    }
+    EXPECT_TRUE(port.wait_until([&] { return heard.losses() > 0; }, kLong, "a rank to leave"));
+    EXPECT_EQ(heard.loss(0), "rank 1 has ended without closing the fabric");
+    EXPECT_EQ(heard.count(), port.rank() == 2 ? 1 : 0);
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    port.listen(Channel::user, nullptr);
+  });
+}
+
+TEST_P(Ports, LeaveAtExit_InAListener_TellsTheOthers) {
+  struct Leaving final : Listener {
+    explicit Leaving(Port& port) : port_(port) {}
+    void arrived(Rank, std::span<const std::byte>) noexcept override {
+      port_.leave_at_exit();
+      left = true;
+    }
+    void lost(Rank, const std::string&) noexcept override {}
+    std::atomic<bool> left{false};
+
+   private:
+    Port& port_;
+  };
+  test::on_sharing_ranks(3, GetParam(), [&](Port& port) {
+    Leaving leaving(port);
+    Heard heard;
+    port.listen(Channel::user, &heard);
+    port.listen(Channel::grid, &leaving);
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    if (port.rank() == 0) port.send(1, Channel::grid, {});
+    if (port.rank() == 1) {
+      EXPECT_TRUE(port.wait_until([&] { return leaving.left.load(); }, kLong, "the message"));
+    } else {
+      EXPECT_TRUE(port.wait_until([&] { return heard.losses() > 0; }, kLong, "a rank to leave"));
+      EXPECT_EQ(heard.loss(0), "rank 1 has ended without closing the fabric");
+      EXPECT_TRUE(port.barrier(kLong).ok());
+    }
+    port.listen(Channel::grid, nullptr);
+    port.listen(Channel::user, nullptr);
+  });
+}
+
 /// Starts an operation on rank 1 once more when it has ended.
 class Again final : public Completion {
  public:

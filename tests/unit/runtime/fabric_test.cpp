@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <thread>
 
 #include <weir/weir.hpp>
@@ -49,6 +50,34 @@ weir_status hear_oneself(weir_fabric* fabric, void*) {
 TEST(Fabrics, HearTheirOwnMessagesWhenNobodyElseIsLeft) {
   EXPECT_EQ(weir_fabric_simulate(nullptr, 2, hear_oneself, nullptr), WEIR_STATUS_OK)
       << weir_last_error();
+}
+
+std::unique_ptr<Runtime> left_behind;
+
+weir_status leave_a_runtime_behind(weir_fabric* fabric, void* closes) {
+  if (weir_fabric_rank(fabric) == 1) {
+    weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+    options.domains = "null";
+    options.fabric = fabric;
+    left_behind = std::make_unique<Runtime>(options);
+    if (closes != nullptr) weir_fabric_close(fabric);
+    return WEIR_STATUS_OK;
+  }
+  std::int64_t one = 1;
+  EXPECT_EQ(weir_fabric_reduce_int64(fabric, &one, 1, WEIR_FABRIC_OP_SUM, kLonely),
+            WEIR_STATUS_NETWORK_ERROR);
+  EXPECT_STREQ(weir_last_error(),
+               "sum of 1 integers failed: rank 1 has ended without closing the fabric");
+  return WEIR_STATUS_OK;
+}
+
+TEST(Fabrics, SimulatedRankReturnsWithRuntimeLeft_CollectivesOfTheOthersFail) {
+  int closes = 1;
+  for (void* const payload : {static_cast<void*>(nullptr), static_cast<void*>(&closes)}) {
+    EXPECT_EQ(weir_fabric_simulate(nullptr, 2, leave_a_runtime_behind, payload), WEIR_STATUS_OK)
+        << weir_last_error();
+    left_behind.reset();
+  }
 }
 
 }  // namespace
