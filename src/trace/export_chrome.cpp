@@ -151,6 +151,9 @@ void ChromeWriter::write_slice(std::uint32_t position) {
   put_micros(timeline_.since_begin(entry.enqueued));
   put(FMT_COMPILE(R"(,"ready_us":)"));
   put_micros(timeline_.since_begin(entry.ready));
+  if (const std::uint32_t width = width_of(recording_, entry); width > 1) {
+    put(FMT_COMPILE(R"(,"cores":{},"place_cores":{})"), entry.cores, width);
+  }
   put(FMT_COMPILE("}}}}"));
 }
 

@@ -74,9 +74,18 @@ using Note = protozero::pbf_builder<fields::DebugAnnotation>;
 using Dictionary = protozero::pbf_builder<fields::InternedData>;
 
 /// Interned once; the number of a name is its index plus one, that of a category its kind plus one.
-enum class Annotation : std::uint64_t { id = 1, stream, bytes, status, enqueued, ready };
-constexpr const char* kAnnotations[] = {"id",     "stream",      "bytes",
-                                        "status", "enqueued_ns", "ready_ns"};
+enum class Annotation : std::uint64_t {
+  id = 1,
+  stream,
+  bytes,
+  status,
+  enqueued,
+  ready,
+  cores,
+  place_cores
+};
+constexpr const char* kAnnotations[] = {"id",          "stream",   "bytes", "status",
+                                        "enqueued_ns", "ready_ns", "cores", "place_cores"};
 constexpr Kind kKinds[] = {Kind::compute, Kind::transfer, Kind::sync};
 
 std::uint64_t category_of(Kind kind) noexcept { return static_cast<std::uint64_t>(kind) + 1; }
@@ -265,6 +274,10 @@ void PerfettoWriter::annotate_all(Event& event, const Entry& entry) {
   annotate(event, Annotation::status, status_name(entry.status));
   annotate(event, Annotation::enqueued, since_begin(entry.enqueued));
   annotate(event, Annotation::ready, since_begin(entry.ready));
+  if (const std::uint32_t width = width_of(recording_, entry); width > 1) {
+    annotate(event, Annotation::cores, std::uint64_t{entry.cores});
+    annotate(event, Annotation::place_cores, std::uint64_t{width});
+  }
 }
 
 /// An arrow is a flow that starts at one slice and terminates at another. Viewers draw it from the

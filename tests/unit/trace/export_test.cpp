@@ -121,6 +121,8 @@ TEST_F(ExportTest, ChromeShowsSlicesOnTheRowsOfTheirDomains) {
                                      {"status", "ok"},
                                      {"enqueued_us", 0.0},
                                      {"ready_us", 0.25}}));
+  EXPECT_EQ(slices[1]["args"]["cores"], 1);
+  EXPECT_EQ(slices[1]["args"]["place_cores"], 2);
   EXPECT_EQ(slices[2]["cat"], "sync");
   EXPECT_EQ(slices[2]["dur"], 0.0);
   EXPECT_EQ(slices[3]["cat"], "compute");
@@ -465,6 +467,8 @@ TEST_F(ExportTest, PerfettoShowsSlicesOnTheRowsOfTheirDomains) {
   EXPECT_EQ(copy.notes.at("enqueued_ns").number, 0u);
   EXPECT_EQ(copy.notes.at("ready_ns").number, 250u);
   EXPECT_EQ(begins[1].name, "dgemm");
+  EXPECT_EQ(begins[1].notes.at("cores").number, 1u);
+  EXPECT_EQ(begins[1].notes.at("place_cores").number, 2u);
   EXPECT_EQ(begins[2].category, "sync");
   EXPECT_EQ(begins[3].name, "dgemm");
   EXPECT_EQ(begins[3].category, "compute");
