@@ -144,7 +144,9 @@ typedef struct weir_share_info {
   size_t place_count;
   uint64_t items, done;
   int64_t makespan_ns; /**< since the start, or from start to end */
-  double ideal_ns;     /**< work / sum of the speeds of the places: work / busy_ns of each */
+  /** What all of them take for the work at their speeds, work / busy_ns of each, without a break;
+      a place that was lost does no more than it did. */
+  double ideal_ns;
 } weir_share_info;
 #define WEIR_SHARE_INFO_INIT \
   { sizeof(weir_share_info), NULL, NULL, 0, 0, 0, 0, 0 }

@@ -9,6 +9,7 @@
 
 #include "base/thread_role.hpp"
 #include "runtime/runtime.hpp"
+#include "sched/ideal_time.hpp"
 
 namespace weir::rt {
 
@@ -584,14 +585,14 @@ void Share::get_info(weir_share_info& info, weir_share_part* parts, std::size_t 
   info.done = done_.load();
   const std::int64_t now = ended >= 0 ? ended : runtime_.now_ns();
   info.makespan_ns = now - started_ns_;
-  double work = 0, speed = 0;
+  std::vector<PlaceWork> places;
+  places.reserve(parts_.size());
   std::size_t index = 0;
   for (Part& part : parts_) {
     if (!is_own(part) && !is_home()) continue;
     const SpinGuard guard(part.lock);
     const std::int64_t busy = part.busy_ns + (part.in_flight > 0 ? now - part.busy_since_ns : 0);
-    work += part.work_done;
-    if (busy > 0) speed += part.work_done / static_cast<double>(busy);
+    places.push_back({part.work_done, static_cast<double>(busy), part.lost.load()});
     if (parts == nullptr || index >= count) continue;
     parts[index++] = {.place = part.name.c_str(),
                       .items = part.done,
@@ -603,7 +604,7 @@ void Share::get_info(weir_share_info& info, weir_share_part* parts, std::size_t 
                       .lost = part.lost.load(),
                       .rank = part.rank};
   }
-  info.ideal_ns = speed > 0 ? work / speed : 0;
+  info.ideal_ns = ideal_ns(places);
 }
 
 }  // namespace weir::rt

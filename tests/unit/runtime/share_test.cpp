@@ -128,6 +128,17 @@ TEST(Shares, AreNoSlowerThanIdealOnUnequalCards) {
   }
 }
 
+TEST(Shares, AreComparedWithWhatPlacesThatWereLostCouldDo) {
+  for (const std::size_t lost_at : {6u, 12u, 18u}) {
+    Counting counting(card(1) + "," + card(1, ",lost_at=" + std::to_string(lost_at)), 100);
+    const Share share = counting.share({.chunks = "fixed:2"});
+    share.wait();
+    ASSERT_TRUE(share.parts()[1].lost);
+    const double makespan = in_ms(share.info().makespan_ns);
+    EXPECT_NEAR(share.info().ideal_ns / 1e6, makespan, 0.1 * makespan) << lost_at;
+  }
+}
+
 TEST(Shares, BearASlowDownHalfWay) {
   for (const std::size_t count : {300u, 1000u}) {
     const double half = static_cast<double>(count) / 3 / 2;

@@ -1,0 +1,34 @@
+#include "sched/ideal_time.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace weir::rt {
+
+/// From the longest-lived lost place to the first, one more is at work for all of the time, until
+/// the work is over before it was lost.
+double ideal_ns(std::span<const PlaceWork> places) {
+  double work = 0, speed = 0;  // of those that are at work until the end
+  std::vector<PlaceWork> lost;
+  for (const PlaceWork& place : places) {
+    if (place.busy_ns <= 0) continue;
+    if (place.lost) {
+      lost.push_back(place);
+      continue;
+    }
+    work += place.work;
+    speed += place.work / place.busy_ns;
+  }
+  std::sort(lost.begin(), lost.end(),
+            [](const PlaceWork& a, const PlaceWork& b) { return a.busy_ns > b.busy_ns; });
+  double time = speed > 0 ? work / speed : 0;
+  for (const PlaceWork& place : lost) {
+    if (speed > 0 && place.busy_ns <= time) break;
+    work += place.work;
+    speed += place.work / place.busy_ns;
+    time = speed > 0 ? work / speed : place.busy_ns;
+  }
+  return time;
+}
+
+}  // namespace weir::rt
