@@ -276,10 +276,7 @@ class MpiLink final : public Link {
 
   bool drained() noexcept override {
     complete_sends();
-    for (std::size_t slot = 0; slot < kSends; ++slot) {
-      if (sends_[slot] != MPI_REQUEST_NULL && !peers_[targets_[slot]].cut) return false;
-    }
-    return true;
+    return free_.size() == kSends;
   }
 
   std::string gone(Rank rank) noexcept override { return reason(peers_[rank].why.c_str()); }
@@ -288,6 +285,7 @@ class MpiLink final : public Link {
     finalizes_well = finalizes_well && left;
     peers_[rank].cut = true;
     forget_receives(rank);
+    forget_sends(rank);
   }
 
   std::uint32_t bell() const noexcept override { return bell_.load(); }
@@ -314,7 +312,7 @@ class MpiLink final : public Link {
   void leave_mpi() noexcept {
     for (Rank rank = 0; rank < info_.ranks; ++rank) forget_receives(rank);
     finalizes_well = drained() && finalizes_well;
-    leak_buffers();
+    for (Rank rank = 0; rank < info_.ranks; ++rank) forget_sends(rank);
     if (!finalizes_well) return;
     begin_to_leave(communicator_);
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
@@ -476,13 +474,18 @@ class MpiLink final : public Link {
     }
   }
 
-  /// MPI may still read what it has not sent, also to ranks that have left.
-  void leak_buffers() noexcept {
+  /// MPI may still read what it has not sent, also to a rank that has left: that memory is lost,
+  /// the slots are for the other ranks.
+  void forget_sends(Rank rank) noexcept {
+    if (peers_[rank].sends == 0) return;
     for (std::size_t slot = 0; slot < kSends; ++slot) {
-      if (sends_[slot] == MPI_REQUEST_NULL) continue;
+      if (sends_[slot] == MPI_REQUEST_NULL || targets_[slot] != rank) continue;
       MPI_Request_free(&sends_[slot]);
+      sends_[slot] = MPI_REQUEST_NULL;
       static_cast<void>(outgoing_[slot].release());
+      free_.push_back(slot);
     }
+    peers_[rank].sends = 0;
   }
 
   MPI_Comm communicator_;
