@@ -30,6 +30,8 @@ bool set_openmp_threads(std::size_t count) noexcept {
   return true;
 }
 
+constexpr std::size_t kLeader = 0;
+
 /// Leaves a member that waits in a barrier for one that threw.
 struct GangBroken final : std::exception {
   const char* what() const noexcept override { return "another member of the team failed"; }
@@ -91,7 +93,7 @@ void WorkerTeam::work(Slot& slot) {
 
 void WorkerTeam::execute(Worker& worker, Job& job) {
   if (job.parallel) {
-    feed_.finish(worker, job, lead(worker, job));
+    feed_.finish(worker, job, run_parallel(worker, job));
   } else if (job.timed || options_.speed < 1 || options_.stand_in) {
     feed_.finish(worker, job, run_timed(job));
   } else {
@@ -146,26 +148,33 @@ void WorkerTeam::idle() noexcept {
   }
 }
 
-Outcome WorkerTeam::lead(Worker& worker, Job& job) {
-  while (gang_led_.exchange(true, std::memory_order_acquire)) join_gang(worker);
-  leader_ = worker.index;
+Outcome WorkerTeam::run_parallel(Worker& worker, Job& job) {
+  while (gang_taken_.exchange(true, std::memory_order_acquire)) join_gang(worker);
+  Outcome outcome;
+  gang_job_ = &job;
+  gang_outcome_ = &outcome;
   gang_over_ = false;
   broken_.store(false, std::memory_order_relaxed);
   gang_called_.store(true, std::memory_order_seq_cst);
   parking_.unpark_all();
+  join_gang(worker);
+  return outcome;
+}
+
+/// Calls the kernel once all others have come, and sends them away afterwards.
+void WorkerTeam::lead() {
   wait_until(gang_present_, static_cast<std::uint32_t>(size() - 1));
   if (set_openmp_threads(size()) && options_.pin) sys::bind_this_thread(options_.processors);
-  job.call.team = this;
-  Outcome outcome = run_timed(job);
-  if (set_openmp_threads(1) && options_.pin) {
-    bind(worker);
-  }
+  Job* const job = gang_job_;
+  Outcome* const outcome = gang_outcome_;
+  job->call.team = this;
+  *outcome = run_timed(*job);
+  if (set_openmp_threads(1)) bind(workers_[kLeader]->worker);
   gang_called_.store(false, std::memory_order_seq_cst);
   gang_over_ = true;
   change(gang_task_, 1);
   wait_until(gang_present_, 0);
-  gang_led_.store(false, std::memory_order_release);
-  return outcome;
+  gang_taken_.store(false, std::memory_order_release);
 }
 
 void WorkerTeam::join_gang(const Worker& worker) {
@@ -173,6 +182,7 @@ void WorkerTeam::join_gang(const Worker& worker) {
     sys::yield();
     return;
   }
+  if (worker.index == kLeader) return lead();
   std::uint32_t seen = gang_task_.load(std::memory_order_acquire);
   change(gang_present_, 1);
   for (;;) {
@@ -225,24 +235,24 @@ void WorkerTeam::for_each(std::size_t count, std::size_t grain, weir_team_body b
   task_.count = count;
   task_.chunk = std::max<std::size_t>({1, grain, count / (4 * size())});
   task_.chunks = count / task_.chunk + (count % task_.chunk != 0 ? 1 : 0);
-  run_task(leader_);
+  run_task();
 }
 
 void WorkerTeam::run(weir_team_function function, void* payload) {
   check_team_run(duty.part);
   task_.function = function;
   task_.payload = payload;
-  run_task(leader_);
+  run_task();
 }
 
-void WorkerTeam::run_task(std::size_t leader) {
+void WorkerTeam::run_task() {
   task_.next.store(0, std::memory_order_relaxed);
   task_.running.store(static_cast<std::uint32_t>(size()), std::memory_order_relaxed);
   thrown_taken_.store(false, std::memory_order_relaxed);
   broken_.store(false, std::memory_order_relaxed);
   barrier_waiting_.store(0, std::memory_order_relaxed);
   change(gang_task_, 1);
-  take_part(leader);
+  take_part(kLeader);
   wait_until(task_.running, 0);
   if (thrown_taken_.load(std::memory_order_acquire)) {
     std::rethrow_exception(std::exchange(thrown_, nullptr));

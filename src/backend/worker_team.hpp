@@ -30,8 +30,9 @@ struct WorkerTeamOptions {
 /// A team of threads that run the jobs of one place.
 ///
 /// Each runs serial jobs of its own; for a parallel job all of them come together as a gang, led by
-/// the one that got the job. An idle worker polls for a bounded time, less when other threads want
-/// its core, and then sleeps.
+/// worker 0, also when another one got the job: OpenMP keeps threads for each thread that ever
+/// forked, and a place needs them once. An idle worker polls for a bounded time, less when other
+/// threads want its core, and then sleeps.
 class WorkerTeam final : public PlaceDriver, public weir_team {
  public:
   WorkerTeam(WorkerTeamOptions options, PlaceFeed& feed);
@@ -67,12 +68,13 @@ class WorkerTeam final : public PlaceDriver, public weir_team {
   bool stirring() const noexcept;
   void idle() noexcept;
 
-  Outcome lead(Worker& worker, Job& job);
+  Outcome run_parallel(Worker& worker, Job& job);
+  void lead();
   void bind(const Worker& worker) const noexcept;
   void join_gang(const Worker& worker);
   void perform(std::size_t member);
   void take_part(std::size_t member) noexcept;
-  void run_task(std::size_t leader);
+  void run_task();
   void wait_while(const sys::Atomic<std::uint32_t>& word, std::uint32_t value) noexcept;
   void wait_until(const sys::Atomic<std::uint32_t>& word, std::uint32_t wanted) noexcept;
   void change(sys::Atomic<std::uint32_t>& word, std::uint32_t by) noexcept;
@@ -84,14 +86,16 @@ class WorkerTeam final : public PlaceDriver, public weir_team {
   Parking parking_;
   sys::Atomic<bool> stopping_{false};
 
-  // The gang. Words are waited on; all others are guarded by who may write them: the leader.
-  sys::Atomic<bool> gang_led_{false};           ///< somebody leads, or waits to
+  // The gang. Words are waited on; all others are guarded by who may write them: the leader,
+  // and before it leads the worker that got the job.
+  sys::Atomic<bool> gang_taken_{false};         ///< a worker has a job for it
   sys::Atomic<bool> gang_called_{false};        ///< members are to come
   sys::Atomic<std::uint32_t> gang_present_{0};  ///< members that have come
   sys::Atomic<std::uint32_t> gang_task_{0};     ///< number of the current task; changes wake
   sys::Plain<bool> gang_over_ = false;
+  sys::Plain<Job*> gang_job_ = nullptr;
+  sys::Plain<Outcome*> gang_outcome_ = nullptr;  ///< of that job
   Task task_;
-  sys::Plain<std::size_t> leader_ = 0;
   sys::Atomic<std::uint32_t> barrier_waiting_{0};
   sys::Atomic<std::uint32_t> barrier_phase_{0};
   sys::Atomic<bool> broken_{false};  ///< a member threw: nobody waits for it

@@ -24,9 +24,9 @@ class QueueFeed final : public PlaceFeed {
     unsigned worker = 0;
   };
 
-  bool next(Worker&, Job& job) noexcept override {
+  bool next(Worker& worker, Job& job) noexcept override {
     std::lock_guard lock(mutex_);
-    if (ready_.empty()) return false;
+    if (ready_.empty() || (only_ >= 0 && static_cast<int>(worker.index) != only_)) return false;
     job = ready_.front();
     ready_.pop_front();
     return true;
@@ -56,6 +56,11 @@ class QueueFeed final : public PlaceFeed {
     job.timed = timed;
     ready_.push_back(job);
   }
+  /// From now on only this worker gets jobs; the others keep looking while there are any.
+  void set_only(unsigned worker) {
+    std::lock_guard lock(mutex_);
+    only_ = static_cast<int>(worker);
+  }
   void add_serial(Code code) { add(false, std::move(code)); }
   void add_parallel(Code code) { add(true, std::move(code)); }
 
@@ -72,6 +77,7 @@ class QueueFeed final : public PlaceFeed {
   std::deque<Job> ready_;
   std::deque<Code> code_;
   std::vector<Ending> endings_;
+  int only_ = -1;
 };
 
 }  // namespace weir::rt

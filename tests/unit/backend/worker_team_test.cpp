@@ -9,7 +9,9 @@
 #include <latch>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include "queue_feed.hpp"
@@ -367,6 +369,23 @@ TEST(SingleTeamTest, DoesEverythingOnTheCallingThread) {
       0, 1, [](std::size_t, std::size_t, std::size_t, void*) { FAIL(); }, nullptr);
   team.run([](weir_team* own, std::size_t, void*) { own->barrier(); }, nullptr);
   EXPECT_EQ(sum, 10u);
+}
+
+TEST_P(WorkerTeamTest, ParallelJobOfAnyWorker_IsLedByTheSameThread) {
+  WorkerTeam team = make_team();
+  std::set<std::thread::id> leaders;
+  for (unsigned round = 0; round < 3 * GetParam(); ++round) {
+    feed_.set_only(round % GetParam());
+    feed_.add_parallel([&](const weir_call&) {
+      leaders.insert(std::this_thread::get_id());
+      return WEIR_STATUS_OK;
+    });
+    for (unsigned i = 0; i < GetParam(); ++i) team.wake();
+    expect_all_well();
+  }
+  EXPECT_EQ(leaders.size(), 1u);  // OpenMP keeps a team of threads for each that ever forked
+  unsigned got = 0;
+  for (const QueueFeed::Ending& ending : feed_.wait()) EXPECT_EQ(ending.worker, got++ % GetParam());
 }
 
 TEST_P(WorkerTeamTest, ALoopInsideALoopRunsOnTheThreadThatCallsIt) {
