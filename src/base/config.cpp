@@ -42,6 +42,7 @@ const std::vector<Variable>& variables() {
       {"WEIR_DOMAINS", "domains to open when the program does not say, as weir run --domains"},
       {"WEIR_HSTREAMS_CHECKSUMS", "hStreams: file for checksums of what streams bring back"},
       {"WEIR_HSTREAMS_HOST_CPUS", "hStreams: processors that the host says it has, at least 8"},
+      {"WEIR_HSTREAMS_MEMORY", "hStreams: memory of each simulated card (default: up to 8G)"},
       {"WEIR_HSTREAMS_THREADS", "hStreams: threads that a card says it has (default 244)"},
       {"WEIR_LOG", "what to print on stderr: debug, info, warning (default) or error"},
       {"WEIR_LOST_AFTER_MS", "milliseconds of silence after which a rank is lost (default 10000)"},

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -16,6 +17,7 @@ namespace {
 constexpr unsigned kMostThreads = 1024;  // bits of a mask
 constexpr unsigned kMostCards = 32;
 constexpr unsigned kCardThreads = 244;  // of the cards that programs were written for
+constexpr std::size_t kLeastMemory = 1 << 20;
 
 std::string text_of(const char* name) {
   const char* const value = secure_getenv(name);
@@ -34,17 +36,27 @@ unsigned number_of(const char* name, unsigned otherwise, unsigned least, unsigne
   return value;
 }
 
-/// A number with a suffix: "2M".
-std::size_t size_of(const char* name, std::size_t otherwise) {
+/// A number with a suffix, "2M": so many bytes, at most what fits. Nothing for any other text.
+std::optional<std::size_t> parse_size(const std::string& text) {
   constexpr std::string_view kSuffixes = "BKMGT";
-  const std::string text = text_of(name);
   std::size_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
   const std::size_t suffix = rest.empty() ? 0 : kSuffixes.find(rest.front());
-  if (error != std::errc() || rest.size() > 1 || suffix == kSuffixes.npos) return otherwise;
+  const bool good_rest = rest.size() <= 1 || (suffix > 0 && rest.substr(1) == "iB");
+  if (error != std::errc() || !good_rest || suffix == kSuffixes.npos) return std::nullopt;
   const auto shift = static_cast<unsigned>(10 * suffix);
   return value > SIZE_MAX >> shift ? SIZE_MAX : value << shift;
+}
+
+std::size_t size_of(const char* name, std::size_t otherwise, std::size_t least) {
+  const std::string text = text_of(name);
+  if (text.empty()) return otherwise;
+  const std::optional<std::size_t> size = parse_size(text);
+  if (!size || *size < least) {
+    fail(HSTR_RESULT_OUT_OF_RANGE, "{} is '{}': expected a size such as 512M or 16G", name, text);
+  }
+  return *size;
 }
 
 struct Kinds {
@@ -83,12 +95,13 @@ Environment read_environment() {
   Environment read;
   read_domains(read);
   read.threads = number_of("WEIR_HSTREAMS_THREADS", kCardThreads, 1, kMostThreads);
+  read.memory = size_of("WEIR_HSTREAMS_MEMORY", 0, kLeastMemory);
   read.host_cpus = number_of("WEIR_HSTREAMS_HOST_CPUS", 0, 1, kMostThreads);
   read.checksums = text_of("WEIR_HSTREAMS_CHECKSUMS");
   read.sink_path = text_of("SINK_LD_LIBRARY_PATH");
   read.mic_path = text_of("MIC_LD_LIBRARY_PATH");
   read.host_sink_path = text_of("HOST_SINK_LD_LIBRARY_PATH");
-  read.huge_from = size_of("MIC_USE_2MB_BUFFERS", SIZE_MAX);
+  read.huge_from = parse_size(text_of("MIC_USE_2MB_BUFFERS")).value_or(SIZE_MAX);
   return read;
 }
 

@@ -1,16 +1,22 @@
 #include "hstreams/machine.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 #include <string>
+#include <vector>
 
+#include <fmt/ranges.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include "hstreams/error.hpp"
 
 namespace weir::hs {
 
 namespace {
+
+constexpr std::uint64_t kCardMemory = std::uint64_t{8} << 30;
 
 /// Cores that this process may use; those of one core's threads have the same list of siblings.
 std::size_t core_count() {
@@ -28,13 +34,61 @@ std::size_t core_count() {
   return cores.empty() ? 1 : cores.size();
 }
 
-/// Simulated cards may use every core of the machine, as the host may.
-std::string specification(const Environment& environment, std::size_t cores) {
-  std::string domains = environment.domains;
-  for (unsigned i = 0; i < environment.simulated_cards; ++i) {
-    domains += fmt::format(",sim:cores={}", cores);
+/// Bytes that this process may use: of the machine, or what its control group grants.
+std::uint64_t memory_limit() {
+  auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+               static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  for (const char* const path :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::ifstream file(path);
+    std::uint64_t granted = 0;
+    if (file >> granted && granted > 0) bytes = std::min(bytes, granted);
+  }
+  return bytes;
+}
+
+/// What a real card has, but with all simulated cards and the host no more than half of what there
+/// is: programs size their buffers by it, and have them in their own memory, too.
+std::uint64_t default_memory(std::size_t simulated_cards) {
+  return std::min(kCardMemory, memory_limit() / (2 * (simulated_cards + 1)));
+}
+
+/// Domains of a specification, each with its settings.
+std::vector<std::string> split_domains(const std::string& specification) {
+  std::vector<std::string> domains;
+  for (std::size_t begin = 0; begin <= specification.size();) {
+    const std::size_t end = std::min(specification.find(',', begin), specification.size());
+    const std::string part = specification.substr(begin, end - begin);
+    const bool setting = part.substr(0, part.find(':')).find('=') != part.npos;
+    if (setting && !domains.empty()) {
+      domains.back() += "," + part;
+    } else {
+      domains.push_back(part);
+    }
+    begin = end + 1;
   }
   return domains;
+}
+
+bool is_simulated(const std::string& domain) { return domain.substr(0, domain.find(':')) == "sim"; }
+
+/// Simulated cards may use every core of the machine, as the host may, and have the memory that
+/// programs are told of, unless their specification says it.
+std::string specification(const Environment& environment, std::size_t cores) {
+  std::vector<std::string> domains = split_domains(environment.domains);
+  for (unsigned i = 0; i < environment.simulated_cards; ++i) {
+    domains.push_back(fmt::format("sim:cores={}", cores));
+  }
+  const auto cards =
+      static_cast<std::size_t>(std::count_if(domains.begin(), domains.end(), is_simulated));
+  const std::uint64_t memory = environment.memory ? environment.memory : default_memory(cards);
+  for (std::string& domain : domains) {
+    const bool says_it =
+        domain.find(":memory=") != domain.npos || domain.find(",memory=") != domain.npos;
+    if (!is_simulated(domain) || says_it) continue;
+    domain += fmt::format("{}memory={}", domain.find(':') == domain.npos ? ':' : ',', memory);
+  }
+  return fmt::format("{}", fmt::join(domains, ","));
 }
 
 }  // namespace
