@@ -162,7 +162,8 @@ DllAccess HSTR_RESULT hStreams_EnqueueData1D(HSTR_LOG_STR in_LogStreamID, void* 
                                              void* in_pReadAddr, uint64_t in_size,
                                              HSTR_XFER_DIRECTION in_XferDirection,
                                              HSTR_EVENT* out_pEvent);
-/** Enqueues a copy between two domains, one of them that of the stream. */
+/** Enqueues a copy between two domains, one of them that of the stream. Between devices that have
+ * no link to each other it goes through host memory. */
 DllAccess HSTR_RESULT hStreams_EnqueueDataXDomain1D(HSTR_LOG_STR in_LogStreamID,
                                                     void* in_pWriteAddr, void* in_pReadAddr,
                                                     uint64_t in_size, HSTR_LOG_DOM in_destLogDomain,

@@ -95,4 +95,8 @@ std::shared_ptr<Instance> make_instance(const weir::Runtime& runtime,
   }
 }
 
+weir::Buffer make_host_memory(const weir::Runtime& runtime, std::uint64_t bytes) {
+  return make_buffer(runtime, bytes, WEIR_BUFFER_OPTIONS_INIT);
+}
+
 }  // namespace weir::hs

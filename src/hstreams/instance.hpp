@@ -32,4 +32,7 @@ std::shared_ptr<Instance> make_instance(const weir::Runtime& runtime,
                                         std::uint64_t bytes, const HSTR_BUFFER_PROPS& props,
                                         std::size_t huge_from);
 
+/// New zeros of the host, for the layer itself.
+weir::Buffer make_host_memory(const weir::Runtime& runtime, std::uint64_t bytes);
+
 }  // namespace weir::hs

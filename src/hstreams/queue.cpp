@@ -95,17 +95,35 @@ weir_event Queue::transfer_by(Queue& courier, const weir_endpoint& source,
   return sync(stream, {&copied, 1}, {&ordered, 1}, WEIR_SYNC_SCOPE_OPERANDS);
 }
 
-void Queue::inspect(const weir::Kernel& kernel, const Region& part, std::span<const Scalar> scalars,
-                    HSTR_DEP_POLICY policy) {
+weir_event Queue::transfer_staged(Queue& courier, const weir_endpoint& source,
+                                  const weir_endpoint& target, const weir_endpoint& stage,
+                                  const Region& own, const Region& far, HSTR_DEP_POLICY policy) {
   const std::lock_guard lock(mutex_);
-  const Operand operand = read(part);
+  const bool ordered = policy != HSTR_DEP_POLICY_NONE;
+  weir_stream* const stream = stream_for(ordered ? policy : HSTR_DEP_POLICY_BUFFERS);
+  const Operand part = readwrite(own);
+  const bool from_here = own.buffer == source.buffer;
+  const weir_event ready = from_here ? copy(stream, source, stage)
+                                     : sync(stream, {}, {&part, 1}, WEIR_SYNC_SCOPE_OPERANDS);
+  courier.wait({ready}, {readwrite(far)});
+  const weir_event passed = from_here ? courier.transfer(stage, target, HSTR_DEP_POLICY_BUFFERS)
+                                      : courier.transfer(source, stage, HSTR_DEP_POLICY_BUFFERS);
+  const weir_event there = sync(stream, {&passed, 1}, {&part, 1}, WEIR_SYNC_SCOPE_OPERANDS);
+  return from_here ? there : copy(stream, stage, target);
+}
+
+weir_event Queue::run(const weir::Kernel& kernel, std::span<const Operand> operands,
+                      std::span<const Scalar> scalars, HSTR_DEP_POLICY policy) {
+  const std::lock_guard lock(mutex_);
   weir_compute compute = WEIR_COMPUTE_INIT;
   compute.kernel = kernel.handle();
-  compute.operands = &operand;
-  compute.operand_count = 1;
+  compute.operands = operands.data();
+  compute.operand_count = operands.size();
   compute.scalars = scalars.data();
   compute.scalar_count = scalars.size();
-  check(weir_stream_compute(stream_for(policy), &compute, nullptr));
+  weir_event event;
+  check(weir_stream_compute(stream_for(policy), &compute, &event));
+  return event;
 }
 
 weir_event Queue::barrier(std::vector<weir_event> events) {

@@ -32,9 +32,14 @@ class Queue {
   /// with it.
   weir_event transfer_by(Queue& courier, const weir_endpoint& source, const weir_endpoint& target,
                          const Region& own, const Region& far, HSTR_DEP_POLICY policy);
-  /// Enqueues a call of a kernel of the layer that only reads.
-  void inspect(const weir::Kernel& kernel, const Region& part, std::span<const Scalar> scalars,
-               HSTR_DEP_POLICY policy);
+  /// The same between two devices without a link, through host memory `stage` of the same size that
+  /// nobody else uses until the event is complete. Also orders this stream under policy NONE.
+  weir_event transfer_staged(Queue& courier, const weir_endpoint& source,
+                             const weir_endpoint& target, const weir_endpoint& stage,
+                             const Region& own, const Region& far, HSTR_DEP_POLICY policy);
+  /// Enqueues a call of a kernel of the layer.
+  weir_event run(const weir::Kernel& kernel, std::span<const Operand> operands,
+                 std::span<const Scalar> scalars, HSTR_DEP_POLICY policy);
 
   /// Waits for events, without any for everything so far, and holds everything later.
   weir_event barrier(std::vector<weir_event> events);

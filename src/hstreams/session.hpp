@@ -20,6 +20,7 @@
 #include "hstreams/queue.hpp"
 #include "hstreams/sink_call.hpp"
 #include "hstreams/sink_libraries.hpp"
+#include "hstreams/staging.hpp"
 
 namespace weir::hs {
 
@@ -123,6 +124,8 @@ class Session {
   };
   End end_of(const void* address, std::uint64_t bytes, HSTR_LOG_DOM domain);
   weir_event copy(LogicalStream& stream, HSTR_LOG_STR id, const End& source, const End& target);
+  weir_event copy_between_devices(Queue& queue, const End& source, const End& target,
+                                  bool from_here);
   void inspect(Queue& queue, const Region& payload, std::span<const Scalar> numbers) const;
   Queue& courier_of(const PhysicalDomain& card);
   void renew_couriers();
@@ -148,6 +151,8 @@ class Session {
   std::map<HSTR_LOG_DOM, LogicalDomain> domains_;
   std::map<HSTR_LOG_STR, LogicalStream> streams_;
   HSTR_LOG_DOM next_domain_ = 1;
+
+  Staging staging_;
 
   std::mutex courier_mutex_;
   std::map<HSTR_PHYS_DOM, std::unique_ptr<Queue>> couriers_;

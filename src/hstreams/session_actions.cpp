@@ -107,19 +107,41 @@ weir_event Session::copy(LogicalStream& stream, HSTR_LOG_STR id, const End& sour
     inspect(queue, source.region, numbers);
   }
   const HSTR_PHYS_DOM card = std::max(source.instance->physical, target.instance->physical);
+  const bool from_here = source.domain == stream.domain;
+  if (std::min(source.instance->physical, target.instance->physical) != HSTR_SRC_PHYS_DOMAIN) {
+    return copy_between_devices(queue, source, target, from_here);
+  }
   if (!queue.physical().is_host() || card == HSTR_SRC_PHYS_DOMAIN) {
     return queue.transfer(source.endpoint(), target.endpoint(), policy);
   }
-  const bool from_here = source.domain == stream.domain;
   const End &own = from_here ? source : target, &far = from_here ? target : source;
   return queue.transfer_by(courier_of(physical(card)), source.endpoint(), target.endpoint(),
                            own.region, far.region, policy);
 }
 
+/// Copies directly where weir can, otherwise through host memory.
+weir_event Session::copy_between_devices(Queue& queue, const End& source, const End& target,
+                                         bool from_here) {
+  const HSTR_DEP_POLICY policy = configuration_.policy();
+  try {
+    return queue.transfer(source.endpoint(), target.endpoint(), policy);
+  } catch (const weir::Error& error) {
+    if (error.status() != WEIR_STATUS_UNSUPPORTED) throw;
+  }
+  const End &own = from_here ? source : target, &far = from_here ? target : source;
+  Queue& courier = courier_of(physical(far.instance->physical));
+  const auto enqueue = [&](const weir_endpoint& stage) {
+    return queue.transfer_staged(courier, source.endpoint(), target.endpoint(), stage, own.region,
+                                 far.region, policy);
+  };
+  return staging_.use(runtime_, source.region.region.extent[0], enqueue);
+}
+
 /// Enqueues a checksum, but for domains that run no code of the host.
 void Session::inspect(Queue& queue, const Region& payload, std::span<const Scalar> numbers) const {
   try {
-    queue.inspect(checksums_.kernel(), payload, numbers, configuration_.policy());
+    const Operand operand = read(payload);
+    queue.run(checksums_.kernel(), {&operand, 1}, numbers, configuration_.policy());
   } catch (const weir::Error& error) {
     if (error.status() != WEIR_STATUS_UNSUPPORTED) throw;
   }
