@@ -126,8 +126,8 @@ DllAccess HSTR_RESULT hStreams_GetLogDomainDetails(HSTR_LOG_DOM in_LogDomainID,
                                                    HSTR_PHYS_DOM* out_pPhysDomainID,
                                                    HSTR_CPU_MASK out_CPUmask);
 
-/** Makes a stream under a number of the program. Streams of one domain with the same mask are one
- * queue. */
+/** Makes a stream under a number of the program, and its OpenMP threads. Streams of one domain with
+ * the same mask are one queue. */
 DllAccess HSTR_RESULT hStreams_StreamCreate(HSTR_LOG_STR in_LogStreamID,
                                             HSTR_LOG_DOM in_LogDomainID,
                                             const HSTR_CPU_MASK in_CPUmask);
@@ -195,7 +195,8 @@ DllAccess HSTR_RESULT hStreams_EventWait(uint32_t in_NumEvents, HSTR_EVENT* in_p
 
 /* ---- Buffers --------------------------------------------------------------------------------- */
 
-/** Makes a buffer of the program's memory, with an instance in every logical domain. */
+/** Makes a buffer of the program's memory, with an instance in every logical domain, whose memory
+ * is there when the call returns, as long as there is room for it. */
 DllAccess HSTR_RESULT hStreams_Alloc1D(void* in_BaseAddress, uint64_t in_Size);
 /** The same with properties, in the domains of the list; -1: in all, 0: in none but the program. */
 DllAccess HSTR_RESULT hStreams_Alloc1DEx(void* in_BaseAddress, uint64_t in_Size,

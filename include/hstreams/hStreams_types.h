@@ -159,7 +159,7 @@ typedef enum {
   HSTR_BUF_PROP_ALIASED = 1,     /**< one instance for all logical domains of a physical one */
   HSTR_BUF_PROP_SRC_PINNED = 2,  /**< accepted; weir pins what a device needs */
   HSTR_BUF_PROP_INCREMENTAL = 4, /**< logical domains that are added later get an instance, too */
-  HSTR_BUF_PROP_AFFINITIZED = 8, /**< memory near those who first use it, as always on weir */
+  HSTR_BUF_PROP_AFFINITIZED = 8, /**< memory appears near the cores that first use it */
   HSTR_BUF_PROP_INVALID_VALUE = 16
 } HSTR_BUFFER_PROP_FLAGS_VALUES;
 

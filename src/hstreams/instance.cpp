@@ -52,6 +52,7 @@ weir_buffer_options options_for(const PhysicalDomain& physical, std::uint64_t by
                                 const HSTR_BUFFER_PROPS& props, std::size_t huge_from) {
   weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
   options.no_alias = !physical.is_host();
+  options.prefault = physical.is_host() && (props.flags & HSTR_BUF_PROP_AFFINITIZED) == 0;
   if (bytes > huge_from) options.kind = WEIR_MEMORY_KIND_HUGE_PAGE;
   if (props.mem_type == HSTR_MEM_TYPE_HBW) {
     options.kind = WEIR_MEMORY_KIND_HIGH_BANDWIDTH;

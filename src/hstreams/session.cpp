@@ -23,6 +23,7 @@ Session::Session(const Configuration& configuration)
       libraries_(configuration.sink_lists(), environment_, configuration.mkl() != HSTR_MKL_NONE),
       runtime_(open_machine(environment_)),
       sink_(runtime_),
+      setup_(runtime_),
       checksums_(environment_.checksums, runtime_),
       default_openmp_(openmp_threads()) {
   const std::uint32_t limit = configuration.options().phys_domains_limit;

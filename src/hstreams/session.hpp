@@ -16,8 +16,10 @@
 #include "hstreams/checksums.hpp"
 #include "hstreams/configuration.hpp"
 #include "hstreams/environment.hpp"
+#include "hstreams/openmp.hpp"
 #include "hstreams/physical_domain.hpp"
 #include "hstreams/queue.hpp"
+#include "hstreams/setup_kernels.hpp"
 #include "hstreams/sink_call.hpp"
 #include "hstreams/sink_libraries.hpp"
 #include "hstreams/staging.hpp"
@@ -109,11 +111,17 @@ class Session {
   LogicalStream& find_stream(HSTR_LOG_STR id);
   std::vector<const Queue*> queues_on(const PhysicalDomain& physical) const;
   std::shared_ptr<Queue> queue_for(HSTR_LOG_STR id, const LogicalDomain& domain,
-                                   const CpuMask& mask) const;
+                                   const CpuMask& mask);
+  std::shared_ptr<Queue> make_queue(const PhysicalDomain& physical, const CpuMask& mask,
+                                    const std::string& name);
+  void wait_for(const weir_event& event) const;
   std::vector<std::shared_ptr<Queue>> all_queues() const;
 
   void check_new_instances(std::span<const HSTR_LOG_DOM> domains) const;
   void instantiate(Buffer& buffer, HSTR_LOG_DOM domain);
+  void materialize(const Instance& instance, const PhysicalDomain& there,
+                   const HSTR_BUFFER_PROPS& props);
+  void touch(Queue& courier, const Instance& instance) const;
   Buffer& use_buffer(const void* address) { return *buffers_.find(address).buffer; }
 
   struct End {
@@ -141,7 +149,9 @@ class Session {
   SinkLibraries libraries_;
   weir::Runtime runtime_;
   SinkKernel sink_;
+  SetupKernels setup_;
   Checksums checksums_;
+  OpenMpCensus census_;
   int default_openmp_;
   std::vector<PhysicalDomain> cards_;
   std::optional<PhysicalDomain> host_;  // once it is open

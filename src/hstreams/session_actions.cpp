@@ -254,6 +254,10 @@ void Session::wait(std::span<const HSTR_EVENT> events, bool all, std::int64_t ti
                         all ? WEIR_WAIT_MODE_ALL : WEIR_WAIT_MODE_ANY, timeout_ns, nullptr));
 }
 
+void Session::wait_for(const weir_event& event) const {
+  check(weir_event_wait(runtime_.handle(), &event, 1, WEIR_WAIT_MODE_ALL, WEIR_FOREVER, nullptr));
+}
+
 bool Session::complete(const HSTR_EVENT& event) const {
   const auto candidate = std::bit_cast<weir_event>(event);
   weir_event_info info = WEIR_EVENT_INFO_INIT;

@@ -47,8 +47,45 @@ void Session::instantiate(Buffer& buffer, HSTR_LOG_DOM domain) {
       return;
     }
   }
-  buffer.instances.emplace(domain, make_instance(runtime_, there, buffer.base, buffer.bytes,
-                                                 buffer.props, environment_.huge_from));
+  std::shared_ptr<Instance> made = make_instance(runtime_, there, buffer.base, buffer.bytes,
+                                                 buffer.props, environment_.huge_from);
+  materialize(*made, there, buffer.props);
+  buffer.instances.emplace(domain, std::move(made));
+}
+
+/// Makes the memory of an instance on a card now, if there is room: programs do not expect that
+/// their first transfer pays for it. One thread touches it, so a program that wants it near the
+/// cores that use it gets it when they do.
+void Session::materialize(const Instance& instance, const PhysicalDomain& there,
+                          const HSTR_BUFFER_PROPS& props) {
+  if (there.is_host() || (props.flags & HSTR_BUF_PROP_AFFINITIZED) != 0) return;
+  const Region all = instance.memory.all();
+  weir_domain_info info = WEIR_DOMAIN_INFO_INIT;
+  check(weir_domain_get_info(there.domain, &info));
+  if (info.memory_used > info.memory_bytes ||
+      all.region.extent[0] > info.memory_bytes - info.memory_used) {
+    return;
+  }
+  try {
+    touch(courier_of(there), instance);
+  } catch (const weir::Error&) {
+    renew_couriers();
+    throw;
+  }
+}
+
+/// Uses an instance on its device, on which it may be that no code of the host runs.
+void Session::touch(Queue& courier, const Instance& instance) const {
+  const Operand whole = write(instance.memory.all());
+  const Region first = instance.memory.range(0, 1);
+  try {
+    return wait_for(courier.run(setup_.touch(), {&whole, 1}, {}, HSTR_DEP_POLICY_BUFFERS));
+  } catch (const weir::Error& error) {
+    if (error.status() != WEIR_STATUS_UNSUPPORTED) throw;
+  }
+  wait_for(courier.transfer({nullptr, first.buffer, first.region},
+                            {instance.domain, first.buffer, first.region},
+                            HSTR_DEP_POLICY_BUFFERS));
 }
 
 void Session::allocate(void* base, std::uint64_t bytes, const HSTR_BUFFER_PROPS& props,

@@ -128,14 +128,29 @@ void Session::create_stream(HSTR_LOG_STR id, HSTR_LOG_DOM domain_id, const CpuMa
 }
 
 std::shared_ptr<Queue> Session::queue_for(HSTR_LOG_STR id, const LogicalDomain& domain,
-                                          const CpuMask& mask) const {
+                                          const CpuMask& mask) {
   for (const HSTR_LOG_STR other : domain.streams) {
     const LogicalStream& there = streams_.at(other);
     if (there.mask == mask) return there.queue;
   }
+  return make_queue(*domain.physical, mask, fmt::format("stream {}", id));
+}
+
+/// Makes a queue, whose OpenMP threads are there when its first sink function is called.
+std::shared_ptr<Queue> Session::make_queue(const PhysicalDomain& physical, const CpuMask& mask,
+                                           const std::string& name) {
   const bool on_demand = configuration_.options().openmp_policy == HSTR_OPENMP_ON_DEMAND;
-  return std::make_shared<Queue>(runtime_, *domain.physical, mask, fmt::format("stream {}", id),
-                                 on_demand ? default_openmp_ : 0);
+  auto queue =
+      std::make_shared<Queue>(runtime_, physical, mask, name, on_demand ? default_openmp_ : 0);
+  if (!has_openmp()) return queue;
+  census_.add(1);
+  if (on_demand) return queue;
+  try {
+    wait_for(queue->run(setup_.start_openmp(), {}, {}, HSTR_DEP_POLICY_BUFFERS));
+  } catch (const weir::Error& error) {
+    if (error.status() != WEIR_STATUS_UNSUPPORTED) throw;  // it runs no sink functions
+  }
+  return queue;
 }
 
 void Session::destroy_stream(HSTR_LOG_STR id) {

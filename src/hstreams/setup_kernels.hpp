@@ -1,0 +1,22 @@
+// What is done once, before the actions of a program: as kernels of weir, on the cores that need
+// it.
+#pragma once
+
+#include <weir/weir.hpp>
+
+namespace weir::hs {
+
+class SetupKernels {
+ public:
+  explicit SetupKernels(const weir::Runtime& runtime);
+
+  /// Touches every page of operand 0.
+  const weir::Kernel& touch() const noexcept { return touch_; }
+  /// Starts the OpenMP threads of a place, on the thread that will call its sink functions.
+  const weir::Kernel& start_openmp() const noexcept { return start_openmp_; }
+
+ private:
+  weir::Kernel touch_, start_openmp_;
+};
+
+}  // namespace weir::hs
