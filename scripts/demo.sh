@@ -26,19 +26,7 @@ mkdir -p "$folder"
   --solution "$folder/u.npy" --repeat 4 --verify --trace "$folder/timeline.json" \
   --json >"$folder/result.json"
 
-/usr/bin/python3 - "$folder/result.json" <<'END'
-import json
-import sys
-
-with open(sys.argv[1], encoding="utf-8") as file:
-    result = json.load(file)
-rate, peak, error = result["rate"], result["gemm_peak"], result["error"]
-print(f"cholesky: {result['seconds']['median']:.3f} s, {rate['value']:.1f} {rate['unit']}, "
-      f"{peak['share']:.0%} of the gemm peak of this machine ({peak['value']:.1f} {peak['unit']})")
-print(f"          {result['actions']} actions in {result['streams']} streams, "
-      f"{'verified' if result['verified'] else 'NOT VERIFIED'}: "
-      f"{error['metric']} {error['value']:.2g}, limit {error['limit']:.2g}")
-END
+/usr/bin/python3 scripts/demo_result.py "$folder/result.json"
 
 echo "checks that use none of weir's code:"
 /usr/bin/python3 scripts/check_bracket.py "$folder" "$folder/u.npy"

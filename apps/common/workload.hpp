@@ -144,8 +144,10 @@ class Application {
   virtual bool runs_on_ranks() const { return true; }
   /// Whether each of several ranks does a part of the problem, with domains of its own.
   virtual bool has_parts() const { return false; }
-  /// Whether it has a use for an option that all applications have, "--n", with those that it was
-  /// given.
+  /// Whether it runs a pipeline that can be watched, so that it has --live.
+  virtual bool has_pipeline() const { return false; }
+  /// Whether it has a use for an option that most applications have, with those that it was given:
+  /// "--n", "--seed", "--input", "--output", "--places" or "--streams". The others are refused.
   virtual bool uses(std::string_view) const { return true; }
   /// Whether it uses streams in the form alone that it is compared with, --baseline.
   virtual bool streams_in_baseline() const { return false; }

@@ -301,11 +301,11 @@ class EvolutionApplication final : public Application {
     return "let two islands of creatures evolve: --n 2048 --generations 20";
   }
   bool uses(std::string_view option) const override {
-    return option != "--streams" || switches_.baseline;
+    return option != "--input" && (option != "--streams" || switches_.baseline);
   }
   bool streams_in_baseline() const override { return true; }
+  bool has_pipeline() const override { return true; }
   std::size_t usual_n() const override { return kUsualPopulation; }
-  const char* input_help() const override { return "Takes none"; }
   const char* output_help() const override {
     return "File for the last generation, a row for each creature: .mtx or .npy";
   }

@@ -466,6 +466,7 @@ class FaceDetectionApplication final : public Application {
            (option != "--streams" || options_.switches.baseline);
   }
   bool streams_in_baseline() const override { return true; }
+  bool has_pipeline() const override { return true; }
   const char* input_help() const override {
     return "Picture, folder of pictures, or a film where ffmpeg is installed";
   }

@@ -388,6 +388,7 @@ class GeneAlignmentApplication final : public Application {
     return option != "--n" && option != "--seed" && (option != "--streams" || switches_.baseline);
   }
   bool streams_in_baseline() const override { return true; }
+  bool has_pipeline() const override { return true; }
   const char* input_help() const override { return "Targets: FASTA, or FASTA by gzip"; }
   const char* output_help() const override { return "File for the alignments: .sam or .txt"; }
   void add_options(CommandOptions& options) override {

@@ -469,7 +469,7 @@ class LaplacianApplication final : public Application {
     return "iterate X = X + c Laplacian(X) on --n cells an edge, in --dims dimensions and --blocks";
   }
   bool iterates() const override { return true; }
-  const char* input_help() const override { return "Takes none"; }
+  bool uses(std::string_view option) const override { return option != "--input"; }
   std::span<const Preset> presets() const override { return kPresets; }
   void add_options(CommandOptions& options) override {
     options.add("--dims", options_.dimensions, "Dimensions, 2 or 3 [3]").within(2, 3);

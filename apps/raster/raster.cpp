@@ -306,11 +306,11 @@ class RasterApplication final : public Application {
   }
   bool has_precision() const override { return false; }
   bool uses(std::string_view option) const override {
-    return option != "--n" && option != "--seed" &&
+    return option != "--n" && option != "--seed" && option != "--input" &&
            (option != "--streams" || options_.switches.baseline);
   }
   bool streams_in_baseline() const override { return true; }
-  const char* input_help() const override { return "Takes none"; }
+  bool has_pipeline() const override { return true; }
   std::string help() const override { return options_.chunks == "help" ? chunk_list() : ""; }
   const char* output_help() const override { return "File for one of the pictures: .png or .ppm"; }
   void add_options(CommandOptions& options) override {

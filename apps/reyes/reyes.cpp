@@ -282,11 +282,11 @@ class ReyesApplication final : public Application {
   }
   bool has_precision() const override { return false; }
   bool uses(std::string_view option) const override {
-    return option != "--n" && option != "--seed" &&
+    return option != "--n" && option != "--seed" && option != "--input" &&
            (option != "--streams" || options_.switches.baseline);
   }
   bool streams_in_baseline() const override { return true; }
-  const char* input_help() const override { return "Takes none"; }
+  bool has_pipeline() const override { return true; }
   const char* output_help() const override { return "Picture of the teapot: .png or .ppm"; }
   void add_options(CommandOptions& options) override {
     options.add("--width", options_.width, "Of the picture in pixels [1024]")

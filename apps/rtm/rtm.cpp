@@ -63,8 +63,8 @@ class Migration final : public Workload {
   std::size_t n() const override { return survey_.n; }
   /// Planes of the largest action.
   std::size_t tile() const override { return slabs_.block(); }
-  /// Slabs.
-  std::size_t tiles() const override { return slabs_.all().size(); }
+  /// Actions of a step.
+  std::size_t tiles() const override { return slabs_.actions(); }
   double operations() const override {
     constexpr double kPropagations = 3;
     const double n = static_cast<double>(survey_.n);
@@ -286,10 +286,9 @@ class RtmApplication final : public Application {
   }
   bool runs_on_ranks() const override { return false; }
   bool uses(std::string_view option) const override {
-    return option != "--streams" && option != "--seed";
+    return option != "--streams" && option != "--seed" && option != "--input";
   }
   std::size_t usual_n() const override { return kUsualEdge; }
-  const char* input_help() const override { return "Takes none"; }
   const char* output_help() const override {
     return "File for a slice of the image: .pgm for a picture, .mtx or .npy";
   }

@@ -261,12 +261,11 @@ class ScatterApplication final : public Application {
   std::span<const Preset> presets() const override { return kPresets; }
   bool has_precision() const override { return false; }
   bool uses(std::string_view option) const override {
-    return option != "--streams" && option != "--places";
+    return option != "--streams" && option != "--places" && option != "--output";
   }
   const char* input_help() const override {
     return "Text whose words are counted, or FASTA whose k-mers are; otherwise --n keys are made";
   }
-  const char* output_help() const override { return "Takes none"; }
   void add_options(CommandOptions& options) override {
     options.add("--pattern", options_.pattern, "Of keys: stream, random or repeat [random]")
         .one_of({"stream", "random", "repeat"});

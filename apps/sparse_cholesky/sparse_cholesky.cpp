@@ -338,8 +338,9 @@ class SparseCholeskyApplication final : public Application {
   std::size_t usual_n() const override { return kUsualEdge; }
   std::size_t usual_tile() const override { return kUsualTile; }
   bool runs_on_ranks() const override { return false; }
-  const char* input_help() const override { return "Takes none"; }
-  const char* output_help() const override { return "Takes none: see --solution"; }
+  bool uses(std::string_view option) const override {
+    return option != "--input" && option != "--output";
+  }
   void add_options(CommandOptions& options) override {
     options.add("--rhs", files_.rhs, "Solve for the b in this file, x fastest [random]");
     options.add("--solution", files_.solution, "Write the solution to this file");

@@ -310,6 +310,7 @@ class StencilApplication final : public Application {
   const char* summary() const override {
     return "take means of five in a matrix of --n x --n while it is made, a pipeline";
   }
+  bool has_pipeline() const override { return true; }
   bool uses(std::string_view option) const override { return option != "--streams"; }
   std::span<const Preset> presets() const override { return kPresets; }
   const char* input_help() const override { return "The matrix: .npy, Matrix Market or CSV"; }

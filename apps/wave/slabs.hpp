@@ -62,12 +62,10 @@ struct Slab {
 
   bool has(std::size_t z) const noexcept { return z >= first && z < first + planes; }
 
+  /// Cuts planes into blocks, of which the last may be smaller.
   void divide(PlaneRange inside, std::size_t block) {
-    const std::size_t planes_inside = inside.end - inside.begin;
-    const std::size_t parts = (planes_inside + block - 1) / block;
-    for (std::size_t i = 0; i < parts; ++i) {
-      interior.push_back({inside.begin + planes_inside * i / parts,
-                          inside.begin + planes_inside * (i + 1) / parts});
+    for (std::size_t begin = inside.begin; begin < inside.end; begin += block) {
+      interior.push_back({begin, std::min(begin + block, inside.end)});
     }
   }
 
@@ -98,6 +96,12 @@ class Slabs {
   const GridShape& shape() const noexcept { return shape_; }
   const WaveKernels<T>& kernels() const noexcept { return kernels_; }
   const std::vector<Slab<T>>& all() const noexcept { return slabs_; }
+  /// Actions of a step.
+  std::size_t actions() const noexcept {
+    std::size_t count = 0;
+    for (const Slab<T>& slab : slabs_) count += slab.edges.size() + slab.interior.size();
+    return count;
+  }
   /// Planes of the largest action.
   std::size_t block() const noexcept {
     std::size_t most = 0;
@@ -147,7 +151,7 @@ class Slabs {
     const std::size_t next = (step + 1) % 2;
     const auto make = [&](const Slab<T>& slab, const std::vector<PlaneRange>& ranges) {
       for (const PlaneRange& range : ranges) {
-        compute(slab, range, next, medium);
+        compute(slab, range, next, medium, &ranges == &slab.edges ? "edge" : "interior");
         made(slab, range, next);
       }
     };
@@ -199,11 +203,19 @@ class Slabs {
             "places",
             place + 1, counts.size(), planes, shape_.n, kReach);
       }
-      const std::size_t parts = 2 * lanes.cores(place);
-      const std::size_t usual = std::max((planes + parts - 1) / parts, kReach);
-      slabs_.emplace_back(shape_, lanes.urgent(place), first, planes, block > 0 ? block : usual);
+      slabs_.emplace_back(shape_, lanes.urgent(place), first, planes,
+                          block > 0 ? block : usual_block(planes, lanes.cores(place)));
       first += planes;
     }
+  }
+
+  /// Two actions for each core, with as many planes in one as in the other.
+  std::size_t usual_block(std::size_t planes, std::size_t cores) const noexcept {
+    const auto divide = [](std::size_t a, std::size_t b) { return (a + b - 1) / b; };
+    const std::size_t most = std::max(divide(planes, 2 * cores), kReach);
+    const std::size_t edges = planes == shape_.n ? 0 : std::min(planes, 2 * kReach);
+    const std::size_t inside = std::max<std::size_t>(1, planes - edges);
+    return divide(inside, divide(inside, most));
   }
 
   void wrap(const weir::Runtime& runtime, Slab<T>& slab, const std::vector<Layers>& media) {
@@ -247,7 +259,8 @@ class Slabs {
     }
   }
 
-  void compute(const Slab<T>& slab, PlaneRange range, std::size_t next, std::size_t medium) const {
+  void compute(const Slab<T>& slab, PlaneRange range, std::size_t next, std::size_t medium,
+               const char* name) const {
     const std::size_t count = range.end - range.begin, plane = shape_.plane();
     const weir::Region speed = buffers_of(slab).media[medium].buffer.template elements<T>(
         range.begin * plane, count * plane);
@@ -255,8 +268,7 @@ class Slabs {
                               {weir::readwrite(planes(slab, next, range)),
                                weir::read(stored(slab, 1 - next, range.begin, count + 2 * kReach)),
                                weir::read(speed), weir::read(kept_buffer_.all())},
-                              {shape_.n, shape_.row(), plane, slab.first + range.begin},
-                              count == kReach ? "edge" : "interior");
+                              {shape_.n, shape_.row(), plane, slab.first + range.begin}, name);
   }
 
   std::vector<Halo> halos(std::size_t field) const {

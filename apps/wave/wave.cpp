@@ -40,8 +40,8 @@ class Wave final : public Workload {
   std::size_t n() const override { return n_; }
   /// Planes of the largest action.
   std::size_t tile() const override { return slabs_.block(); }
-  /// Slabs.
-  std::size_t tiles() const override { return slabs_.all().size(); }
+  /// Actions of a step.
+  std::size_t tiles() const override { return slabs_.actions(); }
   double operations() const override {
     const double n = static_cast<double>(n_);
     return WaveKernels<T>::step_operations * n * n * n * static_cast<double>(steps_);
@@ -126,10 +126,9 @@ class WaveApplication final : public Application {
     return "let a wave spread in two layers of --n cells an edge, --tile planes an action";
   }
   bool uses(std::string_view option) const override {
-    return option != "--streams" && option != "--seed";
+    return option != "--streams" && option != "--seed" && option != "--input";
   }
   std::size_t usual_n() const override { return kUsualEdge; }
-  const char* input_help() const override { return "Takes none"; }
   void add_options(CommandOptions& options) override {
     options_.add_to(options, std::to_string(kUsualSteps));
   }

@@ -162,7 +162,7 @@ class EvolutionTest(weir_cli.CliTest):
             (("--genes", 0), USAGE, "--genes"),
             (("--problem", "chess"), USAGE, "--problem"),
             (("--precision", "float"), BAD_INPUT, "double"),
-            (("--input", "creatures.csv"), BAD_INPUT, "creatures.csv"),
+            (("--input", "creatures.csv"), USAGE, "--input: evolution has no use for it"),
             (("--output", "last.txt"), BAD_INPUT, "last.txt"),
             (("--generations", 1000000, "--timeout", "1e-6"), DEADLINE,
              "'evolution' is not at its end"),

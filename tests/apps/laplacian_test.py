@@ -219,7 +219,7 @@ class LaplacianTest(weir_cli.CliTest):
             (("--weights", "1x2"), BAD_INPUT, "found 2 lists, expected 1, or 3 as 1x1x2,1"),
             (("--blocks", "1x1x2", "--weights", "1,2,3"), BAD_INPUT, "found 3 in z"),
             (("--n", 2, "--weights", "9,1"), BAD_INPUT, "none of 2 cells"),
-            (("--input", "A.mtx"), BAD_INPUT, "A.mtx"),
+            (("--input", "A.mtx"), USAGE, "--input: laplacian has no use for it"),
             (("--output", "u.txt"), BAD_INPUT, "'.txt'"),
             (("--dims", 4), USAGE, "--dims"),
             (("--start", "cold"), USAGE, "--start"),

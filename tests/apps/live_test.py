@@ -73,9 +73,10 @@ class LiveTest(weir_cli.CliTest):
         self.assertEqual(lines[-1][2].split()[0], lines[0][2].split()[0])
 
     def test_what_has_no_pipeline_says_so(self):
-        for arguments in (("cholesky", "--n", 64), (*REYES, "--baseline")):
-            message = self.refusal("run", *arguments, "--live", code=UNSUPPORTED)
-            self.assertIn("runs no pipeline that --live could show", message)
+        message = self.refusal("run", *REYES, "--baseline", "--live", code=UNSUPPORTED)
+        self.assertIn("runs no pipeline that --live could show", message)
+        message = self.refusal("run", "cholesky", "--n", 64, "--live", code=weir_cli.USAGE)
+        self.assertIn("--live: cholesky has no use for it", message)
 
 
 class SwitchTest(weir_cli.CliTest):

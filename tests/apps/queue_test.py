@@ -165,8 +165,8 @@ class QueueTest(weir_cli.CliTest):
                                code=weir_cli.BAD_INPUT)
         self.assertIn("did you mean 'finish'?", message)
         _, message = self.weir("run", "wave", "--n", 16, "--policy", "finish",
-                               code=tuple(range(1, 7)))
-        self.assertIn("no form for task queues", message)
+                               code=weir_cli.USAGE)
+        self.assertIn("--policy: wave has no use for it: leave it out", message)
 
 
 if __name__ == "__main__":

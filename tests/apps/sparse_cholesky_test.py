@@ -64,8 +64,6 @@ class SparseCholeskyTest(weir_cli.CliTest):
     def test_bad_input(self):
         for options, words in (
             (("--n", 2000000000), (2000000000, "--n")),
-            (("--input", "A.mtx"), ("A.mtx", "--rhs")),
-            (("--n", 3, "--output", "L.npy"), ("L.npy", "--solution")),
             (("--n", 3, "--solution", "x.txt"), ("x.txt",)),
             (("--n", 3, "--rhs", self.save("short.npy", np.ones(26))), ("26 x 1", "27 rows")),
         ):
@@ -73,6 +71,9 @@ class SparseCholeskyTest(weir_cli.CliTest):
                 message = self.refusal("run", "sparse-cholesky", *options, code=BAD_INPUT)
                 for word in words:
                     self.assertIn(str(word), message)
+        for options in (("--input", "A.mtx"), ("--output", "L.npy")):
+            message = self.refusal("run", "sparse-cholesky", *options, code=weir_cli.USAGE)
+            self.assertIn(f"{options[0]}: sparse-cholesky has no use for it", message)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,16 @@ class WaveTest(weir_cli.CliTest):
 
     def test_tiles_say_the_planes_as_well(self):
         report = self.check(32, 3, "double", "--tiles", 4, "--domains", "sim:cores=1")
-        self.assertEqual(report["params"]["tile"], 8)
+        self.assertEqual((report["params"]["tile"], report["tiles"]), (8, 4))
+
+    def test_a_tile_has_the_planes_that_it_was_given(self):
+        for n, tile, domains, places, tiles in (
+                (64, 12, "host:cores=1", 1, 6), (20, 20, "sim:cores=1", 1, 1),
+                (32, 7, "sim:cores=2", 2, 8)):  # of 16 planes 2 x 4 are edges, and 7 + 1 inside
+            with self.subTest(n=n, tile=tile):
+                report = self.check(n, 3, "double", "--tile", tile, "--domains", domains, "--places",
+                                    places)
+                self.assertEqual((report["params"]["tile"], report["tiles"]), (tile, tiles))
 
     def test_portable_text_does_the_same(self):
         _, message = self.weir("info", "--domains", "opencl:0", code=tuple(range(7)))
@@ -81,7 +90,7 @@ class WaveTest(weir_cli.CliTest):
         for options, code, word in (
             (("--n", 2000000000), BAD_INPUT, "--n"),
             (("--n", 6, "--domains", "sim:cores=2", "--places", 2), BAD_INPUT, "planes"),
-            (("--input", "A.mtx"), BAD_INPUT, "A.mtx"),
+            (("--input", "A.mtx"), USAGE, "--input: wave has no use for it"),
             (("--output", "u.txt"), BAD_INPUT, "'.txt'"),
             (("--steps", 0), USAGE, "--steps"),
             (("--overlap", "perhaps"), USAGE, "--overlap"),

@@ -130,15 +130,22 @@ class Content(ReportTest):
         events = sorted(copies + kernels + [slice_of("k", 3, 4, 8)], key=lambda each: each["ts"])
         said = self.findings(events, ("d/p0", "d/p1", "d in"))
         # Of 20 us of copies four are beside kernels, and two beside the one on the other place.
-        self.assertIn("copies hidden 30 %; try 2 streams", said)
+        self.assertIn("copies hidden 30 %\n", said)
         self.assertIn("2 of 2 places idle 49 % of the time or more", said)
-        self.assertIn("the busiest place works 1.43 times as long as the mean", said)
 
     def test_good_recordings_are_praised(self):
         events = [slice_of("k", 2, 0, 100), slice_of("d2h", 3, 10, 5, "transfer")]
         said = self.findings(events, ("d/p0", "d out"))
         self.assertIn("copies hidden 100 %\n", said + "\n")
         self.assertIn("no place is idle", said)
+
+    def test_a_recording_is_of_the_last_run(self):
+        run = json.loads(self.weir(*RUN[:-1], "3", "--report", self.path("run.html"), "--json"))
+        self.assertEqual(run["seconds"]["recorded"], run["seconds"]["samples"][-1])
+        with open(self.path("run.html"), encoding="utf-8") as file:
+            part = self.data(file.read())["parts"][0]
+        self.assertAlmostEqual(part["trace"]["analysis"]["measured_s"], run["seconds"]["recorded"],
+                               delta=2e-9)
 
     def test_what_never_ran_is_no_place(self):
         cancelled = slice_of("k", 3, 100, 0)
@@ -203,6 +210,177 @@ class Content(ReportTest):
             self.assertEqual(part["facts"]["app"], "cholesky")
             self.assertIn("--report", part["facts"]["command"])
             self.assertGreater(part["trace"]["count"], 20)
+
+
+def kernel(start, duration, row=2, *, enqueued=0.0, ready=None, stream="a", cores=1, of=1):
+    made = slice_of("k", row, start, duration, stream=stream)
+    made["args"].update(enqueued_us=enqueued, ready_us=start if ready is None else ready)
+    if of > 1:
+        made["args"].update(cores=cores, place_cores=of)
+    return made
+
+
+def copy(start, duration, row=3, *, enqueued=0.0, ready=None, stream="a", name="h2d"):
+    made = slice_of(name, row, start, duration, "transfer", stream)
+    made["args"].update(enqueued_us=enqueued, ready_us=start if ready is None else ready)
+    return made
+
+
+def in_turn(stream, rounds=5):
+    """Copies that wait for the kernels before them, and are not hidden; times in us."""
+    return [action for at in range(0, 300 * rounds, 300)
+            for action in (copy(at, 150, ready=at, stream=stream(at // 300)),
+                           kernel(at + 150, 150, stream=stream(at // 300)))]
+
+
+ONE_PLACE = ("d/p0", "d in", "d out")
+TWO_PLACES = ("d/p0", "d/p1")
+
+#: What a recording shows, and the one sentence that somebody would say who knows the matter.
+SITUATIONS = {
+    "kernels fill the cores": (
+        ONE_PLACE, [kernel(0, 960), copy(10, 50)],
+        "kernels fill 100 % of the cores' time: only faster kernels or more cores gain more"),
+    "a link is full": (
+        ONE_PLACE, [copy(100 * i, 100, ready=0) for i in range(9)] +
+        [kernel(100 * i + 100, 22) for i in range(9)],
+        "link d in is busy 98 % of the time, and transfers take 4.5 times as long as kernels: only "
+        "fewer bytes or a faster link gain more"),
+    "copies outweigh kernels": (
+        ONE_PLACE, [copy(0, 500), kernel(500, 200), copy(700, 400, 4, name="d2h")],
+        "copies that no kernel hides take 82 % of the time, 100 % of it before the first kernel and "
+        "after the last, and transfers take 4.5 times as long as kernels: fewer bytes, or more work "
+        "on them, gain most"),
+    "kernels wait for the first copy": (
+        ONE_PLACE, [copy(0, 400), kernel(400, 300, ready=400), kernel(700, 50)],
+        "copies that no kernel hides take 53 % of the time, 100 % of it before the first kernel, and "
+        "transfers take 1.1 times as long as kernels: smaller actions overlap copies with kernels"),
+    "all results leave at the end": (
+        ONE_PLACE, [kernel(0, 300), copy(300, 310, 4, ready=300, name="d2h")],
+        "copies that no kernel hides take 51 % of the time, 100 % of it after the last kernel: "
+        "smaller actions overlap copies with kernels"),
+    "one stream, in turn": (
+        ONE_PLACE, in_turn(lambda _: "a"),
+        "copies that no kernel hides take 50 % of the time: they come after the kernels before, in "
+        "the same memory or stream; a second stream, with memory of its own, hides them"),
+    "two streams, in turn": (
+        ONE_PLACE, in_turn(lambda i: "ab"[i % 2]),
+        "copies that no kernel hides take 50 % of the time: they come after the kernels before, in "
+        "the same memory or stream; other memory for the next copies hides them"),
+    "a task queue, in turn": (
+        ONE_PLACE, in_turn(lambda _: "tasks/d/p0"),
+        "copies that no kernel hides take 50 % of the time: they come after the kernels before, in "
+        "the same memory or stream"),
+    "copies that are enqueued too late": (
+        ONE_PLACE, [action for at in range(0, 1500, 300)
+                    for action in (copy(at, 150, enqueued=at), kernel(at + 150, 150, enqueued=at))],
+        "copies that no kernel hides take 50 % of the time: the program enqueues kernels only when "
+        "those before have ended; enqueue ahead, without waiting in between"),
+    "kernels that are enqueued too late": (
+        ONE_PLACE, [kernel(at, 100, enqueued=at) for at in range(0, 1500, 300)],
+        "nothing runs 62 % of the time, as no action is ready: enqueue ahead, without waiting in "
+        "between"),
+    "starting takes longer than running": (
+        ONE_PLACE, [kernel(10 * i + 7, 3, ready=10 * i) for i in range(50)],
+        "nothing runs 70 % of the time while actions are ready to start: 7 us for each kernel, which "
+        "takes 3 us; larger actions start less often"),
+    "a chain": (
+        ("d/p0 core 0",), [event for i in range(6) for event in
+                           [kernel(100 * i, 100, of=4)] + ([arrow("f", i, 2, 100 * i)] if i else []) +
+                           [arrow("s", i + 1, 2, 100 * i + 100)]],
+        "75 % of the cores' time is idle while kernels run, as the longest chain of dependent actions "
+        "is 100 % of the time; more cores do not help: smaller actions shorten the chain"),
+    "uneven places": (
+        TWO_PLACES, [kernel(0, 600), kernel(0, 150, 3)],
+        "38 % of the cores' time is idle while kernels run, as the busiest place works 1.60 times as "
+        "long as the mean: smaller actions share more evenly"),
+    "too few kernels": (
+        ("d/p0 core 0", "d/p0 core 1"), [kernel(100 * i, 100, 2 + i % 2, of=10) for i in range(6)],
+        "90 % of the cores' time is idle while kernels run, as 1.0 of 10 cores have a kernel on "
+        "average: smaller actions give more of them work"),
+    "kernels that are small already": (
+        ("d/p0 core 0", "d/p0 core 1"), [kernel(10 * i, 10, 2 + i % 2, of=10) for i in range(60)],
+        "90 % of the cores' time is idle while kernels run, as 1.0 of 10 cores have a kernel on "
+        "average"),
+    "a kernel that has all cores": (
+        ("d/p0 core 0",), [kernel(0, 900, of=8, cores=8)],
+        "kernels fill 100 % of the cores' time: only faster kernels or more cores gain more"),
+    "only copies": (
+        ONE_PLACE, [copy(0, 100), copy(100, 100)],
+        "no kernel was recorded: copies keep the busiest link busy 100 % of the time"),
+}
+
+
+class Advice(ReportTest):
+    """The first finding: what to look at, and what to do about it."""
+
+    def findings(self, rows, events, facts=None):
+        recording = self.recording(events, rows)
+        if facts is not None:
+            recording = self.write("run.json", json.dumps(
+                {"schema": "weir.run/1", "app": "any", "trace": "trace.json", **facts}))
+        return [each["words"] for each in self.part(recording)["trace"]["analysis"]["findings"]]
+
+    def test_each_situation_has_its_sentence(self):
+        for name, (rows, events, words) in SITUATIONS.items():
+            with self.subTest(name):
+                found = self.findings(rows, sorted(events, key=lambda each: each["ts"])
+                                      if name != "a chain" else events)
+                self.assertEqual(found[0], words)
+                for fact in found[1:]:
+                    self.assertNotRegex(fact, "stream|smaller|larger|try|fewer")
+
+    def test_advice_is_about_what_the_application_has(self):
+        rows, events, words = SITUATIONS["too few kernels"]
+        tiles = {"params": {"tile": 64}, "streams": 2, "policy": None}
+        self.assertEqual(self.findings(rows, events, tiles)[0], words.replace("actions", "tiles"))
+        nothing = {"params": {"tile": 0}, "streams": None, "policy": None}
+        self.assertEqual(self.findings(rows, events, nothing)[0], words.split(":")[0])
+
+    def test_streams_are_for_applications_that_have_them(self):
+        rows, events, _ = SITUATIONS["one stream, in turn"]
+        for facts, is_said in (({"streams": 1, "policy": None}, True),
+                               ({"streams": None, "policy": None}, False),
+                               ({"streams": None, "policy": "finish"}, False)):
+            with self.subTest(facts):
+                found = "\n".join(self.findings(rows, events, {"params": {"tile": 4}, **facts}))
+                self.assertEqual("a second stream" in found, is_said, found)
+
+    def test_of_a_pipeline_its_stages_speak(self):
+        rows, events, _ = SITUATIONS["too few kernels"]
+        self.assertEqual(self.findings(rows, events, {"pipeline": {"findings": []}}), [])
+
+    def test_failures_come_first(self):
+        events = [kernel(0, 100), kernel(100, 100)]
+        events[1]["args"]["status"] = "kernel_error"
+        self.assertEqual(self.findings(("d/p0",), events)[0],
+                         "1 action failed, was poisoned or cancelled")
+        events[0]["args"]["status"] = "poisoned"
+        self.assertEqual(self.findings(("d/p0",), events)[0],
+                         "2 actions failed, were poisoned or cancelled")
+
+    def test_a_run_says_the_first(self):
+        """Of recordings that virtual time makes the same each time."""
+        card = "sim:clock=virtual,cores=8,gflops=16,kernels=skip"
+        for arguments, words in (
+                (("matmul", "--n", "2048", "--domains", card), "kernels fill 9\\d %"),
+                (("dotproduct", "--n", "1000000", "--domains", card),
+                 r"link sim:0 in is busy \d+ % .* transfers take \d+\.\d times as long as kernels"),
+                (("cholesky", "--n", "1024", "--tile", "256", "--domains", card),
+                 "longest chain of dependent actions .*: smaller tiles"),
+                (("cholesky", "--n", "1024", "--tile", "256", "--domains", card, "--policy", "finish"),
+                 "longest chain of dependent actions .*: smaller tiles")):
+            with self.subTest(" ".join(arguments)):
+                text = self.weir("run", *arguments, "--repeat", "1")
+                self.assertRegex(text, r"\n  look at +[^\n]*" + words)
+                self.assertNotRegex(text, r"look at[^\n]*stream")
+                found = json.loads(self.weir("run", *arguments, "--repeat", "1", "--json"))["findings"]
+                self.assertRegex(found[0]["words"], words)
+
+    def test_a_run_without_streams_is_not_told_of_them(self):
+        for app, *options in (("wave", "--n", "32", "--steps", "3"), ("scatter", "--n", "1000")):
+            said = self.weir("run", app, *options, "--repeat", "1", "--domains", "host:cores=1")
+            self.assertNotIn("stream", said)
 
 
 class BadInput(ReportTest):
@@ -349,6 +527,14 @@ class Browser(ReportTest):
         drawn = re.search(r'<section id="pipeline0">(.*?)</section>', self.dom(), re.S)[1]
         words = json.loads(run)["pipeline"]["findings"][0]["words"]
         self.assertIn(words, html.unescape(drawn))
+
+    def test_says_which_run_is_recorded(self):
+        for repeat, words in (("1", "one run"), ("4", "median of 3 runs; recorded and shown below: "
+                                                 "the last one, ")):
+            self.weir(*RUN[:-1], repeat, "--report", self.path("page.html"))
+            head = html.unescape(re.search(r'<p id="where">(.*?)</p>', self.dom())[1])
+            self.assertIn("2 places of each domain · 2 streams of each place · ", head)
+            self.assertIn(words, head)
 
     def test_takes_a_picture(self):
         self.weir(*RUN, "--report", self.path("page.html"))

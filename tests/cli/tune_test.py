@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -15,6 +16,7 @@ USAGE, BAD_INPUT = 2, 3
 CARD = ("sim:clock=virtual,cores=56,gbps=6,duplex=half,latency_us=2,gflops=0.5,launch_us=5,"
         "kernels=skip")
 MOST_TILES = 8
+GUIDE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "guide", "measuring.md")
 
 
 class TuneTest(unittest.TestCase):
@@ -105,6 +107,31 @@ class Search(TuneTest):
             self.assertIn(word, text)
         result = weir(*used.split()[1:], XDG_CACHE_HOME=self.cache)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_causes_are_of_the_recordings(self):
+        """Of two runs that are compared the parts of the time add up to what they took."""
+        tuned = self.tune("cholesky", "--evaluations", "14")
+        for each in tuned["evaluations"]:
+            parts = [each[part] for part in ("work_s", "idle_s", "exposed_s", "nothing_s")]
+            self.assertGreaterEqual(min(parts), 0)
+            self.assertAlmostEqual(sum(parts), each["seconds"], delta=0.01 * each["seconds"])
+            self.assertGreater(each["kernels"], 0)
+        one, = (each for each in tuned["evaluations"]
+                if each["tiles"] == 1 and each["places"] == 1 and "policy" not in each)
+        self.assertEqual(one["kernels"], 1)
+        for word in ("each action costs", "less runs at a time", "share evenly"):
+            self.assertNotIn(word, "\n".join(tuned["reasons"]))
+
+    def test_the_guide_shows_what_it_says(self):
+        with open(GUIDE, encoding="utf-8") as file:
+            commands, shown = re.search(r"```sh\n(export WEIR_DOMAINS=[^`]*)```\n\n```text\n([^`]*)```",
+                                        file.read()).groups()
+        domains = re.search(r"WEIR_DOMAINS=(\S+)", commands)[1]
+        arguments = re.search(r"\nweir (tune .*) --budget", commands)[1].split()
+        result = weir(*arguments, "--budget", "10m", XDG_CACHE_HOME=self.cache, WEIR_DOMAINS=domains)
+        said = [line for line in result.stdout.splitlines()
+                if not line.startswith(("  measured", "  kept"))]
+        self.assertEqual(said, shown.splitlines())
 
     def test_in_real_time_it_is_not_worse_than_the_default(self):
         tuned = self.tune("matmul", "--budget", "3s", domains="host")

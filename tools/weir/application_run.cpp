@@ -1,8 +1,10 @@
 #include "application_run.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -49,6 +51,8 @@ class Run final : private Stoppable {
         queue_(make_queue(application)),
         workload_(application.prepare(parameters(), runtime_, lanes_)) {
     report_.application = name_;
+    report_.uses_places = application.uses("--places");
+    report_.uses_streams = options.policy.empty() && application.uses("--streams");
     if (application.has_precision()) report_.precision = options.precision;
     report_.command = command_line();
     auto* const pipeline = dynamic_cast<apps::WatchedPipeline*>(workload_.get());
@@ -59,9 +63,12 @@ class Run final : private Stoppable {
   RunReport perform() {
     Interruption::Scope scope(*this);
     try {
+      measure_peak();
       repeat();
+      measure_peak();
       finish();
       describe();
+      look_at_recording();
       if (options_.verify) verify();
       Interruption::check();
     } catch (...) {
@@ -75,17 +82,47 @@ class Run final : private Stoppable {
   }
 
  private:
-  /// A file that is gone afterwards.
-  struct ScratchFile {
-    explicit ScratchFile(std::string name) : path(std::move(name)) {}
-    ScratchFile(const ScratchFile&) = delete;
-    ScratchFile& operator=(const ScratchFile&) = delete;
-    ~ScratchFile() {
-      std::error_code ignored;
-      std::filesystem::remove(path, ignored);
+  /// A folder for temporary files that is gone afterwards. Throws std::system_error.
+  struct ScratchFolder {
+    ScratchFolder() {
+      std::string name = std::filesystem::temp_directory_path() / "weir-run-XXXXXX";
+      if (mkdtemp(name.data()) == nullptr) {
+        throw std::system_error(errno, std::generic_category(), name);
+      }
+      path = name;
     }
-    const std::string path;
+    ScratchFolder(const ScratchFolder&) = delete;
+    ScratchFolder& operator=(const ScratchFolder&) = delete;
+    ~ScratchFolder() {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    }
+    std::filesystem::path path;
   };
+
+  /// Before the runs and after them: what else runs on the machine may slow one of the two. Not for
+  /// devices that do not compute on the cores of this machine, nor in virtual time.
+  void measure_peak() {
+    if (!options_.verify) return;
+    const report::Json facts = report::Json::parse(runtime_.describe());
+    for (const report::Json& domain : facts.at("domains")) {
+      const auto backend = domain.at("backend").get<std::string>();
+      if (domain.at("virtual_time") || backend == "cuda" || backend == "rank") return;
+    }
+    const double peak = workload_->gemm_peak(blas());
+    if (peak > 0) report_.gemm_peaks.push_back(peak);
+  }
+
+  /// A long recording takes its time to read: then `weir report` is asked for it, or nobody.
+  void look_at_recording() {
+    constexpr std::uint64_t kMostActions = 100'000;
+    if (report_.trace.actions == 0 || report_.trace.actions > kMostActions) return;
+    try {
+      const report::Choices choices = report::choices_of(report::Json::parse(report_.json()));
+      report_.analysis = report::analyze(read_recording(), choices);
+    } catch (const std::exception&) {  // no folder for it: the figures are there
+    }
+  }
 
   /// A page that finds no room is no reason to lose the results.
   void write_page() {
@@ -163,14 +200,13 @@ class Run final : private Stoppable {
     if (!options_.trace.empty()) write_trace();
   }
 
-  /// What the recording holds, by way of a file: there is one format.
+  /// What the recording holds, by way of a file.
   report::Trace read_recording() const {
-    if (!report_.trace_file.empty() && options_.trace.ends_with(".json")) {
-      return report::read_trace(options_.trace);
-    }
-    const ScratchFile file(options_.page + ".trace.json");
-    runtime_.write_trace(file.path);
-    return report::read_trace(file.path);
+    if (!report_.trace_file.empty()) return report::read_trace(options_.trace);
+    const ScratchFolder folder;
+    const std::string file = (folder.path / "run.pftrace").string();
+    runtime_.write_trace(file);
+    return report::read_trace(file);
   }
 
   /// A timeline that finds no room is no reason to lose the results.
@@ -238,15 +274,12 @@ class Run final : private Stoppable {
     report_.silent = workload_->silent();
     report_.repeat = options_.repeat;
     report_.description = runtime_.describe();
-    if (options_.verify && !virtual_time()) report_.gemm_peak = workload_->gemm_peak(blas());
   }
 
   void verify() {
     stage_ = "verifying";
     report_.checks = workload_->verify(blas());
   }
-
-  bool virtual_time() const { return runtime_.domain(0).info().virtual_time; }
 
   const apps::ReferenceBlas& blas() {
     if (!blas_) blas_.emplace(runtime_);
@@ -305,8 +338,25 @@ std::string n_help(const apps::Application* application) {
 
 }  // namespace
 
+void refuse_option(CLI::App& app, const std::string& option, const std::string& reason) {
+  const auto complain = [option, reason](const std::string&) {
+    throw CLI::ValidationError(option, reason);
+  };
+  app.add_option_function<std::string>(option, complain)->expected(0, 1)->group("");
+}
+
+std::string no_use(const apps::Application& application) {
+  return fmt::format("{} has no use for it: leave it out", application.name());
+}
+
 void add_problem_options(CLI::App& app, RunOptions& o, const apps::Application* application) {
-  auto* const n = app.add_option("--n", o.parameters.n, n_help(application))->check(kCount);
+  const auto used = [&](const char* option) {
+    const bool means_something = application == nullptr || application->uses(option);
+    if (!means_something) refuse_option(app, option, no_use(*application));
+    return means_something;
+  };
+  CLI::Option* n = nullptr;
+  if (used("--n")) n = app.add_option("--n", o.parameters.n, n_help(application))->check(kCount);
   if (application == nullptr) {
     app.add_option("--size", o.size, "tiny, small or paper, of applications that have sizes")
         ->check(CLI::IsMember({"tiny", "small", "paper"}))
@@ -319,23 +369,15 @@ void add_problem_options(CLI::App& app, RunOptions& o, const apps::Application* 
     app.add_option("--precision", o.precision, "double or float [double]")
         ->check(CLI::IsMember({"double", "float"}));
   }
-  app.add_option("--seed", o.parameters.seed, "Of a generated input [1]");
-  app.add_option("--input", o.parameters.input,
-                 application != nullptr ? application->input_help() : "File to read")
-      ->excludes(n);
+  if (used("--seed")) app.add_option("--seed", o.parameters.seed, "Of a generated input [1]");
+  if (used("--input")) {
+    CLI::Option* const input =
+        app.add_option("--input", o.parameters.input,
+                       application != nullptr ? application->input_help() : "File to read");
+    if (n != nullptr) input->excludes(n);
+  }
   app.add_option("--domains", o.domains,
                  "Domains, as \"host,sim:cores=1,gbps=6\" [WEIR_DOMAINS, or host]");
-}
-
-void explain_unused(CLI::App& app, const apps::Application& application) {
-  for (const char* const name : kNotForAll) {
-    CLI::Option* const option = app.get_option_no_throw(name);
-    if (option == nullptr || application.uses(name)) continue;
-    const bool compared =
-        application.streams_in_baseline() && name == std::string_view("--streams");
-    option->description(fmt::format("Means nothing to {}{}", application.name(),
-                                    compared ? " without --baseline" : ""));
-  }
 }
 
 void complete(const apps::Application& application, RunOptions& options) {

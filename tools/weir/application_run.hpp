@@ -34,11 +34,11 @@ struct RunOptions {
 /// Adds the options that say what is computed and where: those of an application, or of all.
 void add_problem_options(CLI::App& app, RunOptions& options, const apps::Application* application);
 
-/// Options that all applications have, and some no use for.
-inline constexpr const char* kNotForAll[] = {"--n", "--seed", "--streams", "--places"};
+/// Refuses an option by its name, for a reason that says what to do. --help does not list it.
+void refuse_option(CLI::App& app, const std::string& option, const std::string& reason);
 
-/// Lets --help say which of these mean nothing to an application.
-void explain_unused(CLI::App& app, const apps::Application& application);
+/// The reason for an option that means nothing to an application.
+std::string no_use(const apps::Application& application);
 
 /// Fills in what follows from the options for an application: the size that they name, and float.
 void complete(const apps::Application& application, RunOptions& options);

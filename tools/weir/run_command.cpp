@@ -92,6 +92,9 @@ class RunCommand final : public Command {
       add_common_options(*command, *application);
       apps::CommandOptions options(*command);
       application->add_options(options);
+      if (application->streams_in_baseline()) {
+        command->get_option("--streams")->needs(command->get_option("--baseline"));
+      }
       commands_.push_back(command);
     }
   }
@@ -118,7 +121,6 @@ class RunCommand final : public Command {
     check_ending(options_.page, ".html", ".htm", "a report is a page: give it a name with .html");
     check_ending(options_.trace, ".json", ".pftrace",
                  "a timeline is JSON or of Perfetto: give it a name with .json or .pftrace");
-    warn_of_options();
     name_files();
     use_wisdom();
     const RunReport report = perform();
@@ -144,12 +146,8 @@ class RunCommand final : public Command {
                      "Width of a tile over its height, with as many cells as in a square [1]")
           ->check(kCount);
     }
-    app.add_option("--output", o.parameters.output, application.output_help());
-    app.add_option("--places", o.sharing.places, "Places of each domain [1]")->check(kCount);
-    app.add_option("--streams", o.sharing.streams, "Streams of each place [2]")->check(kCount);
+    add_sharing_options(app, application);
     app.add_flag("--tuned", tuned_, "Places, streams, tiles and their shape as 'weir tune' chose");
-    app.add_option("--policy", o.policy,
-                   "Submit tasks to a queue, whose policy chooses the places; help: list them");
     app.add_option("--ranks", ranks_, "Processes of this machine to run on, as mpirun would")
         ->check(CLI::Range{1, 1024});
     app.add_option("--repeat", o.repeat, "Runs; the first of several does not count [11]")
@@ -160,10 +158,40 @@ class RunCommand final : public Command {
     app.add_flag("--verify", o.verify, "Check the result; exit status 5 when it is wrong");
     app.add_option("--trace", o.trace, "File for the timeline: .json, or .pftrace for Perfetto");
     app.add_option("--report", o.page, "File for a page that shows where the time went: .html");
-    app.add_flag("--live", o.live,
-                 "Show what the stages of a pipeline do while it runs, on standard error");
+    if (application.has_pipeline()) {
+      app.add_flag("--live", o.live,
+                   "Show what the stages of the pipeline do while it runs, on standard error");
+    } else {
+      refuse_option(app, "--live", no_use(application));
+    }
     app.add_flag("--json", o.json, "Print one JSON object");
-    explain_unused(app, application);
+  }
+
+  /// Where results and work go. The streams of a queue are its own.
+  void add_sharing_options(CLI::App& app, const apps::Application& application) {
+    RunOptions& o = options_;
+    const auto used = [&](const char* option, bool means_something) {
+      if (!means_something) refuse_option(app, option, no_use(application));
+      return means_something;
+    };
+    if (used("--output", application.uses("--output"))) {
+      app.add_option("--output", o.parameters.output, application.output_help());
+    }
+    if (used("--places", application.uses("--places"))) {
+      app.add_option("--places", o.sharing.places, "Places of each domain [1]")->check(kCount);
+    }
+    const bool compared = application.streams_in_baseline();
+    CLI::Option* streams = nullptr;
+    if (used("--streams", compared || application.uses("--streams"))) {
+      const char* const help =
+          compared ? "Streams of each place of the --baseline [2]" : "Streams of each place [2]";
+      streams = app.add_option("--streams", o.sharing.streams, help)->check(kCount);
+    }
+    if (!used("--policy", application.has_tasks())) return;
+    auto* const policy =
+        app.add_option("--policy", o.policy,
+                       "Submit tasks to a queue, whose policy chooses the places; help: list them");
+    if (streams != nullptr) policy->excludes(streams);
   }
 
   /// Runs the application: by tasks, which copy no more than they use, where streams find no room.
@@ -216,16 +244,6 @@ class RunCommand final : public Command {
     }
   }
 
-  void warn_of_options() const {
-    if (!speaks_for_machine()) return;
-    const std::string name = selected().name();
-    for (const char* const option : kNotForAll) {
-      if (selected().uses(option) || commands_[selected_index()]->count(option) == 0) continue;
-      tell(Tone::warning,
-           fmt::format("{} means nothing to {}: see 'weir run {} --help'", option, name, name));
-    }
-  }
-
   /// Takes what was tuned, but for what the options say.
   void use_wisdom() {
     if (!tuned_) return;
@@ -239,9 +257,12 @@ class RunCommand final : public Command {
                                       selected().name(), problem_words(app)));
       return;
     }
+    const bool streams = app.count("--streams") > 0;
     if (app.count("--places") == 0) options_.sharing.places = found->places;
-    if (app.count("--streams") == 0) options_.sharing.streams = found->streams;
-    if (app.count("--policy") == 0) options_.policy = found->policy;
+    if (!streams) options_.sharing.streams = found->streams;
+    if (!streams && selected().has_tasks() && app.count("--policy") == 0) {
+      options_.policy = found->policy;
+    }
     if (selected().has_shapes() && app.count("--aspect") == 0) {
       options_.parameters.aspect = found->aspect;
     }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "report/page.hpp"
 #include "terminal.hpp"
 
 namespace weir::cli {
@@ -79,9 +80,10 @@ std::string where(const RunReport& report, const Json& description) {
   std::string text;
   for (const Json& domain : description.at("domains")) {
     text.append(text.empty() ? "" : "; ");
-    text.append(fmt::format("{}: cores {}, places {}, streams {} each",
-                            domain.at("name").get<std::string>(), domain.at("cores").get<int>(),
-                            report.sharing.places, report.sharing.streams));
+    text.append(fmt::format("{}: cores {}", domain.at("name").get<std::string>(),
+                            domain.at("cores").get<int>()));
+    if (report.uses_places) text.append(fmt::format(", places {}", report.sharing.places));
+    if (report.uses_streams) text.append(fmt::format(", streams {} each", report.sharing.streams));
   }
   return text;
 }
@@ -93,21 +95,49 @@ std::string time_of(const RunReport& report) {
                      format_seconds(least(report.samples)), format_seconds(most(report.samples)));
 }
 
+/// Why the share of the gemm peak is not known.
+std::string peak_problem(const RunReport& report) {
+  std::string peaks;
+  for (const double each : report.gemm_peaks) {
+    peaks += (peaks.empty() ? "" : " and ") + gflops(each);
+  }
+  return fmt::format(
+      "the gemm peak of this machine is not known: it was measured as {}, which other programs or "
+      "a changed clock frequency must have slowed: run it again",
+      peaks);
+}
+
 std::string speed_of(const RunReport& report) {
   const double rate = rate_of(report);
   if (report.traffic > 0) {
     return fmt::format("{}, {}", gflops(rate), giga(traffic_rate_of(report), "B/s"));
   }
-  if (report.gemm_peak == 0) return gflops(rate);
+  if (report.gemm_peaks.empty()) return gflops(rate);
+  if (report.gemm_peak_failed()) return gflops(rate) + "; " + peak_problem(report);
   return fmt::format("{}, {} of this machine's gemm peak ({})", gflops(rate),
-                     percent(rate / report.gemm_peak), gflops(report.gemm_peak));
+                     percent(rate / report.gemm_peak()), gflops(report.gemm_peak()));
 }
 
-std::string overlap_of(const weir_trace_summary& trace) {
-  return fmt::format(
-      "measured / ideal = {:.2f}: {} of computing, {} of transfers, {} of them hidden",
-      trace.overlap_ratio, format_seconds(trace.compute_s), format_seconds(trace.transfer_s),
-      format_seconds(trace.hidden_s));
+Json as_json_of_peak(const RunReport& report) {
+  const double rate = rate_of(report), peak = report.gemm_peak();
+  Json json = {{"value", peak / 1e9}, {"unit", "GFLOP/s"}, {"share", rate / peak}};
+  for (const double each : report.gemm_peaks) json["samples"].push_back(each / 1e9);
+  if (!report.gemm_peak_failed()) return json;
+  json["share"] = nullptr;
+  json["problem"] = peak_problem(report);
+  return json;
+}
+
+std::string overlap_of(const RunReport& report) {
+  const weir_trace_summary& trace = report.trace;
+  std::string text =
+      fmt::format("measured / ideal = {:.2f}: {} of computing, {} of transfers, {} of them hidden",
+                  trace.overlap_ratio, format_seconds(trace.compute_s),
+                  format_seconds(trace.transfer_s), format_seconds(trace.hidden_s));
+  if (report.samples.size() > 1) {
+    text += fmt::format(" (the last run, {})", format_seconds(report.samples.back()));
+  }
+  return text;
 }
 
 std::string traffic_of(const RunReport& report) {
@@ -131,6 +161,12 @@ bool RunReport::verified() const noexcept {
                      [](const auto& check) { return check.passed(); });
 }
 
+double RunReport::gemm_peak() const noexcept { return gemm_peaks.empty() ? 0 : most(gemm_peaks); }
+
+bool RunReport::gemm_peak_failed() const noexcept {
+  return !gemm_peaks.empty() && rate_of(*this) > gemm_peak();
+}
+
 std::string RunReport::text() const {
   const Json facts = Json::parse(description);
   Table table;
@@ -144,10 +180,11 @@ std::string RunReport::text() const {
   if (!policy.empty()) row("tasks", tasks_of(*this));
   for (const auto& [name, remark] : remarks) row(name.c_str(), remark);
   if (trace.ideal_s > 0) {
-    row("overlap", overlap_of(trace));
+    row("overlap", overlap_of(*this));
     row("idle", fmt::format("{} of the cores' time; critical path {}", percent(trace.idle_share),
                             format_seconds(trace.critical_path_s)));
   }
+  if (!analysis.findings.empty()) row("look at", analysis.findings.front().words);
   for (const apps::Figure& figure : figures) {
     row("result", fmt::format("{} = {:.10g}", figure.name, figure.value));
   }
@@ -186,12 +223,13 @@ std::string RunReport::json() const {
   }
   if (parameters.aspect > 1) json["params"]["aspect"] = parameters.aspect;
   json["domains"] = domain_names(facts);
-  json["places"] = sharing.places;
-  json["streams"] = sharing.streams;
+  json["places"] = uses_places ? Json(sharing.places) : Json(nullptr);
+  json["streams"] = uses_streams ? Json(sharing.streams) : Json(nullptr);
   json["tiles"] = tiles;
   json["seconds"] = {{"median", median(samples)},
                      {"min", least(samples)},
                      {"max", most(samples)},
+                     {"recorded", samples.back()},
                      {"samples", samples}};
   json["verified"] = checks.empty() ? Json(nullptr) : Json(verified());
   json["error"] = checks.empty() ? Json(nullptr) : as_json(*worst(checks));
@@ -199,10 +237,7 @@ std::string RunReport::json() const {
   json["rate"] = {{"value", rate_of(*this) / 1e9}, {"unit", "GFLOP/s"}};
   if (traffic > 0) json["traffic"] = {{"value", traffic_rate_of(*this) / 1e9}, {"unit", "GB/s"}};
   for (const apps::Figure& figure : figures) json["results"][figure.name] = figure.value;
-  if (gemm_peak > 0) {
-    json["gemm_peak"] = {
-        {"value", gemm_peak / 1e9}, {"unit", "GFLOP/s"}, {"share", rate_of(*this) / gemm_peak}};
-  }
+  if (!gemm_peaks.empty()) json["gemm_peak"] = as_json_of_peak(*this);
   json["actions"] = actions;
   json["bytes"] = {
       {"h2d", bytes_h2d}, {"d2h", bytes_d2h}, {"d2d", bytes_d2d}, {"evicted", bytes_evicted}};
@@ -210,6 +245,7 @@ std::string RunReport::json() const {
                      {"measured_s", trace.measured_s}, {"ideal_s", trace.ideal_s},
                      {"ratio", trace.overlap_ratio},   {"hidden_s", trace.hidden_s},
                      {"idle_share", trace.idle_share}, {"critical_path_s", trace.critical_path_s}};
+  json["findings"] = report::as_json(analysis.findings);
   json["policy"] = policy.empty() ? Json(nullptr) : Json(policy);
   for (const weir_queue_share& share : shares) {
     json["shares"].push_back({{"place", share.place},

@@ -131,6 +131,16 @@ const CLI::App& command_of(const CLI::App& app, const std::string& name) {
   throw CLI::ValidationError(fmt::format("no command '{}'{}", name, did_you_mean(name, names)));
 }
 
+/// Refuses "" as the value of an option: a script's variable that is not set must not choose what
+/// happens without the option.
+void refuse_empty_values(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::vector<std::string>& values = option->results();
+    if (std::find(values.begin(), values.end(), "") == values.end()) continue;
+    throw CLI::ValidationError(option->get_name(), "'' is empty: give it a value or leave it out");
+  }
+}
+
 class Tool {
  public:
   explicit Tool(Commands commands);
@@ -266,6 +276,7 @@ ExitCode Tool::run(int argc, char** argv) {
   ExitCode code = ExitCode::ok;
   try {
     app_.parse(argc, argv);
+    refuse_empty_values(selected());
     code = perform();
   } catch (const CLI::ParseError& error) {
     code = answer(error);

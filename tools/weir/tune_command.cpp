@@ -19,6 +19,7 @@
 #include "command.hpp"
 #include "command_line.hpp"
 #include "common/command_options.hpp"
+#include "common/counted.hpp"
 #include "description.hpp"
 #include "interruption.hpp"
 #include "ranks.hpp"
@@ -81,8 +82,9 @@ class Tuning final : private Stoppable {
   std::string save() noexcept override {
     try {
       return fmt::format(
-          "tuning of {}; {} divisions measured so far are kept: run it again to go on",
-          application_.name(), search_ ? search_->evaluations().size() : 0);
+          "tuning of {}; what was measured so far is kept, {}: run it again to go on",
+          application_.name(),
+          apps::counted(search_ ? search_->evaluations().size() : 0, "division"));
     } catch (...) {
       return "";
     }
@@ -94,6 +96,7 @@ class Tuning final : private Stoppable {
   std::optional<tuner::Evaluation> measure(const tuner::Point& point);
   RunReport run(const tuner::Point& point, std::size_t repeat) const;
   tuner::Evaluation evaluation_of(const tuner::Point& point, const RunReport& report) const;
+  tuner::Account account_of(const report::Analysis& analysis) const;
   void keep() const { samples_.keep(search_->evaluations()); }
   void remember() const;
   std::size_t most_evaluations() const;
@@ -127,7 +130,20 @@ tuner::Evaluation Tuning::evaluation_of(const tuner::Point& point, const RunRepo
           .samples = report.samples,
           .link_s = report.trace.busiest_link_s,
           .compute_s = report.trace.compute_s,
-          .critical_s = report.trace.critical_path_s};
+          .critical_s = report.trace.critical_path_s,
+          .account = account_of(report.analysis)};
+}
+
+/// Cores of places that a run left alone were idle as well.
+tuner::Account Tuning::account_of(const report::Analysis& analysis) const {
+  const report::Spent& spent = analysis.spent;
+  const double cores = static_cast<double>(std::max<std::uint64_t>(space_.threads, analysis.cores));
+  const double work_s = std::min(spent.computing_s, analysis.core_s / cores);
+  return {.work_s = work_s,
+          .idle_s = spent.computing_s - work_s,
+          .exposed_s = spent.exposed_s(),
+          .nothing_s = spent.starting_s + spent.waiting_s,
+          .kernels = analysis.kernels};
 }
 
 void Tuning::find_space(const RunReport& report) {
@@ -175,8 +191,8 @@ std::optional<tuner::Evaluation> Tuning::measure(const tuner::Point& point) {
   Interruption::check();
   const bool again = measured_ >= most_evaluations();
   progress_.update(again ? 0 : measured_, again ? 0 : most_evaluations(),
-                   fmt::format("measuring {} places, {} tiles{}", point.places, point.tiles,
-                               again ? " again" : ""));
+                   fmt::format("measuring {}, {}{}", apps::counted(point.places, "place"),
+                               apps::counted(point.tiles, "tile"), again ? " again" : ""));
   ++measured_;
   try {
     // A queue learns in its first run how long kernels take.
@@ -257,8 +273,9 @@ std::string Tuning::text() const {
     table.add({paint("why", Tone::faint), reason});
   }
   table.add({paint("measured", Tone::faint),
-             fmt::format("{} divisions, {} of them before, of {} pairs of places and tiles",
-                         search_->evaluations().size(), resumed_, space_.size())});
+             fmt::format("{}, {} of them before, of {} of places and tiles",
+                         apps::counted(search_->evaluations().size(), "division"), resumed_,
+                         apps::counted(space_.size(), "pair"))});
   if (!samples_.path().empty()) {
     table.add(
         {paint("kept", Tone::faint), fmt::format("{}; use it with: weir run {}{} --tuned",
@@ -341,14 +358,6 @@ class TuneCommand final : public Command {
   }
 
  private:
-  /// Lets an option of `weir run` that a tuner chooses say so; --help does not list it.
-  static void refuse(CLI::App& app, const std::string& option) {
-    const auto complain = [option](const std::string&) {
-      throw CLI::ValidationError(option, "weir tune chooses it: leave it out");
-    };
-    app.add_option_function<std::string>(option, complain)->group("");
-  }
-
   void add_tune_options(CLI::App& app, const apps::Application& application) {
     TuneOptions& o = options_;
     const CLI::Range count{1, 1'000'000};
@@ -369,11 +378,12 @@ class TuneCommand final : public Command {
                  "Measure all numbers of places and tiles within the budget");
     app.add_flag("--fresh", o.fresh, "Forget what was measured before");
     app.add_flag("--json", o.json, "Print one JSON object");
-    explain_unused(app, application);
-    for (const char* const option : {"--places", "--streams", "--policy"}) refuse(app, option);
-    if (application.has_shapes()) refuse(app, "--aspect");
-    if (!application.has_tiles()) return;
-    for (const char* const option : {"--tile", "--tiles"}) refuse(app, option);
+    std::vector<const char*> chosen = {"--places", "--streams", "--policy"};
+    if (application.has_shapes()) chosen.push_back("--aspect");
+    if (application.has_tiles()) chosen.insert(chosen.end(), {"--tile", "--tiles"});
+    for (const char* const option : chosen) {
+      refuse_option(app, option, "weir tune chooses it: leave it out");
+    }
   }
 
   static std::string as_json(const Json& models) {

@@ -4,8 +4,9 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
 
-#include <fmt/format.h>
+#include "report/advice.hpp"
 
 namespace weir::cli::report {
 
@@ -14,8 +15,6 @@ namespace {
 using Intervals = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
 double seconds(std::int64_t ns) { return static_cast<double>(ns) / 1e9; }
-
-std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
 /// Adds an interval that begins no earlier than those before.
 void add_interval(Intervals& intervals, std::int64_t begin, std::int64_t end) {
@@ -46,15 +45,18 @@ std::int64_t covered(const Intervals& intervals, std::int64_t begin, std::int64_
 
 class Analyst {
  public:
-  explicit Analyst(const Trace& trace) : trace_(trace) {}
+  Analyst(const Trace& trace, const Choices& choices) : trace_(trace), choices_(choices) {}
 
   Analysis work() {
     find_owners();
     measure();
     find_hidden();
+    find_spent();
     find_critical_path();
     find_kinds();
-    say();
+    find_queues();
+    result_.dropped = trace_.dropped;
+    result_.findings = findings_on(result_, choices_);
     return std::move(result_);
   }
 
@@ -77,32 +79,54 @@ class Analyst {
     }
   }
 
+  /// Whether a slice took a place or a link: what never ran has the row of the syncs.
+  static bool ran(const Slice& slice) noexcept {
+    return slice.kind != Kind::sync && (!slice.failed || slice.duration > 0);
+  }
+
   void measure() {
     std::int64_t end = 0;
-    bool computed = false;
-    for (const Slice& slice : trace_.slices) {
+    for (std::uint32_t i = 0; i < trace_.slices.size(); ++i) {
+      const Slice& slice = trace_.slices[i];
       end = std::max(end, slice.ended());
       result_.failed += slice.failed ? 1 : 0;
-      const bool never_ran = slice.failed && slice.duration == 0;  // its row is that of the syncs
-      if (slice.kind == Kind::sync || never_ran) continue;
+      if (!ran(slice)) continue;
       Owner& owner = owners_[owner_of_row_[slice.row]];
       owner.resource.is_link = slice.moves();
       ++owner.resource.actions;
       owner.resource.bytes += slice.moves() ? slice.bytes : 0;
       add_interval(owner.busy, slice.started, slice.ended());
       owner.streams.insert(slice.stream);
+      add_interval(occupied_, slice.started, slice.ended());
       (slice.moves() ? result_.transfer_s : result_.compute_s) += seconds(slice.duration);
-      if (slice.moves()) continue;
-      add_interval(computing_, slice.started, slice.ended());
-      if (!computed) result_.first_kernel_s = seconds(slice.started);
-      computed = true;
+      if (slice.moves()) {
+        add_interval(moving_, slice.started, slice.ended());
+      } else {
+        add_kernel(i, owner.resource);
+      }
     }
     result_.measured_s = seconds(end);
+    list_resources();
+  }
+
+  void add_kernel(std::uint32_t number, Resource& place) {
+    const Slice& slice = trace_.slices[number];
+    if (computing_.empty()) result_.first_kernel_s = seconds(slice.started);
+    const std::size_t before = computing_.size();
+    add_interval(computing_, slice.started, slice.ended());
+    if (computing_.size() > before) openers_.push_back(number);
+    place.cores = std::max(place.cores, slice.place_cores);
+    result_.core_s += seconds(slice.duration) * slice.cores;
+    ++result_.kernels;
+  }
+
+  void list_resources() {
     for (Owner& owner : owners_) {
       if (owner.resource.actions == 0) continue;
       owner.resource.busy_s = seconds(length(owner.busy));
       owner.resource.streams = static_cast<std::uint32_t>(owner.streams.size());
       result_.ideal_s = std::max(result_.ideal_s, owner.resource.busy_s);
+      result_.cores += owner.resource.is_link ? 0 : owner.resource.cores;
       result_.resources.push_back(owner.resource);
     }
     std::stable_sort(result_.resources.begin(), result_.resources.end(),
@@ -115,6 +139,86 @@ class Analyst {
       if (slice.moves()) hidden += covered(computing_, slice.started, slice.ended());
     }
     result_.hidden_s = seconds(hidden);
+  }
+
+  void find_spent() {
+    Spent& spent = result_.spent;
+    spent.computing_s = seconds(length(computing_));
+    if (result_.cores > 0) {
+      spent.work_s =
+          std::min(spent.computing_s, result_.core_s / static_cast<double>(result_.cores));
+    }
+    find_copies_alone();
+    find_nothing();
+  }
+
+  /// Time in which only copies run: at the ends, and between kernels.
+  void find_copies_alone() {
+    Spent& spent = result_.spent;
+    const auto copies = [&](std::int64_t begin, std::int64_t end) {
+      return seconds(covered(moving_, begin, end));
+    };
+    if (computing_.empty()) {
+      spent.fill_s = seconds(length(moving_));
+      return;
+    }
+    spent.fill_s = copies(0, computing_.front().first);
+    spent.drain_s = copies(computing_.back().second, INT64_MAX);
+    const std::vector<bool> ordered = gaps_with_ordered_copies();
+    for (std::size_t gap = 0; gap + 1 < computing_.size(); ++gap) {
+      const std::int64_t begin = computing_[gap].second, end = computing_[gap + 1].first;
+      const bool late = trace_.slices[openers_[gap + 1]].enqueued >= begin;
+      (late           ? spent.late_copies_s
+       : ordered[gap] ? spent.ordered_copies_s
+                      : spent.slow_copies_s) += copies(begin, end);
+    }
+  }
+
+  /// For each gap between kernels: whether a copy that waited for those before began in it.
+  std::vector<bool> gaps_with_ordered_copies() const {
+    std::vector<bool> found(computing_.size(), false);
+    std::size_t gap = 0;
+    for (const Slice& slice : trace_.slices) {
+      if (!slice.moves() || slice.kind == Kind::d2h) continue;
+      while (gap + 1 < computing_.size() && computing_[gap + 1].first <= slice.started) ++gap;
+      if (gap + 1 >= computing_.size()) break;
+      const std::int64_t begin = computing_[gap].second;
+      if (slice.started >= begin && slice.ready >= begin) found[gap] = true;
+    }
+    return found;
+  }
+
+  /// Time in which nothing runs, with and without an action that could.
+  void find_nothing() {
+    Intervals ready;
+    std::vector<std::pair<std::int64_t, std::int64_t>> waits;
+    for (const Slice& slice : trace_.slices) {
+      if (ran(slice) && slice.ready < slice.started) waits.emplace_back(slice.ready, slice.started);
+    }
+    std::sort(waits.begin(), waits.end());
+    for (const auto& [begin, end] : waits) add_interval(ready, begin, end);
+    std::int64_t at = 0;
+    const auto add = [&](std::int64_t end) {
+      if (end <= at) return;
+      const std::int64_t starting = covered(ready, at, end);
+      result_.spent.starting_s += seconds(starting);
+      result_.spent.waiting_s += seconds(end - at - starting);
+    };
+    for (const auto& [begin, end] : occupied_) {
+      add(begin);
+      at = end;
+    }
+    add(static_cast<std::int64_t>(result_.measured_s * 1e9));
+  }
+
+  /// A queue or a share has a stream of its own for each place, and calls it "queue/place".
+  void find_queues() {
+    for (const Owner& owner : owners_) {
+      for (const std::uint32_t stream : owner.streams) {
+        const bool of_queue = trace_.streams[stream].ends_with("/" + owner.resource.name);
+        choices_.queue = choices_.queue || (!owner.resource.is_link && of_queue);
+      }
+    }
   }
 
   /// Slices are in an order in which none comes before those it waited for.
@@ -164,152 +268,19 @@ class Analyst {
                      [](const auto& a, const auto& b) { return a.total_s > b.total_s; });
   }
 
-  // ---- Words ----
-
-  void add(Judgement judgement, std::string words) {
-    result_.findings.push_back({judgement, std::move(words)});
-  }
-
-  double share(double part_s) const {
-    return result_.measured_s > 0 ? part_s / result_.measured_s : 0;
-  }
-
-  void say() {
-    if (trace_.slices.empty()) return add(Judgement::bad, "the recording holds no actions");
-    say_copies();
-    say_ratio();
-    say_idle();
-    say_balance();
-    say_link();
-    say_chain();
-    if (result_.failed > 0) {
-      add(Judgement::bad,
-          fmt::format("{} actions failed, were poisoned or cancelled", result_.failed));
-    }
-    if (trace_.dropped > 0) {
-      add(Judgement::bad,
-          fmt::format("{} actions are missing: there was no room to record them", trace_.dropped));
-    }
-  }
-
-  std::uint32_t streams_of_a_place() const {
-    std::uint32_t most = 1;
-    for (const Resource& resource : result_.resources) {
-      if (!resource.is_link) most = std::max(most, resource.streams);
-    }
-    return most;
-  }
-
-  double busiest_link() const {
-    double most = 0;
-    for (const Resource& resource : result_.resources) {
-      if (resource.is_link) most = std::max(most, share(resource.busy_s));
-    }
-    return most;
-  }
-
-  void say_copies() {
-    if (result_.transfer_s <= 0) return;
-    constexpr double kMany = 0.9, kSome = 0.7;
-    const double hidden = result_.hidden_s / result_.transfer_s;
-    std::string words = fmt::format("copies hidden {}", percent(hidden));
-    if (hidden < kSome && busiest_link() < kMany) {
-      words += fmt::format("; try {} streams, or smaller tiles", 2 * streams_of_a_place());
-    }
-    add(hidden >= kMany   ? Judgement::good
-        : hidden >= kSome ? Judgement::fair
-                          : Judgement::bad,
-        words);
-  }
-
-  void say_ratio() {
-    if (result_.ideal_s <= 0) return;
-    constexpr double kGood = 1.1, kFair = 1.5;
-    const double ratio = result_.measured_s / result_.ideal_s;
-    add(ratio <= kGood   ? Judgement::good
-        : ratio <= kFair ? Judgement::fair
-                         : Judgement::bad,
-        fmt::format("measured is {:.2f} times the ideal, in which all else hides behind the "
-                    "busiest place or link",
-                    ratio));
-  }
-
-  void say_idle() {
-    constexpr double kIdle = 0.25;
-    std::size_t places = 0, idle = 0;
-    double least = 1;
-    for (const Resource& resource : result_.resources) {
-      if (resource.is_link) continue;
-      ++places;
-      const double unused = 1 - share(resource.busy_s);
-      if (unused < kIdle) continue;
-      ++idle;
-      least = std::min(least, unused);
-    }
-    if (places == 0) return;
-    if (idle == 0) {
-      return add(Judgement::good, fmt::format("no place is idle {} of the time", percent(kIdle)));
-    }
-    std::string words =
-        fmt::format("{} of {} place{} idle {} of the time{}", idle, places, places == 1 ? "" : "s",
-                    percent(least), idle > 1 ? " or more" : "");
-    constexpr double kLate = 0.15;
-    if (share(result_.first_kernel_s) > kLate) {
-      words += fmt::format("; the first kernel starts after {}: smaller tiles start sooner",
-                           percent(share(result_.first_kernel_s)));
-    }
-    add(Judgement::bad, words);
-  }
-
-  void say_balance() {
-    constexpr double kUneven = 1.25;
-    double most = 0, sum = 0;
-    std::size_t places = 0;
-    for (const Resource& resource : result_.resources) {
-      if (resource.is_link) continue;
-      most = std::max(most, resource.busy_s);
-      sum += resource.busy_s;
-      ++places;
-    }
-    if (places < 2 || sum <= 0) return;
-    const double uneven = most * static_cast<double>(places) / sum;
-    if (uneven < kUneven) return;
-    add(Judgement::bad,
-        fmt::format("the busiest place works {:.2f} times as long as the mean: try smaller tiles, "
-                    "or another number of places than {}",
-                    uneven, places));
-  }
-
-  void say_link() {
-    constexpr double kFull = 0.9;
-    for (const Resource& resource : result_.resources) {
-      if (!resource.is_link || share(resource.busy_s) < kFull) continue;
-      add(Judgement::fair,
-          fmt::format("link {} is busy {} of the time: transfers set the pace, and "
-                      "only fewer bytes would make it faster",
-                      resource.name, percent(share(resource.busy_s))));
-    }
-  }
-
-  void say_chain() {
-    constexpr double kLong = 0.7;
-    const double chain = share(result_.critical_s);
-    const bool binds = chain > kLong;
-    add(binds ? Judgement::bad : Judgement::fair,
-        fmt::format(
-            "the longest chain of dependent actions is {} of the time{}", percent(chain),
-            binds ? ": smaller tiles or another order shorten it, more places do not" : ""));
-  }
-
   const Trace& trace_;
+  Choices choices_;
   Analysis result_;
   std::vector<Owner> owners_;
   std::vector<std::size_t> owner_of_row_;
-  Intervals computing_;
+  Intervals computing_, moving_, occupied_;
+  std::vector<std::uint32_t> openers_;  ///< the kernel that began each interval of computing_
 };
 
 }  // namespace
 
-Analysis analyze(const Trace& trace) { return Analyst(trace).work(); }
+Analysis analyze(const Trace& trace, const Choices& choices) {
+  return Analyst(trace, choices).work();
+}
 
 }  // namespace weir::cli::report

@@ -16,6 +16,7 @@ struct Resource {
   std::uint64_t actions = 0, bytes = 0;
   double busy_s = 0;          ///< while at least one of its actions ran
   std::uint32_t streams = 0;  ///< of a place: how many used it
+  std::uint32_t cores = 1;    ///< of a place
 };
 
 /// All calls of one kernel or transfer; names count up to their first blank, "gemm 3,4" as "gemm".
@@ -23,6 +24,25 @@ struct KindOfAction {
   std::string name;
   std::uint64_t calls = 0;
   double total_s = 0, waited_s = 0;  ///< waited: ready, but the place or link was not free
+};
+
+/// Where the measured time went, in seconds, in parts that do not overlap: while kernels ran, while
+/// only copies did, and while nothing did.
+struct Spent {
+  double computing_s = 0;
+  double work_s = 0;  ///< of computing_s: as long as all cores of the places that computed needed
+  double fill_s = 0, drain_s = 0;  ///< only copies, before the first and after the last kernel
+  /// Only copies, between kernels, by what the next kernel's data waited for: the program, which
+  /// enqueued the kernel after the kernels before had ended; those kernels, as a copy came after
+  /// them; or the link.
+  double late_copies_s = 0, ordered_copies_s = 0, slow_copies_s = 0;
+  double starting_s = 0;  ///< nothing ran, though an action was ready
+  double waiting_s = 0;   ///< nothing ran, and nothing was ready
+
+  double exposed_s() const noexcept {
+    return fill_s + drain_s + late_copies_s + ordered_copies_s + slow_copies_s;
+  }
+  double idle_cores_s() const noexcept { return computing_s - work_s; }
 };
 
 enum class Judgement : std::uint8_t { good, fair, bad };
@@ -33,21 +53,34 @@ struct Finding {
   std::string words;
 };
 
+/// What the program of a recording can do otherwise, as far as is known.
+struct Choices {
+  bool streams = true;            ///< another number of streams means something to it
+  bool queue = false;             ///< a task queue or a share enqueues its actions
+  const char* parts = "actions";  ///< what can be smaller or larger: "tiles", nullptr: nothing
+  bool pipeline = false;          ///< its stages say more than the actions of its workers
+};
+
 struct Analysis {
   double measured_s = 0;  ///< from the first enqueue to the last end
   double compute_s = 0, transfer_s = 0;
   double hidden_s = 0;  ///< transfer time during which some place computed
   double ideal_s = 0;   ///< the busiest place or link
   double first_kernel_s = 0;
-  double critical_s = 0;                ///< longest chain of dependent actions
-  std::vector<std::uint32_t> critical;  ///< its slices, in order
+  double critical_s = 0;      ///< longest chain of dependent actions
+  double core_s = 0;          ///< kernels, each times its cores
+  std::uint64_t cores = 0;    ///< of the places that computed
+  std::uint64_t kernels = 0;  ///< how many ran
+  Spent spent;
+  std::vector<std::uint32_t> critical;  ///< slices of that chain, in order
   std::vector<Resource> resources;      ///< places, then links
   std::vector<KindOfAction> kinds;      ///< by their total, largest first
-  std::uint64_t failed = 0;
+  std::uint64_t failed = 0, dropped = 0;
+  /// The first is what to look at, with what to do about it; the others are facts.
   std::vector<Finding> findings;
 };
 
 /// Analyses a recording with the definitions of weir_trace_summary.
-Analysis analyze(const Trace& trace);
+Analysis analyze(const Trace& trace, const Choices& choices = {});
 
 }  // namespace weir::cli::report

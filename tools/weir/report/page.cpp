@@ -71,7 +71,7 @@ Json as_json(const Analysis& analysis) {
                {"transfer_s", analysis.transfer_s}, {"hidden_s", analysis.hidden_s},
                {"ideal_s", analysis.ideal_s},       {"critical_s", analysis.critical_s},
                {"failed", analysis.failed}};
-  json["resources"] = json["kinds"] = json["findings"] = Json::array();
+  json["resources"] = json["kinds"] = Json::array();
   for (const Resource& each : analysis.resources) {
     json["resources"].push_back({{"name", each.name},
                                  {"link", each.is_link},
@@ -86,11 +86,7 @@ Json as_json(const Analysis& analysis) {
                              {"total_s", each.total_s},
                              {"waited_s", each.waited_s}});
   }
-  for (const Finding& each : analysis.findings) {
-    static constexpr const char* kJudgements[] = {"good", "fair", "bad"};
-    json["findings"].push_back(
-        {{"judgement", kJudgements[static_cast<int>(each.judgement)]}, {"words", each.words}});
-  }
+  json["findings"] = as_json(analysis.findings);
   return json;
 }
 
@@ -126,9 +122,9 @@ void append_columns(const Trace& trace, const Analysis& analysis, double tick_ns
          base64(analysis.critical.data(), analysis.critical.size() * sizeof(std::uint32_t)));
 }
 
-void append_trace(const Trace& trace, apps::OutputFile& file) {
+void append_trace(const Trace& trace, const Choices& choices, apps::OutputFile& file) {
   constexpr double kMostTicks = 4e9;
-  const Analysis analysis = analyze(trace);
+  const Analysis analysis = analyze(trace, choices);
   const double tick_ns = std::max(1.0, analysis.measured_s * 1e9 / kMostTicks);
   Json json = {{"tick_ns", tick_ns}, {"count", trace.slices.size()}, {"streams", trace.streams}};
   json["rows"] = Json::array();
@@ -187,6 +183,28 @@ Part read_part(const std::string& path) {
 
 }  // namespace
 
+Choices choices_of(const Json& facts) {
+  if (!facts.is_object()) return {};
+  const auto value = [](const Json& object, const char* key) {
+    return object.is_object() ? object.value(key, Json()) : Json();
+  };
+  const Json tile = value(value(facts, "params"), "tile");
+  return {.streams = value(facts, "streams").is_number(),
+          .queue = value(facts, "policy").is_string(),
+          .parts = tile.is_number() && tile > 0 ? "tiles" : nullptr,
+          .pipeline = value(facts, "pipeline").is_object()};
+}
+
+Json as_json(const std::vector<Finding>& findings) {
+  static constexpr const char* kJudgements[] = {"good", "fair", "bad"};
+  Json json = Json::array();
+  for (const Finding& each : findings) {
+    json.push_back(
+        {{"judgement", kJudgements[static_cast<int>(each.judgement)]}, {"words", each.words}});
+  }
+  return json;
+}
+
 std::vector<Part> read_parts(const std::vector<std::string>& paths) {
   std::vector<Part> parts;
   for (const std::string& path : paths) parts.push_back(read_part(path));
@@ -208,7 +226,7 @@ void write_page(const std::vector<Part>& parts, const std::string& command,
     file.append(fmt::format(R"({{"source":{},"facts":{},"trace":)", embedded(part.source),
                             embedded(part.facts)));
     if (part.trace) {
-      append_trace(*part.trace, file);
+      append_trace(*part.trace, choices_of(part.facts), file);
     } else {
       file.append("null");
     }

@@ -21,6 +21,13 @@ struct Part {
   std::optional<Trace> trace;
 };
 
+/// Returns what the program of a run can do otherwise, from what `weir run` prints with --json;
+/// null: nothing is known of it.
+Choices choices_of(const Json& facts);
+
+/// Returns findings as an array of objects with `judgement` and `words`.
+Json as_json(const std::vector<Finding>& findings);
+
 /// Reads files of either kind; the recording that a run names is looked for beside its file and in
 /// the working folder. Throws apps::InputError.
 std::vector<Part> read_parts(const std::vector<std::string>& paths);

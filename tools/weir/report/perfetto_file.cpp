@@ -108,7 +108,7 @@ struct TrackEvent {
   std::uint64_t track = 0, category = 0, name = 0;
   std::string_view text;  ///< a name of its own
   std::string_view stream, status;
-  std::uint64_t moved = 0, enqueued = 0, ready = 0;
+  std::uint64_t moved = 0, enqueued = 0, ready = 0, cores = 1, place_cores = 1;
   std::vector<std::uint64_t> leaving, arriving;  ///< arrows
 };
 
@@ -232,6 +232,8 @@ class PerfettoReader {
     if (name == "bytes") event.moved = value;
     if (name == "enqueued_ns") event.enqueued = value;
     if (name == "ready_ns") event.ready = value;
+    if (name == "cores") event.cores = value;
+    if (name == "place_cores") event.place_cores = value;
   }
 
   std::int64_t nanoseconds(std::uint64_t time) const {
@@ -272,6 +274,8 @@ class PerfettoReader {
          .row = row,
          .stream = streams_(event.stream),
          .name = names_(name),
+         .cores = cores_of(event.cores),
+         .place_cores = cores_of(event.place_cores),
          .kind = kind_of(category_texts_[event.category], name, trace_.rows[row]),
          .failed = event.status != "ok"});
     for (const std::uint64_t arrow : event.leaving) ends_of(arrow).first = slice;

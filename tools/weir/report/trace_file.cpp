@@ -22,7 +22,7 @@ struct Event {
   char phase = 0;
   std::uint64_t pid = 0, tid = 0, id = 0;
   double ts = 0, dur = 0, enqueued = 0, ready = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0, cores = 1, place_cores = 1;
   std::string_view category, name, stream, status, argument_name;
 };
 
@@ -124,6 +124,10 @@ class Reader {
         event.enqueued = micros();
       } else if (key == "ready_us") {
         event.ready = micros();
+      } else if (key == "cores") {
+        event.cores = count();
+      } else if (key == "place_cores") {
+        event.place_cores = count();
       } else {
         scanner_.skip();
       }
@@ -177,6 +181,8 @@ class Reader {
                              .row = row,
                              .stream = streams_(event.stream),
                              .name = names_(event.name),
+                             .cores = cores_of(event.cores),
+                             .place_cores = cores_of(event.place_cores),
                              .kind = kind_of(event.category, event.name, trace_.rows[row]),
                              .failed = event.status != "ok"});
   }

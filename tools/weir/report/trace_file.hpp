@@ -16,6 +16,7 @@ struct Slice {
   std::int64_t started = 0, duration = 0, enqueued = 0, ready = 0;
   std::uint64_t bytes = 0;
   std::uint32_t row = 0, stream = 0, name = 0;  ///< indices in Trace
+  std::uint32_t cores = 1, place_cores = 1;     ///< of a kernel: those it had, of how many
   Kind kind = Kind::compute;
   bool failed = false;
 

@@ -1,5 +1,7 @@
 #include "report/trace_parts.hpp"
 
+#include <algorithm>
+
 namespace weir::cli::report {
 
 std::vector<Arrows::Ends> Arrows::take() const {
@@ -8,6 +10,10 @@ std::vector<Arrows::Ends> Arrows::take() const {
     if (ends.first < ends.second && ends.second != kNone) found.push_back(ends);
   }
   return found;
+}
+
+std::uint32_t cores_of(std::uint64_t count) noexcept {
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(count, 1, UINT32_MAX));
 }
 
 TraceRow row_named(std::string domain, std::string name) {

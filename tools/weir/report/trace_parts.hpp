@@ -49,6 +49,9 @@ class Arrows {
   std::vector<Ends> ends_;
 };
 
+/// Returns a number of cores as slices keep it: at least one.
+std::uint32_t cores_of(std::uint64_t count) noexcept;
+
 /// Returns a row by the name that recordings give it: "sim:0/p0 core 3 (2)" is one of "sim:0/p0".
 TraceRow row_named(std::string domain, std::string name);
 

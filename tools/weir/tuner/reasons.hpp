@@ -8,7 +8,9 @@
 
 namespace weir::cli::tuner {
 
-/// Sentences about the best point, each with the measurements it stands on.
+/// Sentences about the best point, each with the measurements it stands on. Causes are what the
+/// recordings of the compared runs show: the work of kernels, idle cores, copies that no kernel
+/// hides, time in which nothing runs.
 std::vector<std::string> reasons(const Search& search, const Space& space);
 
 }  // namespace weir::cli::tuner

@@ -39,7 +39,12 @@ Evaluation evaluation_of(const Json& json) {
                         .samples = json.at("samples").get<std::vector<double>>(),
                         .link_s = json.at("link_s").get<double>(),
                         .compute_s = json.at("compute_s").get<double>(),
-                        .critical_s = json.at("critical_s").get<double>()};
+                        .critical_s = json.at("critical_s").get<double>(),
+                        .account = {.work_s = json.at("work_s").get<double>(),
+                                    .idle_s = json.at("idle_s").get<double>(),
+                                    .exposed_s = json.at("exposed_s").get<double>(),
+                                    .nothing_s = json.at("nothing_s").get<double>(),
+                                    .kernels = json.at("kernels").get<std::uint64_t>()}};
   const Point& point = evaluation.point;
   bool good =
       point.places > 0 && point.streams > 0 && point.aspect > 0 && !evaluation.samples.empty();
@@ -51,11 +56,20 @@ Evaluation evaluation_of(const Json& json) {
 }  // namespace
 
 Json as_json(const Evaluation& evaluation) {
-  Json json = {{"places", evaluation.point.places},     {"streams", evaluation.point.streams},
-               {"asked_tiles", evaluation.point.tiles}, {"tiles", evaluation.tiles},
-               {"seconds", evaluation.seconds()},       {"samples", evaluation.samples},
-               {"link_s", evaluation.link_s},           {"compute_s", evaluation.compute_s},
-               {"critical_s", evaluation.critical_s}};
+  Json json = {{"places", evaluation.point.places},
+               {"streams", evaluation.point.streams},
+               {"asked_tiles", evaluation.point.tiles},
+               {"tiles", evaluation.tiles},
+               {"seconds", evaluation.seconds()},
+               {"samples", evaluation.samples},
+               {"link_s", evaluation.link_s},
+               {"compute_s", evaluation.compute_s},
+               {"critical_s", evaluation.critical_s},
+               {"work_s", evaluation.account.work_s},
+               {"idle_s", evaluation.account.idle_s},
+               {"exposed_s", evaluation.account.exposed_s},
+               {"nothing_s", evaluation.account.nothing_s},
+               {"kernels", evaluation.account.kernels}};
   if (!evaluation.point.policy.empty()) json["policy"] = evaluation.point.policy;
   if (evaluation.point.aspect > 1) json["aspect"] = evaluation.point.aspect;
   return json;

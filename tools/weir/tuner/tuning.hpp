@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,18 @@ struct Point {
 /// What `weir run` does unless it is told otherwise.
 inline const Point kDefault{};
 
+/// Where the time of a recorded run went, in seconds: parts that do not overlap. All are 0 where no
+/// recording was read.
+struct Account {
+  double work_s = 0;          ///< kernels, as long as all cores of all domains would take for them
+  double idle_s = 0;          ///< the rest of the time in which kernels ran: cores without one
+  double exposed_s = 0;       ///< copies that no kernel hid
+  double nothing_s = 0;       ///< neither kernels nor copies
+  std::uint64_t kernels = 0;  ///< how many ran
+
+  double seconds() const noexcept { return work_s + idle_s + exposed_s + nothing_s; }
+};
+
 /// The measurements of a point. Times in seconds.
 struct Evaluation {
   Point point;
@@ -31,6 +44,7 @@ struct Evaluation {
   double link_s = 0;      ///< of the busiest link
   double compute_s = 0;   ///< of all kernels, summed
   double critical_s = 0;  ///< of the longest chain of dependent actions
+  Account account = {};   ///< of one of the runs
 
   /// Median of the samples.
   double seconds() const;
