@@ -74,7 +74,11 @@ WEIR_API weir_status weir_buffer_adopt(weir_domain* domain, void* address, void*
                                        size_t bytes, const weir_buffer_options* options,
                                        weir_buffer** out_buffer);
 
-/** Waits for the actions that use the buffer, then frees its instances. NULL is ignored. */
+/**
+ * Waits for the actions that use the buffer, then frees its instances. NULL is ignored. Inside a
+ * kernel, callback or stage of a pipeline a thread of the runtime does it soon: memory that the
+ * buffer wraps stays until the runtime is destroyed.
+ */
 WEIR_API void weir_buffer_destroy(weir_buffer* buffer);
 
 typedef struct weir_buffer_info {

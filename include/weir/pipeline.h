@@ -253,7 +253,8 @@ WEIR_API weir_status weir_pipeline_create(weir_runtime* runtime,
  * Cancels what still runs, waits for it, and frees the pipeline with all that belongs to it, feeds
  * included. Threads that wait in weir_feed_put() get CANCELLED first; none is in another call with
  * a feed or the pipeline, or only on its way into that one: where the program cannot know, it calls
- * weir_pipeline_cancel() and lets them return before this. NULL is ignored.
+ * weir_pipeline_cancel() and lets them return before this. NULL is ignored. Inside a kernel,
+ * callback or stage a thread of the runtime does it soon.
  */
 WEIR_API void weir_pipeline_destroy(weir_pipeline* pipeline);
 

@@ -36,7 +36,11 @@ WEIR_API weir_status weir_place_create(weir_domain* domain, const weir_place_opt
 WEIR_API weir_status weir_domain_partition(weir_domain* domain, size_t count, bool oversubscribe,
                                            weir_place** out_places);
 
-/** Destroys the streams of the place like weir_stream_destroy(), then the place. NULL is ignored.
+/**
+ * Destroys the streams of the place like weir_stream_destroy(), then the place, whose cores are
+ * free then. NULL is ignored. Inside a kernel, callback or stage of a pipeline this cannot wait: a
+ * thread of the runtime does it soon. A thread that makes a place waits for these cores if it needs
+ * them; a kernel, callback or stage gets BUSY.
  */
 WEIR_API void weir_place_destroy(weir_place* place);
 

@@ -62,6 +62,7 @@ WEIR_API weir_status weir_queue_create(weir_runtime* runtime, const weir_queue_o
  * Waits for all tasks and until host memory has all contents, and frees the queue and the places it
  * made. A failure that the program was not told of is logged as a warning. NULL is ignored. The
  * caller sees to it that no other thread is in a call with the queue, or begins one.
+ * Inside a kernel, callback or stage of a pipeline a thread of the runtime does it soon.
  */
 WEIR_API void weir_queue_destroy(weir_queue* queue);
 

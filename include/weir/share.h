@@ -121,7 +121,10 @@ WEIR_API weir_status weir_share_wait(weir_share* share, int64_t timeout_ns);
  */
 WEIR_API weir_status weir_share_cancel(weir_share* share);
 
-/** Waits for the share, whatever its outcome, and frees it. NULL is ignored. */
+/**
+ * Waits for the share, whatever its outcome, and frees it. NULL is ignored. Inside a kernel,
+ * callback or stage of a pipeline a thread of the runtime does it soon.
+ */
 WEIR_API void weir_share_destroy(weir_share* share);
 
 /** What one place did. Times are on the clock of weir_runtime_now(). */

@@ -58,6 +58,7 @@ WEIR_API weir_status weir_stream_create(weir_place* place, const weir_stream_opt
  * program was not told of, by a synchronise, a wait, an event or a callback, is logged as a
  * warning. NULL is ignored.
  * The caller sees to it that no other thread is in a call with the stream, or begins one.
+ * Inside a kernel, callback or stage of a pipeline a thread of the runtime does it soon.
  */
 WEIR_API void weir_stream_destroy(weir_stream* stream);
 

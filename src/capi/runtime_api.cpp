@@ -19,6 +19,11 @@ const char* weir_version(void) { return WEIR_VERSION_STRING; }
 weir_status weir_runtime_create(const weir_runtime_options* options, weir_runtime** out_runtime) {
   return guard([&] {
     weir_runtime*& result = out(out_runtime, "out_runtime");
+    if (NoWaitScope::active()) {
+      fail(WEIR_STATUS_BUSY,
+           "a kernel, callback or stage cannot create a runtime, as it could not wait for its end: "
+           "create it before");
+    }
     const weir_runtime_options known =
         read_options(options, weir_runtime_options WEIR_RUNTIME_OPTIONS_INIT, "options");
     Owned<weir_runtime> runtime(new weir_runtime(known));

@@ -58,7 +58,7 @@ weir_place& Pipeline::usual_place() {
     weir_domain& domain = *runtime_.domain(i);
     if (!is_host(domain)) continue;
     weir_place_options options = WEIR_PLACE_OPTIONS_INIT;
-    if (domain.free_cores() == 0) {
+    if (runtime_.free_cores(domain) == 0) {
       options.oversubscribe = true;
       options.core_count = domain.info().cores;
     }

@@ -168,6 +168,7 @@ Runtime::Runtime(const weir_runtime_options& options)
 Runtime::~Runtime() {
   live_.end();
   const std::int64_t deadline = sys::deadline_after(shutdown_timeout_ns_);
+  reaper_.stop(deadline);
   while (!pipelines_.empty()) destroy_pipeline(pipelines_.back().get());
   while (!queues_.empty()) {
     queues_.back()->outlast(time_until(deadline));
@@ -178,6 +179,7 @@ Runtime::~Runtime() {
     destroy_share(shares_.back().get());
   }
   shut_down(deadline);
+  reaper_.join();
   watchdog_.reset();
   wait_until_all_left();  // streams that the watchdog has asked, too
   write_requested_trace();
@@ -312,16 +314,12 @@ weir_domain& Runtime::find_domain(const std::string& name) const {
 // ---- Places and streams ------------------------------------------------------------------------
 
 weir_place* Runtime::create_place(Domain& domain, const weir_place_options& options) {
-  const bool listed = options.cores != nullptr;
-  if (listed && options.core_count == 0) {
+  if (options.cores != nullptr && options.core_count == 0) {
     fail_argument("a place of domain '{}' needs at least one core", domain.name());
   }
-  std::vector<unsigned> wanted;
-  if (listed) wanted.assign(options.cores, options.cores + options.core_count);
   const std::uint32_t number = domain.next_place_number();
   std::string name = options.name ? options.name : fmt::format("{}/p{}", domain.name(), number);
-  std::vector<unsigned> cores =
-      domain.take_cores(wanted, listed ? 0 : options.core_count, options.oversubscribe);
+  std::vector<unsigned> cores = take_cores(domain, options);
   Owned<weir_place> place;
   try {
     place.reset(new weir_place(domain, std::move(name), cores));
@@ -335,9 +333,36 @@ weir_place* Runtime::create_place(Domain& domain, const weir_place_options& opti
   return handle;
 }
 
+/// Where too few are free, and where all that are free are wanted, those count that come back soon.
+std::vector<unsigned> Runtime::take_cores(Domain& domain, const weir_place_options& options) {
+  const bool listed = options.cores != nullptr;
+  std::vector<unsigned> wanted;
+  if (listed) wanted.assign(options.cores, options.cores + options.core_count);
+  const auto take = [&] {
+    return domain.take_cores(wanted, listed ? 0 : options.core_count, options.oversubscribe);
+  };
+  if (options.core_count == 0) reaper_.settle();
+  try {
+    return take();
+  } catch (const Error& error) {
+    if (!reaper_.busy()) throw;
+    if (NoWaitScope::active()) {
+      fail(error.status(), "{}; places destroyed by kernels or callbacks give theirs back later",
+           error.what());
+    }
+  }
+  reaper_.settle();
+  return take();
+}
+
+std::size_t Runtime::free_cores(const Domain& domain) noexcept {
+  reaper_.settle();
+  return domain.free_cores();
+}
+
 void Runtime::partition(Domain& domain, std::size_t count, bool oversubscribe,
                         weir_place** out_places) {
-  const std::size_t cores = oversubscribe ? domain.info().cores : domain.free_cores();
+  const std::size_t cores = oversubscribe ? domain.info().cores : free_cores(domain);
   if (count == 0) fail_argument("domain '{}' cannot be divided into 0 places", domain.name());
   if (count > cores && !oversubscribe) {
     fail_argument(
@@ -360,10 +385,7 @@ void Runtime::partition(Domain& domain, std::size_t count, bool oversubscribe,
 }
 
 void Runtime::destroy_place(weir_place* place) noexcept {
-  if (NoWaitScope::active()) {
-    log::warning("place '{}' is destroyed by a kernel or callback: ignored", place->name());
-    return;
-  }
+  if (destroyed_elsewhere(place, &Runtime::destroy_place)) return;
   while (weir_stream* const stream = any_stream_of(*place)) destroy_stream(stream);
   Owned<weir_place> dead;
   sys::Lock lock(mutex_);
@@ -423,10 +445,7 @@ std::uint64_t Runtime::next_serial() const {
 }
 
 void Runtime::destroy_stream(weir_stream* stream) noexcept {
-  if (NoWaitScope::active()) {
-    log::warning("stream '{}' is destroyed by a kernel or callback: ignored", stream->name());
-    return;
-  }
+  if (destroyed_elsewhere(stream, &Runtime::destroy_stream)) return;
   {
     sys::Lock lock(mutex_);
     if (std::exchange(stream->listing.leaving, true)) return;

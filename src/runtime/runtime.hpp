@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <list>
 #include <map>
@@ -17,7 +18,9 @@
 #include <weir/stream.h>
 
 #include "base/handle.hpp"
+#include "base/log.hpp"
 #include "base/spin_lock.hpp"
+#include "base/thread_role.hpp"
 #include "base/threads.hpp"
 #include "base/topology.hpp"
 #include "core/action_pool.hpp"
@@ -32,6 +35,7 @@
 #include "runtime/pipeline.hpp"
 #include "runtime/place.hpp"
 #include "runtime/queue.hpp"
+#include "runtime/reaper.hpp"
 #include "runtime/share.hpp"
 #include "runtime/stream.hpp"
 #include "runtime/waiting.hpp"
@@ -63,6 +67,9 @@ class Runtime {
   // Places and streams.
   weir_place* create_place(Domain& domain, const weir_place_options& options);
   void partition(Domain& domain, std::size_t count, bool oversubscribe, weir_place** out_places);
+  /// Cores of no place; those of places that are just being destroyed count when the caller may
+  /// wait for that.
+  std::size_t free_cores(const Domain& domain) noexcept;
   void destroy_place(weir_place* place) noexcept;
   weir_stream* create_stream(Place& place, const weir_stream_options& options);
   void destroy_stream(weir_stream* stream) noexcept;
@@ -225,6 +232,11 @@ class Runtime {
   bool give_up(Drains& drains) noexcept;
   void give_back(Drains& drains) noexcept;
   bool forget_given_up(Drains& drains);
+  std::vector<unsigned> take_cores(Domain& domain, const weir_place_options& options);
+  /// Whether another thread destroys the object, called `noun`, or has done so: a kernel or
+  /// callback may not wait for that.
+  template <class Object>
+  bool destroyed_elsewhere(Object* object, void (Runtime::*destroy)(Object*) noexcept) noexcept;
   WaitResult drain(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns);
   void outlast(const Stream& stream) noexcept;
   void wait_until_left(const Stream& stream) noexcept;
@@ -275,8 +287,22 @@ class Runtime {
   sys::Atomic<std::uint64_t> callbacks_{0};  ///< that have not returned
   weir_stats finished_stats_{};              // of streams that are gone
   std::unique_ptr<Watchdog> watchdog_;
+  Reaper reaper_;
   LiveRuntime live_;  // last: it begins when all else is there
 };
+
+template <class Object>
+bool Runtime::destroyed_elsewhere(Object* object,
+                                  void (Runtime::*destroy)(Object*) noexcept) noexcept {
+  if (!NoWaitScope::active()) return !reaper_.take_back(object);
+  try {
+    reaper_.add(object, [this, object, destroy] { (this->*destroy)(object); });
+  } catch (const std::exception& error) {
+    log::warning("{} '{}' stays until the runtime ends: a kernel or callback destroys it, and {}",
+                 Object::kNoun, object->name(), error.what());
+  }
+  return true;
+}
 
 template <class Look>
 void Runtime::each_queue(const Look& look) const {

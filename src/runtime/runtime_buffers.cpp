@@ -120,10 +120,7 @@ Owned<weir_buffer> Runtime::make_device_buffer(std::size_t bytes) {
 }
 
 void Runtime::destroy_buffer(weir_buffer* buffer) noexcept {
-  if (NoWaitScope::active()) {
-    log::warning("buffer '{}' is destroyed by a kernel or callback: ignored", buffer->name());
-    return;
-  }
+  if (destroyed_elsewhere(buffer, &Runtime::destroy_buffer)) return;
   try {
     const PinnedQueues queues(*this);
     for (weir_queue* queue : queues.list()) queue->release(*buffer);

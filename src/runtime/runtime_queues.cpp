@@ -28,10 +28,7 @@ weir_queue* Runtime::create_queue(const weir_queue_options& options) {
 }
 
 void Runtime::destroy_queue(weir_queue* queue) noexcept {
-  if (NoWaitScope::active()) {
-    log::warning("queue '{}' is destroyed by a kernel or callback: ignored", queue->name());
-    return;
-  }
+  if (destroyed_elsewhere(queue, &Runtime::destroy_queue)) return;
   Owned<weir_queue> dead;
   {
     sys::Lock lock(mutex_);
@@ -79,10 +76,7 @@ weir_share* Runtime::create_share(const weir_share_options& options, Share::Enqu
 }
 
 void Runtime::destroy_share(weir_share* share) noexcept {
-  if (NoWaitScope::active()) {
-    log::warning("share '{}' is destroyed by a kernel or callback: ignored", share->name());
-    return;
-  }
+  if (destroyed_elsewhere(share, &Runtime::destroy_share)) return;
   Owned<weir_share> dead;  // ends when the lock is no more
   sys::Lock lock(mutex_);
   const auto found = std::find_if(shares_.begin(), shares_.end(),
@@ -110,10 +104,7 @@ weir_pipeline* Runtime::create_pipeline(const weir_pipeline_options& options) {
 }
 
 void Runtime::destroy_pipeline(weir_pipeline* pipeline) noexcept {
-  if (NoWaitScope::active()) {
-    log::warning("pipeline '{}' is destroyed by a kernel or callback: ignored", pipeline->name());
-    return;
-  }
+  if (destroyed_elsewhere(pipeline, &Runtime::destroy_pipeline)) return;
   Owned<weir_pipeline> dead;
   {
     sys::Lock lock(mutex_);
