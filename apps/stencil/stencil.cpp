@@ -191,6 +191,7 @@ class StencilRun final : public Workload, public WatchedPipeline {
                              .columns = given_.rows(),
                              .region_rows = region(),
                              .region_columns = region(),
+                             .corners = false,
                              .sweeps = own_.sweeps,
                              .batch = runner_.batch(0)});
     pipeline.source("numbers", weir::into(numbers),

@@ -64,6 +64,7 @@ struct StencilConfig {
   std::size_t rows = 0, columns = 0;
   std::size_t halo = 1;         ///< values on each side that one is made of
   std::size_t region_rows = 0;  ///< what is copied at once; 0: 64
+  bool corners = true;          ///< also those beside it in both directions; false: for a cross
   std::size_t region_columns = 0;
   std::size_t sweeps = 1;
   weir::Kernel kernel = {};
@@ -495,6 +496,7 @@ class Service {
   static weir_status set_values(weir_batch* batch) {
     const auto& of = *static_cast<Matrix*>(batch->payload);
     const auto* item = static_cast<const std::byte*>(batch->items);
+    options.corners = config.corners;
     const std::size_t bytes = sizeof(Spot) + of.value_bytes;
     for (std::size_t i = 0; i < batch->count; ++i, item += bytes) {
       Spot spot;

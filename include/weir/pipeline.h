@@ -298,16 +298,18 @@ typedef struct weir_stencil_options {
   size_t rows, columns;
   size_t value_bytes;
   size_t region_rows, region_columns; /**< what is copied and made at once; 0: 64 */
-  size_t halo;      /**< values on each side that one is made of, at most a region */
-  bool corners;     /**< also those that are beside it in both directions */
+  size_t halo; /**< values on each side that one is made of, at most a region */
+  /** Also those beside it in both directions, as a 3x3 stencil needs; WEIR_STENCIL_OPTIONS_INIT:
+      true. Without them, for a cross, a tile does not wait for the regions at its corners. */
+  bool corners;
   size_t sweeps;    /**< how often; 0: 1 */
-  size_t batch;     /**< regions that are copied at once; 0: 16 */
+  size_t batch;     /**< regions that are copied at once; 0: 16; see weir_stage_kernel::batch */
   size_t in_flight; /**< batches at most; 0: 4 */
 } weir_stencil_options;
 #define WEIR_STENCIL_OPTIONS_INIT                                                                \
   {                                                                                              \
     sizeof(weir_stencil_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0, \
-        0, 0, false, 0, 0, 0                                                                     \
+        0, 0, true, 0, 0, 0                                                                      \
   }
 
 /**

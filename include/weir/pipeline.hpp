@@ -156,7 +156,7 @@ struct StencilOptions {
   std::size_t rows = 0, columns = 0;
   std::size_t region_rows = 0, region_columns = 0;  ///< 0: 64
   std::size_t halo = 1;
-  bool corners = false;
+  bool corners = true;  ///< false: for a cross
   std::size_t sweeps = 1;
   std::vector<Scalar> scalars = {};  ///< behind those of the tile
   std::size_t batch = 0;

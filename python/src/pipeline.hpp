@@ -147,7 +147,7 @@ struct StencilOptions {
   PlaceRef place;
   std::size_t region_rows = 0, region_columns = 0;
   std::size_t halo = 0;
-  bool corners = false;
+  bool corners = true;
   std::size_t sweeps = 0, batch = 0, in_flight = 0;
 };
 

@@ -264,16 +264,17 @@ class Pipeline(_weir._Pipeline):
 
     def stencil(self, result: _weir.Buffer, kernel: _weir.Kernel | str,
                 scalars: Iterable[_weir.Scalar] = (), *, place: _weir.Place, halo: int,
-                corners: bool = False, sweeps: int = 1, region: tuple[int, int] = (64, 64),
+                corners: bool = True, sweeps: int = 1, region: tuple[int, int] = (64, 64),
                 output: _weir.Tunnel | None = None, batch: int = 0, in_flight: int = 0,
                 name: str | None = None) -> _weir.Stencil:
         """Adds a stencil: each value of a matrix, the result, is made of those up to halo around it.
 
         Stages set the values by having it as an output: they return (row, column, values), or a list
         of these, each value once. What a region needs is copied to the place's domain as soon as it
-        is there. corners: also those beside it in both directions. sweeps: how often. output: gets
-        each tile that is in the result, of dtype weir.STENCIL_REGION. The kernel is portable or
-        compiled; see weir_stencil_options for its scalars, which those given here follow.
+        is there. corners: also those beside it in both directions; False for a cross. sweeps: how
+        often. output: gets each tile that is in the result, of dtype weir.STENCIL_REGION. The kernel
+        is portable or compiled; see weir_stencil_options for its scalars, which those given here
+        follow.
         """
         tunnel = self.tunnel(STENCIL_REGION)
         return self._add_stencil(name, tunnel, output, kernel, scalars, result, place, *region, halo,

@@ -274,6 +274,57 @@ TEST_P(HiWay, StencilIsMadeOfWhatWasSet) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Domains, HiWay,
+/// Figure 3 of the paper: a 3x3 stencil needs the regions at the corners of a tile, too.
+TEST_P(HiWay, StencilWaitsForTheRegionsAtItsCorners) {
+  constexpr int kEdge = 32, kRegion = 16;
+  const weir::Kernel square = runtime.kernel("square", [](const weir::Call& call) {
+    const auto scalar = [&](std::size_t i) { return call.scalar<std::size_t>(i); };
+    const std::size_t stride = scalar(2);
+    const auto* const from = static_cast<const float*>(call.operand(1).address);
+    auto* const to = static_cast<float*>(call.operand(0).address);
+    for (std::size_t r = 0; r < scalar(0); ++r) {
+      for (std::size_t c = 0; c < scalar(1); ++c) {
+        const float* const x = from + (r + scalar(3)) * stride + c + scalar(4);
+        const std::size_t row = scalar(5) + r, column = scalar(6) + c;
+        float sum = *x;
+        if (row > 0 && column > 0 && row < kEdge - 1 && column < kEdge - 1) {
+          sum += *(x - 1) + *(x + 1);
+          for (const float* const y : {x - stride, x + stride}) sum += *(y - 1) + *y + *(y + 1);
+        }
+        to[r * stride + c] = sum;
+      }
+    }
+  });
+  const auto value = [](int x, int y) { return static_cast<float>(1 + 16 * x + 32 * y); };
+  int id = -1;
+  createTunnel<float>(id, HiWayLib::CPU_TO_GPU, true);
+  HiWayLib::configStencilTunnel<float>(id, {.rows = kEdge,
+                                            .columns = kEdge,
+                                            .region_rows = kRegion,
+                                            .region_columns = kRegion,
+                                            .kernel = square,
+                                            .place = &card});
+  setupService();
+  const auto set = [&](int left, int top) {
+    for (int y = top; y < top + kRegion; ++y) {
+      for (int x = left; x < left + kRegion; ++x) HiWayLib::set_h(id, x, y, value(x, y));
+    }
+  };
+  set(0, 0);
+  set(kRegion, 0);
+  set(0, kRegion);
+  for (int look = 0; look < 20'000; ++look) {
+    ASSERT_FALSE(HiWayLib::isStencilReady_h(id, 15, 15));
+    std::this_thread::yield();
+  }
+  set(kRegion, kRegion);
+  put_h(endFlag_h, id);
+  while (!isTerminate_h()) std::this_thread::yield();
+  float made = 0;
+  HiWayLib::fetch_h(id, 15, 15, &made);
+  EXPECT_EQ(made, 6489.0F);
+}
+
                          testing::Values("host,sim:cores=1",
                                          "host:cores=1,sim:order=device,cores=1",
                                          "sim:clock=virtual,gbps=6"),
