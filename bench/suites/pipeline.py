@@ -11,7 +11,7 @@ def groups(quick):
     """Rows that are measured together, round by round."""
     works = ((0, 40.0, 80.0), (200, 9.6, 10.7))  # ns of work; targets: linear, recursive
     return [linear(work, target) + recursive(work, tasks) for work, target, tasks in works] + [
-        end_latency() + silence() + relief() + [one_core(), counting()]]
+        end_latency() + silence() + relief() + [one_core(), counting(), borrowing()]]
 
 
 def weir(*words):
@@ -92,6 +92,14 @@ def one_core():
     return Row("linear, 200 ns of work, one worker on one core", "M items/s",
                pinned("linear", "--work", "200", "--workers", "1"), pinned("loop", "--work", "200"),
                "a loop over the items", ratio_at_least(1 / 1.3))
+
+
+def borrowing():
+    def threads(number):
+        return Figure(Command.of("hiway_weir", "--threads", number))
+
+    return Row("recursive by the verbs of HiWayLib, 2 workers, 8 threads", "M tasks/s", threads(8),
+               threads(2), "2 threads", ratio_at_least(1 / 1.5))
 
 
 def counting():

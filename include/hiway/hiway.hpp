@@ -31,6 +31,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -63,8 +64,8 @@ inline constexpr EndFlag endFlag_h{};
 struct StencilConfig {
   std::size_t rows = 0, columns = 0;
   std::size_t halo = 1;         ///< values on each side that one is made of
-  std::size_t region_rows = 0;  ///< what is copied at once; 0: 64
   bool corners = true;          ///< also those beside it in both directions; false: for a cross
+  std::size_t region_rows = 0;  ///< what is copied at once; 0: 64
   std::size_t region_columns = 0;
   std::size_t sweeps = 1;
   weir::Kernel kernel = {};
@@ -73,6 +74,8 @@ struct StencilConfig {
 
 namespace detail {
 
+using Clock = std::chrono::steady_clock;
+
 /// A batch that a worker offers to threads of the program.
 struct Offer {
   std::mutex mutex;
@@ -80,7 +83,9 @@ struct Offer {
   weir_status status = WEIR_STATUS_OK;
   const char* message = "";
   bool over = false;
-  std::size_t index = 0;  ///< of the first item that no thread has had
+  std::condition_variable answered;  ///< or the service ends
+  std::size_t index = 0;             ///< of the first item that no thread has had
+  Clock::duration worked{0};         ///< of threads that had it
 };
 
 /// The batch that a thread works on.
@@ -90,6 +95,7 @@ struct Holding {
   int tunnel = -1;
   std::vector<std::byte> items;
   std::size_t index = 0, count = 0;
+  Clock::time_point taken;
   bool active = false;  ///< get_h() has given an item that endTask_h() has not ended
 
   /// A thread that ends with an item fails it; without one it leaves the rest to others.
@@ -105,7 +111,8 @@ struct Tunnel {
   std::mutex feeding;
   weir_feed* feed = nullptr;  ///< of threads without an item
   std::deque<std::shared_ptr<Offer>> offers;
-  std::size_t attending = 0;  ///< threads that wait for its items or have some
+  std::size_t attending = 0;        ///< threads that wait for its items or have some
+  std::condition_variable waiting;  ///< for its items
 
   bool starts_on_cpu() const noexcept { return direction == CPU_TO_CPU || direction == CPU_TO_GPU; }
   bool ends_on_cpu() const noexcept { return direction == CPU_TO_CPU || direction == GPU_TO_CPU; }
@@ -249,10 +256,7 @@ class Service {
     if (error != nullptr) std::rethrow_exception(error);
   }
 
-  bool ended() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return ended_ || stopped_;
-  }
+  bool ended() const noexcept { return ended_ || stopped_; }
 
   void put(int id, const void* item, std::size_t bytes) {
     Tunnel& into = tunnel(id);
@@ -321,17 +325,22 @@ class Service {
 
   /// Lets the worker go on that has offered the batch.
   void answer(Holding& held, weir_status status, const char* message) noexcept {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::shared_ptr<Offer> offer = std::move(held.offer);
     {
-      const std::lock_guard<std::mutex> answering(held.offer->mutex);
-      if (held.offer->batch != nullptr) held.offer->batch->index = held.index;
-      held.offer->status = status;
-      held.offer->message = message;
-      held.offer->over = true;
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const std::lock_guard<std::mutex> answering(offer->mutex);
+      offer->worked += Clock::now() - held.taken;
+      if (offer->batch != nullptr) {
+        offer->batch->index = held.index;
+        offer->batch->busy_ns =
+            std::chrono::duration_cast<std::chrono::nanoseconds>(offer->worked).count();
+      }
+      offer->status = status;
+      offer->message = message;
+      offer->over = true;
+      if (held.service == number_) attend_no_more(*tunnels_[static_cast<std::size_t>(held.tunnel)]);
     }
-    held.offer.reset();
-    if (held.service == number_) --tunnels_[static_cast<std::size_t>(held.tunnel)]->attending;
-    news_.notify_all();
+    offer->answered.notify_one();
   }
 
   /// A thread goes elsewhere: with an item it fails that, otherwise others get what is left.
@@ -487,6 +496,7 @@ class Service {
     options.region_rows = config.region_rows;
     options.region_columns = config.region_columns;
     options.halo = config.halo;
+    options.corners = config.corners;
     options.sweeps = config.sweeps;
     weir::check(weir_pipeline_add_stencil(pipeline_->handle(), &options, &of.stencil));
     add_stage("set", tunnel(of.tunnel).handle, set_values, &of, {regions});
@@ -496,7 +506,6 @@ class Service {
   static weir_status set_values(weir_batch* batch) {
     const auto& of = *static_cast<Matrix*>(batch->payload);
     const auto* item = static_cast<const std::byte*>(batch->items);
-    options.corners = config.corners;
     const std::size_t bytes = sizeof(Spot) + of.value_bytes;
     for (std::size_t i = 0; i < batch->count; ++i, item += bytes) {
       Spot spot;
@@ -522,7 +531,7 @@ class Service {
   void fail() {
     const std::lock_guard<std::mutex> lock(mutex_);
     failed_ = true;
-    news_.notify_all();
+    wake_all();
   }
 
   /// Waits for the end, which get_h() and isTerminate_h() report.
@@ -538,7 +547,7 @@ class Service {
     const std::lock_guard<std::mutex> lock(mutex_);
     error_ = error;
     ended_ = true;
-    news_.notify_all();
+    wake_all();
   }
 
   void stop() noexcept {
@@ -546,7 +555,7 @@ class Service {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       stopped_ = true;
-      news_.notify_all();
+      wake_all();
     }
     weir_pipeline_cancel(pipeline_->handle());
     watcher_.join();
@@ -572,9 +581,12 @@ class Service {
     const auto made = std::make_shared<Offer>();
     made->batch = batch;
     std::unique_lock<std::mutex> lock(mutex_);
+    offered_.reserve(offered_.size() + 1);
     from.offers.push_back(made);
-    news_.notify_all();
-    news_.wait(lock, [&] { return made->over || stopped_ || failed_; });
+    offered_.push_back(made.get());
+    wake_for(from);
+    made->answered.wait(lock, [&] { return made->over || stopped_ || failed_; });
+    std::erase(offered_, made.get());
     const std::lock_guard<std::mutex> leaving(made->mutex);
     made->batch = nullptr;
     if (made->over && made->status == WEIR_STATUS_OK) return WEIR_STATUS_OK;
@@ -591,13 +603,12 @@ class Service {
     const auto neglected = [](const std::unique_ptr<Tunnel>& each) {
       return !each->offers.empty() && each->attending == 0;
     };
-    news_.wait(lock, [&] {
+    from.waiting.wait(lock, [&] {
       return !from.offers.empty() || ended_ || stopped_ ||
              std::any_of(tunnels_.begin(), tunnels_.end(), neglected);
     });
     if (from.offers.empty() || stopped_) {
-      --from.attending;
-      news_.notify_all();
+      attend_no_more(from);
       return false;
     }
     const weir_batch& batch = *from.offers.front()->batch;
@@ -605,8 +616,8 @@ class Service {
     try {
       held.items.assign(first, first + batch.count * from.item_bytes);
     } catch (...) {
-      --from.attending;
-      news_.notify_all();
+      attend_no_more(from);
+      wake_for(from);
       throw;
     }
     held.offer = std::move(from.offers.front());
@@ -615,7 +626,22 @@ class Service {
     held.tunnel = id;
     held.index = held.offer->index;
     held.count = batch.count;
+    held.taken = Clock::now();
     return true;
+  }
+
+  // Who calls these has the mutex.
+  /// For a batch that is offered: one thread gets it, or all see that none attends to it.
+  void wake_for(Tunnel& from) noexcept {
+    if (from.attending > 0) return from.waiting.notify_one();
+    for (const auto& each : tunnels_) each->waiting.notify_all();
+  }
+  void attend_no_more(Tunnel& from) noexcept {
+    if (--from.attending == 0 && !from.offers.empty()) wake_for(from);
+  }
+  void wake_all() noexcept {
+    for (const auto& each : tunnels_) each->waiting.notify_all();
+    for (Offer* const each : offered_) each->answered.notify_one();
   }
 
   /// Offers the rest of a batch again. Returns whether it could.
@@ -630,11 +656,12 @@ class Service {
           return false;
         }
         held.offer->index = held.index;
+        held.offer->worked += Clock::now() - held.taken;
+        wake_for(from);
       }
-      --from.attending;
+      attend_no_more(from);
     }
     held.offer.reset();
-    news_.notify_all();
     return true;
   }
 
@@ -659,9 +686,10 @@ class Service {
   std::vector<weir_tunnel*> from_cpu_;  ///< outputs of all stages that hand items out
   std::optional<weir::Pipeline> pipeline_;
   std::thread watcher_;
-  std::mutex mutex_;  ///< offers and what follows
-  std::condition_variable news_;
-  bool ended_ = false, stopped_ = false, failed_ = false;
+  std::mutex mutex_;             ///< offers and what follows
+  std::vector<Offer*> offered_;  ///< by workers that wait for an answer
+  std::atomic<bool> ended_{false}, stopped_{false};
+  bool failed_ = false;
   std::atomic<std::uint64_t> number_{1};
   std::exception_ptr error_;
 };

@@ -67,6 +67,10 @@ struct weir_batch {
   bool over;       /**< write, of a source: there is no more */
   bool epoch_over; /**< write, of a source: what comes next belongs to the next epoch */
   void* payload;
+  /** Write: nanoseconds of work on the items, for a stage whose call also waits, such as for a
+      thread that does the work. -1, as it is before: the whole call is work. Workers take as many
+      items at once as are about 20 microseconds of work. */
+  int64_t busy_ns;
 };
 
 /**

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -142,10 +143,14 @@ weir_status run_guarded(const StageCode& code, nb::handle function, weir_batch* 
 }
 
 weir_status run_work(weir_batch* batch) {
+  using Clock = std::chrono::steady_clock;
   const nb::gil_scoped_acquire held;
   const CallbackScope scope;
   const auto* code = static_cast<const StageCode*>(batch->payload);
-  return run_guarded(*code, code->work, batch);
+  const Clock::time_point begin = Clock::now();  // waiting for the interpreter is no work
+  const weir_status status = run_guarded(*code, code->work, batch);
+  batch->busy_ns = std::chrono::nanoseconds(Clock::now() - begin).count();
+  return status;
 }
 
 weir_status run_at_end(weir_batch* batch) {

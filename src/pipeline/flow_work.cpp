@@ -254,6 +254,7 @@ weir_status Flow::call(FlowWorker& worker, Stage& stage, weir_stage_function fun
   call.stage = &stage;
   call.tag = batch.tag;
   call.kept.clear();
+  call.busy_ns = -1;
   call.message[0] = '\0';
   BatchSize& pace = worker.pace[stage.index];
   const bool timed = pace.due();
@@ -268,7 +269,9 @@ weir_status Flow::call(FlowWorker& worker, Stage& stage, weir_stage_function fun
   }
   worker.call_began_ns = timed ? begin : ItemTag::kNotSampled;
   if (timed) {
-    const std::int64_t busy = pace.note(batch.count, sys::now_ns() - begin);
+    const std::int64_t all = sys::now_ns() - begin;
+    const std::int64_t busy =
+        pace.note(batch.count, call.busy_ns >= 0 ? std::min(call.busy_ns, all) : all);
     if (!pass_time_) {
       Ledger::add(worker.efforts[stage.index].busy_ns, static_cast<std::uint64_t>(busy));
     }

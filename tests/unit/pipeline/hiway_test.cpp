@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -273,7 +274,6 @@ TEST_P(HiWay, StencilIsMadeOfWhatWasSet) {
             std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(Domains, HiWay,
 /// Figure 3 of the paper: a 3x3 stencil needs the regions at the corners of a tile, too.
 TEST_P(HiWay, StencilWaitsForTheRegionsAtItsCorners) {
   constexpr int kEdge = 32, kRegion = 16;
@@ -325,6 +325,7 @@ TEST_P(HiWay, StencilWaitsForTheRegionsAtItsCorners) {
   EXPECT_EQ(made, 6489.0F);
 }
 
+INSTANTIATE_TEST_SUITE_P(Domains, HiWay,
                          testing::Values("host,sim:cores=1",
                                          "host:cores=1,sim:order=device,cores=1",
                                          "sim:clock=virtual,gbps=6"),
@@ -392,6 +393,66 @@ TEST(HiWayThatIsMisused, SurvivesAThreadThatLeavesWithAnItem) {
   EXPECT_TRUE(isTerminate_h());
   EXPECT_NE(refusal([] { shutdownService(); }).find("before it called endTask_h()"),
             std::string::npos);
+}
+
+/// The time in which a batch waits for a thread is none of its work: batches grow though each
+/// waits.
+TEST(HiWayOfAThreadThatComesLate, HandsOutLargeBatches) {
+  constexpr Number kCount = 1'000;
+  const weir::Runtime runtime("host:cores=1");
+  HiWayLib::use(runtime);
+  int tunnel = -1;
+  createTunnel<Number>(tunnel, HiWayLib::CPU_TO_CPU, true);
+  setupService();
+  for (Number i = 0; i < kCount; ++i) put_h(i, tunnel);
+  put_h(endFlag_h, tunnel);
+  const HiWayLib::detail::Holding& held = HiWayLib::detail::Service::instance().holding();
+  Number seen = 0, handed_out = 0, item = 0;
+  while (!isTerminate_h()) {
+    if (held.offer == nullptr) {  // the worker has waited by then
+      const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(100);
+      while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    }
+    if (!get_h(&item, tunnel)) continue;
+    handed_out += held.index == 0;
+    ++seen;
+    endTask_h(tunnel);
+  }
+  EXPECT_EQ(seen, kCount);
+  EXPECT_LT(handed_out, kCount / 4);  // 22 where nothing interrupts the thread
+  shutdownService();
+}
+
+/// More threads than workers: each item comes to one of them, and none waits for ever.
+TEST(HiWayOfManyThreads, SharesAllItems) {
+  struct Node {
+    std::uint32_t depth, unused;
+  };
+  constexpr std::uint32_t kRoots = 40, kDepth = 6;
+  const weir::Runtime runtime("host:cores=2");
+  for (const std::size_t threads : {3u, 8u}) {
+    HiWayLib::use(runtime);
+    int first = -1, second = -1;
+    createTunnel<Node>(first, HiWayLib::CPU_TO_CPU, true);
+    createTunnel<Node>(second, HiWayLib::CPU_TO_CPU, true);
+    setupService();
+    std::atomic<Number> seen{0};
+    {
+      const auto split = [&](const Node& node) {
+        ++seen;
+        if (node.depth == kDepth) return;
+        put_h(Node{node.depth + 1, 0}, first);
+        put_h(Node{node.depth + 1, 0}, second);
+      };
+      const Consumers<Node> consumers(threads, first, split);
+      const Consumers<Node> others(1, second, split);
+      for (std::uint32_t i = 0; i < kRoots; ++i) put_h(Node{0, 0}, first);
+      put_h(endFlag_h, first);
+      put_h(endFlag_h, second);
+    }
+    EXPECT_EQ(seen, Number{kRoots} * ((Number{2} << kDepth) - 1));
+    shutdownService();
+  }
 }
 
 /// Threads that take one item and go, or turn to another tunnel, keep no others.
