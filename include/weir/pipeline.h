@@ -129,7 +129,9 @@ typedef struct weir_tunnel_options {
   size_t struct_size;
   const char* name;  /**< NULL: "tunnel N" */
   size_t item_bytes; /**< of one item, which is copied as bytes */
-  size_t capacity;   /**< items that wait for any worker; 0: 1024, or fewer large ones */
+  /** Items that wait for any worker. 0: 1024, or fewer large ones; for a kernel or stencil at least
+      one of its batches. */
+  size_t capacity;
   weir_overflow overflow;
 } weir_tunnel_options;
 #define WEIR_TUNNEL_OPTIONS_INIT \
@@ -169,8 +171,11 @@ typedef struct weir_stage_kernel {
   const weir_scalar* scalars; /**< copied */
   size_t scalar_count;
   const weir_stage_output* outputs; /**< one for each output of the stage; NULL: { 1, ALL } each */
-  size_t batch;                     /**< items at most; 0: 4096, or fewer large ones */
-  size_t in_flight;                 /**< batches at most; 0: 4 */
+  /** Items at most; 0: 4096, or fewer large ones, or what the input has room for. Batches are
+      gathered in the input, but for loops: INVALID_ARGUMENT at the start where it has room for
+     less, since its capacity says so or a feed was opened before the stage was added. */
+  size_t batch;
+  size_t in_flight; /**< batches at most; 0: 4 */
   /** What every batch reads besides its items: access READ. The contents go to the domain once,
      when the stage is added. The buffers outlive the pipeline, and nobody writes them until then.
    */
@@ -356,7 +361,7 @@ WEIR_API weir_status weir_stencil_get_info(weir_stencil* stencil, weir_stencil_i
  * Starts the workers and returns. In virtual time there are none: threads that wait for the
  * pipeline are its workers, one at a time, and what stages do on them takes none of that time. A
  * pipeline starts once. INVALID_ARGUMENT when the shape is wrong: a tunnel that no stage takes
- * items from, or into which nothing can put any.
+ * items from, or into which nothing can put any, as into a loop without a source or an open feed.
  */
 WEIR_API weir_status weir_pipeline_start(weir_pipeline* pipeline);
 

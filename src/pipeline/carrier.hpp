@@ -22,8 +22,9 @@ class Carrier {
   virtual ~Carrier() = default;
 
   virtual std::size_t slots() const noexcept = 0;
-  /// Items that a slot has room for.
+  /// Items that a slot has room for, and whether the program has said how many.
   virtual std::size_t room() const noexcept = 0;
+  virtual bool room_is_given() const noexcept = 0;
   virtual unsigned char* items(std::size_t slot) noexcept = 0;
   /// Begins with the first `count` items of a slot; landed() follows once, maybe at once.
   virtual void carry(std::size_t slot, std::size_t count) noexcept = 0;

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/log.hpp"
 #include "base/thread_role.hpp"
-#include "pipeline/flow_graph.hpp"
 #include "pipeline/flow_templates.hpp"
 
 namespace weir::rt {
@@ -47,6 +47,7 @@ Tunnel::Tunnel(Flow& owner, std::size_t number, const weir_tunnel_options& optio
       item_bytes(options.item_bytes),
       overflow(options.overflow),
       ring(capacity_of(options), options.item_bytes),
+      sized(options.capacity > 0 || options.overflow == WEIR_OVERFLOW_KEEP_LATEST),
       name_(name_or(options.name, "tunnel", number)) {}
 
 // ---- Building ----------------------------------------------------------------------------------
@@ -121,12 +122,20 @@ void Flow::make_carried(Stage& stage, Carrier& carrier) {
   if (stage.function != nullptr || stage.at_end != nullptr) {
     fail_argument("stage '{}' has a kernel and a function: leave one out", stage.name);
   }
+  make_room(stage, carrier);
   stage.carrier = &carrier;
   stage.reorder = std::make_unique<Reorder>(carrier.slots());
   if (options_.epochs > 0) {
     stage.leftover = std::make_unique<Leftover>(carrier.room(), stage.input->item_bytes);
   }
   carrier.belong_to(*this, stage);
+}
+
+/// Batches are gathered in the ring.
+void Flow::make_room(const Stage& stage, const Carrier& carrier) {
+  Tunnel& input = *stage.input;
+  if (input.sized || input.fed || carrier.room() <= input.ring.capacity()) return;
+  input.ring.grow(carrier.room(), input.item_bytes);
 }
 
 /// What leads to an ordered stage, and from it, goes through rings.
@@ -201,6 +210,7 @@ weir_feed* Flow::open_feed(Tunnel& tunnel) {
   open_feeds_.reserve(open_feeds_.size() + 1);
   auto books = std::make_unique<FeedBooks>(tunnel, epochs_over_, options_.epochs);
   Owned<weir_feed> feed(new weir_feed(*books));
+  tunnel.fed = true;
   tunnel.open_feeds.fetch_add(1, std::memory_order_acq_rel);
   feeds_.push_back(std::move(books));
   open_feeds_.push_back(std::move(feed));
@@ -223,14 +233,62 @@ void Flow::check_shape() const {
   }
 }
 
-void Flow::make_components() {
+/// For each stage those that it puts items for.
+std::vector<std::vector<std::size_t>> Flow::edges() const {
   std::vector<std::vector<std::size_t>> edges(stages_.size());
   for (const auto& stage : stages_) {
     for (const Tunnel* tunnel : stage->outputs) {
       edges[stage->index].push_back(tunnel->stage->index);
     }
   }
-  const FlowShape shape = shape_of(edges);
+  return edges;
+}
+
+/// Refuses loops into which nothing brings a first item.
+void Flow::check_fed(const std::vector<std::vector<std::size_t>>& edges,
+                     const FlowShape& shape) const {
+  std::vector<bool> fed(shape.cyclic.size(), false);
+  for (const auto& stage : stages_) {
+    const Tunnel* const input = stage->input;
+    if (input == nullptr || input->open_feeds.load(std::memory_order_acquire) > 0) {
+      fed[shape.component[stage->index]] = true;
+    }
+  }
+  for (auto at = shape.downstream_first.rbegin(); at != shape.downstream_first.rend(); ++at) {
+    for (const std::size_t next : edges[*at]) {
+      if (fed[shape.component[*at]]) fed[shape.component[next]] = true;
+    }
+  }
+  const auto found = std::find(fed.begin(), fed.end(), false);
+  if (found == fed.end()) return;
+  std::vector<std::string> loop;
+  for (const auto& stage : stages_) {
+    if (fed.begin() + static_cast<std::ptrdiff_t>(shape.component[stage->index]) != found) continue;
+    loop.push_back(fmt::format("stage '{}' with tunnel '{}'", stage->name, stage->input->name()));
+  }
+  fail_argument(
+      "nothing puts a first item into a loop of pipeline '{}': {}; make one of these tunnels an "
+      "output of a stage outside, or open a feed before the start",
+      name_, fmt::join(loop, ", "));
+}
+
+/// Refuses batches that are never full: outside of loops they are gathered in rings.
+void Flow::check_batches(const FlowShape& shape) const {
+  for (const auto& stage : stages_) {
+    if (stage->carrier == nullptr || shape.cyclic[shape.component[stage->index]]) continue;
+    const std::size_t batch = stage->carrier->room(), capacity = stage->input->ring.capacity();
+    if (batch <= capacity || !stage->carrier->room_is_given()) continue;
+    fail_argument(
+        "batches of {} items of stage '{}' are never full: tunnel '{}' has room for {}; {}", batch,
+        stage->name, stage->input->name(), capacity,
+        stage->input->sized
+            ? "make its capacity as large, or leave it out"
+            : "add the stage before a feed is opened, or give the tunnel a capacity");
+  }
+}
+
+void Flow::make_components(const std::vector<std::vector<std::size_t>>& edges,
+                           const FlowShape& shape) {
   components_.resize(shape.cyclic.size());
   for (const auto& stage : stages_) {
     stage->component = shape.component[stage->index];
@@ -315,10 +373,14 @@ std::unique_ptr<FlowWorker> Flow::make_worker(WorkerGroup& group) {
 void Flow::seal(const std::vector<std::size_t>& group_workers) {
   refuse_when_sealed("workers");
   check_shape();
+  const std::vector<std::vector<std::size_t>> edges = this->edges();
+  const FlowShape shape = shape_of(edges);
+  check_fed(edges, shape);
+  check_batches(shape);
   groups_ = std::vector<WorkerGroup>(group_workers.size());
   for (std::size_t g = 0; g < groups_.size(); ++g) groups_[g].workers = group_workers[g];
   components_.clear();
-  make_components();
+  make_components(edges, shape);
   workers_.clear();
   kept_items_ = std::make_unique<KeptItems>(tunnels_.size(), options_.epochs);
   for (WorkerGroup& group : groups_) {

@@ -17,6 +17,7 @@
 #include "base/handle.hpp"
 #include "base/threads.hpp"
 #include "pipeline/bell.hpp"
+#include "pipeline/flow_graph.hpp"
 #include "pipeline/flow_worker.hpp"
 #include "pipeline/kept_items.hpp"
 #include "pipeline/tunnel.hpp"
@@ -148,10 +149,14 @@ class Flow {
   // Building.
   void refuse_when_sealed(const char* what) const;
   void check_shape() const;
-  void make_components();
+  std::vector<std::vector<std::size_t>> edges() const;
+  void check_fed(const std::vector<std::vector<std::size_t>>& edges, const FlowShape& shape) const;
+  void check_batches(const FlowShape& shape) const;
+  void make_components(const std::vector<std::vector<std::size_t>>& edges, const FlowShape& shape);
   std::unique_ptr<FlowWorker> make_worker(WorkerGroup& group);
   static void make_ordered(Stage& stage);
   void make_carried(Stage& stage, Carrier& carrier);
+  static void make_room(const Stage& stage, const Carrier& carrier);
   static void list_orderly(Stage& stage);
   void make_blocks(Stage& stage) const;
   static void queue_up(Stage& stage) noexcept;

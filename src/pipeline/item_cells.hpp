@@ -44,9 +44,9 @@ class ItemCells {
   }
 
  private:
-  const std::size_t item_bytes_;
-  const std::unique_ptr<unsigned char[]> items_;
-  const std::unique_ptr<ItemTag[]> tags_;
+  std::size_t item_bytes_;
+  std::unique_ptr<unsigned char[]> items_;
+  std::unique_ptr<ItemTag[]> tags_;
 };
 
 }  // namespace weir::rt

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/threads.hpp"
@@ -39,6 +40,15 @@ class Ring {
   }
 
   std::size_t capacity() const noexcept { return capacity_; }
+  /// Becomes larger. Before its first item, while no other thread uses it. Throws std::bad_alloc.
+  template <class... Given>
+  void grow(std::size_t capacity, Given&&... given) {
+    Ring larger(capacity, std::forward<Given>(given)...);
+    capacity_ = larger.capacity_;
+    mask_ = larger.mask_;
+    turns_ = std::move(larger.turns_);
+    cells_ = std::move(larger.cells_);
+  }
 
   /// Puts the first of `count` items; calls claimed(number) when it is known how many, before
   /// anybody can see them. Returns the number.
@@ -130,9 +140,9 @@ class Ring {
     if (length < count) use(0, length, count - length);
   }
 
-  const std::size_t capacity_;
-  const std::size_t mask_;
-  const std::unique_ptr<sys::Atomic<std::uint64_t>[]> turns_;
+  std::size_t capacity_;
+  std::size_t mask_;
+  std::unique_ptr<sys::Atomic<std::uint64_t>[]> turns_;
   Cells cells_;
   alignas(64) sys::Atomic<std::uint64_t> head_{0};
   alignas(64) sys::Atomic<std::uint64_t> tail_{0};

@@ -53,6 +53,8 @@ class Tunnel {
   bool written = false;   ///< some stage puts items there
   bool in_order = false;  ///< leads to or from an ordered stage
   bool queued = false;    ///< all items go through the ring
+  bool sized;             ///< the program has said how many items wait
+  bool fed = false;       ///< a feed was opened: the ring stays as it is
   sys::Atomic<std::uint64_t> open_feeds{0};
 
  private:

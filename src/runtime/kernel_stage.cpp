@@ -57,6 +57,7 @@ KernelStage::KernelStage(weir_place& place, const std::string& name,
   scalars_.push_back(weir_scalar_i64(0));
   scalars_.insert(scalars_.end(), wanted.scalars, wanted.scalars + wanted.scalar_count);
   item_bytes_ = weir_tunnel::check(options.input).item_bytes;
+  room_is_given_ = wanted.batch > 0;
   room_ = wanted.batch > 0 ? wanted.batch
                            : std::clamp<std::size_t>(kUsualSlotBytes / item_bytes_, 1, kUsualItems);
   if (room_ > kMostSlotBytes / item_bytes_) {

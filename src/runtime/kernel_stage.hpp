@@ -29,6 +29,7 @@ class KernelStage final : public Carrier {
 
   std::size_t slots() const noexcept override { return slots_.size(); }
   std::size_t room() const noexcept override { return room_; }
+  bool room_is_given() const noexcept override { return room_is_given_; }
   unsigned char* items(std::size_t slot) noexcept override;
   void carry(std::size_t slot, std::size_t count) noexcept override;
   const Outcome& outcome(std::size_t slot) const noexcept override {
@@ -85,6 +86,7 @@ class KernelStage final : public Carrier {
   std::vector<Output> outputs_;
   std::vector<weir_operand> tables_;
   std::size_t item_bytes_ = 0, room_ = 0, scratch_bytes_ = 0;
+  bool room_is_given_ = false;
   const weir_kernel* clear_ = nullptr;  ///< sets scratch to 0
   std::size_t header_ = 0;              ///< bytes before the items that come
   bool counts_tunnels_ = false;

@@ -52,6 +52,7 @@ StencilStage::StencilStage(weir_place& place, const std::string& name,
                   ? &weir_kernel::check(options.kernel)
                   : &runtime_.kernels().find(options.kernel_name)),
       room_(options.batch > 0 ? options.batch : kUsualRegions),
+      room_is_given_(options.batch > 0),
       staged_(std::make_unique<sys::Atomic<Staging*>[]>(grid_.regions())) {
   if (!runtime_.kernels().has(*kernel_)) {
     fail_argument("kernel '{}' of stencil '{}' belongs to another runtime", kernel_->name(), name_);

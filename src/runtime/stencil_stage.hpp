@@ -38,6 +38,7 @@ class StencilStage : public Carrier {
 
   std::size_t slots() const noexcept override { return slots_.size(); }
   std::size_t room() const noexcept override { return room_; }
+  bool room_is_given() const noexcept override { return room_is_given_; }
   unsigned char* items(std::size_t slot) noexcept override {
     return reinterpret_cast<unsigned char*>(slots_[slot]->items.data());
   }
@@ -101,6 +102,7 @@ class StencilStage : public Carrier {
   weir_buffer* matrices_[2] = {nullptr, nullptr};  ///< take turns with the sweeps
   weir_buffer* result_ = nullptr;
   std::size_t room_;
+  const bool room_is_given_;
   std::vector<std::unique_ptr<Slot>> slots_;
 
   std::unique_ptr<sys::Atomic<Staging*>[]> staged_;  ///< by region; null: none or not any more

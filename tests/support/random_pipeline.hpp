@@ -117,6 +117,22 @@ inline void let_stages_speak(Plan& plan, Random& random) {
   }
 }
 
+/// Loops that no source leads to get one.
+inline void feed_loops(Plan& plan, Random& random) {
+  std::vector<bool> fed(plan.stages.size(), false);
+  const auto feed = [&](const auto& self, std::size_t stage) -> void {
+    if (fed[stage]) return;
+    fed[stage] = true;
+    for (const std::size_t out : plan.stages[stage].outputs) self(self, out);
+  };
+  for (const SourcePlan& source : plan.sources) feed(feed, source.outputs[0]);
+  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
+    if (fed[i]) continue;
+    plan.sources.push_back({{i}, random.below(3), false, 0});
+    feed(feed, i);
+  }
+}
+
 inline Plan plan_of(std::uint64_t seed) {
   Random random(seed);
   Plan plan;
@@ -164,6 +180,7 @@ inline Plan plan_of(std::uint64_t seed) {
   for (std::size_t i = 0; i < stages; ++i) {
     if (!reached[i]) plan.sources.push_back({{i}, random.below(3), false, 0});
   }
+  feed_loops(plan, random);
   constexpr weir_relief kLess[] = {WEIR_RELIEF_WARP, WEIR_RELIEF_OFF};
   if (random.chance(25)) plan.relief = kLess[random.below(2)];
   return plan;
@@ -344,6 +361,7 @@ class Card final : public Carrier {
 
   std::size_t slots() const noexcept override { return batches_.size(); }
   std::size_t room() const noexcept override { return room_; }
+  bool room_is_given() const noexcept override { return false; }
   unsigned char* items(std::size_t slot) noexcept override {
     return reinterpret_cast<unsigned char*>(batches_[slot].items.data());
   }

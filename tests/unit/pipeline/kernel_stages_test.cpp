@@ -316,14 +316,14 @@ TEST_P(KernelStages, PassOnThatThereIsNoRoom) {
     return put < 2'000;
   });
   pipeline.kernel("square", raw, into(squares), rig.square, rig.place,
-                  {.batch = 16, .in_flight = 3});
+                  {.batch = 8, .in_flight = 3});
   pipeline.stage("slow", squares, [&](Number) { most = std::max(most, put - ++taken); },
                  {.workers = 1});
   pipeline.run();
   EXPECT_EQ(taken, 2'000u);
   const std::size_t workers = pipeline.info().workers;
   // Two tunnels, the batches of the device, and what each worker holds and keeps.
-  EXPECT_LE(most, 8 + 8 + 3 * 16 + workers * (4 + 3 * 16));
+  EXPECT_LE(most, 8 + 8 + 3 * 8 + workers * (4 + 3 * 8));
 }
 
 TEST_P(KernelStages, KeepEpochsApart) {

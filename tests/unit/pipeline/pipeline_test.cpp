@@ -585,6 +585,88 @@ TEST_F(Pipelines, SayWhatIsWrongWithThem) {
   EXPECT_EQ(weir_feed_open(items.handle(), &feed), WEIR_STATUS_BUSY);
 }
 
+TEST_F(Pipelines, ALoopThatNothingFeedsIsRefused) {
+  const auto forward = [](int, const Outlet<int>&) {};
+  const Pipeline pipeline(runtime, {.name = "lonely"});
+  const auto raw = pipeline.tunnel<int>("raw");
+  const auto ping = pipeline.tunnel<int>("ping");
+  const auto pong = pipeline.tunnel<int>("pong");
+  const auto end = pipeline.tunnel<int>("end");
+  pipeline.source("numbers", into(raw), [](const Outlet<int>&) { return false; });
+  pipeline.stage("use", raw, [](int) {});
+  pipeline.stage("left", ping, into(pong, end), [](int, const Outlet<int>&, const Outlet<int>&) {});
+  pipeline.stage("right", pong, into(ping), forward);
+  pipeline.stage("last", end, [](int) {});
+  weir_status status = WEIR_STATUS_OK;
+  const std::string message = message_of([&] {
+    status = weir_pipeline_start(pipeline.handle());
+    weir::check(status);
+  });
+  EXPECT_EQ(status, WEIR_STATUS_INVALID_ARGUMENT);
+  EXPECT_NE(
+      message.find("loop of pipeline 'lonely': stage 'left' with tunnel 'ping', stage 'right' "
+                   "with tunnel 'pong'"),
+      std::string::npos)
+      << message;
+  auto feed = pipeline.feed(pong);  // and then it is in order
+  pipeline.start();
+  feed.put(1);
+  feed.close();
+  pipeline.wait();
+  EXPECT_EQ(pipeline.stages()[2].complete, 1u);
+}
+
+TEST_F(Pipelines, AStageThatFeedsOnlyItselfIsRefused) {
+  const Pipeline pipeline(runtime);
+  const auto again = pipeline.tunnel<int>("again");
+  pipeline.stage("circle", again, into(again), [](int, const Outlet<int>&) {});
+  EXPECT_NE(message_of([&] { pipeline.run(); }).find("stage 'circle' with tunnel 'again'"),
+            std::string::npos);
+}
+
+/// What a call of a stage takes, and how much of that is work.
+struct Waiting {
+  std::int64_t busy_ns;
+  std::size_t calls = 0;
+
+  static weir_status stage(weir_batch* batch) {
+    auto& self = *static_cast<Waiting*>(batch->payload);
+    ++self.calls;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(50);
+    while (std::chrono::steady_clock::now() < until) continue;
+    batch->busy_ns = self.busy_ns;
+    return WEIR_STATUS_OK;
+  }
+};
+
+/// A stage that waits for others says what of its call was work: batches grow by that.
+TEST_F(Pipelines, BatchesGrowThoughCallsWait) {
+  constexpr std::size_t kItems = 640, kBatch = 64;
+  const auto place = runtime.domain(std::size_t{0}).place(1);
+  for (const std::int64_t busy_ns : {std::int64_t{100}, std::int64_t{-1}}) {
+    Waiting waiting{busy_ns};
+    const Pipeline pipeline(runtime, {.place = &place, .batch = kBatch});
+    const auto items = pipeline.tunnel<int>("items");
+    weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
+    options.input = items.handle();
+    options.function = Waiting::stage;
+    options.payload = &waiting;
+    weir::check(weir_pipeline_add_stage(pipeline.handle(), &options));
+    auto feed = pipeline.feed(items);
+    for (std::size_t i = 0; i < kItems; ++i) feed.put(0);
+    pipeline.start();
+    feed.close();
+    pipeline.wait();
+    if (busy_ns < 0) {
+      EXPECT_EQ(waiting.calls, kItems);
+      continue;
+    }
+    // 1, 2, 4, ... 32, 64, 64, ...
+    EXPECT_LE(waiting.calls, 6 + kItems / kBatch + 1);
+    EXPECT_LE(pipeline.state().stages[0].busy_ns, waiting.calls * 100u);
+  }
+}
+
 TEST_F(Pipelines, CancelEndsAFeedThatWaits) {
   std::atomic<bool> inside{false};
   const Pipeline pipeline(runtime);
