@@ -3,6 +3,7 @@
 // Contracts are those of <weir/pipeline.h>; what it reports as a status is thrown as weir::Error.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -151,6 +153,34 @@ struct KernelStageOptions {
   std::size_t scratch_bytes = 0;
 };
 
+/// What the code of a kernel stage puts into one output. How many items that are depends on the
+/// counting: see weir_stage_output.
+template <class T>
+struct KernelOutput {
+  std::span<T> items;                ///< room, `most` for each item that came
+  std::span<std::uint32_t> numbers;  ///< of items that it puts, 0 before; ALL: none
+  std::size_t most = 1;
+
+  /// Room for what item `index` of the batch makes, unless the counting is PER_TUNNEL.
+  std::span<T> of(std::size_t index) const { return items.subspan(index * most, most); }
+  /// With PER_ITEM: puts another item for item `index`. Throws std::length_error: there is no room.
+  void put(std::size_t index, const T& item) const {
+    if (numbers[index] == most) fail_full();
+    of(index)[numbers[index]++] = item;
+  }
+  /// With PER_TUNNEL: puts another item.
+  void put(const T& item) const {
+    if (numbers[0] == items.size()) fail_full();
+    items[numbers[0]++] = item;
+  }
+
+ private:
+  [[noreturn]] void fail_full() const {
+    throw std::length_error("there is room for " + std::to_string(most) +
+                            " items for each that came: make `most` larger");
+  }
+};
+
 /// A stencil: contracts at weir_stencil_options.
 struct StencilOptions {
   std::size_t rows = 0, columns = 0;
@@ -229,7 +259,8 @@ inline std::chrono::nanoseconds percentile(const weir_latency& latency, double p
 class Pipeline {
  public:
   explicit Pipeline(const Runtime& runtime, PipelineOptions wanted = {})
-      : callbacks_(std::make_unique<Callbacks>(
+      : runtime_(runtime.handle()),
+        callbacks_(std::make_unique<Callbacks>(
             Callbacks{std::move(wanted.on_failure), std::move(wanted.on_epoch)})) {
     weir_pipeline_options options = WEIR_PIPELINE_OPTIONS_INIT;
     options.name = wanted.name;
@@ -259,6 +290,7 @@ class Pipeline {
   /// The former pipeline ends before what it calls.
   Pipeline& operator=(Pipeline&& other) noexcept {
     pipeline_ = std::move(other.pipeline_);
+    runtime_ = other.runtime_;
     callbacks_ = std::move(other.callbacks_);
     return *this;
   }
@@ -289,15 +321,42 @@ class Pipeline {
              const StageOptions& wanted = {}) const {
     stage(name, input, std::tuple<>(), std::move(code), wanted);
   }
+  /// Code as a kernel on the device of a place, where code of the host runs: code(items,
+  /// outputs...) or code(items, outputs..., Call) for a batch, with a std::span<const T> and a
+  /// KernelOutput<Out> for each output. The scalars that were given begin at 1 in the Call; tables
+  /// and scratch are its last operands. What it throws fails the batch. Calls for several batches
+  /// run at the same time. The runtime keeps the code, as a kernel of the stage's name, until it
+  /// ends.
+  template <class T, class... Out, class Code>
+    requires(!std::is_convertible_v<Code, Kernel>)
+  void kernel(const char* name, const Tunnel<T>& input, const std::tuple<Tunnel<Out>...>& outputs,
+              Code code, const Place& place, const KernelStageOptions& wanted = {}) const {
+    check_outputs(wanted, sizeof...(Out));
+    std::vector<weir_stage_output> described = wanted.outputs;
+    described.resize(sizeof...(Out));
+    const auto run = [code = std::move(code), described](const Call& call) mutable {
+      OutputReader outputs{call, described};
+      // Braces: from the left to the right.
+      std::tuple<std::span<const T>, KernelOutput<Out>...> arguments{
+          call.span<const T>(0), outputs.template next<Out>()...};
+      std::apply(
+          [&](auto&... each) {
+            if constexpr (std::is_invocable_v<Code&, decltype(each)..., const Call&>) {
+              code(each..., call);
+            } else {
+              code(each...);
+            }
+          },
+          arguments);
+    };
+    kernel(name, input, outputs, register_under(name, std::move(run)), place, wanted);
+  }
   /// A kernel on the device of a place, on which no worker is.
   template <class T, class... Out>
   void kernel(const char* name, const Tunnel<T>& input, const std::tuple<Tunnel<Out>...>& outputs,
               const Kernel& kernel, const Place& place,
               const KernelStageOptions& wanted = {}) const {
-    if (!wanted.outputs.empty() && wanted.outputs.size() != sizeof...(Out)) {
-      throw Error(WEIR_STATUS_INVALID_ARGUMENT,
-                  "a kernel stage describes another number of outputs");
-    }
+    check_outputs(wanted, sizeof...(Out));
     const std::vector<weir_tunnel*> handles = handles_of(outputs);
     const std::vector<weir_scalar> scalars(wanted.scalars.begin(), wanted.scalars.end());
     weir_stage_kernel code = WEIR_STAGE_KERNEL_INIT;
@@ -410,6 +469,44 @@ class Pipeline {
         tunnels);
   }
 
+  static void check_outputs(const KernelStageOptions& wanted, std::size_t outputs) {
+    if (wanted.outputs.empty() || wanted.outputs.size() == outputs) return;
+    throw Error(WEIR_STATUS_INVALID_ARGUMENT, "a kernel stage describes another number of outputs");
+  }
+
+  /// Reads the operands of a kernel, output by output.
+  struct OutputReader {
+    const Call& call;
+    const std::vector<weir_stage_output>& described;
+    std::size_t output = 0, operand = 1;
+
+    template <class Out>
+    KernelOutput<Out> next() {
+      const weir_stage_output& each = described[output++];
+      KernelOutput<Out> made{call.span<Out>(operand++), {}, std::max<std::size_t>(each.most, 1)};
+      if (each.counting == WEIR_STAGE_COUNTING_ALL) return made;
+      made.numbers = call.span<std::uint32_t>(operand++);
+      std::fill(made.numbers.begin(), made.numbers.end(), 0);
+      return made;
+    }
+  };
+
+  /// Under a name of its own: pipelines may have stages of the same name.
+  template <class Code>
+  Kernel register_under(const char* name, Code code) const {
+    auto owned = std::make_unique<Code>(std::move(code));
+    const std::string wanted = name != nullptr ? name : "stage";
+    weir_kernel* made = nullptr;
+    weir_status status =
+        detail::register_kernel(runtime_, wanted.c_str(), WEIR_KERNEL_SHAPE_SERIAL, owned, &made);
+    for (std::size_t number = 2; status == WEIR_STATUS_BUSY; ++number) {
+      status = detail::register_kernel(runtime_, (wanted + " " + std::to_string(number)).c_str(),
+                                       WEIR_KERNEL_SHAPE_SERIAL, owned, &made);
+    }
+    check(status);
+    return Kernel(made);
+  }
+
   template <class... Out, class Code>
   void add(const char* name, weir_tunnel* input, const std::tuple<Tunnel<Out>...>& outputs,
            Code code, weir_stage_function function, const StageOptions& wanted) const {
@@ -491,6 +588,7 @@ class Pipeline {
     body(Outlet<Out>(batch->outlets[index])...);
   }
 
+  weir_runtime* runtime_ = nullptr;
   std::unique_ptr<Callbacks> callbacks_;  // outlives the pipeline
   detail::Owner<weir_pipeline, weir_pipeline_destroy> pipeline_;
 };

@@ -161,22 +161,27 @@ class Call {
   const weir_call* handle() const noexcept { return call_; }
   const char* name() const noexcept { return call_->name; }
 
-  /// Operand `index` as contiguous elements. Throws std::invalid_argument when it is not.
+  /// Operand `index` as contiguous elements. Throws std::invalid_argument when it is not contiguous
+  /// or its bytes are not whole elements.
   template <class T>
   std::span<T> span(std::size_t index) const {
     const weir_view& view = operand(index);
     if (view.extent[1] > 1 || view.extent[2] > 1) {
       throw std::invalid_argument("operand " + std::to_string(index) + " is not contiguous");
     }
-    return {static_cast<T*>(view.address), view.extent[0] / sizeof(T)};
+    return {static_cast<T*>(view.address), elements<T>(index, view.extent[0], "has")};
   }
-  /// Operand `index` as a column-major tile.
+  /// Operand `index` as a column-major tile. Throws std::invalid_argument when it has a third
+  /// dimension, or columns that are not whole elements.
   template <class T>
   Tile<T> tile(std::size_t index) const {
     const weir_view& view = operand(index);
-    const std::size_t rows = view.extent[0] / sizeof(T);
-    const std::size_t ld = view.stride[0] ? view.stride[0] / sizeof(T) : rows;
-    return {static_cast<T*>(view.address), rows, view.extent[1], ld};
+    if (view.extent[2] > 1) {
+      throw std::invalid_argument("operand " + std::to_string(index) + " has three dimensions");
+    }
+    const std::size_t rows = elements<T>(index, view.extent[0], "has columns of");
+    const std::size_t ld = elements<T>(index, view.stride[0], "has columns at a distance of");
+    return {static_cast<T*>(view.address), rows, view.extent[1], ld > 0 ? ld : rows};
   }
   const weir_view& operand(std::size_t index) const {
     if (index >= call_->operand_count) {
@@ -217,8 +222,52 @@ class Call {
   }
 
  private:
+  template <class T>
+  static std::size_t elements(std::size_t index, std::size_t bytes, const char* has) {
+    if (bytes % sizeof(T) != 0) {
+      throw std::invalid_argument(
+          "operand " + std::to_string(index) + " " + has + " " + std::to_string(bytes) +
+          " bytes, which are not whole elements of " + std::to_string(sizeof(T)) + " bytes");
+    }
+    return bytes / sizeof(T);
+  }
+
   const weir_call* call_;
 };
+
+namespace detail {
+
+template <class Code>
+weir_status run_kernel(const weir_call* call) {
+  try {
+    Call wrapped(call);
+    (*static_cast<Code*>(call->payload))(wrapped);
+    return WEIR_STATUS_OK;
+  } catch (const std::exception& error) {
+    return weir_call_fail(call, WEIR_STATUS_KERNEL_ERROR, "%s", error.what());
+  } catch (...) {
+    return weir_call_fail(call, WEIR_STATUS_KERNEL_ERROR, "unknown exception");
+  }
+}
+
+/// Registers code(Call&) for host cores. Returns the status; the runtime owns the code only with
+/// OK.
+template <class Code>
+weir_status register_kernel(weir_runtime* runtime, const char* name, weir_kernel_shape shape,
+                            std::unique_ptr<Code>& code, weir_kernel** out_kernel) {
+  const weir_implementation implementation = {"host", run_kernel<Code>, code.get()};
+  weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
+  options.name = name;
+  options.shape = shape;
+  options.implementations = &implementation;
+  options.implementation_count = 1;
+  options.release = [](void* payload) { delete static_cast<Code*>(payload); };
+  const weir_status status = weir_kernel_register(runtime, &options, out_kernel);
+  if (status == WEIR_STATUS_OK) static_cast<void>(code.release());
+  return status;
+}
+
+}  // namespace detail
 
 /// A registered kernel. Borrowed from the runtime.
 class Kernel {
@@ -821,16 +870,8 @@ class Runtime {
   Kernel kernel(const char* name, Code code,
                 weir_kernel_shape shape = WEIR_KERNEL_SHAPE_SERIAL) const {
     auto owned = std::make_unique<Code>(std::move(code));
-    const weir_implementation implementation = {"host", run<Code>, owned.get()};
-    weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
-    options.name = name;
-    options.shape = shape;
-    options.implementations = &implementation;
-    options.implementation_count = 1;
-    options.release = [](void* payload) { delete static_cast<Code*>(payload); };
     weir_kernel* made = nullptr;
-    check(weir_kernel_register(handle(), &options, &made));
-    static_cast<void>(owned.release());
+    check(detail::register_kernel(handle(), name, shape, owned, &made));
     return Kernel(made);
   }
 
@@ -935,19 +976,6 @@ class Runtime {
     weir_runtime* made = nullptr;
     check(weir_runtime_create(&options, &made));
     runtime_.reset(made);
-  }
-
-  template <class Code>
-  static weir_status run(const weir_call* call) {
-    try {
-      Call wrapped(call);
-      (*static_cast<Code*>(call->payload))(wrapped);
-      return WEIR_STATUS_OK;
-    } catch (const std::exception& error) {
-      return weir_call_fail(call, WEIR_STATUS_KERNEL_ERROR, "%s", error.what());
-    } catch (...) {
-      return weir_call_fail(call, WEIR_STATUS_KERNEL_ERROR, "unknown exception");
-    }
   }
 
   detail::Owner<weir_runtime, weir_runtime_destroy> runtime_;

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -466,6 +468,143 @@ TEST(KernelStagesOfTheHost, RefuseTablesThatAreNone) {
   options.kernel = &kernel;
   EXPECT_EQ(weir_pipeline_add_stage(pipeline.handle(), &options), WEIR_STATUS_INVALID_ARGUMENT);
   EXPECT_NE(std::string(weir_last_error()).find("given as NULL"), std::string::npos);
+}
+
+/// Items are gathered in the tunnel, which is as large as a batch unless the program says
+/// otherwise.
+TEST(KernelStagesThatAreSlow, GetFullBatches) {
+  constexpr Number kCount = 60'000;
+  for (const std::size_t wanted : {std::size_t{0}, std::size_t{10'000}}) {
+    const Runtime runtime("sim:clock=virtual,latency_us=100,gbps=1");
+    const weir::Place place = runtime.domain(std::size_t{0}).place(1);
+    std::size_t largest = 0;
+    const Kernel look = runtime.kernel("look", [&](const Call& call) {
+      largest = std::max(largest, call.span<const Number>(0).size());
+    });
+    const Pipeline pipeline(runtime);
+    const auto raw = pipeline.tunnel<Number>("raw");
+    pipeline.source("numbers", into(raw), numbers(kCount));
+    pipeline.kernel("look", raw, into(), look, place, {.batch = wanted});
+    pipeline.run();
+    EXPECT_EQ(largest, wanted > 0 ? wanted : 4096u);
+  }
+}
+
+TEST(KernelStagesOfATunnelThatIsTooSmall, AreRefused) {
+  const Runtime runtime("host:cores=1,sim:cores=1");
+  const weir::Place card = runtime.domain(1).place();
+  const Kernel none = runtime.kernel("none", [](const Call&) {});
+  {
+    const Pipeline pipeline(runtime);
+    const auto raw = pipeline.tunnel<Number>("raw", {.capacity = 100});
+    pipeline.source("numbers", into(raw), numbers(1));
+    pipeline.kernel("look", raw, into(), none, card, {.batch = 101});
+    const std::string message = message_of([&] { pipeline.run(); });
+    EXPECT_NE(message.find("batches of 101 items of stage 'look' are never full: tunnel 'raw' has "
+                           "room for 100"),
+              std::string::npos)
+        << message;
+  }
+  {
+    const Pipeline pipeline(runtime);
+    const auto raw = pipeline.tunnel<Number>("raw");
+    auto feed = pipeline.feed(raw);
+    feed.put(1);
+    pipeline.kernel("look", raw, into(), none, card, {.batch = 2000});
+    const std::string message = message_of([&] { pipeline.start(); });
+    EXPECT_NE(message.find("before a feed is opened"), std::string::npos) << message;
+  }
+  const Pipeline pipeline(runtime);  // what is usual takes what there is room for
+  const auto raw = pipeline.tunnel<Number>("raw", {.capacity = 100});
+  pipeline.source("numbers", into(raw), numbers(1000));
+  pipeline.kernel("look", raw, into(), none, card);
+  pipeline.run();
+  EXPECT_EQ(pipeline.stages()[0].complete, 1000u);
+}
+
+TEST(KernelStagesOfOtherTypes, SayWhatTheyWereGiven) {
+  const Runtime runtime("host:cores=1,sim:cores=1");
+  const weir::Place card = runtime.domain(1).place();
+  const Kernel wide = runtime.kernel(
+      "wide", [](const Call& call) { static_cast<void>(call.span<const double>(0)); });
+  const Pipeline pipeline(runtime);
+  const auto raw = pipeline.tunnel<std::int32_t>("raw");
+  pipeline.source("numbers", into(raw), [](const Outlet<std::int32_t>& out) {
+    for (int i = 0; i < 3; ++i) out.put(i);
+    return false;
+  });
+  pipeline.kernel("wide", raw, into(), wide, card, {.batch = 3});
+  const std::string message = message_of([&] { pipeline.run(); });
+  EXPECT_NE(message.find("operand 0 has 12 bytes, which are not whole elements of 8 bytes"),
+            std::string::npos)
+      << message;
+}
+
+TEST_P(KernelStages, AreCodeWithTypes) {
+  constexpr Number kCount = 3'000;
+  const weir::Buffer table = rig.runtime.buffer(sizeof(Number));
+  *table.data<Number>() = 7;
+  std::array<Number, 4> found{};
+  for (int round = 0; round < 2; ++round) {  // the names of kernels are told apart
+    found = {};
+    const Pipeline pipeline(rig.runtime);
+    const auto raw = pipeline.tunnel<std::uint32_t>("raw");
+    const auto doubled = pipeline.tunnel<Number>("doubled");
+    const auto some = pipeline.tunnel<std::uint32_t>("some");
+    const auto few = pipeline.tunnel<Number>("few");
+    pipeline.source("numbers", into(raw),
+                    [next = std::uint32_t{0}](const Outlet<std::uint32_t>& out) mutable {
+                      out.put(next++);
+                      return next < kCount;
+                    });
+    pipeline.kernel(
+        "split", raw, into(doubled, some, few),
+        [](std::span<const std::uint32_t> items, const weir::KernelOutput<Number>& twice,
+           const weir::KernelOutput<std::uint32_t>& odd, const weir::KernelOutput<Number>& rare,
+           const Call& call) {
+          const Number every = call.span<const Number>(6)[0];
+          for (std::size_t i = 0; i < items.size(); ++i) {
+            twice.of(i)[0] = items[i];
+            twice.of(i)[1] = items[i];
+            if (items[i] % 2 == 1) odd.put(i, items[i]);
+            if (items[i] % every == call.scalar<Number>(1)) rare.put(items[i]);
+          }
+        },
+        rig.place,
+        {.scalars = {Number{3}},
+         .outputs = {{2, WEIR_STAGE_COUNTING_ALL},
+                     {1, WEIR_STAGE_COUNTING_PER_ITEM},
+                     {1, WEIR_STAGE_COUNTING_PER_TUNNEL}},
+         .batch = 100,
+         .tables = {weir::read(table.all())}});
+    pipeline.stage("doubled", doubled, [&](Number x) { found[0] += x; }, {.workers = 1});
+    pipeline.stage("some", some, [&](std::uint32_t x) { found[1] += x; }, {.workers = 1});
+    pipeline.stage("few", few, [&](Number x) { found[2] += x, ++found[3]; }, {.workers = 1});
+    pipeline.run();
+    const Number all = kCount * (kCount - 1) / 2;
+    EXPECT_EQ(found[0], 2 * all);
+    EXPECT_EQ(found[1], kCount / 2 * (kCount / 2));
+    Number sum = 0, count = 0;
+    for (Number x = 3; x < kCount; x += 7, ++count) sum += x;
+    EXPECT_EQ(found[2], sum);
+    EXPECT_EQ(found[3], count);
+  }
+}
+
+TEST_P(KernelStages, SayThatCodeWithTypesPutTooMuch) {
+  const Pipeline pipeline(rig.runtime);
+  const auto raw = pipeline.tunnel<Number>("raw");
+  const auto some = pipeline.tunnel<Number>("some");
+  pipeline.source("numbers", into(raw), numbers(1));
+  pipeline.kernel("twice", raw, into(some),
+                  [](std::span<const Number> items, const weir::KernelOutput<Number>& out) {
+                    out.put(0, items[0]);
+                    out.put(0, items[0]);
+                  },
+                  rig.place, {.outputs = {{1, WEIR_STAGE_COUNTING_PER_ITEM}}});
+  pipeline.stage("use", some, [](Number) {});
+  EXPECT_NE(message_of([&] { pipeline.run(); }).find("there is room for 1 items"),
+            std::string::npos);
 }
 
 TEST(KernelStagesOfTheHost, SayWhatIsOnTheDevice) {
