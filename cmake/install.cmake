@@ -58,6 +58,20 @@ if(TARGET hstreams_source)
   set(HSTREAMS_PC_RPATH " -Wl,-rpath,\${libdir}")
   configure_file(${CMAKE_CURRENT_LIST_DIR}/hstreams.pc.in
     ${PROJECT_BINARY_DIR}/pkgconfig/hstreams.pc @ONLY)
+  # The same for both: a script beside which pkg-config's file is found.
+  file(RELATIVE_PATH HSTREAMS_WRAPPER_TO_PC
+    ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_PREFIX}/${WEIR_INSTALL_PKGCONFIGDIR})
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/hstreams-icpc.in ${PROJECT_BINARY_DIR}/hstreams-icpc @ONLY)
+  foreach(name hstreams-icpc hstreams-icc)
+    install(PROGRAMS ${PROJECT_BINARY_DIR}/hstreams-icpc DESTINATION ${CMAKE_INSTALL_BINDIR}
+      RENAME ${name})
+  endforeach()
+  set(HSTREAMS_WRAPPER_TO_PC ../pkgconfig)
+  foreach(name hstreams-icpc hstreams-icc)
+    configure_file(${CMAKE_CURRENT_LIST_DIR}/hstreams-icpc.in ${PROJECT_BINARY_DIR}/bin/${name}
+      @ONLY FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
+      WORLD_READ WORLD_EXECUTE)
+  endforeach()
 endif()
 
 # The Fortran module and pkg-config weir-fortran; the sources, for compilers other than this.

@@ -96,6 +96,12 @@ class InstallTest:
         hello = self.source / "tests/hstreams/hello_client.c"
         self.check_pkg_config(root, self.cc, hello, package="hstreams",
                               output="hello 42 from the sink\n")
+        for name, compiler, variable in (("icc", self.cc, "HSTREAMS_CC"),
+                                         ("icpc", self.cxx, "HSTREAMS_CXX")):
+            binary = self.fresh()
+            run(only(root, f"hstreams-{name}"), *self.flags.split(), "-mkl", "-openmp", "-lcoi_host",
+                hello, "-o", binary, **{variable: str(compiler)})
+            expect_output(binary, "hello 42 from the sink\n")
 
     def check_fortran(self, root):
         if not any(root.rglob("weir-fortran.pc")):
