@@ -45,12 +45,15 @@ struct Level {
   std::vector<std::size_t> axes;  ///< the fastest first
 };
 
+/// A tuple as Python shows it: "(512, 512)", "(512,)".
+std::string tuple(const Py_ssize_t* values, int count) {
+  std::string text = "(";
+  for (int i = 0; i < count; ++i) text += (i > 0 ? ", " : "") + std::to_string(values[i]);
+  return text + (count == 1 ? ",)" : ")");
+}
+
 std::string describe(const Py_buffer& view) {
-  std::string text = "shape (";
-  for (int i = 0; i < view.ndim; ++i) text += std::to_string(view.shape[i]) + ", ";
-  text += "), strides (";
-  for (int i = 0; i < view.ndim; ++i) text += std::to_string(view.strides[i]) + ", ";
-  return text + ")";
+  return "shape " + tuple(view.shape, view.ndim) + ", strides " + tuple(view.strides, view.ndim);
 }
 
 /// The axes of more than one element, by stride.

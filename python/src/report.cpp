@@ -10,13 +10,15 @@ namespace weir::py {
 
 namespace {
 
-void write_report(const std::vector<std::string>& recordings, const std::string& command,
-                  const std::string& path) {
+void write_report(const std::vector<std::string>& recordings, const std::vector<std::string>& names,
+                  const std::string& command, const std::string& path) {
   std::string complaint;
   {
     const nb::gil_scoped_release released;
     try {
-      cli::report::write_page(cli::report::read_parts(recordings), command, path);
+      std::vector<cli::report::Part> parts = cli::report::read_parts(recordings);
+      for (std::size_t i = 0; i < parts.size() && i < names.size(); ++i) parts[i].source = names[i];
+      cli::report::write_page(parts, command, path);
       return;
     } catch (const apps::InputError& error) {
       complaint = error.what();
@@ -28,7 +30,7 @@ void write_report(const std::vector<std::string>& recordings, const std::string&
 }  // namespace
 
 void define_reports(nb::module_& m) {
-  m.def("_write_report", &write_report, "recordings"_a, "command"_a, "path"_a);
+  m.def("_write_report", &write_report, "recordings"_a, "names"_a, "command"_a, "path"_a);
 }
 
 }  // namespace weir::py

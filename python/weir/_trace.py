@@ -76,7 +76,8 @@ class Trace:
                 except _errors.Error as failure:
                     failures.append(failure)
             if self._is_page and self._files:
-                _weir._write_report(self._files, shlex.join(sys.argv), os.fspath(self.path))
+                _weir._write_report(self._files, self._titles(), shlex.join(sys.argv),
+                                    os.fspath(self.path))
         finally:
             if self._folder is not None:
                 self._folder.cleanup()
@@ -107,6 +108,11 @@ class Trace:
         file = os.fspath(path.with_name(path.stem + number + path.suffix))
         runtime.write_trace(file)
         self._files.append(file)
+
+    def _titles(self) -> list[str]:
+        """What the page calls its recordings: by its own name, as those who open it know it."""
+        name = self.path.name if self.path is not None else ""
+        return [name, *(f"{name}, runtime {i}" for i in range(2, len(self._files) + 1))]
 
     def _repr_html_(self) -> str:
         tables = [_html.facts("recording", each) for each in self.summaries]

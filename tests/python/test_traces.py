@@ -35,7 +35,7 @@ def test_a_page_of_one_runtime(tmp_path):
         with runtime.trace(page) as trace:
             work(runtime)
         assert trace.summary["actions"] == 2
-    assert parts_of(page) == [("run.json", 2)] and "clear" in page.read_text()
+    assert parts_of(page) == [("run.html", 2)] and "clear" in page.read_text()
     assert list(tmp_path.iterdir()) == [page]
     assert "critical_path_s" in trace._repr_html_()
 
@@ -53,7 +53,8 @@ def test_a_page_of_all_runtimes(tmp_path):
             work(after)
         assert [each["actions"] for each in trace.summaries] == [4, 2, 2]
         after.close()
-    assert parts_of(page) == [("all.json", 4), ("all.2.json", 2), ("all.3.json", 2)]
+    assert parts_of(page) == [("all.html", 4), ("all.html, runtime 2", 2),
+                              ("all.html, runtime 3", 2)]
     assert "second" in page.read_text() and "unseen" not in page.read_text()
 
 
@@ -98,7 +99,7 @@ def test_failures_are_raised_and_written(tmp_path):
                 raise ValueError("bad")
 
             stream.compute(bad, [weir.readwrite(x)])
-    assert parts_of(page) == [("run.json", 3)]
+    assert parts_of(page) == [("run.html", 3)]
 
 
 def test_what_cannot_be_written(tmp_path):
