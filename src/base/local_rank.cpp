@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "base/sys.hpp"
 #include "base/text.hpp"
 
@@ -18,6 +20,14 @@ constexpr struct {
 } kVariables[] = {{"WEIR_RANK", "WEIR_RANKS"},
                   {"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
                   {"MPI_LOCALRANKID", "MPI_LOCALNRANKS"}};
+
+/// On all machines; with Slurm of a step, as a batch script is one process.
+constexpr struct {
+  const char *rank, *ranks;
+} kOfAll[] = {{"WEIR_RANK", "WEIR_RANKS"},
+              {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+              {"PMI_RANK", "PMI_SIZE"},
+              {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
 
 std::optional<std::uint64_t> number_in(const char* variable) noexcept {
   const char* const text = sys::environment(variable);
@@ -57,6 +67,14 @@ LocalRank local_rank() noexcept {
     if (found.ranks > 1) return found;
   }
   return made_of(number_in("SLURM_LOCALID"), slurm_tasks());
+}
+
+std::string rank_prefix() {
+  for (const auto& [rank, ranks] : kOfAll) {
+    const LocalRank found = made_of(number_in(rank), number_in(ranks));
+    if (found.ranks > 1) return fmt::format("rank {}: ", found.rank);
+  }
+  return {};
 }
 
 }  // namespace weir::rt

@@ -1,7 +1,8 @@
-// Which of the processes on one machine this is, when they were started together.
+// Which of the processes that were started together this is, on one machine and on all.
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 namespace weir::rt {
 
@@ -11,5 +12,9 @@ struct LocalRank {
 
 /// What the environment says that weir run --ranks, mpirun or srun has set; {0, 1} without any.
 LocalRank local_rank() noexcept;
+
+/// Returns "rank 1: " to begin a message of this process with, as the environment says, "" when it
+/// was started alone.
+std::string rank_prefix();
 
 }  // namespace weir::rt

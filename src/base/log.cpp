@@ -3,6 +3,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "base/local_rank.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 
@@ -29,7 +30,7 @@ spdlog::logger* logger() noexcept {
     try {
       auto* made = new spdlog::logger("weir", std::make_shared<spdlog::sinks::stderr_sink_mt>());
       made->set_level(spdlog::level::from_str(wanted));
-      made->set_pattern("[weir %H:%M:%S.%e %l] %v");
+      made->set_pattern("[weir %H:%M:%S.%e %l] " + rank_prefix() + "%v");
       return made;
     } catch (...) {
       return nullptr;

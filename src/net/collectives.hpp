@@ -47,8 +47,7 @@ class Collectives final : private Listener {
     Bytes bytes;
   };
 
-  void call(std::uint32_t number, const std::string& what,
-            std::span<const std::byte> contribution);
+  void call(std::uint32_t number, const std::string& what, std::span<const std::byte> contribution);
   void arrived(Rank from, std::span<const std::byte> message) noexcept override;
   void lost(Rank rank, const std::string& why) noexcept override;
   void take_call(Rank from, const Header& header, std::span<const std::byte> rest);

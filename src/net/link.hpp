@@ -61,6 +61,9 @@ class Link {
   virtual bool receive(PacketSink& sink) noexcept = 0;
   /// Whether all that was sent has left this process.
   virtual bool drained() noexcept { return true; }
+  /// Sees that leave() is called before the program ends the network beneath this link, as one can
+  /// that has started MPI itself.
+  virtual void call_before_end(void (* /*leave*/)()) noexcept {}
   /// Ends all use of the network, as the destructor does. Afterwards only reserve(), unreserve(),
   /// what concerns windows, and sleeping may be called.
   virtual void leave() noexcept {}

@@ -12,9 +12,9 @@
 namespace weir::rt {
 
 /// Who a message is for. Each part of weir that talks over the fabric has one.
-enum class Channel : std::uint8_t { control, collective, user, conveyor, grid, rank, share };
+enum class Channel : std::uint8_t { control, collective, user, conveyor, grid, rank, share, watch };
 
-inline constexpr std::size_t kChannels = 7;
+inline constexpr std::size_t kChannels = 8;
 
 /// Before the bytes of each frame.
 struct FrameHeader {

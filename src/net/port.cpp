@@ -222,10 +222,10 @@ Outcome Port::flush(Rank to, std::int64_t timeout_ns) {
   return body_->operations.flush(to, timeout_ns);
 }
 Outcome Port::barrier(std::int64_t timeout_ns) { return body_->barrier.wait(timeout_ns); }
-bool Port::wait_until(const std::function<bool()>& done, std::int64_t timeout_ns,
-                      const char* what) {
+bool Port::wait_until(const std::function<bool()>& done, std::int64_t timeout_ns, WaitName what) {
   return body_->progress.wait_until(done, timeout_ns, what);
 }
+WaitBoard& Port::waits() noexcept { return body_->progress.waits(); }
 void Port::as_listener(const std::function<void()>& act) {
   {
     const PortProgress::Turn turn(body_->progress);

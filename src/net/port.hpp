@@ -125,7 +125,9 @@ class Port {
   /// Waits until `done()`, which is called often and by this thread only; moves the fabric on
   /// meanwhile, as the strategy has it. `what` names it in reports. Returns false at the deadline.
   /// Throws Error{busy} inside a listener, which must not wait, and what done() throws.
-  bool wait_until(const std::function<bool()>& done, std::int64_t timeout_ns, const char* what);
+  bool wait_until(const std::function<bool()>& done, std::int64_t timeout_ns, WaitName what);
+  /// What threads wait for, also those that others wake.
+  WaitBoard& waits() noexcept;
 
   /// Whether this thread is in a listener or a completion, and must not wait.
   bool inside_listener() const noexcept;

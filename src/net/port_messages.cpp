@@ -254,6 +254,7 @@ bool PortMessages::deliver_own() noexcept {
     Messages one;
     one.splice(one.begin(), own_, own_.begin());
     const Message& message = one.front();
+    progress_.waits().note_message();
     const auto index = static_cast<std::size_t>(message.channel);
     if (Listener* const listener = listeners_[index]) {
       const NoWaitScope scope;
@@ -275,6 +276,7 @@ void PortMessages::arrived(Rank from, std::span<const std::byte> frame) {
 }
 
 void PortMessages::deliver(Rank from, Channel channel, std::span<const std::byte> message) {
+  if (channel != Channel::watch) progress_.waits().note_message();
   const auto index = static_cast<std::size_t>(channel);
   if (Listener* const listener = listeners_[index]) {
     const NoWaitScope scope;

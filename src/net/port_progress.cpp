@@ -127,22 +127,25 @@ void PortProgress::check_may_wait(const char* what) const {
 }
 
 bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t timeout_ns,
-                              const char* what) {
-  check_may_wait(what);
+                              WaitName what) {
+  check_may_wait(what.text);
   const std::int64_t deadline = sys::deadline_after(timeout_ns);
   SpinLimit spin(wait_spin_ns_);
   Registration registration(transport_);
+  WaitBoard::Entry entry(waits_, what);
   while (!done()) {
     if (look()) {
       spin.found();
     } else if (!spin.again()) {
       if (sys::now_ns() >= deadline) return done();
-      if (deadline == sys::kNever && look_for_stall(done, what)) registration.set();
+      if (deadline == sys::kNever && look_for_stall(done, what.text)) registration.set();
+      entry.enter();
       const CountedSleeper sleeper(sleepers_);
       rest(done, deadline, spin) ? spin.found() : spin.in_vain();
     }
     if (timeout_ns >= 0 && sys::now_ns() >= deadline) return done();
   }
+  entry.end();
   return true;
 }
 

@@ -10,6 +10,7 @@
 #include "base/threads.hpp"
 #include "net/spin_limit.hpp"
 #include "net/transport.hpp"
+#include "net/wait_board.hpp"
 
 namespace weir::rt {
 
@@ -90,7 +91,8 @@ class PortProgress {
   /// As in Port.
   bool look() noexcept;
   void look_away() noexcept { end_nap(); }
-  bool wait_until(const std::function<bool()>& done, std::int64_t timeout_ns, const char* what);
+  bool wait_until(const std::function<bool()>& done, std::int64_t timeout_ns, WaitName what);
+  WaitBoard& waits() noexcept { return waits_; }
   /// Throws Error{busy} when this thread holds the turn.
   void check_may_wait(const char* what) const;
 
@@ -113,6 +115,7 @@ class PortProgress {
   const std::int64_t spin_ns_;
   const std::int64_t wait_spin_ns_;  ///< of those who wait for something
 
+  WaitBoard waits_;
   sys::Atomic<const void*> holder_{nullptr};
   sys::Atomic<std::uint32_t> sleepers_{0};  ///< in wait_until()
   sys::Atomic<bool> thread_sleeps_{false};

@@ -182,7 +182,8 @@ Fabric::Fabric(std::unique_ptr<Transport> transport, ProgressBy progress)
       collectives_(port_),
       conveyor_hub_(port_),
       halo_hub_(port_, Channel::grid),
-      share_hub_(port_, Channel::share) {}
+      share_hub_(port_, Channel::share),
+      watchdog_(port_, config::watchdog_ns()) {}
 
 Fabric::~Fabric() {
   {
@@ -395,6 +396,7 @@ Owned<weir_fabric> open_fabric(const weir_fabric_options& options) {
   if (transport == "self") return join(InprocHub(1, 0).link(0), options);
   if (transport == "shm" || transport == "mpi") {
     auto link = transport == "shm" ? launched_link() : mpi_link();
+    link->call_before_end(leave_open_fabrics);
     Owned<weir_fabric> fabric = join(std::move(link), options);
     fabric->leave_before_exit();
     return fabric;

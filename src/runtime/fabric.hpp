@@ -16,6 +16,7 @@
 #include "base/threads.hpp"
 #include "net/collectives.hpp"
 #include "net/conveyor_hub.hpp"
+#include "net/fabric_watchdog.hpp"
 #include "net/group_hub.hpp"
 #include "net/port.hpp"
 #include "net/window.hpp"
@@ -88,6 +89,7 @@ class Fabric : private Listener {
   Collectives collectives_;
   ConveyorHub conveyor_hub_;
   GroupHub halo_hub_, share_hub_;
+  FabricWatchdog watchdog_;
   weir_fabric_handler handler_ = nullptr;  ///< changed by listen() alone
   void* payload_ = nullptr;
   sys::Atomic<std::uint64_t> handled_{0}, seen_{0};

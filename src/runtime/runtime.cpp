@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/config.hpp"
+#include "base/local_rank.hpp"
 #include "base/log.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
@@ -286,7 +287,8 @@ void Runtime::write_requested_trace() noexcept {
     trace::write_file(recorder_.recording(), trace_path_);
   } catch (const std::exception& error) {
     // Asked for by the environment, so this is the one place that may speak unasked.
-    std::fprintf(stderr, "weir: the trace is not written: %s\n", error.what());
+    std::fprintf(stderr, "weir: %sthe trace is not written: %s\n", rank_prefix().c_str(),
+                 error.what());
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/local_rank.hpp"
 #include "runtime/pipeline.hpp"
 #include "runtime/runtime.hpp"
 
@@ -17,6 +18,13 @@ constexpr std::int64_t kLooksInLimit = 32;
 constexpr std::int64_t kAnswerNs = 200'000'000;
 
 double seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+/// "rank 1: " where there are others.
+std::string speaker(const Runtime& runtime) {
+  const Port* const port = runtime.port();
+  if (port == nullptr || port->ranks() == 1) return rank_prefix();
+  return fmt::format("rank {}: ", port->rank());
+}
 
 std::uint64_t position(std::uint64_t id) {
   return id & ((std::uint64_t{1} << Action::kSequenceBits) - 1);
@@ -85,7 +93,7 @@ std::string actions_of(Runtime& runtime, const Owners& owners, std::int64_t for_
     streams[i]->ask(reports[i]);
   }
   std::string text =
-      fmt::format("weir: no action has ended for {:.1f} s, {} in flight{}\n", seconds(for_ns), left,
+      fmt::format("no action has ended for {:.1f} s, {} in flight{}\n", seconds(for_ns), left,
                   runtime.virtual_time() ? "; virtual time passes while a thread waits" : "");
   runtime.each_place([&](const Place& place) { add_running(text, place, owners); });
   const std::int64_t deadline = sys::now_ns() + kAnswerNs;
@@ -158,11 +166,12 @@ void Watchdog::look(std::int64_t now_ns) {
   if (told_ || now_ns - moved_ns_ < limit_ns_) return;
   told_ = true;
   try {
-    const std::string text = report(now_ns - moved_ns_);
+    const std::string text = "weir: " + speaker(runtime_) + report(now_ns - moved_ns_);
     std::fwrite(text.data(), 1, text.size(), stderr);
     std::fflush(stderr);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "weir: nothing ends any more; the report failed: %s\n", error.what());
+    std::fprintf(stderr, "weir: %snothing ends any more; the report failed: %s\n",
+                 speaker(runtime_).c_str(), error.what());
   }
 }
 

@@ -5,7 +5,8 @@
 //   ends_client shm RANKS WAY    starts itself with it, and exits with what the launcher says
 //
 // Every way begins with a reduction; rank 0 prints "sum S". In the ways early-*, the last rank ends
-// then, and each other rank prints "rank R told: MESSAGE".
+// then, and each other rank prints "rank R told: MESSAGE". In the way deadlock, rank 1 waits for a
+// message for ever, and the others in a barrier.
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -120,6 +121,12 @@ int end_early(weir_fabric* fabric, std::string_view way) {
   return 0;
 }
 
+int wait_for_each_other(weir_fabric* fabric) {
+  if (weir_fabric_rank(fabric) == 1) weir_fabric_progress(fabric, WEIR_FOREVER);
+  weir_fabric_barrier(fabric, WEIR_FOREVER);
+  return give_up("deadlock");
+}
+
 int end(std::string_view way) {
   if (way == "static") {
     static weir::Fabric fabric;
@@ -140,6 +147,7 @@ int end(std::string_view way) {
   if (way == "thread") return end_beside_thread(fabric);
   if (way == "fork") return end_after_fork(fabric);
   if (way == "runtime") return end_with_runtime(fabric);
+  if (way == "deadlock") return wait_for_each_other(fabric);
   if (way == "ranks") return end_with_ranks(fabric);
   if (way.starts_with("early")) return end_early(fabric, way);
   return 0;  // "return"

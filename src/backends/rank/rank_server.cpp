@@ -38,11 +38,16 @@ void RankServer::wait(Condition&& is_so) {
     const sys::Lock lock(mutex_);
     return is_so();
   };
+  constexpr const char* kWhat = "orders of rank 0";
   if (port_.progress_by() == ProgressBy::caller || port_.info().sees_stalls) {
-    port_.wait_until(seen, -1, "orders of rank 0");
+    port_.wait_until(seen, -1, {kWhat, true});
     return;
   }
-  for (std::uint32_t news = news_.load(); !seen(); news = news_.load()) sys::wait(news_, news);
+  WaitBoard::Entry entry(port_.waits(), {kWhat, true});
+  for (std::uint32_t news = news_.load(); !seen(); news = news_.load()) {
+    entry.enter();
+    sys::wait(news_, news);
+  }
 }
 
 void RankServer::ring() noexcept {

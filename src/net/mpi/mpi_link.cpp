@@ -57,6 +57,7 @@ constexpr std::chrono::microseconds kBetweenLooks{200};
 
 std::atomic<bool> link_is_open{false};  ///< a thread may be in MPI
 pid_t own_process = 0;                  ///< no child of it that was forked
+int own_rank = 0;
 
 // One thread at a time: that which closes the fabric, then that which ends the process.
 bool finalizes_well = true;  ///< no rank is gone without a word
@@ -108,7 +109,8 @@ bool await_link() noexcept {
     std::this_thread::sleep_for(kBetweenLooks);
   }
   if (!link_is_open.load()) return true;
-  std::fprintf(stderr, "weir: a thread is in the fabric: left without MPI_Finalize()\n");
+  std::fprintf(stderr, "weir: rank %d: a thread is in the fabric: left without MPI_Finalize()\n",
+               own_rank);
   return false;
 }
 
@@ -131,8 +133,9 @@ class FinalizeGuard {
   void watch(int status) {
     std::unique_lock lock(mutex_);
     if (condition_.wait_for(lock, kPatience, [this] { return over_; })) return;
-    std::fprintf(stderr, "weir: MPI_Finalize() has not returned within %d s: left without it\n",
-                 static_cast<int>(kPatience.count()));
+    std::fprintf(stderr,
+                 "weir: rank %d: MPI_Finalize() has not returned within %d s: left without it\n",
+                 own_rank, static_cast<int>(kPatience.count()));
     _exit(status);
   }
 
@@ -188,6 +191,7 @@ class MpiLink final : public Link {
     int rank = 0, ranks = 1;
     MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(communicator_, &rank);
+    own_rank = rank;
     MPI_Comm_size(communicator_, &ranks);
     info_.name = name_of_library();
     info_.rank = static_cast<Rank>(rank);
@@ -217,6 +221,19 @@ class MpiLink final : public Link {
     MPI_Finalized(&over);
     if (over == 0) leave_mpi();
     link_is_open = false;
+  }
+
+  /// MPI_Finalize() begins with attributes of this process.
+  void call_before_end(void (*leave)()) noexcept override {
+    if (!own_communicator_) return;  // finalize() comes last
+    const auto call = [](MPI_Comm, int, void* function, void*) {
+      reinterpret_cast<void (*)()>(function)();
+      return MPI_SUCCESS;
+    };
+    int key = MPI_KEYVAL_INVALID;
+    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, call, &key, nullptr) == MPI_SUCCESS) {
+      MPI_Comm_set_attr(MPI_COMM_SELF, key, reinterpret_cast<void*>(leave));
+    }
   }
 
   const LinkInfo& info() const noexcept override { return info_; }
