@@ -14,6 +14,7 @@ weir::rt::Machine small_machine() {
     machine.cores.push_back({.processor = 2 * i, .siblings = {2 * i, 2 * i + 1}});
   }
   machine.processor = "small machine";
+  machine.own_cores = machine.cores.size();
   machine.hardware_threads = 8;
   machine.memory_bytes = std::uint64_t{1} << 30;
   machine.real = false;

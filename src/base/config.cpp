@@ -22,6 +22,12 @@ std::vector<std::string_view> words_of(const char* variable) {
   return value != nullptr && *value != '\0' ? split(value, ',') : std::vector<std::string_view>();
 }
 
+/// What a variable says, "": nothing.
+std::string_view text_of(const char* variable) {
+  const char* const value = sys::environment(variable);
+  return value != nullptr ? value : "";
+}
+
 bool has_word(const char* variable, std::string_view word) {
   const std::vector<std::string_view> words = words_of(variable);
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -53,6 +59,8 @@ const std::vector<Variable>& variables() {
        "1: portable kernels run the items of a phase backwards on the host, to find races"},
       {"WEIR_PROGRESS", "who moves the fabric on: hybrid (default), thread or caller"},
       {"WEIR_RANK", "which rank this process is, set by weir run --ranks"},
+      {"WEIR_RANK_CORES",
+       "cores of a rank that nothing binds: divided (default) among those of a machine, or all"},
       {"WEIR_RANKS", "how many ranks there are, set by weir run --ranks"},
       {"WEIR_SEGMENT", "descriptor of what ranks share, set by weir run --ranks"},
       {"WEIR_SIM_CARDS", "hStreams: simulated cards beside the host, instead of WEIR_DOMAINS"},
@@ -91,6 +99,10 @@ void check_values() {
     if (check == "halo" || check == "frames") continue;
     fail_argument("WEIR_CHECK has '{}': choose from halo, frames, or halo,frames", check);
   }
+  const std::string_view cores = text_of("WEIR_RANK_CORES");
+  if (!cores.empty() && cores != "divided" && cores != "all") {
+    fail_argument("WEIR_RANK_CORES is '{}': choose divided or all", cores);
+  }
   const char* const backwards = sys::environment("WEIR_PORTABLE_BACKWARDS");
   if (backwards != nullptr && backwards != std::string_view("0") &&
       backwards != std::string_view("1")) {
@@ -113,6 +125,8 @@ void check_values() {
 }
 
 bool checks_halos() { return has_word("WEIR_CHECK", "halo"); }
+
+bool divides_cores() { return text_of("WEIR_RANK_CORES") != "all"; }
 
 bool checks_frames() { return has_word("WEIR_CHECK", "frames"); }
 

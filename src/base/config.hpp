@@ -30,6 +30,9 @@ bool checks_frames();
 /// The file of the CUDA driver's library (WEIR_CUDA_DRIVER). Borrowed from the environment.
 const char* cuda_driver();
 
+/// Whether the ranks of a machine divide its cores where nothing has bound them (WEIR_RANK_CORES).
+bool divides_cores();
+
 /// How long an idle worker polls before it sleeps, in nanoseconds (WEIR_SPIN_US).
 long long spin_ns();
 

@@ -63,7 +63,8 @@ LocalRank made_of(std::optional<std::uint64_t> rank, std::optional<std::uint64_t
 
 LocalRank local_rank() noexcept {
   for (const auto& [rank, ranks] : kVariables) {
-    const LocalRank found = made_of(number_in(rank), number_in(ranks));
+    LocalRank found = made_of(number_in(rank), number_in(ranks));
+    found.started_by_weir = rank == kVariables[0].rank;
     if (found.ranks > 1) return found;
   }
   return made_of(number_in("SLURM_LOCALID"), slurm_tasks());

@@ -8,6 +8,7 @@ namespace weir::rt {
 
 struct LocalRank {
   std::size_t rank = 0, ranks = 1;  ///< rank < ranks
+  bool started_by_weir = false;     ///< all of them may use the same cores
 };
 
 /// What the environment says that weir run --ranks, mpirun or srun has set; {0, 1} without any.

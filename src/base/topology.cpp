@@ -11,6 +11,7 @@
 #include <hwloc.h>
 #include <sys/utsname.h>
 
+#include "base/config.hpp"
 #include "base/control_group.hpp"
 #include "base/error.hpp"
 #include "base/local_rank.hpp"
@@ -47,12 +48,15 @@ Topology load() {
   return topology;
 }
 
-Bitmap allowed_processors(hwloc_topology_t topology, bool real) {
+/// What this process may use. `bound`: it is less than what the machine or control group has.
+Bitmap allowed_processors(hwloc_topology_t topology, bool real, bool& bound) {
   Bitmap allowed(hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(topology)));
-  Bitmap bound(hwloc_bitmap_alloc());
-  if (allowed == nullptr || bound == nullptr) throw std::bad_alloc();
-  if (real && hwloc_get_cpubind(topology, bound.get(), HWLOC_CPUBIND_THREAD) == 0) {
-    hwloc_bitmap_and(allowed.get(), allowed.get(), bound.get());
+  Bitmap mask(hwloc_bitmap_alloc());
+  if (allowed == nullptr || mask == nullptr) throw std::bad_alloc();
+  bound = false;
+  if (real && hwloc_get_cpubind(topology, mask.get(), HWLOC_CPUBIND_THREAD) == 0) {
+    bound = hwloc_bitmap_isincluded(allowed.get(), mask.get()) == 0;
+    hwloc_bitmap_and(allowed.get(), allowed.get(), mask.get());
   }
   return allowed;
 }
@@ -85,11 +89,16 @@ std::vector<Core> read_cores(hwloc_topology_t topology, hwloc_const_bitmap_t all
   return cores;
 }
 
-/// Ranks that may use the same cores do not all begin with the first.
-void begin_at_own(std::vector<Core>& cores) {
-  const auto [rank, ranks] = local_rank();
-  const std::size_t first = cores.size() * rank / ranks;
+/// Ranks that may use the same cores do not all begin with the first. Returns how many are for this
+/// one. What has bound a process has divided the cores; ranks that weir starts have those of who
+/// started weir.
+std::size_t begin_at_own(std::vector<Core>& cores, bool bound) {
+  const LocalRank local = local_rank();
+  const std::size_t first = cores.size() * local.rank / local.ranks;
+  const std::size_t end = cores.size() * (local.rank + 1) / local.ranks;
   std::rotate(cores.begin(), cores.begin() + static_cast<std::ptrdiff_t>(first), cores.end());
+  const bool divides = config::divides_cores() && (!bound || local.started_by_weir);
+  return divides ? std::max<std::size_t>(1, end - first) : cores.size();
 }
 
 std::string read_system() {
@@ -136,7 +145,8 @@ Machine read_machine() {
   const Topology topology = load();
   Machine machine;
   machine.real = hwloc_topology_is_thissystem(topology.get()) != 0;
-  const Bitmap allowed = allowed_processors(topology.get(), machine.real);
+  bool bound = false;
+  const Bitmap allowed = allowed_processors(topology.get(), machine.real, bound);
   machine.cores = read_cores(topology.get(), allowed.get());
   if (machine.cores.empty()) fail(WEIR_STATUS_UNAVAILABLE, "this process may use no processor");
   for (const Core& core : machine.cores) {
@@ -151,7 +161,7 @@ Machine read_machine() {
         static_cast<std::size_t>(std::max(1LL, std::llround(std::ceil(machine.cpu_quota))));
     if (granted < machine.cores.size()) machine.cores.resize(granted);
   }
-  begin_at_own(machine.cores);
+  machine.own_cores = begin_at_own(machine.cores, bound);
   const hwloc_obj_t root = hwloc_get_root_obj(topology.get());
   const hwloc_obj_t package =
       hwloc_get_next_obj_by_type(topology.get(), HWLOC_OBJ_PACKAGE, nullptr);

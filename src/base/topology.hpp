@@ -19,6 +19,7 @@ struct Machine {
   std::string processor;  ///< model name
   std::string system;     ///< kernel and distribution
   std::vector<Core> cores;
+  std::size_t own_cores = 0;  ///< of these, from the first: what a domain gets that asks for none
   unsigned hardware_threads = 0;
   unsigned numa_nodes = 1;
   unsigned packages = 1;
@@ -34,7 +35,8 @@ struct Machine {
 /// Reads the machine with hwloc. Cores are those the affinity mask and the control group allow; a
 /// CPU quota below their number shortens the list. Where ranks of one machine may use the same
 /// cores the list begins with other ones on each (local_rank()), as places take them from its
-/// begin.
+/// begin. Unless something has bound this process to some of the machine's cores, or
+/// WEIR_RANK_CORES is "all", the own ones are the rank's part of them then, at least one; else all.
 Machine read_machine();
 
 }  // namespace weir::rt

@@ -76,20 +76,24 @@ std::vector<DomainSpec> expand(const std::vector<DomainSpec>& given,
 /// Deals the cores of the machine to domains; starts over when there are not enough.
 class CoreDealer {
  public:
-  explicit CoreDealer(const std::vector<Core>& cores) : cores_(cores) {}
+  explicit CoreDealer(const Machine& machine) : cores_(machine.cores), own_(machine.own_cores) {}
 
   std::vector<Core> deal(unsigned count) {
     std::vector<Core> dealt;
     for (unsigned i = 0; i < count; ++i) dealt.push_back(cores_[next_++ % cores_.size()]);
     return dealt;
   }
+  /// Of the process's own: what nobody has asked for, else all.
   std::vector<Core> rest() const {
-    if (next_ >= cores_.size()) return cores_;
-    return {cores_.begin() + static_cast<std::ptrdiff_t>(next_), cores_.end()};
+    const auto at = [this](std::size_t i) {
+      return cores_.begin() + static_cast<std::ptrdiff_t>(i);
+    };
+    return {at(next_ < own_ ? next_ : 0), at(own_)};
   }
 
  private:
   const std::vector<Core>& cores_;
+  const std::size_t own_;
   std::size_t next_ = 0;
 };
 
@@ -136,7 +140,7 @@ std::vector<std::unique_ptr<Device>> open_devices(std::string_view specification
   std::map<std::string, std::size_t> of_kind, opened;
   for (const DomainSpec& spec : specs) ++of_kind[spec.kind];
 
-  CoreDealer dealer(machine.cores);
+  CoreDealer dealer(machine);
   std::vector<std::vector<Core>> cores(specs.size());
   for (std::size_t i = 0; i < specs.size(); ++i) {
     cores[i] = dealer.deal(find_backend(specs[i], backends).cores_wanted(specs[i], machine));

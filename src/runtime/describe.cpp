@@ -17,6 +17,7 @@ void describe_machine(const Machine& machine, JsonWriter& json) {
   json.member("processor", machine.processor);
   json.member("system", machine.system);
   json.member("cores", machine.cores.size());
+  if (machine.own_cores < machine.cores.size()) json.member("own_cores", machine.own_cores);
   json.member("hardware_threads", machine.hardware_threads);
   json.member("packages", machine.packages);
   json.member("numa_nodes", machine.numa_nodes);

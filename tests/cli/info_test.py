@@ -32,6 +32,21 @@ class Info(unittest.TestCase):
         self.assertIn("sim:0", weir("info", WEIR_DOMAINS="sim").stdout)
         self.assertNotIn("sim:0", weir("info", "--domains", "null", WEIR_DOMAINS="sim").stdout)
 
+    def test_ranks_divide_the_cores(self):
+        def cores(*arguments, **environment):
+            result = weir("info", "--json", *arguments, HWLOC_SYNTHETIC="core:8 pu:1", **environment)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return json.loads(result.stdout)["domains"][0]["cores"]
+
+        rank = {"WEIR_RANK": "1", "WEIR_RANKS": "4"}
+        self.assertEqual(cores(), 8)
+        self.assertEqual(cores(**rank), 2)
+        self.assertEqual(cores("--domains", "host:cores=5", **rank), 5)
+        self.assertEqual(cores(WEIR_RANK_CORES="all", **rank), 8)
+        wrong = weir("info", WEIR_RANK_CORES="some")
+        self.assertEqual(wrong.returncode, BAD_INPUT)
+        self.assertIn("WEIR_RANK_CORES is 'some': choose divided or all", wrong.stderr)
+
     def test_unknown_variables_are_named(self):
         page = weir("info", WEIR_BLSA="x").stdout
         self.assertIn("WEIR_BLSA (did you mean 'WEIR_BLAS'?)", page)

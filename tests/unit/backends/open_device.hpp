@@ -20,6 +20,7 @@ inline const Machine& test_machine() {
     Machine made;
     made.processor = "test processor";
     for (unsigned i = 0; i < 4; ++i) made.cores.push_back({i, {i, i + 4}, 0, 0});
+    made.own_cores = made.cores.size();
     made.hardware_threads = 8;
     made.memory_bytes = std::uint64_t{1} << 30;
     made.real = false;

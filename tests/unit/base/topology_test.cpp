@@ -1,5 +1,6 @@
 #include "base/topology.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
@@ -9,6 +10,7 @@
 
 #include <gtest/gtest.h>
 #include <linux/mempolicy.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -98,6 +100,66 @@ TEST(Topology, RanksOfAMachineBeginAtDifferentCores) {
   }
   EXPECT_EQ(first_core(4, {{"WEIR_RANK", "4"}, {"WEIR_RANKS", "4"}}), 0U);
   EXPECT_EQ(first_core(4, {{"WEIR_RANK", "one"}, {"WEIR_RANKS", "4"}}), 0U);
+}
+
+/// How many cores are for a process of a machine with so many, in an environment.
+std::size_t own_cores(unsigned cores, std::map<std::string, std::string> environment) {
+  environment["HWLOC_SYNTHETIC"] = "core:" + std::to_string(cores) + " pu:1";
+  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+  const Machine found = read_machine();
+  for (const auto& [name, value] : environment) unsetenv(name.c_str());
+  EXPECT_EQ(found.cores.size(), cores);
+  return found.own_cores;
+}
+
+TEST(Topology, RanksOfAMachineDivideItsCores) {
+  EXPECT_EQ(own_cores(8, {}), 8U);
+  EXPECT_EQ(own_cores(8, {{"WEIR_RANK", "0"}, {"WEIR_RANKS", "1"}}), 8U);
+  const std::size_t parts[] = {2, 3, 3};
+  for (const unsigned rank : {0U, 1U, 2U}) {
+    const std::string own = std::to_string(rank);
+    const std::map<std::string, std::string> started[] = {
+        {{"WEIR_RANK", own}, {"WEIR_RANKS", "3"}},
+        {{"OMPI_COMM_WORLD_LOCAL_RANK", own}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "3"}},
+        {{"MPI_LOCALRANKID", own}, {"MPI_LOCALNRANKS", "3"}},
+        {{"SLURM_LOCALID", own}, {"SLURM_NODEID", "0"}, {"SLURM_STEP_TASKS_PER_NODE", "3"}}};
+    for (auto environment : started) {
+      EXPECT_EQ(own_cores(8, environment), parts[rank]);
+      EXPECT_EQ(own_cores(2, environment), 1U);
+      environment["WEIR_RANK_CORES"] = "divided";
+      EXPECT_EQ(own_cores(8, environment), parts[rank]);
+      environment["WEIR_RANK_CORES"] = "all";
+      EXPECT_EQ(own_cores(8, environment), 8U);
+    }
+  }
+}
+
+/// What mpirun has bound to a core has that one; what weir starts divides what weir may use.
+TEST(Topology, RanksThatAreBoundKeepTheirCores) {
+  cpu_set_t before, some;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&some);
+  int bound = 0;
+  for (int processor = 0; processor < CPU_SETSIZE && bound < CPU_COUNT(&before) - 1; ++processor) {
+    if (!CPU_ISSET(processor, &before)) continue;
+    CPU_SET(processor, &some);
+    ++bound;
+  }
+  if (bound == 0) GTEST_SKIP() << "there is one processor";
+  const auto read = [](const char* rank, const char* ranks) {
+    setenv(rank, "0", 1);
+    setenv(ranks, "2", 1);
+    const Machine found = read_machine();
+    unsetenv(rank);
+    unsetenv(ranks);
+    return found;
+  };
+  ASSERT_EQ(sched_setaffinity(0, sizeof some, &some), 0);
+  const Machine by_mpi = read("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE");
+  const Machine by_weir = read("WEIR_RANK", "WEIR_RANKS");
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+  EXPECT_EQ(by_mpi.own_cores, by_mpi.cores.size());
+  EXPECT_EQ(by_weir.own_cores, std::max<std::size_t>(1, by_weir.cores.size() / 2));
 }
 
 TEST(Topology, BindsMemoryToNodes) {
