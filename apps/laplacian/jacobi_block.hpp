@@ -56,6 +56,10 @@ class JacobiBlock {
     return {fields_[field].handle(), weir_grid_region(range, cells_, sizeof(T), bytes_of(first_),
                                                       bytes_of(row_), bytes_of(plane_))};
   }
+  /// Where a cell of it, or of its halo, is kept.
+  const T* find(std::size_t field, const weir::GridRange::Cell& cell) const {
+    return memory_[field].data() + index(cell[0], cell[1], cell[2]);
+  }
   weir_grid_array array(std::size_t field) const {
     return {const_cast<T*>(memory_[field].data()) + first_, bytes_of(row_), bytes_of(plane_)};
   }

@@ -42,6 +42,13 @@ class JacobiRank {
     options.check = check;
     for (const std::size_t field : {0u, 1u}) {
       options.arrays.clear();
+      options.locate = [&blocks, field](std::size_t number, std::size_t,
+                                        const weir::GridRange::Cell& cell) -> const void* {
+        for (const JacobiBlock<T>& block : blocks.all()) {
+          if (block.number() == number) return block.find(field, cell);
+        }
+        return nullptr;
+      };
       for (const JacobiBlock<T>& block : blocks.all()) options.arrays.push_back(block.array(field));
       halos_[field] = weir::Halo(fabric, grid, options);
     }

@@ -194,6 +194,13 @@ typedef struct weir_halo_transfer {
   int64_t target[3];      /**< first cell of the copy, in the halo of block `to` */
 } weir_halo_transfer;
 
+/**
+ * Returns where the program keeps a cell of a block of this rank, or of its halo: the address that
+ * its own code computes.
+ */
+typedef const void* (*weir_halo_locate)(size_t block, size_t field, const int64_t cell[3],
+                                        void* payload);
+
 typedef struct weir_halo_options {
   size_t struct_size;
   size_t width[3]; /**< of the halo in cells, in each dimension, at both ends */
@@ -214,9 +221,17 @@ typedef struct weir_halo_options {
    */
   bool check;
   int64_t timeout_ns; /**< until all ranks have made the halo; negative: no limit */
+  /**
+   * Asked when a halo is made that is checked, for each cell of this rank that travels or is
+   * filled. Where an array has it elsewhere, as one whose `first` is a row off, the halo fails on
+   * all ranks; the message names rank and cell, and the cell that the program keeps there. NULL:
+   * arrays are believed.
+   */
+  weir_halo_locate locate;
+  void* payload; /**< handed to it */
 } weir_halo_options;
 #define WEIR_HALO_OPTIONS_INIT \
-  { sizeof(weir_halo_options), {1, 1, 1}, false, NULL, 0, NULL, 0, NULL, 0, false, -1 }
+  { sizeof(weir_halo_options), {1, 1, 1}, false, NULL, 0, NULL, 0, NULL, 0, false, -1, NULL, NULL }
 
 /**
  * Makes a halo. All ranks of the fabric call it, halos in the same order; a rank that fails, or has

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -131,6 +132,9 @@ struct HaloOptions {
   std::vector<weir_halo_transfer> transfers = {};  ///< {}: what width and corners say
   bool check = false;
   std::chrono::nanoseconds timeout = forever;
+  /// Returns where the program keeps a cell: weir_halo_options::locate. {}: arrays are believed.
+  std::function<const void*(std::size_t block, std::size_t field, const GridRange::Cell& cell)>
+      locate = {};
 };
 
 /// Owns a plan for the exchange of halos.
@@ -151,6 +155,10 @@ class Halo {
     }
     options.check = wanted.check;
     options.timeout_ns = wanted.timeout.count();
+    if (wanted.locate) {
+      options.locate = locate;
+      options.payload = const_cast<HaloOptions*>(&wanted);
+    }
     weir_halo* made = nullptr;
     weir::check(weir_halo_create(fabric, grid.handle(), &options, &made));
     halo_.reset(made);
@@ -168,6 +176,16 @@ class Halo {
   }
 
  private:
+  static const void* locate(std::size_t block, std::size_t field, const std::int64_t* cell,
+                            void* options) noexcept {
+    try {
+      return static_cast<const HaloOptions*>(options)->locate(block, field,
+                                                              {cell[0], cell[1], cell[2]});
+    } catch (...) {  // the program keeps it nowhere
+      return nullptr;
+    }
+  }
+
   detail::Owner<weir_halo, weir_halo_destroy> halo_;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/config.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 
 namespace weir::rt {
@@ -67,6 +68,7 @@ Halo::Halo(GroupHub& hub, const std::function<HaloRequest()>& read)
     if (options.fields == nullptr) fail_argument("a halo needs at least one field");
     if (options.arrays == nullptr && options.array_count > 0) fail_argument("arrays is NULL");
     layout_.emplace(*request.grid, options, rank_);
+    if (layout_->check) check_arrays(options);
     prepare_messages();
     agree(options);
   } catch (const std::exception& error) {
@@ -80,6 +82,20 @@ Halo::Halo(GroupHub& hub, const std::function<HaloRequest()>& read)
 Halo::~Halo() {
   take_leave("has destroyed its halo");
   hub_.leave(number_);
+}
+
+/// What they are the tags cannot tell, as they are found from the same words. Throws Error.
+void Halo::check_arrays(const weir_halo_options& options) const {
+  if (options.locate == nullptr) {
+    return log::info(
+        "the arrays of a halo that is checked are believed: set locate to compare them");
+  }
+  const auto locate = [&](std::size_t block, std::size_t field, const GridCell& cell) {
+    return options.locate(block, field, cell.data(), options.payload);
+  };
+  const HaloCheck check(layout_->grid, layout_->arrays, layout_->plan);
+  const std::string wrong = check.find_misplaced(rank_, locate);
+  if (!wrong.empty()) fail_argument("{}", wrong);
 }
 
 bool Halo::was_told() {

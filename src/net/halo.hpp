@@ -89,6 +89,7 @@ class Halo {
     std::vector<std::byte> packed;  ///< a message that goes there and is not contiguous
   };
 
+  void check_arrays(const weir_halo_options& options) const;
   void agree(const weir_halo_options& options);
   void prepare_messages();
   std::string describe(const weir_halo_options& options) const;

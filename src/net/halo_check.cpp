@@ -1,5 +1,6 @@
 #include "net/halo_check.hpp"
 
+#include <cstdlib>
 #include <cstring>
 
 namespace weir::rt {
@@ -22,6 +23,81 @@ bool for_each_cell(const Strided& box, std::size_t element, const Visit& visit) 
 }
 
 }  // namespace
+
+// ---- Arrays -------------------------------------------------------------------------------------
+
+std::string HaloCheck::find_misplaced(Rank rank, const CellLocator& locate) const {
+  std::string wrong;
+  const auto check = [&](const HaloPlan::Part& part, std::size_t block) {
+    if (!wrong.empty() || grid_.blocks[block].rank != rank) return;
+    for_each_cell(part.memory, arrays_.element_bytes(part.field), [&](const std::byte* address) {
+      wrong = compare_place(block, part.field, address, locate);
+      return wrong.empty();
+    });
+  };
+  const auto from = [&](const HaloPlan::Part& part) {
+    check(part, plan_.transfers[part.transfer].from);
+  };
+  const auto to = [&](const HaloPlan::Part& part) {
+    check(part, plan_.transfers[part.transfer].to);
+  };
+  for (const HaloPlan::Copy& copy : plan_.copies) {
+    from(copy.from);
+    to(copy.to);
+  }
+  for (const HaloPlan::Peer& peer : plan_.peers) {
+    for (const HaloPlan::Part& part : peer.sends) from(part);
+    for (const HaloPlan::Part& part : peer.receives) to(part);
+  }
+  return wrong;
+}
+
+std::string HaloCheck::compare_place(std::size_t block, std::size_t field, const std::byte* address,
+                                     const CellLocator& locate) const {
+  const GridCell cell = arrays_.cell_at(block, field, address);
+  const auto* const kept = static_cast<const std::byte*>(locate(block, field, cell));
+  if (kept == address) return {};
+  const std::string place =
+      fmt::format("block {} on rank {}, field {}: expected cell {}", block,
+                  grid_.blocks[block].rank, field, to_text(cell, grid_.dimensions));
+  if (kept == nullptr) return place + ", which the program keeps nowhere";
+  return fmt::format(
+      "{}, found {}: the program keeps them {} bytes apart; look at first, row and plane of the "
+      "array",
+      place, text_of_found(block, field, cell, address - kept, locate), std::abs(address - kept));
+}
+
+/// Returns which cell the program keeps so many bytes behind one, by the distances of its
+/// neighbours.
+std::string HaloCheck::text_of_found(std::size_t block, std::size_t field, const GridCell& cell,
+                                     std::ptrdiff_t offset, const CellLocator& locate) const {
+  const GridRange& own = grid_.blocks[block].cells;
+  std::array<std::ptrdiff_t, 3> steps{};  // 0: not known
+  for (std::size_t d = 0; d < 3; ++d) {
+    if (own.end[d] - own.begin[d] < 2) continue;
+    GridCell low = cell, high = cell;
+    low[d] = own.begin[d];
+    high[d] = own.begin[d] + 1;
+    const auto* const first = static_cast<const std::byte*>(locate(block, field, low));
+    const auto* const second = static_cast<const std::byte*>(locate(block, field, high));
+    if (first != nullptr && second != nullptr) steps[d] = second - first;
+  }
+  for (const bool nearest : {true, false}) {
+    GridCell found = cell;
+    std::ptrdiff_t rest = offset;
+    for (std::size_t d = 3; d-- > 0;) {
+      if (steps[d] == 0) continue;
+      const std::ptrdiff_t half = nearest ? std::abs(steps[d]) / 2 : 0;
+      const std::ptrdiff_t cells = (rest + (rest < 0 ? -half : half)) / steps[d];
+      found[d] += cells;
+      rest -= cells * steps[d];
+    }
+    if (rest == 0) return to_text(found, grid_.dimensions);
+  }
+  return "none";
+}
+
+// ---- Cells that travel --------------------------------------------------------------------------
 
 std::size_t HaloCheck::bytes(const HaloPlan::Part& part) const noexcept {
   const std::size_t element = arrays_.element_bytes(part.field);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,11 +21,19 @@ struct CellTag {
   std::uint32_t unused = 0;
 };
 
+/// Where the program keeps a cell of a block's field.
+using CellLocator =
+    std::function<const void*(std::size_t block, std::size_t field, const GridCell& cell)>;
+
 /// Packs and unpacks the parts of a plan with a tag before each cell.
 class HaloCheck {
  public:
   HaloCheck(const Partition& grid, const BlockArrays& arrays, const HaloPlan& plan)
       : grid_(grid), arrays_(arrays), plan_(plan) {}
+
+  /// Compares where the arrays have the cells of the plan with where the program keeps them.
+  /// Returns what is wrong with the first cell that is elsewhere, "": nothing.
+  std::string find_misplaced(Rank rank, const CellLocator& locate) const;
 
   /// Bytes of a part with tags.
   std::size_t bytes(const HaloPlan::Part& part) const noexcept;
@@ -37,6 +46,10 @@ class HaloCheck {
   std::string unpack(const std::byte* from, const HaloPlan::Part& part, std::uint64_t step) const;
 
  private:
+  std::string compare_place(std::size_t block, std::size_t field, const std::byte* address,
+                            const CellLocator& locate) const;
+  std::string text_of_found(std::size_t block, std::size_t field, const GridCell& cell,
+                            std::ptrdiff_t offset, const CellLocator& locate) const;
   std::string compare(const CellTag& tag, const HaloTransfer& transfer, const GridCell& written,
                       std::size_t field, std::uint64_t step) const;
   bool same_cell(const GridCell& a, const GridCell& b) const;

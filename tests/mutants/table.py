@@ -358,6 +358,8 @@ MUTANTS = [
            "  if (ratio < 1 && !explained) {\n    grain_ = 1;\n    growing_ = false;\n  } else "
            "if (!growing_) {", "  static_cast<void>(explained);\n  {", SPEEDS),
     # Conveyors and halos.
+    Mutant("an array that begins elsewhere is believed", "src/net/halo.cpp",
+           "    if (layout_->check) check_arrays(options);\n", "", NET),
     Mutant("any number of blocks is under way", "src/net/conveyor.cpp",
            "      if (in_flight() < limit) {", "      if (true) {", NET),
     Mutant("an ack is one block ahead", "src/net/conveyor.cpp",

@@ -384,6 +384,62 @@ TEST(Halo, AWrongPlanStopsAllRanks) {
   EXPECT_EQ(found, (std::vector<std::string>{heard, heard, why, heard}));
 }
 
+/// Where the program keeps the cells of a rank that has one block with one field.
+struct Kept {
+  GridBlock block;
+  weir_grid_array array;
+  std::size_t element_bytes;
+
+  static const void* locate(std::size_t, std::size_t, const std::int64_t* cell, void* kept) {
+    const auto& [block, array, element_bytes] = *static_cast<const Kept*>(kept);
+    return static_cast<const std::byte*>(array.first) +
+           (cell[0] - block.cells.begin[0]) * static_cast<std::ptrdiff_t>(element_bytes) +
+           (cell[1] - block.cells.begin[1]) * static_cast<std::ptrdiff_t>(array.row);
+  }
+};
+
+/// What the ranks hear when rank 2 says of its array that it begins so many rows and cells later.
+std::vector<std::string> with_an_array_off_by(std::ptrdiff_t rows, std::ptrdiff_t cells) {
+  const RandomGrid random = four_blocks();
+  std::vector<Kept> kept(4);
+  std::vector<weir_grid_array> said(4);
+  return make_and_step(random, [&](Rank rank, HaloRequest& request) {
+    kept[rank] = {random.grid.blocks[rank], request.options.arrays[0], random.element_bytes[0]};
+    said[rank] = kept[rank].array;
+    if (rank == 2) {
+      said[rank].first = static_cast<std::byte*>(said[rank].first) +
+                         rows * static_cast<std::ptrdiff_t>(said[rank].row) +
+                         cells * static_cast<std::ptrdiff_t>(random.element_bytes[0]);
+    }
+    request.options.arrays = &said[rank];
+    request.options.check = true;
+    request.options.locate = Kept::locate;
+    request.options.payload = &kept[rank];
+  });
+}
+
+TEST(Halo, AnArrayThatBeginsElsewhereStopsAllRanks) {
+  EXPECT_EQ(with_an_array_off_by(0, 0), std::vector<std::string>(4));
+  const struct {
+    std::ptrdiff_t rows, cells;
+    const char* found;
+  } offs[] = {{1, 0, "(8, 1): the program keeps them 54 bytes apart"},
+              {-1, 0, "(8, -1): the program keeps them 54 bytes apart"},
+              {0, 1, "(9, 0): the program keeps them 8 bytes apart"},
+              {1, -1, "(7, 1): the program keeps them 46 bytes apart"},
+              {0, 4, "(12, 0): the program keeps them 32 bytes apart"}};
+  for (const auto& [rows, cells, found] : offs) {
+    const std::string why = fmt::format(
+        "block 2 on rank 2, field 0: expected cell (8, 0), found {}; look at first, row and plane "
+        "of "
+        "the array",
+        found);
+    const std::string heard = "rank 2: " + why;
+    EXPECT_EQ(with_an_array_off_by(rows, cells),
+              (std::vector<std::string>{heard, heard, why, heard}));
+  }
+}
+
 TEST(Halo, NobodyRunsAheadOfRanksThatOnlyReceive) {
   const RandomGrid random = four_blocks();
   std::vector<weir_halo_transfer> transfers;
