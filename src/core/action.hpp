@@ -81,6 +81,47 @@ struct ActionTimes {
   std::int64_t enqueued, ready, started, ended;
 };
 
+/// What few actions have.
+struct ActionExtras {
+  static constexpr std::size_t kNameBytes = 32;
+
+  ActionTimes times{};                ///< when traced or timed
+  std::uint64_t task = 0;             ///< of a task queue with several places: its number there
+  std::uint16_t lane = 0;             ///< worker that ran it, for the trace
+  std::array<char, kNameBytes> name;  ///< when `named`
+};
+
+/// What an event names: what other threads may look at of an action, or of a task.
+struct EventSlot {
+  EventState& event;
+  sys::Plain<Waiter*>& waiters;  ///< of the event, guarded by it
+
+  /// What EventState does for the action with this id, if it is still in the slot.
+  bool watch(std::uint64_t id, Waiter& waiter) const noexcept {
+    return event.watch(id, waiters, waiter);
+  }
+  bool unwatch(std::uint64_t id, Waiter& waiter) const noexcept {
+    return event.unwatch(id, waiters, waiter);
+  }
+};
+
+/// The slot of an event that is no action's: of a task of a queue, which a stream runs later as an
+/// action of its own. Lives in a TicketPool and is used again and again.
+struct Ticket {
+  /// Tells the slots of tickets from those of actions in events.
+  static constexpr std::uint32_t kMark = std::uint32_t{1} << 31;
+
+  EventState event;
+  sys::Plain<Waiter*> waiters = nullptr;
+  FailureRef failure;
+  std::uint64_t kept_id = 0;  ///< of the task whose outcome the failure log keeps in this slot
+  sys::Plain<Ticket*> next = nullptr;
+  weir_status status = WEIR_STATUS_OK;
+  std::uint32_t slot = 0;  ///< index in the pool, with the mark
+
+  std::uint64_t id() const noexcept { return event.id(); }
+};
+
 /// One edge of the dependence graph, known to the action that is waited for and, when a device
 /// orders the actions, to the one that waits.
 struct Edge {
@@ -132,7 +173,6 @@ class Successors {
 /// touches comes first, what few do comes last and keeps its values from use to use.
 struct alignas(64) Action : Message {
   static constexpr std::size_t kInlineBytes = 3 * sizeof(Operand) + 4 * sizeof(weir_scalar);
-  static constexpr std::size_t kNameBytes = 32;
   static constexpr std::uint8_t kUsualTurn = 1;
 
   ActionKind kind = ActionKind::compute;
@@ -148,7 +188,10 @@ struct alignas(64) Action : Message {
   bool needs_memory = false;           ///< has operands in a memory other than the host's
   bool spilled = false;                ///< arguments are in `spill`
   EventState event;
-  const KernelCode* code = nullptr;  ///< of a compute action
+  union {
+    const KernelCode* code = nullptr;  ///< of a compute action
+    std::uint64_t kept_id;  ///< of the action whose outcome the failure log keeps in this slot
+  };
   std::uint16_t operand_count = 0;
   std::uint16_t event_count = 0;
   std::uint8_t scalar_count = 0;
@@ -166,16 +209,9 @@ struct alignas(64) Action : Message {
   sys::Plain<Waiter*> waiters = nullptr;  ///< of the event, guarded by it
   std::unique_ptr<std::byte[]> spill;  ///< arguments that do not fit; kept for the slot's next use
   std::uint32_t spill_bytes = 0;
-  std::uint32_t slot = 0;  ///< index in the pool
-  void* stream = nullptr;  ///< the runtime's stream whose slot it is
-  union {
-    ActionTimes times;
-    std::uint64_t kept_id;  ///< of the action whose outcome the failure log keeps in this slot
-  };
-  static constexpr unsigned kTaskBits = 48;
-  std::uint64_t lane : 16 = 0;         ///< worker that ran it, for the trace
-  std::uint64_t task : kTaskBits = 0;  ///< of a task queue with several places: its number there
-  std::array<char, kNameBytes> name;   ///< when `named`
+  std::uint32_t slot = 0;                ///< index in the pool
+  void* stream = nullptr;                ///< the runtime's stream whose slot it is
+  std::unique_ptr<ActionExtras> extras;  ///< kept for the slot's next use
 
   /// Ids are (serial number of the stream, position in the stream), both from 1. Valid until the
   /// event is closed.
@@ -201,12 +237,12 @@ struct alignas(64) Action : Message {
     return {std::launder(reinterpret_cast<EventWait*>(start)), event_count};
   }
 
-  /// What EventState does for the action with this id, if it is still in the slot.
-  bool watch(std::uint64_t wanted, Waiter& waiter) noexcept {
-    return event.watch(wanted, waiters, waiter);
-  }
-  bool unwatch(std::uint64_t wanted, Waiter& waiter) noexcept {
-    return event.unwatch(wanted, waiters, waiter);
+  EventSlot event_slot() noexcept { return {event, waiters}; }
+  ActionTimes& times() noexcept { return extras->times; }
+  /// Makes sure that there are extras. Throws std::bad_alloc.
+  void reserve_extras() {
+    if (!extras) [[unlikely]]
+      extras = std::make_unique<ActionExtras>();
   }
 
   /// Decides the fate of the drain with this id, if it is in the slot and open. Returns whether it
@@ -254,9 +290,12 @@ struct alignas(64) Action : Message {
     if (event_count > 0) drop_events();
   }
 
-  void set_name(const char* text) noexcept {
-    std::strncpy(name.data(), text, kNameBytes - 1);
-    name[kNameBytes - 1] = '\0';
+  /// Throws std::bad_alloc.
+  void set_name(const char* text) {
+    constexpr std::size_t kMost = ActionExtras::kNameBytes - 1;
+    reserve_extras();
+    std::strncpy(extras->name.data(), text, kMost);
+    extras->name[kMost] = '\0';
     named = true;
   }
 
@@ -271,5 +310,8 @@ struct alignas(64) Action : Message {
   void grow_spill(std::size_t bytes);
   void drop_events() noexcept;
 };
+
+static_assert(sizeof(Action) <= 320, "many actions may be in flight");
+static_assert(sizeof(Ticket) <= 48, "as may tasks");
 
 }  // namespace weir::rt

@@ -4,21 +4,31 @@
 
 namespace weir::rt {
 
-bool FailureLog::add(Action& action) noexcept {
-  const std::uint64_t id = action.id();
+template <class Visit>
+void FailureLog::each_kept(Visit&& visit) const {
+  for (Action* action = kept_; action != nullptr; action = action->next) visit(*action);
+  for (Ticket* ticket = kept_tickets_; ticket != nullptr; ticket = ticket->next) visit(*ticket);
+}
+
+template <class Slot>
+bool FailureLog::add(Slot& slot, Slot*& kept) noexcept {
+  const std::uint64_t id = slot.id();
   sys::Lock lock(mutex_);
   used_.store(true, std::memory_order_release);
   try {
     order_.push_back(id);
-    entries_.insert_or_assign(id, Entry{action.status, action.failure});
+    entries_.insert_or_assign(id, Entry{slot.status, slot.failure});
     while (entries_.size() > kMost) forget_oldest();
     return false;
   } catch (...) {
-    action.kept_id = id;
-    action.next = std::exchange(kept_, &action);
+    slot.kept_id = id;
+    slot.next = std::exchange(kept, &slot);
     return true;
   }
 }
+
+template bool FailureLog::add(Action& slot, Action*& kept) noexcept;
+template bool FailureLog::add(Ticket& slot, Ticket*& kept) noexcept;
 
 void FailureLog::forget_oldest() noexcept {
   entries_.erase(order_.front());
@@ -33,16 +43,17 @@ void FailureLog::remove(std::uint64_t id) noexcept {
   if (order_.size() > 2 * entries_.size() + kFew) {
     std::erase_if(order_, [this](std::uint64_t each) { return !entries_.contains(each); });
   }
-  for (Action* action = kept_; action != nullptr; action = action->next) {
-    if (action->kept_id == id) action->kept_id = 0;
-  }
+  each_kept([id](auto& slot) {
+    if (slot.kept_id == id) slot.kept_id = 0;
+  });
 }
 
 FailureLog::Entry FailureLog::kept(std::uint64_t id) const noexcept {
-  for (const Action* action = kept_; action != nullptr; action = action->next) {
-    if (action->kept_id == id) return {action->status, action->failure};
-  }
-  return {};
+  Entry found;
+  each_kept([&](const auto& slot) {
+    if (slot.kept_id == id) found = {slot.status, slot.failure};
+  });
+  return found;
 }
 
 FailureLog::Entry FailureLog::find(std::uint64_t id) const noexcept {

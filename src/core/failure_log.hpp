@@ -25,7 +25,9 @@ class FailureLog {
 
   /// Notes how an action that is over ended. Without memory for that the log keeps the action's
   /// slot itself, which then must not be used again, and returns true.
-  [[nodiscard]] bool add(Action& action) noexcept;
+  [[nodiscard]] bool add(Action& action) noexcept { return add(action, kept_); }
+  /// The same for a task.
+  [[nodiscard]] bool add(Ticket& ticket) noexcept { return add(ticket, kept_tickets_); }
   void remove(std::uint64_t id) noexcept;
 
   /// Returns the entry of an action that is complete; OK when it is not in the log.
@@ -34,6 +36,10 @@ class FailureLog {
  private:
   static constexpr std::size_t kMost = 1'000'000;
 
+  template <class Slot>
+  bool add(Slot& slot, Slot*& kept) noexcept;
+  template <class Visit>
+  void each_kept(Visit&& visit) const;
   void forget_oldest() noexcept;
   Entry kept(std::uint64_t id) const noexcept;
 
@@ -41,6 +47,7 @@ class FailureLog {
   std::unordered_map<std::uint64_t, Entry> entries_;
   std::deque<std::uint64_t> order_;  ///< ids in `entries_`, the oldest first, and removed ones
   Action* kept_ = nullptr;           ///< slots, linked by `next`
+  Ticket* kept_tickets_ = nullptr;
   sys::Atomic<bool> used_{false};
 };
 

@@ -289,9 +289,9 @@ void Place::finish(Worker& worker, Job& job, Outcome outcome) noexcept {
   if (running_) [[unlikely]]
     running_->end(running_slot(worker, job));
   if (action.traced || action.timed) {
-    action.times.started = job.started_ns;
-    action.times.ended = job.ended_ns;
-    action.lane = static_cast<std::uint16_t>(worker.index);
+    action.times().started = job.started_ns;
+    action.times().ended = job.ended_ns;
+    action.extras->lane = static_cast<std::uint16_t>(worker.index);
   }
   if (outcome.status == WEIR_STATUS_POISONED) [[unlikely]] {
     action.status = WEIR_STATUS_POISONED;  // the failure is that of a predecessor

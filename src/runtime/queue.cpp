@@ -60,7 +60,6 @@ Queue::Queue(Runtime& runtime, std::uint64_t serial, const weir_queue_options& o
       keeps_models_(!options.no_models),
       most_in_flight_(runtime.max_in_flight(options.max_in_flight)),
       places_(runtime, fmt::format("queue '{}'", name_), options.places, options.place_count),
-      tickets_(runtime.actions(), nullptr),
       policy_(runtime.make_policy(policy_name_)) {
   try {
     open_lanes(options);
@@ -95,7 +94,8 @@ Queue::~Queue() {
   close_lanes();  // copies of tasks that could not be enqueued whole may be under way
   coherence_.reset();
   reductions_.reset();
-  while (spare_ != nullptr) delete std::exchange(spare_, spare_->next);
+  while (spare_ != nullptr) static_cast<void>(take_spare());
+  runtime_.tickets().give(tickets_);
 }
 
 void Queue::open_lanes(const weir_queue_options& options) {
@@ -316,10 +316,20 @@ bool Queue::fits(const Lane& lane, const Task& task) const {
   return apart <= lane.domain().residency().capacity();
 }
 
+/// The caller holds the lock, if others may submit.
+std::unique_ptr<Task> Queue::take_spare() noexcept {
+  std::unique_ptr<Task> task(std::exchange(spare_, spare_->next));
+  if (Ticket* const ticket = std::exchange(task->ticket, nullptr)) {
+    ticket->next = tickets_;
+    tickets_ = ticket;
+  }
+  return task;
+}
+
 std::unique_ptr<Task> Queue::take_task() {
   {
     const SpinGuard guard(submitting_);
-    if (spare_ != nullptr) return std::unique_ptr<Task>(std::exchange(spare_, spare_->next));
+    if (spare_ != nullptr) return take_spare();
   }
   return std::make_unique<Task>();
 }
@@ -329,14 +339,12 @@ weir_event Queue::append(std::unique_ptr<Task> owned) {
   weir_event event = WEIR_EVENT_INIT;
   {
     const SpinGuard guard(submitting_);
-    Action& ticket = tickets_.take();
+    if (tickets_ == nullptr) tickets_ = runtime_.tickets().take();
+    Ticket& ticket = *tickets_;
+    tickets_ = ticket.next;
     task.sequence = made_.load() + 1;
     made_.store(task.sequence);
     const std::uint64_t id = serial_ << Action::kSequenceBits | task.sequence;
-    ticket.kind = ActionKind::marker;
-    ticket.evented = true;
-    ticket.named = ticket.traced = false;
-    ticket.reserve(0, 0, 0);
     ticket.waiters = nullptr;
     ticket.event.open(id);
     event = runtime_.event_of(ticket, id);

@@ -104,6 +104,7 @@ class Queue {
   PieceUse check_operand(weir_buffer* buffer, const weir_region& region, weir_access access) const;
   std::uint64_t lanes_for(const Task& task, const weir_task& given) const;
   bool fits(const Lane& lane, const Task& task) const;
+  std::unique_ptr<Task> take_spare() noexcept;
   std::unique_ptr<Task> take_task();
   weir_event append(std::unique_ptr<Task> task);
   void settle(weir_buffer* buffer, const weir_region& region, weir_access access);
@@ -190,7 +191,7 @@ class Queue {
   // Producers'.
   std::optional<Reductions> reductions_;
   SpinLock submitting_;
-  ActionCache tickets_;
+  Ticket* tickets_ = nullptr;  ///< free ones
   Task* submitted_first_ = nullptr;
   Task* submitted_last_ = nullptr;
   Task* spare_ = nullptr;

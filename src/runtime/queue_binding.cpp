@@ -43,7 +43,6 @@ void Queue::work() noexcept {
     take_submitted();
     bind_what_can_be();
     grant_room();
-    tickets_.flush();
   }
 }
 
@@ -55,7 +54,7 @@ void Queue::on_end(Waiter& waiter, weir_status status, const FailureRef& failure
   task.status = status;
   task.failure = failure;
   if (status == WEIR_STATUS_OK && task.kind == Task::Kind::call && task.timed) {
-    task.run_ns = task.action->times.ended - task.action->times.started;
+    task.run_ns = task.action->extras->times.ended - task.action->extras->times.started;
   }
   task.next = queue.mail_.load();
   while (!queue.mail_.compare_exchange_weak(task.next, &task)) {
@@ -565,14 +564,15 @@ void Queue::close(Task& task) noexcept {
     first_failure_ = task.failure;
     first_sequence_ = task.sequence;
   }
-  Action& ticket = *task.ticket;
+  Ticket& ticket = *task.ticket;
   ticket.status = task.status;
   ticket.failure = task.failure;
   const bool kept = task.failure && runtime_.failures().add(ticket);
   task.told = ticket.event.close(ticket.id(), ticket.waiters);
-  if (!kept) {
-    ticket.recycle();
-    tickets_.give(ticket);
+  if (kept) {
+    task.ticket = nullptr;
+  } else {
+    ticket.failure.reset();
   }
   closed_.fetch_add(1);
   if (task.kind == Task::Kind::call) completed_.fetch_add(1);

@@ -25,7 +25,7 @@ struct Gate : Waiter {
   FailureRef failure;
 };
 
-/// One task. Its ticket is the slot whose event the program has.
+/// One task. Its ticket is what the event names that the program has.
 struct Task : ActionWatcher {
   enum class Kind : std::uint8_t {
     call,    ///< of a kernel
@@ -34,7 +34,7 @@ struct Task : ActionWatcher {
   };
 
   Queue* queue = nullptr;
-  Action* ticket = nullptr;
+  Ticket* ticket = nullptr;  ///< kept for another task
   Kind kind = Kind::call;
   int priority = 0;
   bool pending = false;   ///< has no place yet

@@ -17,7 +17,7 @@ class RunningNow {
  public:
   struct Entry {
     unsigned worker = 0;
-    std::array<char, Action::kNameBytes> label{};
+    std::array<char, ActionExtras::kNameBytes> label{};
     std::uint64_t id = 0;  ///< of the action, 0: none
     std::int64_t since_ns = 0;
   };

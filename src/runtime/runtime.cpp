@@ -498,12 +498,16 @@ std::vector<std::string> Runtime::backend_kinds() const {
 
 // ---- Events ------------------------------------------------------------------------------------
 
+bool Runtime::has_slot(std::uint64_t slot) const noexcept {
+  return slot < Ticket::kMark ? actions_.at(slot) != nullptr : tickets_.at(slot) != nullptr;
+}
+
 void Runtime::check_event(const weir_event& event) const {
   const auto [name, id] = event.opaque;
   if (id == 0) return;
   const std::uint64_t stream = id >> Action::kSequenceBits;
   const std::uint64_t slot = name - (number_ << kSlotBits);  // large when the number is another
-  if (stream == 0 || stream > streams_made() || actions_.at(slot) == nullptr) {
+  if (stream == 0 || stream > streams_made() || !has_slot(slot)) {
     fail_argument("not an event of this runtime (words {:#x} {:#x})", name, id);
   }
 }

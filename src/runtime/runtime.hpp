@@ -27,6 +27,7 @@
 #include "core/buffer.hpp"
 #include "core/failure_log.hpp"
 #include "core/kernel.hpp"
+#include "core/ticket_pool.hpp"
 #include "net/port.hpp"
 #include "runtime/domain.hpp"
 #include "runtime/fabric.hpp"
@@ -134,14 +135,19 @@ class Runtime {
   weir_buffer* find_buffer(const void* address, std::size_t& out_offset) const;
 
   // Events: the number of the runtime and the slot of the action, then the id of the action.
-  weir_event event_of(const Action& action, std::uint64_t id) const noexcept {
-    return {{number_ << kSlotBits | action.slot, id}};
+  template <class Slot>  // Action or Ticket
+  weir_event event_of(const Slot& slot, std::uint64_t id) const noexcept {
+    return {{number_ << kSlotBits | slot.slot, id}};
   }
   /// Throws Error when this cannot be an event of the runtime.
   void check_event(const weir_event& event) const;
   /// Returns the slot of an event that check_event() lets pass and that is not null.
-  Action& slot_of(const weir_event& event) const noexcept {
-    return *actions_.at(event.opaque[0] & ((std::uint64_t{1} << kSlotBits) - 1));
+  EventSlot slot_of(const weir_event& event) const noexcept {
+    const std::uint64_t slot = event.opaque[0] & ((std::uint64_t{1} << kSlotBits) - 1);
+    if ((slot & Ticket::kMark) == 0) [[likely]]
+      return actions_.at(slot)->event_slot();
+    Ticket& ticket = *tickets_.at(slot);
+    return {ticket.event, ticket.waiters};
   }
   void on_complete(const weir_event& event, weir_event_callback callback, void* payload);
   /// Whether there are callbacks that have not returned.
@@ -201,7 +207,12 @@ class Runtime {
 
   CoreSharing& core_sharing() noexcept { return core_sharing_; }
 
+  /// The same of an event of a stream.
+  Action& action_of(const weir_event& event) const noexcept {
+    return *actions_.at(event.opaque[0] & ((std::uint64_t{1} << kSlotBits) - 1));
+  }
   ActionPool& actions() noexcept { return actions_; }
+  TicketPool& tickets() noexcept { return tickets_; }
   FailureLog& failures() noexcept { return failures_; }
   trace::Recorder& recorder() noexcept { return recorder_; }
 
@@ -213,6 +224,7 @@ class Runtime {
 
  private:
   std::vector<std::string> backend_kinds() const;
+  bool has_slot(std::uint64_t slot) const noexcept;
 
   struct OwnedBuffer {
     Owned<weir_buffer> buffer;
@@ -261,6 +273,7 @@ class Runtime {
   std::string trace_path_;
   trace::Recorder recorder_;
   ActionPool actions_;
+  TicketPool tickets_;
   FailureLog failures_;
   KernelTable kernels_;
   const FabricUse fabric_;  // outlives what follows

@@ -108,7 +108,7 @@ bool Runtime::give_up(Drains& drains) noexcept {
   bool any = false;
   for (Stream::Drain& drain : drains) {
     drain.given_up =
-        drain.given_up || slot_of(drain.event).decide(drain.event.opaque[1], DrainFate::given_up);
+        drain.given_up || action_of(drain.event).decide(drain.event.opaque[1], DrainFate::given_up);
     any = any || drain.given_up;
   }
   return any;

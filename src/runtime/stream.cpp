@@ -333,7 +333,7 @@ void Stream::cancel_now(const CancelMessage& message) noexcept {
 
 bool Stream::is_called_off(const Action& action) const noexcept {
   if (calls_off_.until == nullptr || action.kind != ActionKind::compute) return false;
-  const std::uint64_t number = calls_off_.by_task ? action.task : action.sequence();
+  const std::uint64_t number = calls_off_.by_task ? action.extras->task : action.sequence();
   return number <= calls_off_.until->load();
 }
 
@@ -402,8 +402,10 @@ CopyEnd Stream::end_of_copy(const Action& action, std::size_t end) const noexcep
 void Stream::copied(void* token, Outcome outcome, std::int64_t started_ns,
                     std::int64_t ended_ns) noexcept {
   auto& action = *static_cast<Action*>(token);
-  action.times.started = started_ns;
-  action.times.ended = ended_ns;
+  if (action.traced) {
+    action.times().started = started_ns;
+    action.times().ended = ended_ns;
+  }
   if (!outcome.ok()) set_failure(action, std::move(outcome));
   post_finished(action);
 }

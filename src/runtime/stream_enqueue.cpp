@@ -100,6 +100,8 @@ weir_event Stream::enqueue(ActionKind kind, bool evented, Fill&& fill, std::uint
     action.turn = Action::kUsualTurn;
     try {
       fill(action);
+      if (action.traced || action.timed) [[unlikely]]
+        action.reserve_extras();
     } catch (...) {
       action.recycle();
       actions_.untake(action);
@@ -108,8 +110,8 @@ weir_event Stream::enqueue(ActionKind kind, bool evented, Fill&& fill, std::uint
     const std::uint64_t id = serial_ << Action::kSequenceBits | (turn.count() + 1);
     action.event.open(id);
     if (action.traced) [[unlikely]] {
-      action.times = {};
-      action.times.enqueued = runtime_.now_ns();
+      action.times() = {};
+      action.times().enqueued = runtime_.now_ns();
     }
     if (evented) event = runtime_.event_of(action, id);
     idle = turn.push(action);
@@ -130,7 +132,8 @@ weir_event Stream::compute_after(const weir_compute& compute, std::span<const we
   return enqueue(ActionKind::compute, true, [&](Action& action) {
     fill_compute(action, compute, events);
     action.timed = timed;
-    action.task = number & ((std::uint64_t{1} << Action::kTaskBits) - 1);
+    action.reserve_extras();
+    action.extras->task = number;
     watcher.action = &action;
     watcher.next = nullptr;
     action.waiters = &watcher;  // nobody else has the event yet

@@ -75,7 +75,7 @@ std::vector<std::uint64_t> Stream::missing_events(Action& action) const {
   std::vector<std::uint64_t> missing;
   for (const EventWait& wait : action.events()) {
     const std::uint64_t id = wait.event.opaque[1];
-    if (id != 0 && runtime_.slot_of(wait.event).id() == id) missing.push_back(id);
+    if (id != 0 && !runtime_.slot_of(wait.event).event.over(id)) missing.push_back(id);
   }
   return missing;
 }

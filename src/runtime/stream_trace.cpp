@@ -9,7 +9,7 @@
 namespace weir::rt {
 
 void Stream::stamp_ready(Action& action) noexcept {
-  if (action.times.ready == 0) action.times.ready = runtime_.now_ns();
+  if (action.times().ready == 0) action.times().ready = runtime_.now_ns();
 }
 
 void Stream::trace_admission(const Action& action) noexcept {
@@ -43,24 +43,24 @@ std::uint16_t Stream::cores_of(const Action& action) const noexcept {
 void Stream::trace_end(Action& action) noexcept {
   if (action.kind == ActionKind::drain) return;
   trace_order(action);
-  const bool ran = action.started && action.times.ended != 0;
+  const bool ran = action.started && action.times().ended != 0;
   if (!ran) {
     stamp_ready(action);
-    action.times.started = action.times.ended = action.times.ready;
+    action.times().started = action.times().ended = action.times().ready;
   }
   const bool moved = action.kind == ActionKind::transfer && !action.elided;
   const bool incoming = moved && action.operands()[1].memory == domain().residency().memory();
   trace::Entry entry{.id = action.id(),
-                     .enqueued = action.times.enqueued,
-                     .ready = action.times.ready,
-                     .started = action.times.started,
-                     .ended = action.times.ended,
+                     .enqueued = action.times().enqueued,
+                     .ready = action.times().ready,
+                     .started = action.times().started,
+                     .ended = action.times().ended,
                      .bytes = action.bytes(),
                      .stream = trace_index_,
                      .track = incoming ? domain().track_in
                               : moved  ? domain().track_out
                                        : place_.track(),
-                     .lane = static_cast<std::uint16_t>(action.lane),
+                     .lane = action.extras->lane,
                      .cores = cores_of(action),
                      .kind = action.kind == ActionKind::compute ? trace::Kind::compute
                              : moved                            ? trace::Kind::transfer

@@ -27,8 +27,7 @@ class WaitList {
     std::uint32_t late = 0;
     for (std::size_t i = 0; i < waiters_.size(); ++i) {
       if (!waiters_[i].watching) continue;
-      Action& slot = runtime_.slot_of(events_[i]);
-      if (!slot.unwatch(events_[i].opaque[1], waiters_[i])) ++late;
+      if (!runtime_.slot_of(events_[i]).unwatch(events_[i].opaque[1], waiters_[i])) ++late;
     }
     // Those that were not taken back are delivered, or are being delivered just now.
     while (signal_.count() < late) sys::yield();

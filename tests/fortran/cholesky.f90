@@ -124,7 +124,7 @@ contains
     call weir_buffer_wrap(runtime, old, from, "old")
     call weir_buffer_wrap(runtime, new, to, "new")
     call weir_kernel_register(runtime, "stencil", stencil, kernel)
-    call weir_queue_create(runtime, queue, models=.false.)
+    call weir_queue_create(runtime, queue, models=.false., max_in_flight=16)
     do step = 1, steps
       do j = 2, columns - 1, block
         associate (last => min(j + block - 1, columns - 1))

@@ -376,3 +376,20 @@ def test_a_kernel_may_return_what_it_wrote_to(runtime, stream, kernel):
     stream.upload(a)
     stream.compute(runtime.kernel("double", kernel), [weir.write(out), weir.read(a)])
     stream.synchronize()
+
+
+def test_a_bound_on_what_is_in_flight(runtime):
+    """The thread that enqueues waits, and kernels in Python run meanwhile."""
+    ran = []
+    runtime.kernel("note", lambda: ran.append(len(ran)))
+    with runtime.domain().place(1, oversubscribe=True) as place:
+        stream = place.stream(max_in_flight=2)
+        for _ in range(100):
+            stream.compute("note", [])
+        stream.synchronize()
+    assert len(ran) == 100
+    with runtime.queue(models=False, max_in_flight=3) as queue:
+        for _ in range(100):
+            queue.submit("note", [])
+        queue.synchronize()
+    assert len(ran) == 200

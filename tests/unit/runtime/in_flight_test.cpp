@@ -1,6 +1,8 @@
 // The bound on what is in flight: submitting threads help and wait, kernels and callbacks do not.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -158,6 +160,40 @@ TEST(InFlight, ABoundOfOneWaitsForEventsOfOtherStreams) {
   runtime.synchronize();
   EXPECT_EQ(ran, 100);
 }
+
+#if defined(__GLIBC__) && !defined(WEIR_SANITIZED)
+/// Bytes that a task takes which cannot run yet, as one of 20,000.
+double bytes_of_task(const char* domains) {
+  constexpr std::size_t kTasks = 20'000, kRegions = 64, kBytes = 16;
+  Gate gate;
+  Runtime runtime(domains);
+  const Queue queue = bounded_queue(runtime, 2 * kTasks);
+  const Kernel kernel = runtime.kernel("nothing", [](const Call&) {});
+  const Buffer buffer = runtime.buffer(kRegions * kBytes);
+  std::atomic<bool> open{false};
+  const Kernel wait = runtime.kernel("wait", [&](const Call&) { open.wait(false); });
+  queue.submit(wait, {write(buffer.all())});
+  const auto part = [&](std::size_t i) { return buffer.range(i % kRegions * kBytes, kBytes); };
+  const auto in_use = [] {
+    const struct mallinfo2 info = mallinfo2();
+    return static_cast<double>(info.uordblks + info.hblkhd);
+  };
+  const double before = in_use();
+  for (std::size_t i = 0; i < kTasks; ++i) {
+    queue.submit(kernel, {readwrite(part(i)), read(part(i + 1)), read(part(i + 2))}, {1.0});
+  }
+  const double bytes = (in_use() - before) / kTasks;
+  open = true;
+  open.notify_all();
+  queue.synchronize();
+  return bytes;
+}
+
+TEST(InFlight, ATaskTakesLittleMemory) {
+  EXPECT_LT(bytes_of_task("host:cores=1"), 350);
+  EXPECT_LT(bytes_of_task("host:cores=1,sim:cores=1,latency_us=0"), 720);
+}
+#endif
 
 TEST(InFlight, TheEnvironmentSaysTheUsualBound) {
   {

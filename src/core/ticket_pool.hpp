@@ -1,0 +1,47 @@
+// Tickets: used again and again, never unmapped while the runtime lives.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "base/plain.hpp"
+#include "base/spin_lock.hpp"
+#include "base/threads.hpp"
+#include "core/action.hpp"
+
+namespace weir::rt {
+
+/// All tickets of a runtime. Task queues keep those that they have used, and give them back when
+/// they end.
+class TicketPool {
+ public:
+  TicketPool();
+  TicketPool(const TicketPool&) = delete;
+  TicketPool& operator=(const TicketPool&) = delete;
+  ~TicketPool();
+
+  /// Returns free tickets linked by `next`, at least one. Throws std::bad_alloc.
+  Ticket* take();
+  /// Gives back a list of free tickets.
+  void give(Ticket* list) noexcept;
+
+  /// Returns a ticket by its slot, nullptr when there is none: events come from user memory.
+  Ticket* at(std::uint64_t slot) const noexcept;
+
+ private:
+  static constexpr std::uint32_t kChunk = 256;
+  static constexpr std::uint32_t kPageChunks = 4096;
+  static constexpr std::uint32_t kPages = 2048;
+  using Page = std::array<sys::Plain<Ticket*>, kPageChunks>;
+
+  Ticket* grow();
+
+  SpinLock lock_;
+  sys::Plain<Ticket*> free_ = nullptr;
+  sys::Atomic<std::uint32_t> chunks_{0};
+  std::unique_ptr<std::array<std::unique_ptr<Page>, kPages>> pages_;
+};
+
+}  // namespace weir::rt
