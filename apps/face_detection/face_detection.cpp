@@ -16,6 +16,7 @@
 #include "common/pipeline_workload.hpp"
 #include "face_detection/cascade.hpp"
 #include "face_detection/detector.hpp"
+#include "face_detection/drawn_faces.hpp"
 #include "face_detection/window_kernel.hpp"
 
 namespace weir::apps {
@@ -28,6 +29,7 @@ struct Photograph {
   std::string file;  ///< of a film with the number of the picture behind it: "film.mp4#12"
   std::string name;  ///< of a file with faces, without an extension
   ColourImage image;
+  std::vector<Box> drawn = {};  ///< faces of a picture that was drawn
 };
 
 /// The file of a picture's result in a folder.
@@ -36,9 +38,13 @@ std::string result_in(const std::string& folder, const std::string& name) {
 }
 
 struct DetectionOptions {
-  double factor = 1.1;
-  std::size_t neighbours = 3;
+  static constexpr double kFactor = 1.1;
+  static constexpr std::size_t kNeighbours = 3;
+  double factor = kFactor;
+  std::size_t neighbours = kNeighbours;
   PipelineSwitches switches;
+
+  bool usual() const noexcept { return factor == kFactor && neighbours == kNeighbours; }
 };
 
 /// Some rows of windows of a level.
@@ -106,8 +112,29 @@ class FaceDetection final : public PipelineWorkload {
       std::sort(boxes.begin(), boxes.end());
       different += boxes != detections_.at(i).candidates;
     }
-    return {{"pictures with other candidates when cells are added up pixel by pixel",
-             static_cast<double>(different), 0}};
+    std::vector<Verification> checks = {
+        {"pictures with other candidates when cells are added up pixel by pixel",
+         static_cast<double>(different), 0}};
+    if (!photographs_[0].drawn.empty() && options_.usual()) {
+      checks.push_back({"drawn faces that were not found, and others that were",
+                        static_cast<double>(mistaken_faces()), 0});
+    }
+    return checks;
+  }
+  std::vector<std::pair<std::string, std::string>> remarks() const override {
+    auto remarks = PipelineWorkload::remarks();
+    if (photographs_[0].drawn.empty()) return remarks;
+    std::size_t faces = 0;
+    for (const Photograph& each : photographs_) faces += each.drawn.size();
+    remarks.insert(
+        remarks.begin(),
+        {"input",
+         fmt::format("drawn: {} of {} x {} pixels with {} faces, and a cascade "
+                     "that knows them; --input and --cascade read files",
+                     photographs_.size() == 1 ? std::string("a picture")
+                                              : fmt::format("{} pictures", photographs_.size()),
+                     photographs_[0].image.width, photographs_[0].image.height, faces)});
+    return remarks;
   }
 
  private:
@@ -337,6 +364,23 @@ class FaceDetection final : public PipelineWorkload {
     return boxes;
   }
 
+  /// Of drawn pictures: faces for which there is none of the other kind.
+  std::size_t mistaken_faces() const {
+    std::size_t mistaken = 0;
+    for (std::size_t i = 0; i < photographs_.size(); ++i) {
+      const std::vector<Box>&drawn = photographs_[i].drawn, &found = detections_[i].faces;
+      for (const Box& face : drawn) {
+        mistaken += std::none_of(found.begin(), found.end(),
+                                 [&](const Box& each) { return is_about(each, face); });
+      }
+      for (const Box& face : found) {
+        mistaken += std::none_of(drawn.begin(), drawn.end(),
+                                 [&](const Box& each) { return is_about(face, each); });
+      }
+    }
+    return mistaken;
+  }
+
   std::string output_for(std::size_t picture) const {
     const bool folder = std::filesystem::is_directory(output_);
     return folder ? result_in(output_, photographs_[picture].name) : output_;
@@ -435,6 +479,16 @@ std::vector<Photograph> read_photographs(const std::string& path, std::size_t mo
   return photographs;
 }
 
+std::vector<Photograph> draw_photographs(std::size_t count, std::uint64_t seed) {
+  std::vector<Photograph> photographs;
+  for (std::size_t i = 1; i <= count; ++i) {
+    DrawnPicture drawn = draw_faces(seed * count + i - 1);
+    photographs.push_back({fmt::format("drawn#{}", i), fmt::format("drawn-{:06}", i),
+                           std::move(drawn.image), std::move(drawn.faces)});
+  }
+  return photographs;
+}
+
 /// Throws InputError when a result would take the file of its picture or of another result.
 void check_results(const std::string& folder, const std::vector<Photograph>& photographs) {
   std::set<std::string> results;
@@ -454,35 +508,41 @@ class FaceDetectionApplication final : public Application {
  public:
   const char* name() const override { return "face-detection"; }
   const char* example() const override {
-    return "weir run face-detection --input photo.jpg --cascade faces.xml --output faces.png";
+    return "weir run face-detection --output faces.png\n"
+           "  weir run face-detection --input photo.jpg --cascade faces.xml --output faces.png";
   }
   bool has_tiles() const override { return false; }
   const char* summary() const override {
-    return "find faces in pictures: --input photo.jpg --cascade lbpcascade_frontalface.xml";
+    return "find faces in pictures, drawn ones or files: --input photo.jpg --cascade "
+           "lbpcascade_frontalface.xml";
   }
   bool has_precision() const override { return false; }
   bool uses(std::string_view option) const override {
-    return option != "--n" && option != "--seed" &&
-           (option != "--streams" || options_.switches.baseline);
+    return option != "--n" && (option != "--streams" || options_.switches.baseline);
   }
   bool streams_in_baseline() const override { return true; }
   bool has_pipeline() const override { return true; }
   const char* input_help() const override {
-    return "Picture, folder of pictures, or a film where ffmpeg is installed";
+    return "Picture, folder of pictures, or a film where ffmpeg is installed [a picture with faces "
+           "that is drawn]";
   }
   const char* output_help() const override {
     return "Picture with frames around faces: .png or .ppm; or a folder for all";
   }
   void add_options(CommandOptions& options) override {
-    options.add("--cascade", cascade_,
-                "Cascade of OpenCV over local binary patterns, as in Debian's opencv-data");
+    options.add(
+        "--cascade", cascade_,
+        "Cascade of OpenCV over local binary patterns, as in Debian's opencv-data [one that "
+        "knows drawn faces]");
     options
         .add("--factor", options_.factor,
              "How much larger faces are from one level to the next [1.1]")
         .within(1.01, 16.0);
     options.add("--neighbours", options_.neighbours,
                 "More candidates than this make a face; 0: one [3]");
-    options.add("--pictures", pictures_, "Of a folder or film, the first ones [all]")
+    options
+        .add("--pictures", pictures_,
+             "Of a folder or film, the first ones [all]; or so many are drawn [1]")
         .within(std::size_t{1}, std::size_t{1} << 30);
     add_pipeline_switches(options, options_.switches);
   }
@@ -492,15 +552,19 @@ class FaceDetectionApplication final : public Application {
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const Lanes& lanes) override {
     const std::string& output = parameters.output;
-    if (parameters.input.empty()) {
+    const bool draws = parameters.input.empty() && cascade_.empty();
+    if (parameters.input.empty() && !draws) {
       fail_input(
-          "face-detection needs a picture: give it --input FILE, a folder of pictures or a film");
+          "face-detection has a cascade and no picture: give it --input FILE, a folder of pictures "
+          "or a film");
     }
-    if (cascade_.empty()) {
-      fail_input("face-detection needs a cascade: give it --cascade FILE, as in opencv-data");
+    if (cascade_.empty() && !draws) {
+      fail_input("face-detection needs a cascade for {}: give it --cascade FILE, as in opencv-data",
+                 parameters.input);
     }
-    Cascade cascade = read_cascade(cascade_);
-    std::vector<Photograph> photographs = read_photographs(parameters.input, pictures_);
+    Cascade cascade = draws ? drawn_face_cascade() : read_cascade(cascade_);
+    std::vector<Photograph> photographs =
+        draws ? drawn(parameters.seed) : read_photographs(parameters.input, pictures_);
     if (!output.empty() && std::filesystem::is_directory(output)) {
       check_results(output, photographs);
     } else if (!output.empty()) {
@@ -514,6 +578,16 @@ class FaceDetectionApplication final : public Application {
   }
 
  private:
+  std::vector<Photograph> drawn(std::uint64_t seed) const {
+    const std::size_t most = ReadLimits().bytes / kDrawnBytes;
+    if (pictures_ > most) {
+      fail_input(
+          "{} pictures are too many to draw in the memory of this machine, expected at most {}",
+          pictures_, most);
+    }
+    return draw_photographs(std::max<std::size_t>(pictures_, 1), seed);
+  }
+
   std::string cascade_;
   std::size_t pictures_ = 0;  ///< at most; 0: all
   DetectionOptions options_;

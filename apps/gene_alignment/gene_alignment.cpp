@@ -19,6 +19,7 @@
 #include "common/parsing.hpp"
 #include "common/pipeline_workload.hpp"
 #include "gene_alignment/alignment.hpp"
+#include "gene_alignment/planted_genes.hpp"
 #include "gene_alignment/word_kernel.hpp"
 
 namespace weir::apps {
@@ -29,6 +30,8 @@ constexpr std::size_t kUsualQuery = 1024, kMostQuery = 16384, kMostChunk = std::
 
 struct Sequences {
   std::vector<Sequence> targets, queries;
+  std::vector<PlantedGene> planted;  ///< of the only target, by query; none: it was read
+  std::string origin;                ///< of what was made up, for people
 };
 
 /// Positions of a target at which a query is looked for.
@@ -81,7 +84,8 @@ class Shelf {
 /// Writes alignments as lines, and sums up what it wrote.
 class Writer {
  public:
-  Writer(const std::string& path, const Sequences& sequences) : sequences_(sequences) {
+  Writer(const std::string& path, const Sequences& sequences)
+      : sequences_(sequences), best_of_(sequences.queries.size()) {
     if (path.empty()) return;
     sam_ = path.ends_with(".sam");
     file_ = std::make_unique<OutputFile>(path);
@@ -92,6 +96,10 @@ class Writer {
     const Alignment& at = found.alignment;
     ++count_;
     best_ = std::max(best_, at.score);
+    Best& best = best_of_[found.hit.query];
+    if (at.score > best.score) {
+      best = {at.score, found.hit.position + at.begin, found.hit.position + at.end};
+    }
     for (const char c : text_of(found)) hash_ = (hash_ ^ static_cast<unsigned char>(c)) * kPrime;
     if (file_ != nullptr) write(sam_ ? sam_of(found) : text_of(found));
     known_ = found.hit.query + std::size_t{1};
@@ -103,8 +111,25 @@ class Writer {
   std::uint64_t count() const noexcept { return count_; }
   std::uint64_t hash() const noexcept { return hash_; }
   int best() const noexcept { return count_ > 0 ? best_ : 0; }
+  /// Genes whose best alignment has more than half of the letters that were put there.
+  std::size_t planted_genes_found() const noexcept {
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < sequences_.planted.size(); ++i) {
+      const PlantedGene& gene = sequences_.planted[i];
+      const std::size_t begin = std::max(best_of_[i].begin, gene.begin);
+      const std::size_t end = std::min(best_of_[i].end, gene.end);
+      found += end > begin && 2 * (end - begin) > gene.end - gene.begin;
+    }
+    return found;
+  }
 
  private:
+  /// The best alignment of a query, letters [begin, end) of its target.
+  struct Best {
+    int score = std::numeric_limits<int>::min();
+    std::size_t begin = 0, end = 0;
+  };
+
   static constexpr std::uint64_t kPrime = 0x100000001b3;
 
   std::string header() const {
@@ -138,7 +163,8 @@ class Writer {
   const Sequences& sequences_;
   bool sam_ = false;
   std::unique_ptr<OutputFile> file_;
-  std::size_t known_ = 0;  ///< the query of the line before, counted from 1
+  std::size_t known_ = 0;      ///< the query of the line before, counted from 1
+  std::vector<Best> best_of_;  ///< by query
   std::uint64_t count_ = 0, hash_ = 0xcbf29ce484222325;
   int best_ = std::numeric_limits<int>::min();
 };
@@ -167,8 +193,17 @@ class GeneAlignment final : public PipelineWorkload {
 
   void save() const override { writer_->commit(); }
   std::vector<Figure> figures() const override {
-    return {{"alignments", static_cast<double>(writer_->count())},
-            {"best score", static_cast<double>(writer_->best())}};
+    std::vector<Figure> figures = {{"alignments", static_cast<double>(writer_->count())},
+                                   {"best score", static_cast<double>(writer_->best())}};
+    if (!sequences_.planted.empty()) {
+      figures.push_back({"genes found", static_cast<double>(writer_->planted_genes_found())});
+    }
+    return figures;
+  }
+  std::vector<std::pair<std::string, std::string>> remarks() const override {
+    auto remarks = PipelineWorkload::remarks();
+    if (!sequences_.origin.empty()) remarks.insert(remarks.begin(), {"input", sequences_.origin});
+    return remarks;
   }
 
   /// Looks for words letter by letter, and scores from the other end.
@@ -186,9 +221,16 @@ class GeneAlignment final : public PipelineWorkload {
       }
       return true;
     });
-    return {{"alignments too many, too few or different",
-             again.hash() == writer_->hash() && again.count() == writer_->count() ? 0.0 : 1.0, 0},
-            {"scores that differ from the other end", static_cast<double>(wrong), 0}};
+    std::vector<Verification> checks = {
+        {"alignments too many, too few or different",
+         again.hash() == writer_->hash() && again.count() == writer_->count() ? 0.0 : 1.0, 0},
+        {"scores that differ from the other end", static_cast<double>(wrong), 0}};
+    const std::size_t planted = sequences_.planted.size();
+    if (planted > 0) {
+      checks.push_back({"genes that were not found where they are",
+                        static_cast<double>(planted - writer_->planted_genes_found()), 0});
+    }
+    return checks;
   }
 
  private:
@@ -377,23 +419,27 @@ class GeneAlignmentApplication final : public Application {
  public:
   const char* name() const override { return "gene-alignment"; }
   const char* example() const override {
-    return "weir run gene-alignment --input genome.fa.gz --query gene.fa --output found.sam";
+    return "weir run gene-alignment --output found.sam\n"
+           "  weir run gene-alignment --input genome.fa.gz --query gene.fa --output found.sam";
   }
   bool has_tiles() const override { return false; }
   const char* summary() const override {
-    return "find where sequences look alike: --input target.fa.gz --query gene.fa";
+    return "find where sequences look alike, made up or files: --input target.fa.gz --query gene.fa";
   }
   bool has_precision() const override { return false; }
   bool uses(std::string_view option) const override {
-    return option != "--n" && option != "--seed" && (option != "--streams" || switches_.baseline);
+    return option != "--streams" || switches_.baseline;
   }
   bool streams_in_baseline() const override { return true; }
   bool has_pipeline() const override { return true; }
-  const char* input_help() const override { return "Targets: FASTA, or FASTA by gzip"; }
+  std::size_t usual_n() const override { return kUsualGenome; }
+  const char* input_help() const override {
+    return "Targets: FASTA, or FASTA by gzip [a genome of --n letters that is made up, with genes]";
+  }
   const char* output_help() const override { return "File for the alignments: .sam or .txt"; }
   void add_options(CommandOptions& options) override {
     options.add("--query", query_,
-                "Queries, as --input [the first 1024 letters of the first target]");
+                "Queries, as --input [the first 1024 letters of the first target; the genes]");
     options.add("--chunk", chunk_, "Positions that are looked at together [1024]")
         .within(std::size_t{1}, kMostChunk);
     add_pipeline_switches(options, switches_);
@@ -407,10 +453,15 @@ class GeneAlignmentApplication final : public Application {
     if (!output.empty() && !output.ends_with(".sam") && !output.ends_with(".txt")) {
       fail_input("{}: expected the extension .sam or .txt", output);
     }
-    if (parameters.input.empty()) {
-      fail_input("gene-alignment needs a target: give it --input FILE, in FASTA");
-    }
-    Sequences sequences{read_fasta(parameters.input), {}};
+    Sequences sequences = parameters.input.empty() ? made_up(parameters) : read(parameters.input);
+    check_queries(query_.empty() ? parameters.input : query_, sequences.queries, lanes.cores());
+    return std::make_unique<GeneAlignment>(output, std::move(sequences), chunk_, switches_, runtime,
+                                           lanes);
+  }
+
+ private:
+  Sequences read(const std::string& input) const {
+    Sequences sequences{read_fasta(input), {}, {}, ""};
     if (query_.empty()) {
       const Sequence& first = sequences.targets.front();
       std::string bases = first.bases.substr(0, kUsualQuery);
@@ -419,12 +470,26 @@ class GeneAlignmentApplication final : public Application {
     } else {
       sequences.queries = read_fasta(query_);
     }
-    check_queries(query_.empty() ? parameters.input : query_, sequences.queries, lanes.cores());
-    return std::make_unique<GeneAlignment>(output, std::move(sequences), chunk_, switches_, runtime,
-                                           lanes);
+    return sequences;
+  }
+  Sequences made_up(const Parameters& parameters) const {
+    if (!query_.empty()) {
+      fail_input("gene-alignment has a query and no target: give it --input FILE, in FASTA");
+    }
+    const std::size_t letters = parameters.n > 0 ? parameters.n : kUsualGenome;
+    if (letters < kLeastGenome || letters > kMostGenome) {
+      fail_input("a genome of {} letters cannot be made up, expected --n from {} to {}", letters,
+                 kLeastGenome, kMostGenome);
+    }
+    PlantedGenome made = make_planted_genome(letters, parameters.seed);
+    Sequences sequences{{std::move(made.genome)}, {}, std::move(made.genes), ""};
+    for (const PlantedGene& each : sequences.planted) sequences.queries.push_back(each.gene);
+    sequences.origin = fmt::format(
+        "made up: a genome of {} letters with {} genes (--seed {}); --input and --query read files",
+        letters, sequences.planted.size(), parameters.seed);
+    return sequences;
   }
 
- private:
   std::string query_;
   std::size_t chunk_ = 1024;
   PipelineSwitches switches_;

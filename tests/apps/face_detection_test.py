@@ -1,5 +1,6 @@
 """Looks for faces with `weir run face-detection`, as OpenCV does, and as NumPy does."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -363,6 +364,25 @@ class FaceDetectionTest(weir_cli.CliTest):
                 self.assertIn(words, refusal(film))
         os.remove(self.path("programs/ffmpeg"))
         self.assertIn("is not installed", refusal(film))
+
+    def test_without_files_faces_are_drawn_and_found(self):
+        output, _ = self.weir("run", "face-detection", "--repeat", 1, "--output",
+                              self.path("faces.png"))
+        self.assertRegex(output, r"input +drawn: a picture of 480 x 320 pixels with 5 faces")
+        self.assertTrue(os.path.exists(self.path("faces.png")))
+        found = set()
+        for options in ((), ("--seed", 2), ("--pictures", 3, "--seed", 3), ("--baseline",),
+                        ("--domains", CARDS[-1])):
+            with self.subTest(options):
+                report = self.report("face-detection", "--verify", *options)
+                pictures = report["pictures"]
+                self.assertEqual(len(pictures), 3 if "--pictures" in options else 1)
+                self.assertEqual(report["results"]["faces"], 5 * len(pictures))
+                self.assertIs(report["verified"], True)
+                self.assertIn(["drawn faces that were not found, and others that were", 0],
+                              [[check["metric"], check["value"]] for check in report["checks"]])
+                found.add(json.dumps(pictures[0]["faces"]))
+        self.assertEqual(len(found), 3)  # the same however it runs, others of another seed
 
     def test_bad_input(self):
         picture = write_map(self.path("noise.pgm"), noise(40, 30, 1))

@@ -143,6 +143,21 @@ class GeneAlignmentTest(weir_cli.CliTest):
                     self.check([("t", target)], [("q", other)], lines)
                     self.assertEqual(lines == [], other == "N" * 40)
 
+    def test_without_files_genes_are_made_up_and_found(self):
+        output, _ = self.weir("run", "gene-alignment", "--repeat", 1)
+        self.assertRegex(output, r"input +made up: a genome of 100000 letters with 4 genes \(--seed 1\)")
+        found = set()
+        for options in ((), ("--seed", 2), ("--n", 2000, "--seed", 3),
+                        ("--n", 3001, "--seed", 4, "--baseline"), ("--domains", CARDS[-1])):
+            with self.subTest(options):
+                report = self.report("gene-alignment", "--verify", *options)
+                self.assertEqual(report["results"]["genes found"], 4)
+                self.assertIs(report["verified"], True)
+                self.assertIn(["genes that were not found where they are", 0],
+                              [[check["metric"], check["value"]] for check in report["checks"]])
+                found.add((report["params"]["n"], report["params"]["seed"], report["hash"]))
+        self.assertEqual(len(found), 4)  # a card finds the same, another seed makes another genome
+
     def test_the_usual_query_is_named_after_its_letters(self):
         target = self.write("short.fa", fasta(("t", letters(300, 1))))
         self.report("gene-alignment", "--input", target, "--output", self.path("found.txt"))
@@ -281,7 +296,8 @@ class GeneAlignmentTest(weir_cli.CliTest):
         endless = self.write("endless.fa", ">q\n" + "A" * 1000000 + "\n")
         long = self.write("long.fa", ">q\n" + "A" * 16385 + "\n")
         for options, code, word in (
-            ((), BAD_INPUT, "--input"),
+            (("--query", good), BAD_INPUT, "--input"),
+            (("--n", 1999), BAD_INPUT, "1999 letters"),
             (("--input", good, "--query", short), BAD_INPUT, "10 letters"),
             (("--input", good, "--query", long), BAD_INPUT, "16385 letters"),
             (("--input", short), BAD_INPUT, "10 letters"),
