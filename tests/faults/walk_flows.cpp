@@ -267,7 +267,7 @@ weir_status take_numbers(weir_batch* batch) {
 void run_pipeline(const Flows& flows, weir_pipeline* pipeline, weir_place* card) {
   weir_stage_kernel kernel = WEIR_STAGE_KERNEL_INIT;
   kernel.kernel = flows.forward;
-  kernel.batch = 50;
+  kernel.batch = 16;
   kernel.in_flight = 2;
   weir_tunnel* tunnels[2] = {};
   for (weir_tunnel*& tunnel : tunnels) {
