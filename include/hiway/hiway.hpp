@@ -96,7 +96,10 @@ struct Holding {
   std::vector<std::byte> items;
   std::size_t index = 0, count = 0;
   Clock::time_point taken;
-  bool active = false;  ///< get_h() has given an item that endTask_h() has not ended
+  std::condition_variable wake;  ///< of a thread that waits for an offer
+  bool woken = false;
+  Holding* next = nullptr;  ///< that has waited longer
+  bool active = false;      ///< get_h() has given an item that endTask_h() has not ended
 
   /// A thread that ends with an item fails it; without one it leaves the rest to others.
   ~Holding();
@@ -111,8 +114,8 @@ struct Tunnel {
   std::mutex feeding;
   weir_feed* feed = nullptr;  ///< of threads without an item
   std::deque<std::shared_ptr<Offer>> offers;
-  std::size_t attending = 0;        ///< threads that wait for its items or have some
-  std::condition_variable waiting;  ///< for its items
+  std::size_t attending = 0;   ///< threads that wait for its items or have some
+  Holding* waiting = nullptr;  ///< for its items, the latest first: its cache is warm
 
   bool starts_on_cpu() const noexcept { return direction == CPU_TO_CPU || direction == CPU_TO_GPU; }
   bool ends_on_cpu() const noexcept { return direction == CPU_TO_CPU || direction == GPU_TO_CPU; }
@@ -603,12 +606,19 @@ class Service {
     const auto neglected = [](const std::unique_ptr<Tunnel>& each) {
       return !each->offers.empty() && each->attending == 0;
     };
-    from.waiting.wait(lock, [&] {
+    const auto ready = [&] {
       return !from.offers.empty() || ended_ || stopped_ ||
              std::any_of(tunnels_.begin(), tunnels_.end(), neglected);
-    });
+    };
+    while (!ready()) {
+      held.woken = false;
+      held.next = std::exchange(from.waiting, &held);
+      held.wake.wait(lock, [&] { return held.woken; });
+    }
     if (from.offers.empty() || stopped_) {
       attend_no_more(from);
+      lock.unlock();
+      if (!ended()) std::this_thread::yield();  // to a thread that is just coming for them
       return false;
     }
     const weir_batch& batch = *from.offers.front()->batch;
@@ -633,14 +643,24 @@ class Service {
   // Who calls these has the mutex.
   /// For a batch that is offered: one thread gets it, or all see that none attends to it.
   void wake_for(Tunnel& from) noexcept {
-    if (from.attending > 0) return from.waiting.notify_one();
-    for (const auto& each : tunnels_) each->waiting.notify_all();
+    if (from.attending == 0) return wake_threads();
+    if (from.waiting != nullptr) wake_one(from);
+  }
+  static void wake_one(Tunnel& from) noexcept {
+    Holding& latest = *std::exchange(from.waiting, from.waiting->next);
+    latest.woken = true;
+    latest.wake.notify_one();
+  }
+  void wake_threads() noexcept {
+    for (const auto& each : tunnels_) {
+      while (each->waiting != nullptr) wake_one(*each);
+    }
   }
   void attend_no_more(Tunnel& from) noexcept {
     if (--from.attending == 0 && !from.offers.empty()) wake_for(from);
   }
   void wake_all() noexcept {
-    for (const auto& each : tunnels_) each->waiting.notify_all();
+    wake_threads();
     for (Offer* const each : offered_) each->answered.notify_one();
   }
 
