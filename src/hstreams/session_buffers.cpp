@@ -66,12 +66,7 @@ void Session::materialize(const Instance& instance, const PhysicalDomain& there,
       all.region.extent[0] > info.memory_bytes - info.memory_used) {
     return;
   }
-  try {
-    touch(courier_of(there), instance);
-  } catch (const weir::Error&) {
-    renew_couriers();
-    throw;
-  }
+  touch(courier_of(there), instance);
 }
 
 /// Uses an instance on its device, on which it may be that no code of the host runs.
