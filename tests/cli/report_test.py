@@ -330,6 +330,15 @@ class Advice(ReportTest):
                 for fact in found[1:]:
                     self.assertNotRegex(fact, "stream|smaller|larger|try|fewer")
 
+    def test_long_transfers_are_always_said(self):
+        """Also where cores without work are the larger loss."""
+        events = [action for at in range(0, 900, 100) for action in
+                  (copy(at, 60), copy(at, 60, 4, name="d2h"), kernel(at, 99, of=50))]
+        found = self.findings(("d/p0 core 0", "d in", "d out"), events)
+        self.assertIn("cores' time is idle", found[0])
+        self.assertEqual(found[1], "copies hidden 100 %, and transfers take 1.2 times as long as "
+                                   "kernels")
+
     def test_advice_is_about_what_the_application_has(self):
         rows, events, words = SITUATIONS["too few kernels"]
         tiles = {"params": {"tile": 64}, "streams": 2, "policy": None}

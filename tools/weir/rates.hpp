@@ -10,7 +10,9 @@ namespace weir::cli {
 /// Adds an object "measured" to each domain of a description (weir_runtime_describe()) that has
 /// cores:
 ///   gemm_gflops   double-precision products on all its cores
-///   copy_gbps     bytes read and written per second when all its cores copy memory
+///   copy_gbps     bytes read and written per second when all its cores copy memory; both are the
+///                 larger of two measurements, before and after the others, as what else runs on
+///                 the machine only slows one
 ///   h2d_gbps, d2h_gbps, both_gbps   transfers of one direction, and of both at once, summed;
 ///                 null where the domain shares the host's memory
 ///   latency_us    of a transfer of 64 bytes, until the program knows; likewise

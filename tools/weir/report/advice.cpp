@@ -99,10 +99,11 @@ class Adviser {
   }
 
   /// ", and transfers take 4.5 times as long as kernels", where they take longer.
-  std::string times_of_kernels() const {
+  std::string times_of_kernels() {
     const double times = is_.compute_s > 0 ? is_.transfer_s / is_.compute_s : 0;
     constexpr double kLonger = 1.05;
     if (times < kLonger) return "";
+    said_times_ = true;
     return fmt::format(", and transfers take {:.1f} times as long as kernels", times);
   }
 
@@ -224,7 +225,7 @@ class Adviser {
     add(hidden >= kMany   ? Judgement::good
         : hidden >= kSome ? Judgement::fair
                           : Judgement::bad,
-        fmt::format("copies hidden {}", percent(hidden)));
+        fmt::format("copies hidden {}{}", percent(hidden), said_times_ ? "" : times_of_kernels()));
   }
 
   void say_ratio() {
@@ -294,6 +295,7 @@ class Adviser {
   const Analysis& is_;
   const Choices& choices_;
   const double total_s_;
+  bool said_times_ = false;
   std::vector<Finding> findings_;
 };
 
