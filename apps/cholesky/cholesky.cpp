@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/command_options.hpp"
+#include "common/counted.hpp"
 #include "common/dense.hpp"
 #include "common/tiled_matrix.hpp"
 
@@ -404,8 +405,8 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemF
   if (!files.rhs.empty()) {
     Matrix<T> rhs = read_finite_matrix<T>(files.rhs);
     if (rhs.rows() != n) {
-      fail_input("{}: the right-hand side is {} x {}: expected {} rows", files.rhs, rhs.rows(),
-                 rhs.columns(), n);
+      fail_input("{}: the right-hand side is {} x {}: expected {}", files.rhs, rhs.rows(),
+                 rhs.columns(), counted(n, "row"));
     }
     cholesky->solve_later(std::move(rhs), files.solution);
   }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/counted.hpp"
 #include "common/file.hpp"
 #include "common/parsing.hpp"
 
@@ -69,8 +70,8 @@ class CsvReader {
     const bool first = columns_ == 0;
     if (first) columns_ = fields.size();
     if (fields.size() != columns_) {
-      fail_input("{}:{}: found {} columns, expected {} as in the first line", name_, line_,
-                 fields.size(), columns_);
+      fail_input("{}:{}: found {}, expected {} as in the first line", name_, line_,
+                 counted(fields.size(), "column"), columns_);
     }
     if (first && is_header(fields)) return;
     for (std::size_t column = 0; column < columns_; ++column) {

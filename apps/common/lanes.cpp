@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "common/counted.hpp"
+
 namespace weir::apps {
 
 Lanes::Lanes(const weir::Runtime& runtime, const Sharing& sharing) : streams_(sharing.streams) {
@@ -12,9 +14,10 @@ Lanes::Lanes(const weir::Runtime& runtime, const Sharing& sharing) : streams_(sh
     const weir::Domain domain = runtime.domain(index);
     weir_domain* const memory = domain.info().aliases_host ? nullptr : domain.handle();
     if (const std::size_t cores = domain.info().cores; sharing.places > cores && cores > 0) {
-      throw weir::Error(WEIR_STATUS_INVALID_ARGUMENT,
-                        fmt::format("domain '{}' has {} cores: choose up to {} --places, not {}",
-                                    domain.info().name, cores, cores, sharing.places));
+      throw weir::Error(
+          WEIR_STATUS_INVALID_ARGUMENT,
+          fmt::format("domain '{}' has {}: choose up to {} --places, not {}", domain.info().name,
+                      counted(cores, "core"), cores, sharing.places));
     }
     for (weir::Place& place : domain.partition(sharing.places)) {
       cores_.push_back(place.cores());

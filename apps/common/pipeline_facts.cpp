@@ -68,18 +68,22 @@ const weir_stage_state* most(const weir::PipelineState& state, bool with_limits,
   return found;
 }
 
+/// "worker was busy", "2 workers were busy".
+std::string busy_workers(std::size_t count) {
+  return count == 1 ? "worker was busy" : fmt::format("{} workers were busy", count);
+}
+
 Verdict verdict_on(const weir::PipelineState& state) {
   const std::uint64_t elapsed = state.info.elapsed_ns;
   const auto share = [&](const weir_stage_state& stage) { return busy_share(stage, elapsed); };
   const auto by_share = [&](const auto& a, const auto& b) { return share(a) < share(b); };
   const weir_stage_state* const narrow = most(state, true, by_share);
   if (narrow != nullptr && share(*narrow) >= kBusy) {
-    return {
-        narrow, "fair", true,
-        fmt::format("Stage '{}' is the bottleneck: {} {:.0f} % of the time.", narrow->name,
-                    narrow->on_device ? "its device was busy"
-                                      : fmt::format("its {} worker(s) were busy", narrow->workers),
-                    100 * share(*narrow))};
+    return {narrow, "fair", true,
+            fmt::format(
+                "Stage '{}' is the bottleneck: {} {:.0f} % of the time.", narrow->name,
+                narrow->on_device ? "its device was busy" : "its " + busy_workers(narrow->workers),
+                100 * share(*narrow))};
   }
   double work_ns = 0;
   for (const weir_stage_state& stage : state.stages) {
@@ -91,10 +95,11 @@ Verdict verdict_on(const weir::PipelineState& state) {
   if (largest == nullptr || largest->busy_ns == 0 || all_ns <= 0) return {};
   if (work_ns >= kBusy * all_ns && !largest->on_device) {
     return {largest, "good", true,
-            fmt::format("The {} worker(s) were busy {:.0f} % of the time; stage '{}', the largest "
-                        "part, took {:.0f} % of what they did.",
-                        state.info.workers, 100 * std::min(1.0, work_ns / all_ns), largest->name,
-                        100 * static_cast<double>(largest->busy_ns) / work_ns)};
+            fmt::format(
+                "The {} {:.0f} % of the time; stage '{}', the largest part, took {:.0f} % of that "
+                "work.",
+                busy_workers(state.info.workers), 100 * std::min(1.0, work_ns / all_ns),
+                largest->name, 100 * static_cast<double>(largest->busy_ns) / work_ns)};
   }
   return {largest, "fair", false,
           fmt::format("No stage was busy all the time: the workers {:.0f} % of it, '{}' the most. "

@@ -8,6 +8,7 @@
 
 #include <dot.wk.h>
 #include "common/command_options.hpp"
+#include "common/counted.hpp"
 #include "common/csv.hpp"
 #include "common/dense.hpp"
 #include "common/real_kernel.hpp"
@@ -131,8 +132,8 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const std::st
   Matrix<T> y =
       second.empty() ? generate<T>(x.rows(), parameters.seed + 1) : read_vector<T>(second);
   if (x.rows() != y.rows()) {
-    fail_input("{}: found {} elements, expected {} as in the first vector", second, y.rows(),
-               x.rows());
+    fail_input("{}: found {}, expected {} as in the first vector", second,
+               counted(y.rows(), "element"), x.rows());
   }
   const std::size_t tile = choose_tile(x.rows(), parameters.tile, parameters.tiles, 0);
   return std::make_unique<DotProduct<T>>(std::move(x), std::move(y), tile, parameters.output,

@@ -10,6 +10,7 @@
 
 #include <clusters.wk.h>
 #include "common/command_options.hpp"
+#include "common/counted.hpp"
 #include "common/csv.hpp"
 #include "common/dense.hpp"
 #include "common/real_kernel.hpp"
@@ -392,8 +393,8 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const KmeansO
                points.rows());
   }
   if (points.columns() > kMostFeatures) {
-    fail_input("{}: found {} columns, expected at most {}", parameters.input, points.columns(),
-               kMostFeatures);
+    fail_input("{}: found {}, expected at most {}", parameters.input,
+               counted(points.columns(), "column"), kMostFeatures);
   }
   const std::size_t tile = choose_tile(points.rows(), parameters.tile, parameters.tiles, 0);
   return std::make_unique<Kmeans<T>>(std::move(points), options, tile, parameters, runtime, lanes);

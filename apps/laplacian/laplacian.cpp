@@ -22,6 +22,7 @@
 #include <weir/grid.hpp>
 
 #include "common/command_options.hpp"
+#include "common/counted.hpp"
 #include "common/dense.hpp"
 #include "common/membership.hpp"
 #include "laplacian/jacobi_blocks.hpp"
@@ -103,8 +104,8 @@ void set_weights(weir::GridOptions& grid, const LaplacianOptions& options) {
     } else if (weights.size() == 1) {
       weights.clear();
     } else if (!weights.empty() && weights.size() != grid.blocks[d]) {
-      fail_input("--weights '{}': found {} in {}, where --blocks {} has {} blocks", options.weights,
-                 weights.size(), "xyz"[d], options.blocks, grid.blocks[d]);
+      fail_input("--weights '{}': found {} in {}, where --blocks {} has {}", options.weights,
+                 weights.size(), "xyz"[d], options.blocks, counted(grid.blocks[d], "block"));
     }
   }
 }
@@ -125,7 +126,7 @@ std::array<std::size_t, 3> read_blocks(const LaplacianOptions& options, std::siz
     }
     blocks[d] = std::stoul(word);
     if (blocks[d] > n) {
-      fail_input("--blocks '{}': {} blocks do not fit {} cells", text, blocks[d], n);
+      fail_input("--blocks '{}': {} blocks do not fit {}", text, blocks[d], counted(n, "cell"));
     }
     ++d;
     at = end + 1;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/command_options.hpp"
+#include "common/counted.hpp"
 #include "common/dense.hpp"
 #include "common/tiled_matrix.hpp"
 #include "lu/lu_kernels.hpp"
@@ -277,8 +278,8 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemF
   if (!files.rhs.empty()) {
     Matrix<T> rhs = read_finite_matrix<T>(files.rhs);
     if (rhs.rows() != n) {
-      fail_input("{}: the right-hand side is {} x {}: expected {} rows", files.rhs, rhs.rows(),
-                 rhs.columns(), n);
+      fail_input("{}: the right-hand side is {} x {}: expected {}", files.rhs, rhs.rows(),
+                 rhs.columns(), counted(n, "row"));
     }
     lu->solve_later(std::move(rhs));
   }

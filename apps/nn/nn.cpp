@@ -9,6 +9,7 @@
 
 #include <nearest.wk.h>
 #include "common/command_options.hpp"
+#include "common/counted.hpp"
 #include "common/csv.hpp"
 #include "common/dense.hpp"
 #include "common/real_kernel.hpp"
@@ -224,7 +225,8 @@ template <class T>
 Matrix<T> read_records(const std::string& path) {
   Matrix<T> records = read_table<T>(path);
   if (records.columns() != 2) {
-    fail_input("{}: found {} columns, expected latitude and longitude", path, records.columns());
+    fail_input("{}: found {}, expected latitude and longitude", path,
+               counted(records.columns(), "column"));
   }
   constexpr double kMost[] = {90, 360};
   constexpr const char* kNames[] = {"latitude", "longitude"};

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "common/command_options.hpp"
+#include "common/counted.hpp"
 #include "common/depth_frame.hpp"
 #include "common/input_error.hpp"
 #include "common/pipeline_workload.hpp"
@@ -340,8 +341,8 @@ class RasterApplication final : public Application {
       fail_input("{}: raster draws one cube: leave --input out", parameters.input);
     }
     if (options_.show > options_.pictures) {
-      fail_input("--show {}: there are {} pictures: take one of them, or more --pictures",
-                 options_.show, options_.pictures);
+      fail_input("--show {} of {}: take one of them, or more --pictures", options_.show,
+                 counted(options_.pictures, "picture"));
     }
     if (!parameters.output.empty()) check_colour_format(parameters.output);
     DepthFrame::check(options_.width, options_.height, std::min(options_.pictures, kUnderWay));

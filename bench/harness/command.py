@@ -192,8 +192,11 @@ def configuration(output):
         return output["config"]
     if "streams" not in output:  # of weir, but no run
         return output.get("command")
-    streams = f"{output['streams']} stream(s) each"
-    return (
-        f"{', '.join(output['domains'])}: {output['places']} place(s), "
-        f"{output.get('policy') or streams}, tile {output['params']['tile']}"
-    )
+    words = [counted(output[kind], kind[:-1]) for kind in ("places", "streams") if output[kind]]
+    if output.get("policy"):
+        words.append(output["policy"])
+    return f"{', '.join(output['domains'])}: {', '.join(words)}, tile {output['params']['tile']}"
+
+
+def counted(count, noun):
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -47,6 +47,8 @@ MISTAKES = (
     (("tune", "reyes", "--tile", "64"), USAGE, "unknown option '--tile'"),
     ((*SMALL, "--policy", "fastest"), BAD_INPUT, "no policy 'fastest'; there is: finish"),
     ((*SMALL, "--places", "999"), BAD_INPUT, r"domain 'host' has \d+ cores: choose up to \d+ --places"),
+    ((*SMALL, "--places", "2", "--domains", "host:cores=1"), BAD_INPUT,
+     "domain 'host' has 1 core: choose up to 1 --places, not 2"),
     ((*SMALL, "--live"), USAGE, "^weir: --live: cholesky has no use for it: leave it out; see"),
     (("run", "cholesky", "--n", "1024", "--timeout", "1e-6"), DEADLINE,
      "a run of cholesky has not ended within 1e-06 s"),

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "command.hpp"
+#include "common/counted.hpp"
 #include "description.hpp"
 #include "interruption.hpp"
 #include "machine_checks.hpp"
@@ -116,9 +117,9 @@ Json json_of(const Findings& findings) {
 std::string verdict(const Findings& findings) {
   const std::size_t problems = count(findings, Level::problem);
   const std::size_t warnings = count(findings, Level::warning);
-  const std::string tail = fmt::format(" ({} warning{})", warnings, warnings == 1 ? "" : "s");
+  const std::string tail = " (" + apps::counted(warnings, "warning") + ")";
   if (problems == 0) return paint("weir is usable here", Tone::good) + tail;
-  return paint(fmt::format("{} problem{}", problems, problems == 1 ? "" : "s"), Tone::bad) + tail;
+  return paint(apps::counted(problems, "problem"), Tone::bad) + tail;
 }
 
 std::string page_of(const Findings& findings) {

@@ -8,6 +8,7 @@
 
 #include "available.hpp"
 #include "command.hpp"
+#include "common/counted.hpp"
 #include "description.hpp"
 #include "ranks.hpp"
 #include "rates.hpp"
@@ -17,10 +18,6 @@ namespace weir::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string plural(std::uint64_t count, const char* one) {
-  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
-}
 
 std::string heading(std::string_view text) { return "\n" + paint(text, Tone::strong) + "\n"; }
 
@@ -59,10 +56,11 @@ std::string caches(const Json& machine) {
 std::string machine_page(const Json& machine) {
   Table table;
   table.add({"processor", text_of(machine, "processor")});
-  table.add({"cores", fmt::format("{} ({}, {}, {})", count_of(machine, "cores"),
-                                  plural(count_of(machine, "hardware_threads"), "hardware thread"),
-                                  plural(count_of(machine, "packages"), "package"),
-                                  plural(count_of(machine, "numa_nodes"), "NUMA node"))});
+  table.add(
+      {"cores", fmt::format("{} ({}, {}, {})", count_of(machine, "cores"),
+                            apps::counted(count_of(machine, "hardware_threads"), "hardware thread"),
+                            apps::counted(count_of(machine, "packages"), "package"),
+                            apps::counted(count_of(machine, "numa_nodes"), "NUMA node"))});
   if (machine.contains("cpu_quota")) {
     table.add({"quota", fmt::format("{:g} cores", machine.at("cpu_quota").get<double>())});
   }

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "common/counted.hpp"
 #include "terminal.hpp"
 
 namespace weir::cli {
@@ -40,7 +41,8 @@ Finding check_affinity() {
   const auto online = static_cast<std::uint64_t>(sysconf(_SC_NPROCESSORS_ONLN));
   const std::uint64_t allowed = processors_in_mask();
   if (allowed == 0 || allowed >= online) {
-    return {Level::ok, "affinity", fmt::format("all {} hardware threads are allowed", online)};
+    return {Level::ok, "affinity",
+            fmt::format("{}, all allowed", apps::counted(online, "hardware thread"))};
   }
   return {Level::warning, "affinity",
           fmt::format("{} of {} hardware threads are allowed", allowed, online),
@@ -62,7 +64,7 @@ Finding check_cores(const Json& machine) {
   const auto cores = machine.at("cores").get<std::uint64_t>();
   const auto threads = machine.value("hardware_threads", cores);
   std::string found =
-      fmt::format("{} usable, {} hardware thread{}", cores, threads, threads == 1 ? "" : "s");
+      fmt::format("{} usable, {}", cores, apps::counted(threads, "hardware thread"));
   if (threads > cores) found += "; weir uses one of each core, all with --domains host:smt=on";
   return {Level::ok, "cores", std::move(found)};
 }
@@ -77,9 +79,9 @@ Finding check_topology(const Json& machine) {
     return {Level::warning, "topology", "hwloc finds no caches", "mount /sys in the container"};
   }
   return {Level::ok, "topology",
-          fmt::format("{}, {} package(s), {} NUMA node(s)",
-                      machine.value("processor", "unknown processor"), machine.value("packages", 1),
-                      machine.value("numa_nodes", 1))};
+          fmt::format("{}, {}, {}", machine.value("processor", "unknown processor"),
+                      apps::counted(machine.value("packages", 1U), "package"),
+                      apps::counted(machine.value("numa_nodes", 1U), "NUMA node"))};
 }
 
 std::optional<std::uint64_t> available_memory() {

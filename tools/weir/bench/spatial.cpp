@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "bench/experiments.hpp"
+#include "common/counted.hpp"
 
 namespace weir::cli::bench {
 
@@ -80,8 +81,8 @@ class Spatial final : public Experiment {
     std::vector<std::size_t> right(sizes_.size() + 1);
     for (std::size_t i = 0; i < right.size(); ++i) right[i] = i;
     return table.text(2, right) +
-           fmt::format("  ref: one kernel, not divided; {} cores, whose divisors are strong\n",
-                       cores);
+           fmt::format("  ref: one kernel, not divided; {}, whose divisors are strong\n",
+                       apps::counted(cores, "core"));
   }
 
  private:

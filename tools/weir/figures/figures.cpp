@@ -13,6 +13,7 @@
 #include <weir/weir.hpp>
 
 #include "command_line.hpp"
+#include "common/counted.hpp"
 #include "common/file.hpp"
 #include "common/input_error.hpp"
 #include "description.hpp"
@@ -187,9 +188,9 @@ RunReport Figures::measure(apps::Application& application, const std::string& do
 std::optional<double> Figures::seconds(apps::Application& application, const std::string& domains,
                                        const tuner::Point& point) {
   Interruption::check();
-  const std::string key =
-      fmt::format("{} on {}: {} places, {} streams, {} tiles", application.name(), domains,
-                  point.places, point.streams, point.tiles);
+  const std::string key = fmt::format(
+      "{} on {}: {}, {}, {}", application.name(), domains, apps::counted(point.places, "place"),
+      apps::counted(point.streams, "stream"), apps::counted(point.tiles, "tile"));
   if (!times_.contains(key)) {
     progress_.update(measured_, 0, fmt::format("{} measured, now {}", measured_, key));
     ++measured_;
