@@ -1,5 +1,7 @@
 #include "backend/launch_arguments.hpp"
 
+#include "base/counted.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -91,8 +93,9 @@ std::string launch_complaint(std::string_view parameters, std::size_t operands,
   const auto pointers =
       static_cast<std::size_t>(std::count(parameters.begin(), parameters.end(), 'p'));
   if (operands != pointers || scalars.size() != parameters.size() - pointers) {
-    return fmt::format("it has {} pointers and {} values, but was given {} operands and {} scalars",
-                       pointers, parameters.size() - pointers, operands, scalars.size());
+    return fmt::format("it has {} and {}, but was given {} and {}", counted(pointers, "pointer"),
+                       counted(parameters.size() - pointers, "value"), counted(operands, "operand"),
+                       counted(scalars.size(), "scalar"));
   }
   std::size_t scalar = 0;
   for (std::size_t i = 0; i < parameters.size(); ++i) {

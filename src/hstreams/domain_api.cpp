@@ -62,7 +62,8 @@ HSTR_RESULT hStreams_GetOversubscriptionLevel(HSTR_PHYS_DOM id, uint32_t threads
     check_pointers(out);
     const std::vector<std::uint32_t> level = session.oversubscription(id);
     if (level.size() != threads) {
-      fail(HSTR_RESULT_NOT_FOUND, "domain {} has {} threads, not {}", id, level.size(), threads);
+      fail(HSTR_RESULT_NOT_FOUND, "domain {} has {} thread{}, not {}", id, level.size(),
+           level.size() == 1 ? "" : "s", threads);
     }
     std::copy(level.begin(), level.end(), out);
   });

@@ -31,8 +31,8 @@ std::vector<CpuMask> Session::places_in(HSTR_LOG_DOM id, std::size_t count) cons
   const std::size_t threads = mask.count();
   if (count > threads) {
     fail(HSTR_RESULT_OUT_OF_RANGE,
-         "{} places in logical domain {} of {} threads: WEIR_HSTREAMS_THREADS gives cards more",
-         count, id, threads);
+         "{} places in logical domain {} of {} thread{}: WEIR_HSTREAMS_THREADS gives cards more",
+         count, id, threads, threads == 1 ? "" : "s");
   }
   std::vector<CpuMask> places;
   std::size_t first = first_of(mask);

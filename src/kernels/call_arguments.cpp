@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <climits>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 
@@ -26,8 +27,8 @@ std::string describe(const char* kind, std::string_view names, std::size_t index
 
 void check_count(const char* kind, std::size_t given, std::string_view names) {
   if (given == count_of(names)) return;
-  fail_argument("{} {}s are given where the kernel takes {} ({})", given, kind, count_of(names),
-                names.empty() ? "none" : names);
+  fail_argument("{} {} given where the kernel takes {} ({})", rt::counted(given, kind),
+                rt::is_or_are(given), count_of(names), names.empty() ? "none" : names);
 }
 
 const char* type_name(weir_scalar_type type) {

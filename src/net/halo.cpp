@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/config.hpp"
+#include "base/counted.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 
@@ -63,7 +64,8 @@ Halo::Halo(GroupHub& hub, const std::function<HaloRequest()>& read)
     const HaloRequest request = read();
     const weir_halo_options& options = request.options;
     if (request.grid->ranks != ranks_) {
-      fail_argument("the grid is for {} ranks: the fabric has {}", request.grid->ranks, ranks_);
+      fail_argument("the grid is for {}: the fabric has {}", counted(request.grid->ranks, "rank"),
+                    ranks_);
     }
     if (options.fields == nullptr) fail_argument("a halo needs at least one field");
     if (options.arrays == nullptr && options.array_count > 0) fail_argument("arrays is NULL");

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/counted.hpp"
 #include "base/log.hpp"
 #include "base/thread_role.hpp"
 #include "pipeline/flow_templates.hpp"
@@ -155,7 +156,8 @@ void Flow::add_stage(const weir_stage_options& options, std::size_t group, Carri
   if (options.function == nullptr && carrier == nullptr)
     fail_argument("stage '{}' has no function", stage->name);
   if (options.outputs == nullptr && options.output_count > 0) {
-    fail_argument("{} outputs of stage '{}' are given as NULL", options.output_count, stage->name);
+    fail_argument("{} of stage '{}' {} given as NULL", counted(options.output_count, "output"),
+                  stage->name, is_or_are(options.output_count));
   }
   const auto own = [&](weir_tunnel* tunnel) -> Tunnel& {
     weir_tunnel& checked = weir_tunnel::check(tunnel);
@@ -398,7 +400,9 @@ void Flow::put(weir_feed& feed, const void* items, std::size_t count, std::int64
                std::size_t& put) {
   put = 0;
   if (count == 0) return;
-  if (items == nullptr) fail_argument("{} items are given as NULL", count);
+  if (items == nullptr) {
+    fail_argument("{} {} given as NULL", counted(count, "item"), is_or_are(count));
+  }
   FeedBooks& own = feed.books;
   Tunnel& tunnel = own.tunnel;
   const std::uint64_t epoch = own.epoch.load(std::memory_order_relaxed);
@@ -435,22 +439,23 @@ ItemTag Flow::tag_of(FeedBooks& feed, std::uint64_t epoch) const noexcept {
 void Flow::fail_put(weir_feed& feed, std::size_t left) {
   const char* const tunnel = feed.name().c_str();
   if (state_.load(std::memory_order_acquire) == kEnded) {
-    fail(WEIR_STATUS_CANCELLED, "pipeline '{}' is at its end: {} items for tunnel '{}' are refused",
-         name_, left, tunnel);
+    fail(WEIR_STATUS_CANCELLED, "pipeline '{}' is at its end: {} for tunnel '{}' {} refused", name_,
+         counted(left, "item"), tunnel, is_or_are(left));
   }
   if (ended()) {
-    fail(WEIR_STATUS_CANCELLED, "pipeline '{}' was stopped with {} items left for tunnel '{}'",
-         name_, left, tunnel);
+    fail(WEIR_STATUS_CANCELLED, "pipeline '{}' was stopped with {} left for tunnel '{}'", name_,
+         counted(left, "item"), tunnel);
   }
   const std::uint64_t epoch = feed.books.epoch.load(std::memory_order_relaxed);
   if (!admitted(epoch)) {
     fail(WEIR_STATUS_TIMEOUT,
-         "epoch {} did not begin before the deadline, {} items for tunnel '{}' are left: "
+         "epoch {} did not begin before the deadline, {} for tunnel '{}' {} left: "
          "epoch {} is not complete, and pipeline '{}' has {} under way at most",
-         epoch, left, tunnel, epoch - options_.epochs, name_, options_.epochs);
+         epoch, counted(left, "item"), tunnel, is_or_are(left), epoch - options_.epochs, name_,
+         options_.epochs);
   }
-  fail(WEIR_STATUS_TIMEOUT, "tunnel '{}' had no room for {} items before the deadline", tunnel,
-       left);
+  fail(WEIR_STATUS_TIMEOUT, "tunnel '{}' had no room for {} before the deadline", tunnel,
+       counted(left, "item"));
 }
 
 void Flow::next_epoch(weir_feed& feed) {

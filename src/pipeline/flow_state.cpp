@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "pipeline/flow.hpp"
 #include "pipeline/flow_templates.hpp"
 
@@ -68,14 +69,15 @@ std::string Flow::holders() {
     }
     const weir_stage_info info = info_of(*stage);
     if (info.created > info.complete) {
-      text += fmt::format(", stage '{}' holds {} items", stage->name, info.created - info.complete);
+      text += fmt::format(", stage '{}' holds {}", stage->name,
+                          counted(info.created - info.complete, "item"));
     }
     if (stage->carrier != nullptr && stage->reorder->under_way() > 0) {
       text += fmt::format(", {} batches of stage '{}' are on its device",
                           stage->reorder->under_way(), stage->name);
     }
     if (const auto open = stage->input->open_feeds.load(std::memory_order_acquire); open > 0) {
-      text += fmt::format(", tunnel '{}' has {} open feeds", stage->input->name(), open);
+      text += fmt::format(", tunnel '{}' has {}", stage->input->name(), counted(open, "open feed"));
     }
   }
   if (const std::string kept = kept_items_->names(); !kept.empty()) text += ", " + kept;

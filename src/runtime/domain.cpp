@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "runtime/stream.hpp"
 
 namespace weir::rt {
@@ -48,8 +49,9 @@ std::vector<unsigned> Domain::take_cores(const std::vector<unsigned>& wanted, st
     if (count == 0 || count > available) {
       const bool busy = available < order.size();
       fail(busy ? WEIR_STATUS_BUSY : WEIR_STATUS_INVALID_ARGUMENT,
-           "a place of {} core{} does not fit in domain '{}': {} of its {} cores are free{}",
-           std::max<std::size_t>(count, 1), count > 1 ? "s" : "", name(), free, order.size(),
+           "a place of {} does not fit in domain '{}': it has {}, of which {} {} free{}",
+           counted(std::max<std::size_t>(count, 1), "core"), name(), counted(order.size(), "core"),
+           free, is_or_are(free),
            busy ? "; destroy another place, or set oversubscribe to share cores" : "");
     }
     cores.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count));

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/thread_role.hpp"
 #include "pipeline/tunnel.hpp"
 #include "runtime/runtime.hpp"
@@ -52,7 +53,8 @@ KernelStage::KernelStage(weir_place& place, const std::string& name,
         wanted.batch, wanted.in_flight, name_, kMostItems, kMostSlots);
   }
   if (wanted.scalars == nullptr && wanted.scalar_count > 0) {
-    fail_argument("{} scalars of stage '{}' are given as NULL", wanted.scalar_count, name_);
+    fail_argument("{} of stage '{}' {} given as NULL", counted(wanted.scalar_count, "scalar"),
+                  name_, is_or_are(wanted.scalar_count));
   }
   scalars_.push_back(weir_scalar_i64(0));
   scalars_.insert(scalars_.end(), wanted.scalars, wanted.scalars + wanted.scalar_count);
@@ -87,7 +89,8 @@ KernelStage::KernelStage(weir_place& place, const std::string& name,
 
 void KernelStage::make_outputs(const weir_stage_options& options, const weir_stage_kernel& wanted) {
   if (options.outputs == nullptr && options.output_count > 0) {
-    fail_argument("{} outputs of stage '{}' are given as NULL", options.output_count, name_);
+    fail_argument("{} of stage '{}' {} given as NULL", counted(options.output_count, "output"),
+                  name_, is_or_are(options.output_count));
   }
   for (std::size_t i = 0; i < options.output_count; ++i) {
     const weir_tunnel& tunnel = weir_tunnel::check(options.outputs[i]);
@@ -111,7 +114,8 @@ void KernelStage::make_outputs(const weir_stage_options& options, const weir_sta
 
 void KernelStage::load_tables(const weir_stage_kernel& wanted) {
   if (wanted.tables == nullptr && wanted.table_count > 0) {
-    fail_argument("{} tables of stage '{}' are given as NULL", wanted.table_count, name_);
+    fail_argument("{} of stage '{}' {} given as NULL", counted(wanted.table_count, "table"), name_,
+                  is_or_are(wanted.table_count));
   }
   for (std::size_t i = 0; i < wanted.table_count; ++i) {
     const weir_operand& table = wanted.tables[i];
@@ -306,8 +310,8 @@ std::size_t KernelStage::items_put(const Slot& slot, std::size_t i) const {
   std::memcpy(&put, slot.in_memory + i * sizeof put, sizeof put);
   const Output& output = outputs_[i];
   if (put > slot.count * output.most) {
-    fail(WEIR_STATUS_KERNEL_ERROR, "the kernel put {} items into '{}', where {} have room", put,
-         output.tunnel, slot.count * output.most);
+    fail(WEIR_STATUS_KERNEL_ERROR, "the kernel put {} into '{}', which has room for {}",
+         counted(put, "item"), output.tunnel, slot.count * output.most);
   }
   return put;
 }
@@ -330,8 +334,8 @@ void KernelStage::unload(std::size_t index, const Outputs& outputs) {
         std::memcpy(&number, slot.out_memory + part.numbers + at * sizeof number, sizeof number);
         if (number > output.most) {
           fail(WEIR_STATUS_KERNEL_ERROR,
-               "the kernel put {} items for item {} of the batch into '{}', where {} have room",
-               number, at, output.tunnel, output.most);
+               "the kernel put {} for item {} of the batch into '{}', which has room for {}",
+               counted(number, "item"), at, output.tunnel, output.most);
         }
         put(at * output.most, number);
       }

@@ -1,5 +1,6 @@
 #include "runtime/place_set.hpp"
 
+#include "base/counted.hpp"
 #include "runtime/runtime.hpp"
 
 namespace weir::rt {
@@ -7,7 +8,9 @@ namespace weir::rt {
 PlaceSet::PlaceSet(Runtime& runtime, const std::string& user, weir_place* const* places,
                    std::size_t count)
     : runtime_(runtime), owns_(count == 0) {
-  if (places == nullptr && count > 0) fail_argument("{} places are given as NULL", count);
+  if (places == nullptr && count > 0) {
+    fail_argument("{} {} given as NULL", counted(count, "place"), is_or_are(count));
+  }
   if (count > kMost) {
     fail_argument("{} places are too many for {}: at most {}", count, user, kMost);
   }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/log.hpp"
 #include "base/thread_role.hpp"
 #include "runtime/queue_ownership.hpp"
@@ -101,10 +102,12 @@ Queue::~Queue() {
 void Queue::open_lanes(const weir_queue_options& options) {
   const std::vector<weir_place*>& places = places_.all();
   if (options.weight_count != 0 && options.weight_count != places.size()) {
-    fail_argument("{} weights do not fit {} places", options.weight_count, places.size());
+    fail_argument("{} for {}: give one for each place", counted(options.weight_count, "weight"),
+                  counted(places.size(), "place"));
   }
   if (options.weights == nullptr && options.weight_count > 0) {
-    fail_argument("{} weights are given as NULL", options.weight_count);
+    fail_argument("{} {} given as NULL", counted(options.weight_count, "weight"),
+                  is_or_are(options.weight_count));
   }
   lanes_.reserve(places.size());
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -238,8 +241,8 @@ void Queue::fill_call(Task& task, const weir_task& given) const {
   }
   if ((given.operands == nullptr && given.operand_count > 0) ||
       (given.scalars == nullptr && given.scalar_count > 0)) {
-    fail_argument("{} operands or {} scalars are given as NULL", given.operand_count,
-                  given.scalar_count);
+    fail_argument("{} or {} are given as NULL", counted(given.operand_count, "operand"),
+                  counted(given.scalar_count, "scalar"));
   }
   if (given.priority < -1 || given.priority > 1) {
     fail_argument("priority {} of a task is not -1, 0 or 1", given.priority);

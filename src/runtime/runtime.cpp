@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/config.hpp"
+#include "base/counted.hpp"
 #include "base/local_rank.hpp"
 #include "base/log.hpp"
 #include "base/sys.hpp"
@@ -368,9 +369,8 @@ void Runtime::partition(Domain& domain, std::size_t count, bool oversubscribe,
   if (count == 0) fail_argument("domain '{}' cannot be divided into 0 places", domain.name());
   if (count > cores && !oversubscribe) {
     fail_argument(
-        "{} places do not fit on the {} free cores of domain '{}'; set oversubscribe to "
-        "share cores",
-        count, cores, domain.name());
+        "{} {} more than domain '{}' has free cores, {}; set oversubscribe to share cores",
+        counted(count, "place"), is_or_are(count), domain.name(), cores);
   }
   std::size_t made = 0;
   try {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/thread_role.hpp"
 #include "pipeline/tunnel.hpp"
 #include "runtime/runtime.hpp"
@@ -63,7 +64,8 @@ StencilStage::StencilStage(weir_place& place, const std::string& name,
          name_, domain_.name(), kernel_->backends());
   }
   if (options.scalars == nullptr && options.scalar_count > 0) {
-    fail_argument("{} scalars of stencil '{}' are given as NULL", options.scalar_count, name_);
+    fail_argument("{} of stencil '{}' {} given as NULL", counted(options.scalar_count, "scalar"),
+                  name_, is_or_are(options.scalar_count));
   }
   if (room_ > kMostRegions || options.in_flight > kMostBatches) {
     fail_argument(

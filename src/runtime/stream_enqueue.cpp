@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "base/thread_role.hpp"
 #include "runtime/runtime.hpp"
 
@@ -15,9 +16,10 @@ constexpr std::size_t kMostScalars = 255;
 constexpr std::size_t kMostEvents = 10'000;
 constexpr std::uint64_t kMostActions = (std::uint64_t{1} << Action::kSequenceBits) - 1;
 
-/// Refuses an array that is not there.
-void check_array(const void* array, std::size_t count, const char* what) {
-  if (array == nullptr && count > 0) fail_argument("{} {} are given as NULL", count, what);
+/// Refuses an array that is not there, of things of a kind: "operand".
+void check_array(const void* array, std::size_t count, const char* kind) {
+  if (array != nullptr || count == 0) return;
+  fail_argument("{} {} given as NULL", counted(count, kind), is_or_are(count));
 }
 
 /// Refuses more events than Action::event_count holds.
@@ -245,8 +247,8 @@ void Stream::fill_compute(Action& action, const weir_compute& compute,
     fail_argument("{} operands and {} scalars are too many: at most {} and {}",
                   compute.operand_count, compute.scalar_count, kMostOperands, kMostScalars);
   }
-  check_array(compute.operands, compute.operand_count, "operands");
-  check_array(compute.scalars, compute.scalar_count, "scalars");
+  check_array(compute.operands, compute.operand_count, "operand");
+  check_array(compute.scalars, compute.scalar_count, "scalar");
   check_waits(events);
   const weir_kernel& kernel = compute.kernel != nullptr || compute.kernel_name == nullptr
                                   ? weir_kernel::check(compute.kernel)
@@ -368,8 +370,8 @@ void Stream::fill_sync(Action& action, const weir_sync& sync) const {
     fail_argument("{} operands and {} events are too many: at most {} and {}", sync.operand_count,
                   sync.event_count, kMostOperands, kMostEvents);
   }
-  check_array(sync.operands, sync.operand_count, "operands");
-  check_array(sync.events, sync.event_count, "events");
+  check_array(sync.operands, sync.operand_count, "operand");
+  check_array(sync.events, sync.event_count, "event");
   for (std::size_t i = 0; i < sync.event_count; ++i) {
     runtime_.check_event(sync.events[i]);
     check_not_later(sync.events[i]);

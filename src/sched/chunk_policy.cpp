@@ -10,6 +10,7 @@
 
 #include <fmt/ranges.h>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 
@@ -184,7 +185,8 @@ std::vector<double> read_weights(std::string_view text, std::size_t places) {
     weights.push_back(*weight);
   }
   if (weights.size() != places) {
-    fail_argument("chunks 'static:{}' have {} weights for {} places", text, weights.size(), places);
+    fail_argument("chunks 'static:{}' have {} for {}", text, counted(weights.size(), "weight"),
+                  counted(places, "place"));
   }
   return weights;
 }

@@ -224,10 +224,10 @@ class AsianOptionTest(weir_cli.CliTest):
             (("--input", self.path("none.csv")), BAD_INPUT, "none.csv"),
             (("--input", empty), BAD_INPUT, "no option"),
             (("--chunk", "lerned"), BAD_INPUT, "did you mean 'learned'"),
-            (("--chunk", "static:1,2", "--domains", "host"), BAD_INPUT, "2 weights for 1 places"),
+            (("--chunk", "static:1,2", "--domains", "host"), BAD_INPUT, "2 weights for 1 place"),
             (("--shape", "round"), USAGE, "--shape"),
             (("--precision", "float"), BAD_INPUT, "double"),
-            (("--policy", "finish"), BAD_INPUT, "--policy"),
+            (("--policy", "finish"), USAGE, "--policy: asian-option has no use for it"),
         ):
             with self.subTest(options):
                 self.assertIn(word, self.refusal("run", "asian-option", *options,

@@ -62,7 +62,7 @@ static void checks_its_scalars(void) {
   const uint64_t before = enqueued(&f);
   CHECK_REFUSED(call(kernel, too_large, 2), "kernel 'checked': parameter 2");
   CHECK_REFUSED(call(kernel, fraction, 2), "kernel 'checked': parameter 2");
-  CHECK_REFUSED(call(kernel, too_large, 1), "1 scalars");
+  CHECK_REFUSED(call(kernel, too_large, 1), "1 scalar");
   CHECK(enqueued(&f) == before);
 }
 

@@ -274,7 +274,7 @@ CONFORMANCE_TEST(Portable, RefusesWhatItsParametersCannotHold) {
     return std::string("none");
   };
   EXPECT_EQ(refusal({readwrite(y.all())}, {1.0, 1}),
-            "kernel 'axpy': it has 2 pointers and 2 values, but was given 1 operands and 2 "
+            "kernel 'axpy': it has 2 pointers and 2 values, but was given 1 operand and 2 "
             "scalars");
   EXPECT_EQ(refusal({readwrite(y.all()), read(x.all())}, {1.0, 1.5}),
             "kernel 'axpy': parameter 3 (scalar 1) is a signed 32-bit integer, but 1.5 was given "

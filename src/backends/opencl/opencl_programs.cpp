@@ -7,6 +7,7 @@
 
 #include "backend/launch_arguments.hpp"
 #include "backend/portable_text.hpp"
+#include "base/counted.hpp"
 
 namespace weir::rt {
 
@@ -202,9 +203,8 @@ void OpenClPrograms::check_kernel(const KernelSource& source, cl_kernel kernel) 
       cl.clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof parameters, &parameters, nullptr),
       fmt::format("kernel '{}'", source.entry));
   if (parameters != source.parameters.size()) {
-    fail(WEIR_STATUS_KERNEL_ERROR,
-         "kernel '{}' has {} parameters in {}, but was registered with {}", source.entry,
-         parameters, source.file, source.parameters.size());
+    fail(WEIR_STATUS_KERNEL_ERROR, "kernel '{}' has {} in {}, but was registered with {}",
+         source.entry, counted(parameters, "parameter"), source.file, source.parameters.size());
   }
   const auto shared = kernel_fact<cl_ulong>(kernel, device_, CL_KERNEL_LOCAL_MEM_SIZE);
   const auto most = limit<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE);

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/counted.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "net/shm/segment.hpp"
@@ -206,7 +207,9 @@ const char* launched_rank() noexcept { return was_launched() ? sys::environment(
 std::unique_ptr<Link> launched_link() {
   const auto ranks = static_cast<Rank>(number_of(kRanks));
   const auto rank = static_cast<Rank>(number_of(kRank));
-  if (rank >= ranks) fail_argument("WEIR_RANK is {}: there are {} ranks", rank, ranks);
+  if (rank >= ranks) {
+    fail_argument("WEIR_RANK is {}: there {} {}", rank, is_or_are(ranks), counted(ranks, "rank"));
+  }
   auto segment = Segment::attach(static_cast<int>(number_of(kSegment)), ranks);
   end_with(static_cast<pid_t>(segment->maker()));
   return std::make_unique<ShmLink>(std::move(segment), rank);

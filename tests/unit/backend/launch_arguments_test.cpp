@@ -96,7 +96,7 @@ TEST(LaunchArguments, SayWhichParameterCannotHoldWhat) {
 TEST(LaunchArguments, SayHowManyThereMustBe) {
   const weir_scalar one = weir_scalar_i64(1);
   EXPECT_EQ(launch_complaint("ppi", 1, {&one, 1}),
-            "it has 2 pointers and 1 values, but was given 1 operands and 1 scalars");
+            "it has 2 pointers and 1 value, but was given 1 operand and 1 scalar");
   EXPECT_NE(launch_complaint("pi", 1, {}), "");
   EXPECT_NE(launch_complaint("p", 1, {&one, 1}), "");
 }

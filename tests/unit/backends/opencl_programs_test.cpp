@@ -152,7 +152,7 @@ TEST_F(OpenClProgramsTest, SaysTheSameOfABrokenKernelEachTime) {
     EXPECT_EQ(event, nullptr);
   }
   EXPECT_EQ(enqueue(made, x, 1, {}, event, another).message,
-            "kernel 'twice' has 1 parameters in twice.wk, but was registered with 2");
+            "kernel 'twice' has 1 parameter in twice.wk, but was registered with 2");
   EXPECT_EQ(run(made), 41);
 }
 

@@ -27,8 +27,8 @@ class TileArguments : public KernelTest {
 
 TEST_F(TileArguments, Counts) {
   refuse_gemm({letter('N')},
-              "1 scalars are given where the kernel takes 4 (transa, transb, alpha, beta)");
-  refuse_operands({reads(a_)}, "1 operands are given where the kernel takes 3 (A, B, C)");
+              "1 scalar is given where the kernel takes 4 (transa, transb, alpha, beta)");
+  refuse_operands({reads(a_)}, "1 operand is given where the kernel takes 3 (A, B, C)");
   if (apart_) return;  // cards have no getrf
   Guarded<std::int32_t> pivots(3, 1);
   refuse("lapack.dgetrf", {real(1)}, {writes(a_), writes(pivots)}, "takes 0 (none)");

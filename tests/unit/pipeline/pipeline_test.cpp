@@ -281,7 +281,7 @@ TEST_F(Pipelines, FeedsSayWhichEpochTheyWaitFor) {
   feed.put(1);
   feed.next_epoch();
   EXPECT_EQ(message_of([&] { feed.put(2, std::chrono::nanoseconds(0)); }),
-            "epoch 1 did not begin before the deadline, 1 items for tunnel 'numbers' are left: "
+            "epoch 1 did not begin before the deadline, 1 item for tunnel 'numbers' is left: "
             "epoch 0 is not complete, and pipeline 'pictures' has 1 under way at most");
   feed.put(std::span<const int>());  // nothing waits for nothing
   feed.close();
@@ -574,7 +574,7 @@ TEST_F(Pipelines, SayWhatIsWrongWithThem) {
   ASSERT_EQ(weir_feed_open(items.handle(), &feed), WEIR_STATUS_OK);
   pipeline.start();
   EXPECT_EQ(message_of([&] { pipeline.wait(std::chrono::nanoseconds(0)); }),
-            "pipeline 'pipeline 0' is not at its end: tunnel 'items' has 1 open feeds");
+            "pipeline 'pipeline 0' is not at its end: tunnel 'items' has 1 open feed");
   EXPECT_EQ(message_of([&] { pipeline.start(); }),
             "pipeline 'pipeline 0' has started: it gets no more workers");
   weir_feed_close(feed);
@@ -682,7 +682,7 @@ TEST_F(Pipelines, CancelEndsAFeedThatWaits) {
   pipeline.cancel();
   EXPECT_NE(message_of([&] {
               for (;;) feed.put(2);
-            }).find("was stopped with 1 items left for tunnel 'items'"),
+            }).find("was stopped with 1 item left for tunnel 'items'"),
             std::string::npos);
   inside = false;
   EXPECT_EQ(message_of([&] { pipeline.wait(); }), "the pipeline was cancelled");

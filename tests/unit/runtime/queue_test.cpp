@@ -754,7 +754,7 @@ TEST(Queues, BadOptionsAreRefused) {
   const double weights[] = {1, 0, 1};
   options.weights = weights;
   options.weight_count = 3;
-  EXPECT_EQ(failure(), "invalid_argument: 3 weights do not fit 2 places");
+  EXPECT_EQ(failure(), "invalid_argument: 3 weights for 2 places: give one for each place");
   options.weight_count = 2;
   EXPECT_TRUE(contains(failure(), "invalid_argument: weight 0 of place"));
   EXPECT_TRUE(contains(failure(), "is not a positive number"));
@@ -763,7 +763,7 @@ TEST(Queues, BadOptionsAreRefused) {
   options.weight_count = 0;
 
   options.place_count = 1;
-  EXPECT_EQ(failure(), "invalid_argument: 1 places are given as NULL");
+  EXPECT_EQ(failure(), "invalid_argument: 1 place is given as NULL");
   const Place foreign = other.domain(0).place();
   weir_place* places[65] = {foreign.handle()};
   options.places = places;

@@ -88,7 +88,7 @@ TEST(Robustness, ArraysThatAreNullAreRefused) {
   compute.kernel_name = "mem.set";
   compute.operand_count = 1;
   EXPECT_EQ(weir_stream_compute(stream.handle(), &compute, nullptr), WEIR_STATUS_INVALID_ARGUMENT);
-  EXPECT_STREQ(weir_last_error(), "1 operands are given as NULL");
+  EXPECT_STREQ(weir_last_error(), "1 operand is given as NULL");
   compute.operand_count = 0;
   compute.scalar_count = 2;
   EXPECT_EQ(weir_stream_compute(stream.handle(), &compute, nullptr), WEIR_STATUS_INVALID_ARGUMENT);

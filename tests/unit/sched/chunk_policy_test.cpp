@@ -91,7 +91,7 @@ TEST(ChunkPolicies, RefuseWhatTheyCannotBe) {
     }
   };
   EXPECT_NE(refusal("facturing").find("did you mean 'factoring'"), std::string::npos);
-  EXPECT_NE(refusal("static:1").find("1 weights for 2 places"), std::string::npos);
+  EXPECT_NE(refusal("static:1").find("1 weight for 2 places"), std::string::npos);
   EXPECT_NE(refusal("static:1,-1").find("'-1'"), std::string::npos);
   EXPECT_NE(refusal("fixed:0").find("fixed:0"), std::string::npos);
   EXPECT_NE(refusal("fixed:x").find("fixed:x"), std::string::npos);
