@@ -189,16 +189,27 @@ class Colour(unittest.TestCase):
         self.assertNotIn("\x1b", weir("info", CLICOLOR_FORCE="1", NO_COLOR="1").stdout)
 
 
+    def is_coloured(self, **environment):
+        try:
+            terminal, output = os.openpty()
+        except OSError as error:
+            self.skipTest(f"this system gives no terminals: {error}")
+        weir("info", stdout=output, **environment)
+        text = os.read(terminal, 65536)
+        os.close(output)
+        os.close(terminal)
+        self.assertIn(b"Machine", text)
+        return b"\x1b[1mMachine" in text
+
     def test_on_a_terminal_unless_it_is_dumb(self):
-        for term, coloured in (("xterm", True), ("dumb", False)):
-            try:
-                terminal, output = os.openpty()
-            except OSError as error:
-                self.skipTest(f"this system gives no terminals: {error}")
-            weir("info", stdout=output, TERM=term)
-            self.assertEqual(b"\x1b[1mMachine" in os.read(terminal, 65536), coloured)
-            os.close(output)
-            os.close(terminal)
+        self.assertTrue(self.is_coloured(TERM="xterm"))
+        self.assertFalse(self.is_coloured(TERM="dumb"))
+
+    def test_terminal_of_mpirun_is_not_one_of_a_person(self):
+        for variable in ("OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_SIZE"):
+            self.assertFalse(self.is_coloured(TERM="xterm", **{variable: "1"}))
+        self.assertTrue(self.is_coloured(TERM="xterm", OMPI_COMM_WORLD_SIZE="1",
+                                         CLICOLOR_FORCE="1"))
 
 
 class Usage(unittest.TestCase):

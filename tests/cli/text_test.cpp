@@ -1,4 +1,7 @@
 // Numbers, tables and suggestions of the tool.
+#include <cstdlib>
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include "suggest.hpp"
@@ -44,6 +47,41 @@ TEST(Table, ColumnsLineUpWhateverTheirCellsAreMadeOf) {
             "  a      12  x\n"
             "  \x1b[31mlong\x1b[0m    3\n"
             "  \xC3\xA9     456\n");
+}
+
+/// Variables of a rank, while it lives.
+class Environment {
+ public:
+  Environment(const char* rank, const char* ranks) {
+    setenv("OMPI_COMM_WORLD_RANK", rank, 1);
+    setenv("OMPI_COMM_WORLD_SIZE", ranks, 1);
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+  ~Environment() {
+    unsetenv("OMPI_COMM_WORLD_RANK");
+    unsetenv("OMPI_COMM_WORLD_SIZE");
+  }
+};
+
+std::string told(Speaker speaker) {
+  testing::internal::CaptureStderr();
+  tell(Tone::bad, "it failed", speaker);
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(Tell, SaysWhichOfSeveralRanksSpeaks) {
+  EXPECT_EQ(told(Speaker::rank), "weir: it failed\n");
+  {
+    const Environment several("3", "4");
+    EXPECT_EQ(told(Speaker::rank), "weir: rank 3: it failed\n");
+    EXPECT_EQ(told(Speaker::all), "weir: it failed\n");
+    testing::internal::CaptureStderr();
+    Progress(0).update(3, 12, "measuring");
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "weir: rank 3:  25 %  3/12  measuring\n");
+  }
+  const Environment one("0", "1");
+  EXPECT_EQ(told(Speaker::rank), "weir: it failed\n");
 }
 
 TEST(Progress, WithoutATerminalThereIsALineNowAndThen) {

@@ -51,7 +51,7 @@ void say(const std::string& words) {
   pollfd target{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   if (poll(&target, 1, 0) != 1) return;
   const std::string line =
-      fmt::format("{}weir: stopped by {}{}{}\n", isatty(STDERR_FILENO) != 0 ? "\r\x1b[K" : "",
+      fmt::format("{}weir: stopped by {}{}{}\n", is_terminal(STDERR_FILENO) ? "\r\x1b[K" : "",
                   signal_name(state.signal), words.empty() ? "" : ": ", words);
   static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
 }

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "common/pipeline_facts.hpp"
+#include "launch_environment.hpp"
 #include "terminal.hpp"
 
 namespace weir::cli {
@@ -24,9 +25,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kFrame{250}, kLine{1000};
 
-bool is_terminal() {
+bool can_redraw() {
   const char* const term = std::getenv("TERM");
-  return isatty(STDERR_FILENO) != 0 && term != nullptr && std::string_view(term) != "dumb";
+  return is_terminal(STDERR_FILENO) && term != nullptr && std::string_view(term) != "dumb";
 }
 
 /// "1.23 M", "45.6 k", "789".
@@ -129,7 +130,7 @@ bool goes_on(const weir::PipelineState& before, const weir::PipelineState& now) 
 }  // namespace
 
 LiveView::LiveView(apps::WatchedPipeline* watched, std::string application)
-    : watched_(watched), application_(std::move(application)), in_place_(is_terminal()) {
+    : watched_(watched), application_(std::move(application)), in_place_(can_redraw()) {
   if (watched_ == nullptr || !watched_->watch()) {
     throw weir::Error(WEIR_STATUS_UNSUPPORTED,
                       fmt::format("{} runs no pipeline that --live could show: those are reyes, "

@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <initializer_list>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -30,19 +30,8 @@ std::vector<std::string> own_arguments() {
   if (arguments.empty()) {
     throw weir::Error(WEIR_STATUS_UNAVAILABLE, "/proc/self/cmdline is needed to start ranks");
   }
-  arguments.front() = "/proc/self/exe";
+  arguments.front() = own_program();
   return arguments;
-}
-
-/// What the first of these variables says that there is and is a number, else `otherwise`.
-unsigned number_in(std::initializer_list<const char*> variables, unsigned otherwise) {
-  for (const char* const variable : variables) {
-    const char* const text = std::getenv(variable);
-    char* end = nullptr;
-    const unsigned long number = text != nullptr ? std::strtoul(text, &end, 10) : 0;
-    if (text != nullptr && end != text && *end == '\0') return static_cast<unsigned>(number);
-  }
-  return otherwise;
 }
 
 /// The processes that the first thread of this one has started and that have not ended.
@@ -89,6 +78,14 @@ std::unique_ptr<weir_fabric, Leave> joined;
 
 }  // namespace
 
+std::string own_program() {
+  constexpr const char* kSelf = "/proc/self/exe";
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink(kSelf, error);
+  const bool same = !error && std::filesystem::equivalent(program, kSelf, error) && !error;
+  return same ? program.string() : kSelf;
+}
+
 bool names_ranks(const std::string& domains) {
   const char* const usual = std::getenv("WEIR_DOMAINS");
   std::istringstream parts(domains.empty() && usual != nullptr ? usual : domains);
@@ -120,21 +117,8 @@ bool serve_ranks(const std::string& domains, const std::function<void(const Runt
   return runtime.serve();
 }
 
-bool is_rank() { return std::getenv("WEIR_RANK") != nullptr; }
-
-/// SLURM_NTASKS is there in a batch script, too, which is one process.
-unsigned started_ranks() {
-  return number_in({"WEIR_RANKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}, 1);
-}
-
-bool speaks_for_machine() {
-  return number_in({"WEIR_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"},
-                   0) == 0;
-}
-
 std::string file_of_rank(const std::string& path) {
-  const unsigned rank =
-      number_in({"WEIR_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}, 0);
+  const unsigned rank = started_rank();
   if (path.empty() || rank == 0) return path;
   const std::filesystem::path whole(path);
   const std::string name = whole.stem().string() + ".rank" + std::to_string(rank);

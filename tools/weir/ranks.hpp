@@ -8,20 +8,16 @@
 #include <weir/weir.hpp>
 
 #include "command.hpp"
+#include "launch_environment.hpp"
 
 namespace weir::cli {
-
-/// Whether this process is a rank that `--ranks` has started.
-bool is_rank();
 
 /// The file of this process for one that was asked for: each rank has its own, and rank 0, or who
 /// is alone, that of the name. "out.json" is "out.rank1.json" on rank 1; "" stays.
 std::string file_of_rank(const std::string& path);
-/// How many ranks were started together, 1 for who is alone.
-unsigned started_ranks();
-/// Whether no rank of a lower number is on this machine: what is wrong with a command is wrong for
-/// all who were started with it, and one says it.
-bool speaks_for_machine();
+/// The program of this process, to start it again: its file, whose name such processes are listed
+/// by. One whose file is not there any more, as after an update, has another name.
+std::string own_program();
 
 /// Starts the command of this process on `ranks` ranks of this machine and waits for them. Returns
 /// what the lowest rank that failed has returned.

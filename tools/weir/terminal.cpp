@@ -14,6 +14,8 @@
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 
+#include "launch_environment.hpp"
+
 namespace weir::cli {
 
 namespace {
@@ -97,7 +99,7 @@ bool has_color(std::FILE* stream) {
   if (!variable("NO_COLOR").empty()) return false;
   const std::string_view forced = variable("CLICOLOR_FORCE");
   if (!forced.empty() && forced != "0") return true;
-  return variable("TERM") != "dumb" && isatty(fileno(stream)) != 0;
+  return variable("TERM") != "dumb" && is_terminal(fileno(stream));
 }
 
 std::string paint(std::string_view text, Tone tone, std::FILE* stream) {
@@ -105,9 +107,10 @@ std::string paint(std::string_view text, Tone tone, std::FILE* stream) {
   return fmt::format("{}{}\x1b[0m", escape(tone), text);
 }
 
-void tell(Tone tone, std::string_view message) noexcept {
+void tell(Tone tone, std::string_view message, Speaker speaker) noexcept {
   try {
-    const std::string line = fmt::format("{} {}\n", paint("weir:", tone, stderr), message);
+    const std::string line = fmt::format("{} {}{}\n", paint("weir:", tone, stderr),
+                                         speaker == Speaker::rank ? rank_prefix() : "", message);
     std::fwrite(line.data(), 1, line.size(), stderr);
   } catch (const std::exception&) {  // there is no memory for the words
   }
@@ -158,7 +161,7 @@ std::string format_count(std::uint64_t count) {
 }
 
 Progress::Progress(std::int64_t line_ns)
-    : on_terminal_(isatty(STDERR_FILENO) != 0 && variable("TERM") != "dumb"),
+    : on_terminal_(is_terminal(STDERR_FILENO) && variable("TERM") != "dumb"),
       every_ns_(on_terminal_ ? 100'000'000 : line_ns),
       next_ns_(on_terminal_ ? 0 : now_ns() + line_ns) {}
 
@@ -174,7 +177,7 @@ void Progress::update(std::uint64_t done, std::uint64_t total, std::string_view 
                        format_count(done), format_count(total), text);
   }
   if (!on_terminal_) {
-    std::fprintf(stderr, "weir: %s\n", line.c_str());
+    std::fprintf(stderr, "weir: %s%s\n", rank_prefix().c_str(), line.c_str());
     return;
   }
   const std::string_view shown = cut(line, terminal_columns() - 1);

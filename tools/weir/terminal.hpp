@@ -17,15 +17,19 @@ void flush();
 enum class Tone { plain, strong, faint, good, warning, bad };
 
 /// Returns whether escape sequences may go to a stream: never with NO_COLOR, always with
-/// CLICOLOR_FORCE, otherwise on a terminal whose TERM is not "dumb".
+/// CLICOLOR_FORCE, otherwise on a terminal whose TERM is not "dumb". A process that mpirun has
+/// started has no terminal: see is_terminal().
 bool has_color(std::FILE* stream);
 
 /// Returns text in a tone if `stream` has colour, unchanged otherwise.
 std::string paint(std::string_view text, Tone tone, std::FILE* stream = stdout);
 
-/// Writes a line to standard error, behind "weir:" in a tone. When nobody can read there it is
-/// lost, and what it is about goes on.
-void tell(Tone tone, std::string_view message) noexcept;
+/// For whom a rank speaks that was started with others.
+enum class Speaker { rank, all };
+
+/// Writes a line to standard error, behind "weir:" in a tone, and "rank 1:" if it is said by one of
+/// several ranks for itself. When nobody can read there it is lost, and what it is about goes on.
+void tell(Tone tone, std::string_view message, Speaker speaker = Speaker::rank) noexcept;
 
 /// Rows of cells printed in columns that line up. Cells may be painted.
 class Table {

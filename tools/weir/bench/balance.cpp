@@ -20,6 +20,7 @@
 #include "command_line.hpp"
 #include "description.hpp"
 #include "interruption.hpp"
+#include "ranks.hpp"
 
 namespace weir::cli::bench {
 
@@ -96,8 +97,8 @@ std::string output_of(const std::vector<std::string>& words) {
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   pid_t process = 0;
-  const int refused =
-      posix_spawn(&process, "/proc/self/exe", &actions, &attributes, arguments.data(), environ);
+  const int refused = posix_spawn(&process, own_program().c_str(), &actions, &attributes,
+                                  arguments.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
