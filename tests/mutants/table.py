@@ -360,6 +360,11 @@ MUTANTS = [
     # Conveyors and halos.
     Mutant("an array that begins elsewhere is believed", "src/net/halo.cpp",
            "    if (layout_->check) check_arrays(options);\n", "", NET),
+    Mutant("a process that ends says that it has closed the fabric", "src/net/link_transport.cpp",
+           "  leave(Kind::end);\n", "  leave(Kind::bye);\n", NET),
+    Mutant("each slice of a wait is one of its own", "src/net/wait_board.cpp",
+           "if (--at_work_ == 0 && entry.ended_) since_ns_ = 0;",
+           "if (--at_work_ == 0) since_ns_ = 0;", NET),
     Mutant("any number of blocks is under way", "src/net/conveyor.cpp",
            "      if (in_flight() < limit) {", "      if (true) {", NET),
     Mutant("an ack is one block ahead", "src/net/conveyor.cpp",
