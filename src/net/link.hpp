@@ -84,6 +84,9 @@ class Link {
   virtual bool withdraw(WindowId) noexcept { return false; }
   virtual void settle(WindowId) noexcept {}
   virtual void* allocate(std::size_t) noexcept { return nullptr; }
+  virtual weir_status commit(void*, std::size_t, std::int64_t /*deadline_ns*/) noexcept {
+    return WEIR_STATUS_OUT_OF_MEMORY;
+  }
   virtual bool release(void*) noexcept { return false; }
   // As in Transport. Any thread.
   virtual bool move_runs(OneSidedKind, Rank, WindowId, std::span<const WindowRun>) noexcept {

@@ -57,6 +57,9 @@ class LinkTransport final : public Transport, private PacketSink {
   bool withdraw(WindowId window) noexcept override;
   void settle(WindowId window) noexcept override { link_->settle(window); }
   void* allocate(std::size_t bytes) override { return link_->allocate(bytes); }
+  weir_status commit(void* memory, std::size_t bytes, std::int64_t deadline_ns) noexcept override {
+    return link_->commit(memory, bytes, deadline_ns);
+  }
   bool release(void* memory) noexcept override { return link_->release(memory); }
   bool move_runs(OneSidedKind kind, Rank target, WindowId window,
                  std::span<const WindowRun> runs) noexcept override {

@@ -91,7 +91,8 @@ class Port {
   /// turn.
   void withdraw(WindowId window) noexcept;
   /// Returns zeroed memory that others reach fastest when it is exposed; null: somebody else has
-  /// held the turn until the deadline. Throws Error.
+  /// held the turn until the deadline, or not all of it was there then. Others move the fabric on
+  /// while the system brings the memory. Throws Error.
   void* allocate(std::size_t bytes, std::int64_t deadline_ns = sys::kNever);
   void release(void* memory) noexcept;
   /// Says where memory from allocate() is for the others, if they can read it without a copy.

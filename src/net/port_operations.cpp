@@ -75,10 +75,19 @@ void PortOperations::withdraw(WindowId window) noexcept {
 }
 
 void* PortOperations::allocate(std::size_t bytes, std::int64_t deadline_ns) {
-  const PortProgress::Turn turn(progress_, deadline_ns);
-  if (!turn) return nullptr;
-  if (void* const memory = transport_.allocate(bytes)) return memory;
-  void* const memory = std::calloc(std::max<std::size_t>(bytes, 1), 1);
+  void* memory = nullptr;
+  {
+    const PortProgress::Turn turn(progress_, deadline_ns);
+    if (!turn) return nullptr;
+    memory = transport_.allocate(bytes);
+  }
+  if (memory != nullptr) {  // seconds, for much: others move the fabric on meanwhile
+    const weir_status status = transport_.commit(memory, bytes, deadline_ns);
+    if (status == WEIR_STATUS_OK) return memory;
+    release(memory);
+    if (status == WEIR_STATUS_TIMEOUT) return nullptr;
+  }
+  memory = std::calloc(std::max<std::size_t>(bytes, 1), 1);
   if (memory == nullptr) fail(WEIR_STATUS_OUT_OF_MEMORY, "no memory for a window of {} B", bytes);
   return memory;
 }

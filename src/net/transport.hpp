@@ -116,8 +116,14 @@ class Transport {
   /// Waits for these, but not longer than a second: a process may be stopped in the midst of one.
   /// Any thread, beside the other calls.
   virtual void settle(WindowId window) noexcept = 0;
-  /// Returns zeroed memory that others reach fastest when it is exposed, null when there is none.
+  /// Returns addresses for memory that others reach fastest when it is exposed, null when there
+  /// are none. commit() brings the memory.
   virtual void* allocate(std::size_t bytes) = 0;
+  /// Brings the memory, zeroed, behind what allocate() returned for so many bytes. TIMEOUT: not all
+  /// of it until the deadline; OUT_OF_MEMORY: there is none. Then release() it. Any thread, beside
+  /// the other calls.
+  virtual weir_status commit(void* memory, std::size_t bytes,
+                             std::int64_t deadline_ns) noexcept = 0;
   /// Gives it back; what an operation is still in is not used again. False: it is not from here.
   virtual bool release(void* memory) noexcept = 0;
   /// Puts or gets some runs, where that takes nobody else's help. False: start() must do it, also

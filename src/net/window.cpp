@@ -15,7 +15,11 @@ Window::Own::Own(Port& port, void* memory, std::size_t bytes, std::int64_t deadl
       allocated_(memory == nullptr),
       memory_(allocated_ ? port.allocate(bytes, deadline_ns) : memory) {
   const bool late = allocated_ && memory_ == nullptr;
-  if (late) fail(WEIR_STATUS_TIMEOUT, "no window in time: a handler of messages is at work");
+  if (late) {
+    fail(WEIR_STATUS_TIMEOUT,
+         "no window in time: a handler of messages is at work, or {} B of memory take longer",
+         bytes);
+  }
   try {
     id_ = port_.expose(memory_, bytes, deadline_ns);
   } catch (...) {

@@ -14,7 +14,8 @@ namespace weir::rt {
 class Window {
  public:
   /// This rank's part, of which the others know once they have met. Null: allocates. Throws Error;
-  /// {timeout} when somebody else has held the port's turn until the deadline.
+  /// {timeout} when somebody else has held the port's turn until the deadline, or the memory was
+  /// not there then.
   Window(Port& port, void* memory, std::size_t bytes, std::int64_t deadline_ns);
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/threads.hpp"
+
 namespace weir::rt {
 
 namespace {
@@ -112,19 +114,23 @@ std::uint64_t Segment::heap(Rank rank) const noexcept {
          rank * kHeapBytes;
 }
 
-bool Segment::reserve(std::uint64_t place, std::uint64_t bytes) noexcept {
-  constexpr std::uint64_t kPiece = 256u << 10;  // older systems undo all of it at a signal
+weir_status Segment::reserve(std::uint64_t place, std::uint64_t bytes,
+                             std::int64_t deadline_ns) noexcept {
+  constexpr std::uint64_t kWithoutLook = 16u
+                                         << 20;  // some ms: blocks of conveyors wait for nothing
+  constexpr std::uint64_t kPiece = 256u << 10;   // older systems undo all of it at a signal
   for (std::uint64_t done = 0; done < bytes;) {
+    const bool looks = done >= kWithoutLook && deadline_ns != sys::kNever;
+    if (looks && sys::now_ns() >= deadline_ns) return WEIR_STATUS_TIMEOUT;
     const std::uint64_t piece = std::min(kPiece, bytes - done);
     if (fallocate(descriptor_, 0, static_cast<off_t>(place + done), static_cast<off_t>(piece)) ==
         0) {
       done += piece;
     } else if (errno != EINTR) {
-      discard(place, done);
-      return false;
+      return WEIR_STATUS_OUT_OF_MEMORY;
     }
   }
-  return true;
+  return WEIR_STATUS_OK;
 }
 
 void Segment::discard(std::uint64_t place, std::uint64_t bytes) noexcept {

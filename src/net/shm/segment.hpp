@@ -86,8 +86,11 @@ class Segment {
   /// Where a rank's memory for windows is in the segment.
   std::uint64_t heap(Rank rank) const noexcept;
   std::uint64_t heap_bytes() const noexcept;
-  /// Makes sure that there is memory behind a part of the heap. Returns false when there is none.
-  bool reserve(std::uint64_t place, std::uint64_t bytes) noexcept;
+  /// Makes sure that there is memory behind a part of the heap, piece by piece. OUT_OF_MEMORY:
+  /// there is none; TIMEOUT: not behind all of it at the deadline of sys::now_ns(). Some may be
+  /// there then.
+  /// The first 16 MiB do not look at the deadline.
+  weir_status reserve(std::uint64_t place, std::uint64_t bytes, std::int64_t deadline_ns) noexcept;
   /// Gives it back; it is zero when it is reserved again.
   void discard(std::uint64_t place, std::uint64_t bytes) noexcept;
 

@@ -29,6 +29,11 @@ constexpr std::size_t room_of(std::size_t bytes) noexcept {
   return (kAlign + bytes + kAlign - 1) / kAlign * kAlign;
 }
 
+/// At least one, in bytes.
+constexpr std::uint64_t pages_of(std::size_t bytes) noexcept {
+  return std::max<std::uint64_t>(1, (bytes + Segment::kPage - 1) / Segment::kPage) * Segment::kPage;
+}
+
 /// Not private to the process, unlike sys::wait().
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
            const timespec* timeout) noexcept {
@@ -324,22 +329,25 @@ bool ShmLink::move_runs(OneSidedKind kind, Rank target, WindowId number,
 void* ShmLink::allocate(std::size_t bytes) noexcept {
   if (bytes > segment_->heap_bytes()) return nullptr;  // nor may it go round below
   discard_released();
-  const std::uint64_t needed =
-      std::max<std::uint64_t>(1, (bytes + Segment::kPage - 1) / Segment::kPage) * Segment::kPage;
+  const std::uint64_t needed = pages_of(bytes);
   std::uint64_t place = segment_->heap(info_.rank);
   const std::uint64_t end = place + segment_->heap_bytes();
   for (const auto& [begin, block] : used_) {
     if (begin - place >= needed) break;
     place = begin + block.bytes;
   }
-  if (needed > end - place || !segment_->reserve(place, needed)) return nullptr;
+  if (needed > end - place) return nullptr;
   try {
     used_[place] = {needed};
   } catch (...) {
-    segment_->discard(place, needed);
     return nullptr;
   }
   return segment_->base() + place;
+}
+
+weir_status ShmLink::commit(void* memory, std::size_t bytes, std::int64_t deadline_ns) noexcept {
+  const auto place = static_cast<std::uint64_t>(static_cast<std::byte*>(memory) - segment_->base());
+  return segment_->reserve(place, pages_of(bytes), deadline_ns);
 }
 
 bool ShmLink::release(void* memory) noexcept {

@@ -37,6 +37,7 @@ class ShmLink final : public Link {
   bool withdraw(WindowId window) noexcept override;
   void settle(WindowId window) noexcept override;
   void* allocate(std::size_t bytes) noexcept override;
+  weir_status commit(void* memory, std::size_t bytes, std::int64_t deadline_ns) noexcept override;
   bool release(void* memory) noexcept override;
   bool move_runs(OneSidedKind kind, Rank target, WindowId window,
                  std::span<const WindowRun> runs) noexcept override;

@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include "committing_link.hpp"
 #include "forwarding_link.hpp"
 #include "no_memory.hpp"
 #include "ranks.hpp"
@@ -585,6 +586,33 @@ TEST(Port, AWindowThatSomebodyIsInIsWithdrawnBesideTheOthers) {
     EXPECT_FALSE(over) << "it has not waited for who is inside";
     slot.users.fetch_sub(1);
     withdrawing.join();
+  };
+  test::on_links(std::move(links), ProgressBy::caller, program, test::membership());
+}
+
+/// As when the system takes seconds to find many pages.
+TEST(Port, MemoryComesBesideTheOthers) {
+  InprocHub hub(2, 0);
+  std::atomic<bool> begun{false}, there{false};
+  const auto commit = [&] {
+    begun = true;
+    while (!there) std::this_thread::yield();
+    return WEIR_STATUS_OK;
+  };
+  std::vector<std::unique_ptr<Link>> links;
+  for (Rank rank = 0; rank < 2; ++rank) {
+    links.push_back(std::make_unique<test::CommittingLink>(hub.link(rank), commit));
+  }
+  const auto program = [&](Port& port) {
+    std::thread allocating;
+    if (port.rank() == 0) {
+      allocating = std::thread([&] { port.release(port.allocate(64)); });
+      while (!begun) std::this_thread::yield();
+    }
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    if (port.rank() == 1) return;
+    EXPECT_FALSE(there.exchange(true));
+    allocating.join();
   };
   test::on_links(std::move(links), ProgressBy::caller, program, test::membership());
 }

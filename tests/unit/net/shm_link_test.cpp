@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,6 +32,27 @@ TEST(ShmLink, HasNoMemoryForMoreThanItsHeap) {
   ASSERT_NE(memory, nullptr);
   EXPECT_TRUE(link.release(memory));
   EXPECT_FALSE(link.release(memory));
+}
+
+TEST(ShmLink, BringsMemoryUntilADeadline) {
+  constexpr std::size_t kBytes = 64u << 20;
+  Segment segment(1);
+  ShmLink link(Segment::attach(dup(segment.descriptor()), 1), 0);
+  const auto pages = [&] {
+    struct stat status {};
+    EXPECT_EQ(fstat(segment.descriptor(), &status), 0);
+    return static_cast<std::size_t>(status.st_blocks) * 512 / Segment::kPage;
+  };
+  const std::size_t before = pages();
+  void* const memory = link.allocate(kBytes);
+  ASSERT_NE(memory, nullptr);
+  EXPECT_LT(pages(), before + 64) << "it has been brought under the lock of the port";
+  EXPECT_EQ(link.commit(memory, kBytes, sys::now_ns()), WEIR_STATUS_TIMEOUT);
+  EXPECT_LT(pages(), before + kBytes / Segment::kPage);
+  EXPECT_EQ(link.commit(memory, kBytes, sys::kNever), WEIR_STATUS_OK);
+  EXPECT_GE(pages(), before + kBytes / Segment::kPage);
+  EXPECT_TRUE(link.release(memory));
+  EXPECT_LT(pages(), before + 64);
 }
 
 TEST(Segment, SaysThatFilesAreLimited) {

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "committing_link.hpp"
 #include "ranks.hpp"
 
 namespace weir::rt {
@@ -39,6 +40,30 @@ TEST(NetWindow, IsNotWaitedForWhileAHandlerIsAtWork) {
     over = true;
     handler.join();
   });
+}
+
+TEST(NetWindow, IsNotWaitedForWhileItsMemoryComes) {
+  for (const weir_status status : {WEIR_STATUS_TIMEOUT, WEIR_STATUS_OUT_OF_MEMORY}) {
+    InprocHub hub(1, 0);
+    std::vector<std::unique_ptr<Link>> links;
+    links.push_back(
+        std::make_unique<test::CommittingLink>(hub.link(0), [status] { return status; }));
+    const auto program = [status](Port& port) {
+      Collectives collectives(port);
+      std::optional<Window> window;
+      weir_status found = WEIR_STATUS_OK;
+      try {
+        Window::meet(collectives, -1, [&](std::int64_t deadline) -> Window& {
+          return window.emplace(port, nullptr, 8, deadline);
+        });
+      } catch (const Error& error) {
+        found = error.status();
+      }
+      // Where the link has none there is other memory.
+      EXPECT_EQ(found, status == WEIR_STATUS_TIMEOUT ? status : WEIR_STATUS_OK);
+    };
+    test::on_links(std::move(links), ProgressBy::caller, program, test::membership());
+  }
 }
 
 }  // namespace
