@@ -424,7 +424,8 @@ class GeneAlignmentApplication final : public Application {
   }
   bool has_tiles() const override { return false; }
   const char* summary() const override {
-    return "find where sequences look alike, made up or files: --input target.fa.gz --query gene.fa";
+    return "find where sequences look alike, made up or files: --input target.fa.gz --query "
+           "gene.fa";
   }
   bool has_precision() const override { return false; }
   bool uses(std::string_view option) const override {

@@ -50,7 +50,8 @@ typedef struct weir_runtime_options {
 /**
  * Opens the domains and registers the built-in kernels.
  * options may be NULL. The caller owns *out_runtime and ends it with weir_runtime_destroy().
- * Refused with BUSY inside a kernel, callback or stage of a pipeline, which cannot wait for its end.
+ * Refused with BUSY inside a kernel, callback or stage of a pipeline, which cannot wait for its
+ * end.
  */
 WEIR_API weir_status weir_runtime_create(const weir_runtime_options* options,
                                          weir_runtime** out_runtime);
