@@ -301,6 +301,7 @@ class Figures(unittest.TestCase):
                 (("--apps", "lu", "--size", "tiny"), "lu has no size 'tiny': say --n"),
                 (("--apps", "matmul,lu", "--size", "small"), "lu has no size 'small'"),
                 (("--apps", "wave", "--seed", "3"), "wave has no use for --seed"),
+                (("--apps", "wave", "--input", "a.npy"), "wave has no use for --input"),
                 (("--apps", "laplacian", "--size", "tiny"), "laplacian is not divided into tiles"),
                 (("--apps", "scatter"), "scatter is not divided into tiles"),
                 (("--apps", "nn", "--policy", "finish"), "unknown option '--policy'")):

@@ -137,7 +137,7 @@ void Figures::check(const apps::Application& application) const {
   if (given("--precision") && !application.has_precision()) {
     refuse("has no choice of numbers: leave --precision out");
   }
-  for (const char* const option : {"--n", "--seed"}) {
+  for (const char* const option : {"--n", "--seed", "--input"}) {
     if (!given(option) || application.uses(option)) continue;
     refuse(fmt::format("has no use for {0}: leave {0} out", option));
   }
