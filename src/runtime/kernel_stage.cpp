@@ -156,7 +156,14 @@ weir_buffer* KernelStage::make_buffer(std::size_t bytes, const char* what, unsig
 KernelStage::~KernelStage() { close(); }
 
 void KernelStage::close() noexcept {
-  if (stream_ != nullptr) runtime_.destroy_stream(stream_);
+  if (stream_ != nullptr) {
+    try {
+      runtime_.await_end({stream_}, WEIR_FOREVER);
+    } catch (...) {  // its end waits
+    }
+    stream_->unreported().forget_up_to(UINT64_MAX);  // the batches have told
+    runtime_.destroy_stream(stream_);
+  }
   for (const auto& slot : slots_) {
     if (slot->in != nullptr) runtime_.destroy_buffer(slot->in);
     if (slot->out != nullptr) runtime_.destroy_buffer(slot->out);

@@ -123,7 +123,14 @@ void StencilStage::close() noexcept {
     const sys::Lock lock(ready_mutex_);
     closing_ = true;
   }
-  if (stream_ != nullptr) runtime_.destroy_stream(stream_);
+  if (stream_ != nullptr) {
+    try {
+      runtime_.await_end({stream_}, WEIR_FOREVER);
+    } catch (...) {  // its end waits
+    }
+    stream_->unreported().forget_up_to(UINT64_MAX);  // the batches have told
+    runtime_.destroy_stream(stream_);
+  }
   stream_ = nullptr;  // what was under way has seen it
   for (weir_buffer*& matrix : matrices_) {
     if (matrix != nullptr) runtime_.destroy_buffer(matrix);
