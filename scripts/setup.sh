@@ -17,8 +17,8 @@ packages_of() {
                  libopenblas-dev liblapacke-dev libpng-dev libturbojpeg0-dev zlib1g-dev
                  python3-numpy python3-scipy" ;;
     test) echo "libgtest-dev librapidcheck-dev librandom123-dev relacy-dev binutils python3-venv
-                python3-dev gfortran ocl-icd-libopencl1 pocl-opencl-icd chromium bowtie2-examples
-                opencv-data libopenmpi-dev openmpi-bin libmpich-dev mpich iproute2" ;;
+                python3-dev gfortran ocl-icd-libopencl1 pocl-opencl-icd mesa-opencl-icd chromium
+                bowtie2-examples opencv-data libopenmpi-dev openmpi-bin libmpich-dev mpich iproute2" ;;
     docs) echo "doxygen python3-sphinx python3-breathe python3-myst-parser furo" ;;
     bench) echo "libconcurrentqueue-dev libstarpu-dev libtbb-dev ocl-icd-opencl-dev pocl-opencl-icd
                  libopenmpi-dev openmpi-bin gfortran libcoarrays-openmpi-dev" ;;

@@ -2,11 +2,13 @@
 #include <cstdio>
 
 #include <weir/kernel.h>
+#include <weir/opencl.h>
 
 #include "backend/invoke.hpp"
 #include "backend/team.hpp"
 #include "capi/guard.hpp"
 #include "kernels/builtin.hpp"
+#include "runtime/backends.hpp"
 #include "runtime/runtime.hpp"
 
 using namespace weir::rt;
@@ -44,6 +46,16 @@ weir_status weir_kernel_find(const weir_runtime* runtime, const char* name,
     if (name == nullptr) fail_argument("the name of the kernel is NULL");
     result = &weir_runtime::check(runtime).kernels().find(name);
     weir::kernels::prepare(name);
+  });
+}
+
+weir_status weir_opencl_buffer(const void* address, void** out_buffer, uint64_t* out_offset) {
+  return guard([&] {
+    void*& buffer = out(out_buffer, "out_buffer");
+    std::uint64_t& offset = out(out_offset, "out_offset");
+    const DriverBuffer found = find_driver_buffer(address);
+    buffer = found.buffer;
+    offset = found.offset;
   });
 }
 

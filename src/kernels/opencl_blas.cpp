@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <weir/opencl.h>
 
 #include "base/log.hpp"
 #include "kernels/memory_calls.hpp"
@@ -21,15 +22,20 @@ namespace {
 constexpr std::size_t kTile = 16;   ///< groups of the product have kTile x kTile items
 constexpr std::size_t kWidth = 64;  ///< items of other groups
 
-/// REAL is float or double. Of `part` 1 is the lower triangle, 2 the upper one, 0 all.
+/// REAL is float or double. Operands begin so many bytes behind a pointer: it is to a buffer where
+/// the driver has no shared virtual memory. Of `part` 1 is the lower triangle, 2 the upper one, 0
+/// all.
 constexpr char kText[] = R"(
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
+#define AT(T, x) x = (global T*)((global uchar*)x + at_##x)
 
 kernel __attribute__((reqd_work_group_size(16, 16, 1)))
-void product(global const REAL* a, global const REAL* b, global REAL* c, int turn_a, int turn_b,
-             REAL alpha, REAL beta, int m, int n, int depth, int lda, int ldb, int ldc, int part) {
+void product(global const REAL* a, ulong at_a, global const REAL* b, ulong at_b, global REAL* c,
+             ulong at_c, int turn_a, int turn_b, REAL alpha, REAL beta, int m, int n, int depth,
+             int lda, int ldb, int ldc, int part) {
+  AT(const REAL, a), AT(const REAL, b), AT(REAL, c);
   local REAL left[16][17], right[16][17];
   const int x = get_local_id(0), y = get_local_id(1);
   const long i = get_global_id(0), j = get_global_id(1);
@@ -52,8 +58,9 @@ void product(global const REAL* a, global const REAL* b, global REAL* c, int tur
 
 // Each item solves for one vector, whose elements are `step` apart; vectors are `next` apart.
 kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void solve(global const REAL* a, global REAL* b, int order, int count, int turned, int lower,
-           int unit, REAL alpha, int lda, int step, int next) {
+void solve(global const REAL* a, ulong at_a, global REAL* b, ulong at_b, int order, int count,
+           int turned, int lower, int unit, REAL alpha, int lda, int step, int next) {
+  AT(const REAL, a), AT(REAL, b);
   const long mine = get_global_id(0) * (long)next;
   if (get_global_id(0) >= count) return;
   for (int t = 0; alpha == 0 && t < order; ++t) b[mine + t * (long)step] = 0;
@@ -69,7 +76,8 @@ void solve(global const REAL* a, global REAL* b, int order, int count, int turne
 
 // One group; `down` and `across` are how far the next row and column of the factor are.
 kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void factor(global REAL* a, global int* info, int order, int down, int across) {
+void factor(global REAL* a, ulong at_a, global int* info, int order, int down, int across) {
+  AT(REAL, a);
   const int x = get_local_id(0);
   int bad = 0;
   for (int j = 0; j < order; ++j) {
@@ -98,14 +106,17 @@ void factor(global REAL* a, global int* info, int order, int down, int across) {
 }
 
 kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void fill(global uchar* x, uchar byte, ulong width, ulong rows, ulong next_row, ulong next_plane) {
+void fill(global uchar* x, ulong at_x, uchar byte, ulong width, ulong rows, ulong next_row,
+          ulong next_plane) {
+  AT(uchar, x);
   const ulong i = get_global_id(0), row = get_global_id(1) % rows, plane = get_global_id(1) / rows;
   if (i < width) x[i + row * next_row + plane * next_plane] = byte;
 }
 
 kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void move(global const uchar* x, global uchar* y, ulong width, ulong rows, ulong x_row,
-          ulong x_plane, ulong y_row, ulong y_plane) {
+void move(global const uchar* x, ulong at_x, global uchar* y, ulong at_y, ulong width, ulong rows,
+          ulong x_row, ulong x_plane, ulong y_row, ulong y_plane) {
+  AT(const uchar, x), AT(uchar, y);
   const ulong i = get_global_id(0), row = get_global_id(1) % rows, plane = get_global_id(1) / rows;
   if (i >= width) return;
   y[i + row * y_row + plane * y_plane] = x[i + row * x_row + plane * x_plane];
@@ -282,14 +293,19 @@ struct OpenClThread {
   }
 };
 
-/// A call of a kernel whose first arguments are addresses.
+/// A call of a kernel whose first arguments are operands.
 class Launch {
  public:
   explicit Launch(const OpenClKernel& kernel) : kernel_(kernel.get()) {}
 
-  Launch& address(const void* value) {
-    OpenCl::check(OpenCl::get().clSetKernelArgSVMPointer(kernel_, next_++, value), "an operand");
-    return *this;
+  Launch& address(const void* operand) {
+    void* found = nullptr;
+    std::uint64_t offset = 0;
+    if (weir_opencl_buffer(operand, &found, &offset) == WEIR_STATUS_OK && found != nullptr) {
+      return value(static_cast<cl_mem>(found)).value(cl_ulong{offset});
+    }
+    OpenCl::check(OpenCl::get().clSetKernelArgSVMPointer(kernel_, next_++, operand), "an operand");
+    return value(cl_ulong{0});
   }
   template <class T>
   Launch& value(T value) {

@@ -11,6 +11,7 @@
 #include "backends/host/host_backend.hpp"
 #include "backends/null/null_backend.hpp"
 #include "backends/opencl/opencl_backend.hpp"
+#include "backends/opencl/opencl_device.hpp"
 #include "backends/rank/rank_backend.hpp"
 #include "backends/sim/sim_backend.hpp"
 #include "base/text.hpp"
@@ -108,6 +109,11 @@ std::vector<std::unique_ptr<Backend>> make_backends(Port* port) {
   backends.push_back(make_rank_backend(port));
   backends.push_back(make_null_backend());
   return backends;
+}
+
+DriverBuffer find_driver_buffer(const void* operand) noexcept {
+  const OpenClLocation found = find_opencl_buffer(operand);
+  return {found.buffer, found.offset};
 }
 
 std::vector<DomainSpec> parse_domains(std::string_view text) {

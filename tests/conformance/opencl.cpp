@@ -2,6 +2,8 @@
 #include <CL/cl.h>
 #include <dlfcn.h>
 
+#include <weir/opencl.h>
+
 #include "card_code.hpp"
 
 namespace weir::conformance {
@@ -37,15 +39,32 @@ std::string missing_card() {
   }
 }
 
+template <class Function>
+Function opencl_function(const char* name) {
+  return reinterpret_cast<Function>(dlsym(dlopen("libOpenCL.so.1", RTLD_NOW), name));
+}
+
+cl_int copy_number(void* queue, const void* from, void* to) {
+  static const auto copy = opencl_function<decltype(&clEnqueueSVMMemcpy)>("clEnqueueSVMMemcpy");
+  static const auto copy_buffer =
+      opencl_function<decltype(&clEnqueueCopyBuffer)>("clEnqueueCopyBuffer");
+  void *source = nullptr, *target = nullptr;
+  std::uint64_t source_offset = 0, target_offset = 0;
+  check(weir_opencl_buffer(from, &source, &source_offset));
+  check(weir_opencl_buffer(to, &target, &target_offset));
+  auto* const commands = static_cast<cl_command_queue>(queue);
+  if (source == nullptr) {
+    return copy(commands, CL_FALSE, to, from, sizeof(std::int64_t), 0, nullptr, nullptr);
+  }
+  return copy_buffer(commands, static_cast<cl_mem>(source), static_cast<cl_mem>(target),
+                     source_offset, target_offset, sizeof(std::int64_t), 0, nullptr, nullptr);
+}
+
 weir_status gather_by_queue(const weir_call* call) {
-  static const auto copy = reinterpret_cast<decltype(&clEnqueueSVMMemcpy)>(
-      dlsym(dlopen("libOpenCL.so.1", RTLD_NOW), "clEnqueueSVMMemcpy"));
-  auto* const queue = static_cast<cl_command_queue>(call->queue);
   const std::size_t last = call->operand_count - 1;
   auto* const target = static_cast<std::int64_t*>(call->operands[last].address);
   for (std::size_t i = 0; i < last; ++i) {
-    const cl_int code = copy(queue, CL_FALSE, target + i, call->operands[i].address, sizeof *target,
-                             0, nullptr, nullptr);
+    const cl_int code = copy_number(call->queue, call->operands[i].address, target + i);
     if (code != CL_SUCCESS) {
       return weir_call_fail(call, WEIR_STATUS_DEVICE_ERROR, "copy %zu fails with %d", i, code);
     }
@@ -72,6 +91,65 @@ const Registration card({
                    {"Ordering.DependentActionsNeedNoHost", kHeld},
                    {"Overlap.*", kNoMeeting}},
     .missing = missing_card,
+});
+
+/// A card whose driver has no shared virtual memory.
+const Registration buffers({
+    .name = "opencl_buffers",
+    .domain = "opencl:0,native=off,svm=off",
+    .small = "opencl:0,native=off,svm=off,memory=32KiB",
+    .kernels =
+        [](const Runtime& runtime) {
+          return card_code(runtime, {"opencl", gather_by_queue, kNoMeet, "meet.cl", nullptr});
+        },
+    .exceptions = {{"Copies.BetweenTwoDevices", "cards of OpenCL have no link to each other"},
+                   {"Memory.MayBeTheProgramsThere", "a card of OpenCL takes no memory"},
+                   {"Ordering.BarriersNeedNoHost", kHeld},
+                   {"Ordering.DependentActionsNeedNoHost", kHeld},
+                   {"Overlap.*", kNoMeeting}},
+    .missing = missing_card,
+});
+
+/// Returns why there is no device of rusticl, Mesa's driver for graphics cards, which a processor
+/// stands for here; "": there is.
+std::string missing_rusticl() {
+#ifdef __SANITIZE_THREAD__
+  return "the thread sanitizer does not see the locks of the driver";
+#endif
+  try {
+    const Runtime runtime("opencl:0");
+    const bool is_there = runtime.describe().find("rusticl") != std::string::npos;
+    return is_there ? "" : "opencl:0 is no device of rusticl: install mesa-opencl-icd";
+  } catch (const Error& error) {
+    if (error.status() != WEIR_STATUS_UNAVAILABLE) throw;
+    return error.what();
+  }
+}
+
+constexpr char kNoDoubles[] = "the card has no doubles";
+
+const Registration rusticl({
+    .name = "opencl_rusticl",
+    .domain = "opencl:0",
+    .small = "opencl:0,memory=32KiB",
+    .kernels =
+        [](const Runtime& runtime) {
+          return card_code(runtime, {"opencl", gather_by_queue, kNoMeet, "meet.cl", nullptr});
+        },
+    .exceptions = {{"Copies.BetweenTwoDevices", "cards of OpenCL have no link to each other"},
+                   {"Memory.MayBeTheProgramsThere", "a card of OpenCL takes no memory"},
+                   {"Ordering.BarriersNeedNoHost", kHeld},
+                   {"Ordering.DependentActionsNeedNoHost", kHeld},
+                   {"Overlap.*", kNoMeeting},
+                   {"Compute.SeesItsScalars", kNoDoubles},
+                   {"Portable.MultipliesTiles", kNoDoubles},
+                   {"Portable.HasAtomicsForAllTypes", kNoDoubles},
+                   {"Portable.HasVectorsOfFour", kNoDoubles},
+                   {"Portable.ConvertsItsScalars", kNoDoubles},
+                   {"Portable.SharesMuchMemory", "groups of the card share 32 KiB at most"},
+                   {"Portable.SaysThatSharedMemoryIsTooLarge",
+                    "the driver counts the shared memory of a group twice (Mesa 22.3)"}},
+    .missing = missing_rusticl,
 });
 
 const Registration apart({

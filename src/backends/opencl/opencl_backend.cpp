@@ -17,7 +17,8 @@ class OpenClBackend final : public Backend {
            "alias=on|off  off: instances of its own, though it shares the host's memory (default "
            "on)\n"
            "memory=SIZE   capacity for instances (default: what the driver says)\n"
-           "native=on|off  off: uses a processor as if it were a card (default on)";
+           "native=on|off  off: uses a processor as if it were a card (default on)\n"
+           "svm=on|off     off: a card whose memory has no addresses, though it could (default on)";
   }
 
   /// None: its compute units are the driver's.
@@ -30,13 +31,14 @@ class OpenClBackend final : public Backend {
     const Settings settings = read(spec);
     const bool aliases = settings.choice("alias", {"on", "off"}) == 0;
     const bool native = settings.choice("native", {"on", "off"}) == 0;
+    const bool svm = settings.choice("svm", {"on", "off"}) == 0;
     const std::vector<OpenClDeviceInfo> devices = list_opencl_devices();
     OpenClDeviceInfo device = settings.device("OpenCL", devices);
     device.native = device.native && native;
+    device.shares_addresses = device.shares_addresses && (device.native || svm);
     if (!device.native && !device.compiles) {
       fail(WEIR_STATUS_UNSUPPORTED,
-           "domain '{}': {} has no compiler or no shared virtual memory of OpenCL 2.0: weir needs "
-           "both on what runs no native kernels",
+           "domain '{}': {} has no compiler: weir needs one on what runs no native kernels",
            spec.text, device.description);
     }
     OpenClOptions options{.name = std::move(context.name),
@@ -47,7 +49,7 @@ class OpenClBackend final : public Backend {
 
  private:
   static Settings read(const DomainSpec& spec) {
-    return {spec, {"device", "alias", "memory", "native"}};
+    return {spec, {"device", "alias", "memory", "native", "svm"}};
   }
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include "base/thread_role.hpp"
 
@@ -66,13 +65,11 @@ struct OpenClCopies::Flight {
   CopyJob job;
   sys::Atomic<std::uint64_t> open{0};  ///< commands that are not complete, and one for start()
   sys::Atomic<std::int32_t> error{CL_SUCCESS};
-  sys::Atomic<std::int64_t> started_ns{0};  ///< of the first command, on the device's clock
+  std::int64_t enqueued_ns = 0;
 };
 
 OpenClCopies::OpenClCopies(const std::string& owner, OpenClQueue queue)
-    : owner_(owner),
-      queue_(std::move(queue)),
-      clock_offset_ns_(opencl_clock_offset(queue_.get())) {}
+    : owner_(owner), queue_(std::move(queue)) {}
 
 OpenClCopies::~OpenClCopies() { OpenClLibrary::get().clFinish(queue_.get()); }
 
@@ -146,7 +143,7 @@ void OpenClCopies::start(const CopyJob& job, const OpenClEnds& ends) noexcept {
   const std::uint64_t parts = count_opencl_parts(job.source.region, ends);
   flight->job = job;
   flight->error.store(CL_SUCCESS, std::memory_order_relaxed);
-  flight->started_ns.store(std::numeric_limits<std::int64_t>::max(), std::memory_order_relaxed);
+  flight->enqueued_ns = sys::now_ns();
   flight->open.store(parts + 1, std::memory_order_release);
   std::uint64_t unborn = 1;
   for (std::uint64_t part = 0; part < parts; ++part) {
@@ -156,8 +153,11 @@ void OpenClCopies::start(const CopyJob& job, const OpenClEnds& ends) noexcept {
     if (code == CL_SUCCESS) {
       if (cl.clSetEventCallback(event, CL_COMPLETE, on_complete, flight) != CL_SUCCESS) {
         cl.clWaitForEvents(1, &event);  // nobody else would
-        on_complete(event, CL_COMPLETE, flight);
+        on_complete(event, opencl_status(event), flight);
       }
+      // PoCL says CL_COMPLETE of a command that had failed before it was told whom to call.
+      const cl_int status = opencl_status(event);
+      if (status < CL_COMPLETE) flight->error.store(status, std::memory_order_relaxed);
       cl.clReleaseEvent(event);
       continue;
     }
@@ -169,27 +169,23 @@ void OpenClCopies::start(const CopyJob& job, const OpenClEnds& ends) noexcept {
   settle(*flight, unborn);
 }
 
-/// PoCL says CL_COMPLETE of a command that had failed before it was told whom to call.
-void CL_CALLBACK OpenClCopies::on_complete(cl_event event, cl_int status, void* flight) {
+/// Asks the driver nothing: rusticl has locked the event.
+void CL_CALLBACK OpenClCopies::on_complete(cl_event, cl_int status, void* flight) {
   const NoWaitScope no_wait;
   auto& mine = *static_cast<Flight*>(flight);
-  status = std::min(status, opencl_status(event));
   if (status != CL_COMPLETE) mine.error.store(status, std::memory_order_relaxed);
-  const std::int64_t started = opencl_time(event, CL_PROFILING_COMMAND_START);
-  std::int64_t first = mine.started_ns.load(std::memory_order_relaxed);
-  while (started < first &&
-         !mine.started_ns.compare_exchange_weak(first, started, std::memory_order_relaxed)) {
-  }
   mine.copies->settle(mine, 1);
 }
 
-/// So many commands of a copy are over; the last tell the sink.
+/// So many commands of a copy are over; the last tell the sink. A copy occupies the link from when
+/// it was enqueued and the one before had ended.
 void OpenClCopies::settle(Flight& flight, std::uint64_t commands) noexcept {
   if (flight.open.fetch_sub(commands, std::memory_order_acq_rel) != commands) return;
   const CopyJob job = flight.job;
   const cl_int error = flight.error.load(std::memory_order_relaxed);
   const std::int64_t ended = sys::now_ns();
-  const std::int64_t started = flight.started_ns.load(std::memory_order_relaxed);
+  const std::int64_t before = last_end_ns_.exchange(ended, std::memory_order_relaxed);
+  const std::int64_t started = std::min(std::max(flight.enqueued_ns, before), ended);
   give(flight);
   Outcome outcome;
   if (error != CL_SUCCESS) {
@@ -200,9 +196,7 @@ void OpenClCopies::settle(Flight& flight, std::uint64_t commands) noexcept {
     } catch (...) {  // what there is says enough
     }
   }
-  job.sink->copied(job.token, std::move(outcome),
-                   error == CL_SUCCESS ? std::min(started + clock_offset_ns_, ended) : ended,
-                   ended);
+  job.sink->copied(job.token, std::move(outcome), error == CL_SUCCESS ? started : ended, ended);
 }
 
 }  // namespace weir::rt

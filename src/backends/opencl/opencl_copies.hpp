@@ -60,7 +60,7 @@ class OpenClCopies {
 
   const std::string owner_;
   const OpenClQueue queue_;
-  std::int64_t clock_offset_ns_ = 0;  ///< of the host's clock against the device's
+  sys::Atomic<std::int64_t> last_end_ns_{0};  ///< of a copy
   sys::Mutex mutex_;
   std::vector<std::unique_ptr<Flight>> flights_;
   Flight* free_ = nullptr;

@@ -5,10 +5,59 @@
 
 namespace weir::rt {
 
+namespace {
+
+/// Addresses that stand for buffers, of all devices: kernels know no device.
+class StandIns {
+ public:
+  static StandIns& get() {
+    static auto& all = *new StandIns;  // also at the end of the process
+    return all;
+  }
+
+  /// Throws std::bad_alloc.
+  void add(const Memory& memory, cl_mem buffer) {
+    const sys::Lock lock(mutex_);
+    all_[memory.address] = {buffer, memory.bytes};
+    count_.store(all_.size(), std::memory_order_release);
+  }
+  void remove(const Memory& memory) noexcept {
+    const sys::Lock lock(mutex_);
+    all_.erase(memory.address);
+    count_.store(all_.size(), std::memory_order_release);
+  }
+  OpenClLocation find(const void* address) const noexcept {
+    if (count_.load(std::memory_order_acquire) == 0) return {};
+    const sys::Lock lock(mutex_);
+    auto found = all_.upper_bound(address);
+    if (found == all_.begin()) return {};
+    const auto& [begin, known] = *--found;
+    const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) -
+                                                   static_cast<const std::byte*>(begin));
+    if (offset > known.bytes) return {};  // behind the last byte may be an empty region
+    return {known.buffer, offset};
+  }
+
+ private:
+  struct Known {
+    cl_mem buffer = nullptr;
+    std::size_t bytes = 0;
+  };
+  mutable sys::Mutex mutex_;
+  std::map<const void*, Known> all_;
+  sys::Atomic<std::size_t> count_{0};  ///< of them: most programs have none
+};
+
+}  // namespace
+
+OpenClLocation find_opencl_buffer(const void* address) noexcept {
+  return StandIns::get().find(address);
+}
+
 OpenClDevice::OpenClDevice(OpenClOptions options, const OpenClDeviceInfo& facts)
     : facts_(facts),
       context_(make_opencl_context(facts.platform, facts.id)),
-      copies_(options.name, make_opencl_queue(context_.get(), facts.id, OpenClQueueKind::timed)) {
+      copies_(options.name, make_opencl_queue(context_.get(), facts.id, OpenClQueueKind::untimed)) {
   info_.name = std::move(options.name);
   info_.backend = "opencl";
   info_.description = facts.description;
@@ -17,7 +66,7 @@ OpenClDevice::OpenClDevice(OpenClOptions options, const OpenClDeviceInfo& facts)
   info_.aliases_host = facts.native && options.aliases;
   info_.runs_host_code = facts.native;
   info_.orders_jobs = true;
-  info_.compiles_source = facts.compiles;
+  info_.compiles_source = facts.compiles && (facts.shares_addresses || !facts.native);
 }
 
 OpenClDevice::~OpenClDevice() = default;
@@ -40,9 +89,20 @@ Memory OpenClDevice::allocate(std::size_t bytes) {
   return memory;
 }
 
+Memory OpenClDevice::allocate_on_card(std::size_t bytes) {
+  Memory memory = shares_addresses() ? allocate_shared(bytes) : allocate_buffer(bytes);
+  try {
+    copies_.clear(buffer_at(static_cast<const std::byte*>(memory.address)), bytes);
+  } catch (...) {
+    release(memory);
+    throw;
+  }
+  return memory;
+}
+
 /// Shared virtual memory, so that kernels take addresses in it, which a buffer is made of, so that
 /// tiles can be copied.
-Memory OpenClDevice::allocate_on_card(std::size_t bytes) {
+Memory OpenClDevice::allocate_shared(std::size_t bytes) {
   const OpenClLibrary& cl = OpenClLibrary::get();
   Memory memory{cl.clSVMAlloc(context_.get(), CL_MEM_READ_WRITE, bytes, 0), bytes};
   if (memory.address == nullptr) {
@@ -51,9 +111,27 @@ Memory OpenClDevice::allocate_on_card(std::size_t bytes) {
   }
   try {
     add_buffer(memory);
-    copies_.clear(buffer_at(static_cast<const std::byte*>(memory.address)), bytes);
   } catch (...) {
-    release(memory);
+    cl.clSVMFree(context_.get(), memory.address);
+    throw;
+  }
+  return memory;
+}
+
+/// A buffer, for which addresses stand that are the host's and that nobody touches.
+Memory OpenClDevice::allocate_buffer(std::size_t bytes) {
+  cl_int code = CL_SUCCESS;
+  OpenClBuffer buffer(OpenClLibrary::get().clCreateBuffer(context_.get(), CL_MEM_READ_WRITE, bytes,
+                                                          nullptr, &code));
+  check_opencl(code, fmt::format("domain '{}' gives no {} bytes", info_.name, bytes));
+  Memory memory = allocate_host_memory(bytes, info_.name);
+  try {
+    StandIns::get().add(memory, buffer.get());
+    const sys::Lock lock(mutex_);
+    buffers_.emplace(memory.address, std::move(buffer));
+  } catch (...) {
+    StandIns::get().remove(memory);
+    release_host_memory(memory);
     throw;
   }
   return memory;
@@ -82,12 +160,16 @@ void OpenClDevice::release(Memory& memory) noexcept {
     const sys::Lock lock(mutex_);
     buffers_.erase(memory.address);
   }
-  if (!is_card()) return release_host_memory(memory);
-  if (memory.address != nullptr) {
-    copies_.settle();
-    OpenClLibrary::get().clSVMFree(context_.get(), memory.address);
+  if (is_card() && memory.address != nullptr) copies_.settle();
+  if (is_card() && shares_addresses()) {
+    if (memory.address != nullptr) {
+      OpenClLibrary::get().clSVMFree(context_.get(), memory.address);
+    }
+    memory = {};
+    return;
   }
-  memory = {};
+  if (is_card()) StandIns::get().remove(memory);
+  release_host_memory(memory);
 }
 
 bool OpenClDevice::reaches(const Device* peer) const noexcept {
@@ -100,6 +182,15 @@ cl_mem OpenClDevice::buffer_at(const std::byte* base) const {
   const sys::Lock lock(mutex_);
   const auto found = buffers_.find(base);
   return found == buffers_.end() ? nullptr : found->second.get();
+}
+
+OpenClLocation OpenClDevice::location_of(const void* operand) const {
+  const sys::Lock lock(mutex_);
+  auto found = buffers_.upper_bound(operand);
+  if (found == buffers_.begin()) return {};
+  const auto& [begin, buffer] = *--found;
+  const auto offset = static_cast<const std::byte*>(operand) - static_cast<const std::byte*>(begin);
+  return {buffer.get(), static_cast<std::uint64_t>(offset)};
 }
 
 /// The memory of processors is the host's, so one end can always be taken as that.

@@ -19,7 +19,14 @@ struct OpenClOptions {
   bool aliases = true;       ///< of processors: the host's memory is used as it is
 };
 
-/// Commands that depend on each other are ordered by weir, so all queues execute out of order.
+/// A place in a buffer of a driver.
+struct OpenClLocation {
+  cl_mem buffer = nullptr;
+  std::uint64_t offset = 0;  ///< bytes
+};
+
+/// Commands that depend on each other are ordered by weir, so all queues execute out of order where
+/// the driver can do that.
 class OpenClDevice final : public Device {
  public:
   /// The device runs native kernels, or compiles others. Throws Error.
@@ -38,6 +45,10 @@ class OpenClDevice final : public Device {
 
   cl_context context() const noexcept { return context_.get(); }
   const OpenClCopies& copies() const noexcept { return copies_; }
+  /// Whether operands of its kernels are addresses; otherwise buffers, see find_opencl_buffer().
+  bool shares_addresses() const noexcept { return facts_.shares_addresses; }
+  /// Returns where an operand of a kernel is. Without shared virtual memory only.
+  OpenClLocation location_of(const void* operand) const;
   /// Returns which buffers the ends of a copy are to the driver.
   OpenClEnds ends_of(const CopyEnd& source, const CopyEnd& target) const;
 
@@ -46,6 +57,8 @@ class OpenClDevice final : public Device {
   cl_mem buffer_at(const std::byte* base) const;
   bool is_card() const noexcept { return !facts_.native; }
   Memory allocate_on_card(std::size_t bytes);
+  Memory allocate_shared(std::size_t bytes);
+  Memory allocate_buffer(std::size_t bytes);
   void add_buffer(const Memory& memory);
 
   DeviceInfo info_;
@@ -55,5 +68,9 @@ class OpenClDevice final : public Device {
   mutable sys::Mutex mutex_;
   std::map<const void*, OpenClBuffer> buffers_;  ///< by address
 };
+
+/// Returns where an address is that stands for memory of a card without shared virtual memory; no
+/// buffer when it is no such address. Any thread.
+OpenClLocation find_opencl_buffer(const void* address) noexcept;
 
 }  // namespace weir::rt

@@ -84,14 +84,22 @@ void check_opencl(cl_int code, const std::string& what) {
   fail(opencl_failure(code), "{}: {}", what, opencl_error(code));
 }
 
+/// Returns the property of a queue that executes out of order, none where the driver has no such.
+static cl_command_queue_properties out_of_order_mode(cl_device_id device) noexcept {
+  cl_command_queue_properties known = 0;
+  OpenClLibrary::get().clGetDeviceInfo(device, CL_DEVICE_QUEUE_PROPERTIES, sizeof known, &known,
+                                       nullptr);
+  return known & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+}
+
 OpenClQueue make_opencl_queue(cl_context context, cl_device_id device, OpenClQueueKind kind) {
   cl_int code = CL_SUCCESS;
   const bool in_order = kind == OpenClQueueKind::in_order;
   cl_command_queue_properties properties = 0;
   if (kind != OpenClQueueKind::untimed) properties |= CL_QUEUE_PROFILING_ENABLE;
-  if (!in_order) properties |= CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+  if (!in_order) properties |= out_of_order_mode(device);
   OpenClQueue queue(OpenClLibrary::get().clCreateCommandQueue(context, device, properties, &code));
-  check_opencl(code, in_order ? "no queue" : "no queue that executes out of order");
+  check_opencl(code, "no queue");
   return queue;
 }
 
@@ -118,15 +126,19 @@ std::int64_t opencl_time(cl_event event, cl_profiling_info what) noexcept {
   return static_cast<std::int64_t>(time);
 }
 
-std::int64_t opencl_clock_offset(cl_command_queue queue) {
+std::optional<std::int64_t> opencl_clock_offset(cl_command_queue queue, cl_device_id device) {
   const OpenClLibrary& cl = OpenClLibrary::get();
+  std::size_t resolution_ns = 0;
+  cl.clGetDeviceInfo(device, CL_DEVICE_PROFILING_TIMER_RESOLUTION, sizeof resolution_ns,
+                     &resolution_ns, nullptr);
+  if (resolution_ns == 0) return std::nullopt;  // rusticl's are times of nothing
   cl_event event = nullptr;
   check_opencl(cl.clEnqueueMarkerWithWaitList(queue, 0, nullptr, &event), "comparing clocks");
   const cl_int code = cl.clWaitForEvents(1, &event);
-  const std::int64_t offset = sys::now_ns() - opencl_time(event, CL_PROFILING_COMMAND_END);
+  const std::int64_t now = sys::now_ns(), ended = opencl_time(event, CL_PROFILING_COMMAND_END);
   cl.clReleaseEvent(event);
   check_opencl(code, "comparing clocks");
-  return offset;
+  return now - ended;
 }
 
 }  // namespace weir::rt

@@ -5,6 +5,7 @@
 #include <CL/cl.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -87,7 +88,7 @@ using OpenClEvent = OpenClOwned<cl_event, &OpenClLibrary::clReleaseEvent>;
 
 /// Whether a queue executes in order, and keeps times of its commands.
 enum class OpenClQueueKind : std::uint8_t {
-  untimed,   ///< out of order
+  untimed,   ///< out of order, where the driver can do that
   timed,     ///< likewise, with times
   in_order,  ///< with times
 };
@@ -100,7 +101,8 @@ OpenClContext make_opencl_context(cl_platform_id platform, cl_device_id device);
 cl_int opencl_status(cl_event event) noexcept;
 /// Returns a time of a command on the device's clock, in nanoseconds.
 std::int64_t opencl_time(cl_event event, cl_profiling_info what) noexcept;
-/// Returns what to add to such a time to get one of the host's clock. Throws Error.
-std::int64_t opencl_clock_offset(cl_command_queue queue);
+/// Returns what to add to such a time to get one of the host's clock, nothing where the driver
+/// tells no times. Throws Error.
+std::optional<std::int64_t> opencl_clock_offset(cl_command_queue queue, cl_device_id device);
 
 }  // namespace weir::rt

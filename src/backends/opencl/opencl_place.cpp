@@ -85,8 +85,9 @@ OpenClPlace::OpenClPlace(const PlaceRequest& request, const OpenClDeviceInfo& de
   queue_ = make_opencl_queue(context, used, OpenClQueueKind::untimed);
   timed_ = make_opencl_queue(context, used, OpenClQueueKind::timed);
   if (card != nullptr) calls_ = make_opencl_queue(context, used, OpenClQueueKind::in_order);
-  clock_offset_ns_ = opencl_clock_offset(timed_.get());
-  programs_.emplace(device, context, used);
+  clock_offset_ns_ = opencl_clock_offset(timed_.get(), used);
+  programs_.emplace(device, context, used,
+                    card == nullptr || card->shares_addresses() ? nullptr : card);
   for (Slot& slot : slots_) slot.place = this;
   batch_.place = this;
   events_.reserve(kWindow);
@@ -123,6 +124,8 @@ void OpenClPlace::serve() noexcept {
 bool OpenClPlace::take_back() noexcept {
   const std::uint64_t before = taken_back_;
   peek();
+  const std::uint64_t told = told_.load(std::memory_order_seq_cst);
+  if (std::exchange(heard_, told) != told) look(next_);
   for (bool more = true; more && taken_back_ - before < kRound;) {
     look(seen_);
     const std::size_t open = open_.size();
@@ -164,7 +167,7 @@ void OpenClPlace::follow(Slot& slot) noexcept {
     return;
   }
   if (slot.held) return launch_held(slot);
-  open_.push_back({slot.job.number, &slot});
+  open_.push_back({slot.job.number, &slot, false});
 }
 
 /// Whether a job of a card stays here for now. What a call waits for in the queue for calls could
@@ -224,18 +227,17 @@ bool OpenClPlace::look(std::uint64_t last) noexcept {
   return found > 0;
 }
 
-/// Lets the driver call when a command is over that nobody will look at.
+/// Lets the driver call when a command is over, as nobody will look at it until then.
 void OpenClPlace::watch() noexcept {
   const OpenClLibrary& cl = OpenClLibrary::get();
-  for (const auto& [number, slot] : open_) {
+  for (Open& open : open_) {
+    if (std::exchange(open.watched, true)) continue;
     callers_.fetch_add(1, std::memory_order_relaxed);
-    if (cl.clSetEventCallback(slot->event, CL_COMPLETE, on_complete, slot) == CL_SUCCESS) continue;
-    callers_.fetch_sub(1, std::memory_order_relaxed);
-    cl.clWaitForEvents(1, &slot->event);  // nobody else would
-    complete(*slot, opencl_status(slot->event));
+    cl_event const event = open.slot->event;
+    if (cl.clSetEventCallback(event, CL_COMPLETE, on_complete, this) == CL_SUCCESS) continue;
+    cl.clWaitForEvents(1, &event);  // nobody else would
+    on_complete(event, CL_COMPLETE, this);
   }
-  untold_ -= open_.size();
-  open_.clear();
 }
 
 /// Gives jobs to the driver until there is no more, or no room. Returns whether there was any.
@@ -469,6 +471,7 @@ void OpenClPlace::launch(Slot& slot) noexcept {
     if (slot.outcome.ok() && failed_.any_of(slot.waits)) slot.outcome = {WEIR_STATUS_POISONED, {}};
     return end(slot);
   }
+  if (slot.job.timed) slot.enqueued_ns = sys::now_ns();
   ++untold_;
   follow(slot);
 }
@@ -552,24 +555,35 @@ void OpenClPlace::flush() const noexcept {
   if (card_ != nullptr) cl.clFlush(calls_.get());
 }
 
-/// PoCL says CL_COMPLETE of a command that had failed before it was told whom to call.
-void CL_CALLBACK OpenClPlace::on_complete(cl_event event, cl_int status, void* slot) {
-  const NoWaitScope no_wait;
-  auto& mine = *static_cast<Slot*>(slot);
-  OpenClPlace& place = *mine.place;
-  place.complete(mine, std::min(status, opencl_status(event)));
-  place.callers_.fetch_sub(1, std::memory_order_release);  // now it may go
+/// Wakes the thread, which looks. Asks the driver nothing: rusticl has locked the event; and PoCL
+/// says CL_COMPLETE of a command that had failed before it was told whom to call.
+void CL_CALLBACK OpenClPlace::on_complete(cl_event, cl_int, void* place) {
+  auto& mine = *static_cast<OpenClPlace*>(place);
+  mine.told_.fetch_add(1, std::memory_order_seq_cst);
+  mine.parking_.unpark_one();
+  mine.callers_.fetch_sub(1, std::memory_order_release);  // now it may go
+}
+
+/// By the driver's clock; where it has none, a command begins when the one before it has ended.
+void OpenClPlace::note_times(Slot& slot) noexcept {
+  if (!clock_offset_ns_) {
+    slot.job.ended_ns = sys::now_ns();
+    slot.job.started_ns = std::max(slot.enqueued_ns, last_end_ns_);
+    last_end_ns_ = slot.job.ended_ns;
+    return;
+  }
+  const bool marked = slot.begin != nullptr && !slot.job.copies;
+  cl_event const first = slot.begin != nullptr ? slot.begin : slot.event;
+  const std::int64_t began = marked ? opencl_time(first, CL_PROFILING_COMMAND_END)
+                                    : opencl_time(first, CL_PROFILING_COMMAND_START);
+  slot.job.started_ns = began + *clock_offset_ns_;
+  slot.job.ended_ns = opencl_time(slot.event, CL_PROFILING_COMMAND_END) + *clock_offset_ns_;
 }
 
 /// The driver is done with a command.
 void OpenClPlace::complete(Slot& slot, cl_int status) noexcept {
   if (slot.job.timed) {
-    const bool marked = slot.begin != nullptr && !slot.job.copies;
-    cl_event const first = slot.begin != nullptr ? slot.begin : slot.event;
-    const std::int64_t began = marked ? opencl_time(first, CL_PROFILING_COMMAND_END)
-                                      : opencl_time(first, CL_PROFILING_COMMAND_START);
-    slot.job.started_ns = began + clock_offset_ns_;
-    slot.job.ended_ns = opencl_time(slot.event, CL_PROFILING_COMMAND_END) + clock_offset_ns_;
+    note_times(slot);
   }
   if (slot.outcome.ok() && failed_.any_of(slot.waits)) {
     slot.outcome = {WEIR_STATUS_POISONED, {}};
@@ -644,7 +658,8 @@ void OpenClPlace::end(Slot& slot) noexcept {
 
 bool OpenClPlace::stirring() const noexcept {
   return ended_.load(std::memory_order_seq_cst) != taken_back_ ||
-         (has_room() && feed_.has_work()) || stopping_.load(std::memory_order_seq_cst);
+         told_.load(std::memory_order_seq_cst) != heard_ || (has_room() && feed_.has_work()) ||
+         stopping_.load(std::memory_order_seq_cst);
 }
 
 /// Polls for a while, then sleeps, until something stirs. While many small commands are in flight a

@@ -64,7 +64,8 @@ class OpenClPlace final : public PlaceDriver {
     Job job;
     std::vector<std::uint64_t> waits;
     Outcome outcome;
-    std::uint64_t last = 0;     ///< job of its command
+    std::uint64_t last = 0;  ///< job of its command
+    std::int64_t enqueued_ns = 0;
     cl_event event = nullptr;   ///< of the command, when it is the last
     cl_event begin = nullptr;   ///< on a card, timed: the mark before a call, a copy's first part
     Slot* followers = nullptr;  ///< commands of the driver that are looked at when it is over
@@ -78,6 +79,7 @@ class OpenClPlace final : public PlaceDriver {
   struct Open {
     std::uint64_t number = 0;
     Slot* slot = nullptr;
+    bool watched = false;  ///< the driver calls when it is over
   };
   /// The jobs of one command.
   struct Batch {
@@ -128,7 +130,8 @@ class OpenClPlace final : public PlaceDriver {
   bool stirring() const noexcept;
   bool has_room() const noexcept { return next_ - first_ < kWindow && untold_ < kMostUntold; }
   static void CL_CALLBACK run(void* argument);
-  static void CL_CALLBACK on_complete(cl_event event, cl_int status, void* slot);
+  static void CL_CALLBACK on_complete(cl_event event, cl_int status, void* place);
+  void note_times(Slot& slot) noexcept;
   void complete(Slot& slot, cl_int status) noexcept;
   void run(Slot& slot) noexcept;
   Outcome perform(const Slot& slot) const noexcept;
@@ -141,7 +144,8 @@ class OpenClPlace final : public PlaceDriver {
   OpenClQueue queue_, timed_;  ///< the latter for what has to have times
   OpenClQueue calls_;          ///< of a card: where its kernels of the kind "opencl" enqueue
   const std::int64_t spin_ns_;
-  std::int64_t clock_offset_ns_ = 0;  ///< of the host's clock against the device's
+  /// Of the host's clock against the device's; none: the driver tells no times.
+  std::optional<std::int64_t> clock_offset_ns_;
   std::optional<OpenClPrograms> programs_;
 
   // The thread's.
@@ -158,9 +162,12 @@ class OpenClPlace final : public PlaceDriver {
   std::uint64_t next_ = 1;          ///< the number of the next one
   std::uint64_t round_ = 1;         ///< the first job that was handed out together with the last
   std::uint64_t taken_back_ = 0;
-  std::uint64_t clears_ = 0;  ///< of a card: so many are over before what comes next
+  std::uint64_t heard_ = 0;       ///< of told_
+  std::int64_t last_end_ns_ = 0;  ///< without a clock of the driver: of a command
+  std::uint64_t clears_ = 0;      ///< of a card: so many are over before what comes next
 
   sys::Atomic<std::uint64_t> ended_{0};
+  sys::Atomic<std::uint64_t> told_{0};  ///< commands that the driver has said to be over
   sys::Atomic<std::uint64_t> busy_{0};  ///< units at work, a bit each, for the trace
   FailedJobs failed_{kWindow};
   Parking parking_;

@@ -48,10 +48,10 @@ OpenClDeviceInfo info_of(cl_platform_id platform, cl_device_id id) {
   info.native = (type & CL_DEVICE_TYPE_CPU) != 0 && (runs & CL_EXEC_NATIVE_KERNEL) != 0;
   constexpr cl_device_info kSharedVirtualMemory = 0x1053;  // of OpenCL 2.0
   const OpenClLibrary& cl = OpenClLibrary::get();
-  info.compiles = device_fact<cl_bool>(id, CL_DEVICE_COMPILER_AVAILABLE) != 0 &&
-                  device_fact<cl_bitfield>(id, kSharedVirtualMemory) != 0 &&
-                  cl.clSetKernelArgSVMPointer != nullptr && cl.clSVMAlloc != nullptr &&
-                  cl.clSVMFree != nullptr;
+  info.shares_addresses = device_fact<cl_bitfield>(id, kSharedVirtualMemory) != 0 &&
+                          cl.clSetKernelArgSVMPointer != nullptr && cl.clSVMAlloc != nullptr &&
+                          cl.clSVMFree != nullptr;
+  info.compiles = device_fact<cl_bool>(id, CL_DEVICE_COMPILER_AVAILABLE) != 0;
   return info;
 }
 

@@ -13,12 +13,13 @@ namespace weir::rt {
 struct OpenClDeviceInfo {
   cl_platform_id platform = nullptr;
   cl_device_id id = nullptr;
-  std::string description;       ///< device, platform and driver in words
-  unsigned units = 0;            ///< compute units
-  std::uint64_t memory = 0;      ///< bytes
-  std::uint64_t allocation = 0;  ///< bytes of the largest
-  bool native = false;           ///< runs code of the host, on its memory
-  bool compiles = false;         ///< compiles kernels that take addresses
+  std::string description;        ///< device, platform and driver in words
+  unsigned units = 0;             ///< compute units
+  std::uint64_t memory = 0;       ///< bytes
+  std::uint64_t allocation = 0;   ///< bytes of the largest
+  bool native = false;            ///< runs code of the host, on its memory
+  bool compiles = false;          ///< compiles kernels
+  bool shares_addresses = false;  ///< has shared virtual memory: kernels take addresses
 };
 
 /// Returns all devices of all platforms, in the order of the loader. Throws Error{unavailable} when

@@ -1,12 +1,16 @@
 #include "backends/opencl/opencl_programs.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstring>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "backend/launch_arguments.hpp"
 #include "backend/portable_text.hpp"
+#include "backends/opencl/opencl_device.hpp"
 #include "base/counted.hpp"
 
 namespace weir::rt {
@@ -23,34 +27,113 @@ T kernel_fact(cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info w
   return value;
 }
 
-/// Sets the arguments that are not those of the call before.
-void set_arguments(cl_kernel kernel, std::vector<std::uint64_t>& last, const Job& job) {
-  const OpenClLibrary& cl = OpenClLibrary::get();
-  LaunchArguments arguments(job.source->parameters, job.call);
-  const bool first = last.empty();
-  last.resize(arguments.count());
-  for (std::size_t i = 0; i < arguments.count(); ++i) {
-    const auto index = static_cast<cl_uint>(i);
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, arguments.addresses()[i], arguments.size(i));
-    if (!first && last[i] == bits) continue;
-    last[i] = bits;
-    const cl_int code =
-        arguments.is_operand(i)
-            ? cl.clSetKernelArgSVMPointer(kernel, index, arguments.operand(i))
-            : cl.clSetKernelArg(kernel, index, arguments.size(i), arguments.addresses()[i]);
-    if (code == CL_SUCCESS) continue;
-    last.clear();
-    check_opencl(code, fmt::format("parameter {} of kernel '{}'", i, job.source->entry));
+/// Returns a text of the same length without comments, so that what is found is code.
+std::string without_comments(std::string text) {
+  for (std::size_t at = 0; (at = text.find('/', at)) != std::string::npos; ++at) {
+    const bool line = text.compare(at, 2, "//") == 0;
+    if (!line && text.compare(at, 2, "/*") != 0) continue;
+    std::size_t end = text.find(line ? "\n" : "*/", at);
+    end = end == std::string::npos ? text.size() : end + (line ? 0 : 2);
+    std::replace_if(
+        text.begin() + static_cast<std::ptrdiff_t>(at),
+        text.begin() + static_cast<std::ptrdiff_t>(end), [](char c) { return c != '\n'; }, ' ');
   }
+  return text;
+}
+
+/// Where the arguments of a macro call begin and end, which begins at the parenthesis; none where
+/// the text is not that of a call.
+std::vector<std::pair<std::size_t, std::size_t>> macro_arguments(const std::string& code,
+                                                                 std::size_t parenthesis) {
+  std::vector<std::pair<std::size_t, std::size_t>> arguments;
+  std::size_t begin = parenthesis + 1;
+  int depth = 0;
+  for (std::size_t at = parenthesis; at < code.size() && code[at] != '#'; ++at) {
+    const char c = code[at];
+    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    if (depth > 1 || (c != ',' && depth > 0)) continue;
+    arguments.emplace_back(begin, at);
+    if (depth == 0) return arguments;
+    begin = at + 1;
+  }
+  return {};
+}
+
+/// A word of a text.
+struct Word {
+  std::size_t begin = 0, end = 0;
+};
+
+bool is_of_word(char c) noexcept {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+Word last_word(const std::string& code, std::size_t begin, std::size_t end) {
+  while (end > begin && !is_of_word(code[end - 1])) --end;
+  std::size_t first = end;
+  while (first > begin && is_of_word(code[first - 1])) --first;
+  return {first, end};
+}
+
+/// Finds the arguments of the WEIR_KERNEL() that defines an entry, none: it is not there.
+std::vector<std::pair<std::size_t, std::size_t>> find_kernel(const std::string& code,
+                                                             const std::string& entry) {
+  constexpr std::string_view kMacro = "WEIR_KERNEL";
+  for (std::size_t at = 0; (at = code.find(kMacro, at)) != std::string::npos; ++at) {
+    const std::size_t next = code.find_first_not_of(" \n", at + kMacro.size());
+    if (next == std::string::npos || code[next] != '(') continue;
+    auto arguments = macro_arguments(code, next);
+    if (arguments.empty()) continue;
+    const Word name = last_word(code, arguments[0].first, arguments[0].second);
+    if (code.compare(name.begin, name.end - name.begin, entry) == 0) return arguments;
+  }
+  return {};
+}
+
+/// Returns a text whose kernel takes a buffer and an offset for each pointer: `T* x` becomes
+/// `T* weir_at_x, ulong weir_by_x`, and its body begins with `T* x = weir_at_x + weir_by_x`, in
+/// bytes. Lines stay what they are. Throws Error for a kernel that is not written out.
+std::string with_offsets(const KernelSource& source) {
+  const std::string code = without_comments(source.text);
+  const auto arguments = find_kernel(code, source.entry);
+  const std::size_t dimensions = 4;  // and the name
+  const std::size_t body =
+      arguments.empty() ? std::string::npos : code.find('{', arguments.back().second);
+  if (arguments.size() != dimensions + source.parameters.size() || body == std::string::npos) {
+    fail(WEIR_STATUS_UNSUPPORTED,
+         "kernel '{}' is not written out in {} as WEIR_KERNEL({}, X, Y, Z, and {} parameters), "
+         "which a driver without shared virtual memory takes",
+         source.entry, source.file, source.entry, source.parameters.size());
+  }
+  std::string pointers, text = source.text;
+  for (std::size_t i = source.parameters.size(); i-- > 0;) {
+    if (source.parameters[i] != 'p') continue;
+    const auto [begin, end] = arguments[dimensions + i];
+    const Word name = last_word(code, begin, end);
+    const std::string word = code.substr(name.begin, name.end - name.begin);
+    std::string pointer = code.substr(begin, name.end - begin);
+    std::replace(pointer.begin(), pointer.end(), '\n', ' ');
+    pointers += fmt::format("{} = (global void*)((global uchar*)weir_at_{} + weir_by_{});", pointer,
+                            word, word);
+  }
+  text.insert(body + 1, pointers);
+  for (std::size_t i = source.parameters.size(); i-- > 0;) {
+    if (source.parameters[i] != 'p') continue;
+    const auto [begin, end] = arguments[dimensions + i];
+    const Word name = last_word(code, begin, end);
+    const std::string word = code.substr(name.begin, name.end - name.begin);
+    text.replace(name.begin, word.size(), fmt::format("weir_at_{}, ulong weir_by_{}", word, word));
+  }
+  return text;
 }
 
 }  // namespace
 
 OpenClPrograms::OpenClPrograms(const OpenClDeviceInfo& facts, cl_context context,
-                               cl_device_id device)
+                               cl_device_id device, const OpenClDevice* card)
     : device_name_(facts.description),
       keeps_arguments_(facts.native),
+      card_(card),
       context_(context),
       device_(device),
       cache_("kernels") {}
@@ -75,15 +158,61 @@ Outcome OpenClPrograms::enqueue(cl_command_queue queue, const Job& job,
       return {};
     }
     if (!keeps_arguments_) found.arguments.clear();
-    set_arguments(found.kernel.get(), found.arguments, job);
+    set_arguments(found, job);
     const cl_int code =
         cl.clEnqueueNDRangeKernel(queue, found.kernel.get(), 3, nullptr, items.data(), local.data(),
                                   count, events, out_event);
-    if (code != CL_SUCCESS) check_opencl(code, fmt::format("kernel '{}'", job.source->entry));
+    if (code != CL_SUCCESS) fail_launch(*job.source, found.kernel.get(), code);
     return {};
   } catch (...) {
     return current_exception_outcome(WEIR_STATUS_DEVICE_ERROR);
   }
+}
+
+/// Sets the arguments that are not those of the call before.
+void OpenClPrograms::set_arguments(Built& built, const Job& job) const {
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  std::vector<std::uint64_t>& last = built.arguments;
+  LaunchArguments arguments(job.source->parameters, job.call);
+  const bool first = last.empty();
+  last.resize(arguments.count());
+  cl_uint index = 0;
+  for (std::size_t i = 0; i < arguments.count(); ++i) {
+    const cl_uint mine = index;
+    index += arguments.is_operand(i) && card_ != nullptr ? 2 : 1;
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, arguments.addresses()[i], arguments.size(i));
+    if (!first && last[i] == bits) continue;
+    last[i] = bits;
+    const cl_int code = arguments.is_operand(i)
+                            ? set_operand(built.kernel.get(), mine, arguments.operand(i))
+                            : cl.clSetKernelArg(built.kernel.get(), mine, arguments.size(i),
+                                                arguments.addresses()[i]);
+    if (code == CL_SUCCESS) continue;
+    last.clear();
+    check_opencl(code, fmt::format("parameter {} of kernel '{}'", i, job.source->entry));
+  }
+}
+
+cl_int OpenClPrograms::set_operand(cl_kernel kernel, cl_uint index, const void* operand) const {
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  if (card_ == nullptr) return cl.clSetKernelArgSVMPointer(kernel, index, operand);
+  const auto [buffer, offset] = card_->location_of(operand);
+  const cl_int code = cl.clSetKernelArg(kernel, index, sizeof buffer, &buffer);
+  return code != CL_SUCCESS ? code : cl.clSetKernelArg(kernel, index + 1, sizeof offset, &offset);
+}
+
+std::string OpenClPrograms::text_of(const KernelSource& source) const {
+  if (card_ == nullptr) return portable_text(source);
+  KernelSource shifted = source;
+  shifted.text = with_offsets(source);
+  return portable_text(shifted);
+}
+
+std::size_t OpenClPrograms::parameters_of(const KernelSource& source) const noexcept {
+  const std::string& letters = source.parameters;
+  const auto operands = std::count(letters.begin(), letters.end(), 'p');
+  return letters.size() + (card_ != nullptr ? static_cast<std::size_t>(operands) : 0);
 }
 
 OpenClPrograms::Built& OpenClPrograms::built(const KernelSource& source) {
@@ -110,7 +239,7 @@ OpenClPrograms::Built OpenClPrograms::build(const KernelSource& source) {
 
 /// Returns a program that is built: one that there is, or from the cache. Throws Error.
 cl_program OpenClPrograms::program_of(const KernelSource& source) {
-  const std::string text = portable_text(source);
+  const std::string text = text_of(source);
   const std::string key = cache_key(fmt::format("{}\n{}\n{}", device_name_, kOptions, text));
   OpenClProgram& program = programs_[key];
   if (program.get() == nullptr) {
@@ -202,7 +331,7 @@ void OpenClPrograms::check_kernel(const KernelSource& source, cl_kernel kernel) 
   check_opencl(
       cl.clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof parameters, &parameters, nullptr),
       fmt::format("kernel '{}'", source.entry));
-  if (parameters != source.parameters.size()) {
+  if (parameters != parameters_of(source)) {
     fail(WEIR_STATUS_KERNEL_ERROR, "kernel '{}' has {} in {}, but was registered with {}",
          source.entry, counted(parameters, "parameter"), source.file, source.parameters.size());
   }
@@ -213,14 +342,20 @@ void OpenClPrograms::check_kernel(const KernelSource& source, cl_kernel kernel) 
          "kernel '{}' wants {} bytes of shared memory, but {} has {}; use smaller groups",
          source.entry, shared, device_name_, most);
   }
+}
+
+/// Throws what a launch that the driver refused has to say. Not asked before: rusticl names the
+/// width of its vectors for every kernel, and runs larger groups.
+void OpenClPrograms::fail_launch(const KernelSource& source, cl_kernel kernel, cl_int code) const {
   const auto items = std::size_t{source.group[0]} * source.group[1] * source.group[2];
   const auto fit = kernel_fact<std::size_t>(kernel, device_, CL_KERNEL_WORK_GROUP_SIZE);
-  if (fit != 0 && items > fit) {
+  if (fit != 0 && items > fit && code != CL_OUT_OF_HOST_MEMORY) {
     fail(WEIR_STATUS_UNSUPPORTED,
          "kernel '{}' has groups of {} items, but {} has the resources for {} of it; use smaller "
          "ones",
          source.entry, items, device_name_, fit);
   }
+  check_opencl(code, fmt::format("kernel '{}'", source.entry));
 }
 
 }  // namespace weir::rt

@@ -12,13 +12,21 @@
 
 namespace weir::rt {
 
+class OpenClDevice;
+
 /// Builds the sources of kernels for a device and enqueues their calls. Binaries are kept in the
 /// user's cache folder. One thread at a time: a kernel of OpenCL holds the arguments of its next
 /// call.
+///
+/// Where the driver has no shared virtual memory, operands are buffers, and begin anywhere in them:
+/// in the text that it gets a kernel takes a buffer and an offset for each pointer, and adds them
+/// first.
 class OpenClPrograms {
  public:
   /// For queues of this context and device: `facts` are about it, or about what it is a part of.
-  OpenClPrograms(const OpenClDeviceInfo& facts, cl_context context, cl_device_id device);
+  /// `card` is null where operands are addresses, otherwise it knows the buffers that they are in.
+  OpenClPrograms(const OpenClDeviceInfo& facts, cl_context context, cl_device_id device,
+                 const OpenClDevice* card);
 
   /// Enqueues a job that has a source; builds this when it is seen first, and again if there was no
   /// memory. The command waits for `waits`; out_event, the caller's to release, is its own.
@@ -34,6 +42,10 @@ class OpenClPrograms {
     std::vector<std::uint64_t> arguments;  ///< of the last call, none before the first
   };
 
+  void set_arguments(Built& built, const Job& job) const;
+  cl_int set_operand(cl_kernel kernel, cl_uint index, const void* operand) const;
+  std::string text_of(const KernelSource& source) const;
+  std::size_t parameters_of(const KernelSource& source) const noexcept;
   Built& built(const KernelSource& source);
   Built build(const KernelSource& source);
   cl_program program_of(const KernelSource& source);
@@ -43,12 +55,14 @@ class OpenClPrograms {
   std::string log_of(cl_program program) const;
   void check_group(const KernelSource& source) const;
   void check_kernel(const KernelSource& source, cl_kernel kernel) const;
+  void fail_launch(const KernelSource& source, cl_kernel kernel, cl_int code) const;
   template <class T>
   T limit(cl_device_info what) const noexcept;
 
   const std::string device_name_;
   /// A card may need to be told again of memory that is where other memory was.
   const bool keeps_arguments_;
+  const OpenClDevice* const card_;  ///< null: operands are addresses
   const cl_context context_;
   const cl_device_id device_;
   const Cache cache_;
