@@ -2,13 +2,18 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
+
+#include <weir/opencl.h>
 
 namespace weir::model {
 
@@ -98,6 +103,86 @@ weir_status mix_in_stream(const weir_call* call) {
   return WEIR_STATUS_OK;
 }
 
+/// Copies a row between the host and an operand of a card of OpenCL, and waits for it.
+void copy_row(const weir_call& call, std::byte* operand, std::byte* host, std::size_t bytes,
+              bool back) {
+  using Move = int (*)(void* queue, void* buffer, unsigned waits, std::size_t offset,
+                       std::size_t bytes, void* host, unsigned, const void*, void*);
+  using Copy = int (*)(void* queue, unsigned waits, void* to, const void* from, std::size_t bytes,
+                       unsigned, const void*, void*);
+  static void* const loader = dlopen("libOpenCL.so.1", RTLD_NOW);
+  static const auto read = reinterpret_cast<Move>(dlsym(loader, "clEnqueueReadBuffer"));
+  static const auto write = reinterpret_cast<Move>(dlsym(loader, "clEnqueueWriteBuffer"));
+  static const auto copy = reinterpret_cast<Copy>(dlsym(loader, "clEnqueueSVMMemcpy"));
+  void* buffer = nullptr;
+  std::uint64_t offset = 0;
+  check(weir_opencl_buffer(operand, &buffer, &offset));
+  std::byte *const from = back ? host : operand, *const to = back ? operand : host;
+  const int code = buffer == nullptr ? copy(call.queue, 1, to, from, bytes, 0, nullptr, nullptr)
+                                     : (back ? write : read)(call.queue, buffer, 1, offset, bytes,
+                                                             host, 0, nullptr, nullptr);
+  if (code != 0) throw std::runtime_error("OpenCL copies no row: " + std::to_string(code));
+}
+
+/// Memory of the host for what operands span, which is one where they overlap.
+class Shadows {
+ public:
+  explicit Shadows(const weir_call& call) {
+    std::map<std::byte*, std::byte*> spans;  // from begin to end
+    for (std::size_t i = 0; i < call.operand_count; ++i) {
+      const weir_view& view = call.operands[i];
+      auto* begin = static_cast<std::byte*>(view.address);
+      std::byte* end = begin + (view.extent[2] - 1) * view.stride[1] +
+                       (view.extent[1] - 1) * view.stride[0] + view.extent[0];
+      for (auto at = spans.begin(); at != spans.end();) {
+        const bool apart = at->second < begin || end < at->first;
+        if (!apart) begin = std::min(begin, at->first), end = std::max(end, at->second);
+        at = apart ? std::next(at) : spans.erase(at);
+      }
+      spans[begin] = end;
+    }
+    for (const auto& [begin, end] : spans)
+      memory_[begin].resize(static_cast<std::size_t>(end - begin));
+  }
+
+  /// Returns where an address is.
+  std::byte* of(void* address) {
+    auto* const byte = static_cast<std::byte*>(address);
+    auto& [begin, copy] = *std::prev(memory_.upper_bound(byte));
+    return copy.data() + (byte - begin);
+  }
+
+ private:
+  std::map<std::byte*, std::vector<std::byte>> memory_;
+};
+
+/// For cards of OpenCL: on the host, with copies of the operands. Nothing beside their rows is
+/// written, as other actions may be at work there.
+weir_status mix_by_copies(const weir_call* call) {
+  if (call->queue == nullptr) return mix_kernel(call);  // a processor
+  if (call->scalars[1].value.u64 != 0) throw std::runtime_error("told to fail");
+  LaterCall mine(*call);
+  Shadows shadows(*call);
+  const auto move_rows = [&](const weir_view& view, bool back) {
+    for (std::size_t p = 0; p < view.extent[2]; ++p) {
+      for (std::size_t r = 0; r < view.extent[1]; ++r) {
+        auto* const row =
+            static_cast<std::byte*>(view.address) + p * view.stride[1] + r * view.stride[0];
+        copy_row(*call, row, shadows.of(row), view.extent[0], back);
+      }
+    }
+  };
+  for (std::size_t i = 0; i < call->operand_count; ++i) {
+    mine.operands[i].address = shadows.of(call->operands[i].address);
+    if ((call->operands[i].access & WEIR_ACCESS_READ) != 0) move_rows(call->operands[i], false);
+  }
+  const weir_status status = mix_kernel(&mine.call);
+  for (std::size_t i = 0; i < call->operand_count; ++i) {
+    if ((call->operands[i].access & WEIR_ACCESS_WRITE) != 0) move_rows(call->operands[i], true);
+  }
+  return status;
+}
+
 /// Scalar: a counter of the times it was called.
 weir_status mark_kernel(const weir_call* call) {
   reinterpret_cast<std::atomic<int>*>(call->scalars[0].value.u64)->fetch_add(1);
@@ -105,14 +190,15 @@ weir_status mark_kernel(const weir_call* call) {
 }
 
 weir_kernel* add_kernel(weir_runtime* runtime, const char* name, weir_host_function function,
-                        weir_kernel_shape shape, weir_host_function in_stream = nullptr) {
-  const weir_implementation implementations[] = {{"host", function, nullptr},
-                                                 {"cuda", in_stream, nullptr}};
+                        weir_kernel_shape shape, weir_host_function in_stream = nullptr,
+                        weir_host_function by_copies = nullptr) {
+  const weir_implementation implementations[] = {
+      {"host", function, nullptr}, {"cuda", in_stream, nullptr}, {"opencl", by_copies, nullptr}};
   weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
   options.name = name;
   options.shape = shape;
   options.implementations = implementations;
-  options.implementation_count = in_stream == nullptr ? 1 : 2;
+  options.implementation_count = in_stream == nullptr ? 1 : 3;
   weir_kernel* kernel = nullptr;
   check(weir_kernel_register(runtime, &options, &kernel));
   return kernel;
@@ -130,9 +216,10 @@ void Host::run_all(const std::vector<std::function<void()>>& bodies) {
 void Host::relax() noexcept { std::this_thread::yield(); }
 
 Kernels::Kernels(weir_runtime* runtime)
-    : mix(add_kernel(runtime, "mix", mix_kernel, WEIR_KERNEL_SHAPE_SERIAL, mix_in_stream)),
-      mix_team(
-          add_kernel(runtime, "mix.team", mix_kernel, WEIR_KERNEL_SHAPE_PARALLEL, mix_in_stream)),
+    : mix(add_kernel(runtime, "mix", mix_kernel, WEIR_KERNEL_SHAPE_SERIAL, mix_in_stream,
+                     mix_by_copies)),
+      mix_team(add_kernel(runtime, "mix.team", mix_kernel, WEIR_KERNEL_SHAPE_PARALLEL,
+                          mix_in_stream, mix_by_copies)),
       mark(add_kernel(runtime, "mark", mark_kernel, WEIR_KERNEL_SHAPE_SERIAL)) {}
 
 Executor::Executor(const Platform& platform, Host& host, weir_fabric* fabric)

@@ -82,7 +82,9 @@ std::string missing(const Platform& platform) {
     const Runtime runtime(platform.domains);
     return {};
   } catch (const Error& error) {
-    if (error.status() != WEIR_STATUS_UNAVAILABLE) throw;
+    const bool absent =
+        error.status() == WEIR_STATUS_UNAVAILABLE || error.status() == WEIR_STATUS_NOT_FOUND;
+    if (!absent) throw;
     return error.what();
   }
 }

@@ -463,6 +463,8 @@ void OpenClPlace::launch(Slot& slot) noexcept {
     give_up(slot);
   } else {
     slot.outcome = enqueue(slot);
+    const bool poisoned = card_ != nullptr && failed_.any_of(slot.waits);
+    if (slot.outcome.ok() && poisoned) slot.outcome = {WEIR_STATUS_POISONED, {}};
   }
   if (!slot.outcome.ok()) failed_.add(slot.job.number);  // before others are called
   begin_batch();
@@ -483,7 +485,16 @@ Outcome OpenClPlace::enqueue(Slot& slot) noexcept {
   if (slot.job.source != nullptr) {
     return programs_->enqueue(queue_for(slot.job), slot.job, events_, &slot.event);
   }
-  return slot.job.copies ? enqueue_copy(slot) : call(slot);
+  if (!slot.job.copies) return call(slot);
+  return failed_.any_of(slot.waits) ? enqueue_nothing(slot) : enqueue_copy(slot);
+}
+
+/// Waits in place of a copy that is poisoned, which leaves its target as it is.
+Outcome OpenClPlace::enqueue_nothing(Slot& slot) noexcept {
+  if (events_.empty()) return {};
+  const cl_int code = OpenClLibrary::get().clEnqueueMarkerWithWaitList(
+      queue_for(slot.job), static_cast<cl_uint>(events_.size()), events_.data(), &slot.event);
+  return code == CL_SUCCESS ? Outcome{} : failed_call(code);
 }
 
 /// Makes what comes next wait until the card has cleared new memory.

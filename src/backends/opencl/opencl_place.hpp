@@ -122,6 +122,7 @@ class OpenClPlace final : public PlaceDriver {
   Outcome enqueue(Slot& slot) noexcept;
   cl_int await_memory() noexcept;
   Outcome enqueue_copy(Slot& slot) noexcept;
+  Outcome enqueue_nothing(Slot& slot) noexcept;
   Outcome call(Slot& slot) noexcept;
   cl_int mark(cl_event* event) const noexcept;
   void flush() const noexcept;
