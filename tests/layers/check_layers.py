@@ -83,7 +83,7 @@ BACKEND_CONDITION = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*(CUDA|OPENC
 # Orders are those of atomic operations: neither the thread sanitizer nor readers see fences.
 FENCE = re.compile(r"\batomic_(?:thread|signal)_fence\b")
 
-INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^"<>\s]+)[>"]')  # not the text of a message
 SOURCES = {".h", ".hpp", ".c", ".cpp", ".cu", ".inc"}
 SEARCH_PATH = ("src", "include", "include/hstreams", "apps", "tools", "tools/weir", "examples")
 
