@@ -18,11 +18,11 @@ weir_status weir_fortran_runtime_create(const char* domains, const char* blas,
 weir_status weir_fortran_domain_name(const weir_domain* domain, char* text, size_t capacity);
 weir_status weir_fortran_place_create(weir_domain* domain, size_t cores, bool oversubscribe,
                                       weir_place** out_place);
-weir_status weir_fortran_stream_create(weir_place* place, const char* name,
+weir_status weir_fortran_stream_create(weir_place* place, const char* name, size_t max_in_flight,
                                        weir_stream** out_stream);
 weir_status weir_fortran_queue_create(weir_runtime* runtime, const char* policy, bool no_models,
                                       weir_place* const* places, size_t place_count,
-                                      weir_queue** out_queue);
+                                      size_t max_in_flight, weir_queue** out_queue);
 
 /** Makes a buffer of an array without gaps. */
 weir_status weir_fortran_buffer_wrap(weir_runtime* runtime, const CFI_cdesc_t* array,
