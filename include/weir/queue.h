@@ -147,9 +147,11 @@ typedef struct weir_queue_info {
   size_t place_count;
   uint64_t submitted, completed; /**< tasks, those that begin and end reductions included */
   size_t max_in_flight;          /**< of the options, or what stands for 0 there */
+  const char* remarks; /**< why places have got no task, a line each; NULL: nothing to say. Lives
+                            as long as the queue */
 } weir_queue_info;
 #define WEIR_QUEUE_INFO_INIT \
-  { sizeof(weir_queue_info), NULL, NULL, 0, 0, 0, 0 }
+  { sizeof(weir_queue_info), NULL, NULL, 0, 0, 0, 0, NULL }
 
 /**
  * Fills out_info, and the first share_count of the shares of the places. shares may be NULL.

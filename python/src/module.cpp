@@ -479,6 +479,13 @@ void define_queues(nb::module_& m) {
       .def_prop_ro("policy", [](const Queue& queue) { return std::string(queue.info().policy); })
       .def_prop_ro("submitted", [](const Queue& queue) { return queue.info().submitted; })
       .def_prop_ro("completed", [](const Queue& queue) { return queue.info().completed; })
+      .def_prop_ro(
+          "remarks",
+          [](const Queue& queue) {
+            const char* const said = queue.info().remarks;
+            return std::string(said != nullptr ? said : "");
+          },
+          "Why places have got no task, a line each.")
       .def("shares", &Queue::shares, "What each place did: tasks, seconds, bytes.",
            nb::sig("def shares(self) -> list[dict[str, typing.Any]]"))
       .def("close", &Queue::close,

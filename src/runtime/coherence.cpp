@@ -8,9 +8,18 @@
 
 namespace weir::rt {
 
+namespace {
+
+constexpr double kUsualGbps = 8;  ///< of a link that says nothing
+
+}  // namespace
+
 Coherence::Coherence(Runtime& runtime, std::vector<Lane>& lanes)
     : runtime_(runtime), lanes_(lanes) {
-  for (Lane& lane : lanes_) rooms_[lane.domain().residency().memory()].domain = &lane.domain();
+  for (Lane& lane : lanes_) {
+    const std::uint16_t memory = lane.domain().residency().memory();
+    by_memory_[memory] = &rooms_.try_emplace(memory, lane.domain()).first->second;
+  }
 }
 
 Coherence::~Coherence() {
@@ -20,14 +29,58 @@ Coherence::~Coherence() {
   }
 }
 
-std::uint64_t Coherence::missing_bytes(const Lane& lane,
-                                       std::span<const PieceUse> uses) const noexcept {
-  std::uint64_t bytes = 0;
+// ---- Estimates ---------------------------------------------------------------------------------
+
+Coherence::Link::Link(const DeviceInfo& info) noexcept
+    : latency_ns(static_cast<std::int64_t>(info.link_latency_us * 1e3)),
+      ns_per_byte(1 / (info.link_gbps > 0 ? info.link_gbps : kUsualGbps)),
+      half_duplex(info.link_duplex == "half") {}
+
+std::int64_t Coherence::Link::occupy(bool in, std::int64_t from_ns, std::uint64_t bytes) noexcept {
+  std::int64_t& free_ns = in || half_duplex ? in_free_ns : out_free_ns;
+  free_ns = std::max(free_ns, from_ns) + copy_ns(bytes);
+  return free_ns;
+}
+
+Arrival Coherence::arrival_in(const Lane& lane, std::span<const PieceUse> uses) const noexcept {
+  Arrival arrival;
+  arrival.link_free_ns = room_of(lane.domain().residency().memory()).link.in_free_ns;
   for (const PieceUse& use : uses) {
-    const std::uint16_t memory = lane.memory_of(*use.piece->home.buffer);
-    if (use.reads() && !use.piece->valid_in(memory)) bytes += use.piece->bytes();
+    const Piece& piece = *use.piece;
+    arrival.value_ns = std::max(arrival.value_ns, piece.ready_ns);
+    if (!use.reads()) continue;
+    const std::uint16_t memory = lane.memory_of(*piece.home.buffer);
+    if (!piece.valid_in(memory)) {
+      add_copies(lane, piece, memory, arrival);
+      if (use.writes() && !piece.at_home()) {  // it may have to come back
+        arrival.copying_ns += room_of(memory_of(piece)).link.copy_ns(piece.bytes());
+      }
+    } else {
+      arrival.ready_ns = std::max(arrival.ready_ns, storage_of(piece, memory).ready_ns);
+    }
   }
-  return bytes;
+  arrival.ready_ns = std::max(arrival.ready_ns, arrival.value_ns);
+  return arrival;
+}
+
+/// The copies of a piece that is not in a memory, as bring() makes them.
+void Coherence::add_copies(const Lane& lane, const Piece& piece, std::uint16_t memory,
+                           Arrival& arrival) const noexcept {
+  arrival.missing_bytes += piece.bytes();
+  std::int64_t from_ns = std::max({now_ns_, piece.ready_ns, piece.home.ready_ns});
+  const Storage* const direct = memory != kHostMemory ? source_for(lane, piece) : nullptr;
+  if (!piece.at_home() && direct == nullptr) {
+    const Link& out = room_of(memory_of(piece)).link;
+    const std::int64_t copy_ns = out.copy_ns(piece.bytes());
+    from_ns = std::max(from_ns, out.half_duplex ? out.in_free_ns : out.out_free_ns) + copy_ns;
+    arrival.copying_ns += copy_ns;
+  }
+  if (memory != kHostMemory) {
+    const std::int64_t copy_ns = room_of(memory).link.copy_ns(piece.bytes());
+    from_ns = arrival.link_free_ns = std::max(from_ns, arrival.link_free_ns) + copy_ns;
+    arrival.copying_ns += copy_ns;
+  }
+  arrival.ready_ns = std::max(arrival.ready_ns, from_ns);
 }
 
 // ---- Tasks -------------------------------------------------------------------------------------
@@ -240,6 +293,10 @@ Storage& Coherence::storage_of(Piece& piece, std::uint16_t memory) noexcept {
   return memory == kHostMemory ? piece.home : *piece.slots[memory];
 }
 
+const Storage& Coherence::storage_of(const Piece& piece, std::uint16_t memory) noexcept {
+  return memory == kHostMemory ? piece.home : *piece.slots[memory];
+}
+
 Storage& Coherence::bring(Lane& lane, Piece& piece, bool reads) {
   const std::uint16_t memory = lane.memory_of(*piece.home.buffer);
   if (memory == kHostMemory) {
@@ -251,23 +308,31 @@ Storage& Coherence::bring(Lane& lane, Piece& piece, bool reads) {
   return slot;
 }
 
-/// From another device if there is a way, else from host memory.
-void Coherence::copy_in(Lane& lane, Piece& piece, Slot& slot) {
-  const auto is_way = [&](std::uint16_t memory) {
-    return piece.valid_in(memory) && lane.domain().device().reaches(&runtime_.device_of(memory));
-  };
-  Storage* source = nullptr;
-  for (std::uint16_t memory = 1; source == nullptr && !piece.at_home() && memory < kMaxMemories;
-       ++memory) {
-    if (is_way(memory)) source = piece.slots[memory];
+/// Another device from which a lane gets a piece, nullptr: from host memory.
+Storage* Coherence::source_for(const Lane& lane, const Piece& piece) const noexcept {
+  if (piece.at_home()) return nullptr;
+  for (std::uint16_t memory = 1; memory < kMaxMemories; ++memory) {
+    if (!piece.valid_in(memory)) continue;
+    if (lane.domain().device().reaches(&runtime_.device_of(memory))) return piece.slots[memory];
   }
+  return nullptr;
+}
+
+void Coherence::copy_in(Lane& lane, Piece& piece, Slot& slot) {
+  Storage* const source = source_for(lane, piece);
   if (source == nullptr && !piece.at_home()) write_back(piece);
   transfer(lane, piece, source != nullptr ? *source : piece.home, slot);
 }
 
-void Coherence::write_back(Piece& piece) {
+/// The first device that has the newest contents of a piece, which host memory has not.
+std::uint16_t Coherence::memory_of(const Piece& piece) noexcept {
   std::uint16_t memory = 1;
   while (!piece.valid_in(memory)) ++memory;
+  return memory;
+}
+
+void Coherence::write_back(Piece& piece) {
+  const std::uint16_t memory = memory_of(piece);
   Storage& slot = *piece.slots[memory];
   transfer(lane_of(memory, slot), piece, slot, piece.home);
 }
@@ -291,6 +356,9 @@ void Coherence::transfer(Lane& lane, Piece& piece, Storage& source, Storage& tar
   note_use(source, {event, lane.index}, false);
   note_use(target, {event, lane.index}, true);
   piece.valid |= std::uint64_t{1} << target.memory;
+  const std::uint16_t own = lane.domain().residency().memory();
+  target.ready_ns = by_memory_[own]->link.occupy(
+      target.memory == own, std::max({now_ns_, piece.ready_ns, source.ready_ns}), piece.bytes());
   (target.memory == kHostMemory ? lane.share.bytes_out : lane.share.bytes_in) += piece.bytes();
 }
 
@@ -376,7 +444,7 @@ Coherence::Slot& Coherence::new_slot(Room& room, std::uint64_t bytes) {
 Coherence::Slot* Coherence::victim_in(const Room& room, std::uint64_t bytes) const noexcept {
   const auto cost = [&](const Slot& slot) {
     const Piece& piece = *slot.piece;
-    const std::uint64_t next = piece.expected != nullptr ? piece.expected->sequence : UINT64_MAX;
+    const std::uint64_t next = piece.next_use();
     return std::tuple(piece.valid_in(slot.memory), UINT64_MAX - next, slot.bytes != bytes,
                       piece.last_use);
   };

@@ -1,6 +1,7 @@
 // Copies of what the tasks of a queue use, in the memories of its places.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -26,6 +27,18 @@ struct PieceUse {
 
   bool reads() const noexcept { return (access & WEIR_ACCESS_READ) != 0; }
   bool writes() const noexcept { return (access & WEIR_ACCESS_WRITE) != 0; }
+  UseKind kind() const noexcept {
+    return commutes ? UseKind::commute : writes() ? UseKind::write : UseKind::read;
+  }
+};
+
+/// What a task needs in a memory, by estimates.
+struct Arrival {
+  std::uint64_t missing_bytes = 0;  ///< that it reads and that are not there
+  std::int64_t value_ns = 0;        ///< when its operands have their values, wherever
+  std::int64_t ready_ns = 0;        ///< when they are there
+  std::int64_t copying_ns = 0;      ///< how long links are busy for it
+  std::int64_t link_free_ns = 0;    ///< when the link of that memory has made its copies
 };
 
 /// Sees to it that each task finds the newest contents where it runs.
@@ -45,8 +58,10 @@ class Coherence {
 
   PieceTable& pieces() noexcept { return pieces_; }
 
-  /// Bytes that a task reads and that are not in a lane's memory.
-  std::uint64_t missing_bytes(const Lane& lane, std::span<const PieceUse> uses) const noexcept;
+  /// When a task that is bound now would find its operands in a lane's memory.
+  Arrival arrival_in(const Lane& lane, std::span<const PieceUse> uses) const noexcept;
+  /// Sets the time for the estimates that follow.
+  void set_now(std::int64_t now_ns) noexcept { now_ns_ = now_ns; }
 
   /// Enqueues what has to happen before a task runs in a lane, and sets its operands and the events
   /// that it has to wait for. Throws.
@@ -76,15 +91,33 @@ class Coherence {
     Owned<weir_buffer> owned;
     std::uint64_t bytes = 0;
   };
+  /// The link of a device: when it is expected to be free in each direction.
+  struct Link {
+    std::int64_t in_free_ns = 0, out_free_ns = 0;
+    std::int64_t latency_ns = 0;
+    double ns_per_byte = 0;
+    bool half_duplex = false;
+
+    explicit Link(const DeviceInfo& info) noexcept;
+    std::int64_t copy_ns(std::uint64_t bytes) const noexcept {
+      return latency_ns + static_cast<std::int64_t>(static_cast<double>(bytes) * ns_per_byte);
+    }
+    /// Takes up the link for a copy that may begin at a time. Returns its end.
+    std::int64_t occupy(bool in, std::int64_t from_ns, std::uint64_t bytes) noexcept;
+  };
   /// The memory of one device.
   struct Room {
-    Domain* domain = nullptr;
+    explicit Room(Domain& of) noexcept : domain(&of), link(of.info()) {}
+
+    Domain* domain;
+    Link link;
     std::uint64_t used = 0;
     std::vector<std::unique_ptr<Slot>> slots;
     std::size_t unused = 0;                        ///< of the slots: they have no piece
     std::vector<std::unique_ptr<Slot>> abandoned;  ///< to be freed when nothing uses them
   };
 
+  const Room& room_of(std::uint16_t memory) const noexcept { return *by_memory_[memory]; }
   bool over(const Use& use) const noexcept;
   bool failed(const Use& use) const noexcept;
   bool settled(const Use& use) const noexcept;
@@ -98,10 +131,15 @@ class Coherence {
   void make_room_to_note(Storage& storage, std::size_t uses);
   void note_use(Storage& storage, const Use& use, bool writes) noexcept;
   static Storage& storage_of(Piece& piece, std::uint16_t memory) noexcept;
+  static const Storage& storage_of(const Piece& piece, std::uint16_t memory) noexcept;
+  static std::uint16_t memory_of(const Piece& piece) noexcept;
+  void add_copies(const Lane& lane, const Piece& piece, std::uint16_t memory,
+                  Arrival& arrival) const noexcept;
 
   void distrust_failed(Piece& piece) const noexcept;
   void settle_peers(Piece& piece, bool writes);
   Storage& bring(Lane& lane, Piece& piece, bool reads);
+  Storage* source_for(const Lane& lane, const Piece& piece) const noexcept;
   void copy_in(Lane& lane, Piece& piece, Slot& slot);
   void write_back(Piece& piece);
   void transfer(Lane& lane, Piece& piece, Storage& source, Storage& target);
@@ -121,6 +159,8 @@ class Coherence {
   std::vector<Lane>& lanes_;
   PieceTable pieces_;
   std::map<std::uint16_t, Room> rooms_;
+  std::array<Room*, kMaxMemories> by_memory_{};
+  std::int64_t now_ns_ = 0;
   std::uint64_t pin_ = 0;
   std::vector<weir_event> waits_;
 };

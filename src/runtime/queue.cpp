@@ -567,6 +567,9 @@ void Queue::get_info(weir_queue_info& info, weir_queue_share* shares, std::size_
     info.completed = completed_.load();
     info.submitted = submitted_.load();
   }
+  if (std::string text = remarks(); !text.empty()) {
+    info.remarks = told_remarks_.insert(std::move(text)).first->c_str();
+  }
   if (shares == nullptr) return;
   for (std::size_t i = 0; i < std::min(count, lanes_.size()); ++i) shares[i] = lanes_[i].share;
   if (direct_ && count > 0) shares[0].tasks = info.completed;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -135,30 +136,40 @@ class Queue {
   /// Is the owner while it lives; waits to become it.
   class Ownership;
   std::string pending_tasks() const;
+  std::string remarks() const;
+  std::string why_idle(const Lane& lane) const;
   void work() noexcept;
   void take_mail() noexcept;
   void take_submitted() noexcept;
   void expect(Task& task);
-  bool is_free(const Task& task) const noexcept;
   void bind_what_can_be() noexcept;
-  bool bind_in_turn() noexcept;
-  bool bind_pass(int priority) noexcept;
+  Pending& pending_list_of(const Task& task) noexcept;
+  Task* first_pending() const noexcept;
+  bool bind_pass() noexcept;
+  void bind_accesses() noexcept;
+  bool bind_calls(int priority) noexcept;
+  bool is_early(const Task& task) const noexcept;
   bool is_cancelled(const Task& task) const noexcept;
-  bool all_full() const noexcept;
-  static bool has_enough(const Lane& lane, std::uint64_t share) noexcept;
+  static bool has_enough(const Lane& lane) noexcept;
   void note_load(Lane& lane) noexcept;
-  bool follows_one_put_off(const Task& task) const noexcept;
-  void put_off(const Task& task) noexcept;
+  bool awaits_place_of_another(const Task& task) const noexcept;
   bool bind(Task& task) noexcept;
+  /// What is known of a kernel in a lane.
+  struct Times {
+    PerformanceModel::Curve* curve = nullptr;
+    std::uint64_t bound_before = 0;  ///< tasks of the kernel, with the last one here
+  };
   /// The place that is to run a task, as the policy saw it.
   struct Choice {
-    Lane* lane = nullptr;  ///< null: none now
-    std::uint64_t missing_bytes = 0;
+    Lane* lane = nullptr;       ///< null: none now
+    std::int64_t start_ns = 0;  ///< expected
     std::int64_t run_ns = -1;
+    bool unsure = true;  ///< its size was not measured there
   };
   Choice choose(const Task& task);
-  weir_candidate candidate_for(const Task& task, const Lane& lane);
-  PerformanceModel::Curve& curve_of(const Task& task, const Lane& lane);
+  void note_passed(const Task& task, std::size_t chosen) noexcept;
+  void add_candidate(const Task& task, Lane& lane);
+  Times& times_of(const Task& task, const Lane& lane);
   void bind_call(Task& task, const Choice& choice);
   void bind_access(Task& task);
   void expect_end(Task& task, const Choice& choice);
@@ -176,7 +187,9 @@ class Queue {
   static void on_end(Waiter& waiter, weir_status status, const FailureRef& failure);
   static void on_gate(Waiter& waiter, weir_status status, const FailureRef& failure);
 
-  static constexpr std::size_t kLookahead = 128;  ///< tasks that are tried before others
+  static constexpr std::size_t kLookahead =
+      64;  ///< tasks that the policy is asked for before others
+  static constexpr std::size_t kMostSkipped = 512;  ///< tasks that are looked at for that
 
   Runtime& runtime_;
   const std::uint64_t serial_;
@@ -223,24 +236,32 @@ class Queue {
   // The owner's.
   std::unique_ptr<Policy> policy_;
   PerformanceModel models_;
-  std::vector<PerformanceModel::Curve*> curves_;  ///< by kernel and lane
+  std::vector<Times> times_;          ///< by kernel and lane
+  std::vector<std::uint64_t> bound_;  ///< tasks so far, by kernel
   std::unique_ptr<Coherence> coherence_;
-  Pending pending_;                         ///< without a place, in the order of the program
+  // Without a place, in the order of the program.
+  std::array<Pending, 3> pending_calls_;  ///< by priority
+  Pending pending_accesses_;
   std::array<std::uint64_t, 3> waiting_{};  ///< how many of them, by priority
-  std::uint64_t waiting_accesses_ = 0;      ///< of them
   Live live_;                               ///< all that are not over
   std::uint64_t running_ = 0;               ///< bound and not over
-  std::uint64_t pass_ = 0;
+  std::size_t full_lanes_ = 0;
+  /// For how many tasks one stands that is left to a full lane, by priority, and at the moment: for
+  /// those that are too many to be looked at, too, if the last pass found so many that are ready.
+  std::array<std::int64_t, 3> claims_each_{1, 1, 1};
+  std::int64_t claims_ = 1;
   std::int64_t pass_began_ns_ = 0;
   bool rescan_ = false;          ///< another pass may bind what the last one put off
   bool deferred_ = false;        ///< by the policy of the program, in the last pass
   std::uint64_t cancelled_ = 0;  ///< value of cancel_until_ at the last pass
   Task* finished_ = nullptr;
   std::vector<weir_candidate> candidates_;
+  std::vector<Outlook> outlooks_;
   std::vector<Lane*> candidate_lanes_;
   std::vector<weir_operand> operands_;
   std::vector<weir_event> waits_;
   RoomRequest* room_requests_ = nullptr;
+  std::set<std::string> told_remarks_;
   FailureRef broken_;  ///< poisons all tasks: of one whose pieces are not known
   FailureRef first_failure_;
   weir_status first_status_ = WEIR_STATUS_OK;

@@ -14,10 +14,17 @@ namespace weir::rt {
 namespace {
 
 constexpr std::int64_t kEnoughNs = 2'000'000;  ///< of work for each core of a place
+constexpr std::int64_t kSoonNs = kEnoughNs;    ///< in which what a task uses has its value
 constexpr std::uint64_t kManyTasks = 256;      ///< for each core
-constexpr double kUsualGbps = 8;               ///< of a link that says nothing
 constexpr std::int64_t kTimedFromNs = 10'000;  ///< of shorter tasks only some are timed,
 constexpr std::uint64_t kOneTimedIn = 16;      ///< one of so many
+
+/// Whether a task changes what is on a device: others like it had better wait for that one.
+bool changes_in_place(const Task& task) noexcept {
+  return std::ranges::any_of(task.uses, [](const PieceUse& use) {
+    return use.reads() && use.writes() && !use.piece->at_home();
+  });
+}
 
 std::size_t index_of(int priority) noexcept { return static_cast<std::size_t>(priority) + 1; }
 
@@ -73,13 +80,15 @@ void Queue::take_mail() noexcept {
       lane.backlog_ns -= task.estimate_ns;
       if (task.unmeasured) --lane.unmeasured;
       note_load(lane);
-      rescan_ = rescan_ || lane.tasks <= lane.place->width();  // it is about to starve
       ++lane.share.tasks;
       if (!task.timed && task.status == WEIR_STATUS_OK) lane.share.busy_ns += task.estimate_ns;
+      for (const PieceUse& use : task.uses) {
+        if (use.piece->written_by == task.sequence) use.piece->ready_ns = 0;
+      }
       if (task.run_ns >= 0) {
         lane.share.busy_ns += task.run_ns;
         try {
-          curve_of(task, lane).note(task.bytes, task.run_ns);
+          times_of(task, lane).curve->note(task.bytes, task.run_ns);
         } catch (const std::bad_alloc&) {  // one time less
         }
       }
@@ -124,9 +133,12 @@ void Queue::take_submitted() noexcept {
     task.unmeasured = task.expected = task.held = false;
     task.pending = true;
     live_.push(task);
-    pending_.push(task);
-    ++waiting_[index_of(task.priority)];
-    if (task.kind == Task::Kind::access) ++waiting_accesses_;
+    pending_list_of(task).push(task);
+    if (task.kind == Task::Kind::call) {
+      ++waiting_[index_of(task.priority)];
+    } else {
+      rescan_ = true;
+    }
     try {
       expect(task);
     } catch (...) {
@@ -134,7 +146,6 @@ void Queue::take_submitted() noexcept {
       fail_task(task, current_exception_outcome(WEIR_STATUS_OUT_OF_MEMORY));
       continue;
     }
-    if (is_free(task)) bind(task);
   }
 }
 
@@ -144,22 +155,9 @@ void Queue::expect(Task& task) {
   for (PieceUse& use : task.uses) use.piece = &coherence_->pieces().find(*use.buffer, use.region);
   for (PieceUse& use : task.uses) {
     use.expected.sequence = task.sequence;
-    use.piece->expect(use.expected);
+    use.piece->expected_as(use.kind()).push(use.expected);
   }
   task.expected = true;
-}
-
-/// Whether the task is an access to a region that no task before it is still to use: then it need
-/// not wait until places have room for those. It passes no other access: it may be the end of the
-/// buffer.
-bool Queue::is_free(const Task& task) const noexcept {
-  if (task.kind != Task::Kind::access || waiting_accesses_ > 1) return false;
-  const PieceUse& use = task.uses.front();
-  bool free = true;
-  coherence_->pieces().each_overlapping(*use.buffer, use.region, [&](const Piece& piece) {
-    free = free && piece.expected == nullptr;
-  });
-  return free;
 }
 
 // ---- Which task ---------------------------------------------------------------------------------
@@ -169,29 +167,83 @@ void Queue::bind_what_can_be() noexcept {
   while (std::exchange(rescan_, false)) {
     deferred_ = false;
     cancelled_ = cancel_until_.load();
-    rescan_ = bind_in_turn();
+    rescan_ = bind_pass();
   }
-  if (running_ > 0 || pending_.empty()) return;
-  Task& task = *pending_.first();
-  leave_pending(task);
-  fail_task(task, always_put_off(task));
+  Task* const first = running_ == 0 ? first_pending() : nullptr;
+  if (first == nullptr) return;
+  leave_pending(*first);
+  fail_task(*first, always_put_off(*first));
   more_.store(true);
 }
 
-/// Binds tasks, those of high priority first. Returns whether one of higher priority may have
-/// waited for one that was bound.
-bool Queue::bind_in_turn() noexcept {
+Queue::Pending& Queue::pending_list_of(const Task& task) noexcept {
+  return task.kind == Task::Kind::call ? pending_calls_[index_of(task.priority)]
+                                       : pending_accesses_;
+}
+
+Task* Queue::first_pending() const noexcept {
+  Task* first = pending_accesses_.first();
+  for (const Pending& list : pending_calls_) {
+    Task* const task = list.first();
+    if (task != nullptr && (first == nullptr || task->sequence < first->sequence)) first = task;
+  }
+  return first;
+}
+
+/// Binds tasks, those of high priority first. Returns whether another pass may bind more.
+bool Queue::bind_pass() noexcept {
+  pass_began_ns_ = runtime_.now_ns();
+  coherence_->set_now(pass_began_ns_);
+  for (Lane& lane : lanes_) lane.claimed_ns = 0;
+  bind_accesses();
   bool again = false;
   std::uint64_t higher = 0;
   for (int priority = 1; priority >= -1; --priority) {
     const std::uint64_t& waiting = waiting_[index_of(priority)];
     const std::uint64_t before = waiting;
-    while (waiting > 0 && bind_pass(priority)) {
+    if (waiting > 0 && bind_calls(priority)) again = true;
+    if (waiting < before) {
+      bind_accesses();
+      again = again || higher > 0;
     }
-    again = again || (higher > 0 && waiting < before);
     higher += waiting;
   }
   return again;
+}
+
+/// Nothing passes what the program waits for.
+void Queue::bind_accesses() noexcept {
+  while (Task* const access = pending_accesses_.first()) {
+    if (awaits_place_of_another(*access)) return;
+    bind(*access);
+  }
+}
+
+/// Goes through the next tasks of a priority in order and binds those that may be bound. Returns
+/// whether it is worth to go through them again.
+bool Queue::bind_calls(int priority) noexcept {
+  std::size_t looked = 0, offered = 0, bound = 0;
+  claims_ = claims_each_[index_of(priority)];
+  Task* task = pending_calls_[index_of(priority)].first();
+  for (; task != nullptr && looked < kMostSkipped && offered < kLookahead; ++looked) {
+    Task& current = *std::exchange(task, Pending::after(*task));
+    const Task* const access = pending_accesses_.first();
+    if (access != nullptr && access->sequence < current.sequence) break;
+    if (full_lanes_ == lanes_.size() && !is_cancelled(current)) break;
+    if (awaits_place_of_another(current)) continue;
+    if (policy_->wants_ready_tasks() && is_early(current)) {
+      deferred_ = true;
+      continue;
+    }
+    ++offered;
+    if (bind(current)) ++bound;
+  }
+  const bool more = offered == kLookahead && task != nullptr;
+  claims_each_[index_of(priority)] =
+      more ? std::max<std::int64_t>(
+                 1, static_cast<std::int64_t>(waiting_[index_of(priority)] / kLookahead))
+           : 1;
+  return bound > 0 && task != nullptr;
 }
 
 Outcome Queue::always_put_off(const Task& task) const noexcept {
@@ -204,89 +256,60 @@ Outcome Queue::always_put_off(const Task& task) const noexcept {
   }
 }
 
-/// Goes through the next tasks in order and binds those of a priority that may be bound. Returns
-/// whether it is worth to go through them again.
-bool Queue::bind_pass(int priority) noexcept {
-  ++pass_;
-  pass_began_ns_ = runtime_.now_ns();
-  std::size_t looked = 0, bound = 0, skipped = 0;
-  for (Task* task = pending_.first(); task != nullptr && looked < kLookahead; ++looked) {
-    Task& current = *std::exchange(task, Pending::after(*task));
-    const bool call = current.kind == Task::Kind::call;
-    if (call && !is_cancelled(current) && all_full()) break;
-    const bool turn = current.priority == priority && !follows_one_put_off(current) &&
-                      (current.kind != Task::Kind::fetch || skipped == 0);
-    if (turn && bind(current)) {
-      ++bound;
-      continue;
-    }
-    if (!call) break;  // nothing passes what the program waits for
-    put_off(current);
-    ++skipped;
-  }
-  return bound > 0 && looked == kLookahead;
-}
-
-/// Whether a lane has at least one share of enough work.
-bool Queue::has_enough(const Lane& lane, std::uint64_t share) noexcept {
-  const std::uint64_t cores = lane.place->width(), tasks = share * lane.tasks;
-  if (tasks < 3 * cores + 4) return false;
-  return lane.unmeasured > 0 || tasks >= kManyTasks * cores ||
+/// Whether a lane has enough, and takes no more until it has less: tasks that wait for its cores,
+/// and of brief ones as many as last for a while.
+bool Queue::has_enough(const Lane& lane) noexcept {
+  const std::uint64_t cores = lane.place->width(), waiting = cores + 4;
+  if (lane.tasks < cores + (lane.full ? waiting * 3 / 4 : waiting)) return false;
+  const std::uint64_t share = lane.full ? 2 : 1;
+  return lane.unmeasured > 0 || share * lane.tasks >= kManyTasks * cores ||
          static_cast<std::int64_t>(share) * lane.backlog_ns >=
              kEnoughNs * static_cast<std::int64_t>(cores);
 }
 
-/// A lane that has enough takes no more until it has half of that: each time it does, all tasks to
-/// come are looked at.
+/// Each time a lane has room again, all tasks to come are looked at.
 void Queue::note_load(Lane& lane) noexcept {
   const bool was_full = lane.full;
-  lane.full = has_enough(lane, was_full ? 2 : 1);
-  rescan_ = rescan_ || (was_full && !lane.full);
+  lane.full = has_enough(lane);
+  if (lane.full == was_full) return;
+  full_lanes_ += lane.full ? 1 : -1;
+  rescan_ = rescan_ || was_full;
+}
+
+/// Whether what a task uses will take a while to have its value.
+bool Queue::is_early(const Task& task) const noexcept {
+  return std::ranges::any_of(task.uses, [this](const PieceUse& use) {
+    return use.piece->ready_ns > pass_began_ns_ + kSoonNs;
+  });
 }
 
 bool Queue::is_cancelled(const Task& task) const noexcept {
   return task.kind == Task::Kind::call && task.sequence <= cancel_until_.load();
 }
 
-bool Queue::all_full() const noexcept {
-  return std::all_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.full; });
-}
-
-/// Whether a task depends on one before it that this pass has put off.
-bool Queue::follows_one_put_off(const Task& task) const noexcept {
-  const auto conflicts = [this](const Piece& piece, bool writes, bool commutes) {
-    if (piece.awaited != pass_) return false;
-    if (commutes && piece.awaited_access == WEIR_ACCESS_COMMUTE) return false;
-    return writes || (piece.awaited_access & WEIR_ACCESS_WRITE) != 0;
-  };
+/// Whether a task depends on one before it that has no place.
+bool Queue::awaits_place_of_another(const Task& task) const noexcept {
   bool found = false;
+  if (task.kind == Task::Kind::fetch) {
+    return std::ranges::any_of(pending_calls_, [&](const Pending& list) {
+      return !list.empty() && list.first()->sequence < task.sequence;
+    });
+  }
   if (task.kind == Task::Kind::access) {
     const PieceUse& use = task.uses.front();
     coherence_->pieces().each_overlapping(*use.buffer, use.region, [&](const Piece& piece) {
-      found = found || conflicts(piece, use.writes(), false);
+      found = found || piece.awaits_place(task.sequence, use.kind());
     });
     return found;
   }
-  for (std::size_t i = 0; i < task.uses.size() && !found; ++i) {
-    const PieceUse& use = task.uses[i];
-    found = conflicts(*use.piece, use.writes(), use.commutes);
-    for (const Piece* peer : use.piece->peers) {
-      found = found || conflicts(*peer, use.writes(), false);
-    }
-  }
-  return found;
-}
-
-void Queue::put_off(const Task& task) noexcept {
   for (const PieceUse& use : task.uses) {
-    const auto access = static_cast<std::uint8_t>(use.commutes ? WEIR_ACCESS_COMMUTE : use.access);
-    const bool first = std::exchange(use.piece->awaited, pass_) != pass_;
-    if (first) {
-      use.piece->awaited_access = access;
-    } else if (use.piece->awaited_access != access) {
-      use.piece->awaited_access = WEIR_ACCESS_READ_WRITE;
+    if (use.piece->awaits_place(task.sequence, use.kind())) return true;
+    const UseKind of_peers = use.writes() ? UseKind::write : UseKind::read;
+    for (const Piece* peer : use.piece->peers) {
+      if (peer->awaits_place(task.sequence, of_peers)) return true;
     }
   }
+  return false;
 }
 
 // ---- Which place --------------------------------------------------------------------------------
@@ -328,12 +351,11 @@ bool Queue::bind(Task& task) noexcept {
 Queue::Choice Queue::choose(const Task& task) {
   candidates_.clear();
   candidate_lanes_.clear();
+  outlooks_.clear();
   for (Lane& lane : lanes_) {
-    if ((task.lanes >> lane.index & 1) == 0) continue;
-    candidates_.push_back(candidate_for(task, lane));
-    candidate_lanes_.push_back(&lane);
+    if ((task.lanes >> lane.index & 1) != 0) add_candidate(task, lane);
   }
-  const std::size_t chosen = policy_->choose(task.label(), candidates_);
+  const std::size_t chosen = policy_->choose(task.label(), candidates_, outlooks_);
   if (chosen == WEIR_POLICY_LATER) {
     deferred_ = true;
     return {};
@@ -343,38 +365,66 @@ Queue::Choice Queue::choose(const Task& task) {
                   candidates_.size(), task.label());
   }
   const weir_candidate& candidate = candidates_[chosen];
-  if (candidate.full) return {};
-  return {candidate_lanes_[chosen], candidate.missing_bytes, candidate.run_ns};
+  Lane& lane = *candidate_lanes_[chosen];
+  if (candidate.full) {
+    lane.claimed_ns +=
+        std::max<std::int64_t>(candidate.run_ns, 0) * (changes_in_place(task) ? 1 : claims_);
+    return {};
+  }
+  const std::int64_t start_ns =
+      std::max(candidate.free_ns, candidate.ready_ns + candidate.transfer_ns);
+  note_passed(task, chosen);
+  const bool measured = outlooks_[chosen].source == PerformanceModel::Source::measured;
+  return {&lane, pass_began_ns_ + start_ns, candidate.run_ns, !measured};
 }
 
-weir_candidate Queue::candidate_for(const Task& task, const Lane& lane) {
+/// For those who ask why a place has got nothing.
+void Queue::note_passed(const Task& task, std::size_t chosen) noexcept {
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    Lane& lane = *candidate_lanes_[i];
+    if (i == chosen || lane.share.tasks + lane.tasks > 0) continue;
+    const bool known = lane.passed.kernel != nullptr && lane.passed.run_ns >= 0;
+    if (known || (lane.passed.kernel != nullptr && candidates_[i].run_ns < 0)) continue;
+    lane.passed = {task.kernel, candidates_[i].run_ns, candidates_[chosen].run_ns,
+                   outlooks_[i].source, candidate_lanes_[chosen]->index};
+  }
+}
+
+void Queue::add_candidate(const Task& task, Lane& lane) {
+  const Arrival arrival = coherence_->arrival_in(lane, task.uses);
   weir_candidate candidate{};
   candidate.place = lane.place;
   candidate.cores = lane.place->width();
   candidate.tasks = lane.tasks;
   candidate.full = lane.full;
   candidate.weight = lane.weight;
-  candidate.free_ns = lane.backlog_ns / static_cast<std::int64_t>(candidate.cores);
-  candidate.missing_bytes = coherence_->missing_bytes(lane, task.uses);
+  candidate.free_ns = lane.free_ns();
+  candidate.missing_bytes = arrival.missing_bytes;
+  candidate.ready_ns = std::max<std::int64_t>(0, arrival.value_ns - pass_began_ns_);
+  candidate.transfer_ns =
+      std::max<std::int64_t>(0, arrival.ready_ns - pass_began_ns_ - candidate.ready_ns);
   for (const PieceUse& use : task.uses) {
-    candidate.ready_ns = std::max(candidate.ready_ns, use.piece->ready_ns - pass_began_ns_);
     if (use.writes() && use.piece->owner == lane.index) {
       candidate.owned_bytes += use.piece->bytes();
     }
   }
-  if (candidate.missing_bytes > 0) {
-    candidate.transfer_ns = std::max<std::int64_t>(0, lane.link_free_ns - pass_began_ns_) +
-                            lane.copy_ns(candidate.missing_bytes, kUsualGbps);
-  }
-  candidate.run_ns = curve_of(task, lane).estimate(task.bytes);
-  return candidate;
+  const Times& times = times_of(task, lane);
+  candidate.run_ns = times.curve->estimate(task.bytes);
+  candidates_.push_back(candidate);
+  candidate_lanes_.push_back(&lane);
+  outlooks_.push_back({arrival.copying_ns, lane.unmeasured,
+                       bound_[task.kernel->number()] - times.bound_before,
+                       times.curve->source(task.bytes)});
 }
 
-PerformanceModel::Curve& Queue::curve_of(const Task& task, const Lane& lane) {
-  const std::size_t at = task.kernel->number() * lanes_.size() + lane.index;
-  if (at >= curves_.size()) curves_.resize(at + 1);
-  if (curves_[at] == nullptr) curves_[at] = &models_.curve(task.kernel->name(), lane.kind);
-  return *curves_[at];
+Queue::Times& Queue::times_of(const Task& task, const Lane& lane) {
+  const std::size_t kernel = task.kernel->number();
+  if (kernel >= bound_.size()) bound_.resize(kernel + 1);
+  const std::size_t at = kernel * lanes_.size() + lane.index;
+  if (at >= times_.size()) times_.resize(bound_.size() * lanes_.size());
+  Times& times = times_[at];
+  if (times.curve == nullptr) times.curve = &models_.curve(task.kernel->name(), lane.kind);
+  return times;
 }
 
 void Queue::bind_call(Task& task, const Choice& choice) {
@@ -388,8 +438,8 @@ void Queue::bind_call(Task& task, const Choice& choice) {
   compute.scalar_count = task.scalars.size();
   compute.name = task.name.empty() ? nullptr : task.name.c_str();
   task.lane = lane.index;
-  task.timed =
-      choice.run_ns < 0 || choice.run_ns >= kTimedFromNs || task.sequence % kOneTimedIn == 0;
+  task.timed = choice.unsure || choice.run_ns >= kTimedFromNs || task.sequence % kOneTimedIn == 0;
+  times_of(task, lane).bound_before = ++bound_[task.kernel->number()];
   ++lane.tasks;  // before it can be over
   expect_end(task, choice);
   try {
@@ -407,22 +457,15 @@ void Queue::bind_call(Task& task, const Choice& choice) {
 
 void Queue::expect_end(Task& task, const Choice& choice) {
   Lane& lane = *choice.lane;
-  const std::int64_t now_ns = pass_began_ns_;
-  const auto cores = static_cast<std::int64_t>(lane.place->width());
-  std::int64_t start = now_ns + lane.backlog_ns / cores;
-  for (const PieceUse& use : task.uses) start = std::max(start, use.piece->ready_ns);
-  if (choice.missing_bytes > 0) {
-    lane.link_free_ns =
-        std::max(lane.link_free_ns, now_ns) + lane.copy_ns(choice.missing_bytes, kUsualGbps);
-    start = std::max(start, lane.link_free_ns);
-  }
   task.unmeasured = choice.run_ns < 0;
   task.estimate_ns = std::max<std::int64_t>(choice.run_ns, 0);
   lane.backlog_ns += task.estimate_ns;
   if (task.unmeasured) ++lane.unmeasured;
   note_load(lane);
   for (const PieceUse& use : task.uses) {
-    if (use.writes()) use.piece->ready_ns = start + task.estimate_ns;
+    if (!use.writes()) continue;
+    use.piece->ready_ns = choice.start_ns + task.estimate_ns;
+    use.piece->written_by = task.sequence;
   }
 }
 
@@ -492,9 +535,11 @@ std::string Queue::report(std::int64_t deadline_ns) {
 std::string Queue::pending_tasks() const {
   std::string lines;
   std::uint64_t left = 0;
-  for (const Task* task = pending_.first(); task != nullptr; task = Pending::after(*task)) {
-    if (task->kind != Task::Kind::call || ++left > Watchdog::kListed) continue;
-    lines += fmt::format("    '{}', task {}\n", task->label(), task->sequence);
+  for (std::size_t i = pending_calls_.size(); i-- > 0;) {
+    for (const Task* task = pending_calls_[i].first(); task; task = Pending::after(*task)) {
+      if (++left > Watchdog::kListed) continue;
+      lines += fmt::format("    '{}', task {}\n", task->label(), task->sequence);
+    }
   }
   if (left == 0) return {};
   if (left > Watchdog::kListed) lines += fmt::format("    and {} more\n", left - Watchdog::kListed);
@@ -502,15 +547,43 @@ std::string Queue::pending_tasks() const {
                      running_, lines);
 }
 
+std::string Queue::remarks() const {
+  std::string lines;
+  for (const Lane& lane : lanes_) {
+    if (direct_ || completed_.load() == 0 || lane.share.tasks + lane.tasks > 0) continue;
+    lines += fmt::format("{}place '{}' has got no task: {}", lines.empty() ? "" : "\n",
+                         lane.place->name(), why_idle(lane));
+  }
+  return lines;
+}
+
+std::string Queue::why_idle(const Lane& lane) const {
+  const Lane::Passed& passed = lane.passed;
+  if (passed.kernel == nullptr) {
+    return "none may run there, by its domains, its kernel's code or the bytes of its operands";
+  }
+  const std::string& to = lanes_[passed.to].place->name();
+  if (passed.run_ns < 0 || passed.elsewhere_ns < 0) {
+    return fmt::format("policy '{}' chose others, as '{}' for '{}'", policy_name_, to,
+                       passed.kernel->name());
+  }
+  const char* const from = passed.source == PerformanceModel::Source::measured ? "as measured"
+                           : passed.source == PerformanceModel::Source::earlier
+                               ? "by times of an earlier queue"
+                               : "by times of other sizes";
+  return fmt::format("'{}' would take {:.3g} ms there, {}, and {:.3g} ms on '{}'",
+                     passed.kernel->name(), static_cast<double>(passed.run_ns) / 1e6, from,
+                     static_cast<double>(passed.elsewhere_ns) / 1e6, to);
+}
+
 // ---- Ends ---------------------------------------------------------------------------------------
 
 void Queue::leave_pending(Task& task) noexcept {
-  pending_.remove(task);
+  pending_list_of(task).remove(task);
   task.pending = false;
-  --waiting_[index_of(task.priority)];
-  if (task.kind == Task::Kind::access) --waiting_accesses_;
+  if (task.kind == Task::Kind::call) --waiting_[index_of(task.priority)];
   if (!std::exchange(task.expected, false)) return;
-  for (PieceUse& use : task.uses) use.piece->unexpect(use.expected);
+  for (PieceUse& use : task.uses) use.piece->expected_as(use.kind()).remove(use.expected);
 }
 
 /// Ends a task that no stream has.

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <cstdlib>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -22,6 +23,9 @@ namespace {
 constexpr std::string_view kHeading = "weir performance models 1";
 constexpr double kLongestNs = 1e15;  // sums of many times fit
 constexpr double kAlike = 1.0 / 16;  // of logarithms of sizes that share their times
+constexpr double kOutlier = 2;       // a factor that one time may move the others by
+constexpr int kChange = 4;           // outliers in a row are no outliers
+constexpr std::uint64_t kFew = 3;    // times that say little about which one is an outlier
 constexpr double kPrior = 0.05;      // for a slope of 1, weighs as much as two sizes with ratio 1.4
 
 double log_of(std::uint64_t bytes) { return std::log(static_cast<double>(bytes) + 1); }
@@ -70,11 +74,30 @@ void PerformanceModel::Curve::Sample::set_mean(double ns) {
 }
 
 void PerformanceModel::Curve::Sample::note(double ns) {
-  const double time = std::clamp(ns, 1.0, kLongestNs);
+  if (std::exchange(earlier, false)) {
+    count = 1;
+    replaced = false;
+  }
+  const double time = bounded(std::clamp(ns, 1.0, kLongestNs));
   const bool first_was_slow = count == 1 && !replaced && time < mean_ns;
   replaced = replaced || first_was_slow;
   count = first_was_slow ? 1 : std::min(count + 1, kMemory);
   set_mean(mean_ns + (time - mean_ns) / static_cast<double>(count));
+}
+
+/// What a time counts as.
+double PerformanceModel::Curve::Sample::bounded(double time) {
+  if (time > kOutlier * mean_ns) {
+    outliers = std::max(outliers, 0) + 1;
+  } else if (time < mean_ns / kOutlier) {
+    outliers = std::min(outliers, 0) - 1;
+  } else {
+    outliers = 0;
+  }
+  if (count < kFew) return time;
+  if (std::abs(outliers) < kChange) return std::clamp(time, mean_ns / kOutlier, kOutlier * mean_ns);
+  count = 1;  // half of what it was, and half of what it is
+  return time;
 }
 
 /// Takes over times of another size, as they would be of this one.
@@ -83,6 +106,7 @@ void PerformanceModel::Curve::Sample::absorb(const Sample& other, double slope) 
   const double moved = other.y + slope * (x - other.x) - y;
   set_mean(std::exp(y + moved * static_cast<double>(other.count) / all));
   count = std::min(count + other.count, kMemory);
+  earlier = earlier && other.earlier;
 }
 
 void PerformanceModel::Curve::note(std::uint64_t bytes, std::int64_t ns) {
@@ -98,6 +122,13 @@ std::int64_t PerformanceModel::Curve::estimate(std::uint64_t bytes) const {
   if (const double mean_ns = seen(bytes); mean_ns > 0) return static_cast<std::int64_t>(mean_ns);
   if (asked_.law_ns < 0) asked_.law_ns = by_law(bytes);
   return asked_.law_ns;
+}
+
+PerformanceModel::Source PerformanceModel::Curve::source(std::uint64_t bytes) const {
+  if (samples_.empty()) return Source::nothing;
+  const std::size_t known = place_of(bytes);
+  if (known == samples_.size()) return Source::guess;
+  return samples_[known].earlier ? Source::earlier : Source::measured;
 }
 
 std::int64_t PerformanceModel::Curve::by_law(std::uint64_t bytes) const {
@@ -243,7 +274,9 @@ void PerformanceModel::read(std::string_view text, std::string_view machine,
     }
     Curve& curve = read[std::pair(std::string(fields[0]), std::string(fields[1]))];
     if (curve.age_ == 0) curve.age_ = read.size();
-    curve.learn(Curve::Sample::of(bytes, mean_ns, std::min(count, Curve::kMemory)));
+    Curve::Sample sample = Curve::Sample::of(bytes, mean_ns, std::min(count, Curve::kMemory));
+    sample.earlier = true;
+    curve.learn(sample);
   }
   for (const auto& [key, curve] : read) {
     Curve& own = curves_[key];

@@ -18,7 +18,18 @@ class PerformanceModel {
  public:
   static constexpr std::size_t kMostBytes = 64 << 10;  ///< of text
 
+  /// What an estimate comes from.
+  enum class Source : std::uint8_t {
+    nothing,
+    guess,    ///< times of other sizes
+    earlier,  ///< times that were read
+    measured,
+  };
+
   /// Times of one kernel on one kind of place. Sizes that are almost the same share their times.
+  ///
+  /// A time that is more than twice the mean of those before it, or less than half, counts as twice
+  /// or half of it, until several in a row are. What was read counts as one time.
   class Curve {
    public:
     static constexpr std::size_t kMostSizes = 32;  ///< of more, those that are closest become one
@@ -28,6 +39,8 @@ class PerformanceModel {
     void note(std::uint64_t bytes, std::int64_t ns);
     /// Returns -1 when nothing was measured.
     std::int64_t estimate(std::uint64_t bytes) const;
+    /// What estimate() says comes from.
+    Source source(std::uint64_t bytes) const;
 
    private:
     friend class PerformanceModel;
@@ -37,10 +50,13 @@ class PerformanceModel {
       double mean_ns = 0;
       double x = 0, y = 0;    ///< logarithms of size and mean
       bool replaced = false;  ///< the first time was forgotten
+      bool earlier = false;   ///< it was read, and none was noted since
+      int outliers = 0;       ///< in a row: that were much longer, or if negative, much shorter
 
       static Sample of(std::uint64_t bytes, double mean_ns, std::uint64_t count);
       void set_mean(double ns);
       void note(double ns);
+      double bounded(double time);
       void absorb(const Sample& other, double slope);
     };
     /// The power law: a line of slope `slope` through (x, y).

@@ -14,17 +14,24 @@ weir_region public_form(const Region& region) {
 
 }  // namespace
 
-void Piece::expect(ExpectedUse& use) noexcept {
+void ExpectedUses::push(ExpectedUse& use) noexcept {
+  use.before = last_;
   use.next = nullptr;
-  (expected_last != nullptr ? expected_last->next : expected) = &use;
-  expected_last = &use;
+  (last_ != nullptr ? last_->next : first_) = &use;
+  last_ = &use;
 }
 
-void Piece::unexpect(ExpectedUse& use) noexcept {
-  ExpectedUse* before = nullptr;
-  for (ExpectedUse* at = expected; at != &use; at = at->next) before = at;
-  (before != nullptr ? before->next : expected) = use.next;
-  if (expected_last == &use) expected_last = before;
+void ExpectedUses::remove(ExpectedUse& use) noexcept {
+  (use.before != nullptr ? use.before->next : first_) = use.next;
+  (use.next != nullptr ? use.next->before : last_) = use.before;
+}
+
+bool Piece::awaits_place(std::uint64_t sequence, UseKind kind) const noexcept {
+  for (std::size_t other = 0; other < expected.size(); ++other) {
+    const bool passes = other == static_cast<std::size_t>(kind) && kind != UseKind::write;
+    if (!passes && expected[other].first() < sequence) return true;
+  }
+  return false;
 }
 
 const std::vector<Piece*>& PieceTable::Shelf::candidates(const Region& region,

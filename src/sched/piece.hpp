@@ -1,6 +1,7 @@
 // The regions that the tasks of a queue use, and where their newest contents are.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -30,16 +31,33 @@ struct Storage {
   weir_buffer* buffer = nullptr;
   weir_region region{};
   std::uint16_t memory = kHostMemory;
-  Use writer;                ///< the last action that wrote it
-  Use earlier;               ///< one that may still write it, when the last one never had a place
-  std::vector<Use> readers;  ///< those that have read it since
-  Piece* piece = nullptr;    ///< of a slot: whose contents it is for
+  Use writer;                 ///< the last action that wrote it
+  Use earlier;                ///< one that may still write it, when the last one never had a place
+  std::vector<Use> readers;   ///< those that have read it since
+  Piece* piece = nullptr;     ///< of a slot: whose contents it is for
+  std::int64_t ready_ns = 0;  ///< when the last copy into it is expected to be over
 };
+
+/// How a task uses a piece, as far as the order of tasks goes.
+enum class UseKind : std::uint8_t { read, write, commute };
 
 /// A task that is to use a piece and has no place yet.
 struct ExpectedUse {
   std::uint64_t sequence = 0;  ///< of the task
-  ExpectedUse* next = nullptr;
+  ExpectedUse *before = nullptr, *next = nullptr;
+};
+
+/// Tasks without a place that use a piece in the same way, in the order of the program.
+class ExpectedUses {
+ public:
+  /// Returns the sequence of the first one, UINT64_MAX without any.
+  std::uint64_t first() const noexcept { return first_ != nullptr ? first_->sequence : UINT64_MAX; }
+  void push(ExpectedUse& use) noexcept;
+  void remove(ExpectedUse& use) noexcept;
+
+ private:
+  ExpectedUse* first_ = nullptr;
+  ExpectedUse* last_ = nullptr;
 };
 
 /// A region that tasks name.
@@ -52,19 +70,24 @@ struct Piece {
   std::uint64_t last_use = 0;                  ///< sequence of the last task that was bound
   std::uint64_t pinned = 0;                    ///< mark of the task that needs it just now
   std::uint64_t mark = 0;                      ///< of the last search that met it
-  std::uint64_t awaited = 0;                   ///< mark of the last pass that put off a use of it
-  std::uint8_t awaited_access = 0;             ///< all of those uses together
   std::int64_t ready_ns = 0;                   ///< when it is expected to have its value
+  std::uint64_t written_by = 0;                ///< sequence of the bound task that gives it that
   std::uint32_t owner = Use::kNoLane;          ///< lane that last wrote it
-  ExpectedUse* expected = nullptr;             ///< in the order of the tasks
-  ExpectedUse* expected_last = nullptr;
+  std::array<ExpectedUses, 3> expected;        ///< by UseKind
 
   bool valid_in(std::uint16_t where) const noexcept { return (valid >> where & 1) != 0; }
   bool at_home() const noexcept { return valid_in(kHostMemory); }
   std::uint64_t bytes() const noexcept { return region.bytes(); }
 
-  void expect(ExpectedUse& use) noexcept;
-  void unexpect(ExpectedUse& use) noexcept;
+  ExpectedUses& expected_as(UseKind kind) noexcept {
+    return expected[static_cast<std::size_t>(kind)];
+  }
+  /// Returns the sequence of the first task without a place that uses it, UINT64_MAX without any.
+  std::uint64_t next_use() const noexcept {
+    return std::min({expected[0].first(), expected[1].first(), expected[2].first()});
+  }
+  /// Whether a task has to wait for one before it that has no place.
+  bool awaits_place(std::uint64_t sequence, UseKind kind) const noexcept;
 };
 
 /// All pieces of a queue. One thread at a time.

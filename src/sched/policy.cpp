@@ -13,6 +13,7 @@ namespace weir::rt {
 namespace {
 
 using Candidates = std::span<const weir_candidate>;
+using Outlooks = std::span<const Outlook>;
 
 /// Returns the candidate with the least cost(candidate), the first of equal ones.
 template <class Cost>
@@ -31,7 +32,7 @@ double load_of(const weir_candidate& candidate) {
 
 class RoundRobin final : public Policy {
  public:
-  std::size_t choose(const char*, Candidates candidates) override {
+  std::size_t choose(const char*, Candidates candidates, Outlooks) override {
     const std::size_t chosen = next_ % candidates.size();
     if (!candidates[chosen].full) ++next_;
     return chosen;
@@ -44,7 +45,7 @@ class RoundRobin final : public Policy {
 /// The owner of what a task writes computes it. What nobody owns goes where there is least to do.
 class Locality final : public Policy {
  public:
-  std::size_t choose(const char*, Candidates candidates) override {
+  std::size_t choose(const char*, Candidates candidates, Outlooks) override {
     const auto most = std::max_element(
         candidates.begin(), candidates.end(),
         [](const auto& a, const auto& b) { return a.owned_bytes < b.owned_bytes; });
@@ -54,33 +55,75 @@ class Locality final : public Policy {
 };
 
 /// The place that will have done the task first. Places that never ran the kind of task get some to
-/// be measured.
+/// be measured, one for each core, and a place that has been avoided for long is tried again when
+/// that costs little beside the tasks since.
 class EarliestFinish final : public Policy {
  public:
-  std::size_t choose(const char*, Candidates candidates) override {
-    const bool known = std::all_of(candidates.begin(), candidates.end(),
-                                   [](const auto& candidate) { return candidate.run_ns >= 0; });
-    if (known) return cheapest(candidates, finish_of);
-    return cheapest(candidates, [](const auto& candidate) {
-      return load_of(candidate) + (candidate.full ? kFull : 0);
-    });
+  bool wants_ready_tasks() const noexcept override { return true; }
+
+  std::size_t choose(const char*, Candidates candidates, Outlooks outlooks) override {
+    if (candidates.size() == 1) return 0;
+    const std::size_t none = candidates.size();
+    std::size_t unknown = none, best = none, cores = 0;
+    std::int64_t least = 0;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const weir_candidate& candidate = candidates[i];
+      cores += candidate.cores;
+      if (candidate.run_ns >= 0) {
+        const std::int64_t cost = cost_of(candidate, outlooks[i]);
+        if (best == none || cost < least) best = i, least = cost;
+      } else if (!candidate.full && outlooks[i].unmeasured < candidate.cores) {
+        if (unknown == none || load_of(candidate) < load_of(candidates[unknown])) unknown = i;
+      }
+    }
+    if (unknown != none) return unknown;
+    if (best == none) return WEIR_POLICY_LATER;
+    if (candidates[best].full) return best;
+    const double share_ns =
+        static_cast<double>(candidates[best].run_ns) / static_cast<double>(cores);
+    savings_ns_ = std::min(savings_ns_ + share_ns / kSaved, kMostSaved * share_ns);
+    return try_again(candidates, outlooks, best, least);
   }
 
  private:
-  static constexpr double kFull = 1e9;
+  static constexpr std::int64_t kCopies = 4;  ///< how often a copy counts, besides the wait for it
+  static constexpr double kSaved = 32;        ///< parts of the time, of which one is for measuring
+  static constexpr double kMostSaved = 256;   ///< tasks for which time is saved
+  static constexpr double kDoubt = 8;         ///< a time that was not measured may be so wrong
+  static constexpr std::uint64_t kOld = 64;   ///< tasks after which a time may have changed
 
-  /// Copies count twice: where they are hidden, they still keep the link from others.
-  static std::int64_t finish_of(const weir_candidate& candidate) {
-    const std::int64_t start =
-        std::max(candidate.free_ns, candidate.ready_ns + candidate.transfer_ns);
-    return start + candidate.run_ns + candidate.transfer_ns;
+  /// When the task ends, and later for as long as its copies keep links from others: what has moved
+  /// once is likely to move again.
+  static std::int64_t cost_of(const weir_candidate& candidate, const Outlook& outlook) {
+    return std::max(candidate.free_ns, candidate.ready_ns + candidate.transfer_ns) +
+           candidate.run_ns + kCopies * outlook.copying_ns;
   }
+
+  /// Returns a place that is idle and has been avoided, if what it costs more is saved, else the
+  /// best one.
+  std::size_t try_again(Candidates candidates, Outlooks outlooks, std::size_t best,
+                        std::int64_t least) {
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const weir_candidate& candidate = candidates[i];
+      if (i == best || candidate.run_ns < 0 || candidate.tasks >= candidate.cores) continue;
+      const bool measured = outlooks[i].source == PerformanceModel::Source::measured;
+      if (outlooks[i].tasks_since < (measured ? kOld : kOld / 2)) continue;
+      const auto more =
+          static_cast<double>(cost_of(candidate, outlooks[i]) - least) / (measured ? 1 : kDoubt);
+      if (more > savings_ns_) continue;
+      savings_ns_ -= more;
+      return i;
+    }
+    return best;
+  }
+
+  double savings_ns_ = 0;  ///< for places that are avoided
 };
 
 /// A place with room takes the task, rather one that has its data.
 class Steal final : public Policy {
  public:
-  std::size_t choose(const char*, Candidates candidates) override {
+  std::size_t choose(const char*, Candidates candidates, Outlooks) override {
     return cheapest(candidates, [](const auto& candidate) {
       return std::pair(candidate.full ? 1 : 0,
                        std::pair(candidate.tasks < candidate.cores ? 0 : 1,
@@ -92,7 +135,7 @@ class Steal final : public Policy {
 /// Shares in proportion to the weights: the place that is furthest behind its share.
 class Static final : public Policy {
  public:
-  std::size_t choose(const char*, Candidates candidates) override {
+  std::size_t choose(const char*, Candidates candidates, Outlooks) override {
     for (const weir_candidate& candidate : candidates) share_of(candidate);
     const std::size_t best = cheapest(candidates, [this](const auto& candidate) {
       return (share_of(candidate) + 1) / candidate.weight;
@@ -116,7 +159,7 @@ class Static final : public Policy {
 class Custom final : public Policy {
  public:
   Custom(weir_policy_function function, void* payload) : function_(function), payload_(payload) {}
-  std::size_t choose(const char* task, Candidates candidates) override {
+  std::size_t choose(const char* task, Candidates candidates, Outlooks) override {
     const NoWaitScope no_wait;
     return function_(task, candidates.data(), candidates.size(), payload_);
   }

@@ -60,6 +60,52 @@ TEST(PerformanceModel, OldTimesFade) {
   EXPECT_GE(curve.estimate(64), 10);
 }
 
+TEST(PerformanceModel, OutliersDoNotDecide) {
+  Curve curve;
+  for (int i = 0; i < 8; ++i) curve.note(64, 1000);
+  curve.note(64, 1'000'000);
+  EXPECT_LT(curve.estimate(64), 1200);
+  for (int i = 0; i < 8; ++i) curve.note(64, 1000);
+  curve.note(64, 1);
+  EXPECT_GT(curve.estimate(64), 900);
+  for (int i = 0; i < 12; ++i) curve.note(64, i % 3 == 0 ? 1000 : 1'000'000);
+  EXPECT_LT(curve.estimate(64), 4000) << "no more than two in a row";
+}
+
+TEST(PerformanceModel, OutliersInARowAreAnotherTime) {
+  Curve curve;
+  for (int i = 0; i < 1000; ++i) curve.note(64, 1000);
+  for (int i = 0; i < 12; ++i) curve.note(64, 1'000'000);
+  EXPECT_GT(curve.estimate(64), 900'000);
+}
+
+TEST(PerformanceModel, SaysWhereTimesComeFrom) {
+  using Source = PerformanceModel::Source;
+  PerformanceModel models;
+  Curve& curve = models.curve("gemm", "host x1");
+  EXPECT_EQ(curve.source(1000), Source::nothing);
+  models.read("weir performance models 1\na\ngemm\thost x1\t1000\t32\t15000\n", "a", "file");
+  EXPECT_EQ(curve.source(1000), Source::earlier);
+  EXPECT_EQ(curve.source(2000), Source::guess);
+  curve.note(1000, 300);
+  EXPECT_EQ(curve.source(1000), Source::measured);
+  EXPECT_EQ(curve.source(2000), Source::guess);
+}
+
+TEST(PerformanceModel, WhatWasReadCountsAsOneTime) {
+  PerformanceModel models;
+  Curve& curve = models.curve("gemm", "host x1");
+  models.read("weir performance models 1\na\ngemm\thost x1\t1000\t32\t1000\n", "a", "file");
+  EXPECT_EQ(curve.estimate(1000), 1000);
+  curve.note(1000, 1500);
+  EXPECT_EQ(curve.estimate(1000), 1250);
+  PerformanceModel others;
+  Curve& faster = others.curve("gemm", "host x1");
+  others.read("weir performance models 1\na\ngemm\thost x1\t1000\t32\t15000\n", "a", "file");
+  faster.note(1000, 300);
+  EXPECT_EQ(faster.estimate(1000), 300);
+}
+
 TEST(PerformanceModel, TimesBelowOneCountAsOne) {
   Curve curve;
   curve.note(0, 0);
@@ -202,7 +248,7 @@ TEST(PerformanceModel, IsTheSameAfterTextAndBack) {
   back.read(text, "a machine", "file");
   EXPECT_EQ(back.text("a machine"), text);
   back.curve("gemm", "host x1").note(8, 450);
-  EXPECT_EQ(back.curve("gemm", "host x1").estimate(8), 250) << "two times were known";
+  EXPECT_EQ(back.curve("gemm", "host x1").estimate(8), 300) << "what was read counts as one time";
 }
 
 TEST(PerformanceModel, NamesThatFitNoLineAreLeftOut) {

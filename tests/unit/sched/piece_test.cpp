@@ -128,45 +128,38 @@ TEST(Pieces, ForgottenBuffersHaveNone) {
 
 // ---- Expected uses -----------------------------------------------------------------------------
 
-std::string expected_of(const Piece& piece) {
-  std::string text;
-  const ExpectedUse* last = nullptr;
-  for (const ExpectedUse* use = piece.expected; use != nullptr; use = use->next) {
-    text += std::to_string(use->sequence);
-    last = use;
-  }
-  EXPECT_EQ(piece.expected_last, last);
-  return text;
-}
-
 TEST(Pieces, ExpectedUsesLeaveInAnyOrder) {
-  Piece piece;
-  std::vector<ExpectedUse> uses = {{1, nullptr}, {2, nullptr}, {3, nullptr}, {4, nullptr}};
-  for (ExpectedUse& use : uses) piece.expect(use);
-  EXPECT_EQ(expected_of(piece), "1234");
-  piece.unexpect(uses[1]);
-  EXPECT_EQ(expected_of(piece), "134");
-  piece.unexpect(uses[3]);
-  EXPECT_EQ(expected_of(piece), "13");
-  piece.expect(uses[3]);
-  EXPECT_EQ(expected_of(piece), "134");
-  piece.unexpect(uses[0]);
-  EXPECT_EQ(expected_of(piece), "34");
-  piece.unexpect(uses[2]);
-  piece.unexpect(uses[3]);
-  EXPECT_EQ(expected_of(piece), "");
-  piece.expect(uses[0]);
-  EXPECT_EQ(expected_of(piece), "1");
+  ExpectedUses expected;
+  std::vector<ExpectedUse> uses = {{1}, {2}, {3}, {4}};
+  for (ExpectedUse& use : uses) expected.push(use);
+  EXPECT_EQ(expected.first(), 1u);
+  expected.remove(uses[1]);
+  expected.remove(uses[0]);
+  EXPECT_EQ(expected.first(), 3u);
+  expected.remove(uses[3]);
+  expected.push(uses[3]);
+  expected.remove(uses[2]);
+  EXPECT_EQ(expected.first(), 4u);
+  expected.remove(uses[3]);
+  EXPECT_EQ(expected.first(), UINT64_MAX);
+  expected.push(uses[0]);
+  EXPECT_EQ(expected.first(), 1u);
 }
 
-TEST(Pieces, OneTaskMayUseAPieceTwice) {
-  Piece piece;
-  std::vector<ExpectedUse> uses = {{5, nullptr}, {5, nullptr}};
-  for (ExpectedUse& use : uses) piece.expect(use);
-  EXPECT_EQ(expected_of(piece), "55");
-  piece.unexpect(uses[1]);
-  piece.unexpect(uses[0]);
-  EXPECT_EQ(expected_of(piece), "");
+TEST(Pieces, TasksAwaitThoseBeforeThemThatConflict) {
+  constexpr UseKind kinds[] = {UseKind::read, UseKind::write, UseKind::commute};
+  for (const UseKind before : kinds) {
+    for (const UseKind after : kinds) {
+      Piece piece;
+      ExpectedUse use{5};
+      piece.expected_as(before).push(use);
+      const bool conflicts = before != after || before == UseKind::write;
+      EXPECT_EQ(piece.awaits_place(6, after), conflicts);
+      EXPECT_FALSE(piece.awaits_place(5, after)) << "a task may use a piece twice";
+      EXPECT_FALSE(piece.awaits_place(4, after)) << "later tasks do not count";
+      EXPECT_EQ(piece.next_use(), 5u);
+    }
+  }
 }
 
 }  // namespace

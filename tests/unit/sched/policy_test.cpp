@@ -27,11 +27,17 @@ class Policies : public testing::Test {
     for (std::size_t i = 0; i < count; ++i) made.push_back(candidate(i));
     return made;
   }
+  /// `outlooks` of the first candidates; those of the others are as they are by default.
+  static std::size_t choose(Policy& policy, const std::vector<weir_candidate>& from,
+                            const char* task = "task", std::vector<Outlook> outlooks = {}) {
+    outlooks.resize(from.size());
+    return policy.choose(task, from, outlooks);
+  }
   /// What a policy chooses when it is asked again and again.
   static std::string choices(Policy& policy, const std::vector<weir_candidate>& from, int count) {
     std::string chosen;
     for (int i = 0; i < count; ++i) {
-      const std::size_t choice = policy.choose("task", from);
+      const std::size_t choice = choose(policy, from);
       chosen +=
           choice < from.size() && from[choice].full ? std::string("-") : std::to_string(choice);
     }
@@ -49,24 +55,73 @@ TEST_F(Policies, FinishTakesThePlaceThatIsDoneFirst) {
   auto from = candidates(3);
   from[0].run_ns = 100, from[0].free_ns = 50;
   from[1].run_ns = 20, from[1].free_ns = 100;
-  from[2].run_ns = 10, from[2].ready_ns = 60, from[2].transfer_ns = 30;
-  EXPECT_EQ(policy("finish")->choose("t", from), 1u);  // 120 before 130 and 150
+  from[2].run_ns = 10, from[2].ready_ns = 60, from[2].transfer_ns = 60;
+  EXPECT_EQ(choose(*policy("finish"), from), 1u);  // 120 before 130 and 150
   from[1].free_ns = 111;
-  EXPECT_EQ(policy("finish")->choose("t", from), 2u);
-  from[2].free_ns = 92;
-  EXPECT_EQ(policy("finish")->choose("t", from), 1u);  // the link is busy, also behind other tasks
+  EXPECT_EQ(choose(*policy("finish"), from), 2u);
+  from[2].free_ns = 122;
+  EXPECT_EQ(choose(*policy("finish"), from), 1u);  // copies do not hold up what waits for a core
+}
+
+TEST_F(Policies, FinishSparesTheLinks) {
+  auto from = candidates(2);
+  from[0].run_ns = 20, from[1].run_ns = 10;
+  EXPECT_EQ(choose(*policy("finish"), from, "t", {{}, {.copying_ns = 2}}), 1u);
+  EXPECT_EQ(choose(*policy("finish"), from, "t", {{}, {.copying_ns = 3}}), 0u);
+}
+
+TEST_F(Policies, FinishLeavesATaskForAFullPlaceThatIsDoneFirst) {
+  auto from = candidates(2);
+  from[0].run_ns = 10, from[1].run_ns = 100;
+  from[0].full = true;
+  EXPECT_EQ(choose(*policy("finish"), from), 0u);
+  from[0].free_ns = 91;  // with those that were left for it
+  EXPECT_EQ(choose(*policy("finish"), from), 1u);
 }
 
 TEST_F(Policies, FinishMeasuresPlacesThatItDoesNotKnow) {
   auto from = candidates(3);
   for (weir_candidate& each : from) each.run_ns = -1;
   from[0].run_ns = 1;
-  from[0].tasks = 4, from[1].tasks = 3, from[2].tasks = 5;
-  EXPECT_EQ(policy("finish")->choose("t", from), 1u);
+  from[0].tasks = 1, from[1].tasks = 3, from[2].tasks = 5;
+  EXPECT_EQ(choose(*policy("finish"), from), 1u);
   from[2].cores = 2;
-  EXPECT_EQ(policy("finish")->choose("t", from), 2u);  // the load is that of a core
-  from[2].full = from[1].full = true;
-  EXPECT_EQ(policy("finish")->choose("t", from), 0u);
+  EXPECT_EQ(choose(*policy("finish"), from), 2u);  // the load is that of a core
+  EXPECT_EQ(choose(*policy("finish"), from, "t", {{}, {}, {.unmeasured = 2}}), 1u);
+  from[1].full = true;
+  EXPECT_EQ(choose(*policy("finish"), from, "t", {{}, {}, {.unmeasured = 2}}), 0u);
+  from[0].run_ns = -1;
+  EXPECT_EQ(choose(*policy("finish"), from, "t", {{.unmeasured = 1}, {}, {.unmeasured = 2}}),
+            WEIR_POLICY_LATER);
+}
+
+/// How many of `count` tasks go to the first place until it gets one. The second one is better.
+int tasks_until_tried(Policy& policy, const std::vector<weir_candidate>& from,
+                      PerformanceModel::Source source, int count) {
+  for (int i = 0; i < count; ++i) {
+    const Outlook avoided = {.tasks_since = static_cast<std::uint64_t>(i), .source = source};
+    if (policy.choose("t", from, std::vector<Outlook>{avoided, {}}) == 0) return i;
+  }
+  return count;
+}
+
+TEST_F(Policies, FinishTriesAgainWhatItHasAvoided) {
+  using Source = PerformanceModel::Source;
+  auto from = candidates(2);
+  from[1].run_ns = 64'000;
+  from[0].run_ns = 128'000;  // costs 64 more: saved at 1 of each task on two cores
+  EXPECT_EQ(tasks_until_tried(*policy("finish"), from, Source::measured, 1000), 64);
+  from[0].run_ns = 264'000;
+  EXPECT_EQ(tasks_until_tried(*policy("finish"), from, Source::measured, 1000), 199);
+  EXPECT_EQ(tasks_until_tried(*policy("finish"), from, Source::guess, 1000), 32);
+  EXPECT_EQ(tasks_until_tried(*policy("finish"), from, Source::earlier, 1000), 32);
+  from[0].run_ns = 64'000'000;
+  EXPECT_EQ(tasks_until_tried(*policy("finish"), from, Source::measured, 1000), 1000)
+      << "what costs more than is ever saved";
+  from[0].run_ns = 100'000;
+  from[0].tasks = 1;
+  EXPECT_EQ(tasks_until_tried(*policy("finish"), from, Source::measured, 1000), 1000)
+      << "a place that is busy";
 }
 
 TEST_F(Policies, StealTakesRoomThenDataThenTheLeastLoad) {
@@ -74,23 +129,23 @@ TEST_F(Policies, StealTakesRoomThenDataThenTheLeastLoad) {
   from[0].missing_bytes = 8, from[1].missing_bytes = 4, from[2].missing_bytes = 4;
   from[1].cores = from[2].cores = 2;
   from[1].tasks = 1;
-  EXPECT_EQ(policy("steal")->choose("t", from), 2u);
+  EXPECT_EQ(choose(*policy("steal"), from, "t"), 2u);
   from[2].tasks = 2;
-  EXPECT_EQ(policy("steal")->choose("t", from), 1u);  // a free core before an equal load
+  EXPECT_EQ(choose(*policy("steal"), from, "t"), 1u);  // a free core before an equal load
   from[1].full = true, from[2].full = true;
-  EXPECT_EQ(policy("steal")->choose("t", from), 0u);
+  EXPECT_EQ(choose(*policy("steal"), from, "t"), 0u);
   from[0].full = true;
-  EXPECT_TRUE(from[policy("steal")->choose("t", from)].full);
+  EXPECT_TRUE(from[choose(*policy("steal"), from, "t")].full);
 }
 
 TEST_F(Policies, LocalityFollowsTheOwner) {
   auto from = candidates(3);
   from[0].tasks = 2, from[1].tasks = 1, from[2].tasks = 3;
-  EXPECT_EQ(policy("locality")->choose("t", from), 1u);  // nobody owns it: least load
+  EXPECT_EQ(choose(*policy("locality"), from, "t"), 1u);  // nobody owns it: least load
   from[0].owned_bytes = 4, from[2].owned_bytes = 8;
-  EXPECT_EQ(policy("locality")->choose("t", from), 2u);
+  EXPECT_EQ(choose(*policy("locality"), from, "t"), 2u);
   from[2].full = true;
-  EXPECT_EQ(policy("locality")->choose("t", from), 2u);  // it waits for the owner
+  EXPECT_EQ(choose(*policy("locality"), from, "t"), 2u);  // it waits for the owner
 }
 
 TEST_F(Policies, StaticGivesSharesByWeight) {
@@ -123,7 +178,7 @@ TEST_F(Policies, RoundRobinTakesTurnsAndWaitsForAFullPlace) {
 
 TEST_F(Policies, EveryPolicyTakesTheOnlyCandidate) {
   for (const PolicyEntry& entry : table_.entries()) {
-    EXPECT_EQ(table_.make(entry.name)->choose("t", candidates(1)), 0u) << entry.name;
+    EXPECT_EQ(choose(*table_.make(entry.name), candidates(1)), 0u) << entry.name;
   }
 }
 
@@ -145,7 +200,7 @@ TEST_F(Policies, FunctionOfTheProgramGetsTaskCandidatesAndPayload) {
     return count - 1;
   };
   table_.add(options);
-  EXPECT_EQ(policy("last")->choose("gemm", candidates(4)), 3u);
+  EXPECT_EQ(choose(*policy("last"), candidates(4), "gemm"), 3u);
   EXPECT_EQ(seen.task, "gemm");
   EXPECT_EQ(seen.count, 4u);
   EXPECT_EQ(table_.entries().back().name, "last");

@@ -1,0 +1,195 @@
+// Matrix products and Cholesky factorisations as tasks on modelled machines, in virtual time.
+//
+// The bytes of operands and the rates of links are scaled down alike: copies take as long as those
+// of whole tiles, and no study needs the memory of the matrices.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <weir/weir.hpp>
+
+namespace weir_study {
+
+constexpr double kScale = 1024;
+
+/// Cores of a rate, and the link to them; a host has none.
+struct Processor {
+  unsigned cores;
+  double gflops;
+  double gbps = 1e6, latency_us = 0;
+  const char* duplex = "full";
+
+  double rate() const { return cores * gflops; }
+  std::string domain() const {
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  "sim:clock=virtual,cores=%u,gflops=%g,gbps=%.9g,latency_us=%g,duplex=%s,"
+                  "kernels=skip",
+                  cores, gflops, gbps / kScale, latency_us, duplex);
+    return text;
+  }
+};
+
+struct Machine {
+  const char* name;
+  std::vector<Processor> processors;
+
+  std::string domains() const {
+    std::string text;
+    for (const Processor& each : processors) text += (text.empty() ? "" : ",") + each.domain();
+    return text;
+  }
+  double rate() const {
+    double sum = 0;
+    for (const Processor& each : processors) sum += each.rate();
+    return sum;
+  }
+};
+
+/// Hosts and devices of different proportions, with one and two of the latter.
+inline std::vector<Machine> machines() {
+  const Processor hsw{28, 32.2}, knc{60, 16.5, 6.5, 15, "half"};
+  const Processor ivb{24, 19.4}, few{16, 40}, k40x{15, 85, 10, 8};
+  const Processor small{8, 20}, wide{4, 250, 12, 10, "half"};
+  return {{"HSW + KNC", {hsw, knc}},       {"HSW + 2 KNC", {hsw, knc, knc}},
+          {"IVB + KNC", {ivb, knc}},       {"IVB + 2 KNC", {ivb, knc, knc}},
+          {"host + K40x", {few, k40x}},    {"host + 2 K40x", {few, k40x, k40x}},
+          {"small + wide", {small, wide}}, {"small + 2 wide", {small, wide, wide}}};
+}
+
+struct Problem {
+  bool cholesky;
+  std::size_t n, tile;
+  double slower = 1;  ///< how many times as long kernels take as their operations say
+
+  std::size_t tiles() const { return n / tile; }
+  double flops() const {
+    const auto order = static_cast<double>(n);
+    return order * order * order * (cholesky ? 1.0 / 3 : 2.0);
+  }
+  std::string name() const {
+    return (cholesky ? "cholesky " : "matmul ") + std::to_string(n) + "/" + std::to_string(tile);
+  }
+};
+
+/// A queue on a modelled machine.
+class Study {
+ public:
+  /// Places are those of `places`, of all cores of each domain; none: one for each domain.
+  Study(const std::string& domains, const char* policy, bool models = false)
+      : runtime_(domains.c_str()) {
+    for (const char* name : {"gemm", "syrk", "trsm", "potrf"}) kernels_.push_back(add_kernel(name));
+    open(policy, models);
+  }
+
+  const weir::Runtime& runtime() const { return runtime_; }
+  const weir::Queue& queue() const { return queue_; }
+
+  /// Makes another queue, on the first domain alone if wanted.
+  void open(const char* policy, bool models, bool first_alone = false) {
+    queue_ = {};
+    place_ = {};
+    weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
+    options.policy = policy;
+    options.no_models = !models;
+    weir_place* handle = nullptr;
+    if (first_alone) {
+      place_ = runtime_.domain(0).place();
+      handle = place_.handle();
+      options.places = &handle;
+      options.place_count = 1;
+    }
+    queue_ = runtime_.queue(options);
+  }
+
+  /// Returns how many seconds of virtual time a problem takes.
+  double run(const Problem& problem) const {
+    const weir::Buffer buffer = runtime_.buffer(bytes_of(problem));
+    const auto start = runtime_.now();
+    if (problem.cholesky) {
+      submit_cholesky(buffer, problem);
+    } else {
+      submit_matmul(buffer, problem);
+    }
+    queue_.synchronize();
+    return std::chrono::duration<double>(runtime_.now() - start).count();
+  }
+
+ private:
+  weir::Kernel add_kernel(const char* name) const {
+    weir_implementation code = {"host", [](const weir_call*) { return WEIR_STATUS_OK; }, nullptr};
+    weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
+    options.name = name;
+    options.implementations = &code;
+    options.implementation_count = 1;
+    options.cost = [](const weir_call* call) { return weir_cost{call->scalars[0].value.f64, 0}; };
+    weir::check(weir_kernel_register(runtime_.handle(), &options, nullptr));
+    return runtime_.kernel(name);
+  }
+
+  static std::size_t scaled(std::size_t rows, std::size_t columns) {
+    return std::max<std::size_t>(
+        8, rows * columns * sizeof(double) / static_cast<std::size_t>(kScale));
+  }
+  static std::size_t bytes_of(const Problem& problem) {
+    const std::size_t tiles = problem.tiles();
+    const std::size_t panels = problem.cholesky ? 0 : 2 * tiles * scaled(problem.tile, problem.n);
+    return panels + tiles * tiles * scaled(problem.tile, problem.tile);
+  }
+
+  /// As the application does: a row of tiles times a column of tiles, to and fro.
+  void submit_matmul(const weir::Buffer& buffer, const Problem& problem) const {
+    const std::size_t tiles = problem.tiles(), panel = scaled(problem.tile, problem.n);
+    const std::size_t tile = scaled(problem.tile, problem.tile);
+    const double flops = problem.slower * problem.flops() / static_cast<double>(tiles * tiles);
+    for (std::size_t j = 0; j < tiles; ++j) {
+      for (std::size_t step = 0; step < tiles; ++step) {
+        const std::size_t i = j % 2 == 0 ? step : tiles - 1 - step;
+        queue_.submit(kernels_[0],
+                      {weir::read(buffer.range(i * panel, panel)),
+                       weir::read(buffer.range((tiles + j) * panel, panel)),
+                       weir::write(buffer.range(2 * tiles * panel + (j * tiles + i) * tile, tile))},
+                      {flops});
+      }
+    }
+  }
+
+  void submit_cholesky(const weir::Buffer& buffer, const Problem& problem) const {
+    const std::size_t tiles = problem.tiles(), tile = scaled(problem.tile, problem.tile);
+    const auto edge = static_cast<double>(problem.tile);
+    const double flops = problem.slower * edge * edge * edge;
+    const auto at = [&](std::size_t i, std::size_t j) {
+      return buffer.range((i * tiles + j) * tile, tile);
+    };
+    for (std::size_t k = 0; k < tiles; ++k) {
+      queue_.submit(kernels_[3], {weir::readwrite(at(k, k))}, {flops / 3}, {.priority = 1});
+      for (std::size_t i = k + 1; i < tiles; ++i) {
+        queue_.submit(kernels_[2], {weir::read(at(k, k)), weir::readwrite(at(i, k))}, {flops},
+                      {.priority = 1});
+      }
+      for (std::size_t j = k + 1; j < tiles; ++j) {
+        const int priority = j == k + 1 ? 1 : 0;
+        queue_.submit(kernels_[1], {weir::read(at(j, k)), weir::readwrite(at(j, j))}, {flops},
+                      {.priority = priority});
+        for (std::size_t i = j + 1; i < tiles; ++i) {
+          queue_.submit(kernels_[0],
+                        {weir::read(at(i, k)), weir::read(at(j, k)), weir::readwrite(at(i, j))},
+                        {2 * flops}, {.priority = priority});
+        }
+      }
+    }
+  }
+
+  weir::Runtime runtime_;
+  std::vector<weir::Kernel> kernels_;
+  weir::Place place_;
+  weir::Queue queue_;
+};
+
+}  // namespace weir_study
