@@ -49,6 +49,12 @@ class QueueTest(weir_cli.CliTest):
                 self.assertEqual(len(report["shares"]), 2)
                 self.assertEqual(sum(share["tasks"] for share in report["shares"]), 56)
 
+    def test_tasks_are_those_of_one_run(self):
+        output, _ = self.weir("run", "cholesky", "--input", self.input, "--tile", TILE, "--domains",
+                              weir_cli.MIXED, "--policy", "round-robin", "--repeat", 3, "--json")
+        shares = json.loads(output)["shares"]
+        self.assertEqual(sum(share["tasks"] for share in shares), 56)
+
     def test_tasks_pivot_as_streams_do(self):
         random = np.random.default_rng(7).standard_normal((N, N))
         given = self.save("R.npy", random)

@@ -222,6 +222,7 @@ class Run final : private Stoppable {
   double run_once() {
     workload_->reset();
     const weir_stats before = runtime_.stats();
+    const std::vector<weir_queue_share> shares_before = shares();
     const auto start = runtime_.now();
     workload_->enqueue();
     await();
@@ -232,7 +233,21 @@ class Run final : private Stoppable {
     report_.bytes_d2h = after.bytes_d2h - before.bytes_d2h;
     report_.bytes_d2d = after.bytes_d2d - before.bytes_d2d;
     report_.bytes_evicted = after.bytes_evicted - before.bytes_evicted;
+    report_.shares = shares();
+    for (std::size_t i = 0; i < shares_before.size(); ++i) {
+      weir_queue_share& share = report_.shares[i];
+      share.tasks -= shares_before[i].tasks;
+      share.busy_ns -= shares_before[i].busy_ns;
+      share.bytes_in -= shares_before[i].bytes_in;
+      share.bytes_out -= shares_before[i].bytes_out;
+    }
     return taken.count();
+  }
+
+  /// Of the places of the task queue, so far; none without one.
+  std::vector<weir_queue_share> shares() const {
+    if (queue_.handle() == nullptr) return {};
+    return queue_.shares();
   }
 
   void await() {
@@ -267,7 +282,6 @@ class Run final : private Stoppable {
     report_.sharing = options_.sharing;
     report_.size = options_.size;
     report_.policy = options_.policy;
-    if (queue_.handle() != nullptr) report_.shares = queue_.shares();
     report_.remarks = workload_->remarks();
     report_.details = workload_->details();
     report_.complaints = workload_->complaints();

@@ -32,7 +32,7 @@ struct RunReport {
   std::vector<apps::Verification> checks;
   std::uint64_t actions = 0, bytes_h2d = 0, bytes_d2h = 0, bytes_d2d = 0, bytes_evicted = 0;
   std::string policy;                    ///< of the task queue, "": streams
-  std::vector<weir_queue_share> shares;  ///< of its places, of all runs
+  std::vector<weir_queue_share> shares;  ///< of its places
   weir_trace_summary trace = WEIR_TRACE_SUMMARY_INIT;
   report::Analysis analysis;  ///< of the recording; empty: it was too long to read
   std::string trace_file;
