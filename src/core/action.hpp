@@ -311,7 +311,4 @@ struct alignas(64) Action : Message {
   void drop_events() noexcept;
 };
 
-static_assert(sizeof(Action) <= 320, "many actions may be in flight");
-static_assert(sizeof(Ticket) <= 48, "as may tasks");
-
 }  // namespace weir::rt

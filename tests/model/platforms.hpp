@@ -106,7 +106,7 @@ inline const Platform& platform_named(std::string_view name) {
   for (const Case& each : device_cases()) {
     if (each.platform.name == name) return each.platform;
   }
-  throw std::runtime_error("no platform is called '" + name + "'");
+  throw std::runtime_error("no platform is called '" + std::string(name) + "'");
 }
 
 }  // namespace weir::model

@@ -90,7 +90,7 @@ std::string text_of(const Found& found) { return to_json(found).dump(1) + "\n"; 
 Found found_of(const Json& json) {
   Found found;
   Plan& plan = found.plan;
-  plan.platform = &platform_named(json.at("platform"));
+  plan.platform = &platform_named(json.at("platform").get<std::string>());
   plan.policy = json.at("policy");
   plan.seed = json.value("seed", std::uint64_t{0});
   plan.fails = json.value("fails", false);
