@@ -260,7 +260,8 @@ static void queues_that_cannot_be(void) {
   options.weights = weights;
   CHECK_REFUSED(weir_queue_create(f.runtime, &options, &queue), "weight -1");
   options.weight_count = 1;
-  CHECK_REFUSED(weir_queue_create(f.runtime, &options, &queue), "1 weight for 2 places: give one for each place");
+  CHECK_REFUSED(weir_queue_create(f.runtime, &options, &queue),
+                "1 weight for 2 places: give one for each place");
   CHECK(queue == NULL);
   weir_queue_destroy(NULL);
   tear_down(&f);

@@ -148,9 +148,10 @@ class RunCommand final : public Command {
     }
     add_sharing_options(app, application);
     app.add_flag("--tuned", tuned_, "Places, streams, tiles and their shape as 'weir tune' chose");
-    app.add_option("--ranks", ranks_,
-                   "Processes of this machine to run on, as mpirun would, each with its part of the "
-                   "cores")
+    app.add_option(
+           "--ranks", ranks_,
+           "Processes of this machine to run on, as mpirun would, each with its part of the "
+           "cores")
         ->check(CLI::Range{1, 1024});
     app.add_option("--repeat", o.repeat, "Runs; the first of several does not count [11]")
         ->check(kCount);
