@@ -219,7 +219,7 @@ class NearestTest(StreamedTest):
         for text, words in (
             ("1,2\n3,four\n", ("2", "column 2", "'four'")),
             ("1,2\n3,\n", ("2", "column 2", "''")),
-            ("1,2\n3\n", ("2", "1 columns", "2")),
+            ("1,2\n3\n", ("2", "1 column,", "2")),
             ("1,2\nnan,3\n", ("2", "column 1", "'nan'")),
             ("1,2\n3,inf\n", ("2", "column 2", "'inf'")),
             ("a,b\n", ("no row",)),
