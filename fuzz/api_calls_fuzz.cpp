@@ -244,7 +244,11 @@ void misbehave(weir_runtime* runtime, weir_stream* stream, std::uint64_t choice)
     require(weir_stream_synchronize(stream, WEIR_FOREVER) == WEIR_STATUS_BUSY, "no waits inside");
     require(weir_runtime_synchronize(runtime, 5) == WEIR_STATUS_BUSY, "no waits inside");
   }
-  if (choice % 3 == 0) weir_stream_destroy(stream);
+  if (choice % 3 == 0) {  // only what no other thread uses may be destroyed here
+    weir_buffer* made = nullptr;
+    if (weir_buffer_create(runtime, 64, nullptr, &made) == WEIR_STATUS_OK)
+      weir_buffer_destroy(made);
+  }
   if (choice % 5 == 0) weir_runtime_destroy(runtime);
   if (choice % 7 == 0) {
     weir_event later = WEIR_EVENT_INIT;
