@@ -1,6 +1,7 @@
 #include "net/collectives.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <utility>
 
@@ -71,9 +72,9 @@ std::vector<Collectives::Bytes> Collectives::exchange(const std::string& what,
 void Collectives::call(std::uint32_t number, const std::string& what,
                        std::span<const std::byte> contribution) {
   const Header header{Kind::call, number, static_cast<std::uint32_t>(what.size())};
-  Bytes head;
-  append(head, bytes_of(header));
-  append(head, std::as_bytes(std::span(what)));
+  Bytes head(sizeof header + what.size());
+  std::memcpy(head.data(), &header, sizeof header);
+  what.copy(reinterpret_cast<char*>(head.data() + sizeof header), what.size());
   try {
     port_.post(0, Channel::collective, head, contribution);
   } catch (const Error& error) {
