@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from harness.command import Command, Figure, Formula, Sum
-from harness.row import Row, at_most, ratio_at_least
+from harness.row import Row, at_least, at_most, ratio_at_least
 from suites.core import PEER_ACTIONS, STARPU_ACTIONS, TASK_PEERS, tile_figure
 
 CARD = "sim:clock=virtual,gflops={},gbps=8,latency_us=10,kernels=skip"
@@ -35,6 +35,7 @@ def groups(quick):
     for problem in (("matmul", n, n // 8), ("cholesky", order, order // 16)):
         made += [host_and_card(*problem, rate) for rate in rates]
     made += [out_of_core(*case) for case in OUT_OF_CORE]
+    made += [policies(n, tile) for n in (4096, 8192) for tile in ((256,) if quick else (128, 256, 512))]
     return made + [wave_on_host(quick), wave_overlap(), wave_cards(2), wave_cards(4)]
 
 
@@ -174,6 +175,14 @@ def out_of_core(app, n, tile, mib):
         Row(f"{name}: moved", "MB", moved, Figure(least), "room made by what is needed last",
             ratio_at_least(round(1 / 1.3, 3))),
     ]
+
+
+def policies(n, tile):
+    """The default policy beside the best other one, where that is worst: matmul and Cholesky on all
+    modelled machines, in virtual time. The program prints the whole table to standard error."""
+    command = Command.of("policies_weir", "--n", n, "--tile", tile, once=True)
+    name = f"policy finish by the best other, {n}, tile {tile}, worst of all machines"
+    return [Row(name, "share", Figure(command, "least_ratio"), target=at_least(0.97))]
 
 
 def wave_figure(cards, *options):

@@ -1,4 +1,5 @@
-// The policies of task queues on modelled machines, in virtual time: a table in GFLOP/s.
+// The policies of task queues on modelled machines, in virtual time: a table in GFLOP/s on standard
+// error, and the worst ratio of "finish" to the best other policy.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -31,27 +32,27 @@ Speeds speeds_of(const Machine& machine, const Problem& problem, const char* pol
 
 /// Returns finish beside the best of the others.
 double print_row(const Machine& machine, const Problem& problem) {
-  std::printf("%-15s %-18s", machine.name, problem.name().c_str());
+  std::fprintf(stderr, "%-15s %-18s", machine.name, problem.name().c_str());
   double finish = 0, best = 0;
   for (const char* policy : kPolicies) {
     const Speeds speeds = speeds_of(machine, problem, policy);
-    std::printf(" %6.0f %6.0f", speeds.first, speeds.learned);
+    std::fprintf(stderr, " %6.0f %6.0f", speeds.first, speeds.learned);
     if (policy == kPolicies[0]) {
       finish = speeds.learned;
     } else {
       best = std::max(best, speeds.learned);
     }
   }
-  std::printf("  %6.0f  %.3f\n", machine.rate(), finish / best);
+  std::fprintf(stderr, "  %6.0f  %.3f\n", machine.rate(), finish / best);
   return finish / best;
 }
 
 nlohmann::json measure(const Arguments& arguments) {
   const std::vector<long> orders = arguments.numbers("--n", "4096,8192");
   const std::vector<long> tiles = arguments.numbers("--tile", "128,256,512");
-  std::printf("%-15s %-18s", "machine", "problem");
-  for (const char* policy : kPolicies) std::printf(" %13s", policy);
-  std::printf("     sum  finish / best other\n");
+  std::fprintf(stderr, "%-15s %-18s", "machine", "problem");
+  for (const char* policy : kPolicies) std::fprintf(stderr, " %13s", policy);
+  std::fprintf(stderr, "     sum  finish / best other\n");
   double least = 1e9;
   std::size_t rows = 0;
   for (const Machine& machine : weir_study::machines()) {
