@@ -687,11 +687,12 @@ void define_runtime(nb::module_& m) {
            nb::sig("def trace_summary(self) -> dict[str, typing.Any]"))
       .def(
           "close", [](const Runtime& runtime) { runtime.session->close(); },
-          "Waits for all work and ends the runtime with everything made from it. Failures that "
-          "nobody asked for are forgotten: synchronize() first. After KeyboardInterrupt it cancels "
-          "what has not started instead, interrupts kernels of Python, and does not wait for "
-          "kernels "
-          "that go on for more than half a second.");
+          "Waits for all work and ends the runtime with everything made from it. An unreported "
+          "failure is printed: synchronize() raises it. After KeyboardInterrupt it cancels what "
+          "has "
+          "not started instead, interrupts kernels of Python, and does not wait for kernels that "
+          "go "
+          "on for more than half a second.");
 }
 
 }  // namespace

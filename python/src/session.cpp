@@ -484,6 +484,7 @@ void Session::close() {
       give_up();
       throw;
     }
+    error.discard_as_unraisable("the end of a weir.Runtime");
   }
   end();
 }

@@ -130,17 +130,6 @@ void dispose(std::function<void()> code);
 /// Runs what dispose() has put off, unless the same holds still.
 void dispose_late();
 
-/// Closes an object in its destructor, which cannot raise: an interrupt of its wait is raised when
-/// the main thread is back in Python.
-template <class T>
-void close_quietly(T& object) noexcept {
-  try {
-    object.close();
-  } catch (nb::python_error&) {
-    if (interrupted()) PyErr_SetInterrupt();
-  }
-}
-
 /// Makes an object whose destructor may wait: see dispose().
 template <class T, class... Arguments>
 std::shared_ptr<T> make_waiting(Arguments&&... arguments) {
@@ -245,8 +234,8 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Waits for all streams and queues; raises the first failure.
   void synchronize(const Timeout& timeout);
   void cancel();
-  /// Waits for all work and ends the runtime. Failures are forgotten. Gives up when it is, or the
-  /// wait before it was, interrupted.
+  /// Waits for all work and ends the runtime. An unreported failure goes to sys.unraisablehook().
+  /// Gives up when it is, or the wait before it was, interrupted.
   void close();
   /// Cancels what has not started, interrupts kernels of Python, and ends the runtime when all of
   /// them are over within half a second. Otherwise the runtime counts as closed, and is left to

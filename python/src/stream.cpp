@@ -40,7 +40,6 @@ void Place::close() {
   for (const auto& each : session->streams) {
     const auto stream = each.lock();
     if (!stream || stream->place.get() != this) continue;
-    stream->await_actions();
     stream->handle = nullptr;
     used.push_back(&stream->in_use);
     ended.push_back(stream);
@@ -182,23 +181,7 @@ Event Stream::enqueue(Enqueue&& enqueue) const {
   return {place->session, event};
 }
 
-void Stream::close() {
-  await_actions();
-  end(session(), handle, weir_stream_destroy, {&in_use});
-}
-
-void Stream::await_actions() const {
-  if (handle == nullptr || session().closed() || interrupted()) return;
-  require_no_callback("what may wait for it");
-  weir_sync marker = WEIR_SYNC_INIT;
-  marker.scope = WEIR_SYNC_SCOPE_NOTHING;
-  weir_event event = WEIR_EVENT_INIT;  // its failure is not that of the stream
-  if (weir_stream_sync(handle, &marker, &event) != WEIR_STATUS_OK) return;
-  const auto wait = [&](std::int64_t ns) {
-    return weir_event_wait(session().handle(), &event, 1, WEIR_WAIT_MODE_ALL, ns, nullptr);
-  };
-  wait_for({}, wait, {&session().in_use});
-}
+void Stream::close() { end(session(), handle, weir_stream_destroy, {&in_use}); }
 
 Event Stream::compute(nb::handle kernel, nb::handle operands, nb::handle scalars,
                       const char* name) const {

@@ -19,7 +19,7 @@ struct Operand {
 
 struct Place {
   Place(SessionRef session, weir_place* handle) : session(std::move(session)), handle(handle) {}
-  ~Place() { close_quietly(*this); }
+  ~Place() { close(); }
   void close();
 
   SessionRef session;
@@ -60,10 +60,8 @@ struct Action {
 
 struct Stream {
   Stream(PlaceRef place, weir_stream* handle) : place(std::move(place)), handle(handle) {}
-  ~Stream() { close_quietly(*this); }
+  ~Stream() { close(); }
   void close();
-  /// Waits before the stream is destroyed, where a signal can end that: it raises then.
-  void await_actions() const;
 
   Session& session() const { return *place->session; }
   Event compute(nb::handle kernel, nb::handle operands, nb::handle scalars, const char* name) const;

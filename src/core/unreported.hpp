@@ -23,7 +23,7 @@ class Unreported {
   void take(Unreported& other) noexcept;
   /// Forgets failures whose root action has this id or a smaller one: a synchronise has told them.
   void forget_up_to(std::uint64_t id) noexcept;
-  /// Logs a warning if there are failures that nobody was told of, and forgets all. `owner`, as
+  /// Logs a warning if there are unreported failures, and forgets all. `owner`, as
   /// "stream", and its name say where they are from.
   void report(const char* owner, const std::string& name) noexcept;
 

@@ -433,7 +433,7 @@ MUTANTS = [
            "    queue_.put(task, false);\n", "", QUEUES),
     Mutant("a task passes the reduction into what it uses", "src/runtime/queue_reductions.cpp",
            "settle_overlapping(*other.buffer, other.region);", "", QUEUES),
-    # What is in flight, and failures that nobody asks for.
+    # What is in flight, and unreported failures.
     Mutant("a stream has no bound", "src/runtime/stream_enqueue.cpp",
            "if (pushed - completed < most_in_flight_) {",
            "if (pushed - completed < UINT64_MAX) {", ("unit_runtime",)),
