@@ -22,7 +22,7 @@ struct PieceUse {
   Region region;
   weir_access access = WEIR_ACCESS_READ;  ///< read, write or both
   bool commutes = false;
-  Piece* piece = nullptr;
+  Piece* piece = nullptr;  ///< null again once the buffer has ended
   ExpectedUse expected{};  ///< in the piece's list while the task has no place
 
   bool reads() const noexcept { return (access & WEIR_ACCESS_READ) != 0; }

@@ -542,7 +542,18 @@ void Queue::release(weir_buffer& buffer) noexcept {
     outlast_tasks();
   }
   const Ownership owner(*this);
+  forget_pieces_of(buffer);
   coherence_->forget(buffer);
+}
+
+/// Tasks whose actions have ended stay until the owner hears of that, which may be later than the
+/// end of the buffer.
+void Queue::forget_pieces_of(const weir_buffer& buffer) noexcept {
+  for (Task* task = live_.first(); task != nullptr; task = Live::after(*task)) {
+    for (PieceUse& use : task->uses) {
+      if (use.buffer == &buffer) use.piece = nullptr;
+    }
+  }
 }
 
 void Queue::get_info(weir_queue_info& info, weir_queue_share* shares, std::size_t count) {

@@ -93,6 +93,8 @@ class Queue {
   /// Returns false at the deadline.
   bool await_end(std::int64_t deadline_ns);
 
+  void forget_pieces_of(const weir_buffer& buffer) noexcept;
+
   // Producers'.
   /// At the bound, helps and waits until a part of the tasks in flight is over.
   void await_room();

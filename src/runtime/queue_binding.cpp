@@ -83,7 +83,7 @@ void Queue::take_mail() noexcept {
       ++lane.share.tasks;
       if (!task.timed && task.status == WEIR_STATUS_OK) lane.share.busy_ns += task.estimate_ns;
       for (const PieceUse& use : task.uses) {
-        if (use.piece->written_by == task.sequence) use.piece->ready_ns = 0;
+        if (use.piece != nullptr && use.piece->written_by == task.sequence) use.piece->ready_ns = 0;
       }
       if (task.run_ns >= 0) {
         lane.share.busy_ns += task.run_ns;
