@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <list>
 
 #include "backends/sim/memory_shares.hpp"
 #include "base/threads.hpp"
@@ -17,15 +18,16 @@ class TimedMemory {
 
   /// Returns when the bytes, above 0, would have been moved by a kernel of so many threads.
   void move(double bytes, double threads) {
-    Waiting self;
     sys::Lock lock(mutex_);
+    const auto self = waiting_.emplace(waiting_.end());
     advance();
-    shares_.add(self, bytes, threads);
-    while (!self.over) {
+    shares_.add(*self, bytes, threads);
+    while (!self->over) {
       const double left = std::min(shares_.next_end_ns(), kLongestNs);
       changed_.wait_until(lock, seen_ns_ + std::llround(left));
       advance();
     }
+    waiting_.erase(self);
   }
 
  private:
@@ -54,6 +56,7 @@ class TimedMemory {
   sys::Mutex mutex_;  // of all that follows
   sys::Condition changed_;
   MemoryShares shares_;
+  std::list<Waiting> waiting_;
   std::int64_t seen_ns_ = 0;
 };
 
