@@ -70,16 +70,6 @@ TEST(Robustness, ADeviceWithoutMemorySaysWhoHasIt) {
   stream.upload(more.all()).wait();
 }
 
-TEST(Robustness, APlaceIsNotDestroyedByItsOwnKernel) {
-  const Runtime runtime("host:cores=1");
-  const Place place = runtime.domain(0).place();
-  const Stream stream = place.stream();
-  weir_place* const handle = place.handle();
-  stream.compute(runtime.kernel("destroy", [=](Call&) { weir_place_destroy(handle); }), {});
-  stream.synchronize();
-  EXPECT_EQ(place.cores(), 1u);
-}
-
 TEST(Robustness, ArraysThatAreNullAreRefused) {
   const Runtime runtime("host:cores=1");
   const Place place = runtime.domain(0).place();
