@@ -11,24 +11,14 @@ namespace weir::rt {
 
 /// Carries packets between the ranks of one process, which see of each other no more than that.
 ///
-/// With a seed, a draw decides whose packet a rank receives next, of those that are there; packets
-/// of one sender stay in order.
+/// With a seed, a draw decides whose packet a rank receives next; packets of one sender stay in
+/// order.
 class InprocHub {
  public:
   InprocHub(Rank ranks, std::uint64_t seed);
 
   /// The link of a rank. Each once.
   std::unique_ptr<Link> link(Rank rank);
-
-  /// Makes the order of all packets one that the seed alone decides, however the threads of the
-  /// ranks run. Before the links are made.
-  ///
-  /// A packet arrives only when all ranks wait; then the seed draws one of all that are under way,
-  /// or ends the wait of a rank that only looks (Patience::none). So what there is to draw from
-  /// follows from the program and what has arrived before. That holds for ranks whose calls are all
-  /// of one thread, and which know nothing of the time nor of each other but packets; with others
-  /// packets arrive as well. The first packet of each pair of ranks is not held: they meet by it.
-  void decide_by_seed() noexcept;
 
   /// From now on ranks that all wait for each other for ever hear of it. For programs whose ranks
   /// call from one thread each: another one might still do what is waited for.

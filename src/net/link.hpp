@@ -27,7 +27,6 @@ struct LinkInfo {
   bool shares_memory = false;      ///< direct() works
   bool can_sleep = false;          ///< wait() ends when a packet arrives
   bool sees_stalls = false;        ///< stalled() may say something: who waits is to say so
-  bool seeded = false;             ///< a seed decides what arrives next, when all ranks wait
 };
 
 /// Takes the packets.
@@ -98,12 +97,8 @@ class Link {
     return nullptr;
   }
 
-  // As in Transport.
   virtual std::uint64_t activity() const noexcept { return 0; }
-  virtual std::optional<std::string> stalled(const char* /*what*/, std::uint64_t /*since*/,
-                                             Patience) {
-    return std::nullopt;
-  }
+  virtual std::string stalled(const char* /*what*/, std::uint64_t /*since*/) { return {}; }
   virtual void resumed() noexcept {}
 
   // As in Transport. Any thread.

@@ -176,7 +176,6 @@ LinkTransport::LinkTransport(std::unique_ptr<Link> link, Membership membership)
            .owner_must_poll = !facts.shares_memory,
            .can_sleep = facts.can_sleep,
            .sees_stalls = facts.sees_stalls,
-           .seeded = facts.seeded,
            .lost_after_ns = membership_.lost_after_ns};
   if (membership_.lost_after_ns > 0) {
     info_.patience_ns = std::min(membership_.lost_after_ns, kLongestLeave);
@@ -293,21 +292,9 @@ void LinkTransport::leave(Kind farewell) noexcept {
   };
   for (;;) {
     const std::uint32_t bell = link_->bell();
-    const std::uint64_t since = link_->activity();
-    if (answers_.empty() && over()) break;
-    if (sys::now_ns() >= deadline) break;
-    if (progress(nobody)) continue;
-    wait_to_leave(since);
-    link_->wait(bell, std::min(deadline, sys::now_ns() + 1'000'000));
-  }
-  link_->resumed();
-}
-
-/// Where others go on only when all wait.
-void LinkTransport::wait_to_leave(std::uint64_t since) noexcept {
-  try {
-    static_cast<void>(link_->stalled("room to leave", since, Patience::some));
-  } catch (...) {  // no memory: the next pass says so
+    if (answers_.empty() && over()) return;
+    if (sys::now_ns() >= deadline) return;
+    if (!progress(nobody)) link_->wait(bell, std::min(deadline, sys::now_ns() + 1'000'000));
   }
 }
 

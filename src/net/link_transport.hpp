@@ -80,9 +80,8 @@ class LinkTransport final : public Transport, private PacketSink {
   void drop(Rank rank, const std::string& why) noexcept override;
   void leave_at_exit() noexcept override;
   std::uint64_t activity() const noexcept override { return link_->activity(); }
-  std::optional<std::string> stalled(const char* what, std::uint64_t since,
-                                     Patience patience) override {
-    return link_->stalled(what, since, patience);
+  std::string stalled(const char* what, std::uint64_t since) override {
+    return link_->stalled(what, since);
   }
   void resumed() noexcept override { link_->resumed(); }
   std::uint32_t bell() const noexcept override { return link_->bell(); }
@@ -141,7 +140,6 @@ class LinkTransport final : public Transport, private PacketSink {
   void receive_all() noexcept;
   void compare_builds() const;
   void leave(Kind farewell) noexcept;
-  void wait_to_leave(std::uint64_t since) noexcept;
 
   void packet(Rank from, std::span<const std::byte> bytes) noexcept override;
   void take(Rank from, Kind kind, std::span<const std::byte> rest);

@@ -1,6 +1,5 @@
 #include "net/port.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/thread_role.hpp"
@@ -27,8 +26,6 @@ class Port::Body final : private TransportSink, private PortWork {
   PortBarrier barrier;
 
  private:
-  static constexpr std::int64_t kBetweenLooks = 1'000'000;
-
   void send_all(std::int64_t deadline_ns) noexcept;
   bool step() noexcept override;
   bool left() const noexcept override { return messages.left() || operations.left(); }
@@ -60,22 +57,9 @@ Port::Body::~Body() {
   send_all(deadline);
 }
 
-/// Also where others go on only when all wait.
 void Port::Body::send_all(std::int64_t deadline_ns) noexcept {
-  for (;;) {
-    const std::uint32_t bell = transport->bell();
-    const std::uint64_t since = transport->activity();
-    const bool happened = step();
-    const std::int64_t now = sys::now_ns();
-    if ((messages.empty() && operations.empty()) || now >= deadline_ns) break;
-    if (happened) continue;
-    try {
-      static_cast<void>(transport->stalled("room to send", since, Patience::some));
-    } catch (...) {  // no memory: the next pass says so
-    }
-    transport->wait(bell, std::min(deadline_ns, now + kBetweenLooks));
-  }
-  transport->resumed();
+  const auto empty = [this] { return messages.empty() && operations.empty(); };
+  while (step(), !empty() && sys::now_ns() < deadline_ns) sys::yield();
 }
 
 void Port::Body::leave_at_exit() noexcept {

@@ -31,9 +31,7 @@ PortProgress::PortProgress(Transport& transport, PortWork& work, ProgressBy by)
       work_(work),
       by_(by),
       spin_ns_(config::spin_ns()),
-      wait_spin_ns_(transport.info().seeded      ? 0
-                    : transport.info().can_sleep ? spin_ns_
-                                                 : kLooksInsteadOfSleep * spin_ns_) {}
+      wait_spin_ns_(transport.info().can_sleep ? spin_ns_ : kLooksInsteadOfSleep * spin_ns_) {}
 
 void PortProgress::start() {
   if (by_ != ProgressBy::caller) thread_.emplace("weir-fabric", [this] { run_thread(); });
@@ -131,13 +129,7 @@ void PortProgress::check_may_wait(const char* what) const {
 bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t timeout_ns,
                               WaitName what) {
   check_may_wait(what.text);
-  const TransportInfo& info = transport_.info();
-  const Patience patience = timeout_ns < 0                   ? Patience::endless
-                            : timeout_ns == 0 && info.seeded ? Patience::none
-                                                             : Patience::some;
-  const bool tells = info.seeded || patience == Patience::endless;
-  const std::int64_t deadline =
-      sys::deadline_after(patience == Patience::none ? info.patience_ns : timeout_ns);
+  const std::int64_t deadline = sys::deadline_after(timeout_ns);
   SpinLimit spin(wait_spin_ns_);
   Registration registration(transport_);
   WaitBoard::Entry entry(waits_, what);
@@ -146,15 +138,10 @@ bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t ti
       spin.found();
     } else if (!spin.again()) {
       if (sys::now_ns() >= deadline) return done();
-      const Idle idle = tells ? tell_idle(done, patience, what.text) : Idle::known;
-      if (tells && idle != Idle::unknown) registration.set();
-      if (idle == Idle::over) return done();
-      const bool tells_again = idle == Idle::unknown && (info.seeded || info.sees_stalls);
-      const std::int64_t until =
-          tells_again ? std::min(deadline, sys::now_ns() + kUntilTold) : deadline;
+      if (deadline == sys::kNever && look_for_stall(done, what.text)) registration.set();
       entry.enter();
       const CountedSleeper sleeper(sleepers_);
-      rest(done, until, spin) ? spin.found() : spin.in_vain();
+      rest(done, deadline, spin) ? spin.found() : spin.in_vain();
     }
     if (timeout_ns >= 0 && sys::now_ns() >= deadline) return done();
   }
@@ -162,27 +149,24 @@ bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t ti
   return true;
 }
 
-/// Throws Error when nobody will ever end this wait. Another thread may hold the turn, so that the
-/// transport cannot be told.
-PortProgress::Idle PortProgress::tell_idle(const std::function<bool()>& done, Patience patience,
-                                           const char* what) {
-  if (!try_take()) return Idle::unknown;
+/// Throws Error when nobody will ever end this wait. Returns whether the transport knows of it.
+bool PortProgress::look_for_stall(const std::function<bool()>& done, const char* what) {
+  if (!try_take()) return false;
   bool happened = false, idle = false;
-  std::optional<std::string> end;
+  std::string stall;
   try {
     const std::uint64_t since = transport_.activity();
     happened = work_.step();
     idle = !happened && !done();
-    if (idle) end = transport_.stalled(what, since, patience);
+    if (idle) stall = transport_.stalled(what, since);
   } catch (...) {
     give();
     throw;
   }
   give();
   if (happened) rouse();
-  if (end && !end->empty()) fail(WEIR_STATUS_NETWORK_ERROR, "{}", *end);
-  if (end) return Idle::over;
-  return idle ? Idle::known : Idle::unknown;
+  if (!stall.empty()) fail(WEIR_STATUS_NETWORK_ERROR, "{}", stall);
+  return idle;
 }
 
 /// Sleeps, unless something happens first: returns whether it did. Whoever is to be roused has said

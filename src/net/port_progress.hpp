@@ -98,17 +98,10 @@ class PortProgress {
 
  private:
   static constexpr std::int64_t kHybridNap = 1'000'000;
-  static constexpr std::int64_t kUntilTold = 1'000'000;  ///< until the transport is told of a wait
   static constexpr std::int64_t kLooksInsteadOfSleep = 20;  ///< as long, where sleep is until later
 
   bool progress() noexcept;
-  /// What the transport made of a wait that has found nothing.
-  enum class Idle : std::uint8_t {
-    unknown,  ///< it was not told
-    known,
-    over,  ///< it has been in vain
-  };
-  Idle tell_idle(const std::function<bool()>& done, Patience patience, const char* what);
+  bool look_for_stall(const std::function<bool()>& done, const char* what);
   bool rest(const std::function<bool()>& done, std::int64_t deadline, const SpinLimit& spin);
   bool callers_are_at_it(std::uint32_t& seen) noexcept;
   void nap(std::uint32_t& seen) noexcept;

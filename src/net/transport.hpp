@@ -42,19 +42,11 @@ struct TransportInfo {
   bool owner_must_poll = true;     ///< one-sided operations wait for the target's progress()
   bool can_sleep = false;          ///< wait() blocks until something arrives
   bool sees_stalls = false;        ///< stalled() may say something: who waits is to say so
-  bool seeded = false;             ///< a seed decides what arrives next, when all ranks wait
   std::int64_t patience_ns = 0;    ///< with what is still to be sent when it ends
   std::int64_t lost_after_ns = 0;  ///< silence of a rank that is lost then; 0: never
 };
 
 enum class OneSidedKind : std::uint8_t { put, get, fetch_add, compare_swap };
-
-/// How long a thread that has found nothing to do will wait.
-enum class Patience : std::uint8_t {
-  none,     ///< it polls
-  some,     ///< until a time
-  endless,  ///< until something arrives
-};
 
 /// A one-sided operation on [offset, offset + bytes) of a window. Atomic ones are on 8 aligned
 /// bytes.
@@ -156,15 +148,11 @@ class Transport {
   virtual void leave_at_exit() noexcept = 0;
 
   // Ranks that all wait for each other, where the transport sees all of them.
-  /// Changes whenever there may be something new for this rank.
+  /// Changes whenever a rank sends something.
   virtual std::uint64_t activity() const noexcept { return 0; }
-  /// This rank has had nothing to do since activity() was `since`, and waits for `what`. Returns
-  /// what ends the wait: who waits for whom, when all ranks wait for ever; "", when it polls and
-  /// all others wait. Nothing: it is to wait.
-  virtual std::optional<std::string> stalled(const char* /*what*/, std::uint64_t /*since*/,
-                                             Patience) {
-    return std::nullopt;
-  }
+  /// This rank has had nothing to do since activity() was `since`, and will wait for ever for
+  /// `what`. Returns who waits for whom when that is so on all ranks, else "".
+  virtual std::string stalled(const char* /*what*/, std::uint64_t /*since*/) { return {}; }
   /// It waits no more.
   virtual void resumed() noexcept {}
 

@@ -52,8 +52,7 @@ void add_handlers(ConveyorSetup& setup, const weir_conveyor_options& options) {
   }
 }
 
-/// Where a seed decides what comes when, time does not, unless the program asks for it.
-ConveyorSetup setup_of(const weir_conveyor_options& options, bool seeded) {
+ConveyorSetup setup_of(const weir_conveyor_options& options) {
   ConveyorSetup setup;
   setup.name = options.name != nullptr ? options.name : "conveyor";
   if (options.memory == nullptr && options.bytes > 0) {
@@ -70,7 +69,7 @@ ConveyorSetup setup_of(const weir_conveyor_options& options, bool seeded) {
     setup.blocks_in_flight =
         in_range(options.blocks_in_flight, 1, kMostInFlight, "blocks_in_flight");
   }
-  if (options.age_ns != 0 || seeded) setup.age_ns = options.age_ns != 0 ? options.age_ns : -1;
+  if (options.age_ns != 0) setup.age_ns = options.age_ns;
   setup.timeout_ns = options.timeout_ns != 0 ? options.timeout_ns : kUsualTimeout;
   return setup;
 }
@@ -83,9 +82,7 @@ weir_producer::weir_producer(weir_conveyor& owner)
 const std::string& weir_producer::name() const noexcept { return conveyor.name(); }
 
 weir_conveyor::weir_conveyor(Fabric& owner, const weir_conveyor_options& options)
-    : fabric(owner),
-      conveyor(owner.conveyors(), owner.collectives(),
-               setup_of(options, owner.port().info().seeded)) {}
+    : fabric(owner), conveyor(owner.conveyors(), owner.collectives(), setup_of(options)) {}
 
 weir_producer* weir_conveyor::open_producer() {
   Owned<weir_producer> producer(new weir_producer(*this));
