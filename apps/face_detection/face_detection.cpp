@@ -364,7 +364,7 @@ class FaceDetection final : public PipelineWorkload {
     return boxes;
   }
 
-  /// Of drawn pictures: faces for which there is none of the other kind.
+  /// Of drawn pictures: planted faces that were not found, and found ones that were not planted.
   std::size_t mistaken_faces() const {
     std::size_t mistaken = 0;
     for (std::size_t i = 0; i < photographs_.size(); ++i) {

@@ -41,7 +41,7 @@ class Runtime(_weir._Runtime):
         kernel("blas.dgemm") finds one: built in, or registered before. kernel("name", function), or
         the decorator @runtime.kernel, registers function(*operands, *scalars): operands come as
         arrays over the memory of the domain, valid during the call; those that are only read are
-        read-only. It writes its results to them; returning an array that is none of them raises
+        read-only. It writes its results to them; returning another array raises
         TypeError. It runs on host cores, one call at a time as far as it holds Python's lock. What
         it raises fails the action, poisons what depends on it, and is the cause of the KernelError
         that a wait raises.

@@ -75,11 +75,14 @@ ExitCode complain(ExitCode code, std::string_view message) {
   return code;
 }
 
-/// Says "from 0 to 1" of "0.000000 to 1.000000", and "above 0" where the end is the largest double.
-std::string range_in_words(const std::string& range) {
-  constexpr std::string_view kTo = " to ";
+/// Says "from 0 to 1" of "0.000000 to 1.000000", or of "[0.000000 - 1.000000]" as CLI11 has it from
+/// 2.4 on, and "above 0" where the end is the largest double.
+std::string range_in_words(std::string range) {
+  const bool in_brackets = range.starts_with('[') && range.ends_with(']');
+  const std::string_view between = in_brackets ? " - " : " to ";
   constexpr std::size_t kDigits = 20;  // no other limit has more
-  const std::size_t to = range.find(kTo);
+  if (in_brackets) range = range.substr(1, range.size() - 2);
+  const std::size_t to = range.find(between);
   if (to == std::string::npos) return "from " + range;
   const auto plain = [](std::string number) {
     if (number.find('.') == std::string::npos) return number;
@@ -87,7 +90,8 @@ std::string range_in_words(const std::string& range) {
     if (number.back() == '.') number.pop_back();
     return number;
   };
-  const std::string least = plain(range.substr(0, to)), most = plain(range.substr(to + kTo.size()));
+  const std::string least = plain(range.substr(0, to)),
+                    most = plain(range.substr(to + between.size()));
   return most.size() > kDigits ? "above " + least : fmt::format("from {} to {}", least, most);
 }
 

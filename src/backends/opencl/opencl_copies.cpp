@@ -152,7 +152,7 @@ void OpenClCopies::start(const CopyJob& job, const OpenClEnds& ends) noexcept {
         enqueue_opencl_part(queue_.get(), job.source, job.target, ends, part, {}, &event);
     if (code == CL_SUCCESS) {
       if (cl.clSetEventCallback(event, CL_COMPLETE, on_complete, flight) != CL_SUCCESS) {
-        cl.clWaitForEvents(1, &event);  // nobody else would
+        cl.clWaitForEvents(1, &event);  // no other thread waits for it
         on_complete(event, opencl_status(event), flight);
       }
       // PoCL says CL_COMPLETE of a command that had failed before it was told whom to call.

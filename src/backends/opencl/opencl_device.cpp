@@ -118,7 +118,7 @@ Memory OpenClDevice::allocate_shared(std::size_t bytes) {
   return memory;
 }
 
-/// A buffer, for which addresses stand that are the host's and that nobody touches.
+/// A buffer, represented by a reserved range of host addresses that is never read or written.
 Memory OpenClDevice::allocate_buffer(std::size_t bytes) {
   cl_int code = CL_SUCCESS;
   OpenClBuffer buffer(OpenClLibrary::get().clCreateBuffer(context_.get(), CL_MEM_READ_WRITE, bytes,

@@ -227,7 +227,7 @@ bool OpenClPlace::look(std::uint64_t last) noexcept {
   return found > 0;
 }
 
-/// Lets the driver call when a command is over, as nobody will look at it until then.
+/// Registers a callback for the end of a command, which no thread polls until then.
 void OpenClPlace::watch() noexcept {
   const OpenClLibrary& cl = OpenClLibrary::get();
   for (Open& open : open_) {
@@ -235,7 +235,7 @@ void OpenClPlace::watch() noexcept {
     callers_.fetch_add(1, std::memory_order_relaxed);
     cl_event const event = open.slot->event;
     if (cl.clSetEventCallback(event, CL_COMPLETE, on_complete, this) == CL_SUCCESS) continue;
-    cl.clWaitForEvents(1, &event);  // nobody else would
+    cl.clWaitForEvents(1, &event);  // no other thread waits for it
     on_complete(event, CL_COMPLETE, this);
   }
 }
