@@ -133,6 +133,8 @@ typedef struct sight {
   weir_status synchronize_status;
   weir_status enqueue_status;
   weir_event gate;
+  weir_stream* stream; /**< for the callback to destroy */
+  weir_buffer* buffer; /**< the same */
 } sight;
 
 static void look(weir_status status, const char* message, void* payload) {
@@ -167,6 +169,12 @@ static void callbacks(void) {
   CHECK_FAILS(weir_stream_synchronize(f.stream, SOON), WEIR_STATUS_KERNEL_ERROR, "'fail'");
 }
 
+static void make_objects_to_destroy(sight* seen) {
+  double* data = NULL;
+  seen->stream = make_stream(f.places[0], "doomed");
+  seen->buffer = make_buffer(f.runtime, "doomed", &data);
+}
+
 /* Tries what callbacks must not do, with an action that cannot end before the callback does. */
 static void misbehave(weir_status status, const char* message, void* payload) {
   sight* seen = payload;
@@ -176,8 +184,8 @@ static void misbehave(weir_status status, const char* message, void* payload) {
   seen->synchronize_status = weir_stream_synchronize(f.stream, WEIR_FOREVER);
   seen->enqueue_status = enqueue(f.other, "add", f.y, 1, NULL);
   snprintf(seen->message, sizeof seen->message, "%s", weir_last_error());
-  weir_stream_destroy(f.stream);
-  weir_buffer_destroy(f.x);
+  weir_stream_destroy(seen->stream);
+  weir_buffer_destroy(seen->buffer);
   weir_runtime_destroy(f.runtime);
   sem_post(&seen->called);
 }
@@ -186,6 +194,7 @@ static void callbacks_may_enqueue_but_not_wait(void) {
   sight seen = {.calls = 0};
   weir_event event = WEIR_EVENT_INIT;
   sem_init(&seen.called, 0, 0);
+  make_objects_to_destroy(&seen);
   seen.gate = close_gate(&f, f.stream, f.x);
   CHECK_OK(enqueue(f.other, "add", f.y, 1, &event));
   CHECK_OK(weir_event_on_complete(f.runtime, &event, misbehave, &seen));
@@ -207,8 +216,8 @@ static weir_status waiting_kernel(const weir_call* call) {
   seen->synchronize_status = weir_stream_synchronize(f.stream, WEIR_FOREVER);
   seen->status = weir_runtime_synchronize(f.runtime, WEIR_FOREVER);
   seen->enqueue_status = enqueue(f.other, "add", f.y, 1, NULL);
-  weir_stream_destroy(f.stream);
-  weir_buffer_destroy(f.x);
+  weir_stream_destroy(seen->stream);
+  weir_buffer_destroy(seen->buffer);
   weir_runtime_destroy(f.runtime);
   return WEIR_STATUS_OK;
 }
@@ -217,6 +226,7 @@ static void kernels_do_not_wait(void) {
   static sight seen;
   weir_event event = WEIR_EVENT_INIT;
   register_kernel(f.runtime, "waiting", waiting_kernel, &seen);
+  make_objects_to_destroy(&seen);
   seen.gate = close_gate(&f, f.stream, f.x);
   CHECK_OK(enqueue(f.other, "waiting", f.y, 0, &event));
   CHECK_OK(wait_for(&f, event));

@@ -32,11 +32,16 @@ std::string Oracle::follow(const PlannedTask& task, weir_status status, bool can
       std::any_of(task.accesses.begin(), task.accesses.end(), [&](const Access& access) {
         return meets(access, reached_) || (only_adds(access.kind) && meets(access, failed_sums_));
       });
-  // What brings results together is not cancelled with them.
+  // The task that combines partial results is not cancelled with the task that made them. It can be
+  // poisoned, and then the bytes of the region are unspecified.
   if (status == WEIR_STATUS_CANCELLED) {
     if (!cancellable) return "nobody cancelled it";
-    if (reachable && reduces) reached_.push_back(task.accesses[0]);
     call_off(task);
+    if (reachable && reduces) {
+      reached_.push_back(task.accesses[0]);
+      each_byte(task.accesses[0].part,
+                [&](std::size_t buffer, std::size_t at) { unknown_[buffer][at] = true; });
+    }
     return "";
   }
   if (reachable) reached_.insert(reached_.end(), task.accesses.begin(), task.accesses.end());
