@@ -21,6 +21,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # Warns of std::string where nothing is wrong (GCC bug 105651).
   target_compile_options(weir_compile_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")  # which lock guards what: src/base/thread_safety.hpp
+  target_compile_options(weir_compile_options INTERFACE -Wthread-safety)
+endif()
 if(NOT WEIR_SANITIZE)  # it hides calls from the sanitizers
   target_compile_options(weir_compile_options INTERFACE $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
 endif()

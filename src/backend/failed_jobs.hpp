@@ -30,7 +30,7 @@ class FailedJobs {
   bool any_of(std::span<const std::uint64_t> jobs) const noexcept {
     if (!any_.load(std::memory_order_acquire)) return false;
     const sys::Lock lock(mutex_);
-    const auto failed = [this](std::uint64_t job) {
+    const auto failed = [this](std::uint64_t job) WEIR_REQUIRES(mutex_) {
       return std::find(numbers_.begin(), numbers_.end(), job) != numbers_.end();
     };
     return std::any_of(jobs.begin(), jobs.end(), failed);
@@ -47,7 +47,7 @@ class FailedJobs {
  private:
   const std::uint64_t kept_;
   mutable sys::Mutex mutex_;
-  std::vector<std::uint64_t> numbers_;
+  std::vector<std::uint64_t> numbers_ WEIR_GUARDED_BY(mutex_);
   sys::Atomic<bool> any_{false};
 };
 

@@ -81,10 +81,10 @@ class JobQueue : public PlaceFeed, private CopySink {
   bool give_back() noexcept;
   bool take() noexcept;
   bool start_copy() noexcept;
-  void admit(Slot& slot) noexcept;
-  void make_ready(Slot& slot) noexcept;
-  void end(Slot& slot, Outcome outcome) noexcept;
-  bool more_soon() const noexcept;
+  void admit(Slot& slot) noexcept WEIR_REQUIRES(mutex_);
+  void make_ready(Slot& slot) noexcept WEIR_REQUIRES(mutex_);
+  void end(Slot& slot, Outcome outcome) noexcept WEIR_REQUIRES(mutex_);
+  bool more_soon() const noexcept WEIR_REQUIRES(mutex_);
   void note_end(Slot& slot, Outcome outcome, bool by_core) noexcept;
   void copied(void* token, Outcome outcome, std::int64_t started_ns,
               std::int64_t ended_ns) noexcept override;
@@ -95,11 +95,12 @@ class JobQueue : public PlaceFeed, private CopySink {
   sys::Mutex mutex_;  // of the lists and what jobs wait for
   std::vector<Slot> slots_;
   FailedJobs failed_{kWindow};
-  ReadyJobs calls_, copies_;              ///< to be run, to be copied
-  Numbers ended_;                         ///< jobs to be given back
-  std::uint64_t handed_out_ = 0;          ///< calls that the cores got
-  sys::Atomic<std::size_t> to_run_{0};    ///< jobs in calls_
-  sys::Atomic<std::size_t> to_serve_{0};  ///< jobs in the other two
+  /// To be run, to be copied.
+  ReadyJobs calls_ WEIR_GUARDED_BY(mutex_), copies_ WEIR_GUARDED_BY(mutex_);
+  Numbers ended_ WEIR_GUARDED_BY(mutex_);                 ///< jobs to be given back
+  std::uint64_t handed_out_ WEIR_GUARDED_BY(mutex_) = 0;  ///< calls that the cores got
+  sys::Atomic<std::size_t> to_run_{0};                    ///< jobs in calls_
+  sys::Atomic<std::size_t> to_serve_{0};                  ///< jobs in the other two
 
   std::uint64_t first_ = 1, next_ = 1;     // the server's: the oldest job, and the next one
   Numbers taken_;                          // likewise: what it is at

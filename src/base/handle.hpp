@@ -31,9 +31,10 @@ class HandleHeap {
 
   const std::size_t bytes_;
   sys::Mutex mutex_;
-  void* oldest_ = nullptr;  ///< resting blocks are linked behind their object
-  void* newest_ = nullptr;
-  std::size_t resting_ = 0;
+  /// Resting blocks are linked behind their object.
+  void* oldest_ WEIR_GUARDED_BY(mutex_) = nullptr;
+  void* newest_ WEIR_GUARDED_BY(mutex_) = nullptr;
+  std::size_t resting_ WEIR_GUARDED_BY(mutex_) = 0;
 };
 
 /// Base of every public handle type T, which defines `static constexpr const char* kNoun`, and

@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/thread_safety.hpp"
+
 namespace weir::rt::sys {
 
 template <class T>
@@ -49,15 +51,24 @@ void wait(const Atomic<std::uint32_t>& word, std::uint32_t expected,
 void wake_one(const Atomic<std::uint32_t>& word) noexcept;
 void wake_all(const Atomic<std::uint32_t>& word) noexcept;
 
-using Mutex = std::mutex;
-using Lock = std::unique_lock<std::mutex>;
+class WEIR_CAPABILITY("mutex") Mutex {
+ public:
+  void lock() WEIR_ACQUIRE() { mutex_.lock(); }
+  bool try_lock() WEIR_TRY_ACQUIRE(true) { return mutex_.try_lock(); }
+  void unlock() WEIR_RELEASE() { mutex_.unlock(); }
+
+ private:
+  friend class Condition;
+  std::mutex mutex_;
+};
+using Lock = BasicLock<Mutex>;
 
 /// A condition with deadlines of now_ns().
 class Condition {
  public:
   void notify_one() noexcept { condition_.notify_one(); }
   void notify_all() noexcept { condition_.notify_all(); }
-  void wait(Lock& lock) { condition_.wait(lock); }
+  void wait(Lock& lock) { wait_until(lock, kNever); }
   void wait_until(Lock& lock, std::int64_t deadline_ns);
 
  private:

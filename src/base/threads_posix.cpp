@@ -78,12 +78,14 @@ void wake_all(const Atomic<std::uint32_t>& word) noexcept {
 }
 
 void Condition::wait_until(Lock& lock, std::int64_t deadline_ns) {
+  std::unique_lock native(lock.native().mutex()->mutex_, std::adopt_lock);
   if (deadline_ns == kNever) {
-    condition_.wait(lock);
+    condition_.wait(native);
   } else {
     condition_.wait_until(
-        lock, std::chrono::steady_clock::time_point(std::chrono::nanoseconds(deadline_ns)));
+        native, std::chrono::steady_clock::time_point(std::chrono::nanoseconds(deadline_ns)));
   }
+  native.release();
 }
 
 Thread::Thread(const std::string& name, std::function<void()> body) try : thread_(std::move(body)) {

@@ -35,7 +35,7 @@ class ActionPool {
   static constexpr std::uint32_t kPages = sys::scaled(4096, 16);
   using Page = std::array<sys::Plain<Action*>, kPageChunks>;
 
-  Action* grow();
+  Action* grow() WEIR_REQUIRES(lock_);
 
   SpinLock lock_;
   sys::Plain<Action*> free_ = nullptr;  // batches, linked by the `stream` of their first slot

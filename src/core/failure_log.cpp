@@ -11,7 +11,7 @@ void FailureLog::each_kept(Visit&& visit) const {
 }
 
 template <class Slot>
-bool FailureLog::add(Slot& slot, Slot*& kept) noexcept {
+bool FailureLog::add(Slot& slot, Slot* FailureLog::*kept) noexcept {
   const std::uint64_t id = slot.id();
   sys::Lock lock(mutex_);
   used_.store(true, std::memory_order_release);
@@ -22,13 +22,13 @@ bool FailureLog::add(Slot& slot, Slot*& kept) noexcept {
     return false;
   } catch (...) {
     slot.kept_id = id;
-    slot.next = std::exchange(kept, &slot);
+    slot.next = std::exchange(this->*kept, &slot);
     return true;
   }
 }
 
-template bool FailureLog::add(Action& slot, Action*& kept) noexcept;
-template bool FailureLog::add(Ticket& slot, Ticket*& kept) noexcept;
+template bool FailureLog::add(Action& slot, Action* FailureLog::*kept) noexcept;
+template bool FailureLog::add(Ticket& slot, Ticket* FailureLog::*kept) noexcept;
 
 void FailureLog::forget_oldest() noexcept {
   entries_.erase(order_.front());
@@ -41,7 +41,8 @@ void FailureLog::remove(std::uint64_t id) noexcept {
   sys::Lock lock(mutex_);
   entries_.erase(id);
   if (order_.size() > 2 * entries_.size() + kFew) {
-    std::erase_if(order_, [this](std::uint64_t each) { return !entries_.contains(each); });
+    std::erase_if(order_, [this](std::uint64_t each)
+                              WEIR_REQUIRES(mutex_) { return !entries_.contains(each); });
   }
   each_kept([id](auto& slot) {
     if (slot.kept_id == id) slot.kept_id = 0;

@@ -25,9 +25,11 @@ class FailureLog {
 
   /// Notes how an action that is over ended. Without memory for that the log keeps the action's
   /// slot itself, which then must not be used again, and returns true.
-  [[nodiscard]] bool add(Action& action) noexcept { return add(action, kept_); }
+  [[nodiscard]] bool add(Action& action) noexcept { return add(action, &FailureLog::kept_); }
   /// The same for a task.
-  [[nodiscard]] bool add(Ticket& ticket) noexcept { return add(ticket, kept_tickets_); }
+  [[nodiscard]] bool add(Ticket& ticket) noexcept {
+    return add(ticket, &FailureLog::kept_tickets_);
+  }
   void remove(std::uint64_t id) noexcept;
 
   /// Returns the entry of an action that is complete; OK when it is not in the log.
@@ -37,17 +39,18 @@ class FailureLog {
   static constexpr std::size_t kMost = 1'000'000;
 
   template <class Slot>
-  bool add(Slot& slot, Slot*& kept) noexcept;
+  bool add(Slot& slot, Slot* FailureLog::*kept) noexcept;
   template <class Visit>
-  void each_kept(Visit&& visit) const;
-  void forget_oldest() noexcept;
-  Entry kept(std::uint64_t id) const noexcept;
+  void each_kept(Visit&& visit) const WEIR_REQUIRES(mutex_);
+  void forget_oldest() noexcept WEIR_REQUIRES(mutex_);
+  Entry kept(std::uint64_t id) const noexcept WEIR_REQUIRES(mutex_);
 
   mutable sys::Mutex mutex_;
-  std::unordered_map<std::uint64_t, Entry> entries_;
-  std::deque<std::uint64_t> order_;  ///< ids in `entries_`, the oldest first, and removed ones
-  Action* kept_ = nullptr;           ///< slots, linked by `next`
-  Ticket* kept_tickets_ = nullptr;
+  std::unordered_map<std::uint64_t, Entry> entries_ WEIR_GUARDED_BY(mutex_);
+  std::deque<std::uint64_t> order_
+      WEIR_GUARDED_BY(mutex_);  ///< ids in `entries_`, the oldest first, and removed ones
+  Action* kept_ WEIR_GUARDED_BY(mutex_) = nullptr;  ///< slots, linked by `next`
+  Ticket* kept_tickets_ WEIR_GUARDED_BY(mutex_) = nullptr;
   sys::Atomic<bool> used_{false};
 };
 

@@ -121,7 +121,7 @@ class KernelTable {
                    std::unique_ptr<const Portable> portable);
 
   mutable sys::Mutex mutex_;
-  std::map<std::string, Owned<weir_kernel>, std::less<>> kernels_;
+  std::map<std::string, Owned<weir_kernel>, std::less<>> kernels_ WEIR_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir::rt

@@ -57,19 +57,19 @@ class Residency final : private CopySink {
   Instance& instance_of(const Buffer& buffer) const noexcept {
     return *buffer.find_instance(memory_);
   }
-  const Buffers& needs_of(Action& action);
-  Grant try_acquire(Action& action, const Buffers& needs, Outcome& why);
-  bool make_room(const Buffers& needs, std::uint64_t missing);
-  void allocate(const Buffers& needs);
-  Memory allocation_for(const Buffer& buffer) const;
-  void evict(Buffer& buffer);
-  void bring_back(Buffer& buffer) noexcept;
-  void drop(Buffer& buffer) noexcept;
-  void grant(Action& action) noexcept;
-  Grant wait(Action& action);
-  Outcome too_large(std::uint64_t wanted) const;
-  std::string largest() const;
-  Action* front_to_tell() noexcept;
+  const Buffers& needs_of(Action& action) WEIR_REQUIRES(mutex_);
+  Grant try_acquire(Action& action, const Buffers& needs, Outcome& why) WEIR_REQUIRES(mutex_);
+  bool make_room(const Buffers& needs, std::uint64_t missing) WEIR_REQUIRES(mutex_);
+  void allocate(const Buffers& needs) WEIR_REQUIRES(mutex_);
+  Memory allocation_for(const Buffer& buffer) const WEIR_REQUIRES(mutex_);
+  void evict(Buffer& buffer) WEIR_REQUIRES(mutex_);
+  void bring_back(Buffer& buffer) noexcept WEIR_REQUIRES(mutex_);
+  void drop(Buffer& buffer) noexcept WEIR_REQUIRES(mutex_);
+  void grant(Action& action) noexcept WEIR_REQUIRES(mutex_);
+  Grant wait(Action& action) WEIR_REQUIRES(mutex_);
+  Outcome too_large(std::uint64_t wanted) const WEIR_REQUIRES(mutex_);
+  std::string largest() const WEIR_REQUIRES(mutex_);
+  Action* front_to_tell() noexcept WEIR_REQUIRES(mutex_);
   CopyEnd here(const Buffer& buffer) const noexcept;
   CopyEnd outside(const Buffer& buffer) const noexcept;
   void copied(void* token, Outcome outcome, std::int64_t started_ns,
@@ -81,15 +81,18 @@ class Residency final : private CopySink {
   const std::function<void(Action&)> retry_;
 
   mutable sys::Mutex mutex_;
-  Buffers present_;  // instances that take up memory here
-  Buffers adopted_;  // those in memory of the program
-  Buffers needs_;    // of the action that asks, kept for its memory
-  std::deque<Action*> waiting_;
-  Outcome trouble_;  // why a copy failed: told to the first of them, which would try for ever
-  bool front_told_ = false;      // the first of them has been asked to try again, and has not yet
-  std::vector<CopyJob> copies_;  // to be started when the mutex is free
-  std::uint64_t uses_ = 0;
-  std::uint64_t leaving_ = 0;  // bytes that will be free when their copies are done
+  Buffers present_ WEIR_GUARDED_BY(mutex_);  // instances that take up memory here
+  Buffers adopted_ WEIR_GUARDED_BY(mutex_);  // those in memory of the program
+  Buffers needs_ WEIR_GUARDED_BY(mutex_);    // of the action that asks, kept for its memory
+  std::deque<Action*> waiting_ WEIR_GUARDED_BY(mutex_);
+  /// Why a copy failed: told to the first of them, which would try for ever.
+  Outcome trouble_ WEIR_GUARDED_BY(mutex_);
+  /// The first of them has been asked to try again, and has not yet.
+  bool front_told_ WEIR_GUARDED_BY(mutex_) = false;
+  std::vector<CopyJob> copies_ WEIR_GUARDED_BY(mutex_);  // to be started when the mutex is free
+  std::uint64_t uses_ WEIR_GUARDED_BY(mutex_) = 0;
+  /// Bytes that will be free when their copies are done.
+  std::uint64_t leaving_ WEIR_GUARDED_BY(mutex_) = 0;
   sys::Atomic<std::uint64_t> used_{0};
   sys::Atomic<std::uint64_t> bytes_moved_{0};
 };

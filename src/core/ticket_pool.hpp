@@ -36,10 +36,10 @@ class TicketPool {
   static constexpr std::uint32_t kPages = 2048;
   using Page = std::array<sys::Plain<Ticket*>, kPageChunks>;
 
-  Ticket* grow();
+  Ticket* grow() WEIR_REQUIRES(lock_);
 
   SpinLock lock_;
-  sys::Plain<Ticket*> free_ = nullptr;
+  sys::Plain<Ticket*> free_ WEIR_GUARDED_BY(lock_) = nullptr;
   sys::Atomic<std::uint32_t> chunks_{0};
   std::unique_ptr<std::array<std::unique_ptr<Page>, kPages>> pages_;
 };

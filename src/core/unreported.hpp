@@ -30,12 +30,12 @@ class Unreported {
  private:
   static constexpr std::size_t kKept = 4;
 
-  void remove_told() noexcept;
+  void remove_told() noexcept WEIR_REQUIRES(lock_);
 
-  SpinLock lock_;                       // of what follows
-  std::array<FailureRef, kKept> kept_;  ///< without gaps
-  std::uint64_t others_ = 0;            ///< there was no room for
-  std::uint64_t last_other_ = 0;        ///< id of the last root action among them
+  SpinLock lock_;                                              // of what follows
+  std::array<FailureRef, kKept> kept_ WEIR_GUARDED_BY(lock_);  ///< without gaps
+  std::uint64_t others_ WEIR_GUARDED_BY(lock_) = 0;            ///< there was no room for
+  std::uint64_t last_other_ WEIR_GUARDED_BY(lock_) = 0;  ///< id of the last root action among them
 };
 
 }  // namespace weir::rt

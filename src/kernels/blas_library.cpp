@@ -87,8 +87,8 @@ class Choice {
 
  private:
   sys::Mutex mutex_;
-  bool made_ = false;
-  std::optional<std::string> name_;
+  bool made_ WEIR_GUARDED_BY(mutex_) = false;
+  std::optional<std::string> name_ WEIR_GUARDED_BY(mutex_);
 };
 
 Choice& choice() {

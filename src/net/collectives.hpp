@@ -64,11 +64,11 @@ class Collectives final : private Listener {
   sys::Mutex mutex_;
   std::vector<std::map<std::uint32_t, Call>> calls_;  ///< at rank 0, by rank and number
   std::vector<std::string> given_up_;                 ///< at rank 0, by rank: why
-  std::map<std::uint32_t, Result> results_;
-  std::string lost_;            ///< why there will be no more results
-  std::uint32_t number_ = 0;    ///< of the next operation of this rank
-  std::uint32_t answered_ = 0;  ///< operations that rank 0 has answered
-  std::string broken_;          ///< an operation that failed
+  std::map<std::uint32_t, Result> results_ WEIR_GUARDED_BY(mutex_);
+  std::string lost_ WEIR_GUARDED_BY(mutex_);  ///< why there will be no more results
+  std::uint32_t number_ = 0;                  ///< of the next operation of this rank
+  std::uint32_t answered_ = 0;                ///< operations that rank 0 has answered
+  std::string broken_;                        ///< an operation that failed
 };
 
 }  // namespace weir::rt

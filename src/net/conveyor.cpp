@@ -139,10 +139,11 @@ void Conveyor::take_back(Rank to, BlockMemory& memory) noexcept {
 /// At the end: nothing is delivered any more.
 void Conveyor::release_lent() noexcept {
   for (Rank rank = 0; rank < ranks(); ++rank) {
-    const Peer& peer = peers_[rank];
+    Peer& peer = peers_[rank];
     std::vector<std::byte*> memory;
     const std::uint64_t sent = peer.sent.load(), applied = peer.applied.load();
     try {
+      const sys::Lock lock(peer.sending);
       for (const LentMemory& each : peer.lent) memory.push_back(each.bytes);
     } catch (...) {  // no memory: the port's end frees the rest
     }

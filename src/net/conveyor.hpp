@@ -106,14 +106,14 @@ class Conveyor final : private ItemHandler {
 
   /// What this rank knows of another.
   struct Peer {
-    sys::Mutex sending;                     ///< held while a block is sent
-    sys::Atomic<std::uint64_t> sent{0};     ///< blocks
-    sys::Atomic<std::uint64_t> applied{0};  ///< of these
-    std::uint64_t asked = 0;                ///< `applied` will reach it; under `sending`
-    std::list<LentMemory> lent;             ///< under `sending`
-    bool lends = true;                      ///< as far as is known; under `sending`
-    std::uint64_t bytes = 0;                ///< of its memory
-    sys::Atomic<bool> failed{false};        ///< `failure` is there
+    sys::Mutex sending;                                ///< held while a block is sent
+    sys::Atomic<std::uint64_t> sent{0};                ///< blocks
+    sys::Atomic<std::uint64_t> applied{0};             ///< of these
+    std::uint64_t asked WEIR_GUARDED_BY(sending) = 0;  ///< `applied` will reach it; under `sending`
+    std::list<LentMemory> lent WEIR_GUARDED_BY(sending);  ///< under `sending`
+    bool lends WEIR_GUARDED_BY(sending) = true;           ///< as far as is known; under `sending`
+    std::uint64_t bytes = 0;                              ///< of its memory
+    sys::Atomic<bool> failed{false};                      ///< `failure` is there
     Outcome failure;
     std::uint64_t received = 0;  ///< blocks; on the thread that makes progress
     bool refused = false;        ///< takes no more of its blocks; same thread
@@ -178,8 +178,8 @@ class Conveyor final : private ItemHandler {
   std::uint32_t number_ = 0;
 
   sys::Mutex mutex_;  ///< of what follows
-  std::vector<Producer*> producers_;
-  Outcome failure_;
+  std::vector<Producer*> producers_ WEIR_GUARDED_BY(mutex_);
+  Outcome failure_ WEIR_GUARDED_BY(mutex_);
 
   Rank from_ = 0;  ///< whose block is being applied
   std::vector<std::byte> scratch_;

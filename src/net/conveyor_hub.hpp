@@ -84,11 +84,11 @@ class ConveyorHub final : private Listener {
   Port& port_;
   sys::Mutex mutex_;
   sys::Condition delivered_;
-  std::map<std::uint32_t, Conveyor*> conveyors_;
-  std::map<Rank, std::string> lost_;
-  std::list<Lent> lent_;  ///< by conveyors that have left
-  std::uint32_t next_ = 0;
-  Conveyor* receiving_ = nullptr;
+  std::map<std::uint32_t, Conveyor*> conveyors_ WEIR_GUARDED_BY(mutex_);
+  std::map<Rank, std::string> lost_ WEIR_GUARDED_BY(mutex_);
+  std::list<Lent> lent_ WEIR_GUARDED_BY(mutex_);  ///< by conveyors that have left
+  std::uint32_t next_ WEIR_GUARDED_BY(mutex_) = 0;
+  Conveyor* receiving_ WEIR_GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace weir::rt

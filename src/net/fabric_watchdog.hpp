@@ -46,7 +46,7 @@ class FabricWatchdog final : private Listener {
   void look(std::int64_t now_ns);
   void tell(std::int64_t for_ns);
   bool ask();
-  bool all_answered() const noexcept;
+  bool all_answered() const noexcept WEIR_REQUIRES(mutex_);
   std::string describe(const std::string& own_waits);
   std::string say(Rank rank, const Answer& answer) const;
 
@@ -60,9 +60,9 @@ class FabricWatchdog final : private Listener {
 
   sys::Mutex mutex_;  // of what follows
   sys::Condition news_;
-  std::uint32_t number_ = 0;  ///< of the last question
-  std::vector<Answer> answers_;
-  bool leaving_ = false;
+  std::uint32_t number_ WEIR_GUARDED_BY(mutex_) = 0;  ///< of the last question
+  std::vector<Answer> answers_ WEIR_GUARDED_BY(mutex_);
+  bool leaving_ WEIR_GUARDED_BY(mutex_) = false;
   std::optional<sys::Thread> thread_;  // last: it uses all of the above
 };
 

@@ -28,7 +28,7 @@ class GoneRanks {
  private:
   std::vector<sys::Atomic<bool>> gone_;
   mutable sys::Mutex mutex_;
-  std::vector<std::string> reasons_;
+  std::vector<std::string> reasons_ WEIR_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir::rt

@@ -28,11 +28,11 @@ void GroupHub::await_silence(sys::Lock& lock) {
 }
 
 template <class Tell>
-void GroupHub::let_hear(sys::Lock& lock, Member& member, const Tell& tell) {
+void GroupHub::let_hear(Member& member, const Tell& tell) {
   hearing_ = &member;
-  lock.unlock();
+  mutex_.unlock();
   tell(member);
-  lock.lock();
+  mutex_.lock();
   hearing_ = nullptr;
   heard_.notify_all();
 }
@@ -51,7 +51,7 @@ void GroupHub::enter_inside(Member& member, std::uint32_t& number) {
   // Nothing newer is heard between these: the lock is free only while this member hears.
   for (auto first = early_.find(number); first != early_.end(); first = early_.find(number)) {
     const Early early = take_early(first);
-    let_hear(lock, member,
+    let_hear(member,
              [&](Member& hearer) { hearer.heard(early.from, early.kind, early.step, early.body); });
   }
 }
@@ -136,8 +136,7 @@ void GroupHub::arrived(Rank from, std::span<const std::byte> message) noexcept {
   }
   const auto found = members_.find(head.number);
   if (found == members_.end()) return;
-  let_hear(lock, *found->second,
-           [&](Member& member) { member.heard(from, head.kind, head.step, body); });
+  let_hear(*found->second, [&](Member& member) { member.heard(from, head.kind, head.step, body); });
 }
 
 void GroupHub::lost(Rank rank, const std::string& why) noexcept {
@@ -146,7 +145,7 @@ void GroupHub::lost(Rank rank, const std::string& why) noexcept {
   // A member may leave while another hears: go on behind the last number.
   for (auto each = members_.begin(); each != members_.end();) {
     const std::uint32_t number = each->first;
-    let_hear(lock, *each->second, [&](Member& member) { member.lost(rank, why); });
+    let_hear(*each->second, [&](Member& member) { member.lost(rank, why); });
     await_silence(lock);
     each = members_.upper_bound(number);
   }

@@ -79,23 +79,27 @@ class GroupHub final : public Listener {
   void arrived(Rank from, std::span<const std::byte> message) noexcept override;
   void lost(Rank rank, const std::string& why) noexcept override;
   void enter_inside(Member& member, std::uint32_t& number);
-  bool keep(Rank from, const Head& head, std::span<const std::byte> body) noexcept;
-  Early take_early(std::multimap<std::uint32_t, Early>::iterator early) noexcept;
+  bool keep(Rank from, const Head& head, std::span<const std::byte> body) noexcept
+      WEIR_REQUIRES(mutex_);
+  Early take_early(std::multimap<std::uint32_t, Early>::iterator early) noexcept
+      WEIR_REQUIRES(mutex_);
   /// Waits until no member hears something.
-  void await_silence(sys::Lock& lock);
+  void await_silence(sys::Lock& lock) WEIR_REQUIRES(mutex_);
   /// Calls tell(member) without the lock. No other member hears anything meanwhile.
   template <class Tell>
-  void let_hear(sys::Lock& lock, Member& member, const Tell& tell);
+  void let_hear(Member& member, const Tell& tell) WEIR_REQUIRES(mutex_);
 
   Port& port_;
   const Channel channel_;
   sys::Mutex mutex_;
   sys::Condition heard_;
-  std::uint32_t next_ = 0;
-  std::map<std::uint32_t, Member*> members_;
-  std::multimap<std::uint32_t, Early> early_;  ///< for numbers that are not taken yet
-  std::vector<std::size_t> early_bytes_;       ///< of each rank
-  Member* hearing_ = nullptr;                  ///< is being told something, without the lock
+  std::uint32_t next_ WEIR_GUARDED_BY(mutex_) = 0;
+  std::map<std::uint32_t, Member*> members_ WEIR_GUARDED_BY(mutex_);
+  std::multimap<std::uint32_t, Early> early_
+      WEIR_GUARDED_BY(mutex_);  ///< for numbers that are not taken yet
+  std::vector<std::size_t> early_bytes_ WEIR_GUARDED_BY(mutex_);  ///< of each rank
+  /// Is being told something, without the lock.
+  Member* hearing_ WEIR_GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace weir::rt

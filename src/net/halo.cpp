@@ -185,7 +185,7 @@ void Halo::agree(const weir_halo_options& options) {
   for (Rank rank = 0; rank < ranks_; ++rank) {
     if (rank != rank_) hub_.send(rank, number_, Kind::hello, mine);
   }
-  if (!await_none(hellos_missing_, options.timeout_ns, "halos of the other ranks")) {
+  if (!await_none(&Halo::hellos_missing_, options.timeout_ns, "halos of the other ranks")) {
     std::string waiting;
     sys::Lock lock(mutex_);
     for (Rank rank = 0; rank < ranks_; ++rank) {
@@ -211,18 +211,18 @@ void Halo::compare(const std::string& mine) const {
   }
 }
 
-bool Halo::await_none(const std::size_t& missing, std::int64_t timeout_ns, const char* what) {
+bool Halo::await_none(std::size_t Halo::*missing, std::int64_t timeout_ns, const char* what) {
   const auto over = [&] {
     sys::Lock lock(mutex_);
-    if (missing > 0) throw_failure(lock);
-    return missing == 0;
+    if (this->*missing > 0) throw_failure();
+    return this->*missing == 0;
   };
   return hub_.port().wait_until(over, timeout_ns, what);
 }
 
-void Halo::throw_failure(const sys::Lock&) const {
+void Halo::throw_failure() const {
   if (!failure_.ok()) throw Error(failure_.status, failure_.message);
-  const auto refuse_gone = [this](Rank rank) {
+  const auto refuse_gone = [this](Rank rank) WEIR_REQUIRES(mutex_) {
     if (!gone_[rank].empty()) fail(WEIR_STATUS_NETWORK_ERROR, "{}", gone_[rank]);
   };
   for (Rank rank = 0; rank < ranks_ && hellos_missing_ > 0; ++rank) {
@@ -282,7 +282,7 @@ void Halo::begin_step() {
   std::vector<std::size_t> early(peers_.size());
   {
     sys::Lock lock(mutex_);
-    throw_failure(lock);
+    throw_failure();
     if (started_ != finished_) {
       fail(WEIR_STATUS_BUSY, "step {} of the halo is not finished: call weir_halo_finish()",
            finished_);
@@ -297,7 +297,7 @@ void Halo::begin_step() {
       peer.taken.clear();
       peer.early.swap(peer.taken);
     }
-    throw_failure(lock);
+    throw_failure();
   }
   try {
     for (std::size_t i = 0; i < peers_.size(); ++i) send_to(i);
@@ -316,7 +316,7 @@ void Halo::end_step(std::int64_t timeout_ns) {
   if (started_ == finished_) {
     fail_argument("no step of the halo has been started: call weir_halo_start() first");
   }
-  const bool done = await_none(missing_, timeout_ns, "cells of the neighbours");
+  const bool done = await_none(&Halo::missing_, timeout_ns, "cells of the neighbours");
   info_.wait_ns += sys::now_ns() - begin;
   sys::Lock lock(mutex_);
   if (!done) {
@@ -325,7 +325,7 @@ void Halo::end_step(std::int64_t timeout_ns) {
     fail(WEIR_STATUS_TIMEOUT, "{} of the {} neighbours' cells of step {} have not come", late,
          peers_.size(), finished_);
   }
-  throw_failure(lock);
+  throw_failure();
   ++finished_;
 }
 

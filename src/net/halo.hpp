@@ -101,11 +101,11 @@ class Halo {
   void hear_cells(Rank from, std::uint64_t step, std::span<const std::byte> body);
   void fail_with(weir_status status, const std::string& message) noexcept;
   /// Throws what ended the exchange, or that a rank is gone whose cells are missing.
-  void throw_failure(const sys::Lock& lock) const;
+  void throw_failure() const WEIR_REQUIRES(mutex_);
   /// Whether another rank has told all of a failure.
   bool was_told();
   /// Waits until a number is 0. Returns false at the deadline. Throws what ended the exchange.
-  bool await_none(const std::size_t& missing, std::int64_t timeout_ns, const char* what);
+  bool await_none(std::size_t Halo::*missing, std::int64_t timeout_ns, const char* what);
 
   std::optional<std::size_t> peer_index(Rank rank) const noexcept;
   void begin_step();
@@ -143,12 +143,13 @@ class Halo {
 
   sys::Mutex mutex_;
   std::vector<std::string> hellos_;  ///< of each rank, "": not yet
-  std::size_t hellos_missing_ = 0;
-  std::vector<std::string> gone_;             ///< why nothing comes of a rank any more, "": it does
+  std::size_t hellos_missing_ WEIR_GUARDED_BY(mutex_) = 0;
+  std::vector<std::string> gone_
+      WEIR_GUARDED_BY(mutex_);                ///< why nothing comes of a rank any more, "": it does
   std::uint64_t started_ = 0, finished_ = 0;  ///< steps
-  std::size_t missing_ = 0;                   ///< messages of the step that was started
-  Outcome failure_;
-  bool all_know_ = false;  ///< of a failure, or will
+  std::size_t missing_ WEIR_GUARDED_BY(mutex_) = 0;  ///< messages of the step that was started
+  Outcome failure_ WEIR_GUARDED_BY(mutex_);
+  bool all_know_ WEIR_GUARDED_BY(mutex_) = false;  ///< of a failure, or will
   weir_halo_info info_ = WEIR_HALO_INFO_INIT;
 };
 

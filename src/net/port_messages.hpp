@@ -127,7 +127,7 @@ class PortMessages {
   const std::size_t most_;  ///< bytes of a message in a frame
 
   sys::Mutex mutex_;  // short, never across a call of others
-  Messages submitted_;
+  Messages submitted_ WEIR_GUARDED_BY(mutex_);
   sys::Atomic<std::uint32_t> submissions_{0};
 
   // Whoever holds the turn.

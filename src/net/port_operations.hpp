@@ -67,7 +67,7 @@ class PortOperations {
     std::uint64_t thread = 0;  ///< the number of that which has it: addresses come again
     std::vector<sys::Atomic<std::uint32_t>> pending;
     SpinLock lock;
-    std::vector<Outcome> failures;  ///< the first of each rank
+    std::vector<Outcome> failures WEIR_GUARDED_BY(lock);  ///< the first of each rank
   };
   struct Started {
     Account* account;
@@ -98,8 +98,8 @@ class PortOperations {
   const std::uint64_t serial_;  ///< of this among all of the process
 
   sys::Mutex mutex_;  // short, never across a call of others
-  Operations submitted_;
-  std::map<const void*, std::unique_ptr<Account>> accounts_;
+  Operations submitted_ WEIR_GUARDED_BY(mutex_);
+  std::map<const void*, std::unique_ptr<Account>> accounts_ WEIR_GUARDED_BY(mutex_);
   sys::Atomic<std::uint32_t> submissions_{0};
 
   // Whoever holds the turn.
@@ -108,7 +108,7 @@ class PortOperations {
   WindowId next_window_ = 0;
 
   SpinLock windows_lock_;
-  std::map<WindowId, Window> windows_;
+  std::map<WindowId, Window> windows_ WEIR_GUARDED_BY(windows_lock_);
 };
 
 }  // namespace weir::rt

@@ -143,7 +143,7 @@ class Flow {
   /// Whether somebody wants to know how old items get.
   bool sampling() const noexcept { return sampling_.load(std::memory_order_relaxed); }
   [[noreturn]] void fail_put(weir_feed& feed, std::size_t left);
-  void retire(FeedBooks& own) noexcept;
+  void retire(FeedBooks& own) noexcept WEIR_REQUIRES(feeds_mutex_);
   ItemTag tag_of(FeedBooks& feed, std::uint64_t epoch) const noexcept;
 
   // Building.
@@ -267,13 +267,13 @@ class Flow {
   void finish() noexcept;
   /// Whether it is over: then feeds that are opened from now on put nothing into it.
   bool end_epoch(std::uint64_t epoch) noexcept;
-  bool epoch_balanced(std::uint64_t epoch) const noexcept;
+  bool epoch_balanced(std::uint64_t epoch) const noexcept WEIR_REQUIRES(feeds_mutex_);
   /// Epochs that are closed by all who put items, and that had any.
-  std::uint64_t closed_epochs() const noexcept;
+  std::uint64_t closed_epochs() const noexcept WEIR_REQUIRES(feeds_mutex_);
   bool ends_with_items() const noexcept;
   std::size_t slot_of(std::uint64_t epoch) const noexcept { return epoch % options_.epochs; }
   template <class Act>
-  void each_count(std::size_t tunnel, Act&& act) const;
+  void each_count(std::size_t tunnel, Act&& act) const WEIR_REQUIRES(feeds_mutex_);
 
   const std::string name_;
   const weir_pipeline_options options_;
@@ -295,9 +295,10 @@ class Flow {
   sys::Atomic<std::uint32_t> visiting_{0};  ///< by Visit
 
   mutable sys::Mutex feeds_mutex_;
-  std::vector<std::unique_ptr<FeedBooks>> feeds_;
-  std::vector<Owned<weir_feed>> open_feeds_;
-  std::uint64_t epochs_over_ = 0;  ///< of which the program may not have been told yet
+  std::vector<std::unique_ptr<FeedBooks>> feeds_ WEIR_GUARDED_BY(feeds_mutex_);
+  std::vector<Owned<weir_feed>> open_feeds_ WEIR_GUARDED_BY(feeds_mutex_);
+  /// Of which the program may not have been told yet.
+  std::uint64_t epochs_over_ WEIR_GUARDED_BY(feeds_mutex_) = 0;
 
   sys::Atomic<std::uint32_t> state_{kOpen};
   sys::Atomic<std::uint32_t> working_{0};  ///< threads in work(), or telling of a batch
@@ -306,7 +307,7 @@ class Flow {
   sys::Atomic<std::uint32_t> checks_{0};   ///< that were asked for
   sys::Atomic<std::uint64_t> epochs_done_{0};
   sys::Mutex outcome_mutex_;
-  Outcome outcome_;
+  Outcome outcome_ WEIR_GUARDED_BY(outcome_mutex_);
   sys::Atomic<bool> told_{false};  ///< the program was told of it
 };
 

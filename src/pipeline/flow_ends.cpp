@@ -45,7 +45,7 @@ bool Flow::is_over(const Component& component) noexcept {
   kept_items_->look();
   {
     const sys::Lock lock(feeds_mutex_);
-    const bool complete = balanced([&](const auto& visit) {
+    const bool complete = balanced([&](const auto& visit) WEIR_REQUIRES(feeds_mutex_) {
       for (const Stage* stage : component.stages) each_count(stage->input->index, visit);
     });
     if (!complete) return false;
@@ -143,7 +143,7 @@ bool Flow::end_epoch(std::uint64_t epoch) noexcept {
 bool Flow::epoch_balanced(std::uint64_t epoch) const noexcept {
   const std::size_t slot = slot_of(epoch);
   kept_items_->look();
-  return balanced([&](const auto& visit) {
+  return balanced([&](const auto& visit) WEIR_REQUIRES(feeds_mutex_) {
     for (const auto& worker : workers_) visit(worker->epochs[slot]);
     visit(kept_items_->epoch(slot));
     for (const auto& feed : feeds_) visit(feed->epochs[slot]);

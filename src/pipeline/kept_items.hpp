@@ -82,10 +82,12 @@ class KeptItems {
 
  private:
   mutable sys::Mutex mutex_;
-  std::unordered_map<std::uint64_t, Owned<weir_item>> items_;  ///< by number
-  std::unordered_set<std::uint64_t> called_;  ///< numbers of which the call has not settled
+  std::unordered_map<std::uint64_t, Owned<weir_item>> items_
+      WEIR_GUARDED_BY(mutex_);  ///< by number
+  std::unordered_set<std::uint64_t> called_
+      WEIR_GUARDED_BY(mutex_);  ///< numbers of which the call has not settled
   sys::Atomic<std::uint64_t> completed_{0};
-  std::uint64_t numbers_ = 0;
+  std::uint64_t numbers_ WEIR_GUARDED_BY(mutex_) = 0;
   const std::unique_ptr<Count[]> counts_;  ///< by tunnel
   const std::unique_ptr<Count[]> epochs_;  ///< by slot
 };

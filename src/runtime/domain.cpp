@@ -41,7 +41,8 @@ std::vector<unsigned> Domain::take_cores(const std::vector<unsigned>& wanted, st
     std::vector<unsigned> order(core_users_.size());
     for (unsigned i = 0; i < order.size(); ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(),
-                     [this](unsigned a, unsigned b) { return core_users_[a] < core_users_[b]; });
+                     [this](unsigned a, unsigned b)
+                         WEIR_REQUIRES(mutex_) { return core_users_[a] < core_users_[b]; });
     const auto free =
         static_cast<std::size_t>(std::count(core_users_.begin(), core_users_.end(), 0u));
     const std::size_t available = oversubscribe ? order.size() : free;

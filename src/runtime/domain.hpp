@@ -57,7 +57,7 @@ class Domain {
   const bool shares_host_;
   Residency residency_;
   mutable sys::Mutex mutex_;
-  std::vector<unsigned> core_users_;  ///< places on each core
+  std::vector<unsigned> core_users_ WEIR_GUARDED_BY(mutex_);  ///< places on each core
   sys::Atomic<std::uint32_t> places_made_{0};
 };
 

@@ -152,7 +152,7 @@ struct OpenFabrics {
 
   sys::Mutex mutex;
   std::int64_t process = 0;  ///< no child of it that was forked
-  std::vector<Fabric*> fabrics;
+  std::vector<Fabric*> fabrics WEIR_GUARDED_BY(mutex);
 };
 
 /// A fabric that is just being closed is waited for.

@@ -94,12 +94,12 @@ class Fabric : private Listener {
   void* payload_ = nullptr;
   sys::Atomic<std::uint64_t> handled_{0}, seen_{0};
   sys::Mutex mutex_;
-  std::size_t runtimes_ = 0;
-  bool closed_ = false;
+  std::size_t runtimes_ WEIR_GUARDED_BY(mutex_) = 0;
+  bool closed_ WEIR_GUARDED_BY(mutex_) = false;
   // Lists: what is made together with other ranks has its room before.
-  std::list<Owned<weir_window>> windows_;
-  std::list<Owned<weir_conveyor>> conveyors_;
-  std::list<Owned<weir_halo>> halos_;
+  std::list<Owned<weir_window>> windows_ WEIR_GUARDED_BY(mutex_);
+  std::list<Owned<weir_conveyor>> conveyors_ WEIR_GUARDED_BY(mutex_);
+  std::list<Owned<weir_halo>> halos_ WEIR_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir::rt

@@ -48,10 +48,10 @@ class Reaper {
 
   mutable sys::Mutex mutex_;  ///< of the rest
   sys::Condition changed_;
-  std::deque<Order> orders_;
+  std::deque<Order> orders_ WEIR_GUARDED_BY(mutex_);
   const void* current_ = nullptr;  ///< being destroyed
   const void* id_ = nullptr;       ///< of the thread: see this_thread()
-  bool stopped_ = false;
+  bool stopped_ WEIR_GUARDED_BY(mutex_) = false;
   std::optional<sys::Thread> thread_;
 };
 

@@ -63,7 +63,7 @@ class RunQueue {
   };
 
   SpinLock lock_;  // of the lists
-  std::array<List, 3> lists_;
+  std::array<List, 3> lists_ WEIR_GUARDED_BY(lock_);
   alignas(64) sys::Atomic<std::uint32_t> count_{0};
   sys::Atomic<std::uint32_t> pushers_{0};
 };

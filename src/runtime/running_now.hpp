@@ -32,7 +32,7 @@ class RunningNow {
  private:
   struct alignas(64) Slot {
     mutable SpinLock lock;
-    Entry entry;
+    Entry entry WEIR_GUARDED_BY(lock);
   };
   std::vector<Slot> slots_;
 };

@@ -252,11 +252,11 @@ class Runtime {
   WaitResult drain(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns);
   void outlast(const Stream& stream) noexcept;
   void wait_until_left(const Stream& stream) noexcept;
-  bool wait_until_all_left() noexcept;
+  bool wait_until_all_left() noexcept WEIR_NOT_ANALYSED;
   void outlast_users_of(const Buffer& buffer) noexcept;
   class PinnedQueues;
   void shut_down(std::int64_t deadline_ns) noexcept;
-  void shut_down_without_memory(std::int64_t deadline_ns) noexcept;
+  void shut_down_without_memory(std::int64_t deadline_ns) noexcept WEIR_NOT_ANALYSED;
   void write_requested_trace() noexcept;
 
   static constexpr unsigned kSlotBits = 32;
@@ -285,20 +285,22 @@ class Runtime {
 
   mutable sys::Mutex mutex_;  // of the lists below
   sys::Condition stream_unpinned_, stream_gone_;
-  std::vector<Owned<weir_place>> places_;
-  std::map<std::uint64_t, Owned<weir_stream>> streams_;
-  std::vector<Owned<weir_queue>> queues_;
-  WaitResult untold_;  ///< a failure that a queue told when not all was over in time
-  std::vector<Owned<weir_share>> shares_;
-  std::uint64_t shares_made_ = 0;
-  std::vector<Owned<weir_pipeline>> pipelines_;
-  std::uint64_t pipelines_made_ = 0;
-  PolicyTable policies_;
-  std::map<const std::byte*, OwnedBuffer> buffers_;  // by end of their host memory
-  std::uint64_t buffers_made_ = 0;
+  std::vector<Owned<weir_place>> places_ WEIR_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, Owned<weir_stream>> streams_ WEIR_GUARDED_BY(mutex_);
+  std::vector<Owned<weir_queue>> queues_ WEIR_GUARDED_BY(mutex_);
+  WaitResult untold_
+      WEIR_GUARDED_BY(mutex_);  ///< a failure that a queue told when not all was over in time
+  std::vector<Owned<weir_share>> shares_ WEIR_GUARDED_BY(mutex_);
+  std::uint64_t shares_made_ WEIR_GUARDED_BY(mutex_) = 0;
+  std::vector<Owned<weir_pipeline>> pipelines_ WEIR_GUARDED_BY(mutex_);
+  std::uint64_t pipelines_made_ WEIR_GUARDED_BY(mutex_) = 0;
+  PolicyTable policies_ WEIR_GUARDED_BY(mutex_);
+  std::map<const std::byte*, OwnedBuffer> buffers_
+      WEIR_GUARDED_BY(mutex_);  // by end of their host memory
+  std::uint64_t buffers_made_ WEIR_GUARDED_BY(mutex_) = 0;
   sys::Atomic<std::uint64_t> streams_made_{0};
-  sys::Atomic<std::uint64_t> callbacks_{0};  ///< that have not returned
-  weir_stats finished_stats_{};              // of streams that are gone
+  sys::Atomic<std::uint64_t> callbacks_{0};              ///< that have not returned
+  weir_stats finished_stats_ WEIR_GUARDED_BY(mutex_){};  // of streams that are gone
   std::unique_ptr<Watchdog> watchdog_;
   Reaper reaper_;
   LiveRuntime live_;  // last: it begins when all else is there

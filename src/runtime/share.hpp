@@ -19,6 +19,7 @@
 #include "base/threads.hpp"
 #include "core/event.hpp"
 #include "core/failure.hpp"
+#include "core/unreported.hpp"
 #include "runtime/place_set.hpp"
 #include "runtime/share_crew.hpp"
 #include "runtime/waiting.hpp"

@@ -136,6 +136,7 @@ void StencilStage::close() noexcept {
     if (matrix != nullptr) runtime_.destroy_buffer(matrix);
     matrix = nullptr;
   }
+  const sys::Lock lock(staging_mutex_);
   for (const auto& staging : staging_) {
     if (staging->buffer != nullptr) runtime_.destroy_buffer(staging->buffer);
   }

@@ -107,12 +107,12 @@ class StencilStage : public Carrier {
 
   std::unique_ptr<sys::Atomic<Staging*>[]> staged_;  ///< by region; null: none or not any more
   mutable sys::Mutex staging_mutex_;
-  std::vector<std::unique_ptr<Staging>> staging_;
-  std::vector<Staging*> free_staging_;
+  std::vector<std::unique_ptr<Staging>> staging_ WEIR_GUARDED_BY(staging_mutex_);
+  std::vector<Staging*> free_staging_ WEIR_GUARDED_BY(staging_mutex_);
 
   sys::Mutex ready_mutex_;
-  std::vector<Tile> ready_;  ///< and not enqueued yet
-  bool closing_ = false;     ///< nothing more is to be enqueued
+  std::vector<Tile> ready_ WEIR_GUARDED_BY(ready_mutex_);  ///< and not enqueued yet
+  bool closing_ WEIR_GUARDED_BY(ready_mutex_) = false;     ///< nothing more is to be enqueued
   sys::Atomic<std::uint64_t> regions_copied_{0}, tiles_made_{0};
 };
 

@@ -32,8 +32,8 @@ class StreamReport {
  private:
   sys::Mutex mutex_;
   sys::Condition answered_;
-  bool ready_ = false;
-  std::vector<Line> lines_;
+  bool ready_ WEIR_GUARDED_BY(mutex_) = false;
+  std::vector<Line> lines_ WEIR_GUARDED_BY(mutex_);
 };
 
 /// Prints on standard error, once for each standstill, when actions or tasks of queues are in
@@ -66,7 +66,7 @@ class Watchdog {
 
   sys::Mutex mutex_;
   sys::Condition leave_;
-  bool leaving_ = false;
+  bool leaving_ WEIR_GUARDED_BY(mutex_) = false;
   sys::Thread thread_;  // last: it uses all of the above
 };
 

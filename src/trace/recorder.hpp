@@ -67,9 +67,9 @@ class Recorder {
   sys::Atomic<std::int64_t> budget_{0};
   sys::Atomic<std::uint64_t> dropped_{0};
   mutable sys::Mutex mutex_;  // of the lists below, and of those of chunks in the rings
-  std::vector<std::unique_ptr<Ring>> rings_;
-  std::vector<Track> tracks_;
-  std::vector<StreamName> streams_;
+  std::vector<std::unique_ptr<Ring>> rings_ WEIR_GUARDED_BY(mutex_);
+  std::vector<Track> tracks_ WEIR_GUARDED_BY(mutex_);
+  std::vector<StreamName> streams_ WEIR_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir::rt::trace

@@ -50,7 +50,7 @@ class CudaContext {
   const CUdevice device_;
   CUcontext context_ = nullptr;
   mutable sys::Mutex mutex_;
-  std::string cause_;  ///< why it is lost
+  std::string cause_ WEIR_GUARDED_BY(mutex_);  ///< why it is lost
   sys::Atomic<bool> lost_{false};
   sys::Atomic<std::uint32_t> inside_{0};
   std::optional<CudaPackers> packers_;

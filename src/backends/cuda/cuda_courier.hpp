@@ -50,8 +50,8 @@ class CudaCourier {
   std::unique_ptr<Staging> staging_;
   sys::Mutex mutex_;
   sys::Condition changed_;
-  std::deque<Errand> errands_;
-  bool stopping_ = false;
+  std::deque<Errand> errands_ WEIR_GUARDED_BY(mutex_);
+  bool stopping_ WEIR_GUARDED_BY(mutex_) = false;
   std::optional<sys::Thread> thread_;
 };
 

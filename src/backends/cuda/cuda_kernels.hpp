@@ -32,8 +32,8 @@ class CudaKernels {
   const Code& find(const KernelSource& source) noexcept;
 
  private:
-  Code make(const KernelSource& source);
-  CUlibrary program_of(const KernelSource& source);
+  Code make(const KernelSource& source) WEIR_REQUIRES(mutex_);
+  CUlibrary program_of(const KernelSource& source) WEIR_REQUIRES(mutex_);
   CUresult load(const std::string& image, CudaCode& program) const;
   unsigned bytes_of_large(const KernelSource& source, CUlibrary program) const;
   void allow_large(const KernelSource& source, CUkernel kernel, unsigned bytes) const;
@@ -44,8 +44,8 @@ class CudaKernels {
   const unsigned architecture_;
   const Cache cache_;
   sys::Mutex mutex_;
-  std::map<std::string, CudaCode> programs_;  ///< by keys of the cache
-  std::map<const KernelSource*, Code> codes_;
+  std::map<std::string, CudaCode> programs_ WEIR_GUARDED_BY(mutex_);  ///< by keys of the cache
+  std::map<const KernelSource*, Code> codes_ WEIR_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir::rt

@@ -32,20 +32,20 @@ void CudaPackers::pack(const CudaStagedPiece& piece) noexcept {
   next_ = 0;
   parts_ = parts;
   changed_.notify_all();
-  take_parts(lock);
+  take_parts();
   while (at_work_ > 0) over_.wait(lock);
   piece_ = nullptr;
 }
 
-void CudaPackers::take_parts(sys::Lock& lock) noexcept {
+void CudaPackers::take_parts() noexcept {
   const CudaStagedPiece* const piece = piece_;  // until all parts are packed
   const std::size_t parts = parts_;
   while (next_ < parts) {
     const std::size_t part = next_++;
     ++at_work_;
-    lock.unlock();
+    mutex_.unlock();
     piece->pack(part, parts);
-    lock.lock();
+    mutex_.lock();
     if (--at_work_ == 0) over_.notify_one();
   }
 }
@@ -54,7 +54,7 @@ void CudaPackers::serve() noexcept {
   const NoWaitScope no_wait;
   for (sys::Lock lock(mutex_); !stopping_;) {
     if (piece_ != nullptr && next_ < parts_) {
-      take_parts(lock);
+      take_parts();
     } else {
       changed_.wait(lock);
     }

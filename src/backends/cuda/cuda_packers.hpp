@@ -29,14 +29,14 @@ class CudaPackers {
   static constexpr std::size_t kPart = 256 << 10;  ///< bytes
 
   void serve() noexcept;
-  void take_parts(sys::Lock& lock) noexcept;
+  void take_parts() noexcept WEIR_REQUIRES(mutex_);
 
   sys::Mutex mutex_;
   sys::Condition changed_, over_;
   const CudaStagedPiece* piece_ = nullptr;  ///< that is being packed
-  std::size_t next_ = 0, parts_ = 0;
-  unsigned at_work_ = 0;
-  bool stopping_ = false;
+  std::size_t next_ WEIR_GUARDED_BY(mutex_) = 0, parts_ WEIR_GUARDED_BY(mutex_) = 0;
+  unsigned at_work_ WEIR_GUARDED_BY(mutex_) = 0;
+  bool stopping_ WEIR_GUARDED_BY(mutex_) = false;
   std::vector<sys::Thread> helpers_;
 };
 

@@ -62,10 +62,11 @@ class OpenClCopies {
   const OpenClQueue queue_;
   sys::Atomic<std::int64_t> last_end_ns_{0};  ///< of a copy
   sys::Mutex mutex_;
-  std::vector<std::unique_ptr<Flight>> flights_;
-  Flight* free_ = nullptr;
+  std::vector<std::unique_ptr<Flight>> flights_ WEIR_GUARDED_BY(mutex_);
+  Flight* free_ WEIR_GUARDED_BY(mutex_) = nullptr;
   mutable sys::Mutex clearing_;
-  OpenClEvent clear_;  ///< of the last buffer that was cleared, which waits for those before
+  /// Of the last buffer that was cleared, which waits for those before.
+  OpenClEvent clear_ WEIR_GUARDED_BY(clearing_);
   sys::Atomic<std::uint64_t> clears_{0};
 };
 

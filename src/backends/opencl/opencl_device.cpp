@@ -44,7 +44,7 @@ class StandIns {
     std::size_t bytes = 0;
   };
   mutable sys::Mutex mutex_;
-  std::map<const void*, Known> all_;
+  std::map<const void*, Known> all_ WEIR_GUARDED_BY(mutex_);
   sys::Atomic<std::size_t> count_{0};  ///< of them: most programs have none
 };
 

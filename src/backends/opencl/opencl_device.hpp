@@ -66,7 +66,7 @@ class OpenClDevice final : public Device {
   const OpenClContext context_;
   OpenClCopies copies_;
   mutable sys::Mutex mutex_;
-  std::map<const void*, OpenClBuffer> buffers_;  ///< by address
+  std::map<const void*, OpenClBuffer> buffers_ WEIR_GUARDED_BY(mutex_);  ///< by address
 };
 
 /// Returns where an address is that stands for memory of a card without shared virtual memory; no

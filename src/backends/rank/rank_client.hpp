@@ -112,7 +112,7 @@ class RankClient final : private Listener, private Attendant {
   void take_back(Rank owner, WindowId window) noexcept;
   std::unique_ptr<Copy> take_copy(std::uint64_t number) noexcept;
   void check_copy(std::uint64_t number, Rank from) const;
-  void check_alive(Rank rank) const;
+  void check_alive(Rank rank) const WEIR_REQUIRES(mutex_);
   [[noreturn]] void complain(Rank rank, std::int64_t waited_ns) const;
   void forget(std::uint64_t question) noexcept;
   std::int64_t measure_clock(Rank rank);
@@ -122,13 +122,13 @@ class RankClient final : private Listener, private Attendant {
   sys::Mutex greeting_;  ///< one at a time
   bool done_ = false;    ///< the port's own thread: jobs are over
 
-  mutable sys::Mutex mutex_;             // of what follows
-  std::vector<Outcome> lost_;            ///< why a rank is, OK: it is not
-  std::map<Rank, std::int64_t> clocks_;  ///< of those that were greeted
-  std::map<std::uint64_t, Question*> questions_;
-  std::map<std::uint32_t, PlaceEntry> places_;
-  Copies copies_;
-  std::uint64_t asked_ = 0, copies_made_ = 0;
+  mutable sys::Mutex mutex_;                                     // of what follows
+  std::vector<Outcome> lost_ WEIR_GUARDED_BY(mutex_);            ///< why a rank is, OK: it is not
+  std::map<Rank, std::int64_t> clocks_ WEIR_GUARDED_BY(mutex_);  ///< of those that were greeted
+  std::map<std::uint64_t, Question*> questions_ WEIR_GUARDED_BY(mutex_);
+  std::map<std::uint32_t, PlaceEntry> places_ WEIR_GUARDED_BY(mutex_);
+  Copies copies_ WEIR_GUARDED_BY(mutex_);
+  std::uint64_t asked_ WEIR_GUARDED_BY(mutex_) = 0, copies_made_ WEIR_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace weir::rt

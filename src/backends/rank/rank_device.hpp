@@ -64,15 +64,16 @@ class RankDevice final : public Device {
   const std::uint32_t number_;
   RankFacts facts_;
 
-  sys::Mutex mutex_;                 // not while something is sent: whoever waits may release
-  std::vector<std::uint32_t> free_;  ///< numbers of instances that were used; room for all
-  std::uint32_t instances_ = 0;
+  sys::Mutex mutex_;  // not while something is sent: whoever waits may release
+  std::vector<std::uint32_t> free_
+      WEIR_GUARDED_BY(mutex_);  ///< numbers of instances that were used; room for all
+  std::uint32_t instances_ WEIR_GUARDED_BY(mutex_) = 0;
 
   sys::Mutex listing_;  // short
-  std::vector<RankPlace*> places_;
+  std::vector<RankPlace*> places_ WEIR_GUARDED_BY(listing_);
 
-  sys::Mutex defining_;        // also while it is sent: jobs follow
-  std::vector<bool> defined_;  ///< by number of the kernel
+  sys::Mutex defining_;                                   // also while it is sent: jobs follow
+  std::vector<bool> defined_ WEIR_GUARDED_BY(defining_);  ///< by number of the kernel
 };
 
 }  // namespace weir::rt

@@ -108,7 +108,7 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   std::vector<Ended> taken_;
 
   sys::Mutex mutex_;  // of what follows
-  std::vector<Ended> ended_;
+  std::vector<Ended> ended_ WEIR_GUARDED_BY(mutex_);
   Outcome broken_;                      ///< why nothing can be sent any more
   sys::Atomic<std::uint32_t> news_{0};  ///< entries of ended_, and a broken_ not seen
   bool given_up_ = false;               ///< of whoever has the turn: broken_ has been seen

@@ -22,7 +22,7 @@ RankServer::~RankServer() {
 void RankServer::await_copies() noexcept {
   for (bool over = false; !over; sys::yield()) {
     try {
-      wait([this] { return copies_ == 0; });
+      wait([this]() WEIR_REQUIRES(mutex_) { return copies_ == 0; });
       over = true;
     } catch (...) {  // once more
     }
@@ -57,7 +57,7 @@ void RankServer::ring() noexcept {
 
 void RankServer::serve() {
   for (;;) {
-    wait([this] { return over_ || !requests_.empty(); });
+    wait([this]() WEIR_REQUIRES(mutex_) { return over_ || !requests_.empty(); });
     Message message;
     {
       const sys::Lock lock(mutex_);

@@ -81,12 +81,12 @@ class RankServer final : private Listener, private CopySink {
   const FindDevice find_ = [this](std::uint32_t number) -> ServedDevice& { return device(number); };
 
   sys::Mutex mutex_;  // of what follows
-  std::deque<Message> requests_;
-  bool over_ = false;
+  std::deque<Message> requests_ WEIR_GUARDED_BY(mutex_);
+  bool over_ WEIR_GUARDED_BY(mutex_) = false;
   Outcome outcome_;
-  std::map<std::uint32_t, std::unique_ptr<ServedDevice>> devices_;
-  std::map<std::uint32_t, std::unique_ptr<ServedPlace>> places_;
-  std::size_t copies_ = 0;  ///< under way, but for those of places
+  std::map<std::uint32_t, std::unique_ptr<ServedDevice>> devices_ WEIR_GUARDED_BY(mutex_);
+  std::map<std::uint32_t, std::unique_ptr<ServedPlace>> places_ WEIR_GUARDED_BY(mutex_);
+  std::size_t copies_ WEIR_GUARDED_BY(mutex_) = 0;  ///< under way, but for those of places
 
   sys::Atomic<std::uint32_t> news_{0};  ///< changes when serve() has something to look at
 };

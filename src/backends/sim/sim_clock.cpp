@@ -60,9 +60,9 @@ SimClock::Timer* SimClock::take_timer() noexcept {
 void SimClock::let_all_act() noexcept {
   sys::Lock lock(mutex_);
   for (next_ = 0; next_ < actors_.size();) {
-    acting_ = actors_[next_++];
+    Actor* const actor = acting_ = actors_[next_++];
     lock.unlock();
-    acting_->act();
+    actor->act();
     lock.lock();
     acting_ = nullptr;
     acted_.notify_all();

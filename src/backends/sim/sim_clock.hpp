@@ -78,17 +78,18 @@ class SimClock {
   };
 
   void let_all_act() noexcept;
-  When next_number(std::int64_t at_ns) noexcept;
-  Timer* take_timer() noexcept;
+  When next_number(std::int64_t at_ns) noexcept WEIR_REQUIRES(mutex_);
+  Timer* take_timer() noexcept WEIR_REQUIRES(mutex_);
 
   sys::Mutex mutex_;  // of the agenda, the timers and the actors
   sys::Condition acted_;
-  std::priority_queue<Event, std::vector<Event>, Later> agenda_;
-  std::vector<Timer*> timers_;  ///< one for each device whose memory has a bandwidth
-  std::vector<Actor*> actors_;
-  Actor* acting_ = nullptr;
-  std::size_t next_ = 0;  ///< index of the one that acts next
-  std::uint64_t scheduled_ = 0;
+  std::priority_queue<Event, std::vector<Event>, Later> agenda_ WEIR_GUARDED_BY(mutex_);
+  std::vector<Timer*> timers_
+      WEIR_GUARDED_BY(mutex_);  ///< one for each device whose memory has a bandwidth
+  std::vector<Actor*> actors_ WEIR_GUARDED_BY(mutex_);
+  Actor* acting_ WEIR_GUARDED_BY(mutex_) = nullptr;
+  std::size_t next_ WEIR_GUARDED_BY(mutex_) = 0;  ///< index of the one that acts next
+  std::uint64_t scheduled_ WEIR_GUARDED_BY(mutex_) = 0;
   sys::Atomic<std::int64_t> now_{0};
 };
 

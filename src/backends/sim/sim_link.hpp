@@ -32,8 +32,8 @@ class SimLink {
   struct Lane {
     sys::Mutex mutex;
     sys::Condition changed;
-    std::deque<Request> queue;
-    bool stopping = false;
+    std::deque<Request> queue WEIR_GUARDED_BY(mutex);
+    bool stopping WEIR_GUARDED_BY(mutex) = false;
     std::int64_t free_at_ns = 0;
     std::optional<sys::Thread> thread;
   };

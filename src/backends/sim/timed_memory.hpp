@@ -39,7 +39,7 @@ class TimedMemory {
   static constexpr double kLongestNs = 1e17;
 
   /// Ends each kernel at its time, however late a thread looks.
-  void advance() noexcept {
+  void advance() noexcept WEIR_REQUIRES(mutex_) {
     const std::int64_t now = sys::now_ns();
     auto left = static_cast<double>(now - seen_ns_);
     seen_ns_ = now;
@@ -55,9 +55,9 @@ class TimedMemory {
 
   sys::Mutex mutex_;  // of all that follows
   sys::Condition changed_;
-  MemoryShares shares_;
-  std::list<Waiting> waiting_;
-  std::int64_t seen_ns_ = 0;
+  MemoryShares shares_ WEIR_GUARDED_BY(mutex_);
+  std::list<Waiting> waiting_ WEIR_GUARDED_BY(mutex_);
+  std::int64_t seen_ns_ WEIR_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace weir::rt

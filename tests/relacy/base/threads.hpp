@@ -19,6 +19,7 @@
 #include <cxxabi.h>
 
 #include "base/plain.hpp"
+#include "base/thread_safety.hpp"
 #include "checker.hpp"
 
 namespace weir::rt::sys {
@@ -258,13 +259,13 @@ inline void wake_all(const Atomic<std::uint32_t>& word, Where where = Where::cur
   word.unpark(1000, where);
 }
 
-class Mutex {
+class WEIR_CAPABILITY("mutex") Mutex {
  public:
-  void lock() {
+  void lock() WEIR_ACQUIRE() {
     const FiberLocals locals;
     mutex_.lock($);
   }
-  void unlock() {
+  void unlock() WEIR_RELEASE() {
     const FiberLocals locals;
     mutex_.unlock($);
   }
@@ -272,7 +273,7 @@ class Mutex {
  private:
   rl::mutex mutex_;
 };
-using Lock = std::unique_lock<Mutex>;
+using Lock = BasicLock<Mutex>;
 
 class Condition {
  public:

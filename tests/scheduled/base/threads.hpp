@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/thread_safety.hpp"
 #include "scheduler.hpp"
 
 namespace weir::rt::sys {
@@ -102,18 +103,18 @@ inline void wait(const Atomic<std::uint32_t>& word, std::uint32_t expected,
 inline void wake_one(const Atomic<std::uint32_t>& word) noexcept { schedule::wake(&word, false); }
 inline void wake_all(const Atomic<std::uint32_t>& word) noexcept { schedule::wake(&word, true); }
 
-class Mutex {
+class WEIR_CAPABILITY("mutex") Mutex {
  public:
-  void lock() noexcept {
+  void lock() noexcept WEIR_ACQUIRE() {
     schedule::point(Operation::lock);
     while (locked_) schedule::block(this, kNever);
     locked_ = true;
   }
-  bool try_lock() noexcept {
+  bool try_lock() noexcept WEIR_TRY_ACQUIRE(true) {
     schedule::point(Operation::lock);
     return !std::exchange(locked_, true);
   }
-  void unlock() noexcept {
+  void unlock() noexcept WEIR_RELEASE() {
     release();
     schedule::point(Operation::wake);
   }
@@ -126,7 +127,7 @@ class Mutex {
  private:
   bool locked_ = false;
 };
-using Lock = std::unique_lock<Mutex>;
+using Lock = BasicLock<Mutex>;
 
 class Condition {
  public:
@@ -134,9 +135,9 @@ class Condition {
   void notify_all() noexcept { schedule::wake(this, true); }
   void wait(Lock& lock) { wait_until(lock, kNever); }
   void wait_until(Lock& lock, std::int64_t deadline_ns) {
-    lock.mutex()->release();
+    lock.native().mutex()->release();
     if (!schedule::mishap()) schedule::block(this, deadline_ns);
-    lock.mutex()->lock();
+    lock.native().mutex()->lock();
   }
 };
 
