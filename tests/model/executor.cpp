@@ -25,6 +25,16 @@ void check(weir_status status) {
   }
 }
 
+std::vector<bool> aliases_of(weir_runtime* runtime) {
+  std::vector<bool> aliases;
+  for (std::size_t i = 0; i < weir_runtime_domain_count(runtime); ++i) {
+    weir_domain_info info = WEIR_DOMAIN_INFO_INIT;
+    check(weir_domain_get_info(weir_runtime_get_domain(runtime, i), &info));
+    aliases.push_back(info.aliases_host);
+  }
+  return aliases;
+}
+
 template <class Visit>
 void each_word(const weir_view& view, Visit&& visit) {
   auto* const base = static_cast<std::byte*>(view.address);
@@ -222,6 +232,17 @@ Kernels::Kernels(weir_runtime* runtime)
                           mix_in_stream, mix_by_copies)),
       mark(add_kernel(runtime, "mark", mark_kernel, WEIR_KERNEL_SHAPE_SERIAL)) {}
 
+Platform as_found(Platform platform) {
+  if (!platform.aliases.empty()) return platform;
+  weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+  options.domains = platform.domains.c_str();
+  weir_runtime* runtime = nullptr;
+  check(weir_runtime_create(&options, &runtime));
+  platform.aliases = aliases_of(runtime);
+  weir_runtime_destroy(runtime);
+  return platform;
+}
+
 Executor::Executor(const Platform& platform, Host& host, weir_fabric* fabric)
     : platform_(platform), host_(host) {
   host_of_kernels = &host;
@@ -229,6 +250,12 @@ Executor::Executor(const Platform& platform, Host& host, weir_fabric* fabric)
   options.domains = platform.domains.c_str();
   options.fabric = fabric;
   check(weir_runtime_create(&options, &runtime_));
+  if (aliases_of(runtime_) != platform.aliases) {
+    weir_runtime_destroy(runtime_);
+    throw std::runtime_error("which domains of '" + platform.domains +
+                             "' share the host's memory is not what the platform '" +
+                             platform.name + "' says: change its 'aliases'");
+  }
   kernels_.emplace(runtime_);
   for (std::size_t i = 0; i < platform.places.size(); ++i) {
     weir_place_options place = WEIR_PLACE_OPTIONS_INIT;

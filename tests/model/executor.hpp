@@ -24,6 +24,10 @@ class Host {
   virtual void inside_kernel() noexcept {}
 };
 
+/// The platform with the aliases that the devices of this machine have, where it names none: where
+/// the order of the loader decides which device a domain is.
+Platform as_found(Platform platform);
+
 /// The kernels of programs in a runtime.
 struct Kernels {
   explicit Kernels(weir_runtime* runtime);
@@ -33,7 +37,8 @@ struct Kernels {
 /// A runtime with the places of a platform.
 class Executor {
  public:
-  /// The fabric is that of platforms with other ranks.
+  /// The fabric is that of platforms with other ranks. Throws where a domain shares the host's
+  /// memory, or not, against what the platform says: the oracle would be wrong.
   Executor(const Platform& platform, Host& host, weir_fabric* fabric = nullptr);
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;

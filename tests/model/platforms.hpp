@@ -64,8 +64,8 @@ inline const std::array<Case, 11>& cases() {
 }
 
 /// Platforms with threads of their own: for real threads only, where there is such a device.
-inline const std::array<Case, 6>& device_cases() {
-  static const std::array<Case, 6> all = {{
+inline const std::array<Case, 8>& device_cases() {
+  static const std::array<Case, 8> all = {{
       {{"host_and_opencl", "host:cores=1,opencl:0,alias=off", {0, 1, 1}, {1, 1, 1}, {true, false}},
        20},
       {{"host_and_opencl_card",
@@ -80,8 +80,16 @@ inline const std::array<Case, 6>& device_cases() {
         {1, 1, 1},
         {true, false}},
        5},
-      // Asked for by name, where the loader has Mesa's driver first: tests/model/CMakeLists.txt.
+      // The next three are asked for by name, with Mesa's driver: tests/model/CMakeLists.txt.
       {{"host_and_rusticl", "host:cores=1,opencl:0", {0, 1, 1}, {1, 1, 1}, {true, false}}, 0},
+      {{"host_and_two_drivers", "host:cores=1,opencl:0,opencl:1", {0, 1, 2}, {1, 1, 1}, {}}, 0},
+      {{"host_and_two_drivers_apart",
+        "host:cores=1,opencl:0,alias=off,opencl:1,alias=off",
+        {0, 1, 2},
+        {1, 1, 1},
+        {true, false, false},
+        false},
+       0},
       {{"host_and_cuda", "host:cores=1,cuda:0", {0, 1, 1}, {1, 1, 1}, {true, false}}, 20},
       {{"host_and_ranks",
         "host:cores=1,rank:1/host:cores=2,rank:2/host:cores=1,"

@@ -147,7 +147,8 @@ class Planner {
     here.memory = memory_of(platform_, program_, domain, here.buffer);
     there.memory = 0;
     const std::size_t peer = below(platform_.aliases.size());
-    if (below(3) == 0 && !platform_.aliases[peer] && !platform_.aliases[domain]) {
+    const bool reached = platform_.linked || peer == domain;
+    if (below(3) == 0 && reached && !platform_.aliases[peer] && !platform_.aliases[domain]) {
       there.memory = memory_of(platform_, program_, peer, there.buffer);
     }
     const bool within_host = source.memory == 0 && target.memory == 0;

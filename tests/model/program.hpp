@@ -18,7 +18,8 @@ struct Platform {
   std::string domains;              ///< as for WEIR_DOMAINS
   std::vector<std::size_t> places;  ///< domain of each place
   std::vector<std::size_t> cores;   ///< cores of each place
-  std::vector<bool> aliases;        ///< whether a domain shares the host's memory
+  std::vector<bool> aliases;        ///< whether a domain shares the host's memory; none: as_found()
+  bool linked = true;               ///< whether domains with a memory of their own reach each other
 };
 
 /// A strided block of words, and the mask of words it covers.
