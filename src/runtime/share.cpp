@@ -439,6 +439,7 @@ void Share::publish(Part& part) noexcept {
   part.since_ns.store(part.meter.since_ns());
   part.speed.store(part.meter.speed() > 0 ? part.meter.speed() : part.way_speed);
   part.grain.store(part.meter.grain());
+  note_change(part);
 }
 
 void Share::give_back(const Range& range) noexcept {

@@ -125,8 +125,10 @@ class Share : private ShareCrew::Listener {
     bool calling = false;  ///< it is under way, or rank 0 has been asked
     // At rank 0, of a place of another.
     bool asked = false, counted = false;
-    std::uint64_t calls = 0;  ///< one that is not a visit yet is under way
-    std::uint64_t ended = 0;  ///< chunks whose end it has told
+    std::uint64_t changed = 0;  ///< number of the last change of its report
+    std::uint64_t round = 0;    ///< of its rank, in which it last took a chunk
+    std::uint64_t calls = 0;    ///< one that is not a visit yet is under way
+    std::uint64_t ended = 0;    ///< chunks whose end it has told
 
     // For the others.
     sys::Atomic<double> speed{0};
@@ -193,7 +195,12 @@ class Share : private ShareCrew::Listener {
   void tell_left() noexcept;
   void detach() noexcept;
   // At rank 0.
-  void answer_with_reports(Rank rank) noexcept;
+  bool sends_boards() const noexcept {
+    return crew_ != nullptr && is_home() && one_sided_ && policy_->knows_peers();
+  }
+  void note_change(Part& part) noexcept;
+  bool begins_round(Part& part) noexcept;
+  void send_board(Rank rank) noexcept;
   void give_to(Part& part, bool forced) noexcept;
   void settle(Part& part) noexcept;
   void find_missing() noexcept;
@@ -209,7 +216,8 @@ class Share : private ShareCrew::Listener {
   void heard_failure(Rank rank, weir_status status, std::string_view why) noexcept override;
   void heard_left(Rank rank) noexcept override;
   void heard_give(std::size_t part, const ItemRange& range) noexcept override;
-  void heard_board(std::uint64_t taken, std::span<const std::byte> reports) noexcept override;
+  void heard_taken(std::uint64_t taken) noexcept override;
+  void heard_peer(const PeerReport& peer) noexcept override;
   void heard_over(weir_status status, std::string_view why) noexcept override;
   void lost_rank(Rank rank, const std::string& why) noexcept override;
 
@@ -254,7 +262,11 @@ class Share : private ShareCrew::Listener {
   RangeSet marks_;  ///< at rank 0: what is done
   struct Fellow {
     bool gone = false, awaited = false;
+    // The thread that hears messages.
+    std::uint64_t round = 0;  ///< begins when a place takes a second chunk in the last one
+    std::uint64_t told = 0;   ///< number of the last change that a board has told the rank
   };
+  sys::Atomic<std::uint64_t> changes_{0};  ///< at rank 0: of reports of places
   SpinLock departing_;
   std::vector<Fellow> fellows_;  ///< at rank 0: the ranks
   sys::Atomic<bool> failed_{false}, announced_{false}, dismissed_{false};

@@ -152,7 +152,7 @@ void ShareCrew::say_give(std::size_t part, const ItemRange& range) {
   say(places_[part].rank, give, {.range = range, .part = static_cast<std::uint32_t>(part)}, {});
 }
 
-void ShareCrew::say_board(Rank to, std::uint64_t taken, std::span<const PartReport> reports) {
+void ShareCrew::say_board(Rank to, std::uint64_t taken, std::span<const PeerReport> reports) {
   say(to, board, {.range = {taken, 0}}, std::as_bytes(reports));
 }
 
@@ -175,14 +175,20 @@ void ShareCrew::heard(Rank from, GroupHub::Kind kind, std::uint64_t,
         listener_->heard_give(head.part, head.range);
       }
       return;
-    case board:
-      if (rest.size() == places_.size() * sizeof(PartReport)) {
-        listener_->heard_board(head.range.first, rest);
-      }
-      return;
+    case board: return hear_board(head.range.first, rest);
     case over: return listener_->heard_over(status, as_text(rest));
     default: return;
   }
+}
+
+void ShareCrew::hear_board(std::uint64_t taken, std::span<const std::byte> reports) noexcept {
+  for (; reports.size() >= sizeof(PeerReport); reports = reports.subspan(sizeof(PeerReport))) {
+    PeerReport peer;
+    std::memcpy(&peer, reports.data(), sizeof peer);
+    const bool is_other = peer.part < places_.size() && places_[peer.part].rank != rank_;
+    if (is_other) listener_->heard_peer(peer);
+  }
+  listener_->heard_taken(taken);
 }
 
 void ShareCrew::hear_member(Rank from, GroupHub::Kind kind, const Head& head,

@@ -36,6 +36,12 @@ struct PartReport {
   std::uint32_t way = 0, lost = 0;
 };
 
+/// A report for other ranks than that of the place.
+struct PeerReport {
+  PartReport report;
+  std::uint64_t part = 0;  ///< number of the place among those of all ranks
+};
+
 /// A rank's membership in a share (paper 004).
 ///
 /// Chunks are fetched by adding to a word in a window of rank 0, which is also told of all of them:
@@ -58,7 +64,9 @@ class ShareCrew final : private GroupHub::Member {
     virtual void heard_left(Rank rank) noexcept = 0;
     // At the others.
     virtual void heard_give(std::size_t part, const ItemRange& range) noexcept = 0;
-    virtual void heard_board(std::uint64_t taken, std::span<const std::byte> reports) noexcept = 0;
+    /// How many items are taken, after heard_peer() for each report that came with it.
+    virtual void heard_taken(std::uint64_t taken) noexcept = 0;
+    virtual void heard_peer(const PeerReport& peer) noexcept = 0;
     virtual void heard_over(weir_status status, std::string_view why) noexcept = 0;
     virtual void lost_rank(Rank rank, const std::string& why) noexcept = 0;
 
@@ -131,7 +139,7 @@ class ShareCrew final : private GroupHub::Member {
   void say_failure(weir_status status, std::string_view why);
   void say_left();
   void say_give(std::size_t part, const ItemRange& range);
-  void say_board(Rank to, std::uint64_t taken, std::span<const PartReport> reports);
+  void say_board(Rank to, std::uint64_t taken, std::span<const PeerReport> reports);
   void say_over(Rank to, weir_status status, std::string_view why);
 
  private:
@@ -140,6 +148,7 @@ class ShareCrew final : private GroupHub::Member {
 
   void heard(Rank from, GroupHub::Kind kind, std::uint64_t step,
              std::span<const std::byte> body) noexcept override;
+  void hear_board(std::uint64_t taken, std::span<const std::byte> reports) noexcept;
   void hear_member(Rank from, GroupHub::Kind kind, const Head& head,
                    std::span<const std::byte> rest) noexcept;
   void lost(Rank rank, const std::string& why) noexcept override;

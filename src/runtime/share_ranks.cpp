@@ -81,6 +81,7 @@ void Share::update(Part& part, const PartReport& report) noexcept {
   part.visits.store(std::max(part.visits.load(), report.visits));
   part.calls = std::max(part.calls, report.calls);
   if (report.lost != 0) part.lost.store(true);
+  note_change(part);
   if (report.done < part.done) return;
   part.speed.store(report.speed);
   part.pending.store(report.pending);
@@ -229,15 +230,15 @@ void Share::heard_give(std::size_t part, const ItemRange& range) noexcept {
   release();
 }
 
-void Share::heard_board(std::uint64_t taken, std::span<const std::byte> reports) noexcept {
+void Share::heard_taken(std::uint64_t taken) noexcept {
   enter();
   note_taken(taken);
-  for (Part& part : parts_) {
-    if (is_own(part)) continue;
-    PartReport report;
-    std::memcpy(&report, reports.data() + part.index * sizeof report, sizeof report);
-    update(part, report);
-  }
+  release();
+}
+
+void Share::heard_peer(const PeerReport& peer) noexcept {
+  enter();
+  update(parts_[peer.part], peer.report);
   release();
 }
 
@@ -343,7 +344,10 @@ void Share::depart(Rank rank, bool lost) noexcept {
     if (part.rank != rank) continue;
     const SpinGuard guard(part.lock);
     part.asked = false;
-    if (lost) part.lost.store(true);
+    if (lost) {
+      part.lost.store(true);
+      note_change(part);
+    }
     if (std::exchange(part.counted, false)) in_flight_.fetch_sub(1);
   }
   {
@@ -358,15 +362,39 @@ void Share::depart(Rank rank, bool lost) noexcept {
 void Share::heard_took(std::size_t part, const PartReport& report) noexcept {
   enter();
   update(parts_[part], report);
-  if (one_sided_ && policy_->knows_peers()) answer_with_reports(parts_[part].rank);
+  if (sends_boards() && begins_round(parts_[part])) send_board(parts_[part].rank);
   release();
 }
 
-void Share::answer_with_reports(Rank rank) noexcept {
+/// The next board tells other ranks of the place, whose lock is held.
+void Share::note_change(Part& part) noexcept {
+  if (sends_boards()) part.changed = changes_.fetch_add(1) + 1;
+}
+
+/// A place has taken a chunk. Returns whether that begins a round of its rank.
+bool Share::begins_round(Part& part) noexcept {
+  Fellow& fellow = fellows_[part.rank];
+  const bool begins = part.round == fellow.round;
+  if (begins) ++fellow.round;
+  part.round = fellow.round;
+  return begins;
+}
+
+/// Tells a rank what has changed of the places of others since its last board.
+void Share::send_board(Rank rank) noexcept {
+  Fellow& fellow = fellows_[rank];
+  const std::uint64_t last = changes_.load();
+  const auto has_news = [&](Part& part) {
+    const SpinGuard guard(part.lock);
+    return part.rank != rank && part.changed > fellow.told;
+  };
   try {
-    std::vector<PartReport> reports;
-    for (Part& each : parts_) reports.push_back(report_of(each));
+    std::vector<PeerReport> reports;
+    for (Part& part : parts_) {
+      if (has_news(part)) reports.push_back({report_of(part), part.index});
+    }
     crew_->say_board(rank, std::min(counter_->read(), items_.count()), reports);
+    fellow.told = last;
   } catch (...) {
     // It goes by what it knew before.
   }

@@ -8,14 +8,19 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <weir/weir.hpp>
 
+#include "../net/forwarding_link.hpp"
+#include "../net/ranks.hpp"
 #include "random_share.hpp"
+#include "runtime/fabric.hpp"
 
 namespace weir {
 namespace {
@@ -477,6 +482,55 @@ TEST(Shares, AreCancelledOnAllRanks) {
     EXPECT_EQ(weir_fabric_simulate(nullptr, 2, cancel_for_all, &plan), WEIR_STATUS_OK)
         << weir_last_error();
   }
+}
+
+/// Counts the bytes that a rank sends.
+class CountingLink final : public rt::test::ForwardingLink {
+ public:
+  CountingLink(std::unique_ptr<rt::Link> link, std::uint64_t& sent)
+      : ForwardingLink(std::move(link)), sent_(sent) {}
+  bool send(rt::Rank to, rt::Parts parts) noexcept override {
+    const bool went = ForwardingLink::send(to, parts);
+    for (const auto part : parts) sent_ += went ? part.size() : 0;
+    return went;
+  }
+
+ private:
+  std::uint64_t& sent_;
+};
+
+/// Starts a share over ranks with so many places each, which take one chunk each. Returns the bytes
+/// that rank 0 sends.
+std::uint64_t bytes_of_static_share(rt::Rank ranks, std::size_t places) {
+  rt::InprocHub hub(ranks, 1);
+  std::uint64_t sent = 0;
+  std::vector<std::thread> threads;
+  for (rt::Rank rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      std::unique_ptr<rt::Link> link = hub.link(rank);
+      if (rank == 0) link = std::make_unique<CountingLink>(std::move(link), sent);
+      auto transport = std::make_unique<rt::LinkTransport>(std::move(link), rt::test::membership());
+      const rt::Owned<weir_fabric> fabric(
+          new weir_fabric(std::move(transport), rt::ProgressBy::thread));
+      std::string domains = "sim:cores=1";
+      for (std::size_t i = 1; i < places; ++i) domains += ",sim:cores=1";
+      weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+      options.domains = domains.c_str();
+      options.fabric = fabric.get();
+      const Runtime runtime(options);
+      const auto work = [](const Chunk&) { return Event(); };
+      const Share share =
+          runtime.share(ranks * places, work, {.chunks = "static", .fabric = fabric.get()});
+      share.wait();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return sent;
+}
+
+TEST(Shares, ReportOfEachPlaceIsSentOnceInARoundToOtherRanks) {
+  const std::uint64_t few = bytes_of_static_share(2, 4), many = bytes_of_static_share(2, 16);
+  EXPECT_LT(many, 6 * few);  // 12 times where all places are reported for each chunk
 }
 
 TEST(Shares, RefuseWhatIsWrong) {
