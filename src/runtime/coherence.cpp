@@ -12,6 +12,10 @@ namespace {
 
 constexpr double kUsualGbps = 8;  ///< of a link that says nothing
 
+constexpr std::uint64_t low_bits(unsigned count) noexcept {
+  return (std::uint64_t{1} << count) - 1;
+}
+
 }  // namespace
 
 Coherence::Coherence(Runtime& runtime, std::vector<Lane>& lanes)
@@ -46,7 +50,7 @@ Arrival Coherence::arrival_in(const Lane& lane, std::span<const PieceUse> uses) 
   Arrival arrival;
   arrival.link_free_ns = room_of(lane.domain().residency().memory()).link.in_free_ns;
   for (const PieceUse& use : uses) {
-    const Piece& piece = *use.piece;
+    const Piece& piece = *use.piece();
     arrival.value_ns = std::max(arrival.value_ns, piece.ready_ns);
     if (!use.reads()) continue;
     const std::uint16_t memory = lane.memory_of(*piece.home.buffer);
@@ -83,34 +87,60 @@ void Coherence::add_copies(const Lane& lane, const Piece& piece, std::uint16_t m
   arrival.ready_ns = std::max(arrival.ready_ns, from_ns);
 }
 
+// ---- Uses
+// ----------------------------------------------------------------------------------------
+
+PieceUse::PieceUse(const NamedUse& named, Region* kept) noexcept : named_{}, buffer_(named.buffer) {
+  const Region& region = named.region;
+  named_.flags = static_cast<std::uint16_t>(named.access | (named.commutes ? kCommutes : 0));
+  if (kept != nullptr) {
+    *kept = region;
+    named_.flags = static_cast<std::uint16_t>(named_.flags | kKept);
+    named_.kept = kept;
+    return;
+  }
+  named_.offset = region.offset & low_bits(kOffsetBits);
+  named_.row = region.row;
+  named_.row_stride = region.row_stride & low_bits(kStrideBits);
+  named_.rows = region.rows & low_bits(kRowsBits);
+}
+
+Region PieceUse::region() const noexcept {
+  if ((named_.flags & kKept) != 0) return *named_.kept;
+  return {.offset = named_.offset,
+          .row = named_.row,
+          .row_stride = named_.row_stride,
+          .rows = static_cast<std::uint32_t>(named_.rows)};
+}
+
 // ---- Tasks -------------------------------------------------------------------------------------
 
 void Coherence::prepare(Lane& lane, std::span<const PieceUse> uses, std::uint64_t sequence,
                         std::vector<weir_operand>& operands, std::vector<weir_event>& waits) {
   ++pin_;
-  for (const PieceUse& use : uses) use.piece->pinned = pin_;
+  for (const PieceUse& use : uses) use.piece()->pinned = pin_;
   for (const PieceUse& use : uses) {
-    use.piece->last_use = sequence;
-    settle_peers(*use.piece, use.writes());
+    use.piece()->last_use = sequence;
+    settle_peers(*use.piece(), use.writes());
   }
   operands.clear();
   for (const PieceUse& use : uses) {
-    Storage& storage = bring(lane, *use.piece, use.reads());
+    Storage& storage = bring(lane, *use.piece(), use.reads());
     make_room_to_note(storage, uses.size());
-    operands.push_back({storage.buffer, storage.region, use.access});
+    operands.push_back({storage.buffer, storage.region, use.access()});
   }
   waits.clear();
   for (const PieceUse& use : uses) {
-    const std::uint16_t memory = lane.memory_of(*use.piece->home.buffer);
-    add_waits(*use.piece, storage_of(*use.piece, memory), use.writes(), lane.index, waits);
-    if (memory != kHostMemory) add_failed_peers(*use.piece, waits);
+    const std::uint16_t memory = lane.memory_of(*use.piece()->home.buffer);
+    add_waits(*use.piece(), storage_of(*use.piece(), memory), use.writes(), lane.index, waits);
+    if (memory != kHostMemory) add_failed_peers(*use.piece(), waits);
   }
 }
 
 void Coherence::note(const Lane& lane, std::span<const PieceUse> uses,
                      const weir_event& event) noexcept {
   for (const PieceUse& use : uses) {
-    Piece& piece = *use.piece;
+    Piece& piece = *use.piece();
     const std::uint16_t memory = lane.memory_of(*piece.home.buffer);
     note_use(storage_of(piece, memory), {event, lane.index}, use.writes());
     if (!use.writes()) continue;
@@ -122,10 +152,10 @@ void Coherence::note(const Lane& lane, std::span<const PieceUse> uses,
 void Coherence::note_failed(std::span<const PieceUse> uses, const weir_event& failed) {
   for (const PieceUse& use : uses) {
     if (!use.writes()) continue;
-    Storage& home = use.piece->home;
+    Storage& home = use.piece()->home;
     if (!over(home.writer)) home.earlier = home.writer;
     home.writer = {failed, Use::kNoLane};
-    use.piece->valid = 1;
+    use.piece()->valid = 1;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <new>
 #include <span>
 #include <vector>
 
@@ -16,21 +17,77 @@ namespace weir::rt {
 
 class Runtime;
 
-/// How a task uses a region. Its piece is known to the owner of the queue only.
-struct PieceUse {
+/// An operand of a task as the program gave it, checked.
+struct NamedUse {
   weir_buffer* buffer = nullptr;
   Region region;
   weir_access access = WEIR_ACCESS_READ;  ///< read, write or both
   bool commutes = false;
-  Piece* piece = nullptr;  ///< null again once the buffer has ended
-  ExpectedUse expected{};  ///< in the piece's list while the task has no place
-
-  bool reads() const noexcept { return (access & WEIR_ACCESS_READ) != 0; }
-  bool writes() const noexcept { return (access & WEIR_ACCESS_WRITE) != 0; }
-  UseKind kind() const noexcept {
-    return commutes ? UseKind::commute : writes() ? UseKind::write : UseKind::read;
-  }
 };
+
+/// How a task uses a region, in half a cache line as many tasks may wait. It names the buffer and
+/// the region until the owner of the queue finds the piece, and the piece from then on.
+class PieceUse {
+ public:
+  /// `kept` outlasts the use: it receives a region that does not fit, and is null for others.
+  PieceUse(const NamedUse& named, Region* kept) noexcept;
+  /// Whether a region needs no memory beside the use.
+  static bool fits(const Region& region) noexcept {
+    return region.planes == 1 && region.rows >> kRowsBits == 0 &&
+           region.row_stride >> kStrideBits == 0 && region.offset >> kOffsetBits == 0;
+  }
+
+  weir_access access() const noexcept { return static_cast<weir_access>(named_.flags & kAccess); }
+  bool reads() const noexcept { return (named_.flags & WEIR_ACCESS_READ) != 0; }
+  bool writes() const noexcept { return (named_.flags & WEIR_ACCESS_WRITE) != 0; }
+  UseKind kind() const noexcept {
+    return (named_.flags & kCommutes) != 0 ? UseKind::commute
+           : writes()                      ? UseKind::write
+                                           : UseKind::read;
+  }
+
+  // Before its piece is known.
+  weir_buffer& buffer() const noexcept { return *buffer_; }
+  Region region() const noexcept;
+
+  // From then on.
+  void set_piece(Piece& piece, std::uint64_t sequence) noexcept {
+    const std::uint16_t flags = named_.flags;
+    new (&expected_) ExpectedUse{sequence & ExpectedUse::kMostSequence, flags, nullptr, nullptr};
+    piece_ = &piece;
+  }
+  /// Once the buffer has ended.
+  void forget_piece() noexcept { piece_ = nullptr; }
+  Piece* piece() const noexcept { return piece_; }
+  /// In the piece's list while the task has no place.
+  ExpectedUse& expected() noexcept { return expected_; }
+
+ private:
+  static constexpr unsigned kOffsetBits = 48, kStrideBits = 40, kRowsBits = 24;
+  static constexpr std::uint16_t kAccess = WEIR_ACCESS_READ_WRITE, kCommutes = 4, kKept = 8;
+
+  /// Begins as ExpectedUse does: the flags may be read as those of either.
+  struct Named {
+    std::uint64_t offset : kOffsetBits;
+    std::uint16_t flags;
+    union {
+      std::uint64_t row;
+      const Region* kept;
+    };
+    std::uint64_t row_stride : kStrideBits;
+    std::uint64_t rows : kRowsBits;
+  };
+
+  union {
+    Named named_;
+    ExpectedUse expected_;
+  };
+  union {
+    weir_buffer* buffer_;
+    Piece* piece_;
+  };
+};
+static_assert(sizeof(PieceUse) == 32, "many tasks may wait");
 
 /// What a task needs in a memory, by estimates.
 struct Arrival {

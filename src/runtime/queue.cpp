@@ -95,7 +95,7 @@ Queue::~Queue() {
   close_lanes();  // copies of tasks that could not be enqueued whole may be under way
   coherence_.reset();
   reductions_.reset();
-  while (spare_ != nullptr) static_cast<void>(take_spare());
+  for (Task* task = spare_; task != nullptr; task = task->next) take_ticket_of(*task);
   runtime_.tickets().give(tickets_);
 }
 
@@ -197,7 +197,7 @@ weir_event Queue::submit(const weir_task& given, bool evented) {
 
 weir_event Queue::put(const weir_task& given, bool evented) {
   if (direct_) return submit_directly(given, evented);
-  std::unique_ptr<Task> task = take_task();
+  OwnedTask task = take_task();
   task->kind = Task::Kind::call;
   fill_call(*task, given);
   return append(std::move(task));
@@ -215,7 +215,7 @@ weir_event Queue::submit_directly(const weir_task& given, bool evented) {
   return stream.compute(compute, evented, given.priority);
 }
 
-PieceUse Queue::check_operand(weir_buffer* handle, const weir_region& region,
+NamedUse Queue::check_operand(weir_buffer* handle, const weir_region& region,
                               weir_access access) const {
   weir_buffer& buffer = weir_buffer::check(handle);
   if (buffer.owner() != &runtime_) {
@@ -226,7 +226,7 @@ PieceUse Queue::check_operand(weir_buffer* handle, const weir_region& region,
         "access {} of an operand in buffer '{}' is not read, write, read-write, commute or reduce",
         static_cast<int>(access), buffer.name());
   }
-  PieceUse use;
+  NamedUse use;
   use.buffer = &buffer;
   use.region = make_region(region, buffer.bytes(), buffer.name().c_str());
   use.access = as_read_write(access);
@@ -254,18 +254,14 @@ void Queue::fill_call(Task& task, const weir_task& given) const {
     fail_argument("kernel '{}' belongs to another runtime than queue '{}'", kernel.name(), name_);
   }
   task.kernel = &kernel;
-  task.priority = given.priority;
-  task.name.assign(given.name != nullptr ? given.name : "", 0,
-                   given.name != nullptr ? std::string::npos : 0);
-  task.scalars.assign(given.scalars, given.scalars + given.scalar_count);
-  task.uses.clear();
-  task.uses.reserve(given.operand_count);
-  task.bytes = 0;
+  task.level = static_cast<unsigned>(given.priority + 1) & 3u;
+  task.set_name(given.name);
+  task.reserve(given.operand_count, given.scalar_count);
   for (std::size_t i = 0; i < given.operand_count; ++i) {
     const weir_operand& operand = given.operands[i];
-    task.uses.push_back(check_operand(operand.buffer, operand.region, operand.access));
-    task.bytes += task.uses.back().region.bytes();
+    task.set_use(i, check_operand(operand.buffer, operand.region, operand.access));
   }
+  std::copy_n(given.scalars, given.scalar_count, task.scalars().data());
   task.lanes = lanes_for(task, given);
 }
 
@@ -280,7 +276,7 @@ std::uint64_t Queue::lanes_for(const Task& task, const weir_task& given) const {
     const KernelCode* const code = task.kernel->code_for(lane.domain().info());
     if (code == nullptr || !fits(lane, task)) continue;
     if (code->portable != nullptr) {
-      code->portable->check(task.kernel->name(), task.uses.size(), task.scalars);
+      code->portable->check(task.kernel->name(), task.uses().size(), task.scalars());
     }
     able |= bit;
   }
@@ -295,49 +291,60 @@ std::uint64_t Queue::lanes_for(const Task& task, const weir_task& given) const {
       "task '{}' can run on none of the places it may run on: kernel '{}' has code for {}; its "
       "operands need {} bytes, and only places that work in host memory take operands that overlap "
       "and are written",
-      task.label(), task.kernel->name(), task.kernel->backends(), task.bytes);
+      task.label(), task.kernel->name(), task.kernel->backends(), task.bytes());
 }
 
 /// Whether the operands can be in a lane's memory together.
 bool Queue::fits(const Lane& lane, const Task& task) const {
   std::uint64_t apart = 0;
-  for (std::size_t i = 0; i < task.uses.size(); ++i) {
-    const PieceUse& own = task.uses[i];
-    if (lane.memory_of(*own.buffer) == kHostMemory) continue;
+  for (const PieceUse& own : task.uses()) {
+    if (lane.memory_of(own.buffer()) == kHostMemory) continue;
+    const Region region = own.region();
     bool repeated = false;
-    for (std::size_t j = 0; j < i; ++j) {
-      const PieceUse& other = task.uses[j];
-      if (other.buffer != own.buffer) continue;
-      if (other.region == own.region) {
+    for (const PieceUse* other = task.uses().data(); other != &own; ++other) {
+      if (&other->buffer() != &own.buffer()) continue;
+      const Region earlier = other->region();
+      if (earlier == region) {
         repeated = true;
-      } else if ((own.writes() || other.writes()) && overlap(other.region, own.region)) {
+      } else if ((own.writes() || other->writes()) && overlap(earlier, region)) {
         return false;
       }
     }
-    if (!repeated) apart += own.region.bytes();
+    if (!repeated) apart += region.bytes();
   }
   return apart <= lane.domain().residency().capacity();
 }
 
-/// The caller holds the lock, if others may submit.
-std::unique_ptr<Task> Queue::take_spare() noexcept {
-  std::unique_ptr<Task> task(std::exchange(spare_, spare_->next));
-  if (Ticket* const ticket = std::exchange(task->ticket, nullptr)) {
-    ticket->next = tickets_;
-    tickets_ = ticket;
-  }
-  return task;
+void Queue::Spare::operator()(Task* task) const noexcept {
+  const SpinGuard guard(queue->submitting_);
+  task->next = std::exchange(queue->spare_, task);
 }
 
-std::unique_ptr<Task> Queue::take_task() {
-  {
-    const SpinGuard guard(submitting_);
-    if (spare_ != nullptr) return take_spare();
-  }
-  return std::make_unique<Task>();
+// The caller of these holds the lock, if others may submit.
+
+void Queue::take_ticket_of(Task& task) noexcept {
+  Ticket* const ticket = std::exchange(task.ticket, nullptr);
+  if (ticket == nullptr) return;
+  ticket->next = tickets_;
+  tickets_ = ticket;
 }
 
-weir_event Queue::append(std::unique_ptr<Task> owned) {
+void Queue::make_tasks() {
+  constexpr std::size_t kChunk = 64;
+  Task* const made = tasks_.emplace_back(std::make_unique<Task[]>(kChunk)).get();
+  for (std::size_t i = kChunk; i-- > 0;) made[i].next = std::exchange(spare_, &made[i]);
+}
+
+Queue::OwnedTask Queue::take_task() {
+  const SpinGuard guard(submitting_);
+  if (spare_ == nullptr) [[unlikely]]
+    make_tasks();
+  Task* const task = std::exchange(spare_, spare_->next);
+  take_ticket_of(*task);
+  return OwnedTask(task, Spare{this});
+}
+
+weir_event Queue::append(OwnedTask owned) {
   Task& task = *owned;
   weir_event event = WEIR_EVENT_INIT;
   {
@@ -345,14 +352,14 @@ weir_event Queue::append(std::unique_ptr<Task> owned) {
     if (tickets_ == nullptr) tickets_ = runtime_.tickets().take();
     Ticket& ticket = *tickets_;
     tickets_ = ticket.next;
-    task.sequence = made_.load() + 1;
-    made_.store(task.sequence);
-    const std::uint64_t id = serial_ << Action::kSequenceBits | task.sequence;
+    const std::uint64_t sequence = made_.load() + 1;
+    made_.store(sequence);
+    task.sequence = sequence & Task::kMostSequence;
+    const std::uint64_t id = serial_ << Action::kSequenceBits | sequence;
     ticket.waiters = nullptr;
+    ticket.status = WEIR_STATUS_OK;
     ticket.event.open(id);
     event = runtime_.event_of(ticket, id);
-    task.queue = this;
-    task.deliver = on_end;
     task.ticket = &ticket;
     task.next = nullptr;
     // Before the owner can see the task, which may then be over, and in use for another one.
@@ -366,14 +373,13 @@ weir_event Queue::append(std::unique_ptr<Task> owned) {
 
 weir_event Queue::access(Task::Kind kind, weir_buffer* buffer, const weir_region& region,
                          weir_access access) {
-  std::unique_ptr<Task> task = take_task();
+  OwnedTask task = take_task();
   task->kind = kind;
   task->kernel = nullptr;
-  task->priority = 0;
-  task->name.clear();
-  task->uses.clear();
-  task->scalars.clear();
-  if (kind == Task::Kind::access) task->uses.push_back(check_operand(buffer, region, access));
+  task->level = 1;
+  task->set_name(nullptr);
+  task->reserve(kind == Task::Kind::access ? 1 : 0, 0);
+  if (kind == Task::Kind::access) task->set_use(0, check_operand(buffer, region, access));
   const weir_event event = append(std::move(task));
   progress();
   return event;
@@ -415,7 +421,7 @@ WaitResult Queue::await_asked(const weir_event& event, std::int64_t timeout_ns) 
 }
 
 void Queue::settle(weir_buffer* buffer, const weir_region& region, weir_access access) {
-  const PieceUse part = check_operand(buffer, region, access);
+  const NamedUse part = check_operand(buffer, region, access);
   reductions_->settle(*part.buffer, part.region);
 }
 
@@ -550,8 +556,9 @@ void Queue::release(weir_buffer& buffer) noexcept {
 /// end of the buffer.
 void Queue::forget_pieces_of(const weir_buffer& buffer) noexcept {
   for (Task* task = live_.first(); task != nullptr; task = Live::after(*task)) {
-    for (PieceUse& use : task->uses) {
-      if (use.buffer == &buffer) use.piece = nullptr;
+    if (!task->found) continue;
+    for (PieceUse& use : task->uses()) {
+      if (use.piece() != nullptr && use.piece()->home.buffer == &buffer) use.forget_piece();
     }
   }
 }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <set>
@@ -78,7 +79,7 @@ class Queue {
 
  private:
   friend class Reductions;
-  using Pending = TaskList<&Task::pending_before, &Task::pending_after>;
+  using Pending = TaskList<&Task::pending_before, &Task::next>;
   using Live = TaskList<&Task::live_before, &Task::live_after>;
 
   // Making and ending.
@@ -104,12 +105,19 @@ class Queue {
   weir_event put(const weir_task& given, bool evented);
   weir_event submit_directly(const weir_task& given, bool evented);
   void fill_call(Task& task, const weir_task& given) const;
-  PieceUse check_operand(weir_buffer* buffer, const weir_region& region, weir_access access) const;
+  NamedUse check_operand(weir_buffer* buffer, const weir_region& region, weir_access access) const;
   std::uint64_t lanes_for(const Task& task, const weir_task& given) const;
   bool fits(const Lane& lane, const Task& task) const;
-  std::unique_ptr<Task> take_spare() noexcept;
-  std::unique_ptr<Task> take_task();
-  weir_event append(std::unique_ptr<Task> task);
+  /// Returns a task that was not submitted to the spare ones.
+  struct Spare {
+    Queue* queue;
+    void operator()(Task* task) const noexcept;
+  };
+  using OwnedTask = std::unique_ptr<Task, Spare>;
+  OwnedTask take_task();
+  void make_tasks();
+  void take_ticket_of(Task& task) noexcept;
+  weir_event append(OwnedTask task);
   void settle(weir_buffer* buffer, const weir_region& region, weir_access access);
   weir_event access(Task::Kind kind, weir_buffer* buffer, const weir_region& region,
                     weir_access access);
@@ -166,17 +174,21 @@ class Queue {
     Lane* lane = nullptr;       ///< null: none now
     std::int64_t start_ns = 0;  ///< expected
     std::int64_t run_ns = -1;
-    bool unsure = true;  ///< its size was not measured there
+    bool unsure = true;       ///< its size was not measured there
+    std::uint64_t bytes = 0;  ///< of all operands of the task
   };
   Choice choose(const Task& task);
   void note_passed(const Task& task, std::size_t chosen) noexcept;
-  void add_candidate(const Task& task, Lane& lane);
+  void add_candidate(const Task& task, std::uint64_t bytes, Lane& lane);
   Times& times_of(const Task& task, const Lane& lane);
   void bind_call(Task& task, const Choice& choice);
   void bind_access(Task& task);
-  void expect_end(Task& task, const Choice& choice);
+  void expect_end(BoundTask& bound, const Choice& choice);
+  BoundTask& take_bound(Task& task);
+  void give_bound(BoundTask& bound) noexcept;
+  void note_run(const BoundTask& bound) noexcept;
   static void note_gate(Gate& gate, weir_status status, const FailureRef& failure) noexcept;
-  static void pass_gate(Task& task) noexcept;
+  static void pass_gate(BoundTask& task) noexcept;
   void leave_pending(Task& task) noexcept;
   Outcome always_put_off(const Task& task) const noexcept;
   void fail_task(Task& task, Outcome outcome) noexcept;
@@ -209,6 +221,7 @@ class Queue {
   Ticket* tickets_ = nullptr;  ///< free ones
   Task* submitted_first_ = nullptr;
   Task* submitted_last_ = nullptr;
+  std::vector<std::unique_ptr<Task[]>> tasks_;
   Task* spare_ = nullptr;
   sys::Atomic<std::uint64_t> made_{0};  ///< tasks so far, accesses included
   /// What the program waited for last; of kind call: nothing.
@@ -231,7 +244,7 @@ class Queue {
   sys::Atomic<RoomRequest*> room_mail_{nullptr};
   sys::Atomic<std::uint64_t> cancel_until_{0};  ///< tasks up to this one are cancelled
   sys::Atomic<std::uint32_t> visitors_{0};      ///< threads that bring news
-  sys::Atomic<Task*> mail_{nullptr};            ///< tasks that streams are done with
+  sys::Atomic<BoundTask*> mail_{nullptr};       ///< tasks that streams are done with
   sys::Atomic<bool> more_{false};               ///< something was submitted
   sys::Atomic<Owner> owner_{Owner::nobody};
 
@@ -247,6 +260,8 @@ class Queue {
   std::array<std::uint64_t, 3> waiting_{};  ///< how many of them, by priority
   Live live_;                               ///< all that are not over
   std::uint64_t running_ = 0;               ///< bound and not over
+  std::deque<BoundTask> bound_tasks_;
+  BoundTask* spare_bound_ = nullptr;
   std::size_t full_lanes_ = 0;
   /// For how many tasks one stands that is left to a full lane, by priority, and at the moment: for
   /// those that are too many to be looked at, too, if the last pass found so many that are ready.
@@ -260,6 +275,7 @@ class Queue {
   std::vector<weir_candidate> candidates_;
   std::vector<Outlook> outlooks_;
   std::vector<Lane*> candidate_lanes_;
+  std::vector<Piece*> found_;
   std::vector<weir_operand> operands_;
   std::vector<weir_event> waits_;
   RoomRequest* room_requests_ = nullptr;

@@ -21,8 +21,8 @@ constexpr std::uint64_t kOneTimedIn = 16;      ///< one of so many
 
 /// Whether a task changes what is on a device: others like it had better wait for that one.
 bool changes_in_place(const Task& task) noexcept {
-  return std::ranges::any_of(task.uses, [](const PieceUse& use) {
-    return use.reads() && use.writes() && !use.piece->at_home();
+  return std::ranges::any_of(task.uses(), [](const PieceUse& use) {
+    return use.reads() && use.writes() && !use.piece()->at_home();
   });
 }
 
@@ -55,47 +55,55 @@ void Queue::work() noexcept {
 
 /// Called where a task's action ends. Nothing of the queue is touched after the visit.
 void Queue::on_end(Waiter& waiter, weir_status status, const FailureRef& failure) {
-  auto& task = static_cast<Task&>(static_cast<ActionWatcher&>(waiter));
-  Queue& queue = *task.queue;
+  auto& bound = static_cast<BoundTask&>(static_cast<ActionWatcher&>(waiter));
+  Queue& queue = *bound.queue;
   queue.visitors_.fetch_add(1);
-  task.status = status;
-  task.failure = failure;
-  if (status == WEIR_STATUS_OK && task.kind == Task::Kind::call && task.timed) {
-    task.run_ns = task.action->extras->times.ended - task.action->extras->times.started;
+  bound.task->ticket->status = status;
+  bound.task->ticket->failure = failure;
+  if (status == WEIR_STATUS_OK && bound.timed) {
+    bound.run_ns = bound.action->extras->times.ended - bound.action->extras->times.started;
   }
-  task.next = queue.mail_.load();
-  while (!queue.mail_.compare_exchange_weak(task.next, &task)) {
+  bound.next = queue.mail_.load();
+  while (!queue.mail_.compare_exchange_weak(bound.next, &bound)) {
   }
   queue.progress();
   queue.visitors_.fetch_sub(1);
 }
 
 void Queue::take_mail() noexcept {
-  Task* list = mail_.exchange(nullptr);
+  BoundTask* list = mail_.exchange(nullptr);
   while (list != nullptr) {
-    Task& task = *std::exchange(list, list->next);
-    if (task.kind == Task::Kind::call) {
-      Lane& lane = lanes_[task.lane];
-      --lane.tasks;
-      lane.backlog_ns -= task.estimate_ns;
-      if (task.unmeasured) --lane.unmeasured;
-      note_load(lane);
-      ++lane.share.tasks;
-      if (!task.timed && task.status == WEIR_STATUS_OK) lane.share.busy_ns += task.estimate_ns;
-      for (const PieceUse& use : task.uses) {
-        if (use.piece != nullptr && use.piece->written_by == task.sequence) use.piece->ready_ns = 0;
-      }
-      if (task.run_ns >= 0) {
-        lane.share.busy_ns += task.run_ns;
-        try {
-          times_of(task, lane).curve->note(task.bytes, task.run_ns);
-        } catch (const std::bad_alloc&) {  // one time less
-        }
-      }
-    }
+    BoundTask& bound = *std::exchange(list, list->next);
+    Task& task = *bound.task;
+    if (task.kind == Task::Kind::call) note_run(bound);
+    give_bound(bound);
     --running_;
     rescan_ = rescan_ || deferred_;
     finish(task);
+  }
+}
+
+/// What the end of a call says of its place.
+void Queue::note_run(const BoundTask& bound) noexcept {
+  const Task& task = *bound.task;
+  Lane& lane = lanes_[bound.lane];
+  --lane.tasks;
+  lane.backlog_ns -= bound.estimate_ns;
+  if (bound.unmeasured) --lane.unmeasured;
+  note_load(lane);
+  ++lane.share.tasks;
+  if (!bound.timed && task.ticket->status == WEIR_STATUS_OK) {
+    lane.share.busy_ns += bound.estimate_ns;
+  }
+  for (const PieceUse& use : task.uses()) {
+    Piece* const piece = use.piece();
+    if (piece != nullptr && piece->written_by == task.sequence) piece->ready_ns = 0;
+  }
+  if (bound.run_ns < 0) return;
+  lane.share.busy_ns += bound.run_ns;
+  try {
+    times_of(task, lane).curve->note(bound.bytes, bound.run_ns);
+  } catch (const std::bad_alloc&) {  // one time less
   }
 }
 
@@ -126,16 +134,12 @@ void Queue::take_submitted() noexcept {
   while (list != nullptr) {
     Task& task = *std::exchange(list, list->next);
     rescan_ = rescan_ || waiting_[0] + waiting_[1] + waiting_[2] < kLookahead;
-    task.status = WEIR_STATUS_OK;
-    task.failure.reset();
-    task.run_ns = -1;
-    task.estimate_ns = 0;
-    task.unmeasured = task.expected = task.held = false;
+    task.held = task.kept = false;
     task.pending = true;
     live_.push(task);
     pending_list_of(task).push(task);
     if (task.kind == Task::Kind::call) {
-      ++waiting_[index_of(task.priority)];
+      ++waiting_[task.level];
     } else {
       rescan_ = true;
     }
@@ -152,12 +156,16 @@ void Queue::take_submitted() noexcept {
 /// Finds the pieces of a task, which learn that it will use them.
 void Queue::expect(Task& task) {
   if (task.kind != Task::Kind::call) return;
-  for (PieceUse& use : task.uses) use.piece = &coherence_->pieces().find(*use.buffer, use.region);
-  for (PieceUse& use : task.uses) {
-    use.expected.sequence = task.sequence;
-    use.piece->expected_as(use.kind()).push(use.expected);
+  found_.clear();
+  for (const PieceUse& use : task.uses()) {
+    found_.push_back(&coherence_->pieces().find(use.buffer(), use.region()));
   }
-  task.expected = true;
+  for (std::size_t i = 0; i < found_.size(); ++i) {
+    PieceUse& use = task.uses()[i];
+    use.set_piece(*found_[i], task.sequence);
+    found_[i]->expected_as(use.kind()).push(use.expected());
+  }
+  task.found = true;
 }
 
 // ---- Which task ---------------------------------------------------------------------------------
@@ -177,8 +185,7 @@ void Queue::bind_what_can_be() noexcept {
 }
 
 Queue::Pending& Queue::pending_list_of(const Task& task) noexcept {
-  return task.kind == Task::Kind::call ? pending_calls_[index_of(task.priority)]
-                                       : pending_accesses_;
+  return task.kind == Task::Kind::call ? pending_calls_[task.level] : pending_accesses_;
 }
 
 Task* Queue::first_pending() const noexcept {
@@ -278,8 +285,8 @@ void Queue::note_load(Lane& lane) noexcept {
 
 /// Whether what a task uses will take a while to have its value.
 bool Queue::is_early(const Task& task) const noexcept {
-  return std::ranges::any_of(task.uses, [this](const PieceUse& use) {
-    return use.piece->ready_ns > pass_began_ns_ + kSoonNs;
+  return std::ranges::any_of(task.uses(), [this](const PieceUse& use) {
+    return use.piece()->ready_ns > pass_began_ns_ + kSoonNs;
   });
 }
 
@@ -296,16 +303,16 @@ bool Queue::awaits_place_of_another(const Task& task) const noexcept {
     });
   }
   if (task.kind == Task::Kind::access) {
-    const PieceUse& use = task.uses.front();
-    coherence_->pieces().each_overlapping(*use.buffer, use.region, [&](const Piece& piece) {
+    const PieceUse& use = task.uses().front();
+    coherence_->pieces().each_overlapping(use.buffer(), use.region(), [&](const Piece& piece) {
       found = found || piece.awaits_place(task.sequence, use.kind());
     });
     return found;
   }
-  for (const PieceUse& use : task.uses) {
-    if (use.piece->awaits_place(task.sequence, use.kind())) return true;
+  for (const PieceUse& use : task.uses()) {
+    if (use.piece()->awaits_place(task.sequence, use.kind())) return true;
     const UseKind of_peers = use.writes() ? UseKind::write : UseKind::read;
-    for (const Piece* peer : use.piece->peers) {
+    for (const Piece* peer : use.piece()->peers) {
       if (peer->awaits_place(task.sequence, of_peers)) return true;
     }
   }
@@ -324,7 +331,7 @@ bool Queue::bind(Task& task) noexcept {
     }
     if (task.kind == Task::Kind::call && broken_) {
       leave_pending(task);
-      task.failure = broken_;
+      task.ticket->failure = broken_;
       end_unbound(task, WEIR_STATUS_POISONED);
       return true;
     }
@@ -352,8 +359,9 @@ Queue::Choice Queue::choose(const Task& task) {
   candidates_.clear();
   candidate_lanes_.clear();
   outlooks_.clear();
+  const std::uint64_t bytes = task.bytes();
   for (Lane& lane : lanes_) {
-    if ((task.lanes >> lane.index & 1) != 0) add_candidate(task, lane);
+    if ((task.lanes >> lane.index & 1) != 0) add_candidate(task, bytes, lane);
   }
   const std::size_t chosen = policy_->choose(task.label(), candidates_, outlooks_);
   if (chosen == WEIR_POLICY_LATER) {
@@ -375,7 +383,7 @@ Queue::Choice Queue::choose(const Task& task) {
       std::max(candidate.free_ns, candidate.ready_ns + candidate.transfer_ns);
   note_passed(task, chosen);
   const bool measured = outlooks_[chosen].source == PerformanceModel::Source::measured;
-  return {&lane, pass_began_ns_ + start_ns, candidate.run_ns, !measured};
+  return {&lane, pass_began_ns_ + start_ns, candidate.run_ns, !measured, bytes};
 }
 
 /// For those who ask why a place has got nothing.
@@ -390,8 +398,8 @@ void Queue::note_passed(const Task& task, std::size_t chosen) noexcept {
   }
 }
 
-void Queue::add_candidate(const Task& task, Lane& lane) {
-  const Arrival arrival = coherence_->arrival_in(lane, task.uses);
+void Queue::add_candidate(const Task& task, std::uint64_t bytes, Lane& lane) {
+  const Arrival arrival = coherence_->arrival_in(lane, task.uses());
   weir_candidate candidate{};
   candidate.place = lane.place;
   candidate.cores = lane.place->width();
@@ -403,18 +411,18 @@ void Queue::add_candidate(const Task& task, Lane& lane) {
   candidate.ready_ns = std::max<std::int64_t>(0, arrival.value_ns - pass_began_ns_);
   candidate.transfer_ns =
       std::max<std::int64_t>(0, arrival.ready_ns - pass_began_ns_ - candidate.ready_ns);
-  for (const PieceUse& use : task.uses) {
-    if (use.writes() && use.piece->owner == lane.index) {
-      candidate.owned_bytes += use.piece->bytes();
+  for (const PieceUse& use : task.uses()) {
+    if (use.writes() && use.piece()->owner == lane.index) {
+      candidate.owned_bytes += use.piece()->bytes();
     }
   }
   const Times& times = times_of(task, lane);
-  candidate.run_ns = times.curve->estimate(task.bytes);
+  candidate.run_ns = times.curve->estimate(bytes);
   candidates_.push_back(candidate);
   candidate_lanes_.push_back(&lane);
   outlooks_.push_back({arrival.copying_ns, lane.unmeasured,
                        bound_[task.kernel->number()] - times.bound_before,
-                       times.curve->source(task.bytes)});
+                       times.curve->source(bytes)});
 }
 
 Queue::Times& Queue::times_of(const Task& task, const Lane& lane) {
@@ -429,43 +437,66 @@ Queue::Times& Queue::times_of(const Task& task, const Lane& lane) {
 
 void Queue::bind_call(Task& task, const Choice& choice) {
   Lane& lane = *choice.lane;
-  coherence_->prepare(lane, task.uses, task.sequence, operands_, waits_);
+  coherence_->prepare(lane, task.uses(), task.sequence, operands_, waits_);
   weir_compute compute = WEIR_COMPUTE_INIT;
   compute.kernel = task.kernel;
   compute.operands = operands_.data();
   compute.operand_count = operands_.size();
-  compute.scalars = task.scalars.data();
-  compute.scalar_count = task.scalars.size();
-  compute.name = task.name.empty() ? nullptr : task.name.c_str();
-  task.lane = lane.index;
-  task.timed = choice.unsure || choice.run_ns >= kTimedFromNs || task.sequence % kOneTimedIn == 0;
+  compute.scalars = task.scalars().data();
+  compute.scalar_count = task.scalars().size();
+  compute.name = task.has_name() ? task.label() : nullptr;
   times_of(task, lane).bound_before = ++bound_[task.kernel->number()];
+  BoundTask& bound = take_bound(task);
+  bound.lane = lane.index;
+  bound.bytes = choice.bytes;
+  bound.timed = choice.unsure || choice.run_ns >= kTimedFromNs || task.sequence % kOneTimedIn == 0;
   ++lane.tasks;  // before it can be over
-  expect_end(task, choice);
+  expect_end(bound, choice);
   try {
     const weir_event event =
-        lane.stream->compute_after(compute, waits_, task, task.sequence, task.timed);
-    coherence_->note(lane, task.uses, event);
+        lane.stream->compute_after(compute, waits_, bound, task.sequence, bound.timed);
+    coherence_->note(lane, task.uses(), event);
   } catch (...) {
     --lane.tasks;
-    lane.backlog_ns -= task.estimate_ns;
-    if (task.unmeasured) --lane.unmeasured;
+    lane.backlog_ns -= bound.estimate_ns;
+    if (bound.unmeasured) --lane.unmeasured;
     note_load(lane);
+    give_bound(bound);
     throw;
   }
 }
 
-void Queue::expect_end(Task& task, const Choice& choice) {
+BoundTask& Queue::take_bound(Task& task) {
+  if (spare_bound_ == nullptr) [[unlikely]] {
+    BoundTask& made = bound_tasks_.emplace_back();
+    made.queue = this;
+    made.deliver = on_end;
+    give_bound(made);
+  }
+  BoundTask& bound = *std::exchange(spare_bound_, spare_bound_->next);
+  bound.task = &task;
+  bound.timed = bound.unmeasured = false;
+  bound.estimate_ns = 0;
+  bound.run_ns = -1;
+  return bound;
+}
+
+void Queue::give_bound(BoundTask& bound) noexcept {
+  bound.gates.clear();
+  bound.next = std::exchange(spare_bound_, &bound);
+}
+
+void Queue::expect_end(BoundTask& bound, const Choice& choice) {
   Lane& lane = *choice.lane;
-  task.unmeasured = choice.run_ns < 0;
-  task.estimate_ns = std::max<std::int64_t>(choice.run_ns, 0);
-  lane.backlog_ns += task.estimate_ns;
-  if (task.unmeasured) ++lane.unmeasured;
+  bound.unmeasured = choice.run_ns < 0;
+  bound.estimate_ns = std::max<std::int64_t>(choice.run_ns, 0);
+  lane.backlog_ns += bound.estimate_ns;
+  if (bound.unmeasured) ++lane.unmeasured;
   note_load(lane);
-  for (const PieceUse& use : task.uses) {
+  for (const PieceUse& use : bound.task->uses()) {
     if (!use.writes()) continue;
-    use.piece->ready_ns = choice.start_ns + task.estimate_ns;
-    use.piece->written_by = task.sequence;
+    use.piece()->ready_ns = choice.start_ns + bound.estimate_ns;
+    use.piece()->written_by = bound.task->sequence;
   }
 }
 
@@ -475,14 +506,16 @@ void Queue::bind_access(Task& task) {
   if (task.kind == Task::Kind::fetch) {
     coherence_->fetch_all(waits);
   } else {
-    const PieceUse& use = task.uses.front();
-    harmless = coherence_->fetch(*use.buffer, use.region, use.writes(), waits);
+    const PieceUse& use = task.uses().front();
+    harmless = coherence_->fetch(use.buffer(), use.region(), use.writes(), waits);
   }
-  task.gates = std::vector<Gate>(waits.size());
-  task.gates_left.store(static_cast<std::uint32_t>(waits.size() + 1));
+  std::vector<Gate> gates(waits.size());
+  BoundTask& bound = take_bound(task);
+  bound.gates = std::move(gates);
+  bound.gates_left.store(static_cast<std::uint32_t>(waits.size() + 1));
   for (std::size_t i = 0; i < waits.size(); ++i) {
-    Gate& gate = task.gates[i];
-    gate.task = &task;
+    Gate& gate = bound.gates[i];
+    gate.task = &bound;
     gate.deliver = on_gate;
     gate.harmless = i >= waits.size() - harmless;
     const std::uint64_t id = waits[i].opaque[1];
@@ -490,7 +523,7 @@ void Queue::bind_access(Task& task) {
     const FailureLog::Entry entry = id != 0 ? runtime_.failures().find(id) : FailureLog::Entry{};
     note_gate(gate, entry.status, entry.failure);
   }
-  pass_gate(task);
+  pass_gate(bound);
 }
 
 void Queue::on_gate(Waiter& waiter, weir_status status, const FailureRef& failure) {
@@ -503,7 +536,7 @@ void Queue::note_gate(Gate& gate, weir_status status, const FailureRef& failure)
 }
 
 /// The access is over when all that it waits for is.
-void Queue::pass_gate(Task& task) noexcept {
+void Queue::pass_gate(BoundTask& task) noexcept {
   if (task.gates_left.fetch_sub(1) > 1) return;
   FailureRef failure;
   for (const Gate& gate : task.gates) failure.merge(gate.failure);
@@ -538,7 +571,7 @@ std::string Queue::pending_tasks() const {
   for (std::size_t i = pending_calls_.size(); i-- > 0;) {
     for (const Task* task = pending_calls_[i].first(); task; task = Pending::after(*task)) {
       if (++left > Watchdog::kListed) continue;
-      lines += fmt::format("    '{}', task {}\n", task->label(), task->sequence);
+      lines += fmt::format("    '{}', task {}\n", task->label(), std::uint64_t{task->sequence});
     }
   }
   if (left == 0) return {};
@@ -581,9 +614,9 @@ std::string Queue::why_idle(const Lane& lane) const {
 void Queue::leave_pending(Task& task) noexcept {
   pending_list_of(task).remove(task);
   task.pending = false;
-  if (task.kind == Task::Kind::call) --waiting_[index_of(task.priority)];
-  if (!std::exchange(task.expected, false)) return;
-  for (PieceUse& use : task.uses) use.piece->expected_as(use.kind()).remove(use.expected);
+  if (task.kind == Task::Kind::call) --waiting_[task.level];
+  if (!task.found) return;
+  for (PieceUse& use : task.uses()) use.piece()->expected_as(use.kind()).remove(use.expected());
 }
 
 /// Ends a task that no stream has.
@@ -595,23 +628,25 @@ void Queue::fail_task(Task& task, Outcome outcome) noexcept {
     origin = "queue '" + name_ + "'";
   } catch (const std::bad_alloc&) {  // the message must do
   }
-  task.failure = FailureRef::make(status, std::move(outcome.message), std::move(label),
-                                  std::move(origin), task.ticket->id());
-  unreported_.add(task.failure);
+  Ticket& ticket = *task.ticket;
+  ticket.failure = FailureRef::make(status, std::move(outcome.message), std::move(label),
+                                    std::move(origin), ticket.id());
+  unreported_.add(ticket.failure);
   end_unbound(task, status);
 }
 
 /// What depends on the task is poisoned by its event; everything that follows when it is not known
 /// what that is.
 void Queue::end_unbound(Task& task, weir_status status) noexcept {
-  task.status = status;
-  const bool found = std::all_of(task.uses.begin(), task.uses.end(),
-                                 [](const PieceUse& use) { return use.piece != nullptr; });
+  task.ticket->status = status;
   if (task.kind == Task::Kind::call && status != WEIR_STATUS_CANCELLED) {
+    const bool found = task.found && std::ranges::all_of(task.uses(), [](const PieceUse& use) {
+                         return use.piece() != nullptr;
+                       });
     if (found) {
-      coherence_->note_failed(task.uses, runtime_.event_of(*task.ticket, task.ticket->id()));
+      coherence_->note_failed(task.uses(), runtime_.event_of(*task.ticket, task.ticket->id()));
     } else {
-      broken_.merge(task.failure);
+      broken_.merge(task.ticket->failure);
       rescan_ = true;
     }
   }
@@ -630,23 +665,16 @@ void Queue::finish(Task& task) noexcept {
 
 void Queue::close(Task& task) noexcept {
   live_.remove(task);
-  const bool failed = task.status != WEIR_STATUS_OK && task.status != WEIR_STATUS_CANCELLED;
+  Ticket& ticket = *task.ticket;
+  const bool failed = ticket.status != WEIR_STATUS_OK && ticket.status != WEIR_STATUS_CANCELLED;
   if (failed && task.kind == Task::Kind::call &&
       (first_status_ == WEIR_STATUS_OK || task.sequence < first_sequence_)) {
-    first_status_ = task.status;
-    first_failure_ = task.failure;
+    first_status_ = ticket.status;
+    first_failure_ = ticket.failure;
     first_sequence_ = task.sequence;
   }
-  Ticket& ticket = *task.ticket;
-  ticket.status = task.status;
-  ticket.failure = task.failure;
-  const bool kept = task.failure && runtime_.failures().add(ticket);
-  task.told = ticket.event.close(ticket.id(), ticket.waiters);
-  if (kept) {
-    task.ticket = nullptr;
-  } else {
-    ticket.failure.reset();
-  }
+  task.kept = ticket.failure && runtime_.failures().add(ticket);
+  ticket.waiters = ticket.event.close(ticket.id(), ticket.waiters);
   closed_.fetch_add(1);
   if (task.kind == Task::Kind::call) completed_.fetch_add(1);
   task.next = std::exchange(finished_, &task);
@@ -655,12 +683,17 @@ void Queue::close(Task& task) noexcept {
 void Queue::tell(Task* finished) noexcept {
   Task* last = nullptr;
   for (Task* task = finished; task != nullptr; task = task->next) {
-    Waiter* waiters = std::exchange(task->told, nullptr);
+    Ticket& ticket = *task->ticket;
+    Waiter* waiters = std::exchange(ticket.waiters, nullptr);
     while (waiters != nullptr) {
       Waiter& waiter = *std::exchange(waiters, waiters->next);
-      waiter.deliver(waiter, task->status, task->failure);
+      waiter.deliver(waiter, ticket.status, ticket.failure);
     }
-    task->failure.reset();
+    if (task->kept) [[unlikely]] {
+      task->ticket = nullptr;
+    } else {
+      ticket.failure.reset();
+    }
     last = task;
   }
   if (last == nullptr) return;

@@ -40,7 +40,7 @@ weir_event Reductions::submit(const weir_task& task, bool evented) {
   check(task);
   for (const weir_operand& operand : operands_of(task)) {
     if (reduces(operand)) continue;
-    const PieceUse other = queue_.check_operand(operand.buffer, operand.region, operand.access);
+    const NamedUse other = queue_.check_operand(operand.buffer, operand.region, operand.access);
     settle_overlapping(*other.buffer, other.region);
   }
   operands_.clear();
@@ -99,28 +99,29 @@ void Reductions::drop(const Buffer* buffer) noexcept {
 /// Throws what submitting the task itself would throw, before anything is changed.
 void Reductions::check(const weir_task& task) {
   queue_.fill_call(probe_, task);
+  const std::span<const PieceUse> uses = probe_.uses();
   const auto operands = operands_of(task);
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (!reduces(operands[i])) continue;
     if (task.combine == nullptr) {
       fail_argument("task '{}' of queue '{}' reduces into buffer '{}' without a kernel `combine`",
-                    probe_.label(), queue_.name(), probe_.uses[i].buffer->name());
+                    probe_.label(), queue_.name(), uses[i].buffer().name());
     }
     for (std::size_t j = 0; j < operands.size(); ++j) {
-      if (i == j || probe_.uses[i].buffer != probe_.uses[j].buffer) continue;
-      if (!overlap(probe_.uses[i].region, probe_.uses[j].region)) continue;
+      if (i == j || &uses[i].buffer() != &uses[j].buffer()) continue;
+      if (!overlap(uses[i].region(), uses[j].region())) continue;
       fail_argument(
           "operands {} and {} of task '{}' overlap in buffer '{}': what a task reduces into it "
           "must "
           "not use otherwise",
-          std::min(i, j), std::max(i, j), probe_.label(), probe_.uses[i].buffer->name());
+          std::min(i, j), std::max(i, j), probe_.label(), uses[i].buffer().name());
     }
   }
 }
 
 /// The partial result whose turn it is, for an operand.
 weir_operand Reductions::partial_for(const weir_task& task, const weir_operand& operand) {
-  const PieceUse part = queue_.check_operand(operand.buffer, operand.region, operand.access);
+  const NamedUse part = queue_.check_operand(operand.buffer, operand.region, operand.access);
   Open& reduction = open(task, operand, part.region);
   if (reduction.partials.size() < width_) {
     add_partial(reduction);

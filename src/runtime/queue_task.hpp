@@ -1,7 +1,12 @@
 // Tasks of a queue, from submission to their end.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,60 +21,108 @@
 namespace weir::rt {
 
 class Queue;
-struct Task;
+struct BoundTask;
 
-/// Something that a task of the program waits for.
-struct Gate : Waiter {
-  Task* task = nullptr;
-  bool harmless = false;  ///< how it went does not concern the task
-  FailureRef failure;
+/// What few tasks have.
+struct TaskExtras {
+  std::string name;
+  std::unique_ptr<std::byte[]> spill;  ///< arguments that do not fit
+  std::size_t spill_bytes = 0;
+  std::vector<Region> regions;  ///< by operand: those that do not fit in a use
 };
 
-/// One task. Its ticket is what the event names that the program has.
-struct Task : ActionWatcher {
+/// One task. The program's event names its ticket, which also holds its outcome.
+///
+/// All tasks that the program has submitted may wait for a place, so each is small: a BoundTask
+/// holds what a task needs only while it has a place.
+struct Task {
   enum class Kind : std::uint8_t {
     call,    ///< of a kernel
     access,  ///< by the program, to a region of host memory
     fetch,   ///< of everything to host memory
   };
+  static constexpr std::uint64_t kMostSequence = (std::uint64_t{1} << Action::kSequenceBits) - 1;
+  static constexpr std::size_t kInlineBytes = 3 * sizeof(PieceUse) + 2 * sizeof(weir_scalar);
 
-  Queue* queue = nullptr;
   Ticket* ticket = nullptr;  ///< kept for another task
-  Kind kind = Kind::call;
-  int priority = 0;
-  bool pending = false;   ///< has no place yet
-  bool expected = false;  ///< its pieces know of it
-  bool held = false;      ///< is over, but for those before it
-  std::uint64_t sequence = 0;
-  std::uint64_t lanes = 0;  ///< bit i: lane i may run it
-  const weir_kernel* kernel = nullptr;
-  std::string name;            ///< "": its kernel's
-  std::vector<PieceUse> uses;  ///< by operand
-  std::vector<weir_scalar> scalars;
-  std::uint64_t bytes = 0;  ///< of all operands
-  std::vector<Gate> gates;  ///< what an access or a fetch waits for
-  sys::Atomic<std::uint32_t> gates_left{0};
-
-  // Once it is bound.
-  std::uint32_t lane = Use::kNoLane;
-  std::int64_t estimate_ns = 0;
-  bool unmeasured = false;  ///< there was no estimate
-  bool timed = false;       ///< `run_ns` is to be known
-  std::int64_t run_ns = -1;
-
-  // Once it is over.
-  weir_status status = WEIR_STATUS_OK;
-  FailureRef failure;
-  Waiter* told = nullptr;  ///< who waits for the ticket's event
-
-  Task* next = nullptr;  ///< submitted, in the mail, finished, or spare
-  Task *pending_before = nullptr, *pending_after = nullptr;
+  Task* next = nullptr;      ///< submitted, pending, finished, or spare
+  Task* pending_before = nullptr;
   Task *live_before = nullptr, *live_after = nullptr;
+  std::uint64_t sequence : Action::kSequenceBits = 0;
+  std::uint8_t use_count = 0, scalar_count = 0;
+  Kind kind : 2 = Kind::call;
+  std::uint8_t level : 2 = 1;  ///< its priority, from 0
+  bool pending : 1 = false;    ///< has no place yet
+  bool found : 1 = false;      ///< its uses have pieces
+  bool held : 1 = false;       ///< is over, but for those before it
+  bool kept : 1 = false;       ///< the failure log keeps its ticket
+  std::uint64_t lanes = 0;     ///< bit i: lane i may run it
+  const weir_kernel* kernel = nullptr;
+  std::unique_ptr<TaskExtras> extras;  ///< kept for its next use
+  alignas(8) std::array<std::byte, kInlineBytes> inline_arguments;
 
+  /// By operand.
+  std::span<PieceUse> uses() noexcept {
+    return {std::launder(reinterpret_cast<PieceUse*>(arguments())), use_count};
+  }
+  std::span<const PieceUse> uses() const noexcept { return const_cast<Task*>(this)->uses(); }
+  std::span<weir_scalar> scalars() noexcept {
+    std::byte* const start = arguments() + use_count * sizeof(PieceUse);
+    return {std::launder(reinterpret_cast<weir_scalar*>(start)), scalar_count};
+  }
+  std::span<const weir_scalar> scalars() const noexcept {
+    return const_cast<Task*>(this)->scalars();
+  }
+
+  /// Sets the argument counts, of at most 255, and makes room for them. Throws std::bad_alloc.
+  void reserve(std::size_t uses, std::size_t scalars);
+  /// Sets a use there is room for. Throws std::bad_alloc.
+  void set_use(std::size_t index, const NamedUse& named);
+  /// Sets its own name; null: it has none. Throws std::bad_alloc.
+  void set_name(const char* name);
+
+  bool has_name() const noexcept { return extras && !extras->name.empty(); }
   const char* label() const noexcept {
-    if (!name.empty()) return name.c_str();
+    if (has_name()) return extras->name.c_str();
     return kernel != nullptr ? kernel->name().c_str() : "access";
   }
+  /// Bytes of all operands. Their buffers are alive.
+  std::uint64_t bytes() const noexcept;
+
+ private:
+  std::byte* arguments() noexcept {
+    return bytes_of(use_count, scalar_count) > kInlineBytes ? extras->spill.get()
+                                                            : inline_arguments.data();
+  }
+  static constexpr std::size_t bytes_of(std::size_t uses, std::size_t scalars) noexcept {
+    return uses * sizeof(PieceUse) + scalars * sizeof(weir_scalar);
+  }
+  TaskExtras& reserve_extras();
+};
+
+static_assert(sizeof(Task) + sizeof(Ticket) <= 248, "as many as 2^16 may wait");
+
+/// Something that a task of the program waits for.
+struct Gate : Waiter {
+  BoundTask* task = nullptr;
+  bool harmless = false;  ///< how it went does not concern the task
+  FailureRef failure;
+};
+
+/// What a task needs from the time when it is bound until the owner knows of its end. There are
+/// few: the tasks that the places of the queue take at a time, and the accesses of the program.
+struct BoundTask : ActionWatcher {
+  Queue* queue = nullptr;
+  Task* task = nullptr;
+  BoundTask* next = nullptr;  ///< in the mail, or spare
+  std::uint64_t bytes = 0;    ///< of all operands
+  std::uint32_t lane = Use::kNoLane;
+  bool unmeasured = false;  ///< there was no estimate
+  bool timed = false;       ///< `run_ns` is to be known
+  std::int64_t estimate_ns = 0;
+  std::int64_t run_ns = -1;
+  std::vector<Gate> gates;  ///< what an access or a fetch waits for
+  sys::Atomic<std::uint32_t> gates_left{0};
 };
 
 /// A list of tasks through two of their pointers.

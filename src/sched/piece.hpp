@@ -43,7 +43,10 @@ enum class UseKind : std::uint8_t { read, write, commute };
 
 /// A task that is to use a piece and has no place yet.
 struct ExpectedUse {
-  std::uint64_t sequence = 0;  ///< of the task
+  static constexpr std::uint64_t kMostSequence = (std::uint64_t{1} << 48) - 1;
+
+  std::uint64_t sequence : 48 = 0;  ///< of the task
+  std::uint16_t flags = 0;          ///< of the object that it is a part of
   ExpectedUse *before = nullptr, *next = nullptr;
 };
 

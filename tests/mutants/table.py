@@ -411,6 +411,8 @@ MUTANTS = [
     Mutant("old copies stay valid", "src/runtime/coherence.cpp",
            "piece.valid = std::uint64_t{1} << memory;", "piece.valid |= std::uint64_t{1} << memory;",
            QUEUES),
+    Mutant("a task forgets the planes of an operand", "src/runtime/coherence.hpp",
+           "region.planes == 1 && ", "", ("unit_runtime",)),
     Mutant("a task passes one of another region that was put off", "src/runtime/queue_binding.cpp",
            "if (peer->awaits_place(task.sequence, of_peers)) return true;",
            "static_cast<void>(peer), static_cast<void>(of_peers);", QUEUES),

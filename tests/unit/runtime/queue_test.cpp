@@ -164,6 +164,62 @@ TEST(Queues, RegionsThatOverlapMeet) {
             (std::vector<int>{20, 20, 20, 220, 2220, 200, 200, 200}));
 }
 
+/// Adds scalar i to all cells of operand i.
+void add_to_cells(const Call& call) {
+  for (std::size_t i = 0; i < call.handle()->operand_count; ++i) {
+    const weir_view& view = call.operand(i);
+    for (std::size_t plane = 0; plane < view.extent[2]; ++plane) {
+      for (std::size_t row = 0; row < view.extent[1]; ++row) {
+        auto* const first = reinterpret_cast<int*>(static_cast<std::byte*>(view.address) +
+                                                   plane * view.stride[1] + row * view.stride[0]);
+        for (std::size_t at = 0; at < view.extent[0] / sizeof(int); ++at) {
+          first[at] += call.scalar<int>(i);
+        }
+      }
+    }
+  }
+}
+
+TEST(Queues, ManyArgumentsOfAllShapesReachTheirTask) {
+  constexpr std::size_t kSide = 6, kCells = kSide * kSide * kSide, kRow = kSide * sizeof(int);
+  const weir_region shapes[] = {
+      {kRow * kSide + sizeof(int), {3 * sizeof(int), 4, 2}, {kRow, kRow * kSide * 2}},
+      {kRow, {2 * sizeof(int), 5, 1}, {2 * kRow, 0}},
+      {sizeof(int), {7 * sizeof(int), 1, 1}, {0, 0}},
+      {0, {sizeof(int), kSide, kSide}, {kRow, kRow * kSide}},
+      {0, {kCells * sizeof(int), 1, 1}, {0, 0}},
+  };
+  const Runtime runtime(kHostAndCard);
+  const Queue queue = make_queue(runtime);
+  const Kernel add = runtime.kernel("add to cells", add_to_cells);
+  std::vector<Buffer> buffers;
+  std::vector<std::vector<int>> expected;
+  std::vector<Operand> operands;
+  for (const weir_region& shape : shapes) {
+    Buffer& buffer = buffers.emplace_back(runtime.buffer(kCells * sizeof(int)));
+    std::fill_n(buffer.data<int>(), kCells, 0);
+    operands.push_back(readwrite({buffer.handle(), shape}));
+    std::vector<int>& cells = expected.emplace_back(kCells, 0);
+    for (std::size_t plane = 0; plane < shape.extent[2]; ++plane) {
+      for (std::size_t row = 0; row < shape.extent[1]; ++row) {
+        const std::size_t first = shape.offset + plane * shape.stride[1] + row * shape.stride[0];
+        for (std::size_t at = 0; at < shape.extent[0]; at += sizeof(int)) {
+          cells[(first + at) / sizeof(int)] = 20 * static_cast<int>(operands.size());
+        }
+      }
+    }
+  }
+  for (int i = 0; i < 20; ++i) {
+    queue.submit(add, operands, std::vector<Scalar>{1, 2, 3, 4, 5},
+                 {.domains = i % 2 == 0 ? kOnHost : kOnCard});
+  }
+  queue.synchronize();
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    const int* const cells = buffers[i].data<int>();
+    EXPECT_EQ(std::vector<int>(cells, cells + kCells), expected[i]) << "operand " << i;
+  }
+}
+
 TEST(Queues, CommutingTasksAddUp) {
   for (const char* domains : {"host:cores=1", kHostAndCard}) {
     SCOPED_TRACE(domains);
