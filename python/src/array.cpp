@@ -208,15 +208,16 @@ void Buffer::close() {
   require_no_callback("a buffer");
   weir_buffer* const ended = std::exchange(handle, nullptr);
   session->buffers.erase(ended);
+  const auto destroyed = [&] {
+    if (interrupted()) return false;
+    const Using inside({&session->in_use});
+    return call_interruptibly(session->left_calls, [ended] { weir_buffer_destroy(ended); });
+  };
   if (session->closed()) {
     session->outlast();  // which may still write there
-  } else if (interrupted()) {
+  } else if (!destroyed()) {
     session->keep(std::exchange(memory, {}));
     session->kept.push_back(device.owner);
-  } else {
-    const Using inside({&session->in_use});
-    const Released released;
-    weir_buffer_destroy(ended);
   }
   PyBuffer_Release(&memory);
   device.owner.reset();

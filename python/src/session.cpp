@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <deque>
 #include <string_view>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include <unistd.h>
@@ -40,9 +42,19 @@ std::vector<unsigned long> running_kernels;  // the threads that run them
 bool interrupted_wait = false;
 unsigned long main_thread = 0;
 
+nb::object raised_late;  // by a handler of signals, during call_interruptibly()
+
+void raise_kept() {
+  if (!raised_late.is_valid()) return;
+  const nb::object raised = std::exchange(raised_late, {});
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised.ptr())), raised.ptr());
+  throw nb::python_error();
+}
+
 /// A runtime that was given up, and what its kernels may use.
 struct Abandoned {
-  weir_runtime* runtime;
+  weir_runtime* runtime;  ///< null: one of the calls destroys it
+  LeftCallsRef left_calls;
   std::vector<Py_buffer> memories;
   std::vector<nb::object> kept;
 };
@@ -343,6 +355,7 @@ std::int64_t timeout_ns(double seconds) {
 weir_status wait_for(const Timeout& timeout, const std::function<weir_status(std::int64_t)>& wait,
                      InUseList used) {
   dispose_late();
+  raise_kept();
   const Deadline deadline(timeout);
   if (PyThread_get_thread_ident() != main_thread) {
     const Using inside(used);
@@ -364,6 +377,75 @@ weir_status wait_for(const Timeout& timeout, const std::function<weir_status(std
     if (PyErr_CheckSignals() == 0) continue;
     interrupted_wait = interrupted_wait || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
     throw nb::python_error();
+  }
+}
+
+void LeftCalls::begin() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ++count_;
+}
+
+void LeftCalls::end() noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (--count_ == 0) none_.notify_all();
+}
+
+bool LeftCalls::wait(std::int64_t timeout_ns) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  return none_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), [this] { return count_ == 0; });
+}
+
+namespace {
+
+int raise_pending(void*) {
+  try {
+    raise_kept();
+  } catch (nb::python_error& error) {
+    error.restore();
+    return -1;
+  }
+  return 0;
+}
+
+/// Handles signals. Returns whether a handler raised, which the program hears of later.
+bool signal_raised() {
+  const nb::error_scope before;  // a destructor may be called while an exception is under way
+  if (PyErr_CheckSignals() == 0) return false;
+  interrupted_wait = interrupted_wait || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
+  nb::python_error error;
+  raised_late = nb::borrow(error.value());
+  Py_AddPendingCall(raise_pending, nullptr);
+  return true;
+}
+
+}  // namespace
+
+bool call_interruptibly(const LeftCallsRef& left, std::function<void()> call) {
+  if (PyThread_get_thread_ident() != main_thread) {
+    const Released released;
+    call();
+    return true;
+  }
+  const auto mine = std::make_shared<LeftCalls>();
+  left->begin();
+  mine->begin();
+  const auto run = [left, mine, call = std::move(call)] {
+    call();
+    left->end();
+    mine->end();
+  };
+  try {
+    std::thread(run).detach();
+  } catch (const std::system_error&) {  // there is no thread for it: this one waits
+    const Released released;
+    run();
+  }
+  for (std::int64_t slice_ns = kFirstSlice_ns;; slice_ns = std::min(2 * slice_ns, kLastSlice_ns)) {
+    {
+      const Released released;
+      if (mine->wait(slice_ns)) return true;
+    }
+    if (signal_raised()) return false;
   }
 }
 
@@ -497,17 +579,20 @@ void Session::give_up() {
   {
     const Using inside({&in_use});
     const nb::gil_scoped_release released;
+    const Deadline grace(Timeout(1e-9 * static_cast<double>(kGrace_ns)));
     status = weir_runtime_synchronize(runtime_, kGrace_ns);
+    if (!left_calls->wait(grace.left_ns())) status = WEIR_STATUS_TIMEOUT;
   }
-  status == WEIR_STATUS_TIMEOUT ? abandon() : end();
+  if (status != WEIR_STATUS_TIMEOUT) return end();
+  abandon(std::exchange(runtime_, nullptr), left_calls);
 }
 
-void Session::abandon() {
+void Session::abandon(weir_runtime* runtime, LeftCallsRef calls) {
   for (const auto& [handle, known] : buffers) {
     if (const auto buffer = known.lock()) keep(std::exchange(buffer->memory, {}));
   }
   abandoned_runtimes.push_back(
-      {std::exchange(runtime_, nullptr), std::exchange(lent_, {}), std::exchange(kept, {})});
+      {runtime, std::move(calls), std::exchange(lent_, {}), std::exchange(kept, {})});
 }
 
 void Session::end() {
@@ -521,8 +606,12 @@ void Session::end() {
       static_cast<void>(weir_pipeline_cancel(pipeline->handle));
     }
     in_use.close();
-    const Released released;
-    weir_runtime_destroy(runtime);
+    const auto calls = std::make_shared<LeftCalls>();
+    const bool ended = call_interruptibly(calls, [before = left_calls, runtime] {
+      while (!before->wait(kLastSlice_ns)) continue;
+      weir_runtime_destroy(runtime);
+    });
+    if (!ended) abandon(nullptr, calls);
   }
   for (Py_buffer& memory : std::exchange(lent_, {})) PyBuffer_Release(&memory);
   std::exchange(kept, {}).clear();  // it may hold the runtime
@@ -560,11 +649,14 @@ void end_abandoned() {
   for (Abandoned& each : std::exchange(abandoned_runtimes, {})) {
     {
       const nb::gil_scoped_release released;
-      if (weir_runtime_synchronize(each.runtime, 0) == WEIR_STATUS_TIMEOUT) {
+      const bool idle = each.left_calls->wait(0) &&
+                        (each.runtime == nullptr ||
+                         weir_runtime_synchronize(each.runtime, 0) != WEIR_STATUS_TIMEOUT);
+      if (!idle) {
         const nb::gil_scoped_acquire held;
         end_by_signal();
       }
-      weir_runtime_destroy(each.runtime);
+      if (each.runtime != nullptr) weir_runtime_destroy(each.runtime);
     }
     for (Py_buffer& memory : each.memories) PyBuffer_Release(&memory);
   }
@@ -588,6 +680,7 @@ void Session::close_all() {
   Fabric::close_all();
   dispose_all();
   forget_exceptions();
+  std::exchange(raised_late, {}).reset();
 }
 
 Kernel& Session::kernel(const std::string& name) {

@@ -195,6 +195,26 @@ class Using {
   std::size_t count_ = 0;
 };
 
+/// Calls of weir that go on, on threads of their own, because an interrupt ended the wait for them.
+class LeftCalls {
+ public:
+  void begin();
+  void end() noexcept;
+  /// Returns whether there are none, within so many nanoseconds. Without the GIL.
+  bool wait(std::int64_t timeout_ns);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable none_;
+  std::size_t count_ = 0;
+};
+using LeftCallsRef = std::shared_ptr<LeftCalls>;
+
+/// Calls what may wait for a kernel, without the GIL. On the main thread signals are handled
+/// meanwhile. When a handler raises, it returns false: the call goes on, counted in `left`, and
+/// Python raises the exception when it runs the program again. For destructors, which cannot.
+bool call_interruptibly(const LeftCallsRef& left, std::function<void()> call);
+
 /// Notes which thread signals are handled on.
 void note_main_thread();
 
@@ -260,11 +280,12 @@ class Session : public std::enable_shared_from_this<Session> {
   std::vector<nb::object> kept;    ///< what registered code stands on
   std::shared_ptr<Fabric> fabric;  ///< of a runtime with domains of other ranks
   InUse in_use{"the runtime"};
+  const LeftCallsRef left_calls = std::make_shared<LeftCalls>();
 
  private:
   Session();
   void end();
-  void abandon();
+  void abandon(weir_runtime* runtime, LeftCallsRef calls);
 
   weir_runtime* runtime_ = nullptr;
   std::vector<Py_buffer> lent_;
@@ -330,8 +351,9 @@ void call_released(Call&& call) {
 }
 
 /// Destroys an object of weir without the GIL, unless its runtime does, when nobody is inside of
-/// what `used` lists any more. After an interrupt it is left to the runtime. Raises in a callback,
-/// which destructors are not called in: see dispose().
+/// what `used` lists any more. After an interrupt it is left to the runtime, and at one to a thread
+/// of its own. Raises in a callback, which destructors are not called in: see dispose(). Not for
+/// what code of Python refers to: it may be destroyed later.
 template <class Handle>
 void end(Session& session, Handle*& handle, void (*destroy)(Handle*),
          const std::vector<InUse*>& used = {}) {
@@ -342,8 +364,7 @@ void end(Session& session, Handle*& handle, void (*destroy)(Handle*),
   if (interrupted()) return;  // it may be busy for long: the runtime destroys it
   const Using inside({&session.in_use});
   for (InUse* each : used) each->close();
-  const Released released;
-  destroy(ended);
+  call_interruptibly(session.left_calls, [=] { destroy(ended); });
 }
 
 /// Returns the handle of an object that is to be used. Raises when it has been closed.
