@@ -137,32 +137,31 @@ typedef struct weir_tunnel_options {
 #define WEIR_TUNNEL_OPTIONS_INIT \
   { sizeof(weir_tunnel_options), NULL, 0, 0, WEIR_OVERFLOW_BLOCK }
 
-/** How a kernel says how many items it puts into a tunnel. */
+/** How a kernel states how many items it puts into a tunnel. */
 typedef enum weir_stage_counting {
-  WEIR_STAGE_COUNTING_ALL = 0,       /**< `most` for each item it gets */
-  WEIR_STAGE_COUNTING_PER_ITEM = 1,  /**< a number for each item it gets, up to `most` */
-  WEIR_STAGE_COUNTING_PER_TUNNEL = 2 /**< one number, 0 before, which it adds to atomically */
+  WEIR_STAGE_COUNTING_ALL = 0,       /**< always `most` for each input item */
+  WEIR_STAGE_COUNTING_PER_ITEM = 1,  /**< a number for each input item, up to `most` */
+  WEIR_STAGE_COUNTING_PER_TUNNEL = 2 /**< one number, initially 0, which it adds to atomically */
 } weir_stage_counting;
 
 /** What a kernel puts into one output of its stage. */
 typedef struct weir_stage_output {
-  size_t most; /**< items for each that it gets, at most; 0: 1 */
+  size_t most; /**< output items for each input item, at most; 0: 1 */
   weir_stage_counting counting;
 } weir_stage_output;
 
 /**
  * A kernel that works on batches in the memory of a domain.
  *
- * Its operands are the items that came; then, for each output of the stage, the items that it puts
- * and, unless the counting is ALL, the 32-bit numbers of these; then the tables. Its scalars are
- * the number of items that came, as i64, and those given here. With ALL and PER_ITEM, what it puts
- * for item i begins at i * most; with PER_TUNNEL the items follow one another from the first on, in
- * any order.
+ * Its operands are the input items; then, for each output of the stage, the output items and,
+ * unless the counting is ALL, their 32-bit counts; then the tables. Its scalars are the number of
+ * input items, as i64, and `scalars`. With ALL and PER_ITEM, the output items of input item i begin
+ * at index i * most. With PER_TUNNEL the output items are contiguous from index 0, in any order.
  *
- * weir gathers items into batches, moves these there and back, and has several under way. A batch
- * goes when it is full, or when the device has less than two; nothing waits for a time-out. The
- * tunnel fills when the device is slow, so that the source waits. A batch whose kernel or copy
- * fails is lost as a whole.
+ * The pipeline gathers items into batches, copies them to the domain and the results back, and
+ * keeps several batches in flight. It submits a batch when the batch is full, or when fewer than
+ * two are in flight; there is no time-out. When the device is slow the tunnel fills, and the source
+ * waits. If the kernel or a copy of a batch fails, all items of the batch fail.
  */
 typedef struct weir_stage_kernel {
   size_t struct_size;
@@ -171,18 +170,20 @@ typedef struct weir_stage_kernel {
   const weir_scalar* scalars; /**< copied */
   size_t scalar_count;
   const weir_stage_output* outputs; /**< one for each output of the stage; NULL: { 1, ALL } each */
-  /** Items at most; 0: 4096, or fewer large ones, or what the input has room for. Batches are
-      gathered in the input, but for loops: INVALID_ARGUMENT at the start where it has room for
-     less, since its capacity says so or a feed was opened before the stage was added. */
+  /** Most items in a batch. 0: 4096, fewer if items are large, at most the capacity of the input
+      tunnel. A batch is gathered in the input tunnel, except in a loop. So the capacity of that
+      tunnel must be at least `batch`, otherwise weir_pipeline_start() returns INVALID_ARGUMENT. A
+      tunnel with capacity 0 takes it from the batch, unless a feed was opened before this stage was
+      added. */
   size_t batch;
-  size_t in_flight; /**< batches at most; 0: 4 */
-  /** What every batch reads besides its items: access READ. The contents go to the domain once,
-     when the stage is added. The buffers outlive the pipeline, and nobody writes them until then.
-   */
+  size_t in_flight; /**< most batches in flight; 0: 4 */
+  /** Regions that every batch reads in addition to its items: access READ. They are copied to the
+      domain once, when the stage is added. Their buffers must outlive the pipeline, and the program
+      must not write them before its end. */
   const weir_operand* tables;
   size_t table_count;
-  size_t scratch_bytes; /**< of memory that each batch has for itself on the device: all 0 in the
-                             beginning, the last operand, which the kernel reads and writes */
+  size_t scratch_bytes; /**< of device memory for each batch, initially 0: the last operand, which
+                             the kernel reads and writes */
 } weir_stage_kernel;
 #define WEIR_STAGE_KERNEL_INIT \
   { sizeof(weir_stage_kernel), NULL, NULL, NULL, 0, NULL, 0, 0, NULL, 0, 0 }
@@ -205,8 +206,8 @@ typedef struct weir_stage_options {
   /** What it puts leaves in the order of its input, which it takes in the order in which it came.
       The next stage sees that order with workers = 1. Not in a loop. */
   bool ordered;
-  /** Instead of a function: runs on `place`, of any domain, which has no workers of the pipeline
-     and outlives it. Workers of the pipeline's place move the items. */
+  /** Used in place of a function. Runs on `place`, of any domain, which must have no workers of the
+      pipeline and must outlive it. Workers of the pipeline's place move the items. */
   const weir_stage_kernel* kernel;
 } weir_stage_options;
 #define WEIR_STAGE_OPTIONS_INIT \
@@ -324,10 +325,11 @@ typedef struct weir_stencil_options {
 /**
  * Adds a stencil (the lazy reference-based scheme of paper 002, with counters in place of polling).
  *
- * Whoever sets the last value of a region puts it into the input: then it is copied to the device,
- * each value once. A tile is made as soon as what its stencil touches is there. Memory for regions
- * that are being set is used again when they have been copied. A region that is incomplete, or did
- * not come to the input, fails the pipeline when all that set values are at their end.
+ * The call that sets the last value of a region puts the region into the input tunnel. Then it is
+ * copied to the device, each value once. A tile is computed as soon as all values that its stencil
+ * reads are there. Memory for regions that are being set is reused after their copy. A region that
+ * is incomplete, or was not put into the input tunnel, fails the pipeline when all stages that set
+ * values are at their end.
  */
 WEIR_API weir_status weir_pipeline_add_stencil(weir_pipeline* pipeline,
                                                const weir_stencil_options* options,
