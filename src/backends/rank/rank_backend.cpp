@@ -34,6 +34,13 @@ class RankBackend final : public Backend {
            spec.text, kHowToStart);
     }
     if (port_->rank() != 0) return {{.kind = "null", .settings = {}, .text = "null"}};
+    if (port_->progress_by() == ProgressBy::caller) {
+      fail(WEIR_STATUS_UNSUPPORTED,
+           "domain '{}': with the progress 'caller' the fabric moves in calls of the fabric only, "
+           "and "
+           "the runtime would wait for ever; set progress or WEIR_PROGRESS to 'hybrid' or 'thread'",
+           spec.text);
+    }
     const std::string* const which = spec.find("device");
     if (which == nullptr) {
       fail_argument("domain '{}' does not say which rank: 'rank:1', or 'rank:*' for all",

@@ -93,6 +93,23 @@ TEST(RankDomains, SayWhatIsWrongWithThem) {
   expect_in(refusal("rank:1/rank:1", WEIR_STATUS_UNAVAILABLE), {"in no fabric"});
 }
 
+weir_status open_where_callers_progress(weir_fabric* fabric, void*) {
+  if (weir_fabric_rank(fabric) != 0) return WEIR_STATUS_OK;
+  weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+  options.domains = "host:cores=1,rank:1/host:cores=1";
+  options.fabric = fabric;
+  expect_in(message_of([&] { const Runtime runtime(options); }, WEIR_STATUS_UNSUPPORTED),
+            {"'rank:1/host:cores=1'", "'caller'", "'hybrid' or 'thread'"});
+  return WEIR_STATUS_OK;
+}
+
+TEST(RankDomains, WithProgressByCallersAreRefused) {
+  weir_fabric_options options = WEIR_FABRIC_OPTIONS_INIT;
+  options.progress = "caller";
+  EXPECT_EQ(weir_fabric_simulate(&options, 2, open_where_callers_progress, nullptr), WEIR_STATUS_OK)
+      << weir_last_error();
+}
+
 TEST(RankDomains, NeedOtherRanks) {
   const Fleet alone(1);
   expect_in(message_of([&] { open(alone, "rank:*"); }, WEIR_STATUS_UNAVAILABLE),
