@@ -287,6 +287,20 @@ class Figures(unittest.TestCase):
             json.dump(kept, file)
         self.assertEqual(self.figures()["times"], first["times"])
 
+    def test_times_of_nothing_have_no_gain(self):
+        self.figures()
+        with open(self.output + ".json", encoding="utf-8") as file:
+            kept = json.load(file)
+        kept["times"] = dict.fromkeys(kept["times"], 0.0)
+        with open(self.output + ".json", "w", encoding="utf-8") as file:
+            json.dump(kept, file)
+        result = weir("bench", "figures", "--apps", "matmul", "--n", "256", "--domains", self.CARD,
+                      "--repeat", "1", "-o", self.output)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        row = next(line for line in result.stdout.splitlines() if line.startswith("matmul"))
+        self.assertNotIn("nan", row)
+        self.assertIn(" - ", row)
+
     def test_times_of_another_input_are_not_taken(self):
         first = self.figures("--fresh")
         with open(self.output + ".json", encoding="utf-8") as file:

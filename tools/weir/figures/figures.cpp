@@ -285,7 +285,7 @@ std::string Figures::text() const {
       return at == nullptr ? std::string("-") : at->dump();
     };
     const Json& pair = figures_[i].at("seconds");
-    const bool both = !pair[0].is_null() && !pair[1].is_null();
+    const bool both = !pair[0].is_null() && !pair[1].is_null() && pair[1].get<double>() > 0;
     table.add({figures_[i].at("app").get<std::string>(), time(pair[0]), time(pair[1]),
                both ? fmt::format("{:.2f}", pair[0].get<double>() / pair[1].get<double>()) : "-",
                best(figures_[i + 1]), best(figures_[i + 2]),
