@@ -72,7 +72,8 @@ typedef struct weir_conveyor_options {
   size_t block_bytes;      /**< of a block; 0: 63 KiB, over MPI 504 KiB; 1 KiB to 4 MiB */
   size_t block_items;      /**< in a block at most; 0: as many as fit; 1: each item by itself */
   size_t blocks_in_flight; /**< from this rank to another; 0: 8 */
-  /** Age at which a block is sent; 0: 1 ms, negative: any. Looked at in every 64th call of the
+  /** Age at which a block is sent; 0: 1 ms, or any where a seed decides the order of delivery;
+      negative: any. Looked at in every 64th call of the
       producer, and in those with no items: a producer that stops calling has to flush. */
   int64_t age_ns;
   int64_t timeout_ns; /**< how long creating waits for the other ranks; 0: 60 s, negative: ever */

@@ -34,8 +34,8 @@ typedef struct weir_fabric_options {
    */
   const char* transport;
   /**
-   * Who moves the fabric on; NULL: WEIR_PROGRESS, else hybrid. One-sided operations, and messages
-   * to handlers, wait until the target's fabric is moved on.
+   * Who moves the fabric on; NULL: caller with a seed, else WEIR_PROGRESS, else hybrid. One-sided
+   * operations, and messages to handlers, wait until the target's fabric is moved on.
    *
    *   thread   a thread of the fabric, which looks for news and sleeps when there are none
    *   caller   whoever waits in a function of the fabric, and nobody else; ranks with this are not
@@ -45,7 +45,7 @@ typedef struct weir_fabric_options {
   const char* progress;
   int64_t lost_after_ns; /**< silence after which a rank counts as lost; 0: WEIR_LOST_AFTER_MS, or
                               10 s */
-  uint64_t seed;         /**< inproc: order of delivery; 0: as it comes */
+  uint64_t seed;         /**< inproc: decides the order of delivery; 0: as it comes */
 } weir_fabric_options;
 #define WEIR_FABRIC_OPTIONS_INIT \
   { sizeof(weir_fabric_options), NULL, NULL, 0, 0 }
@@ -73,10 +73,24 @@ typedef weir_status (*weir_fabric_program)(weir_fabric* fabric, void* payload);
 
 /**
  * Runs a program on `ranks` ranks (1 to 1024) in this process, each on a thread of its own, and
- * returns the failure of the lowest rank that failed, with its number before the message. With a
- * seed messages are delivered in an order that it decides. When all ranks wait for each other,
- * without a timeout, all of these calls fail and say who waits for what; ranks are to call from one
- * thread each, as another one may do what is waited for.
+ * returns the failure of the lowest rank that failed, with its number before the message.
+ *
+ * A seed decides the order in which everything of different ranks arrives: messages, operations on
+ * windows, the end of a rank. The same program and seed are the same order on every run, whatever
+ * the threads' timing. Messages of one rank stay in order. For that something arrives only when all
+ * ranks wait in functions of the fabric: then one thing is drawn of all that has been sent to any
+ * rank, and the call that it is for goes on. Calls with a timeout of 0 wait until then. It holds
+ * for ranks that call from one thread each, wait for each other in functions of the fabric only,
+ * and do not do other things as time passes: as after a timeout that is not 0, or with the ages and
+ * speeds of conveyors and shares. Of a rank with several threads one that waits is enough: then
+ * orders are mixed, and differ from run to run. So they do, after a warning, when a rank is in no
+ * function of the fabric for a minute while others wait for what the seed holds, as they may wait
+ * for each other. With a progress that has a thread, as a runtime on the fabric needs (UNSUPPORTED
+ * without), the seed draws from what has come, which differs from run to run, too.
+ *
+ * When all ranks wait for each other, without a timeout, all of these calls fail and say which rank
+ * waits for what. Of a rank all threads must wait that have called the fabric and have not ended;
+ * one that has not called it yet may do what is waited for, so it is to call before others wait.
  */
 WEIR_API weir_status weir_fabric_simulate(const weir_fabric_options* options, unsigned ranks,
                                           weir_fabric_program program, void* payload);

@@ -198,7 +198,7 @@ class Fabric:
         """Runs program(fabric) on so many ranks in this process, each on a thread of its own, and
         raises what the lowest of them raised, or says who waits for what when all wait for each
         other without a timeout. Ctrl-C is seen when they are over. seed: decides the order of
-        messages."""
+        messages, the same on every run, unless progress is "thread" or "hybrid"."""
         _weir._simulate(ranks, lambda body: program(Fabric._of(body)), progress, lost_after, seed)
 
     @property

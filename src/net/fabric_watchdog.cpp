@@ -92,6 +92,7 @@ void FabricWatchdog::lost(Rank, const std::string&) noexcept { news_.notify_all(
 // ---- Questions ----------------------------------------------------------------------------------
 
 void FabricWatchdog::watch() {
+  port_.leave_out_this_thread();
   const std::int64_t period = std::max<std::int64_t>(limit_ns_ / kLooksInLimit, 1'000'000);
   sys::Lock lock(mutex_);
   while (!leaving_) {

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/log.hpp"
 #include "base/threads.hpp"
 
 namespace weir::rt {
@@ -15,26 +17,62 @@ namespace {
 
 constexpr std::size_t kBoxBytes = 1u << 20;  ///< from one sender, not received yet
 
-using Packet = std::vector<std::byte>;
+// How long a rank may be outside of the fabric while others wait for what the seed holds. Counted,
+// not measured, so that time in a debugger, which stops all threads, is one look.
+constexpr std::int64_t kBetweenAbsentLooks = 1'000'000'000;
+constexpr unsigned kMostAbsentLooks = 60;
+
+using ThreadLife = std::weak_ptr<const char>;
+
+/// Expires when the calling thread ends.
+ThreadLife life_of_thread() {
+  static thread_local const auto life = std::make_shared<const char>();
+  return life;
+}
+
+bool same(const ThreadLife& one, const ThreadLife& other) noexcept {
+  return !one.owner_before(other) && !other.owner_before(one);
+}
+
+struct Packet {
+  std::vector<std::byte> bytes;
+  bool counts = true;  ///< takes of the sender's room
+};
 
 }  // namespace
 
 /// What has been sent to a rank.
 struct InprocHub::Box {
-  Box(Rank ranks, std::uint64_t seed) : from(ranks), bytes(ranks), random(seed) {}
+  Box(Rank ranks, std::uint64_t seed) : from(ranks), random(seed) {}
+
+  /// What a sender has sent and the rank has not taken.
+  struct Sender {
+    std::deque<Packet> packets;
+    std::size_t bytes = 0;    ///< of those that count
+    std::size_t held = 0;     ///< packets at the end, until the seed decides for them
+    bool introduced = false;  ///< its first packet, by which ranks meet, is not held
+  };
 
   sys::Mutex mutex;
-  std::vector<std::deque<Packet>> from;
-  std::vector<std::size_t> bytes;
-  std::deque<Rank> arrivals;  ///< senders of the packets
+  std::vector<Sender> from;
+  std::deque<Rank> arrivals;  ///< senders of the packets that are not held
+  std::optional<Rank> next;   ///< sender of the one that the seed has decided for
   bool closed = false;        ///< the rank has gone
   std::mt19937_64 random;
+  sys::Atomic<std::size_t> held{0};     ///< packets of all senders
+  sys::Atomic<std::uint64_t> news{0};   ///< changes when there may be something for its threads
+  sys::Atomic<std::uint32_t> ended{0};  ///< waits that are to hear of their end
   sys::Atomic<std::uint32_t> bell{0};
 
   void ring() noexcept {
     bell.fetch_add(1);
     sys::wake_all(bell);
   }
+  void announce() noexcept {
+    news.fetch_add(1);
+    ring();
+  }
+  void close(State& state) noexcept;
 };
 
 struct InprocHub::State {
@@ -43,53 +81,232 @@ struct InprocHub::State {
     sys::Atomic<std::size_t> corrupt{SIZE_MAX};
   };
 
-  /// What a rank waits for, if nothing has been sent since.
-  struct Wait {
-    std::string what;
-    std::uint64_t since = 0;
-    bool waits = false, left = false;
-    std::string stall;  ///< that it has to be told of
+  /// The threads of a rank.
+  struct Threads {
+    std::vector<IdleWait*> waits;
+    std::vector<ThreadLife> known;  ///< those that have used the rank
+    bool others = false;            ///< some are not known
+    bool left = false;              ///< the rank has
   };
 
   std::vector<std::unique_ptr<Box>> boxes;
   std::vector<Fault> faults;
   bool draws = false;
 
+  sys::Atomic<bool> decides{false};  ///< the seed, and nothing else
   sys::Atomic<bool> reports_stalls{false};
-  sys::Atomic<std::uint64_t> sent{0};       ///< packets
-  sys::Atomic<std::uint64_t> in_flight{0};  ///< those that have not been taken in
-  sys::Mutex mutex;
-  std::vector<Wait> waits;
+  sys::Atomic<std::uint64_t> in_flight{0};  ///< packets that have not been taken in
 
+  sys::Mutex mutex;        // of what follows
+  std::mt19937_64 random;  ///< for what the seed decides
+  std::vector<Threads> threads;
+  std::int64_t absent_looked_ns = 0;
+  unsigned absent_looks = 0;  ///< since the seed has decided for something
+
+  // Under the mutex.
+  void enter(Rank rank, IdleWait& wait, std::uint64_t since);
+  void settle();
+  void go_on() noexcept;
+  bool is_idle(Rank rank) const noexcept;
+  bool all_wait(Rank rank) const noexcept;
+  bool waits_for_ever(Rank rank) const noexcept;
   bool stalls() const noexcept;
   std::string describe_stall() const;
   void note_stall();
+  void end(Rank rank, IdleWait& wait, std::string how) noexcept;
+  void release(Rank to, std::size_t held) noexcept;
+  void look_for_absent(Rank rank) noexcept;
+  void release_all();
 };
+
+/// Nothing comes from now on. What others have sent keeps its room until they hear of the end.
+void InprocHub::Box::close(State& state) noexcept {
+  const sys::Lock lock(mutex);
+  closed = true;
+  held.store(0);
+  for (Sender& sender : from) {
+    state.in_flight.fetch_sub(sender.packets.size());
+    sender.packets.clear();
+    sender.held = 0;
+  }
+}
+
+// ---- Threads that wait --------------------------------------------------------------------------
+
+/// A wait that begins makes the others of its rank old: what its thread did before may be what they
+/// wait for.
+void InprocHub::State::enter(Rank rank, IdleWait& wait, std::uint64_t since) {
+  Box& box = *boxes[rank];
+  std::vector<IdleWait*>& waits = threads[rank].waits;
+  if (!wait.known) {
+    waits.push_back(&wait);
+    wait.known = true;
+    std::uint64_t expected = since;
+    if (box.news.compare_exchange_strong(expected, since + 1)) ++since;
+  }
+  wait.since = since;
+  const bool others_are_old = std::any_of(waits.begin(), waits.end(), [&](const IdleWait* each) {
+    return each != &wait && each->since != since;
+  });
+  if (others_are_old && all_wait(rank)) box.ring();
+}
+
+/// Decides what happens next, when no rank does anything.
+void InprocHub::State::settle() {
+  if (decides.load()) go_on();
+  if (reports_stalls.load() && stalls()) note_stall();
+}
+
+/// Whether a thread of a rank does nothing before something new comes. Others may: what they send
+/// arrives later, so that too early is only an order that differs, and never is a standstill.
+bool InprocHub::State::is_idle(Rank rank) const noexcept {
+  const Threads& own = threads[rank];
+  if (own.left) return true;
+  const std::uint64_t news = boxes[rank]->news.load();
+  const auto is_current = [news](const IdleWait* wait) { return wait->since == news; };
+  return boxes[rank]->ended.load() == 0 &&
+         std::any_of(own.waits.begin(), own.waits.end(), is_current);
+}
+
+/// Whether all threads of a rank wait, without a time limit. In doubt not.
+bool InprocHub::State::all_wait(Rank rank) const noexcept {
+  const Threads& own = threads[rank];
+  const auto lives = [](const ThreadLife& life) { return !life.expired(); };
+  const auto alive = std::count_if(own.known.begin(), own.known.end(), lives);
+  return !own.others && !own.waits.empty() && std::cmp_equal(own.waits.size(), alive) &&
+         std::all_of(own.waits.begin(), own.waits.end(),
+                     [](const IdleWait* wait) { return wait->patience == Patience::endless; });
+}
+
+/// Whether that has come to nothing for all of them since any of them has done something.
+bool InprocHub::State::waits_for_ever(Rank rank) const noexcept {
+  const Threads& own = threads[rank];
+  if (own.left) return true;
+  const std::uint64_t news = boxes[rank]->news.load();
+  return all_wait(rank) &&
+         std::all_of(own.waits.begin(), own.waits.end(),
+                     [news](const IdleWait* wait) { return !wait->end && wait->since == news; });
+}
 
 /// Whether nothing will ever happen again. Asked before each sleep: takes no memory.
 bool InprocHub::State::stalls() const noexcept {
   if (in_flight.load() != 0) return false;
-  return std::all_of(waits.begin(), waits.end(), [this](const Wait& wait) {
-    return wait.left || (wait.waits && wait.stall.empty() && wait.since == sent.load());
-  });
+  for (Rank rank = 0; rank < threads.size(); ++rank) {
+    if (!waits_for_ever(rank)) return false;
+  }
+  return true;
 }
 
-/// Says who waits for what.
+/// Says which rank waits for what.
 std::string InprocHub::State::describe_stall() const {
   std::string text = "all ranks wait for each other:";
-  for (std::size_t rank = 0; rank < waits.size(); ++rank) {
-    const Wait& wait = waits[rank];
-    text += fmt::format("{} rank {} {}", rank == 0 ? "" : ",", rank,
-                        wait.left ? "has left" : "waits for " + wait.what);
+  for (std::size_t rank = 0; rank < threads.size(); ++rank) {
+    text += fmt::format("{} rank {} ", rank == 0 ? "" : ",", rank);
+    std::string things;
+    for (const IdleWait* const wait : threads[rank].waits) {
+      if (things.find(wait->what) != std::string::npos) continue;
+      things += fmt::format("{}{}", things.empty() ? "waits for " : " and ", wait->what);
+    }
+    text += threads[rank].left ? "has left" : things;
   }
   return text;
 }
 
 /// All whose calls fail by it are to hear of a stall, each once: they may go on.
 void InprocHub::State::note_stall() {
-  if (!stalls()) return;
   const std::string found = describe_stall();
-  for (Wait& wait : waits) wait.stall = found;
+  for (Rank rank = 0; rank < threads.size(); ++rank) {
+    for (IdleWait* const wait : threads[rank].waits) end(rank, *wait, found);
+  }
+}
+
+void InprocHub::State::end(Rank rank, IdleWait& wait, std::string how) noexcept {
+  wait.end = std::move(how);
+  boxes[rank]->ended.fetch_add(1);
+  boxes[rank]->ring();
+}
+
+// ---- What the seed decides ----------------------------------------------------------------------
+
+/// When no rank does anything the seed decides what happens next: a packet arrives, or a poll has
+/// been in vain. What can happen depends on the program alone, not on when its threads ran.
+void InprocHub::State::go_on() noexcept {
+  std::size_t choices = 0;
+  const auto polls = [](const IdleWait* wait) { return wait->patience == Patience::none; };
+  for (Rank rank = 0; rank < threads.size(); ++rank) {
+    if (!is_idle(rank)) return look_for_absent(rank);
+    const std::vector<IdleWait*>& waits = threads[rank].waits;
+    choices += boxes[rank]->held.load();
+    choices += static_cast<std::size_t>(std::count_if(waits.begin(), waits.end(), polls));
+  }
+  if (choices == 0) return;
+  absent_looks = 0;
+  std::size_t chosen = random() % choices;
+  for (Rank rank = 0; rank < threads.size(); ++rank) {
+    const std::size_t held = boxes[rank]->held.load();
+    if (chosen < held) return release(rank, chosen);
+    chosen -= held;
+    for (IdleWait* const wait : threads[rank].waits) {
+      if (polls(wait) && chosen-- == 0) return end(rank, *wait, {});
+    }
+  }
+}
+
+/// Lets the oldest packet of a sender arrive: that which has the held one of this number.
+void InprocHub::State::release(Rank to, std::size_t held) noexcept {
+  Box& box = *boxes[to];
+  Rank from = 0;
+  bool was_full = false;
+  {
+    const sys::Lock lock(box.mutex);
+    while (held >= box.from[from].held) held -= box.from[from++].held;
+    Box::Sender& sender = box.from[from];
+    Packet& packet = sender.packets[sender.packets.size() - sender.held];
+    was_full = sender.bytes + kLinkPacketBytes > kBoxBytes;
+    packet.counts = false;
+    sender.bytes -= packet.bytes.size();
+    --sender.held;
+    box.held.fetch_sub(1);
+    box.next = from;
+  }
+  box.announce();
+  if (was_full) boxes[from]->announce();
+}
+
+/// A rank that calls nothing for long may wait, elsewhere, for one that gets nothing meanwhile.
+/// Everything arrives as it comes then: the program is to go on.
+void InprocHub::State::look_for_absent(Rank rank) noexcept {
+  if (!threads[rank].waits.empty()) return;
+  const std::int64_t now = sys::now_ns();
+  if (now - absent_looked_ns < kBetweenAbsentLooks) return;
+  absent_looked_ns = now;
+  if (++absent_looks <= kMostAbsentLooks) return;
+  decides.store(false);
+  try {
+    release_all();
+  } catch (...) {  // no memory: until the next look
+    return decides.store(true);
+  }
+  log::warning(
+      "rank {} has been in no call of the fabric for {} s, in which other ranks have waited: from "
+      "now on messages arrive as they come, not as the seed decides; let ranks wait for each other "
+      "in the fabric only",
+      rank, kMostAbsentLooks);
+}
+
+void InprocHub::State::release_all() {
+  for (const auto& box : boxes) {
+    {
+      const sys::Lock lock(box->mutex);
+      for (Rank from = 0; from < box->from.size(); ++from) {
+        for (std::size_t& held = box->from[from].held; held > 0; --held) {
+          box->arrivals.push_back(from);
+          box->held.fetch_sub(1);
+        }
+      }
+    }
+    box->announce();
+  }
 }
 
 class InprocHub::InprocLink final : public Link {
@@ -101,17 +318,15 @@ class InprocHub::InprocLink final : public Link {
              .ranks = static_cast<Rank>(state_->boxes.size()),
              .packet_bytes = kLinkPacketBytes,
              .can_sleep = true,
-             .sees_stalls = state_->reports_stalls.load()};
+             .sees_stalls = state_->reports_stalls.load(),
+             .seeded = state_->decides.load()};
   }
 
   ~InprocLink() override {
-    {
-      sys::Lock lock(own_.mutex);
-      own_.closed = true;
-      state_->in_flight.fetch_sub(own_.arrivals.size());
-    }
-    sys::Lock lock(state_->mutex);
-    state_->waits[info_.rank].left = true;
+    const sys::Lock lock(state_->mutex);
+    own_.close(*state_);
+    state_->threads[info_.rank].left = true;
+    if (state_->decides.load()) state_->go_on();
   }
 
   const LinkInfo& info() const noexcept override { return info_; }
@@ -123,14 +338,16 @@ class InprocHub::InprocLink final : public Link {
     try {
       std::size_t bytes = 0;
       for (const auto& part : parts) bytes += part.size();
-      packet.reserve(bytes);
-      for (const auto& part : parts) packet.insert(packet.end(), part.begin(), part.end());
+      packet.bytes.reserve(bytes);
+      for (const auto& part : parts) {
+        packet.bytes.insert(packet.bytes.end(), part.begin(), part.end());
+      }
     } catch (...) {
       return false;
     }
     const std::size_t wrong =
         fault.corrupt.load() == SIZE_MAX ? SIZE_MAX : fault.corrupt.exchange(SIZE_MAX);
-    if (wrong < packet.size()) packet[wrong] ^= std::byte{0x40};
+    if (wrong < packet.bytes.size()) packet.bytes[wrong] ^= std::byte{0x40};
     return deliver(to, std::move(packet));
   }
 
@@ -140,7 +357,7 @@ class InprocHub::InprocLink final : public Link {
       Rank from = 0;
       Packet packet;
       if (!take(from, packet)) break;
-      sink.packet(from, packet);
+      sink.packet(from, packet.bytes);
       state_->in_flight.fetch_sub(1);
       any = true;
     }
@@ -148,32 +365,50 @@ class InprocHub::InprocLink final : public Link {
   }
 
   std::string gone(Rank rank) noexcept override {
+    if (is_owed_by(rank)) return {};
     Box& box = *state_->boxes[rank];
     const sys::Lock lock(box.mutex);
     return box.closed ? "has ended" : "";
   }
 
-  std::uint64_t activity() const noexcept override { return state_->sent.load(); }
-  std::string stalled(const char* what, std::uint64_t since) override {
-    if (!state_->reports_stalls.load()) return {};
-    sys::Lock lock(state_->mutex);
-    State::Wait& wait = state_->waits[info_.rank];
-    wait.what = what;
-    wait.since = since;
-    wait.waits = true;
-    if (wait.stall.empty()) state_->note_stall();
-    wait.waits = wait.stall.empty();
-    return std::exchange(wait.stall, {});
+  std::uint64_t activity() const noexcept override { return own_.news.load(); }
+  void note_activity() noexcept override { own_.news.fetch_add(1); }
+  void note_thread() noexcept override {
+    const sys::Lock lock(state_->mutex);
+    State::Threads& own = state_->threads[info_.rank];
+    try {
+      const ThreadLife life = life_of_thread();
+      std::erase_if(own.known, [](const ThreadLife& each) { return each.expired(); });
+      const auto is_it = [&](const ThreadLife& each) { return same(each, life); };
+      if (std::none_of(own.known.begin(), own.known.end(), is_it)) own.known.push_back(life);
+    } catch (...) {  // no memory
+      own.others = true;
+    }
   }
-  void resumed() noexcept override {
-    sys::Lock lock(state_->mutex);
-    state_->waits[info_.rank].waits = false;
-    state_->waits[info_.rank].stall.clear();
+
+  std::optional<std::string> idle(IdleWait& wait, std::uint64_t since) override {
+    const bool polls = wait.patience == Patience::none;
+    if (!state_->reports_stalls.load() && !state_->decides.load() && !polls) return std::nullopt;
+    const sys::Lock lock(state_->mutex);
+    state_->enter(info_.rank, wait, since);
+    if (!wait.end) state_->settle();
+    if (wait.end) return std::exchange(*wait.end, {});
+    return polls && !state_->decides.load() ? std::optional(std::string()) : std::nullopt;
+  }
+  void resumed(IdleWait& wait) noexcept override {
+    if (!wait.known) return;
+    const sys::Lock lock(state_->mutex);
+    wait.known = false;
+    if (wait.end) own_.ended.fetch_sub(1);
+    std::vector<IdleWait*>& waits = state_->threads[info_.rank].waits;
+    std::erase(waits, &wait);
+    const bool others_wait = !waits.empty();  // of a rank that may go on without this thread
+    if (others_wait && state_->decides.load()) state_->go_on();
   }
 
   std::uint32_t bell() const noexcept override { return own_.bell.load(); }
   void wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept override {
-    if (anything()) return sys::yield();
+    if (anything() || own_.ended.load() > 0) return sys::yield();
     sys::wait(own_.bell, bell, deadline_ns);
   }
   void wake() noexcept override { own_.ring(); }
@@ -181,50 +416,87 @@ class InprocHub::InprocLink final : public Link {
  private:
   bool deliver(Rank to, Packet packet) noexcept {
     Box& box = *state_->boxes[to];
+    bool holds = false;
     try {
       sys::Lock lock(box.mutex);
-      if (box.closed) return true;
-      std::size_t& bytes = box.bytes[info_.rank];
-      if (bytes > 0 && bytes + packet.size() > kBoxBytes) return false;
-      const std::size_t size = packet.size();
-      box.from[info_.rank].emplace_back();
+      const bool decides = state_->decides.load();
+      if (box.closed && !decides) return true;
+      Box::Sender& own = box.from[info_.rank];
+      const std::size_t size = packet.bytes.size();
+      if (own.bytes > 0 && own.bytes + size > kBoxBytes) return false;
+      if (box.closed) {
+        own.bytes += size;
+        return true;
+      }
+      holds = decides && own.introduced;
+      own.packets.emplace_back();
       try {
-        box.arrivals.push_back(info_.rank);
+        if (!holds) box.arrivals.push_back(info_.rank);
       } catch (...) {
-        box.from[info_.rank].pop_back();
+        own.packets.pop_back();
         throw;
       }
-      box.from[info_.rank].back() = std::move(packet);
+      own.packets.back() = std::move(packet);
+      own.introduced = true;
       state_->in_flight.fetch_add(1);
-      state_->sent.fetch_add(1);
-      bytes += size;
+      own.bytes += size;
+      if (holds) {
+        ++own.held;
+        box.held.fetch_add(1);
+      } else {
+        box.news.fetch_add(1);
+      }
     } catch (...) {
       return false;
     }
-    box.ring();
+    if (!holds) {
+      box.ring();
+    } else {  // perhaps by a thread beside one that waits
+      go_on();
+    }
     return true;
+  }
+
+  void go_on() noexcept {
+    const sys::Lock lock(state_->mutex);
+    if (state_->decides.load()) state_->go_on();
   }
 
   bool anything() const noexcept {
     const sys::Lock lock(own_.mutex);
-    return !own_.arrivals.empty();
+    return !own_.arrivals.empty() || own_.next;
+  }
+
+  /// Whether packets of a rank are on their way for longer than it takes to send them.
+  bool is_owed_by(Rank rank) const noexcept {
+    const sys::Lock lock(own_.mutex);
+    return state_->decides.load() && !own_.from[rank].packets.empty();
   }
 
   bool take(Rank& from, Packet& packet) noexcept {
     bool was_full = false;
     {
       sys::Lock lock(own_.mutex);
-      if (own_.arrivals.empty()) return false;
-      // A draw among packets, not senders: who sent more is drawn more often.
-      const std::size_t drawn = state_->draws ? own_.random() % own_.arrivals.size() : 0;
-      from = own_.arrivals[drawn];
-      own_.arrivals.erase(own_.arrivals.begin() + static_cast<std::ptrdiff_t>(drawn));
-      packet = std::move(own_.from[from].front());
-      own_.from[from].pop_front();
-      was_full = own_.bytes[from] + kLinkPacketBytes > kBoxBytes;
-      own_.bytes[from] -= packet.size();
+      if (own_.next) {
+        from = *std::exchange(own_.next, std::nullopt);
+      } else if (own_.arrivals.empty()) {
+        return false;
+      } else {
+        // A draw among packets, not senders: who sent more is drawn more often.
+        const bool draws = state_->draws && !state_->decides.load();
+        const std::size_t drawn = draws ? own_.random() % own_.arrivals.size() : 0;
+        from = own_.arrivals[drawn];
+        own_.arrivals.erase(own_.arrivals.begin() + static_cast<std::ptrdiff_t>(drawn));
+      }
+      Box::Sender& sender = own_.from[from];
+      packet = std::move(sender.packets.front());
+      sender.packets.pop_front();
+      if (packet.counts) {
+        was_full = sender.bytes + kLinkPacketBytes > kBoxBytes;
+        sender.bytes -= packet.bytes.size();
+      }
     }
-    if (was_full) state_->boxes[from]->ring();
+    if (was_full) state_->boxes[from]->announce();
     return true;
   }
 
@@ -235,8 +507,9 @@ class InprocHub::InprocLink final : public Link {
 
 InprocHub::InprocHub(Rank ranks, std::uint64_t seed) : state_(std::make_shared<State>()) {
   state_->faults = std::vector<State::Fault>(ranks);
-  state_->waits.resize(ranks);
+  state_->threads.resize(ranks);
   state_->draws = seed != 0;
+  state_->random.seed(seed);
   for (Rank rank = 0; rank < ranks; ++rank) {
     state_->boxes.push_back(std::make_unique<Box>(ranks, seed * 0x9E3779B97F4A7C15u + rank));
   }
@@ -245,6 +518,8 @@ InprocHub::InprocHub(Rank ranks, std::uint64_t seed) : state_(std::make_shared<S
 std::unique_ptr<Link> InprocHub::link(Rank rank) {
   return std::make_unique<InprocLink>(state_, rank);
 }
+
+void InprocHub::decide_by_seed() noexcept { state_->decides.store(true); }
 
 void InprocHub::report_stalls() noexcept { state_->reports_stalls.store(true); }
 

@@ -26,7 +26,8 @@ struct LinkInfo {
   std::size_t reserved_bytes = 0;  ///< most that reserve() gives
   bool shares_memory = false;      ///< direct() works
   bool can_sleep = false;          ///< wait() ends when a packet arrives
-  bool sees_stalls = false;        ///< stalled() may say something: who waits is to say so
+  bool sees_stalls = false;        ///< idle() may name a stall: threads that wait call it
+  bool seeded = false;             ///< a seed decides what arrives next, when all ranks wait
 };
 
 /// Takes the packets.
@@ -97,9 +98,14 @@ class Link {
     return nullptr;
   }
 
+  // As in Transport.
   virtual std::uint64_t activity() const noexcept { return 0; }
-  virtual std::string stalled(const char* /*what*/, std::uint64_t /*since*/) { return {}; }
-  virtual void resumed() noexcept {}
+  virtual void note_activity() noexcept {}
+  virtual void note_thread() noexcept {}
+  virtual std::optional<std::string> idle(IdleWait&, std::uint64_t /*since*/) {
+    return std::nullopt;
+  }
+  virtual void resumed(IdleWait&) noexcept {}
 
   // As in Transport. Any thread.
   virtual std::uint32_t bell() const noexcept = 0;

@@ -176,6 +176,7 @@ LinkTransport::LinkTransport(std::unique_ptr<Link> link, Membership membership)
            .owner_must_poll = !facts.shares_memory,
            .can_sleep = facts.can_sleep,
            .sees_stalls = facts.sees_stalls,
+           .seeded = facts.seeded,
            .lost_after_ns = membership_.lost_after_ns};
   if (membership_.lost_after_ns > 0) {
     info_.patience_ns = std::min(membership_.lost_after_ns, kLongestLeave);
@@ -290,12 +291,20 @@ void LinkTransport::leave(Kind farewell) noexcept {
     }
     return next == info_.ranks && link_->drained();
   };
+  IdleWait wait{.what = "room to leave", .patience = Patience::some};
   for (;;) {
     const std::uint32_t bell = link_->bell();
-    if (answers_.empty() && over()) return;
-    if (sys::now_ns() >= deadline) return;
-    if (!progress(nobody)) link_->wait(bell, std::min(deadline, sys::now_ns() + 1'000'000));
+    const std::uint64_t since = link_->activity();
+    if (answers_.empty() && over()) break;
+    if (sys::now_ns() >= deadline) break;
+    if (progress(nobody)) continue;
+    try {
+      static_cast<void>(link_->idle(wait, since));
+    } catch (...) {  // no memory: the next pass says so
+    }
+    link_->wait(bell, std::min(deadline, sys::now_ns() + 1'000'000));
   }
+  link_->resumed(wait);
 }
 
 // ---- Packets ------------------------------------------------------------------------------------

@@ -80,10 +80,12 @@ class LinkTransport final : public Transport, private PacketSink {
   void drop(Rank rank, const std::string& why) noexcept override;
   void leave_at_exit() noexcept override;
   std::uint64_t activity() const noexcept override { return link_->activity(); }
-  std::string stalled(const char* what, std::uint64_t since) override {
-    return link_->stalled(what, since);
+  void note_activity() noexcept override { link_->note_activity(); }
+  void note_thread() noexcept override { link_->note_thread(); }
+  std::optional<std::string> idle(IdleWait& wait, std::uint64_t since) override {
+    return link_->idle(wait, since);
   }
-  void resumed() noexcept override { link_->resumed(); }
+  void resumed(IdleWait& wait) noexcept override { link_->resumed(wait); }
   std::uint32_t bell() const noexcept override { return link_->bell(); }
   void wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept override;
   void wake() noexcept override { link_->wake(); }

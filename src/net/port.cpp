@@ -1,5 +1,6 @@
 #include "net/port.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/thread_role.hpp"
@@ -26,6 +27,8 @@ class Port::Body final : private TransportSink, private PortWork {
   PortBarrier barrier;
 
  private:
+  static constexpr std::int64_t kBetweenLooks = 1'000'000;
+
   void send_all(std::int64_t deadline_ns) noexcept;
   bool step() noexcept override;
   bool left() const noexcept override { return messages.left() || operations.left(); }
@@ -57,9 +60,23 @@ Port::Body::~Body() {
   send_all(deadline);
 }
 
+/// Also where others go on only when all wait.
 void Port::Body::send_all(std::int64_t deadline_ns) noexcept {
-  const auto empty = [this] { return messages.empty() && operations.empty(); };
-  while (step(), !empty() && sys::now_ns() < deadline_ns) sys::yield();
+  IdleWait wait{.what = "room to send", .patience = Patience::some};
+  for (;;) {
+    const std::uint32_t bell = transport->bell();
+    const std::uint64_t since = transport->activity();
+    const bool happened = step();
+    const std::int64_t now = sys::now_ns();
+    if ((messages.empty() && operations.empty()) || now >= deadline_ns) break;
+    if (happened) continue;
+    try {
+      static_cast<void>(transport->idle(wait, since));
+    } catch (...) {  // no memory: the next pass says so
+    }
+    transport->wait(bell, std::min(deadline_ns, now + kBetweenLooks));
+  }
+  transport->resumed(wait);
 }
 
 void Port::Body::leave_at_exit() noexcept {
@@ -235,6 +252,7 @@ void Port::as_listener(const std::function<void()>& act) {
   body_->progress.rouse();  // behind the turn, which kept them from looking
 }
 bool Port::inside_listener() const noexcept { return body_->progress.holds(); }
+void Port::leave_out_this_thread() noexcept { body_->progress.leave_out_this_thread(); }
 void Port::attend(Attendant* attendant) noexcept { body_->progress.attend(attendant); }
 bool Port::on_own_thread() const noexcept { return body_->progress.on_own_thread(); }
 bool Port::progress() noexcept { return body_->progress.look(); }

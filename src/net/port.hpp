@@ -58,6 +58,8 @@ class Port {
   /// Who is told, without the turn, when the port's own thread has moved something. Null: nobody;
   /// after it returns the former attendant hears nothing. Not from attend().
   void attend(Attendant* attendant) noexcept;
+  /// The calling thread is none of the program's: whether it waits says nothing of a stall.
+  void leave_out_this_thread() noexcept;
   /// Whether this is the port's own thread.
   bool on_own_thread() const noexcept;
 

@@ -24,6 +24,17 @@ class CountedSleeper {
   sys::Atomic<std::uint32_t>& count_;
 };
 
+std::uint64_t next_progress_serial() noexcept {
+  static sys::Atomic<std::uint64_t> last{0};
+  return last.fetch_add(1) + 1;
+}
+
+/// Of the last progress that has noted the calling thread.
+std::uint64_t& noted_by() noexcept {
+  static thread_local std::uint64_t serial = 0;
+  return serial;
+}
+
 }  // namespace
 
 PortProgress::PortProgress(Transport& transport, PortWork& work, ProgressBy by)
@@ -31,7 +42,11 @@ PortProgress::PortProgress(Transport& transport, PortWork& work, ProgressBy by)
       work_(work),
       by_(by),
       spin_ns_(config::spin_ns()),
-      wait_spin_ns_(transport.info().can_sleep ? spin_ns_ : kLooksInsteadOfSleep * spin_ns_) {}
+      wait_spin_ns_(transport.info().seeded      ? 0
+                    : transport.info().can_sleep ? spin_ns_
+                                                 : kLooksInsteadOfSleep * spin_ns_),
+      tracks_(transport.info().sees_stalls || transport.info().seeded),
+      serial_(next_progress_serial()) {}
 
 void PortProgress::start() {
   if (by_ != ProgressBy::caller) thread_.emplace("weir-fabric", [this] { run_thread(); });
@@ -50,7 +65,15 @@ void PortProgress::stop() noexcept {
 
 // ---- The turn -----------------------------------------------------------------------------------
 
+/// Before it can change anything. The own thread acts in steps only, and for an attendant.
+void PortProgress::note_thread() noexcept {
+  if (std::exchange(noted_by(), serial_) != serial_ && !on_own_thread()) transport_.note_thread();
+}
+
+void PortProgress::leave_out_this_thread() noexcept { noted_by() = serial_; }
+
 bool PortProgress::try_take() noexcept {
+  if (tracks_) note_thread();
   const void* nobody = nullptr;
   return holder_.load() == nullptr && holder_.compare_exchange_strong(nobody, this_thread());
 }
@@ -81,9 +104,15 @@ void PortProgress::rouse() noexcept {
   if (sleepers_.load() > 0 || thread_sleeps_.load()) transport_.wake();
 }
 
+bool PortProgress::step_once() noexcept {
+  const bool happened = work_.step();
+  if (happened && tracks_) transport_.note_activity();
+  return happened;
+}
+
 bool PortProgress::progress() noexcept {
   if (!try_take()) return false;
-  const bool happened = work_.step();
+  const bool happened = step_once();
   const bool more = happened && work_.unfinished();
   give();
   // Behind the turn: who is roused before may sleep again because it was taken.
@@ -104,20 +133,17 @@ bool PortProgress::look() noexcept {
 
 namespace {
 
-/// That the transport knows of a wait, until it is over, however.
-class Registration {
- public:
-  explicit Registration(Transport& transport) noexcept : transport_(transport) {}
-  Registration(const Registration&) = delete;
-  Registration& operator=(const Registration&) = delete;
-  ~Registration() {
-    if (set_) transport_.resumed();
+/// A wait that the transport may know, until it is over, however.
+struct KnownWait : IdleWait {
+  KnownWait(Transport& owner, const char* what, Patience patience) noexcept
+      : IdleWait{.what = what, .patience = patience}, transport(owner) {}
+  KnownWait(const KnownWait&) = delete;
+  KnownWait& operator=(const KnownWait&) = delete;
+  ~KnownWait() {
+    if (known) transport.resumed(*this);
   }
-  void set() noexcept { set_ = true; }
 
- private:
-  Transport& transport_;
-  bool set_ = false;
+  Transport& transport;
 };
 
 }  // namespace
@@ -129,52 +155,70 @@ void PortProgress::check_may_wait(const char* what) const {
 bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t timeout_ns,
                               WaitName what) {
   check_may_wait(what.text);
-  const std::int64_t deadline = sys::deadline_after(timeout_ns);
+  const TransportInfo& info = transport_.info();
+  const bool polls = timeout_ns == 0 && info.seeded, endless = timeout_ns < 0;
+  const bool tells = info.seeded || endless;
+  const std::int64_t deadline = polls ? sys::kNever : sys::deadline_after(timeout_ns);
   SpinLimit spin(wait_spin_ns_);
-  Registration registration(transport_);
+  KnownWait wait(transport_, what.text,
+                 polls                          ? Patience::none
+                 : endless && !attended_.load() ? Patience::endless
+                                                : Patience::some);
   WaitBoard::Entry entry(waits_, what);
   while (!done()) {
     if (look()) {
       spin.found();
     } else if (!spin.again()) {
       if (sys::now_ns() >= deadline) return done();
-      if (deadline == sys::kNever && look_for_stall(done, what.text)) registration.set();
+      const Idle idle = tells ? tell_idle(done, wait) : Idle::known;
+      if (idle == Idle::over) return done();
+      const bool tells_again = idle == Idle::unknown && tracks_;
+      const std::int64_t until =
+          tells_again ? std::min(deadline, sys::now_ns() + kUntilTold) : deadline;
       entry.enter();
       const CountedSleeper sleeper(sleepers_);
-      rest(done, deadline, spin) ? spin.found() : spin.in_vain();
+      rest(done, until, spin, idle == Idle::known ? &wait : nullptr) ? spin.found()
+                                                                     : spin.in_vain();
     }
-    if (timeout_ns >= 0 && sys::now_ns() >= deadline) return done();
+    if (deadline != sys::kNever && sys::now_ns() >= deadline) return done();
   }
   entry.end();
   return true;
 }
 
-/// Throws Error when nobody will ever end this wait. Returns whether the transport knows of it.
-bool PortProgress::look_for_stall(const std::function<bool()>& done, const char* what) {
-  if (!try_take()) return false;
+/// Throws Error when nobody will ever end this wait. Another thread may hold the turn, so that the
+/// transport cannot be told.
+PortProgress::Idle PortProgress::tell_idle(const std::function<bool()>& done, IdleWait& wait) {
+  if (!try_take()) return Idle::unknown;
   bool happened = false, idle = false;
-  std::string stall;
+  std::optional<std::string> end;
   try {
     const std::uint64_t since = transport_.activity();
-    happened = work_.step();
+    happened = step_once();
     idle = !happened && !done();
-    if (idle) stall = transport_.stalled(what, since);
+    if (idle) end = transport_.idle(wait, since);
   } catch (...) {
     give();
     throw;
   }
   give();
   if (happened) rouse();
-  if (!stall.empty()) fail(WEIR_STATUS_NETWORK_ERROR, "{}", stall);
-  return idle;
+  if (end && !end->empty()) fail(WEIR_STATUS_NETWORK_ERROR, "{}", *end);
+  if (end) return Idle::over;
+  return idle ? Idle::known : Idle::unknown;
+}
+
+/// Whether the transport is to hear of it once more.
+bool PortProgress::is_old(const IdleWait& wait) const noexcept {
+  return wait.known && wait.since != transport_.activity();
 }
 
 /// Sleeps, unless something happens first: returns whether it did. Whoever is to be roused has said
 /// so before.
 bool PortProgress::rest(const std::function<bool()>& done, std::int64_t deadline,
-                        const SpinLimit& spin) {
+                        const SpinLimit& spin, const IdleWait* wait) {
   const std::uint32_t bell = transport_.bell();
-  if (done()) return false;
+  if (done() || (wait != nullptr && is_old(*wait))) return false;
   if (progress()) return true;
   if (!transport_.info().can_sleep) deadline = std::min(deadline, spin.end_of_nap());
   transport_.wait(bell, deadline);
@@ -204,6 +248,7 @@ void PortProgress::end_nap() noexcept {
 void PortProgress::attend(Attendant* attendant) noexcept {
   const sys::Lock lock(attending_);
   attendant_ = attendant;
+  attended_.store(attendant != nullptr);
 }
 
 void PortProgress::tell_attendant() noexcept {
@@ -226,7 +271,7 @@ void PortProgress::run_thread() noexcept {
       spin.found();
     } else if (!spin.again()) {
       thread_sleeps_.store(true);
-      const bool found = rest(stopped, sys::kNever, spin);
+      const bool found = rest(stopped, sys::kNever, spin, nullptr);
       thread_sleeps_.store(false);
       if (found) tell_attendant();
       found ? spin.found() : spin.in_vain();

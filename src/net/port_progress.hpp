@@ -71,6 +71,7 @@ class PortProgress {
 
   /// As in Port.
   void attend(Attendant* attendant) noexcept;
+  void leave_out_this_thread() noexcept;
   bool on_own_thread() const noexcept { return own_.load() == this_thread(); }
 
   bool holds() const noexcept { return holder_.load() == this_thread(); }
@@ -98,11 +99,22 @@ class PortProgress {
 
  private:
   static constexpr std::int64_t kHybridNap = 1'000'000;
+  static constexpr std::int64_t kUntilTold = 1'000'000;  ///< until the transport is told of a wait
   static constexpr std::int64_t kLooksInsteadOfSleep = 20;  ///< as long, where sleep is until later
 
   bool progress() noexcept;
-  bool look_for_stall(const std::function<bool()>& done, const char* what);
-  bool rest(const std::function<bool()>& done, std::int64_t deadline, const SpinLimit& spin);
+  /// What the transport made of a wait that has found nothing.
+  enum class Idle : std::uint8_t {
+    unknown,  ///< it was not told
+    known,
+    over,  ///< it has been in vain
+  };
+  Idle tell_idle(const std::function<bool()>& done, IdleWait& wait);
+  bool step_once() noexcept;
+  void note_thread() noexcept;
+  bool is_old(const IdleWait& wait) const noexcept;
+  bool rest(const std::function<bool()>& done, std::int64_t deadline, const SpinLimit& spin,
+            const IdleWait* wait);
   bool callers_are_at_it(std::uint32_t& seen) noexcept;
   void nap(std::uint32_t& seen) noexcept;
   void end_nap() noexcept;
@@ -114,6 +126,8 @@ class PortProgress {
   const ProgressBy by_;
   const std::int64_t spin_ns_;
   const std::int64_t wait_spin_ns_;  ///< of those who wait for something
+  const bool tracks_;                ///< the transport wants to know which threads wait
+  const std::uint64_t serial_;       ///< no other has it
 
   WaitBoard waits_;
   sys::Atomic<const void*> holder_{nullptr};
@@ -125,6 +139,7 @@ class PortProgress {
   sys::Atomic<const void*> own_{nullptr};  ///< the thread
   sys::Mutex attending_;                   // of what follows, also while it attends
   Attendant* attendant_ = nullptr;
+  sys::Atomic<bool> attended_{false};  ///< there is one: it acts on the thread
   std::optional<sys::Thread> thread_;
 };
 

@@ -41,12 +41,30 @@ struct TransportInfo {
   bool shares_memory = false;      ///< all ranks are on one machine and put() is a copy
   bool owner_must_poll = true;     ///< one-sided operations wait for the target's progress()
   bool can_sleep = false;          ///< wait() blocks until something arrives
-  bool sees_stalls = false;        ///< stalled() may say something: who waits is to say so
+  bool sees_stalls = false;        ///< idle() may name a stall: threads that wait call it
+  bool seeded = false;             ///< a seed decides what arrives next, when all ranks wait
   std::int64_t patience_ns = 0;    ///< with what is still to be sent when it ends
   std::int64_t lost_after_ns = 0;  ///< silence of a rank that is lost then; 0: never
 };
 
 enum class OneSidedKind : std::uint8_t { put, get, fetch_add, compare_swap };
+
+/// How long a thread that has found nothing to do will wait.
+enum class Patience : std::uint8_t {
+  none,     ///< it polls
+  some,     ///< until a time
+  endless,  ///< until something arrives
+};
+
+/// The wait of a thread that has found nothing to do: the transport knows it from its first idle()
+/// to resumed(). The other members are the transport's.
+struct IdleWait {
+  const char* what = "";  ///< behind "waits for"
+  Patience patience = Patience::endless;
+  bool known = false;
+  std::uint64_t since = 0;              ///< its thread has found nothing to do in this activity()
+  std::optional<std::string> end = {};  ///< what ends it
+};
 
 /// A one-sided operation on [offset, offset + bytes) of a window. Atomic ones are on 8 aligned
 /// bytes.
@@ -148,13 +166,21 @@ class Transport {
   virtual void leave_at_exit() noexcept = 0;
 
   // Ranks that all wait for each other, where the transport sees all of them.
-  /// Changes whenever a rank sends something.
+  /// Changes whenever there may be something new for a thread of this rank.
   virtual std::uint64_t activity() const noexcept { return 0; }
-  /// This rank has had nothing to do since activity() was `since`, and will wait for ever for
-  /// `what`. Returns who waits for whom when that is so on all ranks, else "".
-  virtual std::string stalled(const char* /*what*/, std::uint64_t /*since*/) { return {}; }
-  /// It waits no more.
-  virtual void resumed() noexcept {}
+  /// progress() has changed something that other threads of this rank may wait for.
+  virtual void note_activity() noexcept {}
+  /// The calling thread of the program uses this rank: until it ends, nothing is a stall while it
+  /// does not wait. Any thread.
+  virtual void note_thread() noexcept {}
+  /// The thread has found nothing to do since activity() was `since`. Returns what ends its wait:
+  /// which rank waits for what, when all ranks wait for ever; "", when it polls and all others
+  /// wait. Nothing: it is to wait, and to say so again when activity() has changed.
+  virtual std::optional<std::string> idle(IdleWait&, std::uint64_t /*since*/) {
+    return std::nullopt;
+  }
+  /// Its thread waits no more. Any thread.
+  virtual void resumed(IdleWait&) noexcept {}
 
   // Sleeping. Any thread, beside the other calls.
   /// Changes when a wait() that has been given an earlier value is to end.

@@ -52,7 +52,8 @@ void add_handlers(ConveyorSetup& setup, const weir_conveyor_options& options) {
   }
 }
 
-ConveyorSetup setup_of(const weir_conveyor_options& options) {
+/// Where a seed decides what comes when, time does not, unless the program asks for it.
+ConveyorSetup setup_of(const weir_conveyor_options& options, bool seeded) {
   ConveyorSetup setup;
   setup.name = options.name != nullptr ? options.name : "conveyor";
   if (options.memory == nullptr && options.bytes > 0) {
@@ -69,7 +70,7 @@ ConveyorSetup setup_of(const weir_conveyor_options& options) {
     setup.blocks_in_flight =
         in_range(options.blocks_in_flight, 1, kMostInFlight, "blocks_in_flight");
   }
-  if (options.age_ns != 0) setup.age_ns = options.age_ns;
+  if (options.age_ns != 0 || seeded) setup.age_ns = options.age_ns != 0 ? options.age_ns : -1;
   setup.timeout_ns = options.timeout_ns != 0 ? options.timeout_ns : kUsualTimeout;
   return setup;
 }
@@ -82,7 +83,9 @@ weir_producer::weir_producer(weir_conveyor& owner)
 const std::string& weir_producer::name() const noexcept { return conveyor.name(); }
 
 weir_conveyor::weir_conveyor(Fabric& owner, const weir_conveyor_options& options)
-    : fabric(owner), conveyor(owner.conveyors(), owner.collectives(), setup_of(options)) {}
+    : fabric(owner),
+      conveyor(owner.conveyors(), owner.collectives(),
+               setup_of(options, owner.port().info().seeded)) {}
 
 weir_producer* weir_conveyor::open_producer() {
   Owned<weir_producer> producer(new weir_producer(*this));

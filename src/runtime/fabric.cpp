@@ -96,6 +96,15 @@ void check_ranks(Rank ranks) {
   }
 }
 
+/// With a seed ranks that wait move the fabric on, unless the program asks for a thread: when that
+/// runs is up to the system. Throws Error.
+weir_fabric_options options_of_simulation(weir_fabric_options options) {
+  const bool chosen = options.progress != nullptr && *options.progress != '\0';
+  if (options.seed != 0 && !chosen) options.progress = "caller";
+  progress_of(options);
+  return options;
+}
+
 /// Throws the outcome of something that failed.
 void expect(const Outcome& outcome) {
   if (!outcome.ok()) fail(outcome.status, "{}", outcome.message);
@@ -183,7 +192,7 @@ Fabric::Fabric(std::unique_ptr<Transport> transport, ProgressBy progress)
       conveyor_hub_(port_),
       halo_hub_(port_, Channel::grid),
       share_hub_(port_, Channel::share),
-      watchdog_(port_, config::watchdog_ns()) {}
+      watchdog_(port_, port_.info().seeded ? 0 : config::watchdog_ns()) {}
 
 Fabric::~Fabric() {
   {
@@ -196,6 +205,11 @@ Fabric::~Fabric() {
 }
 
 void Fabric::attach() {
+  if (port_.info().seeded) {
+    fail(WEIR_STATUS_UNSUPPORTED,
+         "a runtime on a fabric with a seed needs threads, whose order a seed cannot decide: set "
+         "the progress to hybrid, for an order that differs from run to run");
+  }
   const sys::Lock lock(mutex_);
   if (closed_) fail_argument("the fabric of {} has been closed", name_);
   ++runtimes_;
@@ -412,16 +426,17 @@ int launch_fabric(const weir_fabric_options& options, Rank ranks, const char* co
   return launch_ranks(ranks, arguments, lost_after(options));
 }
 
-void simulate_fabric(const weir_fabric_options& options, Rank ranks,
+void simulate_fabric(const weir_fabric_options& given, Rank ranks,
                      const std::function<void(weir_fabric&)>& program) {
   check_ranks(ranks);
+  const weir_fabric_options options = options_of_simulation(given);
   const std::string_view transport = options.transport != nullptr ? options.transport : "";
   if (!transport.empty() && transport != "inproc") {
     fail_argument("cannot simulate ranks over '{}': only over inproc", transport);
   }
-  progress_of(options);
   InprocHub hub(ranks, options.seed);
   hub.report_stalls();
+  if (options.seed != 0 && progress_of(options) == ProgressBy::caller) hub.decide_by_seed();
   std::vector<Outcome> outcomes(ranks);
   {
     std::vector<sys::Thread> threads;

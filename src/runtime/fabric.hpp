@@ -162,7 +162,8 @@ std::uint64_t started_rank() noexcept;
 Owned<weir_fabric> open_fabric(const weir_fabric_options& options);
 /// Starts ranks as processes of this machine. Throws Error.
 int launch_fabric(const weir_fabric_options& options, Rank ranks, const char* const* arguments);
-/// Runs a program on ranks of this process. Throws Error.
+/// Runs a program on ranks of this process, in an order that the seed decides, if there is one and
+/// no thread moves the fabric on. Throws Error.
 void simulate_fabric(const weir_fabric_options& options, Rank ranks,
                      const std::function<void(weir_fabric&)>& program);
 

@@ -358,6 +358,12 @@ MUTANTS = [
            "  if (ratio < 1 && !explained) {\n    grain_ = 1;\n    growing_ = false;\n  } else "
            "if (!growing_) {", "  static_cast<void>(explained);\n  {", SPEEDS),
     # Conveyors and halos.
+    Mutant("a seed draws before all ranks wait", "src/net/inproc.cpp",
+           "    if (!is_idle(rank)) return look_for_absent(rank);\n", "",
+           ("scheduled_fabric_test",)),
+    Mutant("a thread that has its answer counts as one that waits", "src/net/inproc.cpp",
+           "return !wait->end && wait->since == news; });", "return !wait->end; });",
+           ("scheduled_fabric_test",)),
     Mutant("an array that begins elsewhere is believed", "src/net/halo.cpp",
            "    if (layout_->check) check_arrays(options);\n", "", NET),
     Mutant("a process that ends says that it has closed the fabric", "src/net/link_transport.cpp",
