@@ -32,7 +32,7 @@ Speeds speeds_of(const Machine& machine, const Problem& problem, const char* pol
 
 /// Returns finish beside the best of the others.
 double print_row(const Machine& machine, const Problem& problem) {
-  std::fprintf(stderr, "%-15s %-18s", machine.name, problem.name().c_str());
+  std::fprintf(stderr, "%-17s %-18s", machine.name.c_str(), problem.name().c_str());
   double finish = 0, best = 0;
   for (const char* policy : kPolicies) {
     const Speeds speeds = speeds_of(machine, problem, policy);
@@ -50,7 +50,7 @@ double print_row(const Machine& machine, const Problem& problem) {
 nlohmann::json measure(const Arguments& arguments) {
   const std::vector<long> orders = arguments.numbers("--n", "4096,8192");
   const std::vector<long> tiles = arguments.numbers("--tile", "128,256,512");
-  std::fprintf(stderr, "%-15s %-18s", "machine", "problem");
+  std::fprintf(stderr, "%-17s %-18s", "machine", "problem");
   for (const char* policy : kPolicies) std::fprintf(stderr, " %13s", policy);
   std::fprintf(stderr, "     sum  finish / best other\n");
   double least = 1e9;

@@ -40,10 +40,12 @@ Coherence::Link::Link(const DeviceInfo& info) noexcept
       ns_per_byte(1 / (info.link_gbps > 0 ? info.link_gbps : kUsualGbps)),
       half_duplex(info.link_duplex == "half") {}
 
-std::int64_t Coherence::Link::occupy(bool in, std::int64_t from_ns, std::uint64_t bytes) noexcept {
+std::int64_t Coherence::Link::occupy(bool in, std::int64_t now_ns, std::int64_t from_ns,
+                                     std::uint64_t bytes) noexcept {
   std::int64_t& free_ns = in || half_duplex ? in_free_ns : out_free_ns;
-  free_ns = std::max(free_ns, from_ns) + copy_ns(bytes);
-  return free_ns;
+  const std::int64_t duration_ns = copy_ns(bytes);
+  free_ns = std::max(free_ns, now_ns) + duration_ns;
+  return std::max(free_ns, from_ns + duration_ns);
 }
 
 Arrival Coherence::arrival_in(const Lane& lane, std::span<const PieceUse> uses) const noexcept {
@@ -81,7 +83,8 @@ void Coherence::add_copies(const Lane& lane, const Piece& piece, std::uint16_t m
   }
   if (memory != kHostMemory) {
     const std::int64_t copy_ns = room_of(memory).link.copy_ns(piece.bytes());
-    from_ns = arrival.link_free_ns = std::max(from_ns, arrival.link_free_ns) + copy_ns;
+    arrival.link_free_ns = std::max(now_ns_, arrival.link_free_ns) + copy_ns;
+    from_ns = std::max(from_ns + copy_ns, arrival.link_free_ns);
     arrival.copying_ns += copy_ns;
   }
   arrival.ready_ns = std::max(arrival.ready_ns, from_ns);
@@ -388,7 +391,8 @@ void Coherence::transfer(Lane& lane, Piece& piece, Storage& source, Storage& tar
   piece.valid |= std::uint64_t{1} << target.memory;
   const std::uint16_t own = lane.domain().residency().memory();
   target.ready_ns = by_memory_[own]->link.occupy(
-      target.memory == own, std::max({now_ns_, piece.ready_ns, source.ready_ns}), piece.bytes());
+      target.memory == own, now_ns_, std::max({now_ns_, piece.ready_ns, source.ready_ns}),
+      piece.bytes());
   (target.memory == kHostMemory ? lane.share.bytes_out : lane.share.bytes_in) += piece.bytes();
 }
 

@@ -159,8 +159,10 @@ class Coherence {
     std::int64_t copy_ns(std::uint64_t bytes) const noexcept {
       return latency_ns + static_cast<std::int64_t>(static_cast<double>(bytes) * ns_per_byte);
     }
-    /// Takes up the link for a copy that may begin at a time. Returns its end.
-    std::int64_t occupy(bool in, std::int64_t from_ns, std::uint64_t bytes) noexcept;
+    /// Takes up the link for a copy that may begin at `from_ns`. Returns its end. Until then the
+    /// link makes the copies that may begin earlier, so a later start delays none of the others.
+    std::int64_t occupy(bool in, std::int64_t now_ns, std::int64_t from_ns,
+                        std::uint64_t bytes) noexcept;
   };
   /// The memory of one device.
   struct Room {

@@ -132,6 +132,7 @@ void Queue::add_lane(weir_place& place, double weight) {
   lane.place = &place;
   lane.kind = fmt::format("{} {} x{}", info.backend, info.description, place.width());
   lane.weight = weight;
+  lane.core_times = lane.claimed_times = CoreTimes(place.width());
   lane.share.place = place.name().c_str();
   lane.stream = runtime_.create_stream(place, options);
 }

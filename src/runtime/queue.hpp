@@ -171,8 +171,9 @@ class Queue {
   };
   /// The place that is to run a task, as the policy saw it.
   struct Choice {
-    Lane* lane = nullptr;       ///< null: none now
-    std::int64_t start_ns = 0;  ///< expected
+    Lane* lane = nullptr;         ///< null: none now
+    std::int64_t arrival_ns = 0;  ///< expected, of its operands
+    std::int64_t start_ns = 0;    ///< expected
     std::int64_t run_ns = -1;
     bool unsure = true;       ///< its size was not measured there
     std::uint64_t bytes = 0;  ///< of all operands of the task

@@ -14,7 +14,7 @@ namespace weir::rt {
 namespace {
 
 constexpr std::int64_t kEnoughNs = 2'000'000;  ///< of work for each core of a place
-constexpr std::int64_t kSoonNs = kEnoughNs;    ///< in which what a task uses has its value
+constexpr std::int64_t kSoonNs = 5'000'000;    ///< in which what a task uses has its value
 constexpr std::uint64_t kManyTasks = 256;      ///< for each core
 constexpr std::int64_t kTimedFromNs = 10'000;  ///< of shorter tasks only some are timed,
 constexpr std::uint64_t kOneTimedIn = 16;      ///< one of so many
@@ -201,7 +201,7 @@ Task* Queue::first_pending() const noexcept {
 bool Queue::bind_pass() noexcept {
   pass_began_ns_ = runtime_.now_ns();
   coherence_->set_now(pass_began_ns_);
-  for (Lane& lane : lanes_) lane.claimed_ns = 0;
+  for (Lane& lane : lanes_) lane.claimed = lane.claimed_ns = 0;
   bind_accesses();
   bool again = false;
   std::uint64_t higher = 0;
@@ -375,15 +375,19 @@ Queue::Choice Queue::choose(const Task& task) {
   const weir_candidate& candidate = candidates_[chosen];
   Lane& lane = *candidate_lanes_[chosen];
   if (candidate.full) {
-    lane.claimed_ns +=
-        std::max<std::int64_t>(candidate.run_ns, 0) * (changes_in_place(task) ? 1 : claims_);
+    lane.claim(changes_in_place(task) ? 1 : claims_, std::max<std::int64_t>(candidate.run_ns, 0),
+               pass_began_ns_ + candidate.ready_ns + candidate.transfer_ns);
     return {};
   }
-  const std::int64_t start_ns =
-      std::max(candidate.free_ns, candidate.ready_ns + candidate.transfer_ns);
+  const std::int64_t arrival_ns = candidate.ready_ns + candidate.transfer_ns;
   note_passed(task, chosen);
   const bool measured = outlooks_[chosen].source == PerformanceModel::Source::measured;
-  return {&lane, pass_began_ns_ + start_ns, candidate.run_ns, !measured, bytes};
+  return {.lane = &lane,
+          .arrival_ns = pass_began_ns_ + arrival_ns,
+          .start_ns = pass_began_ns_ + std::max(candidate.free_ns, arrival_ns),
+          .run_ns = candidate.run_ns,
+          .unsure = !measured,
+          .bytes = bytes};
 }
 
 /// For those who ask why a place has got nothing.
@@ -406,7 +410,7 @@ void Queue::add_candidate(const Task& task, std::uint64_t bytes, Lane& lane) {
   candidate.tasks = lane.tasks;
   candidate.full = lane.full;
   candidate.weight = lane.weight;
-  candidate.free_ns = lane.free_ns();
+  candidate.free_ns = lane.free_ns(pass_began_ns_);
   candidate.missing_bytes = arrival.missing_bytes;
   candidate.ready_ns = std::max<std::int64_t>(0, arrival.value_ns - pass_began_ns_);
   candidate.transfer_ns =
@@ -491,6 +495,7 @@ void Queue::expect_end(BoundTask& bound, const Choice& choice) {
   bound.unmeasured = choice.run_ns < 0;
   bound.estimate_ns = std::max<std::int64_t>(choice.run_ns, 0);
   lane.backlog_ns += bound.estimate_ns;
+  lane.core_times.occupy(choice.arrival_ns, bound.estimate_ns);
   if (bound.unmeasured) ++lane.unmeasured;
   note_load(lane);
   for (const PieceUse& use : bound.task->uses()) {

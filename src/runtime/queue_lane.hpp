@@ -1,6 +1,7 @@
 // A place of a queue, with the stream that runs its tasks.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "runtime/domain.hpp"
 #include "runtime/place.hpp"
 #include "runtime/stream.hpp"
+#include "sched/core_times.hpp"
 #include "sched/performance_model.hpp"
 
 namespace weir::rt {
@@ -25,8 +27,11 @@ struct Lane {
   std::uint64_t tasks = 0;
   std::uint64_t unmeasured = 0;  ///< of them, those of which nothing is known
   std::int64_t backlog_ns = 0;   ///< together, on one core; estimated
+  CoreTimes core_times{1};       ///< planned by estimates,
+  CoreTimes claimed_times{1};    ///< also of what is left to it, if that is any
   bool full = false;             ///< has enough to do until half of it is done
-  std::int64_t claimed_ns = 0;   ///< of the tasks that this pass left to it, likewise
+  std::int64_t claimed = 0;      ///< tasks that this pass left to it
+  std::int64_t claimed_ns = 0;   ///< of them, likewise
 
   weir_queue_share share{};
 
@@ -41,13 +46,23 @@ struct Lane {
   Passed passed;
 
   Domain& domain() const noexcept { return place->domain(); }
-  /// How long until one of its cores is free for a task that comes after those left to it. Of those
-  /// that run half is still to be done.
-  std::int64_t free_ns() const noexcept {
+  /// How long after `now_ns` one of its cores is free for a task that comes after those left to it:
+  /// as planned, within what the tasks that it has allow.
+  std::int64_t free_ns(std::int64_t now_ns) const noexcept {
     const auto cores = static_cast<std::int64_t>(place->width());
-    const auto all = static_cast<std::int64_t>(tasks);
-    if (all < cores) return claimed_ns / cores;
-    return claimed_ns / cores + backlog_ns / all * (2 * all - cores) / (2 * cores);
+    const std::int64_t all = static_cast<std::int64_t>(tasks) + claimed;
+    if (all < cores) return 0;
+    const std::int64_t mean_ns = (backlog_ns + claimed_ns) / all;
+    const std::int64_t most_ns = mean_ns * (all / cores);
+    const CoreTimes& planned = claimed > 0 ? claimed_times : core_times;
+    return std::clamp(planned.first_free_ns() - now_ns, most_ns - mean_ns, most_ns);
+  }
+  /// Leaves `count` tasks to it that take so long each, until the next pass.
+  void claim(std::int64_t count, std::int64_t run_ns, std::int64_t from_ns) noexcept {
+    if (claimed == 0) claimed_times = core_times;
+    claimed += count;
+    claimed_ns += count * run_ns;
+    claimed_times.occupy(from_ns, count * run_ns);
   }
   /// The memory its tasks find a buffer in.
   std::uint16_t memory_of(const Buffer& buffer) const noexcept {

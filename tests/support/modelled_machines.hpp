@@ -9,7 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <weir/weir.hpp>
@@ -24,20 +26,21 @@ struct Processor {
   double gflops;
   double gbps = 1e6, latency_us = 0;
   const char* duplex = "full";
+  double launch_us = 0;
 
   double rate() const { return cores * gflops; }
   std::string domain() const {
-    char text[160];
+    char text[192];
     std::snprintf(text, sizeof text,
                   "sim:clock=virtual,cores=%u,gflops=%g,gbps=%.9g,latency_us=%g,duplex=%s,"
-                  "kernels=skip",
-                  cores, gflops, gbps / kScale, latency_us, duplex);
+                  "launch_us=%g,kernels=skip",
+                  cores, gflops, gbps / kScale, latency_us, duplex, launch_us);
     return text;
   }
 };
 
 struct Machine {
-  const char* name;
+  std::string name;
   std::vector<Processor> processors;
 
   std::string domains() const {
@@ -52,15 +55,45 @@ struct Machine {
   }
 };
 
-/// Hosts and devices of different proportions, with one and two of the latter.
+/// Adds machines with one device beside a host, with two, and so on.
+inline void add_machines(std::vector<Machine>& machines, const std::string& host_name,
+                         const Processor& host, const std::string& device_name,
+                         const Processor& device, std::initializer_list<std::size_t> counts) {
+  for (const std::size_t count : counts) {
+    Machine machine{host_name + " + ", {host}};
+    if (count > 1) machine.name += std::to_string(count) + " ";
+    machine.name += device_name;
+    machine.processors.insert(machine.processors.end(), count, device);
+    machines.push_back(std::move(machine));
+  }
+}
+
+/// Hosts and devices of different proportions: with the rates of data sheets and published
+/// measurements, devices that are as fast as a host or several times so, and devices alone.
 inline std::vector<Machine> machines() {
-  const Processor hsw{28, 32.2}, knc{60, 16.5, 6.5, 15, "half"};
-  const Processor ivb{24, 19.4}, few{16, 40}, k40x{15, 85, 10, 8};
-  const Processor small{8, 20}, wide{4, 250, 12, 10, "half"};
-  return {{"HSW + KNC", {hsw, knc}},       {"HSW + 2 KNC", {hsw, knc, knc}},
-          {"IVB + KNC", {ivb, knc}},       {"IVB + 2 KNC", {ivb, knc, knc}},
-          {"host + K40x", {few, k40x}},    {"host + 2 K40x", {few, k40x, k40x}},
-          {"small + wide", {small, wide}}, {"small + 2 wide", {small, wide, wide}}};
+  const Processor hsw{28, 32.2}, ivb{24, 19.4}, few{16, 40}, grace{72, 42}, small{8, 20};
+  const Processor knc{60, 16.5, 6.5, 15, "half", 20}, phi{56, 16.4, 6.9, 10, "half", 20};
+  const Processor k40x{15, 85, 10, 8, "full", 7}, wide{4, 250, 12, 10, "half"};
+  const Processor h100_pcie{114, 380, 55, 8, "full", 5}, h100_sxm{132, 417, 55, 8, "full", 5};
+  const Processor hopper{132, 417, 375, 8, "full", 5}, mi300x{304, 322, 55, 10, "full", 5};
+  std::vector<Machine> all;
+  add_machines(all, "HSW", hsw, "KNC", knc, {1, 2});
+  add_machines(all, "IVB", ivb, "KNC", knc, {1, 2});
+  add_machines(all, "IVB", ivb, "Phi 31SP", phi, {1, 2});
+  add_machines(all, "host", few, "K40x", k40x, {1, 2});
+  add_machines(all, "small", small, "wide", wide, {1, 2});
+  add_machines(all, "HSW", hsw, "H100 PCIe", h100_pcie, {1, 2});
+  add_machines(all, "HSW", hsw, "H100 SXM", h100_sxm, {1, 4});
+  add_machines(all, "Grace", grace, "Hopper", hopper, {1, 2});
+  add_machines(all, "HSW", hsw, "MI300X", mi300x, {1, 2});
+  const Processor even{16, 20};
+  for (const double speed : {1, 2, 4}) {
+    const Processor device{16, 20 * speed, 12, 10, "half"};
+    add_machines(all, "1", even, "1:" + std::to_string(static_cast<int>(speed)), device, {1, 2, 4});
+  }
+  const Processor eight{8, 35, 8, 10}, four{4, 35, 8, 10};
+  all.push_back({"8 + 4 + 8 cores", {eight, four, eight}});
+  return all;
 }
 
 struct Problem {
