@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/thread_role.hpp"
 #include "base/threads.hpp"
 
 namespace weir::rt {
@@ -22,13 +23,7 @@ constexpr std::size_t kBoxBytes = 1u << 20;  ///< from one sender, not received 
 constexpr std::int64_t kBetweenAbsentLooks = 1'000'000'000;
 constexpr unsigned kMostAbsentLooks = 60;
 
-using ThreadLife = std::weak_ptr<const char>;
-
-/// Expires when the calling thread ends.
-ThreadLife life_of_thread() {
-  static thread_local const auto life = std::make_shared<const char>();
-  return life;
-}
+using ThreadLife = std::weak_ptr<const void>;
 
 bool same(const ThreadLife& one, const ThreadLife& other) noexcept {
   return !one.owner_before(other) && !other.owner_before(one);
@@ -377,7 +372,7 @@ class InprocHub::InprocLink final : public Link {
     const sys::Lock lock(state_->mutex);
     State::Threads& own = state_->threads[info_.rank];
     try {
-      const ThreadLife life = life_of_thread();
+      const ThreadLife life = thread_lifetime();
       std::erase_if(own.known, [](const ThreadLife& each) { return each.expired(); });
       const auto is_it = [&](const ThreadLife& each) { return same(each, life); };
       if (std::none_of(own.known.begin(), own.known.end(), is_it)) own.known.push_back(life);
