@@ -109,8 +109,10 @@ class Session {
   Session(Input input, bool sums)
       : input_(input),
         memory_(kWindow + 2 * kAround, kUntouched),
-        transport_(std::make_unique<Mirror>(wire_),
-                   {.build = "fuzz", .beats = false, .lost_after_ns = 0, .sums = sums}) {
+        transport_(std::make_unique<Mirror>(wire_), {.build = "fuzz",
+                                                     .sends_heartbeats = false,
+                                                     .lost_after_ns = 0,
+                                                     .sends_checksums = sums}) {
     transport_.expose(0, memory_.data() + kAround, kWindow);
   }
 

@@ -48,15 +48,15 @@ class AsianOption final : public Workload {
  public:
   AsianOption(Book book, std::string output, const PricingOptions& wanted,
               std::unique_ptr<const Membership> member, const weir::Runtime& runtime,
-              const Lanes& lanes)
+              const AppStreams& app_streams)
       : book_(std::move(book)),
         output_(std::move(output)),
         member_(std::move(member)),
         wanted_(wanted),
         runtime_(runtime),
-        lanes_(lanes),
+        streams_(app_streams),
         kernels_(runtime),
-        pricing_(runtime, lanes, kernels_, book_.options, wanted) {}
+        pricing_(runtime, app_streams, kernels_, book_.options, wanted) {}
 
   /// Options.
   std::size_t n() const override { return book_.options.size(); }
@@ -181,7 +181,7 @@ class AsianOption final : public Workload {
     PricingOptions wanted = wanted_;
     wanted.control = true;
     wanted.fabric = nullptr;
-    Pricing pricing(runtime_, lanes_, kernels_, std::move(options), wanted);
+    Pricing pricing(runtime_, streams_, kernels_, std::move(options), wanted);
     pricing.start();
     pricing.wait(weir::forever);
     const std::vector<Valuation> values = pricing.valuations();
@@ -199,7 +199,7 @@ class AsianOption final : public Workload {
   const std::unique_ptr<const Membership> member_;  ///< null: the domains name the other ranks
   const PricingOptions wanted_;
   const weir::Runtime& runtime_;
-  const Lanes& lanes_;
+  const AppStreams& streams_;
   const PathKernels kernels_;
   Pricing pricing_;
   std::vector<Valuation> values_;
@@ -248,7 +248,7 @@ class AsianOptionApplication final : public Application {
     PathKernels{runtime};
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
-                                    const Lanes& lanes) override {
+                                    const AppStreams& app_streams) override {
     wanted_.seed = parameters.seed;
     wanted_.shape = shape_ == "mt"       ? OptionShape::mt
                     : shape_ == "mo"     ? OptionShape::mo
@@ -263,7 +263,7 @@ class AsianOptionApplication final : public Application {
     if (!names_ranks(runtime)) member = std::make_unique<Membership>(progress());
     wanted_.fabric = member != nullptr ? member->fabric() : nullptr;
     return std::make_unique<AsianOption>(std::move(book), parameters.output, wanted_,
-                                         std::move(member), runtime, lanes);
+                                         std::move(member), runtime, app_streams);
   }
 
  private:

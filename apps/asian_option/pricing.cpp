@@ -7,12 +7,13 @@
 
 namespace weir::apps {
 
-Pricing::Pricing(const weir::Runtime& runtime, const Lanes& lanes, const PathKernels& kernels,
-                 std::vector<Option> options, const PricingOptions& wanted)
+Pricing::Pricing(const weir::Runtime& runtime, const AppStreams& app_streams,
+                 const PathKernels& kernels, std::vector<Option> options,
+                 const PricingOptions& wanted)
     : kernels_(kernels),
       wanted_(wanted),
       options_(std::move(options)),
-      parts_(runtime, lanes, wanted.fabric) {
+      parts_(runtime, app_streams, wanted.fabric) {
   first_group_.push_back(0);
   for (const Option& option : options_) {
     work_.push_back(option.work());
@@ -21,8 +22,8 @@ Pricing::Pricing(const weir::Runtime& runtime, const Lanes& lanes, const PathKer
   for (const std::size_t group : first_group_) offsets_.push_back(group * sizeof(PathSums));
   sums_.resize(first_group_.back());
   buffer_ = runtime.wrap(sums_, "sums");
-  for (std::size_t place = 0; place < lanes.places(); ++place) {
-    const auto info = runtime.domain(lanes.urgent(place).domain).info();
+  for (std::size_t place = 0; place < app_streams.places(); ++place) {
+    const auto info = runtime.domain(app_streams.urgent(place).domain).info();
     is_host_.push_back(std::string(info.backend) == "host");
   }
 }

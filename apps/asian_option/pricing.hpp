@@ -11,7 +11,7 @@
 
 #include "asian_option/option.hpp"
 #include "asian_option/path_kernels.hpp"
-#include "common/lanes.hpp"
+#include "common/app_streams.hpp"
 #include "common/shared_parts.hpp"
 
 namespace weir::apps {
@@ -35,7 +35,7 @@ struct PricingOptions {
 /// Prices options. From one thread, but for cancel().
 class Pricing {
  public:
-  Pricing(const weir::Runtime& runtime, const Lanes& lanes, const PathKernels& kernels,
+  Pricing(const weir::Runtime& runtime, const AppStreams& app_streams, const PathKernels& kernels,
           std::vector<Option> options, const PricingOptions& wanted);
 
   void start();

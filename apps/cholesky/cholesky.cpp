@@ -45,31 +45,31 @@ class Kernels {
         potrf_(runtime.kernel(routine<T>("lapack", whole ? "potrf.team" : "potrf").c_str())) {}
 
   /// A = L L^T, in place. `first` rows of the whole matrix are above it.
-  template <class To>  // Lane or Tasks
+  template <class To>  // Stream or Tasks
   weir::Event factor(const To& to, const weir::Operand& a, std::size_t first,
                      const char* name) const {
     return to.run(potrf_, {a}, {'L', static_cast<std::int64_t>(first)}, name);
   }
   /// X L^T = B for X, which replaces B.
-  template <class To>  // Lane or Tasks
+  template <class To>  // Stream or Tasks
   weir::Event solve_right(const To& to, const weir::Operand& l, const weir::Operand& b,
                           const char* name) const {
     return to.run(trsm_, {l, b}, {'R', 'L', 'T', 'N', T{1}}, name);
   }
   /// L X = B or L^T X = B for X, which replaces B.
-  template <class To>  // Lane or Tasks
+  template <class To>  // Stream or Tasks
   weir::Event solve_left(const To& to, char trans, const weir::Operand& l,
                          const weir::Operand& b) const {
     return to.run(trsm_, {l, b}, {'L', 'L', trans, 'N', T{1}});
   }
   /// C -= A A^T.
-  template <class To>  // Lane or Tasks
+  template <class To>  // Stream or Tasks
   weir::Event subtract_square(const To& to, const weir::Operand& a, const weir::Operand& c,
                               const char* name) const {
     return to.run(syrk_, {a, c}, {'L', 'N', T{-1}, T{1}}, name);
   }
   /// C -= op(A) op(B).
-  template <class To>  // Lane or Tasks
+  template <class To>  // Stream or Tasks
   weir::Event subtract_product(const To& to, char trans_a, char trans_b, const weir::Operand& a,
                                const weir::Operand& b, const weir::Operand& c,
                                const char* name = nullptr) const {
@@ -87,20 +87,20 @@ std::string tile_name(const char* routine, std::size_t i, std::size_t j) {
 template <class T>
 class Cholesky final : public Workload {
  public:
-  Cholesky(Matrix<T> matrix, std::size_t tile, const weir::Runtime& runtime, const Lanes& lanes,
-           const weir::Queue* queue)
+  Cholesky(Matrix<T> matrix, std::size_t tile, const weir::Runtime& runtime,
+           const AppStreams& app_streams, const weir::Queue* queue)
       : given_(std::move(matrix)),
         factor_(make_matrix_of_tiles<T>(given_.rows(), given_.rows(), 2)),
         tile_(tile),
         runtime_(runtime),
-        lanes_(lanes),
+        streams_(app_streams),
         queue_(queue),
         kernels_(runtime, queue == nullptr && tile >= given_.rows()),
-        tiles_(runtime, factor_, tile, tile, lanes.size(), "A"),
-        group_(std::min(group_of(given_.rows(), tile, lanes),
-                        most_in_a_group(lanes, queue != nullptr))),
-        width_(width_of(tile, lanes, queue != nullptr)),
-        owners_(lanes.deal(work_of_groups(), copying_of_groups())) {}
+        tiles_(runtime, factor_, tile, tile, app_streams.size(), "A"),
+        group_(std::min(group_of(given_.rows(), tile, app_streams),
+                        most_in_a_group(app_streams, queue != nullptr))),
+        width_(width_of(tile, app_streams, queue != nullptr)),
+        owners_(app_streams.deal(work_of_groups(), copying_of_groups())) {}
 
   /// Makes finish() solve a system with these right-hand sides and save() write what is asked for.
   void solve_later(Matrix<T> rhs, std::string solution) {
@@ -154,19 +154,19 @@ class Cholesky final : public Workload {
  private:
   /// Rows of tiles in a group: tall actions, but at least two groups for each core, and so many for
   /// each of several places that these get about as much work.
-  static std::size_t group_of(std::size_t n, std::size_t tile, const Lanes& lanes) {
+  static std::size_t group_of(std::size_t n, std::size_t tile, const AppStreams& app_streams) {
     constexpr std::size_t kOfPlace = 4;
-    const std::size_t fewest =
-        std::max(2 * lanes.cores(), lanes.places() > 1 ? kOfPlace * lanes.places() : 0);
+    const std::size_t fewest = std::max(
+        2 * app_streams.cores(), app_streams.places() > 1 ? kOfPlace * app_streams.places() : 0);
     return std::max<std::size_t>(1, std::min(kMostRows, n / fewest) / tile);
   }
 
   /// Columns that an action updates: as BLAS packs its operands for each call, those of small tiles
   /// go together, and two where cores work each for itself.
-  static std::size_t width_of(std::size_t tile, const Lanes& lanes, bool tasks) {
+  static std::size_t width_of(std::size_t tile, const AppStreams& app_streams, bool tasks) {
     constexpr std::size_t kWide = 256;
-    if (tasks) return lanes.share_memory() ? std::max<std::size_t>(1, kWide / tile) : 1;
-    return lanes.places() > 1 && lanes.cores() == lanes.places() ? 2 : 1;
+    if (tasks) return app_streams.share_memory() ? std::max<std::size_t>(1, kWide / tile) : 1;
+    return app_streams.places() > 1 && app_streams.cores() == app_streams.places() ? 2 : 1;
   }
 
   /// Work in the rows above one grows with the cube of their number.
@@ -195,9 +195,9 @@ class Cholesky final : public Workload {
   /// Tasks name a group as one region: who reads one of its tiles gets a copy of that by way of
   /// host memory, so that groups are small where memories are several. There are none in a single
   /// card, which may have no room for both.
-  static std::size_t most_in_a_group(const Lanes& lanes, bool tasks) {
-    if (!tasks || lanes.share_memory()) return kMostRows;
-    return lanes.places() > 1 ? 2 : 1;
+  static std::size_t most_in_a_group(const AppStreams& app_streams, bool tasks) {
+    if (!tasks || app_streams.share_memory()) return kMostRows;
+    return app_streams.places() > 1 ? 2 : 1;
   }
 
   /// Calls function(group, rows) for the tiles of a column from row `first` on.
@@ -224,8 +224,8 @@ class Cholesky final : public Workload {
   }
 
   /// The stream in which a group of rows is updated from column j on by column k.
-  const Lane& lane_of(std::size_t group, std::size_t j, std::size_t k) const noexcept {
-    return j == k + 1 ? lanes_.urgent(owners_[group]) : lanes_.any(owners_[group], group);
+  const AppStream& stream_of(std::size_t group, std::size_t j, std::size_t k) const noexcept {
+    return j == k + 1 ? streams_.urgent(owners_[group]) : streams_.any(owners_[group], group);
   }
 
   /// The same as tasks: who does what, where and when is the queue's business.
@@ -254,50 +254,53 @@ class Cholesky final : public Workload {
   }
 
   void factor_panel(std::size_t k) {
-    const Lane& diagonal = lanes_.urgent(owners_[k / group_]);
+    const AppStream& diagonal = streams_.urgent(owners_[k / group_]);
     tiles_.wrote(diagonal, k, k,
                  kernels_.factor(diagonal, tiles_.readwrite(diagonal, k, k), k * tile_,
                                  tile_name("potrf", k, k).c_str()));
     for_groups(k + 1, [&](std::size_t group, Rows i) {
-      const Lane& lane = lanes_.urgent(owners_[group]);
-      tiles_.wrote(lane, i, k,
-                   kernels_.solve_right(lane, tiles_.read(lane, k, k), tiles_.readwrite(lane, i, k),
+      const AppStream& app_stream = streams_.urgent(owners_[group]);
+      tiles_.wrote(app_stream, i, k,
+                   kernels_.solve_right(app_stream, tiles_.read(app_stream, k, k),
+                                        tiles_.readwrite(app_stream, i, k),
                                         tile_name("trsm", i.begin, k).c_str()));
     });
     for (std::size_t i = k; i < tiles(); ++i) tiles_.collect(i, k);
   }
 
   void update_diagonal(std::size_t j, std::size_t k) {
-    const Lane& lane = lane_of(j / group_, j, k);
-    tiles_.wrote(
-        lane, j, j,
-        kernels_.subtract_square(lane, tiles_.read(lane, j, k), tiles_.readwrite(lane, j, j),
-                                 tile_name("syrk", j, j).c_str()));
+    const AppStream& app_stream = stream_of(j / group_, j, k);
+    tiles_.wrote(app_stream, j, j,
+                 kernels_.subtract_square(app_stream, tiles_.read(app_stream, j, k),
+                                          tiles_.readwrite(app_stream, j, j),
+                                          tile_name("syrk", j, j).c_str()));
   }
 
   void update(std::size_t group, Rows i, Columns j, std::size_t k) {
-    const Lane& lane = lane_of(group, j.begin, k);
-    tiles_.wrote(lane, i, j,
-                 kernels_.subtract_product(lane, 'N', 'T', tiles_.read(lane, i, k),
-                                           tiles_.read(lane, j, k), tiles_.readwrite(lane, i, j),
-                                           tile_name("gemm", i.begin, j.begin).c_str()));
+    const AppStream& app_stream = stream_of(group, j.begin, k);
+    tiles_.wrote(
+        app_stream, i, j,
+        kernels_.subtract_product(app_stream, 'N', 'T', tiles_.read(app_stream, i, k),
+                                  tiles_.read(app_stream, j, k), tiles_.readwrite(app_stream, i, j),
+                                  tile_name("gemm", i.begin, j.begin).c_str()));
   }
 
   /// Solves L Y = B and L^T X = Y by tiles, in one stream.
   void solve() {
     solution_.emplace(rhs_->rows(), rhs_->columns());
     copy(*rhs_, *solution_);
-    const Lane& lane = lanes_.urgent(0);
-    TiledMatrix<T> x(runtime_, *solution_, tile_, rhs_->columns(), lanes_.size(), "x");
+    const AppStream& app_stream = streams_.urgent(0);
+    TiledMatrix<T> x(runtime_, *solution_, tile_, rhs_->columns(), streams_.size(), "x");
     const auto divide = [&](std::size_t k, char trans) {
-      x.wrote(lane, k, 0,
-              kernels_.solve_left(lane, trans, tiles_.read(lane, k, k), x.readwrite(lane, k, 0)));
+      x.wrote(app_stream, k, 0,
+              kernels_.solve_left(app_stream, trans, tiles_.read(app_stream, k, k),
+                                  x.readwrite(app_stream, k, 0)));
     };
     const auto subtract = [&](std::size_t to, std::size_t from, char trans) {
-      const weir::Operand l = tiles_.read(lane, std::max(to, from), std::min(to, from));
-      x.wrote(lane, to, 0,
-              kernels_.subtract_product(lane, trans, 'N', l, x.read(lane, from, 0),
-                                        x.readwrite(lane, to, 0)));
+      const weir::Operand l = tiles_.read(app_stream, std::max(to, from), std::min(to, from));
+      x.wrote(app_stream, to, 0,
+              kernels_.subtract_product(app_stream, trans, 'N', l, x.read(app_stream, from, 0),
+                                        x.readwrite(app_stream, to, 0)));
     };
     for (std::size_t k = 0; k < tiles(); ++k) {
       for (std::size_t j = 0; j < k; ++j) subtract(k, j, 'N');
@@ -360,7 +363,7 @@ class Cholesky final : public Workload {
   Matrix<T> given_, factor_;
   std::size_t tile_;
   const weir::Runtime& runtime_;
-  const Lanes& lanes_;
+  const AppStreams& streams_;
   const weir::Queue* queue_;  ///< null: streams
   Kernels<T> kernels_;
   TiledMatrix<T> tiles_;
@@ -393,14 +396,14 @@ std::size_t usual_tile(std::size_t n) {
 
 template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemFiles& files,
-                                     const weir::Runtime& runtime, const Lanes& lanes) {
+                                     const weir::Runtime& runtime, const AppStreams& app_streams) {
   if (!parameters.output.empty()) check_output_format(parameters.output);
   if (!files.solution.empty()) check_output_format(files.solution);
   Matrix<T> matrix = read_or_generate<T>(parameters);
   const std::size_t n = matrix.rows();
   auto cholesky = std::make_unique<Cholesky<T>>(
       std::move(matrix), choose_tile(n, parameters.tile, parameters.tiles, usual_tile(n)), runtime,
-      lanes, parameters.queue);
+      app_streams, parameters.queue);
   cholesky->write_later(parameters.output);
   if (!files.rhs.empty()) {
     Matrix<T> rhs = read_finite_matrix<T>(files.rhs);
@@ -432,9 +435,9 @@ class CholeskyApplication final : public Application {
     options.add("--solution", files_.solution, "Write x to this file").needs(rhs);
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
-                                    const Lanes& lanes) override {
-    return parameters.single ? prepare_in<float>(parameters, files_, runtime, lanes)
-                             : prepare_in<double>(parameters, files_, runtime, lanes);
+                                    const AppStreams& app_streams) override {
+    return parameters.single ? prepare_in<float>(parameters, files_, runtime, app_streams)
+                             : prepare_in<double>(parameters, files_, runtime, app_streams);
   }
 
  private:

@@ -4,25 +4,25 @@
 
 namespace weir::apps {
 
-ChunkLoop::ChunkLoop(const weir::Runtime& runtime, const Lanes& lanes,
-                     const std::vector<std::size_t>& places, const Lane* card)
+ChunkLoop::ChunkLoop(const weir::Runtime& runtime, const AppStreams& app_streams,
+                     const std::vector<std::size_t>& places, const AppStream* card)
     : runtime_(runtime),
-      lanes_(lanes),
-      card_(card),
+      streams_(app_streams),
+      device_(card),
       kernel_(runtime.kernel("chunk", [this](weir::Call& call) {
         (*code_)({call.scalar<std::size_t>(0), call.scalar<std::size_t>(1),
                   call.scalar<std::size_t>(2)});
       })) {
   for (const std::size_t place : places) {
-    for (std::size_t core = 0; core < lanes.cores(place); ++core) {
-      hosts_.push_back(&lanes.any(place, core));
+    for (std::size_t core = 0; core < app_streams.cores(place); ++core) {
+      hosts_.push_back(&app_streams.any(place, core));
     }
   }
 }
 
 void ChunkLoop::begin(std::chrono::nanoseconds timeout) {
   deadline_ = Deadline(timeout);
-  meetings_ = 0;
+  synchronizations_ = 0;
   stages_.clear();
   for (auto& [stage, freight] : freights_) freight.tables = false;
 }
@@ -36,12 +36,12 @@ void ChunkLoop::count(const char* stage, std::size_t items) {
 }
 
 void ChunkLoop::begin_chunk(const char* stage, std::size_t items) {
-  if (deadline_.left() == std::chrono::nanoseconds(0)) {
+  if (deadline_.remaining_ns() == std::chrono::nanoseconds(0)) {
     throw weir::Error(WEIR_STATUS_TIMEOUT, "the time was over before stage '" + std::string(stage) +
                                                "' got another chunk");
   }
   count(stage, items);
-  ++meetings_;
+  ++synchronizations_;
 }
 
 void ChunkLoop::enqueue(std::size_t count) {
@@ -52,11 +52,11 @@ void ChunkLoop::enqueue(std::size_t count) {
   }
 }
 
-void ChunkLoop::meet() { runtime_.synchronize(deadline_.left()); }
+void ChunkLoop::synchronize() { runtime_.synchronize(deadline_.remaining_ns()); }
 
 /// What was enqueued refers to what is about to go away.
 void ChunkLoop::abandon() noexcept {
-  for (std::size_t i = 0; i < lanes_.size(); ++i) weir_stream_cancel(lanes_[i].stream.handle());
+  for (std::size_t i = 0; i < streams_.size(); ++i) weir_stream_cancel(streams_[i].stream.handle());
   weir_runtime_synchronize(runtime_.handle(), weir::forever.count());
 }
 
@@ -66,22 +66,22 @@ void ChunkLoop::run(const char* stage, std::size_t items,
   code_ = &code;
   try {
     enqueue(items);
-    meet();
+    synchronize();
   } catch (...) {
     abandon();
     throw;
   }
 }
 
-std::span<const std::byte> ChunkLoop::carry(const char* stage, const CardStage& code,
+std::span<const std::byte> ChunkLoop::carry(const char* stage, const DeviceStage& code,
                                             std::span<const std::byte> items) {
   begin_chunk(stage, items.size() / code.item_bytes);
   if (items.empty()) return {};
   Freight& freight = freights_[stage];
   try {
     const std::size_t bytes = carry_in(stage, code, freight, items) * code.made_bytes;
-    if (bytes > 0) card_->stream.download(freight.made.range(0, bytes));
-    meet();
+    if (bytes > 0) device_->stream.download(freight.made.range(0, bytes));
+    synchronize();
     return {freight.made.data(), bytes};
   } catch (...) {
     abandon();
@@ -90,7 +90,7 @@ std::span<const std::byte> ChunkLoop::carry(const char* stage, const CardStage& 
 }
 
 /// Returns how many items the kernel has put.
-std::size_t ChunkLoop::carry_in(const char* stage, const CardStage& code, Freight& freight,
+std::size_t ChunkLoop::carry_in(const char* stage, const DeviceStage& code, Freight& freight,
                                 std::span<const std::byte> items) {
   const std::size_t count = items.size() / code.item_bytes;
   const std::size_t made = count * code.most() * code.made_bytes;
@@ -103,19 +103,19 @@ std::size_t ChunkLoop::carry_in(const char* stage, const CardStage& code, Freigh
                                          weir::write(freight.made.range(0, made))};
   if (code.counts()) operands.push_back(weir::readwrite(freight.number.all()));
   for (const weir::Operand& table : code.options.tables) {
-    if (!freight.tables) card_->stream.upload({table.buffer, table.region});
+    if (!freight.tables) device_->stream.upload({table.buffer, table.region});
     operands.push_back(table);
   }
   freight.tables = true;
   std::vector<weir::Scalar> scalars = {static_cast<std::int64_t>(count)};
   scalars.insert(scalars.end(), code.options.scalars.begin(), code.options.scalars.end());
-  card_->stream.upload(freight.items.range(0, items.size()));
-  if (code.counts()) card_->stream.upload(freight.number.all());
-  card_->stream.compute(code.kernel, operands, scalars, stage);
-  meet();
+  device_->stream.upload(freight.items.range(0, items.size()));
+  if (code.counts()) device_->stream.upload(freight.number.all());
+  device_->stream.compute(code.kernel, operands, scalars, stage);
+  synchronize();
   if (!code.counts()) return count * code.most();
-  card_->stream.download(freight.number.all());
-  meet();
+  device_->stream.download(freight.number.all());
+  synchronize();
   return *freight.number.data<std::uint32_t>();
 }
 

@@ -17,8 +17,8 @@
 #include <weir/pipeline.hpp>
 #include <weir/weir.hpp>
 
+#include "common/app_streams.hpp"
 #include "common/deadline.hpp"
-#include "common/lanes.hpp"
 
 namespace weir::apps {
 
@@ -60,7 +60,7 @@ class Collected {
 };
 
 /// A stage that is a kernel on a card, with one output: contracts at weir_stage_kernel.
-struct CardStage {
+struct DeviceStage {
   weir::Kernel kernel;
   std::size_t item_bytes, made_bytes;  ///< of an item that comes, and of one that is put
   weir::KernelStageOptions options;    ///< a chunk is a batch: `batch` and `in_flight` are unused
@@ -88,8 +88,8 @@ class ChunkLoop {
   };
 
   /// `places` run functions, the calling thread if there are none; `card` kernels, and may be null.
-  ChunkLoop(const weir::Runtime& runtime, const Lanes& lanes,
-            const std::vector<std::size_t>& places, const Lane* card);
+  ChunkLoop(const weir::Runtime& runtime, const AppStreams& app_streams,
+            const std::vector<std::size_t>& places, const AppStream* card);
 
   /// Forgets what was counted. What runs longer than the timeout ends in weir::Error{timeout}.
   void begin(std::chrono::nanoseconds timeout);
@@ -97,7 +97,7 @@ class ChunkLoop {
   void run(const char* stage, std::size_t count, const std::function<void(const ChunkPart&)>& code);
   /// Copies a chunk to the card, runs the kernel, waits, and copies what it put back.
   template <class Made, class Item>
-  std::vector<Made> carry(const char* stage, const CardStage& code,
+  std::vector<Made> carry(const char* stage, const DeviceStage& code,
                           const std::vector<Item>& items) {
     const std::span<const std::byte> made = carry(stage, code, std::as_bytes(std::span(items)));
     std::vector<Made> found(made.size() / sizeof(Made));
@@ -107,7 +107,7 @@ class ChunkLoop {
 
   /// Parts of a chunk.
   std::size_t parts() const noexcept { return std::max<std::size_t>(hosts_.size(), 1); }
-  std::size_t meetings() const noexcept { return meetings_; }
+  std::size_t synchronizations() const noexcept { return synchronizations_; }
   const std::vector<Stage>& stages() const noexcept { return stages_; }
 
  private:
@@ -120,22 +120,22 @@ class ChunkLoop {
   void count(const char* stage, std::size_t items);
   void begin_chunk(const char* stage, std::size_t items);
   void enqueue(std::size_t count);
-  void meet();
+  void synchronize();
   void abandon() noexcept;
-  std::span<const std::byte> carry(const char* stage, const CardStage& code,
+  std::span<const std::byte> carry(const char* stage, const DeviceStage& code,
                                    std::span<const std::byte> items);
-  std::size_t carry_in(const char* stage, const CardStage& code, Freight& freight,
+  std::size_t carry_in(const char* stage, const DeviceStage& code, Freight& freight,
                        std::span<const std::byte> items);
 
   const weir::Runtime& runtime_;
-  const Lanes& lanes_;
-  std::vector<const Lane*> hosts_;  ///< one for each core
-  const Lane* const card_;
+  const AppStreams& streams_;
+  std::vector<const AppStream*> hosts_;  ///< one for each core
+  const AppStream* const device_;
   std::map<std::string, Freight> freights_;
   const std::function<void(const ChunkPart&)>* code_ = nullptr;
   weir::Kernel kernel_;
   Deadline deadline_{weir::forever};
-  std::size_t meetings_ = 0;
+  std::size_t synchronizations_ = 0;
   std::vector<Stage> stages_;
 };
 

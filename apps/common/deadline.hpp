@@ -19,7 +19,7 @@ class Deadline {
   }
 
   /// The time that is left, 0 when it is over; weir::forever: without an end.
-  std::chrono::nanoseconds left() const {
+  std::chrono::nanoseconds remaining_ns() const {
     if (end_ == Clock::time_point::max()) return weir::forever;
     return std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(end_ - Clock::now()));
   }

@@ -13,11 +13,11 @@ void add_pipeline_switches(CommandOptions& options, PipelineSwitches& switches) 
       "Stages one after the other in chunks, all cores meet after each, for comparison");
 }
 
-PipelineWorkload::PipelineWorkload(const weir::Runtime& runtime, const Lanes& lanes,
+PipelineWorkload::PipelineWorkload(const weir::Runtime& runtime, const AppStreams& app_streams,
                                    const char* name, const PipelineSwitches& switches,
                                    StagePlaces places)
     : runtime_(runtime),
-      lanes_(lanes),
+      streams_(app_streams),
       name_(name),
       switches_(switches),
       runner_(runtime, switches) {
@@ -28,19 +28,19 @@ PipelineWorkload::PipelineWorkload(const weir::Runtime& runtime, const Lanes& la
                       "baseline has none: leave --baseline out");
   }
   find_places(places);
-  if (switches_.baseline) chunks_.emplace(runtime, lanes, places_, card_lane_);
+  if (switches_.baseline) chunks_.emplace(runtime, app_streams, places_, device_stream_);
 }
 
 void PipelineWorkload::find_places(StagePlaces wanted) {
-  for (std::size_t i = 0; i < lanes_.places(); ++i) {
-    const std::size_t domain = lanes_.urgent(i).domain;
+  for (std::size_t i = 0; i < streams_.places(); ++i) {
+    const std::size_t domain = streams_.urgent(i).domain;
     const std::string_view backend = runtime_.domain(domain).info().backend;
     const bool host = backend == "host";
     if (host) {
       places_.push_back(i);
     } else if (wanted == StagePlaces::hosts_and_card && card_ == nullptr) {
-      card_ = &lanes_.place(i);
-      card_lane_ = &lanes_.urgent(i);
+      card_ = &streams_.place(i);
+      device_stream_ = &streams_.urgent(i);
       card_backend_ = backend;
     }
   }
@@ -79,7 +79,7 @@ bool PipelineWorkload::watch() {
 }
 
 weir::StageOptions PipelineWorkload::at(std::size_t index) const {
-  return {.place = places_.empty() ? nullptr : &lanes_.place(places_[index % places_.size()])};
+  return {.place = places_.empty() ? nullptr : &streams_.place(places_[index % places_.size()])};
 }
 
 std::uint64_t PipelineWorkload::items(const char* stage) const {
@@ -98,7 +98,7 @@ std::vector<std::pair<std::string, std::string>> PipelineWorkload::remarks() con
   if (!baseline()) return {{"stages", items}, {"kept", most + " items by one worker at most"}};
   return {{"stages", items},
           {"held", most + " items at once"},
-          {"meetings", std::to_string(chunks_->meetings())}};
+          {"meetings", std::to_string(chunks_->synchronizations())}};
 }
 
 std::string PipelineWorkload::details() const {
@@ -110,7 +110,7 @@ std::string PipelineWorkload::details() const {
   for (const ChunkLoop::Stage& stage : stages_) {
     json[baseline() ? "held" : "kept"][stage.name] = stage.most;
   }
-  json["meetings"] = baseline() ? chunks_->meetings() : 0;
+  json["meetings"] = baseline() ? chunks_->synchronizations() : 0;
   describe(json);
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

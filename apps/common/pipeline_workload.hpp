@@ -48,7 +48,7 @@ class PipelineWorkload : public Workload, public WatchedPipeline {
   std::string details() const final;
 
  protected:
-  PipelineWorkload(const weir::Runtime& runtime, const Lanes& lanes, const char* name,
+  PipelineWorkload(const weir::Runtime& runtime, const AppStreams& app_streams, const char* name,
                    const PipelineSwitches& switches, StagePlaces places = StagePlaces::hosts);
 
   /// Forgets the results of the run before.
@@ -74,13 +74,13 @@ class PipelineWorkload : public Workload, public WatchedPipeline {
   template <class In, class Out>
   void connect_kernel(const weir::Pipeline& pipeline, const char* name,
                       const weir::Tunnel<In>& input, const weir::Tunnel<Out>& output,
-                      const CardStage& stage) const {
+                      const DeviceStage& stage) const {
     weir::KernelStageOptions options = stage.options;
     options.batch = batch(options.batch);
     pipeline.kernel(name, input, weir::into(output), stage.kernel, *card_, options);
   }
   /// Cores that may work at once: more than any StageContext::worker() or ChunkPart::index.
-  std::size_t workers() const noexcept { return lanes_.cores(); }
+  std::size_t workers() const noexcept { return streams_.cores(); }
   bool baseline() const noexcept { return switches_.baseline; }
   /// Items that a stage on a card gets at most.
   std::size_t batch(std::size_t usual) const noexcept { return runner_.batch(usual); }
@@ -91,13 +91,13 @@ class PipelineWorkload : public Workload, public WatchedPipeline {
   void find_places(StagePlaces wanted);
 
   const weir::Runtime& runtime_;
-  const Lanes& lanes_;
+  const AppStreams& streams_;
   const std::string name_;
   const PipelineSwitches switches_;
-  std::vector<std::size_t> places_;  ///< of stages that are functions, among those of the lanes
+  std::vector<std::size_t> places_;  ///< of stages that are functions, among those of the streams
   const weir::Place* card_ = nullptr;
   std::string card_backend_;
-  const Lane* card_lane_ = nullptr;
+  const AppStream* device_stream_ = nullptr;
   std::vector<ChunkLoop::Stage> stages_;  ///< of the last run
   std::optional<ChunkLoop> chunks_;       ///< of the baseline
   PipelineRunner runner_;

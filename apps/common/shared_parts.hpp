@@ -11,7 +11,7 @@
 
 #include <weir/weir.hpp>
 
-#include "common/lanes.hpp"
+#include "common/app_streams.hpp"
 
 namespace weir::apps {
 
@@ -19,10 +19,11 @@ namespace weir::apps {
 class SharedParts {
  public:
   /// With a fabric its ranks share.
-  SharedParts(const weir::Runtime& runtime, const Lanes& lanes, weir_fabric* fabric = nullptr)
-      : runtime_(runtime), places_(lanes.place_handles()), fabric_(fabric) {}
+  SharedParts(const weir::Runtime& runtime, const AppStreams& app_streams,
+              weir_fabric* fabric = nullptr)
+      : runtime_(runtime), places_(app_streams.place_handles()), fabric_(fabric) {}
 
-  /// Shares out the parts [0, parts) over the places of the lanes: see weir::Runtime::share().
+  /// Shares out the parts [0, parts) over the places of the streams: see weir::Runtime::share().
   template <class Enqueue>
   void start(std::size_t parts, Enqueue enqueue, weir::ShareOptions options) {
     const std::lock_guard<std::mutex> lock(mutex_);

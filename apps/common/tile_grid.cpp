@@ -12,11 +12,11 @@ TileShape TileShape::of(std::size_t edge, std::size_t aspect, std::size_t grid_w
   return {width, std::max<std::size_t>(1, edge * edge / width)};
 }
 
-TileGrid::TileGrid(const Lanes& lanes, std::size_t width, std::size_t height,
+TileGrid::TileGrid(const AppStreams& app_streams, std::size_t width, std::size_t height,
                    const TileShape& shape)
     : width_(width), height_(height), across_((width + shape.width - 1) / shape.width) {
   const std::size_t down = (height + shape.height - 1) / shape.height;
-  const std::vector<const Lane*> owners = lanes.spread_in_order(across_ * down);
+  const std::vector<const AppStream*> owners = app_streams.spread_in_order(across_ * down);
   for (std::size_t i = 0; i < owners.size(); ++i) {
     const std::size_t x = i % across_ * shape.width, y = i / across_ * shape.height;
     tiles_.push_back({x,
@@ -41,7 +41,7 @@ void TileGrid::find_neighbours(std::size_t index) {
 bool TileSteps::has_far_neighbour(const GridTile& tile) const noexcept {
   for (unsigned side = 0; side < kSides; ++side) {
     if ((tile.edges >> side & 1) != 0) continue;
-    if (grid_[tile.beside[side]].lane->memory != tile.lane->memory) return true;
+    if (grid_[tile.beside[side]].stream->memory != tile.stream->memory) return true;
   }
   return false;
 }
@@ -49,7 +49,7 @@ bool TileSteps::has_far_neighbour(const GridTile& tile) const noexcept {
 /// What a strip held before was read two steps ago, and the neighbour waited for that.
 void TileSteps::fetch(const GridTile& tile, std::size_t other, const weir::Region& strip,
                       std::vector<weir::Event>& waits) const {
-  const Lane &reader = *tile.lane, &maker = *grid_[other].lane;
+  const AppStream &reader = *tile.stream, &maker = *grid_[other].stream;
   const weir_endpoint source = {maker.memory, strip.buffer, strip.region};
   const weir_endpoint target = {reader.memory, strip.buffer, strip.region};
   if (reader.memory == maker.memory) {
@@ -64,7 +64,7 @@ void TileSteps::fetch(const GridTile& tile, std::size_t other, const weir::Regio
 
 void TileSteps::next() {
   std::swap(before_, now_);
-  if (!overlap_) lanes_.meet();
+  if (!overlap_) lanes_.synchronize();
 }
 
 }  // namespace weir::apps

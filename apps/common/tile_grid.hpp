@@ -7,8 +7,8 @@
 
 #include <weir/weir.hpp>
 
+#include "common/app_streams.hpp"
 #include "common/card_memory.hpp"
-#include "common/lanes.hpp"
 #include "common/matrix.hpp"
 #include "common/parsing.hpp"
 
@@ -20,7 +20,7 @@ enum Side : unsigned { kNorth, kSouth, kWest, kEast, kSides };
 /// Some cells and the stream that computes them.
 struct GridTile {
   std::size_t x, y, width, height;
-  const Lane* lane;
+  const AppStream* stream;
   unsigned edges = 0;                      ///< bit s: side s is an edge of the grid
   std::array<std::size_t, kSides> beside;  ///< the neighbours, where there is no edge
 };
@@ -57,7 +57,8 @@ class TileGrid {
  public:
   /// Cuts a grid into tiles, of which the last of a row or column may be smaller. Each place gets
   /// tiles that follow one another.
-  TileGrid(const Lanes& lanes, std::size_t width, std::size_t height, const TileShape& shape);
+  TileGrid(const AppStreams& app_streams, std::size_t width, std::size_t height,
+           const TileShape& shape);
 
   std::size_t width() const noexcept { return width_; }
   std::size_t height() const noexcept { return height_; }
@@ -122,8 +123,12 @@ class TileGrid {
 /// is all that may happen out of turn, or without `overlap` for those of all tiles.
 class TileSteps {
  public:
-  TileSteps(const TileGrid& grid, const Lanes& lanes, bool overlap)
-      : grid_(grid), lanes_(lanes), overlap_(overlap), before_(grid.size()), now_(grid.size()) {}
+  TileSteps(const TileGrid& grid, const AppStreams& app_streams, bool overlap)
+      : grid_(grid),
+        lanes_(app_streams),
+        overlap_(overlap),
+        before_(grid.size()),
+        now_(grid.size()) {}
 
   /// Order in which tiles take their turns: those that others wait for longest come first, which
   /// are those that `urgent(index)` names and those with a neighbour in another memory.
@@ -151,7 +156,7 @@ class TileSteps {
       const auto facing = static_cast<Side>(side ^ 1u);
       fetch(tile, other, grid_.strip(field, grid_[other], facing), waits);
     }
-    if (!waits.empty()) tile.lane->stream.sync(waits, {&target, 1}, WEIR_SYNC_SCOPE_OPERANDS);
+    if (!waits.empty()) tile.stream->stream.sync(waits, {&target, 1}, WEIR_SYNC_SCOPE_OPERANDS);
   }
   /// Says that an event completes with the tile's step.
   void made(std::size_t index, const weir::Event& event) { now_[index] = event; }
@@ -164,7 +169,7 @@ class TileSteps {
              std::vector<weir::Event>& waits) const;
 
   const TileGrid& grid_;
-  const Lanes& lanes_;
+  const AppStreams& lanes_;
   bool overlap_;
   std::vector<weir::Event> before_, now_;  ///< of each tile
 };

@@ -2,7 +2,8 @@
 
 namespace weir::apps {
 
-TileDirectory::TileDirectory(std::size_t tiles, std::size_t lanes) : tiles_(tiles), lanes_(lanes) {
+TileDirectory::TileDirectory(std::size_t tiles, std::size_t app_streams)
+    : tiles_(tiles), lanes_(app_streams) {
   reset();
 }
 
@@ -19,31 +20,35 @@ const TileDirectory::Copy* TileDirectory::find(const Tile& tile, weir_domain* me
   return found == tile.copies.end() ? nullptr : &*found;
 }
 
-void TileDirectory::fetch(const Lane& lane, std::size_t index, const weir::Region& region) {
+void TileDirectory::fetch(const AppStream& app_stream, std::size_t index,
+                          const weir::Region& region) {
   Tile& tile = tiles_[index];
-  if (tile.ordered[lane.index]) return;
-  tile.ordered[lane.index] = true;
-  if (lane.memory == nullptr) collect(index, region);
-  const Copy* const here = find(tile, lane.memory);
+  if (tile.ordered[app_stream.index]) return;
+  tile.ordered[app_stream.index] = true;
+  if (app_stream.memory == nullptr) collect(index, region);
+  const Copy* const here = find(tile, app_stream.memory);
   const Copy source = here != nullptr ? *here : tile.copies.front();
-  if (source.lane != nullptr && source.lane != &lane) lane.stream.wait(source.ready, region);
+  if (source.stream != nullptr && source.stream != &app_stream)
+    app_stream.stream.wait(source.ready, region);
   if (here != nullptr) return;
-  const weir::Event arrived = lane.stream.transfer({source.memory, region.buffer, region.region},
-                                                   {lane.memory, region.buffer, region.region});
-  tile.copies.push_back({lane.memory, &lane, arrived});
+  const weir::Event arrived =
+      app_stream.stream.transfer({source.memory, region.buffer, region.region},
+                                 {app_stream.memory, region.buffer, region.region});
+  tile.copies.push_back({app_stream.memory, &app_stream, arrived});
 }
 
-void TileDirectory::wrote(const Lane& lane, std::size_t index, const weir::Event& written) {
+void TileDirectory::wrote(const AppStream& app_stream, std::size_t index,
+                          const weir::Event& written) {
   Tile& tile = tiles_[index];
-  tile.copies.assign(1, {lane.memory, &lane, written});
+  tile.copies.assign(1, {app_stream.memory, &app_stream, written});
   tile.ordered.assign(lanes_, false);
-  tile.ordered[lane.index] = true;
+  tile.ordered[app_stream.index] = true;
 }
 
 void TileDirectory::collect(std::size_t index, const weir::Region& region) {
   Tile& tile = tiles_[index];
   if (find(tile, nullptr) != nullptr) return;
-  const Lane* const holder = tile.copies.front().lane;
+  const AppStream* const holder = tile.copies.front().stream;
   tile.copies.push_back({nullptr, holder, holder->stream.download(region)});
 }
 

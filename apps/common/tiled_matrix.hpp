@@ -7,8 +7,8 @@
 
 #include <weir/weir.hpp>
 
+#include "common/app_streams.hpp"
 #include "common/card_memory.hpp"
-#include "common/lanes.hpp"
 #include "common/matrix.hpp"
 
 namespace weir::apps {
@@ -21,12 +21,12 @@ namespace weir::apps {
 class TileDirectory {
  public:
   /// All tiles are in the program's memory.
-  TileDirectory(std::size_t tiles, std::size_t lanes);
+  TileDirectory(std::size_t tiles, std::size_t app_streams);
 
-  /// Orders the next actions of a lane after the newest contents of a tile, in its memory.
-  void fetch(const Lane& lane, std::size_t tile, const weir::Region& region);
-  /// Says that `written`, the last action of a lane, wrote the tile.
-  void wrote(const Lane& lane, std::size_t tile, const weir::Event& written);
+  /// Orders the next actions of a stream after the newest contents of a tile, in its memory.
+  void fetch(const AppStream& app_stream, std::size_t tile, const weir::Region& region);
+  /// Says that `written`, the last action of a stream, wrote the tile.
+  void wrote(const AppStream& app_stream, std::size_t tile, const weir::Event& written);
   /// Copies a tile to the program's memory if its newest copy is elsewhere.
   void collect(std::size_t tile, const weir::Region& region);
   /// Forgets everything: all tiles are in the program's memory again.
@@ -36,12 +36,13 @@ class TileDirectory {
   /// The newest contents of a tile in one memory.
   struct Copy {
     weir_domain* memory;
-    const Lane* lane;  ///< that wrote or fetched it last; null: there before the streams began
+    const AppStream*
+        stream;  ///< that wrote or fetched it last; null: there before the streams began
     weir::Event ready;
   };
   struct Tile {
     std::vector<Copy> copies;   ///< the first is the one that was written
-    std::vector<bool> ordered;  ///< lanes whose next actions come after their copy
+    std::vector<bool> ordered;  ///< streams whose next actions come after their copy
   };
 
   const Copy* find(const Tile& tile, weir_domain* memory) const;
@@ -66,14 +67,14 @@ class TiledMatrix {
  public:
   /// Borrows the memory.
   TiledMatrix(const weir::Runtime& runtime, Matrix<T>& memory, std::size_t tile_rows,
-              std::size_t tile_columns, std::size_t lanes, const char* name)
+              std::size_t tile_columns, std::size_t app_streams, const char* name)
       : memory_(memory),
         tile_rows_(tile_rows),
         tile_columns_(tile_columns),
         rows_((memory.rows() + tile_rows - 1) / tile_rows),
         columns_((memory.columns() + tile_columns - 1) / tile_columns),
         buffer_(wrap_for_cards(runtime, memory.data(), memory.stored() * sizeof(T), name)),
-        directory_(rows_ * columns_, lanes) {}
+        directory_(rows_ * columns_, app_streams) {}
 
   /// Tiles in a column and in a row.
   std::size_t rows() const noexcept { return rows_; }
@@ -87,21 +88,21 @@ class TiledMatrix {
                                     memory_.leading_dimension());
   }
 
-  /// Makes the newest contents of tiles ready for the next action of the lane, as its operand.
-  weir::Operand read(const Lane& lane, Rows i, Columns j) {
-    fetch(lane, i, j);
+  /// Makes the newest contents of tiles ready for the next action of the stream, as its operand.
+  weir::Operand read(const AppStream& app_stream, Rows i, Columns j) {
+    fetch(app_stream, i, j);
     return weir::read(region(i, j));
   }
-  weir::Operand readwrite(const Lane& lane, Rows i, Columns j) {
-    fetch(lane, i, j);
+  weir::Operand readwrite(const AppStream& app_stream, Rows i, Columns j) {
+    fetch(app_stream, i, j);
     return weir::readwrite(region(i, j));
   }
   /// For an action that writes all of a tile: nothing is fetched.
   weir::Operand write(Rows i, Columns j) { return weir::write(region(i, j)); }
-  /// Says that `event`, of the last action of a lane, completes when the tiles are written.
-  void wrote(const Lane& lane, Rows i, Columns j, const weir::Event& event) {
+  /// Says that `event`, of the last action of a stream, completes when the tiles are written.
+  void wrote(const AppStream& app_stream, Rows i, Columns j, const weir::Event& event) {
     for_each(i, j, [&](std::size_t row, std::size_t column) {
-      directory_.wrote(lane, index(row, column), event);
+      directory_.wrote(app_stream, index(row, column), event);
     });
   }
   /// Copies a tile to the program's memory if its newest copy is elsewhere.
@@ -120,9 +121,9 @@ class TiledMatrix {
       for (std::size_t row = i.begin; row < i.end; ++row) visit(row, column);
     }
   }
-  void fetch(const Lane& lane, Rows i, Columns j) {
+  void fetch(const AppStream& app_stream, Rows i, Columns j) {
     for_each(i, j, [&](std::size_t row, std::size_t column) {
-      directory_.fetch(lane, index(row, column), region(row, column));
+      directory_.fetch(app_stream, index(row, column), region(row, column));
     });
   }
   Matrix<T>& memory_;

@@ -14,7 +14,7 @@
 
 #include <weir/weir.hpp>
 
-#include "common/lanes.hpp"
+#include "common/app_streams.hpp"
 #include "common/reference_blas.hpp"
 
 namespace weir::apps {
@@ -98,7 +98,7 @@ class Workload {
   virtual void reset() = 0;
   /// Enqueues one run, from the program's memory back to it.
   virtual void enqueue() = 0;
-  /// Waits for what is no action in the lanes. Throws weir::Error{timeout}.
+  /// Waits for what is no action in the streams. Throws weir::Error{timeout}.
   virtual void await(std::chrono::nanoseconds) {}
   /// Ends that early. On any thread.
   virtual void cancel() noexcept {}
@@ -169,7 +169,8 @@ class Application {
   virtual void register_kernels(const Parameters&, const weir::Runtime&) const {}
   /// Reads or generates a problem. Throws InputError for a file that cannot be used.
   virtual std::unique_ptr<Workload> prepare(const Parameters& parameters,
-                                            const weir::Runtime& runtime, const Lanes& lanes) = 0;
+                                            const weir::Runtime& runtime,
+                                            const AppStreams& app_streams) = 0;
 };
 
 /// All applications.

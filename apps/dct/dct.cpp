@@ -80,7 +80,7 @@ class Dct final : public Workload {
   /// The last pixels of rows and columns go on until blocks are full. With a quality the run also
   /// restores the picture.
   Dct(const Matrix<T>& picture, std::size_t tile, std::optional<int> quality, std::string output,
-      const weir::Runtime& runtime, const Lanes& lanes)
+      const weir::Runtime& runtime, const AppStreams& app_streams)
       : width_(picture.rows()),
         height_(picture.columns()),
         pixels_(padded(width_), padded(height_)),
@@ -90,19 +90,20 @@ class Dct final : public Workload {
         tile_(tile),
         quality_(quality),
         output_(std::move(output)),
-        lanes_(lanes.spread((pixels_.columns() + tile - 1) / tile)),
-        kernels_(runtime, lanes.shape_for(lanes_.size())),
-        pixel_tiles_(runtime, pixels_, pixels_.rows(), tile, lanes.size(), "pixels"),
-        coefficient_tiles_(runtime, coefficients_, pixels_.rows(), tile, lanes.size(),
+        streams_(app_streams.spread((pixels_.columns() + tile - 1) / tile)),
+        kernels_(runtime, app_streams.shape_for(streams_.size())),
+        pixel_tiles_(runtime, pixels_, pixels_.rows(), tile, app_streams.size(), "pixels"),
+        coefficient_tiles_(runtime, coefficients_, pixels_.rows(), tile, app_streams.size(),
                            "coefficients"),
-        step_tiles_(runtime, steps_, steps_.rows(), 1, lanes.size(), "steps") {
+        step_tiles_(runtime, steps_, steps_.rows(), 1, app_streams.size(), "steps") {
     for (std::size_t y = 0; y < pixels_.columns(); ++y) {
       for (std::size_t x = 0; x < pixels_.rows(); ++x) {
         pixels_(x, y) = picture(std::min(x, width_ - 1), std::min(y, height_ - 1));
       }
     }
     if (!quality) return;
-    restored_tiles_.emplace(runtime, restored_, pixels_.rows(), tile, lanes.size(), "restored");
+    restored_tiles_.emplace(runtime, restored_, pixels_.rows(), tile, app_streams.size(),
+                            "restored");
     for (std::size_t i = 0; i < steps_.rows(); ++i) {
       steps_(i, 0) = static_cast<T>(step_of(i, *quality));
     }
@@ -111,7 +112,7 @@ class Dct final : public Workload {
   std::size_t n() const override { return height_; }
   /// Rows of pixels.
   std::size_t tile() const override { return tile_; }
-  std::size_t tiles() const override { return lanes_.size(); }
+  std::size_t tiles() const override { return streams_.size(); }
   double operations() const override { return kOperations * passes() * pixels(); }
   double traffic() const override { return 2 * sizeof(T) * passes() * pixels(); }
 
@@ -125,18 +126,19 @@ class Dct final : public Workload {
   void enqueue() override {
     const std::size_t row = pixels_.rows();
     for (std::size_t i = 0; i < tiles(); ++i) {
-      const Lane& lane = *lanes_[i];
-      const weir::Operand pixels = pixel_tiles_.read(lane, 0, i);
+      const AppStream& app_stream = *streams_[i];
+      const weir::Operand pixels = pixel_tiles_.read(app_stream, 0, i);
       const weir::Region made = coefficient_tiles_.region(0, i);
-      coefficient_tiles_.wrote(lane, 0, i,
-                               lane.run(kernels_.forward, {pixels, weir::write(made)}, {row, row}));
+      coefficient_tiles_.wrote(
+          app_stream, 0, i,
+          app_stream.run(kernels_.forward, {pixels, weir::write(made)}, {row, row}));
       coefficient_tiles_.collect(0, i);
       if (!restored_tiles_) continue;
-      const weir::Operand steps = step_tiles_.read(lane, 0, 0);
+      const weir::Operand steps = step_tiles_.read(app_stream, 0, 0);
       restored_tiles_->wrote(
-          lane, 0, i,
-          lane.run(kernels_.restore, {weir::read(made), steps, restored_tiles_->write(0, i)},
-                   {row, row}));
+          app_stream, 0, i,
+          app_stream.run(kernels_.restore, {weir::read(made), steps, restored_tiles_->write(0, i)},
+                         {row, row}));
       restored_tiles_->collect(0, i);
     }
   }
@@ -277,7 +279,7 @@ class Dct final : public Workload {
   std::size_t tile_;
   std::optional<int> quality_;
   std::string output_;
-  std::vector<const Lane*> lanes_;
+  std::vector<const AppStream*> streams_;
   DctKernels<T> kernels_;
   TiledMatrix<T> pixel_tiles_, coefficient_tiles_, step_tiles_;
   std::optional<TiledMatrix<T>> restored_tiles_;
@@ -321,7 +323,7 @@ std::size_t rows_of_tile(std::size_t height, const Parameters& parameters) {
 
 template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, std::optional<int> quality,
-                                     const weir::Runtime& runtime, const Lanes& lanes) {
+                                     const weir::Runtime& runtime, const AppStreams& app_streams) {
   if (is_image(parameters.output)) {
     check_image_format(parameters.output);
     if (!quality) quality = kUsualQuality;
@@ -331,7 +333,7 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, std::optional
   const Matrix<T> picture = parameters.input.empty() ? generate<T>(parameters.n, parameters.seed)
                                                      : read_picture<T>(parameters.input);
   const std::size_t tile = rows_of_tile(picture.columns(), parameters);
-  return std::make_unique<Dct<T>>(picture, tile, quality, parameters.output, runtime, lanes);
+  return std::make_unique<Dct<T>>(picture, tile, quality, parameters.output, runtime, app_streams);
 }
 
 class DctApplication final : public Application {
@@ -366,10 +368,10 @@ class DctApplication final : public Application {
     }
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
-                                    const Lanes& lanes) override {
+                                    const AppStreams& app_streams) override {
     const Parameters filled = with_usual(parameters, kPresets[1]);
-    return filled.single ? prepare_in<float>(filled, quality_, runtime, lanes)
-                         : prepare_in<double>(filled, quality_, runtime, lanes);
+    return filled.single ? prepare_in<float>(filled, quality_, runtime, app_streams)
+                         : prepare_in<double>(filled, quality_, runtime, app_streams);
   }
 
  private:

@@ -41,17 +41,17 @@ template <class T>
 class DotProduct final : public Workload {
  public:
   DotProduct(Matrix<T> x, Matrix<T> y, std::size_t tile, std::string output,
-             const weir::Runtime& runtime, const Lanes& lanes)
+             const weir::Runtime& runtime, const AppStreams& app_streams)
       : x_(std::move(x)),
         y_(std::move(y)),
         parts_(groups(tile), (x_.rows() + tile - 1) / tile),
         tile_(tile),
         output_(std::move(output)),
-        lanes_(lanes.spread(parts_.columns())),
-        kernel_(make_kernel<T>(runtime, lanes.shape_for(parts_.columns()))),
-        x_tiles_(runtime, x_, tile, 1, lanes.size(), "x"),
-        y_tiles_(runtime, y_, tile, 1, lanes.size(), "y"),
-        part_tiles_(runtime, parts_, parts_.rows(), 1, lanes.size(), "parts") {}
+        streams_(app_streams.spread(parts_.columns())),
+        kernel_(make_kernel<T>(runtime, app_streams.shape_for(parts_.columns()))),
+        x_tiles_(runtime, x_, tile, 1, app_streams.size(), "x"),
+        y_tiles_(runtime, y_, tile, 1, app_streams.size(), "y"),
+        part_tiles_(runtime, parts_, parts_.rows(), 1, app_streams.size(), "parts") {}
 
   std::size_t n() const override { return x_.rows(); }
   std::size_t tile() const override { return tile_; }
@@ -67,10 +67,11 @@ class DotProduct final : public Workload {
 
   void enqueue() override {
     for (std::size_t i = 0; i < tiles(); ++i) {
-      const Lane& lane = *lanes_[i];
-      const weir::Operand x = x_tiles_.read(lane, i, 0), y = y_tiles_.read(lane, i, 0);
+      const AppStream& app_stream = *streams_[i];
+      const weir::Operand x = x_tiles_.read(app_stream, i, 0), y = y_tiles_.read(app_stream, i, 0);
       const std::size_t count = std::min(tile_, n() - i * tile_);
-      part_tiles_.wrote(lane, 0, i, lane.run(kernel_, {x, y, part_tiles_.write(0, i)}, {count}));
+      part_tiles_.wrote(app_stream, 0, i,
+                        app_stream.run(kernel_, {x, y, part_tiles_.write(0, i)}, {count}));
       part_tiles_.collect(0, i);
     }
   }
@@ -110,7 +111,7 @@ class DotProduct final : public Workload {
   Matrix<T> x_, y_, parts_;  ///< a column of parts for each tile
   std::size_t tile_;
   std::string output_;
-  std::vector<const Lane*> lanes_;
+  std::vector<const AppStream*> streams_;
   weir::Kernel kernel_;
   TiledMatrix<T> x_tiles_, y_tiles_, part_tiles_;
   double product_ = 0;
@@ -125,7 +126,7 @@ Matrix<T> generate(std::size_t n, std::uint64_t seed) {
 
 template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const std::string& second,
-                                     const weir::Runtime& runtime, const Lanes& lanes) {
+                                     const weir::Runtime& runtime, const AppStreams& app_streams) {
   if (!parameters.output.empty()) check_output_format(parameters.output);
   Matrix<T> x = parameters.input.empty() ? generate<T>(parameters.n, parameters.seed)
                                          : read_vector<T>(parameters.input);
@@ -137,7 +138,7 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const std::st
   }
   const std::size_t tile = choose_tile(x.rows(), parameters.tile, parameters.tiles, 0);
   return std::make_unique<DotProduct<T>>(std::move(x), std::move(y), tile, parameters.output,
-                                         runtime, lanes);
+                                         runtime, app_streams);
 }
 
 class DotProductApplication final : public Application {
@@ -160,10 +161,10 @@ class DotProductApplication final : public Application {
     }
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
-                                    const Lanes& lanes) override {
+                                    const AppStreams& app_streams) override {
     const Parameters filled = with_usual(parameters, kPresets[1]);
-    return filled.single ? prepare_in<float>(filled, second_, runtime, lanes)
-                         : prepare_in<double>(filled, second_, runtime, lanes);
+    return filled.single ? prepare_in<float>(filled, second_, runtime, app_streams)
+                         : prepare_in<double>(filled, second_, runtime, app_streams);
   }
 
  private:

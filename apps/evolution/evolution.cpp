@@ -38,8 +38,9 @@ class Evolution final : public PipelineWorkload {
 
  public:
   Evolution(std::string output, const EvolutionOptions& options, std::size_t generations,
-            const PipelineSwitches& switches, const weir::Runtime& runtime, const Lanes& lanes)
-      : PipelineWorkload(runtime, lanes, "evolution", switches, StagePlaces::hosts_and_card),
+            const PipelineSwitches& switches, const weir::Runtime& runtime,
+            const AppStreams& app_streams)
+      : PipelineWorkload(runtime, app_streams, "evolution", switches, StagePlaces::hosts_and_card),
         output_(std::move(output)),
         options_(options),
         generations_(generations),
@@ -108,14 +109,14 @@ class Evolution final : public PipelineWorkload {
       island.cross(i, era);
       island.mutate(i, era);
     }
-    return told(island, era);
+    return has_reported(island, era);
   }
-  static Chronicle told(const Island& island, Era era) {
+  static Chronicle has_reported(const Island& island, Era era) {
     return {hash_of(island.after(era.generation)), island.best_fitness()};
   }
 
   void clear() override { chronicles_.clear(); }
-  void complete(Era era) { chronicles_.push_back(told(island_of(era), era)); }
+  void complete(Era era) { chronicles_.push_back(has_reported(island_of(era), era)); }
 
   /// While one island waits for its last creatures, the other one has work.
   weir::PipelineOptions wanted() override {
@@ -286,7 +287,7 @@ class Evolution final : public PipelineWorkload {
   const std::size_t generations_;
   std::array<Island, kIslands> islands_;
   weir::Buffer coefficients_;  ///< for a card
-  std::optional<CardStage> evaluate_on_card_;
+  std::optional<DeviceStage> evaluate_on_card_;
   std::vector<Chronicle> chronicles_;  ///< by epoch
 };
 
@@ -330,7 +331,7 @@ class EvolutionApplication final : public Application {
     fitness_kernel(runtime);
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
-                                    const Lanes& lanes) override {
+                                    const AppStreams& app_streams) override {
     if (!parameters.input.empty()) {
       fail_input("{}: evolution begins with creatures of its own: leave --input out",
                  parameters.input);
@@ -352,7 +353,7 @@ class EvolutionApplication final : public Application {
     check_size(fmt::format("--n {}", population), {kCopies * population, options_.genes},
                sizeof(double), {});
     return std::make_unique<Evolution>(parameters.output, options_, generations_, switches_,
-                                       runtime, lanes);
+                                       runtime, app_streams);
   }
 
  private:

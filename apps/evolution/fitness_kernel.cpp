@@ -26,8 +26,8 @@ weir::Kernel fitness_kernel(const weir::Runtime& runtime) {
       [](const weir::Call& call) { return weir::Groups{call.scalar<std::uint32_t>(0)}; });
 }
 
-CardStage fitness_stage(const weir::Runtime& runtime, const EvolutionOptions& options,
-                        const weir::Buffer& coefficients) {
+DeviceStage fitness_stage(const weir::Runtime& runtime, const EvolutionOptions& options,
+                          const weir::Buffer& coefficients) {
   constexpr std::size_t kBatch = 128;
   return {
       .kernel = fitness_kernel(runtime),

@@ -17,7 +17,7 @@ struct Evaluated {
 weir::Kernel fitness_kernel(const weir::Runtime& runtime);
 /// Makes an Evaluated of each creature: the same bits as Island::evaluate(). It reads
 /// `coefficients`, those of an island.
-CardStage fitness_stage(const weir::Runtime& runtime, const EvolutionOptions& options,
-                        const weir::Buffer& coefficients);
+DeviceStage fitness_stage(const weir::Runtime& runtime, const EvolutionOptions& options,
+                          const weir::Buffer& coefficients);
 
 }  // namespace weir::apps

@@ -74,8 +74,10 @@ class FaceDetection final : public PipelineWorkload {
 
  public:
   FaceDetection(std::string output, std::vector<Photograph> photographs, Cascade cascade,
-                const DetectionOptions& options, const weir::Runtime& runtime, const Lanes& lanes)
-      : PipelineWorkload(runtime, lanes, "face-detection", options.switches, places_for(cascade)),
+                const DetectionOptions& options, const weir::Runtime& runtime,
+                const AppStreams& app_streams)
+      : PipelineWorkload(runtime, app_streams, "face-detection", options.switches,
+                         places_for(cascade)),
         output_(std::move(output)),
         photographs_(std::move(photographs)),
         cascade_(std::move(cascade)),
@@ -432,7 +434,7 @@ class FaceDetection final : public PipelineWorkload {
   const Cascade cascade_;
   const DetectionOptions options_;
   std::optional<CascadeTables> tables_;  ///< for a card
-  std::optional<CardStage> scan_on_card_;
+  std::optional<DeviceStage> scan_on_card_;
   std::vector<Frame> frames_;
   std::vector<Detection> detections_;  ///< by picture
 };
@@ -550,7 +552,7 @@ class FaceDetectionApplication final : public Application {
     window_kernel(runtime);
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
-                                    const Lanes& lanes) override {
+                                    const AppStreams& app_streams) override {
     const std::string& output = parameters.output;
     const bool draws = parameters.input.empty() && cascade_.empty();
     if (parameters.input.empty() && !draws) {
@@ -574,7 +576,7 @@ class FaceDetectionApplication final : public Application {
       }
     }
     return std::make_unique<FaceDetection>(output, std::move(photographs), std::move(cascade),
-                                           options_, runtime, lanes);
+                                           options_, runtime, app_streams);
   }
 
  private:

@@ -72,8 +72,8 @@ weir::Kernel window_kernel(const weir::Runtime& runtime) {
       [](const weir::Call& call) { return weir::Groups{call.scalar<std::uint32_t>(0)}; });
 }
 
-CardStage window_stage(const weir::Runtime& runtime, const Cascade& cascade,
-                       const CascadeTables& tables) {
+DeviceStage window_stage(const weir::Runtime& runtime, const Cascade& cascade,
+                         const CascadeTables& tables) {
   constexpr std::size_t kBatch = 64;
   return {
       .kernel = window_kernel(runtime),

@@ -61,8 +61,8 @@ struct CascadeTables {
 /// The kernel of the stage, which a rank registers that serves it to others.
 weir::Kernel window_kernel(const weir::Runtime& runtime);
 /// Makes a JudgedTile of each WindowTile: the same verdicts as Level::scan().
-CardStage window_stage(const weir::Runtime& runtime, const Cascade& cascade,
-                       const CascadeTables& tables);
+DeviceStage window_stage(const weir::Runtime& runtime, const Cascade& cascade,
+                         const CascadeTables& tables);
 
 // ---- Tiles -------------------------------------------------------------------------------------
 

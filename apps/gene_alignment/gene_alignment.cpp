@@ -172,8 +172,10 @@ class Writer {
 class GeneAlignment final : public PipelineWorkload {
  public:
   GeneAlignment(std::string output, Sequences sequences, std::size_t chunk,
-                const PipelineSwitches& switches, const weir::Runtime& runtime, const Lanes& lanes)
-      : PipelineWorkload(runtime, lanes, "gene-alignment", switches, StagePlaces::hosts_and_card),
+                const PipelineSwitches& switches, const weir::Runtime& runtime,
+                const AppStreams& app_streams)
+      : PipelineWorkload(runtime, app_streams, "gene-alignment", switches,
+                         StagePlaces::hosts_and_card),
         output_(std::move(output)),
         sequences_(std::move(sequences)),
         chunk_(chunk),
@@ -394,7 +396,7 @@ class GeneAlignment final : public PipelineWorkload {
   const std::size_t chunk_;
   std::vector<SeedSet> seeds_;  ///< of the queries
   weir::Buffer words_;          ///< the same for a card
-  std::optional<CardStage> coarse_on_card_;
+  std::optional<DeviceStage> coarse_on_card_;
   std::vector<std::vector<std::uint8_t>> scratch_;  ///< of the workers
   Shelf shelf_;
   std::unique_ptr<Writer> writer_;
@@ -449,15 +451,16 @@ class GeneAlignmentApplication final : public Application {
     word_kernel(runtime);
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
-                                    const Lanes& lanes) override {
+                                    const AppStreams& app_streams) override {
     const std::string& output = parameters.output;
     if (!output.empty() && !output.ends_with(".sam") && !output.ends_with(".txt")) {
       fail_input("{}: expected the extension .sam or .txt", output);
     }
     Sequences sequences = parameters.input.empty() ? made_up(parameters) : read(parameters.input);
-    check_queries(query_.empty() ? parameters.input : query_, sequences.queries, lanes.cores());
+    check_queries(query_.empty() ? parameters.input : query_, sequences.queries,
+                  app_streams.cores());
     return std::make_unique<GeneAlignment>(output, std::move(sequences), chunk_, switches_, runtime,
-                                           lanes);
+                                           app_streams);
   }
 
  private:

@@ -32,7 +32,7 @@ weir::Kernel word_kernel(const weir::Runtime& runtime) {
       [](const weir::Call& call) { return weir::Groups{call.scalar<std::uint32_t>(0)}; });
 }
 
-CardStage word_stage(const weir::Runtime& runtime, const weir::Buffer& sets) {
+DeviceStage word_stage(const weir::Runtime& runtime, const weir::Buffer& sets) {
   constexpr std::size_t kBatch = 64;
   return {.kernel = word_kernel(runtime),
           .item_bytes = sizeof(LetterBlock),

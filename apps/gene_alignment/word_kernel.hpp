@@ -33,7 +33,7 @@ struct MarkedBlock {
 weir::Kernel word_kernel(const weir::Runtime& runtime);
 /// Makes a MarkedBlock of each LetterBlock. It reads the words of the queries from `sets`, in which
 /// load_words() has put them.
-CardStage word_stage(const weir::Runtime& runtime, const weir::Buffer& sets);
+DeviceStage word_stage(const weir::Runtime& runtime, const weir::Buffer& sets);
 /// Returns memory of the runtime with the words of all queries.
 weir::Buffer load_words(const weir::Runtime& runtime, std::span<const SeedSet> queries);
 

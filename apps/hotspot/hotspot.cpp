@@ -76,17 +76,17 @@ class Hotspot final : public Workload {
  public:
   /// The matrices have a row for each row of cells.
   Hotspot(Matrix<T> temperature, const Matrix<T>& power, std::size_t edge,
-          const Parameters& parameters, const weir::Runtime& runtime, const Lanes& lanes)
+          const Parameters& parameters, const weir::Runtime& runtime, const AppStreams& app_streams)
       : given_(std::move(temperature)),
         chip_(given_.columns(), given_.rows()),
         iterations_(parameters.iterations),
         output_(parameters.output),
         edge_(edge),
-        grid_(lanes, given_.columns(), given_.rows(),
+        grid_(app_streams, given_.columns(), given_.rows(),
               TileShape::of(edge, parameters.aspect, given_.columns())),
-        steps_(grid_, lanes, parameters.transform),
-        turns_(steps_.turns([](std::size_t) { return false; })),
-        kernel_(make_kernel<T>(runtime, lanes.shape_for(grid_.size()),
+        steps_(grid_, app_streams, parameters.transform),
+        rounds_(steps_.turns([](std::size_t) { return false; })),
+        kernel_(make_kernel<T>(runtime, app_streams.shape_for(grid_.size()),
                                kFields * sizeof(T) * given_.size() > kCacheBytes)),
         fields_{grid_.field<T>(runtime, "temperature"), grid_.field<T>(runtime, "temperature")},
         power_(grid_.field<T>(runtime, "power")) {
@@ -106,17 +106,17 @@ class Hotspot final : public Workload {
 
   void enqueue() override {
     for (std::size_t i = 0; i < grid_.size(); ++i) {
-      const weir::Stream& stream = grid_[i].lane->stream;
+      const weir::Stream& stream = grid_[i].stream->stream;
       stream.upload(grid_.cells(power_, grid_[i]));
       steps_.made(i, stream.upload(grid_.cells(fields_[0], grid_[i])));
     }
     steps_.next();
     for (std::size_t step = 0; step < iterations_; ++step) {
-      for (const std::size_t i : turns_) make(i, fields_[step % 2], fields_[(step + 1) % 2]);
+      for (const std::size_t i : rounds_) make(i, fields_[step % 2], fields_[(step + 1) % 2]);
       if (step + 1 < iterations_) steps_.next();
     }
     for (const GridTile& tile : grid_.tiles()) {
-      tile.lane->stream.download(grid_.cells(result(), tile));
+      tile.stream->stream.download(grid_.cells(result(), tile));
     }
   }
 
@@ -155,13 +155,13 @@ class Hotspot final : public Workload {
     const GridTile& tile = grid_[index];
     const weir::Region target = grid_.cells(next, tile);
     steps_.await(index, target, now);
-    steps_.made(
-        index, tile.lane->run(kernel_,
-                              {weir::write(target), weir::read(grid_.around(now, tile)),
-                               weir::read(grid_.cells(power_, tile))},
-                              {tile.width, tile.height, grid_.row(), tile.edges, as_t(chip_.rate()),
-                               as_t(chip_.to_sides()), as_t(chip_.to_ends()), as_t(chip_.to_air()),
-                               as_t(Chip::ambient)}));
+    steps_.made(index,
+                tile.stream->run(kernel_,
+                                 {weir::write(target), weir::read(grid_.around(now, tile)),
+                                  weir::read(grid_.cells(power_, tile))},
+                                 {tile.width, tile.height, grid_.row(), tile.edges,
+                                  as_t(chip_.rate()), as_t(chip_.to_sides()), as_t(chip_.to_ends()),
+                                  as_t(chip_.to_air()), as_t(Chip::ambient)}));
   }
 
   static T as_t(double value) { return static_cast<T>(value); }
@@ -198,7 +198,7 @@ class Hotspot final : public Workload {
   std::size_t edge_;
   TileGrid grid_;
   TileSteps steps_;
-  std::vector<std::size_t> turns_;
+  std::vector<std::size_t> rounds_;
   weir::Kernel kernel_;
   std::array<GridField<T>, 2> fields_;  ///< which take turns
   GridField<T> power_;
@@ -218,7 +218,7 @@ Matrix<T> generate(std::size_t n, std::uint64_t seed, double least, double most)
 
 template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const std::string& power_file,
-                                     const weir::Runtime& runtime, const Lanes& lanes) {
+                                     const weir::Runtime& runtime, const AppStreams& app_streams) {
   constexpr double kColdest = 323, kHottest = 343, kMostPower = 0.01;
   if (!parameters.output.empty()) check_output_format(parameters.output);
   Matrix<T> temperature = parameters.input.empty()
@@ -243,7 +243,7 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const std::st
   const std::size_t most = std::max(rows, columns);
   const std::size_t edge = choose_tile(most, parameters.tile, parameters.tiles, 0);
   return std::make_unique<Hotspot<T>>(std::move(temperature), power, edge, parameters, runtime,
-                                      lanes);
+                                      app_streams);
 }
 
 class HotspotApplication final : public Application {
@@ -272,10 +272,10 @@ class HotspotApplication final : public Application {
     }
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
-                                    const Lanes& lanes) override {
+                                    const AppStreams& app_streams) override {
     const Parameters filled = with_usual(parameters, kPresets[1]);
-    return filled.single ? prepare_in<float>(filled, power_, runtime, lanes)
-                         : prepare_in<double>(filled, power_, runtime, lanes);
+    return filled.single ? prepare_in<float>(filled, power_, runtime, app_streams)
+                         : prepare_in<double>(filled, power_, runtime, app_streams);
   }
 
  private:

@@ -145,7 +145,7 @@ template <class T>
 class Kmeans final : public Workload {
  public:
   Kmeans(Matrix<T> points, const KmeansOptions& options, std::size_t tile,
-         const Parameters& parameters, const weir::Runtime& runtime, const Lanes& lanes)
+         const Parameters& parameters, const weir::Runtime& runtime, const AppStreams& app_streams)
       : points_(std::move(points)),
         clusters_(options.clusters),
         iterations_(parameters.iterations),
@@ -153,23 +153,23 @@ class Kmeans final : public Workload {
         output_(parameters.output),
         labels_file_(options.labels),
         tile_(tile),
-        all_lanes_(lanes),
-        lanes_(lanes.spread((points_.rows() + tile - 1) / tile)),
+        all_streams_(app_streams),
+        streams_(app_streams.spread((points_.rows() + tile - 1) / tile)),
         gatherers_(find_gatherers()),
         labels_(points_.rows(), 1),
         centres_(features() * clusters_, iterations_ + 1),
-        sums_(entries() * groups_of(tile), lanes_.size()),
+        sums_(entries() * groups_of(tile), streams_.size()),
         totals_(entries() * gatherers_.size(), 1),
-        kernels_(runtime, lanes.shape_for(lanes_.size())),
-        point_tiles_(runtime, points_, tile, features(), lanes.size(), "points"),
-        label_tiles_(runtime, labels_, tile, 1, lanes.size(), "labels"),
-        centre_tiles_(runtime, centres_, centres_.rows(), 1, lanes.size(), "centres"),
-        sum_tiles_(runtime, sums_, sums_.rows(), 1, lanes.size(), "sums"),
-        total_tiles_(runtime, totals_, entries(), 1, lanes.size(), "totals") {}
+        kernels_(runtime, app_streams.shape_for(streams_.size())),
+        point_tiles_(runtime, points_, tile, features(), app_streams.size(), "points"),
+        label_tiles_(runtime, labels_, tile, 1, app_streams.size(), "labels"),
+        centre_tiles_(runtime, centres_, centres_.rows(), 1, app_streams.size(), "centres"),
+        sum_tiles_(runtime, sums_, sums_.rows(), 1, app_streams.size(), "sums"),
+        total_tiles_(runtime, totals_, entries(), 1, app_streams.size(), "totals") {}
 
   std::size_t n() const override { return points_.rows(); }
   std::size_t tile() const override { return tile_; }
-  std::size_t tiles() const override { return lanes_.size(); }
+  std::size_t tiles() const override { return streams_.size(); }
   std::size_t iterations() const override { return iterations_; }
   double operations() const override {
     return 3 * static_cast<double>(points_.size() * clusters_ * (iterations_ + 1));
@@ -195,11 +195,11 @@ class Kmeans final : public Workload {
         add_up(i);
         if (transform_) fold(i);
       }
-      meet();
+      synchronize();
       for (std::size_t i = 0; i < tiles() && !transform_; ++i) fold(i);
-      meet();
+      synchronize();
       move_centres(step);
-      meet();
+      synchronize();
     }
     for (std::size_t i = 0; i < tiles(); ++i) {
       find_labels(i, iterations_);
@@ -267,17 +267,17 @@ class Kmeans final : public Workload {
   /// Sums of features, and the number of points, of all clusters.
   std::size_t entries() const { return clusters_ * (features() + 1); }
   std::size_t points_in(std::size_t i) const { return std::min(tile_, n() - i * tile_); }
-  void meet() const {
-    if (!transform_) all_lanes_.meet();
+  void synchronize() const {
+    if (!transform_) all_streams_.synchronize();
   }
 
-  const Lane& gatherer(std::size_t part) const { return *lanes_[gatherers_[part]]; }
+  const AppStream& gatherer(std::size_t part) const { return *streams_[gatherers_[part]]; }
   /// The first tile in each memory.
   std::vector<std::size_t> find_gatherers() const {
     std::vector<std::size_t> found;
-    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
       const auto here = [&](std::size_t first) {
-        return lanes_[first]->memory == lanes_[i]->memory;
+        return streams_[first]->memory == streams_[i]->memory;
       };
       if (std::none_of(found.begin(), found.end(), here)) found.push_back(i);
     }
@@ -285,47 +285,48 @@ class Kmeans final : public Workload {
   }
   std::size_t part_of(std::size_t i) const {
     std::size_t part = 0;
-    while (gatherer(part).memory != lanes_[i]->memory) ++part;
+    while (gatherer(part).memory != streams_[i]->memory) ++part;
     return part;
   }
 
   void find_labels(std::size_t i, std::size_t step) {
-    const Lane& lane = *lanes_[i];
-    const weir::Operand points = point_tiles_.read(lane, i, 0),
-                        centres = centre_tiles_.read(lane, 0, step);
-    label_tiles_.wrote(lane, i, 0,
-                       lane.run(kernels_.labels, {points, centres, label_tiles_.write(i, 0)},
-                                {points_in(i), n(), features(), clusters_}));
+    const AppStream& app_stream = *streams_[i];
+    const weir::Operand points = point_tiles_.read(app_stream, i, 0),
+                        centres = centre_tiles_.read(app_stream, 0, step);
+    label_tiles_.wrote(app_stream, i, 0,
+                       app_stream.run(kernels_.labels, {points, centres, label_tiles_.write(i, 0)},
+                                      {points_in(i), n(), features(), clusters_}));
   }
   void add_up(std::size_t i) {
-    const Lane& lane = *lanes_[i];
-    const weir::Operand points = point_tiles_.read(lane, i, 0),
-                        labels = label_tiles_.read(lane, i, 0);
-    sum_tiles_.wrote(lane, 0, i,
-                     lane.run(kernels_.sums, {points, labels, sum_tiles_.write(0, i)},
-                              {points_in(i), n(), features(), clusters_}));
+    const AppStream& app_stream = *streams_[i];
+    const weir::Operand points = point_tiles_.read(app_stream, i, 0),
+                        labels = label_tiles_.read(app_stream, i, 0);
+    sum_tiles_.wrote(app_stream, 0, i,
+                     app_stream.run(kernels_.sums, {points, labels, sum_tiles_.write(0, i)},
+                                    {points_in(i), n(), features(), clusters_}));
   }
 
   /// Adds the sums of a tile to those of its memory. No tile is an iteration ahead of this.
   void fold(std::size_t i) {
     const std::size_t part = part_of(i);
-    const Lane& lane = gatherer(part);
+    const AppStream& app_stream = gatherer(part);
     const bool first = gatherers_[part] == i;
-    const weir::Operand sums = sum_tiles_.read(lane, 0, i);
+    const weir::Operand sums = sum_tiles_.read(app_stream, 0, i);
     total_tiles_.wrote(
-        lane, part, 0,
-        lane.run(kernels_.fold, {sums, weir::readwrite(total_tiles_.region(part, 0))},
-                 {entries(), groups_of(points_in(i)), first ? 1 : 0}));
+        app_stream, part, 0,
+        app_stream.run(kernels_.fold, {sums, weir::readwrite(total_tiles_.region(part, 0))},
+                       {entries(), groups_of(points_in(i)), first ? 1 : 0}));
   }
 
-  /// On one lane, of which the others get the centres.
+  /// On one stream, of which the others get the centres.
   void move_centres(std::size_t step) {
-    const Lane& lane = gatherer(0);
-    const weir::Operand totals = total_tiles_.read(lane, {0, gatherers_.size()}, 0);
-    const weir::Operand centres = centre_tiles_.read(lane, 0, step);
-    centre_tiles_.wrote(lane, 0, step + 1,
-                        lane.run(kernels_.move, {totals, centres, centre_tiles_.write(0, step + 1)},
-                                 {features(), clusters_, gatherers_.size()}));
+    const AppStream& app_stream = gatherer(0);
+    const weir::Operand totals = total_tiles_.read(app_stream, {0, gatherers_.size()}, 0);
+    const weir::Operand centres = centre_tiles_.read(app_stream, 0, step);
+    centre_tiles_.wrote(
+        app_stream, 0, step + 1,
+        app_stream.run(kernels_.move, {totals, centres, centre_tiles_.write(0, step + 1)},
+                       {features(), clusters_, gatherers_.size()}));
   }
 
   /// How much nearer another centre is than that of a point's label.
@@ -349,9 +350,9 @@ class Kmeans final : public Workload {
   bool transform_;
   std::string output_, labels_file_;
   std::size_t tile_;
-  const Lanes& all_lanes_;
-  std::vector<const Lane*> lanes_;
-  std::vector<std::size_t> gatherers_;  ///< tiles whose lanes add up what is in their memory
+  const AppStreams& all_streams_;
+  std::vector<const AppStream*> streams_;
+  std::vector<std::size_t> gatherers_;  ///< tiles whose streams add up what is in their memory
   Matrix<T> labels_;
   Matrix<T> centres_;  ///< a column for each iteration
   Matrix<T> sums_;     ///< a column for each tile
@@ -382,7 +383,7 @@ Matrix<T> generate(std::size_t n, const KmeansOptions& options, std::uint64_t se
 
 template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const KmeansOptions& options,
-                                     const weir::Runtime& runtime, const Lanes& lanes) {
+                                     const weir::Runtime& runtime, const AppStreams& app_streams) {
   for (const std::string& file : {parameters.output, options.labels}) {
     if (!file.empty()) check_output_format(file);
   }
@@ -397,7 +398,8 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const KmeansO
                counted(points.columns(), "column"), kMostFeatures);
   }
   const std::size_t tile = choose_tile(points.rows(), parameters.tile, parameters.tiles, 0);
-  return std::make_unique<Kmeans<T>>(std::move(points), options, tile, parameters, runtime, lanes);
+  return std::make_unique<Kmeans<T>>(std::move(points), options, tile, parameters, runtime,
+                                     app_streams);
 }
 
 class KmeansApplication final : public Application {
@@ -430,10 +432,10 @@ class KmeansApplication final : public Application {
     }
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
-                                    const Lanes& lanes) override {
+                                    const AppStreams& app_streams) override {
     const Parameters filled = with_usual(parameters, kPresets[1]);
-    return filled.single ? prepare_in<float>(filled, options_, runtime, lanes)
-                         : prepare_in<double>(filled, options_, runtime, lanes);
+    return filled.single ? prepare_in<float>(filled, options_, runtime, app_streams)
+                         : prepare_in<double>(filled, options_, runtime, app_streams);
   }
 
  private:

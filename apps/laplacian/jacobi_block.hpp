@@ -9,7 +9,7 @@
 
 #include <weir/grid.hpp>
 
-#include "common/lanes.hpp"
+#include "common/app_streams.hpp"
 #include "common/matrix.hpp"
 #include "laplacian/problem.hpp"
 
@@ -24,8 +24,8 @@ class JacobiBlock {
   /// `parts` actions make the interior. Around the block there is a halo of so many cells in each
   /// dimension, one in x.
   JacobiBlock(const weir::Runtime& runtime, const weir::Grid& grid, std::size_t number,
-              const weir::GridRange::Cell& halo, const Lane& bound, std::size_t parts)
-      : lane_(&bound), number_(number), cells_(grid.blocks()[number].cells), halo_(halo) {
+              const weir::GridRange::Cell& halo, const AppStream& bound, std::size_t parts)
+      : stream_(&bound), number_(number), cells_(grid.blocks()[number].cells), halo_(halo) {
     row_ = kLead + (cells_.extent(0) + kLead) / kLead * kLead;
     plane_ = row_ * (cells_.extent(1) + 2 * halo_[1]);
     first_ = halo_[2] * plane_ + halo_[1] * row_ + kLead;
@@ -38,7 +38,7 @@ class JacobiBlock {
     cut(grid, parts);
   }
 
-  const Lane& lane() const noexcept { return *lane_; }
+  const AppStream& stream() const noexcept { return *stream_; }
   std::size_t number() const noexcept { return number_; }
   const weir::GridRange& cells() const noexcept { return cells_; }
   weir::GridRange halo(int dimension, int side) const {
@@ -124,7 +124,7 @@ class JacobiBlock {
     }
   }
 
-  const Lane* lane_;
+  const AppStream* stream_;
   std::size_t number_;
   weir::GridRange cells_;
   weir::GridRange::Cell halo_;

@@ -9,7 +9,7 @@
 
 #include <weir/grid.hpp>
 
-#include "common/lanes.hpp"
+#include "common/app_streams.hpp"
 #include "common/past_cache.hpp"
 #include "laplacian/jacobi_block.hpp"
 #include "laplacian/problem.hpp"
@@ -21,13 +21,13 @@ namespace weir::apps {
 template <class T>
 class JacobiBlocks {
  public:
-  /// Takes blocks of a grid; lanes[i] is for the block numbers[i]. The kernel is that of several
+  /// Takes blocks of a grid; streams[i] is for the block numbers[i]. The kernel is that of several
   /// steps when `fuse` is more than 1: then blocks are cut in the slowest dimension alone, where
   /// they have so many cells.
   JacobiBlocks(const weir::Runtime& runtime, const JacobiProblem& problem, const weir::Grid& grid,
                const weir::Kernel& kernel, std::int64_t fuse,
-               const std::vector<std::size_t>& numbers, const std::vector<const Lane*>& lanes,
-               std::size_t parts)
+               const std::vector<std::size_t>& numbers,
+               const std::vector<const AppStream*>& app_streams, std::size_t parts)
       : kernel_(kernel),
         fuse_(fuse),
         rate_(static_cast<T>(problem.rate())),
@@ -38,7 +38,7 @@ class JacobiBlocks {
     blocks_.reserve(numbers.size());
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < numbers.size(); ++i) {
-      blocks_.emplace_back(runtime, grid, numbers[i], halo_, *lanes[i], parts);
+      blocks_.emplace_back(runtime, grid, numbers[i], halo_, *app_streams[i], parts);
       bytes += blocks_.back().bytes();
     }
     past_cache_ = bytes > kCacheBytes;
@@ -53,13 +53,13 @@ class JacobiBlocks {
   void upload() const {
     for (const JacobiBlock<T>& block : blocks_) {
       for (const std::size_t field : {0u, 1u})
-        block.lane().stream.upload(block.buffer(field).all());
+        block.stream().stream.upload(block.buffer(field).all());
     }
   }
   std::vector<weir::Event> download(std::size_t field) const {
     std::vector<weir::Event> events;
     for (const JacobiBlock<T>& block : blocks_) {
-      events.push_back(block.lane().stream.download(block.region(field, block.cells())));
+      events.push_back(block.stream().stream.download(block.region(field, block.cells())));
     }
     return events;
   }
@@ -97,19 +97,19 @@ class JacobiBlocks {
   std::vector<weir::Event> download_edges(std::size_t field) const {
     std::vector<weir::Event> events;
     for (const JacobiBlock<T>& block : blocks_) {
-      if (block.lane().memory == nullptr) continue;
+      if (block.stream().memory == nullptr) continue;
       for (const weir::GridRange& edge : block.edges()) {
-        events.push_back(block.lane().stream.download(block.region(field, edge)));
+        events.push_back(block.stream().stream.download(block.region(field, edge)));
       }
     }
     return events;
   }
   void upload_halos(std::size_t field) const {
     for (const JacobiBlock<T>& block : blocks_) {
-      if (block.lane().memory == nullptr) continue;
+      if (block.stream().memory == nullptr) continue;
       for (int d = 0; d < (deep_ ? 3 : 2); ++d) {
         for (const int side : {-1, 1}) {
-          block.lane().stream.upload(block.region(field, block.halo(d, side)));
+          block.stream().stream.upload(block.region(field, block.halo(d, side)));
         }
       }
     }
@@ -154,7 +154,7 @@ class JacobiBlocks {
         range.extent(0),          block.row(), block.plane(),        rate_,
         past_cache_ ? 1 : 0,      count,       here - from.begin[d], around_.begin[d] + 1 - here,
         around_.end[d] - 1 - here};
-    return block.lane().stream.compute(
+    return block.stream().stream.compute(
         kernel_, operands, std::span(scalars).first(fuse_ == 1 ? kOfOneStep : std::size(scalars)),
         name);
   }
@@ -170,8 +170,8 @@ class JacobiBlocks {
       const JacobiBlock<T>&from = blocks_[link.from], &to = blocks_[link.to];
       const weir::Region source = from.region(field, link.cells);
       const weir::Region target = to.region(field, link.cells);
-      arrived.push_back(carrier(link).transfer({from.lane().memory, source.buffer, source.region},
-                                               {to.lane().memory, target.buffer, target.region}));
+      arrived.push_back(carrier(link).transfer({from.stream().memory, source.buffer, source.region},
+                                               {to.stream().memory, target.buffer, target.region}));
     }
     for (std::size_t i = 0; i < links_.size(); ++i)
       await_halo(links_[i], field, arrived[i], overlap);
@@ -179,12 +179,12 @@ class JacobiBlocks {
 
   /// The stream that makes a transfer: one with a memory of its own.
   const weir::Stream& carrier(const Link& link) const {
-    const Lane &from = blocks_[link.from].lane(), &to = blocks_[link.to].lane();
+    const AppStream &from = blocks_[link.from].stream(), &to = blocks_[link.to].stream();
     return to.memory != nullptr ? to.stream : from.stream;
   }
 
   void await_edge(const Link& link, std::size_t field, bool overlap) const {
-    const weir::Stream& maker = blocks_[link.from].lane().stream;
+    const weir::Stream& maker = blocks_[link.from].stream().stream;
     if (!overlap) {
       carrier(link).wait(maker.barrier());
     } else if (&carrier(link) != &maker) {
@@ -196,7 +196,7 @@ class JacobiBlocks {
 
   void await_halo(const Link& link, std::size_t field, const weir::Event& arrived,
                   bool overlap) const {
-    const weir::Stream& reader = blocks_[link.to].lane().stream;
+    const weir::Stream& reader = blocks_[link.to].stream().stream;
     if (!overlap) {
       reader.wait(arrived);
     } else if (&carrier(link) != &reader) {

@@ -141,7 +141,8 @@ template <class T>
 class Laplacian final : public Workload {
  public:
   Laplacian(const JacobiProblem& problem, const LaplacianOptions& options,
-            const Parameters& parameters, const weir::Runtime& runtime, const Lanes& lanes)
+            const Parameters& parameters, const weir::Runtime& runtime,
+            const AppStreams& app_streams)
       : runtime_(runtime),
         problem_(problem),
         simulated_(options.transport == "inproc" ? options.simulate : 0),
@@ -150,8 +151,8 @@ class Laplacian final : public Workload {
         fuse_(options.fuse),
         overlap_(parameters.transform),
         output_(parameters.output),
-        cores_(lanes.cores()),
-        grid_(make_grid(options, lanes)),
+        cores_(app_streams.cores()),
+        grid_(make_grid(options, app_streams)),
         kernel_(fuse_ == 1 ? make_jacobi<T>(runtime, problem.dimensions)
                            : make_jacobi_steps<T>(runtime, problem.dimensions)) {
     if (simulated_ > 0 && member_.ranks() > 1) {
@@ -171,8 +172,8 @@ class Laplacian final : public Workload {
       }
     }
     const std::size_t here = work.size();
-    const std::vector<const Lane*> dealt =
-        options.weights.empty() ? lanes.spread_in_order(here) : lanes.spread(work);
+    const std::vector<const AppStream*> dealt =
+        options.weights.empty() ? app_streams.spread_in_order(here) : app_streams.spread(work);
     const std::size_t parts =
         std::max<std::size_t>(1, (2 * cores_ + here - 1) / std::max<std::size_t>(here, 1));
     for (const auto& each : numbers) {
@@ -282,7 +283,7 @@ class Laplacian final : public Workload {
   bool silent() const override { return member_.rank() > 0; }
 
  private:
-  weir::Grid make_grid(const LaplacianOptions& options, const Lanes& lanes) const {
+  weir::Grid make_grid(const LaplacianOptions& options, const AppStreams& app_streams) const {
     weir::GridOptions wanted;
     wanted.cells.assign(problem_.dimensions, problem_.n);
     wanted.ranks = ranks();
@@ -294,7 +295,7 @@ class Laplacian final : public Workload {
       wanted.blocks = {1, 1, 1};
       const std::size_t most = std::max<std::size_t>(1, problem_.n / fuse_);
       wanted.blocks[problem_.dimensions - 1] =
-          ranks() > 1 ? ranks() : std::min(lanes.places(), most);
+          ranks() > 1 ? ranks() : std::min(app_streams.places(), most);
     }
     return weir::Grid(wanted);
   }
@@ -441,7 +442,7 @@ class Laplacian final : public Workload {
 
 template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const LaplacianOptions& options,
-                                     const weir::Runtime& runtime, const Lanes& lanes) {
+                                     const weir::Runtime& runtime, const AppStreams& app_streams) {
   if (!parameters.output.empty()) check_output_format(parameters.output);
   JacobiProblem problem;
   problem.n = parameters.n;
@@ -454,7 +455,7 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const Laplaci
     fail_input("{} cells an edge in {} dimensions need {:.1f} GiB of memory: choose a smaller --n",
                problem.n, problem.dimensions, needed / 0x1p30);
   }
-  return std::make_unique<Laplacian<T>>(problem, options, parameters, runtime, lanes);
+  return std::make_unique<Laplacian<T>>(problem, options, parameters, runtime, app_streams);
 }
 
 class LaplacianApplication final : public Application {
@@ -499,13 +500,13 @@ class LaplacianApplication final : public Application {
     options.flag("--check", options_.check, "Look at where each cell of a halo lands");
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
-                                    const Lanes& lanes) override {
+                                    const AppStreams& app_streams) override {
     if (!parameters.input.empty()) {
       fail_input("'{}': laplacian generates its grid: use --n and --start", parameters.input);
     }
     const Parameters filled = with_usual(parameters, kPresets[1]);
-    return filled.single ? prepare_in<float>(filled, options_, runtime, lanes)
-                         : prepare_in<double>(filled, options_, runtime, lanes);
+    return filled.single ? prepare_in<float>(filled, options_, runtime, app_streams)
+                         : prepare_in<double>(filled, options_, runtime, app_streams);
   }
 
  private:

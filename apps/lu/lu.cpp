@@ -28,11 +28,11 @@ struct SystemFiles {
 class Pivots {
  public:
   Pivots(const weir::Runtime& runtime, std::vector<std::int32_t>& memory, std::size_t panel,
-         std::size_t lanes)
+         std::size_t app_streams)
       : count_(memory.size()),
         panel_(panel),
         buffer_(runtime.wrap(memory, "pivots")),
-        directory_((count_ + panel - 1) / panel, lanes) {}
+        directory_((count_ + panel - 1) / panel, app_streams) {}
 
   void reset() { directory_.reset(); }
   /// The same for tasks.
@@ -44,12 +44,12 @@ class Pivots {
   weir::Operand read(std::size_t first, std::size_t last) const {
     return weir::read(region(first, last));
   }
-  void wrote(const Lane& lane, std::size_t k, const weir::Event& event) {
-    directory_.wrote(lane, k, event);
+  void wrote(const AppStream& app_stream, std::size_t k, const weir::Event& event) {
+    directory_.wrote(app_stream, k, event);
   }
-  /// Makes the pivots of panels [first, last) ready for the next action of the lane.
-  weir::Operand read(const Lane& lane, std::size_t first, std::size_t last) {
-    for (std::size_t k = first; k < last; ++k) directory_.fetch(lane, k, region(k, k + 1));
+  /// Makes the pivots of panels [first, last) ready for the next action of the stream.
+  weir::Operand read(const AppStream& app_stream, std::size_t first, std::size_t last) {
+    for (std::size_t k = first; k < last; ++k) directory_.fetch(app_stream, k, region(k, k + 1));
     return weir::read(region(first, last));
   }
   void collect(std::size_t k) { directory_.collect(k, region(k, k + 1)); }
@@ -68,17 +68,17 @@ class Pivots {
 template <class T>
 class Lu final : public Workload {
  public:
-  Lu(Matrix<T> matrix, std::size_t tile, const weir::Runtime& runtime, const Lanes& lanes,
-     const weir::Queue* queue)
+  Lu(Matrix<T> matrix, std::size_t tile, const weir::Runtime& runtime,
+     const AppStreams& app_streams, const weir::Queue* queue)
       : system_(std::move(matrix), tile),
-        lanes_(lanes),
+        streams_(app_streams),
         queue_(queue),
         kernels_(runtime),
-        tiles_(runtime, system_.factors, tile, tile, lanes.size(), "A"),
-        pivots_(runtime, system_.pivots, tile, lanes.size()),
+        tiles_(runtime, system_.factors, tile, tile, app_streams.size(), "A"),
+        pivots_(runtime, system_.pivots, tile, app_streams.size()),
         group_(std::max<std::size_t>(
-            1, std::min(kMostRows, system_.order() / (2 * lanes.cores())) / tile)),
-        owners_(lanes.deal(tiles_.columns())) {}
+            1, std::min(kMostRows, system_.order() / (2 * app_streams.cores())) / tile)),
+        owners_(app_streams.deal(tiles_.columns())) {}
 
   /// Makes finish() solve a system with these right-hand sides and save() write what is asked for.
   void solve_later(Matrix<T> rhs) { rhs_ = std::move(rhs); }
@@ -117,7 +117,7 @@ class Lu final : public Workload {
       for (std::size_t j = k + 1; j < tiles(); ++j) update(j, k);
     }
     for (std::size_t j = 0; j < tiles(); ++j) {
-      if (j + 1 < tiles()) exchange(lanes_.any(owners_[j], j), j, j + 1, tiles());
+      if (j + 1 < tiles()) exchange(streams_.any(owners_[j], j), j, j + 1, tiles());
       for (std::size_t i = 0; i < tiles(); ++i) tiles_.collect(i, j);
       pivots_.collect(j);
     }
@@ -169,49 +169,51 @@ class Lu final : public Workload {
   }
 
   /// The stream in which column j is updated by panel k.
-  const Lane& lane_of(std::size_t j, std::size_t k) const noexcept {
-    return j == k + 1 ? lanes_.urgent(owners_[j]) : lanes_.any(owners_[j], j);
+  const AppStream& stream_of(std::size_t j, std::size_t k) const noexcept {
+    return j == k + 1 ? streams_.urgent(owners_[j]) : streams_.any(owners_[j], j);
   }
 
   void factor_panel(std::size_t k) {
-    const Lane& lane = lanes_.urgent(owners_[k]);
+    const AppStream& app_stream = streams_.urgent(owners_[k]);
     const Rows rows(k, tiles());
-    const weir::Event factored =
-        lane.stream.compute(kernels_.getrf, {tiles_.readwrite(lane, rows, k), pivots_.write(k)}, {},
-                            panel_name(k).c_str());
-    tiles_.wrote(lane, rows, k, factored);
-    pivots_.wrote(lane, k, factored);
+    const weir::Event factored = app_stream.stream.compute(
+        kernels_.getrf, {tiles_.readwrite(app_stream, rows, k), pivots_.write(k)}, {},
+        panel_name(k).c_str());
+    tiles_.wrote(app_stream, rows, k, factored);
+    pivots_.wrote(app_stream, k, factored);
   }
 
   void update(std::size_t j, std::size_t k) {
-    const Lane& lane = lane_of(j, k);
-    exchange(lane, j, k, k + 1);
+    const AppStream& app_stream = stream_of(j, k);
+    exchange(app_stream, j, k, k + 1);
     tiles_.wrote(
-        lane, k, j,
-        lane.stream.compute(kernels_.trsm, {tiles_.read(lane, k, k), tiles_.readwrite(lane, k, j)},
-                            {'L', 'L', 'N', 'U', T{1}}, name("trsm", k, j).c_str()));
+        app_stream, k, j,
+        app_stream.stream.compute(
+            kernels_.trsm, {tiles_.read(app_stream, k, k), tiles_.readwrite(app_stream, k, j)},
+            {'L', 'L', 'N', 'U', T{1}}, name("trsm", k, j).c_str()));
     for (std::size_t i = k + 1; i < tiles(); i += group_) {
-      subtract_product(lane, Rows(i, std::min(i + group_, tiles())), j, k);
+      subtract_product(app_stream, Rows(i, std::min(i + group_, tiles())), j, k);
     }
   }
 
   /// A(i, j) -= A(i, k) A(k, j).
-  void subtract_product(const Lane& lane, Rows i, std::size_t j, std::size_t k) {
-    tiles_.wrote(lane, i, j,
-                 lane.stream.compute(kernels_.gemm,
-                                     {tiles_.read(lane, i, k), tiles_.read(lane, k, j),
-                                      tiles_.readwrite(lane, i, j)},
-                                     {'N', 'N', T{-1}, T{1}}, name("gemm", i.begin, j).c_str()));
+  void subtract_product(const AppStream& app_stream, Rows i, std::size_t j, std::size_t k) {
+    tiles_.wrote(
+        app_stream, i, j,
+        app_stream.stream.compute(kernels_.gemm,
+                                  {tiles_.read(app_stream, i, k), tiles_.read(app_stream, k, j),
+                                   tiles_.readwrite(app_stream, i, j)},
+                                  {'N', 'N', T{-1}, T{1}}, name("gemm", i.begin, j).c_str()));
   }
 
   /// Exchanges rows of column j as panels [first, last) did.
-  void exchange(const Lane& lane, std::size_t j, std::size_t first, std::size_t last) {
+  void exchange(const AppStream& app_stream, std::size_t j, std::size_t first, std::size_t last) {
     const Rows rows(first, tiles());
-    tiles_.wrote(
-        lane, rows, j,
-        lane.stream.compute(kernels_.exchange,
-                            {tiles_.readwrite(lane, rows, j), pivots_.read(lane, first, last)},
-                            {system_.panel}, name("exchange", first, j).c_str()));
+    tiles_.wrote(app_stream, rows, j,
+                 app_stream.stream.compute(
+                     kernels_.exchange,
+                     {tiles_.readwrite(app_stream, rows, j), pivots_.read(app_stream, first, last)},
+                     {system_.panel}, name("exchange", first, j).c_str()));
   }
 
   std::string panel_name(std::size_t k) const {
@@ -230,7 +232,7 @@ class Lu final : public Workload {
   }
 
   LuSystem<T> system_;
-  const Lanes& lanes_;
+  const AppStreams& streams_;
   const weir::Queue* queue_;  ///< null: streams
   LuKernels<T> kernels_;
   TiledMatrix<T> tiles_;
@@ -266,14 +268,15 @@ std::size_t usual_tile(std::size_t n) {
 
 template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemFiles& files,
-                                     const weir::Runtime& runtime, const Lanes& lanes) {
+                                     const weir::Runtime& runtime, const AppStreams& app_streams) {
   for (const std::string& file : {parameters.output, files.solution, files.permutation}) {
     if (!file.empty()) check_output_format(file);
   }
   Matrix<T> matrix = read_or_generate<T>(parameters);
   const std::size_t n = matrix.rows();
   const std::size_t tile = choose_tile(n, parameters.tile, parameters.tiles, usual_tile(n));
-  auto lu = std::make_unique<Lu<T>>(std::move(matrix), tile, runtime, lanes, parameters.queue);
+  auto lu =
+      std::make_unique<Lu<T>>(std::move(matrix), tile, runtime, app_streams, parameters.queue);
   lu->write_later(parameters.output, files);
   if (!files.rhs.empty()) {
     Matrix<T> rhs = read_finite_matrix<T>(files.rhs);
@@ -312,9 +315,9 @@ class LuApplication final : public Application {
     }
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
-                                    const Lanes& lanes) override {
-    return parameters.single ? prepare_in<float>(parameters, files_, runtime, lanes)
-                             : prepare_in<double>(parameters, files_, runtime, lanes);
+                                    const AppStreams& app_streams) override {
+    return parameters.single ? prepare_in<float>(parameters, files_, runtime, app_streams)
+                             : prepare_in<double>(parameters, files_, runtime, app_streams);
   }
 
  private:

@@ -19,11 +19,11 @@ constexpr Preset kPresets[] = {
 
 /// Returns the edge of large tiles, of which each core still gets two, and which are many enough to
 /// hide transfers behind products where there are any.
-std::size_t usual_tile(std::size_t n, const Lanes& lanes) {
+std::size_t usual_tile(std::size_t n, const AppStreams& app_streams) {
   constexpr std::size_t kUnit = 64, kStreamed = 8;
-  const double enough = std::ceil(std::sqrt(2.0 * static_cast<double>(lanes.cores())));
+  const double enough = std::ceil(std::sqrt(2.0 * static_cast<double>(app_streams.cores())));
   const std::size_t parts =
-      std::max(static_cast<std::size_t>(enough), lanes.share_memory() ? 1 : kStreamed);
+      std::max(static_cast<std::size_t>(enough), app_streams.share_memory() ? 1 : kStreamed);
   return ((n + parts - 1) / parts + kUnit - 1) / kUnit * kUnit;
 }
 
@@ -32,19 +32,19 @@ template <class T>
 class Matmul final : public Workload {
  public:
   Matmul(Matrix<T> a, Matrix<T> b, std::size_t tile, std::string output,
-         const weir::Runtime& runtime, const Lanes& lanes, const weir::Queue* queue)
+         const weir::Runtime& runtime, const AppStreams& app_streams, const weir::Queue* queue)
       : a_(std::move(a)),
         b_(std::move(b)),
         c_(make_matrix<T>(a_.rows(), b_.columns(), 3)),
         tile_(tile),
         output_(std::move(output)),
-        lanes_(lanes),
+        streams_(app_streams),
         queue_(queue),
-        rows_(runtime, a_, tile, a_.columns(), lanes.size(), "A"),
-        columns_(runtime, b_, b_.rows(), tile, lanes.size(), "B"),
-        tiles_(runtime, c_, tile, tile, lanes.size(), "C"),
+        rows_(runtime, a_, tile, a_.columns(), app_streams.size(), "A"),
+        columns_(runtime, b_, b_.rows(), tile, app_streams.size(), "B"),
+        tiles_(runtime, c_, tile, tile, app_streams.size(), "C"),
         gemm_(runtime.kernel(gemm_name().c_str())),
-        owners_(lanes.deal(tiles_.rows() * tiles_.columns())) {}
+        owners_(app_streams.deal(tiles_.rows() * tiles_.columns())) {}
 
   std::size_t n() const override { return c_.rows(); }
   std::size_t tile() const override { return tile_; }
@@ -69,12 +69,13 @@ class Matmul final : public Workload {
     std::size_t part = 0;
     for (std::size_t j = 0; j < tiles_.columns(); ++j) {
       for (std::size_t i = 0; i < tiles_.rows(); ++i, ++part) {
-        const Lane& lane = lanes_.any(owners_[part], part);
-        const weir::Operand row = rows_.read(lane, i, 0), column = columns_.read(lane, 0, j);
-        tiles_.wrote(
-            lane, i, j,
-            lane.stream.compute(gemm_, {row, column, tiles_.write(i, j)}, {'N', 'N', T{1}, T{0}},
-                                fmt::format("gemm {},{}", i, j).c_str()));
+        const AppStream& app_stream = streams_.any(owners_[part], part);
+        const weir::Operand row = rows_.read(app_stream, i, 0),
+                            column = columns_.read(app_stream, 0, j);
+        tiles_.wrote(app_stream, i, j,
+                     app_stream.stream.compute(gemm_, {row, column, tiles_.write(i, j)},
+                                               {'N', 'N', T{1}, T{0}},
+                                               fmt::format("gemm {},{}", i, j).c_str()));
         tiles_.collect(i, j);
       }
     }
@@ -118,7 +119,7 @@ class Matmul final : public Workload {
   Matrix<T> a_, b_, c_;
   std::size_t tile_;
   std::string output_;
-  const Lanes& lanes_;
+  const AppStreams& streams_;
   const weir::Queue* queue_;  ///< null: streams
   TiledMatrix<T> rows_, columns_, tiles_;
   weir::Kernel gemm_;
@@ -134,7 +135,7 @@ Matrix<T> generate_factor(std::size_t rows, std::size_t columns, std::uint64_t s
 
 template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const std::string& second,
-                                     const weir::Runtime& runtime, const Lanes& lanes) {
+                                     const weir::Runtime& runtime, const AppStreams& app_streams) {
   if (!parameters.output.empty()) check_output_format(parameters.output);
   const std::size_t n = parameters.n > 0 ? parameters.n : kUsualOrder;
   Matrix<T> a = parameters.input.empty() ? generate_factor<T>(n, n, parameters.seed)
@@ -148,9 +149,9 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const std::st
   }
   const std::size_t most = std::max(a.rows(), b.columns());
   const std::size_t tile =
-      choose_tile(most, parameters.tile, parameters.tiles, usual_tile(most, lanes));
+      choose_tile(most, parameters.tile, parameters.tiles, usual_tile(most, app_streams));
   return std::make_unique<Matmul<T>>(std::move(a), std::move(b), tile, parameters.output, runtime,
-                                     lanes, parameters.queue);
+                                     app_streams, parameters.queue);
 }
 
 class MatmulApplication final : public Application {
@@ -168,9 +169,9 @@ class MatmulApplication final : public Application {
     options.add("--second", second_, "File with the second factor [random]");
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
-                                    const Lanes& lanes) override {
-    return parameters.single ? prepare_in<float>(parameters, second_, runtime, lanes)
-                             : prepare_in<double>(parameters, second_, runtime, lanes);
+                                    const AppStreams& app_streams) override {
+    return parameters.single ? prepare_in<float>(parameters, second_, runtime, app_streams)
+                             : prepare_in<double>(parameters, second_, runtime, app_streams);
   }
 
  private:

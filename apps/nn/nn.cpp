@@ -66,18 +66,18 @@ template <class T>
 class NearestNeighbours final : public Workload {
  public:
   NearestNeighbours(Matrix<T> records, const Query& query, std::size_t tile, std::string output,
-                    const weir::Runtime& runtime, const Lanes& lanes)
+                    const weir::Runtime& runtime, const AppStreams& app_streams)
       : records_(std::move(records)),
         query_(query),
         tile_(tile),
         output_(std::move(output)),
         found_(tiles() * found_in_tile(), 1),
-        batch_(lanes.batch_of(tiles(), 2 * sizeof(T) * tile)),
-        lanes_(lanes.spread((tiles() + batch_ - 1) / batch_)),
-        kernel_(make_kernel<T>(runtime, lanes.shape_for(tiles()))),
-        record_tiles_(runtime, records_, tile, 2, lanes.size(), "records"),
-        found_tiles_(runtime, found_, found_in_tile(), 1, lanes.size(), "found"),
-        shared_(runtime, lanes) {}
+        batch_(app_streams.batch_of(tiles(), 2 * sizeof(T) * tile)),
+        streams_(app_streams.spread((tiles() + batch_ - 1) / batch_)),
+        kernel_(make_kernel<T>(runtime, app_streams.shape_for(tiles()))),
+        record_tiles_(runtime, records_, tile, 2, app_streams.size(), "records"),
+        found_tiles_(runtime, found_, found_in_tile(), 1, app_streams.size(), "found"),
+        shared_(runtime, app_streams) {}
 
   std::size_t n() const override { return records_.rows(); }
   std::size_t tile() const override { return tile_; }
@@ -169,9 +169,9 @@ class NearestNeighbours final : public Workload {
   }
 
   void deal() const {
-    for (std::size_t batch = 0; batch < lanes_.size(); ++batch) {
+    for (std::size_t batch = 0; batch < streams_.size(); ++batch) {
       const std::size_t first = batch * batch_;
-      search(lanes_[batch]->stream, {first, std::min(first + batch_, tiles())});
+      search(streams_[batch]->stream, {first, std::min(first + batch_, tiles())});
     }
   }
 
@@ -199,9 +199,9 @@ class NearestNeighbours final : public Workload {
   Query query_;
   std::size_t tile_;
   std::string output_;
-  Matrix<T> found_;                 ///< what groups leave, tile by tile
-  std::size_t batch_;               ///< tiles that come and go with one copy
-  std::vector<const Lane*> lanes_;  ///< of each batch
+  Matrix<T> found_;                        ///< what groups leave, tile by tile
+  std::size_t batch_;                      ///< tiles that come and go with one copy
+  std::vector<const AppStream*> streams_;  ///< of each batch
   weir::Kernel kernel_;
   TiledMatrix<T> record_tiles_, found_tiles_;
   SharedParts shared_;
@@ -242,13 +242,13 @@ Matrix<T> read_records(const std::string& path) {
 
 template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const Query& query,
-                                     const weir::Runtime& runtime, const Lanes& lanes) {
+                                     const weir::Runtime& runtime, const AppStreams& app_streams) {
   if (!parameters.output.empty()) check_output_format(parameters.output);
   Matrix<T> records = parameters.input.empty() ? generate<T>(parameters.n, parameters.seed)
                                                : read_records<T>(parameters.input);
   const std::size_t tile = choose_tile(records.rows(), parameters.tile, parameters.tiles, 0);
   return std::make_unique<NearestNeighbours<T>>(std::move(records), query, tile, parameters.output,
-                                                runtime, lanes);
+                                                runtime, app_streams);
 }
 
 class NnApplication final : public Application {
@@ -285,10 +285,10 @@ class NnApplication final : public Application {
     }
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
-                                    const Lanes& lanes) override {
+                                    const AppStreams& app_streams) override {
     const Parameters filled = with_usual(parameters, kPresets[1]);
-    return filled.single ? prepare_in<float>(filled, query_, runtime, lanes)
-                         : prepare_in<double>(filled, query_, runtime, lanes);
+    return filled.single ? prepare_in<float>(filled, query_, runtime, app_streams)
+                         : prepare_in<double>(filled, query_, runtime, app_streams);
   }
 
  private:

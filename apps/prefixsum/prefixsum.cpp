@@ -65,19 +65,20 @@ template <class T>
 class PrefixSum final : public Workload {
  public:
   PrefixSum(Matrix<T> x, std::size_t tile, std::string output, const weir::Runtime& runtime,
-            const Lanes& lanes)
+            const AppStreams& app_streams)
       : x_(std::move(x)),
         y_(x_.rows(), 1),
         carries_(1, (x_.rows() + tile - 1) / tile + 1),
         tile_(tile),
         output_(std::move(output)),
-        lanes_(lanes.spread(tiles())),
-        sums_(weir::group_count(tile, static_cast<std::size_t>(CHUNK)), kAhead * lanes.size()),
-        kernels_(runtime, lanes.shape_for(tiles()), 2 * sizeof(T) * x_.size() > kCacheBytes),
-        x_tiles_(runtime, x_, tile, 1, lanes.size(), "x"),
-        y_tiles_(runtime, y_, tile, 1, lanes.size(), "y"),
-        sum_tiles_(runtime, sums_, sums_.rows(), 1, lanes.size(), "sums"),
-        carry_tiles_(runtime, carries_, 1, 1, lanes.size(), "carries") {}
+        streams_(app_streams.spread(tiles())),
+        sums_(weir::group_count(tile, static_cast<std::size_t>(CHUNK)),
+              kAhead * app_streams.size()),
+        kernels_(runtime, app_streams.shape_for(tiles()), 2 * sizeof(T) * x_.size() > kCacheBytes),
+        x_tiles_(runtime, x_, tile, 1, app_streams.size(), "x"),
+        y_tiles_(runtime, y_, tile, 1, app_streams.size(), "y"),
+        sum_tiles_(runtime, sums_, sums_.rows(), 1, app_streams.size(), "sums"),
+        carry_tiles_(runtime, carries_, 1, 1, app_streams.size(), "carries") {}
 
   std::size_t n() const override { return x_.rows(); }
   std::size_t tile() const override { return tile_; }
@@ -91,25 +92,25 @@ class PrefixSum final : public Workload {
   }
 
   /// The sums of a tile need nothing but the tile: only the few additions that carry from tile to
-  /// tile are done one after the other. A lane has sums of few tiles at a time, so that a tile is
+  /// tile are done one after the other. A stream has sums of few tiles at a time, so that a tile is
   /// still in the cache when it is written.
   void enqueue() override {
     std::vector<std::size_t> turns(sums_.columns() / kAhead, 0);
     for (std::size_t i = 0; i < tiles(); ++i) {
-      const Lane& lane = *lanes_[i];
+      const AppStream& app_stream = *streams_[i];
       const std::size_t count = std::min(tile_, n() - i * tile_);
-      const weir::Operand x = x_tiles_.read(lane, i, 0);
-      const std::size_t slot = kAhead * lane.index + turns[lane.index]++ % kAhead;
+      const weir::Operand x = x_tiles_.read(app_stream, i, 0);
+      const std::size_t slot = kAhead * app_stream.index + turns[app_stream.index]++ % kAhead;
       const weir::Region sums = sum_tiles_.region(0, slot);
-      lane.run(kernels_.sums, {x, weir::write(sums)}, {count});
-      const weir::Operand carry = carry_tiles_.read(lane, 0, i);
-      const weir::Event carried =
-          lane.run(kernels_.offsets, {weir::readwrite(sums), carry, carry_tiles_.write(0, i + 1)},
-                   {sums_.rows()});
-      carry_tiles_.wrote(lane, 0, i + 1, carried);
+      app_stream.run(kernels_.sums, {x, weir::write(sums)}, {count});
+      const weir::Operand carry = carry_tiles_.read(app_stream, 0, i);
+      const weir::Event carried = app_stream.run(
+          kernels_.offsets, {weir::readwrite(sums), carry, carry_tiles_.write(0, i + 1)},
+          {sums_.rows()});
+      carry_tiles_.wrote(app_stream, 0, i + 1, carried);
       y_tiles_.wrote(
-          lane, i, 0,
-          lane.run(kernels_.write, {x, weir::read(sums), y_tiles_.write(i, 0)}, {count}));
+          app_stream, i, 0,
+          app_stream.run(kernels_.write, {x, weir::read(sums), y_tiles_.write(i, 0)}, {count}));
       y_tiles_.collect(i, 0);
     }
   }
@@ -140,14 +141,14 @@ class PrefixSum final : public Workload {
   }
 
  private:
-  static constexpr std::size_t kAhead = 2;  ///< tiles of a lane that may have sums
+  static constexpr std::size_t kAhead = 2;  ///< tiles of a stream that may have sums
 
   Matrix<T> x_, y_;
   Matrix<T> carries_;  ///< what comes before each tile, and the sum of all
   std::size_t tile_;
   std::string output_;
-  std::vector<const Lane*> lanes_;
-  Matrix<T> sums_;  ///< columns that the tiles of a lane take in turn
+  std::vector<const AppStream*> streams_;
+  Matrix<T> sums_;  ///< columns that the tiles of a stream take in turn
   ScanKernels<T> kernels_;
   TiledMatrix<T> x_tiles_, y_tiles_, sum_tiles_, carry_tiles_;
 };
@@ -163,12 +164,13 @@ Matrix<T> generate(std::size_t n, std::uint64_t seed) {
 
 template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const weir::Runtime& runtime,
-                                     const Lanes& lanes) {
+                                     const AppStreams& app_streams) {
   if (!parameters.output.empty()) check_output_format(parameters.output);
   Matrix<T> x = parameters.input.empty() ? generate<T>(parameters.n, parameters.seed)
                                          : read_vector<T>(parameters.input);
   const std::size_t tile = choose_tile(x.rows(), parameters.tile, parameters.tiles, 0);
-  return std::make_unique<PrefixSum<T>>(std::move(x), tile, parameters.output, runtime, lanes);
+  return std::make_unique<PrefixSum<T>>(std::move(x), tile, parameters.output, runtime,
+                                        app_streams);
 }
 
 class PrefixSumApplication final : public Application {
@@ -188,10 +190,10 @@ class PrefixSumApplication final : public Application {
     }
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
-                                    const Lanes& lanes) override {
+                                    const AppStreams& app_streams) override {
     const Parameters filled = with_usual(parameters, kPresets[1]);
-    return filled.single ? prepare_in<float>(filled, runtime, lanes)
-                         : prepare_in<double>(filled, runtime, lanes);
+    return filled.single ? prepare_in<float>(filled, runtime, app_streams)
+                         : prepare_in<double>(filled, runtime, app_streams);
   }
 };
 

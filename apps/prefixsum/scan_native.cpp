@@ -120,17 +120,18 @@ struct WideScans : Scans<T, true> {
     for (std::ptrdiff_t i = begin; i < end; ++i) this->y[i] = running += this->x[i];
     return running;
   }
-  template <int... lane>
-  [[gnu::always_inline]] AVX512 static void scan(Wide& v, std::integer_sequence<int, lane...>) {
-    v += __builtin_shufflevector(Wide{}, v, (lane + kLanes - 1)...);
-    v += __builtin_shufflevector(Wide{}, v, (lane + kLanes - 2)...);
-    v += __builtin_shufflevector(Wide{}, v, (lane + kLanes - 4)...);
-    if (kLanes > 8) v += __builtin_shufflevector(Wide{}, v, (lane + kLanes - 8)...);
+  template <int... app_stream>
+  [[gnu::always_inline]] AVX512 static void scan(Wide& v,
+                                                 std::integer_sequence<int, app_stream...>) {
+    v += __builtin_shufflevector(Wide{}, v, (app_stream + kLanes - 1)...);
+    v += __builtin_shufflevector(Wide{}, v, (app_stream + kLanes - 2)...);
+    v += __builtin_shufflevector(Wide{}, v, (app_stream + kLanes - 4)...);
+    if (kLanes > 8) v += __builtin_shufflevector(Wide{}, v, (app_stream + kLanes - 8)...);
   }
-  template <int... lane>
+  template <int... app_stream>
   [[gnu::always_inline]] AVX512 static Wide last(const Wide& v,
-                                                 std::integer_sequence<int, lane...>) {
-    return __builtin_shufflevector(v, v, (lane * 0 + kLanes - 1)...);
+                                                 std::integer_sequence<int, app_stream...>) {
+    return __builtin_shufflevector(v, v, (app_stream * 0 + kLanes - 1)...);
   }
   [[gnu::always_inline]] AVX512 static void stream(T* to, const Wide& v) {
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to), reinterpret_cast<__m512i>(v));

@@ -27,7 +27,7 @@ weir::Kernel bin_kernel(const weir::Runtime& runtime) {
       [](const weir::Call& call) { return weir::Groups{call.scalar<std::uint32_t>(0)}; });
 }
 
-CardStage bin_stage(const weir::Runtime& runtime, std::size_t width, std::size_t height) {
+DeviceStage bin_stage(const weir::Runtime& runtime, std::size_t width, std::size_t height) {
   return {.kernel = bin_kernel(runtime),
           .item_bytes = sizeof(BinTask),
           .made_bytes = sizeof(DrawnBin),

@@ -22,7 +22,7 @@ struct DrawnBin {
 /// The kernel of the stage, which a rank registers that serves it to others.
 weir::Kernel bin_kernel(const weir::Runtime& runtime);
 /// Makes a DrawnBin of each BinTask: the same bits as draw_bin().
-CardStage bin_stage(const weir::Runtime& runtime, std::size_t width, std::size_t height);
+DeviceStage bin_stage(const weir::Runtime& runtime, std::size_t width, std::size_t height);
 
 /// Draws what a card has made, as far as it is inside: a card that skips its kernels makes
 /// anything.

@@ -110,13 +110,13 @@ class Scene {
 class SharedRaster final : public Workload {
  public:
   SharedRaster(std::string output, const RasterOptions& options, const weir::Runtime& runtime,
-               const Lanes& lanes)
+               const AppStreams& app_streams)
       : output_(std::move(output)),
         options_(options),
         pictures_(options.pictures),
         buffer_(runtime.wrap(pictures_, "pictures")),
         kernel_(runtime.kernel("draw picture", [this](const weir::Call& call) { draw(call); })),
-        shared_(runtime, lanes) {}
+        shared_(runtime, app_streams) {}
 
   /// Pictures.
   std::size_t n() const override { return options_.pictures; }
@@ -183,8 +183,9 @@ class SharedRaster final : public Workload {
 class Raster final : public PipelineWorkload {
  public:
   Raster(std::string output, const RasterOptions& options, const weir::Runtime& runtime,
-         const Lanes& lanes)
-      : PipelineWorkload(runtime, lanes, "raster", options.switches, StagePlaces::hosts_and_card),
+         const AppStreams& app_streams)
+      : PipelineWorkload(runtime, app_streams, "raster", options.switches,
+                         StagePlaces::hosts_and_card),
         output_(std::move(output)),
         options_(options),
         frames_(std::min(options.pictures, kUnderWay), DepthFrame(options.width, options.height)) {
@@ -289,7 +290,7 @@ class Raster final : public PipelineWorkload {
   const std::string output_;
   const RasterOptions options_;
   const Scene scene_{options_};
-  std::optional<CardStage> raster_on_card_;
+  std::optional<DeviceStage> raster_on_card_;
   std::vector<DepthFrame> frames_;  ///< of the pictures under way
   std::vector<Drawn> pictures_;
   ColourImage shown_;
@@ -336,7 +337,7 @@ class RasterApplication final : public Application {
     bin_kernel(runtime);
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
-                                    const Lanes& lanes) override {
+                                    const AppStreams& app_streams) override {
     if (!parameters.input.empty()) {
       fail_input("{}: raster draws one cube: leave --input out", parameters.input);
     }
@@ -352,9 +353,9 @@ class RasterApplication final : public Application {
                           "--chunk makes no pipeline: leave --baseline, --no-batching, --end and "
                           "--relief out");
       }
-      return std::make_unique<SharedRaster>(parameters.output, options_, runtime, lanes);
+      return std::make_unique<SharedRaster>(parameters.output, options_, runtime, app_streams);
     }
-    return std::make_unique<Raster>(parameters.output, options_, runtime, lanes);
+    return std::make_unique<Raster>(parameters.output, options_, runtime, app_streams);
   }
 
  private:

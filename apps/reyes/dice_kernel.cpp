@@ -30,7 +30,7 @@ weir::Kernel dice_kernel(const weir::Runtime& runtime) {
       [](const weir::Call& call) { return weir::Groups{call.scalar<std::uint32_t>(0)}; });
 }
 
-CardStage dice_stage(const weir::Runtime& runtime, const ReyesCamera& camera) {
+DeviceStage dice_stage(const weir::Runtime& runtime, const ReyesCamera& camera) {
   constexpr std::size_t kBatch = 256;
   return {.kernel = dice_kernel(runtime),
           .item_bytes = sizeof(SmallPatch),

@@ -12,6 +12,6 @@ namespace weir::apps {
 weir::Kernel dice_kernel(const weir::Runtime& runtime);
 /// Makes the micropolygons of each SmallPatch, in any order, and adds to their number: the same
 /// bits as micropolygon().
-CardStage dice_stage(const weir::Runtime& runtime, const ReyesCamera& camera);
+DeviceStage dice_stage(const weir::Runtime& runtime, const ReyesCamera& camera);
 
 }  // namespace weir::apps

@@ -31,8 +31,9 @@ struct ReyesOptions {
 class Reyes final : public PipelineWorkload {
  public:
   Reyes(std::string output, const ReyesOptions& options, const weir::Runtime& runtime,
-        const Lanes& lanes)
-      : PipelineWorkload(runtime, lanes, "reyes", options.switches, StagePlaces::hosts_and_card),
+        const AppStreams& app_streams)
+      : PipelineWorkload(runtime, app_streams, "reyes", options.switches,
+                         StagePlaces::hosts_and_card),
         output_(std::move(output)),
         patches_(teapot()),
         camera_(options.width, options.height),
@@ -195,7 +196,7 @@ class Reyes final : public PipelineWorkload {
   const std::string output_;
   const std::vector<Patch> patches_;
   const ReyesCamera camera_;
-  std::optional<CardStage> dice_on_card_;
+  std::optional<DeviceStage> dice_on_card_;
   std::optional<SplitStage> split_on_card_;
   std::uint64_t split_by_card_ = 0;
   DepthFrame frame_;
@@ -299,13 +300,13 @@ class ReyesApplication final : public Application {
     dice_kernel(runtime);
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
-                                    const Lanes& lanes) override {
+                                    const AppStreams& app_streams) override {
     if (!parameters.input.empty()) {
       fail_input("{}: reyes draws one teapot: leave --input out", parameters.input);
     }
     if (!parameters.output.empty()) check_colour_format(parameters.output);
     DepthFrame::check(options_.width, options_.height, 1);
-    return std::make_unique<Reyes>(parameters.output, options_, runtime, lanes);
+    return std::make_unique<Reyes>(parameters.output, options_, runtime, app_streams);
   }
 
  private:

@@ -38,12 +38,14 @@ template <class T>
 class Migration final : public Workload {
  public:
   Migration(const Survey& survey, Matrix<T> image, std::size_t steps, std::size_t every,
-            std::size_t block, bool overlap, const weir::Runtime& runtime, const Lanes& lanes)
+            std::size_t block, bool overlap, const weir::Runtime& runtime,
+            const AppStreams& app_streams)
       : survey_(survey),
         steps_(steps),
         every_(every),
         image_(std::move(image)),
-        slabs_(runtime, lanes, survey.n, {survey.ground, survey.background()}, block, overlap),
+        slabs_(runtime, app_streams, survey.n, {survey.ground, survey.background()}, block,
+               overlap),
         wavelet_(runtime, 1, steps, "wavelet"),
         recorded_(runtime, plane(), steps, "recorded") {
     for (std::size_t step = 0; step < steps; ++step) {
@@ -79,12 +81,12 @@ class Migration final : public Workload {
   /// that wave there is what reflected it.
   void enqueue() override {
     slabs_.upload();
-    shot_lane().stream.upload(wavelet_.buffer.all());
+    shot_stream().stream.upload(wavelet_.buffer.all());
     shoot(ground);
     shoot(background);
     migrate();
     for (std::size_t i = 0; i < parts_.size(); ++i) {
-      slabs_.all()[i].lane->stream.download(parts_[i].image.buffer.all());
+      slabs_.all()[i].stream->stream.download(parts_[i].image.buffer.all());
     }
   }
 
@@ -125,11 +127,11 @@ class Migration final : public Workload {
   };
 
   std::size_t plane() const { return slabs_.shape().plane(); }
-  const Lane& shot_lane() const {
+  const AppStream& shot_stream() const {
     const auto& all = slabs_.all();
     return *std::find_if(all.begin(), all.end(), [&](const Slab<T>& slab) {
               return slab.has(survey_.shot_depth);
-            })->lane;
+            })->stream;
   }
   bool has_shot(const Slab<T>& slab, PlaneRange range) const {
     return survey_.shot_depth >= slab.first + range.begin &&
@@ -146,7 +148,7 @@ class Migration final : public Workload {
     for (std::size_t step = 0; step < steps_; ++step) {
       slabs_.step(step, medium, [&](const Slab<T>& slab, PlaneRange range, std::size_t field) {
         if (!has_shot(slab, range)) return;
-        const weir::Stream& stream = slab.lane->stream;
+        const weir::Stream& stream = slab.stream->stream;
         const weir::Region cell = slabs_.cell(slab, field, n() / 2, n() / 2, survey_.shot_depth);
         stream.compute(slabs_.kernels().add_scaled,
                        {weir::readwrite(cell), weir::read(wavelet_.column(step))}, {T{1}, 1},
@@ -159,7 +161,7 @@ class Migration final : public Workload {
 
   /// Records the plane of the receivers; the background's is subtracted from the ground's.
   void record(const Slab<T>& slab, std::size_t field, std::size_t step, Medium medium) const {
-    const weir::Stream& stream = slab.lane->stream;
+    const weir::Stream& stream = slab.stream->stream;
     const weir::Operand heard = weir::read(shot_plane(slab, field));
     const weir::Region trace = recorded_.column(step);
     if (medium == ground) {
@@ -179,15 +181,15 @@ class Migration final : public Workload {
       const Slab<T>& slab = slabs_.all()[i];
       const weir::Region field = slabs_.planes(slab, made % 2, {0, slab.planes});
       const weir::Region kept = parts_[i].snapshots.column(made / every_ - 1);
-      slab.lane->stream.transfer({slab.lane->memory, field.buffer, field.region},
-                                 {nullptr, kept.buffer, kept.region});
+      slab.stream->stream.transfer({slab.stream->memory, field.buffer, field.region},
+                                   {nullptr, kept.buffer, kept.region});
     }
   }
 
   void migrate() {
     slabs_.clear();
     for (std::size_t i = 0; i < parts_.size(); ++i) {
-      slabs_.all()[i].lane->stream.compute(
+      slabs_.all()[i].stream->stream.compute(
           slabs_.kernels().set, {weir::write(parts_[i].image.buffer.all())}, {0}, "clear");
     }
     for (std::size_t step = 0; step < steps_; ++step) {
@@ -204,7 +206,7 @@ class Migration final : public Workload {
   /// Adds what the receivers recorded in a step to their plane. A plane sends out the integral of
   /// what is added, so that the change from step to step has to be.
   void inject(const Slab<T>& slab, std::size_t field, std::size_t step, T factor) const {
-    slab.lane->stream.compute(
+    slab.stream->stream.compute(
         slabs_.kernels().add_scaled,
         {weir::readwrite(shot_plane(slab, field)), weir::read(recorded_.column(step))},
         {factor, plane()}, "receivers");
@@ -216,7 +218,7 @@ class Migration final : public Workload {
       const Slab<T>& slab = slabs_.all()[i];
       const weir::Region snapshot = fetch_snapshot(i, made / every_ - 1);
       slab.for_ranges([&](PlaneRange range) {
-        slab.lane->stream.compute(
+        slab.stream->stream.compute(
             slabs_.kernels().add_product,
             {weir::readwrite(part_of(parts_[i].image.buffer.all(), range)),
              weir::read(part_of(snapshot, range)), weir::read(slabs_.planes(slab, field, range))},
@@ -235,11 +237,11 @@ class Migration final : public Workload {
   /// Brings a snapshot to the memory of its slab.
   weir::Region fetch_snapshot(std::size_t i, std::size_t index) {
     const weir::Region kept = parts_[i].snapshots.column(index);
-    const Lane& lane = *slabs_.all()[i].lane;
-    if (lane.memory == nullptr) return kept;
+    const AppStream& app_stream = *slabs_.all()[i].stream;
+    if (app_stream.memory == nullptr) return kept;
     const weir::Region fetched = parts_[i].fetched.column(index % 2);
-    lane.stream.transfer({nullptr, kept.buffer, kept.region},
-                         {lane.memory, fetched.buffer, fetched.region});
+    app_stream.stream.transfer({nullptr, kept.buffer, kept.region},
+                               {app_stream.memory, fetched.buffer, fetched.region});
     return fetched;
   }
 
@@ -256,7 +258,7 @@ class Migration final : public Workload {
 template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const WaveOptions& options,
                                      std::size_t every, const weir::Runtime& runtime,
-                                     const Lanes& lanes) {
+                                     const AppStreams& app_streams) {
   constexpr std::size_t kArrays = 8;  // fields, media, images and fetched snapshots
   if (!parameters.output.empty()) check_picture_format(parameters.output);
   const std::size_t n = parameters.n > 0 ? parameters.n : kUsualEdge;
@@ -272,7 +274,7 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const WaveOpt
   const std::size_t traces = steps / n + 1;
   auto migration = std::make_unique<Migration<T>>(
       survey, make_matrix<T>(n, n * n, kArrays + traces + steps / every), steps, every,
-      choose_tile(n, parameters.tile, parameters.tiles, 0), options.overlap, runtime, lanes);
+      choose_tile(n, parameters.tile, parameters.tiles, 0), options.overlap, runtime, app_streams);
   migration->write_later(parameters.output);
   return migration;
 }
@@ -298,10 +300,11 @@ class RtmApplication final : public Application {
         .within(std::size_t{1}, std::size_t{1000000});
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
-                                    const Lanes& lanes) override {
+                                    const AppStreams& app_streams) override {
     WaveOptions::refuse_input(parameters, name());
-    return parameters.single ? prepare_in<float>(parameters, options_, every_, runtime, lanes)
-                             : prepare_in<double>(parameters, options_, every_, runtime, lanes);
+    return parameters.single
+               ? prepare_in<float>(parameters, options_, every_, runtime, app_streams)
+               : prepare_in<double>(parameters, options_, every_, runtime, app_streams);
   }
 
  private:

@@ -295,7 +295,7 @@ class ScatterApplication final : public Application {
         .needs(simulate);
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime&,
-                                    const Lanes&) override {
+                                    const AppStreams&) override {
     const Parameters filled = with_usual(parameters, kPresets[1]);
     if (!filled.output.empty()) fail_input("--output {}: scatter writes no file", filled.output);
     ScatterOptions options = options_;

@@ -10,8 +10,11 @@ constexpr std::size_t kSubtreesPerPlace = 4;
 
 class Dealing {
  public:
-  Dealing(const AssemblyTree& tree, const Lanes& lanes)
-      : fronts_(tree.fronts), lanes_(lanes), load_(lanes.places()), owners_(fronts_.size()) {
+  Dealing(const AssemblyTree& tree, const AppStreams& app_streams)
+      : fronts_(tree.fronts),
+        streams_(app_streams),
+        load_(app_streams.places()),
+        owners_(fronts_.size()) {
     for (const Front& front : fronts_) {
       double sum = front.operations();
       for (const std::size_t child : front.children) sum += work_[child];
@@ -21,7 +24,7 @@ class Dealing {
 
   std::vector<std::size_t> deal() {
     std::vector<std::size_t> subtrees = {fronts_.size() - 1}, above;
-    while (subtrees.size() < kSubtreesPerPlace * lanes_.places()) {
+    while (subtrees.size() < kSubtreesPerPlace * streams_.places()) {
       const auto heaviest = std::max_element(
           subtrees.begin(), subtrees.end(),
           [&](std::size_t a, std::size_t b) { return divisible_work(a) < divisible_work(b); });
@@ -44,7 +47,7 @@ class Dealing {
     return fronts_[root].children.empty() ? 0 : work_[root];
   }
   double time_of(std::size_t place, double more) const {
-    return (load_[place] + more) / static_cast<double>(lanes_.cores(place));
+    return (load_[place] + more) / static_cast<double>(streams_.cores(place));
   }
   std::size_t least_loaded(double more) const {
     std::size_t best = 0;
@@ -71,7 +74,7 @@ class Dealing {
   }
 
   const std::vector<Front>& fronts_;
-  const Lanes& lanes_;
+  const AppStreams& streams_;
   std::vector<double> work_;  ///< of each front and all below it
   std::vector<double> load_;  ///< of each place
   std::vector<std::size_t> owners_;
@@ -79,8 +82,8 @@ class Dealing {
 
 }  // namespace
 
-std::vector<std::size_t> deal_fronts(const AssemblyTree& tree, const Lanes& lanes) {
-  return Dealing(tree, lanes).deal();
+std::vector<std::size_t> deal_fronts(const AssemblyTree& tree, const AppStreams& app_streams) {
+  return Dealing(tree, app_streams).deal();
 }
 
 }  // namespace weir::apps

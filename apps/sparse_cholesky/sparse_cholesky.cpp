@@ -49,11 +49,11 @@ template <class T>
 class SparseCholesky final : public Workload {
  public:
   SparseCholesky(AssemblyTree tree, std::size_t tile, const weir::Runtime& runtime,
-                 const Lanes& lanes, const weir::Queue* queue)
+                 const AppStreams& app_streams, const weir::Queue* queue)
       : system_(std::move(tree)),
         tile_(tile),
         queue_(queue),
-        tall_(queue == nullptr || lanes.share_memory()),
+        tall_(queue == nullptr || app_streams.share_memory()),
         kernels_(runtime),
         places_(runtime.wrap(system_.places, "places")),
         values_(runtime.wrap(system_.values, "values")) {
@@ -67,10 +67,11 @@ class SparseCholesky final : public Workload {
       first_border_.push_back(borders);
       borders += cuts_[f].tiles() - cuts_[f].pivots;
     }
-    borders_.emplace(borders, lanes.size());
-    const std::vector<std::size_t> owners = deal_fronts(system_.tree, lanes);
+    borders_.emplace(borders, app_streams.size());
+    const std::vector<std::size_t> owners = deal_fronts(system_.tree, app_streams);
     for (std::size_t f = 0; f < fronts(); ++f) {
-      bound_.push_back(cuts_[f].tiles() > 2 ? &lanes.urgent(owners[f]) : &lanes.any(owners[f], f));
+      bound_.push_back(cuts_[f].tiles() > 2 ? &app_streams.urgent(owners[f])
+                                            : &app_streams.any(owners[f], f));
     }
   }
 
@@ -152,7 +153,7 @@ class SparseCholesky final : public Workload {
   }
 
   /// Adds up the entries of the pivots' columns and the contributions of the children.
-  template <class To>  // Lane or Tasks
+  template <class To>  // Stream or Tasks
   void assemble(const To& to, std::size_t f) {
     for (std::size_t j = 0; j < cuts_[f].tiles(); ++j) {
       to.run(kernels_.set, {weir::write(column(f, j))}, {0}, name("zero", f, j).c_str());
@@ -166,7 +167,7 @@ class SparseCholesky final : public Workload {
                                        front(child).border() - from);
   }
 
-  template <class To>  // Lane or Tasks
+  template <class To>  // Stream or Tasks
   void add_entries(const To& to, std::size_t f, std::size_t j) {
     const std::size_t begin = entry_of_column(f, cuts_[f].at[j]);
     const std::size_t count = entry_of_column(f, cuts_[f].at[j + 1]) - begin;
@@ -190,7 +191,7 @@ class SparseCholesky final : public Workload {
   }
 
   /// Adds those columns of a child's contribution that belong to column j of tiles.
-  template <class To>  // Lane or Tasks
+  template <class To>  // Stream or Tasks
   void extend_add(const To& to, std::size_t f, std::size_t j, std::size_t child) {
     const auto map = system_.map.begin() + static_cast<std::ptrdiff_t>(system_.first_of_map[child]);
     const auto end = map + static_cast<std::ptrdiff_t>(front(child).border());
@@ -211,13 +212,13 @@ class SparseCholesky final : public Workload {
            name("extend", child, j).c_str());
   }
 
-  /// Makes columns [from, to) of a contribution ready for the next action of a lane.
-  void fetch_border(const Lane& lane, std::size_t f, std::size_t from, std::size_t to) {
+  /// Makes columns [from, to) of a contribution ready for the next action of a stream.
+  void fetch_border(const AppStream& app_stream, std::size_t f, std::size_t from, std::size_t to) {
     const Cuts& cuts = cuts_[f];
     for (std::size_t j = cuts.pivots; j < cuts.tiles(); ++j) {
       const bool touched =
           cuts.at[j] < front(f).pivots + to && front(f).pivots + from < cuts.at[j + 1];
-      if (touched) borders_->fetch(lane, border(f, j), region(f, j, cuts.tiles(), j));
+      if (touched) borders_->fetch(app_stream, border(f, j), region(f, j, cuts.tiles(), j));
     }
   }
   std::size_t border(std::size_t f, std::size_t j) const {
@@ -225,7 +226,7 @@ class SparseCholesky final : public Workload {
   }
 
   /// Eliminates the pivots of tile k.
-  template <class To>  // Lane or Tasks
+  template <class To>  // Stream or Tasks
   void eliminate(const To& to, std::size_t f, std::size_t k) {
     const std::size_t tiles = cuts_[f].tiles();
     const auto above = static_cast<std::int64_t>(front(f).rows[cuts_[f].at[k]]);
@@ -250,12 +251,12 @@ class SparseCholesky final : public Workload {
 
   /// Brings the factor home and offers the contribution to the parent.
   void hand_over(std::size_t f) {
-    const Lane& lane = *bound_[f];
-    lane.stream.download(columns(f, 0, front(f).order(), 0, front(f).pivots));
+    const AppStream& app_stream = *bound_[f];
+    app_stream.stream.download(columns(f, 0, front(f).order(), 0, front(f).pivots));
     for (std::size_t j = cuts_[f].pivots; j < cuts_[f].tiles(); ++j) {
       const weir::Region column = region(f, j, cuts_[f].tiles(), j);
-      borders_->wrote(lane, border(f, j),
-                      lane.stream.sync({}, {&column, 1}, WEIR_SYNC_SCOPE_OPERANDS));
+      borders_->wrote(app_stream, border(f, j),
+                      app_stream.stream.sync({}, {&column, 1}, WEIR_SYNC_SCOPE_OPERANDS));
     }
   }
 
@@ -273,7 +274,7 @@ class SparseCholesky final : public Workload {
   std::vector<Cuts> cuts_;
   std::vector<std::size_t> first_border_;  ///< of each front, in borders_
   std::optional<TileDirectory> borders_;   ///< columns of tiles of contributions
-  std::vector<const Lane*> bound_;         ///< of each front
+  std::vector<const AppStream*> bound_;    ///< of each front
   Matrix<T> rhs_, solution_;
   std::string solution_file_;
 };
@@ -313,14 +314,14 @@ Matrix<T> read_or_generate(const std::string& file, std::size_t order, std::uint
 
 template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemFiles& files,
-                                     const weir::Runtime& runtime, const Lanes& lanes) {
+                                     const weir::Runtime& runtime, const AppStreams& app_streams) {
   if (!files.solution.empty()) check_output_format(files.solution);
   AssemblyTree tree = dissect<T>(parameters.n > 0 ? parameters.n : kUsualEdge);
   Matrix<T> rhs = read_or_generate<T>(files.rhs, tree.order(), parameters.seed);
   const std::size_t largest = tree.largest_front();
   auto workload = std::make_unique<SparseCholesky<T>>(
       std::move(tree), choose_tile(largest, parameters.tile, parameters.tiles, kUsualTile), runtime,
-      lanes, parameters.queue);
+      app_streams, parameters.queue);
   workload->solve_later(std::move(rhs), files.solution);
   return workload;
 }
@@ -346,7 +347,7 @@ class SparseCholeskyApplication final : public Application {
     options.add("--solution", files_.solution, "Write the solution to this file");
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
-                                    const Lanes& lanes) override {
+                                    const AppStreams& app_streams) override {
     for (const std::string& file : {parameters.input, parameters.output}) {
       if (file.empty()) continue;
       fail_input(
@@ -354,8 +355,8 @@ class SparseCholeskyApplication final : public Application {
           "and --solution",
           file);
     }
-    return parameters.single ? prepare_in<float>(parameters, files_, runtime, lanes)
-                             : prepare_in<double>(parameters, files_, runtime, lanes);
+    return parameters.single ? prepare_in<float>(parameters, files_, runtime, app_streams)
+                             : prepare_in<double>(parameters, files_, runtime, app_streams);
   }
 
  private:

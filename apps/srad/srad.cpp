@@ -152,25 +152,25 @@ class Srad final : public Workload {
  public:
   /// The picture has a row for each row of pixels, from 0 to 1.
   Srad(const Matrix<T>& picture, std::size_t edge, double lambda, const Parameters& parameters,
-       const weir::Runtime& runtime, const Lanes& lanes)
+       const weir::Runtime& runtime, const AppStreams& app_streams)
       : given_(exponential(picture)),
         lambda_(lambda),
         iterations_(parameters.iterations),
         output_(parameters.output),
         edge_(edge),
-        grid_(lanes, given_.columns(), given_.rows(),
+        grid_(app_streams, given_.columns(), given_.rows(),
               TileShape::of(edge, parameters.aspect, given_.columns())),
-        steps_(grid_, lanes, parameters.transform),
+        steps_(grid_, app_streams, parameters.transform),
         turns_(steps_.turns([&](std::size_t i) { return has_sample(grid_[i]); })),
-        kernels_(runtime, lanes.shape_for(grid_.size()),
+        kernels_(runtime, app_streams.shape_for(grid_.size()),
                  kFields * sizeof(T) * given_.size() > kCacheBytes),
         fields_{grid_.field<T>(runtime, "picture"), grid_.field<T>(runtime, "picture")},
         coefficients_(grid_.field<T>(runtime, "coefficients")),
         samples_(find_samples()),
         sums_(2 * kSample * samples_.size(), 1),
         speckle_(iterations_, 1),
-        sum_tiles_(runtime, sums_, 2 * kSample, 1, lanes.size(), "sums"),
-        speckle_tiles_(runtime, speckle_, 1, 1, lanes.size(), "speckle") {}
+        sum_tiles_(runtime, sums_, 2 * kSample, 1, app_streams.size(), "sums"),
+        speckle_tiles_(runtime, speckle_, 1, 1, app_streams.size(), "speckle") {}
 
   std::size_t n() const override { return grid_.height(); }
   std::size_t tile() const override { return edge_; }
@@ -191,7 +191,7 @@ class Srad final : public Workload {
 
   void enqueue() override {
     for (std::size_t i = 0; i < grid_.size(); ++i) {
-      steps_.made(i, grid_[i].lane->stream.upload(grid_.cells(fields_[0], grid_[i])));
+      steps_.made(i, grid_[i].stream->stream.upload(grid_.cells(fields_[0], grid_[i])));
     }
     steps_.next();
     for (const std::size_t i : samples_) add_sample(i, fields_[0]);
@@ -207,7 +207,7 @@ class Srad final : public Workload {
       if (step + 1 < iterations_) steps_.next();
     }
     for (const GridTile& tile : grid_.tiles()) {
-      tile.lane->stream.download(grid_.cells(result(), tile));
+      tile.stream->stream.download(grid_.cells(result(), tile));
     }
   }
 
@@ -278,42 +278,42 @@ class Srad final : public Workload {
                                                samples_.begin());
     const std::size_t width = std::min(tile.x + tile.width, sample_width()) - tile.x;
     const std::size_t height = std::min(tile.y + tile.height, sample_height()) - tile.y;
-    const weir::Event added = tile.lane->run(
+    const weir::Event added = tile.stream->run(
         kernels_.sums, {weir::read(grid_.cells(picture, tile)), sum_tiles_.write(part, 0)},
         {width, height, grid_.row()});
-    sum_tiles_.wrote(*tile.lane, part, 0, added);
+    sum_tiles_.wrote(*tile.stream, part, 0, added);
   }
 
   /// Compares the sums of all parts, once for each step: nothing waits for the readers of the last.
   void measure_speckle(std::size_t step) {
-    const Lane& lane = *grid_[0].lane;
-    const weir::Operand sums = sum_tiles_.read(lane, {0, samples_.size()}, 0);
+    const AppStream& app_stream = *grid_[0].stream;
+    const weir::Operand sums = sum_tiles_.read(app_stream, {0, samples_.size()}, 0);
     const auto cells = static_cast<T>(sample_width() * sample_height());
-    speckle_tiles_.wrote(lane, step, 0,
-                         lane.run(kernels_.speckle, {sums, speckle_tiles_.write(step, 0)},
-                                  {samples_.size(), cells}));
+    speckle_tiles_.wrote(app_stream, step, 0,
+                         app_stream.run(kernels_.speckle, {sums, speckle_tiles_.write(step, 0)},
+                                        {samples_.size(), cells}));
   }
 
   void find_coefficients(std::size_t index, const GridField<T>& now, std::size_t step) {
     const GridTile& tile = grid_[index];
     const weir::Region target = grid_.cells(coefficients_, tile);
     steps_.await(index, target, now);
-    const weir::Operand speckle = speckle_tiles_.read(*tile.lane, step, 0);
-    steps_.made(index,
-                tile.lane->run(kernels_.coefficients,
-                               {weir::write(target), weir::read(grid_.around(now, tile)), speckle},
-                               {tile.width, tile.height, grid_.row(), tile.edges}));
+    const weir::Operand speckle = speckle_tiles_.read(*tile.stream, step, 0);
+    steps_.made(
+        index, tile.stream->run(kernels_.coefficients,
+                                {weir::write(target), weir::read(grid_.around(now, tile)), speckle},
+                                {tile.width, tile.height, grid_.row(), tile.edges}));
   }
 
   void update(std::size_t index, const GridField<T>& now, const GridField<T>& next) {
     const GridTile& tile = grid_[index];
     const weir::Region target = grid_.cells(next, tile);
     steps_.await(index, target, coefficients_);
-    steps_.made(index, tile.lane->run(kernels_.update,
-                                      {weir::write(target), weir::read(grid_.around(now, tile)),
-                                       weir::read(grid_.around(coefficients_, tile))},
-                                      {tile.width, tile.height, grid_.row(), tile.edges,
-                                       static_cast<T>(lambda_ / 4)}));
+    steps_.made(index, tile.stream->run(kernels_.update,
+                                        {weir::write(target), weir::read(grid_.around(now, tile)),
+                                         weir::read(grid_.around(coefficients_, tile))},
+                                        {tile.width, tile.height, grid_.row(), tile.edges,
+                                         static_cast<T>(lambda_ / 4)}));
   }
 
   Matrix<T> given_;
@@ -365,7 +365,7 @@ Matrix<T> generate(std::size_t n, std::uint64_t seed) {
 
 template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, double lambda,
-                                     const weir::Runtime& runtime, const Lanes& lanes) {
+                                     const weir::Runtime& runtime, const AppStreams& app_streams) {
   if (is_image(parameters.output)) {
     check_image_format(parameters.output);
   } else if (!parameters.output.empty()) {
@@ -375,7 +375,7 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, double lambda
                                                      : read_picture<T>(parameters.input);
   const std::size_t most = std::max(picture.rows(), picture.columns());
   const std::size_t edge = choose_tile(most, parameters.tile, parameters.tiles, 0);
-  return std::make_unique<Srad<T>>(picture, edge, lambda, parameters, runtime, lanes);
+  return std::make_unique<Srad<T>>(picture, edge, lambda, parameters, runtime, app_streams);
 }
 
 class SradApplication final : public Application {
@@ -407,10 +407,10 @@ class SradApplication final : public Application {
     }
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
-                                    const Lanes& lanes) override {
+                                    const AppStreams& app_streams) override {
     const Parameters filled = with_usual(parameters, kPresets[1]);
-    return filled.single ? prepare_in<float>(filled, lambda_, runtime, lanes)
-                         : prepare_in<double>(filled, lambda_, runtime, lanes);
+    return filled.single ? prepare_in<float>(filled, lambda_, runtime, app_streams)
+                         : prepare_in<double>(filled, lambda_, runtime, app_streams);
   }
 
  private:

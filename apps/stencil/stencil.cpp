@@ -76,13 +76,14 @@ template <class T>
 class StencilRun final : public Workload, public WatchedPipeline {
  public:
   StencilRun(Matrix<T> given, std::size_t edge, const Parameters& parameters,
-             const StencilParameters& own, const weir::Runtime& runtime, const Lanes& lanes)
+             const StencilParameters& own, const weir::Runtime& runtime,
+             const AppStreams& app_streams)
       : given_(std::move(given)),
         edge_(edge),
         own_(own),
         output_(parameters.output),
         runtime_(runtime),
-        place_(lanes.place(lanes.places() - 1)),
+        place_(app_streams.place(app_streams.places() - 1)),
         kernel_(baseline() ? make_task_kernel<T>(runtime) : make_tile_kernel<T>(runtime)),
         result_(runtime.buffer(given_.size() * sizeof(T))),
         runner_(runtime, own.switches) {}
@@ -110,7 +111,7 @@ class StencilRun final : public Workload, public WatchedPipeline {
       std::copy(made, made + given_.size(), between_.data());
       from_ = between_.data();
       begin();
-      runner_.wait(deadline.left());
+      runner_.wait(deadline.remaining_ns());
     }
     copied_ = runtime_.stats().bytes_h2d - copied_before_;
     stages_.clear();
@@ -287,7 +288,7 @@ class StencilRun final : public Workload, public WatchedPipeline {
 
 template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const StencilParameters& own,
-                                     const weir::Runtime& runtime, const Lanes& lanes) {
+                                     const weir::Runtime& runtime, const AppStreams& app_streams) {
   constexpr std::size_t kMatrices = 6;
   if (!parameters.output.empty()) check_output_format(parameters.output);
   Matrix<T> given;
@@ -299,7 +300,8 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const Stencil
   }
   const std::size_t most = std::max(given.rows(), given.columns());
   const std::size_t edge = choose_tile(most, parameters.tile, parameters.tiles, 0);
-  return std::make_unique<StencilRun<T>>(std::move(given), edge, parameters, own, runtime, lanes);
+  return std::make_unique<StencilRun<T>>(std::move(given), edge, parameters, own, runtime,
+                                         app_streams);
 }
 
 class StencilApplication final : public Application {
@@ -335,10 +337,10 @@ class StencilApplication final : public Application {
     }
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
-                                    const Lanes& lanes) override {
+                                    const AppStreams& app_streams) override {
     const Parameters filled = with_usual(parameters, kPresets[1]);
-    return filled.single ? prepare_in<float>(filled, own_, runtime, lanes)
-                         : prepare_in<double>(filled, own_, runtime, lanes);
+    return filled.single ? prepare_in<float>(filled, own_, runtime, app_streams)
+                         : prepare_in<double>(filled, own_, runtime, app_streams);
   }
 
  private:

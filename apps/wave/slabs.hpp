@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/app_streams.hpp"
 #include "common/dense.hpp"
-#include "common/lanes.hpp"
 #include "wave/acoustics.hpp"
 #include "wave/grid_shape.hpp"
 #include "wave/wave_kernels.hpp"
@@ -38,9 +38,9 @@ struct PlaneRange {
 /// nearest planes of the neighbours.
 template <class T>
 struct Slab {
-  Slab(const GridShape& shape, const Lane& bound, std::size_t first_plane, std::size_t count,
+  Slab(const GridShape& shape, const AppStream& bound, std::size_t first_plane, std::size_t count,
        std::size_t block)
-      : lane(&bound), first(first_plane), planes(count) {
+      : stream(&bound), first(first_plane), planes(count) {
     for (Matrix<T>& field : memory) field = Matrix<T>(shape.plane(), planes + 2 * kReach);
     if (planes == shape.n) {  // nobody needs its edges
       divide({0, planes}, block);
@@ -69,7 +69,7 @@ struct Slab {
     }
   }
 
-  const Lane* lane;
+  const AppStream* stream;
   std::size_t first, planes;
   std::array<Matrix<T>, 2> memory;
   std::vector<PlaneRange> edges, interior;  ///< what neighbours need, and the rest
@@ -82,14 +82,14 @@ class Slabs {
   /// Prepares for some media. An action makes `block` planes, 0: two actions for each core. With
   /// `overlap` the edges of slabs are made first and travel while the interior is made; without it
   /// all is made before anything travels, and all has arrived before the next step.
-  Slabs(const weir::Runtime& runtime, const Lanes& lanes, std::size_t n,
+  Slabs(const weir::Runtime& runtime, const AppStreams& app_streams, std::size_t n,
         const std::vector<Layers>& media, std::size_t block, bool overlap)
       : shape_{n}, overlap_(overlap), kernels_(runtime), kept_(n) {
     const std::vector<double> profile = sponge(n);
     std::transform(profile.begin(), profile.end(), kept_.begin(),
                    [](double value) { return static_cast<T>(value); });
     kept_buffer_ = runtime.wrap(kept_, "sponge");
-    cut(lanes, block);
+    cut(app_streams, block);
     for (Slab<T>& slab : slabs_) wrap(runtime, slab, media);
   }
 
@@ -127,7 +127,7 @@ class Slabs {
   /// Brings the media to the memories of the slabs.
   void upload() const {
     for (std::size_t i = 0; i < slabs_.size(); ++i) {
-      const weir::Stream& stream = slabs_[i].lane->stream;
+      const weir::Stream& stream = slabs_[i].stream->stream;
       stream.upload(kept_buffer_.all());
       for (const Medium& medium : buffers_[i].media) stream.upload(medium.buffer.all());
     }
@@ -138,7 +138,7 @@ class Slabs {
     meet();
     for (const Slab<T>& slab : slabs_) {
       for (const weir::Buffer& field : buffers_of(slab).fields) {
-        slab.lane->stream.compute(kernels_.set, {weir::write(field.all())}, {0}, "clear");
+        slab.stream->stream.compute(kernels_.set, {weir::write(field.all())}, {0}, "clear");
       }
     }
     meet();
@@ -168,7 +168,7 @@ class Slabs {
   /// Brings a field to the program's memory.
   void download(std::size_t field) const {
     for (const Slab<T>& slab : slabs_) {
-      slab.lane->stream.download(planes(slab, field, {0, slab.planes}));
+      slab.stream->stream.download(planes(slab, field, {0, slab.planes}));
     }
   }
 
@@ -188,12 +188,12 @@ class Slabs {
     weir::Region source, target;
 
     /// The slab whose stream makes the transfer: one with a memory of its own.
-    const Slab<T>& carrier() const { return to->lane->memory != nullptr ? *to : *from; }
+    const Slab<T>& carrier() const { return to->stream->memory != nullptr ? *to : *from; }
   };
 
-  void cut(const Lanes& lanes, std::size_t block) {
-    std::vector<std::size_t> counts(lanes.places(), 0);
-    for (const std::size_t place : lanes.deal(shape_.n)) ++counts[place];
+  void cut(const AppStreams& app_streams, std::size_t block) {
+    std::vector<std::size_t> counts(app_streams.places(), 0);
+    for (const std::size_t place : app_streams.deal(shape_.n)) ++counts[place];
     std::size_t first = 0;
     for (std::size_t place = 0; place < counts.size(); ++place) {
       const std::size_t planes = counts[place];
@@ -203,8 +203,8 @@ class Slabs {
             "places",
             place + 1, counts.size(), planes, shape_.n, kReach);
       }
-      slabs_.emplace_back(shape_, lanes.urgent(place), first, planes,
-                          block > 0 ? block : usual_block(planes, lanes.cores(place)));
+      slabs_.emplace_back(shape_, app_streams.urgent(place), first, planes,
+                          block > 0 ? block : usual_block(planes, app_streams.cores(place)));
       first += planes;
     }
   }
@@ -253,9 +253,9 @@ class Slabs {
   /// Lets all slabs wait for all.
   void meet() const {
     std::vector<weir::Event> events;
-    for (const Slab<T>& slab : slabs_) events.push_back(slab.lane->stream.mark());
+    for (const Slab<T>& slab : slabs_) events.push_back(slab.stream->stream.mark());
     for (const Slab<T>& slab : slabs_) {
-      slab.lane->stream.sync(events, {}, WEIR_SYNC_SCOPE_STREAM);
+      slab.stream->stream.sync(events, {}, WEIR_SYNC_SCOPE_STREAM);
     }
   }
 
@@ -264,11 +264,12 @@ class Slabs {
     const std::size_t count = range.end - range.begin, plane = shape_.plane();
     const weir::Region speed = buffers_of(slab).media[medium].buffer.template elements<T>(
         range.begin * plane, count * plane);
-    slab.lane->stream.compute(kernels_.step,
-                              {weir::readwrite(planes(slab, next, range)),
-                               weir::read(stored(slab, 1 - next, range.begin, count + 2 * kReach)),
-                               weir::read(speed), weir::read(kept_buffer_.all())},
-                              {shape_.n, shape_.row(), plane, slab.first + range.begin}, name);
+    slab.stream->stream.compute(
+        kernels_.step,
+        {weir::readwrite(planes(slab, next, range)),
+         weir::read(stored(slab, 1 - next, range.begin, count + 2 * kReach)), weir::read(speed),
+         weir::read(kept_buffer_.all())},
+        {shape_.n, shape_.row(), plane, slab.first + range.begin}, name);
   }
 
   std::vector<Halo> halos(std::size_t field) const {
@@ -291,15 +292,15 @@ class Slabs {
     for (const Halo& halo : all) await_edge(halo);
     std::vector<weir::Event> arrived;
     for (const Halo& halo : all) {
-      arrived.push_back(halo.carrier().lane->stream.transfer(
-          {halo.from->lane->memory, halo.source.buffer, halo.source.region},
-          {halo.to->lane->memory, halo.target.buffer, halo.target.region}));
+      arrived.push_back(halo.carrier().stream->stream.transfer(
+          {halo.from->stream->memory, halo.source.buffer, halo.source.region},
+          {halo.to->stream->memory, halo.target.buffer, halo.target.region}));
     }
     for (std::size_t i = 0; i < all.size(); ++i) await_halo(all[i], arrived[i]);
   }
 
   void await_edge(const Halo& halo) const {
-    const weir::Stream &carrier = halo.carrier().lane->stream, &maker = halo.from->lane->stream;
+    const weir::Stream &carrier = halo.carrier().stream->stream, &maker = halo.from->stream->stream;
     if (!overlap_) {
       carrier.wait(maker.barrier());
     } else if (&carrier != &maker) {
@@ -308,10 +309,10 @@ class Slabs {
   }
 
   void await_halo(const Halo& halo, const weir::Event& arrived) const {
-    const weir::Stream& reader = halo.to->lane->stream;
+    const weir::Stream& reader = halo.to->stream->stream;
     if (!overlap_) {
       reader.wait(arrived);
-    } else if (&halo.carrier().lane->stream != &reader) {
+    } else if (&halo.carrier().stream->stream != &reader) {
       reader.wait(arrived, halo.target);
     }
   }

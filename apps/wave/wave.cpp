@@ -22,7 +22,7 @@ template <class T>
 class Wave final : public Workload {
  public:
   Wave(Matrix<T> result, std::size_t steps, std::size_t block, bool overlap, std::string output,
-       const weir::Runtime& runtime, const Lanes& lanes)
+       const weir::Runtime& runtime, const AppStreams& app_streams)
       : field_(std::move(result)),
         n_(field_.rows()),
         steps_(steps),
@@ -31,7 +31,7 @@ class Wave final : public Workload {
         source_{n_ / 2, n_ / 2, n_ / 2, {}},
         wavelet_(steps),
         wavelet_buffer_(runtime.wrap(wavelet_, "wavelet")),
-        slabs_(runtime, lanes, n_, {layers_}, block, overlap) {
+        slabs_(runtime, app_streams, n_, {layers_}, block, overlap) {
     for (std::size_t step = 0; step < steps; ++step) {
       wavelet_[step] = static_cast<T>(source_.wavelet(static_cast<double>(step)));
     }
@@ -52,7 +52,7 @@ class Wave final : public Workload {
     slabs_.upload();
     slabs_.clear();
     for (const Slab<T>& slab : slabs_.all()) {
-      if (slab.has(source_.z)) slab.lane->stream.upload(wavelet_buffer_.all());
+      if (slab.has(source_.z)) slab.stream->stream.upload(wavelet_buffer_.all());
     }
     for (std::size_t step = 0; step < steps_; ++step) {
       slabs_.step(step, 0, [&](const Slab<T>& slab, PlaneRange range, std::size_t field) {
@@ -87,7 +87,7 @@ class Wave final : public Workload {
  private:
   void inject(const Slab<T>& slab, PlaneRange range, std::size_t field, std::size_t step) const {
     if (source_.z < slab.first + range.begin || source_.z >= slab.first + range.end) return;
-    slab.lane->stream.compute(
+    slab.stream->stream.compute(
         slabs_.kernels().add_scaled,
         {weir::readwrite(slabs_.cell(slab, field, source_.x, source_.y, source_.z)),
          weir::read(wavelet_buffer_.template elements<T>(step, 1))},
@@ -106,14 +106,14 @@ class Wave final : public Workload {
 
 template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const WaveOptions& options,
-                                     const weir::Runtime& runtime, const Lanes& lanes) {
+                                     const weir::Runtime& runtime, const AppStreams& app_streams) {
   constexpr std::size_t kArrays = 4;  // two fields, the medium and the result
   if (!parameters.output.empty()) check_output_format(parameters.output);
   const std::size_t n = parameters.n > 0 ? parameters.n : kUsualEdge;
   const std::size_t block = choose_tile(n, parameters.tile, parameters.tiles, 0);
   return std::make_unique<Wave<T>>(make_matrix<T>(n, n * n, kArrays),
                                    options.steps > 0 ? options.steps : kUsualSteps, block,
-                                   options.overlap, parameters.output, runtime, lanes);
+                                   options.overlap, parameters.output, runtime, app_streams);
 }
 
 class WaveApplication final : public Application {
@@ -140,10 +140,10 @@ class WaveApplication final : public Application {
     }
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
-                                    const Lanes& lanes) override {
+                                    const AppStreams& app_streams) override {
     WaveOptions::refuse_input(parameters, name());
-    return parameters.single ? prepare_in<float>(parameters, options_, runtime, lanes)
-                             : prepare_in<double>(parameters, options_, runtime, lanes);
+    return parameters.single ? prepare_in<float>(parameters, options_, runtime, app_streams)
+                             : prepare_in<double>(parameters, options_, runtime, app_streams);
   }
 
  private:

@@ -1,8 +1,8 @@
 // The driver interface: what a kind of device must do to be a domain.
 //
-// Ordering is the runtime's business: a backend never delays one job for another, except where its
-// hardware does, or where it has said that it orders jobs. It calls the runtime back through
-// PlaceFeed and CopySink only.
+// The runtime orders jobs. A backend delays a job for another one only where its hardware does so,
+// or if DeviceInfo::resolves_dependences is set. It calls the runtime through PlaceFeed and
+// CopySink only.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ struct CopyEnd {
   Region region;
 };
 
-/// Who is told about the end of a copy.
+/// Receives the completion of a copy.
 class CopySink {
  public:
   /// Called once for each copy, on any thread, possibly inside Device::copy(). Does not block.
@@ -88,14 +88,15 @@ struct Job {
   std::int64_t ended_ns = 0;
 
   // Of devices that order jobs.
-  static constexpr unsigned kUrgencies = 12;
-  bool copies = false;  ///< no call, but a copy between the host and the device
+  static constexpr unsigned kPriorities = 12;
+  bool is_copy = false;  ///< no call, but a copy between the host and the device
   CopyEnd from, to;
-  std::uint64_t number = 0;  ///< of the job in its place, from 1 in the order of next()
-  std::uint8_t urgency = 0;  ///< below kUrgencies: of jobs that may start those with more go first
-  /// Numbers of earlier jobs, each once, perhaps over, that must be over before it starts. Until
-  /// the next call of next() for any worker of the place. When one of them has failed, the job must
-  /// not run code of the host, may run code of the device, and ends with WEIR_STATUS_POISONED.
+  std::uint64_t id = 0;       ///< of the job in its place, from 1 in the order of next()
+  std::uint8_t priority = 0;  ///< below kUrgencies: of jobs that may start those with more go first
+  /// Ids of the jobs that must complete before this one starts, without duplicates; they may be
+  /// complete already. Valid until the next call of next() for any worker of the place. If one of
+  /// them failed, the job must not run host code, may run device code, and ends with
+  /// WEIR_STATUS_POISONED.
   std::span<const std::uint64_t> waits;
 };
 
@@ -103,7 +104,7 @@ struct Job {
 struct Worker {
   unsigned index = 0;
   void* current = nullptr;       ///< the feed's
-  unsigned turn = 0;             ///< the feed's
+  unsigned streak = 0;           ///< the feed's
   bool may_call = false;         ///< the driver's: the feed may call kernels of the host itself
   std::vector<weir_view> views;  ///< the feed's: operands of the current job
   std::vector<weir_scalar> scalars;
@@ -122,11 +123,11 @@ class PlaceFeed {
   virtual bool calls_back() const noexcept { return false; }
   /// Whether next() may have something: what a driver checks before it sleeps.
   virtual bool has_work() const noexcept = 0;
-  /// Lets the feed look for more, while a worker has nothing to do but to poll. Any thread of the
-  /// place; does not block.
-  virtual void look() noexcept {}
+  /// Polls for new work while a worker has nothing else to do. Any thread of the place; does not
+  /// block.
+  virtual void poll() noexcept {}
   /// The worker that looked goes to sleep. Likewise.
-  virtual void look_away() noexcept {}
+  virtual void about_to_block() noexcept {}
 
  protected:
   ~PlaceFeed() = default;
@@ -160,11 +161,11 @@ struct DeviceInfo {
   bool aliases_host = false;      ///< host memory can be used as it is
   bool virtual_time = false;      ///< time passes only in drive()
   bool copies_by_worker = false;  ///< copy() blocks: the place's workers are to call it
-  /// Jobs of a place come before those they wait for are over, and one thread per place calls
-  /// next() and finish(). Copies between the host and the device come as jobs of the stream's
-  /// place.
-  bool orders_jobs = false;
-  bool takes_help = false;  ///< assist() does something
+  /// The driver gets the jobs of a place before their predecessors complete, and one thread per
+  /// place calls next() and finish(). Copies between host and device are jobs of the place of their
+  /// stream.
+  bool resolves_dependences = false;
+  bool needs_polling = false;  ///< poll() does something
   double link_gbps = 0, link_latency_us = 0;
   std::string link_duplex = "none";
 };
@@ -186,14 +187,14 @@ class Device {
          info().name);
   }
   /// Page-locks memory of the host, so that copies of this device and of others of its kind need
-  /// not go through memory of the driver. Returns whether unlock_host() has to undo it. Takes long;
+  /// not go through memory of the driver. Returns whether unpin_host() has to undo it. Takes long;
   /// any thread.
-  virtual bool lock_host([[maybe_unused]] void* address,
-                         [[maybe_unused]] std::size_t bytes) noexcept {
+  virtual bool pin_host([[maybe_unused]] void* address,
+                        [[maybe_unused]] std::size_t bytes) noexcept {
     return false;
   }
   /// When no copy uses the memory any more. Any thread.
-  virtual void unlock_host([[maybe_unused]] void* address) noexcept {}
+  virtual void unpin_host([[maybe_unused]] void* address) noexcept {}
   /// Frees memory that no job or copy uses any more, but for what was adopted. Any thread.
   virtual void release(Memory& memory) noexcept = 0;
 
@@ -211,11 +212,11 @@ class Device {
   /// In virtual time: makes the next thing happen and advances the clock to it. Returns false when
   /// there is nothing left to happen. Called by threads that wait, one at a time for all devices.
   virtual bool drive() noexcept = 0;
-  /// Does what a thread of this device would do next, on a thread that waits for it anyway, and may
-  /// call back. Returns whether there was anything. Any thread, often; does not block.
-  virtual bool assist() noexcept { return false; }
+  /// Makes progress for this device on a thread that waits for it. May call back. Returns whether
+  /// it did anything. Any thread; does not block.
+  virtual bool poll() noexcept { return false; }
   /// The thread that assisted goes to sleep. Any thread.
-  virtual void assist_no_more() noexcept {}
+  virtual void end_polling() noexcept {}
 };
 
 /// What `--domains` says about one domain: "sim:cores=2,gbps=6".

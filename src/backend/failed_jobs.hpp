@@ -11,8 +11,8 @@
 
 namespace weir::rt {
 
-/// The jobs of a place that have failed lately. A job may name one that was given back long ago:
-/// the runtime learns of failures in other streams by and by. Costs nothing while there are none.
+/// The recently failed jobs of a place. A job may name a predecessor that was returned long ago,
+/// because failures in other streams arrive late. No cost while there are none.
 class FailedJobs {
  public:
   /// At most `window` jobs are in flight.

@@ -10,9 +10,8 @@
 
 namespace weir::rt {
 
-/// Takes the jobs of a place from a feed before those they wait for are over, and gives each to the
-/// cores, or to copy(), when they are: of several the most urgent first, of these the one that the
-/// feed gave first.
+/// Takes jobs from a feed before their predecessors complete, and passes each to the cores, or to
+/// copy(), when they have. Ready jobs start by priority, then in the order of the feed.
 ///
 /// To the cores it is the feed. Whoever may talk to the feed above calls serve(), one thread at a
 /// time.
@@ -23,10 +22,10 @@ class JobQueue : public PlaceFeed, private CopySink {
   explicit JobQueue(PlaceFeed& feed);
 
   /// Says what runs the calls, before the first serve().
-  void use(PlaceDriver& cores) noexcept { cores_ = &cores; }
+  void set_cores(PlaceDriver& cores) noexcept { cores_ = &cores; }
 
   /// Waits until no thread that ended a job is in here, or wakes the cores, any more.
-  void outlast_callers() const noexcept;
+  void wait_for_callers() const noexcept;
 
   bool next(Worker& worker, Job& job) noexcept final;
   void finish(Worker& worker, Job& job, Outcome outcome) noexcept final;
@@ -37,25 +36,25 @@ class JobQueue : public PlaceFeed, private CopySink {
 
   /// Makes a copy.
   virtual void copy(const CopyJob& job) noexcept = 0;
-  /// Something is over: serve() is to be called. Any thread. `soon`: the cores are at a brief job,
-  /// or about to be, and will say it again when that is over.
-  virtual void stir(bool soon) noexcept = 0;
+  /// Notifies that a job has completed: serve() must run. Any thread. `soon`: the cores run a brief
+  /// job, or are about to, and will notify again after it.
+  virtual void notify(bool soon) noexcept = 0;
 
   /// Brings the feed what is over, and the device what is new. Returns whether there was anything.
   bool serve() noexcept;
   /// Whether serve() may have something to do.
-  bool stirring() const noexcept;
+  bool needs_serving() const noexcept;
 
  private:
   /// A job that the device has, or room for one.
-  struct Slot {
+  struct PendingJob {
     Worker worker;
     Job job;
     Outcome outcome;
     std::vector<std::uint64_t> dependents;  ///< jobs that wait for it
-    std::size_t open = 0;                   ///< jobs that it waits for
-    bool doomed = false;                    ///< one of them has failed
-    bool over = false;
+    std::size_t unmet = 0;                  ///< jobs that it waits for
+    bool poisoned = false;                  ///< one of them has failed
+    bool complete = false;
   };
   using Numbers = std::vector<std::uint64_t>;
   /// Jobs that may start, at most kWindow.
@@ -74,18 +73,20 @@ class JobQueue : public PlaceFeed, private CopySink {
 
     Numbers heap_;  ///< of numbers, below how little urgent the job is
   };
-  static constexpr std::size_t kToldAtOnce = 32;  ///< brief jobs
+  static constexpr std::size_t kMaxReportedAtOnce = 32;  ///< brief jobs
 
-  Slot& slot_of(std::uint64_t number) noexcept { return slots_[number % kWindow]; }
-  const Slot& slot_of(std::uint64_t number) const noexcept { return slots_[number % kWindow]; }
-  bool give_back() noexcept;
-  bool take() noexcept;
+  PendingJob& slot_of(std::uint64_t number) noexcept { return slots_[number % kWindow]; }
+  const PendingJob& slot_of(std::uint64_t number) const noexcept {
+    return slots_[number % kWindow];
+  }
+  bool return_ended() noexcept;
+  bool take_jobs() noexcept;
   bool start_copy() noexcept;
-  void admit(Slot& slot) noexcept WEIR_REQUIRES(mutex_);
-  void make_ready(Slot& slot) noexcept WEIR_REQUIRES(mutex_);
-  void end(Slot& slot, Outcome outcome) noexcept WEIR_REQUIRES(mutex_);
+  void admit(PendingJob& slot) noexcept WEIR_REQUIRES(mutex_);
+  void make_ready(PendingJob& slot) noexcept WEIR_REQUIRES(mutex_);
+  void end(PendingJob& slot, Outcome outcome) noexcept WEIR_REQUIRES(mutex_);
   bool more_soon() const noexcept WEIR_REQUIRES(mutex_);
-  void note_end(Slot& slot, Outcome outcome, bool by_core) noexcept;
+  void record_end(PendingJob& slot, Outcome outcome, bool by_core) noexcept;
   void copied(void* token, Outcome outcome, std::int64_t started_ns,
               std::int64_t ended_ns) noexcept override;
 
@@ -93,7 +94,7 @@ class JobQueue : public PlaceFeed, private CopySink {
   PlaceDriver* cores_ = nullptr;
 
   sys::Mutex mutex_;  // of the lists and what jobs wait for
-  std::vector<Slot> slots_;
+  std::vector<PendingJob> slots_;
   FailedJobs failed_{kWindow};
   /// To be run, to be copied.
   ReadyJobs calls_ WEIR_GUARDED_BY(mutex_), copies_ WEIR_GUARDED_BY(mutex_);
@@ -104,7 +105,7 @@ class JobQueue : public PlaceFeed, private CopySink {
 
   std::uint64_t first_ = 1, next_ = 1;     // the server's: the oldest job, and the next one
   Numbers taken_;                          // likewise: what it is at
-  sys::Atomic<std::uint32_t> callers_{0};  ///< threads that have not left note_end()
+  sys::Atomic<std::uint32_t> callers_{0};  ///< threads that have not left record_end()
 };
 
 }  // namespace weir::rt

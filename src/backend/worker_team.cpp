@@ -50,14 +50,14 @@ WorkerTeam::WorkerTeam(WorkerTeamOptions options, PlaceFeed& feed)
   const std::size_t count = options_.processors.size();
   workers_.reserve(count);
   for (unsigned i = 0; i < count; ++i) {
-    workers_.push_back(std::make_unique<Slot>());
+    workers_.push_back(std::make_unique<Member>());
     workers_.back()->worker.index = i;
     workers_.back()->worker.may_call = options_.feed_calls;
     workers_.back()->processor = {options_.processors[i]};
   }
   try {
     for (auto& slot : workers_) {
-      Slot* const own = slot.get();
+      Member* const own = slot.get();
       slot->thread.emplace(fmt::format("{}.{}", options_.name, own->worker.index),
                            [this, own] { work(*own); });
     }
@@ -75,7 +75,7 @@ WorkerTeam::~WorkerTeam() {
   for (auto& slot : workers_) slot->thread.reset();
 }
 
-void WorkerTeam::work(Slot& slot) {
+void WorkerTeam::work(Member& slot) {
   const NoWaitScope no_wait;
   bind(slot.worker);
   set_openmp_threads(1);
@@ -118,7 +118,7 @@ void WorkerTeam::bind(const Worker& worker) const noexcept {
   if (options_.pin) sys::bind_this_thread(workers_[worker.index]->processor);
 }
 
-bool WorkerTeam::stirring() const noexcept {
+bool WorkerTeam::has_work() const noexcept {
   return feed_.has_work() || gang_called_.load(std::memory_order_seq_cst) ||
          stopping_.load(std::memory_order_seq_cst);
 }
@@ -130,8 +130,8 @@ void WorkerTeam::idle() noexcept {
   std::int64_t now = start;
   while (now - start < spin_ns_) {
     for (int i = 0; i < kPausesPerLook; ++i) {
-      if (stirring()) return;
-      feed_.look();
+      if (has_work()) return;
+      feed_.poll();
       sys::pause();
     }
     const std::int64_t before = sys::now_ns();
@@ -140,8 +140,8 @@ void WorkerTeam::idle() noexcept {
     if (now - before > kBusyCoreNs) break;  // somebody else needs this core
   }
   parking_.prepare();
-  feed_.look_away();
-  if (stirring()) {
+  feed_.about_to_block();
+  if (has_work()) {
     parking_.cancel();
   } else {
     parking_.park();

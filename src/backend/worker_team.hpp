@@ -29,10 +29,10 @@ struct WorkerTeamOptions {
 
 /// A team of threads that run the jobs of one place.
 ///
-/// Each runs serial jobs of its own; for a parallel job all of them come together as a gang, led by
-/// worker 0, also when another one got the job: OpenMP keeps threads for each thread that ever
-/// forked, and a place needs them once. An idle worker polls for a bounded time, less when other
-/// threads want its core, and then sleeps.
+/// Each worker runs serial jobs. A parallel job runs on all workers, led by worker 0 whichever
+/// worker got it: OpenMP keeps a thread pool for each thread that ever forked, and a place needs
+/// one pool. An idle worker polls for a bounded time, shorter if other threads want its core, and
+/// then sleeps.
 class WorkerTeam final : public PlaceDriver, public weir_team {
  public:
   WorkerTeam(WorkerTeamOptions options, PlaceFeed& feed);
@@ -46,7 +46,7 @@ class WorkerTeam final : public PlaceDriver, public weir_team {
   void barrier() override;
 
  private:
-  struct alignas(64) Slot {
+  struct alignas(64) Member {
     Worker worker;
     std::vector<unsigned>
         processor;  ///< the one it is bound to, ready for use: threads never throw
@@ -62,10 +62,10 @@ class WorkerTeam final : public PlaceDriver, public weir_team {
     sys::Atomic<std::uint32_t> running{0};
   };
 
-  void work(Slot& slot);
+  void work(Member& slot);
   void execute(Worker& worker, Job& job);
   Outcome run_timed(Job& job) const;
-  bool stirring() const noexcept;
+  bool has_work() const noexcept;
   void idle() noexcept;
 
   Outcome run_parallel(Worker& worker, Job& job);
@@ -82,7 +82,7 @@ class WorkerTeam final : public PlaceDriver, public weir_team {
   const WorkerTeamOptions options_;
   PlaceFeed& feed_;
   const long long spin_ns_;
-  std::vector<std::unique_ptr<Slot>> workers_;
+  std::vector<std::unique_ptr<Member>> workers_;
   Parking parking_;
   sys::Atomic<bool> stopping_{false};
 

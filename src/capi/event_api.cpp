@@ -32,7 +32,7 @@ weir_status weir_event_get_info(weir_runtime* runtime, const weir_event* event,
     info.complete = result.status != WEIR_STATUS_TIMEOUT;
     info.status = info.complete ? result.status : WEIR_STATUS_OK;
     if (result.failure) {
-      result.failure->note_told();
+      result.failure->mark_reported();
       result.failure->describe(result.status == WEIR_STATUS_POISONED)
           .copy(info.message, sizeof info.message - 1);
     }

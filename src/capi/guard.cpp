@@ -27,7 +27,7 @@ weir_status report_exception() noexcept {
 weir_status report_wait(const WaitResult& result) noexcept {
   if (result.status == WEIR_STATUS_OK) return result.status;
   if (result.failure) {
-    result.failure->note_told();
+    result.failure->mark_reported();
     try {
       return report(result.status, result.failure->describe(result.status == WEIR_STATUS_POISONED));
     } catch (...) {

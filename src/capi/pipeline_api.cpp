@@ -35,7 +35,7 @@ weir_status weir_item_complete(weir_item* item) {
 }
 
 weir_status weir_outlet_grow(weir_outlet* outlet) {
-  return guard([&] { static_cast<Stash*>(outlet)->grow(); });
+  return guard([&] { static_cast<WorkerBuffer*>(outlet)->grow(); });
 }
 
 weir_status weir_pipeline_create(weir_runtime* runtime, const weir_pipeline_options* options,
@@ -135,15 +135,15 @@ weir_status weir_feed_put(weir_feed* feed, const void* items, size_t count, int6
   return guard([&] {
     weir_feed& live = weir_feed::check(feed);
     std::size_t put = 0;
-    live.books.tunnel.flow.put(live, items, count, sys::deadline_after(timeout_ns),
-                               out_put != nullptr ? *out_put : put);
+    live.counters.tunnel.flow.put(live, items, count, sys::deadline_after(timeout_ns),
+                                  out_put != nullptr ? *out_put : put);
   });
 }
 
 weir_status weir_feed_next_epoch(weir_feed* feed) {
   return guard([&] {
     weir_feed& live = weir_feed::check(feed);
-    live.books.tunnel.flow.next_epoch(live);
+    live.counters.tunnel.flow.next_epoch(live);
   });
 }
 
@@ -151,7 +151,7 @@ void weir_feed_close(weir_feed* feed) {
   if (feed == nullptr) return;
   guard([&] {
     weir_feed& live = weir_feed::check(feed);
-    live.books.tunnel.flow.close(live);
+    live.counters.tunnel.flow.close(live);
   });
 }
 

@@ -54,47 +54,47 @@ void weir_stream_destroy(weir_stream* stream) {
 
 weir_status weir_stream_compute(weir_stream* stream, const weir_compute* compute,
                                 weir_event* out_event) {
-  return guard_enqueue(stream, out_event, [&](weir_stream& live, bool evented) {
+  return guard_enqueue(stream, out_event, [&](weir_stream& live, bool with_event) {
     weir_compute copy = WEIR_COMPUTE_INIT;
-    return live.compute(current(compute, copy, "compute"), evented);
+    return live.compute(current(compute, copy, "compute"), with_event);
   });
 }
 
 weir_status weir_stream_transfer(weir_stream* stream, const weir_transfer* transfer,
                                  weir_event* out_event) {
-  return guard_enqueue(stream, out_event, [&](weir_stream& live, bool evented) {
+  return guard_enqueue(stream, out_event, [&](weir_stream& live, bool with_event) {
     weir_transfer copy = WEIR_TRANSFER_INIT;
-    return live.transfer(current(transfer, copy, "transfer"), evented);
+    return live.transfer(current(transfer, copy, "transfer"), with_event);
   });
 }
 
 weir_status weir_stream_upload(weir_stream* stream, weir_buffer* buffer, weir_region region,
                                weir_event* out_event) {
-  return guard_enqueue(stream, out_event, [&](weir_stream& live, bool evented) {
-    return live.transfer(between_host(live, buffer, region, true), evented);
+  return guard_enqueue(stream, out_event, [&](weir_stream& live, bool with_event) {
+    return live.transfer(between_host(live, buffer, region, true), with_event);
   });
 }
 
 weir_status weir_stream_download(weir_stream* stream, weir_buffer* buffer, weir_region region,
                                  weir_event* out_event) {
-  return guard_enqueue(stream, out_event, [&](weir_stream& live, bool evented) {
-    return live.transfer(between_host(live, buffer, region, false), evented);
+  return guard_enqueue(stream, out_event, [&](weir_stream& live, bool with_event) {
+    return live.transfer(between_host(live, buffer, region, false), with_event);
   });
 }
 
 weir_status weir_stream_sync(weir_stream* stream, const weir_sync* sync, weir_event* out_event) {
-  return guard_enqueue(stream, out_event, [&](weir_stream& live, bool evented) {
+  return guard_enqueue(stream, out_event, [&](weir_stream& live, bool with_event) {
     weir_sync copy = WEIR_SYNC_INIT;
-    return live.sync(current(sync, copy, "sync"), evented);
+    return live.sync(current(sync, copy, "sync"), with_event);
   });
 }
 
 weir_status weir_stream_wait_event(weir_stream* stream, const weir_event* event) {
-  return guard_enqueue(stream, nullptr, [&](weir_stream& live, bool evented) {
+  return guard_enqueue(stream, nullptr, [&](weir_stream& live, bool with_event) {
     weir_sync sync = WEIR_SYNC_INIT;
     sync.events = &out(const_cast<weir_event*>(event), "event");
     sync.event_count = 1;
-    return live.sync(sync, evented);
+    return live.sync(sync, with_event);
   });
 }
 

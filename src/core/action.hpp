@@ -27,20 +27,20 @@ class Buffer;
 struct KernelCode;
 
 enum class ActionKind : std::uint8_t {
-  compute,   ///< calls a kernel
-  transfer,  ///< copies operand 0 to operand 1
-  sync,      ///< orders what touches its operands
-  renewal,   ///< a sync after which earlier failures do not concern what overlaps its operands
-  barrier,   ///< orders everything in its stream
-  marker,    ///< waits for everything earlier, orders nothing
-  drain,     ///< a barrier that is never poisoned and ends with the stream's failure
+  compute,       ///< calls a kernel
+  transfer,      ///< copies operand 0 to operand 1
+  sync,          ///< orders what touches its operands
+  clear_poison,  ///< a sync after which earlier failures do not concern what overlaps its operands
+  barrier,       ///< orders everything in its stream
+  marker,        ///< waits for everything earlier, orders nothing
+  drain,         ///< a barrier that is never poisoned and ends with the stream's failure
 };
 
 /// What becomes of a drain: the engine and the thread that waits for it decide it once.
 enum class DrainFate : std::uint8_t {
   open,
-  taken,     ///< the stream forgets its failure, with which the drain ends
-  given_up,  ///< no thread waits for it: it ends with the stream's failure, which stays
+  reported,   ///< the stream forgets its failure, with which the drain ends
+  abandoned,  ///< no thread waits for it: it ends with the stream's failure, which stays
 };
 
 /// A region of one instance of a buffer. `memory` names the instance: the index of the domain whose
@@ -68,12 +68,13 @@ struct EventWait : Waiter, Message {
   weir_event event;
   Action* action = nullptr;  ///< that waits
   FailureRef failure;
-  bool harmless = false;  ///< its failure does not concern the action
+  bool ignores_failure = false;  ///< its failure does not concern the action
 
   // When a device orders actions.
-  std::uint64_t job = 0;  ///< what has to be over instead, there; 0: nothing is known of it
-  EventWait* next_awaiting = nullptr;
-  bool awaiting = false;  ///< for the event's action to become a job
+  std::uint64_t submission_id =
+      0;  ///< what has to be over instead, there; 0: nothing is known of it
+  EventWait* next_awaiting_submission = nullptr;
+  bool awaits_submission = false;  ///< for the event's action to become a job
 };
 
 /// Times of one action on the platform's clock, filled while a trace is recorded.
@@ -87,7 +88,7 @@ struct ActionExtras {
 
   ActionTimes times{};                ///< when traced or timed
   std::uint64_t task = 0;             ///< of a task queue with several places: its number there
-  std::uint16_t lane = 0;             ///< worker that ran it, for the trace
+  std::uint16_t worker = 0;           ///< worker that ran it, for the trace
   std::array<char, kNameBytes> name;  ///< when `named`
 };
 
@@ -126,10 +127,10 @@ struct Ticket {
 /// orders the actions, to the one that waits.
 struct Edge {
   Action* successor;
-  Edge* next;           ///< of the same predecessor, as Successors has it
-  Action* predecessor;  ///< null: it is over
-  Edge* next_wait;      ///< of the same successor
-  bool harmless;        ///< a failure of the predecessor does not concern the successor
+  Edge* next;              ///< of the same predecessor, as Successors has it
+  Action* predecessor;     ///< null: it is over
+  Edge* next_predecessor;  ///< of the same successor
+  bool ignores_failure;    ///< a failure of the predecessor does not concern the successor
 };
 
 /// The edges to what waits for an action, in the order in which it was enqueued.
@@ -173,20 +174,21 @@ class Successors {
 /// touches comes first, what few do comes last and keeps its values from use to use.
 struct alignas(64) Action : Message {
   static constexpr std::size_t kInlineBytes = 3 * sizeof(Operand) + 4 * sizeof(weir_scalar);
-  static constexpr std::uint8_t kUsualTurn = 1;
+  static constexpr std::uint8_t kDefaultPriorityClass = 1;
 
   ActionKind kind = ActionKind::compute;
-  bool evented = false;              ///< somebody has its event
+  bool has_event = false;            ///< somebody has its event
   DrainFate fate = DrainFate::open;  ///< of a drain, guarded by its event
   bool elided : 1 = false;           ///< a transfer between instances that share their memory
   bool traced : 1 = false;
-  bool timed : 1 = false;     ///< who waits for its event is told its times
-  bool replaces : 1 = false;  ///< a transfer that what happened to its target does not concern
-  bool aside : 1 = false;     ///< a sync of the program's: nothing after it depends on it
-  std::uint8_t turn : 2 = kUsualTurn;  ///< of ready compute actions those with less go first
-  bool named = false;                  ///< has a name of its own
-  bool needs_memory = false;           ///< has operands in a memory other than the host's
-  bool spilled = false;                ///< arguments are in `spill`
+  bool timed : 1 = false;          ///< who waits for its event is told its times
+  bool clears_poison : 1 = false;  ///< a transfer that what happened to its target does not concern
+  bool non_ordering : 1 = false;   ///< a sync of the program's: nothing after it depends on it
+  std::uint8_t priority_class : 2 =
+      kDefaultPriorityClass;  ///< of ready compute actions those with less go first
+  bool named = false;         ///< has a name of its own
+  bool needs_memory = false;  ///< has operands in a memory other than the host's
+  bool spilled = false;       ///< arguments are in `spill`
   EventState event;
   union {
     const KernelCode* code = nullptr;  ///< of a compute action
@@ -195,9 +197,9 @@ struct alignas(64) Action : Message {
   std::uint16_t operand_count = 0;
   std::uint16_t event_count = 0;
   std::uint8_t scalar_count = 0;
-  bool windowed = false;  ///< in the engine's window
-  bool started = false;   ///< handed out to run
-  bool apart = false;     ///< its device does not order it with the others
+  bool in_window = false;     ///< in the engine's window
+  bool started = false;       ///< handed out to run
+  bool host_ordered = false;  ///< its device does not order it with the others
   alignas(8) std::array<std::byte, kInlineBytes> inline_arguments;  ///< operands, scalars, events
 
   // What few actions use.
@@ -247,7 +249,7 @@ struct alignas(64) Action : Message {
 
   /// Decides the fate of the drain with this id, if it is in the slot and open. Returns whether it
   /// is in the slot and has this fate.
-  bool decide(std::uint64_t wanted, DrainFate is) noexcept {
+  bool decide_fate(std::uint64_t wanted, DrainFate is) noexcept {
     bool has = false;
     event.guard(wanted, [&] {
       if (fate == DrainFate::open) fate = is;
@@ -278,7 +280,7 @@ struct alignas(64) Action : Message {
 
   /// Makes the slot ready for its next use: drops what the action owns.
   void recycle() noexcept {
-    drop_waits();
+    release_waits();
     if (status != WEIR_STATUS_OK) [[unlikely]] {
       status = WEIR_STATUS_OK;
       failure.reset();
@@ -286,7 +288,7 @@ struct alignas(64) Action : Message {
   }
 
   /// Drops the events that the action waited for.
-  void drop_waits() noexcept {
+  void release_waits() noexcept {
     if (event_count > 0) drop_events();
   }
 

@@ -58,13 +58,13 @@ ActionCache::ActionCache(ActionPool& pool, void* stream)
       ring_(std::make_unique_for_overwrite<sys::Plain<Action*>[]>(kRing)) {}
 
 ActionCache::~ActionCache() {
-  for (; taken_ != given_; ++taken_) untake(*ring_[taken_ % kRing]);
+  for (; taken_ != given_; ++taken_) undo_take(*ring_[taken_ % kRing]);
   pool_.give(fresh_);
   pool_.give(list_.load(std::memory_order_acquire));
 }
 
 /// Waits a moment for slots to come back: memory that is in the caches is worth more than new one.
-bool ActionCache::await_returned() noexcept {
+bool ActionCache::wait_for_returned() noexcept {
   constexpr int kLooks = sys::scaled(20, 2);
   constexpr int kPausesPerLook = sys::scaled(5, 1);
   for (int look = 0; look < kLooks; ++look) {
@@ -78,7 +78,7 @@ bool ActionCache::await_returned() noexcept {
 Action& ActionCache::take_fresh() {
   if (fresh_ == nullptr) fresh_ = list_.exchange(nullptr, std::memory_order_acquire);
   if (fresh_ == nullptr) {
-    if (owned_ >= kEnough && await_returned()) return take();
+    if (owned_ >= kEnough && wait_for_returned()) return take();
     fresh_ = pool_.take();
     for (Action* slot = fresh_; slot != nullptr; slot = slot->next) {
       slot->stream = stream_;

@@ -69,7 +69,7 @@ class ActionCache {
     return slot;
   }
   /// Producer: returns a slot that was taken and not used.
-  void untake(Action& slot) noexcept {
+  void undo_take(Action& slot) noexcept {
     slot.next = fresh_;
     fresh_ = &slot;
   }
@@ -94,7 +94,7 @@ class ActionCache {
   static constexpr std::uint64_t kEnough = sys::scaled(1024, 4);
 
   Action& take_fresh();
-  bool await_returned() noexcept;
+  bool wait_for_returned() noexcept;
   void give_to_list(Action& slot) noexcept;
 
   ActionPool& pool_;

@@ -23,12 +23,12 @@ class ActionQueue {
   ~ActionQueue();
 
   /// Held by the producer that fills in the next action.
-  class Turn {
+  class ProducerLock {
    public:
-    explicit Turn(ActionQueue& queue) noexcept : queue_(queue), word_(queue.lock()) {}
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
-    ~Turn() {
+    explicit ProducerLock(ActionQueue& queue) noexcept : queue_(queue), word_(queue.lock()) {}
+    ProducerLock(const ProducerLock&) = delete;
+    ProducerLock& operator=(const ProducerLock&) = delete;
+    ~ProducerLock() {
       if (!pushed_) queue_.word_.store(word_, std::memory_order_release);
     }
 
@@ -58,7 +58,7 @@ class ActionQueue {
   Action* pop() noexcept;
   /// Consumer: looks for more. Returns whether there is any to pop. Each look takes the line of the
   /// word from the producers, so a consumer that is faster than they are looks now and then.
-  bool look() noexcept {
+  bool poll() noexcept {
     if (popped_ == seen_) seen_ = word_.load(std::memory_order_acquire) >> kCountShift;
     return popped_ != seen_;
   }

@@ -27,9 +27,9 @@ struct Instance {
   enum class State : std::uint8_t {
     absent,    ///< never used here
     resident,  ///< in the domain's memory
-    leaving,   ///< being copied to `evicted`
+    evicting,  ///< being copied to `evicted`
     evicted,   ///< only in `evicted`
-    returning  ///< being copied back from `evicted`
+    restoring  ///< being copied back from `evicted`
   };
 
   Memory memory;

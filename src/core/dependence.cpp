@@ -35,7 +35,7 @@ DependenceTable::Entry* DependenceTable::Index::find(const Region& region) const
   return nullptr;
 }
 
-void DependenceTable::Index::place(std::vector<Slot>& slots, Entry& entry) noexcept {
+void DependenceTable::Index::insert(std::vector<Slot>& slots, Entry& entry) noexcept {
   const std::uint64_t hash = hash_of(entry.region), mask = slots.size() - 1;
   std::uint64_t at = hash & mask;
   while (slots[at].entry != nullptr) at = (at + 1) & mask;
@@ -49,12 +49,12 @@ void DependenceTable::Index::reserve() {
   }
   if (2 * (entries_.size() + 1) <= slots_.size()) return;
   std::vector<Slot> bigger(std::max(2 * kFewest, 2 * slots_.size()));
-  for (const auto& entry : entries_) place(bigger, *entry);
+  for (const auto& entry : entries_) insert(bigger, *entry);
   slots_ = std::move(bigger);
 }
 
 DependenceTable::Entry& DependenceTable::Index::add(std::unique_ptr<Entry> entry) noexcept {
-  place(slots_, *entry);
+  insert(slots_, *entry);
   entries_.push_back(std::move(entry));
   return *entries_.back();
 }
@@ -63,43 +63,43 @@ template <class Remove>
 void DependenceTable::Index::remove_if(Remove&& remove) noexcept {
   std::erase_if(entries_, [&](const auto& entry) { return remove(*entry); });
   std::fill(slots_.begin(), slots_.end(), Slot());
-  for (const auto& entry : entries_) place(slots_, *entry);
+  for (const auto& entry : entries_) insert(slots_, *entry);
 }
 
 DependenceTable::DependenceTable() = default;
 DependenceTable::~DependenceTable() = default;
 
-DependenceTable::Shadow& DependenceTable::shadow_of(const Operand& operand) {
+DependenceTable::InstanceIndex& DependenceTable::index_of(const Operand& operand) {
   const Key key{operand.buffer->id(), operand.memory};
-  if (last_shadow_ == nullptr || !(key == last_key_)) {
-    last_shadow_ = &shadows_[key];
+  if (last_index_ == nullptr || !(key == last_key_)) {
+    last_index_ = &instances_[key];
     last_key_ = key;
   }
-  return *last_shadow_;
+  return *last_index_;
 }
 
 DependenceTable::Entry& DependenceTable::entry_of(const Operand& operand) {
-  Shadow& shadow = shadow_of(operand);
+  InstanceIndex& shadow = index_of(operand);
   Entry* const found = shadow.entries.find(operand.region());
   return found != nullptr ? *found : make_entry(shadow, operand);
 }
 
 template <class Visit>
-void DependenceTable::each_candidate(Shadow& shadow, const Region& region, Visit&& visit) {
+void DependenceTable::each_candidate(InstanceIndex& shadow, const Region& region, Visit&& visit) {
   if (shadow.bins.empty()) {
     for (const auto& entry : shadow.entries) visit(*entry);
     return;
   }
-  ++visits_;
+  ++searches_;
   const std::uint64_t last = (region.end() - 1) >> shadow.bin_shift;
   for (std::uint64_t bin = region.offset >> shadow.bin_shift; bin <= last; ++bin) {
     for (Entry* entry : shadow.bins[bin]) {
-      if (std::exchange(entry->visit, visits_) != visits_) visit(*entry);
+      if (std::exchange(entry->search_mark, searches_) != searches_) visit(*entry);
     }
   }
 }
 
-DependenceTable::Entry& DependenceTable::make_entry(Shadow& shadow, const Operand& operand) {
+DependenceTable::Entry& DependenceTable::make_entry(InstanceIndex& shadow, const Operand& operand) {
   if (shadow.entries.size() >= shadow.bins_full_at) fill_bins(shadow, operand.buffer->bytes());
   auto made = std::make_unique<Entry>();
   made->region = operand.region();
@@ -118,7 +118,7 @@ DependenceTable::Entry& DependenceTable::make_entry(Shadow& shadow, const Operan
 
 /// Divides the buffer into stretches again, about as long as the regions reach, but not of more
 /// than there are entries. Without memory for that, searches take longer.
-void DependenceTable::fill_bins(Shadow& shadow, std::uint64_t bytes) noexcept {
+void DependenceTable::fill_bins(InstanceIndex& shadow, std::uint64_t bytes) noexcept {
   const std::size_t count = shadow.entries.size();
   std::uint64_t reach = 0;
   for (const auto& entry : shadow.entries) reach += entry->region.end() - entry->region.offset;
@@ -133,7 +133,7 @@ void DependenceTable::fill_bins(Shadow& shadow, std::uint64_t bytes) noexcept {
   }
 }
 
-void DependenceTable::add_to_bins(Shadow& shadow, Entry& entry) {
+void DependenceTable::add_to_bins(InstanceIndex& shadow, Entry& entry) {
   const std::uint64_t first = entry.region.offset >> shadow.bin_shift;
   const std::uint64_t last = (entry.region.end() - 1) >> shadow.bin_shift;
   std::uint64_t bin = first;
@@ -149,7 +149,7 @@ void DependenceTable::enter(const Action& action) noexcept {
   const std::uint64_t sequence = action.sequence();
   for (std::size_t i = 0; i < collected_.size(); ++i) {
     Entry& entry = *collected_[i];
-    if (action.operands()[i].writes() && !action.aside) {
+    if (action.operands()[i].writes() && !action.non_ordering) {
       entry.writer = sequence;
       entry.readers.clear();
     } else {
@@ -162,7 +162,7 @@ void DependenceTable::poison(const Action& action, const FailureRef& failure) {
   grow_for(poisoned_, action.operand_count);
   for (const Operand& operand : action.operands()) {
     Entry& entry = entry_of(operand);
-    if (action.sequence() < entry.renewed) continue;
+    if (action.sequence() < entry.poison_cleared_at) continue;
     if (!std::exchange(entry.poisoned, true)) poisoned_.push_back(&entry);
     (operand.writes() ? entry.poisoned_write : entry.poisoned_read).merge(failure);
   }
@@ -177,17 +177,17 @@ void DependenceTable::clear_poison() noexcept {
   poisoned_.clear();
 }
 
-void DependenceTable::renew(const Action& action) noexcept {
+void DependenceTable::clear_poison_of(const Action& action) noexcept {
   const auto renew = [&](Entry& entry) {
-    entry.renewed = action.sequence();
+    entry.poison_cleared_at = action.sequence();
     if (!std::exchange(entry.poisoned, false)) return;
     entry.poisoned_write.reset();
     entry.poisoned_read.reset();
     std::erase(poisoned_, &entry);
   };
   for (const Operand& operand : action.operands()) {
-    const auto shadow = shadows_.find(Key{operand.buffer->id(), operand.memory});
-    if (!operand.writes() || shadow == shadows_.end()) continue;
+    const auto shadow = instances_.find(Key{operand.buffer->id(), operand.memory});
+    if (!operand.writes() || shadow == instances_.end()) continue;
     each_candidate(shadow->second, operand.region(), [&](Entry& entry) {
       if (contains(operand.region(), entry.region)) renew(entry);
     });
@@ -196,10 +196,10 @@ void DependenceTable::renew(const Action& action) noexcept {
 
 void DependenceTable::find_poison(const Action& action, FailureRef& poison) const noexcept {
   for (const Operand& operand : action.operands()) {
-    if (action.replaces && operand.writes()) continue;
-    const bool writes = operand.writes() && !action.aside;
-    const auto shadow = shadows_.find(Key{operand.buffer->id(), operand.memory});
-    if (shadow == shadows_.end()) continue;
+    if (action.clears_poison && operand.writes()) continue;
+    const bool writes = operand.writes() && !action.non_ordering;
+    const auto shadow = instances_.find(Key{operand.buffer->id(), operand.memory});
+    if (shadow == instances_.end()) continue;
     for (const auto& entry : shadow->second.entries) {
       if (!entry->poisoned || !overlap(entry->region, operand.region())) continue;
       merge_poison(*entry, writes, poison);
@@ -212,7 +212,7 @@ void DependenceTable::merge_poison(const Entry& entry, bool writes, FailureRef& 
   if (writes) poison.merge(entry.poisoned_read);
 }
 
-void DependenceTable::remove_idle(Shadow& shadow) noexcept {
+void DependenceTable::remove_idle(InstanceIndex& shadow) noexcept {
   const auto idle = [](const Entry* entry) { return entry->idle; };
   for (auto& bin : shadow.bins) std::erase_if(bin, idle);
   for (const auto& entry : shadow.entries) {

@@ -25,13 +25,12 @@ class DependenceTable {
   DependenceTable& operator=(const DependenceTable&) = delete;
   ~DependenceTable();
 
-  /// Collects what `action` has to do with earlier accesses: calls found(sequence, harmless) for
-  /// each that it conflicts with, harmless if the failure of that one does not concern it (some,
-  /// but not all, that are implied by others are left out; one may come twice) and merges the
-  /// poison of conflicting failed accesses into `poison`. What is aside minds no failure of
-  /// readers, and is entered as one. Accesses for which matters(sequence) is false may be
-  /// forgotten. Makes room so that enter() cannot fail. Throws std::bad_alloc, having changed
-  /// nothing.
+  /// Finds the earlier accesses that conflict with those of `action`. Calls found(sequence,
+  /// ignores_failure) for each; a pair that another one implies may be missing, and one may be
+  /// reported twice. Merges the poison of conflicting failed accesses into `poison`. A non-ordering
+  /// action ignores failures of readers and is recorded as a reader. The table may drop accesses
+  /// for which matters(sequence) is false. Reserves the memory that enter() needs. Throws
+  /// std::bad_alloc and then changes nothing.
   template <class Matters, class Found>
   void collect(const Action& action, Matters&& matters, Found&& found, FailureRef& poison);
 
@@ -43,7 +42,7 @@ class DependenceTable {
   void poison(const Action& action, const FailureRef& failure);
   void clear_poison() noexcept;
   /// Makes failures of actions before this one no concern of what is within what it writes.
-  void renew(const Action& action) noexcept;
+  void clear_poison_of(const Action& action) noexcept;
   bool poisoned() const noexcept { return !poisoned_.empty(); }
   /// Merges the poison an action would meet, without allocating. Slower than collect().
   void find_poison(const Action& action, FailureRef& poison) const noexcept;
@@ -59,10 +58,10 @@ class DependenceTable {
     std::uint64_t writer = 0;  ///< sequence of the last write, 0: none
     bool poisoned = false;     ///< whether there is any poison
     bool idle = false;
-    std::uint64_t visit = 0;             ///< mark of the last search that met it
-    std::uint64_t renewed = 0;           ///< sequence of the last renewal
-    std::vector<std::uint64_t> readers;  ///< since then
-    std::vector<Entry*> peers;           ///< entries of the same instance that overlap this one
+    std::uint64_t search_mark = 0;        ///< mark of the last search that met it
+    std::uint64_t poison_cleared_at = 0;  ///< sequence of the last renewal
+    std::vector<std::uint64_t> readers;   ///< since then
+    std::vector<Entry*> peers;            ///< entries of the same instance that overlap this one
     FailureRef poisoned_write, poisoned_read;
   };
   /// The entries of an instance by region, with open addressing: a lookup touches one slot, as a
@@ -87,13 +86,13 @@ class DependenceTable {
     };
 
     static std::uint64_t hash_of(const Region& region) noexcept;
-    static void place(std::vector<Slot>& slots, Entry& entry) noexcept;
+    static void insert(std::vector<Slot>& slots, Entry& entry) noexcept;
 
     std::vector<std::unique_ptr<Entry>> entries_;
     std::vector<Slot> slots_;  ///< 2^n, at most half of them taken
   };
   /// All entries of one instance.
-  struct Shadow {
+  struct InstanceIndex {
     Index entries;
     /// Entries by the stretch of the buffer they reach into; empty while there are few.
     std::vector<std::vector<Entry*>> bins;
@@ -116,38 +115,40 @@ class DependenceTable {
   static constexpr std::size_t kTrimAbove = 16384;
   static constexpr std::size_t kManyReaders = 64;
 
-  Shadow& shadow_of(const Operand& operand);
+  InstanceIndex& index_of(const Operand& operand);
   Entry& entry_of(const Operand& operand);
-  Entry& make_entry(Shadow& shadow, const Operand& operand);
-  void fill_bins(Shadow& shadow, std::uint64_t bytes) noexcept;
-  void add_to_bins(Shadow& shadow, Entry& entry);
+  Entry& make_entry(InstanceIndex& shadow, const Operand& operand);
+  void fill_bins(InstanceIndex& shadow, std::uint64_t bytes) noexcept;
+  void add_to_bins(InstanceIndex& shadow, Entry& entry);
   template <class Visit>
-  void each_candidate(Shadow& shadow, const Region& region, Visit&& visit);
+  void each_candidate(InstanceIndex& shadow, const Region& region, Visit&& visit);
   template <class Found>
-  static void meet(const Entry& entry, bool writes, bool harmless, bool aside, std::uint64_t since,
-                   Found&& found, FailureRef& poison);
+  static void find_conflicts(const Entry& entry, bool writes, bool ignores_failure,
+                             bool non_ordering, std::uint64_t since, Found&& found,
+                             FailureRef& poison);
   static void merge_poison(const Entry& entry, bool writes, FailureRef& poison) noexcept;
-  void remove_idle(Shadow& shadow) noexcept;
+  void remove_idle(InstanceIndex& shadow) noexcept;
 
-  std::unordered_map<Key, Shadow, KeyHash> shadows_;
+  std::unordered_map<Key, InstanceIndex, KeyHash> instances_;
   Key last_key_{0, 0};
-  Shadow* last_shadow_ = nullptr;
+  InstanceIndex* last_index_ = nullptr;
   std::vector<Entry*> collected_;  ///< entries of the operands of the action last collected
   std::vector<Entry*> poisoned_;
-  std::uint64_t visits_ = 0;
+  std::uint64_t searches_ = 0;
   std::size_t entry_count_ = 0;
   std::size_t trim_at_ = kTrimAbove;
 };
 
 template <class Found>
-void DependenceTable::meet(const Entry& entry, bool writes, bool harmless, bool aside,
-                           std::uint64_t since, Found&& found, FailureRef& poison) {
-  if (entry.writer > since) found(entry.writer, harmless);
-  if (entry.poisoned && !harmless) [[unlikely]]
-    merge_poison(entry, writes && !aside, poison);
+void DependenceTable::find_conflicts(const Entry& entry, bool writes, bool ignores_failure,
+                                     bool non_ordering, std::uint64_t since, Found&& found,
+                                     FailureRef& poison) {
+  if (entry.writer > since) found(entry.writer, ignores_failure);
+  if (entry.poisoned && !ignores_failure) [[unlikely]]
+    merge_poison(entry, writes && !non_ordering, poison);
   if (!writes) return;
   for (const std::uint64_t reader : entry.readers) {
-    if (reader > since) found(reader, harmless || aside);
+    if (reader > since) found(reader, ignores_failure || non_ordering);
   }
 }
 
@@ -158,7 +159,7 @@ void DependenceTable::collect(const Action& action, Matters&& matters, Found&& f
   for (const Operand& operand : action.operands()) {
     Entry& entry = entry_of(operand);
     collected_.push_back(&entry);
-    if (operand.writes() && !action.aside) continue;
+    if (operand.writes() && !action.non_ordering) continue;
     auto& readers = entry.readers;
     const auto wanted = [&] { return readers.size() + action.operand_count; };
     if (wanted() <= readers.capacity()) continue;
@@ -170,12 +171,13 @@ void DependenceTable::collect(const Action& action, Matters&& matters, Found&& f
   }
   for (std::size_t i = 0; i < collected_.size(); ++i) {
     const bool writes = action.operands()[i].writes();
-    const bool harmless = action.replaces && writes;
+    const bool ignores_failure = action.clears_poison && writes;
     const Entry& own = *collected_[i];
-    meet(own, writes, harmless, action.aside, 0, found, poison);
+    find_conflicts(own, writes, ignores_failure, action.non_ordering, 0, found, poison);
     // What came before this entry's last writer and conflicts with it is implied by it.
     for (const Entry* peer : own.peers) {
-      meet(*peer, writes, harmless, action.aside, own.writer, found, poison);
+      find_conflicts(*peer, writes, ignores_failure, action.non_ordering, own.writer, found,
+                     poison);
     }
   }
 }
@@ -183,17 +185,17 @@ void DependenceTable::collect(const Action& action, Matters&& matters, Found&& f
 template <class Matters>
 void DependenceTable::trim(Matters&& matters) noexcept {
   if (entry_count_ < trim_at_) return;
-  for (auto at = shadows_.begin(); at != shadows_.end();) {
-    Shadow& shadow = at->second;
+  for (auto at = instances_.begin(); at != instances_.end();) {
+    InstanceIndex& shadow = at->second;
     for (const auto& entry : shadow.entries) {
       bool idle = !matters(entry->writer) && !entry->poisoned;
       for (const std::uint64_t reader : entry->readers) idle = idle && !matters(reader);
       entry->idle = idle;
     }
     remove_idle(shadow);
-    at = shadow.entries.size() == 0 ? shadows_.erase(at) : std::next(at);
+    at = shadow.entries.size() == 0 ? instances_.erase(at) : std::next(at);
   }
-  last_shadow_ = nullptr;
+  last_index_ = nullptr;
   trim_at_ = std::max(kTrimAbove, 2 * entry_count_);
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 /// A device gets what comes after a barrier when the barrier waits for no more than so many jobs:
 /// each of them is something that every action behind it waits for.
-constexpr std::uint32_t kMostPassedOn = 16;
+constexpr std::uint32_t kMaxEarlyReleasePredecessors = 16;
 
 bool orders_stream(ActionKind kind) noexcept {
   return kind == ActionKind::barrier || kind == ActionKind::drain || kind == ActionKind::marker;
@@ -22,21 +22,21 @@ bool runs(ActionKind kind) noexcept {
 
 /// Whether the failure of a predecessor concerns it: it has no other.
 bool may_be_poisoned(const Action& action) noexcept {
-  if (action.kind == ActionKind::renewal) return false;
+  if (action.kind == ActionKind::clear_poison) return false;
   return action.status == WEIR_STATUS_OK || action.status == WEIR_STATUS_POISONED;
 }
 
 /// Whether the failure of an action reaches one that follows it through its successors.
-bool passes_failure_on(const Action& action) noexcept {
+bool propagates_failure(const Action& action) noexcept {
   bool passes = false;
   action.successors.for_each([&](const Edge& edge) {
-    passes = passes || (!edge.harmless && may_be_poisoned(*edge.successor));
+    passes = passes || (!edge.ignores_failure && may_be_poisoned(*edge.successor));
   });
   return passes;
 }
 
 /// Whether the action has nothing to do but to be over.
-bool runs_not(const Action& action) noexcept {
+bool completes_without_running(const Action& action) noexcept {
   return !runs(action.kind) || action.elided || action.failure || action.status != WEIR_STATUS_OK;
 }
 
@@ -47,21 +47,21 @@ Engine::~Engine() = default;
 void Engine::Window::reserve() {
   if (high_ - low_ < ring_.size()) return;
   std::vector<Action*> bigger(std::max<std::size_t>(64, 2 * ring_.size()), nullptr);
-  std::vector<Early> bigger_early(by_device_ ? bigger.size() : 0);
+  std::vector<Submission> bigger_early(device_ordered_ ? bigger.size() : 0);
   const std::uint64_t mask = bigger.size() - 1;
   for (std::uint64_t at = low_; at < high_; ++at) {
     bigger[at & mask] = ring_[at & mask_];
-    if (by_device_) bigger_early[at & mask] = early_[at & mask_];
+    if (device_ordered_) bigger_early[at & mask] = submissions_[at & mask_];
   }
   ring_ = std::move(bigger);
-  early_ = std::move(bigger_early);
+  submissions_ = std::move(bigger_early);
   mask_ = mask;
 }
 
 void Engine::Window::push(Action& action) noexcept {
-  if (by_device_) early_[high_ & mask_] = {};
+  if (device_ordered_) submissions_[high_ & mask_] = {};
   ring_[high_++ & mask_] = &action;
-  action.windowed = true;
+  action.in_window = true;
 }
 
 void Engine::Window::remove(const Action& action) noexcept {
@@ -88,16 +88,18 @@ void Engine::EdgePool::give(Edge& edge) noexcept {
   edge.next = std::exchange(free_, &edge);
 }
 
-bool Engine::admit(Action& action, bool alone) noexcept {
-  action.windowed = false;
-  action.started = alone;
-  if (alone && window_.empty() && clean() && action.status == WEIR_STATUS_OK) [[likely]] {
-    exclusive_ = &action;
+bool Engine::admit(Action& action, bool may_run_inline) noexcept {
+  action.in_window = false;
+  action.started = may_run_inline;
+  if (may_run_inline && window_.empty() && has_no_failure() && action.status == WEIR_STATUS_OK)
+      [[likely]] {
+    inline_action_ = &action;
     return true;
   }
   action.started = false;
   action.successors = {};
-  if (action.kind == ActionKind::renewal && action.status == WEIR_STATUS_OK) action.failure.reset();
+  if (action.kind == ActionKind::clear_poison && action.status == WEIR_STATUS_OK)
+    action.failure.reset();
   if (waits_for_front(action)) {
     admit_ordering(action);
     return false;
@@ -107,11 +109,11 @@ bool Engine::admit(Action& action, bool alone) noexcept {
     if (action.kind == ActionKind::barrier) {
       admit_barrier(action);
     } else if (policy_ == WEIR_DEPENDENCE_POLICY_FIFO) {
-      admit_in_line(action);
-    } else if (tracks() && action.status == WEIR_STATUS_OK) {
+      admit_fifo(action);
+    } else if (tracks_operands() && action.status == WEIR_STATUS_OK) {
       admit_tracked(action);
     } else {
-      follow_barrier(is_free());
+      follow_barrier(is_unordered());
       edges_.reserve(predecessors_.size());
       window_.reserve();
     }
@@ -121,7 +123,7 @@ bool Engine::admit(Action& action, bool alone) noexcept {
   }
   enter(action);
   connect(action);
-  settle(action);
+  resolve(action);
   return false;
 }
 
@@ -142,7 +144,7 @@ void Engine::admit_barrier(Action& action) {
   const std::uint64_t first = std::max(window_.low(), last_barrier_ + 1);
   for (std::uint64_t at = first; at < window_.high(); ++at) {
     Action* const earlier = window_.at(at);
-    if (earlier == nullptr || passes_failure_on(*earlier)) continue;
+    if (earlier == nullptr || propagates_failure(*earlier)) continue;
     predecessors_.push_back({earlier, earlier->kind == ActionKind::marker});
   }
   if (predecessors_.empty()) follow_barrier(false);
@@ -150,13 +152,13 @@ void Engine::admit_barrier(Action& action) {
   window_.reserve();
   // Nothing below fails.
   if (action.status == WEIR_STATUS_OK) action.failure.merge(first_failure_);
-  last_barrier_ = last_in_line_ = action.sequence();
+  last_barrier_ = last_fifo_ = action.sequence();
 }
 
 /// What is admitted follows the last barrier, if that is not over.
-void Engine::follow_barrier(bool harmless) {
+void Engine::follow_barrier(bool ignores_failure) {
   Action* const barrier = window_.at(last_barrier_);
-  if (barrier != nullptr) predecessors_.push_back({barrier, harmless});
+  if (barrier != nullptr) predecessors_.push_back({barrier, ignores_failure});
 }
 
 void Engine::admit_tracked(Action& action) {
@@ -165,9 +167,9 @@ void Engine::admit_tracked(Action& action) {
   table_.trim(matters);
   table_.collect(
       action, matters,
-      [this](std::uint64_t sequence, bool harmless) {
+      [this](std::uint64_t sequence, bool ignores_failure) {
         if (Action* const earlier = window_.at(sequence)) {
-          predecessors_.push_back({earlier, harmless || earlier->aside});
+          predecessors_.push_back({earlier, ignores_failure || earlier->non_ordering});
         }
       },
       poison);
@@ -175,8 +177,9 @@ void Engine::admit_tracked(Action& action) {
   edges_.reserve(predecessors_.size());
   window_.reserve();
   // Nothing below fails.
-  if (action.kind == ActionKind::renewal || action.replaces) table_.renew(action);
-  if (action.kind != ActionKind::renewal) {
+  if (action.kind == ActionKind::clear_poison || action.clears_poison)
+    table_.clear_poison_of(action);
+  if (action.kind != ActionKind::clear_poison) {
     poison.merge(poison_all_);
     action.failure = std::move(poison);
   }
@@ -184,54 +187,57 @@ void Engine::admit_tracked(Action& action) {
 }
 
 /// Each follows the one before it; the device orders them, or there is only one at a time.
-void Engine::admit_in_line(Action& action) {
-  if (Action* const last = window_.at(last_in_line_)) predecessors_.push_back({last, false});
+void Engine::admit_fifo(Action& action) {
+  if (Action* const last = window_.at(last_fifo_)) predecessors_.push_back({last, false});
   edges_.reserve(predecessors_.size());
   window_.reserve();
   // Nothing below fails.
   if (action.status == WEIR_STATUS_OK) action.failure.merge(first_failure_);
-  last_in_line_ = action.sequence();
+  last_fifo_ = action.sequence();
 }
 
 void Engine::enter(Action& action) noexcept {
   window_.push(action);
-  if (by_device_) early_of(action).unissued = unknown_events(action);
+  if (device_ordered_)
+    submission_of(action).unsubmitted_predecessors = count_unsubmitted_events(action);
 }
 
 /// Counts the events, not complete, that the device does not know.
-std::uint32_t Engine::unknown_events(Action& action) noexcept {
+std::uint32_t Engine::count_unsubmitted_events(Action& action) noexcept {
   std::uint32_t unknown = action.pending;
-  for (const EventWait& wait : action.events()) unknown -= wait.job != 0 ? 1 : 0;
+  for (const EventWait& wait : action.events()) unknown -= wait.submission_id != 0 ? 1 : 0;
   return unknown;
 }
 
 /// Makes the action a successor of its predecessors.
 void Engine::connect(Action& action) noexcept {
-  for (const auto& [predecessor, harmless] : predecessors_) {
+  for (const auto& [predecessor, ignores_failure] : predecessors_) {
     Edge& edge = edges_.take();
-    edge = {&action, nullptr, predecessor, nullptr, harmless};
+    edge = {&action, nullptr, predecessor, nullptr, ignores_failure};
     predecessor->successors.add(edge);
-    if (!by_device_) continue;
+    if (!device_ordered_) continue;
     note_wait(action, edge);
-    action.apart = action.apart || harmless;  // the device would see the failure
+    action.host_ordered =
+        action.host_ordered || ignores_failure;  // the device would see the failure
   }
   action.pending += static_cast<std::uint32_t>(predecessors_.size());
 }
 
 void Engine::note_wait(Action& action, Edge& edge) noexcept {
   const Action& predecessor = *edge.predecessor;
-  Early& early = early_of(action);
-  edge.next_wait = std::exchange(early.waits, &edge);
-  if (!early_of(predecessor).issued) ++early.unissued;
+  Submission& early = submission_of(action);
+  edge.next_predecessor = std::exchange(early.predecessors, &edge);
+  if (!submission_of(predecessor).submitted) ++early.unsubmitted_predecessors;
   // How one that was handed out goes is for the thread that runs it to write.
-  if (predecessor.started || predecessor.status == WEIR_STATUS_CANCELLED || edge.harmless) return;
+  if (predecessor.started || predecessor.status == WEIR_STATUS_CANCELLED || edge.ignores_failure)
+    return;
   poison(action, predecessor.failure);
 }
 
-void Engine::settle(Action& action) noexcept {
-  if (by_device_) return settle_by_device(action);
+void Engine::resolve(Action& action) noexcept {
+  if (device_ordered_) return resolve_on_device(action);
   if (action.pending > 0) return;
-  if (runs_not(action)) {
+  if (completes_without_running(action)) {
     complete(action);
   } else {
     make_ready(action);
@@ -239,76 +245,80 @@ void Engine::settle(Action& action) noexcept {
 }
 
 /// Hands an action out, or lets it pass, before everything it depends on is over.
-void Engine::settle_by_device(Action& action) noexcept {
-  const Early& early = early_of(action);
+void Engine::resolve_on_device(Action& action) noexcept {
+  const Submission& early = submission_of(action);
   if (early.queued || action.started) return;
-  if (!runs_not(action)) {
-    if ((action.apart ? action.pending : early.unissued) == 0) make_ready(action);
+  if (!completes_without_running(action)) {
+    if ((action.host_ordered ? action.pending : early.unsubmitted_predecessors) == 0)
+      make_ready(action);
   } else if (action.pending == 0) {
     complete(action);
-  } else if (early.unissued == 0 && !early.issued && may_pass(action)) {
-    pass_on(action);
+  } else if (early.unsubmitted_predecessors == 0 && !early.submitted && may_release_early(action)) {
+    release_early(action);
   }
 }
 
 /// Whether successors of an action that is no job may wait for its predecessors instead: all of
 /// these are jobs, or over.
-bool Engine::may_pass(const Action& action) const noexcept {
+bool Engine::may_release_early(const Action& action) const noexcept {
   if (action.failure || action.status != WEIR_STATUS_OK) return false;
-  if (action.kind == ActionKind::renewal) return false;  // the device would see failures through it
-  if (action.kind == ActionKind::barrier && action.pending > kMostPassedOn) return false;
-  for (const Edge* edge = early_of(action).waits; edge != nullptr; edge = edge->next_wait) {
-    if (edge->predecessor != nullptr && early_of(*edge->predecessor).number == 0) return false;
+  if (action.kind == ActionKind::clear_poison)
+    return false;  // the device would see failures through it
+  if (action.kind == ActionKind::barrier && action.pending > kMaxEarlyReleasePredecessors)
+    return false;
+  for (const Edge* edge = submission_of(action).predecessors; edge != nullptr;
+       edge = edge->next_predecessor) {
+    if (edge->predecessor != nullptr && submission_of(*edge->predecessor).id == 0) return false;
   }
   return true;
 }
 
-void Engine::hold(Action& action) noexcept {
+void Engine::requeue_host_ordered(Action& action) noexcept {
   action.started = false;
-  action.apart = true;
-  settle(action);
+  action.host_ordered = true;
+  resolve(action);
 }
 
-void Engine::issue(Action& action, std::uint64_t number) noexcept {
+void Engine::mark_submitted(Action& action, std::uint64_t number) noexcept {
   drop_waits(action);
-  early_of(action).number = number;
-  pass_on(action);
+  submission_of(action).id = number;
+  release_early(action);
 }
 
 /// Successors need not wait for the end of the action.
-void Engine::pass_on(Action& action) noexcept {
-  early_of(action).issued = true;
+void Engine::release_early(Action& action) noexcept {
+  submission_of(action).submitted = true;
   action.successors.for_each([this](const Edge& edge) {
-    --early_of(*edge.successor).unissued;
-    settle(*edge.successor);
+    --submission_of(*edge.successor).unsubmitted_predecessors;
+    resolve(*edge.successor);
   });
 }
 
 /// The action waits for nothing any more: edges whose predecessors are over belong to nobody.
 void Engine::drop_waits(Action& action) noexcept {
-  for (Edge* edge = std::exchange(early_of(action).waits, nullptr); edge != nullptr;) {
-    Edge* const next = edge->next_wait;
+  for (Edge* edge = std::exchange(submission_of(action).predecessors, nullptr); edge != nullptr;) {
+    Edge* const next = edge->next_predecessor;
     if (edge->predecessor == nullptr) {
       edges_.give(*edge);
     } else {
-      edge->next_wait = edge;  // alone: its predecessor gives it back
+      edge->next_predecessor = edge;  // alone: its predecessor gives it back
     }
     edge = next;
   }
 }
 
 void Engine::make_ready(Action& action) noexcept {
-  if (by_device_) early_of(action).queued = true;
-  (action.kind == ActionKind::transfer ? ready_transfers_ : ready_computes_[action.turn])
+  if (device_ordered_) submission_of(action).queued = true;
+  (action.kind == ActionKind::transfer ? ready_transfers_ : ready_computes_[action.priority_class])
       .push(action);
 }
 
 Action* Engine::pop_ready(ActionList& list) noexcept {
   while (Action* const action = list.pop()) {
-    if (by_device_) {
-      early_of(*action).queued = false;
-      if (runs_not(*action)) [[unlikely]] {  // a predecessor has failed meanwhile
-        settle(*action);
+    if (device_ordered_) {
+      submission_of(*action).queued = false;
+      if (completes_without_running(*action)) [[unlikely]] {  // a predecessor has failed meanwhile
+        resolve(*action);
         continue;
       }
     }
@@ -321,18 +331,19 @@ Action* Engine::pop_ready(ActionList& list) noexcept {
 /// Keeps an action for which there is no memory until it is the only one.
 void Engine::defer(Action& action) noexcept {
   deferred_ = &action;
-  alone_ = {};
-  if (by_device_) alone_.unissued = unknown_events(action);
+  inline_submission_ = {};
+  if (device_ordered_)
+    inline_submission_.unsubmitted_predecessors = count_unsubmitted_events(action);
   resume_deferred();
 }
 
 /// Gives a deferred action the failures it would have met, had it been tracked.
 void Engine::inherit_failures(Action& action) noexcept {
   if (action.kind == ActionKind::drain || action.status != WEIR_STATUS_OK) return;
-  if (action.kind == ActionKind::renewal) return table_.renew(action);
-  if (tracks()) {
+  if (action.kind == ActionKind::clear_poison) return table_.clear_poison_of(action);
+  if (tracks_operands()) {
     table_.find_poison(action, action.failure);
-    if (action.replaces) table_.renew(action);
+    if (action.clears_poison) table_.clear_poison_of(action);
     action.failure.merge(poison_all_);
   } else if (policy_ == WEIR_DEPENDENCE_POLICY_FIFO) {
     action.failure.merge(first_failure_);
@@ -342,54 +353,55 @@ void Engine::inherit_failures(Action& action) noexcept {
 void Engine::resume_deferred() noexcept {
   if (deferred_ == nullptr || !window_.empty() || deferred_->pending > 0) return;
   Action& action = *std::exchange(deferred_, nullptr);
-  if (!clean()) inherit_failures(action);
-  if (runs_not(action)) {
-    end_unrun(action);
+  if (!has_no_failure()) inherit_failures(action);
+  if (completes_without_running(action)) {
+    complete_unrun(action);
     window_.skip(action.sequence());
     finished_.push(action);
     return;
   }
-  exclusive_ = &action;
+  inline_action_ = &action;
   make_ready(action);
 }
 
-void Engine::note_issued(EventWait& wait, std::uint64_t number) noexcept {
+void Engine::mark_event_submitted(EventWait& wait, std::uint64_t number) noexcept {
   Action& action = *wait.action;
-  wait.job = number;
-  --early_of(action).unissued;
-  if (action.windowed && !waits_for_front(action)) settle(action);
+  wait.submission_id = number;
+  --submission_of(action).unsubmitted_predecessors;
+  if (action.in_window && !waits_for_front(action)) resolve(action);
 }
 
 void Engine::satisfy(EventWait& wait, const FailureRef& failure) noexcept {
   Action& action = *wait.action;
-  if (failure && !wait.harmless && action.status == WEIR_STATUS_OK) poison(action, failure);
-  if (by_device_ && std::exchange(wait.job, 0) == 0) --early_of(action).unissued;
+  if (failure && !wait.ignores_failure && action.status == WEIR_STATUS_OK) poison(action, failure);
+  if (device_ordered_ && std::exchange(wait.submission_id, 0) == 0)
+    --submission_of(action).unsubmitted_predecessors;
   if (--action.pending > 0) {
-    if (by_device_ && action.windowed && !waits_for_front(action)) settle(action);
+    if (device_ordered_ && action.in_window && !waits_for_front(action)) resolve(action);
     return;
   }
-  if (!action.windowed) {
+  if (!action.in_window) {
     resume_deferred();
   } else if (waits_for_front(action)) {
     complete_front();
     resume_deferred();
-  } else if (by_device_ && early_of(action).returned) {
+  } else if (device_ordered_ && submission_of(action).executed) {
     complete(action);
   } else {
-    settle(action);
+    resolve(action);
   }
 }
 
 bool Engine::finish(Action& action) noexcept {
-  if (&action != exclusive_) {
+  if (&action != inline_action_) {
     if (action.pending == 0) {
       complete(action);
     } else {
-      early_of(action).returned = true;
+      submission_of(action).executed = true;
     }
     return false;
   }
-  exclusive_ = nullptr;
+  inline_action_ = nullptr;
   window_.skip(action.sequence());
   if (action.status != WEIR_STATUS_OK) [[unlikely]]
     note_failure(action);
@@ -405,9 +417,9 @@ void Engine::complete(Action& action) noexcept {
   resume_deferred();
 }
 
-void Engine::end_unrun(Action& action) noexcept {
+void Engine::complete_unrun(Action& action) noexcept {
   if (orders_stream(action.kind)) {
-    end_ordering(action);
+    complete_ordering(action);
   } else if (action.failure) [[unlikely]] {
     if (action.status == WEIR_STATUS_OK) action.status = WEIR_STATUS_POISONED;
     note_failure(action);
@@ -415,9 +427,9 @@ void Engine::end_unrun(Action& action) noexcept {
 }
 
 void Engine::complete_one(Action& action) noexcept {
-  end_unrun(action);
+  complete_unrun(action);
   window_.remove(action);
-  if (by_device_) drop_waits(action);
+  if (device_ordered_) drop_waits(action);
   release_successors(action);
   finished_.push(action);
   complete_front();
@@ -429,20 +441,20 @@ void Engine::release_successors(Action& action) noexcept {
   Successors released = std::exchange(action.successors, {});
   while (Edge* const edge = released.take_first()) {
     Action& successor = *edge->successor;
-    if (poisons && !edge->harmless) poison(successor, action.failure);
-    if (cancelled && !edge->harmless) inherit_past_cancelled(successor);
-    if (by_device_) {
+    if (poisons && !edge->ignores_failure) poison(successor, action.failure);
+    if (cancelled && !edge->ignores_failure) inherit_past_cancelled(successor);
+    if (device_ordered_) {
       // Past actions that were cancelled, every failure of a line concerns all that follow, and
       // that of a barrier what comes after a later one.
       if (policy_ == WEIR_DEPENDENCE_POLICY_FIFO) {
         poison(successor, first_failure_);
-      } else if (action.kind == ActionKind::barrier && !edge->harmless) {
+      } else if (action.kind == ActionKind::barrier && !edge->ignores_failure) {
         poison(successor, poison_all_);
       }
-      release_by_device(*edge);
+      release_on_device(*edge);
       continue;
     }
-    if (--successor.pending == 0) settle(successor);
+    if (--successor.pending == 0) resolve(successor);
     edges_.give(*edge);
   }
 }
@@ -460,48 +472,49 @@ void Engine::inherit_past_cancelled(Action& action) noexcept {
 void Engine::poison(Action& action, const FailureRef& failure) noexcept {
   if (!failure || !may_be_poisoned(action)) return;
   action.failure.merge(failure);
-  if (!by_device_ || action.started || !early_of(action).issued) return;
+  if (!device_ordered_ || action.started || !submission_of(action).submitted) return;
   action.successors.for_each([&](const Edge& edge) {
-    if (!edge.harmless) poison(*edge.successor, failure);
+    if (!edge.ignores_failure) poison(*edge.successor, failure);
   });
 }
 
-void Engine::release_by_device(Edge& edge) noexcept {
+void Engine::release_on_device(Edge& edge) noexcept {
   Action& successor = *edge.successor;
-  if (!early_of(*edge.predecessor).issued) --early_of(successor).unissued;
+  if (!submission_of(*edge.predecessor).submitted)
+    --submission_of(successor).unsubmitted_predecessors;
   --successor.pending;
-  if (edge.next_wait == &edge) {
+  if (edge.next_predecessor == &edge) {
     edges_.give(edge);
   } else {
     edge.predecessor = nullptr;
   }
   if (!successor.started) {
-    settle(successor);
-  } else if (early_of(successor).returned && successor.pending == 0) {
+    resolve(successor);
+  } else if (submission_of(successor).executed && successor.pending == 0) {
     complete(successor);
   }
 }
 
 /// Whether the action is over when it has become the oldest of the window.
 bool Engine::waits_for_front(const Action& action) const noexcept {
-  return orders_stream(action.kind) && !(by_device_ && action.kind == ActionKind::barrier);
+  return orders_stream(action.kind) && !(device_ordered_ && action.kind == ActionKind::barrier);
 }
 
 void Engine::complete_front() noexcept {
   for (Action* front = window_.front();
        front != nullptr && waits_for_front(*front) && front->pending == 0;
        front = window_.front()) {
-    end_ordering(*front);
+    complete_ordering(*front);
     window_.remove(*front);
     finished_.push(*front);
     release_successors(*front);
   }
 }
 
-void Engine::end_ordering(Action& action) noexcept {
+void Engine::complete_ordering(Action& action) noexcept {
   if (action.kind != ActionKind::marker && waits_for_front(action)) blocked_ = false;
   if (action.kind == ActionKind::drain) {
-    if (!action.decide(action.id(), DrainFate::taken)) {
+    if (!action.decide_fate(action.id(), DrainFate::reported)) {
       action.status = first_status_;
       action.failure = first_failure_;
       return;
@@ -531,7 +544,7 @@ void Engine::note_failure(Action& action) noexcept {
     poison_all_.merge(action.failure);
     return;
   }
-  if (!tracks() || action.aside) return;
+  if (!tracks_operands() || action.non_ordering) return;
   try {
     table_.poison(action, action.failure);
   } catch (const std::bad_alloc&) {
@@ -542,7 +555,7 @@ void Engine::note_failure(Action& action) noexcept {
 void Engine::cancel(const FailureRef& reason, std::uint64_t until) noexcept {
   each_admitted([&](Action& action) {
     if (action.sequence() > until) return;
-    const bool gone = action.started || (by_device_ && early_of(action).issued);
+    const bool gone = action.started || (device_ordered_ && submission_of(action).submitted);
     if (gone || action.kind == ActionKind::drain || action.status != WEIR_STATUS_OK) return;
     action.status = WEIR_STATUS_CANCELLED;
     action.failure = reason;
@@ -554,13 +567,13 @@ void Engine::cancel(const FailureRef& reason, std::uint64_t until) noexcept {
 void Engine::complete_cancelled(ActionList& list) noexcept {
   ActionList ready = std::exchange(list, {});
   while (Action* const action = ready.pop()) {
-    if (!runs_not(*action)) {
+    if (!completes_without_running(*action)) {
       list.push(*action);
       continue;
     }
-    if (by_device_) early_of(*action).queued = false;
-    if (action != exclusive_) {
-      settle(*action);
+    if (device_ordered_) submission_of(*action).queued = false;
+    if (action != inline_action_) {
+      resolve(*action);
     } else if (finish(*action)) {
       finished_.push(*action);
     }

@@ -36,7 +36,7 @@ class ActionList {
   Action* tail_ = nullptr;
 };
 
-/// Who sees to it that an action runs after those it depends on.
+/// Resolves the dependences of an action: the engine on the host, or the device.
 enum class Ordering : std::uint8_t {
   host,    ///< the engine: it hands an action out when they are over
   device,  ///< the device: an action is handed out when the device has them
@@ -48,38 +48,38 @@ enum class Ordering : std::uint8_t {
 /// depends on is over, and comes back through finish(). In the end each is in the list of finished
 /// actions, exactly once, with its final status.
 ///
-/// When the device orders actions, one is handed out as soon as everything it depends on has been
-/// issued there, and may come back before it; it is over when they are. Actions that are `apart`
-/// are neither issued nor handed out early.
+/// With device ordering the engine hands out an action as soon as all its predecessors are
+/// submitted to the device. The driver may return it before they complete; the engine completes it
+/// after them. Host-ordered actions are neither submitted nor handed out early.
 ///
 /// Memory is needed only to run actions out of order: when there is none left, the engine goes on
 /// one action at a time.
 class Engine {
  public:
   explicit Engine(weir_dependence_policy policy, Ordering ordering = Ordering::host) noexcept
-      : policy_(policy), by_device_(ordering == Ordering::device), window_(by_device_) {}
+      : policy_(policy), device_ordered_(ordering == Ordering::device), window_(device_ordered_) {}
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   ~Engine();
 
   /// Whether the next action of the FIFO may be admitted now.
   bool accepts() const noexcept {
-    return !blocked_ && exclusive_ == nullptr && deferred_ == nullptr &&
-           (policy_ != WEIR_DEPENDENCE_POLICY_FIFO || by_device_ || window_.empty());
+    return !blocked_ && inline_action_ == nullptr && deferred_ == nullptr &&
+           (policy_ != WEIR_DEPENDENCE_POLICY_FIFO || device_ordered_ || window_.empty());
   }
 
   /// Admits the next action. Its `pending` counts the events it waits for, its `failure` is that of
   /// events which have failed already and do not concern a renewal; a `status` other than OK means
   /// it must not run.
   ///
-  /// With `alone`, for a compute action only, the caller promises that, if true is returned, it
-  /// runs the action at once and nothing else happens to this engine until finish(): this costs no
-  /// bookkeeping. Otherwise the action comes out of pop_transfer() or pop_compute() when it is
-  /// ready.
-  bool admit(Action& action, bool alone) noexcept;
+  /// With `may_run_inline`, for a compute action only, the caller promises that, if true is
+  /// returned, it runs the action at once and nothing else happens to this engine until finish():
+  /// this costs no bookkeeping. Otherwise the action comes out of pop_transfer() or pop_compute()
+  /// when it is ready.
+  bool admit(Action& action, bool may_run_inline) noexcept;
 
   /// Whether an action runs alone: its owner must not let go of the engine before finish().
-  bool runs_alone() const noexcept { return exclusive_ != nullptr; }
+  bool runs_inline() const noexcept { return inline_action_ != nullptr; }
 
   /// Hand out the next transfer, or compute, that is ready to run; nullptr when there is none.
   Action* pop_transfer() noexcept { return pop_ready(ready_transfers_); }
@@ -98,28 +98,30 @@ class Engine {
 
   /// Calls visit(number) for the jobs that have to be over before an action that was handed out.
   template <class Visit>
-  void each_wait(const Action& action, Visit&& visit) const {
-    for (const Edge* edge = early_of(action).waits; edge != nullptr; edge = edge->next_wait) {
+  void each_awaited_submission(const Action& action, Visit&& visit) const {
+    for (const Edge* edge = submission_of(action).predecessors; edge != nullptr;
+         edge = edge->next_predecessor) {
       if (edge->predecessor == nullptr) continue;
-      const std::uint64_t number = early_of(*edge->predecessor).number;
+      const std::uint64_t number = submission_of(*edge->predecessor).id;
       if (number != 0) {
         visit(number);
       } else {
-        each_wait(*edge->predecessor, visit);  // no job: it lets what it waits for through
+        each_awaited_submission(*edge->predecessor,
+                                visit);  // no job: it lets what it waits for through
       }
     }
     for (const EventWait& wait : const_cast<Action&>(action).events()) {
-      if (wait.job != 0) visit(wait.job);
+      if (wait.submission_id != 0) visit(wait.submission_id);
     }
   }
-  /// Takes back an action that was handed out and that the device does not have: it is handed out
-  /// again when all that it follows is over, and not if that has failed.
-  void hold(Action& action) noexcept;
-  /// Takes the news that the device has an action that was handed out, as the job of that number.
-  void issue(Action& action, std::uint64_t number) noexcept;
+  /// Requeues a handed-out action that the device did not accept. The engine hands it out again
+  /// when all its predecessors are complete, unless one of them has failed.
+  void requeue_host_ordered(Action& action) noexcept;
+  /// Marks a handed-out action as submitted to the device under this submission id.
+  void mark_submitted(Action& action, std::uint64_t number) noexcept;
 
   /// Takes the news that the device has the action of an event that a sync action waits for.
-  void note_issued(EventWait& wait, std::uint64_t number) noexcept;
+  void mark_event_submitted(EventWait& wait, std::uint64_t number) noexcept;
   /// Takes the news that an event a sync action waits for is complete.
   void satisfy(EventWait& wait, const FailureRef& failure) noexcept;
 
@@ -142,32 +144,33 @@ class Engine {
       if (Action* const action = window_.at(at)) visit(*action);
     }
     if (deferred_ != nullptr) visit(*deferred_);
-    if (exclusive_ != nullptr) visit(*exclusive_);
+    if (inline_action_ != nullptr) visit(*inline_action_);
   }
 
   /// Whether there is nothing to do but to admit what comes, and what comes meets nothing.
-  bool at_rest() const noexcept { return idle() && finished_.empty() && clean(); }
+  bool is_quiescent() const noexcept { return idle() && finished_.empty() && has_no_failure(); }
 
   /// Whether nothing admitted is left.
   bool idle() const noexcept {
-    return window_.empty() && exclusive_ == nullptr && deferred_ == nullptr;
+    return window_.empty() && inline_action_ == nullptr && deferred_ == nullptr;
   }
 
  private:
   /// What is known of an action when the device orders them.
-  struct Early {
-    Edge* waits = nullptr;       ///< from its predecessors, until the device has it
-    std::uint64_t number = 0;    ///< of the job it is; 0: none yet
-    std::uint32_t unissued = 0;  ///< predecessors and events that the device does not know
-    bool issued = false;         ///< successors need not wait for its end
-    bool queued = false;         ///< in a list of actions to be handed out
-    bool returned = false;       ///< has run, but a predecessor is not known to be over
+  struct Submission {
+    Edge* predecessors = nullptr;  ///< from its predecessors, until the device has it
+    std::uint64_t id = 0;          ///< of the job it is; 0: none yet
+    std::uint32_t unsubmitted_predecessors =
+        0;                   ///< predecessors and events that the device does not know
+    bool submitted = false;  ///< successors need not wait for its end
+    bool queued = false;     ///< in a list of actions to be handed out
+    bool executed = false;   ///< has run, but a predecessor is not known to be over
   };
 
   /// The admitted actions by sequence number, from the oldest that is not over.
   class Window {
    public:
-    explicit Window(bool by_device) noexcept : by_device_(by_device) {}
+    explicit Window(bool device_ordered) noexcept : device_ordered_(device_ordered) {}
     bool empty() const noexcept { return low_ == high_; }
     std::uint64_t low() const noexcept { return low_; }
     std::uint64_t high() const noexcept { return high_; }
@@ -176,8 +179,8 @@ class Engine {
     }
     Action* front() const noexcept { return empty() ? nullptr : ring_[low_ & mask_]; }
     /// Of an action in the window, when the device orders them.
-    const Early& early(const Action& action) const noexcept {
-      return early_[action.sequence() & mask_];
+    const Submission& submission(const Action& action) const noexcept {
+      return submissions_[action.sequence() & mask_];
     }
     /// Makes room for one more. Throws std::bad_alloc.
     void reserve();
@@ -187,9 +190,9 @@ class Engine {
     void skip(std::uint64_t sequence) noexcept { low_ = high_ = sequence + 1; }
 
    private:
-    const bool by_device_;
+    const bool device_ordered_;
     std::vector<Action*> ring_;
-    std::vector<Early> early_;
+    std::vector<Submission> submissions_;
     std::uint64_t mask_ = 0;
     std::uint64_t low_ = 1;
     std::uint64_t high_ = 1;
@@ -208,38 +211,38 @@ class Engine {
     std::size_t free_count_ = 0;
   };
 
-  const Early& early_of(const Action& action) const noexcept {
-    return action.windowed ? window_.early(action) : alone_;
+  const Submission& submission_of(const Action& action) const noexcept {
+    return action.in_window ? window_.submission(action) : inline_submission_;
   }
-  Early& early_of(const Action& action) noexcept {
-    return const_cast<Early&>(std::as_const(*this).early_of(action));
+  Submission& submission_of(const Action& action) noexcept {
+    return const_cast<Submission&>(std::as_const(*this).submission_of(action));
   }
 
-  bool tracks() const noexcept { return policy_ == WEIR_DEPENDENCE_POLICY_OPERANDS; }
+  bool tracks_operands() const noexcept { return policy_ == WEIR_DEPENDENCE_POLICY_OPERANDS; }
   /// Whether failures concern barriers only.
-  bool is_free() const noexcept { return policy_ == WEIR_DEPENDENCE_POLICY_NONE; }
-  bool clean() const noexcept { return !first_failure_ && !table_.poisoned(); }
+  bool is_unordered() const noexcept { return policy_ == WEIR_DEPENDENCE_POLICY_NONE; }
+  bool has_no_failure() const noexcept { return !first_failure_ && !table_.poisoned(); }
   bool in_flight(std::uint64_t sequence) const noexcept { return window_.at(sequence) != nullptr; }
 
   void admit_ordering(Action& action) noexcept;
   void admit_barrier(Action& action);
-  void follow_barrier(bool harmless);
+  void follow_barrier(bool ignores_failure);
   void admit_tracked(Action& action);
-  void admit_in_line(Action& action);
+  void admit_fifo(Action& action);
   void enter(Action& action) noexcept;
-  static std::uint32_t unknown_events(Action& action) noexcept;
+  static std::uint32_t count_unsubmitted_events(Action& action) noexcept;
   void connect(Action& action) noexcept;
   void note_wait(Action& action, Edge& edge) noexcept;
-  void settle(Action& action) noexcept;
-  void settle_by_device(Action& action) noexcept;
+  void resolve(Action& action) noexcept;
+  void resolve_on_device(Action& action) noexcept;
   void make_ready(Action& action) noexcept;
   Action* pop_ready(ActionList& list) noexcept;
-  bool may_pass(const Action& action) const noexcept;
-  void pass_on(Action& action) noexcept;
+  bool may_release_early(const Action& action) const noexcept;
+  void release_early(Action& action) noexcept;
   void drop_waits(Action& action) noexcept;
   void poison(Action& action, const FailureRef& failure) noexcept;
   void inherit_past_cancelled(Action& action) noexcept;
-  void release_by_device(Edge& edge) noexcept;
+  void release_on_device(Edge& edge) noexcept;
   void complete_cancelled(ActionList& list) noexcept;
   void defer(Action& action) noexcept;
   void inherit_failures(Action& action) noexcept;
@@ -249,19 +252,19 @@ class Engine {
   void release_successors(Action& action) noexcept;
   void complete_front() noexcept;
   bool waits_for_front(const Action& action) const noexcept;
-  void end_ordering(Action& action) noexcept;
-  void end_unrun(Action& action) noexcept;
+  void complete_ordering(Action& action) noexcept;
+  void complete_unrun(Action& action) noexcept;
   void note_failure(Action& action) noexcept;
 
   const weir_dependence_policy policy_;
-  const bool by_device_;
+  const bool device_ordered_;
   Window window_;
-  Early alone_;  ///< of an action outside the window
+  Submission inline_submission_;  ///< of an action outside the window
   DependenceTable table_;
   EdgePool edges_;
   struct Predecessor {
     Action* action;
-    bool harmless;
+    bool ignores_failure;
   };
   std::vector<Predecessor> predecessors_;
   ActionList ready_transfers_;
@@ -269,13 +272,13 @@ class Engine {
   ActionList finished_;
   ActionList completing_;
   bool completing_now_ = false;
-  std::uint64_t last_in_line_ = 0;  ///< sequence of the action that the next one follows
-  std::uint64_t last_barrier_ = 0;  ///< sequence of the last barrier that the device keeps
-  bool blocked_ = false;            ///< a barrier of the host is admitted: nothing passes it
-  Action* exclusive_ = nullptr;     ///< runs outside the window
-  Action* deferred_ = nullptr;      ///< waits for the window to be empty: no memory to track it
-  FailureRef poison_all_;           ///< a failure that concerns everything later in the stream
-  FailureRef first_failure_;        ///< what the next drain reports
+  std::uint64_t last_fifo_ = 0;      ///< sequence of the action that the next one follows
+  std::uint64_t last_barrier_ = 0;   ///< sequence of the last barrier that the device keeps
+  bool blocked_ = false;             ///< a barrier of the host is admitted: nothing passes it
+  Action* inline_action_ = nullptr;  ///< runs outside the window
+  Action* deferred_ = nullptr;       ///< waits for the window to be empty: no memory to track it
+  FailureRef poison_all_;            ///< a failure that concerns everything later in the stream
+  FailureRef first_failure_;         ///< what the next drain reports
   weir_status first_status_ = WEIR_STATUS_OK;
   std::uint64_t first_sequence_ = 0;
 };

@@ -17,8 +17,8 @@
 
 namespace weir::rt {
 
-/// Somebody to tell when an action is complete. Owned by whoever waits, which keeps it alive until
-/// deliver() was called or EventState::unwatch() returned true.
+/// A completion callback. The waiting party owns it and keeps it alive until deliver() was called
+/// or EventState::unwatch() returned true.
 struct Waiter {
   sys::Plain<Waiter*> next = nullptr;
   /// Called once, on the completing thread, under no lock. May destroy the waiter.
@@ -37,7 +37,7 @@ class EventState {
   std::uint64_t id() const noexcept { return word_.load(std::memory_order_relaxed) >> kShift; }
 
   /// Whether action `id` is complete; then its effects are visible to the caller.
-  bool over(std::uint64_t id) const noexcept {
+  bool is_complete(std::uint64_t id) const noexcept {
     return word_.load(std::memory_order_acquire) >> kShift != id;
   }
 

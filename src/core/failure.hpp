@@ -22,10 +22,10 @@ struct Failure {
   sys::Plain<std::uint64_t> root_id =
       0;  ///< id of the root action: the earliest names a poisoned action
   sys::Atomic<std::uint32_t> references{1};
-  mutable sys::Atomic<bool> told{false};
+  mutable sys::Atomic<bool> reported{false};
 
   /// Notes that the program was told: by a wait, a synchronise, an event, a callback or the log.
-  void note_told() const noexcept { told.store(true, std::memory_order_relaxed); }
+  void mark_reported() const noexcept { reported.store(true, std::memory_order_relaxed); }
 
   /// One line for a person: as the root action says it, or as an action poisoned by it does.
   std::string describe(bool poisoned) const;

@@ -18,7 +18,7 @@ bool FailureLog::add(Slot& slot, Slot* FailureLog::*kept) noexcept {
   try {
     order_.push_back(id);
     entries_.insert_or_assign(id, Entry{slot.status, slot.failure});
-    while (entries_.size() > kMost) forget_oldest();
+    while (entries_.size() > kMaxEntries) forget_oldest();
     return false;
   } catch (...) {
     slot.kept_id = id;

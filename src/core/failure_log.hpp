@@ -13,9 +13,10 @@
 
 namespace weir::rt {
 
-/// Final statuses of failed, poisoned and cancelled actions whose events somebody may still hold.
-/// Slots of actions are reused, so what they cannot remember is kept here: the newest million, in
-/// some 70 MB. Events are values, of which nobody says that the last one is gone.
+/// Final statuses of failed, poisoned and cancelled actions whose events may still be held. Action
+/// slots are reused, so their outcome is kept here: the newest million entries, about 70 MB. Events
+/// are plain values without a reference count, so an entry cannot be dropped when its last event
+/// is.
 class FailureLog {
  public:
   struct Entry {
@@ -36,7 +37,7 @@ class FailureLog {
   Entry find(std::uint64_t id) const noexcept;
 
  private:
-  static constexpr std::size_t kMost = 1'000'000;
+  static constexpr std::size_t kMaxEntries = 1'000'000;
 
   template <class Slot>
   bool add(Slot& slot, Slot* FailureLog::*kept) noexcept;

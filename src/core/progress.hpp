@@ -20,7 +20,7 @@ class Progress {
 
   std::uint64_t completed() const noexcept { return completed_.load(std::memory_order_acquire); }
   /// Whether that many are over and nothing failed.
-  bool settled(std::uint64_t enqueued) const noexcept {
+  bool completed_without_failure(std::uint64_t enqueued) const noexcept {
     return completed() == enqueued && !failed_.load(std::memory_order_acquire);
   }
 

@@ -43,7 +43,7 @@ Residency::Grant Residency::acquire(Action& action, Outcome& why) noexcept {
   {
     sys::Lock lock(mutex_);
     const bool was_first = !waiting_.empty() && waiting_.front() == &action;
-    if (was_first) front_told_ = false;
+    if (was_first) front_notified_ = false;
     try {
       result = try_acquire(action, needs_of(action), why);
     } catch (...) {
@@ -51,8 +51,8 @@ Residency::Grant Residency::acquire(Action& action, Outcome& why) noexcept {
     }
     if (was_first && result != Grant::waiting) {
       waiting_.pop_front();
-      trouble_ = {};
-      next = front_to_tell();
+      copy_failure_ = {};
+      next = front_to_notify();
     }
     copies.swap(copies_);
   }
@@ -62,8 +62,8 @@ Residency::Grant Residency::acquire(Action& action, Outcome& why) noexcept {
 }
 
 /// Returns the first waiting action unless it has been told already.
-Action* Residency::front_to_tell() noexcept {
-  if (waiting_.empty() || std::exchange(front_told_, true)) return nullptr;
+Action* Residency::front_to_notify() noexcept {
+  if (waiting_.empty() || std::exchange(front_notified_, true)) return nullptr;
   return waiting_.front();
 }
 
@@ -75,8 +75,8 @@ Residency::Grant Residency::try_acquire(Action& action, const Buffers& needs, Ou
     if (instance.memory.adopted) continue;
     wanted += buffer->bytes();
     resident = resident && instance.state == Instance::State::resident;
-    moving = moving || instance.state == Instance::State::leaving ||
-             instance.state == Instance::State::returning;
+    moving = moving || instance.state == Instance::State::evicting ||
+             instance.state == Instance::State::restoring;
     if (instance.state == Instance::State::absent || instance.state == Instance::State::evicted) {
       missing += buffer->bytes();
     }
@@ -90,8 +90,8 @@ Residency::Grant Residency::try_acquire(Action& action, const Buffers& needs, Ou
     return Grant::refused;
   }
   const bool first = waiting_.empty() || waiting_.front() == &action;
-  if (first && !trouble_.ok()) {
-    why = std::exchange(trouble_, {});
+  if (first && !copy_failure_.ok()) {
+    why = std::exchange(copy_failure_, {});
     return Grant::refused;
   }
   if (!first || moving || !make_room(needs, missing)) return wait(action);
@@ -123,7 +123,7 @@ Residency::Grant Residency::wait(Action& action) {
 
 /// Evicts until `missing` bytes are or will be free. Returns whether they are free now.
 bool Residency::make_room(const Buffers& needs, std::uint64_t missing) {
-  while (used() - leaving_ + missing > capacity_) {
+  while (used() - evicting_bytes_ + missing > capacity_) {
     Buffer* victim = nullptr;
     for (Buffer* buffer : present_) {
       const Instance& instance = instance_of(*buffer);
@@ -148,7 +148,7 @@ void Residency::allocate(const Buffers& needs) {
     present_.push_back(buffer);
     used_.fetch_add(buffer->bytes(), std::memory_order_relaxed);
     instance.state = Instance::State::resident;
-    if (was_here) bring_back(*buffer);
+    if (was_here) restore(*buffer);
   }
 }
 
@@ -170,27 +170,27 @@ void Residency::evict(Buffer& buffer) {
   }
   copies_.reserve(copies_.size() + 1);
   if (!instance.evicted) instance.evicted.reset(new std::byte[buffer.bytes()]);
-  instance.state = Instance::State::leaving;
-  leaving_ += buffer.bytes();
+  instance.state = Instance::State::evicting;
+  evicting_bytes_ += buffer.bytes();
   bytes_moved_.fetch_add(buffer.bytes(), std::memory_order_relaxed);
   copies_.push_back(
-      {.source = here(buffer), .target = outside(buffer), .sink = this, .token = &buffer});
+      {.source = device_end(buffer), .target = host_end(buffer), .sink = this, .token = &buffer});
 }
 
-void Residency::bring_back(Buffer& buffer) noexcept {
+void Residency::restore(Buffer& buffer) noexcept {
   Instance& instance = instance_of(buffer);
-  instance.state = Instance::State::returning;
+  instance.state = Instance::State::restoring;
   bytes_moved_.fetch_add(buffer.bytes(), std::memory_order_relaxed);
   copies_.push_back(
-      {.source = outside(buffer), .target = here(buffer), .sink = this, .token = &buffer});
+      {.source = host_end(buffer), .target = device_end(buffer), .sink = this, .token = &buffer});
 }
 
-CopyEnd Residency::here(const Buffer& buffer) const noexcept {
+CopyEnd Residency::device_end(const Buffer& buffer) const noexcept {
   auto* const base = static_cast<std::byte*>(instance_of(buffer).memory.address);
   return {&device_, base, whole(buffer)};
 }
 
-CopyEnd Residency::outside(const Buffer& buffer) const noexcept {
+CopyEnd Residency::host_end(const Buffer& buffer) const noexcept {
   return {nullptr, instance_of(buffer).evicted.get(), whole(buffer)};
 }
 
@@ -226,8 +226,8 @@ void Residency::copied(void* token, Outcome outcome, std::int64_t, std::int64_t)
   {
     sys::Lock lock(mutex_);
     Instance& instance = instance_of(buffer);
-    if (instance.state == Instance::State::leaving) {
-      leaving_ -= buffer.bytes();
+    if (instance.state == Instance::State::evicting) {
+      evicting_bytes_ -= buffer.bytes();
       instance.state = outcome.ok() ? Instance::State::evicted : Instance::State::resident;
       if (outcome.ok()) {
         instance.dirty = false;
@@ -240,8 +240,8 @@ void Residency::copied(void* token, Outcome outcome, std::int64_t, std::int64_t)
         instance.state = Instance::State::evicted;
       }
     }
-    if (!outcome.ok() && !waiting_.empty()) trouble_ = std::move(outcome);
-    next = front_to_tell();
+    if (!outcome.ok() && !waiting_.empty()) copy_failure_ = std::move(outcome);
+    next = front_to_notify();
   }
   if (next != nullptr) retry_(*next);
 }
@@ -253,38 +253,38 @@ void Residency::release(Action& action) noexcept {
     for (const Operand& operand : action.operands()) {
       if (operand.memory == memory_) --instance_of(*operand.buffer).users;
     }
-    next = front_to_tell();
+    next = front_to_notify();
   }
   if (next != nullptr) retry_(*next);
 }
 
-void Residency::withdraw(const Action& action) noexcept {
+void Residency::cancel_request(const Action& action) noexcept {
   Action* next = nullptr;
   {
     sys::Lock lock(mutex_);
     const auto found = std::find(waiting_.begin(), waiting_.end(), &action);
     if (found == waiting_.end()) return;
     if (found == waiting_.begin()) {
-      front_told_ = false;
-      trouble_ = {};
+      front_notified_ = false;
+      copy_failure_ = {};
     }
     waiting_.erase(found);
-    next = front_to_tell();
+    next = front_to_notify();
   }
   if (next != nullptr) retry_(*next);
 }
 
-bool Residency::waits(const Action& action) const noexcept {
+bool Residency::is_waiting(const Action& action) const noexcept {
   sys::Lock lock(mutex_);
   return std::find(waiting_.begin(), waiting_.end(), &action) != waiting_.end();
 }
 
-bool Residency::forget(Buffer& buffer) noexcept {
+bool Residency::free_instance(Buffer& buffer) noexcept {
   sys::Lock lock(mutex_);
   Instance* const instance = buffer.find_instance(memory_);
   if (instance == nullptr) return true;
-  if (instance->state == Instance::State::leaving ||
-      instance->state == Instance::State::returning) {
+  if (instance->state == Instance::State::evicting ||
+      instance->state == Instance::State::restoring) {
     return false;
   }
   if (instance->state == Instance::State::resident) drop(buffer);

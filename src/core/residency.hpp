@@ -17,10 +17,10 @@ namespace weir::rt {
 
 /// The instances in the memory of one device, within its capacity.
 ///
-/// An action acquires the instances of its operands before it starts, all or none. When there is no
-/// room, the least recently used instances that no started action uses are evicted to host memory;
-/// they come back, with their contents, on their next use. Actions that must wait for memory are
-/// served in the order in which they asked; only the first of them evicts. Nothing here blocks.
+/// acquire() grants all instances that the operands of an action need, or none. If memory is short
+/// it evicts the least recently used instances that no started action uses; their contents return
+/// on their next use. Waiting actions are served in FIFO order, and only the first of them evicts.
+/// No call blocks.
 class Residency final : private CopySink {
  public:
   /// `retry` is called, under no lock, for an action that was told to wait and is to ask again.
@@ -31,18 +31,18 @@ class Residency final : private CopySink {
   /// Asks for the instances of the action's operands in this memory. On `refused`, `why` says so.
   Grant acquire(Action& action, Outcome& why) noexcept;
   /// Forgets an action that was told to wait and will not ask again.
-  void withdraw(const Action& action) noexcept;
-  /// Makes memory of the program the instance of a new buffer. It stays until forget(), and takes
-  /// up no room. Throws Error when the device cannot take it, or it overlaps that of another.
+  void cancel_request(const Action& action) noexcept;
+  /// Makes memory of the program the instance of a new buffer. It stays until free_instance(), and
+  /// takes up no room. Throws Error when the device cannot take it, or it overlaps that of another.
   void adopt(Buffer& buffer, void* address);
   /// Gives back what acquire() granted.
   void release(Action& action) noexcept;
   /// Frees the instance of a buffer no action uses any more. Returns false, having done nothing,
   /// while it is on its way out of this memory or into it.
-  [[nodiscard]] bool forget(Buffer& buffer) noexcept;
+  [[nodiscard]] bool free_instance(Buffer& buffer) noexcept;
 
   /// Whether an action that asked has been told to wait, and waits.
-  bool waits(const Action& action) const noexcept;
+  bool is_waiting(const Action& action) const noexcept;
 
   std::uint16_t memory() const noexcept { return memory_; }
   std::uint64_t capacity() const noexcept { return capacity_; }
@@ -63,15 +63,15 @@ class Residency final : private CopySink {
   void allocate(const Buffers& needs) WEIR_REQUIRES(mutex_);
   Memory allocation_for(const Buffer& buffer) const WEIR_REQUIRES(mutex_);
   void evict(Buffer& buffer) WEIR_REQUIRES(mutex_);
-  void bring_back(Buffer& buffer) noexcept WEIR_REQUIRES(mutex_);
+  void restore(Buffer& buffer) noexcept WEIR_REQUIRES(mutex_);
   void drop(Buffer& buffer) noexcept WEIR_REQUIRES(mutex_);
   void grant(Action& action) noexcept WEIR_REQUIRES(mutex_);
   Grant wait(Action& action) WEIR_REQUIRES(mutex_);
   Outcome too_large(std::uint64_t wanted) const WEIR_REQUIRES(mutex_);
   std::string largest() const WEIR_REQUIRES(mutex_);
-  Action* front_to_tell() noexcept WEIR_REQUIRES(mutex_);
-  CopyEnd here(const Buffer& buffer) const noexcept;
-  CopyEnd outside(const Buffer& buffer) const noexcept;
+  Action* front_to_notify() noexcept WEIR_REQUIRES(mutex_);
+  CopyEnd device_end(const Buffer& buffer) const noexcept;
+  CopyEnd host_end(const Buffer& buffer) const noexcept;
   void copied(void* token, Outcome outcome, std::int64_t started_ns,
               std::int64_t ended_ns) noexcept override;
 
@@ -86,13 +86,13 @@ class Residency final : private CopySink {
   Buffers needs_ WEIR_GUARDED_BY(mutex_);    // of the action that asks, kept for its memory
   std::deque<Action*> waiting_ WEIR_GUARDED_BY(mutex_);
   /// Why a copy failed: told to the first of them, which would try for ever.
-  Outcome trouble_ WEIR_GUARDED_BY(mutex_);
+  Outcome copy_failure_ WEIR_GUARDED_BY(mutex_);
   /// The first of them has been asked to try again, and has not yet.
-  bool front_told_ WEIR_GUARDED_BY(mutex_) = false;
+  bool front_notified_ WEIR_GUARDED_BY(mutex_) = false;
   std::vector<CopyJob> copies_ WEIR_GUARDED_BY(mutex_);  // to be started when the mutex is free
   std::uint64_t uses_ WEIR_GUARDED_BY(mutex_) = 0;
   /// Bytes that will be free when their copies are done.
-  std::uint64_t leaving_ WEIR_GUARDED_BY(mutex_) = 0;
+  std::uint64_t evicting_bytes_ WEIR_GUARDED_BY(mutex_) = 0;
   sys::Atomic<std::uint64_t> used_{0};
   sys::Atomic<std::uint64_t> bytes_moved_{0};
 };

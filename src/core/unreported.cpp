@@ -7,9 +7,9 @@
 
 namespace weir::rt {
 
-void Unreported::remove_told() noexcept {
+void Unreported::remove_reported() noexcept {
   const auto end = std::remove_if(kept_.begin(), kept_.end(), [](const FailureRef& failure) {
-    return !failure || failure->told.load(std::memory_order_relaxed);
+    return !failure || failure->reported.load(std::memory_order_relaxed);
   });
   std::for_each(end, kept_.end(), [](FailureRef& failure) { failure.reset(); });
 }
@@ -17,7 +17,7 @@ void Unreported::remove_told() noexcept {
 void Unreported::add(const FailureRef& failure) noexcept {
   if (!failure || failure->status == WEIR_STATUS_CANCELLED) return;
   const SpinGuard guard(lock_);
-  remove_told();
+  remove_reported();
   FailureRef last = failure;
   for (FailureRef& kept : kept_) {
     if (kept.get() == last.get()) return;
@@ -48,7 +48,7 @@ void Unreported::forget_up_to(std::uint64_t id) noexcept {
   for (FailureRef& failure : kept_) {
     if (failure && failure->root_id <= id) failure.reset();
   }
-  remove_told();
+  remove_reported();
   if (last_other_ <= id) others_ = 0;
 }
 
@@ -57,14 +57,14 @@ void Unreported::report(const char* owner, const std::string& name) noexcept {
   std::uint64_t others = 0;
   {
     const SpinGuard guard(lock_);
-    remove_told();
+    remove_reported();
     kept = std::exchange(kept_, {});
     others = std::exchange(others_, 0);
   }
   if (!kept.front()) return;
   for (const FailureRef& failure : kept) {
     if (!failure) continue;
-    failure->note_told();
+    failure->mark_reported();
     ++others;
   }
   try {

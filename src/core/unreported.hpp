@@ -30,7 +30,7 @@ class Unreported {
  private:
   static constexpr std::size_t kKept = 4;
 
-  void remove_told() noexcept WEIR_REQUIRES(lock_);
+  void remove_reported() noexcept WEIR_REQUIRES(lock_);
 
   SpinLock lock_;                                              // of what follows
   std::array<FailureRef, kKept> kept_ WEIR_GUARDED_BY(lock_);  ///< without gaps

@@ -29,12 +29,12 @@ int number(Diag diag) { return diag == Diag::non_unit ? 0 : 1; }
 CudaAddress address_of(const void* pointer) { return reinterpret_cast<CudaAddress>(pointer); }
 
 /// The handles of one stream. Two streams that shared a workspace would write into each other's.
-class CudaLane {
+class CublasStream {
  public:
-  explicit CudaLane(void* stream) : stream_(stream) {}
-  CudaLane(const CudaLane&) = delete;
-  CudaLane& operator=(const CudaLane&) = delete;
-  ~CudaLane() {
+  explicit CublasStream(void* stream) : stream_(stream) {}
+  CublasStream(const CublasStream&) = delete;
+  CublasStream& operator=(const CublasStream&) = delete;
+  ~CublasStream() {
     if (work_ != 0) CudaDriver::get().release(work_);
     if (cublas_ != nullptr) Cublas::get().destroy(cublas_);
     if (cusolver_ != nullptr) Cusolver::get().destroy(cusolver_);
@@ -155,13 +155,13 @@ class Factorizations {
 /// context of the place then, and nothing in its streams.
 struct CudaThread {
   Factorizations factorizations;
-  std::vector<std::unique_ptr<CudaLane>> lanes;
+  std::vector<std::unique_ptr<CublasStream>> streams;
 
-  CudaLane& lane(void* stream) {
-    for (const auto& known : lanes) {
+  CublasStream& stream_for(void* stream) {
+    for (const auto& known : streams) {
       if (known->stream() == stream) return *known;
     }
-    return *lanes.emplace_back(std::make_unique<CudaLane>(stream));
+    return *streams.emplace_back(std::make_unique<CublasStream>(stream));
   }
 
   static CudaThread& get() {
@@ -175,52 +175,52 @@ template <class T>
 class CudaBlas {
  public:
   CudaBlas(CudaThread& thread, const weir_call& call)
-      : thread_(thread), lane_(thread.lane(call.queue)), name_(call.name) {}
+      : thread_(thread), cublas_(thread.stream_for(call.queue)), name_(call.name) {}
 
   void gemm(Trans trans_a, Trans trans_b, T alpha, Matrix<T> a, Matrix<T> b, T beta,
             Matrix<T> c) const {
     const int depth = Shape<T>(a, trans_a).columns;
     Cublas::check(
-        blas().gemm(lane_.cublas(), number(trans_a), number(trans_b), c.rows, c.columns, depth,
+        blas().gemm(cublas_.cublas(), number(trans_a), number(trans_b), c.rows, c.columns, depth,
                     &alpha, a.data, a.stride, b.data, b.stride, &beta, c.data, c.stride),
         "gemm");
   }
 
   void syrk(Uplo uplo, Trans trans, T alpha, Matrix<T> a, T beta, Matrix<T> c) const {
     const int depth = Shape<T>(a, trans).columns;
-    Cublas::check(blas().syrk(lane_.cublas(), number(uplo), number(trans), c.rows, depth, &alpha,
+    Cublas::check(blas().syrk(cublas_.cublas(), number(uplo), number(trans), c.rows, depth, &alpha,
                               a.data, a.stride, &beta, c.data, c.stride),
                   "syrk");
   }
 
   void trsm(Side side, Uplo uplo, Trans trans, Diag diag, T alpha, Matrix<T> a, Matrix<T> b) const {
     Cublas::check(
-        blas().trsm(lane_.cublas(), number(side), number(uplo), number(trans), number(diag), b.rows,
-                    b.columns, &alpha, a.data, a.stride, b.data, b.stride),
+        blas().trsm(cublas_.cublas(), number(side), number(uplo), number(trans), number(diag),
+                    b.rows, b.columns, &alpha, a.data, a.stride, b.data, b.stride),
         "trsm");
   }
 
   void potrf(Uplo uplo, std::int64_t first, Matrix<T> a) const {
     constexpr std::size_t kInfoBytes = 256;  // before the workspace, which stays aligned
     const CusolverRoutines<T>& lapack = Cusolver::get().routines<T>();
-    void* const handle = lane_.cusolver();
+    void* const handle = cublas_.cusolver();
     int elements = 0;
     Cusolver::check(lapack.potrf_size(handle, number(uplo), a.rows, a.data, a.stride, &elements),
                     "asking for the workspace of potrf");
     const CudaAddress info =
-        lane_.work(kInfoBytes + sizeof(T) * static_cast<std::size_t>(std::max(elements, 0)));
+        cublas_.work(kInfoBytes + sizeof(T) * static_cast<std::size_t>(std::max(elements, 0)));
     Cusolver::check(lapack.potrf(handle, number(uplo), a.rows, a.data, a.stride,
                                  reinterpret_cast<T*>(info + kInfoBytes), elements,
                                  reinterpret_cast<int*>(info)),
                     "potrf");
-    thread_.factorizations.watch(name_, first, info, lane_.stream());
+    thread_.factorizations.watch(name_, first, info, cublas_.stream());
   }
 
  private:
   static const CublasRoutines<T>& blas() { return Cublas::get().routines<T>(); }
 
   CudaThread& thread_;
-  CudaLane& lane_;
+  CublasStream& cublas_;
   const char* name_;
 };
 

@@ -107,7 +107,7 @@ std::vector<Collectives::Bytes> Collectives::unpack(const Bytes& bytes) const {
   return parts;
 }
 
-void Collectives::arrived(Rank from, std::span<const std::byte> message) noexcept {
+void Collectives::on_message(Rank from, std::span<const std::byte> message) noexcept {
   try {
     const auto header = cut_off<Header>(message);
     if (header.kind == Kind::result) {
@@ -144,7 +144,7 @@ void Collectives::take_call(Rank from, const Header& header, std::span<const std
   answer_if_complete();
 }
 
-void Collectives::lost(Rank rank, const std::string& why) noexcept {
+void Collectives::on_rank_lost(Rank rank, const std::string& why) noexcept {
   if (rank == 0) {
     sys::Lock lock(mutex_);
     lost_ = reason(why.c_str());
@@ -181,20 +181,20 @@ const std::string* Collectives::due() const {
 }
 
 /// Returns why a call will not be completed, "" when it may be.
-std::string Collectives::hindrance(const std::string& what) const {
+std::string Collectives::why_blocked(const std::string& what) const {
   for (Rank rank = 0; rank < port_.ranks(); ++rank) {
     if (!given_up_[rank].empty()) {
       return fmt::format("{} failed: rank {} {}", what, rank, given_up_[rank]);
     }
     if (calls_[rank].contains(answered_) || port_.alive(rank)) continue;
-    return fmt::format("{} failed: {}", what, port_.why_gone(rank));
+    return fmt::format("{} failed: {}", what, port_.why_lost(rank));
   }
   return {};
 }
 
 void Collectives::answer_if_complete() {
   while (const std::string* const what = due()) {
-    if (std::string why = hindrance(*what); !why.empty()) {
+    if (std::string why = why_blocked(*what); !why.empty()) {
       answer({WEIR_STATUS_NETWORK_ERROR, std::move(why), {}});
       continue;
     }

@@ -48,14 +48,14 @@ class Collectives final : private Listener {
   };
 
   void call(std::uint32_t number, const std::string& what, std::span<const std::byte> contribution);
-  void arrived(Rank from, std::span<const std::byte> message) noexcept override;
-  void lost(Rank rank, const std::string& why) noexcept override;
+  void on_message(Rank from, std::span<const std::byte> message) noexcept override;
+  void on_rank_lost(Rank rank, const std::string& why) noexcept override;
   void take_call(Rank from, const Header& header, std::span<const std::byte> rest);
   void take_result(const Header& header, std::span<const std::byte> rest);
   void give_up() noexcept;
   void answer_if_complete();
   const std::string* due() const;
-  std::string hindrance(const std::string& what) const;
+  std::string why_blocked(const std::string& what) const;
   void answer(const Result& result);
   std::string difference() const;
   std::vector<Bytes> unpack(const Bytes& bytes) const;

@@ -31,7 +31,7 @@ Conveyor::Conveyor(ConveyorHub& hub, Collectives& collectives, ConveyorSetup set
       peers_(port_.ranks()) {
   number_ = hub_.enter(*this);
   try {
-    meet(collectives);
+    join(collectives);
   } catch (...) {
     hub_.leave(number_);
     throw;
@@ -43,7 +43,7 @@ Conveyor::~Conveyor() {
   release_lent();
 }
 
-void Conveyor::meet(Collectives& collectives) {
+void Conveyor::join(Collectives& collectives) {
   const std::string what = fmt::format("creation of conveyor '{}' with handlers for [{}] bytes",
                                        setup_.name, fmt::join(setup_.handler_bytes, ", "));
   const std::uint64_t bytes = setup_.bytes;
@@ -128,7 +128,7 @@ BlockMemory Conveyor::memory_for(Rank to, const BlockWriter& writer,
   return memory;
 }
 
-void Conveyor::take_back(Rank to, BlockMemory& memory) noexcept {
+void Conveyor::reclaim(Rank to, BlockMemory& memory) noexcept {
   const auto [lent, reserved] = std::exchange(memory, {});
   if (reserved != nullptr) port_.unreserve(reserved);
   if (lent == nullptr) return;
@@ -214,15 +214,15 @@ std::uint64_t Conveyor::send_block(Rank to, BlockWriter& writer, BlockMemory& me
 void Conveyor::ask_for(Rank rank, std::uint64_t block) {
   Peer& peer = peers_[rank];
   const sys::Lock lock(peer.sending);
-  if (peer.asked >= block || peer.over(block)) return;
+  if (peer.asked >= block || peer.is_complete(block)) return;
   send(port_, rank, {number_, Kind::ask, true, 0, 0});
   peer.asked = peer.sent.load(std::memory_order_relaxed);
 }
 
 bool Conveyor::wait_for(Rank rank, std::uint64_t block, std::int64_t deadline_ns) {
   const Peer& peer = peers_[rank];
-  if (!peer.over(block) &&
-      !port_.wait_until([&] { return peer.over(block); }, time_left(deadline_ns),
+  if (!peer.is_complete(block) &&
+      !port_.wait_until([&] { return peer.is_complete(block); }, time_left(deadline_ns),
                         "a conveyor's items being applied")) {
     return false;
   }

@@ -119,7 +119,7 @@ class Conveyor final : private ItemHandler {
     bool refused = false;        ///< takes no more of its blocks; same thread
     bool reads = true;           ///< it takes this rank's; same thread
 
-    bool over(std::uint64_t block) const noexcept {
+    bool is_complete(std::uint64_t block) const noexcept {
       return failed.load(std::memory_order_acquire) ||
              applied.load(std::memory_order_acquire) >= block;
     }
@@ -142,7 +142,7 @@ class Conveyor final : private ItemHandler {
   void fail_peer(Rank rank, weir_status status, const std::string& message) noexcept;
   void note_failure(Outcome outcome) noexcept;
 
-  void meet(Collectives& collectives);
+  void join(Collectives& collectives);
   /// Throws the failure of a rank, if it has one.
   void check_peer(Rank rank) const;
   /// Memory for a block to a rank, where it can read it; else null, also at the deadline.
@@ -153,7 +153,7 @@ class Conveyor final : private ItemHandler {
   /// Memory for a block to a rank that does not combine, as far as there is some by the deadline.
   BlockMemory memory_for(Rank to, const BlockWriter& writer, std::int64_t deadline_ns) noexcept;
   /// Takes it back from a producer that has not sent it.
-  void take_back(Rank to, BlockMemory& memory) noexcept;
+  void reclaim(Rank to, BlockMemory& memory) noexcept;
   void release_lent() noexcept;
   /// Sends a block, which is in that memory, when fewer than the limit are under way. Returns its
   /// number; 0: timeout.
@@ -164,7 +164,7 @@ class Conveyor final : private ItemHandler {
   void ask_for(Rank rank, std::uint64_t block);
   bool wait_for(Rank rank, std::uint64_t block, std::int64_t deadline_ns);
   /// Moves the fabric on, unless that is a thread's work: it would take the core of who puts.
-  void look() noexcept {
+  void poll() noexcept {
     if (port_.progress_by() != ProgressBy::thread) port_.progress();
   }
   void count(const BlockCount& block, std::size_t wire_bytes, std::uint64_t in_flight) noexcept;

@@ -62,7 +62,7 @@ void ConveyorHub::release(IsOver&& is_over) noexcept {
   }
 }
 
-void ConveyorHub::arrived(Rank from, std::span<const std::byte> message) noexcept {
+void ConveyorHub::on_message(Rank from, std::span<const std::byte> message) noexcept {
   ConveyorEnvelope envelope{.ask = true};
   try {
     envelope = cut_off<ConveyorEnvelope>(message);
@@ -103,7 +103,7 @@ void ConveyorHub::deliver(Rank from, const ConveyorEnvelope& envelope,
   }
 }
 
-void ConveyorHub::lost(Rank rank, const std::string& why) noexcept {
+void ConveyorHub::on_rank_lost(Rank rank, const std::string& why) noexcept {
   {
     const sys::Lock lock(mutex_);
     try {

@@ -68,8 +68,8 @@ class ConveyorHub final : private Listener {
                      std::vector<std::byte*> memory) noexcept;
 
  private:
-  void arrived(Rank from, std::span<const std::byte> message) noexcept override;
-  void lost(Rank rank, const std::string& why) noexcept override;
+  void on_message(Rank from, std::span<const std::byte> message) noexcept override;
+  void on_rank_lost(Rank rank, const std::string& why) noexcept override;
   void deliver(Rank from, const ConveyorEnvelope& envelope, std::span<const std::byte> body);
 
   struct Lent {

@@ -15,7 +15,7 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::int64_t kLooksInLimit = 32;
+constexpr std::int64_t kChecksInLimit = 32;
 constexpr std::int64_t kAnswerNs = 1'000'000'000;
 constexpr std::size_t kMostText = 512;  ///< of an answer
 
@@ -60,14 +60,14 @@ FabricWatchdog::~FabricWatchdog() {
   sys::Lock lock(mutex_);
   leaving_ = true;
   lock.unlock();
-  news_.notify_all();
+  changed_.notify_all();
   thread_.reset();
   port_.listen(Channel::watch, nullptr);
 }
 
 // ---- Answers ------------------------------------------------------------------------------------
 
-void FabricWatchdog::arrived(Rank from, std::span<const std::byte> message) noexcept {
+void FabricWatchdog::on_message(Rank from, std::span<const std::byte> message) noexcept {
   try {
     const auto header = cut_off<Header>(message);
     if (header.kind == Kind::question) return answer(from, header.number);
@@ -78,7 +78,7 @@ void FabricWatchdog::arrived(Rank from, std::span<const std::byte> message) noex
     answers_[from] = {true, one_line(std::move(waits))};
   } catch (...) {  // the rank is said not to have answered
   }
-  news_.notify_all();
+  changed_.notify_all();
 }
 
 void FabricWatchdog::answer(Rank to, std::uint32_t number) {
@@ -87,20 +87,20 @@ void FabricWatchdog::answer(Rank to, std::uint32_t number) {
   port_.post(to, Channel::watch, bytes_of(header), std::as_bytes(std::span(waits)));
 }
 
-void FabricWatchdog::lost(Rank, const std::string&) noexcept { news_.notify_all(); }
+void FabricWatchdog::on_rank_lost(Rank, const std::string&) noexcept { changed_.notify_all(); }
 
 // ---- Questions ----------------------------------------------------------------------------------
 
 void FabricWatchdog::watch() {
   port_.leave_out_this_thread();
-  const std::int64_t period = std::max<std::int64_t>(limit_ns_ / kLooksInLimit, 1'000'000);
+  const std::int64_t period = std::max<std::int64_t>(limit_ns_ / kChecksInLimit, 1'000'000);
   sys::Lock lock(mutex_);
   while (!leaving_) {
-    news_.wait_until(lock, sys::now_ns() + period);
+    changed_.wait_until(lock, sys::now_ns() + period);
     if (leaving_) return;
     lock.unlock();
     try {
-      look(sys::now_ns());
+      check(sys::now_ns());
     } catch (const std::exception& error) {
       std::fprintf(stderr, "weir: rank %u: nothing comes any more; the report failed: %s\n",
                    port_.rank(), error.what());
@@ -109,26 +109,26 @@ void FabricWatchdog::watch() {
   }
 }
 
-void FabricWatchdog::look(std::int64_t now_ns) {
-  const WaitBoard::State state = port_.waits().state();
+void FabricWatchdog::check(std::int64_t now_ns) {
+  const WaitRegistry::State state = port_.waits().state();
   if (std::exchange(movement_, state.movement) != state.movement) moved_ns_ = now_ns;
   if (state.since_ns == 0) return;
   const std::int64_t began = std::max(state.since_ns, moved_ns_);
-  if (std::exchange(began_ns_, began) != began) told_.clear();
+  if (std::exchange(began_ns_, began) != began) printed_.clear();
   if (now_ns - std::max(began, asked_ns_) < limit_ns_) return;
   asked_ns_ = now_ns;
-  tell(now_ns - began);
+  print_report(now_ns - began);
 }
 
-void FabricWatchdog::tell(std::int64_t for_ns) {
+void FabricWatchdog::print_report(std::int64_t for_ns) {
   if (!ask()) return;
-  const WaitBoard::State state = port_.waits().state();
+  const WaitRegistry::State state = port_.waits().state();
   if (state.movement != movement_ || state.since_ns == 0) return;
   std::string words = describe(state.waits);
-  if (words == told_) return;
+  if (words == printed_) return;
   const std::string line = fmt::format("weir: rank {}: nothing has come for {:.1f} s: {}\n",
                                        port_.rank(), static_cast<double>(for_ns) * 1e-9, words);
-  told_ = std::move(words);
+  printed_ = std::move(words);
   std::fwrite(line.data(), 1, line.size(), stderr);
   std::fflush(stderr);
 }
@@ -150,14 +150,14 @@ bool FabricWatchdog::ask() {
   const std::int64_t deadline = sys::now_ns() + kAnswerNs;
   lock.lock();
   while (!leaving_ && !all_answered() && sys::now_ns() < deadline) {
-    news_.wait_until(lock, deadline);
+    changed_.wait_until(lock, deadline);
   }
   return !leaving_;
 }
 
 bool FabricWatchdog::all_answered() const noexcept {
   for (Rank rank = 0; rank < port_.ranks(); ++rank) {
-    if (rank != port_.rank() && port_.alive(rank) && !answers_[rank].here) return false;
+    if (rank != port_.rank() && port_.alive(rank) && !answers_[rank].received) return false;
   }
   return true;
 }
@@ -165,12 +165,12 @@ bool FabricWatchdog::all_answered() const noexcept {
 // ---- Words --------------------------------------------------------------------------------------
 
 /// "waits for a barrier".
-std::string FabricWatchdog::say(Rank rank, const Answer& answer) const {
+std::string FabricWatchdog::describe_rank(Rank rank, const Answer& answer) const {
   if (!port_.alive(rank)) {
-    const std::string name = fmt::format("rank {} ", rank), why = port_.why_gone(rank);
+    const std::string name = fmt::format("rank {} ", rank), why = port_.why_lost(rank);
     return why.starts_with(name) ? why.substr(name.size()) : why;
   }
-  if (!answer.here) return "does not answer";
+  if (!answer.received) return "does not answer";
   return answer.waits.empty() ? "is in no call of the fabric" : "waits for " + answer.waits;
 }
 
@@ -181,7 +181,7 @@ std::string FabricWatchdog::describe(const std::string& own_waits) {
   bool all_wait = true;
   for (Rank rank = 0; rank < port_.ranks(); ++rank) {
     all_wait = all_wait && (!port_.alive(rank) || !answers_[rank].waits.empty());
-    std::string words = say(rank, answers_[rank]);
+    std::string words = describe_rank(rank, answers_[rank]);
     const auto same = std::find_if(groups.begin(), groups.end(),
                                    [&](const auto& group) { return group.first == words; });
     if (same != groups.end()) {

@@ -35,20 +35,20 @@ class FabricWatchdog final : private Listener {
   };
   /// What a rank has said of itself.
   struct Answer {
-    bool here = false;
-    std::string waits;  ///< as WaitBoard::State
+    bool received = false;
+    std::string waits;  ///< as WaitRegistry::State
   };
 
-  void arrived(Rank from, std::span<const std::byte> message) noexcept override;
-  void lost(Rank rank, const std::string& why) noexcept override;
+  void on_message(Rank from, std::span<const std::byte> message) noexcept override;
+  void on_rank_lost(Rank rank, const std::string& why) noexcept override;
   void answer(Rank to, std::uint32_t number);
   void watch();
-  void look(std::int64_t now_ns);
-  void tell(std::int64_t for_ns);
+  void check(std::int64_t now_ns);
+  void print_report(std::int64_t for_ns);
   bool ask();
   bool all_answered() const noexcept WEIR_REQUIRES(mutex_);
   std::string describe(const std::string& own_waits);
-  std::string say(Rank rank, const Answer& answer) const;
+  std::string describe_rank(Rank rank, const Answer& answer) const;
 
   Port& port_;
   const std::int64_t limit_ns_;
@@ -56,10 +56,10 @@ class FabricWatchdog final : private Listener {
   std::int64_t moved_ns_ = 0;   ///< when something had come
   std::int64_t began_ns_ = 0;   ///< the standstill
   std::int64_t asked_ns_ = 0;
-  std::string told_;  ///< of this standstill
+  std::string printed_;  ///< of this standstill
 
   sys::Mutex mutex_;  // of what follows
-  sys::Condition news_;
+  sys::Condition changed_;
   std::uint32_t number_ WEIR_GUARDED_BY(mutex_) = 0;  ///< of the last question
   std::vector<Answer> answers_ WEIR_GUARDED_BY(mutex_);
   bool leaving_ WEIR_GUARDED_BY(mutex_) = false;

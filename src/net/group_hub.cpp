@@ -23,18 +23,18 @@ GroupHub::GroupHub(Port& port, Channel channel)
 
 GroupHub::~GroupHub() { port_.listen(channel_, nullptr); }
 
-void GroupHub::await_silence(sys::Lock& lock) {
-  while (hearing_ != nullptr) heard_.wait(lock);
+void GroupHub::wait_for_delivery(sys::Lock& lock) {
+  while (receiving_ != nullptr) delivered_.wait(lock);
 }
 
 template <class Tell>
-void GroupHub::let_hear(Member& member, const Tell& tell) {
-  hearing_ = &member;
+void GroupHub::deliver(Member& member, const Tell& tell) {
+  receiving_ = &member;
   mutex_.unlock();
   tell(member);
   mutex_.lock();
-  hearing_ = nullptr;
-  heard_.notify_all();
+  receiving_ = nullptr;
+  delivered_.notify_all();
 }
 
 void GroupHub::enter(Member& member, std::uint32_t& number) {
@@ -45,14 +45,15 @@ void GroupHub::enter(Member& member, std::uint32_t& number) {
 
 void GroupHub::enter_inside(Member& member, std::uint32_t& number) {
   sys::Lock lock(mutex_);
-  await_silence(lock);
+  wait_for_delivery(lock);
   number = next_++;
   members_.emplace(number, &member);
   // Nothing newer is heard between these: the lock is free only while this member hears.
   for (auto first = early_.find(number); first != early_.end(); first = early_.find(number)) {
     const Early early = take_early(first);
-    let_hear(member,
-             [&](Member& hearer) { hearer.heard(early.from, early.kind, early.step, early.body); });
+    deliver(member, [&](Member& hearer) {
+      hearer.received(early.from, early.kind, early.step, early.body);
+    });
   }
 }
 
@@ -90,7 +91,7 @@ void GroupHub::leave(std::uint32_t number) noexcept {
   if (found == members_.end()) return;
   const Member* const member = found->second;
   members_.erase(found);
-  while (hearing_ == member) heard_.wait(lock);
+  while (receiving_ == member) delivered_.wait(lock);
 }
 
 void GroupHub::send(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
@@ -119,7 +120,7 @@ void GroupHub::send_reserved(Rank to, std::uint32_t number, Kind kind, std::uint
   port_.send_reserved(to, channel_, std::as_bytes(std::span(&head, 1)), body);
 }
 
-void GroupHub::arrived(Rank from, std::span<const std::byte> message) noexcept {
+void GroupHub::on_message(Rank from, std::span<const std::byte> message) noexcept {
   Head head{};
   if (message.size() >= sizeof head) std::memcpy(&head, message.data(), sizeof head);
   if (head.magic != kMagic) {  // somebody would wait for what it was
@@ -127,7 +128,7 @@ void GroupHub::arrived(Rank from, std::span<const std::byte> message) noexcept {
   }
   const std::span<const std::byte> body = message.subspan(sizeof head);
   sys::Lock lock(mutex_);
-  await_silence(lock);
+  wait_for_delivery(lock);
   if (head.number >= next_) {
     if (keep(from, head, body)) return;
     lock.unlock();
@@ -136,17 +137,18 @@ void GroupHub::arrived(Rank from, std::span<const std::byte> message) noexcept {
   }
   const auto found = members_.find(head.number);
   if (found == members_.end()) return;
-  let_hear(*found->second, [&](Member& member) { member.heard(from, head.kind, head.step, body); });
+  deliver(*found->second,
+          [&](Member& member) { member.received(from, head.kind, head.step, body); });
 }
 
-void GroupHub::lost(Rank rank, const std::string& why) noexcept {
+void GroupHub::on_rank_lost(Rank rank, const std::string& why) noexcept {
   sys::Lock lock(mutex_);
-  await_silence(lock);
+  wait_for_delivery(lock);
   // A member may leave while another hears: go on behind the last number.
   for (auto each = members_.begin(); each != members_.end();) {
     const std::uint32_t number = each->first;
-    let_hear(*each->second, [&](Member& member) { member.lost(rank, why); });
-    await_silence(lock);
+    deliver(*each->second, [&](Member& member) { member.lost(rank, why); });
+    wait_for_delivery(lock);
     each = members_.upper_bound(number);
   }
 }

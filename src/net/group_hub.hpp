@@ -14,8 +14,8 @@
 
 namespace weir::rt {
 
-/// Things of one kind, as halos, which have the same number on all ranks: they are made in the same
-/// order. Each kind has a channel.
+/// Routes messages to objects of one kind (halos, shares) that all ranks create in the same order
+/// and that therefore have the same number on all ranks. Each kind has a channel.
 class GroupHub final : public Listener {
  public:
   /// What a message is; members of a kind agree on that.
@@ -27,8 +27,8 @@ class GroupHub final : public Listener {
   /// One of them. Calls come from the thread that makes progress, one at a time.
   class Member {
    public:
-    virtual void heard(Rank from, Kind kind, std::uint64_t step,
-                       std::span<const std::byte> body) noexcept = 0;
+    virtual void received(Rank from, Kind kind, std::uint64_t step,
+                          std::span<const std::byte> body) noexcept = 0;
     virtual void lost(Rank rank, const std::string& why) noexcept = 0;
 
    protected:
@@ -76,30 +76,30 @@ class GroupHub final : public Listener {
     std::vector<std::byte> body;
   };
 
-  void arrived(Rank from, std::span<const std::byte> message) noexcept override;
-  void lost(Rank rank, const std::string& why) noexcept override;
+  void on_message(Rank from, std::span<const std::byte> message) noexcept override;
+  void on_rank_lost(Rank rank, const std::string& why) noexcept override;
   void enter_inside(Member& member, std::uint32_t& number);
   bool keep(Rank from, const Head& head, std::span<const std::byte> body) noexcept
       WEIR_REQUIRES(mutex_);
   Early take_early(std::multimap<std::uint32_t, Early>::iterator early) noexcept
       WEIR_REQUIRES(mutex_);
   /// Waits until no member hears something.
-  void await_silence(sys::Lock& lock) WEIR_REQUIRES(mutex_);
+  void wait_for_delivery(sys::Lock& lock) WEIR_REQUIRES(mutex_);
   /// Calls tell(member) without the lock. No other member hears anything meanwhile.
   template <class Tell>
-  void let_hear(Member& member, const Tell& tell) WEIR_REQUIRES(mutex_);
+  void deliver(Member& member, const Tell& tell) WEIR_REQUIRES(mutex_);
 
   Port& port_;
   const Channel channel_;
   sys::Mutex mutex_;
-  sys::Condition heard_;
+  sys::Condition delivered_;
   std::uint32_t next_ WEIR_GUARDED_BY(mutex_) = 0;
   std::map<std::uint32_t, Member*> members_ WEIR_GUARDED_BY(mutex_);
   std::multimap<std::uint32_t, Early> early_
       WEIR_GUARDED_BY(mutex_);  ///< for numbers that are not taken yet
   std::vector<std::size_t> early_bytes_ WEIR_GUARDED_BY(mutex_);  ///< of each rank
   /// Is being told something, without the lock.
-  Member* hearing_ WEIR_GUARDED_BY(mutex_) = nullptr;
+  Member* receiving_ WEIR_GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace weir::rt

@@ -59,7 +59,7 @@ Halo::Halo(GroupHub& hub, const std::function<HaloRequest()>& read)
       hellos_(ranks_),
       hellos_missing_(ranks_ - 1),
       gone_(ranks_) {
-  hub_.enter(ear_, number_);
+  hub_.enter(handler_, number_);
   try {
     const HaloRequest request = read();
     const weir_halo_options& options = request.options;
@@ -75,14 +75,14 @@ Halo::Halo(GroupHub& hub, const std::function<HaloRequest()>& read)
     agree(options);
   } catch (const std::exception& error) {
     // What differs each rank finds by itself.
-    if (!all_said_ && !was_told()) tell_all(Kind::failure, error.what());
+    if (!all_hellos_sent_ && !has_failed()) tell_all(Kind::failure, error.what());
     hub_.leave(number_);
     throw;
   }
 }
 
 Halo::~Halo() {
-  take_leave("has destroyed its halo");
+  abort_exchange("has destroyed its halo");
   hub_.leave(number_);
 }
 
@@ -100,7 +100,7 @@ void Halo::check_arrays(const weir_halo_options& options) const {
   if (!wrong.empty()) fail_argument("{}", wrong);
 }
 
-bool Halo::was_told() {
+bool Halo::has_failed() {
   sys::Lock lock(mutex_);
   return !failure_.ok();
 }
@@ -193,7 +193,7 @@ void Halo::agree(const weir_halo_options& options) {
     }
     fail(WEIR_STATUS_TIMEOUT, "no halo was made in time on rank{}", waiting);
   }
-  all_said_ = true;
+  all_hellos_sent_ = true;
   compare(mine);
 }
 
@@ -248,7 +248,7 @@ std::optional<std::size_t> Halo::peer_index(Rank rank) const noexcept {
   return std::nullopt;
 }
 
-void Halo::take_leave(std::string_view why) noexcept {
+void Halo::abort_exchange(std::string_view why) noexcept {
   if (!std::exchange(has_left_, true)) tell_all(Kind::left, why);
 }
 
@@ -262,9 +262,9 @@ void Halo::attempt(const Step& step) {
                           status == WEIR_STATUS_INVALID_ARGUMENT;
     sys::Lock lock(mutex_);
     const bool goes_on = harmless && failure_.ok();
-    const bool tells = !goes_on && !all_know_;
+    const bool tells = !goes_on && !failure_announced_;
     lock.unlock();
-    if (tells) take_leave("cannot go on with its halo");
+    if (tells) abort_exchange("cannot go on with its halo");
     throw;
   }
 }
@@ -437,10 +437,10 @@ void Halo::heard(Rank from, GroupHub::Kind kind, std::uint64_t step,
         }
         return;
       }
-      case Kind::cells: return hear_cells(from, step, body);
+      case Kind::cells: return receive_cells(from, step, body);
       case Kind::left: return lost(from, fmt::format("rank {} {}", from, as_words(body)));
       case Kind::failure:
-        note_that_all_know();
+        mark_failure_announced();
         return fail_with(WEIR_STATUS_NETWORK_ERROR,
                          fmt::format("rank {}: {}", from, as_words(body)));
     }
@@ -450,13 +450,13 @@ void Halo::heard(Rank from, GroupHub::Kind kind, std::uint64_t step,
   }
 }
 
-void Halo::hear_cells(Rank from, std::uint64_t step, std::span<const std::byte> body) {
+void Halo::receive_cells(Rank from, std::uint64_t step, std::span<const std::byte> body) {
   const std::optional<std::size_t> index = peer_index(from);
   Parts parts;
   std::size_t bytes = 0;
   if (index) {
     const HaloPlan::Peer& plan = layout_->plan.peers[*index];
-    parts = parts_of(plan.receives, plan.incoming[peers_[*index].heard]);
+    parts = parts_of(plan.receives, plan.incoming[peers_[*index].received]);
     bytes = wire_bytes(parts);
   }
   if (!index || body.size() != bytes) {
@@ -475,8 +475,8 @@ void Halo::hear_cells(Rank from, std::uint64_t step, std::span<const std::byte> 
               .c_str());
       return;
     }
-    if (++peer.heard == layout_->plan.peers[*index].incoming.size()) {
-      peer.heard = 0;
+    if (++peer.received == layout_->plan.peers[*index].incoming.size()) {
+      peer.received = 0;
       ++peer.next;
     }
     if (step == started_) {
@@ -500,13 +500,13 @@ void Halo::lost(Rank rank, const std::string& why) noexcept {
   }
 }
 
-void Halo::note_that_all_know() noexcept {
+void Halo::mark_failure_announced() noexcept {
   sys::Lock lock(mutex_);
-  all_know_ = true;
+  failure_announced_ = true;
 }
 
 void Halo::tell_all(Kind kind, std::string_view message) noexcept {
-  if (kind == Kind::failure) note_that_all_know();
+  if (kind == Kind::failure) mark_failure_announced();
   for (Rank rank = 0; rank < ranks_; ++rank) {
     if (rank == rank_ || !hub_.port().alive(rank)) continue;
     try {

@@ -29,9 +29,9 @@ struct HaloRequest {
 
 /// One rank's part of an exchange: what weir_halo does. start() and finish() from one thread.
 ///
-/// What arrives for the step that was started goes straight into the halos, on the thread that
-/// makes progress. A neighbour can be one step ahead, not more, since it needs this rank's
-/// messages, if only an empty one: those of the next step are kept until it is started.
+/// Cells of the current step are unpacked into the halos on the progress thread. A neighbour can be
+/// at most one step ahead, because it needs a message of this rank for each step; messages of the
+/// next step are kept until it starts.
 class Halo {
  public:
   /// Collective. Throws Error, on all ranks if on one, also what reading the request throws.
@@ -68,11 +68,11 @@ class Halo {
   };
   /// Hears for it: an object that is whole before it is entered, as a class that others derive from
   /// is not.
-  class Ear final : public GroupHub::Member {
+  class MessageHandler final : public GroupHub::Member {
    public:
-    explicit Ear(Halo& halo) noexcept : halo_(halo) {}
-    void heard(Rank from, GroupHub::Kind kind, std::uint64_t step,
-               std::span<const std::byte> body) noexcept override {
+    explicit MessageHandler(Halo& halo) noexcept : halo_(halo) {}
+    void received(Rank from, GroupHub::Kind kind, std::uint64_t step,
+                  std::span<const std::byte> body) noexcept override {
       halo_.heard(from, kind, step, body);
     }
     void lost(Rank rank, const std::string& why) noexcept override { halo_.lost(rank, why); }
@@ -82,7 +82,7 @@ class Halo {
   };
   struct Peer {
     std::uint64_t next = 0;         ///< step of the next message
-    std::size_t heard = 0;          ///< messages of that step
+    std::size_t received = 0;       ///< messages of that step
     std::vector<std::byte> early;   ///< messages of a step that is not started
     std::size_t early_count = 0;    ///< of them
     std::vector<std::byte> taken;   ///< what was early, of the step that is started
@@ -98,12 +98,12 @@ class Halo {
   void heard(Rank from, GroupHub::Kind kind, std::uint64_t step,
              std::span<const std::byte> body) noexcept;
   void lost(Rank rank, const std::string& why) noexcept;
-  void hear_cells(Rank from, std::uint64_t step, std::span<const std::byte> body);
+  void receive_cells(Rank from, std::uint64_t step, std::span<const std::byte> body);
   void fail_with(weir_status status, const std::string& message) noexcept;
   /// Throws what ended the exchange, or that a rank is gone whose cells are missing.
   void throw_failure() const WEIR_REQUIRES(mutex_);
   /// Whether another rank has told all of a failure.
-  bool was_told();
+  bool has_failed();
   /// Waits until a number is 0. Returns false at the deadline. Throws what ended the exchange.
   bool await_none(std::size_t Halo::*missing, std::int64_t timeout_ns, const char* what);
 
@@ -113,7 +113,7 @@ class Halo {
   /// Calls step(). When that ends the exchange, those that need this rank's cells are told.
   template <class Step>
   void attempt(const Step& step);
-  void take_leave(std::string_view why) noexcept;
+  void abort_exchange(std::string_view why) noexcept;
   using Parts = std::span<const HaloPlan::Part>;
   static Parts parts_of(const std::vector<HaloPlan::Part>& all,
                         const HaloPlan::Message& message) noexcept {
@@ -129,15 +129,15 @@ class Halo {
   /// Takes the messages of a peer that were early.
   void take_early(std::size_t index, std::size_t count);
   std::size_t wire_bytes(Parts parts) const noexcept;
-  void note_that_all_know() noexcept;
+  void mark_failure_announced() noexcept;
   void tell_all(Kind kind, std::string_view message) noexcept;
 
   GroupHub& hub_;
-  Ear ear_{*this};
+  MessageHandler handler_{*this};
   const Rank rank_, ranks_;
   std::uint32_t number_ = 0;
-  bool all_said_ = false;  ///< every rank has, or will have, what it needs to compare
-  bool has_left_ = false;  ///< the others have been told that nothing more comes
+  bool all_hellos_sent_ = false;  ///< every rank has, or will have, what it needs to compare
+  bool has_left_ = false;         ///< the others have been told that nothing more comes
   std::optional<Layout> layout_;
   std::vector<Peer> peers_;  ///< as in the plan
 
@@ -149,7 +149,7 @@ class Halo {
   std::uint64_t started_ = 0, finished_ = 0;  ///< steps
   std::size_t missing_ WEIR_GUARDED_BY(mutex_) = 0;  ///< messages of the step that was started
   Outcome failure_ WEIR_GUARDED_BY(mutex_);
-  bool all_know_ WEIR_GUARDED_BY(mutex_) = false;  ///< of a failure, or will
+  bool failure_announced_ WEIR_GUARDED_BY(mutex_) = false;  ///< of a failure, or will
   weir_halo_info info_ = WEIR_HALO_INFO_INIT;
 };
 

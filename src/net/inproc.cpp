@@ -359,7 +359,7 @@ class InprocHub::InprocLink final : public Link {
     return any;
   }
 
-  std::string gone(Rank rank) noexcept override {
+  std::string why_lost(Rank rank) noexcept override {
     if (is_owed_by(rank)) return {};
     Box& box = *state_->boxes[rank];
     const sys::Lock lock(box.mutex);

@@ -70,7 +70,7 @@ class Link {
   virtual void leave() noexcept {}
 
   /// Says why a rank's process cannot send any more, "" while it can, as far as the link knows.
-  virtual std::string gone(Rank) noexcept { return {}; }
+  virtual std::string why_lost(Rank) noexcept { return {}; }
   /// Forgets what is under way to and from a rank, for ever. `left`: it has said that it leaves.
   virtual void cut(Rank, bool /*left*/) noexcept {}
 

@@ -17,8 +17,8 @@ namespace weir::rt {
 
 enum class LinkTransport::Kind : std::uint8_t {
   hello,
-  bye,
-  beat,
+  leave,
+  heartbeat,
   frame,
   put,
   get,
@@ -36,7 +36,7 @@ struct LinkTransport::Header {
 
   std::uint32_t magic = kMagic;
   Format format = Format::plain;
-  Kind kind = Kind::beat;
+  Kind kind = Kind::heartbeat;
   std::uint16_t check = 0;
   std::uint32_t bytes = 0;     ///< behind the header, without the checksum
   std::uint32_t sequence = 0;  ///< of the packet among those from this rank to that
@@ -56,7 +56,7 @@ struct LinkTransport::Header {
 
 struct LinkTransport::Hello {
   std::int64_t lost_after_ns;
-  std::uint32_t beats, unused;
+  std::uint32_t sends_heartbeats, unused;
 };
 struct LinkTransport::Put {
   std::uint64_t token, offset;
@@ -83,7 +83,7 @@ namespace {
 constexpr std::size_t kLargestFixed = 40;
 constexpr std::int64_t kLongestInterval = 250'000'000;
 constexpr std::int64_t kLongestLeave = 5'000'000'000;
-constexpr unsigned kPassesPerLook = 64;
+constexpr unsigned kPassesPerCheck = 64;
 
 /// Finds the build ids that the linker gave to the program and to what this function is in.
 struct BuildIds {
@@ -171,7 +171,7 @@ LinkTransport::LinkTransport(std::unique_ptr<Link> link, Membership membership)
            .rank = facts.rank,
            .ranks = facts.ranks,
            .frame_bytes = facts.packet_bytes - sizeof(Header) - sizeof(std::uint64_t),
-           .reserved_bytes = membership_.sums ? 0 : facts.reserved_bytes,
+           .reserved_bytes = membership_.sends_checksums ? 0 : facts.reserved_bytes,
            .shares_memory = facts.shares_memory,
            .owner_must_poll = !facts.shares_memory,
            .can_sleep = facts.can_sleep,
@@ -188,42 +188,42 @@ LinkTransport::LinkTransport(std::unique_ptr<Link> link, Membership membership)
   slots_.resize(kSlots);
   free_.reserve(kSlots);
   ended_.reserve(kSlots);
-  telling_.reserve(kSlots);
+  delivering_.reserve(kSlots);
   unsent_.reserve(kSlots);
-  broken_.reserve(info_.ranks);
+  lost_.reserve(info_.ranks);
   for (std::uint32_t i = kSlots; i > 0; --i) free_.push_back(i - 1);
   join();
 }
 
-void LinkTransport::send_hellos(std::vector<bool>& said) {
-  const Hello hello{membership_.lost_after_ns, membership_.beats, 0};
+void LinkTransport::send_hellos(std::vector<bool>& sent) {
+  const Hello hello{membership_.lost_after_ns, membership_.sends_heartbeats, 0};
   const std::span<const std::byte> build = std::as_bytes(std::span(membership_.build));
   for (Rank rank = 0; rank < info_.ranks; ++rank) {
-    if (!said[rank]) said[rank] = push(rank, Kind::hello, hello, build);
+    if (!sent[rank]) sent[rank] = push(rank, Kind::hello, hello, build);
   }
 }
 
 void LinkTransport::join() {
-  std::vector<bool> said(info_.ranks);
-  said[info_.rank] = true;
-  peers_[info_.rank].here = true;
+  std::vector<bool> sent(info_.ranks);
+  sent[info_.rank] = true;
+  peers_[info_.rank].joined = true;
   peers_[info_.rank].build = membership_.build;
   const std::int64_t deadline = sys::deadline_after(membership_.join_within_ns);
   const auto everybody = [&] {
-    return std::all_of(said.begin(), said.end(), [](bool each) { return each; }) &&
-           std::all_of(peers_.begin(), peers_.end(), [](const Peer& each) { return each.here; });
+    return std::all_of(sent.begin(), sent.end(), [](bool each) { return each; }) &&
+           std::all_of(peers_.begin(), peers_.end(), [](const Peer& each) { return each.joined; });
   };
-  send_hellos(said);
+  send_hellos(sent);
   while (!everybody()) {
     const std::uint32_t bell = link_->bell();
     const bool heard = link_->receive(*this);
-    send_hellos(said);
+    send_hellos(sent);
     for (Rank rank = 0; rank < info_.ranks; ++rank) {
-      const std::string why = peers_[rank].here ? std::string() : link_->gone(rank);
+      const std::string why = peers_[rank].joined ? std::string() : link_->why_lost(rank);
       if (!why.empty()) receive_all();  // also of one that has left already
       const Peer& peer = peers_[rank];
-      if (peer.gone && !peer.left) fail(WEIR_STATUS_NETWORK_ERROR, "{}", peer.why);
-      if (peer.here) continue;
+      if (peer.lost && !peer.left) fail(WEIR_STATUS_NETWORK_ERROR, "{}", peer.why);
+      if (peer.joined) continue;
       if (!why.empty()) fail(WEIR_STATUS_NETWORK_ERROR, "rank {} {} before it joined", rank, why);
       if (sys::now_ns() < deadline) continue;
       fail(WEIR_STATUS_NETWORK_ERROR, "rank {} has not joined the fabric within {} s", rank,
@@ -232,8 +232,8 @@ void LinkTransport::join() {
     if (!heard) link_->wait(bell, std::min(deadline, sys::now_ns() + 10'000'000));
   }
   compare_builds();
-  looked_ns_ = sys::now_ns();
-  for (Peer& peer : peers_) peer.heard_ns = peer.spoke_ns = looked_ns_;
+  checked_ns_ = sys::now_ns();
+  for (Peer& peer : peers_) peer.received_ns = peer.sent_ns = checked_ns_;
 }
 
 /// A link does not receive within receive().
@@ -261,7 +261,7 @@ void LinkTransport::compare_builds() const {
 }
 
 LinkTransport::~LinkTransport() {
-  if (!has_left_) leave(Kind::bye);
+  if (!has_left_) leave(Kind::leave);
 }
 
 void LinkTransport::leave_at_exit() noexcept {
@@ -269,10 +269,10 @@ void LinkTransport::leave_at_exit() noexcept {
   leave(Kind::end);
   link_->leave();
   has_left_ = true;
-  next_look_ns_.store(sys::kNever);
+  next_check_ns_.store(sys::kNever);
   for (Rank rank = 0; rank < info_.ranks; ++rank) {
     if (rank != info_.rank)
-      break_with(rank, reason("is out of reach: this rank has left the fabric"));
+      mark_lost(rank, reason("is out of reach: this rank has left the fabric"));
   }
 }
 
@@ -286,7 +286,7 @@ void LinkTransport::leave(Kind farewell) noexcept {
   Rank next = 0;
   const auto over = [&] {
     while (next < info_.ranks &&
-           (next == info_.rank || peers_[next].gone || push_parts(next, farewell, {}, {}))) {
+           (next == info_.rank || peers_[next].lost || push_parts(next, farewell, {}, {}))) {
       ++next;
     }
     return next == info_.ranks && link_->drained();
@@ -317,7 +317,7 @@ bool LinkTransport::push_parts(Rank to, Kind kind, std::span<const std::byte> fi
   Header header;
   header.kind = kind;
   header.sequence = peer.sent;
-  header.format = membership_.sums ? Header::Format::summed : Header::Format::plain;
+  header.format = membership_.sends_checksums ? Header::Format::summed : Header::Format::plain;
   std::size_t bytes = first.size(), count = 1;
   for (const auto& other : others) {
     bytes += other.size();
@@ -329,13 +329,13 @@ bool LinkTransport::push_parts(Rank to, Kind kind, std::span<const std::byte> fi
   if (!first.empty()) std::memcpy(front.data() + sizeof header, first.data(), first.size());
   parts[0] = std::span(front).first(sizeof header + first.size());
   std::uint64_t sum = 0;
-  if (membership_.sums) {
+  if (membership_.sends_checksums) {
     sum = checksum(first, others);
     parts[count++] = bytes_of(sum);
   }
   if (!(link_.get()->*send)(to, std::span(parts).first(count))) return false;
   ++peer.sent;
-  peer.spoke_ns = looked_ns_;
+  peer.sent_ns = checked_ns_;
   return true;
 }
 
@@ -347,19 +347,19 @@ bool LinkTransport::push(Rank to, Kind kind, const Fixed& fixed,
 }
 
 bool LinkTransport::send(Rank to, Parts parts) {
-  return peers_[to].gone || push_parts(to, Kind::frame, {}, parts);
+  return peers_[to].lost || push_parts(to, Kind::frame, {}, parts);
 }
 
 bool LinkTransport::send_reserved(Rank to, Parts parts) {
   static_assert(sizeof(Header) + 64 <= kReservedFront);
-  if (!peers_[to].gone) return push_parts(to, Kind::frame, {}, parts, &Link::send_reserved);
+  if (!peers_[to].lost) return push_parts(to, Kind::frame, {}, parts, &Link::send_reserved);
   link_->unreserve(const_cast<std::byte*>(parts.back().data()));
   return true;
 }
 
 void LinkTransport::packet(Rank from, std::span<const std::byte> bytes) noexcept {
   Peer& peer = peers_[from];
-  if (peer.gone) return;
+  if (peer.lost) return;
   try {
     const Header header = cut_off<Header>(bytes);
     if (!header.sound()) fail(WEIR_STATUS_NETWORK_ERROR, "its header is none of weir's");
@@ -372,15 +372,15 @@ void LinkTransport::packet(Rank from, std::span<const std::byte> bytes) noexcept
       fail(WEIR_STATUS_NETWORK_ERROR, "it is packet {} where {} was due", header.sequence,
            peer.received - 1);
     }
-    if (!peer.here && header.kind != Kind::hello) {
+    if (!peer.joined && header.kind != Kind::hello) {
       fail(WEIR_STATUS_NETWORK_ERROR, "it came before the rank joined");
     }
-    peer.heard_ns = looked_ns_;
+    peer.received_ns = checked_ns_;
     take(from, header.kind, bytes);
   } catch (const Error& error) {
-    break_with(from, reason("sent a packet that is refused: ", error.what()));
+    mark_lost(from, reason("sent a packet that is refused: ", error.what()));
   } catch (...) {
-    break_with(from, reason("sent more than there is memory for"));
+    mark_lost(from, reason("sent more than there is memory for"));
   }
 }
 
@@ -388,18 +388,18 @@ void LinkTransport::take(Rank from, Kind kind, std::span<const std::byte> rest) 
   Peer& peer = peers_[from];
   switch (kind) {
     case Kind::hello: {
-      if (peer.here) fail(WEIR_STATUS_NETWORK_ERROR, "it joins a second time");
+      if (peer.joined) fail(WEIR_STATUS_NETWORK_ERROR, "it joins a second time");
       const Hello hello = cut_off<Hello>(rest);
-      peer.beats = hello.beats != 0;
+      peer.sends_heartbeats = hello.sends_heartbeats != 0;
       interval_ns_ = std::min(interval_ns_, interval_for(hello.lost_after_ns));
       peer.build.assign(reinterpret_cast<const char*>(rest.data()), rest.size());
-      peer.here = true;
+      peer.joined = true;
       return;
     }
-    case Kind::bye: peer.left = true; return break_with(from, "has left the fabric");
+    case Kind::leave: peer.left = true; return mark_lost(from, "has left the fabric");
     case Kind::end:
       peer.left = true;
-      return break_with(from, "has ended without closing the fabric");
+      return mark_lost(from, "has ended without closing the fabric");
     case Kind::frame:
       if (sink_ != nullptr) return sink_->arrived(from, rest);
       early_.emplace_back(from, std::vector<std::byte>(rest.begin(), rest.end()));
@@ -414,11 +414,11 @@ void LinkTransport::take(Rank from, Kind kind, std::span<const std::byte> rest) 
   }
 }
 
-void LinkTransport::break_with(Rank rank, std::string why) noexcept {
+void LinkTransport::mark_lost(Rank rank, std::string why) noexcept {
   Peer& peer = peers_[rank];
-  if (peer.gone) return;
-  peer.gone = true;
-  broken_.push_back(rank);
+  if (peer.lost) return;
+  peer.lost = true;
+  lost_.push_back(rank);
   try {
     peer.why = fmt::format("rank {} {}", rank, why);
   } catch (...) {
@@ -427,7 +427,7 @@ void LinkTransport::break_with(Rank rank, std::string why) noexcept {
 }
 
 void LinkTransport::drop(Rank rank, const std::string& why) noexcept {
-  break_with(rank, reason(why.c_str()));
+  mark_lost(rank, reason(why.c_str()));
 }
 
 // ---- One-sided operations: the target -----------------------------------------------------------
@@ -487,7 +487,7 @@ void LinkTransport::take_change(Rank from, std::span<const std::byte> rest) {
 }
 
 bool LinkTransport::push_answer(Answer& answer) noexcept {
-  if (peers_[answer.to].gone) return true;
+  if (peers_[answer.to].lost) return true;
   Reply reply{answer.token, answer.cursor, answer.old, static_cast<std::uint32_t>(answer.status),
               0};
   if (answer.kind != Kind::get_part) return push(answer.to, answer.kind, reply);
@@ -518,7 +518,7 @@ bool LinkTransport::push_answers() noexcept {
       try {
         answers_.push_back(answer);
       } catch (...) {
-        break_with(answer.to, reason("is owed an answer that there is no memory for"));
+        mark_lost(answer.to, reason("is owed an answer that there is no memory for"));
       }
     }
   }
@@ -545,7 +545,7 @@ bool LinkTransport::start(const OneSided& operation) {
 bool LinkTransport::push_slot(Slot& slot, std::uint32_t index, bool& moved) noexcept {
   const OneSided& operation = slot.operation;
   if (!slot.live) return true;
-  if (peers_[operation.target].gone) return true;  // deliver_broken() ends it
+  if (peers_[operation.target].lost) return true;  // deliver_lost() ends it
   std::int64_t old = 0;
   std::optional<Outcome> outcome;
   if (slot.direct) outcome = link_->direct(operation, slot.cursor, old);
@@ -653,33 +653,33 @@ bool LinkTransport::progress(TransportSink& sink) noexcept {
     happened = true;
   }
   if (!has_left_) happened |= progress_link();
-  happened |= deliver_broken(sink);
+  happened |= deliver_lost(sink);
   happened |= deliver_ended(sink);
   sink_ = nullptr;
   return happened;
 }
 
 bool LinkTransport::progress_link() noexcept {
-  if (++passes_ % kPassesPerLook == 0) look_after_peers();
+  if (++passes_ % kPassesPerCheck == 0) check_peers();
   bool happened = receive();
   happened |= push_answers();
   happened |= push_slots();
-  if (!happened && passes_ % kPassesPerLook != 0) look_after_peers();
+  if (!happened && passes_ % kPassesPerCheck != 0) check_peers();
   return happened;
 }
 
 bool LinkTransport::deliver_ended(TransportSink& sink) noexcept {
   if (ended_.empty()) return false;
-  telling_.swap(ended_);
-  for (Ended& each : telling_) sink.completed(each.token, each.old, std::move(each.outcome));
-  telling_.clear();
+  delivering_.swap(ended_);
+  for (Ended& each : delivering_) sink.completed(each.token, each.old, std::move(each.outcome));
+  delivering_.clear();
   return true;
 }
 
-bool LinkTransport::deliver_broken(TransportSink& sink) noexcept {
-  if (told_ == broken_.size()) return false;
-  while (told_ < broken_.size()) {
-    const Rank rank = broken_[told_++];
+bool LinkTransport::deliver_lost(TransportSink& sink) noexcept {
+  if (reported_ == lost_.size()) return false;
+  while (reported_ < lost_.size()) {
+    const Rank rank = lost_[reported_++];
     const std::string& why = peers_[rank].why;
     if (!has_left_) link_->cut(rank, peers_[rank].left);
     std::erase_if(answers_, [rank](const Answer& answer) { return answer.to == rank; });
@@ -700,35 +700,35 @@ void LinkTransport::end_operations_on(Rank rank, TransportSink& sink) noexcept {
   deliver_ended(sink);
 }
 
-void LinkTransport::look_after_peers() noexcept {
+void LinkTransport::check_peers() noexcept {
   const std::int64_t now = sys::now_ns();
-  const std::int64_t away = now - looked_ns_;
-  looked_ns_ = now;
-  if (now < next_look_ns_.load(std::memory_order_relaxed)) return;
-  next_look_ns_.store(now + interval_ns_ / 2, std::memory_order_relaxed);
+  const std::int64_t away = now - checked_ns_;
+  checked_ns_ = now;
+  if (now < next_check_ns_.load(std::memory_order_relaxed)) return;
+  next_check_ns_.store(now + interval_ns_ / 2, std::memory_order_relaxed);
   for (Rank rank = 0; rank < info_.ranks; ++rank) {
     Peer& peer = peers_[rank];
-    if (rank == info_.rank || peer.gone) continue;
+    if (rank == info_.rank || peer.lost) continue;
     // Who was away itself cannot tell whether others were silent.
-    if (away > 2 * interval_ns_) peer.heard_ns = now;
-    if (membership_.beats && now - peer.spoke_ns >= interval_ns_) {
-      push_parts(rank, Kind::beat, {}, {});
+    if (away > 2 * interval_ns_) peer.received_ns = now;
+    if (membership_.sends_heartbeats && now - peer.sent_ns >= interval_ns_) {
+      push_parts(rank, Kind::heartbeat, {}, {});
     }
-    if (std::string why = link_->gone(rank); !why.empty()) {
+    if (std::string why = link_->why_lost(rank); !why.empty()) {
       receive_all();
-      break_with(rank, std::move(why));
-    } else if (peer.beats && membership_.lost_after_ns > 0 &&
-               now - peer.heard_ns > membership_.lost_after_ns) {
+      mark_lost(rank, std::move(why));
+    } else if (peer.sends_heartbeats && membership_.lost_after_ns > 0 &&
+               now - peer.received_ns > membership_.lost_after_ns) {
       std::array<char, 64> text{};
       fmt::format_to_n(text.data(), text.size() - 1, "has not answered for {} ms",
-                       (now - peer.heard_ns) / 1'000'000);
-      break_with(rank, reason(text.data()));
+                       (now - peer.received_ns) / 1'000'000);
+      mark_lost(rank, reason(text.data()));
     }
   }
 }
 
 void LinkTransport::wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept {
-  const std::int64_t look = next_look_ns_.load(std::memory_order_relaxed);
+  const std::int64_t look = next_check_ns_.load(std::memory_order_relaxed);
   link_->wait(bell, std::min(deadline_ns, std::max(look, sys::now_ns() + 100'000)));
 }
 

@@ -19,10 +19,11 @@ namespace weir::rt {
 /// What a rank says about itself when it joins.
 struct Membership {
   std::string build;                            ///< must be the same on all ranks
-  bool beats = true;                            ///< progress() is called often, whatever happens
+  bool sends_heartbeats = true;                 ///< progress() is called often, whatever happens
   std::int64_t lost_after_ns = 10'000'000'000;  ///< silence of a rank that beats; 0: for ever
   std::int64_t join_within_ns = 60'000'000'000;
-  bool sums = false;  ///< what this rank sends carries a checksum, which receivers look at
+  bool sends_checksums =
+      false;  ///< what this rank sends carries a checksum, which receivers look at
 };
 
 /// Returns what tells builds of the program and of weir apart.
@@ -33,9 +34,9 @@ std::string build_id();
 /// link cannot do directly are packets that the target's progress() carries out: big puts and gets
 /// stream in pieces of a packet between the two memories, so that neither end keeps them.
 ///
-/// A rank that sends nothing else sends beats, eight in the time after which the least patient of
-/// all counts it as lost. A rank that leaves says so, and whether it has closed the fabric: it is
-/// lost to the others without a failure of its own.
+/// A rank that sends nothing else sends heartbeats, eight within the shortest timeout of any rank.
+/// A rank that leaves says so, and whether it has closed the fabric; to the others it is lost
+/// without a failure of its own.
 class LinkTransport final : public Transport, private PacketSink {
  public:
   /// Joins: waits until all ranks have said who they are. Throws Error.
@@ -48,7 +49,7 @@ class LinkTransport final : public Transport, private PacketSink {
   bool send(Rank to, Parts parts) override;
   /// Nothing where packets carry checksums, which come behind the last part.
   std::byte* reserve(std::size_t bytes) noexcept override {
-    return membership_.sums ? nullptr : link_->reserve(bytes);
+    return membership_.sends_checksums ? nullptr : link_->reserve(bytes);
   }
   void unreserve(std::byte* memory) noexcept override { link_->unreserve(memory); }
   bool send_reserved(Rank to, Parts parts) override;
@@ -67,7 +68,7 @@ class LinkTransport final : public Transport, private PacketSink {
   }
   /// Nothing where packets carry checksums: what does not travel in one would have none.
   std::optional<std::uint64_t> place_of(const void* memory) const noexcept override {
-    return membership_.sums ? std::nullopt : link_->place_of(memory);
+    return membership_.sends_checksums ? std::nullopt : link_->place_of(memory);
   }
   const std::byte* memory_of(Rank owner, std::uint64_t place,
                              std::uint64_t bytes) const noexcept override {
@@ -75,7 +76,7 @@ class LinkTransport final : public Transport, private PacketSink {
   }
   bool progress(TransportSink& sink) noexcept override;
   bool unfinished() const noexcept override {
-    return !unsent_.empty() || !ended_.empty() || told_ < broken_.size();
+    return !unsent_.empty() || !ended_.empty() || reported_ < lost_.size();
   }
   void drop(Rank rank, const std::string& why) noexcept override;
   void leave_at_exit() noexcept override;
@@ -102,10 +103,10 @@ class LinkTransport final : public Transport, private PacketSink {
 
   struct Peer {
     std::uint32_t sent = 0, received = 0;  ///< packets
-    std::int64_t heard_ns = 0, spoke_ns = 0;
+    std::int64_t received_ns = 0, sent_ns = 0;
     std::string build;
-    bool here = false, beats = false;
-    bool gone = false;  ///< nothing is sent or taken any more
+    bool joined = false, sends_heartbeats = false;
+    bool lost = false;  ///< nothing is sent or taken any more
     bool left = false;  ///< it is gone because it has said so
     std::string why;    ///< it is gone: "rank 1 has left the fabric"
   };
@@ -137,7 +138,7 @@ class LinkTransport final : public Transport, private PacketSink {
   };
 
   void join();
-  void send_hellos(std::vector<bool>& said);
+  void send_hellos(std::vector<bool>& sent);
   bool receive() noexcept;
   void receive_all() noexcept;
   void compare_builds() const;
@@ -149,7 +150,7 @@ class LinkTransport final : public Transport, private PacketSink {
   void take_get(Rank from, std::span<const std::byte> rest);
   void take_change(Rank from, std::span<const std::byte> rest);
   void take_reply(Rank from, Kind kind, std::span<const std::byte> rest);
-  void break_with(Rank rank, std::string why) noexcept;
+  void mark_lost(Rank rank, std::string why) noexcept;
 
   template <class Fixed>
   bool push(Rank to, Kind kind, const Fixed& fixed, std::span<const std::byte> body = {}) noexcept;
@@ -168,16 +169,16 @@ class LinkTransport final : public Transport, private PacketSink {
 
   bool progress_link() noexcept;
   bool deliver_ended(TransportSink& sink) noexcept;
-  bool deliver_broken(TransportSink& sink) noexcept;
+  bool deliver_lost(TransportSink& sink) noexcept;
   void end_operations_on(Rank rank, TransportSink& sink) noexcept;
-  void look_after_peers() noexcept;
+  void check_peers() noexcept;
 
   std::unique_ptr<Link> link_;
   Membership membership_;
   TransportInfo info_;
   std::int64_t interval_ns_ = 0;  ///< from one beat to the next
-  std::int64_t looked_ns_ = 0;
-  sys::Atomic<std::int64_t> next_look_ns_{0};
+  std::int64_t checked_ns_ = 0;
+  sys::Atomic<std::int64_t> next_check_ns_{0};
   unsigned passes_ = 0;
   bool receiving_ = false;  ///< also while a handler runs, which may end the process
   bool has_left_ = false;
@@ -188,9 +189,9 @@ class LinkTransport final : public Transport, private PacketSink {
   std::vector<std::uint32_t> unsent_;  ///< slots that have more to send or to do
   std::deque<Answer> answers_;
   std::map<WindowId, Window> windows_;
-  std::vector<Ended> ended_, telling_;  ///< with those under way not more than there are slots
-  std::vector<Rank> broken_;            ///< that are gone; room for all
-  std::size_t told_ = 0;                ///< of these
+  std::vector<Ended> ended_, delivering_;  ///< with those under way not more than there are slots
+  std::vector<Rank> lost_;                 ///< that are gone; room for all
+  std::size_t reported_ = 0;               ///< of these
   std::deque<std::pair<Rank, std::vector<std::byte>>> early_;  ///< frames from before join() ended
   TransportSink* sink_ = nullptr;                              ///< of the progress() under way
 };

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/thread_role.hpp"
-#include "net/gone_ranks.hpp"
+#include "net/lost_ranks.hpp"
 #include "net/port_barrier.hpp"
 
 namespace weir::rt {
@@ -20,7 +20,7 @@ class Port::Body final : private TransportSink, private PortWork {
   const TransportInfo& info() const noexcept { return transport->info(); }
 
   const std::unique_ptr<Transport> transport;
-  GoneRanks gone;
+  LostRanks lost_ranks;
   PortProgress progress;
   PortMessages messages;
   PortOperations operations;
@@ -31,8 +31,10 @@ class Port::Body final : private TransportSink, private PortWork {
 
   void send_all(std::int64_t deadline_ns) noexcept;
   bool step() noexcept override;
-  bool left() const noexcept override { return messages.left() || operations.left(); }
-  void take_over() noexcept override;
+  bool has_submissions() const noexcept override {
+    return messages.has_submissions() || operations.has_submissions();
+  }
+  void take_submissions() noexcept override;
   bool unfinished() const noexcept override {
     return messages.unfinished() || operations.unfinished();
   }
@@ -44,19 +46,19 @@ class Port::Body final : private TransportSink, private PortWork {
 
 Port::Body::Body(std::unique_ptr<Transport> made, ProgressBy by)
     : transport(std::move(made)),
-      gone(info().ranks),
+      lost_ranks(info().ranks),
       progress(*transport, *this, by),
-      messages(*transport, gone, progress),
-      operations(*transport, gone, progress),
-      barrier(info().rank, gone, messages, progress, info().ranks) {
+      messages(*transport, lost_ranks, progress),
+      operations(*transport, lost_ranks, progress),
+      barrier(info().rank, lost_ranks, messages, progress, info().ranks) {
   progress.start();
 }
 
 Port::Body::~Body() {
   progress.stop();
   const std::int64_t deadline = sys::deadline_after(info().patience_ns);
-  progress.take();
-  messages.silence();
+  progress.lock();
+  messages.drop_listeners();
   send_all(deadline);
 }
 
@@ -83,31 +85,31 @@ void Port::Body::leave_at_exit() noexcept {
   progress.begin_to_stop();
   const std::int64_t deadline = sys::deadline_after(info().patience_ns);
   {
-    const PortProgress::Turn turn(progress, deadline);
-    if (!turn) return;
+    const PortProgress::ProgressLock progress_lock(progress, deadline);
+    if (!progress_lock) return;
     messages.listen(Channel::user, nullptr);
     send_all(deadline);
     transport->leave_at_exit();
     step();
   }
-  progress.rouse();
+  progress.notify();
 }
 
 bool Port::Body::step() noexcept {
-  bool happened = messages.take_over();
-  happened |= operations.take_over();
+  bool happened = messages.take_submissions();
+  happened |= operations.take_submissions();
   happened |= transport->progress(*this);
-  happened |= messages.take_over();
-  happened |= operations.take_over();
+  happened |= messages.take_submissions();
+  happened |= operations.take_submissions();
   happened |= messages.push();
   happened |= operations.push();
   happened |= messages.deliver_own();
   return happened;
 }
 
-void Port::Body::take_over() noexcept {
-  if (messages.take_over()) messages.push();
-  if (operations.take_over()) operations.push();
+void Port::Body::take_submissions() noexcept {
+  if (messages.take_submissions()) messages.push();
+  if (operations.take_submissions()) operations.push();
 }
 
 void Port::Body::arrived(Rank from, std::span<const std::byte> frame) noexcept {
@@ -125,7 +127,7 @@ void Port::Body::completed(void* token, std::int64_t old, Outcome outcome) noexc
 }
 
 void Port::Body::lost(Rank rank, const std::string& why) noexcept {
-  gone.note(rank, why);
+  lost_ranks.mark_lost(rank, why);
   operations.push();
   messages.lost(rank, why);
 }
@@ -149,7 +151,7 @@ Port::Port(std::unique_ptr<Transport> transport, ProgressBy progress)
     : body_(std::make_unique<Body>(std::move(transport), progress)) {}
 Port::~Port() {
   // A handler has ended the process, which it never returns from.
-  if (body_->progress.holds()) static_cast<void>(body_.release());
+  if (body_->progress.is_held()) static_cast<void>(body_.release());
 }
 void Port::leave_at_exit() noexcept { body_->leave_at_exit(); }
 
@@ -157,12 +159,14 @@ const TransportInfo& Port::info() const noexcept { return body_->info(); }
 ProgressBy Port::progress_by() const noexcept { return body_->progress.by(); }
 Rank Port::rank() const noexcept { return body_->info().rank; }
 Rank Port::ranks() const noexcept { return body_->info().ranks; }
-bool Port::alive(Rank rank) const noexcept { return rank < ranks() && !body_->gone.gone(rank); }
-std::string Port::why_gone(Rank rank) const { return body_->gone.why(rank); }
+bool Port::alive(Rank rank) const noexcept {
+  return rank < ranks() && !body_->lost_ranks.is_lost(rank);
+}
+std::string Port::why_lost(Rank rank) const { return body_->lost_ranks.loss_reason(rank); }
 
 void Port::listen(Channel channel, Listener* listener) {
   body_->messages.listen(channel, listener);
-  body_->progress.rouse();  // what was kept may be what others wait for
+  body_->progress.notify();  // what was kept may be what others wait for
 }
 void Port::send(Rank to, Channel channel, std::span<const std::byte> head,
                 std::span<const std::byte> body) {
@@ -242,27 +246,29 @@ Outcome Port::barrier(std::int64_t timeout_ns) { return body_->barrier.wait(time
 bool Port::wait_until(const std::function<bool()>& done, std::int64_t timeout_ns, WaitName what) {
   return body_->progress.wait_until(done, timeout_ns, what);
 }
-WaitBoard& Port::waits() noexcept { return body_->progress.waits(); }
+WaitRegistry& Port::waits() noexcept { return body_->progress.waits(); }
 void Port::as_listener(const std::function<void()>& act) {
   {
-    const PortProgress::Turn turn(body_->progress);
+    const PortProgress::ProgressLock progress_lock(body_->progress);
     const NoWaitScope scope;
     act();
   }
-  body_->progress.rouse();  // behind the turn, which kept them from looking
+  body_->progress.notify();  // behind the turn, which kept them from looking
 }
-bool Port::inside_listener() const noexcept { return body_->progress.holds(); }
+bool Port::inside_listener() const noexcept { return body_->progress.is_held(); }
 void Port::leave_out_this_thread() noexcept { body_->progress.leave_out_this_thread(); }
-void Port::attend(Attendant* attendant) noexcept { body_->progress.attend(attendant); }
+void Port::set_progress_hook(ProgressHook* hook) noexcept {
+  body_->progress.set_progress_hook(hook);
+}
 bool Port::on_own_thread() const noexcept { return body_->progress.on_own_thread(); }
-bool Port::progress() noexcept { return body_->progress.look(); }
-void Port::look_away() noexcept { body_->progress.look_away(); }
+bool Port::progress() noexcept { return body_->progress.poll(); }
+void Port::about_to_block() noexcept { body_->progress.about_to_block(); }
 void Port::drop(Rank rank, const std::string& why) noexcept {
   {
-    const PortProgress::Turn turn(body_->progress);
+    const PortProgress::ProgressLock progress_lock(body_->progress);
     body_->transport->drop(rank, why);
   }
-  body_->progress.rouse();  // listeners are to hear of it
+  body_->progress.notify();  // listeners are to hear of it
 }
 
 }  // namespace weir::rt

@@ -22,9 +22,9 @@ namespace weir::rt {
 /// Nothing here waits for another rank but flush() and barrier(). A call to a rank that is lost
 /// fails as WEIR_STATUS_NETWORK_ERROR and names it.
 ///
-/// Who moves the fabric on holds the turn, which nobody waits for but listen() and those
-/// who expose, withdraw, allocate and release memory: what other threads send meanwhile goes into a
-/// list that the holder takes over.
+/// The thread that makes progress holds the progress lock. Only listen(), expose(), withdraw(),
+/// allocate() and release() wait for it; sends of other threads go to a list that the holder takes
+/// over.
 class Port {
  public:
   Port(std::unique_ptr<Transport> transport, ProgressBy progress);
@@ -33,11 +33,11 @@ class Port {
   /// Sends what has been sent, within a bounded time, stops progress and leaves the fabric.
   /// Listeners hear nothing afterwards. No other thread may be in a call.
   ~Port();
-  /// Does all of that but for the thread's end while other threads may be in calls, and inside a
-  /// listener, because the process, or the program on this rank, ends: the others hear that this
-  /// rank has not closed the fabric. They are gone for this rank then, and listeners hear so, but
-  /// for that of Channel::user, which hears nothing more. Does nothing when a listener keeps the
-  /// turn for longer than patience_ns.
+  /// Leaves the fabric at process exit, while other threads may be in calls and inside a listener,
+  /// except that it does not join the progress thread. Other ranks learn that this rank did not
+  /// close the fabric. Listeners are notified that all ranks are lost, except that of
+  /// Channel::user, which gets no further call. Does nothing if a listener holds the progress lock
+  /// for longer than patience_ns.
   void leave_at_exit() noexcept;
 
   /// Most bytes of a message (head and body) that travel in one piece.
@@ -49,15 +49,15 @@ class Port {
   Rank ranks() const noexcept;
   bool alive(Rank rank) const noexcept;
   /// Why a rank is gone: "rank 1 has left the fabric"; "" while it is alive.
-  std::string why_gone(Rank rank) const;
+  std::string why_lost(Rank rank) const;
 
   /// Messages of a channel that came before are delivered first. Null: keep them again, up to 64
   /// MiB; after it returns the former listener hears nothing.
   void listen(Channel channel, Listener* listener);
 
   /// Who is told, without the turn, when the port's own thread has moved something. Null: nobody;
-  /// after it returns the former attendant hears nothing. Not from attend().
-  void attend(Attendant* attendant) noexcept;
+  /// after it returns the former attendant hears nothing. Not from set_progress_hook().
+  void set_progress_hook(ProgressHook* hook) noexcept;
   /// The calling thread is none of the program's: whether it waits says nothing of a stall.
   void leave_out_this_thread() noexcept;
   /// Whether this is the port's own thread.
@@ -130,7 +130,7 @@ class Port {
   /// Throws Error{busy} inside a listener, which must not wait, and what done() throws.
   bool wait_until(const std::function<bool()>& done, std::int64_t timeout_ns, WaitName what);
   /// What threads wait for, also those that others wake.
-  WaitBoard& waits() noexcept;
+  WaitRegistry& waits() noexcept;
 
   /// Whether this thread is in a listener or a completion, and must not wait.
   bool inside_listener() const noexcept;
@@ -141,7 +141,7 @@ class Port {
   /// Moves the fabric on, unless somebody else is at it. Returns whether something happened.
   bool progress() noexcept;
   /// This thread, which has called progress() again and again, goes to sleep elsewhere.
-  void look_away() noexcept;
+  void about_to_block() noexcept;
   /// Gives up on a rank: it counts as lost. One that is gone already stays as it is.
   void drop(Rank rank, const std::string& why) noexcept;
 

@@ -6,22 +6,26 @@
 
 namespace weir::rt {
 
-PortBarrier::PortBarrier(Rank rank, const GoneRanks& gone, PortMessages& messages,
+PortBarrier::PortBarrier(Rank rank, const LostRanks& lost_ranks, PortMessages& messages,
                          PortProgress& progress, Rank ranks)
-    : rank_(rank), gone_(gone), messages_(messages), progress_(progress), theirs_(ranks) {
+    : rank_(rank),
+      lost_ranks_(lost_ranks),
+      messages_(messages),
+      progress_(progress),
+      theirs_(ranks) {
   messages_.listen(Channel::control, this);
 }
 
-void PortBarrier::arrived(Rank from, std::span<const std::byte> message) noexcept {
+void PortBarrier::on_message(Rank from, std::span<const std::byte> message) noexcept {
   std::uint64_t reached = 0;
   if (message.size() != sizeof reached) return;
   std::memcpy(&reached, message.data(), sizeof reached);
   theirs_[from].store(reached);
 }
 
-void PortBarrier::tell_all() {
+void PortBarrier::announce() {
   for (Rank rank = 0; rank < theirs_.size(); ++rank) {
-    if (rank == rank_ || gone_.gone(rank)) continue;
+    if (rank == rank_ || lost_ranks_.is_lost(rank)) continue;
     try {
       messages_.post(rank, Channel::control, bytes_of(own_), {});
     } catch (const Error& error) {
@@ -30,9 +34,9 @@ void PortBarrier::tell_all() {
   }
 }
 
-bool PortBarrier::over(Rank& late) const noexcept {
+bool PortBarrier::is_complete(Rank& late) const noexcept {
   for (late = 0; late < theirs_.size(); ++late) {
-    if (late != rank_ && !gone_.gone(late) && theirs_[late].load() < own_) return false;
+    if (late != rank_ && !lost_ranks_.is_lost(late) && theirs_[late].load() < own_) return false;
   }
   return true;
 }
@@ -42,12 +46,12 @@ Outcome PortBarrier::wait(std::int64_t timeout_ns) {
   if (!open_) {
     ++own_;
     open_ = true;
-    told_ = false;
+    announced_ = false;
   }
-  if (!told_) tell_all();
-  told_ = true;
+  if (!announced_) announce();
+  announced_ = true;
   Rank late = 0;
-  if (!progress_.wait_until([&] { return over(late); }, timeout_ns, "a barrier")) {
+  if (!progress_.wait_until([&] { return is_complete(late); }, timeout_ns, "a barrier")) {
     return failed_outcome(WEIR_STATUS_TIMEOUT,
                           fmt::format("rank {} has not reached the barrier", late).c_str());
   }

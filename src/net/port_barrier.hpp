@@ -13,26 +13,26 @@ namespace weir::rt {
 /// One thread of each rank.
 class PortBarrier final : private Listener {
  public:
-  PortBarrier(Rank rank, const GoneRanks& gone, PortMessages& messages, PortProgress& progress,
-              Rank ranks);
+  PortBarrier(Rank rank, const LostRanks& lost_ranks, PortMessages& messages,
+              PortProgress& progress, Rank ranks);
 
   /// As in Port. After a timeout the next call waits for the same barrier.
   Outcome wait(std::int64_t timeout_ns);
 
  private:
-  void arrived(Rank from, std::span<const std::byte> message) noexcept override;
-  void lost(Rank, const std::string&) noexcept override {}
-  void tell_all();
-  bool over(Rank& late) const noexcept;
+  void on_message(Rank from, std::span<const std::byte> message) noexcept override;
+  void on_rank_lost(Rank, const std::string&) noexcept override {}
+  void announce();
+  bool is_complete(Rank& late) const noexcept;
 
   const Rank rank_;
-  const GoneRanks& gone_;
+  const LostRanks& lost_ranks_;
   PortMessages& messages_;
   PortProgress& progress_;
   std::vector<sys::Atomic<std::uint64_t>> theirs_;  ///< that each rank has reached
   std::uint64_t own_ = 0;                           ///< that this rank has reached
   bool open_ = false;                               ///< the last one has not been seen to be over
-  bool told_ = false;                               ///< all have been told of it
+  bool announced_ = false;                          ///< all have been told of it
 };
 
 }  // namespace weir::rt

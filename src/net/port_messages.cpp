@@ -8,10 +8,11 @@
 
 namespace weir::rt {
 
-PortMessages::PortMessages(Transport& transport, const GoneRanks& gone, PortProgress& progress)
+PortMessages::PortMessages(Transport& transport, const LostRanks& lost_ranks,
+                           PortProgress& progress)
     : transport_(transport),
       info_(transport.info()),
-      gone_(gone),
+      lost_ranks_(lost_ranks),
       progress_(progress),
       most_(std::min(kFrameBytes, info_.frame_bytes - sizeof(FrameHeader))),
       peers_(info_.ranks) {}
@@ -25,10 +26,10 @@ bool PortMessages::empty() const noexcept {
 
 /// Throws Error also when the rank is gone.
 void PortMessages::wait_for_room(Rank to, Channel channel, std::size_t bytes) {
-  gone_.check(to, "send to");
+  lost_ranks_.check_alive(to, "send to");
   if (to == info_.rank) check_room_here(channel, bytes);
   const sys::Atomic<std::size_t>& queued = peers_[to].queued;
-  if (progress_.holds()) {
+  if (progress_.is_held()) {
     check_room_inside(to, channel, bytes);
   } else if (queued.load() > kQueuedBytes) {
     progress_.wait_until([&] { return queued.load() <= kQueuedBytes; }, -1, "room to send");
@@ -43,15 +44,15 @@ void PortMessages::send(Rank to, Channel channel, std::span<const std::byte> hea
 
 void PortMessages::post(Rank to, Channel channel, std::span<const std::byte> head,
                         std::span<const std::byte> body) {
-  gone_.check(to, "send to");
+  lost_ranks_.check_alive(to, "send to");
   const std::size_t bytes = head.size() + body.size();
-  const bool inside = progress_.holds();
+  const bool inside = progress_.is_held();
   // Who has sent a part must have memory for the rest.
   Messages one = bytes > most_ ? room_for(to, channel, bytes) : Messages();
   if (!one.empty()) one.front().inside = inside;
   if (to != info_.rank && send_now(to, channel, {0, head, body}, one)) {
     const bool rest_waits = bytes > most_ && one.empty();
-    if (rest_waits) progress_.rouse();
+    if (rest_waits) progress_.notify();
     return;
   }
   if (one.empty()) one = room_for(to, channel, bytes);
@@ -74,14 +75,14 @@ void PortMessages::post_reserved(Rank to, Channel channel, std::span<const std::
 
 void PortMessages::post(Rank to, Channel channel, std::span<const std::byte> head, Reserved body,
                         std::size_t body_bytes) {
-  gone_.check(to, "send to");
+  lost_ranks_.check_alive(to, "send to");
   if (send_reserved_now(to, channel, head, body, body_bytes)) return;
   Messages one = room_for(to, channel, head.size());
   Message& message = one.front();
   message.bytes.assign(head.begin(), head.end());
   message.body = std::move(body);
   message.body_bytes = body_bytes;
-  message.inside = progress_.holds();
+  message.inside = progress_.is_held();
   submit(std::move(one));
 }
 
@@ -126,9 +127,9 @@ void PortMessages::check_room_inside(Rank to, Channel channel, std::size_t bytes
 /// Sends what the way takes at once. Of a message of which a part is out the rest comes next, in
 /// `room`. Returns false when nothing is out.
 bool PortMessages::send_now(Rank to, Channel channel, const MessageRest& message, Messages& room) {
-  const PortProgress::Chance chance(progress_);
-  if (!chance) return false;
-  if (take_over()) push();
+  const PortProgress::TryProgressLock progress_lock(progress_);
+  if (!progress_lock) return false;
+  if (take_submissions()) push();
   Peer& peer = peers_[to];
   std::size_t sent = 0;
   if (!peer.messages.empty()) return false;
@@ -143,9 +144,9 @@ bool PortMessages::send_now(Rank to, Channel channel, const MessageRest& message
 /// Returns false when the way is not free, and nothing is out.
 bool PortMessages::send_reserved_now(Rank to, Channel channel, std::span<const std::byte> head,
                                      Reserved& body, std::size_t body_bytes) {
-  const PortProgress::Chance chance(progress_);
-  if (!chance) return false;
-  if (take_over()) push();
+  const PortProgress::TryProgressLock progress_lock(progress_);
+  if (!progress_lock) return false;
+  if (take_submissions()) push();
   return peers_[to].messages.empty() && send_reserved(to, channel, head, body, body_bytes);
 }
 
@@ -179,14 +180,14 @@ void PortMessages::submit(Messages one) noexcept {
     submitted_.splice(submitted_.end(), one);
   }
   submissions_.fetch_add(1);
-  if (const PortProgress::Chance chance(progress_); chance) {
-    take_over();
+  if (const PortProgress::TryProgressLock progress_lock(progress_); progress_lock) {
+    take_submissions();
     push();
   }
-  progress_.rouse();
+  progress_.notify();
 }
 
-bool PortMessages::take_over() noexcept {
+bool PortMessages::take_submissions() noexcept {
   if (submissions_.load() == 0) return false;
   sys::Lock lock(mutex_);
   submissions_.store(0);
@@ -218,7 +219,7 @@ bool PortMessages::push_to(Rank to) {
   while (!peer.messages.empty()) {
     Message& message = peer.messages.front();
     const std::size_t before = message.sent;
-    const bool over = gone_.gone(to) || send_rest(message);
+    const bool over = lost_ranks_.is_lost(to) || send_rest(message);
     moved |= over || message.sent != before;
     if (!over) break;
     note_over(message);
@@ -230,7 +231,7 @@ bool PortMessages::push_to(Rank to) {
 // ---- Receiving ----------------------------------------------------------------------------------
 
 void PortMessages::listen(Channel channel, Listener* listener) {
-  const PortProgress::Turn turn(progress_);
+  const PortProgress::ProgressLock progress_lock(progress_);
   const auto index = static_cast<std::size_t>(channel);
   listeners_[index] = listener;
   if (listener == nullptr) return;
@@ -240,11 +241,11 @@ void PortMessages::listen(Channel channel, Listener* listener) {
     one.splice(one.begin(), kept_[index], kept_[index].begin());
     const Message& kept = one.front();
     kept_bytes_[index].fetch_sub(kept.bytes.size());
-    listener->arrived(kept.rank, kept.bytes);
+    listener->on_message(kept.rank, kept.bytes);
     if (listeners_[index] != listener) return;
   }
   for (Rank rank = 0; rank < info_.ranks; ++rank) {
-    if (gone_.gone(rank)) listener->lost(rank, gone_.why(rank));
+    if (lost_ranks_.is_lost(rank)) listener->on_rank_lost(rank, lost_ranks_.loss_reason(rank));
   }
 }
 
@@ -258,7 +259,7 @@ bool PortMessages::deliver_own() noexcept {
     const auto index = static_cast<std::size_t>(message.channel);
     if (Listener* const listener = listeners_[index]) {
       const NoWaitScope scope;
-      listener->arrived(info_.rank, message.bytes);
+      listener->on_message(info_.rank, message.bytes);
     } else {
       kept_bytes_[index].fetch_add(message.bytes.size());
       kept_[index].splice(kept_[index].end(), one);
@@ -280,7 +281,7 @@ void PortMessages::deliver(Rank from, Channel channel, std::span<const std::byte
   const auto index = static_cast<std::size_t>(channel);
   if (Listener* const listener = listeners_[index]) {
     const NoWaitScope scope;
-    return listener->arrived(from, message);
+    return listener->on_message(from, message);
   }
   if (kept_bytes_[index].load() + message.size() > kKeptBytes) {
     fail(WEIR_STATUS_NETWORK_ERROR, "nobody listens to channel {}, and {} MiB are waiting there",
@@ -295,7 +296,7 @@ void PortMessages::lost(Rank rank, const std::string& why) noexcept {
   push();
   const NoWaitScope scope;
   for (Listener* const listener : listeners_) {
-    if (listener != nullptr) listener->lost(rank, why);
+    if (listener != nullptr) listener->on_rank_lost(rank, why);
   }
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/threads.hpp"
-#include "net/gone_ranks.hpp"
+#include "net/lost_ranks.hpp"
 #include "net/message_frames.hpp"
 #include "net/port_progress.hpp"
 #include "net/transport.hpp"
@@ -22,10 +22,10 @@ class Listener {
  public:
   /// A message, in the order in which `from` sent to this channel. The bytes are gone when it
   /// returns. On the thread that makes progress, one at a time; may send, must not wait.
-  virtual void arrived(Rank from, std::span<const std::byte> message) noexcept = 0;
+  virtual void on_message(Rank from, std::span<const std::byte> message) noexcept = 0;
   /// A rank is gone: it was lost, or it has left. Nothing of it comes afterwards. Same thread. Who
   /// begins to listen is told at once of those that are gone already.
-  virtual void lost(Rank rank, const std::string& why) noexcept = 0;
+  virtual void on_rank_lost(Rank rank, const std::string& why) noexcept = 0;
 
  protected:
   ~Listener() = default;
@@ -37,7 +37,7 @@ class PortMessages {
   /// Most bytes of a message that travel in one frame.
   static constexpr std::size_t kFrameBytes = (64u << 10) + 512;
 
-  PortMessages(Transport& transport, const GoneRanks& gone, PortProgress& progress);
+  PortMessages(Transport& transport, const LostRanks& lost_ranks, PortProgress& progress);
 
   // As in Port.
   void listen(Channel channel, Listener* listener);
@@ -51,11 +51,11 @@ class PortMessages {
                      std::span<std::byte> body);
 
   /// Whether other threads have left messages. Any thread.
-  bool left() const noexcept { return submissions_.load() > 0; }
+  bool has_submissions() const noexcept { return submissions_.load() > 0; }
 
   // Whoever holds the turn.
   /// Takes over what others have left. Returns whether there was something.
-  bool take_over() noexcept;
+  bool take_submissions() noexcept;
   /// Sends what can be sent, and forgets what is for a rank that is gone. Returns whether something
   /// moved.
   bool push() noexcept;
@@ -69,7 +69,7 @@ class PortMessages {
   /// Whether nothing waits to be sent.
   bool empty() const noexcept;
   /// Nobody listens from now on.
-  void silence() noexcept { listeners_ = {}; }
+  void drop_listeners() noexcept { listeners_ = {}; }
 
  private:
   static constexpr std::size_t kQueuedBytes = 512u << 10;  ///< to one rank, before send() blocks
@@ -122,7 +122,7 @@ class PortMessages {
 
   Transport& transport_;
   const TransportInfo& info_;
-  const GoneRanks& gone_;
+  const LostRanks& lost_ranks_;
   PortProgress& progress_;
   const std::size_t most_;  ///< bytes of a message in a frame
 

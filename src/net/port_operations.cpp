@@ -28,10 +28,11 @@ std::uint64_t operating_thread() noexcept {
 
 }  // namespace
 
-PortOperations::PortOperations(Transport& transport, const GoneRanks& gone, PortProgress& progress)
+PortOperations::PortOperations(Transport& transport, const LostRanks& lost_ranks,
+                               PortProgress& progress)
     : transport_(transport),
       info_(transport.info()),
-      gone_(gone),
+      lost_ranks_(lost_ranks),
       progress_(progress),
       serial_(next_serial()),
       waiting_(info_.ranks) {}
@@ -45,8 +46,9 @@ bool PortOperations::empty() const noexcept {
 
 WindowId PortOperations::expose(void* memory, std::size_t bytes, std::int64_t deadline_ns) {
   if (memory == nullptr && bytes > 0) fail_argument("the memory of a window is NULL");
-  const PortProgress::Turn turn(progress_, deadline_ns);
-  if (!turn) fail(WEIR_STATUS_TIMEOUT, "no window in time: a handler of messages is at work");
+  const PortProgress::ProgressLock progress_lock(progress_, deadline_ns);
+  if (!progress_lock)
+    fail(WEIR_STATUS_TIMEOUT, "no window in time: a handler of messages is at work");
   const WindowId window = next_window_;
   {
     const SpinGuard guard(windows_lock_);
@@ -66,7 +68,7 @@ WindowId PortOperations::expose(void* memory, std::size_t bytes, std::int64_t de
 void PortOperations::withdraw(WindowId window) noexcept {
   bool entered = false;
   {
-    const PortProgress::Turn turn(progress_);
+    const PortProgress::ProgressLock progress_lock(progress_);
     entered = transport_.withdraw(window);
     const SpinGuard guard(windows_lock_);
     windows_.erase(window);
@@ -77,8 +79,8 @@ void PortOperations::withdraw(WindowId window) noexcept {
 void* PortOperations::allocate(std::size_t bytes, std::int64_t deadline_ns) {
   void* memory = nullptr;
   {
-    const PortProgress::Turn turn(progress_, deadline_ns);
-    if (!turn) return nullptr;
+    const PortProgress::ProgressLock progress_lock(progress_, deadline_ns);
+    if (!progress_lock) return nullptr;
     memory = transport_.allocate(bytes);
   }
   if (memory != nullptr) {  // seconds, for much: others move the fabric on meanwhile
@@ -93,7 +95,7 @@ void* PortOperations::allocate(std::size_t bytes, std::int64_t deadline_ns) {
 }
 
 void PortOperations::release(void* memory) noexcept {
-  const PortProgress::Turn turn(progress_);
+  const PortProgress::ProgressLock progress_lock(progress_);
   if (!transport_.release(memory)) std::free(memory);
 }
 
@@ -124,9 +126,9 @@ PortOperations::Account& PortOperations::find_account() {
 
 void PortOperations::start(OneSided operation, Completion* done) {
   const Rank to = operation.target;
-  gone_.check(to, "reach");
+  lost_ranks_.check_alive(to, "reach");
   Account& mine = account();
-  if (progress_.holds()) {
+  if (progress_.is_held()) {
     if (done == nullptr) check_room_inside(to, mine.pending[to].load());
   } else if (mine.pending[to].load() >= kMost) {
     progress_.wait_until([&] { return mine.pending[to].load() < kMost / 2; }, -1,
@@ -154,21 +156,21 @@ void PortOperations::check_room_inside(Rank to, std::uint32_t pending) {
 bool PortOperations::start_now(Operations& some) noexcept {
   bool happened = false, more = false;
   {
-    const PortProgress::Chance chance(progress_);
-    if (!chance) return false;
-    take_over();
+    const PortProgress::TryProgressLock progress_lock(progress_);
+    if (!progress_lock) return false;
+    take_submissions();
     if (!some.empty()) {
       Operations& queue = waiting_[some.front().operation.target];
       queue.splice(queue.end(), some);
     }
     push();
-    if (!chance.nested() && info_.shares_memory) happened = progress_.step();
+    if (!progress_lock.nested() && info_.shares_memory) happened = progress_.step();
     more = progress_.unfinished();
   }
   if (!info_.can_sleep || more) {
-    progress_.rouse();
+    progress_.notify();
   } else if (happened) {
-    progress_.rouse_waiters();
+    progress_.notify_waiters();
   }
   return true;
 }
@@ -213,7 +215,7 @@ void PortOperations::start_here(const Started& started) noexcept {
   finish(started, old, {});
 }
 
-bool PortOperations::take_over() noexcept {
+bool PortOperations::take_submissions() noexcept {
   if (submissions_.load() == 0) return false;
   const sys::Lock lock(mutex_);
   submissions_.store(0);
@@ -233,11 +235,11 @@ bool PortOperations::push_to(Rank to) {
   bool moved = false;
   while (!queue.empty()) {
     const auto first = queue.begin();
-    const bool gone = gone_.gone(to);
-    if (!gone && !transport_.start(first->operation)) break;
+    const bool lost_ranks = lost_ranks_.is_lost(to);
+    if (!lost_ranks && !transport_.start(first->operation)) break;
     under_way_.splice(under_way_.end(), queue, first);
     moved = true;
-    if (gone) completed(first->operation.token, 0, gone_.outcome(to));
+    if (lost_ranks) completed(first->operation.token, 0, lost_ranks_.outcome(to));
   }
   return moved;
 }
@@ -265,7 +267,7 @@ void PortOperations::finish(const Started& started, std::int64_t old, Outcome ou
 }
 
 Outcome PortOperations::flush(Rank to, std::int64_t timeout_ns) {
-  if (to >= info_.ranks) gone_.check(to, "flush");
+  if (to >= info_.ranks) lost_ranks_.check_alive(to, "flush");
   Account& mine = account();
   const auto over = [&] { return mine.pending[to].load() == 0; };
   if (!progress_.wait_until(over, timeout_ns, "operations that are under way")) {

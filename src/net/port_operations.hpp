@@ -11,7 +11,7 @@
 #include "base/error.hpp"
 #include "base/spin_lock.hpp"
 #include "base/threads.hpp"
-#include "net/gone_ranks.hpp"
+#include "net/lost_ranks.hpp"
 #include "net/port_progress.hpp"
 #include "net/transport.hpp"
 
@@ -30,7 +30,7 @@ class Completion {
 /// Keeps account of what each thread has started, and does what is for this rank itself.
 class PortOperations {
  public:
-  PortOperations(Transport& transport, const GoneRanks& gone, PortProgress& progress);
+  PortOperations(Transport& transport, const LostRanks& lost_ranks, PortProgress& progress);
 
   // As in Port.
   WindowId expose(void* memory, std::size_t bytes, std::int64_t deadline_ns);
@@ -42,11 +42,11 @@ class PortOperations {
   void start(OneSided operation, Completion* done);
 
   /// Whether other threads have left operations. Any thread.
-  bool left() const noexcept { return submissions_.load() > 0; }
+  bool has_submissions() const noexcept { return submissions_.load() > 0; }
 
   // Whoever holds the turn.
   /// Takes over what others have left. Returns whether there was something.
-  bool take_over() noexcept;
+  bool take_submissions() noexcept;
   /// Starts what the transport takes, and ends what is for a rank that is gone. Returns whether
   /// something moved.
   bool push() noexcept;
@@ -93,7 +93,7 @@ class PortOperations {
 
   Transport& transport_;
   const TransportInfo& info_;
-  const GoneRanks& gone_;
+  const LostRanks& lost_ranks_;
   PortProgress& progress_;
   const std::uint64_t serial_;  ///< of this among all of the process
 

@@ -44,7 +44,7 @@ PortProgress::PortProgress(Transport& transport, PortWork& work, ProgressBy by)
       spin_ns_(config::spin_ns()),
       wait_spin_ns_(transport.info().seeded      ? 0
                     : transport.info().can_sleep ? spin_ns_
-                                                 : kLooksInsteadOfSleep * spin_ns_),
+                                                 : kPollsInsteadOfSleep * spin_ns_),
       tracks_(transport.info().sees_stalls || transport.info().seeded),
       serial_(next_progress_serial()) {}
 
@@ -54,7 +54,7 @@ void PortProgress::start() {
 
 void PortProgress::begin_to_stop() noexcept {
   stop_.store(1);
-  end_nap();
+  end_park();
   transport_.wake();
 }
 
@@ -72,14 +72,14 @@ void PortProgress::note_thread() noexcept {
 
 void PortProgress::leave_out_this_thread() noexcept { noted_by() = serial_; }
 
-bool PortProgress::try_take() noexcept {
+bool PortProgress::try_lock() noexcept {
   if (tracks_) note_thread();
   const void* nobody = nullptr;
   return holder_.load() == nullptr && holder_.compare_exchange_strong(nobody, this_thread());
 }
 
-bool PortProgress::take(std::int64_t deadline_ns) noexcept {
-  while (!try_take()) {
+bool PortProgress::lock(std::int64_t deadline_ns) noexcept {
+  while (!try_lock()) {
     if (deadline_ns != sys::kNever && sys::now_ns() >= deadline_ns) return false;
     sys::yield();
   }
@@ -87,20 +87,20 @@ bool PortProgress::take(std::int64_t deadline_ns) noexcept {
 }
 
 /// What is left for a holder that is about to go must not stay.
-void PortProgress::give() noexcept {
+void PortProgress::unlock() noexcept {
   holder_.store(nullptr);
-  while (work_.left() && try_take()) {
-    work_.take_over();
+  while (work_.has_submissions() && try_lock()) {
+    work_.take_submissions();
     holder_.store(nullptr);
-    rouse();
+    notify();
   }
 }
 
-void PortProgress::rouse_waiters() noexcept {
+void PortProgress::notify_waiters() noexcept {
   if (sleepers_.load() > 0) transport_.wake();
 }
 
-void PortProgress::rouse() noexcept {
+void PortProgress::notify() noexcept {
   if (sleepers_.load() > 0 || thread_sleeps_.load()) transport_.wake();
 }
 
@@ -111,20 +111,20 @@ bool PortProgress::step_once() noexcept {
 }
 
 bool PortProgress::progress() noexcept {
-  if (!try_take()) return false;
+  if (!try_lock()) return false;
   const bool happened = step_once();
   const bool more = happened && work_.unfinished();
-  give();
+  unlock();
   // Behind the turn: who is roused before may sleep again because it was taken.
   if (more) {
-    rouse();
+    notify();
   } else if (happened) {
-    rouse_waiters();
+    notify_waiters();
   }
   return happened;
 }
 
-bool PortProgress::look() noexcept {
+bool PortProgress::poll() noexcept {
   callers_.fetch_add(1, std::memory_order_relaxed);
   return progress();
 }
@@ -149,7 +149,7 @@ struct KnownWait : IdleWait {
 }  // namespace
 
 void PortProgress::check_may_wait(const char* what) const {
-  if (holds()) fail(WEIR_STATUS_BUSY, "a handler of messages must not wait for {}", what);
+  if (is_held()) fail(WEIR_STATUS_BUSY, "a handler of messages must not wait for {}", what);
 }
 
 bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t timeout_ns,
@@ -164,9 +164,9 @@ bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t ti
                  polls                          ? Patience::none
                  : endless && !attended_.load() ? Patience::endless
                                                 : Patience::some);
-  WaitBoard::Entry entry(waits_, what);
+  WaitRegistry::Entry entry(waits_, what);
   while (!done()) {
-    if (look()) {
+    if (poll()) {
       spin.found();
     } else if (!spin.again()) {
       if (sys::now_ns() >= deadline) return done();
@@ -177,8 +177,8 @@ bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t ti
           tells_again ? std::min(deadline, sys::now_ns() + kUntilTold) : deadline;
       entry.enter();
       const CountedSleeper sleeper(sleepers_);
-      rest(done, until, spin, idle == Idle::known ? &wait : nullptr) ? spin.found()
-                                                                     : spin.in_vain();
+      spin_or_sleep(done, until, spin, idle == Idle::known ? &wait : nullptr) ? spin.found()
+                                                                              : spin.in_vain();
     }
     if (deadline != sys::kNever && sys::now_ns() >= deadline) return done();
   }
@@ -189,7 +189,7 @@ bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t ti
 /// Throws Error when nobody will ever end this wait. Another thread may hold the turn, so that the
 /// transport cannot be told.
 PortProgress::Idle PortProgress::tell_idle(const std::function<bool()>& done, IdleWait& wait) {
-  if (!try_take()) return Idle::unknown;
+  if (!try_lock()) return Idle::unknown;
   bool happened = false, idle = false;
   std::optional<std::string> end;
   try {
@@ -198,11 +198,11 @@ PortProgress::Idle PortProgress::tell_idle(const std::function<bool()>& done, Id
     idle = !happened && !done();
     if (idle) end = transport_.idle(wait, since);
   } catch (...) {
-    give();
+    unlock();
     throw;
   }
-  give();
-  if (happened) rouse();
+  unlock();
+  if (happened) notify();
   if (end && !end->empty()) fail(WEIR_STATUS_NETWORK_ERROR, "{}", *end);
   if (end) return Idle::over;
   return idle ? Idle::known : Idle::unknown;
@@ -215,8 +215,8 @@ bool PortProgress::is_old(const IdleWait& wait) const noexcept {
 
 /// Sleeps, unless something happens first: returns whether it did. Whoever is to be roused has said
 /// so before.
-bool PortProgress::rest(const std::function<bool()>& done, std::int64_t deadline,
-                        const SpinLimit& spin, const IdleWait* wait) {
+bool PortProgress::spin_or_sleep(const std::function<bool()>& done, std::int64_t deadline,
+                                 const SpinLimit& spin, const IdleWait* wait) {
   const std::uint32_t bell = transport_.bell();
   if (done() || (wait != nullptr && is_old(*wait))) return false;
   if (progress()) return true;
@@ -228,52 +228,52 @@ bool PortProgress::rest(const std::function<bool()>& done, std::int64_t deadline
 // ---- The thread ---------------------------------------------------------------------------------
 
 /// Since the last look, or just now: one who applies a large block is at it for long.
-bool PortProgress::callers_are_at_it(std::uint32_t& seen) noexcept {
+bool PortProgress::callers_make_progress(std::uint32_t& seen) noexcept {
   if (by_ != ProgressBy::hybrid) return false;
   const std::uint32_t callers = callers_.load(std::memory_order_relaxed);
   return std::exchange(seen, callers) != callers || holder_.load() != nullptr;
 }
 
 /// Leaves it to the callers for a while, or until one of them goes to sleep.
-void PortProgress::nap(std::uint32_t& seen) noexcept {
-  napping_.store(1);
-  if (stop_.load() == 0) sys::wait(napping_, 1, sys::now_ns() + kHybridNap);
-  if (napping_.exchange(0) == 0) seen = callers_.load(std::memory_order_relaxed);
+void PortProgress::park_timed(std::uint32_t& seen) noexcept {
+  parked_.store(1);
+  if (stop_.load() == 0) sys::wait(parked_, 1, sys::now_ns() + kHybridPark);
+  if (parked_.exchange(0) == 0) seen = callers_.load(std::memory_order_relaxed);
 }
 
-void PortProgress::end_nap() noexcept {
-  if (napping_.load() != 0 && napping_.exchange(0) != 0) sys::wake_all(napping_);
+void PortProgress::end_park() noexcept {
+  if (parked_.load() != 0 && parked_.exchange(0) != 0) sys::wake_all(parked_);
 }
 
-void PortProgress::attend(Attendant* attendant) noexcept {
-  const sys::Lock lock(attending_);
-  attendant_ = attendant;
-  attended_.store(attendant != nullptr);
+void PortProgress::set_progress_hook(ProgressHook* hook) noexcept {
+  const sys::Lock lock(hook_mutex_);
+  hook_ = hook;
+  attended_.store(hook != nullptr);
 }
 
-void PortProgress::tell_attendant() noexcept {
-  const sys::Lock lock(attending_);
-  if (attendant_ != nullptr) attendant_->attend();
+void PortProgress::call_hook() noexcept {
+  const sys::Lock lock(hook_mutex_);
+  if (hook_ != nullptr) hook_->on_progress();
 }
 
 void PortProgress::run_thread() noexcept {
   sys::run_promptly();
-  own_.store(this_thread());
+  thread_id_.store(this_thread());
   SpinLimit spin(spin_ns_, kNapsBesideWork);
   std::uint32_t seen = 0;
   const auto stopped = [this] { return stop_.load() != 0; };
   while (!stopped()) {
-    if (callers_are_at_it(seen)) {
-      nap(seen);
+    if (callers_make_progress(seen)) {
+      park_timed(seen);
       spin.others_look();
     } else if (progress()) {
-      tell_attendant();
+      call_hook();
       spin.found();
     } else if (!spin.again()) {
       thread_sleeps_.store(true);
-      const bool found = rest(stopped, sys::kNever, spin, nullptr);
+      const bool found = spin_or_sleep(stopped, sys::kNever, spin, nullptr);
       thread_sleeps_.store(false);
-      if (found) tell_attendant();
+      if (found) call_hook();
       found ? spin.found() : spin.in_vain();
     }
   }

@@ -10,11 +10,11 @@
 #include "base/threads.hpp"
 #include "net/spin_limit.hpp"
 #include "net/transport.hpp"
-#include "net/wait_board.hpp"
+#include "net/wait_registry.hpp"
 
 namespace weir::rt {
 
-/// Who moves the fabric on.
+/// Which threads make progress.
 enum class ProgressBy : std::uint8_t {
   thread,  ///< a thread of the port: spins while something is under way, then sleeps
   caller,  ///< only those who call progress() or wait for something
@@ -33,9 +33,9 @@ class PortWork {
   /// One pass of the holder of the turn. Returns whether something happened.
   virtual bool step() noexcept = 0;
   /// Whether other threads have left something for the holder. Any thread.
-  virtual bool left() const noexcept = 0;
+  virtual bool has_submissions() const noexcept = 0;
   /// Takes that over and sends what can be sent. The holder.
-  virtual void take_over() noexcept = 0;
+  virtual void take_submissions() noexcept = 0;
   /// Whether another step is needed that nothing from outside will ask for. The holder.
   virtual bool unfinished() const noexcept = 0;
 
@@ -43,18 +43,18 @@ class PortWork {
   ~PortWork() = default;
 };
 
-/// Goes on, behind the turn, with what the port's own thread has moved.
-class Attendant {
+/// Continues work that the progress thread has made possible, without the progress lock.
+class ProgressHook {
  public:
   /// That thread may have news for it. Must not wait for the fabric.
-  virtual void attend() noexcept = 0;
+  virtual void on_progress() noexcept = 0;
 
  protected:
-  ~Attendant() = default;
+  ~ProgressHook() = default;
 };
 
-/// The turn: one thread at a time holds it and calls the transport. Nobody who sends waits for it:
-/// what they leave meanwhile the holder takes over before it goes. Any thread.
+/// The progress lock: its holder calls the transport. Senders do not wait for it: before the holder
+/// unlocks it, it takes over what they submitted. Any thread.
 class PortProgress {
  public:
   PortProgress(Transport& transport, PortWork& work, ProgressBy by);
@@ -70,37 +70,37 @@ class PortProgress {
   ProgressBy by() const noexcept { return by_; }
 
   /// As in Port.
-  void attend(Attendant* attendant) noexcept;
+  void set_progress_hook(ProgressHook* hook) noexcept;
   void leave_out_this_thread() noexcept;
-  bool on_own_thread() const noexcept { return own_.load() == this_thread(); }
+  bool on_own_thread() const noexcept { return thread_id_.load() == this_thread(); }
 
-  bool holds() const noexcept { return holder_.load() == this_thread(); }
-  bool try_take() noexcept;
+  bool is_held() const noexcept { return holder_.load() == this_thread(); }
+  bool try_lock() noexcept;
   /// Waits for the turn. Returns false at the deadline.
-  bool take(std::int64_t deadline_ns = sys::kNever) noexcept;
-  void give() noexcept;
+  bool lock(std::int64_t deadline_ns = sys::kNever) noexcept;
+  void unlock() noexcept;
   /// Tells those who wait and sleep to look for what others have done for them.
-  void rouse_waiters() noexcept;
+  void notify_waiters() noexcept;
   /// Tells the thread, too: there is something for it to move on.
-  void rouse() noexcept;
-  class Turn;
-  class Chance;
+  void notify() noexcept;
+  class ProgressLock;
+  class TryProgressLock;
   /// One pass of the work, by the holder.
   bool step() noexcept { return work_.step(); }
   bool unfinished() const noexcept { return work_.unfinished(); }
 
   /// As in Port.
-  bool look() noexcept;
-  void look_away() noexcept { end_nap(); }
+  bool poll() noexcept;
+  void about_to_block() noexcept { end_park(); }
   bool wait_until(const std::function<bool()>& done, std::int64_t timeout_ns, WaitName what);
-  WaitBoard& waits() noexcept { return waits_; }
+  WaitRegistry& waits() noexcept { return waits_; }
   /// Throws Error{busy} when this thread holds the turn.
   void check_may_wait(const char* what) const;
 
  private:
-  static constexpr std::int64_t kHybridNap = 1'000'000;
+  static constexpr std::int64_t kHybridPark = 1'000'000;
   static constexpr std::int64_t kUntilTold = 1'000'000;  ///< until the transport is told of a wait
-  static constexpr std::int64_t kLooksInsteadOfSleep = 20;  ///< as long, where sleep is until later
+  static constexpr std::int64_t kPollsInsteadOfSleep = 20;  ///< as long, where sleep is until later
 
   bool progress() noexcept;
   /// What the transport made of a wait that has found nothing.
@@ -113,12 +113,12 @@ class PortProgress {
   bool step_once() noexcept;
   void note_thread() noexcept;
   bool is_old(const IdleWait& wait) const noexcept;
-  bool rest(const std::function<bool()>& done, std::int64_t deadline, const SpinLimit& spin,
-            const IdleWait* wait);
-  bool callers_are_at_it(std::uint32_t& seen) noexcept;
-  void nap(std::uint32_t& seen) noexcept;
-  void end_nap() noexcept;
-  void tell_attendant() noexcept;
+  bool spin_or_sleep(const std::function<bool()>& done, std::int64_t deadline,
+                     const SpinLimit& spin, const IdleWait* wait);
+  bool callers_make_progress(std::uint32_t& seen) noexcept;
+  void park_timed(std::uint32_t& seen) noexcept;
+  void end_park() noexcept;
+  void call_hook() noexcept;
   void run_thread() noexcept;
 
   Transport& transport_;
@@ -129,31 +129,31 @@ class PortProgress {
   const bool tracks_;                ///< the transport wants to know which threads wait
   const std::uint64_t serial_;       ///< no other has it
 
-  WaitBoard waits_;
+  WaitRegistry waits_;
   sys::Atomic<const void*> holder_{nullptr};
   sys::Atomic<std::uint32_t> sleepers_{0};  ///< in wait_until()
   sys::Atomic<bool> thread_sleeps_{false};
   sys::Atomic<std::uint32_t> callers_{0};  ///< passes of other threads, for the hybrid
-  sys::Atomic<std::uint32_t> napping_{0};  ///< the thread, while callers are at it
+  sys::Atomic<std::uint32_t> parked_{0};   ///< the thread, while callers are at it
   sys::Atomic<std::uint32_t> stop_{0};
-  sys::Atomic<const void*> own_{nullptr};  ///< the thread
-  sys::Mutex attending_;                   // of what follows, also while it attends
-  Attendant* attendant_ = nullptr;
+  sys::Atomic<const void*> thread_id_{nullptr};  ///< the thread
+  sys::Mutex hook_mutex_;                        // of what follows, also while it attends
+  ProgressHook* hook_ = nullptr;
   sys::Atomic<bool> attended_{false};  ///< there is one: it acts on the thread
   std::optional<sys::Thread> thread_;
 };
 
 /// Holds the turn while it lives, also within itself, unless it was not to be had in time.
-class PortProgress::Turn {
+class PortProgress::ProgressLock {
  public:
-  explicit Turn(PortProgress& progress, std::int64_t deadline_ns = sys::kNever) noexcept
+  explicit ProgressLock(PortProgress& progress, std::int64_t deadline_ns = sys::kNever) noexcept
       : progress_(progress),
-        nested_(progress.holds()),
-        taken_(!nested_ && progress.take(deadline_ns)) {}
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  ~Turn() {
-    if (taken_) progress_.give();
+        nested_(progress.is_held()),
+        taken_(!nested_ && progress.lock(deadline_ns)) {}
+  ProgressLock(const ProgressLock&) = delete;
+  ProgressLock& operator=(const ProgressLock&) = delete;
+  ~ProgressLock() {
+    if (taken_) progress_.unlock();
   }
 
   explicit operator bool() const noexcept { return nested_ || taken_; }
@@ -164,14 +164,14 @@ class PortProgress::Turn {
 };
 
 /// Holds the turn while it lives, unless somebody else does: never waits.
-class PortProgress::Chance {
+class PortProgress::TryProgressLock {
  public:
-  explicit Chance(PortProgress& progress) noexcept
-      : progress_(progress), nested_(progress.holds()), taken_(!nested_ && progress.try_take()) {}
-  Chance(const Chance&) = delete;
-  Chance& operator=(const Chance&) = delete;
-  ~Chance() {
-    if (taken_) progress_.give();
+  explicit TryProgressLock(PortProgress& progress) noexcept
+      : progress_(progress), nested_(progress.is_held()), taken_(!nested_ && progress.try_lock()) {}
+  TryProgressLock(const TryProgressLock&) = delete;
+  TryProgressLock& operator=(const TryProgressLock&) = delete;
+  ~TryProgressLock() {
+    if (taken_) progress_.unlock();
   }
 
   explicit operator bool() const noexcept { return nested_ || taken_; }

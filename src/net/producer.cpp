@@ -8,12 +8,12 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::size_t kCallsBetweenLooks = 64;
-constexpr std::int64_t kBetweenLooks = 100'000;
+constexpr std::size_t kCallsPerPoll = 64;
+constexpr std::int64_t kPollInterval = 100'000;
 
 }  // namespace
 
-Producer::Producer(Conveyor& conveyor) : conveyor_(conveyor), lanes_(conveyor.ranks()) {}
+Producer::Producer(Conveyor& conveyor) : conveyor_(conveyor), open_blocks_(conveyor.ranks()) {}
 
 Producer::~Producer() {
   conveyor_.remove(*this);
@@ -21,30 +21,30 @@ Producer::~Producer() {
     send_all(0);
   } catch (...) {  // no memory
   }
-  for (Rank rank = 0; rank < lanes_.size(); ++rank) {
-    if (lanes_[rank] != nullptr) conveyor_.take_back(rank, lanes_[rank]->memory);
+  for (Rank rank = 0; rank < open_blocks_.size(); ++rank) {
+    if (open_blocks_[rank] != nullptr) conveyor_.reclaim(rank, open_blocks_[rank]->memory);
   }
 }
 
 void Producer::put(const ItemType& type, Rank to, const std::uint64_t* offsets,
                    const std::byte* items, std::size_t count) {
   check(type, to, offsets, count);
-  if (count == 0 || ++calls_ % kCallsBetweenLooks == 0) look_after();
+  if (count == 0 || ++calls_ % kCallsPerPoll == 0) poll_and_send_old();
   if (count == 0) return;
-  Lane& lane = lane_to(to);
+  OpenBlock& open_block = open_block_for(to);
   for (;;) {
-    if (lane.writer.empty()) begin(lane);
-    const std::size_t taken = lane.writer.take(type, offsets, items, count);
+    if (open_block.writer.empty()) begin(open_block);
+    const std::size_t taken = open_block.writer.take(type, offsets, items, count);
     count -= taken;
     if (count == 0) return;
     if (type.kind != ItemKind::send) offsets += taken;
     items += taken * type.bytes;
-    send(to, lane, false, sys::kNever);
+    send(to, open_block, false, sys::kNever);
   }
 }
 
-void Producer::begin(Lane& lane) const noexcept {
-  if (conveyor_.setup().age_ns >= 0) lane.began_ns = sys::now_ns();
+void Producer::begin(OpenBlock& open_block) const noexcept {
+  if (conveyor_.setup().age_ns >= 0) open_block.began_ns = sys::now_ns();
 }
 
 void Producer::check(const ItemType& type, Rank to, const std::uint64_t* offsets,
@@ -86,57 +86,58 @@ void Producer::check(const ItemType& type, Rank to, const std::uint64_t* offsets
   }
 }
 
-Producer::Lane& Producer::lane_to(Rank rank) {
-  std::unique_ptr<Lane>& lane = lanes_[rank];
-  if (lane == nullptr) {
+Producer::OpenBlock& Producer::open_block_for(Rank rank) {
+  std::unique_ptr<OpenBlock>& open_block = open_blocks_[rank];
+  if (open_block == nullptr) {
     const ConveyorSetup& setup = conveyor_.setup();
-    auto made = std::make_unique<Lane>(conveyor_.block_bytes(), setup.block_items);
+    auto made = std::make_unique<OpenBlock>(conveyor_.block_bytes(), setup.block_items);
     made->writer.open(false);  // from now on there is memory for that
-    reopen(rank, *made, sys::kNever);
-    lane = std::move(made);
+    open_again(rank, *made, sys::kNever);
+    open_block = std::move(made);
   }
-  return *lane;
+  return *open_block;
 }
 
 /// Blocks that combine travel: what repeats makes them small.
-void Producer::reopen(Rank to, Lane& lane, std::int64_t deadline_ns) const {
-  const bool combining = lane.policy.combines() && conveyor_.setup().block_items != 1;
+void Producer::open_again(Rank to, OpenBlock& open_block, std::int64_t deadline_ns) const {
+  const bool combining = open_block.policy.combines() && conveyor_.setup().block_items != 1;
   try {
-    if (combining || !open_elsewhere(to, lane, deadline_ns)) lane.writer.open(combining);
+    if (combining || !open_elsewhere(to, open_block, deadline_ns))
+      open_block.writer.open(combining);
   } catch (const std::bad_alloc&) {
-    conveyor_.take_back(to, lane.memory);
-    lane.writer.open(false);
+    conveyor_.reclaim(to, open_block.memory);
+    open_block.writer.open(false);
   }
 }
 
 /// Returns false when there is no such memory.
-bool Producer::open_elsewhere(Rank to, Lane& lane, std::int64_t deadline_ns) const {
-  lane.memory = conveyor_.memory_for(to, lane.writer, deadline_ns);
-  if (lane.memory.lent != nullptr) {
-    lane.writer.open_in(lane.memory.lent->bytes);
-  } else if (lane.memory.reserved != nullptr) {
-    lane.writer.open_packet(lane.memory.reserved, conveyor_.packet_bytes_);
+bool Producer::open_elsewhere(Rank to, OpenBlock& open_block, std::int64_t deadline_ns) const {
+  open_block.memory = conveyor_.memory_for(to, open_block.writer, deadline_ns);
+  if (open_block.memory.lent != nullptr) {
+    open_block.writer.open_in(open_block.memory.lent->bytes);
+  } else if (open_block.memory.reserved != nullptr) {
+    open_block.writer.open_packet(open_block.memory.reserved, conveyor_.packet_bytes_);
   } else {
     return false;
   }
   return true;
 }
 
-bool Producer::send(Rank to, Lane& lane, bool ask, std::int64_t deadline_ns) {
+bool Producer::send(Rank to, OpenBlock& open_block, bool ask, std::int64_t deadline_ns) {
   try {
     const std::uint64_t block =
-        conveyor_.send_block(to, lane.writer, lane.memory, ask, deadline_ns);
+        conveyor_.send_block(to, open_block.writer, open_block.memory, ask, deadline_ns);
     if (block == 0) return false;
-    lane.last = block;
-    lane.policy.sent(lane.writer.count().items, lane.writer.count().combined);
+    open_block.last = block;
+    open_block.policy.sent(open_block.writer.count().items, open_block.writer.count().combined);
   } catch (...) {
-    conveyor_.take_back(to, lane.memory);
-    lane.writer.open(false);
-    lane.dropped = true;
+    conveyor_.reclaim(to, open_block.memory);
+    open_block.writer.open(false);
+    open_block.dropped = true;
     throw;
   }
-  reopen(to, lane, deadline_ns);
-  conveyor_.look();
+  open_again(to, open_block, deadline_ns);
+  conveyor_.poll();
   return true;
 }
 
@@ -148,10 +149,10 @@ void Producer::note_failure() noexcept {
 
 bool Producer::send_all(std::int64_t deadline_ns) {
   bool in_time = true;
-  for (Rank rank = 0; rank < lanes_.size(); ++rank) {
-    if (lanes_[rank] == nullptr || lanes_[rank]->writer.empty()) continue;
+  for (Rank rank = 0; rank < open_blocks_.size(); ++rank) {
+    if (open_blocks_[rank] == nullptr || open_blocks_[rank]->writer.empty()) continue;
     try {
-      in_time &= send(rank, *lanes_[rank], true, deadline_ns);
+      in_time &= send(rank, *open_blocks_[rank], true, deadline_ns);
     } catch (...) {
       note_failure();
     }
@@ -160,9 +161,9 @@ bool Producer::send_all(std::int64_t deadline_ns) {
 }
 
 /// Throws what a rank failed with, which the conveyor may not have heard yet.
-void Producer::tell_of_drop(Rank rank) const {
+void Producer::throw_dropped(Rank rank) const {
   conveyor_.check_peer(rank);
-  const std::string why = conveyor_.port_.why_gone(rank);
+  const std::string why = conveyor_.port_.why_lost(rank);
   fail(WEIR_STATUS_NETWORK_ERROR, "items for rank {} were dropped{}{}", rank,
        why.empty() ? "" : ": ", why);
 }
@@ -170,20 +171,20 @@ void Producer::tell_of_drop(Rank rank) const {
 bool Producer::wait_all(std::int64_t deadline_ns) {
   bool in_time = true;
   for (const bool asking : {true, false}) {
-    for (Rank rank = 0; rank < lanes_.size(); ++rank) {
-      if (lanes_[rank] == nullptr) continue;
-      Lane& lane = *lanes_[rank];
+    for (Rank rank = 0; rank < open_blocks_.size(); ++rank) {
+      if (open_blocks_[rank] == nullptr) continue;
+      OpenBlock& open_block = *open_blocks_[rank];
       try {
         if (asking) {
-          conveyor_.ask_for(rank, lane.last);
+          conveyor_.ask_for(rank, open_block.last);
         } else {
-          in_time &= conveyor_.wait_for(rank, lane.last, deadline_ns);
-          if (lane.dropped) tell_of_drop(rank);
+          in_time &= conveyor_.wait_for(rank, open_block.last, deadline_ns);
+          if (open_block.dropped) throw_dropped(rank);
         }
       } catch (const Error&) {  // without memory it stops here, and is repeated
         note_failure();
-        lane.last = 0;  // once is enough
-        lane.dropped = false;
+        open_block.last = 0;  // once is enough
+        open_block.dropped = false;
       }
     }
   }
@@ -203,11 +204,11 @@ void Producer::flush(std::int64_t timeout_ns) {
 
 /// Who puts for long without sending a block is to look at the fabric, too: its thread would take
 /// the core for that.
-void Producer::look_after() {
+void Producer::poll_and_send_old() {
   const std::int64_t now = sys::now_ns();
-  if (now - looked_ns_ >= kBetweenLooks) {
-    looked_ns_ = now;
-    conveyor_.look();
+  if (now - polled_ns_ >= kPollInterval) {
+    polled_ns_ = now;
+    conveyor_.poll();
   }
   send_old(now);
 }
@@ -215,12 +216,12 @@ void Producer::look_after() {
 void Producer::send_old(std::int64_t now) {
   const std::int64_t age = conveyor_.setup().age_ns;
   if (age < 0) return;
-  for (Rank rank = 0; rank < lanes_.size(); ++rank) {
-    if (lanes_[rank] == nullptr || lanes_[rank]->writer.empty()) continue;
-    if (now - lanes_[rank]->began_ns < age) continue;
+  for (Rank rank = 0; rank < open_blocks_.size(); ++rank) {
+    if (open_blocks_[rank] == nullptr || open_blocks_[rank]->writer.empty()) continue;
+    if (now - open_blocks_[rank]->began_ns < age) continue;
     try {
-      send(rank, *lanes_[rank], false, sys::kNever);
-    } catch (...) {  // the lane remembers
+      send(rank, *open_blocks_[rank], false, sys::kNever);
+    } catch (...) {  // the block remembers
     }
   }
 }

@@ -34,8 +34,8 @@ class Producer {
  private:
   friend Conveyor;
 
-  struct Lane {
-    Lane(std::size_t bytes, std::size_t items) : writer(bytes, items) {}
+  struct OpenBlock {
+    OpenBlock(std::size_t bytes, std::size_t items) : writer(bytes, items) {}
     BlockWriter writer;
     BlockMemory memory;  ///< of the open block
     CombinePolicy policy;
@@ -45,27 +45,27 @@ class Producer {
   };
 
   void check(const ItemType& type, Rank to, const std::uint64_t* offsets, std::size_t count) const;
-  Lane& lane_to(Rank rank);
-  void begin(Lane& lane) const noexcept;
-  void reopen(Rank to, Lane& lane, std::int64_t deadline_ns) const;
-  bool open_elsewhere(Rank to, Lane& lane, std::int64_t deadline_ns) const;
-  bool send(Rank to, Lane& lane, bool ask, std::int64_t deadline_ns);
+  OpenBlock& open_block_for(Rank rank);
+  void begin(OpenBlock& open_block) const noexcept;
+  void open_again(Rank to, OpenBlock& open_block, std::int64_t deadline_ns) const;
+  bool open_elsewhere(Rank to, OpenBlock& open_block, std::int64_t deadline_ns) const;
+  bool send(Rank to, OpenBlock& open_block, bool ask, std::int64_t deadline_ns);
   /// Sends all that is open. Keeps the first failure and goes on. False: timeout.
   bool send_all(std::int64_t deadline_ns);
   /// Waits for all that was sent, in the same way.
   bool wait_all(std::int64_t deadline_ns);
-  [[noreturn]] void tell_of_drop(Rank rank) const;
+  [[noreturn]] void throw_dropped(Rank rank) const;
   Outcome take_failure() noexcept;
   /// Keeps the exception being handled, unless there is one before.
   void note_failure() noexcept;
   /// Sends what is old. Failures are for the next flush: they are not those of the call.
   void send_old(std::int64_t now);
-  void look_after();
+  void poll_and_send_old();
 
   Conveyor& conveyor_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<std::unique_ptr<OpenBlock>> open_blocks_;
   std::size_t calls_ = 0;
-  std::int64_t looked_ns_ = 0;
+  std::int64_t polled_ns_ = 0;
   Outcome failure_;  ///< that nobody has been told
 };
 

@@ -8,7 +8,7 @@
 
 namespace weir::rt {
 
-/// Ringing costs a load while nobody listens.
+/// notify() costs one load while no thread waits.
 class Bell {
  public:
   /// After a change that was made sequentially consistently.

@@ -54,7 +54,7 @@ Tunnel::Tunnel(Flow& owner, std::size_t number, const weir_tunnel_options& optio
 // ---- Building ----------------------------------------------------------------------------------
 
 Flow::Flow(std::string name, const weir_pipeline_options& options)
-    : name_(std::move(name)), options_(completed(options)), tells_ends_(options.epochs > 0) {
+    : name_(std::move(name)), options_(completed(options)), reports_ends_(options.epochs > 0) {
   if (options.batch > kMostBatch) {
     fail_argument("a batch of {} items is too large for pipeline '{}': at most {}", options.batch,
                   name_, kMostBatch);
@@ -74,13 +74,13 @@ Flow::Flow(std::string name, const weir_pipeline_options& options)
 
 Flow::~Flow() {
   std::string kept;
-  if (kept_items_) {
-    const sys::Lock ending(KeptItems::ends());
+  if (retained_items_) {
+    const sys::Lock ending(RetainedItems::ends());
     try {
-      kept = kept_items_->names();
+      kept = retained_items_->names();
     } catch (...) {  // they go without a word
     }
-    kept_items_->clear();
+    retained_items_->clear();
   }
   if (!kept.empty()) log::warning("pipeline '{}' is destroyed while {}", name_, kept);
   while (visiting_.load(std::memory_order_acquire) > 0) sys::yield();
@@ -116,27 +116,27 @@ weir_tunnel* Flow::add_tunnel(const weir_tunnel_options& options) {
 }
 
 /// Batches of a device leave in the order in which they were taken, too.
-void Flow::make_carried(Stage& stage, Carrier& carrier) {
+void Flow::make_offloaded(Stage& stage, OffloadExecutor& executor) {
   if (stage.input == nullptr) {
     fail_argument("source '{}' cannot be a kernel: it has no input", stage.name);
   }
   if (stage.function != nullptr || stage.at_end != nullptr) {
     fail_argument("stage '{}' has a kernel and a function: leave one out", stage.name);
   }
-  make_room(stage, carrier);
-  stage.carrier = &carrier;
-  stage.reorder = std::make_unique<Reorder>(carrier.slots());
+  make_room(stage, executor);
+  stage.executor = &executor;
+  stage.reorder = std::make_unique<Reorder>(executor.slots());
   if (options_.epochs > 0) {
-    stage.leftover = std::make_unique<Leftover>(carrier.room(), stage.input->item_bytes);
+    stage.leftover = std::make_unique<Leftover>(executor.room(), stage.input->item_bytes);
   }
-  carrier.belong_to(*this, stage);
+  executor.attach(*this, stage);
 }
 
 /// Batches are gathered in the ring.
-void Flow::make_room(const Stage& stage, const Carrier& carrier) {
+void Flow::make_room(const Stage& stage, const OffloadExecutor& executor) {
   Tunnel& input = *stage.input;
-  if (input.sized || input.fed || carrier.room() <= input.ring.capacity()) return;
-  input.ring.grow(carrier.room(), input.item_bytes);
+  if (input.sized || input.fed || executor.room() <= input.ring.capacity()) return;
+  input.ring.grow(executor.room(), input.item_bytes);
 }
 
 /// What leads to an ordered stage, and from it, goes through rings.
@@ -149,11 +149,12 @@ void Flow::make_ordered(Stage& stage) {
   for (Tunnel* tunnel : stage.outputs) tunnel->queued = tunnel->in_order = true;
 }
 
-void Flow::add_stage(const weir_stage_options& options, std::size_t group, Carrier* carrier) {
+void Flow::add_stage(const weir_stage_options& options, std::size_t group,
+                     OffloadExecutor* executor) {
   refuse_when_sealed("stages");
   auto stage = std::make_unique<Stage>();
   stage->name = name_or(options.name, "stage", stages_.size());
-  if (options.function == nullptr && carrier == nullptr)
+  if (options.function == nullptr && executor == nullptr)
     fail_argument("stage '{}' has no function", stage->name);
   if (options.outputs == nullptr && options.output_count > 0) {
     fail_argument("{} of stage '{}' {} given as NULL", counted(options.output_count, "output"),
@@ -189,7 +190,7 @@ void Flow::add_stage(const weir_stage_options& options, std::size_t group, Carri
   stage->group = group;
   stage->ordered = options.ordered;
   if (options.ordered) make_ordered(*stage);
-  if (carrier != nullptr) make_carried(*stage, *carrier);
+  if (executor != nullptr) make_offloaded(*stage, *executor);
   const std::size_t usual = options.input == nullptr ? 1 : Permit::kMost;
   stage->permit.limit(options.workers == 0 ? usual : std::min(options.workers, Permit::kMost));
   releases_.reserve(releases_.size() + 1);
@@ -198,7 +199,7 @@ void Flow::add_stage(const weir_stage_options& options, std::size_t group, Carri
   Stage& added = *stages_.back();
   if (added.input != nullptr) added.input->stage = &added;
   for (Tunnel* tunnel : added.outputs) tunnel->written = true;
-  tells_ends_ = tells_ends_ || added.at_end != nullptr;
+  reports_ends_ = reports_ends_ || added.at_end != nullptr;
 }
 
 weir_feed* Flow::open_feed(Tunnel& tunnel) {
@@ -210,11 +211,11 @@ weir_feed* Flow::open_feed(Tunnel& tunnel) {
   }
   feeds_.reserve(feeds_.size() + 1);
   open_feeds_.reserve(open_feeds_.size() + 1);
-  auto books = std::make_unique<FeedBooks>(tunnel, epochs_over_, options_.epochs);
-  Owned<weir_feed> feed(new weir_feed(*books));
+  auto counters = std::make_unique<FeedCounters>(tunnel, epochs_over_, options_.epochs);
+  Owned<weir_feed> feed(new weir_feed(*counters));
   tunnel.fed = true;
   tunnel.open_feeds.fetch_add(1, std::memory_order_acq_rel);
-  feeds_.push_back(std::move(books));
+  feeds_.push_back(std::move(counters));
   open_feeds_.push_back(std::move(feed));
   return open_feeds_.back().get();
 }
@@ -277,9 +278,9 @@ void Flow::check_fed(const std::vector<std::vector<std::size_t>>& edges,
 /// Refuses batches that are never full: outside of loops they are gathered in rings.
 void Flow::check_batches(const FlowShape& shape) const {
   for (const auto& stage : stages_) {
-    if (stage->carrier == nullptr || shape.cyclic[shape.component[stage->index]]) continue;
-    const std::size_t batch = stage->carrier->room(), capacity = stage->input->ring.capacity();
-    if (batch <= capacity || !stage->carrier->room_is_given()) continue;
+    if (stage->executor == nullptr || shape.cyclic[shape.component[stage->index]]) continue;
+    const std::size_t batch = stage->executor->room(), capacity = stage->input->ring.capacity();
+    if (batch <= capacity || !stage->executor->room_is_given()) continue;
     fail_argument(
         "batches of {} items of stage '{}' are never full: tunnel '{}' has room for {}; {}", batch,
         stage->name, stage->input->name(), capacity,
@@ -307,9 +308,9 @@ void Flow::make_components(const std::vector<std::vector<std::size_t>>& edges,
     WorkerGroup& group = groups_[stage.group];
     (stage.input != nullptr ? group.stages : group.sources).push_back(&stage);
     stage.limited = stage.input == nullptr || stage.permit.below(group.workers);
-    if (stage.permit.serial() && !stage.reorder) list_orderly(stage);
-    stage.limited = stage.limited || !stage.orderly.empty();
-    if (stage.carrier != nullptr && !stage.newest_first) queue_up(stage);
+    if (stage.permit.serial() && !stage.reorder) list_order_preserving(stage);
+    stage.limited = stage.limited || !stage.order_preserving.empty();
+    if (stage.executor != nullptr && !stage.newest_first) queue_up(stage);
     if (stage.reorder) make_blocks(stage);
   }
 }
@@ -321,10 +322,10 @@ void Flow::queue_up(Stage& stage) noexcept {
 }
 
 /// What a serial stage puts in order, but for loops, where there is none.
-void Flow::list_orderly(Stage& stage) {
+void Flow::list_order_preserving(Stage& stage) {
   for (Tunnel* tunnel : stage.outputs) {
     if (tunnel->in_order && tunnel->stage->component != stage.component) {
-      stage.orderly.push_back(tunnel);
+      stage.order_preserving.push_back(tunnel);
     }
   }
 }
@@ -335,15 +336,15 @@ void Flow::make_blocks(Stage& stage) const {
   }
   for (Reorder::Block& block : stage.reorder->blocks()) {
     for (const Tunnel* tunnel : stage.outputs) {
-      block.memory.push_back(make_stash(*tunnel));
+      block.memory.push_back(make_worker_buffer(*tunnel));
       block.outputs.add(*block.memory.back());
     }
   }
 }
 
-std::unique_ptr<Stash> Flow::make_stash(const Tunnel& tunnel) const {
-  return std::make_unique<Stash>(tunnel.item_bytes, 2 * most_at_once(tunnel), options_.keep_bytes,
-                                 tunnel.stage->name);
+std::unique_ptr<WorkerBuffer> Flow::make_worker_buffer(const Tunnel& tunnel) const {
+  return std::make_unique<WorkerBuffer>(tunnel.item_bytes, 2 * most_at_once(tunnel),
+                                        options_.keep_bytes, tunnel.stage->name);
 }
 
 /// Items of a tunnel that a worker handles at once: fewer of large ones.
@@ -359,10 +360,10 @@ std::unique_ptr<FlowWorker> Flow::make_worker(WorkerGroup& group) {
   auto worker =
       std::make_unique<FlowWorker>(workers_.size(), group, tunnels_.size(), stages_.size(),
                                    options_.epochs, options_.batch, bytes);
-  for (const auto& tunnel : tunnels_) worker->kept.push_back(make_stash(*tunnel));
+  for (const auto& tunnel : tunnels_) worker->buffers.push_back(make_worker_buffer(*tunnel));
   for (const auto& stage : stages_) {
     Outputs& outputs = worker->outputs.emplace_back();
-    for (const Tunnel* tunnel : stage->outputs) outputs.add(*worker->kept[tunnel->index]);
+    for (const Tunnel* tunnel : stage->outputs) outputs.add(*worker->buffers[tunnel->index]);
     worker->pace.emplace_back(stage->input != nullptr ? most_at_once(*stage->input)
                                                       : options_.batch);
   }
@@ -384,7 +385,7 @@ void Flow::seal(const std::vector<std::size_t>& group_workers) {
   components_.clear();
   make_components(edges, shape);
   workers_.clear();
-  kept_items_ = std::make_unique<KeptItems>(tunnels_.size(), options_.epochs);
+  retained_items_ = std::make_unique<RetainedItems>(tunnels_.size(), options_.epochs);
   for (WorkerGroup& group : groups_) {
     group.first_worker = workers_.size();
     for (std::size_t i = 0; i < group.workers; ++i) workers_.push_back(make_worker(group));
@@ -403,16 +404,16 @@ void Flow::put(weir_feed& feed, const void* items, std::size_t count, std::int64
   if (items == nullptr) {
     fail_argument("{} {} given as NULL", counted(count, "item"), is_or_are(count));
   }
-  FeedBooks& own = feed.books;
+  FeedCounters& own = feed.counters;
   Tunnel& tunnel = own.tunnel;
   const std::uint64_t epoch = own.epoch.load(std::memory_order_relaxed);
-  const Books books{own.count, own.epochs.get(), own.dropped};
+  const Counters counters{own.count, own.epochs.get(), own.dropped};
   const auto* const bytes = static_cast<const unsigned char*>(items);
   const ItemTag tag = tag_of(own, epoch);
   const auto try_it = [&] {
     if (ended()) return true;
     if (!admitted(epoch)) return false;
-    put += offer(books, tunnel, {bytes + put * tunnel.item_bytes, tag}, count - put,
+    put += offer(counters, tunnel, {bytes + put * tunnel.item_bytes, tag}, count - put,
                  [&](std::size_t claimed) {
                    own.epochs_used.store(epoch + 1, std::memory_order_release);
                    own.count.create(claimed);
@@ -421,13 +422,13 @@ void Flow::put(weir_feed& feed, const void* items, std::size_t count, std::int64
     return put == count;
   };
   if (try_it() && put == count) return;
-  const Visit visit(*this);
+  const ScopedVisit visit(*this);
   tunnel.room.listen(NoWaitScope::active() ? 0 : deadline_ns, try_it);
   if (put < count) fail_put(feed, count - put);
 }
 
 /// Of what a feed puts: sampled at times when somebody asks.
-ItemTag Flow::tag_of(FeedBooks& feed, std::uint64_t epoch) const noexcept {
+ItemTag Flow::tag_of(FeedCounters& feed, std::uint64_t epoch) const noexcept {
   constexpr std::int64_t kBetweenNs = 20'000;
   if (!sampling()) return {epoch};
   const std::int64_t now = now_ns();
@@ -446,7 +447,7 @@ void Flow::fail_put(weir_feed& feed, std::size_t left) {
     fail(WEIR_STATUS_CANCELLED, "pipeline '{}' was stopped with {} left for tunnel '{}'", name_,
          counted(left, "item"), tunnel);
   }
-  const std::uint64_t epoch = feed.books.epoch.load(std::memory_order_relaxed);
+  const std::uint64_t epoch = feed.counters.epoch.load(std::memory_order_relaxed);
   if (!admitted(epoch)) {
     fail(WEIR_STATUS_TIMEOUT,
          "epoch {} did not begin before the deadline, {} for tunnel '{}' {} left: "
@@ -462,7 +463,7 @@ void Flow::next_epoch(weir_feed& feed) {
   if (options_.epochs == 0) {
     fail_argument("pipeline '{}' has no epochs: set epochs in its options", name_);
   }
-  FeedBooks& own = feed.books;
+  FeedCounters& own = feed.counters;
   const std::uint64_t next = own.epoch.load(std::memory_order_relaxed) + 1;
   own.epochs_used.store(next, std::memory_order_release);
   own.epoch.store(next, std::memory_order_seq_cst);
@@ -470,9 +471,9 @@ void Flow::next_epoch(weir_feed& feed) {
 }
 
 void Flow::close(weir_feed& feed) noexcept {
-  FeedBooks& own = feed.books;
+  FeedCounters& own = feed.counters;
   Tunnel& tunnel = own.tunnel;
-  const Visit visit(*this);
+  const ScopedVisit visit(*this);
   {
     const sys::Lock lock(feeds_mutex_);
     std::erase_if(open_feeds_, [&](const auto& each) { return each.get() == &feed; });
@@ -484,7 +485,7 @@ void Flow::close(weir_feed& feed) noexcept {
 }
 
 /// Programs may open a feed for each visitor: one set of books is enough for all that are closed.
-void Flow::retire(FeedBooks& own) noexcept {
+void Flow::retire(FeedCounters& own) noexcept {
   const auto common = std::find_if(feeds_.begin(), feeds_.end(), [&](const auto& each) {
     return each.get() != &own && &each->tunnel == &own.tunnel &&
            each->closed.load(std::memory_order_relaxed);
@@ -513,9 +514,9 @@ void Flow::note_failure(weir_status status, const char* why) noexcept {
   if (outcome_.ok()) outcome_ = failed_outcome(status, why);
 }
 
-void Flow::report_untold() noexcept {
+void Flow::report_unreported() noexcept {
   const sys::Lock lock(outcome_mutex_);
-  if (outcome_.ok() || outcome_.status == WEIR_STATUS_CANCELLED || told_.exchange(true)) return;
+  if (outcome_.ok() || outcome_.status == WEIR_STATUS_CANCELLED || reported_.exchange(true)) return;
   log::warning(
       "pipeline '{}' ends with a failure that the program did not ask for: {}; wait for it "
       "to be told",

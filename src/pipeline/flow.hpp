@@ -19,27 +19,26 @@
 #include "pipeline/bell.hpp"
 #include "pipeline/flow_graph.hpp"
 #include "pipeline/flow_worker.hpp"
-#include "pipeline/kept_items.hpp"
+#include "pipeline/retained_items.hpp"
 #include "pipeline/tunnel.hpp"
 
 namespace weir::rt {
 
 /// Tunnels, stages and the workers' part of their life.
 ///
-/// A worker looks for items in this order: those it keeps, downstream stages first; those that wait
-/// in rings, downstream first; sources. So most items never leave the worker that made them. When
-/// others look for work it puts the older half of what it keeps into the ring. It takes nothing
-/// from a ring for a stage while it keeps what that has put for stages further on: so rings fill
-/// when these are slow, and whoever puts items waits.
+/// A worker takes items in this order: its own buffers, downstream stages first; rings, downstream
+/// first; sources. Most items therefore stay with the worker that made them. When other workers are
+/// idle it moves the older half of its items to the ring. It takes nothing from a ring for a stage
+/// while it buffers what that stage has put for later stages: rings fill when these are slow, and
+/// producers wait (backpressure).
 ///
-/// Ends. Whoever finds nothing to do checks, before anything else, so that the worker with the last
-/// item ends the pipeline itself: a component of stages is at its end when whatever puts
-/// items into it is, and its counts are balanced(). One thread checks at a time; who comes
-/// meanwhile leaves a mark, and the checker looks again. Where the program is told of ends, those
-/// who always have something to do check now and then.
+/// Termination. A worker without work first checks for the end, so that the worker with the last
+/// item ends the pipeline itself: a component of stages ends when all its producers have ended and
+/// its counts are balanced(). One thread checks at a time; another that arrives sets a flag, and
+/// the checker repeats. If the program is notified of ends, busy workers check periodically.
 ///
-/// Sleeping. A worker says that it sleeps, looks once more at everything that could give it
-/// something to do, the ends included, and sleeps. Whoever changes one of these things wakes one.
+/// Sleeping. A worker announces that it sleeps, checks every source of work once more, and sleeps.
+/// A thread that changes one of these wakes a worker.
 class Flow {
  public:
   Flow(std::string name, const weir_pipeline_options& options);
@@ -53,7 +52,8 @@ class Flow {
   weir_tunnel* add_tunnel(const weir_tunnel_options& options);
   /// A group is a number below those of seal(). With a carrier, which outlives all work, workers of
   /// the group only move its items.
-  void add_stage(const weir_stage_options& options, std::size_t group, Carrier* carrier = nullptr);
+  void add_stage(const weir_stage_options& options, std::size_t group,
+                 OffloadExecutor* executor = nullptr);
   /// For time that passes only when a worker lets it: pass_time() returns whether something
   /// happened, clock() the nanoseconds. Before seal().
   void let_time_pass(std::function<bool()> pass_time, std::function<std::int64_t()> clock) {
@@ -72,22 +72,22 @@ class Flow {
   /// for each number.
   void work(std::size_t worker, std::int64_t deadline_ns = sys::kNever) noexcept;
   void cancel() noexcept {
-    const Visit visit(*this);
+    const ScopedVisit visit(*this);
     stop(WEIR_STATUS_CANCELLED, "the pipeline was cancelled");
   }
   /// Fails the whole, unless it is at its end.
   void stop(weir_status status, const char* message) noexcept;
   /// A carrier says that a batch is over. That one has failed is told at once: all workers may be
   /// in calls that wait for something which only the end of the pipeline ends.
-  void landed(Stage& stage, std::size_t slot) noexcept;
+  void on_batch_complete(Stage& stage, std::size_t slot) noexcept;
   /// Waits until no code of the program runs any more. False at the deadline.
   bool wait(std::int64_t deadline_ns);
   /// How it ended, after that.
   const Outcome& outcome() const noexcept { return outcome_; }
   /// Notes that the program was told of the outcome.
-  void note_told() noexcept { told_.store(true); }
+  void mark_reported() noexcept { reported_.store(true); }
   /// Logs, once, a failure that the program was not told of.
-  void report_untold() noexcept;
+  void report_unreported() noexcept;
 
   // Items that are kept. They throw Error.
   weir_item* keep(StageCall& call, std::size_t index);
@@ -121,16 +121,17 @@ class Flow {
     bool over = false;                   ///< the checker's
   };
 
-  /// Of a thread in complete(), close() or cancel(), or that waits in put(): what it does, or waits
-  /// for, may end the pipeline, and whoever waits for that may destroy it, which waits for visits.
-  class Visit {
+  /// Counts a thread in complete(), close(), cancel() or a blocking put(). What it does may end the
+  /// pipeline, and the thread that waits for the end may destroy it; destruction waits for this
+  /// count.
+  class ScopedVisit {
    public:
-    explicit Visit(Flow& flow) noexcept : flow_(flow) {
+    explicit ScopedVisit(Flow& flow) noexcept : flow_(flow) {
       flow_.visiting_.fetch_add(1, std::memory_order_acq_rel);
     }
-    Visit(const Visit&) = delete;
-    Visit& operator=(const Visit&) = delete;
-    ~Visit() { flow_.visiting_.fetch_sub(1, std::memory_order_release); }
+    ScopedVisit(const ScopedVisit&) = delete;
+    ScopedVisit& operator=(const ScopedVisit&) = delete;
+    ~ScopedVisit() { flow_.visiting_.fetch_sub(1, std::memory_order_release); }
 
    private:
     Flow& flow_;
@@ -143,8 +144,8 @@ class Flow {
   /// Whether somebody wants to know how old items get.
   bool sampling() const noexcept { return sampling_.load(std::memory_order_relaxed); }
   [[noreturn]] void fail_put(weir_feed& feed, std::size_t left);
-  void retire(FeedBooks& own) noexcept WEIR_REQUIRES(feeds_mutex_);
-  ItemTag tag_of(FeedBooks& feed, std::uint64_t epoch) const noexcept;
+  void retire(FeedCounters& own) noexcept WEIR_REQUIRES(feeds_mutex_);
+  ItemTag tag_of(FeedCounters& feed, std::uint64_t epoch) const noexcept;
 
   // Building.
   void refuse_when_sealed(const char* what) const;
@@ -155,12 +156,12 @@ class Flow {
   void make_components(const std::vector<std::vector<std::size_t>>& edges, const FlowShape& shape);
   std::unique_ptr<FlowWorker> make_worker(WorkerGroup& group);
   static void make_ordered(Stage& stage);
-  void make_carried(Stage& stage, Carrier& carrier);
-  static void make_room(const Stage& stage, const Carrier& carrier);
-  static void list_orderly(Stage& stage);
+  void make_offloaded(Stage& stage, OffloadExecutor& executor);
+  static void make_room(const Stage& stage, const OffloadExecutor& executor);
+  static void list_order_preserving(Stage& stage);
   void make_blocks(Stage& stage) const;
   static void queue_up(Stage& stage) noexcept;
-  std::unique_ptr<Stash> make_stash(const Tunnel& tunnel) const;
+  std::unique_ptr<WorkerBuffer> make_worker_buffer(const Tunnel& tunnel) const;
   std::size_t most_at_once(const Tunnel& tunnel) const noexcept;
 
   // Workers.
@@ -183,18 +184,19 @@ class Flow {
   }
   std::size_t take(FlowWorker& worker, Stage& stage) noexcept;
   void run_taken(FlowWorker& worker, Stage& stage, std::size_t count, Outputs& outputs) noexcept;
-  void run(FlowWorker& worker, Stage& stage, const Stash::Batch& batch, Outputs& outputs) noexcept;
+  void run(FlowWorker& worker, Stage& stage, const WorkerBuffer::Batch& batch,
+           Outputs& outputs) noexcept;
   weir_status call(FlowWorker& worker, Stage& stage, weir_stage_function function,
-                   const Stash::Batch& batch, const Outputs& outputs) noexcept;
-  void note_kept(FlowWorker& worker, std::size_t done) noexcept;
+                   const WorkerBuffer::Batch& batch, const Outputs& outputs) noexcept;
+  void note_retained(FlowWorker& worker, std::size_t done) noexcept;
   std::size_t count_created(FlowWorker& worker, const Stage& stage, const Tunnel& tunnel,
-                            Stash& put, const ItemTag& tag) noexcept;
-  bool settle(FlowWorker& worker, Stage& stage, const Stash::Batch& batch,
+                            WorkerBuffer& put, const ItemTag& tag) noexcept;
+  bool settle(FlowWorker& worker, Stage& stage, const WorkerBuffer::Batch& batch,
               Outputs& outputs) noexcept;
   void fail_item(FlowWorker& worker, const Stage& stage, const void* item,
                  weir_status status) noexcept;
   /// On any thread: ends the pipeline, unless it goes on.
-  void tell_failure(const weir_item_failure& failure) noexcept;
+  void report_failure(const weir_item_failure& failure) noexcept;
 
   // Devices.
   static bool can_load_waiting(const Stage& stage) noexcept;
@@ -202,9 +204,9 @@ class Flow {
   bool load_waiting(FlowWorker& worker, Stage& stage) noexcept;
   bool load_kept(FlowWorker& worker, Stage& stage) noexcept;
   std::size_t fill(Stage& stage, Reorder::Block& block) noexcept;
-  void carry(Stage& stage, Reorder::Block& block) const noexcept;
-  void unload(FlowWorker& worker, Stage& stage, Reorder::Block& block) noexcept;
-  void tell_landed(Stage& stage, const Reorder::Block& block, const Outcome& outcome) noexcept;
+  void launch_batch(Stage& stage, Reorder::Block& block) const noexcept;
+  void collect_batch(FlowWorker& worker, Stage& stage, Reorder::Block& block) noexcept;
+  void report_batch(Stage& stage, const Reorder::Block& block, const Outcome& outcome) noexcept;
   void fail_batch(Stage& stage, const Reorder::Block& block, const Outcome& outcome) noexcept;
   template <class Callback>
   void guarded(Callback&& callback) noexcept;
@@ -212,14 +214,14 @@ class Flow {
 
   // Moving.
   /// Where somebody counts what they do to the items of a tunnel.
-  struct Books {
+  struct Counters {
     Count& count;
     Count* epochs;  ///< by slot
     sys::Atomic<std::uint64_t>& dropped;
   };
-  static Books books_of(FlowWorker& worker, const Tunnel& tunnel) noexcept;
+  static Counters counters_of(FlowWorker& worker, const Tunnel& tunnel) noexcept;
   bool flush_all(FlowWorker& worker) noexcept;
-  bool flush(FlowWorker& worker, Tunnel& tunnel, Stash& stash) noexcept;
+  bool flush(FlowWorker& worker, Tunnel& tunnel, WorkerBuffer& buffer) noexcept;
   bool send_ordered(FlowWorker& worker) noexcept;
   bool send_ordered(FlowWorker& worker, Stage& stage) noexcept;
   void leave_held(FlowWorker& worker) noexcept;
@@ -227,27 +229,27 @@ class Flow {
   /// Puts items into the ring, or does with them what the tunnel says. Returns how many are done
   /// with; claimed(number) is called for each part before it can be seen.
   template <class Claimed>
-  std::size_t offer(const Books& books, Tunnel& tunnel, const ItemsToPut& items, std::size_t count,
-                    Claimed&& claimed) noexcept;
+  std::size_t offer(const Counters& counters, Tunnel& tunnel, const ItemsToPut& items,
+                    std::size_t count, Claimed&& claimed) noexcept;
   bool one_by_one() const noexcept { return options_.relief == WEIR_RELIEF_OFF; }
   std::size_t at_once(std::size_t items) const noexcept {
     return one_by_one() ? std::min<std::size_t>(items, 1) : items;
   }
   /// Takes up to `count` items from a ring. Returns the number.
   std::size_t pop(Tunnel& tunnel, const ItemsToTake& to, std::size_t count) const noexcept;
-  void drop(const Books& books, std::uint64_t epoch, std::size_t count) const noexcept;
-  void drop_waiting(const Books& books, Tunnel& tunnel, std::size_t count) noexcept;
+  void drop(const Counters& counters, std::uint64_t epoch, std::size_t count) const noexcept;
+  void drop_waiting(const Counters& counters, Tunnel& tunnel, std::size_t count) noexcept;
   void share(FlowWorker& worker) noexcept;
-  void freed(Tunnel& tunnel) noexcept;
+  void on_room(Tunnel& tunnel) noexcept;
 
   // Idling.
-  void linger(FlowWorker& worker) noexcept;
-  void let_happen(FlowWorker& worker) noexcept;
+  void spin_then_park(FlowWorker& worker) noexcept;
+  void advance_time(FlowWorker& worker) noexcept;
   void park(FlowWorker& worker) noexcept;
-  bool stirring(const FlowWorker& worker) const noexcept;
+  bool has_work(const FlowWorker& worker) const noexcept;
   bool stuck(const FlowWorker& worker) const noexcept;
   static bool can_send(const Stage& stage) noexcept;
-  void look_around(FlowWorker& worker) noexcept;
+  void check_others(FlowWorker& worker) noexcept;
   void wake_group_of(const Tunnel& tunnel) noexcept;
   void wake_one_of(WorkerGroup& group) noexcept;
   void wake_one() noexcept;
@@ -261,7 +263,7 @@ class Flow {
   static bool has_sent(const Stage* stage) noexcept;
   void end(FlowWorker& worker, Component& component) noexcept;
   std::uint64_t last_epoch() const noexcept;
-  void end_carrier(FlowWorker& worker, Stage& stage) noexcept;
+  void end_executor(FlowWorker& worker, Stage& stage) noexcept;
   void refuse_late_items(FlowWorker& worker, const Stage& stage) noexcept;
   bool find_epochs() noexcept;
   void finish() noexcept;
@@ -277,7 +279,7 @@ class Flow {
 
   const std::string name_;
   const weir_pipeline_options options_;
-  bool tells_ends_;  ///< the program: workers who are busy look for ends, too
+  bool reports_ends_;  ///< the program: workers who are busy look for ends, too
   std::function<bool()> pass_time_;
   std::function<std::int64_t()> clock_;
   std::int64_t started_ns_ = 0;
@@ -291,11 +293,11 @@ class Flow {
   std::vector<std::unique_ptr<FlowWorker>> workers_;
   sys::Atomic<bool> sealed_{false};
 
-  std::unique_ptr<KeptItems> kept_items_;
+  std::unique_ptr<RetainedItems> retained_items_;
   sys::Atomic<std::uint32_t> visiting_{0};  ///< by Visit
 
   mutable sys::Mutex feeds_mutex_;
-  std::vector<std::unique_ptr<FeedBooks>> feeds_ WEIR_GUARDED_BY(feeds_mutex_);
+  std::vector<std::unique_ptr<FeedCounters>> feeds_ WEIR_GUARDED_BY(feeds_mutex_);
   std::vector<Owned<weir_feed>> open_feeds_ WEIR_GUARDED_BY(feeds_mutex_);
   /// Of which the program may not have been told yet.
   std::uint64_t epochs_over_ WEIR_GUARDED_BY(feeds_mutex_) = 0;
@@ -308,7 +310,7 @@ class Flow {
   sys::Atomic<std::uint64_t> epochs_done_{0};
   sys::Mutex outcome_mutex_;
   Outcome outcome_ WEIR_GUARDED_BY(outcome_mutex_);
-  sys::Atomic<bool> told_{false};  ///< the program was told of it
+  sys::Atomic<bool> reported_{false};  ///< the program was told of it
 };
 
 }  // namespace weir::rt

@@ -16,32 +16,35 @@ namespace {
 constexpr std::size_t kUnderWay = 2;  ///< batches that keep a device and its link busy
 
 /// Gives a batch the birth of the first item that has one.
-void take_birth(ItemTag& batch, std::span<const ItemTag> items) noexcept {
+void take_timestamp(ItemTag& batch, std::span<const ItemTag> items) noexcept {
   const auto first =
       std::find_if(items.begin(), items.end(), [](const ItemTag& item) { return item.sampled(); });
-  if (!batch.sampled() && first != items.end()) batch.birth_ns = first->birth_ns;
+  if (!batch.sampled() && first != items.end()) batch.timestamp_ns = first->timestamp_ns;
 }
 
 }  // namespace
 
-void Carrier::landed(std::size_t slot) noexcept { flow_->landed(*stage_, slot); }
+void OffloadExecutor::on_batch_complete(std::size_t slot) noexcept {
+  flow_->on_batch_complete(*stage_, slot);
+}
 
-void Flow::landed(Stage& stage, std::size_t slot) noexcept {
+void Flow::on_batch_complete(Stage& stage, std::size_t slot) noexcept {
   Reorder::Block& block = stage.reorder->blocks()[slot];
   const std::int64_t now = now_ns();
-  const std::int64_t before = stage.landed_ns.exchange(now, std::memory_order_relaxed);
-  const std::int64_t busy = now - std::max(block.carried_ns, before);
+  const std::int64_t before = stage.last_batch_ns.exchange(now, std::memory_order_relaxed);
+  const std::int64_t busy = now - std::max(block.launched_ns, before);
   if (busy > 0) {
     stage.busy_ns.fetch_add(static_cast<std::uint64_t>(busy), std::memory_order_relaxed);
   }
-  const Outcome& outcome = stage.carrier->outcome(slot);
-  if (!outcome.ok()) tell_landed(stage, block, outcome);
+  const Outcome& outcome = stage.executor->outcome(slot);
+  if (!outcome.ok()) report_batch(stage, block, outcome);
   block.ready.store(true, std::memory_order_seq_cst);
   wake_one_of(groups_[stage.group]);
 }
 
 /// Who waits for the end waits for this thread, too, as for a worker.
-void Flow::tell_landed(Stage& stage, const Reorder::Block& block, const Outcome& outcome) noexcept {
+void Flow::report_batch(Stage& stage, const Reorder::Block& block,
+                        const Outcome& outcome) noexcept {
   working_.fetch_add(1, std::memory_order_seq_cst);
   if (state_.load(std::memory_order_seq_cst) == kOpen) fail_batch(stage, block, outcome);
   working_.fetch_sub(1, std::memory_order_seq_cst);
@@ -51,7 +54,7 @@ void Flow::tell_landed(Stage& stage, const Reorder::Block& block, const Outcome&
 /// Whether so many items are worth a batch now: a full one is, and any when the device has too few.
 bool Flow::can_load(const Stage& stage, std::size_t items) noexcept {
   if (items == 0 || !stage.reorder->open()) return false;
-  return items >= stage.carrier->room() || stage.reorder->under_way() < kUnderWay;
+  return items >= stage.executor->room() || stage.reorder->under_way() < kUnderWay;
 }
 
 bool Flow::can_load_waiting(const Stage& stage) noexcept {
@@ -60,7 +63,7 @@ bool Flow::can_load_waiting(const Stage& stage) noexcept {
   const Ring<ItemCells>& ring = stage.input->ring;
   if (left == 0 && !ring.ready()) return false;
   // A ring that is full has no more to wait for.
-  const std::size_t waiting = ring.has_room() ? ring.size() : stage.carrier->room();
+  const std::size_t waiting = ring.has_room() ? ring.size() : stage.executor->room();
   return can_load(stage, std::max<std::size_t>(left + waiting, 1));
 }
 
@@ -69,20 +72,20 @@ bool Flow::load_waiting(FlowWorker& worker, Stage& stage) noexcept {
   Reorder::Block* const block = stage.reorder->take(
       [&](Reorder::Block& next) { return (next.count = fill(stage, next)) > 0; });
   if (block == nullptr) return false;
-  freed(*stage.input);
+  on_room(*stage.input);
   if (stage.input->ring.ready()) wake_one_of(worker.group);
-  carry(stage, *block);
+  launch_batch(stage, *block);
   return true;
 }
 
 /// In a loop: what the worker keeps itself goes first, the newest of it.
 bool Flow::load_kept(FlowWorker& worker, Stage& stage) noexcept {
-  Stash& kept = *worker.kept[stage.input->index];
+  WorkerBuffer& kept = *worker.buffers[stage.input->index];
   if (stage.input->queued || !can_load(stage, kept.size())) return false;
   Reorder::Block* const block = stage.reorder->take([&](Reorder::Block& next) {
-    const Stash::Batch batch = kept.take_newest(stage.carrier->room());
+    const WorkerBuffer::Batch batch = kept.take_newest(stage.executor->room());
     const std::size_t slot = static_cast<std::size_t>(&next - stage.reorder->blocks().data());
-    std::memcpy(stage.carrier->items(slot), batch.items, batch.count * stage.input->item_bytes);
+    std::memcpy(stage.executor->items(slot), batch.items, batch.count * stage.input->item_bytes);
     next.first = stage.taken;
     next.count = batch.count;
     next.tag = batch.tag;
@@ -90,15 +93,15 @@ bool Flow::load_kept(FlowWorker& worker, Stage& stage) noexcept {
     return true;
   });
   if (block == nullptr) return false;
-  carry(stage, *block);
+  launch_batch(stage, *block);
   return true;
 }
 
 /// Fills a batch with items of one epoch that wait. Returns their number.
 std::size_t Flow::fill(Stage& stage, Reorder::Block& block) noexcept {
-  const std::size_t bytes = stage.input->item_bytes, room = stage.carrier->room();
+  const std::size_t bytes = stage.input->item_bytes, room = stage.executor->room();
   const std::size_t slot = static_cast<std::size_t>(&block - stage.reorder->blocks().data());
-  unsigned char* const items = stage.carrier->items(slot);
+  unsigned char* const items = stage.executor->items(slot);
   block.first = stage.taken;
   std::size_t found = 0;
   if (!stage.leftover) {
@@ -107,7 +110,7 @@ std::size_t Flow::fill(Stage& stage, Reorder::Block& block) noexcept {
     block.tag = {};
     for (std::size_t more = 1; more > 0 && found < room; found += more) {
       more = pop(*stage.input, {items + found * bytes, tags}, std::min(kAtOnce, room - found));
-      take_birth(block.tag, {tags, more});
+      take_timestamp(block.tag, {tags, more});
     }
   } else {
     Leftover& left = *stage.leftover;
@@ -116,7 +119,7 @@ std::size_t Flow::fill(Stage& stage, Reorder::Block& block) noexcept {
     had += pop(*stage.input, {items + had * bytes, left.tags.data() + had}, room - had);
     while (found < had && left.tags[found].epoch == left.tags[0].epoch) ++found;
     block.tag = {left.tags[0].epoch};
-    take_birth(block.tag, {left.tags.data(), found});
+    take_timestamp(block.tag, {left.tags.data(), found});
     std::memcpy(left.items.get(), items + found * bytes, (had - found) * bytes);
     left.tags.erase(left.tags.begin(), left.tags.begin() + static_cast<std::ptrdiff_t>(found));
     left.tags.resize(room);
@@ -126,28 +129,28 @@ std::size_t Flow::fill(Stage& stage, Reorder::Block& block) noexcept {
   return found;
 }
 
-void Flow::carry(Stage& stage, Reorder::Block& block) const noexcept {
-  block.carried_ns = now_ns();
-  stage.carrier->carry(static_cast<std::size_t>(&block - stage.reorder->blocks().data()),
-                       block.count);
+void Flow::launch_batch(Stage& stage, Reorder::Block& block) const noexcept {
+  block.launched_ns = now_ns();
+  stage.executor->launch(static_cast<std::size_t>(&block - stage.reorder->blocks().data()),
+                         block.count);
 }
 
 /// Puts what came of a batch, and counts it and then the batch. In a loop it goes to the worker, so
 /// that the device never waits for room that only it can make.
-void Flow::unload(FlowWorker& worker, Stage& stage, Reorder::Block& block) noexcept {
+void Flow::collect_batch(FlowWorker& worker, Stage& stage, Reorder::Block& block) noexcept {
   const std::size_t slot = static_cast<std::size_t>(&block - stage.reorder->blocks().data());
   Outputs& outputs = stage.newest_first ? worker.outputs[stage.index] : block.outputs;
-  if (stage.carrier->outcome(slot).ok()) {
+  if (stage.executor->outcome(slot).ok()) {
     try {
-      stage.carrier->unload(slot, outputs);
+      stage.executor->collect(slot, outputs);
     } catch (...) {
       const Outcome thrown = current_exception_outcome(WEIR_STATUS_INTERNAL);
-      for (Stash* stash : outputs.stashes) stash->forget_uncounted();
+      for (WorkerBuffer* buffer : outputs.buffers) buffer->forget_uncounted();
       fail_batch(stage, block, thrown);
     }
   }
   settle(worker, stage, {nullptr, block.count, block.tag}, outputs);
-  block.unloaded = true;
+  block.collected = true;
 }
 
 void Flow::fail_batch(Stage& stage, const Reorder::Block& block, const Outcome& outcome) noexcept {
@@ -159,8 +162,8 @@ void Flow::fail_batch(Stage& stage, const Reorder::Block& block, const Outcome& 
                 static_cast<unsigned long long>(block.first),
                 static_cast<unsigned long long>(block.first + block.count - 1),
                 outcome.message.empty() ? status_name(outcome.status) : outcome.message.c_str());
-  tell_failure(
-      {stage.name.c_str(), stage.carrier->items(slot), outcome.status, message, block.count});
+  report_failure(
+      {stage.name.c_str(), stage.executor->items(slot), outcome.status, message, block.count});
 }
 
 }  // namespace weir::rt

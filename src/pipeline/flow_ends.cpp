@@ -42,7 +42,7 @@ bool Flow::is_over(const Component& component) noexcept {
     if (stage->input == nullptr) return stage->permit.over();
     if (stage->input->open_feeds.load(std::memory_order_seq_cst) > 0) return false;
   }
-  kept_items_->look();
+  retained_items_->synchronize();
   {
     const sys::Lock lock(feeds_mutex_);
     const bool complete = balanced([&](const auto& visit) WEIR_REQUIRES(feeds_mutex_) {
@@ -57,7 +57,7 @@ bool Flow::is_over(const Component& component) noexcept {
 /// Whether an ordered stage whose items are complete has sent on what it put for them.
 bool Flow::has_sent(const Stage* stage) noexcept {
   if (stage->reorder && !stage->reorder->empty()) return false;
-  return stage->orderly.empty() || stage->permit.free();
+  return stage->order_preserving.empty() || stage->permit.free();
 }
 
 void Flow::end(FlowWorker& worker, Component& component) noexcept {
@@ -73,7 +73,7 @@ void Flow::end(FlowWorker& worker, Component& component) noexcept {
         stage->epochs_used.store(epoch + 1, std::memory_order_release);
       }
     }
-    if (stage->carrier != nullptr) end_carrier(worker, *stage);
+    if (stage->executor != nullptr) end_executor(worker, *stage);
     stage->at_its_end.store(true, std::memory_order_release);
   }
   component.over = true;
@@ -91,9 +91,9 @@ std::uint64_t Flow::last_epoch() const noexcept {
   return used - 1;
 }
 
-void Flow::end_carrier(FlowWorker& worker, Stage& stage) noexcept {
+void Flow::end_executor(FlowWorker& worker, Stage& stage) noexcept {
   try {
-    stage.carrier->end();
+    stage.executor->end();
   } catch (...) {
     const Outcome missing = current_exception_outcome(WEIR_STATUS_INTERNAL);
     worker.call.fail(missing.message.c_str());
@@ -105,7 +105,7 @@ void Flow::end_carrier(FlowWorker& worker, Stage& stage) noexcept {
 void Flow::refuse_late_items(FlowWorker& worker, const Stage& stage) noexcept {
   for (const Tunnel* tunnel : stage.outputs) {
     if (tunnel->stage->component != stage.component) continue;
-    if (!worker.kept[tunnel->index]->forget_uncounted()) continue;
+    if (!worker.buffers[tunnel->index]->forget_uncounted()) continue;
     worker.call.fail("put items at its end for a stage that is at its end, too");
     fail_item(worker, stage, nullptr, WEIR_STATUS_INVALID_ARGUMENT);
   }
@@ -142,10 +142,10 @@ bool Flow::end_epoch(std::uint64_t epoch) noexcept {
 
 bool Flow::epoch_balanced(std::uint64_t epoch) const noexcept {
   const std::size_t slot = slot_of(epoch);
-  kept_items_->look();
+  retained_items_->synchronize();
   return balanced([&](const auto& visit) WEIR_REQUIRES(feeds_mutex_) {
     for (const auto& worker : workers_) visit(worker->epochs[slot]);
-    visit(kept_items_->epoch(slot));
+    visit(retained_items_->epoch(slot));
     for (const auto& feed : feeds_) visit(feed->epochs[slot]);
   });
 }

@@ -45,11 +45,11 @@ weir_stage_info Flow::info_of(const Stage& stage) {
   each_count(tunnel, [&](const Count& each) { info.complete += each.completed(); });
   each_count(tunnel, [&](const Count& each) { info.created += each.created(); });
   for (const auto& worker : workers_) {
-    const Ledger& ledger = worker->ledgers[tunnel];
-    info.dropped += ledger.dropped.load(std::memory_order_relaxed);
-    info.failed += ledger.failed.load(std::memory_order_relaxed);
+    const TunnelCounters& counters = worker->tunnel_counters[tunnel];
+    info.dropped += counters.dropped.load(std::memory_order_relaxed);
+    info.failed += counters.failed.load(std::memory_order_relaxed);
     info.most_kept =
-        std::max<std::uint64_t>(info.most_kept, ledger.most_kept.load(std::memory_order_relaxed));
+        std::max<std::uint64_t>(info.most_kept, counters.most_kept.load(std::memory_order_relaxed));
   }
   for (const auto& feed : feeds_) {
     if (feed->tunnel.index == tunnel) {
@@ -72,7 +72,7 @@ std::string Flow::holders() {
       text += fmt::format(", stage '{}' holds {}", stage->name,
                           counted(info.created - info.complete, "item"));
     }
-    if (stage->carrier != nullptr && stage->reorder->under_way() > 0) {
+    if (stage->executor != nullptr && stage->reorder->under_way() > 0) {
       text += fmt::format(", {} batches of stage '{}' are on its device",
                           stage->reorder->under_way(), stage->name);
     }
@@ -80,7 +80,7 @@ std::string Flow::holders() {
       text += fmt::format(", tunnel '{}' has {}", stage->input->name(), counted(open, "open feed"));
     }
   }
-  if (const std::string kept = kept_items_->names(); !kept.empty()) text += ", " + kept;
+  if (const std::string kept = retained_items_->names(); !kept.empty()) text += ", " + kept;
   return text.empty() ? "all stages are idle" : text.substr(2);
 }
 
@@ -98,7 +98,7 @@ std::uint64_t Flow::movement() noexcept {
 /// That can be in a stage at once.
 std::size_t Flow::workers_of(const Stage& stage) const noexcept {
   if (!sealed()) return 0;
-  if (stage.carrier != nullptr) return 1;
+  if (stage.executor != nullptr) return 1;
   const std::size_t all = groups_[stage.group].workers;
   return stage.limited ? std::min(stage.permit.limit(), all) : all;
 }
@@ -114,7 +114,7 @@ void Flow::get_stage(std::size_t number, weir_stage_state& state) {
   state.outputs = stage.output_numbers.data();
   state.output_count = stage.output_numbers.size();
   state.workers = workers_of(stage);
-  state.on_device = stage.carrier != nullptr;
+  state.on_device = stage.executor != nullptr;
   state.at_end = stage.input != nullptr ? stage.at_its_end.load(std::memory_order_acquire)
                                         : stage.permit.over();
   if (stage.input != nullptr) {
@@ -124,9 +124,9 @@ void Flow::get_stage(std::size_t number, weir_stage_state& state) {
   }
   state.busy_ns = stage.busy_ns.load(std::memory_order_relaxed);
   if (sealed()) {
-    state.kept = kept_items_->kept_by(stage);
+    state.kept = retained_items_->retained_by(stage);
     for (const auto& worker : workers_) {
-      const Effort& effort = worker->efforts[number];
+      const StageCounters& effort = worker->stage_counters[number];
       state.put += effort.put.load(std::memory_order_relaxed);
       state.busy_ns += effort.busy_ns.load(std::memory_order_relaxed);
     }

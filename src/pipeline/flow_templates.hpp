@@ -6,7 +6,7 @@
 namespace weir::rt {
 
 template <class Claimed>
-std::size_t Flow::offer(const Books& books, Tunnel& tunnel, const ItemsToPut& items,
+std::size_t Flow::offer(const Counters& counters, Tunnel& tunnel, const ItemsToPut& items,
                         std::size_t count, Claimed&& claimed) noexcept {
   const std::size_t bytes = tunnel.item_bytes;
   std::size_t done = 0;
@@ -25,10 +25,10 @@ std::size_t Flow::offer(const Books& books, Tunnel& tunnel, const ItemsToPut& it
     const std::size_t left = count - done, room = newest ? 0 : tunnel.ring.capacity();
     if (left > room) {
       claimed(left - room);
-      drop(books, items.tag.epoch, left - room);
+      drop(counters, items.tag.epoch, left - room);
       done += left - room;
     } else {
-      drop_waiting(books, tunnel, left);
+      drop_waiting(counters, tunnel, left);
     }
   }
 }
@@ -46,8 +46,8 @@ void Flow::guarded(Callback&& callback) noexcept {
 
 template <class Act>
 void Flow::each_count(std::size_t tunnel, Act&& act) const {
-  for (const auto& worker : workers_) act(worker->ledgers[tunnel].count);
-  act(kept_items_->count(tunnel));
+  for (const auto& worker : workers_) act(worker->tunnel_counters[tunnel].count);
+  act(retained_items_->count(tunnel));
   for (const auto& feed : feeds_) {
     if (feed->tunnel.index == tunnel) act(feed->count);
   }

@@ -12,9 +12,9 @@ namespace weir::rt {
 
 namespace {
 
-constexpr unsigned kBriefly = 64;            ///< looks before a worker says that it is hungry
-constexpr std::int64_t kSpinNs = 20'000;     ///< looks before it sleeps
-constexpr unsigned kTurnsBetweenLooks = 64;  ///< at sleepers and ends, for one who is busy
+constexpr unsigned kBriefly = 64;         ///< looks before a worker says that it is hungry
+constexpr std::int64_t kSpinNs = 20'000;  ///< looks before it sleeps
+constexpr unsigned kPassesPerCheck = 64;  ///< at sleepers and ends, for one who is busy
 
 }  // namespace
 
@@ -24,9 +24,9 @@ void Flow::work(std::size_t index, std::int64_t deadline_ns) noexcept {
   working_.fetch_add(1, std::memory_order_seq_cst);
   for (bool late = false; !ended() && !late;) {
     if (step(worker)) {
-      if (++worker.turns % kTurnsBetweenLooks == 0) look_around(worker);
+      if (++worker.passes % kPassesPerCheck == 0) check_others(worker);
     } else {
-      linger(worker);
+      spin_then_park(worker);
     }
     late = deadline_ns != sys::kNever && sys::now_ns() >= deadline_ns;
   }
@@ -42,13 +42,13 @@ bool Flow::step(FlowWorker& worker) noexcept {
 bool Flow::run_kept(FlowWorker& worker) noexcept {
   bool some = false;
   for (Stage* stage : worker.group.stages) {
-    const std::size_t size = worker.kept[stage->input->index]->size();
+    const std::size_t size = worker.buffers[stage->input->index]->size();
     if (size >= worker.pace[stage->index].items() && run_kept(worker, *stage)) return true;
     some = some || size > 0;
   }
   if (some) {
     for (Stage* stage : worker.group.stages) {
-      if (!worker.kept[stage->input->index]->empty() && run_kept(worker, *stage)) return true;
+      if (!worker.buffers[stage->input->index]->empty() && run_kept(worker, *stage)) return true;
     }
   }
   return flush_all(worker);
@@ -56,11 +56,11 @@ bool Flow::run_kept(FlowWorker& worker) noexcept {
 
 /// For a stage of the worker's group for which it keeps something.
 bool Flow::run_kept(FlowWorker& worker, Stage& stage) noexcept {
-  if (stage.carrier != nullptr) return load_kept(worker, stage);
+  if (stage.executor != nullptr) return load_kept(worker, stage);
   if (stage.input->queued || !enter(stage)) return false;
-  Stash& kept = *worker.kept[stage.input->index];
+  WorkerBuffer& kept = *worker.buffers[stage.input->index];
   const std::size_t most = worker.pace[stage.index].items();
-  Stash::Batch batch = stage.newest_first ? kept.take_newest(most) : kept.take_oldest(most);
+  WorkerBuffer::Batch batch = stage.newest_first ? kept.take_newest(most) : kept.take_oldest(most);
   if (stage.feeds_itself) {
     std::memcpy(worker.taken.data(), batch.items, batch.count * stage.input->item_bytes);
     batch.items = worker.taken.data();
@@ -73,7 +73,7 @@ bool Flow::run_kept(FlowWorker& worker, Stage& stage) noexcept {
 
 bool Flow::run_waiting(FlowWorker& worker) noexcept {
   for (Stage* stage : worker.group.stages) {
-    if (stage->carrier != nullptr) {
+    if (stage->executor != nullptr) {
       if (load_waiting(worker, *stage)) return true;
       continue;
     }
@@ -109,7 +109,7 @@ std::size_t Flow::take(FlowWorker& worker, Stage& stage) noexcept {
   const std::size_t count = pop(tunnel, {worker.taken.data(), worker.taken_tags.data()},
                                 worker.pace[stage.index].items());
   if (count == 0) return 0;
-  freed(tunnel);
+  on_room(tunnel);
   if (tunnel.ring.ready()) wake_one_of(worker.group);
   return count;
 }
@@ -150,13 +150,13 @@ bool Flow::run_source(FlowWorker& worker) noexcept {
 
 void Flow::run_source(FlowWorker& worker, Stage& source) noexcept {
   const std::uint64_t epoch = source.epoch.load(std::memory_order_relaxed);
-  const Stash::Batch batch{nullptr, worker.pace[source.index].items(), {epoch}};
+  const WorkerBuffer::Batch batch{nullptr, worker.pace[source.index].items(), {epoch}};
   worker.call.over = worker.call.epoch_over = false;
   Outputs& outputs = worker.outputs[source.index];
   const weir_status status = call(worker, source, source.function, batch, outputs);
   if (status != WEIR_STATUS_OK) fail_item(worker, source, nullptr, status);
   ItemTag tag{epoch};
-  if (sampling()) tag.birth_ns = pass_time_ ? now_ns() : worker.call_began_ns;
+  if (sampling()) tag.timestamp_ns = pass_time_ ? now_ns() : worker.call_began_ns;
   const bool put = settle(worker, source, {nullptr, 0, tag}, outputs);
   if (put || worker.call.epoch_over) {
     source.epochs_used.store(epoch + 1, std::memory_order_release);
@@ -179,17 +179,17 @@ void Flow::leave(FlowWorker& worker, Stage& stage) noexcept {
 }
 
 /// Runs a stage on items of one tag; after an item that fails, on the rest.
-void Flow::run(FlowWorker& worker, Stage& stage, const Stash::Batch& batch,
+void Flow::run(FlowWorker& worker, Stage& stage, const WorkerBuffer::Batch& batch,
                Outputs& outputs) noexcept {
-  Stash::Batch rest = batch;
+  WorkerBuffer::Batch rest = batch;
   while (rest.count > 0) {
     const weir_status status = call(worker, stage, stage.function, rest, outputs);
     const bool all = status == WEIR_STATUS_OK;
     const std::size_t done = all ? rest.count : std::min(worker.call.index, rest.count - 1);
-    note_kept(worker, done);
+    note_retained(worker, done);
     if (all) break;
     const unsigned char* const item = rest.items + done * stage.input->item_bytes;
-    Ledger::add(worker.ledgers[stage.input->index].failed, 1);
+    TunnelCounters::add(worker.tunnel_counters[stage.input->index].failed, 1);
     fail_item(worker, stage, item, status);
     if (ended()) break;
     rest.items = item + stage.input->item_bytes;
@@ -202,47 +202,47 @@ weir_item* Flow::keep(StageCall& call, std::size_t index) {
   if (call.items == nullptr) {
     fail_argument("stage '{}' has no items in this call that it could keep", call.stage->name);
   }
-  const auto same = [&](const StageCall::Kept& each) { return each.index == index; };
-  if (index >= call.count || std::any_of(call.kept.begin(), call.kept.end(), same)) {
+  const auto same = [&](const StageCall::Retained& each) { return each.index == index; };
+  if (index >= call.count || std::any_of(call.retained.begin(), call.retained.end(), same)) {
     fail_argument("stage '{}' cannot keep item {} of a batch of {}: {}", call.stage->name, index,
                   call.count, index >= call.count ? "there is none" : "it does already");
   }
-  call.kept.reserve(call.kept.size() + 1);
-  call.outlasting.reserve(call.outlasting.size() + call.kept.size() + 1);
-  weir_item* const item = kept_items_->keep(*this, *call.stage, call.tag);
-  call.kept.push_back({index, item->number});
+  call.retained.reserve(call.retained.size() + 1);
+  call.unsettled.reserve(call.unsettled.size() + call.retained.size() + 1);
+  weir_item* const item = retained_items_->keep(*this, *call.stage, call.tag);
+  call.retained.push_back({index, item->number});
   return item;
 }
 
 /// Of the items of a call the first `done` are kept as it wanted; one that failed is not, and those
 /// after it come again.
-void Flow::note_kept(FlowWorker& worker, std::size_t done) noexcept {
-  for (const StageCall::Kept& each : worker.call.kept) {
+void Flow::note_retained(FlowWorker& worker, std::size_t done) noexcept {
+  for (const StageCall::Retained& each : worker.call.retained) {
     if (each.index < done) {
-      worker.call.outlasting.push_back(each.number);
+      worker.call.unsettled.push_back(each.number);
     } else {
-      kept_items_->forget(each.number);
+      retained_items_->forget(each.number);
     }
   }
 }
 
 void Flow::complete(weir_item* item) {
-  sys::Lock ending(KeptItems::ends());
+  sys::Lock ending(RetainedItems::ends());
   const weir_item& live = weir_item::check(item);
   Flow& flow = live.flow;
   Stage& stage = live.stage;
   const ItemTag tag = live.tag;
   const bool epochs = flow.options_.epochs > 0;
   const std::size_t slot = epochs ? flow.slot_of(tag.epoch) : 0;
-  const Visit visit(flow);
-  const bool counted = flow.kept_items_->complete(live, epochs ? &slot : nullptr);
+  const ScopedVisit visit(flow);
+  const bool counted = flow.retained_items_->complete(live, epochs ? &slot : nullptr);
   ending.unlock();
-  if (counted && tag.sampled()) stage.latencies.note(flow.now_ns() - tag.birth_ns, 1);
+  if (counted && tag.sampled()) stage.latencies.note(flow.now_ns() - tag.timestamp_ns, 1);
   flow.wake_one();
 }
 
 weir_status Flow::call(FlowWorker& worker, Stage& stage, weir_stage_function function,
-                       const Stash::Batch& batch, const Outputs& outputs) noexcept {
+                       const WorkerBuffer::Batch& batch, const Outputs& outputs) noexcept {
   StageCall& call = worker.call;
   call.items = batch.items;
   call.count = batch.count;
@@ -253,7 +253,7 @@ weir_status Flow::call(FlowWorker& worker, Stage& stage, weir_stage_function fun
   call.payload = stage.payload;
   call.stage = &stage;
   call.tag = batch.tag;
-  call.kept.clear();
+  call.retained.clear();
   call.busy_ns = -1;
   call.message[0] = '\0';
   BatchSize& pace = worker.pace[stage.index];
@@ -273,33 +273,34 @@ weir_status Flow::call(FlowWorker& worker, Stage& stage, weir_stage_function fun
     const std::int64_t busy =
         pace.note(batch.count, call.busy_ns >= 0 ? std::min(call.busy_ns, all) : all);
     if (!pass_time_) {
-      Ledger::add(worker.efforts[stage.index].busy_ns, static_cast<std::uint64_t>(busy));
+      TunnelCounters::add(worker.stage_counters[stage.index].busy_ns,
+                          static_cast<std::uint64_t>(busy));
     }
   }
   return status;
 }
 
 /// Counts what a call has put, and then what it is done with. Returns whether it has put anything.
-bool Flow::settle(FlowWorker& worker, Stage& stage, const Stash::Batch& batch,
+bool Flow::settle(FlowWorker& worker, Stage& stage, const WorkerBuffer::Batch& batch,
                   Outputs& outputs) noexcept {
   std::size_t created = 0;
   for (std::size_t i = 0; i < stage.outputs.size(); ++i) {
-    created += count_created(worker, stage, *stage.outputs[i], *outputs.stashes[i], batch.tag);
+    created += count_created(worker, stage, *stage.outputs[i], *outputs.buffers[i], batch.tag);
   }
   Count* const epoch = options_.epochs > 0 ? &worker.epochs[slot_of(batch.tag.epoch)] : nullptr;
   if (epoch != nullptr) epoch->create(created);
-  Ledger::add(worker.efforts[stage.index].put, created);
+  TunnelCounters::add(worker.stage_counters[stage.index].put, created);
   std::size_t complete = batch.count;
-  if (!worker.call.outlasting.empty()) {
-    complete -= kept_items_->settle(worker.call.outlasting);
-    worker.call.outlasting.clear();
+  if (!worker.call.unsettled.empty()) {
+    complete -= retained_items_->settle(worker.call.unsettled);
+    worker.call.unsettled.clear();
   }
   if (complete > 0 && batch.tag.sampled()) {
-    stage.latencies.note(now_ns() - batch.tag.birth_ns, complete);
+    stage.latencies.note(now_ns() - batch.tag.timestamp_ns, complete);
   }
   if (complete > 0) {
     if (epoch != nullptr) epoch->complete(complete);  // first: the end of all comes last
-    worker.ledgers[stage.input->index].count.complete(complete);
+    worker.tunnel_counters[stage.input->index].count.complete(complete);
   }
   for (Tunnel* tunnel : stage.outputs) {
     if (tunnel->queued || options_.relief != WEIR_RELIEF_BOTH ||
@@ -311,7 +312,7 @@ bool Flow::settle(FlowWorker& worker, Stage& stage, const Stash::Batch& batch,
 }
 
 std::size_t Flow::count_created(FlowWorker& worker, const Stage& stage, const Tunnel& tunnel,
-                                Stash& kept, const ItemTag& tag) noexcept {
+                                WorkerBuffer& kept, const ItemTag& tag) noexcept {
   std::size_t put = 0;
   try {
     put = kept.count(tag);
@@ -321,10 +322,10 @@ std::size_t Flow::count_created(FlowWorker& worker, const Stage& stage, const Tu
     fail_item(worker, stage, nullptr, WEIR_STATUS_OUT_OF_MEMORY);
   }
   if (put > 0) {
-    Ledger& ledger = worker.ledgers[tunnel.index];
-    ledger.count.create(put);
-    if (kept.size() > ledger.most_kept.load(std::memory_order_relaxed)) {
-      ledger.most_kept.store(kept.size(), std::memory_order_relaxed);
+    TunnelCounters& counters = worker.tunnel_counters[tunnel.index];
+    counters.count.create(put);
+    if (kept.size() > counters.most_kept.load(std::memory_order_relaxed)) {
+      counters.most_kept.store(kept.size(), std::memory_order_relaxed);
     }
   }
   return put;
@@ -334,15 +335,15 @@ void Flow::fail_item(FlowWorker& worker, const Stage& stage, const void* item,
                      weir_status status) noexcept {
   const char* const why =
       worker.call.message[0] != '\0' ? worker.call.message : status_name(status);
-  tell_failure({stage.name.c_str(), item, status, why, 1});
+  report_failure({stage.name.c_str(), item, status, why, 1});
 }
 
-void Flow::tell_failure(const weir_item_failure& failure) noexcept {
+void Flow::report_failure(const weir_item_failure& failure) noexcept {
   char message[640];
   std::snprintf(message, sizeof message, "stage '%.100s': %s", failure.stage, failure.message);
   note_failure(failure.status, message);  // before on_failure, which may end the pipeline
   if (options_.on_failure != nullptr) {
-    note_told();
+    mark_reported();
     guarded([&] { options_.on_failure(&failure, options_.payload); });
   }
   if (!options_.keep_going) stop(failure.status, message);
@@ -350,21 +351,21 @@ void Flow::tell_failure(const weir_item_failure& failure) noexcept {
 
 // ---- Moving ------------------------------------------------------------------------------------
 
-Flow::Books Flow::books_of(FlowWorker& worker, const Tunnel& tunnel) noexcept {
-  Ledger& ledger = worker.ledgers[tunnel.index];
-  return {ledger.count, worker.epochs.get(), ledger.dropped};
+Flow::Counters Flow::counters_of(FlowWorker& worker, const Tunnel& tunnel) noexcept {
+  TunnelCounters& counters = worker.tunnel_counters[tunnel.index];
+  return {counters.count, worker.epochs.get(), counters.dropped};
 }
 
 /// Brings what a worker keeps to where all can see it, as far as there is room.
 bool Flow::flush(FlowWorker& worker, Tunnel& tunnel) noexcept {
-  return flush(worker, tunnel, *worker.kept[tunnel.index]);
+  return flush(worker, tunnel, *worker.buffers[tunnel.index]);
 }
 
-bool Flow::flush(FlowWorker& worker, Tunnel& tunnel, Stash& kept) noexcept {
+bool Flow::flush(FlowWorker& worker, Tunnel& tunnel, WorkerBuffer& kept) noexcept {
   bool moved = false;
   while (!kept.empty()) {
-    const Stash::Batch batch = kept.oldest();
-    const std::size_t done = offer(books_of(worker, tunnel), tunnel, {batch.items, batch.tag},
+    const WorkerBuffer::Batch batch = kept.oldest();
+    const std::size_t done = offer(counters_of(worker, tunnel), tunnel, {batch.items, batch.tag},
                                    batch.count, [](std::size_t) {});
     if (done == 0) break;
     kept.drop_oldest(done);
@@ -377,7 +378,7 @@ bool Flow::flush(FlowWorker& worker, Tunnel& tunnel, Stash& kept) noexcept {
 bool Flow::flush_all(FlowWorker& worker) noexcept {
   bool moved = false;
   for (const auto& tunnel : tunnels_) {
-    if (!worker.kept[tunnel->index]->empty()) moved = flush(worker, *tunnel) || moved;
+    if (!worker.buffers[tunnel->index]->empty()) moved = flush(worker, *tunnel) || moved;
   }
   leave_held(worker);
   return moved;
@@ -406,15 +407,15 @@ bool Flow::send_ordered(FlowWorker& worker, Stage& stage) noexcept {
   bool moved = false;
   stage.reorder->send([&](Reorder::Block& block) {
     Outputs& outputs = block.outputs;
-    if (stage.carrier != nullptr && !block.unloaded) {
-      unload(worker, stage, block);
+    if (stage.executor != nullptr && !block.collected) {
+      collect_batch(worker, stage, block);
       moved = true;
     }
     for (std::size_t i = 0; i < stage.outputs.size(); ++i) {
-      moved = flush(worker, *stage.outputs[i], *outputs.stashes[i]) || moved;
+      moved = flush(worker, *stage.outputs[i], *outputs.buffers[i]) || moved;
     }
     moved = moved || outputs.empty();
-    if (outputs.empty()) block.unloaded = false;
+    if (outputs.empty()) block.collected = false;
     return outputs.empty();
   });
   if (moved) wake_one_of(worker.group);
@@ -431,19 +432,19 @@ std::size_t Flow::pop(Tunnel& tunnel, const ItemsToTake& to, std::size_t count) 
   return found;
 }
 
-void Flow::drop(const Books& books, std::uint64_t epoch, std::size_t count) const noexcept {
-  Ledger::add(books.dropped, count);
-  if (options_.epochs > 0) books.epochs[slot_of(epoch)].complete(count);
-  books.count.complete(count);
+void Flow::drop(const Counters& counters, std::uint64_t epoch, std::size_t count) const noexcept {
+  TunnelCounters::add(counters.dropped, count);
+  if (options_.epochs > 0) counters.epochs[slot_of(epoch)].complete(count);
+  counters.count.complete(count);
 }
 
 /// Drops the oldest items that wait, or lets others go on who are just putting or taking them.
-void Flow::drop_waiting(const Books& books, Tunnel& tunnel, std::size_t count) noexcept {
+void Flow::drop_waiting(const Counters& counters, Tunnel& tunnel, std::size_t count) noexcept {
   constexpr std::size_t kAtOnce = 64;
   ItemTag tags[kAtOnce];
   const std::size_t found =
       tunnel.ring.pop(ItemsToTake{nullptr, tags}, at_once(std::min(count, kAtOnce)));
-  for (std::size_t i = 0; i < found; ++i) drop(books, tags[i].epoch, 1);
+  for (std::size_t i = 0; i < found; ++i) drop(counters, tags[i].epoch, 1);
   if (found == 0) sys::yield();
 }
 
@@ -451,12 +452,12 @@ void Flow::drop_waiting(const Books& books, Tunnel& tunnel, std::size_t count) n
 /// item where each is claimed by itself.
 void Flow::share(FlowWorker& worker) noexcept {
   WorkerGroup& group = worker.group;
-  if (group.hungry.load(std::memory_order_relaxed) == 0) return;
+  if (group.idle_workers.load(std::memory_order_relaxed) == 0) return;
   for (auto each = group.stages.rbegin(); each != group.stages.rend(); ++each) {
     Tunnel& tunnel = *(*each)->input;
-    Stash& kept = *worker.kept[tunnel.index];
+    WorkerBuffer& kept = *worker.buffers[tunnel.index];
     if (kept.size() <= worker.pace[(*each)->index].items()) continue;
-    Stash::Batch batch = kept.oldest();
+    WorkerBuffer::Batch batch = kept.oldest();
     batch.count = at_once(std::min(batch.count, kept.size() / 2));
     kept.drop_oldest(tunnel.ring.push(ItemsToPut{batch.items, batch.tag}, batch.count));
     wake_group_of(tunnel);
@@ -465,7 +466,7 @@ void Flow::share(FlowWorker& worker) noexcept {
 }
 
 /// There is room in a tunnel.
-void Flow::freed(Tunnel& tunnel) noexcept {
+void Flow::on_room(Tunnel& tunnel) noexcept {
   tunnel.room.ring();
   stuck_.ring();
 }
@@ -473,41 +474,41 @@ void Flow::freed(Tunnel& tunnel) noexcept {
 // ---- Idling ------------------------------------------------------------------------------------
 
 /// For one who always has something to do, now and then.
-void Flow::look_around(FlowWorker& worker) noexcept {
+void Flow::check_others(FlowWorker& worker) noexcept {
   wake_one_of(worker.group);
-  if (tells_ends_) check_ends(worker);
+  if (reports_ends_) check_ends(worker);
 }
 
-void Flow::linger(FlowWorker& worker) noexcept {
-  if (pass_time_) return let_happen(worker);
+void Flow::spin_then_park(FlowWorker& worker) noexcept {
+  if (pass_time_) return advance_time(worker);
   if (check_ends(worker)) return;
   for (unsigned i = 0; i < kBriefly; ++i) {
     sys::pause();
-    if (ended() || stirring(worker)) return;
+    if (ended() || has_work(worker)) return;
   }
   if (check_ends(worker)) return;
   WorkerGroup& group = worker.group;
-  group.hungry.fetch_add(1, std::memory_order_relaxed);
+  group.idle_workers.fetch_add(1, std::memory_order_relaxed);
   const std::int64_t deadline = sys::now_ns() + kSpinNs;
   bool found = false;
   do {
     sys::yield();
-    found = ended() || stirring(worker);
+    found = ended() || has_work(worker);
   } while (!found && sys::now_ns() < deadline);
   if (!found) park(worker);
-  group.hungry.fetch_sub(1, std::memory_order_relaxed);
+  group.idle_workers.fetch_sub(1, std::memory_order_relaxed);
 }
 
 /// In virtual time: a worker that has nothing to do lets time pass.
-void Flow::let_happen(FlowWorker& worker) noexcept {
+void Flow::advance_time(FlowWorker& worker) noexcept {
   constexpr std::int64_t kNapNs = 1'000'000;
-  if (check_ends(worker) || ended() || stirring(worker) || pass_time_()) return;
-  stuck_.listen(sys::now_ns() + kNapNs, [&] { return ended() || stirring(worker); });
+  if (check_ends(worker) || ended() || has_work(worker) || pass_time_()) return;
+  stuck_.listen(sys::now_ns() + kNapNs, [&] { return ended() || has_work(worker); });
 }
 
 /// Sleepers of a Parking can stand in for each other: who keeps items waits for every change.
 void Flow::park(FlowWorker& worker) noexcept {
-  const auto stirs = [&] { return ended() || stirring(worker) || check_ends(worker); };
+  const auto stirs = [&] { return ended() || has_work(worker) || check_ends(worker); };
   if (stuck(worker)) {
     stuck_.listen(sys::kNever, stirs);
     return;
@@ -535,23 +536,23 @@ bool Flow::can_send(const Stage& stage) noexcept {
 }
 
 /// Whether step() may find something to do.
-bool Flow::stirring(const FlowWorker& worker) const noexcept {
+bool Flow::has_work(const FlowWorker& worker) const noexcept {
   for (const Stage* stage : worker.group.stages) {
     const bool enters = !stage->limited || stage->permit.free();
     const bool takes = enters && !worker.keeps_for_others(*stage);
     const Tunnel& tunnel = *stage->input;
     if (stage->reorder && stage->reorder->ready() && can_send(*stage)) return true;
-    if (stage->carrier != nullptr) {
-      const std::size_t kept = tunnel.queued ? 0 : worker.kept[tunnel.index]->size();
+    if (stage->executor != nullptr) {
+      const std::size_t kept = tunnel.queued ? 0 : worker.buffers[tunnel.index]->size();
       if (can_load(*stage, kept) || can_load_waiting(*stage)) return true;
       continue;
     }
     if (takes && tunnel.ring.ready() && (!stage->reorder || stage->reorder->open())) return true;
-    if (enters && !tunnel.queued && !worker.kept[tunnel.index]->empty()) return true;
+    if (enters && !tunnel.queued && !worker.buffers[tunnel.index]->empty()) return true;
   }
   bool keeps = false;
   for (const auto& tunnel : tunnels_) {
-    if (worker.kept[tunnel->index]->empty()) continue;
+    if (worker.buffers[tunnel->index]->empty()) continue;
     if (tunnel->ring.has_room()) return true;
     keeps = true;
   }

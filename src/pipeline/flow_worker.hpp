@@ -15,8 +15,8 @@
 
 #include "base/parking.hpp"
 #include "base/threads.hpp"
-#include "pipeline/stash.hpp"
 #include "pipeline/tunnel.hpp"
+#include "pipeline/worker_buffer.hpp"
 
 namespace weir::rt {
 
@@ -51,7 +51,7 @@ class BatchSize {
 };
 
 /// What a worker counts of one tunnel.
-struct alignas(64) Ledger {
+struct alignas(64) TunnelCounters {
   Count count;
   sys::Atomic<std::uint64_t> dropped{0}, failed{0}, most_kept{0};
 
@@ -61,7 +61,7 @@ struct alignas(64) Ledger {
 };
 
 /// What a worker does for one stage.
-struct Effort {
+struct StageCounters {
   sys::Atomic<std::uint64_t> put{0}, busy_ns{0};
 };
 
@@ -86,12 +86,12 @@ struct StageCall : weir_batch {
   void fail(const char* why) noexcept { std::snprintf(message, sizeof message, "%s", why); }
   char message[512];
 
-  struct Kept {
+  struct Retained {
     std::size_t index;
-    std::uint64_t number;  ///< in KeptItems
+    std::uint64_t number;  ///< in RetainedItems
   };
-  std::vector<Kept> kept;                 ///< beyond the call
-  std::vector<std::uint64_t> outlasting;  ///< of calls that have not settled
+  std::vector<Retained> retained;        ///< beyond the call
+  std::vector<std::uint64_t> unsettled;  ///< of calls that have not settled
   Flow* flow = nullptr;
   Stage* stage = nullptr;
   ItemTag tag;
@@ -100,8 +100,9 @@ struct StageCall : weir_batch {
 /// The workers of one place.
 struct WorkerGroup {
   Parking parking;
-  alignas(64) sys::Atomic<std::uint32_t> hungry{0};  ///< workers that look for something to do
-  std::vector<Stage*> stages;                        ///< downstream first
+  alignas(64) sys::Atomic<std::uint32_t> idle_workers{
+      0};                      ///< workers that look for something to do
+  std::vector<Stage*> stages;  ///< downstream first
   std::vector<Stage*> sources;
   std::size_t first_worker = 0, workers = 0;
 };
@@ -111,41 +112,42 @@ struct alignas(64) FlowWorker {
              std::size_t epoch_slots, std::size_t batch_items, std::size_t batch_bytes)
       : index(number),
         group(of),
-        ledgers(std::make_unique<Ledger[]>(tunnels)),
-        efforts(std::make_unique<Effort[]>(stages)),
+        tunnel_counters(std::make_unique<TunnelCounters[]>(tunnels)),
+        stage_counters(std::make_unique<StageCounters[]>(stages)),
         epochs(std::make_unique<Count[]>(epoch_slots)),
         taken(batch_bytes),
         taken_tags(batch_items) {}
 
   const std::size_t index;
   WorkerGroup& group;
-  std::vector<std::unique_ptr<Stash>> kept;  ///< by tunnel
-  std::vector<Outputs> outputs;              ///< by stage
-  std::vector<Stage*> held;                  ///< not left yet, though nothing of it is running
-  std::vector<BatchSize> pace;               ///< by stage
-  const std::unique_ptr<Ledger[]> ledgers;   ///< by tunnel
-  const std::unique_ptr<Effort[]> efforts;   ///< by stage
-  const std::unique_ptr<Count[]> epochs;     ///< by slot
+  std::vector<std::unique_ptr<WorkerBuffer>> buffers;  ///< by tunnel
+  std::vector<Outputs> outputs;                        ///< by stage
+  std::vector<Stage*> held;     ///< not left yet, though nothing of it is running
+  std::vector<BatchSize> pace;  ///< by stage
+  const std::unique_ptr<TunnelCounters[]> tunnel_counters;  ///< by tunnel
+  const std::unique_ptr<StageCounters[]> stage_counters;    ///< by stage
+  const std::unique_ptr<Count[]> epochs;                    ///< by slot
   StageCall call;
   ItemBuffer taken;  ///< a batch that was taken from a ring, or from a stash that grows meanwhile
   std::vector<ItemTag> taken_tags;
   std::int64_t call_began_ns = ItemTag::kNotSampled;  ///< of a call that is timed
   std::size_t next_source = 0;
-  unsigned turns = 0;
+  unsigned passes = 0;
 
   /// Whether it keeps something that a stage has put and whose order matters.
   bool keeps_in_order(const Stage& stage) const noexcept {
-    return std::any_of(stage.orderly.begin(), stage.orderly.end(),
-                       [&](const Tunnel* tunnel) { return !kept[tunnel->index]->empty(); });
+    return std::any_of(stage.order_preserving.begin(), stage.order_preserving.end(),
+                       [&](const Tunnel* tunnel) { return !buffers[tunnel->index]->empty(); });
   }
   /// Whether it keeps something that a stage has put for stages that it is in no loop with.
   bool keeps_for_others(const Stage& stage) const noexcept {
     return std::any_of(stage.outputs.begin(), stage.outputs.end(), [&](const Tunnel* tunnel) {
-      return tunnel->stage->component != stage.component && !kept[tunnel->index]->empty();
+      return tunnel->stage->component != stage.component && !buffers[tunnel->index]->empty();
     });
   }
   bool keeps_something() const noexcept {
-    return std::any_of(kept.begin(), kept.end(), [](const auto& each) { return !each->empty(); });
+    return std::any_of(buffers.begin(), buffers.end(),
+                       [](const auto& each) { return !each->empty(); });
   }
 };
 

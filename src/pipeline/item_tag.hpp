@@ -10,9 +10,9 @@ struct ItemTag {
 
   std::uint64_t epoch = 0;
   /// When that was put by a source or feed of which the item came: of a few, while somebody asks.
-  std::int64_t birth_ns = kNotSampled;
+  std::int64_t timestamp_ns = kNotSampled;
 
-  bool sampled() const noexcept { return birth_ns != kNotSampled; }
+  bool sampled() const noexcept { return timestamp_ns != kNotSampled; }
   friend bool operator==(const ItemTag&, const ItemTag&) = default;
 };
 

@@ -8,41 +8,41 @@
 #include <vector>
 
 #include "base/threads.hpp"
-#include "pipeline/stash.hpp"
+#include "pipeline/worker_buffer.hpp"
 
 namespace weir::rt {
 
 /// Where the items go that a stage puts.
 struct Outputs {
-  std::vector<Stash*> stashes;        ///< in the order of the stage's outputs
-  std::vector<weir_outlet*> outlets;  ///< the same
+  std::vector<WorkerBuffer*> buffers;  ///< in the order of the stage's outputs
+  std::vector<weir_outlet*> outlets;   ///< the same
 
-  void add(Stash& stash) {
-    stashes.push_back(&stash);
-    outlets.push_back(&stash);
+  void add(WorkerBuffer& buffer) {
+    buffers.push_back(&buffer);
+    outlets.push_back(&buffer);
   }
   bool empty() const noexcept {
-    for (const Stash* stash : stashes) {
-      if (!stash->empty()) return false;
+    for (const WorkerBuffer* buffer : buffers) {
+      if (!buffer->empty()) return false;
     }
     return true;
   }
 };
 
-/// A window of batches under way, each with what was put for it. One thread at a time takes a
-/// batch, one at a time sends off; none waits for another.
+/// A window of batches in flight, each with its output. One thread at a time takes a batch, one at
+/// a time sends completed batches in order; neither waits for the other.
 class Reorder {
  public:
   struct Block {
     sys::Atomic<bool> ready{false};
-    std::vector<std::unique_ptr<Stash>> memory;
+    std::vector<std::unique_ptr<WorkerBuffer>> memory;
     Outputs outputs;
     // Of a batch that a device works on.
     std::uint64_t first = 0;  ///< number of its first item
     std::size_t count = 0;
     ItemTag tag;  ///< sampled when some item is
-    std::int64_t carried_ns = 0;
-    bool unloaded = false;
+    std::int64_t launched_ns = 0;
+    bool collected = false;
   };
   explicit Reorder(std::size_t window) : blocks_(window) {}
 

@@ -15,14 +15,13 @@
 
 namespace weir::rt {
 
-/// Nobody ever waits for anybody: who claimed slots and has not filled them yet hides what is
+/// No thread waits for another: a thread that has claimed slots and not filled them hides the items
 /// behind them, and the queue looks empty, or full, to others.
 ///
-/// Each slot has a turn: `position` when it is free for the item of that position, `position + 1`
-/// when that item is in it (Vyukov's bounded queue). Positions are claimed for many items at once.
-/// The first slot of a batch is published last and sequentially consistently: a thread that says
-/// that it is going to sleep and then looks once more cannot miss a batch whose bringer sees no
-/// sleeper.
+/// Each slot has a sequence number: `position` when it is free for the item of that position,
+/// `position + 1` when it holds that item (Vyukov). Positions are claimed for many items at once.
+/// The first slot of a batch is published last and sequentially consistently: a thread that
+/// announces sleep and then checks once more cannot miss a batch whose producer sees no sleeper.
 ///
 /// Cells is the memory: Cells(slots), write(slot, items, first, count), read(slot, items, first,
 /// count).
@@ -34,9 +33,9 @@ class Ring {
   explicit Ring(std::size_t capacity, Given&&... given)
       : capacity_(capacity),
         mask_(std::bit_ceil(std::max<std::size_t>(capacity, 2)) - 1),
-        turns_(std::make_unique<sys::Atomic<std::uint64_t>[]>(mask_ + 1)),
+        sequences_(std::make_unique<sys::Atomic<std::uint64_t>[]>(mask_ + 1)),
         cells_(mask_ + 1, std::forward<Given>(given)...) {
-    for (std::size_t i = 0; i <= mask_; ++i) turns_[i].store(i, std::memory_order_relaxed);
+    for (std::size_t i = 0; i <= mask_; ++i) sequences_[i].store(i, std::memory_order_relaxed);
   }
 
   std::size_t capacity() const noexcept { return capacity_; }
@@ -46,7 +45,7 @@ class Ring {
     Ring larger(capacity, std::forward<Given>(given)...);
     capacity_ = larger.capacity_;
     mask_ = larger.mask_;
-    turns_ = std::move(larger.turns_);
+    sequences_ = std::move(larger.sequences_);
     cells_ = std::move(larger.cells_);
   }
 
@@ -59,7 +58,7 @@ class Ring {
     for (;;) {
       const std::uint64_t limit = head_.load(std::memory_order_seq_cst) + capacity_;
       const std::size_t room = limit > at ? static_cast<std::size_t>(limit - at) : 0;
-      found = with_turn(at, std::min(count, room), 0);
+      found = count_ready(at, std::min(count, room), 0);
       if (found == 0) {
         const std::uint64_t now = tail_.load(std::memory_order_seq_cst);
         if (now == at) return 0;
@@ -73,7 +72,7 @@ class Ring {
     pieces(at, found, [&](std::size_t slot, std::size_t first, std::size_t length) {
       cells_.write(slot, items, first, length);
     });
-    pass(at, found, 1);
+    publish(at, found, 1);
     return found;
   }
   template <class Items>
@@ -87,7 +86,7 @@ class Ring {
     std::uint64_t at = head_.load(std::memory_order_relaxed);
     std::size_t found = 0;
     for (;;) {
-      found = with_turn(at, count, 1);
+      found = count_ready(at, count, 1);
       if (found == 0) {
         const std::uint64_t now = head_.load(std::memory_order_seq_cst);
         if (now == at) return 0;
@@ -100,15 +99,15 @@ class Ring {
     pieces(at, found, [&](std::size_t slot, std::size_t first, std::size_t length) {
       cells_.read(slot, items, first, length);
     });
-    pass(at, found, mask_ + 1);
+    publish(at, found, mask_ + 1);
     return found;
   }
 
   /// Whether pop() would find something, or push() room.
-  bool ready() const noexcept { return has_turn(head_.load(std::memory_order_seq_cst), 1); }
+  bool ready() const noexcept { return has_sequence(head_.load(std::memory_order_seq_cst), 1); }
   bool has_room() const noexcept {
     const std::uint64_t at = tail_.load(std::memory_order_seq_cst);
-    return at < head_.load(std::memory_order_seq_cst) + capacity_ && has_turn(at, 0);
+    return at < head_.load(std::memory_order_seq_cst) + capacity_ && has_sequence(at, 0);
   }
   /// Items in it, more or less.
   std::size_t size() const noexcept {
@@ -118,19 +117,20 @@ class Ring {
   }
 
  private:
-  bool has_turn(std::uint64_t position, std::uint64_t turn) const noexcept {
-    return turns_[position & mask_].load(std::memory_order_seq_cst) == position + turn;
+  bool has_sequence(std::uint64_t position, std::uint64_t sequence) const noexcept {
+    return sequences_[position & mask_].load(std::memory_order_seq_cst) == position + sequence;
   }
-  std::size_t with_turn(std::uint64_t from, std::size_t most, std::uint64_t turn) const noexcept {
+  std::size_t count_ready(std::uint64_t from, std::size_t most,
+                          std::uint64_t sequence) const noexcept {
     std::size_t found = 0;
-    while (found < most && has_turn(from + found, turn)) ++found;
+    while (found < most && has_sequence(from + found, sequence)) ++found;
     return found;
   }
-  void pass(std::uint64_t from, std::size_t count, std::uint64_t turn) noexcept {
+  void publish(std::uint64_t from, std::size_t count, std::uint64_t sequence) noexcept {
     while (--count > 0) {
-      turns_[(from + count) & mask_].store(from + count + turn, std::memory_order_release);
+      sequences_[(from + count) & mask_].store(from + count + sequence, std::memory_order_release);
     }
-    turns_[from & mask_].store(from + turn, std::memory_order_seq_cst);
+    sequences_[from & mask_].store(from + sequence, std::memory_order_seq_cst);
   }
   template <class Use>
   void pieces(std::uint64_t from, std::size_t count, Use&& use) noexcept {
@@ -142,7 +142,7 @@ class Ring {
 
   std::size_t capacity_;
   std::size_t mask_;
-  std::unique_ptr<sys::Atomic<std::uint64_t>[]> turns_;
+  std::unique_ptr<sys::Atomic<std::uint64_t>[]> sequences_;
   Cells cells_;
   alignas(64) sys::Atomic<std::uint64_t> head_{0};
   alignas(64) sys::Atomic<std::uint64_t> tail_{0};

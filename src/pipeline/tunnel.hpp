@@ -15,9 +15,9 @@
 #include "base/plain.hpp"
 #include "base/threads.hpp"
 #include "pipeline/bell.hpp"
-#include "pipeline/carrier.hpp"
 #include "pipeline/item_cells.hpp"
 #include "pipeline/latencies.hpp"
+#include "pipeline/offload_executor.hpp"
 #include "pipeline/permit.hpp"
 #include "pipeline/reorder.hpp"
 #include "pipeline/ring.hpp"
@@ -76,19 +76,20 @@ struct Stage {
   Permit permit;
   std::unique_ptr<Reorder> reorder;  ///< of an ordered stage
   /// Outputs that get what a serial stage puts in order: it is not left before they have all.
-  std::vector<Tunnel*> orderly;
-  bool limited = false;  ///< fewer workers than its group has, or not left before `orderly` is
+  std::vector<Tunnel*> order_preserving;
+  bool limited =
+      false;  ///< fewer workers than its group has, or not left before `order_preserving` is
   bool feeds_itself = false;
   bool newest_first = false;  ///< is in a loop
   bool ordered = false;       ///< as the program wants it
 
   // Of a stage whose batches go to a device; those that are under way are in `reorder`.
-  Carrier* carrier = nullptr;
+  OffloadExecutor* executor = nullptr;
   std::unique_ptr<Leftover> leftover;  ///< in a pipeline with epochs
   sys::Plain<std::uint64_t> taken = 0;
-  sys::Atomic<std::int64_t> landed_ns{INT64_MIN};  ///< the last batch
-  sys::Atomic<std::uint64_t> busy_ns{0};           ///< while a batch was under way
-  sys::Atomic<std::uint64_t> failed{0};            ///< items of batches
+  sys::Atomic<std::int64_t> last_batch_ns{INT64_MIN};  ///< the last batch
+  sys::Atomic<std::uint64_t> busy_ns{0};               ///< while a batch was under way
+  sys::Atomic<std::uint64_t> failed{0};                ///< items of batches
 
   sys::Atomic<bool> at_its_end{false};
   Latencies latencies;
@@ -99,12 +100,12 @@ struct Stage {
 
 /// What a thread of the program has put. Stays after the feed is closed, or those of another closed
 /// feed of the tunnel take it over.
-struct FeedBooks {
-  FeedBooks(Tunnel& to, std::uint64_t first_epoch, std::size_t epoch_slots)
+struct FeedCounters {
+  FeedCounters(Tunnel& to, std::uint64_t first_epoch, std::size_t epoch_slots)
       : tunnel(to), epochs(std::make_unique<Count[]>(epoch_slots)), epoch(first_epoch) {}
 
   /// While nobody looks at either.
-  void take_over(const FeedBooks& other, std::size_t epoch_slots) noexcept {
+  void take_over(const FeedCounters& other, std::size_t epoch_slots) noexcept {
     count.add(other.count);
     for (std::size_t slot = 0; slot < epoch_slots; ++slot) epochs[slot].add(other.epochs[slot]);
     const auto read = [](const auto& word) { return word.load(std::memory_order_relaxed); };
@@ -132,8 +133,8 @@ struct weir_tunnel final : weir::rt::Handle<weir_tunnel>, weir::rt::Tunnel {
 };
 struct weir_feed final : weir::rt::Handle<weir_feed> {
   static constexpr const char* kNoun = "feed";
-  explicit weir_feed(weir::rt::FeedBooks& of) noexcept : books(of) {}
-  const std::string& name() const noexcept { return books.tunnel.name(); }
+  explicit weir_feed(weir::rt::FeedCounters& of) noexcept : counters(of) {}
+  const std::string& name() const noexcept { return counters.tunnel.name(); }
 
-  weir::rt::FeedBooks& books;
+  weir::rt::FeedCounters& counters;
 };

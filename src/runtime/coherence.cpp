@@ -18,18 +18,18 @@ constexpr std::uint64_t low_bits(unsigned count) noexcept {
 
 }  // namespace
 
-Coherence::Coherence(Runtime& runtime, std::vector<Lane>& lanes)
-    : runtime_(runtime), lanes_(lanes) {
-  for (Lane& lane : lanes_) {
-    const std::uint16_t memory = lane.domain().residency().memory();
-    by_memory_[memory] = &rooms_.try_emplace(memory, lane.domain()).first->second;
+Coherence::Coherence(Runtime& runtime, std::vector<QueuePlace>& queue_places)
+    : runtime_(runtime), queue_places_(queue_places) {
+  for (QueuePlace& queue_place : queue_places_) {
+    const std::uint16_t memory = queue_place.domain().residency().memory();
+    by_memory_[memory] = &arenas_.try_emplace(memory, queue_place.domain()).first->second;
   }
 }
 
 Coherence::~Coherence() {
-  for (auto& [memory, room] : rooms_) {
-    for (const auto& slot : room.slots) runtime_.forget_instances_of(*slot->owned);
-    for (const auto& slot : room.abandoned) runtime_.forget_instances_of(*slot->owned);
+  for (auto& [memory, arena] : arenas_) {
+    for (const auto& slot : arena.slots) runtime_.forget_instances_of(*slot->owned);
+    for (const auto& slot : arena.abandoned) runtime_.forget_instances_of(*slot->owned);
   }
 }
 
@@ -48,18 +48,19 @@ std::int64_t Coherence::Link::occupy(bool in, std::int64_t now_ns, std::int64_t 
   return std::max(free_ns, from_ns + duration_ns);
 }
 
-Arrival Coherence::arrival_in(const Lane& lane, std::span<const PieceUse> uses) const noexcept {
-  Arrival arrival;
-  arrival.link_free_ns = room_of(lane.domain().residency().memory()).link.in_free_ns;
+ArrivalEstimate Coherence::arrival_in(const QueuePlace& queue_place,
+                                      std::span<const PieceUse> uses) const noexcept {
+  ArrivalEstimate arrival;
+  arrival.link_free_ns = arena_of(queue_place.domain().residency().memory()).link.in_free_ns;
   for (const PieceUse& use : uses) {
     const Piece& piece = *use.piece();
     arrival.value_ns = std::max(arrival.value_ns, piece.ready_ns);
     if (!use.reads()) continue;
-    const std::uint16_t memory = lane.memory_of(*piece.home.buffer);
+    const std::uint16_t memory = queue_place.memory_of(*piece.host_storage.buffer);
     if (!piece.valid_in(memory)) {
-      add_copies(lane, piece, memory, arrival);
-      if (use.writes() && !piece.at_home()) {  // it may have to come back
-        arrival.copying_ns += room_of(memory_of(piece)).link.copy_ns(piece.bytes());
+      add_copies(queue_place, piece, memory, arrival);
+      if (use.writes() && !piece.valid_on_host()) {  // it may have to come back
+        arrival.copying_ns += arena_of(memory_of(piece)).link.copy_ns(piece.bytes());
       }
     } else {
       arrival.ready_ns = std::max(arrival.ready_ns, storage_of(piece, memory).ready_ns);
@@ -69,20 +70,20 @@ Arrival Coherence::arrival_in(const Lane& lane, std::span<const PieceUse> uses) 
   return arrival;
 }
 
-/// The copies of a piece that is not in a memory, as bring() makes them.
-void Coherence::add_copies(const Lane& lane, const Piece& piece, std::uint16_t memory,
-                           Arrival& arrival) const noexcept {
+/// The copies of a piece that is not in a memory, as make_valid() makes them.
+void Coherence::add_copies(const QueuePlace& queue_place, const Piece& piece, std::uint16_t memory,
+                           ArrivalEstimate& arrival) const noexcept {
   arrival.missing_bytes += piece.bytes();
-  std::int64_t from_ns = std::max({now_ns_, piece.ready_ns, piece.home.ready_ns});
-  const Storage* const direct = memory != kHostMemory ? source_for(lane, piece) : nullptr;
-  if (!piece.at_home() && direct == nullptr) {
-    const Link& out = room_of(memory_of(piece)).link;
+  std::int64_t from_ns = std::max({now_ns_, piece.ready_ns, piece.host_storage.ready_ns});
+  const Storage* const direct = memory != kHostMemory ? source_for(queue_place, piece) : nullptr;
+  if (!piece.valid_on_host() && direct == nullptr) {
+    const Link& out = arena_of(memory_of(piece)).link;
     const std::int64_t copy_ns = out.copy_ns(piece.bytes());
     from_ns = std::max(from_ns, out.half_duplex ? out.in_free_ns : out.out_free_ns) + copy_ns;
     arrival.copying_ns += copy_ns;
   }
   if (memory != kHostMemory) {
-    const std::int64_t copy_ns = room_of(memory).link.copy_ns(piece.bytes());
+    const std::int64_t copy_ns = arena_of(memory).link.copy_ns(piece.bytes());
     arrival.link_free_ns = std::max(now_ns_, arrival.link_free_ns) + copy_ns;
     from_ns = std::max(from_ns + copy_ns, arrival.link_free_ns);
     arrival.copying_ns += copy_ns;
@@ -118,46 +119,48 @@ Region PieceUse::region() const noexcept {
 
 // ---- Tasks -------------------------------------------------------------------------------------
 
-void Coherence::prepare(Lane& lane, std::span<const PieceUse> uses, std::uint64_t sequence,
-                        std::vector<weir_operand>& operands, std::vector<weir_event>& waits) {
+void Coherence::prepare(QueuePlace& queue_place, std::span<const PieceUse> uses,
+                        std::uint64_t sequence, std::vector<weir_operand>& operands,
+                        std::vector<weir_event>& waits) {
   ++pin_;
-  for (const PieceUse& use : uses) use.piece()->pinned = pin_;
+  for (const PieceUse& use : uses) use.piece()->pin_mark = pin_;
   for (const PieceUse& use : uses) {
     use.piece()->last_use = sequence;
-    settle_peers(*use.piece(), use.writes());
+    write_back_peers(*use.piece(), use.writes());
   }
   operands.clear();
   for (const PieceUse& use : uses) {
-    Storage& storage = bring(lane, *use.piece(), use.reads());
+    Storage& storage = make_valid(queue_place, *use.piece(), use.reads());
     make_room_to_note(storage, uses.size());
     operands.push_back({storage.buffer, storage.region, use.access()});
   }
   waits.clear();
   for (const PieceUse& use : uses) {
-    const std::uint16_t memory = lane.memory_of(*use.piece()->home.buffer);
-    add_waits(*use.piece(), storage_of(*use.piece(), memory), use.writes(), lane.index, waits);
+    const std::uint16_t memory = queue_place.memory_of(*use.piece()->host_storage.buffer);
+    add_waits(*use.piece(), storage_of(*use.piece(), memory), use.writes(), queue_place.index,
+              waits);
     if (memory != kHostMemory) add_failed_peers(*use.piece(), waits);
   }
 }
 
-void Coherence::note(const Lane& lane, std::span<const PieceUse> uses,
+void Coherence::note(const QueuePlace& queue_place, std::span<const PieceUse> uses,
                      const weir_event& event) noexcept {
   for (const PieceUse& use : uses) {
     Piece& piece = *use.piece();
-    const std::uint16_t memory = lane.memory_of(*piece.home.buffer);
-    note_use(storage_of(piece, memory), {event, lane.index}, use.writes());
+    const std::uint16_t memory = queue_place.memory_of(*piece.host_storage.buffer);
+    note_use(storage_of(piece, memory), {event, queue_place.index}, use.writes());
     if (!use.writes()) continue;
     piece.valid = std::uint64_t{1} << memory;
-    piece.owner = lane.index;
+    piece.owner = queue_place.index;
   }
 }
 
 void Coherence::note_failed(std::span<const PieceUse> uses, const weir_event& failed) {
   for (const PieceUse& use : uses) {
     if (!use.writes()) continue;
-    Storage& home = use.piece()->home;
-    if (!over(home.writer)) home.earlier = home.writer;
-    home.writer = {failed, Use::kNoLane};
+    Storage& home = use.piece()->host_storage;
+    if (!is_complete(home.writer)) home.earlier_writer = home.writer;
+    home.writer = {failed, Use::kNoPlace};
     use.piece()->valid = 1;
   }
 }
@@ -167,14 +170,15 @@ void Coherence::note_failed(std::span<const PieceUse> uses, const weir_event& fa
 std::size_t Coherence::fetch(Buffer& buffer, const Region& region, bool writes,
                              std::vector<weir_event>& waits) {
   pieces_.each_overlapping(buffer, region, [&](Piece& piece) {
-    if (!piece.at_home()) write_back(piece);
+    if (!piece.valid_on_host()) write_back(piece);
   });
-  pieces_.each_overlapping(
-      buffer, region, [&](Piece& piece) { add_waits(piece.home, false, Use::kNoLane, waits); });
+  pieces_.each_overlapping(buffer, region, [&](Piece& piece) {
+    add_waits(piece.host_storage, false, Use::kNoPlace, waits);
+  });
   if (!writes) return 0;
   const std::size_t concerned = waits.size();
   pieces_.each_overlapping(buffer, region, [&](Piece& piece) {
-    for (const Use& reader : piece.home.readers) add_wait(reader, Use::kNoLane, waits);
+    for (const Use& reader : piece.host_storage.readers) add_wait(reader, Use::kNoPlace, waits);
     piece.valid = 1;
   });
   return waits.size() - concerned;
@@ -182,62 +186,62 @@ std::size_t Coherence::fetch(Buffer& buffer, const Region& region, bool writes,
 
 void Coherence::fetch_all(std::vector<weir_event>& waits) {
   pieces_.each([&](Piece& piece) {
-    if (!piece.at_home()) write_back(piece);
+    if (!piece.valid_on_host()) write_back(piece);
   });
-  for (const Lane& lane : lanes_) waits.push_back(lane.stream->mark());
+  for (const QueuePlace& queue_place : queue_places_) waits.push_back(queue_place.stream->mark());
 }
 
-void Coherence::keep_failures() {
+void Coherence::carry_failures_over() {
   const auto keep = [this](Use& use) {
-    if (failed(use)) use.lane = Use::kNoLane;
+    if (failed(use)) use.queue_place = Use::kNoPlace;
   };
   const auto keep_all = [&](Storage& storage) {
     keep(storage.writer);
-    keep(storage.earlier);
+    keep(storage.earlier_writer);
     for (Use& reader : storage.readers) keep(reader);
   };
   pieces_.each([&](Piece& piece) {
-    keep_all(piece.home);
+    keep_all(piece.host_storage);
     for (Storage* const slot : piece.slots) {
       if (slot != nullptr) keep_all(*slot);
     }
   });
 }
 
-void Coherence::forget_uses() {
-  pieces_.each([this](Piece& piece) { distrust_failed(piece); });
+void Coherence::drop_completed_uses() {
+  pieces_.each([this](Piece& piece) { invalidate_failed(piece); });
   const auto forget = [this](Storage& storage) {
-    if (over(storage.writer)) storage.writer = {};
-    if (over(storage.earlier)) storage.earlier = {};
-    std::erase_if(storage.readers, [this](const Use& use) { return over(use); });
+    if (is_complete(storage.writer)) storage.writer = {};
+    if (is_complete(storage.earlier_writer)) storage.earlier_writer = {};
+    std::erase_if(storage.readers, [this](const Use& use) { return is_complete(use); });
   };
-  pieces_.each([&](Piece& piece) { forget(piece.home); });
-  for (auto& [memory, room] : rooms_) {
-    for (const auto& slot : room.slots) forget(*slot);
-    free_abandoned(room);
+  pieces_.each([&](Piece& piece) { forget(piece.host_storage); });
+  for (auto& [memory, arena] : arenas_) {
+    for (const auto& slot : arena.slots) forget(*slot);
+    free_abandoned(arena);
   }
 }
 
 /// Memories into which something failed to write do not have the contents of a piece. When none
 /// has, they are what host memory says.
-void Coherence::distrust_failed(Piece& piece) const noexcept {
+void Coherence::invalidate_failed(Piece& piece) const noexcept {
   const auto distrust = [&](const Storage* storage) {
     if (storage != nullptr && failed(storage->writer)) {
       piece.valid &= ~(std::uint64_t{1} << storage->memory);
     }
   };
-  distrust(&piece.home);
+  distrust(&piece.host_storage);
   for (const Storage* slot : piece.slots) distrust(slot);
   if (piece.valid == 0) piece.valid = 1;
 }
 
 void Coherence::forget(const Buffer& buffer) noexcept {
   pieces_.each([&](Piece& piece) {
-    if (piece.home.buffer != &buffer) return;
+    if (piece.host_storage.buffer != &buffer) return;
     for (Storage* storage : piece.slots) {
       if (storage == nullptr) continue;
       storage->piece = nullptr;
-      ++rooms_.at(storage->memory).unused;
+      ++arenas_.at(storage->memory).unused;
     }
   });
   pieces_.forget(buffer);
@@ -245,60 +249,62 @@ void Coherence::forget(const Buffer& buffer) noexcept {
 
 // ---- Order -------------------------------------------------------------------------------------
 
-bool Coherence::over(const Use& use) const noexcept {
+bool Coherence::is_complete(const Use& use) const noexcept {
   const std::uint64_t id = use.event.opaque[1];
-  return id == 0 || runtime_.slot_of(use.event).event.over(id);
+  return id == 0 || runtime_.slot_of(use.event).event.is_complete(id);
 }
 
 /// Whether it is over, and neither well nor as it was because it was cancelled.
 bool Coherence::failed(const Use& use) const noexcept {
   const std::uint64_t id = use.event.opaque[1];
-  if (id == 0 || !over(use)) return false;
+  if (id == 0 || !is_complete(use)) return false;
   const weir_status status = runtime_.failures().find(id).status;
   return status != WEIR_STATUS_OK && status != WEIR_STATUS_CANCELLED;
 }
 
 /// Whether nothing has to wait for it, nor learn of its failure.
-bool Coherence::settled(const Use& use) const noexcept {
+bool Coherence::has_succeeded(const Use& use) const noexcept {
   const std::uint64_t id = use.event.opaque[1];
-  return id == 0 || (over(use) && runtime_.failures().find(id).status == WEIR_STATUS_OK);
+  return id == 0 || (is_complete(use) && runtime_.failures().find(id).status == WEIR_STATUS_OK);
 }
 
-void Coherence::add_wait(const Use& use, std::uint32_t lane, std::vector<weir_event>& waits) const {
-  const bool elsewhere = use.lane != lane || lane == Use::kNoLane;
-  if (elsewhere && !settled(use)) waits.push_back(use.event);
+void Coherence::add_wait(const Use& use, std::uint32_t queue_place,
+                         std::vector<weir_event>& waits) const {
+  const bool elsewhere = use.queue_place != queue_place || queue_place == Use::kNoPlace;
+  if (elsewhere && !has_succeeded(use)) waits.push_back(use.event);
 }
 
-/// Adds what an action of a lane has to wait for, besides what its stream orders.
-void Coherence::add_waits(const Storage& storage, bool writes, std::uint32_t lane,
+/// Adds what an action of a place has to wait for, besides what its stream orders.
+void Coherence::add_waits(const Storage& storage, bool writes, std::uint32_t queue_place,
                           std::vector<weir_event>& waits) const {
-  add_wait(storage.writer, lane, waits);
-  add_wait(storage.earlier, lane, waits);
+  add_wait(storage.writer, queue_place, waits);
+  add_wait(storage.earlier_writer, queue_place, waits);
   if (!writes) return;
-  for (const Use& reader : storage.readers) add_wait(reader, lane, waits);
+  for (const Use& reader : storage.readers) add_wait(reader, queue_place, waits);
 }
 
 /// The same for a memory of a piece: pieces that overlap share host memory.
 void Coherence::add_waits(const Piece& piece, const Storage& storage, bool writes,
-                          std::uint32_t lane, std::vector<weir_event>& waits) const {
-  add_waits(storage, writes, lane, waits);
+                          std::uint32_t queue_place, std::vector<weir_event>& waits) const {
+  add_waits(storage, writes, queue_place, waits);
   if (storage.memory != kHostMemory) return;
-  for (const Piece* peer : piece.peers) add_waits(peer->home, writes, lane, waits);
+  for (const Piece* peer : piece.peers) add_waits(peer->host_storage, writes, queue_place, waits);
 }
 
 /// Adds the tasks without a place that were to write bytes of a piece and have failed: they brought
 /// no copy of it to host memory.
 void Coherence::add_failed_peers(const Piece& piece, std::vector<weir_event>& waits) const {
   for (const Piece* peer : piece.peers) {
-    const Use& writer = peer->home.writer;
-    if (writer.lane == Use::kNoLane && !settled(writer)) waits.push_back(writer.event);
+    const Use& writer = peer->host_storage.writer;
+    if (writer.queue_place == Use::kNoPlace && !has_succeeded(writer))
+      waits.push_back(writer.event);
   }
 }
 
 void Coherence::make_room_to_note(Storage& storage, std::size_t uses) {
   std::vector<Use>& readers = storage.readers;
   if (readers.capacity() >= readers.size() + uses) return;
-  std::erase_if(readers, [this](const Use& reader) { return settled(reader); });
+  std::erase_if(readers, [this](const Use& reader) { return has_succeeded(reader); });
   readers.reserve(2 * readers.size() + uses);  // half of it at least is free then
 }
 
@@ -306,7 +312,7 @@ void Coherence::note_use(Storage& storage, const Use& use, bool writes) noexcept
   if (writes) {
     storage.readers.clear();
     storage.writer = use;
-    storage.earlier = {};
+    storage.earlier_writer = {};
     return;
   }
   storage.readers.push_back(use);
@@ -315,46 +321,47 @@ void Coherence::note_use(Storage& storage, const Use& use, bool writes) noexcept
 // ---- Copies ------------------------------------------------------------------------------------
 
 /// Pieces that overlap without being the same meet in host memory.
-void Coherence::settle_peers(Piece& piece, bool writes) {
+void Coherence::write_back_peers(Piece& piece, bool writes) {
   for (Piece* peer : piece.peers) {
-    if (!peer->at_home()) write_back(*peer);
+    if (!peer->valid_on_host()) write_back(*peer);
     if (writes) peer->valid = 1;
   }
 }
 
 Storage& Coherence::storage_of(Piece& piece, std::uint16_t memory) noexcept {
-  return memory == kHostMemory ? piece.home : *piece.slots[memory];
+  return memory == kHostMemory ? piece.host_storage : *piece.slots[memory];
 }
 
 const Storage& Coherence::storage_of(const Piece& piece, std::uint16_t memory) noexcept {
-  return memory == kHostMemory ? piece.home : *piece.slots[memory];
+  return memory == kHostMemory ? piece.host_storage : *piece.slots[memory];
 }
 
-Storage& Coherence::bring(Lane& lane, Piece& piece, bool reads) {
-  const std::uint16_t memory = lane.memory_of(*piece.home.buffer);
+Storage& Coherence::make_valid(QueuePlace& queue_place, Piece& piece, bool reads) {
+  const std::uint16_t memory = queue_place.memory_of(*piece.host_storage.buffer);
   if (memory == kHostMemory) {
-    if (reads && !piece.at_home()) write_back(piece);
-    return piece.home;
+    if (reads && !piece.valid_on_host()) write_back(piece);
+    return piece.host_storage;
   }
-  Slot& slot = slot_of(lane, piece, memory);
-  if (reads && !piece.valid_in(memory)) copy_in(lane, piece, slot);
+  ArenaSlot& slot = slot_of(queue_place, piece, memory);
+  if (reads && !piece.valid_in(memory)) copy_in(queue_place, piece, slot);
   return slot;
 }
 
-/// Another device from which a lane gets a piece, nullptr: from host memory.
-Storage* Coherence::source_for(const Lane& lane, const Piece& piece) const noexcept {
-  if (piece.at_home()) return nullptr;
+/// Another device from which a place gets a piece, nullptr: from host memory.
+Storage* Coherence::source_for(const QueuePlace& queue_place, const Piece& piece) const noexcept {
+  if (piece.valid_on_host()) return nullptr;
   for (std::uint16_t memory = 1; memory < kMaxMemories; ++memory) {
     if (!piece.valid_in(memory)) continue;
-    if (lane.domain().device().reaches(&runtime_.device_of(memory))) return piece.slots[memory];
+    if (queue_place.domain().device().reaches(&runtime_.device_of(memory)))
+      return piece.slots[memory];
   }
   return nullptr;
 }
 
-void Coherence::copy_in(Lane& lane, Piece& piece, Slot& slot) {
-  Storage* const source = source_for(lane, piece);
-  if (source == nullptr && !piece.at_home()) write_back(piece);
-  transfer(lane, piece, source != nullptr ? *source : piece.home, slot);
+void Coherence::copy_in(QueuePlace& queue_place, Piece& piece, ArenaSlot& slot) {
+  Storage* const source = source_for(queue_place, piece);
+  if (source == nullptr && !piece.valid_on_host()) write_back(piece);
+  transfer(queue_place, piece, source != nullptr ? *source : piece.host_storage, slot);
 }
 
 /// The first device that has the newest contents of a piece, which host memory has not.
@@ -367,16 +374,16 @@ std::uint16_t Coherence::memory_of(const Piece& piece) noexcept {
 void Coherence::write_back(Piece& piece) {
   const std::uint16_t memory = memory_of(piece);
   Storage& slot = *piece.slots[memory];
-  transfer(lane_of(memory, slot), piece, slot, piece.home);
+  transfer(queue_place_of(memory, slot), piece, slot, piece.host_storage);
 }
 
-/// Enqueues a copy in a lane of the device at one end: the other end may be that of other lanes.
-void Coherence::transfer(Lane& lane, Piece& piece, Storage& source, Storage& target) {
+/// Enqueues a copy in a place of the device at one end: the other end may be that of other places.
+void Coherence::transfer(QueuePlace& queue_place, Piece& piece, Storage& source, Storage& target) {
   waits_.clear();
-  add_waits(piece, source, false, lane.index, waits_);
+  add_waits(piece, source, false, queue_place.index, waits_);
   make_room_to_note(source, 1);
   const std::size_t concerned = waits_.size();
-  add_waits(piece, target, true, lane.index, waits_);
+  add_waits(piece, target, true, queue_place.index, waits_);
   const auto end_of = [&](const Storage& end) {
     weir_domain* const domain =
         end.memory == kHostMemory ? nullptr : runtime_.domain(end.memory - 1u);
@@ -385,139 +392,146 @@ void Coherence::transfer(Lane& lane, Piece& piece, Storage& source, Storage& tar
   weir_transfer transfer = WEIR_TRANSFER_INIT;
   transfer.source = end_of(source);
   transfer.target = end_of(target);
-  const weir_event event = lane.stream->replace_after(transfer, waits_, waits_.size() - concerned);
-  note_use(source, {event, lane.index}, false);
-  note_use(target, {event, lane.index}, true);
+  const weir_event event =
+      queue_place.stream->overwrite_after(transfer, waits_, waits_.size() - concerned);
+  note_use(source, {event, queue_place.index}, false);
+  note_use(target, {event, queue_place.index}, true);
   piece.valid |= std::uint64_t{1} << target.memory;
-  const std::uint16_t own = lane.domain().residency().memory();
+  const std::uint16_t own = queue_place.domain().residency().memory();
   target.ready_ns = by_memory_[own]->link.occupy(
       target.memory == own, now_ns_, std::max({now_ns_, piece.ready_ns, source.ready_ns}),
       piece.bytes());
-  (target.memory == kHostMemory ? lane.share.bytes_out : lane.share.bytes_in) += piece.bytes();
+  (target.memory == kHostMemory ? queue_place.share.bytes_out : queue_place.share.bytes_in) +=
+      piece.bytes();
 }
 
-/// Prefers the lane that wrote a slot, which then needs no event.
-Lane& Coherence::lane_of(std::uint16_t memory, const Storage& slot) {
-  const auto fits = [&](const Lane& lane) { return lane.domain().residency().memory() == memory; };
-  const std::uint32_t writer = slot.writer.lane;
-  if (writer < lanes_.size() && fits(lanes_[writer])) return lanes_[writer];
-  return *std::find_if(lanes_.begin(), lanes_.end(), fits);
+/// Prefers the place that wrote a slot, which then needs no event.
+QueuePlace& Coherence::queue_place_of(std::uint16_t memory, const Storage& slot) {
+  const auto fits = [&](const QueuePlace& queue_place) {
+    return queue_place.domain().residency().memory() == memory;
+  };
+  const std::uint32_t writer = slot.writer.queue_place;
+  if (writer < queue_places_.size() && fits(queue_places_[writer])) return queue_places_[writer];
+  return *std::find_if(queue_places_.begin(), queue_places_.end(), fits);
 }
 
 // ---- Memory of devices -------------------------------------------------------------------------
 
-Coherence::Slot& Coherence::slot_of(Lane& lane, Piece& piece, std::uint16_t memory) {
-  if (piece.slots[memory] != nullptr) return *static_cast<Slot*>(piece.slots[memory]);
-  Room& room = rooms_.at(memory);
-  Slot* slot = nullptr;
-  while (slot == nullptr) slot = take_room(room, piece.bytes());
+Coherence::ArenaSlot& Coherence::slot_of(QueuePlace& queue_place, Piece& piece,
+                                         std::uint16_t memory) {
+  if (piece.slots[memory] != nullptr) return *static_cast<ArenaSlot*>(piece.slots[memory]);
+  DeviceArena& arena = arenas_.at(memory);
+  ArenaSlot* slot = nullptr;
+  while (slot == nullptr) slot = take_slot_in(arena, piece.bytes());
   slot->region = packed(piece.region);
-  renew(lane, *slot);
-  --room.unused;
+  clear_poison(queue_place, *slot);
+  --arena.unused;
   slot->piece = &piece;
   piece.slots[memory] = slot;
   return *slot;
 }
 
 /// What is done with the slot from now on comes after what was, and has nothing to do with how that
-/// went: the streams of all lanes with that memory have to forget it.
-void Coherence::renew(Lane& lane, Slot& slot) {
+/// went: the streams of all places with that memory have to forget it.
+void Coherence::clear_poison(QueuePlace& queue_place, ArenaSlot& slot) {
   if (slot.writer.event.opaque[1] == 0 && slot.readers.empty()) return;
   waits_.clear();
-  add_waits(slot, true, lane.index, waits_);
+  add_waits(slot, true, queue_place.index, waits_);
   const weir_operand all{slot.buffer, weir_region_range(0, slot.bytes), WEIR_ACCESS_READ_WRITE};
-  const weir_event event = lane.stream->renew_after(all, waits_);
-  note_use(slot, {event, lane.index}, true);
-  for (const Lane& other : lanes_) {
+  const weir_event event = queue_place.stream->clear_poison_after(all, waits_);
+  note_use(slot, {event, queue_place.index}, true);
+  for (const QueuePlace& other : queue_places_) {
     const bool same = other.domain().residency().memory() == slot.memory;
-    if (same && &other != &lane) other.stream->renew_after(all, {});
+    if (same && &other != &queue_place) other.stream->clear_poison_after(all, {});
   }
 }
 
 /// Returns a slot without a piece; nullptr when another one had to go first. Larger ones do: what
 /// is abandoned takes up memory until it is over, and the domain has to evict for it.
-Coherence::Slot* Coherence::take_room(Room& room, std::uint64_t bytes) {
-  if (Slot* const fit = unused_in(room, bytes, bytes)) return fit;
-  if (room.used + bytes <= room.domain->residency().capacity()) return &new_slot(room, bytes);
-  if (Slot* const larger = unused_in(room, bytes, UINT64_MAX)) return larger;
-  if (Slot* const unfit = unused_in(room, 0, bytes)) {
-    abandon(room, *unfit);
+Coherence::ArenaSlot* Coherence::take_slot_in(DeviceArena& arena, std::uint64_t bytes) {
+  if (ArenaSlot* const fit = unused_in(arena, bytes, bytes)) return fit;
+  if (arena.used + bytes <= arena.domain->residency().capacity()) return &new_slot(arena, bytes);
+  if (ArenaSlot* const larger = unused_in(arena, bytes, UINT64_MAX)) return larger;
+  if (ArenaSlot* const unfit = unused_in(arena, 0, bytes)) {
+    abandon(arena, *unfit);
     return nullptr;
   }
-  Slot* const victim = victim_in(room, bytes);
-  if (victim == nullptr) return &new_slot(room, bytes);  // the domain evicts, or says why it cannot
-  vacate(*victim);
+  ArenaSlot* const victim = victim_in(arena, bytes);
+  if (victim == nullptr)
+    return &new_slot(arena, bytes);  // the domain evicts, or says why it cannot
+  evict(*victim);
   return victim->bytes >= bytes ? victim : nullptr;
 }
 
 /// Returns a slot without a piece that has so many bytes, nullptr: there is none.
-Coherence::Slot* Coherence::unused_in(const Room& room, std::uint64_t least,
-                                      std::uint64_t most) noexcept {
-  if (room.unused == 0) return nullptr;
-  const auto found = std::ranges::find_if(room.slots, [&](const auto& slot) {
+Coherence::ArenaSlot* Coherence::unused_in(const DeviceArena& arena, std::uint64_t least,
+                                           std::uint64_t most) noexcept {
+  if (arena.unused == 0) return nullptr;
+  const auto found = std::ranges::find_if(arena.slots, [&](const auto& slot) {
     return slot->piece == nullptr && slot->bytes >= least && slot->bytes <= most;
   });
-  return found != room.slots.end() ? found->get() : nullptr;
+  return found != arena.slots.end() ? found->get() : nullptr;
 }
 
-Coherence::Slot& Coherence::new_slot(Room& room, std::uint64_t bytes) {
-  free_abandoned(room);
-  auto slot = std::make_unique<Slot>();
+Coherence::ArenaSlot& Coherence::new_slot(DeviceArena& arena, std::uint64_t bytes) {
+  free_abandoned(arena);
+  auto slot = std::make_unique<ArenaSlot>();
   slot->owned = runtime_.make_device_buffer(bytes);
   slot->buffer = slot->owned.get();
-  slot->memory = room.domain->residency().memory();
+  slot->memory = arena.domain->residency().memory();
   slot->bytes = bytes;
-  room.slots.push_back(std::move(slot));
-  room.used += bytes;
-  ++room.unused;
-  return *room.slots.back();
+  arena.slots.push_back(std::move(slot));
+  arena.used += bytes;
+  ++arena.unused;
+  return *arena.slots.back();
 }
 
 /// Returns the slot whose contents cost least to lose: those that are old, then those that are
 /// needed last, then of the same size.
-Coherence::Slot* Coherence::victim_in(const Room& room, std::uint64_t bytes) const noexcept {
-  const auto cost = [&](const Slot& slot) {
+Coherence::ArenaSlot* Coherence::victim_in(const DeviceArena& arena,
+                                           std::uint64_t bytes) const noexcept {
+  const auto cost = [&](const ArenaSlot& slot) {
     const Piece& piece = *slot.piece;
     const std::uint64_t next = piece.next_use();
     return std::tuple(piece.valid_in(slot.memory), UINT64_MAX - next, slot.bytes != bytes,
                       piece.last_use);
   };
-  Slot* best = nullptr;
-  for (const auto& slot : room.slots) {
-    if (slot->piece == nullptr || slot->piece->pinned == pin_) continue;
+  ArenaSlot* best = nullptr;
+  for (const auto& slot : arena.slots) {
+    if (slot->piece == nullptr || slot->piece->pin_mark == pin_) continue;
     if (best == nullptr || cost(*slot) < cost(*best)) best = slot.get();
   }
   return best;
 }
 
 /// Takes a slot away from its piece, whose contents go to host memory if they are nowhere else.
-void Coherence::vacate(Slot& slot) {
+void Coherence::evict(ArenaSlot& slot) {
   Piece& piece = *slot.piece;
   const std::uint64_t here = std::uint64_t{1} << slot.memory;
   if (piece.valid == here) write_back(piece);
   piece.valid &= ~here;
   piece.slots[slot.memory] = nullptr;
   slot.piece = nullptr;
-  ++rooms_.at(slot.memory).unused;
+  ++arenas_.at(slot.memory).unused;
 }
 
 /// Gives up a slot without a piece, whose memory may be in use for a while.
-void Coherence::abandon(Room& room, Slot& slot) {
-  room.abandoned.push_back(nullptr);
+void Coherence::abandon(DeviceArena& arena, ArenaSlot& slot) {
+  arena.abandoned.push_back(nullptr);
   const auto at =
-      std::ranges::find_if(room.slots, [&](const auto& owned) { return owned.get() == &slot; });
-  room.abandoned.back() = std::move(*at);
-  room.slots.erase(at);
-  room.used -= slot.bytes;
-  --room.unused;
+      std::ranges::find_if(arena.slots, [&](const auto& owned) { return owned.get() == &slot; });
+  arena.abandoned.back() = std::move(*at);
+  arena.slots.erase(at);
+  arena.used -= slot.bytes;
+  --arena.unused;
 }
 
-void Coherence::free_abandoned(Room& room) {
-  std::erase_if(room.abandoned, [&](const auto& slot) {
-    const bool idle =
-        over(slot->writer) && std::all_of(slot->readers.begin(), slot->readers.end(),
-                                          [this](const Use& use) { return over(use); });
-    return idle && room.domain->residency().forget(*slot->owned);
+void Coherence::free_abandoned(DeviceArena& arena) {
+  std::erase_if(arena.abandoned, [&](const auto& slot) {
+    const bool idle = is_complete(slot->writer) &&
+                      std::all_of(slot->readers.begin(), slot->readers.end(),
+                                  [this](const Use& use) { return is_complete(use); });
+    return idle && arena.domain->residency().free_instance(*slot->owned);
   });
 }
 

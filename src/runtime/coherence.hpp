@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/handle.hpp"
-#include "runtime/queue_lane.hpp"
+#include "runtime/queue_place.hpp"
 #include "sched/piece.hpp"
 
 namespace weir::rt {
@@ -53,20 +53,20 @@ class PieceUse {
   // From then on.
   void set_piece(Piece& piece, std::uint64_t sequence) noexcept {
     const std::uint16_t flags = named_.flags;
-    new (&expected_) ExpectedUse{sequence & ExpectedUse::kMostSequence, flags, nullptr, nullptr};
+    new (&expected_) DeferredUse{sequence & DeferredUse::kMostSequence, flags, nullptr, nullptr};
     piece_ = &piece;
   }
   /// Once the buffer has ended.
   void forget_piece() noexcept { piece_ = nullptr; }
   Piece* piece() const noexcept { return piece_; }
   /// In the piece's list while the task has no place.
-  ExpectedUse& expected() noexcept { return expected_; }
+  DeferredUse& registered() noexcept { return expected_; }
 
  private:
   static constexpr unsigned kOffsetBits = 48, kStrideBits = 40, kRowsBits = 24;
   static constexpr std::uint16_t kAccess = WEIR_ACCESS_READ_WRITE, kCommutes = 4, kKept = 8;
 
-  /// Begins as ExpectedUse does: the flags may be read as those of either.
+  /// Begins as DeferredUse does: the flags may be read as those of either.
   struct Named {
     std::uint64_t offset : kOffsetBits;
     std::uint16_t flags;
@@ -80,7 +80,7 @@ class PieceUse {
 
   union {
     Named named_;
-    ExpectedUse expected_;
+    DeferredUse expected_;
   };
   union {
     weir_buffer* buffer_;
@@ -90,7 +90,7 @@ class PieceUse {
 static_assert(sizeof(PieceUse) == 32, "many tasks may wait");
 
 /// What a task needs in a memory, by estimates.
-struct Arrival {
+struct ArrivalEstimate {
   std::uint64_t missing_bytes = 0;  ///< that it reads and that are not there
   std::int64_t value_ns = 0;        ///< when its operands have their values, wherever
   std::int64_t ready_ns = 0;        ///< when they are there
@@ -100,32 +100,33 @@ struct Arrival {
 
 /// Sees to it that each task finds the newest contents where it runs.
 ///
-/// Everything is enqueued in the streams of the lanes and nothing waits: transfers and tasks are
-/// ordered by their operands within a lane, and by events between lanes. A device's memory is
-/// divided into slots, one for each piece that has a copy there. When there is no room the slot
-/// whose piece is needed last gets another piece; the order in the stream sees to the rest. One
-/// thread at a time.
+/// All work is enqueued in the streams of the queue places; nothing blocks. Operands order
+/// transfers and tasks within a place, events between places. Each device has an arena with a slot
+/// for each piece that has a copy there. If an arena is full, the slot whose piece is needed last
+/// is reused; the stream orders the reuse. One thread at a time.
 class Coherence {
  public:
-  Coherence(Runtime& runtime, std::vector<Lane>& lanes);
+  Coherence(Runtime& runtime, std::vector<QueuePlace>& queue_places);
   Coherence(const Coherence&) = delete;
   Coherence& operator=(const Coherence&) = delete;
-  /// All lanes are idle.
+  /// All places are idle.
   ~Coherence();
 
   PieceTable& pieces() noexcept { return pieces_; }
 
-  /// When a task that is bound now would find its operands in a lane's memory.
-  Arrival arrival_in(const Lane& lane, std::span<const PieceUse> uses) const noexcept;
+  /// When a task that is bound now would find its operands in a place's memory.
+  ArrivalEstimate arrival_in(const QueuePlace& queue_place,
+                             std::span<const PieceUse> uses) const noexcept;
   /// Sets the time for the estimates that follow.
   void set_now(std::int64_t now_ns) noexcept { now_ns_ = now_ns; }
 
-  /// Enqueues what has to happen before a task runs in a lane, and sets its operands and the events
-  /// that it has to wait for. Throws.
-  void prepare(Lane& lane, std::span<const PieceUse> uses, std::uint64_t sequence,
+  /// Enqueues what has to happen before a task runs in a place, and sets its operands and the
+  /// events that it has to wait for. Throws.
+  void prepare(QueuePlace& queue_place, std::span<const PieceUse> uses, std::uint64_t sequence,
                std::vector<weir_operand>& operands, std::vector<weir_event>& waits);
   /// Notes that a task of which prepare() was the last was enqueued.
-  void note(const Lane& lane, std::span<const PieceUse> uses, const weir_event& event) noexcept;
+  void note(const QueuePlace& queue_place, std::span<const PieceUse> uses,
+            const weir_event& event) noexcept;
   /// Notes that a task will not be enqueued: `failed`, an event that has failed, stands for it.
   void note_failed(std::span<const PieceUse> uses, const weir_event& failed);
 
@@ -136,15 +137,16 @@ class Coherence {
                     std::vector<weir_event>& waits);
   /// The same of everything there is.
   void fetch_all(std::vector<weir_event>& waits);
-  /// Lets what has failed concern those who come later without the streams, which are to forget it.
-  void keep_failures();
+  /// Attaches failures to the pieces, so that later tasks see them after the streams have dropped
+  /// theirs.
+  void carry_failures_over();
   /// Forgets what is over, and what it left in memories where it has failed.
-  void forget_uses();
+  void drop_completed_uses();
   /// Drops all pieces of a buffer. Nothing uses them any more.
   void forget(const Buffer& buffer) noexcept;
 
  private:
-  struct Slot : Storage {
+  struct ArenaSlot : Storage {
     Owned<weir_buffer> owned;
     std::uint64_t bytes = 0;
   };
@@ -165,25 +167,25 @@ class Coherence {
                         std::uint64_t bytes) noexcept;
   };
   /// The memory of one device.
-  struct Room {
-    explicit Room(Domain& of) noexcept : domain(&of), link(of.info()) {}
+  struct DeviceArena {
+    explicit DeviceArena(Domain& of) noexcept : domain(&of), link(of.info()) {}
 
     Domain* domain;
     Link link;
     std::uint64_t used = 0;
-    std::vector<std::unique_ptr<Slot>> slots;
-    std::size_t unused = 0;                        ///< of the slots: they have no piece
-    std::vector<std::unique_ptr<Slot>> abandoned;  ///< to be freed when nothing uses them
+    std::vector<std::unique_ptr<ArenaSlot>> slots;
+    std::size_t unused = 0;                             ///< of the slots: they have no piece
+    std::vector<std::unique_ptr<ArenaSlot>> abandoned;  ///< to be freed when nothing uses them
   };
 
-  const Room& room_of(std::uint16_t memory) const noexcept { return *by_memory_[memory]; }
-  bool over(const Use& use) const noexcept;
+  const DeviceArena& arena_of(std::uint16_t memory) const noexcept { return *by_memory_[memory]; }
+  bool is_complete(const Use& use) const noexcept;
   bool failed(const Use& use) const noexcept;
-  bool settled(const Use& use) const noexcept;
-  void add_wait(const Use& use, std::uint32_t lane, std::vector<weir_event>& waits) const;
-  void add_waits(const Storage& storage, bool writes, std::uint32_t lane,
+  bool has_succeeded(const Use& use) const noexcept;
+  void add_wait(const Use& use, std::uint32_t queue_place, std::vector<weir_event>& waits) const;
+  void add_waits(const Storage& storage, bool writes, std::uint32_t queue_place,
                  std::vector<weir_event>& waits) const;
-  void add_waits(const Piece& piece, const Storage& storage, bool writes, std::uint32_t lane,
+  void add_waits(const Piece& piece, const Storage& storage, bool writes, std::uint32_t queue_place,
                  std::vector<weir_event>& waits) const;
   void add_failed_peers(const Piece& piece, std::vector<weir_event>& waits) const;
   /// What is enqueued has to be noted: makes room for that beforehand.
@@ -192,33 +194,34 @@ class Coherence {
   static Storage& storage_of(Piece& piece, std::uint16_t memory) noexcept;
   static const Storage& storage_of(const Piece& piece, std::uint16_t memory) noexcept;
   static std::uint16_t memory_of(const Piece& piece) noexcept;
-  void add_copies(const Lane& lane, const Piece& piece, std::uint16_t memory,
-                  Arrival& arrival) const noexcept;
+  void add_copies(const QueuePlace& queue_place, const Piece& piece, std::uint16_t memory,
+                  ArrivalEstimate& arrival) const noexcept;
 
-  void distrust_failed(Piece& piece) const noexcept;
-  void settle_peers(Piece& piece, bool writes);
-  Storage& bring(Lane& lane, Piece& piece, bool reads);
-  Storage* source_for(const Lane& lane, const Piece& piece) const noexcept;
-  void copy_in(Lane& lane, Piece& piece, Slot& slot);
+  void invalidate_failed(Piece& piece) const noexcept;
+  void write_back_peers(Piece& piece, bool writes);
+  Storage& make_valid(QueuePlace& queue_place, Piece& piece, bool reads);
+  Storage* source_for(const QueuePlace& queue_place, const Piece& piece) const noexcept;
+  void copy_in(QueuePlace& queue_place, Piece& piece, ArenaSlot& slot);
   void write_back(Piece& piece);
-  void transfer(Lane& lane, Piece& piece, Storage& source, Storage& target);
-  Lane& lane_of(std::uint16_t memory, const Storage& slot);
+  void transfer(QueuePlace& queue_place, Piece& piece, Storage& source, Storage& target);
+  QueuePlace& queue_place_of(std::uint16_t memory, const Storage& slot);
 
-  Slot& slot_of(Lane& lane, Piece& piece, std::uint16_t memory);
-  void renew(Lane& lane, Slot& slot);
-  Slot* take_room(Room& room, std::uint64_t bytes);
-  static Slot* unused_in(const Room& room, std::uint64_t least, std::uint64_t most) noexcept;
-  Slot& new_slot(Room& room, std::uint64_t bytes);
-  Slot* victim_in(const Room& room, std::uint64_t bytes) const noexcept;
-  void vacate(Slot& slot);
-  void abandon(Room& room, Slot& slot);
-  void free_abandoned(Room& room);
+  ArenaSlot& slot_of(QueuePlace& queue_place, Piece& piece, std::uint16_t memory);
+  void clear_poison(QueuePlace& queue_place, ArenaSlot& slot);
+  ArenaSlot* take_slot_in(DeviceArena& arena, std::uint64_t bytes);
+  static ArenaSlot* unused_in(const DeviceArena& arena, std::uint64_t least,
+                              std::uint64_t most) noexcept;
+  ArenaSlot& new_slot(DeviceArena& arena, std::uint64_t bytes);
+  ArenaSlot* victim_in(const DeviceArena& arena, std::uint64_t bytes) const noexcept;
+  void evict(ArenaSlot& slot);
+  void abandon(DeviceArena& arena, ArenaSlot& slot);
+  void free_abandoned(DeviceArena& arena);
 
   Runtime& runtime_;
-  std::vector<Lane>& lanes_;
+  std::vector<QueuePlace>& queue_places_;
   PieceTable pieces_;
-  std::map<std::uint16_t, Room> rooms_;
-  std::array<Room*, kMaxMemories> by_memory_{};
+  std::map<std::uint16_t, DeviceArena> arenas_;
+  std::array<DeviceArena*, kMaxMemories> by_memory_{};
   std::int64_t now_ns_ = 0;
   std::uint64_t pin_ = 0;
   std::vector<weir_event> waits_;

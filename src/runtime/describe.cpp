@@ -97,7 +97,7 @@ void describe_environment(JsonWriter& json) {
 
 void describe_models(const std::string& machine, JsonWriter& json) {
   PerformanceModel models;
-  models.recall(machine);
+  models.load_cached(machine);
   json.begin_array();
   models.each([&](const std::string& kernel, const std::string& kind, std::uint64_t bytes,
                   std::uint64_t count, double mean_ns) {

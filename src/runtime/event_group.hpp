@@ -45,8 +45,10 @@ class EventGroup {
   void fail(Outcome outcome) noexcept;
   /// All are added. The group may be gone when this returns.
   void close() noexcept { release(); }
-  /// The same, but returns true in place of calling over().
-  bool close_here() noexcept { return open_count_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+  /// The same, but returns true in place of calling on_complete().
+  bool close_and_check() noexcept {
+    return open_count_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  }
 
   /// The first failure that was seen, when it is over.
   const Outcome& outcome() const noexcept { return outcome_; }
@@ -54,7 +56,7 @@ class EventGroup {
  protected:
   ~EventGroup() = default;
   /// Called once for each open(), on the thread that completed the last event or called close().
-  virtual void over() noexcept = 0;
+  virtual void on_complete() noexcept = 0;
 
  private:
   struct Watch : Waiter {
@@ -64,7 +66,7 @@ class EventGroup {
   static void on_end(Waiter& waiter, weir_status status, const FailureRef& failure);
   void note(weir_status status, const FailureRef& failure) noexcept;
   void release() noexcept {
-    if (close_here()) over();
+    if (close_and_check()) on_complete();
   }
 
   Runtime& runtime_;

@@ -63,9 +63,9 @@ Membership membership_of(const weir_fabric_options& options) {
   config::check_values();
   Membership membership;
   membership.build = build_id();
-  membership.beats = progress_of(options) != ProgressBy::caller;
+  membership.sends_heartbeats = progress_of(options) != ProgressBy::caller;
   membership.lost_after_ns = lost_after(options);
-  membership.sums = config::checks_frames();
+  membership.sends_checksums = config::checks_frames();
   return membership;
 }
 
@@ -361,7 +361,7 @@ void Fabric::send(Rank to, std::span<const std::byte> message) {
   port_.send(to, Channel::user, message);
 }
 
-void Fabric::arrived(Rank from, std::span<const std::byte> message) noexcept {
+void Fabric::on_message(Rank from, std::span<const std::byte> message) noexcept {
   handler_(from, message.data(), message.size(), payload_);
   handled_.fetch_add(1);
 }
@@ -389,7 +389,7 @@ bool Fabric::progress(std::int64_t timeout_ns) {
     port_.as_listener([&] { quiet = !news(); });
     if (!quiet) break;
     fail(WEIR_STATUS_NETWORK_ERROR, "no message will come: all other ranks are gone, {}",
-         port_.why_gone(port_.rank() == 0 ? 1 : 0));
+         port_.why_lost(port_.rank() == 0 ? 1 : 0));
   }
   seen_.store(handled_.load());
   return any;

@@ -81,8 +81,8 @@ class Fabric : private Listener {
   void leave_before_exit();
 
  private:
-  void arrived(Rank from, std::span<const std::byte> message) noexcept override;
-  void lost(Rank, const std::string&) noexcept override {}
+  void on_message(Rank from, std::span<const std::byte> message) noexcept override;
+  void on_rank_lost(Rank, const std::string&) noexcept override {}
 
   const std::string name_;
   Port port_;

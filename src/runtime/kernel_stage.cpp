@@ -191,7 +191,7 @@ KernelStage::Part KernelStage::part_of(std::size_t output, std::size_t count) co
   return part;
 }
 
-void KernelStage::carry(std::size_t index, std::size_t count) noexcept {
+void KernelStage::launch(std::size_t index, std::size_t count) noexcept {
   Slot& slot = *slots_[index];
   slot.count = count;
   slot.counted = false;
@@ -222,9 +222,9 @@ void KernelStage::renew(const Slot& slot) {
   const auto all_of = [](weir_buffer* buffer) {
     return weir_operand{buffer, weir_region_range(0, buffer->bytes()), WEIR_ACCESS_READ_WRITE};
   };
-  if (counts_tunnels_) stream_->renew_host(all_of(slot.in));
-  if (slot.out != nullptr) stream_->renew_after(all_of(slot.out), {});
-  if (slot.scratch != nullptr) stream_->renew_after(all_of(slot.scratch), {});
+  if (counts_tunnels_) stream_->clear_poison_on_host(all_of(slot.in));
+  if (slot.out != nullptr) stream_->clear_poison_after(all_of(slot.out), {});
+  if (slot.scratch != nullptr) stream_->clear_poison_after(all_of(slot.scratch), {});
 }
 
 weir_event KernelStage::clear_scratch(const Slot& slot) {
@@ -291,10 +291,10 @@ weir_event KernelStage::copy(weir_buffer* buffer, std::size_t offset, std::size_
   transfer.source.buffer = transfer.target.buffer = buffer;
   transfer.source.region = transfer.target.region = weir_region_range(offset, bytes);
   (in ? transfer.target : transfer.source).domain = &domain_;
-  return stream_->replace_after(transfer, {}, 0);
+  return stream_->overwrite_after(transfer, {}, 0);
 }
 
-void KernelStage::Slot::over() noexcept {
+void KernelStage::Slot::on_complete() noexcept {
   if (outcome().ok() && !counted && stage.counts_tunnels_) {
     counted = true;
     // The group goes on: numbers are there, items are to come.
@@ -309,7 +309,7 @@ void KernelStage::Slot::over() noexcept {
     return;
   }
   failed = !outcome().ok();
-  stage.landed(index);
+  stage.on_batch_complete(index);
 }
 
 std::size_t KernelStage::items_put(const Slot& slot, std::size_t i) const {
@@ -323,13 +323,13 @@ std::size_t KernelStage::items_put(const Slot& slot, std::size_t i) const {
   return put;
 }
 
-void KernelStage::unload(std::size_t index, const Outputs& outputs) {
+void KernelStage::collect(std::size_t index, const Outputs& outputs) {
   const Slot& slot = *slots_[index];
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const Output& output = outputs_[i];
     const Part part = part_of(i, slot.count);
     const auto put = [&](std::size_t first, std::size_t count) {
-      outputs.stashes[i]->put(slot.out_memory + part.items + first * output.item_bytes, count);
+      outputs.buffers[i]->put(slot.out_memory + part.items + first * output.item_bytes, count);
     };
     if (output.counting == WEIR_STAGE_COUNTING_ALL) {
       put(0, slot.count * output.most);

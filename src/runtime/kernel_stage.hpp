@@ -10,7 +10,7 @@
 #include <weir/pipeline.h>
 #include <weir/stream.h>
 
-#include "pipeline/carrier.hpp"
+#include "pipeline/offload_executor.hpp"
 #include "runtime/event_group.hpp"
 
 namespace weir::rt {
@@ -20,7 +20,7 @@ class Runtime;
 /// Moves batches through the memory of a place's domain, each in buffers of its own, by the actions
 /// of one stream: copy in, kernel, copy out. Numbers of items that a kernel counts for a whole
 /// tunnel come first, and then as many items.
-class KernelStage final : public Carrier {
+class KernelStage final : public OffloadExecutor {
  public:
   /// Throws Error. The options of the stage have a kernel and a place.
   KernelStage(weir_place& place, const std::string& name, const weir_stage_options& options);
@@ -31,11 +31,11 @@ class KernelStage final : public Carrier {
   std::size_t room() const noexcept override { return room_; }
   bool room_is_given() const noexcept override { return room_is_given_; }
   unsigned char* items(std::size_t slot) noexcept override;
-  void carry(std::size_t slot, std::size_t count) noexcept override;
+  void launch(std::size_t slot, std::size_t count) noexcept override;
   const Outcome& outcome(std::size_t slot) const noexcept override {
     return slots_[slot]->outcome();
   }
-  void unload(std::size_t slot, const Outputs& outputs) override;
+  void collect(std::size_t slot, const Outputs& outputs) override;
 
  private:
   struct Output {
@@ -50,7 +50,7 @@ class KernelStage final : public Carrier {
   /// A batch under way.
   struct Slot final : EventGroup {
     Slot(KernelStage& of, std::size_t number) : EventGroup(of.runtime_), stage(of), index(number) {}
-    void over() noexcept override;
+    void on_complete() noexcept override;
 
     KernelStage& stage;
     const std::size_t index;

@@ -40,9 +40,9 @@ bool Pipeline::virtual_time() const noexcept { return runtime_.virtual_time(); }
 Pipeline::~Pipeline() {
   flow_.cancel();
   end_workers();
-  carriers_.clear();
+  executors_.clear();
   stencils_.clear();
-  flow_.report_untold();
+  flow_.report_unreported();
   if (own_place_ != nullptr) runtime_.destroy_place(own_place_);
 }
 
@@ -111,13 +111,13 @@ void Pipeline::add_kernel(const weir_stage_options& options) {
   }
   weir_place& place = check_place(options.place, stage);
   const std::size_t group = usual_group();
-  carriers_.reserve(carriers_.size() + 1);
-  carrier_places_.reserve(carrier_places_.size() + 1);
-  auto carrier =
+  executors_.reserve(executors_.size() + 1);
+  executor_places_.reserve(executor_places_.size() + 1);
+  auto executor =
       std::make_unique<KernelStage>(place, fmt::format("{}/{}", flow_.name(), stage), options);
-  flow_.add_stage(options, group, carrier.get());
-  carriers_.push_back(std::move(carrier));
-  carrier_places_.push_back(&place);
+  flow_.add_stage(options, group, executor.get());
+  executors_.push_back(std::move(executor));
+  executor_places_.push_back(&place);
 }
 
 weir_place& Pipeline::check_place(weir_place* given, const std::string& stage) const {
@@ -144,7 +144,7 @@ weir_stencil* Pipeline::add_stencil(const weir_stencil_options& options) {
   weir_place& place = check_place(options.place, stage);
   const std::size_t group = usual_group();
   stencils_.reserve(stencils_.size() + 1);
-  carrier_places_.reserve(carrier_places_.size() + 1);
+  executor_places_.reserve(executor_places_.size() + 1);
   Owned<weir_stencil> stencil(
       new weir_stencil(place, fmt::format("{}/{}", flow_.name(), stage), options));
   weir_stage_options own = WEIR_STAGE_OPTIONS_INIT;
@@ -154,13 +154,13 @@ weir_stencil* Pipeline::add_stencil(const weir_stencil_options& options) {
   own.output_count = options.output != nullptr ? 1 : 0;
   flow_.add_stage(own, group, stencil.get());
   stencils_.push_back(std::move(stencil));
-  carrier_places_.push_back(&place);
+  executor_places_.push_back(&place);
   return stencils_.back().get();
 }
 
 /// A kernel behind a worker in the queue of its place would wait for the end of the pipeline.
 void Pipeline::check_places() const {
-  for (const weir_place* place : carrier_places_) {
+  for (const weir_place* place : executor_places_) {
     if (std::find(places_.begin(), places_.end(), place) == places_.end()) continue;
     fail_argument(
         "place '{}' has workers of pipeline '{}', which leave it no core for a kernel: give the "
@@ -247,7 +247,7 @@ void Pipeline::wait(std::int64_t timeout_ns) {
     fail(WEIR_STATUS_TIMEOUT, "pipeline '{}' is not at its end: {}", name(), flow_.holders());
   }
   const Outcome outcome = flow_.outcome();
-  flow_.note_told();
+  flow_.mark_reported();
   if (!outcome.ok()) throw Error(outcome.status, outcome.message);
 }
 

@@ -12,8 +12,8 @@
 
 #include "base/handle.hpp"
 #include "base/threads.hpp"
-#include "pipeline/carrier.hpp"
 #include "pipeline/flow.hpp"
+#include "pipeline/offload_executor.hpp"
 #include "runtime/stencil_stage.hpp"
 #include "runtime/waiting.hpp"
 
@@ -44,7 +44,7 @@ class Pipeline {
   void run();
   void wait(std::int64_t timeout_ns);
   /// Logs, once, a failure that the program was not told of.
-  void report_unreported() noexcept { flow_.report_untold(); }
+  void report_unreported() noexcept { flow_.report_unreported(); }
   bool virtual_time() const noexcept;
 
  private:
@@ -65,9 +65,9 @@ class Pipeline {
   weir_place* own_place_ = nullptr;
   std::vector<weir_place*> places_;  ///< by group
   std::vector<weir_stream*> streams_;
-  std::vector<std::unique_ptr<Carrier>> carriers_;
+  std::vector<std::unique_ptr<OffloadExecutor>> executors_;
   std::vector<Owned<weir_stencil>> stencils_;
-  std::vector<const weir_place*> carrier_places_;  ///< of kernels and stencils
+  std::vector<const weir_place*> executor_places_;  ///< of kernels and stencils
   sys::Atomic<bool> worked_{false};  ///< in virtual time: a thread that waits is the worker
 };
 

@@ -31,9 +31,9 @@ Place::Place(Domain& domain, std::string name, std::vector<unsigned> cores)
     : domain_(domain),
       name_(std::move(name)),
       cores_(std::move(cores)),
-      exclusive_(cores_.size() == 1 && domain.info().copies_by_worker),
-      ordered_(domain.info().orders_jobs),
-      paced_(!exclusive_ && domain.info().runs_host_code),
+      single_worker_(cores_.size() == 1 && domain.info().copies_by_worker),
+      device_ordered_(domain.info().resolves_dependences),
+      paced_(!single_worker_ && domain.info().runs_host_code),
       virtual_time_(domain.info().virtual_time),
       track_(domain.runtime().recorder().add_track(
           {.name = name_,
@@ -41,9 +41,9 @@ Place::Place(Domain& domain, std::string name, std::vector<unsigned> cores)
            .kind = trace::Kind::compute,
            .width = static_cast<std::uint32_t>(cores_.size())})),
       running_(domain.runtime().watched()
-                   ? std::make_unique<RunningNow>(ordered_ ? kJobsListed : cores_.size())
+                   ? std::make_unique<RunningActions>(device_ordered_ ? kJobsListed : cores_.size())
                    : nullptr),
-      issued_events_(ordered_ ? std::make_unique<IssuedEvents>() : nullptr),
+      submitted_events_(device_ordered_ ? std::make_unique<SubmittedEvents>() : nullptr),
       feed_(*this),
       driver_(domain.device().open_place({.name = name_, .cores = cores_}, feed_)) {}
 
@@ -61,11 +61,11 @@ void Place::push(Stream& stream) noexcept {
 }
 
 bool Place::next(Worker& worker, Job& job) noexcept {
-  if (ordered_) return next_ordered(worker, job);
-  return exclusive_ ? next_exclusive(worker, job) : next_shared(worker, job);
+  if (device_ordered_) return next_device_ordered(worker, job);
+  return single_worker_ ? next_single_worker(worker, job) : next_shared(worker, job);
 }
 
-bool Place::next_exclusive(Worker& worker, Job& job) noexcept {
+bool Place::next_single_worker(Worker& worker, Job& job) noexcept {
   for (;;) {
     auto* stream = static_cast<Stream*>(worker.current);
     if (stream != nullptr && budget_ == 0) {
@@ -84,20 +84,20 @@ bool Place::next_exclusive(Worker& worker, Job& job) noexcept {
       stream = streams_.pop();
       if (stream == nullptr) return false;
       worker.current = stream;
-      stream->look();
+      stream->poll();
     }
     if (Action* const action = stream->advance()) {
-      ++worker.turn;
-      if (calls_itself(worker, *action)) {
+      ++worker.streak;
+      if (may_call_inline(worker, *action)) {
         --budget_;
-        call(worker, *stream, *action);
+        call_inline(worker, *stream, *action);
         continue;
       }
       if (!prepare(worker, job, *stream, *action)) continue;
       --budget_;
       return true;
     }
-    if (!has_work() && stream->linger()) continue;
+    if (!has_work() && stream->spin_for_messages()) continue;
     if (stream->release()) worker.current = nullptr;
   }
 }
@@ -106,50 +106,50 @@ bool Place::next_shared(Worker& worker, Job& job) noexcept {
   for (;;) {
     auto* stream = static_cast<Stream*>(std::exchange(worker.current, nullptr));
     const bool kept = stream != nullptr;
-    if (kept && worker.turn % kMostQuantum == 0 && has_work()) {
+    if (kept && worker.streak % kMostQuantum == 0 && has_work()) {
       push(*stream);
       continue;
     }
     if (!kept) {
       stream = streams_.pop();
       if (stream == nullptr) return false;
-      stream->look();
+      stream->poll();
     }
     Action* const action = stream->advance();
     // Only actions count: looks in vain between them would keep calls off the turns of jobs.
-    if (action != nullptr) ++worker.turn;
-    if (action != nullptr && stream->runs_alone() && calls_itself(worker, *action)) {
+    if (action != nullptr) ++worker.streak;
+    if (action != nullptr && stream->runs_inline() && may_call_inline(worker, *action)) {
       worker.current = stream;
-      call(worker, *stream, *action);
+      call_inline(worker, *stream, *action);
       continue;
     }
     if (action != nullptr && !prepare(worker, job, *stream, *action)) {
       push(*stream);
       continue;
     }
-    const bool brief = action != nullptr && (stream->runs_alone() || keeps(*action));
-    if (brief || (action == nullptr && kept && !has_work() && stream->linger())) {
+    const bool brief = action != nullptr && (stream->runs_inline() || keeps_stream_for(*action));
+    if (brief || (action == nullptr && kept && !has_work() && stream->spin_for_messages())) {
       worker.current = stream;
       if (brief) return true;
       continue;
     }
-    stream->let_go();
+    stream->release_or_reschedule();
     if (action == nullptr) continue;
     job.timed = true;
     return true;
   }
 }
 
-bool Place::keeps(const Action& action) const noexcept {
+bool Place::keeps_stream_for(const Action& action) const noexcept {
   const Kernel& kernel = *action.code->kernel;
   return kernel.pace().brief() && !kernel.parallel() && !virtual_time_;
 }
 
-bool Place::next_ordered(Worker& worker, Job& job) noexcept {
+bool Place::next_device_ordered(Worker& worker, Job& job) noexcept {
   while (Stream* const stream = current_stream()) {
     if (Action* const action = stream->advance()) {
       if (!prepare(worker, job, *stream, *action)) continue;
-      ++turn_;
+      ++streak_;
       return true;
     }
     if (stream->release()) current_.store(nullptr, std::memory_order_relaxed);
@@ -161,12 +161,12 @@ bool Place::next_ordered(Worker& worker, Job& job) noexcept {
 Stream* Place::current_stream() noexcept {
   Stream* stream = current_.load(std::memory_order_relaxed);
   if (stream != nullptr) {
-    if (turn_ < kMostQuantum || !streams_.any()) return stream;
+    if (streak_ < kMostQuantum || !streams_.any()) return stream;
     push(*stream);
   }
   stream = streams_.pop();
-  if (stream != nullptr) stream->look();
-  turn_ = 0;
+  if (stream != nullptr) stream->poll();
+  streak_ = 0;
   current_.store(stream, std::memory_order_relaxed);
   return stream;
 }
@@ -193,9 +193,9 @@ void Place::refuse(Stream& stream, Action& action, Outcome why) noexcept {
 bool Place::fill(Worker& worker, Job& job, Stream& stream, Action& action) {
   job.token = &action;
   job.context = &stream;
-  job.copies = action.kind == ActionKind::transfer;
-  job.source = job.copies ? nullptr : action.code->source;
-  if (job.copies) {
+  job.is_copy = action.kind == ActionKind::transfer;
+  job.source = job.is_copy ? nullptr : action.code->source;
+  if (job.is_copy) {
     job.from = stream.end_of_copy(action, 0);
     job.to = stream.end_of_copy(action, 1);
   } else {
@@ -208,32 +208,33 @@ bool Place::fill(Worker& worker, Job& job, Stream& stream, Action& action) {
       return false;
     }
   }
-  const unsigned turn = ordered_ ? turn_ : worker.turn;
+  const unsigned turn = device_ordered_ ? streak_ : worker.streak;
   const bool sampled = turn % kSampled == 0 && learns_from(job);
   job.timed = action.traced || action.timed || sampled;
-  if (!ordered_) return true;
-  job.brief = !job.copies && job.source == nullptr && keeps(action);
+  if (!device_ordered_) return true;
+  job.brief = !job.is_copy && job.source == nullptr && keeps_stream_for(action);
   waits_.clear();
-  stream.issue(action, issued_ + 1, waits_);
-  job.number = ++issued_;
-  job.urgency = urgency_of(stream, action);
+  stream.mark_submitted(action, submitted_ + 1, waits_);
+  job.id = ++submitted_;
+  job.priority = job_priority_of(stream, action);
   job.waits = waits_;
-  if (action.evented) tell_issued(action);
+  if (action.has_event) notify_submitted(action);
   return true;
 }
 
 /// What the run queue and the stream do where the device does not order jobs.
-std::uint8_t Place::urgency_of(const Stream& stream, const Action& action) noexcept {
-  constexpr std::size_t kTurns = Job::kUrgencies / 3;
-  return static_cast<std::uint8_t>(stream.priority() * kTurns + (kTurns - 1 - action.turn));
+std::uint8_t Place::job_priority_of(const Stream& stream, const Action& action) noexcept {
+  constexpr std::size_t kTurns = Job::kPriorities / 3;
+  return static_cast<std::uint8_t>(stream.priority() * kTurns +
+                                   (kTurns - 1 - action.priority_class));
 }
 
 /// Tells the streams that wait for an action that it has become a job.
-void Place::tell_issued(const Action& action) noexcept {
-  EventWait* wait = issued_events_->note(action.id(), issued_);
+void Place::notify_submitted(const Action& action) noexcept {
+  EventWait* wait = submitted_events_->note(action.id(), submitted_);
   while (wait != nullptr) {
-    EventWait& told = *std::exchange(wait, wait->next_awaiting);
-    static_cast<Stream*>(told.action->stream)->note_issued(told, issued_);
+    EventWait& told = *std::exchange(wait, wait->next_awaiting_submission);
+    static_cast<Stream*>(told.action->stream)->mark_event_submitted(told, submitted_);
   }
 }
 
@@ -269,13 +270,13 @@ void Place::fill_call(Worker& worker, Job& job, const Action& action) {
 
 /// Whether a kernel is called without a job. Some are not: the driver has its turn, and they are
 /// timed.
-bool Place::calls_itself(const Worker& worker, const Action& action) const noexcept {
-  return worker.may_call && worker.turn % kSampled != 0 && action.kind == ActionKind::compute &&
+bool Place::may_call_inline(const Worker& worker, const Action& action) const noexcept {
+  return worker.may_call && worker.streak % kSampled != 0 && action.kind == ActionKind::compute &&
          !action.traced && !action.timed && running_ == nullptr && action.code->source == nullptr &&
          !action.code->kernel->parallel() && action.operand_count <= worker.views.size();
 }
 
-void Place::call(Worker& worker, Stream& stream, Action& action) noexcept {
+void Place::call_inline(Worker& worker, Stream& stream, Action& action) noexcept {
   Outcome failure;
   if (!call_kernel(action.code->function, call_of(worker, action), failure)) [[unlikely]] {
     stream.set_failure(action, std::move(failure));
@@ -291,7 +292,7 @@ void Place::finish(Worker& worker, Job& job, Outcome outcome) noexcept {
   if (action.traced || action.timed) {
     action.times().started = job.started_ns;
     action.times().ended = job.ended_ns;
-    action.extras->lane = static_cast<std::uint16_t>(worker.index);
+    action.extras->worker = static_cast<std::uint16_t>(worker.index);
   }
   if (outcome.status == WEIR_STATUS_POISONED) [[unlikely]] {
     action.status = WEIR_STATUS_POISONED;  // the failure is that of a predecessor
@@ -301,8 +302,8 @@ void Place::finish(Worker& worker, Job& job, Outcome outcome) noexcept {
   if (job.timed && learns_from(job)) {
     action.code->kernel->pace().note(job.ended_ns - job.started_ns);
   }
-  const bool owned =
-      ordered_ ? current_.load(std::memory_order_relaxed) == &stream : worker.current == &stream;
+  const bool owned = device_ordered_ ? current_.load(std::memory_order_relaxed) == &stream
+                                     : worker.current == &stream;
   if (owned) {
     stream.finish(action);
   } else {

@@ -13,9 +13,9 @@
 #include "base/handle.hpp"
 #include "base/threads.hpp"
 #include "runtime/domain.hpp"
-#include "runtime/issued_events.hpp"
 #include "runtime/run_queue.hpp"
-#include "runtime/running_now.hpp"
+#include "runtime/running_actions.hpp"
+#include "runtime/submitted_events.hpp"
 
 namespace weir::rt {
 
@@ -24,12 +24,11 @@ struct Action;
 
 /// Feeds the workers of one place with the actions of its streams.
 ///
-/// Streams with something for a worker wait in a run queue, by priority. A worker that takes one
-/// owns it. On a place of one core it keeps it while it runs its actions, up to a quantum.
-/// Otherwise it takes one action and passes the stream on, unless the action is so brief that it
-/// will be over before another worker could begin. Where the driver lets it, the place calls most
-/// kernels of such actions itself, without a job. A device that orders jobs gets the actions of a
-/// stream in a row, too, without an end to be waited for.
+/// Streams with ready work wait in a run queue, by priority. The worker that takes a stream owns
+/// it. On a place with one core it keeps the stream for up to a quantum of actions. Otherwise it
+/// takes one action and reschedules the stream, unless the action is too brief for another worker
+/// to start meanwhile. Drivers that allow it run such actions inline, without a job. A device that
+/// resolves dependences gets consecutive actions of one stream without waiting for completions.
 class Place {
  public:
   /// Takes over cores that were taken from the domain. Throws Error when they cannot be had.
@@ -43,19 +42,19 @@ class Place {
   std::size_t width() const noexcept { return cores_.size(); }
   std::uint32_t track() const noexcept { return track_; }
   /// What its workers run; nothing without a watchdog. Throws std::bad_alloc.
-  std::vector<RunningNow::Entry> running() const {
-    return running_ ? running_->list() : std::vector<RunningNow::Entry>();
+  std::vector<RunningActions::Entry> running() const {
+    return running_ ? running_->list() : std::vector<RunningActions::Entry>();
   }
 
   /// Whether the worker that owns a stream may run its actions without letting go of it: there is
   /// no other worker, and nobody but a worker has anything to do for the stream.
-  bool exclusive() const noexcept { return exclusive_; }
+  bool has_single_worker() const noexcept { return single_worker_; }
 
   /// Whether the worker that owns a stream keeps it while it runs the action, because it is brief.
-  bool keeps(const Action& action) const noexcept;
+  bool keeps_stream_for(const Action& action) const noexcept;
 
   /// The events of jobs, when the device orders them.
-  IssuedEvents& issued() noexcept { return *issued_events_; }
+  SubmittedEvents& submitted_events() noexcept { return *submitted_events_; }
 
   /// Puts a stream that its caller owns into the run queue. Any thread.
   void push(Stream& stream) noexcept;
@@ -86,39 +85,39 @@ class Place {
     return streams_.any() || current_.load(std::memory_order_relaxed) != nullptr;
   }
 
-  bool next_exclusive(Worker& worker, Job& job) noexcept;
+  bool next_single_worker(Worker& worker, Job& job) noexcept;
   bool next_shared(Worker& worker, Job& job) noexcept;
-  bool next_ordered(Worker& worker, Job& job) noexcept;
+  bool next_device_ordered(Worker& worker, Job& job) noexcept;
   Stream* current_stream() noexcept;
   /// Where `running_` says what a worker is at; the jobs of a device share some entries.
   unsigned running_slot(const Worker& worker, const Job& job) const noexcept {
-    return ordered_ ? static_cast<unsigned>(job.number % kJobsListed) : worker.index;
+    return device_ordered_ ? static_cast<unsigned>(job.id % kJobsListed) : worker.index;
   }
   /// Whether the duration of a job says how long its kernel takes.
   bool learns_from(const Job& job) const noexcept {
-    return paced_ && !job.copies && job.source == nullptr;
+    return paced_ && !job.is_copy && job.source == nullptr;
   }
   bool prepare(Worker& worker, Job& job, Stream& stream, Action& action) noexcept;
   bool fill(Worker& worker, Job& job, Stream& stream, Action& action);
-  static std::uint8_t urgency_of(const Stream& stream, const Action& action) noexcept;
+  static std::uint8_t job_priority_of(const Stream& stream, const Action& action) noexcept;
   static void refuse(Stream& stream, Action& action, Outcome why) noexcept;
-  void tell_issued(const Action& action) noexcept;
+  void notify_submitted(const Action& action) noexcept;
   void fill_call(Worker& worker, Job& job, const Action& action);
   static weir_call call_of(Worker& worker, const Action& action);
-  bool calls_itself(const Worker& worker, const Action& action) const noexcept;
-  static void call(Worker& worker, Stream& stream, Action& action) noexcept;
+  bool may_call_inline(const Worker& worker, const Action& action) const noexcept;
+  static void call_inline(Worker& worker, Stream& stream, Action& action) noexcept;
 
   static constexpr std::size_t kJobsListed = 64;
 
   Domain& domain_;
   const std::string name_;
   const std::vector<unsigned> cores_;
-  const bool exclusive_;
-  const bool ordered_;
+  const bool single_worker_;
+  const bool device_ordered_;
   const bool paced_;  ///< learns how long kernels take
   const bool virtual_time_;
   std::uint32_t track_;
-  const std::unique_ptr<RunningNow> running_;  ///< null: nobody watches
+  const std::unique_ptr<RunningActions> running_;  ///< null: nobody watches
   sys::Atomic<std::uint32_t> streams_made_{0};
 
   RunQueue<Stream> streams_;
@@ -129,9 +128,9 @@ class Place {
 
   // Of a device that orders jobs.
   sys::Atomic<Stream*> current_{nullptr};  ///< the one whose jobs it gets
-  unsigned turn_ = 0;                      ///< jobs it got in a row
-  std::uint64_t issued_ = 0;               ///< jobs so far
-  const std::unique_ptr<IssuedEvents> issued_events_;
+  unsigned streak_ = 0;                    ///< jobs it got in a row
+  std::uint64_t submitted_ = 0;            ///< jobs so far
+  const std::unique_ptr<SubmittedEvents> submitted_events_;
   std::vector<std::uint64_t> waits_;  ///< of the last one
 
   Feed feed_;

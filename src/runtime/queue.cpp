@@ -8,7 +8,7 @@
 #include "base/counted.hpp"
 #include "base/log.hpp"
 #include "base/thread_role.hpp"
-#include "runtime/queue_ownership.hpp"
+#include "runtime/queue_combining_lock.hpp"
 #include "runtime/runtime.hpp"
 
 namespace weir::rt {
@@ -63,15 +63,16 @@ Queue::Queue(Runtime& runtime, std::uint64_t serial, const weir_queue_options& o
       places_(runtime, fmt::format("queue '{}'", name_), options.places, options.place_count),
       policy_(runtime.make_policy(policy_name_)) {
   try {
-    open_lanes(options);
-    direct_ = lanes_.size() == 1 && lanes_.front().domain().info().aliases_host;
-    for (Lane& lane : lanes_) lane.stream->set_calls_off({&cancel_until_, !direct_});
-    coherence_ = std::make_unique<Coherence>(runtime_, lanes_);
-    reductions_.emplace(*this, std::min(kMostPartials, cores_of(lanes_)));
-    if (keeps_models_ && !direct_) models_.recall(runtime_.machine_name());
-    if (options.weight_count == 0) weigh_lanes();
+    open_queue_places(options);
+    direct_ = queue_places_.size() == 1 && queue_places_.front().domain().info().aliases_host;
+    for (QueuePlace& queue_place : queue_places_)
+      queue_place.stream->set_cancellation_watermark({&cancel_until_, !direct_});
+    coherence_ = std::make_unique<Coherence>(runtime_, queue_places_);
+    reductions_.emplace(*this, std::min(kMostPartials, cores_of(queue_places_)));
+    if (keeps_models_ && !direct_) models_.load_cached(runtime_.machine_name());
+    if (options.weight_count == 0) weigh_queue_places();
   } catch (...) {
-    close_lanes();
+    close_queue_places();
     throw;
   }
 }
@@ -80,26 +81,26 @@ Queue::~Queue() {
   try {
     await_end(sys::kNever);
   } catch (...) {
-    outlast_tasks();
+    wait_for_tasks();
   }
-  while (visitors_.load() > 0) sys::yield();
-  tell(std::exchange(finished_, nullptr));
+  while (notifiers_.load() > 0) sys::yield();
+  notify_waiters(std::exchange(finished_, nullptr));
   try {
-    if (keeps_models_ && !direct_) models_.keep(runtime_.machine_name());
+    if (keeps_models_ && !direct_) models_.store_cached(runtime_.machine_name());
   } catch (...) {
     log::warning("queue '{}' found no memory to keep its models", name_);
   }
-  unreported_.add(untold_.failure);
+  unreported_.add(unreported_failure_.failure);
   unreported_.add(first_failure_);
   report_unreported();
-  close_lanes();  // copies of tasks that could not be enqueued whole may be under way
+  close_queue_places();  // copies of tasks that could not be enqueued whole may be under way
   coherence_.reset();
   reductions_.reset();
   for (Task* task = spare_; task != nullptr; task = task->next) take_ticket_of(*task);
   runtime_.tickets().give(tickets_);
 }
 
-void Queue::open_lanes(const weir_queue_options& options) {
+void Queue::open_queue_places(const weir_queue_options& options) {
   const std::vector<weir_place*>& places = places_.all();
   if (options.weight_count != 0 && options.weight_count != places.size()) {
     fail_argument("{} for {}: give one for each place", counted(options.weight_count, "weight"),
@@ -109,7 +110,7 @@ void Queue::open_lanes(const weir_queue_options& options) {
     fail_argument("{} {} given as NULL", counted(options.weight_count, "weight"),
                   is_or_are(options.weight_count));
   }
-  lanes_.reserve(places.size());
+  queue_places_.reserve(places.size());
   for (std::size_t i = 0; i < places.size(); ++i) {
     weir_place& place = *places[i];
     const double weight =
@@ -117,49 +118,49 @@ void Queue::open_lanes(const weir_queue_options& options) {
     if (!(weight > 0) || weight > 1e9) {
       fail_argument("weight {} of place '{}' is not a positive number", weight, place.name());
     }
-    add_lane(place, weight);
+    add_queue_place(place, weight);
   }
 }
 
-void Queue::add_lane(weir_place& place, double weight) {
+void Queue::add_queue_place(weir_place& place, double weight) {
   const DeviceInfo& info = place.domain().info();
   weir_stream_options options = WEIR_STREAM_OPTIONS_INIT;
   const std::string name = fmt::format("{}/{}", name_, place.name());
   options.name = name.c_str();
   options.max_in_flight = most_in_flight_;
-  Lane& lane = lanes_.emplace_back();
-  lane.index = static_cast<std::uint32_t>(lanes_.size() - 1);
-  lane.place = &place;
-  lane.kind = fmt::format("{} {} x{}", info.backend, info.description, place.width());
-  lane.weight = weight;
-  lane.core_times = lane.claimed_times = CoreTimes(place.width());
-  lane.share.place = place.name().c_str();
-  lane.stream = runtime_.create_stream(place, options);
+  QueuePlace& queue_place = queue_places_.emplace_back();
+  queue_place.index = static_cast<std::uint32_t>(queue_places_.size() - 1);
+  queue_place.place = &place;
+  queue_place.kind = fmt::format("{} {} x{}", info.backend, info.description, place.width());
+  queue_place.weight = weight;
+  queue_place.core_times = queue_place.claimed_times = CoreTimes(place.width());
+  queue_place.share.place = place.name().c_str();
+  queue_place.stream = runtime_.create_stream(place, options);
 }
 
-void Queue::weigh_lanes() {
+void Queue::weigh_queue_places() {
   std::vector<std::string> kinds;
-  for (const Lane& lane : lanes_) kinds.push_back(lane.kind);
+  for (const QueuePlace& queue_place : queue_places_) kinds.push_back(queue_place.kind);
   const std::vector<double> speeds = models_.speeds(kinds);
-  for (std::size_t i = 0; i < speeds.size(); ++i) lanes_[i].weight *= speeds[i];
+  for (std::size_t i = 0; i < speeds.size(); ++i) queue_places_[i].weight *= speeds[i];
 }
 
-void Queue::close_lanes() noexcept {
-  for (const Lane& lane : lanes_) {
-    if (lane.stream != nullptr) runtime_.destroy_stream(lane.stream);
+void Queue::close_queue_places() noexcept {
+  for (const QueuePlace& queue_place : queue_places_) {
+    if (queue_place.stream != nullptr) runtime_.destroy_stream(queue_place.stream);
   }
 }
 
-std::size_t Queue::cores_of(const std::vector<Lane>& lanes) noexcept {
+std::size_t Queue::cores_of(const std::vector<QueuePlace>& queue_places) noexcept {
   std::size_t cores = 0;
-  for (const Lane& lane : lanes) cores += lane.place->width();
+  for (const QueuePlace& queue_place : queue_places) cores += queue_place.place->width();
   return cores;
 }
 
 /// For when there is no memory to wait better.
-void Queue::outlast_tasks() noexcept {
+void Queue::wait_for_tasks() noexcept {
   while (completed_.load() < submitted_.load()) {
-    progress();
+    try_progress();
     runtime_.pass_time();
   }
 }
@@ -169,51 +170,51 @@ void Queue::outlast_tasks() noexcept {
 /// A kernel or a callback does not wait: it may be what the others wait for.
 void Queue::await_room() {
   constexpr std::uint64_t kParts = 8;
-  if (direct_) return lanes_.front().stream->await_room();
+  if (direct_) return queue_places_.front().stream->await_room();
   for (;;) {
     const std::uint64_t closed = closed_.load();  // first: it never overtakes
     const std::uint64_t made = made_.load();
     if (made - closed < most_in_flight_ || NoWaitScope::active()) return;
     RoomRequest request;
     request.closed = made - most_in_flight_ + std::max<std::uint64_t>(1, most_in_flight_ / kParts);
-    request.next = room_mail_.load();
-    while (!room_mail_.compare_exchange_weak(request.next, &request)) {
+    request.next = new_room_requests_.load();
+    while (!new_room_requests_.compare_exchange_weak(request.next, &request)) {
     }
     more_.store(true);
-    progress();
+    try_progress();
     wait_for_signal(runtime_, request.granted, 1, sys::kNever);
   }
 }
 
-weir_event Queue::submit(const weir_task& given, bool evented) {
+weir_event Queue::submit(const weir_task& given, bool with_event) {
   await_room();
   if (direct_ && reductions_->idle() && is_plain(given)) [[likely]] {
-    return lanes_.front().stream->compute(as_compute(given), evented, given.priority);
+    return queue_places_.front().stream->compute(as_compute(given), with_event, given.priority);
   }
-  const weir_event event =
-      reductions_->concern(given) ? reductions_->submit(given, evented) : put(given, evented);
-  progress();
+  const weir_event event = reductions_->applies_to(given) ? reductions_->submit(given, with_event)
+                                                          : submit_one(given, with_event);
+  try_progress();
   return event;
 }
 
-weir_event Queue::put(const weir_task& given, bool evented) {
-  if (direct_) return submit_directly(given, evented);
+weir_event Queue::submit_one(const weir_task& given, bool with_event) {
+  if (direct_) return submit_directly(given, with_event);
   OwnedTask task = take_task();
   task->kind = Task::Kind::call;
   fill_call(*task, given);
   return append(std::move(task));
 }
 
-weir_event Queue::submit_directly(const weir_task& given, bool evented) {
-  Stream& stream = *lanes_.front().stream;
+weir_event Queue::submit_directly(const weir_task& given, bool with_event) {
+  Stream& stream = *queue_places_.front().stream;
   weir_compute compute = as_compute(given);
-  if (is_plain(given)) return stream.compute(compute, evented, given.priority);
+  if (is_plain(given)) return stream.compute(compute, with_event, given.priority);
   Task task;
   fill_call(task, given);
   std::vector<weir_operand> operands(given.operands, given.operands + given.operand_count);
   for (weir_operand& operand : operands) operand.access = as_read_write(operand.access);
   compute.operands = operands.data();
-  return stream.compute(compute, evented, given.priority);
+  return stream.compute(compute, with_event, given.priority);
 }
 
 NamedUse Queue::check_operand(weir_buffer* handle, const weir_region& region,
@@ -263,19 +264,19 @@ void Queue::fill_call(Task& task, const weir_task& given) const {
     task.set_use(i, check_operand(operand.buffer, operand.region, operand.access));
   }
   std::copy_n(given.scalars, given.scalar_count, task.scalars().data());
-  task.lanes = lanes_for(task, given);
+  task.allowed_places = queue_places_for(task, given);
 }
 
-std::uint64_t Queue::lanes_for(const Task& task, const weir_task& given) const {
+std::uint64_t Queue::queue_places_for(const Task& task, const weir_task& given) const {
   std::uint64_t able = 0, allowed = 0;
-  for (const Lane& lane : lanes_) {
-    const std::uint64_t bit = std::uint64_t{1} << lane.index;
-    const std::size_t domain = lane.domain().index();
+  for (const QueuePlace& queue_place : queue_places_) {
+    const std::uint64_t bit = std::uint64_t{1} << queue_place.index;
+    const std::size_t domain = queue_place.domain().index();
     const bool named = given.domains == 0 || (domain < 64 && (given.domains >> domain & 1) != 0);
-    if (!named || (given.place != nullptr && given.place != lane.place)) continue;
+    if (!named || (given.place != nullptr && given.place != queue_place.place)) continue;
     allowed |= bit;
-    const KernelCode* const code = task.kernel->code_for(lane.domain().info());
-    if (code == nullptr || !fits(lane, task)) continue;
+    const KernelCode* const code = task.kernel->code_for(queue_place.domain().info());
+    if (code == nullptr || !fits(queue_place, task)) continue;
     if (code->portable != nullptr) {
       code->portable->check(task.kernel->name(), task.uses().size(), task.scalars());
     }
@@ -295,11 +296,11 @@ std::uint64_t Queue::lanes_for(const Task& task, const weir_task& given) const {
       task.label(), task.kernel->name(), task.kernel->backends(), task.bytes());
 }
 
-/// Whether the operands can be in a lane's memory together.
-bool Queue::fits(const Lane& lane, const Task& task) const {
+/// Whether the operands can be in a place's memory together.
+bool Queue::fits(const QueuePlace& queue_place, const Task& task) const {
   std::uint64_t apart = 0;
   for (const PieceUse& own : task.uses()) {
-    if (lane.memory_of(own.buffer()) == kHostMemory) continue;
+    if (queue_place.memory_of(own.buffer()) == kHostMemory) continue;
     const Region region = own.region();
     bool repeated = false;
     for (const PieceUse* other = task.uses().data(); other != &own; ++other) {
@@ -313,7 +314,7 @@ bool Queue::fits(const Lane& lane, const Task& task) const {
     }
     if (!repeated) apart += region.bytes();
   }
-  return apart <= lane.domain().residency().capacity();
+  return apart <= queue_place.domain().residency().capacity();
 }
 
 void Queue::Spare::operator()(Task* task) const noexcept {
@@ -382,55 +383,55 @@ weir_event Queue::access(Task::Kind kind, weir_buffer* buffer, const weir_region
   task->reserve(kind == Task::Kind::access ? 1 : 0, 0);
   if (kind == Task::Kind::access) task->set_use(0, check_operand(buffer, region, access));
   const weir_event event = append(std::move(task));
-  progress();
+  try_progress();
   return event;
 }
 
 // ---- The program waits -------------------------------------------------------------------------
 
 std::uint64_t Queue::newest() const noexcept {
-  return direct_ ? lanes_.front().stream->enqueued() : made_.load();
+  return direct_ ? queue_places_.front().stream->enqueued() : made_.load();
 }
 
 /// Enqueues what the program waits for, unless that is the last thing which was, and its time was
 /// over: who asks again and again is to be told in the end.
-weir_event Queue::ask(Task::Kind kind, weir_buffer* buffer, const weir_region& region,
-                      weir_access wanted) {
+weir_event Queue::request_access(Task::Kind kind, weir_buffer* buffer, const weir_region& region,
+                                 weir_access wanted) {
   constexpr std::uint64_t kSequence = (std::uint64_t{1} << Action::kSequenceBits) - 1;
-  Asked asked{kind, buffer, {}, wanted};
+  LastAccess asked{kind, buffer, {}, wanted};
   if (kind == Task::Kind::access) asked.region = check_operand(buffer, region, wanted).region;
   {
     const SpinGuard guard(submitting_);
-    const bool again = asked_.kind == kind && asked_.buffer == buffer &&
-                       asked_.region == asked.region && asked_.access == wanted;
-    if (again && (asked_.event.opaque[1] & kSequence) == newest()) return asked_.event;
+    const bool again = last_access_.kind == kind && last_access_.buffer == buffer &&
+                       last_access_.region == asked.region && last_access_.access == wanted;
+    if (again && (last_access_.event.opaque[1] & kSequence) == newest()) return last_access_.event;
   }
-  asked.event = direct_ ? lanes_.front().stream->touch({buffer, region, wanted})
+  asked.event = direct_ ? queue_places_.front().stream->fence({buffer, region, wanted})
                         : access(kind, buffer, region, wanted);
   const SpinGuard guard(submitting_);
-  asked_ = asked;
+  last_access_ = asked;
   return asked.event;
 }
 
 /// Waits for it. Who asks again after a failure means something new.
-WaitResult Queue::await_asked(const weir_event& event, std::int64_t timeout_ns) {
+WaitResult Queue::await_access(const weir_event& event, std::int64_t timeout_ns) {
   WaitResult result = wait_for_events(runtime_, {&event, 1}, WEIR_WAIT_MODE_ALL, timeout_ns);
   if (result.status == WEIR_STATUS_OK || result.status == WEIR_STATUS_TIMEOUT) return result;
   const SpinGuard guard(submitting_);
-  asked_ = {};
+  last_access_ = {};
   return result;
 }
 
-void Queue::settle(weir_buffer* buffer, const weir_region& region, weir_access access) {
+void Queue::combine_reductions(weir_buffer* buffer, const weir_region& region, weir_access access) {
   const NamedUse part = check_operand(buffer, region, access);
-  reductions_->settle(*part.buffer, part.region);
+  reductions_->combine(*part.buffer, part.region);
 }
 
 weir_event Queue::flush(weir_buffer* buffer, const weir_region& region) {
   await_room();
-  settle(buffer, region, WEIR_ACCESS_READ);
+  combine_reductions(buffer, region, WEIR_ACCESS_READ);
   if (!direct_) return access(Task::Kind::access, buffer, region, WEIR_ACCESS_READ);
-  return lanes_.front().stream->touch({buffer, region, WEIR_ACCESS_READ});
+  return queue_places_.front().stream->fence({buffer, region, WEIR_ACCESS_READ});
 }
 
 WaitResult Queue::acquire(weir_buffer* buffer, const weir_region& region, weir_access wanted,
@@ -442,18 +443,18 @@ WaitResult Queue::acquire(weir_buffer* buffer, const weir_region& region, weir_a
   if (NoWaitScope::active()) {
     fail(WEIR_STATUS_BUSY, "a kernel or callback must not wait for queue '{}'", name_);
   }
-  settle(buffer, region, wanted);
-  return await_asked(ask(Task::Kind::access, buffer, region, wanted), timeout_ns);
+  combine_reductions(buffer, region, wanted);
+  return await_access(request_access(Task::Kind::access, buffer, region, wanted), timeout_ns);
 }
 
 WaitResult Queue::synchronize(std::int64_t timeout_ns) {
   if (NoWaitScope::active()) {
     fail(WEIR_STATUS_BUSY, "a kernel or callback must not synchronise queue '{}'", name_);
   }
-  reductions_->settle_all();
+  reductions_->combine_everything();
   if (direct_) {
-    WaitResult result = runtime_.synchronize(*lanes_.front().stream, timeout_ns);
-    if (result.status != WEIR_STATUS_TIMEOUT) reductions_->renew();
+    WaitResult result = runtime_.synchronize(*queue_places_.front().stream, timeout_ns);
+    if (result.status != WEIR_STATUS_TIMEOUT) reductions_->clear_poison();
     return result;
   }
   const std::int64_t deadline = sys::deadline_after(timeout_ns);
@@ -461,56 +462,56 @@ WaitResult Queue::synchronize(std::int64_t timeout_ns) {
     return deadline == sys::kNever ? WEIR_FOREVER
                                    : std::max<std::int64_t>(0, deadline - sys::now_ns());
   };
-  const weir_event fetched = ask(Task::Kind::fetch, nullptr, {}, WEIR_ACCESS_READ);
-  WaitResult result = await_asked(fetched, left());
+  const weir_event fetched = request_access(Task::Kind::fetch, nullptr, {}, WEIR_ACCESS_READ);
+  WaitResult result = await_access(fetched, left());
   if (result.status == WEIR_STATUS_TIMEOUT) return result;
   runtime_.failures().remove(fetched.opaque[1]);
   const auto note = [&](WaitResult&& ended) {
     if (ended.status == WEIR_STATUS_OK) return;
-    const Ownership owner(*this);
-    if (untold_.status == WEIR_STATUS_OK) untold_ = std::move(ended);
+    const CombiningLock owner(*this);
+    if (unreported_failure_.status == WEIR_STATUS_OK) unreported_failure_ = std::move(ended);
   };
   if (result.status != WEIR_STATUS_OK) {
-    const Ownership owner(*this);
-    coherence_->keep_failures();
+    const CombiningLock owner(*this);
+    coherence_->carry_failures_over();
   }
   note(std::move(result));
-  for (const Lane& lane : lanes_) {
-    WaitResult drained = runtime_.synchronize(*lane.stream, left());
+  for (const QueuePlace& queue_place : queue_places_) {
+    WaitResult drained = runtime_.synchronize(*queue_place.stream, left());
     if (drained.status == WEIR_STATUS_TIMEOUT) return drained;
     note(std::move(drained));
   }
   {
-    const Ownership owner(*this);
-    result = std::exchange(untold_, {});
+    const CombiningLock owner(*this);
+    result = std::exchange(unreported_failure_, {});
     if (first_status_ != WEIR_STATUS_OK) result = {first_status_, first_failure_, 0};
     first_status_ = WEIR_STATUS_OK;
     first_failure_.reset();
     broken_.reset();
-    coherence_->forget_uses();
+    coherence_->drop_completed_uses();
     unreported_.forget_up_to(fetched.opaque[1]);
   }
-  reductions_->renew();
+  reductions_->clear_poison();
   return result;
 }
 
 bool Queue::await_end(std::int64_t deadline_ns) {
-  reductions_->settle_all();
+  reductions_->combine_everything();
   if (!direct_) {
-    const weir_event fetched = ask(Task::Kind::fetch, nullptr, {}, WEIR_ACCESS_READ);
-    const WaitResult result = await_asked(fetched, time_until(deadline_ns));
+    const weir_event fetched = request_access(Task::Kind::fetch, nullptr, {}, WEIR_ACCESS_READ);
+    const WaitResult result = await_access(fetched, time_until(deadline_ns));
     if (result.status == WEIR_STATUS_TIMEOUT && !result.failure) return false;
     runtime_.failures().remove(fetched.opaque[1]);
   }
-  for (const Lane& lane : lanes_) {
-    if (!runtime_.await_end({lane.stream}, time_until(deadline_ns))) return false;
+  for (const QueuePlace& queue_place : queue_places_) {
+    if (!runtime_.await_end({queue_place.stream}, time_until(deadline_ns))) return false;
   }
   return true;
 }
 
 void Queue::report_unreported() noexcept {
-  for (const Lane& lane : lanes_) {
-    if (lane.stream != nullptr) unreported_.take(lane.stream->unreported());
+  for (const QueuePlace& queue_place : queue_places_) {
+    if (queue_place.stream != nullptr) unreported_.take(queue_place.stream->unreported());
   }
   unreported_.report("queue", name_);
 }
@@ -521,10 +522,10 @@ void Queue::cancel() {
     cancel_until_.store(newest());
   });
   more_.store(true);
-  progress();
+  try_progress();
 }
 
-void Queue::outlast(std::int64_t timeout_ns) noexcept {
+void Queue::finish_or_cancel(std::int64_t timeout_ns) noexcept {
   if (timeout_ns < 0) return;  // its end waits for ever
   try {
     if (!await_end(sys::deadline_after(timeout_ns))) cancel();
@@ -534,8 +535,8 @@ void Queue::outlast(std::int64_t timeout_ns) noexcept {
 
 void Queue::release(weir_buffer& buffer) noexcept {
   try {
-    reductions_->settle(buffer,
-                        make_region(weir_region_range(0, buffer.bytes()), buffer.bytes(), ""));
+    reductions_->combine(buffer,
+                         make_region(weir_region_range(0, buffer.bytes()), buffer.bytes(), ""));
   } catch (...) {
     reductions_->discard(buffer);
   }
@@ -546,9 +547,9 @@ void Queue::release(weir_buffer& buffer) noexcept {
     wait_for_events(runtime_, {&event, 1}, WEIR_WAIT_MODE_ALL, WEIR_FOREVER);
     runtime_.failures().remove(event.opaque[1]);
   } catch (...) {
-    outlast_tasks();
+    wait_for_tasks();
   }
-  const Ownership owner(*this);
+  const CombiningLock owner(*this);
   forget_pieces_of(buffer);
   coherence_->forget(buffer);
 }
@@ -559,7 +560,7 @@ void Queue::forget_pieces_of(const weir_buffer& buffer) noexcept {
   for (Task* task = live_.first(); task != nullptr; task = Live::after(*task)) {
     if (!task->found) continue;
     for (PieceUse& use : task->uses()) {
-      if (use.piece() != nullptr && use.piece()->home.buffer == &buffer) use.forget_piece();
+      if (use.piece() != nullptr && use.piece()->host_storage.buffer == &buffer) use.forget_piece();
     }
   }
 }
@@ -567,30 +568,32 @@ void Queue::forget_pieces_of(const weir_buffer& buffer) noexcept {
 void Queue::get_info(weir_queue_info& info, weir_queue_share* shares, std::size_t count) {
   info.name = name_.c_str();
   info.policy = policy_name_.c_str();
-  info.place_count = lanes_.size();
+  info.place_count = queue_places_.size();
   info.max_in_flight = most_in_flight_;
   if (NoWaitScope::active()) {
     fail(WEIR_STATUS_BUSY, "a policy, kernel or callback must not ask queue '{}'", name_);
   }
-  const Ownership owner(*this);
+  const CombiningLock owner(*this);
   if (direct_) {
     weir_stats stats = WEIR_STATS_INIT;
-    lanes_.front().stream->add_to(stats);
+    queue_places_.front().stream->add_to(stats);
     const auto without = [](std::uint64_t all, std::uint64_t some) {
       return all - std::min(all, some);
     };
     const std::uint64_t in_flight = without(stats.actions_enqueued, stats.actions_completed);
-    info.submitted = without(stats.actions_enqueued, lanes_.front().stream->asides());
+    info.submitted =
+        without(stats.actions_enqueued, queue_places_.front().stream->non_ordering_count());
     info.completed = without(info.submitted, in_flight);
   } else {
     info.completed = completed_.load();
     info.submitted = submitted_.load();
   }
   if (std::string text = remarks(); !text.empty()) {
-    info.remarks = told_remarks_.insert(std::move(text)).first->c_str();
+    info.remarks = logged_remarks_.insert(std::move(text)).first->c_str();
   }
   if (shares == nullptr) return;
-  for (std::size_t i = 0; i < std::min(count, lanes_.size()); ++i) shares[i] = lanes_[i].share;
+  for (std::size_t i = 0; i < std::min(count, queue_places_.size()); ++i)
+    shares[i] = queue_places_[i].share;
   if (direct_ && count > 0) shares[0].tasks = info.completed;
 }
 

@@ -20,7 +20,7 @@
 #include "core/unreported.hpp"
 #include "runtime/coherence.hpp"
 #include "runtime/place_set.hpp"
-#include "runtime/queue_lane.hpp"
+#include "runtime/queue_place.hpp"
 #include "runtime/queue_reductions.hpp"
 #include "runtime/queue_task.hpp"
 #include "runtime/waiting.hpp"
@@ -33,13 +33,12 @@ class Runtime;
 
 /// Binds the tasks of a sequential program to places.
 ///
-/// Producers append tasks; completions arrive as mail. Whoever brings something tries to become the
-/// owner, who binds what can be bound: a task goes to the lane that the policy chooses, in the
-/// order of the program but for those that depend on nothing that is put off, as long as the lane
-/// is not full. What the program waits for is bound at once if no task without a place uses it,
-/// nor anything else that the program waits for has to wait.
-/// From then on streams do the rest. A queue with one place that works in host memory
-/// is that place's stream and nothing else.
+/// Producers append tasks; streams append completions to a list. A thread that adds something tries
+/// the combining lock; its holder binds all tasks that can be bound. The policy chooses the place;
+/// binding follows program order except for tasks that do not depend on a deferred task, until a
+/// place is saturated. An access by the program is bound at once if no deferred task uses its
+/// region. After binding, streams resolve the dependences. A queue with one place in host memory
+/// forwards its tasks to the stream of that place.
 class Queue {
  public:
   Queue(Runtime& runtime, std::uint64_t serial, const weir_queue_options& options);
@@ -54,7 +53,7 @@ class Queue {
   std::uint64_t serial() const noexcept { return serial_; }
 
   // The program. They throw Error.
-  weir_event submit(const weir_task& task, bool evented);
+  weir_event submit(const weir_task& task, bool with_event);
   WaitResult acquire(weir_buffer* buffer, const weir_region& region, weir_access access,
                      std::int64_t timeout_ns);
   weir_event flush(weir_buffer* buffer, const weir_region& region);
@@ -63,7 +62,7 @@ class Queue {
   /// Logs, once each, failures that the program was not told of. Any thread.
   void report_unreported() noexcept;
   /// Waits so long for all tasks, then cancels those that have not started.
-  void outlast(std::int64_t timeout_ns) noexcept;
+  void finish_or_cancel(std::int64_t timeout_ns) noexcept;
   /// Waits for the tasks that use a buffer, writes back what they wrote and forgets it.
   void release(weir_buffer& buffer) noexcept;
   void get_info(weir_queue_info& info, weir_queue_share* shares, std::size_t count);
@@ -71,8 +70,8 @@ class Queue {
   // The watchdog. A queue that is a stream has nothing to say.
   std::uint64_t submitted() const noexcept { return submitted_.load(); }
   std::uint64_t completed() const noexcept { return completed_.load(); }
-  /// Says in lines which tasks have no place yet, "": none. Waits until the deadline for the thread
-  /// that is binding them, and binds none itself: a policy is the program's.
+  /// Returns a line for each deferred task, "" if there is none. Waits until the deadline for the
+  /// binding thread, and binds nothing itself, because a policy may be code of the program.
   std::string report(std::int64_t deadline_ns);
 
   std::size_t pins = 0;  ///< threads that use it without owning its handle; of the runtime
@@ -83,12 +82,12 @@ class Queue {
   using Live = TaskList<&Task::live_before, &Task::live_after>;
 
   // Making and ending.
-  void open_lanes(const weir_queue_options& options);
-  void add_lane(weir_place& place, double weight);
+  void open_queue_places(const weir_queue_options& options);
+  void add_queue_place(weir_place& place, double weight);
   /// Makes places count by how fast they were, besides their cores.
-  void weigh_lanes();
-  void close_lanes() noexcept;
-  void outlast_tasks() noexcept;
+  void weigh_queue_places();
+  void close_queue_places() noexcept;
+  void wait_for_tasks() noexcept;
 
   /// Waits until all tasks are over and host memory has all contents, and forgets no failure.
   /// Returns false at the deadline.
@@ -100,14 +99,14 @@ class Queue {
   /// At the bound, helps and waits until a part of the tasks in flight is over.
   void await_room();
   void grant_room() noexcept;
-  static std::size_t cores_of(const std::vector<Lane>& lanes) noexcept;
+  static std::size_t cores_of(const std::vector<QueuePlace>& queue_places) noexcept;
   /// Submits a task without reductions and lets others begin it.
-  weir_event put(const weir_task& given, bool evented);
-  weir_event submit_directly(const weir_task& given, bool evented);
+  weir_event submit_one(const weir_task& given, bool with_event);
+  weir_event submit_directly(const weir_task& given, bool with_event);
   void fill_call(Task& task, const weir_task& given) const;
   NamedUse check_operand(weir_buffer* buffer, const weir_region& region, weir_access access) const;
-  std::uint64_t lanes_for(const Task& task, const weir_task& given) const;
-  bool fits(const Lane& lane, const Task& task) const;
+  std::uint64_t queue_places_for(const Task& task, const weir_task& given) const;
+  bool fits(const QueuePlace& queue_place, const Task& task) const;
   /// Returns a task that was not submitted to the spare ones.
   struct Spare {
     Queue* queue;
@@ -118,41 +117,41 @@ class Queue {
   void make_tasks();
   void take_ticket_of(Task& task) noexcept;
   weir_event append(OwnedTask task);
-  void settle(weir_buffer* buffer, const weir_region& region, weir_access access);
+  void combine_reductions(weir_buffer* buffer, const weir_region& region, weir_access access);
   weir_event access(Task::Kind kind, weir_buffer* buffer, const weir_region& region,
                     weir_access access);
-  weir_event ask(Task::Kind kind, weir_buffer* buffer, const weir_region& region,
-                 weir_access wanted);
-  WaitResult await_asked(const weir_event& event, std::int64_t timeout_ns);
+  weir_event request_access(Task::Kind kind, weir_buffer* buffer, const weir_region& region,
+                            weir_access wanted);
+  WaitResult await_access(const weir_event& event, std::int64_t timeout_ns);
   std::uint64_t newest() const noexcept;
 
-  /// Whose the queue is for the moment.
-  enum class Owner : std::uint8_t {
-    nobody,
-    worker,  ///< looks for news again when it goes
-    reader,  ///< does not: who brings news waits for it
+  /// The state of the combining lock.
+  enum class LockState : std::uint8_t {
+    free,
+    binding,     ///< looks for news again when it goes
+    inspecting,  ///< does not: who brings news waits for it
   };
   /// Returns whether it was nobody's.
-  bool own_as(Owner owner) noexcept {
-    Owner nobody = Owner::nobody;
-    return owner_.compare_exchange_strong(nobody, owner);
+  bool try_lock_as(LockState owner) noexcept {
+    LockState nobody = LockState::free;
+    return lock_.compare_exchange_strong(nobody, owner);
   }
-  void disown() noexcept { owner_.store(Owner::nobody); }
+  void unlock() noexcept { lock_.store(LockState::free); }
 
   /// Becomes the owner and does what there is to do, unless another worker is.
-  void progress() noexcept;
+  void try_progress() noexcept;
 
   // The owner's.
   /// Is the owner while it lives; waits to become it.
-  class Ownership;
+  class CombiningLock;
   std::string pending_tasks() const;
   std::string remarks() const;
-  std::string why_idle(const Lane& lane) const;
-  void work() noexcept;
-  void take_mail() noexcept;
+  std::string why_idle(const QueuePlace& queue_place) const;
+  void run_owner_pass() noexcept;
+  void take_completed() noexcept;
   void take_submitted() noexcept;
-  void expect(Task& task);
-  void bind_what_can_be() noexcept;
+  void register_uses(Task& task);
+  void bind_ready() noexcept;
   Pending& pending_list_of(const Task& task) noexcept;
   Task* first_pending() const noexcept;
   bool bind_pass() noexcept;
@@ -160,47 +159,48 @@ class Queue {
   bool bind_calls(int priority) noexcept;
   bool is_early(const Task& task) const noexcept;
   bool is_cancelled(const Task& task) const noexcept;
-  static bool has_enough(const Lane& lane) noexcept;
-  void note_load(Lane& lane) noexcept;
-  bool awaits_place_of_another(const Task& task) const noexcept;
+  static bool has_enough(const QueuePlace& queue_place) noexcept;
+  void note_load(QueuePlace& queue_place) noexcept;
+  bool depends_on_deferred(const Task& task) const noexcept;
   bool bind(Task& task) noexcept;
-  /// What is known of a kernel in a lane.
+  /// What is known of a kernel in a place.
   struct Times {
     PerformanceModel::Curve* curve = nullptr;
     std::uint64_t bound_before = 0;  ///< tasks of the kernel, with the last one here
   };
   /// The place that is to run a task, as the policy saw it.
   struct Choice {
-    Lane* lane = nullptr;         ///< null: none now
-    std::int64_t arrival_ns = 0;  ///< expected, of its operands
-    std::int64_t start_ns = 0;    ///< expected
+    QueuePlace* queue_place = nullptr;  ///< null: none now
+    std::int64_t arrival_ns = 0;        ///< expected, of its operands
+    std::int64_t start_ns = 0;          ///< expected
     std::int64_t run_ns = -1;
     bool unsure = true;       ///< its size was not measured there
     std::uint64_t bytes = 0;  ///< of all operands of the task
   };
   Choice choose(const Task& task);
-  void note_passed(const Task& task, std::size_t chosen) noexcept;
-  void add_candidate(const Task& task, std::uint64_t bytes, Lane& lane);
-  Times& times_of(const Task& task, const Lane& lane);
+  void note_bypassed(const Task& task, std::size_t chosen) noexcept;
+  void add_candidate(const Task& task, std::uint64_t bytes, QueuePlace& queue_place);
+  Times& times_of(const Task& task, const QueuePlace& queue_place);
   void bind_call(Task& task, const Choice& choice);
   void bind_access(Task& task);
   void expect_end(BoundTask& bound, const Choice& choice);
   BoundTask& take_bound(Task& task);
   void give_bound(BoundTask& bound) noexcept;
   void note_run(const BoundTask& bound) noexcept;
-  static void note_gate(Gate& gate, weir_status status, const FailureRef& failure) noexcept;
-  static void pass_gate(BoundTask& task) noexcept;
-  void leave_pending(Task& task) noexcept;
-  Outcome always_put_off(const Task& task) const noexcept;
+  static void record_access_wait(AccessWait& access_wait, weir_status status,
+                                 const FailureRef& failure) noexcept;
+  static void complete_access_wait(BoundTask& task) noexcept;
+  void remove_pending(Task& task) noexcept;
+  Outcome policy_never_binds(const Task& task) const noexcept;
   void fail_task(Task& task, Outcome outcome) noexcept;
   void end_unbound(Task& task, weir_status status) noexcept;
   void finish(Task& task) noexcept;
   void close(Task& task) noexcept;
   /// Tells those who wait for tasks, under no lock, and keeps the tasks for their next use.
-  void tell(Task* finished) noexcept;
+  void notify_waiters(Task* finished) noexcept;
 
   static void on_end(Waiter& waiter, weir_status status, const FailureRef& failure);
-  static void on_gate(Waiter& waiter, weir_status status, const FailureRef& failure);
+  static void on_access_wait(Waiter& waiter, weir_status status, const FailureRef& failure);
 
   static constexpr std::size_t kLookahead =
       64;  ///< tasks that the policy is asked for before others
@@ -213,7 +213,7 @@ class Queue {
   const bool keeps_models_;
   const std::size_t most_in_flight_;
   const PlaceSet places_;
-  std::vector<Lane> lanes_;
+  std::vector<QueuePlace> queue_places_;
   bool direct_ = false;  ///< tasks go to the only stream
 
   // Producers'.
@@ -226,13 +226,13 @@ class Queue {
   Task* spare_ = nullptr;
   sys::Atomic<std::uint64_t> made_{0};  ///< tasks so far, accesses included
   /// What the program waited for last; of kind call: nothing.
-  struct Asked {
+  struct LastAccess {
     Task::Kind kind = Task::Kind::call;
     const weir_buffer* buffer = nullptr;
     Region region;
     weir_access access = WEIR_ACCESS_READ;
     weir_event event = WEIR_EVENT_INIT;
-  } asked_;
+  } last_access_;
 
   sys::Atomic<std::uint64_t> submitted_{0}, completed_{0};  ///< calls
   sys::Atomic<std::uint64_t> closed_{0};                    ///< tasks that are over
@@ -242,17 +242,17 @@ class Queue {
     Signal granted;
     RoomRequest* next = nullptr;
   };
-  sys::Atomic<RoomRequest*> room_mail_{nullptr};
-  sys::Atomic<std::uint64_t> cancel_until_{0};  ///< tasks up to this one are cancelled
-  sys::Atomic<std::uint32_t> visitors_{0};      ///< threads that bring news
-  sys::Atomic<BoundTask*> mail_{nullptr};       ///< tasks that streams are done with
-  sys::Atomic<bool> more_{false};               ///< something was submitted
-  sys::Atomic<Owner> owner_{Owner::nobody};
+  sys::Atomic<RoomRequest*> new_room_requests_{nullptr};
+  sys::Atomic<std::uint64_t> cancel_until_{0};        ///< tasks up to this one are cancelled
+  sys::Atomic<std::uint32_t> notifiers_{0};           ///< threads that bring news
+  sys::Atomic<BoundTask*> completed_tasks_{nullptr};  ///< tasks that streams are done with
+  sys::Atomic<bool> more_{false};                     ///< something was submitted
+  sys::Atomic<LockState> lock_{LockState::free};
 
   // The owner's.
   std::unique_ptr<Policy> policy_;
   PerformanceModel models_;
-  std::vector<Times> times_;          ///< by kernel and lane
+  std::vector<Times> times_;          ///< by kernel and place
   std::vector<std::uint64_t> bound_;  ///< tasks so far, by kernel
   std::unique_ptr<Coherence> coherence_;
   // Without a place, in the order of the program.
@@ -263,29 +263,30 @@ class Queue {
   std::uint64_t running_ = 0;               ///< bound and not over
   std::deque<BoundTask> bound_tasks_;
   BoundTask* spare_bound_ = nullptr;
-  std::size_t full_lanes_ = 0;
-  /// For how many tasks one stands that is left to a full lane, by priority, and at the moment: for
-  /// those that are too many to be looked at, too, if the last pass found so many that are ready.
+  std::size_t saturated_places_ = 0;
+  /// The number of tasks that a task deferred for a saturated place represents, by priority: more
+  /// than one if the last pass found more ready tasks than it examined.
   std::array<std::int64_t, 3> claims_each_{1, 1, 1};
   std::int64_t claims_ = 1;
   std::int64_t pass_began_ns_ = 0;
-  bool rescan_ = false;          ///< another pass may bind what the last one put off
-  bool deferred_ = false;        ///< by the policy of the program, in the last pass
-  std::uint64_t cancelled_ = 0;  ///< value of cancel_until_ at the last pass
+  bool rescan_ = false;           ///< another pass may bind what the last one put off
+  bool policy_deferred_ = false;  ///< by the policy of the program, in the last pass
+  std::uint64_t cancelled_ = 0;   ///< value of cancel_until_ at the last pass
   Task* finished_ = nullptr;
   std::vector<weir_candidate> candidates_;
-  std::vector<Outlook> outlooks_;
-  std::vector<Lane*> candidate_lanes_;
+  std::vector<CandidateEstimate> estimates_;
+  std::vector<QueuePlace*> candidate_places_;
   std::vector<Piece*> found_;
   std::vector<weir_operand> operands_;
   std::vector<weir_event> waits_;
   RoomRequest* room_requests_ = nullptr;
-  std::set<std::string> told_remarks_;
+  std::set<std::string> logged_remarks_;
   FailureRef broken_;  ///< poisons all tasks: of one whose pieces are not known
   FailureRef first_failure_;
   weir_status first_status_ = WEIR_STATUS_OK;
   std::uint64_t first_sequence_ = 0;
-  WaitResult untold_;  ///< a failure of copies that a stream told when not all was over in time
+  WaitResult unreported_failure_;  ///< a failure of copies that a stream told when not all was over
+                                   ///< in time
   Unreported unreported_;
 };
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "runtime/queue.hpp"
-#include "runtime/queue_ownership.hpp"
+#include "runtime/queue_combining_lock.hpp"
 #include "runtime/runtime.hpp"
 #include "runtime/watchdog.hpp"
 
@@ -22,7 +22,7 @@ constexpr std::uint64_t kOneTimedIn = 16;      ///< one of so many
 /// Whether a task changes what is on a device: others like it had better wait for that one.
 bool changes_in_place(const Task& task) noexcept {
   return std::ranges::any_of(task.uses(), [](const PieceUse& use) {
-    return use.reads() && use.writes() && !use.piece()->at_home();
+    return use.reads() && use.writes() && !use.piece()->valid_on_host();
   });
 }
 
@@ -30,25 +30,25 @@ std::size_t index_of(int priority) noexcept { return static_cast<std::size_t>(pr
 
 }  // namespace
 
-void Queue::progress() noexcept {
-  while (more_.load() || mail_.load() != nullptr) {
-    if (!own_as(Owner::worker)) {
-      if (owner_.load() == Owner::worker) return;  // it looks again
+void Queue::try_progress() noexcept {
+  while (more_.load() || completed_tasks_.load() != nullptr) {
+    if (!try_lock_as(LockState::binding)) {
+      if (lock_.load() == LockState::binding) return;  // it looks again
       sys::yield();
       continue;
     }
-    work();
+    run_owner_pass();
     Task* const finished = std::exchange(finished_, nullptr);
-    disown();
-    tell(finished);
+    unlock();
+    notify_waiters(finished);
   }
 }
 
-void Queue::work() noexcept {
-  while (more_.exchange(false) || mail_.load() != nullptr) {
-    take_mail();
+void Queue::run_owner_pass() noexcept {
+  while (more_.exchange(false) || completed_tasks_.load() != nullptr) {
+    take_completed();
     take_submitted();
-    bind_what_can_be();
+    bind_ready();
     grant_room();
   }
 }
@@ -57,28 +57,28 @@ void Queue::work() noexcept {
 void Queue::on_end(Waiter& waiter, weir_status status, const FailureRef& failure) {
   auto& bound = static_cast<BoundTask&>(static_cast<ActionWatcher&>(waiter));
   Queue& queue = *bound.queue;
-  queue.visitors_.fetch_add(1);
+  queue.notifiers_.fetch_add(1);
   bound.task->ticket->status = status;
   bound.task->ticket->failure = failure;
   if (status == WEIR_STATUS_OK && bound.timed) {
     bound.run_ns = bound.action->extras->times.ended - bound.action->extras->times.started;
   }
-  bound.next = queue.mail_.load();
-  while (!queue.mail_.compare_exchange_weak(bound.next, &bound)) {
+  bound.next = queue.completed_tasks_.load();
+  while (!queue.completed_tasks_.compare_exchange_weak(bound.next, &bound)) {
   }
-  queue.progress();
-  queue.visitors_.fetch_sub(1);
+  queue.try_progress();
+  queue.notifiers_.fetch_sub(1);
 }
 
-void Queue::take_mail() noexcept {
-  BoundTask* list = mail_.exchange(nullptr);
+void Queue::take_completed() noexcept {
+  BoundTask* list = completed_tasks_.exchange(nullptr);
   while (list != nullptr) {
     BoundTask& bound = *std::exchange(list, list->next);
     Task& task = *bound.task;
     if (task.kind == Task::Kind::call) note_run(bound);
     give_bound(bound);
     --running_;
-    rescan_ = rescan_ || deferred_;
+    rescan_ = rescan_ || policy_deferred_;
     finish(task);
   }
 }
@@ -86,31 +86,31 @@ void Queue::take_mail() noexcept {
 /// What the end of a call says of its place.
 void Queue::note_run(const BoundTask& bound) noexcept {
   const Task& task = *bound.task;
-  Lane& lane = lanes_[bound.lane];
-  --lane.tasks;
-  lane.backlog_ns -= bound.estimate_ns;
-  if (bound.unmeasured) --lane.unmeasured;
-  note_load(lane);
-  ++lane.share.tasks;
+  QueuePlace& queue_place = queue_places_[bound.queue_place];
+  --queue_place.tasks;
+  queue_place.backlog_ns -= bound.estimate_ns;
+  if (bound.unmeasured) --queue_place.unmeasured;
+  note_load(queue_place);
+  ++queue_place.share.tasks;
   if (!bound.timed && task.ticket->status == WEIR_STATUS_OK) {
-    lane.share.busy_ns += bound.estimate_ns;
+    queue_place.share.busy_ns += bound.estimate_ns;
   }
   for (const PieceUse& use : task.uses()) {
     Piece* const piece = use.piece();
-    if (piece != nullptr && piece->written_by == task.sequence) piece->ready_ns = 0;
+    if (piece != nullptr && piece->writer_sequence == task.sequence) piece->ready_ns = 0;
   }
   if (bound.run_ns < 0) return;
-  lane.share.busy_ns += bound.run_ns;
+  queue_place.share.busy_ns += bound.run_ns;
   try {
-    times_of(task, lane).curve->note(bound.bytes, bound.run_ns);
+    times_of(task, queue_place).curve->note(bound.bytes, bound.run_ns);
   } catch (const std::bad_alloc&) {  // one time less
   }
 }
 
 /// Wakes the threads that wait to submit and now may.
 void Queue::grant_room() noexcept {
-  for (RoomRequest* mail = room_mail_.exchange(nullptr); mail != nullptr;) {
-    RoomRequest* const request = std::exchange(mail, mail->next);
+  for (RoomRequest* completed = new_room_requests_.exchange(nullptr); completed != nullptr;) {
+    RoomRequest* const request = std::exchange(completed, completed->next);
     request->next = std::exchange(room_requests_, request);
   }
   RoomRequest** link = &room_requests_;
@@ -134,7 +134,7 @@ void Queue::take_submitted() noexcept {
   while (list != nullptr) {
     Task& task = *std::exchange(list, list->next);
     rescan_ = rescan_ || waiting_[0] + waiting_[1] + waiting_[2] < kLookahead;
-    task.held = task.kept = false;
+    task.completion_held = task.kept = false;
     task.pending = true;
     live_.push(task);
     pending_list_of(task).push(task);
@@ -144,9 +144,9 @@ void Queue::take_submitted() noexcept {
       rescan_ = true;
     }
     try {
-      expect(task);
+      register_uses(task);
     } catch (...) {
-      leave_pending(task);
+      remove_pending(task);
       fail_task(task, current_exception_outcome(WEIR_STATUS_OUT_OF_MEMORY));
       continue;
     }
@@ -154,7 +154,7 @@ void Queue::take_submitted() noexcept {
 }
 
 /// Finds the pieces of a task, which learn that it will use them.
-void Queue::expect(Task& task) {
+void Queue::register_uses(Task& task) {
   if (task.kind != Task::Kind::call) return;
   found_.clear();
   for (const PieceUse& use : task.uses()) {
@@ -163,24 +163,24 @@ void Queue::expect(Task& task) {
   for (std::size_t i = 0; i < found_.size(); ++i) {
     PieceUse& use = task.uses()[i];
     use.set_piece(*found_[i], task.sequence);
-    found_[i]->expected_as(use.kind()).push(use.expected());
+    found_[i]->deferred_as(use.kind()).push(use.registered());
   }
   task.found = true;
 }
 
 // ---- Which task ---------------------------------------------------------------------------------
 
-void Queue::bind_what_can_be() noexcept {
+void Queue::bind_ready() noexcept {
   rescan_ = rescan_ || running_ == 0 || cancelled_ != cancel_until_.load();
   while (std::exchange(rescan_, false)) {
-    deferred_ = false;
+    policy_deferred_ = false;
     cancelled_ = cancel_until_.load();
     rescan_ = bind_pass();
   }
   Task* const first = running_ == 0 ? first_pending() : nullptr;
   if (first == nullptr) return;
-  leave_pending(*first);
-  fail_task(*first, always_put_off(*first));
+  remove_pending(*first);
+  fail_task(*first, policy_never_binds(*first));
   more_.store(true);
 }
 
@@ -201,7 +201,7 @@ Task* Queue::first_pending() const noexcept {
 bool Queue::bind_pass() noexcept {
   pass_began_ns_ = runtime_.now_ns();
   coherence_->set_now(pass_began_ns_);
-  for (Lane& lane : lanes_) lane.claimed = lane.claimed_ns = 0;
+  for (QueuePlace& queue_place : queue_places_) queue_place.claimed = queue_place.claimed_ns = 0;
   bind_accesses();
   bool again = false;
   std::uint64_t higher = 0;
@@ -221,7 +221,7 @@ bool Queue::bind_pass() noexcept {
 /// Nothing passes what the program waits for.
 void Queue::bind_accesses() noexcept {
   while (Task* const access = pending_accesses_.first()) {
-    if (awaits_place_of_another(*access)) return;
+    if (depends_on_deferred(*access)) return;
     bind(*access);
   }
 }
@@ -236,10 +236,10 @@ bool Queue::bind_calls(int priority) noexcept {
     Task& current = *std::exchange(task, Pending::after(*task));
     const Task* const access = pending_accesses_.first();
     if (access != nullptr && access->sequence < current.sequence) break;
-    if (full_lanes_ == lanes_.size() && !is_cancelled(current)) break;
-    if (awaits_place_of_another(current)) continue;
+    if (saturated_places_ == queue_places_.size() && !is_cancelled(current)) break;
+    if (depends_on_deferred(current)) continue;
     if (policy_->wants_ready_tasks() && is_early(current)) {
-      deferred_ = true;
+      policy_deferred_ = true;
       continue;
     }
     ++offered;
@@ -253,7 +253,7 @@ bool Queue::bind_calls(int priority) noexcept {
   return bound > 0 && task != nullptr;
 }
 
-Outcome Queue::always_put_off(const Task& task) const noexcept {
+Outcome Queue::policy_never_binds(const Task& task) const noexcept {
   try {
     fail_argument(
         "policy '{}' put off task '{}' while nothing was running: no place would ever take it",
@@ -263,23 +263,23 @@ Outcome Queue::always_put_off(const Task& task) const noexcept {
   }
 }
 
-/// Whether a lane has enough, and takes no more until it has less: tasks that wait for its cores,
+/// Whether a place has enough, and takes no more until it has less: tasks that wait for its cores,
 /// and of brief ones as many as last for a while.
-bool Queue::has_enough(const Lane& lane) noexcept {
-  const std::uint64_t cores = lane.place->width(), waiting = cores + 4;
-  if (lane.tasks < cores + (lane.full ? waiting * 3 / 4 : waiting)) return false;
-  const std::uint64_t share = lane.full ? 2 : 1;
-  return lane.unmeasured > 0 || share * lane.tasks >= kManyTasks * cores ||
-         static_cast<std::int64_t>(share) * lane.backlog_ns >=
+bool Queue::has_enough(const QueuePlace& queue_place) noexcept {
+  const std::uint64_t cores = queue_place.place->width(), waiting = cores + 4;
+  if (queue_place.tasks < cores + (queue_place.saturated ? waiting * 3 / 4 : waiting)) return false;
+  const std::uint64_t share = queue_place.saturated ? 2 : 1;
+  return queue_place.unmeasured > 0 || share * queue_place.tasks >= kManyTasks * cores ||
+         static_cast<std::int64_t>(share) * queue_place.backlog_ns >=
              kEnoughNs * static_cast<std::int64_t>(cores);
 }
 
-/// Each time a lane has room again, all tasks to come are looked at.
-void Queue::note_load(Lane& lane) noexcept {
-  const bool was_full = lane.full;
-  lane.full = has_enough(lane);
-  if (lane.full == was_full) return;
-  full_lanes_ += lane.full ? 1 : -1;
+/// Each time a place has room again, all tasks to come are looked at.
+void Queue::note_load(QueuePlace& queue_place) noexcept {
+  const bool was_full = queue_place.saturated;
+  queue_place.saturated = has_enough(queue_place);
+  if (queue_place.saturated == was_full) return;
+  saturated_places_ += queue_place.saturated ? 1 : -1;
   rescan_ = rescan_ || was_full;
 }
 
@@ -295,7 +295,7 @@ bool Queue::is_cancelled(const Task& task) const noexcept {
 }
 
 /// Whether a task depends on one before it that has no place.
-bool Queue::awaits_place_of_another(const Task& task) const noexcept {
+bool Queue::depends_on_deferred(const Task& task) const noexcept {
   bool found = false;
   if (task.kind == Task::Kind::fetch) {
     return std::ranges::any_of(pending_calls_, [&](const Pending& list) {
@@ -305,15 +305,15 @@ bool Queue::awaits_place_of_another(const Task& task) const noexcept {
   if (task.kind == Task::Kind::access) {
     const PieceUse& use = task.uses().front();
     coherence_->pieces().each_overlapping(use.buffer(), use.region(), [&](const Piece& piece) {
-      found = found || piece.awaits_place(task.sequence, use.kind());
+      found = found || piece.depends_on_deferred(task.sequence, use.kind());
     });
     return found;
   }
   for (const PieceUse& use : task.uses()) {
-    if (use.piece()->awaits_place(task.sequence, use.kind())) return true;
+    if (use.piece()->depends_on_deferred(task.sequence, use.kind())) return true;
     const UseKind of_peers = use.writes() ? UseKind::write : UseKind::read;
     for (const Piece* peer : use.piece()->peers) {
-      if (peer->awaits_place(task.sequence, of_peers)) return true;
+      if (peer->depends_on_deferred(task.sequence, of_peers)) return true;
     }
   }
   return false;
@@ -325,28 +325,28 @@ bool Queue::awaits_place_of_another(const Task& task) const noexcept {
 bool Queue::bind(Task& task) noexcept {
   try {
     if (is_cancelled(task)) {
-      leave_pending(task);
+      remove_pending(task);
       fail_task(task, {WEIR_STATUS_CANCELLED, "the queue was cancelled"});
       return true;
     }
     if (task.kind == Task::Kind::call && broken_) {
-      leave_pending(task);
+      remove_pending(task);
       task.ticket->failure = broken_;
       end_unbound(task, WEIR_STATUS_POISONED);
       return true;
     }
     const Choice choice = task.kind == Task::Kind::call ? choose(task) : Choice{};
-    if (task.kind == Task::Kind::call && choice.lane == nullptr) return false;
-    leave_pending(task);
+    if (task.kind == Task::Kind::call && choice.queue_place == nullptr) return false;
+    remove_pending(task);
     ++running_;
-    if (choice.lane != nullptr) {
+    if (choice.queue_place != nullptr) {
       bind_call(task, choice);
     } else {
       bind_access(task);
     }
   } catch (...) {
     if (task.pending) {
-      leave_pending(task);
+      remove_pending(task);
     } else {
       --running_;
     }
@@ -357,15 +357,16 @@ bool Queue::bind(Task& task) noexcept {
 
 Queue::Choice Queue::choose(const Task& task) {
   candidates_.clear();
-  candidate_lanes_.clear();
-  outlooks_.clear();
+  candidate_places_.clear();
+  estimates_.clear();
   const std::uint64_t bytes = task.bytes();
-  for (Lane& lane : lanes_) {
-    if ((task.lanes >> lane.index & 1) != 0) add_candidate(task, bytes, lane);
+  for (QueuePlace& queue_place : queue_places_) {
+    if ((task.allowed_places >> queue_place.index & 1) != 0)
+      add_candidate(task, bytes, queue_place);
   }
-  const std::size_t chosen = policy_->choose(task.label(), candidates_, outlooks_);
+  const std::size_t chosen = policy_->choose(task.label(), candidates_, estimates_);
   if (chosen == WEIR_POLICY_LATER) {
-    deferred_ = true;
+    policy_deferred_ = true;
     return {};
   }
   if (chosen >= candidates_.size()) {
@@ -373,16 +374,17 @@ Queue::Choice Queue::choose(const Task& task) {
                   candidates_.size(), task.label());
   }
   const weir_candidate& candidate = candidates_[chosen];
-  Lane& lane = *candidate_lanes_[chosen];
+  QueuePlace& queue_place = *candidate_places_[chosen];
   if (candidate.full) {
-    lane.claim(changes_in_place(task) ? 1 : claims_, std::max<std::int64_t>(candidate.run_ns, 0),
-               pass_began_ns_ + candidate.ready_ns + candidate.transfer_ns);
+    queue_place.claim(changes_in_place(task) ? 1 : claims_,
+                      std::max<std::int64_t>(candidate.run_ns, 0),
+                      pass_began_ns_ + candidate.ready_ns + candidate.transfer_ns);
     return {};
   }
   const std::int64_t arrival_ns = candidate.ready_ns + candidate.transfer_ns;
-  note_passed(task, chosen);
-  const bool measured = outlooks_[chosen].source == PerformanceModel::Source::measured;
-  return {.lane = &lane,
+  note_bypassed(task, chosen);
+  const bool measured = estimates_[chosen].source == PerformanceModel::Source::measured;
+  return {.queue_place = &queue_place,
           .arrival_ns = pass_began_ns_ + arrival_ns,
           .start_ns = pass_began_ns_ + std::max(candidate.free_ns, arrival_ns),
           .run_ns = candidate.run_ns,
@@ -391,57 +393,57 @@ Queue::Choice Queue::choose(const Task& task) {
 }
 
 /// For those who ask why a place has got nothing.
-void Queue::note_passed(const Task& task, std::size_t chosen) noexcept {
+void Queue::note_bypassed(const Task& task, std::size_t chosen) noexcept {
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
-    Lane& lane = *candidate_lanes_[i];
-    if (i == chosen || lane.share.tasks + lane.tasks > 0) continue;
-    const bool known = lane.passed.kernel != nullptr && lane.passed.run_ns >= 0;
-    if (known || (lane.passed.kernel != nullptr && candidates_[i].run_ns < 0)) continue;
-    lane.passed = {task.kernel, candidates_[i].run_ns, candidates_[chosen].run_ns,
-                   outlooks_[i].source, candidate_lanes_[chosen]->index};
+    QueuePlace& queue_place = *candidate_places_[i];
+    if (i == chosen || queue_place.share.tasks + queue_place.tasks > 0) continue;
+    const bool known = queue_place.bypassed.kernel != nullptr && queue_place.bypassed.run_ns >= 0;
+    if (known || (queue_place.bypassed.kernel != nullptr && candidates_[i].run_ns < 0)) continue;
+    queue_place.bypassed = {task.kernel, candidates_[i].run_ns, candidates_[chosen].run_ns,
+                            estimates_[i].source, candidate_places_[chosen]->index};
   }
 }
 
-void Queue::add_candidate(const Task& task, std::uint64_t bytes, Lane& lane) {
-  const Arrival arrival = coherence_->arrival_in(lane, task.uses());
+void Queue::add_candidate(const Task& task, std::uint64_t bytes, QueuePlace& queue_place) {
+  const ArrivalEstimate arrival = coherence_->arrival_in(queue_place, task.uses());
   weir_candidate candidate{};
-  candidate.place = lane.place;
-  candidate.cores = lane.place->width();
-  candidate.tasks = lane.tasks;
-  candidate.full = lane.full;
-  candidate.weight = lane.weight;
-  candidate.free_ns = lane.free_ns(pass_began_ns_);
+  candidate.place = queue_place.place;
+  candidate.cores = queue_place.place->width();
+  candidate.tasks = queue_place.tasks;
+  candidate.full = queue_place.saturated;
+  candidate.weight = queue_place.weight;
+  candidate.free_ns = queue_place.expected_free_ns(pass_began_ns_);
   candidate.missing_bytes = arrival.missing_bytes;
   candidate.ready_ns = std::max<std::int64_t>(0, arrival.value_ns - pass_began_ns_);
   candidate.transfer_ns =
       std::max<std::int64_t>(0, arrival.ready_ns - pass_began_ns_ - candidate.ready_ns);
   for (const PieceUse& use : task.uses()) {
-    if (use.writes() && use.piece()->owner == lane.index) {
+    if (use.writes() && use.piece()->owner == queue_place.index) {
       candidate.owned_bytes += use.piece()->bytes();
     }
   }
-  const Times& times = times_of(task, lane);
+  const Times& times = times_of(task, queue_place);
   candidate.run_ns = times.curve->estimate(bytes);
   candidates_.push_back(candidate);
-  candidate_lanes_.push_back(&lane);
-  outlooks_.push_back({arrival.copying_ns, lane.unmeasured,
-                       bound_[task.kernel->number()] - times.bound_before,
-                       times.curve->source(bytes)});
+  candidate_places_.push_back(&queue_place);
+  estimates_.push_back({arrival.copying_ns, queue_place.unmeasured,
+                        bound_[task.kernel->number()] - times.bound_before,
+                        times.curve->source(bytes)});
 }
 
-Queue::Times& Queue::times_of(const Task& task, const Lane& lane) {
+Queue::Times& Queue::times_of(const Task& task, const QueuePlace& queue_place) {
   const std::size_t kernel = task.kernel->number();
   if (kernel >= bound_.size()) bound_.resize(kernel + 1);
-  const std::size_t at = kernel * lanes_.size() + lane.index;
-  if (at >= times_.size()) times_.resize(bound_.size() * lanes_.size());
+  const std::size_t at = kernel * queue_places_.size() + queue_place.index;
+  if (at >= times_.size()) times_.resize(bound_.size() * queue_places_.size());
   Times& times = times_[at];
-  if (times.curve == nullptr) times.curve = &models_.curve(task.kernel->name(), lane.kind);
+  if (times.curve == nullptr) times.curve = &models_.curve(task.kernel->name(), queue_place.kind);
   return times;
 }
 
 void Queue::bind_call(Task& task, const Choice& choice) {
-  Lane& lane = *choice.lane;
-  coherence_->prepare(lane, task.uses(), task.sequence, operands_, waits_);
+  QueuePlace& queue_place = *choice.queue_place;
+  coherence_->prepare(queue_place, task.uses(), task.sequence, operands_, waits_);
   weir_compute compute = WEIR_COMPUTE_INIT;
   compute.kernel = task.kernel;
   compute.operands = operands_.data();
@@ -449,22 +451,22 @@ void Queue::bind_call(Task& task, const Choice& choice) {
   compute.scalars = task.scalars().data();
   compute.scalar_count = task.scalars().size();
   compute.name = task.has_name() ? task.label() : nullptr;
-  times_of(task, lane).bound_before = ++bound_[task.kernel->number()];
+  times_of(task, queue_place).bound_before = ++bound_[task.kernel->number()];
   BoundTask& bound = take_bound(task);
-  bound.lane = lane.index;
+  bound.queue_place = queue_place.index;
   bound.bytes = choice.bytes;
   bound.timed = choice.unsure || choice.run_ns >= kTimedFromNs || task.sequence % kOneTimedIn == 0;
-  ++lane.tasks;  // before it can be over
+  ++queue_place.tasks;  // before it can be over
   expect_end(bound, choice);
   try {
     const weir_event event =
-        lane.stream->compute_after(compute, waits_, bound, task.sequence, bound.timed);
-    coherence_->note(lane, task.uses(), event);
+        queue_place.stream->compute_after(compute, waits_, bound, task.sequence, bound.timed);
+    coherence_->note(queue_place, task.uses(), event);
   } catch (...) {
-    --lane.tasks;
-    lane.backlog_ns -= bound.estimate_ns;
-    if (bound.unmeasured) --lane.unmeasured;
-    note_load(lane);
+    --queue_place.tasks;
+    queue_place.backlog_ns -= bound.estimate_ns;
+    if (bound.unmeasured) --queue_place.unmeasured;
+    note_load(queue_place);
     give_bound(bound);
     throw;
   }
@@ -486,72 +488,74 @@ BoundTask& Queue::take_bound(Task& task) {
 }
 
 void Queue::give_bound(BoundTask& bound) noexcept {
-  bound.gates.clear();
+  bound.access_waits.clear();
   bound.next = std::exchange(spare_bound_, &bound);
 }
 
 void Queue::expect_end(BoundTask& bound, const Choice& choice) {
-  Lane& lane = *choice.lane;
+  QueuePlace& queue_place = *choice.queue_place;
   bound.unmeasured = choice.run_ns < 0;
   bound.estimate_ns = std::max<std::int64_t>(choice.run_ns, 0);
-  lane.backlog_ns += bound.estimate_ns;
-  lane.core_times.occupy(choice.arrival_ns, bound.estimate_ns);
-  if (bound.unmeasured) ++lane.unmeasured;
-  note_load(lane);
+  queue_place.backlog_ns += bound.estimate_ns;
+  queue_place.core_times.occupy(choice.arrival_ns, bound.estimate_ns);
+  if (bound.unmeasured) ++queue_place.unmeasured;
+  note_load(queue_place);
   for (const PieceUse& use : bound.task->uses()) {
     if (!use.writes()) continue;
     use.piece()->ready_ns = choice.start_ns + bound.estimate_ns;
-    use.piece()->written_by = bound.task->sequence;
+    use.piece()->writer_sequence = bound.task->sequence;
   }
 }
 
 void Queue::bind_access(Task& task) {
   std::vector<weir_event> waits;
-  std::size_t harmless = 0;
+  std::size_t ignoring_failure = 0;
   if (task.kind == Task::Kind::fetch) {
     coherence_->fetch_all(waits);
   } else {
     const PieceUse& use = task.uses().front();
-    harmless = coherence_->fetch(use.buffer(), use.region(), use.writes(), waits);
+    ignoring_failure = coherence_->fetch(use.buffer(), use.region(), use.writes(), waits);
   }
-  std::vector<Gate> gates(waits.size());
+  std::vector<AccessWait> gates(waits.size());
   BoundTask& bound = take_bound(task);
-  bound.gates = std::move(gates);
-  bound.gates_left.store(static_cast<std::uint32_t>(waits.size() + 1));
+  bound.access_waits = std::move(gates);
+  bound.access_waits_left.store(static_cast<std::uint32_t>(waits.size() + 1));
   for (std::size_t i = 0; i < waits.size(); ++i) {
-    Gate& gate = bound.gates[i];
-    gate.task = &bound;
-    gate.deliver = on_gate;
-    gate.harmless = i >= waits.size() - harmless;
+    AccessWait& access_wait = bound.access_waits[i];
+    access_wait.task = &bound;
+    access_wait.deliver = on_access_wait;
+    access_wait.ignores_failure = i >= waits.size() - ignoring_failure;
     const std::uint64_t id = waits[i].opaque[1];
-    if (id != 0 && runtime_.slot_of(waits[i]).watch(id, gate)) continue;
+    if (id != 0 && runtime_.slot_of(waits[i]).watch(id, access_wait)) continue;
     const FailureLog::Entry entry = id != 0 ? runtime_.failures().find(id) : FailureLog::Entry{};
-    note_gate(gate, entry.status, entry.failure);
+    record_access_wait(access_wait, entry.status, entry.failure);
   }
-  pass_gate(bound);
+  complete_access_wait(bound);
 }
 
-void Queue::on_gate(Waiter& waiter, weir_status status, const FailureRef& failure) {
-  note_gate(static_cast<Gate&>(waiter), status, failure);
+void Queue::on_access_wait(Waiter& waiter, weir_status status, const FailureRef& failure) {
+  record_access_wait(static_cast<AccessWait&>(waiter), status, failure);
 }
 
-void Queue::note_gate(Gate& gate, weir_status status, const FailureRef& failure) noexcept {
-  if (status != WEIR_STATUS_CANCELLED && !gate.harmless) gate.failure = failure;
-  pass_gate(*gate.task);
+void Queue::record_access_wait(AccessWait& access_wait, weir_status status,
+                               const FailureRef& failure) noexcept {
+  if (status != WEIR_STATUS_CANCELLED && !access_wait.ignores_failure)
+    access_wait.failure = failure;
+  complete_access_wait(*access_wait.task);
 }
 
 /// The access is over when all that it waits for is.
-void Queue::pass_gate(BoundTask& task) noexcept {
-  if (task.gates_left.fetch_sub(1) > 1) return;
+void Queue::complete_access_wait(BoundTask& task) noexcept {
+  if (task.access_waits_left.fetch_sub(1) > 1) return;
   FailureRef failure;
-  for (const Gate& gate : task.gates) failure.merge(gate.failure);
+  for (const AccessWait& access_wait : task.access_waits) failure.merge(access_wait.failure);
   on_end(task, failure ? WEIR_STATUS_POISONED : WEIR_STATUS_OK, failure);
 }
 
 // ---- Reports ------------------------------------------------------------------------------------
 
 std::string Queue::report(std::int64_t deadline_ns) {
-  while (!own_as(Owner::reader)) {
+  while (!try_lock_as(LockState::inspecting)) {
     if (sys::now_ns() < deadline_ns) {
       sys::yield();
       continue;
@@ -566,7 +570,7 @@ std::string Queue::report(std::int64_t deadline_ns) {
     text = pending_tasks();
   } catch (...) {  // says nothing
   }
-  disown();
+  unlock();
   return text;
 }
 
@@ -587,20 +591,21 @@ std::string Queue::pending_tasks() const {
 
 std::string Queue::remarks() const {
   std::string lines;
-  for (const Lane& lane : lanes_) {
-    if (direct_ || completed_.load() == 0 || lane.share.tasks + lane.tasks > 0) continue;
+  for (const QueuePlace& queue_place : queue_places_) {
+    if (direct_ || completed_.load() == 0 || queue_place.share.tasks + queue_place.tasks > 0)
+      continue;
     lines += fmt::format("{}place '{}' has got no task: {}", lines.empty() ? "" : "\n",
-                         lane.place->name(), why_idle(lane));
+                         queue_place.place->name(), why_idle(queue_place));
   }
   return lines;
 }
 
-std::string Queue::why_idle(const Lane& lane) const {
-  const Lane::Passed& passed = lane.passed;
+std::string Queue::why_idle(const QueuePlace& queue_place) const {
+  const QueuePlace::Bypassed& passed = queue_place.bypassed;
   if (passed.kernel == nullptr) {
     return "none may run there, by its domains, its kernel's code or the bytes of its operands";
   }
-  const std::string& to = lanes_[passed.to].place->name();
+  const std::string& to = queue_places_[passed.to].place->name();
   if (passed.run_ns < 0 || passed.elsewhere_ns < 0) {
     return fmt::format("policy '{}' chose others, as '{}' for '{}'", policy_name_, to,
                        passed.kernel->name());
@@ -616,12 +621,12 @@ std::string Queue::why_idle(const Lane& lane) const {
 
 // ---- Ends ---------------------------------------------------------------------------------------
 
-void Queue::leave_pending(Task& task) noexcept {
+void Queue::remove_pending(Task& task) noexcept {
   pending_list_of(task).remove(task);
   task.pending = false;
   if (task.kind == Task::Kind::call) --waiting_[task.level];
   if (!task.found) return;
-  for (PieceUse& use : task.uses()) use.piece()->expected_as(use.kind()).remove(use.expected());
+  for (PieceUse& use : task.uses()) use.piece()->deferred_as(use.kind()).remove(use.registered());
 }
 
 /// Ends a task that no stream has.
@@ -661,11 +666,11 @@ void Queue::end_unbound(Task& task, weir_status status) noexcept {
 /// A fetch is over when everything before it is, too.
 void Queue::finish(Task& task) noexcept {
   if (task.kind == Task::Kind::fetch && live_.first() != &task) {
-    task.held = true;
+    task.completion_held = true;
     return;
   }
   close(task);
-  while (!live_.empty() && live_.first()->held) close(*live_.first());
+  while (!live_.empty() && live_.first()->completion_held) close(*live_.first());
 }
 
 void Queue::close(Task& task) noexcept {
@@ -685,7 +690,7 @@ void Queue::close(Task& task) noexcept {
   task.next = std::exchange(finished_, &task);
 }
 
-void Queue::tell(Task* finished) noexcept {
+void Queue::notify_waiters(Task* finished) noexcept {
   Task* last = nullptr;
   for (Task* task = finished; task != nullptr; task = task->next) {
     Ticket& ticket = *task->ticket;

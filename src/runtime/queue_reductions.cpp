@@ -31,17 +31,17 @@ Reductions::~Reductions() {
   for (const Partial& partial : spare_) queue_.runtime_.destroy_buffer(partial.buffer);
 }
 
-bool Reductions::concern(const weir_task& task) const noexcept {
+bool Reductions::applies_to(const weir_task& task) const noexcept {
   return any_.load() || std::ranges::any_of(operands_of(task), reduces);
 }
 
-weir_event Reductions::submit(const weir_task& task, bool evented) {
+weir_event Reductions::submit(const weir_task& task, bool with_event) {
   const sys::Lock lock(mutex_);
   check(task);
   for (const weir_operand& operand : operands_of(task)) {
     if (reduces(operand)) continue;
     const NamedUse other = queue_.check_operand(operand.buffer, operand.region, operand.access);
-    settle_overlapping(*other.buffer, other.region);
+    combine_overlapping(*other.buffer, other.region);
   }
   operands_.clear();
   for (const weir_operand& operand : operands_of(task)) {
@@ -49,20 +49,20 @@ weir_event Reductions::submit(const weir_task& task, bool evented) {
   }
   weir_task rewritten = task;
   rewritten.operands = operands_.data();
-  return queue_.put(rewritten, evented);
+  return queue_.submit_one(rewritten, with_event);
 }
 
-void Reductions::settle(const Buffer& buffer, const Region& region) {
+void Reductions::combine(const Buffer& buffer, const Region& region) {
   if (!any_.load()) return;
   const sys::Lock lock(mutex_);
-  settle_overlapping(buffer, region);
+  combine_overlapping(buffer, region);
 }
 
-void Reductions::settle_all() {
+void Reductions::combine_everything() {
   if (!any_.load()) return;
   const sys::Lock lock(mutex_);
   while (!open_.empty()) {
-    bring_together(*open_.back());
+    combine_all(*open_.back());
     open_.pop_back();
   }
   note_open();
@@ -73,7 +73,7 @@ void Reductions::discard(const Buffer& buffer) noexcept {
   drop(&buffer);
 }
 
-void Reductions::renew() noexcept {
+void Reductions::clear_poison() noexcept {
   const sys::Lock lock(mutex_);
   for (Partial& partial : spare_) {
     partial.read = WEIR_EVENT_INIT;
@@ -85,7 +85,7 @@ void Reductions::renew() noexcept {
 
 /// Forgets the partial results of a buffer; null: of all.
 void Reductions::drop(const Buffer* buffer) noexcept {
-  std::erase_if(open_, [&](const std::unique_ptr<Open>& open) {
+  std::erase_if(open_, [&](const std::unique_ptr<OpenRegion>& open) {
     if (buffer != nullptr && open->buffer != buffer) return false;
     for (Partial& partial : open->partials) {
       partial.dropped = true;
@@ -122,25 +122,26 @@ void Reductions::check(const weir_task& task) {
 /// The partial result whose turn it is, for an operand.
 weir_operand Reductions::partial_for(const weir_task& task, const weir_operand& operand) {
   const NamedUse part = queue_.check_operand(operand.buffer, operand.region, operand.access);
-  Open& reduction = open(task, operand, part.region);
+  OpenRegion& reduction = open(task, operand, part.region);
   if (reduction.partials.size() < width_) {
     add_partial(reduction);
     return whole(reduction.partials.back().buffer, part.region, WEIR_ACCESS_READ_WRITE);
   }
-  reduction.turn = (reduction.turn + 1) % reduction.partials.size();
-  return whole(reduction.partials[reduction.turn].buffer, part.region, WEIR_ACCESS_READ_WRITE);
+  reduction.round_robin = (reduction.round_robin + 1) % reduction.partials.size();
+  return whole(reduction.partials[reduction.round_robin].buffer, part.region,
+               WEIR_ACCESS_READ_WRITE);
 }
 
 /// Returns the reduction of an operand, if there is one by the same kernels, or begins it.
-Reductions::Open& Reductions::open(const weir_task& task, const weir_operand& operand,
-                                   const Region& region) {
-  const auto found = std::ranges::find_if(open_, [&](const std::unique_ptr<Open>& open) {
+Reductions::OpenRegion& Reductions::open(const weir_task& task, const weir_operand& operand,
+                                         const Region& region) {
+  const auto found = std::ranges::find_if(open_, [&](const std::unique_ptr<OpenRegion>& open) {
     return open->buffer == operand.buffer && open->region == region &&
            open->combine == task.combine && open->init == task.init;
   });
   if (found != open_.end()) return **found;
-  settle_overlapping(*operand.buffer, region);
-  auto made = std::make_unique<Open>();
+  combine_overlapping(*operand.buffer, region);
+  auto made = std::make_unique<OpenRegion>();
   made->buffer = operand.buffer;
   made->given = operand.region;
   made->region = region;
@@ -153,7 +154,7 @@ Reductions::Open& Reductions::open(const weir_task& task, const weir_operand& op
 }
 
 /// Adds a partial result and submits the task that sets it to the identity.
-void Reductions::add_partial(Open& open) {
+void Reductions::add_partial(OpenRegion& open) {
   Partial partial = take_spare(open.region.bytes());
   const weir_operand target = whole(partial.buffer, open.region, WEIR_ACCESS_WRITE);
   const weir_scalar zero = weir_scalar_i64(0);
@@ -167,7 +168,7 @@ void Reductions::add_partial(Open& open) {
   try {
     with_combination(open, {open.buffer, open.given, WEIR_ACCESS_READ_WRITE}, partial,
                      [&](const weir_task& last) { queue_.fill_call(probe_, last); });
-    queue_.put(task, false);
+    queue_.submit_one(task, false);
   } catch (...) {
     spare_.push_back(partial);
     throw;
@@ -198,17 +199,17 @@ bool Reductions::fit(const Partial& spare, std::uint64_t bytes) const {
   if (spare.bytes != bytes || spare.dropped) return false;
   if (id == 0) return true;
   Runtime& runtime = queue_.runtime_;
-  return runtime.slot_of(spare.read).event.over(id) &&
+  return runtime.slot_of(spare.read).event.is_complete(id) &&
          runtime.failures().find(id).status == WEIR_STATUS_OK;
 }
 
-void Reductions::settle_overlapping(const Buffer& buffer, const Region& region) {
+void Reductions::combine_overlapping(const Buffer& buffer, const Region& region) {
   for (std::size_t i = 0; i < open_.size();) {
     if (open_[i]->buffer != &buffer || !overlap(open_[i]->region, region)) {
       ++i;
       continue;
     }
-    bring_together(*open_[i]);
+    combine_all(*open_[i]);
     std::swap(open_[i], open_.back());
     open_.pop_back();
     note_open();
@@ -216,28 +217,28 @@ void Reductions::settle_overlapping(const Buffer& buffer, const Region& region) 
 }
 
 /// In rounds, each of which halves the number of partial results; the last goes into the region.
-void Reductions::bring_together(Open& open) {
+void Reductions::combine_all(OpenRegion& open) {
   std::vector<Partial>& partials = open.partials;
   while (partials.size() > 1) {
     for (std::size_t half = (partials.size() + 1) / 2; partials.size() > half;) {
       const weir_buffer* const target = partials[partials.size() - 1 - half].buffer;
-      combine(open, whole(target, open.region, WEIR_ACCESS_READ_WRITE));
+      enqueue_combine(open, whole(target, open.region, WEIR_ACCESS_READ_WRITE));
     }
   }
-  if (!partials.empty()) combine(open, {open.buffer, open.given, WEIR_ACCESS_READ_WRITE});
+  if (!partials.empty()) enqueue_combine(open, {open.buffer, open.given, WEIR_ACCESS_READ_WRITE});
 }
 
 /// Combines the last partial result into a target.
-void Reductions::combine(Open& open, const weir_operand& target) {
+void Reductions::enqueue_combine(OpenRegion& open, const weir_operand& target) {
   Partial& last = open.partials.back();
   with_combination(open, target, last,
-                   [&](const weir_task& task) { last.read = queue_.put(task, true); });
+                   [&](const weir_task& task) { last.read = queue_.submit_one(task, true); });
   spare_.push_back(last);
   open.partials.pop_back();
 }
 
 template <class Use>
-void Reductions::with_combination(const Open& open, const weir_operand& target,
+void Reductions::with_combination(const OpenRegion& open, const weir_operand& target,
                                   const Partial& partial, Use&& use) {
   const weir_operand operands[] = {target, whole(partial.buffer, open.region, WEIR_ACCESS_READ)};
   weir_task task = WEIR_TASK_INIT;

@@ -20,10 +20,10 @@ class Queue;
 
 /// Rewrites what the program submits so that the queue needs to know nothing of reductions.
 ///
-/// A task with access REDUCE gets a partial result in place of its operand: the partial results of
-/// a region take turns, in the order of the program, so what a region holds in the end depends on
-/// how many there are, never on where and when tasks ran. They are ordinary buffers; tasks that set
-/// them to the identity, and that combine them, are ordinary tasks. Any thread.
+/// A task with access REDUCE gets a partial result instead of its operand. Partial results of a
+/// region are assigned round-robin in program order, so the result depends on their number only,
+/// not on where or when tasks ran. Partial results are ordinary buffers, and the tasks that
+/// initialise and combine them are ordinary tasks. Any thread.
 class Reductions {
  public:
   /// At most `width` partial results of a region.
@@ -36,13 +36,13 @@ class Reductions {
   /// Whether no region has partial results.
   bool idle() const noexcept { return !any_.load(); }
   /// Whether a task has to be submitted here.
-  bool concern(const weir_task& task) const noexcept;
+  bool applies_to(const weir_task& task) const noexcept;
   /// Submits a task, after those that it needs. Throws Error.
-  weir_event submit(const weir_task& task, bool evented);
+  weir_event submit(const weir_task& task, bool with_event);
 
   /// Submits the tasks that bring the results of a region of a buffer together. Throws.
-  void settle(const Buffer& buffer, const Region& region);
-  void settle_all();
+  void combine(const Buffer& buffer, const Region& region);
+  void combine_everything();
   /// Forgets the partial results of a buffer.
   void discard(const Buffer& buffer) noexcept;
   /// Forgets all partial results, and calls cancel() before any task is submitted here.
@@ -53,7 +53,7 @@ class Reductions {
     cancel();
   }
   /// Failures are forgotten: partial results can be used again.
-  void renew() noexcept;
+  void clear_poison() noexcept;
 
  private:
   /// Memory for a partial result.
@@ -64,35 +64,35 @@ class Reductions {
     bool dropped = false;               ///< nobody knows how its tasks ended
   };
   /// A region with partial results.
-  struct Open {
+  struct OpenRegion {
     weir_buffer* buffer = nullptr;
     weir_region given{};
     Region region;
     const weir_kernel* combine = nullptr;
     const weir_kernel* init = nullptr;
     std::vector<Partial> partials;
-    std::size_t turn = 0;
+    std::size_t round_robin = 0;
   };
 
   void drop(const Buffer* buffer) noexcept;
   void check(const weir_task& task);
   weir_operand partial_for(const weir_task& task, const weir_operand& operand);
-  Open& open(const weir_task& task, const weir_operand& operand, const Region& region);
-  void add_partial(Open& open);
+  OpenRegion& open(const weir_task& task, const weir_operand& operand, const Region& region);
+  void add_partial(OpenRegion& open);
   Partial take_spare(std::uint64_t bytes);
   bool fit(const Partial& spare, std::uint64_t bytes) const;
-  void settle_overlapping(const Buffer& buffer, const Region& region);
-  void bring_together(Open& open);
+  void combine_overlapping(const Buffer& buffer, const Region& region);
+  void combine_all(OpenRegion& open);
   template <class Use>
-  void with_combination(const Open& open, const weir_operand& target, const Partial& partial,
+  void with_combination(const OpenRegion& open, const weir_operand& target, const Partial& partial,
                         Use&& use);
-  void combine(Open& open, const weir_operand& target);
+  void enqueue_combine(OpenRegion& open, const weir_operand& target);
   void note_open() noexcept { any_.store(!open_.empty()); }
 
   Queue& queue_;
   const std::size_t width_;
   sys::Mutex mutex_;  ///< of what follows
-  std::vector<std::unique_ptr<Open>> open_;
+  std::vector<std::unique_ptr<OpenRegion>> open_;
   std::vector<Partial> spare_;
   std::size_t made_ = 0;  ///< partial results, all of which spare_ has room for
   std::vector<weir_operand> operands_;

@@ -51,12 +51,12 @@ struct Task {
   std::uint64_t sequence : Action::kSequenceBits = 0;
   std::uint8_t use_count = 0, scalar_count = 0;
   Kind kind : 2 = Kind::call;
-  std::uint8_t level : 2 = 1;  ///< its priority, from 0
-  bool pending : 1 = false;    ///< has no place yet
-  bool found : 1 = false;      ///< its uses have pieces
-  bool held : 1 = false;       ///< is over, but for those before it
-  bool kept : 1 = false;       ///< the failure log keeps its ticket
-  std::uint64_t lanes = 0;     ///< bit i: lane i may run it
+  std::uint8_t level : 2 = 1;        ///< its priority, from 0
+  bool pending : 1 = false;          ///< has no place yet
+  bool found : 1 = false;            ///< its uses have pieces
+  bool completion_held : 1 = false;  ///< is over, but for those before it
+  bool kept : 1 = false;             ///< the failure log keeps its ticket
+  std::uint64_t allowed_places = 0;  ///< bit i: place i may run it
   const weir_kernel* kernel = nullptr;
   std::unique_ptr<TaskExtras> extras;  ///< kept for its next use
   alignas(8) std::array<std::byte, kInlineBytes> inline_arguments;
@@ -102,10 +102,10 @@ struct Task {
 
 static_assert(sizeof(Task) + sizeof(Ticket) <= 248, "as many as 2^16 may wait");
 
-/// Something that a task of the program waits for.
-struct Gate : Waiter {
+/// One event that an access or a fetch by the program waits for.
+struct AccessWait : Waiter {
   BoundTask* task = nullptr;
-  bool harmless = false;  ///< how it went does not concern the task
+  bool ignores_failure = false;  ///< how it went does not concern the task
   FailureRef failure;
 };
 
@@ -116,13 +116,13 @@ struct BoundTask : ActionWatcher {
   Task* task = nullptr;
   BoundTask* next = nullptr;  ///< in the mail, or spare
   std::uint64_t bytes = 0;    ///< of all operands
-  std::uint32_t lane = Use::kNoLane;
+  std::uint32_t queue_place = Use::kNoPlace;
   bool unmeasured = false;  ///< there was no estimate
   bool timed = false;       ///< `run_ns` is to be known
   std::int64_t estimate_ns = 0;
   std::int64_t run_ns = -1;
-  std::vector<Gate> gates;  ///< what an access or a fetch waits for
-  sys::Atomic<std::uint32_t> gates_left{0};
+  std::vector<AccessWait> access_waits;  ///< what an access or a fetch waits for
+  sys::Atomic<std::uint32_t> access_waits_left{0};
 };
 
 /// A list of tasks through two of their pointers.

@@ -70,14 +70,14 @@ void check_ranks_know(Runtime& runtime) {
     const auto fill = [&](WireWriter& message) {
       for (const std::string& name : names) message.put(std::string_view(name));
     };
-    device->client().ask(device->rank(), RankWord::know, fill, [](WireReader&) {});
+    device->client().ask(device->rank(), RankMessageKind::check_kernels, fill, [](WireReader&) {});
   }
 }
 
 void dismiss_ranks(Port& port) noexcept {
   for (Rank rank = 1; rank < port.ranks(); ++rank) {
     try {
-      port.send(rank, Channel::rank, WireWriter(RankWord::leave).bytes());
+      port.send(rank, Channel::rank, WireWriter(RankMessageKind::leave).bytes());
     } catch (...) {  // who is gone serves no more; who hears nothing sees this rank leave
     }
   }

@@ -10,15 +10,15 @@ namespace weir::rt {
 
 void Reaper::add(const void* object, Destroy destroy) {
   const sys::Lock lock(mutex_);
-  const bool known =
-      object == current_ || std::any_of(orders_.begin(), orders_.end(),
-                                        [&](const Order& order) { return order.object == object; });
+  const bool known = object == current_ ||
+                     std::any_of(requests_.begin(), requests_.end(),
+                                 [&](const Request& order) { return order.object == object; });
   if (known || stopped_) return;
-  orders_.push_back({object, std::move(destroy)});
+  requests_.push_back({object, std::move(destroy)});
   try {
-    if (!thread_) thread_.emplace("reaper", [this] { live(); });
+    if (!thread_) thread_.emplace("reaper", [this] { run_thread(); });
   } catch (...) {
-    orders_.pop_back();
+    requests_.pop_back();
     throw;
   }
   changed_.notify_all();
@@ -27,7 +27,7 @@ void Reaper::add(const void* object, Destroy destroy) {
 bool Reaper::take_back(const void* object) noexcept {
   sys::Lock lock(mutex_);
   if (!thread_) return true;
-  std::erase_if(orders_, [&](const Order& order) { return order.object == object; });
+  std::erase_if(requests_, [&](const Request& order) { return order.object == object; });
   if (object != current_ || id_ == this_thread()) return true;
   while (current_ == object) changed_.wait(lock);
   return false;
@@ -35,13 +35,13 @@ bool Reaper::take_back(const void* object) noexcept {
 
 bool Reaper::busy() const noexcept {
   const sys::Lock lock(mutex_);
-  return current_ != nullptr || !orders_.empty();
+  return current_ != nullptr || !requests_.empty();
 }
 
 void Reaper::settle() noexcept {
   if (NoWaitScope::active()) return;
   sys::Lock lock(mutex_);
-  while (current_ != nullptr || (!orders_.empty() && !stopped_)) changed_.wait(lock);
+  while (current_ != nullptr || (!requests_.empty() && !stopped_)) changed_.wait(lock);
 }
 
 void Reaper::stop(std::int64_t deadline_ns) noexcept {
@@ -55,16 +55,16 @@ void Reaper::stop(std::int64_t deadline_ns) noexcept {
 
 void Reaper::join() noexcept { thread_.reset(); }
 
-void Reaper::live() noexcept {
+void Reaper::run_thread() noexcept {
   sys::Lock lock(mutex_);
   id_ = this_thread();
   while (!stopped_) {
-    if (orders_.empty()) {
+    if (requests_.empty()) {
       changed_.wait(lock);
       continue;
     }
-    const Order order = std::move(orders_.front());
-    orders_.pop_front();
+    const Request order = std::move(requests_.front());
+    requests_.pop_front();
     current_ = order.object;
     lock.unlock();
     order.destroy();

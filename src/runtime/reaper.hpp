@@ -39,16 +39,16 @@ class Reaper {
   void join() noexcept;
 
  private:
-  struct Order {
+  struct Request {
     const void* object;
     Destroy destroy;
   };
 
-  void live() noexcept;
+  void run_thread() noexcept;
 
   mutable sys::Mutex mutex_;  ///< of the rest
   sys::Condition changed_;
-  std::deque<Order> orders_ WEIR_GUARDED_BY(mutex_);
+  std::deque<Request> requests_ WEIR_GUARDED_BY(mutex_);
   const void* current_ = nullptr;  ///< being destroyed
   const void* id_ = nullptr;       ///< of the thread: see this_thread()
   bool stopped_ WEIR_GUARDED_BY(mutex_) = false;

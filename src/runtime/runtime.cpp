@@ -107,7 +107,7 @@ struct CallbackWaiter : Waiter {
     std::string described;
     const char* message = "";
     if (failure) {
-      failure->note_told();
+      failure->mark_reported();
       message = describe(*failure.get(), status == WEIR_STATUS_POISONED, described);
     }
     try {
@@ -122,7 +122,7 @@ struct CallbackWaiter : Waiter {
 
 bool try_to_cancel(Stream& stream) noexcept {
   try {
-    stream.cancel_for_good();
+    stream.cancel_permanently();
     return true;
   } catch (...) {
     return false;
@@ -156,7 +156,7 @@ Runtime::Runtime(const weir_runtime_options& options)
     // At half duplex there is one link, which one track shows.
     domain.track_out = domain.info().link_duplex == "half" ? domain.track_in : track("out");
     virtual_time_ = virtual_time_ || domain.info().virtual_time;
-    if (domain.info().takes_help) helped_.push_back(&domain.device());
+    if (domain.info().needs_polling) polled_devices_.push_back(&domain.device());
   }
   for (const std::string& name : config::unknown_variables()) {
     log::warning("unknown environment variable {}", name);
@@ -173,17 +173,17 @@ Runtime::~Runtime() {
   reaper_.stop(deadline);
   while (!pipelines_.empty()) destroy_pipeline(pipelines_.back().get());
   while (!queues_.empty()) {
-    queues_.back()->outlast(time_until(deadline));
+    queues_.back()->finish_or_cancel(time_until(deadline));
     destroy_queue(queues_.back().get());
   }
   while (!shares_.empty()) {
-    shares_.back()->outlast(time_until(deadline));
+    shares_.back()->finish_or_cancel(time_until(deadline));
     destroy_share(shares_.back().get());
   }
   shut_down(deadline);
   reaper_.join();
   watchdog_.reset();
-  wait_until_all_left();  // streams that the watchdog has asked, too
+  wait_until_no_owners();  // streams that the watchdog has asked, too
   write_requested_trace();
   report_unreported();
   for (auto& [key, stream] : std::exchange(streams_, {})) stream.reset();
@@ -201,10 +201,10 @@ void Runtime::shut_down(std::int64_t deadline_ns) noexcept {
     const PinnedStreams all(*this);
     do {  // again when somebody who was told of an end has enqueued more
       if (!await_end(all.list(), time_until(deadline_ns))) {
-        for (weir_stream* stream : all.list()) stream->cancel_for_good();
+        for (weir_stream* stream : all.list()) stream->cancel_permanently();
         await_end(all.list(), WEIR_FOREVER);
       }
-    } while (!wait_until_all_left());
+    } while (!wait_until_no_owners());
   } catch (...) {
     shut_down_without_memory(deadline_ns);
   }
@@ -214,12 +214,12 @@ void Runtime::shut_down_without_memory(std::int64_t deadline_ns) noexcept {
   do {
     for (const auto& [serial, stream] : streams_) {
       bool cancelled = false;
-      while (!stream->over()) {
+      while (!stream->is_complete()) {
         if (!cancelled && sys::now_ns() >= deadline_ns) cancelled = try_to_cancel(*stream);
         pass_time();
       }
     }
-  } while (!wait_until_all_left());
+  } while (!wait_until_no_owners());
 }
 
 void Runtime::pass_time() noexcept {
@@ -228,15 +228,15 @@ void Runtime::pass_time() noexcept {
 }
 
 /// Waits until no thread owns the stream. A place in virtual time gives it up when time passes.
-void Runtime::wait_until_left(const Stream& stream) noexcept {
-  stream.wait_until_left([this] {
+void Runtime::wait_until_no_owner(const Stream& stream) noexcept {
+  stream.wait_until_no_owner([this] {
     if (!virtual_time_ || !drive()) sys::yield();
   });
 }
 
 /// Waits until all is over and no thread owns any stream. Returns false, at once, when that is not
 /// to come: somebody who was told of an end has enqueued more.
-bool Runtime::wait_until_all_left() noexcept {
+bool Runtime::wait_until_no_owners() noexcept {
   const auto enqueued = [this]() WEIR_NOT_ANALYSED {
     std::uint64_t sum = 0;
     for (const auto& [serial, stream] : streams_) sum += stream->enqueued();
@@ -244,10 +244,10 @@ bool Runtime::wait_until_all_left() noexcept {
   };
   const std::uint64_t before = enqueued();
   const bool over = std::all_of(streams_.begin(), streams_.end(),
-                                [](const auto& entry) { return entry.second->over(); });
+                                [](const auto& entry) { return entry.second->is_complete(); });
   if (!over) return false;
   for (const auto& [serial, stream] : streams_) {
-    while (!stream->left()) {
+    while (!stream->has_no_owner()) {
       if (enqueued() != before) return false;
       if (!virtual_time_ || !drive()) sys::yield();
     }
@@ -256,20 +256,20 @@ bool Runtime::wait_until_all_left() noexcept {
 }
 
 /// Waits until all that is enqueued in a stream is complete.
-void Runtime::outlast(const Stream& stream) noexcept {
-  while (!stream.over()) pass_time();
+void Runtime::wait_until_complete(const Stream& stream) noexcept {
+  while (!stream.is_complete()) pass_time();
 }
 
-void Runtime::outlast_users_of(const Buffer& buffer) noexcept {
+void Runtime::wait_for_users(const Buffer& buffer) noexcept {
   sys::Lock lock(mutex_);
   for (auto at = streams_.begin(); at != streams_.end();) {
     weir_stream& stream = *at->second;
-    if (!stream.listing.leaving && buffer.maybe_used_by(stream.serial())) {
-      ++stream.listing.pins;
+    if (!stream.registration.being_destroyed && buffer.maybe_used_by(stream.serial())) {
+      ++stream.registration.pins;
       lock.unlock();
-      outlast(stream);
+      wait_until_complete(stream);
       lock.lock();
-      --stream.listing.pins;
+      --stream.registration.pins;
       stream_unpinned_.notify_all();
     }
     at = streams_.upper_bound(stream.serial());
@@ -278,7 +278,7 @@ void Runtime::outlast_users_of(const Buffer& buffer) noexcept {
 
 void Runtime::forget_instances_of(Buffer& buffer) noexcept {
   for (const auto& domain : domains_) {
-    while (!domain->residency().forget(buffer)) pass_time();
+    while (!domain->residency().free_instance(buffer)) pass_time();
   }
 }
 
@@ -407,7 +407,7 @@ weir_stream* Runtime::any_stream_of(const Place& place) {
     bool leaving = false;
     for (const auto& [serial, stream] : streams_) {
       if (&stream->place() != &place) continue;
-      if (!stream->listing.leaving) return stream.get();
+      if (!stream->registration.being_destroyed) return stream.get();
       leaving = true;
     }
     if (!leaving) return nullptr;
@@ -450,17 +450,17 @@ void Runtime::destroy_stream(weir_stream* stream) noexcept {
   if (destroyed_elsewhere(stream, &Runtime::destroy_stream)) return;
   {
     sys::Lock lock(mutex_);
-    if (std::exchange(stream->listing.leaving, true)) return;
-    while (stream->listing.pins > 0) stream_unpinned_.wait(lock);
+    if (std::exchange(stream->registration.being_destroyed, true)) return;
+    while (stream->registration.pins > 0) stream_unpinned_.wait(lock);
   }
   do {  // again when somebody who was told of an end has enqueued more
     try {
       await_end({stream}, WEIR_FOREVER);
     } catch (...) {
-      outlast(*stream);
+      wait_until_complete(*stream);
     }
-    wait_until_left(*stream);
-  } while (!stream->over());
+    wait_until_no_owner(*stream);
+  } while (!stream->is_complete());
   Owned<weir_stream> dead;
   sys::Lock lock(mutex_);
   const auto found = streams_.find(stream->serial());

@@ -68,8 +68,8 @@ class Runtime {
   // Places and streams.
   weir_place* create_place(Domain& domain, const weir_place_options& options);
   void partition(Domain& domain, std::size_t count, bool oversubscribe, weir_place** out_places);
-  /// Cores of no place; those of places that are just being destroyed count when the caller may
-  /// wait for that.
+  /// The number of cores that belong to no place. Cores of places in destruction count if the
+  /// caller may wait.
   std::size_t free_cores(const Domain& domain) noexcept;
   void destroy_place(weir_place* place) noexcept;
   weir_stream* create_stream(Place& place, const weir_stream_options& options);
@@ -157,10 +157,10 @@ class Runtime {
   Residency::Grant acquire_memory(Action& action, Outcome& why) noexcept;
   void release_memory(Action& action) noexcept;
   /// For an action that is told to try again, and will not.
-  void withdraw_from_memory(const Action& action) noexcept;
+  void cancel_memory_request(const Action& action) noexcept;
 
   /// Returns the name of the domain for whose memory an action waits, "": none.
-  std::string memory_waited_for(const Action& action) const;
+  std::string awaited_memory(const Action& action) const;
 
   // For the watchdog.
   /// Whether there is one.
@@ -190,19 +190,19 @@ class Runtime {
   /// is at it.
   bool drive() noexcept;
   /// Whether there are domains of other ranks.
-  bool assists() const noexcept { return !helped_.empty(); }
+  bool has_polled_devices() const noexcept { return !polled_devices_.empty(); }
   /// How long who waits polls before it sleeps.
   std::int64_t spin_ns() const noexcept { return spin_ns_; }
   /// Does what domains of other ranks have to do, for a thread that waits. Returns whether there
   /// was anything.
-  bool assist() noexcept {
+  bool poll_devices() noexcept {
     bool moved = false;
-    for (Device* const device : helped_) moved |= device->assist();
+    for (Device* const device : polled_devices_) moved |= device->poll();
     return moved;
   }
   /// The thread goes to sleep.
-  void assist_no_more() noexcept {
-    for (Device* const device : helped_) device->assist_no_more();
+  void end_polling() noexcept {
+    for (Device* const device : polled_devices_) device->end_polling();
   }
 
   CoreSharing& core_sharing() noexcept { return core_sharing_; }
@@ -241,19 +241,19 @@ class Runtime {
   weir_stream* any_stream_of(const Place& place);
   using Drains = std::list<Stream::Drain>;
   void add_drains_of(weir_stream& stream, Drains& drains);
-  bool give_up(Drains& drains) noexcept;
-  void give_back(Drains& drains) noexcept;
-  bool forget_given_up(Drains& drains);
+  bool abandon(Drains& drains) noexcept;
+  void return_abandoned(Drains& drains) noexcept;
+  bool forget_abandoned(Drains& drains);
   std::vector<unsigned> take_cores(Domain& domain, const weir_place_options& options);
   /// Whether another thread destroys the object, called `noun`, or has done so: a kernel or
   /// callback may not wait for that.
   template <class Object>
   bool destroyed_elsewhere(Object* object, void (Runtime::*destroy)(Object*) noexcept) noexcept;
   WaitResult drain(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns);
-  void outlast(const Stream& stream) noexcept;
-  void wait_until_left(const Stream& stream) noexcept;
-  bool wait_until_all_left() noexcept WEIR_NOT_ANALYSED;
-  void outlast_users_of(const Buffer& buffer) noexcept;
+  void wait_until_complete(const Stream& stream) noexcept;
+  void wait_until_no_owner(const Stream& stream) noexcept;
+  bool wait_until_no_owners() noexcept WEIR_NOT_ANALYSED;
+  void wait_for_users(const Buffer& buffer) noexcept;
   class PinnedQueues;
   void shut_down(std::int64_t deadline_ns) noexcept;
   void shut_down_without_memory(std::int64_t deadline_ns) noexcept WEIR_NOT_ANALYSED;
@@ -279,7 +279,7 @@ class Runtime {
   const FabricUse fabric_;  // outlives what follows
   std::vector<std::unique_ptr<Backend>> backends_;
   std::vector<Owned<weir_domain>> domains_;
-  std::vector<Device*> helped_;  ///< those that take help
+  std::vector<Device*> polled_devices_;  ///< those that take help
   bool virtual_time_ = false;
   SpinLock driving_;  // only ever tried: a thread makes virtual time pass
 
@@ -288,7 +288,7 @@ class Runtime {
   std::vector<Owned<weir_place>> places_ WEIR_GUARDED_BY(mutex_);
   std::map<std::uint64_t, Owned<weir_stream>> streams_ WEIR_GUARDED_BY(mutex_);
   std::vector<Owned<weir_queue>> queues_ WEIR_GUARDED_BY(mutex_);
-  WaitResult untold_
+  WaitResult unreported_failure_
       WEIR_GUARDED_BY(mutex_);  ///< a failure that a queue told when not all was over in time
   std::vector<Owned<weir_share>> shares_ WEIR_GUARDED_BY(mutex_);
   std::uint64_t shares_made_ WEIR_GUARDED_BY(mutex_) = 0;

@@ -101,7 +101,7 @@ weir_buffer* Runtime::add_buffer(void* address, std::size_t bytes, HostAllocatio
 void Runtime::lock_host_memory(const weir_buffer& buffer) noexcept {
   for (const Owned<weir_domain>& domain : domains_) {
     Device& device = domain->device();
-    if (!device.lock_host(buffer.host_address(), buffer.bytes())) continue;
+    if (!device.pin_host(buffer.host_address(), buffer.bytes())) continue;
     const sys::Lock lock(mutex_);
     buffers_.find(buffer.host_address() + buffer.bytes())->second.locker = &device;
     return;
@@ -109,7 +109,7 @@ void Runtime::lock_host_memory(const weir_buffer& buffer) noexcept {
 }
 
 void Runtime::unlock_host_memory(const OwnedBuffer& owned) noexcept {
-  if (owned.locker != nullptr) owned.locker->unlock_host(owned.buffer->host_address());
+  if (owned.locker != nullptr) owned.locker->unpin_host(owned.buffer->host_address());
 }
 
 Owned<weir_buffer> Runtime::make_device_buffer(std::size_t bytes) {
@@ -132,7 +132,7 @@ void Runtime::destroy_buffer(weir_buffer* buffer) noexcept {
     wait_for_events(*this, ends, WEIR_WAIT_MODE_ALL, WEIR_FOREVER);
     for (const weir_event& end : ends) failures_.remove(end.opaque[1]);
   } catch (...) {
-    outlast_users_of(*buffer);
+    wait_for_users(*buffer);
   }
   free_buffer(*buffer);
 }
@@ -182,7 +182,8 @@ Residency::Grant Runtime::acquire_memory(Action& action, Outcome& why) noexcept 
     // It may have asked in those that follow before, and been told to wait.
     std::uint64_t later = grant == Residency::Grant::refused ? left & (left - 1) : 0;
     for (; later != 0; later &= later - 1) {
-      domains_[static_cast<std::size_t>(std::countr_zero(later)) - 1]->residency().withdraw(action);
+      domains_[static_cast<std::size_t>(std::countr_zero(later)) - 1]->residency().cancel_request(
+          action);
     }
     return grant;
   }
@@ -198,20 +199,20 @@ void Runtime::release_memory(Action& action) noexcept {
   }
 }
 
-void Runtime::withdraw_from_memory(const Action& action) noexcept {
+void Runtime::cancel_memory_request(const Action& action) noexcept {
   std::uint64_t memories = 0;
   for (const Operand& operand : action.operands()) memories |= std::uint64_t{1} << operand.memory;
   for (memories &= ~std::uint64_t{1}; memories != 0; memories &= memories - 1) {
     const auto memory = static_cast<std::size_t>(std::countr_zero(memories));
-    domains_[memory - 1]->residency().withdraw(action);
+    domains_[memory - 1]->residency().cancel_request(action);
   }
 }
 
-std::string Runtime::memory_waited_for(const Action& action) const {
+std::string Runtime::awaited_memory(const Action& action) const {
   for (const Operand& operand : action.operands()) {
     if (operand.memory == kHostMemory) continue;
     const Domain& domain = *domains_[operand.memory - 1u];
-    if (domain.residency().waits(action)) return domain.name();
+    if (domain.residency().is_waiting(action)) return domain.name();
   }
   return {};
 }

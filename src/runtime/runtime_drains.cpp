@@ -42,13 +42,13 @@ WaitResult Runtime::synchronize_all(std::int64_t timeout_ns) {
     WaitResult result = queue->synchronize(left());
     if (is_late(result)) return result;
     const sys::Lock lock(mutex_);
-    if (untold_.status == WEIR_STATUS_OK) untold_ = std::move(result);
+    if (unreported_failure_.status == WEIR_STATUS_OK) unreported_failure_ = std::move(result);
   }
   const PinnedStreams all(*this);
   WaitResult result = drain(all.list(), left());
   if (is_late(result)) return result;
   const sys::Lock lock(mutex_);
-  WaitResult first = std::exchange(untold_, {});
+  WaitResult first = std::exchange(unreported_failure_, {});
   return first.status == WEIR_STATUS_OK ? result : first;
 }
 
@@ -60,14 +60,14 @@ WaitResult Runtime::drain(const std::vector<weir_stream*>& streams, std::int64_t
     for (;;) {
       const std::vector<weir_event> events = events_of(drains);
       WaitResult result = wait_for_events(*this, events, WEIR_WAIT_MODE_ALL, time_until(deadline));
-      if (is_late(result) && !give_up(drains)) {  // all are just about to be over
+      if (is_late(result) && !abandon(drains)) {  // all are just about to be over
         result = wait_for_events(*this, events, WEIR_WAIT_MODE_ALL, kMomentNs);
       }
       if (is_late(result)) {
-        give_back(drains);
+        return_abandoned(drains);
         return result;
       }
-      if (!forget_given_up(drains)) continue;
+      if (!forget_abandoned(drains)) continue;
       for (const Stream::Drain& drain : drains) {
         failures_.remove(drain.event.opaque[1]);
         drain.stream->unreported().forget_up_to(drain.event.opaque[1]);
@@ -75,8 +75,8 @@ WaitResult Runtime::drain(const std::vector<weir_stream*>& streams, std::int64_t
       return result;
     }
   } catch (...) {
-    give_up(drains);
-    give_back(drains);
+    abandon(drains);
+    return_abandoned(drains);
     throw;
   }
 }
@@ -87,48 +87,50 @@ void Runtime::add_drains_of(weir_stream& stream, Drains& drains) {
   Drains own;
   {
     sys::Lock lock(mutex_);
-    own.splice(own.end(), stream.listing.overdue);
+    own.splice(own.end(), stream.registration.abandoned_drains);
   }
   own.remove_if([&](const Stream::Drain& drain) {
-    if (!drain.given_up || stream.is_last(drain.event)) return false;
+    if (!drain.abandoned || stream.is_last(drain.event)) return false;
     failures_.remove(drain.event.opaque[1]);
     return true;
   });
   const bool asked = std::any_of(own.begin(), own.end(),
-                                 [](const Stream::Drain& drain) { return drain.given_up; });
+                                 [](const Stream::Drain& drain) { return drain.abandoned; });
   drains.splice(drains.end(), own);
-  if (asked || stream.settled()) return;
+  if (asked || stream.completed_without_failure()) return;
   Drains added(1);  // nothing may fail once the drain is enqueued
   added.front() = {stream.drain(), &stream, false};
   drains.splice(drains.end(), added);
 }
 
 /// Lets the drains that are not decided forget nothing. Returns whether any is given up.
-bool Runtime::give_up(Drains& drains) noexcept {
+bool Runtime::abandon(Drains& drains) noexcept {
   bool any = false;
   for (Stream::Drain& drain : drains) {
-    drain.given_up =
-        drain.given_up || action_of(drain.event).decide(drain.event.opaque[1], DrainFate::given_up);
-    any = any || drain.given_up;
+    drain.abandoned =
+        drain.abandoned ||
+        action_of(drain.event).decide_fate(drain.event.opaque[1], DrainFate::abandoned);
+    any = any || drain.abandoned;
   }
   return any;
 }
 
 /// Keeps drains for the next synchronise of their streams.
-void Runtime::give_back(Drains& drains) noexcept {
+void Runtime::return_abandoned(Drains& drains) noexcept {
   sys::Lock lock(mutex_);
   while (!drains.empty()) {
-    auto& overdue = static_cast<weir_stream*>(drains.front().stream)->listing.overdue;
-    overdue.splice(overdue.end(), drains, drains.begin());
+    auto& abandoned_drains =
+        static_cast<weir_stream*>(drains.front().stream)->registration.abandoned_drains;
+    abandoned_drains.splice(abandoned_drains.end(), drains, drains.begin());
   }
 }
 
 /// All drains are over: lets streams forget the failures that those which were given up have left.
 /// Where something was enqueued since, it takes another drain: then returns false.
-bool Runtime::forget_given_up(Drains& drains) {
+bool Runtime::forget_abandoned(Drains& drains) {
   bool complete = true;
   for (Stream::Drain& drain : drains) {
-    if (!drain.given_up) continue;
+    if (!drain.abandoned) continue;
     if (failures_.find(drain.event.opaque[1]).status != WEIR_STATUS_OK &&
         !drain.stream->forget_failure_of(drain.event)) {
       const std::uint64_t left = drain.event.opaque[1];
@@ -136,7 +138,7 @@ bool Runtime::forget_given_up(Drains& drains) {
       failures_.remove(left);
       complete = false;
     }
-    drain.given_up = false;  // it counts as one that has taken the failure, if there was any
+    drain.abandoned = false;  // it counts as one that has taken the failure, if there was any
   }
   return complete;
 }
@@ -147,7 +149,7 @@ bool Runtime::await_end(const std::vector<weir_stream*>& streams, std::int64_t t
   std::vector<weir_event> ends;
   ends.reserve(streams.size());
   for (weir_stream* stream : streams) {
-    if (!stream->over()) ends.push_back(stream->drain(DrainFate::given_up));
+    if (!stream->is_complete()) ends.push_back(stream->drain(DrainFate::abandoned));
   }
   const WaitResult result = wait_for_events(*this, ends, WEIR_WAIT_MODE_ALL, timeout_ns);
   for (const weir_event& end : ends) failures_.remove(end.opaque[1]);

@@ -14,8 +14,8 @@ class Runtime::PinnedStreams {
     sys::Lock lock(runtime_.mutex_);
     list_.reserve(runtime_.streams_.size());
     for (const auto& [serial, stream] : runtime_.streams_) {
-      if (stream->listing.leaving) continue;
-      ++stream->listing.pins;
+      if (stream->registration.being_destroyed) continue;
+      ++stream->registration.pins;
       list_.push_back(stream.get());
     }
   }
@@ -23,7 +23,7 @@ class Runtime::PinnedStreams {
   PinnedStreams& operator=(const PinnedStreams&) = delete;
   ~PinnedStreams() {
     sys::Lock lock(runtime_.mutex_);
-    for (weir_stream* stream : list_) --stream->listing.pins;
+    for (weir_stream* stream : list_) --stream->registration.pins;
     lock.unlock();
     runtime_.stream_unpinned_.notify_all();
   }

@@ -63,8 +63,8 @@ weir_share* Runtime::create_share(const weir_share_options& options, Share::Enqu
     shares_.reserve(shares_.size() + 1);
   }
   weir_fabric* const fabric = options.fabric;
-  ShareCrew::Meeting meeting(fabric != nullptr ? &weir_fabric::check(fabric) : nullptr,
-                             Share::describe(options), options.timeout_ns);
+  ShareGroup::CollectiveJoin meeting(fabric != nullptr ? &weir_fabric::check(fabric) : nullptr,
+                                     Share::describe(options), options.timeout_ns);
   if (options.enqueue == nullptr) fail_argument("the function of a share is NULL");
   Owned<weir_share> share(
       new weir_share(*this, options, std::move(name), std::move(enqueue), meeting));

@@ -55,7 +55,7 @@ std::string Share::describe(const weir_share_options& options) {
 }
 
 Share::Share(Runtime& runtime, const weir_share_options& options, std::string name, Enqueue enqueue,
-             ShareCrew::Meeting& meeting)
+             ShareGroup::CollectiveJoin& join)
     : runtime_(runtime),
       name_(std::move(name)),
       chunks_(options.chunks != nullptr ? options.chunks : "learned"),
@@ -72,9 +72,9 @@ Share::Share(Runtime& runtime, const weir_share_options& options, std::string na
          "a share over ranks needs real time: each has a clock of its own");
   }
   try {
-    begin(meeting);
+    begin(join);
   } catch (...) {
-    if (crew_ != nullptr) crew_->abandon(current_exception_outcome(WEIR_STATUS_INTERNAL));
+    if (group_ != nullptr) group_->abandon(current_exception_outcome(WEIR_STATUS_INTERNAL));
     close_parts();
     throw;
   }
@@ -82,10 +82,10 @@ Share::Share(Runtime& runtime, const weir_share_options& options, std::string na
 
 void Share::start() {
   try {
-    if (crew_ != nullptr) crew_->listen(*this);
+    if (group_ != nullptr) group_->listen(*this);
   } catch (...) {
-    crew_->abandon(current_exception_outcome(WEIR_STATUS_INTERNAL));
-    over_.deliver();
+    group_->abandon(current_exception_outcome(WEIR_STATUS_INTERNAL));
+    complete_signal_.deliver();
     throw;
   }
   for (Part& part : parts_) {
@@ -94,10 +94,10 @@ void Share::start() {
   release();
 }
 
-void Share::begin(ShareCrew::Meeting& meeting) {
+void Share::begin(ShareGroup::CollectiveJoin& join) {
   std::vector<std::string> names;
   for (const weir_place* const place : places_.all()) names.push_back(place->name());
-  if (meeting.has_others()) crew_ = std::make_unique<ShareCrew>(meeting, names);
+  if (join.has_others()) group_ = std::make_unique<ShareGroup>(join, names);
   add_parts();
   policy_ = make_chunk_policy(chunks_, parts_.size());
   for (Part& part : parts_) {
@@ -106,10 +106,10 @@ void Share::begin(ShareCrew::Meeting& meeting) {
   }
   returned_.reserve(2 * kDepth * parts_.size());
   started_ns_ = runtime_.now_ns();
-  if (crew_ == nullptr) return;
-  if (is_home()) {
-    counter_ = std::make_unique<WindowCounter>(crew_->word());
-    fellows_.resize(crew_->ranks());
+  if (group_ == nullptr) return;
+  if (is_root()) {
+    counter_ = std::make_unique<WindowCounter>(group_->word());
+    peers_.resize(group_->ranks());
   } else {
     attached_.store(true);
     in_flight_.fetch_add(1);
@@ -117,19 +117,19 @@ void Share::begin(ShareCrew::Meeting& meeting) {
 }
 
 void Share::add_parts() {
-  const std::size_t count = crew_ != nullptr ? crew_->places().size() : places_.all().size();
-  const std::size_t first = crew_ != nullptr ? crew_->first(crew_->rank()) : 0;
+  const std::size_t count = group_ != nullptr ? group_->places().size() : places_.all().size();
+  const std::size_t first = group_ != nullptr ? group_->first(group_->rank()) : 0;
   for (std::size_t index = 0; index < count; ++index) {
     Part& part = parts_.emplace_back();
     part.share = this;
     part.index = index;
-    if (crew_ != nullptr) part.rank = crew_->places()[index].rank;
+    if (group_ != nullptr) part.rank = group_->places()[index].rank;
     if (index - first < places_.all().size()) part.place = places_.all()[index - first];
-    part.name = part.place != nullptr ? part.place->name() : crew_->places()[index].name;
-    if (part.place != nullptr || is_home()) part.peers.resize(count);
+    part.name = part.place != nullptr ? part.place->name() : group_->places()[index].name;
+    if (part.place != nullptr || is_root()) part.peers.resize(count);
     if (part.place != nullptr) {
       open_stream(part);
-    } else if (is_home()) {
+    } else if (is_root()) {
       part.counted = true;
       in_flight_.fetch_add(1);
     }
@@ -140,9 +140,9 @@ void Share::finish() noexcept {
   try {
     wait_until_over(sys::kNever);
   } catch (...) {
-    while (over_.count() == 0) runtime_.pass_time();
+    while (complete_signal_.count() == 0) runtime_.pass_time();
   }
-  if (crew_ != nullptr) crew_->leave();
+  if (group_ != nullptr) group_->leave();
 }
 
 Share::~Share() {
@@ -159,8 +159,8 @@ Share::~Share() {
 
 void Share::report_unreported() noexcept {
   {
-    const SpinGuard guard(failing_);
-    unreported_.add(untold_.failure);
+    const SpinGuard guard(failure_lock_);
+    unreported_.add(unreported_failure_.failure);
     unreported_.add(failure_);
   }
   for (const Part& part : parts_) {
@@ -174,7 +174,7 @@ void Share::open_stream(Part& part) {
     chunk.part = &part;
     chunk.deliver = on_end;
   }
-  part.call.part = &part;
+  part.counter_fetch.part = &part;
   const std::string name = fmt::format("{}/{}", name_, part.name);
   weir_stream_options options = WEIR_STREAM_OPTIONS_INIT;
   options.name = name.c_str();
@@ -186,8 +186,9 @@ bool Share::tries_ways() const noexcept {
   constexpr std::size_t kWorthwhile = 8;
   std::size_t cores = 0;
   for (const weir_place* const place : places_.all()) cores += place->width();
-  if (crew_ != nullptr) cores *= crew_->ranks();
-  return ways_ > 1 && policy_->learns() && items_.count() >= kWorthwhile * ways_ * cores;
+  if (group_ != nullptr) cores *= group_->ranks();
+  return ways_ > 1 && policy_->uses_measured_speeds() &&
+         items_.count() >= kWorthwhile * ways_ * cores;
 }
 
 void Share::close_parts() noexcept {
@@ -200,27 +201,27 @@ void Share::close_parts() noexcept {
 
 /// Gives a place the chunks that it should have, at least one item when forced.
 void Share::advance(Part& part, bool forced) noexcept {
-  if (!is_own(part)) return give_to(part, forced);
-  if (!is_home()) return call_on(part);
-  while (Chunk* const chunk = visit(part, std::exchange(forced, false))) {
+  if (!is_own(part)) return assign_to(part, forced);
+  if (!is_root()) return fetch_for(part);
+  while (Chunk* const chunk = fetch_chunk(part, std::exchange(forced, false))) {
     if (!hand_out(*chunk)) in_flight_.fetch_sub(1);  // over already; the caller is counted as well
   }
 }
 
 /// How many chunks a place has at once.
 std::size_t Share::depth(const Part& part) const noexcept {
-  const bool measured = !policy_->learns() || part.meter.speed() > 0;
+  const bool measured = !policy_->uses_measured_speeds() || part.meter.speed() > 0;
   return measured && policy_->fetches_ahead() ? kDepth : 1;
 }
 
-Share::Chunk* Share::visit(Part& part, bool forced) noexcept {
+Share::Chunk* Share::fetch_chunk(Part& part, bool forced) noexcept {
   const SpinGuard guard(part.lock);
   if (part.in_flight >= depth(part)) return nullptr;
   if (stopped_.load() || part.lost.load()) return nullptr;
   const std::uint64_t size = std::max<std::uint64_t>(size_of_next(part), forced ? 1 : 0);
   Range range{0, 0};
   if (size == 0 || !fetch(size, range)) {
-    part.resting.store(true);
+    part.idle.store(true);
     return nullptr;
   }
   return &take(part, range);
@@ -248,7 +249,7 @@ std::uint64_t Share::size_of_next(Part& part) noexcept {
   if (next.count == 0) return 0;
   if (part.trial > 0) return part.trial;
   const std::int64_t now = runtime_.now_ns();
-  if (policy_->knows_peers()) {
+  if (policy_->uses_peer_speeds()) {
     for (const Part& other : parts_) part.peers[other.index] = peer_of(other, now);
   }
   // What came back is near enough like what is at hand of it.
@@ -260,8 +261,8 @@ std::uint64_t Share::size_of_next(Part& part) noexcept {
   const std::uint64_t size =
       policy_->count({.items = items_,
                       .next = next.first,
-                      .left = items_.count() - taken + returned,
-                      .work_left = std::max(0.0, work_left - begun_unheard(now)),
+                      .remaining = items_.count() - taken + returned,
+                      .remaining_work = std::max(0.0, work_left - estimate_unreported(now)),
                       .peers = part.peers,
                       .self = part.index});
   return std::min(size, items_.count());  // the counter must not go round
@@ -270,7 +271,7 @@ std::uint64_t Share::size_of_next(Part& part) noexcept {
 /// Where the next chunk will be cut from.
 Share::Range Share::next_range(std::uint64_t taken) noexcept {
   if (returned_items_.load() > 0) {
-    const SpinGuard guard(returning_);
+    const SpinGuard guard(returned_lock_);
     if (!returned_.empty()) return returned_.back();
   }
   return {taken, items_.count() - taken};
@@ -285,7 +286,7 @@ SharePeer Share::peer_of(const Part& part, std::int64_t now_ns) const noexcept {
   const double current = part.current.load(), pending = std::max(current, part.pending.load());
   const double elapsed =
       static_cast<double>(std::max<std::int64_t>(1, now_ns - part.since_ns.load()));
-  if (hears_late(part)) {
+  if (has_stale_status(part)) {
     peer.free_ns = std::max(0.0, pending / peer.speed - elapsed);
     return peer;
   }
@@ -295,11 +296,11 @@ SharePeer Share::peer_of(const Part& part, std::int64_t now_ns) const noexcept {
 }
 
 /// Work that places which were heard of long ago will have begun since.
-double Share::begun_unheard(std::int64_t now_ns) const noexcept {
-  if (is_home()) return 0;
+double Share::estimate_unreported(std::int64_t now_ns) const noexcept {
+  if (is_root()) return 0;
   double work = 0;
   for (const Part& part : parts_) {
-    if (!hears_late(part) || part.lost.load()) continue;
+    if (!has_stale_status(part) || part.lost.load()) continue;
     const auto elapsed =
         static_cast<double>(std::max<std::int64_t>(0, now_ns - part.since_ns.load()));
     work += std::max(0.0, part.speed.load() * elapsed - part.pending.load());
@@ -309,7 +310,7 @@ double Share::begun_unheard(std::int64_t now_ns) const noexcept {
 
 bool Share::fetch(std::uint64_t count, Range& range) noexcept {
   if (returned_items_.load() > 0) {
-    const SpinGuard guard(returning_);
+    const SpinGuard guard(returned_lock_);
     if (!returned_.empty()) {
       Range& some = returned_.back();
       range = {some.first, std::min(count, some.count)};
@@ -328,7 +329,7 @@ bool Share::fetch(std::uint64_t count, Range& range) noexcept {
 
 /// Returns false when the chunk is over.
 bool Share::hand_out(Chunk& chunk) noexcept {
-  const std::size_t first = crew_ != nullptr ? crew_->first(crew_->rank()) : 0;
+  const std::size_t first = group_ != nullptr ? group_->first(group_->rank()) : 0;
   const weir_chunk given = {chunk.range.first, chunk.range.count, chunk.part->stream,
                             chunk.part->index - first, chunk.way};
   weir_status status = WEIR_STATUS_OK;
@@ -359,7 +360,7 @@ void Share::on_end(Waiter& waiter, weir_status status, const FailureRef& failure
   Share& share = *part.share;
   share.account(static_cast<Chunk&>(waiter), status, failure);
   share.advance(part, false);
-  share.wake_resting();
+  share.wake_idle();
   share.release();
 }
 
@@ -373,11 +374,11 @@ void Share::account(Chunk& chunk, weir_status status, const FailureRef& failure)
     if (status == WEIR_STATUS_OK && chunk.cut) status = WEIR_STATUS_CANCELLED;
     if (status == WEIR_STATUS_OK) {
       measure(part, chunk, now);
-      if (is_home()) note_done(range, {});
+      if (is_root()) note_done(range, {});
     } else if (is_of_device(status)) {
       part.lost.store(true);
-      if (is_home()) give_back(range);
-      const SpinGuard noting(failing_);
+      if (is_root()) give_back(range);
+      const SpinGuard noting(failure_lock_);
       last_loss_ = failure;
     } else {
       fail_with(status, failure);
@@ -386,13 +387,13 @@ void Share::account(Chunk& chunk, weir_status status, const FailureRef& failure)
     if (--part.in_flight == 0) part.busy_ns += now - part.busy_since_ns;
     publish(part);
   }
-  if (!is_home()) tell_end(part, range, status, failure);
+  if (!is_root()) send_end(part, range, status, failure);
 }
 
 /// Returns false when it was done before. Results are those of another rank.
 bool Share::note_done(const Range& range, std::span<const std::byte> results) noexcept {
-  if (crew_ != nullptr) {
-    const SpinGuard guard(marking_);
+  if (group_ != nullptr) {
+    const SpinGuard guard(marks_lock_);
     try {
       if (!marks_.add(range)) return false;
     } catch (const std::bad_alloc&) {
@@ -443,13 +444,13 @@ void Share::publish(Part& part) noexcept {
 }
 
 void Share::give_back(const Range& range) noexcept {
-  const SpinGuard guard(returning_);
+  const SpinGuard guard(returned_lock_);
   returned_.push_back(range);
   returned_items_.fetch_add(range.count);
 }
 
 void Share::fail_with(weir_status status, FailureRef failure) noexcept {
-  const SpinGuard guard(failing_);
+  const SpinGuard guard(failure_lock_);
   if (status_ == WEIR_STATUS_OK) {
     status_ = status;
     failure_ = std::move(failure);
@@ -458,31 +459,31 @@ void Share::fail_with(weir_status status, FailureRef failure) noexcept {
   stopped_.store(true);
 }
 
-void Share::wake_resting() noexcept {
+void Share::wake_idle() noexcept {
   for (Part& part : parts_) {
-    if (part.resting.load() && part.resting.exchange(false)) advance(part, false);
+    if (part.idle.load() && part.idle.exchange(false)) advance(part, false);
   }
 }
 
 /// Ends what the caller is counted for. The last one sees to it that somebody goes on.
 void Share::release() noexcept {
-  announce();
+  broadcast_status();
   while (in_flight_.fetch_sub(1) == 1) {
     in_flight_.store(1);
-    if (anybody_takes_more()) continue;
+    if (any_place_takes_more()) continue;
     if (ended_ns_.load() < 0) ended_ns_.store(runtime_.now_ns());
-    if (is_home() && dismiss()) continue;
-    if (!is_home()) tell_left();
-    over_.deliver();
+    if (is_root() && dismiss()) continue;
+    if (!is_root()) send_left();
+    complete_signal_.deliver();
     return;
   }
 }
 
 /// Nothing is in flight: whatever is left, somebody has to take it.
-bool Share::anybody_takes_more() noexcept {
+bool Share::any_place_takes_more() noexcept {
   if (stopped_.load() || done_.load() == items_.count()) return false;
   find_missing();
-  wake_resting();
+  wake_idle();
   if (in_flight_.load() > 1) return true;
   Part* best = nullptr;
   for (Part& part : parts_) {
@@ -495,7 +496,7 @@ bool Share::anybody_takes_more() noexcept {
   }
   FailureRef loss;
   {
-    const SpinGuard guard(failing_);
+    const SpinGuard guard(failure_lock_);
     loss = last_loss_;
   }
   fail_with(loss ? loss->status : WEIR_STATUS_NETWORK_ERROR, loss);
@@ -506,14 +507,14 @@ bool Share::anybody_takes_more() noexcept {
 
 /// Who has to move the fabric on does that meanwhile.
 bool Share::wait_until_over(std::int64_t deadline_ns) {
-  if (crew_ == nullptr || crew_->port().progress_by() != ProgressBy::caller) {
-    return wait_for_signal(runtime_, over_, 1, deadline_ns);
+  if (group_ == nullptr || group_->port().progress_by() != ProgressBy::caller) {
+    return wait_for_signal(runtime_, complete_signal_, 1, deadline_ns);
   }
   constexpr std::int64_t kSlice = 1'000'000;  // ends of chunks do not wake who waits for the fabric
-  const auto over = [this] { return over_.count() > 0; };
+  const auto over = [this] { return complete_signal_.count() > 0; };
   for (;;) {
     const std::int64_t left = deadline_ns == sys::kNever ? kSlice : deadline_ns - sys::now_ns();
-    if (crew_->port().wait_until(over, std::clamp<std::int64_t>(left, 0, kSlice), "a share")) {
+    if (group_->port().wait_until(over, std::clamp<std::int64_t>(left, 0, kSlice), "a share")) {
       return true;
     }
     if (left <= 0) return false;
@@ -534,17 +535,17 @@ WaitResult Share::wait(std::int64_t timeout_ns) {
     WaitResult drained = runtime_.synchronize(*part.stream, left);
     if (drained.status == WEIR_STATUS_TIMEOUT) return drained;
     if (drained.status == WEIR_STATUS_OK || part.lost.load()) continue;
-    const SpinGuard guard(failing_);
-    if (untold_.status == WEIR_STATUS_OK) untold_ = std::move(drained);
+    const SpinGuard guard(failure_lock_);
+    if (unreported_failure_.status == WEIR_STATUS_OK) unreported_failure_ = std::move(drained);
   }
-  const SpinGuard guard(failing_);
-  WaitResult result = std::exchange(untold_, {});
-  const bool complete = crew_ == nullptr ? done_.load() == items_.count() : complete_.load();
+  const SpinGuard guard(failure_lock_);
+  WaitResult result = std::exchange(unreported_failure_, {});
+  const bool complete = group_ == nullptr ? done_.load() == items_.count() : complete_.load();
   return complete ? result : WaitResult{status_, failure_, 0};
 }
 
 void Share::cancel() {
-  if (over_.count() > 0) return;
+  if (complete_signal_.count() > 0) return;
   struct Entered {
     explicit Entered(Share& entered) : share(entered) { share.enter(); }
     Entered(const Entered&) = delete;
@@ -566,7 +567,7 @@ void Share::cancel_chunks() {
   }
 }
 
-void Share::outlast(std::int64_t timeout_ns) noexcept {
+void Share::finish_or_cancel(std::int64_t timeout_ns) noexcept {
   try {
     if (!wait_until_over(sys::deadline_after(timeout_ns))) cancel();
   } catch (...) {  // no memory to wait or to cancel
@@ -581,7 +582,7 @@ void Share::get_info(weir_share_info& info, weir_share_part* parts, std::size_t 
   const std::int64_t ended = ended_ns_.load();
   info.name = name_.c_str();
   info.chunks = chunks_.c_str();
-  info.place_count = is_home() ? parts_.size() : places_.all().size();
+  info.place_count = is_root() ? parts_.size() : places_.all().size();
   info.items = items_.count();
   info.done = done_.load();
   const std::int64_t now = ended >= 0 ? ended : runtime_.now_ns();
@@ -590,7 +591,7 @@ void Share::get_info(weir_share_info& info, weir_share_part* parts, std::size_t 
   places.reserve(parts_.size());
   std::size_t index = 0;
   for (Part& part : parts_) {
-    if (!is_own(part) && !is_home()) continue;
+    if (!is_own(part) && !is_root()) continue;
     const SpinGuard guard(part.lock);
     const std::int64_t busy = part.busy_ns + (part.in_flight > 0 ? now - part.busy_since_ns : 0);
     places.push_back({part.work_done, static_cast<double>(busy), part.lost.load()});

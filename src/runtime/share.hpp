@@ -21,13 +21,13 @@
 #include "core/failure.hpp"
 #include "core/unreported.hpp"
 #include "runtime/place_set.hpp"
-#include "runtime/share_crew.hpp"
+#include "runtime/share_group.hpp"
 #include "runtime/waiting.hpp"
 #include "sched/chunk_policy.hpp"
 #include "sched/items.hpp"
 #include "sched/range_set.hpp"
 #include "sched/share_counter.hpp"
-#include "sched/speedometer.hpp"
+#include "sched/throughput_meter.hpp"
 
 namespace weir::rt {
 
@@ -35,22 +35,23 @@ class Runtime;
 
 /// Hands out chunks until there are none left.
 ///
-/// The thread that completes a chunk visits the counter for its place; there is no thread and no
-/// lock of the share. What a place publishes of itself is in atomics, which others read as they
-/// are. A place whose policy wants nothing now rests, until a chunk ends anywhere. Chunks in
-/// flight, and threads at work for the share, are counted: whoever makes that 0 sees to the rest.
+/// The thread that completes a chunk fetches the next one for its place; a share has no thread and
+/// no lock of its own. Places publish their state in atomics. A place whose policy takes nothing is
+/// idle until a chunk completes anywhere. A counter of chunks and active threads detects the end:
+/// the thread that brings it to 0 completes the share.
 ///
-/// Over ranks (ADR 34) each has a share of the same items. The others fetch chunks from the counter
-/// of rank 0, tell it of their ends, and ask it when there is nothing to fetch. At rank 0 places of
-/// others are parts as well, which are counted until they ask and it has all their results.
-class Share : private ShareCrew::Listener {
+/// With several ranks (ADR 34) each has a share of the same items. Other ranks fetch chunks from
+/// the counter of the root (rank 0), report completions to it and send it a request when no items
+/// are left. The root represents their places by parts, which it counts until their rank has sent a
+/// request and all results.
+class Share : private ShareGroup::Listener {
  public:
   /// Enqueues a chunk; throws Error.
   using Enqueue = std::function<weir_event(const weir_chunk&)>;
 
   /// Collective with a fabric.
   Share(Runtime& runtime, const weir_share_options& options, std::string name, Enqueue enqueue,
-        ShareCrew::Meeting& meeting);
+        ShareGroup::CollectiveJoin& join);
   Share(const Share&) = delete;
   Share& operator=(const Share&) = delete;
   ~Share();
@@ -71,7 +72,7 @@ class Share : private ShareCrew::Listener {
   WaitResult wait(std::int64_t timeout_ns);
   void cancel();
   /// Waits, and cancels what there is when the time is over.
-  void outlast(std::int64_t timeout_ns) noexcept;
+  void finish_or_cancel(std::int64_t timeout_ns) noexcept;
   void get_info(weir_share_info& info, weir_share_part* parts, std::size_t count);
 
  private:
@@ -88,13 +89,13 @@ class Share : private ShareCrew::Listener {
     bool cut = false;  ///< its actions may have been enqueued before and after they were cancelled
   };
 
-  /// One addition to the counter of rank 0. Where it is over before it has been started, the thread
-  /// that started it goes on.
-  struct Call final : Completion {
+  /// A fetch-and-add on the counter of the root. If it completes before start() has returned, the
+  /// starting thread handles the result.
+  struct CounterFetch final : Completion {
     Part* part = nullptr;
     std::uint64_t count = 0, old = 0;
     Outcome outcome;
-    sys::Atomic<bool> met{false};  ///< one of start and end has been here
+    sys::Atomic<bool> one_side_done{false};  ///< one of start and end has been here
 
     void completed(std::int64_t found, const Outcome& ended) noexcept override;
   };
@@ -111,7 +112,7 @@ class Share : private ShareCrew::Listener {
     SpinLock lock;  // of what follows, but the atomics
     std::array<Chunk, kDepth> chunks;
     std::size_t in_flight = 0;
-    Speedometer meter;
+    ThroughputMeter meter;
     std::size_t untried = 0;  ///< ways that are to be tried, from the last
     std::uint64_t trial = 0;  ///< items of a chunk for that, 0: no way is untried
     std::size_t way = 0;      ///< the best so far
@@ -121,8 +122,8 @@ class Share : private ShareCrew::Listener {
     std::int64_t busy_since_ns = 0, busy_ns = 0;
     std::vector<SharePeer> peers;  ///< for size_of_next()
 
-    Call call;             ///< not at rank 0
-    bool calling = false;  ///< it is under way, or rank 0 has been asked
+    CounterFetch counter_fetch;  ///< not at rank 0
+    bool fetching = false;       ///< it is under way, or rank 0 has been asked
     // At rank 0, of a place of another.
     bool asked = false, counted = false;
     std::uint64_t changed = 0;  ///< number of the last change of its report
@@ -135,11 +136,11 @@ class Share : private ShareCrew::Listener {
     sys::Atomic<double> pending{0}, current{0};  ///< work of its chunks, and of the one it is at
     sys::Atomic<std::int64_t> since_ns{0};       ///< when that began
     sys::Atomic<std::uint64_t> grain{1}, visits{0};
-    sys::Atomic<bool> resting{false}, lost{false};
+    sys::Atomic<bool> idle{false}, lost{false};
   };
 
   // Making and ending.
-  void begin(ShareCrew::Meeting& meeting);
+  void begin(ShareGroup::CollectiveJoin& join);
   void add_parts();
   void open_stream(Part& part);
   void close_parts() noexcept;
@@ -148,7 +149,7 @@ class Share : private ShareCrew::Listener {
   // Any thread that is counted.
   void advance(Part& part, bool forced) noexcept;
   std::size_t depth(const Part& part) const noexcept;
-  Chunk* visit(Part& part, bool forced) noexcept;
+  Chunk* fetch_chunk(Part& part, bool forced) noexcept;
   Chunk& take(Part& part, const Range& range) noexcept;
   std::uint64_t size_of_next(Part& part) noexcept;
   Range next_range(std::uint64_t taken) noexcept;
@@ -158,8 +159,8 @@ class Share : private ShareCrew::Listener {
   }
   SharePeer peer_of(const Part& part, std::int64_t now_ns) const noexcept;
   /// Whether what is known of a place is one visit old, so that it has gone on meanwhile.
-  bool hears_late(const Part& part) const noexcept { return !is_home() && !is_own(part); }
-  double begun_unheard(std::int64_t now_ns) const noexcept;
+  bool has_stale_status(const Part& part) const noexcept { return !is_root() && !is_own(part); }
+  double estimate_unreported(std::int64_t now_ns) const noexcept;
   bool hand_out(Chunk& chunk) noexcept;
   void account(Chunk& chunk, weir_status status, const FailureRef& failure) noexcept;
   void measure(Part& part, const Chunk& chunk, std::int64_t now_ns) noexcept;
@@ -167,59 +168,59 @@ class Share : private ShareCrew::Listener {
   bool note_done(const Range& range, std::span<const std::byte> results) noexcept;
   void give_back(const Range& range) noexcept;
   void fail_with(weir_status status, FailureRef failure) noexcept;
-  void wake_resting() noexcept;
+  void wake_idle() noexcept;
   void release() noexcept;
   void cancel_chunks();
   bool wait_until_over(std::int64_t deadline_ns);
-  bool anybody_takes_more() noexcept;
+  bool any_place_takes_more() noexcept;
   static void on_end(Waiter& waiter, weir_status status, const FailureRef& failure);
 
   // Over ranks.
-  bool is_home() const noexcept { return crew_ == nullptr || crew_->rank() == 0; }
+  bool is_root() const noexcept { return group_ == nullptr || group_->rank() == 0; }
   bool is_own(const Part& part) const noexcept { return part.place != nullptr; }
   /// Counts the caller, which release() ends.
   void enter() noexcept;
   template <class Say>
-  void tell(const Say& say) noexcept;
-  void announce() noexcept;
+  void send(const Say& say) noexcept;
+  void broadcast_status() noexcept;
   std::span<std::byte> results_of(const Range& range) const noexcept;
   PartReport report_of(Part& part) noexcept;
   void update(Part& part, const PartReport& report) noexcept;
   // Not at rank 0.
-  void call_on(Part& part) noexcept;
+  void fetch_for(Part& part) noexcept;
   bool fetched(Part& part) noexcept;
-  void note_taken(std::uint64_t taken) noexcept;
+  void raise_counter(std::uint64_t taken) noexcept;
   void accept(Part& part, const Range& range) noexcept;
-  void tell_end(Part& part, const Range& range, weir_status status,
+  void send_end(Part& part, const Range& range, weir_status status,
                 const FailureRef& failure) noexcept;
-  void tell_left() noexcept;
+  void send_left() noexcept;
   void detach() noexcept;
   // At rank 0.
   bool sends_boards() const noexcept {
-    return crew_ != nullptr && is_home() && one_sided_ && policy_->knows_peers();
+    return group_ != nullptr && is_root() && one_sided_ && policy_->uses_peer_speeds();
   }
   void note_change(Part& part) noexcept;
   bool begins_round(Part& part) noexcept;
   void send_board(Rank rank) noexcept;
-  void give_to(Part& part, bool forced) noexcept;
+  void assign_to(Part& part, bool forced) noexcept;
   void settle(Part& part) noexcept;
   void find_missing() noexcept;
   bool dismiss() noexcept;
-  void depart(Rank rank, bool lost) noexcept;
+  void remove_peer(Rank rank, bool lost) noexcept;
 
-  void heard_took(std::size_t part, const PartReport& report) noexcept override;
-  void heard_done(std::size_t part, const PartReport& report, const ItemRange& range,
-                  std::span<const std::byte> results) noexcept override;
-  void heard_returned(std::size_t part, const PartReport& report, const ItemRange& range,
-                      weir_status status, std::string_view why) noexcept override;
-  void heard_ask(std::size_t part, const PartReport& report) noexcept override;
-  void heard_failure(Rank rank, weir_status status, std::string_view why) noexcept override;
-  void heard_left(Rank rank) noexcept override;
-  void heard_give(std::size_t part, const ItemRange& range) noexcept override;
-  void heard_taken(std::uint64_t taken) noexcept override;
-  void heard_peer(const PeerReport& peer) noexcept override;
-  void heard_over(weir_status status, std::string_view why) noexcept override;
-  void lost_rank(Rank rank, const std::string& why) noexcept override;
+  void on_taken(std::size_t part, const PartReport& report) noexcept override;
+  void on_done(std::size_t part, const PartReport& report, const ItemRange& range,
+               std::span<const std::byte> results) noexcept override;
+  void on_returned(std::size_t part, const PartReport& report, const ItemRange& range,
+                   weir_status status, std::string_view why) noexcept override;
+  void on_request(std::size_t part, const PartReport& report) noexcept override;
+  void on_failure(Rank rank, weir_status status, std::string_view why) noexcept override;
+  void on_left(Rank rank) noexcept override;
+  void on_assigned(std::size_t part, const ItemRange& range) noexcept override;
+  void on_counter(std::uint64_t taken) noexcept override;
+  void on_peer_report(const PeerReport& peer) noexcept override;
+  void on_complete(weir_status status, std::string_view why) noexcept override;
+  void on_rank_lost(Rank rank, const std::string& why) noexcept override;
 
   Runtime& runtime_;
   const std::string name_;
@@ -231,44 +232,44 @@ class Share : private ShareCrew::Listener {
   std::byte* const results_;
   const std::vector<std::size_t> result_offsets_;
   std::unique_ptr<ShareCounter> counter_;  ///< not at rank 0: what is known of it
-  SpinLock knowing_;                       ///< not at rank 0: while more is known
+  SpinLock counter_lock_;                  ///< not at rank 0: while more is known
   const PlaceSet places_;
-  std::unique_ptr<ShareCrew> crew_;  ///< null: there is one rank
+  std::unique_ptr<ShareGroup> group_;  ///< null: there is one rank
   std::unique_ptr<ChunkPolicy> policy_;
   std::deque<Part> parts_;  // they do not move
   std::int64_t started_ns_ = 0;
 
-  /// Chunks, calls, threads at work and, at rank 0, places of others that may have something; there
-  /// also ranks that have not left, and at the others that the share is not over.
+  /// Chunks, counter fetches and active threads; at the root also places of other ranks that may
+  /// hold items, and ranks that have not left; at other ranks one for "the share is not complete".
   sys::Atomic<std::uint64_t> in_flight_{1};
   sys::Atomic<std::uint64_t> done_{0};
   sys::Atomic<bool> stopped_{false};    ///< no more chunks
   sys::Atomic<bool> cancelled_{false};  ///< and the actions of those that there are
   sys::Atomic<std::int64_t> ended_ns_{-1};
-  Signal over_;
+  Signal complete_signal_;
 
-  SpinLock returning_;
+  SpinLock returned_lock_;
   std::vector<Range> returned_;  ///< of places that failed
   sys::Atomic<std::uint64_t> returned_items_{0};
 
-  SpinLock failing_;
+  SpinLock failure_lock_;
   weir_status status_ = WEIR_STATUS_OK;  ///< of the failure that ended the share
   FailureRef failure_;
-  FailureRef last_loss_;  ///< of a place
-  WaitResult untold_;     ///< a failure that a stream told when not all was over in time
+  FailureRef last_loss_;           ///< of a place
+  WaitResult unreported_failure_;  ///< a failure that a stream told when not all was over in time
   Unreported unreported_;
 
-  SpinLock marking_;
+  SpinLock marks_lock_;
   RangeSet marks_;  ///< at rank 0: what is done
-  struct Fellow {
-    bool gone = false, awaited = false;
+  struct PeerState {
+    bool departed = false, awaited = false;
     // The thread that hears messages.
     std::uint64_t round = 0;  ///< begins when a place takes a second chunk in the last one
     std::uint64_t told = 0;   ///< number of the last change that a board has told the rank
   };
   sys::Atomic<std::uint64_t> changes_{0};  ///< at rank 0: of reports of places
-  SpinLock departing_;
-  std::vector<Fellow> fellows_;  ///< at rank 0: the ranks
+  SpinLock peers_lock_;
+  std::vector<PeerState> peers_;  ///< at rank 0: the ranks
   sys::Atomic<bool> failed_{false}, announced_{false}, dismissed_{false};
   sys::Atomic<bool> complete_{false};  ///< over ranks: it has succeeded, as rank 0 tells all
   sys::Atomic<bool> attached_{false};  ///< not at rank 0

@@ -21,7 +21,7 @@ void Share::enter() noexcept {
 
 /// Fails with what it throws.
 template <class Say>
-void Share::tell(const Say& say) noexcept {
+void Share::send(const Say& say) noexcept {
   try {
     say();
   } catch (...) {
@@ -32,21 +32,21 @@ void Share::tell(const Say& say) noexcept {
 }
 
 /// Tells the others of a failure.
-void Share::announce() noexcept {
-  if (crew_ == nullptr || !failed_.load() || announced_.exchange(true)) return;
-  if (is_home()) {
+void Share::broadcast_status() noexcept {
+  if (group_ == nullptr || !failed_.load() || announced_.exchange(true)) return;
+  if (is_root()) {
     dismiss();
     return;
   }
   try {
     WaitResult why;
     {
-      const SpinGuard guard(failing_);
+      const SpinGuard guard(failure_lock_);
       why = {status_, failure_, 0};
     }
-    crew_->say_failure(why.status, why.failure ? why.failure->message : "");
+    group_->send_failure(why.status, why.failure ? why.failure->message : "");
   } catch (...) {
-    crew_->port().drop(0, "could not be told of a failure");  // unless it is gone
+    group_->port().drop(0, "could not be told of a failure");  // unless it is gone
     detach();
   }
 }
@@ -95,18 +95,18 @@ void Share::update(Part& part, const PartReport& report) noexcept {
   part.way = report.way;
 }
 
-void Share::lost_rank(Rank rank, const std::string& why) noexcept {
+void Share::on_rank_lost(Rank rank, const std::string& why) noexcept {
   enter();
   FailureRef failure;
-  tell([&] {
+  send([&] {
     failure = FailureRef::make(WEIR_STATUS_NETWORK_ERROR, std::string(why), "chunk", name_, 0);
   });
-  if (is_home()) {
+  if (is_root()) {
     {
-      const SpinGuard guard(failing_);
+      const SpinGuard guard(failure_lock_);
       last_loss_ = failure;
     }
-    depart(rank, true);
+    remove_peer(rank, true);
   } else if (rank == 0) {
     fail_with(WEIR_STATUS_NETWORK_ERROR, failure);
     announced_.store(true);
@@ -117,36 +117,36 @@ void Share::lost_rank(Rank rank, const std::string& why) noexcept {
 
 // ---- Not at rank 0 -----------------------------------------------------------------------------
 
-void Share::Call::completed(std::int64_t found, const Outcome& ended) noexcept {
+void Share::CounterFetch::completed(std::int64_t found, const Outcome& ended) noexcept {
   old = static_cast<std::uint64_t>(found);
   outcome = failed_outcome(ended.status, ended.message.c_str());
-  if (!met.exchange(true)) return;
+  if (!one_side_done.exchange(true)) return;
   Share& share = *part->share;
-  if (share.fetched(*part)) share.call_on(*part);
+  if (share.fetched(*part)) share.fetch_for(*part);
   share.release();
 }
 
 /// Gets a place the chunks that it should have, one after the other.
-void Share::call_on(Part& part) noexcept {
+void Share::fetch_for(Part& part) noexcept {
   for (;;) {
     std::uint64_t size = 0;
     {
       const SpinGuard guard(part.lock);
-      if (part.calling || part.in_flight >= depth(part)) return;
+      if (part.fetching || part.in_flight >= depth(part)) return;
       if (stopped_.load() || part.lost.load()) return;
-      part.calling = true;
+      part.fetching = true;
       ++part.calls;
       if (one_sided_) size = size_of_next(part);
     }
-    if (size == 0) return tell([&] { crew_->say_ask(part.index, report_of(part)); });
+    if (size == 0) return send([&] { group_->send_request(part.index, report_of(part)); });
     in_flight_.fetch_add(1);
-    part.call.count = size;
-    part.call.met.store(false);
+    part.counter_fetch.count = size;
+    part.counter_fetch.one_side_done.store(false);
     try {
-      crew_->fetch_add(size, part.call);
-      if (!part.call.met.exchange(true)) return;
+      group_->fetch_add(size, part.counter_fetch);
+      if (!part.counter_fetch.one_side_done.exchange(true)) return;
     } catch (...) {
-      part.call.outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
+      part.counter_fetch.outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
     }
     const bool more = fetched(part);
     in_flight_.fetch_sub(1);  // the caller is counted as well
@@ -156,15 +156,15 @@ void Share::call_on(Part& part) noexcept {
 
 /// Takes what a call brought. Returns whether to go on.
 bool Share::fetched(Part& part) noexcept {
-  const Call& call = part.call;
+  const CounterFetch& call = part.counter_fetch;
   if (!call.outcome.ok()) {
     fail_with(call.outcome.status,
               FailureRef::make(call.outcome.status, call.outcome.message, "chunk", name_, 0));
     return false;
   }
-  note_taken(call.old + call.count);
+  raise_counter(call.old + call.count);
   if (call.old >= items_.count()) {
-    tell([&] { crew_->say_ask(part.index, report_of(part)); });
+    send([&] { group_->send_request(part.index, report_of(part)); });
     return false;
   }
   accept(part, {call.old, std::min(call.count, items_.count() - call.old)});
@@ -172,8 +172,8 @@ bool Share::fetched(Part& part) noexcept {
 }
 
 /// So many have been handed out, as is known now. Several threads hear that at once.
-void Share::note_taken(std::uint64_t taken) noexcept {
-  const SpinGuard guard(knowing_);
+void Share::raise_counter(std::uint64_t taken) noexcept {
+  const SpinGuard guard(counter_lock_);
   const std::uint64_t known = counter_->read();
   if (taken > known) counter_->fetch_add(taken - known);
 }
@@ -183,35 +183,35 @@ void Share::accept(Part& part, const Range& range) noexcept {
   Chunk* chunk = nullptr;
   {
     const SpinGuard guard(part.lock);
-    part.calling = false;
+    part.fetching = false;
     if (part.lost.load()) {
       part.visits.fetch_add(1);
     } else {
       chunk = &take(part, range);
     }
   }
-  if (chunk == nullptr) return tell_end(part, range, WEIR_STATUS_DEVICE_ERROR, {});
-  tell([&] { crew_->say_took(part.index, report_of(part)); });
+  if (chunk == nullptr) return send_end(part, range, WEIR_STATUS_DEVICE_ERROR, {});
+  send([&] { group_->send_taken(part.index, report_of(part)); });
   if (!hand_out(*chunk)) in_flight_.fetch_sub(1);  // the caller is counted as well
 }
 
-void Share::tell_end(Part& part, const Range& range, weir_status status,
+void Share::send_end(Part& part, const Range& range, weir_status status,
                      const FailureRef& failure) noexcept {
-  tell([&] {
+  send([&] {
     const PartReport report = report_of(part);
     if (status == WEIR_STATUS_OK) {
-      crew_->say_done(part.index, report, range, results_of(range));
+      group_->send_done(part.index, report, range, results_of(range));
     } else if (part.lost.load()) {
-      crew_->say_returned(part.index, report, range, status, failure ? failure->message : "");
+      group_->send_returned(part.index, report, range, status, failure ? failure->message : "");
     }
   });
 }
 
-void Share::tell_left() noexcept {
+void Share::send_left() noexcept {
   try {
-    crew_->say_left();
+    group_->send_left();
   } catch (...) {
-    crew_->port().drop(0, "could not be told of the end");  // unless it is gone
+    group_->port().drop(0, "could not be told of the end");  // unless it is gone
   }
 }
 
@@ -220,40 +220,41 @@ void Share::detach() noexcept {
   if (attached_.exchange(false)) in_flight_.fetch_sub(1);  // the caller is counted as well
 }
 
-void Share::heard_give(std::size_t part, const ItemRange& range) noexcept {
+void Share::on_assigned(std::size_t part, const ItemRange& range) noexcept {
   enter();
   const bool inside = range.first < items_.count() && range.count <= items_.count() - range.first;
   if (inside && range.count > 0) {
     accept(parts_[part], range);
-    call_on(parts_[part]);
+    fetch_for(parts_[part]);
   }
   release();
 }
 
-void Share::heard_taken(std::uint64_t taken) noexcept {
+void Share::on_counter(std::uint64_t taken) noexcept {
   enter();
-  note_taken(taken);
+  raise_counter(taken);
   release();
 }
 
-void Share::heard_peer(const PeerReport& peer) noexcept {
+void Share::on_peer_report(const PeerReport& peer) noexcept {
   enter();
   update(parts_[peer.part], peer.report);
   release();
 }
 
-void Share::heard_over(weir_status status, std::string_view why) noexcept {
+void Share::on_complete(weir_status status, std::string_view why) noexcept {
   enter();
   announced_.store(true);
   if (status == WEIR_STATUS_OK) {
     complete_.store(true);
     stopped_.store(true);
   } else {
-    tell([&] {
+    send([&] {
       FailureRef failure = FailureRef::make(status, std::string(why), "chunk", name_, 0);
       fail_with(status, failure);
       {
-        const SpinGuard guard(failing_);  // all ranks return the same, whatever failed here first
+        const SpinGuard guard(
+            failure_lock_);  // all ranks return the same, whatever failed here first
         status_ = status;
         failure_ = std::move(failure);
       }
@@ -267,14 +268,14 @@ void Share::heard_over(weir_status status, std::string_view why) noexcept {
 // ---- At rank 0 ---------------------------------------------------------------------------------
 
 /// Answers a place of another rank that has asked, if there is something for it.
-void Share::give_to(Part& part, bool forced) noexcept {
+void Share::assign_to(Part& part, bool forced) noexcept {
   Range range{0, 0};
   {
     const SpinGuard guard(part.lock);
     if (!part.asked || stopped_.load() || part.lost.load()) return;
     const std::uint64_t size = std::max<std::uint64_t>(size_of_next(part), forced ? 1 : 0);
     if (size == 0 || !fetch(size, range)) {
-      part.resting.store(true);
+      part.idle.store(true);
       return;
     }
     part.asked = false;
@@ -282,10 +283,10 @@ void Share::give_to(Part& part, bool forced) noexcept {
     part.counted = true;
   }
   try {
-    crew_->say_give(part.index, range);
+    group_->send_assignment(part.index, range);
   } catch (...) {
     give_back(range);  // the rank is gone, or counts as that
-    crew_->port().drop(part.rank, "could not be given a chunk");
+    group_->port().drop(part.rank, "could not be given a chunk");
   }
 }
 
@@ -300,9 +301,9 @@ void Share::settle(Part& part) noexcept {
 
 /// Nobody has anything: what is not done was of ranks that are lost.
 void Share::find_missing() noexcept {
-  if (crew_ == nullptr || !is_home()) return;
+  if (group_ == nullptr || !is_root()) return;
   if (counter_->read() < items_.count() || returned_items_.load() > 0) return;
-  const SpinGuard guard(marking_);
+  const SpinGuard guard(marks_lock_);
   std::size_t room = kDepth * parts_.size();
   marks_.for_each_gap(items_.count(), [&](const Range& gap) {
     give_back(gap);
@@ -313,24 +314,24 @@ void Share::find_missing() noexcept {
 /// Lets the others go, and counts those that are to say that they have gone. Returns whether it was
 /// the first time.
 bool Share::dismiss() noexcept {
-  if (crew_ == nullptr || dismissed_.exchange(true)) return false;
+  if (group_ == nullptr || dismissed_.exchange(true)) return false;
   WaitResult why;
   {
-    const SpinGuard guard(failing_);
+    const SpinGuard guard(failure_lock_);
     complete_.store(done_.load() == items_.count());
     if (!complete_.load()) why = {status_, failure_, 0};
   }
-  for (Rank rank = 1; rank < crew_->ranks(); ++rank) {
+  for (Rank rank = 1; rank < group_->ranks(); ++rank) {
     {
-      const SpinGuard guard(departing_);
-      if (fellows_[rank].gone) continue;
-      fellows_[rank].awaited = true;
+      const SpinGuard guard(peers_lock_);
+      if (peers_[rank].departed) continue;
+      peers_[rank].awaited = true;
       in_flight_.fetch_add(1);
     }
     try {
-      crew_->say_over(rank, why.status, why.failure ? why.failure->message : "");
+      group_->send_complete(rank, why.status, why.failure ? why.failure->message : "");
     } catch (...) {
-      crew_->port().drop(rank, "could not be told of the end");
+      group_->port().drop(rank, "could not be told of the end");
     }
   }
   return true;
@@ -338,7 +339,7 @@ bool Share::dismiss() noexcept {
 
 /// A rank takes no part any more: it counts as lost, unless it has been let go. The caller is
 /// counted.
-void Share::depart(Rank rank, bool lost) noexcept {
+void Share::remove_peer(Rank rank, bool lost) noexcept {
   lost = lost || !dismissed_.load();
   for (Part& part : parts_) {
     if (part.rank != rank) continue;
@@ -351,15 +352,15 @@ void Share::depart(Rank rank, bool lost) noexcept {
     if (std::exchange(part.counted, false)) in_flight_.fetch_sub(1);
   }
   {
-    const SpinGuard guard(departing_);
-    Fellow& fellow = fellows_[rank];
-    fellow.gone = true;
+    const SpinGuard guard(peers_lock_);
+    PeerState& fellow = peers_[rank];
+    fellow.departed = true;
     if (std::exchange(fellow.awaited, false)) in_flight_.fetch_sub(1);
   }
-  wake_resting();
+  wake_idle();
 }
 
-void Share::heard_took(std::size_t part, const PartReport& report) noexcept {
+void Share::on_taken(std::size_t part, const PartReport& report) noexcept {
   enter();
   update(parts_[part], report);
   if (sends_boards() && begins_round(parts_[part])) send_board(parts_[part].rank);
@@ -373,7 +374,7 @@ void Share::note_change(Part& part) noexcept {
 
 /// A place has taken a chunk. Returns whether that begins a round of its rank.
 bool Share::begins_round(Part& part) noexcept {
-  Fellow& fellow = fellows_[part.rank];
+  PeerState& fellow = peers_[part.rank];
   const bool begins = part.round == fellow.round;
   if (begins) ++fellow.round;
   part.round = fellow.round;
@@ -382,7 +383,7 @@ bool Share::begins_round(Part& part) noexcept {
 
 /// Tells a rank what has changed of the places of others since its last board.
 void Share::send_board(Rank rank) noexcept {
-  Fellow& fellow = fellows_[rank];
+  PeerState& fellow = peers_[rank];
   const std::uint64_t last = changes_.load();
   const auto has_news = [&](Part& part) {
     const SpinGuard guard(part.lock);
@@ -393,61 +394,61 @@ void Share::send_board(Rank rank) noexcept {
     for (Part& part : parts_) {
       if (has_news(part)) reports.push_back({report_of(part), part.index});
     }
-    crew_->say_board(rank, std::min(counter_->read(), items_.count()), reports);
+    group_->send_status(rank, std::min(counter_->read(), items_.count()), reports);
     fellow.told = last;
   } catch (...) {
     // It goes by what it knew before.
   }
 }
 
-void Share::heard_done(std::size_t part, const PartReport& report, const ItemRange& range,
-                       std::span<const std::byte> results) noexcept {
+void Share::on_done(std::size_t part, const PartReport& report, const ItemRange& range,
+                    std::span<const std::byte> results) noexcept {
   enter();
   const bool inside = range.first < items_.count() && range.count <= items_.count() - range.first;
   if (inside && results.size() == results_of(range).size()) {
     note_done(range, results);
     update(parts_[part], report);
     ++parts_[part].ended;
-    wake_resting();
+    wake_idle();
     settle(parts_[part]);
   } else {
-    crew_->port().drop(parts_[part].rank, "sent results of items that there are not");
+    group_->port().drop(parts_[part].rank, "sent results of items that there are not");
   }
   release();
 }
 
-void Share::heard_returned(std::size_t part, const PartReport& report, const ItemRange& range,
-                           weir_status status, std::string_view why) noexcept {
+void Share::on_returned(std::size_t part, const PartReport& report, const ItemRange& range,
+                        weir_status status, std::string_view why) noexcept {
   enter();
   const bool inside = range.first < items_.count() && range.count <= items_.count() - range.first;
   update(parts_[part], report);
-  tell([&] {
+  send([&] {
     FailureRef failure = FailureRef::make(status, std::string(why), "chunk", name_, 0);
-    const SpinGuard guard(failing_);
+    const SpinGuard guard(failure_lock_);
     last_loss_ = std::move(failure);
   });
   if (inside) give_back(range);
   ++parts_[part].ended;
-  wake_resting();
+  wake_idle();
   settle(parts_[part]);
   release();
 }
 
-void Share::heard_ask(std::size_t part, const PartReport& report) noexcept {
+void Share::on_request(std::size_t part, const PartReport& report) noexcept {
   enter();
   update(parts_[part], report);
   {
     const SpinGuard guard(parts_[part].lock);
     parts_[part].asked = true;
   }
-  give_to(parts_[part], false);
+  assign_to(parts_[part], false);
   settle(parts_[part]);
   release();
 }
 
-void Share::heard_failure(Rank rank, weir_status status, std::string_view why) noexcept {
+void Share::on_failure(Rank rank, weir_status status, std::string_view why) noexcept {
   enter();
-  tell([&] {
+  send([&] {
     fail_with(status,
               FailureRef::make(status, fmt::format("rank {}: {}", rank, why), "chunk", name_, 0));
     if (status == WEIR_STATUS_CANCELLED) cancel_chunks();
@@ -455,9 +456,9 @@ void Share::heard_failure(Rank rank, weir_status status, std::string_view why) n
   release();
 }
 
-void Share::heard_left(Rank rank) noexcept {
+void Share::on_left(Rank rank) noexcept {
   enter();
-  depart(rank, false);
+  remove_peer(rank, false);
   release();
 }
 

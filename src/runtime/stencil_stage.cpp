@@ -189,7 +189,7 @@ void StencilStage::set(weir_outlet& outlet, const StencilPart& values, const voi
     const std::size_t again = grid_.set(region, part, complete);
     if (complete) {
       const weir_stencil_region item = item_of(grid_.part_of(region));
-      static_cast<Stash&>(outlet).put(reinterpret_cast<const unsigned char*>(&item), 1);
+      static_cast<WorkerBuffer&>(outlet).put(reinterpret_cast<const unsigned char*>(&item), 1);
     }
     if (again > 0) refuse(part);
   });
@@ -229,7 +229,7 @@ StencilStage::Staging& StencilStage::staging_of(std::size_t region) {
 
 // ---- Regions and tiles -------------------------------------------------------------------------
 
-void StencilStage::carry(std::size_t index, std::size_t count) noexcept {
+void StencilStage::launch(std::size_t index, std::size_t count) noexcept {
   Slot& slot = *slots_[index];
   slot.count = count;
   slot.tiles.clear();
@@ -361,16 +361,16 @@ void StencilStage::over(Slot& slot) noexcept {
     } catch (...) {
       slot.fail(current_exception_outcome(WEIR_STATUS_INTERNAL));
     }
-    if (!slot.close_here()) return;
+    if (!slot.close_and_check()) return;
   }
-  landed(slot.index);
+  on_batch_complete(slot.index);
 }
 
-void StencilStage::unload(std::size_t index, const Outputs& outputs) {
-  if (outputs.stashes.empty()) return;
+void StencilStage::collect(std::size_t index, const Outputs& outputs) {
+  if (outputs.buffers.empty()) return;
   for (const std::size_t tile : slots_[index]->tiles) {
     const weir_stencil_region item = item_of(grid_.part_of(tile));
-    outputs.stashes[0]->put(reinterpret_cast<const unsigned char*>(&item), 1);
+    outputs.buffers[0]->put(reinterpret_cast<const unsigned char*>(&item), 1);
   }
 }
 

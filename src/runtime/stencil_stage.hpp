@@ -13,7 +13,7 @@
 
 #include "base/handle.hpp"
 #include "base/threads.hpp"
-#include "pipeline/carrier.hpp"
+#include "pipeline/offload_executor.hpp"
 #include "pipeline/stencil_grid.hpp"
 #include "runtime/event_group.hpp"
 
@@ -24,7 +24,7 @@ class Runtime;
 /// Gets complete regions as batches, and copies each to one of two matrices in the memory of a
 /// device. Tiles are enqueued as soon as all they touch is enqueued: the stream, which knows their
 /// operands, does the rest. Of several sweeps only so many tiles are enqueued at a time.
-class StencilStage : public Carrier {
+class StencilStage : public OffloadExecutor {
  public:
   /// Throws Error.
   StencilStage(weir_place& place, const std::string& name, const weir_stencil_options& options);
@@ -42,11 +42,11 @@ class StencilStage : public Carrier {
   unsigned char* items(std::size_t slot) noexcept override {
     return reinterpret_cast<unsigned char*>(slots_[slot]->items.data());
   }
-  void carry(std::size_t slot, std::size_t count) noexcept override;
+  void launch(std::size_t slot, std::size_t count) noexcept override;
   const Outcome& outcome(std::size_t slot) const noexcept override {
     return slots_[slot]->outcome();
   }
-  void unload(std::size_t slot, const Outputs& outputs) override;
+  void collect(std::size_t slot, const Outputs& outputs) override;
   void end() override;
 
  protected:
@@ -65,7 +65,7 @@ class StencilStage : public Carrier {
   struct Slot final : EventGroup {
     Slot(StencilStage& of, std::size_t number, std::size_t room)
         : EventGroup(of.runtime_), stage(of), index(number), items(room) {}
-    void over() noexcept override { stage.over(*this); }
+    void on_complete() noexcept override { stage.over(*this); }
 
     StencilStage& stage;
     const std::size_t index;

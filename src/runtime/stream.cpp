@@ -10,14 +10,14 @@ namespace weir::rt {
 
 namespace {
 
-constexpr int kLingerLooks = 20;
-constexpr int kPausesPerLook = 20;
+constexpr int kSpinPolls = 20;
+constexpr int kPausesPerPoll = 20;
 
 /// Whether an action goes on when one whose event it waits for was cancelled: those of task queues
 /// do, which are no syncs.
-bool outlasts_cancelled(const Action& action) noexcept {
+bool survives_cancel(const Action& action) noexcept {
   return action.kind == ActionKind::compute || action.kind == ActionKind::transfer ||
-         action.kind == ActionKind::renewal;
+         action.kind == ActionKind::clear_poison;
 }
 
 }  // namespace
@@ -36,17 +36,17 @@ Stream::Stream(Place& place, std::uint64_t serial, std::string name,
       name_(std::move(name)),
       policy_(options.policy),
       priority_(static_cast<std::size_t>(options.priority + 1)),
-      most_in_flight_(runtime_.max_in_flight(options.max_in_flight)),
-      ordered_(place.domain().info().orders_jobs),
-      pumps_(!ordered_ && !place.domain().info().copies_by_worker),
+      max_in_flight_(runtime_.max_in_flight(options.max_in_flight)),
+      device_ordered_(place.domain().info().resolves_dependences),
+      dispatches_inline_(!device_ordered_ && !place.domain().info().copies_by_worker),
       trace_index_(runtime_.recorder().add_stream(name_)),
       actions_(runtime_.actions(), this),
-      engine_(options.policy, ordered_ ? Ordering::device : Ordering::host) {}
+      engine_(options.policy, device_ordered_ ? Ordering::device : Ordering::host) {}
 
 Stream::~Stream() = default;
 
 void Stream::cancel() { post_cancel(enqueued()); }
-void Stream::cancel_for_good() { post_cancel(UINT64_MAX); }
+void Stream::cancel_permanently() { post_cancel(UINT64_MAX); }
 
 void Stream::post_cancel(std::uint64_t until) {
   auto message = std::make_unique<CancelMessage>();
@@ -74,15 +74,15 @@ void Stream::post(Message& message) noexcept {
 }
 
 void Stream::schedule() noexcept {
-  if (pumps_) {
-    pump();
+  if (dispatches_inline_) {
+    dispatch_inline();
   } else {
     place_.push(*this);
   }
 }
 
 /// Does what needs no worker on the thread that brought the news.
-void Stream::pump() noexcept {
+void Stream::dispatch_inline() noexcept {
   do {
     advance_transfers();
     if (has_call()) {
@@ -92,9 +92,9 @@ void Stream::pump() noexcept {
   } while (!release());
 }
 
-void Stream::let_go() noexcept {
-  if (pumps_) {
-    pump();
+void Stream::release_or_reschedule() noexcept {
+  if (dispatches_inline_) {
+    dispatch_inline();
   } else if (has_more() || !release()) {
     place_.push(*this);
   }
@@ -102,7 +102,7 @@ void Stream::let_go() noexcept {
 
 bool Stream::release() noexcept {
   actions_.flush();
-  return mailbox_.leave(queue_, engine_.accepts());
+  return mailbox_.release_ownership(queue_, engine_.accepts());
 }
 
 // ---- The owner ---------------------------------------------------------------------------------
@@ -110,26 +110,26 @@ bool Stream::release() noexcept {
 Action* Stream::advance() noexcept {
   for (;;) {
     if (!only_admits()) {
-      if (pumps_) {
+      if (dispatches_inline_) {
         advance_transfers();
       } else {
-        turn();
+        run_owner_pass();
       }
-      if (Action* const granted = granted_.pop()) {
-        if (still_to_run(*granted)) return granted;
+      if (Action* const granted = memory_ready_.pop()) {
+        if (end_if_not_to_run(*granted)) return granted;
         continue;
       }
       if (Action* const ready = next_job()) {
-        if (!called_off(*ready) && acquire(*ready)) return ready;
+        if (!end_if_cancelled(*ready) && acquire(*ready)) return ready;
         continue;
       }
       if (engine_.has_finished()) continue;  // ready, but for a failure that came meanwhile
-      if (pumps_) return nullptr;
+      if (dispatches_inline_) return nullptr;
     }
-    Action* alone = nullptr;
-    if (!admit_next(alone)) return nullptr;
-    if (alone != nullptr) {
-      if (!called_off(*alone) && acquire(*alone)) return alone;
+    Action* inline_action = nullptr;
+    if (!admit_next(inline_action)) return nullptr;
+    if (inline_action != nullptr) {
+      if (!end_if_cancelled(*inline_action) && acquire(*inline_action)) return inline_action;
     }
   }
 }
@@ -137,13 +137,14 @@ Action* Stream::advance() noexcept {
 /// Whether there is no news, and nothing that came before is left: the way of one brief action
 /// after the other.
 bool Stream::only_admits() const noexcept {
-  return !pumps_ && engine_.at_rest() && granted_.empty() && !mailbox_.has_mail();
+  return !dispatches_inline_ && engine_.is_quiescent() && memory_ready_.empty() &&
+         !mailbox_.has_messages();
 }
 
 /// What is ready for a worker or, when it orders jobs, the device.
 Action* Stream::next_job() noexcept {
-  while (Action* const transfer = ordered_ ? engine_.pop_transfer() : nullptr) {
-    if (!transfer->apart) return transfer;
+  while (Action* const transfer = device_ordered_ ? engine_.pop_transfer() : nullptr) {
+    if (!transfer->host_ordered) return transfer;
     start_transfer(*transfer);
   }
   return engine_.pop_compute();
@@ -151,59 +152,60 @@ Action* Stream::next_job() noexcept {
 
 /// Whether it was not cancelled, and no predecessor has failed, while the action waited for memory;
 /// else that is taken care of.
-bool Stream::still_to_run(Action& action) noexcept {
-  if (!is_cancelled(action) && !(ordered_ && action.failure)) return true;
+bool Stream::end_if_not_to_run(Action& action) noexcept {
+  if (!is_cancelled(action) && !(device_ordered_ && action.failure)) return true;
   release_memory(action);
-  end_unrun(action);
+  complete_unrun(action);
   return false;
 }
 
-void Stream::issue(Action& action, std::uint64_t number, std::vector<std::uint64_t>& waits) {
+void Stream::mark_submitted(Action& action, std::uint64_t number,
+                            std::vector<std::uint64_t>& waits) {
   std::size_t count = 0;
-  engine_.each_wait(action, [&](std::uint64_t) { ++count; });
+  engine_.each_awaited_submission(action, [&](std::uint64_t) { ++count; });
   waits.reserve(waits.size() + count);
-  engine_.each_wait(action, [&](std::uint64_t earlier) { waits.push_back(earlier); });
+  engine_.each_awaited_submission(action, [&](std::uint64_t earlier) { waits.push_back(earlier); });
   std::sort(waits.begin(), waits.end());
   waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
-  engine_.issue(action, number);
+  engine_.mark_submitted(action, number);
 }
 
-bool Stream::linger() noexcept {
+bool Stream::spin_for_messages() noexcept {
   const bool accepting = engine_.accepts();
-  for (int look = 0; look < kLingerLooks; ++look) {
+  for (int look = 0; look < kSpinPolls; ++look) {
     // Looking less often leaves the lines to the threads that write them.
-    for (int i = 0; i < kPausesPerLook; ++i) sys::pause();
-    if (mailbox_.has_mail()) return true;
-    if (accepting && queue_.look()) return true;
+    for (int i = 0; i < kPausesPerPoll; ++i) sys::pause();
+    if (mailbox_.has_messages()) return true;
+    if (accepting && queue_.poll()) return true;
   }
   return false;
 }
 
 bool Stream::has_more() noexcept {
-  return has_call() || (!pumps_ && engine_.accepts() && queue_.look());
+  return has_call() || (!dispatches_inline_ && engine_.accepts() && queue_.poll());
 }
 
 /// Reads the mail, starts transfers, retires what is over.
-void Stream::turn() noexcept {
+void Stream::run_owner_pass() noexcept {
   do {
-    if (mailbox_.has_mail()) read_mail();
-    while (Action* const transfer = ordered_ ? nullptr : engine_.pop_transfer()) {
+    if (mailbox_.has_messages()) read_messages();
+    while (Action* const transfer = device_ordered_ ? nullptr : engine_.pop_transfer()) {
       start_transfer(*transfer);
     }
     while (Action* const over = engine_.pop_finished()) retire(*over);
-  } while (mailbox_.has_mail());
+  } while (mailbox_.has_messages());
 }
 
 /// The same, admitting all there is: links are to be busy while workers compute.
 void Stream::advance_transfers() noexcept {
-  Action* alone = nullptr;
+  Action* inline_action = nullptr;
   do {
-    turn();
-    queue_.look();
-  } while (admit_next(alone));
+    run_owner_pass();
+    queue_.poll();
+  } while (admit_next(inline_action));
 }
 
-bool Stream::admit_next(Action*& alone) noexcept {
+bool Stream::admit_next(Action*& inline_action) noexcept {
   if (!engine_.accepts()) return false;
   Action* const action = queue_.pop();
   if (action == nullptr) return false;
@@ -215,16 +217,16 @@ bool Stream::admit_next(Action*& alone) noexcept {
   } else if (action->event_count > 0) {
     watch_events(*action);
   }
-  if (ordered_) action->apart = is_apart(*action);
-  const bool may_run_alone = action->kind == ActionKind::compute && !pumps_ && !ordered_ &&
-                             action->event_count == 0 &&
-                             (place_.exclusive() || place_.keeps(*action));
-  if (engine_.admit(*action, may_run_alone)) alone = action;
+  if (device_ordered_) action->host_ordered = is_host_ordered(*action);
+  const bool may_run_alone = action->kind == ActionKind::compute && !dispatches_inline_ &&
+                             !device_ordered_ && action->event_count == 0 &&
+                             (place_.has_single_worker() || place_.keeps_stream_for(*action));
+  if (engine_.admit(*action, may_run_alone)) inline_action = action;
   return true;
 }
 
 /// Whether the action is a copy that concerns another device as well.
-bool Stream::is_apart(const Action& action) const noexcept {
+bool Stream::is_host_ordered(const Action& action) const noexcept {
   if (action.kind != ActionKind::transfer) return false;
   const std::uint16_t own = domain().residency().memory();
   const auto elsewhere = [&](const Operand& end) {
@@ -239,42 +241,42 @@ void Stream::watch_events(Action& action) noexcept {
     if (id == 0) continue;
     if (runtime_.slot_of(wait.event).watch(id, wait)) {
       ++action.pending;
-      if (ordered_) look_for_job(wait);
-    } else if (!wait.harmless) {
+      if (device_ordered_) find_submission(wait);
+    } else if (!wait.ignores_failure) {
       const FailureLog::Entry entry = runtime_.failures().find(id);
-      if (entry.status == WEIR_STATUS_CANCELLED && outlasts_cancelled(action)) continue;
+      if (entry.status == WEIR_STATUS_CANCELLED && survives_cancel(action)) continue;
       action.failure.merge(entry.failure);
     }
   }
 }
 
 /// Whether the device can wait for the event: its action is a job there, or may become one.
-void Stream::look_for_job(EventWait& wait) noexcept {
-  if (wait.harmless) return;  // the device would see the failure
-  IssuedEvents& issued = place_.issued();
-  wait.job = issued.find(wait.event.opaque[1]);
-  if (wait.job == 0) issued.await(wait);
+void Stream::find_submission(EventWait& wait) noexcept {
+  if (wait.ignores_failure) return;  // the device would see the failure
+  SubmittedEvents& issued = place_.submitted_events();
+  wait.submission_id = issued.find(wait.event.opaque[1]);
+  if (wait.submission_id == 0) issued.add_wait(wait);
 }
 
-void Stream::note_issued(EventWait& wait, std::uint64_t number) noexcept {
-  engine_.note_issued(wait, number);
-  if (mailbox_.claim_idle_or_waiting()) schedule();
+void Stream::mark_event_submitted(EventWait& wait, std::uint64_t number) noexcept {
+  engine_.mark_event_submitted(wait, number);
+  if (mailbox_.try_own_even_if_blocked()) schedule();
 }
 
 void Stream::satisfy(EventWait& wait, const FailureRef& failure) noexcept {
-  if (wait.awaiting) place_.issued().forget(wait);
+  if (wait.awaits_submission) place_.submitted_events().remove_wait(wait);
   engine_.satisfy(wait, failure);
 }
 
 void Stream::deliver_event(Waiter& waiter, weir_status status, const FailureRef& failure) {
   auto& wait = static_cast<EventWait&>(waiter);
-  const bool passes = status == WEIR_STATUS_CANCELLED && outlasts_cancelled(*wait.action);
+  const bool passes = status == WEIR_STATUS_CANCELLED && survives_cancel(*wait.action);
   if (!passes) wait.failure = failure;
   static_cast<Stream*>(wait.action->stream)->post(wait);
 }
 
-void Stream::read_mail() noexcept {
-  Message* list = mailbox_.take();
+void Stream::read_messages() noexcept {
+  Message* list = mailbox_.take_messages();
   while (list != nullptr) {
     Message& message = *std::exchange(list, list->next_message);
     take_message(message);
@@ -292,12 +294,13 @@ void Stream::take_message(Message& message) noexcept {
     case Message::Kind::retry: {
       auto& action = static_cast<Action&>(message);
       if (is_cancelled(action)) {
-        runtime_.withdraw_from_memory(action);
-        end_unrun(action);
-      } else if (action.kind == ActionKind::transfer && !(ordered_ && !action.apart)) {
+        runtime_.cancel_memory_request(action);
+        complete_unrun(action);
+      } else if (action.kind == ActionKind::transfer &&
+                 !(device_ordered_ && !action.host_ordered)) {
         start_transfer(action);
       } else if (acquire(action)) {
-        granted_.push(action);
+        memory_ready_.push(action);
       }
       break;
     }
@@ -306,7 +309,7 @@ void Stream::take_message(Message& message) noexcept {
       cancel_now(*owned);
       break;
     }
-    case Message::Kind::report: answer(message); break;
+    case Message::Kind::report: write_report(message); break;
     case Message::Kind::room: {
       auto& request = static_cast<RoomRequest&>(message);
       request.next = std::exchange(room_requests_, &request);
@@ -331,28 +334,29 @@ void Stream::cancel_now(const CancelMessage& message) noexcept {
   });
 }
 
-bool Stream::is_called_off(const Action& action) const noexcept {
-  if (calls_off_.until == nullptr || action.kind != ActionKind::compute) return false;
-  const std::uint64_t number = calls_off_.by_task ? action.extras->task : action.sequence();
-  return number <= calls_off_.until->load();
+bool Stream::is_below_watermark(const Action& action) const noexcept {
+  if (cancellation_watermark_.until == nullptr || action.kind != ActionKind::compute) return false;
+  const std::uint64_t number =
+      cancellation_watermark_.by_task ? action.extras->task : action.sequence();
+  return number <= cancellation_watermark_.until->load();
 }
 
 /// Whether an action was cancelled that the engine takes for started, as it waited for memory.
 bool Stream::is_cancelled(const Action& action) const noexcept {
-  return action.sequence() <= cancel_until_ || is_called_off(action);
+  return action.sequence() <= cancel_until_ || is_below_watermark(action);
 }
 
 /// Takes care of a call whose turn has come when it was cancelled. Returns whether it was.
-bool Stream::called_off(Action& action) noexcept {
-  if (!is_called_off(action)) return false;
-  end_unrun(action);
+bool Stream::end_if_cancelled(Action& action) noexcept {
+  if (!is_below_watermark(action)) return false;
+  complete_unrun(action);
   return true;
 }
 
 /// Ends an action that has no memory, because a predecessor has failed or else as cancelled. One of
 /// a queue has to wait for what it follows on its device: who follows it must learn of a failure.
-void Stream::end_unrun(Action& action) noexcept {
-  if (action.pending > 0 && is_called_off(action)) return engine_.hold(action);
+void Stream::complete_unrun(Action& action) noexcept {
+  if (action.pending > 0 && is_below_watermark(action)) return engine_.requeue_host_ordered(action);
   if (!action.failure) {
     if (!cancel_reason_) cancel_reason_ = make_cancel_reason();
     action.status = WEIR_STATUS_CANCELLED;
@@ -458,7 +462,7 @@ void Stream::retire(Action& action) noexcept {
   }
   Waiter* waiters = nullptr;
   bool kept = false;
-  if (action.evented) {
+  if (action.has_event) {
     if (action.failure) kept = runtime_.failures().add(action);
     waiters = action.event.close(action.id(), action.waiters);
   }
@@ -471,7 +475,7 @@ void Stream::retire(Action& action) noexcept {
     waiter.deliver(waiter, action.status, action.failure);
   }
   if (kept) [[unlikely]] {
-    action.drop_waits();
+    action.release_waits();
     return;
   }
   action.recycle();
@@ -480,7 +484,7 @@ void Stream::retire(Action& action) noexcept {
 
 void Stream::note_outcome(const Action& action) noexcept {
   if (action.kind == ActionKind::drain) {
-    if (action.fate == DrainFate::taken) progress_.set_failed(false);
+    if (action.fate == DrainFate::reported) progress_.set_failed(false);
     counters_.drained.fetch_add(1, std::memory_order_relaxed);
     return;
   }

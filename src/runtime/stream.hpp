@@ -35,10 +35,9 @@ struct ActionWatcher : Waiter {
 
 /// A FIFO of actions and its engine, as an actor.
 ///
-/// Any thread enqueues, under a lock of producers only. The engine belongs to one thread at a time,
-/// the owner: whoever finds the stream idle when there is news for it becomes that. News of
-/// completed copies, jobs and events come through a mailbox, whose word also says whether there is
-/// an owner; after a message is posted its sender never touches the stream again.
+/// Any thread enqueues; producers share one lock. One thread at a time, the owner, runs the engine.
+/// A thread that posts a message to a stream without owner becomes the owner. Completions of
+/// copies, jobs and events arrive as messages; their sender does not touch the stream afterwards.
 class Stream : private CopySink {
  public:
   Stream(Place& place, std::uint64_t serial, std::string name, const weir_stream_options& options);
@@ -60,40 +59,42 @@ class Stream : private CopySink {
       return;
     make_room();
   }
-  std::size_t max_in_flight() const noexcept { return most_in_flight_; }
+  std::size_t max_in_flight() const noexcept { return max_in_flight_; }
 
-  // Any thread. They throw Error, having enqueued nothing. An event is made when `evented`.
+  // Any thread. They throw Error, having enqueued nothing. An event is made when `with_event`.
   /// Ready actions of a higher `priority`, -1 to 1, run before others of the stream.
-  weir_event compute(const weir_compute& compute, bool evented, int priority = 0);
-  weir_event transfer(const weir_transfer& transfer, bool evented);
-  weir_event sync(const weir_sync& sync, bool evented);
+  weir_event compute(const weir_compute& compute, bool with_event, int priority = 0);
+  weir_event transfer(const weir_transfer& transfer, bool with_event);
+  weir_event sync(const weir_sync& sync, bool with_event);
 
   // For weir's own queues: actions that wait for events of other streams themselves.
-  /// What is cancelled of the calls of a queue, each when its turn comes: copies go on, and nothing
-  /// overtakes. All places of a queue go by the same word, or what follows a cancelled task
-  /// elsewhere might still run.
-  struct CallsOff {
+  /// The task number up to which calls of a queue are cancelled, checked when a call becomes ready.
+  /// Copies run, and the order stays. All places of a queue share one watermark: otherwise a
+  /// successor of a cancelled task could run on another place.
+  struct CancellationWatermark {
     const sys::Atomic<std::uint64_t>* until = nullptr;  ///< up to this number; null: none ever
     bool by_task = false;                               ///< that of the task, not of the action
   };
   /// Before anything is enqueued.
-  void set_calls_off(const CallsOff& calls_off) noexcept { calls_off_ = calls_off; }
+  void set_cancellation_watermark(const CancellationWatermark& watermark) noexcept {
+    cancellation_watermark_ = watermark;
+  }
   /// Enqueues a call of a kernel for task `number`, and somebody to tell at its end, who finds its
   /// times in its slot when it was to be `timed`.
   weir_event compute_after(const weir_compute& compute, std::span<const weir_event> events,
                            ActionWatcher& watcher, std::uint64_t number, bool timed);
-  /// Enqueues a transfer. What happened to its target before is no concern of it nor of what comes
-  /// after it, but for the order; and nor are failures of the last `harmless` events.
-  weir_event replace_after(const weir_transfer& transfer, std::span<const weir_event> events,
-                           std::size_t harmless);
-  /// Enqueues a sync that uses its operand as that says, with the failure of who was to write it.
-  /// Nothing after it depends on it.
-  weir_event touch(const weir_operand& operand);
-  /// Enqueues a sync that never fails: what happened to its operand before is no concern of what
-  /// comes after it.
-  weir_event renew_after(const weir_operand& operand, std::span<const weir_event> events);
+  /// Enqueues a transfer that overwrites its target: earlier failures of the target affect neither
+  /// the transfer nor its successors; the order stays. Failures of the last `ignoring_failure`
+  /// events do not affect it either.
+  weir_event overwrite_after(const weir_transfer& transfer, std::span<const weir_event> events,
+                             std::size_t ignoring_failure);
+  /// Enqueues a non-ordering sync on the operand: its event completes after the conflicting
+  /// accesses and reports the failure of the last writer.
+  weir_event fence(const weir_operand& operand);
+  /// Enqueues a sync that clears the poison of its operand; it never fails.
+  weir_event clear_poison_after(const weir_operand& operand, std::span<const weir_event> events);
   /// The same for a buffer in the memory of the host.
-  weir_event renew_host(const weir_operand& operand);
+  weir_event clear_poison_on_host(const weir_operand& operand);
 
   /// Enqueues a barrier whose event ends with the stream's first failure, which is then forgotten,
   /// unless the drain is given up by then.
@@ -107,21 +108,23 @@ class Stream : private CopySink {
   weir_event mark();
   void cancel();
   /// Cancels what is enqueued and what will be.
-  void cancel_for_good();
+  void cancel_permanently();
   /// Asks the owner to say what the actions wait for. Throws std::bad_alloc.
-  void ask(std::shared_ptr<StreamReport> report);
+  void request_report(std::shared_ptr<StreamReport> report);
 
   /// Whether everything enqueued so far is complete.
-  bool over() const noexcept { return progress_.completed() == enqueued(); }
+  bool is_complete() const noexcept { return progress_.completed() == enqueued(); }
   /// Whether it is and nothing failed: then a drain is not needed.
-  bool settled() const noexcept { return progress_.settled(enqueued()); }
+  bool completed_without_failure() const noexcept {
+    return progress_.completed_without_failure(enqueued());
+  }
   /// Whether no thread owns the stream.
-  bool left() const noexcept { return mailbox_.left(); }
+  bool has_no_owner() const noexcept { return mailbox_.has_no_owner(); }
   /// Calls meanwhile() until no thread owns the stream. The caller knows that there is no news to
   /// come.
   template <class Meanwhile>
-  void wait_until_left(Meanwhile&& meanwhile) const noexcept {
-    mailbox_.wait_until_left(meanwhile);
+  void wait_until_no_owner(Meanwhile&& meanwhile) const noexcept {
+    mailbox_.wait_until_no_owner(meanwhile);
   }
 
   /// What no synchronise has told.
@@ -142,31 +145,33 @@ class Stream : private CopySink {
   /// Adds what the program's actions did; weir's own drains do not count.
   void add_to(weir_stats& stats) const noexcept;
   /// Markers and touches among the actions enqueued.
-  std::uint64_t asides() const noexcept { return asides_.load(std::memory_order_relaxed); }
+  std::uint64_t non_ordering_count() const noexcept {
+    return non_ordering_.load(std::memory_order_relaxed);
+  }
 
   // The owner.
   /// Looks for actions that were enqueued; advance() and release() go by what was seen.
-  void look() noexcept { queue_.look(); }
+  void poll() noexcept { queue_.poll(); }
   /// Goes on until there is a call for a worker, which it returns, or nothing to do now. When the
   /// device orders jobs, copies are returned as well, and all are to be issued.
   Action* advance() noexcept;
   /// Says that the device has an action as its job of that number, and puts into `waits` the
   /// jobs that have to be over before it, each once. Throws std::bad_alloc, having done nothing.
-  void issue(Action& action, std::uint64_t number, std::vector<std::uint64_t>& waits);
+  void mark_submitted(Action& action, std::uint64_t number, std::vector<std::uint64_t>& waits);
   /// Whether the action that advance() returned must be finished before the stream is let go of.
-  bool runs_alone() const noexcept { return engine_.runs_alone(); }
-  /// Waits a moment for news, which is cheaper than to give up the stream and be called again.
-  /// Returns whether there is any.
-  bool linger() noexcept;
+  bool runs_inline() const noexcept { return engine_.runs_inline(); }
+  /// Spins briefly for messages, which costs less than to release the stream and to be scheduled
+  /// again. Returns whether there are any.
+  bool spin_for_messages() noexcept;
   /// Whether there may be more for a worker now.
   bool has_more() noexcept;
   /// Takes back an action; its `failure` and `status` say how it went.
   void finish(Action& action) noexcept;
   /// The thread that talks to the device: it has the action of an event that this stream waits for.
-  void note_issued(EventWait& wait, std::uint64_t number) noexcept;
-  /// Gives up the stream, or passes it on to another worker when there is something for one. What
-  /// needs no worker does not wait for one.
-  void let_go() noexcept;
+  void mark_event_submitted(EventWait& wait, std::uint64_t number) noexcept;
+  /// Releases ownership, or puts the stream into the run queue if a worker has something to do for
+  /// it. Work that needs no worker is done first.
+  void release_or_reschedule() noexcept;
   /// Gives up the stream. Returns false when news came in: then the caller still owns it.
   bool release() noexcept;
 
@@ -187,14 +192,14 @@ class Stream : private CopySink {
   struct Drain {
     weir_event event = WEIR_EVENT_INIT;
     Stream* stream = nullptr;
-    bool given_up = false;
+    bool abandoned = false;
   };
   /// Of the runtime, under its mutex.
-  struct Listing {
-    std::size_t pins = 0;      ///< threads that use the stream without owning its handle
-    bool leaving = false;      ///< is being destroyed: not to be pinned again
-    std::list<Drain> overdue;  ///< drains that no thread has waited for to the end
-  } listing;
+  struct Registration {
+    std::size_t pins = 0;               ///< threads that use the stream without owning its handle
+    bool being_destroyed = false;       ///< is being destroyed: not to be pinned again
+    std::list<Drain> abandoned_drains;  ///< drains that no thread has waited for to the end
+  } registration;
 
  private:
   struct CancelMessage;
@@ -209,7 +214,8 @@ class Stream : private CopySink {
   static constexpr std::uint64_t kAny = UINT64_MAX;
   /// Unless kAny, enqueues only as the next action after number `only_after`.
   template <class Fill>
-  weir_event enqueue(ActionKind kind, bool evented, Fill&& fill, std::uint64_t only_after = kAny);
+  weir_event enqueue(ActionKind kind, bool with_event, Fill&& fill,
+                     std::uint64_t only_after = kAny);
   static std::uint64_t position_of(const weir_event& event) noexcept {
     return event.opaque[1] & ((std::uint64_t{1} << Action::kSequenceBits) - 1);
   }
@@ -230,34 +236,35 @@ class Stream : private CopySink {
 
   void post(Message& message) noexcept;
   void schedule() noexcept;
-  void pump() noexcept;
+  void dispatch_inline() noexcept;
 
-  void turn() noexcept;
+  void run_owner_pass() noexcept;
   void advance_transfers() noexcept;
   bool has_call() const noexcept {
-    return !granted_.empty() || engine_.has_compute() || (ordered_ && engine_.has_transfer());
+    return !memory_ready_.empty() || engine_.has_compute() ||
+           (device_ordered_ && engine_.has_transfer());
   }
   bool only_admits() const noexcept;
   Action* next_job() noexcept;
-  bool still_to_run(Action& action) noexcept;
-  bool admit_next(Action*& alone) noexcept;
-  bool is_apart(const Action& action) const noexcept;
+  bool end_if_not_to_run(Action& action) noexcept;
+  bool admit_next(Action*& inline_action) noexcept;
+  bool is_host_ordered(const Action& action) const noexcept;
   void watch_events(Action& action) noexcept;
-  void look_for_job(EventWait& wait) noexcept;
+  void find_submission(EventWait& wait) noexcept;
   void satisfy(EventWait& wait, const FailureRef& failure) noexcept;
   static void deliver_event(Waiter& waiter, weir_status status, const FailureRef& failure);
-  void read_mail() noexcept;
+  void read_messages() noexcept;
   void take_message(Message& message) noexcept;
   void post_cancel(std::uint64_t until);
   FailureRef make_cancel_reason() const noexcept;
   void cancel_now(const CancelMessage& message) noexcept;
-  bool is_called_off(const Action& action) const noexcept;
+  bool is_below_watermark(const Action& action) const noexcept;
   bool is_cancelled(const Action& action) const noexcept;
-  bool called_off(Action& action) noexcept;
-  void end_unrun(Action& action) noexcept;
-  void answer(Message& message) noexcept;
+  bool end_if_cancelled(Action& action) noexcept;
+  void complete_unrun(Action& action) noexcept;
+  void write_report(Message& message) noexcept;
   std::string state_of(const Action& action) const;
-  std::vector<std::uint64_t> missing_events(Action& action) const;
+  std::vector<std::uint64_t> incomplete_events(Action& action) const;
   bool acquire(Action& action) noexcept;
   void release_memory(Action& action) noexcept;
   void start_transfer(Action& action) noexcept;
@@ -279,16 +286,16 @@ class Stream : private CopySink {
   const std::string name_;
   const weir_dependence_policy policy_;
   const std::size_t priority_;
-  const std::size_t most_in_flight_;
-  const bool ordered_;  ///< the device orders jobs
-  const bool pumps_;    ///< whoever brings news does what needs no worker
+  const std::size_t max_in_flight_;
+  const bool device_ordered_;     ///< the device orders jobs
+  const bool dispatches_inline_;  ///< whoever brings news does what needs no worker
   const std::uint32_t trace_index_;
 
   // Producers'.
   ActionCache actions_;
   ActionQueue queue_;
   sys::Atomic<std::uint64_t> drains_{0};
-  sys::Atomic<std::uint64_t> asides_{0};
+  sys::Atomic<std::uint64_t> non_ordering_{0};
   sys::Atomic<std::uint64_t> room_until_{0};  ///< so many may be enqueued for sure
   static constexpr std::size_t kCodeCache = 8;
   struct CachedCode {
@@ -298,11 +305,11 @@ class Stream : private CopySink {
   std::array<CachedCode, kCodeCache> code_cache_;
 
   Mailbox mailbox_;
-  CallsOff calls_off_;
+  CancellationWatermark cancellation_watermark_;
 
   // The owner's.
   alignas(64) Engine engine_;
-  ActionList granted_;  ///< calls that waited for memory and have it now
+  ActionList memory_ready_;  ///< calls that waited for memory and have it now
   Progress progress_;
   Counters counters_;
   RoomRequest* room_requests_ = nullptr;

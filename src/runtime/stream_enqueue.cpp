@@ -64,67 +64,68 @@ void Stream::make_room() {
   for (;;) {
     const std::uint64_t completed = progress_.completed();
     const std::uint64_t pushed = enqueued();
-    if (pushed - completed < most_in_flight_) {
-      room_until_.store(completed + most_in_flight_, std::memory_order_relaxed);
+    if (pushed - completed < max_in_flight_) {
+      room_until_.store(completed + max_in_flight_, std::memory_order_relaxed);
       return;
     }
     if (NoWaitScope::active()) return;
-    const std::uint64_t part = std::max<std::uint64_t>(1, most_in_flight_ / kParts);
+    const std::uint64_t part = std::max<std::uint64_t>(1, max_in_flight_ / kParts);
     RoomRequest request;
     request.message_kind = Message::Kind::room;
-    request.completed = pushed - most_in_flight_ + part;
+    request.completed = pushed - max_in_flight_ + part;
     post(request);
     wait_for_signal(runtime_, request.granted, 1, sys::kNever);
   }
 }
 
 template <class Fill>
-weir_event Stream::enqueue(ActionKind kind, bool evented, Fill&& fill, std::uint64_t only_after) {
+weir_event Stream::enqueue(ActionKind kind, bool with_event, Fill&& fill,
+                           std::uint64_t only_after) {
   weir_event event = WEIR_EVENT_INIT;
   bool idle = false;
   {
-    ActionQueue::Turn turn(queue_);
-    if (turn.count() != only_after && only_after != kAny) [[unlikely]]
+    ActionQueue::ProducerLock producer_lock(queue_);
+    if (producer_lock.count() != only_after && only_after != kAny) [[unlikely]]
       return event;
-    if (turn.count() == kMostActions) [[unlikely]] {
+    if (producer_lock.count() == kMostActions) [[unlikely]] {
       fail(WEIR_STATUS_UNAVAILABLE, "stream '{}' has had {} actions: go on with a new one", name_,
            kMostActions);
     }
-    turn.reserve();
+    producer_lock.reserve();
     Action& action = actions_.take();
     action.kind = kind;
-    action.evented = evented;
+    action.has_event = with_event;
     action.elided = false;
     action.named = false;
     action.needs_memory = false;
     action.traced = runtime_.recorder().on();
-    action.timed = action.replaces = action.aside = false;
-    action.turn = Action::kUsualTurn;
+    action.timed = action.clears_poison = action.non_ordering = false;
+    action.priority_class = Action::kDefaultPriorityClass;
     try {
       fill(action);
       if (action.traced || action.timed) [[unlikely]]
         action.reserve_extras();
     } catch (...) {
       action.recycle();
-      actions_.untake(action);
+      actions_.undo_take(action);
       throw;
     }
-    const std::uint64_t id = serial_ << Action::kSequenceBits | (turn.count() + 1);
+    const std::uint64_t id = serial_ << Action::kSequenceBits | (producer_lock.count() + 1);
     action.event.open(id);
     if (action.traced) [[unlikely]] {
       action.times() = {};
       action.times().enqueued = runtime_.now_ns();
     }
-    if (evented) event = runtime_.event_of(action, id);
-    idle = turn.push(action);
+    if (with_event) event = runtime_.event_of(action, id);
+    idle = producer_lock.push(action);
   }
-  if (idle && mailbox_.claim()) schedule();
+  if (idle && mailbox_.try_own()) schedule();
   return event;
 }
 
-weir_event Stream::compute(const weir_compute& compute, bool evented, int priority) {
-  return enqueue(ActionKind::compute, evented, [&](Action& action) {
-    action.turn = static_cast<unsigned>(Action::kUsualTurn - priority) & 3u;
+weir_event Stream::compute(const weir_compute& compute, bool with_event, int priority) {
+  return enqueue(ActionKind::compute, with_event, [&](Action& action) {
+    action.priority_class = static_cast<unsigned>(Action::kDefaultPriorityClass - priority) & 3u;
     fill_compute(action, compute, {});
   });
 }
@@ -142,52 +143,54 @@ weir_event Stream::compute_after(const weir_compute& compute, std::span<const we
   });
 }
 
-weir_event Stream::transfer(const weir_transfer& transfer, bool evented) {
-  return enqueue(ActionKind::transfer, evented,
+weir_event Stream::transfer(const weir_transfer& transfer, bool with_event) {
+  return enqueue(ActionKind::transfer, with_event,
                  [&](Action& action) { fill_transfer(action, transfer, {}); });
 }
 
-weir_event Stream::replace_after(const weir_transfer& transfer, std::span<const weir_event> events,
-                                 std::size_t harmless) {
+weir_event Stream::overwrite_after(const weir_transfer& transfer,
+                                   std::span<const weir_event> events,
+                                   std::size_t ignoring_failure) {
   return enqueue(ActionKind::transfer, true, [&](Action& action) {
     fill_transfer(action, transfer, events);
-    for (EventWait& wait : action.events().last(harmless)) wait.harmless = true;
-    action.replaces = true;
+    for (EventWait& wait : action.events().last(ignoring_failure)) wait.ignores_failure = true;
+    action.clears_poison = true;
   });
 }
 
-weir_event Stream::renew_after(const weir_operand& operand, std::span<const weir_event> events) {
+weir_event Stream::clear_poison_after(const weir_operand& operand,
+                                      std::span<const weir_event> events) {
   weir_sync sync = WEIR_SYNC_INIT;
   sync.events = events.data();
   sync.event_count = events.size();
   sync.operands = &operand;
   sync.operand_count = 1;
   sync.scope = WEIR_SYNC_SCOPE_OPERANDS;
-  return enqueue(ActionKind::renewal, true, [&](Action& action) { fill_sync(action, sync); });
+  return enqueue(ActionKind::clear_poison, true, [&](Action& action) { fill_sync(action, sync); });
 }
 
-weir_event Stream::renew_host(const weir_operand& given) {
-  return enqueue(ActionKind::renewal, true, [&](Action& action) {
+weir_event Stream::clear_poison_on_host(const weir_operand& given) {
+  return enqueue(ActionKind::clear_poison, true, [&](Action& action) {
     action.reserve(1, 0, 0);
     action.operands()[0] = make_operand(given.buffer, given.region, given.access, nullptr);
   });
 }
 
-weir_event Stream::touch(const weir_operand& given) {
+weir_event Stream::fence(const weir_operand& given) {
   const weir_event event = enqueue(ActionKind::sync, true, [&](Action& action) {
     action.reserve(1, 0, 0);
     action.operands()[0] = make_operand(given.buffer, given.region, given.access, &domain());
-    action.aside = true;
+    action.non_ordering = true;
   });
-  asides_.fetch_add(1, std::memory_order_relaxed);
+  non_ordering_.fetch_add(1, std::memory_order_relaxed);
   return event;
 }
 
-weir_event Stream::sync(const weir_sync& sync, bool evented) {
+weir_event Stream::sync(const weir_sync& sync, bool with_event) {
   const ActionKind kind = sync.scope == WEIR_SYNC_SCOPE_OPERANDS  ? ActionKind::sync
                           : sync.scope == WEIR_SYNC_SCOPE_NOTHING ? ActionKind::marker
                                                                   : ActionKind::barrier;
-  return enqueue(kind, evented, [&](Action& action) { fill_sync(action, sync); });
+  return enqueue(kind, with_event, [&](Action& action) { fill_sync(action, sync); });
 }
 
 weir_event Stream::drain(DrainFate fate) {
@@ -203,7 +206,7 @@ bool Stream::forget_failure_of(const weir_event& drain) {
   drains_.fetch_add(1, std::memory_order_relaxed);
   const auto fill = [&](Action& action) {
     action.reserve(0, 0, 0);
-    action.fate = DrainFate::taken;
+    action.fate = DrainFate::reported;
     enqueued = true;
   };
   try {
@@ -219,7 +222,7 @@ bool Stream::forget_failure_of(const weir_event& drain) {
 weir_event Stream::mark() {
   const weir_event event =
       enqueue(ActionKind::marker, true, [](Action& action) { action.reserve(0, 0, 0); });
-  asides_.fetch_add(1, std::memory_order_relaxed);
+  non_ordering_.fetch_add(1, std::memory_order_relaxed);
   return event;
 }
 
@@ -346,9 +349,9 @@ void Stream::fill_events(Action& action, std::span<const weir_event> events) noe
   for (const weir_event& event : events) {
     wait->event = event;
     wait->action = &action;
-    wait->job = 0;
-    wait->awaiting = false;
-    wait->harmless = false;
+    wait->submission_id = 0;
+    wait->awaits_submission = false;
+    wait->ignores_failure = false;
     wait->message_kind = Message::Kind::event;
     wait->deliver = deliver_event;
     ++wait;

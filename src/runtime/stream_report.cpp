@@ -36,14 +36,14 @@ struct Stream::ReportMessage : Message {
   std::shared_ptr<StreamReport> report;
 };
 
-void Stream::ask(std::shared_ptr<StreamReport> report) {
+void Stream::request_report(std::shared_ptr<StreamReport> report) {
   auto message = std::make_unique<ReportMessage>();
   message->message_kind = Message::Kind::report;
   message->report = std::move(report);
   post(*message.release());
 }
 
-void Stream::answer(Message& message) noexcept {
+void Stream::write_report(Message& message) noexcept {
   const std::unique_ptr<ReportMessage> owned(&static_cast<ReportMessage&>(message));
   std::vector<StreamReport::Line> lines;
   try {
@@ -51,7 +51,7 @@ void Stream::answer(Message& message) noexcept {
       if (lines.size() == Watchdog::kListed) return;
       lines.push_back(
           {fmt::format("'{}', action {}, {}", action.label(), action.sequence(), state_of(action)),
-           missing_events(action)});
+           incomplete_events(action)});
     });
   } catch (...) {  // what there is
   }
@@ -60,7 +60,7 @@ void Stream::answer(Message& message) noexcept {
 
 std::string Stream::state_of(const Action& action) const {
   if (action.started) {
-    const std::string memory = runtime_.memory_waited_for(action);
+    const std::string memory = runtime_.awaited_memory(action);
     if (!memory.empty()) return fmt::format("waits for memory of '{}'", memory);
     return action.kind == ActionKind::transfer ? "is being copied" : "has been given to a worker";
   }
@@ -71,11 +71,11 @@ std::string Stream::state_of(const Action& action) const {
                          : fmt::format("waits for {}: {}", action.pending, earlier);
 }
 
-std::vector<std::uint64_t> Stream::missing_events(Action& action) const {
+std::vector<std::uint64_t> Stream::incomplete_events(Action& action) const {
   std::vector<std::uint64_t> missing;
   for (const EventWait& wait : action.events()) {
     const std::uint64_t id = wait.event.opaque[1];
-    if (id != 0 && !runtime_.slot_of(wait.event).event.over(id)) missing.push_back(id);
+    if (id != 0 && !runtime_.slot_of(wait.event).event.is_complete(id)) missing.push_back(id);
   }
   return missing;
 }

@@ -60,7 +60,7 @@ void Stream::trace_end(Action& action) noexcept {
                      .track = incoming ? domain().track_in
                               : moved  ? domain().track_out
                                        : place_.track(),
-                     .lane = action.extras->lane,
+                     .core = action.extras->worker,
                      .cores = cores_of(action),
                      .kind = action.kind == ActionKind::compute ? trace::Kind::compute
                              : moved                            ? trace::Kind::transfer

@@ -94,14 +94,15 @@ bool wait_for_signal(Runtime& runtime, Signal& signal, std::uint32_t wanted,
     const std::int64_t now = sys::now_ns();
     if (now >= deadline_ns) break;
     if (now >= spin_until) {
-      runtime.assist_no_more();
+      runtime.end_polling();
       signal.sleep(wanted, deadline_ns);
       break;
     }
     bool helped = false;
-    const int looks = runtime.assists() ? 4 : 32;  // to assist takes longer than to pause
+    const int looks =
+        runtime.has_polled_devices() ? 4 : 32;  // to assist takes longer than to pause
     for (int i = 0; i < looks && signal.count() < wanted; ++i) {
-      helped |= runtime.assist();
+      helped |= runtime.poll_devices();
       sys::pause();
     }
     if (helped) {

@@ -14,7 +14,7 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::int64_t kLooksInLimit = 32;
+constexpr std::int64_t kChecksInLimit = 32;
 constexpr std::int64_t kAnswerNs = 200'000'000;
 
 double seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
@@ -54,7 +54,7 @@ std::string name_of(std::uint64_t id, const Owners& owners) {
 }
 
 void add_running(std::string& text, const Place& place, const Owners& owners) {
-  for (const RunningNow::Entry& entry : place.running()) {
+  for (const RunningActions::Entry& entry : place.running()) {
     fmt::format_to(std::back_inserter(text),
                    "  worker {} of place '{}' runs '{}', {}, for {:.1f} s\n", entry.worker,
                    place.name(), entry.label.data(), name_of(entry.id, owners),
@@ -90,7 +90,7 @@ std::string actions_of(Runtime& runtime, const Owners& owners, std::int64_t for_
     left += streams[i]->in_flight();
     if (streams[i]->in_flight() == 0) continue;
     reports[i] = std::make_shared<StreamReport>();
-    streams[i]->ask(reports[i]);
+    streams[i]->request_report(reports[i]);
   }
   std::string text =
       fmt::format("no action has ended for {:.1f} s, {} in flight{}\n", seconds(for_ns), left,
@@ -131,7 +131,7 @@ Watchdog::~Watchdog() {
 }
 
 void Watchdog::watch() {
-  const std::int64_t period = std::max<std::int64_t>(limit_ns_ / kLooksInLimit, 1'000'000);
+  const std::int64_t period = std::max<std::int64_t>(limit_ns_ / kChecksInLimit, 1'000'000);
   sys::Lock lock(mutex_);
   moved_ns_ = sys::now_ns();
   while (!leaving_) {
@@ -160,11 +160,11 @@ void Watchdog::look(std::int64_t now_ns) {
   if (!in_flight || completed != completed_) {
     completed_ = completed;
     moved_ns_ = now_ns;
-    told_ = false;
+    reported_ = false;
     return;
   }
-  if (told_ || now_ns - moved_ns_ < limit_ns_) return;
-  told_ = true;
+  if (reported_ || now_ns - moved_ns_ < limit_ns_) return;
+  reported_ = true;
   try {
     const std::string text = "weir: " + speaker(runtime_) + report(now_ns - moved_ns_);
     std::fwrite(text.data(), 1, text.size(), stderr);

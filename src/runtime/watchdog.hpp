@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/threads.hpp"
-#include "runtime/running_now.hpp"
+#include "runtime/running_actions.hpp"
 
 namespace weir::rt {
 
@@ -62,7 +62,7 @@ class Watchdog {
   const std::int64_t limit_ns_;
   std::uint64_t completed_ = 0;  // when last looked at
   std::int64_t moved_ns_ = 0;    // when something last did
-  bool told_ = false;
+  bool reported_ = false;
 
   sys::Mutex mutex_;
   sys::Condition leave_;

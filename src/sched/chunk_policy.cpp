@@ -29,7 +29,7 @@ class StaticChunks final : public ChunkPolicy {
   explicit StaticChunks(std::vector<double> weights) : ends_(std::move(weights)) {
     for (std::size_t i = 1; i < ends_.size(); ++i) ends_[i] += ends_[i - 1];
   }
-  bool knows_peers() const noexcept override { return true; }
+  bool uses_peer_speeds() const noexcept override { return true; }
   std::uint64_t count(const ShareView& view) const noexcept override {
     if (waits_for(view, view.self)) return share_of(view, view.self);
     std::uint64_t sound = 0;
@@ -38,7 +38,7 @@ class StaticChunks final : public ChunkPolicy {
       if (waits_for(view, i)) return 0;
       ++sound;
     }
-    return divide_up(view.left, std::max<std::uint64_t>(sound, 1));
+    return divide_up(view.remaining, std::max<std::uint64_t>(sound, 1));
   }
 
  private:
@@ -72,7 +72,7 @@ class FixedChunks final : public ChunkPolicy {
 class GuidedChunks final : public ChunkPolicy {
  public:
   std::uint64_t count(const ShareView& view) const noexcept override {
-    return divide_up(view.left, view.peers.size());
+    return divide_up(view.remaining, view.peers.size());
   }
 };
 
@@ -81,10 +81,10 @@ class GuidedChunks final : public ChunkPolicy {
 class FactoringChunks final : public ChunkPolicy {
  public:
   explicit FactoringChunks(bool weighted) : weighted_(weighted) {}
-  bool knows_peers() const noexcept override { return weighted_; }
+  bool uses_peer_speeds() const noexcept override { return weighted_; }
   std::uint64_t count(const ShareView& view) const noexcept override {
     const double all = static_cast<double>(view.items.count());
-    const double batches = std::floor(std::log2(all / static_cast<double>(view.left)));
+    const double batches = std::floor(std::log2(all / static_cast<double>(view.remaining)));
     const double equal = all / (std::exp2(batches + 1) * static_cast<double>(view.peers.size()));
     const double size = std::ceil(weighted_ ? equal * weight_of(view) : equal);
     return static_cast<std::uint64_t>(std::max(1.0, size));
@@ -109,9 +109,9 @@ class FactoringChunks final : public ChunkPolicy {
 /// again whenever the speed has changed (see Speedometer).
 class LearnedChunks final : public ChunkPolicy {
  public:
-  bool learns() const noexcept override { return true; }
+  bool uses_measured_speeds() const noexcept override { return true; }
   bool fetches_ahead() const noexcept override { return true; }
-  bool knows_peers() const noexcept override { return true; }
+  bool uses_peer_speeds() const noexcept override { return true; }
 
   std::uint64_t count(const ShareView& view) const noexcept override {
     const SharePeer& own = view.peers[view.self];
@@ -140,7 +140,7 @@ class LearnedChunks final : public ChunkPolicy {
   static double end_of(const ShareView& view, std::size_t without) noexcept {
     double end = std::numeric_limits<double>::infinity();
     for (;;) {
-      double speeds = 0, work = view.work_left;
+      double speeds = 0, work = view.remaining_work;
       for (std::size_t i = 0; i < view.peers.size(); ++i) {
         const SharePeer& peer = view.peers[i];
         if (!counts(view, i, without) || peer.free_ns >= end) continue;

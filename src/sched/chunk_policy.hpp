@@ -22,9 +22,9 @@ struct SharePeer {
 /// What a place knows when it asks for a chunk.
 struct ShareView {
   const Items& items;
-  std::uint64_t next;  ///< an item that nobody has
-  std::uint64_t left;  ///< how many there are
-  double work_left;    ///< theirs
+  std::uint64_t next;       ///< an item that nobody has
+  std::uint64_t remaining;  ///< how many there are
+  double remaining_work;    ///< theirs
   std::span<const SharePeer> peers;
   std::size_t self;
 };
@@ -36,12 +36,12 @@ class ChunkPolicy {
   /// Returns how many of the items that are left, which is not 0, place `view.self` takes; 0: none,
   /// the others will have done them sooner.
   virtual std::uint64_t count(const ShareView& view) const noexcept = 0;
-  /// Whether it goes by measured speeds, so that ways to do a chunk are to be tried.
-  virtual bool learns() const noexcept { return false; }
+  /// Whether the policy uses measured speeds, so that alternative ways to run a chunk are tried.
+  virtual bool uses_measured_speeds() const noexcept { return false; }
   /// Whether chunks are so short that a place fetches the next one before it has ended the last.
   virtual bool fetches_ahead() const noexcept { return false; }
   /// Whether it looks at the peers, and not only at how many there are.
-  virtual bool knows_peers() const noexcept { return false; }
+  virtual bool uses_peer_speeds() const noexcept { return false; }
 };
 
 /// A policy as the program names it.

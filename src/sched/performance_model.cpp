@@ -119,9 +119,10 @@ void PerformanceModel::Curve::note(std::uint64_t bytes, std::int64_t ns) {
 
 std::int64_t PerformanceModel::Curve::estimate(std::uint64_t bytes) const {
   if (samples_.empty()) return -1;
-  if (const double mean_ns = seen(bytes); mean_ns > 0) return static_cast<std::int64_t>(mean_ns);
-  if (asked_.law_ns < 0) asked_.law_ns = by_law(bytes);
-  return asked_.law_ns;
+  if (const double mean_ns = measured_mean(bytes); mean_ns > 0)
+    return static_cast<std::int64_t>(mean_ns);
+  if (last_query_.power_law_ns < 0) last_query_.power_law_ns = by_power_law(bytes);
+  return last_query_.power_law_ns;
 }
 
 PerformanceModel::Source PerformanceModel::Curve::source(std::uint64_t bytes) const {
@@ -131,7 +132,7 @@ PerformanceModel::Source PerformanceModel::Curve::source(std::uint64_t bytes) co
   return samples_[known].earlier ? Source::earlier : Source::measured;
 }
 
-std::int64_t PerformanceModel::Curve::by_law(std::uint64_t bytes) const {
+std::int64_t PerformanceModel::Curve::by_power_law(std::uint64_t bytes) const {
   const Line law = line();
   const double ns = std::exp(law.y + law.slope * (log_of(bytes) - law.x));
   return static_cast<std::int64_t>(std::clamp(ns, 1.0, kLongestNs));
@@ -139,19 +140,20 @@ std::int64_t PerformanceModel::Curve::by_law(std::uint64_t bytes) const {
 
 /// Returns the place of the sample whose times a size shares, that of the end: there is none.
 std::size_t PerformanceModel::Curve::place_of(std::uint64_t bytes) const {
-  if (!asked_.valid || asked_.bytes != bytes) asked_ = {bytes, find(bytes), -1, true};
-  return asked_.place;
+  if (!last_query_.valid || last_query_.bytes != bytes)
+    last_query_ = {bytes, find(bytes), -1, true};
+  return last_query_.sample;
 }
 
 /// Sizes that were noted need no logarithm.
 std::size_t PerformanceModel::Curve::find(std::uint64_t bytes) const {
   const auto exact = std::ranges::lower_bound(samples_, bytes, {}, &Sample::bytes);
-  if (exact == samples_.end() || exact->bytes != bytes) return like(log_of(bytes));
+  if (exact == samples_.end() || exact->bytes != bytes) return find_similar(log_of(bytes));
   return static_cast<std::size_t>(exact - samples_.begin());
 }
 
 /// Returns the place of the sample whose size is almost the same, that of the end: there is none.
-std::size_t PerformanceModel::Curve::like(double x) const {
+std::size_t PerformanceModel::Curve::find_similar(double x) const {
   const auto distance = [x](const Sample& sample) { return std::abs(sample.x - x); };
   const auto closest = std::ranges::min_element(samples_, {}, distance);
   if (closest == samples_.end() || distance(*closest) >= kAlike) return samples_.size();
@@ -159,7 +161,7 @@ std::size_t PerformanceModel::Curve::like(double x) const {
 }
 
 /// Returns the mean time of a size that was seen, or almost; 0: it was not.
-double PerformanceModel::Curve::seen(std::uint64_t bytes) const {
+double PerformanceModel::Curve::measured_mean(std::uint64_t bytes) const {
   const std::size_t known = place_of(bytes);
   if (known == samples_.size()) return 0;
   const Sample& sample = samples_[known];
@@ -168,11 +170,11 @@ double PerformanceModel::Curve::seen(std::uint64_t bytes) const {
 
 /// Adds what another curve has, unless this one knows better.
 void PerformanceModel::Curve::learn(const Sample& sample) {
-  if (like(sample.x) == samples_.size()) add(sample);
+  if (find_similar(sample.x) == samples_.size()) add(sample);
 }
 
 void PerformanceModel::Curve::add(const Sample& sample) {
-  asked_.valid = false;
+  last_query_.valid = false;
   samples_.insert(std::ranges::upper_bound(samples_, sample.x, {}, &Sample::x), sample);
   if (samples_.size() > kMostSizes) merge_closest();
 }
@@ -214,7 +216,7 @@ PerformanceModel::Curve& PerformanceModel::curve(std::string_view kernel, std::s
 double PerformanceModel::mean_of(const std::string& kernel, const std::string& kind,
                                  std::uint64_t bytes) const {
   const auto curve = curves_.find(std::pair(kernel, kind));
-  return curve != curves_.end() ? curve->second.seen(bytes) : 0;
+  return curve != curves_.end() ? curve->second.measured_mean(bytes) : 0;
 }
 
 std::vector<double> PerformanceModel::speeds(std::span<const std::string> kinds) const {
@@ -285,7 +287,7 @@ void PerformanceModel::read(std::string_view text, std::string_view machine,
   }
 }
 
-void PerformanceModel::recall(const std::string& machine) {
+void PerformanceModel::load_cached(const std::string& machine) {
   const auto kept = Cache("models").read(cache_key(machine));
   if (!kept) return;
   try {
@@ -295,13 +297,13 @@ void PerformanceModel::recall(const std::string& machine) {
   }
 }
 
-void PerformanceModel::keep(const std::string& machine) const {
+void PerformanceModel::store_cached(const std::string& machine) const {
   PerformanceModel all;
   for (const auto& [key, curve] : curves_) {
     if (curve.age_ == 0 && !curve.samples_.empty()) all.curves_.emplace(key, curve);
   }
   if (all.curves_.empty()) return;
-  all.recall(machine);
+  all.load_cached(machine);
   Cache("models").write(cache_key(machine), all.text(machine));
 }
 

@@ -66,25 +66,25 @@ class PerformanceModel {
     static constexpr std::uint64_t kMemory = 32;  ///< older times fade
     /// What is known of the size that was asked for last: tasks come in series, and each is asked
     /// for before it runs and noted after that.
-    struct Asked {
+    struct LastQuery {
       std::uint64_t bytes = 0;
-      std::size_t place = 0;     ///< of the sample whose times it shares; the end: of none
-      std::int64_t law_ns = -1;  ///< by the power law
-      bool valid = false;        ///< nothing was learnt since, or only of this size
+      std::size_t sample = 0;          ///< of the sample whose times it shares; the end: of none
+      std::int64_t power_law_ns = -1;  ///< by the power law
+      bool valid = false;              ///< nothing was learnt since, or only of this size
     };
 
     std::size_t place_of(std::uint64_t bytes) const;
     std::size_t find(std::uint64_t bytes) const;
-    std::size_t like(double x) const;
-    double seen(std::uint64_t bytes) const;
+    std::size_t find_similar(double x) const;
+    double measured_mean(std::uint64_t bytes) const;
     void learn(const Sample& sample);
     void add(const Sample& sample);
     void merge_closest();
     Line line() const;
-    std::int64_t by_law(std::uint64_t bytes) const;
+    std::int64_t by_power_law(std::uint64_t bytes) const;
 
     std::vector<Sample> samples_;  ///< by size
-    mutable Asked asked_;
+    mutable LastQuery last_query_;
     std::size_t age_ = 0;  ///< 0: was used; else its turn in what was read
   };
 
@@ -103,11 +103,11 @@ class PerformanceModel {
   /// on another machine; nothing is added then.
   void read(std::string_view text, std::string_view machine, std::string_view file);
 
-  /// Adds what keep() has put into the user's cache on this machine. What is there and cannot be
-  /// used is left alone, with a warning in the log.
-  void recall(const std::string& machine);
+  /// Adds what store_cached() has put into the user's cache on this machine. What is there and
+  /// cannot be used is left alone, with a warning in the log.
+  void load_cached(const std::string& machine);
   /// Puts what was used into the user's cache, before what others have kept there.
-  void keep(const std::string& machine) const;
+  void store_cached(const std::string& machine) const;
 
   /// Calls visit(kernel, kind, bytes, count, mean_ns) for all that was measured.
   template <class Visit>

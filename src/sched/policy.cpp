@@ -13,7 +13,7 @@ namespace weir::rt {
 namespace {
 
 using Candidates = std::span<const weir_candidate>;
-using Outlooks = std::span<const Outlook>;
+using Outlooks = std::span<const CandidateEstimate>;
 
 /// Returns the candidate with the least cost(candidate), the first of equal ones.
 template <class Cost>
@@ -61,7 +61,7 @@ class EarliestFinish final : public Policy {
  public:
   bool wants_ready_tasks() const noexcept override { return true; }
 
-  std::size_t choose(const char*, Candidates candidates, Outlooks outlooks) override {
+  std::size_t choose(const char*, Candidates candidates, Outlooks estimates) override {
     if (candidates.size() == 1) return 0;
     const std::size_t none = candidates.size();
     std::size_t unknown = none, best = none, cores = 0;
@@ -70,9 +70,9 @@ class EarliestFinish final : public Policy {
       const weir_candidate& candidate = candidates[i];
       cores += candidate.cores;
       if (candidate.run_ns >= 0) {
-        const std::int64_t cost = cost_of(candidate, outlooks[i]);
+        const std::int64_t cost = cost_of(candidate, estimates[i]);
         if (best == none || cost < least) best = i, least = cost;
-      } else if (!candidate.full && outlooks[i].unmeasured < candidate.cores) {
+      } else if (!candidate.full && estimates[i].unmeasured < candidate.cores) {
         if (unknown == none || load_of(candidate) < load_of(candidates[unknown])) unknown = i;
       }
     }
@@ -82,7 +82,7 @@ class EarliestFinish final : public Policy {
     const double share_ns =
         static_cast<double>(candidates[best].run_ns) / static_cast<double>(cores);
     savings_ns_ = std::min(savings_ns_ + share_ns / kSaved, kMostSaved * share_ns);
-    return try_again(candidates, outlooks, best, least);
+    return try_again(candidates, estimates, best, least);
   }
 
  private:
@@ -94,22 +94,22 @@ class EarliestFinish final : public Policy {
 
   /// When the task ends, and later for as long as its copies keep links from others: what has moved
   /// once is likely to move again.
-  static std::int64_t cost_of(const weir_candidate& candidate, const Outlook& outlook) {
+  static std::int64_t cost_of(const weir_candidate& candidate, const CandidateEstimate& estimate) {
     return std::max(candidate.free_ns, candidate.ready_ns + candidate.transfer_ns) +
-           candidate.run_ns + kCopies * outlook.copying_ns;
+           candidate.run_ns + kCopies * estimate.copying_ns;
   }
 
   /// Returns a place that is idle and has been avoided, if what it costs more is saved, else the
   /// best one.
-  std::size_t try_again(Candidates candidates, Outlooks outlooks, std::size_t best,
+  std::size_t try_again(Candidates candidates, Outlooks estimates, std::size_t best,
                         std::int64_t least) {
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const weir_candidate& candidate = candidates[i];
       if (i == best || candidate.run_ns < 0 || candidate.tasks >= candidate.cores) continue;
-      const bool measured = outlooks[i].source == PerformanceModel::Source::measured;
-      if (outlooks[i].tasks_since < (measured ? kOld : kOld / 2)) continue;
+      const bool measured = estimates[i].source == PerformanceModel::Source::measured;
+      if (estimates[i].tasks_since < (measured ? kOld : kOld / 2)) continue;
       const auto more =
-          static_cast<double>(cost_of(candidate, outlooks[i]) - least) / (measured ? 1 : kDoubt);
+          static_cast<double>(cost_of(candidate, estimates[i]) - least) / (measured ? 1 : kDoubt);
       if (more > savings_ns_) continue;
       savings_ns_ -= more;
       return i;

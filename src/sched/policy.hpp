@@ -13,7 +13,7 @@
 namespace weir::rt {
 
 /// What the policies of weir know of a candidate besides.
-struct Outlook {
+struct CandidateEstimate {
   std::int64_t copying_ns = 0;    ///< for which links are busy with its copies
   std::size_t unmeasured = 0;     ///< tasks that it has and of which nothing is known
   std::uint64_t tasks_since = 0;  ///< of the kernel that were bound since the last one there
@@ -26,7 +26,7 @@ class Policy {
   virtual ~Policy() = default;
   /// Contract of weir_policy_function. There is an outlook for each candidate.
   virtual std::size_t choose(const char* task, std::span<const weir_candidate> candidates,
-                             std::span<const Outlook> outlooks) = 0;
+                             std::span<const CandidateEstimate> estimates) = 0;
   /// Whether it is asked for a task only when its operands have their values, or soon will.
   virtual bool wants_ready_tasks() const noexcept { return false; }
 };

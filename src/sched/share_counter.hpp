@@ -7,8 +7,8 @@
 
 namespace weir::rt {
 
-/// How many items have been handed out. Whoever adds owns what it added: the counter has no master.
-/// Any thread; between processes it is a word in memory that all of them reach.
+/// The number of items that have been assigned. The caller of fetch_add() owns the items it added.
+/// Any thread; between processes a word in shared memory.
 class ShareCounter {
  public:
   virtual ~ShareCounter() = default;

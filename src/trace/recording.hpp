@@ -31,7 +31,7 @@ struct Entry {
   std::uint64_t bytes = 0;   ///< of all operands; what a transfer moved
   std::uint32_t stream = 0;  ///< index in Recording::streams
   std::uint32_t track = 0;   ///< index in Recording::tracks; of a sync: that of its place
-  std::uint16_t lane = 0;    ///< core of the place
+  std::uint16_t core = 0;    ///< core of the place
   std::uint16_t cores = 1;   ///< that it occupied
   Kind kind = Kind::compute;
   weir_status status = WEIR_STATUS_OK;

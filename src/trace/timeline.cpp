@@ -21,7 +21,7 @@ struct Key {
   std::uint32_t process;
   Kind kind;
   std::uint32_t track;
-  std::uint16_t lane;
+  std::uint16_t core;
 
   auto operator<=>(const Key&) const = default;
 };
@@ -34,15 +34,15 @@ Key key_of(const Entry& entry, const std::vector<std::uint32_t>& process_of) {
   const std::uint32_t process = entry.track < process_of.size() ? process_of[entry.track] : 0;
   if (entry.kind == Kind::sync || never_ran(entry)) return {process, Kind::sync, 0, 0};
   if (entry.kind == Kind::transfer) return {process, Kind::transfer, entry.track, 0};
-  return {process, Kind::compute, entry.track, entry.lane};
+  return {process, Kind::compute, entry.track, entry.core};
 }
 
 std::string name_of(const Key& key, std::size_t copy, const std::vector<Track>& tracks) {
   std::string name = "sync";
   if (key.kind != Kind::sync) {
     const Track& track = tracks[key.track];
-    const bool one_of_many = key.kind == Kind::compute && (track.width > 1 || key.lane > 0);
-    name = one_of_many ? fmt::format("{} core {}", track.name, key.lane) : track.name;
+    const bool one_of_many = key.kind == Kind::compute && (track.width > 1 || key.core > 0);
+    name = one_of_many ? fmt::format("{} core {}", track.name, key.core) : track.name;
   }
   return copy == 0 ? name : fmt::format("{} ({})", name, copy + 1);
 }

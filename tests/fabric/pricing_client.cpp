@@ -24,7 +24,7 @@ constexpr std::size_t kOptions = 120;
 
 std::vector<Valuation> price(const PricingOptions& wanted, bool killed) {
   const weir::Runtime runtime("host:cores=1");
-  const weir::apps::Lanes lanes(runtime, {});
+  const weir::apps::AppStreams lanes(runtime, {});
   const weir::apps::PathKernels kernels(runtime);
   Pricing pricing(runtime, lanes, kernels, weir::apps::generate_book(kOptions, 1).options, wanted);
   pricing.start();

@@ -18,7 +18,7 @@
 #include <weir/pipeline.hpp>
 #include <weir/weir.hpp>
 
-#include "common/lanes.hpp"
+#include "common/app_streams.hpp"
 #include "common/workload.hpp"
 #include "fake_cuda.h"
 #include "lanes.hpp"
@@ -128,7 +128,7 @@ void run_split(const std::uint32_t groups[3], std::uint64_t begin, std::uint64_t
 /// What `weir run reyes` tells of a run.
 nlohmann::json drawn(const std::string& domains) {
   const weir::Runtime runtime(domains);
-  const Lanes lanes(runtime, {.places = 1, .streams = 1});
+  const AppStreams lanes(runtime, {.places = 1, .streams = 1});
   const std::unique_ptr<Application> application = make_reyes();
   const std::unique_ptr<Workload> workload = application->prepare({}, runtime, lanes);
   workload->reset();

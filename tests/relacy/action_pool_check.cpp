@@ -38,7 +38,7 @@ struct Round : Check<Round<kSlots, kFlushEach>, 2> {
       for (int i = 0; i < kSlots; ++i) {
         Action& slot = cache.take();
         if (i == 1 && !untaken) {
-          cache.untake(slot);
+          cache.undo_take(slot);
           --i;
           untaken = true;
           continue;

@@ -31,7 +31,7 @@ struct Produce : Check<Produce<kProducers, kEach>, kProducers> {
         ++next[item.producer];
         ++popped;
       }
-      if (queue.look()) continue;
+      if (queue.poll()) continue;
       if (queue.go_idle()) return;
       sys::yield();
     }
@@ -40,7 +40,7 @@ struct Produce : Check<Produce<kProducers, kEach>, kProducers> {
     for (int i = 0; i < kEach; ++i) {
       bool idle = false;
       {
-        ActionQueue::Turn turn(queue);
+        ActionQueue::ProducerLock turn(queue);
         turn.reserve();
         Item& item = items[index][i];
         item.producer = static_cast<int>(index);
@@ -64,17 +64,17 @@ struct GiveUp : Check<GiveUp, 2> {
 
   void thread(unsigned index) {
     {
-      ActionQueue::Turn turn(queue);
+      ActionQueue::ProducerLock turn(queue);
       turn.reserve();
       ++order;
     }
-    ActionQueue::Turn turn(queue);
+    ActionQueue::ProducerLock turn(queue);
     ++order;
     turn.push(items[index]);
   }
   void after() {
     CHECK_THAT(order == 4);
-    CHECK_THAT(queue.look());
+    CHECK_THAT(queue.poll());
     CHECK_THAT(queue.pop() != nullptr && queue.pop() != nullptr);
   }
 };

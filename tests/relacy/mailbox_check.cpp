@@ -23,8 +23,8 @@ struct Actor {
   virtual void told(Message&) {}
 
   void turn() {
-    while (mailbox.has_mail()) {
-      for (Message* list = mailbox.take(); list != nullptr;) {
+    while (mailbox.has_messages()) {
+      for (Message* list = mailbox.take_messages(); list != nullptr;) {
         Message& message = *list;
         list = list->next_message;
         ++read;
@@ -36,22 +36,22 @@ struct Actor {
   void own() {
     do {
       turn();
-      queue.look();
+      queue.poll();
       while (accepting && queue.pop() != nullptr) {
         ++popped;
         admitted();
         done.fetch_add(1, std::memory_order_release);
       }
-    } while (!mailbox.leave(queue, accepting));
+    } while (!mailbox.release_ownership(queue, accepting));
   }
   void enqueue(Action& action) {
     bool idle = false;
     {
-      ActionQueue::Turn turn(queue);
+      ActionQueue::ProducerLock turn(queue);
       turn.reserve();
       idle = turn.push(action);
     }
-    if (idle && mailbox.claim()) own();
+    if (idle && mailbox.try_own()) own();
   }
   void post(Message& message) {
     if (mailbox.post(message)) own();
@@ -61,7 +61,7 @@ struct Actor {
   void end(int all, int producers) {
     while (returned.load(std::memory_order_acquire) < producers) sys::yield();
     while (done.load(std::memory_order_acquire) < all) sys::yield();
-    mailbox.wait_until_left([] { sys::yield(); });
+    mailbox.wait_until_no_owner([] { sys::yield(); });
     CHECK_THAT(popped + read == all);
     popped = -1;  // a write: whoever is not quite gone is found
     read = -1;
@@ -105,7 +105,7 @@ struct Quiet : Check<Quiet<kProducers, kSenders, kEach>, kProducers + kSenders> 
   void after() {
     CHECK_THAT(actor.popped == kProducers * kEach);
     CHECK_THAT(actor.read == kSenders * kEach);
-    actor.mailbox.wait_until_left([] { sys::yield(); });
+    actor.mailbox.wait_until_no_owner([] { sys::yield(); });
   }
 };
 

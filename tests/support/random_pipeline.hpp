@@ -341,7 +341,7 @@ inline std::vector<Seen> expected(const Plan& plan) {
 
 /// A device: a thread that works on the batches of a stage in any order, some at once on the worker
 /// that brings them.
-class Card final : public Carrier {
+class Card final : public OffloadExecutor {
  public:
   /// work(items, count, put(output, item)) for each batch, one at a time.
   using Put = std::function<void(std::size_t output, const Item& item)>;
@@ -365,7 +365,7 @@ class Card final : public Carrier {
   unsigned char* items(std::size_t slot) noexcept override {
     return reinterpret_cast<unsigned char*>(batches_[slot].items.data());
   }
-  void carry(std::size_t slot, std::size_t count) noexcept override {
+  void launch(std::size_t slot, std::size_t count) noexcept override {
     bool now = false;
     {
       const sys::Lock lock(mutex_);
@@ -378,13 +378,13 @@ class Card final : public Carrier {
         changed_.notify_one();
       }
     }
-    if (now) landed(slot);
+    if (now) on_batch_complete(slot);
   }
   const Outcome& outcome(std::size_t) const noexcept override { return well_; }
-  void unload(std::size_t slot, const Outputs& outputs) override {
-    for (std::size_t i = 0; i < outputs.stashes.size(); ++i) {
+  void collect(std::size_t slot, const Outputs& outputs) override {
+    for (std::size_t i = 0; i < outputs.buffers.size(); ++i) {
       const std::vector<Item>& put = batches_[slot].put[i];
-      outputs.stashes[i]->put(reinterpret_cast<const unsigned char*>(put.data()), put.size());
+      outputs.buffers[i]->put(reinterpret_cast<const unsigned char*>(put.data()), put.size());
     }
   }
   void end() override { at_end_(); }
@@ -400,7 +400,7 @@ class Card final : public Carrier {
       queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(at));
       run(slot);
       lock.unlock();
-      landed(slot);
+      on_batch_complete(slot);
       lock.lock();
     }
   }

@@ -253,8 +253,8 @@ class Run final : private Stoppable {
   void await() {
     const apps::Deadline deadline(as_timeout(options_.timeout_s));
     try {
-      workload_->await(deadline.left());
-      runtime_.synchronize(deadline.left());
+      workload_->await(deadline.remaining_ns());
+      runtime_.synchronize(deadline.remaining_ns());
     } catch (const weir::Error& error) {
       if (error.status() != WEIR_STATUS_TIMEOUT) throw;
       throw weir::Error(WEIR_STATUS_TIMEOUT,
@@ -311,7 +311,7 @@ class Run final : private Stoppable {
   std::atomic<std::size_t> runs_begun_{0};
   std::atomic<const char*> stage_{nullptr};  ///< after the runs
   weir::Runtime runtime_;
-  apps::Lanes lanes_;
+  apps::AppStreams lanes_;
   weir::Queue queue_;  ///< none: streams
   std::unique_ptr<apps::Workload> workload_;
   std::optional<LiveView> live_;

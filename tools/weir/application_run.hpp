@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "common/lanes.hpp"
+#include "common/app_streams.hpp"
 #include "common/workload.hpp"
 #include "run_report.hpp"
 

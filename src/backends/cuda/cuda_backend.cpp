@@ -39,10 +39,11 @@ class CudaBackend final : public Backend {
 
   std::unique_ptr<Device> open(const DomainSpec& spec, OpenContext context) override {
     const Settings settings = read(spec);
-    CudaOptions options{.name = std::move(context.name),
-                        .memory = settings.size("memory", 0),
-                        .lanes = static_cast<unsigned>(settings.count("lanes", 4, kMostLanes)),
-                        .packers = packers_on(*context.machine)};
+    CudaOptions options{
+        .name = std::move(context.name),
+        .memory = settings.size("memory", 0),
+        .compute_streams = static_cast<unsigned>(settings.count("lanes", 4, kMostLanes)),
+        .packers = packers_on(*context.machine)};
     const std::vector<CudaDeviceInfo> devices = list_cuda_devices();
     const CudaDeviceInfo& device = settings.device("CUDA", devices);
     check_abilities(spec, device);

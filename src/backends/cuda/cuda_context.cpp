@@ -38,7 +38,7 @@ CudaContext::CudaContext(std::string domain, CUdevice device)
 
 CudaContext::~CudaContext() { CudaLibrary::get().cuDevicePrimaryCtxRelease(device_); }
 
-bool CudaContext::note(CUresult code, const char* during) noexcept {
+bool CudaContext::note_result(CUresult code, const char* during) noexcept {
   if (!breaks_context(code)) return false;
   const sys::Lock lock(mutex_);
   if (lost()) return true;
@@ -52,7 +52,7 @@ bool CudaContext::note(CUresult code, const char* during) noexcept {
   return true;
 }
 
-Outcome CudaContext::loss() const noexcept {
+Outcome CudaContext::lost_outcome() const noexcept {
   Outcome outcome = failed_outcome(WEIR_STATUS_DEVICE_ERROR, "device lost");
   try {
     const sys::Lock lock(mutex_);
@@ -62,7 +62,7 @@ Outcome CudaContext::loss() const noexcept {
   return outcome;
 }
 
-Outcome CudaContext::failure(const char* what, CUresult code) const noexcept {
+Outcome CudaContext::failed_call(const char* what, CUresult code) const noexcept {
   const bool memory = code == CUDA_ERROR_OUT_OF_MEMORY;
   Outcome outcome = failed_outcome(memory ? WEIR_STATUS_OUT_OF_MEMORY : WEIR_STATUS_DEVICE_ERROR,
                                    "the CUDA driver fails");
@@ -80,7 +80,7 @@ bool CudaContext::enter() noexcept {
   return false;
 }
 
-void CudaContext::await_leavers() const noexcept {
+void CudaContext::wait_for_callbacks() const noexcept {
   while (inside_.load(std::memory_order_seq_cst) > 0) sys::yield();
 }
 
@@ -131,7 +131,7 @@ CudaMemory::~CudaMemory() {
 }
 
 Memory CudaMemory::allocate(std::size_t bytes) {
-  if (context_.lost()) throw Error(context_.loss().status, context_.loss().message);
+  if (context_.lost()) throw Error(context_.lost_outcome().status, context_.lost_outcome().message);
   const CudaScope scope(context_.get());
   const CudaLibrary& cu = CudaLibrary::get();
   CUdeviceptr address = 0;
@@ -140,13 +140,13 @@ Memory CudaMemory::allocate(std::size_t bytes) {
     fail(WEIR_STATUS_OUT_OF_MEMORY, "domain '{}' was asked for {}, and its device has {} free",
          context_.domain(), format_size(bytes), format_size(free_cuda_memory(context_)));
   }
-  context_.note(code, "an allocation");
+  context_.note_result(code, "an allocation");
   check_cuda(code, fmt::format("domain '{}' gives no {}", context_.domain(), format_size(bytes)));
   Memory memory{reinterpret_cast<void*>(address), bytes};
   CUresult cleared = cu.cuMemsetD8Async(address, 0, bytes, stream_.get());
   if (cleared == CUDA_SUCCESS) cleared = cu.cuEventRecord(clear_.get(), stream_.get());
   if (cleared != CUDA_SUCCESS) {
-    context_.note(cleared, "clearing memory");
+    context_.note_result(cleared, "clearing memory");
     cu.cuMemFreeAsync(address, stream_.get());
     check_cuda(cleared, fmt::format("domain '{}' cannot clear its memory", context_.domain()));
   }
@@ -154,11 +154,11 @@ Memory CudaMemory::allocate(std::size_t bytes) {
   return memory;
 }
 
-CUresult CudaMemory::order(CUstream stream) const noexcept {
+CUresult CudaMemory::order_after_clear(CUstream stream) const noexcept {
   return CudaLibrary::get().cuStreamWaitEvent(stream, clear_.get(), 0);
 }
 
-std::uint64_t CudaMemory::settle() const noexcept {
+std::uint64_t CudaMemory::wait_until_cleared() const noexcept {
   const std::uint64_t before = allocations();
   const CUresult code = CudaLibrary::get().cuStreamSynchronize(stream_.get());
   return code == CUDA_SUCCESS ? before : 0;
@@ -195,7 +195,7 @@ void CudaMemory::release(Memory& memory) noexcept {
   memory = {};
 }
 
-void CudaMemory::open_to(CUdevice peer) noexcept {
+void CudaMemory::enable_peer_access(CUdevice peer) noexcept {
   const std::uint64_t bit = peer < 64 ? std::uint64_t{1} << peer : 0;
   if ((open_.load(std::memory_order_acquire) & bit) != 0) return;
   CUmemAccessDesc access{};

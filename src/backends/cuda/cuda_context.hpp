@@ -12,8 +12,8 @@
 
 namespace weir::rt {
 
-/// Shared by all that use a device. A context breaks once and for good; then nothing that was
-/// enqueued comes to an end, and the driver calls nobody back.
+/// Shared by all users of a device. A context that breaks stays broken: enqueued work never
+/// completes, and the driver makes no callbacks.
 class CudaContext {
  public:
   /// Throws Error, {device_error} naming the remedy when the context of this process is broken.
@@ -28,22 +28,22 @@ class CudaContext {
 
   bool lost() const noexcept { return lost_.load(std::memory_order_seq_cst); }
   /// Notes what a call gave while `during` was under way. Returns whether it breaks the context.
-  bool note(CUresult code, const char* during) noexcept;
+  bool note_result(CUresult code, const char* during) noexcept;
   /// How everything ends since the context is broken.
-  Outcome loss() const noexcept;
+  Outcome lost_outcome() const noexcept;
   /// An outcome for a call that failed and breaks nothing, "WHAT: CUDA_ERROR_...".
-  Outcome failure(const char* what, CUresult code) const noexcept;
+  Outcome failed_call(const char* what, CUresult code) const noexcept;
 
-  /// Functions of the host that the driver calls are inside these; after lost() has become true
-  /// they must do nothing. Returns whether they may go on.
+  /// Host functions that the driver calls run between enter() and leave(). After lost() has become
+  /// true they must return at once; enter() returns whether they may continue.
   bool enter() noexcept;
   void leave() noexcept { inside_.fetch_sub(1, std::memory_order_seq_cst); }
   /// Gives the packers so many helpers, before anybody packs. Throws Error.
-  void employ(unsigned helpers) { packers_.emplace(helpers, domain_ + "-pack"); }
+  void start_packers(unsigned helpers) { packers_.emplace(helpers, domain_ + "-pack"); }
   CudaPackers& packers() noexcept { return *packers_; }
 
   /// Waits until nobody is inside. Once the context is lost.
-  void await_leavers() const noexcept;
+  void wait_for_callbacks() const noexcept;
 
  private:
   const std::string domain_;
@@ -71,23 +71,23 @@ class CudaMemory {
   ~CudaMemory();
 
   /// Throws Error{out_of_memory} naming what was asked for and what is free. Does not wait until
-  /// the device has cleared it: that is for order(). Any thread.
+  /// the device has cleared it: that is for order_after_clear(). Any thread.
   Memory allocate(std::size_t bytes);
   /// How many allocations there have been. What uses memory that was allocated before this was
-  /// read comes after order(). Any thread.
+  /// read comes after order_after_clear(). Any thread.
   std::uint64_t allocations() const noexcept {
     return allocations_.load(std::memory_order_acquire);
   }
   /// Makes what comes next in a stream of any device wait until what was allocated is clear. Any
   /// thread.
-  CUresult order(CUstream stream) const noexcept;
+  CUresult order_after_clear(CUstream stream) const noexcept;
   /// Waits until what was allocated is clear. Returns allocations() of before, 0 when that fails.
-  std::uint64_t settle() const noexcept;
+  std::uint64_t wait_until_cleared() const noexcept;
   /// Takes an allocation of the program, or a part of one. Throws Error when it is not there.
   Memory adopt(void* address, std::size_t bytes);
   void release(Memory& memory) noexcept;
   /// Lets another device reach the memory, unless it does already. Any thread.
-  void open_to(CUdevice peer) noexcept;
+  void enable_peer_access(CUdevice peer) noexcept;
 
  private:
   CudaContext& context_;

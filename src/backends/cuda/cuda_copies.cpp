@@ -181,7 +181,7 @@ void CudaStagedPiece::pack(std::size_t part, std::size_t parts) const noexcept {
     const std::size_t row = at / block.row, column = at % block.row;
     const std::size_t bytes = std::min(block.row - column, end - at);
     std::byte *const outside = host.address + row * host.row_stride + column, *const inside =
-                                                                                  chunk + at;
+                                                                                  staging + at;
     if (to_device()) {
       std::memcpy(inside, outside, bytes);
     } else {
@@ -194,7 +194,7 @@ void CudaStagedPiece::pack(std::size_t part, std::size_t parts) const noexcept {
 CUresult CudaStagedPiece::enqueue(CUstream stream) const noexcept {
   CudaBlock dense = block;
   CudaBlock::End& host = to_device() ? dense.source : dense.target;
-  host = {.address = chunk, .host = true, .row_stride = dense.row, .plane_stride = 0};
+  host = {.address = staging, .host = true, .row_stride = dense.row, .plane_stride = 0};
   join(dense);
   return enqueue_cuda_block(dense, stream);
 }

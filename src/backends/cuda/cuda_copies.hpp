@@ -50,7 +50,7 @@ class CudaPieces {
 /// pack() empties it.
 struct CudaStagedPiece {
   CudaBlock block;
-  std::byte* chunk = nullptr;  ///< of kCudaChunk bytes
+  std::byte* staging = nullptr;  ///< of kCudaChunk bytes
 
   bool to_device() const noexcept { return block.source.host; }
   /// One of so many parts of the piece: parts do not overlap, and all make the whole.

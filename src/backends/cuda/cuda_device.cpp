@@ -10,7 +10,7 @@ namespace weir::rt {
 namespace {
 
 /// What is free but for a reserve: for code, stacks, green contexts, and what libraries keep for
-/// each stream. cuBLAS and cuSOLVER want 32 MiB each on a large card, in up to 8 lanes of each
+/// each stream. cuBLAS and cuSOLVER want 32 MiB each on a large card, in up to 8 streams of each
 /// place.
 std::uint64_t usable_memory(const CudaContext& context) {
   constexpr std::uint64_t kLeast = std::uint64_t{512} << 20, kMost = std::uint64_t{4} << 30;
@@ -34,9 +34,9 @@ CudaDevice::CudaDevice(CudaOptions options, const CudaDeviceInfo& facts)
   info_.description = facts.description;
   info_.cores = std::max(1u, static_cast<unsigned>(groups_.size()));
   info_.memory_bytes = options_.memory > 0 ? options_.memory : usable_memory(context_);
-  info_.orders_jobs = true;
+  info_.resolves_dependences = true;
   info_.compiles_source = true;
-  context_.employ(options_.packers);
+  context_.start_packers(options_.packers);
 }
 
 CudaDevice::~CudaDevice() = default;
@@ -54,7 +54,7 @@ void CudaDevice::copy(const CopyJob& job) noexcept {
   const bool comes = job.target.device == this;
   Device* const peer = comes ? job.source.device : job.target.device;
   CudaMemory* const there = peer == nullptr ? nullptr : &static_cast<CudaDevice*>(peer)->memory_;
-  if (there != nullptr && there != &memory_) there->open_to(facts_.id);
+  if (there != nullptr && there != &memory_) there->enable_peer_access(facts_.id);
   (comes ? inward_ : outward_).add(job, there);
 }
 
@@ -65,7 +65,7 @@ std::unique_ptr<PlaceDriver> CudaDevice::open_place(const PlaceRequest& request,
     if (!whole) part.push_back(groups_[core]);
   }
   return std::make_unique<CudaPlace>(request.name, context_, memory_, kernels_, std::move(part),
-                                     options_.lanes, feed);
+                                     options_.compute_streams, feed);
 }
 
 }  // namespace weir::rt

@@ -8,7 +8,7 @@
 
 #include "backend/backend.hpp"
 #include "backends/cuda/cuda_context.hpp"
-#include "backends/cuda/cuda_courier.hpp"
+#include "backends/cuda/cuda_copy_thread.hpp"
 #include "backends/cuda/cuda_devices.hpp"
 #include "backends/cuda/cuda_kernels.hpp"
 
@@ -16,9 +16,9 @@ namespace weir::rt {
 
 struct CudaOptions {
   std::string name;
-  std::uint64_t memory = 0;  ///< bytes for instances, 0: nearly all that is free
-  unsigned lanes = 4;        ///< streams for kernels in a place
-  unsigned packers = 0;      ///< threads that help to pack copies
+  std::uint64_t memory = 0;      ///< bytes for instances, 0: nearly all that is free
+  unsigned compute_streams = 4;  ///< streams for kernels in a place
+  unsigned packers = 0;          ///< threads that help to pack copies
 };
 
 /// Its cores are the groups of multiprocessors that it can be divided into.
@@ -31,10 +31,10 @@ class CudaDevice final : public Device {
   const DeviceInfo& info() const noexcept override { return info_; }
   Memory allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
   Memory adopt(void* address, std::size_t bytes) override { return memory_.adopt(address, bytes); }
-  bool lock_host(void* address, std::size_t bytes) noexcept override {
+  bool pin_host(void* address, std::size_t bytes) noexcept override {
     return lock_cuda_host(context_, address, bytes);
   }
-  void unlock_host(void* address) noexcept override { unlock_cuda_host(context_, address); }
+  void unpin_host(void* address) noexcept override { unlock_cuda_host(context_, address); }
   void release(Memory& memory) noexcept override { memory_.release(memory); }
   bool reaches(const Device* peer) const noexcept override;
   void copy(const CopyJob& job) noexcept override;
@@ -50,7 +50,7 @@ class CudaDevice final : public Device {
   const std::vector<CUdevResource> groups_;
   CudaMemory memory_;
   CudaKernels kernels_;
-  CudaCourier inward_, outward_;
+  CudaCopyThread inward_, outward_;
 };
 
 }  // namespace weir::rt

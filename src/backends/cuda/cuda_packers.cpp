@@ -33,7 +33,7 @@ void CudaPackers::pack(const CudaStagedPiece& piece) noexcept {
   parts_ = parts;
   changed_.notify_all();
   take_parts();
-  while (at_work_ > 0) over_.wait(lock);
+  while (active_ > 0) over_.wait(lock);
   piece_ = nullptr;
 }
 
@@ -42,11 +42,11 @@ void CudaPackers::take_parts() noexcept {
   const std::size_t parts = parts_;
   while (next_ < parts) {
     const std::size_t part = next_++;
-    ++at_work_;
+    ++active_;
     mutex_.unlock();
     piece->pack(part, parts);
     mutex_.lock();
-    if (--at_work_ == 0) over_.notify_one();
+    if (--active_ == 0) over_.notify_one();
   }
 }
 

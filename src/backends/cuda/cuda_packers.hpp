@@ -10,8 +10,8 @@
 
 namespace weir::rt {
 
-/// One thread copies memory at a fifth of what the link of a large card carries, and the driver
-/// calls the host on one thread. Helpers take parts of a piece; they sleep while there is none.
+/// One thread copies at a fifth of the bandwidth of a fast link, and the driver makes its callbacks
+/// on one thread. Helper threads copy parts of a chunk and sleep while there are none.
 class CudaPackers {
  public:
   /// `helpers` may be 0; where the system has no threads left there are fewer. Throws
@@ -35,7 +35,7 @@ class CudaPackers {
   sys::Condition changed_, over_;
   const CudaStagedPiece* piece_ = nullptr;  ///< that is being packed
   std::size_t next_ WEIR_GUARDED_BY(mutex_) = 0, parts_ WEIR_GUARDED_BY(mutex_) = 0;
-  unsigned at_work_ WEIR_GUARDED_BY(mutex_) = 0;
+  unsigned active_ WEIR_GUARDED_BY(mutex_) = 0;
   bool stopping_ WEIR_GUARDED_BY(mutex_) = false;
   std::vector<sys::Thread> helpers_;
 };

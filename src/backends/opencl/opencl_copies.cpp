@@ -59,9 +59,9 @@ cl_int enqueue_opencl_part(cl_command_queue queue, const CopyEnd& source, const 
                                     count, events, event);
 }
 
-struct OpenClCopies::Flight {
+struct OpenClCopies::CopyInFlight {
   OpenClCopies* copies = nullptr;
-  Flight* next = nullptr;
+  CopyInFlight* next = nullptr;
   CopyJob job;
   sys::Atomic<std::uint64_t> open{0};  ///< commands that are not complete, and one for start()
   sys::Atomic<std::int32_t> error{CL_SUCCESS};
@@ -92,7 +92,7 @@ void OpenClCopies::clear(cl_mem buffer, std::size_t bytes) {
 }
 
 /// PoCL would wait for good for what has failed.
-cl_int OpenClCopies::order(cl_command_queue queue) const noexcept {
+cl_int OpenClCopies::order_after_clear(cl_command_queue queue) const noexcept {
   const sys::Lock lock(clearing_);
   cl_event const event = clear_.get();
   if (event == nullptr) return CL_SUCCESS;
@@ -101,7 +101,7 @@ cl_int OpenClCopies::order(cl_command_queue queue) const noexcept {
   return OpenClLibrary::get().clEnqueueBarrierWithWaitList(queue, 1, &event, nullptr);
 }
 
-void OpenClCopies::settle() const noexcept {
+void OpenClCopies::wait_until_cleared() const noexcept {
   const OpenClLibrary& cl = OpenClLibrary::get();
   cl_event event = nullptr;
   {
@@ -114,25 +114,25 @@ void OpenClCopies::settle() const noexcept {
   cl.clReleaseEvent(event);
 }
 
-OpenClCopies::Flight* OpenClCopies::take() {
+OpenClCopies::CopyInFlight* OpenClCopies::take() {
   const sys::Lock lock(mutex_);
   if (free_ == nullptr) {
-    flights_.push_back(std::make_unique<Flight>());
-    flights_.back()->copies = this;
-    return flights_.back().get();
+    copies_.push_back(std::make_unique<CopyInFlight>());
+    copies_.back()->copies = this;
+    return copies_.back().get();
   }
   return std::exchange(free_, free_->next);
 }
 
-void OpenClCopies::give(Flight& flight) noexcept {
+void OpenClCopies::give(CopyInFlight& in_flight) noexcept {
   const sys::Lock lock(mutex_);
-  flight.next = std::exchange(free_, &flight);
+  in_flight.next = std::exchange(free_, &in_flight);
 }
 
 void OpenClCopies::start(const CopyJob& job, const OpenClEnds& ends) noexcept {
-  Flight* flight = nullptr;
+  CopyInFlight* in_flight = nullptr;
   try {
-    flight = take();
+    in_flight = take();
   } catch (...) {
     const std::int64_t now = sys::now_ns();
     job.sink->copied(job.token, failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory for a copy"),
@@ -141,52 +141,52 @@ void OpenClCopies::start(const CopyJob& job, const OpenClEnds& ends) noexcept {
   }
   const OpenClLibrary& cl = OpenClLibrary::get();
   const std::uint64_t parts = count_opencl_parts(job.source.region, ends);
-  flight->job = job;
-  flight->error.store(CL_SUCCESS, std::memory_order_relaxed);
-  flight->enqueued_ns = sys::now_ns();
-  flight->open.store(parts + 1, std::memory_order_release);
+  in_flight->job = job;
+  in_flight->error.store(CL_SUCCESS, std::memory_order_relaxed);
+  in_flight->enqueued_ns = sys::now_ns();
+  in_flight->open.store(parts + 1, std::memory_order_release);
   std::uint64_t unborn = 1;
   for (std::uint64_t part = 0; part < parts; ++part) {
     cl_event event = nullptr;
     const cl_int code =
         enqueue_opencl_part(queue_.get(), job.source, job.target, ends, part, {}, &event);
     if (code == CL_SUCCESS) {
-      if (cl.clSetEventCallback(event, CL_COMPLETE, on_complete, flight) != CL_SUCCESS) {
+      if (cl.clSetEventCallback(event, CL_COMPLETE, on_complete, in_flight) != CL_SUCCESS) {
         cl.clWaitForEvents(1, &event);  // no other thread waits for it
-        on_complete(event, opencl_status(event), flight);
+        on_complete(event, opencl_status(event), in_flight);
       }
       // PoCL says CL_COMPLETE of a command that had failed before it was told whom to call.
       const cl_int status = opencl_status(event);
-      if (status < CL_COMPLETE) flight->error.store(status, std::memory_order_relaxed);
+      if (status < CL_COMPLETE) in_flight->error.store(status, std::memory_order_relaxed);
       cl.clReleaseEvent(event);
       continue;
     }
-    flight->error.store(code, std::memory_order_relaxed);
+    in_flight->error.store(code, std::memory_order_relaxed);
     unborn += parts - part;
     break;
   }
   cl.clFlush(queue_.get());
-  settle(*flight, unborn);
+  wait_until_cleared(*in_flight, unborn);
 }
 
 /// Asks the driver nothing: rusticl has locked the event.
-void CL_CALLBACK OpenClCopies::on_complete(cl_event, cl_int status, void* flight) {
+void CL_CALLBACK OpenClCopies::on_complete(cl_event, cl_int status, void* in_flight) {
   const NoWaitScope no_wait;
-  auto& mine = *static_cast<Flight*>(flight);
+  auto& mine = *static_cast<CopyInFlight*>(in_flight);
   if (status != CL_COMPLETE) mine.error.store(status, std::memory_order_relaxed);
-  mine.copies->settle(mine, 1);
+  mine.copies->wait_until_cleared(mine, 1);
 }
 
 /// So many commands of a copy are over; the last tell the sink. A copy occupies the link from when
 /// it was enqueued and the one before had ended.
-void OpenClCopies::settle(Flight& flight, std::uint64_t commands) noexcept {
-  if (flight.open.fetch_sub(commands, std::memory_order_acq_rel) != commands) return;
-  const CopyJob job = flight.job;
-  const cl_int error = flight.error.load(std::memory_order_relaxed);
+void OpenClCopies::wait_until_cleared(CopyInFlight& in_flight, std::uint64_t commands) noexcept {
+  if (in_flight.open.fetch_sub(commands, std::memory_order_acq_rel) != commands) return;
+  const CopyJob job = in_flight.job;
+  const cl_int error = in_flight.error.load(std::memory_order_relaxed);
   const std::int64_t ended = sys::now_ns();
   const std::int64_t before = last_end_ns_.exchange(ended, std::memory_order_relaxed);
-  const std::int64_t started = std::min(std::max(flight.enqueued_ns, before), ended);
-  give(flight);
+  const std::int64_t started = std::min(std::max(in_flight.enqueued_ns, before), ended);
+  give(in_flight);
   Outcome outcome;
   if (error != CL_SUCCESS) {
     outcome = failed_outcome(opencl_failure(error), "the OpenCL driver cannot copy");

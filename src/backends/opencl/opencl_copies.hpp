@@ -18,8 +18,8 @@ struct OpenClEnds {
   cl_mem source = nullptr, target = nullptr;
 };
 
-/// Returns how many commands a copy is: one for each plane or, within a buffer, for each row, as
-/// drivers see overlaps of its planes where there are none.
+/// Returns the number of commands of a copy: one for each plane; within one buffer one for each
+/// row, because drivers report overlaps of planes that do not overlap.
 std::uint64_t count_opencl_parts(const Region& region, const OpenClEnds& ends) noexcept;
 /// Enqueues the command of that index, in no order with the others. Allocates nothing; the event is
 /// the caller's to release.
@@ -36,34 +36,34 @@ class OpenClCopies {
   ~OpenClCopies();
 
   /// Fills a buffer with zeros, before what start() is given afterwards. Does not wait for that:
-  /// other queues are told by order(). Throws Error. Any thread.
+  /// other queues are told by order_after_clear(). Throws Error. Any thread.
   void clear(cl_mem buffer, std::size_t bytes);
   /// How many buffers have been cleared. What uses one that was cleared before this was read comes
-  /// after order(). Any thread.
+  /// after order_after_clear(). Any thread.
   std::uint64_t clears() const noexcept { return clears_.load(std::memory_order_acquire); }
   /// Makes what comes next in a queue wait until buffers are clear. Fails when they will not be.
   /// Any thread.
-  cl_int order(cl_command_queue queue) const noexcept;
+  cl_int order_after_clear(cl_command_queue queue) const noexcept;
   /// Waits until buffers are clear. Any thread.
-  void settle() const noexcept;
+  void wait_until_cleared() const noexcept;
   /// Returns at once; failures go to the sink. Any thread.
   void start(const CopyJob& job, const OpenClEnds& ends) noexcept;
 
  private:
   /// A copy that is under way.
-  struct Flight;
+  struct CopyInFlight;
 
-  Flight* take();
-  void give(Flight& flight) noexcept;
-  void settle(Flight& flight, std::uint64_t commands) noexcept;
-  static void CL_CALLBACK on_complete(cl_event event, cl_int status, void* flight);
+  CopyInFlight* take();
+  void give(CopyInFlight& in_flight) noexcept;
+  void wait_until_cleared(CopyInFlight& in_flight, std::uint64_t commands) noexcept;
+  static void CL_CALLBACK on_complete(cl_event event, cl_int status, void* in_flight);
 
   const std::string owner_;
   const OpenClQueue queue_;
   sys::Atomic<std::int64_t> last_end_ns_{0};  ///< of a copy
   sys::Mutex mutex_;
-  std::vector<std::unique_ptr<Flight>> flights_ WEIR_GUARDED_BY(mutex_);
-  Flight* free_ WEIR_GUARDED_BY(mutex_) = nullptr;
+  std::vector<std::unique_ptr<CopyInFlight>> copies_ WEIR_GUARDED_BY(mutex_);
+  CopyInFlight* free_ WEIR_GUARDED_BY(mutex_) = nullptr;
   mutable sys::Mutex clearing_;
   /// Of the last buffer that was cleared, which waits for those before.
   OpenClEvent clear_ WEIR_GUARDED_BY(clearing_);

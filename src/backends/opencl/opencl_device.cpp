@@ -8,10 +8,10 @@ namespace weir::rt {
 namespace {
 
 /// Addresses that stand for buffers, of all devices: kernels know no device.
-class StandIns {
+class PlaceholderAddresses {
  public:
-  static StandIns& get() {
-    static auto& all = *new StandIns;  // also at the end of the process
+  static PlaceholderAddresses& get() {
+    static auto& all = *new PlaceholderAddresses;  // also at the end of the process
     return all;
   }
 
@@ -51,7 +51,7 @@ class StandIns {
 }  // namespace
 
 OpenClLocation find_opencl_buffer(const void* address) noexcept {
-  return StandIns::get().find(address);
+  return PlaceholderAddresses::get().find(address);
 }
 
 OpenClDevice::OpenClDevice(OpenClOptions options, const OpenClDeviceInfo& facts)
@@ -65,7 +65,7 @@ OpenClDevice::OpenClDevice(OpenClOptions options, const OpenClDeviceInfo& facts)
   info_.memory_bytes = options.memory;
   info_.aliases_host = facts.native && options.aliases;
   info_.runs_host_code = facts.native;
-  info_.orders_jobs = true;
+  info_.resolves_dependences = true;
   info_.compiles_source = facts.compiles && (facts.shares_addresses || !facts.native);
 }
 
@@ -78,7 +78,7 @@ Memory OpenClDevice::allocate(std::size_t bytes) {
          "buffers",
          info_.name, bytes, facts_.allocation);
   }
-  if (is_card()) return allocate_on_card(bytes);
+  if (is_discrete()) return allocate_device_memory(bytes);
   Memory memory = allocate_host_memory(bytes, info_.name);
   try {
     add_buffer(memory);
@@ -89,7 +89,7 @@ Memory OpenClDevice::allocate(std::size_t bytes) {
   return memory;
 }
 
-Memory OpenClDevice::allocate_on_card(std::size_t bytes) {
+Memory OpenClDevice::allocate_device_memory(std::size_t bytes) {
   Memory memory = shares_addresses() ? allocate_shared(bytes) : allocate_buffer(bytes);
   try {
     copies_.clear(buffer_at(static_cast<const std::byte*>(memory.address)), bytes);
@@ -126,11 +126,11 @@ Memory OpenClDevice::allocate_buffer(std::size_t bytes) {
   check_opencl(code, fmt::format("domain '{}' gives no {} bytes", info_.name, bytes));
   Memory memory = allocate_host_memory(bytes, info_.name);
   try {
-    StandIns::get().add(memory, buffer.get());
+    PlaceholderAddresses::get().add(memory, buffer.get());
     const sys::Lock lock(mutex_);
     buffers_.emplace(memory.address, std::move(buffer));
   } catch (...) {
-    StandIns::get().remove(memory);
+    PlaceholderAddresses::get().remove(memory);
     release_host_memory(memory);
     throw;
   }
@@ -138,7 +138,7 @@ Memory OpenClDevice::allocate_buffer(std::size_t bytes) {
 }
 
 Memory OpenClDevice::adopt(void* address, std::size_t bytes) {
-  if (is_card()) return Device::adopt(address, bytes);
+  if (is_discrete()) return Device::adopt(address, bytes);
   const Memory memory{address, bytes, true};
   add_buffer(memory);
   return memory;
@@ -160,15 +160,15 @@ void OpenClDevice::release(Memory& memory) noexcept {
     const sys::Lock lock(mutex_);
     buffers_.erase(memory.address);
   }
-  if (is_card() && memory.address != nullptr) copies_.settle();
-  if (is_card() && shares_addresses()) {
+  if (is_discrete() && memory.address != nullptr) copies_.wait_until_cleared();
+  if (is_discrete() && shares_addresses()) {
     if (memory.address != nullptr) {
       OpenClLibrary::get().clSVMFree(context_.get(), memory.address);
     }
     memory = {};
     return;
   }
-  if (is_card()) StandIns::get().remove(memory);
+  if (is_discrete()) PlaceholderAddresses::get().remove(memory);
   release_host_memory(memory);
 }
 
@@ -197,7 +197,7 @@ OpenClLocation OpenClDevice::location_of(const void* operand) const {
 OpenClEnds OpenClDevice::ends_of(const CopyEnd& source, const CopyEnd& target) const {
   OpenClEnds ends;
   if (target.device == this) ends.target = buffer_at(target.base);
-  if (source.device == this && (is_card() || target.device != this)) {
+  if (source.device == this && (is_discrete() || target.device != this)) {
     ends.source = buffer_at(source.base);
   }
   return ends;
@@ -209,7 +209,7 @@ void OpenClDevice::copy(const CopyJob& job) noexcept {
 
 std::unique_ptr<PlaceDriver> OpenClDevice::open_place(const PlaceRequest& request,
                                                       PlaceFeed& feed) {
-  return std::make_unique<OpenClPlace>(request, facts_, is_card() ? this : nullptr, feed);
+  return std::make_unique<OpenClPlace>(request, facts_, is_discrete() ? this : nullptr, feed);
 }
 
 std::int64_t OpenClDevice::now_ns() const noexcept { return sys::now_ns(); }

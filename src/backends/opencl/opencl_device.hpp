@@ -25,8 +25,7 @@ struct OpenClLocation {
   std::uint64_t offset = 0;  ///< bytes
 };
 
-/// Commands that depend on each other are ordered by weir, so all queues execute out of order where
-/// the driver can do that.
+/// weir orders dependent commands, so all queues execute out of order where the driver supports it.
 class OpenClDevice final : public Device {
  public:
   /// The device runs native kernels, or compiles others. Throws Error.
@@ -55,8 +54,8 @@ class OpenClDevice final : public Device {
  private:
   /// Returns the buffer that an allocation is, nullptr when there is none at this address.
   cl_mem buffer_at(const std::byte* base) const;
-  bool is_card() const noexcept { return !facts_.native; }
-  Memory allocate_on_card(std::size_t bytes);
+  bool is_discrete() const noexcept { return !facts_.native; }
+  Memory allocate_device_memory(std::size_t bytes);
   Memory allocate_shared(std::size_t bytes);
   Memory allocate_buffer(std::size_t bytes);
   void add_buffer(const Memory& memory);

@@ -61,7 +61,7 @@ cl_device_id part_of(const OpenClDeviceInfo& device, const PlaceRequest& request
 }
 
 /// Whether a job is a function that enqueues work itself, on a card.
-bool is_call(const Job& job) noexcept { return job.source == nullptr && !job.copies; }
+bool is_call(const Job& job) noexcept { return job.source == nullptr && !job.is_copy; }
 
 /// "the OpenCL driver cannot run it: CL_...", as far as there is memory for it.
 Outcome failed_call(cl_int code) noexcept {
@@ -76,18 +76,22 @@ Outcome failed_call(cl_int code) noexcept {
 }  // namespace
 
 OpenClPlace::OpenClPlace(const PlaceRequest& request, const OpenClDeviceInfo& device,
-                         const OpenClDevice* card, PlaceFeed& feed)
-    : feed_(feed), card_(card), spin_ns_(config::spin_ns()), slots_(kWindow) {
-  cl_device_id const part = card == nullptr ? part_of(device, request) : nullptr;
+                         const OpenClDevice* discrete_device, PlaceFeed& feed)
+    : feed_(feed), discrete_device_(discrete_device), spin_ns_(config::spin_ns()), slots_(kWindow) {
+  cl_device_id const part = discrete_device == nullptr ? part_of(device, request) : nullptr;
   cl_device_id const used = part != nullptr ? part : device.id;
-  if (card == nullptr) context_ = make_opencl_context(device.platform, used);
-  cl_context const context = card == nullptr ? context_.get() : card->context();
+  if (discrete_device == nullptr) context_ = make_opencl_context(device.platform, used);
+  cl_context const context =
+      discrete_device == nullptr ? context_.get() : discrete_device->context();
   queue_ = make_opencl_queue(context, used, OpenClQueueKind::untimed);
   timed_ = make_opencl_queue(context, used, OpenClQueueKind::timed);
-  if (card != nullptr) calls_ = make_opencl_queue(context, used, OpenClQueueKind::in_order);
+  if (discrete_device != nullptr)
+    calls_ = make_opencl_queue(context, used, OpenClQueueKind::in_order);
   clock_offset_ns_ = opencl_clock_offset(timed_.get(), used);
   programs_.emplace(device, context, used,
-                    card == nullptr || card->shares_addresses() ? nullptr : card);
+                    discrete_device == nullptr || discrete_device->shares_addresses()
+                        ? nullptr
+                        : discrete_device);
   for (Slot& slot : slots_) slot.place = this;
   batch_.place = this;
   events_.reserve(kWindow);
@@ -100,7 +104,7 @@ OpenClPlace::~OpenClPlace() {
   parking_.unpark_all();
   thread_.reset();
   for (const OpenClQueue* queue : {&queue_, &timed_, &calls_}) {
-    if (queue->get() != nullptr && !stuck_) OpenClLibrary::get().clFinish(queue->get());
+    if (queue->get() != nullptr && !may_hang_) OpenClLibrary::get().clFinish(queue->get());
   }
   while (callers_.load(std::memory_order_acquire) > 0) sys::yield();
 }
@@ -112,7 +116,7 @@ void OpenClPlace::serve() noexcept {
     const bool gave = hand_out();
     const bool launched = std::exchange(launched_, false);
     if (gave || launched) flush();
-    if (broken_.exchange(false, std::memory_order_relaxed) && revive()) {
+    if (broken_.exchange(false, std::memory_order_relaxed) && resubmit()) {
       flush();
       broken_.store(true, std::memory_order_relaxed);
     }
@@ -123,11 +127,11 @@ void OpenClPlace::serve() noexcept {
 /// Gives jobs that are over back to the feed. Returns whether there was any.
 bool OpenClPlace::take_back() noexcept {
   const std::uint64_t before = taken_back_;
-  peek();
-  const std::uint64_t told = told_.load(std::memory_order_seq_cst);
-  if (std::exchange(heard_, told) != told) look(next_);
+  sample_progress();
+  const std::uint64_t told = completed_by_driver_.load(std::memory_order_seq_cst);
+  if (std::exchange(observed_, told) != told) poll_commands(next_);
   for (bool more = true; more && taken_back_ - before < kRound;) {
-    look(seen_);
+    poll_commands(seen_);
     const std::size_t open = open_.size();
     retire();
     more = open_.size() > open;
@@ -141,42 +145,42 @@ void OpenClPlace::retire() noexcept {
   if (ended == taken_back_) return;
   for (std::uint64_t number = first_; taken_back_ < ended && number < next_; ++number) {
     Slot& slot = slot_of(number);
-    if (slot.job.number != number || !slot.over.load(std::memory_order_acquire)) continue;
+    if (slot.job.id != number || !slot.complete.load(std::memory_order_acquire)) continue;
     ++taken_back_;
-    if (slot.lost.load(std::memory_order_relaxed)) find_given_up();
+    if (slot.command_failed.load(std::memory_order_relaxed)) find_abandoned();
     for (cl_event* event : {&slot.event, &slot.begin}) {
       if (*event != nullptr && !keeps(slot)) OpenClLibrary::get().clReleaseEvent(*event);
       *event = nullptr;
     }
     feed_.finish(slot.worker, slot.job, std::exchange(slot.outcome, {}));
-    slot.job.number = 0;
+    slot.job.id = 0;
     for (Slot* next = std::exchange(slot.followers, nullptr); next != nullptr;) {
-      follow(*std::exchange(next, next->next));
+      add_follower(*std::exchange(next, next->next));
     }
   }
-  while (first_ < next_ && slot_of(first_).job.number == 0) ++first_;
+  while (first_ < next_ && slot_of(first_).job.id == 0) ++first_;
   failed_.forget_before(first_);
 }
 
 /// Looks at a command of the driver from when the jobs that it waits for have been given back.
-void OpenClPlace::follow(Slot& slot) noexcept {
+void OpenClPlace::add_follower(Slot& slot) noexcept {
   for (const std::uint64_t earlier : slot.waits) {
     Slot& other = slot_of(earlier);
-    if (other.job.number != earlier) continue;
+    if (other.job.id != earlier) continue;
     slot.next = std::exchange(other.followers, &slot);
     return;
   }
   if (slot.held) return launch_held(slot);
-  open_.push_back({slot.job.number, &slot, false});
+  open_.push_back({slot.job.id, &slot, false});
 }
 
 /// Whether a job of a card stays here for now. What a call waits for in the queue for calls could
 /// fail, and everything behind it would be lost; so calls wait there for each other only.
-bool OpenClPlace::holds(const Slot& slot) noexcept {
-  if (card_ == nullptr) return false;
+bool OpenClPlace::must_hold(const Slot& slot) noexcept {
+  if (discrete_device_ == nullptr) return false;
   return std::any_of(slot.waits.begin(), slot.waits.end(), [&](std::uint64_t earlier) {
     const Slot& other = slot_of(earlier);
-    if (other.job.number != earlier || other.over.load(std::memory_order_acquire)) return false;
+    if (other.job.id != earlier || other.complete.load(std::memory_order_acquire)) return false;
     return other.held || (is_call(slot.job) && !is_call(other.job));
   });
 }
@@ -190,7 +194,7 @@ void OpenClPlace::launch_held(Slot& slot) noexcept {
     return end(slot);
   }
   launched_ = true;
-  batch_ = {this, slot.job.number, slot.job.number + 1};
+  batch_ = {this, slot.job.id, slot.job.id + 1};
   launch(slot);
   batch_.end = next_;
   begin_batch();
@@ -198,11 +202,11 @@ void OpenClPlace::launch_held(Slot& slot) noexcept {
 
 /// Sees by one job in kStride how far the device is: drivers lock what one looks at, so to look at
 /// what is running makes it wait. For the same reason this is for before a round, not for each job.
-void OpenClPlace::peek() noexcept {
+void OpenClPlace::sample_progress() noexcept {
   seen_ = std::max(seen_, first_ - 1);
   for (std::uint64_t mark = seen_ + kStride; mark < next_; mark += kStride) {
     const Slot& slot = slot_of(mark);
-    const bool over = slot.job.number != mark || slot.over.load(std::memory_order_acquire) ||
+    const bool over = slot.job.id != mark || slot.complete.load(std::memory_order_acquire) ||
                       (slot.event != nullptr && opencl_status(slot.event) <= CL_COMPLETE);
     if (!over) return;
     seen_ = mark;
@@ -210,25 +214,25 @@ void OpenClPlace::peek() noexcept {
 }
 
 /// Finds commands of the driver that are over, up to a job. Returns whether there was any.
-bool OpenClPlace::look(std::uint64_t last) noexcept {
+bool OpenClPlace::poll_commands(std::uint64_t last) noexcept {
   const auto over = [&](const Open& open) {
     if (open.number > last) return false;
     Slot& slot = *open.slot;
     const cl_int status = opencl_status(slot.event);
     if (status > CL_COMPLETE) return false;
-    if (slot.given_up && !failed_.any_of(slot.waits)) return false;  // for revive()
+    if (slot.abandoned && !failed_.any_of(slot.waits)) return false;  // for resubmit()
     // To look does not make what a card has written visible.
-    if (card_ != nullptr) OpenClLibrary::get().clWaitForEvents(1, &slot.event);
+    if (discrete_device_ != nullptr) OpenClLibrary::get().clWaitForEvents(1, &slot.event);
     complete(slot, status);
     return true;
   };
   const std::size_t found = std::erase_if(open_, over);
-  untold_ -= found;
+  unobserved_ -= found;
   return found > 0;
 }
 
 /// Registers a callback for the end of a command, which no thread polls until then.
-void OpenClPlace::watch() noexcept {
+void OpenClPlace::request_callbacks() noexcept {
   const OpenClLibrary& cl = OpenClLibrary::get();
   for (Open& open : open_) {
     if (std::exchange(open.watched, true)) continue;
@@ -246,10 +250,11 @@ bool OpenClPlace::hand_out() noexcept {
   while (next_ - round_ < kRound && has_room()) {
     Slot& slot = slot_of(next_);
     if (!feed_.next(slot.worker, slot.job)) break;
-    slot.given_up = false;
-    slot.lost.store(false, std::memory_order_relaxed);
-    slot.over.store(false, std::memory_order_relaxed);
-    slot.job.brief = slot.job.brief && card_ == nullptr;  // a card has no command of several calls
+    slot.abandoned = false;
+    slot.command_failed.store(false, std::memory_order_relaxed);
+    slot.complete.store(false, std::memory_order_relaxed);
+    slot.job.brief =
+        slot.job.brief && discrete_device_ == nullptr;  // a card has no command of several calls
     const std::uint64_t small = small_copy(slot.job);
     const bool calls = slot.job.brief && batch_.bytes == 0;
     const bool joins = calls || ((slot.job.brief || small > 0) && waits_alike(slot.job.waits));
@@ -271,7 +276,7 @@ bool OpenClPlace::hand_out() noexcept {
 
 /// Returns the bytes of a copy that is over before another could begin elsewhere, 0 for others.
 std::uint64_t OpenClPlace::small_copy(const Job& job) const noexcept {
-  if (!job.copies || card_ != nullptr) return 0;
+  if (!job.is_copy || discrete_device_ != nullptr) return 0;
   const Region& region = job.from.region;
   const std::uint64_t bytes = std::uint64_t{region.row} * region.rows * region.planes;
   return bytes <= kSmallCopy ? bytes : 0;
@@ -282,9 +287,9 @@ std::uint64_t OpenClPlace::small_copy(const Job& job) const noexcept {
 cl_event OpenClPlace::event_of(std::uint64_t earlier) noexcept {
   if (earlier >= batch_.first) return nullptr;
   const Slot& other = slot_of(earlier);
-  if (other.job.number != earlier) return nullptr;
-  if (!other.over.load(std::memory_order_acquire)) return slot_of(other.last).event;
-  return other.lost.load(std::memory_order_relaxed) ? other.event : nullptr;
+  if (other.job.id != earlier) return nullptr;
+  if (!other.complete.load(std::memory_order_acquire)) return slot_of(other.last).event;
+  return other.command_failed.load(std::memory_order_relaxed) ? other.event : nullptr;
 }
 
 bool OpenClPlace::awaits(cl_event event) const noexcept {
@@ -323,13 +328,13 @@ void OpenClPlace::add_waits(const Slot& slot) {
 void OpenClPlace::submit() noexcept {
   if (batch_.first == batch_.end) return;
   Slot& last = slot_of(batch_.end - 1);
-  if (last.job.source != nullptr || card_ != nullptr) return launch(last);
+  if (last.job.source != nullptr || discrete_device_ != nullptr) return launch(last);
   for (std::uint64_t number = batch_.first; number < batch_.end; ++number) {
     slot_of(number).last = batch_.end - 1;
   }
   cl_int code = CL_SUCCESS;
   if (failed_wait_ != nullptr) {
-    give_up(last);
+    abandon_command(last);
   } else {
     code = OpenClLibrary::get().clEnqueueNativeKernel(
         queue_.get(), run, &batch_, sizeof batch_, 0, nullptr, nullptr,
@@ -349,11 +354,11 @@ void OpenClPlace::begin_batch() noexcept {
 
 /// PoCL never ends a command that is told to wait for one that has failed already: this one has
 /// failed with that.
-void OpenClPlace::give_up(Slot& slot) noexcept {
+void OpenClPlace::abandon_command(Slot& slot) noexcept {
   OpenClLibrary::get().clRetainEvent(failed_wait_);
   slot.event = failed_wait_;
-  slot.given_up = true;
-  slot.lost.store(true, std::memory_order_relaxed);
+  slot.abandoned = true;
+  slot.command_failed.store(true, std::memory_order_relaxed);
   broken_.store(true, std::memory_order_relaxed);
 }
 
@@ -361,23 +366,23 @@ void OpenClPlace::give_up(Slot& slot) noexcept {
 /// the same command; else nullptr.
 cl_event OpenClPlace::lost_event(std::uint64_t earlier, const Slot& command) noexcept {
   const Slot& other = slot_of(earlier);
-  if (other.job.number != earlier) return nullptr;
-  const bool over = other.over.load(std::memory_order_acquire);
+  if (other.job.id != earlier) return nullptr;
+  const bool over = other.complete.load(std::memory_order_acquire);
   const Slot& theirs = over ? other : slot_of(other.last);
-  const bool lost = &theirs != &command && theirs.lost.load(std::memory_order_relaxed);
+  const bool lost = &theirs != &command && theirs.command_failed.load(std::memory_order_relaxed);
   return lost ? theirs.event : nullptr;
 }
 
 /// Sees which commands never run because one that they wait for has failed, while that has not been
 /// given back: it may have failed between a look at it and the call that enqueued them.
-void OpenClPlace::find_given_up() noexcept {
+void OpenClPlace::find_abandoned() noexcept {
   for (std::uint64_t number = first_; number < next_; ++number) {
     Slot& slot = slot_of(number);
-    if (slot.job.number != number || slot.over.load(std::memory_order_acquire)) continue;
+    if (slot.job.id != number || slot.complete.load(std::memory_order_acquire)) continue;
     Slot& command = slot_of(slot.last);
     for (const std::uint64_t earlier : slot.waits) {
       cl_event const failed = lost_event(earlier, command);
-      if (failed != nullptr) give_up_late(command, failed);
+      if (failed != nullptr) fail_after_submit(command, failed);
     }
   }
 }
@@ -385,36 +390,36 @@ void OpenClPlace::find_given_up() noexcept {
 /// Whether the event of a command must stay for good: PoCL would take another in its memory for
 /// what a command that never ends waits for, and run that.
 bool OpenClPlace::keeps(const Slot& slot) const noexcept {
-  return stuck_ && slot.lost.load(std::memory_order_relaxed);
+  return may_hang_ && slot.command_failed.load(std::memory_order_relaxed);
 }
 
 /// The driver may end the command so itself, soon or never.
-void OpenClPlace::give_up_late(Slot& command, cl_event failed) noexcept {
+void OpenClPlace::fail_after_submit(Slot& command, cl_event failed) noexcept {
   const cl_int status = opencl_status(command.event);
-  if (command.given_up || command.held || status == CL_RUNNING || status == CL_COMPLETE) return;
-  command.given_up = true;
-  command.lost.store(true, std::memory_order_relaxed);
+  if (command.abandoned || command.held || status == CL_RUNNING || status == CL_COMPLETE) return;
+  command.abandoned = true;
+  command.command_failed.store(true, std::memory_order_relaxed);
   broken_.store(true, std::memory_order_relaxed);
   if (status < CL_COMPLETE) return;
   const OpenClLibrary& cl = OpenClLibrary::get();
   cl.clRetainEvent(failed);
   cl.clReleaseEvent(std::exchange(command.event, failed));
-  stuck_ = true;
+  may_hang_ = true;
 }
 
 /// Enqueues commands again that were given up because what they wait for failed. Then those jobs
 /// run that do not wait for it. Returns whether there are commands that may end so.
-bool OpenClPlace::revive() noexcept {
+bool OpenClPlace::resubmit() noexcept {
   bool left = false;
   for (std::uint64_t number = first_; number < next_; ++number) {
     Slot& slot = slot_of(number);
-    const bool native = card_ == nullptr && slot.job.source == nullptr;
-    if (slot.job.number != number || slot.over.load(std::memory_order_acquire)) continue;
-    if (!native && !slot.given_up) continue;
+    const bool native = discrete_device_ == nullptr && slot.job.source == nullptr;
+    if (slot.job.id != number || slot.complete.load(std::memory_order_acquire)) continue;
+    if (!native && !slot.abandoned) continue;
     left = true;
     batch_ = {this, number, slot.last + 1};
     number = slot.last;
-    if (native || unwatch(slot)) enqueue_again();
+    if (native || is_still_watched(slot)) enqueue_resubmitted();
     batch_.end = next_;
     begin_batch();
   }
@@ -423,16 +428,16 @@ bool OpenClPlace::revive() noexcept {
 
 /// Does not look at a command any more that was given up, if nobody knows yet how its job ends.
 /// Returns whether that is so.
-bool OpenClPlace::unwatch(const Slot& slot) noexcept {
+bool OpenClPlace::is_still_watched(const Slot& slot) noexcept {
   if (failed_.any_of(slot.waits)) return false;
   const auto same = [&](const Open& open) { return open.slot == &slot; };
   const std::size_t found = std::erase_if(open_, same);
-  untold_ -= found;
+  unobserved_ -= found;
   return found > 0;
 }
 
 /// Enqueues the batch once more if it failed, and not before all is known of what it waits for.
-void OpenClPlace::enqueue_again() noexcept {
+void OpenClPlace::enqueue_resubmitted() noexcept {
   Slot& last = slot_of(batch_.end - 1);
   if (opencl_status(last.event) >= CL_COMPLETE) return;
   try {
@@ -445,28 +450,28 @@ void OpenClPlace::enqueue_again() noexcept {
   if (failed_wait_ != nullptr) return;
   if (!keeps(last)) OpenClLibrary::get().clReleaseEvent(last.event);
   last.event = nullptr;
-  last.given_up = false;
-  last.lost.store(false, std::memory_order_relaxed);
+  last.abandoned = false;
+  last.command_failed.store(false, std::memory_order_relaxed);
   submit();
 }
 
 /// Enqueues what is no code of the host, the only job of the batch.
 void OpenClPlace::launch(Slot& slot) noexcept {
-  slot.last = slot.job.number;
+  slot.last = slot.job.id;
   slot.worker.index = 0;
-  slot.held = failed_wait_ == nullptr && holds(slot);
+  slot.held = failed_wait_ == nullptr && must_hold(slot);
   if (slot.held) {
     begin_batch();
-    return follow(slot);
+    return add_follower(slot);
   }
   if (failed_wait_ != nullptr) {
-    give_up(slot);
+    abandon_command(slot);
   } else {
     slot.outcome = enqueue(slot);
-    const bool poisoned = card_ != nullptr && failed_.any_of(slot.waits);
+    const bool poisoned = discrete_device_ != nullptr && failed_.any_of(slot.waits);
     if (slot.outcome.ok() && poisoned) slot.outcome = {WEIR_STATUS_POISONED, {}};
   }
-  if (!slot.outcome.ok()) failed_.add(slot.job.number);  // before others are called
+  if (!slot.outcome.ok()) failed_.add(slot.job.id);  // before others are called
   begin_batch();
   if (slot.event == nullptr) {
     slot.job.started_ns = slot.job.ended_ns = sys::now_ns();
@@ -474,8 +479,8 @@ void OpenClPlace::launch(Slot& slot) noexcept {
     return end(slot);
   }
   if (slot.job.timed) slot.enqueued_ns = sys::now_ns();
-  ++untold_;
-  follow(slot);
+  ++unobserved_;
+  add_follower(slot);
 }
 
 /// Without an event afterwards nothing was enqueued; the outcome says why, if something was to be.
@@ -485,7 +490,7 @@ Outcome OpenClPlace::enqueue(Slot& slot) noexcept {
   if (slot.job.source != nullptr) {
     return programs_->enqueue(queue_for(slot.job), slot.job, events_, &slot.event);
   }
-  if (!slot.job.copies) return call(slot);
+  if (!slot.job.is_copy) return call(slot);
   return failed_.any_of(slot.waits) ? enqueue_nothing(slot) : enqueue_copy(slot);
 }
 
@@ -499,10 +504,11 @@ Outcome OpenClPlace::enqueue_nothing(Slot& slot) noexcept {
 
 /// Makes what comes next wait until the card has cleared new memory.
 cl_int OpenClPlace::await_memory() noexcept {
-  const std::uint64_t clears = card_ == nullptr ? 0 : card_->copies().clears();
+  const std::uint64_t clears =
+      discrete_device_ == nullptr ? 0 : discrete_device_->copies().clears();
   if (clears == clears_) return CL_SUCCESS;
   for (const OpenClQueue* queue : {&queue_, &timed_, &calls_}) {
-    const cl_int code = card_->copies().order(queue->get());
+    const cl_int code = discrete_device_->copies().order_after_clear(queue->get());
     if (code != CL_SUCCESS) return code;
   }
   clears_ = clears;
@@ -512,7 +518,7 @@ cl_int OpenClPlace::await_memory() noexcept {
 /// Each part waits for the one before: one event says when all are there.
 Outcome OpenClPlace::enqueue_copy(Slot& slot) noexcept {
   const Job& job = slot.job;
-  const OpenClEnds ends = card_->ends_of(job.from, job.to);
+  const OpenClEnds ends = discrete_device_->ends_of(job.from, job.to);
   const std::uint64_t parts = count_opencl_parts(job.from.region, ends);
   for (std::uint64_t part = 0; part < parts; ++part) {
     cl_event before = slot.event, event = nullptr;
@@ -527,7 +533,7 @@ Outcome OpenClPlace::enqueue_copy(Slot& slot) noexcept {
     if (before != nullptr && opencl_status(before) < CL_COMPLETE) {
       if (slot.begin == before) slot.begin = nullptr;
       OpenClLibrary::get().clReleaseEvent(event);
-      stuck_ = true;  // the part may never end
+      may_hang_ = true;  // the part may never end
       return {};
     }
     slot.event = event;
@@ -563,14 +569,14 @@ void OpenClPlace::flush() const noexcept {
   const OpenClLibrary& cl = OpenClLibrary::get();
   cl.clFlush(queue_.get());
   cl.clFlush(timed_.get());
-  if (card_ != nullptr) cl.clFlush(calls_.get());
+  if (discrete_device_ != nullptr) cl.clFlush(calls_.get());
 }
 
 /// Wakes the thread, which looks. Asks the driver nothing: rusticl has locked the event; and PoCL
 /// says CL_COMPLETE of a command that had failed before it was told whom to call.
 void CL_CALLBACK OpenClPlace::on_complete(cl_event, cl_int, void* place) {
   auto& mine = *static_cast<OpenClPlace*>(place);
-  mine.told_.fetch_add(1, std::memory_order_seq_cst);
+  mine.completed_by_driver_.fetch_add(1, std::memory_order_seq_cst);
   mine.parking_.unpark_one();
   mine.callers_.fetch_sub(1, std::memory_order_release);  // now it may go
 }
@@ -583,7 +589,7 @@ void OpenClPlace::note_times(Slot& slot) noexcept {
     last_end_ns_ = slot.job.ended_ns;
     return;
   }
-  const bool marked = slot.begin != nullptr && !slot.job.copies;
+  const bool marked = slot.begin != nullptr && !slot.job.is_copy;
   cl_event const first = slot.begin != nullptr ? slot.begin : slot.event;
   const std::int64_t began = marked ? opencl_time(first, CL_PROFILING_COMMAND_END)
                                     : opencl_time(first, CL_PROFILING_COMMAND_START);
@@ -602,7 +608,7 @@ void OpenClPlace::complete(Slot& slot, cl_int status) noexcept {
     slot.outcome = failed_call(status);
   }
   if (status < CL_COMPLETE) {
-    slot.lost.store(true, std::memory_order_relaxed);
+    slot.command_failed.store(true, std::memory_order_relaxed);
     broken_.store(true, std::memory_order_relaxed);
   }
   end(slot);
@@ -644,7 +650,7 @@ void OpenClPlace::run(Slot& slot) noexcept {
 Outcome OpenClPlace::perform(const Slot& slot) const noexcept {
   const Job& job = slot.job;
   if (failed_.any_of(slot.waits)) return {WEIR_STATUS_POISONED, {}};
-  if (!job.copies) return invoke(job);
+  if (!job.is_copy) return invoke(job);
   copy_bytes(job.to.base, job.to.region, job.from.base, job.from.region);
   return {};
 }
@@ -661,36 +667,38 @@ unsigned OpenClPlace::take_unit() noexcept {
 
 /// A job is over. Any thread; the slot is not touched any more.
 void OpenClPlace::end(Slot& slot) noexcept {
-  if (!slot.outcome.ok()) failed_.add(slot.job.number);
-  slot.over.store(true, std::memory_order_release);
+  if (!slot.outcome.ok()) failed_.add(slot.job.id);
+  slot.complete.store(true, std::memory_order_release);
   ended_.fetch_add(1, std::memory_order_seq_cst);
   parking_.unpark_one();
 }
 
-bool OpenClPlace::stirring() const noexcept {
+bool OpenClPlace::has_work() const noexcept {
   return ended_.load(std::memory_order_seq_cst) != taken_back_ ||
-         told_.load(std::memory_order_seq_cst) != heard_ || (has_room() && feed_.has_work()) ||
-         stopping_.load(std::memory_order_seq_cst);
+         completed_by_driver_.load(std::memory_order_seq_cst) != observed_ ||
+         (has_room() && feed_.has_work()) || stopping_.load(std::memory_order_seq_cst);
 }
 
 /// Polls for a while, then sleeps, until something stirs. While many small commands are in flight a
 /// nap leaves the core to the driver; so does one while it may give commands up.
 void OpenClPlace::idle() noexcept {
   const bool broken = broken_.load(std::memory_order_relaxed);
-  if (untold_ >= kMany || broken) {
-    sys::sleep_until(sys::now_ns() + kNapNs);
-    peek();
+  if (unobserved_ >= kManyUnobserved || broken) {
+    sys::sleep_until(sys::now_ns() + kParkNs);
+    sample_progress();
     // A thousand that are independent would all be asked, of which but a few can be over.
-    if (look(seen_) || look(broken ? next_ : seen_ + kStride) || stirring() || broken) return;
+    if (poll_commands(seen_) || poll_commands(broken ? next_ : seen_ + kStride) || has_work() ||
+        broken)
+      return;
   }
   const std::int64_t until = sys::now_ns() + spin_ns_;
   while (sys::now_ns() < until) {
     for (int i = 0; i < 32; ++i) sys::pause();
-    if (look(next_) || stirring()) return;
+    if (poll_commands(next_) || has_work()) return;
   }
-  watch();
+  request_callbacks();
   parking_.prepare();
-  if (stirring()) {
+  if (has_work()) {
     parking_.cancel();
   } else {
     parking_.park();

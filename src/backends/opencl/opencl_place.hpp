@@ -18,25 +18,23 @@ namespace weir::rt {
 
 class OpenClDevice;
 
-/// A thread takes jobs and enqueues them as native kernels, in a window of so many at once, on a
-/// queue that executes out of order: the driver lets them wait for each other. Copies are native
-/// kernels, too. Brief jobs that follow each other make one command, which runs them in a row, and
-/// so do small copies that wait for the same.
-/// Parallel kernels get a team of one. Kernels with a source for the device are kernels of its
-/// driver.
+/// A thread enqueues jobs as native kernels in an out-of-order queue, with a bounded window; the
+/// driver resolves the dependences. Copies are native kernels too. Consecutive brief jobs, and
+/// small copies with the same predecessors, are batched into one command. Parallel kernels get a
+/// team of one. Kernels with device source are compiled and launched by the driver.
 ///
-/// Commands that are not native kernels say nothing when they are over: the thread looks at those
-/// that may be, and asks the driver to be called only before it sleeps (ADR 45).
+/// Commands other than native kernels report no completion: the thread polls those that may be
+/// complete, and requests a driver callback only before it sleeps (ADR 45).
 ///
-/// A card runs no code of the host. There, copies are commands of the driver, and a kernel of the
-/// kind "opencl" enqueues its work itself, in a queue that executes in order. Such a call is held
-/// until all other jobs that it waits for are over, and so is what waits for it.
+/// A discrete device runs no host code. Copies are driver commands there, and a kernel of the kind
+/// "opencl" enqueues its commands itself in an in-order queue. The place holds such a call, and its
+/// successors, until all other predecessors are complete.
 class OpenClPlace final : public PlaceDriver {
  public:
-  /// `card` is null for a processor. Throws Error, {unsupported} when the device cannot be divided
-  /// so.
-  OpenClPlace(const PlaceRequest& request, const OpenClDeviceInfo& device, const OpenClDevice* card,
-              PlaceFeed& feed);
+  /// `discrete_device` is null for a processor. Throws Error, {unsupported} when the device cannot
+  /// be divided so.
+  OpenClPlace(const PlaceRequest& request, const OpenClDeviceInfo& device,
+              const OpenClDevice* discrete_device, PlaceFeed& feed);
   ~OpenClPlace() override;
 
   void wake() noexcept override { parking_.unpark_one(); }
@@ -44,16 +42,17 @@ class OpenClPlace final : public PlaceDriver {
  private:
   static constexpr std::size_t kWindow = 1024;
   static constexpr std::size_t kBatch = 32;
-  /// Of these, commands that nobody tells of: with more, what the driver has of them is in no
-  /// cache.
-  static constexpr std::size_t kMostUntold = 256;
+  /// The largest number of commands in flight without completion callback: with more of them the
+  /// state of the driver exceeds the caches.
+  static constexpr std::size_t kMaxUnobserved = 256;
   /// Jobs that are handed out, or taken back, at a time.
   static constexpr std::size_t kRound = 32;
-  /// Of so many jobs one is looked at to see how far the device is.
+  /// The thread samples every kStride-th job to see how far the device is.
   static constexpr std::uint64_t kStride = 32;
-  /// With so many commands in flight that nobody tells of, the thread naps before it looks again.
-  static constexpr std::size_t kMany = 64;
-  static constexpr std::int64_t kNapNs = 100'000;
+  /// With at least this many unobserved commands in flight the thread parks for kParkNs between
+  /// polls.
+  static constexpr std::size_t kManyUnobserved = 64;
+  static constexpr std::int64_t kParkNs = 100'000;
   /// Copies of so many bytes join others, up to so many together.
   static constexpr std::uint64_t kSmallCopy = 64 << 10, kBatchBytes = 256 << 10;
 
@@ -71,11 +70,12 @@ class OpenClPlace final : public PlaceDriver {
     Slot* followers = nullptr;  ///< commands of the driver that are looked at when it is over
     Slot* next = nullptr;       ///< of those that follow the same
     bool held = false;          ///< of a card: the driver has not got it yet
-    bool given_up = false;      ///< the command never runs: one that it waits for has failed
-    sys::Atomic<bool> lost{false};  ///< the command has failed, or was given up
-    sys::Atomic<bool> over{true};
+    bool abandoned = false;     ///< the command never runs: one that it waits for has failed
+    sys::Atomic<bool> command_failed{false};  ///< the command has failed, or was given up
+    sys::Atomic<bool> complete{true};
   };
-  /// A command to be looked at. Its number is here because a thousand slots are in no cache.
+  /// A command to poll. It has a copy of the job id, because a thousand slots do not stay in a
+  /// cache.
   struct Open {
     std::uint64_t number = 0;
     Slot* slot = nullptr;
@@ -96,12 +96,12 @@ class OpenClPlace final : public PlaceDriver {
   void serve() noexcept;
   bool take_back() noexcept;
   void retire() noexcept;
-  void follow(Slot& slot) noexcept;
-  bool holds(const Slot& slot) noexcept;
+  void add_follower(Slot& slot) noexcept;
+  bool must_hold(const Slot& slot) noexcept;
   void launch_held(Slot& slot) noexcept;
-  void peek() noexcept;
-  bool look(std::uint64_t last) noexcept;
-  void watch() noexcept;
+  void sample_progress() noexcept;
+  bool poll_commands(std::uint64_t last) noexcept;
+  void request_callbacks() noexcept;
   bool hand_out() noexcept;
   std::uint64_t small_copy(const Job& job) const noexcept;
   cl_event event_of(std::uint64_t earlier) noexcept;
@@ -110,14 +110,14 @@ class OpenClPlace final : public PlaceDriver {
   void add_waits(const Slot& slot);
   void submit() noexcept;
   void begin_batch() noexcept;
-  void give_up(Slot& slot) noexcept;
+  void abandon_command(Slot& slot) noexcept;
   cl_event lost_event(std::uint64_t earlier, const Slot& command) noexcept;
-  void find_given_up() noexcept;
+  void find_abandoned() noexcept;
   bool keeps(const Slot& slot) const noexcept;
-  void give_up_late(Slot& command, cl_event failed) noexcept;
-  bool revive() noexcept;
-  bool unwatch(const Slot& slot) noexcept;
-  void enqueue_again() noexcept;
+  void fail_after_submit(Slot& command, cl_event failed) noexcept;
+  bool resubmit() noexcept;
+  bool is_still_watched(const Slot& slot) noexcept;
+  void enqueue_resubmitted() noexcept;
   void launch(Slot& slot) noexcept;
   Outcome enqueue(Slot& slot) noexcept;
   cl_int await_memory() noexcept;
@@ -128,8 +128,10 @@ class OpenClPlace final : public PlaceDriver {
   void flush() const noexcept;
   void fail_batch(cl_int code) noexcept;
   void idle() noexcept;
-  bool stirring() const noexcept;
-  bool has_room() const noexcept { return next_ - first_ < kWindow && untold_ < kMostUntold; }
+  bool has_work() const noexcept;
+  bool has_room() const noexcept {
+    return next_ - first_ < kWindow && unobserved_ < kMaxUnobserved;
+  }
   static void CL_CALLBACK run(void* argument);
   static void CL_CALLBACK on_complete(cl_event event, cl_int status, void* place);
   void note_times(Slot& slot) noexcept;
@@ -140,7 +142,7 @@ class OpenClPlace final : public PlaceDriver {
   unsigned take_unit() noexcept;
 
   PlaceFeed& feed_;
-  const OpenClDevice* const card_;
+  const OpenClDevice* const discrete_device_;
   OpenClContext context_;      ///< empty: that of the card
   OpenClQueue queue_, timed_;  ///< the latter for what has to have times
   OpenClQueue calls_;          ///< of a card: where its kernels of the kind "opencl" enqueue
@@ -155,20 +157,21 @@ class OpenClPlace final : public PlaceDriver {
   std::vector<cl_event> events_;    ///< what they wait for
   cl_event failed_wait_ = nullptr;  ///< one of these that has failed
   bool launched_ = false;           ///< jobs that were held: the queues are to be flushed
-  bool stuck_ = false;              ///< the driver may have commands that never end
+  bool may_hang_ = false;           ///< the driver may have commands that never end
   std::vector<Open> open_;          ///< commands of the driver that wait for none in flight
-  std::size_t untold_ = 0;          ///< such commands, and those that wait
+  std::size_t unobserved_ = 0;      ///< such commands, and those that wait
   std::uint64_t seen_ = 0;          ///< commands up to this one are likely to be over
   std::uint64_t first_ = 1;         ///< the oldest job in flight
   std::uint64_t next_ = 1;          ///< the number of the next one
   std::uint64_t round_ = 1;         ///< the first job that was handed out together with the last
   std::uint64_t taken_back_ = 0;
-  std::uint64_t heard_ = 0;       ///< of told_
+  std::uint64_t observed_ = 0;    ///< of completed_by_driver_
   std::int64_t last_end_ns_ = 0;  ///< without a clock of the driver: of a command
   std::uint64_t clears_ = 0;      ///< of a card: so many are over before what comes next
 
   sys::Atomic<std::uint64_t> ended_{0};
-  sys::Atomic<std::uint64_t> told_{0};  ///< commands that the driver has said to be over
+  sys::Atomic<std::uint64_t> completed_by_driver_{
+      0};                               ///< commands that the driver has said to be over
   sys::Atomic<std::uint64_t> busy_{0};  ///< units at work, a bit each, for the trace
   FailedJobs failed_{kWindow};
   Parking parking_;

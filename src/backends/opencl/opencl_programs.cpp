@@ -130,10 +130,10 @@ std::string with_offsets(const KernelSource& source) {
 }  // namespace
 
 OpenClPrograms::OpenClPrograms(const OpenClDeviceInfo& facts, cl_context context,
-                               cl_device_id device, const OpenClDevice* card)
+                               cl_device_id device, const OpenClDevice* discrete_device)
     : device_name_(facts.description),
       keeps_arguments_(facts.native),
-      card_(card),
+      discrete_device_(discrete_device),
       context_(context),
       device_(device),
       cache_("kernels") {}
@@ -179,7 +179,7 @@ void OpenClPrograms::set_arguments(Built& built, const Job& job) const {
   cl_uint index = 0;
   for (std::size_t i = 0; i < arguments.count(); ++i) {
     const cl_uint mine = index;
-    index += arguments.is_operand(i) && card_ != nullptr ? 2 : 1;
+    index += arguments.is_operand(i) && discrete_device_ != nullptr ? 2 : 1;
     std::uint64_t bits = 0;
     std::memcpy(&bits, arguments.addresses()[i], arguments.size(i));
     if (!first && last[i] == bits) continue;
@@ -196,14 +196,14 @@ void OpenClPrograms::set_arguments(Built& built, const Job& job) const {
 
 cl_int OpenClPrograms::set_operand(cl_kernel kernel, cl_uint index, const void* operand) const {
   const OpenClLibrary& cl = OpenClLibrary::get();
-  if (card_ == nullptr) return cl.clSetKernelArgSVMPointer(kernel, index, operand);
-  const auto [buffer, offset] = card_->location_of(operand);
+  if (discrete_device_ == nullptr) return cl.clSetKernelArgSVMPointer(kernel, index, operand);
+  const auto [buffer, offset] = discrete_device_->location_of(operand);
   const cl_int code = cl.clSetKernelArg(kernel, index, sizeof buffer, &buffer);
   return code != CL_SUCCESS ? code : cl.clSetKernelArg(kernel, index + 1, sizeof offset, &offset);
 }
 
 std::string OpenClPrograms::text_of(const KernelSource& source) const {
-  if (card_ == nullptr) return portable_text(source);
+  if (discrete_device_ == nullptr) return portable_text(source);
   KernelSource shifted = source;
   shifted.text = with_offsets(source);
   return portable_text(shifted);
@@ -212,7 +212,7 @@ std::string OpenClPrograms::text_of(const KernelSource& source) const {
 std::size_t OpenClPrograms::parameters_of(const KernelSource& source) const noexcept {
   const std::string& letters = source.parameters;
   const auto operands = std::count(letters.begin(), letters.end(), 'p');
-  return letters.size() + (card_ != nullptr ? static_cast<std::size_t>(operands) : 0);
+  return letters.size() + (discrete_device_ != nullptr ? static_cast<std::size_t>(operands) : 0);
 }
 
 OpenClPrograms::Built& OpenClPrograms::built(const KernelSource& source) {

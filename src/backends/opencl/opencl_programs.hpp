@@ -18,15 +18,15 @@ class OpenClDevice;
 /// user's cache folder. One thread at a time: a kernel of OpenCL holds the arguments of its next
 /// call.
 ///
-/// Where the driver has no shared virtual memory, operands are buffers, and begin anywhere in them:
-/// in the text that it gets a kernel takes a buffer and an offset for each pointer, and adds them
-/// first.
+/// Without shared virtual memory operands are buffers with offsets: the generated source takes a
+/// buffer and an offset for each pointer parameter and adds them first.
 class OpenClPrograms {
  public:
   /// For queues of this context and device: `facts` are about it, or about what it is a part of.
-  /// `card` is null where operands are addresses, otherwise it knows the buffers that they are in.
+  /// `discrete_device` is null where operands are addresses, otherwise it knows the buffers that
+  /// they are in.
   OpenClPrograms(const OpenClDeviceInfo& facts, cl_context context, cl_device_id device,
-                 const OpenClDevice* card);
+                 const OpenClDevice* discrete_device);
 
   /// Enqueues a job that has a source; builds this when it is seen first, and again if there was no
   /// memory. The command waits for `waits`; out_event, the caller's to release, is its own.
@@ -62,7 +62,7 @@ class OpenClPrograms {
   const std::string device_name_;
   /// A card may need to be told again of memory that is where other memory was.
   const bool keeps_arguments_;
-  const OpenClDevice* const card_;  ///< null: operands are addresses
+  const OpenClDevice* const discrete_device_;  ///< null: operands are addresses
   const cl_context context_;
   const cl_device_id device_;
   const Cache cache_;

@@ -13,9 +13,9 @@ constexpr int kClockSamples = 8;
 
 }  // namespace
 
-struct RankClient::Question {
+struct RankClient::PendingRequest {
   Rank rank = 0;
-  bool over = false;
+  bool complete = false;
   Outcome outcome;
   std::vector<std::byte> answer;
 };
@@ -50,11 +50,11 @@ std::shared_ptr<RankClient> RankClient::of(Port& port) {
 
 RankClient::RankClient(Port& port) : port_(port), lost_(port.ranks()) {
   port_.listen(Channel::rank, this);
-  port_.attend(this);
+  port_.set_progress_hook(this);
 }
 
 RankClient::~RankClient() {
-  port_.attend(nullptr);
+  port_.set_progress_hook(nullptr);
   port_.listen(Channel::rank, nullptr);
 }
 
@@ -69,15 +69,15 @@ void RankClient::post(Rank rank, const WireWriter& message) {
   port_.post(rank, Channel::rank, message.bytes());
 }
 
-void RankClient::ask(Rank rank, RankWord word, const std::function<void(WireWriter&)>& fill,
+void RankClient::ask(Rank rank, RankMessageKind word, const std::function<void(WireWriter&)>& fill,
                      const std::function<void(WireReader&)>& read) {
-  Question question{.rank = rank, .over = false, .outcome = {}, .answer = {}};
+  PendingRequest question{.rank = rank, .complete = false, .outcome = {}, .answer = {}};
   std::uint64_t number = 0;
   {
     const sys::Lock lock(mutex_);
     check_alive(rank);
     number = ++asked_;
-    questions_[number] = &question;
+    requests_[number] = &question;
   }
   try {
     WireWriter message(word);
@@ -86,11 +86,11 @@ void RankClient::ask(Rank rank, RankWord word, const std::function<void(WireWrit
     post(rank, message);
     const auto over = [&] {
       const sys::Lock lock(mutex_);
-      return question.over;
+      return question.complete;
     };
     const std::string what = fmt::format("rank {} to answer", rank);
     const std::int64_t patience = std::max(kPatienceNs, port_.info().lost_after_ns);
-    if (!port_.wait_until(over, patience, what.c_str())) complain(rank, patience);
+    if (!port_.wait_until(over, patience, what.c_str())) throw_timeout(rank, patience);
   } catch (...) {
     forget(number);
     throw;
@@ -102,7 +102,7 @@ void RankClient::ask(Rank rank, RankWord word, const std::function<void(WireWrit
 }
 
 /// Throws what is wrong with a rank that is alive and does not answer.
-void RankClient::complain(Rank rank, std::int64_t waited_ns) const {
+void RankClient::throw_timeout(Rank rank, std::int64_t waited_ns) const {
   constexpr std::int64_t kSecond = 1'000'000'000;
   {
     const sys::Lock lock(mutex_);
@@ -118,11 +118,11 @@ void RankClient::complain(Rank rank, std::int64_t waited_ns) const {
 
 void RankClient::forget(std::uint64_t question) noexcept {
   const sys::Lock lock(mutex_);
-  questions_.erase(question);
+  requests_.erase(question);
 }
 
-void RankClient::greet(Rank rank) {
-  const sys::Lock greeting(greeting_);
+void RankClient::connect(Rank rank) {
+  const sys::Lock greeting(connect_mutex_);
   {
     const sys::Lock lock(mutex_);
     if (clocks_.contains(rank)) return;
@@ -139,7 +139,8 @@ std::int64_t RankClient::measure_clock(Rank rank) {
     const std::int64_t before = sys::now_ns();
     std::int64_t there = 0;
     ask(
-        rank, RankWord::hello, [](WireWriter&) {}, [&](WireReader& answer) { answer.get(there); });
+        rank, RankMessageKind::hello, [](WireWriter&) {},
+        [&](WireReader& answer) { answer.get(there); });
     const std::int64_t taken = sys::now_ns() - before;
     if (taken >= quickest) continue;
     quickest = taken;
@@ -170,7 +171,7 @@ void RankClient::remove_place(std::uint32_t number) noexcept {
     place = found->second.sink;
     places_.erase(found);
   }
-  place->outlast_pins();
+  place->wait_for_pins();
 }
 
 /// The place that follows one, and its number; null: there is none.
@@ -184,11 +185,11 @@ RankPlaceSink* RankClient::pin_behind(std::uint32_t& number) noexcept {
 }
 
 /// What this thread has brought need not wake those of the places.
-void RankClient::attend() noexcept {
+void RankClient::on_progress() noexcept {
   if (!std::exchange(done_, false)) return;
   std::uint32_t number = 0;
   while (RankPlaceSink* const place = pin_behind(number)) {
-    place->attend();
+    place->on_progress();
     place->unpin();
   }
 }
@@ -220,7 +221,7 @@ void RankClient::copy(std::unique_ptr<Copy> copy) noexcept {
 
 /// Asks the owner of the far end for a window.
 WireWriter RankClient::lending(std::uint64_t number, const Copy& copy) {
-  WireWriter message(RankWord::lend);
+  WireWriter message(RankMessageKind::lend);
   message.put(copy.lent->device);
   message.put(number);
   message.put(*copy.lent);
@@ -229,7 +230,7 @@ WireWriter RankClient::lending(std::uint64_t number, const Copy& copy) {
 
 /// Says the copy to the rank that makes it.
 WireWriter RankClient::making(std::uint64_t number, const Copy& copy) {
-  WireWriter message(RankWord::copy);
+  WireWriter message(RankMessageKind::copy);
   message.put(copy.device);
   message.put(number);
   message.put(copy.source);
@@ -240,22 +241,22 @@ WireWriter RankClient::making(std::uint64_t number, const Copy& copy) {
 /// Tells whoever wanted a copy how it went, and takes back what was lent for it.
 void RankClient::end(std::unique_ptr<Copy> copy, Outcome outcome, std::int64_t started_ns,
                      std::int64_t ended_ns) noexcept {
-  for (const RankEnd* end : {&copy->source, &copy->target}) {
-    if (!end->far || end == copy->lent) continue;
+  for (const RankCopyEnd* end : {&copy->source, &copy->target}) {
+    if (!end->remote || end == copy->lent) continue;
     if (end->rank == port_.rank()) {
       port_.withdraw(end->window);
       continue;
     }
-    take_back(end->rank, end->window);
+    withdraw(end->rank, end->window);
   }
   const std::int64_t now = sys::now_ns();
   copy->sink->copied(copy->token, std::move(outcome), started_ns == 0 ? now : started_ns,
                      ended_ns == 0 ? now : ended_ns);
 }
 
-void RankClient::take_back(Rank owner, WindowId window) noexcept {
+void RankClient::withdraw(Rank owner, WindowId window) noexcept {
   try {
-    WireWriter message(RankWord::take_back);
+    WireWriter message(RankMessageKind::take_back);
     message.put(window);
     post(owner, message);
   } catch (...) {  // who is gone lends nothing
@@ -289,15 +290,15 @@ void RankClient::take_lent(Rank from, WireReader& message) {
   const auto window = message.get<WindowId>();
   std::unique_ptr<Copy> copy = take_copy(number);
   if (copy == nullptr) {  // the rank that was to make it is lost
-    if (outcome.ok()) take_back(from, window);
+    if (outcome.ok()) withdraw(from, window);
     return;
   }
   if (copy->lent == nullptr) {
     outcome = failed_outcome(WEIR_STATUS_NETWORK_ERROR, "a rank lends what nobody has asked for");
   }
   if (!outcome.ok()) return end(std::move(copy), std::move(outcome), 0, 0);
-  RankEnd& lent = *std::exchange(copy->lent, nullptr);
-  lent.far = true;
+  RankCopyEnd& lent = *std::exchange(copy->lent, nullptr);
+  lent.remote = true;
   lent.rank = from;
   lent.window = window;
   lent.region.offset = 0;
@@ -317,7 +318,7 @@ void RankClient::take_copied(Rank from, WireReader& message) {
 
 // ---- What comes --------------------------------------------------------------------------------
 
-void RankClient::arrived(Rank from, std::span<const std::byte> message) noexcept {
+void RankClient::on_message(Rank from, std::span<const std::byte> message) noexcept {
   try {
     WireReader reader(message);
     read(from, reader);
@@ -328,12 +329,12 @@ void RankClient::arrived(Rank from, std::span<const std::byte> message) noexcept
 }
 
 void RankClient::read(Rank from, WireReader& message) {
-  switch (message.get<RankWord>()) {
-    case RankWord::answer: return take_answer(from, message);
-    case RankWord::lent: return take_lent(from, message);
-    case RankWord::copied: return take_copied(from, message);
-    case RankWord::broken: return port_.drop(from, "serves no more: " + message.text());
-    case RankWord::done: {
+  switch (message.get<RankMessageKind>()) {
+    case RankMessageKind::answer: return take_answer(from, message);
+    case RankMessageKind::lent: return take_lent(from, message);
+    case RankMessageKind::copied: return take_copied(from, message);
+    case RankMessageKind::broken: return port_.drop(from, "serves no more: " + message.text());
+    case RankMessageKind::done: {
       if (port_.on_own_thread()) done_ = true;
       const auto place = message.get<std::uint32_t>();
       const sys::Lock lock(mutex_);
@@ -350,28 +351,28 @@ void RankClient::take_answer(Rank from, WireReader& message) {
   Outcome outcome = message.outcome();
   const auto left = message.rest();
   const sys::Lock lock(mutex_);
-  const auto found = questions_.find(number);
-  if (found == questions_.end() || found->second->rank != from) return;
-  Question& question = *found->second;
+  const auto found = requests_.find(number);
+  if (found == requests_.end() || found->second->rank != from) return;
+  PendingRequest& question = *found->second;
   question.answer.assign(left.begin(), left.end());
   question.outcome = std::move(outcome);
-  question.over = true;
+  question.complete = true;
 }
 
-void RankClient::lost(Rank rank, const std::string& why) noexcept {
+void RankClient::on_rank_lost(Rank rank, const std::string& why) noexcept {
   Copies failed;
   const auto outcome = [&] { return failed_outcome(WEIR_STATUS_NETWORK_ERROR, why.c_str()); };
   {
     const sys::Lock lock(mutex_);
     if (!lost_[rank].ok()) return;
     lost_[rank] = outcome();
-    for (const auto& [number, question] : questions_) {
-      if (question->rank != rank || question->over) continue;
+    for (const auto& [number, question] : requests_) {
+      if (question->rank != rank || question->complete) continue;
       question->outcome = outcome();
-      question->over = true;
+      question->complete = true;
     }
     for (const auto& [number, place] : places_) {
-      if (place.rank == rank) place.sink->lost(lost_[rank]);
+      if (place.rank == rank) place.sink->on_rank_lost(lost_[rank]);
     }
     for (auto at = copies_.begin(); at != copies_.end();) {
       const Copy& copy = *at->second;

@@ -15,22 +15,22 @@
 
 namespace weir::rt {
 
-/// Who hears of the jobs of a place. Called on the thread that makes progress; must not wait.
+/// Receives the completions of the jobs of a place. Called on the progress thread; must not wait.
 class RankPlaceSink {
  public:
-  /// Jobs are over: what follows the place in RankWord::done. Throws Error. On the port's own
-  /// thread attend() follows.
+  /// Jobs are over: what follows the place in RankMessageKind::done. Throws Error. On the port's
+  /// own thread on_progress() follows.
   virtual void done(WireReader& message) = 0;
   /// Goes on with them, behind the turn.
-  virtual void attend() noexcept = 0;
+  virtual void on_progress() noexcept = 0;
   /// The rank of the place is gone.
-  virtual void lost(const Outcome& why) noexcept = 0;
+  virtual void on_rank_lost(const Outcome& why) noexcept = 0;
 
   /// Keeps it from leaving.
   void pin() noexcept { pins_.fetch_add(1); }
   void unpin() noexcept { pins_.fetch_sub(1); }
   /// Until nobody may be in it any more. The caller sees to it that nobody comes.
-  void outlast_pins() const noexcept {
+  void wait_for_pins() const noexcept {
     while (pins_.load() > 0) sys::yield();
   }
 
@@ -42,7 +42,7 @@ class RankPlaceSink {
 };
 
 /// All that rank 0 asks of the ranks that serve it, by one port. Any thread.
-class RankClient final : private Listener, private Attendant {
+class RankClient final : private Listener, private ProgressHook {
  public:
   /// Returns the client of a port, which outlives it. A port has one at a time.
   static std::shared_ptr<RankClient> of(Port& port);
@@ -53,17 +53,17 @@ class RankClient final : private Listener, private Attendant {
 
   Port& port() noexcept { return port_; }
 
-  /// Greets a rank if nobody has: waits until it serves and compares clocks. Throws Error.
-  void greet(Rank rank);
+  /// Connects to a rank on first use: waits until it serves, and compares clocks. Throws Error.
+  void connect(Rank rank);
   /// How far the clock of a rank that was greeted is ahead of this one's, in nanoseconds.
   std::int64_t clock_ahead_ns(Rank rank) const;
 
   /// Sends a request that starts with `word` and a number, and then what fill() writes; waits for
   /// the answer and lets read() read it. Throws Error: also the one in the answer.
-  void ask(Rank rank, RankWord word, const std::function<void(WireWriter&)>& fill,
+  void ask(Rank rank, RankMessageKind word, const std::function<void(WireWriter&)>& fill,
            const std::function<void(WireReader&)>& read);
-  /// Sends a message without waiting for room: whoever waits may need a lock of the caller's, or
-  /// may have a deadline, and of all these there are only so many. Throws Error, {network_error}
+  /// Sends a message without backpressure: a sender that waits could need a lock of the caller or
+  /// have a deadline, and the number of such messages is bounded. Throws Error, {network_error}
   /// when the rank is lost.
   void post(Rank rank, const WireWriter& message);
 
@@ -79,9 +79,9 @@ class RankClient final : private Listener, private Attendant {
   struct Copy {
     Rank rank = 0;
     std::uint32_t device = 0;
-    RankEnd source, target;
-    Rank owner = 0;           ///< of the far end
-    RankEnd* lent = nullptr;  ///< the far end, when it is not known yet: near its owner
+    RankCopyEnd source, target;
+    Rank owner = 0;               ///< of the far end
+    RankCopyEnd* lent = nullptr;  ///< the far end, when it is not known yet: near its owner
     CopySink* sink = nullptr;
     void* token = nullptr;
   };
@@ -90,16 +90,16 @@ class RankClient final : private Listener, private Attendant {
   void copy(std::unique_ptr<Copy> copy) noexcept;
 
  private:
-  struct Question;
+  struct PendingRequest;
   struct PlaceEntry {
     Rank rank;
     RankPlaceSink* sink;
   };
   using Copies = std::map<std::uint64_t, std::unique_ptr<Copy>>;
 
-  void arrived(Rank from, std::span<const std::byte> message) noexcept override;
-  void lost(Rank rank, const std::string& why) noexcept override;
-  void attend() noexcept override;
+  void on_message(Rank from, std::span<const std::byte> message) noexcept override;
+  void on_rank_lost(Rank rank, const std::string& why) noexcept override;
+  void on_progress() noexcept override;
   RankPlaceSink* pin_behind(std::uint32_t& number) noexcept;
   void read(Rank from, WireReader& message);
   void take_answer(Rank from, WireReader& message);
@@ -109,23 +109,23 @@ class RankClient final : private Listener, private Attendant {
   static WireWriter making(std::uint64_t number, const Copy& copy);
   void end(std::unique_ptr<Copy> copy, Outcome outcome, std::int64_t started_ns,
            std::int64_t ended_ns) noexcept;
-  void take_back(Rank owner, WindowId window) noexcept;
+  void withdraw(Rank owner, WindowId window) noexcept;
   std::unique_ptr<Copy> take_copy(std::uint64_t number) noexcept;
   void check_copy(std::uint64_t number, Rank from) const;
   void check_alive(Rank rank) const WEIR_REQUIRES(mutex_);
-  [[noreturn]] void complain(Rank rank, std::int64_t waited_ns) const;
+  [[noreturn]] void throw_timeout(Rank rank, std::int64_t waited_ns) const;
   void forget(std::uint64_t question) noexcept;
   std::int64_t measure_clock(Rank rank);
 
   Port& port_;
   sys::Atomic<std::uint32_t> numbers_{1};
-  sys::Mutex greeting_;  ///< one at a time
-  bool done_ = false;    ///< the port's own thread: jobs are over
+  sys::Mutex connect_mutex_;  ///< one at a time
+  bool done_ = false;         ///< the port's own thread: jobs are over
 
   mutable sys::Mutex mutex_;                                     // of what follows
   std::vector<Outcome> lost_ WEIR_GUARDED_BY(mutex_);            ///< why a rank is, OK: it is not
   std::map<Rank, std::int64_t> clocks_ WEIR_GUARDED_BY(mutex_);  ///< of those that were greeted
-  std::map<std::uint64_t, Question*> questions_ WEIR_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, PendingRequest*> requests_ WEIR_GUARDED_BY(mutex_);
   std::map<std::uint32_t, PlaceEntry> places_ WEIR_GUARDED_BY(mutex_);
   Copies copies_ WEIR_GUARDED_BY(mutex_);
   std::uint64_t asked_ WEIR_GUARDED_BY(mutex_) = 0, copies_made_ WEIR_GUARDED_BY(mutex_) = 0;

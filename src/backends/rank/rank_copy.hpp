@@ -13,9 +13,9 @@
 
 namespace weir::rt {
 
-/// Copies between two ends of which one at least is near. What is far is put and got in runs of
-/// contiguous bytes, so many at once; a device whose memory the network does not reach gets its
-/// share by way of host memory. Deletes itself when it is over.
+/// Copies between two ends, at least one of them local. Remote bytes move by put and get in
+/// contiguous runs, a bounded number at a time, staged through host memory if the network does not
+/// reach the device. Deletes itself at the end.
 class RankCopy final : private Completion, private CopySink {
  public:
   /// Tells the sink when it is over, possibly before it returns.

@@ -10,9 +10,9 @@ namespace weir::rt {
 RankDevice::RankDevice(std::string name, std::shared_ptr<RankClient> client, Rank rank,
                        const std::string& specification)
     : client_(std::move(client)), rank_(rank), number_(client_->next_number()) {
-  client_->greet(rank);
+  client_->connect(rank);
   client_->ask(
-      rank, RankWord::open_device,
+      rank, RankMessageKind::open_device,
       [&](WireWriter& message) {
         message.put(number_);
         message.put(std::string_view(specification));
@@ -22,13 +22,13 @@ RankDevice::RankDevice(std::string name, std::shared_ptr<RankClient> client, Ran
   info.name = std::move(name);
   info.code = std::exchange(info.backend, "rank");
   info.description = fmt::format("rank {}: {} ({})", rank, info.description, info.code);
-  info.orders_jobs = true;
-  info.takes_help = true;
+  info.resolves_dependences = true;
+  info.needs_polling = true;
 }
 
 RankDevice::~RankDevice() {
   try {
-    WireWriter message(RankWord::close_device);
+    WireWriter message(RankMessageKind::close_device);
     message.put(number_);
     client_->post(rank_, message);
   } catch (...) {  // a rank that is gone has no devices
@@ -44,7 +44,7 @@ Memory RankDevice::allocate(std::size_t bytes) {
   }
   const std::uint32_t instance = take_instance();
   try {
-    WireWriter message(RankWord::allocate);
+    WireWriter message(RankMessageKind::allocate);
     message.put(number_);
     message.put(instance);
     message.put(std::uint64_t{bytes});
@@ -81,7 +81,7 @@ void RankDevice::release(Memory& memory) noexcept {
   const std::uint32_t instance = rank_address::instance(rank_address::number(memory.address));
   memory = {};
   try {
-    WireWriter message(RankWord::release);
+    WireWriter message(RankMessageKind::release);
     message.put(number_);
     message.put(instance);
     client_->post(rank_, message);
@@ -98,18 +98,18 @@ bool RankDevice::reaches(const Device* peer) const noexcept {
   return other != nullptr && other->client_ == client_ && (facts_.direct || other->facts_.direct);
 }
 
-RankEnd RankDevice::near_end(const CopyEnd& end) const noexcept {
-  RankEnd near;
+RankCopyEnd RankDevice::near_end(const CopyEnd& end) const noexcept {
+  RankCopyEnd near;
   near.device = number_;
   near.address = rank_address::number(end.base);
   near.region = end.region;
   return near;
 }
 
-RankEnd RankDevice::lend(const CopyEnd& end) const {
+RankCopyEnd RankDevice::lend(const CopyEnd& end) const {
   const Region& region = end.region;
-  RankEnd far;
-  far.far = true;
+  RankCopyEnd far;
+  far.remote = true;
   far.rank = client_->port().rank();
   far.window = client_->port().expose(end.base + region.offset,
                                       static_cast<std::size_t>(region.end() - region.offset));
@@ -118,7 +118,7 @@ RankEnd RankDevice::lend(const CopyEnd& end) const {
   return far;
 }
 
-RankEnd RankDevice::end_of(const CopyEnd& end) const {
+RankCopyEnd RankDevice::end_of(const CopyEnd& end) const {
   if (end.device == nullptr) return lend(end);
   return static_cast<const RankDevice*>(end.device)->near_end(end);
 }
@@ -160,7 +160,7 @@ void RankDevice::define(const Job& job) {
   const sys::Lock lock(defining_);
   if (job.kernel_number < defined_.size() && defined_[job.kernel_number]) return;
   if (job.kernel_number >= defined_.size()) defined_.resize(job.kernel_number + 1);
-  WireWriter message(RankWord::define);
+  WireWriter message(RankMessageKind::define);
   message.put(number_);
   message.put(static_cast<std::uint32_t>(job.kernel_number));
   message.put(std::string_view(job.kernel));
@@ -172,26 +172,26 @@ std::unique_ptr<PlaceDriver> RankDevice::open_place(const PlaceRequest& request,
   return std::make_unique<RankPlace>(*this, request, feed);
 }
 
-void RankDevice::enter(RankPlace& place) {
+void RankDevice::add_place(RankPlace& place) {
   const sys::Lock lock(listing_);
   places_.push_back(&place);
 }
 
-void RankDevice::leave(RankPlace& place) noexcept {
+void RankDevice::remove_place(RankPlace& place) noexcept {
   {
     const sys::Lock lock(listing_);
     std::erase(places_, &place);
   }
-  place.outlast_pins();
+  place.wait_for_pins();
 }
 
-void RankDevice::assist_no_more() noexcept {
+void RankDevice::end_polling() noexcept {
   std::size_t index = 0;
   while (RankPlace* const place = pin(index++)) {
-    place->assist_no_more();
+    place->end_polling();
     place->unpin();
   }
-  client_->port().look_away();
+  client_->port().about_to_block();
 }
 
 /// Keeps a place from leaving.
@@ -202,11 +202,11 @@ RankPlace* RankDevice::pin(std::size_t index) noexcept {
   return places_[index];
 }
 
-bool RankDevice::assist() noexcept {
+bool RankDevice::poll() noexcept {
   bool moved = client_->port().progress();
   std::size_t index = 0;
   while (RankPlace* const place = pin(index++)) {
-    moved |= place->assist();
+    moved |= place->poll();
     place->unpin();
   }
   return moved;

@@ -14,8 +14,8 @@ namespace weir::rt {
 
 class RankPlace;
 
-/// Its memory, places and jobs are in the process of that rank, which decides what waits for what.
-/// Allocations are not waited for: a job whose memory could not be had says so.
+/// Its memory, places and jobs are in the process of that rank, which resolves dependences.
+/// Allocations are asynchronous: a job whose memory could not be allocated reports it.
 class RankDevice final : public Device {
  public:
   /// Has the rank open `specification`. Throws Error.
@@ -37,32 +37,32 @@ class RankDevice final : public Device {
   std::unique_ptr<PlaceDriver> open_place(const PlaceRequest& request, PlaceFeed& feed) override;
   std::int64_t now_ns() const noexcept override { return sys::now_ns(); }
   bool drive() noexcept override { return false; }
-  bool assist() noexcept override;
-  void assist_no_more() noexcept override;
+  bool poll() noexcept override;
+  void end_polling() noexcept override;
 
-  /// A place that assist() is to help.
-  void enter(RankPlace& place);
+  /// A place that poll() is to help.
+  void add_place(RankPlace& place);
   /// Nobody helps it when this returns.
-  void leave(RankPlace& place) noexcept;
+  void remove_place(RankPlace& place) noexcept;
 
   /// Tells the rank the kernel of a job, if it is new to it. Throws Error.
   void define(const Job& job);
   /// Lets the rank at an end in host memory, by a window that the caller withdraws. Throws Error.
-  RankEnd lend(const CopyEnd& end) const;
+  RankCopyEnd lend(const CopyEnd& end) const;
   /// Describes an end in the memory of this device.
-  RankEnd near_end(const CopyEnd& end) const noexcept;
+  RankCopyEnd near_end(const CopyEnd& end) const noexcept;
 
  private:
   RankPlace* pin(std::size_t index) noexcept;
   std::uint32_t take_instance();
   void give_instance(std::uint32_t instance) noexcept;
   void start_copy(const CopyJob& job);
-  RankEnd end_of(const CopyEnd& end) const;
+  RankCopyEnd end_of(const CopyEnd& end) const;
 
   const std::shared_ptr<RankClient> client_;
   const Rank rank_;
   const std::uint32_t number_;
-  RankFacts facts_;
+  RankDeviceFacts facts_;
 
   sys::Mutex mutex_;  // not while something is sent: whoever waits may release
   std::vector<std::uint32_t> free_

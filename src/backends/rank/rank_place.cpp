@@ -16,7 +16,7 @@ RankPlace::RankPlace(RankDevice& device, const PlaceRequest& request, PlaceFeed&
       spin_ns_(config::spin_ns()),
       clock_ahead_ns_(device.client().clock_ahead_ns(device.rank())),
       slots_(JobQueue::kWindow),
-      batch_(RankWord::jobs) {
+      batch_(RankMessageKind::jobs) {
   batch_.put(number_);
   batch_start_ = batch_.bytes().size();
   ended_.reserve(slots_.size());
@@ -25,7 +25,7 @@ RankPlace::RankPlace(RankDevice& device, const PlaceRequest& request, PlaceFeed&
   client.add_place(number_, device.rank(), *this);
   try {
     client.ask(
-        device.rank(), RankWord::open_place,
+        device.rank(), RankMessageKind::open_place,
         [&](WireWriter& message) {
           message.put(device.number());
           message.put(number_);
@@ -35,7 +35,7 @@ RankPlace::RankPlace(RankDevice& device, const PlaceRequest& request, PlaceFeed&
         },
         [](WireReader&) {});
     thread_.emplace(request.name, [this] { serve(); });
-    device_.enter(*this);
+    device_.add_place(*this);
   } catch (...) {
     close();
     throw;
@@ -43,18 +43,18 @@ RankPlace::RankPlace(RankDevice& device, const PlaceRequest& request, PlaceFeed&
 }
 
 RankPlace::~RankPlace() {
-  device_.leave(*this);
+  device_.remove_place(*this);
   close();
 }
 
 void RankPlace::close() noexcept {
   stopping_.store(true, std::memory_order_seq_cst);
-  end_nap();
+  end_park();
   parking_.unpark_all();
   thread_.reset();
   device_.client().remove_place(number_);
   try {
-    WireWriter message(RankWord::close_place);
+    WireWriter message(RankMessageKind::close_place);
     message.put(number_);
     device_.client().post(device_.rank(), message);
   } catch (...) {  // a rank that is gone has no places
@@ -69,9 +69,9 @@ void RankPlace::serve() noexcept {
   const NoWaitScope no_wait;
   sys::run_promptly();
   while (!stopping_.load(std::memory_order_relaxed)) {
-    if (helped()) {
+    if (has_pollers()) {
       const std::uint64_t first = first_.load();
-      nap();
+      park_timed();
       if (first_.load() == first) ask();  // they may look again and again, and never sleep
       continue;
     }
@@ -80,33 +80,33 @@ void RankPlace::serve() noexcept {
   }
 }
 
-bool RankPlace::assist() noexcept {
-  helps_.fetch_add(1, std::memory_order_relaxed);
-  return help();
+bool RankPlace::poll() noexcept {
+  polls_.fetch_add(1, std::memory_order_relaxed);
+  return poll_once();
 }
 
-bool RankPlace::help() noexcept {
+bool RankPlace::poll_once() noexcept {
   const NoWaitScope no_wait;
   const Moved moved = pass();
-  if (moved.out && unasked()) parking_.unpark_one();  // to ask, when nobody helps any more
+  if (moved.out && owes_request()) parking_.unpark_one();  // to ask, when nobody helps any more
   return moved.any();
 }
 
 /// Whether others have helped since the last call.
-bool RankPlace::helped() noexcept {
-  const std::uint32_t helps = helps_.load(std::memory_order_relaxed);
-  return std::exchange(helps_seen_, helps) != helps;
+bool RankPlace::has_pollers() noexcept {
+  const std::uint32_t helps = polls_.load(std::memory_order_relaxed);
+  return std::exchange(polls_seen_, helps) != helps;
 }
 
 /// Leaves it to the others for a while, or until one of them goes to sleep.
-void RankPlace::nap() noexcept {
-  napping_.store(1);
-  if (!stopping_.load()) sys::wait(napping_, 1, sys::now_ns() + kNapNs);
-  if (napping_.exchange(0) == 0) helped();
+void RankPlace::park_timed() noexcept {
+  parked_.store(1);
+  if (!stopping_.load()) sys::wait(parked_, 1, sys::now_ns() + kParkNs);
+  if (parked_.exchange(0) == 0) has_pollers();
 }
 
-void RankPlace::end_nap() noexcept {
-  if (napping_.load() != 0 && napping_.exchange(0) != 0) sys::wake_all(napping_);
+void RankPlace::end_park() noexcept {
+  if (parked_.load() != 0 && parked_.exchange(0) != 0) sys::wake_all(parked_);
 }
 
 bool RankPlace::try_serve() noexcept {
@@ -136,8 +136,8 @@ bool RankPlace::hand_out() noexcept {
       next_.fetch_add(1);
       any = true;
       slot.job.started_ns = slot.job.ended_ns = 0;
-      if (given_up_) {
-        give_up(slot);
+      if (failure_seen_) {
+        fail_jobs(slot);
         continue;
       }
       write(slot);
@@ -164,17 +164,17 @@ void RankPlace::send_batch() {
 }
 
 /// Whether the rank may keep to itself that a job is over: while it has a brief one to run.
-bool RankPlace::unasked() const noexcept {
+bool RankPlace::owes_request() const noexcept {
   return !asked_.load() && first_.load() <= last_brief_.load();
 }
 
 /// Has the rank say all that is over, also what it would say with what is over next. Returns false
 /// when somebody else has the turn.
 bool RankPlace::ask() {
-  if (!unasked()) return true;
+  if (!owes_request()) return true;
   if (!try_serve()) return false;
   try {
-    if (!given_up_ && !asked_.exchange(true)) device_.client().post(device_.rank(), batch_);
+    if (!failure_seen_ && !asked_.exchange(true)) device_.client().post(device_.rank(), batch_);
   } catch (...) {
     abandon(current_exception_outcome(WEIR_STATUS_INTERNAL));
   }
@@ -184,18 +184,18 @@ bool RankPlace::ask() {
 
 void RankPlace::write(Slot& slot) {
   const Job& job = slot.job;
-  if (!job.copies) device_.define(job);
-  const bool named = !job.copies && std::string_view(job.call.name) != job.kernel;
-  const unsigned flags = (job.copies ? kJobCopies : 0) | (job.parallel ? kJobParallel : 0) |
+  if (!job.is_copy) device_.define(job);
+  const bool named = !job.is_copy && std::string_view(job.call.name) != job.kernel;
+  const unsigned flags = (job.is_copy ? kJobCopies : 0) | (job.parallel ? kJobParallel : 0) |
                          (job.brief ? kJobBrief : 0) | (job.timed ? kJobTimed : 0) |
                          (job.source != nullptr ? kJobSource : 0) | (named ? kJobNamed : 0);
-  if (job.brief) last_brief_.store(job.number);
-  batch_.put(job.number);
+  if (job.brief) last_brief_.store(job.id);
+  batch_.put(job.id);
   batch_.put(static_cast<std::uint8_t>(flags));
-  batch_.put(job.urgency);
+  batch_.put(job.priority);
   batch_.put(static_cast<std::uint16_t>(job.waits.size()));
   for (const std::uint64_t earlier : job.waits) batch_.put(earlier);
-  if (job.copies) {
+  if (job.is_copy) {
     write_copy(slot);
   } else {
     write_call(job);
@@ -216,7 +216,7 @@ void RankPlace::write_call(const Job& job) {
 void RankPlace::write_copy(Slot& slot) {
   for (const CopyEnd* end : {&slot.job.from, &slot.job.to}) {
     if (end->device == nullptr) {
-      const RankEnd lent = device_.lend(*end);
+      const RankCopyEnd lent = device_.lend(*end);
       slot.window = lent.window;
       batch_.put(lent);
     } else {
@@ -234,24 +234,24 @@ void RankPlace::done(WireReader& message) {
     Ended ended;
     message.get(ended.number);
     ended.outcome = message.outcome();
-    message.get(ended.lane);
+    message.get(ended.worker);
     message.get(ended.started_ns);
     message.get(ended.ended_ns);
     ended_.push_back(std::move(ended));
-    news_.fetch_add(1, std::memory_order_seq_cst);
+    unread_.fetch_add(1, std::memory_order_seq_cst);
   }
   if (!device_.client().port().on_own_thread()) parking_.unpark_one();
 }
 
 /// Spares the place's thread a wake-up, unless somebody else is at it and may look no more, or the
 /// program is called back, for which the fabric must not wait.
-void RankPlace::attend() noexcept {
-  if (!feed_.calls_back()) help();
-  if (news_.load(std::memory_order_seq_cst) != 0) parking_.unpark_one();
+void RankPlace::on_progress() noexcept {
+  if (!feed_.calls_back()) poll_once();
+  if (unread_.load(std::memory_order_seq_cst) != 0) parking_.unpark_one();
 }
 
-void RankPlace::lost(const Outcome& why) noexcept {
-  break_off(failed_outcome(why.status, why.message.c_str()));
+void RankPlace::on_rank_lost(const Outcome& why) noexcept {
+  stop_sending(failed_outcome(why.status, why.message.c_str()));
 }
 
 /// The rank cannot be told what to do. It may be at jobs that are given up then: it must not be
@@ -259,54 +259,54 @@ void RankPlace::lost(const Outcome& why) noexcept {
 void RankPlace::abandon(Outcome why) noexcept {
   const char* const because = why.message.c_str();
   device_.client().port().drop(device_.rank(), reason("cannot be told what to do: ", because));
-  break_off(std::move(why));
+  stop_sending(std::move(why));
 }
 
 /// Nothing can be sent any more.
-void RankPlace::break_off(Outcome why) noexcept {
+void RankPlace::stop_sending(Outcome why) noexcept {
   {
     const sys::Lock lock(mutex_);
     if (!broken_.ok()) return;
     broken_ = std::move(why);
-    news_.fetch_add(1, std::memory_order_seq_cst);
+    unread_.fetch_add(1, std::memory_order_seq_cst);
   }
   parking_.unpark_one();
 }
 
 /// Gives back the jobs that are over. Returns whether there was any news.
 bool RankPlace::take_back() noexcept {
-  if (news_.load(std::memory_order_seq_cst) == 0) return false;
+  if (unread_.load(std::memory_order_seq_cst) == 0) return false;
   bool broken = false;
   {
     const sys::Lock lock(mutex_);
     std::swap(taken_, ended_);
     broken = !broken_.ok();
-    news_.store(0, std::memory_order_seq_cst);
+    unread_.store(0, std::memory_order_seq_cst);
   }
   for (Ended& ended : taken_) {
     Slot& slot = slot_of(ended.number);
-    if (slot.job.number != ended.number || ended.number == 0) continue;
+    if (slot.job.id != ended.number || ended.number == 0) continue;
     if (slot.job.timed) {
       slot.job.started_ns = ended.started_ns - clock_ahead_ns_;
       slot.job.ended_ns = ended.ended_ns - clock_ahead_ns_;
     }
-    worker_.index = ended.lane;
+    worker_.index = ended.worker;
     give_back(slot, std::move(ended.outcome));
   }
   taken_.clear();
-  if (broken && !std::exchange(given_up_, true)) give_up();
+  if (broken && !std::exchange(failure_seen_, true)) fail_jobs();
   return true;
 }
 
 /// Ends all that the rank has: nobody else will.
-void RankPlace::give_up() noexcept {
+void RankPlace::fail_jobs() noexcept {
   for (std::uint64_t number = first_.load(); number < next_.load(); ++number) {
     Slot& slot = slot_of(number);
-    if (slot.job.number == number) give_up(slot);
+    if (slot.job.id == number) fail_jobs(slot);
   }
 }
 
-void RankPlace::give_up(Slot& slot) noexcept {
+void RankPlace::fail_jobs(Slot& slot) noexcept {
   give_back(slot, failed_outcome(broken_.status, broken_.message.c_str()));
 }
 
@@ -316,16 +316,16 @@ void RankPlace::give_back(Slot& slot, Outcome outcome) noexcept {
     slot.job.started_ns = slot.job.ended_ns = sys::now_ns();
   }
   feed_.finish(worker_, slot.job, std::move(outcome));
-  slot.job.number = 0;
+  slot.job.id = 0;
   std::uint64_t first = first_.load(std::memory_order_relaxed);
-  while (first < next_.load(std::memory_order_relaxed) && slot_of(first).job.number == 0) ++first;
+  while (first < next_.load(std::memory_order_relaxed) && slot_of(first).job.id == 0) ++first;
   first_.store(first);
 }
 
 // ---- Nothing to do -----------------------------------------------------------------------------
 
-bool RankPlace::stirring() const noexcept {
-  return news_.load(std::memory_order_seq_cst) != 0 || (has_room() && feed_.has_work()) ||
+bool RankPlace::has_work() const noexcept {
+  return unread_.load(std::memory_order_seq_cst) != 0 || (has_room() && feed_.has_work()) ||
          stopping_.load(std::memory_order_seq_cst);
 }
 
@@ -334,12 +334,12 @@ void RankPlace::idle() noexcept {
   const std::int64_t until = sys::now_ns() + spin_ns_;
   while (sys::now_ns() < until) {
     if (!device_.client().port().progress()) sys::pause();
-    if (stirring() || helps_.load(std::memory_order_relaxed) != helps_seen_) return;
+    if (has_work() || polls_.load(std::memory_order_relaxed) != polls_seen_) return;
   }
   if (!ask()) return;
   parking_.prepare();
-  device_.client().port().look_away();
-  if (stirring() || unasked()) {
+  device_.client().port().about_to_block();
+  if (has_work() || owes_request()) {
     parking_.cancel();
   } else {
     parking_.park();

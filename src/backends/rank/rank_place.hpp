@@ -16,9 +16,9 @@ namespace weir::rt {
 
 class RankDevice;
 
-/// Takes jobs from the feed, sends them to the rank, in a window of so many at once, and gives back
-/// those that the rank says are over. What waits for what is decided there. Threads that wait do
-/// it, and a thread of its own when nobody does.
+/// Takes jobs from the feed, sends them to the rank within a bounded window, and returns those that
+/// the rank reports complete. The rank resolves the dependences. Waiting threads do this work, and
+/// the thread of the place when none polls.
 class RankPlace final : public PlaceDriver, private RankPlaceSink {
  public:
   /// Throws Error.
@@ -30,15 +30,15 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   }
 
   /// As in Device.
-  bool assist() noexcept;
-  void assist_no_more() noexcept { end_nap(); }
-  using RankPlaceSink::outlast_pins;
+  bool poll() noexcept;
+  void end_polling() noexcept { end_park(); }
   using RankPlaceSink::pin;
   using RankPlaceSink::unpin;
+  using RankPlaceSink::wait_for_pins;
 
  private:
   static constexpr std::size_t kBatchBytes = 16 << 10;
-  static constexpr std::int64_t kNapNs = 200'000;  ///< of the thread, while others help
+  static constexpr std::int64_t kParkNs = 200'000;  ///< of the thread, while others help
 
   /// A job that the rank has, or room for one.
   struct Slot {
@@ -49,13 +49,13 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   struct Ended {
     std::uint64_t number = 0;
     Outcome outcome;
-    unsigned lane = 0;
+    unsigned worker = 0;
     std::int64_t started_ns = 0, ended_ns = 0;  ///< by the rank's clock
   };
 
   void done(WireReader& message) override;
-  void attend() noexcept override;
-  void lost(const Outcome& why) noexcept override;
+  void on_progress() noexcept override;
+  void on_rank_lost(const Outcome& why) noexcept override;
 
   bool try_serve() noexcept;
   void close() noexcept;
@@ -66,10 +66,10 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
     bool any() const noexcept { return back || out; }
   };
   Moved pass() noexcept;
-  bool help() noexcept;
-  bool helped() noexcept;
-  void nap() noexcept;
-  void end_nap() noexcept;
+  bool poll_once() noexcept;
+  bool has_pollers() noexcept;
+  void park_timed() noexcept;
+  void end_park() noexcept;
   bool has_room() const noexcept;
   bool take_back() noexcept;
   bool hand_out() noexcept;
@@ -77,14 +77,14 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   void write_call(const Job& job);
   void write_copy(Slot& slot);
   void send_batch();
-  bool unasked() const noexcept;
+  bool owes_request() const noexcept;
   bool ask();
   void give_back(Slot& slot, Outcome outcome) noexcept;
-  void give_up() noexcept;
-  void give_up(Slot& slot) noexcept;
+  void fail_jobs() noexcept;
+  void fail_jobs(Slot& slot) noexcept;
   void abandon(Outcome why) noexcept;
-  void break_off(Outcome why) noexcept;
-  bool stirring() const noexcept;
+  void stop_sending(Outcome why) noexcept;
+  bool has_work() const noexcept;
   void idle() noexcept;
 
   RankDevice& device_;
@@ -94,8 +94,8 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   const std::int64_t clock_ahead_ns_;
 
   sys::Atomic<const void*> server_{nullptr};  ///< who has the turn: what follows is theirs
-  sys::Atomic<std::uint32_t> helps_{0};       ///< calls of assist()
-  std::uint32_t helps_seen_ = 0;              ///< by the thread
+  sys::Atomic<std::uint32_t> polls_{0};       ///< calls of poll()
+  std::uint32_t polls_seen_ = 0;              ///< by the thread
   sys::Atomic<bool> asked_{true};  ///< for all that is over of the jobs that the rank has
 
   Worker worker_;
@@ -109,12 +109,12 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
 
   sys::Mutex mutex_;  // of what follows
   std::vector<Ended> ended_ WEIR_GUARDED_BY(mutex_);
-  Outcome broken_;                      ///< why nothing can be sent any more
-  sys::Atomic<std::uint32_t> news_{0};  ///< entries of ended_, and a broken_ not seen
-  bool given_up_ = false;               ///< of whoever has the turn: broken_ has been seen
+  Outcome broken_;                        ///< why nothing can be sent any more
+  sys::Atomic<std::uint32_t> unread_{0};  ///< entries of ended_, and a broken_ not seen
+  bool failure_seen_ = false;             ///< of whoever has the turn: broken_ has been seen
 
   Parking parking_;
-  sys::Atomic<std::uint32_t> napping_{0};  ///< the thread, while others help
+  sys::Atomic<std::uint32_t> parked_{0};  ///< the thread, while others help
   sys::Atomic<bool> stopping_{false};
   std::optional<sys::Thread> thread_;
 };

@@ -43,25 +43,25 @@ void RankServer::wait(Condition&& is_so) {
     port_.wait_until(seen, -1, {kWhat, true});
     return;
   }
-  WaitBoard::Entry entry(port_.waits(), {kWhat, true});
-  for (std::uint32_t news = news_.load(); !seen(); news = news_.load()) {
+  WaitRegistry::Entry entry(port_.waits(), {kWhat, true});
+  for (std::uint32_t news = wakeups_.load(); !seen(); news = wakeups_.load()) {
     entry.enter();
-    sys::wait(news_, news);
+    sys::wait(wakeups_, news);
   }
 }
 
 void RankServer::ring() noexcept {
-  news_.fetch_add(1);
-  sys::wake_all(news_);
+  wakeups_.fetch_add(1);
+  sys::wake_all(wakeups_);
 }
 
 void RankServer::serve() {
   for (;;) {
-    wait([this]() WEIR_REQUIRES(mutex_) { return over_ || !requests_.empty(); });
+    wait([this]() WEIR_REQUIRES(mutex_) { return ended_ || !requests_.empty(); });
     Message message;
     {
       const sys::Lock lock(mutex_);
-      if (over_) break;
+      if (ended_) break;
       message = std::move(requests_.front());
       requests_.pop_front();
     }
@@ -72,14 +72,14 @@ void RankServer::serve() {
 
 void RankServer::perform(const Message& message) {
   WireReader reader(message);
-  const auto word = reader.get<RankWord>();
-  if (word == RankWord::close_place) return close_place(reader.get<std::uint32_t>());
-  if (word == RankWord::close_device) return close_device(reader.get<std::uint32_t>());
+  const auto word = reader.get<RankMessageKind>();
+  if (word == RankMessageKind::close_place) return close_place(reader.get<std::uint32_t>());
+  if (word == RankMessageKind::close_device) return close_device(reader.get<std::uint32_t>());
   const auto request = reader.get<std::uint64_t>();
-  WireWriter details(RankWord::answer), answer(RankWord::answer);
+  WireWriter details(RankMessageKind::answer), answer(RankMessageKind::answer);
   Outcome outcome;
   try {
-    if (word == RankWord::open_device) {
+    if (word == RankMessageKind::open_device) {
       open_device(reader, details);
     } else {
       open_place(reader);
@@ -156,7 +156,7 @@ ServedPlace& RankServer::place(std::uint32_t number) {
 
 // ---- The thread that makes progress ------------------------------------------------------------
 
-void RankServer::arrived(Rank from, std::span<const std::byte> message) noexcept {
+void RankServer::on_message(Rank from, std::span<const std::byte> message) noexcept {
   try {
     if (from != 0) WireReader::refuse("only rank 0 may give orders");
     read(message);
@@ -167,7 +167,7 @@ void RankServer::arrived(Rank from, std::span<const std::byte> message) noexcept
   }
 }
 
-void RankServer::lost(Rank rank, const std::string& why) noexcept {
+void RankServer::on_rank_lost(Rank rank, const std::string& why) noexcept {
   if (rank != 0) return;
   end(failed_outcome(WEIR_STATUS_NETWORK_ERROR, why.c_str()));
 }
@@ -175,7 +175,7 @@ void RankServer::lost(Rank rank, const std::string& why) noexcept {
 /// What rank 0 says cannot be followed any more, and it is told so.
 void RankServer::break_off(const Outcome& why) noexcept {
   try {
-    WireWriter message(RankWord::broken);
+    WireWriter message(RankMessageKind::broken);
     message.put(std::string_view(why.message));
     send(message);
   } catch (...) {  // it will notice
@@ -186,47 +186,47 @@ void RankServer::break_off(const Outcome& why) noexcept {
 /// There is nothing to serve any more.
 void RankServer::end(Outcome why) noexcept {
   const sys::Lock lock(mutex_);
-  if (over_) return;
-  over_ = true;
+  if (ended_) return;
+  ended_ = true;
   outcome_ = std::move(why);
   ring();
 }
 
 void RankServer::read(std::span<const std::byte> bytes) {
   WireReader message(bytes);
-  switch (message.get<RankWord>()) {
-    case RankWord::hello: {
-      WireWriter answer(RankWord::answer);
+  switch (message.get<RankMessageKind>()) {
+    case RankMessageKind::hello: {
+      WireWriter answer(RankMessageKind::answer);
       answer.put(message.get<std::uint64_t>());
       answer.put(Outcome{});
       answer.put(sys::now_ns());
       return send(answer);
     }
-    case RankWord::jobs: return place(message.get<std::uint32_t>()).take(message, find_);
-    case RankWord::copy: return make_copy(message);
-    case RankWord::lend: return lend(message);
-    case RankWord::take_back: return port_.withdraw(message.get<WindowId>());
-    case RankWord::define: return define(message);
-    case RankWord::know: return say_what_it_knows(message);
-    case RankWord::allocate: {
+    case RankMessageKind::jobs: return place(message.get<std::uint32_t>()).take(message, find_);
+    case RankMessageKind::copy: return make_copy(message);
+    case RankMessageKind::lend: return lend(message);
+    case RankMessageKind::take_back: return port_.withdraw(message.get<WindowId>());
+    case RankMessageKind::define: return define(message);
+    case RankMessageKind::check_kernels: return answer_known_kernels(message);
+    case RankMessageKind::allocate: {
       ServedDevice& on = device(message.get<std::uint32_t>());
       const auto instance = message.get<std::uint32_t>();
       return on.allocate(instance, message.get<std::uint64_t>());
     }
-    case RankWord::release: {
+    case RankMessageKind::release: {
       ServedDevice& on = device(message.get<std::uint32_t>());
       return on.release(message.get<std::uint32_t>());
     }
-    case RankWord::leave: return end({});
-    case RankWord::open_device:
-    case RankWord::open_place:
-    case RankWord::close_device:
-    case RankWord::close_place: return leave_to_serve(bytes);
+    case RankMessageKind::leave: return end({});
+    case RankMessageKind::open_device:
+    case RankMessageKind::open_place:
+    case RankMessageKind::close_device:
+    case RankMessageKind::close_place: return queue_request(bytes);
     default: WireReader::refuse("it says nothing that rank 0 says");
   }
 }
 
-void RankServer::leave_to_serve(std::span<const std::byte> message) {
+void RankServer::queue_request(std::span<const std::byte> message) {
   const sys::Lock lock(mutex_);
   requests_.emplace_back(message.begin(), message.end());
   ring();
@@ -246,8 +246,8 @@ void RankServer::define(WireReader& message) {
   on.define(number, std::move(kernel));
 }
 
-void RankServer::say_what_it_knows(WireReader& message) {
-  WireWriter answer(RankWord::answer);
+void RankServer::answer_known_kernels(WireReader& message) {
+  WireWriter answer(RankMessageKind::answer);
   answer.put(message.get<std::uint64_t>());
   std::vector<std::string> names;
   while (!message.empty()) names.push_back(message.text());
@@ -265,7 +265,7 @@ void RankServer::say_what_it_knows(WireReader& message) {
 void RankServer::lend(WireReader& message) {
   message.get<std::uint32_t>();
   const auto number = message.get<std::uint64_t>();
-  WireWriter answer(RankWord::lent);
+  WireWriter answer(RankMessageKind::lent);
   answer.put(number);
   Outcome outcome;
   WindowId window = 0;
@@ -292,7 +292,7 @@ void RankServer::make_copy(WireReader& message) {
     ++copies_;
   }
   try {
-    const RankEnd from = message.end(), to = message.end();
+    const RankCopyEnd from = message.end(), to = message.end();
     const ServedEnd source = served_end(from, find_), target = served_end(to, find_);
     RankCopy::start(port_, source, target, *this, token);
   } catch (...) {
@@ -304,7 +304,7 @@ void RankServer::make_copy(WireReader& message) {
 void RankServer::copied(void* token, Outcome outcome, std::int64_t started_ns,
                         std::int64_t ended_ns) noexcept {
   try {
-    WireWriter message(RankWord::copied);
+    WireWriter message(RankMessageKind::copied);
     message.put(reinterpret_cast<std::uint64_t>(token));
     message.put(outcome);
     message.put(started_ns);

@@ -31,8 +31,8 @@ class RankHost {
   ~RankHost() = default;
 };
 
-/// Does what rank 0 asks for. Jobs, copies and memory are the affair of the thread that makes
-/// progress; what may take long, to open and to close, is left to serve().
+/// Executes the requests of rank 0. The progress thread handles jobs, copies and memory; serve()
+/// handles what may block: opening and closing devices and places.
 class RankServer final : private Listener, private CopySink {
  public:
   RankServer(Port& port, RankHost& host);
@@ -46,8 +46,8 @@ class RankServer final : private Listener, private CopySink {
  private:
   using Message = std::vector<std::byte>;
 
-  void arrived(Rank from, std::span<const std::byte> message) noexcept override;
-  void lost(Rank rank, const std::string& why) noexcept override;
+  void on_message(Rank from, std::span<const std::byte> message) noexcept override;
+  void on_rank_lost(Rank rank, const std::string& why) noexcept override;
   void copied(void* token, Outcome outcome, std::int64_t started_ns,
               std::int64_t ended_ns) noexcept override;
 
@@ -56,8 +56,8 @@ class RankServer final : private Listener, private CopySink {
   void make_copy(WireReader& message);
   void lend(WireReader& message);
   void define(WireReader& message);
-  void say_what_it_knows(WireReader& message);
-  void leave_to_serve(std::span<const std::byte> message);
+  void answer_known_kernels(WireReader& message);
+  void queue_request(std::span<const std::byte> message);
   void break_off(const Outcome& why) noexcept;
   void end(Outcome why) noexcept;
 
@@ -82,13 +82,13 @@ class RankServer final : private Listener, private CopySink {
 
   sys::Mutex mutex_;  // of what follows
   std::deque<Message> requests_ WEIR_GUARDED_BY(mutex_);
-  bool over_ WEIR_GUARDED_BY(mutex_) = false;
+  bool ended_ WEIR_GUARDED_BY(mutex_) = false;
   Outcome outcome_;
   std::map<std::uint32_t, std::unique_ptr<ServedDevice>> devices_ WEIR_GUARDED_BY(mutex_);
   std::map<std::uint32_t, std::unique_ptr<ServedPlace>> places_ WEIR_GUARDED_BY(mutex_);
   std::size_t copies_ WEIR_GUARDED_BY(mutex_) = 0;  ///< under way, but for those of places
 
-  sys::Atomic<std::uint32_t> news_{0};  ///< changes when serve() has something to look at
+  sys::Atomic<std::uint32_t> wakeups_{0};  ///< changes when serve() has something to look at
 };
 
 }  // namespace weir::rt

@@ -21,9 +21,9 @@ void WireWriter::put(const Region& region) {
   put(region.planes);
 }
 
-void WireWriter::put(const RankEnd& end) {
-  put(end.far);
-  if (end.far) {
+void WireWriter::put(const RankCopyEnd& end) {
+  put(end.remote);
+  if (end.remote) {
     put(end.rank);
     put(end.window);
   } else {
@@ -33,7 +33,7 @@ void WireWriter::put(const RankEnd& end) {
   put(end.region);
 }
 
-void WireWriter::put(const RankFacts& facts) {
+void WireWriter::put(const RankDeviceFacts& facts) {
   const DeviceInfo& info = facts.info;
   put(std::string_view(info.backend));
   put(std::string_view(info.description));
@@ -95,10 +95,10 @@ Region WireReader::region() {
   return region;
 }
 
-RankEnd WireReader::end() {
-  RankEnd end;
-  get(end.far);
-  if (end.far) {
+RankCopyEnd WireReader::end() {
+  RankCopyEnd end;
+  get(end.remote);
+  if (end.remote) {
     get(end.rank);
     get(end.window);
   } else {
@@ -109,8 +109,8 @@ RankEnd WireReader::end() {
   return end;
 }
 
-RankFacts WireReader::facts() {
-  RankFacts facts;
+RankDeviceFacts WireReader::facts() {
+  RankDeviceFacts facts;
   DeviceInfo& info = facts.info;
   info.backend = text();
   info.description = text();

@@ -17,22 +17,22 @@
 namespace weir::rt {
 
 /// The first byte of a message, and what follows.
-enum class RankWord : std::uint8_t {
+enum class RankMessageKind : std::uint8_t {
   // From rank 0. Requests begin with a number for the answer.
-  hello,         ///< request: the answer has the clock
-  open_device,   ///< request: its number, a specification; the answer has RankFacts
-  open_place,    ///< request: device, its number, name, cores
-  know,          ///< request: names of kernels that it must have, to the end
-  close_device,  ///< its number
-  close_place,   ///< its number
-  allocate,      ///< device, instance, bytes
-  release,       ///< device, instance
-  define,        ///< device, number of the kernel, name
-  jobs,          ///< place, jobs to the end; none: asks for what is over
-  copy,          ///< device, number of the copy, source, target
-  lend,          ///< device, number of the copy, end: lets others at a region
-  take_back,     ///< window that was lent
-  leave,         ///< rank 0 needs nobody any more
+  hello,          ///< request: the answer has the clock
+  open_device,    ///< request: its number, a specification; the answer has RankDeviceFacts
+  open_place,     ///< request: device, its number, name, cores
+  check_kernels,  ///< request: names of kernels that it must have, to the end
+  close_device,   ///< its number
+  close_place,    ///< its number
+  allocate,       ///< device, instance, bytes
+  release,        ///< device, instance
+  define,         ///< device, number of the kernel, name
+  jobs,           ///< place, jobs to the end; none: asks for what is over
+  copy,           ///< device, number of the copy, source, target
+  lend,           ///< device, number of the copy, end: lets others at a region
+  take_back,      ///< window that was lent
+  leave,          ///< rank 0 needs nobody any more
   // To rank 0.
   answer,  ///< request, outcome, what the request says
   done,    ///< place, jobs that are over to the end
@@ -50,8 +50,8 @@ inline constexpr unsigned kJobTimed = 8;
 inline constexpr unsigned kJobSource = 16;  ///< has groups
 inline constexpr unsigned kJobNamed = 32;   ///< the action has a name of its own
 
-/// Memory of another rank as rank 0 has it: addresses that lead nowhere here, made of the number of
-/// an instance and an offset.
+/// Addresses of remote memory, as rank 0 uses them: an instance number and an offset, invalid as
+/// pointers.
 namespace rank_address {
 inline constexpr unsigned kOffsetBits = 40;
 inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << kOffsetBits;
@@ -71,8 +71,8 @@ inline std::uint64_t offset(std::uint64_t address) noexcept { return address & (
 }  // namespace rank_address
 
 /// One end of a copy: in an instance of the serving rank, or in a window of any rank.
-struct RankEnd {
-  bool far = false;
+struct RankCopyEnd {
+  bool remote = false;
   std::uint32_t device = 0;   ///< near
   std::uint64_t address = 0;  ///< near: of the instance
   Rank rank = 0;              ///< far
@@ -81,7 +81,7 @@ struct RankEnd {
 };
 
 /// What rank 0 has to know of a device of another rank.
-struct RankFacts {
+struct RankDeviceFacts {
   DeviceInfo info;
   bool direct = false;  ///< others reach its memory by windows
 };
@@ -89,7 +89,7 @@ struct RankFacts {
 /// Writes a message.
 class WireWriter {
  public:
-  explicit WireWriter(RankWord word) { put(word); }
+  explicit WireWriter(RankMessageKind word) { put(word); }
 
   template <class T>
     requires std::is_arithmetic_v<T> || std::is_enum_v<T>
@@ -99,8 +99,8 @@ class WireWriter {
   void put(std::string_view text);
   void put(const Outcome& outcome);
   void put(const Region& region);
-  void put(const RankEnd& end);
-  void put(const RankFacts& facts);
+  void put(const RankCopyEnd& end);
+  void put(const RankDeviceFacts& facts);
   void put(const weir_scalar& scalar);
   void put(const weir_view& view);
 
@@ -141,8 +141,8 @@ class WireReader {
   std::string text();
   Outcome outcome();
   Region region();
-  RankEnd end();
-  RankFacts facts();
+  RankCopyEnd end();
+  RankDeviceFacts facts();
   weir_scalar scalar();
   /// The address is that of rank 0.
   weir_view view();

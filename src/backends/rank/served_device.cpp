@@ -71,10 +71,10 @@ const ServedKernel& ServedDevice::kernel(std::uint32_t number) const {
   return *found->second;
 }
 
-ServedEnd served_end(const RankEnd& end, const FindDevice& find) {
+ServedEnd served_end(const RankCopyEnd& end, const FindDevice& find) {
   ServedEnd served;
   served.region = end.region;
-  if (end.far) {
+  if (end.remote) {
     served.rank = end.rank;
     served.window = end.window;
   } else {

@@ -39,7 +39,7 @@ class ServedDevice {
   Device& device() const noexcept { return *device_; }
   /// Whether the host, and so the network, uses its memory as it is.
   bool direct() const noexcept { return device_->info().aliases_host; }
-  RankFacts facts() const { return {.info = device_->info(), .direct = direct()}; }
+  RankDeviceFacts facts() const { return {.info = device_->info(), .direct = direct()}; }
 
   void allocate(std::uint32_t instance, std::size_t bytes);
   void release(std::uint32_t instance) noexcept;
@@ -75,6 +75,6 @@ struct ServedEnd {
 using FindDevice = std::function<ServedDevice&(std::uint32_t)>;
 
 /// Resolves an end of a copy. Throws Error as ServedDevice::resolve().
-ServedEnd served_end(const RankEnd& end, const FindDevice& find);
+ServedEnd served_end(const RankCopyEnd& end, const FindDevice& find);
 
 }  // namespace weir::rt

@@ -29,12 +29,12 @@ Region region_of(const weir_view& view) {
 
 ServedPlace::ServedPlace(Port& port, ServedDevice& device, std::uint32_t number,
                          const PlaceRequest& request)
-    : port_(port), device_(device), entries_(JobQueue::kWindow), done_(RankWord::done) {
+    : port_(port), device_(device), entries_(JobQueue::kWindow), done_(RankMessageKind::done) {
   done_.put(number);
   done_start_ = done_.bytes().size();
   done_.reserve(kDoneBytes);
   cores_ = device.device().open_place(request, queue_);
-  queue_.use(*cores_);
+  queue_.set_cores(*cores_);
 }
 
 ServedPlace::~ServedPlace() {
@@ -43,7 +43,7 @@ ServedPlace::~ServedPlace() {
          calls_.load(std::memory_order_acquire) > 0) {
     if (!port_.progress()) sys::sleep_until(sys::now_ns() + kNapNs);
   }
-  queue_.outlast_callers();
+  queue_.wait_for_callers();
   cores_.reset();
 }
 
@@ -69,7 +69,7 @@ void ServedPlace::take_one(WireReader& message, const FindDevice& find) {
   }
   Entry& entry = entry_of(number);
   entry.job = {};
-  entry.job.number = number;
+  entry.job.id = number;
   read(entry, message, find);
   arrived_.store(number, std::memory_order_seq_cst);
 }
@@ -78,19 +78,19 @@ void ServedPlace::read(Entry& entry, WireReader& message, const FindDevice& find
   Job& job = entry.job;
   entry.refused = {};
   const unsigned flags = message.get<std::uint8_t>();
-  message.get(job.urgency);
-  if (job.urgency >= Job::kUrgencies) WireReader::refuse("a job is too urgent");
-  job.copies = flags & kJobCopies;
+  message.get(job.priority);
+  if (job.priority >= Job::kPriorities) WireReader::refuse("a job is too urgent");
+  job.is_copy = flags & kJobCopies;
   job.parallel = flags & kJobParallel;
   job.brief = flags & kJobBrief;
   job.timed = flags & kJobTimed;
   entry.waits.resize(message.get<std::uint16_t>());
   for (std::uint64_t& earlier : entry.waits) {
     message.get(earlier);
-    if (earlier == 0 || earlier >= job.number) WireReader::refuse("a job waits for a later one");
+    if (earlier == 0 || earlier >= job.id) WireReader::refuse("a job waits for a later one");
   }
   job.waits = entry.waits;
-  if (job.copies) {
+  if (job.is_copy) {
     read_copy(entry, message, find);
   } else {
     read_call(entry, message, flags);
@@ -148,7 +148,7 @@ void ServedPlace::read_copy(Entry& entry, WireReader& message, const FindDevice&
 /// Lets a call fail in its turn, like a copy: no core is to see it.
 void ServedPlace::refuse(Entry& entry, Outcome why) noexcept {
   entry.refused = std::move(why);
-  entry.job.copies = true;
+  entry.job.is_copy = true;
   entry.job.from.base = reinterpret_cast<std::byte*>(&entry);
 }
 
@@ -175,10 +175,10 @@ void ServedPlace::Feed::finish(Worker& worker, Job& job, Outcome outcome) noexce
 }
 
 /// Adds a job to those that rank 0 is to hear of.
-void ServedPlace::note_done(const Job& job, unsigned lane, const Outcome& outcome) {
-  done_.put(job.number);
+void ServedPlace::note_done(const Job& job, unsigned worker, const Outcome& outcome) {
+  done_.put(job.id);
   done_.put(outcome);
-  done_.put(lane);
+  done_.put(worker);
   done_.put(job.started_ns);
   done_.put(job.ended_ns);
   ++done_jobs_;
@@ -195,7 +195,7 @@ void ServedPlace::Queue::copy(const CopyJob& job) noexcept {
 }
 
 /// Rank 0 may need this core for what the worker waits for.
-void ServedPlace::Queue::look() noexcept {
+void ServedPlace::Queue::poll() noexcept {
   constexpr unsigned kLooksPerYield = 4;
   static thread_local unsigned looks = 0;
   if (!place_.port_.progress() && ++looks % kLooksPerYield == 0) sys::yield();

@@ -16,9 +16,9 @@
 
 namespace weir::rt {
 
-/// Runs the jobs that rank 0 sends, in the order that they ask for, and tells it which are over, as
-/// many at once as there are. It has no thread of its own: whoever has news serves, and workers
-/// that poll look for messages, so that a job and its end need no other thread.
+/// Runs the jobs of rank 0 in dependence order and reports completions in batches. It has no
+/// thread: the thread that receives a message or completes a job serves, and polling workers
+/// receive messages, so that a job needs no thread switch.
 class ServedPlace final {
  public:
   /// Throws Error.
@@ -28,9 +28,9 @@ class ServedPlace final {
   /// Waits until the jobs that were taken are over.
   ~ServedPlace();
 
-  /// Takes the jobs of a message. Of brief ones several are told at once, until a message without
-  /// jobs asks for all that is over, and for each that follows as soon as it is. On the thread that
-  /// makes progress. Throws Error{network_error}.
+  /// Takes the jobs of a message. Completions of brief jobs are reported in batches until a message
+  /// without jobs requests all of them; from then on each is reported at once. Progress thread
+  /// only. Throws Error{network_error}.
   void take(WireReader& message, const FindDevice& find);
 
  private:
@@ -61,12 +61,12 @@ class ServedPlace final {
    public:
     explicit Queue(ServedPlace& place) : JobQueue(place.feed_), place_(place) {}
     bool serve_once() noexcept { return serve(); }
-    void look() noexcept override;
-    void look_away() noexcept override { place_.port_.look_away(); }
+    void poll() noexcept override;
+    void about_to_block() noexcept override { place_.port_.about_to_block(); }
 
    private:
     void copy(const CopyJob& job) noexcept override;
-    void stir(bool soon) noexcept override {
+    void notify(bool soon) noexcept override {
       if (!soon || place_.at_once_.load(std::memory_order_acquire)) place_.serve();
     }
 
@@ -83,7 +83,7 @@ class ServedPlace final {
   void read_copy(Entry& entry, WireReader& message, const FindDevice& find);
   static void refuse(Entry& entry, Outcome why) noexcept;
   void serve() noexcept;
-  void note_done(const Job& job, unsigned lane, const Outcome& outcome);
+  void note_done(const Job& job, unsigned worker, const Outcome& outcome);
   void send_done() noexcept;
 
   Port& port_;

@@ -38,7 +38,7 @@ SimModel read_model(const Settings& settings, const Machine& machine) {
   model.fork_ns = nanoseconds("fork_us");
   model.contention = settings.real("contention", 1, 1, 1e3);
   model.skip_kernels = settings.choice("kernels", {"run", "skip"}) == 1;
-  model.orders_jobs = settings.choice("order", {"host", "device"}) == 1;
+  model.resolves_dependences = settings.choice("order", {"host", "device"}) == 1;
   model.faults.lost_at = settings.count("lost_at", 0, UINT64_MAX);
   model.faults.fail_allocation = settings.count("fail_allocation", 0, UINT64_MAX);
   model.faults.fail_copy = settings.count("fail_copy", 0, UINT64_MAX);

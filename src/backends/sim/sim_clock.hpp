@@ -25,7 +25,7 @@ class SimClock {
   };
 
  public:
-  /// Somebody who may have something to start now, such as a place.
+  /// An object, such as a place, that may start work at the current time.
   class Actor {
    public:
     /// Starts what can start now. Called by drive() only.

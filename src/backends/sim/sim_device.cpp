@@ -71,7 +71,7 @@ SimDevice::SimDevice(std::string name, const SimModel& model, std::vector<unsign
   info_.threads_per_core = model_.threads;
   info_.memory_bytes = model_.memory_bytes;
   info_.virtual_time = model_.virtual_time;
-  info_.orders_jobs = model_.orders_jobs;
+  info_.resolves_dependences = model_.resolves_dependences;
   info_.link_gbps = model_.link_bytes_per_s / 1e9;
   info_.link_latency_us = static_cast<double>(model_.link_latency_ns) / 1e3;
   info_.link_duplex = model_.full_duplex ? "full" : "half";
@@ -123,7 +123,7 @@ void SimDevice::copy_virtually(SimDirection direction, const CopyJob& job) noexc
   {
     sys::Lock lock(mutex_);
     std::int64_t& free_at =
-        lane_free_at_ns_[model_.full_duplex ? static_cast<std::size_t>(direction) : 0];
+        channel_free_at_ns_[model_.full_duplex ? static_cast<std::size_t>(direction) : 0];
     started = std::max(free_at, clock_->now_ns());
     ended = free_at = started + model_.transfer_ns(job.source.region.bytes());
   }
@@ -139,7 +139,7 @@ void SimDevice::copy_virtually(SimDirection direction, const CopyJob& job) noexc
 }
 
 std::unique_ptr<PlaceDriver> SimDevice::open_place(const PlaceRequest& request, PlaceFeed& feed) {
-  if (!model_.orders_jobs) return open_cores(request, feed);
+  if (!model_.resolves_dependences) return open_cores(request, feed);
   auto place = std::make_unique<SimQueuedPlace>(request.name, feed, *this,
                                                 model_.virtual_time ? clock_ : nullptr);
   place->cores = open_cores(request, place->queue);

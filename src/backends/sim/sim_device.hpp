@@ -16,7 +16,8 @@ namespace weir::rt {
 
 class SimDevice final : public Device {
  public:
-  /// `clock` is used in virtual time only. `processors` of the host stand for the card's cores.
+  /// `clock` is used in virtual time only. `processors` of the host simulate the cores of the
+  /// device.
   SimDevice(std::string name, const SimModel& model, std::vector<unsigned> processors, bool pin,
             std::shared_ptr<SimClock> clock);
 
@@ -42,7 +43,7 @@ class SimDevice final : public Device {
   const std::vector<unsigned> processors_;
   const bool pin_;
   const std::shared_ptr<SimClock> clock_;
-  std::int64_t lane_free_at_ns_[2] = {0, 0};  // virtual time: guarded by mutex_
+  std::int64_t channel_free_at_ns_[2] = {0, 0};  // virtual time: guarded by mutex_
   sys::Mutex mutex_;
   const std::unique_ptr<SimFaults> faults_;        // null: nothing is to go wrong
   std::unique_ptr<SimLink> link_;                  // real time

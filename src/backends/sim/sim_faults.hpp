@@ -11,7 +11,8 @@
 
 namespace weir::rt {
 
-/// Counts the operations of a card as they start and decides how they go. Any thread.
+/// Counts the operations of a simulated device as they start, and fails those that the plan names.
+/// Any thread.
 ///
 /// A card that is lost stays so: what is under way fails, and so does everything later.
 class SimFaults {

@@ -12,11 +12,12 @@ namespace weir::rt {
 
 SimLink::SimLink(const std::string& name, const SimModel& model, const SimFaults* faults)
     : model_(model), faults_(faults) {
-  const std::size_t lanes = model.full_duplex ? 2 : 1;
+  const std::size_t channels = model.full_duplex ? 2 : 1;
   try {
-    for (std::size_t i = 0; i < lanes; ++i) {
-      Lane& lane = lanes_[i];
-      lane.thread.emplace(fmt::format("{}.link{}", name, i), [this, &lane] { serve(lane); });
+    for (std::size_t i = 0; i < channels; ++i) {
+      Channel& channel = channels_[i];
+      channel.thread.emplace(fmt::format("{}.link{}", name, i),
+                             [this, &channel] { serve(channel); });
     }
   } catch (...) {
     stop();
@@ -27,21 +28,21 @@ SimLink::SimLink(const std::string& name, const SimModel& model, const SimFaults
 SimLink::~SimLink() { stop(); }
 
 void SimLink::stop() noexcept {
-  for (Lane& lane : lanes_) {
+  for (Channel& channel : channels_) {
     {
-      sys::Lock lock(lane.mutex);
-      lane.stopping = true;
+      sys::Lock lock(channel.mutex);
+      channel.stopping = true;
     }
-    lane.changed.notify_all();
-    lane.thread.reset();
+    channel.changed.notify_all();
+    channel.thread.reset();
   }
 }
 
 void SimLink::submit(SimDirection direction, const CopyJob& job) noexcept {
-  Lane& lane = lanes_[model_.full_duplex ? static_cast<std::size_t>(direction) : 0];
+  Channel& channel = channels_[model_.full_duplex ? static_cast<std::size_t>(direction) : 0];
   try {
-    sys::Lock lock(lane.mutex);
-    lane.queue.push_back({job, sys::now_ns()});
+    sys::Lock lock(channel.mutex);
+    channel.queue.push_back({job, sys::now_ns()});
   } catch (...) {
     const std::int64_t now = sys::now_ns();
     job.sink->copied(job.token,
@@ -49,40 +50,40 @@ void SimLink::submit(SimDirection direction, const CopyJob& job) noexcept {
                      now, now);
     return;
   }
-  lane.changed.notify_one();
+  channel.changed.notify_one();
 }
 
-void SimLink::serve(Lane& lane) noexcept {
+void SimLink::serve(Channel& channel) noexcept {
   const NoWaitScope no_wait;
   prctl(PR_SET_TIMERSLACK, 1);
-  sys::Lock lock(lane.mutex);
+  sys::Lock lock(channel.mutex);
   for (;;) {
-    if (lane.queue.empty()) {
-      if (lane.stopping) return;
-      lane.changed.wait(lock);
+    if (channel.queue.empty()) {
+      if (channel.stopping) return;
+      channel.changed.wait(lock);
       continue;
     }
-    const Request request = lane.queue.front();
-    lane.queue.pop_front();
+    const Request request = channel.queue.front();
+    channel.queue.pop_front();
     lock.unlock();
-    transfer(lane, request);
+    transfer(channel, request);
     lock.lock();
   }
 }
 
 /// A transfer occupies the link from when it was submitted or the one before it ended, whichever is
 /// later: that this thread wakes up late does not delay the link.
-void SimLink::transfer(Lane& lane, const Request& request) noexcept {
+void SimLink::transfer(Channel& channel, const Request& request) noexcept {
   const CopyJob& job = request.job;
-  const std::int64_t started = std::max(lane.free_at_ns, request.submitted_ns);
+  const std::int64_t started = std::max(channel.free_at_ns, request.submitted_ns);
   if (!model_.skip_kernels) {
     copy_bytes(job.target.base, job.target.region, job.source.base, job.source.region);
   }
   const std::int64_t modelled = started + model_.transfer_ns(job.source.region.bytes());
   const std::int64_t copied = sys::now_ns();
-  lane.free_at_ns = std::max(modelled, copied);
+  channel.free_at_ns = std::max(modelled, copied);
   if (modelled > copied) sys::sleep_until(modelled);
-  job.sink->copied(job.token, faults_ ? faults_->end() : Outcome{}, started, lane.free_at_ns);
+  job.sink->copied(job.token, faults_ ? faults_->end() : Outcome{}, started, channel.free_at_ns);
 }
 
 }  // namespace weir::rt

@@ -13,8 +13,8 @@
 
 namespace weir::rt {
 
-/// Makes transfers take the time the model says, one after the other in each direction (in both
-/// together at half duplex), on threads that sleep that time away.
+/// Delays transfers by their modelled time, one at a time in each direction (in both together with
+/// half duplex), on threads that sleep.
 class SimLink {
  public:
   /// `faults` may be null.
@@ -29,7 +29,7 @@ class SimLink {
     std::int64_t submitted_ns;
   };
   /// One direction of the link, or both at half duplex.
-  struct Lane {
+  struct Channel {
     sys::Mutex mutex;
     sys::Condition changed;
     std::deque<Request> queue WEIR_GUARDED_BY(mutex);
@@ -39,12 +39,12 @@ class SimLink {
   };
 
   void stop() noexcept;
-  void serve(Lane& lane) noexcept;
-  void transfer(Lane& lane, const Request& request) noexcept;
+  void serve(Channel& channel) noexcept;
+  void transfer(Channel& channel, const Request& request) noexcept;
 
   const SimModel model_;
   const SimFaults* const faults_;
-  std::array<Lane, 2> lanes_;
+  std::array<Channel, 2> channels_;
 };
 
 }  // namespace weir::rt

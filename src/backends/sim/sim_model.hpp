@@ -36,8 +36,8 @@ struct SimModel {
   std::int64_t launch_ns = 0;     ///< virtual time: before every kernel
   std::int64_t fork_ns = 0;       ///< likewise, for each thread of a parallel one
   double contention = 1;          ///< likewise: slowdown of places that share a core
-  bool orders_jobs = false;       ///< the card's queue resolves dependences
-  bool skip_kernels = false;      ///< only let the modelled time pass; in real time nor copy
+  bool resolves_dependences = false;  ///< the card's queue resolves dependences
+  bool skip_kernels = false;          ///< only let the modelled time pass; in real time nor copy
   SimFaultPlan faults;
 
   /// Returns the hardware threads of all cores.
@@ -52,7 +52,7 @@ struct SimModel {
     return before + static_cast<std::int64_t>(std::min(slow, kLongestNs));
   }
 
-  /// The inverse: how long what happens between two times takes at the usual speed.
+  /// The inverse: the duration at normal speed of what happens between two times.
   double usual_ns(std::int64_t from_ns, std::int64_t to_ns) const noexcept {
     const std::int64_t all = to_ns - from_ns;
     const std::int64_t before = std::clamp<std::int64_t>(slow_at_ns - from_ns, 0, all);

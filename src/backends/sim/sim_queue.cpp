@@ -15,15 +15,15 @@ SimQueue::~SimQueue() {
   stopping_.store(true, std::memory_order_seq_cst);
   parking_.unpark_all();
   thread_.reset();
-  outlast_callers();
+  wait_for_callers();
 }
 
 void SimQueue::start(PlaceDriver& cores) {
-  use(cores);
+  set_cores(cores);
   if (clock_ == nullptr) thread_.emplace(name_ + "/queue", [this] { work(); });
 }
 
-void SimQueue::stir(bool) noexcept {
+void SimQueue::notify(bool) noexcept {
   if (clock_ != nullptr) {
     act();
   } else {
@@ -44,7 +44,7 @@ void SimQueue::work() noexcept {
   while (!stopping()) {
     if (serve()) continue;
     parking_.prepare();
-    if (stirring() || stopping()) {
+    if (needs_serving() || stopping()) {
       parking_.cancel();
     } else {
       parking_.park();

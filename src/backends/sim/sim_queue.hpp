@@ -13,7 +13,8 @@
 
 namespace weir::rt {
 
-/// In real time a thread of its own talks to the feed, in virtual time whoever drives the clock.
+/// In real time its own thread calls the feed, in virtual time the thread that drives the clock
+/// does.
 class SimQueue final : public JobQueue, private SimClock::Actor {
  public:
   /// `clock` is that of virtual time, null in real time.
@@ -28,7 +29,7 @@ class SimQueue final : public JobQueue, private SimClock::Actor {
 
  private:
   void copy(const CopyJob& job) noexcept override { device_.copy(job); }
-  void stir(bool) noexcept override;
+  void notify(bool) noexcept override;
   void act() noexcept override;
   void work() noexcept;
 
@@ -46,7 +47,7 @@ struct SimQueuedPlace final : PlaceDriver {
   SimQueuedPlace(const std::string& name, PlaceFeed& feed, Device& device,
                  std::shared_ptr<SimClock> clock)
       : queue(name, feed, device, std::move(clock)) {}
-  ~SimQueuedPlace() override { queue.outlast_callers(); }  // before the cores go
+  ~SimQueuedPlace() override { queue.wait_for_callers(); }  // before the cores go
   void wake() noexcept override { queue.wake(); }
 
   SimQueue queue;

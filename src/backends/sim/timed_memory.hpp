@@ -11,7 +11,8 @@
 
 namespace weir::rt {
 
-/// Makes the threads that stand in for kernels wait as long as their bytes take. Thread-safe.
+/// Delays the threads that simulate kernels by the time that their memory traffic takes.
+/// Thread-safe.
 class TimedMemory {
  public:
   explicit TimedMemory(double bytes_per_s) : shares_(bytes_per_s) {}
@@ -38,7 +39,7 @@ class TimedMemory {
 
   static constexpr double kLongestNs = 1e17;
 
-  /// Ends each kernel at its time, however late a thread looks.
+  /// Completes each kernel at its modelled time, independent of when a thread checks.
   void advance() noexcept WEIR_REQUIRES(mutex_) {
     const std::int64_t now = sys::now_ns();
     auto left = static_cast<double>(now - seen_ns_);

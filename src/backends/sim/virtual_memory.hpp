@@ -12,7 +12,7 @@
 
 namespace weir::rt {
 
-/// Tells each kernel when its bytes are moved, in an event of the clock that moves whenever a
+/// Notifies each kernel when its bytes are transferred, by a timer that is rescheduled when a
 /// kernel starts or ends. Used by the thread that drives the clock.
 class VirtualMemory final : private SimClock::Timer {
  public:

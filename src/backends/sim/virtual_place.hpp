@@ -13,10 +13,10 @@
 
 namespace weir::rt {
 
-/// Runs a kernel the moment it starts, on the thread that drives the clock, and lets it end after
-/// the time its cost function, or a measurement, gives: when it is launched, has computed, and has
-/// moved its bytes, for which it shares the memory with all kernels of the card. A parallel kernel
-/// waits until it has all cores; until then no other kernel starts.
+/// Runs a kernel when it starts, on the thread that drives the clock, and completes it after its
+/// modelled time: launch, compute by its cost function or measured, and memory transfer, which
+/// shares the bandwidth of the device. A parallel kernel waits for all cores; no other kernel
+/// starts meanwhile.
 class VirtualPlace final : public PlaceDriver, private SimClock::Actor {
  public:
   /// `cores` are hardware threads of the card. A place that has some of a core but not all shares

@@ -53,7 +53,7 @@ Buffer new_buffer() {
 }
 
 constexpr std::chrono::seconds kPatience{10};  ///< with ranks that leave later, and with MPI
-constexpr std::chrono::microseconds kBetweenLooks{200};
+constexpr std::chrono::microseconds kPollInterval{200};
 
 std::atomic<bool> link_is_open{false};  ///< a thread may be in MPI
 pid_t own_process = 0;                  ///< no child of it that was forked
@@ -92,7 +92,7 @@ bool await_others(MPI_Comm communicator, const Waits& waits) noexcept {
     }
     if (here != 0) return true;
     if (!waits()) return false;
-    std::this_thread::sleep_for(kBetweenLooks);
+    std::this_thread::sleep_for(kPollInterval);
   }
   return false;
 }
@@ -106,7 +106,7 @@ bool some_may_be_missing() noexcept {
 bool await_link() noexcept {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (link_is_open.load() && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::sleep_for(kBetweenLooks);
+    std::this_thread::sleep_for(kPollInterval);
   }
   if (!link_is_open.load()) return true;
   std::fprintf(stderr, "weir: rank %d: a thread is in the fabric: left without MPI_Finalize()\n",
@@ -296,7 +296,7 @@ class MpiLink final : public Link {
     return free_.size() == kSends;
   }
 
-  std::string gone(Rank rank) noexcept override { return reason(peers_[rank].why.c_str()); }
+  std::string why_lost(Rank rank) noexcept override { return reason(peers_[rank].why.c_str()); }
 
   void cut(Rank rank, bool left) noexcept override {
     finalizes_well = finalizes_well && left;

@@ -159,7 +159,7 @@ void ShmLink::watch(Rank rank) noexcept {
   }
 }
 
-std::string ShmLink::gone(Rank rank) noexcept {
+std::string ShmLink::why_lost(Rank rank) noexcept {
   watch(rank);
   pollfd question{peers_[rank].process, POLLIN, 0};
   const bool over = question.fd >= 0 && poll(&question, 1, 0) == 1;

@@ -16,10 +16,9 @@ namespace weir::rt {
 /// Carries packets by rings in a segment, where sleepers wait, too. Puts and gets are copies from
 /// process to process; atomic operations are the processor's on memory that is in the segment.
 ///
-/// A process that is stopped, or dies, in the midst of an operation may go on with it long after it
-/// was given up. Whoever withdraws the window waits for a second at most: of the segment, what such
-/// an operation is in is not used again before it is over, if ever; and a copy to or from other
-/// memory finds nothing to copy, unless the system is at it already, which nobody stops.
+/// A stopped or dead process may resume an operation long after it was abandoned. withdraw() waits
+/// one second at most. Segment memory that such an operation uses is not reused before it ends; a
+/// copy to or from other memory finds empty runs, unless the kernel has started it.
 class ShmLink final : public Link {
  public:
   /// Throws Error when another process is this rank already.
@@ -29,7 +28,7 @@ class ShmLink final : public Link {
   const LinkInfo& info() const noexcept override { return info_; }
   bool send(Rank to, Parts parts) noexcept override;
   bool receive(PacketSink& sink) noexcept override;
-  std::string gone(Rank rank) noexcept override;
+  std::string why_lost(Rank rank) noexcept override;
   void cut(Rank rank, bool left) noexcept override;
   std::optional<Outcome> direct(const OneSided& operation, std::uint64_t& cursor,
                                 std::int64_t& old) noexcept override;

@@ -14,9 +14,9 @@ class ThreeJobs final : public PlaceFeed {
   bool next(Worker&, Job& job) noexcept override {
     if (given_ == 3) return false;
     job = {};
-    job.number = ++given_;
-    job.copies = given_ == 1;
-    job.brief = !job.copies;
+    job.id = ++given_;
+    job.is_copy = given_ == 1;
+    job.brief = !job.is_copy;
     return true;
   }
   void finish(Worker&, Job&, Outcome) noexcept override { ++over; }
@@ -42,14 +42,14 @@ class StirredQueue final : public JobQueue {
 
  private:
   void copy(const CopyJob& job) noexcept override { copying = job; }
-  void stir(bool more) noexcept override { soon.push_back(more); }
+  void notify(bool more) noexcept override { soon.push_back(more); }
 };
 
 TEST(JobQueue, LetsOnlyCoresThatTakeABriefJobBeSilent) {
   ThreeJobs jobs;
   IdleDriver driver;
   StirredQueue queue(jobs);
-  queue.use(driver);
+  queue.set_cores(driver);
   while (queue.serve()) {
   }
   ASSERT_NE(queue.copying.sink, nullptr);
@@ -69,12 +69,12 @@ class CallAndCopies final : public PlaceFeed {
   bool next(Worker&, Job& job) noexcept override {
     if (given_ == 4) return false;
     job = {};
-    job.number = ++given_;
-    job.copies = given_ > 1;
+    job.id = ++given_;
+    job.is_copy = given_ > 1;
     if (given_ == 2) job.waits = first_;
     return true;
   }
-  void finish(Worker&, Job& job, Outcome) noexcept override { over.push_back(job.number); }
+  void finish(Worker&, Job& job, Outcome) noexcept override { over.push_back(job.id); }
   bool has_work() const noexcept override { return given_ < 4; }
 
   std::vector<std::uint64_t> over;
@@ -92,14 +92,14 @@ class CopyingQueue final : public JobQueue {
 
  private:
   void copy(const CopyJob& job) noexcept override { job.sink->copied(job.token, {}, 0, 0); }
-  void stir(bool) noexcept override {}
+  void notify(bool) noexcept override {}
 };
 
 TEST(JobQueue, MakesTheOldestCopyFirstAndTellsOfEach) {
   CallAndCopies jobs;
   IdleDriver driver;
   CopyingQueue queue(jobs);
-  queue.use(driver);
+  queue.set_cores(driver);
   ASSERT_TRUE(queue.serve());
   Worker worker;
   Job job;
@@ -118,12 +118,12 @@ class EverMoreUrgentJobs final : public PlaceFeed {
   bool next(Worker&, Job& job) noexcept override {
     if (!has_work()) return false;
     job = {};
-    job.number = ++given_;
-    job.copies = given_ % 2 == 0;
-    job.urgency = static_cast<std::uint8_t>(given_ / 3);
+    job.id = ++given_;
+    job.is_copy = given_ % 2 == 0;
+    job.priority = static_cast<std::uint8_t>(given_ / 3);
     return true;
   }
-  void finish(Worker&, Job& job, Outcome) noexcept override { over.push_back(job.number); }
+  void finish(Worker&, Job& job, Outcome) noexcept override { over.push_back(job.id); }
   bool has_work() const noexcept override { return given_ < 8; }
 
   std::vector<std::uint64_t> over;
@@ -136,7 +136,7 @@ TEST(JobQueue, StartsTheMostUrgentFirst) {
   EverMoreUrgentJobs jobs;
   IdleDriver driver;
   CopyingQueue queue(jobs);
-  queue.use(driver);
+  queue.set_cores(driver);
   while (queue.serve()) {
   }
   EXPECT_EQ(jobs.over, (std::vector<std::uint64_t>{6, 8, 4, 2}));
@@ -155,7 +155,7 @@ class CallAfterCall final : public PlaceFeed {
   bool next(Worker&, Job& job) noexcept override {
     if (given_ == 2) return false;
     job = {};
-    job.number = ++given_;
+    job.id = ++given_;
     if (given_ == 2) job.waits = first_;
     return true;
   }
@@ -173,7 +173,7 @@ TEST(JobQueue, RunsNothingThatFollowsAFailure) {
   CallAfterCall jobs;
   IdleDriver driver;
   CopyingQueue queue(jobs);
-  queue.use(driver);
+  queue.set_cores(driver);
   ASSERT_TRUE(queue.serve());
   Worker worker;
   Job job;

@@ -13,7 +13,7 @@ TEST_F(CudaBackendTest, SaysWhatADeviceIs) {
   EXPECT_EQ(info.description, "Fake GPU (compute capability 9.0, driver for CUDA 13.0)");
   EXPECT_EQ(info.cores, 4u) << "groups of eight multiprocessors";
   EXPECT_EQ(info.memory_bytes, (1u << 30) - (1u << 27)) << "all but an eighth";
-  EXPECT_TRUE(info.orders_jobs);
+  EXPECT_TRUE(info.resolves_dependences);
   EXPECT_TRUE(info.compiles_source);
   EXPECT_FALSE(info.runs_host_code);
   EXPECT_FALSE(info.aliases_host);
@@ -132,14 +132,14 @@ TEST_F(CudaBackendTest, CopiesWithoutAPlace) {
 TEST_F(CudaBackendTest, LockedMemoryIsCopiedAsItIs) {
   std::vector<char> bytes(std::size_t{9} << 20, 'w');
   Memory memory = device().allocate(bytes.size());
-  ASSERT_TRUE(device().lock_host(bytes.data(), bytes.size()));
-  EXPECT_FALSE(device().lock_host(bytes.data(), bytes.size())) << "it is locked already";
+  ASSERT_TRUE(device().pin_host(bytes.data(), bytes.size()));
+  EXPECT_FALSE(device().pin_host(bytes.data(), bytes.size())) << "it is locked already";
   const Region all{.offset = 0, .row = bytes.size()};
   Copies sink;
   device().copy({here(bytes.data(), all), there(memory.address, all), &sink, nullptr});
   EXPECT_TRUE(sink.wait_for(1)[0].outcome.ok());
   EXPECT_EQ(fake_cuda_calls("cuMemcpyHtoDAsync"), 1u) << "not in pieces";
-  device().unlock_host(bytes.data());
+  device().unpin_host(bytes.data());
   device().copy({there(memory.address, all), here(bytes.data(), all), &sink, nullptr});
   EXPECT_TRUE(sink.wait_for(2)[1].outcome.ok());
   EXPECT_EQ(fake_cuda_calls("cuMemcpyDtoHAsync"), 3u) << "in pieces of 4 MiB";
@@ -151,16 +151,16 @@ TEST_F(CudaBackendTest, MemoryThatIsLockedAtItsEndsAloneGoesThroughThatOfTheDriv
   std::vector<char> bytes(std::size_t{9} << 20, 'w');
   char* const last = bytes.data() + bytes.size() - kLocked;
   Memory memory = device().allocate(bytes.size());
-  ASSERT_TRUE(device().lock_host(bytes.data(), kLocked));
-  ASSERT_TRUE(device().lock_host(last, kLocked));
+  ASSERT_TRUE(device().pin_host(bytes.data(), kLocked));
+  ASSERT_TRUE(device().pin_host(last, kLocked));
   const Region all{.offset = 0, .row = bytes.size()};
   Copies sink;
   device().copy({here(bytes.data(), all), there(memory.address, all), &sink, nullptr});
   const Outcome outcome = sink.wait_for(1)[0].outcome;
   EXPECT_TRUE(outcome.ok()) << outcome.message;
   EXPECT_EQ(fake_cuda_calls("cuMemcpyHtoDAsync"), 3u) << "in pieces of 4 MiB";
-  device().unlock_host(bytes.data());
-  device().unlock_host(last);
+  device().unpin_host(bytes.data());
+  device().unpin_host(last);
   device().release(memory);
 }
 

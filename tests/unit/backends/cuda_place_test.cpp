@@ -103,7 +103,7 @@ TEST_F(CudaPlaceTest, AChainCostsLaunchesOnly) {
   const unsigned long events = fake_cuda_calls("cuEventCreate");
   for (const auto& [number, ending] : feed.wait()) {
     EXPECT_TRUE(ending.outcome.ok()) << ending.outcome.message;
-    EXPECT_EQ(ending.lane, 0u);
+    EXPECT_EQ(ending.stream, 0u);
   }
   EXPECT_EQ(*x, expected);
   EXPECT_EQ(fake_cuda_calls("cuLaunchKernel"), static_cast<unsigned long>(kLength));
@@ -148,9 +148,9 @@ TEST_F(CudaPlaceTest, FollowersOfOneJobRunAtOnce) {
   const auto driver = place(feed);
   const auto endings = feed.wait();
   EXPECT_EQ(*x, 8);
-  std::set<unsigned> lanes;
-  for (const std::uint64_t leaf : leaves) lanes.insert(endings.at(leaf).lane);
-  EXPECT_EQ(lanes.size(), 4u);
+  std::set<unsigned> streams;
+  for (const std::uint64_t leaf : leaves) streams.insert(endings.at(leaf).stream);
+  EXPECT_EQ(streams.size(), 4u);
   EXPECT_LE(fake_cuda_calls("cuStreamWaitEvent"), 6u) << "three to fork, three to join";
 }
 
@@ -327,7 +327,7 @@ TEST_F(CudaPlaceTest, AllocatingWaitsForNothing) {
   fake_cuda_hold(0);
   for (const auto& [number, ending] : feed.wait()) EXPECT_TRUE(ending.outcome.ok());
   EXPECT_EQ(seen, 7);
-  EXPECT_GE(fake_cuda_calls("cuStreamWaitEvent"), 2u) << "in each of the two lanes";
+  EXPECT_GE(fake_cuda_calls("cuStreamWaitEvent"), 2u) << "in each of the two streams";
 }
 
 TEST_F(CudaPlaceTest, ManyCopiesShareThePageLockedMemory) {

@@ -26,7 +26,7 @@ class OrderFeed final : public PlaceFeed {
   struct Ending {
     Outcome outcome;
     Job job;
-    unsigned lane = 0;
+    unsigned stream = 0;
   };
 
   bool next(Worker&, Job& job) noexcept override {
@@ -41,8 +41,8 @@ class OrderFeed final : public PlaceFeed {
   void finish(Worker& worker, Job& job, Outcome outcome) noexcept override {
     {
       const std::lock_guard lock(mutex_);
-      order_.push_back(job.number);
-      endings_[job.number] = {std::move(outcome), job, worker.index};
+      order_.push_back(job.id);
+      endings_[job.id] = {std::move(outcome), job, worker.index};
     }
     changed_.notify_all();
   }
@@ -54,7 +54,7 @@ class OrderFeed final : public PlaceFeed {
   /// Returns the job's number.
   std::uint64_t add(Job job, std::vector<std::uint64_t> waits = {}) {
     const std::lock_guard lock(mutex_);
-    job.number = ++added_;
+    job.id = ++added_;
     ready_.emplace_back(job, std::move(waits));
     return added_;
   }
@@ -161,7 +161,7 @@ class CudaTest : public testing::Test {
   }
   Job copy(CopyEnd from, CopyEnd to) {
     Job made;
-    made.copies = true;
+    made.is_copy = true;
     made.from = from;
     made.to = to;
     made.call.name = "copy";

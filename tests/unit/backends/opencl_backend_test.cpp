@@ -35,13 +35,13 @@ class GivenJobs final : public PlaceFeed {
     const std::size_t given = given_.load();
     if (given == jobs_.size()) return false;
     job = jobs_[given];
-    job.number = given + 1;
+    job.id = given + 1;
     given_.store(given + 1);
     return true;
   }
   void finish(Worker&, Job& job, Outcome outcome) noexcept override {
-    const auto index = static_cast<std::size_t>(job.number) - 1;
-    EXPECT_EQ(outcome.status, expected_[index]) << "job " << job.number << ": " << outcome.message;
+    const auto index = static_cast<std::size_t>(job.id) - 1;
+    EXPECT_EQ(outcome.status, expected_[index]) << "job " << job.id << ": " << outcome.message;
     std::atomic<bool>& over = over_[index];
     over.store(true);
     over.notify_all();
@@ -211,7 +211,7 @@ TEST_F(OpenClBackendTest, ACardCopiesWithinItsMemory) {
   copy(program, in(one, kAll));
   static constexpr std::uint64_t kFirst = 1;
   std::vector<Job> given(2);
-  for (Job& job : given) job.copies = true;
+  for (Job& job : given) job.is_copy = true;
   given[0].from = in(one, kTiles);
   given[0].to = in(two, kDenser);
   given[1].from = in(two, kDenser);
@@ -243,7 +243,7 @@ TEST_F(OpenClBackendTest, ACardClearsWhileTheHostGoesOn) {
   };
   const CopyEnd program{nullptr, bytes.data(), kAll}, back{nullptr, here.data(), kAll};
   Job copy;
-  copy.copies = true;
+  copy.is_copy = true;
   copy.from = program;
   copy.to = in(one, kAll);
   GivenJobs jobs({copy});
@@ -280,7 +280,7 @@ TEST_F(OpenClBackendTest, SmallCopiesDoNotWaitForWhatOthersWaitFor) {
   };
   given[1].waits = {&kFirst, 1};
   for (std::size_t i = 1; i < given.size(); ++i) {
-    given[i].copies = true;
+    given[i].is_copy = true;
     given[i].from = {nullptr, bytes.data(), {.offset = 0, .row = 8}};
     given[i].to = {nullptr, bytes.data(), {.offset = 16 * i, .row = 8}};
   }

@@ -451,8 +451,8 @@ TEST(RankDomains, EndTheJobsBeforeOneThatCannotBeRead) {
     const Runtime runtime = open(fleet, "rank:1/host:cores=1");
     const Place place = runtime.domain(0).place();
     constexpr std::uint32_t kPlace = 2;  // its number, after that of the device
-    const rt::RankEnd far{.far = true, .region = {.row = 8}};
-    rt::WireWriter message(rt::RankWord::jobs);
+    const rt::RankCopyEnd far{.remote = true, .region = {.row = 8}};
+    rt::WireWriter message(rt::RankMessageKind::jobs);
     message.put(kPlace);
     message.put(std::uint64_t{1});
     message.put(static_cast<std::uint8_t>(rt::kJobCopies));
@@ -470,20 +470,21 @@ TEST(RankDomains, EndTheJobsBeforeOneThatCannotBeRead) {
 class Opening final : public rt::Listener {
  public:
   explicit Opening(rt::Port& port) : port_(port) {}
-  void arrived(rt::Rank, std::span<const std::byte> message) noexcept override {
+  void on_message(rt::Rank, std::span<const std::byte> message) noexcept override {
     rt::WireReader reader(message);
-    const auto word = reader.get<rt::RankWord>();
-    const bool opens = word == rt::RankWord::open_device, greets = word == rt::RankWord::hello;
-    if (!opens && !greets && word != rt::RankWord::open_place) return;
-    rt::WireWriter answer(rt::RankWord::answer);
+    const auto word = reader.get<rt::RankMessageKind>();
+    const bool opens = word == rt::RankMessageKind::open_device,
+               greets = word == rt::RankMessageKind::hello;
+    if (!opens && !greets && word != rt::RankMessageKind::open_place) return;
+    rt::WireWriter answer(rt::RankMessageKind::answer);
     answer.put(reader.get<std::uint64_t>());
     answer.put(rt::Outcome{});
-    if (opens) answer.put(rt::RankFacts{});
+    if (opens) answer.put(rt::RankDeviceFacts{});
     if (greets) answer.put(std::int64_t{0});
     port_.post(0, rt::Channel::rank, answer.bytes());
     opened = !opens && !greets;
   }
-  void lost(rt::Rank, const std::string&) noexcept override {}
+  void on_rank_lost(rt::Rank, const std::string&) noexcept override {}
 
   std::atomic<bool> opened{false};
 
@@ -498,7 +499,7 @@ class OneJob final : public rt::PlaceFeed {
     if (!ready || taken.exchange(true)) return false;
     job.kernel = job.call.name = "any";
     job.kernel_number = 1;
-    job.number = 1;
+    job.id = 1;
     return true;
   }
   void finish(rt::Worker&, rt::Job&, rt::Outcome) noexcept override {}
@@ -532,7 +533,8 @@ TEST(RankDomains, EndCopiesWhenTheirOwnRankSaysSo) {
   std::atomic<bool> heard{false};
   const auto join = [&](rt::Rank rank) {
     return std::make_unique<rt::LinkTransport>(
-        hub.link(rank), rt::Membership{.build = "of the test", .beats = false, .lost_after_ns = 0});
+        hub.link(rank),
+        rt::Membership{.build = "of the test", .sends_heartbeats = false, .lost_after_ns = 0});
   };
   std::thread asked([&] {
     rt::Port port(join(1), rt::ProgressBy::caller);
@@ -545,7 +547,7 @@ TEST(RankDomains, EndCopiesWhenTheirOwnRankSaysSo) {
   std::thread other([&] {
     rt::Port port(join(2), rt::ProgressBy::caller);
     EXPECT_TRUE(port.barrier(kLong).ok());
-    rt::WireWriter message(rt::RankWord::lent);
+    rt::WireWriter message(rt::RankMessageKind::lent);
     message.put(std::uint64_t{1});
     message.put(rt::Outcome{});
     message.put(rt::WindowId{0});
@@ -565,7 +567,7 @@ TEST(RankDomains, EndCopiesWhenTheirOwnRankSaysSo) {
                    .token = nullptr});
       EXPECT_TRUE(port.barrier(kLong).ok());
       EXPECT_TRUE(port.wait_until([&] { return !port.alive(2); }, kLong, "the end of rank 2"));
-      const std::string why = port.why_gone(2);
+      const std::string why = port.why_lost(2);
       EXPECT_NE(why.find("a copy of another rank"), std::string::npos) << why;
       EXPECT_FALSE(end.over) << end.why;
       heard = true;
@@ -583,7 +585,8 @@ TEST(RankDomains, DoNotWaitToTellOfMemoryJobsAndCopies) {
   std::atomic<bool> told{false};
   const auto join = [&](rt::Rank rank) {
     return std::make_unique<rt::LinkTransport>(
-        hub.link(rank), rt::Membership{.build = "of the test", .beats = false, .lost_after_ns = 0});
+        hub.link(rank),
+        rt::Membership{.build = "of the test", .sends_heartbeats = false, .lost_after_ns = 0});
   };
   std::thread other([&] {
     rt::Port port(join(1), rt::ProgressBy::caller);
@@ -625,14 +628,14 @@ TEST(RankDomains, DoNotWaitToTellOfMemoryJobsAndCopies) {
 }
 
 TEST(RankWire, RefusesWhatEndsTooEarly) {
-  rt::WireWriter message(rt::RankWord::copied);
+  rt::WireWriter message(rt::RankMessageKind::copied);
   message.put(std::uint64_t{7});
   message.put(rt::Outcome{WEIR_STATUS_KERNEL_ERROR, "broken"});
   message.put(rt::Region{.offset = 3, .row = 8, .row_stride = 16, .rows = 2});
   for (std::size_t size = 0; size <= message.bytes().size(); ++size) {
     rt::WireReader reader(message.bytes().first(size));
     const auto read = [&] {
-      reader.get<rt::RankWord>();
+      reader.get<rt::RankMessageKind>();
       EXPECT_EQ(reader.get<std::uint64_t>(), 7u);
       EXPECT_EQ(reader.outcome().message, "broken");
       EXPECT_EQ(reader.region().row_stride, 16u);

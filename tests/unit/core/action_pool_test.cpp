@@ -38,7 +38,7 @@ TEST(ActionCache, TakesBackWhatWasNotUsed) {
   ActionPool pool;
   ActionCache cache(pool, nullptr);
   Action& action = cache.take();
-  cache.untake(action);
+  cache.undo_take(action);
   EXPECT_EQ(&cache.take(), &action);
 }
 

@@ -223,7 +223,7 @@ TEST_F(EngineTest, PoisonReachesDependentsOnlyAndLastsUntilTheDrain) {
 TEST_F(EngineTest, ADrainThatIsGivenUpTellsTheFailureAndLeavesIt) {
   Action& root = admit(kCompute, {{0, 0, 8, W}});
   Action& given_up = admit(ActionKind::drain, {});
-  EXPECT_TRUE(given_up.decide(given_up.id(), DrainFate::given_up));
+  EXPECT_TRUE(given_up.decide_fate(given_up.id(), DrainFate::abandoned));
   ready();
   finish(root, true);
   EXPECT_EQ(given_up.status, WEIR_STATUS_KERNEL_ERROR);
@@ -231,7 +231,7 @@ TEST_F(EngineTest, ADrainThatIsGivenUpTellsTheFailureAndLeavesIt) {
   EXPECT_EQ(late.status, WEIR_STATUS_POISONED);
   Action& drain = admit(ActionKind::drain, {});
   EXPECT_EQ(drain.status, WEIR_STATUS_KERNEL_ERROR);
-  EXPECT_FALSE(drain.decide(drain.id(), DrainFate::given_up));
+  EXPECT_FALSE(drain.decide_fate(drain.id(), DrainFate::abandoned));
   EXPECT_EQ(finished().size(), 4u);
 }
 
@@ -256,7 +256,7 @@ TEST_F(EngineTest, BarrierAfterAFailurePoisonsAllThatFollows) {
 }
 
 TEST_F(EngineTest, RenewalTakesNoFailureOfItsEvents) {
-  Action& renewal = make(ActionKind::renewal, {{0, 0, 16, RW}});
+  Action& renewal = make(ActionKind::clear_poison, {{0, 0, 16, RW}});
   renewal.failure = FailureRef::make(WEIR_STATUS_KERNEL_ERROR, "boom", "root", "test", 1);
   EXPECT_FALSE(engine_.admit(renewal, false));
   EXPECT_EQ(renewal.status, WEIR_STATUS_OK);
@@ -379,8 +379,8 @@ class DeviceEngineTest : public EngineTest {
   /// Issues an action and returns the numbers of the jobs it waits for.
   std::set<std::uint64_t> issue(Action& action, std::uint64_t number) {
     std::set<std::uint64_t> waits;
-    engine_.each_wait(action, [&](std::uint64_t earlier) { waits.insert(earlier); });
-    engine_.issue(action, number);
+    engine_.each_awaited_submission(action, [&](std::uint64_t earlier) { waits.insert(earlier); });
+    engine_.mark_submitted(action, number);
     return waits;
   }
   using Numbers = std::set<std::uint64_t>;
@@ -412,7 +412,7 @@ TEST_F(DeviceEngineTest, AJobMayReturnBeforeTheEventItWaitedForIsTold) {
   a.reserve(0, 0, 1);
   EventWait& wait = a.events()[0];
   wait.action = &a;
-  wait.job = 7;
+  wait.submission_id = 7;
   a.pending = 1;
   EXPECT_FALSE(engine_.admit(a, false));
   EXPECT_EQ(ready(), std::vector{&a});
@@ -465,7 +465,7 @@ TEST_F(DeviceEngineTest, WhatIsHeldWaitsForTheEnd) {
     EXPECT_EQ(ready(), std::vector{&a});
     issue(a, 1);
     EXPECT_EQ(ready(), std::vector{&b});
-    engine_.hold(b);
+    engine_.requeue_host_ordered(b);
     EXPECT_TRUE(ready().empty());
     finish(a, fails);
     EXPECT_EQ(ready(), fails ? std::vector<Action*>() : std::vector{&b});
@@ -482,7 +482,7 @@ TEST_F(DeviceEngineTest, SyncsKeepBackWhatWaitsForAnEventThatIsNoJobYet) {
   EXPECT_FALSE(engine_.admit(sync, false));
   Action& a = admit(kCompute, {{0, 0, 8, R}});
   EXPECT_TRUE(ready().empty());
-  engine_.note_issued(wait, 7);
+  engine_.mark_event_submitted(wait, 7);
   EXPECT_EQ(ready(), std::vector{&a});
   EXPECT_EQ(issue(a, 8), Numbers{7});
   engine_.satisfy(wait, {});
@@ -561,7 +561,7 @@ TEST_F(DeviceEngineTest, FailuresPassWhatWasCancelled) {
 TEST_F(DeviceEngineTest, ActionsApartWaitForTheEnd) {
   Action& a = admit(kCompute, {{0, 0, 8, W}});
   Action& apart = make(ActionKind::transfer, {{0, 0, 8, R}, {1, 0, 8, W}});
-  apart.apart = true;
+  apart.host_ordered = true;
   engine_.admit(apart, false);
   Action& b = admit(kCompute, {{1, 0, 8, R}});
   ready();
@@ -768,7 +768,7 @@ class RandomDeviceTest : public RandomEngineTest {
     if (kind == ActionKind::barrier) ++barriers_;
     Record record{.action = &make(kind, uses), .bytes = {}, .barriers = barriers_, .waits = {}};
     record.bytes = bytes_of(*record.action);
-    record.action->apart = kind == ActionKind::transfer && below(4) == 0;
+    record.action->host_ordered = kind == ActionKind::transfer && below(4) == 0;
     record.should_fail = failures && runs(record) && below(6) == 0;
     record.bad = record.should_fail;
     for (const Record& earlier : records_) {
@@ -782,10 +782,11 @@ class RandomDeviceTest : public RandomEngineTest {
   void hand_out() {
     for (Action* const action : ready()) {
       Record& record = records_[index_.at(action)];
-      if (!action->apart) {
+      if (!action->host_ordered) {
         record.number = ++issued_;
-        engine_.each_wait(*action, [&](std::uint64_t job) { record.waits.push_back(job); });
-        engine_.issue(*action, record.number);
+        engine_.each_awaited_submission(*action,
+                                        [&](std::uint64_t job) { record.waits.push_back(job); });
+        engine_.mark_submitted(*action, record.number);
       }
       record.state = State::issued;
       in_flight_.push_back(&record - records_.data());

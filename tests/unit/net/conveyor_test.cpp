@@ -54,7 +54,7 @@ std::string on_links(Rank ranks, const std::function<std::unique_ptr<Link>(Rank)
         try {
           auto link = link_of(rank);
           Membership membership = test::membership(kMinute);
-          membership.beats = progress != ProgressBy::caller;
+          membership.sends_heartbeats = progress != ProgressBy::caller;
           const Owned<weir_fabric> fabric(new weir_fabric(
               std::make_unique<LinkTransport>(std::move(link), std::move(membership)), progress));
           program(*fabric);

@@ -19,7 +19,7 @@ class ForwardingLink : public Link {
   bool send(Rank to, Parts parts) noexcept override { return link_->send(to, parts); }
   bool receive(PacketSink& sink) noexcept override { return link_->receive(sink); }
   bool drained() noexcept override { return link_->drained(); }
-  std::string gone(Rank rank) noexcept override { return link_->gone(rank); }
+  std::string why_lost(Rank rank) noexcept override { return link_->why_lost(rank); }
   void cut(Rank rank, bool left) noexcept override { link_->cut(rank, left); }
   std::uint32_t bell() const noexcept override { return link_->bell(); }
   void wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept override {

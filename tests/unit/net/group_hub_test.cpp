@@ -18,8 +18,8 @@ constexpr std::int64_t kHubPatience = 100'000'000'000;
 /// Counts what it hears.
 class HubCounter final : public GroupHub::Member {
  public:
-  void heard(Rank, GroupHub::Kind, std::uint64_t step,
-             std::span<const std::byte>) noexcept override {
+  void received(Rank, GroupHub::Kind, std::uint64_t step,
+                std::span<const std::byte>) noexcept override {
     in_order = in_order && step == static_cast<std::uint64_t>(count.load());
     ++count;
   }
@@ -57,8 +57,8 @@ TEST(GroupHubs, KeepWhatComesBeforeItsMember) {
 /// Keeps the body that it hears.
 class HubBody final : public GroupHub::Member {
  public:
-  void heard(Rank, GroupHub::Kind, std::uint64_t,
-             std::span<const std::byte> body) noexcept override {
+  void received(Rank, GroupHub::Kind, std::uint64_t,
+                std::span<const std::byte> body) noexcept override {
     bytes.assign(body.begin(), body.end());
     complete = true;
   }
@@ -98,7 +98,7 @@ TEST(GroupHubs, GiveUpARankThatSendsNoMessageOfTheirs) {
     if (port.rank() == 0) port.send(1, Channel::grid, nonsense);
     EXPECT_TRUE(port.wait_until([&] { return !port.alive(other); }, kHubPatience, "an end"));
     if (port.rank() == 0) return;  // rank 1 has left
-    const std::string why = port.why_gone(0);
+    const std::string why = port.why_lost(0);
     EXPECT_NE(why.find("no message of a grid"), std::string::npos) << why;
   });
 }
@@ -121,7 +121,7 @@ TEST(GroupHubs, GiveUpARankThatSendsMoreThanTheyKeep) {
       return;
     }
     EXPECT_TRUE(port.wait_until([&] { return !port.alive(0); }, kHubPatience, "the end of rank 0"));
-    const std::string why = port.why_gone(0);
+    const std::string why = port.why_lost(0);
     EXPECT_NE(why.find("more for grids and shares"), std::string::npos) << why;
   });
 }

@@ -29,11 +29,11 @@ constexpr std::int64_t kLong = 100'000'000'000;
 /// What one rank heard on a channel.
 class Heard final : public Listener {
  public:
-  void arrived(Rank from, std::span<const std::byte> message) noexcept override {
+  void on_message(Rank from, std::span<const std::byte> message) noexcept override {
     messages_[from].emplace_back(message.begin(), message.end());
     ++count_;
   }
-  void lost(Rank rank, const std::string& why) noexcept override {
+  void on_rank_lost(Rank rank, const std::string& why) noexcept override {
     losses_.emplace_back(rank, why);
     ++lost_;
   }
@@ -222,7 +222,7 @@ TEST_P(Ports, ManyThreadsShareAPort) {
 TEST_P(Ports, HandlersMaySendAndMustNotWait) {
   struct Echo final : Listener {
     explicit Echo(Port& port) : port(port) {}
-    void arrived(Rank from, std::span<const std::byte> message) noexcept override {
+    void on_message(Rank from, std::span<const std::byte> message) noexcept override {
       if (port.rank() == 1) port.send(from, Channel::user, message);
       try {
         port.barrier(0);
@@ -231,7 +231,7 @@ TEST_P(Ports, HandlersMaySendAndMustNotWait) {
       }
       ++count;
     }
-    void lost(Rank, const std::string&) noexcept override {}
+    void on_rank_lost(Rank, const std::string&) noexcept override {}
     Port& port;
     std::atomic<int> count{0}, busy{0};
   };
@@ -251,7 +251,7 @@ TEST_P(Ports, HandlersMaySendAndMustNotWait) {
 TEST_P(Ports, HandlersThatSendWithoutEndAreStopped) {
   struct Flood final : Listener {
     explicit Flood(Port& port) : port(port) {}
-    void arrived(Rank from, std::span<const std::byte>) noexcept override {
+    void on_message(Rank from, std::span<const std::byte>) noexcept override {
       const std::vector<std::byte> much(4 << 20);
       try {
         for (int i = 0; i < 100; ++i) port.send(from, Channel::collective, much);
@@ -261,7 +261,7 @@ TEST_P(Ports, HandlersThatSendWithoutEndAreStopped) {
       }
       over = true;
     }
-    void lost(Rank, const std::string&) noexcept override {}
+    void on_rank_lost(Rank, const std::string&) noexcept override {}
     Port& port;
     std::string told;
     std::atomic<bool> over{false};
@@ -293,7 +293,7 @@ constexpr std::int64_t kPutWord = 7;  // outlives the puts
 TEST_P(Ports, HandlersThatPutWithoutEndAreStopped) {
   struct Flood final : Listener {
     explicit Flood(Port& port) : port(port) {}
-    void arrived(Rank from, std::span<const std::byte>) noexcept override {
+    void on_message(Rank from, std::span<const std::byte>) noexcept override {
       try {
         for (; started < 1'000'000; ++started) {
           port.put(from, 0, 0, std::as_bytes(std::span(&kPutWord, 1)), nullptr);
@@ -304,7 +304,7 @@ TEST_P(Ports, HandlersThatPutWithoutEndAreStopped) {
       }
       over = true;
     }
-    void lost(Rank, const std::string&) noexcept override {}
+    void on_rank_lost(Rank, const std::string&) noexcept override {}
     Port& port;
     int started = 0;
     std::string told;
@@ -332,7 +332,7 @@ TEST_P(Ports, HandlersThatPutWithoutEndAreStopped) {
 TEST(Port, HandlersMaySendBesideLargeMessagesOfOthers) {
   struct Answer final : Listener {
     explicit Answer(Port& port) : port(port) {}
-    void arrived(Rank from, std::span<const std::byte>) noexcept override {
+    void on_message(Rank from, std::span<const std::byte>) noexcept override {
       try {
         port.send(from, Channel::collective, std::vector<std::byte>(1));
       } catch (const Error& error) {
@@ -340,7 +340,7 @@ TEST(Port, HandlersMaySendBesideLargeMessagesOfOthers) {
       }
       over = true;
     }
-    void lost(Rank, const std::string&) noexcept override {}
+    void on_rank_lost(Rank, const std::string&) noexcept override {}
     Port& port;
     std::string told;
     bool over = false;
@@ -648,7 +648,7 @@ TEST_P(Ports, RanksThatLeaveAreNamed) {
       EXPECT_STREQ(error.what(), "cannot send to: rank 1 has left the fabric");
     }
     port.drop(1, "is not needed");
-    EXPECT_EQ(port.why_gone(1), "rank 1 has left the fabric");
+    EXPECT_EQ(port.why_lost(1), "rank 1 has left the fabric");
     EXPECT_TRUE(port.barrier(kLong).ok());
     port.listen(Channel::user, nullptr);
   });
@@ -688,11 +688,11 @@ TEST_P(Ports, LeaveAtExit_TellsTheOthersThatItIsNotClosed) {
 TEST_P(Ports, LeaveAtExit_InAListener_TellsTheOthers) {
   struct Leaving final : Listener {
     explicit Leaving(Port& port) : port_(port) {}
-    void arrived(Rank, std::span<const std::byte>) noexcept override {
+    void on_message(Rank, std::span<const std::byte>) noexcept override {
       port_.leave_at_exit();
       left = true;
     }
-    void lost(Rank, const std::string&) noexcept override {}
+    void on_rank_lost(Rank, const std::string&) noexcept override {}
     std::atomic<bool> left{false};
 
    private:
@@ -848,8 +848,8 @@ TEST(PortFaults, CorruptPacketsAreRefused) {
         return;
       }
       EXPECT_TRUE(port.wait_until([&] { return !port.alive(0); }, kLong, "the refusal"));
-      EXPECT_NE(port.why_gone(0).find("rank 0 sent a packet that is refused"), std::string::npos)
-          << port.why_gone(0);
+      EXPECT_NE(port.why_lost(0).find("rank 0 sent a packet that is refused"), std::string::npos)
+          << port.why_lost(0);
     });
   }
 }
@@ -924,7 +924,7 @@ TEST(PortFaults, ChecksumsFindBytesThatChanged) {
   for (const bool sums : {false, true}) {
     for (const std::size_t byte : {kBehindHeader + 20, kBehindHeader + kBytes}) {
       Membership members = test::membership();
-      members.sums = sums;
+      members.sends_checksums = sums;
       InprocHub hub(2, 0);
       on_ranks(
           hub, 2, ProgressBy::caller,
@@ -939,8 +939,8 @@ TEST(PortFaults, ChecksumsFindBytesThatChanged) {
               const auto over = [&] { return !port.alive(0); };
               EXPECT_TRUE(port.wait_until(over, kLong, "the refusal or the end"));
               EXPECT_EQ(heard.count(), sums ? 0 : 1);
-              EXPECT_EQ(port.why_gone(0).find("another checksum") != std::string::npos, sums)
-                  << port.why_gone(0);
+              EXPECT_EQ(port.why_lost(0).find("another checksum") != std::string::npos, sums)
+                  << port.why_lost(0);
             }
             port.listen(Channel::user, nullptr);
           },
@@ -966,7 +966,7 @@ TEST(PortFaults, ARankForWhoseMessageThereIsNoMemoryIsLost) {
       const test::NoMemory none;
       while (port.alive(1)) port.progress();
     }
-    EXPECT_NE(port.why_gone(1), "");
+    EXPECT_NE(port.why_lost(1), "");
     EXPECT_THROW(port.send(1, Channel::user, {}), Error);
     over = true;
   });

@@ -30,7 +30,7 @@ inline Membership membership(std::int64_t lost_after_ns = 0) {
 inline void on_links(std::vector<std::unique_ptr<Link>> links, ProgressBy progress,
                      const std::function<void(Port&)>& program, Membership all) {
   const auto ranks = static_cast<Rank>(links.size());
-  all.beats = progress != ProgressBy::caller;
+  all.sends_heartbeats = progress != ProgressBy::caller;
   std::vector<std::thread> threads;
   for (Rank rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {

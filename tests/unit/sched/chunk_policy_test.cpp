@@ -22,8 +22,8 @@ std::vector<std::uint64_t> sizes(const std::string& name, std::uint64_t count, s
     const std::size_t self = turn % places;
     const std::uint64_t size = policy->count({.items = items,
                                               .next = next,
-                                              .left = count - next,
-                                              .work_left = static_cast<double>(count - next),
+                                              .remaining = count - next,
+                                              .remaining_work = static_cast<double>(count - next),
                                               .peers = peers,
                                               .self = self});
     if (size == 0) continue;
@@ -51,8 +51,12 @@ TEST(ChunkPolicies, StaticOnesDivideWhatLostPlacesLeave) {
   const Items items(90, nullptr);
   const auto size = [&](const std::string& name, const std::vector<SharePeer>& peers) {
     return make_chunk_policy(name, peers.size())
-        ->count(
-            {.items = items, .next = 60, .left = 30, .work_left = 30, .peers = peers, .self = 0});
+        ->count({.items = items,
+                 .next = 60,
+                 .remaining = 30,
+                 .remaining_work = 30,
+                 .peers = peers,
+                 .self = 0});
   };
   const SharePeer visited{.visits = 1}, lost{.lost = true}, late{},
       lost_later{.visits = 1, .lost = true};
@@ -74,10 +78,14 @@ TEST(ChunkPolicies, SayWhetherTheyLookAtTheirPeers) {
                            "factoring", "weighted-factoring"}) {
     const auto policy = make_chunk_policy(name, 3);
     const auto size = [&](const std::vector<SharePeer>& peers) {
-      return policy->count(
-          {.items = items, .next = 100, .left = 900, .work_left = 900, .peers = peers, .self = 0});
+      return policy->count({.items = items,
+                            .next = 100,
+                            .remaining = 900,
+                            .remaining_work = 900,
+                            .peers = peers,
+                            .self = 0});
     };
-    EXPECT_EQ(size(unknown) != size(known), policy->knows_peers()) << name;
+    EXPECT_EQ(size(unknown) != size(known), policy->uses_peer_speeds()) << name;
   }
 }
 
@@ -97,14 +105,14 @@ TEST(ChunkPolicies, RefuseWhatTheyCannotBe) {
   EXPECT_NE(refusal("fixed:x").find("fixed:x"), std::string::npos);
 }
 
-/// What "learned" gives place 0 when `left` items of work 1 are left.
+/// What "learned" gives place 0 when `remaining` items of work 1 are left.
 std::uint64_t learned(std::uint64_t left, const std::vector<SharePeer>& peers) {
   const Items items(left, nullptr);
   return make_chunk_policy("learned", peers.size())
       ->count({.items = items,
                .next = 0,
-               .left = left,
-               .work_left = static_cast<double>(left),
+               .remaining = left,
+               .remaining_work = static_cast<double>(left),
                .peers = peers,
                .self = 0});
 }

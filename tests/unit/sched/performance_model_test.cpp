@@ -324,9 +324,9 @@ TEST(PerformanceModel, KeepsWhatOthersHaveKept) {
   first.curve("gemm", "host x1").note(8, 100);
   second.curve("gemm", "host x1").note(8, 300);
   second.curve("syrk", "host x1").note(8, 200);
-  second.keep("m");
-  first.keep("m");
-  both.recall("m");
+  second.store_cached("m");
+  first.store_cached("m");
+  both.load_cached("m");
   EXPECT_EQ(both.curve("gemm", "host x1").estimate(8), 100) << "of the last";
   EXPECT_EQ(both.curve("syrk", "host x1").estimate(8), 200);
 }
@@ -335,13 +335,13 @@ TEST(PerformanceModel, KeepsNothingThatItOnlyRead) {
   const CacheFolder folder;
   PerformanceModel old, first, second, both;
   old.curve("gemm", "host x1").note(8, 1000);
-  old.keep("m");
-  first.recall("m");
+  old.store_cached("m");
+  first.load_cached("m");
   second.curve("gemm", "host x1").note(8, 300);
-  second.keep("m");
+  second.store_cached("m");
   first.curve("syrk", "host x1").note(8, 200);
-  first.keep("m");
-  both.recall("m");
+  first.store_cached("m");
+  both.load_cached("m");
   EXPECT_EQ(both.curve("gemm", "host x1").estimate(8), 300) << "what was measured later";
   EXPECT_EQ(both.curve("syrk", "host x1").estimate(8), 200);
 }

@@ -50,11 +50,11 @@ TEST(Pieces, OneRegionIsOnePiece) {
   EXPECT_EQ(&table.find(*a, range(10, 20)), &piece);
   EXPECT_NE(&table.find(*a, range(10, 21)), &piece);
   EXPECT_NE(&table.find(*b, range(10, 20)), &piece);
-  EXPECT_EQ(piece.home.buffer, a.get());
-  EXPECT_EQ(piece.home.region.offset, 10u);
-  EXPECT_EQ(piece.home.region.extent[0], 20u);
+  EXPECT_EQ(piece.host_storage.buffer, a.get());
+  EXPECT_EQ(piece.host_storage.region.offset, 10u);
+  EXPECT_EQ(piece.host_storage.region.extent[0], 20u);
   EXPECT_EQ(piece.bytes(), 20u);
-  EXPECT_TRUE(piece.at_home());
+  EXPECT_TRUE(piece.valid_on_host());
   EXPECT_FALSE(piece.valid_in(1));
 }
 
@@ -129,9 +129,9 @@ TEST(Pieces, ForgottenBuffersHaveNone) {
 // ---- Expected uses -----------------------------------------------------------------------------
 
 TEST(Pieces, ExpectedUsesLeaveInAnyOrder) {
-  ExpectedUses expected;
-  std::vector<ExpectedUse> uses = {{1}, {2}, {3}, {4}};
-  for (ExpectedUse& use : uses) expected.push(use);
+  DeferredUses expected;
+  std::vector<DeferredUse> uses = {{1}, {2}, {3}, {4}};
+  for (DeferredUse& use : uses) expected.push(use);
   EXPECT_EQ(expected.first(), 1u);
   expected.remove(uses[1]);
   expected.remove(uses[0]);
@@ -151,12 +151,12 @@ TEST(Pieces, TasksAwaitThoseBeforeThemThatConflict) {
   for (const UseKind before : kinds) {
     for (const UseKind after : kinds) {
       Piece piece;
-      ExpectedUse use{5};
-      piece.expected_as(before).push(use);
+      DeferredUse use{5};
+      piece.deferred_as(before).push(use);
       const bool conflicts = before != after || before == UseKind::write;
-      EXPECT_EQ(piece.awaits_place(6, after), conflicts);
-      EXPECT_FALSE(piece.awaits_place(5, after)) << "a task may use a piece twice";
-      EXPECT_FALSE(piece.awaits_place(4, after)) << "later tasks do not count";
+      EXPECT_EQ(piece.depends_on_deferred(6, after), conflicts);
+      EXPECT_FALSE(piece.depends_on_deferred(5, after)) << "a task may use a piece twice";
+      EXPECT_FALSE(piece.depends_on_deferred(4, after)) << "later tasks do not count";
       EXPECT_EQ(piece.next_use(), 5u);
     }
   }

@@ -29,7 +29,8 @@ class Policies : public testing::Test {
   }
   /// `outlooks` of the first candidates; those of the others are as they are by default.
   static std::size_t choose(Policy& policy, const std::vector<weir_candidate>& from,
-                            const char* task = "task", std::vector<Outlook> outlooks = {}) {
+                            const char* task = "task",
+                            std::vector<CandidateEstimate> outlooks = {}) {
     outlooks.resize(from.size());
     return policy.choose(task, from, outlooks);
   }
@@ -99,8 +100,9 @@ TEST_F(Policies, FinishMeasuresPlacesThatItDoesNotKnow) {
 int tasks_until_tried(Policy& policy, const std::vector<weir_candidate>& from,
                       PerformanceModel::Source source, int count) {
   for (int i = 0; i < count; ++i) {
-    const Outlook avoided = {.tasks_since = static_cast<std::uint64_t>(i), .source = source};
-    if (policy.choose("t", from, std::vector<Outlook>{avoided, {}}) == 0) return i;
+    const CandidateEstimate avoided = {.tasks_since = static_cast<std::uint64_t>(i),
+                                       .source = source};
+    if (policy.choose("t", from, std::vector<CandidateEstimate>{avoided, {}}) == 0) return i;
   }
   return count;
 }

@@ -73,7 +73,7 @@ Recording example() {
   set_name(poisoned, "dtrsm");
   sketch.drop(3);
   Recording recording = sketch.recording();
-  recording.entries[1].lane = 1;
+  recording.entries[1].core = 1;
   return recording;
 }
 

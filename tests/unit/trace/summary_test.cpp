@@ -85,8 +85,8 @@ TEST(Summary, OccupiesAPlaceOnceWhenSeveralCoresCompute) {
   Sketch sketch;
   const auto place = sketch.place("host/p0", "host", 2);
   sketch.compute(place, 0, 10);
-  sketch.compute(place, 5, 15).lane = 1;
-  sketch.compute(place, 18, 20).lane = 1;
+  sketch.compute(place, 5, 15).core = 1;
+  sketch.compute(place, 18, 20).core = 1;
   const Summary summary = summarize(sketch.recording());
   EXPECT_DOUBLE_EQ(summary.compute_s, 22e-9);
   EXPECT_DOUBLE_EQ(summary.busiest_place_s, 17e-9);

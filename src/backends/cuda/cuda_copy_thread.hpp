@@ -1,0 +1,58 @@
+// Copies that no place orders: those of an eviction, and those from card to card.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "backends/cuda/cuda_context.hpp"
+#include "backends/cuda/cuda_copies.hpp"
+#include "base/threads.hpp"
+
+namespace weir::rt {
+
+/// A thread that executes copies one at a time and waits for the driver.
+class CudaCopyThread {
+ public:
+  /// Throws Error.
+  CudaCopyThread(CudaContext& context, const CudaMemory& memory, const std::string& name);
+  CudaCopyThread(const CudaCopyThread&) = delete;
+  CudaCopyThread& operator=(const CudaCopyThread&) = delete;
+  /// Makes the copies that it has.
+  ~CudaCopyThread();
+
+  /// `peer` is the memory at the other end, null for the host's. Any thread; the sink is told by
+  /// the courier's, or at once when there is no memory for it.
+  void add(const CopyJob& job, const CudaMemory* peer) noexcept;
+
+ private:
+  struct Staging {
+    CudaPinned memory = make_cuda_pinned(2 * kCudaChunk);
+    CudaStagedPiece pieces[2];
+  };
+
+  struct Request {
+    CopyJob job;
+    const CudaMemory* peer = nullptr;
+  };
+
+  void serve() noexcept;
+  void run(const Request& request) noexcept;
+  Outcome copy(const CudaBlock& block, const CudaMemory* peer) noexcept;
+  CUresult await_memory(const CudaMemory* peer) const noexcept;
+  CUresult stage(const CudaBlock& block);
+  CUresult settle(CudaStagedPiece& piece, CUstream stream) const noexcept;
+
+  CudaContext& context_;
+  const CudaMemory& memory_;
+  CudaStream streams_[2];
+  std::unique_ptr<Staging> staging_;
+  sys::Mutex mutex_;
+  sys::Condition changed_;
+  std::deque<Request> requests_ WEIR_GUARDED_BY(mutex_);
+  bool stopping_ WEIR_GUARDED_BY(mutex_) = false;
+  std::optional<sys::Thread> thread_;
+};
+
+}  // namespace weir::rt

@@ -1,0 +1,34 @@
+// Which ranks of a fabric are gone, and why.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/threads.hpp"
+#include "net/transport.hpp"
+
+namespace weir::rt {
+
+/// Any thread.
+class LostRanks {
+ public:
+  explicit LostRanks(Rank ranks) : lost_(ranks), reasons_(ranks) {}
+
+  bool is_lost(Rank rank) const noexcept { return lost_[rank].load(); }
+  /// "rank 1 has left the fabric"; "" while it is alive.
+  std::string loss_reason(Rank rank) const;
+  /// What operations to a rank that is gone end as.
+  Outcome outcome(Rank rank) const noexcept;
+  /// Throws Error unless the rank exists and is alive. `verb` is what is to be done: "send to".
+  void check_alive(Rank rank, const char* verb) const;
+
+  void mark_lost(Rank rank, const std::string& why) noexcept;
+
+ private:
+  std::vector<sys::Atomic<bool>> lost_;
+  mutable sys::Mutex mutex_;
+  std::vector<std::string> reasons_ WEIR_GUARDED_BY(mutex_);
+};
+
+}  // namespace weir::rt

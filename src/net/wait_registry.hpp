@@ -1,0 +1,89 @@
+// What the threads of a rank wait for, for those who ask why nothing happens.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "base/threads.hpp"
+
+namespace weir::rt {
+
+/// What a thread waits for, behind "waits for".
+struct WaitName {
+  const char* text;   ///< "a barrier"
+  bool idle = false;  ///< nothing is wrong when it lasts
+
+  WaitName(const char* words) noexcept : text(words) {}  // NOLINT: a text is a name
+  WaitName(const char* words, bool is_idle) noexcept : text(words), idle(is_idle) {}
+};
+
+/// Lists the waits of a rank's threads for other ranks. Any thread.
+class WaitRegistry {
+ public:
+  class Entry;
+  /// The waits at a time.
+  struct State {
+    std::string waits;           ///< "a barrier and a message"; "": no thread waits
+    std::int64_t since_ns = 0;   ///< threads have waited since; 0: none waits, but for idle ones
+    std::uint64_t movement = 0;  ///< another number when something has come or ended
+  };
+
+  /// Consecutive waits with at most `pause_ns` between them, none of which was satisfied, count as
+  /// one wait: a program may check other conditions in between.
+  explicit WaitRegistry(std::int64_t pause_ns = 250'000'000) noexcept : pause_ns_(pause_ns) {}
+  WaitRegistry(const WaitRegistry&) = delete;
+  WaitRegistry& operator=(const WaitRegistry&) = delete;
+
+  /// Throws std::bad_alloc.
+  State state() const;
+  /// A message has come from another rank, or from this one. One thread at a time.
+  void note_message() noexcept {
+    messages_.store(messages_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
+ private:
+  void enter(Entry& entry) noexcept;
+  void leave(Entry& entry) noexcept;
+
+  const std::int64_t pause_ns_;
+  sys::Atomic<std::uint64_t> messages_{0};
+  mutable sys::Mutex mutex_;  // short
+  Entry* first_ = nullptr;    ///< the oldest
+  Entry* last_ = nullptr;
+  std::size_t active_ = 0;            ///< entries that are not idle
+  std::int64_t since_ns_ = 0;         ///< 0: the next wait is a new one
+  std::int64_t abandoned_ns_ = 0;     ///< when the last one was given up
+  std::array<char, 64> abandoned_{};  ///< its name
+  std::uint64_t ended_ = 0;           ///< waits, with what they were for
+};
+
+/// One wait, on the board from enter() until it goes.
+class WaitRegistry::Entry {
+ public:
+  Entry(WaitRegistry& registry, WaitName name) noexcept : registry_(registry), name_(name) {}
+  Entry(const Entry&) = delete;
+  Entry& operator=(const Entry&) = delete;
+  ~Entry() {
+    if (entered_) registry_.leave(*this);
+  }
+
+  void enter() noexcept {
+    if (!std::exchange(entered_, true)) registry_.enter(*this);
+  }
+  /// What it waited for is there.
+  void end() noexcept { ended_ = true; }
+
+ private:
+  friend class WaitRegistry;
+
+  WaitRegistry& registry_;
+  const WaitName name_;
+  bool entered_ = false, ended_ = false;
+  Entry* previous_ = nullptr;
+  Entry* next_ = nullptr;
+};
+
+}  // namespace weir::rt
