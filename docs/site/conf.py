@@ -18,7 +18,8 @@ version = release
 extensions = ["myst_parser", "breathe"]
 root_doc = "docs/site/index"
 source_suffix = {".md": "markdown"}
-include_patterns = ["*.md", "docs/**", "examples/README.md"]
+include_patterns = ["*.md", "docs/**", "examples/README.md", "src/**/README.md", "tools/weir/README.md",
+                    "python/README.md", "fortran/README.md"]
 
 breathe_projects = {"weir": os.environ["WEIR_DOCS_XML"]}
 breathe_default_project = "weir"

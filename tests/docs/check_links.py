@@ -37,7 +37,9 @@ def problems_of(page, root):
 
 def pages_of(root):
     return [*sorted(root.glob("*.md")), *sorted((root / "docs").rglob("*.md")),
-            *sorted((root / "examples").rglob("*.md"))]
+            *sorted((root / "examples").rglob("*.md")),
+            *(page for folder in ("src", "tools", "python", "fortran")
+              for page in sorted((root / folder).rglob("README.md")))]
 
 
 def check(root):
