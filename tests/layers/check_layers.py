@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """Checks that every layer includes only what it may, and that nothing has a memory fence.
 
+The tables below are the layers of the source tree. The table of ARCHITECTURE.md has to say the same of
+the folders of src, with a link to the README of each.
+
     check_layers.py ROOT          check the tree at ROOT
     check_layers.py --self-test   check that the check finds violations
-
-The tables below are the layers of ARCHITECTURE.md.
 """
 
 import fnmatch
@@ -186,9 +187,36 @@ class Check:
                             f"includes <{header}>, which only {words(owners.split())} may")
 
 
+ROOM = re.compile(r"\((src/[\w/]+)/README\.md\)")
+
+
+def table_problems(text):
+    """Yields how the table of ARCHITECTURE.md differs from LAYERS, for the folders of src."""
+    rows, above = {}, {"public"}
+    for line in text.splitlines():
+        cells = line.split("|")
+        layers = ROOM.findall(cells[1]) if len(cells) == 5 else []
+        given = {each if each.startswith(("public", "include")) else f"src/{each}"
+                 for each in cells[2].replace("`", "").strip().split(", ")} if layers else set()
+        for layer in layers:
+            rows[layer] = set(above) if given == {"src/all of the above"} else given
+        above.update(layers)
+    ours = {layer: allowed for layer, allowed in LAYERS.items() if layer.startswith("src/")}
+    for layer, allowed in ours.items():
+        if layer not in rows:
+            yield f"ARCHITECTURE.md: no row of its table links to {layer}/README.md"
+            continue
+        wanted = {name for each in allowed.split() for name in (fnmatch.filter(ours, each) or [each])}
+        if rows[layer] != wanted:
+            yield (f"ARCHITECTURE.md: {layer} may include {words(sorted(wanted))}, "
+                   f"not {words(sorted(rows[layer]))}")
+    for layer in set(rows) - set(ours):
+        yield f"ARCHITECTURE.md: {layer} is not a layer"
+
+
 def main_check(root):
     check = Check(root)
-    violations = check.run()
+    violations = check.run() + list(table_problems((root / "ARCHITECTURE.md").read_text()))
     for violation in violations:
         print(violation)
     if check.files == 0:
@@ -250,6 +278,15 @@ def self_test():
             (root / path).write_text(text)
         found = Check(root).run()
     wanted = [path + words_ for path, (_, words_) in SAMPLES.items() if words_]
+    table = (Path(__file__).resolve().parents[2] / "ARCHITECTURE.md").read_text()
+    for planted, text in {
+            "src/base may include public, not src/core": table.replace("base/README.md) | public", "base/README.md) | core"),
+            "no row of its table links to src/core/": table.replace("(src/core/README.md)", "(src/core)", 1),
+            "src/runtime may include": table.replace("all of the above", "public, core"),
+            "src/grids is not a layer": table.replace("(src/sched/README.md)", "(src/grids/README.md)", 1),
+    }.items():
+        wanted.append(f"ARCHITECTURE.md: {planted}")
+        found += [line for line in table_problems(text) if planted in line]
     missed = [each for each in wanted if not any(line.startswith(each) for line in found)]
     false = [line for line in found if not any(line.startswith(each) for each in wanted)]
     for each in missed:
