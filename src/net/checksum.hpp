@@ -1,4 +1,4 @@
-// A checksum of what travels.
+// Checksums of packets and blocks.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace weir::rt {
 
-/// Finds bytes that were changed, left out or put elsewhere by accident. The same for the same
-/// bytes in whatever pieces they come.
+/// Detects bytes that were changed, lost or moved by accident. The value depends on the bytes only,
+/// not on how they are split into calls of add().
 class Checksum {
  public:
   void add(std::span<const std::byte> bytes) noexcept {

@@ -14,7 +14,7 @@ enum class Collectives::Kind : std::uint32_t { call, result, given_up };
 struct Collectives::Header {
   Kind kind;
   std::uint32_t number;
-  std::uint32_t detail;  ///< call: bytes of what it says it is; result: the status
+  std::uint32_t detail;  ///< call: bytes of the description; result: the status
 };
 
 namespace {
@@ -68,7 +68,8 @@ std::vector<Collectives::Bytes> Collectives::exchange(const std::string& what,
   }
 }
 
-/// Rank 0 may have failed in it already and be gone: what it said of that is here then, or comes.
+/// Rank 0 may have failed in this operation and left already. Its failure has then arrived, or
+/// arrives later, as a result.
 void Collectives::call(std::uint32_t number, const std::string& what,
                        std::span<const std::byte> contribution) {
   const Header header{Kind::call, number, static_cast<std::uint32_t>(what.size())};
@@ -82,13 +83,13 @@ void Collectives::call(std::uint32_t number, const std::string& what,
   }
 }
 
-/// Others must not wait for a rank that will not call any more.
+/// Announces the failure of this rank, so that the other ranks do not wait for its next call.
 void Collectives::give_up() noexcept {
   broken_ = current_exception_outcome(WEIR_STATUS_INTERNAL).message;
   const Header header{Kind::given_up, 0, 0};
   try {
     port_.post(0, Channel::collective, bytes_of(header), std::as_bytes(std::span(broken_)));
-  } catch (...) {  // it is told when this rank leaves
+  } catch (...) {  // rank 0 learns of it when this rank leaves
   }
 }
 
@@ -159,7 +160,7 @@ void Collectives::on_rank_lost(Rank rank, const std::string& why) noexcept {
   }
 }
 
-/// Returns who calls something else than rank 0, "" when nobody does.
+/// Returns which rank calls another operation than rank 0; "" if none does.
 std::string Collectives::difference() const {
   const std::string& first = calls_[0].at(answered_).what;
   for (Rank rank = 1; rank < port_.ranks(); ++rank) {
@@ -171,7 +172,8 @@ std::string Collectives::difference() const {
   return {};
 }
 
-/// Returns what is to be answered next, as the lowest rank names it that has called; null: nobody.
+/// Returns the description of the next operation to answer, from the lowest rank that has called
+/// it; null if no rank has.
 const std::string* Collectives::due() const {
   for (const auto& calls : calls_) {
     const auto found = calls.find(answered_);
@@ -180,7 +182,7 @@ const std::string* Collectives::due() const {
   return nullptr;
 }
 
-/// Returns why a call will not be completed, "" when it may be.
+/// Returns why a call cannot complete; "" while it can.
 std::string Collectives::why_blocked(const std::string& what) const {
   for (Rank rank = 0; rank < port_.ranks(); ++rank) {
     if (!given_up_[rank].empty()) {
@@ -230,7 +232,7 @@ void Collectives::answer(const Result& result) {
     } catch (...) {
       if (rank == port_.rank()) {
         failed = std::current_exception();
-      } else {  // it would wait for ever
+      } else {  // it would wait forever
         port_.drop(rank, "could not be given the result of a collective operation");
       }
     }

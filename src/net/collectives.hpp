@@ -1,4 +1,4 @@
-// What all ranks do together: exchanges, reductions, broadcasts.
+// Collective operations: exchanges, reductions, broadcasts.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,12 @@
 
 namespace weir::rt {
 
-/// Collective operations. Every rank calls the same ones in the same order, one thread at a time.
+/// Collective operations. All ranks call the same operations in the same order, one thread at a
+/// time.
 ///
-/// Rank 0 gathers what all contribute and sends all of it to all: every rank has the same bytes and
-/// computes from them in the same order, so that results have the same bits. Rank 0 also sees who
-/// calls something else, is gone, or has given up because it failed by itself, and all hear of it.
+/// Rank 0 gathers the contributions and sends all of them to all ranks. All ranks then compute from
+/// the same bytes in the same order, so that results have the same bits. Rank 0 also detects a rank
+/// that calls another operation, is lost, or has failed locally, and reports it to all ranks.
 class Collectives final : private Listener {
  public:
   explicit Collectives(Port& port);
@@ -28,9 +29,10 @@ class Collectives final : private Listener {
 
   using Bytes = std::vector<std::byte>;
 
-  /// Returns what each rank contributed, by rank. `what` says what is done, "broadcast of 8 bytes
-  /// from rank 0", and must be the same on all. Throws Error, after which nothing collective works
-  /// any more; but {busy} inside a listener, where it has done nothing.
+  /// Returns the contribution of each rank, by rank. `what` describes the operation ("broadcast of
+  /// 8 bytes from rank 0") and must be the same on all ranks. Throws Error; every later collective
+  /// operation then fails, except after {busy}, which a call inside a listener throws before it
+  /// does anything.
   std::vector<Bytes> exchange(const std::string& what, std::span<const std::byte> contribution,
                               std::int64_t timeout_ns);
 
@@ -62,13 +64,13 @@ class Collectives final : private Listener {
 
   Port& port_;
   sys::Mutex mutex_;
-  std::vector<std::map<std::uint32_t, Call>> calls_;  ///< at rank 0, by rank and number
-  std::vector<std::string> given_up_;                 ///< at rank 0, by rank: why
+  std::vector<std::map<std::uint32_t, Call>> calls_;  ///< on rank 0, by rank and operation number
+  std::vector<std::string> given_up_;                 ///< on rank 0, by rank: why it gave up
   std::map<std::uint32_t, Result> results_ WEIR_GUARDED_BY(mutex_);
-  std::string lost_ WEIR_GUARDED_BY(mutex_);  ///< why there will be no more results
-  std::uint32_t number_ = 0;                  ///< of the next operation of this rank
+  std::string lost_ WEIR_GUARDED_BY(mutex_);  ///< why no more results will arrive
+  std::uint32_t number_ = 0;                  ///< number of the next operation of this rank
   std::uint32_t answered_ = 0;                ///< operations that rank 0 has answered
-  std::string broken_;                        ///< an operation that failed
+  std::string broken_;                        ///< why an operation failed; "": none has
 };
 
 }  // namespace weir::rt

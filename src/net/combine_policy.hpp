@@ -1,4 +1,4 @@
-// Whether it pays to look for repeated lines.
+// Decides whether searching for repeated addresses pays.
 #pragma once
 
 #include <algorithm>
@@ -6,14 +6,15 @@
 
 namespace weir::rt {
 
-/// Decides for each block of one destination whether it is to combine. Looking costs several times
-/// what appending an item costs, so that it must save items: a block that combines tells how many
-/// were repeats, and after one with too few come blocks that do not look, more each time.
+/// Decides for each block of one destination whether it combines items. A lookup costs several
+/// times as much as appending an item, so that combining must save items. After a combining block
+/// with too few repeats the policy pauses combining for a number of blocks, which doubles each
+/// time.
 class CombinePolicy {
  public:
   bool combines() const noexcept { return plain_left_ == 0; }
 
-  /// A block is sent: `items` were put into it, of which `repeats` were combined.
+  /// Records a sent block: `items` were put into it, of which `repeats` were combined.
   void sent(std::size_t items, std::size_t repeats) noexcept {
     if (!combines()) {
       --plain_left_;

@@ -13,7 +13,8 @@ namespace {
 
 using Kind = ConveyorEnvelope::Kind;
 
-constexpr std::uint64_t kAcksInFlight = 4;  ///< of a full window, so that nobody waits for long
+constexpr std::uint64_t kAcksInFlight =
+    4;  ///< acks per full window, so that no sender waits for long
 
 void raise(sys::Atomic<std::uint64_t>& most, std::uint64_t value) noexcept {
   std::uint64_t seen = most.load(std::memory_order_relaxed);
@@ -100,7 +101,8 @@ LentMemory* Conveyor::lend(Rank to, std::size_t bytes, std::int64_t deadline_ns)
   return &peer.lent.back();
 }
 
-/// Not under a lock: who allocates waits for the turn, whose holder may close a producer.
+/// Called without a lock: an allocating thread waits for the progress lock, whose holder may close
+/// a producer.
 std::list<LentMemory> Conveyor::allocate_lent(std::size_t bytes, std::int64_t deadline_ns,
                                               bool& out_can) noexcept {
   std::list<LentMemory> one;
@@ -136,7 +138,7 @@ void Conveyor::reclaim(Rank to, BlockMemory& memory) noexcept {
   lent->open = false;
 }
 
-/// At the end: nothing is delivered any more.
+/// Called by the destructor, when no message is delivered any more.
 void Conveyor::release_lent() noexcept {
   for (Rank rank = 0; rank < ranks(); ++rank) {
     Peer& peer = peers_[rank];
@@ -145,7 +147,7 @@ void Conveyor::release_lent() noexcept {
     try {
       const sys::Lock lock(peer.sending);
       for (const LentMemory& each : peer.lent) memory.push_back(each.bytes);
-    } catch (...) {  // no memory: the port's end frees the rest
+    } catch (...) {  // no memory: the port's destructor frees the rest
     }
     if (memory.empty()) continue;
     if (applied < sent && peer.reads) {
@@ -298,7 +300,7 @@ void Conveyor::arrived(Rank from, const ConveyorEnvelope& envelope,
       case Kind::ack: return take_ack(from, envelope.value);
       case Kind::refusal:
         return take_refusal(from, {reinterpret_cast<const char*>(body.data()), body.size()});
-      case Kind::ask:  // of who left before it heard the refusal
+      case Kind::ask:  // from a rank that left before it received the refusal
         if (peer.refused) return send_refusal(from, "it has refused one before");
         break;
     }
@@ -308,7 +310,7 @@ void Conveyor::arrived(Rank from, const ConveyorEnvelope& envelope,
   } catch (...) {
     fail_peer(from, WEIR_STATUS_NETWORK_ERROR,
               current_exception_outcome(WEIR_STATUS_INTERNAL).message);
-    const bool waits = envelope.ask && from != port_.rank();  // for ever
+    const bool waits = envelope.ask && from != port_.rank();  // which it could do forever
     if (waits) port_.drop(from, reason("could not be told what has been applied"));
   }
 }
@@ -326,7 +328,7 @@ void Conveyor::take_ack(Rank from, std::uint64_t blocks) {
   peer.applied.store(blocks, std::memory_order_release);
 }
 
-/// The failure is that of finish(), too: the producer of the block may be gone.
+/// finish() reports the failure too, because the producer of the block may no longer exist.
 void Conveyor::take_refusal(Rank from, std::string_view why) {
   peers_[from].reads = false;
   std::string message =

@@ -1,10 +1,11 @@
-// Small items for other ranks, in large messages: the communication cache of paper 003.
+// Aggregation of small items for other ranks into large messages: the communication cache of paper
+// 003.
 //
-// Items of one producer for one rank are applied in the order in which they were put, whatever
-// their kinds and sizes; there is no other order. A block is sent when it is full, when it is old,
-// and at flush(). The receiver says how many blocks it has applied; no more than a fixed number are
-// under way to a rank, so that memory is bounded on both sides. Blocks are applied by the thread
-// that makes the receiver's progress, one at a time.
+// A receiver applies the items of one producer in the order in which they were put, whatever their
+// kinds and sizes; no other order is guaranteed. A conveyor sends a block when it is full, when it
+// reaches its maximum age, and at flush(). The receiver acknowledges applied blocks. The number of
+// blocks in flight to a rank is limited, which bounds memory on both sides. The thread that makes
+// progress on the receiver applies blocks, one at a time.
 #pragma once
 
 #include <cstddef>
@@ -26,43 +27,43 @@
 
 namespace weir::rt {
 
-/// What a conveyor is on one rank. Zeros mean what weir_conveyor_options says.
+/// Settings of a conveyor on one rank. Zeros have the meaning that weir_conveyor_options defines.
 struct ConveyorSetup {
-  /// Takes items, on the thread that makes progress; what is not OK ends up in finish().
+  /// Processes items on the thread that makes progress; finish() reports an outcome that is not OK.
   using Handler = std::function<Outcome(Rank from, const std::byte* items, std::size_t count)>;
 
   std::string name;
   std::byte* memory = nullptr;
   std::size_t bytes = 0;
-  std::vector<std::uint32_t> handler_bytes;  ///< of their items
+  std::vector<std::uint32_t> handler_bytes;  ///< item size of each handler
   std::vector<Handler> handlers;
-  std::size_t block_bytes = 0;  ///< of a block; 0: what the fabric takes best
-  std::size_t block_items = 0;  ///< at most in a block; 0: what there is room for
+  std::size_t block_bytes = 0;  ///< capacity of a block; 0: the best size for the fabric
+  std::size_t block_items = 0;  ///< maximum number of items in a block; 0: as many as fit
   std::uint64_t blocks_in_flight = 8;
-  std::int64_t age_ns = 1'000'000;  ///< negative: blocks may be of any age
-  std::int64_t timeout_ns = -1;     ///< of the creation
+  std::int64_t age_ns = 1'000'000;  ///< maximum age of a block; negative: unlimited
+  std::int64_t timeout_ns = -1;     ///< of the constructor
 };
 
-/// Counts of one rank.
+/// Statistics of one rank.
 struct ConveyorCounts {
-  std::uint64_t items, item_bytes, combined, joined;  ///< in blocks that were sent
+  std::uint64_t items, item_bytes, combined, joined;  ///< of sent blocks
   std::uint64_t blocks, wire_bytes;
-  std::uint64_t most_in_flight;  ///< blocks to one rank that were not known to be applied
+  std::uint64_t most_in_flight;  ///< maximum number of unacknowledged blocks to one rank
   std::uint64_t blocks_applied;
 };
 
-/// Memory of a block that the rank it is for reads.
+/// Memory for a block that the target rank reads in place.
 struct LentMemory {
   std::byte* bytes = nullptr;
   std::uint64_t place = 0;
-  std::uint64_t block = 0;  ///< that was sent in it last
-  bool open = true;         ///< a producer has it
+  std::uint64_t block = 0;  ///< last block that was sent from it
+  bool open = true;         ///< a producer is filling it
 };
 
-/// Where a block is made, if not in memory of its writer: one of them, or none.
+/// Memory of a block, if it is not the writer's own: at most one of the two is set.
 struct BlockMemory {
   LentMemory* lent = nullptr;
-  std::byte* reserved = nullptr;  ///< of the port
+  std::byte* reserved = nullptr;  ///< by Port::reserve()
 };
 
 class Producer;
@@ -70,7 +71,7 @@ class Producer;
 /// One rank's part of a conveyor, which all ranks create in the same order. Any thread.
 class Conveyor final : private ItemHandler {
  public:
-  /// Waits for the other ranks. The hub outlives the conveyor. Throws Error.
+  /// Collective: waits for the other ranks. The hub must outlive the conveyor. Throws Error.
   Conveyor(ConveyorHub& hub, Collectives& collectives, ConveyorSetup setup);
   Conveyor(const Conveyor&) = delete;
   Conveyor& operator=(const Conveyor&) = delete;
@@ -84,40 +85,44 @@ class Conveyor final : private ItemHandler {
 
   std::unique_ptr<Producer> open_producer();
 
-  /// Flushes all producers of this rank, which nobody uses meanwhile, and waits until all ranks
-  /// that live have done so: then everything is applied everywhere. Every rank, one thread each.
-  /// Throws the first failure: of this, of a block that this rank sent, of a handler here.
+  /// Flushes all producers of this rank, which no thread may use meanwhile, and waits until all
+  /// live ranks have done so; then all items are applied on all ranks. All ranks call it, with one
+  /// thread each. Throws the first failure: of this call, of a block that this rank sent, or of a
+  /// handler on this rank.
   void finish(std::int64_t timeout_ns);
 
   ConveyorCounts counts() const noexcept;
 
-  /// Throws Error{busy} on a thread that must not wait: inside a handler.
+  /// Throws Error{busy} on a thread that must not wait: in a handler.
   void check_may_wait() const;
 
  private:
-  /// Below 64 KiB with all heads: one frame, which MPI sends at once over TCP.
+  /// Below 64 KiB with all headers: one frame, which MPI sends eagerly over TCP.
   static constexpr std::size_t kBlockBytes = 64'512;
-  /// Sent from where it was made. Over TCP MPI writes such a message, of more than 192 KiB, to
-  /// where it is applied from; larger ones do not stay in a core's cache.
+  /// For blocks that are sent without a copy. Over TCP, MPI writes a message of more than 192 KiB
+  /// directly to the buffer from which it is applied; larger blocks would not stay in a core's
+  /// cache.
   static constexpr std::size_t kPacketBytes = 8 * kBlockBytes;
 
   friend ConveyorHub;
   friend Producer;
 
-  /// What this rank knows of another.
+  /// State of one other rank.
   struct Peer {
-    sys::Mutex sending;                                ///< held while a block is sent
-    sys::Atomic<std::uint64_t> sent{0};                ///< blocks
-    sys::Atomic<std::uint64_t> applied{0};             ///< of these
-    std::uint64_t asked WEIR_GUARDED_BY(sending) = 0;  ///< `applied` will reach it; under `sending`
-    std::list<LentMemory> lent WEIR_GUARDED_BY(sending);  ///< under `sending`
-    bool lends WEIR_GUARDED_BY(sending) = true;           ///< as far as is known; under `sending`
-    std::uint64_t bytes = 0;                              ///< of its memory
-    sys::Atomic<bool> failed{false};                      ///< `failure` is there
+    sys::Mutex sending;                     ///< held while a block is sent
+    sys::Atomic<std::uint64_t> sent{0};     ///< number of sent blocks
+    sys::Atomic<std::uint64_t> applied{0};  ///< number of acknowledged blocks
+    std::uint64_t asked WEIR_GUARDED_BY(sending) =
+        0;  ///< an ack up to this block has been requested
+    std::list<LentMemory> lent WEIR_GUARDED_BY(sending);
+    bool lends WEIR_GUARDED_BY(sending) =
+        true;                         ///< this rank has been able to allocate lent memory so far
+    std::uint64_t bytes = 0;          ///< size of the peer's memory
+    sys::Atomic<bool> failed{false};  ///< `failure` is valid
     Outcome failure;
-    std::uint64_t received = 0;  ///< blocks; on the thread that makes progress
-    bool refused = false;        ///< takes no more of its blocks; same thread
-    bool reads = true;           ///< it takes this rank's; same thread
+    std::uint64_t received = 0;  ///< number of received blocks; thread that makes progress
+    bool refused = false;        ///< this rank refuses further blocks from the peer; same thread
+    bool reads = true;           ///< the peer accepts this rank's blocks; same thread
 
     bool is_complete(std::uint64_t block) const noexcept {
       return failed.load(std::memory_order_acquire) ||
@@ -125,7 +130,7 @@ class Conveyor final : private ItemHandler {
     }
   };
 
-  // On the thread that makes progress, or at the beginning.
+  // On the thread that makes progress, or in the constructor.
   void arrived(Rank from, const ConveyorEnvelope& envelope,
                std::span<const std::byte> body) noexcept;
   void lost(Rank rank, const std::string& why) noexcept;
@@ -145,25 +150,27 @@ class Conveyor final : private ItemHandler {
   void join(Collectives& collectives);
   /// Throws the failure of a rank, if it has one.
   void check_peer(Rank rank) const;
-  /// Memory for a block to a rank, where it can read it; else null, also at the deadline.
+  /// Returns memory for a block that the target rank can read in place; null if there is none or at
+  /// the deadline.
   LentMemory* lend(Rank to, std::size_t bytes, std::int64_t deadline_ns) noexcept;
-  /// New memory for one block, or none at the deadline. out_can: false when there will be none.
+  /// Allocates memory for one block; empty at the deadline. out_can: false if no later call can
+  /// succeed.
   std::list<LentMemory> allocate_lent(std::size_t bytes, std::int64_t deadline_ns,
                                       bool& out_can) noexcept;
-  /// Memory for a block to a rank that does not combine, as far as there is some by the deadline.
+  /// Returns memory for a block that does not combine; none if it is not available by the deadline.
   BlockMemory memory_for(Rank to, const BlockWriter& writer, std::int64_t deadline_ns) noexcept;
-  /// Takes it back from a producer that has not sent it.
+  /// Takes back memory whose block the producer has not sent.
   void reclaim(Rank to, BlockMemory& memory) noexcept;
   void release_lent() noexcept;
-  /// Sends a block, which is in that memory, when fewer than the limit are under way. Returns its
-  /// number; 0: timeout.
+  /// Sends the block in `memory` once fewer blocks than the limit are in flight. Returns the
+  /// block's number; 0 after a timeout.
   std::uint64_t send_block(Rank to, BlockWriter& writer, BlockMemory& memory, bool ask,
                            std::int64_t deadline_ns);
   void send_message(Rank to, BlockWriter& writer, BlockMemory& memory, bool ask);
-  /// Asks for an ack of that block unless somebody has.
+  /// Requests an ack for that block unless one has been requested already.
   void ask_for(Rank rank, std::uint64_t block);
   bool wait_for(Rank rank, std::uint64_t block, std::int64_t deadline_ns);
-  /// Moves the fabric on, unless that is a thread's work: it would take the core of who puts.
+  /// Makes progress, unless a thread does so: progress here would cost the producer's core.
   void poll() noexcept {
     if (port_.progress_by() != ProgressBy::thread) port_.progress();
   }
@@ -173,15 +180,15 @@ class Conveyor final : private ItemHandler {
   ConveyorHub& hub_;
   Port& port_;
   const ConveyorSetup setup_;
-  const std::size_t packet_bytes_;  ///< of a block that is sent from where it was made
+  const std::size_t packet_bytes_;  ///< capacity of a block that is sent without a copy
   std::vector<Peer> peers_;
   std::uint32_t number_ = 0;
 
-  sys::Mutex mutex_;  ///< of what follows
+  sys::Mutex mutex_;
   std::vector<Producer*> producers_ WEIR_GUARDED_BY(mutex_);
   Outcome failure_ WEIR_GUARDED_BY(mutex_);
 
-  Rank from_ = 0;  ///< whose block is being applied
+  Rank from_ = 0;  ///< source of the block that is being applied
   std::vector<std::byte> scratch_;
 
   struct Totals {

@@ -40,12 +40,12 @@ void ConveyorHub::release_later(std::uint32_t number, Rank rank, std::uint64_t b
       lent_.push_back({number, rank, blocks, std::move(memory)});
     }
     return send(port_, rank, {number, ConveyorEnvelope::Kind::ask, true, 0, 0});
-  } catch (...) {  // no memory, or the rank is gone: the port's end frees it
+  } catch (...) {  // no memory, or the rank is lost: the port's destructor frees it
   }
 }
 
-/// Not under the lock: who gives memory back waits for the turn, whose holder may wait for the
-/// lock.
+/// Releases memory without holding mutex_: a thread that releases waits for the progress lock,
+/// whose holder may wait for mutex_.
 template <class IsOver>
 void ConveyorHub::release(IsOver&& is_over) noexcept {
   std::list<Lent> over;
@@ -69,7 +69,7 @@ void ConveyorHub::on_message(Rank from, std::span<const std::byte> message) noex
     deliver(from, envelope, message);
   } catch (...) {
     const Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
-    const bool waits = envelope.ask && from != port_.rank();  // for ever
+    const bool waits = envelope.ask && from != port_.rank();  // which it could do forever
     if (waits)
       port_.drop(from, reason("cannot be answered about a conveyor: ", outcome.message.c_str()));
   }
@@ -108,7 +108,7 @@ void ConveyorHub::on_rank_lost(Rank rank, const std::string& why) noexcept {
     const sys::Lock lock(mutex_);
     try {
       lost_.emplace(rank, why);
-    } catch (...) {  // no memory: alive() of the port knows it, too
+    } catch (...) {  // no memory: Port::alive() reports the loss too
     }
     for (const auto& [number, conveyor] : conveyors_) conveyor->lost(rank, why);
   }

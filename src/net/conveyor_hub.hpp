@@ -1,4 +1,4 @@
-// Brings the messages of all conveyors of a port to the right one.
+// Routes messages to the conveyors of a port.
 #pragma once
 
 #include <cstddef>
@@ -16,26 +16,26 @@ namespace weir::rt {
 
 class Conveyor;
 
-/// What every message of a conveyor begins with.
+/// Header of each message of a conveyor.
 struct ConveyorEnvelope {
   enum class Kind : std::uint8_t {
-    block,    ///< then a block, its head first
-    packet,   ///< then a block, its `value` bytes of data first
-    lent,     ///< then a LentBlock
-    ask,      ///< for an ack
-    ack,      ///< `value` blocks of yours are applied
-    refusal,  ///< then why
+    block,    ///< followed by a block, head first
+    packet,   ///< followed by a block, its `value` bytes of data first
+    lent,     ///< followed by a LentBlock
+    ask,      ///< requests an ack
+    ack,      ///< `value` blocks of the receiver are applied
+    refusal,  ///< followed by the reason
   };
   std::uint32_t conveyor = 0;
   Kind kind = Kind::block;
-  bool ask = false;  ///< of a block: an ack is wanted
+  bool ask = false;  ///< with a block: requests an ack
   std::uint16_t unused = 0;
   std::uint64_t value = 0;
 };
 static_assert(sizeof(ConveyorEnvelope) == 16);
 
-/// Where a block is that its receiver reads in the sender's memory: places of its two parts. The
-/// memory is the sender's again when the block has been applied.
+/// Location of a block that the receiver reads in the sender's memory: segment offsets of its two
+/// parts. The sender may reuse the memory when the block has been applied.
 struct LentBlock {
   std::uint64_t head, head_bytes;
   std::uint64_t data, data_bytes;
@@ -45,11 +45,11 @@ struct LentBlock {
 void send(Port& port, Rank to, const ConveyorEnvelope& envelope,
           std::span<const std::byte> body = {});
 
-/// The conveyors of a port, numbered in the order in which they enter: the same on all ranks. Any
-/// thread.
+/// The conveyors of a port, numbered in the order in which they enter, which is the same on all
+/// ranks. Any thread.
 class ConveyorHub final : private Listener {
  public:
-  /// The port outlives the hub.
+  /// The port must outlive the hub.
   explicit ConveyorHub(Port& port);
   ConveyorHub(const ConveyorHub&) = delete;
   ConveyorHub& operator=(const ConveyorHub&) = delete;
@@ -57,13 +57,14 @@ class ConveyorHub final : private Listener {
 
   Port& port() const noexcept { return port_; }
 
-  /// Delivers to a conveyor from now on. Returns its number.
+  /// Starts delivering messages to a conveyor. Returns its number.
   std::uint32_t enter(Conveyor& conveyor);
-  /// Delivers no more to it when it returns. Not from inside a delivery.
+  /// Stops delivering to a conveyor; no delivery is running when it returns. Must not be called
+  /// during a delivery.
   void leave(std::uint32_t number) noexcept;
-  /// Gives memory of a conveyor that has left back to the port, when a rank has applied so many of
-  /// its blocks or has refused one. The port's end frees what a rank had that is lost: it may live
-  /// on, and read.
+  /// Releases memory of a closed conveyor when a rank has applied `blocks` blocks or has refused
+  /// one. Memory that a lost rank had is freed by the port's destructor only: the rank's process
+  /// may still run and read it.
   void release_later(std::uint32_t number, Rank rank, std::uint64_t blocks,
                      std::vector<std::byte*> memory) noexcept;
 
@@ -86,7 +87,7 @@ class ConveyorHub final : private Listener {
   sys::Condition delivered_;
   std::map<std::uint32_t, Conveyor*> conveyors_ WEIR_GUARDED_BY(mutex_);
   std::map<Rank, std::string> lost_ WEIR_GUARDED_BY(mutex_);
-  std::list<Lent> lent_ WEIR_GUARDED_BY(mutex_);  ///< by conveyors that have left
+  std::list<Lent> lent_ WEIR_GUARDED_BY(mutex_);  ///< of conveyors that have left the hub
   std::uint32_t next_ WEIR_GUARDED_BY(mutex_) = 0;
   Conveyor* receiving_ WEIR_GUARDED_BY(mutex_) = nullptr;
 };

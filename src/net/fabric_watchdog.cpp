@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::int64_t kChecksInLimit = 32;
 constexpr std::int64_t kAnswerNs = 1'000'000'000;
-constexpr std::size_t kMostText = 512;  ///< of an answer
+constexpr std::size_t kMostText = 512;  ///< maximum length of an answer
 
-/// "0", "1, 3", "0, 2-5".
+/// Returns "0", "1, 3", "0, 2-5".
 std::string list_of(const std::vector<Rank>& ranks) {
   std::string text;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -32,7 +32,7 @@ std::string list_of(const std::vector<Rank>& ranks) {
   return text;
 }
 
-/// "wait for a barrier" of "waits for a barrier".
+/// Turns "waits for a barrier" into "wait for a barrier".
 std::string in_plural(const std::string& words) {
   constexpr std::pair<const char*, const char*> kVerbs[] = {
       {"waits ", "wait "}, {"is ", "are "}, {"does ", "do "}, {"has ", "have "}};
@@ -76,7 +76,7 @@ void FabricWatchdog::on_message(Rank from, std::span<const std::byte> message) n
     const sys::Lock lock(mutex_);
     if (header.number != number_) return;
     answers_[from] = {true, one_line(std::move(waits))};
-  } catch (...) {  // the rank is said not to have answered
+  } catch (...) {  // the report says that the rank has not answered
   }
   changed_.notify_all();
 }
@@ -133,7 +133,8 @@ void FabricWatchdog::print_report(std::int64_t for_ns) {
   std::fflush(stderr);
 }
 
-/// Asks all and waits for their answers, but not for long. Returns whether they are still wanted.
+/// Asks all ranks and waits a limited time for their answers. Returns false when the watchdog is
+/// stopping.
 bool FabricWatchdog::ask() {
   sys::Lock lock(mutex_);
   const Header question{Kind::question, ++number_};
@@ -164,7 +165,7 @@ bool FabricWatchdog::all_answered() const noexcept {
 
 // ---- Words --------------------------------------------------------------------------------------
 
-/// "waits for a barrier".
+/// Returns "waits for a barrier".
 std::string FabricWatchdog::describe_rank(Rank rank, const Answer& answer) const {
   if (!port_.alive(rank)) {
     const std::string name = fmt::format("rank {} ", rank), why = port_.why_lost(rank);
@@ -177,7 +178,7 @@ std::string FabricWatchdog::describe_rank(Rank rank, const Answer& answer) const
 std::string FabricWatchdog::describe(const std::string& own_waits) {
   const sys::Lock lock(mutex_);
   answers_[port_.rank()] = {true, own_waits};
-  std::vector<std::pair<std::string, std::vector<Rank>>> groups;  // who says the same
+  std::vector<std::pair<std::string, std::vector<Rank>>> groups;  // ranks with the same description
   bool all_wait = true;
   for (Rank rank = 0; rank < port_.ranks(); ++rank) {
     all_wait = all_wait && (!port_.alive(rank) || !answers_[rank].waits.empty());

@@ -1,4 +1,4 @@
-// Says what the ranks wait for when nothing comes any more.
+// Reports what the ranks wait for when no messages arrive any more.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@
 
 namespace weir::rt {
 
-/// Prints on standard error, once for each standstill and again when the ranks wait for something
-/// else, when a thread of this rank has waited for others for a time and no message has come: what
-/// each rank says that it waits for.
+/// Detects a stall: a thread of this rank has waited for other ranks for the limit while no message
+/// arrived. It then prints on standard error what each rank waits for, once per stall and again
+/// whenever that changes.
 ///
-/// Every rank answers questions of the others, on the thread that moves its port on. One that has a
-/// limit asks them, by a thread of its own.
+/// Each rank answers the questions of the others on the thread that makes progress. A rank that has
+/// a limit asks them from a thread of its own.
 class FabricWatchdog final : private Listener {
  public:
-  /// limit_ns 0: only answers. Throws Error when no thread can be had.
+  /// limit_ns 0: answers only. Throws Error if it cannot create its thread.
   FabricWatchdog(Port& port, std::int64_t limit_ns);
   FabricWatchdog(const FabricWatchdog&) = delete;
   FabricWatchdog& operator=(const FabricWatchdog&) = delete;
@@ -33,10 +33,10 @@ class FabricWatchdog final : private Listener {
     Kind kind;
     std::uint32_t number;  ///< of the question
   };
-  /// What a rank has said of itself.
+  /// A rank's description of its waits.
   struct Answer {
     bool received = false;
-    std::string waits;  ///< as WaitRegistry::State
+    std::string waits;  ///< in the format of WaitRegistry::State::waits
   };
 
   void on_message(Rank from, std::span<const std::byte> message) noexcept override;
@@ -52,18 +52,18 @@ class FabricWatchdog final : private Listener {
 
   Port& port_;
   const std::int64_t limit_ns_;
-  std::uint64_t movement_ = 0;  // when last looked at
-  std::int64_t moved_ns_ = 0;   ///< when something had come
-  std::int64_t began_ns_ = 0;   ///< the standstill
+  std::uint64_t movement_ = 0;  // at the last check
+  std::int64_t moved_ns_ = 0;   ///< when it last changed
+  std::int64_t began_ns_ = 0;   ///< start of the current stall
   std::int64_t asked_ns_ = 0;
-  std::string printed_;  ///< of this standstill
+  std::string printed_;  ///< last report of the current stall
 
-  sys::Mutex mutex_;  // of what follows
+  sys::Mutex mutex_;
   sys::Condition changed_;
   std::uint32_t number_ WEIR_GUARDED_BY(mutex_) = 0;  ///< of the last question
   std::vector<Answer> answers_ WEIR_GUARDED_BY(mutex_);
   bool leaving_ WEIR_GUARDED_BY(mutex_) = false;
-  std::optional<sys::Thread> thread_;  // last: it uses all of the above
+  std::optional<sys::Thread> thread_;  // last: it uses the members above
 };
 
 }  // namespace weir::rt

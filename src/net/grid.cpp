@@ -10,7 +10,7 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::size_t kMostCells = std::size_t{1} << 40;  ///< in one dimension
+constexpr std::size_t kMostCells = std::size_t{1} << 40;  ///< maximum in one dimension
 constexpr std::size_t kMostBlocks = 1 << 14;
 GridCell read_cells(const weir_grid_options& options) {
   GridCell cells{1, 1, 1};
@@ -27,7 +27,7 @@ GridCell read_cells(const weir_grid_options& options) {
   return cells;
 }
 
-/// Cells on faces between blocks, for the whole grid.
+/// Returns the number of cell faces between blocks in the whole grid.
 double surface(const GridCell& cells, const std::array<std::size_t, 3>& blocks) {
   double sum = 0;
   for (std::size_t d = 0; d < 3; ++d) {
@@ -38,7 +38,8 @@ double surface(const GridCell& cells, const std::array<std::size_t, 3>& blocks) 
   return sum;
 }
 
-/// The least cells on faces; of equals the one with the fewest cuts in x, then in y.
+/// Returns the block counts with the fewest cell faces between blocks; among equal ones, the one
+/// with the fewest cuts in x, then in y.
 std::array<std::size_t, 3> choose_blocks(const Partition& grid) {
   std::array<std::size_t, 3> best{};
   double least = std::numeric_limits<double>::infinity();

@@ -1,4 +1,4 @@
-// Grids cut into blocks that belong to ranks.
+// Grids divided into blocks that belong to ranks.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ using GridRange = weir_grid_range;
 using GridBlock = weir_grid_block;
 using GridCell = std::array<std::int64_t, 3>;
 
-/// What messages call the dimensions.
+/// Names of the dimensions in messages.
 inline constexpr std::array<char, 3> kDimensionNames = {'x', 'y', 'z'};
 
 /// Returns "[0, 4) x [2, 3)".
@@ -25,7 +25,7 @@ std::string to_text(const GridRange& range, unsigned dimensions);
 /// Returns "(3, 0)".
 std::string to_text(const GridCell& cell, unsigned dimensions);
 
-/// Cells and their blocks.
+/// The cells of a grid and its blocks.
 struct Partition {
   unsigned dimensions = 3, ranks = 1;
   GridCell cells{1, 1, 1};
@@ -35,11 +35,12 @@ struct Partition {
   GridRange all() const noexcept { return {{0, 0, 0}, {cells[0], cells[1], cells[2]}}; }
 };
 
-/// Cuts a grid as the options say. Throws Error.
+/// Divides a grid according to the options. Throws Error.
 Partition make_partition(const weir_grid_options& options);
 
-/// Returns where to cut n cells into parts in proportion to weights (null: equal), each at least
-/// one cell: the beginning of each part, and the end. Throws Error naming the dimension.
+/// Divides n cells into parts in proportion to weights (null: equal), at least one cell each.
+/// Returns the begin of each part and the end of the last one. Throws Error that names the
+/// dimension.
 std::vector<std::int64_t> cut(std::int64_t n, std::size_t parts, const double* weights,
                               char dimension);
 

@@ -38,7 +38,8 @@ void GroupHub::deliver(Member& member, const Tell& tell) {
 }
 
 void GroupHub::enter(Member& member, std::uint32_t& number) {
-  // A member that waited here, to send, would keep who moves the fabric on from what comes next.
+  // as_listener() makes a member that tries to wait here fail: it would block progress, on which
+  // what it waits for depends.
   const auto hear = [&] { enter_inside(member, number); };
   port_.as_listener(std::ref(hear));
 }
@@ -48,7 +49,7 @@ void GroupHub::enter_inside(Member& member, std::uint32_t& number) {
   wait_for_delivery(lock);
   number = next_++;
   members_.emplace(number, &member);
-  // Nothing newer is heard between these: the lock is free only while this member hears.
+  // The replay stays in order: other threads get the lock only while this member is receiving.
   for (auto first = early_.find(number); first != early_.end(); first = early_.find(number)) {
     const Early early = take_early(first);
     deliver(member, [&](Member& hearer) {
@@ -72,7 +73,7 @@ GroupHub::Early GroupHub::take_early(std::multimap<std::uint32_t, Early>::iterat
   return taken;
 }
 
-/// Keeps a message until its number is taken. Returns false when there is no room.
+/// Keeps a message until its member enters. Returns false if there is no room.
 bool GroupHub::keep(Rank from, const Head& head, std::span<const std::byte> body) noexcept {
   const std::size_t bytes = body.size() + sizeof head;
   if (early_bytes_[from] > 0 && early_bytes_[from] + bytes > kMostEarly) return false;
@@ -123,7 +124,7 @@ void GroupHub::send_reserved(Rank to, std::uint32_t number, Kind kind, std::uint
 void GroupHub::on_message(Rank from, std::span<const std::byte> message) noexcept {
   Head head{};
   if (message.size() >= sizeof head) std::memcpy(&head, message.data(), sizeof head);
-  if (head.magic != kMagic) {  // somebody would wait for what it was
+  if (head.magic != kMagic) {  // its receiver would wait forever for the message
     return port_.drop(from, reason("sends what is no message of a grid or share"));
   }
   const std::span<const std::byte> body = message.subspan(sizeof head);
@@ -144,7 +145,7 @@ void GroupHub::on_message(Rank from, std::span<const std::byte> message) noexcep
 void GroupHub::on_rank_lost(Rank rank, const std::string& why) noexcept {
   sys::Lock lock(mutex_);
   wait_for_delivery(lock);
-  // A member may leave while another hears: go on behind the last number.
+  // A member may leave during a delivery: continue after the last number.
   for (auto each = members_.begin(); each != members_.end();) {
     const std::uint32_t number = each->first;
     deliver(*each->second, [&](Member& member) { member.lost(rank, why); });

@@ -1,4 +1,4 @@
-// Messages of things that all ranks have, and who they are for.
+// Routes messages to objects that all ranks create together.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ namespace weir::rt {
 /// and that therefore have the same number on all ranks. Each kind has a channel.
 class GroupHub final : public Listener {
  public:
-  /// What a message is; members of a kind agree on that.
+  /// The type of a message, defined by the kind of member.
   using Kind = std::uint32_t;
-  /// Most bytes of a rank that are kept for members that are to come. One that sends more is given
-  /// up: what the members of a kind agree on keeps them within a step of each other.
+  /// Maximum bytes per rank that are kept for members that have not entered yet. The hub drops a
+  /// rank that sends more: the protocol of each kind keeps members within one step of each other.
   static constexpr std::size_t kMostEarly = 64u << 20;
 
-  /// One of them. Calls come from the thread that makes progress, one at a time.
+  /// An object that receives messages, one at a time, on the thread that makes progress.
   class Member {
    public:
     virtual void received(Rank from, Kind kind, std::uint64_t step,
@@ -38,27 +38,28 @@ class GroupHub final : public Listener {
   GroupHub(Port& port, Channel channel);
   GroupHub(const GroupHub&) = delete;
   GroupHub& operator=(const GroupHub&) = delete;
-  /// All members have left.
+  /// All members must have left.
   ~GroupHub();
 
   Port& port() noexcept { return port_; }
 
-  /// Sets the next number, also when it throws. What came for it before is heard then, before it
-  /// returns.
+  /// Sets `number` to the next number, also when it throws. Delivers the messages that arrived
+  /// earlier for this number before it returns.
   void enter(Member& member, std::uint32_t& number);
-  /// Takes the next number for what this rank could not make: nobody hears what comes for it.
+  /// Takes the next number for an object that this rank could not create; its messages are dropped.
   std::uint32_t skip() noexcept;
-  /// When it returns the member hears nothing more.
+  /// When it returns, the member receives no more messages.
   void leave(std::uint32_t number) noexcept;
 
-  /// Sends to another rank's member of that number. A body, which may be of two parts, is copied
-  /// once. A text, of which there are few, does not wait for room. Throws Error.
+  /// Sends a message to the member with that number on another rank. The body, which may have two
+  /// parts, is copied once. The overload with a text does not wait for room: such messages are few.
+  /// Throws Error.
   void send(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
             std::span<const std::byte> body);
   void send(Rank to, std::uint32_t number, Kind kind, std::span<const std::byte> first,
             std::span<const std::byte> rest);
   void send(Rank to, std::uint32_t number, Kind kind, std::string_view text);
-  /// The same with a body in memory that Port::reserve() gave, which it gives back.
+  /// The same with a body in memory from Port::reserve(), which it gives back.
   void send_reserved(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
                      std::span<std::byte> body);
 
@@ -83,9 +84,9 @@ class GroupHub final : public Listener {
       WEIR_REQUIRES(mutex_);
   Early take_early(std::multimap<std::uint32_t, Early>::iterator early) noexcept
       WEIR_REQUIRES(mutex_);
-  /// Waits until no member hears something.
+  /// Waits until no delivery is running.
   void wait_for_delivery(sys::Lock& lock) WEIR_REQUIRES(mutex_);
-  /// Calls tell(member) without the lock. No other member hears anything meanwhile.
+  /// Calls tell(member) without the lock. No other member receives messages meanwhile.
   template <class Tell>
   void deliver(Member& member, const Tell& tell) WEIR_REQUIRES(mutex_);
 
@@ -96,9 +97,9 @@ class GroupHub final : public Listener {
   std::uint32_t next_ WEIR_GUARDED_BY(mutex_) = 0;
   std::map<std::uint32_t, Member*> members_ WEIR_GUARDED_BY(mutex_);
   std::multimap<std::uint32_t, Early> early_
-      WEIR_GUARDED_BY(mutex_);  ///< for numbers that are not taken yet
-  std::vector<std::size_t> early_bytes_ WEIR_GUARDED_BY(mutex_);  ///< of each rank
-  /// Is being told something, without the lock.
+      WEIR_GUARDED_BY(mutex_);  ///< for numbers that no member has yet
+  std::vector<std::size_t> early_bytes_ WEIR_GUARDED_BY(mutex_);  ///< by rank
+  /// The member that is receiving a message, without the lock.
   Member* receiving_ WEIR_GUARDED_BY(mutex_) = nullptr;
 };
 

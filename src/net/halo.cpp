@@ -13,7 +13,7 @@ namespace weir::rt {
 
 namespace {
 
-/// FNV-1a, for lists that are too long to be compared in words.
+/// FNV-1a, for lists that are too long to compare as text.
 class Fingerprint {
  public:
   void add(std::int64_t number) noexcept {
@@ -74,7 +74,7 @@ Halo::Halo(GroupHub& hub, const std::function<HaloRequest()>& read)
     prepare_messages();
     agree(options);
   } catch (const std::exception& error) {
-    // What differs each rank finds by itself.
+    // All ranks detect a difference between hellos themselves; other failures must be sent to them.
     if (!all_hellos_sent_ && !has_failed()) tell_all(Kind::failure, error.what());
     hub_.leave(number_);
     throw;
@@ -86,7 +86,8 @@ Halo::~Halo() {
   hub_.leave(number_);
 }
 
-/// What they are the tags cannot tell, as they are found from the same words. Throws Error.
+/// Checks that the arrays match the program's locate(): tags cannot, as they are computed from the
+/// same array descriptions. Throws Error.
 void Halo::check_arrays(const weir_halo_options& options) const {
   if (options.locate == nullptr) {
     return log::info(
@@ -125,7 +126,7 @@ void Halo::prepare_messages() {
   }
 }
 
-/// As they travel, with tags in the checked mode.
+/// Returns the size on the wire: with tags in checked mode.
 std::size_t Halo::wire_bytes(Parts parts) const noexcept {
   const HaloCheck check(layout_->grid, layout_->arrays, layout_->plan);
   std::size_t sum = 0;
@@ -198,7 +199,7 @@ void Halo::agree(const weir_halo_options& options) {
 }
 
 void Halo::compare(const std::string& mine) const {
-  // No hello changes any more: there is one of each rank.
+  // The hellos do not change any more: each rank has sent its own.
   const std::vector<std::string_view> own = split(mine, '\n');
   for (Rank rank = 0; rank < ranks_; ++rank) {
     if (rank == rank_ || hellos_[rank] == mine) continue;
@@ -228,7 +229,8 @@ void Halo::throw_failure() const {
   for (Rank rank = 0; rank < ranks_ && hellos_missing_ > 0; ++rank) {
     if (rank != rank_ && hellos_[rank].empty()) refuse_gone(rank);
   }
-  // What has come before counts: others may still be at work when a rank is through.
+  // A rank that has finished its step may leave while others still work: only missing messages
+  // count.
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     if (peers_[i].next < started_) refuse_gone(layout_->plan.peers[i].rank);
   }
@@ -292,7 +294,7 @@ void Halo::begin_step() {
     for (std::size_t i = 0; i < peers_.size(); ++i) {
       Peer& peer = peers_[i];
       missing_ += layout_->plan.peers[i].incoming.size();
-      // Those of the next step may come as soon as this rank has sent its own.
+      // Messages of the next step may arrive as soon as this rank has sent its own.
       early[i] = std::exchange(peer.early_count, 0);
       peer.taken.clear();
       peer.early.swap(peer.taken);
@@ -359,7 +361,7 @@ void Halo::send_to(std::size_t index) {
   }
 }
 
-/// Packs cells to where they travel from. Returns false when there is no such place.
+/// Packs cells into reserved memory and sends it. Returns false if there is no reserved memory.
 bool Halo::send_reserved(Rank to, Parts parts, std::size_t bytes) {
   std::byte* const memory = hub_.port().reserve(bytes);
   if (memory == nullptr) return false;
@@ -480,7 +482,7 @@ void Halo::receive_cells(Rank from, std::uint64_t step, std::span<const std::byt
       ++peer.next;
     }
     if (step == started_) {
-      // start() waits for this copy, which it needs.
+      // start() waits for this copy, because it needs the data.
       peer.early.insert(peer.early.end(), body.begin(), body.end());
       ++peer.early_count;
       return;
@@ -512,7 +514,7 @@ void Halo::tell_all(Kind kind, std::string_view message) noexcept {
     try {
       hub_.send(rank, number_, kind, message);
     } catch (...) {
-      // It is lost, and knows no more.
+      // The rank is lost and needs no message.
     }
   }
 }

@@ -1,4 +1,4 @@
-// An exchange of halos at work.
+// The run-time part of a halo exchange.
 #pragma once
 
 #include <cstddef>
@@ -21,42 +21,43 @@
 
 namespace weir::rt {
 
-/// What a halo is to be made of.
+/// Arguments for the creation of a halo.
 struct HaloRequest {
   const Partition* grid;
   weir_halo_options options;
 };
 
-/// One rank's part of an exchange: what weir_halo does. start() and finish() from one thread.
+/// One rank's part of a halo exchange; implements weir_halo. start() and finish() are called by one
+/// thread.
 ///
-/// Cells of the current step are unpacked into the halos on the progress thread. A neighbour can be
-/// at most one step ahead, because it needs a message of this rank for each step; messages of the
-/// next step are kept until it starts.
+/// The thread that makes progress unpacks the cells of the current step into the halos. A neighbour
+/// can be at most one step ahead, because it needs a message of this rank for each step; messages
+/// of the next step are kept until it starts.
 class Halo {
  public:
-  /// Collective. Throws Error, on all ranks if on one, also what reading the request throws.
+  /// Collective. Throws Error on all ranks if one fails, including what read() throws.
   Halo(GroupHub& hub, const std::function<HaloRequest()>& read);
   Halo(const Halo&) = delete;
   Halo& operator=(const Halo&) = delete;
-  /// Tells those that wait for this rank.
+  /// Notifies the ranks that wait for this one.
   ~Halo();
 
-  /// Throws Error, after which the exchange is over.
+  /// Both throw Error, after which the exchange cannot be used.
   void start();
   void finish(std::int64_t timeout_ns);
   weir_halo_info info() const;
 
-  /// The plan, for tests that spoil it. Between steps.
+  /// The plan, for tests that corrupt it. Only between steps.
   HaloPlan& plan() noexcept { return layout_->plan; }
 
  private:
   enum Kind : GroupHub::Kind {
-    hello,   ///< what the sender's halo is, in lines
-    cells,   ///< of one step
-    left,    ///< the sender takes no part any more
-    failure  ///< why nobody can go on
+    hello,   ///< description of the sender's halo, in lines
+    cells,   ///< cells of one step
+    left,    ///< the sender takes no more part
+    failure  ///< why no rank can continue
   };
-  /// What is known once the options have been read.
+  /// State that depends on the options.
   struct Layout {
     Layout(const Partition& grid, const weir_halo_options& options, Rank rank);
 
@@ -66,8 +67,8 @@ class Halo {
     HaloPlan plan;
     bool check;
   };
-  /// Hears for it: an object that is whole before it is entered, as a class that others derive from
-  /// is not.
+  /// Forwards messages to the halo. A separate object: it is complete before it enters the hub,
+  /// while a base class of Halo would not be.
   class MessageHandler final : public GroupHub::Member {
    public:
     explicit MessageHandler(Halo& halo) noexcept : halo_(halo) {}
@@ -82,11 +83,11 @@ class Halo {
   };
   struct Peer {
     std::uint64_t next = 0;         ///< step of the next message
-    std::size_t received = 0;       ///< messages of that step
-    std::vector<std::byte> early;   ///< messages of a step that is not started
-    std::size_t early_count = 0;    ///< of them
-    std::vector<std::byte> taken;   ///< what was early, of the step that is started
-    std::vector<std::byte> packed;  ///< a message that goes there and is not contiguous
+    std::size_t received = 0;       ///< number of messages of that step
+    std::vector<std::byte> early;   ///< messages of a step that has not started
+    std::size_t early_count = 0;    ///< number of messages in it
+    std::vector<std::byte> taken;   ///< early messages of the started step
+    std::vector<std::byte> packed;  ///< outgoing message whose cells are not contiguous
   };
 
   void check_arrays(const weir_halo_options& options) const;
@@ -100,17 +101,19 @@ class Halo {
   void lost(Rank rank, const std::string& why) noexcept;
   void receive_cells(Rank from, std::uint64_t step, std::span<const std::byte> body);
   void fail_with(weir_status status, const std::string& message) noexcept;
-  /// Throws what ended the exchange, or that a rank is gone whose cells are missing.
+  /// Throws the failure that ended the exchange, or one that names a lost rank whose cells are
+  /// missing.
   void throw_failure() const WEIR_REQUIRES(mutex_);
-  /// Whether another rank has told all of a failure.
+  /// Returns whether another rank has announced a failure.
   bool has_failed();
-  /// Waits until a number is 0. Returns false at the deadline. Throws what ended the exchange.
+  /// Waits until a counter is 0. Returns false at the deadline. Throws the failure that ended the
+  /// exchange.
   bool await_none(std::size_t Halo::*missing, std::int64_t timeout_ns, const char* what);
 
   std::optional<std::size_t> peer_index(Rank rank) const noexcept;
   void begin_step();
   void end_step(std::int64_t timeout_ns);
-  /// Calls step(). When that ends the exchange, those that need this rank's cells are told.
+  /// Calls step(). If that ends the exchange, notifies the ranks that need this rank's cells.
   template <class Step>
   void attempt(const Step& step);
   void abort_exchange(std::string_view why) noexcept;
@@ -122,11 +125,11 @@ class Halo {
   static bool is_packed(Parts parts) noexcept;
   void send_to(std::size_t index);
   bool send_reserved(Rank to, Parts parts, std::size_t bytes);
-  /// Returns the end of what it has written.
+  /// Returns the end of the written bytes.
   static std::byte* pack_all(Parts parts, std::byte* to);
   void copy_own();
   void take(Parts parts, std::span<const std::byte> message);
-  /// Takes the messages of a peer that were early.
+  /// Unpacks the early messages of a peer.
   void take_early(std::size_t index, std::size_t count);
   std::size_t wire_bytes(Parts parts) const noexcept;
   void mark_failure_announced() noexcept;
@@ -136,20 +139,22 @@ class Halo {
   MessageHandler handler_{*this};
   const Rank rank_, ranks_;
   std::uint32_t number_ = 0;
-  bool all_hellos_sent_ = false;  ///< every rank has, or will have, what it needs to compare
-  bool has_left_ = false;         ///< the others have been told that nothing more comes
+  bool all_hellos_sent_ =
+      false;               ///< every rank has received, or will receive, what it needs to compare
+  bool has_left_ = false;  ///< the other ranks have been notified that this one sends nothing more
   std::optional<Layout> layout_;
-  std::vector<Peer> peers_;  ///< as in the plan
+  std::vector<Peer> peers_;  ///< in the order of the plan
 
   sys::Mutex mutex_;
-  std::vector<std::string> hellos_;  ///< of each rank, "": not yet
+  std::vector<std::string> hellos_;  ///< by rank; "": not received yet
   std::size_t hellos_missing_ WEIR_GUARDED_BY(mutex_) = 0;
   std::vector<std::string> gone_
-      WEIR_GUARDED_BY(mutex_);                ///< why nothing comes of a rank any more, "": it does
-  std::uint64_t started_ = 0, finished_ = 0;  ///< steps
-  std::size_t missing_ WEIR_GUARDED_BY(mutex_) = 0;  ///< messages of the step that was started
+      WEIR_GUARDED_BY(mutex_);                ///< why a rank sends no more messages; "": it does
+  std::uint64_t started_ = 0, finished_ = 0;  ///< number of steps
+  std::size_t missing_ WEIR_GUARDED_BY(mutex_) = 0;  ///< missing messages of the started step
   Outcome failure_ WEIR_GUARDED_BY(mutex_);
-  bool failure_announced_ WEIR_GUARDED_BY(mutex_) = false;  ///< of a failure, or will
+  bool failure_announced_ WEIR_GUARDED_BY(mutex_) =
+      false;  ///< the other ranks know of a failure, or will
   weir_halo_info info_ = WEIR_HALO_INFO_INIT;
 };
 

@@ -67,12 +67,12 @@ std::string HaloCheck::compare_place(std::size_t block, std::size_t field, const
       place, text_of_found(block, field, cell, address - kept, locate), std::abs(address - kept));
 }
 
-/// Returns which cell the program keeps so many bytes behind one, by the distances of its
-/// neighbours.
+/// Returns the cell that the program stores `offset` bytes after `cell`, computed from the
+/// distances to its neighbours.
 std::string HaloCheck::text_of_found(std::size_t block, std::size_t field, const GridCell& cell,
                                      std::ptrdiff_t offset, const CellLocator& locate) const {
   const GridRange& own = grid_.blocks[block].cells;
-  std::array<std::ptrdiff_t, 3> steps{};  // 0: not known
+  std::array<std::ptrdiff_t, 3> steps{};  // 0: unknown
   for (std::size_t d = 0; d < 3; ++d) {
     if (own.end[d] - own.begin[d] < 2) continue;
     GridCell low = cell, high = cell;
@@ -97,7 +97,7 @@ std::string HaloCheck::text_of_found(std::size_t block, std::size_t field, const
   return "none";
 }
 
-// ---- Cells that travel --------------------------------------------------------------------------
+// ---- Cells in messages --------------------------------------------------------------------------
 
 std::size_t HaloCheck::bytes(const HaloPlan::Part& part) const noexcept {
   const std::size_t element = arrays_.element_bytes(part.field);

@@ -1,4 +1,4 @@
-// The checked mode of halos: every cell travels with where it is from and where it is to go.
+// The checked mode of halos: each cell is sent with its source and its target.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace weir::rt {
 
-/// What a cell says of itself. Coordinates are found from the memory that it was read from.
+/// Identifies a cell. The coordinates are computed from the address from which the cell was read.
 struct CellTag {
   GridCell source, target;
   std::uint64_t step;
@@ -21,7 +21,7 @@ struct CellTag {
   std::uint32_t unused = 0;
 };
 
-/// Where the program keeps a cell of a block's field.
+/// Returns where the program stores a cell of a block's field.
 using CellLocator =
     std::function<const void*(std::size_t block, std::size_t field, const GridCell& cell)>;
 
@@ -31,18 +31,18 @@ class HaloCheck {
   HaloCheck(const Partition& grid, const BlockArrays& arrays, const HaloPlan& plan)
       : grid_(grid), arrays_(arrays), plan_(plan) {}
 
-  /// Compares where the arrays have the cells of the plan with where the program keeps them.
-  /// Returns what is wrong with the first cell that is elsewhere, "": nothing.
+  /// Compares where the arrays and the program store the cells of the plan. Returns a description
+  /// of the first difference; "" if there is none.
   std::string find_misplaced(Rank rank, const CellLocator& locate) const;
 
-  /// Bytes of a part with tags.
+  /// Returns the size of a part with tags.
   std::size_t bytes(const HaloPlan::Part& part) const noexcept;
 
-  /// Packs a part and returns where it ends.
+  /// Packs a part and returns the end of the written bytes.
   std::byte* pack(const HaloPlan::Part& part, std::uint64_t step, std::byte* to) const;
 
-  /// Writes cells that pack() made to where a part says. Stops before the first one that does not
-  /// belong there and returns what is wrong, "": nothing.
+  /// Unpacks cells that pack() wrote into a part. Stops before the first cell that does not belong
+  /// there and returns a description of the error; "" if there is none.
   std::string unpack(const std::byte* from, const HaloPlan::Part& part, std::uint64_t step) const;
 
  private:

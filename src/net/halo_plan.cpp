@@ -23,7 +23,7 @@ GridRange with_halo(const GridRange& block, const HaloShape& shape) noexcept {
   return weir_grid_range_shrink(block, grown.data());
 }
 
-/// Directions in which a block has a halo: -1, 0 or 1 in each dimension, at least one not 0.
+/// Returns the directions in which a block has a halo: -1, 0 or 1 in each dimension, not all 0.
 std::vector<GridCell> directions_of(const HaloShape& shape) {
   std::vector<GridCell> all;
   for (int i = 0; i < 27; ++i) {
@@ -50,7 +50,8 @@ GridRange halo_towards(const GridRange& block, const GridCell& direction, const 
   return range;
 }
 
-/// How far from where it is used a cell may be in that direction: not at all, or by the period.
+/// Returns the possible shifts between a cell and its use in that direction: none, or by the
+/// period.
 std::vector<GridCell> shifts_towards(const Partition& grid, const GridCell& direction) {
   std::vector<GridCell> all{{0, 0, 0}};
   for (std::size_t d = 0; d < 3; ++d) {
@@ -127,7 +128,7 @@ std::vector<HaloTransfer> read_transfers(const Partition& grid, const HaloShape&
         transfer.source.end[d] = 1;
         continue;
       }
-      // Of cells that are nowhere near the grid the difference could overflow.
+      // For cells far outside of the grid the difference could overflow.
       const std::int64_t far = 4 * (grid.cells[d] + shape.width[d]);
       if (asked.target[d] < -far || asked.target[d] > far) {
         fail_argument("transfer {} goes to cell {} in {}: that is no halo", i, asked.target[d],
@@ -228,7 +229,7 @@ GridCell BlockArrays::cell_at(std::size_t block, std::size_t field,
   const GridCell extent{own.end[0] - own.begin[0] + 2 * width_[0],
                         own.end[1] - own.begin[1] + 2 * width_[1],
                         own.end[2] - own.begin[2] + 2 * width_[2]};
-  // What is not there has no stride.
+  // A dimension with one row or plane has no stride.
   const std::int64_t row =
       extent[1] > 1 ? static_cast<std::int64_t>(given.row) : extent[0] * element;
   const std::int64_t plane =
@@ -243,7 +244,8 @@ GridCell BlockArrays::cell_at(std::size_t block, std::size_t field,
 
 namespace {
 
-/// Adds a part in pieces of a message, of whole rows or planes: the same on both of its ends.
+/// Splits a part into pieces of at most one message, in whole rows or planes: both ranks split
+/// alike.
 void add_pieces(const HaloPlan::Part& part, std::vector<HaloPlan::Part>& parts) {
   const Strided& box = part.memory;
   const auto fit = [](std::size_t bytes, std::size_t most) {
@@ -295,7 +297,7 @@ HaloPlan make_halo_plan(const Partition& grid, std::vector<HaloTransfer> transfe
       if (source == rank) from.memory = arrays.cells(transfer.from, field, transfer.source);
       if (target == rank) to.memory = arrays.cells(transfer.to, field, transfer.target());
       if (source == target) {
-        // Blocks may share an array, so that one's cells are the other's halo.
+        // Blocks may share an array, so that cells of one are the halo of the other.
         if (from.memory.first != to.memory.first) plan.copies.push_back({from, to});
       } else if (source == rank) {
         HaloPlan::Peer& peer = peer_of(target);
