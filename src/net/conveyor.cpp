@@ -13,8 +13,8 @@ namespace {
 
 using Kind = ConveyorEnvelope::Kind;
 
-constexpr std::uint64_t kAcksInFlight =
-    4;  ///< acks per full window, so that no sender waits for long
+/// acks per full window, so that no sender waits for long
+constexpr std::uint64_t kAcksInFlight = 4;
 
 void raise(sys::Atomic<std::uint64_t>& most, std::uint64_t value) noexcept {
   std::uint64_t seen = most.load(std::memory_order_relaxed);

@@ -16,10 +16,10 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::size_t kBoxBytes = 1u << 20;  ///< from one sender, not received yet
+constexpr std::size_t kBoxBytes = 1u << 20;  ///< maximum from one sender that is not received yet
 
-// How long a rank may be outside of the fabric while others wait for what the seed holds. Counted,
-// not measured, so that time in a debugger, which stops all threads, is one look.
+// How long a rank may make no call of the fabric while others wait for packets that the seed holds.
+// Counted in checks, not in time, so that a stop in a debugger counts as one check.
 constexpr std::int64_t kBetweenAbsentLooks = 1'000'000'000;
 constexpr unsigned kMostAbsentLooks = 60;
 
@@ -31,32 +31,34 @@ bool same(const ThreadLife& one, const ThreadLife& other) noexcept {
 
 struct Packet {
   std::vector<std::byte> bytes;
-  bool counts = true;  ///< takes of the sender's room
+  bool counts = true;  ///< occupies the sender's room
 };
 
 }  // namespace
 
-/// What has been sent to a rank.
+/// Packets that were sent to a rank.
 struct InprocHub::Box {
   Box(Rank ranks, std::uint64_t seed) : from(ranks), random(seed) {}
 
-  /// What a sender has sent and the rank has not taken.
+  /// Packets of one sender that the rank has not received.
   struct Sender {
     std::deque<Packet> packets;
-    std::size_t bytes = 0;    ///< of those that count
-    std::size_t held = 0;     ///< packets at the end, until the seed decides for them
-    bool introduced = false;  ///< its first packet, by which ranks meet, is not held
+    std::size_t bytes = 0;  ///< of the packets that count
+    std::size_t held = 0;   ///< number of packets at the end that wait for the seed's decision
+    /// the first packet was sent; it is not held, because the ranks join with it
+    bool introduced = false;
   };
 
   sys::Mutex mutex;
   std::vector<Sender> from;
   std::deque<Rank> arrivals;  ///< senders of the packets that are not held
-  std::optional<Rank> next;   ///< sender of the one that the seed has decided for
-  bool closed = false;        ///< the rank has gone
+  std::optional<Rank> next;   ///< sender of the packet that the seed has released
+  bool closed = false;        ///< the rank has left
   std::mt19937_64 random;
-  sys::Atomic<std::size_t> held{0};     ///< packets of all senders
-  sys::Atomic<std::uint64_t> news{0};   ///< changes when there may be something for its threads
-  sys::Atomic<std::uint32_t> ended{0};  ///< waits that are to hear of their end
+  sys::Atomic<std::size_t> held{0};  ///< packets of all senders
+  /// changes when a thread of the rank may have something to do
+  sys::Atomic<std::uint64_t> news{0};
+  sys::Atomic<std::uint32_t> ended{0};  ///< number of waits that must be notified of their end
   sys::Atomic<std::uint32_t> bell{0};
 
   void ring() noexcept {
@@ -79,26 +81,26 @@ struct InprocHub::State {
   /// The threads of a rank.
   struct Threads {
     std::vector<IdleWait*> waits;
-    std::vector<ThreadLife> known;  ///< those that have used the rank
-    bool others = false;            ///< some are not known
-    bool left = false;              ///< the rank has
+    std::vector<ThreadLife> known;  ///< threads that have used the rank
+    bool others = false;            ///< some threads are not in `known`
+    bool left = false;              ///< the rank has left
   };
 
   std::vector<std::unique_ptr<Box>> boxes;
   std::vector<Fault> faults;
   bool draws = false;
 
-  sys::Atomic<bool> decides{false};  ///< the seed, and nothing else
+  sys::Atomic<bool> decides{false};  ///< only the seed orders packets
   sys::Atomic<bool> reports_stalls{false};
-  sys::Atomic<std::uint64_t> in_flight{0};  ///< packets that have not been taken in
+  sys::Atomic<std::uint64_t> in_flight{0};  ///< packets that have not been processed
 
-  sys::Mutex mutex;        // of what follows
-  std::mt19937_64 random;  ///< for what the seed decides
+  sys::Mutex mutex;        // guards the members below
+  std::mt19937_64 random;  ///< for the decisions of the seed
   std::vector<Threads> threads;
   std::int64_t absent_looked_ns = 0;
-  unsigned absent_looks = 0;  ///< since the seed has decided for something
+  unsigned absent_looks = 0;  ///< checks since the last decision of the seed
 
-  // Under the mutex.
+  // The caller holds the mutex.
   void enter(Rank rank, IdleWait& wait, std::uint64_t since);
   void settle();
   void go_on() noexcept;
@@ -114,7 +116,8 @@ struct InprocHub::State {
   void release_all();
 };
 
-/// Nothing comes from now on. What others have sent keeps its room until they hear of the end.
+/// Closes the box. Packets of other ranks occupy the sender's room until the sender learns of the
+/// end.
 void InprocHub::Box::close(State& state) noexcept {
   const sys::Lock lock(mutex);
   closed = true;
@@ -128,8 +131,8 @@ void InprocHub::Box::close(State& state) noexcept {
 
 // ---- Threads that wait --------------------------------------------------------------------------
 
-/// A wait that begins makes the others of its rank old: what its thread did before may be what they
-/// wait for.
+/// Adds or updates a wait. A new wait makes the other waits of its rank outdated: before it, its
+/// thread may have done what they wait for.
 void InprocHub::State::enter(Rank rank, IdleWait& wait, std::uint64_t since) {
   Box& box = *boxes[rank];
   std::vector<IdleWait*>& waits = threads[rank].waits;
@@ -146,14 +149,15 @@ void InprocHub::State::enter(Rank rank, IdleWait& wait, std::uint64_t since) {
   if (others_are_old && all_wait(rank)) box.ring();
 }
 
-/// Decides what happens next, when no rank does anything.
+/// Takes the next decision when all ranks wait.
 void InprocHub::State::settle() {
   if (decides.load()) go_on();
   if (reports_stalls.load() && stalls()) note_stall();
 }
 
-/// Whether a thread of a rank does nothing before something new comes. Others may: what they send
-/// arrives later, so that too early is only an order that differs, and never is a standstill.
+/// Returns whether a thread of a rank waits until something new arrives. Other threads may run:
+/// what they send arrives later, so that an early decision changes only the order and is never a
+/// stall.
 bool InprocHub::State::is_idle(Rank rank) const noexcept {
   const Threads& own = threads[rank];
   if (own.left) return true;
@@ -163,7 +167,7 @@ bool InprocHub::State::is_idle(Rank rank) const noexcept {
          std::any_of(own.waits.begin(), own.waits.end(), is_current);
 }
 
-/// Whether all threads of a rank wait, without a time limit. In doubt not.
+/// Returns whether all threads of a rank wait without a time limit; false in doubt.
 bool InprocHub::State::all_wait(Rank rank) const noexcept {
   const Threads& own = threads[rank];
   const auto lives = [](const ThreadLife& life) { return !life.expired(); };
@@ -173,7 +177,8 @@ bool InprocHub::State::all_wait(Rank rank) const noexcept {
                      [](const IdleWait* wait) { return wait->patience == Patience::endless; });
 }
 
-/// Whether that has come to nothing for all of them since any of them has done something.
+/// Returns whether all threads of a rank wait and none has had anything to do since the last
+/// change.
 bool InprocHub::State::waits_for_ever(Rank rank) const noexcept {
   const Threads& own = threads[rank];
   if (own.left) return true;
@@ -183,7 +188,7 @@ bool InprocHub::State::waits_for_ever(Rank rank) const noexcept {
                      [news](const IdleWait* wait) { return !wait->end && wait->since == news; });
 }
 
-/// Whether nothing will ever happen again. Asked before each sleep: takes no memory.
+/// Returns whether nothing will happen any more. Called before each sleep: does not allocate.
 bool InprocHub::State::stalls() const noexcept {
   if (in_flight.load() != 0) return false;
   for (Rank rank = 0; rank < threads.size(); ++rank) {
@@ -192,7 +197,7 @@ bool InprocHub::State::stalls() const noexcept {
   return true;
 }
 
-/// Says which rank waits for what.
+/// Returns which rank waits for what.
 std::string InprocHub::State::describe_stall() const {
   std::string text = "all ranks wait for each other:";
   for (std::size_t rank = 0; rank < threads.size(); ++rank) {
@@ -207,7 +212,7 @@ std::string InprocHub::State::describe_stall() const {
   return text;
 }
 
-/// All whose calls fail by it are to hear of a stall, each once: they may go on.
+/// Ends all waits with a description of the stall, each once: their threads may continue.
 void InprocHub::State::note_stall() {
   const std::string found = describe_stall();
   for (Rank rank = 0; rank < threads.size(); ++rank) {
@@ -221,10 +226,10 @@ void InprocHub::State::end(Rank rank, IdleWait& wait, std::string how) noexcept 
   boxes[rank]->ring();
 }
 
-// ---- What the seed decides ----------------------------------------------------------------------
+// ---- Decisions of the seed ----------------------------------------------------------------------
 
-/// When no rank does anything the seed decides what happens next: a packet arrives, or a poll has
-/// been in vain. What can happen depends on the program alone, not on when its threads ran.
+/// Takes the next decision when all ranks wait: a packet arrives, or a poll ends without a result.
+/// The choices depend on the program alone, not on the timing of its threads.
 void InprocHub::State::go_on() noexcept {
   std::size_t choices = 0;
   const auto polls = [](const IdleWait* wait) { return wait->patience == Patience::none; };
@@ -247,7 +252,7 @@ void InprocHub::State::go_on() noexcept {
   }
 }
 
-/// Lets the oldest packet of a sender arrive: that which has the held one of this number.
+/// Releases the oldest packet of the sender that has the held packet with index `held`.
 void InprocHub::State::release(Rank to, std::size_t held) noexcept {
   Box& box = *boxes[to];
   Rank from = 0;
@@ -268,8 +273,8 @@ void InprocHub::State::release(Rank to, std::size_t held) noexcept {
   if (was_full) boxes[from]->announce();
 }
 
-/// A rank that calls nothing for long may wait, elsewhere, for one that gets nothing meanwhile.
-/// Everything arrives as it comes then: the program is to go on.
+/// Detects a rank that makes no call for long: it may wait elsewhere for a rank that receives
+/// nothing meanwhile. Releases all packets in that case, so that the program can continue.
 void InprocHub::State::look_for_absent(Rank rank) noexcept {
   if (!threads[rank].waits.empty()) return;
   const std::int64_t now = sys::now_ns();
@@ -279,7 +284,7 @@ void InprocHub::State::look_for_absent(Rank rank) noexcept {
   decides.store(false);
   try {
     release_all();
-  } catch (...) {  // no memory: until the next look
+  } catch (...) {  // no memory: tried again at the next check
     return decides.store(true);
   }
   log::warning(
@@ -397,7 +402,8 @@ class InprocHub::InprocLink final : public Link {
     if (wait.end) own_.ended.fetch_sub(1);
     std::vector<IdleWait*>& waits = state_->threads[info_.rank].waits;
     std::erase(waits, &wait);
-    const bool others_wait = !waits.empty();  // of a rank that may go on without this thread
+    // another thread of the rank waits while this one continues
+    const bool others_wait = !waits.empty();
     if (others_wait && state_->decides.load()) state_->go_on();
   }
 
@@ -446,7 +452,7 @@ class InprocHub::InprocLink final : public Link {
     }
     if (!holds) {
       box.ring();
-    } else {  // perhaps by a thread beside one that waits
+    } else {  // another thread of this rank may be waiting
       go_on();
     }
     return true;
@@ -462,7 +468,7 @@ class InprocHub::InprocLink final : public Link {
     return !own_.arrivals.empty() || own_.next;
   }
 
-  /// Whether packets of a rank are on their way for longer than it takes to send them.
+  /// Returns whether packets of a rank are held by the seed or not received yet.
   bool is_owed_by(Rank rank) const noexcept {
     const sys::Lock lock(own_.mutex);
     return state_->decides.load() && !own_.from[rank].packets.empty();
@@ -477,7 +483,7 @@ class InprocHub::InprocLink final : public Link {
       } else if (own_.arrivals.empty()) {
         return false;
       } else {
-        // A draw among packets, not senders: who sent more is drawn more often.
+        // A draw among packets, not senders: a rank that has sent more is drawn more often.
         const bool draws = state_->draws && !state_->decides.load();
         const std::size_t drawn = draws ? own_.random() % own_.arrivals.size() : 0;
         from = own_.arrivals[drawn];

@@ -1,4 +1,4 @@
-// All ranks in one process: for tests, and for finding bugs of communication.
+// All ranks in one process: for tests and for debugging communication.
 #pragma once
 
 #include <cstddef>
@@ -9,38 +9,38 @@
 
 namespace weir::rt {
 
-/// Carries packets between the ranks of one process, which see of each other no more than that.
+/// Carries packets between ranks of one process, which share nothing else.
 ///
-/// With a seed, a draw decides whose packet a rank receives next, of those that are there; packets
-/// of one sender stay in order.
+/// With a seed, each receive draws one of the arrived packets; packets of one sender stay in order.
 class InprocHub {
  public:
   InprocHub(Rank ranks, std::uint64_t seed);
 
-  /// The link of a rank. Each once.
+  /// Returns the link of a rank; at most one per rank.
   std::unique_ptr<Link> link(Rank rank);
 
-  /// Makes the order of all packets one that the seed alone decides, however the threads of the
-  /// ranks run. Before the links are made.
+  /// Makes the seed alone determine the order of all packets, however the threads of the ranks are
+  /// scheduled. Call it before link().
   ///
-  /// A packet arrives only when all ranks wait; then the seed draws one of all that are under way,
-  /// or ends the wait of a rank that only looks (Patience::none). So what there is to draw from
-  /// follows from the program and what has arrived before. That holds for ranks whose calls are all
-  /// of one thread, and which know nothing of the time nor of each other but packets. Of a rank
-  /// with several threads one that waits is enough, as the others may wait elsewhere. A rank that
-  /// is in no call for a minute while others wait ends it all, with a warning: then packets arrive
-  /// as they come. The first packet of each pair of ranks is not held: they meet by it.
+  /// A packet arrives only when all ranks wait. The seed then draws one of all packets in flight,
+  /// or ends the wait of a rank that polls (Patience::none), so that the choices depend only on the
+  /// program and on earlier arrivals. This holds if each rank calls the fabric from one thread, and
+  /// if ranks depend neither on the time nor on each other except through packets. Of a rank with
+  /// several threads, one waiting thread is enough, because the others may wait elsewhere. If a
+  /// rank makes no call for a minute while others wait, a warning is logged and packets arrive in
+  /// the order of sending from then on. The first packet of each pair of ranks is not held, because
+  /// the ranks join with it.
   void decide_by_seed() noexcept;
 
-  /// From now on ranks that all wait for each other for ever hear of it: when all their threads
-  /// wait that have used the port and have not ended, each has found nothing to do since any other
-  /// one of its rank has done something, and no packet is under way. A thread that has not used the
-  /// port yet might still do what is waited for.
+  /// Makes waits fail when all ranks wait for each other forever: all threads wait that have used
+  /// the port and have not ended, each has found nothing to do since any other thread of its rank
+  /// last did something, and no packet is in flight. A thread that has not used the port yet is not
+  /// counted, though it could end a wait.
   void report_stalls() noexcept;
 
-  /// From now on nothing of a rank arrives anywhere, as if its process had been stopped.
+  /// Drops all packets from and to a rank from now on, as if its process had been stopped.
   void silence(Rank rank) noexcept;
-  /// Changes a byte of the next packet that a rank sends.
+  /// Flips a bit in byte `byte` of the next packet that a rank sends.
   void corrupt_next_of(Rank rank, std::size_t byte) noexcept;
 
  private:

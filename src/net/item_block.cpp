@@ -16,15 +16,15 @@ namespace {
 constexpr std::uint32_t kBlockMagic = 0x6b6c6257;
 constexpr std::size_t kMostSegments = 256;
 constexpr std::size_t kCombiningTimes = 4;
-constexpr std::size_t kFetched = 32;         ///< items that are fetched before they are combined
-constexpr std::size_t kFetchedBytes = 1024;  ///< behind items that are appended together
+constexpr std::size_t kFetched = 32;         ///< items that are prefetched before they are combined
+constexpr std::size_t kFetchedBytes = 1024;  ///< prefetched after a bulk append
 
 struct BlockHead {
   std::uint32_t magic, segments;
   std::uint64_t data_bytes;
 };
 
-/// Addresses of four bytes, of eight, or of four with the length of a run.
+/// Address formats: four bytes, eight bytes, or four bytes with the length of a run.
 enum Form : std::uint8_t { kNarrow, kWide, kRuns };
 
 struct SegmentHead {
@@ -52,14 +52,14 @@ T load(const std::byte* from) noexcept {
   return value;
 }
 
-/// Of a block's memory, what comes before its data: heads, addresses, the padding behind them.
+/// Returns the size of the memory before the data: headers, addresses and padding.
 std::size_t head_bytes(std::size_t addresses) noexcept {
   return round_up<64>(kHeadRoom + 8 * (addresses + 2));
 }
 
 std::size_t entry_bytes(std::uint8_t form) noexcept { return form == 0 ? 4 : 8; }
 
-/// Writes zeros up to the next multiple of so many bytes from the start. Returns the end.
+/// Writes zeros up to the next multiple of `step` bytes from `start`. Returns the end.
 template <std::size_t step>
 std::byte* pad(const std::byte* start, std::byte* at) noexcept {
   const std::size_t padding =
@@ -68,7 +68,7 @@ std::byte* pad(const std::byte* start, std::byte* at) noexcept {
   return at + padding;
 }
 
-/// Copies an item. Those of usual sizes take a few instructions.
+/// Copies an item; a few instructions for the usual sizes.
 void copy_item(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   switch (bytes) {
     case 8: std::memcpy(to, from, 8); return;
@@ -79,7 +79,8 @@ void copy_item(std::byte* to, const std::byte* from, std::size_t bytes) noexcept
   }
 }
 
-/// Fetches what most likely comes next: who puts items in turn has them one behind the other.
+/// Prefetches the following items: a producer that puts items one by one usually has them
+/// contiguous in memory.
 void fetch_next(const std::byte* items) noexcept {
   for (std::size_t at = 0; at < kFetchedBytes; at += 64) __builtin_prefetch(items + at);
 }
@@ -91,7 +92,7 @@ void add_word(std::byte* to, const std::byte* from) noexcept {
 
 // ---- Writing ------------------------------------------------------------------------------------
 
-/// Writes an address for each item, over the addresses or before them. Returns the end.
+/// Writes one address per item; `to` may overlap `from`, but not lie after it. Returns the end.
 template <class Word>
 std::byte* write_each(const SegmentHead& head, const std::uint64_t* from, std::byte* to) noexcept {
   constexpr std::size_t kAtOnce = 64;
@@ -107,7 +108,7 @@ std::byte* write_each(const SegmentHead& head, const std::uint64_t* from, std::b
   return to;
 }
 
-/// The same for each run.
+/// The same with one entry per run.
 std::byte* write_runs(const SegmentHead& head, const std::uint64_t* from, std::byte* to) noexcept {
   for (std::size_t at = 0; at < head.items;) {
     const std::uint64_t first = from[at];
@@ -130,7 +131,7 @@ std::byte* write_addresses(const SegmentHead& head, const std::uint64_t* from,
                             : write_each<std::uint32_t>(head, from, to);
 }
 
-/// Chooses the shortest form.
+/// Chooses the shortest format.
 SegmentHead head_of(const ItemType& type, std::uint32_t items, const AddressFacts& facts) noexcept {
   SegmentHead head{type.kind, kNarrow, type.handler, static_cast<std::uint16_t>(type.bytes),
                    0,         items,   items,        facts.base()};
@@ -153,8 +154,8 @@ SegmentHead head_of(const ItemType& type, std::uint32_t items, const AddressFact
 
 }  // namespace
 
-/// Loops of single operations, which compilers do on several addresses at once. Addresses are
-/// looked at when they come, as they are in the nearest cache then.
+/// The loops have one simple operation each, so that the compiler vectorises them. Addresses are
+/// analysed when they arrive, while they are in the first-level cache.
 void AddressFacts::add(const std::uint64_t* addresses, std::size_t count,
                        std::size_t bytes) noexcept {
   if (count == 0) return;
@@ -186,7 +187,7 @@ std::uint64_t AddressFacts::base() const noexcept {
 
 std::uint64_t* BlockWriter::addresses() noexcept { return head_.data() + kHeadRoom / 8; }
 
-/// The most that a block has.
+/// Returns the maximum number of addresses in a block.
 std::size_t BlockWriter::addresses_of(std::size_t limit) const noexcept {
   const std::size_t room = limit / (kItemStep + 4);
   return items_ > 0 ? std::min(items_, room) : room;
@@ -212,7 +213,7 @@ void BlockWriter::open_in(std::byte* memory) {
   data_ = memory + head_bytes(addresses_of(bytes_));
 }
 
-/// Addresses that are wide take four bytes more than what was counted.
+/// Wide addresses take four bytes more than room_for() counts.
 std::size_t BlockWriter::packet_bytes(std::size_t bytes) const noexcept {
   return round_up<64>(bytes + 4 * addresses_of(bytes) + 8 * kMostSegments + 32);
 }
@@ -224,7 +225,7 @@ void BlockWriter::open_packet(std::byte* memory, std::size_t bytes) {
 }
 
 void BlockWriter::begin(std::size_t limit) {
-  const std::size_t words = kHeadRoom / 8 + addresses_of(limit) + 1;  // and the padding
+  const std::size_t words = kHeadRoom / 8 + addresses_of(limit) + 1;  // 1 for the padding
   if (head_.size() < words) head_.resize(words);
   segments_.reserve(kMostSegments);
   combining_ = packet_ = false;
@@ -236,7 +237,7 @@ void BlockWriter::begin(std::size_t limit) {
   count_ = {};
 }
 
-/// Counts four bytes for an address, what most have.
+/// Counts four bytes for an address, the usual size.
 std::size_t BlockWriter::room_for(const ItemType& type) {
   const std::size_t each = type.bytes + (type.kind == ItemKind::send ? 0 : 4);
   if (segments_.empty() || segments_.back().type != type) {
@@ -288,8 +289,8 @@ void BlockWriter::append(const std::uint64_t* addresses, const std::byte* data,
   stored_ += count;
 }
 
-/// Two items of one segment overlap only when they have the same address, as long as all addresses
-/// are multiples of the size; after one that is not, the block combines no more.
+/// While all addresses are multiples of the size, two items of a segment overlap only if they have
+/// the same address. After an address that is not a multiple, the block stops combining.
 template <ItemKind kind, std::size_t known>
 std::size_t BlockWriter::combine_items(const std::uint64_t* addresses, const std::byte* data,
                                        std::size_t count) noexcept {
@@ -301,7 +302,7 @@ std::size_t BlockWriter::combine_items(const std::uint64_t* addresses, const std
   std::size_t room = room_for(type), at = 0, combined = 0;
   for (; at < count; ++at) {
     const std::uint64_t address = addresses[at];
-    __builtin_prefetch(data + (at + kFetched) * bytes, 0, 2);  // also of the next call
+    __builtin_prefetch(data + (at + kFetched) * bytes, 0, 2);  // of the next call too
     if (address % bytes != 0) [[unlikely]] {
       combining_ = false;
       break;
@@ -345,7 +346,7 @@ std::size_t BlockWriter::combine(const std::uint64_t* addresses, const std::byte
   }
 }
 
-/// Where the head begins, of which so many bytes come before the addresses.
+/// Returns the begin of the head, of which `before` bytes precede the addresses.
 std::byte* BlockWriter::place_of_head(std::size_t before) noexcept {
   if (packet_) return pad<16>(data_, data_ + data_used_);
   std::byte* const room = given_ != nullptr ? given_ : reinterpret_cast<std::byte*>(head_.data());
@@ -381,9 +382,9 @@ BlockWriter::Parts BlockWriter::close(std::span<const std::byte> envelope) noexc
 namespace {
 
 constexpr std::size_t kLine = 64;
-constexpr std::size_t kAhead = 16;  ///< items that are fetched before they are written
+constexpr std::size_t kAhead = 16;  ///< items that are prefetched before they are written
 
-/// A segment where it lies in a block.
+/// A segment in a received block.
 struct SegmentView {
   SegmentHead head;
   const std::byte* entries = nullptr;
@@ -402,7 +403,8 @@ struct SegmentView {
   }
 };
 
-/// Says what is wrong with the begin of a block of so many bytes, or "".
+/// Checks the begin of a block of `bytes` bytes. Returns a description of the error; "" if there is
+/// none.
 std::string check_begin(std::span<const std::byte> head, std::size_t bytes) {
   if (head.size() < sizeof(BlockHead)) return fmt::format("is only {} bytes long", head.size());
   const auto block = load<BlockHead>(head.data());
@@ -413,7 +415,7 @@ std::string check_begin(std::span<const std::byte> head, std::size_t bytes) {
   return "";
 }
 
-/// Goes through the segments of a block. visit() returns what is wrong with one, or "".
+/// Visits the segments of a block. visit() returns a description of an error, or "".
 template <class Visit>
 std::string for_each_segment(std::span<const std::byte> block, std::span<const std::byte> items,
                              Visit&& visit) {
@@ -448,7 +450,7 @@ std::string check_each(const SegmentView& view, std::size_t window) {
   if (view.head.entries != view.head.items) {
     return fmt::format("has {} addresses for {} items", view.head.entries, view.head.items);
   }
-  Word all = 0;  // not below the largest, and quicker
+  Word all = 0;  // at least the maximum, and faster
   for (std::size_t at = 0; at < view.head.items; ++at) {
     all |= load<Word>(view.entries + at * sizeof(Word));
   }
@@ -500,8 +502,8 @@ std::string check_segment(const SegmentView& view, const BlockTarget& target) {
               : check_each<std::uint32_t>(view, target.bytes);
 }
 
-/// Writes items one by one, while what comes later is fetched. A size that is known makes the copy
-/// a few instructions.
+/// Writes items one by one and prefetches later ones. A size known at compile time makes the copy a
+/// few instructions.
 template <class Word, std::size_t known>
 void put_each(const SegmentView& view, std::byte* memory) noexcept {
   const std::size_t bytes = known > 0 ? known : view.head.bytes;
@@ -512,7 +514,7 @@ void put_each(const SegmentView& view, std::byte* memory) noexcept {
   }
 }
 
-/// Writes items that are lines past the cache, as far as they are where lines are.
+/// Writes items of one cache line, with non-temporal stores where the target is aligned to a line.
 template <class Word>
 void put_lines(const SegmentView& view, std::byte* memory) noexcept {
   const std::size_t items = view.head.items;
@@ -541,7 +543,7 @@ void put_each(const SegmentView& view, std::byte* memory, bool past_cache) noexc
   }
 }
 
-/// Puts of runs. Into memory that no cache holds they are written past the cache.
+/// Writes runs; `past_cache`: with non-temporal stores, for memory that is larger than the caches.
 void put_runs(const SegmentView& view, std::byte* memory, bool past_cache) noexcept {
   const std::byte* data = view.data;
   for (std::size_t at = 0; at < view.head.entries; ++at) {

@@ -1,4 +1,4 @@
-// What carries packets between ranks: the small part that each kind of network is.
+// The driver interface of a network: carries packets between ranks.
 #pragma once
 
 #include <cstddef>
@@ -11,71 +11,72 @@
 
 namespace weir::rt {
 
-/// Bytes of a packet: of 64 KiB and what is put before them.
+/// Maximum size of a packet: 64 KiB and headers.
 inline constexpr std::size_t kLinkPacketBytes = (64u << 10) + 1024;
-/// Bytes that are put before what is in reserved memory, at most.
+/// Maximum bytes that are prepended to the contents of reserved memory.
 inline constexpr std::size_t kReservedFront = 128;
-/// Packets of one rank that a receive() takes at once.
+/// Maximum packets of one rank per receive().
 inline constexpr unsigned kLinkBurst = 16;
 
-/// Facts about a link that do not change.
+/// Constant properties of a link.
 struct LinkInfo {
   std::string name;  ///< as in TransportInfo
   Rank rank = 0, ranks = 1;
-  std::size_t packet_bytes = 0;    ///< most that send() takes
-  std::size_t reserved_bytes = 0;  ///< most that reserve() gives
+  std::size_t packet_bytes = 0;    ///< maximum for send()
+  std::size_t reserved_bytes = 0;  ///< maximum for reserve()
   bool shares_memory = false;      ///< direct() works
   bool can_sleep = false;          ///< wait() ends when a packet arrives
-  bool sees_stalls = false;        ///< idle() may name a stall: threads that wait call it
+  bool sees_stalls = false;        ///< idle() may report a stall: waiting threads call it
   bool seeded = false;             ///< a seed decides what arrives next, when all ranks wait
 };
 
-/// Takes the packets.
+/// Receives packets.
 class PacketSink {
  public:
-  /// The bytes are gone when it returns.
+  /// `bytes` is valid during the call only.
   virtual void packet(Rank from, std::span<const std::byte> bytes) noexcept = 0;
 
  protected:
   ~PacketSink() = default;
 };
 
-/// Carries packets, in order between any two ranks. One thread at a time, but where it says
-/// otherwise. Nothing throws: links may be in libraries of their own.
+/// Carries packets, in order between any two ranks. One thread at a time unless stated otherwise.
+/// No function throws, because links may be in separate libraries.
 class Link {
  public:
   virtual ~Link() = default;
 
   virtual const LinkInfo& info() const noexcept = 0;
-  /// Sends a packet, which it has copied when it returns. False: there is no room now.
+  /// Sends a packet; the bytes are copied before it returns. False: no room now.
   virtual bool send(Rank to, Parts parts) noexcept = 0;
-  /// Memory of which a packet can be sent without a copy, on 64 bytes; null when there is none. Any
-  /// thread.
+  /// Returns memory, aligned to 64 bytes, from which a packet can be sent without a copy; null if
+  /// there is none. Any thread.
   virtual std::byte* reserve(std::size_t /*bytes*/) noexcept { return nullptr; }
-  /// Takes it back. Any thread.
+  /// Returns reserved memory to the link. Any thread.
   virtual void unreserve(std::byte*) noexcept {}
-  /// Sends a packet whose last part is at the begin of reserved memory, which is the link's again.
-  /// The others have kReservedFront bytes at most. False: there is no room now, and the memory is
-  /// still the caller's.
+  /// Sends a packet whose last part is at the begin of reserved memory, which returns to the link.
+  /// The other parts have at most kReservedFront bytes. False: no room now; the caller keeps the
+  /// memory.
   virtual bool send_reserved(Rank, Parts) noexcept { return false; }
-  /// Hands over what has arrived, a bounded number of packets. Returns whether there was anything.
+  /// Delivers arrived packets, a bounded number. Returns whether there were any.
   virtual bool receive(PacketSink& sink) noexcept = 0;
-  /// Whether all that was sent has left this process.
+  /// Returns whether all sent packets have left this process.
   virtual bool drained() noexcept { return true; }
-  /// Sees that leave() is called before the program ends the network beneath this link, as one can
-  /// that has started MPI itself.
+  /// Registers a function to call before the program shuts down the network beneath this link,
+  /// which a program that initialised MPI itself may do.
   virtual void call_before_end(void (* /*leave*/)()) noexcept {}
-  /// Ends all use of the network, as the destructor does. Afterwards only reserve(), unreserve(),
-  /// what concerns windows, and sleeping may be called.
+  /// Stops using the network, as the destructor does. Afterwards only reserve(), unreserve(), the
+  /// window functions and the sleeping functions may be called.
   virtual void leave() noexcept {}
 
-  /// Says why a rank's process cannot send any more, "" while it can, as far as the link knows.
+  /// Returns why a rank's process cannot send any more, as far as the link knows; "" while it can.
   virtual std::string why_lost(Rank) noexcept { return {}; }
-  /// Forgets what is under way to and from a rank, for ever. `left`: it has said that it leaves.
+  /// Discards everything in flight to and from a rank, permanently. `left`: the rank has announced
+  /// that it leaves.
   virtual void cut(Rank, bool /*left*/) noexcept {}
 
-  /// Does a part of an operation without its target's help, moving `cursor` on towards
-  /// `operation.bytes`. Nothing: the link cannot, and packets must do all of it.
+  /// Does a part of an operation without the target's help and advances `cursor` towards
+  /// `operation.bytes`. Returns nothing if the link cannot; packets must then do all of it.
   virtual std::optional<Outcome> direct(const OneSided&, std::uint64_t& /*cursor*/,
                                         std::int64_t& /*old*/) noexcept {
     return std::nullopt;

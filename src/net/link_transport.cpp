@@ -26,20 +26,21 @@ enum class LinkTransport::Kind : std::uint8_t {
   put_done,
   get_part,
   change_done,
-  end,  ///< like bye, of a process that ends without having closed the fabric
+  end,  ///< like leave, from a process that ends without having closed the fabric
   count
 };
 
 struct LinkTransport::Header {
   static constexpr std::uint32_t kMagic = 0x72696577;
-  enum class Format : std::uint8_t { plain = 1, summed = 2 };  ///< summed: a checksum at the end
+  /// summed: a checksum follows the body
+  enum class Format : std::uint8_t { plain = 1, summed = 2 };
 
   std::uint32_t magic = kMagic;
   Format format = Format::plain;
   Kind kind = Kind::heartbeat;
   std::uint16_t check = 0;
-  std::uint32_t bytes = 0;     ///< behind the header, without the checksum
-  std::uint32_t sequence = 0;  ///< of the packet among those from this rank to that
+  std::uint32_t bytes = 0;     ///< after the header, without the checksum
+  std::uint32_t sequence = 0;  ///< number of the packet from this rank to that one
 
   std::uint16_t expected_check() const noexcept {
     std::uint64_t mix = bytes * 0x9E3779B97F4A7C15u ^ sequence * 0xC2B2AE3D27D4EB4Fu;
@@ -73,7 +74,7 @@ struct LinkTransport::Change {
 };
 struct LinkTransport::Reply {
   std::uint64_t token;
-  std::uint64_t cursor;  ///< of the bytes that follow
+  std::uint64_t cursor;  ///< offset of the following bytes
   std::int64_t old;
   std::uint32_t status, unused;
 };
@@ -85,7 +86,7 @@ constexpr std::int64_t kLongestInterval = 250'000'000;
 constexpr std::int64_t kLongestLeave = 5'000'000'000;
 constexpr unsigned kPassesPerCheck = 64;
 
-/// Finds the build ids that the linker gave to the program and to what this function is in.
+/// Collects the linker's build ids of the program and of the library that contains this function.
 struct BuildIds {
   std::string text;
   const void* here;
@@ -127,13 +128,13 @@ struct BuildIds {
   }
 };
 
-/// From one beat to the next, for ranks that count others as lost after so long.
+/// Returns the heartbeat interval for ranks that lose a peer after `lost_after_ns` of silence.
 std::int64_t interval_for(std::int64_t lost_after_ns) noexcept {
   if (lost_after_ns <= 0) return kLongestInterval;
   return std::clamp<std::int64_t>(lost_after_ns / 8, 1'000'000, kLongestInterval);
 }
 
-/// Of the bytes of a packet behind its header, wherever they lie.
+/// Returns the checksum of a packet's body, which may be in several parts.
 std::uint64_t checksum(std::span<const std::byte> first, Parts others) noexcept {
   Checksum sum;
   sum.add(first);
@@ -141,7 +142,7 @@ std::uint64_t checksum(std::span<const std::byte> first, Parts others) noexcept 
   return sum.value();
 }
 
-/// Throws Error unless the last bytes of a packet are the checksum of the others, which stay.
+/// Removes the checksum at the end of a packet. Throws Error if it does not match.
 void cut_off_checksum(std::span<const std::byte>& bytes) {
   std::uint64_t sent = 0;
   if (bytes.size() < sizeof sent) fail(WEIR_STATUS_NETWORK_ERROR, "its checksum is missing");
@@ -220,7 +221,7 @@ void LinkTransport::join() {
     send_hellos(sent);
     for (Rank rank = 0; rank < info_.ranks; ++rank) {
       const std::string why = peers_[rank].joined ? std::string() : link_->why_lost(rank);
-      if (!why.empty()) receive_all();  // also of one that has left already
+      if (!why.empty()) receive_all();  // including packets of a rank that has left already
       const Peer& peer = peers_[rank];
       if (peer.lost && !peer.left) fail(WEIR_STATUS_NETWORK_ERROR, "{}", peer.why);
       if (peer.joined) continue;
@@ -236,7 +237,7 @@ void LinkTransport::join() {
   for (Peer& peer : peers_) peer.received_ns = peer.sent_ns = checked_ns_;
 }
 
-/// A link does not receive within receive().
+/// Does nothing inside a call of Link::receive(), which is not reentrant.
 bool LinkTransport::receive() noexcept {
   if (std::exchange(receiving_, true)) return false;
   const bool any = link_->receive(*this);
@@ -244,7 +245,7 @@ bool LinkTransport::receive() noexcept {
   return any;
 }
 
-/// Takes what has arrived, of a rank that sends no more all.
+/// Receives everything that has arrived, for a rank that sends no more.
 void LinkTransport::receive_all() noexcept {
   constexpr unsigned kMostBursts = 1000;
   for (unsigned i = 0; i < kMostBursts && receive(); ++i) {
@@ -300,7 +301,7 @@ void LinkTransport::leave(Kind farewell) noexcept {
     if (progress(nobody)) continue;
     try {
       static_cast<void>(link_->idle(wait, since));
-    } catch (...) {  // no memory: the next pass says so
+    } catch (...) {  // no memory: the next pass reports it
     }
     link_->wait(bell, std::min(deadline, sys::now_ns() + 1'000'000));
   }
@@ -525,7 +526,7 @@ bool LinkTransport::push_answers() noexcept {
   return moved;
 }
 
-// ---- One-sided operations: who started them -----------------------------------------------------
+// ---- One-sided operations: the initiator --------------------------------------------------------
 
 bool LinkTransport::start(const OneSided& operation) {
   if (ended_.size() >= free_.size()) return false;
@@ -541,11 +542,11 @@ bool LinkTransport::start(const OneSided& operation) {
   return true;
 }
 
-/// Returns whether there is nothing more to send.
+/// Returns whether nothing remains to be sent.
 bool LinkTransport::push_slot(Slot& slot, std::uint32_t index, bool& moved) noexcept {
   const OneSided& operation = slot.operation;
   if (!slot.live) return true;
-  if (peers_[operation.target].lost) return true;  // deliver_lost() ends it
+  if (peers_[operation.target].lost) return true;  // deliver_lost() ends the operation
   std::int64_t old = 0;
   std::optional<Outcome> outcome;
   if (slot.direct) outcome = link_->direct(operation, slot.cursor, old);
@@ -685,7 +686,7 @@ bool LinkTransport::deliver_lost(TransportSink& sink) noexcept {
     std::erase_if(answers_, [rank](const Answer& answer) { return answer.to == rank; });
     end_operations_on(rank, sink);
     sink.lost(rank, why);
-    end_operations_on(rank, sink);  // that who was told of an end has started
+    end_operations_on(rank, sink);  // operations that sink.lost() has started
   }
   return true;
 }
@@ -709,7 +710,7 @@ void LinkTransport::check_peers() noexcept {
   for (Rank rank = 0; rank < info_.ranks; ++rank) {
     Peer& peer = peers_[rank];
     if (rank == info_.rank || peer.lost) continue;
-    // Who was away itself cannot tell whether others were silent.
+    // A rank that did not make progress for a while cannot know whether others were silent.
     if (away > 2 * interval_ns_) peer.received_ns = now;
     if (membership_.sends_heartbeats && now - peer.sent_ns >= interval_ns_) {
       push_parts(rank, Kind::heartbeat, {}, {});

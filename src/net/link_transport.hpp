@@ -1,4 +1,4 @@
-// A transport made of a link: frames, one-sided operations, and who is still there.
+// A transport over a link: frames, one-sided operations and the liveness of ranks.
 #pragma once
 
 #include <cstddef>
@@ -16,30 +16,31 @@
 
 namespace weir::rt {
 
-/// What a rank says about itself when it joins.
+/// What a rank announces when it joins.
 struct Membership {
-  std::string build;                            ///< must be the same on all ranks
-  bool sends_heartbeats = true;                 ///< progress() is called often, whatever happens
-  std::int64_t lost_after_ns = 10'000'000'000;  ///< silence of a rank that beats; 0: for ever
+  std::string build;             ///< must be equal on all ranks
+  bool sends_heartbeats = true;  ///< progress() is called often in all circumstances
+  /// maximum silence of a rank that sends heartbeats; 0: unlimited
+  std::int64_t lost_after_ns = 10'000'000'000;
   std::int64_t join_within_ns = 60'000'000'000;
   bool sends_checksums =
-      false;  ///< what this rank sends carries a checksum, which receivers look at
+      false;  ///< this rank adds checksums to its packets, which receivers verify
 };
 
-/// Returns what tells builds of the program and of weir apart.
+/// Returns a text that identifies the build of the program and of weir.
 std::string build_id();
 
-/// Puts headers before packets, and refuses what has a wrong one, or another checksum than its
-/// bytes. One-sided operations that the
-/// link cannot do directly are packets that the target's progress() carries out: big puts and gets
-/// stream in pieces of a packet between the two memories, so that neither end keeps them.
+/// Adds headers to packets and rejects packets with a wrong header or checksum. One-sided
+/// operations that the link cannot do directly are packets that the target's progress() processes:
+/// large puts and gets are streamed in packet-sized pieces between the two memories, so that
+/// neither rank buffers them.
 ///
 /// A rank that sends nothing else sends heartbeats, eight within the shortest timeout of any rank.
-/// A rank that leaves says so, and whether it has closed the fabric; to the others it is lost
-/// without a failure of its own.
+/// A rank that leaves announces it, and whether it has closed the fabric; to the other ranks it is
+/// lost without a failure of its own.
 class LinkTransport final : public Transport, private PacketSink {
  public:
-  /// Joins: waits until all ranks have said who they are. Throws Error.
+  /// Joins: waits until all ranks have sent their hello. Throws Error.
   LinkTransport(std::unique_ptr<Link> link, Membership membership);
   LinkTransport(const LinkTransport&) = delete;
   LinkTransport& operator=(const LinkTransport&) = delete;
@@ -47,7 +48,7 @@ class LinkTransport final : public Transport, private PacketSink {
 
   const TransportInfo& info() const noexcept override { return info_; }
   bool send(Rank to, Parts parts) override;
-  /// Nothing where packets carry checksums, which come behind the last part.
+  /// Null where packets carry checksums, which follow the last part.
   std::byte* reserve(std::size_t bytes) noexcept override {
     return membership_.sends_checksums ? nullptr : link_->reserve(bytes);
   }
@@ -66,7 +67,7 @@ class LinkTransport final : public Transport, private PacketSink {
                  std::span<const WindowRun> runs) noexcept override {
     return link_->move_runs(kind, target, window, runs);
   }
-  /// Nothing where packets carry checksums: what does not travel in one would have none.
+  /// Nothing where packets carry checksums: data read in place would have none.
   std::optional<std::uint64_t> place_of(const void* memory) const noexcept override {
     return membership_.sends_checksums ? std::nullopt : link_->place_of(memory);
   }
@@ -92,7 +93,7 @@ class LinkTransport final : public Transport, private PacketSink {
   void wake() noexcept override { link_->wake(); }
 
  private:
-  static constexpr std::size_t kSlots = 256;  ///< operations under way
+  static constexpr std::size_t kSlots = 256;  ///< maximum operations in flight
   enum class Kind : std::uint8_t;
   struct Header;
   struct Hello;
@@ -106,18 +107,18 @@ class LinkTransport final : public Transport, private PacketSink {
     std::int64_t received_ns = 0, sent_ns = 0;
     std::string build;
     bool joined = false, sends_heartbeats = false;
-    bool lost = false;  ///< nothing is sent or taken any more
-    bool left = false;  ///< it is gone because it has said so
-    std::string why;    ///< it is gone: "rank 1 has left the fabric"
+    bool lost = false;  ///< nothing is sent or received any more
+    bool left = false;  ///< the rank has announced that it leaves
+    std::string why;    ///< why the rank is lost: "rank 1 has left the fabric"
   };
   struct Slot {
     OneSided operation;
     std::uint64_t cursor = 0;  ///< bytes that are done (direct, get) or sent (put)
     std::uint32_t generation = 0;
     bool live = false;
-    bool direct = false;  ///< the link may do it; else packets do all of it
+    bool direct = false;  ///< the link may do it; otherwise packets do all of it
   };
-  /// What is to be sent to a rank that asked for something.
+  /// A reply to an operation of another rank.
   struct Answer {
     Rank to = 0;
     Kind kind;
@@ -176,24 +177,25 @@ class LinkTransport final : public Transport, private PacketSink {
   std::unique_ptr<Link> link_;
   Membership membership_;
   TransportInfo info_;
-  std::int64_t interval_ns_ = 0;  ///< from one beat to the next
+  std::int64_t interval_ns_ = 0;  ///< between heartbeats
   std::int64_t checked_ns_ = 0;
   sys::Atomic<std::int64_t> next_check_ns_{0};
   unsigned passes_ = 0;
-  bool receiving_ = false;  ///< also while a handler runs, which may end the process
+  bool receiving_ = false;  ///< also during a handler, which may end the process
   bool has_left_ = false;
 
   std::vector<Peer> peers_;
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_;
-  std::vector<std::uint32_t> unsent_;  ///< slots that have more to send or to do
+  std::vector<std::uint32_t> unsent_;  ///< slots with packets to send or direct work to do
   std::deque<Answer> answers_;
   std::map<WindowId, Window> windows_;
-  std::vector<Ended> ended_, delivering_;  ///< with those under way not more than there are slots
-  std::vector<Rank> lost_;                 ///< that are gone; room for all
-  std::size_t reported_ = 0;               ///< of these
-  std::deque<std::pair<Rank, std::vector<std::byte>>> early_;  ///< frames from before join() ended
-  TransportSink* sink_ = nullptr;                              ///< of the progress() under way
+  std::vector<Ended> ended_, delivering_;  ///< together with those in flight at most kSlots
+  std::vector<Rank> lost_;                 ///< lost ranks; capacity for all
+  std::size_t reported_ = 0;               ///< how many of lost_ have been reported
+  /// frames that arrived before join() ended
+  std::deque<std::pair<Rank, std::vector<std::byte>>> early_;
+  TransportSink* sink_ = nullptr;  ///< of the running progress()
 };
 
 }  // namespace weir::rt

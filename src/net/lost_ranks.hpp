@@ -1,4 +1,4 @@
-// Which ranks of a fabric are gone, and why.
+// The lost ranks of a fabric, with reasons.
 #pragma once
 
 #include <string>
@@ -16,11 +16,11 @@ class LostRanks {
   explicit LostRanks(Rank ranks) : lost_(ranks), reasons_(ranks) {}
 
   bool is_lost(Rank rank) const noexcept { return lost_[rank].load(); }
-  /// "rank 1 has left the fabric"; "" while it is alive.
+  /// Returns why a rank is lost: "rank 1 has left the fabric"; "" while it is alive.
   std::string loss_reason(Rank rank) const;
-  /// What operations to a rank that is gone end as.
+  /// Returns the outcome of operations to a lost rank.
   Outcome outcome(Rank rank) const noexcept;
-  /// Throws Error unless the rank exists and is alive. `verb` is what is to be done: "send to".
+  /// Throws Error unless the rank exists and is alive. `verb` is the refused action: "send to".
   void check_alive(Rank rank, const char* verb) const;
 
   void mark_lost(Rank rank, const std::string& why) noexcept;

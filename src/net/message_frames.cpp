@@ -16,7 +16,7 @@ Piece piece_of(bool first, bool last) noexcept {
   return last ? Piece::last : Piece::middle;
 }
 
-/// The bytes [begin, begin + bytes) of a part, as far as it has them.
+/// Returns the bytes [begin, begin + bytes) of a part, as far as it has them.
 std::span<const std::byte> cut(std::span<const std::byte> part, std::size_t begin,
                                std::size_t bytes) noexcept {
   if (begin >= part.size()) return {};

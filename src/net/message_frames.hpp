@@ -1,4 +1,4 @@
-// Messages as frames: what a transport carries of a message in one piece.
+// Splits messages into frames and reassembles them.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace weir::rt {
 
-/// Who a message is for. Each part of weir that talks over the fabric has one.
+/// The subsystem that a message belongs to.
 enum class Channel : std::uint8_t { control, collective, user, conveyor, grid, rank, share, watch };
 
 inline constexpr std::size_t kChannels = 8;
 
-/// Before the bytes of each frame.
+/// Precedes the bytes of each frame.
 struct FrameHeader {
   enum class Piece : std::uint8_t { whole, first, middle, last };
 
@@ -27,7 +27,7 @@ struct FrameHeader {
   std::uint64_t bytes = 0;  ///< of the whole message
 };
 
-/// What there is to send of a message: two parts, behind bytes that are out already.
+/// The unsent remainder of a message: two parts, which follow `before` bytes that have been sent.
 struct MessageRest {
   std::size_t before = 0;
   std::span<const std::byte> head, body = {};
@@ -35,34 +35,34 @@ struct MessageRest {
   std::size_t size() const noexcept { return head.size() + body.size(); }
 };
 
-/// Sends the rest of a message from `sent` on, which moves with it, in frames whose bodies have
-/// `most_bytes`. Returns whether all of it is out.
+/// Sends the remainder from offset `sent` on, which it advances, in frames with at most
+/// `most_bytes` of the message each. Returns whether the whole message has been sent.
 bool send_frames(Transport& transport, Rank to, Channel channel, const MessageRest& rest,
                  std::size_t most_bytes, std::size_t& sent);
 
-/// Sends a message whose body is in reserved memory as one frame. Returns whether it is out.
+/// Sends a message whose body is in reserved memory as one frame. Returns whether it was sent.
 bool send_reserved_frame(Transport& transport, Rank to, Channel channel,
                          const MessageRest& message);
 
-/// Puts messages of one rank together again. Its memory stays for the next message, unless that was
-/// a large one.
+/// Reassembles the messages of one rank. Keeps its memory for the next message, unless it is large.
 class MessageAssembly {
  public:
-  /// Takes a frame; hands over the message that it ends, whose bytes are gone afterwards. Throws
-  /// Error when it is no part of one.
+  /// Adds a frame and delivers the message that it completes; the bytes are valid during the call
+  /// of deliver() only. Throws Error if the frame does not continue the message.
   void add(std::span<const std::byte> frame,
            const std::function<void(Channel, std::span<const std::byte>)>& deliver);
-  /// Forgets what there is of a message.
+  /// Discards a partial message.
   void clear() noexcept;
 
  private:
-  static constexpr std::size_t kKeptBytes = 1u << 20;      ///< for the next message
-  static constexpr std::size_t kReservedBytes = 8u << 20;  ///< because a header says so
+  static constexpr std::size_t kKeptBytes = 1u << 20;  ///< kept for the next message
+  /// maximum to reserve because of a header alone
+  static constexpr std::size_t kReservedBytes = 8u << 20;
 
   void check(const FrameHeader& header, std::size_t bytes) const;
 
   std::vector<std::byte> partial_;
-  std::uint64_t bytes_ = 0;  ///< of the message that is arriving; 0: none is
+  std::uint64_t bytes_ = 0;  ///< of the incomplete message; 0: there is none
 };
 
 }  // namespace weir::rt

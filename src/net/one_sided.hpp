@@ -1,4 +1,4 @@
-// What an atomic operation of another rank does to memory.
+// Applies atomic operations of other ranks to memory.
 #pragma once
 
 #include <atomic>
@@ -9,8 +9,8 @@
 
 namespace weir::rt {
 
-/// Carries out a fetch-and-add or a compare-and-swap by the processor's atomics; `old` is what was
-/// there. Returns false, and does nothing, when the word is not aligned.
+/// Executes a fetch-and-add or compare-and-swap with the processor's atomics; `old` is the previous
+/// value. Returns false without effect if the word is not aligned.
 inline bool change_word(const OneSided& operation, std::byte* at, std::int64_t& old) noexcept {
   if (reinterpret_cast<std::uintptr_t>(at) % sizeof old != 0) return false;
   const std::atomic_ref<std::int64_t> word(*reinterpret_cast<std::int64_t*>(at));

@@ -62,7 +62,7 @@ Port::Body::~Body() {
   send_all(deadline);
 }
 
-/// Also where others go on only when all wait.
+/// Also announces the thread as waiting: a seeded transport moves packets only when all ranks wait.
 void Port::Body::send_all(std::int64_t deadline_ns) noexcept {
   IdleWait wait{.what = "room to send", .patience = Patience::some};
   for (;;) {
@@ -74,7 +74,7 @@ void Port::Body::send_all(std::int64_t deadline_ns) noexcept {
     if (happened) continue;
     try {
       static_cast<void>(transport->idle(wait, since));
-    } catch (...) {  // no memory: the next pass says so
+    } catch (...) {  // no memory: the next pass reports it
     }
     transport->wait(bell, std::min(deadline_ns, now + kBetweenLooks));
   }
@@ -134,7 +134,7 @@ void Port::Body::lost(Rank rank, const std::string& why) noexcept {
 
 namespace {
 
-/// `local` is written by gets only.
+/// Only gets write to `local`.
 OneSided operation(OneSidedKind kind, Rank target, WindowId window, std::uint64_t offset,
                    const std::byte* local, std::size_t bytes) {
   return {.kind = kind,
@@ -150,7 +150,8 @@ OneSided operation(OneSidedKind kind, Rank target, WindowId window, std::uint64_
 Port::Port(std::unique_ptr<Transport> transport, ProgressBy progress)
     : body_(std::make_unique<Body>(std::move(transport), progress)) {}
 Port::~Port() {
-  // A handler has ended the process, which it never returns from.
+  // A handler has ended the process from inside a call of the body and never returns to it: leak
+  // the body.
   if (body_->progress.is_held()) static_cast<void>(body_.release());
 }
 void Port::leave_at_exit() noexcept { body_->leave_at_exit(); }
@@ -166,7 +167,7 @@ std::string Port::why_lost(Rank rank) const { return body_->lost_ranks.loss_reas
 
 void Port::listen(Channel channel, Listener* listener) {
   body_->messages.listen(channel, listener);
-  body_->progress.notify();  // what was kept may be what others wait for
+  body_->progress.notify();  // another thread may wait for a kept message
 }
 void Port::send(Rank to, Channel channel, std::span<const std::byte> head,
                 std::span<const std::byte> body) {
@@ -253,7 +254,7 @@ void Port::as_listener(const std::function<void()>& act) {
     const NoWaitScope scope;
     act();
   }
-  body_->progress.notify();  // behind the turn, which kept them from looking
+  body_->progress.notify();  // after the unlock: the lock kept waiting threads from making progress
 }
 bool Port::inside_listener() const noexcept { return body_->progress.is_held(); }
 void Port::leave_out_this_thread() noexcept { body_->progress.leave_out_this_thread(); }
@@ -268,7 +269,7 @@ void Port::drop(Rank rank, const std::string& why) noexcept {
     const PortProgress::ProgressLock progress_lock(body_->progress);
     body_->transport->drop(rank, why);
   }
-  body_->progress.notify();  // listeners are to hear of it
+  body_->progress.notify();  // progress must notify the listeners
 }
 
 }  // namespace weir::rt

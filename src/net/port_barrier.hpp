@@ -1,4 +1,4 @@
-// The barrier of all ranks that live.
+// The barrier of all live ranks.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace weir::rt {
 
-/// All tell all how many barriers they have reached, so that none depends on a particular rank.
-/// One thread of each rank.
+/// Each rank sends to all others how many barriers it has reached, so that the barrier does not
+/// depend on a particular rank. One thread per rank.
 class PortBarrier final : private Listener {
  public:
   PortBarrier(Rank rank, const LostRanks& lost_ranks, PortMessages& messages,
               PortProgress& progress, Rank ranks);
 
-  /// As in Port. After a timeout the next call waits for the same barrier.
+  /// See Port. After a timeout the next call waits for the same barrier.
   Outcome wait(std::int64_t timeout_ns);
 
  private:
@@ -29,10 +29,12 @@ class PortBarrier final : private Listener {
   const LostRanks& lost_ranks_;
   PortMessages& messages_;
   PortProgress& progress_;
-  std::vector<sys::Atomic<std::uint64_t>> theirs_;  ///< that each rank has reached
-  std::uint64_t own_ = 0;                           ///< that this rank has reached
-  bool open_ = false;                               ///< the last one has not been seen to be over
-  bool announced_ = false;                          ///< all have been told of it
+  std::vector<sys::Atomic<std::uint64_t>> theirs_;  ///< by rank: number of barriers reached
+  /// number of barriers that this rank has reached
+  std::uint64_t own_ = 0;
+  /// the last barrier is not known to be complete
+  bool open_ = false;
+  bool announced_ = false;  ///< all ranks have been notified of own_
 };
 
 }  // namespace weir::rt

@@ -24,7 +24,7 @@ bool PortMessages::empty() const noexcept {
 
 // ---- Sending ------------------------------------------------------------------------------------
 
-/// Throws Error also when the rank is gone.
+/// Throws Error, also if the rank is lost.
 void PortMessages::wait_for_room(Rank to, Channel channel, std::size_t bytes) {
   lost_ranks_.check_alive(to, "send to");
   if (to == info_.rank) check_room_here(channel, bytes);
@@ -47,7 +47,7 @@ void PortMessages::post(Rank to, Channel channel, std::span<const std::byte> hea
   lost_ranks_.check_alive(to, "send to");
   const std::size_t bytes = head.size() + body.size();
   const bool inside = progress_.is_held();
-  // Who has sent a part must have memory for the rest.
+  // After a part has been sent, the rest must be queued: allocate its memory first.
   Messages one = bytes > most_ ? room_for(to, channel, bytes) : Messages();
   if (!one.empty()) one.front().inside = inside;
   if (to != info_.rank && send_now(to, channel, {0, head, body}, one)) {
@@ -86,7 +86,7 @@ void PortMessages::post(Rank to, Channel channel, std::span<const std::byte> hea
   submit(std::move(one));
 }
 
-/// Returns a message without contents.
+/// Returns a list with one message, which has capacity but no bytes.
 PortMessages::Messages PortMessages::room_for(Rank to, Channel channel, std::size_t bytes) {
   Messages one;
   one.push_back({to, channel, {}});
@@ -103,7 +103,7 @@ void PortMessages::fill(Message& message, const MessageRest& rest, std::size_t f
   message.before = from;
 }
 
-/// Throws Error when there is too much for a listener already.
+/// Throws Error if too many messages wait for a listener of this rank.
 void PortMessages::check_room_here(Channel channel, std::size_t bytes) const {
   const auto index = static_cast<std::size_t>(channel);
   const std::size_t kept = kept_bytes_[index].load();
@@ -113,8 +113,9 @@ void PortMessages::check_room_here(Channel channel, std::size_t bytes) const {
        bytes, info_.rank, kept >> 20, kKeptBytes >> 20);
 }
 
-/// Throws Error when handlers, which must not wait, have sent more than the way takes. What others
-/// have sent does not count, nor do other channels: a part of weir is not to fail for the program.
+/// Throws Error if listeners, which must not wait, have queued too much for a rank. Messages of
+/// other threads and channels do not count, so that the program cannot make a subsystem of weir
+/// fail.
 void PortMessages::check_room_inside(Rank to, Channel channel, std::size_t bytes) const {
   const std::size_t queued = peers_[to].inside[static_cast<std::size_t>(channel)].load();
   if (queued == 0 || queued + bytes <= kKeptBytes) return;
@@ -124,8 +125,8 @@ void PortMessages::check_room_inside(Rank to, Channel channel, std::size_t bytes
       bytes, to, queued >> 20, kKeptBytes >> 20);
 }
 
-/// Sends what the way takes at once. Of a message of which a part is out the rest comes next, in
-/// `room`. Returns false when nothing is out.
+/// Sends as much as the transport takes now. If a part was sent, queues the rest as the next
+/// message, in `room`. Returns false if nothing was sent.
 bool PortMessages::send_now(Rank to, Channel channel, const MessageRest& message, Messages& room) {
   const PortProgress::TryProgressLock progress_lock(progress_);
   if (!progress_lock) return false;
@@ -141,7 +142,7 @@ bool PortMessages::send_now(Rank to, Channel channel, const MessageRest& message
   return true;
 }
 
-/// Returns false when the way is not free, and nothing is out.
+/// Returns false if nothing was sent, because earlier messages wait or the transport is full.
 bool PortMessages::send_reserved_now(Rank to, Channel channel, std::span<const std::byte> head,
                                      Reserved& body, std::size_t body_bytes) {
   const PortProgress::TryProgressLock progress_lock(progress_);
@@ -150,7 +151,7 @@ bool PortMessages::send_reserved_now(Rank to, Channel channel, std::span<const s
   return peers_[to].messages.empty() && send_reserved(to, channel, head, body, body_bytes);
 }
 
-/// The transport has the body then.
+/// On success the transport owns the body.
 bool PortMessages::send_reserved(Rank to, Channel channel, std::span<const std::byte> head,
                                  Reserved& body, std::size_t body_bytes) {
   const MessageRest message{0, head, {body.get(), body_bytes}};
@@ -203,7 +204,7 @@ bool PortMessages::push() noexcept {
   return push_to_all(info_.ranks, [this](Rank rank) { return push_to(rank); });
 }
 
-/// Returns whether all of it is out.
+/// Returns whether the whole message has been sent.
 bool PortMessages::send_rest(Message& message) {
   if (message.body != nullptr) {
     return send_reserved(message.rank, message.channel, message.bytes, message.body,

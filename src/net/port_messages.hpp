@@ -17,29 +17,30 @@
 
 namespace weir::rt {
 
-/// Takes the messages of a channel.
+/// Receives the messages of a channel.
 class Listener {
  public:
-  /// A message, in the order in which `from` sent to this channel. The bytes are gone when it
-  /// returns. On the thread that makes progress, one at a time; may send, must not wait.
+  /// Receives a message, in the order in which `from` sent to this channel. The bytes are valid
+  /// during the call only. Called on the thread that makes progress, one call at a time; may send,
+  /// must not wait.
   virtual void on_message(Rank from, std::span<const std::byte> message) noexcept = 0;
-  /// A rank is gone: it was lost, or it has left. Nothing of it comes afterwards. Same thread. Who
-  /// begins to listen is told at once of those that are gone already.
+  /// A rank is lost: it failed or left, and no message of it follows. Same thread. A new listener
+  /// is called at once for ranks that are lost already.
   virtual void on_rank_lost(Rank rank, const std::string& why) noexcept = 0;
 
  protected:
   ~Listener() = default;
 };
 
-/// Sends messages, or keeps them until there is room, and hands over those that arrive.
+/// Sends messages, or queues them until there is room, and delivers those that arrive.
 class PortMessages {
  public:
-  /// Most bytes of a message that travel in one frame.
+  /// Maximum size of a message that is sent in one frame.
   static constexpr std::size_t kFrameBytes = (64u << 10) + 512;
 
   PortMessages(Transport& transport, const LostRanks& lost_ranks, PortProgress& progress);
 
-  // As in Port.
+  // See Port.
   void listen(Channel channel, Listener* listener);
   void send(Rank to, Channel channel, std::span<const std::byte> head,
             std::span<const std::byte> body);
@@ -50,53 +51,53 @@ class PortMessages {
   void post_reserved(Rank to, Channel channel, std::span<const std::byte> head,
                      std::span<std::byte> body);
 
-  /// Whether other threads have left messages. Any thread.
+  /// Returns whether other threads have submitted messages. Any thread.
   bool has_submissions() const noexcept { return submissions_.load() > 0; }
 
-  // Whoever holds the turn.
-  /// Takes over what others have left. Returns whether there was something.
+  // By the holder of the progress lock.
+  /// Moves submitted messages to the queues. Returns whether there were any.
   bool take_submissions() noexcept;
-  /// Sends what can be sent, and forgets what is for a rank that is gone. Returns whether something
-  /// moved.
+  /// Sends queued messages and discards those for lost ranks. Returns whether something moved.
   bool push() noexcept;
-  /// Hands this rank's messages to itself over.
+  /// Delivers this rank's messages to itself.
   bool deliver_own() noexcept;
-  /// A frame has arrived. Throws Error when it is to be refused.
+  /// Processes an arrived frame. Throws Error if it must be rejected.
   void arrived(Rank from, std::span<const std::byte> frame);
   void lost(Rank rank, const std::string& why) noexcept;
-  /// Whether this rank has messages to itself.
+  /// Returns whether messages of this rank to itself are queued.
   bool unfinished() const noexcept { return !own_.empty(); }
-  /// Whether nothing waits to be sent.
+  /// Returns whether no messages are queued.
   bool empty() const noexcept;
-  /// Nobody listens from now on.
+  /// Removes all listeners.
   void drop_listeners() noexcept { listeners_ = {}; }
 
  private:
-  static constexpr std::size_t kQueuedBytes = 512u << 10;  ///< to one rank, before send() blocks
-  static constexpr std::size_t kKeptBytes = 64u << 20;     ///< where nobody can wait for room
+  static constexpr std::size_t kQueuedBytes = 512u << 10;  ///< per rank, before send() blocks
+  static constexpr std::size_t kKeptBytes = 64u << 20;     ///< where no thread can wait for room
 
   struct Unreserve {
     Transport* transport;
     void operator()(std::byte* memory) const noexcept { transport->unreserve(memory); }
   };
-  /// Memory of the transport's, with the body of a message.
+  /// Memory of the transport with the body of a message.
   using Reserved = std::unique_ptr<std::byte, Unreserve>;
   struct Message {
-    Rank rank;  ///< to which it goes, or that it is from
+    Rank rank;  ///< target, or source of a received message
     Channel channel;
     std::vector<std::byte> bytes;
-    std::size_t sent = 0;        ///< of these
-    std::size_t before = 0;      ///< bytes of the message that went out before these
-    bool inside = false;         ///< a listener has sent it
-    Reserved body{};             ///< behind the bytes; null: none
-    std::size_t body_bytes = 0;  ///< of it
+    std::size_t sent = 0;        ///< sent bytes of `bytes`
+    std::size_t before = 0;      ///< bytes of the message that were sent before `bytes`
+    bool inside = false;         ///< a listener sent it
+    Reserved body{};             ///< follows `bytes`; null: none
+    std::size_t body_bytes = 0;  ///< size of `body`
 
     std::size_t size() const noexcept { return bytes.size() + body_bytes; }
   };
-  using Messages = std::list<Message>;  ///< these go from list to list without memory
+  using Messages = std::list<Message>;  ///< nodes move between lists without allocation
   struct Peer {
-    sys::Atomic<std::size_t> queued{0};                        ///< bytes that wait for room
-    std::array<sys::Atomic<std::size_t>, kChannels> inside{};  ///< of these, from listeners
+    sys::Atomic<std::size_t> queued{0};  ///< bytes that wait for room
+    /// of these, from listeners, by channel
+    std::array<sys::Atomic<std::size_t>, kChannels> inside{};
     Messages messages;
     MessageAssembly assembly;
   };
@@ -124,18 +125,18 @@ class PortMessages {
   const TransportInfo& info_;
   const LostRanks& lost_ranks_;
   PortProgress& progress_;
-  const std::size_t most_;  ///< bytes of a message in a frame
+  const std::size_t most_;  ///< maximum bytes of a message in a frame
 
-  sys::Mutex mutex_;  // short, never across a call of others
+  sys::Mutex mutex_;  // held briefly, never during a callback
   Messages submitted_ WEIR_GUARDED_BY(mutex_);
   sys::Atomic<std::uint32_t> submissions_{0};
 
-  // Whoever holds the turn.
+  // By the holder of the progress lock.
   std::vector<Peer> peers_;
   std::array<Listener*, kChannels> listeners_{};
-  std::array<Messages, kChannels> kept_;  ///< for listeners that are to come
+  std::array<Messages, kChannels> kept_;  ///< for future listeners
   std::array<sys::Atomic<std::size_t>, kChannels> kept_bytes_{};
-  Messages own_;  ///< to this rank
+  Messages own_;  ///< from this rank to itself
 };
 
 }  // namespace weir::rt

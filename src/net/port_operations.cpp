@@ -18,7 +18,7 @@ std::uint64_t next_serial() noexcept {
   return last.fetch_add(1) + 1;
 }
 
-/// Of the calling thread, and never of another.
+/// Returns a number of the calling thread that is never reused.
 std::uint64_t operating_thread() noexcept {
   static sys::Atomic<std::uint64_t> last{0};
   static thread_local std::uint64_t number = 0;
@@ -83,7 +83,8 @@ void* PortOperations::allocate(std::size_t bytes, std::int64_t deadline_ns) {
     if (!progress_lock) return nullptr;
     memory = transport_.allocate(bytes);
   }
-  if (memory != nullptr) {  // seconds, for much: others move the fabric on meanwhile
+  // takes seconds for large sizes: other threads can make progress meanwhile
+  if (memory != nullptr) {
     const weir_status status = transport_.commit(memory, bytes, deadline_ns);
     if (status == WEIR_STATUS_OK) return memory;
     release(memory);
@@ -101,7 +102,8 @@ void PortOperations::release(void* memory) noexcept {
 
 // ---- Starting -----------------------------------------------------------------------------------
 
-/// The calling thread's. The last one it used it finds without a lock.
+/// Returns the account of the calling thread; without a lock if it is the last one that the thread
+/// used.
 PortOperations::Account& PortOperations::account() {
   static thread_local std::uint64_t serial = 0;
   static thread_local Account* last = nullptr;
@@ -143,7 +145,7 @@ void PortOperations::start(OneSided operation, Completion* done) {
   submit(std::move(one));
 }
 
-/// Throws Error when handlers, which must not wait, have started more than is kept for them.
+/// Throws Error if listeners, which must not wait, have started too many operations.
 void PortOperations::check_room_inside(Rank to, std::uint32_t pending) {
   if (pending < kMostInside) return;
   fail(WEIR_STATUS_BUSY,
@@ -152,7 +154,7 @@ void PortOperations::check_room_inside(Rank to, std::uint32_t pending) {
        to, pending);
 }
 
-/// Starts operations now, unless somebody else holds the turn.
+/// Starts operations now, unless another thread holds the progress lock.
 bool PortOperations::start_now(Operations& some) noexcept {
   bool happened = false, more = false;
   {

@@ -1,4 +1,4 @@
-// The one-sided half of a port: windows, and operations on those of other ranks.
+// The one-sided half of a port: windows, and operations on windows of other ranks.
 #pragma once
 
 #include <cstddef>
@@ -17,57 +17,58 @@
 
 namespace weir::rt {
 
-/// Takes the end of an operation.
+/// Receives the completion of an operation.
 class Completion {
  public:
-  /// `old` is what an atomic operation found. On the thread that makes progress; must not wait.
+  /// `old` is the previous value of an atomic operation. Called on the thread that makes progress;
+  /// must not wait.
   virtual void completed(std::int64_t old, const Outcome& outcome) noexcept = 0;
 
  protected:
   ~Completion() = default;
 };
 
-/// Keeps account of what each thread has started, and does what is for this rank itself.
+/// Counts the operations of each thread, and executes those on this rank itself.
 class PortOperations {
  public:
   PortOperations(Transport& transport, const LostRanks& lost_ranks, PortProgress& progress);
 
-  // As in Port.
+  // See Port.
   WindowId expose(void* memory, std::size_t bytes, std::int64_t deadline_ns);
   void withdraw(WindowId window) noexcept;
   void* allocate(std::size_t bytes, std::int64_t deadline_ns);
   void release(void* memory) noexcept;
   Outcome flush(Rank to, std::int64_t timeout_ns);
-  /// Starts an operation. The token is for this class.
+  /// Starts an operation; sets its token.
   void start(OneSided operation, Completion* done);
 
-  /// Whether other threads have left operations. Any thread.
+  /// Returns whether other threads have submitted operations. Any thread.
   bool has_submissions() const noexcept { return submissions_.load() > 0; }
 
-  // Whoever holds the turn.
-  /// Takes over what others have left. Returns whether there was something.
+  // By the holder of the progress lock.
+  /// Moves submitted operations to the queues. Returns whether there were any.
   bool take_submissions() noexcept;
-  /// Starts what the transport takes, and ends what is for a rank that is gone. Returns whether
-  /// something moved.
+  /// Starts operations as far as the transport takes them, and completes those on lost ranks.
+  /// Returns whether something moved.
   bool push() noexcept;
-  /// The transport has ended an operation.
+  /// Called when the transport has completed an operation.
   void completed(void* token, std::int64_t old, Outcome outcome) noexcept;
-  /// Whether an operation is under way that goes on without its target.
+  /// Returns whether an operation is in flight that progresses without its target.
   bool unfinished() const noexcept { return info_.shares_memory && transport_.unfinished(); }
-  /// Whether nothing waits to be started.
+  /// Returns whether no operations are queued.
   bool empty() const noexcept;
 
  private:
   static constexpr std::uint32_t kMost = 1024;  ///< of a thread to one rank, before it blocks
-  static constexpr std::uint32_t kMostInside = 64u << 10;  ///< where it cannot wait
+  static constexpr std::uint32_t kMostInside = 64u << 10;  ///< of a listener, which cannot block
 
-  /// What a thread has started.
+  /// The operations of a thread.
   struct Account {
     explicit Account(Rank ranks) : pending(ranks), failures(ranks) {}
-    std::uint64_t thread = 0;  ///< the number of that which has it: addresses come again
+    std::uint64_t thread = 0;  ///< number of the owning thread: thread-local addresses are reused
     std::vector<sys::Atomic<std::uint32_t>> pending;
     SpinLock lock;
-    std::vector<Outcome> failures WEIR_GUARDED_BY(lock);  ///< the first of each rank
+    std::vector<Outcome> failures WEIR_GUARDED_BY(lock);  ///< by rank: the first failure
   };
   struct Started {
     Account* account;
@@ -75,7 +76,7 @@ class PortOperations {
     OneSided operation;
     std::list<Started>::iterator self;
   };
-  using Operations = std::list<Started>;  ///< these go from list to list without memory
+  using Operations = std::list<Started>;  ///< nodes move between lists without allocation
   struct Window {
     std::byte* memory;
     std::size_t bytes;
@@ -95,16 +96,16 @@ class PortOperations {
   const TransportInfo& info_;
   const LostRanks& lost_ranks_;
   PortProgress& progress_;
-  const std::uint64_t serial_;  ///< of this among all of the process
+  const std::uint64_t serial_;  ///< unique in the process
 
-  sys::Mutex mutex_;  // short, never across a call of others
+  sys::Mutex mutex_;  // held briefly, never during a callback
   Operations submitted_ WEIR_GUARDED_BY(mutex_);
   std::map<const void*, std::unique_ptr<Account>> accounts_ WEIR_GUARDED_BY(mutex_);
   sys::Atomic<std::uint32_t> submissions_{0};
 
-  // Whoever holds the turn.
-  std::vector<Operations> waiting_;  ///< of each rank
-  Operations under_way_;             ///< that the transport has
+  // By the holder of the progress lock.
+  std::vector<Operations> waiting_;  ///< by rank
+  Operations under_way_;             ///< started by the transport
   WindowId next_window_ = 0;
 
   SpinLock windows_lock_;

@@ -10,7 +10,7 @@ namespace weir::rt {
 
 namespace {
 
-/// Is counted while it lives.
+/// Counts a sleeping thread while it exists.
 class CountedSleeper {
  public:
   explicit CountedSleeper(sys::Atomic<std::uint32_t>& count) noexcept : count_(count) {
@@ -29,7 +29,7 @@ std::uint64_t next_progress_serial() noexcept {
   return last.fetch_add(1) + 1;
 }
 
-/// Of the last progress that has noted the calling thread.
+/// Serial number of the PortProgress that last noted the calling thread.
 std::uint64_t& noted_by() noexcept {
   static thread_local std::uint64_t serial = 0;
   return serial;
@@ -63,9 +63,10 @@ void PortProgress::stop() noexcept {
   thread_.reset();
 }
 
-// ---- The turn -----------------------------------------------------------------------------------
+// ---- The progress lock --------------------------------------------------------------------------
 
-/// Before it can change anything. The own thread acts in steps only, and for an attendant.
+/// Registers the calling thread with the transport before it can change anything. The progress
+/// thread is not registered: it acts only in steps and for a hook.
 void PortProgress::note_thread() noexcept {
   if (std::exchange(noted_by(), serial_) != serial_ && !on_own_thread()) transport_.note_thread();
 }
@@ -86,7 +87,7 @@ bool PortProgress::lock(std::int64_t deadline_ns) noexcept {
   return true;
 }
 
-/// What is left for a holder that is about to go must not stay.
+/// Takes over submissions that arrived before the lock was released: no other thread may do so.
 void PortProgress::unlock() noexcept {
   holder_.store(nullptr);
   while (work_.has_submissions() && try_lock()) {
@@ -115,7 +116,7 @@ bool PortProgress::progress() noexcept {
   const bool happened = step_once();
   const bool more = happened && work_.unfinished();
   unlock();
-  // Behind the turn: who is roused before may sleep again because it was taken.
+  // After unlock(): a thread that wakes earlier might find the lock held and sleep again.
   if (more) {
     notify();
   } else if (happened) {
@@ -133,7 +134,7 @@ bool PortProgress::poll() noexcept {
 
 namespace {
 
-/// A wait that the transport may know, until it is over, however.
+/// A wait that the transport may know; its destructor removes it from the transport.
 struct KnownWait : IdleWait {
   KnownWait(Transport& owner, const char* what, Patience patience) noexcept
       : IdleWait{.what = what, .patience = patience}, transport(owner) {}
@@ -186,8 +187,8 @@ bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t ti
   return true;
 }
 
-/// Throws Error when nobody will ever end this wait. Another thread may hold the turn, so that the
-/// transport cannot be told.
+/// Reports the wait to the transport. Throws Error if it can never end. Returns Idle::unknown if
+/// another thread holds the progress lock, so that the report is impossible.
 PortProgress::Idle PortProgress::tell_idle(const std::function<bool()>& done, IdleWait& wait) {
   if (!try_lock()) return Idle::unknown;
   bool happened = false, idle = false;
@@ -208,13 +209,13 @@ PortProgress::Idle PortProgress::tell_idle(const std::function<bool()>& done, Id
   return idle ? Idle::known : Idle::unknown;
 }
 
-/// Whether the transport is to hear of it once more.
+/// Returns whether the wait must be reported to the transport again.
 bool PortProgress::is_old(const IdleWait& wait) const noexcept {
   return wait.known && wait.since != transport_.activity();
 }
 
-/// Sleeps, unless something happens first: returns whether it did. Whoever is to be roused has said
-/// so before.
+/// Makes one more pass, then sleeps if nothing happened. Returns whether the pass moved something.
+/// The caller has already counted itself in sleepers_ or set thread_sleeps_, so that it is woken.
 bool PortProgress::spin_or_sleep(const std::function<bool()>& done, std::int64_t deadline,
                                  const SpinLimit& spin, const IdleWait* wait) {
   const std::uint32_t bell = transport_.bell();
@@ -225,16 +226,17 @@ bool PortProgress::spin_or_sleep(const std::function<bool()>& done, std::int64_t
   return false;
 }
 
-// ---- The thread ---------------------------------------------------------------------------------
+// ---- The progress thread ------------------------------------------------------------------------
 
-/// Since the last look, or just now: one who applies a large block is at it for long.
+/// Returns whether callers have made progress since the last check, or one holds the lock: applying
+/// a large block takes long.
 bool PortProgress::callers_make_progress(std::uint32_t& seen) noexcept {
   if (by_ != ProgressBy::hybrid) return false;
   const std::uint32_t callers = callers_.load(std::memory_order_relaxed);
   return std::exchange(seen, callers) != callers || holder_.load() != nullptr;
 }
 
-/// Leaves it to the callers for a while, or until one of them goes to sleep.
+/// Leaves progress to the callers until a timeout, or until one of them is about to block.
 void PortProgress::park_timed(std::uint32_t& seen) noexcept {
   parked_.store(1);
   if (stop_.load() == 0) sys::wait(parked_, 1, sys::now_ns() + kHybridPark);

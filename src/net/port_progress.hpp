@@ -1,4 +1,4 @@
-// Who moves a port on, and how threads wait meanwhile.
+// The progress of a port, and how threads wait for it.
 #pragma once
 
 #include <algorithm>
@@ -16,27 +16,27 @@ namespace weir::rt {
 
 /// Which threads make progress.
 enum class ProgressBy : std::uint8_t {
-  thread,  ///< a thread of the port: spins while something is under way, then sleeps
-  caller,  ///< only those who call progress() or wait for something
-  hybrid,  ///< those who wait or look, and the thread when nobody does
+  thread,  ///< a thread of the port: spins while something is in flight, then sleeps
+  caller,  ///< only threads that call progress() or wait
+  hybrid,  ///< threads that wait or poll; the port's thread when none does
 };
 
-/// Turns a deadline back into a timeout (negative: for ever).
+/// Converts a deadline to a timeout (negative: forever).
 inline std::int64_t time_left(std::int64_t deadline_ns) noexcept {
   if (deadline_ns == sys::kNever) return -1;
   return std::max(deadline_ns - sys::now_ns(), std::int64_t{0});
 }
 
-/// What is to be moved on.
+/// The work that progress does.
 class PortWork {
  public:
-  /// One pass of the holder of the turn. Returns whether something happened.
+  /// Makes one pass; the caller holds the progress lock. Returns whether something happened.
   virtual bool step() noexcept = 0;
-  /// Whether other threads have left something for the holder. Any thread.
+  /// Returns whether other threads have submitted something to the holder. Any thread.
   virtual bool has_submissions() const noexcept = 0;
-  /// Takes that over and sends what can be sent. The holder.
+  /// Takes over submissions and sends as much as possible. By the holder.
   virtual void take_submissions() noexcept = 0;
-  /// Whether another step is needed that nothing from outside will ask for. The holder.
+  /// Returns whether another step is needed that no external event will trigger. By the holder.
   virtual bool unfinished() const noexcept = 0;
 
  protected:
@@ -46,7 +46,7 @@ class PortWork {
 /// Continues work that the progress thread has made possible, without the progress lock.
 class ProgressHook {
  public:
-  /// That thread may have news for it. Must not wait for the fabric.
+  /// Called on the progress thread when there may be work. Must not wait for the fabric.
   virtual void on_progress() noexcept = 0;
 
  protected:
@@ -61,53 +61,55 @@ class PortProgress {
   PortProgress(const PortProgress&) = delete;
   PortProgress& operator=(const PortProgress&) = delete;
 
-  /// Starts the thread, when there is to be one. Once the work is ready.
+  /// Starts the progress thread, if there is one. Call it when the work is ready.
   void start();
-  /// Ends it.
+  /// Stops the thread and joins it.
   void stop() noexcept;
-  /// Does so without waiting for that.
+  /// Stops the thread without joining it.
   void begin_to_stop() noexcept;
   ProgressBy by() const noexcept { return by_; }
 
-  /// As in Port.
+  /// See Port.
   void set_progress_hook(ProgressHook* hook) noexcept;
   void leave_out_this_thread() noexcept;
   bool on_own_thread() const noexcept { return thread_id_.load() == this_thread(); }
 
   bool is_held() const noexcept { return holder_.load() == this_thread(); }
   bool try_lock() noexcept;
-  /// Waits for the turn. Returns false at the deadline.
+  /// Waits for the progress lock. Returns false at the deadline.
   bool lock(std::int64_t deadline_ns = sys::kNever) noexcept;
   void unlock() noexcept;
-  /// Tells those who wait and sleep to look for what others have done for them.
+  /// Wakes sleeping waiters, so that they check what other threads have done for them.
   void notify_waiters() noexcept;
-  /// Tells the thread, too: there is something for it to move on.
+  /// Wakes the progress thread too, because there is work for it.
   void notify() noexcept;
   class ProgressLock;
   class TryProgressLock;
-  /// One pass of the work, by the holder.
+  /// Makes one pass; the caller holds the lock.
   bool step() noexcept { return work_.step(); }
   bool unfinished() const noexcept { return work_.unfinished(); }
 
-  /// As in Port.
+  /// See Port.
   bool poll() noexcept;
   void about_to_block() noexcept { end_park(); }
   bool wait_until(const std::function<bool()>& done, std::int64_t timeout_ns, WaitName what);
   WaitRegistry& waits() noexcept { return waits_; }
-  /// Throws Error{busy} when this thread holds the turn.
+  /// Throws Error{busy} if this thread holds the progress lock.
   void check_may_wait(const char* what) const;
 
  private:
   static constexpr std::int64_t kHybridPark = 1'000'000;
-  static constexpr std::int64_t kUntilTold = 1'000'000;  ///< until the transport is told of a wait
-  static constexpr std::int64_t kPollsInsteadOfSleep = 20;  ///< as long, where sleep is until later
+  /// until the transport is notified of a wait
+  static constexpr std::int64_t kUntilTold = 1'000'000;
+  /// longer spinning where a sleep ends at a fixed time only
+  static constexpr std::int64_t kPollsInsteadOfSleep = 20;
 
   bool progress() noexcept;
-  /// What the transport made of a wait that has found nothing.
+  /// The transport's answer to a wait that has nothing to do.
   enum class Idle : std::uint8_t {
-    unknown,  ///< it was not told
+    unknown,  ///< the transport was not asked
     known,
-    over,  ///< it has been in vain
+    over,  ///< the wait ends without a result
   };
   Idle tell_idle(const std::function<bool()>& done, IdleWait& wait);
   bool step_once() noexcept;
@@ -125,25 +127,26 @@ class PortProgress {
   PortWork& work_;
   const ProgressBy by_;
   const std::int64_t spin_ns_;
-  const std::int64_t wait_spin_ns_;  ///< of those who wait for something
-  const bool tracks_;                ///< the transport wants to know which threads wait
-  const std::uint64_t serial_;       ///< no other has it
+  const std::int64_t wait_spin_ns_;  ///< of waiting threads
+  const bool tracks_;                ///< the transport tracks which threads wait
+  const std::uint64_t serial_;       ///< unique
 
   WaitRegistry waits_;
   sys::Atomic<const void*> holder_{nullptr};
-  sys::Atomic<std::uint32_t> sleepers_{0};  ///< in wait_until()
+  sys::Atomic<std::uint32_t> sleepers_{0};  ///< threads that sleep in wait_until()
   sys::Atomic<bool> thread_sleeps_{false};
-  sys::Atomic<std::uint32_t> callers_{0};  ///< passes of other threads, for the hybrid
-  sys::Atomic<std::uint32_t> parked_{0};   ///< the thread, while callers are at it
+  sys::Atomic<std::uint32_t> callers_{0};  ///< passes of other threads, for ProgressBy::hybrid
+  sys::Atomic<std::uint32_t> parked_{0};   ///< the progress thread is, while callers make progress
   sys::Atomic<std::uint32_t> stop_{0};
-  sys::Atomic<const void*> thread_id_{nullptr};  ///< the thread
-  sys::Mutex hook_mutex_;                        // of what follows, also while it attends
+  sys::Atomic<const void*> thread_id_{nullptr};  ///< of the progress thread
+  sys::Mutex hook_mutex_;                        // guards hook_; also held while the hook runs
   ProgressHook* hook_ = nullptr;
-  sys::Atomic<bool> attended_{false};  ///< there is one: it acts on the thread
+  sys::Atomic<bool> attended_{false};  ///< there is a hook, which acts on the progress thread
   std::optional<sys::Thread> thread_;
 };
 
-/// Holds the turn while it lives, also within itself, unless it was not to be had in time.
+/// Holds the progress lock during its lifetime, unless it was not available by the deadline. May be
+/// nested.
 class PortProgress::ProgressLock {
  public:
   explicit ProgressLock(PortProgress& progress, std::int64_t deadline_ns = sys::kNever) noexcept
@@ -163,7 +166,7 @@ class PortProgress::ProgressLock {
   const bool nested_, taken_;
 };
 
-/// Holds the turn while it lives, unless somebody else does: never waits.
+/// Holds the progress lock during its lifetime, unless another thread holds it. Never waits.
 class PortProgress::TryProgressLock {
  public:
   explicit TryProgressLock(PortProgress& progress) noexcept
@@ -175,7 +178,7 @@ class PortProgress::TryProgressLock {
   }
 
   explicit operator bool() const noexcept { return nested_ || taken_; }
-  /// Whether the thread held the turn before.
+  /// Returns whether the thread held the lock before.
   bool nested() const noexcept { return nested_; }
 
  private:

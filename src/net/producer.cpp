@@ -69,7 +69,7 @@ void Producer::check(const ItemType& type, Rank to, const std::uint64_t* offsets
     fail_argument("an item has {} bytes: it must be a multiple of {}, and {} at most", type.bytes,
                   kItemStep, kLargestItem);
   }
-  std::uint64_t all = 0;  // not below the largest, and quicker
+  std::uint64_t all = 0;  // at least the maximum, and faster
   for (std::size_t at = 0; at < count; ++at) all |= offsets[at];
   const std::size_t window = conveyor_.peers_[to].bytes;
   if (count > 0 && (type.bytes > window || all > window - type.bytes)) {
@@ -91,14 +91,14 @@ Producer::OpenBlock& Producer::open_block_for(Rank rank) {
   if (open_block == nullptr) {
     const ConveyorSetup& setup = conveyor_.setup();
     auto made = std::make_unique<OpenBlock>(conveyor_.block_bytes(), setup.block_items);
-    made->writer.open(false);  // from now on there is memory for that
+    made->writer.open(false);  // allocates memory that later calls reuse
     open_again(rank, *made, sys::kNever);
     open_block = std::move(made);
   }
   return *open_block;
 }
 
-/// Blocks that combine travel: what repeats makes them small.
+/// A combining block is sent by copy: repeats make it small.
 void Producer::open_again(Rank to, OpenBlock& open_block, std::int64_t deadline_ns) const {
   const bool combining = open_block.policy.combines() && conveyor_.setup().block_items != 1;
   try {
@@ -110,7 +110,7 @@ void Producer::open_again(Rank to, OpenBlock& open_block, std::int64_t deadline_
   }
 }
 
-/// Returns false when there is no such memory.
+/// Opens the block in lent or reserved memory. Returns false if there is none.
 bool Producer::open_elsewhere(Rank to, OpenBlock& open_block, std::int64_t deadline_ns) const {
   open_block.memory = conveyor_.memory_for(to, open_block.writer, deadline_ns);
   if (open_block.memory.lent != nullptr) {
@@ -160,7 +160,7 @@ bool Producer::send_all(std::int64_t deadline_ns) {
   return in_time;
 }
 
-/// Throws what a rank failed with, which the conveyor may not have heard yet.
+/// Throws the failure of a rank, which the conveyor may not have received yet.
 void Producer::throw_dropped(Rank rank) const {
   conveyor_.check_peer(rank);
   const std::string why = conveyor_.port_.why_lost(rank);
@@ -181,9 +181,9 @@ bool Producer::wait_all(std::int64_t deadline_ns) {
           in_time &= conveyor_.wait_for(rank, open_block.last, deadline_ns);
           if (open_block.dropped) throw_dropped(rank);
         }
-      } catch (const Error&) {  // without memory it stops here, and is repeated
+      } catch (const Error&) {  // std::bad_alloc propagates, and the caller can repeat the flush
         note_failure();
-        open_block.last = 0;  // once is enough
+        open_block.last = 0;  // reported once
         open_block.dropped = false;
       }
     }
@@ -202,8 +202,7 @@ void Producer::flush(std::int64_t timeout_ns) {
   if (!outcome.ok()) throw Error(outcome.status, outcome.message);
 }
 
-/// Who puts for long without sending a block is to look at the fabric, too: its thread would take
-/// the core for that.
+/// Makes progress for a thread that puts for long without sending a block, and sends old blocks.
 void Producer::poll_and_send_old() {
   const std::int64_t now = sys::now_ns();
   if (now - polled_ns_ >= kPollInterval) {
@@ -221,7 +220,7 @@ void Producer::send_old(std::int64_t now) {
     if (now - open_blocks_[rank]->began_ns < age) continue;
     try {
       send(rank, *open_blocks_[rank], false, sys::kNever);
-    } catch (...) {  // the block remembers
+    } catch (...) {  // the block is marked as dropped
     }
   }
 }

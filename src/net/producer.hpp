@@ -1,4 +1,4 @@
-// One thread's way into a conveyor.
+// One thread's access to a conveyor.
 #pragma once
 
 #include <cstddef>
@@ -11,24 +11,25 @@
 
 namespace weir::rt {
 
-/// Has an open block for each rank, so that putting takes no lock. One thread at a time.
+/// Keeps an open block for each rank, so that put() takes no lock. One thread at a time.
 class Producer {
  public:
   explicit Producer(Conveyor& conveyor);
   Producer(const Producer&) = delete;
   Producer& operator=(const Producer&) = delete;
-  /// Sends what is open, as far as the way is free; the rest is dropped.
+  /// Sends open blocks as far as there is room, and drops the rest.
   ~Producer();
 
   Conveyor& conveyor() const noexcept { return conveyor_; }
 
-  /// Puts items one after the other; `offsets` are ignored for ItemKind::send. Waits while too many
-  /// blocks are under way. Throws Error: before it has taken any for a bad argument, and for a rank
-  /// that failed after it has dropped what was open for it.
+  /// Puts items in order; `offsets` is ignored for ItemKind::send. Blocks while too many blocks are
+  /// in flight. Throws Error: for a bad argument before it has taken any item, and for a failed
+  /// rank after it has dropped the open block for that rank.
   void put(const ItemType& type, Rank to, const std::uint64_t* offsets, const std::byte* items,
            std::size_t count);
 
-  /// Waits until all that was put has been applied. Throws Error; after TIMEOUT it can be repeated.
+  /// Waits until all earlier items have been applied. Throws Error; after TIMEOUT it can be
+  /// repeated.
   void flush(std::int64_t timeout_ns);
 
  private:
@@ -39,8 +40,8 @@ class Producer {
     BlockWriter writer;
     BlockMemory memory;  ///< of the open block
     CombinePolicy policy;
-    std::uint64_t last = 0;  ///< block that was sent
-    bool dropped = false;    ///< a block that could not be, which nobody has been told
+    std::uint64_t last = 0;  ///< last sent block
+    bool dropped = false;    ///< a block was dropped, which is not reported yet
     std::int64_t began_ns = 0;
   };
 
@@ -50,15 +51,16 @@ class Producer {
   void open_again(Rank to, OpenBlock& open_block, std::int64_t deadline_ns) const;
   bool open_elsewhere(Rank to, OpenBlock& open_block, std::int64_t deadline_ns) const;
   bool send(Rank to, OpenBlock& open_block, bool ask, std::int64_t deadline_ns);
-  /// Sends all that is open. Keeps the first failure and goes on. False: timeout.
+  /// Sends all open blocks; keeps the first failure and continues. Returns false on timeout.
   bool send_all(std::int64_t deadline_ns);
-  /// Waits for all that was sent, in the same way.
+  /// Waits for all sent blocks in the same way.
   bool wait_all(std::int64_t deadline_ns);
   [[noreturn]] void throw_dropped(Rank rank) const;
   Outcome take_failure() noexcept;
-  /// Keeps the exception being handled, unless there is one before.
+  /// Keeps the exception being handled, unless an earlier one is kept.
   void note_failure() noexcept;
-  /// Sends what is old. Failures are for the next flush: they are not those of the call.
+  /// Sends old blocks. The next flush() reports failures, because they do not belong to the current
+  /// call.
   void send_old(std::int64_t now);
   void poll_and_send_old();
 
@@ -66,7 +68,7 @@ class Producer {
   std::vector<std::unique_ptr<OpenBlock>> open_blocks_;
   std::size_t calls_ = 0;
   std::int64_t polled_ns_ = 0;
-  Outcome failure_;  ///< that nobody has been told
+  Outcome failure_;  ///< unreported
 };
 
 }  // namespace weir::rt

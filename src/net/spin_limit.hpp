@@ -1,4 +1,4 @@
-// How long a thread that waits for news looks for them before it sleeps, and how long it sleeps.
+// How long a waiting thread spins before it sleeps, and how long it sleeps.
 #pragma once
 
 #include <algorithm>
@@ -8,25 +8,25 @@
 
 namespace weir::rt {
 
-/// How long a thread sleeps where news wake nobody: such a part of the time that nothing has come.
+/// Length of sleeps where arrivals cannot wake a thread: a fraction of the time since the last one.
 struct Naps {
   std::int64_t part;
   std::int64_t longest_ns;
 
   static constexpr std::int64_t kShortest = 100'000;
 };
-/// Of a thread that waits for something: little of the wait is lost.
+/// For a waiting thread: the sleep adds little to the wait.
 inline constexpr Naps kNapsOfWaiters{8, 500'000};
-/// Of one that looks for others: it takes little from those who compute.
+/// For a thread that polls for others: it takes little time from threads that compute.
 inline constexpr Naps kNapsBesideWork{2, 2'000'000};
 
-/// Longer while looking pays, shorter while it does not. One thread.
+/// An adaptive spin limit: longer while spinning pays, shorter while it does not. One thread.
 class SpinLimit {
  public:
   explicit SpinLimit(std::int64_t most_ns, const Naps& naps = kNapsOfWaiters) noexcept
       : most_ns_(most_ns), naps_(naps), limit_ns_(most_ns) {}
 
-  /// Returns whether to look once more, after a pause.
+  /// Returns whether to poll once more, after a pause.
   bool again() noexcept {
     const std::int64_t now = sys::now_ns();
     if (looks_++ == 0) since_ns_ = now;
@@ -39,7 +39,7 @@ class SpinLimit {
     }
     return true;
   }
-  /// There was something: also behind a sleep, which a longer look would have spared.
+  /// Records that a poll found something, also after a sleep that a longer spin would have avoided.
   void found() noexcept {
     if (looks_ > 0) {
       limit_ns_ = std::min(most_ns_, 2 * limit_ns_);
@@ -51,14 +51,14 @@ class SpinLimit {
     since_ns_ = 0;
     others_look();
   }
-  /// Somebody else finds what there is.
+  /// Records that other threads are polling.
   void others_look() noexcept { quiet_since_ns_ = 0; }
-  /// The thread has slept.
+  /// Records a sleep that followed spinning without a result.
   void in_vain() noexcept {
     limit_ns_ = std::max(std::min(kShortest, most_ns_), limit_ns_ / 2);
     looks_ = 0;
   }
-  /// Until when to nap. Behind again().
+  /// Returns when to end the sleep. Call it after again().
   std::int64_t end_of_nap() const noexcept {
     const std::int64_t now = sys::now_ns();
     const std::int64_t quiet = now - quiet_since_ns_;
@@ -72,8 +72,8 @@ class SpinLimit {
   const std::int64_t most_ns_;
   const Naps naps_;
   std::int64_t limit_ns_;
-  std::int64_t since_ns_ = 0;  ///< of the looks, also when they have ended in a sleep; 0: none
-  std::int64_t quiet_since_ns_ = 0;  ///< 0: not yet
+  std::int64_t since_ns_ = 0;  ///< when spinning began, also if it has ended in a sleep; 0: not yet
+  std::int64_t quiet_since_ns_ = 0;  ///< when polls began to find nothing; 0: not yet
   unsigned looks_ = 0;
 };
 

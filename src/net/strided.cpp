@@ -6,10 +6,10 @@ namespace weir::rt {
 
 namespace {
 
-/// Lines ahead that are asked for where each row is on a line of its own.
+/// Number of lines to prefetch ahead if each row is on its own cache line.
 constexpr std::ptrdiff_t kFetchedAhead = 24;
 
-/// Copies rows of a size that the compiler knows: a cell or few.
+/// Copies rows of a size known at compile time: one cell or a few.
 template <std::size_t bytes>
 void copy_short_rows(const std::byte* from, std::ptrdiff_t from_row, std::byte* to,
                      std::ptrdiff_t to_row, std::size_t rows) noexcept {

@@ -1,4 +1,4 @@
-// What the threads of a rank wait for, for those who ask why nothing happens.
+// What the threads of a rank wait for, for reports of stalls.
 #pragma once
 
 #include <array>
@@ -11,10 +11,10 @@
 
 namespace weir::rt {
 
-/// What a thread waits for, behind "waits for".
+/// Names what a thread waits for; follows "waits for".
 struct WaitName {
   const char* text;   ///< "a barrier"
-  bool idle = false;  ///< nothing is wrong when it lasts
+  bool idle = false;  ///< a long wait is normal
 
   WaitName(const char* words) noexcept : text(words) {}  // NOLINT: a text is a name
   WaitName(const char* words, bool is_idle) noexcept : text(words), idle(is_idle) {}
@@ -24,11 +24,12 @@ struct WaitName {
 class WaitRegistry {
  public:
   class Entry;
-  /// The waits at a time.
+  /// A snapshot of the waits.
   struct State {
-    std::string waits;           ///< "a barrier and a message"; "": no thread waits
-    std::int64_t since_ns = 0;   ///< threads have waited since; 0: none waits, but for idle ones
-    std::uint64_t movement = 0;  ///< another number when something has come or ended
+    std::string waits;  ///< "a barrier and a message"; "": no thread waits
+    /// since when threads have waited; 0: none waits, except idle ones
+    std::int64_t since_ns = 0;
+    std::uint64_t movement = 0;  ///< changes when a message has arrived or a wait has ended
   };
 
   /// Consecutive waits with at most `pause_ns` between them, none of which was satisfied, count as
@@ -39,7 +40,7 @@ class WaitRegistry {
 
   /// Throws std::bad_alloc.
   State state() const;
-  /// A message has come from another rank, or from this one. One thread at a time.
+  /// Records a message from another rank, or from this one. One thread at a time.
   void note_message() noexcept {
     messages_.store(messages_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
@@ -50,17 +51,17 @@ class WaitRegistry {
 
   const std::int64_t pause_ns_;
   sys::Atomic<std::uint64_t> messages_{0};
-  mutable sys::Mutex mutex_;  // short
-  Entry* first_ = nullptr;    ///< the oldest
+  mutable sys::Mutex mutex_;  // held briefly
+  Entry* first_ = nullptr;    ///< the oldest entry
   Entry* last_ = nullptr;
   std::size_t active_ = 0;            ///< entries that are not idle
-  std::int64_t since_ns_ = 0;         ///< 0: the next wait is a new one
-  std::int64_t abandoned_ns_ = 0;     ///< when the last one was given up
+  std::int64_t since_ns_ = 0;         ///< 0: no wait to continue
+  std::int64_t abandoned_ns_ = 0;     ///< when the last wait ended
   std::array<char, 64> abandoned_{};  ///< its name
-  std::uint64_t ended_ = 0;           ///< waits, with what they were for
+  std::uint64_t ended_ = 0;           ///< number of satisfied waits
 };
 
-/// One wait, on the board from enter() until it goes.
+/// One wait, registered from enter() to its destruction.
 class WaitRegistry::Entry {
  public:
   Entry(WaitRegistry& registry, WaitName name) noexcept : registry_(registry), name_(name) {}
@@ -73,7 +74,7 @@ class WaitRegistry::Entry {
   void enter() noexcept {
     if (!std::exchange(entered_, true)) registry_.enter(*this);
   }
-  /// What it waited for is there.
+  /// Records that the wait is satisfied.
   void end() noexcept { ended_ = true; }
 
  private:

@@ -38,11 +38,11 @@ Window::Window(Port& port, void* memory, std::size_t bytes, std::int64_t deadlin
   parts_[port_.rank()] = {bytes, own_.id()};
 }
 
-/// The others are told by a part without content.
+/// Contributes an empty part, by which the other ranks learn of the failure.
 void Window::decline(Collectives& collectives, std::int64_t deadline_ns) noexcept {
   try {
     collectives.exchange(kCreation, {}, time_left(deadline_ns));
-  } catch (...) {  // the caller has a failure of its own
+  } catch (...) {  // the caller throws its own failure
   }
 }
 

@@ -1,4 +1,4 @@
-// A window as all ranks know it.
+// A window that all ranks have created together.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,20 @@
 
 namespace weir::rt {
 
-/// Memory of every rank, of sizes of their own, which all know. Not exposed any more when it ends.
+/// Memory of every rank, of individual sizes that all ranks know. The destructor withdraws this
+/// rank's part.
 class Window {
  public:
-  /// This rank's part, of which the others know once they have met. Null: allocates. Throws Error;
-  /// {timeout} when somebody else has held the port's turn until the deadline, or the memory was
-  /// not there then.
+  /// Exposes this rank's part; the other ranks learn of it in meet(). Null: allocates memory.
+  /// Throws Error; {timeout} if another thread holds the progress lock until the deadline, or the
+  /// memory is not allocated by then.
   Window(Port& port, void* memory, std::size_t bytes, std::int64_t deadline_ns);
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
 
-  /// Collective: calls make(deadline), which returns this rank's part, and makes all parts known,
-  /// when all ranks have come in time. If it throws on one rank it does on all: nothing that may
-  /// fail is to be left for afterwards.
+  /// Collective: calls make(deadline), which returns this rank's window, and exchanges the parts of
+  /// all ranks. If it throws on one rank, it throws on all ranks; nothing that can fail may be left
+  /// for afterwards.
   template <class Make>
   static void meet(Collectives& collectives, std::int64_t timeout_ns, const Make& make) {
     const std::int64_t deadline = sys::deadline_after(timeout_ns);
@@ -38,9 +39,9 @@ class Window {
 
   void* memory() const noexcept { return own_.memory(); }
   std::size_t bytes(Rank rank) const noexcept { return parts_[rank].bytes; }
-  /// The number of a rank's part.
+  /// Returns the number of a rank's part.
   WindowId id(Rank rank) const noexcept { return parts_[rank].id; }
-  /// Throws Error unless a rank has these bytes.
+  /// Throws Error unless the rank's part contains these bytes.
   void check_range(Rank rank, std::uint64_t offset, std::uint64_t bytes) const;
 
  private:
@@ -49,7 +50,7 @@ class Window {
     WindowId id;
   };
 
-  /// Memory of this rank that the others may reach meanwhile.
+  /// Memory of this rank that the other ranks can access during its lifetime.
   class Own {
    public:
     Own(Port& port, void* memory, std::size_t bytes, std::int64_t deadline_ns);

@@ -1,4 +1,4 @@
-// Structs as bytes: what goes over the wire between ranks of one build.
+// Structs as bytes on the wire between ranks of one build.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@
 
 namespace weir::rt {
 
-/// The bytes of a struct, which must outlive them.
+/// Returns the bytes of a struct, which must outlive the result.
 template <class Fixed>
 std::span<const std::byte> bytes_of(const Fixed& fixed) noexcept {
   static_assert(std::is_trivially_copyable_v<Fixed>);
   return std::as_bytes(std::span(&fixed, 1));
 }
 
-/// Cuts a struct off the front of what has arrived. Throws Error{network_error} when it is not all
-/// there.
+/// Removes a struct from the front of received bytes. Throws Error{network_error} if they are too
+/// short.
 template <class Fixed>
 Fixed cut_off(std::span<const std::byte>& rest) {
   Fixed fixed;

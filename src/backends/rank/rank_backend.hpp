@@ -1,4 +1,4 @@
-// Domains that are in the processes of other ranks.
+// Domains in the processes of other ranks.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace weir::rt {
 
-/// Opens "rank:N/SPECIFICATION", by a port that outlives it; null: the program is in no fabric. On
-/// other ranks than 0 such domains are empty.
+/// Returns a backend that opens "rank:N/SPECIFICATION" through a port, which must outlive it; null:
+/// the program has no fabric. On ranks other than 0 such domains are empty.
 std::unique_ptr<Backend> make_rank_backend(Port* port);
 
 }  // namespace weir::rt

@@ -8,7 +8,7 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::int64_t kPatienceNs = 60'000'000'000;  ///< at least, for a rank to answer
+constexpr std::int64_t kPatienceNs = 60'000'000'000;  ///< minimum timeout for an answer
 constexpr int kClockSamples = 8;
 
 }  // namespace
@@ -26,9 +26,10 @@ std::shared_ptr<RankClient> RankClient::of(Port& port) {
     std::size_t users = 0;
   };
   static sys::Mutex mutex;
-  // Never destroyed: runtimes may end after what was made behind them.
+  // Never destroyed: runtimes may outlive static objects that were constructed later.
   static std::map<Port*, Shared>& clients = *new std::map<Port*, Shared>;
-  // The last one goes before another can come: both would listen.
+  // The last client is destroyed under the lock, before a new one exists: both would set themselves
+  // as listener of the port.
   const auto drop = [&port](RankClient*) noexcept {
     const sys::Lock lock(mutex);
     const auto found = clients.find(&port);
@@ -44,7 +45,7 @@ std::shared_ptr<RankClient> RankClient::of(Port& port) {
   }
   ++shared.users;
   RankClient* const client = shared.client.get();
-  lock.unlock();  // drop() is called when there is no memory for what counts
+  lock.unlock();  // the constructor of shared_ptr calls drop() if it cannot allocate
   return std::shared_ptr<RankClient>(client, drop);
 }
 
@@ -58,7 +59,7 @@ RankClient::~RankClient() {
   port_.listen(Channel::rank, nullptr);
 }
 
-/// Throws Error when a rank is lost. Under the mutex.
+/// Throws Error if a rank is lost. The caller holds the mutex.
 void RankClient::check_alive(Rank rank) const {
   if (!lost_[rank].ok()) throw Error(lost_[rank].status, lost_[rank].message);
 }
@@ -101,7 +102,7 @@ void RankClient::ask(Rank rank, RankMessageKind word, const std::function<void(W
   read(reader);
 }
 
-/// Throws what is wrong with a rank that is alive and does not answer.
+/// Throws the reason why a live rank does not answer.
 void RankClient::throw_timeout(Rank rank, std::int64_t waited_ns) const {
   constexpr std::int64_t kSecond = 1'000'000'000;
   {
@@ -132,7 +133,7 @@ void RankClient::connect(Rank rank) {
   clocks_[rank] = ahead;
 }
 
-/// Says how far the clock of a rank is ahead by the quickest of some questions.
+/// Returns how far the clock of a rank is ahead, from the request with the shortest round trip.
 std::int64_t RankClient::measure_clock(Rank rank) {
   std::int64_t ahead = 0, quickest = INT64_MAX;
   for (int sample = 0; sample < kClockSamples; ++sample) {
@@ -174,7 +175,8 @@ void RankClient::remove_place(std::uint32_t number) noexcept {
   place->wait_for_pins();
 }
 
-/// The place that follows one, and its number; null: there is none.
+/// Pins and returns the place with the next higher number, and sets `number` to it; null if there
+/// is none.
 RankPlaceSink* RankClient::pin_behind(std::uint32_t& number) noexcept {
   const sys::Lock lock(mutex_);
   const auto next = places_.upper_bound(number);
@@ -184,7 +186,7 @@ RankPlaceSink* RankClient::pin_behind(std::uint32_t& number) noexcept {
   return next->second.sink;
 }
 
-/// What this thread has brought need not wake those of the places.
+/// Returns completed jobs on this thread, which spares the threads of the places a wake-up.
 void RankClient::on_progress() noexcept {
   if (!std::exchange(done_, false)) return;
   std::uint32_t number = 0;
@@ -219,7 +221,7 @@ void RankClient::copy(std::unique_ptr<Copy> copy) noexcept {
   }
 }
 
-/// Asks the owner of the far end for a window.
+/// Returns a request for a window, to the owner of the far end.
 WireWriter RankClient::lending(std::uint64_t number, const Copy& copy) {
   WireWriter message(RankMessageKind::lend);
   message.put(copy.lent->device);
@@ -228,7 +230,7 @@ WireWriter RankClient::lending(std::uint64_t number, const Copy& copy) {
   return message;
 }
 
-/// Says the copy to the rank that makes it.
+/// Returns a request to make the copy.
 WireWriter RankClient::making(std::uint64_t number, const Copy& copy) {
   WireWriter message(RankMessageKind::copy);
   message.put(copy.device);
@@ -238,7 +240,7 @@ WireWriter RankClient::making(std::uint64_t number, const Copy& copy) {
   return message;
 }
 
-/// Tells whoever wanted a copy how it went, and takes back what was lent for it.
+/// Reports the outcome of a copy to its sink, and withdraws windows that were lent for it.
 void RankClient::end(std::unique_ptr<Copy> copy, Outcome outcome, std::int64_t started_ns,
                      std::int64_t ended_ns) noexcept {
   for (const RankCopyEnd* end : {&copy->source, &copy->target}) {
@@ -259,11 +261,11 @@ void RankClient::withdraw(Rank owner, WindowId window) noexcept {
     WireWriter message(RankMessageKind::take_back);
     message.put(window);
     post(owner, message);
-  } catch (...) {  // who is gone lends nothing
+  } catch (...) {  // a lost rank has no windows
   }
 }
 
-/// Returns a copy, null when it has ended already: a rank was lost.
+/// Removes and returns a copy; null if it has ended already because a rank was lost.
 std::unique_ptr<RankClient::Copy> RankClient::take_copy(std::uint64_t number) noexcept {
   const sys::Lock lock(mutex_);
   const auto found = copies_.find(number);
@@ -273,7 +275,7 @@ std::unique_ptr<RankClient::Copy> RankClient::take_copy(std::uint64_t number) no
   return taken;
 }
 
-/// Throws Error when a copy is there, and another rank was asked for it.
+/// Throws Error if the copy exists and was requested from another rank.
 void RankClient::check_copy(std::uint64_t number, Rank from) const {
   const sys::Lock lock(mutex_);
   const auto found = copies_.find(number);
@@ -289,7 +291,7 @@ void RankClient::take_lent(Rank from, WireReader& message) {
   Outcome outcome = message.outcome();
   const auto window = message.get<WindowId>();
   std::unique_ptr<Copy> copy = take_copy(number);
-  if (copy == nullptr) {  // the rank that was to make it is lost
+  if (copy == nullptr) {  // the rank that was to make the copy is lost
     if (outcome.ok()) withdraw(from, window);
     return;
   }
@@ -316,7 +318,7 @@ void RankClient::take_copied(Rank from, WireReader& message) {
   end(std::move(copy), std::move(outcome), started - ahead, ended - ahead);
 }
 
-// ---- What comes --------------------------------------------------------------------------------
+// ---- Incoming messages --------------------------------------------------------------------------
 
 void RankClient::on_message(Rank from, std::span<const std::byte> message) noexcept {
   try {

@@ -1,4 +1,4 @@
-// Rank 0's side of Channel::rank.
+// Rank 0's end of Channel::rank.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@ namespace weir::rt {
 /// Receives the completions of the jobs of a place. Called on the progress thread; must not wait.
 class RankPlaceSink {
  public:
-  /// Jobs are over: what follows the place in RankMessageKind::done. Throws Error. On the port's
-  /// own thread on_progress() follows.
+  /// Reads the completed jobs of a RankMessageKind::done message, from after the place number.
+  /// Throws Error. On the port's own thread a call of on_progress() follows.
   virtual void done(WireReader& message) = 0;
-  /// Goes on with them, behind the turn.
+  /// Returns the completed jobs to the feed, without the progress lock.
   virtual void on_progress() noexcept = 0;
-  /// The rank of the place is gone.
+  /// The rank of the place is lost.
   virtual void on_rank_lost(const Outcome& why) noexcept = 0;
 
-  /// Keeps it from leaving.
+  /// Keeps the place from being destroyed.
   void pin() noexcept { pins_.fetch_add(1); }
   void unpin() noexcept { pins_.fetch_sub(1); }
-  /// Until nobody may be in it any more. The caller sees to it that nobody comes.
+  /// Waits until no thread has the place pinned. The caller prevents new pins.
   void wait_for_pins() const noexcept {
     while (pins_.load() > 0) sys::yield();
   }
@@ -41,10 +41,10 @@ class RankPlaceSink {
   sys::Atomic<std::uint32_t> pins_{0};
 };
 
-/// All that rank 0 asks of the ranks that serve it, by one port. Any thread.
+/// All requests of rank 0 to the ranks that serve it, through one port. Any thread.
 class RankClient final : private Listener, private ProgressHook {
  public:
-  /// Returns the client of a port, which outlives it. A port has one at a time.
+  /// Returns the client of a port, which must outlive it. A port has at most one client at a time.
   static std::shared_ptr<RankClient> of(Port& port);
   explicit RankClient(Port& port);
   RankClient(const RankClient&) = delete;
@@ -55,11 +55,11 @@ class RankClient final : private Listener, private ProgressHook {
 
   /// Connects to a rank on first use: waits until it serves, and compares clocks. Throws Error.
   void connect(Rank rank);
-  /// How far the clock of a rank that was greeted is ahead of this one's, in nanoseconds.
+  /// Returns how far the clock of a connected rank is ahead of this rank's, in nanoseconds.
   std::int64_t clock_ahead_ns(Rank rank) const;
 
-  /// Sends a request that starts with `word` and a number, and then what fill() writes; waits for
-  /// the answer and lets read() read it. Throws Error: also the one in the answer.
+  /// Sends a request: `word`, a request number, and what fill() writes. Waits for the answer and
+  /// calls read() with it. Throws Error, including the one in the answer.
   void ask(Rank rank, RankMessageKind word, const std::function<void(WireWriter&)>& fill,
            const std::function<void(WireReader&)>& read);
   /// Sends a message without backpressure: a sender that waits could need a lock of the caller or
@@ -67,26 +67,27 @@ class RankClient final : private Listener, private ProgressHook {
   /// when the rank is lost.
   void post(Rank rank, const WireWriter& message);
 
-  /// Numbers for devices and places.
+  /// Returns a new number for a device or place.
   std::uint32_t next_number() noexcept { return numbers_.fetch_add(1, std::memory_order_relaxed); }
 
   void add_place(std::uint32_t number, Rank rank, RankPlaceSink& place);
-  /// After it returns the place hears nothing.
+  /// When it returns, the place receives no more calls.
   void remove_place(std::uint32_t number) noexcept;
 
-  /// A copy by `rank`, between an end that is near there and one that is in the host's memory or
-  /// near another rank.
+  /// A copy that `rank` makes between a near end, in its own device, and another near end or a far
+  /// end, in the memory of rank 0 or in a device of another rank.
   struct Copy {
     Rank rank = 0;
     std::uint32_t device = 0;
     RankCopyEnd source, target;
-    Rank owner = 0;               ///< of the far end
-    RankCopyEnd* lent = nullptr;  ///< the far end, when it is not known yet: near its owner
+    Rank owner = 0;  ///< of the far end
+    /// far end in a device of `owner`, which has not lent it as a window yet; null: none
+    RankCopyEnd* lent = nullptr;
     CopySink* sink = nullptr;
     void* token = nullptr;
   };
-  /// Has a copy made; returns at once. A far end on rank 0 is a window that is withdrawn when it is
-  /// over.
+  /// Requests a copy and returns at once. A far end on rank 0 is a window, which is withdrawn when
+  /// the copy is complete.
   void copy(std::unique_ptr<Copy> copy) noexcept;
 
  private:
@@ -119,12 +120,13 @@ class RankClient final : private Listener, private ProgressHook {
 
   Port& port_;
   sys::Atomic<std::uint32_t> numbers_{1};
-  sys::Mutex connect_mutex_;  ///< one at a time
-  bool done_ = false;         ///< the port's own thread: jobs are over
+  sys::Mutex connect_mutex_;  ///< held while connecting
+  bool done_ = false;         ///< by the port's own thread: jobs have completed
 
-  mutable sys::Mutex mutex_;                                     // of what follows
-  std::vector<Outcome> lost_ WEIR_GUARDED_BY(mutex_);            ///< why a rank is, OK: it is not
-  std::map<Rank, std::int64_t> clocks_ WEIR_GUARDED_BY(mutex_);  ///< of those that were greeted
+  mutable sys::Mutex mutex_;  // guards the members below
+  /// why a rank is lost; OK: it is not
+  std::vector<Outcome> lost_ WEIR_GUARDED_BY(mutex_);
+  std::map<Rank, std::int64_t> clocks_ WEIR_GUARDED_BY(mutex_);  ///< of connected ranks
   std::map<std::uint64_t, PendingRequest*> requests_ WEIR_GUARDED_BY(mutex_);
   std::map<std::uint32_t, PlaceEntry> places_ WEIR_GUARDED_BY(mutex_);
   Copies copies_ WEIR_GUARDED_BY(mutex_);

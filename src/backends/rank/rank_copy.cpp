@@ -10,7 +10,7 @@ namespace weir::rt {
 
 namespace {
 
-/// The same bytes with as few rows as possible.
+/// Returns the same bytes with as few rows as possible.
 Region merged(Region region) noexcept {
   if (region.rows > 1 && region.row_stride == region.row) {
     region.row *= region.rows;
@@ -27,14 +27,14 @@ Region merged(Region region) noexcept {
 
 Region contiguous(const Region& region) noexcept { return {.offset = 0, .row = region.bytes()}; }
 
-/// Bytes that follow each other in the regions from the start of each row.
+/// Returns how many bytes from the start of a row are contiguous in both regions.
 std::uint64_t run_bytes(const Region& a, const Region& b) noexcept {
   return std::min(merged(a).row, merged(b).row);
 }
 
-/// Where the run of that number begins in a region.
+/// Returns the offset of run number `run` in a region.
 std::uint64_t run_offset(const Region& region, std::uint64_t run, std::uint64_t bytes) noexcept {
-  const std::uint64_t at = run * bytes;  // in the region without gaps
+  const std::uint64_t at = run * bytes;  // in the bytes of the region without gaps
   const std::uint64_t row = at / region.row;
   const std::uint64_t plane = row / region.rows;
   return region.offset + plane * region.plane_stride + (row % region.rows) * region.row_stride +
@@ -74,7 +74,7 @@ void RankCopy::begin() {
   begin_far();
 }
 
-/// Both ends are in devices of this rank.
+/// Copies between two devices of this rank.
 void RankCopy::begin_near() {
   const auto end = [](const ServedEnd& served, bool as_host) {
     return CopyEnd{as_host ? nullptr : &served.device->device(), served.base, served.region};
@@ -88,7 +88,7 @@ void RankCopy::begin_near() {
   copy_within(maker.device(), end(source_, from_direct), end(target_, to_direct));
 }
 
-/// Has a device of this rank copy. It tells copied().
+/// Starts a copy by a device of this rank, which calls copied().
 void RankCopy::copy_within(Device& device, const CopyEnd& source, const CopyEnd& target) noexcept {
   device.copy({.source = source, .target = target, .sink = this, .token = nullptr});
 }
@@ -112,7 +112,7 @@ void RankCopy::begin_far() {
   move_runs();
 }
 
-/// Starts runs until so many are under way; whoever ends the last of them goes on.
+/// Starts runs until kAtOnce are in flight; the thread that completes the last of them continues.
 void RankCopy::move_runs() noexcept {
   for (;;) {
     const std::uint64_t most = move_directly() ? 1 : kAtOnce;
@@ -129,8 +129,9 @@ WindowRun RankCopy::window_run(std::uint64_t run) const noexcept {
   return {run_offset(there_, run, bytes), base_ + run_offset(here_, run, bytes), bytes};
 }
 
-/// Moves short runs, many at once, where the network does that itself. Returns whether it does. Not
-/// all of a large copy: who moves the fabric on is to look at other things, too.
+/// Moves many short runs at once, if the network does so itself; returns whether it does. Large
+/// copies are moved in several calls, so that the thread that makes progress can do other work
+/// between them.
 bool RankCopy::move_directly() noexcept {
   const ServedEnd& far = far_end();
   const std::uint64_t bytes = run_bytes(here_, there_);
@@ -179,18 +180,18 @@ void RankCopy::note(const Outcome& outcome) noexcept {
   outcome_.status = outcome.status;
   try {
     outcome_.message = outcome.message;
-  } catch (...) {  // the status says enough
+  } catch (...) {  // the status is enough
   }
 }
 
-/// The network has done its part.
+/// The transfer over the network is complete.
 void RankCopy::moved() noexcept {
   if (staged_ == nullptr || !inward_ || !outcome_.ok()) return finish(std::move(outcome_));
   Device& device = target_.device->device();
   copy_within(device, {nullptr, base_, here_}, {&device, target_.base, target_.region});
 }
 
-/// The device has done its part.
+/// The copy by the device is complete.
 void RankCopy::copied(void*, Outcome outcome, std::int64_t, std::int64_t) noexcept {
   const bool goes_on = staged_ != nullptr && !inward_ && outcome.ok();
   if (goes_on) {

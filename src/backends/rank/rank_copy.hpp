@@ -1,4 +1,4 @@
-// One copy that this rank makes for rank 0.
+// A copy that this rank makes for rank 0.
 #pragma once
 
 #include <atomic>
@@ -18,14 +18,14 @@ namespace weir::rt {
 /// reach the device. Deletes itself at the end.
 class RankCopy final : private Completion, private CopySink {
  public:
-  /// Tells the sink when it is over, possibly before it returns.
+  /// Starts a copy. Calls the sink when it is complete, possibly before it returns.
   static void start(Port& port, const ServedEnd& source, const ServedEnd& target, CopySink& sink,
                     void* token) noexcept;
 
  private:
-  static constexpr std::uint64_t kAtOnce = 64;            ///< runs
-  static constexpr std::uint64_t kDirectRuns = 256;       ///< of one call
-  static constexpr std::uint64_t kDirectBytes = 4 << 20;  ///< that nothing else comes between
+  static constexpr std::uint64_t kAtOnce = 64;            ///< maximum runs in flight
+  static constexpr std::uint64_t kDirectRuns = 256;       ///< maximum per call of move_runs()
+  static constexpr std::uint64_t kDirectBytes = 4 << 20;  ///< maximum without a break
 
   RankCopy(Port& port, const ServedEnd& source, const ServedEnd& target, CopySink& sink,
            void* token) noexcept;
@@ -52,13 +52,13 @@ class RankCopy final : private Completion, private CopySink {
   void* const token_;
   const std::int64_t started_ns_;
 
-  // Between the network and this rank's memory.
+  // The transfer between the network and this rank's memory.
   bool inward_ = false;
   std::byte* base_ = nullptr;
   Region here_, there_;
-  std::unique_ptr<std::byte[]> staged_;  ///< when the device's memory is not reached
+  std::unique_ptr<std::byte[]> staged_;  ///< if the network does not reach the device's memory
   std::uint64_t runs_ = 0, next_run_ = 0;
-  sys::Atomic<std::uint64_t> open_{0};  ///< runs under way, and one for whoever starts them
+  sys::Atomic<std::uint64_t> open_{0};  ///< runs in flight, plus one while runs are being started
   sys::Mutex mutex_;
   Outcome outcome_;  ///< the first failure of a run
 };

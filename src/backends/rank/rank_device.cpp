@@ -31,7 +31,7 @@ RankDevice::~RankDevice() {
     WireWriter message(RankMessageKind::close_device);
     message.put(number_);
     client_->post(rank_, message);
-  } catch (...) {  // a rank that is gone has no devices
+  } catch (...) {  // a lost rank has no devices
   }
 }
 
@@ -86,7 +86,7 @@ void RankDevice::release(Memory& memory) noexcept {
     message.put(instance);
     client_->post(rank_, message);
     give_instance(instance);
-  } catch (...) {  // a rank that is gone has no memory; a number less to use again
+  } catch (...) {  // a lost rank has no memory; the instance number is not reused
   }
 }
 
@@ -132,8 +132,8 @@ void RankDevice::copy(const CopyJob& job) noexcept {
   }
 }
 
-/// A copy is made by the rank of the end whose memory only that reaches, else by the target's; the
-/// other end is near that rank, too, or lent.
+/// Chooses the rank that makes a copy: the one of an end that only its own rank reaches, otherwise
+/// the target's. The other end is near that rank too, or is lent to it.
 void RankDevice::start_copy(const CopyJob& job) {
   const auto rank_of = [](const CopyEnd& end) { return static_cast<RankDevice*>(end.device); };
   const RankDevice* maker = rank_of(job.target) != nullptr ? rank_of(job.target) : this;
@@ -194,7 +194,7 @@ void RankDevice::end_polling() noexcept {
   client_->port().about_to_block();
 }
 
-/// Keeps a place from leaving.
+/// Returns the place with that index and keeps it from being destroyed; null if there is none.
 RankPlace* RankDevice::pin(std::size_t index) noexcept {
   const sys::Lock lock(listing_);
   if (index >= places_.size()) return nullptr;

@@ -1,4 +1,4 @@
-// A device of another rank, as rank 0 has it.
+// A device of another rank, as seen by rank 0.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class RankPlace;
 /// Allocations are asynchronous: a job whose memory could not be allocated reports it.
 class RankDevice final : public Device {
  public:
-  /// Has the rank open `specification`. Throws Error.
+  /// Opens `specification` on the rank. Throws Error.
   RankDevice(std::string name, std::shared_ptr<RankClient> client, Rank rank,
              const std::string& specification);
   ~RankDevice() override;
@@ -28,10 +28,11 @@ class RankDevice final : public Device {
   std::uint32_t number() const noexcept { return number_; }
 
   const DeviceInfo& info() const noexcept override { return facts_.info; }
-  // These do not wait for room to tell it: Residency calls them under its lock.
+  // These do not wait for room to send their message: Residency calls them under its lock.
   Memory allocate(std::size_t bytes) override;
   void release(Memory& memory) noexcept override;
-  /// Another device of such a rank is reached when one of the two has memory that others reach.
+  /// Returns whether copies to and from `peer` are possible: it is the host, or a device of such a
+  /// rank where one of the two has memory that other ranks can access.
   bool reaches(const Device* peer) const noexcept override;
   void copy(const CopyJob& job) noexcept override;
   std::unique_ptr<PlaceDriver> open_place(const PlaceRequest& request, PlaceFeed& feed) override;
@@ -40,16 +41,17 @@ class RankDevice final : public Device {
   bool poll() noexcept override;
   void end_polling() noexcept override;
 
-  /// A place that poll() is to help.
+  /// Adds a place for poll() to serve.
   void add_place(RankPlace& place);
-  /// Nobody helps it when this returns.
+  /// When it returns, no thread is in poll() of the place.
   void remove_place(RankPlace& place) noexcept;
 
-  /// Tells the rank the kernel of a job, if it is new to it. Throws Error.
+  /// Sends the kernel of a job to the rank, once per kernel. Throws Error.
   void define(const Job& job);
-  /// Lets the rank at an end in host memory, by a window that the caller withdraws. Throws Error.
+  /// Makes an end in host memory accessible to the rank through a window, which the caller
+  /// withdraws. Throws Error.
   RankCopyEnd lend(const CopyEnd& end) const;
-  /// Describes an end in the memory of this device.
+  /// Describes an end in this device's memory.
   RankCopyEnd near_end(const CopyEnd& end) const noexcept;
 
  private:
@@ -64,16 +66,17 @@ class RankDevice final : public Device {
   const std::uint32_t number_;
   RankDeviceFacts facts_;
 
-  sys::Mutex mutex_;  // not while something is sent: whoever waits may release
+  sys::Mutex mutex_;  // not held while sending: a thread that waits for room may release memory
   std::vector<std::uint32_t> free_
-      WEIR_GUARDED_BY(mutex_);  ///< numbers of instances that were used; room for all
+      WEIR_GUARDED_BY(mutex_);  ///< numbers of freed instances; capacity for all
   std::uint32_t instances_ WEIR_GUARDED_BY(mutex_) = 0;
 
-  sys::Mutex listing_;  // short
+  sys::Mutex listing_;  // held briefly
   std::vector<RankPlace*> places_ WEIR_GUARDED_BY(listing_);
 
-  sys::Mutex defining_;                                   // also while it is sent: jobs follow
-  std::vector<bool> defined_ WEIR_GUARDED_BY(defining_);  ///< by number of the kernel
+  // also held while sending, so that jobs follow the definition
+  sys::Mutex defining_;
+  std::vector<bool> defined_ WEIR_GUARDED_BY(defining_);  ///< by kernel number
 };
 
 }  // namespace weir::rt

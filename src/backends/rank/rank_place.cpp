@@ -57,7 +57,7 @@ void RankPlace::close() noexcept {
     WireWriter message(RankMessageKind::close_place);
     message.put(number_);
     device_.client().post(device_.rank(), message);
-  } catch (...) {  // a rank that is gone has no places
+  } catch (...) {  // a lost rank has no places
   }
 }
 
@@ -72,7 +72,7 @@ void RankPlace::serve() noexcept {
     if (has_pollers()) {
       const std::uint64_t first = first_.load();
       park_timed();
-      if (first_.load() == first) ask();  // they may look again and again, and never sleep
+      if (first_.load() == first) ask();  // pollers may poll again and again without ever sleeping
       continue;
     }
     device_.client().port().progress();
@@ -88,17 +88,18 @@ bool RankPlace::poll() noexcept {
 bool RankPlace::poll_once() noexcept {
   const NoWaitScope no_wait;
   const Moved moved = pass();
-  if (moved.out && owes_request()) parking_.unpark_one();  // to ask, when nobody helps any more
+  // it requests completions when no thread polls any more
+  if (moved.out && owes_request()) parking_.unpark_one();
   return moved.any();
 }
 
-/// Whether others have helped since the last call.
+/// Returns whether other threads have polled since the last call.
 bool RankPlace::has_pollers() noexcept {
   const std::uint32_t helps = polls_.load(std::memory_order_relaxed);
   return std::exchange(polls_seen_, helps) != helps;
 }
 
-/// Leaves it to the others for a while, or until one of them goes to sleep.
+/// Leaves the work to polling threads until a timeout, or until one of them is about to block.
 void RankPlace::park_timed() noexcept {
   parked_.store(1);
   if (!stopping_.load()) sys::wait(parked_, 1, sys::now_ns() + kParkNs);
@@ -115,7 +116,7 @@ bool RankPlace::try_serve() noexcept {
                                          std::memory_order_relaxed);
 }
 
-/// Moves jobs in both directions, unless somebody else is at it.
+/// Moves jobs in both directions, unless another thread does so.
 RankPlace::Moved RankPlace::pass() noexcept {
   if (!try_serve()) return {false, false};
   const bool back = take_back();
@@ -126,7 +127,7 @@ RankPlace::Moved RankPlace::pass() noexcept {
 
 // ---- To the rank -------------------------------------------------------------------------------
 
-/// Sends jobs until there is no more, or no room. Returns whether there was any.
+/// Sends jobs until there are no more, or the window is full. Returns whether there were any.
 bool RankPlace::hand_out() noexcept {
   bool any = false;
   try {
@@ -145,14 +146,14 @@ bool RankPlace::hand_out() noexcept {
     }
     send_batch();
   } catch (...) {
-    batch_.cut(batch_start_);  // the rank could not read half a job
+    batch_.cut(batch_start_);  // the rank could not read a partial job
     abandon(current_exception_outcome(WEIR_STATUS_INTERNAL));
   }
   return any;
 }
 
 bool RankPlace::has_room() const noexcept {
-  const std::uint64_t first = first_.load();  // before the other, which is never behind
+  const std::uint64_t first = first_.load();  // read before next_, which is never less than it
   return next_.load() - first < slots_.size();
 }
 
@@ -163,13 +164,14 @@ void RankPlace::send_batch() {
   batch_.cut(batch_start_);
 }
 
-/// Whether the rank may keep to itself that a job is over: while it has a brief one to run.
+/// Returns whether the rank may delay the report of a completion: it does so while it has brief
+/// jobs to run.
 bool RankPlace::owes_request() const noexcept {
   return !asked_.load() && first_.load() <= last_brief_.load();
 }
 
-/// Has the rank say all that is over, also what it would say with what is over next. Returns false
-/// when somebody else has the turn.
+/// Requests all completions, including those that the rank would delay. Returns false if another
+/// thread is serving the place.
 bool RankPlace::ask() {
   if (!owes_request()) return true;
   if (!try_serve()) return false;
@@ -243,8 +245,9 @@ void RankPlace::done(WireReader& message) {
   if (!device_.client().port().on_own_thread()) parking_.unpark_one();
 }
 
-/// Spares the place's thread a wake-up, unless somebody else is at it and may look no more, or the
-/// program is called back, for which the fabric must not wait.
+/// Returns completed jobs here, which spares the place's thread a wake-up. Wakes the thread if
+/// another one was serving and may have missed them, or if the feed calls callbacks of the program,
+/// which must not hold up progress.
 void RankPlace::on_progress() noexcept {
   if (!feed_.calls_back()) poll_once();
   if (unread_.load(std::memory_order_seq_cst) != 0) parking_.unpark_one();
@@ -254,15 +257,15 @@ void RankPlace::on_rank_lost(const Outcome& why) noexcept {
   stop_sending(failed_outcome(why.status, why.message.c_str()));
 }
 
-/// The rank cannot be told what to do. It may be at jobs that are given up then: it must not be
-/// told either that their memory is free.
+/// Gives up a rank to which jobs cannot be sent. It may still run jobs that are failed here, and
+/// must not be notified that their memory is free.
 void RankPlace::abandon(Outcome why) noexcept {
   const char* const because = why.message.c_str();
   device_.client().port().drop(device_.rank(), reason("cannot be told what to do: ", because));
   stop_sending(std::move(why));
 }
 
-/// Nothing can be sent any more.
+/// Records that nothing can be sent any more.
 void RankPlace::stop_sending(Outcome why) noexcept {
   {
     const sys::Lock lock(mutex_);
@@ -273,7 +276,7 @@ void RankPlace::stop_sending(Outcome why) noexcept {
   parking_.unpark_one();
 }
 
-/// Gives back the jobs that are over. Returns whether there was any news.
+/// Returns completed jobs to the feed. Returns whether there were any, or a failure.
 bool RankPlace::take_back() noexcept {
   if (unread_.load(std::memory_order_seq_cst) == 0) return false;
   bool broken = false;
@@ -298,7 +301,7 @@ bool RankPlace::take_back() noexcept {
   return true;
 }
 
-/// Ends all that the rank has: nobody else will.
+/// Fails all jobs that were sent to the rank.
 void RankPlace::fail_jobs() noexcept {
   for (std::uint64_t number = first_.load(); number < next_.load(); ++number) {
     Slot& slot = slot_of(number);
@@ -312,7 +315,7 @@ void RankPlace::fail_jobs(Slot& slot) noexcept {
 
 void RankPlace::give_back(Slot& slot, Outcome outcome) noexcept {
   if (slot.window) device_.client().port().withdraw(*std::exchange(slot.window, std::nullopt));
-  if (slot.job.timed && slot.job.ended_ns == 0) {  // it was not run
+  if (slot.job.timed && slot.job.ended_ns == 0) {  // the job has not run
     slot.job.started_ns = slot.job.ended_ns = sys::now_ns();
   }
   feed_.finish(worker_, slot.job, std::move(outcome));
@@ -329,7 +332,7 @@ bool RankPlace::has_work() const noexcept {
          stopping_.load(std::memory_order_seq_cst);
 }
 
-/// Polls for a while, then asks and sleeps, until something stirs.
+/// Polls for a while, then requests completions and sleeps until there is work.
 void RankPlace::idle() noexcept {
   const std::int64_t until = sys::now_ns() + spin_ns_;
   while (sys::now_ns() < until) {

@@ -1,4 +1,4 @@
-// A place in another rank, as rank 0 has it.
+// A place of another rank, as seen by rank 0.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,11 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   ~RankPlace() override;
 
   void wake() noexcept override {
-    if (server_.load() != this_thread()) parking_.unpark_one();  // else it looks before it goes
+    // otherwise it checks again before it stops serving
+    if (server_.load() != this_thread()) parking_.unpark_one();
   }
 
-  /// As in Device.
+  /// See Device.
   bool poll() noexcept;
   void end_polling() noexcept { end_park(); }
   using RankPlaceSink::pin;
@@ -38,19 +39,19 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
 
  private:
   static constexpr std::size_t kBatchBytes = 16 << 10;
-  static constexpr std::int64_t kParkNs = 200'000;  ///< of the thread, while others help
+  static constexpr std::int64_t kParkNs = 200'000;  ///< of the thread, while others poll
 
-  /// A job that the rank has, or room for one.
+  /// A job that was sent to the rank, or an empty slot.
   struct Slot {
     Job job;
-    std::optional<WindowId> window;  ///< on the host's end of a copy
+    std::optional<WindowId> window;  ///< of a copy's end in host memory
   };
-  /// What the rank says of a job that is over.
+  /// The rank's report of a completed job.
   struct Ended {
     std::uint64_t number = 0;
     Outcome outcome;
     unsigned worker = 0;
-    std::int64_t started_ns = 0, ended_ns = 0;  ///< by the rank's clock
+    std::int64_t started_ns = 0, ended_ns = 0;  ///< on the rank's clock
   };
 
   void done(WireReader& message) override;
@@ -93,28 +94,28 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   const std::int64_t spin_ns_;
   const std::int64_t clock_ahead_ns_;
 
-  sys::Atomic<const void*> server_{nullptr};  ///< who has the turn: what follows is theirs
-  sys::Atomic<std::uint32_t> polls_{0};       ///< calls of poll()
-  std::uint32_t polls_seen_ = 0;              ///< by the thread
-  sys::Atomic<bool> asked_{true};  ///< for all that is over of the jobs that the rank has
+  sys::Atomic<const void*> server_{nullptr};  ///< the serving thread; owns the members below
+  sys::Atomic<std::uint32_t> polls_{0};       ///< number of calls of poll()
+  std::uint32_t polls_seen_ = 0;              ///< by the thread of the place
+  sys::Atomic<bool> asked_{true};  ///< all completions of the sent jobs have been requested
 
   Worker worker_;
   std::vector<Slot> slots_;
   WireWriter batch_;
-  std::size_t batch_start_ = 0;          ///< bytes before its first job
-  sys::Atomic<std::uint64_t> first_{1};  ///< the oldest job in flight
-  sys::Atomic<std::uint64_t> next_{1};   ///< the number of the next one
+  std::size_t batch_start_ = 0;          ///< bytes of batch_ before its first job
+  sys::Atomic<std::uint64_t> first_{1};  ///< oldest job in flight
+  sys::Atomic<std::uint64_t> next_{1};   ///< number of the next job
   sys::Atomic<std::uint64_t> last_brief_{0};
   std::vector<Ended> taken_;
 
-  sys::Mutex mutex_;  // of what follows
+  sys::Mutex mutex_;  // guards the members below
   std::vector<Ended> ended_ WEIR_GUARDED_BY(mutex_);
   Outcome broken_;                        ///< why nothing can be sent any more
-  sys::Atomic<std::uint32_t> unread_{0};  ///< entries of ended_, and a broken_ not seen
-  bool failure_seen_ = false;             ///< of whoever has the turn: broken_ has been seen
+  sys::Atomic<std::uint32_t> unread_{0};  ///< entries of ended_, plus one for a new broken_
+  bool failure_seen_ = false;             ///< by the serving thread: broken_ has been handled
 
   Parking parking_;
-  sys::Atomic<std::uint32_t> parked_{0};  ///< the thread, while others help
+  sys::Atomic<std::uint32_t> parked_{0};  ///< the thread is, while others poll
   sys::Atomic<bool> stopping_{false};
   std::optional<sys::Thread> thread_;
 };

@@ -18,20 +18,20 @@ RankServer::~RankServer() {
   devices_.clear();
 }
 
-/// Waits for the copies that this rank makes, also when there is no memory to wait with.
+/// Waits for the copies that this rank makes; works without memory too.
 void RankServer::await_copies() noexcept {
   for (bool over = false; !over; sys::yield()) {
     try {
       wait([this]() WEIR_REQUIRES(mutex_) { return copies_ == 0; });
       over = true;
-    } catch (...) {  // once more
+    } catch (...) {  // try again
     }
   }
 }
 
 // ---- The thread that serves --------------------------------------------------------------------
 
-/// Waits until it is so: asleep, while others move the fabric on.
+/// Waits until is_so() holds; sleeps while other threads make progress.
 template <class Condition>
 void RankServer::wait(Condition&& is_so) {
   const auto seen = [&] {
@@ -123,7 +123,7 @@ void RankServer::open_place(WireReader& message) {
 void RankServer::close_place(std::uint32_t number) {
   sys::Lock lock(mutex_);
   const auto closed = places_.extract(number);
-  lock.unlock();  // before its threads are joined
+  lock.unlock();  // release the mutex before the place joins its threads
 }
 
 void RankServer::close_device(std::uint32_t number) {
@@ -172,18 +172,18 @@ void RankServer::on_rank_lost(Rank rank, const std::string& why) noexcept {
   end(failed_outcome(WEIR_STATUS_NETWORK_ERROR, why.c_str()));
 }
 
-/// What rank 0 says cannot be followed any more, and it is told so.
+/// Stops serving because a message of rank 0 cannot be executed, and notifies rank 0.
 void RankServer::break_off(const Outcome& why) noexcept {
   try {
     WireWriter message(RankMessageKind::broken);
     message.put(std::string_view(why.message));
     send(message);
-  } catch (...) {  // it will notice
+  } catch (...) {  // rank 0 will notice
   }
   end(why);
 }
 
-/// There is nothing to serve any more.
+/// Ends serve().
 void RankServer::end(Outcome why) noexcept {
   const sys::Lock lock(mutex_);
   if (ended_) return;
@@ -261,7 +261,7 @@ void RankServer::answer_known_kernels(WireReader& message) {
   send(answer);
 }
 
-/// Lets another rank at a region, for a copy.
+/// Exposes a region to another rank for a copy.
 void RankServer::lend(WireReader& message) {
   message.get<std::uint32_t>();
   const auto number = message.get<std::uint64_t>();

@@ -17,14 +17,14 @@
 
 namespace weir::rt {
 
-/// What a rank serves: made by those who know all backends and kernels.
+/// What a rank serves; implemented where all backends and kernels are known.
 class RankHost {
  public:
   /// Opens the device of a specification. Throws Error.
   virtual std::unique_ptr<Device> open(const std::string& specification) = 0;
-  /// Finds the code of a kernel for a device. Throws Error when there is none.
+  /// Finds the code of a kernel for a device. Throws Error if there is none.
   virtual ServedKernel find_kernel(const std::string& name, const DeviceInfo& device) = 0;
-  /// Throws Error{not_found} when there is no such kernel, for whatever device.
+  /// Throws Error{not_found} if no device has such a kernel.
   virtual void expect_kernel(const std::string& name) = 0;
 
  protected:
@@ -40,7 +40,7 @@ class RankServer final : private Listener, private CopySink {
   RankServer& operator=(const RankServer&) = delete;
   ~RankServer();
 
-  /// Serves until rank 0 leaves. Throws Error{network_error} when it is lost.
+  /// Serves until rank 0 leaves. Throws Error{network_error} if rank 0 is lost.
   void serve();
 
  private:
@@ -51,7 +51,7 @@ class RankServer final : private Listener, private CopySink {
   void copied(void* token, Outcome outcome, std::int64_t started_ns,
               std::int64_t ended_ns) noexcept override;
 
-  // The thread that makes progress.
+  // On the thread that makes progress.
   void read(std::span<const std::byte> message);
   void make_copy(WireReader& message);
   void lend(WireReader& message);
@@ -61,7 +61,7 @@ class RankServer final : private Listener, private CopySink {
   void break_off(const Outcome& why) noexcept;
   void end(Outcome why) noexcept;
 
-  // serve().
+  // In serve().
   template <class Condition>
   void wait(Condition&& is_so);
   void await_copies() noexcept;
@@ -80,15 +80,15 @@ class RankServer final : private Listener, private CopySink {
   RankHost& host_;
   const FindDevice find_ = [this](std::uint32_t number) -> ServedDevice& { return device(number); };
 
-  sys::Mutex mutex_;  // of what follows
+  sys::Mutex mutex_;  // guards the members below
   std::deque<Message> requests_ WEIR_GUARDED_BY(mutex_);
   bool ended_ WEIR_GUARDED_BY(mutex_) = false;
   Outcome outcome_;
   std::map<std::uint32_t, std::unique_ptr<ServedDevice>> devices_ WEIR_GUARDED_BY(mutex_);
   std::map<std::uint32_t, std::unique_ptr<ServedPlace>> places_ WEIR_GUARDED_BY(mutex_);
-  std::size_t copies_ WEIR_GUARDED_BY(mutex_) = 0;  ///< under way, but for those of places
+  std::size_t copies_ WEIR_GUARDED_BY(mutex_) = 0;  ///< in flight, except those of places
 
-  sys::Atomic<std::uint32_t> wakeups_{0};  ///< changes when serve() has something to look at
+  sys::Atomic<std::uint32_t> wakeups_{0};  ///< changes when serve() has something to check
 };
 
 }  // namespace weir::rt

@@ -1,4 +1,4 @@
-// What rank 0 and the ranks that serve it say to each other, on Channel::rank.
+// The messages between rank 0 and the ranks that serve it, on Channel::rank.
 #pragma once
 
 #include <cstddef>
@@ -16,42 +16,41 @@
 
 namespace weir::rt {
 
-/// The first byte of a message, and what follows.
+/// The first byte of a message. The comments list what follows.
 enum class RankMessageKind : std::uint8_t {
-  // From rank 0. Requests begin with a number for the answer.
-  hello,          ///< request: the answer has the clock
+  // From rank 0. Requests begin with a request number for the answer.
+  hello,          ///< request; the answer has the clock
   open_device,    ///< request: its number, a specification; the answer has RankDeviceFacts
   open_place,     ///< request: device, its number, name, cores
-  check_kernels,  ///< request: names of kernels that it must have, to the end
+  check_kernels,  ///< request: names of required kernels, to the end
   close_device,   ///< its number
   close_place,    ///< its number
   allocate,       ///< device, instance, bytes
   release,        ///< device, instance
   define,         ///< device, number of the kernel, name
-  jobs,           ///< place, jobs to the end; none: asks for what is over
+  jobs,           ///< place, jobs to the end; without jobs: requests all completions
   copy,           ///< device, number of the copy, source, target
-  lend,           ///< device, number of the copy, end: lets others at a region
+  lend,           ///< device, number of the copy, end: exposes a region to other ranks
   take_back,      ///< window that was lent
-  leave,          ///< rank 0 needs nobody any more
+  leave,          ///< rank 0 needs no rank any more
   // To rank 0.
-  answer,  ///< request, outcome, what the request says
-  done,    ///< place, jobs that are over to the end
-  copied,  ///< number of the copy, outcome, when it started and ended
+  answer,  ///< request, outcome, details that depend on the request
+  done,    ///< place, completed jobs to the end
+  copied,  ///< number of the copy, outcome, start and end time
   lent,    ///< number of the copy, outcome, window
-  broken,  ///< why it serves no more
+  broken,  ///< why the rank has stopped serving
 };
 
-/// How a job looks in a message: its number, a set of these, its urgency, what it waits for, then
-/// what the set says.
+/// Encoding of a job: number, flags from this set, priority, predecessors, then fields that depend
+/// on the flags.
 inline constexpr unsigned kJobCopies = 1;
 inline constexpr unsigned kJobParallel = 2;
 inline constexpr unsigned kJobBrief = 4;
 inline constexpr unsigned kJobTimed = 8;
 inline constexpr unsigned kJobSource = 16;  ///< has groups
-inline constexpr unsigned kJobNamed = 32;   ///< the action has a name of its own
+inline constexpr unsigned kJobNamed = 32;   ///< the action has a name other than its kernel's
 
-/// Addresses of remote memory, as rank 0 uses them: an instance number and an offset, invalid as
-/// pointers.
+/// Addresses of remote memory on rank 0: an instance number and an offset, invalid as pointers.
 namespace rank_address {
 inline constexpr unsigned kOffsetBits = 40;
 inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << kOffsetBits;
@@ -73,17 +72,17 @@ inline std::uint64_t offset(std::uint64_t address) noexcept { return address & (
 /// One end of a copy: in an instance of the serving rank, or in a window of any rank.
 struct RankCopyEnd {
   bool remote = false;
-  std::uint32_t device = 0;   ///< near
-  std::uint64_t address = 0;  ///< near: of the instance
-  Rank rank = 0;              ///< far
-  WindowId window = 0;        ///< far
+  std::uint32_t device = 0;   ///< near end
+  std::uint64_t address = 0;  ///< near end: of the instance
+  Rank rank = 0;              ///< far end
+  WindowId window = 0;        ///< far end
   Region region;
 };
 
-/// What rank 0 has to know of a device of another rank.
+/// What rank 0 needs to know about a device of another rank.
 struct RankDeviceFacts {
   DeviceInfo info;
-  bool direct = false;  ///< others reach its memory by windows
+  bool direct = false;  ///< other ranks reach its memory through windows
 };
 
 /// Writes a message.
@@ -111,14 +110,14 @@ class WireWriter {
     if (count > 0) std::memcpy(bytes_.data() + before, bytes, count);
   }
   void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
-  /// Forgets what follows the first `size` bytes.
+  /// Truncates the message to `size` bytes.
   void cut(std::size_t size) noexcept { bytes_.resize(size); }
 
  private:
   std::vector<std::byte> bytes_;
 };
 
-/// Reads a message. Throws Error{network_error} where it ends too early, or makes no sense.
+/// Reads a message. Throws Error{network_error} if it is too short or malformed.
 class WireReader {
  public:
   explicit WireReader(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {}
@@ -144,7 +143,7 @@ class WireReader {
   RankCopyEnd end();
   RankDeviceFacts facts();
   weir_scalar scalar();
-  /// The address is that of rank 0.
+  /// The view's address is one of rank 0.
   weir_view view();
 
   bool empty() const noexcept { return bytes_.empty(); }

@@ -8,7 +8,7 @@ namespace weir::rt {
 
 namespace {
 
-/// Returns whether a region lies within so many bytes, whatever its numbers are.
+/// Returns whether a region lies within `bytes` bytes, without overflow for any values.
 bool fits(const Region& region, std::uint64_t bytes) noexcept {
   __extension__ using Wide = unsigned __int128;
   const Wide end = Wide{region.offset} + Wide{region.planes - 1u} * region.plane_stride +

@@ -17,7 +17,7 @@ namespace weir::rt {
 
 /// Code of a kernel for one device.
 struct ServedKernel {
-  Outcome missing;  ///< why there is none
+  Outcome missing;  ///< why the kernel has no code for the device
   std::string name;
   weir_host_function function = nullptr;
   weir_cost_function cost = nullptr;
@@ -25,10 +25,10 @@ struct ServedKernel {
   const KernelSource* source = nullptr;
 };
 
-/// A device with the instances that rank 0 has made in it and the kernels that it calls there.
+/// A device with the instances that rank 0 has created in it and the kernels that rank 0 calls.
 ///
-/// What rank 0 says of both comes in order, on the thread that makes progress, before the jobs that
-/// need it. Addresses of messages are resolved there, too, and checked.
+/// Messages about instances and kernels arrive in order on the thread that makes progress, before
+/// the jobs that need them. That thread also resolves and checks the addresses in messages.
 class ServedDevice {
  public:
   explicit ServedDevice(std::unique_ptr<Device> device);
@@ -37,7 +37,7 @@ class ServedDevice {
   ~ServedDevice();
 
   Device& device() const noexcept { return *device_; }
-  /// Whether the host, and so the network, uses its memory as it is.
+  /// Returns whether the host, and therefore the network, accesses its memory directly.
   bool direct() const noexcept { return device_->info().aliases_host; }
   RankDeviceFacts facts() const { return {.info = device_->info(), .direct = direct()}; }
 
@@ -45,10 +45,10 @@ class ServedDevice {
   void release(std::uint32_t instance) noexcept;
   void define(std::uint32_t number, ServedKernel kernel);
 
-  /// Returns where an address of rank 0 is in the device's memory, if a region from there lies
+  /// Converts an address of rank 0 to one in the device's memory, if a region from there lies
   /// within its instance. Throws Error: network_error, or why the instance could not be allocated.
   std::byte* resolve(std::uint64_t address, const Region& region) const;
-  /// Throws Error{network_error} for a number that was not defined.
+  /// Throws Error{network_error} for an undefined number.
   const ServedKernel& kernel(std::uint32_t number) const;
 
  private:
@@ -62,7 +62,7 @@ class ServedDevice {
   std::unordered_map<std::uint32_t, std::unique_ptr<const ServedKernel>> kernels_;
 };
 
-/// An end of a copy as the rank that makes it knows it.
+/// An end of a copy on the rank that makes it.
 struct ServedEnd {
   ServedDevice* device = nullptr;  ///< null: far, in a window
   std::byte* base = nullptr;
@@ -71,10 +71,10 @@ struct ServedEnd {
   Region region;
 };
 
-/// Finds the device with a number that rank 0 has given. Throws Error.
+/// Finds the device with a number assigned by rank 0. Throws Error.
 using FindDevice = std::function<ServedDevice&(std::uint32_t)>;
 
-/// Resolves an end of a copy. Throws Error as ServedDevice::resolve().
+/// Resolves an end of a copy. Throws Error like ServedDevice::resolve().
 ServedEnd served_end(const RankCopyEnd& end, const FindDevice& find);
 
 }  // namespace weir::rt

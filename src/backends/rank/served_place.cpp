@@ -10,9 +10,10 @@ namespace weir::rt {
 namespace {
 
 constexpr std::size_t kDoneBytes = 64 * JobQueue::kWindow;
-constexpr std::uint64_t kToldBytes = 256 << 10;  ///< of copies that are told of together
+/// size of copies after which completions are reported
+constexpr std::uint64_t kToldBytes = 256 << 10;
 
-/// The region that a view shows, from its address.
+/// Returns the region of a view, relative to its address.
 Region region_of(const weir_view& view) {
   const bool sound = view.extent[0] > 0 && view.extent[1] > 0 && view.extent[1] <= UINT32_MAX &&
                      view.extent[2] > 0 && view.extent[2] <= UINT16_MAX;
@@ -54,7 +55,7 @@ void ServedPlace::take(WireReader& message, const FindDevice& find) {
   try {
     while (!message.empty()) take_one(message, find);
   } catch (...) {
-    serve();  // the jobs before it
+    serve();  // to complete the jobs before it
     throw;
   }
   serve();
@@ -132,7 +133,7 @@ void ServedPlace::read_call(Entry& entry, WireReader& message, unsigned flags) {
   if (!refused.ok()) refuse(entry, std::move(refused));
 }
 
-/// The ends that a copy has for the queue are those of the entry.
+/// Describes the copy to the queue by the ends of its entry.
 void ServedPlace::read_copy(Entry& entry, WireReader& message, const FindDevice& find) {
   for (ServedEnd& end : entry.ends) {
     try {
@@ -145,7 +146,7 @@ void ServedPlace::read_copy(Entry& entry, WireReader& message, const FindDevice&
   entry.job.from.base = reinterpret_cast<std::byte*>(&entry);
 }
 
-/// Lets a call fail in its turn, like a copy: no core is to see it.
+/// Makes a call fail in dependence order: it becomes a copy, so that no core sees it.
 void ServedPlace::refuse(Entry& entry, Outcome why) noexcept {
   entry.refused = std::move(why);
   entry.job.is_copy = true;
@@ -174,7 +175,7 @@ void ServedPlace::Feed::finish(Worker& worker, Job& job, Outcome outcome) noexce
   }
 }
 
-/// Adds a job to those that rank 0 is to hear of.
+/// Adds a job to the next report of completions.
 void ServedPlace::note_done(const Job& job, unsigned worker, const Outcome& outcome) {
   done_.put(job.id);
   done_.put(outcome);
@@ -194,20 +195,20 @@ void ServedPlace::Queue::copy(const CopyJob& job) noexcept {
   RankCopy::start(place_.port_, entry.ends[0], entry.ends[1], *job.sink, job.token);
 }
 
-/// Rank 0 may need this core for what the worker waits for.
+/// Makes progress while a worker waits: rank 0 may need this core for what the worker waits for.
 void ServedPlace::Queue::poll() noexcept {
   constexpr unsigned kLooksPerYield = 4;
   static thread_local unsigned looks = 0;
   if (!place_.port_.progress() && ++looks % kLooksPerYield == 0) sys::yield();
 }
 
-/// Goes on with the jobs, or leaves it to the thread that is at it.
+/// Serves the queue, unless another thread does; that thread then makes one more pass.
 void ServedPlace::serve() noexcept {
   std::uint32_t calls = 1;
   if (calls_.fetch_add(1, std::memory_order_acq_rel) > 0) return;
   for (;;) {
     while (queue_.serve_once()) {
-      if (copied_bytes_ >= kToldBytes) send_done();  // while others are made
+      if (copied_bytes_ >= kToldBytes) send_done();  // while further jobs run
     }
     send_done();
     const std::uint32_t left = calls_.fetch_sub(calls, std::memory_order_acq_rel) - calls;
@@ -216,14 +217,14 @@ void ServedPlace::serve() noexcept {
   }
 }
 
-/// Tells rank 0 what is over. The entries of these jobs are free then.
+/// Reports completions to rank 0. The entries of these jobs are free afterwards.
 void ServedPlace::send_done() noexcept {
   copied_bytes_ = 0;
   if (done_jobs_ == 0) return;
   given_back_.fetch_add(std::exchange(done_jobs_, 0), std::memory_order_release);
   try {
     port_.send(0, Channel::rank, done_.bytes());
-  } catch (...) {  // it must not wait for what it is not told
+  } catch (...) {  // rank 0 must not wait for completions that it never receives
     const Outcome why = current_exception_outcome(WEIR_STATUS_NETWORK_ERROR);
     port_.drop(0, reason("cannot be told what is over: ", why.message.c_str()));
   }

@@ -25,7 +25,7 @@ class ServedPlace final {
   ServedPlace(Port& port, ServedDevice& device, std::uint32_t number, const PlaceRequest& request);
   ServedPlace(const ServedPlace&) = delete;
   ServedPlace& operator=(const ServedPlace&) = delete;
-  /// Waits until the jobs that were taken are over.
+  /// Waits until all jobs are complete.
   ~ServedPlace();
 
   /// Takes the jobs of a message. Completions of brief jobs are reported in batches until a message
@@ -34,7 +34,7 @@ class ServedPlace final {
   void take(WireReader& message, const FindDevice& find);
 
  private:
-  /// A job and all that it points to.
+  /// A job and everything that it points to.
   struct Entry {
     Job job;
     std::vector<std::uint64_t> waits;
@@ -42,10 +42,10 @@ class ServedPlace final {
     std::vector<weir_view> views;
     std::string name;
     std::array<ServedEnd, 2> ends;
-    Outcome refused;  ///< why it cannot be run
+    Outcome refused;  ///< why it cannot run
   };
 
-  /// What the queue sees of the messages.
+  /// Feeds the jobs of messages to the queue.
   class Feed final : public PlaceFeed {
    public:
     explicit Feed(ServedPlace& place) noexcept : place_(place) {}
@@ -56,7 +56,7 @@ class ServedPlace final {
    private:
     ServedPlace& place_;
   };
-  /// Orders the jobs.
+  /// Resolves the dependences of jobs.
   class Queue final : public JobQueue {
    public:
     explicit Queue(ServedPlace& place) : JobQueue(place.feed_), place_(place) {}
@@ -89,13 +89,13 @@ class ServedPlace final {
   Port& port_;
   ServedDevice& device_;
   std::vector<Entry> entries_;
-  sys::Atomic<std::uint64_t> arrived_{0}, taken_{0}, given_back_{0};  ///< jobs
+  sys::Atomic<std::uint64_t> arrived_{0}, taken_{0}, given_back_{0};  ///< number of jobs
 
-  sys::Atomic<bool> at_once_{false};     ///< rank 0 waits for each job that is over
-  sys::Atomic<std::uint32_t> calls_{0};  ///< of serve() that are not answered yet
-  WireWriter done_;                      ///< whoever serves: what rank 0 is to be told
+  sys::Atomic<bool> at_once_{false};     ///< rank 0 waits for each completion
+  sys::Atomic<std::uint32_t> calls_{0};  ///< calls of serve() that are not handled yet
+  WireWriter done_;                      ///< next report to rank 0; by the serving thread
   std::size_t done_start_ = 0, done_jobs_ = 0;
-  std::uint64_t copied_bytes_ = 0;  ///< whoever serves: since rank 0 was told
+  std::uint64_t copied_bytes_ = 0;  ///< since the last report; by the serving thread
 
   Feed feed_{*this};
   Queue queue_{*this};

@@ -65,7 +65,7 @@ std::unique_ptr<Link> mpi_link() {
          "it again)",
          kind->library, kind->name, kind->packages);
   }
-  // MPI has plug-ins of its own, which look for its functions among all.
+  // MPI loads plug-ins, which look for its symbols in the global scope.
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
   if (library == nullptr) {
     fail(WEIR_STATUS_UNAVAILABLE, "cannot open {}: {}; install {}", path, dlerror(),

@@ -1,4 +1,4 @@
-// Finding and opening the library for the MPI that started a program.
+// Finds and loads the library for the MPI that started the program.
 #pragma once
 
 #include <cstddef>
@@ -9,35 +9,36 @@
 
 namespace weir::rt {
 
-/// An MPI that weir may have been built with.
+/// A kind of MPI that weir may have been built with.
 struct MpiKind {
   const char* name;     ///< "Open MPI"
-  const char* library;  ///< weir's for it
+  const char* library;  ///< weir's library for it
   const char* launcher;
-  const char* packages;  ///< of Debian, to build that
+  const char* packages;  ///< Debian packages that are needed to build that library
 };
 
-/// Returns the MPI whose mpirun has started this process, null when none has.
+/// Returns the MPI whose launcher started this process; null if none did.
 const MpiKind* started_by_mpi() noexcept;
-/// The rank that it was started as, also by srun without an MPI, as text; null: it was not.
+/// Returns the rank in the launcher's environment as text, also by srun without MPI; null if there
+/// is none.
 const char* rank_by_mpi() noexcept;
 
-/// Returns the path of weir's library for an MPI, "" when it is not there.
+/// Returns the path of weir's library for an MPI; "" if it does not exist.
 std::string mpi_library_path(const MpiKind& kind);
 
-/// Opens the library and a link over it. Throws Error.
+/// Loads the library and opens a link over it. Throws Error.
 std::unique_ptr<Link> mpi_link();
 
-/// All of them, the last one without a name.
+/// Returns all kinds; the last one has no name.
 const MpiKind* mpi_kinds() noexcept;
 
-// What such a library exports.
+// Symbols that such a library exports.
 /// weir_mpi_link_build: its link_build().
 using MpiLinkBuild = const char* (*)();
 /// weir_mpi_link_open: returns null with a message when MPI cannot be used.
 using MpiLinkOpen = Link* (*)(char* message, std::size_t bytes);
 
-/// Returns what is the same text in libraries that fit together.
+/// Returns a text that is equal in libraries of one build.
 const char* link_build() noexcept;
 
 }  // namespace weir::rt

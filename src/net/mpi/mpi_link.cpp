@@ -1,5 +1,5 @@
-// A link over MPI. Compiled once for each MPI into a library of its own, which stands on headers of
-// weir alone: the library itself needs no MPI.
+// A link over MPI. It is compiled once per MPI into a separate library that uses only headers of
+// weir, so that libweir itself does not need MPI.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -31,10 +31,10 @@ namespace weir::rt {
 namespace {
 
 constexpr int kTag = 0x5749;
-constexpr std::size_t kReceives = 4;               ///< posted for each rank
-constexpr std::size_t kSendsToOne = 8;             ///< under way to one rank
-constexpr std::size_t kSends = 64;                 ///< under way in all
-constexpr std::int64_t kLongestSleep = 2'000'000;  ///< MPI cannot wake anybody
+constexpr std::size_t kReceives = 4;               ///< posted per rank
+constexpr std::size_t kSendsToOne = 8;             ///< maximum in flight to one rank
+constexpr std::size_t kSends = 64;                 ///< maximum in flight
+constexpr std::int64_t kLongestSleep = 2'000'000;  ///< MPI cannot wake a thread
 
 constexpr std::size_t kReservedBytes = 676u << 10;  ///< for a block of a conveyor
 constexpr std::size_t kBufferBytes = kReservedFront + kReservedBytes;
@@ -43,7 +43,7 @@ static_assert(kBufferBytes >= kLinkPacketBytes);
 struct FreeBuffer {
   void operator()(std::byte* memory) const noexcept { std::free(memory); }
 };
-/// Room for any packet. Its pages are taken as packets need them.
+/// A buffer for any packet. The system allocates its pages when packets touch them.
 using Buffer = std::unique_ptr<std::byte, FreeBuffer>;
 
 Buffer new_buffer() {
@@ -52,20 +52,20 @@ Buffer new_buffer() {
   return buffer;
 }
 
-constexpr std::chrono::seconds kPatience{10};  ///< with ranks that leave later, and with MPI
+constexpr std::chrono::seconds kPatience{10};  ///< for ranks that leave later, and for MPI
 constexpr std::chrono::microseconds kPollInterval{200};
 
 std::atomic<bool> link_is_open{false};  ///< a thread may be in MPI
-pid_t own_process = 0;                  ///< no child of it that was forked
+pid_t own_process = 0;                  ///< not a forked child of it
 int own_rank = 0;
 
-// One thread at a time: that which closes the fabric, then that which ends the process.
-bool finalizes_well = true;  ///< no rank is gone without a word
+// One thread at a time: the one that closes the fabric, later the one that ends the process.
+bool finalizes_well = true;  ///< no rank was lost without leaving
 bool has_left = false;       ///< this rank has begun to wait for the others
 MPI_Request leaving = MPI_REQUEST_NULL;
 volatile std::sig_atomic_t told_of_death = 0;
 
-/// Takes what has arrived and nobody waits for. Returns false when there is nothing.
+/// Receives and drops a message for which no receive is posted. Returns false if there is none.
 bool take_one(MPI_Comm communicator) noexcept {
   int found = 0;
   MPI_Status status;
@@ -82,8 +82,9 @@ void begin_to_leave(MPI_Comm communicator) noexcept {
   finalizes_well = MPI_Ibarrier(communicator, &leaving) == MPI_SUCCESS && finalizes_well;
 }
 
-/// Takes what nobody waited for any more, until all ranks are here: some libraries complain of it
-/// on standard output. Returns false when they do not come while `waits()`.
+/// Drops incoming messages until all ranks have arrived: some MPI libraries report unreceived
+/// messages on standard output. Returns false if ranks have not arrived when `waits()` becomes
+/// false.
 template <class Waits>
 bool await_others(MPI_Comm communicator, const Waits& waits) noexcept {
   for (int here = 0; finalizes_well && here == 0;) {
@@ -97,12 +98,13 @@ bool await_others(MPI_Comm communicator, const Waits& waits) noexcept {
   return false;
 }
 
-/// Whether the launcher lets ranks live when one has died, so that not all may come.
+/// Returns whether the launcher keeps ranks alive when one has died, so that some may never arrive.
 bool some_may_be_missing() noexcept {
   return told_of_death != 0 || std::getenv("OMPI_MCA_orte_enable_recovery") != nullptr;
 }
 
-/// Waits some seconds for a thread that is just leaving. Returns whether none is in MPI any more.
+/// Waits up to kPatience for a thread that is leaving the fabric. Returns whether no thread is in
+/// MPI.
 bool await_link() noexcept {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (link_is_open.load() && std::chrono::steady_clock::now() < deadline) {
@@ -114,7 +116,8 @@ bool await_link() noexcept {
   return false;
 }
 
-/// Ends the process with its status, unless it is told within some seconds that MPI has ended.
+/// Ends the process with its status, unless the guard is destroyed within kPatience because
+/// MPI_Finalize() has returned.
 class FinalizeGuard {
  public:
   explicit FinalizeGuard(int status) : thread_([this, status] { watch(status); }) {}
@@ -145,10 +148,10 @@ class FinalizeGuard {
   std::thread thread_;
 };
 
-/// At the end of the process. Others may still be at work, for hours: launchers take an end without
-/// MPI_Finalize() for a failure, and kill them; after one they may. MPI_Finalize() may wait for
-/// ranks that are gone; MPICH over UCX also for one that is in there, too, and has stopped to
-/// answer.
+/// Finalises MPI at the end of the process. Other ranks may work for hours more: launchers treat an
+/// end without MPI_Finalize() as a failure and kill them, and may do so even after one with it.
+/// MPI_Finalize() may wait for lost ranks, and MPICH over UCX also for a rank that is inside
+/// MPI_Finalize() and does not respond any more.
 void finalize(int status, void*) {
   if (getpid() != own_process || !await_link()) return;
   int over = 0;
@@ -166,11 +169,12 @@ void finalize(int status, void*) {
     guard.emplace(status);
   } catch (...) {  // no thread
   }
-  std::fflush(nullptr);  // which waits for threads that read from a stream
+  std::fflush(nullptr);  // waits for threads that read from a stream
   MPI_Finalize();
 }
 
-/// "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.0.2\n...".
+/// Returns the short name: the version text is "Open MPI v4.1.4, package: ..." or "MPICH
+/// Version:\t4.0.2\n...".
 std::string name_of_library() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
@@ -223,9 +227,9 @@ class MpiLink final : public Link {
     link_is_open = false;
   }
 
-  /// MPI_Finalize() begins with attributes of this process.
+  /// MPI_Finalize() first deletes the attributes of MPI_COMM_SELF, which calls `leave`.
   void call_before_end(void (*leave)()) noexcept override {
-    if (!own_communicator_) return;  // finalize() comes last
+    if (!own_communicator_) return;  // finalize() is called last
     const auto call = [](MPI_Comm, int, void* function, void*) {
       reinterpret_cast<void (*)()>(function)();
       return MPI_SUCCESS;
@@ -346,7 +350,7 @@ class MpiLink final : public Link {
     return !full();
   }
 
-  /// Returns the bytes of all parts.
+  /// Returns the number of bytes copied.
   static std::size_t copy(Parts parts, std::byte* to) noexcept {
     std::size_t bytes = 0;
     for (const auto& part : parts) {
@@ -370,7 +374,7 @@ class MpiLink final : public Link {
     ++peers_[to].sends;
   }
 
-  /// Returns the one that was used last, a new one, or null when there is no memory.
+  /// Returns the most recently used buffer or a new one; null if there is no memory.
   Buffer take_buffer() noexcept {
     {
       const std::lock_guard lock(buffers_mutex_);
@@ -396,7 +400,7 @@ class MpiLink final : public Link {
     MPI_Request request = MPI_REQUEST_NULL;
     Buffer buffer;
   };
-  /// Which requests are over.
+  /// Results of MPI_Testsome().
   struct Tested {
     std::vector<int> indices;
     std::vector<MPI_Status> statuses;
@@ -412,9 +416,9 @@ class MpiLink final : public Link {
   };
   struct Peer {
     std::array<Receive, kReceives> receives;
-    std::size_t first = 0;  ///< of these, in the order of arrival; its request is in heads_
+    std::size_t first = 0;  ///< index of the receive that completes next; its request is in heads_
     std::size_t sends = 0;
-    std::string why;  ///< it is gone
+    std::string why;  ///< why the rank is lost
     bool cut = false;
 
     Receive& next() noexcept { return receives[first]; }
@@ -491,8 +495,8 @@ class MpiLink final : public Link {
     }
   }
 
-  /// MPI may still read what it has not sent, also to a rank that has left: that memory is lost,
-  /// the slots are for the other ranks.
+  /// MPI may still read unsent buffers, also of sends to a rank that has left: leaks them, and
+  /// frees the slots for other ranks.
   void forget_sends(Rank rank) noexcept {
     if (peers_[rank].sends == 0) return;
     for (std::size_t slot = 0; slot < kSends; ++slot) {
@@ -510,25 +514,26 @@ class MpiLink final : public Link {
   bool has_left_ = false;
   LinkInfo info_;
   std::deque<Peer> peers_;
-  std::vector<MPI_Request> heads_;  ///< of each rank, what is to arrive next
+  std::vector<MPI_Request> heads_;  ///< by rank: the receive that completes next
 
-  std::vector<Buffer> outgoing_;  ///< of the sends under way
+  std::vector<Buffer> outgoing_;  ///< of the sends in flight
   std::vector<MPI_Request> sends_;
   std::vector<Rank> targets_;
   std::vector<std::size_t> free_;
 
-  // Apart: who is handed a packet may send.
+  // Separate: a packet's receiver may send.
   Tested arrived_, sent_;
 
   std::mutex buffers_mutex_;
-  std::vector<Buffer> buffers_;  ///< that nobody uses, room for kSends
+  std::vector<Buffer> buffers_;  ///< unused buffers; capacity kSends
 
   std::mutex mutex_;
   std::condition_variable condition_;
   std::atomic<std::uint32_t> bell_{0};
 };
 
-/// MPICH's mpirun tells the others of a death by a signal, which ends those that expect none.
+/// MPICH's mpirun announces the death of a rank to the others by a signal, whose default action
+/// would end them.
 void outlive_notices() {
 #ifdef MPICH_VERSION
   struct sigaction now {};
@@ -539,7 +544,7 @@ void outlive_notices() {
 #endif
 }
 
-/// Returns what is wrong, "" when MPI is ready for calls from one thread at a time.
+/// Returns a description of the error; "" if MPI is ready for calls from one thread at a time.
 std::string start_mpi(bool& was_running) {
   int running = 0, over = 0, level = 0;
   MPI_Initialized(&running);
@@ -583,7 +588,7 @@ extern "C" [[gnu::visibility("default")]] weir::rt::Link* weir_mpi_link_open(cha
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     outlive_notices();
     MPI_Comm communicator = MPI_COMM_WORLD;
-    // Messages of the program and of weir are not to meet.
+    // Messages of the program and of weir must not be confused.
     if (was_running && MPI_Comm_dup(MPI_COMM_WORLD, &communicator) != MPI_SUCCESS) {
       return refuse("MPI_Comm_dup() failed");
     }

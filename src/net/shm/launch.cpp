@@ -30,19 +30,19 @@ namespace {
 constexpr const char* kRank = "WEIR_RANK";
 constexpr const char* kRanks = "WEIR_RANKS";
 constexpr const char* kSegment = "WEIR_SEGMENT";
-constexpr int kLookMs = 100;     ///< for children that are stopped
-constexpr int kBlindLookMs = 5;  ///< where the end of one wakes nobody
+constexpr int kLookMs = 100;     ///< between checks for stopped children
+constexpr int kBlindLookMs = 5;  ///< if the end of a child cannot wake this process
 constexpr int kSignalStatus = 128;
 
-/// A process that was started.
+/// A started process.
 struct Child {
   pid_t process = 0;
   std::optional<int> status;
   bool stopped = false;
-  bool unknown = false;  ///< it has ended, but somebody else was told how
+  bool unknown = false;  ///< it has ended, but another waiter received its status
 };
 
-/// The environment of this process, with what a rank must know instead of what this one does.
+/// Returns the environment of this process with the variables of a rank instead of its own.
 std::vector<std::string> environment_of(Rank rank, Rank ranks, int segment) {
   std::vector<std::string> result;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
@@ -60,7 +60,7 @@ pid_t start(const char* const* arguments, Rank rank, Rank ranks, int segment) {
   std::vector<char*> environment;
   for (std::string& text : texts) environment.push_back(text.data());
   environment.push_back(nullptr);
-  // Signals that this process handles elsewhere are not to be blocked there.
+  // Signals that are blocked in this process must not be blocked in the rank.
   posix_spawnattr_t attributes;
   sigset_t none;
   sigemptyset(&none);
@@ -89,7 +89,7 @@ void look(Child& child) {
   child.stopped = WIFSTOPPED(status);
 }
 
-/// Sleeps until a child ends, or for a while: who computes is to keep its core.
+/// Sleeps until a child ends or a timeout expires, so that the rank keeps its core.
 class EndOfChildren {
  public:
   explicit EndOfChildren(const std::vector<Child>& children) {
@@ -107,17 +107,18 @@ class EndOfChildren {
   }
 
   void wait() noexcept { poll(ends_.data(), ends_.size(), look_ms_); }
-  /// Its end has been seen.
+  /// Stops watching a child that has ended.
   void forget(std::size_t child) noexcept {
     if (ends_[child].fd >= 0) close(std::exchange(ends_[child].fd, -1));
   }
 
  private:
-  std::vector<pollfd> ends_;  ///< poll() skips those without a descriptor
+  std::vector<pollfd> ends_;  ///< poll() skips entries without a descriptor
   int look_ms_ = kLookMs;
 };
 
-/// Those who wait for a rank that ended before it joined are to know.
+/// Waits for the children. Marks those that end, so that other ranks do not wait for a rank that
+/// ended before it joined.
 void look_after(std::vector<Child>& children, const Segment& segment, std::int64_t lost_after_ns) {
   const auto ended = [](const Child& child) { return child.status.has_value(); };
   std::int64_t stopped_since = 0;
@@ -144,8 +145,8 @@ void look_after(std::vector<Child>& children, const Segment& segment, std::int64
   }
 }
 
-/// Ranks do not outlive who started them, nor the process between, if there is one. Throws Error
-/// when one of these has ended already.
+/// Ends this rank together with its launcher, or with a process between the two. Throws Error if
+/// one of them has ended already.
 void end_with(pid_t launcher) {
   const pid_t parent = getppid();
   prctl(PR_SET_PDEATHSIG, SIGTERM);

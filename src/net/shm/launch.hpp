@@ -1,4 +1,4 @@
-// Starting ranks as processes of this machine.
+// Starts ranks as processes of this machine.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,17 @@
 
 namespace weir::rt {
 
-/// Starts a program `ranks` times and waits until all have ended. Returns the exit status of the
-/// lowest rank that has failed, 128 and its number for one that a signal ended, else 0. Ranks that
-/// are stopped when no other is left, and stay it, are killed. Throws Error.
+/// Starts a program `ranks` times and waits until all processes have ended. Returns the exit status
+/// of the lowest rank that failed, 128 plus the signal's number if a signal ended it; 0 if none
+/// failed. Kills stopped ranks when all remaining ranks have been stopped for `lost_after_ns`.
+/// Throws Error.
 int launch_ranks(Rank ranks, const char* const* arguments, std::int64_t lost_after_ns);
 
-/// Whether this process was started by launch_ranks().
+/// Returns whether launch_ranks() started this process.
 bool was_launched() noexcept;
-/// The rank that it was started as, as text; null: it was not.
+/// Returns this process's rank as text; null if launch_ranks() did not start it.
 const char* launched_rank() noexcept;
-/// The link of a process that was. Throws Error.
+/// Returns the link of a process that launch_ranks() started. Throws Error.
 std::unique_ptr<Link> launched_link();
 
 }  // namespace weir::rt

@@ -16,13 +16,15 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::uint64_t kHeapBytes = 16ull << 30;  // of addresses; memory comes when it is reserved
+// address space; memory is allocated when it is reserved
+constexpr std::uint64_t kHeapBytes = 16ull << 30;
 
 constexpr std::uint64_t whole_pages(std::uint64_t bytes) noexcept {
   return (bytes + Segment::kPage - 1) / Segment::kPage * Segment::kPage;
 }
 
-/// Who asks for a larger file than the limit allows is ended by a signal. Throws Error.
+/// Throws Error if the file size limit is too small: the system would end this process with a
+/// signal.
 void check_file_limit(std::uint64_t bytes, Rank ranks) {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return;
@@ -117,8 +119,8 @@ std::uint64_t Segment::heap(Rank rank) const noexcept {
 weir_status Segment::reserve(std::uint64_t place, std::uint64_t bytes,
                              std::int64_t deadline_ns) noexcept {
   constexpr std::uint64_t kWithoutLook = 16u
-                                         << 20;  // some ms: blocks of conveyors wait for nothing
-  constexpr std::uint64_t kPiece = 256u << 10;   // older systems undo all of it at a signal
+                                         << 20;  // takes some ms: blocks of conveyors need not wait
+  constexpr std::uint64_t kPiece = 256u << 10;   // older systems undo the whole call on a signal
   for (std::uint64_t done = 0; done < bytes;) {
     const bool looks = done >= kWithoutLook && deadline_ns != sys::kNever;
     if (looks && sys::now_ns() >= deadline_ns) return WEIR_STATUS_TIMEOUT;

@@ -1,4 +1,4 @@
-// The memory that ranks of one machine share.
+// The memory that the ranks of one machine share.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace weir::rt {
 
-/// Bytes from one rank to another, written by one process and read by another one. Packets are in
-/// one piece, each behind its size, on 16 bytes.
+/// A ring of bytes from one rank to another, with one writer process and one reader process. Each
+/// packet is contiguous, preceded by its size, and aligned to 16 bytes.
 struct ShmRing {
   static constexpr std::size_t kBytes = 640u << 10;  ///< a conveyor's blocks in flight, and a gap
 
@@ -24,36 +24,36 @@ struct ShmRing {
   alignas(64) std::array<std::byte, kBytes> bytes;
 };
 
-/// A window as other processes find it.
+/// A window as other processes see it.
 struct ShmWindow {
-  std::atomic<std::uint64_t> id;     ///< one more than its number, 0: none
-  std::atomic<std::uint32_t> users;  ///< operations of other processes that are in it
+  std::atomic<std::uint64_t> id;     ///< window number plus one; 0: none
+  std::atomic<std::uint32_t> users;  ///< operations of other processes in flight
   std::uint64_t address, bytes;      ///< in the owner's process
-  std::uint64_t place;               ///< in the segment, 0: not there
+  std::uint64_t place;               ///< offset in the segment; 0: not in it
 };
 
-/// A copy that the system is to make between the memory of two processes: whoever withdraws the
-/// window empties the runs.
+/// A copy between two processes by the system. The rank that withdraws the window sets the lengths
+/// of the runs to 0.
 struct ShmCopy {
   static constexpr std::size_t kRuns = 256;
 
-  std::atomic<std::uint64_t> window;  ///< as id_of() has it, 0: none
-  std::array<iovec, kRuns> there;     ///< in the process of its owner
+  std::atomic<std::uint64_t> window;  ///< id_of() of the window; 0: none
+  std::array<iovec, kRuns> there;     ///< in the owner's process
 
   static std::uint64_t id_of(Rank owner, WindowId window) noexcept {
     return (std::uint64_t{owner} << 32 | window) + 1;
   }
 };
 
-/// What a rank shows to all.
+/// The part of a rank that all ranks can see.
 struct ShmRank {
-  static constexpr std::size_t kWindows = 1024;  ///< that can be reached directly
-  static constexpr std::size_t kCopies = 16;     ///< at a time
+  static constexpr std::size_t kWindows = 1024;  ///< maximum with direct access
+  static constexpr std::size_t kCopies = 16;     ///< maximum in flight
 
   alignas(64) std::atomic<std::uint32_t> bell;
   std::atomic<std::uint32_t> sleepers;
-  std::atomic<std::int32_t> process;  ///< 0: has not come yet
-  std::atomic<std::uint32_t> ended;   ///< its process, as its parent knows
+  std::atomic<std::int32_t> process;  ///< 0: has not joined yet
+  std::atomic<std::uint32_t> ended;   ///< the parent process has seen it end
   alignas(64) std::array<ShmWindow, kWindows> windows;
   alignas(64) std::array<ShmCopy, kCopies> copies;
 };
@@ -62,14 +62,15 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
               std::atomic<std::uint32_t>::is_always_lock_free);
 
 /// A mapping of the segment: ranks, a ring for each ordered pair, and memory for windows. It has no
-/// name: processes inherit its descriptor, and it ends with the last of them.
+/// name: processes inherit its descriptor, and the system frees it when the last one ends.
 class Segment {
  public:
   static constexpr std::uint64_t kPage = 4096;
 
-  /// Makes one. Throws Error.
+  /// Creates a segment. Throws Error.
   explicit Segment(Rank ranks);
-  /// Maps that of a descriptor, which it takes over. Throws Error when it is none.
+  /// Maps the segment of a descriptor and takes ownership of the descriptor. Throws Error if it is
+  /// not a segment.
   static std::unique_ptr<Segment> attach(int descriptor, Rank ranks);
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
@@ -77,21 +78,20 @@ class Segment {
 
   int descriptor() const noexcept { return descriptor_; }
   Rank ranks() const noexcept { return ranks_; }
-  /// The process that made it.
+  /// Returns the id of the process that created it.
   std::int64_t maker() const noexcept;
   ShmRank& rank(Rank rank) const noexcept;
   ShmRing& ring(Rank from, Rank to) const noexcept;
   std::byte* base() const noexcept { return base_; }
 
-  /// Where a rank's memory for windows is in the segment.
+  /// Returns the offset of a rank's memory for windows.
   std::uint64_t heap(Rank rank) const noexcept;
   std::uint64_t heap_bytes() const noexcept;
-  /// Makes sure that there is memory behind a part of the heap, piece by piece. OUT_OF_MEMORY:
-  /// there is none; TIMEOUT: not behind all of it at the deadline of sys::now_ns(). Some may be
-  /// there then.
-  /// The first 16 MiB do not look at the deadline.
+  /// Allocates memory for a part of the heap, piece by piece. OUT_OF_MEMORY: the system has none;
+  /// TIMEOUT: not all of it was allocated by the deadline (sys::now_ns()). In both cases a part may
+  /// be allocated. The first 16 MiB ignore the deadline.
   weir_status reserve(std::uint64_t place, std::uint64_t bytes, std::int64_t deadline_ns) noexcept;
-  /// Gives it back; it is zero when it is reserved again.
+  /// Returns the memory to the system; it is zero when it is reserved again.
   void discard(std::uint64_t place, std::uint64_t bytes) noexcept;
 
  private:

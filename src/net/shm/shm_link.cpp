@@ -21,20 +21,21 @@ namespace weir::rt {
 namespace {
 
 constexpr std::size_t kAlign =
-    16;  ///< a packet's size takes as much, so that its bytes are aligned
-constexpr std::uint32_t kWrap = UINT32_MAX;  ///< the next packet is at the ring's begin
-constexpr std::size_t kSlice = 4u << 20;     ///< of a copy, so that nothing else waits long
+    16;  ///< size of a packet's length field, so that its bytes are aligned
+constexpr std::uint32_t kWrap = UINT32_MAX;  ///< the next packet is at the begin of the ring
+/// maximum of one copy, so that nothing else waits long
+constexpr std::size_t kSlice = 4u << 20;
 
 constexpr std::size_t room_of(std::size_t bytes) noexcept {
   return (kAlign + bytes + kAlign - 1) / kAlign * kAlign;
 }
 
-/// At least one, in bytes.
+/// Rounds up to whole pages, at least one; in bytes.
 constexpr std::uint64_t pages_of(std::size_t bytes) noexcept {
   return std::max<std::uint64_t>(1, (bytes + Segment::kPage - 1) / Segment::kPage) * Segment::kPage;
 }
 
-/// Not private to the process, unlike sys::wait().
+/// Works between processes, unlike sys::wait().
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
            const timespec* timeout) noexcept {
   return syscall(SYS_futex, &word, operation, value, timeout, nullptr, FUTEX_BITSET_MATCH_ANY);
@@ -94,7 +95,7 @@ bool ShmLink::send(Rank to, Parts parts) noexcept {
   return true;
 }
 
-/// Those who do not sleep look by themselves.
+/// Threads that do not sleep poll by themselves.
 void ShmLink::ring_bell(Rank rank) noexcept {
   if (segment_->rank(rank).sleepers.load() > 0) ring_surely(rank);
 }
@@ -123,10 +124,10 @@ bool ShmLink::receive_one(Rank from, PacketSink& sink) noexcept {
   const std::size_t at = head % ShmRing::kBytes + kAlign;
   const bool sound = size <= kLinkPacketBytes && at + size <= ShmRing::kBytes &&
                      tail - head >= room_of(size) && tail - head <= ShmRing::kBytes;
-  // A ring that is not sound is an empty packet, which nobody accepts.
+  // A corrupt ring becomes an empty packet, which the transport rejects.
   sink.packet(from, {&ring.bytes[sound ? at : 0], sound ? size : 0});
   ring.head.store(sound ? head + room_of(size) : tail);
-  // Who is about to sleep does not look for room again.
+  // A writer that is about to sleep does not check for room again.
   if (ring.starving.load() != 0 && ring.starving.exchange(0) != 0) ring_surely(from);
   return true;
 }
@@ -149,7 +150,7 @@ bool ShmLink::anything() const noexcept {
   return false;
 }
 
-// ---- Who is there -------------------------------------------------------------------------------
+// ---- Liveness -----------------------------------------------------------------------------------
 
 void ShmLink::watch(Rank rank) noexcept {
   const std::int32_t process = segment_->rank(rank).process.load();
@@ -181,7 +182,7 @@ ShmWindow& ShmLink::window_of(Rank rank, WindowId window) const noexcept {
 
 void ShmLink::expose(WindowId window, void* memory, std::size_t bytes) noexcept {
   ShmWindow& slot = window_of(info_.rank, window);
-  if (slot.id.load() != 0 || slot.users.load() != 0) return;  // packets reach it
+  if (slot.id.load() != 0 || slot.users.load() != 0) return;  // reachable by packets
   slot.address = reinterpret_cast<std::uintptr_t>(memory);
   slot.bytes = bytes;
   slot.place = place_of(memory).value_or(0);
@@ -200,12 +201,12 @@ bool ShmLink::withdraw(WindowId window) noexcept {
 void ShmLink::settle(WindowId window) noexcept {
   const ShmWindow& slot = window_of(info_.rank, window);
   const std::int64_t deadline = sys::deadline_after(longest_use_ns_);
-  // A slot that has another window has been left by all.
+  // If another window has the slot, all operations have left it.
   const auto entered = [&slot] { return slot.id.load() == 0 && slot.users.load() != 0; };
   while (entered() && sys::now_ns() < deadline) sys::yield();
 }
 
-/// Whether operations of other processes may be in a part of the heap.
+/// Returns whether operations of other processes may use a part of the heap.
 bool ShmLink::entered(std::uint64_t place, std::uint64_t bytes) const noexcept {
   return std::any_of(own_.windows.begin(), own_.windows.end(), [&](const ShmWindow& window) {
     return window.users.load() != 0 && window.place < place + bytes &&
@@ -257,7 +258,7 @@ std::optional<Outcome> ShmLink::across(const OneSided& operation, std::uint64_t&
   return Outcome{};
 }
 
-/// Returns null when too many threads are at it.
+/// Returns null if too many threads are copying.
 ShmCopy* ShmLink::begin_copy(Rank target, WindowId window) noexcept {
   for (ShmCopy& copy : own_.copies) {
     std::uint64_t none = 0;
@@ -269,7 +270,7 @@ ShmCopy* ShmLink::begin_copy(Rank target, WindowId window) noexcept {
   return nullptr;
 }
 
-/// Of all ranks to or from a window of this one.
+/// Sets the run lengths of all ranks' copies to or from a window of this rank to 0.
 void ShmLink::empty_copies(WindowId window) noexcept {
   for (Rank rank = 0; rank < info_.ranks; ++rank) {
     for (ShmCopy& copy : segment_->rank(rank).copies) {
@@ -279,7 +280,7 @@ void ShmLink::empty_copies(WindowId window) noexcept {
   }
 }
 
-/// Returns how many bytes, from the first on, the system has copied.
+/// Returns how many bytes, from the first one on, the system has copied.
 std::size_t ShmLink::copy_across(OneSidedKind kind, Rank target, WindowId number,
                                  std::span<const WindowRun> runs) noexcept {
   ShmCopy* const copy = begin_copy(target, number);
@@ -293,7 +294,7 @@ std::size_t ShmLink::copy_across(OneSidedKind kind, Rank target, WindowId number
     std::atomic_ref(copy->there[i].iov_len).store(runs[i].bytes);
   }
   ssize_t copied = 0;
-  // Who withdraws it later finds the copy, and empties it.
+  // If the window is withdrawn later, its owner finds the copy and empties its runs.
   if (window.id.load() == std::uint64_t{number} + 1) {
     const pid_t process = segment_->rank(target).process.load();
     const auto move = kind == OneSidedKind::put ? process_vm_writev : process_vm_readv;
@@ -304,7 +305,7 @@ std::size_t ShmLink::copy_across(OneSidedKind kind, Rank target, WindowId number
   return copied > 0 ? static_cast<std::size_t>(copied) : 0;
 }
 
-/// One call of the system for many runs.
+/// Copies many runs with one system call.
 bool ShmLink::move_runs(OneSidedKind kind, Rank target, WindowId number,
                         std::span<const WindowRun> runs) noexcept {
   ShmWindow& window = window_of(target, number);
@@ -327,7 +328,7 @@ bool ShmLink::move_runs(OneSidedKind kind, Rank target, WindowId number,
 }
 
 void* ShmLink::allocate(std::size_t bytes) noexcept {
-  if (bytes > segment_->heap_bytes()) return nullptr;  // nor may it go round below
+  if (bytes > segment_->heap_bytes()) return nullptr;  // which also avoids an overflow below
   discard_released();
   const std::uint64_t needed = pages_of(bytes);
   std::uint64_t place = segment_->heap(info_.rank);

@@ -1,4 +1,4 @@
-// Ranks that are processes of one machine.
+// The link between processes of one machine.
 #pragma once
 
 #include <atomic>
@@ -13,15 +13,16 @@
 
 namespace weir::rt {
 
-/// Carries packets by rings in a segment, where sleepers wait, too. Puts and gets are copies from
-/// process to process; atomic operations are the processor's on memory that is in the segment.
+/// Carries packets through rings in a segment, which also holds the futexes of sleeping threads.
+/// Puts and gets copy between processes; atomic operations use the processor's atomics on memory in
+/// the segment.
 ///
 /// A stopped or dead process may resume an operation long after it was abandoned. withdraw() waits
 /// one second at most. Segment memory that such an operation uses is not reused before it ends; a
 /// copy to or from other memory finds empty runs, unless the kernel has started it.
 class ShmLink final : public Link {
  public:
-  /// Throws Error when another process is this rank already.
+  /// Throws Error if another process has this rank already.
   ShmLink(std::unique_ptr<Segment> segment, Rank rank, std::int64_t longest_use_ns = kLongestUse);
   ~ShmLink() override;
 
@@ -49,16 +50,16 @@ class ShmLink final : public Link {
   void wake() noexcept override;
 
  private:
-  static constexpr std::int64_t kLongestUse = 1'000'000'000;  ///< that settle() waits for
+  static constexpr std::int64_t kLongestUse = 1'000'000'000;  ///< maximum wait of settle()
 
   struct Peer {
-    int process = -1;  ///< a descriptor of the process
+    int process = -1;  ///< process descriptor
     std::atomic<bool> cut{false};
   };
-  /// Memory of the heap.
+  /// An allocation in the heap.
   struct Block {
     std::uint64_t bytes;
-    bool released = false;  ///< and still here, as somebody may be in it
+    bool released = false;  ///< kept, because an operation may still use it
   };
 
   bool receive_one(Rank from, PacketSink& sink) noexcept;
@@ -82,9 +83,9 @@ class ShmLink final : public Link {
   LinkInfo info_;
   ShmRank& own_;
   std::vector<Peer> peers_;
-  Rank first_ = 0;                           ///< whose ring is looked at first
-  std::atomic<bool> may_copy_across_{true};  ///< between processes
-  std::map<std::uint64_t, Block> used_;      ///< of the heap, by place
+  Rank first_ = 0;                           ///< the rank whose ring is read first
+  std::atomic<bool> may_copy_across_{true};  ///< the system allows copies between processes
+  std::map<std::uint64_t, Block> used_;      ///< allocations in the heap, by offset
 };
 
 }  // namespace weir::rt
