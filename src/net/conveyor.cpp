@@ -13,7 +13,7 @@ namespace {
 
 using Kind = ConveyorEnvelope::Kind;
 
-/// acks per full window, so that no sender waits for long
+/// Acks per full window, so that no sender waits for long.
 constexpr std::uint64_t kAcksInFlight = 4;
 
 void raise(sys::Atomic<std::uint64_t>& most, std::uint64_t value) noexcept {

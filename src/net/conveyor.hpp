@@ -112,10 +112,10 @@ class Conveyor final : private ItemHandler {
     sys::Mutex sending;                     ///< held while a block is sent
     sys::Atomic<std::uint64_t> sent{0};     ///< number of sent blocks
     sys::Atomic<std::uint64_t> applied{0};  ///< number of acknowledged blocks
-    /// an ack up to this block has been requested
+    /// An ack up to this block has been requested.
     std::uint64_t asked WEIR_GUARDED_BY(sending) = 0;
     std::list<LentMemory> lent WEIR_GUARDED_BY(sending);
-    /// this rank has been able to allocate lent memory so far
+    /// This rank has been able to allocate lent memory so far.
     bool lends WEIR_GUARDED_BY(sending) = true;
     std::uint64_t bytes = 0;          ///< size of the peer's memory
     sys::Atomic<bool> failed{false};  ///< `failure` is valid

@@ -139,9 +139,9 @@ class Halo {
   MessageHandler handler_{*this};
   const Rank rank_, ranks_;
   std::uint32_t number_ = 0;
-  /// every rank has received, or will receive, what it needs to compare
+  /// Every rank has received, or will receive, what it needs to compare.
   bool all_hellos_sent_ = false;
-  /// the other ranks have been notified that this one sends nothing more
+  /// The other ranks have been notified that this one sends nothing more.
   bool has_left_ = false;
   std::optional<Layout> layout_;
   std::vector<Peer> peers_;  ///< in the order of the plan
@@ -154,7 +154,7 @@ class Halo {
   std::uint64_t started_ = 0, finished_ = 0;  ///< number of steps
   std::size_t missing_ WEIR_GUARDED_BY(mutex_) = 0;  ///< missing messages of the started step
   Outcome failure_ WEIR_GUARDED_BY(mutex_);
-  /// the other ranks know of a failure, or will
+  /// The other ranks know of a failure, or will.
   bool failure_announced_ WEIR_GUARDED_BY(mutex_) = false;
   weir_halo_info info_ = WEIR_HALO_INFO_INIT;
 };

@@ -45,7 +45,7 @@ struct InprocHub::Box {
     std::deque<Packet> packets;
     std::size_t bytes = 0;  ///< of the packets that count
     std::size_t held = 0;   ///< number of packets at the end that wait for the seed's decision
-    /// the first packet was sent; it is not held, because the ranks join with it
+    /// The first packet was sent; it is not held, because the ranks join with it.
     bool introduced = false;
   };
 
@@ -56,7 +56,7 @@ struct InprocHub::Box {
   bool closed = false;        ///< the rank has left
   std::mt19937_64 random;
   sys::Atomic<std::size_t> held{0};  ///< packets of all senders
-  /// changes when a thread of the rank may have something to do
+  /// Changes when a thread of the rank may have something to do.
   sys::Atomic<std::uint64_t> news{0};
   sys::Atomic<std::uint32_t> ended{0};  ///< number of waits that must be notified of their end
   sys::Atomic<std::uint32_t> bell{0};

@@ -20,7 +20,7 @@ namespace weir::rt {
 struct Membership {
   std::string build;             ///< must be equal on all ranks
   bool sends_heartbeats = true;  ///< progress() is called often in all circumstances
-  /// maximum silence of a rank that sends heartbeats; 0: unlimited
+  /// Maximum silence of a rank that sends heartbeats; 0: unlimited.
   std::int64_t lost_after_ns = 10'000'000'000;
   std::int64_t join_within_ns = 60'000'000'000;
   bool sends_checksums =
@@ -193,7 +193,7 @@ class LinkTransport final : public Transport, private PacketSink {
   std::vector<Ended> ended_, delivering_;  ///< together with those in flight at most kSlots
   std::vector<Rank> lost_;                 ///< lost ranks; capacity for all
   std::size_t reported_ = 0;               ///< how many of lost_ have been reported
-  /// frames that arrived before join() ended
+  /// Frames that arrived before join() ended.
   std::deque<std::pair<Rank, std::vector<std::byte>>> early_;
   TransportSink* sink_ = nullptr;  ///< of the running progress()
 };

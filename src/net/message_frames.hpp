@@ -56,7 +56,7 @@ class MessageAssembly {
 
  private:
   static constexpr std::size_t kKeptBytes = 1u << 20;  ///< kept for the next message
-  /// maximum to reserve because of a header alone
+  /// Maximum to reserve because of a header alone.
   static constexpr std::size_t kReservedBytes = 8u << 20;
 
   void check(const FrameHeader& header, std::size_t bytes) const;

@@ -30,9 +30,9 @@ class PortBarrier final : private Listener {
   PortMessages& messages_;
   PortProgress& progress_;
   std::vector<sys::Atomic<std::uint64_t>> theirs_;  ///< by rank: number of barriers reached
-  /// number of barriers that this rank has reached
+  /// Number of barriers that this rank has reached.
   std::uint64_t own_ = 0;
-  /// the last barrier is not known to be complete
+  /// The last barrier is not known to be complete.
   bool open_ = false;
   bool announced_ = false;  ///< all ranks have been notified of own_
 };

@@ -96,7 +96,7 @@ class PortMessages {
   using Messages = std::list<Message>;  ///< nodes move between lists without allocation
   struct Peer {
     sys::Atomic<std::size_t> queued{0};  ///< bytes that wait for room
-    /// of these, from listeners, by channel
+    /// Of these, from listeners, by channel.
     std::array<sys::Atomic<std::size_t>, kChannels> inside{};
     Messages messages;
     MessageAssembly assembly;

@@ -87,7 +87,7 @@ bool PortProgress::lock(std::int64_t deadline_ns) noexcept {
   return true;
 }
 
-/// Takes over submissions that arrived before the lock was released: no other thread may do so.
+/// Also takes over submissions of threads that found the lock held: possibly no other thread will.
 void PortProgress::unlock() noexcept {
   holder_.store(nullptr);
   while (work_.has_submissions() && try_lock()) {

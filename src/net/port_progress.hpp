@@ -99,9 +99,9 @@ class PortProgress {
 
  private:
   static constexpr std::int64_t kHybridPark = 1'000'000;
-  /// until the transport is notified of a wait
+  /// Until the transport is notified of a wait.
   static constexpr std::int64_t kUntilTold = 1'000'000;
-  /// longer spinning where a sleep ends at a fixed time only
+  /// Longer spinning where a sleep ends at a fixed time only.
   static constexpr std::int64_t kPollsInsteadOfSleep = 20;
 
   bool progress() noexcept;

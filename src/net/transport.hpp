@@ -62,7 +62,7 @@ struct IdleWait {
   const char* what = "";  ///< follows "waits for"
   Patience patience = Patience::endless;
   bool known = false;
-  /// the activity() in which its thread has found nothing to do
+  /// The activity() in which its thread has found nothing to do.
   std::uint64_t since = 0;
   std::optional<std::string> end = {};  ///< why it ends
 };
@@ -173,8 +173,8 @@ class Transport {
   virtual std::uint64_t activity() const noexcept { return 0; }
   /// Called when progress() has changed something that other threads of this rank may wait for.
   virtual void note_activity() noexcept {}
-  /// Registers the calling thread of the program: until it ends, there is no stall while it does
-  /// not wait. Any thread.
+  /// Registers the calling thread of the program: nothing is a stall until this thread waits or
+  /// ends. Any thread.
   virtual void note_thread() noexcept {}
   /// Reports that the thread has found nothing to do since activity() was `since`. Returns why its
   /// wait ends: a text that says which rank waits for what if all ranks wait forever; "" if it

@@ -27,7 +27,7 @@ class WaitRegistry {
   /// A snapshot of the waits.
   struct State {
     std::string waits;  ///< "a barrier and a message"; "": no thread waits
-    /// since when threads have waited; 0: none waits, except idle ones
+    /// Since when threads have waited; 0: none waits, except idle ones.
     std::int64_t since_ns = 0;
     std::uint64_t movement = 0;  ///< changes when a message has arrived or a wait has ended
   };

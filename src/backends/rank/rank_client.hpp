@@ -81,7 +81,7 @@ class RankClient final : private Listener, private ProgressHook {
     std::uint32_t device = 0;
     RankCopyEnd source, target;
     Rank owner = 0;  ///< of the far end
-    /// far end in a device of `owner`, which has not lent it as a window yet; null: none
+    /// Far end in a device of `owner`, which has not lent it as a window yet; null: none.
     RankCopyEnd* lent = nullptr;
     CopySink* sink = nullptr;
     void* token = nullptr;
@@ -124,7 +124,7 @@ class RankClient final : private Listener, private ProgressHook {
   bool done_ = false;         ///< by the port's own thread: jobs have completed
 
   mutable sys::Mutex mutex_;  // guards the members below
-  /// why a rank is lost; OK: it is not
+  /// Why a rank is lost; OK: it is not.
   std::vector<Outcome> lost_ WEIR_GUARDED_BY(mutex_);
   std::map<Rank, std::int64_t> clocks_ WEIR_GUARDED_BY(mutex_);  ///< of connected ranks
   std::map<std::uint64_t, PendingRequest*> requests_ WEIR_GUARDED_BY(mutex_);

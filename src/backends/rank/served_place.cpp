@@ -10,7 +10,7 @@ namespace weir::rt {
 namespace {
 
 constexpr std::size_t kDoneBytes = 64 * JobQueue::kWindow;
-/// size of copies after which completions are reported
+/// Size of copies after which completions are reported.
 constexpr std::uint64_t kToldBytes = 256 << 10;
 
 /// Returns the region of a view, relative to its address.

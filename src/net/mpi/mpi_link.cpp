@@ -148,10 +148,11 @@ class FinalizeGuard {
   std::thread thread_;
 };
 
-/// Finalises MPI at the end of the process. Other ranks may work for hours more: launchers treat an
-/// end without MPI_Finalize() as a failure and kill them, and may do so even after one with it.
-/// MPI_Finalize() may wait for lost ranks, and MPICH over UCX also for a rank that is inside
-/// MPI_Finalize() and does not respond any more.
+/// Finalises MPI at the end of the process. Other ranks may work for hours more, and launchers
+/// treat an end without MPI_Finalize() as a failure and kill them: a successful process therefore
+/// waits for them without limit, a failed one only for kPatience. MPI_Finalize() may wait for lost
+/// ranks, and MPICH over UCX also for a rank that is inside MPI_Finalize() and does not respond any
+/// more.
 void finalize(int status, void*) {
   if (getpid() != own_process || !await_link()) return;
   int over = 0;

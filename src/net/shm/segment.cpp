@@ -118,9 +118,8 @@ std::uint64_t Segment::heap(Rank rank) const noexcept {
 
 weir_status Segment::reserve(std::uint64_t place, std::uint64_t bytes,
                              std::int64_t deadline_ns) noexcept {
-  constexpr std::uint64_t kWithoutLook = 16u
-                                         << 20;  // takes some ms: blocks of conveyors need not wait
-  constexpr std::uint64_t kPiece = 256u << 10;   // older systems undo the whole call on a signal
+  constexpr std::uint64_t kWithoutLook = 16u << 20;  // some ms, for blocks of conveyors
+  constexpr std::uint64_t kPiece = 256u << 10;  // older systems undo the whole call on a signal
   for (std::uint64_t done = 0; done < bytes;) {
     const bool looks = done >= kWithoutLook && deadline_ns != sys::kNever;
     if (looks && sys::now_ns() >= deadline_ns) return WEIR_STATUS_TIMEOUT;

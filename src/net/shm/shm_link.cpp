@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kAlign =
     16;  ///< size of a packet's length field, so that its bytes are aligned
 constexpr std::uint32_t kWrap = UINT32_MAX;  ///< the next packet is at the begin of the ring
-/// maximum of one copy, so that nothing else waits long
+/// Maximum of one copy, so that nothing else waits long.
 constexpr std::size_t kSlice = 4u << 20;
 
 constexpr std::size_t room_of(std::size_t bytes) noexcept {
