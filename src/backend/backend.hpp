@@ -1,8 +1,8 @@
-// The driver interface: what a kind of device must do to be a domain.
+// The driver interface: what a backend implements so that a kind of device can be a domain.
 //
-// The runtime orders jobs. A backend delays a job for another one only where its hardware does so,
-// or if DeviceInfo::resolves_dependences is set. It calls the runtime through PlaceFeed and
-// CopySink only.
+// The runtime resolves the dependences of jobs. A backend delays a job for another one only where
+// its hardware does so, or if DeviceInfo::resolves_dependences is set. It calls the runtime only
+// through PlaceFeed and CopySink.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ class Device;
 struct Memory {
   void* address = nullptr;
   std::size_t bytes = 0;
-  bool adopted = false;  ///< the program's: not freed
+  bool adopted = false;  ///< memory of the program: not freed
 };
 
 /// One end of a copy: a region of an allocation of `device`, or of host memory when it is null.
@@ -51,48 +51,52 @@ class CopySink {
   ~CopySink() = default;
 };
 
-/// A copy to be made. Regions have the same bytes in rows, rows and planes.
+/// A requested copy. Both regions have the same bytes per row, rows and planes.
 struct CopyJob {
   CopyEnd source, target;
   CopySink* sink = nullptr;
   void* token = nullptr;
 };
 
-/// A kernel in the portable dialect, as a device's compiler gets it.
+/// A kernel in the portable dialect, as passed to a device's compiler.
 struct KernelSource {
-  std::string entry;                       ///< its name in the text
+  std::string entry;                       ///< name of the kernel in the text
   std::string text;                        ///< without the header of the dialect
-  std::string file;                        ///< for messages
-  std::array<unsigned, 3> group{1, 1, 1};  ///< items of a group
-  /// A letter for each parameter: 'p' the address of the next operand; of the next scalar 'i', 'u'
-  /// its lower 32 bits, 'l', 'm' all 64 of them, signed and unsigned, 'f' a float, 'd' a double.
+  std::string file;                        ///< file name for messages
+  std::array<unsigned, 3> group{1, 1, 1};  ///< items per group
+  /// One letter for each parameter. 'p': the address of the next operand. For the next scalar: 'i',
+  /// 'u' its lower 32 bits, 'l', 'm' all 64 bits, signed and unsigned; 'f' float, 'd' double.
   std::string parameters;
-  bool resident = false;  ///< groups wait for each other: as many as fit at once
+  /// groups wait for each other: at most as many as the device runs at once
+  bool resident = false;
 };
 
-/// A call of a kernel, or a copy, to be made.
+/// A call of a kernel, or a copy, as a driver receives it.
 struct Job {
-  void* token = nullptr;    ///< the runtime's, not for the backend
-  void* context = nullptr;  ///< likewise
+  void* token = nullptr;    ///< of the runtime; opaque to the backend
+  void* context = nullptr;  ///< of the runtime; opaque to the backend
   weir_call call{};
   weir_host_function function = nullptr;
   weir_cost_function cost = nullptr;
-  const char* kernel = "";                ///< its name
-  std::size_t kernel_number = 0;          ///< of that kernel in the runtime, from 1
-  const KernelSource* source = nullptr;   ///< code for the device instead of `function`
-  std::array<std::uint32_t, 3> groups{};  ///< then: how many groups to run; nothing if one is 0
+  const char* kernel = "";        ///< name of the kernel
+  std::size_t kernel_number = 0;  ///< number of the kernel in the runtime, from 1
+  /// source for the device's compiler, instead of `function`
+  const KernelSource* source = nullptr;
+  std::array<std::uint32_t, 3> groups{};  ///< with `source`: groups to run; none if one is 0
   bool parallel = false;
-  bool brief = false;           ///< known to be over before another could begin elsewhere
-  bool timed = false;           ///< the runtime wants the times below
+  bool brief = false;           ///< known to end before a job could start elsewhere
+  bool timed = false;           ///< the runtime needs the times below
   std::int64_t started_ns = 0;  ///< set by the backend, on the device's clock
   std::int64_t ended_ns = 0;
 
-  // Of devices that order jobs.
+  // Only for devices that resolve dependences.
   static constexpr unsigned kPriorities = 12;
-  bool is_copy = false;  ///< no call, but a copy between the host and the device
+  bool is_copy = false;  ///< a copy between host and device instead of a call
   CopyEnd from, to;
-  std::uint64_t id = 0;       ///< of the job in its place, from 1 in the order of next()
-  std::uint8_t priority = 0;  ///< below kUrgencies: of jobs that may start those with more go first
+  /// submission id: number of the job in its place, from 1 in the order of next()
+  std::uint64_t id = 0;
+  /// below kPriorities; of jobs that may start, higher priorities go first
+  std::uint8_t priority = 0;
   /// Ids of the jobs that must complete before this one starts, without duplicates; they may be
   /// complete already. Valid until the next call of next() for any worker of the place. If one of
   /// them failed, the job must not run host code, may run device code, and ends with
@@ -100,72 +104,71 @@ struct Job {
   std::span<const std::uint64_t> waits;
 };
 
-/// One thread, or simulated core, of a place. Owned by the driver, used by the feed.
+/// One thread, or simulated core, of a place. The driver owns it; the feed uses it.
 struct Worker {
   unsigned index = 0;
-  void* current = nullptr;       ///< the feed's
-  unsigned streak = 0;           ///< the feed's
-  bool may_call = false;         ///< the driver's: the feed may call kernels of the host itself
-  std::vector<weir_view> views;  ///< the feed's: operands of the current job
+  void* current = nullptr;       ///< of the feed
+  unsigned streak = 0;           ///< of the feed
+  bool may_call = false;         ///< set by the driver: the feed may call host kernels inline
+  std::vector<weir_view> views;  ///< of the feed: operands of the current job
   std::vector<weir_scalar> scalars;
 };
 
-/// Where a place's driver gets its work. Implemented by the runtime.
+/// The source of a place driver's jobs. Implemented by the runtime.
 class PlaceFeed {
  public:
-  /// Fills job with the next call to make. Returns false when there is none now. Any thread of the
-  /// place, one call at a time for one worker; does not block. On a worker that may, it first makes
-  /// a few serial calls itself, for which jobs would cost too much.
+  /// Fills `job` with the next job. Returns false if there is none now. Any thread of the place,
+  /// one call at a time for each worker; does not block. If worker.may_call is set, it first runs a
+  /// few brief serial calls inline, which would cost too much as jobs.
   virtual bool next(Worker& worker, Job& job) noexcept = 0;
-  /// Takes back a job, with how it went. The worker that got it; does not block.
+  /// Takes back a completed job with its outcome. Called by the worker that got it; does not block.
   virtual void finish(Worker& worker, Job& job, Outcome outcome) noexcept = 0;
-  /// Whether finish() may call the program back, which takes as long as it likes.
+  /// Whether finish() may call callbacks of the program, which may take any time.
   virtual bool calls_back() const noexcept { return false; }
-  /// Whether next() may have something: what a driver checks before it sleeps.
+  /// Whether next() may return a job. A driver checks it before it sleeps.
   virtual bool has_work() const noexcept = 0;
-  /// Polls for new work while a worker has nothing else to do. Any thread of the place; does not
-  /// block.
+  /// Polls for new work while a worker is idle. Any thread of the place; does not block.
   virtual void poll() noexcept {}
-  /// The worker that looked goes to sleep. Likewise.
+  /// Notifies that a worker that called poll() is about to sleep. Likewise.
   virtual void about_to_block() noexcept {}
 
  protected:
   ~PlaceFeed() = default;
 };
 
-/// Runs the jobs of one place. Its destructor stops it: the feed has no work then.
+/// Runs the jobs of one place. The destructor stops it, when the feed has no work.
 class PlaceDriver {
  public:
   virtual ~PlaceDriver() = default;
-  /// Says that has_work() has become true. Any thread, often; neither blocks nor calls back.
+  /// Notifies that has_work() has become true. Any thread, often; neither blocks nor calls back.
   virtual void wake() noexcept = 0;
 };
 
-/// What a place is made of.
+/// The name and cores of a place to be opened.
 struct PlaceRequest {
   std::string name;
   std::vector<unsigned> cores;  ///< indices below DeviceInfo::cores
 };
 
-/// Facts about a device that do not change.
+/// Properties of a device. Immutable.
 struct DeviceInfo {
   std::string name;  ///< unique in the runtime
   std::string backend;
-  std::string code;  ///< the backend whose kernels it runs, "": its own
+  std::string code;  ///< the backend whose kernels it runs; "": its own
   std::string description;
   unsigned cores = 0;
-  unsigned threads_per_core = 1;  ///< how many of `cores` are hardware threads of one
+  unsigned threads_per_core = 1;  ///< how many of `cores` are hardware threads of one core
   std::uint64_t memory_bytes = 0;
-  bool runs_host_code = false;    ///< kernels for "host" run there, too
-  bool compiles_source = false;   ///< takes jobs with a KernelSource
-  bool aliases_host = false;      ///< host memory can be used as it is
-  bool virtual_time = false;      ///< time passes only in drive()
-  bool copies_by_worker = false;  ///< copy() blocks: the place's workers are to call it
-  /// The driver gets the jobs of a place before their predecessors complete, and one thread per
-  /// place calls next() and finish(). Copies between host and device are jobs of the place of their
-  /// stream.
+  bool runs_host_code = false;    ///< also runs kernels for "host"
+  bool compiles_source = false;   ///< accepts jobs with a KernelSource
+  bool aliases_host = false;      ///< kernels can use host memory directly
+  bool virtual_time = false;      ///< time advances only in drive()
+  bool copies_by_worker = false;  ///< copy() blocks: only workers of the place call it
+  /// The driver resolves dependences: it takes jobs before their predecessors complete, one thread
+  /// per place calls next() and finish(), and copies between host and device are jobs of the place
+  /// of their stream.
   bool resolves_dependences = false;
-  bool needs_polling = false;  ///< poll() does something
+  bool needs_polling = false;  ///< poll() must be called
   double link_gbps = 0, link_latency_us = 0;
   std::string link_duplex = "none";
 };
@@ -177,55 +180,54 @@ class Device {
 
   virtual const DeviceInfo& info() const noexcept = 0;
 
-  /// Allocates zero-filled memory. Throws Error{out_of_memory} when the device has none left; the
-  /// capacity is kept by the caller. Any thread.
+  /// Allocates zero-filled memory. Throws Error{out_of_memory} if the device has none left; the
+  /// caller enforces the capacity. Any thread.
   virtual Memory allocate(std::size_t bytes) = 0;
-  /// Takes memory of the program that the device can use as its own. Throws Error when it cannot;
-  /// by default none is taken. Any thread.
+  /// Makes memory of the program usable as device memory. Throws Error if the device cannot use it;
+  /// the default accepts none. Any thread.
   virtual Memory adopt([[maybe_unused]] void* address, [[maybe_unused]] std::size_t bytes) {
     fail(WEIR_STATUS_UNSUPPORTED, "domain '{}' takes no memory of the program: copy it there",
          info().name);
   }
-  /// Page-locks memory of the host, so that copies of this device and of others of its kind need
-  /// not go through memory of the driver. Returns whether unpin_host() has to undo it. Takes long;
-  /// any thread.
+  /// Page-locks host memory, so that copies of this device and others of its kind need no staging
+  /// memory of the driver. Returns whether unpin_host() must undo it. Takes long; any thread.
   virtual bool pin_host([[maybe_unused]] void* address,
                         [[maybe_unused]] std::size_t bytes) noexcept {
     return false;
   }
-  /// When no copy uses the memory any more. Any thread.
+  /// Undoes pin_host(), when no copy uses the memory. Any thread.
   virtual void unpin_host([[maybe_unused]] void* address) noexcept {}
-  /// Frees memory that no job or copy uses any more, but for what was adopted. Any thread.
+  /// Frees memory that no job or copy uses; does not free adopted memory. Any thread.
   virtual void release(Memory& memory) noexcept = 0;
 
-  /// Returns whether copy() can have `peer` (null: the host) at the other end.
+  /// Returns whether copy() supports `peer` (null: the host) at the other end.
   virtual bool reaches(const Device* peer) const noexcept = 0;
-  /// Starts a copy that has this device at one end, and tells job.sink when it is done. Any thread.
-  /// Returns at once, unless info().copies_by_worker. Copies may overlap each other.
+  /// Starts a copy with this device at one end, and calls job.sink at its completion. Any thread.
+  /// Returns at once, unless info().copies_by_worker. Copies may overlap in time.
   virtual void copy(const CopyJob& job) noexcept = 0;
 
-  /// Starts a place. Throws Error when it cannot be had. The feed outlives the driver.
+  /// Opens a place. Throws Error if that is not possible. The feed outlives the driver.
   virtual std::unique_ptr<PlaceDriver> open_place(const PlaceRequest& request, PlaceFeed& feed) = 0;
 
   /// Returns the device's clock in nanoseconds. Any thread.
   virtual std::int64_t now_ns() const noexcept = 0;
-  /// In virtual time: makes the next thing happen and advances the clock to it. Returns false when
-  /// there is nothing left to happen. Called by threads that wait, one at a time for all devices.
+  /// In virtual time: processes the next simulated event and advances the clock to it. Returns
+  /// false if there is none. Called by waiting threads, one at a time for all devices.
   virtual bool drive() noexcept = 0;
-  /// Makes progress for this device on a thread that waits for it. May call back. Returns whether
-  /// it did anything. Any thread; does not block.
+  /// Makes progress for this device on a waiting thread. May call back. Returns whether it did
+  /// anything. Any thread; does not block.
   virtual bool poll() noexcept { return false; }
-  /// The thread that assisted goes to sleep. Any thread.
+  /// Notifies that a thread that called poll() is about to sleep. Any thread.
   virtual void end_polling() noexcept {}
 };
 
-/// What `--domains` says about one domain: "sim:cores=2,gbps=6".
+/// The part of `--domains` for one domain: "sim:cores=2,gbps=6".
 struct DomainSpec {
   std::string kind;
   std::vector<std::pair<std::string, std::string>> settings;
   std::string text;  ///< as written, for messages
 
-  /// Returns the value of a setting, nullptr when there is none.
+  /// Returns the value of a setting, nullptr if it is not set.
   const std::string* find(std::string_view key) const noexcept {
     for (const auto& [name, value] : settings) {
       if (name == key) return &value;
@@ -234,10 +236,10 @@ struct DomainSpec {
   }
 };
 
-/// What a backend may take of the machine.
+/// What a backend may use of the machine.
 struct OpenContext {
   const Machine* machine = nullptr;
-  std::vector<Core> cores;  ///< cores of the machine meant for this domain
+  std::vector<Core> cores;  ///< cores of the machine for this domain
   std::string name;         ///< for DeviceInfo::name
 };
 
@@ -245,15 +247,15 @@ struct OpenContext {
 class Backend {
  public:
   virtual ~Backend() = default;
-  /// Its name in specifications and kernel implementations.
+  /// Returns its name in specifications and kernel implementations.
   virtual const char* kind() const noexcept = 0;
-  /// Its settings for people, one "key=VALUE  meaning" a line.
+  /// Returns help on its settings, one "key=VALUE  meaning" per line.
   virtual const char* settings_help() const noexcept = 0;
-  /// How many cores of the machine a specification asks for, 0: all that are left. Throws Error.
+  /// Returns the number of cores that a specification requests; 0: all that remain. Throws Error.
   virtual unsigned cores_wanted(const DomainSpec& spec, const Machine& machine) const = 0;
-  /// Returns the specifications that one stands for. Throws Error.
+  /// Returns the specifications that `spec` expands to. Throws Error.
   virtual std::vector<DomainSpec> expand(const DomainSpec& spec) const { return {spec}; }
-  /// Opens a device. Throws Error naming the setting that is wrong, or what is unavailable.
+  /// Opens a device. Throws Error naming the setting that is invalid, or what is unavailable.
   virtual std::unique_ptr<Device> open(const DomainSpec& spec, OpenContext context) = 0;
 };
 

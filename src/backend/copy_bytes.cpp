@@ -9,11 +9,11 @@ namespace weir::rt {
 
 namespace {
 
-/// Copies of so many bytes in short rows go past the cache: a plain store would read each line of
-/// the target first, which long rows do without anyway.
+/// Copies of at least kManyBytes in short rows bypass the cache: a plain store would first read
+/// each line of the target. Long rows avoid that read without it.
 constexpr std::uint64_t kManyBytes = 1 << 20, kShortRow = 16 << 10, kRow = 256;
 
-/// The same bytes with rows that touch each other joined.
+/// Returns the region with adjacent rows joined.
 Region joined(Region region) noexcept {
   if (region.planes > 1 && region.plane_stride == region.rows * region.row_stride) {
     region.rows *= region.planes;
@@ -26,7 +26,7 @@ Region joined(Region region) noexcept {
   return region;
 }
 
-/// Walks the bytes of a region in contiguous pieces.
+/// Iterates over a region in contiguous pieces.
 class Cursor {
  public:
   explicit Cursor(const Region& region) : region_(joined(region)), left_(region_.row) {}

@@ -1,4 +1,4 @@
-// Moving the bytes of a region on the host's cores.
+// Copies regions on the cores of the host.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace weir::rt {
 
-/// Copies the bytes of one region to another that has as many, in order. They do not overlap.
+/// Copies the bytes of one region, in order, to another of the same size. They must not overlap.
 void copy_bytes(std::byte* target, const Region& target_region, const std::byte* source,
                 const Region& source_region) noexcept;
 

@@ -1,4 +1,4 @@
-// Which jobs have failed, for the jobs that wait for them.
+// The failed jobs of a place, for jobs that wait for them.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,14 @@
 namespace weir::rt {
 
 /// The recently failed jobs of a place. A job may name a predecessor that was returned long ago,
-/// because failures in other streams arrive late. No cost while there are none.
+/// because failures in other streams arrive late. Costs nothing while there are none.
 class FailedJobs {
  public:
   /// At most `window` jobs are in flight.
   explicit FailedJobs(std::size_t window) : kept_(16 * window) { numbers_.reserve(kept_ + window); }
 
-  /// Adds a job, unless it is there, before its end is seen by those that wait for it. Any thread.
+  /// Adds a job, if it is not there. Called before the jobs that wait for it can see its
+  /// completion. Any thread.
   void add(std::uint64_t number) noexcept {
     const sys::Lock lock(mutex_);
     if (std::find(numbers_.begin(), numbers_.end(), number) != numbers_.end()) return;
@@ -26,7 +27,7 @@ class FailedJobs {
     any_.store(true, std::memory_order_release);
   }
 
-  /// Whether one of the jobs has failed. Any thread.
+  /// Returns whether one of the jobs has failed. Any thread.
   bool any_of(std::span<const std::uint64_t> jobs) const noexcept {
     if (!any_.load(std::memory_order_acquire)) return false;
     const sys::Lock lock(mutex_);
@@ -36,7 +37,7 @@ class FailedJobs {
     return std::any_of(jobs.begin(), jobs.end(), failed);
   }
 
-  /// Forgets what was long ago: `first` is the oldest job in flight.
+  /// Drops old jobs. `first` is the oldest job in flight.
   void forget_before(std::uint64_t first) noexcept {
     if (!any_.load(std::memory_order_relaxed)) return;
     const sys::Lock lock(mutex_);

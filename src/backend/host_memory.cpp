@@ -18,7 +18,7 @@ Memory allocate_host_memory(std::size_t bytes, const std::string& owner) {
   if (address == MAP_FAILED) {
     fail(WEIR_STATUS_OUT_OF_MEMORY, "the system has no {} left for {}", format_size(bytes), owner);
   }
-  // Spares what goes through a large matrix most of its walks of page tables.
+  // Huge pages: far fewer page table walks in large matrices.
   if (bytes >= kLarge) madvise(address, bytes, MADV_HUGEPAGE);
   return {address, bytes};
 }

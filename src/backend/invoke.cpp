@@ -9,10 +9,11 @@ namespace weir::rt {
 
 namespace {
 
-/// Where the call that this thread is in keeps its message.
+/// Where weir_call_fail() stores the message of this thread's current call.
 constinit thread_local std::optional<std::string>* call_failure = nullptr;
 
-/// Returns the status of a failed call: what only the runtime may say counts as a kernel error.
+/// Returns the status of a failed call: a status that is reserved for the runtime counts as a
+/// kernel error.
 weir_status believed(weir_status status) noexcept {
   const bool known = status > WEIR_STATUS_OK && status <= WEIR_STATUS_NETWORK_ERROR;
   const bool runtimes = status == WEIR_STATUS_CANCELLED || status == WEIR_STATUS_POISONED ||
@@ -25,7 +26,7 @@ weir_status believed(weir_status status) noexcept {
     if (!message) message = fmt::format("the kernel returned {}", status_name(status));
     return {believed(status), std::move(*message)};
   } catch (...) {
-    return {believed(status), "kernel failed"};  // needs no memory
+    return {believed(status), "kernel failed"};  // needs no allocation
   }
 }
 

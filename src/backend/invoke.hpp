@@ -1,4 +1,4 @@
-// Calling a kernel so that nothing it does gets out.
+// Calls kernels and contains their failures.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace weir::rt {
 
-/// Calls a kernel. Returns whether it did its work; else its status, its weir_call_fail() message
-/// or its exception becomes `failure`.
+/// Calls a kernel. Returns whether it succeeded; otherwise sets `failure` from its status, its
+/// weir_call_fail() message or its exception.
 bool call_kernel(weir_host_function function, const weir_call& call, Outcome& failure) noexcept;
 
-/// The same for the kernel of a job, as an outcome.
+/// Calls the kernel of a job and returns the outcome.
 Outcome invoke(const Job& job) noexcept;
 
-/// What weir_call_fail() does: keeps the message for the invoke() this thread is in.
+/// Implements weir_call_fail(): stores the message for the call that this thread runs.
 void set_call_failure(std::string message) noexcept;
 
 }  // namespace weir::rt

@@ -43,7 +43,7 @@ bool JobQueue::next(Worker& worker, Job& job) noexcept {
     to_run_.fetch_sub(1, std::memory_order_seq_cst);
     worker.current = &slot;
     job = slot.job;
-    job.id = ++handed_out_;  // for cores that count, too
+    job.id = ++handed_out_;  // also for cores that count
     job.waits = {};
   }
   if (has_work()) cores_->wake();
@@ -66,7 +66,8 @@ void JobQueue::copied(void* token, Outcome outcome, std::int64_t started_ns,
   record_end(slot, std::move(outcome), false);
 }
 
-/// Once a job is seen to be over the place may go. A core that ends one takes the next.
+/// Once a job is seen to be complete, the place may be destroyed. A core that completes one takes
+/// the next.
 void JobQueue::record_end(PendingJob& slot, Outcome outcome, bool by_core) noexcept {
   callers_.fetch_add(1, std::memory_order_relaxed);
   bool soon = false;
@@ -80,7 +81,7 @@ void JobQueue::record_end(PendingJob& slot, Outcome outcome, bool by_core) noexc
   callers_.fetch_sub(1, std::memory_order_release);
 }
 
-/// Whether a core that takes the next job ends it soon. Under the mutex.
+/// Whether a core that takes the next job will complete it soon. Requires the mutex.
 bool JobQueue::more_soon() const noexcept {
   return !calls_.empty() && copies_.empty() && ended_.size() < kMaxReportedAtOnce &&
          slot_of(calls_.first()).job.brief;
@@ -112,7 +113,7 @@ bool JobQueue::return_ended() noexcept {
   return any;
 }
 
-/// Starts one copy: it may take its time, in which more urgent ones can become ready.
+/// Starts at most one copy: while it starts, more urgent ones may become ready.
 bool JobQueue::start_copy() noexcept {
   std::uint64_t number = 0;
   {
@@ -126,7 +127,7 @@ bool JobQueue::start_copy() noexcept {
   return true;
 }
 
-/// Takes a job from the feed. Returns false when there is none, or no room.
+/// Takes a job from the feed. Returns false if there is none, or no room.
 bool JobQueue::take_jobs() noexcept {
   if (next_ - first_ == kWindow) return false;
   PendingJob& slot = slot_of(next_);

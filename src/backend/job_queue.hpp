@@ -1,4 +1,4 @@
-// Ordering jobs for devices whose cores cannot.
+// The job queue: resolves the dependences of jobs for devices whose cores cannot.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@
 namespace weir::rt {
 
 /// Takes jobs from a feed before their predecessors complete, and passes each to the cores, or to
-/// copy(), when they have. Ready jobs start by priority, then in the order of the feed.
+/// copy(), when they are complete. Ready jobs start by priority, then in the order of the feed.
 ///
-/// To the cores it is the feed. Whoever may talk to the feed above calls serve(), one thread at a
-/// time.
+/// The job queue is the feed of the cores. The thread that uses the feed above it calls serve(),
+/// one thread at a time.
 class JobQueue : public PlaceFeed, private CopySink {
  public:
-  static constexpr std::size_t kWindow = 256;  ///< jobs that it holds at most
+  static constexpr std::size_t kWindow = 256;  ///< maximum number of jobs in the queue
 
   explicit JobQueue(PlaceFeed& feed);
 
-  /// Says what runs the calls, before the first serve().
+  /// Sets the driver that runs the calls, before the first serve().
   void set_cores(PlaceDriver& cores) noexcept { cores_ = &cores; }
 
-  /// Waits until no thread that ended a job is in here, or wakes the cores, any more.
+  /// Waits until no thread that completed a job is still in this object or wakes the cores.
   void wait_for_callers() const noexcept;
 
   bool next(Worker& worker, Job& job) noexcept final;
@@ -34,36 +34,36 @@ class JobQueue : public PlaceFeed, private CopySink {
  protected:
   ~JobQueue() = default;
 
-  /// Makes a copy.
+  /// Starts a copy.
   virtual void copy(const CopyJob& job) noexcept = 0;
   /// Notifies that a job has completed: serve() must run. Any thread. `soon`: the cores run a brief
   /// job, or are about to, and will notify again after it.
   virtual void notify(bool soon) noexcept = 0;
 
-  /// Brings the feed what is over, and the device what is new. Returns whether there was anything.
+  /// Returns completed jobs to the feed and takes new ones. Returns whether it did anything.
   bool serve() noexcept;
-  /// Whether serve() may have something to do.
+  /// Whether serve() may have something to do. Any thread.
   bool needs_serving() const noexcept;
 
  private:
-  /// A job that the device has, or room for one.
+  /// A job in the queue, or an empty slot.
   struct PendingJob {
     Worker worker;
     Job job;
     Outcome outcome;
     std::vector<std::uint64_t> dependents;  ///< jobs that wait for it
-    std::size_t unmet = 0;                  ///< jobs that it waits for
+    std::size_t unmet = 0;                  ///< number of incomplete jobs that it waits for
     bool poisoned = false;                  ///< one of them has failed
     bool complete = false;
   };
   using Numbers = std::vector<std::uint64_t>;
-  /// Jobs that may start, at most kWindow.
+  /// Jobs that may start, at most kWindow, in the order of their start.
   class ReadyJobs {
    public:
     ReadyJobs() { heap_.reserve(kWindow); }
     bool empty() const noexcept { return heap_.empty(); }
     void add(const Job& job) noexcept;
-    /// The number of the first to start.
+    /// The number of the next job to start.
     std::uint64_t first() const noexcept { return heap_.front() & kNumber; }
     std::uint64_t take_first() noexcept;
 
@@ -71,7 +71,8 @@ class JobQueue : public PlaceFeed, private CopySink {
     static constexpr unsigned kNumberBits = 60;
     static constexpr std::uint64_t kNumber = (std::uint64_t{1} << kNumberBits) - 1;
 
-    Numbers heap_;  ///< of numbers, below how little urgent the job is
+    /// A heap of job numbers with the inverted priority in the upper bits.
+    Numbers heap_;
   };
   static constexpr std::size_t kMaxReportedAtOnce = 32;  ///< brief jobs
 
@@ -93,19 +94,19 @@ class JobQueue : public PlaceFeed, private CopySink {
   PlaceFeed& feed_;
   PlaceDriver* cores_ = nullptr;
 
-  sys::Mutex mutex_;  // of the lists and what jobs wait for
+  sys::Mutex mutex_;  // guards the lists and the dependences
   std::vector<PendingJob> slots_;
   FailedJobs failed_{kWindow};
-  /// To be run, to be copied.
+  /// Calls to run and copies to start.
   ReadyJobs calls_ WEIR_GUARDED_BY(mutex_), copies_ WEIR_GUARDED_BY(mutex_);
-  Numbers ended_ WEIR_GUARDED_BY(mutex_);                 ///< jobs to be given back
-  std::uint64_t handed_out_ WEIR_GUARDED_BY(mutex_) = 0;  ///< calls that the cores got
+  Numbers ended_ WEIR_GUARDED_BY(mutex_);  ///< completed jobs that the feed has not taken back
+  std::uint64_t handed_out_ WEIR_GUARDED_BY(mutex_) = 0;  ///< calls handed out to the cores
   sys::Atomic<std::size_t> to_run_{0};                    ///< jobs in calls_
-  sys::Atomic<std::size_t> to_serve_{0};                  ///< jobs in the other two
+  sys::Atomic<std::size_t> to_serve_{0};                  ///< jobs in copies_ and ended_
 
-  std::uint64_t first_ = 1, next_ = 1;     // the server's: the oldest job, and the next one
-  Numbers taken_;                          // likewise: what it is at
-  sys::Atomic<std::uint32_t> callers_{0};  ///< threads that have not left record_end()
+  std::uint64_t first_ = 1, next_ = 1;  // of the serving thread: the oldest job, and the next one
+  Numbers taken_;                       // of the serving thread: jobs that it is returning
+  sys::Atomic<std::uint32_t> callers_{0};  ///< threads that are still in record_end()
 };
 
 }  // namespace weir::rt

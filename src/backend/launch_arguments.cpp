@@ -37,7 +37,7 @@ bool is_fraction(const weir_scalar& scalar) noexcept {
   return scalar.type == WEIR_SCALAR_TYPE_F32 || scalar.type == WEIR_SCALAR_TYPE_F64;
 }
 
-/// The value of a scalar in the type of a parameter.
+/// Returns the value of a scalar in the type of a parameter.
 template <class T>
 T value_of(const weir_scalar& scalar) noexcept {
   switch (scalar.type) {

@@ -1,4 +1,4 @@
-// Arguments of a call of a portable kernel, as functions that launch kernels take them.
+// Arguments of a portable kernel in the form that kernel launch functions take.
 #pragma once
 
 #include <array>
@@ -12,31 +12,31 @@
 
 namespace weir::rt {
 
-/// So many parameters has a portable kernel at most.
+/// Maximum number of parameters of a portable kernel.
 constexpr std::size_t kMostLaunchParameters = 64;
 
-/// Returns what is wrong with so many operands and these scalars for parameters with the letters of
-/// KernelSource::parameters, "" if nothing is: their counts, a fraction for an integer, or a value
-/// that the parameter cannot hold. An integer may be given for a float or double.
+/// Returns what is wrong with this number of operands and these scalars for the parameter letters
+/// of KernelSource::parameters, "" if nothing is: wrong counts, a fraction for an integer, or a
+/// value that the parameter cannot hold. An integer is accepted for a float or double.
 std::string launch_complaint(std::string_view parameters, std::size_t operands,
                              std::span<const weir_scalar> scalars);
 
 /// The arguments of one call in the order of the parameters, each in its own type. Allocates
-/// nothing; points into itself.
+/// nothing. Holds pointers into itself.
 class LaunchArguments {
  public:
-  /// Of a call that launch_complaint() has no complaint about.
+  /// Requires that launch_complaint() returns "" for the call.
   LaunchArguments(std::string_view parameters, const weir_call& call) noexcept;
   LaunchArguments(const LaunchArguments&) = delete;
   LaunchArguments& operator=(const LaunchArguments&) = delete;
 
   std::size_t count() const noexcept { return letters_.size(); }
   bool is_operand(std::size_t index) const noexcept { return letters_[index] == 'p'; }
-  /// Bytes of an argument: of a pointer for an operand.
+  /// Returns the bytes of an argument; for an operand those of a pointer.
   std::size_t size(std::size_t index) const noexcept;
-  /// The value of an operand's pointer.
+  /// Returns the address of an operand.
   void* operand(std::size_t index) const noexcept { return values_[index].address; }
-  /// Where each argument is, as cuLaunchKernel() wants to know it.
+  /// Returns the addresses of all arguments, for cuLaunchKernel().
   void** addresses() noexcept { return addresses_.data(); }
 
  private:

@@ -1,4 +1,4 @@
-// Texts of portable kernels as compilers of devices get them.
+// Source texts of portable kernels for device compilers.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace weir::rt {
 
-/// The text of <weir/portable.h>.
+/// Returns the text of <weir/portable.h>.
 const char* portable_dialect() noexcept;
 
-/// The text of <weir/device_tunnel.hpp>, for compilers of CUDA.
+/// Returns the text of <weir/device_tunnel.hpp>, for CUDA compilers.
 const char* device_tunnel_text() noexcept;
 
-/// Returns a source with the dialect before it. Compilers then count its lines from 1 and name its
-/// file.
+/// Returns a source preceded by the dialect. Compilers then count the lines of the source from 1
+/// and name its file.
 std::string portable_text(const KernelSource& source);
 
 }  // namespace weir::rt

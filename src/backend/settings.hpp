@@ -1,4 +1,4 @@
-// Reading the settings of a domain specification.
+// Reads the settings of a domain specification.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,25 @@
 
 namespace weir::rt {
 
-/// The settings of one specification, read by key. Values that are wrong throw Error naming the
+/// The settings of one specification, read by key. An invalid value throws Error naming the
 /// specification, the key, the value and what is allowed.
 class Settings {
  public:
-  /// Throws Error for a key that is not in `allowed`, with the nearest one, and for repeated keys.
+  /// Throws Error for a key that is not in `allowed`, suggesting the nearest one, and for repeated
+  /// keys.
   Settings(const DomainSpec& spec, std::initializer_list<std::string_view> allowed);
 
-  /// From 1 to `most`.
+  /// Returns a value from 1 to `most`.
   std::uint64_t count(std::string_view key, std::uint64_t otherwise, std::uint64_t most) const;
-  /// From 0 on.
+  /// Returns a value of at least 0.
   std::uint64_t index(std::string_view key) const;
   double real(std::string_view key, double otherwise, double least, double most) const;
   std::uint64_t size(std::string_view key, std::uint64_t otherwise) const;
-  /// Returns the index of the value in `choices`; the first is the default.
+  /// Returns the index of the value in `choices`; the first choice is the default.
   std::size_t choice(std::string_view key, std::initializer_list<std::string_view> choices) const;
-  /// Returns the one of `devices` that `device` names by its index. Throws Error{not_found} that
-  /// lists them with their `description`; `driver` is its name for people.
+  /// Returns the element of `devices` at the index given by the setting `device`. Throws
+  /// Error{not_found} that lists the devices by `description`; `driver` is the driver's name for
+  /// the message.
   template <class Device>
   const Device& device(const char* driver, const std::vector<Device>& devices) const {
     const std::uint64_t wanted = index("device");

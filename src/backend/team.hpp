@@ -1,4 +1,4 @@
-// What a parallel kernel sees of the threads of its place.
+// The team: the threads of a place, as a parallel kernel sees them.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 
-/// The public weir_team. Contracts as in weir/kernel.h.
+/// The public weir_team. Contracts are in weir/kernel.h.
 struct weir_team {
   virtual std::size_t size() const noexcept = 0;
   virtual void for_each(std::size_t count, std::size_t grain, weir_team_body body,
@@ -22,7 +22,7 @@ struct weir_team {
 
 namespace weir::rt {
 
-/// What a thread does for its team, to tell nested calls apart.
+/// What a thread is doing for its team, to detect nested calls.
 enum class TeamPart { none, loop, function };
 
 /// Throws Error where weir_team_run() must not be called.
@@ -37,7 +37,7 @@ inline void check_team_barrier(TeamPart part) {
   fail_argument("weir_team_barrier() outside weir_team_run(): the other threads are not there");
 }
 
-/// A team of the calling thread alone.
+/// A team that consists of the calling thread.
 class SingleTeam final : public weir_team {
  public:
   std::size_t size() const noexcept override { return 1; }

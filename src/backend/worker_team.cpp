@@ -32,7 +32,7 @@ bool set_openmp_threads(std::size_t count) noexcept {
 
 constexpr std::size_t kLeader = 0;
 
-/// Leaves a member that waits in a barrier for one that threw.
+/// Unwinds a member out of a barrier after another member threw.
 struct GangBroken final : std::exception {
   const char* what() const noexcept override { return "another member of the team failed"; }
 };
@@ -137,7 +137,7 @@ void WorkerTeam::idle() noexcept {
     const std::int64_t before = sys::now_ns();
     sys::yield();
     now = sys::now_ns();
-    if (now - before > kBusyCoreNs) break;  // somebody else needs this core
+    if (now - before > kBusyCoreNs) break;  // another thread needs this core
   }
   parking_.prepare();
   feed_.about_to_block();
@@ -161,7 +161,7 @@ Outcome WorkerTeam::run_parallel(Worker& worker, Job& job) {
   return outcome;
 }
 
-/// Calls the kernel once all others have come, and sends them away afterwards.
+/// Calls the kernel when all other members have arrived, and releases them afterwards.
 void WorkerTeam::lead() {
   wait_until(gang_present_, static_cast<std::uint32_t>(size() - 1));
   if (set_openmp_threads(size()) && options_.pin) sys::bind_this_thread(options_.processors);

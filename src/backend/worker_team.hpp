@@ -1,4 +1,4 @@
-// Places made of host cores: one pinned thread each, used by the host and by simulated cards.
+// Places made of host cores: one pinned thread each, used by host and simulated devices.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,20 @@ namespace weir::rt {
 
 struct WorkerTeamOptions {
   std::string name;
-  std::vector<unsigned> processors;  ///< of each worker, operating system numbers
+  std::vector<unsigned> processors;  ///< operating system numbers, one for each worker
   bool pin = true;
-  double speed = 1;         ///< below 1 every job takes 1/speed times as long
-  bool feed_calls = false;  ///< the feed may call kernels itself
-  /// What a worker does with a job for so many cores instead of calling its kernel; empty: that.
+  double speed = 1;         ///< if below 1, each job takes 1/speed times as long
+  bool feed_calls = false;  ///< the feed may call kernels inline
+  /// Runs a job on this number of cores instead of calling its kernel; empty: calls the kernel.
   std::function<Outcome(const Job&, std::size_t cores)> stand_in = {};
 };
 
 /// A team of threads that run the jobs of one place.
 ///
-/// Each worker runs serial jobs. A parallel job runs on all workers, led by worker 0 whichever
-/// worker got it: OpenMP keeps a thread pool for each thread that ever forked, and a place needs
-/// one pool. An idle worker polls for a bounded time, shorter if other threads want its core, and
-/// then sleeps.
+/// Each worker runs serial jobs. A parallel job runs on all workers and is always led by worker 0,
+/// whichever worker took it: OpenMP keeps a thread pool for each thread that ever forked, and a
+/// place needs only one. An idle worker polls for a bounded time, shorter if other threads need its
+/// core, and then sleeps.
 class WorkerTeam final : public PlaceDriver, public weir_team {
  public:
   WorkerTeam(WorkerTeamOptions options, PlaceFeed& feed);
@@ -48,17 +48,17 @@ class WorkerTeam final : public PlaceDriver, public weir_team {
  private:
   struct alignas(64) Member {
     Worker worker;
-    std::vector<unsigned>
-        processor;  ///< the one it is bound to, ready for use: threads never throw
+    /// Its processor, allocated in advance because threads must not throw.
+    std::vector<unsigned> processor;
     std::optional<sys::Thread> thread;
   };
-  /// What the gang does together: a loop or a function for each member.
+  /// What the gang runs together: a loop, or a function on each member.
   struct Task {
     sys::Plain<weir_team_body> body = nullptr;
     sys::Plain<weir_team_function> function = nullptr;
     sys::Plain<void*> payload = nullptr;
     sys::Plain<std::size_t> count = 0, chunk = 0, chunks = 0;
-    sys::Atomic<std::size_t> next{0};  ///< chunk
+    sys::Atomic<std::size_t> next{0};  ///< index of the next chunk
     sys::Atomic<std::uint32_t> running{0};
   };
 
@@ -86,19 +86,19 @@ class WorkerTeam final : public PlaceDriver, public weir_team {
   Parking parking_;
   sys::Atomic<bool> stopping_{false};
 
-  // The gang. Words are waited on; all others are guarded by who may write them: the leader,
-  // and before it leads the worker that got the job.
-  sys::Atomic<bool> gang_taken_{false};         ///< a worker has a job for it
-  sys::Atomic<bool> gang_called_{false};        ///< members are to come
-  sys::Atomic<std::uint32_t> gang_present_{0};  ///< members that have come
-  sys::Atomic<std::uint32_t> gang_task_{0};     ///< number of the current task; changes wake
+  // The gang: the workers during a parallel job. Threads wait on the atomic words. Only the leader
+  // writes the other fields or, before it leads, the worker that took the job.
+  sys::Atomic<bool> gang_taken_{false};         ///< a worker has a parallel job
+  sys::Atomic<bool> gang_called_{false};        ///< members must arrive
+  sys::Atomic<std::uint32_t> gang_present_{0};  ///< number of members that have arrived
+  sys::Atomic<std::uint32_t> gang_task_{0};  ///< number of the current task; a change wakes members
   sys::Plain<bool> gang_over_ = false;
   sys::Plain<Job*> gang_job_ = nullptr;
-  sys::Plain<Outcome*> gang_outcome_ = nullptr;  ///< of that job
+  sys::Plain<Outcome*> gang_outcome_ = nullptr;  ///< of `gang_job_`
   Task task_;
   sys::Atomic<std::uint32_t> barrier_waiting_{0};
   sys::Atomic<std::uint32_t> barrier_phase_{0};
-  sys::Atomic<bool> broken_{false};  ///< a member threw: nobody waits for it
+  sys::Atomic<bool> broken_{false};  ///< a member threw: the others do not wait for it
   std::exception_ptr thrown_;
   sys::Atomic<bool> thrown_taken_{false};
 };

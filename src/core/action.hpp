@@ -29,22 +29,23 @@ struct KernelCode;
 enum class ActionKind : std::uint8_t {
   compute,       ///< calls a kernel
   transfer,      ///< copies operand 0 to operand 1
-  sync,          ///< orders what touches its operands
-  clear_poison,  ///< a sync after which earlier failures do not concern what overlaps its operands
+  sync,          ///< orders the accesses to its operands
+  clear_poison,  ///< a sync that clears the poison of its operands
   barrier,       ///< orders everything in its stream
-  marker,        ///< waits for everything earlier, orders nothing
-  drain,         ///< a barrier that is never poisoned and ends with the stream's failure
+  marker,        ///< completes after everything earlier, orders nothing
+  drain,         ///< a barrier that ends with the stream's failure and is never poisoned
 };
 
-/// What becomes of a drain: the engine and the thread that waits for it decide it once.
+/// The fate of a drain. The engine or the waiting thread decides it, once.
 enum class DrainFate : std::uint8_t {
   open,
-  reported,   ///< the stream forgets its failure, with which the drain ends
-  abandoned,  ///< no thread waits for it: it ends with the stream's failure, which stays
+  reported,  ///< the drain ends with the stream's failure, and the stream forgets it
+  /// no thread waits: the drain ends with the stream's failure, and the stream keeps it
+  abandoned,
 };
 
-/// A region of one instance of a buffer. `memory` names the instance: the index of the domain whose
-/// memory it is in, the host's where the domain aliases it.
+/// A region of one instance of a buffer. `memory` is the index of the instance's memory: that of
+/// the domain, or the host's if the domain aliases host memory.
 struct Operand : Region {
   std::uint8_t memory = 0;
   std::uint8_t access = 0;  ///< a weir_access
@@ -55,7 +56,7 @@ struct Operand : Region {
 };
 static_assert(sizeof(Operand) == 48, "actions are made of few cache lines");
 
-/// An item in a stream's mailbox: an action that comes back, or the news of an event.
+/// A message to the owner of a stream: a returned action, a completed event or a request.
 struct Message {
   enum class Kind : std::uint8_t { finished, event, retry, cancel, report, room };
 
@@ -63,41 +64,41 @@ struct Message {
   Kind message_kind = Kind::finished;
 };
 
-/// An event that an action waits for, the waiter that waits for it, and the news it brings.
+/// An event that an action waits for: the waiter of the event and the message that it posts.
 struct EventWait : Waiter, Message {
   weir_event event;
-  Action* action = nullptr;  ///< that waits
+  Action* action = nullptr;  ///< the waiting action
   FailureRef failure;
-  bool ignores_failure = false;  ///< its failure does not concern the action
+  bool ignores_failure = false;  ///< does not propagate the event's failure to the action
 
-  // When a device orders actions.
-  std::uint64_t submission_id =
-      0;  ///< what has to be over instead, there; 0: nothing is known of it
+  // With device ordering.
+  /// The job to wait for on the device instead of the event; 0: unknown.
+  std::uint64_t submission_id = 0;
   EventWait* next_awaiting_submission = nullptr;
-  bool awaits_submission = false;  ///< for the event's action to become a job
+  bool awaits_submission = false;  ///< waits for the submission of the event's action
 };
 
-/// Times of one action on the platform's clock, filled while a trace is recorded.
+/// Times of one action in nanoseconds on the platform's clock, set while a trace is recorded.
 struct ActionTimes {
   std::int64_t enqueued, ready, started, ended;
 };
 
-/// What few actions have.
+/// Data that only few actions have.
 struct ActionExtras {
   static constexpr std::size_t kNameBytes = 32;
 
-  ActionTimes times{};                ///< when traced or timed
-  std::uint64_t task = 0;             ///< of a task queue with several places: its number there
-  std::uint16_t worker = 0;           ///< worker that ran it, for the trace
-  std::array<char, kNameBytes> name;  ///< when `named`
+  ActionTimes times{};                ///< set if the action is `traced` or `timed`
+  std::uint64_t task = 0;             ///< number of the task, in a task queue with several places
+  std::uint16_t worker = 0;           ///< worker that ran the action, for the trace
+  std::array<char, kNameBytes> name;  ///< set if `named`
 };
 
-/// What an event names: what other threads may look at of an action, or of a task.
+/// The part of an action or a task that an event refers to. Any thread may use it.
 struct EventSlot {
   EventState& event;
-  sys::Plain<Waiter*>& waiters;  ///< of the event, guarded by it
+  sys::Plain<Waiter*>& waiters;  ///< waiters of the event, guarded by it
 
-  /// What EventState does for the action with this id, if it is still in the slot.
+  /// Calls EventState if the action with this id is still in the slot.
   bool watch(std::uint64_t id, Waiter& waiter) const noexcept {
     return event.watch(id, waiters, waiter);
   }
@@ -106,34 +107,34 @@ struct EventSlot {
   }
 };
 
-/// The slot of an event that is no action's: of a task of a queue, which a stream runs later as an
-/// action of its own. Lives in a TicketPool and is used again and again.
+/// The event slot of a queue's task, whose action a stream creates later. Lives in a TicketPool and
+/// is reused.
 struct Ticket {
-  /// Tells the slots of tickets from those of actions in events.
+  /// Marks the slot number of a ticket in an event; slots of actions do not have this bit.
   static constexpr std::uint32_t kMark = std::uint32_t{1} << 31;
 
   EventState event;
   sys::Plain<Waiter*> waiters = nullptr;
   FailureRef failure;
-  std::uint64_t kept_id = 0;  ///< of the task whose outcome the failure log keeps in this slot
+  std::uint64_t kept_id = 0;  ///< id of the task whose outcome the failure log keeps in this slot
   sys::Plain<Ticket*> next = nullptr;
   weir_status status = WEIR_STATUS_OK;
-  std::uint32_t slot = 0;  ///< index in the pool, with the mark
+  std::uint32_t slot = 0;  ///< index in the pool, with kMark
 
   std::uint64_t id() const noexcept { return event.id(); }
 };
 
-/// One edge of the dependence graph, known to the action that is waited for and, when a device
-/// orders the actions, to the one that waits.
+/// One edge of the dependence graph. The predecessor lists it and, with device ordering, the
+/// successor too.
 struct Edge {
   Action* successor;
-  Edge* next;              ///< of the same predecessor, as Successors has it
-  Action* predecessor;     ///< null: it is over
-  Edge* next_predecessor;  ///< of the same successor
-  bool ignores_failure;    ///< a failure of the predecessor does not concern the successor
+  Edge* next;              ///< next edge of the same predecessor, see Successors
+  Action* predecessor;     ///< null: complete
+  Edge* next_predecessor;  ///< next edge of the same successor
+  bool ignores_failure;    ///< does not propagate the predecessor's failure
 };
 
-/// The edges to what waits for an action, in the order in which it was enqueued.
+/// The edges from an action to its successors, in the order of admission.
 class Successors {
  public:
   bool empty() const noexcept { return last_ == nullptr; }
@@ -141,7 +142,7 @@ class Successors {
     edge.next = last_ != nullptr ? std::exchange(last_->next, &edge) : &edge;
     last_ = &edge;
   }
-  /// Removes the first one; nullptr when there is none.
+  /// Removes and returns the first edge, nullptr if there is none.
   Edge* take_first() noexcept {
     if (empty()) return nullptr;
     Edge* const first = last_->next;
@@ -152,7 +153,7 @@ class Successors {
     }
     return first;
   }
-  /// Calls visit(edge), which must not remove any.
+  /// Calls visit(edge) for each edge. visit() must not remove any.
   template <class Visit>
   void for_each(Visit&& visit) const {
     if (empty()) return;
@@ -164,58 +165,58 @@ class Successors {
   }
 
  private:
-  Edge* last_ = nullptr;  ///< whose `next` is the first one
+  Edge* last_ = nullptr;  ///< its `next` is the first edge
 };
 
-/// One unit in a stream. Lives in a slot of an ActionPool that is used again and again.
+/// One unit in a stream. Lives in a slot of an ActionPool, which is reused.
 ///
-/// The producer fills it, then it belongs to the stream's engine; only `event` and `waiters` are
-/// shared. It is written on one core and read on another, so every line counts: what every action
-/// touches comes first, what few do comes last and keeps its values from use to use.
+/// The producer fills it; from then on the stream's engine owns it. Only `event` and `waiters` are
+/// shared. One core writes it and another reads it, so the layout saves cache lines: fields that
+/// every action uses come first; rarely used fields come last and keep their values between uses.
 struct alignas(64) Action : Message {
   static constexpr std::size_t kInlineBytes = 3 * sizeof(Operand) + 4 * sizeof(weir_scalar);
   static constexpr std::uint8_t kDefaultPriorityClass = 1;
 
   ActionKind kind = ActionKind::compute;
-  bool has_event = false;            ///< somebody has its event
-  DrainFate fate = DrainFate::open;  ///< of a drain, guarded by its event
-  bool elided : 1 = false;           ///< a transfer between instances that share their memory
+  bool has_event = false;            ///< the program or a queue has its event
+  DrainFate fate = DrainFate::open;  ///< of a drain; guarded by `event`
+  bool elided : 1 = false;  ///< a transfer between instances in the same memory: nothing to copy
   bool traced : 1 = false;
-  bool timed : 1 = false;          ///< who waits for its event is told its times
-  bool clears_poison : 1 = false;  ///< a transfer that what happened to its target does not concern
-  bool non_ordering : 1 = false;   ///< a sync of the program's: nothing after it depends on it
-  std::uint8_t priority_class : 2 =
-      kDefaultPriorityClass;  ///< of ready compute actions those with less go first
-  bool named = false;         ///< has a name of its own
-  bool needs_memory = false;  ///< has operands in a memory other than the host's
+  bool timed : 1 = false;          ///< waiters of its event receive its times
+  bool clears_poison : 1 = false;  ///< a transfer that clears the poison of its target
+  bool non_ordering : 1 = false;   ///< a sync by the program: no later action depends on it
+  /// Ready compute actions with a lower value go first.
+  std::uint8_t priority_class : 2 = kDefaultPriorityClass;
+  bool named = false;         ///< `extras` has its name
+  bool needs_memory = false;  ///< has operands in device memory
   bool spilled = false;       ///< arguments are in `spill`
   EventState event;
   union {
-    const KernelCode* code = nullptr;  ///< of a compute action
-    std::uint64_t kept_id;  ///< of the action whose outcome the failure log keeps in this slot
+    const KernelCode* code = nullptr;  ///< code of a compute action
+    std::uint64_t kept_id;  ///< id of the action whose outcome the failure log keeps in this slot
   };
   std::uint16_t operand_count = 0;
   std::uint16_t event_count = 0;
   std::uint8_t scalar_count = 0;
   bool in_window = false;     ///< in the engine's window
   bool started = false;       ///< handed out to run
-  bool host_ordered = false;  ///< its device does not order it with the others
+  bool host_ordered = false;  ///< the host orders it, although its device orders others
   alignas(8) std::array<std::byte, kInlineBytes> inline_arguments;  ///< operands, scalars, events
 
-  // What few actions use.
-  sys::Plain<Action*> next = nullptr;  ///< in the engine's lists
+  // Fields that only few actions use.
+  sys::Plain<Action*> next = nullptr;  ///< link of the engine's lists
   Successors successors;
-  FailureRef failure;  ///< so far: the earliest root among its predecessors; in the end: its own
+  FailureRef failure;  ///< before it runs: the earliest failure of its predecessors; then its own
   weir_status status = WEIR_STATUS_OK;
-  std::uint32_t pending = 0;              ///< predecessors and events that are not complete
-  sys::Plain<Waiter*> waiters = nullptr;  ///< of the event, guarded by it
-  std::unique_ptr<std::byte[]> spill;  ///< arguments that do not fit; kept for the slot's next use
+  std::uint32_t pending = 0;              ///< number of incomplete predecessors and events
+  sys::Plain<Waiter*> waiters = nullptr;  ///< waiters of `event`, guarded by it
+  std::unique_ptr<std::byte[]> spill;     ///< arguments that do not fit inline; kept for reuse
   std::uint32_t spill_bytes = 0;
   std::uint32_t slot = 0;                ///< index in the pool
-  void* stream = nullptr;                ///< the runtime's stream whose slot it is
-  std::unique_ptr<ActionExtras> extras;  ///< kept for the slot's next use
+  void* stream = nullptr;                ///< the weir_stream whose slot it is
+  std::unique_ptr<ActionExtras> extras;  ///< kept for reuse
 
-  /// Ids are (serial number of the stream, position in the stream), both from 1. Valid until the
+  /// An id is (serial number of the stream, position in the stream), both from 1. Valid until the
   /// event is closed.
   static constexpr unsigned kSequenceBits = 40;
   std::uint64_t id() const noexcept { return event.id(); }
@@ -241,7 +242,7 @@ struct alignas(64) Action : Message {
 
   EventSlot event_slot() noexcept { return {event, waiters}; }
   ActionTimes& times() noexcept { return extras->times; }
-  /// Makes sure that there are extras. Throws std::bad_alloc.
+  /// Allocates `extras` if necessary. Throws std::bad_alloc.
   void reserve_extras() {
     if (!extras) [[unlikely]]
       extras = std::make_unique<ActionExtras>();
@@ -258,7 +259,7 @@ struct alignas(64) Action : Message {
     return has;
   }
 
-  /// Sets the argument counts and makes room for them. Throws std::bad_alloc.
+  /// Sets the argument counts and allocates memory for the arguments. Throws std::bad_alloc.
   void reserve(std::size_t operand_room, std::size_t scalar_room, std::size_t event_room) {
     const std::size_t bytes = operand_room * sizeof(Operand) + scalar_room * sizeof(weir_scalar) +
                               event_room * sizeof(EventWait);
@@ -271,14 +272,14 @@ struct alignas(64) Action : Message {
     for (EventWait& wait : events()) new (&wait) EventWait;
   }
 
-  /// Fetches, without waiting, what an action touches that has as many operands as this one.
+  /// Prefetches the cache lines of an action that has as many operands as this one. Does not block.
   void prefetch_alike(const Action* other) const noexcept {
     const auto before = inline_arguments.data() - reinterpret_cast<const std::byte*>(this);
     const std::size_t operands = std::min<std::size_t>(operand_count, 3);
     prefetch_for_write(other, static_cast<std::size_t>(before) + operands * sizeof(Operand));
   }
 
-  /// Makes the slot ready for its next use: drops what the action owns.
+  /// Prepares the slot for its next use: releases what the action owns.
   void recycle() noexcept {
     release_waits();
     if (status != WEIR_STATUS_OK) [[unlikely]] {
@@ -287,12 +288,12 @@ struct alignas(64) Action : Message {
     }
   }
 
-  /// Drops the events that the action waited for.
+  /// Releases the events that the action waited for.
   void release_waits() noexcept {
     if (event_count > 0) drop_events();
   }
 
-  /// Throws std::bad_alloc.
+  /// Copies the name, cut to ActionExtras::kNameBytes - 1 bytes. Throws std::bad_alloc.
   void set_name(const char* text) {
     constexpr std::size_t kMost = ActionExtras::kNameBytes - 1;
     reserve_extras();
@@ -301,10 +302,10 @@ struct alignas(64) Action : Message {
     named = true;
   }
 
-  /// The name for people: its own, its kernel's, or what it does.
+  /// Returns the name for messages: the action's own, its kernel's, or the kind of the action.
   const char* label() const noexcept;
 
-  /// Bytes of all operands together; of a transfer, what it moves.
+  /// Returns the bytes of all operands; for a transfer the bytes that it copies.
   std::uint64_t bytes() const noexcept;
 
  private:

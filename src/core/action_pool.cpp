@@ -63,7 +63,7 @@ ActionCache::~ActionCache() {
   pool_.give(list_.load(std::memory_order_acquire));
 }
 
-/// Waits a moment for slots to come back: memory that is in the caches is worth more than new one.
+/// Waits briefly for returned slots: memory that is in the caches is better than new memory.
 bool ActionCache::wait_for_returned() noexcept {
   constexpr int kLooks = sys::scaled(20, 2);
   constexpr int kPausesPerLook = sys::scaled(5, 1);

@@ -1,4 +1,4 @@
-// Slots for actions: used again and again, never unmapped while the runtime lives.
+// A pool of reusable action slots. They are never unmapped while the runtime lives.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace weir::rt {
 
-/// All slots of a runtime. Streams take chunks of them and give them back when they end.
+/// All slots of a runtime. Streams take batches of them and return them when they end.
 class ActionPool {
  public:
   ActionPool();
@@ -23,10 +23,10 @@ class ActionPool {
 
   /// Returns a batch of at most 64 free slots linked by `next`. Throws std::bad_alloc.
   Action* take();
-  /// Gives back a list of free slots of any length.
+  /// Returns a list of free slots of any length to the pool.
   void give(Action* list) noexcept;
 
-  /// Returns a slot by index, nullptr when there is none: events come from user memory.
+  /// Returns a slot by index, nullptr if there is none: events come from user memory.
   Action* at(std::uint64_t slot) const noexcept;
 
  private:
@@ -43,11 +43,11 @@ class ActionPool {
   std::unique_ptr<std::array<std::unique_ptr<Page>, kPages>> pages_;
 };
 
-/// The slots of one stream: taken by the producer, returned by the owner of the engine.
+/// The slots of one stream. The producer takes them; the owner of the engine returns them.
 ///
-/// They come back through a ring of pointers rather than a list, so that the producer can fetch the
-/// lines of the next ones ahead of time: the owner's core wrote them last. What does not fit in the
-/// ring waits in a list. A slot's `stream` is set when it comes from the pool.
+/// Slots return through a ring of pointers instead of a list, so that the producer can prefetch the
+/// cache lines of the next ones, which the owner's core wrote last. Slots that do not fit in the
+/// ring go into a list. A slot's `stream` is set when it comes from the pool.
 class ActionCache {
  public:
   ActionCache(ActionPool& pool, void* stream);
@@ -68,13 +68,13 @@ class ActionCache {
     if (taken_ % kBatch == 0) reusable_.store(taken_, std::memory_order_release);
     return slot;
   }
-  /// Producer: returns a slot that was taken and not used.
+  /// Producer: returns a slot that it took and did not use.
   void undo_take(Action& slot) noexcept {
     slot.next = fresh_;
     fresh_ = &slot;
   }
 
-  /// Owner: returns the slot of an action that is over.
+  /// Owner: returns the slot of a completed action.
   void give(Action& slot) noexcept {
     if (given_ - room_ >= kRing &&
         given_ - (room_ = reusable_.load(std::memory_order_acquire)) >= kRing) {
@@ -100,17 +100,17 @@ class ActionCache {
   ActionPool& pool_;
   void* const stream_;
   std::unique_ptr<sys::Plain<Action*>[]> ring_;
-  // Producer's.
+  // Of the producer.
   alignas(64) sys::Plain<std::uint64_t> taken_ = 0;
   sys::Plain<std::uint64_t> seen_ = 0;
   sys::Plain<Action*> fresh_ = nullptr;
   sys::Plain<std::uint64_t> owned_ = 0;     ///< slots that came from the pool
-  sys::Atomic<std::uint64_t> reusable_{0};  ///< how far the ring may be overwritten
-  // Owner's.
+  sys::Atomic<std::uint64_t> reusable_{0};  ///< ring position up to which cells may be overwritten
+  // Of the owner.
   alignas(64) sys::Plain<std::uint64_t> given_ = 0;
   sys::Plain<std::uint64_t> room_ = 0;
   sys::Atomic<std::uint64_t> returned_{0};
-  sys::Atomic<Action*> list_{nullptr};  ///< slots that found no room in the ring
+  sys::Atomic<Action*> list_{nullptr};  ///< slots that did not fit in the ring
 };
 
 }  // namespace weir::rt

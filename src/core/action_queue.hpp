@@ -1,4 +1,4 @@
-// From the threads that enqueue to the owner of the engine.
+// The queue from producers to the owner of the engine.
 #pragma once
 
 #include <atomic>
@@ -10,11 +10,11 @@
 
 namespace weir::rt {
 
-/// An unbounded queue of actions, for any number of producers and one consumer at a time.
+/// An unbounded queue of actions for any number of producers and one consumer at a time.
 ///
-/// One word holds the number of actions pushed, the producers' lock, and whether the consumer has
-/// gone idle: an enqueue costs one locked instruction. Made of chunks that are used again; the
-/// consumer sees what comes next and fetches it ahead of time.
+/// One word holds the number of actions pushed, the producers' lock, and whether the consumer is
+/// idle, so an enqueue costs one locked instruction. The queue consists of reused chunks; the
+/// consumer sees the next actions and prefetches them.
 class ActionQueue {
  public:
   ActionQueue();
@@ -22,7 +22,7 @@ class ActionQueue {
   ActionQueue& operator=(const ActionQueue&) = delete;
   ~ActionQueue();
 
-  /// Held by the producer that fills in the next action.
+  /// The producers' lock. The producer that fills in the next action holds it.
   class ProducerLock {
    public:
     explicit ProducerLock(ActionQueue& queue) noexcept : queue_(queue), word_(queue.lock()) {}
@@ -32,12 +32,12 @@ class ActionQueue {
       if (!pushed_) queue_.word_.store(word_, std::memory_order_release);
     }
 
-    /// Actions pushed before this one.
+    /// Returns the number of actions pushed before this one.
     std::uint64_t count() const noexcept { return word_ >> kCountShift; }
-    /// Makes sure that push() has room. Throws std::bad_alloc.
+    /// Allocates memory for the next push(). Throws std::bad_alloc.
     void reserve() { queue_.reserve(count()); }
-    /// Appends the action and ends the turn. Returns whether the consumer had gone idle: then the
-    /// caller has to see to it.
+    /// Appends the action and releases the lock. Returns whether the consumer was idle: then the
+    /// caller must ensure that a thread consumes the action.
     bool push(Action& action) noexcept {
       pushed_ = true;
       return queue_.push(action, word_);
@@ -49,23 +49,25 @@ class ActionQueue {
     bool pushed_ = false;
   };
 
-  /// Anybody: actions pushed so far.
+  /// Returns the number of actions pushed so far. Any thread.
   std::uint64_t pushed() const noexcept {
     return word_.load(std::memory_order_seq_cst) >> kCountShift;
   }
 
-  /// Consumer: removes the first of the actions it has seen, nullptr when there is none.
+  /// Consumer: removes and returns the first of the actions that it has seen, nullptr if there is
+  /// none.
   Action* pop() noexcept;
-  /// Consumer: looks for more. Returns whether there is any to pop. Each look takes the line of the
-  /// word from the producers, so a consumer that is faster than they are looks now and then.
+  /// Consumer: checks for new actions. Returns whether pop() has one. Each check takes the cache
+  /// line of the word from the producers, so a consumer that is faster than they are checks only
+  /// occasionally.
   bool poll() noexcept {
     if (popped_ == seen_) seen_ = word_.load(std::memory_order_acquire) >> kCountShift;
     return popped_ != seen_;
   }
   std::uint64_t popped() const noexcept { return popped_; }
 
-  /// Consumer: goes idle: the next producer will notice. Fails when there is an action, or one is
-  /// being pushed.
+  /// Consumer: becomes idle, so that the next producer takes over. Fails if there is an action, or
+  /// a producer is pushing one.
   bool go_idle() noexcept;
 
  private:
@@ -79,7 +81,7 @@ class ActionQueue {
     sys::Plain<Chunk*> next = nullptr;
   };
 
-  /// Returns the word as it was, without the lock.
+  /// Acquires the lock. Returns the word without the lock bit.
   std::uint64_t lock() noexcept {
     std::uint64_t word = word_.load(std::memory_order_relaxed) & ~kLocked;
     for (unsigned tries = 1; !word_.compare_exchange_weak(
@@ -113,13 +115,13 @@ class ActionQueue {
   void link_fresh() noexcept;
   void recycle(Chunk* chunk) noexcept;
 
-  // Producers'.
+  // Of the producers.
   alignas(64) sys::Plain<Chunk*> tail_;
-  sys::Plain<Chunk*> fresh_ = nullptr;  ///< a list, for the chunks to come
+  sys::Plain<Chunk*> fresh_ = nullptr;  ///< list of chunks for reuse
   // Shared.
   alignas(64) sys::Atomic<std::uint64_t> word_{kIdle};
-  sys::Atomic<Chunk*> spare_{nullptr};  ///< a list of those that were read
-  // Consumer's.
+  sys::Atomic<Chunk*> spare_{nullptr};  ///< list of chunks that the consumer has read
+  // Of the consumer.
   alignas(64) sys::Plain<Chunk*> head_;
   sys::Plain<std::uint64_t> popped_ = 0;
   sys::Plain<std::uint64_t> seen_ = 0;

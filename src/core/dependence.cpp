@@ -9,8 +9,8 @@ namespace weir::rt {
 
 namespace {
 
-/// Makes room for some more, and for half of what there is: else each would copy the list. Throws
-/// std::bad_alloc.
+/// Makes room for `more` elements and for half of the current size, so that not every call copies
+/// the list. Throws std::bad_alloc.
 template <class T>
 void grow_for(std::vector<T>& list, std::size_t more) {
   const std::size_t wanted = list.size() + more;
@@ -116,8 +116,8 @@ DependenceTable::Entry& DependenceTable::make_entry(InstanceIndex& shadow, const
   return entry;
 }
 
-/// Divides the buffer into stretches again, about as long as the regions reach, but not of more
-/// than there are entries. Without memory for that, searches take longer.
+/// Divides the buffer into bins again, about as long as the regions, at most one bin per entry.
+/// Without memory for that, searches take longer.
 void DependenceTable::fill_bins(InstanceIndex& shadow, std::uint64_t bytes) noexcept {
   const std::size_t count = shadow.entries.size();
   std::uint64_t reach = 0;

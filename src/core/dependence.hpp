@@ -1,4 +1,4 @@
-// Which earlier accesses of a stream conflict with a new one.
+// The dependence table: earlier accesses of a stream that conflict with a new one.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,12 @@
 
 namespace weir::rt {
 
-/// The accesses of one stream that still matter, by instance and region.
+/// The accesses of one stream that later actions may conflict with, by instance and region.
 ///
-/// Programs use the same regions over and over. Each distinct region of an instance has one entry
-/// with its last writer and the readers since, and knows the entries it overlaps, so that a lookup
-/// touches nothing else and allocates nothing once the regions are known. Accesses are named by the
-/// sequence number of their action; whether that is still in flight is the caller's knowledge.
+/// Programs use the same regions again and again. Each distinct region of an instance has one entry
+/// with its last writer, the readers since, and links to the entries that it overlaps. A lookup of
+/// a known region reads only these and allocates nothing. The table names accesses by the sequence
+/// number of their action; the caller knows which of them are in flight.
 class DependenceTable {
  public:
   DependenceTable();
@@ -34,42 +34,44 @@ class DependenceTable {
   template <class Matters, class Found>
   void collect(const Action& action, Matters&& matters, Found&& found, FailureRef& poison);
 
-  /// Records the accesses of the action that was last collected.
+  /// Records the accesses of the action that was last passed to collect().
   void enter(const Action& action) noexcept;
 
-  /// Marks the accesses of an action that did not do its work: whatever conflicts with them later
-  /// is poisoned. Throws std::bad_alloc.
+  /// Poisons the regions that a failed or skipped action accessed: later actions that conflict with
+  /// it are poisoned. Throws std::bad_alloc.
   void poison(const Action& action, const FailureRef& failure);
   void clear_poison() noexcept;
-  /// Makes failures of actions before this one no concern of what is within what it writes.
+  /// Clears the poison of the regions that the action writes, so that failures of earlier actions
+  /// do not propagate through them.
   void clear_poison_of(const Action& action) noexcept;
   bool poisoned() const noexcept { return !poisoned_.empty(); }
-  /// Merges the poison an action would meet, without allocating. Slower than collect().
+  /// Merges into `poison` what the action would inherit, without allocating. Slower than collect().
   void find_poison(const Action& action, FailureRef& poison) const noexcept;
 
-  /// Forgets entries none of whose accesses matters, when there are many.
+  /// Drops entries without an access that matters, when there are many entries.
   template <class Matters>
   void trim(Matters&& matters) noexcept;
 
  private:
-  /// What a lookup always needs comes first: it is one cache line.
+  /// First the fields that every lookup reads: they are one cache line.
   struct alignas(64) Entry {
     Region region;
-    std::uint64_t writer = 0;  ///< sequence of the last write, 0: none
-    bool poisoned = false;     ///< whether there is any poison
+    std::uint64_t writer = 0;  ///< sequence number of the last write; 0: none
+    bool poisoned = false;     ///< whether any of its accesses is poisoned
     bool idle = false;
-    std::uint64_t search_mark = 0;        ///< mark of the last search that met it
-    std::uint64_t poison_cleared_at = 0;  ///< sequence of the last renewal
-    std::vector<std::uint64_t> readers;   ///< since then
-    std::vector<Entry*> peers;            ///< entries of the same instance that overlap this one
+    std::uint64_t search_mark = 0;  ///< mark of the last search that visited it
+    /// sequence number of the last action that cleared the poison
+    std::uint64_t poison_cleared_at = 0;
+    std::vector<std::uint64_t> readers;  ///< readers since the last write
+    std::vector<Entry*> peers;           ///< entries of the same instance that overlap this one
     FailureRef poisoned_write, poisoned_read;
   };
-  /// The entries of an instance by region, with open addressing: a lookup touches one slot, as a
-  /// rule, and the entry.
+  /// The entries of an instance by region, with open addressing: a lookup usually reads one slot
+  /// and the entry.
   class Index {
    public:
     Entry* find(const Region& region) const noexcept;
-    /// Makes room for one more. Throws std::bad_alloc.
+    /// Makes room for one more entry. Throws std::bad_alloc.
     void reserve();
     Entry& add(std::unique_ptr<Entry> entry) noexcept;
     template <class Remove>
@@ -89,15 +91,16 @@ class DependenceTable {
     static void insert(std::vector<Slot>& slots, Entry& entry) noexcept;
 
     std::vector<std::unique_ptr<Entry>> entries_;
-    std::vector<Slot> slots_;  ///< 2^n, at most half of them taken
+    std::vector<Slot> slots_;  ///< 2^n slots, at most half of them occupied
   };
   /// All entries of one instance.
   struct InstanceIndex {
     Index entries;
-    /// Entries by the stretch of the buffer they reach into; empty while there are few.
+    /// Entries by the bins of the buffer that they overlap; empty while there are few entries.
     std::vector<std::vector<Entry*>> bins;
     unsigned bin_shift = 0;
-    std::size_t bins_full_at = kFewEntries;  ///< entries from which on smaller bins are better
+    /// number of entries from which smaller bins are faster
+    std::size_t bins_full_at = kFewEntries;
   };
   struct Key {
     std::uint64_t buffer;
@@ -166,7 +169,7 @@ void DependenceTable::collect(const Action& action, Matters&& matters, Found&& f
     if (wanted() > kManyReaders) {
       std::erase_if(readers, [&](std::uint64_t reader) { return !matters(reader); });
     }
-    // When half of the room is free now, searches like this one stay rare.
+    // Half of the capacity is then free, so that such trimming stays rare.
     if (2 * wanted() > readers.capacity()) readers.reserve(std::max<std::size_t>(8, 2 * wanted()));
   }
   for (std::size_t i = 0; i < collected_.size(); ++i) {
@@ -174,7 +177,7 @@ void DependenceTable::collect(const Action& action, Matters&& matters, Found&& f
     const bool ignores_failure = action.clears_poison && writes;
     const Entry& own = *collected_[i];
     find_conflicts(own, writes, ignores_failure, action.non_ordering, 0, found, poison);
-    // What came before this entry's last writer and conflicts with it is implied by it.
+    // The last writer of this entry already depends on what preceded it.
     for (const Entry* peer : own.peers) {
       find_conflicts(*peer, writes, ignores_failure, action.non_ordering, own.writer, found,
                      poison);

@@ -8,8 +8,8 @@ namespace weir::rt {
 
 namespace {
 
-/// A device gets what comes after a barrier when the barrier waits for no more than so many jobs:
-/// each of them is something that every action behind it waits for.
+/// Actions behind a barrier are submitted to the device before it completes only if it has at most
+/// this many incomplete predecessors: each action behind it waits for all of them.
 constexpr std::uint32_t kMaxEarlyReleasePredecessors = 16;
 
 bool orders_stream(ActionKind kind) noexcept {
@@ -20,13 +20,13 @@ bool runs(ActionKind kind) noexcept {
   return kind == ActionKind::compute || kind == ActionKind::transfer;
 }
 
-/// Whether the failure of a predecessor concerns it: it has no other.
+/// Whether the failure of a predecessor poisons the action: it has no other outcome yet.
 bool may_be_poisoned(const Action& action) noexcept {
   if (action.kind == ActionKind::clear_poison) return false;
   return action.status == WEIR_STATUS_OK || action.status == WEIR_STATUS_POISONED;
 }
 
-/// Whether the failure of an action reaches one that follows it through its successors.
+/// Whether the failure of an action reaches one of its successors.
 bool propagates_failure(const Action& action) noexcept {
   bool passes = false;
   action.successors.for_each([&](const Edge& edge) {
@@ -35,7 +35,7 @@ bool propagates_failure(const Action& action) noexcept {
   return passes;
 }
 
-/// Whether the action has nothing to do but to be over.
+/// Whether the action completes without running.
 bool completes_without_running(const Action& action) noexcept {
   return !runs(action.kind) || action.elided || action.failure || action.status != WEIR_STATUS_OK;
 }
@@ -139,7 +139,8 @@ void Engine::admit_ordering(Action& action) noexcept {
   complete_front();
 }
 
-/// A barrier that the device keeps: it follows all that is not over, and all that comes follows it.
+/// Admits a barrier under device ordering: it depends on everything incomplete, and everything
+/// later depends on it.
 void Engine::admit_barrier(Action& action) {
   const std::uint64_t first = std::max(window_.low(), last_barrier_ + 1);
   for (std::uint64_t at = first; at < window_.high(); ++at) {
@@ -155,7 +156,7 @@ void Engine::admit_barrier(Action& action) {
   last_barrier_ = last_fifo_ = action.sequence();
 }
 
-/// What is admitted follows the last barrier, if that is not over.
+/// Makes the last barrier, if it is incomplete, a predecessor of the action to be admitted.
 void Engine::follow_barrier(bool ignores_failure) {
   Action* const barrier = window_.at(last_barrier_);
   if (barrier != nullptr) predecessors_.push_back({barrier, ignores_failure});
@@ -186,7 +187,7 @@ void Engine::admit_tracked(Action& action) {
   table_.enter(action);
 }
 
-/// Each follows the one before it; the device orders them, or there is only one at a time.
+/// Admits the action with the one before it as predecessor.
 void Engine::admit_fifo(Action& action) {
   if (Action* const last = window_.at(last_fifo_)) predecessors_.push_back({last, false});
   edges_.reserve(predecessors_.size());
@@ -202,7 +203,7 @@ void Engine::enter(Action& action) noexcept {
     submission_of(action).unsubmitted_predecessors = count_unsubmitted_events(action);
 }
 
-/// Counts the events, not complete, that the device does not know.
+/// Counts the incomplete events of the action without a submission id.
 std::uint32_t Engine::count_unsubmitted_events(Action& action) noexcept {
   std::uint32_t unknown = action.pending;
   for (const EventWait& wait : action.events()) unknown -= wait.submission_id != 0 ? 1 : 0;
@@ -218,7 +219,7 @@ void Engine::connect(Action& action) noexcept {
     if (!device_ordered_) continue;
     note_wait(action, edge);
     action.host_ordered =
-        action.host_ordered || ignores_failure;  // the device would see the failure
+        action.host_ordered || ignores_failure;  // the device would propagate the failure
   }
   action.pending += static_cast<std::uint32_t>(predecessors_.size());
 }
@@ -228,7 +229,7 @@ void Engine::note_wait(Action& action, Edge& edge) noexcept {
   Submission& early = submission_of(action);
   edge.next_predecessor = std::exchange(early.predecessors, &edge);
   if (!submission_of(predecessor).submitted) ++early.unsubmitted_predecessors;
-  // How one that was handed out goes is for the thread that runs it to write.
+  // The thread that runs a started action writes its failure.
   if (predecessor.started || predecessor.status == WEIR_STATUS_CANCELLED || edge.ignores_failure)
     return;
   poison(action, predecessor.failure);
@@ -244,7 +245,7 @@ void Engine::resolve(Action& action) noexcept {
   }
 }
 
-/// Hands an action out, or lets it pass, before everything it depends on is over.
+/// Hands an action out, or releases its successors early, before its predecessors are complete.
 void Engine::resolve_on_device(Action& action) noexcept {
   const Submission& early = submission_of(action);
   if (early.queued || action.started) return;
@@ -258,12 +259,12 @@ void Engine::resolve_on_device(Action& action) noexcept {
   }
 }
 
-/// Whether successors of an action that is no job may wait for its predecessors instead: all of
-/// these are jobs, or over.
+/// Whether successors of an action that does not run may depend on its predecessors instead: each
+/// of these has been submitted or is complete.
 bool Engine::may_release_early(const Action& action) const noexcept {
   if (action.failure || action.status != WEIR_STATUS_OK) return false;
   if (action.kind == ActionKind::clear_poison)
-    return false;  // the device would see failures through it
+    return false;  // the device would propagate failures past it
   if (action.kind == ActionKind::barrier && action.pending > kMaxEarlyReleasePredecessors)
     return false;
   for (const Edge* edge = submission_of(action).predecessors; edge != nullptr;
@@ -285,7 +286,7 @@ void Engine::mark_submitted(Action& action, std::uint64_t number) noexcept {
   release_early(action);
 }
 
-/// Successors need not wait for the end of the action.
+/// Lets successors be submitted before the action completes.
 void Engine::release_early(Action& action) noexcept {
   submission_of(action).submitted = true;
   action.successors.for_each([this](const Edge& edge) {
@@ -294,14 +295,15 @@ void Engine::release_early(Action& action) noexcept {
   });
 }
 
-/// The action waits for nothing any more: edges whose predecessors are over belong to nobody.
+/// Removes the action's list of predecessors, which it no longer needs, and frees the edges whose
+/// predecessors are complete.
 void Engine::drop_waits(Action& action) noexcept {
   for (Edge* edge = std::exchange(submission_of(action).predecessors, nullptr); edge != nullptr;) {
     Edge* const next = edge->next_predecessor;
     if (edge->predecessor == nullptr) {
       edges_.give(*edge);
     } else {
-      edge->next_predecessor = edge;  // alone: its predecessor gives it back
+      edge->next_predecessor = edge;  // marked: frees itself with its predecessor
     }
     edge = next;
   }
@@ -317,7 +319,7 @@ Action* Engine::pop_ready(ActionList& list) noexcept {
   while (Action* const action = list.pop()) {
     if (device_ordered_) {
       submission_of(*action).queued = false;
-      if (completes_without_running(*action)) [[unlikely]] {  // a predecessor has failed meanwhile
+      if (completes_without_running(*action)) [[unlikely]] {  // a predecessor has failed since
         resolve(*action);
         continue;
       }
@@ -328,7 +330,7 @@ Action* Engine::pop_ready(ActionList& list) noexcept {
   return nullptr;
 }
 
-/// Keeps an action for which there is no memory until it is the only one.
+/// Defers an action for which there is no memory until all others are complete.
 void Engine::defer(Action& action) noexcept {
   deferred_ = &action;
   inline_submission_ = {};
@@ -337,7 +339,7 @@ void Engine::defer(Action& action) noexcept {
   resume_deferred();
 }
 
-/// Gives a deferred action the failures it would have met, had it been tracked.
+/// Gives a deferred action the failures that it would have inherited if it had been tracked.
 void Engine::inherit_failures(Action& action) noexcept {
   if (action.kind == ActionKind::drain || action.status != WEIR_STATUS_OK) return;
   if (action.kind == ActionKind::clear_poison) return table_.clear_poison_of(action);
@@ -444,8 +446,8 @@ void Engine::release_successors(Action& action) noexcept {
     if (poisons && !edge->ignores_failure) poison(successor, action.failure);
     if (cancelled && !edge->ignores_failure) inherit_past_cancelled(successor);
     if (device_ordered_) {
-      // Past actions that were cancelled, every failure of a line concerns all that follow, and
-      // that of a barrier what comes after a later one.
+      // Beyond cancelled predecessors: in FIFO order each failure poisons all later actions, and
+      // the failure of a barrier those behind a later barrier.
       if (policy_ == WEIR_DEPENDENCE_POLICY_FIFO) {
         poison(successor, first_failure_);
       } else if (action.kind == ActionKind::barrier && !edge->ignores_failure) {
@@ -459,7 +461,7 @@ void Engine::release_successors(Action& action) noexcept {
   }
 }
 
-/// Lets an action that knows only of a cancelled one meet the failures of those before that.
+/// Gives the successor of a cancelled action the failures of the actions before that one.
 void Engine::inherit_past_cancelled(Action& action) noexcept {
   if (!table_.poisoned() || !may_be_poisoned(action)) return;
   FailureRef failure;
@@ -467,8 +469,7 @@ void Engine::inherit_past_cancelled(Action& action) noexcept {
   poison(action, failure);
 }
 
-/// Lets a failure of a predecessor reach an action and, when it has been passed on, what need not
-/// wait for its end.
+/// Poisons an action and, if its successors were released early, those too.
 void Engine::poison(Action& action, const FailureRef& failure) noexcept {
   if (!failure || !may_be_poisoned(action)) return;
   action.failure.merge(failure);
@@ -495,7 +496,7 @@ void Engine::release_on_device(Edge& edge) noexcept {
   }
 }
 
-/// Whether the action is over when it has become the oldest of the window.
+/// Whether the action completes when it becomes the oldest of the window.
 bool Engine::waits_for_front(const Action& action) const noexcept {
   return orders_stream(action.kind) && !(device_ordered_ && action.kind == ActionKind::barrier);
 }
@@ -526,7 +527,7 @@ void Engine::complete_ordering(Action& action) noexcept {
     return;
   }
   if (action.status != WEIR_STATUS_OK) return;
-  // What comes after a marker may have failed already.
+  // Actions after a marker may have failed already.
   if (first_sequence_ < action.sequence()) action.failure.merge(first_failure_);
   if (!action.failure) return;
   action.status = WEIR_STATUS_POISONED;

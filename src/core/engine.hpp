@@ -36,24 +36,25 @@ class ActionList {
   Action* tail_ = nullptr;
 };
 
-/// Resolves the dependences of an action: the engine on the host, or the device.
+/// Where dependences are resolved.
 enum class Ordering : std::uint8_t {
-  host,    ///< the engine: it hands an action out when they are over
-  device,  ///< the device: an action is handed out when the device has them
+  host,    ///< in the engine: it hands out an action when its predecessors are complete
+  device,  ///< on the device: the engine hands out an action when its predecessors are submitted
 };
 
-/// A pure state machine without threads, clocks or devices, driven by whoever owns the stream.
+/// The dependence resolution of one stream: a pure state machine without threads, clocks or
+/// devices. The owner of the stream drives it.
 ///
-/// Actions are admitted in FIFO order. Each is handed out to run exactly once, when everything it
-/// depends on is over, and comes back through finish(). In the end each is in the list of finished
-/// actions, exactly once, with its final status.
+/// The owner admits actions in FIFO order. The engine hands each out to run exactly once, when all
+/// its predecessors are complete, and takes it back through finish(). Each action ends exactly once
+/// in the list of finished actions, with its final status.
 ///
 /// With device ordering the engine hands out an action as soon as all its predecessors are
 /// submitted to the device. The driver may return it before they complete; the engine completes it
 /// after them. Host-ordered actions are neither submitted nor handed out early.
 ///
-/// Memory is needed only to run actions out of order: when there is none left, the engine goes on
-/// one action at a time.
+/// Memory is needed only to run actions out of order: without it the engine runs one action at a
+/// time.
 class Engine {
  public:
   explicit Engine(weir_dependence_policy policy, Ordering ordering = Ordering::host) noexcept
@@ -62,26 +63,27 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
   ~Engine();
 
-  /// Whether the next action of the FIFO may be admitted now.
+  /// Whether the engine accepts the next action of the FIFO now.
   bool accepts() const noexcept {
     return !blocked_ && inline_action_ == nullptr && deferred_ == nullptr &&
            (policy_ != WEIR_DEPENDENCE_POLICY_FIFO || device_ordered_ || window_.empty());
   }
 
-  /// Admits the next action. Its `pending` counts the events it waits for, its `failure` is that of
-  /// events which have failed already and do not concern a renewal; a `status` other than OK means
-  /// it must not run.
+  /// Admits the next action. Its `pending` is the number of events that it waits for, its `failure`
+  /// that of events which have failed already; clear_poison ignores it. With a `status` other than
+  /// OK the action does not run.
   ///
-  /// With `may_run_inline`, for a compute action only, the caller promises that, if true is
-  /// returned, it runs the action at once and nothing else happens to this engine until finish():
-  /// this costs no bookkeeping. Otherwise the action comes out of pop_transfer() or pop_compute()
-  /// when it is ready.
+  /// With `may_run_inline`, allowed for compute actions only, the caller promises to run the action
+  /// at once if this returns true, and to call nothing else of the engine before finish(): this
+  /// path needs no bookkeeping. Otherwise pop_transfer() or pop_compute() returns the action when
+  /// it is ready.
   bool admit(Action& action, bool may_run_inline) noexcept;
 
-  /// Whether an action runs alone: its owner must not let go of the engine before finish().
+  /// Whether an action is on the inline fast path: the owner must not release the engine before
+  /// finish().
   bool runs_inline() const noexcept { return inline_action_ != nullptr; }
 
-  /// Hand out the next transfer, or compute, that is ready to run; nullptr when there is none.
+  /// Return the next ready transfer or compute action, nullptr if there is none.
   Action* pop_transfer() noexcept { return pop_ready(ready_transfers_); }
   Action* pop_compute() noexcept {
     for (ActionList& list : ready_computes_) {
@@ -96,7 +98,7 @@ class Engine {
            !ready_computes_[2].empty();
   }
 
-  /// Calls visit(number) for the jobs that have to be over before an action that was handed out.
+  /// Calls visit(id) for the jobs that must complete before a handed-out action.
   template <class Visit>
   void each_awaited_submission(const Action& action, Visit&& visit) const {
     for (const Edge* edge = submission_of(action).predecessors; edge != nullptr;
@@ -107,7 +109,7 @@ class Engine {
         visit(number);
       } else {
         each_awaited_submission(*edge->predecessor,
-                                visit);  // no job: it lets what it waits for through
+                                visit);  // not a job: visits its predecessors instead
       }
     }
     for (const EventWait& wait : const_cast<Action&>(action).events()) {
@@ -120,24 +122,24 @@ class Engine {
   /// Marks a handed-out action as submitted to the device under this submission id.
   void mark_submitted(Action& action, std::uint64_t number) noexcept;
 
-  /// Takes the news that the device has the action of an event that a sync action waits for.
+  /// Marks the action of an awaited event as submitted under this submission id.
   void mark_event_submitted(EventWait& wait, std::uint64_t number) noexcept;
-  /// Takes the news that an event a sync action waits for is complete.
+  /// Completes a wait: the event has completed, with `failure` if that is not null.
   void satisfy(EventWait& wait, const FailureRef& failure) noexcept;
 
-  /// Takes back an action that was handed out; its `status` and `failure` say how it went. Returns
-  /// true when that is all, and it is not in the list of finished actions.
+  /// Takes back a handed-out action, whose `status` and `failure` are its outcome. Returns true if
+  /// this completes it without an entry in the list of finished actions.
   [[nodiscard]] bool finish(Action& action) noexcept;
 
-  /// Cancels what is admitted, up to that sequence number, and has not been handed out. Sync
+  /// Cancels admitted actions up to this sequence number that have not been handed out. Sync
   /// actions that wait for events stay until satisfy() was called for each.
   void cancel(const FailureRef& reason, std::uint64_t until = UINT64_MAX) noexcept;
 
   bool has_finished() const noexcept { return !finished_.empty(); }
-  /// Returns the next action that is over, nullptr when there is none.
+  /// Removes and returns the next finished action, nullptr if there is none.
   Action* pop_finished() noexcept { return finished_.pop(); }
 
-  /// Calls visit(action) for the admitted actions that are not over.
+  /// Calls visit(action) for the admitted, incomplete actions.
   template <class Visit>
   void each_admitted(Visit&& visit) const {
     for (std::uint64_t at = window_.low(); at < window_.high(); ++at) {
@@ -147,27 +149,27 @@ class Engine {
     if (inline_action_ != nullptr) visit(*inline_action_);
   }
 
-  /// Whether there is nothing to do but to admit what comes, and what comes meets nothing.
+  /// Whether nothing is in flight and no earlier failure can reach the next action.
   bool is_quiescent() const noexcept { return idle() && finished_.empty() && has_no_failure(); }
 
-  /// Whether nothing admitted is left.
+  /// Whether no admitted action is incomplete.
   bool idle() const noexcept {
     return window_.empty() && inline_action_ == nullptr && deferred_ == nullptr;
   }
 
  private:
-  /// What is known of an action when the device orders them.
+  /// The state of an action under device ordering.
   struct Submission {
-    Edge* predecessors = nullptr;  ///< from its predecessors, until the device has it
-    std::uint64_t id = 0;          ///< of the job it is; 0: none yet
-    std::uint32_t unsubmitted_predecessors =
-        0;                   ///< predecessors and events that the device does not know
-    bool submitted = false;  ///< successors need not wait for its end
-    bool queued = false;     ///< in a list of actions to be handed out
-    bool executed = false;   ///< has run, but a predecessor is not known to be over
+    Edge* predecessors = nullptr;  ///< edges from its predecessors, until it is submitted
+    std::uint64_t id = 0;          ///< submission id; 0: none yet
+    /// Number of predecessors and events that are not submitted.
+    std::uint32_t unsubmitted_predecessors = 0;
+    bool submitted = false;  ///< successors may be submitted
+    bool queued = false;     ///< in a list of ready actions
+    bool executed = false;   ///< returned by the driver, but a predecessor is incomplete
   };
 
-  /// The admitted actions by sequence number, from the oldest that is not over.
+  /// The admitted actions by sequence number, from the oldest incomplete one.
   class Window {
    public:
     explicit Window(bool device_ordered) noexcept : device_ordered_(device_ordered) {}
@@ -178,11 +180,11 @@ class Engine {
       return sequence >= low_ && sequence < high_ ? ring_[sequence & mask_] : nullptr;
     }
     Action* front() const noexcept { return empty() ? nullptr : ring_[low_ & mask_]; }
-    /// Of an action in the window, when the device orders them.
+    /// Returns the submission state of an action in the window, with device ordering.
     const Submission& submission(const Action& action) const noexcept {
       return submissions_[action.sequence() & mask_];
     }
-    /// Makes room for one more. Throws std::bad_alloc.
+    /// Makes room for one more action. Throws std::bad_alloc.
     void reserve();
     void push(Action& action) noexcept;
     void remove(const Action& action) noexcept;
@@ -198,7 +200,7 @@ class Engine {
     std::uint64_t high_ = 1;
   };
 
-  /// Edges come from chunks and are used again.
+  /// A pool of reusable edges, allocated in chunks.
   class EdgePool {
    public:
     void reserve(std::size_t count);
@@ -219,7 +221,7 @@ class Engine {
   }
 
   bool tracks_operands() const noexcept { return policy_ == WEIR_DEPENDENCE_POLICY_OPERANDS; }
-  /// Whether failures concern barriers only.
+  /// Whether only barriers inherit failures.
   bool is_unordered() const noexcept { return policy_ == WEIR_DEPENDENCE_POLICY_NONE; }
   bool has_no_failure() const noexcept { return !first_failure_ && !table_.poisoned(); }
   bool in_flight(std::uint64_t sequence) const noexcept { return window_.at(sequence) != nullptr; }
@@ -268,17 +270,17 @@ class Engine {
   };
   std::vector<Predecessor> predecessors_;
   ActionList ready_transfers_;
-  std::array<ActionList, 3> ready_computes_;  ///< by turn
+  std::array<ActionList, 3> ready_computes_;  ///< by priority class
   ActionList finished_;
   ActionList completing_;
   bool completing_now_ = false;
-  std::uint64_t last_fifo_ = 0;      ///< sequence of the action that the next one follows
-  std::uint64_t last_barrier_ = 0;   ///< sequence of the last barrier that the device keeps
-  bool blocked_ = false;             ///< a barrier of the host is admitted: nothing passes it
-  Action* inline_action_ = nullptr;  ///< runs outside the window
-  Action* deferred_ = nullptr;       ///< waits for the window to be empty: no memory to track it
-  FailureRef poison_all_;            ///< a failure that concerns everything later in the stream
-  FailureRef first_failure_;         ///< what the next drain reports
+  std::uint64_t last_fifo_ = 0;     ///< sequence number of the predecessor of the next action
+  std::uint64_t last_barrier_ = 0;  ///< sequence number of the last barrier under device ordering
+  bool blocked_ = false;  ///< an ordering action of the host is admitted: nothing passes it
+  Action* inline_action_ = nullptr;  ///< on the inline fast path, outside the window
+  Action* deferred_ = nullptr;       ///< waits until the window is empty: no memory to track it
+  FailureRef poison_all_;            ///< poisons every later action of the stream
+  FailureRef first_failure_;         ///< reported by the next drain
   weir_status first_status_ = WEIR_STATUS_OK;
   std::uint64_t first_sequence_ = 0;
 };

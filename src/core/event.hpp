@@ -1,8 +1,8 @@
-// Completion of an action, seen from other threads.
+// The completion state of an action, shared by all threads.
 //
-// An event names (slot of the action, id of the action), and the runtime of both. Slots are never
-// unmapped while the runtime lives and their `state` holds the id of the action in them, so a stale
-// event is recognised without reference counts: its action is complete.
+// An event is (runtime, slot of the action, id of the action). Slots are never unmapped while the
+// runtime lives, and a slot's state holds the id of its current action. A stale event is therefore
+// recognised without reference counts: its action is complete.
 #pragma once
 
 #include <atomic>
@@ -17,23 +17,23 @@
 
 namespace weir::rt {
 
-/// A completion callback. The waiting party owns it and keeps it alive until deliver() was called
-/// or EventState::unwatch() returned true.
+/// The callback record of a thread or object that waits for an event. The waiting party owns it and
+/// keeps it alive until deliver() was called or EventState::unwatch() returned true.
 struct Waiter {
   sys::Plain<Waiter*> next = nullptr;
-  /// Called once, on the completing thread, under no lock. May destroy the waiter.
+  /// Called once, on the completing thread, with no lock held. May destroy the waiter.
   void (*deliver)(Waiter& self, weir_status status, const FailureRef& failure) = nullptr;
 };
 
-/// What other threads may look at of an action: which one is in the slot, and who waits for it. The
-/// waiters are kept elsewhere in the slot: few actions have any.
+/// The id of the current action of a slot, and the lock of its waiters. The list of waiters is
+/// elsewhere in the slot, because few actions have any. Any thread.
 class EventState {
  public:
-  /// Puts a new action in the slot. Ids are unique in the runtime and below 2^63; 0 is "none". Who
-  /// finds it instead of an earlier action sees the effects of that, as the caller does.
+  /// Puts a new action into the slot. Ids are unique in the runtime, below 2^63 and not 0. A thread
+  /// that finds the new id sees the effects of the earlier action, as the caller does.
   void open(std::uint64_t id) noexcept { word_.store(id << kShift, std::memory_order_release); }
 
-  /// The action in the slot, for its owner.
+  /// Returns the id of the current action. Owner of the slot only.
   std::uint64_t id() const noexcept { return word_.load(std::memory_order_relaxed) >> kShift; }
 
   /// Whether action `id` is complete; then its effects are visible to the caller.
@@ -41,8 +41,8 @@ class EventState {
     return word_.load(std::memory_order_acquire) >> kShift != id;
   }
 
-  /// Adds a waiter to action `id`. Returns false, and does nothing, when it is complete; then its
-  /// effects are visible to the caller.
+  /// Adds a waiter to action `id`. Returns false, and does nothing, if the action is complete; its
+  /// effects are then visible to the caller.
   bool watch(std::uint64_t id, sys::Plain<Waiter*>& waiters, Waiter& waiter) noexcept {
     if (!lock(id)) return false;
     waiter.next = waiters;
@@ -51,7 +51,7 @@ class EventState {
     return true;
   }
 
-  /// Takes a waiter back. Returns false when it was, or is just being, delivered.
+  /// Removes a waiter. Returns false if it was delivered or is being delivered.
   bool unwatch(std::uint64_t id, sys::Plain<Waiter*>& waiters, Waiter& waiter) noexcept {
     if (!lock(id)) return false;
     bool found = false;
@@ -66,8 +66,8 @@ class EventState {
     return found;
   }
 
-  /// Calls use() before action `id` is completed, and one at a time. Returns false, having done
-  /// nothing, when it is complete.
+  /// Calls use() under the lock of action `id`, before the action completes. Returns false, and
+  /// does nothing, if it is complete.
   template <class Use>
   bool guard(std::uint64_t id, Use&& use) noexcept {
     if (!lock(id)) return false;
@@ -76,8 +76,7 @@ class EventState {
     return true;
   }
 
-  /// Completes the action and returns its waiters, in the order in which they came, which the
-  /// caller delivers.
+  /// Completes the action. Returns its waiters in the order of watch(); the caller delivers them.
   Waiter* close(std::uint64_t id, sys::Plain<Waiter*>& waiters) noexcept {
     lock(id);
     Waiter* list = std::exchange(waiters, nullptr);

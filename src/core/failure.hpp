@@ -1,4 +1,4 @@
-// Why an action did not do its work.
+// The cause of an action's failure.
 #pragma once
 
 #include <atomic>
@@ -13,21 +13,22 @@
 
 namespace weir::rt {
 
-/// The root cause shared by a failed or cancelled action and everything it poisoned.
+/// The root cause shared by a failed or cancelled action and everything that it poisoned.
 struct Failure {
   weir_status status;
-  std::string message;  ///< what the kernel, device or runtime said
+  std::string message;  ///< message of the kernel, device or runtime
   std::string action;   ///< name of the root action
-  std::string origin;   ///< stream and place it was in
-  sys::Plain<std::uint64_t> root_id =
-      0;  ///< id of the root action: the earliest names a poisoned action
+  std::string origin;   ///< stream and place of the root action
+  /// Id of the root action. A poisoned action keeps the failure with the smallest one.
+  sys::Plain<std::uint64_t> root_id = 0;
   sys::Atomic<std::uint32_t> references{1};
   mutable sys::Atomic<bool> reported{false};
 
-  /// Notes that the program was told: by a wait, a synchronise, an event, a callback or the log.
+  /// Marks the failure as reported to the program: by a wait, a synchronise, an event, a callback
+  /// or the log.
   void mark_reported() const noexcept { reported.store(true, std::memory_order_relaxed); }
 
-  /// One line for a person: as the root action says it, or as an action poisoned by it does.
+  /// Returns one line of text, for the root action or for an action that it poisoned.
   std::string describe(bool poisoned) const;
 };
 
@@ -43,7 +44,7 @@ class FailureRef {
   }
   ~FailureRef() { release(); }
 
-  /// Makes a failure; when even that has no memory, a preallocated "out of memory".
+  /// Creates a failure; without memory it returns a preallocated "out of memory".
   static FailureRef make(weir_status status, std::string message, std::string action,
                          std::string origin, std::uint64_t root_id) noexcept;
 
@@ -52,7 +53,7 @@ class FailureRef {
   const Failure* get() const noexcept { return failure_; }
   void reset() noexcept { *this = FailureRef(); }
 
-  /// Keeps the failure whose root comes first, so that the named root does not depend on timing.
+  /// Keeps the failure with the earlier root action, so that the root does not depend on timing.
   void merge(const FailureRef& other) noexcept {
     if (other && (!failure_ || other->root_id < failure_->root_id)) *this = other;
   }

@@ -1,4 +1,4 @@
-// How events ended that did not end well.
+// The outcomes of actions that failed, were poisoned or cancelled.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace weir::rt {
 
-/// Final statuses of failed, poisoned and cancelled actions whose events may still be held. Action
-/// slots are reused, so their outcome is kept here: the newest million entries, about 70 MB. Events
-/// are plain values without a reference count, so an entry cannot be dropped when its last event
-/// is.
+/// Final statuses of failed, poisoned and cancelled actions whose events the program may still
+/// have. Action slots are reused, so the log keeps the outcomes: the newest million entries, about
+/// 70 MB. Events are plain values without a reference count, so the log cannot drop an entry with
+/// its last event.
 class FailureLog {
  public:
   struct Entry {
@@ -24,16 +24,16 @@ class FailureLog {
     FailureRef failure;
   };
 
-  /// Notes how an action that is over ended. Without memory for that the log keeps the action's
-  /// slot itself, which then must not be used again, and returns true.
+  /// Records the outcome of a completed action. Without memory it keeps the action's slot instead,
+  /// which must then not be reused, and returns true.
   [[nodiscard]] bool add(Action& action) noexcept { return add(action, &FailureLog::kept_); }
-  /// The same for a task.
+  /// Records the outcome of a completed task, likewise.
   [[nodiscard]] bool add(Ticket& ticket) noexcept {
     return add(ticket, &FailureLog::kept_tickets_);
   }
   void remove(std::uint64_t id) noexcept;
 
-  /// Returns the entry of an action that is complete; OK when it is not in the log.
+  /// Returns the entry of a completed action; OK if it is not in the log.
   Entry find(std::uint64_t id) const noexcept;
 
  private:
@@ -48,8 +48,8 @@ class FailureLog {
 
   mutable sys::Mutex mutex_;
   std::unordered_map<std::uint64_t, Entry> entries_ WEIR_GUARDED_BY(mutex_);
-  std::deque<std::uint64_t> order_
-      WEIR_GUARDED_BY(mutex_);  ///< ids in `entries_`, the oldest first, and removed ones
+  /// Ids of `entries_`, the oldest first, and of removed ones.
+  std::deque<std::uint64_t> order_ WEIR_GUARDED_BY(mutex_);
   Action* kept_ WEIR_GUARDED_BY(mutex_) = nullptr;  ///< slots, linked by `next`
   Ticket* kept_tickets_ WEIR_GUARDED_BY(mutex_) = nullptr;
   sys::Atomic<bool> used_{false};

@@ -1,4 +1,4 @@
-// Kernels and the table of their names.
+// Kernels and their table.
 #pragma once
 
 #include <algorithm>
@@ -22,13 +22,13 @@ namespace weir::rt {
 class Kernel;
 class KernelTable;
 
-/// How long the calls of a kernel take, roughly. Any thread.
+/// An estimate of how long calls of a kernel take. Any thread.
 class Pace {
  public:
-  /// Whether a call is over before another thread could have been told of other work.
+  /// Whether a call usually ends before another thread could be notified of other work.
   bool brief() const noexcept { return typical_ns_.load(std::memory_order_relaxed) < kBriefNs; }
 
-  /// Learns from a call: from a long one at once, from brief ones by and by.
+  /// Adjusts the estimate by a call: at once for a long one, gradually for brief ones.
   void note(std::int64_t duration_ns) noexcept {
     const auto sample =
         static_cast<std::uint32_t>(std::clamp<std::int64_t>(duration_ns, 0, kLongNs));
@@ -44,45 +44,46 @@ class Pace {
   sys::Atomic<std::uint32_t> typical_ns_{kLongNs};
 };
 
-/// Code of a kernel for one kind of domain, as actions refer to it.
+/// The code of a kernel for one kind of domain, as actions refer to it.
 struct KernelCode {
   const Kernel* kernel;
   std::string backend;
   weir_host_function function;
   void* payload;
-  const Portable* portable = nullptr;    ///< whose check() calls must pass
-  const KernelSource* source = nullptr;  ///< code for the device instead of `function`
+  const Portable* portable = nullptr;  ///< its check() must accept the call
+  /// source for the device's compiler, instead of `function`
+  const KernelSource* source = nullptr;
 };
 
-/// A named function with an implementation for each kind of domain. Immutable once registered, but
-/// for what is learned of its pace.
+/// A named function with an implementation for each kind of domain. Immutable once registered,
+/// except for its pace.
 class Kernel {
  public:
   Kernel(const weir_kernel_options& options, std::size_t number);
-  /// With a portable kernel for those domains that the options have no implementation for.
+  /// Uses the portable kernel for domains for which the options have no implementation.
   Kernel(const weir_kernel_options& options, std::unique_ptr<const Portable> portable,
          std::size_t number);
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
   ~Kernel();
 
-  /// Kernels of a runtime are numbered from 1 in the order of their registration.
+  /// Returns the number in the order of registration, from 1.
   std::size_t number() const noexcept { return number_; }
   const std::string& name() const noexcept { return name_; }
   bool parallel() const noexcept { return shape_ == WEIR_KERNEL_SHAPE_PARALLEL; }
   weir_cost_function cost() const noexcept { return cost_; }
   Pace& pace() const noexcept { return pace_; }
 
-  /// Returns the code for a kind of device, else the source if it compiles that, else the code for
-  /// the host if it runs that, else nullptr.
+  /// Returns the code for the kind of device; else the source, if the device compiles it; else the
+  /// host code, if the device runs that; else nullptr.
   const KernelCode* code_for(const DeviceInfo& device) const noexcept;
-  /// The kinds it has code for, "host, sim, source".
+  /// Returns the kinds that it has code for: "host, sim, source".
   std::string backends() const;
 
  private:
   friend class KernelTable;
 
-  const KernelTable* table_ = nullptr;  ///< it is registered in
+  const KernelTable* table_ = nullptr;  ///< table in which it is registered
   std::unique_ptr<const Portable> portable_;
   std::size_t number_;
   std::string name_;
@@ -103,14 +104,14 @@ struct weir_kernel final : weir::rt::Handle<weir_kernel>, weir::rt::Kernel {
 
 namespace weir::rt {
 
-/// All kernels of a runtime by name. Any thread may register and find.
+/// All kernels of a runtime by name. Any thread.
 class KernelTable {
  public:
-  /// Adds a kernel with code for some of `backends`. Throws Error{busy} when the name is taken,
-  /// Error{invalid_argument} for a bad description.
+  /// Adds a kernel with code for some of `backends`. Throws Error{busy} if the name is taken,
+  /// Error{invalid_argument} for an invalid description.
   weir_kernel& add(const weir_kernel_options& options, const std::vector<std::string>& backends);
   weir_kernel& add(const weir_portable_options& options, const std::vector<std::string>& backends);
-  /// Whether a kernel is in this table.
+  /// Whether the kernel is in this table.
   bool has(const weir_kernel& kernel) const noexcept { return kernel.table_ == this; }
   /// Throws Error{not_found} with the nearest name.
   weir_kernel& find(std::string_view name) const;

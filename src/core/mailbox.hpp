@@ -1,4 +1,4 @@
-// What is new for a stream, and whether some thread is its owner.
+// The messages to a stream, and whether a thread owns it.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,8 @@ class Mailbox {
  public:
   Mailbox() noexcept : word_(&idle_mark) {}
 
-  /// Anybody: adds a message. Returns whether the caller has become the owner; if not, it must not
-  /// touch the stream again.
+  /// Posts a message. Returns whether the caller has become the owner; if not, it must not access
+  /// the stream again. Any thread.
   bool post(Message& message) noexcept {
     Message* head = word_.load(std::memory_order_relaxed);
     do {
@@ -29,7 +29,8 @@ class Mailbox {
     return true;
   }
 
-  /// A producer whose push found the consumer idle. Returns whether it has become the owner.
+  /// Called by a producer whose push found the consumer idle. Returns whether it has become the
+  /// owner.
   bool try_own() noexcept {
     Message* mark = &idle_mark;
     if (!word_.compare_exchange_strong(mark, nullptr, std::memory_order_seq_cst)) return false;
@@ -37,7 +38,7 @@ class Mailbox {
     return true;
   }
 
-  /// The same for one whose news makes an engine go on that accepts no action.
+  /// The same for a thread whose message unblocks an engine that accepts no action.
   bool try_own_even_if_blocked() noexcept {
     if (try_own()) return true;
     Message* mark = &blocked_mark;
@@ -46,15 +47,16 @@ class Mailbox {
     return true;
   }
 
-  /// Owner: whether there is mail.
+  /// Owner: whether there are messages.
   bool has_messages() const noexcept { return word_.load(std::memory_order_relaxed) != nullptr; }
-  /// Owner: takes all messages, linked by `next_message`, the oldest first.
+  /// Owner: takes all messages, the oldest first, linked by `next_message`.
   Message* take_messages() noexcept {
     return reversed(word_.exchange(nullptr, std::memory_order_acquire));
   }
 
-  /// Owner: ceases to be that, as the consumer of `queue` too. Unless `accepting`, only messages
-  /// bring the next owner. Returns false when there is news: then the caller still is the owner.
+  /// Owner: releases ownership, and the role of consumer of `queue`. Unless `accepting`, only a
+  /// message gives the stream its next owner. Returns false if there are messages or actions: the
+  /// caller is then still the owner.
   bool release_ownership(ActionQueue& queue, bool accepting) noexcept {
     if (accepting && !queue.go_idle()) {
       if (!queue.poll()) sys::yield();  // a producer is about to push, perhaps on this core
@@ -64,7 +66,7 @@ class Mailbox {
     Message* expected = nullptr;
     Message* const mark = accepting ? &idle_mark : &blocked_mark;
     if (!word_.compare_exchange_strong(expected, mark, std::memory_order_seq_cst)) return false;
-    // A producer that came in between did not find the mark.
+    // A producer that pushed in between did not see the mark.
     if (accepting && queue.pushed() != popped) {
       expected = mark;
       if (word_.compare_exchange_strong(expected, nullptr, std::memory_order_seq_cst)) return false;
@@ -73,20 +75,20 @@ class Mailbox {
     return true;
   }
 
-  /// Whether no thread is the owner, and none is about to cease to be.
+  /// Whether no thread is the owner, and none is still releasing ownership.
   bool has_no_owner() const noexcept {
     return is_mark(word_.load(std::memory_order_acquire)) &&
            owners_.load(std::memory_order_acquire) == 0;
   }
-  /// Calls meanwhile() until then. The caller knows that there is no news to come.
+  /// Calls meanwhile() until has_no_owner(). The caller knows that no message will arrive.
   template <class Meanwhile>
   void wait_until_no_owner(Meanwhile&& meanwhile) const noexcept {
     while (!has_no_owner()) meanwhile();
   }
 
  private:
-  static inline Message idle_mark;     ///< any news wakes the stream
-  static inline Message blocked_mark;  ///< only messages do: its engine accepts no action
+  static inline Message idle_mark;     ///< a push or a message gives the stream an owner
+  static inline Message blocked_mark;  ///< only a message does: the engine accepts no action
 
   static bool is_mark(const Message* message) noexcept {
     return message == &idle_mark || message == &blocked_mark;
@@ -103,7 +105,7 @@ class Mailbox {
   }
 
   alignas(64) sys::Atomic<Message*> word_;  ///< messages, the newest first, or a mark
-  sys::Atomic<std::uint32_t> owners_{0};    ///< threads that have not quite left yet
+  sys::Atomic<std::uint32_t> owners_{0};    ///< threads that are still releasing ownership
 };
 
 }  // namespace weir::rt

@@ -12,7 +12,7 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::uint64_t kChunkItems = 4096;  ///< some microseconds of the simplest kernel
+constexpr std::uint64_t kChunkItems = 4096;  ///< a few microseconds for the simplest kernel
 constexpr std::array<std::uint32_t, 3> kMostGroups = {0x7fff'ffff, 0xffff, 0xffff};
 
 const weir_portable_kernel& checked(const weir_portable_options& options) {
@@ -49,7 +49,7 @@ const weir_portable_kernel& checked(const weir_portable_options& options) {
   return kernel;
 }
 
-/// The dialect and what goes with it; tunnels are for code that is compiled for one device.
+/// Whether the line includes a weir header, except the tunnel header, which is for one device.
 bool includes_weir(std::string_view line) noexcept {
   const auto skip = [&](std::string_view word) {
     line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
@@ -61,7 +61,7 @@ bool includes_weir(std::string_view line) noexcept {
          !line.starts_with("device_tunnel.hpp");
 }
 
-/// The text with empty lines for those that include headers of weir.
+/// Returns the text with empty lines in place of those that include weir headers.
 std::string without_includes(std::string_view text) {
   std::string kept;
   while (!text.empty()) {
@@ -73,7 +73,7 @@ std::string without_includes(std::string_view text) {
   return kept;
 }
 
-/// A call on the host.
+/// One call on the host.
 struct Run {
   decltype(weir_portable_kernel::run) run;
   const std::uint32_t* groups;

@@ -1,4 +1,4 @@
-// How far a stream has come, for other threads.
+// The progress of a stream, for other threads.
 #pragma once
 
 #include <atomic>
@@ -8,18 +8,19 @@
 
 namespace weir::rt {
 
-/// Counts actions that are over. Whoever sees the count sees what they did, and their failures.
+/// Counts completed actions. A thread that reads the count sees the effects and failures of these
+/// actions.
 class Progress {
  public:
-  /// Owner: one more is over.
+  /// Owner: adds one completed action.
   void complete() noexcept {
     completed_.store(completed_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
-  /// Owner: whether something failed that no drain has reported. Before complete().
+  /// Owner: whether an action has failed that no drain has reported. Called before complete().
   void set_failed(bool failed) noexcept { failed_.store(failed, std::memory_order_release); }
 
   std::uint64_t completed() const noexcept { return completed_.load(std::memory_order_acquire); }
-  /// Whether that many are over and nothing failed.
+  /// Whether that many actions are complete and none has failed.
   bool completed_without_failure(std::uint64_t enqueued) const noexcept {
     return completed() == enqueued && !failed_.load(std::memory_order_acquire);
   }

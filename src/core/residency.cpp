@@ -61,7 +61,7 @@ Residency::Grant Residency::acquire(Action& action, Outcome& why) noexcept {
   return result;
 }
 
-/// Returns the first waiting action unless it has been told already.
+/// Returns the first waiting action, nullptr if it was notified already.
 Action* Residency::front_to_notify() noexcept {
   if (waiting_.empty() || std::exchange(front_notified_, true)) return nullptr;
   return waiting_.front();
@@ -292,7 +292,7 @@ bool Residency::free_instance(Buffer& buffer) noexcept {
   return true;
 }
 
-/// "; largest there: 'A' 8 MiB, 'B' 64 KiB", "" when nothing is.
+/// Returns "; largest there: 'A' 8 MiB, 'B' 64 KiB", "" if no instance is there.
 std::string Residency::largest() const {
   Buffers holders = present_;
   std::sort(holders.begin(), holders.end(),

@@ -1,4 +1,4 @@
-// Which instances are in a device's memory, and making room for others.
+// The residency of one device: instances in its memory, and eviction.
 #pragma once
 
 #include <atomic>
@@ -23,25 +23,27 @@ namespace weir::rt {
 /// No call blocks.
 class Residency final : private CopySink {
  public:
-  /// `retry` is called, under no lock, for an action that was told to wait and is to ask again.
+  /// `retry` is called, with no lock held, for a waiting action that should call acquire() again.
   Residency(Device& device, std::uint16_t memory, std::function<void(Action&)> retry);
 
   enum class Grant { granted, waiting, refused };
 
-  /// Asks for the instances of the action's operands in this memory. On `refused`, `why` says so.
+  /// Requests the instances of the action's operands in this memory. On `refused`, `why` has the
+  /// reason.
   Grant acquire(Action& action, Outcome& why) noexcept;
-  /// Forgets an action that was told to wait and will not ask again.
+  /// Removes the request of a waiting action that will not retry.
   void cancel_request(const Action& action) noexcept;
-  /// Makes memory of the program the instance of a new buffer. It stays until free_instance(), and
-  /// takes up no room. Throws Error when the device cannot take it, or it overlaps that of another.
+  /// Makes memory of the program the instance of a new buffer. It stays until free_instance() and
+  /// does not count towards the capacity. Throws Error if the device cannot use the memory, or it
+  /// overlaps memory adopted earlier.
   void adopt(Buffer& buffer, void* address);
-  /// Gives back what acquire() granted.
+  /// Releases what acquire() granted.
   void release(Action& action) noexcept;
-  /// Frees the instance of a buffer no action uses any more. Returns false, having done nothing,
-  /// while it is on its way out of this memory or into it.
+  /// Frees the instance of a buffer that no action uses. Returns false, and does nothing, while the
+  /// instance is being evicted or restored.
   [[nodiscard]] bool free_instance(Buffer& buffer) noexcept;
 
-  /// Whether an action that asked has been told to wait, and waits.
+  /// Whether the action waits for memory.
   bool is_waiting(const Action& action) const noexcept;
 
   std::uint16_t memory() const noexcept { return memory_; }
@@ -81,17 +83,17 @@ class Residency final : private CopySink {
   const std::function<void(Action&)> retry_;
 
   mutable sys::Mutex mutex_;
-  Buffers present_ WEIR_GUARDED_BY(mutex_);  // instances that take up memory here
-  Buffers adopted_ WEIR_GUARDED_BY(mutex_);  // those in memory of the program
-  Buffers needs_ WEIR_GUARDED_BY(mutex_);    // of the action that asks, kept for its memory
+  Buffers present_ WEIR_GUARDED_BY(mutex_);  // instances that occupy this memory
+  Buffers adopted_ WEIR_GUARDED_BY(mutex_);  // instances in memory of the program
+  Buffers needs_ WEIR_GUARDED_BY(mutex_);    // instances of the requesting action, reused
   std::deque<Action*> waiting_ WEIR_GUARDED_BY(mutex_);
-  /// Why a copy failed: told to the first of them, which would try for ever.
+  /// Why a copy failed. Given to the first waiting action, which would otherwise retry forever.
   Outcome copy_failure_ WEIR_GUARDED_BY(mutex_);
-  /// The first of them has been asked to try again, and has not yet.
+  /// The first waiting action was notified and has not retried.
   bool front_notified_ WEIR_GUARDED_BY(mutex_) = false;
-  std::vector<CopyJob> copies_ WEIR_GUARDED_BY(mutex_);  // to be started when the mutex is free
+  std::vector<CopyJob> copies_ WEIR_GUARDED_BY(mutex_);  // to start after unlocking
   std::uint64_t uses_ WEIR_GUARDED_BY(mutex_) = 0;
-  /// Bytes that will be free when their copies are done.
+  /// Bytes that will be free when copies in flight complete.
   std::uint64_t evicting_bytes_ WEIR_GUARDED_BY(mutex_) = 0;
   sys::Atomic<std::uint64_t> used_{0};
   sys::Atomic<std::uint64_t> bytes_moved_{0};

@@ -1,4 +1,4 @@
-// Tickets: used again and again, never unmapped while the runtime lives.
+// A pool of reusable tickets. They are never unmapped while the runtime lives.
 #pragma once
 
 #include <array>
@@ -13,8 +13,7 @@
 
 namespace weir::rt {
 
-/// All tickets of a runtime. Task queues keep those that they have used, and give them back when
-/// they end.
+/// All tickets of a runtime. Task queues keep used tickets and return them when they end.
 class TicketPool {
  public:
   TicketPool();
@@ -24,10 +23,10 @@ class TicketPool {
 
   /// Returns free tickets linked by `next`, at least one. Throws std::bad_alloc.
   Ticket* take();
-  /// Gives back a list of free tickets.
+  /// Returns a list of free tickets to the pool.
   void give(Ticket* list) noexcept;
 
-  /// Returns a ticket by its slot, nullptr when there is none: events come from user memory.
+  /// Returns a ticket by slot number, nullptr if there is none: events come from user memory.
   Ticket* at(std::uint64_t slot) const noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// Failures that the program has not been told of.
+// Failures that the program has not seen.
 #pragma once
 
 #include <array>
@@ -11,20 +11,20 @@
 
 namespace weir::rt {
 
-/// The failures of one stream, queue or share that no synchronise has told. Each is logged once at
-/// most: not again when it was told by a wait, an event or a callback. Any thread.
+/// The failures of one stream, queue or share that no synchronise has reported. Each is logged at
+/// most once, and not if a wait, an event or a callback reported it. Any thread.
 ///
-/// Keeps the first of them in order, and of others the number. A failure costs no allocation.
+/// Keeps the first few in order, and counts the others. A failure costs no allocation.
 class Unreported {
  public:
-  /// Notes a failure, which may be null or known already.
+  /// Adds a failure, which may be null or known already.
   void add(const FailureRef& failure) noexcept;
-  /// Takes over the failures of another.
+  /// Moves the failures of another into this one.
   void take(Unreported& other) noexcept;
-  /// Forgets failures whose root action has this id or a smaller one: a synchronise has told them.
+  /// Drops failures whose root action has at most this id: a synchronise has reported them.
   void forget_up_to(std::uint64_t id) noexcept;
-  /// Logs a warning if there are unreported failures, and forgets all. `owner`, as
-  /// "stream", and its name say where they are from.
+  /// Logs a warning if there are unreported failures, and drops all. `owner`, as "stream", and its
+  /// `name` are for the message.
   void report(const char* owner, const std::string& name) noexcept;
 
  private:
@@ -32,10 +32,10 @@ class Unreported {
 
   void remove_reported() noexcept WEIR_REQUIRES(lock_);
 
-  SpinLock lock_;                                              // of what follows
+  SpinLock lock_;                                              // of the fields below
   std::array<FailureRef, kKept> kept_ WEIR_GUARDED_BY(lock_);  ///< without gaps
-  std::uint64_t others_ WEIR_GUARDED_BY(lock_) = 0;            ///< there was no room for
-  std::uint64_t last_other_ WEIR_GUARDED_BY(lock_) = 0;  ///< id of the last root action among them
+  std::uint64_t others_ WEIR_GUARDED_BY(lock_) = 0;            ///< number of those that did not fit
+  std::uint64_t last_other_ WEIR_GUARDED_BY(lock_) = 0;  ///< largest id of a root action among them
 };
 
 }  // namespace weir::rt

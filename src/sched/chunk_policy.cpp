@@ -22,8 +22,8 @@ std::uint64_t divide_up(std::uint64_t count, std::uint64_t parts) noexcept {
   return (count + parts - 1) / parts;
 }
 
-/// One chunk for each place, of its share. What places that failed leave, also before they fetched
-/// anything, is divided equally over the others.
+/// One chunk for each place, in proportion to its weight. The items of places that failed are
+/// divided equally among the others, also those that were never fetched.
 class StaticChunks final : public ChunkPolicy {
  public:
   explicit StaticChunks(std::vector<double> weights) : ends_(std::move(weights)) {
@@ -42,7 +42,7 @@ class StaticChunks final : public ChunkPolicy {
   }
 
  private:
-  /// Whether a place has a share that it has not fetched yet.
+  /// Whether the place has not fetched its chunk.
   bool waits_for(const ShareView& view, std::size_t place) const noexcept {
     return view.peers[place].visits == 0 && share_of(view, place) > 0;
   }
@@ -55,7 +55,7 @@ class StaticChunks final : public ChunkPolicy {
     return static_cast<std::uint64_t>(std::floor(all * (ends_[place] / ends_.back()) + 0.5));
   }
 
-  std::vector<double> ends_;  ///< sums of the weights
+  std::vector<double> ends_;  ///< prefix sums of the weights
 };
 
 class FixedChunks final : public ChunkPolicy {
@@ -68,7 +68,7 @@ class FixedChunks final : public ChunkPolicy {
   const std::uint64_t size_;
 };
 
-/// Of what is left, the part of one place (Polychronopoulos and Kuck 1987).
+/// A place takes its equal part of the remaining items (Polychronopoulos and Kuck 1987).
 class GuidedChunks final : public ChunkPolicy {
  public:
   std::uint64_t count(const ShareView& view) const noexcept override {
@@ -76,8 +76,8 @@ class GuidedChunks final : public ChunkPolicy {
   }
 };
 
-/// In batches of half of what is left, each divided equally (Hummel, Schonberg and Flynn 1992), or
-/// in proportion to the speeds as they are measured (Banicescu and Velusamy 2002).
+/// Batches of half of the remaining items, each divided equally (Hummel, Schonberg and Flynn 1992)
+/// or in proportion to the measured speeds (Banicescu and Velusamy 2002).
 class FactoringChunks final : public ChunkPolicy {
  public:
   explicit FactoringChunks(bool weighted) : weighted_(weighted) {}
@@ -91,7 +91,7 @@ class FactoringChunks final : public ChunkPolicy {
   }
 
  private:
-  /// Speed against the mean, 1 until all are known.
+  /// Returns the speed relative to the mean, 1 until all speeds are known.
   static double weight_of(const ShareView& view) noexcept {
     double sum = 0;
     for (const SharePeer& peer : view.peers) {
@@ -104,9 +104,9 @@ class FactoringChunks final : public ChunkPolicy {
   const bool weighted_;
 };
 
-/// A place takes a part of what it will do of the rest when all end together, and nothing when the
-/// others have done the rest before it has done one item more. Learning is one item at first, and
-/// again whenever the speed has changed (see Speedometer).
+/// A place takes a fraction of its part of the remaining items, such that all places end together.
+/// It takes nothing if the others finish the rest before it could complete one more item. It learns
+/// its speed with chunks of one item, again after each change of speed (see ThroughputMeter).
 class LearnedChunks final : public ChunkPolicy {
  public:
   bool uses_measured_speeds() const noexcept override { return true; }
@@ -125,18 +125,20 @@ class LearnedChunks final : public ChunkPolicy {
   }
 
  private:
-  /// Chunks that a place takes of its part of the rest, if nothing changes. The more, the sooner is
-  /// a change of speed known: one by 10 costs two chunks of 10 times their time.
+  /// Number of chunks per place for its part of the remaining items, if no speed changes. More
+  /// chunks detect a change of speed sooner: a slowdown by 10 costs two chunks of 10 times their
+  /// time.
   static constexpr double kVisits = 32;
   static constexpr std::size_t kNobody = std::numeric_limits<std::size_t>::max();
 
-  /// Whether a place takes part in the rest, as far as is known.
+  /// Whether the place is known to take part in the remaining items.
   static bool counts(const ShareView& view, std::size_t place, std::size_t without) noexcept {
     return place != without && !view.peers[place].lost && view.peers[place].speed > 0;
   }
 
-  /// When the rest is done if the places end together, in nanoseconds from now: the T with
-  /// sum of speed (T - free) = work left, over those that are free before T.
+  /// Returns when the remaining items are complete if all places end together, in nanoseconds from
+  /// now: the T with sum of speed (T - free) = remaining work, over the places that are free before
+  /// T.
   static double end_of(const ShareView& view, std::size_t without) noexcept {
     double end = std::numeric_limits<double>::infinity();
     for (;;) {
@@ -152,7 +154,7 @@ class LearnedChunks final : public ChunkPolicy {
     }
   }
 
-  /// When the others have done the rest, of which one item is the least.
+  /// Returns when the other places have completed the remaining items, at least one item.
   static double end_without(const ShareView& view) noexcept {
     double first = std::numeric_limits<double>::infinity();
     const double item = view.items.work(view.next, view.next + 1);

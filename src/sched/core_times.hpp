@@ -7,20 +7,19 @@
 
 namespace weir::rt {
 
-/// The expected end of the work of each core of a place, which gives each task to the core that is
-/// free first. One thread at a time.
+/// The estimated completion time of each core of a place. Each task goes to the core that is free
+/// first. One thread at a time.
 class CoreTimes {
  public:
   explicit CoreTimes(std::size_t cores) : free_ns_(cores, 0) {}
 
-  /// When the first core is free.
+  /// Returns when the first core is free.
   std::int64_t first_free_ns() const noexcept { return free_ns_.front(); }
-  /// Gives the first core that is free a task of so many ns, which begins at `from_ns` or later.
-  /// Takes time logarithmic in the cores.
+  /// Gives the first free core a task of `run_ns` that starts at `from_ns` or later. O(log cores).
   void occupy(std::int64_t from_ns, std::int64_t run_ns) noexcept;
 
  private:
-  std::vector<std::int64_t> free_ns_;  ///< a heap, the least one first
+  std::vector<std::int64_t> free_ns_;  ///< a min-heap
 };
 
 }  // namespace weir::rt

@@ -5,8 +5,8 @@
 
 namespace weir::rt {
 
-/// From the longest-lived lost place to the first, one more is at work for all of the time, until
-/// the work is over before it was lost.
+/// Goes from the lost place that was busy longest to the shortest and adds each as busy all of the
+/// time, until the work would end before that place was lost.
 double ideal_ns(std::span<const PlaceWork> places) {
   double work = 0, speed = 0;  // of those that are at work until the end
   std::vector<PlaceWork> lost;

@@ -21,19 +21,19 @@ namespace weir::rt {
 namespace {
 
 constexpr std::string_view kHeading = "weir performance models 1";
-constexpr double kLongestNs = 1e15;  // sums of many times fit
-constexpr double kAlike = 1.0 / 16;  // of logarithms of sizes that share their times
-constexpr double kOutlier = 2;       // a factor that one time may move the others by
-constexpr int kChange = 4;           // outliers in a row are no outliers
-constexpr std::uint64_t kFew = 3;    // times that say little about which one is an outlier
-constexpr double kPrior = 0.05;      // for a slope of 1, weighs as much as two sizes with ratio 1.4
+constexpr double kLongestNs = 1e15;  // limit, so that sums of many times fit
+constexpr double kAlike = 1.0 / 16;  // log(size) distance within which sizes share times
+constexpr double kOutlier = 2;       // largest factor by which one time may change the mean
+constexpr int kChange = 4;           // number of successive outliers that count as a change
+constexpr std::uint64_t kFew = 3;    // fewer times cannot tell which one is an outlier
+constexpr double kPrior = 0.05;  // prior for slope 1; weighs as much as two sizes with ratio 1.4
 
 double log_of(std::uint64_t bytes) { return std::log(static_cast<double>(bytes) + 1); }
 double ratio(std::uint64_t bytes, std::uint64_t of) {
   return (static_cast<double>(bytes) + 1) / (static_cast<double>(of) + 1);
 }
 
-/// Fields of a line, which tabs divide.
+/// Returns the tab-separated fields of a line.
 std::vector<std::string_view> fields_of(std::string_view line) {
   std::vector<std::string_view> fields;
   for (std::size_t start = 0; start <= line.size();) {
@@ -44,7 +44,7 @@ std::vector<std::string_view> fields_of(std::string_view line) {
   return fields;
 }
 
-/// Whether text can be a field: programs may call kernels anything.
+/// Whether the text can be a field: kernels may have any name.
 bool fits(std::string_view text) { return text.find_first_of("\t\n") == std::string_view::npos; }
 
 template <class Number>
@@ -85,7 +85,7 @@ void PerformanceModel::Curve::Sample::note(double ns) {
   set_mean(mean_ns + (time - mean_ns) / static_cast<double>(count));
 }
 
-/// What a time counts as.
+/// Returns the time after limiting outliers.
 double PerformanceModel::Curve::Sample::bounded(double time) {
   if (time > kOutlier * mean_ns) {
     outliers = std::max(outliers, 0) + 1;
@@ -96,11 +96,11 @@ double PerformanceModel::Curve::Sample::bounded(double time) {
   }
   if (count < kFew) return time;
   if (std::abs(outliers) < kChange) return std::clamp(time, mean_ns / kOutlier, kOutlier * mean_ns);
-  count = 1;  // half of what it was, and half of what it is
+  count = 1;  // half old, half new
   return time;
 }
 
-/// Takes over times of another size, as they would be of this one.
+/// Merges the times of another size, converted to this size.
 void PerformanceModel::Curve::Sample::absorb(const Sample& other, double slope) {
   const double all = static_cast<double>(count + other.count);
   const double moved = other.y + slope * (x - other.x) - y;
@@ -138,21 +138,21 @@ std::int64_t PerformanceModel::Curve::by_power_law(std::uint64_t bytes) const {
   return static_cast<std::int64_t>(std::clamp(ns, 1.0, kLongestNs));
 }
 
-/// Returns the place of the sample whose times a size shares, that of the end: there is none.
+/// Returns the index of the sample that covers a size, samples_.size() if there is none.
 std::size_t PerformanceModel::Curve::place_of(std::uint64_t bytes) const {
   if (!last_query_.valid || last_query_.bytes != bytes)
     last_query_ = {bytes, find(bytes), -1, true};
   return last_query_.sample;
 }
 
-/// Sizes that were noted need no logarithm.
+/// Sizes with exact samples need no logarithm.
 std::size_t PerformanceModel::Curve::find(std::uint64_t bytes) const {
   const auto exact = std::ranges::lower_bound(samples_, bytes, {}, &Sample::bytes);
   if (exact == samples_.end() || exact->bytes != bytes) return find_similar(log_of(bytes));
   return static_cast<std::size_t>(exact - samples_.begin());
 }
 
-/// Returns the place of the sample whose size is almost the same, that of the end: there is none.
+/// Returns the index of the sample of almost the same size, samples_.size() if there is none.
 std::size_t PerformanceModel::Curve::find_similar(double x) const {
   const auto distance = [x](const Sample& sample) { return std::abs(sample.x - x); };
   const auto closest = std::ranges::min_element(samples_, {}, distance);
@@ -160,7 +160,7 @@ std::size_t PerformanceModel::Curve::find_similar(double x) const {
   return static_cast<std::size_t>(closest - samples_.begin());
 }
 
-/// Returns the mean time of a size that was seen, or almost; 0: it was not.
+/// Returns the mean time of a measured size, or of almost the same size; 0: not measured.
 double PerformanceModel::Curve::measured_mean(std::uint64_t bytes) const {
   const std::size_t known = place_of(bytes);
   if (known == samples_.size()) return 0;
@@ -168,7 +168,7 @@ double PerformanceModel::Curve::measured_mean(std::uint64_t bytes) const {
   return std::clamp(sample.mean_ns * ratio(bytes, sample.bytes), 1.0, kLongestNs);
 }
 
-/// Adds what another curve has, unless this one knows better.
+/// Adds a sample of another curve, unless this one has that size.
 void PerformanceModel::Curve::learn(const Sample& sample) {
   if (find_similar(sample.x) == samples_.size()) add(sample);
 }
@@ -179,7 +179,7 @@ void PerformanceModel::Curve::add(const Sample& sample) {
   if (samples_.size() > kMostSizes) merge_closest();
 }
 
-/// Of the two sizes that are closest the one that was seen more often stays.
+/// Merges the two closest sizes; the size with more times remains.
 void PerformanceModel::Curve::merge_closest() {
   const auto gap = [this](std::size_t i) { return samples_[i + 1].x - samples_[i].x; };
   std::size_t closest = 0;
@@ -192,8 +192,8 @@ void PerformanceModel::Curve::merge_closest() {
   samples_.erase(samples_.begin() + static_cast<std::ptrdiff_t>(gone));
 }
 
-/// Least squares of log(time) over log(bytes), to which sizes that are close to each other say
-/// little about the slope: without any it is 1.
+/// A least squares fit of log(time) over log(bytes) with a prior of slope 1, because close sizes
+/// say little about the slope.
 PerformanceModel::Curve::Line PerformanceModel::Curve::line() const {
   const auto n = static_cast<double>(samples_.size());
   Line line;

@@ -1,4 +1,4 @@
-// How long tasks take: measured while they run.
+// The performance model: measured times of tasks.
 #pragma once
 
 #include <cstddef>
@@ -12,34 +12,34 @@
 
 namespace weir::rt {
 
-/// Times of kernels by kind of place and bytes of operands: the history of a size that was seen,
-/// else a power law through the others. One thread at a time.
+/// Times of kernels by kind of place and bytes of operands: the history of a measured size, else a
+/// power law through the other sizes. One thread at a time.
 class PerformanceModel {
  public:
-  static constexpr std::size_t kMostBytes = 64 << 10;  ///< of text
+  static constexpr std::size_t kMostBytes = 64 << 10;  ///< bytes of text()
 
-  /// What an estimate comes from.
+  /// The origin of an estimate.
   enum class Source : std::uint8_t {
     nothing,
-    guess,    ///< times of other sizes
-    earlier,  ///< times that were read
+    guess,    ///< extrapolated from other sizes
+    earlier,  ///< read from a file
     measured,
   };
 
-  /// Times of one kernel on one kind of place. Sizes that are almost the same share their times.
+  /// Times of one kernel on one kind of place. Sizes that are almost equal share their times.
   ///
-  /// A time that is more than twice the mean of those before it, or less than half, counts as twice
-  /// or half of it, until several in a row are. What was read counts as one time.
+  /// A time that differs from the mean by more than a factor of two counts as twice or half of the
+  /// mean, until several in a row differ so. Times that were read count as one time.
   class Curve {
    public:
-    static constexpr std::size_t kMostSizes = 32;  ///< of more, those that are closest become one
+    static constexpr std::size_t kMostSizes = 32;  ///< beyond that the two closest are merged
 
-    /// Learns a time. The first of a size is forgotten when the second is shorter: it had to pay
-    /// for what only first calls do.
+    /// Adds a time. Drops the first time of a size if the second is shorter, because first calls
+    /// include one-time costs.
     void note(std::uint64_t bytes, std::int64_t ns);
-    /// Returns -1 when nothing was measured.
+    /// Returns the estimate in nanoseconds, -1 if nothing was measured.
     std::int64_t estimate(std::uint64_t bytes) const;
-    /// What estimate() says comes from.
+    /// Returns the origin of estimate().
     Source source(std::uint64_t bytes) const;
 
    private:
@@ -49,9 +49,9 @@ class PerformanceModel {
       std::uint64_t count = 0;
       double mean_ns = 0;
       double x = 0, y = 0;    ///< logarithms of size and mean
-      bool replaced = false;  ///< the first time was forgotten
-      bool earlier = false;   ///< it was read, and none was noted since
-      int outliers = 0;       ///< in a row: that were much longer, or if negative, much shorter
+      bool replaced = false;  ///< the first time was dropped
+      bool earlier = false;   ///< was read, and no time was added since
+      int outliers = 0;       ///< successive outliers: above the mean, below it if negative
 
       static Sample of(std::uint64_t bytes, double mean_ns, std::uint64_t count);
       void set_mean(double ns);
@@ -63,14 +63,14 @@ class PerformanceModel {
     struct Line {
       double x = 0, y = 0, slope = 1;
     };
-    static constexpr std::uint64_t kMemory = 32;  ///< older times fade
-    /// What is known of the size that was asked for last: tasks come in series, and each is asked
-    /// for before it runs and noted after that.
+    static constexpr std::uint64_t kMemory = 32;  ///< limit of `count`: older times fade
+    /// The result for the last queried size: tasks come in series, and each size is queried before
+    /// the task and noted after it.
     struct LastQuery {
       std::uint64_t bytes = 0;
-      std::size_t sample = 0;          ///< of the sample whose times it shares; the end: of none
-      std::int64_t power_law_ns = -1;  ///< by the power law
-      bool valid = false;              ///< nothing was learnt since, or only of this size
+      std::size_t sample = 0;          ///< index of the sample that covers the size, or the end
+      std::int64_t power_law_ns = -1;  ///< estimate by the power law
+      bool valid = false;              ///< no time was added since, or only of this size
     };
 
     std::size_t place_of(std::uint64_t bytes) const;
@@ -85,31 +85,30 @@ class PerformanceModel {
 
     std::vector<Sample> samples_;  ///< by size
     mutable LastQuery last_query_;
-    std::size_t age_ = 0;  ///< 0: was used; else its turn in what was read
+    std::size_t age_ = 0;  ///< 0: used in this process; else its position in the file
   };
 
-  /// Returns the curve of a kernel on a kind of place, which stays where it is.
+  /// Returns the curve of a kernel on a kind of place. The reference stays valid.
   Curve& curve(std::string_view kernel, std::string_view kind);
 
-  /// Returns how many times as fast as the first each kind of place is, by the mean of what all of
-  /// them have run. Empty when there is no such thing.
+  /// Returns the speed of each kind of place relative to the first, by the mean over the kernels
+  /// that all of them have run. Empty if there are none.
   std::vector<double> speeds(std::span<const std::string> kinds) const;
 
-  /// As lines of text, for machine `machine`: first those that were used, then what was read, in
-  /// its order, as long as there is room. Kernels with tabs or ends of lines in their names are
-  /// left out.
+  /// Returns the model as text for `machine`: first the curves that were used, then those that were
+  /// read, in their order, up to kMostBytes. Omits kernels with tabs or line ends in their names.
   std::string text(std::string_view machine) const;
-  /// Adds what text() made. Throws Error naming `file` when it is not of this form, or was measured
-  /// on another machine; nothing is added then.
+  /// Adds the curves of a text(). Throws Error naming `file`, and adds nothing, if the text is
+  /// invalid or from another machine.
   void read(std::string_view text, std::string_view machine, std::string_view file);
 
-  /// Adds what store_cached() has put into the user's cache on this machine. What is there and
-  /// cannot be used is left alone, with a warning in the log.
+  /// Adds the curves that store_cached() put into the user's cache on this machine. Ignores
+  /// unusable contents, with a warning in the log.
   void load_cached(const std::string& machine);
-  /// Puts what was used into the user's cache, before what others have kept there.
+  /// Writes the used curves into the user's cache, before those that other processes wrote there.
   void store_cached(const std::string& machine) const;
 
-  /// Calls visit(kernel, kind, bytes, count, mean_ns) for all that was measured.
+  /// Calls visit(kernel, kind, bytes, count, mean_ns) for all measured times.
   template <class Visit>
   void each(Visit&& visit) const {
     for (const auto& [key, curve] : curves_) {
@@ -120,7 +119,7 @@ class PerformanceModel {
   }
 
  private:
-  /// The mean time of a kernel, 0: it has not run so.
+  /// Returns the mean time of a kernel in ns; 0: not measured.
   double mean_of(const std::string& kernel, const std::string& kind, std::uint64_t bytes) const;
 
   std::map<std::pair<std::string, std::string>, Curve, std::less<>> curves_;

@@ -1,4 +1,4 @@
-// The regions that the tasks of a queue use, and where their newest contents are.
+// Pieces: the regions that the tasks of a queue use, and where their newest contents are.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace weir::rt {
 
 struct Piece;
 
-/// An action that uses a memory, and the place it is in.
+/// An action that uses a memory, and its queue place.
 struct Use {
   static constexpr std::uint32_t kNoPlace = UINT32_MAX;
 
@@ -26,34 +26,34 @@ struct Use {
   std::uint32_t queue_place = kNoPlace;
 };
 
-/// Memory for the contents of a piece: its region in host memory, or a slot in a device's memory.
+/// Memory for the contents of a piece: its region of host memory, or a slot in device memory.
 struct Storage {
   weir_buffer* buffer = nullptr;
   weir_region region{};
   std::uint16_t memory = kHostMemory;
-  Use writer;                 ///< the last action that wrote it
-  Use earlier_writer;         ///< one that may still write it, when the last one never had a place
-  std::vector<Use> readers;   ///< those that have read it since
-  Piece* piece = nullptr;     ///< of a slot: whose contents it is for
-  std::int64_t ready_ns = 0;  ///< when the last copy into it is expected to be over
+  Use writer;                 ///< last action that wrote it
+  Use earlier_writer;         ///< another possible writer, if the last one never had a place
+  std::vector<Use> readers;   ///< actions that have read it since
+  Piece* piece = nullptr;     ///< of a slot: its piece
+  std::int64_t ready_ns = 0;  ///< estimated completion of the last copy into it
 };
 
-/// How a task uses a piece, as far as the order of tasks goes.
+/// How a task uses a piece, for the order of tasks.
 enum class UseKind : std::uint8_t { read, write, commute };
 
 /// The use of a piece by a deferred task.
 struct DeferredUse {
   static constexpr std::uint64_t kMostSequence = (std::uint64_t{1} << 48) - 1;
 
-  std::uint64_t sequence : 48 = 0;  ///< of the task
-  std::uint16_t flags = 0;          ///< of the object that it is a part of
+  std::uint64_t sequence : 48 = 0;  ///< sequence number of the task
+  std::uint16_t flags = 0;          ///< of the object that contains this one
   DeferredUse *before = nullptr, *next = nullptr;
 };
 
-/// Tasks without a place that use a piece in the same way, in the order of the program.
+/// Deferred tasks that use a piece in the same way, in program order.
 class DeferredUses {
  public:
-  /// Returns the sequence of the first one, UINT64_MAX without any.
+  /// Returns the sequence number of the first one, UINT64_MAX if there is none.
   std::uint64_t first() const noexcept { return first_ != nullptr ? first_->sequence : UINT64_MAX; }
   void push(DeferredUse& use) noexcept;
   void remove(DeferredUse& use) noexcept;
@@ -63,20 +63,20 @@ class DeferredUses {
   DeferredUse* last_ = nullptr;
 };
 
-/// A region that tasks name.
+/// A region that tasks name, with its storages.
 struct Piece {
   Region region;
   Storage host_storage;                        ///< in host memory
   std::array<Storage*, kMaxMemories> slots{};  ///< by memory
   std::uint64_t valid = 1;                     ///< bit m: memory m has the newest contents
-  std::vector<Piece*> peers;                   ///< others with bytes in common
-  std::uint64_t last_use = 0;                  ///< sequence of the last task that was bound
-  std::uint64_t pin_mark = 0;                  ///< mark of the task that needs it just now
-  std::uint64_t search_mark = 0;               ///< of the last search that met it
-  std::int64_t ready_ns = 0;                   ///< when it is expected to have its value
-  std::uint64_t writer_sequence = 0;           ///< sequence of the bound task that gives it that
-  std::uint32_t owner = Use::kNoPlace;         ///< place that last wrote it
-  std::array<DeferredUses, 3> deferred;        ///< by UseKind
+  std::vector<Piece*> peers;                   ///< other pieces that overlap this one
+  std::uint64_t last_use = 0;                  ///< sequence number of the last bound task
+  std::uint64_t pin_mark = 0;            ///< mark of the task that is being bound and needs it
+  std::uint64_t search_mark = 0;         ///< mark of the last search that visited it
+  std::int64_t ready_ns = 0;             ///< estimated time of its newest contents
+  std::uint64_t writer_sequence = 0;     ///< sequence number of the bound task that writes those
+  std::uint32_t owner = Use::kNoPlace;   ///< queue place that last wrote it
+  std::array<DeferredUses, 3> deferred;  ///< by UseKind
 
   bool valid_in(std::uint16_t where) const noexcept { return (valid >> where & 1) != 0; }
   bool valid_on_host() const noexcept { return valid_in(kHostMemory); }
@@ -85,21 +85,22 @@ struct Piece {
   DeferredUses& deferred_as(UseKind kind) noexcept {
     return deferred[static_cast<std::size_t>(kind)];
   }
-  /// Returns the sequence of the first task without a place that uses it, UINT64_MAX without any.
+  /// Returns the sequence number of the first deferred task that uses it, UINT64_MAX if there is
+  /// none.
   std::uint64_t next_use() const noexcept {
     return std::min({deferred[0].first(), deferred[1].first(), deferred[2].first()});
   }
-  /// Whether a task has to wait for one before it that has no place.
+  /// Whether a task depends on an earlier deferred task.
   bool depends_on_deferred(std::uint64_t sequence, UseKind kind) const noexcept;
 };
 
 /// All pieces of a queue. One thread at a time.
 class PieceTable {
  public:
-  /// Returns the piece of a valid region of a live buffer, made at its first use. Throws
+  /// Returns the piece of a valid region of a live buffer, created on first use. Throws
   /// std::bad_alloc.
   Piece& find(weir_buffer& buffer, const Region& region);
-  /// Calls visit(piece) for the pieces of a buffer that have a byte in common with a region.
+  /// Calls visit(piece) for the pieces of a buffer that overlap a region.
   template <class Visit>
   void each_overlapping(const Buffer& buffer, const Region& region, Visit&& visit) {
     const auto found = buffers_.find(buffer.id());
@@ -114,7 +115,7 @@ class PieceTable {
       for (const auto& piece : index.pieces) visit(*piece);
     }
   }
-  /// Forgets the pieces of a buffer, which have no slots any more.
+  /// Removes the pieces of a buffer, which must not have slots.
   void forget(const Buffer& buffer) noexcept;
 
  private:
@@ -127,13 +128,13 @@ class PieceTable {
       return hash ^ hash >> 29;
     }
   };
-  /// The pieces of one buffer, by region and by the stretch of the buffer they reach into.
+  /// The pieces of one buffer, by region and by the bins of the buffer that they overlap.
   struct RegionIndex {
     std::vector<std::unique_ptr<Piece>> pieces;
     std::unordered_map<Region, Piece*, Hash> by_region;
     std::array<std::vector<Piece*>, kBins> bins;
     std::uint64_t stretch = 1;
-    std::vector<Piece*> found;  ///< has room for all
+    std::vector<Piece*> found;  ///< result of a search; has capacity for all pieces
 
     const std::vector<Piece*>& candidates(const Region& region, std::uint64_t search) noexcept;
   };

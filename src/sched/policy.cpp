@@ -15,7 +15,7 @@ namespace {
 using Candidates = std::span<const weir_candidate>;
 using Outlooks = std::span<const CandidateEstimate>;
 
-/// Returns the candidate with the least cost(candidate), the first of equal ones.
+/// Returns the candidate with the lowest cost(candidate), the first one of equals.
 template <class Cost>
 std::size_t cheapest(Candidates candidates, const Cost& cost) {
   std::size_t best = 0;
@@ -25,7 +25,7 @@ std::size_t cheapest(Candidates candidates, const Cost& cost) {
   return best;
 }
 
-/// Tasks that a place has for each of its cores.
+/// Returns the number of tasks per core of a place.
 double load_of(const weir_candidate& candidate) {
   return static_cast<double>(candidate.tasks) / static_cast<double>(candidate.cores);
 }
@@ -42,7 +42,8 @@ class RoundRobin final : public Policy {
   std::size_t next_ = 0;
 };
 
-/// The owner of what a task writes computes it. What nobody owns goes where there is least to do.
+/// Chooses the owner of what the task writes. Without an owner, chooses the place with the least
+/// load.
 class Locality final : public Policy {
  public:
   std::size_t choose(const char*, Candidates candidates, Outlooks) override {
@@ -54,9 +55,9 @@ class Locality final : public Policy {
   }
 };
 
-/// The place that will have done the task first. Places that never ran the kind of task get some to
-/// be measured, one for each core, and a place that has been avoided for long is tried again when
-/// that costs little beside the tasks since.
+/// Chooses the place with the earliest estimated completion. Places that never ran the kernel get
+/// one task per core for measurement. A place that was avoided for long is tried again when that
+/// costs little compared with the tasks since.
 class EarliestFinish final : public Policy {
  public:
   bool wants_ready_tasks() const noexcept override { return true; }
@@ -86,21 +87,20 @@ class EarliestFinish final : public Policy {
   }
 
  private:
-  static constexpr std::int64_t kCopies = 4;  ///< how often a copy counts, besides the wait for it
-  static constexpr double kSaved = 32;        ///< parts of the time, of which one is for measuring
-  static constexpr double kMostSaved = 256;   ///< tasks for which time is saved
-  static constexpr double kDoubt = 8;         ///< a time that was not measured may be so wrong
-  static constexpr std::uint64_t kOld = 64;   ///< tasks after which a time may have changed
+  static constexpr std::int64_t kCopies = 4;  ///< weight of a copy, besides the wait for it
+  static constexpr double kSaved = 32;  ///< one part in so many of the time may go to measurements
+  static constexpr double kMostSaved = 256;  ///< tasks for which time is saved up
+  static constexpr double kDoubt = 8;        ///< factor by which an unmeasured time may be wrong
+  static constexpr std::uint64_t kOld = 64;  ///< tasks after which a measured time may be obsolete
 
-  /// When the task ends, and later for as long as its copies keep links from others: what has moved
-  /// once is likely to move again.
+  /// The completion time of the task, plus a penalty for the time that its copies occupy links:
+  /// what was copied once is likely to be copied again.
   static std::int64_t cost_of(const weir_candidate& candidate, const CandidateEstimate& estimate) {
     return std::max(candidate.free_ns, candidate.ready_ns + candidate.transfer_ns) +
            candidate.run_ns + kCopies * estimate.copying_ns;
   }
 
-  /// Returns a place that is idle and has been avoided, if what it costs more is saved, else the
-  /// best one.
+  /// Returns an idle place that was avoided, if its extra cost is saved up, else the best one.
   std::size_t try_again(Candidates candidates, Outlooks estimates, std::size_t best,
                         std::int64_t least) {
     for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -117,10 +117,10 @@ class EarliestFinish final : public Policy {
     return best;
   }
 
-  double savings_ns_ = 0;  ///< for places that are avoided
+  double savings_ns_ = 0;  ///< for trying avoided places
 };
 
-/// A place with room takes the task, rather one that has its data.
+/// Chooses a place with free cores, preferably one that has the data.
 class Steal final : public Policy {
  public:
   std::size_t choose(const char*, Candidates candidates, Outlooks) override {
@@ -132,7 +132,7 @@ class Steal final : public Policy {
   }
 };
 
-/// Shares in proportion to the weights: the place that is furthest behind its share.
+/// Distributes tasks in proportion to the weights: chooses the place that is furthest behind.
 class Static final : public Policy {
  public:
   std::size_t choose(const char*, Candidates candidates, Outlooks) override {
@@ -155,7 +155,7 @@ class Static final : public Policy {
   std::vector<std::pair<weir_place*, double>> shares_;
 };
 
-/// Of the program.
+/// A policy of the program.
 class Custom final : public Policy {
  public:
   Custom(weir_policy_function function, void* payload) : function_(function), payload_(payload) {}

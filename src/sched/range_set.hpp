@@ -1,4 +1,4 @@
-// Which items of a share are done.
+// The set of completed items of a share.
 #pragma once
 
 #include <cstdint>
@@ -6,19 +6,19 @@
 
 namespace weir::rt {
 
-/// Neighbouring items, of which count 0 are none.
+/// Consecutive items; none if `count` is 0.
 struct ItemRange {
   std::uint64_t first, count;
 };
 
-/// Items, as few ranges. One thread at a time.
+/// A set of items, stored as few ranges. One thread at a time.
 class RangeSet {
  public:
-  /// Adds all of the items. Returns false, and adds none, when one of them is there already. Throws
-  /// std::bad_alloc, which leaves the set as it was.
+  /// Adds all items of a range. Returns false, and adds none, if one of them is in the set. Throws
+  /// std::bad_alloc and then changes nothing.
   bool add(const ItemRange& range);
 
-  /// Calls visit(ItemRange) for what is missing of [0, items), in order, until it returns false.
+  /// Calls visit(ItemRange) for the missing items of [0, items), in order, until it returns false.
   template <class Visit>
   void for_each_gap(std::uint64_t items, const Visit& visit) const {
     std::uint64_t next = 0;
@@ -30,7 +30,8 @@ class RangeSet {
   }
 
  private:
-  std::map<std::uint64_t, std::uint64_t> ends_;  ///< of ranges that do not touch, by their first
+  /// end of each range by its first item; ranges are not adjacent
+  std::map<std::uint64_t, std::uint64_t> ends_;
 };
 
 }  // namespace weir::rt

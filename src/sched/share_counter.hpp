@@ -1,4 +1,4 @@
-// The counter from which all places fetch their next items.
+// The share counter, from which all places fetch their next items.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,17 @@
 
 namespace weir::rt {
 
-/// The number of items that have been assigned. The caller of fetch_add() owns the items it added.
-/// Any thread; between processes a word in shared memory.
+/// The number of items that have been handed out. The caller of fetch_add() owns the items that it
+/// added. Any thread; between processes a word in shared memory.
 class ShareCounter {
  public:
   virtual ~ShareCounter() = default;
-  /// Adds and returns what was there before.
+  /// Adds `count` and returns the value before.
   virtual std::uint64_t fetch_add(std::uint64_t count) noexcept = 0;
   virtual std::uint64_t read() const noexcept = 0;
 };
 
-/// One within the process.
+/// A counter within one process.
 class LocalCounter final : public ShareCounter {
  public:
   std::uint64_t fetch_add(std::uint64_t count) noexcept override {

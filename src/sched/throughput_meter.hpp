@@ -1,4 +1,4 @@
-// How fast a place works.
+// The throughput meter: how fast a place completes items.
 #pragma once
 
 #include <array>
@@ -16,42 +16,42 @@ namespace weir::rt {
 /// restart at one item.
 class ThroughputMeter {
  public:
-  /// The place begins to work after it had nothing to do.
+  /// The place starts to work after it was idle.
   void begin(std::int64_t now_ns) noexcept;
-  /// A chunk is over.
+  /// A chunk has completed.
   void end(std::int64_t now_ns, std::uint64_t items, double work) noexcept;
 
-  /// Work in a nanosecond; 0: not known yet.
+  /// Returns the work per nanosecond; 0: unknown.
   double speed() const noexcept { return speed_; }
-  /// The fewest items at which it has this speed, as far as is known.
+  /// Returns the fewest items per chunk at which the place reaches this speed, as far as is known.
   std::uint64_t grain() const noexcept { return grain_; }
-  /// When the chunk that is worked on began.
+  /// Returns when the current chunk began.
   std::int64_t since_ns() const noexcept { return since_ns_; }
 
  private:
   struct Mark {
     std::int64_t busy_ns;
-    double work;  ///< done until then
+    double work;  ///< completed until then
     std::uint64_t items;
   };
 
-  /// Over the last `ends` ends.
+  /// Returns the speed over the last `ends` chunks.
   double speed_over(std::size_t ends) const noexcept;
-  /// Of a chunk, the mean of the last `ends`.
+  /// Returns the mean items per chunk over the last `ends` chunks.
   double items_over(std::size_t ends) const noexcept;
   void detect_drift() noexcept;
   void try_larger(std::uint64_t items, double speed) noexcept;
 
   static constexpr std::size_t kMarks = 9;
-  static constexpr double kDrift = 1.3;  ///< a factor in speed that is no noise
-  static constexpr double kGain = 1.1;   ///< a factor in speed that is worth larger chunks
+  static constexpr double kDrift = 1.3;  ///< a speed ratio beyond noise
+  static constexpr double kGain = 1.1;   ///< a speed ratio that justifies larger chunks
 
-  std::array<Mark, kMarks> marks_{};  ///< a ring
+  std::array<Mark, kMarks> marks_{};  ///< a ring buffer
   std::size_t newest_ = 0;
-  std::size_t ends_ = 0;  ///< marks before the newest that still matter
+  std::size_t ends_ = 0;  ///< number of valid marks before the newest
   std::int64_t since_ns_ = 0;
   double speed_ = 0;
-  double tried_speed_ = 0;  ///< of chunks half as large as `grain_` while that grows
+  double tried_speed_ = 0;  ///< speed with chunks of half of `grain_`, while that grows
   std::uint64_t grain_ = 1;
   bool growing_ = true;
 };

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kFolder = "wisdom";
 
-/// The exponent of the nearest power of 2; -1 of 0.
+/// Returns the exponent of the nearest power of 2; -1 for 0.
 int size_class(std::uint64_t size) {
   return size == 0 ? -1 : static_cast<int>(std::lround(std::log2(static_cast<double>(size))));
 }
@@ -32,7 +32,7 @@ void check_line(std::string_view text, const char* what) {
   }
 }
 
-/// Takes a number and the blank after it from the front of a text.
+/// Removes a number and the blank after it from the front of a text.
 template <class Number>
 bool take(std::string_view& text, Number& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);

@@ -1,4 +1,4 @@
-// How programs divide their work, kept in the user's cache.
+// Measured divisions of work, in the user's cache.
 #pragma once
 
 #include <cstddef>
@@ -17,20 +17,20 @@ struct Division {
   bool operator==(const Division&) const = default;
 };
 
-/// The entry of one problem. Saves work when it is there, and is never an error.
+/// The entry of one problem. It saves work if it exists; a missing entry is not an error.
 class Wisdom {
  public:
-  /// Throws Error unless the name of the problem is one line of text.
+  /// Throws Error if the name of the problem is not one line of text.
   Wisdom(std::string_view machine, std::string_view domains, std::string_view problem,
          std::uint64_t size);
 
-  /// Nothing when none was kept, or what is there cannot be used.
+  /// Returns the stored division, nothing if there is none or it is unusable.
   std::optional<Division> find() const;
-  /// Throws Error for a division that cannot be.
+  /// Stores a division. Throws Error if it is invalid.
   void keep(const Division& division) const;
 
  private:
-  std::string head_;  ///< of the file: what it is for
+  std::string head_;  ///< first lines of the file: what the entry is for
 };
 
 }  // namespace weir::rt
