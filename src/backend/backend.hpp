@@ -67,7 +67,7 @@ struct KernelSource {
   /// One letter for each parameter. 'p': the address of the next operand. For the next scalar: 'i',
   /// 'u' its lower 32 bits, 'l', 'm' all 64 bits, signed and unsigned; 'f' float, 'd' double.
   std::string parameters;
-  /// groups wait for each other: at most as many as the device runs at once
+  /// Groups wait for each other: at most as many as the device runs at once.
   bool resident = false;
 };
 
@@ -80,7 +80,7 @@ struct Job {
   weir_cost_function cost = nullptr;
   const char* kernel = "";        ///< name of the kernel
   std::size_t kernel_number = 0;  ///< number of the kernel in the runtime, from 1
-  /// source for the device's compiler, instead of `function`
+  /// Source for the device's compiler, instead of `function`.
   const KernelSource* source = nullptr;
   std::array<std::uint32_t, 3> groups{};  ///< with `source`: groups to run; none if one is 0
   bool parallel = false;
@@ -93,9 +93,9 @@ struct Job {
   static constexpr unsigned kPriorities = 12;
   bool is_copy = false;  ///< a copy between host and device instead of a call
   CopyEnd from, to;
-  /// submission id: number of the job in its place, from 1 in the order of next()
+  /// Submission id: number of the job in its place, from 1 in the order of next().
   std::uint64_t id = 0;
-  /// below kPriorities; of jobs that may start, higher priorities go first
+  /// Below kPriorities; of jobs that may start, higher priorities go first.
   std::uint8_t priority = 0;
   /// Ids of the jobs that must complete before this one starts, without duplicates; they may be
   /// complete already. Valid until the next call of next() for any worker of the place. If one of

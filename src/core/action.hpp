@@ -40,7 +40,7 @@ enum class ActionKind : std::uint8_t {
 enum class DrainFate : std::uint8_t {
   open,
   reported,  ///< the drain ends with the stream's failure, and the stream forgets it
-  /// no thread waits: the drain ends with the stream's failure, and the stream keeps it
+  /// No thread waits: the drain ends with the stream's failure, and the stream keeps it.
   abandoned,
 };
 

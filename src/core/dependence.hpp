@@ -60,7 +60,7 @@ class DependenceTable {
     bool poisoned = false;     ///< whether any of its accesses is poisoned
     bool idle = false;
     std::uint64_t search_mark = 0;  ///< mark of the last search that visited it
-    /// sequence number of the last action that cleared the poison
+    /// Sequence number of the last action that cleared the poison.
     std::uint64_t poison_cleared_at = 0;
     std::vector<std::uint64_t> readers;  ///< readers since the last write
     std::vector<Entry*> peers;           ///< entries of the same instance that overlap this one
@@ -99,7 +99,7 @@ class DependenceTable {
     /// Entries by the bins of the buffer that they overlap; empty while there are few entries.
     std::vector<std::vector<Entry*>> bins;
     unsigned bin_shift = 0;
-    /// number of entries from which smaller bins are faster
+    /// Number of entries from which smaller bins are faster.
     std::size_t bins_full_at = kFewEntries;
   };
   struct Key {

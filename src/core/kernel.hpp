@@ -51,7 +51,7 @@ struct KernelCode {
   weir_host_function function;
   void* payload;
   const Portable* portable = nullptr;  ///< its check() must accept the call
-  /// source for the device's compiler, instead of `function`
+  /// Source for the device's compiler, instead of `function`.
   const KernelSource* source = nullptr;
 };
 

@@ -31,8 +31,8 @@ Backend& find_backend(const DomainSpec& spec, std::vector<std::unique_ptr<Backen
        did_you_mean(spec.kind, kinds), fmt::join(kinds, ", "));
 }
 
-/// "KEY=VALUE"; a number alone, or "*", is that of the device. "DEVICE/SPECIFICATION" is a domain
-/// of that device, to which all that follows belongs.
+/// Parses "KEY=VALUE"; a number alone, or "*", is the value of "device". "DEVICE/SPECIFICATION" is
+/// a domain of that device; what follows belongs to the specification.
 void add_setting(DomainSpec& spec, std::string_view text) {
   if (!spec.settings.empty() && spec.settings.back().first == "domain") {
     spec.settings.back().second.append(",").append(text);
@@ -61,7 +61,7 @@ void check_count(const std::vector<DomainSpec>& specs) {
   }
 }
 
-/// Replaces each specification by those that it stands for.
+/// Replaces each specification by those that it expands to.
 std::vector<DomainSpec> expand(const std::vector<DomainSpec>& given,
                                std::vector<std::unique_ptr<Backend>>& backends) {
   std::vector<DomainSpec> specs;
@@ -74,7 +74,7 @@ std::vector<DomainSpec> expand(const std::vector<DomainSpec>& given,
   return specs;
 }
 
-/// Deals the cores of the machine to domains; starts over when there are not enough.
+/// Deals the cores of the machine to domains. Starts over when they are used up.
 class CoreDealer {
  public:
   explicit CoreDealer(const Machine& machine) : cores_(machine.cores), own_(machine.own_cores) {}
@@ -84,7 +84,7 @@ class CoreDealer {
     for (unsigned i = 0; i < count; ++i) dealt.push_back(cores_[next_++ % cores_.size()]);
     return dealt;
   }
-  /// Of the process's own: what nobody has asked for, else all.
+  /// Returns the cores of the process that no domain has requested, else all of them.
   std::vector<Core> rest() const {
     const auto at = [this](std::size_t i) {
       return cores_.begin() + static_cast<std::ptrdiff_t>(i);

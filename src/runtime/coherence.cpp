@@ -10,7 +10,7 @@ namespace weir::rt {
 
 namespace {
 
-constexpr double kUsualGbps = 8;  ///< of a link that says nothing
+constexpr double kUsualGbps = 8;  ///< of a link without a specified bandwidth
 
 constexpr std::uint64_t low_bits(unsigned count) noexcept {
   return (std::uint64_t{1} << count) - 1;
@@ -59,7 +59,7 @@ ArrivalEstimate Coherence::arrival_in(const QueuePlace& queue_place,
     const std::uint16_t memory = queue_place.memory_of(*piece.host_storage.buffer);
     if (!piece.valid_in(memory)) {
       add_copies(queue_place, piece, memory, arrival);
-      if (use.writes() && !piece.valid_on_host()) {  // it may have to come back
+      if (use.writes() && !piece.valid_on_host()) {  // a copy back to the host may be needed
         arrival.copying_ns += arena_of(memory_of(piece)).link.copy_ns(piece.bytes());
       }
     } else {
@@ -70,7 +70,7 @@ ArrivalEstimate Coherence::arrival_in(const QueuePlace& queue_place,
   return arrival;
 }
 
-/// The copies of a piece that is not in a memory, as make_valid() makes them.
+/// Adds the copies that make_valid() would make of a piece that is not valid in a memory.
 void Coherence::add_copies(const QueuePlace& queue_place, const Piece& piece, std::uint16_t memory,
                            ArrivalEstimate& arrival) const noexcept {
   arrival.missing_bytes += piece.bytes();
@@ -222,8 +222,8 @@ void Coherence::drop_completed_uses() {
   }
 }
 
-/// Memories into which something failed to write do not have the contents of a piece. When none
-/// has, they are what host memory says.
+/// Marks the memories that a failed task or copy wrote as not valid. If none remains, the host
+/// memory counts as valid.
 void Coherence::invalidate_failed(Piece& piece) const noexcept {
   const auto distrust = [&](const Storage* storage) {
     if (storage != nullptr && failed(storage->writer)) {
@@ -254,7 +254,7 @@ bool Coherence::is_complete(const Use& use) const noexcept {
   return id == 0 || runtime_.slot_of(use.event).event.is_complete(id);
 }
 
-/// Whether it is over, and neither well nor as it was because it was cancelled.
+/// Whether the use is complete and failed. A cancelled use has left the contents as they were.
 bool Coherence::failed(const Use& use) const noexcept {
   const std::uint64_t id = use.event.opaque[1];
   if (id == 0 || !is_complete(use)) return false;
@@ -262,7 +262,7 @@ bool Coherence::failed(const Use& use) const noexcept {
   return status != WEIR_STATUS_OK && status != WEIR_STATUS_CANCELLED;
 }
 
-/// Whether nothing has to wait for it, nor learn of its failure.
+/// Whether no later use must wait for this one or inherit its failure.
 bool Coherence::has_succeeded(const Use& use) const noexcept {
   const std::uint64_t id = use.event.opaque[1];
   return id == 0 || (is_complete(use) && runtime_.failures().find(id).status == WEIR_STATUS_OK);
@@ -274,7 +274,7 @@ void Coherence::add_wait(const Use& use, std::uint32_t queue_place,
   if (elsewhere && !has_succeeded(use)) waits.push_back(use.event);
 }
 
-/// Adds what an action of a place has to wait for, besides what its stream orders.
+/// Adds the events that an action of a queue place must wait for in addition to its stream's order.
 void Coherence::add_waits(const Storage& storage, bool writes, std::uint32_t queue_place,
                           std::vector<weir_event>& waits) const {
   add_wait(storage.writer, queue_place, waits);
@@ -283,7 +283,7 @@ void Coherence::add_waits(const Storage& storage, bool writes, std::uint32_t que
   for (const Use& reader : storage.readers) add_wait(reader, queue_place, waits);
 }
 
-/// The same for a memory of a piece: pieces that overlap share host memory.
+/// The same for a storage of a piece: overlapping pieces share host memory.
 void Coherence::add_waits(const Piece& piece, const Storage& storage, bool writes,
                           std::uint32_t queue_place, std::vector<weir_event>& waits) const {
   add_waits(storage, writes, queue_place, waits);
@@ -291,8 +291,8 @@ void Coherence::add_waits(const Piece& piece, const Storage& storage, bool write
   for (const Piece* peer : piece.peers) add_waits(peer->host_storage, writes, queue_place, waits);
 }
 
-/// Adds the tasks without a place that were to write bytes of a piece and have failed: they brought
-/// no copy of it to host memory.
+/// Adds the failed tasks that never had a place and would have written bytes of the piece: no copy
+/// of theirs in host memory carries the failure.
 void Coherence::add_failed_peers(const Piece& piece, std::vector<weir_event>& waits) const {
   for (const Piece* peer : piece.peers) {
     const Use& writer = peer->host_storage.writer;
@@ -305,7 +305,7 @@ void Coherence::make_room_to_note(Storage& storage, std::size_t uses) {
   std::vector<Use>& readers = storage.readers;
   if (readers.capacity() >= readers.size() + uses) return;
   std::erase_if(readers, [this](const Use& reader) { return has_succeeded(reader); });
-  readers.reserve(2 * readers.size() + uses);  // half of it at least is free then
+  readers.reserve(2 * readers.size() + uses);  // leaves at least half of it free
 }
 
 void Coherence::note_use(Storage& storage, const Use& use, bool writes) noexcept {
@@ -320,7 +320,7 @@ void Coherence::note_use(Storage& storage, const Use& use, bool writes) noexcept
 
 // ---- Copies ------------------------------------------------------------------------------------
 
-/// Pieces that overlap without being the same meet in host memory.
+/// Writes overlapping pieces back: they exchange their bytes in host memory.
 void Coherence::write_back_peers(Piece& piece, bool writes) {
   for (Piece* peer : piece.peers) {
     if (!peer->valid_on_host()) write_back(*peer);
@@ -347,7 +347,8 @@ Storage& Coherence::make_valid(QueuePlace& queue_place, Piece& piece, bool reads
   return slot;
 }
 
-/// Another device from which a place gets a piece, nullptr: from host memory.
+/// Returns the storage in another device from which the place copies the piece, nullptr: host
+/// memory.
 Storage* Coherence::source_for(const QueuePlace& queue_place, const Piece& piece) const noexcept {
   if (piece.valid_on_host()) return nullptr;
   for (std::uint16_t memory = 1; memory < kMaxMemories; ++memory) {
@@ -364,7 +365,8 @@ void Coherence::copy_in(QueuePlace& queue_place, Piece& piece, ArenaSlot& slot) 
   transfer(queue_place, piece, source != nullptr ? *source : piece.host_storage, slot);
 }
 
-/// The first device that has the newest contents of a piece, which host memory has not.
+/// Returns the first device memory with the newest contents of a piece that is not valid on the
+/// host.
 std::uint16_t Coherence::memory_of(const Piece& piece) noexcept {
   std::uint16_t memory = 1;
   while (!piece.valid_in(memory)) ++memory;
@@ -377,7 +379,7 @@ void Coherence::write_back(Piece& piece) {
   transfer(queue_place_of(memory, slot), piece, slot, piece.host_storage);
 }
 
-/// Enqueues a copy in a place of the device at one end: the other end may be that of other places.
+/// Enqueues a copy in a place of the device at one end. The other end may belong to another place.
 void Coherence::transfer(QueuePlace& queue_place, Piece& piece, Storage& source, Storage& target) {
   waits_.clear();
   add_waits(piece, source, false, queue_place.index, waits_);
@@ -405,7 +407,7 @@ void Coherence::transfer(QueuePlace& queue_place, Piece& piece, Storage& source,
       piece.bytes();
 }
 
-/// Prefers the place that wrote a slot, which then needs no event.
+/// Returns a place with this memory, preferably the one that wrote the slot: it needs no event.
 QueuePlace& Coherence::queue_place_of(std::uint16_t memory, const Storage& slot) {
   const auto fits = [&](const QueuePlace& queue_place) {
     return queue_place.domain().residency().memory() == memory;
@@ -431,8 +433,8 @@ Coherence::ArenaSlot& Coherence::slot_of(QueuePlace& queue_place, Piece& piece,
   return *slot;
 }
 
-/// What is done with the slot from now on comes after what was, and has nothing to do with how that
-/// went: the streams of all places with that memory have to forget it.
+/// Makes later uses of the slot wait for the earlier ones without inheriting their failures. The
+/// streams of all places with this memory clear the poison.
 void Coherence::clear_poison(QueuePlace& queue_place, ArenaSlot& slot) {
   if (slot.writer.event.opaque[1] == 0 && slot.readers.empty()) return;
   waits_.clear();
@@ -446,8 +448,9 @@ void Coherence::clear_poison(QueuePlace& queue_place, ArenaSlot& slot) {
   }
 }
 
-/// Returns a slot without a piece; nullptr when another one had to go first. Larger ones do: what
-/// is abandoned takes up memory until it is over, and the domain has to evict for it.
+/// Returns a slot without a piece, or nullptr after it freed another slot: call it again. It
+/// prefers larger slots to abandoning a slot, because abandoned memory stays in use until its
+/// actions are complete, and the domain would have to evict for the new one.
 Coherence::ArenaSlot* Coherence::take_slot_in(DeviceArena& arena, std::uint64_t bytes) {
   if (ArenaSlot* const fit = unused_in(arena, bytes, bytes)) return fit;
   if (arena.used + bytes <= arena.domain->residency().capacity()) return &new_slot(arena, bytes);
@@ -458,12 +461,12 @@ Coherence::ArenaSlot* Coherence::take_slot_in(DeviceArena& arena, std::uint64_t 
   }
   ArenaSlot* const victim = victim_in(arena, bytes);
   if (victim == nullptr)
-    return &new_slot(arena, bytes);  // the domain evicts, or says why it cannot
+    return &new_slot(arena, bytes);  // the domain evicts, or reports why it cannot
   evict(*victim);
   return victim->bytes >= bytes ? victim : nullptr;
 }
 
-/// Returns a slot without a piece that has so many bytes, nullptr: there is none.
+/// Returns a slot without a piece whose size is in [least, most], nullptr if there is none.
 Coherence::ArenaSlot* Coherence::unused_in(const DeviceArena& arena, std::uint64_t least,
                                            std::uint64_t most) noexcept {
   if (arena.unused == 0) return nullptr;
@@ -486,8 +489,8 @@ Coherence::ArenaSlot& Coherence::new_slot(DeviceArena& arena, std::uint64_t byte
   return *arena.slots.back();
 }
 
-/// Returns the slot whose contents cost least to lose: those that are old, then those that are
-/// needed last, then of the same size.
+/// Returns the slot that is cheapest to evict: first one without the newest contents, then the one
+/// that is needed last, then one of the same size.
 Coherence::ArenaSlot* Coherence::victim_in(const DeviceArena& arena,
                                            std::uint64_t bytes) const noexcept {
   const auto cost = [&](const ArenaSlot& slot) {
@@ -504,7 +507,7 @@ Coherence::ArenaSlot* Coherence::victim_in(const DeviceArena& arena,
   return best;
 }
 
-/// Takes a slot away from its piece, whose contents go to host memory if they are nowhere else.
+/// Takes the slot from its piece. Writes the piece back if no other memory has its newest contents.
 void Coherence::evict(ArenaSlot& slot) {
   Piece& piece = *slot.piece;
   const std::uint64_t here = std::uint64_t{1} << slot.memory;
@@ -515,7 +518,7 @@ void Coherence::evict(ArenaSlot& slot) {
   ++arenas_.at(slot.memory).unused;
 }
 
-/// Gives up a slot without a piece, whose memory may be in use for a while.
+/// Moves a slot without a piece to the abandoned ones, because actions may still use its memory.
 void Coherence::abandon(DeviceArena& arena, ArenaSlot& slot) {
   arena.abandoned.push_back(nullptr);
   const auto at =

@@ -1,4 +1,4 @@
-// Copies of what the tasks of a queue use, in the memories of its places.
+// Coherence: copies of the pieces that tasks use, in the memories of the queue's places.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace weir::rt {
 
 class Runtime;
 
-/// An operand of a task as the program gave it, checked.
+/// An operand of a task as the program named it, validated.
 struct NamedUse {
   weir_buffer* buffer = nullptr;
   Region region;
@@ -25,13 +25,14 @@ struct NamedUse {
   bool commutes = false;
 };
 
-/// How a task uses a region, in half a cache line as many tasks may wait. It names the buffer and
-/// the region until the owner of the queue finds the piece, and the piece from then on.
+/// How a task uses a region. Half a cache line, because many tasks may wait. It refers to the
+/// buffer and the region until the owner of the queue finds the piece, and to the piece from then
+/// on.
 class PieceUse {
  public:
-  /// `kept` outlasts the use: it receives a region that does not fit, and is null for others.
+  /// `kept` outlives the use. It receives the region if fits() is false, and is null otherwise.
   PieceUse(const NamedUse& named, Region* kept) noexcept;
-  /// Whether a region needs no memory beside the use.
+  /// Whether the region fits in the use without extra memory.
   static bool fits(const Region& region) noexcept {
     return region.planes == 1 && region.rows >> kRowsBits == 0 &&
            region.row_stride >> kStrideBits == 0 && region.offset >> kOffsetBits == 0;
@@ -46,27 +47,27 @@ class PieceUse {
                                            : UseKind::read;
   }
 
-  // Before its piece is known.
+  // Returns the buffer. Valid until set_piece().
   weir_buffer& buffer() const noexcept { return *buffer_; }
   Region region() const noexcept;
 
-  // From then on.
+  // Sets the piece, to which the use refers from then on.
   void set_piece(Piece& piece, std::uint64_t sequence) noexcept {
     const std::uint16_t flags = named_.flags;
     new (&expected_) DeferredUse{sequence & DeferredUse::kMostSequence, flags, nullptr, nullptr};
     piece_ = &piece;
   }
-  /// Once the buffer has ended.
+  /// Clears the piece, when the buffer has been destroyed.
   void forget_piece() noexcept { piece_ = nullptr; }
   Piece* piece() const noexcept { return piece_; }
-  /// In the piece's list while the task has no place.
+  /// Returns the entry in the piece's list of deferred uses.
   DeferredUse& registered() noexcept { return expected_; }
 
  private:
   static constexpr unsigned kOffsetBits = 48, kStrideBits = 40, kRowsBits = 24;
   static constexpr std::uint16_t kAccess = WEIR_ACCESS_READ_WRITE, kCommutes = 4, kKept = 8;
 
-  /// Begins as DeferredUse does: the flags may be read as those of either.
+  /// Starts like DeferredUse, so that the flags can be read through either.
   struct Named {
     std::uint64_t offset : kOffsetBits;
     std::uint16_t flags;
@@ -89,18 +90,18 @@ class PieceUse {
 };
 static_assert(sizeof(PieceUse) == 32, "many tasks may wait");
 
-/// What a task needs in a memory, by estimates.
+/// Estimates for the operands of a task in one memory.
 struct ArrivalEstimate {
-  std::uint64_t missing_bytes = 0;  ///< that it reads and that are not there
-  std::int64_t value_ns = 0;        ///< when its operands have their values, wherever
-  std::int64_t ready_ns = 0;        ///< when they are there
-  std::int64_t copying_ns = 0;      ///< how long links are busy for it
-  std::int64_t link_free_ns = 0;    ///< when the link of that memory has made its copies
+  std::uint64_t missing_bytes = 0;  ///< bytes to read that the memory does not have
+  std::int64_t value_ns = 0;        ///< when the newest contents are written, in any memory
+  std::int64_t ready_ns = 0;        ///< when the operands are in the memory
+  std::int64_t copying_ns = 0;      ///< how long links are occupied by the copies
+  std::int64_t link_free_ns = 0;    ///< when the memory's link has completed the copies
 };
 
-/// Sees to it that each task finds the newest contents where it runs.
+/// Copies the newest contents of pieces to where tasks run.
 ///
-/// All work is enqueued in the streams of the queue places; nothing blocks. Operands order
+/// It enqueues all work in the streams of the queue places; nothing blocks. Operands order
 /// transfers and tasks within a place, events between places. Each device has an arena with a slot
 /// for each piece that has a copy there. If an arena is full, the slot whose piece is needed last
 /// is reused; the stream orders the reuse. One thread at a time.
@@ -114,35 +115,35 @@ class Coherence {
 
   PieceTable& pieces() noexcept { return pieces_; }
 
-  /// When a task that is bound now would find its operands in a place's memory.
+  /// Estimates when the operands would be in the memory of a place if the task were bound now.
   ArrivalEstimate arrival_in(const QueuePlace& queue_place,
                              std::span<const PieceUse> uses) const noexcept;
-  /// Sets the time for the estimates that follow.
+  /// Sets the current time for later estimates.
   void set_now(std::int64_t now_ns) noexcept { now_ns_ = now_ns; }
 
-  /// Enqueues what has to happen before a task runs in a place, and sets its operands and the
-  /// events that it has to wait for. Throws.
+  /// Enqueues the copies that a task needs in a place. Sets its operands and the events that it
+  /// must wait for. Throws.
   void prepare(QueuePlace& queue_place, std::span<const PieceUse> uses, std::uint64_t sequence,
                std::vector<weir_operand>& operands, std::vector<weir_event>& waits);
-  /// Notes that a task of which prepare() was the last was enqueued.
+  /// Records the event of the enqueued task. Follows prepare() for that task.
   void note(const QueuePlace& queue_place, std::span<const PieceUse> uses,
             const weir_event& event) noexcept;
-  /// Notes that a task will not be enqueued: `failed`, an event that has failed, stands for it.
+  /// Records that a task will not be enqueued. `failed` is a failed event, which later uses
+  /// inherit.
   void note_failed(std::span<const PieceUse> uses, const weir_event& failed);
 
-  /// Enqueues the copy to host memory of the newest contents of the pieces in a region, and adds
-  /// the events to wait for before the program uses them so. Returns how many there are, at the
-  /// end, whose failure does not concern it.
+  /// Enqueues copies of the newest contents of a region to host memory, and adds the events that
+  /// the program must wait for. Returns the number of events, at the end, whose failures to ignore.
   std::size_t fetch(Buffer& buffer, const Region& region, bool writes,
                     std::vector<weir_event>& waits);
-  /// The same of everything there is.
+  /// The same for all pieces.
   void fetch_all(std::vector<weir_event>& waits);
-  /// Attaches failures to the pieces, so that later tasks see them after the streams have dropped
-  /// theirs.
+  /// Attaches failures to the pieces, so that later tasks inherit them after the streams have
+  /// dropped theirs.
   void carry_failures_over();
-  /// Forgets what is over, and what it left in memories where it has failed.
+  /// Drops completed uses, and invalidates the memories that failed ones wrote.
   void drop_completed_uses();
-  /// Drops all pieces of a buffer. Nothing uses them any more.
+  /// Removes all pieces of a buffer. Nothing may use them.
   void forget(const Buffer& buffer) noexcept;
 
  private:
@@ -150,7 +151,7 @@ class Coherence {
     Owned<weir_buffer> owned;
     std::uint64_t bytes = 0;
   };
-  /// The link of a device: when it is expected to be free in each direction.
+  /// The link of a device: estimated times at which each direction becomes free.
   struct Link {
     std::int64_t in_free_ns = 0, out_free_ns = 0;
     std::int64_t latency_ns = 0;
@@ -161,12 +162,12 @@ class Coherence {
     std::int64_t copy_ns(std::uint64_t bytes) const noexcept {
       return latency_ns + static_cast<std::int64_t>(static_cast<double>(bytes) * ns_per_byte);
     }
-    /// Takes up the link for a copy that may begin at `from_ns`. Returns its end. Until then the
-    /// link makes the copies that may begin earlier, so a later start delays none of the others.
+    /// Occupies the link with a copy that may start at `from_ns`, and returns its end. Until then
+    /// the link makes the copies that may start earlier, so a later start delays none of them.
     std::int64_t occupy(bool in, std::int64_t now_ns, std::int64_t from_ns,
                         std::uint64_t bytes) noexcept;
   };
-  /// The memory of one device.
+  /// The storages of the queue in one device.
   struct DeviceArena {
     explicit DeviceArena(Domain& of) noexcept : domain(&of), link(of.info()) {}
 
@@ -174,8 +175,8 @@ class Coherence {
     Link link;
     std::uint64_t used = 0;
     std::vector<std::unique_ptr<ArenaSlot>> slots;
-    std::size_t unused = 0;                             ///< of the slots: they have no piece
-    std::vector<std::unique_ptr<ArenaSlot>> abandoned;  ///< to be freed when nothing uses them
+    std::size_t unused = 0;                             ///< number of slots without a piece
+    std::vector<std::unique_ptr<ArenaSlot>> abandoned;  ///< to be freed when no action uses them
   };
 
   const DeviceArena& arena_of(std::uint16_t memory) const noexcept { return *by_memory_[memory]; }
@@ -188,7 +189,7 @@ class Coherence {
   void add_waits(const Piece& piece, const Storage& storage, bool writes, std::uint32_t queue_place,
                  std::vector<weir_event>& waits) const;
   void add_failed_peers(const Piece& piece, std::vector<weir_event>& waits) const;
-  /// What is enqueued has to be noted: makes room for that beforehand.
+  /// Reserves memory for note_use(), which must not fail after the enqueue.
   void make_room_to_note(Storage& storage, std::size_t uses);
   void note_use(Storage& storage, const Use& use, bool writes) noexcept;
   static Storage& storage_of(Piece& piece, std::uint16_t memory) noexcept;

@@ -52,7 +52,8 @@ void add_handlers(ConveyorSetup& setup, const weir_conveyor_options& options) {
   }
 }
 
-/// Where a seed decides what comes when, time does not, unless the program asks for it.
+/// With a seed the age of blocks is ignored unless the program sets a limit, because the seed, not
+/// the time, decides the order.
 ConveyorSetup setup_of(const weir_conveyor_options& options, bool seeded) {
   ConveyorSetup setup;
   setup.name = options.name != nullptr ? options.name : "conveyor";

@@ -1,4 +1,4 @@
-// Conveyors of the program and their producers.
+// The public handles of conveyors and producers.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ struct weir_producer final : weir::rt::Handle<weir_producer> {
 struct weir_conveyor final : weir::rt::Handle<weir_conveyor> {
   static constexpr const char* kNoun = "conveyor";
 
-  /// Throws Error for options that cannot be.
+  /// Throws Error for invalid options.
   weir_conveyor(weir::rt::Fabric& owner, const weir_conveyor_options& options);
   const std::string& name() const noexcept { return conveyor.setup().name; }
 

@@ -67,7 +67,7 @@ void describe_blas(JsonWriter& json) {
   json.end_object();
 }
 
-/// The MPIs that weir may have been built with, and where its libraries for them are.
+/// Describes the kinds of MPI that weir may have been built for, and the weir library of each.
 void describe_mpi(JsonWriter& json) {
   json.begin_array();
   for (const MpiKind* kind = mpi_kinds(); kind->name != nullptr; ++kind) {

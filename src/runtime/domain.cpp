@@ -37,7 +37,7 @@ std::vector<unsigned> Domain::take_cores(const std::vector<unsigned>& wanted, st
     }
   }
   if (cores.empty()) {
-    // Free cores first; with oversubscription then the least used.
+    // Free cores first; with oversubscription those with the fewest places next.
     std::vector<unsigned> order(core_users_.size());
     for (unsigned i = 0; i < order.size(); ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(),

@@ -17,7 +17,7 @@ namespace weir::rt {
 
 class Runtime;
 
-/// One device, the instances in its memory, and which of its cores are in places.
+/// One device, the residency of its memory, and the places on its cores.
 class Domain {
  public:
   Domain(Runtime& runtime, std::size_t index, std::unique_ptr<Device> device);
@@ -32,13 +32,14 @@ class Domain {
   Residency& residency() noexcept { return residency_; }
   const Residency& residency() const noexcept { return residency_; }
 
-  /// Index of the memory an instance of the buffer is in: the host's when it is shared.
+  /// Returns the index of the memory of the buffer's instance: that of the host if the domain
+  /// aliases it.
   std::uint16_t memory_of(const Buffer& buffer) const noexcept {
     return shares_host_ && buffer.aliases() ? kHostMemory : residency_.memory();
   }
 
-  /// Takes cores for a place: those of `wanted`, or `count` free ones (0: all free ones).
-  /// Throws Error naming what is not there.
+  /// Takes cores for a place: those of `wanted`, or `count` free ones (0: all free ones). Throws
+  /// Error naming the unavailable ones.
   std::vector<unsigned> take_cores(const std::vector<unsigned>& wanted, std::size_t count,
                                    bool oversubscribe);
   void return_cores(const std::vector<unsigned>& cores) noexcept;
@@ -47,7 +48,7 @@ class Domain {
     return places_made_.fetch_add(1, std::memory_order_relaxed);
   }
 
-  /// Tracks of the trace for the two directions of the link.
+  /// Trace tracks of the two directions of the link.
   std::uint32_t track_in = 0, track_out = 0;
 
  private:
@@ -57,7 +58,7 @@ class Domain {
   const bool shares_host_;
   Residency residency_;
   mutable sys::Mutex mutex_;
-  std::vector<unsigned> core_users_ WEIR_GUARDED_BY(mutex_);  ///< places on each core
+  std::vector<unsigned> core_users_ WEIR_GUARDED_BY(mutex_);  ///< number of places on each core
   sys::Atomic<std::uint32_t> places_made_{0};
 };
 

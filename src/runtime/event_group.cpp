@@ -32,7 +32,7 @@ void EventGroup::on_end(Waiter& waiter, weir_status status, const FailureRef& fa
 
 void EventGroup::note(weir_status status, const FailureRef& failure) noexcept {
   if (status == WEIR_STATUS_OK) return;
-  if (failure) failure->mark_reported();  // by the group's owner, from here on
+  if (failure) failure->mark_reported();  // from here on the group's owner reports it
   try {
     fail(failure ? Outcome{failure->status, failure->describe(false)}
                  : Outcome{status, status_name(status)});

@@ -1,4 +1,4 @@
-// Events that one thing waits for, without a thread.
+// Waits for a group of events without a thread.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace weir::rt {
 
 class Runtime;
 
-/// Is over when all its events are complete. Can be opened again then.
+/// Completes when all its events are complete. Can then be opened again.
 class EventGroup {
  public:
   /// Throws std::bad_alloc.
@@ -25,37 +25,37 @@ class EventGroup {
   EventGroup(const EventGroup&) = delete;
   EventGroup& operator=(const EventGroup&) = delete;
 
-  /// From here to close() one thread adds events.
+  /// Opens the group. One thread adds events from here to close().
   void open() noexcept {
     outcome_ = Outcome();
     reopen();
   }
-  /// The same, but a failure stays.
+  /// The same, but keeps an earlier failure.
   void reopen() noexcept {
     watches_.clear();
     open_count_.store(1, std::memory_order_relaxed);
   }
-  /// Adds what enqueue() returns. Throws std::bad_alloc, having enqueued nothing, or what
-  /// enqueue() does.
+  /// Adds the event that enqueue() returns. Throws std::bad_alloc, having enqueued nothing, or what
+  /// enqueue() throws.
   template <class Enqueue>
   void add(Enqueue&& enqueue) {
     Watch& watch = watches_.emplace_back();
     watch_for(watch, enqueue());
   }
   void fail(Outcome outcome) noexcept;
-  /// All are added. The group may be gone when this returns.
+  /// Ends adding events. The group may be destroyed before this returns.
   void close() noexcept { release(); }
-  /// The same, but returns true in place of calling on_complete().
+  /// The same, but returns true instead of calling on_complete() if all events are complete.
   bool close_and_check() noexcept {
     return open_count_.fetch_sub(1, std::memory_order_acq_rel) == 1;
   }
 
-  /// The first failure that was seen, when it is over.
+  /// Returns the first failure. Valid when the group is complete.
   const Outcome& outcome() const noexcept { return outcome_; }
 
  protected:
   ~EventGroup() = default;
-  /// Called once for each open(), on the thread that completed the last event or called close().
+  /// Called once per open(), by the thread that completes the last event or calls close().
   virtual void on_complete() noexcept = 0;
 
  private:

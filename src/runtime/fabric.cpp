@@ -74,30 +74,30 @@ Owned<weir_fabric> join(std::unique_ptr<Link> link, const weir_fabric_options& o
   return Owned<weir_fabric>(new weir_fabric(std::move(transport), progress_of(options)));
 }
 
-/// Others are not to serve a rank that has returned, nor to wait for it, even if it has left a
-/// runtime behind.
+/// Runs the program of one rank. When it returns the rank leaves, even if a runtime still uses the
+/// fabric, so that other ranks neither serve it nor wait for it.
 void run_rank(Owned<weir_fabric> owned, const std::function<void(weir_fabric&)>& program) {
   const auto leave = [](weir_fabric* fabric) noexcept {
     try {
       Port& port = weir_fabric::check(fabric).port();
       if (port.rank() == 0) dismiss_ranks(port);
       if (fabric->end_program()) weir_fabric::bury(fabric);
-    } catch (const Error&) {  // the program has closed it
+    } catch (const Error&) {  // the program has closed the fabric
     }
   };
   const std::unique_ptr<weir_fabric, decltype(leave)> fabric(owned.release(), leave);
   program(*fabric);
 }
 
-/// Throws Error.
+/// Throws Error for an invalid number of ranks.
 void check_ranks(Rank ranks) {
   if (ranks == 0 || ranks > kMostRanks) {
     fail_argument("cannot start {} ranks: choose 1 to {}", ranks, kMostRanks);
   }
 }
 
-/// With a seed ranks that wait move the fabric on, unless the program asks for a thread: when that
-/// runs is up to the system. Throws Error.
+/// With a seed waiting ranks make progress, unless the program requests a progress thread, because
+/// the system decides when that runs. Throws Error.
 weir_fabric_options options_of_simulation(weir_fabric_options options) {
   const bool chosen = options.progress != nullptr && *options.progress != '\0';
   if (options.seed != 0 && !chosen) options.progress = "caller";
@@ -105,7 +105,7 @@ weir_fabric_options options_of_simulation(weir_fabric_options options) {
   return options;
 }
 
-/// Throws the outcome of something that failed.
+/// Throws an outcome that is a failure.
 void expect(const Outcome& outcome) {
   if (!outcome.ok()) fail(outcome.status, "{}", outcome.message);
 }
@@ -122,7 +122,7 @@ Number combine(weir_fabric_op op, Number left, Number right) noexcept {
   }
 }
 
-/// Waits for one operation's end.
+/// Waits for the completion of one operation.
 class OneCompletion final : public Completion {
  public:
   void completed(std::int64_t old, const Outcome& outcome) noexcept override {
@@ -152,7 +152,7 @@ class OneCompletion final : public Completion {
 
 namespace {
 
-/// Fabrics that are left when the process ends. Never destroyed: threads may outlive that.
+/// Fabrics that are open when the process exits. Never destroyed, because threads may run longer.
 struct OpenFabrics {
   static OpenFabrics& instance() {
     static auto* const all = new OpenFabrics;
@@ -160,11 +160,11 @@ struct OpenFabrics {
   }
 
   sys::Mutex mutex;
-  std::int64_t process = 0;  ///< no child of it that was forked
+  std::int64_t process = 0;  ///< the process that opened them, not a forked child
   std::vector<Fabric*> fabrics WEIR_GUARDED_BY(mutex);
 };
 
-/// A fabric that is just being closed is waited for.
+/// Leaves all open fabrics. Waits for one that another thread is closing.
 void leave_open_fabrics() {
   OpenFabrics& open = OpenFabrics::instance();
   if (open.process != getpid()) return;
@@ -174,7 +174,7 @@ void leave_open_fabrics() {
 
 }  // namespace
 
-/// What MPI does at the end of the process has been registered before, and so comes behind this.
+/// MPI has registered its exit handler before, so that one runs after this.
 void Fabric::leave_before_exit() {
   OpenFabrics& open = OpenFabrics::instance();
   const sys::Lock lock(open.mutex);
@@ -366,7 +366,7 @@ void Fabric::on_message(Rank from, std::span<const std::byte> message) noexcept 
   handled_.fetch_add(1);
 }
 
-/// Whether there have been other ranks and none is left.
+/// Whether all other ranks have left or are lost, and there was one.
 bool Fabric::is_alone() const noexcept {
   for (Rank rank = 0; rank < port_.ranks(); ++rank) {
     if (rank != port_.rank() && port_.alive(rank)) return false;
@@ -376,8 +376,9 @@ bool Fabric::is_alone() const noexcept {
 
 bool Fabric::progress(std::int64_t timeout_ns) {
   const auto news = [this] { return handled_.load() != seen_.load(); };
-  const bool stalls = timeout_ns < 0 && port_.info().sees_stalls;  // which says more of it
-  bool heard = false;  // another thread may take the news for its own meanwhile
+  // If the transport detects stalls, it reports more than the error below.
+  const bool stalls = timeout_ns < 0 && port_.info().sees_stalls;
+  bool heard = false;  // another thread may take the message meanwhile
   const auto over = [&] {
     heard = news();
     return heard || (!stalls && is_alone());
@@ -385,7 +386,7 @@ bool Fabric::progress(std::int64_t timeout_ns) {
   const bool any = port_.wait_until(over, timeout_ns, "a message");
   for (; any && !heard; heard = news()) {
     if (port_.progress()) continue;
-    bool quiet = false;  // nor is another thread in the handler, with a message of this rank
+    bool quiet = false;  // nor does another thread run the handler
     port_.as_listener([&] { quiet = !news(); });
     if (!quiet) break;
     fail(WEIR_STATUS_NETWORK_ERROR, "no message will come: all other ranks are gone, {}",
@@ -441,7 +442,8 @@ void simulate_fabric(const weir_fabric_options& given, Rank ranks,
   {
     std::vector<sys::Thread> threads;
     threads.reserve(ranks);
-    // A rank that gets no thread ends with its link, before those that have one are joined.
+    // The link of a rank without a thread is destroyed before the threads of the other ranks are
+    // joined.
     std::vector<std::shared_ptr<std::unique_ptr<Link>>> links;
     for (Rank rank = 0; rank < ranks; ++rank) {
       links.push_back(std::make_shared<std::unique_ptr<Link>>(hub.link(rank)));

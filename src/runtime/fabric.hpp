@@ -1,4 +1,4 @@
-// The fabric as programs see it.
+// The fabric as the program sees it.
 #pragma once
 
 #include <cstddef>
@@ -30,13 +30,13 @@ namespace weir::rt {
 
 struct HaloRequest;
 
-/// A rank's membership: its port, and what stands on it for programs.
+/// The membership of one rank: its port, and the objects that the program creates on it.
 class Fabric : private Listener {
  public:
   Fabric(std::unique_ptr<Transport> transport, ProgressBy progress);
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
-  /// Also ends its windows, conveyors and halos; rank 0 lets those that serve it go.
+  /// Destroys its windows, conveyors and halos; rank 0 dismisses the ranks that serve it.
   ~Fabric();
 
   const std::string& name() const noexcept { return name_; }
@@ -44,7 +44,7 @@ class Fabric : private Listener {
   const Port& port() const noexcept { return port_; }
   Collectives& collectives() noexcept { return collectives_; }
 
-  // For the program. They throw Error.
+  // Called by the program. They throw Error.
   void barrier(std::int64_t timeout_ns);
   template <class Number>
   void reduce(std::span<Number> values, weir_fabric_op op, std::int64_t timeout_ns);
@@ -59,25 +59,25 @@ class Fabric : private Listener {
   ConveyorHub& conveyors() noexcept { return conveyor_hub_; }
   weir_conveyor* create_conveyor(const weir_conveyor_options& options);
   void destroy_conveyor(weir_conveyor* conveyor) noexcept;
-  /// Collective, also when reading the request throws.
+  /// Collective, even if read() throws.
   weir_halo* create_halo(const std::function<HaloRequest()>& read);
   void destroy_halo(weir_halo* halo) noexcept;
   GroupHub& halo_hub() noexcept { return halo_hub_; }
   GroupHub& share_hub() noexcept { return share_hub_; }
 
-  // Runtimes that use it. It ends when it is closed and none is left.
-  /// Throws Error when it has been closed.
+  // Counts the runtimes that use the fabric. It ends when it is closed and no runtime uses it.
+  /// Adds a runtime. Throws Error if the fabric is closed.
   void attach();
-  /// Returns whether it is to end now.
+  /// Removes a runtime. Returns whether the caller must destroy the fabric.
   bool detach() noexcept;
-  /// Returns whether it is to end now. Throws Error when it has been closed before.
+  /// Closes the fabric. Returns whether the caller must destroy it. Throws Error if it is closed
+  /// already.
   bool close();
-  /// The program has returned on this rank: leaves also when a runtime is left. Returns whether it
-  /// is to end now.
+  /// Called when the program has returned on this rank. Closes the fabric even if a runtime uses
+  /// it. Returns whether the caller must destroy it.
   bool end_program() noexcept;
 
-  /// From now on the process does not end before this rank has left, whether or not it is closed.
-  /// Throws Error.
+  /// Makes the process leave the fabric before it exits, even if it is not closed. Throws Error.
   void leave_before_exit();
 
  private:
@@ -90,13 +90,13 @@ class Fabric : private Listener {
   ConveyorHub conveyor_hub_;
   GroupHub halo_hub_, share_hub_;
   FabricWatchdog watchdog_;
-  weir_fabric_handler handler_ = nullptr;  ///< changed by listen() alone
+  weir_fabric_handler handler_ = nullptr;  ///< written by listen() only
   void* payload_ = nullptr;
   sys::Atomic<std::uint64_t> handled_{0}, seen_{0};
   sys::Mutex mutex_;
   std::size_t runtimes_ WEIR_GUARDED_BY(mutex_) = 0;
   bool closed_ WEIR_GUARDED_BY(mutex_) = false;
-  // Lists: what is made together with other ranks has its room before.
+  // Lists, so that the memory for an element exists before the collective creation.
   std::list<Owned<weir_window>> windows_ WEIR_GUARDED_BY(mutex_);
   std::list<Owned<weir_conveyor>> conveyors_ WEIR_GUARDED_BY(mutex_);
   std::list<Owned<weir_halo>> halos_ WEIR_GUARDED_BY(mutex_);
@@ -135,35 +135,35 @@ struct weir_fabric final : weir::rt::Handle<weir_fabric>, weir::rt::Fabric {
 
 namespace weir::rt {
 
-/// A runtime's hold on a fabric, or on none.
+/// A runtime's use of a fabric, if it has one.
 class FabricUse {
  public:
-  /// Throws Error when it has been closed.
+  /// Throws Error if the fabric is closed.
   explicit FabricUse(weir_fabric* fabric);
   FabricUse(const FabricUse&) = delete;
   FabricUse& operator=(const FabricUse&) = delete;
   ~FabricUse();
 
-  /// Null: none.
+  /// Returns nullptr without a fabric.
   Port* port() const noexcept { return fabric_ != nullptr ? &fabric_->port() : nullptr; }
 
  private:
   weir_fabric* const fabric_;
 };
 
-/// Ends a fabric, or leaves that to the last runtime that uses it. Throws Error when it has been
-/// closed before.
+/// Closes a fabric; the last runtime that uses it destroys it. Throws Error if it is closed
+/// already.
 void close_fabric(weir_fabric& fabric);
 
-/// The rank that this process was started as, 0 also when it is alone.
+/// Returns the rank as which this process was launched, 0 without a launcher.
 std::uint64_t started_rank() noexcept;
 
-/// Reads options and what the process was started by. Throws Error.
+/// Opens a fabric from the options and the launcher's environment. Throws Error.
 Owned<weir_fabric> open_fabric(const weir_fabric_options& options);
-/// Starts ranks as processes of this machine. Throws Error.
+/// Launches ranks as processes on this machine. Throws Error.
 int launch_fabric(const weir_fabric_options& options, Rank ranks, const char* const* arguments);
-/// Runs a program on ranks of this process, in an order that the seed decides, if there is one and
-/// no thread moves the fabric on. Throws Error.
+/// Runs a program on ranks of this process. With a seed and without a progress thread the seed
+/// decides the order. Throws Error.
 void simulate_fabric(const weir_fabric_options& options, Rank ranks,
                      const std::function<void(weir_fabric&)>& program);
 

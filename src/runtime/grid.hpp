@@ -18,7 +18,7 @@ struct weir_grid final : weir::rt::Handle<weir_grid> {
   const weir::rt::Partition partition;
 };
 
-/// Belongs to its fabric, which ends it when it is closed.
+/// Owned by its fabric, which destroys it when it is closed.
 struct weir_halo final : weir::rt::Handle<weir_halo>, weir::rt::Halo {
   static constexpr const char* kNoun = "halo";
   weir_halo(weir::rt::Fabric& fabric, const std::function<weir::rt::HaloRequest()>& read)

@@ -1,4 +1,4 @@
-// Dependences for the trace, complete also where the engine has no need to know them.
+// Dependences for the trace, including those that the engine does not track.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace weir::rt {
 
-/// What earlier actions of one stream each new one depends on, whether they are over or not.
+/// The dependences of each new action of a stream on earlier actions, complete or not.
 class History {
  public:
   explicit History(weir_dependence_policy policy) : policy_(policy) {}
 
-  /// Returns the ids that the action, next in its stream, depends on; none for one that orders the
-  /// stream, see last_ended(). Valid until the next call.
-  /// Throws std::bad_alloc.
+  /// Returns the ids of the actions that `action`, the next of its stream, depends on; none for one
+  /// that orders the stream, see last_ended(). Valid until the next call. Throws std::bad_alloc.
   std::span<const std::uint64_t> note(const Action& action);
-  /// Notes that an action is over. What orders the stream depends on the last of these.
+  /// Records that an action has completed. The next action that orders the stream depends on the
+  /// last one.
   void note_end(const Action& action) noexcept { last_ended_ = action.id(); }
   std::uint64_t last_ended() const noexcept { return last_ended_; }
 
  private:
-  /// Readers that are further back are not shown.
+  /// Omits readers further back than this.
   static constexpr std::uint64_t kReach = 4096;
 
   const weir_dependence_policy policy_;

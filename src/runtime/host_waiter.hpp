@@ -1,4 +1,4 @@
-// A thread of the program that waits for an action.
+// The waiter of a program thread.
 #pragma once
 
 #include <atomic>
@@ -10,10 +10,10 @@
 
 namespace weir::rt {
 
-/// One of the waiters of a thread. They share its signal, whose count says that they may go.
+/// One waiter of a thread. All waiters of the thread share its signal, which counts deliveries.
 struct HostWaiter : Waiter {
   Signal* signal = nullptr;
-  sys::Atomic<bool> done{false};  ///< then what follows is there
+  sys::Atomic<bool> done{false};  ///< then the fields below are set
   bool watching = false;
   sys::Plain<weir_status> status = WEIR_STATUS_OK;
   FailureRef failure;

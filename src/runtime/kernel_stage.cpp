@@ -159,9 +159,9 @@ void KernelStage::close() noexcept {
   if (stream_ != nullptr) {
     try {
       runtime_.await_end({stream_}, WEIR_FOREVER);
-    } catch (...) {  // its end waits
+    } catch (...) {  // the destructor of the stream waits
     }
-    stream_->unreported().forget_up_to(UINT64_MAX);  // the batches have told
+    stream_->unreported().forget_up_to(UINT64_MAX);  // the batches have reported them
     runtime_.destroy_stream(stream_);
   }
   for (const auto& slot : slots_) {
@@ -178,7 +178,7 @@ unsigned char* KernelStage::items(std::size_t slot) noexcept {
   return slots_[slot]->in_memory + header_;
 }
 
-/// Outputs follow one another, for as many items as the batch has.
+/// Outputs are stored one after another, each with room for the items of the batch.
 KernelStage::Part KernelStage::part_of(std::size_t output, std::size_t count) const noexcept {
   Part part{0, 0, 0};
   for (std::size_t i = 0; i <= output; ++i) {
@@ -204,10 +204,10 @@ void KernelStage::launch(std::size_t index, std::size_t count) noexcept {
   slot.close();
 }
 
-/// A batch that replaces one that failed takes nothing over from it.
+/// Prepares the slot. After a failed batch it clears the poison of the slot's buffers.
 void KernelStage::enqueue(Slot& slot) {
   if (slot.failed) renew(slot);
-  slot.failed = true;  // until it is known to be otherwise
+  slot.failed = true;  // until the batch succeeds
   std::memset(slot.in_memory, 0, header_);
   copy(slot.in, 0, header_ + slot.count * item_bytes_, true);
   if (slot.scratch != nullptr) clear_scratch(slot);
@@ -297,7 +297,7 @@ weir_event KernelStage::copy(weir_buffer* buffer, std::size_t offset, std::size_
 void KernelStage::Slot::on_complete() noexcept {
   if (outcome().ok() && !counted && stage.counts_tunnels_) {
     counted = true;
-    // The group goes on: numbers are there, items are to come.
+    // The counts of the batch have arrived: the group reopens for the items.
     const NoWaitScope no_wait;
     open();
     try {

@@ -1,4 +1,4 @@
-// Stages of pipelines that are kernels.
+// Pipeline stages that run kernels.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,14 @@ namespace weir::rt {
 
 class Runtime;
 
-/// Moves batches through the memory of a place's domain, each in buffers of its own, by the actions
-/// of one stream: copy in, kernel, copy out. Numbers of items that a kernel counts for a whole
-/// tunnel come first, and then as many items.
+/// Runs batches on a place's domain, each in its own buffers, as actions of one stream: copy in,
+/// kernel, copy out. It first copies out the item counts of the kernel, for a whole tunnel, and
+/// then that many items.
 class KernelStage final : public OffloadExecutor {
  public:
   /// Throws Error. The options of the stage have a kernel and a place.
   KernelStage(weir_place& place, const std::string& name, const weir_stage_options& options);
-  /// Waits for what is under way.
+  /// Waits for the batches in flight.
   ~KernelStage() override;
 
   std::size_t slots() const noexcept override { return slots_.size(); }
@@ -43,11 +43,11 @@ class KernelStage final : public OffloadExecutor {
     weir_stage_counting counting;
     std::string tunnel;
   };
-  /// Where things are in the buffer of results, for one batch.
+  /// Offsets in the result buffer, for one batch.
   struct Part {
     std::size_t numbers, items, end;
   };
-  /// A batch under way.
+  /// The slot of one batch in flight.
   struct Slot final : EventGroup {
     Slot(KernelStage& of, std::size_t number) : EventGroup(of.runtime_), stage(of), index(number) {}
     void on_complete() noexcept override;
@@ -55,12 +55,12 @@ class KernelStage final : public OffloadExecutor {
     KernelStage& stage;
     const std::size_t index;
     weir_buffer* in = nullptr;       ///< numbers for whole tunnels, then items
-    weir_buffer* out = nullptr;      ///< for each output numbers for its items, and its items
-    weir_buffer* scratch = nullptr;  ///< of the kernel
+    weir_buffer* out = nullptr;      ///< for each output the numbers of its items, and its items
+    weir_buffer* scratch = nullptr;  ///< scratch memory of the kernel
     unsigned char *in_memory = nullptr, *out_memory = nullptr, *scratch_memory = nullptr;
     std::size_t count = 0;
-    bool counted = false;  ///< the numbers for whole tunnels are there
-    bool failed = false;   ///< the last batch did
+    bool counted = false;  ///< the numbers for whole tunnels have arrived
+    bool failed = false;   ///< the last batch of the slot failed
   };
 
   void make_outputs(const weir_stage_options& options, const weir_stage_kernel& wanted);
@@ -82,13 +82,13 @@ class KernelStage final : public OffloadExecutor {
   const std::string name_;
   weir_stream* stream_ = nullptr;
   const weir_kernel* kernel_ = nullptr;
-  std::vector<weir_scalar> scalars_;  ///< from the second on
+  std::vector<weir_scalar> scalars_;  ///< of the kernel, from the second on
   std::vector<Output> outputs_;
   std::vector<weir_operand> tables_;
   std::size_t item_bytes_ = 0, room_ = 0, scratch_bytes_ = 0;
   bool room_is_given_ = false;
-  const weir_kernel* clear_ = nullptr;  ///< sets scratch to 0
-  std::size_t header_ = 0;              ///< bytes before the items that come
+  const weir_kernel* clear_ = nullptr;  ///< kernel that sets scratch to 0
+  std::size_t header_ = 0;              ///< bytes before the first item
   bool counts_tunnels_ = false;
   std::vector<std::unique_ptr<Slot>> slots_;
 };

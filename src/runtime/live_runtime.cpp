@@ -12,7 +12,7 @@ namespace weir::rt {
 
 class LiveRuntime::All {
  public:
-  /// Never destroyed: a runtime may outlive static objects.
+  /// Never destroyed, because a runtime may outlive static objects.
   static All& get() {
     static All* const all = new All;
     return *all;
@@ -35,7 +35,7 @@ class LiveRuntime::All {
     static_cast<void>(std::atexit([] { get().report(); }));
   }
 
-  /// In a child of the process nothing is known: other threads may have held locks.
+  /// Does nothing in a forked child: other threads may have held locks.
   void report() noexcept {
     if (getpid() != process_) return;
     const sys::Lock lock(mutex_);
@@ -53,7 +53,7 @@ void LiveRuntime::begin(Runtime& runtime) noexcept {
   runtime_ = &runtime;
   try {
     All::get().add(*this);
-  } catch (...) {  // there is no memory: the process exits without a word
+  } catch (...) {  // no memory: the process exits without a report
     runtime_ = nullptr;
   }
 }

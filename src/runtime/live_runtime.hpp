@@ -1,12 +1,12 @@
-// What a process that exits without destroying its runtimes still says.
+// Reports at process exit for runtimes that the program did not destroy.
 #pragma once
 
 namespace weir::rt {
 
 class Runtime;
 
-/// One of the runtimes of the process. When this exits, each that there is then logs the failures
-/// that the program was not told of.
+/// A runtime in the list of the process. When the process exits, each runtime in the list logs its
+/// unreported failures.
 class LiveRuntime {
  public:
   LiveRuntime() noexcept = default;
@@ -15,7 +15,7 @@ class LiveRuntime {
   ~LiveRuntime() { end(); }
 
   void begin(Runtime& runtime) noexcept;
-  /// Waits for a process that is exiting to have logged.
+  /// Waits until an exiting process has logged.
   void end() noexcept;
 
  private:

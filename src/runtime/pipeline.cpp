@@ -13,7 +13,7 @@ namespace weir::rt {
 
 namespace {
 
-/// The kernel of all workers: scalars are the flow and the number of the worker.
+/// The kernel of all workers. Its scalars are the flow and the number of the worker.
 weir_status work(const weir_call* call) {
   Flow* flow = nullptr;
   static_assert(sizeof(void*) == sizeof call->scalars[0].value.u64);
@@ -51,7 +51,7 @@ void Pipeline::end_workers() noexcept {
   streams_.clear();
 }
 
-/// All free cores of the first host domain; all cores when none is free.
+/// Returns a place with all free cores of the first host domain; all its cores if none is free.
 weir_place& Pipeline::usual_place() {
   if (usual_place_ != nullptr) return *usual_place_;
   for (std::size_t i = 0; i < runtime_.domain_count(); ++i) {
@@ -89,7 +89,7 @@ std::size_t Pipeline::group_of(weir_place* place) {
   return group;
 }
 
-/// Of stages that any worker runs.
+/// Returns the group of stages that any worker may run.
 std::size_t Pipeline::usual_group() { return virtual_time() ? 0 : group_of(nullptr); }
 
 void Pipeline::add_stage(const weir_stage_options& options) {
@@ -158,7 +158,8 @@ weir_stencil* Pipeline::add_stencil(const weir_stencil_options& options) {
   return stencils_.back().get();
 }
 
-/// A kernel behind a worker in the queue of its place would wait for the end of the pipeline.
+/// Throws Error if kernels run on a place of the workers: they would wait there for the end of the
+/// pipeline.
 void Pipeline::check_places() const {
   for (const weir_place* place : executor_places_) {
     if (std::find(places_.begin(), places_.end(), place) == places_.end()) continue;
@@ -169,7 +170,7 @@ void Pipeline::check_places() const {
   }
 }
 
-/// Starts all workers but the first `kept_back`.
+/// Starts all workers except the first `kept_back`.
 void Pipeline::start(std::size_t kept_back) {
   if (virtual_time()) return flow_.seal({1});
   check_places();
@@ -218,8 +219,8 @@ void Pipeline::run() {
   wait(WEIR_FOREVER);
 }
 
-/// In virtual time: works, or waits while another thread does. Returns whether the pipeline is
-/// over.
+/// In virtual time: runs the worker on this thread, or waits while another thread does. Returns
+/// whether the pipeline has completed.
 bool Pipeline::work_until(std::int64_t deadline_ns) {
   constexpr std::int64_t kNapNs = 1'000'000;
   for (bool late = false; !late;) {

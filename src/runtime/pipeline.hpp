@@ -22,28 +22,28 @@ namespace weir::rt {
 class Place;
 class Runtime;
 
-/// Has a worker on each core of its places: an action that lasts as long as the pipeline, in a
-/// stream of its own, so that none waits for another. In virtual time there is one worker, which is
-/// whoever waits.
+/// Runs a worker on each core of its places. A worker is an action that lasts as long as the
+/// pipeline, in a stream of its own, so that no worker waits for another. In virtual time there is
+/// one worker: the thread that waits.
 class Pipeline {
  public:
   Pipeline(Runtime& runtime, std::string name, const weir_pipeline_options& options);
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
-  /// Cancels what still runs, and waits.
+  /// Cancels the pipeline if it runs, and waits.
   ~Pipeline();
 
   const std::string& name() const noexcept { return flow_.name(); }
   Runtime& runtime() const noexcept { return runtime_; }
   Flow& flow() noexcept { return flow_; }
 
-  // The program. They throw Error.
+  // Called by the program. They throw Error.
   void add_stage(const weir_stage_options& options);
   weir_stencil* add_stencil(const weir_stencil_options& options);
   void start() { start(0); }
   void run();
   void wait(std::int64_t timeout_ns);
-  /// Logs, once, a failure that the program was not told of.
+  /// Logs, once, a failure that the program has not seen.
   void report_unreported() noexcept { flow_.report_unreported(); }
   bool virtual_time() const noexcept;
 
@@ -67,8 +67,8 @@ class Pipeline {
   std::vector<weir_stream*> streams_;
   std::vector<std::unique_ptr<OffloadExecutor>> executors_;
   std::vector<Owned<weir_stencil>> stencils_;
-  std::vector<const weir_place*> executor_places_;  ///< of kernels and stencils
-  sys::Atomic<bool> worked_{false};  ///< in virtual time: a thread that waits is the worker
+  std::vector<const weir_place*> executor_places_;  ///< places of kernel and stencil stages
+  sys::Atomic<bool> worked_{false};  ///< in virtual time: a waiting thread runs the worker
 };
 
 }  // namespace weir::rt

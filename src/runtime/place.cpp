@@ -13,9 +13,9 @@ namespace {
 
 constexpr unsigned kMostQuantum = 64;
 constexpr std::int64_t kLongQuantumNs = 50'000;
-constexpr unsigned kSampled = 16;  ///< of so many brief calls one is timed
+constexpr unsigned kSampled = 16;  ///< one in so many brief calls is timed
 
-/// Fills in how many groups a call of a source runs.
+/// Sets the number of groups of a call with source code.
 Outcome count_groups(Job& job, const Portable& portable) noexcept {
   try {
     job.groups = portable.groups_of(job.call);
@@ -69,7 +69,7 @@ bool Place::next_single_worker(Worker& worker, Job& job) noexcept {
   for (;;) {
     auto* stream = static_cast<Stream*>(worker.current);
     if (stream != nullptr && budget_ == 0) {
-      // Long actions make for short turns.
+      // Long actions get a smaller quantum.
       const std::int64_t now = sys::now_ns();
       const bool slow = now - std::exchange(quantum_start_ns_, now) > kLongQuantumNs;
       quantum_ = slow ? std::max(1u, quantum_ / 4) : std::min(kMostQuantum, 2 * quantum_);
@@ -116,7 +116,7 @@ bool Place::next_shared(Worker& worker, Job& job) noexcept {
       stream->poll();
     }
     Action* const action = stream->advance();
-    // Only actions count: looks in vain between them would keep calls off the turns of jobs.
+    // Only actions count: polls without a result would shift which calls are timed as jobs.
     if (action != nullptr) ++worker.streak;
     if (action != nullptr && stream->runs_inline() && may_call_inline(worker, *action)) {
       worker.current = stream;
@@ -157,7 +157,7 @@ bool Place::next_device_ordered(Worker& worker, Job& job) noexcept {
   return false;
 }
 
-/// Returns the stream whose jobs come next, nullptr when none has any.
+/// Returns the stream that provides the next jobs, nullptr if no stream has any.
 Stream* Place::current_stream() noexcept {
   Stream* stream = current_.load(std::memory_order_relaxed);
   if (stream != nullptr) {
@@ -171,7 +171,7 @@ Stream* Place::current_stream() noexcept {
   return stream;
 }
 
-/// Fills in the job for an action. Returns false when that cannot be: then it has failed.
+/// Fills in the job for an action. Returns false if that fails: the action has then failed.
 bool Place::prepare(Worker& worker, Job& job, Stream& stream, Action& action) noexcept {
   try {
     if (!fill(worker, job, stream, action)) return false;
@@ -222,14 +222,15 @@ bool Place::fill(Worker& worker, Job& job, Stream& stream, Action& action) {
   return true;
 }
 
-/// What the run queue and the stream do where the device does not order jobs.
+/// Combines the priority of the stream with that of the action, as run queue and engine do under
+/// host ordering.
 std::uint8_t Place::job_priority_of(const Stream& stream, const Action& action) noexcept {
   constexpr std::size_t kTurns = Job::kPriorities / 3;
   return static_cast<std::uint8_t>(stream.priority() * kTurns +
                                    (kTurns - 1 - action.priority_class));
 }
 
-/// Tells the streams that wait for an action that it has become a job.
+/// Notifies the streams that wait for an action of its submission.
 void Place::notify_submitted(const Action& action) noexcept {
   EventWait* wait = submitted_events_->note(action.id(), submitted_);
   while (wait != nullptr) {
@@ -238,7 +239,7 @@ void Place::notify_submitted(const Action& action) noexcept {
   }
 }
 
-/// Says how a kernel is called for an action, once worker.views has room.
+/// Returns the call of the action's kernel. Requires room in worker.views.
 weir_call Place::call_of(Worker& worker, const Action& action) {
   weir_view* view = worker.views.data();
   for (const Operand& operand : action.operands()) {
@@ -268,8 +269,8 @@ void Place::fill_call(Worker& worker, Job& job, const Action& action) {
   job.call = call_of(worker, action);
 }
 
-/// Whether a kernel is called without a job. Some are not: the driver has its turn, and they are
-/// timed.
+/// Whether the worker may call the kernel inline, without a job. Every kSampled-th action is a job,
+/// so that the driver gets control and the call can be timed.
 bool Place::may_call_inline(const Worker& worker, const Action& action) const noexcept {
   return worker.may_call && worker.streak % kSampled != 0 && action.kind == ActionKind::compute &&
          !action.traced && !action.timed && running_ == nullptr && action.code->source == nullptr &&
@@ -295,7 +296,7 @@ void Place::finish(Worker& worker, Job& job, Outcome outcome) noexcept {
     action.extras->worker = static_cast<std::uint16_t>(worker.index);
   }
   if (outcome.status == WEIR_STATUS_POISONED) [[unlikely]] {
-    action.status = WEIR_STATUS_POISONED;  // the failure is that of a predecessor
+    action.status = WEIR_STATUS_POISONED;  // the failure is the predecessor's
   } else if (!outcome.ok()) [[unlikely]] {
     stream.set_failure(action, std::move(outcome));
   }

@@ -1,4 +1,4 @@
-// Places: who executes the ready actions of which streams.
+// Places: run the ready actions of their streams.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,8 @@ struct Action;
 /// resolves dependences gets consecutive actions of one stream without waiting for completions.
 class Place {
  public:
-  /// Takes over cores that were taken from the domain. Throws Error when they cannot be had.
+  /// Takes over cores that the caller took from the domain. Throws Error if the device cannot open
+  /// the place.
   Place(Domain& domain, std::string name, std::vector<unsigned> cores);
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
@@ -41,22 +42,23 @@ class Place {
   const std::string& name() const noexcept { return name_; }
   std::size_t width() const noexcept { return cores_.size(); }
   std::uint32_t track() const noexcept { return track_; }
-  /// What its workers run; nothing without a watchdog. Throws std::bad_alloc.
+  /// Returns the actions that workers run; none without a watchdog. Throws std::bad_alloc.
   std::vector<RunningActions::Entry> running() const {
     return running_ ? running_->list() : std::vector<RunningActions::Entry>();
   }
 
-  /// Whether the worker that owns a stream may run its actions without letting go of it: there is
-  /// no other worker, and nobody but a worker has anything to do for the stream.
+  /// Whether the worker that owns a stream may run its actions without releasing the stream: the
+  /// place has no other worker, and the stream has no work for other threads.
   bool has_single_worker() const noexcept { return single_worker_; }
 
-  /// Whether the worker that owns a stream keeps it while it runs the action, because it is brief.
+  /// Whether the worker that owns a stream keeps it while it runs the action, because the action is
+  /// brief.
   bool keeps_stream_for(const Action& action) const noexcept;
 
-  /// The events of jobs, when the device orders them.
+  /// Returns the events of submitted jobs. With device ordering only.
   SubmittedEvents& submitted_events() noexcept { return *submitted_events_; }
 
-  /// Puts a stream that its caller owns into the run queue. Any thread.
+  /// Adds a stream, which the caller owns, to the run queue. Any thread.
   void push(Stream& stream) noexcept;
 
   std::uint32_t next_stream_number() noexcept {
@@ -64,7 +66,7 @@ class Place {
   }
 
  private:
-  /// What the driver sees of the place.
+  /// The feed of the place's driver.
   class Feed final : public PlaceFeed {
    public:
     explicit Feed(Place& place) noexcept : place_(place) {}
@@ -89,11 +91,11 @@ class Place {
   bool next_shared(Worker& worker, Job& job) noexcept;
   bool next_device_ordered(Worker& worker, Job& job) noexcept;
   Stream* current_stream() noexcept;
-  /// Where `running_` says what a worker is at; the jobs of a device share some entries.
+  /// Returns the index in `running_` for a worker; jobs of a device share some entries.
   unsigned running_slot(const Worker& worker, const Job& job) const noexcept {
     return device_ordered_ ? static_cast<unsigned>(job.id % kJobsListed) : worker.index;
   }
-  /// Whether the duration of a job says how long its kernel takes.
+  /// Whether the duration of a job measures its kernel.
   bool learns_from(const Job& job) const noexcept {
     return paced_ && !job.is_copy && job.source == nullptr;
   }
@@ -114,27 +116,28 @@ class Place {
   const std::vector<unsigned> cores_;
   const bool single_worker_;
   const bool device_ordered_;
-  const bool paced_;  ///< learns how long kernels take
+  const bool paced_;  ///< measures how long kernels take
   const bool virtual_time_;
   std::uint32_t track_;
-  const std::unique_ptr<RunningActions> running_;  ///< null: nobody watches
+  const std::unique_ptr<RunningActions> running_;  ///< null without a watchdog
   sys::Atomic<std::uint32_t> streams_made_{0};
 
   RunQueue<Stream> streams_;
 
   unsigned quantum_ = 16;
-  unsigned budget_ = quantum_;  ///< actions the exclusive owner may run before others get a turn
+  unsigned budget_ = quantum_;  ///< actions that the worker may run before other streams run
   std::int64_t quantum_start_ns_ = 0;
 
-  // Of a device that orders jobs.
-  sys::Atomic<Stream*> current_{nullptr};  ///< the one whose jobs it gets
-  unsigned streak_ = 0;                    ///< jobs it got in a row
-  std::uint64_t submitted_ = 0;            ///< jobs so far
+  // With device ordering.
+  sys::Atomic<Stream*> current_{nullptr};  ///< the stream that provides jobs
+  unsigned streak_ = 0;                    ///< number of jobs it has provided in a row
+  std::uint64_t submitted_ = 0;            ///< number of jobs so far
   const std::unique_ptr<SubmittedEvents> submitted_events_;
-  std::vector<std::uint64_t> waits_;  ///< of the last one
+  std::vector<std::uint64_t> waits_;  ///< of the last job
 
   Feed feed_;
-  // Last: its threads use all of the above, and the pointer itself until they are joined.
+  // The last member: its threads use all of the above, and this pointer itself, until they are
+  // joined.
   const std::unique_ptr<PlaceDriver> driver_;
 };
 

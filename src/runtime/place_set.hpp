@@ -1,4 +1,4 @@
-// The places that a queue or a share works with.
+// The places of a queue or a share.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,13 @@ namespace weir::rt {
 
 class Runtime;
 
-/// Places of the program, or one of its own with all free cores of each domain, which it destroys.
+/// Places of the program, or one of its own per domain with all free cores there, which the
+/// destructor destroys.
 class PlaceSet {
  public:
   static constexpr std::size_t kMost = 64;
 
-  /// `user`, as "queue 'q'", is for messages. No places: makes its own. Throws Error.
+  /// `user`, as "queue 'q'", is for messages. Without `places` it creates its own. Throws Error.
   PlaceSet(Runtime& runtime, const std::string& user, weir_place* const* places, std::size_t count);
   PlaceSet(const PlaceSet&) = delete;
   PlaceSet& operator=(const PlaceSet&) = delete;

@@ -16,13 +16,13 @@ namespace weir::rt {
 namespace {
 
 constexpr std::size_t kMostArguments = 255;
-constexpr std::size_t kMostPartials = 32;  ///< results of a reduction
+constexpr std::size_t kMostPartials = 32;  ///< partial results of a reduction
 
 weir_access as_read_write(weir_access access) noexcept {
   return static_cast<weir_access>(access & WEIR_ACCESS_READ_WRITE);
 }
 
-/// Whether a task is no more than an action of any stream can be.
+/// Whether a stream can run the task as an ordinary action.
 bool is_plain(const weir_task& task) noexcept {
   if (task.domains != 0 || task.place != nullptr) return false;
   if (task.priority < -1 || task.priority > 1) return false;
@@ -93,7 +93,7 @@ Queue::~Queue() {
   unreported_.add(unreported_failure_.failure);
   unreported_.add(first_failure_);
   report_unreported();
-  close_queue_places();  // copies of tasks that could not be enqueued whole may be under way
+  close_queue_places();  // copies for tasks whose enqueue failed may be in flight
   coherence_.reset();
   reductions_.reset();
   for (Task* task = spare_; task != nullptr; task = task->next) take_ticket_of(*task);
@@ -157,7 +157,7 @@ std::size_t Queue::cores_of(const std::vector<QueuePlace>& queue_places) noexcep
   return cores;
 }
 
-/// For when there is no memory to wait better.
+/// Waits without allocating, for when there is no memory.
 void Queue::wait_for_tasks() noexcept {
   while (completed_.load() < submitted_.load()) {
     try_progress();
@@ -167,12 +167,12 @@ void Queue::wait_for_tasks() noexcept {
 
 // ---- Producers ---------------------------------------------------------------------------------
 
-/// A kernel or a callback does not wait: it may be what the others wait for.
+/// Does not wait in a kernel or a callback: other tasks may wait for that one.
 void Queue::await_room() {
   constexpr std::uint64_t kParts = 8;
   if (direct_) return queue_places_.front().stream->await_room();
   for (;;) {
-    const std::uint64_t closed = closed_.load();  // first: it never overtakes
+    const std::uint64_t closed = closed_.load();  // read first, so that closed <= made
     const std::uint64_t made = made_.load();
     if (made - closed < most_in_flight_ || NoWaitScope::active()) return;
     RoomRequest request;
@@ -296,7 +296,7 @@ std::uint64_t Queue::queue_places_for(const Task& task, const weir_task& given) 
       task.label(), task.kernel->name(), task.kernel->backends(), task.bytes());
 }
 
-/// Whether the operands can be in a place's memory together.
+/// Whether the operands fit together in a place's memory.
 bool Queue::fits(const QueuePlace& queue_place, const Task& task) const {
   std::uint64_t apart = 0;
   for (const PieceUse& own : task.uses()) {
@@ -322,7 +322,7 @@ void Queue::Spare::operator()(Task* task) const noexcept {
   task->next = std::exchange(queue->spare_, task);
 }
 
-// The caller of these holds the lock, if others may submit.
+// Callers of the functions below hold the lock if other threads may submit.
 
 void Queue::take_ticket_of(Task& task) noexcept {
   Ticket* const ticket = std::exchange(task.ticket, nullptr);
@@ -364,7 +364,7 @@ weir_event Queue::append(OwnedTask owned) {
     event = runtime_.event_of(ticket, id);
     task.ticket = &ticket;
     task.next = nullptr;
-    // Before the owner can see the task, which may then be over, and in use for another one.
+    // Before the owner can see the task, which may then complete and be reused.
     if (task.kind == Task::Kind::call) submitted_.fetch_add(1);
     (submitted_last_ != nullptr ? submitted_last_->next : submitted_first_) = owned.release();
     submitted_last_ = &task;
@@ -393,8 +393,8 @@ std::uint64_t Queue::newest() const noexcept {
   return direct_ ? queue_places_.front().stream->enqueued() : made_.load();
 }
 
-/// Enqueues what the program waits for, unless that is the last thing which was, and its time was
-/// over: who asks again and again is to be told in the end.
+/// Enqueues an access or a fetch by the program and returns its event. If the program repeats the
+/// last one, which timed out, it gets the same event again, so that repeated short waits succeed.
 weir_event Queue::request_access(Task::Kind kind, weir_buffer* buffer, const weir_region& region,
                                  weir_access wanted) {
   constexpr std::uint64_t kSequence = (std::uint64_t{1} << Action::kSequenceBits) - 1;
@@ -413,7 +413,7 @@ weir_event Queue::request_access(Task::Kind kind, weir_buffer* buffer, const wei
   return asked.event;
 }
 
-/// Waits for it. Who asks again after a failure means something new.
+/// Waits for the event of an access. After a failure a repeated access is a new one.
 WaitResult Queue::await_access(const weir_event& event, std::int64_t timeout_ns) {
   WaitResult result = wait_for_events(runtime_, {&event, 1}, WEIR_WAIT_MODE_ALL, timeout_ns);
   if (result.status == WEIR_STATUS_OK || result.status == WEIR_STATUS_TIMEOUT) return result;
@@ -526,10 +526,10 @@ void Queue::cancel() {
 }
 
 void Queue::finish_or_cancel(std::int64_t timeout_ns) noexcept {
-  if (timeout_ns < 0) return;  // its end waits for ever
+  if (timeout_ns < 0) return;  // the destructor waits without a limit
   try {
     if (!await_end(sys::deadline_after(timeout_ns))) cancel();
-  } catch (...) {  // there is no memory: its end waits
+  } catch (...) {  // no memory: the destructor waits
   }
 }
 
@@ -554,8 +554,8 @@ void Queue::release(weir_buffer& buffer) noexcept {
   coherence_->forget(buffer);
 }
 
-/// Tasks whose actions have ended stay until the owner hears of that, which may be later than the
-/// end of the buffer.
+/// A task whose action has completed stays until the owner processes the completion, which may be
+/// after the buffer was destroyed.
 void Queue::forget_pieces_of(const weir_buffer& buffer) noexcept {
   for (Task* task = live_.first(); task != nullptr; task = Live::after(*task)) {
     if (!task->found) continue;

@@ -44,70 +44,70 @@ class Queue {
   Queue(Runtime& runtime, std::uint64_t serial, const weir_queue_options& options);
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
-  /// Waits for everything.
+  /// Waits for all tasks.
   ~Queue();
 
   Runtime& runtime() const noexcept { return runtime_; }
   const std::string& name() const noexcept { return name_; }
-  /// In the ids of its tasks.
+  /// Returns the serial number in the ids of its tasks.
   std::uint64_t serial() const noexcept { return serial_; }
 
-  // The program. They throw Error.
+  // Called by the program. They throw Error.
   weir_event submit(const weir_task& task, bool with_event);
   WaitResult acquire(weir_buffer* buffer, const weir_region& region, weir_access access,
                      std::int64_t timeout_ns);
   weir_event flush(weir_buffer* buffer, const weir_region& region);
   WaitResult synchronize(std::int64_t timeout_ns);
   void cancel();
-  /// Logs, once each, failures that the program was not told of. Any thread.
+  /// Logs, once each, failures that the program has not seen. Any thread.
   void report_unreported() noexcept;
-  /// Waits so long for all tasks, then cancels those that have not started.
+  /// Waits for all tasks up to the time-out, then cancels those that have not started.
   void finish_or_cancel(std::int64_t timeout_ns) noexcept;
-  /// Waits for the tasks that use a buffer, writes back what they wrote and forgets it.
+  /// Waits for the tasks that use a buffer, writes their results back and removes its pieces.
   void release(weir_buffer& buffer) noexcept;
   void get_info(weir_queue_info& info, weir_queue_share* shares, std::size_t count);
 
-  // The watchdog. A queue that is a stream has nothing to say.
+  // For the watchdog. A queue that forwards to a stream reports nothing.
   std::uint64_t submitted() const noexcept { return submitted_.load(); }
   std::uint64_t completed() const noexcept { return completed_.load(); }
   /// Returns a line for each deferred task, "" if there is none. Waits until the deadline for the
   /// binding thread, and binds nothing itself, because a policy may be code of the program.
   std::string report(std::int64_t deadline_ns);
 
-  std::size_t pins = 0;  ///< threads that use it without owning its handle; of the runtime
+  std::size_t pins = 0;  ///< threads that use it without owning its handle; guarded by the runtime
 
  private:
   friend class Reductions;
   using Pending = TaskList<&Task::pending_before, &Task::next>;
   using Live = TaskList<&Task::live_before, &Task::live_after>;
 
-  // Making and ending.
+  // Creation and destruction.
   void open_queue_places(const weir_queue_options& options);
   void add_queue_place(weir_place& place, double weight);
-  /// Makes places count by how fast they were, besides their cores.
+  /// Scales the weights of places by the measured speeds of their kinds.
   void weigh_queue_places();
   void close_queue_places() noexcept;
   void wait_for_tasks() noexcept;
 
-  /// Waits until all tasks are over and host memory has all contents, and forgets no failure.
-  /// Returns false at the deadline.
+  /// Waits until all tasks are complete and host memory has all contents. Keeps failures. Returns
+  /// false at the deadline.
   bool await_end(std::int64_t deadline_ns);
 
   void forget_pieces_of(const weir_buffer& buffer) noexcept;
 
-  // Producers'.
-  /// At the bound, helps and waits until a part of the tasks in flight is over.
+  // Producers.
+  /// At the limit of tasks in flight, makes progress and waits until a part of them is complete.
   void await_room();
   void grant_room() noexcept;
   static std::size_t cores_of(const std::vector<QueuePlace>& queue_places) noexcept;
-  /// Submits a task without reductions and lets others begin it.
+  /// Submits a task without reductions. The caller calls try_progress() afterwards.
   weir_event submit_one(const weir_task& given, bool with_event);
   weir_event submit_directly(const weir_task& given, bool with_event);
   void fill_call(Task& task, const weir_task& given) const;
   NamedUse check_operand(weir_buffer* buffer, const weir_region& region, weir_access access) const;
   std::uint64_t queue_places_for(const Task& task, const weir_task& given) const;
   bool fits(const QueuePlace& queue_place, const Task& task) const;
-  /// Returns a task that was not submitted to the spare ones.
+  /// Returns a task that was not submitted to the list of spare ones.
   struct Spare {
     Queue* queue;
     void operator()(Task* task) const noexcept;
@@ -128,21 +128,21 @@ class Queue {
   /// The state of the combining lock.
   enum class LockState : std::uint8_t {
     free,
-    binding,     ///< looks for news again when it goes
-    inspecting,  ///< does not: who brings news waits for it
+    binding,     ///< the holder checks for new work when it unlocks
+    inspecting,  ///< the holder does not: threads that add work wait for the lock
   };
-  /// Returns whether it was nobody's.
+  /// Returns whether the lock was free, and takes it.
   bool try_lock_as(LockState owner) noexcept {
     LockState nobody = LockState::free;
     return lock_.compare_exchange_strong(nobody, owner);
   }
   void unlock() noexcept { lock_.store(LockState::free); }
 
-  /// Becomes the owner and does what there is to do, unless another worker is.
+  /// Takes the lock and does all pending work, unless another thread holds the lock.
   void try_progress() noexcept;
 
-  // The owner's.
-  /// Is the owner while it lives; waits to become it.
+  // The holder of the lock.
+  /// Holds the lock during its lifetime; the constructor waits for the lock.
   class CombiningLock;
   std::string pending_tasks() const;
   std::string remarks() const;
@@ -163,19 +163,19 @@ class Queue {
   void note_load(QueuePlace& queue_place) noexcept;
   bool depends_on_deferred(const Task& task) const noexcept;
   bool bind(Task& task) noexcept;
-  /// What is known of a kernel in a place.
+  /// Measured times of a kernel in a place.
   struct Times {
     PerformanceModel::Curve* curve = nullptr;
-    std::uint64_t bound_before = 0;  ///< tasks of the kernel, with the last one here
+    std::uint64_t bound_before = 0;  ///< tasks of the kernel when the last one was bound here
   };
-  /// The place that is to run a task, as the policy saw it.
+  /// The place that the policy chose for a task, with the estimates it used.
   struct Choice {
-    QueuePlace* queue_place = nullptr;  ///< null: none now
-    std::int64_t arrival_ns = 0;        ///< expected, of its operands
-    std::int64_t start_ns = 0;          ///< expected
+    QueuePlace* queue_place = nullptr;  ///< null: deferred
+    std::int64_t arrival_ns = 0;        ///< expected arrival of its operands
+    std::int64_t start_ns = 0;          ///< expected start
     std::int64_t run_ns = -1;
-    bool unsure = true;       ///< its size was not measured there
-    std::uint64_t bytes = 0;  ///< of all operands of the task
+    bool unsure = true;       ///< no measured time for its size there
+    std::uint64_t bytes = 0;  ///< of all operands
   };
   Choice choose(const Task& task);
   void note_bypassed(const Task& task, std::size_t chosen) noexcept;
@@ -196,15 +196,15 @@ class Queue {
   void end_unbound(Task& task, weir_status status) noexcept;
   void finish(Task& task) noexcept;
   void close(Task& task) noexcept;
-  /// Tells those who wait for tasks, under no lock, and keeps the tasks for their next use.
+  /// Notifies the waiters of finished tasks, without a lock, and keeps the tasks for reuse.
   void notify_waiters(Task* finished) noexcept;
 
   static void on_end(Waiter& waiter, weir_status status, const FailureRef& failure);
   static void on_access_wait(Waiter& waiter, weir_status status, const FailureRef& failure);
 
-  static constexpr std::size_t kLookahead =
-      64;  ///< tasks that the policy is asked for before others
-  static constexpr std::size_t kMostSkipped = 512;  ///< tasks that are looked at for that
+  /// Maximum number of tasks that a pass offers to the policy.
+  static constexpr std::size_t kLookahead = 64;
+  static constexpr std::size_t kMostSkipped = 512;  ///< tasks that it examines for that
 
   Runtime& runtime_;
   const std::uint64_t serial_;
@@ -214,18 +214,18 @@ class Queue {
   const std::size_t most_in_flight_;
   const PlaceSet places_;
   std::vector<QueuePlace> queue_places_;
-  bool direct_ = false;  ///< tasks go to the only stream
+  bool direct_ = false;  ///< forwards tasks to its only stream
 
-  // Producers'.
+  // Of the producers.
   std::optional<Reductions> reductions_;
   SpinLock submitting_;
-  Ticket* tickets_ = nullptr;  ///< free ones
+  Ticket* tickets_ = nullptr;  ///< list of free ones
   Task* submitted_first_ = nullptr;
   Task* submitted_last_ = nullptr;
   std::vector<std::unique_ptr<Task[]>> tasks_;
   Task* spare_ = nullptr;
-  sys::Atomic<std::uint64_t> made_{0};  ///< tasks so far, accesses included
-  /// What the program waited for last; of kind call: nothing.
+  sys::Atomic<std::uint64_t> made_{0};  ///< number of tasks so far, accesses included
+  /// The last access by the program; none if `kind` is call.
   struct LastAccess {
     Task::Kind kind = Task::Kind::call;
     const weir_buffer* buffer = nullptr;
@@ -234,33 +234,33 @@ class Queue {
     weir_event event = WEIR_EVENT_INIT;
   } last_access_;
 
-  sys::Atomic<std::uint64_t> submitted_{0}, completed_{0};  ///< calls
-  sys::Atomic<std::uint64_t> closed_{0};                    ///< tasks that are over
+  sys::Atomic<std::uint64_t> submitted_{0}, completed_{0};  ///< number of calls
+  sys::Atomic<std::uint64_t> closed_{0};                    ///< number of completed tasks
   /// From a thread that waits to submit.
   struct RoomRequest {
-    std::uint64_t closed = 0;  ///< tasks that are to be
+    std::uint64_t closed = 0;  ///< number of tasks that must be complete
     Signal granted;
     RoomRequest* next = nullptr;
   };
   sys::Atomic<RoomRequest*> new_room_requests_{nullptr};
-  sys::Atomic<std::uint64_t> cancel_until_{0};        ///< tasks up to this one are cancelled
-  sys::Atomic<std::uint32_t> notifiers_{0};           ///< threads that bring news
-  sys::Atomic<BoundTask*> completed_tasks_{nullptr};  ///< tasks that streams are done with
-  sys::Atomic<bool> more_{false};                     ///< something was submitted
+  sys::Atomic<std::uint64_t> cancel_until_{0};        ///< cancellation watermark
+  sys::Atomic<std::uint32_t> notifiers_{0};           ///< threads that are reporting a completion
+  sys::Atomic<BoundTask*> completed_tasks_{nullptr};  ///< completion list
+  sys::Atomic<bool> more_{false};                     ///< there is something to do for the owner
   sys::Atomic<LockState> lock_{LockState::free};
 
-  // The owner's.
+  // Of the holder of the lock.
   std::unique_ptr<Policy> policy_;
   PerformanceModel models_;
   std::vector<Times> times_;          ///< by kernel and place
-  std::vector<std::uint64_t> bound_;  ///< tasks so far, by kernel
+  std::vector<std::uint64_t> bound_;  ///< number of bound tasks, by kernel
   std::unique_ptr<Coherence> coherence_;
-  // Without a place, in the order of the program.
+  // Deferred tasks in program order.
   std::array<Pending, 3> pending_calls_;  ///< by priority
   Pending pending_accesses_;
-  std::array<std::uint64_t, 3> waiting_{};  ///< how many of them, by priority
-  Live live_;                               ///< all that are not over
-  std::uint64_t running_ = 0;               ///< bound and not over
+  std::array<std::uint64_t, 3> waiting_{};  ///< number of deferred tasks, by priority
+  Live live_;                               ///< all incomplete tasks
+  std::uint64_t running_ = 0;               ///< tasks that are bound and incomplete
   std::deque<BoundTask> bound_tasks_;
   BoundTask* spare_bound_ = nullptr;
   std::size_t saturated_places_ = 0;
@@ -269,8 +269,8 @@ class Queue {
   std::array<std::int64_t, 3> claims_each_{1, 1, 1};
   std::int64_t claims_ = 1;
   std::int64_t pass_began_ns_ = 0;
-  bool rescan_ = false;           ///< another pass may bind what the last one put off
-  bool policy_deferred_ = false;  ///< by the policy of the program, in the last pass
+  bool rescan_ = false;           ///< another pass may bind tasks that the last one deferred
+  bool policy_deferred_ = false;  ///< the last pass deferred a task because of the policy
   std::uint64_t cancelled_ = 0;   ///< value of cancel_until_ at the last pass
   Task* finished_ = nullptr;
   std::vector<weir_candidate> candidates_;
@@ -281,12 +281,12 @@ class Queue {
   std::vector<weir_event> waits_;
   RoomRequest* room_requests_ = nullptr;
   std::set<std::string> logged_remarks_;
-  FailureRef broken_;  ///< poisons all tasks: of one whose pieces are not known
+  FailureRef broken_;  ///< failure of a task with unknown pieces: poisons all later tasks
   FailureRef first_failure_;
   weir_status first_status_ = WEIR_STATUS_OK;
   std::uint64_t first_sequence_ = 0;
-  WaitResult unreported_failure_;  ///< a failure of copies that a stream told when not all was over
-                                   ///< in time
+  /// A failure of copies that a stream reported to a call that then timed out.
+  WaitResult unreported_failure_;
   Unreported unreported_;
 };
 

@@ -1,4 +1,4 @@
-// What the owner of a queue does: binding tasks to places, and ending them.
+// The work of the lock holder of a queue: binding tasks to places and completing them.
 #include <algorithm>
 #include <utility>
 
@@ -14,12 +14,13 @@ namespace weir::rt {
 namespace {
 
 constexpr std::int64_t kEnoughNs = 2'000'000;  ///< of work for each core of a place
-constexpr std::int64_t kSoonNs = 5'000'000;    ///< in which what a task uses has its value
+/// Within which the contents that a task uses are expected.
+constexpr std::int64_t kSoonNs = 5'000'000;
 constexpr std::uint64_t kManyTasks = 256;      ///< for each core
-constexpr std::int64_t kTimedFromNs = 10'000;  ///< of shorter tasks only some are timed,
-constexpr std::uint64_t kOneTimedIn = 16;      ///< one of so many
+constexpr std::int64_t kTimedFromNs = 10'000;  ///< only some shorter tasks are timed:
+constexpr std::uint64_t kOneTimedIn = 16;      ///< one in so many
 
-/// Whether a task changes what is on a device: others like it had better wait for that one.
+/// Whether the task writes in place on a device. Similar tasks should then wait for it.
 bool changes_in_place(const Task& task) noexcept {
   return std::ranges::any_of(task.uses(), [](const PieceUse& use) {
     return use.reads() && use.writes() && !use.piece()->valid_on_host();
@@ -33,7 +34,7 @@ std::size_t index_of(int priority) noexcept { return static_cast<std::size_t>(pr
 void Queue::try_progress() noexcept {
   while (more_.load() || completed_tasks_.load() != nullptr) {
     if (!try_lock_as(LockState::binding)) {
-      if (lock_.load() == LockState::binding) return;  // it looks again
+      if (lock_.load() == LockState::binding) return;  // the holder checks again
       sys::yield();
       continue;
     }
@@ -53,7 +54,8 @@ void Queue::run_owner_pass() noexcept {
   }
 }
 
-/// Called where a task's action ends. Nothing of the queue is touched after the visit.
+/// Called at the completion of a task's action. Does not touch the queue after the notifier has
+/// left.
 void Queue::on_end(Waiter& waiter, weir_status status, const FailureRef& failure) {
   auto& bound = static_cast<BoundTask&>(static_cast<ActionWatcher&>(waiter));
   Queue& queue = *bound.queue;
@@ -83,7 +85,7 @@ void Queue::take_completed() noexcept {
   }
 }
 
-/// What the end of a call says of its place.
+/// Updates the times and the load of a place after a call has completed.
 void Queue::note_run(const BoundTask& bound) noexcept {
   const Task& task = *bound.task;
   QueuePlace& queue_place = queue_places_[bound.queue_place];
@@ -103,11 +105,11 @@ void Queue::note_run(const BoundTask& bound) noexcept {
   queue_place.share.busy_ns += bound.run_ns;
   try {
     times_of(task, queue_place).curve->note(bound.bytes, bound.run_ns);
-  } catch (const std::bad_alloc&) {  // one time less
+  } catch (const std::bad_alloc&) {  // without memory this time is not recorded
   }
 }
 
-/// Wakes the threads that wait to submit and now may.
+/// Wakes the threads that wait to submit, if enough tasks are complete.
 void Queue::grant_room() noexcept {
   for (RoomRequest* completed = new_room_requests_.exchange(nullptr); completed != nullptr;) {
     RoomRequest* const request = std::exchange(completed, completed->next);
@@ -120,7 +122,7 @@ void Queue::grant_room() noexcept {
       continue;
     }
     *link = request->next;
-    request->granted.deliver();  // the last use: it is on the stack of the thread that waits
+    request->granted.deliver();  // last access: it is on the stack of the waiting thread
   }
 }
 
@@ -153,7 +155,7 @@ void Queue::take_submitted() noexcept {
   }
 }
 
-/// Finds the pieces of a task, which learn that it will use them.
+/// Finds the pieces of a task and registers its uses with them.
 void Queue::register_uses(Task& task) {
   if (task.kind != Task::Kind::call) return;
   found_.clear();
@@ -197,7 +199,7 @@ Task* Queue::first_pending() const noexcept {
   return first;
 }
 
-/// Binds tasks, those of high priority first. Returns whether another pass may bind more.
+/// Binds tasks, high priority first. Returns whether another pass may bind more.
 bool Queue::bind_pass() noexcept {
   pass_began_ns_ = runtime_.now_ns();
   coherence_->set_now(pass_began_ns_);
@@ -218,7 +220,7 @@ bool Queue::bind_pass() noexcept {
   return again;
 }
 
-/// Nothing passes what the program waits for.
+/// Accesses by the program are bound in order; no later task passes them.
 void Queue::bind_accesses() noexcept {
   while (Task* const access = pending_accesses_.first()) {
     if (depends_on_deferred(*access)) return;
@@ -226,8 +228,8 @@ void Queue::bind_accesses() noexcept {
   }
 }
 
-/// Goes through the next tasks of a priority in order and binds those that may be bound. Returns
-/// whether it is worth to go through them again.
+/// Examines the deferred tasks of a priority in order, up to the limits, and binds those that it
+/// can. Returns whether examining them again may bind more.
 bool Queue::bind_calls(int priority) noexcept {
   std::size_t looked = 0, offered = 0, bound = 0;
   claims_ = claims_each_[index_of(priority)];
@@ -263,8 +265,8 @@ Outcome Queue::policy_never_binds(const Task& task) const noexcept {
   }
 }
 
-/// Whether a place has enough, and takes no more until it has less: tasks that wait for its cores,
-/// and of brief ones as many as last for a while.
+/// Whether a place is saturated, and stays so until its load has dropped. Saturated: enough tasks
+/// wait for its cores, and if these are brief, for long enough.
 bool Queue::has_enough(const QueuePlace& queue_place) noexcept {
   const std::uint64_t cores = queue_place.place->width(), waiting = cores + 4;
   if (queue_place.tasks < cores + (queue_place.saturated ? waiting * 3 / 4 : waiting)) return false;
@@ -274,7 +276,7 @@ bool Queue::has_enough(const QueuePlace& queue_place) noexcept {
              kEnoughNs * static_cast<std::int64_t>(cores);
 }
 
-/// Each time a place has room again, all tasks to come are looked at.
+/// Each time a place is no longer saturated, another pass examines all deferred tasks.
 void Queue::note_load(QueuePlace& queue_place) noexcept {
   const bool was_full = queue_place.saturated;
   queue_place.saturated = has_enough(queue_place);
@@ -283,7 +285,7 @@ void Queue::note_load(QueuePlace& queue_place) noexcept {
   rescan_ = rescan_ || was_full;
 }
 
-/// Whether what a task uses will take a while to have its value.
+/// Whether the operands of a task will not have their contents soon.
 bool Queue::is_early(const Task& task) const noexcept {
   return std::ranges::any_of(task.uses(), [this](const PieceUse& use) {
     return use.piece()->ready_ns > pass_began_ns_ + kSoonNs;
@@ -294,7 +296,7 @@ bool Queue::is_cancelled(const Task& task) const noexcept {
   return task.kind == Task::Kind::call && task.sequence <= cancel_until_.load();
 }
 
-/// Whether a task depends on one before it that has no place.
+/// Whether a task depends on an earlier deferred task.
 bool Queue::depends_on_deferred(const Task& task) const noexcept {
   bool found = false;
   if (task.kind == Task::Kind::fetch) {
@@ -321,7 +323,7 @@ bool Queue::depends_on_deferred(const Task& task) const noexcept {
 
 // ---- Which place --------------------------------------------------------------------------------
 
-/// Returns whether the task is no longer pending.
+/// Binds the task if possible. Returns whether it is no longer deferred.
 bool Queue::bind(Task& task) noexcept {
   try {
     if (is_cancelled(task)) {
@@ -392,7 +394,7 @@ Queue::Choice Queue::choose(const Task& task) {
           .bytes = bytes};
 }
 
-/// For those who ask why a place has got nothing.
+/// Records, for remarks(), a task that idle places could have run.
 void Queue::note_bypassed(const Task& task, std::size_t chosen) noexcept {
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     QueuePlace& queue_place = *candidate_places_[i];
@@ -456,7 +458,7 @@ void Queue::bind_call(Task& task, const Choice& choice) {
   bound.queue_place = queue_place.index;
   bound.bytes = choice.bytes;
   bound.timed = choice.unsure || choice.run_ns >= kTimedFromNs || task.sequence % kOneTimedIn == 0;
-  ++queue_place.tasks;  // before it can be over
+  ++queue_place.tasks;  // before the task can complete
   expect_end(bound, choice);
   try {
     const weir_event event =
@@ -544,7 +546,7 @@ void Queue::record_access_wait(AccessWait& access_wait, weir_status status,
   complete_access_wait(*access_wait.task);
 }
 
-/// The access is over when all that it waits for is.
+/// Completes the access when all that it waits for has completed.
 void Queue::complete_access_wait(BoundTask& task) noexcept {
   if (task.access_waits_left.fetch_sub(1) > 1) return;
   FailureRef failure;
@@ -568,7 +570,7 @@ std::string Queue::report(std::int64_t deadline_ns) {
   std::string text;
   try {
     text = pending_tasks();
-  } catch (...) {  // says nothing
+  } catch (...) {  // reports nothing
   }
   unlock();
   return text;
@@ -629,14 +631,14 @@ void Queue::remove_pending(Task& task) noexcept {
   for (PieceUse& use : task.uses()) use.piece()->deferred_as(use.kind()).remove(use.registered());
 }
 
-/// Ends a task that no stream has.
+/// Completes a task with a failure that no stream has seen.
 void Queue::fail_task(Task& task, Outcome outcome) noexcept {
   const weir_status status = outcome.status;
   std::string label, origin;
   try {
     label = task.label();
     origin = "queue '" + name_ + "'";
-  } catch (const std::bad_alloc&) {  // the message must do
+  } catch (const std::bad_alloc&) {  // the message must suffice
   }
   Ticket& ticket = *task.ticket;
   ticket.failure = FailureRef::make(status, std::move(outcome.message), std::move(label),
@@ -645,8 +647,8 @@ void Queue::fail_task(Task& task, Outcome outcome) noexcept {
   end_unbound(task, status);
 }
 
-/// What depends on the task is poisoned by its event; everything that follows when it is not known
-/// what that is.
+/// Completes a task without an action. Its event poisons the tasks that depend on it; if those are
+/// unknown, all later tasks are poisoned.
 void Queue::end_unbound(Task& task, weir_status status) noexcept {
   task.ticket->status = status;
   if (task.kind == Task::Kind::call && status != WEIR_STATUS_CANCELLED) {
@@ -663,7 +665,7 @@ void Queue::end_unbound(Task& task, weir_status status) noexcept {
   finish(task);
 }
 
-/// A fetch is over when everything before it is, too.
+/// A fetch completes after everything before it.
 void Queue::finish(Task& task) noexcept {
   if (task.kind == Task::Kind::fetch && live_.first() != &task) {
     task.completion_held = true;

@@ -1,4 +1,4 @@
-// Owning a queue for a moment, from a thread that may wait.
+// Holds the combining lock of a queue for a scope, on a thread that may wait.
 #pragma once
 
 #include "runtime/queue.hpp"
@@ -14,7 +14,7 @@ class Queue::CombiningLock {
   CombiningLock& operator=(const CombiningLock&) = delete;
   ~CombiningLock() {
     queue_.unlock();
-    queue_.try_progress();  // what came meanwhile
+    queue_.try_progress();  // does the work that arrived meanwhile
   }
 
  private:

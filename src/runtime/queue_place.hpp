@@ -1,4 +1,4 @@
-// A place of a queue, with the stream that runs its tasks.
+// A place of a task queue, with the stream that runs its tasks.
 #pragma once
 
 #include <algorithm>
@@ -20,34 +20,34 @@ struct QueuePlace {
   std::uint32_t index = 0;
   weir_place* place = nullptr;
   weir_stream* stream = nullptr;
-  std::string kind;  ///< of places on which tasks take as long
+  std::string kind;  ///< places of the same kind share measured times
   double weight = 1;
 
-  // What it has that is not over.
+  // Its incomplete tasks.
   std::uint64_t tasks = 0;
-  std::uint64_t unmeasured = 0;  ///< of them, those of which nothing is known
-  std::int64_t backlog_ns = 0;   ///< together, on one core; estimated
-  CoreTimes core_times{1};       ///< planned by estimates,
-  CoreTimes claimed_times{1};    ///< also of what is left to it, if that is any
-  bool saturated = false;        ///< has enough to do until half of it is done
-  std::int64_t claimed = 0;      ///< tasks that this pass left to it
-  std::int64_t claimed_ns = 0;   ///< of them, likewise
+  std::uint64_t unmeasured = 0;  ///< those of them without an estimate
+  std::int64_t backlog_ns = 0;   ///< their estimated time in total, on one core
+  CoreTimes core_times{1};       ///< planned by estimates
+  CoreTimes claimed_times{1};    ///< planned with the tasks claimed for it, if there are any
+  bool saturated = false;        ///< has enough tasks, until half of them are complete
+  std::int64_t claimed = 0;      ///< tasks that this pass left for it
+  std::int64_t claimed_ns = 0;   ///< their estimated time in total, on one core
 
   weir_queue_share share{};
 
-  /// The first task that this place could have run while it was idle and that went elsewhere; one
-  /// with a known time if there is such a task.
+  /// The first task that this place could have run while it was idle, but that another place got;
+  /// one with a known time if there was such a task.
   struct Bypassed {
-    const weir_kernel* kernel = nullptr;  ///< null: there was no such task
+    const weir_kernel* kernel = nullptr;  ///< null: none
     std::int64_t run_ns = -1, elsewhere_ns = -1;
     PerformanceModel::Source source = PerformanceModel::Source::nothing;
-    std::uint32_t to = 0;  ///< the place that it went to
+    std::uint32_t to = 0;  ///< the place that got it
   };
   Bypassed bypassed;
 
   Domain& domain() const noexcept { return place->domain(); }
-  /// How long after `now_ns` one of its cores is free for a task that comes after those left to it:
-  /// as planned, within what the tasks that it has allow.
+  /// Returns the delay from `now_ns` until one of its cores is free for a task after those claimed
+  /// for it: as planned, within what its incomplete tasks allow.
   std::int64_t expected_free_ns(std::int64_t now_ns) const noexcept {
     const auto cores = static_cast<std::int64_t>(place->width());
     const std::int64_t all = static_cast<std::int64_t>(tasks) + claimed;
@@ -57,14 +57,14 @@ struct QueuePlace {
     const CoreTimes& planned = claimed > 0 ? claimed_times : core_times;
     return std::clamp(planned.first_free_ns() - now_ns, most_ns - mean_ns, most_ns);
   }
-  /// Leaves `count` tasks to it that take so long each, until the next pass.
+  /// Claims `count` tasks of `run_ns` each for it, until the next pass.
   void claim(std::int64_t count, std::int64_t run_ns, std::int64_t from_ns) noexcept {
     if (claimed == 0) claimed_times = core_times;
     claimed += count;
     claimed_ns += count * run_ns;
     claimed_times.occupy(from_ns, count * run_ns);
   }
-  /// The memory its tasks find a buffer in.
+  /// Returns the memory in which its tasks use a buffer.
   std::uint16_t memory_of(const Buffer& buffer) const noexcept {
     return domain().memory_of(buffer);
   }

@@ -17,7 +17,7 @@ std::span<const weir_operand> operands_of(const weir_task& task) noexcept {
 
 bool reduces(const weir_operand& operand) noexcept { return operand.access == WEIR_ACCESS_REDUCE; }
 
-/// All of a partial result, in the shape of the region that it belongs to.
+/// Returns an operand that is all of a partial result, in the shape of its region.
 weir_operand whole(const weir_buffer* partial, const Region& region, weir_access access) {
   return {const_cast<weir_buffer*>(partial), packed(region), access};
 }
@@ -83,7 +83,7 @@ void Reductions::clear_poison() noexcept {
 
 // ---- Under the lock ----------------------------------------------------------------------------
 
-/// Forgets the partial results of a buffer; null: of all.
+/// Removes the partial results of a buffer; null: of all buffers.
 void Reductions::drop(const Buffer* buffer) noexcept {
   std::erase_if(open_, [&](const std::unique_ptr<OpenRegion>& open) {
     if (buffer != nullptr && open->buffer != buffer) return false;
@@ -96,7 +96,7 @@ void Reductions::drop(const Buffer* buffer) noexcept {
   note_open();
 }
 
-/// Throws what submitting the task itself would throw, before anything is changed.
+/// Validates the task before anything is changed. Throws what submitting it would throw.
 void Reductions::check(const weir_task& task) {
   queue_.fill_call(probe_, task);
   const std::span<const PieceUse> uses = probe_.uses();
@@ -119,7 +119,7 @@ void Reductions::check(const weir_task& task) {
   }
 }
 
-/// The partial result whose turn it is, for an operand.
+/// Returns the next partial result, round-robin, for an operand.
 weir_operand Reductions::partial_for(const weir_task& task, const weir_operand& operand) {
   const NamedUse part = queue_.check_operand(operand.buffer, operand.region, operand.access);
   OpenRegion& reduction = open(task, operand, part.region);
@@ -132,7 +132,7 @@ weir_operand Reductions::partial_for(const weir_task& task, const weir_operand& 
                WEIR_ACCESS_READ_WRITE);
 }
 
-/// Returns the reduction of an operand, if there is one by the same kernels, or begins it.
+/// Returns the open reduction of the operand's region with the same kernels, or begins one.
 Reductions::OpenRegion& Reductions::open(const weir_task& task, const weir_operand& operand,
                                          const Region& region) {
   const auto found = std::ranges::find_if(open_, [&](const std::unique_ptr<OpenRegion>& open) {
@@ -153,7 +153,7 @@ Reductions::OpenRegion& Reductions::open(const weir_task& task, const weir_opera
   return *open_.back();
 }
 
-/// Adds a partial result and submits the task that sets it to the identity.
+/// Adds a partial result and submits the task that initialises it.
 void Reductions::add_partial(OpenRegion& open) {
   Partial partial = take_spare(open.region.bytes());
   const weir_operand target = whole(partial.buffer, open.region, WEIR_ACCESS_WRITE);
@@ -176,7 +176,7 @@ void Reductions::add_partial(OpenRegion& open) {
   open.partials.push_back(partial);
 }
 
-/// Returns memory that nothing uses and that no failed task was to use.
+/// Returns unused memory whose tasks are not known to have failed.
 Reductions::Partial Reductions::take_spare(std::uint64_t bytes) {
   const auto found =
       std::ranges::find_if(spare_, [&](const Partial& spare) { return fit(spare, bytes); });
@@ -216,7 +216,7 @@ void Reductions::combine_overlapping(const Buffer& buffer, const Region& region)
   }
 }
 
-/// In rounds, each of which halves the number of partial results; the last goes into the region.
+/// Combines in rounds that halve the number of partial results. The last goes into the region.
 void Reductions::combine_all(OpenRegion& open) {
   std::vector<Partial>& partials = open.partials;
   while (partials.size() > 1) {
@@ -228,7 +228,7 @@ void Reductions::combine_all(OpenRegion& open) {
   if (!partials.empty()) enqueue_combine(open, {open.buffer, open.given, WEIR_ACCESS_READ_WRITE});
 }
 
-/// Combines the last partial result into a target.
+/// Submits the task that combines the last partial result into a target.
 void Reductions::enqueue_combine(OpenRegion& open, const weir_operand& target) {
   Partial& last = open.partials.back();
   with_combination(open, target, last,

@@ -1,4 +1,4 @@
-// Reductions of a queue: tasks that add to partial results, which come together when needed.
+// Reductions of a task queue.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace weir::rt {
 
 class Queue;
 
-/// Rewrites what the program submits so that the queue needs to know nothing of reductions.
+/// Rewrites submitted tasks so that the queue needs no knowledge of reductions.
 ///
 /// A task with access REDUCE gets a partial result instead of its operand. Partial results of a
 /// region are assigned round-robin in program order, so the result depends on their number only,
@@ -26,7 +26,7 @@ class Queue;
 /// initialise and combine them are ordinary tasks. Any thread.
 class Reductions {
  public:
-  /// At most `width` partial results of a region.
+  /// `width`: maximum number of partial results of a region.
   Reductions(Queue& queue, std::size_t width) : queue_(queue), width_(width) {}
   Reductions(const Reductions&) = delete;
   Reductions& operator=(const Reductions&) = delete;
@@ -35,33 +35,33 @@ class Reductions {
 
   /// Whether no region has partial results.
   bool idle() const noexcept { return !any_.load(); }
-  /// Whether a task has to be submitted here.
+  /// Whether submit() must be called for the task.
   bool applies_to(const weir_task& task) const noexcept;
-  /// Submits a task, after those that it needs. Throws Error.
+  /// Submits a task after the tasks that it needs. Throws Error.
   weir_event submit(const weir_task& task, bool with_event);
 
-  /// Submits the tasks that bring the results of a region of a buffer together. Throws.
+  /// Submits the tasks that combine the results of a region of a buffer. Throws.
   void combine(const Buffer& buffer, const Region& region);
   void combine_everything();
-  /// Forgets the partial results of a buffer.
+  /// Removes the partial results of a buffer.
   void discard(const Buffer& buffer) noexcept;
-  /// Forgets all partial results, and calls cancel() before any task is submitted here.
+  /// Removes all partial results, and calls cancel() before any other task is submitted here.
   template <class Cancel>
   void discard_all(Cancel&& cancel) noexcept {
     const sys::Lock lock(mutex_);
     drop(nullptr);
     cancel();
   }
-  /// Failures are forgotten: partial results can be used again.
+  /// Called when failures are forgotten: partial results can be reused.
   void clear_poison() noexcept;
 
  private:
-  /// Memory for a partial result.
+  /// Memory of a partial result.
   struct Partial {
     weir_buffer* buffer = nullptr;
     std::uint64_t bytes = 0;
-    weir_event read = WEIR_EVENT_INIT;  ///< of the last task that was to read it
-    bool dropped = false;               ///< nobody knows how its tasks ended
+    weir_event read = WEIR_EVENT_INIT;  ///< event of the last task that reads it
+    bool dropped = false;               ///< the outcome of its tasks is unknown
   };
   /// A region with partial results.
   struct OpenRegion {
@@ -91,10 +91,10 @@ class Reductions {
 
   Queue& queue_;
   const std::size_t width_;
-  sys::Mutex mutex_;  ///< of what follows
+  sys::Mutex mutex_;  ///< guards the fields below
   std::vector<std::unique_ptr<OpenRegion>> open_;
   std::vector<Partial> spare_;
-  std::size_t made_ = 0;  ///< partial results, all of which spare_ has room for
+  std::size_t made_ = 0;  ///< number of partial results; spare_ has capacity for all
   std::vector<weir_operand> operands_;
   Task probe_;
   sys::Atomic<bool> any_{false};

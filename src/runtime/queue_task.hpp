@@ -1,4 +1,4 @@
-// Tasks of a queue, from submission to their end.
+// Tasks of a queue, from submission to completion.
 #pragma once
 
 #include <array>
@@ -23,42 +23,42 @@ namespace weir::rt {
 class Queue;
 struct BoundTask;
 
-/// What few tasks have.
+/// Data that only few tasks have.
 struct TaskExtras {
   std::string name;
-  std::unique_ptr<std::byte[]> spill;  ///< arguments that do not fit
+  std::unique_ptr<std::byte[]> spill;  ///< arguments that do not fit inline
   std::size_t spill_bytes = 0;
-  std::vector<Region> regions;  ///< by operand: those that do not fit in a use
+  std::vector<Region> regions;  ///< by operand: regions that do not fit in a use
 };
 
 /// One task. The program's event names its ticket, which also holds its outcome.
 ///
-/// All tasks that the program has submitted may wait for a place, so each is small: a BoundTask
-/// holds what a task needs only while it has a place.
+/// All submitted tasks may be deferred, so each is small: a BoundTask holds what a task needs only
+/// while it is bound.
 struct Task {
   enum class Kind : std::uint8_t {
-    call,    ///< of a kernel
-    access,  ///< by the program, to a region of host memory
-    fetch,   ///< of everything to host memory
+    call,    ///< calls a kernel
+    access,  ///< an access by the program to a region of host memory
+    fetch,   ///< copies everything to host memory
   };
   static constexpr std::uint64_t kMostSequence = (std::uint64_t{1} << Action::kSequenceBits) - 1;
   static constexpr std::size_t kInlineBytes = 3 * sizeof(PieceUse) + 2 * sizeof(weir_scalar);
 
-  Ticket* ticket = nullptr;  ///< kept for another task
-  Task* next = nullptr;      ///< submitted, pending, finished, or spare
+  Ticket* ticket = nullptr;  ///< kept for the next task
+  Task* next = nullptr;      ///< link of the submitted, deferred, finished or spare list
   Task* pending_before = nullptr;
   Task *live_before = nullptr, *live_after = nullptr;
   std::uint64_t sequence : Action::kSequenceBits = 0;
   std::uint8_t use_count = 0, scalar_count = 0;
   Kind kind : 2 = Kind::call;
-  std::uint8_t level : 2 = 1;        ///< its priority, from 0
-  bool pending : 1 = false;          ///< has no place yet
+  std::uint8_t level : 2 = 1;        ///< priority + 1
+  bool pending : 1 = false;          ///< deferred: has no place yet
   bool found : 1 = false;            ///< its uses have pieces
-  bool completion_held : 1 = false;  ///< is over, but for those before it
+  bool completion_held : 1 = false;  ///< complete, except for tasks before it
   bool kept : 1 = false;             ///< the failure log keeps its ticket
-  std::uint64_t allowed_places = 0;  ///< bit i: place i may run it
+  std::uint64_t allowed_places = 0;  ///< bit i: queue place i may run it
   const weir_kernel* kernel = nullptr;
-  std::unique_ptr<TaskExtras> extras;  ///< kept for its next use
+  std::unique_ptr<TaskExtras> extras;  ///< kept for reuse
   alignas(8) std::array<std::byte, kInlineBytes> inline_arguments;
 
   /// By operand.
@@ -74,11 +74,12 @@ struct Task {
     return const_cast<Task*>(this)->scalars();
   }
 
-  /// Sets the argument counts, of at most 255, and makes room for them. Throws std::bad_alloc.
+  /// Sets the argument counts, at most 255 each, and allocates memory for the arguments. Throws
+  /// std::bad_alloc.
   void reserve(std::size_t uses, std::size_t scalars);
-  /// Sets a use there is room for. Throws std::bad_alloc.
+  /// Sets the use with this index, below the reserved count. Throws std::bad_alloc.
   void set_use(std::size_t index, const NamedUse& named);
-  /// Sets its own name; null: it has none. Throws std::bad_alloc.
+  /// Sets the task's own name; null: none. Throws std::bad_alloc.
   void set_name(const char* name);
 
   bool has_name() const noexcept { return extras && !extras->name.empty(); }
@@ -86,7 +87,7 @@ struct Task {
     if (has_name()) return extras->name.c_str();
     return kernel != nullptr ? kernel->name().c_str() : "access";
   }
-  /// Bytes of all operands. Their buffers are alive.
+  /// Returns the bytes of all operands. Their buffers must be alive.
   std::uint64_t bytes() const noexcept;
 
  private:
@@ -105,23 +106,23 @@ static_assert(sizeof(Task) + sizeof(Ticket) <= 248, "as many as 2^16 may wait");
 /// One event that an access or a fetch by the program waits for.
 struct AccessWait : Waiter {
   BoundTask* task = nullptr;
-  bool ignores_failure = false;  ///< how it went does not concern the task
+  bool ignores_failure = false;  ///< does not propagate the event's failure
   FailureRef failure;
 };
 
-/// What a task needs from the time when it is bound until the owner knows of its end. There are
-/// few: the tasks that the places of the queue take at a time, and the accesses of the program.
+/// What a task needs from its binding until the owner processes its completion. There are few: the
+/// tasks in flight on the places, and the accesses by the program.
 struct BoundTask : ActionWatcher {
   Queue* queue = nullptr;
   Task* task = nullptr;
-  BoundTask* next = nullptr;  ///< in the mail, or spare
+  BoundTask* next = nullptr;  ///< link of the completion list or of the spare ones
   std::uint64_t bytes = 0;    ///< of all operands
   std::uint32_t queue_place = Use::kNoPlace;
-  bool unmeasured = false;  ///< there was no estimate
-  bool timed = false;       ///< `run_ns` is to be known
+  bool unmeasured = false;  ///< bound without an estimate
+  bool timed = false;       ///< the stream measures `run_ns`
   std::int64_t estimate_ns = 0;
   std::int64_t run_ns = -1;
-  std::vector<AccessWait> access_waits;  ///< what an access or a fetch waits for
+  std::vector<AccessWait> access_waits;  ///< events that an access or a fetch waits for
   sys::Atomic<std::uint32_t> access_waits_left{0};
 };
 

@@ -78,7 +78,7 @@ void dismiss_ranks(Port& port) noexcept {
   for (Rank rank = 1; rank < port.ranks(); ++rank) {
     try {
       port.send(rank, Channel::rank, WireWriter(RankMessageKind::leave).bytes());
-    } catch (...) {  // who is gone serves no more; who hears nothing sees this rank leave
+    } catch (...) {  // a lost rank no longer serves; one without the message sees this rank leave
     }
   }
 }

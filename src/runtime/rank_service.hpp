@@ -1,4 +1,4 @@
-// What a rank serves to rank 0: any backend's devices, and the kernels of a runtime.
+// What a rank serves to rank 0: the devices of its backends, and the kernels of its runtime.
 #pragma once
 
 namespace weir::rt {
@@ -6,14 +6,14 @@ namespace weir::rt {
 class Port;
 class Runtime;
 
-/// Serves rank 0 until it leaves. Throws Error{network_error} when it is lost.
+/// Serves rank 0 until it leaves. Throws Error{network_error} if rank 0 is lost.
 void serve_rank(Runtime& runtime, Port& port);
 
-/// Sees that the ranks whose domains a runtime has know the kernels that it has. On rank 0. Throws
-/// Error{not_found}, which names rank and kernel.
+/// Rank 0: checks that the ranks of the runtime's domains know its kernels. Throws Error{not_found}
+/// naming the rank and the kernel.
 void check_ranks_know(Runtime& runtime);
 
-/// Lets the ranks that serve return. On rank 0.
+/// Rank 0: makes the serving ranks return from serve_rank().
 void dismiss_ranks(Port& port) noexcept;
 
 }  // namespace weir::rt

@@ -1,4 +1,4 @@
-// Destruction on behalf of threads that may not wait.
+// Destroys objects for threads that must not wait.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,11 @@
 
 namespace weir::rt {
 
-/// Destroys objects that kernels, callbacks and stages of pipelines destroy: this waits for work,
-/// which there could be the caller's own. The thread that does it starts with the first object.
+/// Destroys objects on behalf of kernels, callbacks and pipeline stages: destruction waits for
+/// work, which could be the caller's own. Its thread starts with the first object.
 ///
-/// Each object is destroyed once: a thread that may wait takes back what is still to be done.
+/// Each object is destroyed once: a thread that may wait can take an object back and destroy it
+/// itself.
 class Reaper {
  public:
   using Destroy = std::function<void()>;
@@ -23,17 +24,17 @@ class Reaper {
   Reaper& operator=(const Reaper&) = delete;
   ~Reaper() { join(); }
 
-  /// Calls destroy() on the thread, later; not again for an object that waits for it. Throws Error
-  /// or std::bad_alloc when there is no thread or memory: then nothing is destroyed.
+  /// Calls destroy() on the reaper's thread, later, unless the object is taken back. Throws Error,
+  /// or std::bad_alloc without memory or thread; nothing is destroyed then.
   void add(const void* object, Destroy destroy);
-  /// For a thread that is about to destroy an object itself, the reaper's included. False when it
-  /// is gone: the reaper was at it, and the call has waited for that.
+  /// Called by a thread, also the reaper's, that is about to destroy an object. Returns false if
+  /// the reaper has destroyed it; waits if that is in progress.
   bool take_back(const void* object) noexcept;
-  /// Whether something is still to be destroyed.
+  /// Whether objects are still to be destroyed.
   bool busy() const noexcept;
-  /// Waits until nothing is; a kernel or callback does not wait.
+  /// Waits until busy() is false. Does not wait in a kernel or callback.
   void settle() noexcept;
-  /// Takes and begins no more, and waits until the deadline for what was begun.
+  /// Rejects further objects, starts no more, and waits until the deadline for the current one.
   void stop(std::int64_t deadline_ns) noexcept;
   /// Waits for the thread. After stop().
   void join() noexcept;
@@ -46,11 +47,11 @@ class Reaper {
 
   void run_thread() noexcept;
 
-  mutable sys::Mutex mutex_;  ///< of the rest
+  mutable sys::Mutex mutex_;  ///< guards the other fields
   sys::Condition changed_;
   std::deque<Request> requests_ WEIR_GUARDED_BY(mutex_);
-  const void* current_ = nullptr;  ///< being destroyed
-  const void* id_ = nullptr;       ///< of the thread: see this_thread()
+  const void* current_ = nullptr;  ///< object that is being destroyed
+  const void* id_ = nullptr;       ///< this_thread() of the reaper's thread
   bool stopped_ WEIR_GUARDED_BY(mutex_) = false;
   std::optional<sys::Thread> thread_;
 };

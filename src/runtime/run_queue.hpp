@@ -1,4 +1,4 @@
-// Which streams of a place have something for a worker.
+// The run queue of a place: streams with work for a worker.
 #pragma once
 
 #include <array>
@@ -11,12 +11,13 @@
 
 namespace weir::rt {
 
-/// Items by priority, in each priority first in, first out. An Item has a `priority()` below 3 and
-/// a link `next_in_queue`.
+/// Items by priority, FIFO within each. An Item has a `priority()` below 3 and a link
+/// `next_in_queue`.
 template <class Item>
 class RunQueue {
  public:
-  /// Adds an item, then calls wake(). The item may be gone before this returns, but not the queue.
+  /// Adds an item, then calls wake(). The item, but not the queue, may be destroyed before this
+  /// returns.
   template <class Wake>
   void push(Item& item, Wake&& wake) noexcept {
     pushers_.fetch_add(1, std::memory_order_relaxed);
@@ -32,7 +33,7 @@ class RunQueue {
     pushers_.fetch_sub(1, std::memory_order_release);
   }
 
-  /// Removes the first of the highest priority, nullptr when there is none.
+  /// Removes and returns the first item of the highest priority, nullptr if there is none.
   Item* pop() noexcept {
     if (count_.load(std::memory_order_relaxed) == 0) return nullptr;
     const SpinGuard guard(lock_);
@@ -48,10 +49,11 @@ class RunQueue {
     return nullptr;
   }
 
-  /// Whether there is any. In one order with what a sleeper says before it looks (Parking).
+  /// Whether there is an item. Sequentially consistent with the announcement of a sleeper
+  /// (Parking).
   bool any() const noexcept { return count_.load(std::memory_order_seq_cst) > 0; }
 
-  /// Waits until no thread is in push(). The caller knows that none will come.
+  /// Waits until no thread is in push(). The caller knows that no other will call it.
   void wait_until_left() const noexcept {
     while (pushers_.load(std::memory_order_acquire) > 0) sys::yield();
   }
@@ -62,7 +64,7 @@ class RunQueue {
     sys::Plain<Item*> tail = nullptr;
   };
 
-  SpinLock lock_;  // of the lists
+  SpinLock lock_;  // guards the lists
   std::array<List, 3> lists_ WEIR_GUARDED_BY(lock_);
   alignas(64) sys::Atomic<std::uint32_t> count_{0};
   sys::Atomic<std::uint32_t> pushers_{0};

@@ -1,4 +1,4 @@
-// What the workers of a place are at, for whoever asks why nothing ends.
+// The actions that the workers of a place run, for the watchdog.
 #pragma once
 
 #include <array>
@@ -12,13 +12,13 @@
 
 namespace weir::rt {
 
-/// One entry for each worker, which alone writes it; any thread may read.
+/// One entry per worker, which only that worker writes. Any thread may read.
 class RunningActions {
  public:
   struct Entry {
     unsigned worker = 0;
     std::array<char, ActionExtras::kNameBytes> label{};
-    std::uint64_t id = 0;  ///< of the action, 0: none
+    std::uint64_t id = 0;  ///< id of the action; 0: none
     std::int64_t since_ns = 0;
   };
 

@@ -33,7 +33,7 @@ std::string wanted_domains(const weir_runtime_options& options) {
   return text != nullptr && *text != '\0' ? text : "host";
 }
 
-/// Opens them; says where they come from when the program has not named them.
+/// Opens the domains. If the program has not specified them, errors name their origin.
 std::vector<std::unique_ptr<Device>> open_wanted(const weir_runtime_options& options,
                                                  const std::string& list, const Machine& machine,
                                                  std::vector<std::unique_ptr<Backend>>& backends) {
@@ -50,7 +50,7 @@ std::uint64_t next_number() {
   return made.fetch_add(1, std::memory_order_relaxed) + std::uint64_t{1};
 }
 
-/// Puts words before the suffix of a file's name: "out.2.json".
+/// Inserts words before the suffix of a file name: "out.2.json".
 std::string with_words(std::string path, const std::string& words) {
   const std::size_t name = path.rfind('/') + 1;  // 0 without a folder
   const std::size_t dot = path.rfind('.');
@@ -58,8 +58,8 @@ std::string with_words(std::string path, const std::string& words) {
   return path.insert(has_suffix ? dot : path.size(), words);
 }
 
-/// Returns the file for the trace of a new runtime, "": none. Each has its own: on rank 1 of a
-/// fabric it is "out.rank1.json" for "out.json", and that of the second runtime "out.rank1.2.json".
+/// Returns the trace file of a new runtime, "": none. Each runtime has its own: on rank 1 of a
+/// fabric "out.rank1.json" for "out.json", and for the second runtime there "out.rank1.2.json".
 std::string next_trace_path() {
   static sys::Atomic<unsigned> made{0};
   const char* const wanted = sys::environment("WEIR_TRACE");
@@ -73,7 +73,8 @@ std::string next_trace_path() {
   return number == 1 ? path : with_words(path, fmt::format(".{}", number));
 }
 
-/// Returns the description of a failure, made in `room`; without memory what the root action said.
+/// Returns the description of a failure, stored in `room`; without memory the message of the root
+/// action.
 const char* describe(const Failure& failure, bool poisoned, std::string& room) noexcept {
   try {
     room = failure.describe(poisoned);
@@ -83,7 +84,7 @@ const char* describe(const Failure& failure, bool poisoned, std::string& room) n
   }
 }
 
-/// Waiter for weir_event_on_complete().
+/// The waiter of weir_event_on_complete().
 struct CallbackWaiter : Waiter {
   CallbackWaiter(sys::Atomic<std::uint64_t>& all, weir_event_callback function, void* argument)
       : counter(all), callback(function), payload(argument) {
@@ -153,7 +154,7 @@ Runtime::Runtime(const weir_runtime_options& options)
                                   .width = 1});
     };
     domain.track_in = track("in");
-    // At half duplex there is one link, which one track shows.
+    // At half duplex one track shows both directions.
     domain.track_out = domain.info().link_duplex == "half" ? domain.track_in : track("out");
     virtual_time_ = virtual_time_ || domain.info().virtual_time;
     if (domain.info().needs_polling) polled_devices_.push_back(&domain.device());
@@ -183,7 +184,7 @@ Runtime::~Runtime() {
   shut_down(deadline);
   reaper_.join();
   watchdog_.reset();
-  wait_until_no_owners();  // streams that the watchdog has asked, too
+  wait_until_no_owners();  // also of streams that the watchdog has queried
   write_requested_trace();
   report_unreported();
   for (auto& [key, stream] : std::exchange(streams_, {})) stream.reset();
@@ -199,7 +200,7 @@ Runtime::~Runtime() {
 void Runtime::shut_down(std::int64_t deadline_ns) noexcept {
   try {
     const PinnedStreams all(*this);
-    do {  // again when somebody who was told of an end has enqueued more
+    do {  // repeat if a callback has enqueued more work
       if (!await_end(all.list(), time_until(deadline_ns))) {
         for (weir_stream* stream : all.list()) stream->cancel_permanently();
         await_end(all.list(), WEIR_FOREVER);
@@ -227,15 +228,15 @@ void Runtime::pass_time() noexcept {
   if (!virtual_time_ || !drive()) sys::sleep_until(sys::now_ns() + kNapNs);
 }
 
-/// Waits until no thread owns the stream. A place in virtual time gives it up when time passes.
+/// Waits until no thread owns the stream. A place in virtual time releases it when time advances.
 void Runtime::wait_until_no_owner(const Stream& stream) noexcept {
   stream.wait_until_no_owner([this] {
     if (!virtual_time_ || !drive()) sys::yield();
   });
 }
 
-/// Waits until all is over and no thread owns any stream. Returns false, at once, when that is not
-/// to come: somebody who was told of an end has enqueued more.
+/// Waits until everything is complete and no thread owns a stream. Returns false at once if that
+/// will not happen because a callback has enqueued more work.
 bool Runtime::wait_until_no_owners() noexcept {
   const auto enqueued = [this]() WEIR_NOT_ANALYSED {
     std::uint64_t sum = 0;
@@ -255,7 +256,7 @@ bool Runtime::wait_until_no_owners() noexcept {
   return enqueued() == before;
 }
 
-/// Waits until all that is enqueued in a stream is complete.
+/// Waits until everything in a stream is complete.
 void Runtime::wait_until_complete(const Stream& stream) noexcept {
   while (!stream.is_complete()) pass_time();
 }
@@ -287,7 +288,7 @@ void Runtime::write_requested_trace() noexcept {
   try {
     trace::write_file(recorder_.recording(), trace_path_);
   } catch (const std::exception& error) {
-    // Asked for by the environment, so this is the one place that may speak unasked.
+    // The environment requested the trace, so this message is printed although no call reports it.
     std::fprintf(stderr, "weir: %sthe trace is not written: %s\n", rank_prefix().c_str(),
                  error.what());
   }
@@ -336,7 +337,8 @@ weir_place* Runtime::create_place(Domain& domain, const weir_place_options& opti
   return handle;
 }
 
-/// Where too few are free, and where all that are free are wanted, those count that come back soon.
+/// If too few cores are free, or the request is for all free cores, waits for the places in
+/// destruction.
 std::vector<unsigned> Runtime::take_cores(Domain& domain, const weir_place_options& options) {
   const bool listed = options.cores != nullptr;
   std::vector<unsigned> wanted;
@@ -399,7 +401,7 @@ void Runtime::destroy_place(weir_place* place) noexcept {
   lock.unlock();
 }
 
-/// Returns a stream of a place, once those that other threads destroy are gone; null: there is
+/// Returns a stream of a place, after pending destructions by other threads; nullptr if there is
 /// none.
 weir_stream* Runtime::any_stream_of(const Place& place) {
   sys::Lock lock(mutex_);
@@ -435,7 +437,7 @@ weir_stream* Runtime::create_stream(Place& place, const weir_stream_options& opt
   return handle;
 }
 
-/// Returns the number for the ids of a new stream or queue. The caller holds the mutex.
+/// Returns the serial number of a new stream or queue. The caller holds the mutex.
 std::uint64_t Runtime::next_serial() const {
   constexpr std::uint64_t kMost = (std::uint64_t{1} << (63 - Action::kSequenceBits)) - 1;
   const std::uint64_t made = streams_made_.load(std::memory_order_relaxed);
@@ -453,7 +455,7 @@ void Runtime::destroy_stream(weir_stream* stream) noexcept {
     if (std::exchange(stream->registration.being_destroyed, true)) return;
     while (stream->registration.pins > 0) stream_unpinned_.wait(lock);
   }
-  do {  // again when somebody who was told of an end has enqueued more
+  do {  // repeat if a callback has enqueued more work
     try {
       await_end({stream}, WEIR_FOREVER);
     } catch (...) {
@@ -506,7 +508,8 @@ void Runtime::check_event(const weir_event& event) const {
   const auto [name, id] = event.opaque;
   if (id == 0) return;
   const std::uint64_t stream = id >> Action::kSequenceBits;
-  const std::uint64_t slot = name - (number_ << kSlotBits);  // large when the number is another
+  const std::uint64_t slot =
+      name - (number_ << kSlotBits);  // large if the number of the runtime differs
   if (stream == 0 || stream > streams_made() || !has_slot(slot)) {
     fail_argument("not an event of this runtime (words {:#x} {:#x})", name, id);
   }

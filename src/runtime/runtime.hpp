@@ -1,4 +1,4 @@
-// One instance of weir.
+// A runtime: one instance of weir.
 #pragma once
 
 #include <atomic>
@@ -47,7 +47,7 @@
 
 namespace weir::rt {
 
-/// Owns everything one program sees: domains, places, streams, buffers, kernels, the recording.
+/// Owns the domains, places, streams, buffers, kernels and the recorder of a program.
 class Runtime {
  public:
   explicit Runtime(const weir_runtime_options& options);
@@ -68,7 +68,7 @@ class Runtime {
   // Places and streams.
   weir_place* create_place(Domain& domain, const weir_place_options& options);
   void partition(Domain& domain, std::size_t count, bool oversubscribe, weir_place** out_places);
-  /// The number of cores that belong to no place. Cores of places in destruction count if the
+  /// Returns the number of cores without a place. Includes cores of places in destruction if the
   /// caller may wait.
   std::size_t free_cores(const Domain& domain) noexcept;
   void destroy_place(weir_place* place) noexcept;
@@ -76,10 +76,10 @@ class Runtime {
   void destroy_stream(weir_stream* stream) noexcept;
   WaitResult synchronize(Stream& stream, std::int64_t timeout_ns);
   WaitResult synchronize_all(std::int64_t timeout_ns);
-  /// Waits until all that is enqueued in the streams is complete. They keep their failures. Returns
-  /// false at the time-out.
+  /// Waits until everything in the streams is complete. They keep their failures. Returns false at
+  /// the time-out.
   bool await_end(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns);
-  /// How much may be in flight where the program says `wanted`; 0: it says nothing.
+  /// Returns the limit of actions in flight for a request of `wanted`; 0: the default.
   std::size_t max_in_flight(std::size_t wanted) const noexcept {
     return wanted != 0 ? wanted : max_in_flight_;
   }
@@ -94,10 +94,10 @@ class Runtime {
   /// Makes a policy for a queue. Throws Error{not_found} with the nearest name.
   std::unique_ptr<Policy> make_policy(const std::string& name);
   const Machine& machine() const noexcept { return machine_; }
-  /// Its way to other ranks, nullptr: it is in no fabric.
+  /// Returns the port to other ranks, nullptr without a fabric.
   Port* port() const noexcept { return fabric_.port(); }
   const std::string& machine_name() const noexcept { return machine_.processor; }
-  /// What is kept of a problem for this machine and these domains.
+  /// Returns the stored division for a problem on this machine and these domains.
   Wisdom wisdom(std::string_view problem, std::uint64_t size) const {
     return {machine_name(), domain_list_, problem, size};
   }
@@ -111,7 +111,7 @@ class Runtime {
   void destroy_pipeline(weir_pipeline* pipeline) noexcept;
 
   // Kernels.
-  /// A kernel of weir's own for host cores, registered on its first use.
+  /// Returns a built-in kernel for host cores, registered on first use.
   weir_kernel& service_kernel(const char* name, weir_host_function function);
   template <class Options>  // weir_kernel_options or weir_portable_options
   weir_kernel& add_kernel(const Options& options) {
@@ -125,11 +125,11 @@ class Runtime {
   weir_buffer* adopt_buffer(Domain& domain, void* address, void* host, std::size_t bytes,
                             const weir_buffer_options& options);
   void destroy_buffer(weir_buffer* buffer) noexcept;
-  /// Makes a buffer without host memory, which only weir's own streams use, in one device's memory.
+  /// Creates a buffer in the memory of one device, without host memory, for internal use.
   Owned<weir_buffer> make_device_buffer(std::size_t bytes);
-  /// Frees a buffer that no action uses any more.
+  /// Destroys a buffer that no action uses.
   void free_buffer(weir_buffer& buffer) noexcept;
-  /// Frees the memory of a buffer in all devices, which no action uses any more.
+  /// Frees the memory of a buffer in all devices. No action may use it.
   void forget_instances_of(Buffer& buffer) noexcept;
   weir_memory_kind kind_of(const weir_buffer& buffer) const;
   weir_buffer* find_buffer(const void* address, std::size_t& out_offset) const;
@@ -139,9 +139,9 @@ class Runtime {
   weir_event event_of(const Slot& slot, std::uint64_t id) const noexcept {
     return {{number_ << kSlotBits | slot.slot, id}};
   }
-  /// Throws Error when this cannot be an event of the runtime.
+  /// Throws Error unless this can be an event of the runtime.
   void check_event(const weir_event& event) const;
-  /// Returns the slot of an event that check_event() lets pass and that is not null.
+  /// Returns the slot of an event that has passed check_event() and is not null.
   EventSlot slot_of(const weir_event& event) const noexcept {
     const std::uint64_t slot = event.opaque[0] & ((std::uint64_t{1} << kSlotBits) - 1);
     if ((slot & Ticket::kMark) == 0) [[likely]]
@@ -150,32 +150,32 @@ class Runtime {
     return {ticket.event, ticket.waiters};
   }
   void on_complete(const weir_event& event, weir_event_callback callback, void* payload);
-  /// Whether there are callbacks that have not returned.
+  /// Whether callbacks have not returned.
   bool awaits_callbacks() const noexcept { return callbacks_.load() > 0; }
 
-  // Memory of domains, for actions that are to start.
+  // Device memory for actions that are to start.
   Residency::Grant acquire_memory(Action& action, Outcome& why) noexcept;
   void release_memory(Action& action) noexcept;
-  /// For an action that is told to try again, and will not.
+  /// For an action that will not retry.
   void cancel_memory_request(const Action& action) noexcept;
 
   /// Returns the name of the domain for whose memory an action waits, "": none.
   std::string awaited_memory(const Action& action) const;
 
   // For the watchdog.
-  /// Whether there is one.
+  /// Whether there is a watchdog.
   bool watched() const noexcept { return watchdog_limit_ns_ > 0; }
-  /// Calls use(streams); they are not destroyed meanwhile.
+  /// Calls use(streams). The streams are not destroyed meanwhile.
   void with_streams(const std::function<void(const std::vector<weir_stream*>&)>& use);
   /// The same for task queues.
   void with_queues(const std::function<void(const std::vector<weir_queue*>&)>& use);
-  /// Calls look(queue) for all queues, and needs no memory. It must not create or destroy any.
+  /// Calls look(queue) for all queues, without allocating. It must not create or destroy queues.
   template <class Look>
   void each_queue(const Look& look) const;
   /// The same for pipelines.
   template <class Look>
   void each_pipeline(const Look& look) const;
-  /// Calls use(place) for all places, which must not create or destroy any.
+  /// Calls use(place) for all places. It must not create or destroy places.
   void each_place(const std::function<void(const Place&)>& use) const;
 
   // Time.
@@ -183,31 +183,30 @@ class Runtime {
   std::int64_t now_ns() const noexcept {
     return virtual_time_ ? domains_.front()->device().now_ns() : sys::now_ns();
   }
-  /// Lets something happen while the caller waits for it: for when there is no memory to wait
-  /// better.
+  /// Sleeps briefly, or in virtual time processes an event: for a thread without memory for a
+  /// waiter.
   void pass_time() noexcept;
-  /// Makes the next thing happen in virtual time. False when there is nothing, or another thread
-  /// is at it.
+  /// Processes the next event of virtual time. Returns false if there is none, or another thread is
+  /// doing so.
   bool drive() noexcept;
-  /// Whether there are domains of other ranks.
+  /// Whether there are devices that need polling.
   bool has_polled_devices() const noexcept { return !polled_devices_.empty(); }
-  /// How long who waits polls before it sleeps.
+  /// Returns how long a waiting thread polls before it sleeps.
   std::int64_t spin_ns() const noexcept { return spin_ns_; }
-  /// Does what domains of other ranks have to do, for a thread that waits. Returns whether there
-  /// was anything.
+  /// Polls the devices that need it, on a waiting thread. Returns whether anything was done.
   bool poll_devices() noexcept {
     bool moved = false;
     for (Device* const device : polled_devices_) moved |= device->poll();
     return moved;
   }
-  /// The thread goes to sleep.
+  /// Notifies the devices that the polling thread is about to sleep.
   void end_polling() noexcept {
     for (Device* const device : polled_devices_) device->end_polling();
   }
 
   CoreSharing& core_sharing() noexcept { return core_sharing_; }
 
-  /// The same of an event of a stream.
+  /// Returns the action of an event of a stream, likewise.
   Action& action_of(const weir_event& event) const noexcept {
     return *actions_.at(event.opaque[0] & ((std::uint64_t{1} << kSlotBits) - 1));
   }
@@ -216,7 +215,7 @@ class Runtime {
   FailureLog& failures() noexcept { return failures_; }
   trace::Recorder& recorder() noexcept { return recorder_; }
 
-  /// Logs the failures that the program was not told of, of all that there is. Any thread.
+  /// Logs all unreported failures. Any thread.
   void report_unreported() noexcept;
 
   void get_stats(weir_stats& stats) const;
@@ -229,7 +228,7 @@ class Runtime {
   struct OwnedBuffer {
     Owned<weir_buffer> buffer;
     HostAllocation memory;     ///< empty for wrapped memory
-    Device* locker = nullptr;  ///< that has page-locked it
+    Device* locker = nullptr;  ///< device that has page-locked it
   };
 
   weir_buffer* add_buffer(void* address, std::size_t bytes, HostAllocation memory,
@@ -245,8 +244,8 @@ class Runtime {
   void return_abandoned(Drains& drains) noexcept;
   bool forget_abandoned(Drains& drains);
   std::vector<unsigned> take_cores(Domain& domain, const weir_place_options& options);
-  /// Whether another thread destroys the object, called `noun`, or has done so: a kernel or
-  /// callback may not wait for that.
+  /// Whether another thread destroys the object, a `noun`, or has done so. A kernel or callback
+  /// must not wait for that.
   template <class Object>
   bool destroyed_elsewhere(Object* object, void (Runtime::*destroy)(Object*) noexcept) noexcept;
   WaitResult drain(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns);
@@ -262,11 +261,11 @@ class Runtime {
   static constexpr unsigned kSlotBits = 32;
 
   const std::string name_ = "weir";
-  const std::uint64_t number_;  ///< of this runtime in the process
+  const std::uint64_t number_;  ///< number of this runtime in the process
   const Machine machine_;
-  const std::string domain_list_;  ///< as asked for, by the program or by WEIR_DOMAINS
+  const std::string domain_list_;  ///< as requested by the program or WEIR_DOMAINS
   const std::int64_t shutdown_timeout_ns_;
-  const std::int64_t watchdog_limit_ns_;  // 0: none
+  const std::int64_t watchdog_limit_ns_;  // 0: no watchdog
   const std::int64_t spin_ns_;
   const std::size_t max_in_flight_;
   CoreSharing core_sharing_;
@@ -276,34 +275,34 @@ class Runtime {
   TicketPool tickets_;
   FailureLog failures_;
   KernelTable kernels_;
-  const FabricUse fabric_;  // outlives what follows
+  const FabricUse fabric_;  // outlives the fields below
   std::vector<std::unique_ptr<Backend>> backends_;
   std::vector<Owned<weir_domain>> domains_;
-  std::vector<Device*> polled_devices_;  ///< those that take help
+  std::vector<Device*> polled_devices_;  ///< devices that need polling
   bool virtual_time_ = false;
-  SpinLock driving_;  // only ever tried: a thread makes virtual time pass
+  SpinLock driving_;  // only tried: its holder advances virtual time
 
-  mutable sys::Mutex mutex_;  // of the lists below
+  mutable sys::Mutex mutex_;  // guards the lists below
   sys::Condition stream_unpinned_, stream_gone_;
   std::vector<Owned<weir_place>> places_ WEIR_GUARDED_BY(mutex_);
   std::map<std::uint64_t, Owned<weir_stream>> streams_ WEIR_GUARDED_BY(mutex_);
   std::vector<Owned<weir_queue>> queues_ WEIR_GUARDED_BY(mutex_);
-  WaitResult unreported_failure_
-      WEIR_GUARDED_BY(mutex_);  ///< a failure that a queue told when not all was over in time
+  /// A failure that a queue reported to a call that then timed out.
+  WaitResult unreported_failure_ WEIR_GUARDED_BY(mutex_);
   std::vector<Owned<weir_share>> shares_ WEIR_GUARDED_BY(mutex_);
   std::uint64_t shares_made_ WEIR_GUARDED_BY(mutex_) = 0;
   std::vector<Owned<weir_pipeline>> pipelines_ WEIR_GUARDED_BY(mutex_);
   std::uint64_t pipelines_made_ WEIR_GUARDED_BY(mutex_) = 0;
   PolicyTable policies_ WEIR_GUARDED_BY(mutex_);
-  std::map<const std::byte*, OwnedBuffer> buffers_
-      WEIR_GUARDED_BY(mutex_);  // by end of their host memory
+  // By the end of their host memory.
+  std::map<const std::byte*, OwnedBuffer> buffers_ WEIR_GUARDED_BY(mutex_);
   std::uint64_t buffers_made_ WEIR_GUARDED_BY(mutex_) = 0;
   sys::Atomic<std::uint64_t> streams_made_{0};
-  sys::Atomic<std::uint64_t> callbacks_{0};              ///< that have not returned
-  weir_stats finished_stats_ WEIR_GUARDED_BY(mutex_){};  // of streams that are gone
+  sys::Atomic<std::uint64_t> callbacks_{0};              ///< callbacks that have not returned
+  weir_stats finished_stats_ WEIR_GUARDED_BY(mutex_){};  // of destroyed streams
   std::unique_ptr<Watchdog> watchdog_;
   Reaper reaper_;
-  LiveRuntime live_;  // last: it begins when all else is there
+  LiveRuntime live_;  // the last member: it begins when all others exist
 };
 
 template <class Object>

@@ -1,4 +1,4 @@
-// Buffers of a runtime, and the memory of domains that actions use.
+// Buffers of a runtime, and the device memory that actions use.
 #include <bit>
 #include <utility>
 
@@ -97,7 +97,7 @@ weir_buffer* Runtime::add_buffer(void* address, std::size_t bytes, HostAllocatio
   return handle;
 }
 
-/// One device locks it for all of its kind.
+/// One device page-locks the memory for all devices of its kind.
 void Runtime::lock_host_memory(const weir_buffer& buffer) noexcept {
   for (const Owned<weir_domain>& domain : domains_) {
     Device& device = domain->device();
@@ -179,7 +179,7 @@ Residency::Grant Runtime::acquire_memory(Action& action, Outcome& why) noexcept 
          got &= got - 1) {
       domains_[static_cast<std::size_t>(std::countr_zero(got)) - 1]->residency().release(action);
     }
-    // It may have asked in those that follow before, and been told to wait.
+    // The action may have an earlier request in one of the later memories.
     std::uint64_t later = grant == Residency::Grant::refused ? left & (left - 1) : 0;
     for (; later != 0; later &= later - 1) {
       domains_[static_cast<std::size_t>(std::countr_zero(later)) - 1]->residency().cancel_request(

@@ -1,4 +1,4 @@
-// Synchronising streams: drains, and those that were given up.
+// Synchronises streams: drains, and abandoned drains.
 #include <algorithm>
 #include <utility>
 
@@ -10,9 +10,10 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::int64_t kMomentNs = 10'000'000;  ///< for an owner to end a drain it has decided
+/// Enough for an owner to end a drain whose fate is decided.
+constexpr std::int64_t kMomentNs = 10'000'000;
 
-/// Whether a wait ended by its deadline, and not with an action that failed so.
+/// Whether a wait timed out. An action may also fail with this status.
 bool is_late(const WaitResult& result) noexcept {
   return result.status == WEIR_STATUS_TIMEOUT && !result.failure;
 }
@@ -60,7 +61,7 @@ WaitResult Runtime::drain(const std::vector<weir_stream*>& streams, std::int64_t
     for (;;) {
       const std::vector<weir_event> events = events_of(drains);
       WaitResult result = wait_for_events(*this, events, WEIR_WAIT_MODE_ALL, time_until(deadline));
-      if (is_late(result) && !abandon(drains)) {  // all are just about to be over
+      if (is_late(result) && !abandon(drains)) {  // all drains are about to complete
         result = wait_for_events(*this, events, WEIR_WAIT_MODE_ALL, kMomentNs);
       }
       if (is_late(result)) {
@@ -81,8 +82,9 @@ WaitResult Runtime::drain(const std::vector<weir_stream*>& streams, std::int64_t
   }
 }
 
-/// Adds the drains of a stream whose ends the next synchronise has to tell: those that have taken a
-/// failure which was not told, and one for all that is not, unless the last that was given up is.
+/// Adds the drains of a stream that the next synchronise must report: those that have taken a
+/// failure that was not reported, and one for everything enqueued, unless the last abandoned drain
+/// covers that.
 void Runtime::add_drains_of(weir_stream& stream, Drains& drains) {
   Drains own;
   {
@@ -98,12 +100,13 @@ void Runtime::add_drains_of(weir_stream& stream, Drains& drains) {
                                  [](const Stream::Drain& drain) { return drain.abandoned; });
   drains.splice(drains.end(), own);
   if (asked || stream.completed_without_failure()) return;
-  Drains added(1);  // nothing may fail once the drain is enqueued
+  Drains added(1);  // nothing may throw once the drain is enqueued
   added.front() = {stream.drain(), &stream, false};
   drains.splice(drains.end(), added);
 }
 
-/// Lets the drains that are not decided forget nothing. Returns whether any is given up.
+/// Abandons the drains whose fate is open, so that they keep the failures of their streams. Returns
+/// whether any drain is abandoned.
 bool Runtime::abandon(Drains& drains) noexcept {
   bool any = false;
   for (Stream::Drain& drain : drains) {
@@ -115,7 +118,7 @@ bool Runtime::abandon(Drains& drains) noexcept {
   return any;
 }
 
-/// Keeps drains for the next synchronise of their streams.
+/// Stores drains for the next synchronise of their streams.
 void Runtime::return_abandoned(Drains& drains) noexcept {
   sys::Lock lock(mutex_);
   while (!drains.empty()) {
@@ -125,8 +128,9 @@ void Runtime::return_abandoned(Drains& drains) noexcept {
   }
 }
 
-/// All drains are over: lets streams forget the failures that those which were given up have left.
-/// Where something was enqueued since, it takes another drain: then returns false.
+/// Called when all drains are complete. Makes streams forget the failures that abandoned drains
+/// have kept. A stream with newer actions needs another drain: the function enqueues it and returns
+/// false.
 bool Runtime::forget_abandoned(Drains& drains) {
   bool complete = true;
   for (Stream::Drain& drain : drains) {
@@ -138,13 +142,13 @@ bool Runtime::forget_abandoned(Drains& drains) {
       failures_.remove(left);
       complete = false;
     }
-    drain.abandoned = false;  // it counts as one that has taken the failure, if there was any
+    drain.abandoned = false;  // now like a drain that has taken the failure, if there was one
   }
   return complete;
 }
 
-/// Waits until all that is enqueued in the streams is complete, and lets them keep their failures.
-/// Returns false at the time-out.
+/// Waits until everything in the streams is complete. The streams keep their failures. Returns
+/// false at the time-out.
 bool Runtime::await_end(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns) {
   std::vector<weir_event> ends;
   ends.reserve(streams.size());

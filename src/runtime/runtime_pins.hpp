@@ -1,4 +1,4 @@
-// Streams and queues that stay while a thread uses them all.
+// Pins all streams or queues while a thread uses them.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace weir::rt {
 
-/// All streams, which are not destroyed while this exists.
+/// All streams. None is destroyed while this exists.
 class Runtime::PinnedStreams {
  public:
   explicit PinnedStreams(Runtime& runtime) : runtime_(runtime) {
@@ -35,7 +35,7 @@ class Runtime::PinnedStreams {
   std::vector<weir_stream*> list_;
 };
 
-/// All queues, which are not destroyed while this exists.
+/// All queues. None is destroyed while this exists.
 class Runtime::PinnedQueues {
  public:
   explicit PinnedQueues(Runtime& runtime) : runtime_(runtime) {

@@ -13,7 +13,7 @@ namespace weir::rt {
 // ---- Task queues -------------------------------------------------------------------------------
 
 weir_queue* Runtime::create_queue(const weir_queue_options& options) {
-  std::uint64_t serial = 0;  // of a stream that there is not: its events are those of the tasks
+  std::uint64_t serial = 0;  // of no stream: its events are those of the tasks
   {
     sys::Lock lock(mutex_);
     serial = next_serial();
@@ -77,7 +77,7 @@ weir_share* Runtime::create_share(const weir_share_options& options, Share::Enqu
 
 void Runtime::destroy_share(weir_share* share) noexcept {
   if (destroyed_elsewhere(share, &Runtime::destroy_share)) return;
-  Owned<weir_share> dead;  // ends when the lock is no more
+  Owned<weir_share> dead;  // destroyed after the lock is released
   sys::Lock lock(mutex_);
   const auto found = std::find_if(shares_.begin(), shares_.end(),
                                   [share](const auto& owned) { return owned.get() == share; });

@@ -150,7 +150,7 @@ Share::~Share() {
     if (part.stream == nullptr) continue;
     try {
       runtime_.await_end({part.stream}, WEIR_FOREVER);
-    } catch (...) {  // its end waits
+    } catch (...) {  // the destructor waits
     }
   }
   report_unreported();
@@ -181,7 +181,7 @@ void Share::open_stream(Part& part) {
   part.stream = runtime_.create_stream(*part.place, options);
 }
 
-/// Whether there are enough items to find out which way is the fastest.
+/// Whether there are enough items to find the fastest way.
 bool Share::tries_ways() const noexcept {
   constexpr std::size_t kWorthwhile = 8;
   std::size_t cores = 0;
@@ -199,16 +199,17 @@ void Share::close_parts() noexcept {
 
 // ---- Handing out -------------------------------------------------------------------------------
 
-/// Gives a place the chunks that it should have, at least one item when forced.
+/// Gives a place as many chunks as it should have, at least one item if `forced`.
 void Share::advance(Part& part, bool forced) noexcept {
   if (!is_own(part)) return assign_to(part, forced);
   if (!is_root()) return fetch_for(part);
   while (Chunk* const chunk = fetch_chunk(part, std::exchange(forced, false))) {
-    if (!hand_out(*chunk)) in_flight_.fetch_sub(1);  // over already; the caller is counted as well
+    if (!hand_out(*chunk))
+      in_flight_.fetch_sub(1);  // complete already; the caller has a count, too
   }
 }
 
-/// How many chunks a place has at once.
+/// Returns how many chunks a place has at once.
 std::size_t Share::depth(const Part& part) const noexcept {
   const bool measured = !policy_->uses_measured_speeds() || part.meter.speed() > 0;
   return measured && policy_->fetches_ahead() ? kDepth : 1;
@@ -227,7 +228,7 @@ Share::Chunk* Share::fetch_chunk(Part& part, bool forced) noexcept {
   return &take(part, range);
 }
 
-/// Makes items a chunk of a place, whose lock is held.
+/// Makes items a chunk of a place. The caller holds the lock of the part.
 Share::Chunk& Share::take(Part& part, const Range& range) noexcept {
   in_flight_.fetch_add(1);
   part.visits.fetch_add(1);
@@ -252,7 +253,7 @@ std::uint64_t Share::size_of_next(Part& part) noexcept {
   if (policy_->uses_peer_speeds()) {
     for (const Part& other : parts_) part.peers[other.index] = peer_of(other, now);
   }
-  // What came back is near enough like what is at hand of it.
+  // Assumes that returned items have as much work each as the next ones.
   const std::uint64_t returned = returned_items_.load();
   const double work_returned = returned == 0 ? 0
                                              : work_of(next) / static_cast<double>(next.count) *
@@ -265,10 +266,10 @@ std::uint64_t Share::size_of_next(Part& part) noexcept {
                       .remaining_work = std::max(0.0, work_left - estimate_unreported(now)),
                       .peers = part.peers,
                       .self = part.index});
-  return std::min(size, items_.count());  // the counter must not go round
+  return std::min(size, items_.count());  // so that the counter does not overflow
 }
 
-/// Where the next chunk will be cut from.
+/// Returns the range from which the next chunk will be cut.
 Share::Range Share::next_range(std::uint64_t taken) noexcept {
   if (returned_items_.load() > 0) {
     const SpinGuard guard(returned_lock_);
@@ -290,12 +291,13 @@ SharePeer Share::peer_of(const Part& part, std::int64_t now_ns) const noexcept {
     peer.free_ns = std::max(0.0, pending / peer.speed - elapsed);
     return peer;
   }
-  if (current > 0) peer.speed = std::min(peer.speed, current / elapsed);  // late: it is slower
+  if (current > 0)
+    peer.speed = std::min(peer.speed, current / elapsed);  // overdue: the place has become slower
   peer.free_ns = (pending - std::min(current, peer.speed * elapsed)) / peer.speed;
   return peer;
 }
 
-/// Work that places which were heard of long ago will have begun since.
+/// Returns the estimated work that places with old reports have started since.
 double Share::estimate_unreported(std::int64_t now_ns) const noexcept {
   if (is_root()) return 0;
   double work = 0;
@@ -327,7 +329,7 @@ bool Share::fetch(std::uint64_t count, Range& range) noexcept {
   return true;
 }
 
-/// Returns false when the chunk is over.
+/// Enqueues a chunk. Returns false if it is complete already.
 bool Share::hand_out(Chunk& chunk) noexcept {
   const std::size_t first = group_ != nullptr ? group_->first(group_->rank()) : 0;
   const weir_chunk given = {chunk.range.first, chunk.range.count, chunk.part->stream,
@@ -367,7 +369,7 @@ void Share::on_end(Waiter& waiter, weir_status status, const FailureRef& failure
 void Share::account(Chunk& chunk, weir_status status, const FailureRef& failure) noexcept {
   Part& part = *chunk.part;
   const Range range = chunk.range;
-  if (failure) status = failure->status;  // of what came first, if the last was poisoned
+  if (failure) status = failure->status;  // the root failure, if the last action was poisoned
   {
     const SpinGuard guard(part.lock);
     const std::int64_t now = runtime_.now_ns();
@@ -390,7 +392,8 @@ void Share::account(Chunk& chunk, weir_status status, const FailureRef& failure)
   if (!is_root()) send_end(part, range, status, failure);
 }
 
-/// Returns false when it was done before. Results are those of another rank.
+/// Records completed items. Returns false if they were complete before. `results` is set for items
+/// of another rank.
 bool Share::note_done(const Range& range, std::span<const std::byte> results) noexcept {
   if (group_ != nullptr) {
     const SpinGuard guard(marks_lock_);
@@ -426,7 +429,7 @@ void Share::measure(Part& part, const Chunk& chunk, std::int64_t now_ns) noexcep
   if (--part.untried == 0) part.trial = 0;
 }
 
-/// Tells the others what the place is at.
+/// Publishes the load and speed of a place for the other places.
 void Share::publish(Part& part) noexcept {
   const Chunk* begun = nullptr;
   double pending = 0;
@@ -465,7 +468,8 @@ void Share::wake_idle() noexcept {
   }
 }
 
-/// Ends what the caller is counted for. The last one sees to it that somebody goes on.
+/// Releases the caller's count. The thread that releases the last one gives remaining items to a
+/// place, or completes the share.
 void Share::release() noexcept {
   broadcast_status();
   while (in_flight_.fetch_sub(1) == 1) {
@@ -479,7 +483,8 @@ void Share::release() noexcept {
   }
 }
 
-/// Nothing is in flight: whatever is left, somebody has to take it.
+/// Called when nothing is in flight. Gives remaining items to a place; returns false if there are
+/// none or no place is left.
 bool Share::any_place_takes_more() noexcept {
   if (stopped_.load() || done_.load() == items_.count()) return false;
   find_missing();
@@ -505,12 +510,13 @@ bool Share::any_place_takes_more() noexcept {
 
 // ---- The program -------------------------------------------------------------------------------
 
-/// Who has to move the fabric on does that meanwhile.
+/// Waits for the end of the share, and makes progress on the fabric if the caller has to.
 bool Share::wait_until_over(std::int64_t deadline_ns) {
   if (group_ == nullptr || group_->port().progress_by() != ProgressBy::caller) {
     return wait_for_signal(runtime_, complete_signal_, 1, deadline_ns);
   }
-  constexpr std::int64_t kSlice = 1'000'000;  // ends of chunks do not wake who waits for the fabric
+  constexpr std::int64_t kSlice =
+      1'000'000;  // completions of chunks do not wake threads that wait for the fabric
   const auto over = [this] { return complete_signal_.count() > 0; };
   for (;;) {
     const std::int64_t left = deadline_ns == sys::kNever ? kSlice : deadline_ns - sys::now_ns();
@@ -553,13 +559,13 @@ void Share::cancel() {
     ~Entered() { share.release(); }
     Share& share;
   };
-  const Entered entered(*this);  // a stream may have no memory to be cancelled
+  const Entered entered(*this);  // without memory a stream may fail to cancel
   fail_with(WEIR_STATUS_CANCELLED,
             FailureRef::make(WEIR_STATUS_CANCELLED, "the share was cancelled", "chunk", name_, 0));
   cancel_chunks();
 }
 
-/// What has not started here. Throws Error.
+/// Cancels the chunks that have not started on this rank. Throws Error.
 void Share::cancel_chunks() {
   cancelled_.store(true);
   for (const Part& part : parts_) {
@@ -574,7 +580,7 @@ void Share::finish_or_cancel(std::int64_t timeout_ns) noexcept {
     enter();
     fail_with(WEIR_STATUS_OUT_OF_MEMORY,
               FailureRef::make(WEIR_STATUS_OUT_OF_MEMORY, "out of memory", "chunk", name_, 0));
-    release();  // other ranks are told
+    release();  // notifies other ranks
   }
 }
 

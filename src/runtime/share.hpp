@@ -46,7 +46,7 @@ class Runtime;
 /// request and all results.
 class Share : private ShareGroup::Listener {
  public:
-  /// Enqueues a chunk; throws Error.
+  /// Enqueues the actions of a chunk. Throws Error.
   using Enqueue = std::function<weir_event(const weir_chunk&)>;
 
   /// Collective with a fabric.
@@ -55,38 +55,38 @@ class Share : private ShareGroup::Listener {
   Share(const Share&) = delete;
   Share& operator=(const Share&) = delete;
   ~Share();
-  /// Begins, once it is made as a whole: others call it from then on. Throws Error.
+  /// Starts the share after construction: other threads call it from then on. Throws Error.
   void start();
-  /// Logs, once each, failures that the program was not told of. Any thread.
+  /// Logs, once each, failures that the program has not seen. Any thread.
   void report_unreported() noexcept;
-  /// Waits for everything, and until nobody calls it any more.
+  /// Waits until the share is complete and no other thread calls it.
   void finish() noexcept;
 
-  /// What has to be the same on all ranks.
+  /// Returns a description of the options that must be the same on all ranks.
   static std::string describe(const weir_share_options& options);
 
   Runtime& runtime() const noexcept { return runtime_; }
   const std::string& name() const noexcept { return name_; }
 
-  // The program. They throw Error.
+  // Called by the program. They throw Error.
   WaitResult wait(std::int64_t timeout_ns);
   void cancel();
-  /// Waits, and cancels what there is when the time is over.
+  /// Waits for the end of the share until the time-out, then cancels the rest.
   void finish_or_cancel(std::int64_t timeout_ns) noexcept;
   void get_info(weir_share_info& info, weir_share_part* parts, std::size_t count);
 
  private:
-  static constexpr std::size_t kDepth = 2;  ///< chunks that a place has at once
+  static constexpr std::size_t kDepth = 2;  ///< maximum number of chunks that a place has at once
 
   struct Part;
   using Range = ItemRange;
-  /// What a place has.
+  /// A chunk of a place.
   struct Chunk : Waiter {
     Part* part = nullptr;
-    Range range{0, 0};         ///< of no items: free
-    std::uint64_t number = 0;  ///< of the visit that brought it
+    Range range{0, 0};         ///< no items: free
+    std::uint64_t number = 0;  ///< number of the visit that took it
     std::size_t way = 0;
-    bool cut = false;  ///< its actions may have been enqueued before and after they were cancelled
+    bool cut = false;  ///< some of its actions may have been cancelled
   };
 
   /// A fetch-and-add on the counter of the root. If it completes before start() has returned, the
@@ -95,58 +95,58 @@ class Share : private ShareGroup::Listener {
     Part* part = nullptr;
     std::uint64_t count = 0, old = 0;
     Outcome outcome;
-    sys::Atomic<bool> one_side_done{false};  ///< one of start and end has been here
+    sys::Atomic<bool> one_side_done{false};  ///< start or completion has happened
 
     void completed(std::int64_t found, const Outcome& ended) noexcept override;
   };
 
-  /// A place, and what it has.
+  /// A place and its state.
   struct Part {
     Share* share = nullptr;
-    std::size_t index = 0;  ///< among those of all ranks
+    std::size_t index = 0;  ///< index among the places of all ranks
     Rank rank = 0;
     std::string name;
     weir_place* place = nullptr;  ///< null: of another rank
     weir_stream* stream = nullptr;
 
-    SpinLock lock;  // of what follows, but the atomics
+    SpinLock lock;  // guards the fields below, except atomics
     std::array<Chunk, kDepth> chunks;
     std::size_t in_flight = 0;
     ThroughputMeter meter;
-    std::size_t untried = 0;  ///< ways that are to be tried, from the last
-    std::uint64_t trial = 0;  ///< items of a chunk for that, 0: no way is untried
-    std::size_t way = 0;      ///< the best so far
+    std::size_t untried = 0;  ///< number of ways to try, from the last
+    std::uint64_t trial = 0;  ///< items of a chunk for trying a way; 0: none is tried
+    std::size_t way = 0;      ///< the best way so far
     double way_speed = 0;
     std::uint64_t done = 0;
     double work_done = 0;
     std::int64_t busy_since_ns = 0, busy_ns = 0;
     std::vector<SharePeer> peers;  ///< for size_of_next()
 
-    CounterFetch counter_fetch;  ///< not at rank 0
-    bool fetching = false;       ///< it is under way, or rank 0 has been asked
-    // At rank 0, of a place of another.
+    CounterFetch counter_fetch;  ///< on other ranks than the root
+    bool fetching = false;       ///< the fetch is in flight, or the root was sent a request
+    // On the root, of a place of another rank.
     bool asked = false, counted = false;
     std::uint64_t changed = 0;  ///< number of the last change of its report
-    std::uint64_t round = 0;    ///< of its rank, in which it last took a chunk
-    std::uint64_t calls = 0;    ///< one that is not a visit yet is under way
-    std::uint64_t ended = 0;    ///< chunks whose end it has told
+    std::uint64_t round = 0;    ///< round of its rank in which it last took a chunk
+    std::uint64_t calls = 0;    ///< fetches, including one in flight that is not a visit yet
+    std::uint64_t ended = 0;    ///< completed chunks that it has reported
 
-    // For the others.
+    // For the other places.
     sys::Atomic<double> speed{0};
-    sys::Atomic<double> pending{0}, current{0};  ///< work of its chunks, and of the one it is at
-    sys::Atomic<std::int64_t> since_ns{0};       ///< when that began
+    sys::Atomic<double> pending{0}, current{0};  ///< work of its chunks, and of the current chunk
+    sys::Atomic<std::int64_t> since_ns{0};       ///< start of the current chunk
     sys::Atomic<std::uint64_t> grain{1}, visits{0};
     sys::Atomic<bool> idle{false}, lost{false};
   };
 
-  // Making and ending.
+  // Creation and destruction.
   void begin(ShareGroup::CollectiveJoin& join);
   void add_parts();
   void open_stream(Part& part);
   void close_parts() noexcept;
   bool tries_ways() const noexcept;
 
-  // Any thread that is counted.
+  // Any thread that holds a count.
   void advance(Part& part, bool forced) noexcept;
   std::size_t depth(const Part& part) const noexcept;
   Chunk* fetch_chunk(Part& part, bool forced) noexcept;
@@ -158,7 +158,8 @@ class Share : private ShareGroup::Listener {
     return items_.work(range.first, range.first + range.count);
   }
   SharePeer peer_of(const Part& part, std::int64_t now_ns) const noexcept;
-  /// Whether what is known of a place is one visit old, so that it has gone on meanwhile.
+  /// Whether the published state of a place is one visit old, so that the place has progressed
+  /// since.
   bool has_stale_status(const Part& part) const noexcept { return !is_root() && !is_own(part); }
   double estimate_unreported(std::int64_t now_ns) const noexcept;
   bool hand_out(Chunk& chunk) noexcept;
@@ -175,10 +176,10 @@ class Share : private ShareGroup::Listener {
   bool any_place_takes_more() noexcept;
   static void on_end(Waiter& waiter, weir_status status, const FailureRef& failure);
 
-  // Over ranks.
+  // Several ranks.
   bool is_root() const noexcept { return group_ == nullptr || group_->rank() == 0; }
   bool is_own(const Part& part) const noexcept { return part.place != nullptr; }
-  /// Counts the caller, which release() ends.
+  /// Takes a count for the caller, which release() releases.
   void enter() noexcept;
   template <class Say>
   void send(const Say& say) noexcept;
@@ -186,7 +187,7 @@ class Share : private ShareGroup::Listener {
   std::span<std::byte> results_of(const Range& range) const noexcept;
   PartReport report_of(Part& part) noexcept;
   void update(Part& part, const PartReport& report) noexcept;
-  // Not at rank 0.
+  // On other ranks than the root.
   void fetch_for(Part& part) noexcept;
   bool fetched(Part& part) noexcept;
   void raise_counter(std::uint64_t taken) noexcept;
@@ -195,7 +196,7 @@ class Share : private ShareGroup::Listener {
                 const FailureRef& failure) noexcept;
   void send_left() noexcept;
   void detach() noexcept;
-  // At rank 0.
+  // On the root.
   bool sends_boards() const noexcept {
     return group_ != nullptr && is_root() && one_sided_ && policy_->uses_peer_speeds();
   }
@@ -231,48 +232,52 @@ class Share : private ShareGroup::Listener {
   const bool one_sided_;
   std::byte* const results_;
   const std::vector<std::size_t> result_offsets_;
-  std::unique_ptr<ShareCounter> counter_;  ///< not at rank 0: what is known of it
-  SpinLock counter_lock_;                  ///< not at rank 0: while more is known
+  std::unique_ptr<ShareCounter> counter_;  ///< on other ranks a copy of the known value
+  SpinLock counter_lock_;                  ///< on other ranks: guards updates of that
   const PlaceSet places_;
-  std::unique_ptr<ShareGroup> group_;  ///< null: there is one rank
+  std::unique_ptr<ShareGroup> group_;  ///< null: one rank
   std::unique_ptr<ChunkPolicy> policy_;
-  std::deque<Part> parts_;  // they do not move
+  std::deque<Part> parts_;  // a deque: elements do not move
   std::int64_t started_ns_ = 0;
 
-  /// Chunks, counter fetches and active threads; at the root also places of other ranks that may
-  /// hold items, and ranks that have not left; at other ranks one for "the share is not complete".
+  /// Counts chunks, counter fetches and active threads; at the root also places of other ranks that
+  /// may hold items, and ranks that have not left; at other ranks one for "the share is not
+  /// complete".
   sys::Atomic<std::uint64_t> in_flight_{1};
   sys::Atomic<std::uint64_t> done_{0};
-  sys::Atomic<bool> stopped_{false};    ///< no more chunks
-  sys::Atomic<bool> cancelled_{false};  ///< and the actions of those that there are
+  sys::Atomic<bool> stopped_{false};    ///< no more chunks are taken
+  sys::Atomic<bool> cancelled_{false};  ///< the actions of chunks are cancelled, too
   sys::Atomic<std::int64_t> ended_ns_{-1};
   Signal complete_signal_;
 
   SpinLock returned_lock_;
-  std::vector<Range> returned_;  ///< of places that failed
+  std::vector<Range> returned_;  ///< items of places that failed
   sys::Atomic<std::uint64_t> returned_items_{0};
 
   SpinLock failure_lock_;
   weir_status status_ = WEIR_STATUS_OK;  ///< of the failure that ended the share
   FailureRef failure_;
-  FailureRef last_loss_;           ///< of a place
-  WaitResult unreported_failure_;  ///< a failure that a stream told when not all was over in time
+  FailureRef last_loss_;  ///< the last failure of a place
+  /// A failure that a stream reported to a call that then timed out.
+  WaitResult unreported_failure_;
   Unreported unreported_;
 
   SpinLock marks_lock_;
-  RangeSet marks_;  ///< at rank 0: what is done
+  RangeSet marks_;  ///< on the root: completed items
   struct PeerState {
     bool departed = false, awaited = false;
-    // The thread that hears messages.
-    std::uint64_t round = 0;  ///< begins when a place takes a second chunk in the last one
-    std::uint64_t told = 0;   ///< number of the last change that a board has told the rank
+    // Of the thread that receives messages.
+    std::uint64_t round = 0;  ///< starts when a place takes its second chunk in the last one
+    /// Number of the last change that a status broadcast has sent to the rank.
+    std::uint64_t told = 0;
   };
-  sys::Atomic<std::uint64_t> changes_{0};  ///< at rank 0: of reports of places
+  sys::Atomic<std::uint64_t> changes_{0};  ///< on the root: number of changes of reports
   SpinLock peers_lock_;
-  std::vector<PeerState> peers_;  ///< at rank 0: the ranks
+  std::vector<PeerState> peers_;  ///< on the root: the ranks
   sys::Atomic<bool> failed_{false}, announced_{false}, dismissed_{false};
-  sys::Atomic<bool> complete_{false};  ///< over ranks: it has succeeded, as rank 0 tells all
-  sys::Atomic<bool> attached_{false};  ///< not at rank 0
+  /// Several ranks: the share has succeeded, as the root has reported.
+  sys::Atomic<bool> complete_{false};
+  sys::Atomic<bool> attached_{false};  ///< on other ranks than the root
 };
 
 }  // namespace weir::rt

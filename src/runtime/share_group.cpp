@@ -35,7 +35,7 @@ ShareGroup::CollectiveJoin::~CollectiveJoin() {
   if (fabric_ == nullptr || held_) return;
   try {
     fabric_->collectives().exchange(what_, {}, time_left(deadline_ns_));
-  } catch (const std::exception&) {  // this rank fails anyway
+  } catch (const std::exception&) {  // this rank reports its failure anyway
   }
 }
 

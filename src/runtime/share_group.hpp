@@ -1,4 +1,4 @@
-// The ranks that work on one share.
+// The ranks of one share and the messages between them.
 #pragma once
 
 #include <atomic>
@@ -22,13 +22,13 @@ namespace weir::rt {
 
 class Fabric;
 
-/// What a rank says of one of its places.
+/// What a rank reports of one of its places.
 struct PartReport {
-  double speed = 0;                 ///< work in a nanosecond, 0: not known yet
-  double pending = 0, current = 0;  ///< work of its chunks, and of the one it is at
-  std::int64_t age_ns = 0;          ///< since that began
+  double speed = 0;                 ///< work per nanosecond; 0: unknown
+  double pending = 0, current = 0;  ///< work of its chunks, and of the current chunk
+  std::int64_t age_ns = 0;          ///< time since the current chunk began
   std::uint64_t grain = 1, visits = 0;
-  std::uint64_t calls = 0;  ///< for chunks: one that is under way will be a visit
+  std::uint64_t calls = 0;  ///< number of fetches; one in flight is not yet a visit
   std::uint64_t trial = 0;  ///< items of the next chunk while ways are tried, else 0
   std::uint64_t done = 0;
   double work_done = 0;
@@ -36,13 +36,13 @@ struct PartReport {
   std::uint32_t way = 0, lost = 0;
 };
 
-/// A report for other ranks than that of the place.
+/// A report for ranks other than that of the place.
 struct PeerReport {
   PartReport report;
-  std::uint64_t part = 0;  ///< number of the place among those of all ranks
+  std::uint64_t part = 0;  ///< index of the place among those of all ranks
 };
 
-/// A rank's membership in a share (paper 004).
+/// The membership of a rank in a share (paper 004).
 ///
 /// Chunks are fetched by fetch-and-add on a word in a window of the root. Ranks report each chunk
 /// to the root, which holds the results and knows the missing items of a lost rank. It assigns
@@ -50,11 +50,11 @@ struct PeerReport {
 /// order.
 class ShareGroup final : private GroupHub::Member {
  public:
-  /// The share. Calls come from the thread that makes progress, one at a time. `part` is the number
-  /// of a place among those of all ranks.
+  /// Implemented by the share. The thread that makes progress calls it, one call at a time. `part`
+  /// is the index of a place among those of all ranks.
   class Listener {
    public:
-    // At rank 0.
+    // On the root.
     virtual void on_taken(std::size_t part, const PartReport& report) noexcept = 0;
     virtual void on_done(std::size_t part, const PartReport& report, const ItemRange& range,
                          std::span<const std::byte> results) noexcept = 0;
@@ -63,9 +63,10 @@ class ShareGroup final : private GroupHub::Member {
     virtual void on_request(std::size_t part, const PartReport& report) noexcept = 0;
     virtual void on_failure(Rank rank, weir_status status, std::string_view why) noexcept = 0;
     virtual void on_left(Rank rank) noexcept = 0;
-    // At the others.
+    // On the other ranks.
     virtual void on_assigned(std::size_t part, const ItemRange& range) noexcept = 0;
-    /// How many items are taken, after on_peer_report() for each report that came with it.
+    /// The number of taken items. Called after on_peer_report() for each report in the same
+    /// message.
     virtual void on_counter(std::uint64_t taken) noexcept = 0;
     virtual void on_peer_report(const PeerReport& peer) noexcept = 0;
     virtual void on_complete(weir_status status, std::string_view why) noexcept = 0;
@@ -85,8 +86,8 @@ class ShareGroup final : private GroupHub::Member {
   /// failure to all ranks.
   class CollectiveJoin {
    public:
-    /// `what` has to be the same on all ranks. fabric null: there are no others. The timeout is of
-    /// all that they do together until they have joined; 0, negative: none.
+    /// `what` must be the same on all ranks. Without a fabric there are no other ranks. The timeout
+    /// applies to the creation on all ranks; 0, negative: none.
     CollectiveJoin(Fabric* fabric, std::string what, std::int64_t timeout_ns)
         : fabric_(fabric),
           what_(std::move(what)),
@@ -111,24 +112,24 @@ class ShareGroup final : private GroupHub::Member {
   ShareGroup& operator=(const ShareGroup&) = delete;
   ~ShareGroup() { leave(); }
 
-  /// Begins to hear, also what was said before.
+  /// Sets the listener. It first receives the messages that have arrived already.
   void listen(Listener& listener);
-  /// When it returns the listener hears nothing any more.
+  /// Leaves the group. The listener is not called after this returns.
   void leave() noexcept;
-  /// Leaves, also before listen(), because this rank cannot begin. The share fails on all.
+  /// Leaves, also before listen(), because this rank cannot start. The share fails on all ranks.
   void abandon(const Outcome& why) noexcept;
 
   Port& port() const noexcept { return port_; }
   Rank rank() const noexcept { return rank_; }
   Rank ranks() const noexcept { return static_cast<Rank>(firsts_.size() - 1); }
-  /// Those of all ranks, in their order.
+  /// Returns the places of all ranks, in the order of ranks.
   const std::vector<Place>& places() const noexcept { return places_; }
-  /// The number of a rank's first place; also behind the last rank.
+  /// Returns the index of a rank's first place; for rank == ranks() the number of places.
   std::size_t first(Rank rank) const noexcept { return firsts_[rank]; }
 
-  /// At rank 0: the counter.
+  /// On the root: returns the counter.
   std::int64_t& word() const noexcept { return *static_cast<std::int64_t*>(window_->memory()); }
-  /// At the others: adds to it. Throws Error.
+  /// On the other ranks: adds to the counter. Throws Error.
   void fetch_add(std::uint64_t count, Completion& done);
 
   // They throw Error.
@@ -177,7 +178,7 @@ class ShareGroup final : private GroupHub::Member {
   std::uint32_t number_ = 0;
 };
 
-/// The counter where it lives, which other ranks add to as well.
+/// The counter on the root, to which other ranks add as well.
 class WindowCounter final : public ShareCounter {
  public:
   explicit WindowCounter(std::int64_t& word) : word_(word) {}

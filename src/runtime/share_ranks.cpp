@@ -1,4 +1,4 @@
-// Shares over ranks.
+// Shares with several ranks.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -10,7 +10,7 @@ namespace weir::rt {
 
 // ---- All ranks ---------------------------------------------------------------------------------
 
-/// The count is 0 for a moment only, in release().
+/// The count is 0 only for a moment, in release().
 void Share::enter() noexcept {
   for (;;) {
     std::uint64_t count = in_flight_.load();
@@ -19,7 +19,7 @@ void Share::enter() noexcept {
   }
 }
 
-/// Fails with what it throws.
+/// Calls say(). What it throws fails the share.
 template <class Say>
 void Share::send(const Say& say) noexcept {
   try {
@@ -31,7 +31,7 @@ void Share::send(const Say& say) noexcept {
   }
 }
 
-/// Tells the others of a failure.
+/// Reports a failure to the other ranks.
 void Share::broadcast_status() noexcept {
   if (group_ == nullptr || !failed_.load() || announced_.exchange(true)) return;
   if (is_root()) {
@@ -46,7 +46,7 @@ void Share::broadcast_status() noexcept {
     }
     group_->send_failure(why.status, why.failure ? why.failure->message : "");
   } catch (...) {
-    group_->port().drop(0, "could not be told of a failure");  // unless it is gone
+    group_->port().drop(0, "could not be told of a failure");  // unless the root is lost
     detach();
   }
 }
@@ -75,7 +75,8 @@ PartReport Share::report_of(Part& part) noexcept {
           .lost = part.lost.load()};
 }
 
-/// Takes over what another rank says. Two reports of one place may come in the wrong order.
+/// Applies the report of another rank's place. Two reports of one place may arrive in reverse
+/// order.
 void Share::update(Part& part, const PartReport& report) noexcept {
   const SpinGuard guard(part.lock);
   part.visits.store(std::max(part.visits.load(), report.visits));
@@ -126,7 +127,7 @@ void Share::CounterFetch::completed(std::int64_t found, const Outcome& ended) no
   share.release();
 }
 
-/// Gets a place the chunks that it should have, one after the other.
+/// Fetches as many chunks as the place should have, one after the other.
 void Share::fetch_for(Part& part) noexcept {
   for (;;) {
     std::uint64_t size = 0;
@@ -149,12 +150,12 @@ void Share::fetch_for(Part& part) noexcept {
       part.counter_fetch.outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
     }
     const bool more = fetched(part);
-    in_flight_.fetch_sub(1);  // the caller is counted as well
+    in_flight_.fetch_sub(1);  // the caller has a count, too
     if (!more) return;
   }
 }
 
-/// Takes what a call brought. Returns whether to go on.
+/// Handles a completed fetch. Returns whether to fetch again.
 bool Share::fetched(Part& part) noexcept {
   const CounterFetch& call = part.counter_fetch;
   if (!call.outcome.ok()) {
@@ -171,7 +172,7 @@ bool Share::fetched(Part& part) noexcept {
   return true;
 }
 
-/// So many have been handed out, as is known now. Several threads hear that at once.
+/// Raises the known number of taken items. Several threads may learn of it at once.
 void Share::raise_counter(std::uint64_t taken) noexcept {
   const SpinGuard guard(counter_lock_);
   const std::uint64_t known = counter_->read();
@@ -192,7 +193,7 @@ void Share::accept(Part& part, const Range& range) noexcept {
   }
   if (chunk == nullptr) return send_end(part, range, WEIR_STATUS_DEVICE_ERROR, {});
   send([&] { group_->send_taken(part.index, report_of(part)); });
-  if (!hand_out(*chunk)) in_flight_.fetch_sub(1);  // the caller is counted as well
+  if (!hand_out(*chunk)) in_flight_.fetch_sub(1);  // the caller has a count, too
 }
 
 void Share::send_end(Part& part, const Range& range, weir_status status,
@@ -211,13 +212,13 @@ void Share::send_left() noexcept {
   try {
     group_->send_left();
   } catch (...) {
-    group_->port().drop(0, "could not be told of the end");  // unless it is gone
+    group_->port().drop(0, "could not be told of the end");  // unless the root is lost
   }
 }
 
-/// The share is over, or nobody says so any more.
+/// The share is complete, or the root is lost and will not report it.
 void Share::detach() noexcept {
-  if (attached_.exchange(false)) in_flight_.fetch_sub(1);  // the caller is counted as well
+  if (attached_.exchange(false)) in_flight_.fetch_sub(1);  // the caller has a count, too
 }
 
 void Share::on_assigned(std::size_t part, const ItemRange& range) noexcept {
@@ -254,7 +255,7 @@ void Share::on_complete(weir_status status, std::string_view why) noexcept {
       fail_with(status, failure);
       {
         const SpinGuard guard(
-            failure_lock_);  // all ranks return the same, whatever failed here first
+            failure_lock_);  // all ranks return the same failure, even if this rank failed first
         status_ = status;
         failure_ = std::move(failure);
       }
@@ -267,7 +268,7 @@ void Share::on_complete(weir_status status, std::string_view why) noexcept {
 
 // ---- At rank 0 ---------------------------------------------------------------------------------
 
-/// Answers a place of another rank that has asked, if there is something for it.
+/// Assigns items to a place of another rank that has sent a request, if there are any.
 void Share::assign_to(Part& part, bool forced) noexcept {
   Range range{0, 0};
   {
@@ -285,13 +286,14 @@ void Share::assign_to(Part& part, bool forced) noexcept {
   try {
     group_->send_assignment(part.index, range);
   } catch (...) {
-    give_back(range);  // the rank is gone, or counts as that
+    give_back(range);  // the rank is lost, or counts as lost
     group_->port().drop(part.rank, "could not be given a chunk");
   }
 }
 
-/// A place of another rank is no longer counted when it has nothing, which the caller is, and gets
-/// nothing: what has been given to one that was lost meanwhile comes back.
+/// Releases the count of a place of another rank that has completed all its items and has no fetch
+/// in flight. The caller has a count. Items assigned to a place that was lost meanwhile are
+/// returned.
 void Share::settle(Part& part) noexcept {
   const SpinGuard guard(part.lock);
   const std::uint64_t visits = part.visits.load();
@@ -299,7 +301,8 @@ void Share::settle(Part& part) noexcept {
   if (rests && part.ended >= visits && std::exchange(part.counted, false)) in_flight_.fetch_sub(1);
 }
 
-/// Nobody has anything: what is not done was of ranks that are lost.
+/// Called when nothing is in flight: items that are not complete belonged to lost ranks, and are
+/// returned.
 void Share::find_missing() noexcept {
   if (group_ == nullptr || !is_root()) return;
   if (counter_->read() < items_.count() || returned_items_.load() > 0) return;
@@ -311,8 +314,8 @@ void Share::find_missing() noexcept {
   });
 }
 
-/// Lets the others go, and counts those that are to say that they have gone. Returns whether it was
-/// the first time.
+/// Reports the end to the other ranks, and takes a count for each until it has left. Returns
+/// whether this was the first call.
 bool Share::dismiss() noexcept {
   if (group_ == nullptr || dismissed_.exchange(true)) return false;
   WaitResult why;
@@ -337,8 +340,7 @@ bool Share::dismiss() noexcept {
   return true;
 }
 
-/// A rank takes no part any more: it counts as lost, unless it has been let go. The caller is
-/// counted.
+/// Removes a rank. It counts as lost unless it was dismissed. The caller has a count.
 void Share::remove_peer(Rank rank, bool lost) noexcept {
   lost = lost || !dismissed_.load();
   for (Part& part : parts_) {
@@ -367,12 +369,12 @@ void Share::on_taken(std::size_t part, const PartReport& report) noexcept {
   release();
 }
 
-/// The next board tells other ranks of the place, whose lock is held.
+/// Includes the place in the next status broadcast. The caller holds the lock of the part.
 void Share::note_change(Part& part) noexcept {
   if (sends_boards()) part.changed = changes_.fetch_add(1) + 1;
 }
 
-/// A place has taken a chunk. Returns whether that begins a round of its rank.
+/// Called when a place has taken a chunk. Returns whether that starts a new round of its rank.
 bool Share::begins_round(Part& part) noexcept {
   PeerState& fellow = peers_[part.rank];
   const bool begins = part.round == fellow.round;
@@ -381,7 +383,8 @@ bool Share::begins_round(Part& part) noexcept {
   return begins;
 }
 
-/// Tells a rank what has changed of the places of others since its last board.
+/// Sends a rank the reports of other ranks' places that have changed since its last status
+/// broadcast.
 void Share::send_board(Rank rank) noexcept {
   PeerState& fellow = peers_[rank];
   const std::uint64_t last = changes_.load();
@@ -397,7 +400,7 @@ void Share::send_board(Rank rank) noexcept {
     group_->send_status(rank, std::min(counter_->read(), items_.count()), reports);
     fellow.told = last;
   } catch (...) {
-    // It goes by what it knew before.
+    // The rank continues with the state that it knows.
   }
 }
 

@@ -126,12 +126,12 @@ void StencilStage::close() noexcept {
   if (stream_ != nullptr) {
     try {
       runtime_.await_end({stream_}, WEIR_FOREVER);
-    } catch (...) {  // its end waits
+    } catch (...) {  // the destructor of the stream waits
     }
-    stream_->unreported().forget_up_to(UINT64_MAX);  // the batches have told
+    stream_->unreported().forget_up_to(UINT64_MAX);  // the batches have reported them
     runtime_.destroy_stream(stream_);
   }
-  stream_ = nullptr;  // what was under way has seen it
+  stream_ = nullptr;  // all batches in flight have completed
   for (weir_buffer*& matrix : matrices_) {
     if (matrix != nullptr) runtime_.destroy_buffer(matrix);
     matrix = nullptr;
@@ -207,7 +207,7 @@ void StencilStage::write(std::size_t region, const StencilPart& values, const St
   }
 }
 
-/// The memory of a region: got when its first value comes, until it was copied.
+/// Returns the staging memory of a region: allocated with its first value, freed after its copy.
 StencilStage::Staging& StencilStage::staging_of(std::size_t region) {
   sys::Atomic<Staging*>& staged = staged_[region];
   if (Staging* const found = staged.load(std::memory_order_acquire)) return *found;
@@ -286,7 +286,8 @@ bool StencilStage::next_tile(Tile& tile) {
   return true;
 }
 
-/// Some of the tiles that are ready, and what becomes so thereby. Returns whether there were any.
+/// Enqueues some of the ready tiles, and those that become ready through them. Returns whether
+/// there were any.
 bool StencilStage::enqueue_tiles(Slot& slot) {
   Tile tile{};
   std::size_t made = 0;
@@ -346,7 +347,7 @@ bool StencilStage::any_ready() {
   return !ready_.empty() && !closing_;
 }
 
-/// Goes on while there are tiles that are ready: those of later sweeps, which were too many.
+/// Continues with ready tiles of later sweeps, which exceeded the limit before.
 void StencilStage::over(Slot& slot) noexcept {
   {
     const sys::Lock lock(staging_mutex_);

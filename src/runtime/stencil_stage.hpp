@@ -1,4 +1,4 @@
-// Stencils of pipelines on a device.
+// Stencil stages of pipelines, on a device.
 #pragma once
 
 #include <cstddef>
@@ -21,18 +21,18 @@ namespace weir::rt {
 
 class Runtime;
 
-/// Gets complete regions as batches, and copies each to one of two matrices in the memory of a
-/// device. Tiles are enqueued as soon as all they touch is enqueued: the stream, which knows their
-/// operands, does the rest. Of several sweeps only so many tiles are enqueued at a time.
+/// Receives complete regions as batches, and copies each into one of two matrices in device memory.
+/// It enqueues a tile as soon as all regions that the tile reads are enqueued; the stream resolves
+/// the dependences. With several sweeps the number of tiles enqueued at a time is limited.
 class StencilStage : public OffloadExecutor {
  public:
   /// Throws Error.
   StencilStage(weir_place& place, const std::string& name, const weir_stencil_options& options);
-  /// Waits for what is under way.
+  /// Waits for the batches in flight.
   ~StencilStage() override;
 
   const std::string& name() const noexcept { return name_; }
-  /// Sets values, and puts the regions that are complete then. Throws Error.
+  /// Sets values, and puts the regions that this completes. Throws Error.
   void set(weir_outlet& outlet, const StencilPart& values, const void* from, std::size_t stride);
   void get_info(weir_stencil_info& info) const noexcept;
 
@@ -50,15 +50,15 @@ class StencilStage : public OffloadExecutor {
   void end() override;
 
  protected:
-  /// Waits for what is under way, and frees what it has made. Once is enough.
+  /// Waits for the batches in flight and frees all memory. Further calls do nothing.
   void close() noexcept;
 
  private:
-  /// Memory for a region that is being set.
+  /// Staging memory of a region.
   struct Staging {
     weir_buffer* buffer = nullptr;
   };
-  /// A tile that has all it needs.
+  /// A tile whose inputs are enqueued.
   struct Tile {
     std::size_t index, sweep;
   };
@@ -71,8 +71,8 @@ class StencilStage : public OffloadExecutor {
     const std::size_t index;
     std::vector<weir_stencil_region> items;
     std::size_t count = 0;
-    std::vector<std::size_t> tiles;     ///< of the last sweep
-    std::vector<Staging*> to_be_freed;  ///< when it is over
+    std::vector<std::size_t> tiles;     ///< tiles of the last sweep
+    std::vector<Staging*> to_be_freed;  ///< to be freed at completion
   };
 
   void check_result(const weir_stencil_options& options) const;
@@ -99,20 +99,20 @@ class StencilStage : public OffloadExecutor {
   const weir_kernel* kernel_ = nullptr;
   std::vector<weir_scalar> scalars_;
   weir_stream* stream_ = nullptr;
-  weir_buffer* matrices_[2] = {nullptr, nullptr};  ///< take turns with the sweeps
+  weir_buffer* matrices_[2] = {nullptr, nullptr};  ///< alternate between sweeps
   weir_buffer* result_ = nullptr;
   std::size_t room_;
   const bool room_is_given_;
   std::vector<std::unique_ptr<Slot>> slots_;
 
-  std::unique_ptr<sys::Atomic<Staging*>[]> staged_;  ///< by region; null: none or not any more
+  std::unique_ptr<sys::Atomic<Staging*>[]> staged_;  ///< by region; null: not allocated, or freed
   mutable sys::Mutex staging_mutex_;
   std::vector<std::unique_ptr<Staging>> staging_ WEIR_GUARDED_BY(staging_mutex_);
   std::vector<Staging*> free_staging_ WEIR_GUARDED_BY(staging_mutex_);
 
   sys::Mutex ready_mutex_;
-  std::vector<Tile> ready_ WEIR_GUARDED_BY(ready_mutex_);  ///< and not enqueued yet
-  bool closing_ WEIR_GUARDED_BY(ready_mutex_) = false;     ///< nothing more is to be enqueued
+  std::vector<Tile> ready_ WEIR_GUARDED_BY(ready_mutex_);  ///< ready and not enqueued
+  bool closing_ WEIR_GUARDED_BY(ready_mutex_) = false;     ///< no more tiles are enqueued
   sys::Atomic<std::uint64_t> regions_copied_{0}, tiles_made_{0};
 };
 
@@ -122,6 +122,6 @@ class StencilStage : public OffloadExecutor {
 struct weir_stencil final : weir::rt::Handle<weir_stencil>, weir::rt::StencilStage {
   static constexpr const char* kNoun = "stencil";
   using StencilStage::StencilStage;
-  /// What is under way calls a whole object.
+  /// Batches in flight call virtual functions, so the object must be complete.
   ~weir_stencil() override { close(); }
 };

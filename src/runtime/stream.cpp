@@ -13,8 +13,8 @@ namespace {
 constexpr int kSpinPolls = 20;
 constexpr int kPausesPerPoll = 20;
 
-/// Whether an action goes on when one whose event it waits for was cancelled: those of task queues
-/// do, which are no syncs.
+/// Whether the action runs although an event that it waits for was cancelled: actions of task
+/// queues do, except syncs.
 bool survives_cancel(const Action& action) noexcept {
   return action.kind == ActionKind::compute || action.kind == ActionKind::transfer ||
          action.kind == ActionKind::clear_poison;
@@ -22,7 +22,7 @@ bool survives_cancel(const Action& action) noexcept {
 
 }  // namespace
 
-/// Asks the owner to cancel what was enqueued before it.
+/// Asks the owner to cancel what was enqueued before the message.
 struct Stream::CancelMessage : Message {
   std::uint64_t until = 0;
   FailureRef reason;
@@ -56,7 +56,7 @@ void Stream::post_cancel(std::uint64_t until) {
   post(*message.release());
 }
 
-/// Without words when there is no memory for them.
+/// Without memory the message is empty.
 FailureRef Stream::make_cancel_reason() const noexcept {
   std::string message;
   try {
@@ -81,7 +81,7 @@ void Stream::schedule() noexcept {
   }
 }
 
-/// Does what needs no worker on the thread that brought the news.
+/// Does the work that needs no worker, on the thread that posted the message.
 void Stream::dispatch_inline() noexcept {
   do {
     advance_transfers();
@@ -123,7 +123,7 @@ Action* Stream::advance() noexcept {
         if (!end_if_cancelled(*ready) && acquire(*ready)) return ready;
         continue;
       }
-      if (engine_.has_finished()) continue;  // ready, but for a failure that came meanwhile
+      if (engine_.has_finished()) continue;  // it was ready, but a predecessor has failed meanwhile
       if (dispatches_inline_) return nullptr;
     }
     Action* inline_action = nullptr;
@@ -134,14 +134,14 @@ Action* Stream::advance() noexcept {
   }
 }
 
-/// Whether there is no news, and nothing that came before is left: the way of one brief action
-/// after the other.
+/// Whether there are no messages and no earlier work: the fast path of one brief action after
+/// another.
 bool Stream::only_admits() const noexcept {
   return !dispatches_inline_ && engine_.is_quiescent() && memory_ready_.empty() &&
          !mailbox_.has_messages();
 }
 
-/// What is ready for a worker or, when it orders jobs, the device.
+/// Returns the next action for a worker or, with device ordering, for the device.
 Action* Stream::next_job() noexcept {
   while (Action* const transfer = device_ordered_ ? engine_.pop_transfer() : nullptr) {
     if (!transfer->host_ordered) return transfer;
@@ -150,8 +150,8 @@ Action* Stream::next_job() noexcept {
   return engine_.pop_compute();
 }
 
-/// Whether it was not cancelled, and no predecessor has failed, while the action waited for memory;
-/// else that is taken care of.
+/// Whether the action may still run after it waited for memory. If it was cancelled, or a
+/// predecessor has failed, completes it and returns false.
 bool Stream::end_if_not_to_run(Action& action) noexcept {
   if (!is_cancelled(action) && !(device_ordered_ && action.failure)) return true;
   release_memory(action);
@@ -173,7 +173,7 @@ void Stream::mark_submitted(Action& action, std::uint64_t number,
 bool Stream::spin_for_messages() noexcept {
   const bool accepting = engine_.accepts();
   for (int look = 0; look < kSpinPolls; ++look) {
-    // Looking less often leaves the lines to the threads that write them.
+    // Less frequent polls leave the cache lines to the threads that write them.
     for (int i = 0; i < kPausesPerPoll; ++i) sys::pause();
     if (mailbox_.has_messages()) return true;
     if (accepting && queue_.poll()) return true;
@@ -185,7 +185,7 @@ bool Stream::has_more() noexcept {
   return has_call() || (!dispatches_inline_ && engine_.accepts() && queue_.poll());
 }
 
-/// Reads the mail, starts transfers, retires what is over.
+/// Reads messages, starts transfers and retires completed actions.
 void Stream::run_owner_pass() noexcept {
   do {
     if (mailbox_.has_messages()) read_messages();
@@ -196,7 +196,7 @@ void Stream::run_owner_pass() noexcept {
   } while (mailbox_.has_messages());
 }
 
-/// The same, admitting all there is: links are to be busy while workers compute.
+/// The same, and admits all enqueued actions, so that links are busy while workers compute.
 void Stream::advance_transfers() noexcept {
   Action* inline_action = nullptr;
   do {
@@ -225,7 +225,7 @@ bool Stream::admit_next(Action*& inline_action) noexcept {
   return true;
 }
 
-/// Whether the action is a copy that concerns another device as well.
+/// Whether the action is a copy that another device takes part in.
 bool Stream::is_host_ordered(const Action& action) const noexcept {
   if (action.kind != ActionKind::transfer) return false;
   const std::uint16_t own = domain().residency().memory();
@@ -250,9 +250,10 @@ void Stream::watch_events(Action& action) noexcept {
   }
 }
 
-/// Whether the device can wait for the event: its action is a job there, or may become one.
+/// Whether the device can wait for the event: sets the submission id of its action, or waits for
+/// the submission.
 void Stream::find_submission(EventWait& wait) noexcept {
-  if (wait.ignores_failure) return;  // the device would see the failure
+  if (wait.ignores_failure) return;  // the device would propagate the failure
   SubmittedEvents& issued = place_.submitted_events();
   wait.submission_id = issued.find(wait.event.opaque[1]);
   if (wait.submission_id == 0) issued.add_wait(wait);
@@ -324,7 +325,7 @@ void Stream::cancel_now(const CancelMessage& message) noexcept {
   cancel_until_ = std::max(cancel_until_, message.until);
   engine_.cancel(message.reason, message.until);
   engine_.each_admitted([this](Action& action) {
-    // The status of one that runs is its worker's to write.
+    // The worker that runs a started action writes its status.
     if (action.started || action.status != WEIR_STATUS_CANCELLED) return;
     for (EventWait& wait : action.events()) {
       const std::uint64_t id = wait.event.opaque[1];
@@ -341,20 +342,21 @@ bool Stream::is_below_watermark(const Action& action) const noexcept {
   return number <= cancellation_watermark_.until->load();
 }
 
-/// Whether an action was cancelled that the engine takes for started, as it waited for memory.
+/// Whether the action was cancelled while it waited for memory; the engine counts it as started.
 bool Stream::is_cancelled(const Action& action) const noexcept {
   return action.sequence() <= cancel_until_ || is_below_watermark(action);
 }
 
-/// Takes care of a call whose turn has come when it was cancelled. Returns whether it was.
+/// If a call that is about to run was cancelled, completes it. Returns whether it did.
 bool Stream::end_if_cancelled(Action& action) noexcept {
   if (!is_below_watermark(action)) return false;
   complete_unrun(action);
   return true;
 }
 
-/// Ends an action that has no memory, because a predecessor has failed or else as cancelled. One of
-/// a queue has to wait for what it follows on its device: who follows it must learn of a failure.
+/// Completes an action without memory, because a predecessor has failed or it was cancelled. A
+/// cancelled call of a queue waits for its predecessors on the device, because its successors must
+/// inherit their failures.
 void Stream::complete_unrun(Action& action) noexcept {
   if (action.pending > 0 && is_below_watermark(action)) return engine_.requeue_host_ordered(action);
   if (!action.failure) {
@@ -370,8 +372,8 @@ void Stream::finish(Action& action) noexcept {
   if (engine_.finish(action)) retire(action);
 }
 
-/// Gets the memory of an action that is to start. When it must wait, or cannot have it, that is
-/// taken care of and false is returned.
+/// Acquires the memory of an action that is to start. Returns false if the action waits for memory
+/// or was completed because it cannot have it.
 bool Stream::acquire(Action& action) noexcept {
   if (action.traced) [[unlikely]]
     stamp_ready(action);
@@ -439,7 +441,7 @@ std::string Stream::describe_origin() const noexcept {
   }
 }
 
-/// Wakes the threads that wait to enqueue and now may.
+/// Wakes the threads that wait to enqueue, if enough actions are complete.
 void Stream::grant_room() noexcept {
   const std::uint64_t completed = progress_.completed();
   RoomRequest** link = &room_requests_;
@@ -449,7 +451,7 @@ void Stream::grant_room() noexcept {
       continue;
     }
     *link = request->next;
-    request->granted.deliver();  // the last use: it is on the stack of the thread that waits
+    request->granted.deliver();  // last access: it is on the stack of the waiting thread
   }
 }
 
@@ -466,7 +468,8 @@ void Stream::retire(Action& action) noexcept {
     if (action.failure) kept = runtime_.failures().add(action);
     waiters = action.event.close(action.id(), action.waiters);
   }
-  // Whoever sees the count finds the events complete; whoever is told finds the count up to date.
+  // A thread that reads the count sees the events as complete; a waiter that is notified sees the
+  // count.
   progress_.complete();
   if (room_requests_ != nullptr) [[unlikely]]
     grant_room();
@@ -512,7 +515,7 @@ void Stream::add_to(weir_stats& stats) const noexcept {
   const auto read = [](const sys::Atomic<std::uint64_t>& counter) {
     return counter.load(std::memory_order_relaxed);
   };
-  // A drain that is under way may have been counted among the drains only.
+  // A drain in flight may be included in the number of drains only.
   const auto without = [](std::uint64_t all, std::uint64_t drains) {
     return all - std::min(all, drains);
   };

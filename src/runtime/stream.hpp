@@ -1,4 +1,4 @@
-// Streams: where producers and the engine meet.
+// Streams: producers, the engine and its owner.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ class History;
 class Runtime;
 class StreamReport;
 
-/// Is told of the end of an action, whose slot and times are still there then.
+/// Notified of the completion of an action, whose slot and times are still valid then.
 struct ActionWatcher : Waiter {
   const Action* action = nullptr;
 };
@@ -44,7 +44,7 @@ class Stream : private CopySink {
   ~Stream();
 
   Place& place() const noexcept { return place_; }
-  /// One end of a copy: 0 is the source, 1 the target.
+  /// Returns one end of a copy: 0 is the source, 1 the target.
   CopyEnd end_of_copy(const Action& action, std::size_t end) const noexcept;
   Domain& domain() const noexcept { return place_.domain(); }
   Runtime& runtime() const noexcept { return runtime_; }
@@ -52,8 +52,9 @@ class Stream : private CopySink {
   std::uint64_t serial() const noexcept { return serial_; }
   std::size_t priority() const noexcept { return priority_; }
 
-  /// Before a thread of the program enqueues: when max_in_flight actions are not complete, helps
-  /// and waits until an eighth of them is. Does not wait in a kernel or a callback.
+  /// Backpressure, before a program thread enqueues: at max_in_flight incomplete actions it makes
+  /// progress and waits until an eighth of them is complete. Does not wait in a kernel or a
+  /// callback.
   void await_room() {
     if (queue_.pushed() < room_until_.load(std::memory_order_relaxed)) [[likely]]
       return;
@@ -61,26 +62,27 @@ class Stream : private CopySink {
   }
   std::size_t max_in_flight() const noexcept { return max_in_flight_; }
 
-  // Any thread. They throw Error, having enqueued nothing. An event is made when `with_event`.
+  // Any thread. They throw Error, having enqueued nothing. They create an event if `with_event`.
   /// Ready actions of a higher `priority`, -1 to 1, run before others of the stream.
   weir_event compute(const weir_compute& compute, bool with_event, int priority = 0);
   weir_event transfer(const weir_transfer& transfer, bool with_event);
   weir_event sync(const weir_sync& sync, bool with_event);
 
-  // For weir's own queues: actions that wait for events of other streams themselves.
+  // For internal queues. The actions themselves wait for events of other streams.
   /// The task number up to which calls of a queue are cancelled, checked when a call becomes ready.
   /// Copies run, and the order stays. All places of a queue share one watermark: otherwise a
   /// successor of a cancelled task could run on another place.
   struct CancellationWatermark {
-    const sys::Atomic<std::uint64_t>* until = nullptr;  ///< up to this number; null: none ever
-    bool by_task = false;                               ///< that of the task, not of the action
+    /// Calls up to this number are cancelled; null: none.
+    const sys::Atomic<std::uint64_t>* until = nullptr;
+    bool by_task = false;  ///< counts tasks instead of actions
   };
-  /// Before anything is enqueued.
+  /// Called before anything is enqueued.
   void set_cancellation_watermark(const CancellationWatermark& watermark) noexcept {
     cancellation_watermark_ = watermark;
   }
-  /// Enqueues a call of a kernel for task `number`, and somebody to tell at its end, who finds its
-  /// times in its slot when it was to be `timed`.
+  /// Enqueues a kernel call for task `number`, and a watcher that is notified of its completion.
+  /// With `timed` the watcher finds the call's times in its slot.
   weir_event compute_after(const weir_compute& compute, std::span<const weir_event> events,
                            ActionWatcher& watcher, std::uint64_t number, bool timed);
   /// Enqueues a transfer that overwrites its target: earlier failures of the target affect neither
@@ -93,112 +95,116 @@ class Stream : private CopySink {
   weir_event fence(const weir_operand& operand);
   /// Enqueues a sync that clears the poison of its operand; it never fails.
   weir_event clear_poison_after(const weir_operand& operand, std::span<const weir_event> events);
-  /// The same for a buffer in the memory of the host.
+  /// The same for a buffer in host memory.
   weir_event clear_poison_on_host(const weir_operand& operand);
 
-  /// Enqueues a barrier whose event ends with the stream's first failure, which is then forgotten,
-  /// unless the drain is given up by then.
+  /// Enqueues a barrier whose event ends with the stream's first failure. The stream then forgets
+  /// that failure, unless the drain was abandoned.
   weir_event drain(DrainFate fate = DrainFate::open);
-  /// After a drain that was given up has ended with a failure: lets the stream forget it, as the
-  /// program is told of it. Returns false, having done nothing, when something was enqueued since.
+  /// Makes the stream forget the failure with which an abandoned drain has ended, when the program
+  /// sees it. Returns false, and does nothing, if anything was enqueued since.
   bool forget_failure_of(const weir_event& drain);
-  /// Whether nothing was enqueued since that action of the stream.
+  /// Whether the event's action is the last one enqueued.
   bool is_last(const weir_event& event) const noexcept { return enqueued() == position_of(event); }
-  /// Enqueues a marker: its event completes when everything enqueued so far has.
+  /// Enqueues a marker: its event completes when everything enqueued before has completed.
   weir_event mark();
   void cancel();
-  /// Cancels what is enqueued and what will be.
+  /// Cancels everything enqueued, now and later.
   void cancel_permanently();
-  /// Asks the owner to say what the actions wait for. Throws std::bad_alloc.
+  /// Asks the owner to report what the actions wait for. Throws std::bad_alloc.
   void request_report(std::shared_ptr<StreamReport> report);
 
   /// Whether everything enqueued so far is complete.
   bool is_complete() const noexcept { return progress_.completed() == enqueued(); }
-  /// Whether it is and nothing failed: then a drain is not needed.
+  /// Whether everything is complete and nothing failed: then no drain is needed.
   bool completed_without_failure() const noexcept {
     return progress_.completed_without_failure(enqueued());
   }
   /// Whether no thread owns the stream.
   bool has_no_owner() const noexcept { return mailbox_.has_no_owner(); }
-  /// Calls meanwhile() until no thread owns the stream. The caller knows that there is no news to
-  /// come.
+  /// Calls meanwhile() until no thread owns the stream. The caller knows that no message will
+  /// arrive.
   template <class Meanwhile>
   void wait_until_no_owner(Meanwhile&& meanwhile) const noexcept {
     mailbox_.wait_until_no_owner(meanwhile);
   }
 
-  /// What no synchronise has told.
+  /// Returns the failures that no synchronise has reported.
   Unreported& unreported() noexcept { return unreported_; }
 
   std::uint64_t enqueued() const noexcept { return queue_.pushed(); }
-  /// Actions that are not over, weir's own included.
+  /// Returns the number of incomplete actions, internal ones included.
   std::uint64_t in_flight() const noexcept {
-    const std::uint64_t completed = progress_.completed();  // first: it never overtakes
+    const std::uint64_t completed =
+        progress_.completed();  // read first, so that completed <= enqueued
     return enqueued() - completed;
   }
 
-  /// What happened so far, written by the owner.
+  /// Statistics, written by the owner.
   struct Counters {
     sys::Atomic<std::uint64_t> failed{0}, h2d{0}, d2h{0}, d2d{0}, elided{0};
-    sys::Atomic<std::uint64_t> drained{0};  ///< drains among the completed
+    sys::Atomic<std::uint64_t> drained{0};  ///< drains among the completed actions
   };
-  /// Adds what the program's actions did; weir's own drains do not count.
+  /// Adds the statistics of the program's actions; internal drains do not count.
   void add_to(weir_stats& stats) const noexcept;
-  /// Markers and touches among the actions enqueued.
+  /// Returns the number of markers and fences among the enqueued actions.
   std::uint64_t non_ordering_count() const noexcept {
     return non_ordering_.load(std::memory_order_relaxed);
   }
 
-  // The owner.
-  /// Looks for actions that were enqueued; advance() and release() go by what was seen.
+  // Of the owner.
+  /// Polls for enqueued actions; advance() and release() use the result.
   void poll() noexcept { queue_.poll(); }
-  /// Goes on until there is a call for a worker, which it returns, or nothing to do now. When the
-  /// device orders jobs, copies are returned as well, and all are to be issued.
+  /// Makes progress until there is a call for a worker, which it returns, or nothing to do. With
+  /// device ordering it returns copies, too, and the caller must submit all returned actions.
   Action* advance() noexcept;
-  /// Says that the device has an action as its job of that number, and puts into `waits` the
-  /// jobs that have to be over before it, each once. Throws std::bad_alloc, having done nothing.
+  /// Marks an action as submitted under this submission id. Adds to `waits` the ids of the jobs
+  /// that must complete before it, without duplicates. Throws std::bad_alloc, having done nothing.
   void mark_submitted(Action& action, std::uint64_t number, std::vector<std::uint64_t>& waits);
-  /// Whether the action that advance() returned must be finished before the stream is let go of.
+  /// Whether the action that advance() returned must be finished before the owner releases the
+  /// stream.
   bool runs_inline() const noexcept { return engine_.runs_inline(); }
-  /// Spins briefly for messages, which costs less than to release the stream and to be scheduled
-  /// again. Returns whether there are any.
+  /// Polls briefly for messages, which costs less than releasing and rescheduling the stream.
+  /// Returns whether there are any.
   bool spin_for_messages() noexcept;
-  /// Whether there may be more for a worker now.
+  /// Whether there may be more work for a worker now.
   bool has_more() noexcept;
-  /// Takes back an action; its `failure` and `status` say how it went.
+  /// Takes back an action, whose `status` and `failure` are its outcome.
   void finish(Action& action) noexcept;
-  /// The thread that talks to the device: it has the action of an event that this stream waits for.
+  /// Called by the thread that uses the device: the action of an event that this stream waits for
+  /// was submitted.
   void mark_event_submitted(EventWait& wait, std::uint64_t number) noexcept;
   /// Releases ownership, or puts the stream into the run queue if a worker has something to do for
   /// it. Work that needs no worker is done first.
   void release_or_reschedule() noexcept;
-  /// Gives up the stream. Returns false when news came in: then the caller still owns it.
+  /// Releases ownership. Returns false if messages or actions have arrived: the caller is then
+  /// still the owner.
   bool release() noexcept;
 
-  // Anybody.
+  // Any thread.
   /// Takes back a call from a thread that does not own the stream.
   void post_finished(Action& action) noexcept {
     action.message_kind = Message::Kind::finished;
     post(action);
   }
-  /// Records how an action of the stream went wrong.
+  /// Sets the failure of an action of the stream.
   void set_failure(Action& action, Outcome outcome) const noexcept;
   /// Called by a Residency for an action that waited for memory.
   static void retry(Action& action);
 
-  sys::Plain<Stream*> next_in_queue = nullptr;  ///< of the place's run queue
+  sys::Plain<Stream*> next_in_queue = nullptr;  ///< link of the place's run queue
 
-  /// A drain that a thread waits for, or did.
+  /// A drain of a synchronise.
   struct Drain {
     weir_event event = WEIR_EVENT_INIT;
     Stream* stream = nullptr;
     bool abandoned = false;
   };
-  /// Of the runtime, under its mutex.
+  /// Of the runtime, guarded by its mutex.
   struct Registration {
     std::size_t pins = 0;               ///< threads that use the stream without owning its handle
-    bool being_destroyed = false;       ///< is being destroyed: not to be pinned again
-    std::list<Drain> abandoned_drains;  ///< drains that no thread has waited for to the end
+    bool being_destroyed = false;       ///< being destroyed: must not be pinned again
+    std::list<Drain> abandoned_drains;  ///< drains whose waiting threads timed out
   } registration;
 
  private:
@@ -206,13 +212,13 @@ class Stream : private CopySink {
   struct ReportMessage;
   /// From a thread that waits to enqueue.
   struct RoomRequest : Message {
-    std::uint64_t completed = 0;  ///< actions that are to be
+    std::uint64_t completed = 0;  ///< number of actions that must be complete
     Signal granted;
     RoomRequest* next = nullptr;
   };
 
   static constexpr std::uint64_t kAny = UINT64_MAX;
-  /// Unless kAny, enqueues only as the next action after number `only_after`.
+  /// Unless `only_after` is kAny, enqueues only if action number `only_after` is the last one.
   template <class Fill>
   weir_event enqueue(ActionKind kind, bool with_event, Fill&& fill,
                      std::uint64_t only_after = kAny);
@@ -287,16 +293,16 @@ class Stream : private CopySink {
   const weir_dependence_policy policy_;
   const std::size_t priority_;
   const std::size_t max_in_flight_;
-  const bool device_ordered_;     ///< the device orders jobs
-  const bool dispatches_inline_;  ///< whoever brings news does what needs no worker
+  const bool device_ordered_;     ///< its device resolves dependences
+  const bool dispatches_inline_;  ///< threads that post messages do the work that needs no worker
   const std::uint32_t trace_index_;
 
-  // Producers'.
+  // Of the producers.
   ActionCache actions_;
   ActionQueue queue_;
   sys::Atomic<std::uint64_t> drains_{0};
   sys::Atomic<std::uint64_t> non_ordering_{0};
-  sys::Atomic<std::uint64_t> room_until_{0};  ///< so many may be enqueued for sure
+  sys::Atomic<std::uint64_t> room_until_{0};  ///< enqueueing up to this number needs no wait
   static constexpr std::size_t kCodeCache = 8;
   struct CachedCode {
     const weir_kernel* kernel = nullptr;
@@ -307,9 +313,9 @@ class Stream : private CopySink {
   Mailbox mailbox_;
   CancellationWatermark cancellation_watermark_;
 
-  // The owner's.
+  // Of the owner.
   alignas(64) Engine engine_;
-  ActionList memory_ready_;  ///< calls that waited for memory and have it now
+  ActionList memory_ready_;  ///< memory-ready list
   Progress progress_;
   Counters counters_;
   RoomRequest* room_requests_ = nullptr;

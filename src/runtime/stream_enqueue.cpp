@@ -1,4 +1,4 @@
-// What producers do: checking calls and making actions of them.
+// The producers of a stream: validate calls and make actions of them.
 #include "runtime/stream.hpp"
 
 #include <algorithm>
@@ -16,13 +16,13 @@ constexpr std::size_t kMostScalars = 255;
 constexpr std::size_t kMostEvents = 10'000;
 constexpr std::uint64_t kMostActions = (std::uint64_t{1} << Action::kSequenceBits) - 1;
 
-/// Refuses an array that is not there, of things of a kind: "operand".
+/// Throws Error if an array with elements is null. `kind` is for the message: "operand".
 void check_array(const void* array, std::size_t count, const char* kind) {
   if (array != nullptr || count == 0) return;
   fail_argument("{} {} given as NULL", counted(count, kind), is_or_are(count));
 }
 
-/// Refuses more events than Action::event_count holds.
+/// Throws Error for more events than Action::event_count can hold.
 void check_waits(std::span<const weir_event> events) {
   constexpr std::size_t kMost = UINT16_MAX;
   if (events.size() <= kMost) return;
@@ -36,7 +36,7 @@ bool same_shape(const Region& a, const Region& b) noexcept {
 
 }  // namespace
 
-// Once for each operand of each action.
+// Inline, because it runs for each operand of each action.
 [[gnu::always_inline]] inline Operand Stream::make_operand(weir_buffer* handle,
                                                            const weir_region& region,
                                                            weir_access access,
@@ -57,8 +57,8 @@ bool same_shape(const Region& a, const Region& b) noexcept {
   return operand;
 }
 
-/// Waits, at the bound, until a part of what is in flight is complete. A kernel or a callback does
-/// not: it may be what the others wait for.
+/// At the limit, waits until a part of the actions in flight is complete. Does not wait in a kernel
+/// or a callback: other actions may wait for that one.
 void Stream::make_room() {
   constexpr std::uint64_t kParts = 8;
   for (;;) {
@@ -139,7 +139,7 @@ weir_event Stream::compute_after(const weir_compute& compute, std::span<const we
     action.extras->task = number;
     watcher.action = &action;
     watcher.next = nullptr;
-    action.waiters = &watcher;  // nobody else has the event yet
+    action.waiters = &watcher;  // no other thread has the event yet
   });
 }
 
@@ -310,7 +310,7 @@ void Stream::fill_transfer(Action& action, const weir_transfer& transfer,
   if (transfer.name != nullptr) action.set_name(transfer.name);
 }
 
-/// Makes sure that the device of this stream can make the copy.
+/// Throws Error unless the device of this stream can make the copy.
 void Stream::check_route(const Operand& source, const Operand& target, const Domain* from,
                          const Domain* to) const {
   if (source.memory == target.memory && source.buffer == target.buffer &&

@@ -1,4 +1,4 @@
-// What the watchdog is told of a stream's actions.
+// The report of a stream's actions for the watchdog.
 #include <fmt/format.h>
 
 #include "runtime/runtime.hpp"
@@ -14,7 +14,8 @@ bool is_ordering(const Action& action) noexcept {
          action.kind == ActionKind::drain;
 }
 
-/// Counts the actions that `action` waits for, and names one: "3 actions, 'gemm' (12) one of them".
+/// Returns how many actions `action` waits for, and names one: "3 actions, 'gemm' (12) one of
+/// them".
 std::string predecessors_of(const Action& action, const Engine& engine) {
   std::size_t count = 0;
   const Action* first = nullptr;
@@ -53,7 +54,7 @@ void Stream::write_report(Message& message) noexcept {
           {fmt::format("'{}', action {}, {}", action.label(), action.sequence(), state_of(action)),
            incomplete_events(action)});
     });
-  } catch (...) {  // what there is
+  } catch (...) {  // reports the lines it has
   }
   owned->report->answer(std::move(lines));
 }

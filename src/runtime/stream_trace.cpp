@@ -1,4 +1,4 @@
-// What a recording is told of a stream's actions.
+// Records a stream's actions in a trace.
 #include "runtime/stream.hpp"
 
 #include <cstring>
@@ -26,7 +26,8 @@ void Stream::trace_admission(const Action& action) noexcept {
   }
 }
 
-/// What orders the stream is over because the action that ended last before it is.
+/// An action that orders the stream completes because the action that completed last did so before
+/// it.
 void Stream::trace_order(const Action& action) noexcept {
   if (!history_) return;
   const bool orders = action.kind == ActionKind::barrier || action.kind == ActionKind::marker;

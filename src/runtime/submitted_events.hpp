@@ -1,4 +1,4 @@
-// Which events belong to jobs that a device has.
+// The events of jobs that were submitted to a device.
 #pragma once
 
 #include <array>
@@ -9,11 +9,11 @@
 namespace weir::rt {
 
 /// Maps events to submission ids for a place with device ordering, so that streams wait for each
-/// other on the device. Only the thread that talks to the device uses it. An event that was dropped
-/// from the table is waited for on the host.
+/// other on the device. Only the thread that uses the device calls it. The host waits for an event
+/// that was dropped from the table.
 class SubmittedEvents {
  public:
-  /// An action became a job: returns those that await its event, linked by
+  /// Records that an action was submitted. Returns the waits for its submission, linked by
   /// `next_awaiting_submission`.
   EventWait* note(std::uint64_t id, std::uint64_t number) noexcept {
     submissions_[bucket_of(id)] = {id, number};
@@ -32,20 +32,20 @@ class SubmittedEvents {
     return found;
   }
 
-  /// Returns the job of an event that is not complete, 0: not known.
+  /// Returns the submission id of an incomplete event, 0: unknown.
   std::uint64_t find(std::uint64_t id) const noexcept {
     const Entry& entry = submissions_[bucket_of(id)];
     return entry.id == id ? entry.number : 0;
   }
 
-  /// Lets note() return the wait.
+  /// Adds a wait for a submission, which note() will return.
   void add_wait(EventWait& wait) noexcept {
     EventWait*& first = waits_[bucket_of(wait.event.opaque[1])];
     wait.next_awaiting_submission = first;
     wait.awaits_submission = true;
     first = &wait;
   }
-  /// Takes a wait back that note() has not returned.
+  /// Removes a wait that note() has not returned.
   void remove_wait(EventWait& wait) noexcept {
     EventWait** link = &waits_[bucket_of(wait.event.opaque[1])];
     while (*link != &wait) link = &(*link)->next_awaiting_submission;

@@ -12,10 +12,10 @@ namespace weir::rt {
 
 namespace {
 
-/// So long sleeps a thread that shares its core with one that polls.
+/// Sleep time of a thread that shares its core with another polling thread.
 constexpr std::int64_t kPartingNs = 20'000;
 
-/// Waiters for a list of events. Once it is destroyed nobody will deliver to them any more.
+/// Waiters for a list of events. After its destruction no thread delivers to them.
 class WaitList {
  public:
   WaitList(Runtime& runtime, std::span<const weir_event> events)
@@ -29,7 +29,7 @@ class WaitList {
       if (!waiters_[i].watching) continue;
       if (!runtime_.slot_of(events_[i]).unwatch(events_[i].opaque[1], waiters_[i])) ++late;
     }
-    // Those that were not taken back are delivered, or are being delivered just now.
+    // Waiters that unwatch() did not remove are delivered, or being delivered.
     while (signal_.count() < late) sys::yield();
   }
 
@@ -86,7 +86,7 @@ bool wait_for_signal(Runtime& runtime, Signal& signal, std::uint32_t wanted,
         if (sys::now_ns() >= deadline_ns) break;
         continue;
       }
-      // Nothing is left to happen here; another thread may still enqueue something.
+      // No simulated event remains here; another thread may still enqueue something.
       signal.sleep(wanted, std::min(deadline_ns, sys::now_ns() + 1'000'000));
       if (sys::now_ns() >= deadline_ns) break;
       continue;
@@ -100,7 +100,7 @@ bool wait_for_signal(Runtime& runtime, Signal& signal, std::uint32_t wanted,
     }
     bool helped = false;
     const int looks =
-        runtime.has_polled_devices() ? 4 : 32;  // to assist takes longer than to pause
+        runtime.has_polled_devices() ? 4 : 32;  // polling devices takes longer than pausing
     for (int i = 0; i < looks && signal.count() < wanted; ++i) {
       helped |= runtime.poll_devices();
       sys::pause();

@@ -1,4 +1,4 @@
-// Threads of the program that wait for events.
+// Waiting for events on threads of the program.
 #pragma once
 
 #include <atomic>
@@ -16,13 +16,12 @@ namespace weir::rt {
 
 class Runtime;
 
-/// Notices that threads which poll share a core with others that do: to yield takes long then,
-/// every time, and the system parts them slowly. One that sleeps is given a free core when it
-/// wakes.
+/// Detects that polling threads share a core: each yield then takes long, and the system moves them
+/// apart only slowly. A thread that sleeps gets a free core when it wakes.
 class CoreSharing {
  public:
-  /// Lets others run. Returns whether that took long so many times in turn that the caller had
-  /// better sleep. Any thread.
+  /// Yields the core. Returns whether several successive yields took so long that the caller should
+  /// sleep. Any thread.
   bool yield() noexcept {
     const std::int64_t before = sys::now_ns();
     sys::yield();
@@ -38,10 +37,10 @@ class CoreSharing {
   sys::Atomic<unsigned> long_ones_{0};
 };
 
-/// What is left until a deadline, as a time-out.
+/// Returns the time until a deadline, as a time-out in nanoseconds.
 std::int64_t time_until(std::int64_t deadline_ns) noexcept;
 
-/// How a wait for events ended.
+/// The result of a wait for events.
 struct WaitResult {
   weir_status status = WEIR_STATUS_OK;
   FailureRef failure;
@@ -49,12 +48,12 @@ struct WaitResult {
 };
 
 /// Waits on the calling thread until all, or any, of the events are complete. Contract of
-/// weir_event_wait(). Throws Error for events that are none, and for threads that must not wait.
+/// weir_event_wait(). Throws Error for invalid events, and on threads that must not wait.
 WaitResult wait_for_events(Runtime& runtime, std::span<const weir_event> events,
                            weir_wait_mode mode, std::int64_t timeout_ns);
 
-/// Polls and assists, drives virtual time, or sleeps, until there are enough deliveries or the
-/// deadline. Returns whether there are enough.
+/// Polls, drives virtual time, or sleeps, until the signal has `wanted` deliveries or the deadline
+/// has passed. Returns whether it has them.
 bool wait_for_signal(Runtime& runtime, Signal& signal, std::uint32_t wanted,
                      std::int64_t deadline_ns) noexcept;
 

@@ -19,7 +19,7 @@ constexpr std::int64_t kAnswerNs = 200'000'000;
 
 double seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
-/// "rank 1: " where there are others.
+/// Returns "rank 1: " if there are other ranks, else "".
 std::string speaker(const Runtime& runtime) {
   const Port* const port = runtime.port();
   if (port == nullptr || port->ranks() == 1) return rank_prefix();
@@ -33,13 +33,13 @@ std::uint64_t position(std::uint64_t id) {
 using Streams = std::vector<weir_stream*>;
 using Queues = std::vector<weir_queue*>;
 
-/// Whose events those of a runtime are.
+/// The names of streams and queues, for events of a runtime.
 struct Owners {
   const Streams& streams;
   const Queues& queues;
 };
 
-/// "action 7 of stream 'x'", "task 7 of queue 'q'".
+/// Returns "action 7 of stream 'x'" or "task 7 of queue 'q'".
 std::string name_of(std::uint64_t id, const Owners& owners) {
   const std::uint64_t serial = id >> Action::kSequenceBits;
   for (const weir_stream* stream : owners.streams) {

@@ -1,4 +1,4 @@
-// Says what everything waits for when nothing ends any more.
+// The watchdog: reports what waits for what when nothing completes.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@ class Place;
 class Runtime;
 class Stream;
 
-/// What a stream tells of its actions. The stream's owner fills it in, as it alone may look at
-/// them; the watchdog waits for that no longer than it wants to.
+/// A report of a stream's actions. The owner of the stream fills it in, because only the owner may
+/// read them; the watchdog waits for it up to a deadline.
 class StreamReport {
  public:
   struct Line {
     std::string text;
-    std::vector<std::uint64_t> events;  ///< of these ids it waits for
+    std::vector<std::uint64_t> events;  ///< ids of the events that it waits for
   };
 
-  /// The owner: gives the answer.
+  /// Called by the owner: sets the answer.
   void answer(std::vector<Line> lines) noexcept;
-  /// The watchdog: returns whether there is an answer before the deadline.
+  /// Called by the watchdog: returns whether there is an answer before the deadline.
   bool wait(std::int64_t deadline_ns);
   const std::vector<Line>& lines() const noexcept { return lines_; }
 
@@ -36,18 +36,18 @@ class StreamReport {
   std::vector<Line> lines_ WEIR_GUARDED_BY(mutex_);
 };
 
-/// Prints on standard error, once for each standstill, when actions or tasks of queues are in
-/// flight, or a pipeline is not at its end, and nothing of the runtime has ended for a time: what
-/// runs where for how long, what waits for what, which tasks have no place, and which stages hold
+/// Prints a report on standard error, once for each standstill: when actions, tasks or a pipeline
+/// are incomplete and nothing of the runtime has completed for a time. The report says what runs
+/// where and for how long, what waits for what, which tasks are deferred, and which stages hold
 /// items.
 ///
-/// A thread of its own looks now and then at the counters of the streams, queues and pipelines.
+/// A thread of its own periodically reads the counters of streams, queues and pipelines.
 class Watchdog {
  public:
-  /// Actions of a stream, and tasks of a queue without a place, that are listed one by one.
+  /// Maximum number of actions of a stream, or deferred tasks of a queue, in a report.
   static constexpr std::size_t kListed = 8;
 
-  /// Throws Error when no thread can be had.
+  /// Throws Error if it cannot start a thread.
   Watchdog(Runtime& runtime, std::int64_t limit_ns);
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -60,14 +60,14 @@ class Watchdog {
 
   Runtime& runtime_;
   const std::int64_t limit_ns_;
-  std::uint64_t completed_ = 0;  // when last looked at
-  std::int64_t moved_ns_ = 0;    // when something last did
+  std::uint64_t completed_ = 0;  // sum of completions at the last check
+  std::int64_t moved_ns_ = 0;    // time of the last change
   bool reported_ = false;
 
   sys::Mutex mutex_;
   sys::Condition leave_;
   bool leaving_ WEIR_GUARDED_BY(mutex_) = false;
-  sys::Thread thread_;  // last: it uses all of the above
+  sys::Thread thread_;  // the last member: it uses all of the above
 };
 
 }  // namespace weir::rt

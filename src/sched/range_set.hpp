@@ -30,7 +30,7 @@ class RangeSet {
   }
 
  private:
-  /// end of each range by its first item; ranges are not adjacent
+  /// End of each range by its first item; ranges are not adjacent.
   std::map<std::uint64_t, std::uint64_t> ends_;
 };
 
