@@ -59,11 +59,10 @@ class DependenceTable {
     std::uint64_t writer = 0;  ///< sequence number of the last write; 0: none
     bool poisoned = false;     ///< whether any of its accesses is poisoned
     bool idle = false;
-    std::uint64_t search_mark = 0;  ///< mark of the last search that visited it
-    /// Sequence number of the last action that cleared the poison.
-    std::uint64_t poison_cleared_at = 0;
-    std::vector<std::uint64_t> readers;  ///< readers since the last write
-    std::vector<Entry*> peers;           ///< entries of the same instance that overlap this one
+    std::uint64_t search_mark = 0;        ///< mark of the last search that visited it
+    std::uint64_t poison_cleared_at = 0;  ///< sequence of the last clear_poison
+    std::vector<std::uint64_t> readers;   ///< readers since the last write
+    std::vector<Entry*> peers;            ///< entries of the same instance that overlap this one
     FailureRef poisoned_write, poisoned_read;
   };
   /// The entries of an instance by region, with open addressing: a lookup usually reads one slot
@@ -99,8 +98,7 @@ class DependenceTable {
     /// Entries by the bins of the buffer that they overlap; empty while there are few entries.
     std::vector<std::vector<Entry*>> bins;
     unsigned bin_shift = 0;
-    /// Number of entries from which smaller bins are faster.
-    std::size_t bins_full_at = kFewEntries;
+    std::size_t bins_full_at = kFewEntries;  ///< entries from which smaller bins are faster
   };
   struct Key {
     std::uint64_t buffer;

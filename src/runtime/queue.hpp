@@ -141,7 +141,7 @@ class Queue {
   /// Takes the lock and does all pending work, unless another thread holds the lock.
   void try_progress() noexcept;
 
-  // The holder of the lock.
+  // The owner: the thread that holds the combining lock.
   /// Holds the lock during its lifetime; the constructor waits for the lock.
   class CombiningLock;
   std::string pending_tasks() const;
@@ -249,7 +249,7 @@ class Queue {
   sys::Atomic<bool> more_{false};                     ///< there is something to do for the owner
   sys::Atomic<LockState> lock_{LockState::free};
 
-  // Of the holder of the lock.
+  // Of the owner.
   std::unique_ptr<Policy> policy_;
   PerformanceModel models_;
   std::vector<Times> times_;          ///< by kernel and place

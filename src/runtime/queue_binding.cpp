@@ -1,4 +1,4 @@
-// The work of the lock holder of a queue: binding tasks to places and completing them.
+// The work of the owner of a queue: binding tasks to places and completing them.
 #include <algorithm>
 #include <utility>
 
@@ -34,7 +34,7 @@ std::size_t index_of(int priority) noexcept { return static_cast<std::size_t>(pr
 void Queue::try_progress() noexcept {
   while (more_.load() || completed_tasks_.load() != nullptr) {
     if (!try_lock_as(LockState::binding)) {
-      if (lock_.load() == LockState::binding) return;  // the holder checks again
+      if (lock_.load() == LockState::binding) return;  // the owner checks again
       sys::yield();
       continue;
     }

@@ -26,8 +26,7 @@ void Stream::trace_admission(const Action& action) noexcept {
   }
 }
 
-/// An action that orders the stream completes because the action that completed last did so before
-/// it.
+/// Records that an action that orders the stream depends on the one that completed last before it.
 void Stream::trace_order(const Action& action) noexcept {
   if (!history_) return;
   const bool orders = action.kind == ActionKind::barrier || action.kind == ActionKind::marker;

@@ -33,7 +33,7 @@ std::uint64_t position(std::uint64_t id) {
 using Streams = std::vector<weir_stream*>;
 using Queues = std::vector<weir_queue*>;
 
-/// The names of streams and queues, for events of a runtime.
+/// The streams and queues to which events may belong.
 struct Owners {
   const Streams& streams;
   const Queues& queues;
