@@ -18,6 +18,16 @@ namespace weir::rt {
 /// with its last writer, the readers since, and links to the entries that it overlaps. A lookup of
 /// a known region reads only these and allocates nothing. The table names accesses by the sequence
 /// number of their action; the caller knows which of them are in flight.
+///
+/// Example: one instance, with the entries E = [0, 100) and F = [50, 150), which overlap:
+///
+///     action               collect() finds   entry after enter()
+///     1 writes [0, 100)    -                 E: writer 1
+///     2 reads  [0, 100)    1                 E: writer 1, readers 2
+///     3 reads  [50, 150)   1                 F: no writer, readers 3
+///     4 writes [0, 100)    1, 2, 3           E: writer 4
+///     5 writes [50, 150)   3, 4              F: writer 5
+///     6 reads  [0, 100)    4, 5              E: writer 4, readers 6
 class DependenceTable {
  public:
   DependenceTable();
@@ -41,8 +51,8 @@ class DependenceTable {
   /// it are poisoned. Throws std::bad_alloc.
   void poison(const Action& action, const FailureRef& failure);
   void clear_poison() noexcept;
-  /// Clears the poison of the regions that the action writes, so that failures of earlier actions
-  /// do not propagate through them.
+  /// Clears the poison of all regions within those that the action writes, so that failures of
+  /// earlier actions do not propagate through them.
   void clear_poison_of(const Action& action) noexcept;
   bool poisoned() const noexcept { return !poisoned_.empty(); }
   /// Merges into `poison` what the action would inherit, without allocating. Slower than collect().

@@ -46,12 +46,25 @@ enum class Ordering : std::uint8_t {
 /// devices. The owner of the stream drives it.
 ///
 /// The owner admits actions in FIFO order. The engine hands each out to run exactly once, when all
-/// its predecessors are complete, and takes it back through finish(). Each action ends exactly once
-/// in the list of finished actions, with its final status.
+/// its predecessors are complete, and takes it back through finish(). Each action completes exactly
+/// once, with its final status: in finish(), if that returns true, or in the list of finished
+/// actions.
 ///
 /// With device ordering the engine hands out an action as soon as all its predecessors are
 /// submitted to the device. The driver may return it before they complete; the engine completes it
 /// after them. Host-ordered actions are neither submitted nor handed out early.
+///
+/// Example with device ordering, where B depends on A:
+///
+///     admit(A)               A is ready
+///     pop_compute()          returns A
+///     admit(B)               B waits for the submission of A
+///     mark_submitted(A, 1)   B is ready
+///     pop_compute()          returns B; each_awaited_submission(B) visits 1
+///     mark_submitted(B, 2)
+///     finish(B)              the driver has returned B first: B stays in the window
+///     finish(A)              completes A, then B
+///     pop_finished()         returns A, then B
 ///
 /// Memory is needed only to run actions out of order: without it the engine runs one action at a
 /// time.

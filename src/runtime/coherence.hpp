@@ -105,6 +105,17 @@ struct ArrivalEstimate {
 /// transfers and tasks within a place, events between places. Each device has an arena with a slot
 /// for each piece that has a copy there. If an arena is full, the slot whose piece is needed last
 /// is reused; the stream orders the reuse. One thread at a time.
+///
+/// Example: tasks on a piece that is valid on the host, with a place H in host memory and a place D
+/// on a device:
+///
+///     task             enqueued before it              waits for events of   valid afterwards
+///     D writes it      -                               -                     D
+///     D reads it       -                               - (same stream)       D
+///     H reads it       copy to the host, stream of D   the copy              D, H
+///     H writes it      -                               the copy              H
+///     D reads it       copy to D, stream of D; the     - (same stream)       D, H
+///                      copy waits for the write of H
 class Coherence {
  public:
   Coherence(Runtime& runtime, std::vector<QueuePlace>& queue_places);
