@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned kMostQuantum = 64;
 constexpr std::int64_t kLongQuantumNs = 50'000;
-constexpr unsigned kSampled = 16;  ///< one in so many brief calls is timed
+constexpr unsigned kSampled = 16;  ///< one brief call in kSampled is timed
 
 /// Sets the number of groups of a call with source code.
 Outcome count_groups(Job& job, const Portable& portable) noexcept {

@@ -176,7 +176,7 @@ void Reductions::add_partial(OpenRegion& open) {
   open.partials.push_back(partial);
 }
 
-/// Returns unused memory whose tasks are not known to have failed.
+/// Returns unused memory that no failed task was to use.
 Reductions::Partial Reductions::take_spare(std::uint64_t bytes) {
   const auto found =
       std::ranges::find_if(spare_, [&](const Partial& spare) { return fit(spare, bytes); });

@@ -86,7 +86,7 @@ class Share : private ShareGroup::Listener {
     Range range{0, 0};         ///< no items: free
     std::uint64_t number = 0;  ///< number of the visit that took it
     std::size_t way = 0;
-    bool cut = false;  ///< some of its actions may have been cancelled
+    bool cut = false;  ///< enqueued during a cancellation: may be cancelled in part
   };
 
   /// A fetch-and-add on the counter of the root. If it completes before start() has returned, the

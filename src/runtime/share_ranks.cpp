@@ -291,9 +291,8 @@ void Share::assign_to(Part& part, bool forced) noexcept {
   }
 }
 
-/// Releases the count of a place of another rank that has completed all its items and has no fetch
-/// in flight. The caller has a count. Items assigned to a place that was lost meanwhile are
-/// returned.
+/// Releases the count of a place of another rank that has completed all its items and has sent a
+/// request, or was lost with no fetch in flight. The caller has a count.
 void Share::settle(Part& part) noexcept {
   const SpinGuard guard(part.lock);
   const std::uint64_t visits = part.visits.load();

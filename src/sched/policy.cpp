@@ -88,10 +88,10 @@ class EarliestFinish final : public Policy {
 
  private:
   static constexpr std::int64_t kCopies = 4;  ///< weight of a copy, besides the wait for it
-  static constexpr double kSaved = 32;  ///< one part in so many of the time may go to measurements
-  static constexpr double kMostSaved = 256;  ///< tasks for which time is saved up
-  static constexpr double kDoubt = 8;        ///< factor by which an unmeasured time may be wrong
-  static constexpr std::uint64_t kOld = 64;  ///< tasks after which a measured time may be obsolete
+  static constexpr double kSaved = 32;        ///< 1/kSaved of the time may go to measurements
+  static constexpr double kMostSaved = 256;   ///< tasks for which time is saved up
+  static constexpr double kDoubt = 8;         ///< factor by which an unmeasured time may be wrong
+  static constexpr std::uint64_t kOld = 64;   ///< tasks after which a measured time may be obsolete
 
   /// The completion time of the task, plus a penalty for the time that its copies occupy links:
   /// what was copied once is likely to be copied again.
