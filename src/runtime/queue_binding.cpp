@@ -17,8 +17,8 @@ constexpr std::int64_t kEnoughNs = 2'000'000;  ///< of work for each core of a p
 /// Within which the contents that a task uses are expected.
 constexpr std::int64_t kSoonNs = 5'000'000;
 constexpr std::uint64_t kManyTasks = 256;      ///< for each core
-constexpr std::int64_t kTimedFromNs = 10'000;  ///< of shorter tasks one in kOneTimedIn
-constexpr std::uint64_t kOneTimedIn = 16;      ///< is timed
+constexpr std::int64_t kTimedFromNs = 10'000;  ///< shorter tasks are timed by sampling
+constexpr std::uint64_t kOneTimedIn = 16;      ///< one shorter task in kOneTimedIn is timed
 
 /// Whether the task writes in place on a device. Similar tasks should then wait for it.
 bool changes_in_place(const Task& task) noexcept {
