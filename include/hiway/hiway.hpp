@@ -13,17 +13,16 @@
 //   HiWayLib::shutdownService();
 //
 // What differs from the paper:
-// - The code of a card is a kernel that is told of with configKernel(): it gets items in place of
-//   get_d(), and puts them in place of put_d(). Batches move by credits, not by time-outs.
-// - Ends are counted always, so that they are exact. The flag for the end is a call that closes a
-//   tunnel for threads that have no item: it may be given at any time after their last put_h().
-// - A thread that has an item, from get_h() to endTask_h(), never waits for room: what it puts
-//   stays with the worker that has handed the item out. Other threads wait, which bounds the
-//   memory.
-// - Of a batch that a thread has begun and left, others get the rest.
+// - Device code is a kernel set with configKernel(): its operands replace get_d() and put_d().
+//   Batches move by credits, not by time-outs.
+// - Items are always counted, so that ends are exact. The end flag is a call that closes a tunnel
+//   for threads that have no item: it is valid at any time after their last put_h().
+// - A thread that has an item, from get_h() to endTask_h(), never waits for room: the worker that
+//   handed the item out keeps the items it puts. Other threads wait, which bounds the memory.
+// - When a thread leaves a batch that it has begun, other threads get the rest.
 // - A worker, which is a core of the host, hands out a batch and waits until threads have ended all
-//   of it: so many threads have items at a time. What a card has failed with ends the service at
-//   once, also while all workers wait.
+//   of it: at most as many threads as workers have items at a time. A failure of a device ends the
+//   service at once, also while all workers wait.
 // - A thread has one item at a time, and ends it exactly once. Anything else is an error.
 //
 // There is one service in a program. What weir reports as a status is thrown as weir::Error.
@@ -63,8 +62,8 @@ inline constexpr EndFlag endFlag_h{};
 /// weir_stencil_options. x is the column of a value, y its row.
 struct StencilConfig {
   std::size_t rows = 0, columns = 0;
-  std::size_t halo = 1;         ///< values on each side that one is made of
-  bool corners = true;          ///< also those beside it in both directions; false: for a cross
+  std::size_t halo = 1;         ///< values on each side that a value depends on
+  bool corners = true;          ///< diagonal neighbours, too; false: for a cross
   std::size_t region_rows = 0;  ///< what is copied at once; 0: 64
   std::size_t region_columns = 0;
   std::size_t sweeps = 1;
@@ -269,11 +268,11 @@ class Service {
     }
     const Holding& held = holding();
     if (held.active) return put_for(held, id, item, bytes);
-    const bool lent = held.offer != nullptr;  // a worker, who may be the one that makes room
+    const bool lent = held.offer != nullptr;  // a worker, which may be the one that makes room
     std::unique_lock<std::mutex> lock(into.feeding, std::defer_lock);
     if (!lent) {
       lock.lock();
-    } else if (!lock.try_lock()) {  // who has it may wait for that room
+    } else if (!lock.try_lock()) {  // the thread that holds it may wait for that room
       return put_for(held, id, item, bytes);
     }
     if (into.feed == nullptr) {
@@ -530,7 +529,7 @@ class Service {
     return WEIR_STATUS_OK;
   }
 
-  /// Takes back what threads were offered: nobody has to get it before the end.
+  /// Withdraws the offered batches: no thread has to get them before the end.
   void fail() {
     const std::lock_guard<std::mutex> lock(mutex_);
     failed_ = true;
@@ -599,7 +598,8 @@ class Service {
                            stopped_ ? "was shut down" : "has failed");
   }
 
-  /// Waits for items of a tunnel, but not while others have some that nobody attends to.
+  /// Waits for items of a tunnel, but not while another tunnel has items and no thread waits for
+  /// it.
   bool take(Tunnel& from, int id, Holding& held) {
     std::unique_lock<std::mutex> lock(mutex_);
     ++from.attending;
@@ -618,7 +618,7 @@ class Service {
     if (from.offers.empty() || stopped_) {
       attend_no_more(from);
       lock.unlock();
-      if (!ended()) std::this_thread::yield();  // to a thread that is just coming for them
+      if (!ended()) std::this_thread::yield();  // to a thread that is about to take them
       return false;
     }
     const weir_batch& batch = *from.offers.front()->batch;
@@ -640,8 +640,9 @@ class Service {
     return true;
   }
 
-  // Who calls these has the mutex.
-  /// For a batch that is offered: one thread gets it, or all see that none attends to it.
+  // The caller holds mutex_.
+  /// Notifies of an offered batch: wakes one thread that waits for the tunnel, or all threads if
+  /// none does.
   void wake_for(Tunnel& from) noexcept {
     if (from.attending == 0) return wake_threads();
     if (from.waiting != nullptr) wake_one(from);
@@ -723,18 +724,18 @@ inline Holding::~Holding() {
 
 // ---- Context -----------------------------------------------------------------------------------
 
-/// Which runtime the service works with; it outlives the service. Without this the service opens
-/// one of its own, with the domains of WEIR_DOMAINS or the host.
+/// Sets the runtime of the service; it outlives the service. Without this call the service opens a
+/// runtime with the domains of WEIR_DOMAINS or the host.
 inline void use(const weir::Runtime& runtime) { detail::Service::instance().use(runtime); }
 
-/// Creates a tunnel. `isBatched`: a card gets items in batches, otherwise one at a time.
+/// Creates a tunnel. `isBatched`: a device gets items in batches, otherwise one at a time.
 template <class Type>
 void createTunnel(int& id, TunnelDirection direction, bool isBatched) {
   static_assert(std::is_trivially_copyable_v<Type>, "items of tunnels are copied as bytes");
   id = detail::Service::instance().add_tunnel(direction, sizeof(Type), isBatched);
 }
 
-/// The code of a card: a kernel that takes items from one tunnel and puts items into others.
+/// Sets the code of a device: a kernel that takes items from one tunnel and puts items into others.
 /// Contracts are those of weir_stage_kernel. The place outlives the service.
 inline void configKernel(int input, std::vector<int> outputs, const weir::Kernel& kernel,
                          const weir::Place& place, weir::KernelStageOptions options = {}) {

@@ -14,9 +14,9 @@ extern "C" {
 #endif
 
 /**
- * Opens the machine if need be, and divides each card into one logical domain of streams_per_domain
- * places with oversubscription streams each. Streams are numbered from 0, place by place, then
- * those that share their places with earlier ones.
+ * Opens the machine if it is not open, and divides each device into one logical domain of
+ * streams_per_domain places with oversubscription streams each. Streams are numbered from 0: first
+ * one for each place, then the streams that share a place with an earlier one.
  */
 DllAccess HSTR_RESULT hStreams_app_init_in_version(uint32_t in_StreamsPerDomain,
                                                    uint32_t in_LogStreamOversubscription,
@@ -26,8 +26,8 @@ static inline HSTR_RESULT hStreams_app_init(uint32_t in_StreamsPerDomain,
   return hStreams_app_init_in_version(in_StreamsPerDomain, in_LogStreamOversubscription,
                                       HSTR_VERSION_STRING);
 }
-/** The same for a number of logical domains, spread over the cards, with their own numbers of
- * places. Later calls add streams to these domains, whose number must be the same. */
+/** hStreams_app_init() for a number of logical domains, distributed over the devices, each with its
+ * own number of places. Later calls add streams to these domains, whose number must be the same. */
 DllAccess HSTR_RESULT hStreams_app_init_domains_in_version(uint32_t in_NumLogDomains,
                                                            uint32_t* in_pStreamsPerDomain,
                                                            uint32_t in_LogStreamOversubscription,

@@ -42,7 +42,7 @@ extern "C" {
 /**
  * Opens the machine for a program written for "pre1.0.0", "1.0", "1.1", "1.2" or "1.3"; NULL is the
  * newest. Any other version is OUT_OF_RANGE. Already open: SUCCESS. BAD_NAME when no list of sink
- * libraries for cards can be satisfied, DEVICE_NOT_INITIALIZED when there is no card.
+ * libraries for devices can be satisfied, DEVICE_NOT_INITIALIZED without a device.
  */
 DllAccess HSTR_RESULT hStreams_InitInVersion(const char* interface_version);
 static inline HSTR_RESULT hStreams_Init(void) {
@@ -58,7 +58,8 @@ DllAccess HSTR_RESULT hStreams_Fini(void);
 DllAccess HSTR_RESULT hStreams_SetOptions(const HSTR_OPTIONS* in_options);
 /** Copies the options; their pointers are valid until they change. */
 DllAccess HSTR_RESULT hStreams_GetCurrentOptions(HSTR_OPTIONS* pCurrentOptions, uint64_t buffSize);
-/** Replaces the list of sink libraries for cards of a kind (KNC, KNL) or for the host (x86_64). */
+/** Replaces the list of sink libraries for devices of a kind (KNC, KNL) or for the host (x86_64).
+ */
 DllAccess HSTR_RESULT hStreams_SetLibrariesToLoad(HSTR_ISA_TYPE isa, uint32_t numLibNames,
                                                   char** ppLibNames, int* pLibFlags);
 /** Before hStreams_Init() only, as the next two: which messages are printed. */
@@ -83,13 +84,14 @@ DllAccess int _hStreams_EmitMessage(HSTR_SEVERITY severity, const char* function
 
 /* ---- Physical domains ------------------------------------------------------------------------ */
 
-/** Cards, those in use, and whether these are all alike. The host is not counted. */
+/** Returns the number of devices, of those in use, and whether these are identical, without the
+ * host. */
 DllAccess HSTR_RESULT hStreams_GetNumPhysDomains(uint32_t* out_NumPhysDomains,
                                                  uint32_t* out_NumActivePhysDomains,
                                                  bool* out_Homogeneous);
 /**
- * Describes a card, or the host. Threads may be more than the machine has: streams run on the cores
- * that their mask folds onto. The masks may be NULL. Bit t of the memory types is type t.
+ * Describes a device, or the host. It may report more threads than the machine has: streams run on
+ * the cores that their mask folds onto. The masks may be NULL. Bit t of the memory types is type t.
  */
 DllAccess HSTR_RESULT hStreams_GetPhysDomainDetails(
     HSTR_PHYS_DOM in_PhysDomain, uint32_t* out_NumThreads, HSTR_ISA_TYPE* out_ISA,
@@ -209,7 +211,7 @@ DllAccess HSTR_RESULT hStreams_RmBufferLogDomains(void* in_Address, int64_t in_N
                                                   HSTR_LOG_DOM* in_pLogDomainIDs);
 /** Waits for the actions on a buffer and ends it. The program's memory is not touched. */
 DllAccess HSTR_RESULT hStreams_DeAlloc(void* in_Address);
-/** Domains with an instance, but for the program's. */
+/** Number of domains with an instance, except the program's own. */
 DllAccess HSTR_RESULT hStreams_GetBufferNumLogDomains(void* in_Address,
                                                       uint64_t* out_NumLogDomains);
 DllAccess HSTR_RESULT hStreams_GetBufferLogDomains(void* in_Address, uint64_t in_NumLogDomains,

@@ -13,7 +13,7 @@
 typedef uint64_t HSTR_LOG_STR;
 /** A logical domain: processors of a physical domain, with an instance of each buffer. */
 typedef uint32_t HSTR_LOG_DOM;
-/** A physical domain: HSTR_SRC_PHYS_DOMAIN is the host, 0 and up are cards. */
+/** A physical domain: HSTR_SRC_PHYS_DOMAIN is the host, 0 and up are devices. */
 typedef int32_t HSTR_PHYS_DOM;
 /** A set of the numbers 0 to 1023 of hardware threads. */
 typedef uint64_t HSTR_CPU_MASK[16];
@@ -40,7 +40,7 @@ typedef enum {
   HSTR_RESULT_OUT_OF_MEMORY = 8,
   HSTR_RESULT_INVALID_STREAM_TYPE = 9, /**< never returned */
   HSTR_RESULT_OVERLAPPING_RESOURCES = 10,
-  HSTR_RESULT_DEVICE_NOT_INITIALIZED = 11, /**< there is no card, or none that can be opened */
+  HSTR_RESULT_DEVICE_NOT_INITIALIZED = 11, /**< no device, or no device can be opened */
   HSTR_RESULT_BAD_NAME = 12,
   HSTR_RESULT_TOO_MANY_ARGS = 13,
   HSTR_RESULT_TIME_OUT_REACHED = 14,
@@ -188,10 +188,10 @@ typedef struct HSTR_OPTIONS {
   uint32_t verbose;                                        /**< deprecated, ignored */
   HSTR_KMP_AFFINITY kmp_affinity;
   HSTR_DEP_POLICY dep_policy;
-  uint32_t phys_domains_limit; /**< cards to use at most */
+  uint32_t phys_domains_limit; /**< devices to use at most */
   HSTR_OPENMP_POLICY openmp_policy;
   int time_out_ms_val; /**< of synchronisations, in ms; -1: none */
-  uint16_t libNameCnt; /**< sink libraries for cards */
+  uint16_t libNameCnt; /**< sink libraries for devices */
   int* libFlags;
   char** libNames;
   uint16_t libNameCntHost; /**< sink libraries for the host */

@@ -23,7 +23,7 @@ typedef struct weir_buffer weir_buffer;
 /** What kind of memory the host instance of a buffer made by weir_buffer_create() is. */
 typedef enum weir_memory_kind {
   WEIR_MEMORY_KIND_NORMAL = 0,
-  WEIR_MEMORY_KIND_PINNED = 1,        /**< never paged out, and copied by cards on their own */
+  WEIR_MEMORY_KIND_PINNED = 1,        /**< page-locked: devices copy it by DMA */
   WEIR_MEMORY_KIND_HUGE_PAGE = 2,     /**< backed by large pages */
   WEIR_MEMORY_KIND_HIGH_BANDWIDTH = 3 /**< HBM or MCDRAM beside the normal memory */
 } weir_memory_kind;
@@ -31,12 +31,13 @@ typedef enum weir_memory_kind {
 typedef struct weir_buffer_options {
   size_t struct_size;
   const char* name; /**< for messages and traces; NULL: "buffer N" */
-  /** Of new host memory. Wrapped memory of the kind PINNED is page-locked by the driver of a card
-      of the runtime that gains by it, as CUDA's do, until the buffer is destroyed: that takes time,
-      and is worth it for what is copied several times. Without such a card nothing is done. */
+  /** Of new host memory. For wrapped memory with the kind PINNED, the driver of a device that
+   * benefits, such as a CUDA device, page-locks it until the buffer is destroyed: this takes time
+   * and pays off for memory that is copied several times. Without such a device it has no effect.
+   */
   weir_memory_kind kind;
-  bool strict;      /**< fail when kind cannot be had; otherwise take normal memory */
-  bool no_alias;    /**< own instances also where a domain could share the host's */
+  bool strict;      /**< fail when kind is not available; otherwise take normal memory */
+  bool no_alias;    /**< separate instances also where a domain could share the host's */
   bool prefault;    /**< touch the memory now; otherwise the place that first uses it does */
   size_t alignment; /**< bytes, a power of two; 0: 64 for new memory, 8 for wrapped */
 } weir_buffer_options;
@@ -57,17 +58,17 @@ WEIR_API weir_status weir_buffer_wrap(weir_runtime* runtime, void* address, size
 
 /**
  * Makes a buffer whose instance in a domain is the program's memory [address, address + bytes)
- * there, with what it holds: an allocation of the CUDA driver on the card of a "cuda" domain, or a
- * part of one; memory of the host for domains whose own memory is that, as "sim". It must stay
- * valid until the buffer is destroyed and must not overlap another instance there. It is neither
- * freed nor evicted, and does not count as used memory of the domain.
+ * there, with what it holds: an allocation of the CUDA driver on the device of a "cuda" domain, or
+ * a part of one; host memory for domains whose own memory is host memory, such as "sim". It must
+ * stay valid until the buffer is destroyed and must not overlap another instance there. It is
+ * neither freed nor evicted, and does not count as used memory of the domain.
  *
  * The host instance is the program's memory at host_address, as with weir_buffer_wrap(), or with
- * NULL new zero-filled memory, which the system gives when it is first touched. Contents get there
- * by transfers only; task queues, which name host memory, need them there first. In a domain that
- * shares the host's memory, both are one unless the option no_alias is set.
+ * NULL new zero-filled memory, which the system allocates on first access. Only transfers copy
+ * contents there; task queues, which name host memory, need them there first. In a domain that
+ * shares the host's memory, both instances are the same unless the option no_alias is set.
  *
- * UNSUPPORTED where a domain takes no memory of the program: those of other ranks. NOT_FOUND: the
+ * UNSUPPORTED for domains of other ranks, which take no memory of the program. NOT_FOUND: the
  * memory is not the domain's.
  */
 WEIR_API weir_status weir_buffer_adopt(weir_domain* domain, void* address, void* host_address,
@@ -76,8 +77,8 @@ WEIR_API weir_status weir_buffer_adopt(weir_domain* domain, void* address, void*
 
 /**
  * Waits for the actions that use the buffer, then frees its instances. NULL is ignored. Inside a
- * kernel, callback or stage of a pipeline a thread of the runtime does it soon: memory that the
- * buffer wraps stays until the runtime is destroyed.
+ * kernel, callback or stage of a pipeline a thread of the runtime destroys the buffer later: memory
+ * that the buffer wraps must stay valid until the runtime is destroyed.
  */
 WEIR_API void weir_buffer_destroy(weir_buffer* buffer);
 
@@ -86,7 +87,7 @@ typedef struct weir_buffer_info {
   const char* name; /**< lives as long as the buffer */
   void* address;    /**< of the host instance */
   size_t bytes;
-  weir_memory_kind kind; /**< what was really got */
+  weir_memory_kind kind; /**< the kind that was available */
 } weir_buffer_info;
 #define WEIR_BUFFER_INFO_INIT \
   { sizeof(weir_buffer_info), NULL, NULL, 0, WEIR_MEMORY_KIND_NORMAL }

@@ -14,30 +14,30 @@ extern "C" {
 #endif
 
 /**
- * Carries items of 8 to 256 bytes, in steps of 8, to the memory or to the handlers of other ranks.
+ * Sends items of 8 to 256 bytes, in steps of 8, to the memory or to the handlers of other ranks.
  *
- * A rank that puts items opens producers, one for each thread. A producer collects what goes to the
- * same rank in a block and sends it when it is full, when it is old, and when it is told to. Within
- * a block adjacent items are joined, and where addresses repeat an item takes the place of the one
- * before it (put) or is added to it (add).
+ * A rank that puts items opens producers, one for each thread. A producer aggregates items for the
+ * same rank in a block, and sends the block when it is full, when it reaches age_ns, and on a
+ * flush. Within a block adjacent items are joined; where an address repeats, an item replaces the
+ * one before it (put) or is added to it (add).
  *
- * Order: items of one producer for one rank have the effect that they have one after the other,
- * whatever they are. Nothing is said of the order between producers or between ranks, which
- * weir_producer_flush() and weir_conveyor_finish() put in order.
+ * Order: items of one producer for one rank take effect in the order in which they were put, of all
+ * kinds. Items of different producers, or for different ranks, are unordered; weir_producer_flush()
+ * and weir_conveyor_finish() order them.
  *
- * Items are applied by the thread that makes the progress of the rank they are for, one at a time.
- * Meanwhile other threads must not touch what they write.
+ * The thread that makes progress on the target rank applies items, one at a time. Meanwhile other
+ * threads must not access what they write.
  *
- * Memory is bounded: a producer has a block for each rank it puts to, of block_bytes, four times
- * that where addresses repeat, and as much again for addresses; blocks_in_flight of them may be
- * under way from one rank to another, and who puts more waits.
+ * Memory is bounded: a producer has one block for each rank it puts to, of block_bytes, four times
+ * that where addresses repeat, and as much again for addresses. At most blocks_in_flight blocks are
+ * in flight from one rank to another; a producer that puts more waits.
  *
- * A rank that dies fails the calls that put to it as NETWORK_ERROR; its items are dropped, and the
- * others go on.
+ * When a rank dies, calls that put to it fail with NETWORK_ERROR and its items are dropped; items
+ * for other ranks are not affected.
  */
 typedef struct weir_conveyor weir_conveyor;
 
-/** One thread's way into a conveyor. Calls on one are made by one thread at a time. */
+/** One thread's access to a conveyor. One thread at a time calls functions on a producer. */
 typedef struct weir_producer weir_producer;
 
 /** Items for a handler, valid during the call. */
@@ -50,9 +50,9 @@ typedef struct weir_items {
 } weir_items;
 
 /**
- * Works on items. One call at a time, on the thread that makes progress: it must not wait, nor put
- * items. What is not OK is the failure of weir_conveyor_finish() on this rank; later items still
- * come.
+ * Handles items. One call at a time, on the thread that makes progress: it must neither wait nor
+ * put items. weir_conveyor_finish() on this rank returns the first status that is not OK; later
+ * items are still delivered.
  */
 typedef weir_status (*weir_items_function)(const weir_items* items);
 
@@ -73,8 +73,8 @@ typedef struct weir_conveyor_options {
   size_t block_items;      /**< in a block at most; 0: as many as fit; 1: each item by itself */
   size_t blocks_in_flight; /**< from this rank to another; 0: 8 */
   /** Age at which a block is sent; 0: 1 ms, or any where a seed decides the order of delivery;
-      negative: any. Looked at in every 64th call of the
-      producer, and in those with no items: a producer that stops calling has to flush. */
+      negative: any. The producer checks ages in every 64th call and in calls without items, so
+     flush before it stops calling. */
   int64_t age_ns;
   int64_t timeout_ns; /**< how long creating waits for the other ranks; 0: 60 s, negative: ever */
 } weir_conveyor_options;
@@ -90,16 +90,16 @@ WEIR_API weir_status weir_conveyor_create(weir_fabric* fabric, const weir_convey
                                           weir_conveyor** out_conveyor);
 
 /**
- * Frees the conveyor and its producers. Not inside a handler. What was not finished is dropped:
- * items that still come from other ranks fail there. NULL is ignored.
+ * Frees the conveyor and its producers. Not inside a handler. Items that were not finished are
+ * dropped: items that still arrive from other ranks fail there. NULL is ignored.
  */
 WEIR_API void weir_conveyor_destroy(weir_conveyor* conveyor);
 
 /**
  * Waits until all items of all ranks are applied: every rank, one thread each; no other thread uses
  * a producer of this rank meanwhile. Producers can be used again afterwards. Returns the first
- * failure of what this rank put, of what it got, or of a handler here; it has waited for the other
- * ranks even then. TIMEOUT: it has not, and can be repeated.
+ * failure of an item that this rank put or received, or of a handler on it; it has waited for the
+ * other ranks even then. TIMEOUT: it has not waited for all, and can be repeated.
  */
 WEIR_API weir_status weir_conveyor_finish(weir_conveyor* conveyor, int64_t timeout_ns);
 
@@ -124,16 +124,16 @@ WEIR_API weir_status weir_conveyor_get_info(weir_conveyor* conveyor, weir_convey
 WEIR_API weir_status weir_producer_open(weir_conveyor* conveyor, weir_producer** out_producer);
 
 /**
- * Sends what it has as far as there is room for it at once, and frees it; flush first to lose
- * nothing. NULL is ignored.
+ * Sends the producer's items as far as there is room at once, and frees the producer; items without
+ * room are lost unless it was flushed first. NULL is ignored.
  */
 WEIR_API void weir_producer_close(weir_producer* producer);
 
 /**
  * Writes items, one after the other in `items`, to offsets in the memory of a rank. They have been
- * copied when it returns; it waits while too many blocks are under way. INVALID_ARGUMENT for an
- * offset outside the rank's memory, or a size that items cannot have: then none was taken.
- * NETWORK_ERROR: the rank is lost, or refused a block; what was open for it is dropped.
+ * copied when it returns; it waits while blocks_in_flight blocks are in flight. INVALID_ARGUMENT
+ * for an offset outside the rank's memory or an invalid item size: no item was taken.
+ * NETWORK_ERROR: the rank is lost or refused a block; the open block for it is dropped.
  */
 WEIR_API weir_status weir_producer_put(weir_producer* producer, unsigned rank,
                                        const uint64_t* offsets, const void* items,
@@ -149,8 +149,8 @@ WEIR_API weir_status weir_producer_send(weir_producer* producer, unsigned rank, 
                                         const void* items, size_t item_bytes, size_t count);
 
 /**
- * Sends what is open, and waits until all that this producer has put has been applied: whoever is
- * told so afterwards finds it there. TIMEOUT: it can be repeated.
+ * Sends the open blocks, and waits until all items that this producer has put are applied: a rank
+ * that is notified afterwards finds their effects. TIMEOUT: it can be repeated.
  */
 WEIR_API weir_status weir_producer_flush(weir_producer* producer, int64_t timeout_ns);
 

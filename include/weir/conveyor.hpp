@@ -28,7 +28,7 @@ struct HandlerOf {
   unsigned number = 0;
 };
 
-/// What a conveyor is on this rank, built before it.
+/// The memory and handlers of a conveyor on this rank, set up before it.
 class ConveyorOptions {
  public:
   std::string name = "conveyor";
@@ -63,7 +63,7 @@ class ConveyorOptions {
   std::vector<std::shared_ptr<void>> held_;
 };
 
-/// One thread's way into a conveyor. Closed when destroyed: flush first to lose nothing.
+/// One thread's access to a conveyor. Closed when destroyed: items are lost unless it was flushed.
 class Producer {
  public:
   Producer() = default;
@@ -106,7 +106,7 @@ class Producer {
   detail::Owner<weir_producer, weir_producer_close> producer_;
 };
 
-/// Carries small items to other ranks.
+/// Sends small items to other ranks.
 class Conveyor {
  public:
   Conveyor(weir_fabric* fabric, ConveyorOptions options) : held_(std::move(options.held_)) {
@@ -126,7 +126,7 @@ class Conveyor {
     conveyor_.reset(made);
   }
   Conveyor(Conveyor&&) noexcept = default;
-  /// The former conveyor ends before what it calls.
+  /// Destroys the former conveyor before the functions that it calls.
   Conveyor& operator=(Conveyor&& other) noexcept {
     conveyor_ = std::move(other.conveyor_);
     held_ = std::move(other.held_);

@@ -1,5 +1,4 @@
-// Tunnels inside a device: put and get for CUDA code that stays on the card while items come and
-// go.
+// Tunnels inside a device: put and get for CUDA kernels that stay resident while items come and go.
 //
 //   #include <weir/device_tunnel.hpp>
 //
@@ -15,19 +14,19 @@
 //     }
 //   }
 //
-// The threads of a group put and get together: one of them claims places for all, so that the words
-// that everybody changes are changed once for a warp, or once for a block (paper 002, section 3.4).
-// Which group is used is up to the call: Alone, Warp or Block.
+// The threads of a group put and get together: one thread claims cells for all, so that the shared
+// counters change once per warp or once per block (paper 002, section 3.4). The call chooses the
+// group: Alone, Warp or Block.
 //
-// A tunnel is bounded. Nobody waits for room: put() says who found none, and the thread keeps its
-// item and works on it. Memory is zero bytes in the beginning. There is no claim that survives a
-// call: between claim and publication no code of the program runs. A group that has claimed places
-// waits for those who have claimed the same places before it, so all blocks that share a tunnel
-// must be on the device at the same time, as those of a resident portable kernel are: launch no
-// more than fit, or cooperatively.
+// A tunnel is bounded. put() never waits for room: it returns false to a thread without room, which
+// keeps its item and works on it. The memory must be zero initially. No claim survives a call:
+// between claim and publication no code of the program runs. A group that has claimed cells waits
+// for the groups that claimed the same cells one round earlier, so all blocks that share a tunnel
+// must be resident on the device at the same time, as those of a resident portable kernel are:
+// launch no more blocks than fit, or launch cooperatively.
 //
-// The same text runs on threads of the host, with HostMemory, where it is tested. It compiles for
-// CUDA devices; it has not been run or measured on one.
+// The same code runs and is tested on threads of the host, with HostMemory. It compiles for CUDA
+// devices; it has not been run or measured on one.
 #pragma once
 
 #if !defined(__CUDACC_RTC__)
@@ -59,7 +58,7 @@ struct HostMemory {
   static void store(Word& word, Count value) noexcept {
     std::atomic_ref<Word>(word).store(value, std::memory_order_release);
   }
-  /// Returns what was there. Whether it was `expected`, and then is `desired`.
+  /// Replaces `expected` by `desired`. Returns whether the word was `expected`.
   static bool exchange(Word& word, Count expected, Count desired) noexcept {
     return std::atomic_ref<Word>(word).compare_exchange_strong(
         expected, desired, std::memory_order_acq_rel, std::memory_order_acquire);
@@ -105,13 +104,13 @@ struct CudaMemory {
 
 // ---- Groups ------------------------------------------------------------------------------------
 
-/// Where a thread stands among those of its group that take part in a call.
+/// The position of a thread among those of its group that take part in a call.
 struct Standing {
   unsigned rank;   ///< of this thread, if it takes part
   unsigned count;  ///< of all that do
   bool leads;      ///< claims for the others; one thread of the group
 };
-/// Places from `first` on.
+/// Cells from `first` on.
 struct Claim {
   Count first;
   unsigned count;
@@ -178,17 +177,17 @@ struct Block {
 
 // ---- Tunnels -----------------------------------------------------------------------------------
 
-/// A queue of at most `capacity` items: places are claimed by two words that only grow, and each
-/// place has a ticket that says whose turn it is, twice its round plus whether an item is there. A
-/// value, that kernels take as an argument; its memory belongs to the program.
+/// A queue of at most `capacity` items. Two counters that only grow claim cells; each cell has a
+/// ticket, its sequence number: twice its round, plus 1 if it has an item. A value that kernels
+/// take as an argument; its memory belongs to the program.
 template <class T, class Memory>
 class Tunnel {
  public:
   using Word = typename Memory::Word;
 
-  /// Words that everybody changes are so many apart.
+  /// Distance of the shared counters in words, against false sharing.
   static constexpr Count kApart = 16;
-  /// Words that a tunnel needs beside its items, all of them 0.
+  /// Number of words that a tunnel needs besides its items, all of them 0.
   static WEIR_DEVICE_OR_HOST_CODE constexpr Count words(Count capacity) {
     return 2 * kApart + capacity;
   }
@@ -200,8 +199,8 @@ class Tunnel {
         items_(items),
         capacity_(capacity) {}
 
-  /// Puts the items of those threads of a group that have one. Returns whether this thread's found
-  /// room. All threads of the group call it.
+  /// Puts the items of those threads of a group that have one. Returns whether there was room for
+  /// this thread's item. All threads of the group call it.
   template <class Group>
   WEIR_DEVICE_CODE bool put(const Group& group, const T& item, bool has) const {
     const Standing standing = group.gather(has);
@@ -217,7 +216,7 @@ class Tunnel {
     return true;
   }
 
-  /// Gets an item for each thread of a group that wants one, as far as there are some. Returns
+  /// Gets an item for each thread of a group that wants one, as long as there are items. Returns
   /// whether this thread got one. All threads of the group call it.
   template <class Group>
   WEIR_DEVICE_CODE bool get(const Group& group, T& item, bool wants) const {
@@ -238,7 +237,7 @@ class Tunnel {
   WEIR_DEVICE_CODE Claim claim_room(unsigned wanted) const {
     for (;;) {
       const Count tail = Memory::load(*tail_), used = tail - Memory::load(*head_);
-      if (used > capacity_) continue;  // both have moved on between the two looks
+      if (used > capacity_) continue;  // both advanced between the two loads
       const Count room = capacity_ - used;
       const unsigned count = room < wanted ? static_cast<unsigned>(room) : wanted;
       if (count == 0 || Memory::exchange(*tail_, tail, tail + count)) return {tail, count};
@@ -256,17 +255,17 @@ class Tunnel {
   }
 
   Word* const head_;     ///< the next item to get
-  Word* const tail_;     ///< the next place to fill
-  Word* const tickets_;  ///< one for each place
+  Word* const tail_;     ///< the next cell to fill
+  Word* const tickets_;  ///< one for each cell
   T* const items_;
   const Count capacity_;
 };
 
 // ---- Ends --------------------------------------------------------------------------------------
 
-/// What a site has created and completed: a thread, or a group whose leader counts for all. Written
-/// by one thread. Items are counted as created before they are put, and as complete when what came
-/// of them is counted; moving them counts nothing.
+/// The items that a site has created and completed: a site is a thread, or a group whose leader
+/// counts for all. Written by one thread. An item counts as created before it is put, and as
+/// complete when the items that it led to are counted; moving an item counts nothing.
 template <class Memory>
 struct Tally {
   typename Memory::Word created, complete;
@@ -280,20 +279,20 @@ struct Tally {
   }
 };
 
-/// When all is over: no source is open, and all items that all sites created are complete. What is
-/// complete is read before what was created, which never says so too early. Threads may see it at
+/// Termination detection: no source is open, and all items that all sites created are complete.
+/// Reading `complete` before `created` never reports the end too early. Threads may see the end at
 /// different times: those of a group ask group.gather(!ends.over()).count, and leave at 0 together.
 template <class Memory>
 class Ends {
  public:
   using Word = typename Memory::Word;
 
-  /// `open` counts sources. All memory is 0 in the beginning, but for that.
+  /// `open` counts sources. All other memory is 0 initially.
   WEIR_DEVICE_OR_HOST_CODE Ends(Word* open, Tally<Memory>* tallies, unsigned sites) noexcept
       : open_(open), tallies_(tallies), sites_(sites) {}
 
   WEIR_DEVICE_CODE Tally<Memory>& tally(unsigned site) const { return tallies_[site]; }
-  /// A source has counted all that it will ever put.
+  /// Closes a source, which has counted all items that it will ever put.
   WEIR_DEVICE_CODE void close() const { Memory::add(*open_, ~Count{0}); }
   WEIR_DEVICE_CODE bool over() const {
     if (Memory::load(*open_) != 0) return false;

@@ -25,7 +25,7 @@ typedef struct weir_domain_info {
   uint64_t memory_bytes;   /**< capacity for buffer instances */
   uint64_t memory_used;    /**< bytes of instances there now */
   bool aliases_host;       /**< shares memory with the host: transfers cost nothing */
-  bool virtual_time;       /**< its clock is simulated: time passes only while somebody waits */
+  bool virtual_time;       /**< its clock is simulated: time passes only while a thread waits */
   double link_gbps;        /**< modelled link bandwidth in GB/s, 0 when it is not modelled */
   double link_latency_us;  /**< modelled link latency in microseconds, 0 when not modelled */
   const char* link_duplex; /**< "half", "full", or "none" without a link */

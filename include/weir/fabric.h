@@ -15,10 +15,10 @@ extern "C" {
 
 /**
  * One rank's membership of the fabric. Functions on it may be called from any thread. They reach
- * other ranks by number, 0 to ranks - 1. A call that needs a rank which has died, or which answers
- * no more, fails with NETWORK_ERROR and names it; calls to the others go on.
+ * other ranks by number, 0 to ranks - 1. A call that needs a rank which has died, or which no
+ * longer answers, fails with NETWORK_ERROR and names that rank; calls to other ranks go on.
  *
- * Timeouts are in nanoseconds; a negative one never passes.
+ * Timeouts are in nanoseconds; a negative timeout never expires.
  */
 typedef struct weir_fabric weir_fabric;
 
@@ -34,13 +34,14 @@ typedef struct weir_fabric_options {
    */
   const char* transport;
   /**
-   * Who moves the fabric on; NULL: caller with a seed, else WEIR_PROGRESS, else hybrid. One-sided
-   * operations, and messages to handlers, wait until the target's fabric is moved on.
+   * Which thread makes progress; NULL: caller with a seed, else WEIR_PROGRESS, else hybrid.
+   * One-sided operations and messages to handlers complete only when the target rank makes
+   * progress.
    *
-   *   thread   a thread of the fabric, which looks for news and sleeps when there are none
-   *   caller   whoever waits in a function of the fabric, and nobody else; ranks with this are not
-   *            noticed when they stop, only when they end
-   *   hybrid   those who wait, and the thread when nobody does
+   *   thread   a progress thread of the fabric, which polls, and sleeps while nothing arrives
+   *   caller   only threads that wait in a function of the fabric; other ranks notice when such a
+   *            rank ends, but not when it stops
+   *   hybrid   threads that wait in a function of the fabric; without one, the progress thread
    */
   const char* progress;
   int64_t lost_after_ns; /**< silence after which a rank counts as lost; 0: WEIR_LOST_AFTER_MS, or
@@ -58,13 +59,13 @@ typedef struct weir_fabric_options {
 WEIR_API weir_status weir_fabric_open(const weir_fabric_options* options, weir_fabric** out_fabric);
 
 /**
- * Leaves the fabric; calls of the other ranks that need this one fail from then on. What was sent
- * still goes out, if that takes no longer than a rank takes to count as lost. Its windows end
- * with it. A runtime that uses it (weir_runtime_options::fabric) keeps it: it is left when the last
- * of these is destroyed. NULL is ignored.
+ * Leaves the fabric; from then on calls of other ranks that need this rank fail. Messages already
+ * sent are still delivered, for at most lost_after_ns. The windows of this rank end with the
+ * membership. A runtime that uses the fabric (weir_runtime_options::fabric) holds a reference: the
+ * rank leaves when the last such runtime is destroyed. NULL is ignored.
  *
- * A process that ends by a return from main() or by exit() without it leaves then, and the others
- * are told so: their calls that need this rank fail.
+ * A process that returns from main() or calls exit() without closing the fabric leaves it then and
+ * notifies the other ranks: their calls that need this rank fail.
  */
 WEIR_API void weir_fabric_close(weir_fabric* fabric);
 
@@ -72,25 +73,27 @@ WEIR_API void weir_fabric_close(weir_fabric* fabric);
 typedef weir_status (*weir_fabric_program)(weir_fabric* fabric, void* payload);
 
 /**
- * Runs a program on `ranks` ranks (1 to 1024) in this process, each on a thread of its own, and
- * returns the failure of the lowest rank that failed, with its number before the message.
+ * Runs a program on `ranks` ranks (1 to 1024) in this process, one thread per rank, and returns the
+ * failure of the lowest rank that failed; the message begins with the rank's number.
  *
- * A seed decides the order in which everything of different ranks arrives: messages, operations on
- * windows, the end of a rank. The same program and seed are the same order on every run, whatever
- * the threads' timing. Messages of one rank stay in order. For that something arrives only when all
- * ranks wait in functions of the fabric: then one thing is drawn of all that has been sent to any
- * rank, and the call that it is for goes on. Calls with a timeout of 0 wait until then. It holds
- * for ranks that call from one thread each, wait for each other in functions of the fabric only,
- * and do not do other things as time passes: as after a timeout that is not 0, or with the ages and
- * speeds of conveyors and shares. Of a rank with several threads one that waits is enough: then
- * orders are mixed, and differ from run to run. So they do, after a warning, when a rank is in no
- * function of the fabric for a minute while others wait for what the seed holds, as they may wait
- * for each other. With a progress that has a thread, as a runtime on the fabric needs (UNSUPPORTED
- * without), the seed draws from what has come, which differs from run to run, too.
+ * A seed decides the order in which messages, window operations and the ends of different ranks are
+ * delivered. The same program and seed give the same order on every run, independent of thread
+ * timing. Messages of one rank stay in order. The scheduler delivers only when all ranks wait in
+ * functions of the fabric: it then draws one pending delivery at random, and the call that receives
+ * it goes on. Calls with a timeout of 0 wait until then. The order is reproducible if each rank
+ * calls from one thread, ranks wait for each other only in functions of the fabric, and nothing
+ * depends on elapsed time, as a timeout that is not 0 or the ages and speeds of conveyors and
+ * shares do. If a rank has several threads, one waiting thread suffices for a delivery, and the
+ * order differs from run to run. It also differs, after a warning, when a rank stays outside the
+ * functions of the fabric for a minute while others wait for pending deliveries, because the ranks
+ * may be waiting for each other. With a progress thread, which a runtime on the fabric needs
+ * (UNSUPPORTED without), the seed draws from what has arrived, and the order differs from run to
+ * run, too.
  *
- * When all ranks wait for each other, without a timeout, all of these calls fail and say which rank
- * waits for what. Of a rank all threads must wait that have called the fabric and have not ended;
- * one that has not called it yet may do what is waited for, so it is to call before others wait.
+ * Deadlock: when all ranks wait for each other without a timeout, all of these calls fail and say
+ * which rank waits for what. A rank counts as waiting when each of its threads that has called the
+ * fabric and has not ended waits. A thread that has not called the fabric yet is not counted, so
+ * call the fabric on it before the others wait.
  */
 WEIR_API weir_status weir_fabric_simulate(const weir_fabric_options* options, unsigned ranks,
                                           weir_fabric_program program, void* payload);
@@ -98,24 +101,26 @@ WEIR_API weir_status weir_fabric_simulate(const weir_fabric_options* options, un
 /**
  * Starts the program argv[0] with these arguments (the last one NULL) as `ranks` processes (1 to
  * 1024) of this machine, where weir_fabric_open() joins them, and waits until all have ended.
- * out_status: the exit status of the lowest rank whose is not 0, or 128 + the number of the signal
- * that ended it, else 0; UNAVAILABLE when nobody is told how one has ended, as in a process that
- * ignores SIGCHLD. Ranks that are stopped (SIGSTOP) for longer than lost_after_ns when all
- * others have ended are killed. Of the options only that one counts; they may be NULL.
+ * out_status: the exit status of the lowest rank whose status is not 0, or 128 + the number of the
+ * signal that ended it, else 0. UNAVAILABLE when the system does not report how a rank has ended,
+ * as in a process that ignores SIGCHLD. When all other ranks have ended, ranks that stay stopped
+ * (SIGSTOP) for longer than lost_after_ns are killed. options may be NULL; only lost_after_ns is
+ * used.
  */
 WEIR_API weir_status weir_fabric_launch(const weir_fabric_options* options, unsigned ranks,
                                         const char* const* argv, int* out_status);
 
 WEIR_API unsigned weir_fabric_rank(const weir_fabric* fabric);
 WEIR_API unsigned weir_fabric_ranks(const weir_fabric* fabric);
-/** Returns whether a rank is there: neither lost nor gone. */
+/** Returns whether a rank is in the fabric: it is not lost and has not left. */
 WEIR_API bool weir_fabric_is_alive(const weir_fabric* fabric, unsigned rank);
 
-/** Waits until all ranks that live have called it. After TIMEOUT call it again: it goes on. */
+/** Waits until all live ranks have called it. After TIMEOUT, call it again to continue the same
+ * barrier. */
 WEIR_API weir_status weir_fabric_barrier(weir_fabric* fabric, int64_t timeout_ns);
 
-/* ---- What all ranks do together: all call the same, in the same order, one thread each. After a
- * failure, which all see, nothing of this works any more. ---- */
+/* ---- Collective operations: all ranks call the same functions in the same order, one thread each.
+ * A failure is returned on all ranks, and all later collective operations fail. ---- */
 
 typedef enum weir_fabric_op {
   WEIR_FABRIC_OP_SUM = 0,
@@ -139,31 +144,30 @@ WEIR_API weir_status weir_fabric_broadcast(weir_fabric* fabric, unsigned root, v
 /* ---- Messages to a handler ---- */
 
 /**
- * Gets a message; `message` is valid until it returns. Messages of one rank come in the order in
- * which it sent them, one at a time. It runs on the thread that moves the fabric on: it may send,
- * and must not wait (BUSY), nor take as long as a rank takes to count as lost.
+ * Receives a message; `message` is valid until it returns. Messages of one rank arrive one at a
+ * time, in the order in which it sent them. The handler runs on the thread that makes progress: it
+ * may send, must not wait (BUSY), and must return within lost_after_ns.
  */
 typedef void (*weir_fabric_handler)(unsigned from, const void* message, size_t bytes,
                                     void* payload);
 
 /**
- * Sets the handler of this rank's messages; those that came before are delivered first. NULL: keep
- * them. After it returns the former handler is not called again.
+ * Sets the handler of this rank's messages; messages that arrived before are delivered first. NULL:
+ * messages are queued. After it returns the former handler is not called again.
  */
 WEIR_API weir_status weir_fabric_listen(weir_fabric* fabric, weir_fabric_handler handler,
                                         void* payload);
 
 /**
- * Sends a message, which it has copied when it returns; blocks while the way is full. BUSY: this
- * rank has sent 64 MiB to itself, and has no handler for them.
+ * Sends a message, which it has copied when it returns; blocks while the transport applies
+ * backpressure. BUSY: this rank has sent 64 MiB to itself and has no handler.
  */
 WEIR_API weir_status weir_fabric_send(weir_fabric* fabric, unsigned to, const void* message,
                                       size_t bytes);
 
 /**
- * Moves the fabric on until the handler has returned from at least one message since the last such
- * call of any thread. TIMEOUT: there was none. NETWORK_ERROR: all other ranks are gone, none will
- * come.
+ * Makes progress until the handler has returned from at least one message since the last such call
+ * of any thread. TIMEOUT: no message arrived. NETWORK_ERROR: all other ranks have left or are lost.
  */
 WEIR_API weir_status weir_fabric_progress(weir_fabric* fabric, int64_t timeout_ns);
 
@@ -172,24 +176,24 @@ WEIR_API weir_status weir_fabric_progress(weir_fabric* fabric, int64_t timeout_n
 typedef struct weir_window weir_window;
 
 /**
- * Lets all ranks at `bytes` bytes of this one; every rank calls it, with a size of its own, 0 too.
- * memory NULL: weir allocates, zeroed, what the others reach fastest. Else the memory is the
- * caller's and must outlive the window. Waits until all have called it; a failure, TIMEOUT, too, is
- * that of what all ranks do together.
+ * Exposes `bytes` bytes of this rank to all ranks. Collective; sizes may differ and may be 0.
+ * memory NULL: weir allocates zeroed memory of the kind that other ranks access fastest. Otherwise
+ * the memory is the caller's and must outlive the window. Waits until all ranks have called it; a
+ * failure, TIMEOUT included, fails all later collective operations.
  */
 WEIR_API weir_status weir_window_create(weir_fabric* fabric, void* memory, size_t bytes,
                                         int64_t timeout_ns, weir_window** out_window);
 
-/** Ends it on this rank: later accesses of the others fail. NULL is ignored. */
+/** Ends the window on this rank: later accesses of other ranks fail. NULL is ignored. */
 WEIR_API void weir_window_destroy(weir_window* window);
 
 /** This rank's memory. */
 WEIR_API void* weir_window_memory(const weir_window* window);
 
 /**
- * Copies between the caller's memory, which must stay as it is until weir_window_flush(), and that
- * of a rank. Operations have no order among each other. They block while 1,024 of this thread are
- * under way to a rank; a handler, which cannot wait, may have 65,536 there (BUSY).
+ * Copies between the caller's memory, which must not change until weir_window_flush(), and the
+ * memory of a rank. Operations are unordered. They block while 1,024 operations of this thread to
+ * the rank are in flight; a handler, which cannot wait, may have 65,536 in flight (BUSY).
  */
 WEIR_API weir_status weir_window_put(weir_window* window, unsigned rank, size_t offset,
                                      const void* data, size_t bytes);
@@ -197,15 +201,15 @@ WEIR_API weir_status weir_window_get(weir_window* window, unsigned rank, size_t 
                                      size_t bytes);
 
 /**
- * Add to, or replace if it is `expected`, the int64 at a multiple of 8 in the memory of a rank, as
- * one step. Wait for the value that was there: out_old, which may be NULL.
+ * Atomically add to the int64 at an offset that is a multiple of 8 in the memory of a rank, or
+ * replace it if it equals `expected`. Wait for the former value: out_old, which may be NULL.
  */
 WEIR_API weir_status weir_window_fetch_add(weir_window* window, unsigned rank, size_t offset,
                                            int64_t operand, int64_t* out_old);
 WEIR_API weir_status weir_window_compare_swap(weir_window* window, unsigned rank, size_t offset,
                                               int64_t expected, int64_t desired, int64_t* out_old);
 
-/** Waits until the puts and gets of this thread to a rank are over: all see what was put. */
+/** Waits until the puts and gets of this thread to a rank are complete and visible to all ranks. */
 WEIR_API weir_status weir_window_flush(weir_window* window, unsigned rank, int64_t timeout_ns);
 
 #ifdef __cplusplus

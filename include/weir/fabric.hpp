@@ -31,7 +31,7 @@ class Fabric {
   }
 
   Fabric(Fabric&&) noexcept = default;
-  /// The former membership ends before what it calls.
+  /// Ends the former membership before the functions that it calls.
   Fabric& operator=(Fabric&& other) noexcept {
     fabric_ = std::move(other.fabric_);
     handler_ = std::move(other.handler_);
@@ -69,7 +69,7 @@ class Fabric {
   }
 
   /// Takes messages: code(unsigned from, std::span<const std::byte> message), which must not throw.
-  /// An empty one keeps them. A handler may set another one in its place.
+  /// An empty handler queues messages. A handler may set another one.
   using Handler = std::function<void(unsigned from, std::span<const std::byte> message)>;
   void listen(Handler handler) {
     Held held = handler ? std::make_shared<Handler>(std::move(handler)) : nullptr;
@@ -81,7 +81,7 @@ class Fabric {
   void send(unsigned to, std::span<const T> message) const {
     check(weir_fabric_send(handle(), to, message.data(), message.size_bytes()));
   }
-  /// Returns whether a message came.
+  /// Returns whether a message arrived.
   bool progress(std::chrono::nanoseconds timeout = forever) const {
     const weir_status status = weir_fabric_progress(handle(), timeout.count());
     if (status == WEIR_STATUS_TIMEOUT) return false;

@@ -271,7 +271,7 @@ typedef struct weir_halo_info {
 
 WEIR_API weir_status weir_halo_get_info(const weir_halo* halo, weir_halo_info* out_info);
 
-/** Frees a halo. Ranks that still wait for it are told. NULL is ignored. */
+/** Frees a halo. Calls of ranks that still wait for it fail. NULL is ignored. */
 WEIR_API void weir_halo_destroy(weir_halo* halo);
 
 #ifdef __cplusplus

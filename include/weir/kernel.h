@@ -85,9 +85,9 @@ typedef struct weir_call {
   weir_team* team;  /**< of a parallel kernel; NULL for a serial one */
   const char* name; /**< of the action */
   void* payload;    /**< weir_implementation::payload */
-  void* queue; /**< native queue of the place for code that enqueues its work there and does not
-                    wait: of kind "cuda" a CUstream, of kind "opencl", on a card, a
-                    cl_command_queue that executes in order; NULL otherwise */
+  void* queue;      /**< native queue of the place for kernels that enqueue their work there without
+                       waiting: a CUstream for kind "cuda"; for kind "opencl", on a GPU or another
+                      accelerator, an in-order cl_command_queue; NULL otherwise */
 } weir_call;
 
 /**

@@ -25,22 +25,22 @@ extern "C" {
  * tunnels that are its outputs, its own included. A stage without an input is a source: it is
  * called again and again until it says that it has no more.
  *
- * An item is complete when the call that got it has returned and what it put was counted. A stage
- * is at its end when whatever could put items for it is at its end and all its items are complete;
- * the pipeline, when all stages are. No time-outs are involved. Stages that put items for each
- * other in a loop end together.
+ * An item is complete when the call that got it has returned and the items it put are counted. A
+ * stage is at its end when all stages and feeds that could put items for it are at their end and
+ * all its items are complete; the pipeline is at its end when all stages are. No time-outs are
+ * involved. Stages that put items for each other in a loop end together.
  *
- * Memory is bounded: a worker never waits while it has items that it could work on; what finds no
- * room in a tunnel it keeps and works on first, downstream stages before upstream ones, and in
- * loops the newest first. Only sources and feeds wait. What a worker keeps of a recursive stage is
+ * Memory is bounded: a worker never waits while it has items that it could work on. It keeps items
+ * that find no room in a tunnel and works on them first, downstream stages before upstream ones,
+ * and in loops the newest first. Only sources and feeds wait. For a recursive stage a worker keeps
  * at most batch x (depth x (children - 1) + 1) items.
  *
  * A running pipeline has the cores of its places to itself: other work of these places waits until
- * it is over.
+ * the pipeline ends.
  */
 typedef struct weir_pipeline weir_pipeline;
 
-/** A way to a stage. Belongs to its pipeline. */
+/** The bounded queue of items in front of one stage. Belongs to its pipeline. */
 typedef struct weir_tunnel weir_tunnel;
 
 /** A thread of the program, seen as a source. */
@@ -74,11 +74,11 @@ struct weir_batch {
 };
 
 /**
- * Works on the items of a batch in turn. Returns OK, or weir_batch_fail(...): then item `index` has
- * failed, the items before it are complete, and those after it come with another call. What it put
- * for the failed item stays. Calls run at the same time on different batches, unless
- * weir_stage_options::workers says otherwise. It must not wait for weir events, nor block for long:
- * a feed is for threads that do.
+ * Works on the items of a batch one after the other. Returns OK, or weir_batch_fail(...): then item
+ * `index` has failed, the items before it are complete, and those after it come with another call.
+ * Items that it put for the failed item remain. Calls run at the same time on different batches,
+ * unless weir_stage_options::workers is 1. It must not wait for weir events, nor block for long:
+ * threads that wait use a feed.
  */
 typedef weir_status (*weir_stage_function)(weir_batch* batch);
 
@@ -103,26 +103,26 @@ typedef struct weir_item weir_item;
 /**
  * Keeps item `index` of the batch beyond the call: it is complete when weir_item_complete() says
  * so, and until then neither its epoch nor its stage nor the pipeline is at its end. For work that
- * goes on elsewhere, such as a write that another thread does. Its bytes are not kept: copy them.
- * Inside the call of a stage that is a function, once for each item. An item that fails, or comes
- * again because one before it did, is not kept any more.
+ * another thread finishes, such as a write. The item's bytes are not kept: copy them. Call it
+ * inside the call of a stage that is a function, once for each item. An item that fails, or that is
+ * delivered again because one before it failed, is no longer kept.
  */
 WEIR_API weir_status weir_item_keep(weir_batch* batch, size_t index, weir_item** out_item);
 
 /**
- * Completes an item that was kept, and frees it. On any thread, once: the second time is
- * INVALID_ARGUMENT, and so is any time after the end of the pipeline's life, with the stage and the
- * item in the message. What is forgotten keeps the pipeline from its end: weir_pipeline_wait()
- * names it at its deadline, and a pipeline that is destroyed first logs it.
+ * Completes an item that was kept, and frees it. Any thread, once: a second call, and a call after
+ * the pipeline was destroyed, returns INVALID_ARGUMENT with the stage and the item in the message.
+ * An item that is never completed keeps the pipeline from its end: weir_pipeline_wait() names it at
+ * its deadline, and weir_pipeline_destroy() logs it.
  */
 WEIR_API weir_status weir_item_complete(weir_item* item);
 
 /** What happens to items for which there is no room. */
 typedef enum weir_overflow {
   WEIR_OVERFLOW_BLOCK = 0,       /**< sources and feeds wait */
-  WEIR_OVERFLOW_DROP_NEWEST = 1, /**< the item that comes is dropped */
-  WEIR_OVERFLOW_DROP_OLDEST = 2, /**< the item that is there longest is dropped */
-  WEIR_OVERFLOW_KEEP_LATEST = 3  /**< as before with room for one item: the newest */
+  WEIR_OVERFLOW_DROP_NEWEST = 1, /**< the new item is dropped */
+  WEIR_OVERFLOW_DROP_OLDEST = 2, /**< the oldest item in the tunnel is dropped */
+  WEIR_OVERFLOW_KEEP_LATEST = 3  /**< DROP_OLDEST with room for one item */
 } weir_overflow;
 
 typedef struct weir_tunnel_options {
@@ -196,15 +196,15 @@ typedef struct weir_stage_options {
   size_t output_count;
   weir_stage_function function;
   /** Called once, with no items, when the stage has reached its end: it may still put items for
-      stages that are not at theirs, which belong to the last epoch begun, or one more where that
-      was complete before a feed was closed or a source over. May be NULL. */
+   * stages that are not at their end. These belong to the last epoch begun, or to one more if that
+   * epoch was complete before a feed was closed or a source ended. May be NULL. */
   weir_stage_function at_end;
   void* payload;
   void (*release)(void* payload); /**< called once, when the pipeline is destroyed; may be NULL */
   weir_place* place; /**< of a host domain, with the cores that work on it; NULL: the pipeline's */
   size_t workers;    /**< that work on it at once; 0: all cores of the place; a source: 1 */
-  /** What it puts leaves in the order of its input, which it takes in the order in which it came.
-      The next stage sees that order with workers = 1. Not in a loop. */
+  /** The stage takes items in the order of arrival, and its output items keep that order. The next
+   * stage sees that order with workers = 1. Not in a loop. */
   bool ordered;
   /** Used in place of a function. Runs on `place`, of any domain, which must have no workers of the
       pipeline and must outlive it. Workers of the pipeline's place move the items. */
@@ -223,33 +223,36 @@ typedef struct weir_item_failure {
 } weir_item_failure;
 
 /**
- * What keeps workers from contending for the words of a tunnel: the two layers of paper 002,
- * section 3.4. There they are made for warps and blocks of a card; for a worker, a batch is what a
- * warp is.
+ * How workers avoid contention on the counters of a tunnel: the two layers of paper 002, section
+ * 3.4. The paper has them for warps and blocks of a GPU; a worker's batch corresponds to a warp.
  */
 typedef enum weir_relief {
-  WEIR_RELIEF_BOTH = 0, /**< claims of batches; and workers keep what they put, for themselves,
-                             until others have nothing to do */
-  WEIR_RELIEF_WARP = 1, /**< one claim for a batch of items; all go through what workers share */
-  WEIR_RELIEF_OFF = 2   /**< each item is claimed by itself, too */
+  WEIR_RELIEF_BOTH = 0, /**< claims of batches; a worker keeps the items it puts for itself until
+                           other workers are idle */
+  WEIR_RELIEF_WARP =
+      1,              /**< one claim for a batch of items; all items go through the shared tunnel */
+  WEIR_RELIEF_OFF = 2 /**< each item is claimed separately */
 } weir_relief;
 
 typedef struct weir_pipeline_options {
   size_t struct_size;
   const char* name;  /**< NULL: "pipeline N" */
   weir_place* place; /**< of stages without one; NULL: of all free cores of the first host domain */
-  bool keep_going;   /**< a failed item ends nothing; otherwise the first one cancels the rest */
-  size_t batch;      /**< items that a call gets at most; 0: 64 */
-  size_t epochs;     /**< that may be under way at once; 0: one epoch that never ends by itself */
-  /** Items that a worker keeps for one tunnel at most, in bytes; 0: 256 MiB. Putting more fails the
-      item that puts: a loop without an exit ends so. */
+  bool
+      keep_going; /**< continue after a failed item; otherwise the first failure cancels the rest */
+  size_t batch;   /**< items that a call gets at most; 0: 64 */
+  size_t epochs;  /**< at most in flight at once; 0: one epoch that never ends by itself */
+  /** Most bytes of items that a worker keeps for one tunnel; 0: 256 MiB. A call that puts more
+   * fails its item, which ends a loop without an exit. */
   size_t keep_bytes;
-  /** On any worker, or for a batch of a device where that ends; must not wait. */
+  /** Called on any worker, or for a batch of a device on the thread that completes it; must not
+   * wait. */
   void (*on_failure)(const weir_item_failure* failure, void* payload);
-  /** All items of an epoch are complete, in order; on any worker, one call at a time. */
+  /** Called when all items of an epoch are complete, in the order of epochs; on any worker, one
+   * call at a time. */
   void (*on_epoch)(uint64_t epoch, void* payload);
   void* payload;      /**< of both */
-  weir_relief relief; /**< less than both: for comparison */
+  weir_relief relief; /**< for measurements */
 } weir_pipeline_options;
 #define WEIR_PIPELINE_OPTIONS_INIT \
   { sizeof(weir_pipeline_options), NULL, NULL, false, 0, 0, 0, NULL, NULL, NULL, WEIR_RELIEF_BOTH }
@@ -260,11 +263,11 @@ WEIR_API weir_status weir_pipeline_create(weir_runtime* runtime,
                                           weir_pipeline** out_pipeline);
 
 /**
- * Cancels what still runs, waits for it, and frees the pipeline with all that belongs to it, feeds
- * included. Threads that wait in weir_feed_put() get CANCELLED first; none is in another call with
- * a feed or the pipeline, or only on its way into that one: where the program cannot know, it calls
- * weir_pipeline_cancel() and lets them return before this. NULL is ignored. Inside a kernel,
- * callback or stage a thread of the runtime does it soon.
+ * Cancels the pipeline, waits for its end, and frees it with everything that belongs to it, feeds
+ * included. Threads that wait in weir_feed_put() return CANCELLED first. No other thread may be in,
+ * or begin, another call with a feed or the pipeline; a program that cannot rule this out calls
+ * weir_pipeline_cancel() and waits until its threads have returned. NULL is ignored. Inside a
+ * kernel, callback or stage a thread of the runtime destroys the pipeline later.
  */
 WEIR_API void weir_pipeline_destroy(weir_pipeline* pipeline);
 
@@ -277,7 +280,7 @@ WEIR_API weir_status weir_pipeline_add_tunnel(weir_pipeline* pipeline,
 WEIR_API weir_status weir_pipeline_add_stage(weir_pipeline* pipeline,
                                              const weir_stage_options* options);
 
-/** A matrix of which stages set values and a device makes others, in sweeps. Belongs to its
+/** A matrix: stages set its values, and a device computes new values in sweeps. Belongs to its
  * pipeline. */
 typedef struct weir_stencil weir_stencil;
 
@@ -287,19 +290,18 @@ typedef struct weir_stencil_region {
 } weir_stencil_region;
 
 /**
- * The kernel of a tile has two operands, the values it makes and those it makes them of: the tile
- * before, with its halo as far as the matrix goes. Its scalars, as i64, are rows and columns of the
- * tile, the values between two rows of both operands, the rows above and the columns left of the
- * tile in the second operand, the row and column of the tile, the rows and columns of the matrix,
- * and then those given here.
+ * The kernel of a tile has two operands: the values it computes, and the values of the sweep
+ * before, which are the tile with its halo clipped to the matrix. Its scalars, as i64, are rows and
+ * columns of the tile, the values between two rows of both operands, the rows above and the columns
+ * left of the tile in the second operand, the row and column of the tile, the rows and columns of
+ * the matrix, and then the scalars given here.
  */
 typedef struct weir_stencil_options {
   size_t struct_size;
-  const char* name;   /**< NULL: "stencil" */
-  weir_tunnel* input; /**< of weir_stencil_region: an output of the stages that set values */
-  weir_tunnel*
-      output;        /**< gets each tile of the last sweep when it is in result; NULL: none does */
-  weir_place* place; /**< that runs the kernel; see weir_stage_options::kernel */
+  const char* name;    /**< NULL: "stencil" */
+  weir_tunnel* input;  /**< of weir_stencil_region: an output of the stages that set values */
+  weir_tunnel* output; /**< gets each tile of the last sweep when it is in result; NULL: none */
+  weir_place* place;   /**< that runs the kernel; see weir_stage_options::kernel */
   const weir_kernel* kernel; /**< or NULL with kernel_name */
   const char* kernel_name;
   const weir_scalar* scalars; /**< copied */
@@ -307,10 +309,11 @@ typedef struct weir_stencil_options {
   weir_buffer* result; /**< rows x columns values, one row after the other */
   size_t rows, columns;
   size_t value_bytes;
-  size_t region_rows, region_columns; /**< what is copied and made at once; 0: 64 */
-  size_t halo; /**< values on each side that one is made of, at most a region */
-  /** Also those beside it in both directions, as a 3x3 stencil needs; WEIR_STENCIL_OPTIONS_INIT:
-      true. Without them, for a cross, a tile does not wait for the regions at its corners. */
+  size_t region_rows, region_columns; /**< size of a region, copied and computed at once; 0: 64 */
+  size_t halo; /**< values on each side that a value depends on, at most a region */
+  /** Whether a value also depends on diagonal neighbours, as in a 3x3 stencil;
+     WEIR_STENCIL_OPTIONS_INIT: true. false, for a cross: a tile does not wait for the regions at
+     its corners. */
   bool corners;
   size_t sweeps;    /**< how often; 0: 1 */
   size_t batch;     /**< regions that are copied at once; 0: 16; see weir_stage_kernel::batch */
@@ -325,11 +328,11 @@ typedef struct weir_stencil_options {
 /**
  * Adds a stencil (the lazy reference-based scheme of paper 002, with counters in place of polling).
  *
- * The call that sets the last value of a region puts the region into the input tunnel. Then it is
- * copied to the device, each value once. A tile is computed as soon as all values that its stencil
- * reads are there. Memory for regions that are being set is reused after their copy. A region that
- * is incomplete, or was not put into the input tunnel, fails the pipeline when all stages that set
- * values are at their end.
+ * The call that sets the last value of a region puts the region into the input tunnel. The pipeline
+ * then copies it to the device, each value once. A tile is computed as soon as the device has all
+ * values that its stencil reads. Memory for regions that are being set is reused after their copy.
+ * A region that is incomplete, or was not put into the input tunnel, fails the pipeline when all
+ * stages that set values are at their end.
  */
 WEIR_API weir_status weir_pipeline_add_stencil(weir_pipeline* pipeline,
                                                const weir_stencil_options* options,
@@ -338,8 +341,8 @@ WEIR_API weir_status weir_pipeline_add_stencil(weir_pipeline* pipeline,
 /**
  * Sets rows x columns values, given row by row, `stride` values apart. Inside a stage, with its
  * outlet for the input of the stencil. Threads may set different values at once. INVALID_ARGUMENT
- * for a value that is set already: such a call sets nothing, unless another sets the same at that
- * moment.
+ * for a value that is already set: such a call sets nothing, unless another thread sets the same
+ * value at the same time.
  */
 WEIR_API weir_status weir_stencil_set(weir_stencil* stencil, weir_outlet* outlet, size_t row,
                                       size_t column, size_t rows, size_t columns,
@@ -360,16 +363,16 @@ typedef struct weir_stencil_info {
 WEIR_API weir_status weir_stencil_get_info(weir_stencil* stencil, weir_stencil_info* out_info);
 
 /**
- * Starts the workers and returns. In virtual time there are none: threads that wait for the
- * pipeline are its workers, one at a time, and what stages do on them takes none of that time. A
- * pipeline starts once. INVALID_ARGUMENT when the shape is wrong: a tunnel that no stage takes
- * items from, or into which nothing can put any, as into a loop without a source or an open feed.
+ * Starts the workers and returns. In virtual time there are no workers: threads that wait for the
+ * pipeline run its stages, one at a time, and stages take no virtual time. A pipeline starts once.
+ * INVALID_ARGUMENT when no stage takes items from a tunnel, or when no source or open feed can put
+ * items into it, as in a loop without a source.
  */
 WEIR_API weir_status weir_pipeline_start(weir_pipeline* pipeline);
 
 /**
- * Starts and works until the end on the calling thread, in place of a worker of the first place.
- * Returns what weir_pipeline_wait() does.
+ * Starts the pipeline and works on it until the end on the calling thread, in place of a worker of
+ * the first place. Returns what weir_pipeline_wait() returns.
  */
 WEIR_API weir_status weir_pipeline_run(weir_pipeline* pipeline);
 
@@ -379,24 +382,25 @@ WEIR_API weir_status weir_pipeline_run(weir_pipeline* pipeline);
  */
 WEIR_API weir_status weir_pipeline_wait(weir_pipeline* pipeline, int64_t timeout_ns);
 
-/** Ends the pipeline without working on the items that are left. Any thread, stages included. */
+/** Ends the pipeline without working on the remaining items. Any thread, stages included. */
 WEIR_API weir_status weir_pipeline_cancel(weir_pipeline* pipeline);
 
 /**
- * Opens a way for the program to put items. After the start only while another feed of the tunnel
- * is open. The caller closes it with weir_feed_close().
+ * Opens a feed through which the program puts items. After the start, allowed only while another
+ * feed of the tunnel is open. The caller closes it with weir_feed_close().
  */
 WEIR_API weir_status weir_feed_open(weir_tunnel* tunnel, weir_feed** out_feed);
 
 /**
- * Puts items, one after the other, each visible at once. Waits for room up to timeout_ns where the
- * tunnel blocks: TIMEOUT, with the number that was put in *out_put (may be NULL). CANCELLED when
- * the pipeline is. A feed belongs to one thread at a time.
+ * Puts items, one after the other, each visible at once. Where the tunnel blocks, waits for room up
+ * to timeout_ns: TIMEOUT, with the number of items put in *out_put (may be NULL). CANCELLED when
+ * the pipeline is cancelled. A feed belongs to one thread at a time.
  */
 WEIR_API weir_status weir_feed_put(weir_feed* feed, const void* items, size_t count,
                                    int64_t timeout_ns, size_t* out_put);
 
-/** What is put from now on belongs to the next epoch. While too many are under way, put waits. */
+/** Items put from now on belong to the next epoch. weir_feed_put() waits while too many epochs are
+ * in flight. */
 WEIR_API weir_status weir_feed_next_epoch(weir_feed* feed);
 
 /** Closes and frees a feed: it puts nothing more. NULL is ignored. */
@@ -428,25 +432,25 @@ typedef struct weir_pipeline_info {
   { sizeof(weir_pipeline_info), NULL, 0, 0, 0, false, 0, 0, 0 }
 
 /**
- * Fills out_info, and the first stage_count of the infos of the stages. stages may be NULL. While
- * the pipeline runs the counts are a little old.
+ * Fills out_info, and the infos of the first stage_count stages. stages may be NULL. While the
+ * pipeline runs the counts lag slightly.
  */
 WEIR_API weir_status weir_pipeline_get_info(weir_pipeline* pipeline, weir_pipeline_info* out_info,
                                             weir_stage_info* stages, size_t stage_count);
 
-/** Classes of ages: each is at most an eighth of its least age wide; the last has all from 34
-    minutes on. */
+/** Number of age classes: a class is at most an eighth of its least age wide; the last has all ages
+ * from 34 minutes on. */
 #define WEIR_LATENCY_CLASSES 312
 
-/** How old items were when a stage was done with them: numbers of items, in classes. */
+/** Ages of items when a stage completed them: the number of items in each class. */
 typedef struct weir_latency {
   uint64_t items[WEIR_LATENCY_CLASSES];
 } weir_latency;
 
 /**
- * Finds the age in nanoseconds that `percent` of the items had at most; -1: there are none.
- * `before`, which may be NULL, is what was counted earlier and is left out, so that two states of a
- * stage give the percentiles of the time between them.
+ * Finds the age in nanoseconds that `percent` of the items had at most; -1: no items. `before`,
+ * which may be NULL, holds earlier counts, which are subtracted, so that two states of a stage give
+ * the percentiles of the time between them.
  */
 WEIR_API weir_status weir_latency_percentile(const weir_latency* latency,
                                              const weir_latency* before, double percent,
@@ -465,11 +469,11 @@ typedef struct weir_stage_state {
   uint64_t failed;
   uint64_t put;  /**< items it has put */
   uint64_t kept; /**< items that it keeps beyond its calls, by weir_item_keep() */
-  /** Time that all workers together spent in it, of which some calls are measured for all; of a
-      kernel the time in which a batch was under way. In virtual time only kernels take any. */
+  /** Time that all workers together spent in the stage, estimated from a sample of calls; for a
+   * kernel, the time during which a batch was in flight. In virtual time only kernels take time. */
   uint64_t busy_ns;
-  /** From the call of the source, or of weir_feed_put(), that put what the item came of, until this
-      stage was done with it. Of a few items; of a batch on a device the first of these counts. */
+  /** From the call of the source or of weir_feed_put() that put the source item until this stage
+   * completed the item. Sampled; a batch on a device counts with its first sampled item. */
   weir_latency latency;
 } weir_stage_state;
 #define WEIR_STAGE_STATE_INIT                                                     \
@@ -481,10 +485,9 @@ typedef struct weir_stage_state {
 
 /**
  * Fills out_state for a stage, by its number: in the order in which they were added, sources
- * included, below weir_pipeline_info::all_stages. Any thread once the pipeline has started; while
- * it runs the counts are a little old. The first call makes the pipeline measure latencies from
- * then on, which costs a reading of the clock for each batch that is sampled and stage that it
- * meets.
+ * included, below weir_pipeline_info::all_stages. Any thread, once the pipeline has started; while
+ * it runs the counts lag slightly. From the first call on the pipeline measures latencies, which
+ * costs one clock read per sampled batch and stage.
  */
 WEIR_API weir_status weir_pipeline_get_stage(weir_pipeline* pipeline, size_t number,
                                              weir_stage_state* out_state);

@@ -27,7 +27,7 @@
 
 namespace weir {
 
-/// A way to the stage that takes its items. A value, valid as long as its pipeline.
+/// The queue of items in front of one stage. A value, valid as long as its pipeline.
 template <class T>
 class Tunnel {
   static_assert(std::is_trivially_copyable_v<T>, "items of tunnels are copied as bytes");
@@ -75,7 +75,7 @@ class Item {
   detail::Owner<weir_item, end> item_;
 };
 
-/// What a stage knows of its call besides its item.
+/// The context of a call of a stage besides its item.
 class StageContext {
  public:
   explicit StageContext(weir_batch* batch, std::size_t index = 0) noexcept
@@ -153,7 +153,7 @@ struct KernelStageOptions {
   std::size_t scratch_bytes = 0;
 };
 
-/// What the code of a kernel stage puts into one output. How many items that are depends on the
+/// The items that the code of a kernel stage puts into one output. Their number depends on the
 /// counting: see weir_stage_output.
 template <class T>
 struct KernelOutput {
@@ -161,7 +161,7 @@ struct KernelOutput {
   std::span<std::uint32_t> numbers;  ///< of items that it puts, 0 before; ALL: none
   std::size_t most = 1;
 
-  /// Room for what item `index` of the batch makes, unless the counting is PER_TUNNEL.
+  /// Room for the output items of item `index` of the batch, unless the counting is PER_TUNNEL.
   std::span<T> of(std::size_t index) const { return items.subspan(index * most, most); }
   /// With PER_ITEM: puts another item for item `index`. Throws std::length_error: there is no room.
   void put(std::size_t index, const T& item) const {
@@ -234,7 +234,7 @@ struct PipelineOptions {
   weir_relief relief = WEIR_RELIEF_BOTH;
 };
 
-/// What a pipeline is doing, stage by stage and tunnel by tunnel: contracts are those of
+/// The state of a pipeline, stage by stage and tunnel by tunnel: contracts are those of
 /// weir_pipeline_get_stage() and weir_pipeline_get_tunnel(). Names live as long as the pipeline.
 struct PipelineState {
   weir_pipeline_info info = WEIR_PIPELINE_INFO_INIT;
@@ -242,8 +242,8 @@ struct PipelineState {
   std::vector<weir_tunnel_state> tunnels = {};
 };
 
-/// The age that `percent` of the items had at most, but for those counted `before`. Negative: there
-/// are none.
+/// The age that `percent` of the items had at most, without the items counted in `before`.
+/// Negative: no items.
 inline std::chrono::nanoseconds percentile(const weir_latency& latency, double percent,
                                            const weir_latency* before = nullptr) {
   std::int64_t ns = 0;
@@ -287,7 +287,7 @@ class Pipeline {
   }
 
   Pipeline(Pipeline&&) noexcept = default;
-  /// The former pipeline ends before what it calls.
+  /// Destroys the former pipeline before the functions that it calls.
   Pipeline& operator=(Pipeline&& other) noexcept {
     pipeline_ = std::move(other.pipeline_);
     runtime_ = other.runtime_;
@@ -336,7 +336,7 @@ class Pipeline {
     described.resize(sizeof...(Out));
     const auto run = [code = std::move(code), described](const Call& call) mutable {
       OutputReader outputs{call, described};
-      // Braces: from the left to the right.
+      // Braces: evaluated from left to right.
       std::tuple<std::span<const T>, KernelOutput<Out>...> arguments{
           call.span<const T>(0), outputs.template next<Out>()...};
       std::apply(
@@ -351,7 +351,7 @@ class Pipeline {
     };
     kernel(name, input, outputs, register_under(name, std::move(run)), place, wanted);
   }
-  /// A kernel on the device of a place, on which no worker is.
+  /// A kernel on the device of a place without workers.
   template <class T, class... Out>
   void kernel(const char* name, const Tunnel<T>& input, const std::tuple<Tunnel<Out>...>& outputs,
               const Kernel& kernel, const Place& place,

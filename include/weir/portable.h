@@ -12,9 +12,9 @@
  *   }
  *
  * A kernel runs in groups of X * Y * Z items. Its body is a sequence of phases, WEIR_ITEMS { ... }:
- * the text of a phase is for one item, and all items of the group are through with it before one
- * begins the next. Text outside of phases is for the whole group: loops and branches around phases,
- * and variables that all items agree on. On the host a phase is a loop over the items, which the
+ * the code of a phase runs for each item, and all items of the group complete it before one begins
+ * the next. Code outside of phases runs for the whole group: loops and branches around phases, and
+ * variables that all items agree on. On the host a phase is a loop over the items, which the
  * compiler turns into vector instructions; on other devices it is code between two barriers. There,
  * the text goes to the device's compiler behind this header, without its #include lines for weir.
  *
@@ -24,12 +24,12 @@
  * Rules:
  * - C that all three languages share: no templates, classes, references, recursion, function
  *   pointers or variable-length arrays; only what this header defines and mathematical functions.
- *   Names that one of the languages has taken are none of yours: half, local, global, kernel, uint.
+ *   Do not use names that one of the languages reserves: half, local, global, kernel, uint.
  * - Parameters are pointers, integers of 32 or 64 bits, float or double. Pointers are the operands
  *   of the action in their order, the others its scalars in theirs. A pointer is to the first byte
  *   of an operand: a tile also needs its leading dimension, as a scalar.
- * - Within a phase items know nothing of each other: what one writes, no other reads or writes.
- *   Atomic additions and the like are the exception. Groups never know of each other.
+ * - Within a phase items are independent: no item reads or writes what another item writes, except
+ *   by atomic operations. Groups are always independent.
  * - Text outside of phases may read what an earlier phase wrote, but the phase after it must not
  *   change that; it writes neither shared nor global memory.
  * - All items of a group take the same way around phases. A phase is not inside another.
@@ -44,7 +44,7 @@
 #define WEIR_PORTABLE_H
 
 /*
- * What there is:
+ * Reference:
  *
  * WEIR_KERNEL(name, X, Y, Z, parameters...) { ... }   a kernel for groups of X * Y * Z items
  * WEIR_GLOBAL      before the type that a pointer to an operand points to

@@ -27,11 +27,12 @@ extern "C" {
  *
  * Operands name host memory. A place whose domain has its own memory works on copies, one for each
  * region that tasks name, packed. They are made when they are needed, kept, shared between readers,
- * and written back when somebody else needs them, when there is no room, or when the program asks:
- * what tasks wrote is in host memory after weir_queue_acquire(), weir_queue_flush() or
- * weir_queue_synchronize(). Between the submission of a task and one of these the program must not
- * touch what the task uses, and nor must streams of its own. Regions that overlap without being the
- * same meet in host memory: programs are fast when they always name the same ones.
+ * and written back when another place needs them, when there is no room, or when the program asks:
+ * results of tasks are in host memory after weir_queue_acquire(), weir_queue_flush() or
+ * weir_queue_synchronize(). Between the submission of a task and one of these calls neither the
+ * program nor its own streams may access the operands of the task. Regions that overlap without
+ * being equal are exchanged through host memory: programs are fast when they always name the same
+ * regions.
  *
  * When a task fails, those that depend on it complete as POISONED and never run, until the queue is
  * synchronised; all others run. Any thread may submit; the order between threads is that of calls.
@@ -60,9 +61,9 @@ WEIR_API weir_status weir_queue_create(weir_runtime* runtime, const weir_queue_o
 
 /**
  * Waits for all tasks and until host memory has all contents, and frees the queue and the places it
- * made. A failure that the program was not told of is logged as a warning. NULL is ignored. The
- * caller sees to it that no other thread is in a call with the queue, or begins one.
- * Inside a kernel, callback or stage of a pipeline a thread of the runtime does it soon.
+ * made. An unreported failure is logged as a warning. NULL is ignored. The caller ensures that no
+ * other thread is in a call with the queue, or begins one. Inside a kernel, callback or stage of a
+ * pipeline a thread of the runtime destroys the queue later.
  */
 WEIR_API void weir_queue_destroy(weir_queue* queue);
 
@@ -88,46 +89,48 @@ typedef struct weir_task {
   { sizeof(weir_task), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, 0, NULL, NULL, NULL }
 
 /**
- * Submits a call of a kernel and returns at once, unless max_in_flight tasks are not complete: then
- * it helps and waits until an eighth of them is, whatever that takes; kernels and callbacks do not
- * wait, and exceed the number. A program must not hold a lock while it submits that its kernels or
- * callbacks take. A task with access REDUCE gets a partial result,
- * set to the identity, in place of its operand, so that tasks that reduce into the same region by
- * the same kernels run at the same time. A queue has at most one for each of its cores, and no more
- * than 32, and uses them in turn: the same program on the same places gives the same bits. They
- * come together before the next task that uses the region otherwise, or when the program asks for
- * it; cancelling the queue drops them. Everything in task is copied. out_event may be
- * NULL. UNSUPPORTED when no place of the queue that may run it can.
+ * Submits a call of a kernel and returns at once, unless max_in_flight tasks are in flight
+ * (backpressure): then the calling thread works on tasks and waits until an eighth of them is
+ * complete, without a deadline; kernels and callbacks do not wait, and exceed the number. While a
+ * program submits it must not hold a lock that its kernels or callbacks take. A task with access
+ * REDUCE gets a partial result, set to the identity, in place of its operand, so that tasks that
+ * reduce into the same region by the same kernels run at the same time. A queue has at most one
+ * partial result for each of its cores, and at most 32, and uses them round robin: the same program
+ * on the same places gives the same bits. The queue combines them before the next task that uses
+ * the region in another way, or when the program acquires or flushes it; cancelling the queue drops
+ * them. Everything in task is copied. out_event may be NULL. UNSUPPORTED when none of the allowed
+ * places of the queue can run it.
  */
 WEIR_API weir_status weir_queue_submit(weir_queue* queue, const weir_task* task,
                                        weir_event* out_event);
 
 /**
- * Waits until host memory has the newest contents of a region and no earlier task touches them any
- * more; with READ none writes them. After it the program may use them so until it submits the next
- * task that names them. Tasks of other regions go on. Returns the failure of a task that was to
- * write the region, or TIMEOUT.
+ * Waits until host memory has the newest contents of a region and no earlier task accesses them;
+ * with READ, until no earlier task writes them. Then the program may use them with that access
+ * until it submits the next task that names them. Tasks of other regions go on. Returns the failure
+ * of a task that was to write the region, or TIMEOUT.
  */
 WEIR_API weir_status weir_queue_acquire(weir_queue* queue, weir_buffer* buffer, weir_region region,
                                         weir_access access, int64_t timeout_ns);
 
-/** The same without waiting, for reading: the event, which may be NULL, says when. */
+/** weir_queue_acquire() for reading without waiting: the event, which may be NULL, completes when
+ * host memory has the contents. */
 WEIR_API weir_status weir_queue_flush(weir_queue* queue, weir_buffer* buffer, weir_region region,
                                       weir_event* out_event);
 
 /**
  * Waits until all tasks submitted so far are complete and host memory has all contents. Returns the
- * status of the first task, in program order, that failed since the last time, and forgets it.
- * TIMEOUT forgets nothing. Of threads that synchronise a queue at the same time several may be told
- * the same failure. Refused with BUSY inside a kernel or a callback.
+ * status of the first task, in program order, that failed since the last call, and clears it.
+ * TIMEOUT clears nothing. Several threads that synchronise a queue at the same time may get the
+ * same failure. Refused with BUSY inside a kernel or a callback.
  */
 WEIR_API weir_status weir_queue_synchronize(weir_queue* queue, int64_t timeout_ns);
 
 /**
- * Completes every task that has not started as CANCELLED. Running ones end normally. What a
- * cancelled task was to write without reading it (WEIR_ACCESS_WRITE) is unspecified then, in host
- * memory, too, as after a failure: a card may give back memory that was to be written. What it was
- * to read and write is as the tasks before it left it.
+ * Completes every task that has not started as CANCELLED. Running ones end normally. An operand
+ * that a cancelled task was to write without reading (WEIR_ACCESS_WRITE) is unspecified then, in
+ * host memory, too, as after a failure: a device may copy back memory that was to be written. An
+ * operand that it was to read and write keeps the contents of the tasks before.
  */
 WEIR_API weir_status weir_queue_cancel(weir_queue* queue);
 
@@ -135,7 +138,7 @@ WEIR_API weir_status weir_queue_cancel(weir_queue* queue);
 typedef struct weir_queue_share {
   const char* place;  /**< its name; lives as long as the place */
   uint64_t tasks;     /**< that ran there */
-  int64_t busy_ns;    /**< they took together, where that is known; of brief ones some are timed */
+  int64_t busy_ns;    /**< total run time, where known; brief tasks are sampled */
   uint64_t bytes_in;  /**< copied to its memory for them */
   uint64_t bytes_out; /**< copied from its memory */
 } weir_queue_share;
@@ -146,8 +149,8 @@ typedef struct weir_queue_info {
   const char* policy;
   size_t place_count;
   uint64_t submitted, completed; /**< tasks, those that begin and end reductions included */
-  size_t max_in_flight;          /**< of the options, or what stands for 0 there */
-  const char* remarks; /**< why places have got no task, a line each; NULL: nothing to say. Lives
+  size_t max_in_flight;          /**< of the options, or the default that replaced 0 */
+  const char* remarks; /**< why places have got no task, one line each; NULL: no remarks. Lives
                             as long as the queue */
 } weir_queue_info;
 #define WEIR_QUEUE_INFO_INIT \
@@ -167,12 +170,12 @@ WEIR_API weir_status weir_queue_get_info(weir_queue* queue, weir_queue_info* out
 typedef struct weir_candidate {
   weir_place* place;
   size_t cores;
-  size_t tasks;           /**< that it has and that are not over */
-  bool full;              /**< has enough for now: choosing it puts the task off */
+  size_t tasks;           /**< bound to it and not complete */
+  bool full;              /**< its window is full: choosing it defers the task */
   double weight;          /**< of the options, or its cores times its measured speed */
-  int64_t free_ns;        /**< until it is done with them */
-  int64_t ready_ns;       /**< until the operands have their values, wherever */
-  int64_t transfer_ns;    /**< to copy what is missing there */
+  int64_t free_ns;        /**< until it has completed them */
+  int64_t ready_ns;       /**< until the operands have their values, on any place */
+  int64_t transfer_ns;    /**< to copy the missing operands there */
   int64_t run_ns;         /**< of the task, -1: never run on a place like this */
   uint64_t missing_bytes; /**< of the operands that it reads */
   uint64_t owned_bytes;   /**< of the operands that it writes, last written there */
@@ -190,8 +193,8 @@ typedef size_t (*weir_policy_function)(const char* task, const weir_candidate* c
 
 typedef struct weir_policy_options {
   size_t struct_size;
-  const char* name;    /**< of a kind no other policy of the runtime has */
-  const char* summary; /**< one line for people */
+  const char* name;    /**< unique in the runtime */
+  const char* summary; /**< one line of description */
   weir_policy_function choose;
   void* payload;
 } weir_policy_options;

@@ -29,11 +29,11 @@ typedef struct weir_runtime_options {
    *      [,clock=real|virtual][,gflops=F]        a simulated accelerator made of host cores;
    *      [,kernels=run|skip][,order=host|device] docs/guide/simulated-card.md has all settings
    *   opencl[:N][,alias=on|off][,memory=SIZE]    the Nth OpenCL device; native=off uses a processor
-   *      [,native=on|off]                        as a card
-   *   cuda[:N][,memory=SIZE][,lanes=K]           the Nth card of the CUDA driver
+   *      [,native=on|off]                        as an accelerator
+   *   cuda[:N][,memory=SIZE][,lanes=K]           the Nth device of the CUDA driver
    *   rank:N|*[/DOMAIN]                          a domain of rank N of the fabric, or of each rank
-   *                                              but 0: see weir_rank_serve(); default: host
-   *   null                                       accepts nothing (template for new backends)
+   *                                              except 0: see weir_rank_serve(); default: host
+   *   null                                       runs nothing (template for new backends)
    */
   const char* domains;
   /** Time that weir_runtime_destroy() gives enqueued work before it cancels it; WEIR_FOREVER. */
@@ -41,7 +41,8 @@ typedef struct weir_runtime_options {
   /** BLAS for the built-in tile kernels: "openblas", "blis", "mkl", "reference" or a path; NULL
      takes WEIR_BLAS. */
   const char* blas;
-  /** For domains of other ranks: the program's, which stays until the runtime is destroyed. */
+  /** For domains of other ranks: the program's fabric; the runtime holds it until it is destroyed.
+   */
   weir_fabric* fabric;
 } weir_runtime_options;
 #define WEIR_RUNTIME_OPTIONS_INIT \
@@ -57,18 +58,18 @@ WEIR_API weir_status weir_runtime_create(const weir_runtime_options* options,
                                          weir_runtime** out_runtime);
 
 /**
- * Waits for all enqueued work (see shutdown_timeout_ns), cancels what is left, joins every thread
- * and frees every object of the runtime, whose handles are invalid afterwards. Failures that the
- * program was not told of are logged as warnings, also when it exits without this. NULL is ignored.
- * Must not be called from a kernel or a callback.
+ * Waits for all enqueued work (see shutdown_timeout_ns), cancels what remains, joins every thread
+ * and frees every object of the runtime, whose handles are invalid afterwards. Unreported failures
+ * are logged as warnings, also when the program exits without this call. NULL is ignored. Must not
+ * be called from a kernel or a callback.
  */
 WEIR_API void weir_runtime_destroy(weir_runtime* runtime);
 
 /**
  * Waits until everything enqueued so far in all streams is complete.
  * Reports the first failure of each stream like weir_stream_synchronize(); with several failing
- * streams, that of the stream created first. After TIMEOUT the streams that were complete are as
- * good as new, and the next synchronise tells what failed there.
+ * streams, that of the stream created first. After TIMEOUT the failures of streams that were
+ * complete no longer poison later actions; the next synchronise returns them.
  */
 WEIR_API weir_status weir_runtime_synchronize(weir_runtime* runtime, int64_t timeout_ns);
 
@@ -110,7 +111,7 @@ WEIR_API weir_status weir_runtime_get_stats(const weir_runtime* runtime, weir_st
 /**
  * Writes a description of machine, domains, libraries and kernels as one JSON object.
  * out_json receives at most capacity bytes including the final NUL; *out_size (may be NULL) the
- * size needed. Call with capacity 0 to ask for the size, which another call may find larger.
+ * size needed. Call with capacity 0 to get the size; it may be larger in the next call.
  */
 WEIR_API weir_status weir_runtime_describe(const weir_runtime* runtime, char* out_json,
                                            size_t capacity, size_t* out_size);

@@ -1,4 +1,4 @@
-/* Shares: one index space over many places, each of which fetches its next chunk itself (paper
+/* Shares: one index space over many places; each place fetches its next chunk itself (paper
  * 004). */
 #pragma once
 
@@ -20,15 +20,16 @@ extern "C" {
 /**
  * Distributes the items [0, items) over places of any domains.
  *
- * There is no master: when a place ends a chunk, the thread that learns of it advances a shared
- * counter and enqueues the next chunk there. If chunks are short a place has two, so that it goes
- * on with the one while the other is fetched. Every item is in exactly one chunk that succeeds. A
- * place whose device fails gets no more, and the others take what it had not ended.
+ * There is no master: when a place completes a chunk, the thread that completes it advances a
+ * shared counter and enqueues the next chunk there. If chunks are short a place has two, so that it
+ * runs one while the other is fetched. Every item is in exactly one chunk that succeeds. A place
+ * whose device fails gets no more chunks, and the other places take its incomplete chunks.
  *
  * With a fabric the places of all ranks work on one share (paper 004): every rank starts it, with
- * places of its own. Rank 0 gets all results. It has the counter, which the others advance by
- * one-sided additions, and knows what is done: when a rank is lost the others do what it had not
- * told rank 0 of. When rank 0 is lost the share fails on all.
+ * places of its own. Rank 0 gets all results. Rank 0 has the counter, which the others advance by
+ * one-sided additions, and records which items are complete: when a rank is lost the other ranks
+ * run the items whose completion it had not reported to rank 0. When rank 0 is lost the share fails
+ * on all ranks.
  */
 typedef struct weir_share weir_share;
 
@@ -45,9 +46,10 @@ typedef struct weir_chunk {
  * event of the last. Called on any thread, for several chunks at once; it does not wait.
  *
  * Anything but OK ends the share with that status, and the message of weir_last_error(), as the
- * failure of an action does. But DEVICE_ERROR, UNAVAILABLE and NETWORK_ERROR, of either, say that
- * the place is of no use: it gets no more chunks, and the others do this one, perhaps beside what
- * the function has enqueued. When no place is left that ends the share.
+ * failure of an action does. Exception: DEVICE_ERROR, UNAVAILABLE and NETWORK_ERROR, from the
+ * function or an action, mean that the place is lost: it gets no more chunks, and another place
+ * runs this chunk, possibly while actions that the function has enqueued still run. The share fails
+ * when no place remains.
  *
  * The chunks of a stream must not depend on each other. A chunk of a device that failed is enqueued
  * again on another: what a chunk writes must not be what it reads.
@@ -73,21 +75,21 @@ typedef struct weir_share_options {
    */
   const char* chunks;
   weir_chunk_function enqueue;
-  void* payload; /**< handed to it */
-  /** Ways to do a chunk, which the function knows; 0 is 1. "learned" tries all on each place and
-      goes on with the fastest there, the others take way 0. */
+  void* payload; /**< passed to enqueue */
+  /** Number of ways to run a chunk, which the function defines; 0 counts as 1. "learned" tries all
+   * ways on each place and continues with the fastest; other policies use way 0. */
   size_t ways;
   /** The ranks that share; must outlive the share. Items, work, chunks, scheduler and
-     result_offsets are to be the same on all. Refused with UNSUPPORTED in virtual time. NULL: this
-     process. */
+     result_offsets must be the same on all ranks. Refused with UNSUPPORTED in virtual time. NULL:
+     this process. */
   weir_fabric* fabric;
   /** How ranks fetch chunks. NULL: "onesided"
 
-        onesided   by adding to the counter at rank 0, which need not know
-        master     by a message to rank 0, whose answer is the chunk */
+        onesided   by a one-sided addition to the counter at rank 0
+        master     by a message to rank 0, which answers with the chunk */
   const char* scheduler;
-  /** Memory for the results of all items, where the actions of chunks leave them, and which must
-      outlive the share; at rank 0 it gets those of all ranks. NULL: none travel. */
+  /** Memory into which the actions of chunks write the results of all items; must outlive the
+   * share. Rank 0 receives the results of all ranks. NULL: no results are sent. */
   void* results;
   const size_t*
       result_offsets; /**< of each item in `results`, and behind the last, in bytes, copied */
@@ -101,29 +103,29 @@ typedef struct weir_share_options {
 
 /**
  * Starts a share and returns at once. The caller owns *out_share. With a fabric all ranks call it,
- * one thread each, and it waits for them; a failure, TIMEOUT, too, is that of what all ranks do
- * together.
+ * one thread each, and it waits for them; a failure, TIMEOUT included, is that of a collective
+ * operation.
  */
 WEIR_API weir_status weir_share_start(weir_runtime* runtime, const weir_share_options* options,
                                       weir_share** out_share);
 
 /**
- * Waits until all items are done. Returns the failure that ended the share before, which is that of
- * a chunk, or of the last place that had a device; failures of devices whose chunks others took
- * over are no failures. With a fabric all ranks return the same, once all have ended their chunks.
- * Refused with BUSY inside a kernel or a callback.
+ * Waits until all items are complete. Returns the failure that ended the share: that of a chunk, or
+ * of the last remaining device. The failure of a device whose chunks other places took over is not
+ * a failure of the share. With a fabric all ranks return the same, once all have completed their
+ * chunks. Refused with BUSY inside a kernel or a callback.
  */
 WEIR_API weir_status weir_share_wait(weir_share* share, int64_t timeout_ns);
 
 /**
  * Hands out no more chunks, and completes as CANCELLED actions of chunks that have not started.
- * With a fabric any rank does so for all of them; the others do it as soon as they hear of it.
+ * With a fabric a call on any rank cancels the share on all ranks, when these receive the message.
  */
 WEIR_API weir_status weir_share_cancel(weir_share* share);
 
 /**
  * Waits for the share, whatever its outcome, and frees it. NULL is ignored. Inside a kernel,
- * callback or stage of a pipeline a thread of the runtime does it soon.
+ * callback or stage of a pipeline a thread of the runtime destroys the share later.
  */
 WEIR_API void weir_share_destroy(weir_share* share);
 
@@ -131,11 +133,11 @@ WEIR_API void weir_share_destroy(weir_share* share);
 typedef struct weir_share_part {
   const char* place; /**< its name; lives as long as the share */
   uint64_t items;    /**< done there */
-  uint64_t visits;   /**< to the counter that brought a chunk */
+  uint64_t visits;   /**< accesses to the counter that returned a chunk */
   double work;       /**< of these items */
-  int64_t busy_ns;   /**< that it had a chunk */
+  int64_t busy_ns;   /**< during which it had a chunk */
   int64_t idle_ns;   /**< of the share's time, without one */
-  size_t way;        /**< that it took in the end */
+  size_t way;        /**< that it used last */
   bool lost;         /**< its device failed, or its rank is lost */
   unsigned rank;     /**< of the fabric, else 0 */
 } weir_share_part;
@@ -147,8 +149,8 @@ typedef struct weir_share_info {
   size_t place_count;
   uint64_t items, done;
   int64_t makespan_ns; /**< since the start, or from start to end */
-  /** What all of them take for the work at their speeds, work / busy_ns of each, without a break;
-      a place that was lost does no more than it did. */
+  /** The makespan if all places worked without idle time at their measured speeds, work / busy_ns;
+   * a lost place counts only with the work that it did. */
   double ideal_ns;
 } weir_share_info;
 #define WEIR_SHARE_INFO_INIT \
@@ -156,7 +158,8 @@ typedef struct weir_share_info {
 
 /**
  * Fills out_info, and the first part_count of the parts of the places. parts may be NULL. At rank 0
- * of a fabric these are the places of all ranks, as far as they have told; at the others their own.
+ * of a fabric these are the places of all ranks, with what these have reported so far; at other
+ * ranks their own.
  */
 WEIR_API weir_status weir_share_get_info(weir_share* share, weir_share_info* out_info,
                                          weir_share_part* parts, size_t part_count);

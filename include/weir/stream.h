@@ -20,14 +20,14 @@ extern "C" {
  *
  * The effect of its actions on their operands equals their execution in the order in which they
  * were enqueued. Two of them depend on each other if and only if their operands overlap in the same
- * instance and one of them writes; all others may run at the same time and in any order. Of those
- * that waited for the same action the one that was enqueued first is the first to start. Between
- * streams nothing is ordered but by events.
+ * instance and one of them writes; all others may run at the same time and in any order. Actions
+ * that wait for the same action start in the order in which they were enqueued. Only events order
+ * actions of different streams.
  *
  * When an action fails, the later actions of the stream that depend on it complete as POISONED and
- * never run, until the stream is synchronised; all others run. With WEIR_DEPENDENCE_POLICY_NONE
- * nothing depends on an action: syncs without operands say that one has failed, and what comes
- * after them runs. Any thread may enqueue; the order between threads is the order of the calls.
+ * never run, until the stream is synchronised; all others run. With WEIR_DEPENDENCE_POLICY_NONE no
+ * action depends on another: syncs without operands report the failure, and later actions run. Any
+ * thread may enqueue; the order between threads is the order of the calls.
  */
 typedef struct weir_stream weir_stream;
 
@@ -54,11 +54,10 @@ WEIR_API weir_status weir_stream_create(weir_place* place, const weir_stream_opt
                                         weir_stream** out_stream);
 
 /**
- * Waits for the enqueued actions, whatever their outcome, and frees the stream. A failure that the
- * program was not told of, by a synchronise, a wait, an event or a callback, is logged as a
- * warning. NULL is ignored.
- * The caller sees to it that no other thread is in a call with the stream, or begins one.
- * Inside a kernel, callback or stage of a pipeline a thread of the runtime does it soon.
+ * Waits for the enqueued actions, whatever their outcome, and frees the stream. A failure that no
+ * synchronise, wait, event or callback has reported is logged as a warning. NULL is ignored. The
+ * caller ensures that no other thread is in a call with the stream, or begins one. Inside a kernel,
+ * callback or stage of a pipeline a thread of the runtime destroys the stream later.
  */
 WEIR_API void weir_stream_destroy(weir_stream* stream);
 
@@ -85,10 +84,11 @@ typedef struct weir_compute {
 
 /**
  * Enqueues a call of a kernel and returns at once. Everything in compute is copied. When
- * max_in_flight actions are not complete this function, like all below that enqueue, helps and
- * waits until an eighth of them is, whatever that takes; kernels and callbacks do not wait, and
- * exceed the number. A program must not hold a lock meanwhile that its kernels or callbacks take.
- * out_event may be NULL; so it may in all functions below.
+ * max_in_flight actions are in flight (backpressure), the calling thread, in this and all functions
+ * below that enqueue, polls devices and waits until an eighth of them is complete, without a
+ * deadline; kernels and callbacks do not wait, and exceed the number. Meanwhile a program must not
+ * hold a lock that its kernels or callbacks take. out_event may be NULL, here and in all functions
+ * below.
  */
 WEIR_API weir_status weir_stream_compute(weir_stream* stream, const weir_compute* compute,
                                          weir_event* out_event);
@@ -114,7 +114,7 @@ typedef struct weir_transfer {
 
 /**
  * Enqueues a copy between two instances: reads the source and writes the target.
- * Between instances that share their memory it costs nothing but keeps its place in the order.
+ * Between instances that share their memory it copies nothing and only keeps its order.
  */
 WEIR_API weir_status weir_stream_transfer(weir_stream* stream, const weir_transfer* transfer,
                                           weir_event* out_event);
@@ -130,7 +130,7 @@ WEIR_API weir_status weir_stream_download(weir_stream* stream, weir_buffer* buff
 /** What a sync action orders. */
 typedef enum weir_sync_scope {
   WEIR_SYNC_SCOPE_STREAM = 0,   /**< all earlier and all later actions: a barrier (no operands) */
-  WEIR_SYNC_SCOPE_OPERANDS = 1, /**< earlier and later actions that touch the operands */
+  WEIR_SYNC_SCOPE_OPERANDS = 1, /**< earlier and later actions that access the operands */
   WEIR_SYNC_SCOPE_NOTHING = 2   /**< waits for all earlier actions; later ones do not wait for it */
 } weir_sync_scope;
 
@@ -148,7 +148,7 @@ typedef struct weir_sync {
 
 /**
  * Enqueues a sync action: waits inside the stream, never on the calling thread.
- * An event that failed poisons the actions that the sync orders, but none of a stream with
+ * An event that failed poisons the actions that the sync orders, except in a stream with
  * WEIR_DEPENDENCE_POLICY_NONE.
  */
 WEIR_API weir_status weir_stream_sync(weir_stream* stream, const weir_sync* sync,
@@ -160,14 +160,14 @@ WEIR_API weir_status weir_stream_wait_event(weir_stream* stream, const weir_even
 /**
  * Blocks until everything enqueued so far is complete.
  * Returns the status of the first action that failed since the last synchronise, whose message
- * weir_last_error() holds, and forgets it: the stream is as good as new. TIMEOUT forgets nothing.
- * Refused with BUSY inside a kernel or a callback.
+ * weir_last_error() holds, and clears it: later actions are not poisoned by it. TIMEOUT clears
+ * nothing. Refused with BUSY inside a kernel or a callback.
  */
 WEIR_API weir_status weir_stream_synchronize(weir_stream* stream, int64_t timeout_ns);
 
 /**
- * Completes every action that has not started as CANCELLED, those that depend on running ones when
- * these end. Running ones end normally.
+ * Completes every action that has not started as CANCELLED; actions that depend on running ones
+ * complete when these end. Running actions end normally.
  */
 WEIR_API weir_status weir_stream_cancel(weir_stream* stream);
 

@@ -291,7 +291,7 @@ constexpr std::uint32_t group_count(std::size_t items, std::size_t size) noexcep
   return groups < INT32_MAX ? static_cast<std::uint32_t>(groups) : INT32_MAX;
 }
 
-/// What weir_portable_options says, but for the grid.
+/// The fields of weir_portable_options, except the grid.
 struct PortableOptions {
   const weir_portable_kernel* kernel = nullptr;  ///< what WEIR_KERNEL() defines
   const char* source = nullptr;                  ///< the text, nullptr: for the host only
@@ -344,7 +344,7 @@ class Event {
   weir_event event_ = WEIR_EVENT_INIT;
 };
 
-/// A stream that somebody else owns.
+/// A stream, without ownership.
 class StreamRef {
  public:
   StreamRef() = default;
@@ -503,7 +503,7 @@ class Place {
   Stream::OwnedPlace place_;
 };
 
-/// What weir_task says besides kernel, operands and scalars.
+/// The fields of weir_task besides kernel, operands and scalars.
 struct TaskOptions {
   const char* name = nullptr;
   int priority = 0;
@@ -588,7 +588,7 @@ struct Chunk {
   std::size_t way;    ///< of ShareOptions::ways
 };
 
-/// What weir_share_options says, but for the number of items and the function.
+/// The fields of weir_share_options, except the number of items and the function.
 struct ShareOptions {
   const char* name = nullptr;
   const char* chunks = nullptr;              ///< nullptr: "learned"
@@ -670,7 +670,7 @@ class Share {
   }
 
  private:
-  /// What is wrong with lengths, which the C interface does not see; "": nothing.
+  /// Describes wrong array lengths, which the C interface cannot check; "": all are right.
   static std::string complaint(std::uint64_t items, const ShareOptions& wanted) {
     const std::size_t work = wanted.work.size(), offsets = wanted.result_offsets.size();
     if (work > 0 && work != items) {
@@ -683,7 +683,7 @@ class Share {
     return "";
   }
 
-  /// The function, and what it threw first.
+  /// The function, and the first exception that it threw.
   struct Program {
     weir_runtime* runtime = nullptr;
     std::function<Event(const Chunk&)> enqueue;
@@ -706,7 +706,7 @@ class Share {
         return program.keep(WEIR_STATUS_KERNEL_ERROR);
       }
     }
-    /// What other places took over is forgotten for what comes later.
+    /// Drops an exception of a chunk that other places took over, for a later one.
     weir_status keep(weir_status given) {
       const std::lock_guard<std::mutex> lock(mutex);
       if (thrown == nullptr || status == WEIR_STATUS_DEVICE_ERROR ||
@@ -716,7 +716,7 @@ class Share {
       }
       return given;
     }
-    /// Unless something else has ended the share.
+    /// Unless another failure has ended the share.
     void rethrow(weir_status ended) {
       const std::lock_guard<std::mutex> lock(mutex);
       if (thrown != nullptr && status == ended) std::rethrow_exception(thrown);
@@ -778,7 +778,8 @@ class Runtime {
 
   weir_runtime* handle() const noexcept { return runtime_.get(); }
 
-  /// Serves rank 0 if this is another rank: true when that is over. False: the program goes on.
+  /// Serves rank 0 if this is another rank: returns true when rank 0 has closed. False: the program
+  /// goes on.
   bool serve() const {
     bool served = false;
     check(weir_rank_serve(handle(), &served));
@@ -818,8 +819,8 @@ class Runtime {
   Queue queue(const char* policy = nullptr) const&& = delete;
   Queue queue(const weir_queue_options& options) const&& = delete;
 
-  /// Starts to share items out: enqueue(const Chunk&) enqueues those of a chunk and gives the event
-  /// of the last action.
+  /// Starts a share: enqueue(const Chunk&) enqueues those of a chunk and gives the event of the
+  /// last action.
   template <class Enqueue>
   Share share(std::uint64_t items, Enqueue enqueue, const ShareOptions& wanted = {}) const {
     return {handle(), items, std::move(enqueue), wanted};

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/** A way to divide the work of a program, and what it gave. */
+/** A way to divide the work of a program, and the time it took. */
 typedef struct weir_wisdom {
   size_t struct_size;
   size_t places;   /**< of each domain, at least 1 */
@@ -37,9 +37,9 @@ WEIR_API weir_status weir_wisdom_find(const weir_runtime* runtime, const char* p
 
 /**
  * Keeps how to divide a problem, instead of what was kept for it before, in "weir/wisdom" of
- * XDG_CACHE_HOME, or of ~/.cache without it. Where there is no room for the file nothing is kept,
- * which is no error: wisdom saves time, and results never depend on it. From any thread, and from
- * several processes at once: one of them wins. INVALID_ARGUMENT for no places or streams, an
+ * XDG_CACHE_HOME, or of ~/.cache without it. If the file cannot be written nothing is kept, and the
+ * call still returns OK: wisdom saves time, and results never depend on it. From any thread, and
+ * from several processes at once: one of them wins. INVALID_ARGUMENT for no places or streams, an
  * aspect of 0, seconds that are negative or not finite, and text of more than a line.
  */
 WEIR_API weir_status weir_wisdom_keep(const weir_runtime* runtime, const char* problem,
