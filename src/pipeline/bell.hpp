@@ -1,4 +1,4 @@
-// Where threads of the program wait until what they want may be there.
+// An event count on which threads of the program wait for a condition.
 #pragma once
 
 #include <atomic>
@@ -8,17 +8,18 @@
 
 namespace weir::rt {
 
-/// notify() costs one load while no thread waits.
+/// ring() costs one load while no thread waits.
 class Bell {
  public:
-  /// After a change that was made sequentially consistently.
+  /// Wakes all waiting threads. Call it after a sequentially consistent change of the condition.
   void ring() noexcept {
     if (listeners_.load(std::memory_order_seq_cst) == 0) return;
     rings_.fetch_add(1, std::memory_order_acq_rel);
     sys::wake_all(rings_);
   }
 
-  /// Tries until it succeeds or the deadline. try_it() looks sequentially consistently.
+  /// Calls try_it() after each ring until it returns true or the deadline passes. try_it() must
+  /// read the condition sequentially consistently. Returns the last result.
   template <class Try>
   bool listen(std::int64_t deadline_ns, Try&& try_it) {
     if (try_it()) return true;

@@ -78,7 +78,7 @@ Flow::~Flow() {
     const sys::Lock ending(RetainedItems::ends());
     try {
       kept = retained_items_->names();
-    } catch (...) {  // they go without a word
+    } catch (...) {  // the destructor reports nothing
     }
     retained_items_->clear();
   }
@@ -115,7 +115,7 @@ weir_tunnel* Flow::add_tunnel(const weir_tunnel_options& options) {
   return tunnels_.back().get();
 }
 
-/// Batches of a device leave in the order in which they were taken, too.
+/// A device's batches are also sent in the order in which they were taken.
 void Flow::make_offloaded(Stage& stage, OffloadExecutor& executor) {
   if (stage.input == nullptr) {
     fail_argument("source '{}' cannot be a kernel: it has no input", stage.name);
@@ -139,7 +139,7 @@ void Flow::make_room(const Stage& stage, const OffloadExecutor& executor) {
   input.ring.grow(executor.room(), input.item_bytes);
 }
 
-/// What leads to an ordered stage, and from it, goes through rings.
+/// Items to and from an ordered stage go through rings.
 void Flow::make_ordered(Stage& stage) {
   if (stage.input == nullptr) {
     fail_argument("source '{}' cannot be ordered: it has no input", stage.name);
@@ -236,7 +236,7 @@ void Flow::check_shape() const {
   }
 }
 
-/// For each stage those that it puts items for.
+/// For each stage, the stages that it puts items for.
 std::vector<std::vector<std::size_t>> Flow::edges() const {
   std::vector<std::vector<std::size_t>> edges(stages_.size());
   for (const auto& stage : stages_) {
@@ -247,7 +247,7 @@ std::vector<std::vector<std::size_t>> Flow::edges() const {
   return edges;
 }
 
-/// Refuses loops into which nothing brings a first item.
+/// Refuses loops that no source or feed can put a first item into.
 void Flow::check_fed(const std::vector<std::vector<std::size_t>>& edges,
                      const FlowShape& shape) const {
   std::vector<bool> fed(shape.cyclic.size(), false);
@@ -275,7 +275,8 @@ void Flow::check_fed(const std::vector<std::vector<std::size_t>>& edges,
       name_, fmt::join(loop, ", "));
 }
 
-/// Refuses batches that are never full: outside of loops they are gathered in rings.
+/// Refuses batches larger than the ring, in which they are gathered outside of loops: they would
+/// never be full.
 void Flow::check_batches(const FlowShape& shape) const {
   for (const auto& stage : stages_) {
     if (stage->executor == nullptr || shape.cyclic[shape.component[stage->index]]) continue;
@@ -315,13 +316,13 @@ void Flow::make_components(const std::vector<std::vector<std::size_t>>& edges,
   }
 }
 
-/// Lets a device have all items of its stage, and keeps what it puts with it until there is room.
+/// Sends all items of a stage through its device, which keeps results until there is room.
 void Flow::queue_up(Stage& stage) noexcept {
   stage.input->queued = true;
   for (Tunnel* tunnel : stage.outputs) tunnel->queued = true;
 }
 
-/// What a serial stage puts in order, but for loops, where there is none.
+/// Outputs into which a serial stage puts items in order, except in loops, which have no order.
 void Flow::list_order_preserving(Stage& stage) {
   for (Tunnel* tunnel : stage.outputs) {
     if (tunnel->in_order && tunnel->stage->component != stage.component) {
@@ -427,7 +428,7 @@ void Flow::put(weir_feed& feed, const void* items, std::size_t count, std::int64
   if (put < count) fail_put(feed, count - put);
 }
 
-/// Of what a feed puts: sampled at times when somebody asks.
+/// The tag of a feed's items: sampled now and then while latencies are measured.
 ItemTag Flow::tag_of(FeedCounters& feed, std::uint64_t epoch) const noexcept {
   constexpr std::int64_t kBetweenNs = 20'000;
   if (!sampling()) return {epoch};
@@ -479,12 +480,12 @@ void Flow::close(weir_feed& feed) noexcept {
     std::erase_if(open_feeds_, [&](const auto& each) { return each.get() == &feed; });
     own.closed.store(true, std::memory_order_release);
     retire(own);
-    tunnel.open_feeds.fetch_sub(1, std::memory_order_seq_cst);  // or open_feed() finds it open
+    tunnel.open_feeds.fetch_sub(1, std::memory_order_seq_cst);  // last: open_feed() relies on it
   }
   wake_one();
 }
 
-/// Programs may open a feed for each visitor: one set of books is enough for all that are closed.
+/// A program may open very many feeds: all closed feeds of a tunnel share one FeedCounters.
 void Flow::retire(FeedCounters& own) noexcept {
   const auto common = std::find_if(feeds_.begin(), feeds_.end(), [&](const auto& each) {
     return each.get() != &own && &each->tunnel == &own.tunnel &&

@@ -1,4 +1,4 @@
-// Pipelines at work: a state machine that threads run, which come from elsewhere.
+// A running pipeline: a state machine; the threads that run it belong to the caller.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@
 
 namespace weir::rt {
 
-/// Tunnels, stages and the workers' part of their life.
+/// The tunnels, stages and workers of a pipeline.
 ///
 /// A worker takes items in this order: its own buffers, downstream stages first; rings, downstream
 /// first; sources. Most items therefore stay with the worker that made them. When other workers are
@@ -50,64 +50,65 @@ class Flow {
 
   // Building. They throw Error.
   weir_tunnel* add_tunnel(const weir_tunnel_options& options);
-  /// A group is a number below those of seal(). With a carrier, which outlives all work, workers of
-  /// the group only move its items.
+  /// Adds a stage to a group, an index into the argument of seal(). With an executor, which must
+  /// outlive all work, workers of the group only move the stage's items.
   void add_stage(const weir_stage_options& options, std::size_t group,
                  OffloadExecutor* executor = nullptr);
-  /// For time that passes only when a worker lets it: pass_time() returns whether something
-  /// happened, clock() the nanoseconds. Before seal().
+  /// Sets virtual time: pass_time() advances it and returns whether an event happened, clock()
+  /// returns nanoseconds. Before seal().
   void let_time_pass(std::function<bool()> pass_time, std::function<std::int64_t()> clock) {
     pass_time_ = std::move(pass_time);
     clock_ = std::move(clock);
   }
   weir_feed* open_feed(Tunnel& tunnel);
-  /// Checks the shape and makes the workers: so many in each group.
+  /// Checks the shape and creates the workers: group_workers[i] in group i.
   void seal(const std::vector<std::size_t>& group_workers);
   bool sealed() const noexcept { return sealed_.load(std::memory_order_acquire); }
 
   // Running.
   std::size_t workers() const noexcept { return workers_.size(); }
   std::size_t first_worker(std::size_t group) const noexcept { return groups_[group].first_worker; }
-  /// Is a worker until the end, or the deadline, but has one turn at least. By one thread at a time
-  /// for each number.
+  /// Runs a worker until the pipeline ends or the deadline passes, for at least one step. One
+  /// thread at a time for each worker.
   void work(std::size_t worker, std::int64_t deadline_ns = sys::kNever) noexcept;
   void cancel() noexcept {
     const ScopedVisit visit(*this);
     stop(WEIR_STATUS_CANCELLED, "the pipeline was cancelled");
   }
-  /// Fails the whole, unless it is at its end.
+  /// Fails the pipeline, unless it has ended.
   void stop(weir_status status, const char* message) noexcept;
-  /// A carrier says that a batch is over. That one has failed is told at once: all workers may be
-  /// in calls that wait for something which only the end of the pipeline ends.
+  /// Called by an executor when a batch is complete. Reports a failed batch at once, because all
+  /// workers may be in calls that only the end of the pipeline ends.
   void on_batch_complete(Stage& stage, std::size_t slot) noexcept;
-  /// Waits until no code of the program runs any more. False at the deadline.
+  /// Waits until no code of the program runs. Returns false at the deadline.
   bool wait(std::int64_t deadline_ns);
-  /// How it ended, after that.
+  /// The outcome, valid after wait() has returned true.
   const Outcome& outcome() const noexcept { return outcome_; }
-  /// Notes that the program was told of the outcome.
+  /// Notes that the outcome has been reported to the program.
   void mark_reported() noexcept { reported_.store(true); }
-  /// Logs, once, a failure that the program was not told of.
+  /// Logs an unreported failure, once.
   void report_unreported() noexcept;
 
-  // Items that are kept. They throw Error.
+  // Retained items. They throw Error.
   weir_item* keep(StageCall& call, std::size_t index);
-  /// Checks the handle, too: the pipeline of an item may go until then.
+  /// Checks the handle, too: the pipeline of the item may have been destroyed.
   static void complete(weir_item* item);
 
-  // Feeds. They throw Error. put() says how many items were put, also when it throws.
+  // Feeds. They throw Error. put() sets the number of items put, also when it throws.
   void put(weir_feed& feed, const void* items, std::size_t count, std::int64_t deadline_ns,
            std::size_t& put);
   void next_epoch(weir_feed& feed);
-  /// Buries the handle.
+  /// Closes the feed and retires its handle.
   void close(weir_feed& feed) noexcept;
 
   void get_info(weir_pipeline_info& info, weir_stage_info* stages, std::size_t count);
-  /// By their numbers. From the first call on latencies are sampled. They throw Error.
+  /// Fills the state of the stage or tunnel with a number. From the first get_stage() on latencies
+  /// are sampled. They throw Error.
   void get_stage(std::size_t number, weir_stage_state& state);
   void get_tunnel(std::size_t number, weir_tunnel_state& state);
-  /// "stage 'a' has 3 items, stage 'b' 1": those that are not complete.
+  /// Names the stages with items that are not complete: "stage 'a' has 3 items, stage 'b' 1".
   std::string holders();
-  /// Whether it has started and is not over.
+  /// Whether it has started and has not ended.
   bool running() const noexcept { return sealed() && !ended(); }
   /// Grows with every item that is put or complete; 0 before the start.
   std::uint64_t movement() noexcept;
@@ -118,11 +119,11 @@ class Flow {
   struct Component {
     std::vector<Stage*> stages;
     std::vector<std::size_t> producers;  ///< components
-    bool over = false;                   ///< the checker's
+    bool over = false;                   ///< written by the checker only
   };
 
-  /// Counts a thread in complete(), close(), cancel() or a blocking put(). What it does may end the
-  /// pipeline, and the thread that waits for the end may destroy it; destruction waits for this
+  /// Counts a thread in complete(), close(), cancel() or a blocking put(). Such a call may end the
+  /// pipeline, and the thread that waits for the end may destroy it; the destructor waits for this
   /// count.
   class ScopedVisit {
    public:
@@ -141,7 +142,7 @@ class Flow {
   std::size_t workers_of(const Stage& stage) const noexcept;
   std::uint64_t elapsed_ns() const noexcept;
   std::int64_t now_ns() const noexcept { return clock_ ? clock_() : sys::now_ns(); }
-  /// Whether somebody wants to know how old items get.
+  /// Whether latencies are sampled.
   bool sampling() const noexcept { return sampling_.load(std::memory_order_relaxed); }
   [[noreturn]] void fail_put(weir_feed& feed, std::size_t left);
   void retire(FeedCounters& own) noexcept WEIR_REQUIRES(feeds_mutex_);
@@ -195,7 +196,7 @@ class Flow {
               Outputs& outputs) noexcept;
   void fail_item(FlowWorker& worker, const Stage& stage, const void* item,
                  weir_status status) noexcept;
-  /// On any thread: ends the pipeline, unless it goes on.
+  /// Any thread. Calls on_failure, and ends the pipeline unless keep_going is set.
   void report_failure(const weir_item_failure& failure) noexcept;
 
   // Devices.
@@ -213,7 +214,7 @@ class Flow {
   void note_failure(weir_status status, const char* why) noexcept;
 
   // Moving.
-  /// Where somebody counts what they do to the items of a tunnel.
+  /// The counters of a worker or feed for one tunnel.
   struct Counters {
     Count& count;
     Count* epochs;  ///< by slot
@@ -226,8 +227,8 @@ class Flow {
   bool send_ordered(FlowWorker& worker, Stage& stage) noexcept;
   void leave_held(FlowWorker& worker) noexcept;
   bool flush(FlowWorker& worker, Tunnel& tunnel) noexcept;
-  /// Puts items into the ring, or does with them what the tunnel says. Returns how many are done
-  /// with; claimed(number) is called for each part before it can be seen.
+  /// Puts items into the ring; on overflow applies the policy of the tunnel. Returns how many items
+  /// were put or dropped; calls claimed(number) for each part before other threads can see it.
   template <class Claimed>
   std::size_t offer(const Counters& counters, Tunnel& tunnel, const ItemsToPut& items,
                     std::size_t count, Claimed&& claimed) noexcept;
@@ -267,10 +268,11 @@ class Flow {
   void refuse_late_items(FlowWorker& worker, const Stage& stage) noexcept;
   bool find_epochs() noexcept;
   void finish() noexcept;
-  /// Whether it is over: then feeds that are opened from now on put nothing into it.
+  /// Ends the epoch if it is complete, and returns whether it did: feeds opened later put nothing
+  /// into it.
   bool end_epoch(std::uint64_t epoch) noexcept;
   bool epoch_balanced(std::uint64_t epoch) const noexcept WEIR_REQUIRES(feeds_mutex_);
-  /// Epochs that are closed by all who put items, and that had any.
+  /// The number of epochs that all sources and feeds have closed and that had items.
   std::uint64_t closed_epochs() const noexcept WEIR_REQUIRES(feeds_mutex_);
   bool ends_with_items() const noexcept;
   std::size_t slot_of(std::uint64_t epoch) const noexcept { return epoch % options_.epochs; }
@@ -279,7 +281,7 @@ class Flow {
 
   const std::string name_;
   const weir_pipeline_options options_;
-  bool reports_ends_;  ///< the program: workers who are busy look for ends, too
+  bool reports_ends_;  ///< to the program: busy workers check for ends, too
   std::function<bool()> pass_time_;
   std::function<std::int64_t()> clock_;
   std::int64_t started_ns_ = 0;
@@ -299,18 +301,18 @@ class Flow {
   mutable sys::Mutex feeds_mutex_;
   std::vector<std::unique_ptr<FeedCounters>> feeds_ WEIR_GUARDED_BY(feeds_mutex_);
   std::vector<Owned<weir_feed>> open_feeds_ WEIR_GUARDED_BY(feeds_mutex_);
-  /// Of which the program may not have been told yet.
+  /// Epochs that have ended; their on_epoch calls may be pending.
   std::uint64_t epochs_over_ WEIR_GUARDED_BY(feeds_mutex_) = 0;
 
   sys::Atomic<std::uint32_t> state_{kOpen};
-  sys::Atomic<std::uint32_t> working_{0};  ///< threads in work(), or telling of a batch
+  sys::Atomic<std::uint32_t> working_{0};  ///< threads in work(), or reporting a batch
   Bell done_;                              ///< rung when state_ or working_ changes
-  Bell stuck_;                             ///< where workers sleep that keep items
-  sys::Atomic<std::uint32_t> checks_{0};   ///< that were asked for
+  Bell stuck_;                             ///< where workers that keep items sleep
+  sys::Atomic<std::uint32_t> checks_{0};   ///< requested checks for ends
   sys::Atomic<std::uint64_t> epochs_done_{0};
   sys::Mutex outcome_mutex_;
   Outcome outcome_ WEIR_GUARDED_BY(outcome_mutex_);
-  sys::Atomic<bool> reported_{false};  ///< the program was told of it
+  sys::Atomic<bool> reported_{false};  ///< to the program
 };
 
 }  // namespace weir::rt

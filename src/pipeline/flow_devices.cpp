@@ -1,4 +1,4 @@
-// Stages whose batches go to a device: what workers do for them.
+// The work of workers for stages whose batches run on a device.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kUnderWay = 2;  ///< batches that keep a device and its link busy
 
-/// Gives a batch the birth of the first item that has one.
+/// Gives a batch the timestamp of the first item that has one.
 void take_timestamp(ItemTag& batch, std::span<const ItemTag> items) noexcept {
   const auto first =
       std::find_if(items.begin(), items.end(), [](const ItemTag& item) { return item.sampled(); });
@@ -42,7 +42,7 @@ void Flow::on_batch_complete(Stage& stage, std::size_t slot) noexcept {
   wake_one_of(groups_[stage.group]);
 }
 
-/// Who waits for the end waits for this thread, too, as for a worker.
+/// A thread that waits for the end also waits for this thread, as for a worker.
 void Flow::report_batch(Stage& stage, const Reorder::Block& block,
                         const Outcome& outcome) noexcept {
   working_.fetch_add(1, std::memory_order_seq_cst);
@@ -51,7 +51,8 @@ void Flow::report_batch(Stage& stage, const Reorder::Block& block,
   done_.ring();
 }
 
-/// Whether so many items are worth a batch now: a full one is, and any when the device has too few.
+/// Whether to launch a batch with this many items: a full batch, or any if fewer than kUnderWay are
+/// in flight.
 bool Flow::can_load(const Stage& stage, std::size_t items) noexcept {
   if (items == 0 || !stage.reorder->open()) return false;
   return items >= stage.executor->room() || stage.reorder->under_way() < kUnderWay;
@@ -62,7 +63,7 @@ bool Flow::can_load_waiting(const Stage& stage) noexcept {
       stage.leftover ? stage.leftover->count.load(std::memory_order_seq_cst) : 0;
   const Ring<ItemCells>& ring = stage.input->ring;
   if (left == 0 && !ring.ready()) return false;
-  // A ring that is full has no more to wait for.
+  // A full ring gets no more items.
   const std::size_t waiting = ring.has_room() ? ring.size() : stage.executor->room();
   return can_load(stage, std::max<std::size_t>(left + waiting, 1));
 }
@@ -78,7 +79,7 @@ bool Flow::load_waiting(FlowWorker& worker, Stage& stage) noexcept {
   return true;
 }
 
-/// In a loop: what the worker keeps itself goes first, the newest of it.
+/// In a loop: the worker's own items first, newest first.
 bool Flow::load_kept(FlowWorker& worker, Stage& stage) noexcept {
   WorkerBuffer& kept = *worker.buffers[stage.input->index];
   if (stage.input->queued || !can_load(stage, kept.size())) return false;
@@ -97,7 +98,7 @@ bool Flow::load_kept(FlowWorker& worker, Stage& stage) noexcept {
   return true;
 }
 
-/// Fills a batch with items of one epoch that wait. Returns their number.
+/// Fills a batch with waiting items of one epoch. Returns their number.
 std::size_t Flow::fill(Stage& stage, Reorder::Block& block) noexcept {
   const std::size_t bytes = stage.input->item_bytes, room = stage.executor->room();
   const std::size_t slot = static_cast<std::size_t>(&block - stage.reorder->blocks().data());
@@ -135,8 +136,8 @@ void Flow::launch_batch(Stage& stage, Reorder::Block& block) const noexcept {
                          block.count);
 }
 
-/// Puts what came of a batch, and counts it and then the batch. In a loop it goes to the worker, so
-/// that the device never waits for room that only it can make.
+/// Puts and counts the results of a batch, then counts the batch as complete. In a loop the worker
+/// keeps the results, so that the device never waits for room that only it can make.
 void Flow::collect_batch(FlowWorker& worker, Stage& stage, Reorder::Block& block) noexcept {
   const std::size_t slot = static_cast<std::size_t>(&block - stage.reorder->blocks().data());
   Outputs& outputs = stage.newest_first ? worker.outputs[stage.index] : block.outputs;

@@ -1,4 +1,4 @@
-// When stages, epochs and pipelines are at their end.
+// Termination of stages, epochs and pipelines.
 #include <algorithm>
 #include <utility>
 
@@ -7,8 +7,8 @@
 
 namespace weir::rt {
 
-/// Finds out whether something has come to its end, unless somebody is at it, who will look again.
-/// Returns whether something has.
+/// Checks for stages, epochs and the pipeline that have ended. If another thread is checking, makes
+/// it check again and returns false. Returns whether anything has ended.
 bool Flow::check_ends(FlowWorker& worker) noexcept {
   if (checks_.fetch_add(1, std::memory_order_acq_rel) > 0) return false;
   bool found = false;
@@ -19,7 +19,7 @@ bool Flow::check_ends(FlowWorker& worker) noexcept {
   return found;
 }
 
-/// The checker's: ends what is at its end. Returns whether there was something.
+/// Called by the checking thread: ends what is complete. Returns whether anything ended.
 bool Flow::find_ends(FlowWorker& worker) noexcept {
   bool found = false, all = true;
   for (Component& component : components_) {
@@ -50,11 +50,12 @@ bool Flow::is_over(const Component& component) noexcept {
     });
     if (!complete) return false;
   }
-  // Only now: before that, a batch may still be taken, which is complete before it is sent.
+  // Check last: until the counts balance a batch may still be taken, and it is complete before it
+  // is sent.
   return std::all_of(component.stages.begin(), component.stages.end(), has_sent);
 }
 
-/// Whether an ordered stage whose items are complete has sent on what it put for them.
+/// Whether an ordered stage whose items are complete has sent all their results.
 bool Flow::has_sent(const Stage* stage) noexcept {
   if (stage->reorder && !stage->reorder->empty()) return false;
   return stage->order_preserving.empty() || stage->permit.free();
@@ -79,7 +80,8 @@ void Flow::end(FlowWorker& worker, Component& component) noexcept {
   component.over = true;
 }
 
-/// Of what stages put at their end: the last that had any items, or one that is not over.
+/// The epoch of items that stages put at their end: the last that had items, or one that has not
+/// ended.
 std::uint64_t Flow::last_epoch() const noexcept {
   const sys::Lock lock(feeds_mutex_);
   std::uint64_t used = epochs_over_ + 1;
@@ -101,7 +103,7 @@ void Flow::end_executor(FlowWorker& worker, Stage& stage) noexcept {
   }
 }
 
-/// What a stage puts at its end for a stage that ends with it.
+/// Fails items that a stage puts at its end for a stage that ends with it.
 void Flow::refuse_late_items(FlowWorker& worker, const Stage& stage) noexcept {
   for (const Tunnel* tunnel : stage.outputs) {
     if (tunnel->stage->component != stage.component) continue;
@@ -167,7 +169,7 @@ std::uint64_t Flow::closed_epochs() const noexcept {
   return std::min(closed, used);
 }
 
-/// Whether a stage that is not at its end may put something then.
+/// Whether a stage that has not ended may put items at its end.
 bool Flow::ends_with_items() const noexcept {
   return std::any_of(components_.begin(), components_.end(), [](const Component& component) {
     return !component.over &&

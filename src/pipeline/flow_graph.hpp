@@ -8,9 +8,10 @@ namespace weir::rt {
 
 /// Stages that can reach each other are one component: they end together.
 struct FlowShape {
-  std::vector<std::size_t> component;         ///< of each stage; none has an edge to a smaller one
-  std::vector<bool> cyclic;                   ///< of each component
-  std::vector<std::size_t> downstream_first;  ///< all stages; of a component the latest first
+  std::vector<std::size_t>
+      component;             ///< of each stage; edges lead to the same or a larger component
+  std::vector<bool> cyclic;  ///< of each component
+  std::vector<std::size_t> downstream_first;  ///< all stages; in a component the last added first
 };
 
 /// Finds the components (Tarjan). edges[i]: the stages that stage i puts items for.

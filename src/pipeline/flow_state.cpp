@@ -1,4 +1,4 @@
-// What a pipeline says about itself.
+// The reported state of a pipeline.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -95,7 +95,7 @@ std::uint64_t Flow::movement() noexcept {
   return moved;
 }
 
-/// That can be in a stage at once.
+/// Number of workers that can be in a stage at once.
 std::size_t Flow::workers_of(const Stage& stage) const noexcept {
   if (!sealed()) return 0;
   if (stage.executor != nullptr) return 1;

@@ -19,8 +19,7 @@ std::size_t Flow::offer(const Counters& counters, Tunnel& tunnel, const ItemsToP
       if (put > 0 && done < count && one_by_one()) continue;
     }
     if (done == count || tunnel.overflow == WEIR_OVERFLOW_BLOCK) return done;
-    // What is left of these is dropped, or what was there before: all but as many as there is room
-    // for.
+    // Drops the remaining new items, or the oldest items to make room for them.
     const bool newest = tunnel.overflow == WEIR_OVERFLOW_DROP_NEWEST;
     const std::size_t left = count - done, room = newest ? 0 : tunnel.ring.capacity();
     if (left > room) {
@@ -33,7 +32,7 @@ std::size_t Flow::offer(const Counters& counters, Tunnel& tunnel, const ItemsToP
   }
 }
 
-/// Runs a callback of the program: what it throws stops the pipeline.
+/// Runs a callback of the program: an exception stops the pipeline.
 template <class Callback>
 void Flow::guarded(Callback&& callback) noexcept {
   try {

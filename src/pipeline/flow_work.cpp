@@ -1,4 +1,4 @@
-// What workers do: look for items, run stages, move items, sleep.
+// The loop of a worker: find items, run stages, move items, sleep.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -12,9 +12,9 @@ namespace weir::rt {
 
 namespace {
 
-constexpr unsigned kBriefly = 64;         ///< looks before a worker says that it is hungry
-constexpr std::int64_t kSpinNs = 20'000;  ///< looks before it sleeps
-constexpr unsigned kPassesPerCheck = 64;  ///< at sleepers and ends, for one who is busy
+constexpr unsigned kBriefly = 64;         ///< checks before a worker counts as idle
+constexpr std::int64_t kSpinNs = 20'000;  ///< how long it polls before it sleeps
+constexpr unsigned kPassesPerCheck = 64;  ///< of sleepers and ends, by a busy worker
 
 }  // namespace
 
@@ -34,7 +34,7 @@ void Flow::work(std::size_t index, std::int64_t deadline_ns) noexcept {
   done_.ring();
 }
 
-/// Whether it found something to do, which is done.
+/// Does one unit of work. Returns whether it found any.
 bool Flow::step(FlowWorker& worker) noexcept {
   return run_kept(worker) || send_ordered(worker) || run_waiting(worker) || run_source(worker);
 }
@@ -54,7 +54,7 @@ bool Flow::run_kept(FlowWorker& worker) noexcept {
   return flush_all(worker);
 }
 
-/// For a stage of the worker's group for which it keeps something.
+/// Works on items that the worker keeps for a stage of its group.
 bool Flow::run_kept(FlowWorker& worker, Stage& stage) noexcept {
   if (stage.executor != nullptr) return load_kept(worker, stage);
   if (stage.input->queued || !enter(stage)) return false;
@@ -114,7 +114,7 @@ std::size_t Flow::take(FlowWorker& worker, Stage& stage) noexcept {
   return count;
 }
 
-/// Runs a stage on what was taken from a ring, each tag by itself.
+/// Runs a stage on items taken from a ring, one call for each tag.
 void Flow::run_taken(FlowWorker& worker, Stage& stage, std::size_t count,
                      Outputs& outputs) noexcept {
   const std::size_t bytes = stage.input->item_bytes;
@@ -138,7 +138,7 @@ bool Flow::run_source(FlowWorker& worker) noexcept {
       worker.next_source += i + 1;
       run_source(worker, source);
       leave(worker, source);
-      // Of a brief call nobody need be told who sleeps.
+      // After a brief call no sleeping worker needs a wake-up.
       if (worker.pace[source.index].slow()) wake_one_of(worker.group);
       share(worker);
       return true;
@@ -162,7 +162,8 @@ void Flow::run_source(FlowWorker& worker, Stage& source) noexcept {
     source.epochs_used.store(epoch + 1, std::memory_order_release);
   }
   if (worker.call.over || status != WEIR_STATUS_OK) {
-    source.permit.close();  // ends its epoch, too, once what others put at their end is there
+    source.permit
+        .close();  // also ends its epoch, once the items that others put at their end are counted
   } else if (worker.call.epoch_over && options_.epochs > 0) {
     source.epoch.store(epoch + 1, std::memory_order_release);
   }
@@ -214,8 +215,8 @@ weir_item* Flow::keep(StageCall& call, std::size_t index) {
   return item;
 }
 
-/// Of the items of a call the first `done` are kept as it wanted; one that failed is not, and those
-/// after it come again.
+/// Of the items that a call retained, keeps those among the first `done`; a failed item is not
+/// retained, and the items after it are delivered again.
 void Flow::note_retained(FlowWorker& worker, std::size_t done) noexcept {
   for (const StageCall::Retained& each : worker.call.retained) {
     if (each.index < done) {
@@ -280,7 +281,8 @@ weir_status Flow::call(FlowWorker& worker, Stage& stage, weir_stage_function fun
   return status;
 }
 
-/// Counts what a call has put, and then what it is done with. Returns whether it has put anything.
+/// Counts the items that a call has put, then those it has completed. Returns whether it has put
+/// any.
 bool Flow::settle(FlowWorker& worker, Stage& stage, const WorkerBuffer::Batch& batch,
                   Outputs& outputs) noexcept {
   std::size_t created = 0;
@@ -356,7 +358,7 @@ Flow::Counters Flow::counters_of(FlowWorker& worker, const Tunnel& tunnel) noexc
   return {counters.count, worker.epochs.get(), counters.dropped};
 }
 
-/// Brings what a worker keeps to where all can see it, as far as there is room.
+/// Moves the items that a worker keeps to the rings, as far as there is room.
 bool Flow::flush(FlowWorker& worker, Tunnel& tunnel) noexcept {
   return flush(worker, tunnel, *worker.buffers[tunnel.index]);
 }
@@ -374,7 +376,7 @@ bool Flow::flush(FlowWorker& worker, Tunnel& tunnel, WorkerBuffer& kept) noexcep
   return moved;
 }
 
-/// What the worker keeps and cannot work on itself.
+/// Moves the items that the worker keeps and cannot work on to the ring.
 bool Flow::flush_all(FlowWorker& worker) noexcept {
   bool moved = false;
   for (const auto& tunnel : tunnels_) {
@@ -384,7 +386,7 @@ bool Flow::flush_all(FlowWorker& worker) noexcept {
   return moved;
 }
 
-/// Leaves the stages whose items have all gone on.
+/// Leaves the held stages whose output items are all in the rings.
 void Flow::leave_held(FlowWorker& worker) noexcept {
   std::erase_if(worker.held, [&](Stage* stage) {
     if (worker.keeps_in_order(*stage)) return false;
@@ -402,7 +404,7 @@ bool Flow::send_ordered(FlowWorker& worker) noexcept {
   return sent;
 }
 
-/// Returns whether something went on.
+/// Returns whether anything was sent.
 bool Flow::send_ordered(FlowWorker& worker, Stage& stage) noexcept {
   bool moved = false;
   stage.reorder->send([&](Reorder::Block& block) {
@@ -438,7 +440,7 @@ void Flow::drop(const Counters& counters, std::uint64_t epoch, std::size_t count
   counters.count.complete(count);
 }
 
-/// Drops the oldest items that wait, or lets others go on who are just putting or taking them.
+/// Drops the oldest waiting items; if other threads are putting or taking these, yields.
 void Flow::drop_waiting(const Counters& counters, Tunnel& tunnel, std::size_t count) noexcept {
   constexpr std::size_t kAtOnce = 64;
   ItemTag tags[kAtOnce];
@@ -448,8 +450,8 @@ void Flow::drop_waiting(const Counters& counters, Tunnel& tunnel, std::size_t co
   if (found == 0) sys::yield();
 }
 
-/// Gives the older half of what the worker keeps to others who have nothing to do, or the oldest
-/// item where each is claimed by itself.
+/// Moves the older half of the worker's items to the ring for idle workers, or only the oldest item
+/// if items are claimed one by one.
 void Flow::share(FlowWorker& worker) noexcept {
   WorkerGroup& group = worker.group;
   if (group.idle_workers.load(std::memory_order_relaxed) == 0) return;
@@ -465,7 +467,7 @@ void Flow::share(FlowWorker& worker) noexcept {
   }
 }
 
-/// There is room in a tunnel.
+/// Notifies workers and feeds that a tunnel has room.
 void Flow::on_room(Tunnel& tunnel) noexcept {
   tunnel.room.ring();
   stuck_.ring();
@@ -473,7 +475,7 @@ void Flow::on_room(Tunnel& tunnel) noexcept {
 
 // ---- Idling ------------------------------------------------------------------------------------
 
-/// For one who always has something to do, now and then.
+/// Called by a busy worker every kPassesPerCheck passes.
 void Flow::check_others(FlowWorker& worker) noexcept {
   wake_one_of(worker.group);
   if (reports_ends_) check_ends(worker);
@@ -499,14 +501,15 @@ void Flow::spin_then_park(FlowWorker& worker) noexcept {
   group.idle_workers.fetch_sub(1, std::memory_order_relaxed);
 }
 
-/// In virtual time: a worker that has nothing to do lets time pass.
+/// In virtual time: an idle worker advances time.
 void Flow::advance_time(FlowWorker& worker) noexcept {
   constexpr std::int64_t kNapNs = 1'000'000;
   if (check_ends(worker) || ended() || has_work(worker) || pass_time_()) return;
   stuck_.listen(sys::now_ns() + kNapNs, [&] { return ended() || has_work(worker); });
 }
 
-/// Sleepers of a Parking can stand in for each other: who keeps items waits for every change.
+/// A Parking wakes any one of its sleepers, so a worker that keeps items sleeps on stuck_ instead,
+/// which wakes it for every change.
 void Flow::park(FlowWorker& worker) noexcept {
   const auto stirs = [&] { return ended() || has_work(worker) || check_ends(worker); };
   if (stuck(worker)) {
@@ -560,7 +563,7 @@ bool Flow::has_work(const FlowWorker& worker) const noexcept {
                                [&](const Stage* source) { return can_run(*source); });
 }
 
-/// Before the start there are no groups: workers look at all tunnels when they begin.
+/// Before the start there are no groups: workers check all tunnels when they begin.
 void Flow::wake_group_of(const Tunnel& tunnel) noexcept {
   stuck_.ring();
   if (sealed()) groups_[tunnel.stage->group].parking.unpark_one();
@@ -573,7 +576,7 @@ void Flow::wake_one_of(WorkerGroup& group) noexcept {
 
 void Flow::wake_one() noexcept {
   stuck_.ring();
-  if (!sealed()) return;  // groups are being made
+  if (!sealed()) return;  // groups are being created
   for (WorkerGroup& group : groups_) {
     if (group.parking.unpark_one()) return;
   }

@@ -1,4 +1,4 @@
-// What one worker of a pipeline has for itself.
+// The private state of one worker of a pipeline.
 #pragma once
 
 #include <algorithm>
@@ -20,18 +20,19 @@
 
 namespace weir::rt {
 
-/// How many items of a stage a worker takes at once: as many as take about 20 microseconds, so that
-/// clocks cost nothing and others need not wait long for their share.
+/// Adapts the number of items that a worker takes at once from a stage to about 20 microseconds of
+/// work, so that clock reads are cheap and idle workers soon get items.
 class BatchSize {
  public:
   explicit BatchSize(std::size_t most) noexcept : most_(most) {}
 
   std::size_t items() const noexcept { return items_; }
   bool slow() const noexcept { return items_ < most_; }
-  /// Whether the next call is to be timed: all, or a few when calls that are as large as can be are
+  /// Whether to time the next call: every call, or every 16th when calls with the largest batch are
   /// brief.
   bool due() noexcept { return ++calls_ >= 16 || !brief_; }
-  /// What that took. Returns about how long all calls took since the one that was timed before.
+  /// Records the duration of a timed call. Returns an estimate of the time of all calls since the
+  /// previous timed call.
   std::int64_t note(std::size_t items, std::int64_t duration_ns) noexcept {
     if (duration_ns > 2 * kWanted) {
       items_ = std::max<std::size_t>(items_ / 2, 1);
@@ -46,11 +47,11 @@ class BatchSize {
   static constexpr std::int64_t kWanted = 20'000;
   const std::size_t most_;
   std::size_t items_ = 1;
-  int calls_ = 0;  ///< since the last that was timed
+  int calls_ = 0;  ///< since the last timed call
   bool brief_ = false;
 };
 
-/// What a worker counts of one tunnel.
+/// A worker's counters of one tunnel.
 struct alignas(64) TunnelCounters {
   Count count;
   sys::Atomic<std::uint64_t> dropped{0}, failed{0}, most_kept{0};
@@ -60,12 +61,12 @@ struct alignas(64) TunnelCounters {
   }
 };
 
-/// What a worker does for one stage.
+/// A worker's counters of one stage.
 struct StageCounters {
   sys::Atomic<std::uint64_t> put{0}, busy_ns{0};
 };
 
-/// Memory for items on their way, aligned for any type.
+/// Memory for items, aligned for any type.
 class ItemBuffer {
  public:
   explicit ItemBuffer(std::size_t bytes)
@@ -91,7 +92,7 @@ struct StageCall : weir_batch {
     std::uint64_t number;  ///< in RetainedItems
   };
   std::vector<Retained> retained;        ///< beyond the call
-  std::vector<std::uint64_t> unsettled;  ///< of calls that have not settled
+  std::vector<std::uint64_t> unsettled;  ///< items retained by calls that have not settled
   Flow* flow = nullptr;
   Stage* stage = nullptr;
   ItemTag tag;
@@ -100,9 +101,8 @@ struct StageCall : weir_batch {
 /// The workers of one place.
 struct WorkerGroup {
   Parking parking;
-  alignas(64) sys::Atomic<std::uint32_t> idle_workers{
-      0};                      ///< workers that look for something to do
-  std::vector<Stage*> stages;  ///< downstream first
+  alignas(64) sys::Atomic<std::uint32_t> idle_workers{0};  ///< workers without work
+  std::vector<Stage*> stages;                              ///< downstream first
   std::vector<Stage*> sources;
   std::size_t first_worker = 0, workers = 0;
 };
@@ -122,24 +122,24 @@ struct alignas(64) FlowWorker {
   WorkerGroup& group;
   std::vector<std::unique_ptr<WorkerBuffer>> buffers;  ///< by tunnel
   std::vector<Outputs> outputs;                        ///< by stage
-  std::vector<Stage*> held;     ///< not left yet, though nothing of it is running
+  std::vector<Stage*> held;     ///< stages whose permit the worker still holds after its call
   std::vector<BatchSize> pace;  ///< by stage
   const std::unique_ptr<TunnelCounters[]> tunnel_counters;  ///< by tunnel
   const std::unique_ptr<StageCounters[]> stage_counters;    ///< by stage
   const std::unique_ptr<Count[]> epochs;                    ///< by slot
   StageCall call;
-  ItemBuffer taken;  ///< a batch that was taken from a ring, or from a stash that grows meanwhile
+  ItemBuffer taken;  ///< a batch taken from a ring, or from a worker buffer that grows meanwhile
   std::vector<ItemTag> taken_tags;
-  std::int64_t call_began_ns = ItemTag::kNotSampled;  ///< of a call that is timed
+  std::int64_t call_began_ns = ItemTag::kNotSampled;  ///< start of a timed call
   std::size_t next_source = 0;
   unsigned passes = 0;
 
-  /// Whether it keeps something that a stage has put and whose order matters.
+  /// Whether the worker keeps items that a stage has put into an order-preserving output.
   bool keeps_in_order(const Stage& stage) const noexcept {
     return std::any_of(stage.order_preserving.begin(), stage.order_preserving.end(),
                        [&](const Tunnel* tunnel) { return !buffers[tunnel->index]->empty(); });
   }
-  /// Whether it keeps something that a stage has put for stages that it is in no loop with.
+  /// Whether the worker keeps items that a stage has put for stages of other components.
   bool keeps_for_others(const Stage& stage) const noexcept {
     return std::any_of(stage.outputs.begin(), stage.outputs.end(), [&](const Tunnel* tunnel) {
       return tunnel->stage->component != stage.component && !buffers[tunnel->index]->empty();

@@ -16,7 +16,7 @@ struct ItemsToPut {
   const unsigned char* items;
   ItemTag tag;
 };
-/// Where items that are taken go; `items` null: nowhere.
+/// Destination of taken items; `items` null: they are discarded.
 struct ItemsToTake {
   unsigned char* items;
   ItemTag* tags;

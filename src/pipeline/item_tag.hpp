@@ -1,4 +1,4 @@
-// What an item carries beside its bytes.
+// The epoch and timestamp of an item.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ struct ItemTag {
   static constexpr std::int64_t kNotSampled = INT64_MIN;
 
   std::uint64_t epoch = 0;
-  /// When that was put by a source or feed of which the item came: of a few, while somebody asks.
+  /// When a source or feed put the source item of this item; sampled, while latencies are measured.
   std::int64_t timestamp_ns = kNotSampled;
 
   bool sampled() const noexcept { return timestamp_ns != kNotSampled; }

@@ -1,4 +1,4 @@
-// How old items were when a stage was done with them.
+// Ages of items when a stage completed them.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace weir::rt {
 
-/// Numbers of items by age, in classes that are an eighth of their least age wide. Any thread.
+/// A histogram of ages, with classes that are an eighth of their least age wide. Any thread.
 class Latencies {
  public:
   void note(std::int64_t age_ns, std::uint64_t items) noexcept {

@@ -1,4 +1,4 @@
-// What works on the batches of a stage in place of workers: a device.
+// The interface to a device that runs the batches of a stage in place of workers.
 #pragma once
 
 #include <cstddef>
@@ -22,28 +22,29 @@ class OffloadExecutor {
   virtual ~OffloadExecutor() = default;
 
   virtual std::size_t slots() const noexcept = 0;
-  /// Items that a slot has room for, and whether the program has said how many.
+  /// Items that a slot has room for, and whether the program has set this number.
   virtual std::size_t room() const noexcept = 0;
   virtual bool room_is_given() const noexcept = 0;
   virtual unsigned char* items(std::size_t slot) noexcept = 0;
-  /// Begins with the first `count` items of a slot; on_batch_complete() follows once, maybe at
-  /// once.
+  /// Launches a batch of the first `count` items of a slot; calls on_batch_complete() exactly once,
+  /// possibly before it returns.
   virtual void launch(std::size_t slot, std::size_t count) noexcept = 0;
-  /// How a batch ended that has landed.
+  /// The outcome of a complete batch.
   virtual const Outcome& outcome(std::size_t slot) const noexcept = 0;
-  /// Puts what came of a batch that ended well. Throws Error.
+  /// Puts the results of a batch that succeeded. Throws Error.
   virtual void collect(std::size_t slot, const Outputs& outputs) = 0;
-  /// The stage has seen its last item. Throws Error when something is missing.
+  /// Called when the stage has completed its last item. Throws Error when expected input is
+  /// missing.
   virtual void end() {}
 
-  /// Of the flow, before anything is carried.
+  /// Called by the flow before the first launch().
   void attach(Flow& flow, Stage& stage) noexcept {
     flow_ = &flow;
     stage_ = &stage;
   }
 
  protected:
-  /// The batch of a slot is over. Any thread.
+  /// The executor calls it when the batch of a slot is complete. Any thread.
   void on_batch_complete(std::size_t slot) noexcept;
 
  private:

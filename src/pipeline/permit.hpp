@@ -1,4 +1,4 @@
-// How many threads may be in a stage.
+// Limits the number of threads in a stage.
 #pragma once
 
 #include <atomic>
@@ -9,12 +9,12 @@
 
 namespace weir::rt {
 
-/// Lets so many threads in at once, until it is closed.
+/// A counting semaphore with try_enter() only, which can be closed.
 class Permit {
  public:
   static constexpr std::size_t kMost = 1u << 30;
 
-  /// Before anybody enters.
+  /// Sets the limit, before any thread enters.
   void limit(std::size_t threads) noexcept { limit_ = static_cast<std::uint32_t>(threads); }
   std::size_t limit() const noexcept { return limit_; }
   bool serial() const noexcept { return limit_ == 1; }
@@ -31,11 +31,11 @@ class Permit {
     return false;
   }
   void leave() noexcept { word_.fetch_sub(1, std::memory_order_seq_cst); }
-  /// Lets nobody in from now on.
+  /// Makes all later try_enter() fail.
   void close() noexcept { word_.fetch_or(kClosed, std::memory_order_acq_rel); }
 
   bool free() const noexcept { return word_.load(std::memory_order_seq_cst) < limit_; }
-  /// Closed, and nobody is inside any more.
+  /// Whether it is closed and no thread is inside.
   bool over() const noexcept { return word_.load(std::memory_order_acquire) == kClosed; }
 
  private:

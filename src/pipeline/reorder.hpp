@@ -1,4 +1,5 @@
-// Batches that workers finish in any order and that leave in the order in which they were taken.
+// A reorder buffer: workers finish batches in any order, and the buffer sends them in the order in
+// which they were taken.
 #pragma once
 
 #include <atomic>
@@ -12,7 +13,7 @@
 
 namespace weir::rt {
 
-/// Where the items go that a stage puts.
+/// Destinations of the items that a stage puts.
 struct Outputs {
   std::vector<WorkerBuffer*> buffers;  ///< in the order of the stage's outputs
   std::vector<weir_outlet*> outlets;   ///< the same
@@ -37,10 +38,10 @@ class Reorder {
     sys::Atomic<bool> ready{false};
     std::vector<std::unique_ptr<WorkerBuffer>> memory;
     Outputs outputs;
-    // Of a batch that a device works on.
+    // For a batch in flight on a device.
     std::uint64_t first = 0;  ///< number of its first item
     std::size_t count = 0;
-    ItemTag tag;  ///< sampled when some item is
+    ItemTag tag;  ///< sampled if any item is sampled
     std::int64_t launched_ns = 0;
     bool collected = false;
   };
@@ -53,8 +54,8 @@ class Reorder {
     return taken_.load(std::memory_order_seq_cst) <
            sent_.load(std::memory_order_seq_cst) + blocks_.size();
   }
-  /// Calls take(block), which returns whether it took a batch, unless somebody is at that or the
-  /// window is full. Returns the block of the batch, or null.
+  /// Calls take(block), which returns whether it took a batch. Returns the block of the batch; null
+  /// if take() took none, another thread is taking, or the window is full.
   template <class Take>
   Block* take(Take&& take) noexcept {
     if (taking_.exchange(true, std::memory_order_seq_cst)) return nullptr;
@@ -74,8 +75,8 @@ class Reorder {
     const std::uint64_t number = sent_.load(std::memory_order_seq_cst);
     return blocks_[number % blocks_.size()].ready.load(std::memory_order_seq_cst);
   }
-  /// Sends off the batches that are done, oldest first, with send(block), which returns whether
-  /// all went. Returns whether something was tried.
+  /// Calls send(block) for the completed batches, oldest first; send() returns whether it sent all
+  /// items. Returns whether send() was called.
   template <class Send>
   bool send(Send&& send) noexcept {
     if (!ready() || sending_.exchange(true, std::memory_order_seq_cst)) return false;
@@ -91,7 +92,7 @@ class Reorder {
     sending_.store(false, std::memory_order_seq_cst);
     return tried;
   }
-  /// Batches that were taken and are not done, more or less; exact when nobody takes one.
+  /// Number of batches taken and not complete; approximate while a thread takes or sends.
   std::size_t under_way() const noexcept {
     std::size_t found = 0;
     const std::uint64_t taken = taken_.load(std::memory_order_seq_cst);
@@ -100,7 +101,7 @@ class Reorder {
     }
     return found;
   }
-  /// Whether nothing is under way.
+  /// Whether no batch is in flight.
   bool empty() const noexcept {
     const std::uint64_t sent = sent_.load(std::memory_order_acquire);
     return taken_.load(std::memory_order_acquire) == sent;

@@ -35,7 +35,7 @@ struct weir_item final : weir::rt::Handle<weir_item> {
   weir::rt::Flow& flow;
   weir::rt::Stage& stage;
   const weir::rt::ItemTag tag;
-  const std::uint64_t number;  ///< of those that were kept
+  const std::uint64_t number;  ///< of the retained items of the pipeline
 
  private:
   const std::string name_;
@@ -53,28 +53,31 @@ class RetainedItems {
       : counts_(std::make_unique<Count[]>(tunnels)),
         epochs_(std::make_unique<Count[]>(epoch_slots)) {}
 
-  /// Takes note of one. Throws std::bad_alloc.
+  /// Adds an item. Throws std::bad_alloc.
   weir_item* keep(Flow& flow, Stage& stage, const ItemTag& tag);
-  /// Held by who asks whether an item is there, and by who ends it or its pipeline: of all
-  /// pipelines, because the item says which is its own.
+  /// The mutex to hold while checking or completing an item and while ending its pipeline. One for
+  /// all pipelines, because the item names its pipeline.
   static sys::Mutex& ends() noexcept;
-  /// It is not kept after all.
+  /// Removes an item whose call failed or did not complete it.
   void forget(std::uint64_t number) noexcept;
-  /// The calls that kept these have settled. Returns how many are not complete yet.
+  /// Notes that the calls that retained these items have settled. Returns how many are not
+  /// complete.
   std::size_t settle(const std::vector<std::uint64_t>& numbers) noexcept;
-  /// Ends one, and counts it as complete in its tunnel and in a slot of epochs, if that is not
-  /// null, unless the worker will. Returns whether it did. Under ends(), which the item outlives.
+  /// Completes and removes an item. If its call has settled, counts it as complete in its tunnel,
+  /// and in the epoch slot unless null; otherwise the worker counts it. Returns whether it counted
+  /// the item. The caller holds ends().
   bool complete(const weir_item& item, const std::size_t* slot) noexcept;
-  /// Ends all, uncounted. Under ends().
+  /// Removes all items without counting them. The caller holds ends().
   void clear() noexcept {
     const sys::Lock lock(mutex_);
     items_.clear();
   }
-  /// Before looking at the counts: sees what was completed before somebody said that it sleeps.
+  /// Call before reading the counts: makes visible what was completed before a worker announced
+  /// that it sleeps.
   void synchronize() const noexcept { completed_.load(std::memory_order_seq_cst); }
 
   std::uint64_t retained_by(const Stage& stage) const noexcept;
-  /// "items '3 of write', '4 of write' are kept", the first few; "" for none.
+  /// Names the first few retained items: "items '3 of write', '4 of write' are kept"; "" for none.
   std::string names() const;
 
   const Count& count(std::size_t tunnel) const noexcept { return counts_[tunnel]; }
@@ -85,7 +88,7 @@ class RetainedItems {
   std::unordered_map<std::uint64_t, Owned<weir_item>> items_
       WEIR_GUARDED_BY(mutex_);  ///< by number
   std::unordered_set<std::uint64_t> called_
-      WEIR_GUARDED_BY(mutex_);  ///< numbers of which the call has not settled
+      WEIR_GUARDED_BY(mutex_);  ///< items whose call has not settled
   sys::Atomic<std::uint64_t> completed_{0};
   std::uint64_t numbers_ WEIR_GUARDED_BY(mutex_) = 0;
   const std::unique_ptr<Count[]> counts_;  ///< by tunnel

@@ -15,8 +15,8 @@
 
 namespace weir::rt {
 
-/// No thread waits for another: a thread that has claimed slots and not filled them hides the items
-/// behind them, and the queue looks empty, or full, to others.
+/// No thread waits for another. While a thread has claimed slots and not filled them, the items
+/// behind them are hidden, and the queue appears empty, or full, to other threads.
 ///
 /// Each slot has a sequence number: `position` when it is free for the item of that position,
 /// `position + 1` when it holds that item (Vyukov). Positions are claimed for many items at once.
@@ -28,7 +28,7 @@ namespace weir::rt {
 template <class Cells>
 class Ring {
  public:
-  /// For up to `capacity` items, at least 1. Throws std::bad_alloc.
+  /// Room for up to `capacity` items, at least 1. Throws std::bad_alloc.
   template <class... Given>
   explicit Ring(std::size_t capacity, Given&&... given)
       : capacity_(capacity),
@@ -39,7 +39,8 @@ class Ring {
   }
 
   std::size_t capacity() const noexcept { return capacity_; }
-  /// Becomes larger. Before its first item, while no other thread uses it. Throws std::bad_alloc.
+  /// Enlarges the ring. Before its first item, while no other thread uses it. Throws
+  /// std::bad_alloc.
   template <class... Given>
   void grow(std::size_t capacity, Given&&... given) {
     Ring larger(capacity, std::forward<Given>(given)...);
@@ -49,8 +50,8 @@ class Ring {
     cells_ = std::move(larger.cells_);
   }
 
-  /// Puts the first of `count` items; calls claimed(number) when it is known how many, before
-  /// anybody can see them. Returns the number.
+  /// Puts as many of `count` items as fit; calls claimed(number) with their number before another
+  /// thread can see them. Returns the number.
   template <class Items, class Claimed>
   std::size_t push(const Items& items, std::size_t count, Claimed&& claimed) noexcept {
     std::uint64_t at = tail_.load(std::memory_order_relaxed);
@@ -103,13 +104,13 @@ class Ring {
     return found;
   }
 
-  /// Whether pop() would find something, or push() room.
+  /// Whether pop() would find an item, or push() room.
   bool ready() const noexcept { return has_sequence(head_.load(std::memory_order_seq_cst), 1); }
   bool has_room() const noexcept {
     const std::uint64_t at = tail_.load(std::memory_order_seq_cst);
     return at < head_.load(std::memory_order_seq_cst) + capacity_ && has_sequence(at, 0);
   }
-  /// Items in it, more or less.
+  /// Approximate number of items.
   std::size_t size() const noexcept {
     const std::uint64_t head = head_.load(std::memory_order_relaxed);
     const std::uint64_t tail = tail_.load(std::memory_order_relaxed);

@@ -98,7 +98,7 @@ bool StencilGrid::any_set(std::size_t region, const StencilPart& values) const n
   return found;
 }
 
-/// Who sets the last value has acquired what all others have written.
+/// The thread that sets the last value has acquired the values that all others have written.
 std::size_t StencilGrid::set(std::size_t region, const StencilPart& values,
                              bool& complete) noexcept {
   std::size_t fresh = 0, again = 0;

@@ -1,4 +1,4 @@
-// A matrix in regions: when they are complete, and when the tiles that are made of them can be.
+// Tracks which regions of a matrix are complete and which tiles can be computed.
 #pragma once
 
 #include <atomic>
@@ -11,29 +11,30 @@
 
 namespace weir::rt {
 
-/// What a stencil is applied to. Values are in rows.
+/// The matrix and the sweeps of a stencil. Sizes are in values.
 struct StencilShape {
   std::size_t rows, columns;
   std::size_t region_rows, region_columns;
-  std::size_t halo;  ///< values on each side that one is made of
-  bool corners;      ///< also those that are beside it in both directions
+  std::size_t halo;  ///< values on each side that a value depends on
+  bool corners;      ///< diagonal neighbours, too
   std::size_t sweeps;
 };
 
-/// Some values of the matrix.
+/// A rectangle of values of the matrix.
 struct StencilPart {
   std::size_t row, column, rows, columns;
 };
 
-/// Counts down instead of looking: a region is complete for the thread that sets its last value, a
-/// tile is ready for the thread that brings the last of what it needs, each exactly once.
+/// Counts down instead of polling: exactly one thread, the one that sets the last value of a
+/// region, finds it complete; exactly one thread, the one whose tile is the last that a tile needs,
+/// finds that tile ready.
 ///
-/// Tiles are regions, made anew in each sweep. A tile of sweep s + 1 needs those of sweep s that
-/// its stencil touches, its own included; sweep 0 are the values that were set. Those tiles are the
-/// same that last read what it overwrites, when sweeps alternate between two matrices.
+/// A tile is a region in one sweep. A tile of sweep s + 1 needs the tiles of sweep s that its
+/// stencil reads, its own included; sweep 0 is the values that were set. When sweeps alternate
+/// between two matrices, these are also the tiles that last read the memory that it overwrites.
 class StencilGrid {
  public:
-  /// Throws Error for a shape that is none, with the name of the stencil.
+  /// Throws Error for an invalid shape, with the name of the stencil.
   StencilGrid(const StencilShape& shape, const std::string& name);
 
   const StencilShape& shape() const noexcept { return shape_; }
@@ -41,13 +42,13 @@ class StencilGrid {
   std::size_t region_at(std::size_t row, std::size_t column) const noexcept {
     return row / shape_.region_rows * across_ + column / shape_.region_columns;
   }
-  /// A region, smaller at the end of the matrix.
+  /// The values of a region, clipped to the matrix.
   StencilPart part_of(std::size_t region) const noexcept;
-  /// The same with its halo, as far as the matrix goes.
+  /// part_of() with its halo, clipped to the matrix.
   StencilPart with_halo(std::size_t region) const noexcept;
 
-  /// Notes values of one region that were written. Returns how many of them were set already, of
-  /// which nothing is noted; `complete` when these were the last that the region missed.
+  /// Marks values of one region as set. Returns how many of them were already set; then it marks
+  /// none. Sets `complete` if the region has all its values now.
   std::size_t set(std::size_t region, const StencilPart& values, bool& complete) noexcept;
   /// Whether some of these values of one region are set.
   bool any_set(std::size_t region, const StencilPart& values) const noexcept;
@@ -55,8 +56,8 @@ class StencilGrid {
     return missing_[region].load(std::memory_order_acquire);
   }
 
-  /// Says that a tile of a sweep is there for what follows. Calls ready(tile) for each tile of the
-  /// next sweep that needed nothing but that.
+  /// Marks a tile of a sweep as computed. Calls ready(tile) for each tile of the next sweep that
+  /// has all its inputs now.
   template <class Ready>
   void arrived(std::size_t tile, std::size_t sweep, Ready&& ready) {
     if (sweep == shape_.sweeps) return;

@@ -1,4 +1,4 @@
-// Counting items so that the end can be seen exactly.
+// Termination detection: counts of created and completed items.
 #pragma once
 
 #include <atomic>
@@ -12,16 +12,17 @@ namespace weir::rt {
 /// stores; both numbers only grow.
 class Count {
  public:
-  /// Before anybody else can see the items, and before those that put them are complete.
+  /// Counts created items. Call it before another thread can see them, and before the items that
+  /// created them are complete.
   void create(std::uint64_t items) noexcept {
     created_.store(created_.load(std::memory_order_relaxed) + items, std::memory_order_relaxed);
   }
-  /// After all that they put was counted.
+  /// Counts completed items. Call it after all items that they put are counted.
   void complete(std::uint64_t items) noexcept {
     completed_.store(completed_.load(std::memory_order_relaxed) + items, std::memory_order_release);
   }
 
-  /// What another thread counted that counts no more, while nobody looks at either.
+  /// Adds the final counts of another object, while no thread reads either.
   void add(const Count& other) noexcept {
     create(other.created());
     complete(other.completed());
@@ -35,15 +36,15 @@ class Count {
   sys::Atomic<std::uint64_t> completed_{0};
 };
 
-/// Whether all items are complete, when nothing but an item can create one any more. each(visit)
-/// visits the counts of all threads.
+/// Whether all items are complete, given that only items can create items. each(visit) visits the
+/// counts of all threads.
 ///
-/// What is complete is read before what was created. Let the first wave end at t: it saw no more
-/// than the C(t) that were complete then, and the second wave sees no less than the E(t) that were
-/// created by then; C(t) <= E(t) always. If both are equal, then C(t) = E(t): nobody holds an item
-/// at t, and nobody can create one. The other order is wrong: an item seen as created may complete,
-/// and be seen to, while one that it created is not seen. (Mattern 1987; shown for all schedules in
-/// tests/relacy and tests/scheduled.)
+/// The first wave reads completed items, the second created items. Let the first wave end at t: it
+/// read at most C(t), the items complete at t, and the second wave reads at least E(t), the items
+/// created by t; C(t) <= E(t) always. If both sums are equal, then C(t) = E(t): no thread holds an
+/// item at t, and no thread can create one. The other order is wrong: an item that was read as
+/// created may complete and be read as complete, while an item that it created is not read.
+/// (Mattern 1987; shown for all schedules in tests/relacy and tests/scheduled.)
 template <class Each>
 bool balanced(Each&& each) noexcept {
   std::uint64_t completed = 0, created = 0;

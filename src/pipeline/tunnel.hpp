@@ -25,8 +25,8 @@
 
 namespace weir::rt {
 
-/// Items that were taken from a ring with others of an earlier epoch, for the next batch of a
-/// device. Only who takes a batch touches them.
+/// Items that were taken from a ring with items of an earlier epoch, for the next batch of a
+/// device. Only the thread that takes a batch accesses them.
 struct Leftover {
   Leftover(std::size_t room, std::size_t item_bytes)
       : items(std::make_unique<unsigned char[]>(room * item_bytes)), tags(room) {}
@@ -36,7 +36,8 @@ struct Leftover {
   sys::Atomic<std::size_t> count{0};
 };
 
-/// A way to one stage. What waits for any worker is in the ring; what a worker keeps, in its stash.
+/// The bounded queue in front of one stage. Items for any worker are in the ring; items that a
+/// worker keeps are in its WorkerBuffer.
 class Tunnel {
  public:
   Tunnel(Flow& owner, std::size_t number, const weir_tunnel_options& options);
@@ -48,12 +49,12 @@ class Tunnel {
   const std::size_t item_bytes;
   const weir_overflow overflow;
   Ring<ItemCells> ring;
-  Bell room;  ///< rung when there may be some
+  Bell room;  ///< rung when there may be room
   Stage* stage = nullptr;
   bool written = false;   ///< some stage puts items there
   bool in_order = false;  ///< leads to or from an ordered stage
   bool queued = false;    ///< all items go through the ring
-  bool sized;             ///< the program has said how many items wait
+  bool sized;             ///< the program has set the capacity
   bool fed = false;       ///< a feed was opened: the ring stays as it is
   sys::Atomic<std::uint64_t> open_feeds{0};
 
@@ -61,7 +62,7 @@ class Tunnel {
   const std::string name_;
 };
 
-/// Code between tunnels. Sources have no input.
+/// A stage. Sources have no input.
 struct Stage {
   std::string name;
   std::size_t index = 0;  ///< of all stages
@@ -75,36 +76,38 @@ struct Stage {
   std::size_t component = 0;
   Permit permit;
   std::unique_ptr<Reorder> reorder;  ///< of an ordered stage
-  /// Outputs that get what a serial stage puts in order: it is not left before they have all.
+  /// Outputs into which a serial stage puts items in order: a worker leaves the stage only when
+  /// they have all items.
   std::vector<Tunnel*> order_preserving;
   bool limited =
       false;  ///< fewer workers than its group has, or not left before `order_preserving` is
   bool feeds_itself = false;
   bool newest_first = false;  ///< is in a loop
-  bool ordered = false;       ///< as the program wants it
+  bool ordered = false;       ///< set by the program
 
-  // Of a stage whose batches go to a device; those that are under way are in `reorder`.
+  // For a stage with an executor; its batches in flight are in `reorder`.
   OffloadExecutor* executor = nullptr;
   std::unique_ptr<Leftover> leftover;  ///< in a pipeline with epochs
   sys::Plain<std::uint64_t> taken = 0;
   sys::Atomic<std::int64_t> last_batch_ns{INT64_MIN};  ///< the last batch
-  sys::Atomic<std::uint64_t> busy_ns{0};               ///< while a batch was under way
+  sys::Atomic<std::uint64_t> busy_ns{0};               ///< while a batch was in flight
   sys::Atomic<std::uint64_t> failed{0};                ///< items of batches
 
   sys::Atomic<bool> at_its_end{false};
   Latencies latencies;
 
-  sys::Atomic<std::uint64_t> epochs_used{0};  ///< by a source, or by what is put at the end
-  sys::Atomic<std::uint64_t> epoch{0};        ///< of what a source puts next
+  sys::Atomic<std::uint64_t> epochs_used{
+      0};                               ///< by a source, or by items put at the end of a stage
+  sys::Atomic<std::uint64_t> epoch{0};  ///< of the next items of a source
 };
 
-/// What a thread of the program has put. Stays after the feed is closed, or those of another closed
-/// feed of the tunnel take it over.
+/// Counts of a feed. They remain after the feed is closed, or are added to those of another closed
+/// feed of the tunnel.
 struct FeedCounters {
   FeedCounters(Tunnel& to, std::uint64_t first_epoch, std::size_t epoch_slots)
       : tunnel(to), epochs(std::make_unique<Count[]>(epoch_slots)), epoch(first_epoch) {}
 
-  /// While nobody looks at either.
+  /// Adds the counts of another feed, while no thread reads either.
   void take_over(const FeedCounters& other, std::size_t epoch_slots) noexcept {
     count.add(other.count);
     for (std::size_t slot = 0; slot < epoch_slots; ++slot) epochs[slot].add(other.epochs[slot]);
@@ -117,11 +120,13 @@ struct FeedCounters {
   Tunnel& tunnel;
   Count count;
   const std::unique_ptr<Count[]> epochs;  ///< by slot
-  sys::Atomic<std::uint64_t> epoch;       ///< of what it puts next
+  sys::Atomic<std::uint64_t> epoch;       ///< of its next items
   sys::Atomic<std::uint64_t> epochs_used{0};
-  sys::Atomic<std::uint64_t> dropped{0};  ///< of all that had to go for its items
+  sys::Atomic<std::uint64_t> dropped{
+      0};  ///< dropped to make room for its items, or dropped items of its own
   sys::Atomic<bool> closed{false};
-  std::int64_t sampled_ns = INT64_MIN;  ///< when it put what is sampled last; the feed's own
+  std::int64_t sampled_ns =
+      INT64_MIN;  ///< time of its last sample; only the feed's thread accesses it
 };
 
 }  // namespace weir::rt

@@ -99,12 +99,13 @@ void WorkerBuffer::grow(std::size_t items) {
   set_end();
 }
 
-/// Moves what is kept to the front of its memory when that makes half of it free, else to more.
+/// Moves the items to the front of the memory if that frees half of it, else to a larger
+/// allocation.
 void WorkerBuffer::make_room(std::size_t used, std::size_t wanted) {
   if (used <= capacity_ / 2 && wanted <= capacity_) {
     std::memmove(memory_, first_, used);
   } else {
-    // Up to twice the limit: what was taken from the front leaves half free to move to.
+    // Up to twice the limit: after removals from the front, half is free to move to.
     const std::size_t bytes = std::max(2 * std::min(capacity_, limit_), wanted);
     unsigned char* const larger = allocate(bytes);
     std::memcpy(larger, first_, used);

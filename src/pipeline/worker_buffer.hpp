@@ -13,24 +13,25 @@
 
 namespace weir::rt {
 
-/// Items of one tunnel, in a row; new ones are put at its end, as an outlet of the interface.
+/// A contiguous queue of items of one tunnel; stages append to it, as an outlet of the interface.
 ///
-/// Items come in runs of the same tag. Those that were put since the last count() are not known
-/// yet.
+/// It stores runs of items with the same tag. Items appended since the last count() do not belong
+/// to a run yet.
 class WorkerBuffer : public weir_outlet {
  public:
-  /// `limit` bytes of items at most. Throws std::bad_alloc.
+  /// Holds at most `limit` bytes of items. Throws std::bad_alloc.
   WorkerBuffer(std::size_t bytes_of_item, std::size_t items, std::size_t limit,
                const std::string& stage);
   WorkerBuffer(const WorkerBuffer&) = delete;
   WorkerBuffer& operator=(const WorkerBuffer&) = delete;
   ~WorkerBuffer();
 
-  /// Puts items that are elsewhere. Throws as grow() does, having put nothing.
+  /// Appends copies of items. Throws as grow() does, without a change.
   void put(const unsigned char* items, std::size_t count);
-  /// Takes note of what was put, as items with a tag. Returns their number. Throws std::bad_alloc.
+  /// Makes the items appended since the last call a run with a tag. Returns their number. Throws
+  /// std::bad_alloc.
   std::size_t count(const ItemTag& tag);
-  /// Forgets it. Returns whether there was something.
+  /// Discards the items appended since the last count(). Returns whether there were any.
   bool forget_uncounted() noexcept {
     unsigned char* const counted = first_ + size_ * item_bytes;
     return std::exchange(next, counted) != counted;
@@ -39,8 +40,8 @@ class WorkerBuffer : public weir_outlet {
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
 
-  /// Some items of one tag, up to `most`, that are not in the stash any more but stay where they
-  /// are until something is put.
+  /// Up to `most` items of one tag, removed from the buffer; their memory stays valid until the
+  /// next append.
   struct Batch {
     const unsigned char* items;
     std::size_t count;
@@ -48,11 +49,11 @@ class WorkerBuffer : public weir_outlet {
   };
   Batch take_oldest(std::size_t most) noexcept;
   Batch take_newest(std::size_t most) noexcept;
-  /// The oldest items of one tag, which stay, and then taking some of them.
+  /// Returns the oldest run without removing it; drop_oldest() then removes some of its items.
   Batch oldest() const noexcept { return {first_, runs_[0].items, runs_[0].tag}; }
   void drop_oldest(std::size_t items) noexcept { take_oldest(items); }
 
-  /// Makes room for so many items more. Throws Error{out_of_memory} at the limit, std::bad_alloc.
+  /// Makes room for `items` more items. Throws Error{out_of_memory} at the limit, std::bad_alloc.
   void grow(std::size_t items = 1);
 
  private:
